@@ -1,0 +1,91 @@
+package state
+
+// ObjectRef names an API object.
+type ObjectRef struct {
+	APIVersion string `json:"api_version"`
+	Kind       string `json:"kind"`
+	// Namespace is empty for cluster-scoped objects.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// String prints v1/ConfigMap/kube-system/kubeadm-config; the API group's slash is kept.
+func (r ObjectRef) String() string {
+	s := r.APIVersion + "/" + r.Kind
+	if r.Namespace != "" {
+		s += "/" + r.Namespace
+	}
+	return s + "/" + r.Name
+}
+
+// ClusterQuery says what to look at in one cluster.
+type ClusterQuery struct {
+	Objects []ObjectRef
+	// Etcd asks for the members of stacked etcd.
+	Etcd bool
+}
+
+// ClusterReport is what API and etcd of one cluster show.
+type ClusterReport struct {
+	// Version is the API server's gitVersion.
+	Version string
+	// Objects holds those asked for that exist; managedFields are left out.
+	Objects map[ObjectRef]Value
+	// Nodes are all Node objects by name, reduced to what kubewright looks at.
+	Nodes map[string]NodeReport
+	// StaticPods maps the name of a mirror pod of kube-system, such as
+	// kube-apiserver-cp1, to what runs.
+	StaticPods map[string]StaticPodReport
+	// Members are etcd's members; nil when not asked for or not answered.
+	Members []EtcdMember
+	// EtcdUnobserved says why Members is nil although it was asked for.
+	EtcdUnobserved string
+	// EtcdClusterID is hex.
+	EtcdClusterID string
+}
+
+// NodeReport is what the API shows of a node.
+type NodeReport struct {
+	Labels        map[string]string
+	Annotations   map[string]string
+	Taints        []Taint
+	Unschedulable bool
+	Ready         bool
+	// KubeletVersion is as in status.nodeInfo, with the leading v.
+	KubeletVersion string
+	// Pods counts pods bound to the node that are neither mirror pods nor of DaemonSets.
+	Pods int
+}
+
+// Taint is a node's taint.
+type Taint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"`
+}
+
+// StaticPodReport is what the API shows of a mirror pod.
+type StaticPodReport struct {
+	// Hash is the annotation kubernetes.io/config.hash: which manifest runs.
+	Hash    string
+	Running bool
+	Ready   bool
+	Image   string
+	// Args is the command line that runs, without the binary.
+	Args []string
+}
+
+// EtcdMember is a member of the etcd cluster.
+type EtcdMember struct {
+	// ID is hex.
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	PeerURLs   []string `json:"peer_urls"`
+	ClientURLs []string `json:"client_urls,omitempty"`
+	Learner    bool     `json:"learner,omitempty"`
+	// Healthy tells that the member answered a linearizable read through its own endpoint.
+	Healthy bool `json:"healthy"`
+	Leader  bool `json:"leader,omitempty"`
+	// Alarms are etcd's: NOSPACE, CORRUPT.
+	Alarms []string `json:"alarms,omitempty"`
+}

@@ -1,0 +1,43 @@
+package state
+
+import "time"
+
+// Facts are what a host is, as far as desired depends on it. They are inputs
+// of the phases and never a difference.
+type Facts struct {
+	// Hostname is lower-cased, as kubeadm derives the node name from it.
+	Hostname  string `json:"hostname"`
+	MachineID string `json:"machine_id"`
+	BootID    string `json:"boot_id,omitempty"`
+	// Arch is in Go's words: amd64, arm64.
+	Arch string `json:"arch"`
+	// OS is ID of os-release, OSVersion its VERSION_ID.
+	OS        string `json:"os,omitempty"`
+	OSVersion string `json:"os_version,omitempty"`
+	// Kernel is uname -r.
+	Kernel string `json:"kernel,omitempty"`
+	CPUs   int    `json:"cpus,omitempty"`
+	// MemoryBytes is MemTotal.
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// CADirs are those of the distribution's CA folders that exist (kubeadm mounts each into the API server).
+	CADirs []string `json:"ca_dirs,omitempty"`
+	// CRISocket is the runtime's endpoint that answered, such as unix:///var/run/containerd/containerd.sock.
+	CRISocket string `json:"cri_socket,omitempty"`
+	// CRISockets are all sockets found; more than one needs cri_socket in the configuration.
+	CRISockets []string `json:"cri_sockets,omitempty"`
+	// SystemdResolved tells that systemd-resolved is active: kubeadm then sets resolvConf.
+	SystemdResolved bool `json:"systemd_resolved,omitempty"`
+	// Systemd tells that PID 1 is systemd.
+	Systemd bool `json:"systemd"`
+	// CgroupV2 tells a pure unified hierarchy.
+	CgroupV2 bool `json:"cgroup_v2,omitempty"`
+	// Swap tells that a swap device is in use.
+	Swap bool `json:"swap,omitempty"`
+	// KubeletVersion and RuntimeVersion are as printed, without the leading v; empty when not installed.
+	KubeletVersion string `json:"kubelet_version,omitempty"`
+	RuntimeVersion string `json:"runtime_version,omitempty"`
+	// Addresses are the host's own IP addresses.
+	Addresses []string `json:"addresses,omitempty"`
+	// ClockOffset is host clock minus operator clock, measured around the observing round trip.
+	ClockOffset time.Duration `json:"-"`
+}

@@ -1,0 +1,197 @@
+package state
+
+import (
+	"fmt"
+	"time"
+)
+
+// Query says what to look at on one host. It is answered in one round trip by
+// a Report and changes nothing there.
+type Query struct {
+	// Files are looked at one by one; those that do not exist are reported so.
+	Files []FileQuery
+	// Globs are shell patterns such as /etc/kubernetes/manifests/*; each match
+	// is reported as a file without content.
+	Globs []string
+	// Units are systemd units.
+	Units []string
+	// Images asks which images the runtime holds, by crictl or ctr.
+	Images bool
+	// Sysctls are names with dots, such as net.ipv4.ip_forward.
+	Sysctls []string
+	// Modules are kernel modules.
+	Modules []string
+	// Ports are TCP ports of which it is asked whether somebody listens.
+	Ports []int
+	// Commands are looked up on the path: mount, losetup …
+	Commands []string
+	// Secrets are files whose bytes are wanted in memory only, such as the
+	// administrator's kubeconfig: Report.Secrets.
+	Secrets []string
+	// Preflight asks for everything that the preflight checks need besides:
+	// kernel configuration, cgroup controllers, space, resolvable name …
+	Preflight bool
+}
+
+// Read says what of a file is wanted.
+type Read string
+
+// What of a file is wanted.
+const (
+	// ReadStat wants type, mode, owner, size.
+	ReadStat Read = ""
+	// ReadDigest wants the SHA-256 as well.
+	ReadDigest Read = "digest"
+	// ReadContent wants the bytes as well, up to 1 MiB.
+	ReadContent Read = "content"
+	// ReadCertificate wants Certificates, parsed from PEM.
+	ReadCertificate Read = "certificate"
+	// ReadKubeconfig wants Kubeconfig; the client key never leaves the host.
+	ReadKubeconfig Read = "kubeconfig"
+)
+
+// FileQuery asks for one file.
+type FileQuery struct {
+	Path string
+	Read Read
+}
+
+// Report is what was seen on one host.
+type Report struct {
+	Facts   Facts
+	Files   map[string]FileReport
+	Units   map[string]UnitReport
+	Images  []string
+	Sysctls map[string]string
+	// Modules tells for each module asked for whether it is loaded or built in.
+	Modules map[string]bool
+	// Ports tells for each port asked for whether somebody listens.
+	Ports map[int]bool
+	// Commands tells for each command asked for whether it is there.
+	Commands map[string]bool
+	Secrets  map[string]Secret
+	// Marks is what kubewright left on the host, nil when it left nothing.
+	Marks *Marks
+	// Preflight answers Query.Preflight; keys are named by the preflight phase.
+	Preflight map[string]string
+	// Elapsed is how long the round trip took.
+	Elapsed time.Duration
+}
+
+// FileReport is what was seen of one file. The zero value is a file that does not exist.
+type FileReport struct {
+	Exists bool
+	// Type is file, directory, link or other.
+	Type string
+	// Mode is octal with four digits: 0600.
+	Mode string
+	// Owner is USER:GROUP by name.
+	Owner string
+	Size  int64
+	// SHA256 is lower-case hex without prefix.
+	SHA256 string
+	// Content is set for ReadContent only.
+	Content []byte
+	// Link is where a symbolic link points.
+	Link         string
+	Certificates []CertificateInfo
+	Kubeconfig   *KubeconfigInfo
+	// Invalid says why a certificate or kubeconfig could not be parsed.
+	Invalid string
+	// Entries counts what a directory holds.
+	Entries int
+}
+
+// UnitReport is what was seen of one systemd unit. The zero value is a unit that does not exist.
+type UnitReport struct {
+	Exists bool
+	// Active and Enabled are as systemctl prints them: active, inactive, failed; enabled, disabled, masked.
+	Active  string
+	Enabled string
+}
+
+// CertificateInfo is an X.509 certificate without its key. In the simulator it
+// is the whole certificate: a record, not key material.
+type CertificateInfo struct {
+	CommonName    string   `json:"common_name"`
+	Organizations []string `json:"organizations,omitempty"`
+	DNSNames      []string `json:"dns_names,omitempty"`
+	IPAddresses   []string `json:"ip_addresses,omitempty"`
+	// Usages are "digital signature", "key encipherment", "cert sign", "server auth", "client auth".
+	Usages []string `json:"usages,omitempty"`
+	IsCA   bool     `json:"is_ca,omitempty"`
+	// Algorithm is in kubeadm's words: RSA-2048, ECDSA-P256 …
+	Algorithm string    `json:"algorithm"`
+	NotBefore time.Time `json:"not_before"`
+	NotAfter  time.Time `json:"not_after"`
+	Serial    string    `json:"serial,omitempty"`
+	// Issuer is the issuer's common name.
+	Issuer string `json:"issuer"`
+	// KeyDigest is the hex SHA-256 of the subject's public key in PKIX form: a
+	// CA's identity, as kubeadm's discovery hash has it.
+	KeyDigest string `json:"key_digest"`
+	// IssuerKeyDigest names the key that signed, found by verifying against the
+	// CA certificates of the same report; empty when none fits.
+	IssuerKeyDigest string `json:"issuer_key_digest,omitempty"`
+}
+
+// KubeconfigInfo is a kubeconfig without its secrets.
+type KubeconfigInfo struct {
+	Server  string `json:"server"`
+	Cluster string `json:"cluster"`
+	User    string `json:"user"`
+	Context string `json:"context"`
+	// CAKeyDigests are the identities of the trusted CAs.
+	CAKeyDigests []string         `json:"ca_key_digests,omitempty"`
+	Client       *CertificateInfo `json:"client,omitempty"`
+	// ClientCertificate and ClientKey are paths, where the file names them instead of inlining.
+	ClientCertificate string `json:"client_certificate,omitempty"`
+	ClientKey         string `json:"client_key,omitempty"`
+	// Token tells that it authenticates by a bearer token.
+	Token bool `json:"token,omitempty"`
+}
+
+// Marks is what kubewright keeps on a host in /var/lib/kubewright: whose the
+// host is, and what was there before. Written before the first change of a
+// host, removed last. It holds no secrets.
+type Marks struct {
+	Format  int    `json:"format"`
+	Lineage string `json:"lineage"`
+	Cluster string `json:"cluster"`
+	// Node is the address of the node block that this host serves.
+	Node Target `json:"node"`
+	// ClusterCA is the KeyDigest of the cluster's CA, once known.
+	ClusterCA string `json:"cluster_ca,omitempty"`
+	// Token is the highest run token seen; an operation with a lower one is refused.
+	Token int64 `json:"token"`
+	// Owned are the paths that we made; Before is what stood there, per path or
+	// setting, as far as it is to be put back ("" when nothing did).
+	Owned  []string          `json:"owned,omitempty"`
+	Before map[string]string `json:"before,omitempty"`
+}
+
+// Secret is bytes that stay in memory. No verb of fmt and no encoder prints them.
+type Secret struct{ bytes []byte }
+
+// NewSecret wraps bytes; the caller must not keep them.
+func NewSecret(b []byte) Secret { return Secret{b} }
+
+// Reveal returns the bytes, for the one place that needs them.
+func (s Secret) Reveal() []byte { return s.bytes }
+
+// IsZero reports whether there is nothing inside.
+func (s Secret) IsZero() bool { return len(s.bytes) == 0 }
+
+const masked = "(sensitive value)"
+
+// String hides the bytes.
+func (Secret) String() string { return masked }
+
+// GoString hides the bytes.
+func (Secret) GoString() string { return masked }
+
+// MarshalText hides the bytes.
+func (Secret) MarshalText() ([]byte, error) { return []byte(masked), nil }
+
+// Format hides the bytes from every verb (fmt.Formatter).
+func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(masked)) }

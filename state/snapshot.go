@@ -1,0 +1,152 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Kind is the kind of an item: a closed set.
+type Kind string
+
+// The kinds of an item.
+const (
+	KindFile        Kind = "file"        // attributes: sha256 or content, mode, owner
+	KindDirectory   Kind = "directory"   // mode, owner
+	KindCertificate Kind = "certificate" // see CertificateInfo
+	KindKey         Kind = "key"         // mode, owner; the key itself is never read
+	KindKubeconfig  Kind = "kubeconfig"  // see KubeconfigInfo
+	KindStaticPod   Kind = "static_pod"  // the pod, with args split off its command
+	KindYAMLFile    Kind = "yaml_file"   // content as a tree, mode, owner
+	KindUnit        Kind = "unit"        // active, enabled
+	KindImage       Kind = "image"       // present
+	KindBinary      Kind = "binary"      // version or sha256
+	KindSysctl      Kind = "sysctl"      // value
+	KindModule      Kind = "module"      // loaded
+	KindSwap        Kind = "swap"        // on
+	KindEtcdMember  Kind = "etcd_member" // name, peer_url, learner
+	KindNodeObject  Kind = "node_object" // labels, taints, annotations that are ours
+	KindObject      Kind = "object"      // the leaves that we set
+)
+
+// Class says what a plan does with an attribute.
+type Class string
+
+// The classes of an attribute; one without a class is bound.
+const (
+	// Bound attributes are diffed and digested.
+	Bound Class = "bound"
+	// Shown attributes are printed, and neither diffed nor digested: days left, pods on a node.
+	Shown Class = "shown"
+	// Gate attributes are evaluated again right before the act: quorum, PodDisruptionBudgets.
+	Gate Class = "gate"
+)
+
+// Item is one thing on a host, in the API or in etcd.
+type Item struct {
+	Address Address `json:"address"`
+	Kind    Kind    `json:"kind"`
+	// Attributes is a map.
+	Attributes Value `json:"attributes"`
+	// Origin tells, per attribute path, who wants the value. The longest path
+	// that is a prefix of an attribute's path speaks for it. Desired only.
+	Origin map[string]Source `json:"origin,omitempty"`
+	// Classes names the attributes that are not bound, by their first key.
+	Classes map[string]Class `json:"classes,omitempty"`
+	// CreateOnly marks an item that matters only while it is made: once it is
+	// present it is not diffed (super-admin.conf, the founder's kubelet.conf).
+	CreateOnly bool `json:"create_only,omitempty"`
+	// Partial marks an item of which only the attributes present here are ours:
+	// other leaves of the observed one are nobody's business (API objects, nodes).
+	Partial bool `json:"partial,omitempty"`
+	// Content is what a write would put there. Desired only, never stored.
+	Content []byte `json:"-"`
+}
+
+// Class returns the class of the attribute at the path.
+func (i Item) Class(path string) Class {
+	keys := SplitPath(path)
+	if len(keys) == 0 {
+		return Bound
+	}
+	if c, ok := i.Classes[keys[0]]; ok {
+		return c
+	}
+	return Bound
+}
+
+// OriginOf returns who wants the attribute at the path: the entry for the
+// longest path that equals it or leads to it.
+func (i Item) OriginOf(path string) Source {
+	keys := SplitPath(path)
+	for n := len(keys); n >= 0; n-- {
+		p := ""
+		for _, k := range keys[:n] {
+			p = JoinPath(p, k)
+		}
+		if s, ok := i.Origin[p]; ok {
+			return s
+		}
+	}
+	return Source{}
+}
+
+// Unobserved says that something could not be looked at, and why. It is no
+// value of any attribute: what was not seen is neither present nor absent.
+type Unobserved struct {
+	Target Target `json:"target"`
+	Reason string `json:"reason"`
+	// Remedy says what the operator can do about it.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Snapshot is what is wanted, seen or remembered at one moment.
+type Snapshot struct {
+	// Items are sorted by address, each address once.
+	Items []Item `json:"items"`
+	// Facts are observed inputs that are never diffed, per node.
+	Facts map[Target]*Facts `json:"facts,omitempty"`
+	// Unobserved lists the targets that could not be looked at.
+	Unobserved []Unobserved `json:"unobserved,omitempty"`
+}
+
+// Sort orders the items by address.
+func (s *Snapshot) Sort() {
+	slices.SortFunc(s.Items, func(a, b Item) int { return a.Address.Compare(b.Address) })
+}
+
+// Check reports a broken invariant: unsorted or repeated addresses, or
+// attributes that are no map.
+func (s *Snapshot) Check() error {
+	for i, item := range s.Items {
+		if k := item.Attributes.Kind(); k != KindMap {
+			return fmt.Errorf("internal error: attributes of %s are no map", item.Address)
+		}
+		if i > 0 && strings.Compare(s.Items[i-1].Address.String(), item.Address.String()) >= 0 {
+			return fmt.Errorf("internal error: %s is out of order or present twice", item.Address)
+		}
+	}
+	return nil
+}
+
+// Find returns the item with the address, or nil.
+func (s *Snapshot) Find(a Address) *Item {
+	want := a.String()
+	i, ok := slices.BinarySearchFunc(s.Items, want, func(it Item, want string) int {
+		return strings.Compare(it.Address.String(), want)
+	})
+	if !ok {
+		return nil
+	}
+	return &s.Items[i]
+}
+
+// UnobservedReason returns why a target could not be looked at, and whether that is so.
+func (s *Snapshot) UnobservedReason(t Target) (Unobserved, bool) {
+	for _, u := range s.Unobserved {
+		if u.Target == t {
+			return u, true
+		}
+	}
+	return Unobserved{}, false
+}

@@ -1,0 +1,59 @@
+package state
+
+import "time"
+
+// FormatVersion is the number of the state format that this program writes.
+const FormatVersion = 1
+
+// State is what the state file holds: what kubewright owns and remembers. It
+// never holds a secret.
+type State struct {
+	FormatVersion int    `json:"format_version"`
+	Lineage       string `json:"lineage"`
+	Serial        int64  `json:"serial"`
+	ToolVersion   string `json:"tool_version"`
+	// RunToken is the token of the last run that changed something.
+	RunToken int64                       `json:"run_token"`
+	Clusters map[string]*RecordedCluster `json:"clusters,omitempty"`
+	Nodes    map[Target]*RecordedNode    `json:"nodes,omitempty"`
+	// Items are what we own, sorted by address.
+	Items   []Item           `json:"items,omitempty"`
+	Outputs map[string]Value `json:"outputs,omitempty"`
+	// Durations holds seconds per phase and action of the last successful step, for estimates.
+	Durations map[string]float64 `json:"durations,omitempty"`
+	Applies   []Apply            `json:"applies,omitempty"`
+}
+
+// RecordedCluster is the identity of a cluster.
+type RecordedCluster struct {
+	// CA is the KeyDigest of the cluster's CA.
+	CA            string `json:"ca,omitempty"`
+	EtcdClusterID string `json:"etcd_cluster_id,omitempty"`
+	Version       string `json:"version,omitempty"`
+}
+
+// RecordedNode is what is remembered of a node, enough to reach it and to take
+// it out of its cluster when its block is gone. It holds no credential.
+type RecordedNode struct {
+	Cluster string `json:"cluster"`
+	// Role is control-plane or worker.
+	Role string `json:"role"`
+	// Name is the Kubernetes node name, fixed once recorded.
+	Name      string `json:"name"`
+	Address   string `json:"address"`
+	MachineID string `json:"machine_id,omitempty"`
+	HostKey   string `json:"host_key,omitempty"`
+	// Connection is how the node was reached: type, host, port, user and the
+	// paths of keys, never their content.
+	Connection Value `json:"connection"`
+}
+
+// Apply is one entry of the history.
+type Apply struct {
+	Time   time.Time `json:"time"`
+	Run    string    `json:"run"`
+	Plan   string    `json:"plan"`
+	Who    string    `json:"who,omitempty"`
+	Steps  int       `json:"steps"`
+	Failed int       `json:"failed,omitempty"`
+}

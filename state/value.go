@@ -1,0 +1,413 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// ValueKind says what a Value holds.
+type ValueKind int
+
+// The kinds of a Value.
+const (
+	KindNull ValueKind = iota
+	KindBool
+	KindNumber
+	KindString
+	KindList
+	KindMap
+	KindArgs
+	KindPending
+	KindSensitive
+)
+
+// Arg is one command line argument of a component. Order and repetition
+// matter: kubeadm keeps both (extraArgs of v1beta4).
+type Arg struct{ Name, Value string }
+
+// Pending stands for what only apply can know: an output of a step of the same plan.
+type Pending struct {
+	Step   string `json:"step"`
+	Output string `json:"output"`
+}
+
+// Sensitive stands for a secret of the user's. Ref says where the performer
+// finds it (configuration, host or CA); Fingerprint is keyed from the state, so
+// that two equal secrets compare equal and nothing else can be learnt from it.
+type Sensitive struct {
+	Ref         string `json:"ref"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+// Value is an immutable attribute value. The zero Value is null.
+// Do not change a list or map that was passed to a constructor.
+type Value struct {
+	kind ValueKind
+	bool bool
+	text string // of a string; decimal form of a number
+	list []Value
+	m    map[string]Value
+	args []Arg
+	pend Pending
+	sens Sensitive
+}
+
+// Null is the absent value.
+func Null() Value { return Value{} }
+
+// Bool makes a boolean value.
+func Bool(b bool) Value { return Value{kind: KindBool, bool: b} }
+
+// Int makes a number value.
+func Int(i int64) Value { return Value{kind: KindNumber, text: strconv.FormatInt(i, 10)} }
+
+// Number makes a number value from its decimal form, which is kept as written.
+func Number(decimal string) Value { return Value{kind: KindNumber, text: decimal} }
+
+// String makes a string value.
+func String(s string) Value { return Value{kind: KindString, text: s} }
+
+// List makes a list value.
+func List(vs ...Value) Value { return Value{kind: KindList, list: vs} }
+
+// Strings makes a list of strings.
+func Strings(ss ...string) Value {
+	vs := make([]Value, len(ss))
+	for i, s := range ss {
+		vs[i] = String(s)
+	}
+	return List(vs...)
+}
+
+// Map makes a map value.
+func Map(m map[string]Value) Value {
+	if m == nil {
+		m = map[string]Value{}
+	}
+	return Value{kind: KindMap, m: m}
+}
+
+// Args makes an ordered list of arguments.
+func Args(args []Arg) Value { return Value{kind: KindArgs, args: args} }
+
+// PendingValue makes a value that only apply will know.
+func PendingValue(step, output string) Value {
+	return Value{kind: KindPending, pend: Pending{step, output}}
+}
+
+// SensitiveValue makes a reference to a secret.
+func SensitiveValue(ref, fingerprint string) Value {
+	return Value{kind: KindSensitive, sens: Sensitive{ref, fingerprint}}
+}
+
+// Kind says what the value holds.
+func (v Value) Kind() ValueKind { return v.kind }
+
+// IsNull reports whether the value is absent.
+func (v Value) IsNull() bool { return v.kind == KindNull }
+
+// IsPending reports whether only apply can know the value.
+func (v Value) IsPending() bool { return v.kind == KindPending }
+
+// AsBool is the boolean held, or false.
+func (v Value) AsBool() bool { return v.kind == KindBool && v.bool }
+
+// AsString is the text of a string or number, or "".
+func (v Value) AsString() string {
+	if v.kind == KindString || v.kind == KindNumber {
+		return v.text
+	}
+	return ""
+}
+
+// AsList is the list held, or nil.
+func (v Value) AsList() []Value { return v.list }
+
+// AsMap is the map held, or nil. It must not be changed.
+func (v Value) AsMap() map[string]Value { return v.m }
+
+// AsArgs is the argument list held, or nil.
+func (v Value) AsArgs() []Arg { return v.args }
+
+// AsPending is the pending reference held.
+func (v Value) AsPending() Pending { return v.pend }
+
+// AsSensitive is the sensitive reference held.
+func (v Value) AsSensitive() Sensitive { return v.sens }
+
+// Keys lists the keys of a map in order.
+func (v Value) Keys() []string { return slices.Sorted(maps.Keys(v.m)) }
+
+// Equal reports whether two values are the same. Numbers compare by their
+// value where both are plain decimals; argument lists by order and repetition.
+func (v Value) Equal(w Value) bool {
+	if v.kind != w.kind {
+		return false
+	}
+	switch v.kind {
+	case KindNull:
+		return true
+	case KindBool:
+		return v.bool == w.bool
+	case KindNumber:
+		return v.text == w.text || sameNumber(v.text, w.text)
+	case KindString:
+		return v.text == w.text
+	case KindList:
+		return slices.EqualFunc(v.list, w.list, Value.Equal)
+	case KindMap:
+		return maps.EqualFunc(v.m, w.m, Value.Equal)
+	case KindArgs:
+		return slices.Equal(v.args, w.args)
+	case KindPending:
+		return v.pend == w.pend
+	default:
+		return v.sens.Fingerprint == w.sens.Fingerprint
+	}
+}
+
+func sameNumber(a, b string) bool {
+	x, errA := strconv.ParseFloat(a, 64)
+	y, errB := strconv.ParseFloat(b, 64)
+	return errA == nil && errB == nil && x == y
+}
+
+// Get walks a path such as args.audit-log-maxage or metadata.labels["a.b/c"].
+// In an argument list a name finds the last value given for it; in a list a
+// number finds an element. What is not there is null.
+func (v Value) Get(path string) Value {
+	for _, part := range SplitPath(path) {
+		v = v.child(part)
+	}
+	return v
+}
+
+func (v Value) child(key string) Value {
+	switch v.kind {
+	case KindMap:
+		return v.m[key]
+	case KindArgs:
+		for i := len(v.args) - 1; i >= 0; i-- {
+			if v.args[i].Name == key {
+				return String(v.args[i].Value)
+			}
+		}
+	case KindList:
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(v.list) {
+			return v.list[i]
+		}
+	}
+	return Value{}
+}
+
+// JoinPath appends a key to a path; a key that is not a plain word is quoted.
+func JoinPath(path, key string) string {
+	if strings.ContainsAny(key, ".[]\"#/ ") || key == "" {
+		return path + "[" + strconv.Quote(key) + "]"
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// SplitPath takes a path apart into its keys.
+func SplitPath(path string) []string {
+	var keys []string
+	for path != "" {
+		switch {
+		case path[0] == '.':
+			path = path[1:]
+		case path[0] == '[':
+			quoted, err := strconv.QuotedPrefix(path[1:])
+			if err != nil || !strings.HasPrefix(path[1+len(quoted):], "]") {
+				return append(keys, path)
+			}
+			key, _ := strconv.Unquote(quoted)
+			keys, path = append(keys, key), path[len(quoted)+2:]
+		default:
+			end := strings.IndexAny(path, ".[")
+			if end < 0 {
+				end = len(path)
+			}
+			keys, path = append(keys, path[:end]), path[end:]
+		}
+	}
+	return keys
+}
+
+// FromGo converts what encoding/json or a YAML decoder yields (nil, bool,
+// numbers, string, []any, map[string]any) into a Value.
+func FromGo(x any) Value {
+	switch x := x.(type) {
+	case nil:
+		return Value{}
+	case Value:
+		return x
+	case bool:
+		return Bool(x)
+	case string:
+		return String(x)
+	case int:
+		return Int(int64(x))
+	case int32:
+		return Int(int64(x))
+	case int64:
+		return Int(x)
+	case uint64:
+		return Number(strconv.FormatUint(x, 10))
+	case float64:
+		return Number(strconv.FormatFloat(x, 'f', -1, 64))
+	case json.Number:
+		return Number(x.String())
+	case []string:
+		return Strings(x...)
+	case []any:
+		vs := make([]Value, len(x))
+		for i, e := range x {
+			vs[i] = FromGo(e)
+		}
+		return List(vs...)
+	case map[string]string:
+		m := make(map[string]Value, len(x))
+		for k, e := range x {
+			m[k] = String(e)
+		}
+		return Map(m)
+	case map[string]any:
+		m := make(map[string]Value, len(x))
+		for k, e := range x {
+			m[k] = FromGo(e)
+		}
+		return Map(m)
+	}
+	panic(fmt.Sprintf("internal error: state.FromGo of %T", x))
+}
+
+// Go converts the value into what encoding/json yields. Pending and sensitive
+// values become their tagged form, as in JSON.
+func (v Value) Go() any {
+	switch v.kind {
+	case KindBool:
+		return v.bool
+	case KindNumber:
+		return json.Number(v.text)
+	case KindString:
+		return v.text
+	case KindList:
+		out := make([]any, len(v.list))
+		for i, e := range v.list {
+			out[i] = e.Go()
+		}
+		return out
+	case KindMap:
+		out := make(map[string]any, len(v.m))
+		for k, e := range v.m {
+			out[k] = e.Go()
+		}
+		return out
+	case KindArgs:
+		out := make([]any, len(v.args))
+		for i, a := range v.args {
+			out[i] = []any{a.Name, a.Value}
+		}
+		return map[string]any{"$args": out}
+	case KindPending:
+		return map[string]any{"$pending": map[string]any{"step": v.pend.Step, "output": v.pend.Output}}
+	case KindSensitive:
+		return map[string]any{"$sensitive": map[string]any{"ref": v.sens.Ref, "fingerprint": v.sens.Fingerprint}}
+	}
+	return nil
+}
+
+// MarshalJSON writes plain JSON, with arguments, pending and sensitive values
+// as an object of one key: $args, $pending or $sensitive.
+func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v.Go()) }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (v *Value) UnmarshalJSON(b []byte) error {
+	dec := json.NewDecoder(strings.NewReader(string(b)))
+	dec.UseNumber()
+	var x any
+	if err := dec.Decode(&x); err != nil {
+		return err
+	}
+	*v = untag(x)
+	return nil
+}
+
+// untag converts decoded JSON and recognises the tagged forms on the way.
+func untag(x any) Value {
+	switch x := x.(type) {
+	case []any:
+		vs := make([]Value, len(x))
+		for i, e := range x {
+			vs[i] = untag(e)
+		}
+		return List(vs...)
+	case map[string]any:
+		if len(x) == 1 {
+			if v, ok := untagged(x); ok {
+				return v
+			}
+		}
+		m := make(map[string]Value, len(x))
+		for k, e := range x {
+			m[k] = untag(e)
+		}
+		return Map(m)
+	}
+	return FromGo(x)
+}
+
+func untagged(x map[string]any) (Value, bool) {
+	if list, ok := x["$args"].([]any); ok {
+		args := make([]Arg, 0, len(list))
+		for _, e := range list {
+			pair, _ := e.([]any)
+			if len(pair) != 2 {
+				return Value{}, false
+			}
+			name, _ := pair[0].(string)
+			value, _ := pair[1].(string)
+			args = append(args, Arg{name, value})
+		}
+		return Args(args), true
+	}
+	if p, ok := x["$pending"].(map[string]any); ok {
+		step, _ := p["step"].(string)
+		output, _ := p["output"].(string)
+		return PendingValue(step, output), true
+	}
+	if s, ok := x["$sensitive"].(map[string]any); ok {
+		ref, _ := s["ref"].(string)
+		fp, _ := s["fingerprint"].(string)
+		return SensitiveValue(ref, fp), true
+	}
+	return Value{}, false
+}
+
+// Leaves lists the paths of all leaves below the value, in order. An empty
+// list, map or argument list is a leaf.
+func (v Value) Leaves() []string {
+	var out []string
+	v.leaves("", &out)
+	sort.Strings(out)
+	return out
+}
+
+func (v Value) leaves(path string, out *[]string) {
+	switch {
+	case v.kind == KindMap && len(v.m) > 0:
+		for k, e := range v.m {
+			e.leaves(JoinPath(path, k), out)
+		}
+	default:
+		*out = append(*out, path)
+	}
+}
