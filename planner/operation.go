@@ -1,0 +1,427 @@
+package planner
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Operation is one effect. The set is closed: phases choose among these types,
+// providers perform them, the simulator performs the same ones, and a plan
+// holds them as data. Each is idempotent or says how to tell that it is
+// already done; none holds a secret.
+type Operation interface {
+	// Op is the name in JSON: write_file, apply_object …
+	Op() string
+	// Summary is one line for the progress display, without the target.
+	Summary() string
+}
+
+// Content is the bytes of a file: inline when they hold no secret, otherwise a
+// reference that the performer resolves.
+type Content struct {
+	Inline string `json:"inline,omitempty"`
+	// Ref is where the performer finds the bytes: artifact:NAME, config:ADDRESS#FIELD.
+	Ref string `json:"ref,omitempty"`
+}
+
+// Host operations: performed on the step's node, in one round trip.
+type (
+	// WriteFile puts a regular file in place, atomically, with mode and owner.
+	// Done when the file has this digest, mode and owner.
+	WriteFile struct {
+		Path    string  `json:"path"`
+		Mode    string  `json:"mode"`
+		Owner   string  `json:"owner"`
+		Content Content `json:"content"`
+		SHA256  string  `json:"sha256,omitempty"`
+	}
+
+	// RemovePath removes a file or tree, never following a symbolic link. With
+	// ContentsOnly the folder itself stays. Done when it is absent or empty.
+	RemovePath struct {
+		Path         string `json:"path"`
+		ContentsOnly bool   `json:"contents_only,omitempty"`
+	}
+
+	// EnsureDirectory makes a folder with mode and owner.
+	EnsureDirectory struct {
+		Path  string `json:"path"`
+		Mode  string `json:"mode"`
+		Owner string `json:"owner"`
+	}
+
+	// UploadArtifact puts a file of the operator's artifacts folder on the
+	// host, unpacked when Unpack names a folder. Done when the digest is there.
+	UploadArtifact struct {
+		Artifact string `json:"artifact"`
+		SHA256   string `json:"sha256"`
+		Path     string `json:"path"`
+		Mode     string `json:"mode,omitempty"`
+		Unpack   bool   `json:"unpack,omitempty"`
+	}
+
+	// LoadImage makes an image present in the runtime: from an artifact, or pulled.
+	LoadImage struct {
+		Image    string `json:"image"`
+		Artifact string `json:"artifact,omitempty"`
+		Socket   string `json:"socket"`
+		// Policy is Always, IfNotPresent or Never.
+		Policy string `json:"policy,omitempty"`
+	}
+
+	// Unit acts on a systemd unit: start, stop, restart, enable, disable. A
+	// daemon-reload goes before with Reload.
+	Unit struct {
+		Unit   string `json:"unit"`
+		Action string `json:"action"`
+		Reload bool   `json:"reload,omitempty"`
+	}
+
+	// SetSysctl sets a kernel parameter now; a file written beside keeps it over a reboot.
+	SetSysctl struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	}
+
+	// LoadModule loads a kernel module, or unloads it.
+	LoadModule struct {
+		Module string `json:"module"`
+		Unload bool   `json:"unload,omitempty"`
+	}
+
+	// Swap turns all swap off, or on again as fstab has it.
+	Swap struct {
+		On bool `json:"on"`
+	}
+
+	// RemovePods stops and removes all pod sandboxes of the runtime, as kubeadm reset does.
+	RemovePods struct {
+		Socket string `json:"socket"`
+	}
+
+	// Unmount takes off everything mounted below a folder.
+	Unmount struct {
+		Below string `json:"below"`
+	}
+
+	// RemoveNetwork removes what Kubernetes and CNI made in the host's network:
+	// links and their state, kube-proxy's and the kubelet's firewall rules.
+	RemoveNetwork struct {
+		// Links are name patterns such as cni0, veth*.
+		Links []string `json:"links,omitempty"`
+	}
+
+	// Mark writes what kubewright keeps on a host, or with Remove takes it away.
+	Mark struct {
+		Marks  state.Marks `json:"marks"`
+		Remove bool        `json:"remove,omitempty"`
+	}
+)
+
+// Operations with keys: the performer makes or fetches key material in memory
+// and sends it to the step's node on stdin. Files that exist are kept unless Renew.
+type (
+	// IssueCA makes a self-signed CA: To.crt and To.key. Done when To.crt exists.
+	IssueCA struct {
+		CommonName string        `json:"common_name"`
+		Algorithm  string        `json:"algorithm"`
+		Validity   time.Duration `json:"validity"`
+		To         string        `json:"to"`
+	}
+
+	// IssueKeyPair makes the service account key pair: To.key and To.pub.
+	IssueKeyPair struct {
+		Algorithm string `json:"algorithm"`
+		To        string `json:"to"`
+	}
+
+	// CopySecrets brings files from another node of the cluster through the
+	// operator's memory: the CAs and the service account keys.
+	CopySecrets struct {
+		From  state.Target `json:"from"`
+		Files []SecretFile `json:"files"`
+	}
+
+	// SecretFile is one file of CopySecrets or ImportSecrets.
+	SecretFile struct {
+		Path  string `json:"path"`
+		Mode  string `json:"mode"`
+		Owner string `json:"owner"`
+		// Source is the operator's file in ImportSecrets.
+		Source string `json:"source,omitempty"`
+	}
+
+	// ImportSecrets brings files of the operator's: a given CA, certificates of an external CA.
+	ImportSecrets struct {
+		Files []SecretFile `json:"files"`
+	}
+
+	// Signer says which CA signs: on the node that holds it, or in the operator's folder.
+	Signer struct {
+		// Name is the CA's common name: kubernetes, etcd-ca, front-proxy-ca.
+		Name string `json:"name"`
+		// Base is the path of the CA without .crt and .key.
+		Base string `json:"base"`
+		// On is the node that holds the key; zero for the step's own node.
+		On state.Target `json:"on,omitzero"`
+		// Operator tells that Base is a path on the operator's side.
+		Operator bool `json:"operator,omitempty"`
+	}
+
+	// IssueCertificate makes To.crt and To.key, signed by CA.
+	IssueCertificate struct {
+		CA            Signer   `json:"ca"`
+		CommonName    string   `json:"common_name"`
+		Organizations []string `json:"organizations,omitempty"`
+		DNSNames      []string `json:"dns_names,omitempty"`
+		IPAddresses   []string `json:"ip_addresses,omitempty"`
+		// Usages are "server auth" and "client auth".
+		Usages    []string      `json:"usages"`
+		Algorithm string        `json:"algorithm"`
+		Validity  time.Duration `json:"validity"`
+		To        string        `json:"to"`
+		// Renew replaces what is there.
+		Renew bool `json:"renew,omitempty"`
+	}
+
+	// WriteKubeconfig writes a kubeconfig (0600) with an inlined client
+	// certificate, or with a token where Token is set.
+	WriteKubeconfig struct {
+		Path          string        `json:"path"`
+		CA            Signer        `json:"ca"`
+		Cluster       string        `json:"cluster"`
+		Server        string        `json:"server"`
+		User          string        `json:"user"`
+		CommonName    string        `json:"common_name,omitempty"`
+		Organizations []string      `json:"organizations,omitempty"`
+		Algorithm     string        `json:"algorithm,omitempty"`
+		Validity      time.Duration `json:"validity,omitempty"`
+		// Token is an output of another step: the bootstrap token.
+		Token *state.Pending `json:"token,omitempty"`
+		Renew bool           `json:"renew,omitempty"`
+	}
+
+	// SetKubeconfig changes parts of a kubeconfig that holds a key which is to
+	// stay: its server, or the client certificate's path.
+	SetKubeconfig struct {
+		Path              string `json:"path"`
+		Server            string `json:"server,omitempty"`
+		ClientCertificate string `json:"client_certificate,omitempty"`
+	}
+)
+
+// Operations on etcd, through any member that answers.
+type (
+	// AddEtcdMember adds a learner; done when a member has the peer URL. Its
+	// output initial_cluster is what the new member's manifest needs.
+	AddEtcdMember struct {
+		Name    string `json:"name"`
+		PeerURL string `json:"peer_url"`
+	}
+
+	// RenderEtcdManifest writes etcd's static pod with initial-cluster from the
+	// output of AddEtcdMember in the same step. Manifest is the pod with
+	// InitialClusterPlaceholder in its place.
+	RenderEtcdManifest struct {
+		Path     string `json:"path"`
+		Manifest string `json:"manifest"`
+		Mode     string `json:"mode"`
+		Owner    string `json:"owner"`
+	}
+
+	// PromoteEtcdMember makes a started learner a voter; done when it is one.
+	PromoteEtcdMember struct {
+		PeerURL string        `json:"peer_url"`
+		Timeout time.Duration `json:"timeout"`
+	}
+
+	// RemoveEtcdMember moves leadership away and removes the member through
+	// another one; done when no member has the peer URL.
+	RemoveEtcdMember struct {
+		Name    string        `json:"name"`
+		PeerURL string        `json:"peer_url"`
+		Timeout time.Duration `json:"timeout"`
+	}
+)
+
+// InitialClusterPlaceholder stands in RenderEtcdManifest.Manifest for the value
+// that only apply knows.
+const InitialClusterPlaceholder = "kubewright:initial-cluster"
+
+// Operations on the API.
+type (
+	// ApplyObject makes the leaves of Object so, and no others, by server-side
+	// apply. Remove lists leaves that were ours and are no longer wanted.
+	ApplyObject struct {
+		Object state.Value `json:"object"`
+		// CreateOnly leaves an object that exists alone.
+		CreateOnly bool `json:"create_only,omitempty"`
+		// CAFrom fills certificate-authority-data of an inlined kubeconfig in
+		// data key CAKey (cluster-info) with the CA that this path on the
+		// step's node holds; the CA exists only at apply.
+		CAFrom string `json:"ca_from,omitempty"`
+		CAKey  string `json:"ca_key,omitempty"`
+	}
+
+	// DeleteObject deletes an object; done when it is gone.
+	DeleteObject struct {
+		Ref state.ObjectRef `json:"ref"`
+	}
+
+	// PatchNode sets labels, annotations and taints of a Node, and removes those listed.
+	PatchNode struct {
+		Node              string            `json:"node"`
+		Labels            map[string]string `json:"labels,omitempty"`
+		Annotations       map[string]string `json:"annotations,omitempty"`
+		Taints            []state.Taint     `json:"taints,omitempty"`
+		RemoveLabels      []string          `json:"remove_labels,omitempty"`
+		RemoveAnnotations []string          `json:"remove_annotations,omitempty"`
+		RemoveTaints      []state.Taint     `json:"remove_taints,omitempty"`
+		Timeout           time.Duration     `json:"timeout"`
+	}
+
+	// Cordon makes a node unschedulable, or schedulable again with Undo.
+	Cordon struct {
+		Node string `json:"node"`
+		Undo bool   `json:"undo,omitempty"`
+	}
+
+	// Drain evicts the pods of a node as kubectl drain does.
+	Drain struct {
+		Node               string        `json:"node"`
+		Timeout            time.Duration `json:"timeout"`
+		GracePeriod        int           `json:"grace_period"`
+		Force              bool          `json:"force,omitempty"`
+		DeleteEmptyDirData bool          `json:"delete_emptydir_data,omitempty"`
+		DisableEviction    bool          `json:"disable_eviction,omitempty"`
+		PodSelector        string        `json:"pod_selector,omitempty"`
+	}
+
+	// CreateToken makes a bootstrap token just in time; its output token is secret.
+	CreateToken struct {
+		Description string        `json:"description"`
+		TTL         time.Duration `json:"ttl"`
+		Usages      []string      `json:"usages"`
+		Groups      []string      `json:"groups"`
+	}
+
+	// DeleteToken deletes the token that another step of this plan made.
+	DeleteToken struct {
+		Token state.Pending `json:"token"`
+	}
+
+	// Wait waits for a condition and fails after Timeout with what it last saw.
+	Wait struct {
+		For WaitFor `json:"for"`
+		// URL is for http: 200 is success. It is dialled as the step's node
+		// would. TLS is verified against the cluster's CA unless Insecure.
+		URL      string `json:"url,omitempty"`
+		Insecure bool   `json:"insecure,omitempty"`
+		// Name is a node, a pod or a file.
+		Name    string        `json:"name,omitempty"`
+		Hash    string        `json:"hash,omitempty"`
+		Timeout time.Duration `json:"timeout"`
+	}
+)
+
+// WaitFor is a condition that can be waited for.
+type WaitFor string
+
+// The conditions.
+const (
+	// WaitHTTP: URL answers 200.
+	WaitHTTP WaitFor = "http"
+	// WaitAPI: the API answers /readyz through the step's node with the administrator's rights.
+	WaitAPI WaitFor = "api"
+	// WaitStaticPod: pod Name runs manifest Hash and is ready.
+	WaitStaticPod WaitFor = "static_pod"
+	// WaitNodeRegistered: Node Name exists.
+	WaitNodeRegistered WaitFor = "node_registered"
+	// WaitNodeReady: Node Name is Ready.
+	WaitNodeReady WaitFor = "node_ready"
+	// WaitFile: file Name exists on the step's node.
+	WaitFile WaitFor = "file"
+	// WaitEtcdStarted: the etcd member Name has started.
+	WaitEtcdStarted WaitFor = "etcd_started"
+)
+
+// operations lists one zero value of each operation: the closed set.
+var operations = []Operation{
+	WriteFile{}, RemovePath{}, EnsureDirectory{}, UploadArtifact{}, LoadImage{}, Unit{},
+	SetSysctl{}, LoadModule{}, Swap{}, RemovePods{}, Unmount{}, RemoveNetwork{}, Mark{},
+	IssueCA{}, IssueKeyPair{}, CopySecrets{}, ImportSecrets{}, IssueCertificate{}, WriteKubeconfig{}, SetKubeconfig{},
+	AddEtcdMember{}, RenderEtcdManifest{}, PromoteEtcdMember{}, RemoveEtcdMember{},
+	ApplyObject{}, DeleteObject{}, PatchNode{}, Cordon{}, Drain{}, CreateToken{}, DeleteToken{}, Wait{},
+}
+
+// IsHostOperation reports whether the operation is done by a host alone, so
+// that it can travel with its neighbours in one round trip.
+func IsHostOperation(op Operation) bool {
+	switch op.(type) {
+	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, LoadImage, Unit,
+		SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark:
+		return true
+	}
+	return false
+}
+
+// Operations is a list that keeps each operation's type in JSON.
+type Operations []Operation
+
+// MarshalJSON writes each operation as an object whose first key is op.
+func (ops Operations) MarshalJSON() ([]byte, error) {
+	out := make([]json.RawMessage, len(ops))
+	for i, op := range ops {
+		body, err := json.Marshal(op)
+		if err != nil {
+			return nil, err
+		}
+		head := fmt.Sprintf(`{"op":%q`, op.Op())
+		if string(body) != "{}" {
+			head += ","
+		}
+		out[i] = append([]byte(head), body[1:]...)
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes and refuses an unknown operation.
+func (ops *Operations) UnmarshalJSON(b []byte) error {
+	var raw []json.RawMessage
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	*ops = make(Operations, 0, len(raw))
+	for _, r := range raw {
+		var head struct {
+			Op string `json:"op"`
+		}
+		if err := json.Unmarshal(r, &head); err != nil {
+			return err
+		}
+		op, err := decodeOperation(head.Op, r)
+		if err != nil {
+			return err
+		}
+		*ops = append(*ops, op)
+	}
+	return nil
+}
+
+func decodeOperation(name string, body json.RawMessage) (Operation, error) {
+	for _, zero := range operations {
+		if zero.Op() != name {
+			continue
+		}
+		p := reflect.New(reflect.TypeOf(zero))
+		if err := json.Unmarshal(body, p.Interface()); err != nil {
+			return nil, fmt.Errorf("cannot read operation %s: %w", name, err)
+		}
+		return p.Elem().Interface().(Operation), nil
+	}
+	return nil, fmt.Errorf("cannot read operation %q: this version of kubewright does not know it", name)
+}

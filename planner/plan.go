@@ -1,0 +1,148 @@
+package planner
+
+import (
+	"github.com/kubewright/kubewright/state"
+)
+
+// Action is what becomes of an item or a resource.
+type Action string
+
+// The actions.
+const (
+	NoOp    Action = "no-op"
+	Create  Action = "create"
+	Update  Action = "update"
+	Replace Action = "replace"
+	Delete  Action = "delete"
+	// Forget drops an item from the state without touching it.
+	Forget Action = "forget"
+)
+
+// Cost is what a change costs the cluster.
+type Cost string
+
+// The costs, cheapest first.
+const (
+	CostNone    Cost = "none"
+	CostObject  Cost = "object"
+	CostRestart Cost = "restart"
+	CostReplace Cost = "node-replace"
+	Immutable   Cost = "immutable"
+)
+
+// AttributeChange is one changed leaf of an item.
+type AttributeChange struct {
+	Path   string       `json:"path"`
+	Before state.Value  `json:"before"`
+	After  state.Value  `json:"after"`
+	Origin state.Source `json:"origin,omitzero"`
+}
+
+// Change is what happens to one item, computed from desired and observed.
+type Change struct {
+	Address    state.Address     `json:"address"`
+	Kind       state.Kind        `json:"kind"`
+	Action     Action            `json:"action"`
+	Attributes []AttributeChange `json:"attributes,omitempty"`
+	// Reason says why: "configuration changed", "changed outside of kubewright",
+	// "not there yet", "no longer in the configuration".
+	Reason string `json:"reason"`
+	Cost   Cost   `json:"cost,omitempty"`
+}
+
+// Step is one phase on one target: the unit that the executor schedules.
+type Step struct {
+	ID     state.Address `json:"id"`
+	Phase  string        `json:"phase"`
+	Target state.Target  `json:"target"`
+	Action Action        `json:"action"`
+	// Via is the node through which a step of a cluster or of another node
+	// reaches the API and etcd; zero for the step's own node.
+	Via state.Target `json:"via,omitzero"`
+	// Needs are steps that must be done before, in order and each once.
+	Needs []state.Address `json:"needs,omitempty"`
+	// Limits are names of which only so many steps may run at once; see Plan.Limits.
+	Limits []string `json:"limits,omitempty"`
+	// Expect holds, per item, the digest of what was observed; a step is
+	// refused when the item has moved since.
+	Expect map[string]string `json:"expect,omitempty"`
+	// Gates are conditions evaluated again right before the step.
+	Gates []string `json:"gates,omitempty"`
+	// Impact is what the step means to those who use the cluster.
+	Impact     string     `json:"impact,omitempty"`
+	Operations Operations `json:"operations"`
+}
+
+// ResourceChange is a cluster, node or addon as the plan counts it.
+type ResourceChange struct {
+	Target state.Target `json:"target"`
+	Action Action       `json:"action"`
+	// Note tells a node apart on the screen: its address and role.
+	Note string `json:"note,omitempty"`
+	// Reason is set where the action needs one: "no longer in the configuration".
+	Reason string `json:"reason,omitempty"`
+	// Unchanged counts phases of the target without a change.
+	Unchanged int `json:"unchanged,omitempty"`
+}
+
+// Plan is what would be done: data, without closures and secrets, that
+// round-trips through JSON. The same snapshots give the same bytes.
+type Plan struct {
+	FormatVersion int    `json:"format_version"`
+	ToolVersion   string `json:"tool_version"`
+	Lineage       string `json:"lineage,omitempty"`
+	Serial        int64  `json:"serial"`
+	// ConfigDigest is the hex SHA-256 of the configuration and its variables.
+	ConfigDigest string `json:"config_digest,omitempty"`
+	// Destroy tells a plan made by destroy.
+	Destroy bool `json:"destroy,omitempty"`
+	// Resources in the order of the configuration's addresses.
+	Resources []ResourceChange `json:"resources,omitempty"`
+	// Changes are sorted by address.
+	Changes []Change `json:"changes,omitempty"`
+	// Drift is what changed outside since the last apply; reported, and put
+	// right by Changes where configuration speaks of it.
+	Drift []Change `json:"drift,omitempty"`
+	// Steps are in an order in which they could run one by one.
+	Steps []Step `json:"steps,omitempty"`
+	// Limits bounds how many steps that carry a name may run at once.
+	Limits map[string]int `json:"limits,omitempty"`
+	// Quorum is the sentence about etcd membership, per cluster.
+	Quorum []string `json:"quorum,omitempty"`
+	// Outputs are the configuration's outputs as far as they are known.
+	Outputs map[string]state.Value `json:"outputs,omitempty"`
+	// Withheld lists targets whose steps were left out, and why.
+	Withheld []state.Unobserved `json:"withheld,omitempty"`
+}
+
+// Empty reports that nothing would be done.
+func (p *Plan) Empty() bool { return len(p.Steps) == 0 && len(p.Changes) == 0 }
+
+// Counts are the numbers of Terraform's summary sentence: each cluster, node
+// and addon once, a replacement in add and in destroy.
+func (p *Plan) Counts() (add, change, destroy int) {
+	for _, r := range p.Resources {
+		switch r.Action {
+		case Create:
+			add++
+		case Update:
+			change++
+		case Delete:
+			destroy++
+		case Replace:
+			add++
+			destroy++
+		}
+	}
+	return add, change, destroy
+}
+
+// Step returns the step with the ID, or nil.
+func (p *Plan) Step(id state.Address) *Step {
+	for i := range p.Steps {
+		if p.Steps[i].ID == id {
+			return &p.Steps[i]
+		}
+	}
+	return nil
+}

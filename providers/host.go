@@ -1,0 +1,53 @@
+// Package providers says what kubewright asks of a host, of a cluster's API and
+// of its etcd, and carries a step's operations to them. It is the only place
+// that has effects on a cluster: phases choose operations, providers perform
+// them. The three kinds of host (ssh, local, sim) live in folders of their own
+// and pass one conformance suite.
+package providers
+
+import (
+	"context"
+	"net"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Host is one machine. Its methods may be called from several goroutines.
+// Errors wrap the kinds of errors.go; after any error the caller observes
+// again and infers nothing.
+type Host interface {
+	// Observe answers the query in one round trip and changes nothing.
+	Observe(ctx context.Context, q state.Query) (*state.Report, error)
+	// Perform does host operations in order, in one round trip, and stops at
+	// the first that fails. It returns one Outcome for each operation that was
+	// attempted, also together with an error; operations behind those were not begun.
+	Perform(ctx context.Context, batch Batch) ([]Outcome, error)
+	// ReadSecrets fetches files into memory; a file that does not exist is missing in the answer.
+	ReadSecrets(ctx context.Context, paths []string) (map[string]state.Secret, error)
+	// DialContext opens a connection as the host itself would (direct-tcpip over
+	// ssh), so that nothing but the SSH port needs to be open to the operator.
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	Close() error
+}
+
+// Batch is host operations that travel together.
+type Batch struct {
+	// Token is the run's; a host refuses one lower than the highest it has seen
+	// (ErrSuperseded) and remembers a higher one before the first operation.
+	Token int64
+	// Lineage is refused when the host belongs to another one.
+	Lineage    string
+	Operations []planner.Operation
+	// Contents resolves what a WriteFile, LoadImage or UploadArtifact refers to
+	// when its content is not inline: keyed by Content.Ref.
+	Contents map[string]state.Secret
+}
+
+// Outcome is what became of one operation.
+type Outcome struct {
+	// Changed is false when the host already was as wanted.
+	Changed bool
+	// Output is what a Run printed: capped, with control characters escaped.
+	Output string
+}
