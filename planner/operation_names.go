@@ -150,7 +150,9 @@ func (o RemoveEtcdMember) Summary() string { return "remove etcd member " + o.Na
 func (ApplyObject) Op() string { return "apply_object" }
 
 // Summary is one line for the progress display.
-func (o ApplyObject) Summary() string { return "apply " + o.Object.Get("kind").AsString() + " " + o.Object.Get("metadata.name").AsString() }
+func (o ApplyObject) Summary() string {
+	return "apply " + o.Object.Get("kind").AsString() + " " + o.Object.Get("metadata.name").AsString()
+}
 
 // Op is the name in JSON.
 func (DeleteObject) Op() string { return "delete_object" }

@@ -1,0 +1,83 @@
+package providers
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// API is a cluster's Kubernetes API, reached through one of its control
+// planes. Errors wrap the kinds of errors.go.
+type API interface {
+	// Observe reads what the query asks for and changes nothing. Etcd is
+	// observed apart, so Members stays nil.
+	Observe(ctx context.Context, q state.ClusterQuery) (*state.ClusterReport, error)
+	// Apply makes the leaves of an object so by server-side apply with the field
+	// manager kubewright, forced; leaves applied before and now absent go. With
+	// createOnly an object that exists is left alone.
+	Apply(ctx context.Context, object state.Value, createOnly bool) error
+	// Delete deletes an object; one that does not exist is no error.
+	Delete(ctx context.Context, ref state.ObjectRef) error
+	// PatchNode sets and removes labels, annotations and taints of a node.
+	PatchNode(ctx context.Context, op planner.PatchNode) error
+	// Cordon makes a node unschedulable, or schedulable again.
+	Cordon(ctx context.Context, node string, undo bool) error
+	// Drain evicts the node's pods as kubectl drain does; log gets one line per eviction.
+	Drain(ctx context.Context, op planner.Drain, log func(string)) error
+	// CreateToken makes a bootstrap token and returns it as abcdef.0123456789abcdef.
+	CreateToken(ctx context.Context, op planner.CreateToken) (state.Secret, error)
+	// DeleteToken deletes the token's Secret; a token that does not exist is no error.
+	DeleteToken(ctx context.Context, token state.Secret) error
+	// Ready asks /readyz once.
+	Ready(ctx context.Context) error
+	Close() error
+}
+
+// Etcd is the etcd of a cluster, reached through any of its members.
+type Etcd interface {
+	// Members lists the members with their health, by a linearizable read.
+	Members(ctx context.Context) (members []state.EtcdMember, clusterID string, err error)
+	// AddLearner adds a learner with the peer URL. A member that already has it is no error.
+	AddLearner(ctx context.Context, peerURL string) error
+	// Promote makes the learner a voter. One that is a voter already is no error.
+	Promote(ctx context.Context, id string) error
+	// Remove removes a member. One that is gone already is no error.
+	Remove(ctx context.Context, id string) error
+	// MoveLeader hands leadership from the present leader to the member with the ID.
+	MoveLeader(ctx context.Context, to string) error
+	Close() error
+}
+
+// Issuer makes keys and certificates, and brings them to a host. It is real
+// cryptography for ssh and local hosts, and records in the simulator.
+type Issuer interface {
+	IssueCA(ctx context.Context, on Host, op planner.IssueCA, batch Batch) (Outcome, error)
+	IssueKeyPair(ctx context.Context, on Host, op planner.IssueKeyPair, batch Batch) (Outcome, error)
+	// IssueCertificate signs with the CA that signer holds: the host with the CA's key.
+	IssueCertificate(ctx context.Context, on, signer Host, op planner.IssueCertificate, batch Batch) (Outcome, error)
+	// WriteKubeconfig signs like IssueCertificate, or uses the token when it is not zero.
+	WriteKubeconfig(ctx context.Context, on, signer Host, op planner.WriteKubeconfig, token state.Secret, batch Batch) (Outcome, error)
+	SetKubeconfig(ctx context.Context, on Host, op planner.SetKubeconfig, batch Batch) (Outcome, error)
+	// CopySecrets brings files from one host to another through memory.
+	CopySecrets(ctx context.Context, from, to Host, op planner.CopySecrets, batch Batch) (Outcome, error)
+	// ImportSecrets brings the operator's files to a host.
+	ImportSecrets(ctx context.Context, on Host, op planner.ImportSecrets, batch Batch) (Outcome, error)
+}
+
+// Access opens a cluster's API and etcd through a host that is one of its control planes.
+type Access interface {
+	// API is reached with the administrator's kubeconfig of the host: on the
+	// host's own API server, at address host:port.
+	API(ctx context.Context, via Host, endpoint string) (API, error)
+	// Etcd is reached with the host's healthcheck client certificate.
+	Etcd(ctx context.Context, via Host, endpoints []string) (Etcd, error)
+}
+
+// Clock is time as a performer sees it, so that the simulator has its own.
+type Clock interface {
+	Now() time.Time
+	// Sleep waits until the duration has passed or the context is done.
+	Sleep(ctx context.Context, d time.Duration) error
+}
