@@ -1,0 +1,360 @@
+package config
+
+import (
+	"time"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Config is a configuration folder with its variables applied.
+type Config struct {
+	// Dir is the folder; relative paths in the configuration start there.
+	Dir      string
+	Clusters []*Cluster
+	Nodes    []*Node
+	Outputs  []*Output
+	// Digest is the hex SHA-256 of all files and variable values.
+	Digest string
+}
+
+// Origins says where values of a block were written, by path as in the
+// language: api_server.arg["audit-log-maxage"], network.pod_subnet. What is not
+// in it is a default.
+type Origins map[string]state.Source
+
+// Output is an output block. Its value may be pending until an apply.
+type Output struct {
+	Name        string
+	Description string
+	Sensitive   bool
+	Value       state.Value
+	Source      state.Source
+}
+
+// Arg is one argument of a component. Order and repetition are kept.
+type Arg struct {
+	Name   string
+	Value  string
+	Source state.Source
+}
+
+// EnvVar is an environment variable of a component. ValueFrom is corev1's
+// EnvVarSource as a tree, null when Value holds.
+type EnvVar struct {
+	Name      string
+	Value     string
+	ValueFrom state.Value
+	Source    state.Source
+}
+
+// Volume is kubeadm's HostPathMount.
+type Volume struct {
+	Name      string
+	HostPath  string
+	MountPath string
+	ReadOnly  bool
+	// PathType is "", DirectoryOrCreate, Directory, FileOrCreate, File, Socket, CharDevice or BlockDevice.
+	PathType string
+	Source   state.Source
+}
+
+// Component is what can be said of each control plane component.
+type Component struct {
+	Args    []Arg
+	Volumes []Volume
+	Envs    []EnvVar
+}
+
+// APIServer configures kube-apiserver.
+type APIServer struct {
+	Component
+	CertSANs []string
+}
+
+// Etcd is stacked unless External is set.
+type Etcd struct {
+	// ImageRepository and ImageTag override the version table; a tag is then the user's to manage.
+	ImageRepository string
+	ImageTag        string
+	DataDir         string
+	Args            []Arg
+	Envs            []EnvVar
+	ServerCertSANs  []string
+	PeerCertSANs    []string
+	External        *ExternalEtcd
+}
+
+// ExternalEtcd is an etcd that kubewright uses and never changes.
+type ExternalEtcd struct {
+	Endpoints []string
+	// HTTPEndpoints are for health and version (1.35 and later); default Endpoints.
+	HTTPEndpoints []string
+	// CAFile, CertFile and KeyFile are paths on the control planes.
+	CAFile   string
+	CertFile string
+	KeyFile  string
+	// CAContent, CertContent and KeyContent are files of the operator's that
+	// are brought there; empty when they are there already.
+	CAContent   string
+	CertContent string
+	KeyContent  string
+}
+
+// Network is kubeadm's networking. A subnet is one CIDR, or two of different
+// families separated by a comma.
+type Network struct {
+	PodSubnet     string
+	ServiceSubnet string
+	DNSDomain     string
+}
+
+// Certificates says how keys and certificates are made.
+type Certificates struct {
+	// Dir is kubeadm's certificatesDir.
+	Dir         string
+	Algorithm   string
+	Validity    time.Duration
+	CAValidity  time.Duration
+	RenewBefore time.Duration
+	// CA, FrontProxyCA and EtcdCA are given CAs; zero for one that kubewright makes.
+	CA           GivenCA
+	FrontProxyCA GivenCA
+	EtcdCA       GivenCA
+	// Supplied is a folder of the operator's with certificates and kubeconfigs
+	// per node, for an external CA without key: DIR/NODE/pki/…, DIR/NODE/admin.conf …
+	Supplied string
+}
+
+// GivenCA is a CA of the operator's. With OnHosts the key is copied to the
+// control planes as kubeadm would have it; without, the operator keeps it and
+// kubewright signs everything (external CA). Without Key nothing can be signed.
+type GivenCA struct {
+	Certificate string
+	Key         string
+	OnHosts     bool
+}
+
+// IsZero reports that kubewright makes the CA itself.
+func (g GivenCA) IsZero() bool { return g == GivenCA{} }
+
+// DNS configures the CoreDNS addon.
+type DNS struct {
+	ImageRepository string
+	ImageTag        string
+	Disabled        bool
+}
+
+// KubeProxy configures the kube-proxy addon; Config is a KubeProxyConfiguration as a tree.
+type KubeProxy struct {
+	Disabled bool
+	Config   state.Value
+}
+
+// Kubelet configures all kubelets of a cluster, or one node's; Config is a
+// KubeletConfiguration as a tree.
+type Kubelet struct {
+	Config state.Value
+	Args   []Arg
+}
+
+// DrainOptions are those of kubectl drain.
+type DrainOptions struct {
+	Timeout            time.Duration
+	GracePeriod        int // seconds; -1 is the pod's own
+	Force              bool
+	DeleteEmptyDirData bool
+	DisableEviction    bool
+	PodSelector        string
+}
+
+// Upgrade says how nodes are taken down.
+type Upgrade struct {
+	// MaxUnavailable is a number or percentage of workers.
+	MaxUnavailable string
+	Drain          DrainOptions
+}
+
+// Install says where software comes from. Without Artifacts it is found preinstalled.
+type Install struct {
+	// Artifacts is a folder of the operator's.
+	Artifacts string
+	// Keep names what stays when a node is reset: runtime, kubelet, cni, images.
+	Keep []string
+}
+
+// Addon is a manifest that is applied as the user's.
+type Addon struct {
+	Name string
+	// Objects are the manifest's documents.
+	Objects []state.Value
+	Source  state.Source
+}
+
+// Timeouts are kubeadm's.
+type Timeouts struct {
+	ControlPlaneComponentHealthCheck time.Duration
+	KubeletHealthCheck               time.Duration
+	KubernetesAPICall                time.Duration
+	EtcdAPICall                      time.Duration
+	TLSBootstrap                     time.Duration
+	Discovery                        time.Duration
+	UpgradeManifests                 time.Duration
+}
+
+// BootstrapToken is a token that the user wants kept, besides those made just
+// in time. Token is secret; empty generates one.
+type BootstrapToken struct {
+	Token       state.Secret
+	Description string
+	// TTL of 0 never expires; Expires is RFC 3339 and excludes TTL.
+	TTL     time.Duration
+	Expires string
+	Usages  []string
+	Groups  []string
+	Source  state.Source
+}
+
+// Reset is kubeadm's ResetConfiguration as far as it is the user's to say.
+type Reset struct {
+	CleanupTmpDir bool
+	UnmountFlags  []string
+}
+
+// Cluster is a cluster block: kubeadm's ClusterConfiguration and what all
+// nodes of the cluster share. Defaults are filled in.
+type Cluster struct {
+	// Label is the block's label and the address cluster.LABEL.
+	Label string
+	// Name is kubeadm's clusterName.
+	Name              string
+	KubernetesVersion string // 1.36.3, without v
+	// ControlPlaneEndpoint is HOST:PORT, or empty.
+	ControlPlaneEndpoint string
+	// BindPort is the API servers' port.
+	BindPort          int
+	ImageRepository   string
+	FeatureGates      map[string]bool
+	Network           Network
+	APIServer         APIServer
+	ControllerManager Component
+	Scheduler         Component
+	Etcd              Etcd
+	DNS               DNS
+	KubeProxy         KubeProxy
+	Kubelet           Kubelet
+	Certificates      Certificates
+	Upgrade           Upgrade
+	Install           Install
+	Timeouts          Timeouts
+	BootstrapTokens   []BootstrapToken
+	Reset             Reset
+	Addons            []*Addon
+	// UploadCerts asks for the kubeadm-certs Secret.
+	UploadCerts bool
+	// ProxyEnv is the environment of HTTP proxies for the components, which
+	// kubeadm takes from its own process: HTTP_PROXY, HTTPS_PROXY, NO_PROXY.
+	ProxyEnv              map[string]string
+	IgnorePreflightErrors []string
+	SkipPhases            []string
+	ImagePullPolicy       string
+	ImagePullSerial       bool
+	Patches               []Patch
+	Origins               Origins
+	Source                state.Source
+}
+
+// Patch is one file of kubeadm's patches folder.
+type Patch struct {
+	// Target is etcd, kube-apiserver, kube-controller-manager, kube-scheduler,
+	// kubeletconfiguration, corednsdeployment or kubeproxydaemonset.
+	Target string
+	// Type is strategic, merge or json.
+	Type string
+	// Content is YAML or JSON.
+	Content string
+	Source  state.Source
+}
+
+// Role is what a node does.
+type Role string
+
+// The roles.
+const (
+	ControlPlane Role = "control-plane"
+	Worker       Role = "worker"
+)
+
+// Node is one node: a node block, or one instance of it by for_each.
+type Node struct {
+	Target  state.Target
+	Cluster string // label
+	Role    Role
+	// Name is the Kubernetes node name; empty until known: the host's name.
+	Name string
+	// Address is how others reach the host: a name or IP.
+	Address string
+	// AdvertiseAddresses are IPs, one per family; default Address.
+	AdvertiseAddresses []string
+	Labels             map[string]string
+	Annotations        map[string]string
+	// Taints is nil for the default of the role, empty for none.
+	Taints                []state.Taint
+	Kubelet               Kubelet
+	CRISocket             string // empty: detected
+	Connection            Connection
+	Patches               []Patch
+	IgnorePreflightErrors []string
+	SkipPhases            []string
+	ImagePullPolicy       string
+	Origins               Origins
+	Source                state.Source
+}
+
+// Connection says how to reach a host.
+type Connection struct {
+	// Type is ssh, local or sim.
+	Type             string
+	Host             string
+	Port             int
+	User             string
+	PrivateKeys      []string
+	Certificate      string
+	Agent            bool
+	HostKeys         []string
+	KnownHosts       []string
+	AcceptNewHostKey bool
+	SSHConfig        string
+	Bastions         []Connection
+	// SudoPassword is secret; zero uses sudo -n.
+	SudoPassword state.Secret
+	Timeout      time.Duration
+}
+
+// Cluster returns the cluster with the label, or nil.
+func (c *Config) Cluster(label string) *Cluster {
+	for _, cl := range c.Clusters {
+		if cl.Label == label {
+			return cl
+		}
+	}
+	return nil
+}
+
+// NodesOf returns the cluster's nodes of a role in the order of their addresses; "" is any role.
+func (c *Config) NodesOf(label string, role Role) []*Node {
+	var out []*Node
+	for _, n := range c.Nodes {
+		if n.Cluster == label && (role == "" || n.Role == role) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// AdvertiseAddress is the first address that the node's components advertise.
+func (n *Node) AdvertiseAddress() string {
+	if len(n.AdvertiseAddresses) > 0 {
+		return n.AdvertiseAddresses[0]
+	}
+	return n.Address
+}
