@@ -28,6 +28,10 @@ type Host interface {
 	// DialContext opens a connection as the host itself would (direct-tcpip over
 	// ssh), so that nothing but the SSH port needs to be open to the operator.
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	// HTTPStatus asks for the URL as the host itself would and returns the
+	// status code. TLS is verified against the CA that the host holds in
+	// kubeadm's place unless insecure.
+	HTTPStatus(ctx context.Context, url string, insecure bool) (int, error)
 	Close() error
 }
 
