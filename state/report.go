@@ -160,6 +160,8 @@ type Marks struct {
 	Cluster string `json:"cluster"`
 	// Node is the address of the node block that this host serves.
 	Node Target `json:"node"`
+	// Founder marks the control plane on which the cluster is founded.
+	Founder bool `json:"founder,omitempty"`
 	// ClusterCA is the KeyDigest of the cluster's CA, once known.
 	ClusterCA string `json:"cluster_ca,omitempty"`
 	// Token is the highest run token seen; an operation with a lower one is refused.

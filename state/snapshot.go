@@ -18,6 +18,7 @@ const (
 	KindKubeconfig  Kind = "kubeconfig"  // see KubeconfigInfo
 	KindStaticPod   Kind = "static_pod"  // the pod, with args split off its command
 	KindYAMLFile    Kind = "yaml_file"   // content as a tree, mode, owner
+	KindEnvFile     Kind = "env_file"    // the kubelet's flags as args, mode, owner
 	KindUnit        Kind = "unit"        // active, enabled
 	KindImage       Kind = "image"       // present
 	KindBinary      Kind = "binary"      // version or sha256
@@ -59,6 +60,11 @@ type Item struct {
 	// Partial marks an item of which only the attributes present here are ours:
 	// other leaves of the observed one are nobody's business (API objects, nodes).
 	Partial bool `json:"partial,omitempty"`
+	// Exact lists attribute paths of a partial item below which everything is ours.
+	Exact []string `json:"exact,omitempty"`
+	// Initial lists attribute paths that matter only while the item is made: a
+	// Deployment's replicas, which somebody may scale.
+	Initial []string `json:"initial,omitempty"`
 	// Content is what a write would put there. Desired only, never stored.
 	Content []byte `json:"-"`
 }

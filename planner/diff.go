@@ -1,0 +1,302 @@
+package planner
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Reasons of a change.
+const (
+	ReasonNew          = "not there yet"
+	ReasonConfigured   = "configuration changed"
+	ReasonDrift        = "changed outside of kubewright"
+	ReasonUnconfigured = "no longer in the configuration"
+	ReasonRequested    = "as requested"
+	ReasonIncomplete   = "an earlier apply did not finish"
+)
+
+// Diff compares what is wanted with what is there, item by item. Recorded
+// tells what we set before and no longer want, and which side moved. Items of
+// targets that could not be observed are left out: unknown is not absent.
+func Diff(desired, observed, recorded *state.Snapshot) []Change {
+	var changes []Change
+	for i := range desired.Items {
+		want := &desired.Items[i]
+		if _, dark := observed.UnobservedReason(want.Address.Target); dark {
+			continue
+		}
+		have, was := observed.Find(want.Address), recorded.Find(want.Address)
+		if c, ok := diffItem(want, have, was); ok {
+			changes = append(changes, c)
+		}
+	}
+	for i := range recorded.Items {
+		was := &recorded.Items[i]
+		if desired.Find(was.Address) != nil {
+			continue
+		}
+		if _, dark := observed.UnobservedReason(was.Address.Target); dark {
+			continue
+		}
+		changes = append(changes, diffGone(was, observed.Find(was.Address)))
+	}
+	slices.SortFunc(changes, func(a, b Change) int { return a.Address.Compare(b.Address) })
+	return changes
+}
+
+// Drift compares what was recorded with what is there: what somebody else changed.
+func Drift(observed, recorded *state.Snapshot) []Change {
+	var drift []Change
+	for i := range recorded.Items {
+		was := &recorded.Items[i]
+		if _, dark := observed.UnobservedReason(was.Address.Target); dark || was.CreateOnly {
+			continue
+		}
+		have := observed.Find(was.Address)
+		c := Change{Address: was.Address, Kind: was.Kind, Reason: ReasonDrift}
+		if have == nil {
+			c.Action = Delete
+			drift = append(drift, c)
+			continue
+		}
+		c.Action = Update
+		// The arrow points from what we remember to what is there now.
+		for _, a := range compareItem(was, have.Attributes) {
+			c.Attributes = append(c.Attributes, AttributeChange{Path: a.Path, Before: a.After, After: a.Before})
+		}
+		if len(c.Attributes) > 0 {
+			drift = append(drift, c)
+		}
+	}
+	return drift
+}
+
+func diffItem(want, have, was *state.Item) (Change, bool) {
+	c := Change{Address: want.Address, Kind: want.Kind}
+	if have == nil {
+		c.Action, c.Reason = Create, ReasonNew
+		if was != nil {
+			c.Reason = ReasonDrift
+		}
+		c.Attributes = created(want)
+		return c, true
+	}
+	if want.CreateOnly {
+		return c, false
+	}
+	c.Action = Update
+	c.Attributes = compareItem(want, have.Attributes)
+	if want.Partial && was != nil {
+		c.Attributes = append(c.Attributes, unwanted(want, have, was)...)
+	}
+	for i := range c.Attributes {
+		if c.Attributes[i].Origin.IsZero() {
+			c.Attributes[i].Origin = want.OriginOf(c.Attributes[i].Path)
+		}
+	}
+	c.Reason = reason(c.Attributes, was)
+	return c, len(c.Attributes) > 0
+}
+
+// diffGone is the change of an item that we own and that nobody wants any more.
+func diffGone(was, have *state.Item) Change {
+	c := Change{Address: was.Address, Kind: was.Kind, Action: Delete, Reason: ReasonUnconfigured}
+	if have == nil {
+		c.Action = Forget
+	}
+	return c
+}
+
+func created(want *state.Item) []AttributeChange {
+	var out []AttributeChange
+	for _, path := range want.Attributes.Leaves() {
+		if want.Class(path) == state.Bound {
+			out = append(out, AttributeChange{Path: path, After: want.Attributes.Get(path), Origin: want.OriginOf(path)})
+		}
+	}
+	return out
+}
+
+// reason tells whether the configuration moved or the world did.
+func reason(changes []AttributeChange, was *state.Item) string {
+	if was == nil {
+		return ReasonConfigured
+	}
+	for _, a := range changes {
+		if !was.Attributes.Get(a.Path).Equal(a.After) {
+			return ReasonConfigured
+		}
+	}
+	return ReasonDrift
+}
+
+// compareItem lists the bound attributes of an item that differ from what is there.
+func compareItem(want *state.Item, have state.Value) []AttributeChange {
+	var out []AttributeChange
+	for _, key := range want.Attributes.Keys() {
+		if want.Class(key) == state.Bound {
+			w := walk{item: want, out: &out}
+			w.compare(state.JoinPath("", key), want.Attributes.AsMap()[key], have.AsMap()[key])
+		}
+	}
+	if !want.Partial {
+		for _, key := range have.Keys() {
+			if _, ok := want.Attributes.AsMap()[key]; !ok && want.Class(key) == state.Bound {
+				out = append(out, AttributeChange{Path: state.JoinPath("", key), Before: have.AsMap()[key]})
+			}
+		}
+	}
+	return out
+}
+
+// walk compares two trees and collects the differing leaves.
+type walk struct {
+	item  *state.Item
+	out   *[]AttributeChange
+	exact bool // below a path of Item.Exact
+}
+
+func (w walk) compare(path string, want, have state.Value) {
+	if slices.Contains(w.item.Initial, path) && !have.IsNull() || want.IsPending() && !have.IsNull() {
+		return
+	}
+	w.exact = w.exact || slices.Contains(w.item.Exact, path)
+	switch {
+	case want.Kind() == state.KindMap && have.Kind() == state.KindMap:
+		w.compareMaps(path, want, have)
+	case want.Kind() == state.KindList && have.Kind() == state.KindList && w.partial():
+		w.compareLists(path, want, have)
+	case want.Kind() == state.KindArgs && have.Kind() == state.KindArgs:
+		w.compareArgs(path, want, have)
+	case !want.Equal(have):
+		w.add(path, have, want)
+	}
+}
+
+func (w walk) partial() bool { return w.item.Partial && !w.exact }
+
+func (w walk) add(path string, before, after state.Value) {
+	*w.out = append(*w.out, AttributeChange{Path: path, Before: before, After: after})
+}
+
+func (w walk) compareMaps(path string, want, have state.Value) {
+	for _, k := range want.Keys() {
+		w.compare(state.JoinPath(path, k), want.AsMap()[k], have.AsMap()[k])
+	}
+	if w.partial() {
+		return
+	}
+	for _, k := range have.Keys() {
+		if _, ok := want.AsMap()[k]; !ok {
+			w.add(state.JoinPath(path, k), have.AsMap()[k], state.Null())
+		}
+	}
+}
+
+// compareLists compares lists of a partial item: by name where all elements
+// carry one (containers, ports, volumes), otherwise element by element.
+func (w walk) compareLists(path string, want, have state.Value) {
+	byName, named := index(have)
+	if _, ok := index(want); ok && named {
+		for _, e := range want.AsList() {
+			name := e.Get("name").AsString()
+			w.compare(state.JoinPath(path, name), e, byName[name])
+		}
+		return
+	}
+	if len(want.AsList()) != len(have.AsList()) {
+		w.add(path, have, want)
+		return
+	}
+	for i, e := range want.AsList() {
+		w.compare(state.JoinPath(path, strconv.Itoa(i)), e, have.AsList()[i])
+	}
+}
+
+func index(list state.Value) (map[string]state.Value, bool) {
+	m := map[string]state.Value{}
+	for _, e := range list.AsList() {
+		name := e.Get("name").AsString()
+		if _, twice := m[name]; name == "" || twice {
+			return nil, false
+		}
+		m[name] = e
+	}
+	return m, true
+}
+
+// compareArgs names the arguments that differ; where only order or repetition
+// differ it gives both whole lists.
+func (w walk) compareArgs(path string, want, have state.Value) {
+	if want.Equal(have) {
+		return
+	}
+	wanted, had := groupArgs(want.AsArgs()), groupArgs(have.AsArgs())
+	n := len(*w.out)
+	for _, name := range sortedKeys(wanted, had) {
+		if !slices.Equal(wanted[name], had[name]) {
+			w.add(state.JoinPath(path, name), argValue(had[name]), argValue(wanted[name]))
+		}
+	}
+	if len(*w.out) == n {
+		w.add(path, have, want)
+	}
+}
+
+func groupArgs(args []state.Arg) map[string][]string {
+	m := map[string][]string{}
+	for _, a := range args {
+		m[a.Name] = append(m[a.Name], a.Value)
+	}
+	return m
+}
+
+func sortedKeys(maps ...map[string][]string) []string {
+	var keys []string
+	for _, m := range maps {
+		for k := range m {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func argValue(values []string) state.Value {
+	switch len(values) {
+	case 0:
+		return state.Null()
+	case 1:
+		return state.String(values[0])
+	}
+	return state.Strings(values...)
+}
+
+// unwanted lists leaves of a partial item that we set before, that are still
+// there, and that the configuration no longer asks for.
+func unwanted(want, have, was *state.Item) []AttributeChange {
+	var out []AttributeChange
+	for _, path := range was.Attributes.Leaves() {
+		if want.Class(path) != state.Bound || !was.Attributes.Get(path).Equal(have.Attributes.Get(path)) {
+			continue
+		}
+		if want.Attributes.Get(path).IsNull() && !have.Attributes.Get(path).IsNull() && !coveredByList(want.Attributes, path) {
+			out = append(out, AttributeChange{Path: path, Before: have.Attributes.Get(path)})
+		}
+	}
+	return out
+}
+
+// coveredByList tells that the path leads into a list of the value, whose
+// elements are compared there.
+func coveredByList(v state.Value, path string) bool {
+	for _, key := range state.SplitPath(path) {
+		v = v.Get(state.JoinPath("", key))
+		if v.Kind() == state.KindList {
+			return true
+		}
+	}
+	return false
+}
