@@ -1,0 +1,185 @@
+// Package diag is what kubewright says about a configuration, a host or a plan
+// when something is wrong: a list of findings, each with the place in the
+// user's own text, what is wrong there, why, and what to do.
+//
+// A summary is a constant sentence without user data, so that two findings of
+// the same sort can be told to be so. All that differs stands in the detail.
+// The package knows no terminal: cmd/kubewright/internal/view prints.
+package diag
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Severity says whether a finding stops the command.
+type Severity string
+
+// The severities.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+)
+
+// Diagnostic is one finding.
+type Diagnostic struct {
+	Severity Severity
+	// Summary is a constant, short, without user data and without a full stop.
+	Summary string
+	// Detail is full sentences: what is wrong here, why, what to do. Lines that
+	// begin with a space are preformatted and never wrapped.
+	Detail string
+	// Address is the target or item the finding is about, where there is one.
+	Address string
+	// Subject is the offending text, underlined on the screen.
+	Subject state.Source
+	// Context is the block around the subject; its first line is quoted.
+	Context state.Source
+	// Snippet replaces what would be read from the file of Subject, for text
+	// that lies in no file: the value of a -var option.
+	Snippet *Snippet
+	// Values say what the variables of the subject are: "var.pods is 3". They
+	// hold no sensitive value.
+	Values []string
+}
+
+// Errorf makes an error; the format and its arguments are the detail.
+func Errorf(summary, format string, args ...any) Diagnostic {
+	return Diagnostic{Severity: Error, Summary: summary, Detail: detail(format, args)}
+}
+
+// Warningf makes a warning; the format and its arguments are the detail.
+func Warningf(summary, format string, args ...any) Diagnostic {
+	return Diagnostic{Severity: Warning, Summary: summary, Detail: detail(format, args)}
+}
+
+// detail leaves a text without arguments alone, percent signs included.
+func detail(format string, args []any) string {
+	if len(args) == 0 {
+		return format
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// At returns the finding with the offending text.
+func (d Diagnostic) At(subject state.Source) Diagnostic { d.Subject = subject; return d }
+
+// In returns the finding with the block around the offending text.
+func (d Diagnostic) In(context state.Source) Diagnostic { d.Context = context; return d }
+
+// For returns the finding about the target, address or anything else that prints as one.
+func (d Diagnostic) For(address fmt.Stringer) Diagnostic { d.Address = address.String(); return d }
+
+// With returns the finding with what the variables of the subject are.
+func (d Diagnostic) With(values ...string) Diagnostic {
+	d.Values = append(slices.Clip(d.Values), values...)
+	return d
+}
+
+// String is the finding on one line, for logs and tests:
+// cluster.hcl:12: error: Unsupported argument: …
+func (d Diagnostic) String() string {
+	var parts []string
+	if s := d.Subject.String(); s != "" {
+		parts = append(parts, s)
+	}
+	parts = append(parts, string(d.Severity), d.Summary)
+	if d.Detail != "" {
+		parts = append(parts, strings.Join(strings.Fields(d.Detail), " "))
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Diagnostics is a list of findings. The nil list is usable.
+type Diagnostics []Diagnostic
+
+// Append adds findings.
+func (ds *Diagnostics) Append(more ...Diagnostic) { *ds = append(*ds, more...) }
+
+// HasErrors reports whether a finding stops the command.
+func (ds Diagnostics) HasErrors() bool {
+	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
+}
+
+// Errors are the findings that stop the command.
+func (ds Diagnostics) Errors() Diagnostics { return ds.only(Error) }
+
+// Warnings are the findings that do not.
+func (ds Diagnostics) Warnings() Diagnostics { return ds.only(Warning) }
+
+func (ds Diagnostics) only(s Severity) Diagnostics {
+	var out Diagnostics
+	for _, d := range ds {
+		if d.Severity == s {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// Sort orders warnings before errors, so that what stops the command is read
+// last, and each by file and place. Findings without a place follow in the
+// order in which they were made.
+func (ds Diagnostics) Sort() {
+	slices.SortStableFunc(ds, func(a, b Diagnostic) int {
+		return cmp.Or(
+			cmp.Compare(rank(a), rank(b)),
+			compareFiles(a.Subject.File, b.Subject.File),
+			cmp.Compare(a.Subject.Line, b.Subject.Line),
+			cmp.Compare(a.Subject.Column, b.Subject.Column),
+		)
+	})
+}
+
+func rank(d Diagnostic) int {
+	if d.Severity == Warning {
+		return 0
+	}
+	return 1
+}
+
+// compareFiles puts the empty name last.
+func compareFiles(a, b string) int {
+	if (a == "") != (b == "") {
+		return cmp.Compare(b, a)
+	}
+	return cmp.Compare(a, b)
+}
+
+// Err is the list as an error, or nil when no finding stops the command. The
+// list comes back from it with From, warnings included.
+func (ds Diagnostics) Err() error {
+	if !ds.HasErrors() {
+		return nil
+	}
+	return &listError{ds}
+}
+
+// listError carries a list through functions that return an error.
+type listError struct{ list Diagnostics }
+
+// Error is the first finding and how many follow.
+func (e *listError) Error() string {
+	errs := e.list.Errors()
+	if len(errs) == 1 {
+		return errs[0].String()
+	}
+	return fmt.Sprintf("%s (and %d more errors)", errs[0], len(errs)-1)
+}
+
+// From takes the findings out of an error: the list that Err wrapped, or one
+// finding with the given summary and the error's text. A nil error has none.
+func From(err error, summary string) Diagnostics {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*listError](err); ok {
+		return e.list
+	}
+	return Diagnostics{{Severity: Error, Summary: summary, Detail: err.Error()}}
+}

@@ -1,0 +1,98 @@
+package diag_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+const text = "node \"w3\" {\n  role   = \"worker\"\n  adress = \"10.0.0.3\"\n}\n"
+
+func source(string) []byte { return []byte(text) }
+
+func subject() state.Source {
+	start := strings.Index(text, "adress")
+	return state.Source{
+		File: "cluster.hcl", Line: 3, Column: 3, EndLine: 3, EndColumn: 9,
+		StartByte: start, EndByte: start + len("adress"),
+	}
+}
+
+func TestExcerpt(t *testing.T) {
+	tests := []struct {
+		name    string
+		subject state.Source
+		want    string
+	}{
+		{"by bytes", subject(), "adress"},
+		{"by columns", state.Source{File: "c.hcl", Line: 3, Column: 3, EndLine: 3, EndColumn: 9}, "adress"},
+		{"to the end of the line", state.Source{File: "c.hcl", Line: 3, Column: 12}, `"10.0.0.3"`},
+		{"a line", state.Source{File: "c.hcl", Line: 3}, `adress = "10.0.0.3"`},
+		{"several lines", state.Source{File: "c.hcl", Line: 2, EndLine: 3}, "role   = \"worker\"\n  adress = \"10.0.0.3\""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := diag.Errorf("x", "y").At(tt.subject).Excerpt(source)
+			if got := s.Code[s.HighlightStart:s.HighlightEnd]; got != tt.want {
+				t.Errorf("highlighted %q, want %q", got, tt.want)
+			}
+		})
+	}
+	for _, line := range []int{0, 5, 99} {
+		if s := diag.Errorf("x", "y").At(state.Source{File: "c.hcl", Line: line}).Excerpt(source); s != nil {
+			t.Errorf("line %d: got %+v, want no excerpt", line, s)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	d := diag.Errorf("Unsupported argument", "An argument named %q is not expected here.", "adress").
+		At(subject()).In(state.Source{File: "cluster.hcl", Line: 1}).For(state.NodeTarget("w3")).With("each.key is \"a\"")
+	d.Context.File, d.Subject.File = "cluster.hcl", "cluster.hcl"
+	b, err := json.Marshal(d.JSON(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"severity":"error","summary":"Unsupported argument","detail":"An argument named \"adress\" is not expected here.",` +
+		`"address":"node.w3","range":{"filename":"cluster.hcl","start":{"line":3,"column":3,"byte":34},"end":{"line":3,"column":9,"byte":40}},` +
+		`"snippet":{"context":"node \"w3\"","code":"  adress = \"10.0.0.3\"","start_line":3,` +
+		`"highlight_start_offset":2,"highlight_end_offset":8,"values":["each.key is \"a\""]}}`
+	if string(b) != want {
+		t.Errorf("got\n%s\nwant\n%s", b, want)
+	}
+}
+
+func TestErr(t *testing.T) {
+	var ds diag.Diagnostics
+	ds.Append(diag.Warningf("Even number of etcd members", "Use 3 instead."))
+	if err := ds.Err(); err != nil {
+		t.Fatalf("a warning is no error: %v", err)
+	}
+	ds.Append(diag.Errorf("Bad", "100% wrong"))
+	err := fmt.Errorf("cannot load: %w", ds.Err())
+	if got := diag.From(err, "Other"); len(got) != 2 || got[1].Detail != "100% wrong" {
+		t.Errorf("got %v", got)
+	}
+	if got := diag.From(errors.New("no route"), "Cannot reach host"); got[0].String() != "error: Cannot reach host: no route" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestSort(t *testing.T) {
+	at := func(file string, line int) state.Source { return state.Source{File: file, Line: line} }
+	ds := diag.Diagnostics{
+		diag.Errorf("5", ""), diag.Errorf("4", "").At(at("b.hcl", 1)), diag.Errorf("3", "").At(at("a.hcl", 9)),
+		diag.Errorf("2", "").At(at("a.hcl", 2)), diag.Warningf("1", "").At(at("z.hcl", 1)),
+	}
+	ds.Sort()
+	for i, d := range ds {
+		if d.Summary != fmt.Sprint(i+1) {
+			t.Errorf("place %d: got %s", i+1, d.Summary)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package diag
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Snippet is source text with the part that a finding is about.
+type Snippet struct {
+	// Context is the first line of the block around, such as node "cp"; empty when there is none.
+	Context string `json:"context,omitempty"`
+	// Code is whole lines, without the last line break.
+	Code      string `json:"code"`
+	StartLine int    `json:"start_line"`
+	// The highlighted part of Code, in bytes.
+	HighlightStart int `json:"highlight_start_offset"`
+	HighlightEnd   int `json:"highlight_end_offset"`
+	// Values are statements about the variables of the highlighted part.
+	Values []string `json:"values,omitempty"`
+}
+
+// JSON is a finding as it is printed with -json: the shape that Terraform's
+// users parse.
+type JSON struct {
+	Severity Severity `json:"severity"`
+	Summary  string   `json:"summary"`
+	Detail   string   `json:"detail,omitempty"`
+	Address  string   `json:"address,omitempty"`
+	Range    *Range   `json:"range,omitempty"`
+	Snippet  *Snippet `json:"snippet,omitempty"`
+}
+
+// Range is a part of a file.
+type Range struct {
+	Filename string `json:"filename"`
+	Start    Pos    `json:"start"`
+	End      Pos    `json:"end"`
+}
+
+// Pos is a place in a file. Lines and columns count from 1, bytes from 0.
+type Pos struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
+	Byte   int `json:"byte"`
+}
+
+// JSON converts the finding. Source gives the text of a file, nil when it is
+// not at hand; Source itself may be nil.
+func (d Diagnostic) JSON(source func(file string) []byte) JSON {
+	j := JSON{Severity: d.Severity, Summary: d.Summary, Detail: d.Detail, Address: d.Address, Snippet: d.Excerpt(source)}
+	if s := d.Subject; s.File != "" {
+		j.Range = &Range{
+			Filename: s.File,
+			Start:    Pos{s.Line, s.Column, s.StartByte},
+			End:      Pos{s.EndLine, s.EndColumn, s.EndByte},
+		}
+	}
+	return j
+}
+
+// Excerpt cuts the subject's lines out of its file; nil when there is no text.
+func (d Diagnostic) Excerpt(source func(file string) []byte) *Snippet {
+	if d.Snippet != nil {
+		s := *d.Snippet
+		s.Values = append(s.Values[:len(s.Values):len(s.Values)], d.Values...)
+		return &s
+	}
+	if d.Subject.File == "" || d.Subject.Line < 1 || source == nil {
+		return nil
+	}
+	text := source(d.Subject.File)
+	start, ok := lineOffset(text, d.Subject.Line)
+	if !ok {
+		return nil
+	}
+	end := start
+	for range max(d.Subject.EndLine, d.Subject.Line) - d.Subject.Line + 1 {
+		end = lineEnd(text, end) + 1
+	}
+	code := strings.TrimSuffix(string(text[start:min(end-1, len(text))]), "\r")
+	from, to := highlight(d.Subject, code, start)
+	return &Snippet{
+		Context: d.contextLine(text), Code: code, StartLine: d.Subject.Line,
+		HighlightStart: from, HighlightEnd: to, Values: d.Values,
+	}
+}
+
+// contextLine is the header of the block around the subject, when that begins
+// on another line of the same file.
+func (d Diagnostic) contextLine(text []byte) string {
+	if d.Context.File != d.Subject.File || d.Context.Line < 1 || d.Context.Line == d.Subject.Line {
+		return ""
+	}
+	start, ok := lineOffset(text, d.Context.Line)
+	if !ok {
+		return ""
+	}
+	line := strings.TrimSpace(string(text[start:lineEnd(text, start)]))
+	return strings.TrimSpace(strings.TrimSuffix(line, "{"))
+}
+
+// highlight finds the subject within its lines: by bytes where they fit, else
+// by column, else everything but the indentation.
+func highlight(s state.Source, code string, start int) (from, to int) {
+	from, to = s.StartByte-start, s.EndByte-start
+	if s.EndByte > 0 && from >= 0 && from < len(code) && to > from && to <= len(code) {
+		return from, to
+	}
+	from, to = len(code)-len(strings.TrimLeft(code, " \t")), len(code)
+	if s.Column > 1 && utf8.RuneCountInString(code) >= s.Column {
+		from = runeOffset(code, s.Column-1)
+	}
+	if s.EndLine == s.Line && s.EndColumn > s.Column && utf8.RuneCountInString(code) >= s.EndColumn-1 {
+		to = runeOffset(code, s.EndColumn-1)
+	}
+	return from, max(from, to)
+}
+
+// runeOffset is the byte offset of the rune with the index.
+func runeOffset(s string, index int) int {
+	for offset := range s {
+		if index == 0 {
+			return offset
+		}
+		index--
+	}
+	return len(s)
+}
+
+// lineOffset is where the line begins; lines count from 1.
+func lineOffset(text []byte, line int) (int, bool) {
+	offset := 0
+	for range line - 1 {
+		i := bytes.IndexByte(text[min(offset, len(text)):], '\n')
+		if i < 0 {
+			return 0, false
+		}
+		offset += i + 1
+	}
+	return offset, offset < len(text)
+}
+
+// lineEnd is where the line that begins at the offset ends, without its break.
+func lineEnd(text []byte, offset int) int {
+	offset = min(offset, len(text))
+	if i := bytes.IndexByte(text[offset:], '\n'); i >= 0 {
+		return offset + i
+	}
+	return len(text)
+}
