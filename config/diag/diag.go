@@ -49,13 +49,13 @@ type Diagnostic struct {
 }
 
 // Errorf makes an error; the format and its arguments are the detail.
-func Errorf(summary, format string, args ...any) Diagnostic {
-	return Diagnostic{Severity: Error, Summary: summary, Detail: detail(format, args)}
+func Errorf(summary, format string, args ...any) *Diagnostic {
+	return &Diagnostic{Severity: Error, Summary: summary, Detail: detail(format, args)}
 }
 
 // Warningf makes a warning; the format and its arguments are the detail.
-func Warningf(summary, format string, args ...any) Diagnostic {
-	return Diagnostic{Severity: Warning, Summary: summary, Detail: detail(format, args)}
+func Warningf(summary, format string, args ...any) *Diagnostic {
+	return &Diagnostic{Severity: Warning, Summary: summary, Detail: detail(format, args)}
 }
 
 // detail leaves a text without arguments alone, percent signs included.
@@ -66,24 +66,24 @@ func detail(format string, args []any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// At returns the finding with the offending text.
-func (d Diagnostic) At(subject state.Source) Diagnostic { d.Subject = subject; return d }
+// At sets the offending text and returns the finding.
+func (d *Diagnostic) At(subject state.Source) *Diagnostic { d.Subject = subject; return d }
 
-// In returns the finding with the block around the offending text.
-func (d Diagnostic) In(context state.Source) Diagnostic { d.Context = context; return d }
+// In sets the block around the offending text and returns the finding.
+func (d *Diagnostic) In(context state.Source) *Diagnostic { d.Context = context; return d }
 
-// For returns the finding about the target, address or anything else that prints as one.
-func (d Diagnostic) For(address fmt.Stringer) Diagnostic { d.Address = address.String(); return d }
+// For sets what the finding is about, a target or an address, and returns it.
+func (d *Diagnostic) For(address fmt.Stringer) *Diagnostic { d.Address = address.String(); return d }
 
-// With returns the finding with what the variables of the subject are.
-func (d Diagnostic) With(values ...string) Diagnostic {
-	d.Values = append(slices.Clip(d.Values), values...)
+// With adds what the variables of the subject are and returns the finding.
+func (d *Diagnostic) With(values ...string) *Diagnostic {
+	d.Values = append(d.Values, values...)
 	return d
 }
 
 // String is the finding on one line, for logs and tests:
 // cluster.hcl:12: error: Unsupported argument: …
-func (d Diagnostic) String() string {
+func (d *Diagnostic) String() string {
 	var parts []string
 	if s := d.Subject.String(); s != "" {
 		parts = append(parts, s)
@@ -96,14 +96,14 @@ func (d Diagnostic) String() string {
 }
 
 // Diagnostics is a list of findings. The nil list is usable.
-type Diagnostics []Diagnostic
+type Diagnostics []*Diagnostic
 
 // Append adds findings.
-func (ds *Diagnostics) Append(more ...Diagnostic) { *ds = append(*ds, more...) }
+func (ds *Diagnostics) Append(more ...*Diagnostic) { *ds = append(*ds, more...) }
 
 // HasErrors reports whether a finding stops the command.
 func (ds Diagnostics) HasErrors() bool {
-	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
+	return slices.ContainsFunc(ds, func(d *Diagnostic) bool { return d.Severity == Error })
 }
 
 // Errors are the findings that stop the command.
@@ -126,7 +126,7 @@ func (ds Diagnostics) only(s Severity) Diagnostics {
 // last, and each by file and place. Findings without a place follow in the
 // order in which they were made.
 func (ds Diagnostics) Sort() {
-	slices.SortStableFunc(ds, func(a, b Diagnostic) int {
+	slices.SortStableFunc(ds, func(a, b *Diagnostic) int {
 		return cmp.Or(
 			cmp.Compare(rank(a), rank(b)),
 			compareFiles(a.Subject.File, b.Subject.File),
@@ -136,7 +136,7 @@ func (ds Diagnostics) Sort() {
 	})
 }
 
-func rank(d Diagnostic) int {
+func rank(d *Diagnostic) int {
 	if d.Severity == Warning {
 		return 0
 	}

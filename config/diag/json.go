@@ -49,7 +49,7 @@ type Pos struct {
 
 // JSON converts the finding. Source gives the text of a file, nil when it is
 // not at hand; Source itself may be nil.
-func (d Diagnostic) JSON(source func(file string) []byte) JSON {
+func (d *Diagnostic) JSON(source func(file string) []byte) JSON {
 	j := JSON{Severity: d.Severity, Summary: d.Summary, Detail: d.Detail, Address: d.Address, Snippet: d.Excerpt(source)}
 	if s := d.Subject; s.File != "" {
 		j.Range = &Range{
@@ -62,7 +62,7 @@ func (d Diagnostic) JSON(source func(file string) []byte) JSON {
 }
 
 // Excerpt cuts the subject's lines out of its file; nil when there is no text.
-func (d Diagnostic) Excerpt(source func(file string) []byte) *Snippet {
+func (d *Diagnostic) Excerpt(source func(file string) []byte) *Snippet {
 	if d.Snippet != nil {
 		s := *d.Snippet
 		s.Values = append(s.Values[:len(s.Values):len(s.Values)], d.Values...)
@@ -90,7 +90,7 @@ func (d Diagnostic) Excerpt(source func(file string) []byte) *Snippet {
 
 // contextLine is the header of the block around the subject, when that begins
 // on another line of the same file.
-func (d Diagnostic) contextLine(text []byte) string {
+func (d *Diagnostic) contextLine(text []byte) string {
 	if d.Context.File != d.Subject.File || d.Context.Line < 1 || d.Context.Line == d.Subject.Line {
 		return ""
 	}
