@@ -1,0 +1,90 @@
+package executor
+
+import (
+	"time"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// DefaultParallelism is how many steps run at once when Options does not say.
+const DefaultParallelism = 10
+
+// DefaultHeartbeat is the time after which a running step is reported again.
+const DefaultHeartbeat = 10 * time.Second
+
+// OnError says what a failed step means for those that do not depend on it.
+type OnError string
+
+// What a failure means.
+const (
+	// Continue lets independent branches go on.
+	Continue OnError = ""
+	// Stop starts nothing new after a failure.
+	Stop OnError = "stop"
+)
+
+// Options of a run. The zero value of each field but ID is usable.
+type Options struct {
+	// ID, Token and Who identify the run in the journal and on the hosts.
+	ID    string
+	Token int64
+	Who   string
+	// PlanDigest is written to the journal.
+	PlanDigest string
+	// Parallelism is how many steps run at once; DefaultParallelism when below 1.
+	Parallelism int
+	OnError     OnError
+	// Stop, once closed, lets running steps finish and starts nothing new: the
+	// first interrupt. The second cancels the context.
+	Stop <-chan struct{}
+	// Durations are seconds per state.DurationKey, to start the longest path first.
+	Durations map[string]float64
+	// Sink receives the events, one after another, from the goroutine of Run.
+	// It must return soon: the run waits for it.
+	Sink func(Event)
+	// Now is the clock; time.Now when nil.
+	Now func() time.Time
+	// Heartbeat is the time between two reports of a running step;
+	// DefaultHeartbeat when 0, none when negative.
+	Heartbeat time.Duration
+}
+
+// Status is what became of a step.
+type Status string
+
+// What became of a step.
+const (
+	StatusDone   Status = "done"
+	StatusFailed Status = "failed"
+	// StatusSkipped: a step it depends on failed.
+	StatusSkipped Status = "skipped"
+	// StatusCancelled: it was not started because the run was stopped.
+	StatusCancelled Status = "cancelled"
+)
+
+// StepOutcome is what became of one step.
+type StepOutcome struct {
+	Step    state.Address
+	Status  Status
+	Seconds float64
+	// Err is why the step failed.
+	Err error
+	// Cause is, for a skipped step, the one whose failure came first.
+	Cause state.Address
+}
+
+// Outcome is what became of a run.
+type Outcome struct {
+	// Steps are in the order of the plan.
+	Steps   []StepOutcome
+	Seconds float64
+	// Stopped tells that steps were not started because the run was stopped.
+	Stopped bool
+
+	Done, Failed, Skipped, Cancelled int
+	// Outputs are those of all steps that were done. They hold secrets.
+	Outputs Outputs
+}
+
+// OK reports whether every step was done.
+func (o *Outcome) OK() bool { return o.Done == len(o.Steps) }

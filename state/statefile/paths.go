@@ -1,0 +1,39 @@
+package statefile
+
+import (
+	"path/filepath"
+	"strconv"
+)
+
+// DefaultName is the name of the state file in the configuration folder.
+const DefaultName = "kubewright.state.json"
+
+// Generations is how many older states are kept.
+const Generations = 10
+
+// Paths are the names of all files that belong to one state.
+type Paths struct {
+	// State is the state file; older ones stand beside it as STATE.backup.SERIAL.
+	State   string
+	Journal string
+	Lock    string
+}
+
+// NewPaths derives all names from that of the state file. The default file has
+// kubewright.journal and kubewright.state.lock beside it; any other one, NAME,
+// has NAME.journal and NAME.lock, so that two states in one folder never share.
+func NewPaths(statePath string) Paths {
+	dir, name := filepath.Split(statePath)
+	if name == DefaultName {
+		return Paths{State: statePath, Journal: dir + "kubewright.journal", Lock: dir + "kubewright.state.lock"}
+	}
+	return Paths{State: statePath, Journal: statePath + ".journal", Lock: statePath + ".lock"}
+}
+
+// DirPaths are the default names in a configuration folder.
+func DirPaths(dir string) Paths { return NewPaths(filepath.Join(dir, DefaultName)) }
+
+// Backup is the name under which the state with the serial is kept.
+func (p Paths) Backup(serial int64) string {
+	return p.State + ".backup." + strconv.FormatInt(serial, 10)
+}
