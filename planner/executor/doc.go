@@ -2,7 +2,7 @@
 // once as the limits allow, journalled, reported as one stream of events, and
 // stoppable. It knows steps and not hosts; a Runner performs them.
 //
-// One goroutine, that of Run, owns the frontier, the journal and the event
+// One goroutine, that of Execute, owns the frontier, the journal and the event
 // sink. Workers only run steps; they ask it to journal what they are about to
 // do, and send it their completion. So there is no lock, events have one
 // order, and a line of the journal is durable before the act it announces.

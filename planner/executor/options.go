@@ -39,7 +39,7 @@ type Options struct {
 	Stop <-chan struct{}
 	// Durations are seconds per state.DurationKey, to start the longest path first.
 	Durations map[string]float64
-	// Sink receives the events, one after another, from the goroutine of Run.
+	// Sink receives the events, one after another, from the goroutine of Execute.
 	// It must return soon: the run waits for it.
 	Sink func(Event)
 	// Now is the clock; time.Now when nil.

@@ -1,0 +1,311 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/dag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Execute runs the steps of the plan and returns when none is running any more.
+// What became of each step is in the Outcome. The error says why the run
+// itself could not begin or go on: the plan is not runnable (nothing was done
+// then, and the Outcome is nil) or the journal could not be written.
+func Execute(ctx context.Context, plan *planner.Plan, runner Runner, journal Journal, opts Options) (*Outcome, error) {
+	x, err := newExecution(plan, runner, journal, opts)
+	if err != nil {
+		return nil, err
+	}
+	return x.run(ctx)
+}
+
+// execution is one run. Everything in it belongs to the goroutine of Execute;
+// workers reach it through the two channels only.
+type execution struct {
+	plan    *planner.Plan
+	runner  Runner
+	journal Journal
+	opts    Options
+
+	frontier *dag.Frontier[state.Address]
+	steps    map[state.Address]*tracked
+	running  int
+	// stopping: nothing new is started.
+	stopping bool
+	// broken is why the journal cannot be trusted any more.
+	broken  error
+	outputs Outputs
+	seq     int64
+	began   time.Time
+
+	reports     chan reportRequest
+	completions chan completion
+}
+
+// tracked is a step of the plan and what is known of it.
+type tracked struct {
+	step     *planner.Step
+	outcome  StepOutcome
+	began    time.Time
+	nextBeat time.Time
+}
+
+// completion is what a worker sends when its step has ended.
+type completion struct {
+	step   state.Address
+	result Result
+	err    error
+}
+
+// reportRequest is what a worker asks to be journalled; it waits for the answer.
+type reportRequest struct {
+	step   state.Address
+	event  OpEvent
+	answer chan error
+}
+
+func newExecution(plan *planner.Plan, runner Runner, journal Journal, opts Options) (*execution, error) {
+	opts = opts.withDefaults()
+	nodes := make([]dag.Node[state.Address], len(plan.Steps))
+	steps := make(map[state.Address]*tracked, len(plan.Steps))
+	for i := range plan.Steps {
+		s := &plan.Steps[i]
+		nodes[i] = dag.Node[state.Address]{
+			Key: s.ID, Needs: s.Needs, Limits: s.Limits,
+			Weight: opts.Durations[state.DurationKey(s.Phase, string(s.Action))],
+		}
+		steps[s.ID] = &tracked{step: s, outcome: StepOutcome{Step: s.ID}}
+	}
+	frontier, err := dag.NewFrontier(nodes, plan.Limits)
+	if err != nil {
+		return nil, fmt.Errorf("cannot run the plan: %w", err)
+	}
+	return &execution{
+		plan: plan, runner: runner, journal: journal, opts: opts,
+		frontier: frontier, steps: steps, outputs: Outputs{},
+		reports: make(chan reportRequest), completions: make(chan completion),
+	}, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Parallelism < 1 {
+		o.Parallelism = DefaultParallelism
+	}
+	if o.Heartbeat == 0 {
+		o.Heartbeat = DefaultHeartbeat
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Sink == nil {
+		o.Sink = func(Event) {}
+	}
+	return o
+}
+
+func (x *execution) run(ctx context.Context) (*Outcome, error) {
+	x.began = x.opts.Now()
+	x.emit(Event{Kind: KindRun})
+	if len(x.plan.Steps) > 0 {
+		x.append(state.Entry{
+			Kind: state.EntryRun, Run: x.opts.ID, Token: x.opts.Token, Lineage: x.plan.Lineage,
+			Serial: x.plan.Serial, Plan: x.opts.PlanDigest, Who: x.opts.Who, Steps: len(x.plan.Steps),
+		})
+	}
+	x.loop(ctx)
+	x.cancelRest()
+	seconds := x.since(x.began)
+	x.emit(Event{Kind: KindFinished, Seconds: seconds, Err: x.broken})
+	return x.outcome(seconds), x.broken
+}
+
+// loop starts what may start and serves what comes back until nothing runs.
+func (x *execution) loop(ctx context.Context) {
+	stop, cancelled := x.opts.Stop, ctx.Done()
+	for {
+		x.heed(ctx, &stop, &cancelled)
+		x.startReady(ctx)
+		if x.running == 0 {
+			return
+		}
+		beat, release := x.nextBeat()
+		select {
+		case r := <-x.reports:
+			r.answer <- x.report(r.step, r.event)
+		case c := <-x.completions:
+			x.complete(c)
+		case <-stop:
+		case <-cancelled:
+		case <-beat:
+			x.heartbeat()
+		}
+		release()
+	}
+}
+
+// heed looks at both interrupts before anything is started, so that a
+// completion which arrives together with one starts nothing. A channel that
+// has fired is set to nil, which select never chooses again.
+func (x *execution) heed(ctx context.Context, stop, cancelled *<-chan struct{}) {
+	select {
+	case <-*stop:
+		*stop = nil
+		x.stop("interrupted")
+	default:
+	}
+	if *cancelled != nil && ctx.Err() != nil {
+		*cancelled = nil
+		x.stop(context.Cause(ctx).Error())
+	}
+}
+
+func (x *execution) stop(why string) {
+	if x.stopping {
+		return
+	}
+	x.stopping = true
+	x.emit(Event{Kind: KindStopping, Summary: why})
+}
+
+func (x *execution) startReady(ctx context.Context) {
+	for !x.stopping && x.running < x.opts.Parallelism {
+		id, ok := x.frontier.Next()
+		if !ok {
+			return
+		}
+		t := x.steps[id]
+		t.began = x.opts.Now()
+		t.nextBeat = t.began.Add(x.opts.Heartbeat)
+		x.running++
+		x.emit(Event{Kind: KindStarted, Step: id})
+		go x.work(ctx, t.step, Run{
+			ID: x.opts.ID, Token: x.opts.Token, Lineage: x.plan.Lineage,
+			Outputs: maps.Clone(x.outputs), // the owner goes on adding to its own
+		})
+	}
+}
+
+// complete settles a step that has ended: journal first, then the events, and
+// only then whatever depends on it.
+func (x *execution) complete(c completion) {
+	x.running--
+	t := x.steps[c.step]
+	t.outcome.Seconds = x.since(t.began)
+	entry := state.Entry{
+		Kind: state.EntryDone, Step: c.step.String(), Learned: c.result.Learned,
+		Phase: t.step.Phase, Action: string(t.step.Action), Seconds: t.outcome.Seconds,
+	}
+	if c.err != nil {
+		entry.Kind, entry.Error = state.EntryFailed, c.err.Error()
+	}
+	x.append(entry) // that this line is missing stops the run, but changes nothing of what was done
+	if c.err != nil {
+		x.failed(t, c.err)
+		return
+	}
+	t.outcome.Status = StatusDone
+	x.outputs[c.step.String()] = maps.Clone(c.result.Outputs)
+	x.frontier.Done(c.step)
+	x.emit(Event{Kind: KindDone, Step: c.step, Seconds: t.outcome.Seconds})
+}
+
+func (x *execution) failed(t *tracked, err error) {
+	id := t.step.ID
+	t.outcome.Status, t.outcome.Err = StatusFailed, err
+	skipped := x.frontier.Fail(id)
+	x.emit(Event{Kind: KindFailed, Step: id, Seconds: t.outcome.Seconds, Err: err})
+	for _, s := range skipped {
+		x.steps[s].outcome.Status, x.steps[s].outcome.Cause = StatusSkipped, id
+		x.emit(Event{Kind: KindSkipped, Step: s, Cause: id})
+	}
+	if panicked := (*PanicError)(nil); x.opts.OnError == Stop || errors.As(err, &panicked) {
+		x.stop(fmt.Sprintf("%s failed", id))
+	}
+}
+
+// report journals what a worker is about to do or has done, then tells of it.
+func (x *execution) report(id state.Address, e OpEvent) error {
+	if x.frontier.Status(id) != dag.Running {
+		return errEnded
+	}
+	ops := x.steps[id].step.Operations
+	if e.Kind == OpLog {
+		x.emit(Event{Kind: KindLog, Step: id, Op: e.Op, Ops: len(ops), Summary: e.Text})
+		return nil
+	}
+	count := max(e.Count, 1)
+	if e.Op < 0 || e.Op+count > len(ops) {
+		return fmt.Errorf("internal error: %s reports operations %d to %d of %d", id, e.Op, e.Op+count-1, len(ops))
+	}
+	entry := state.Entry{Kind: state.EntryDone, Step: id.String(), Op: new(e.Op), Count: e.Count, Observed: e.Observed, Learned: e.Learned}
+	kind := KindOpDone
+	if e.Kind == OpBegin {
+		entry.Kind, kind = state.EntryBegin, KindOp
+	}
+	if err := x.append(entry); err != nil {
+		return err
+	}
+	for i := e.Op; i < e.Op+count; i++ {
+		x.emit(Event{Kind: kind, Step: id, Op: i, Ops: len(ops), Summary: ops[i].Summary()})
+	}
+	return nil
+}
+
+// append writes to the journal. The first failure is final: a journal that
+// lost a line once is not asked again, and nothing more is begun.
+func (x *execution) append(e state.Entry) error {
+	if x.broken != nil {
+		return x.broken
+	}
+	e.Time = x.opts.Now()
+	if err := x.journal.Append(e); err != nil {
+		x.broken = fmt.Errorf("cannot write the journal: %w", err)
+		x.stop("the journal cannot be written")
+	}
+	return x.broken
+}
+
+// cancelRest settles the steps that were never started.
+func (x *execution) cancelRest() {
+	for i := range x.plan.Steps {
+		t := x.steps[x.plan.Steps[i].ID]
+		if t.outcome.Status == "" {
+			t.outcome.Status = StatusCancelled
+			x.emit(Event{Kind: KindCancelled, Step: t.step.ID})
+		}
+	}
+}
+
+func (x *execution) outcome(seconds float64) *Outcome {
+	o := &Outcome{Seconds: seconds, Outputs: x.outputs}
+	for i := range x.plan.Steps {
+		s := x.steps[x.plan.Steps[i].ID].outcome
+		o.Steps = append(o.Steps, s)
+		switch s.Status {
+		case StatusDone:
+			o.Done++
+		case StatusFailed:
+			o.Failed++
+		case StatusSkipped:
+			o.Skipped++
+		case StatusCancelled:
+			o.Cancelled++
+		}
+	}
+	o.Stopped = o.Cancelled > 0
+	return o
+}
+
+func (x *execution) since(t time.Time) float64 { return x.opts.Now().Sub(t).Seconds() }
+
+func (x *execution) emit(e Event) {
+	x.seq++
+	e.Seq, e.Time = x.seq, x.opts.Now()
+	e.Done, e.Total = x.frontier.Count(dag.Done), len(x.plan.Steps)
+	x.opts.Sink(e)
+}

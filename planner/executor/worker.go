@@ -1,0 +1,51 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/kubewright/kubewright/planner"
+)
+
+// PanicError says that a step panicked: a fault of ours. It stops the run.
+type PanicError struct {
+	// Value is what was panicked with.
+	Value any
+	// Stack is where, for the report of the fault; it is not part of Error.
+	Stack []byte
+}
+
+// Error says what was panicked with.
+func (e *PanicError) Error() string { return fmt.Sprintf("internal error: panic: %v", e.Value) }
+
+var (
+	// errEnded answers a report that comes after RunStep has returned.
+	errEnded = errors.New("internal error: reported on a step that has ended")
+	// errExit stands for a RunStep that ended its goroutine.
+	errExit = errors.New("internal error: the step left without an answer")
+)
+
+// work runs one step and sends its completion, whatever happens in it.
+func (x *execution) work(ctx context.Context, step *planner.Step, run Run) {
+	c := completion{step: step.ID, err: errExit}
+	ended := make(chan struct{})
+	defer func() {
+		if v := recover(); v != nil {
+			c.err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+		close(ended)
+		x.completions <- c
+	}()
+	report := func(e OpEvent) error {
+		r := reportRequest{step: step.ID, event: e, answer: make(chan error, 1)}
+		select {
+		case <-ended:
+			return errEnded
+		case x.reports <- r:
+			return <-r.answer
+		}
+	}
+	c.result, c.err = x.runner.RunStep(ctx, step, run, report)
+}
