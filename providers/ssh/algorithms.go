@@ -1,0 +1,53 @@
+package ssh
+
+import "golang.org/x/crypto/ssh"
+
+// The algorithms that are offered, best first. Nothing with SHA-1 is among
+// them; x/crypto's own defaults still hold diffie-hellman-group14-sha1,
+// ssh-rsa signatures and hmac-sha1. MACs are encrypt-then-mac only; with
+// chacha20 and AES-GCM they are not used at all. x/crypto does strict key
+// exchange (CVE-2023-48795) whenever the other side does, but does not tell, so
+// AES-GCM and AES-CTR, which Terrapin does not concern, go before chacha20.
+var (
+	keyExchanges = []string{
+		ssh.KeyExchangeMLKEM768X25519,
+		ssh.KeyExchangeCurve25519,
+		ssh.KeyExchangeECDHP256,
+		ssh.KeyExchangeECDHP384,
+		ssh.KeyExchangeECDHP521,
+		ssh.KeyExchangeDH16SHA512,
+		ssh.KeyExchangeDH14SHA256,
+	}
+	ciphers = []string{
+		ssh.CipherAES128GCM,
+		ssh.CipherAES256GCM,
+		ssh.CipherAES256CTR,
+		ssh.CipherAES192CTR,
+		ssh.CipherAES128CTR,
+		ssh.CipherChaCha20Poly1305,
+	}
+	macs = []string{
+		ssh.HMACSHA256ETM,
+		ssh.HMACSHA512ETM,
+	}
+	hostKeyAlgorithms = []string{
+		ssh.KeyAlgoED25519,
+		ssh.KeyAlgoSKED25519,
+		ssh.KeyAlgoECDSA256,
+		ssh.KeyAlgoECDSA384,
+		ssh.KeyAlgoECDSA521,
+		ssh.KeyAlgoRSASHA512,
+		ssh.KeyAlgoRSASHA256,
+	}
+	// hostCertAlgorithms are asked for only where known_hosts has a CA for the host.
+	hostCertAlgorithms = []string{
+		ssh.CertAlgoED25519v01,
+		ssh.CertAlgoECDSA256v01,
+		ssh.CertAlgoECDSA384v01,
+		ssh.CertAlgoECDSA521v01,
+		ssh.CertAlgoRSASHA512v01,
+		ssh.CertAlgoRSASHA256v01,
+	}
+	// rsaSignatures are what an RSA user key may sign with.
+	rsaSignatures = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+)

@@ -1,0 +1,160 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// maxSessions is how many commands run at once on a connection at most; sshd's
+// MaxSessions is 10 by default. Further ones wait for their turn.
+const maxSessions = 8
+
+// Conn is a connection to one host. Its methods may be called from several goroutines.
+type Conn struct {
+	target   Target
+	client   *ssh.Client
+	raw      *countingConn
+	hostKey  ssh.PublicKey
+	newKey   bool
+	sessions *sessionLimit
+	release  func() error // closes what only this connection uses; may be nil
+
+	done chan struct{} // closed when the connection has ended
+
+	mu  sync.Mutex
+	err error // why it ended; set before done is closed
+}
+
+func newConn(client *ssh.Client, raw *countingConn, a *attempt) *Conn {
+	c := &Conn{
+		target:   a.target,
+		client:   client,
+		raw:      raw,
+		hostKey:  a.check.accepted,
+		newKey:   a.check.isNew,
+		sessions: newSessionLimit(maxSessions),
+		done:     make(chan struct{}),
+	}
+	go c.wait()
+	go c.keepAlive(a.times.Keepalive, a.times.KeepaliveMisses)
+	return c
+}
+
+// HostKey is the key that the host proved to have, in authorized_keys form:
+// "ssh-ed25519 AAAA…". It is what to pin.
+func (c *Conn) HostKey() string { return marshalKey(c.hostKey) }
+
+// HostKeyIsNew reports that nothing vouched for the host's key and that it was
+// accepted because the target said so. The caller pins it, and tells the operator.
+func (c *Conn) HostKeyIsNew() bool { return c.newKey }
+
+// Done is closed when the connection has ended.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Err is nil while the connection lives, and afterwards why it ended.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// Close ends the connection and everything that runs on it. Commands on the
+// host are not told; those that read from us see the end of their input.
+func (c *Conn) Close() error {
+	c.end(&providers.Error{Kind: providers.ErrDisconnected, Do: "use the connection to " + c.target.Address, Cause: net.ErrClosed})
+	<-c.done
+	if c.release != nil {
+		return c.release()
+	}
+	return nil
+}
+
+// end records why the connection ends, unless it has, and closes it.
+func (c *Conn) end(cause error) {
+	c.mu.Lock()
+	if c.err == nil {
+		c.err = cause
+	}
+	c.mu.Unlock()
+	_ = c.raw.Close() // at once, also when a write to the host hangs
+	_ = c.client.Close()
+}
+
+// wait notices the end of the connection.
+func (c *Conn) wait() {
+	err := c.client.Wait()
+	if err == nil {
+		err = net.ErrClosed
+	}
+	c.end(&providers.Error{Kind: providers.ErrDisconnected, Do: "use the connection to " + c.target.Address, Cause: sanitized(err)})
+	close(c.done)
+}
+
+// keepAlive asks the host for a sign of life at every tick and ends the
+// connection after so many ticks without any byte from the host. An upload over
+// a slow line delays the answer for long, but window adjustments arrive meanwhile.
+func (c *Conn) keepAlive(every time.Duration, misses int) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	answered := make(chan struct{}, 1)
+	asking, missed := false, 0
+	seen := c.raw.received.Load()
+	for {
+		select {
+		case <-c.done:
+			return
+		case <-answered:
+			asking = false
+		case <-ticker.C:
+			if now := c.raw.received.Load(); now != seen {
+				seen, missed = now, 0
+			} else if asking {
+				missed++
+			}
+			if missed >= misses {
+				c.end(&providers.Error{Kind: providers.ErrDisconnected, Do: "use the connection to " + c.target.Address,
+					Cause: fmt.Errorf("no sign of life for %v", time.Duration(misses)*every)})
+				return
+			}
+			if !asking {
+				asking = true
+				go func() {
+					// Any answer will do; sshd says that it does not know the request.
+					_, _, _ = c.client.SendRequest("keepalive@openssh.com", true, nil)
+					answered <- struct{}{}
+				}()
+			}
+		}
+	}
+}
+
+// DialContext connects to an address as the host itself would (direct-tcpip).
+// ErrNoForwarding means that sshd forbids it, ErrUnreachable that the host
+// could not connect there.
+func (c *Conn) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	do := fmt.Sprintf("connect to %s from %s", address, c.target.Address)
+	conn, err := c.client.DialContext(ctx, network, address)
+	if err == nil {
+		return conn, nil
+	}
+	var refused *ssh.OpenChannelError
+	switch {
+	case ctx.Err() != nil:
+		return nil, contextError(ctx, do)
+	case errors.As(err, &refused) && refused.Reason == ssh.Prohibited:
+		return nil, &providers.Error{Kind: providers.ErrNoForwarding, Do: do}
+	case errors.As(err, &refused):
+		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: errors.New(providers.Sanitize(refused.Message, 200))}
+	case c.Err() != nil:
+		return nil, c.Err()
+	}
+	return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: sanitized(err)}
+}

@@ -1,0 +1,320 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// clientVersion is what the host sees of us before anything else (RFC 4253 section 4.2).
+const clientVersion = "SSH-2.0-kubewright"
+
+// Dialer makes connections. Those to bastions are shared between all targets
+// behind them, as are decrypted keys and parsed known_hosts files. The zero
+// Dialer is ready; Close it when the last connection is no longer needed.
+type Dialer struct {
+	keys  keyring
+	known knownHostsCache
+
+	mu       sync.Mutex
+	bastions map[string]*sharedConn
+	closed   bool
+}
+
+// sharedConn is a connection to a bastion, or the attempt at one.
+type sharedConn struct {
+	ready chan struct{} // closed when conn or err is set
+	conn  *Conn
+	err   error
+}
+
+// Dial connects to one target, through bastions of its own.
+func Dial(ctx context.Context, t Target) (*Conn, error) {
+	d := &Dialer{}
+	c, err := d.Dial(ctx, t)
+	if err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	c.release = d.Close
+	return c, nil
+}
+
+// Dial connects to the target and logs in. Errors wrap ErrUnreachable,
+// ErrTimeout, ErrAuth, ErrHostKeyUnknown, ErrHostKeyChanged or, where a bastion
+// does not let us through, ErrNoForwarding; or the context's error.
+func (d *Dialer) Dial(ctx context.Context, t Target) (*Conn, error) {
+	if err := t.check(); err != nil {
+		return nil, fmt.Errorf("cannot connect to host: %w", err)
+	}
+	return d.dialThrough(ctx, t, t.Bastions)
+}
+
+// Close ends the connections to bastions, and with them everything behind.
+func (d *Dialer) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	shared := d.bastions
+	d.bastions = nil
+	d.mu.Unlock()
+	for _, s := range shared {
+		<-s.ready // dialling is bounded by its timeouts
+		if s.conn != nil {
+			_ = s.conn.Close()
+		}
+	}
+	return nil
+}
+
+func (d *Dialer) dialThrough(ctx context.Context, t Target, hops []Target) (*Conn, error) {
+	times := t.Timeouts.withDefaults()
+	if len(hops) == 0 {
+		raw, err := connect(ctx, t, times.Connect, (&net.Dialer{}).DialContext)
+		if err != nil {
+			return nil, err
+		}
+		return d.handshake(ctx, raw, t)
+	}
+	bastion, err := d.bastion(ctx, hops)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach %s through bastion %s: %w", t.Address, hops[len(hops)-1].Address, err)
+	}
+	raw, err := connect(ctx, t, times.Connect, bastion.DialContext)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach %s through bastion %s: %w", t.Address, bastion.target.Address, err)
+	}
+	return d.handshake(ctx, raw, t)
+}
+
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// connect makes the transport connection within its own deadline.
+func connect(ctx context.Context, t Target, limit time.Duration, dial dialFunc) (net.Conn, error) {
+	timed, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	conn, err := dial(timed, "tcp", t.hostPort())
+	if err == nil {
+		return conn, nil
+	}
+	do := "connect to " + t.hostPort()
+	var known *providers.Error
+	switch {
+	case ctx.Err() != nil:
+		return nil, contextError(ctx, do)
+	case errors.As(err, &known):
+		return nil, err
+	case timed.Err() != nil:
+		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do,
+			Cause: fmt.Errorf("%w after %v", providers.ErrTimeout, limit)}
+	}
+	return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: err}
+}
+
+// contextError is a passed deadline as ErrTimeout, a cancellation as it is.
+func contextError(ctx context.Context, do string) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &providers.Error{Kind: providers.ErrTimeout, Do: do, Cause: ctx.Err()}
+	}
+	return fmt.Errorf("cannot %s: %w", do, ctx.Err())
+}
+
+// bastion returns the shared connection to the last of the hops, making it when
+// there is none that lives. Whoever comes while it is being made waits for the
+// same attempt. A refusal that a retry cannot mend is remembered.
+func (d *Dialer) bastion(ctx context.Context, hops []Target) (*Conn, error) {
+	var name strings.Builder
+	for _, hop := range hops {
+		name.WriteString(hop.String() + " ")
+	}
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: "connect", Cause: net.ErrClosed}
+	}
+	s := d.bastions[name.String()]
+	if s == nil || s.over() {
+		s = &sharedConn{ready: make(chan struct{})}
+		if d.bastions == nil {
+			d.bastions = map[string]*sharedConn{}
+		}
+		d.bastions[name.String()] = s
+		// The first to ask may give up; the others still want the connection.
+		go s.dial(context.WithoutCancel(ctx), d, hops)
+	}
+	d.mu.Unlock()
+	select {
+	case <-s.ready:
+		return s.conn, s.err
+	case <-ctx.Done():
+		return nil, contextError(ctx, "connect to "+hops[len(hops)-1].hostPort())
+	}
+}
+
+func (s *sharedConn) dial(ctx context.Context, d *Dialer, hops []Target) {
+	last := len(hops) - 1
+	s.conn, s.err = d.dialThrough(ctx, hops[last], hops[:last])
+	close(s.ready)
+}
+
+// over reports that the connection has ended, or that making it failed in a
+// way that may pass.
+func (s *sharedConn) over() bool {
+	select {
+	case <-s.ready:
+	default:
+		return false
+	}
+	if s.err != nil {
+		return errors.Is(s.err, providers.ErrUnreachable) || errors.Is(s.err, providers.ErrTimeout)
+	}
+	return s.conn.Err() != nil
+}
+
+// attempt is one handshake: what its callbacks share.
+type attempt struct {
+	target Target
+	times  Timeouts
+	check  *hostKeyCheck
+	watch  *watchdog
+	offers []offer
+
+	mu      sync.Mutex
+	signErr error // why a key could not sign
+}
+
+func (d *Dialer) handshake(ctx context.Context, raw net.Conn, t Target) (*Conn, error) {
+	conn := &countingConn{Conn: raw}
+	a := &attempt{target: t, times: t.Timeouts.withDefaults()}
+	c, err := d.login(ctx, conn, a)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (d *Dialer) login(ctx context.Context, conn *countingConn, a *attempt) (*Conn, error) {
+	do := "log in to " + a.target.String()
+	var err error
+	if a.check, err = newHostKeyCheck(a.target, &d.known); err != nil {
+		return nil, &providers.Error{Kind: providers.ErrHostKeyUnknown, Do: do, Cause: err}
+	}
+	a.watch = newWatchdog(conn)
+	defer a.watch.stop()
+	var closer io.Closer
+	a.offers, closer, err = d.keys.identities(a.target, a.patient, a.signFailed)
+	if err != nil {
+		return nil, &providers.Error{Kind: providers.ErrAuth, Do: do, Cause: err}
+	}
+	defer func() { _ = closer.Close() }()
+	if len(a.offers) == 0 {
+		return nil, &providers.Error{Kind: providers.ErrAuth, Do: do,
+			Cause: errors.New("there is no key to offer: no private key is set and the agent holds none")}
+	}
+	cancelled := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer cancelled()
+
+	a.watch.set("handshake", a.times.Handshake)
+	client, chans, reqs, err := ssh.NewClientConn(conn, a.target.hostPort(), a.config())
+	if err != nil {
+		return nil, a.explain(ctx, do, err)
+	}
+	if !a.watch.stop() {
+		return nil, a.explain(ctx, do, errTooLate)
+	}
+	return newConn(ssh.NewClient(client, chans, reqs), conn, a), nil
+}
+
+var errTooLate = errors.New("logged in too late")
+
+func (a *attempt) config() *ssh.ClientConfig {
+	return &ssh.ClientConfig{
+		Config: ssh.Config{KeyExchanges: keyExchanges, Ciphers: ciphers, MACs: macs},
+		User:   a.target.User,
+		Auth: []ssh.AuthMethod{ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
+			signers := make([]ssh.Signer, len(a.offers))
+			for i, o := range a.offers {
+				signers[i] = o.signer
+			}
+			return signers, nil
+		})},
+		HostKeyAlgorithms: a.check.algorithms(),
+		HostKeyCallback: func(name string, remote net.Addr, key ssh.PublicKey) error {
+			err := a.check.verify(name, remote, key)
+			if err == nil {
+				a.watch.set("authentication", a.times.Auth)
+			}
+			return err
+		},
+		ClientVersion: clientVersion,
+	}
+}
+
+// patient runs f while the host's deadline for the authentication rests,
+// because f waits for the operator.
+func (a *attempt) patient(f func()) {
+	a.watch.set("authentication", askTime)
+	f()
+	a.watch.set("authentication", a.times.Auth)
+}
+
+func (a *attempt) signFailed(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.signErr = err
+}
+
+// explain says what a failed handshake means.
+func (a *attempt) explain(ctx context.Context, do string, err error) error {
+	a.mu.Lock()
+	signErr := a.signErr
+	a.mu.Unlock()
+	err = a.check.explain(err)
+	var known *providers.Error
+	phase, late := a.watch.late()
+	switch {
+	case ctx.Err() != nil:
+		return contextError(ctx, do)
+	case errors.As(err, &known):
+		return known
+	case signErr != nil:
+		return &providers.Error{Kind: providers.ErrAuth, Do: do, Cause: signErr}
+	case late:
+		return &providers.Error{Kind: providers.ErrTimeout, Do: do, Cause: fmt.Errorf("no answer during the %s", phase)}
+	case a.check.accepted != nil && !isNetworkError(err):
+		return &providers.Error{Kind: providers.ErrAuth, Do: do, Cause: a.refused(err)}
+	}
+	return &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: sanitized(err)}
+}
+
+// refused lists the keys that the host did not accept.
+func (a *attempt) refused(err error) error {
+	names := make([]string, len(a.offers))
+	for i, o := range a.offers {
+		names[i] = fmt.Sprintf("%s (%s)", o.name, describe(o.signer.PublicKey()))
+	}
+	return fmt.Errorf("the host accepted none of these keys: %s (%w)", strings.Join(names, ", "), sanitized(err))
+}
+
+// isNetworkError reports that the connection broke, rather than that the host said no.
+func isNetworkError(err error) bool {
+	var netErr net.Error
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &netErr)
+}
+
+// sanitizedError is an error in whose text a host had a say.
+type sanitizedError struct{ error }
+
+func (e sanitizedError) Error() string { return providers.Sanitize(e.error.Error(), 500) }
+func (e sanitizedError) Unwrap() error { return e.error }
+
+func sanitized(err error) error { return sanitizedError{err} }

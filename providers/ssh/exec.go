@@ -1,0 +1,268 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// Exec runs one command line in the login shell and returns its exit code; 128
+// + n when signal n ended it. stdin may be nil; stdout and stderr get what the
+// command writes, each from one goroutine, and nothing after Exec has returned.
+//
+// An error means that the exit code is not known: ErrUnreachable when the
+// command did not start, ErrDisconnected when it did, or the context's. When
+// the context ends Exec returns at once and closes the channel; the command
+// itself may go on until it reads or writes.
+func (c *Conn) Exec(ctx context.Context, command string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	session, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	gate := &gate{}
+	defer gate.shut()
+	session.Stdin = gate.reader(stdin)
+	session.Stdout = gate.writer(stdout)
+	session.Stderr = gate.writer(stderr)
+
+	ended := make(chan error, 1)
+	go func() {
+		defer c.sessions.release()
+		defer func() { _ = session.Close() }()
+		if err := session.Start(command); err != nil {
+			ended <- &providers.Error{Kind: providers.ErrUnreachable, Do: "run a command on " + c.target.Address, Cause: sanitized(err)}
+			return
+		}
+		ended <- session.Wait()
+	}()
+	select {
+	case err := <-ended:
+		return c.exitCode(err)
+	case <-ctx.Done():
+		_ = session.Close()
+		return 0, contextError(ctx, "run a command on "+c.target.Address)
+	case <-c.done:
+		select {
+		case err := <-ended: // in time, although the connection ended right behind
+			return c.exitCode(err)
+		default:
+			return 0, c.Err()
+		}
+	}
+}
+
+// exitCode reads what Wait returned.
+func (c *Conn) exitCode(err error) (int, error) {
+	var exit *ssh.ExitError
+	var known *providers.Error
+	switch {
+	case err == nil, errors.Is(err, io.EOF) && c.Err() == nil:
+		// EOF: the command succeeded without reading all its input.
+		return 0, nil
+	case errors.As(err, &exit):
+		return exit.ExitStatus(), nil
+	case errors.As(err, &known):
+		return 0, known
+	case c.Err() != nil:
+		return 0, c.Err()
+	}
+	// Either there was no exit status, or copying failed although the
+	// connection lives: the host closed the channel in the middle.
+	return 0, &providers.Error{Kind: providers.ErrDisconnected, Do: "run a command on " + c.target.Address, Cause: sanitized(err)}
+}
+
+// Pauses before a refused session is tried again although none of ours is
+// open: sshd frees a session only after it has handled what else it has read,
+// so a new one right behind the end of the last may come too early.
+var sessionPauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 250 * time.Millisecond}
+
+// open opens a session as soon as there is a free place for one. Where sshd's
+// MaxSessions is below our own limit, its refusals lower that.
+func (c *Conn) open(ctx context.Context) (*ssh.Session, error) {
+	do := "run a command on " + c.target.Address
+	for try := 0; ; {
+		if err := c.sessions.acquire(ctx, c.done); err != nil {
+			return nil, contextError(ctx, do)
+		}
+		session, err := c.newSession(ctx)
+		if err == nil {
+			return session, nil
+		}
+		others := c.sessions.refused()
+		var refused *ssh.OpenChannelError
+		switch {
+		case ctx.Err() != nil:
+			return nil, contextError(ctx, do)
+		case c.Err() != nil:
+			return nil, c.Err()
+		case !errors.As(err, &refused):
+			return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: sanitized(err)}
+		case others:
+			continue // one of ours ends first
+		case try == len(sessionPauses):
+			return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do,
+				Cause: fmt.Errorf("the host opens no session: %s", providers.Sanitize(refused.Message, 200))}
+		}
+		select {
+		case <-time.After(sessionPauses[try]):
+			try++
+		case <-ctx.Done():
+		}
+	}
+}
+
+// newSession opens a session channel; x/crypto knows no context there.
+func (c *Conn) newSession(ctx context.Context) (*ssh.Session, error) {
+	type result struct {
+		session *ssh.Session
+		err     error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		s, err := c.client.NewSession()
+		opened <- result{s, err}
+	}()
+	select {
+	case r := <-opened:
+		return r.session, r.err
+	case <-ctx.Done():
+	case <-c.done:
+	}
+	go func() { // nobody wants it any more
+		if r := <-opened; r.err == nil {
+			_ = r.session.Close()
+		}
+	}()
+	return nil, errAbandoned
+}
+
+var errAbandoned = errors.New("abandoned")
+
+// sessionLimit counts open sessions and makes further ones wait.
+type sessionLimit struct {
+	mu      sync.Mutex
+	limit   int
+	active  int
+	changed chan struct{} // closed and replaced at every change
+}
+
+func newSessionLimit(limit int) *sessionLimit {
+	return &sessionLimit{limit: limit, changed: make(chan struct{})}
+}
+
+// acquire takes a place. It fails only when the context ends; when the
+// connection has ended it lets the caller find that out.
+func (l *sessionLimit) acquire(ctx context.Context, ended <-chan struct{}) error {
+	for {
+		l.mu.Lock()
+		changed := l.changed
+		free := l.active < l.limit
+		if free {
+			l.active++
+		}
+		l.mu.Unlock()
+		if free {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ended:
+			l.mu.Lock()
+			l.active++
+			l.mu.Unlock()
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (l *sessionLimit) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.active--
+	l.broadcast()
+}
+
+// refused gives a place back that the host did not grant. It reports whether
+// others are open, whose number is then the limit.
+func (l *sessionLimit) refused() (others bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.active--
+	if l.active > 0 {
+		l.limit = l.active
+	}
+	l.broadcast()
+	return l.active > 0
+}
+
+func (l *sessionLimit) broadcast() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// gate lets a command's input and output through until it is shut, so that an
+// Exec that returned early leaves the caller's readers and writers alone.
+type gate struct {
+	mu   sync.Mutex
+	down bool
+}
+
+// shut waits for a write under way; later reads see the end, later writes fail.
+// A read under way is not waited for, since nobody knows when it ends.
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.down = true
+}
+
+func (g *gate) reader(r io.Reader) io.Reader {
+	if r == nil {
+		return nil
+	}
+	return gatedReader{g, r}
+}
+
+func (g *gate) writer(w io.Writer) io.Writer {
+	if w == nil {
+		return io.Discard
+	}
+	return gatedWriter{g, w}
+}
+
+type gatedReader struct {
+	gate *gate
+	r    io.Reader
+}
+
+func (r gatedReader) Read(p []byte) (int, error) {
+	r.gate.mu.Lock()
+	down := r.gate.down
+	r.gate.mu.Unlock()
+	if down {
+		return 0, io.EOF
+	}
+	return r.r.Read(p)
+}
+
+type gatedWriter struct {
+	gate *gate
+	w    io.Writer
+}
+
+func (w gatedWriter) Write(p []byte) (int, error) {
+	w.gate.mu.Lock()
+	defer w.gate.mu.Unlock()
+	if w.gate.down {
+		return 0, io.ErrClosedPipe
+	}
+	return w.w.Write(p)
+}

@@ -1,0 +1,219 @@
+package ssh
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// hostKeyCheck decides about the key that one host shows. The first of these
+// that says anything decides: the target's pins, known_hosts, and
+// accept_new_host_keys for a host of which nothing is known.
+type hostKeyCheck struct {
+	name   string // as in errors: the host's address
+	known  string // name:port in known_hosts
+	pins   []ssh.PublicKey
+	db     *knownhosts.HostKeyDB // nil with pins, or without any file
+	accept bool
+
+	accepted ssh.PublicKey // nil until the host has shown a key that will do
+	isNew    bool          // accepted although nothing was known
+}
+
+// anyAddress stands for the host's IP address, by which no key is looked up:
+// only the name that the operator wrote counts.
+var anyAddress = &net.TCPAddr{IP: net.IPv4zero}
+
+// newHostKeyCheck reads the target's pins and known_hosts files.
+func newHostKeyCheck(t Target, files *knownHostsCache) (*hostKeyCheck, error) {
+	c := &hostKeyCheck{name: t.Address, known: t.knownAs(), accept: t.AcceptNewHostKeys}
+	for _, pin := range t.HostKeys {
+		key, _, _, rest, err := ssh.ParseAuthorizedKey([]byte(pin))
+		if err != nil || len(bytes.TrimSpace(rest)) > 0 {
+			return nil, fmt.Errorf("host_key %q is not a public key such as \"ssh-ed25519 AAAA…\"", providers.Sanitize(pin, 60))
+		}
+		c.pins = append(c.pins, key)
+	}
+	if len(c.pins) > 0 {
+		return c, nil
+	}
+	var err error
+	c.db, err = files.load(t.KnownHosts)
+	return c, err
+}
+
+// algorithms are the host key algorithms to ask for. For a known host they are
+// those of its known keys and no others: otherwise a host known by its ed25519
+// key might show its RSA key, which looks like a changed one. A CA may sign keys
+// of any type, so one for the host admits all certificates.
+func (c *hostKeyCheck) algorithms() []string {
+	var wanted []string
+	for _, key := range c.pins {
+		wanted = append(wanted, algorithmsOf(key)...)
+	}
+	for _, key := range c.knownKeys() {
+		if key.Cert {
+			wanted = append(wanted, hostCertAlgorithms...)
+		} else {
+			wanted = append(wanted, algorithmsOf(key)...)
+		}
+	}
+	var algos []string
+	for _, algo := range slices.Concat(hostCertAlgorithms, hostKeyAlgorithms) {
+		if slices.Contains(wanted, algo) {
+			algos = append(algos, algo)
+		}
+	}
+	if len(algos) == 0 { // nothing known, or only ssh-dss and the like
+		return hostKeyAlgorithms
+	}
+	return algos
+}
+
+// knownKeys are the keys that known_hosts has for the host.
+func (c *hostKeyCheck) knownKeys() []knownhosts.PublicKey {
+	if c.db == nil {
+		return nil
+	}
+	return c.db.HostKeys(c.known)
+}
+
+func algorithmsOf(key ssh.PublicKey) []string {
+	if key.Type() == ssh.KeyAlgoRSA {
+		return rsaSignatures
+	}
+	return []string{key.Type()}
+}
+
+// verify is the ssh.HostKeyCallback. It runs before anything is sent that
+// could be of use to a false host. Errors are a *providers.Error of kind
+// ErrHostKeyUnknown or ErrHostKeyChanged.
+func (c *hostKeyCheck) verify(_ string, _ net.Addr, key ssh.PublicKey) error {
+	err := c.judge(key)
+	if cert, ok := key.(*ssh.Certificate); ok {
+		key = cert.Key
+	}
+	if err == nil {
+		c.accepted = key
+	}
+	return err
+}
+
+func (c *hostKeyCheck) judge(key ssh.PublicKey) error {
+	if len(c.pins) > 0 {
+		for _, pin := range c.pins {
+			if bytes.Equal(pin.Marshal(), key.Marshal()) {
+				return nil
+			}
+		}
+		return c.changed(fmt.Errorf("its key is %s, pinned is %s", describe(key), describe(c.pins[0])))
+	}
+	if c.db == nil {
+		return c.unknown(key)
+	}
+	err := c.db.HostKeyCallback()(c.known, anyAddress, key)
+	if err == nil {
+		return nil
+	}
+	var keyErr *xknownhosts.KeyError
+	var revoked *xknownhosts.RevokedError
+	switch {
+	case errors.As(err, &revoked):
+		return c.changed(fmt.Errorf("its key %s is revoked in %s:%d", describe(key), revoked.Revoked.Filename, revoked.Revoked.Line))
+	case errors.As(err, &keyErr) && len(keyErr.Want) == 0:
+		return c.unknown(key)
+	case errors.As(err, &keyErr):
+		want := keyErr.Want[0]
+		return c.changed(fmt.Errorf("its key is %s, known in %s:%d is %s", describe(key), want.Filename, want.Line, describe(want.Key)))
+	}
+	return c.changed(err) // a certificate that does not hold
+}
+
+func (c *hostKeyCheck) unknown(key ssh.PublicKey) error {
+	if _, isCert := key.(*ssh.Certificate); !isCert && c.accept {
+		c.isNew = true
+		return nil
+	}
+	return &providers.Error{
+		Kind: providers.ErrHostKeyUnknown,
+		Do:   "verify host " + c.name,
+		Cause: fmt.Errorf("its key %s is not known; if it is right, set host_key = %q for it, or add this line to known_hosts: %s",
+			describe(key), marshalKey(key), xknownhosts.Line([]string{c.known}, key)),
+	}
+}
+
+func (c *hostKeyCheck) changed(cause error) error {
+	return &providers.Error{Kind: providers.ErrHostKeyChanged, Do: "verify host " + c.name, Cause: cause}
+}
+
+// explain turns a failed negotiation of a known host's key type into what it
+// means: the host no longer has any key that it is known by.
+func (c *hostKeyCheck) explain(err error) error {
+	var neg *ssh.AlgorithmNegotiationError
+	known := len(c.pins) > 0 || len(c.knownKeys()) > 0
+	if !errors.As(err, &neg) || neg.What != "host key" || !known {
+		return err
+	}
+	return c.changed(fmt.Errorf("it has none of the key types known for it (%s), only %s",
+		strings.Join(neg.SupportedAlgorithms, ", "),
+		providers.Sanitize(strings.Join(neg.RequestedAlgorithms, ", "), 200)))
+}
+
+// describe names a key by type and fingerprint, as ssh does.
+func describe(key ssh.PublicKey) string {
+	return key.Type() + " " + ssh.FingerprintSHA256(key)
+}
+
+// marshalKey is the authorized_keys form without comment: "ssh-ed25519 AAAA…".
+func marshalKey(key ssh.PublicKey) string {
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+}
+
+// knownHostsCache keeps parsed known_hosts files for the many hosts of a Dialer.
+type knownHostsCache struct {
+	mu  sync.Mutex
+	dbs map[string]*knownhosts.HostKeyDB
+}
+
+// load parses the files that exist; without any it returns nil.
+func (c *knownHostsCache) load(files []string) (*knownhosts.HostKeyDB, error) {
+	var present []string
+	for _, f := range files {
+		switch _, err := os.Stat(f); {
+		case err == nil:
+			present = append(present, f)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("cannot read known hosts: %w", err)
+		}
+	}
+	if len(present) == 0 {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := strings.Join(present, "\x00")
+	if db, ok := c.dbs[key]; ok {
+		return db, nil
+	}
+	db, err := knownhosts.NewDB(present...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read known hosts: %w", err)
+	}
+	if c.dbs == nil {
+		c.dbs = map[string]*knownhosts.HostKeyDB{}
+	}
+	c.dbs[key] = db
+	return db, nil
+}

@@ -1,0 +1,302 @@
+package ssh
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+)
+
+// maxOffered is how many keys are offered to a host at most. sshd closes the
+// connection after MaxAuthTries, 6, and "none" is the first of them.
+const maxOffered = 5
+
+// askTime is how long the operator has to type a passphrase or to touch a
+// security key. sshd itself gives up after LoginGraceTime, 120 s.
+const askTime = 2 * time.Minute
+
+// keyring holds the private keys of a Dialer. A key file is read once and its
+// passphrase asked for once, however many hosts use it.
+type keyring struct {
+	mu   sync.Mutex
+	keys map[string]*keyFile
+}
+
+// keyFile is a private key, decrypted when it is first used to sign.
+type keyFile struct {
+	path   string
+	public ssh.PublicKey
+	ask    func(path string) ([]byte, error)
+
+	mu     sync.Mutex
+	sealed []byte     // PEM, while encrypted
+	signer ssh.Signer // nil, while encrypted
+}
+
+// load reads a key file. Like ssh it refuses one that others can read.
+func (r *keyring) load(path string, ask func(string) ([]byte, error)) (*keyFile, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if k, ok := r.keys[path]; ok {
+		return k, nil
+	}
+	pemBytes, err := readPrivate(path)
+	if err != nil {
+		return nil, err
+	}
+	k := &keyFile{path: path, ask: ask}
+	if err := k.parse(pemBytes); err != nil {
+		return nil, err
+	}
+	if r.keys == nil {
+		r.keys = map[string]*keyFile{}
+	}
+	r.keys[path] = k
+	return k, nil
+}
+
+func readPrivate(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read private key: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read private key: %w", err)
+	}
+	if perm := info.Mode().Perm(); perm&0o077 != 0 {
+		return nil, fmt.Errorf("cannot use private key %s: its mode %04o lets others read it; run: chmod 600 %s", path, perm, path)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read private key: %w", err)
+	}
+	return b, nil
+}
+
+// parse takes the key apart as far as that is possible without a passphrase.
+// The public half of an encrypted key stands in the file itself, or beside it.
+func (k *keyFile) parse(pemBytes []byte) error {
+	signer, err := ssh.ParsePrivateKey(pemBytes)
+	if err == nil {
+		k.signer, k.public = signer, signer.PublicKey()
+		return nil
+	}
+	var missing *ssh.PassphraseMissingError
+	if !errors.As(err, &missing) {
+		return fmt.Errorf("cannot parse private key %s: %w", k.path, err)
+	}
+	k.sealed, k.public = pemBytes, missing.PublicKey
+	if k.public == nil {
+		k.public, err = readPublic(k.path + ".pub")
+		if err != nil {
+			return fmt.Errorf("cannot use private key %s: it is encrypted in the old PEM form, which needs its public key beside it: %w", k.path, err)
+		}
+	}
+	return nil
+}
+
+func readPublic(path string) (ssh.PublicKey, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	key, _, _, _, err := ssh.ParseAuthorizedKey(b)
+	if err != nil {
+		return nil, fmt.Errorf("cannot parse %s: %w", path, err)
+	}
+	return key, nil
+}
+
+// passphraseTries is how often a passphrase is asked for, as ssh does (NumberOfPasswordPrompts).
+const passphraseTries = 3
+
+// unlock returns the key's signer, asking for the passphrase when need be.
+func (k *keyFile) unlock() (ssh.Signer, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.signer != nil {
+		return k.signer, nil
+	}
+	if k.ask == nil {
+		return nil, fmt.Errorf("cannot use private key %s: it is encrypted, and there is nobody to ask for the passphrase; load it into the agent", k.path)
+	}
+	var err error
+	for range passphraseTries {
+		var passphrase []byte
+		if passphrase, err = k.ask(k.path); err != nil {
+			return nil, fmt.Errorf("cannot ask for the passphrase of %s: %w", k.path, err)
+		}
+		k.signer, err = ssh.ParsePrivateKeyWithPassphrase(k.sealed, passphrase)
+		clear(passphrase)
+		if err == nil {
+			k.sealed = nil
+			return k.signer, nil
+		}
+	}
+	return nil, fmt.Errorf("cannot decrypt private key %s: %w", k.path, err)
+}
+
+// offer is one key as it is offered to a host.
+type offer struct {
+	name   string // path or agent comment, for errors
+	signer ssh.Signer
+}
+
+// lazySigner signs with a key that may first have to be decrypted, or touched.
+// x/crypto asks a host whether it would accept a key before it asks for a signature.
+type lazySigner struct {
+	public  ssh.PublicKey
+	get     func() (ssh.Signer, error)
+	patient func(func()) // runs something during which the host's deadline rests
+	failed  func(error)  // is told why there was no signature
+}
+
+func (s *lazySigner) PublicKey() ssh.PublicKey { return s.public }
+
+// Algorithms are those the key may sign with: all of its type but ssh-rsa (SHA-1).
+func (s *lazySigner) Algorithms() []string {
+	public := s.public
+	if cert, ok := public.(*ssh.Certificate); ok {
+		public = cert.Key
+	}
+	return algorithmsOf(public)
+}
+
+func (s *lazySigner) Sign(rand io.Reader, data []byte) (*ssh.Signature, error) {
+	return s.SignWithAlgorithm(rand, data, s.Algorithms()[0])
+}
+
+func (s *lazySigner) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (sig *ssh.Signature, err error) {
+	s.patient(func() { sig, err = s.sign(rand, data, algorithm) })
+	if err != nil {
+		s.failed(err)
+	}
+	return sig, err
+}
+
+func (s *lazySigner) sign(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	signer, err := s.get()
+	if err != nil {
+		return nil, err
+	}
+	if as, ok := signer.(ssh.AlgorithmSigner); ok {
+		return as.SignWithAlgorithm(rand, data, algorithm)
+	}
+	return signer.Sign(rand, data)
+}
+
+// identities collects the keys to offer for a target: those it names, in order,
+// then those of the agent. A named key that the agent holds as well signs
+// through the agent if the file is encrypted, which saves asking.
+func (r *keyring) identities(t Target, patient func(func()), failed func(error)) ([]offer, io.Closer, error) {
+	held, closer, err := agentKeys(t.Agent)
+	if err != nil && len(t.Keys) == 0 {
+		return nil, nil, err
+	}
+	lazy := func(public ssh.PublicKey, get func() (ssh.Signer, error)) ssh.Signer {
+		return &lazySigner{public, get, patient, failed}
+	}
+	var offers []offer
+	seen := map[string]bool{}
+	for _, path := range t.Keys {
+		key, err := r.load(path, t.Passphrase)
+		if err != nil {
+			_ = closer.Close()
+			return nil, nil, err
+		}
+		get := key.unlock
+		if a := held.find(key.public); a != nil && key.encrypted() {
+			get = func() (ssh.Signer, error) { return a, nil }
+		}
+		certs, err := certificatesFor(key, t.Certificates)
+		if err != nil {
+			_ = closer.Close()
+			return nil, nil, err
+		}
+		for _, cert := range certs {
+			offers = append(offers, offer{path + " with certificate", lazy(cert, get)})
+		}
+		offers = append(offers, offer{path, lazy(key.public, get)})
+		seen[string(key.public.Marshal())] = true
+	}
+	for _, a := range held {
+		if !t.IdentitiesOnly && !seen[string(a.PublicKey().Marshal())] {
+			offers = append(offers, offer{"agent", lazy(a.PublicKey(), func() (ssh.Signer, error) { return a, nil })})
+		}
+	}
+	return offers[:min(len(offers), maxOffered)], closer, nil
+}
+
+func (k *keyFile) encrypted() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.signer == nil
+}
+
+// certificatesFor reads the user certificates that belong to a key.
+func certificatesFor(key *keyFile, paths []string) ([]*ssh.Certificate, error) {
+	var certs []*ssh.Certificate
+	for _, path := range slices.Concat(paths, []string{key.path + "-cert.pub"}) {
+		public, err := readPublic(path)
+		if errors.Is(err, fs.ErrNotExist) && !slices.Contains(paths, path) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read certificate: %w", err)
+		}
+		cert, ok := public.(*ssh.Certificate)
+		if !ok {
+			return nil, fmt.Errorf("cannot use certificate %s: it is a plain public key", path)
+		}
+		if bytes.Equal(cert.Key.Marshal(), key.public.Marshal()) {
+			certs = append(certs, cert)
+		}
+	}
+	return certs, nil
+}
+
+// agentSigners are the keys that the operator's agent holds.
+type agentSigners []ssh.Signer
+
+func (s agentSigners) find(public ssh.PublicKey) ssh.Signer {
+	for _, signer := range s {
+		if bytes.Equal(signer.PublicKey().Marshal(), public.Marshal()) {
+			return signer
+		}
+	}
+	return nil
+}
+
+// agentTimeout bounds talking to the agent, except for signatures.
+const agentTimeout = 5 * time.Second
+
+// agentKeys lists the agent's keys. The closer, never nil, ends the
+// conversation with the agent when the keys are no longer needed.
+func agentKeys(socket string) (agentSigners, io.Closer, error) {
+	if socket == "" {
+		return nil, io.NopCloser(nil), nil
+	}
+	conn, err := net.DialTimeout("unix", socket, agentTimeout)
+	if err != nil {
+		return nil, io.NopCloser(nil), fmt.Errorf("cannot reach the ssh agent: %w", err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(agentTimeout))
+	signers, err := agent.NewClient(conn).Signers()
+	if err != nil {
+		_ = conn.Close()
+		return nil, io.NopCloser(nil), fmt.Errorf("cannot list the keys of the ssh agent: %w", err)
+	}
+	_ = conn.SetDeadline(time.Time{})
+	return signers, conn, nil
+}

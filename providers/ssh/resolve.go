@@ -1,0 +1,319 @@
+package ssh
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kevinburke/ssh_config"
+)
+
+// Operator is what the operator's account contributes to reaching hosts.
+type Operator struct {
+	Home string
+	// User is the login name, the default for Target.User.
+	User string
+	// Agent is the agent's socket, "" without one.
+	Agent string
+	// Config is a file in ssh_config(5) form; "" for none. It is read, never
+	// written; Match exec and ProxyCommand are refused rather than ignored.
+	Config string
+	// GlobalKnownHosts are read beside the user's own known_hosts.
+	GlobalKnownHosts []string
+}
+
+// CurrentOperator is the account that kubewright runs in.
+func CurrentOperator() Operator {
+	o := Operator{
+		Agent:            os.Getenv("SSH_AUTH_SOCK"),
+		GlobalKnownHosts: []string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"},
+	}
+	if u, err := user.Current(); err == nil {
+		o.User, o.Home = u.Username, u.HomeDir
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		o.Home = home
+	}
+	if o.Home != "" {
+		o.Config = filepath.Join(o.Home, ".ssh", "config")
+	}
+	return o
+}
+
+// maxJumps bounds ProxyJump entries that lead to further ones.
+const maxJumps = 8
+
+// Resolve fills what the target does not say itself: first from the operator's
+// ssh configuration for that address (HostName, User, Port, IdentityFile,
+// IdentitiesOnly, IdentityAgent, CertificateFile, ProxyJump,
+// UserKnownHostsFile, HostKeyAlias, ConnectTimeout, ServerAliveInterval,
+// ServerAliveCountMax), then with OpenSSH's defaults. Files that the target
+// names must exist; files that only the configuration or the defaults name are
+// left out when they do not.
+func Resolve(t Target, o Operator) (Target, error) {
+	config, err := readConfig(o.Config)
+	if err != nil {
+		return Target{}, err
+	}
+	r := &resolver{operator: o, config: config}
+	return r.resolve(t, 0)
+}
+
+func readConfig(path string) (*ssh_config.Config, error) {
+	if path == "" {
+		return &ssh_config.Config{}, nil
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &ssh_config.Config{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read ssh configuration: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	config, err := ssh_config.Decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read ssh configuration %s: %w", path, err)
+	}
+	return config, nil
+}
+
+type resolver struct {
+	operator Operator
+	config   *ssh_config.Config
+}
+
+func (r *resolver) resolve(t Target, depth int) (Target, error) {
+	alias := t.Address // Host patterns match what was written, not HostName
+	get := func(key string) string { v, _ := r.config.Get(alias, key); return v }
+	if err := r.refuseUnsupported(t, alias); err != nil {
+		return Target{}, err
+	}
+	if name := get("HostName"); name != "" {
+		t.Address = strings.ReplaceAll(name, "%h", alias)
+	}
+	t.User = firstOf(t.User, get("User"), r.operator.User)
+	if t.HostKeyAlias == "" {
+		t.HostKeyAlias = get("HostKeyAlias")
+	}
+	if err := r.numbers(&t, get); err != nil {
+		return Target{}, fmt.Errorf("cannot use ssh configuration for %s: %w", alias, err)
+	}
+	r.identities(&t, alias)
+	r.knownHosts(&t, get("UserKnownHostsFile"))
+	if err := r.jumps(&t, get("ProxyJump"), depth); err != nil {
+		return Target{}, err
+	}
+	return t, nil
+}
+
+// refuseUnsupported stops where ignoring the configuration would take another
+// way to the host than the operator's own ssh does.
+func (r *resolver) refuseUnsupported(t Target, alias string) error {
+	command, _ := r.config.Get(alias, "ProxyCommand")
+	if command == "" || strings.EqualFold(command, "none") || len(t.Bastions) > 0 {
+		return nil
+	}
+	return fmt.Errorf("cannot use ssh configuration for %s: ProxyCommand is not supported; use ProxyJump there, or a bastion block", alias)
+}
+
+func (r *resolver) numbers(t *Target, get func(string) string) error {
+	number := func(key string, set func(int)) error {
+		text := get(key)
+		if text == "" || strings.EqualFold(text, "none") {
+			return nil
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return fmt.Errorf("%s %q is not a number", key, text)
+		}
+		set(n)
+		return nil
+	}
+	seconds := func(d *time.Duration) func(int) {
+		return func(n int) {
+			if *d == 0 {
+				*d = time.Duration(n) * time.Second
+			}
+		}
+	}
+	return errors.Join(
+		number("Port", func(n int) {
+			if t.Port == 0 {
+				t.Port = n
+			}
+		}),
+		number("ConnectTimeout", seconds(&t.Timeouts.Connect)),
+		number("ServerAliveInterval", seconds(&t.Timeouts.Keepalive)),
+		number("ServerAliveCountMax", func(n int) {
+			if t.Timeouts.KeepaliveMisses == 0 {
+				t.Timeouts.KeepaliveMisses = n
+			}
+		}),
+	)
+}
+
+// defaultKeys are tried in this order without any other word (ssh(1), -i), as
+// far as they can be used here.
+var defaultKeys = []string{"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"}
+
+func (r *resolver) identities(t *Target, alias string) {
+	get := func(key string) string { v, _ := r.config.Get(alias, key); return v }
+	named := len(t.Keys) > 0
+	t.Keys, t.Certificates = slices.Clone(t.Keys), slices.Clone(t.Certificates)
+	for i, path := range t.Keys {
+		t.Keys[i] = r.path(path, *t, alias)
+	}
+	for i, path := range t.Certificates {
+		t.Certificates[i] = r.path(path, *t, alias)
+	}
+	if !named {
+		files, _ := r.config.GetAll(alias, "IdentityFile")
+		if len(files) == 0 {
+			files = defaultKeys
+		}
+		t.Keys = r.existing(files, *t, alias)
+	}
+	if len(t.Certificates) == 0 {
+		files, _ := r.config.GetAll(alias, "CertificateFile")
+		t.Certificates = r.existing(files, *t, alias)
+	}
+	t.IdentitiesOnly = t.IdentitiesOnly || strings.EqualFold(get("IdentitiesOnly"), "yes")
+	if t.Agent == "" {
+		t.Agent = r.agent(get("IdentityAgent"), *t, alias)
+	}
+}
+
+func (r *resolver) agent(configured string, t Target, alias string) string {
+	switch {
+	case configured == "" || configured == "SSH_AUTH_SOCK":
+		return r.operator.Agent
+	case strings.EqualFold(configured, "none"):
+		return ""
+	case strings.HasPrefix(configured, "$"):
+		return os.Getenv(strings.Trim(configured, "${}"))
+	}
+	return r.path(configured, t, alias)
+}
+
+func (r *resolver) knownHosts(t *Target, configured string) {
+	if len(t.KnownHosts) > 0 {
+		t.KnownHosts = slices.Clone(t.KnownHosts)
+		for i, path := range t.KnownHosts {
+			t.KnownHosts[i] = r.path(path, *t, t.Address)
+		}
+		return
+	}
+	if configured == "" {
+		configured = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
+	}
+	for path := range strings.FieldsSeq(configured) {
+		if !strings.EqualFold(path, "none") {
+			t.KnownHosts = append(t.KnownHosts, r.path(path, *t, t.Address))
+		}
+	}
+	t.KnownHosts = append(t.KnownHosts, r.operator.GlobalKnownHosts...)
+}
+
+// jumps resolves the bastions: those of the target, or ProxyJump's. A bastion
+// that has bastions of its own is reached through them.
+func (r *resolver) jumps(t *Target, proxyJump string, depth int) error {
+	hops := slices.Clone(t.Bastions)
+	if len(hops) == 0 && !strings.EqualFold(proxyJump, "none") {
+		for part := range strings.SplitSeq(proxyJump, ",") {
+			if part = strings.TrimSpace(part); part == "" {
+				continue
+			}
+			hop, err := parseJump(part)
+			if err != nil {
+				return fmt.Errorf("cannot use ssh configuration for %s: %w", t.Address, err)
+			}
+			hop.AcceptNewHostKeys, hop.Passphrase = t.AcceptNewHostKeys, t.Passphrase
+			hops = append(hops, hop)
+		}
+	}
+	if len(hops) > 0 && depth == maxJumps {
+		return fmt.Errorf("cannot use ssh configuration for %s: ProxyJump leads on more than %d times", t.Address, maxJumps)
+	}
+	t.Bastions = nil
+	for i, hop := range hops {
+		resolved, err := r.resolve(hop, depth+1)
+		if err != nil {
+			return err
+		}
+		if i == 0 { // only the first hop starts from here
+			t.Bastions = append(t.Bastions, resolved.Bastions...)
+		}
+		resolved.Bastions = nil
+		t.Bastions = append(t.Bastions, resolved)
+	}
+	return nil
+}
+
+// parseJump reads [user@]host[:port], also with ssh:// before it.
+func parseJump(s string) (Target, error) {
+	var t Target
+	rest := strings.TrimPrefix(s, "ssh://")
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		t.User, rest = rest[:at], rest[at+1:]
+	}
+	host, port := rest, ""
+	if strings.HasPrefix(rest, "[") {
+		var ok bool
+		if host, port, ok = strings.Cut(rest[1:], "]"); !ok {
+			return t, fmt.Errorf("ProxyJump %q is not [user@]host[:port]", s)
+		}
+		port = strings.TrimPrefix(port, ":")
+	} else if strings.Count(rest, ":") == 1 {
+		host, port, _ = strings.Cut(rest, ":")
+	}
+	t.Address = host
+	if port != "" {
+		n, err := strconv.Atoi(port)
+		if err != nil {
+			return t, fmt.Errorf("ProxyJump %q is not [user@]host[:port]", s)
+		}
+		t.Port = n
+	}
+	return t, nil
+}
+
+// path expands what ssh_config(5) TOKENS allows in file names, as far as it makes sense here.
+func (r *resolver) path(p string, t Target, alias string) string {
+	if p == "~" || strings.HasPrefix(p, "~/") {
+		p = r.operator.Home + p[1:]
+	}
+	port := t.Port
+	if port == 0 {
+		port = defaultPort
+	}
+	return strings.NewReplacer("%%", "%", "%d", r.operator.Home, "%u", r.operator.User,
+		"%h", t.Address, "%n", alias, "%r", t.User, "%p", strconv.Itoa(port)).Replace(p)
+}
+
+func (r *resolver) existing(paths []string, t Target, alias string) []string {
+	var out []string
+	for _, p := range paths {
+		p = r.path(p, t, alias)
+		if _, err := os.Stat(p); err == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

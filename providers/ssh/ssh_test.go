@@ -1,0 +1,270 @@
+package ssh_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	xssh "golang.org/x/crypto/ssh"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/ssh"
+	"github.com/kubewright/kubewright/providers/ssh/sshtest"
+)
+
+// quick are timeouts for servers that are meant to stall.
+var quick = ssh.Timeouts{Connect: 5 * time.Second, Handshake: 150 * time.Millisecond, Auth: 150 * time.Millisecond}
+
+// newServer starts a server and returns a target that may log in there.
+func newServer(t *testing.T, options ...func(*sshtest.Server)) (*sshtest.Server, ssh.Target) {
+	t.Helper()
+	key, public := sshtest.NewKeyFile(t, "")
+	s := sshtest.Start(t, append(options, sshtest.Authorize(public))...)
+	return s, ssh.Target{Address: "127.0.0.1", Port: s.Port(), User: "core", Keys: []string{key}, HostKeys: []string{s.Pin()}}
+}
+
+func dial(t *testing.T, target ssh.Target) *ssh.Conn {
+	t.Helper()
+	c, err := ssh.Dial(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func wantKind(t *testing.T, err, kind error) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("got error %v, want kind %q", err, kind)
+	}
+}
+
+func TestExec(t *testing.T) {
+	t.Parallel()
+	s, target := newServer(t)
+	c := dial(t, target)
+	big := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB, twice a channel's window
+	for _, test := range []struct {
+		name, command, stdin, stdout, stderr string
+		exit                                 int
+	}{
+		{"output", "echo out; echo err >&2", "", "out\n", "err\n", 0},
+		{"exit code", "exit 7", "", "", "", 7},
+		{"input", "cat", big, big, "", 0},
+		{"input not read", "echo done", big, "done\n", "", 0},
+		{"input not read, failure", "exit 3", big, "", "", 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			exit, err := c.Exec(t.Context(), test.command, strings.NewReader(test.stdin), &stdout, &stderr)
+			if err != nil || exit != test.exit || stdout.String() != test.stdout || stderr.String() != test.stderr {
+				t.Errorf("exit %d, error %v, %d bytes out, %q", exit, err, stdout.Len(), stderr.String())
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if n := s.Unwanted.Load(); n != 0 {
+			t.Errorf("%d requests for an agent, a terminal or the like", n)
+		}
+	})
+}
+
+func TestExecEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	defer close(release)
+	_, target := newServer(t, func(s *sshtest.Server) {
+		s.Run = func(_ string, ch xssh.Channel) int {
+			_, _ = io.WriteString(ch, "started\n")
+			<-release
+			return 0
+		}
+	})
+	c := dial(t, target)
+	ctx, cancel := context.WithCancel(t.Context())
+	started := writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
+	_, err := c.Exec(ctx, "hang", nil, started, io.Discard)
+	wantKind(t, err, context.Canceled)
+
+	ctx, cancel = context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err = c.Exec(ctx, "hang", nil, io.Discard, io.Discard)
+	wantKind(t, err, providers.ErrTimeout)
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func TestExecAfterConnectionWasCut(t *testing.T) {
+	t.Parallel()
+	var server *sshtest.Server
+	server, target := newServer(t, func(s *sshtest.Server) {
+		s.Run = func(string, xssh.Channel) int { server.Cut(); return 0 }
+	})
+	c := dial(t, target)
+	_, err := c.Exec(t.Context(), "x", nil, io.Discard, io.Discard)
+	wantKind(t, err, providers.ErrDisconnected)
+	<-c.Done()
+	_, err = c.Exec(t.Context(), "x", nil, io.Discard, io.Discard)
+	wantKind(t, err, providers.ErrDisconnected)
+}
+
+func TestFewSessions(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{1, 2, 10} {
+		_, target := newServer(t, func(s *sshtest.Server) { s.MaxSessions = limit })
+		c := dial(t, target)
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				var out bytes.Buffer
+				if _, err := c.Exec(t.Context(), "echo ok", nil, &out, nil); err != nil || out.String() != "ok\n" {
+					t.Errorf("MaxSessions %d: got %q, %v", limit, out.String(), err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func TestForwarding(t *testing.T) {
+	t.Parallel()
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = echo.Close() }()
+	go func() {
+		if conn, err := echo.Accept(); err == nil {
+			_, _ = io.Copy(conn, conn)
+			_ = conn.Close()
+		}
+	}()
+	_, target := newServer(t)
+	c := dial(t, target)
+	conn, err := c.DialContext(t.Context(), "tcp", echo.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(conn, "hello\n")
+	buf := make([]byte, 6)
+	if _, err := io.ReadFull(conn, buf); err != nil || string(buf) != "hello\n" {
+		t.Errorf("got %q, %v", buf, err)
+	}
+	_ = conn.Close()
+
+	closed, _ := net.Listen("tcp", "127.0.0.1:0")
+	_ = closed.Close()
+	_, err = c.DialContext(t.Context(), "tcp", closed.Addr().String())
+	wantKind(t, err, providers.ErrUnreachable)
+
+	_, target = newServer(t, func(s *sshtest.Server) { s.NoForwarding = true })
+	_, err = dial(t, target).DialContext(t.Context(), "tcp", echo.Addr().String())
+	wantKind(t, err, providers.ErrNoForwarding)
+}
+
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	closed, _ := net.Listen("tcp", "127.0.0.1:0")
+	_ = closed.Close()
+	_, target := newServer(t)
+	target.Port = closed.Addr().(*net.TCPAddr).Port
+	_, err := ssh.Dial(t.Context(), target)
+	wantKind(t, err, providers.ErrUnreachable)
+
+	for _, address := range []string{"", "-oProxyCommand=x", "a b", "a\nb", "a$(x)"} {
+		target.Address = address
+		if _, err := ssh.Dial(t.Context(), target); err == nil {
+			t.Errorf("address %q was taken", address)
+		}
+	}
+}
+
+// TestStall cuts the conversation off silently after every few bytes from the
+// server, so at each message of the handshake and of the authentication.
+func TestStall(t *testing.T) {
+	t.Parallel()
+	s, target := newServer(t)
+	target.Timeouts = quick
+	failed := 0
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for bytes := int64(0); bytes < 3000; bytes += 75 {
+		wg.Go(func() {
+			target := target
+			target.Port = sshtest.NewProxy(t, s.Addr(), bytes, -1, sshtest.Stall).Port()
+			c, err := ssh.Dial(t.Context(), target)
+			if err == nil {
+				_ = c.Close()
+				return
+			}
+			wantKind(t, err, providers.ErrTimeout)
+			mu.Lock()
+			failed++
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	if failed < 10 {
+		t.Errorf("only %d stalls were during the handshake", failed)
+	}
+}
+
+func TestCutDuringHandshake(t *testing.T) {
+	t.Parallel()
+	s, target := newServer(t)
+	for _, bytes := range []int64{0, 10, 400, 1200} {
+		target.Port = sshtest.NewProxy(t, s.Addr(), bytes, -1, sshtest.Cut).Port()
+		_, err := ssh.Dial(t.Context(), target)
+		wantKind(t, err, providers.ErrUnreachable)
+	}
+}
+
+func TestKeepaliveNoticesSilence(t *testing.T) {
+	t.Parallel()
+	s, target := newServer(t)
+	proxy := sshtest.NewProxy(t, s.Addr(), -1, -1, sshtest.Stall)
+	target.Port = proxy.Port()
+	target.Timeouts = ssh.Timeouts{Keepalive: 20 * time.Millisecond, KeepaliveMisses: 3}
+	c := dial(t, target)
+	if _, err := c.Exec(t.Context(), "true", nil, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Freeze()
+	<-c.Done()
+	wantKind(t, c.Err(), providers.ErrDisconnected)
+	if !strings.Contains(c.Err().Error(), "no sign of life") {
+		t.Errorf("got %v", c.Err())
+	}
+}
+
+func TestDialEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	s, target := newServer(t)
+	target.Port = sshtest.NewProxy(t, s.Addr(), 30, -1, sshtest.Stall).Port()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	_, err := ssh.Dial(ctx, target)
+	wantKind(t, err, providers.ErrTimeout)
+}
+
+// writeFile puts a file into a folder of the test's and returns its path.
+func writeFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,104 @@
+package sshtest
+
+import (
+	"net"
+	"sync"
+	"testing"
+)
+
+// Proxy passes TCP connections on to a server, up to a number of bytes in
+// each direction; what happens then is Then. A negative number means no limit.
+type Proxy struct {
+	ToClient, ToServer int64
+	// Then is Stall, or Cut.
+	Then End
+
+	listener net.Listener
+	target   string
+	frozen   chan struct{}
+	mu       sync.Mutex
+	conns    []net.Conn
+}
+
+// End is what a Proxy does when a direction has had its bytes.
+type End int
+
+// The ends.
+const (
+	Stall End = iota // say nothing more, as a silent packet filter does
+	Cut              // close both sides
+)
+
+// NewProxy starts a proxy in front of addr that ends with the test.
+func NewProxy(t testing.TB, addr string, toClient, toServer int64, then End) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{ToClient: toClient, ToServer: toServer, Then: then, listener: l, target: addr, frozen: make(chan struct{})}
+	go p.accept()
+	t.Cleanup(p.close)
+	return p
+}
+
+// Port is the port that the proxy listens on.
+func (p *Proxy) Port() int { return p.listener.Addr().(*net.TCPAddr).Port }
+
+// Freeze lets nothing through any more, and closes nothing.
+func (p *Proxy) Freeze() { close(p.frozen) }
+
+func (p *Proxy) close() {
+	_ = p.listener.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		_ = c.Close()
+	}
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns = append(p.conns, client, server)
+		p.mu.Unlock()
+		go p.pass(client, server, p.ToClient)
+		go p.pass(server, client, p.ToServer)
+	}
+}
+
+func (p *Proxy) pass(dst, src net.Conn, limit int64) {
+	buf := make([]byte, 32<<10)
+	var err error
+	for n := 0; err == nil && limit != 0; {
+		chunk := buf
+		if limit > 0 {
+			chunk = buf[:min(limit, int64(len(buf)))]
+		}
+		n, err = src.Read(chunk)
+		select {
+		case <-p.frozen:
+			return
+		default:
+		}
+		if _, werr := dst.Write(chunk[:n]); werr != nil {
+			err = werr
+		}
+		if limit > 0 {
+			limit -= int64(n)
+		}
+	}
+	if err != nil || p.Then == Cut {
+		_ = dst.Close()
+		_ = src.Close()
+	}
+}
