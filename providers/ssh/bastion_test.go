@@ -1,0 +1,125 @@
+package ssh_test
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/ssh"
+	"github.com/kubewright/kubewright/providers/ssh/sshtest"
+)
+
+func TestBastionsAreShared(t *testing.T) {
+	t.Parallel()
+	outer, outerTarget := newServer(t)
+	inner, innerTarget := newServer(t)
+	d := &ssh.Dialer{}
+	defer func() { _ = d.Close() }()
+	var wg sync.WaitGroup
+	for range 5 {
+		_, target := newServer(t)
+		target.Bastions = []ssh.Target{outerTarget, innerTarget}
+		wg.Go(func() {
+			c, err := d.Dial(t.Context(), target)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			var out bytes.Buffer
+			if _, err := c.Exec(t.Context(), "echo through", nil, &out, nil); err != nil || out.String() != "through\n" {
+				t.Errorf("got %q, %v", out.String(), err)
+			}
+			_ = c.Close()
+		})
+	}
+	wg.Wait()
+	if o, i := outer.Connections.Load(), inner.Connections.Load(); o != 1 || i != 1 {
+		t.Errorf("%d and %d connections to the bastions, want 1 and 1", o, i)
+	}
+	if n := len(outer.Commands()) + len(inner.Commands()); n != 0 {
+		t.Errorf("%d commands on bastions", n)
+	}
+}
+
+func TestBastionIsDialledAgainAfterItWasLost(t *testing.T) {
+	t.Parallel()
+	bastion, bastionTarget := newServer(t)
+	_, target := newServer(t)
+	target.Bastions = []ssh.Target{bastionTarget}
+	d := &ssh.Dialer{}
+	defer func() { _ = d.Close() }()
+	c, err := d.Dial(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bastion.Cut()
+	<-c.Done()
+	for { // the bastion's own connection notices a moment later
+		if c, err = d.Dial(t.Context(), target); err == nil {
+			break
+		}
+		wantKind(t, err, providers.ErrUnreachable)
+	}
+	_ = c.Close()
+}
+
+func TestBastionWithWrongKeyIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	bastion, bastionTarget := newServer(t)
+	wrong, _ := sshtest.NewKeyFile(t, "")
+	bastionTarget.Keys = []string{wrong}
+	_, target := newServer(t)
+	target.Bastions = []ssh.Target{bastionTarget}
+	d := &ssh.Dialer{}
+	defer func() { _ = d.Close() }()
+	for range 10 {
+		_, err := d.Dial(t.Context(), target)
+		wantKind(t, err, providers.ErrAuth)
+		if err != nil && !strings.Contains(err.Error(), "through bastion 127.0.0.1") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if n := bastion.Connections.Load(); n != 1 {
+		t.Errorf("%d connections with a key that is refused, want 1", n)
+	}
+}
+
+func TestBastionWithoutForwarding(t *testing.T) {
+	t.Parallel()
+	_, bastionTarget := newServer(t, func(s *sshtest.Server) { s.NoForwarding = true })
+	_, target := newServer(t)
+	target.Bastions = []ssh.Target{bastionTarget}
+	_, err := ssh.Dial(t.Context(), target)
+	wantKind(t, err, providers.ErrNoForwarding)
+}
+
+// TestBastionInBetween: a bastion that leads to another machine than asked for
+// gets no further than its host key.
+func TestBastionInBetween(t *testing.T) {
+	t.Parallel()
+	_, bastionTarget := newServer(t)
+	_, target := newServer(t)
+	liar, liarTarget := newServer(t)
+	target.Bastions, target.Port = []ssh.Target{bastionTarget}, liarTarget.Port
+	_, err := ssh.Dial(t.Context(), target)
+	wantKind(t, err, providers.ErrHostKeyChanged)
+	if n := liar.Attempts.Load(); n != 0 {
+		t.Errorf("%d attempts to log in", n)
+	}
+}
+
+func TestStallBehindBastion(t *testing.T) {
+	t.Parallel()
+	_, bastionTarget := newServer(t)
+	s, target := newServer(t)
+	for _, bytes := range []int64{0, 30, 1200} {
+		target := target
+		target.Timeouts = quick
+		target.Bastions = []ssh.Target{bastionTarget}
+		target.Port = sshtest.NewProxy(t, s.Addr(), bytes, -1, sshtest.Stall).Port()
+		_, err := ssh.Dial(t.Context(), target)
+		wantKind(t, err, providers.ErrTimeout)
+	}
+}

@@ -1,0 +1,130 @@
+package ssh_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/providers/ssh"
+)
+
+// operator makes an account with a configuration and key files.
+func operator(t *testing.T, config string, keys ...string) ssh.Operator {
+	t.Helper()
+	home := t.TempDir()
+	dir := filepath.Join(home, ".ssh")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys {
+		if err := os.WriteFile(filepath.Join(dir, k), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := ssh.Operator{Home: home, User: "me", Agent: "/agent", Config: filepath.Join(dir, "config"), GlobalKnownHosts: []string{"/global"}}
+	if err := os.WriteFile(o.Config, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	o := operator(t, `
+Host cp1
+  HostName 10.0.0.1
+  User core
+  Port 2222
+  IdentityFile ~/.ssh/cluster
+  IdentityFile "%d/.ssh/absent"
+  IdentitiesOnly yes
+  CertificateFile ~/.ssh/cluster-cert.pub
+  UserKnownHostsFile ~/.ssh/kh1 ~/.ssh/kh2
+  HostKeyAlias cp1.internal
+  ConnectTimeout 7
+  ServerAliveInterval 20
+  ServerAliveCountMax 5
+  ProxyJump ops@jump:2200,inner
+Host inner
+  HostName inner.example.com
+Host *
+  User fallback
+`, "cluster", "cluster-cert.pub", "id_ed25519")
+	ssh1 := filepath.Join(o.Home, ".ssh")
+	defaults := []string{ssh1 + "/known_hosts", ssh1 + "/known_hosts2", "/global"}
+	id := []string{ssh1 + "/id_ed25519"}
+	hop1 := ssh.Target{Address: "jump", User: "ops", Port: 2200, Keys: id, KnownHosts: defaults, Agent: "/agent"}
+	hop2 := ssh.Target{Address: "inner.example.com", User: "fallback", Keys: id, KnownHosts: defaults, Agent: "/agent"}
+	for _, test := range []struct {
+		name     string
+		in, want ssh.Target
+	}{
+		{"everything from the configuration", ssh.Target{Address: "cp1"}, ssh.Target{
+			Address: "10.0.0.1", User: "core", Port: 2222, Agent: "/agent", IdentitiesOnly: true,
+			Keys: []string{ssh1 + "/cluster"}, Certificates: []string{ssh1 + "/cluster-cert.pub"},
+			KnownHosts: []string{ssh1 + "/kh1", ssh1 + "/kh2", "/global"}, HostKeyAlias: "cp1.internal",
+			Timeouts: ssh.Timeouts{Connect: 7 * time.Second, Keepalive: 20 * time.Second, KeepaliveMisses: 5},
+			Bastions: []ssh.Target{hop1, hop2},
+		}},
+		{"the target's own words win", ssh.Target{
+			Address: "cp1", User: "root", Port: 22, Keys: []string{"~/k-%r"}, KnownHosts: []string{"~/kh"}, Agent: "/other",
+			Bastions: []ssh.Target{{Address: "jump", User: "ops", Port: 2200}}, HostKeyAlias: "x",
+		}, ssh.Target{
+			Address: "10.0.0.1", User: "root", Port: 22, Agent: "/other", IdentitiesOnly: true,
+			Keys: []string{o.Home + "/k-root"}, Certificates: []string{ssh1 + "/cluster-cert.pub"},
+			KnownHosts: []string{o.Home + "/kh"}, HostKeyAlias: "x",
+			Timeouts: ssh.Timeouts{Connect: 7 * time.Second, Keepalive: 20 * time.Second, KeepaliveMisses: 5},
+			Bastions: []ssh.Target{hop1},
+		}},
+		{"unknown to the configuration", ssh.Target{Address: "other"}, ssh.Target{
+			Address: "other", User: "fallback", Keys: id, KnownHosts: defaults, Agent: "/agent",
+		}},
+	} {
+		got, err := ssh.Resolve(test.in, o)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		} else if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", test.want); g != w {
+			t.Errorf("%s:\n got %s\nwant %s", test.name, g, w)
+		}
+	}
+}
+
+func TestResolveLeavesTheTargetAlone(t *testing.T) {
+	t.Parallel()
+	o := operator(t, "")
+	in := ssh.Target{Address: "a", Keys: []string{"~/k"}, KnownHosts: []string{"~/h"}, Certificates: []string{"~/c"}}
+	if _, err := ssh.Resolve(in, o); err != nil {
+		t.Fatal(err)
+	}
+	want := ssh.Target{Address: "a", Keys: []string{"~/k"}, KnownHosts: []string{"~/h"}, Certificates: []string{"~/c"}}
+	if !reflect.DeepEqual(in, want) {
+		t.Errorf("got %+v", in)
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	t.Parallel()
+	for config, text := range map[string]string{
+		"Host a\n ProxyCommand nc %h %p\n":   "ProxyCommand is not supported",
+		"Host *\n Port many\n":               "not a number",
+		"Host *\n ProxyJump a\n":             "more than 8 times",
+		"Match exec \"true\"\n User root\n":  "Match",
+		"Host *\n ProxyJump x:y\n":           "ProxyJump",
+		"Host *\n ServerAliveInterval -1 \n": "not a number",
+	} {
+		_, err := ssh.Resolve(ssh.Target{Address: "a"}, operator(t, config))
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%q: got %v, want it to say %q", config, err, text)
+		}
+	}
+	if _, err := ssh.Resolve(ssh.Target{Address: "a"}, operator(t, "Host *\n ProxyCommand none\n")); err != nil {
+		t.Error(err)
+	}
+	if _, err := ssh.Resolve(ssh.Target{Address: "a"}, ssh.Operator{Config: "/does/not/exist"}); err != nil {
+		t.Error(err)
+	}
+}
