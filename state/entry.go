@@ -24,6 +24,8 @@ type Entry struct {
 	N    int64     `json:"n"`
 	Time time.Time `json:"time"`
 	Kind EntryKind `json:"event"`
+	// Format is the number of the journal's format; the journal sets it on EntryRun.
+	Format int `json:"format_version,omitempty"`
 	// Run, Token, Lineage, Serial, Plan, Who and Steps are set by EntryRun.
 	Run     string `json:"run,omitempty"`
 	Token   int64  `json:"token,omitempty"`

@@ -1,0 +1,64 @@
+package statefile
+
+import (
+	"errors"
+	"strings"
+)
+
+// Kinds of failure, to be tested with errors.Is on an *Error. In each of these
+// cases the file was left as it is.
+var (
+	// ErrDamaged: the file was cut, changed by hand, or its disk failed.
+	ErrDamaged = errors.New("damaged")
+	// ErrNewer: a newer kubewright wrote the file.
+	ErrNewer = errors.New("written by a newer kubewright")
+	// ErrForeign: the file belongs to another lineage.
+	ErrForeign = errors.New("of another lineage")
+	// ErrMoved: the file is not the one that was read; somebody wrote in between.
+	ErrMoved = errors.New("changed since it was read")
+	// ErrLocked: another run holds the lock; the error is a *LockedError.
+	ErrLocked = errors.New("locked")
+)
+
+// Error is a failure with one of the files.
+type Error struct {
+	// Op is what could not be done: "read state", "write state", "append to journal" …
+	Op   string
+	Path string
+	// Line counts from 1; 0 when the whole file is meant.
+	Line int
+	// Kind is one of the Err values, or nil for a failure of the file system.
+	Kind error
+	// Problem says what is wrong and why, Remedy what to do about it.
+	Problem string
+	Remedy  string
+	// Err is the cause, or nil.
+	Err error
+}
+
+// Error says all of it in one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("cannot " + e.Op + " " + e.Path)
+	if e.Problem != "" {
+		b.WriteString(": " + e.Problem)
+	}
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	if e.Remedy != "" {
+		b.WriteString("; " + e.Remedy)
+	}
+	return b.String()
+}
+
+// Unwrap makes the kind and the cause visible to errors.Is and errors.As.
+func (e *Error) Unwrap() []error {
+	var out []error
+	for _, err := range []error{e.Kind, e.Err} {
+		if err != nil {
+			out = append(out, err)
+		}
+	}
+	return out
+}

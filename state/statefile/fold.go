@@ -1,0 +1,126 @@
+package statefile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// maxApplies is how long the history in a state becomes.
+const maxApplies = 50
+
+// Fold applies the entries of a journal to a state and returns the result; st
+// is not changed and may be nil, as before the first apply. Folding entries
+// that a state already contains changes nothing. It fails with ErrForeign when
+// the entries are of another lineage.
+func Fold(st *state.State, entries []state.Entry) (*state.State, error) {
+	f := newFolder(st)
+	for _, e := range entries {
+		if err := f.apply(e); err != nil {
+			return nil, err
+		}
+	}
+	return f.finish(), nil
+}
+
+// folder is a state under change, with its items by address.
+type folder struct {
+	state state.State
+	items map[string]state.Item
+}
+
+func newFolder(st *state.State) *folder {
+	f := &folder{state: state.State{FormatVersion: state.FormatVersion}, items: map[string]state.Item{}}
+	if st != nil {
+		f.state = *st
+	}
+	f.state.Clusters = orEmpty(maps.Clone(f.state.Clusters))
+	f.state.Nodes = orEmpty(maps.Clone(f.state.Nodes))
+	f.state.Durations = orEmpty(maps.Clone(f.state.Durations))
+	f.state.Applies = slices.Clone(f.state.Applies)
+	for _, item := range f.state.Items {
+		f.items[item.Address.String()] = item
+	}
+	return f
+}
+
+func orEmpty[M ~map[K]V, K comparable, V any](m M) M {
+	if m == nil {
+		return M{}
+	}
+	return m
+}
+
+func (f *folder) apply(e state.Entry) error {
+	switch e.Kind {
+	case state.EntryRun:
+		return f.run(e)
+	case state.EntryDone:
+		f.learn(e.Learned)
+		if e.Op == nil && e.Phase != "" {
+			f.state.Durations[state.DurationKey(e.Phase, e.Action)] = e.Seconds
+		}
+	case state.EntryFailed:
+		f.learn(e.Learned)
+		if n := len(f.state.Applies); n > 0 {
+			f.state.Applies[n-1].Failed++
+		}
+	}
+	return nil
+}
+
+// run opens a run. One that the state knows already is counted anew.
+func (f *folder) run(e state.Entry) error {
+	if f.state.Lineage == "" {
+		f.state.Lineage = e.Lineage
+	}
+	if e.Lineage != "" && e.Lineage != f.state.Lineage {
+		return &Error{Op: "fold journal", Path: fmt.Sprintf("of run %s", e.Run), Kind: ErrForeign,
+			Problem: fmt.Sprintf("it is of lineage %s, the state of %s", e.Lineage, f.state.Lineage),
+			Remedy:  "put back the state that it belongs to, or move the journal away and plan: the hosts are observed anew"}
+	}
+	f.state.RunToken = max(f.state.RunToken, e.Token)
+	f.state.Applies = slices.DeleteFunc(f.state.Applies, func(a state.Apply) bool { return a.Run == e.Run })
+	f.state.Applies = append(f.state.Applies, state.Apply{Time: e.Time, Run: e.Run, Plan: e.Plan, Who: e.Who, Steps: e.Steps})
+	f.state.Applies = f.state.Applies[max(0, len(f.state.Applies)-maxApplies):]
+	return nil
+}
+
+func (f *folder) learn(l state.Learned) {
+	for _, target := range l.Left {
+		f.leave(target)
+	}
+	for _, address := range l.Gone {
+		delete(f.items, address.String())
+	}
+	for _, item := range l.Items {
+		item.Origin = nil // who wants a value is the configuration's to say
+		f.items[item.Address.String()] = item
+	}
+	maps.Copy(f.state.Clusters, l.Clusters)
+	maps.Copy(f.state.Nodes, l.Nodes)
+}
+
+// leave forgets a target; with a cluster go its addons.
+func (f *folder) leave(t state.Target) {
+	maps.DeleteFunc(f.items, func(_ string, item state.Item) bool {
+		of := item.Address.Target
+		return of == t || t.Type == state.TypeCluster && of.Type == state.TypeAddon && of.Name == t.Name
+	})
+	switch t.Type {
+	case state.TypeCluster:
+		delete(f.state.Clusters, t.Name)
+	case state.TypeNode:
+		delete(f.state.Nodes, t)
+	}
+}
+
+func (f *folder) finish() *state.State {
+	f.state.Items = slices.SortedFunc(maps.Values(f.items), func(a, b state.Item) int {
+		return strings.Compare(a.Address.String(), b.Address.String())
+	})
+	return &f.state
+}

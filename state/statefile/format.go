@@ -1,0 +1,183 @@
+package statefile
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// document is a state file as JSON has it. Upgrades work on it, so that they
+// need no Go types of formats that are gone.
+type document = map[string]any
+
+// upgrades takes a document from one format to the next: the function at index
+// i makes format i+2 of format i+1. To change the format: raise
+// state.FormatVersion, append a function here and keep a file of the old
+// format among the tests. Functions that were released are never changed.
+var upgrades = []func(document) error{}
+
+const digestKey = "digest"
+
+// encode writes a state as a file: sorted, indented, with its digest.
+func encode(st *state.State) ([]byte, error) {
+	raw, err := json.Marshal(st)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := digest(doc)
+	if err != nil {
+		return nil, err
+	}
+	doc[digestKey] = sum
+	return canonical(doc, "  ")
+}
+
+// digest is over the content, not the bytes: reindenting or other line ends do
+// no harm, any other change is found.
+func digest(doc document) (string, error) {
+	b, err := canonical(doc, "")
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// canonical sorts keys (as encoding/json does with maps) and keeps text readable.
+func canonical(doc document, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	err := enc.Encode(doc)
+	return b.Bytes(), err
+}
+
+func parse(b []byte) (document, error) {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	var doc document
+	if err := dec.Decode(&doc); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows behind the end")
+	}
+	return doc, nil
+}
+
+// decode reads what encode writes, of this format or an older one. Its errors
+// are an *Error without path and remedy.
+func decode(b []byte) (*state.State, error) { return decodeFormat(b, state.FormatVersion, upgrades) }
+
+func decodeFormat(b []byte, current int64, upgrades []func(document) error) (*state.State, error) {
+	if len(bytes.TrimSpace(b)) == 0 {
+		return nil, damaged("it is empty", nil)
+	}
+	doc, err := parse(b)
+	if err != nil {
+		return nil, damaged("it is not complete JSON, so it was cut or changed by hand", err)
+	}
+	version, err := formatOf(doc)
+	if err != nil {
+		return nil, err
+	}
+	if version > current {
+		return nil, &Error{Kind: ErrNewer, Problem: fmt.Sprintf(
+			"it was written by a newer kubewright (%v, state format %d; this one knows formats up to %d)", doc["tool_version"], version, current)}
+	}
+	if err := checkDigest(doc); err != nil {
+		return nil, err
+	}
+	for v := version; v < current; v++ {
+		if err := upgrades[v-1](doc); err != nil {
+			return nil, damaged(fmt.Sprintf("it cannot be taken from format %d to %d", v, v+1), err)
+		}
+	}
+	doc["format_version"] = current
+	return typed(doc)
+}
+
+func formatOf(doc document) (int64, error) {
+	number, ok := doc["format_version"].(json.Number)
+	if !ok {
+		return 0, damaged("it has no format_version, so it is no state file of kubewright", nil)
+	}
+	version, err := number.Int64()
+	if err != nil || version < 1 {
+		return 0, damaged(fmt.Sprintf("its format_version %s is no format of kubewright", number), nil)
+	}
+	return version, nil
+}
+
+// checkDigest takes the digest out of the document and compares.
+func checkDigest(doc document) error {
+	recorded, ok := doc[digestKey].(string)
+	if !ok {
+		return damaged("it has no digest, so it was changed by hand", nil)
+	}
+	delete(doc, digestKey)
+	actual, err := digest(doc)
+	if err != nil {
+		return err
+	}
+	if actual != recorded {
+		return damaged("its content does not fit its digest, so it was changed by hand or the disk lost something", nil)
+	}
+	return nil
+}
+
+// typed turns a checked document into a State. A field that State does not
+// know came from a newer program: dropping it would lose what that one remembers.
+func typed(doc document) (*state.State, error) {
+	b, err := canonical(doc, "")
+	if err != nil {
+		return nil, err
+	}
+	st := &state.State{}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(st); err != nil {
+		return nil, &Error{Kind: ErrNewer, Problem: fmt.Sprintf(
+			"it holds what this kubewright does not know; %v wrote it", doc["tool_version"]), Err: err}
+	}
+	if err := check(st); err != nil {
+		return nil, damaged("its content contradicts itself", err)
+	}
+	return st, nil
+}
+
+// check reports a broken invariant of a state.
+func check(st *state.State) error {
+	if st.Lineage == "" {
+		return errors.New("it has no lineage")
+	}
+	if st.Serial < 0 {
+		return fmt.Errorf("serial %d is negative", st.Serial)
+	}
+	for name, c := range st.Clusters {
+		if c == nil {
+			return fmt.Errorf("cluster %s is null", name)
+		}
+	}
+	for target, n := range st.Nodes {
+		if n == nil {
+			return fmt.Errorf("%s is null", target)
+		}
+	}
+	return (&state.Snapshot{Items: st.Items}).Check()
+}
+
+func damaged(problem string, cause error) *Error {
+	return &Error{Kind: ErrDamaged, Problem: problem, Err: cause}
+}

@@ -1,0 +1,97 @@
+package statefile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// fsys is the part of the file system that this package changes, so that tests
+// can fail each call, or lose what was not synced.
+type fsys interface {
+	ReadFile(name string) ([]byte, error)
+	// ReadDir lists the names in a folder.
+	ReadDir(dir string) ([]string, error)
+	// Create makes a new file, 0600; one with that name must not exist.
+	Create(name string) (file, error)
+	// Open opens a file for writing at offsets and makes it when it is missing, 0600.
+	Open(name string) (file, error)
+	Rename(from, to string) error
+	Remove(name string) error
+	// SyncDir makes what was created, renamed and removed in a folder durable.
+	SyncDir(dir string) error
+	// Resolve follows symbolic links; a name that does not exist is returned as it is.
+	Resolve(name string) (string, error)
+}
+
+type file interface {
+	WriteAt(b []byte, off int64) (int, error)
+	Truncate(size int64) error
+	// Allocate reserves space for the first size bytes without changing the file's length.
+	Allocate(size int64) error
+	Sync() error
+	Close() error
+}
+
+// disk is the real file system.
+type disk struct{}
+
+type diskFile struct{ *os.File }
+
+func (disk) ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }
+
+func (disk) ReadDir(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, err
+}
+
+func (disk) Create(name string) (file, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	return diskFile{f}, err
+}
+
+func (disk) Open(name string) (file, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	return diskFile{f}, err
+}
+
+func (disk) Rename(from, to string) error { return os.Rename(from, to) }
+
+func (disk) Remove(name string) error { return os.Remove(name) }
+
+func (disk) SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func (disk) Resolve(name string) (string, error) {
+	real, err := filepath.EvalSymlinks(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return name, nil
+	}
+	return real, err
+}
+
+// probe finds a full disk where space cannot be reserved: it writes size bytes
+// behind the file's end, and takes them off again.
+func probe(f *os.File, size int64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	zeros := make([]byte, 64<<10)
+	for off := info.Size(); off < size && err == nil; off += int64(len(zeros)) {
+		_, err = f.WriteAt(zeros[:min(int64(len(zeros)), size-off)], off)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Truncate(info.Size()))
+}

@@ -1,0 +1,155 @@
+package statefile
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// JournalFormat is the number of the journal's format that this program writes.
+const JournalFormat = 1
+
+// Space reserved for a run: for each entry, and once for what a run observes.
+const (
+	bytesPerEntry = 4 << 10
+	bytesPerRun   = 1 << 20
+)
+
+// Journal is the open journal of a state. One goroutine at a time uses it, and
+// its process holds the lock.
+type Journal struct {
+	fsys    fsys
+	path    string
+	file    file
+	entries []state.Entry
+	// n is the number of the last entry, size the length of all that are valid.
+	n, size int64
+	// broken is the first failure to write. After it nothing is appended: what
+	// the disk holds is unknown, and a later fsync that succeeds proves nothing.
+	broken error
+}
+
+// ReadJournal reads the entries of a journal without touching it. One that
+// does not exist has none. A last line that was cut is left out; any other
+// line that is not as it was written is an ErrDamaged that names it.
+func ReadJournal(path string) ([]state.Entry, error) {
+	entries, _, err := readJournal(disk{}, path)
+	return entries, err
+}
+
+func readJournal(fsys fsys, path string) ([]state.Entry, int64, error) {
+	b, err := fsys.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, &Error{Op: "read journal", Path: path, Err: bare(err)}
+	}
+	entries, size, err := scan(b)
+	if e := (*Error)(nil); errors.As(err, &e) {
+		e.Op, e.Path = "read journal", path
+	}
+	return entries, size, err
+}
+
+// OpenJournal opens a journal for appending and makes it when it is missing. A
+// last line that was cut by a crash is taken off.
+func OpenJournal(path string) (*Journal, error) { return openJournal(disk{}, path) }
+
+func openJournal(fsys fsys, path string) (*Journal, error) {
+	entries, size, err := readJournal(fsys, path)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{fsys: fsys, path: path, entries: entries, n: int64(len(entries)), size: size}
+	if j.file, err = fsys.Open(path); err != nil {
+		return nil, j.failure("open journal", err)
+	}
+	err = j.file.Truncate(size)
+	if err == nil {
+		err = j.file.Sync()
+	}
+	if err == nil {
+		err = fsys.SyncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		_ = j.file.Close()
+		return nil, j.failure("open journal", err)
+	}
+	return j, nil
+}
+
+func (j *Journal) failure(op string, err error) error {
+	return &Error{Op: op, Path: j.path, Err: bare(err),
+		Remedy: "make room, mend the disk or the folder's permissions, and run the same command again"}
+}
+
+// Entries are those that the journal held when it was opened: of a run that
+// did not come to its end. It is empty after Reset.
+func (j *Journal) Entries() []state.Entry { return slices.Clone(j.entries) }
+
+// Reserve makes sure before the first act that the entries of a run will find
+// room, as far as the file system can promise it, and that the folder can be
+// written, which the state file needs in the end.
+func (j *Journal) Reserve(entries int) error {
+	if err := j.file.Allocate(j.size + bytesPerRun + int64(entries)*bytesPerEntry); err != nil {
+		return j.failure("reserve space for journal", err)
+	}
+	name := j.path + ".tmp"
+	if err := j.fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return j.failure("write beside journal", err)
+	}
+	f, err := j.fsys.Create(name)
+	if err == nil {
+		err = errors.Join(f.Close(), j.fsys.Remove(name))
+	}
+	if err != nil {
+		return j.failure("write beside journal", err)
+	}
+	return nil
+}
+
+// Append writes the entry and syncs; it sets N. After an error every further
+// Append fails with the same one.
+func (j *Journal) Append(e state.Entry) error {
+	if j.broken != nil {
+		return j.broken
+	}
+	e.N = j.n + 1
+	if e.Kind == state.EntryRun {
+		e.Format = JournalFormat
+	}
+	line, err := encodeLine(e)
+	if err == nil {
+		_, err = j.file.WriteAt(line, j.size)
+	}
+	if err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		j.broken = j.failure("append to journal", err)
+		return j.broken
+	}
+	j.n, j.size = e.N, j.size+int64(len(line))
+	return nil
+}
+
+// Reset empties the journal. The caller has written a state with everything in it.
+func (j *Journal) Reset() error {
+	err := j.file.Truncate(0)
+	if err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		j.broken = j.failure("empty journal", err)
+		return j.broken
+	}
+	j.entries, j.n, j.size = nil, 0, 0
+	return nil
+}
+
+// Close closes the file; its entries stay for the next run.
+func (j *Journal) Close() error { return j.file.Close() }

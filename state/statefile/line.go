@@ -1,0 +1,76 @@
+package statefile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// A line is the JSON of an entry with one more key at its end, the CRC-32C of
+// the JSON without that key. So a line can be read by any tool that knows JSON.
+const (
+	crcFormat = `,"crc":"%08x"}` + "\n"
+	crcLength = len(`,"crc":"00000000"}`)
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func encodeLine(e state.Entry) ([]byte, error) {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(body[:len(body)-1:len(body)-1], crcFormat, crc32.Checksum(body, castagnoli)), nil
+}
+
+func decodeLine(line []byte) (state.Entry, error) {
+	cut := len(line) - crcLength
+	if cut < 1 {
+		return state.Entry{}, errors.New("it is too short")
+	}
+	body := append(bytes.Clone(line[:cut]), '}')
+	want := fmt.Sprintf(crcFormat, crc32.Checksum(body, castagnoli))
+	if string(line[cut:])+"\n" != want {
+		return state.Entry{}, errors.New("its checksum does not fit")
+	}
+	var e state.Entry
+	err := json.Unmarshal(body, &e)
+	return e, err
+}
+
+// scan reads the entries of a journal and how many bytes they take. Only one
+// line can be unsynced, the last: what is broken there was never acknowledged.
+func scan(b []byte) ([]state.Entry, int64, error) {
+	b = bytes.TrimRight(b, "\x00") // a length that reached the disk before its content
+	var entries []state.Entry
+	size := 0
+	for size < len(b) {
+		line, rest, whole := bytes.Cut(b[size:], []byte("\n"))
+		e, err := decodeLine(line)
+		n := int64(len(entries)) + 1
+		switch {
+		case !whole, err != nil && len(rest) == 0:
+			return entries, int64(size), nil
+		case err != nil:
+			return nil, 0, brokenLine(n, "it is not as it was written", err)
+		case e.N != n:
+			return nil, 0, brokenLine(n, fmt.Sprintf("it has number %d, so lines are missing or were moved", e.N), nil)
+		case e.Format > JournalFormat:
+			return nil, 0, &Error{Line: int(n), Kind: ErrNewer, Remedy: "use that version of kubewright or a later one", Problem: fmt.Sprintf(
+				"line %d was written by a newer kubewright (journal format %d; this one knows formats up to %d)", n, e.Format, JournalFormat)}
+		}
+		entries = append(entries, e)
+		size += len(line) + 1
+	}
+	return entries, int64(size), nil
+}
+
+func brokenLine(n int64, problem string, cause error) *Error {
+	return &Error{Line: int(n), Kind: ErrDamaged, Err: cause,
+		Problem: fmt.Sprintf("line %d is broken: %s", n, problem),
+		Remedy:  "move the journal away and plan: the hosts are observed anew, and they know what kubewright owns"}
+}
