@@ -1,0 +1,294 @@
+// Package command is the lab's command line. Flags are written with one dash or
+// two, as kubewright's are.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// ErrOnHost marks the failure of a command that the user ran on a host: it has
+// said itself what went wrong.
+var ErrOnHost = errors.New("the command failed on the host")
+
+// Run runs the command line.
+func Run(ctx context.Context, args []string) error {
+	root := &cobra.Command{
+		Use:           "lab",
+		Short:         "Real hosts on this machine, for demos, tests and benchmarks of kubewright",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	var s session
+	root.PersistentFlags().StringVar(&s.name, "lab", "lab", "name of the lab")
+	root.AddCommand(s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host())
+	root.SetArgs(doubleDashes(args))
+	return root.ExecuteContext(ctx)
+}
+
+// doubleDashes turns -flag into --flag, up to a lone -- after which everything
+// belongs to a command on a host.
+func doubleDashes(args []string) []string {
+	out := slices.Clone(args)
+	for i, arg := range out {
+		if arg == "--" {
+			break
+		}
+		if len(arg) > 2 && arg[0] == '-' && arg[1] != '-' {
+			out[i] = "-" + arg
+		}
+	}
+	return out
+}
+
+// session is what all commands share.
+type session struct {
+	name string
+}
+
+func (s *session) cache(log io.Writer) (*lab.Cache, error) {
+	c, err := lab.DefaultCache()
+	if err == nil {
+		c.Log = log
+	}
+	return c, err
+}
+
+func (s *session) open() (*lab.Lab, error) {
+	cache, err := s.cache(nil)
+	if err != nil {
+		return nil, err
+	}
+	return lab.Open(cache, s.name)
+}
+
+func (s *session) build() *cobra.Command {
+	var version string
+	var only []string
+	cmd := &cobra.Command{
+		Use:   "build",
+		Short: "Build what hosts are made of, into the cache",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cache, err := s.cache(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			release, err := lab.FindRelease(version)
+			if err != nil {
+				return err
+			}
+			return build(cmd, cache, release, only)
+		},
+	}
+	cmd.Flags().StringVar(&version, "kubernetes", lab.DefaultKubernetes, "version of Kubernetes")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "build these programs only, such as kubeadm")
+	return cmd
+}
+
+// build prints the path of each program asked for, or of the artifacts.
+func build(cmd *cobra.Command, cache *lab.Cache, release lab.Release, only []string) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	if len(only) > 0 {
+		paths, err := cache.Programs(ctx, release, only...)
+		for _, name := range only {
+			if paths[name] != "" {
+				fmt.Fprintln(out, paths[name])
+			}
+		}
+		return err
+	}
+	if err := lab.InstallTools(ctx); err != nil {
+		return err
+	}
+	artifacts, err := cache.Prepare(ctx, release)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, artifacts.Dir)
+	return nil
+}
+
+func (s *session) up() *cobra.Command {
+	o := lab.Options{}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Bring up a lab: hosts, their network, a balancer",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			o.Name, o.Log = s.name, cmd.ErrOrStderr()
+			o.Balancer = []string{self, "balancer", "--lab"}
+			l, err := lab.Up(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			describe(cmd.OutOrStdout(), l)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Kubernetes, "kubernetes", lab.DefaultKubernetes, "version of Kubernetes")
+	f.IntVar(&o.ControlPlanes, "control-planes", 3, "number of hosts named cp1, cp2, …")
+	f.IntVar(&o.Workers, "workers", 2, "number of hosts named w1, w2, …")
+	f.BoolVar(&o.Bare, "bare", false, "hosts with nothing but Debian and sshd")
+	f.StringSliceVar(&o.MoreImages, "more-images", nil, "versions of Kubernetes whose images the hosts hold too")
+	return cmd
+}
+
+func (s *session) down() *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "Take a lab down, or what is left of it",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cache, err := s.cache(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return lab.Clear(cmd.Context(), cache, s.name)
+		},
+	}
+}
+
+func (s *session) status() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Labs that are up, and how to reach their hosts",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cache, err := s.cache(nil)
+			if err != nil {
+				return err
+			}
+			for _, name := range lab.Names(cache) {
+				l, err := lab.Open(cache, name)
+				if err != nil {
+					return err
+				}
+				describe(cmd.OutOrStdout(), l)
+			}
+			return nil
+		},
+	}
+}
+
+// describe prints what one needs to work with a lab.
+func describe(w io.Writer, l *lab.Lab) {
+	name, address := l.Endpoint()
+	fmt.Fprintf(w, "lab %s (Kubernetes %s)\n", l.Name(), l.Release().Kubernetes)
+	for _, h := range l.Hosts() {
+		fmt.Fprintf(w, "  %-6s %-15s %-14s pods %-16s %s\n", h.Name, h.Address, h.Role, h.PodCIDR, l.State(h.Name))
+	}
+	fmt.Fprintf(w, "  endpoint     %s:%d at %s\n", name, address.Port(), address)
+	fmt.Fprintf(w, "  private key  %s\n", l.PrivateKey())
+	fmt.Fprintf(w, "  known hosts  %s\n", l.KnownHosts())
+	fmt.Fprintf(w, "  ssh          ssh -F %s HOST\n", l.SSHConfig())
+	fmt.Fprintf(w, "  artifacts    %s\n", l.Artifacts().Dir)
+}
+
+func (s *session) exec() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exec HOST -- COMMAND [ARGUMENT…]",
+		Short: "Run a command on a host as root",
+		Args:  cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := s.open()
+			if err != nil {
+				return err
+			}
+			run, err := l.Command(cmd.Context(), args[0], args[1:]...)
+			if err != nil {
+				return err
+			}
+			// In our own process group, so that it can read from a terminal.
+			run.SysProcAttr = nil
+			run.Cancel = func() error { return run.Process.Kill() }
+			if term := os.Getenv("TERM"); term != "" {
+				run.Env = append(run.Env, "TERM="+term)
+			}
+			run.Stdin, run.Stdout, run.Stderr = os.Stdin, os.Stdout, os.Stderr
+			err = run.Run()
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				return fmt.Errorf("%w: %w", ErrOnHost, err)
+			}
+			return err
+		},
+	}
+}
+
+func (s *session) listing() *cobra.Command {
+	return &cobra.Command{
+		Use:   "listing HOST",
+		Short: "What a host is made of, as text to compare",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := s.open()
+			if err != nil {
+				return err
+			}
+			text, err := l.Listing(cmd.Context(), args[0])
+			fmt.Fprint(cmd.OutOrStdout(), text)
+			return err
+		},
+	}
+}
+
+func (s *session) serve() *cobra.Command {
+	return &cobra.Command{
+		Use:   "balancer",
+		Short: "Serve a lab's API endpoint until interrupted",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := s.open()
+			if err != nil {
+				return err
+			}
+			return l.Serve(cmd.Context())
+		},
+	}
+}
+
+// host groups what may happen to a host in a fault test.
+func (s *session) host() *cobra.Command {
+	parent := &cobra.Command{Use: "host", Short: "Let things happen to a host"}
+	for _, action := range []struct {
+		name, short string
+		do          func(*lab.Lab, context.Context, string) error
+	}{
+		{"kill", "Cut the power", (*lab.Lab).Kill},
+		{"start", "Switch it on again", (*lab.Lab).Start},
+		{"restart", "Cut the power and switch it on again", (*lab.Lab).Restart},
+		{"pause", "Stop all its processes where they are", (*lab.Lab).Pause},
+		{"resume", "Let its processes go on", (*lab.Lab).Resume},
+		{"disconnect", "Pull its network cable", (*lab.Lab).Disconnect},
+		{"connect", "Plug its network cable in", (*lab.Lab).Connect},
+	} {
+		parent.AddCommand(&cobra.Command{
+			Use:   action.name + " HOST",
+			Short: action.short,
+			Args:  cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				l, err := s.open()
+				if err != nil {
+					return err
+				}
+				return action.do(l, cmd.Context(), args[0])
+			},
+		})
+	}
+	return parent
+}

@@ -1,0 +1,246 @@
+package lab
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// apiPort is where API servers and the balancer listen.
+const apiPort = 6443
+
+// How the balancer finds out about its backends, as a balancer in front of API
+// servers is usually set up: a request for /readyz now and then.
+const (
+	probeEvery  = 500 * time.Millisecond
+	dialTimeout = time.Second
+)
+
+// A Balancer forwards TCP connections to whichever backend takes them. It asks
+// every backend's /readyz and prefers those that answer well; where none does
+// (a cluster being founded), it tries them all in turn. When a backend stops
+// being ready, its connections are closed, so that clients come back and reach
+// another one instead of waiting for a dead host.
+type Balancer struct {
+	listener net.Listener
+	backends []*backend
+	cancel   context.CancelFunc
+	group    sync.WaitGroup
+
+	mu   sync.Mutex
+	next int // backend whose turn it is
+}
+
+// A backend is one API server.
+type backend struct {
+	address string
+
+	mu    sync.Mutex
+	ready bool
+	conns map[net.Conn]struct{}
+}
+
+// NewBalancer listens on an address and serves until Close.
+func NewBalancer(listen string, backends []string) (*Balancer, error) {
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return nil, fmt.Errorf("cannot start the balancer: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &Balancer{listener: listener, cancel: cancel}
+	for _, address := range backends {
+		b.backends = append(b.backends, &backend{address: address, conns: map[net.Conn]struct{}{}})
+	}
+	for _, be := range b.backends {
+		b.group.Go(func() { be.probe(ctx) })
+	}
+	b.group.Go(func() { b.accept(ctx) })
+	return b, nil
+}
+
+// Address answers where the balancer listens.
+func (b *Balancer) Address() string { return b.listener.Addr().String() }
+
+// Ready answers the addresses of the backends that are ready.
+func (b *Balancer) Ready() []string {
+	var ready []string
+	for _, be := range b.backends {
+		if be.isReady() {
+			ready = append(ready, be.address)
+		}
+	}
+	return ready
+}
+
+// Close ends the balancer and all its connections.
+func (b *Balancer) Close() error {
+	b.cancel()
+	err := b.listener.Close()
+	for _, be := range b.backends {
+		be.closeConns()
+	}
+	b.group.Wait()
+	return err
+}
+
+func (b *Balancer) accept(ctx context.Context) {
+	for {
+		conn, err := b.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		b.group.Go(func() { b.serve(ctx, conn) })
+	}
+}
+
+// serve connects a client to the first backend that accepts.
+func (b *Balancer) serve(ctx context.Context, client net.Conn) {
+	defer client.Close()
+	for _, be := range b.order() {
+		dialer := net.Dialer{Timeout: dialTimeout}
+		server, err := dialer.DialContext(ctx, "tcp", be.address)
+		if err != nil {
+			continue
+		}
+		be.join(ctx, client, server)
+		return
+	}
+}
+
+// order answers the backends in the order to try them: ready ones first, each
+// time starting with another.
+func (b *Balancer) order() []*backend {
+	b.mu.Lock()
+	first := b.next
+	b.next++
+	b.mu.Unlock()
+	var ready, others []*backend
+	for i := range b.backends {
+		be := b.backends[(first+i)%len(b.backends)]
+		if be.isReady() {
+			ready = append(ready, be)
+		} else {
+			others = append(others, be)
+		}
+	}
+	return append(ready, others...)
+}
+
+func (be *backend) isReady() bool {
+	be.mu.Lock()
+	defer be.mu.Unlock()
+	return be.ready
+}
+
+// join copies both ways until both ends have finished or either fails.
+func (be *backend) join(ctx context.Context, client, server net.Conn) {
+	be.mu.Lock()
+	be.conns[client], be.conns[server] = struct{}{}, struct{}{}
+	be.mu.Unlock()
+	defer func() {
+		client.Close()
+		server.Close()
+		be.mu.Lock()
+		delete(be.conns, client)
+		delete(be.conns, server)
+		be.mu.Unlock()
+	}()
+	if ctx.Err() != nil {
+		return // closed before the connection was on the list
+	}
+	var group sync.WaitGroup
+	group.Go(func() { forward(server, client) })
+	group.Go(func() { forward(client, server) })
+	group.Wait()
+}
+
+// forward copies one direction and passes its end on.
+func forward(to, from net.Conn) {
+	if _, err := io.Copy(to, from); err != nil {
+		to.Close()
+		from.Close()
+		return
+	}
+	if half, ok := to.(*net.TCPConn); ok {
+		half.CloseWrite()
+	}
+}
+
+func (be *backend) closeConns() {
+	be.mu.Lock()
+	defer be.mu.Unlock()
+	for conn := range be.conns {
+		conn.Close()
+	}
+}
+
+// probe asks the backend for its readiness until the end.
+func (be *backend) probe(ctx context.Context) {
+	// The certificate is not ours to check: clients check it through us.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: 2 * dialTimeout}
+	ticker := time.NewTicker(probeEvery)
+	defer ticker.Stop()
+	for {
+		ready := be.answers(ctx, client)
+		be.mu.Lock()
+		lost := be.ready && !ready
+		be.ready = ready
+		be.mu.Unlock()
+		if lost {
+			be.closeConns()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (be *backend) answers(ctx context.Context, client *http.Client) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+be.address+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err == nil && resp.StatusCode == http.StatusOK
+}
+
+// backends answers where the lab's API servers will listen.
+func (l *Lab) backends() []string {
+	var all []string
+	for _, h := range l.record.Hosts {
+		if h.Role == ControlPlane {
+			all = append(all, netip.AddrPortFrom(h.Address, apiPort).String())
+		}
+	}
+	return all
+}
+
+// Serve runs the lab's balancer in this process until the context ends.
+func (l *Lab) Serve(ctx context.Context) error {
+	_, address := l.Endpoint()
+	b, err := NewBalancer(address.String(), l.backends())
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	if err := b.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}

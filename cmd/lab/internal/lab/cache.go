@@ -1,0 +1,128 @@
+package lab
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// CacheVariable names the environment variable that overrides where the lab
+// keeps what it builds.
+const CacheVariable = "KUBEWRIGHT_LAB_CACHE"
+
+// A Cache keeps what labs are made of (programs, images, root file systems) and
+// the folders of the labs themselves, outside any repository.
+type Cache struct {
+	Dir string
+	Log io.Writer // one line per artefact built; nil is silent
+}
+
+// DefaultCache is the folder in $KUBEWRIGHT_LAB_CACHE, else kubewright-lab in
+// the user's cache folder.
+func DefaultCache() (*Cache, error) {
+	if dir := os.Getenv(CacheVariable); dir != "" {
+		abs, err := filepath.Abs(dir)
+		return &Cache{Dir: abs}, err
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find a cache folder (set %s): %w", CacheVariable, err)
+	}
+	return &Cache{Dir: filepath.Join(dir, "kubewright-lab")}, nil
+}
+
+func (c *Cache) path(elem ...string) string {
+	return filepath.Join(append([]string{c.Dir}, elem...)...)
+}
+
+func (c *Cache) logf(format string, args ...any) {
+	if c.Log != nil {
+		fmt.Fprintf(c.Log, format+"\n", args...)
+	}
+}
+
+// timed logs that something starts, and how long it took.
+func (c *Cache) timed(what string, do func() error) error {
+	c.logf("%s …", what)
+	start := time.Now()
+	if err := do(); err != nil {
+		return err
+	}
+	c.logf("%s: %s", what, time.Since(start).Round(100*time.Millisecond))
+	return nil
+}
+
+// lock keeps two builders of one thing apart. The kernel drops the lock of a
+// process that dies.
+func (c *Cache) lock(ctx context.Context, name string) (unlock func(), err error) {
+	if err := os.MkdirAll(c.path("locks"), 0o755); err != nil {
+		return nil, err
+	}
+	l := flock.New(c.path("locks", strings.ReplaceAll(name, "/", "_")))
+	if _, err := l.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("cannot lock %s: %w", name, err)
+	}
+	return func() { l.Unlock() }, nil
+}
+
+// temp makes a folder for something unfinished, on the file system where the
+// finished thing goes. What killed builders left there is removed by the next
+// builder of the same thing, who holds its lock.
+func (c *Cache) temp(key string) (string, error) {
+	dir := c.path("tmp", strings.ReplaceAll(key, "/", "_"))
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// artefact answers the path of an artefact and builds it first where it is
+// missing: build fills a folder, which is then renamed into place.
+func (c *Cache) artefact(ctx context.Context, key string, build func(ctx context.Context, dir string) error) (string, error) {
+	final := c.path(key)
+	unlock, err := c.lock(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if exists(final) {
+		return final, nil
+	}
+	tmp, err := c.temp(key)
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp)
+	if err := c.timed("build "+key, func() error { return build(ctx, tmp) }); err != nil {
+		return "", fmt.Errorf("cannot build %s: %w", key, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
+		return "", err
+	}
+	return final, os.Rename(tmp, final)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// fingerprint is a short name for the exact inputs of an artefact, so that
+// changed inputs make another artefact instead of being overlooked.
+func fingerprint(inputs ...string) string {
+	h := sha256.New()
+	for _, in := range inputs {
+		fmt.Fprintf(h, "%d:%s", len(in), in)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:10]
+}

@@ -1,0 +1,31 @@
+// Package lab makes real hosts on one Linux machine, for demos, end-to-end
+// tests and benchmarks: each host has its own systemd as PID 1, its own sshd,
+// host name, machine id, network stack, process and cgroup tree, and runs the
+// container runtime and the kubelet as a machine of its own would.
+//
+// # How a host is made
+//
+// A Debian 12 root file system, built once with debootstrap, is the read-only
+// lower layer of one overlay per host. What Kubernetes hosts need on top (a
+// "prepared" host) is a second read-only layer. /var/lib/containerd,
+// /var/lib/kubelet and /var/lib/etcd are bind mounts from disk, because the
+// container runtime cannot stack its own overlays on an overlay. A veth pair
+// joins the host's network namespace to the lab's bridge. Everything the host
+// runs lives in one cgroup folder per hierarchy, so it can be found, frozen and
+// killed by name, also by a later process that knows nothing but the name.
+//
+// # Words
+//
+// A release is a Kubernetes version with the versions that belong to it. An
+// artefact is a thing in the cache: a program, an image archive, a layer; it is
+// built in a folder of its own and renamed, so it is whole or absent. A lab is
+// a bridge with hosts; several labs live side by side. A leftover is what a lab
+// whose maker was killed leaves behind; bringing up a lab of the same name
+// clears it first.
+//
+// # What such hosts cannot show
+//
+// The kernel is shared: modules, the clock, swap, global sysctls and kernel
+// messages belong to all hosts and to the machine. Global sysctls that the
+// kubelet sets are put back when the last lab goes down.
+package lab

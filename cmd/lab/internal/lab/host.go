@@ -1,0 +1,248 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Role says what a host is meant for. The lab itself only uses it to name
+// hosts and to tell the balancer its backends.
+type Role string
+
+// The two roles.
+const (
+	ControlPlane Role = "control-plane"
+	Worker       Role = "worker"
+)
+
+// A Host is one machine of a lab.
+type Host struct {
+	Name    string       `json:"name"`
+	Role    Role         `json:"role"`
+	Address netip.Addr   `json:"address"`
+	PodCIDR netip.Prefix `json:"podCIDR"`
+}
+
+// bootScript mounts what a host sees and becomes its init.
+//
+//go:embed files/boot.sh
+var bootScript string
+
+// enterScript puts itself into the host's cgroups, then into its namespaces.
+const enterScript = `for f in $PROCS; do echo $$ >"$f"; done
+exec nsenter --net="$NETNS" unshare --mount --pid --uts --ipc --cgroup --fork --kill-child /bin/sh -c "$BOOT"`
+
+// bootTimeout is generous: five hosts on two busy cores boot in a few seconds.
+const bootTimeout = 2 * time.Minute
+
+// boot starts a host whose network and folder are there, and waits until its
+// systemd has started everything and its sshd answers.
+func (l *Lab) boot(ctx context.Context, h Host) error {
+	ended, err := l.start(h)
+	if err != nil {
+		return fmt.Errorf("cannot start host %s: %w", h.Name, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-ended:
+			cancel() // nothing to wait for
+		case <-ctx.Done():
+		}
+	}()
+	err = until(ctx, bootTimeout, 50*time.Millisecond, "host "+h.Name, func(ctx context.Context) error {
+		return l.ready(ctx, h)
+	})
+	if err != nil {
+		console, _ := os.ReadFile(l.hostDir(h.Name, "console.log"))
+		return fmt.Errorf("%w\nits console says:\n%s", err, tail(string(console), tailLines))
+	}
+	return nil
+}
+
+// start starts the host's processes in a session of their own: they outlive us.
+// The channel is closed when the host has ended.
+func (l *Lab) start(h Host) (ended <-chan struct{}, err error) {
+	group := l.names().cgroup(h.Name)
+	trees, err := group.create()
+	if err != nil {
+		return nil, err
+	}
+	var procs, mounts []string
+	for _, t := range trees {
+		procs = append(procs, group.path(t, "cgroup.procs"))
+		if t.options != "" {
+			mounts = append(mounts, t.dir+"="+t.options)
+		} else if t.dir == "" {
+			mounts = []string{"unified"}
+		}
+	}
+	console, err := os.OpenFile(l.hostDir(h.Name, "console.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer console.Close()
+	cmd := exec.Command("/bin/sh", "-euc", enterScript)
+	cmd.Stdout, cmd.Stderr = console, console
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Env = []string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"PROCS=" + strings.Join(procs, " "),
+		"NETNS=" + namespaceFile(l.names().namespace(h.Name)),
+		"BOOT=" + bootScript,
+		"HOST_DIR=" + l.hostDir(h.Name),
+		"HOST_NAME=" + h.Name,
+		"LOWER=" + strings.Join(l.record.Layers, ":"),
+		"CGROUPS=" + strings.Join(mounts, " "),
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	end := make(chan struct{})
+	go func() {
+		cmd.Wait() // take its exit status, whenever the host is killed
+		close(end)
+	}()
+	return end, nil
+}
+
+// ready says why a host is not ready yet.
+func (l *Lab) ready(ctx context.Context, h Host) error {
+	// A degraded system is one with failed units. That is for the caller to
+	// see, not a reason to wait: it does not change by itself.
+	out, err := l.Exec(ctx, h.Name, "systemctl", "is-system-running")
+	if state := strings.TrimSpace(string(out)); state != "running" && state != "degraded" {
+		return fmt.Errorf("system is %q: %w", state, err)
+	}
+	return greets(ctx, h.Address)
+}
+
+// greets asks for sshd's first line.
+func greets(ctx context.Context, address netip.Addr) error {
+	var dialer net.Dialer
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	conn, err := dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(address, 22).String())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && !strings.HasPrefix(line, "SSH-") {
+		err = fmt.Errorf("not an SSH server: %q", line)
+	}
+	return err
+}
+
+// errDown is why a host cannot be entered.
+var errDown = errors.New("the host is not running")
+
+// pid1 answers the id, as we see it, of a host's init: the process of the
+// host's cgroup that is 1 in exactly one inner process namespace. (The first
+// process of a container on the host is 1 in a deeper one.)
+func (l *Lab) pid1(host string) (int, error) {
+	trees, err := hierarchies()
+	if err != nil {
+		return 0, err
+	}
+	group := l.names().cgroup(host)
+	for _, h := range trees {
+		if h.dir != "" && h.dir != "systemd" {
+			continue
+		}
+		for _, folder := range []string{"init.scope", "."} {
+			pids, err := readPIDs(group.path(h, folder, "cgroup.procs"))
+			if err != nil {
+				return 0, err
+			}
+			for _, pid := range pids {
+				if isInit(pid) {
+					return pid, nil
+				}
+			}
+		}
+	}
+	return 0, errDown
+}
+
+// isInit tells whether a process is a host's systemd, from its name and the
+// line "NSpid: 4711 1" of its status.
+func isInit(pid int) bool {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	if err != nil {
+		return false
+	}
+	var name string
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(line, ":")
+		fields := strings.Fields(value)
+		switch {
+		case key == "Name" && len(fields) == 1:
+			name = fields[0]
+		case key == "NSpid":
+			return name == "systemd" && len(fields) == 2 && fields[1] == "1"
+		}
+	}
+	return false
+}
+
+// Command prepares a command that runs on a host as root, in its namespaces and
+// with a login's environment; the caller sets its streams and runs it. It does
+// not run in the host's cgroup, so a paused host can still be looked at.
+func (l *Lab) Command(ctx context.Context, host string, argv ...string) (*exec.Cmd, error) {
+	if _, err := l.Host(host); err != nil {
+		return nil, err
+	}
+	pid, err := l.pid1(host)
+	if err != nil {
+		return nil, fmt.Errorf("cannot enter host %s: %w", host, err)
+	}
+	args := append([]string{"--target", strconv.Itoa(pid), "--all", "--wd=/", "--"}, argv...)
+	cmd := exec.CommandContext(ctx, "nsenter", args...)
+	cmd.Env = []string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME=/root", "USER=root", "LOGNAME=root", "SHELL=/bin/bash", "LANG=C.UTF-8",
+	}
+	killGroupOnCancel(cmd)
+	return cmd, nil
+}
+
+// Exec runs a command on a host as root and answers its standard output. The
+// error of a failure carries the tail of all output.
+func (l *Lab) Exec(ctx context.Context, host string, argv ...string) ([]byte, error) {
+	return l.ExecInput(ctx, host, "", argv...)
+}
+
+// ExecInput is Exec with a standard input.
+func (l *Lab) ExecInput(ctx context.Context, host, input string, argv ...string) ([]byte, error) {
+	cmd, err := l.Command(ctx, host, argv...)
+	if err != nil {
+		return nil, err
+	}
+	if input != "" {
+		cmd.Stdin = strings.NewReader(input)
+	}
+	out, err := output(cmd)
+	if err != nil {
+		return out, fmt.Errorf("host %s: %w", host, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,373 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// ErrNeedsRoot is why no hosts can be made.
+var ErrNeedsRoot = errors.New("hosts need root: they are made of namespaces, mounts and cgroups")
+
+// Options says what lab to bring up. The zero value is a lab named "lab" of
+// three control planes and two workers, prepared for the default release.
+type Options struct {
+	Name          string    // lower-case letters and digits, at most ten; default "lab"
+	Kubernetes    string    // release; default DefaultKubernetes
+	ControlPlanes int       // hosts cp1, cp2, …; default 3 where Workers is 0 too
+	Workers       int       // hosts w1, w2, …; default 2 where ControlPlanes is 0 too
+	Bare          bool      // leave out everything but Debian and sshd
+	MoreImages    []string  // releases whose images prepared hosts hold besides
+	Cache         *Cache    // default DefaultCache
+	Log           io.Writer // one line per slow thing; default none
+
+	// Balancer, where given, is a command (argv) that serves as the balancer of
+	// the lab named by its last argument, in a process of its own that outlives
+	// the caller. Otherwise the balancer runs in the caller's process.
+	Balancer []string
+}
+
+// record is what the lab's folder remembers of it.
+type record struct {
+	Name       string       `json:"name"`
+	Kubernetes string       `json:"kubernetes"`
+	Bare       bool         `json:"bare"`
+	Subnet     netip.Prefix `json:"subnet"`
+	Hosts      []Host       `json:"hosts"`
+	Layers     []string     `json:"layers"` // of every host, uppermost first
+	Store      string       `json:"store,omitempty"`
+	Artifacts  string       `json:"artifacts"`
+}
+
+// A Lab is a bridge with hosts. Its methods may be called concurrently for
+// different hosts.
+type Lab struct {
+	record   record
+	cache    *Cache
+	balancer *Balancer // nil where it runs in another process
+}
+
+// Up clears what an earlier lab of the same name left, and brings up a new one.
+// It returns when every host has booted and its sshd answers. Where it fails,
+// it takes down what it had made.
+func Up(ctx context.Context, o Options) (*Lab, error) {
+	if os.Geteuid() != 0 {
+		return nil, ErrNeedsRoot
+	}
+	l, err := o.lab()
+	if err != nil {
+		return nil, err
+	}
+	if err := InstallTools(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.build(ctx, o); err != nil {
+		return nil, err
+	}
+	unlock, err := l.cache.lock(ctx, "lab-"+l.record.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := l.clear(ctx); err != nil {
+		return nil, fmt.Errorf("cannot clear what an earlier lab %s left: %w", l.record.Name, err)
+	}
+	what := fmt.Sprintf("bring up %d hosts of lab %s", len(l.record.Hosts), l.record.Name)
+	if err := l.cache.timed(what, func() error { return l.up(ctx, o) }); err != nil {
+		clearing := l.clear(context.WithoutCancel(ctx))
+		return nil, errors.Join(fmt.Errorf("cannot %s: %w", what, err), clearing)
+	}
+	return l, nil
+}
+
+var labName = regexp.MustCompile(`^[a-z][a-z0-9]{0,9}$`)
+
+// lab completes the options and answers the lab they describe, not yet there.
+func (o Options) lab() (*Lab, error) {
+	if o.Name == "" {
+		o.Name = defaultName
+	}
+	if !labName.MatchString(o.Name) {
+		return nil, fmt.Errorf("cannot name a lab %q: at most ten lower-case letters and digits", o.Name)
+	}
+	release, err := FindRelease(o.Kubernetes)
+	if err != nil {
+		return nil, err
+	}
+	if o.ControlPlanes == 0 && o.Workers == 0 {
+		o.ControlPlanes, o.Workers = 3, 2
+	}
+	if o.ControlPlanes < 0 || o.ControlPlanes > 9 || o.Workers < 0 || o.Workers > 200 {
+		return nil, fmt.Errorf("cannot make %d control planes and %d workers: at most 9 and 200", o.ControlPlanes, o.Workers)
+	}
+	if o.Cache == nil {
+		if o.Cache, err = DefaultCache(); err != nil {
+			return nil, err
+		}
+	}
+	cache := *o.Cache
+	if o.Log != nil {
+		cache.Log = o.Log
+	}
+	used, err := usedSubnets(names{o.Name}.bridge())
+	if err != nil {
+		return nil, err
+	}
+	subnet, err := chooseSubnet(o.Name, used)
+	if err != nil {
+		return nil, err
+	}
+	r := record{Name: o.Name, Kubernetes: release.Kubernetes, Bare: o.Bare, Subnet: subnet}
+	r.Hosts = hosts(subnet, o.ControlPlanes, o.Workers)
+	return &Lab{record: r, cache: &cache}, nil
+}
+
+func hosts(subnet netip.Prefix, controlPlanes, workers int) []Host {
+	var all []Host
+	add := func(name string, role Role, n int) {
+		address := octet(subnet, n)
+		all = append(all, Host{Name: name, Role: role, Address: address, PodCIDR: podCIDR(address)})
+	}
+	for i := 1; i <= controlPlanes; i++ {
+		add(fmt.Sprintf("cp%d", i), ControlPlane, controlPlaneOctet+i)
+	}
+	for i := 1; i <= workers; i++ {
+		add(fmt.Sprintf("w%d", i), Worker, workerOctet+i)
+	}
+	return all
+}
+
+// build makes what the hosts are made of. A bare host's operator gets the
+// artifacts; a prepared host has them inside.
+func (l *Lab) build(ctx context.Context, o Options) error {
+	release, err := FindRelease(l.record.Kubernetes)
+	if err != nil {
+		return err
+	}
+	root, err := l.cache.Rootfs(ctx)
+	if err != nil {
+		return err
+	}
+	artifacts, err := l.cache.Artifacts(ctx, release)
+	if err != nil {
+		return err
+	}
+	l.record.Artifacts = artifacts.Dir
+	l.record.Layers = []string{root.Base}
+	if o.Bare {
+		return nil
+	}
+	layer, err := l.cache.preparedLayer(ctx, release)
+	if err != nil {
+		return err
+	}
+	l.record.Layers = append([]string{layer}, l.record.Layers...)
+	releases := []Release{release}
+	for _, version := range o.MoreImages {
+		more, err := FindRelease(version)
+		if err != nil {
+			return err
+		}
+		releases = append(releases, more)
+	}
+	l.record.Store, err = l.cache.store(ctx, releases...)
+	return err
+}
+
+// up makes the folder, the bridge, the hosts (at the same time) and the balancer.
+func (l *Lab) up(ctx context.Context, o Options) error {
+	if err := l.saveSysctls(ctx); err != nil {
+		return err
+	}
+	if err := l.writeFolder(); err != nil {
+		return err
+	}
+	if err := l.bridgeUp(ctx); err != nil {
+		return err
+	}
+	if err := l.eachHost(func(h Host) error { return l.hostUp(ctx, h) }); err != nil {
+		return err
+	}
+	return l.startBalancer(ctx, o.Balancer)
+}
+
+// eachHost does something on all hosts at the same time.
+func (l *Lab) eachHost(do func(Host) error) error {
+	errs := make([]error, len(l.record.Hosts))
+	var group sync.WaitGroup
+	for i, h := range l.record.Hosts {
+		group.Go(func() { errs[i] = do(h) })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+func (l *Lab) hostUp(ctx context.Context, h Host) error {
+	if err := l.seed(h); err != nil {
+		return fmt.Errorf("cannot make the folders of host %s: %w", h.Name, err)
+	}
+	if err := l.networkUp(ctx, h); err != nil {
+		return fmt.Errorf("cannot make the network of host %s: %w", h.Name, err)
+	}
+	return l.boot(ctx, h)
+}
+
+// Open answers a lab that is up, from its folder.
+func Open(cache *Cache, name string) (*Lab, error) {
+	if name == "" {
+		name = defaultName
+	}
+	l := &Lab{cache: cache, record: record{Name: name}}
+	text, err := os.ReadFile(l.path("lab.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot find lab %s: it is not up (labs that are: %v)", name, Names(cache))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &l.record); err != nil {
+		return nil, fmt.Errorf("cannot read lab %s: %w", name, err)
+	}
+	return l, nil
+}
+
+// Names lists the labs that are up.
+func Names(cache *Cache) []string {
+	found, _ := filepath.Glob(cache.path("labs", "*", "lab.json"))
+	var all []string
+	for _, file := range found {
+		all = append(all, filepath.Base(filepath.Dir(file)))
+	}
+	return all
+}
+
+// Down ends the lab: processes, links, namespaces, mounts, cgroups and the
+// lab's folder. It also works for a lab that is only half there.
+func (l *Lab) Down(ctx context.Context) error {
+	unlock, err := l.cache.lock(ctx, "lab-"+l.record.Name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := l.clear(ctx); err != nil {
+		return fmt.Errorf("cannot take down lab %s: %w", l.record.Name, err)
+	}
+	return nil
+}
+
+// Clear takes down whatever there is of a lab with that name.
+func Clear(ctx context.Context, cache *Cache, name string) error {
+	if name == "" {
+		name = defaultName
+	}
+	if !labName.MatchString(name) {
+		return fmt.Errorf("cannot take down %q: not a lab's name", name)
+	}
+	if os.Geteuid() != 0 {
+		return ErrNeedsRoot
+	}
+	return (&Lab{cache: cache, record: record{Name: name}}).Down(ctx)
+}
+
+// clear removes what bears the lab's name, in the order in which things hold
+// each other.
+func (l *Lab) clear(ctx context.Context) error {
+	if l.balancer != nil {
+		l.balancer.Close()
+		l.balancer = nil
+	}
+	groups, err := cgroupsNamed(l.names().prefix())
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if err := g.kill(ctx); err != nil {
+			return err
+		}
+	}
+	for _, g := range groups {
+		if err := g.remove(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.names().clearNetwork(ctx); err != nil {
+		return err
+	}
+	if err := unmountBelow(l.path()); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(l.path()); err != nil {
+		return err
+	}
+	return l.restoreSysctls()
+}
+
+func (l *Lab) names() names { return names{l.record.Name} }
+
+// path answers a path in the lab's folder.
+func (l *Lab) path(elem ...string) string {
+	return l.cache.path(append([]string{"labs", l.record.Name}, elem...)...)
+}
+
+func (l *Lab) hostDir(host string, elem ...string) string {
+	return l.path(append([]string{"hosts", host}, elem...)...)
+}
+
+// Name answers the lab's name.
+func (l *Lab) Name() string { return l.record.Name }
+
+// Dir answers the lab's folder; it goes with the lab.
+func (l *Lab) Dir() string { return l.path() }
+
+// Hosts answers all hosts, control planes first.
+func (l *Lab) Hosts() []Host { return slices.Clone(l.record.Hosts) }
+
+// Host answers a host by name.
+func (l *Lab) Host(name string) (Host, error) {
+	var known []string
+	for _, h := range l.record.Hosts {
+		if h.Name == name {
+			return h, nil
+		}
+		known = append(known, h.Name)
+	}
+	return Host{}, fmt.Errorf("cannot find host %q: there are %s", name, strings.Join(known, " "))
+}
+
+// Release answers the versions the lab is made for.
+func (l *Lab) Release() Release {
+	r, err := FindRelease(l.record.Kubernetes)
+	if err != nil {
+		return Release{Kubernetes: l.record.Kubernetes}
+	}
+	return r
+}
+
+// Artifacts answers what an operator would bring to a bare host.
+func (l *Lab) Artifacts() Artifacts { return Artifacts{Dir: l.record.Artifacts, Release: l.Release()} }
+
+// PrivateKey answers the path of the SSH key that all users of all hosts accept.
+func (l *Lab) PrivateKey() string { return l.path("id_ed25519") }
+
+// KnownHosts answers the path of the file with the hosts' SSH keys.
+func (l *Lab) KnownHosts() string { return l.path("known_hosts") }
+
+// SSHConfig answers the path of an OpenSSH configuration that knows the hosts
+// by name: ssh -F FILE cp1.
+func (l *Lab) SSHConfig() string { return l.path("ssh_config") }
+
+// Endpoint answers the name of the API endpoint, which the hosts know, and the
+// address behind it, where the balancer listens.
+func (l *Lab) Endpoint() (name string, address netip.AddrPort) {
+	return "api." + l.names().domain(), netip.AddrPortFrom(octet(l.record.Subnet, machineOctet), apiPort)
+}

@@ -1,0 +1,122 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// sharedSysctls are the settings of the machine's kernel that kubelets change
+// (setupKernelTunables of the kubelet's container manager), and those the lab
+// raises: every systemd, container runtime and kubelet watches files, and all
+// hosts' root is one user to the kernel.
+func sharedSysctls() map[string]string {
+	return map[string]string{
+		"vm.overcommit_memory":           "",
+		"vm.panic_on_oom":                "",
+		"kernel.panic":                   "",
+		"kernel.panic_on_oops":           "",
+		"kernel.keys.root_maxkeys":       "",
+		"kernel.keys.root_maxbytes":      "",
+		"fs.inotify.max_user_instances":  "8192",
+		"fs.inotify.max_user_watches":    "524288",
+		"net.netfilter.nf_conntrack_max": "",
+	}
+}
+
+func sysctlPath(name string) string {
+	return filepath.Join("/proc/sys", strings.ReplaceAll(name, ".", "/"))
+}
+
+func (c *Cache) sysctlFile() string { return c.path("labs", "sysctls.json") }
+
+// saveSysctls remembers, when the first lab goes up, how the machine was.
+func (l *Lab) saveSysctls(ctx context.Context) error {
+	unlock, err := l.cache.lock(ctx, "sysctls")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if exists(l.cache.sysctlFile()) {
+		return nil
+	}
+	values := map[string]string{}
+	for name := range sharedSysctls() {
+		if text, err := os.ReadFile(sysctlPath(name)); err == nil {
+			values[name] = strings.TrimSpace(string(text))
+		}
+	}
+	text, err := json.MarshalIndent(values, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(l.cache.path("labs"), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(l.cache.sysctlFile(), text, 0o644); err != nil {
+		return err
+	}
+	for name, value := range sharedSysctls() {
+		if value != "" {
+			if err := os.WriteFile(sysctlPath(name), []byte(value), 0); err != nil {
+				return fmt.Errorf("cannot set %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// restoreSysctls puts them back when the last lab has gone.
+func (l *Lab) restoreSysctls() error {
+	text, err := os.ReadFile(l.cache.sysctlFile())
+	if errors.Is(err, fs.ErrNotExist) || len(Names(l.cache)) > 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var values map[string]string
+	if err := json.Unmarshal(text, &values); err != nil {
+		return err
+	}
+	for name, value := range values {
+		now, err := os.ReadFile(sysctlPath(name))
+		if err != nil || strings.TrimSpace(string(now)) == value {
+			continue
+		}
+		if err := os.WriteFile(sysctlPath(name), []byte(value), 0); err != nil {
+			return fmt.Errorf("cannot restore %s: %w", name, err)
+		}
+	}
+	return os.Remove(l.cache.sysctlFile())
+}
+
+// unmountBelow unmounts whatever is mounted below a folder in our own mount
+// namespace, the latest first.
+func unmountBelow(dir string) error {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	var points []string
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], dir+"/") {
+			points = append(points, fields[4])
+		}
+	}
+	slices.Reverse(points)
+	for _, point := range points {
+		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("cannot unmount %s: %w", point, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// defaultName is the lab used where none is named; it has the first subnet.
+const defaultName = "lab"
+
+// Addresses within a lab's /24: the machine (bridge and balancer) is 1, the
+// name server that refuses is 253, control planes start after 10, workers after
+// 20, and the host with the address N has the pods of 10.244.N.0/24.
+const (
+	machineOctet      = 1
+	nameServerOctet   = 253
+	controlPlaneOctet = 10
+	workerOctet       = 20
+)
+
+// PodSubnet holds the pods of all hosts.
+var podSubnet = netip.MustParsePrefix("10.244.0.0/16")
+
+// names derives everything of a lab that lives in a name space of the machine
+// from the lab's name alone, so that leftovers are found without any record.
+type names struct{ lab string }
+
+func (n names) bridge() string               { return "kw-" + n.lab }
+func (n names) prefix() string               { return "kwlab-" + n.lab + "-" }
+func (n names) namespace(host string) string { return n.prefix() + host }
+func (n names) cgroup(host string) cgroup    { return cgroup(n.prefix() + host) }
+func (n names) domain() string               { return n.lab + ".test" }
+
+// link is the name of a host's link in the bridge: link names have 15 bytes.
+func (n names) link(host string) string {
+	h := fnv.New32a()
+	h.Write([]byte(n.lab + "/" + host))
+	return fmt.Sprintf("kw%08x", h.Sum32())
+}
+
+// octet answers the address N of a subnet.
+func octet(subnet netip.Prefix, n int) netip.Addr {
+	b := subnet.Addr().As4()
+	b[3] = byte(n)
+	return netip.AddrFrom4(b)
+}
+
+// podCIDR is the pod range of the host with an address.
+func podCIDR(host netip.Addr) netip.Prefix {
+	b := podSubnet.Addr().As4()
+	b[2] = host.As4()[3]
+	return netip.PrefixFrom(netip.AddrFrom4(b), 24)
+}
+
+// chooseSubnet answers a /24 of 10.77.0.0/16 that no link of the machine uses,
+// starting from one that follows from the name, so that a lab usually has the
+// same addresses each time.
+func chooseSubnet(lab string, used []netip.Prefix) (netip.Prefix, error) {
+	start := 0
+	if lab != defaultName {
+		h := fnv.New32a()
+		h.Write([]byte(lab))
+		start = 1 + int(h.Sum32()%200)
+	}
+	for i := range 256 {
+		candidate := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, byte(start + i), 0}), 24)
+		free := true
+		for _, u := range used {
+			free = free && !u.Overlaps(candidate)
+		}
+		if free {
+			return candidate, nil
+		}
+	}
+	return netip.Prefix{}, errors.New("cannot find a free subnet below 10.77.0.0/16")
+}
+
+// usedSubnets answers the networks of all links but the named one.
+func usedSubnets(except string) ([]netip.Prefix, error) {
+	links, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	var used []netip.Prefix
+	for _, link := range links {
+		if link.Name == except {
+			continue
+		}
+		addrs, err := link.Addrs()
+		if err != nil {
+			continue // the link went away
+		}
+		for _, a := range addrs {
+			if p, err := netip.ParsePrefix(a.String()); err == nil {
+				used = append(used, p.Masked())
+			}
+		}
+	}
+	return used, nil
+}
+
+// mac gives a host the same hardware address after every boot, as a network
+// card has: neighbours remember it.
+func mac(a netip.Addr) string {
+	b := a.As4()
+	return fmt.Sprintf("02:4b:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])
+}
+
+// ipBatch runs ip commands, one per line, in one process.
+func ipBatch(ctx context.Context, namespace string, lines ...string) error {
+	args := []string{"-batch", "-"}
+	if namespace != "" {
+		args = append([]string{"-netns", namespace}, args...)
+	}
+	cmd := exec.CommandContext(ctx, "ip", args...)
+	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
+	_, err := output(cmd)
+	return err
+}
+
+func (l *Lab) bridgeUp(ctx context.Context) error {
+	machine, name := octet(l.record.Subnet, machineOctet), l.names().bridge()
+	return ipBatch(ctx, "",
+		fmt.Sprintf("link add %s address %s type bridge", name, mac(machine)),
+		fmt.Sprintf("address add %s/24 dev %s", machine, name),
+		fmt.Sprintf("link set %s up", name))
+}
+
+// networkUp makes a host's network namespace: one card, the routes to the other
+// hosts' pods, and a name server address that is refused at once. (One that
+// does not answer costs every look-up seconds; one on the loopback makes
+// CoreDNS stop with a forwarding loop.) What pods' look-ups get is an ICMP
+// answer, which must not be rationed.
+func (l *Lab) networkUp(ctx context.Context, h Host) error {
+	n := l.names()
+	ns, link := n.namespace(h.Name), n.link(h.Name)
+	if err := ipBatch(ctx, "",
+		"netns add "+ns,
+		fmt.Sprintf("link add %s type veth peer name eth0 address %s netns %s", link, mac(h.Address), ns),
+		fmt.Sprintf("link set %s master %s up", link, n.bridge()),
+	); err != nil {
+		return err
+	}
+	lines := []string{
+		"link set lo up",
+		fmt.Sprintf("address add %s/24 dev eth0", h.Address),
+		"link set eth0 up",
+		fmt.Sprintf("route add default via %s", octet(l.record.Subnet, machineOctet)),
+		fmt.Sprintf("route add unreachable %s", octet(l.record.Subnet, nameServerOctet)),
+	}
+	for _, other := range l.record.Hosts {
+		if other.Name != h.Name {
+			lines = append(lines, fmt.Sprintf("route add %s via %s", other.PodCIDR, other.Address))
+		}
+	}
+	if err := ipBatch(ctx, ns, lines...); err != nil {
+		return err
+	}
+	return run(ctx, "nsenter", "--net="+namespaceFile(ns), "sh", "-c", "echo 0 >/proc/sys/net/ipv4/icmp_ratelimit")
+}
+
+func namespaceFile(ns string) string { return filepath.Join("/run/netns", ns) }
+
+// networkDown removes a host's namespace, and with it everything in there.
+func (n names) networkDown(ctx context.Context, host string) error {
+	if exists(filepath.Join("/sys/class/net", n.link(host))) {
+		if err := run(ctx, "ip", "link", "delete", n.link(host)); err != nil {
+			return err
+		}
+	}
+	if exists(namespaceFile(n.namespace(host))) {
+		return run(ctx, "ip", "netns", "delete", n.namespace(host))
+	}
+	return nil
+}
+
+// clearNetwork removes the namespaces and links of a lab, whoever made them.
+func (n names) clearNetwork(ctx context.Context) error {
+	entries, err := os.ReadDir("/run/netns")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if host, ok := strings.CutPrefix(e.Name(), n.prefix()); ok {
+			if err := n.networkDown(ctx, host); err != nil {
+				return err
+			}
+		}
+	}
+	ports, err := filepath.Glob(filepath.Join("/sys/class/net", n.bridge(), "brif", "*"))
+	if err != nil {
+		return err
+	}
+	for _, port := range append(ports, n.bridge()) {
+		if name := filepath.Base(port); exists(filepath.Join("/sys/class/net", name)) {
+			if err := run(ctx, "ip", "link", "delete", name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// Programs answers the paths of programs of a release by name, and builds those
+// that are missing. Without names it is all programs.
+func (c *Cache) Programs(ctx context.Context, r Release, names ...string) (map[string]string, error) {
+	if len(names) == 0 {
+		names = r.Programs()
+	}
+	for _, name := range names {
+		if _, _, err := r.sourceOf(name); err != nil {
+			return nil, err
+		}
+	}
+	paths := map[string]string{}
+	for _, s := range r.sources() {
+		wanted := s.only(names)
+		if len(wanted) == 0 {
+			continue
+		}
+		if err := c.buildSource(ctx, s, wanted); err != nil {
+			return nil, err
+		}
+		for _, p := range wanted {
+			paths[p.name] = c.programPath(s, p)
+		}
+	}
+	return paths, nil
+}
+
+func (s source) only(names []string) []program {
+	return slices.DeleteFunc(slices.Clone(s.programs), func(p program) bool {
+		return !slices.Contains(names, p.name)
+	})
+}
+
+func (c *Cache) programPath(s source, p program) string {
+	return c.path("programs", s.name+"-"+s.version, p.name)
+}
+
+// buildSource builds the missing ones of a source's programs. They are built
+// together, because most of their packages are the same, and renamed one by one,
+// so that a later call finds each by itself.
+func (c *Cache) buildSource(ctx context.Context, s source, wanted []program) error {
+	key := "programs/" + s.name + "-" + s.version
+	unlock, err := c.lock(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	missing := slices.DeleteFunc(slices.Clone(wanted), func(p program) bool { return exists(c.programPath(s, p)) })
+	if len(missing) == 0 {
+		return nil
+	}
+	tmp, err := c.temp(key)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	var names []string
+	for _, p := range missing {
+		names = append(names, p.name)
+	}
+	what := fmt.Sprintf("build %s %s (%s)", s.name, s.version, strings.Join(names, ", "))
+	if err := c.timed(what, func() error { return s.build(ctx, tmp, missing) }); err != nil {
+		return fmt.Errorf("cannot build %s %s: %w", s.name, s.version, err)
+	}
+	if err := os.MkdirAll(c.path(key), 0o755); err != nil {
+		return err
+	}
+	for _, p := range missing {
+		if err := os.Rename(filepath.Join(tmp, "out", p.name), c.programPath(s, p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// build builds programs into dir/out from a module made in dir, which requires
+// the source as anyone's module would. Nothing of the source is checked out.
+func (s source) build(ctx context.Context, dir string, programs []program) error {
+	info, err := s.writeModule(ctx, dir)
+	if err != nil {
+		return err
+	}
+	ldflags := "-s -w"
+	vars := map[string]string{}
+	if s.variable != nil {
+		vars = s.variable(info)
+	}
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		ldflags += fmt.Sprintf(" -X %s=%s", name, vars[name])
+	}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", s.tags, "-ldflags", ldflags, "-o"}
+	if len(programs) == 1 { // its package may be named differently, as etcd's is
+		_, err := goCommand(ctx, dir, append(args, filepath.Join("out", programs[0].name), programs[0].pkg)...)
+		return err
+	}
+	args = append(args, "out"+string(filepath.Separator))
+	for _, p := range programs {
+		if path.Base(p.pkg) != p.name {
+			return fmt.Errorf("internal error: package %s would not make %s", p.pkg, p.name)
+		}
+		args = append(args, p.pkg)
+	}
+	_, err = goCommand(ctx, dir, args...)
+	return err
+}
+
+// writeModule writes dir/go.mod. The source's own language version and godebug
+// settings are repeated there, because go heeds those of the main module only,
+// and its replacements by other modules too. Kubernetes replaces its staging
+// libraries by folders, which the proxy serves as modules of their own.
+func (s source) writeModule(ctx context.Context, dir string) (moduleInfo, error) {
+	var info moduleInfo
+	out, err := goCommand(ctx, dir, "mod", "download", "-json", s.module+"@"+s.version)
+	if err != nil {
+		return info, err
+	}
+	var download struct{ Info, GoMod string }
+	if err := json.Unmarshal(out, &download); err != nil {
+		return info, fmt.Errorf("cannot read go mod download's answer: %w", err)
+	}
+	raw, err := os.ReadFile(download.Info)
+	if err != nil {
+		return info, err
+	}
+	if err := json.Unmarshal(raw, &info); err != nil {
+		return info, fmt.Errorf("cannot read %s: %w", download.Info, err)
+	}
+	mod, err := os.ReadFile(download.GoMod)
+	if err != nil {
+		return info, err
+	}
+	text, err := s.buildModule(mod)
+	if err != nil {
+		return info, err
+	}
+	return info, os.WriteFile(filepath.Join(dir, "go.mod"), text, 0o644)
+}
+
+// buildModule is the go.mod of a module that builds the source's programs, made
+// from the source's own go.mod.
+func (s source) buildModule(upstream []byte) ([]byte, error) {
+	up, err := modfile.Parse("go.mod", upstream, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read go.mod of %s: %w", s.module, err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "module kubewright.test/lab\n\ngo %s\n\n", up.Go.Version)
+	for _, g := range up.Godebug {
+		fmt.Fprintf(&b, "godebug %s=%s\n", g.Key, g.Value)
+	}
+	fmt.Fprintf(&b, "require %s %s\n", s.module, s.version)
+	for _, r := range up.Replace {
+		switch {
+		case r.New.Version != "":
+			fmt.Fprintf(&b, "replace %s => %s %s\n", strings.TrimSpace(r.Old.Path+" "+r.Old.Version), r.New.Path, r.New.Version)
+		case s.staging != "":
+			fmt.Fprintf(&b, "replace %s => %s %s\n", r.Old.Path, r.Old.Path, s.staging)
+		}
+	}
+	return []byte(b.String()), nil
+}
+
+// goCommand runs the installed go. Programs are static (CGO off), so that they
+// run in any image; the toolchain is never fetched behind one's back.
+func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOWORK=off")
+	return output(cmd)
+}

@@ -1,0 +1,96 @@
+package lab
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	suite         = "bookworm"
+	defaultMirror = "http://deb.debian.org/debian"
+	// MirrorVariable names the environment variable for another Debian mirror.
+	MirrorVariable = "KUBEWRIGHT_LAB_MIRROR"
+)
+
+// basePackages are what a freshly installed server would have, and the programs
+// that the packages of kubeadm and kubelet depend on.
+const basePackages = "systemd,systemd-sysv,dbus,openssh-server,sudo,iproute2,iptables,nftables,conntrack," +
+	"ebtables,ethtool,socat,kmod,mount,procps,util-linux,libseccomp2,ca-certificates,curl"
+
+// runtimePackages go into the second layer only: a bare host has no container
+// runtime. runc is Debian's because one built without libseccomp cannot give
+// the default seccomp profile.
+const runtimePackages = "runc,containernetworking-plugins"
+
+// sealScript makes a bootstrapped tree a template of hosts; it runs in it.
+//
+//go:embed files/seal.sh
+var sealScript string
+
+// A Rootfs is the Debian that hosts are made of: Base is a whole root file
+// system, Runtime what the runtime packages add to it.
+type Rootfs struct {
+	Base    string
+	Runtime string
+}
+
+// Rootfs answers the root file systems, bootstrapped first where missing.
+func (c *Cache) Rootfs(ctx context.Context) (Rootfs, error) {
+	key := "rootfs/" + suite + "-" + fingerprint(basePackages, runtimePackages, sealScript)
+	dir, err := c.artefact(ctx, key, buildRootfs)
+	return Rootfs{Base: filepath.Join(dir, "base"), Runtime: filepath.Join(dir, "runtime")}, err
+}
+
+// buildRootfs bootstraps with the runtime's packages, unpacks those again
+// beside, and purges them: so one package manager run finds all that they need.
+// debootstrap works in a mount namespace of its own, so that nothing stays
+// mounted below a folder that is about to be removed should it be killed.
+func buildRootfs(ctx context.Context, dir string) error {
+	base := filepath.Join(dir, "base")
+	mirror := os.Getenv(MirrorVariable)
+	if mirror == "" {
+		mirror = defaultMirror
+	}
+	err := run(ctx, "unshare", "--mount", "debootstrap", "--variant=minbase",
+		"--include="+basePackages+","+runtimePackages, suite, base, mirror)
+	if err != nil {
+		return err
+	}
+	if err := extractRuntime(ctx, base, dir); err != nil {
+		return err
+	}
+	seal := exec.CommandContext(ctx, "chroot", base, "/bin/sh", "-euc", sealScript)
+	seal.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"}
+	_, err = output(seal)
+	return err
+}
+
+// extractRuntime unpacks the runtime's packages and keeps their programs. (A
+// package may hold /lib, which would hide the base's link of that name.)
+func extractRuntime(ctx context.Context, base, dir string) error {
+	whole := filepath.Join(dir, "packages")
+	for pkg := range strings.SplitSeq(runtimePackages, ",") {
+		debs, err := filepath.Glob(filepath.Join(base, "var/cache/apt/archives", pkg+"_*.deb"))
+		if err != nil || len(debs) != 1 {
+			return fmt.Errorf("cannot find the package %s among those bootstrapped: %v %w", pkg, debs, err)
+		}
+		if err := run(ctx, "dpkg-deb", "-x", debs[0], whole); err != nil {
+			return err
+		}
+	}
+	for _, part := range []string{"usr/sbin/runc", "usr/lib/cni"} {
+		target := filepath.Join(dir, "runtime", part)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(whole, part), target); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(whole)
+}

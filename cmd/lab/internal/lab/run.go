@@ -1,0 +1,95 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// tailLines is how many last lines of a failed command's output its error
+// carries: enough for a compiler's or a package manager's complaint.
+const tailLines = 12
+
+// output runs a command to its end and answers its standard output. A failure
+// carries the command and the tail of what it wrote.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	var stdout, all bytes.Buffer
+	cmd.Stdout = io.MultiWriter(&stdout, &all)
+	cmd.Stderr = &all
+	killGroupOnCancel(cmd)
+	if err := cmd.Run(); err != nil {
+		return stdout.Bytes(), commandError(cmd, err, all.String())
+	}
+	return stdout.Bytes(), nil
+}
+
+// run is output for a command whose output matters only when it fails.
+func run(ctx context.Context, name string, args ...string) error {
+	_, err := output(exec.CommandContext(ctx, name, args...))
+	return err
+}
+
+// killGroupOnCancel makes a cancelled command die with its children: nsenter,
+// debootstrap and go all do their work in child processes, which would
+// otherwise go on and hold the output open.
+func killGroupOnCancel(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	if cmd.Cancel == nil {
+		return // made without a context
+	}
+	cmd.SysProcAttr.Setpgid = true
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 2 * time.Second
+}
+
+func commandError(cmd *exec.Cmd, err error, out string) error {
+	line := strings.Join(cmd.Args, " ")
+	if len(line) > 200 {
+		line = line[:200] + " …"
+	}
+	if out = tail(out, tailLines); out == "" {
+		return fmt.Errorf("cannot run %s: %w", line, err)
+	}
+	return fmt.Errorf("cannot run %s: %w:\n%s", line, err, out)
+}
+
+// tail answers the last n lines of a text that are not blank.
+func tail(text string, n int) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, " \t\r\n"); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// until asks a condition again and again until it holds, it fails for good, or
+// the time is up. The error of a timeout carries the last reason for waiting.
+func until(ctx context.Context, limit, every time.Duration, what string, holds func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		err := holds(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("cannot wait for %s: %w: %w", what, ctx.Err(), err)
+		case <-ticker.C:
+		}
+	}
+}

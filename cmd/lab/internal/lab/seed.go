@@ -1,0 +1,278 @@
+package lab
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// users are the accounts of every host that accept the lab's key: root, one
+// with sudo for nothing, one with sudo by password, one without sudo.
+func users() []string { return []string{"root", "ubuntu", "carol", "dave"} }
+
+// SudoPassword is carol's.
+const SudoPassword = "lab-password"
+
+// writeFolder writes the lab's own files: keys, what a client of the hosts
+// needs, and the record.
+func (l *Lab) writeFolder() error {
+	if err := os.MkdirAll(l.path("hosts"), 0o755); err != nil {
+		return err
+	}
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return err
+	}
+	public, err := writeKey(l.PrivateKey(), private, "kubewright-lab")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(l.path("authorized_keys"), []byte(public), 0o600); err != nil {
+		return err
+	}
+	var known strings.Builder
+	for _, h := range l.record.Hosts {
+		keys, err := l.writeHostKeys(h)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			fmt.Fprintf(&known, "%s,%s %s", h.Name, h.Address, key)
+		}
+	}
+	if err := os.WriteFile(l.KnownHosts(), []byte(known.String()), 0o644); err != nil {
+		return err
+	}
+	if err := os.WriteFile(l.SSHConfig(), []byte(l.sshConfig()), 0o644); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(l.record, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(l.path("lab.json"), append(text, '\n'), 0o644)
+}
+
+func (l *Lab) sshConfig() string {
+	var b strings.Builder
+	for _, h := range l.record.Hosts {
+		fmt.Fprintf(&b, "Host %s\n  HostName %s\n\n", h.Name, h.Address)
+	}
+	fmt.Fprintf(&b, "Host *\n  User root\n  IdentityFile %s\n  IdentitiesOnly yes\n  UserKnownHostsFile %s\n", l.PrivateKey(), l.KnownHosts())
+	return b.String()
+}
+
+// writeHostKeys makes a host's SSH keys in its folder, of the two kinds that
+// clients prefer, and answers the public ones.
+func (l *Lab) writeHostKeys(h Host) ([]string, error) {
+	dir := l.hostDir(h.Name, "ssh")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for _, k := range []struct {
+		kind string
+		key  any
+	}{{"ed25519", ed}, {"ecdsa", ec}} {
+		public, err := writeKey(filepath.Join(dir, "ssh_host_"+k.kind+"_key"), k.key, "root@"+h.Name)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, public)
+	}
+	return keys, nil
+}
+
+// writeKey writes a private key and, beside it, its public half, and answers
+// the latter as one line without comment.
+func writeKey(file string, private any, comment string) (public string, err error) {
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		return "", err
+	}
+	block, err := ssh.MarshalPrivateKey(private, comment)
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+		return "", err
+	}
+	public = string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
+	line := strings.TrimSpace(public) + " " + comment + "\n"
+	return public, os.WriteFile(file+".pub", []byte(line), 0o644)
+}
+
+// seed fills a new host's folder: what distinguishes it from the others, in the
+// upper layer of its overlay, and the folders that are mounted from disk.
+func (l *Lab) seed(h Host) error {
+	for _, name := range []string{"upper", "work", "root", "kubelet", "etcd", "containerd"} {
+		if err := os.MkdirAll(l.hostDir(h.Name, name), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(l.hostDir(h.Name, "product_uuid"), []byte(randomUUID()+"\n"), 0o444); err != nil {
+		return err
+	}
+	if l.record.Store != "" {
+		if err := cloneStore(l.record.Store, l.hostDir(h.Name, "containerd")); err != nil {
+			return err
+		}
+	}
+	for name, f := range l.seedFiles(h) {
+		if err := l.seedFile(h, name, f.text, f.mode); err != nil {
+			return err
+		}
+	}
+	for _, kind := range []string{"ed25519", "ecdsa"} {
+		for suffix, mode := range map[string]os.FileMode{"": 0o600, ".pub": 0o644} {
+			name := "ssh_host_" + kind + "_key" + suffix
+			text, err := os.ReadFile(l.hostDir(h.Name, "ssh", name))
+			if err != nil {
+				return err
+			}
+			if err := l.seedFile(h, "etc/ssh/"+name, string(text), mode); err != nil {
+				return err
+			}
+		}
+	}
+	return l.authorize(h)
+}
+
+type seedFile struct {
+	text string
+	mode os.FileMode
+}
+
+func (l *Lab) seedFiles(h Host) map[string]seedFile {
+	files := map[string]seedFile{
+		"etc/hostname":    {h.Name + "\n", 0o644},
+		"etc/hosts":       {l.hostsFile(), 0o644},
+		"etc/resolv.conf": {fmt.Sprintf("nameserver %s\n", octet(l.record.Subnet, nameServerOctet)), 0o644},
+		"etc/machine-id":  {strings.ReplaceAll(randomUUID(), "-", "") + "\n", 0o444},
+	}
+	if !l.record.Bare {
+		files["etc/cni/net.d/10-lab.conflist"] = seedFile{networkConfig(h), 0o644}
+	}
+	return files
+}
+
+// hostsFile names all hosts and the API endpoint, as there is no name server.
+func (l *Lab) hostsFile() string {
+	var b strings.Builder
+	b.WriteString("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
+	for _, h := range l.record.Hosts {
+		fmt.Fprintf(&b, "%s %s\n", h.Address, h.Name)
+	}
+	name, address := l.Endpoint()
+	fmt.Fprintf(&b, "%s %s\n", address.Addr(), name)
+	return b.String()
+}
+
+// networkConfig is the pod network: a bridge per host, and routes between the
+// hosts. Nothing is masqueraded, so that pods see each other's addresses.
+func networkConfig(h Host) string {
+	return fmt.Sprintf(`{
+  "cniVersion": "1.0.0",
+  "name": "lab",
+  "plugins": [
+    {
+      "type": "bridge",
+      "bridge": "cni0",
+      "isGateway": true,
+      "hairpinMode": true,
+      "ipam": {
+        "type": "host-local",
+        "ranges": [[{"subnet": "%s"}]],
+        "routes": [{"dst": "0.0.0.0/0"}]
+      }
+    },
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+`, h.PodCIDR)
+}
+
+// authorize lets the lab's key in as every user.
+func (l *Lab) authorize(h Host) error {
+	key, err := os.ReadFile(l.path("authorized_keys"))
+	if err != nil {
+		return err
+	}
+	for _, user := range users() {
+		home := filepath.Join("home", user)
+		if user == "root" {
+			home = "root"
+		}
+		name := filepath.Join(home, ".ssh/authorized_keys")
+		if err := l.seedFile(h, name, string(key), 0o600); err != nil {
+			return err
+		}
+		owner := filepath.Join(l.hostDir(h.Name, "upper"), home)
+		for _, path := range []string{filepath.Dir(name), name} {
+			if err := copyOwner(owner, l.hostDir(h.Name, "upper", path)); err != nil {
+				return err
+			}
+		}
+		if err := os.Chmod(l.hostDir(h.Name, "upper", filepath.Dir(name)), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seedFile writes a file into the upper layer. A folder there hides the mode
+// and owner of the same folder below, so they are copied.
+func (l *Lab) seedFile(h Host, name, text string, mode os.FileMode) error {
+	upper := l.hostDir(h.Name, "upper")
+	dir := ""
+	for part := range strings.SplitSeq(filepath.Dir(name), "/") {
+		dir = filepath.Join(dir, part)
+		target := filepath.Join(upper, dir)
+		if exists(target) {
+			continue
+		}
+		if err := os.Mkdir(target, 0o755); err != nil {
+			return err
+		}
+		for _, layer := range l.record.Layers {
+			if lower := filepath.Join(layer, dir); exists(lower) {
+				if err := copyAttributes(lower, target); err != nil {
+					return err
+				}
+				break
+			}
+		}
+	}
+	file := filepath.Join(upper, name)
+	if err := os.WriteFile(file, []byte(text), mode); err != nil {
+		return err
+	}
+	return os.Chmod(file, mode) // whatever the umask
+}
+
+// randomUUID answers a random (version 4) UUID.
+func randomUUID() string {
+	b := make([]byte, 16)
+	rand.Read(b) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b)
+	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+}

@@ -1,0 +1,167 @@
+package lab
+
+import (
+	"fmt"
+	"path"
+	"time"
+)
+
+// A source is a Go module that programs of the lab are built from.
+type source struct {
+	name     string // folder in the cache, with the version
+	module   string
+	version  string
+	tags     string
+	staging  string // version that local replacements of k8s.io libraries become
+	variable func(info moduleInfo) map[string]string
+	programs []program
+}
+
+// A program is one binary of a source.
+type program struct {
+	name string
+	pkg  string
+}
+
+// moduleInfo is what the module proxy knows of a version.
+type moduleInfo struct {
+	Version string
+	Time    time.Time
+	GoMod   string // file
+	Origin  struct{ Hash string }
+}
+
+// commit is the revision the module was made from, where the proxy tells it.
+func (i moduleInfo) commit() string {
+	if i.Origin.Hash == "" {
+		return "unknown"
+	}
+	return i.Origin.Hash
+}
+
+// sources is everything a release is made of, in the order worth building: what
+// people wait for first, the most expensive parts last.
+func (r Release) sources() []source {
+	return []source{r.containerd(), r.crictl(), r.etcd(), r.etcdctl(), r.etcdutl(), r.coreDNS(), r.kubernetes()}
+}
+
+// Programs lists the names of all programs of a release.
+func (r Release) Programs() []string {
+	var names []string
+	for _, s := range r.sources() {
+		for _, p := range s.programs {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+func (r Release) kubernetes() source {
+	s := source{
+		name: "kubernetes", module: "k8s.io/kubernetes", version: r.Kubernetes, staging: r.Staging(),
+		variable: r.kubernetesVariables,
+	}
+	for _, name := range []string{
+		"kubeadm", "kubelet", "kubectl",
+		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy",
+	} {
+		s.programs = append(s.programs, program{name, path.Join("k8s.io/kubernetes/cmd", name)})
+	}
+	return s
+}
+
+// kubernetesVariables stamps the version as Kubernetes' own build does
+// (hack/lib/version.sh); kubeadm compares these between components. The date is
+// that of the version, so that a second build makes the same bytes.
+func (r Release) kubernetesVariables(info moduleInfo) map[string]string {
+	vars := map[string]string{}
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		vars[pkg+".gitVersion"] = r.Kubernetes
+		vars[pkg+".gitMajor"] = "1"
+		vars[pkg+".gitMinor"] = r.Minor()
+		vars[pkg+".gitCommit"] = info.commit()
+		vars[pkg+".gitTreeState"] = "clean"
+		vars[pkg+".buildDate"] = info.Time.UTC().Format("2006-01-02T15:04:05Z")
+	}
+	return vars
+}
+
+func (r Release) etcd() source {
+	return source{
+		name: "etcd", module: "go.etcd.io/etcd/server/v3", version: r.Etcd,
+		variable: etcdVariables,
+		programs: []program{{"etcd", "go.etcd.io/etcd/server/v3"}},
+	}
+}
+
+func (r Release) etcdctl() source {
+	return source{
+		name: "etcdctl", module: "go.etcd.io/etcd/etcdctl/v3", version: r.Etcd,
+		variable: etcdVariables,
+		programs: []program{{"etcdctl", "go.etcd.io/etcd/etcdctl/v3"}},
+	}
+}
+
+func (r Release) etcdutl() source {
+	return source{
+		name: "etcdutl", module: "go.etcd.io/etcd/etcdutl/v3", version: r.Etcd,
+		variable: etcdVariables,
+		programs: []program{{"etcdutl", "go.etcd.io/etcd/etcdutl/v3"}},
+	}
+}
+
+func etcdVariables(info moduleInfo) map[string]string {
+	return map[string]string{"go.etcd.io/etcd/api/v3/version.GitSHA": info.commit()}
+}
+
+// containerd leaves btrfs out: its snapshotter needs C headers.
+func (r Release) containerd() source {
+	const module = "github.com/containerd/containerd/v2"
+	s := source{
+		name: "containerd", module: module, version: containerdVersion, tags: "no_btrfs",
+		variable: func(info moduleInfo) map[string]string {
+			return map[string]string{
+				module + "/version.Version":  containerdVersion,
+				module + "/version.Revision": info.commit(),
+			}
+		},
+	}
+	for _, name := range []string{"containerd", "ctr", "containerd-shim-runc-v2"} {
+		s.programs = append(s.programs, program{name, path.Join(module, "cmd", name)})
+	}
+	return s
+}
+
+func (r Release) coreDNS() source {
+	const module = "github.com/coredns/coredns"
+	return source{
+		name: "coredns", module: module, version: r.CoreDNS,
+		variable: func(info moduleInfo) map[string]string {
+			return map[string]string{module + "/coremain.GitCommit": info.commit()}
+		},
+		programs: []program{{"coredns", module}},
+	}
+}
+
+func (r Release) crictl() source {
+	const module = "sigs.k8s.io/cri-tools"
+	return source{
+		name: "crictl", module: module, version: crictlVersion,
+		variable: func(moduleInfo) map[string]string {
+			return map[string]string{module + "/pkg/version.Version": crictlVersion}
+		},
+		programs: []program{{"crictl", module + "/cmd/crictl"}},
+	}
+}
+
+// sourceOf answers the source and program of a name.
+func (r Release) sourceOf(name string) (source, program, error) {
+	for _, s := range r.sources() {
+		for _, p := range s.programs {
+			if p.name == name {
+				return s, p, nil
+			}
+		}
+	}
+	return source{}, program{}, fmt.Errorf("cannot build %s: no such program; there are %v", name, r.Programs())
+}

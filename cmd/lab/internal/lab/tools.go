@@ -1,0 +1,51 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+)
+
+// tools maps each program the lab calls to its Debian package.
+func tools() map[string]string {
+	return map[string]string{
+		"debootstrap": "debootstrap",
+		"dpkg-deb":    "dpkg",
+		"ip":          "iproute2",
+		"ldd":         "libc-bin",
+		"nsenter":     "util-linux",
+		"ssh":         "openssh-client",
+		"unshare":     "util-linux",
+	}
+}
+
+// InstallTools installs, with apt-get, the packages of those tools that are
+// missing; where none is, it does nothing and asks for no rights.
+func InstallTools(ctx context.Context) error {
+	var missing []string
+	for program, pkg := range tools() {
+		if _, err := exec.LookPath(program); err != nil && !slices.Contains(missing, pkg) {
+			missing = append(missing, pkg)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("cannot install %v: not root", missing)
+	}
+	if err := apt(ctx, "update"); err != nil {
+		return err
+	}
+	return apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
+}
+
+func apt(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "apt-get", args...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	_, err := output(cmd)
+	return err
+}

@@ -1,0 +1,95 @@
+package lab
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// linkFile makes a hard link, and the folders above it.
+func linkFile(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.Link(from, to)
+}
+
+// linkTree copies a tree with modes and owners, regular files as hard links to
+// the same content, except those for which copied (if given) says otherwise.
+func linkTree(from, to string, copied func(rel string) bool) error {
+	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		switch {
+		case entry.IsDir():
+			return copyDir(name, target)
+		case entry.Type()&fs.ModeSymlink != 0:
+			link, err := os.Readlink(name)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(link, target)
+		case copied != nil && copied(rel):
+			return copyFile(name, target)
+		}
+		return os.Link(name, target)
+	})
+}
+
+// copyDir makes a folder with the mode and owner of another.
+func copyDir(from, to string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	return copyAttributes(from, to)
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	if err := out.Close(); err != nil {
+		return err
+	}
+	return copyAttributes(from, to)
+}
+
+func copyAttributes(from, to string) error {
+	stat, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if owner, ok := stat.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+		if err := os.Chown(to, int(owner.Uid), int(owner.Gid)); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(to, stat.Mode()) // after chown, which clears set-id bits
+}
+
+func copyOwner(from, to string) error {
+	stat, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	owner := stat.Sys().(*syscall.Stat_t)
+	return os.Chown(to, int(owner.Uid), int(owner.Gid))
+}
