@@ -1,0 +1,186 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// The types of PEM blocks, as kubeadm names them.
+const (
+	blockCertificate = "CERTIFICATE"
+	blockRSAKey      = "RSA PRIVATE KEY"
+	blockECKey       = "EC PRIVATE KEY"
+	blockPKCS8Key    = "PRIVATE KEY"
+	blockPublicKey   = "PUBLIC KEY"
+)
+
+// ParseCertificates reads the public parts of the certificates in PEM, in
+// their order. Blocks of other types, keys among them, are passed over.
+// IssuerKeyDigest is filled where the signer is in the same file (or is the
+// certificate itself); Link does the same across files. It is an error when
+// there is no certificate, or one that cannot be parsed.
+func ParseCertificates(b []byte) ([]state.CertificateInfo, error) {
+	certs, err := parseCertificates(b)
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]state.CertificateInfo, len(certs))
+	for i, c := range certs {
+		infos[i] = certificateInfo(c)
+		infos[i].IssuerKeyDigest = issuerDigest(c, certs)
+	}
+	return infos, nil
+}
+
+func parseCertificates(b []byte) ([]*x509.Certificate, error) {
+	var certs []*x509.Certificate
+	for {
+		var block *pem.Block
+		if block, b = pem.Decode(b); block == nil {
+			break
+		}
+		if block.Type != blockCertificate {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("cannot parse certificate: %w", err)
+		}
+		certs = append(certs, c)
+	}
+	if len(certs) == 0 {
+		return nil, errors.New("cannot parse certificate: no PEM block CERTIFICATE")
+	}
+	return certs, nil
+}
+
+func certificateInfo(c *x509.Certificate) state.CertificateInfo {
+	info := state.CertificateInfo{
+		CommonName:    c.Subject.CommonName,
+		Organizations: slices.Clone(c.Subject.Organization),
+		DNSNames:      slices.Clone(c.DNSNames),
+		Usages:        usages(c),
+		IsCA:          c.IsCA,
+		Algorithm:     algorithmOf(c.PublicKey),
+		NotBefore:     c.NotBefore.UTC(),
+		NotAfter:      c.NotAfter.UTC(),
+		Serial:        c.SerialNumber.Text(16),
+		Issuer:        c.Issuer.CommonName,
+		KeyDigest:     keyDigest(c),
+	}
+	for _, ip := range c.IPAddresses {
+		info.IPAddresses = append(info.IPAddresses, ip.String())
+	}
+	return info
+}
+
+// usages are the words of state.CertificateInfo, in its order.
+func usages(c *x509.Certificate) []string {
+	var out []string
+	for _, u := range []struct {
+		bit  x509.KeyUsage
+		name string
+	}{
+		{x509.KeyUsageDigitalSignature, "digital signature"},
+		{x509.KeyUsageKeyEncipherment, "key encipherment"},
+		{x509.KeyUsageCertSign, "cert sign"},
+	} {
+		if c.KeyUsage&u.bit != 0 {
+			out = append(out, u.name)
+		}
+	}
+	for _, u := range []struct {
+		usage x509.ExtKeyUsage
+		name  string
+	}{
+		{x509.ExtKeyUsageServerAuth, serverAuth},
+		{x509.ExtKeyUsageClientAuth, clientAuth},
+	} {
+		if slices.Contains(c.ExtKeyUsage, u.usage) {
+			out = append(out, u.name)
+		}
+	}
+	return out
+}
+
+const (
+	serverAuth = "server auth"
+	clientAuth = "client auth"
+)
+
+// algorithmOf names a public key's algorithm as kubeadm's encryptionAlgorithm does.
+func algorithmOf(key any) string {
+	switch k := key.(type) {
+	case *rsa.PublicKey:
+		return fmt.Sprintf("RSA-%d", k.N.BitLen())
+	case *ecdsa.PublicKey:
+		return fmt.Sprintf("ECDSA-P%d", k.Curve.Params().BitSize)
+	case ed25519.PublicKey:
+		return "Ed25519"
+	}
+	return "unknown"
+}
+
+// keyDigest is the identity of a key, as kubeadm's discovery hash has it.
+func keyDigest(c *x509.Certificate) string {
+	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
+	return hex.EncodeToString(sum[:])
+}
+
+// issuerDigest is the identity of the first candidate that signed c, or "".
+func issuerDigest(c *x509.Certificate, candidates []*x509.Certificate) string {
+	for _, ca := range candidates {
+		if bytes.Equal(c.RawIssuer, ca.RawSubject) && c.CheckSignatureFrom(ca) == nil {
+			return keyDigest(ca)
+		}
+	}
+	return ""
+}
+
+// Link fills IssuerKeyDigest of the certificates in a report by verifying them
+// against the CA certificates of the same report. The observer leaves the PEM
+// of a certificate file in Content until then; Link takes it out again, since a
+// report holds the content of no file that was not asked for.
+func Link(files map[string]state.FileReport) {
+	parsed := map[string][]*x509.Certificate{}
+	var cas []*x509.Certificate
+	for path, f := range files {
+		if len(f.Certificates) == 0 {
+			continue
+		}
+		certs, err := parseCertificates(f.Content)
+		if err != nil || len(certs) != len(f.Certificates) {
+			continue
+		}
+		parsed[path] = certs
+		for _, c := range certs {
+			if c.IsCA {
+				cas = append(cas, c)
+			}
+		}
+	}
+	for path, f := range files {
+		if len(f.Certificates) == 0 {
+			continue
+		}
+		f.Certificates = slices.Clone(f.Certificates)
+		for i, c := range parsed[path] {
+			if digest := issuerDigest(c, cas); digest != "" {
+				f.Certificates[i].IssuerKeyDigest = digest
+			}
+		}
+		f.Content = nil
+		files[path] = f
+	}
+}
