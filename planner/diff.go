@@ -34,7 +34,7 @@ func Diff(desired, observed, recorded *state.Snapshot) []Change {
 	}
 	for i := range recorded.Items {
 		was := &recorded.Items[i]
-		if desired.Find(was.Address) != nil {
+		if was.CreateOnly || desired.Find(was.Address) != nil {
 			continue
 		}
 		if _, dark := observed.UnobservedReason(was.Address.Target); dark {

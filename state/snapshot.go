@@ -26,6 +26,7 @@ const (
 	KindModule      Kind = "module"      // loaded
 	KindSwap        Kind = "swap"        // on
 	KindEtcdMember  Kind = "etcd_member" // name, peer_url, learner
+	KindMark        Kind = "mark"        // kubewright's own mark on a host: cluster, node
 	KindNodeObject  Kind = "node_object" // labels, taints, annotations that are ours
 	KindObject      Kind = "object"      // the leaves that we set
 )

@@ -1,0 +1,219 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Draft is what phases have to say about a plan: the steps that have something
+// to do, and how all steps depend on one another.
+type Draft struct {
+	Steps []Step
+	// Edges are the needs of every step that could exist, also of those that
+	// have nothing to do: through them the order of the others follows.
+	Edges map[state.Address][]state.Address
+	// Limits bounds steps by name.
+	Limits map[string]int
+	// Resources lists clusters, nodes and addons in the order to show them.
+	Resources []ResourceChange
+	Quorum    []string
+	Withheld  []state.Unobserved
+}
+
+// Selector restricts a plan to a target, a phase, or a phase on a target.
+type Selector struct {
+	// Target is zero for every target.
+	Target state.Target
+	// Phase is empty for every phase.
+	Phase string
+}
+
+// Matches reports whether the step is selected.
+func (s Selector) Matches(step *Step) bool {
+	if s.Phase != "" && s.Phase != step.Phase {
+		return false
+	}
+	return s.Target.IsZero() || s.Target == step.Target ||
+		s.Target.Type == state.TypeNode && !s.Target.Keyed && step.Target.Type == state.TypeNode && step.Target.Name == s.Target.Name
+}
+
+// ParseSelector reads what -target takes: an address of a target or step, or
+// the name of a phase.
+func ParseSelector(s string, phases []string) (Selector, error) {
+	if slices.Contains(phases, s) {
+		return Selector{Phase: s}, nil
+	}
+	a, err := state.ParseAddress(s)
+	if err != nil {
+		return Selector{}, fmt.Errorf("%q is neither an address such as node.cp[\"cp1\"] nor a phase", s)
+	}
+	if a.Phase != "" && !slices.Contains(phases, a.Phase) {
+		return Selector{}, fmt.Errorf("%q names no phase; phases are %v", a.Phase, phases)
+	}
+	return Selector{Target: a.Target, Phase: a.Phase}, nil
+}
+
+// Options restrict a plan.
+type Options struct {
+	// Targets keeps the steps that any selector matches, with what they need.
+	Targets []Selector
+	// SkipPhases leaves out phases by name.
+	SkipPhases []string
+}
+
+// Assemble puts changes and a draft together into a plan: it resolves needs
+// through steps that do not exist, applies the options, and orders the steps.
+func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error) {
+	steps := slices.DeleteFunc(slices.Clone(d.Steps), func(s Step) bool { return slices.Contains(o.SkipPhases, s.Phase) })
+	resolveNeeds(steps, d.Edges)
+	if len(o.Targets) > 0 {
+		steps = selectSteps(steps, o.Targets)
+	}
+	ordered, err := order(steps)
+	if err != nil {
+		return nil, err
+	}
+	p.Steps, p.Drift, p.Limits, p.Quorum, p.Withheld = ordered, drift, d.Limits, d.Quorum, d.Withheld
+	p.Changes = keepChanges(changes, ordered)
+	p.Resources = count(d.Resources, &p)
+	return &p, p.Check()
+}
+
+// resolveNeeds turns the edges into needs between the steps that exist: a need
+// of a step without work becomes that step's own needs.
+func resolveNeeds(steps []Step, edges map[state.Address][]state.Address) {
+	exists := map[state.Address]bool{}
+	for _, s := range steps {
+		exists[s.ID] = true
+	}
+	for i := range steps {
+		seen := map[state.Address]bool{}
+		var needs []state.Address
+		var visit func(id state.Address)
+		visit = func(id state.Address) {
+			for _, n := range edges[id] {
+				switch {
+				case seen[n]:
+				case exists[n]:
+					seen[n] = true
+					needs = append(needs, n)
+				default:
+					seen[n] = true
+					visit(n)
+				}
+			}
+		}
+		visit(steps[i].ID)
+		slices.SortFunc(needs, state.Address.Compare)
+		steps[i].Needs = needs
+	}
+}
+
+// selectSteps keeps the steps that a selector matches and everything they need.
+func selectSteps(steps []Step, selectors []Selector) []Step {
+	byID := map[state.Address]*Step{}
+	for i := range steps {
+		byID[steps[i].ID] = &steps[i]
+	}
+	keep := map[state.Address]bool{}
+	var mark func(s *Step)
+	mark = func(s *Step) {
+		if keep[s.ID] {
+			return
+		}
+		keep[s.ID] = true
+		for _, n := range s.Needs {
+			mark(byID[n])
+		}
+	}
+	for i := range steps {
+		if slices.ContainsFunc(selectors, func(sel Selector) bool { return sel.Matches(&steps[i]) }) {
+			mark(&steps[i])
+		}
+	}
+	return slices.DeleteFunc(steps, func(s Step) bool { return !keep[s.ID] })
+}
+
+// order sorts steps so that each stands behind what it needs; among those that
+// could come next, the one that was drafted first comes first.
+func order(steps []Step) ([]Step, error) {
+	done := map[state.Address]bool{}
+	out := make([]Step, 0, len(steps))
+	rest := steps
+	for len(rest) > 0 {
+		var later []Step
+		for _, s := range rest {
+			if slices.ContainsFunc(s.Needs, func(n state.Address) bool { return !done[n] }) {
+				later = append(later, s)
+				continue
+			}
+			done[s.ID] = true
+			out = append(out, s)
+		}
+		if len(later) == len(rest) {
+			return nil, fmt.Errorf("internal error: steps wait for one another: %s needs %v", rest[0].ID, rest[0].Needs)
+		}
+		rest = later
+	}
+	return out, nil
+}
+
+// keepChanges drops the changes whose steps were left out. Changes without any
+// step (forgotten items) stay.
+func keepChanges(changes []Change, steps []Step) []Change {
+	has := map[state.Address]bool{}
+	for _, s := range steps {
+		has[s.ID] = true
+	}
+	var out []Change
+	for _, c := range changes {
+		if c.Action == Forget || has[c.Address.Step()] {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// count gives each resource the action that its steps amount to and drops
+// those of which nothing is left.
+func count(resources []ResourceChange, p *Plan) []ResourceChange {
+	touched := map[state.Target]bool{}
+	for _, s := range p.Steps {
+		touched[s.Target] = true
+	}
+	for _, c := range p.Changes {
+		touched[c.Address.Target] = true
+	}
+	out := slices.Clone(resources)
+	for i := range out {
+		if !touched[out[i].Target] {
+			out[i].Action = NoOp
+		}
+	}
+	return out
+}
+
+// Check reports a broken invariant of the plan: a need that does not exist or
+// comes later, a step twice, a limit that is not defined.
+func (p *Plan) Check() error {
+	seen := map[state.Address]bool{}
+	for _, s := range p.Steps {
+		if seen[s.ID] {
+			return fmt.Errorf("internal error: step %s is there twice", s.ID)
+		}
+		for _, n := range s.Needs {
+			if !seen[n] {
+				return fmt.Errorf("internal error: step %s needs %s, which does not come before it", s.ID, n)
+			}
+		}
+		for _, l := range s.Limits {
+			if p.Limits[l] < 1 {
+				return fmt.Errorf("internal error: step %s names limit %s, which is not defined", s.ID, l)
+			}
+		}
+		seen[s.ID] = true
+	}
+	return nil
+}

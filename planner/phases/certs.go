@@ -1,0 +1,176 @@
+package phases
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// certs makes the CAs and the service account keys on the founder, brings
+// them to the other control planes, and issues each control plane its leaves.
+var certs = phase{
+	name: certsPhase,
+	doc:  "makes CAs, certificates and the service account keys of a control plane",
+	nodeItems: func(n *node) []state.Item {
+		if !n.isControlPlane() {
+			return nil
+		}
+		var items []state.Item
+		for _, ca := range kubeadm.CAs(n.input()) {
+			items = append(items, n.caItem(ca))
+		}
+		for _, leaf := range kubeadm.Leaves(n.input()) {
+			items = append(items, n.leafItem(leaf))
+		}
+		sa := n.serviceAccountKey()
+		for _, suffix := range []string{".key", ".pub"} {
+			items = append(items, state.Item{
+				Address: item(n.target, certsPhase, "file", sa+suffix), Kind: state.KindKey,
+				Attributes: attributes("mode", keyMode, "owner", root),
+			})
+		}
+		return items
+	},
+	nodeStep: certsStep,
+	nodeNeeds: func(n *node) []state.Address {
+		needs := []state.Address{step(n.target, preparePhase)}
+		if n.target != n.cluster.seat {
+			needs = append(needs, step(n.cluster.seat, certsPhase))
+		}
+		return needs
+	},
+}
+
+const keyMode = "0600"
+
+func (n *node) serviceAccountKey() string { return n.cluster.Certificates.Dir + "/sa" }
+
+func (n *node) caItem(ca kubeadm.Certificate) state.Item {
+	it := n.certificateItem(ca, n.cluster.cas[ca.Base])
+	return it
+}
+
+func (n *node) leafItem(leaf kubeadm.Certificate) state.Item {
+	return n.certificateItem(leaf, n.cluster.cas[leaf.CA])
+}
+
+// certificateItem is a desired certificate. Who signs it is known once the CA exists.
+func (n *node) certificateItem(c kubeadm.Certificate, signer string) state.Item {
+	m := map[string]any{
+		"common_name": c.CommonName, "algorithm": c.Algorithm, "usages": sorted(c.Usages),
+		"renewal_due": false, "renew_before": n.cluster.Certificates.RenewBefore.String(),
+		"signed_by": state.PendingValue(step(n.cluster.seat, certsPhase).String(), c.CA),
+	}
+	if signer != "" {
+		m["signed_by"] = signer
+	}
+	addList(m, "organizations", c.Organizations)
+	addList(m, "dns_names", c.DNSNames)
+	addList(m, "ip_addresses", c.IPAddresses)
+	return state.Item{
+		Address: item(n.target, certsPhase, "certificate", c.Base), Kind: state.KindCertificate, Attributes: state.FromGo(m),
+		Classes: map[string]state.Class{"not_after": state.Shown, "renew_before": state.Shown},
+		Origin:  map[string]state.Source{"": n.cluster.origin("certificates"), "dns_names": n.cluster.origin("api_server.cert_sans")},
+	}
+}
+
+func certsStep(n *node, w work) planner.Step {
+	if w.empty() {
+		return planner.Step{}
+	}
+	ops := n.pkiFolders()
+	if n.target == n.cluster.seat {
+		ops = append(ops, n.foundCAs(w)...)
+	} else if files := n.sharedFiles(w); len(files) > 0 {
+		ops = append(ops, planner.CopySecrets{From: n.cluster.seat, Files: files})
+	}
+	for _, leaf := range kubeadm.Leaves(n.input()) {
+		i := slices.IndexFunc(w.changes, func(c planner.Change) bool { return c.Address.ID() == leaf.Base })
+		if i < 0 {
+			continue
+		}
+		ops = append(ops, planner.IssueCertificate{
+			CA:         n.signer(leaf.CAName, leaf.CA),
+			CommonName: leaf.CommonName, Organizations: leaf.Organizations, DNSNames: leaf.DNSNames, IPAddresses: leaf.IPAddresses,
+			Usages: leaf.Usages, Algorithm: leaf.Algorithm, Validity: leaf.Validity, To: leaf.Base,
+			Renew: w.changes[i].Action != planner.Create,
+		})
+	}
+	return planner.Step{Operations: ops}
+}
+
+func (n *node) pkiFolders() []planner.Operation {
+	dir := n.cluster.Certificates.Dir
+	ops := []planner.Operation{folder("/etc/kubernetes", "0755"), folder(dir, "0755")}
+	if n.cluster.Etcd.External == nil {
+		ops = append(ops, folder(dir+"/etcd", "0755"))
+	}
+	return ops
+}
+
+// signer is the CA as the performer finds its key: on the seat, which made it.
+func (n *node) signer(name, base string) planner.Signer {
+	return planner.Signer{Name: name, Base: base, On: n.cluster.seat}
+}
+
+// foundCAs makes what all control planes share; what exists is kept.
+func (n *node) foundCAs(w work) []planner.Operation {
+	var ops []planner.Operation
+	for _, ca := range kubeadm.CAs(n.input()) {
+		if w.touches(ca.Base) {
+			ops = append(ops, planner.IssueCA{CommonName: ca.CommonName, Algorithm: ca.Algorithm, Validity: ca.Validity, To: ca.Base})
+		}
+	}
+	if sa := n.serviceAccountKey(); w.touches(sa) {
+		ops = append(ops, planner.IssueKeyPair{Algorithm: n.cluster.Certificates.Algorithm, To: sa})
+	}
+	return ops
+}
+
+// touches tells that a change concerns the file pair with this base path.
+func (w work) touches(base string) bool {
+	return slices.ContainsFunc(w.changes, func(c planner.Change) bool {
+		id := c.Address.ID()
+		return id == base || strings.TrimSuffix(strings.TrimSuffix(id, ".key"), ".pub") == base
+	})
+}
+
+// sharedFiles are the CAs and keys that a further control plane gets from the seat.
+func (n *node) sharedFiles(w work) []planner.SecretFile {
+	var files []planner.SecretFile
+	add := func(path, mode string) {
+		files = append(files, planner.SecretFile{Path: path, Mode: mode, Owner: root})
+	}
+	for _, ca := range kubeadm.CAs(n.input()) {
+		if w.touches(ca.Base) {
+			add(ca.Base+".crt", "0644")
+			add(ca.Base+".key", keyMode)
+		}
+	}
+	if sa := n.serviceAccountKey(); w.touches(sa) {
+		add(sa+".key", keyMode)
+		add(sa+".pub", keyMode)
+	}
+	return files
+}
+
+// origin is where the configuration speaks of a path of the cluster block, or
+// the default that kubeadm of this version has.
+func (c *cluster) origin(path string) state.Source {
+	if s, ok := c.Origins[path]; ok {
+		return s
+	}
+	return state.DefaultSource("kubeadm " + minor(c.KubernetesVersion))
+}
+
+// minor cuts 1.36.3 to 1.36.
+func minor(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return version
+	}
+	return parts[0] + "." + parts[1]
+}

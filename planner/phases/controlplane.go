@@ -1,0 +1,136 @@
+package phases
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// controlPlane runs the API server, the controller manager and the scheduler.
+var controlPlane = phase{
+	name: controlPlanePhase,
+	doc:  "runs kube-apiserver, kube-controller-manager and kube-scheduler as static pods",
+	nodeItems: func(n *node) []state.Item {
+		if !n.isControlPlane() {
+			return nil
+		}
+		var items []state.Item
+		for _, c := range planeComponents {
+			it := fileItem(n.target, controlPlanePhase, state.KindStaticPod, manifest(c.name), "0600", must(kubeadm.StaticPod(n.input(), c.name)))
+			it.Origin = n.podOrigins(c.name, c.block+".arg")
+			items = append(items, it)
+		}
+		return items
+	},
+	nodeStep: func(n *node, w work) planner.Step {
+		if w.empty() {
+			return planner.Step{}
+		}
+		if w.create() {
+			return planner.Step{Operations: append([]planner.Operation{folder("/etc/kubernetes/manifests", "0700")}, fileOperations(w)...)}
+		}
+		return podStep(n, w, "control-plane")
+	},
+	nodeNeeds: func(n *node) []state.Address {
+		needs := []state.Address{step(n.target, kubeconfigPhase), step(n.target, etcdPhase), step(n.target, imagesPhase)}
+		return needs
+	},
+}
+
+// planeComponents are the static pods of the control-plane phase and the
+// blocks that configure them.
+var planeComponents = []struct{ name, block string }{
+	{"kube-apiserver", "api_server"}, {"kube-controller-manager", "controller_manager"}, {"kube-scheduler", "scheduler"},
+}
+
+// podOrigins tells which lines of the configuration a manifest's arguments come from.
+func (n *node) podOrigins(component, block string) map[string]state.Source {
+	c := n.cluster
+	out := map[string]state.Source{"": state.DefaultSource("kubeadm " + minor(c.KubernetesVersion)), "image": c.origin("kubernetes_version")}
+	var args []string
+	switch component {
+	case "etcd":
+		args = argNames(c.Etcd.Args)
+	case "kube-apiserver":
+		args = argNames(c.APIServer.Component.Args)
+	case "kube-controller-manager":
+		args = argNames(c.ControllerManager.Args)
+	case "kube-scheduler":
+		args = argNames(c.Scheduler.Args)
+	}
+	for _, name := range args {
+		if s, ok := c.Origins[fmt.Sprintf("%s[%q]", block, name)]; ok {
+			out[state.JoinPath("args", name)] = s
+		}
+	}
+	return out
+}
+
+// podStep changes static pods that run: one control plane of the cluster at a
+// time, each waited for until it runs what was written and answers.
+func podStep(n *node, w work, phase string) planner.Step {
+	c := n.cluster
+	s := planner.Step{
+		Via:        n.target,
+		Limits:     []string{c.limit("control-plane-disruption")},
+		Gates:      []string{"api-served-elsewhere", "etcd-quorum"},
+		Operations: fileOperations(w),
+		Expect:     w.expect(),
+	}
+	var restarted []string
+	for _, ch := range w.changes {
+		it := w.find(ch)
+		if it == nil || it.Kind != state.KindStaticPod {
+			continue
+		}
+		name := componentOf(it)
+		restarted = append(restarted, name)
+		s.Operations = append(s.Operations, planner.Wait{
+			For: planner.WaitStaticPod, Name: name + "-" + n.name, Hash: kubeadm.ManifestHash(it.Content, n.name), Timeout: c.Timeouts.UpgradeManifests,
+		})
+	}
+	s.Operations = append(s.Operations, n.healthWaits(restarted...)...)
+	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
+	if others := n.otherPlanes(); len(others) > 0 && phase == "control-plane" {
+		s.Impact += "; the API stays up on " + strings.Join(others, ", ")
+	} else if len(others) == 0 {
+		s.Impact += "; the API is down while it restarts, since this is the only control plane"
+	}
+	return s
+}
+
+// componentOf is the name of the pod that a manifest's item holds.
+func componentOf(it *state.Item) string {
+	path := it.Address.ID()
+	return strings.TrimSuffix(path[strings.LastIndex(path, "/")+1:], ".yaml")
+}
+
+func (n *node) otherPlanes() []string {
+	var out []string
+	for _, o := range n.cluster.controlPlanes() {
+		if o != n {
+			out = append(out, o.short())
+		}
+	}
+	return out
+}
+
+// short is how a node is called in a sentence: by its key, or its name.
+func (n *node) short() string {
+	if n.target.Keyed {
+		return n.target.Key
+	}
+	return n.target.Name
+}
+
+func argNames(args []config.Arg) []string {
+	var out []string
+	for _, a := range args {
+		out = append(out, a.Name)
+	}
+	return out
+}

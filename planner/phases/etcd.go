@@ -1,0 +1,111 @@
+package phases
+
+import (
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// etcd runs the stacked etcd member: the first one founds the cluster, further
+// ones are added as learners and promoted once they have caught up.
+var etcd = phase{
+	name: etcdPhase,
+	doc:  "runs the stacked etcd member and its membership",
+	nodeItems: func(n *node) []state.Item {
+		if !n.isControlPlane() || n.cluster.Etcd.External != nil {
+			return nil
+		}
+		it := fileItem(n.target, etcdPhase, state.KindStaticPod, manifest("etcd"), "0600", n.etcdManifest())
+		// What a member was founded or joined with is of no use once it has data
+		// (etcd ignores it), and kubeadm upgrade rewrites it.
+		it.Attributes = withoutArgs(it.Attributes, "initial-cluster", "initial-cluster-state")
+		it.Origin = n.podOrigins("etcd", "etcd.arg")
+		return []state.Item{it}
+	},
+	nodeStep: etcdStep,
+	nodeNeeds: func(n *node) []state.Address {
+		if n.isFounder() {
+			return []state.Address{step(n.target, certsPhase), step(n.target, imagesPhase)}
+		}
+		return []state.Address{step(n.target, kubeletStartPhase), step(n.target, certsPhase)}
+	},
+}
+
+func manifest(component string) string { return "/etc/kubernetes/manifests/" + component + ".yaml" }
+
+// etcdManifest is the pod as it should be. One who joins gets a placeholder,
+// since who else is a member is known only then.
+func (n *node) etcdManifest() []byte {
+	if n.isFounder() {
+		return must(kubeadm.EtcdPod(n.input(), "", false))
+	}
+	return must(kubeadm.EtcdPod(n.input(), planner.InitialClusterPlaceholder, true))
+}
+
+func etcdStep(n *node, w work) planner.Step {
+	if w.empty() {
+		return planner.Step{}
+	}
+	c := n.cluster
+	if !w.create() {
+		s := podStep(n, w, "etcd")
+		s.Impact = "restarts etcd here; quorum is held by the other members"
+		return s
+	}
+	data := folder(c.Etcd.DataDir, "0700")
+	if n.isFounder() {
+		return planner.Step{Operations: append([]planner.Operation{folder("/etc/kubernetes/manifests", "0700"), data}, fileOperations(w)...)}
+	}
+	peer := "https://" + bracket(n.AdvertiseAddress()) + ":2380"
+	return planner.Step{
+		Via: c.seat, Limits: []string{c.limit("etcd-membership")}, Gates: []string{"etcd-quorum"},
+		Impact: "adds an etcd member as a learner, which does not count for quorum until it is promoted",
+		Operations: []planner.Operation{
+			folder("/etc/kubernetes/manifests", "0700"), data,
+			planner.AddEtcdMember{Name: n.name, PeerURL: peer},
+			planner.RenderEtcdManifest{Path: manifest("etcd"), Manifest: string(n.etcdManifest()), Mode: "0600", Owner: root},
+			planner.Wait{For: planner.WaitEtcdStarted, Name: n.name, Timeout: c.Timeouts.EtcdAPICall},
+			planner.PromoteEtcdMember{PeerURL: peer, Timeout: c.Timeouts.EtcdAPICall},
+		},
+	}
+}
+
+// limit is the name of a limit of this cluster.
+func (c *cluster) limit(name string) string { return c.target.String() + "/" + name }
+
+func bracket(ip string) string {
+	if strings.Contains(ip, ":") {
+		return "[" + ip + "]"
+	}
+	return ip
+}
+
+// withoutArgs drops arguments that are not compared.
+func withoutArgs(v state.Value, names ...string) state.Value {
+	m := map[string]state.Value{}
+	for k, e := range v.AsMap() {
+		m[k] = e
+	}
+	var args []state.Arg
+	for _, a := range m["args"].AsArgs() {
+		keep := true
+		for _, name := range names {
+			keep = keep && a.Name != name
+		}
+		if keep {
+			args = append(args, a)
+		}
+	}
+	m["args"] = state.Args(args)
+	return state.Map(m)
+}
+
+// must unwraps a rendering of a configuration that was validated before.
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic("internal error: " + err.Error())
+	}
+	return b
+}

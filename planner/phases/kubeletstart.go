@@ -1,0 +1,150 @@
+package phases
+
+import (
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// kubeletStart writes the kubelet's configuration and starts it; a node that
+// joins gets a bootstrap kubeconfig with a token made for this run.
+var kubeletStart = phase{
+	name: kubeletStartPhase,
+	doc:  "configures and starts the kubelet; a joining node bootstraps its certificate",
+	nodeItems: func(n *node) []state.Item {
+		in := n.input()
+		instance := fileItem(n.target, kubeletStartPhase, state.KindYAMLFile, instanceConfig, "0644", kubeadm.InstanceConfig(in))
+		configFile := fileItem(n.target, kubeletStartPhase, state.KindYAMLFile, kubeletConfig, "0644", must(kubeadm.KubeletConfig(in)))
+		flags := fileItem(n.target, kubeletStartPhase, state.KindEnvFile, kubeletFlags, "0644", kubeadm.KubeletFlags(in))
+		configFile.Origin = n.kubeletOrigins()
+		return []state.Item{instance, configFile, flags, {
+			Address: item(n.target, kubeletStartPhase, "unit", kubeletUnit), Kind: state.KindUnit,
+			Attributes: attributes("active", "active", "enabled", "enabled"),
+		}}
+	},
+	nodeStep: kubeletStep,
+	nodeNeeds: func(n *node) []state.Address {
+		needs := []state.Address{step(n.target, imagesPhase), step(n.target, certsPhase), step(n.target, kubeconfigPhase)}
+		if n.isFounder() {
+			return append(needs, step(n.target, controlPlanePhase), step(n.target, etcdPhase))
+		}
+		return append(needs, step(n.cluster.target, tokenPhase))
+	},
+}
+
+const (
+	kubeletUnit    = "kubelet.service"
+	kubeletConfig  = "/var/lib/kubelet/config.yaml"
+	instanceConfig = "/var/lib/kubelet/instance-config.yaml"
+	kubeletFlags   = "/var/lib/kubelet/kubeadm-flags.env"
+)
+
+// kubeletOrigins tells which lines of the configuration the kubelet's settings come from.
+func (n *node) kubeletOrigins() map[string]state.Source {
+	out := map[string]state.Source{"": state.DefaultSource("kubeadm " + minor(n.cluster.KubernetesVersion))}
+	for _, from := range []struct {
+		config  state.Value
+		origins map[string]state.Source
+	}{{n.cluster.Kubelet.Config, n.cluster.Origins}, {n.Kubelet.Config, n.Origins}} {
+		for _, key := range from.config.Keys() {
+			path := state.JoinPath("", key)
+			for _, o := range []string{state.JoinPath("kubelet.config", key), "kubelet.config"} {
+				if s, ok := from.origins[o]; ok {
+					out[path] = s
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+func kubeletStep(n *node, w work) planner.Step {
+	joining := n.joins() && !n.isFounder()
+	if w.empty() && !joining {
+		return planner.Step{}
+	}
+	s := planner.Step{Via: n.cluster.seat, Operations: []planner.Operation{folder("/var/lib/kubelet", "0700")}}
+	if n.isControlPlane() {
+		s.Operations = append(s.Operations, folder("/etc/kubernetes/manifests", "0700"))
+	}
+	if joining {
+		s.Operations = append(s.Operations, n.bootstrapOperations()...)
+	}
+	s.Operations = append(s.Operations, fileOperations(w)...)
+	s.Operations = append(s.Operations,
+		planner.Unit{Unit: kubeletUnit, Action: "enable"},
+		planner.Unit{Unit: kubeletUnit, Action: "restart", Reload: true})
+	if n.joins() || n.isFounder() {
+		return s
+	}
+	s.Expect = w.expect()
+	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck},
+		planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: n.cluster.Timeouts.KubeletHealthCheck})
+	s.Impact = "restarts the kubelet here; pods keep running"
+	if n.isControlPlane() {
+		s.Limits = []string{n.cluster.limit("control-plane-disruption")}
+	}
+	return s
+}
+
+// joins tells that the node has no identity in the cluster yet.
+func (n *node) joins() bool {
+	return n.report != nil && !n.report.Files[kubeletConf].Exists
+}
+
+// bootstrapOperations let a kubelet ask the API for its certificate.
+func (n *node) bootstrapOperations() []planner.Operation {
+	c := n.cluster
+	dir := c.Certificates.Dir
+	var ops []planner.Operation
+	if !n.isControlPlane() {
+		ops = append(ops, folder("/etc/kubernetes", "0755"), folder(dir, "0755"),
+			planner.CopySecrets{From: c.seat, Files: []planner.SecretFile{{Path: dir + "/ca.crt", Mode: "0644", Owner: root}}},
+			folder("/etc/kubernetes/manifests", "0700"))
+	}
+	k := kubeadm.BootstrapKubeconfig(n.input())
+	return append(ops, planner.WriteKubeconfig{
+		Path: bootstrapConf, CA: planner.Signer{Name: "kubernetes", Base: dir + "/ca", On: c.seat},
+		Cluster: k.Cluster, Server: k.Server, User: k.User, Renew: true,
+		Token: &state.Pending{Step: step(c.target, tokenPhase).String(), Output: "token"},
+	})
+}
+
+// waitBootstrap waits until a joining node is registered with its own certificate.
+var waitBootstrap = phase{
+	name: waitBootstrapPhase,
+	doc:  "waits until a joining node is registered with its own certificate",
+	nodeItems: func(n *node) []state.Item {
+		if n.isFounder() {
+			return nil
+		}
+		return []state.Item{{
+			Address: item(n.target, waitBootstrapPhase, "file", kubeletConf), Kind: state.KindKubeconfig,
+			Attributes: attributes("server", kubeadm.KubeletServer(n.input())),
+			Origin:     map[string]state.Source{"server": n.cluster.origin("control_plane_endpoint")},
+		}}
+	},
+	nodeStep: func(n *node, w work) planner.Step {
+		if w.empty() {
+			return planner.Step{}
+		}
+		if !n.joins() {
+			return planner.Step{Via: n.cluster.seat, Impact: "restarts the kubelet here; pods keep running", Operations: []planner.Operation{
+				planner.SetKubeconfig{Path: kubeletConf, Server: kubeadm.KubeletServer(n.input())},
+				planner.Unit{Unit: kubeletUnit, Action: "restart"},
+				planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck},
+			}}
+		}
+		t := n.cluster.Timeouts
+		return planner.Step{Via: n.cluster.seat, Operations: []planner.Operation{
+			planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
+			planner.Wait{For: planner.WaitFile, Name: kubeletConf, Timeout: t.TLSBootstrap},
+			planner.Wait{For: planner.WaitNodeRegistered, Name: n.name, Timeout: t.TLSBootstrap},
+			planner.RemovePath{Path: bootstrapConf},
+		}}
+	},
+	nodeNeeds: func(n *node) []state.Address {
+		return []state.Address{step(n.target, kubeletStartPhase), step(n.target, controlPlanePhase)}
+	},
+}

@@ -1,0 +1,133 @@
+package phases
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// markControlPlane labels and taints a control plane, with what the
+// configuration says of the node besides.
+var markControlPlane = phase{
+	name: markPlanePhase,
+	doc:  "sets a control plane's labels, annotations and taints",
+	nodeItems: func(n *node) []state.Item {
+		if !n.isControlPlane() {
+			return nil
+		}
+		return []state.Item{n.nodeItem(markPlanePhase)}
+	},
+	nodeStep: markStep,
+	nodeNeeds: func(n *node) []state.Address {
+		if n.isFounder() {
+			return []state.Address{step(n.target, waitPlanePhase)}
+		}
+		return []state.Address{step(n.target, waitBootstrapPhase)}
+	},
+}
+
+// markWorker does for a worker what kubeadm leaves to kubectl label and taint.
+var markWorker = phase{
+	name: markWorkerPhase,
+	doc:  "sets a worker's labels, annotations and taints",
+	nodeItems: func(n *node) []state.Item {
+		if n.isControlPlane() || len(n.Labels)+len(n.Annotations)+len(n.Taints) == 0 {
+			return nil
+		}
+		return []state.Item{n.nodeItem(markWorkerPhase)}
+	},
+	nodeStep:  markStep,
+	nodeNeeds: func(n *node) []state.Address { return []state.Address{step(n.target, waitBootstrapPhase)} },
+}
+
+func (n *node) nodeItem(phase string) state.Item {
+	labels, taints := maps.Clone(n.Labels), n.Taints
+	if n.isControlPlane() {
+		marks := kubeadm.NodeMarks(n.input())
+		taints = marks.Taints
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		maps.Copy(labels, marks.Labels)
+	}
+	it := state.Item{
+		Address: item(n.target, phase, "node", n.name), Kind: state.KindNodeObject, Partial: true,
+		Attributes: nodeAttributes(labels, n.Annotations, taints), Origin: map[string]state.Source{"": state.DefaultSource("kubeadm " + minor(n.cluster.KubernetesVersion))},
+	}
+	for key := range n.Labels {
+		it.Origin[state.JoinPath("labels", key)] = n.origin(state.JoinPath("labels", key), "labels")
+	}
+	for key := range n.Annotations {
+		it.Origin[state.JoinPath("annotations", key)] = n.origin(state.JoinPath("annotations", key), "annotations")
+	}
+	return it
+}
+
+// origin is the first of the paths that the node block speaks of.
+func (n *node) origin(paths ...string) state.Source {
+	for _, p := range paths {
+		if s, ok := n.Origins[p]; ok {
+			return s
+		}
+	}
+	return n.Source
+}
+
+// nodeAttributes is a node as it is compared: each label, annotation and taint by itself.
+func nodeAttributes(labels, annotations map[string]string, taints []state.Taint) state.Value {
+	m := map[string]state.Value{"labels": state.FromGo(labels), "annotations": state.FromGo(annotations)}
+	byKey := map[string]string{}
+	for _, t := range taints {
+		byKey[t.Key+":"+t.Effect] = t.Value
+	}
+	m["taints"] = state.FromGo(byKey)
+	return state.Map(m)
+}
+
+func markStep(n *node, w work) planner.Step {
+	if w.empty() {
+		return planner.Step{}
+	}
+	op := planner.PatchNode{Node: n.name, Labels: map[string]string{}, Annotations: map[string]string{}, Timeout: n.cluster.Timeouts.KubernetesAPICall}
+	for _, c := range w.changes {
+		for _, a := range c.Attributes {
+			addToPatch(&op, a)
+		}
+	}
+	return planner.Step{Via: n.cluster.seat, Operations: []planner.Operation{op}}
+}
+
+// addToPatch turns one changed attribute of a node into a part of the patch.
+func addToPatch(op *planner.PatchNode, a planner.AttributeChange) {
+	keys := state.SplitPath(a.Path)
+	if len(keys) != 2 {
+		return
+	}
+	remove, value := a.After.IsNull(), a.After.AsString()
+	switch keys[0] {
+	case "labels":
+		if remove {
+			op.RemoveLabels = append(op.RemoveLabels, keys[1])
+		} else {
+			op.Labels[keys[1]] = value
+		}
+	case "annotations":
+		if remove {
+			op.RemoveAnnotations = append(op.RemoveAnnotations, keys[1])
+		} else {
+			op.Annotations[keys[1]] = value
+		}
+	case "taints":
+		key, effect, _ := strings.Cut(keys[1], ":")
+		t := state.Taint{Key: key, Effect: effect}
+		if remove {
+			op.RemoveTaints = append(op.RemoveTaints, t)
+		} else {
+			t.Value = value
+			op.Taints = append(op.Taints, t)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package phases
+
+import (
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+	"sigs.k8s.io/yaml"
+)
+
+// uploadConfig keeps in the cluster what kubeadm and joining nodes read.
+var uploadConfig = phase{
+	name:         uploadConfigPhase,
+	doc:          "keeps the cluster's and the kubelets' configuration in the cluster",
+	clusterItems: func(c *cluster) []state.Item { return c.objectItems(uploadConfigPhase) },
+	clusterStep:  objectStep,
+	clusterNeeds: func(c *cluster) []state.Address {
+		if c.founding {
+			return []state.Address{step(c.seat, waitPlanePhase)}
+		}
+		var needs []state.Address
+		for _, n := range c.nodes {
+			needs = append(needs, step(n.target, controlPlanePhase), step(n.target, kubeletStartPhase))
+		}
+		return needs
+	},
+}
+
+// addons applies CoreDNS, kube-proxy and the user's manifests.
+var addons = phase{
+	name:         addonPhase,
+	doc:          "applies CoreDNS, kube-proxy and the manifests of addon blocks",
+	clusterItems: func(c *cluster) []state.Item { return append(c.objectItems(addonPhase), c.userAddons()...) },
+	clusterStep:  objectStep,
+	clusterNeeds: func(c *cluster) []state.Address { return []state.Address{step(c.seat, waitPlanePhase)} },
+}
+
+func objectStep(c *cluster, w work) planner.Step {
+	return planner.Step{Via: c.seat, Operations: c.objectOperations(w)}
+}
+
+// objectItems are the objects that kubeadm would make in the phase.
+func (c *cluster) objectItems(phase string) []state.Item {
+	seat := c.seatNode()
+	if seat == nil || seat.report == nil {
+		return nil
+	}
+	var items []state.Item
+	for _, o := range kubeadm.Objects(seat.input()) {
+		if o.Phase != phase {
+			continue
+		}
+		it := objectItem(c.target, phase, o.Ref, o.Object)
+		it.CreateOnly, it.Initial = o.CreateOnly, o.Initial
+		it.Origin = c.objectOrigins(o.Ref)
+		if o.Ref == clusterInfo {
+			it.Attributes = c.clusterInfoAttributes(o.Object)
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+func (c *cluster) userAddons() []state.Item {
+	var items []state.Item
+	for _, a := range c.Addons {
+		for _, o := range a.Objects {
+			it := objectItem(state.AddonTarget(c.Label, a.Name), addonPhase, refOf(o), o)
+			it.Origin = map[string]state.Source{"": a.Source}
+			items = append(items, it)
+		}
+	}
+	return items
+}
+
+// objectItem is a desired object: only the leaves that we set are ours, but of
+// a document inside a ConfigMap all of it.
+func objectItem(t state.Target, phase string, ref state.ObjectRef, object state.Value) state.Item {
+	it := state.Item{
+		Address: item(t, phase, "object", ref.String()), Kind: state.KindObject, Partial: true,
+		Attributes: objectAttributes(ref, object), Content: []byte(must(object.MarshalJSON())),
+	}
+	for _, key := range it.Attributes.Get("data").Keys() {
+		it.Exact = append(it.Exact, state.JoinPath("data", key))
+	}
+	return it
+}
+
+// objectAttributes is the object as it is compared: without what the address
+// says already, and with the documents of a ConfigMap as trees.
+func objectAttributes(ref state.ObjectRef, object state.Value) state.Value {
+	m := map[string]state.Value{}
+	for k, e := range object.AsMap() {
+		switch k {
+		case "apiVersion", "kind", "status":
+		case "metadata":
+			meta := map[string]state.Value{}
+			for _, key := range []string{"labels", "annotations"} {
+				if v := e.Get(key); !v.IsNull() {
+					meta[key] = v
+				}
+			}
+			if len(meta) > 0 {
+				m[k] = state.Map(meta)
+			}
+		case "data":
+			if ref.Kind == "ConfigMap" {
+				e = documents(e)
+			}
+			m[k] = e
+		default:
+			m[k] = e
+		}
+	}
+	return state.Map(m)
+}
+
+// documents parses the values of a ConfigMap that are YAML maps.
+func documents(data state.Value) state.Value {
+	m := map[string]state.Value{}
+	for k, v := range data.AsMap() {
+		m[k] = v
+		var tree map[string]any
+		if yaml.Unmarshal([]byte(v.AsString()), &tree) == nil && len(tree) > 0 {
+			m[k] = state.FromGo(tree)
+		}
+	}
+	return state.Map(m)
+}
+
+var clusterInfo = state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-public", Name: "cluster-info"}
+
+// clusterInfoAttributes compares what matters of the kubeconfig in
+// cluster-info; the signatures beside it are the controller manager's.
+func (c *cluster) clusterInfoAttributes(object state.Value) state.Value {
+	return attributes("data", map[string]any{"kubeconfig": map[string]any{
+		"server": documents(object.Get("data")).Get("kubeconfig.clusters.0.cluster.server").AsString(),
+	}})
+}
+
+func refOf(o state.Value) state.ObjectRef {
+	return state.ObjectRef{
+		APIVersion: o.Get("apiVersion").AsString(), Kind: o.Get("kind").AsString(),
+		Namespace: o.Get("metadata.namespace").AsString(), Name: o.Get("metadata.name").AsString(),
+	}
+}
+
+// objectOrigins tells which lines the stored configuration comes from, as far
+// as they can be told apart.
+func (c *cluster) objectOrigins(ref state.ObjectRef) map[string]state.Source {
+	out := map[string]state.Source{"": state.DefaultSource("kubeadm " + minor(c.KubernetesVersion))}
+	switch ref.Name {
+	case "kubelet-config":
+		for _, key := range c.Kubelet.Config.Keys() {
+			if s, ok := c.Origins[state.JoinPath("kubelet.config", key)]; ok {
+				out[state.JoinPath("data.kubelet", key)] = s
+			}
+		}
+	case "kubeadm-config":
+		out["data.ClusterConfiguration.kubernetesVersion"] = c.origin("kubernetes_version")
+		out["data.ClusterConfiguration.controlPlaneEndpoint"] = c.origin("control_plane_endpoint")
+		for field, block := range map[string]string{"apiServer": "api_server", "controllerManager": "controller_manager", "scheduler": "scheduler", "networking": "network"} {
+			if s, ok := c.firstOrigin(block); ok {
+				out["data.ClusterConfiguration."+field] = s
+			}
+		}
+	}
+	return out
+}
+
+// firstOrigin is the place of a block, if the configuration has it.
+func (c *cluster) firstOrigin(block string) (state.Source, bool) {
+	s, ok := c.Origins[block]
+	return s, ok
+}
+
+func (c *cluster) objectOperations(w work) []planner.Operation {
+	var ops []planner.Operation
+	for _, ch := range w.changes {
+		it := w.find(ch)
+		if it == nil {
+			if ch.Action == planner.Delete {
+				ops = append(ops, planner.DeleteObject{Ref: parseRef(ch.Address.ID())})
+			}
+			continue
+		}
+		if it.Kind != state.KindObject {
+			continue
+		}
+		var object state.Value
+		if err := object.UnmarshalJSON(it.Content); err != nil {
+			panic("internal error: " + err.Error())
+		}
+		op := planner.ApplyObject{Object: object, CreateOnly: it.CreateOnly}
+		if refOf(object) == clusterInfo {
+			op.CAFrom, op.CAKey = c.Certificates.Dir+"/ca.crt", "kubeconfig"
+		}
+		ops = append(ops, op)
+	}
+	return ops
+}

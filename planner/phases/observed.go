@@ -1,0 +1,233 @@
+package phases
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Observed turns reports into items: for every address that is desired or
+// recorded, what the host, the API or etcd shows of it.
+func (v *View) Observed(desired, recorded *state.Snapshot) *state.Snapshot {
+	out := &state.Snapshot{Facts: map[state.Target]*state.Facts{}}
+	for t, r := range v.Reports {
+		out.Facts[t] = &r.Facts
+	}
+	for _, u := range v.Unobserved {
+		out.Unobserved = append(out.Unobserved, u)
+	}
+	seen := map[state.Address]bool{}
+	for _, s := range []*state.Snapshot{desired, recorded} {
+		for _, it := range s.Items {
+			if seen[it.Address] {
+				continue
+			}
+			seen[it.Address] = true
+			if attrs, ok := v.observe(&it); ok {
+				it.Attributes, it.Origin, it.Content = attrs, nil, nil
+				out.Items = append(out.Items, it)
+			}
+		}
+	}
+	for _, c := range v.clusters {
+		if c.report == nil && !c.founding {
+			out.Unobserved = append(out.Unobserved, c.darkTargets()...)
+		}
+	}
+	slices.SortFunc(out.Unobserved, func(a, b state.Unobserved) int {
+		return state.Address{Target: a.Target}.Compare(state.Address{Target: b.Target})
+	})
+	out.Sort()
+	return out
+}
+
+// darkTargets are the cluster and its addons, when the API does not answer.
+func (c *cluster) darkTargets() []state.Unobserved {
+	reason := "the API did not answer"
+	if e := c.view.ClusterErrors[c.Label]; e != "" {
+		reason += ": " + e
+	}
+	out := []state.Unobserved{{Target: c.target, Reason: reason}}
+	for _, a := range c.Addons {
+		out = append(out, state.Unobserved{Target: state.AddonTarget(c.Label, a.Name), Reason: reason})
+	}
+	return out
+}
+
+// observe looks an item up; false means that it is not there.
+func (v *View) observe(it *state.Item) (state.Value, bool) {
+	switch it.Kind {
+	case state.KindObject, state.KindNodeObject, state.KindEtcdMember:
+		return v.observeInCluster(it)
+	}
+	r := v.Reports[it.Address.Target]
+	if r == nil {
+		return state.Value{}, false
+	}
+	return observeOnHost(it, r, v.ObservedAt)
+}
+
+func observeOnHost(it *state.Item, r *state.Report, now time.Time) (state.Value, bool) {
+	id := it.Address.ID()
+	switch it.Kind {
+	case state.KindFile, state.KindYAMLFile, state.KindEnvFile, state.KindStaticPod:
+		return observeFile(it, r.Files[id])
+	case state.KindDirectory, state.KindKey:
+		f := r.Files[id]
+		return attributes("mode", f.Mode, "owner", f.Owner), f.Exists
+	case state.KindCertificate:
+		return observeCertificate(it, r.Files[id+".crt"], now)
+	case state.KindKubeconfig:
+		return observeKubeconfig(it, r.Files[id], now)
+	case state.KindUnit:
+		u := r.Units[id]
+		return attributes("active", u.Active, "enabled", u.Enabled), u.Exists
+	case state.KindImage:
+		return attributes("present", true), slices.Contains(r.Images, id)
+	case state.KindSysctl:
+		value, ok := r.Sysctls[id]
+		return attributes("value", value), ok
+	case state.KindModule:
+		return attributes("loaded", true), r.Modules[id]
+	case state.KindSwap:
+		return attributes("on", r.Facts.Swap), true
+	case state.KindMark:
+		if r.Marks == nil {
+			return state.Value{}, false
+		}
+		return attributes("cluster", r.Marks.Cluster, "node", r.Marks.Node.String()), true
+	}
+	panic(fmt.Sprintf("internal error: nobody observes items of kind %s", it.Kind))
+}
+
+// fileAttributes parses a file's content in the way of the item's kind. The
+// desired side goes through it as well, so that equal files have equal attributes.
+func fileAttributes(kind state.Kind, content []byte, mode, owner string) (state.Value, error) {
+	var tree state.Value
+	var err error
+	switch kind {
+	case state.KindStaticPod:
+		tree, err = kubeadm.StaticPodAttributes(content)
+	case state.KindYAMLFile:
+		tree, err = kubeadm.YAMLAttributes(content)
+	case state.KindEnvFile:
+		tree, err = kubeadm.KubeletFlagsAttributes(content)
+	default:
+		tree = attributes("content", string(content))
+	}
+	if err != nil {
+		return state.Value{}, err
+	}
+	m := map[string]state.Value{"mode": state.String(mode), "owner": state.String(owner)}
+	for k, e := range tree.AsMap() {
+		m[k] = e
+	}
+	return state.Map(m), nil
+}
+
+func observeFile(it *state.Item, f state.FileReport) (state.Value, bool) {
+	if !f.Exists {
+		return state.Value{}, false
+	}
+	v, err := fileAttributes(it.Kind, f.Content, f.Mode, f.Owner)
+	if err != nil {
+		// A file that cannot be parsed differs in everything and is shown as text.
+		return attributes("content", string(f.Content), "mode", f.Mode, "owner", f.Owner), true
+	}
+	return v, true
+}
+
+func observeCertificate(it *state.Item, f state.FileReport, now time.Time) (state.Value, bool) {
+	if !f.Exists {
+		return state.Value{}, false
+	}
+	if len(f.Certificates) == 0 {
+		return attributes("invalid", f.Invalid), true
+	}
+	return certificateAttributes(f.Certificates[0], renewBefore(it), now), true
+}
+
+// renewBefore is carried by the desired item, so that the observer can tell what is due.
+func renewBefore(it *state.Item) time.Duration {
+	d, _ := time.ParseDuration(it.Attributes.Get("renew_before").AsString())
+	return d
+}
+
+func certificateAttributes(c state.CertificateInfo, before time.Duration, now time.Time) state.Value {
+	m := map[string]any{
+		"common_name": c.CommonName, "algorithm": c.Algorithm, "signed_by": c.IssuerKeyDigest,
+		"usages": sorted(c.Usages), "renewal_due": !now.IsZero() && now.Add(before).After(c.NotAfter),
+		"not_after": c.NotAfter.UTC().Format(time.RFC3339), "renew_before": before.String(),
+	}
+	addList(m, "organizations", c.Organizations)
+	addList(m, "dns_names", c.DNSNames)
+	addList(m, "ip_addresses", c.IPAddresses)
+	if c.IsCA {
+		m["signed_by"] = c.KeyDigest
+	}
+	return state.FromGo(m)
+}
+
+func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state.Value, bool) {
+	if !f.Exists {
+		return state.Value{}, false
+	}
+	k := f.Kubeconfig
+	if k == nil {
+		return attributes("invalid", f.Invalid), true
+	}
+	m := map[string]any{"server": k.Server, "mode": f.Mode, "owner": f.Owner}
+	if len(k.CAKeyDigests) > 0 {
+		m["ca"] = k.CAKeyDigests[0]
+	}
+	for _, key := range []struct{ name, value string }{
+		{"cluster", k.Cluster}, {"user", k.User}, {"client_certificate", k.ClientCertificate},
+	} {
+		if key.value != "" {
+			m[key.name] = key.value
+		}
+	}
+	if c := k.Client; c != nil {
+		m["common_name"] = c.CommonName
+		addList(m, "organizations", c.Organizations)
+		m["renewal_due"] = !now.IsZero() && now.Add(renewBefore(it)).After(c.NotAfter)
+		m["not_after"] = c.NotAfter.UTC().Format(time.RFC3339)
+	}
+	return keepDesired(it, state.FromGo(m)), true
+}
+
+// keepDesired drops attributes that the item does not speak of: the kubelet's
+// own kubeconfig is ours only as far as its server goes.
+func keepDesired(it *state.Item, v state.Value) state.Value {
+	m := map[string]state.Value{}
+	for k, e := range v.AsMap() {
+		if _, ok := it.Attributes.AsMap()[k]; ok {
+			m[k] = e
+		}
+	}
+	return state.Map(m)
+}
+
+func addList(m map[string]any, key string, list []string) {
+	if len(list) > 0 {
+		m[key] = sorted(list)
+	}
+}
+
+func sorted(list []string) []string {
+	out := slices.Clone(list)
+	slices.Sort(out)
+	return out
+}
+
+// attributes makes a map value from alternating keys and values.
+func attributes(pairs ...any) state.Value {
+	m := make(map[string]state.Value, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i].(string)] = state.FromGo(pairs[i+1])
+	}
+	return state.Map(m)
+}

@@ -1,0 +1,277 @@
+package phases
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Result is a plan together with the items that it rests on, which become
+// the recorded ones as steps are done.
+type Result struct {
+	Plan    *planner.Plan
+	Desired *state.Snapshot
+}
+
+// Plan compares the configuration with what was observed and recorded. Errors
+// among the diagnostics mean that there is no plan; nothing is to be done then.
+func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.Diagnostics) {
+	v.resolve()
+	diags := v.situate()
+	if !v.Destroy {
+		diags = append(diags, v.preflight()...)
+	}
+	if diags.HasErrors() {
+		return Result{}, diags
+	}
+	desired, recorded := v.desired(), v.recordedSnapshot()
+	observed := v.Observed(desired, recorded)
+	changes := planner.Diff(desired, observed, recorded)
+	d := v.draft(desired, changes)
+	header.Destroy = v.Destroy
+	p, err := planner.Assemble(header, v.withoutLeavers(changes), planner.Drift(observed, recorded), d, options)
+	if err != nil {
+		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
+	}
+	return Result{Plan: p, Desired: desired}, diags
+}
+
+func (v *View) recordedSnapshot() *state.Snapshot {
+	s := &state.Snapshot{}
+	if v.Recorded != nil {
+		s.Items = slices.Clone(v.Recorded.Items)
+	}
+	s.Sort()
+	return s
+}
+
+// withoutLeavers drops the changes of single items of nodes that leave: their
+// reset takes everything away at once.
+func (v *View) withoutLeavers(changes []planner.Change) []planner.Change {
+	gone := map[state.Target]bool{}
+	for _, l := range v.leavers() {
+		gone[l.target] = true
+	}
+	return slices.DeleteFunc(changes, func(c planner.Change) bool {
+		return gone[c.Address.Target] || v.Destroy
+	})
+}
+
+// draft lets each phase choose its operations.
+func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.Draft {
+	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Limits: map[string]int{}}
+	b := builder{draft: &d, desired: desired, changes: map[state.Address][]planner.Change{}}
+	for _, c := range changes {
+		b.changes[c.Address.Step()] = append(b.changes[c.Address.Step()], c)
+	}
+	for _, c := range v.clusters {
+		if !v.Destroy {
+			b.cluster(c)
+		}
+		d.Resources = append(d.Resources, v.clusterResources(c, &d, changes)...)
+	}
+	for _, l := range v.leavers() {
+		b.leaver(l)
+		d.Resources = append(d.Resources, planner.ResourceChange{Target: l.target, Action: planner.Delete, Note: l.Address + ", " + l.Role, Reason: planner.ReasonUnconfigured})
+	}
+	for _, c := range v.goneClusters() {
+		d.Resources = append(d.Resources, planner.ResourceChange{Target: state.ClusterTarget(c), Action: planner.Delete})
+	}
+	for _, u := range v.Unobserved {
+		d.Withheld = append(d.Withheld, u)
+	}
+	sort.Slice(d.Withheld, func(i, j int) bool { return d.Withheld[i].Target.String() < d.Withheld[j].Target.String() })
+	return d
+}
+
+// builder collects the steps of a draft.
+type builder struct {
+	draft   *planner.Draft
+	desired *state.Snapshot
+	changes map[state.Address][]planner.Change
+}
+
+func (b *builder) cluster(c *cluster) {
+	d := b.draft
+	d.Limits[c.limit("etcd-membership")] = 1
+	d.Limits[c.limit("control-plane-disruption")] = 1
+	d.Limits[c.limit("drain")] = 1
+	joiners := c.joiners()
+	for _, p := range table() {
+		if p.clusterStep != nil {
+			id := step(c.target, p.name)
+			b.add(id, p.clusterStep(c, b.work(id, joiners)), c.needs(p))
+			b.addonSteps(c, p)
+		}
+		if p.nodeStep == nil {
+			continue
+		}
+		for _, n := range c.nodes {
+			if n.report == nil {
+				continue
+			}
+			id := step(n.target, p.name)
+			var needs []state.Address
+			if p.nodeNeeds != nil {
+				needs = p.nodeNeeds(n)
+			}
+			b.add(id, p.nodeStep(n, b.work(id, joiners)), needs)
+		}
+	}
+	if len(joiners) > 0 {
+		s, needs := tokenCleanupStep(c, joiners)
+		d.Steps = append(d.Steps, s)
+		d.Edges[s.ID] = needs
+	}
+	d.Quorum = append(d.Quorum, c.quorum())
+}
+
+func (c *cluster) needs(p phase) []state.Address {
+	if p.clusterNeeds == nil {
+		return nil
+	}
+	return p.clusterNeeds(c)
+}
+
+// addonSteps gives each addon of the user's a step of its own.
+func (b *builder) addonSteps(c *cluster, p phase) {
+	if p.name != addonPhase {
+		return
+	}
+	for _, a := range c.Addons {
+		id := step(state.AddonTarget(c.Label, a.Name), addonPhase)
+		b.add(id, p.clusterStep(c, b.work(id, nil)), c.needs(p))
+	}
+}
+
+func (b *builder) work(id state.Address, joiners []*node) work {
+	return work{
+		changes: b.changes[id], desired: b.desired, joiners: joiners,
+		creates: func(phase string) bool {
+			return work{changes: b.changes[step(id.Target, phase)]}.create()
+		},
+	}
+}
+
+// add keeps a step that has something to do, and its edges in any case.
+func (b *builder) add(id state.Address, s planner.Step, needs []state.Address) {
+	b.draft.Edges[id] = needs
+	if len(s.Operations) == 0 {
+		return
+	}
+	s.ID, s.Phase, s.Target = id, id.Phase, id.Target
+	s.Action = actionOf(b.changes[id])
+	b.draft.Steps = append(b.draft.Steps, s)
+}
+
+func actionOf(changes []planner.Change) planner.Action {
+	action := planner.Create
+	for _, c := range changes {
+		if c.Action != planner.Create {
+			action = planner.Update
+		}
+	}
+	return action
+}
+
+func (b *builder) leaver(l leaver) {
+	drain, reset := l.drainStep(), l.resetStep()
+	if len(drain.Operations) > 0 {
+		b.draft.Steps = append(b.draft.Steps, drain)
+	}
+	b.draft.Steps = append(b.draft.Steps, reset)
+	b.draft.Edges[reset.ID] = []state.Address{step(l.target, drainPhase)}
+}
+
+// joiners are the nodes that get an identity in the cluster in this plan.
+func (c *cluster) joiners() []*node {
+	var out []*node
+	for _, n := range c.nodes {
+		if n.joins() && !n.isFounder() && !c.externalCA() {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// quorum is the sentence about etcd membership.
+func (c *cluster) quorum() string {
+	planes := len(c.controlPlanes())
+	switch {
+	case c.Etcd.External != nil:
+		return fmt.Sprintf("%s: external, never changed by kubewright.", c.Label)
+	case c.founding && planes > 1:
+		return fmt.Sprintf("1 member founded, then %d added one at a time as learners; %d members, quorum %d.", planes-1, planes, planes/2+1)
+	case c.founding:
+		return "1 member founded."
+	}
+	return fmt.Sprintf("%d members throughout, quorum %d held at every step.", planes, planes/2+1)
+}
+
+// clusterResources are the cluster, its addons and its nodes as the plan counts them.
+func (v *View) clusterResources(c *cluster, d *planner.Draft, changes []planner.Change) []planner.ResourceChange {
+	action := func(existed bool) planner.Action {
+		if existed {
+			return planner.Update
+		}
+		return planner.Create
+	}
+	if v.Destroy {
+		return []planner.ResourceChange{{Target: c.target, Action: planner.Delete, Reason: ""}}
+	}
+	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.KubernetesVersion}}
+	for _, a := range c.Addons {
+		t := state.AddonTarget(c.Label, a.Name)
+		out = append(out, planner.ResourceChange{Target: t, Action: action(v.recorded(t))})
+	}
+	for _, n := range c.nodes {
+		r := planner.ResourceChange{Target: n.target, Action: action(v.recordedNode(n.target)), Note: n.Address + ", " + string(n.Role)}
+		r.Unchanged = unchangedPhases(n, d, changes)
+		out = append(out, r)
+	}
+	return out
+}
+
+// unchangedPhases counts the phases of a node in which nothing is to be done.
+func unchangedPhases(n *node, d *planner.Draft, _ []planner.Change) int {
+	busy := map[string]bool{}
+	for _, s := range d.Steps {
+		if s.Target == n.target {
+			busy[s.Phase] = true
+		}
+	}
+	count := 0
+	for _, p := range table() {
+		if p.nodeItems != nil && len(p.nodeItems(n)) > 0 && !busy[p.name] {
+			count++
+		}
+	}
+	return count
+}
+
+func (v *View) recorded(t state.Target) bool {
+	return v.Recorded != nil && slices.ContainsFunc(v.Recorded.Items, func(i state.Item) bool { return i.Address.Target == t })
+}
+
+func (v *View) recordedNode(t state.Target) bool {
+	return v.Recorded != nil && v.Recorded.Nodes[t] != nil
+}
+
+// goneClusters are recorded clusters whose block is gone.
+func (v *View) goneClusters() []string {
+	var out []string
+	if v.Recorded == nil || v.Destroy {
+		return nil
+	}
+	for label := range v.Recorded.Clusters {
+		if v.Config.Cluster(label) == nil {
+			out = append(out, label)
+		}
+	}
+	sort.Strings(out)
+	return out
+}

@@ -1,0 +1,141 @@
+package phases
+
+import (
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// prepare puts kubewright's mark on the host, which remembers what was there
+// before, and then the kernel settings that Kubernetes needs.
+var prepare = phase{
+	name: preparePhase,
+	doc:  "marks the host as ours, sets kernel modules and sysctls, turns swap off",
+	nodeItems: func(n *node) []state.Item {
+		items := []state.Item{{
+			Address:    item(n.target, preparePhase, "mark", "kubewright"),
+			Kind:       state.KindMark,
+			Attributes: attributes("cluster", n.Cluster, "node", n.target.String()),
+		}}
+		for _, name := range forwarding(n) {
+			items = append(items, state.Item{Address: item(n.target, preparePhase, "sysctl", name), Kind: state.KindSysctl, Attributes: attributes("value", "1")})
+		}
+		items = append(items, fileItem(n.target, preparePhase, state.KindFile, sysctlFile, "0644", []byte(sysctlContent(n))))
+		if !swapAllowed(n) {
+			items = append(items, state.Item{Address: item(n.target, preparePhase, "swap", "all"), Kind: state.KindSwap, Attributes: attributes("on", false)})
+		}
+		return items
+	},
+	nodeStep: func(n *node, w work) planner.Step {
+		if w.empty() {
+			return planner.Step{}
+		}
+		ops := []planner.Operation{planner.Mark{Marks: n.marks()}}
+		for _, c := range w.changes {
+			switch c.Kind {
+			case state.KindSysctl:
+				ops = append(ops, planner.SetSysctl{Name: c.Address.ID(), Value: "1"})
+			case state.KindSwap:
+				ops = append(ops, planner.Swap{})
+			}
+		}
+		return planner.Step{Operations: append(ops, fileOperations(w)...)}
+	},
+}
+
+const sysctlFile = "/etc/sysctl.d/99-kubewright.conf"
+
+// forwarding are the sysctls that kubeadm's preflight demands, by family.
+func forwarding(n *node) []string {
+	var names []string
+	v4, v6 := families(n)
+	if v4 {
+		names = append(names, "net.ipv4.ip_forward")
+	}
+	if v6 {
+		names = append(names, "net.ipv6.conf.default.forwarding", "net.ipv6.conf.all.forwarding")
+	}
+	return names
+}
+
+// families tells which IP families the cluster's addresses have.
+func families(n *node) (v4, v6 bool) {
+	c := n.cluster
+	for _, list := range []string{c.Network.ServiceSubnet, c.Network.PodSubnet, n.AdvertiseAddress()} {
+		for _, s := range strings.Split(list, ",") {
+			ip, _, err := net.ParseCIDR(strings.TrimSpace(s))
+			if err != nil {
+				ip = net.ParseIP(s)
+			}
+			switch {
+			case ip == nil:
+			case ip.To4() != nil:
+				v4 = true
+			default:
+				v6 = true
+			}
+		}
+	}
+	return v4, v6
+}
+
+func sysctlContent(n *node) string {
+	var b strings.Builder
+	b.WriteString("# written by kubewright: Kubernetes forwards packets between pods\n")
+	for _, name := range forwarding(n) {
+		fmt.Fprintf(&b, "%s = 1\n", name)
+	}
+	return b.String()
+}
+
+// swapAllowed tells that the kubelet is configured to run with swap.
+func swapAllowed(n *node) bool {
+	for _, cfg := range []state.Value{n.Kubelet.Config, n.cluster.Kubelet.Config} {
+		if v := cfg.Get("failSwapOn"); v.Kind() == state.KindBool {
+			return !v.AsBool()
+		}
+	}
+	return false
+}
+
+// foldersBefore are folders of which the mark remembers whether they were
+// there, so that a reset knows which to take away.
+var foldersBefore = []string{
+	"/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp",
+	"/var/lib/kubelet", "/var/lib/etcd", "/etc/cni/net.d", "/var/lib/cni", "/var/log/pods", "/var/log/containers",
+	"/usr/libexec/kubernetes", "/var/lib/kube-proxy", "/opt/cni/bin",
+}
+
+// marks is what the host is to remember. What was there before is written
+// once and kept by later marks.
+func (n *node) marks() state.Marks {
+	m := state.Marks{Format: 1, Cluster: n.Cluster, Node: n.target, Founder: n.isFounder()}
+	if n.cluster.view.Recorded != nil {
+		m.Lineage = n.cluster.view.Recorded.Lineage
+	}
+	if n.report == nil {
+		return m
+	}
+	if old := n.report.Marks; old != nil {
+		m.Before, m.Owned, m.Founder, m.ClusterCA = old.Before, old.Owned, old.Founder || m.Founder, old.ClusterCA
+		return m
+	}
+	m.Before = map[string]string{}
+	for _, p := range foldersBefore {
+		if n.report.Files[p].Exists {
+			m.Before["folder:"+p] = "present"
+		}
+	}
+	for name, value := range n.report.Sysctls {
+		m.Before["sysctl:"+name] = value
+	}
+	if n.report.Facts.Swap {
+		m.Before["swap"] = "on"
+	}
+	u := n.report.Units[kubeletUnit]
+	m.Before["unit:"+kubeletUnit] = u.Enabled + " " + u.Active
+	return m
+}

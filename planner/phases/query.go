@@ -1,0 +1,127 @@
+package phases
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
+)
+
+// HostQuery says what to look at on a node's host: everything that desired or
+// recorded speaks of, the traces of other clusters, and, for a host that is
+// not known to be ours yet, what preflight needs.
+func HostQuery(cfg *config.Config, recorded *state.State, n *config.Node) state.Query {
+	v := &View{Config: cfg, Recorded: recorded, Reports: map[state.Target]*state.Report{}}
+	v.resolve()
+	q := baseQuery(n.Role == config.ControlPlane)
+	for _, c := range v.clusters {
+		if nd := c.node(n.Target); nd != nil {
+			// Which paths are wanted does not depend on facts; their content does.
+			for _, founder := range []bool{true, false} {
+				c.founding, c.seat = founder, n.Target
+				addItems(&q, nd.desired())
+			}
+		}
+	}
+	if recorded != nil {
+		var own []state.Item
+		for _, it := range recorded.Items {
+			if it.Address.Target == n.Target {
+				own = append(own, it)
+			}
+		}
+		addItems(&q, own)
+	}
+	q.Preflight = recorded == nil || recorded.Nodes[n.Target] == nil
+	return normal(q)
+}
+
+// GoneQuery is HostQuery for a node that is recorded and no longer configured.
+func GoneQuery(recorded *state.State, t state.Target) state.Query {
+	q := baseQuery(recorded.Nodes[t].Role == string(config.ControlPlane))
+	for _, it := range recorded.Items {
+		if it.Address.Target == t {
+			addItems(&q, []state.Item{it})
+		}
+	}
+	return normal(q)
+}
+
+func baseQuery(controlPlane bool) state.Query {
+	q := state.Query{Units: []string{"kubelet.service"}, Commands: requiredCommands, Ports: workerPorts}
+	for _, p := range tracesOfCluster {
+		q.Files = append(q.Files, state.FileQuery{Path: p})
+	}
+	for _, p := range foldersBefore {
+		q.Files = append(q.Files, state.FileQuery{Path: p})
+	}
+	q.Files = append(q.Files, state.FileQuery{Path: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
+	if controlPlane {
+		q.Secrets = []string{adminConf, superAdminConf,
+			"/etc/kubernetes/pki/etcd/ca.crt", "/etc/kubernetes/pki/etcd/healthcheck-client.crt", "/etc/kubernetes/pki/etcd/healthcheck-client.key"}
+		q.Ports = append(q.Ports, controlPlanePorts...)
+	}
+	return q
+}
+
+// reads says what of a file each kind of item needs.
+var reads = map[state.Kind]state.Read{
+	state.KindFile: state.ReadContent, state.KindYAMLFile: state.ReadContent,
+	state.KindEnvFile: state.ReadContent, state.KindStaticPod: state.ReadContent,
+	state.KindKubeconfig: state.ReadKubeconfig,
+	state.KindDirectory:  state.ReadStat, state.KindKey: state.ReadStat,
+}
+
+func addItems(q *state.Query, items []state.Item) {
+	for _, it := range items {
+		id := it.Address.ID()
+		switch it.Kind {
+		case state.KindCertificate:
+			q.Files = append(q.Files, state.FileQuery{Path: id + ".crt", Read: state.ReadCertificate}, state.FileQuery{Path: id + ".key"})
+		case state.KindUnit:
+			q.Units = append(q.Units, id)
+		case state.KindSysctl:
+			q.Sysctls = append(q.Sysctls, id)
+		case state.KindModule:
+			q.Modules = append(q.Modules, id)
+		case state.KindImage:
+			q.Images = true
+		default:
+			if read, ok := reads[it.Kind]; ok {
+				q.Files = append(q.Files, state.FileQuery{Path: id, Read: read})
+			}
+		}
+	}
+}
+
+// rank orders what of a file is wanted: a path asked for twice is read as the
+// one who wants more of it asks.
+var rank = map[state.Read]int{
+	state.ReadStat: 0, state.ReadDigest: 1, state.ReadContent: 2, state.ReadKubeconfig: 3, state.ReadCertificate: 4,
+}
+
+func normal(q state.Query) state.Query {
+	want := map[string]state.Read{}
+	for _, f := range q.Files {
+		if r, ok := want[f.Path]; !ok || rank[f.Read] > rank[r] {
+			want[f.Path] = f.Read
+		}
+	}
+	q.Files = nil
+	for path, read := range want {
+		q.Files = append(q.Files, state.FileQuery{Path: path, Read: read})
+	}
+	slices.SortFunc(q.Files, func(a, b state.FileQuery) int {
+		if a.Path < b.Path {
+			return -1
+		}
+		return 1
+	})
+	for _, list := range []*[]string{&q.Units, &q.Sysctls, &q.Modules, &q.Secrets} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	slices.Sort(q.Ports)
+	q.Ports = slices.Compact(q.Ports)
+	return q
+}

@@ -1,0 +1,98 @@
+package phases
+
+import (
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// parseRef reads what state.ObjectRef.String prints. The API version may hold
+// a slash, the kind begins with a capital letter and the group does not.
+func parseRef(s string) state.ObjectRef {
+	parts := strings.Split(s, "/")
+	i := 0
+	for i < len(parts) && (parts[i] == "" || parts[i][0] < 'A' || parts[i][0] > 'Z') {
+		i++
+	}
+	r := state.ObjectRef{APIVersion: strings.Join(parts[:i], "/")}
+	rest := parts[i:]
+	switch len(rest) {
+	case 2:
+		r.Kind, r.Name = rest[0], rest[1]
+	case 3:
+		r.Kind, r.Namespace, r.Name = rest[0], rest[1], rest[2]
+	}
+	return r
+}
+
+// ClusterQuery says what to look at in a cluster: what is desired or recorded of it.
+func ClusterQuery(cfg *config.Config, recorded *state.State, label string) state.ClusterQuery {
+	q := state.ClusterQuery{}
+	seen := map[state.ObjectRef]bool{}
+	add := func(r state.ObjectRef) {
+		if !seen[r] {
+			seen[r] = true
+			q.Objects = append(q.Objects, r)
+		}
+	}
+	if c := cfg.Cluster(label); c != nil {
+		q.Etcd = c.Etcd.External == nil
+		for _, n := range cfg.NodesOf(label, config.ControlPlane) {
+			for _, o := range kubeadm.Objects(kubeadm.Input{Cluster: c, Node: n, Facts: &state.Facts{}}) {
+				add(o.Ref)
+			}
+			break
+		}
+		for _, a := range c.Addons {
+			for _, o := range a.Objects {
+				add(refOf(o))
+			}
+		}
+	}
+	if recorded != nil {
+		for _, it := range recorded.Items {
+			if it.Kind == state.KindObject && it.Address.Target.Name == label {
+				add(parseRef(it.Address.ID()))
+			}
+		}
+	}
+	return q
+}
+
+// observeInCluster looks an item up in what the API shows.
+func (v *View) observeInCluster(it *state.Item) (state.Value, bool) {
+	c := v.clusterOf(it.Address.Target)
+	if c == nil || c.report == nil {
+		return state.Value{}, false
+	}
+	switch it.Kind {
+	case state.KindObject:
+		ref := parseRef(it.Address.ID())
+		o, ok := c.report.Objects[ref]
+		if !ok {
+			return state.Value{}, false
+		}
+		if ref == clusterInfo {
+			return c.clusterInfoAttributes(o), true
+		}
+		return objectAttributes(ref, o), true
+	case state.KindNodeObject:
+		n, ok := c.report.Nodes[it.Address.ID()]
+		return nodeAttributes(n.Labels, n.Annotations, n.Taints), ok
+	}
+	return state.Value{}, false
+}
+
+func (v *View) clusterOf(t state.Target) *cluster {
+	for _, c := range v.clusters {
+		if t.Type != state.TypeNode && t.Name == c.Label {
+			return c
+		}
+		if t.Type == state.TypeNode && c.node(t) != nil {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package phases
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// leaver is a node that is recorded and is to leave its cluster.
+type leaver struct {
+	target state.Target
+	*state.RecordedNode
+	report *state.Report
+	// cluster is nil when its block is gone as well.
+	cluster *cluster
+	// whole tells that the whole cluster goes: nothing is drained and no
+	// membership is changed.
+	whole bool
+}
+
+// leavers lists the recorded nodes that no block speaks of any more, or all in a destroy.
+func (v *View) leavers() []leaver {
+	if v.Recorded == nil {
+		return nil
+	}
+	var out []leaver
+	for t, n := range v.Recorded.Nodes {
+		l := leaver{target: t, RecordedNode: n, report: v.Reports[t], whole: v.Destroy}
+		for _, c := range v.clusters {
+			if c.Label == n.Cluster {
+				l.cluster = c
+			}
+		}
+		l.whole = l.whole || l.cluster == nil || len(l.cluster.controlPlanes()) == 0
+		if v.Destroy || l.cluster == nil || l.cluster.node(t) == nil {
+			out = append(out, l)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].target.String() < out[j].target.String() })
+	return out
+}
+
+// drainStep evicts the pods of a node that is leaving a cluster that stays.
+func (l leaver) drainStep() planner.Step {
+	if l.whole || l.cluster.report == nil {
+		return planner.Step{}
+	}
+	if _, exists := l.cluster.report.Nodes[l.Name]; !exists {
+		return planner.Step{}
+	}
+	d := l.cluster.Upgrade.Drain
+	return planner.Step{
+		ID: step(l.target, drainPhase), Phase: drainPhase, Target: l.target, Action: planner.Delete, Via: l.cluster.seat,
+		Limits: []string{l.cluster.limit("drain")},
+		Impact: fmt.Sprintf("%d pods to evict", l.cluster.report.Nodes[l.Name].Pods),
+		Operations: planner.Operations{
+			planner.Cordon{Node: l.Name},
+			planner.Drain{
+				Node: l.Name, Timeout: d.Timeout, GracePeriod: d.GracePeriod, Force: d.Force,
+				DeleteEmptyDirData: d.DeleteEmptyDirData, DisableEviction: d.DisableEviction, PodSelector: d.PodSelector,
+			},
+		},
+	}
+}
+
+// resetStep gives the host back. In a cluster that stays, the etcd member goes
+// first and the Node object when its kubelet has stopped.
+func (l leaver) resetStep() planner.Step {
+	s := planner.Step{ID: step(l.target, resetPhase), Phase: resetPhase, Target: l.target, Action: planner.Delete}
+	if !l.whole {
+		s.Via = l.cluster.seat
+		if l.Role == string(config.ControlPlane) && l.cluster.Etcd.External == nil {
+			s.Limits = append(s.Limits, l.cluster.limit("etcd-membership"))
+			s.Gates = append(s.Gates, "etcd-quorum")
+			s.Operations = append(s.Operations, planner.RemoveEtcdMember{Name: l.Name, PeerURL: "https://" + bracket(l.Address) + ":2380", Timeout: l.cluster.Timeouts.EtcdAPICall})
+		}
+	}
+	s.Operations = append(s.Operations, planner.Unit{Unit: kubeletUnit, Action: "stop"})
+	if !l.whole {
+		s.Operations = append(s.Operations, planner.DeleteObject{Ref: state.ObjectRef{APIVersion: "v1", Kind: "Node", Name: l.Name}})
+	}
+	s.Operations = append(s.Operations, l.cleanOperations()...)
+	s.Impact = "stops the kubelet, removes all containers and every file that kubewright and Kubernetes made"
+	return s
+}
+
+// cleanOperations remove what kubeadm's reset removes and what it leaves
+// behind, and put settings back to what they were.
+func (l leaver) cleanOperations() []planner.Operation {
+	before := map[string]string{}
+	if l.report != nil && l.report.Marks != nil {
+		before = l.report.Marks.Before
+	}
+	ops := []planner.Operation{
+		planner.RemovePods{Socket: l.socket()},
+		planner.Unmount{Below: "/var/lib/kubelet"},
+		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "kube-ipvs0", "nodelocaldns", "veth*"}},
+	}
+	for _, path := range l.paths() {
+		if before["folder:"+path] == "present" {
+			ops = append(ops, planner.RemovePath{Path: path, ContentsOnly: contentsGo[path]})
+			continue
+		}
+		ops = append(ops, planner.RemovePath{Path: path})
+	}
+	ops = append(ops, l.restoreOperations(before)...)
+	return append(ops, planner.Mark{Remove: true})
+}
+
+func (l leaver) socket() string {
+	if l.report != nil && l.report.Facts.CRISocket != "" {
+		return l.report.Facts.CRISocket
+	}
+	return "unix:///var/run/containerd/containerd.sock"
+}
+
+// contentsGo are folders that stay when they were there before, but empty.
+var contentsGo = map[string]bool{
+	"/etc/kubernetes/manifests": true, "/etc/kubernetes/pki": true, "/etc/kubernetes/tmp": true,
+	"/var/lib/kubelet": true, "/var/lib/etcd": true, "/var/lib/cni": true,
+	"/var/log/pods": true, "/var/log/containers": true, "/var/lib/kube-proxy": true,
+}
+
+// paths are what goes: the files that we own, in the folders of Kubernetes and beside.
+func (l leaver) paths() []string {
+	set := map[string]bool{}
+	for _, p := range []string{adminConf, superAdminConf, kubeletConf, bootstrapConf, controllerConf, schedulerConf, sysctlFile} {
+		set[p] = true
+	}
+	for p := range contentsGo {
+		set[p] = true
+	}
+	set["/etc/kubernetes"], set["/usr/libexec/kubernetes"] = true, true
+	var out []string
+	for p := range set {
+		if (p == "/etc/kubernetes" || p == "/usr/libexec/kubernetes") && l.keeps("folder:"+p) {
+			continue
+		}
+		out = append(out, p)
+	}
+	// Files go before the folders that hold them.
+	sort.Slice(out, func(i, j int) bool { return out[i] > out[j] })
+	return out
+}
+
+func (l leaver) keeps(what string) bool {
+	return l.report != nil && l.report.Marks != nil && l.report.Marks.Before[what] == "present"
+}
+
+// restoreOperations put sysctls, swap and the kubelet's unit back.
+func (l leaver) restoreOperations(before map[string]string) []planner.Operation {
+	var ops []planner.Operation
+	var names []string
+	for k := range before {
+		names = append(names, k)
+	}
+	sort.Strings(names)
+	for _, k := range names {
+		if name, ok := strings.CutPrefix(k, "sysctl:"); ok {
+			ops = append(ops, planner.SetSysctl{Name: name, Value: before[k]})
+		}
+	}
+	if before["swap"] == "on" {
+		ops = append(ops, planner.Swap{On: true})
+	}
+	enabled, active, _ := strings.Cut(before["unit:"+kubeletUnit], " ")
+	if enabled == "disabled" {
+		ops = append(ops, planner.Unit{Unit: kubeletUnit, Action: "disable"})
+	}
+	if active == "active" || active == "activating" {
+		ops = append(ops, planner.Unit{Unit: kubeletUnit, Action: "start"})
+	}
+	return ops
+}

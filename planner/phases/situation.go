@@ -1,0 +1,223 @@
+package phases
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// situation is where a cluster stands: not there, being founded, or running.
+type situation struct {
+	// founding: no API has ever served this cluster's objects as far as hosts
+	// and state show; the seat makes CAs and the first etcd member.
+	founding bool
+	// seat is the control plane through which the cluster is spoken to.
+	seat state.Target
+	// cas are the key digests of the CAs on the seat, by base path; a CA that
+	// does not exist yet is missing.
+	cas map[string]string
+}
+
+// blank tells that a host holds nothing of any cluster.
+func blank(r *state.Report) bool {
+	if r.Marks != nil {
+		return false
+	}
+	for _, p := range tracesOfCluster {
+		if r.Files[p].Exists {
+			return false
+		}
+	}
+	return true
+}
+
+// tracesOfCluster are files that show that a host belongs to some cluster.
+var tracesOfCluster = []string{
+	"/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/manifests/etcd.yaml",
+	"/etc/kubernetes/manifests/kube-controller-manager.yaml", "/etc/kubernetes/manifests/kube-scheduler.yaml",
+	"/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/bootstrap-kubelet.conf",
+	"/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/pki/ca.key", "/var/lib/etcd/member",
+}
+
+// situate finds out where each cluster stands, and refuses what must not be
+// guessed: a cluster is founded only if every control plane was seen to be
+// blank and neither state nor any host holds a cluster's identity.
+func (v *View) situate() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.clusters {
+		diags = append(diags, c.checkOwner()...)
+		diags = append(diags, c.situate()...)
+	}
+	return diags
+}
+
+func (c *cluster) situate() diag.Diagnostics {
+	planes := c.controlPlanes()
+	var silent, marked []string
+	var founder, member *node
+	for _, n := range planes {
+		if n.report == nil {
+			silent = append(silent, n.target.String())
+			continue
+		}
+		if n.report.Marks != nil || !blank(n.report) {
+			marked = append(marked, n.target.String())
+			if member == nil && n.report.Files["/etc/kubernetes/admin.conf"].Exists {
+				member = n
+			}
+		}
+		if m := n.report.Marks; m != nil && m.Founder {
+			founder = n
+		}
+	}
+	known := c.recordedCA() != "" || len(marked) > 0
+	if len(silent) > 0 && !c.view.Destroy {
+		return c.refuseSilent(silent, known)
+	}
+	switch {
+	case c.report != nil && member != nil:
+		c.seat = c.reachable(member).target
+	case founder != nil:
+		c.founding, c.seat = !c.recordedRunning(), founder.target
+	case member != nil:
+		c.seat = member.target
+	case len(planes) > 0:
+		if known && c.recordedCA() != "" && !c.view.Destroy {
+			return c.refuseLost()
+		}
+		c.founding, c.seat = true, planes[0].target
+	}
+	c.cas = c.caDigests()
+	return nil
+}
+
+// reachable prefers a control plane with an administrator's kubeconfig whose API server runs.
+func (c *cluster) reachable(fallback *node) *node {
+	for _, n := range c.controlPlanes() {
+		if n.report == nil || !n.report.Files["/etc/kubernetes/admin.conf"].Exists {
+			continue
+		}
+		if c.report.StaticPods["kube-apiserver-"+n.name].Ready {
+			return n
+		}
+	}
+	return fallback
+}
+
+func (c *cluster) recordedCA() string {
+	if c.view.Recorded == nil || c.view.Recorded.Clusters[c.Label] == nil {
+		return ""
+	}
+	return c.view.Recorded.Clusters[c.Label].CA
+}
+
+// recordedRunning tells that an apply once saw the cluster's API.
+func (c *cluster) recordedRunning() bool {
+	return c.view.Recorded != nil && c.view.Recorded.Clusters[c.Label] != nil &&
+		c.view.Recorded.Clusters[c.Label].Version != ""
+}
+
+func (c *cluster) caDigests() map[string]string {
+	out := map[string]string{}
+	seat := c.seatNode()
+	if seat == nil || seat.report == nil {
+		return out
+	}
+	for _, base := range []string{"ca", "front-proxy-ca", "etcd/ca"} {
+		path := c.Certificates.Dir + "/" + base
+		if certs := seat.report.Files[path+".crt"].Certificates; len(certs) > 0 {
+			out[path] = certs[0].KeyDigest
+		}
+	}
+	return out
+}
+
+func (c *cluster) refuseSilent(silent []string, known bool) diag.Diagnostics {
+	detail := fmt.Sprintf("Of cluster %q, %s did not answer", c.Label, strings.Join(silent, ", "))
+	var reasons []string
+	for t, u := range c.view.Unobserved {
+		if u.Reason != "" && c.node(t) != nil {
+			reasons = append(reasons, fmt.Sprintf("%s: %s", t, u.Reason))
+		}
+	}
+	sort.Strings(reasons)
+	if !known {
+		detail += ". A cluster is founded only when every control plane has been seen to be blank: " +
+			"one that does not answer may hold the data of a cluster that exists."
+	} else {
+		detail += ". What a control plane holds decides what is safe on the others, so nothing is planned for this cluster."
+	}
+	return diag.Diagnostics{{Severity: diag.Error, Summary: "Control plane did not answer",
+		Detail:  detail + " Bring the host back, or correct its address and connection, and plan again.\n\n  " + strings.Join(reasons, "\n  "),
+		Subject: c.Source}}
+}
+
+func (c *cluster) refuseLost() diag.Diagnostics {
+	return diag.Diagnostics{{Severity: diag.Error, Summary: "Cluster is gone from its hosts",
+		Detail: fmt.Sprintf("The state says that cluster %q exists (CA %s), but no control plane holds any of it. "+
+			"Nothing is founded over a cluster that is remembered. If the hosts were reinstalled on purpose and the data is not needed, "+
+			"remove the state file and plan again; if addresses changed, correct them.", c.Label, short(c.recordedCA())),
+		Subject: c.Source}}
+}
+
+// checkOwner refuses hosts that belong to another state, another cluster or another node block.
+func (c *cluster) checkOwner() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, n := range c.nodes {
+		if n.report == nil {
+			continue
+		}
+		m := n.report.Marks
+		switch {
+		case m == nil && !blank(n.report):
+			diags = append(diags, n.refuseForeign())
+		case m == nil:
+		case c.view.Recorded == nil || m.Lineage != c.view.Recorded.Lineage:
+			diags = append(diags, n.refuseLineage(m))
+		case m.Cluster != c.Label:
+			diags = append(diags, n.refuseCluster(m))
+		}
+	}
+	return diags
+}
+
+func (n *node) refuseForeign() *diag.Diagnostic {
+	var found []string
+	for _, p := range tracesOfCluster {
+		if n.report.Files[p].Exists {
+			found = append(found, p)
+		}
+	}
+	return &diag.Diagnostic{Severity: diag.Error, Summary: "Host belongs to another cluster", Address: n.target.String(),
+		Detail: fmt.Sprintf("%s (%s) holds files of a Kubernetes cluster that kubewright did not make: %s. "+
+			"Nothing is changed on it. Take another host, or clean this one (kubeadm reset) if that cluster is not needed.",
+			n.target, n.Address, strings.Join(found, ", ")), Subject: n.Source}
+}
+
+func (n *node) refuseLineage(m *state.Marks) *diag.Diagnostic {
+	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Host belongs to another state", Address: n.target.String(), Subject: n.Source}
+	if n.cluster.view.Recorded == nil {
+		d.Detail = fmt.Sprintf("%s (%s) is %s of cluster %q in the state with lineage %s, but there is no state file here. "+
+			"Nothing is founded and nothing is changed. Restore the state file from a backup beside it, or make a new one from what the hosts hold:\n\n"+
+			"  kubewright state recover", n.target, n.Address, m.Node, m.Cluster, m.Lineage)
+		return d
+	}
+	d.Detail = fmt.Sprintf("%s (%s) is %s of cluster %q in the state with lineage %s; the state here has lineage %s. "+
+		"Use the folder and state that made it, or take another host.", n.target, n.Address, m.Node, m.Cluster, m.Lineage, n.cluster.view.Recorded.Lineage)
+	return d
+}
+
+func (n *node) refuseCluster(m *state.Marks) *diag.Diagnostic {
+	return &diag.Diagnostic{Severity: diag.Error, Summary: "Host belongs to another cluster", Address: n.target.String(), Subject: n.Source,
+		Detail: fmt.Sprintf("%s (%s) is a node of cluster %q. Destroy it there before it joins %q.", n.target, n.Address, m.Cluster, n.Cluster)}
+}
+
+func short(digest string) string {
+	if len(digest) > 12 {
+		return digest[:12]
+	}
+	return digest
+}

@@ -1,0 +1,145 @@
+package phases
+
+import (
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// phase is one row of the table. A phase that owns nothing has no items; one
+// that has nothing to do yields no operations.
+type phase struct {
+	name string
+	// doc is one sentence for help and documentation.
+	doc string
+	// items are what the phase wants on a node, or in a cluster.
+	nodeItems    func(n *node) []state.Item
+	clusterItems func(c *cluster) []state.Item
+	// nodeStep and clusterStep choose the operations for the changes.
+	nodeStep    func(n *node, w work) planner.Step
+	clusterStep func(c *cluster, w work) planner.Step
+	// nodeNeeds and clusterNeeds are the steps that come before, whether they
+	// have something to do or not.
+	nodeNeeds    func(n *node) []state.Address
+	clusterNeeds func(c *cluster) []state.Address
+}
+
+// The names of the phases, which are kubeadm's.
+const (
+	preflightPhase     = "preflight"
+	preparePhase       = "prepare"
+	installPhase       = "install"
+	imagesPhase        = "images"
+	certsPhase         = "certs"
+	kubeconfigPhase    = "kubeconfig"
+	etcdPhase          = "etcd"
+	controlPlanePhase  = "control-plane"
+	kubeletStartPhase  = "kubelet-start"
+	waitBootstrapPhase = "kubelet-wait-bootstrap"
+	waitPlanePhase     = "wait-control-plane"
+	uploadConfigPhase  = "upload-config"
+	markPlanePhase     = "mark-control-plane"
+	markWorkerPhase    = "mark-worker"
+	tokenPhase         = "bootstrap-token"
+	finalizePhase      = "kubelet-finalize"
+	addonPhase         = "addon"
+	drainPhase         = "drain"
+	resetPhase         = "reset"
+)
+
+// tokenCleanup is the waypoint of the step that deletes the join token.
+const tokenCleanup = "joined"
+
+// table lists the phases in kubeadm's order, with ours where they belong.
+func table() []phase {
+	return []phase{
+		prepare, images, certs, kubeconfigs, etcd, controlPlane, kubeletStart, waitBootstrap,
+		waitControlPlane, uploadConfig, markControlPlane, markWorker, bootstrapToken, kubeletFinalize, addons,
+	}
+}
+
+// Description is a phase's name and what it does, for help and documentation.
+type Description struct{ Name, Doc string }
+
+// Descriptions lists all phases in order.
+func Descriptions() []Description {
+	out := []Description{{preflightPhase, "checks every host before anything is changed"}}
+	for _, p := range table() {
+		out = append(out, Description{p.name, p.doc})
+	}
+	return append(out,
+		Description{drainPhase, "evicts the pods of a node that is leaving"},
+		Description{resetPhase, "takes a node out of its cluster and gives the host back as it was"})
+}
+
+// Names lists the names of all phases.
+func Names() []string {
+	var out []string
+	for _, d := range Descriptions() {
+		out = append(out, d.Name)
+	}
+	return out
+}
+
+// work is what a phase has to do on one target.
+type work struct {
+	changes []planner.Change
+	desired *state.Snapshot
+	// creates tells of any phase of the same target whether it makes something
+	// that was not there: a join, not an update.
+	creates func(phase string) bool
+	// expected are the digests of the observed files that a step rests on.
+	expected map[string]string
+	// joiners are the nodes that join in this plan and need a token.
+	joiners []*node
+}
+
+// empty tells that nothing of the phase changes.
+func (w work) empty() bool { return len(w.changes) == 0 }
+
+// create tells that some item was not there.
+func (w work) create() bool {
+	for _, c := range w.changes {
+		if c.Action == planner.Create && c.Reason == planner.ReasonNew {
+			return true
+		}
+	}
+	return false
+}
+
+// expect is what a step of this work rests on.
+func (w work) expect() map[string]string { return w.expected }
+
+// find returns the desired item of a change; nil when it is to go.
+func (w work) find(c planner.Change) *state.Item { return w.desired.Find(c.Address) }
+
+// desired lists the items of all phases for the node.
+func (n *node) desired() []state.Item {
+	var out []state.Item
+	for _, p := range table() {
+		if p.nodeItems != nil {
+			out = append(out, p.nodeItems(n)...)
+		}
+	}
+	return out
+}
+
+// Desired is what the configuration and the facts ask for.
+func (v *View) desired() *state.Snapshot {
+	out := &state.Snapshot{}
+	if !v.Destroy {
+		for _, c := range v.clusters {
+			for _, n := range c.nodes {
+				if n.report != nil {
+					out.Items = append(out.Items, n.desired()...)
+				}
+			}
+			for _, p := range table() {
+				if p.clusterItems != nil {
+					out.Items = append(out.Items, p.clusterItems(c)...)
+				}
+			}
+		}
+	}
+	out.Sort()
+	return out
+}

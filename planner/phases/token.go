@@ -1,0 +1,76 @@
+package phases
+
+import (
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// bootstrapToken lets nodes join: RBAC and cluster-info stay, the token is
+// made just in time and deleted when all have joined.
+var bootstrapToken = phase{
+	name:         tokenPhase,
+	doc:          "keeps what joining needs in the cluster; makes a token for the nodes that join and deletes it after",
+	clusterItems: func(c *cluster) []state.Item { return c.objectItems(tokenPhase) },
+	clusterStep: func(c *cluster, w work) planner.Step {
+		s := objectStep(c, w)
+		if len(w.joiners) > 0 {
+			s.Operations = append(s.Operations, planner.CreateToken{
+				Description: "kubewright: for the nodes that join in one apply", TTL: joinTokenTTL,
+				Usages: []string{"signing", "authentication"}, Groups: []string{kubeadm.DefaultTokenGroup},
+			})
+		}
+		return s
+	},
+	clusterNeeds: func(c *cluster) []state.Address { return []state.Address{step(c.seat, waitPlanePhase)} },
+}
+
+// joinTokenTTL bounds the life of a token whose deletion never came.
+const joinTokenTTL = time.Hour
+
+// tokenCleanupStep deletes the token once every node of this plan has joined.
+func tokenCleanupStep(c *cluster, joiners []*node) (planner.Step, []state.Address) {
+	id := step(c.target, tokenPhase)
+	id.Waypoint = tokenCleanup
+	var needs []state.Address
+	for _, n := range joiners {
+		needs = append(needs, step(n.target, waitBootstrapPhase))
+	}
+	return planner.Step{
+		ID: id, Phase: tokenPhase, Target: c.target, Action: planner.Delete, Via: c.seat,
+		Operations: planner.Operations{planner.DeleteToken{Token: state.Pending{Step: step(c.target, tokenPhase).String(), Output: "token"}}},
+	}, needs
+}
+
+// kubeletFinalize points the founder's kubeconfig at the certificate that its
+// kubelet rotates, as on every node that bootstrapped.
+var kubeletFinalize = phase{
+	name: finalizePhase,
+	doc:  "points the founder's kubelet at its rotated certificate",
+	nodeItems: func(n *node) []state.Item {
+		if !n.isControlPlane() || n.target != n.cluster.seat || n.cluster.externalCA() {
+			return nil
+		}
+		return []state.Item{{
+			Address: item(n.target, finalizePhase, "file", kubeletConf), Kind: state.KindKubeconfig,
+			Attributes: attributes("client_certificate", kubeletClientCert),
+		}}
+	},
+	nodeStep: func(n *node, w work) planner.Step {
+		if w.empty() {
+			return planner.Step{}
+		}
+		t := n.cluster.Timeouts
+		return planner.Step{Via: n.target, Operations: []planner.Operation{
+			planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Timeout: t.TLSBootstrap},
+			planner.SetKubeconfig{Path: kubeletConf, ClientCertificate: kubeletClientCert},
+			planner.Unit{Unit: kubeletUnit, Action: "restart"},
+			planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
+		}}
+	},
+	nodeNeeds: func(n *node) []state.Address {
+		return []state.Address{step(n.target, markPlanePhase), step(n.target, waitPlanePhase)}
+	},
+}

@@ -1,0 +1,145 @@
+package phases
+
+import (
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// View is everything that a phase may know: the configuration, what was seen
+// on hosts and in clusters, and what is recorded. Phases do not change it.
+type View struct {
+	Config   *config.Config
+	Recorded *state.State
+	// Reports has the hosts that answered, Unobserved those that did not.
+	Reports    map[state.Target]*state.Report
+	Unobserved map[state.Target]state.Unobserved
+	// Clusters has the clusters whose API answered, by label; ClusterErrors says why others did not.
+	Clusters      map[string]*state.ClusterReport
+	ClusterErrors map[string]string
+	// ObservedAt is when: certificates are due or not relative to it.
+	ObservedAt time.Time
+	// Destroy plans for nothing of the configuration to be left.
+	Destroy bool
+
+	clusters []*cluster
+}
+
+// cluster is a cluster of the configuration together with what is known of it.
+type cluster struct {
+	*config.Cluster
+	view   *View
+	target state.Target
+	nodes  []*node
+	// report is nil when the API did not answer.
+	report *state.ClusterReport
+	situation
+}
+
+// node is a node of the configuration together with what is known of its host.
+type node struct {
+	*config.Node
+	cluster *cluster
+	target  state.Target
+	// report is nil when the host did not answer.
+	report *state.Report
+	// name is the Kubernetes node name.
+	name string
+}
+
+// resolve joins the configuration with what was observed. It is done once per plan.
+func (v *View) resolve() {
+	v.clusters = nil
+	for _, c := range v.Config.Clusters {
+		cl := &cluster{Cluster: c, view: v, target: state.ClusterTarget(c.Label), report: v.Clusters[c.Label]}
+		for _, role := range []config.Role{config.ControlPlane, config.Worker} {
+			for _, n := range v.Config.NodesOf(c.Label, role) {
+				cl.nodes = append(cl.nodes, v.node(cl, n))
+			}
+		}
+		v.clusters = append(v.clusters, cl)
+	}
+}
+
+func (v *View) node(c *cluster, n *config.Node) *node {
+	out := &node{Node: n, cluster: c, target: n.Target, report: v.Reports[n.Target], name: n.Name}
+	if v.Recorded != nil && v.Recorded.Nodes[n.Target] != nil && out.name == "" {
+		out.name = v.Recorded.Nodes[n.Target].Name
+	}
+	if out.name == "" && out.report != nil {
+		out.name = out.report.Facts.Hostname
+	}
+	return out
+}
+
+// controlPlanes are the cluster's control planes in order.
+func (c *cluster) controlPlanes() []*node {
+	var out []*node
+	for _, n := range c.nodes {
+		if n.Role == config.ControlPlane {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (c *cluster) node(t state.Target) *node {
+	for _, n := range c.nodes {
+		if n.target == t {
+			return n
+		}
+	}
+	return nil
+}
+
+// seatNode is the control plane through which the cluster is spoken to, or nil.
+func (c *cluster) seatNode() *node { return c.node(c.seat) }
+
+func (n *node) isControlPlane() bool { return n.Role == config.ControlPlane }
+
+// isFounder tells that the cluster is being founded on this node.
+func (n *node) isFounder() bool { return n.cluster.founding && n.target == n.cluster.seat }
+
+func (n *node) facts() *state.Facts {
+	if n.report == nil {
+		return &state.Facts{}
+	}
+	return &n.report.Facts
+}
+
+// input is the node as the renderer takes it.
+func (n *node) input() kubeadm.Input {
+	return kubeadm.Input{
+		Cluster: n.cluster.Cluster, Node: n.Node, NodeName: n.name, Facts: n.facts(),
+		ExternalCA: n.cluster.externalCA(),
+	}
+}
+
+// externalCA tells that no CA key lies on the control planes, so that nothing
+// in the cluster signs kubelets' certificates.
+func (c *cluster) externalCA() bool {
+	return c.Certificates.Supplied != "" || !c.Certificates.CA.IsZero() && !c.Certificates.CA.OnHosts
+}
+
+// criSocket is the runtime's endpoint: configured, found, or containerd's.
+func (n *node) criSocket() string {
+	switch {
+	case n.CRISocket != "":
+		return n.CRISocket
+	case n.facts().CRISocket != "":
+		return n.facts().CRISocket
+	}
+	return "unix:///var/run/containerd/containerd.sock"
+}
+
+// step is the address of the phase's step on the target.
+func step(t state.Target, phase string) state.Address {
+	return state.Address{Target: t, Phase: phase}
+}
+
+// item is the address of an item of the phase.
+func item(t state.Target, phase, class, id string) state.Address {
+	return state.Address{Target: t, Phase: phase, Item: class + ":" + id}
+}

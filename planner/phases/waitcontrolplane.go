@@ -1,0 +1,52 @@
+package phases
+
+import (
+	"fmt"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// waitControlPlane waits until the kubelet and every component of a new
+// control plane are healthy.
+var waitControlPlane = phase{
+	name: waitPlanePhase,
+	doc:  "waits until a control plane's kubelet and components are healthy",
+	nodeStep: func(n *node, w work) planner.Step {
+		if !n.isControlPlane() || !w.creates(controlPlanePhase) && !w.creates(kubeletStartPhase) && !n.apiMissing() {
+			return planner.Step{}
+		}
+		t := n.cluster.Timeouts
+		ops := []planner.Operation{planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck}}
+		ops = append(ops, n.healthWaits("kube-apiserver", "kube-controller-manager", "kube-scheduler")...)
+		if n.isFounder() {
+			ops = append(ops, planner.Wait{For: planner.WaitAPI, Timeout: t.ControlPlaneComponentHealthCheck})
+		}
+		return planner.Step{Via: n.target, Operations: ops}
+	},
+	nodeNeeds: func(n *node) []state.Address {
+		return []state.Address{step(n.target, kubeletStartPhase), step(n.target, controlPlanePhase), step(n.target, etcdPhase)}
+	},
+}
+
+// apiMissing tells that the founder's files are all there but its API has not answered yet.
+func (n *node) apiMissing() bool { return n.isFounder() && n.cluster.report == nil }
+
+func (n *node) kubeletHealth() string {
+	address, port := kubeadm.KubeletHealthz(n.input())
+	return fmt.Sprintf("http://%s:%d/healthz", bracket(address), port)
+}
+
+// healthWaits waits for components of this node as kubeadm's wait-control-plane does.
+func (n *node) healthWaits(components ...string) []planner.Operation {
+	var ops []planner.Operation
+	for _, c := range components {
+		url, insecure := kubeadm.Healthz(n.input(), c)
+		if url == "" {
+			continue
+		}
+		ops = append(ops, planner.Wait{For: planner.WaitHTTP, URL: url, Insecure: insecure, Timeout: n.cluster.Timeouts.ControlPlaneComponentHealthCheck})
+	}
+	return ops
+}
