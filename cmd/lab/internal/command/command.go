@@ -30,7 +30,7 @@ func Run(ctx context.Context, args []string) error {
 	}
 	var s session
 	root.PersistentFlags().StringVar(&s.name, "lab", "lab", "name of the lab")
-	root.AddCommand(s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host())
+	root.AddCommand(s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host(), s.kubeadm())
 	root.SetArgs(doubleDashes(args))
 	return root.ExecuteContext(ctx)
 }

@@ -215,7 +215,7 @@ func (l *Lab) Command(ctx context.Context, host string, argv ...string) (*exec.C
 	if err != nil {
 		return nil, fmt.Errorf("cannot enter host %s: %w", host, err)
 	}
-	args := append([]string{"--target", strconv.Itoa(pid), "--all", "--wd=/", "--"}, argv...)
+	args := append([]string{"--target", strconv.Itoa(pid), "--all", "--"}, argv...)
 	cmd := exec.CommandContext(ctx, "nsenter", args...)
 	cmd.Env = []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

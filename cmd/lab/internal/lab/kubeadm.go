@@ -1,0 +1,235 @@
+package lab
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// KubeadmOptions says how kubeadm makes a cluster of a lab's hosts. The zero
+// value takes all hosts and kube-proxy's default mode.
+type KubeadmOptions struct {
+	ControlPlanes []string  // hosts, the first is the founder; default all control planes
+	Workers       []string  // default all workers where ControlPlanes is empty too
+	ProxyMode     string    // iptables or nftables; default kubeadm's
+	Cluster       string    // further YAML of ClusterConfiguration, at top level
+	Kubelet       string    // further YAML of KubeletConfiguration, at top level
+	Log           io.Writer // what kubeadm says; default nowhere
+}
+
+// KubeadmTimes tells how long each part of making a cluster took.
+type KubeadmTimes struct {
+	Init          time.Duration
+	ControlPlanes []time.Duration // each join, one after the other
+	Workers       time.Duration   // all joins, at the same time
+	Ready         time.Duration   // after that, until every node is Ready and CoreDNS answers
+	Total         time.Duration
+}
+
+// preflightFindings are those of kubeadm's checks that fail on such hosts for
+// reasons of theirs: cgroup v1 and a kernel without its configuration at hand.
+const preflightFindings = "SystemVerification"
+
+// KubeadmCluster makes a cluster as kubeadm's guide to highly available
+// clusters does by hand: init on the first control plane, the other control
+// planes one after the other, the workers at the same time. It returns when
+// every node is Ready and CoreDNS is available. It is what kubewright is
+// compared to, in result and in time.
+func KubeadmCluster(ctx context.Context, l *Lab, o KubeadmOptions) (KubeadmTimes, error) {
+	if len(o.ControlPlanes) == 0 {
+		o.ControlPlanes, o.Workers = l.hostsOf(ControlPlane), l.hostsOf(Worker)
+	}
+	if len(o.ControlPlanes) == 0 {
+		return KubeadmTimes{}, errors.New("cannot make a cluster without control planes")
+	}
+	k := kubeadm{lab: l, options: o, token: randomHex(3) + "." + randomHex(8), certificateKey: randomHex(32)}
+	var times KubeadmTimes
+	start := time.Now()
+	err := k.cluster(ctx, &times)
+	times.Total = time.Since(start)
+	if err != nil {
+		return times, fmt.Errorf("cannot make a cluster with kubeadm: %w", err)
+	}
+	return times, nil
+}
+
+func (l *Lab) hostsOf(role Role) []string {
+	var found []string
+	for _, h := range l.record.Hosts {
+		if h.Role == role {
+			found = append(found, h.Name)
+		}
+	}
+	return found
+}
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// kubeadm is one making of a cluster.
+type kubeadm struct {
+	lab            *Lab
+	options        KubeadmOptions
+	token          string // id.secret
+	certificateKey string
+	logging        sync.Mutex
+}
+
+func (k *kubeadm) cluster(ctx context.Context, times *KubeadmTimes) error {
+	founder := k.options.ControlPlanes[0]
+	err := stopwatch(&times.Init, func() error {
+		return k.run(ctx, founder, k.initConfig(founder), "init", "--upload-certs")
+	})
+	if err != nil {
+		return err
+	}
+	hash, err := k.caHash(ctx, founder)
+	if err != nil {
+		return err
+	}
+	for _, host := range k.options.ControlPlanes[1:] {
+		var took time.Duration
+		err := stopwatch(&took, func() error { return k.run(ctx, host, k.joinConfig(host, hash, true), "join") })
+		if err != nil {
+			return err
+		}
+		times.ControlPlanes = append(times.ControlPlanes, took)
+	}
+	err = stopwatch(&times.Workers, func() error {
+		errs := make([]error, len(k.options.Workers))
+		var group sync.WaitGroup
+		for i, host := range k.options.Workers {
+			group.Go(func() { errs[i] = k.run(ctx, host, k.joinConfig(host, hash, false), "join") })
+		}
+		group.Wait()
+		return errors.Join(errs...)
+	})
+	if err != nil {
+		return err
+	}
+	return stopwatch(&times.Ready, func() error { return k.lab.WaitReady(ctx, founder) })
+}
+
+func stopwatch(into *time.Duration, do func() error) error {
+	start := time.Now()
+	err := do()
+	*into = time.Since(start)
+	return err
+}
+
+// run runs kubeadm on a host. Its configuration comes on standard input, so
+// that nothing of it stays on the host.
+func (k *kubeadm) run(ctx context.Context, host, config string, args ...string) error {
+	argv := append([]string{"kubeadm"}, args...)
+	argv = append(argv, "--config", "/dev/stdin", "--ignore-preflight-errors", preflightFindings)
+	out, err := k.lab.ExecInput(ctx, host, config, argv...)
+	if k.options.Log != nil {
+		k.logging.Lock()
+		defer k.logging.Unlock()
+		for line := range strings.Lines(string(out)) {
+			fmt.Fprintf(k.options.Log, "%s: %s", host, line)
+		}
+	}
+	return err
+}
+
+// caHash answers what joining nodes check the cluster's CA against.
+func (k *kubeadm) caHash(ctx context.Context, founder string) (string, error) {
+	out, err := k.lab.Exec(ctx, founder, "kubeadm", "token", "create", "--print-join-command", "--ttl", "1m")
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(string(out))
+	for i, f := range fields {
+		if f == "--discovery-token-ca-cert-hash" && i+1 < len(fields) {
+			return fields[i+1], nil
+		}
+	}
+	return "", fmt.Errorf("cannot find the CA's hash in %q", out)
+}
+
+func (k *kubeadm) initConfig(host string) string {
+	h, err := k.lab.Host(host)
+	if err != nil {
+		return "" // kubeadm is not run on such a host either
+	}
+	name, address := k.lab.Endpoint()
+	return fmt.Sprintf(`apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+bootstrapTokens: [{token: %q}]
+certificateKey: %q
+localAPIEndpoint: {advertiseAddress: %q}
+nodeRegistration: {name: %q, criSocket: unix:///run/containerd/containerd.sock}
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: %q
+controlPlaneEndpoint: "%s:%d"
+networking: {podSubnet: %q}
+%s
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cgroupDriver: systemd
+failCgroupV1: false
+%s
+---
+apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: %q
+conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
+`, k.token, k.certificateKey, h.Address, h.Name, k.lab.record.Kubernetes, name, address.Port(),
+		podSubnet, k.options.Cluster, k.options.Kubelet, k.options.ProxyMode)
+}
+
+func (k *kubeadm) joinConfig(host, hash string, controlPlane bool) string {
+	h, err := k.lab.Host(host)
+	if err != nil {
+		return ""
+	}
+	name, address := k.lab.Endpoint()
+	text := fmt.Sprintf(`apiVersion: kubeadm.k8s.io/v1beta4
+kind: JoinConfiguration
+discovery:
+  bootstrapToken: {apiServerEndpoint: "%s:%d", token: %q, caCertHashes: [%q]}
+nodeRegistration: {name: %q, criSocket: unix:///run/containerd/containerd.sock}
+`, name, address.Port(), k.token, hash, h.Name)
+	if controlPlane {
+		text += fmt.Sprintf("controlPlane: {certificateKey: %q, localAPIEndpoint: {advertiseAddress: %q}}\n", k.certificateKey, h.Address)
+	}
+	return text
+}
+
+// Kubectl runs kubectl on a control plane with the administrator's rights.
+func (l *Lab) Kubectl(ctx context.Context, host string, args ...string) ([]byte, error) {
+	return l.KubectlInput(ctx, host, "", args...)
+}
+
+// KubectlInput is Kubectl with a standard input, for "apply -f -".
+func (l *Lab) KubectlInput(ctx context.Context, host, input string, args ...string) ([]byte, error) {
+	argv := append([]string{"kubectl", "--kubeconfig", "/etc/kubernetes/admin.conf"}, args...)
+	return l.ExecInput(ctx, host, input, argv...)
+}
+
+// readyTimeout bounds the wait for nodes and CoreDNS.
+const readyTimeout = "3m"
+
+// WaitReady waits, asking through a control plane, until every node is Ready
+// and CoreDNS is available.
+func (l *Lab) WaitReady(ctx context.Context, host string) error {
+	if _, err := l.Kubectl(ctx, host, "wait", "nodes", "--all", "--for=condition=Ready", "--timeout="+readyTimeout); err != nil {
+		return err
+	}
+	_, err := l.Kubectl(ctx, host, "--namespace", "kube-system", "wait", "deployment/coredns",
+		"--for=condition=Available", "--timeout="+readyTimeout)
+	return err
+}
