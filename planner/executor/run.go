@@ -37,6 +37,8 @@ type execution struct {
 	running  int
 	// stopping: nothing new is started.
 	stopping bool
+	// interrupt and cancelled are the two interrupts, nil once heeded.
+	interrupt, cancelled <-chan struct{}
 	// broken is why the journal cannot be trusted any more.
 	broken  error
 	outputs Outputs
@@ -126,9 +128,8 @@ func (x *execution) run(ctx context.Context) (*Outcome, error) {
 
 // loop starts what may start and serves what comes back until nothing runs.
 func (x *execution) loop(ctx context.Context) {
-	stop, cancelled := x.opts.Stop, ctx.Done()
+	x.interrupt, x.cancelled = x.opts.Stop, ctx.Done()
 	for {
-		x.heed(ctx, &stop, &cancelled)
 		x.startReady(ctx)
 		if x.running == 0 {
 			return
@@ -139,8 +140,8 @@ func (x *execution) loop(ctx context.Context) {
 			r.answer <- x.report(r.step, r.event)
 		case c := <-x.completions:
 			x.complete(c)
-		case <-stop:
-		case <-cancelled:
+		case <-x.interrupt: // for startReady to heed
+		case <-x.cancelled:
 		case <-beat:
 			x.heartbeat()
 		}
@@ -148,18 +149,18 @@ func (x *execution) loop(ctx context.Context) {
 	}
 }
 
-// heed looks at both interrupts before anything is started, so that a
-// completion which arrives together with one starts nothing. A channel that
-// has fired is set to nil, which select never chooses again.
-func (x *execution) heed(ctx context.Context, stop, cancelled *<-chan struct{}) {
+// heed looks at both interrupts. It is called before every start, so that a
+// completion which arrives together with an interrupt starts nothing. A channel
+// that has fired is set to nil, which select never chooses again.
+func (x *execution) heed(ctx context.Context) {
 	select {
-	case <-*stop:
-		*stop = nil
+	case <-x.interrupt:
+		x.interrupt = nil
 		x.stop("interrupted")
 	default:
 	}
-	if *cancelled != nil && ctx.Err() != nil {
-		*cancelled = nil
+	if x.cancelled != nil && ctx.Err() != nil {
+		x.cancelled = nil
 		x.stop(context.Cause(ctx).Error())
 	}
 }
@@ -173,7 +174,7 @@ func (x *execution) stop(why string) {
 }
 
 func (x *execution) startReady(ctx context.Context) {
-	for !x.stopping && x.running < x.opts.Parallelism {
+	for x.heed(ctx); !x.stopping && x.running < x.opts.Parallelism; x.heed(ctx) {
 		id, ok := x.frontier.Next()
 		if !ok {
 			return
