@@ -1,0 +1,103 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// contextLines is how many unchanged lines are shown around a changed one.
+const contextLines = 3
+
+// textDiff shows two texts of several lines as one, line by line.
+func (p *page) textDiff(e *entry, before, after state.Value) {
+	e.text, e.tail = "<<-EOT", "EOT"
+	e.body = p.diffLines(textLines(before), textLines(after), "line")
+	if len(e.body) == 0 {
+		e.text, e.tail = "<<-EOT # only the last line break differs", "EOT"
+	}
+}
+
+// textLines splits text into clean lines; what is no text is one line.
+func textLines(v state.Value) []string {
+	if v.Kind() != state.KindString {
+		return []string{inline(v)}
+	}
+	if v.AsString() == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(CleanText(v.AsString()), "\n"), "\n")
+}
+
+// listDiff shows two lists: on one line when both are short, else by element.
+func (p *page) listDiff(e *entry, before, after state.Value) {
+	short := inline(before) + p.yellow(" -> ") + inline(after)
+	if ansi.StringWidth(short) <= shortList {
+		e.text = short
+		return
+	}
+	e.text, e.tail = "[", "]"
+	e.body = p.diffLines(elements(before), elements(after), "element")
+}
+
+// shortList is how wide two lists may be to share a line.
+const shortList = 50
+
+// elements are the elements of a list, each on a line with its comma.
+func elements(v state.Value) []string {
+	list := v.AsList()
+	if v.Kind() == state.KindArgs {
+		list = argStrings(v.AsArgs())
+	}
+	out := make([]string, len(list))
+	for i, x := range list {
+		out[i] = inline(x) + ","
+	}
+	return out
+}
+
+// diffLines compares line by line and counts what is unchanged and far away.
+func (p *page) diffLines(before, after []string, what string) []bodyLine {
+	a, b := joinLines(before), joinLines(after)
+	u, err := udiff.ToUnifiedDiff("", "", a, udiff.Lines(a, b), contextLines)
+	if err != nil || len(u.Hunks) == 0 {
+		return nil
+	}
+	var out []bodyLine
+	line := 1 // of before
+	for _, h := range u.Hunks {
+		out = p.hidden(out, h.FromLine-line, what)
+		line = h.FromLine
+		for _, l := range h.Lines {
+			text := strings.TrimSuffix(l.Content, "\n")
+			switch l.Kind {
+			case udiff.Insert:
+				out = append(out, bodyLine{added, text})
+			case udiff.Delete:
+				out = append(out, bodyLine{removed, text})
+				line++
+			default:
+				out = append(out, bodyLine{unchanged, text})
+				line++
+			}
+		}
+	}
+	return p.hidden(out, len(before)+1-line, what)
+}
+
+func (p *page) hidden(out []bodyLine, n int, what string) []bodyLine {
+	if n <= 0 {
+		return out
+	}
+	return append(out, bodyLine{unchanged, p.dim("# (" + plural(n, "unchanged "+what) + " hidden)")})
+}
+
+func joinLines(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n"
+}

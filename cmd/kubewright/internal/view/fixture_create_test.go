@@ -1,0 +1,191 @@
+package view_test
+
+import (
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// createPlan founds the cluster of three control planes and two workers.
+func createPlan() *planner.Plan {
+	var m maker
+	m.Limits = map[string]int{"cluster.prod/etcd-membership": 1}
+	m.Resources = append(m.Resources, resource(prod, planner.Create, 0))
+	for _, t := range append(append([]state.Target{}, planes...), workers...) {
+		m.Resources = append(m.Resources, resource(t, planner.Create, 0))
+	}
+	prepared := map[state.Target]state.Address{}
+	for _, t := range append(append([]state.Target{}, planes...), workers...) {
+		prepared[t] = prepare(&m, t)
+	}
+	founded := found(&m, prepared[cp1])
+	clusterObjects(&m)
+	m.step(prod, "upload-config", planner.Create, "", founded, planner.ApplyObject{})
+	token := m.step(prod, "bootstrap-token", planner.Create, "", founded, planner.CreateToken{})
+	m.step(prod, "addon", planner.Create, "", founded, planner.ApplyObject{})
+	var joined []state.Address
+	for _, t := range planes[1:] {
+		joined = append(joined, joinPlane(&m, t, prepared[t], token))
+	}
+	for _, t := range workers {
+		joined = append(joined, join(&m, t, []state.Address{prepared[t]}, token))
+	}
+	m.step(prod, "bootstrap-token@joined", planner.Delete, "", joined, planner.DeleteToken{})
+	m.Quorum = []string{"1 member founded, then 2 added one at a time as learners; 3 members, quorum 2."}
+	m.Outputs = map[string]state.Value{"endpoint": state.String("api.example.com:6443"), "ca": state.PendingValue("x", "ca")}
+	return &m.Plan
+}
+
+func prepare(m *maker, t state.Target) state.Address {
+	m.change(t, "prepare", "module:br_netfilter", state.KindModule, planner.Create, created("loaded", true))
+	m.change(t, "prepare", "sysctl:net.ipv4.ip_forward", state.KindSysctl, planner.Create, created("value", "1"))
+	m.change(t, "prepare", "file:/etc/sysctl.d/99-kubewright.conf", state.KindFile, planner.Create,
+		created("content", "net.ipv4.ip_forward = 1\nnet.bridge.bridge-nf-call-iptables = 1\n", "mode", "0644", "owner", "root:root"))
+	p := m.step(t, "prepare", planner.Create, "", nil, planner.Mark{Marks: state.Marks{Cluster: "prod", Node: t}}, planner.WriteFile{Path: "/etc/sysctl.d/99-kubewright.conf"})
+	images := []string{"kube-proxy:v1.36.3", "pause:3.10.1"}
+	if machines[t].role == "control-plane" {
+		images = append(images, "coredns/coredns:v1.14.3", "etcd:3.7.0-0", "kube-apiserver:v1.36.3", "kube-controller-manager:v1.36.3", "kube-scheduler:v1.36.3")
+	}
+	var ops []planner.Operation
+	for _, i := range images {
+		m.change(t, "images", "image:registry.k8s.io/"+i, state.KindImage, planner.Create, created("present", true))
+		ops = append(ops, planner.LoadImage{Image: "registry.k8s.io/" + i})
+	}
+	return m.step(t, "images", planner.Create, "", []state.Address{p}, ops...)
+}
+
+// found makes everything of the first control plane and returns its last step.
+func found(m *maker, ready state.Address) []state.Address {
+	planeItems(m, cp1)
+	a := m.step(cp1, "certs", planner.Create, "", []state.Address{ready}, certificateOps(cp1)...)
+	b := m.step(cp1, "kubeconfig", planner.Create, "", []state.Address{a}, planner.WriteKubeconfig{Path: "/etc/kubernetes/admin.conf"})
+	c := m.step(cp1, "etcd", planner.Create, "", []state.Address{a}, planner.WriteFile{Path: "/etc/kubernetes/manifests/etcd.yaml"})
+	d := m.step(cp1, "control-plane", planner.Create, "", []state.Address{b, c}, planner.WriteFile{Path: "/etc/kubernetes/manifests/kube-apiserver.yaml"})
+	e := m.step(cp1, "kubelet-start", planner.Create, "", []state.Address{d}, planner.Unit{Unit: "kubelet.service", Action: "restart"})
+	f := m.step(cp1, "wait-control-plane", planner.Create, "", []state.Address{e}, planner.Wait{For: planner.WaitAPI})
+	g := m.step(cp1, "mark-control-plane", planner.Create, "", []state.Address{f}, planner.PatchNode{Node: "cp1"})
+	m.change(cp1, "kubelet-finalize", "file:/etc/kubernetes/kubelet.conf", state.KindKubeconfig, planner.Create, created("client_certificate", "/var/lib/kubelet/pki/kubelet-client-current.pem"))
+	m.step(cp1, "kubelet-finalize", planner.Create, "", []state.Address{g}, planner.SetKubeconfig{Path: "/etc/kubernetes/kubelet.conf"})
+	return []state.Address{f}
+}
+
+func joinPlane(m *maker, t state.Target, ready, token state.Address) state.Address {
+	planeItems(m, t)
+	ops := append([]planner.Operation{planner.CopySecrets{From: cp1}}, certificateOps(t)...)
+	a := m.step(t, "certs", planner.Create, "", []state.Address{ready, {Target: cp1, Phase: "certs"}}, ops...)
+	b := m.step(t, "kubeconfig", planner.Create, "", []state.Address{a}, planner.WriteKubeconfig{Path: "/etc/kubernetes/admin.conf"})
+	c := m.step(t, "kubelet-start", planner.Create, "", []state.Address{b, token}, planner.Unit{Unit: "kubelet.service", Action: "restart"})
+	d := m.step(t, "etcd", planner.Create, "adds an etcd member as a learner, which does not count for quorum until it is promoted", []state.Address{c},
+		planner.AddEtcdMember{Name: t.Key, PeerURL: "https://" + machines[t].address + ":2380"})
+	m.Steps[len(m.Steps)-1].Limits = []string{"cluster.prod/etcd-membership"}
+	e := m.step(t, "control-plane", planner.Create, "", []state.Address{d}, planner.WriteFile{Path: "/etc/kubernetes/manifests/kube-apiserver.yaml"})
+	f := m.step(t, "kubelet-wait-bootstrap", planner.Create, "", []state.Address{e}, planner.Wait{For: planner.WaitNodeRegistered, Name: t.Key})
+	m.step(t, "wait-control-plane", planner.Create, "", []state.Address{e}, planner.Wait{For: planner.WaitHTTP})
+	m.step(t, "mark-control-plane", planner.Create, "", []state.Address{f}, planner.PatchNode{Node: t.Key})
+	m.change(t, "kubelet-wait-bootstrap", "file:/etc/kubernetes/kubelet.conf", state.KindKubeconfig, planner.Create, created("server", "https://api.example.com:6443"))
+	return f
+}
+
+func join(m *maker, t state.Target, needs []state.Address, token state.Address) state.Address {
+	if !token.Target.IsZero() {
+		needs = append(needs, token)
+	}
+	kubeletItems(m, t)
+	m.change(t, "mark-worker", "node:"+machines[t].name, state.KindNodeObject, planner.Create,
+		created(`labels["node.example.com/pool"]`, "batch", `taints["dedicated:NoSchedule"]`, "batch"))
+	m.change(t, "kubelet-wait-bootstrap", "file:/etc/kubernetes/kubelet.conf", state.KindKubeconfig, planner.Create, created("server", "https://api.example.com:6443"))
+	a := m.step(t, "kubelet-start", planner.Create, "", needs, planner.Unit{Unit: "kubelet.service", Action: "restart"})
+	b := m.step(t, "kubelet-wait-bootstrap", planner.Create, "", []state.Address{a}, planner.Wait{For: planner.WaitNodeRegistered, Name: machines[t].name})
+	m.step(t, "mark-worker", planner.Create, "", []state.Address{b}, planner.PatchNode{Node: machines[t].name})
+	return b
+}
+
+var leaves = []struct{ base, cn, org string }{
+	{"apiserver", "kube-apiserver", ""}, {"apiserver-etcd-client", "kube-apiserver-etcd-client", ""},
+	{"apiserver-kubelet-client", "kube-apiserver-kubelet-client", "system:masters"}, {"etcd/healthcheck-client", "kube-etcd-healthcheck-client", ""},
+	{"etcd/peer", "NAME", ""}, {"etcd/server", "NAME", ""}, {"front-proxy-client", "front-proxy-client", ""},
+}
+
+const pki = "/etc/kubernetes/pki/"
+
+func certificateOps(t state.Target) []planner.Operation {
+	ops := []planner.Operation{planner.IssueCA{CommonName: "kubernetes", Validity: 87600 * time.Hour, To: pki + "ca"}}
+	for _, l := range leaves {
+		ops = append(ops, planner.IssueCertificate{CommonName: strings.ReplaceAll(l.cn, "NAME", machines[t].name), Validity: 8760 * time.Hour, To: pki + l.base})
+	}
+	return ops
+}
+
+func planeItems(m *maker, t state.Target) {
+	n := machines[t]
+	pending := state.PendingValue("node.cp[\"cp1\"]/certs", pki+"ca")
+	for _, ca := range []struct{ base, cn string }{{"ca", "kubernetes"}, {"etcd/ca", "etcd-ca"}, {"front-proxy-ca", "front-proxy-ca"}} {
+		m.change(t, "certs", "certificate:"+pki+ca.base, state.KindCertificate, planner.Create,
+			created("algorithm", "ECDSA-P256", "common_name", ca.cn, "renewal_due", false, "signed_by", pending, "usages", []string{"cert sign", "digital signature", "key encipherment"}))
+	}
+	for _, l := range leaves {
+		list := created("algorithm", "ECDSA-P256", "common_name", strings.ReplaceAll(l.cn, "NAME", n.name), "renewal_due", false, "signed_by", pending)
+		if l.org != "" {
+			list = append(list, created("organizations", []string{l.org})...)
+		}
+		if l.base == "apiserver" {
+			list = append(list, created("dns_names", []string{"api.example.com", n.name, "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}, "ip_addresses", []string{"10.96.0.1", n.address})...)
+		}
+		if l.cn == "NAME" {
+			list = append(list, created("dns_names", []string{n.name, "localhost"}, "ip_addresses", []string{n.address, "127.0.0.1", "::1"})...)
+		}
+		m.change(t, "certs", "certificate:"+pki+l.base, state.KindCertificate, planner.Create, list)
+	}
+	for _, s := range []string{".key", ".pub"} {
+		m.change(t, "certs", "file:"+pki+"sa"+s, state.KindKey, planner.Create, created("mode", "0600", "owner", "root:root"))
+	}
+	for _, k := range []struct{ file, cn string }{{"admin", "kubernetes-admin"}, {"controller-manager", "system:kube-controller-manager"}, {"scheduler", "system:kube-scheduler"}} {
+		m.change(t, "kubeconfig", "file:/etc/kubernetes/"+k.file+".conf", state.KindKubeconfig, planner.Create,
+			created("common_name", k.cn, "mode", "0600", "server", "https://api.example.com:6443", "ca", pending))
+	}
+	for _, c := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"} {
+		phase, image, args := "control-plane", "registry.k8s.io/"+c+":v1.36.3", []state.Arg{{Name: "bind-address", Value: "127.0.0.1"}}
+		if c == "etcd" {
+			phase, image = "etcd", "registry.k8s.io/etcd:3.7.0-0"
+		}
+		for len(args) < 20 {
+			args = append(args, state.Arg{Name: "flag", Value: n.address})
+		}
+		m.change(t, phase, manifests+c+".yaml", state.KindStaticPod, planner.Create,
+			[]planner.AttributeChange{{Path: "args", After: state.Args(args)}, {Path: "image", After: state.String(image)}, {Path: "mode", After: state.String("0600")}})
+	}
+	kubeletItems(m, t)
+	m.change(t, "mark-control-plane", "node:"+n.name, state.KindNodeObject, planner.Create,
+		created(`labels["node-role.kubernetes.io/control-plane"]`, "", `labels["node.kubernetes.io/exclude-from-external-load-balancers"]`, "", `taints["node-role.kubernetes.io/control-plane:NoSchedule"]`, ""))
+}
+
+func kubeletItems(m *maker, t state.Target) {
+	m.change(t, "kubelet-start", "file:/var/lib/kubelet/config.yaml", state.KindYAMLFile, planner.Create, created("content.kind", "KubeletConfiguration", "content.maxPods", 200, "mode", "0644"))
+	m.change(t, "kubelet-start", "file:/var/lib/kubelet/instance-config.yaml", state.KindYAMLFile, planner.Create, created("content.kind", "KubeletConfiguration", "content.containerRuntimeEndpoint", "unix:///run/containerd/containerd.sock"))
+	m.change(t, "kubelet-start", "file:/var/lib/kubelet/kubeadm-flags.env", state.KindEnvFile, planner.Create,
+		[]planner.AttributeChange{{Path: "args", After: state.Args([]state.Arg{{Name: "hostname-override", Value: machines[t].name}})}})
+	m.change(t, "kubelet-start", "unit:kubelet.service", state.KindUnit, planner.Create, created("active", "active", "enabled", "enabled"))
+}
+
+func clusterObjects(m *maker) {
+	objects := map[string][]string{
+		"upload-config": {"v1/ConfigMap/kube-system/kubeadm-config", "v1/ConfigMap/kube-system/kubelet-config", "rbac.authorization.k8s.io/v1/Role/kube-system/kubeadm:kubelet-config"},
+		"bootstrap-token": {"v1/ConfigMap/kube-public/cluster-info", "rbac.authorization.k8s.io/v1/ClusterRoleBinding/kubeadm:kubelet-bootstrap",
+			"rbac.authorization.k8s.io/v1/ClusterRoleBinding/kubeadm:node-autoapprove-bootstrap"},
+		"addon": {"apps/v1/DaemonSet/kube-system/kube-proxy", "apps/v1/Deployment/kube-system/coredns", "v1/ConfigMap/kube-system/coredns", "v1/ConfigMap/kube-system/kube-proxy"},
+	}
+	for _, phase := range []string{"upload-config", "bootstrap-token", "addon"} {
+		for _, o := range objects[phase] {
+			list := created("metadata.labels", map[string]any{})
+			if strings.Contains(o, "Deployment") {
+				list = created("spec.replicas", 2)
+			}
+			if strings.Contains(o, "ConfigMap") {
+				list = created("data.x", "y")
+			}
+			m.change(prod, phase, "object:"+o, state.KindObject, planner.Create, list)
+		}
+	}
+}

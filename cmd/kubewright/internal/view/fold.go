@@ -1,0 +1,247 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// blocks prints the resources, each once: nodes whose blocks are the same up to
+// their own names and addresses follow the first of them in a sentence.
+func (p *page) blocks(resources []resource) {
+	nodes, mirrors := split(resources, p.full)
+	groups := p.fold(nodes)
+	last := lastNode(groups)
+	for i, g := range groups {
+		first := g[0]
+		for _, c := range first.comments {
+			p.line("  # ", c)
+		}
+		p.print([]entry{first.entry}, 0)
+		p.line()
+		var also []string
+		if len(g) > 1 {
+			also = append(also, "the same for "+list(p.others(g[1:])))
+		}
+		if i == last {
+			also = append(also, mirrors...)
+		}
+		if len(also) > 0 {
+			p.line("  (", wrap(strings.Join(also, "; "), p.width-3, "   "), ")")
+			p.line()
+		}
+	}
+}
+
+// split takes out the clusters that only repeat what their nodes get, and says
+// so in sentences.
+func split(resources []resource, full bool) (rest []resource, mirrors []string) {
+	for _, r := range resources {
+		if len(r.mirrors) == 0 || full {
+			rest = append(rest, r)
+			continue
+		}
+		verb := " changes with them"
+		if len(r.mirrors) > 1 {
+			verb = " change with them"
+		}
+		mirrors = append(mirrors, Clean(r.Target.String())+": "+strings.Join(r.mirrors, ", ")+verb)
+	}
+	return rest, mirrors
+}
+
+// lastNode is the last group of nodes that are updated, or -1.
+func lastNode(groups [][]resource) int {
+	last := -1
+	for i, g := range groups {
+		if g[0].Target.Type == state.TypeNode && g[0].Action == planner.Update {
+			last = i
+		}
+	}
+	return last
+}
+
+// others names folded nodes shortly: a replacement or an unusual reason shows
+// in the comment lines, which are the same for all.
+func (p *page) others(rs []resource) []string {
+	out := make([]string, len(rs))
+	for i, r := range rs {
+		out[i] = r.names.title
+	}
+	return out
+}
+
+// fold groups resources that look the same, in the order of their first.
+func (p *page) fold(resources []resource) [][]resource {
+	var groups [][]resource
+	place := map[string]int{}
+	var siblings []names
+	for _, r := range resources {
+		siblings = append(siblings, r.names)
+	}
+	for _, r := range resources {
+		shape := ""
+		if r.Target.Type == state.TypeNode && !p.full {
+			shape = p.shape(r, siblings)
+		}
+		if i, ok := place[shape]; ok && shape != "" {
+			groups[i] = append(groups[i], r)
+			continue
+		}
+		place[shape] = len(groups)
+		groups = append(groups, []resource{r})
+	}
+	return groups
+}
+
+// shape is the resource's text with its own names and addresses taken out. In
+// comments (what stays up meanwhile, what comes next) the names of other nodes
+// are taken out too; in values they count.
+func (p *page) shape(r resource, siblings []names) string {
+	text := newPage(Options{Width: 1 << 20})
+	for _, c := range r.comments {
+		text.line("# ", ansi.Strip(c))
+	}
+	text.print([]entry{plainEntry(r.entry)}, 0)
+	own := replacer(r.names.all, "<self>")
+	var others []string
+	for _, s := range siblings {
+		if s.title != r.names.title {
+			others = append(others, s.all...)
+		}
+	}
+	other := replacer(others, "<other>")
+	lines := strings.Split(text.String(), "\n")
+	for i, line := range lines {
+		line = own(line)
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			line = other(line)
+		}
+		lines[i] = line
+	}
+	return strings.Join(lines, "\n")
+}
+
+// plainEntry takes colour out of an entry.
+func plainEntry(e entry) entry {
+	e.text, e.head, e.key = ansi.Strip(e.text), ansi.Strip(e.head), ansi.Strip(e.key)
+	e.text = strings.Join(strings.Fields(e.text), " ")
+	kids := make([]entry, len(e.kids))
+	for i, k := range e.kids {
+		kids[i] = plainEntry(k)
+	}
+	body := make([]bodyLine, len(e.body))
+	for i, l := range e.body {
+		body[i] = bodyLine{l.sym, ansi.Strip(l.text)}
+	}
+	e.kids, e.body = kids, body
+	return e
+}
+
+// names are what a node is called.
+type names struct {
+	// title is the shortest that tells it apart from others on the screen.
+	title string
+	all   []string
+}
+
+// namesOf collects a node's key, address and Kubernetes name from the plan.
+func namesOf(plan *planner.Plan, c planner.ResourceChange) names {
+	n := names{title: Clean(c.Target.String())}
+	if c.Target.Type != state.TypeNode {
+		return n
+	}
+	add := func(s string) {
+		if s != "" && !slices.Contains(n.all, s) {
+			n.all = append(n.all, s)
+		}
+	}
+	add(n.title)
+	if c.Target.Keyed {
+		n.title = Clean(c.Target.Key)
+		add(n.title)
+	}
+	address, _, _ := strings.Cut(Clean(c.Note), ",")
+	add(address)
+	for _, s := range plan.Steps {
+		if s.Target == c.Target {
+			for _, op := range s.Operations {
+				add(Clean(nodeName(op)))
+			}
+		}
+	}
+	for _, ch := range plan.Changes {
+		if ch.Address.Target == c.Target && ch.Kind == state.KindNodeObject {
+			id := ch.Address.ID()
+			add(Clean(id[strings.LastIndex(id, "/")+1:]))
+		}
+	}
+	slices.SortFunc(n.all, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return n
+}
+
+// nodeName is the Kubernetes name in an operation on a node.
+func nodeName(op planner.Operation) string {
+	switch o := op.(type) {
+	case planner.PatchNode:
+		return o.Node
+	case planner.Drain:
+		return o.Node
+	case planner.Cordon:
+		return o.Node
+	case planner.AddEtcdMember:
+		return o.Name
+	case planner.Wait:
+		if o.For == planner.WaitNodeReady || o.For == planner.WaitNodeRegistered {
+			return o.Name
+		}
+	}
+	return ""
+}
+
+// replacer puts a word in place of names wherever they stand as a whole word.
+func replacer(words []string, with string) func(string) string {
+	words = slices.Clone(words)
+	slices.SortFunc(words, func(a, b string) int { return len(b) - len(a) })
+	return func(line string) string {
+		for _, w := range words {
+			line = replaceWord(line, w, with)
+		}
+		return line
+	}
+}
+
+func replaceWord(line, word, with string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(line, word)
+		if i < 0 {
+			b.WriteString(line)
+			return b.String()
+		}
+		end := i + len(word)
+		before, _ := utf8.DecodeLastRuneInString(line[:i])
+		after, _ := utf8.DecodeRuneInString(line[end:])
+		b.WriteString(line[:i])
+		if wordRune(before) || wordRune(after) {
+			b.WriteString(word)
+		} else {
+			b.WriteString(with)
+		}
+		line = line[end:]
+	}
+}
+
+func wordRune(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
+}
+
+// list joins names with commas.
+func list(names []string) string { return strings.Join(names, ", ") }

@@ -1,0 +1,164 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubewright/kubewright/planner"
+)
+
+// phases turns a resource's phases into entries: a block where items change, a
+// line where only operations run.
+func (p *page) phases(phases []phase, c planner.ResourceChange) []entry {
+	width := 0
+	for _, ph := range phases {
+		if len(ph.changes) == 0 || c.Action == planner.Delete {
+			width = max(width, ansi.StringWidth(phaseName(ph)))
+		}
+	}
+	shared := reasonOf(c, phases)
+	var out []entry
+	for _, ph := range phases {
+		if len(ph.changes) == 0 || c.Action == planner.Delete {
+			out = append(out, p.phaseLine(ph, c, width)...)
+			continue
+		}
+		out = append(out, p.phaseBlock(ph, shared))
+	}
+	return out
+}
+
+func phaseName(ph phase) string {
+	name := Clean(ph.id.Phase)
+	if ph.id.Waypoint != "" {
+		name += "@" + Clean(ph.id.Waypoint)
+	}
+	return name
+}
+
+// phaseLine is a step without items to show: drain, reset, an upload. Steps
+// that only wait show in the order line alone.
+func (p *page) phaseLine(ph phase, c planner.ResourceChange, width int) []entry {
+	text, sym := "", symbolOf(c.Action)
+	if ph.step != nil {
+		if onlyWaits(ph.step) && ph.step.Impact == "" && !p.full {
+			return nil
+		}
+		sym = symbolOf(ph.step.Action)
+		text = describe(ph)
+	} else if n := len(ph.changes); n > 0 {
+		text = plural(n, "item") + " of it forgotten"
+	}
+	if sym == unchanged {
+		sym = changed
+	}
+	// The text is wrapped under itself.
+	indent := strings.Repeat(" ", width+11)
+	return []entry{{sym: sym, head: fill(phaseName(ph), width), text: "   " + wrap(text, p.width, indent)}}
+}
+
+func onlyWaits(s *planner.Step) bool {
+	for _, op := range s.Operations {
+		if _, ok := op.(planner.Wait); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// phaseBlock is a step with the items that it changes.
+func (p *page) phaseBlock(ph phase, shared string) entry {
+	sym := phaseSymbol(ph)
+	e := entry{sym: sym, head: phaseName(ph), block: true}
+	for _, it := range items(ph.changes) {
+		kid := p.item(it, p.full || it.Action == planner.Update)
+		if r := Clean(it.Reason); r != shared && !ordinary(it.Action, it.Reason) {
+			kid.note = r
+		}
+		e.kids = append(e.kids, kid)
+	}
+	if ph.step == nil {
+		return e
+	}
+	if p.full {
+		for _, op := range ph.step.Operations {
+			e.kids = append(e.kids, entry{comment: true, indented: true, text: "# " + Clean(op.Summary())})
+		}
+	}
+	if ph.step.Impact != "" {
+		e.kids = append(e.kids, entry{comment: true, text: "# " + Clean(ph.step.Impact)})
+	}
+	return e
+}
+
+func phaseSymbol(ph phase) symbol {
+	if ph.step != nil && ph.step.Action != planner.NoOp && ph.step.Action != "" {
+		return symbolOf(ph.step.Action)
+	}
+	first := ph.changes[0].Action
+	for _, c := range ph.changes {
+		if c.Action != first {
+			return changed
+		}
+	}
+	return symbolOf(first)
+}
+
+// describe says what a step means, or what its operations do in sum.
+func describe(ph phase) string {
+	if ph.step.Impact != "" {
+		return Clean(ph.step.Impact)
+	}
+	var parts []string
+	count := map[string]int{}
+	seen := map[string]bool{}
+	for _, op := range ph.step.Operations {
+		if word := countable(op); word != "" {
+			count[word]++
+			continue
+		}
+		if text := telling(op); text != "" && !seen[text] {
+			seen[text] = true
+			parts = append(parts, text)
+		}
+	}
+	for _, c := range []struct{ verb, noun string }{{"removes", "path"}, {"writes", "file"}, {"loads", "image"}, {"uploads", "artifact"}} {
+		if n := count[c.noun]; n > 0 {
+			parts = append(parts, c.verb+" "+plural(n, c.noun))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// countable names operations that are summed up by their number.
+func countable(op planner.Operation) string {
+	switch op.(type) {
+	case planner.RemovePath:
+		return "path"
+	case planner.WriteFile, planner.WriteKubeconfig, planner.SetKubeconfig, planner.RenderEtcdManifest:
+		return "file"
+	case planner.LoadImage:
+		return "image"
+	case planner.UploadArtifact:
+		return "artifact"
+	}
+	return ""
+}
+
+// telling is an operation in a word or two, "" for one that is not worth it.
+func telling(op planner.Operation) string {
+	switch o := op.(type) {
+	case planner.Unit:
+		return map[string]string{
+			"start": "starts ", "stop": "stops ", "restart": "restarts ", "enable": "enables ", "disable": "disables ",
+		}[o.Action] + strings.TrimSuffix(Clean(o.Unit), ".service")
+	case planner.RemovePods:
+		return "removes all containers"
+	case planner.RemoveNetwork:
+		return "removes links and firewall rules of Kubernetes"
+	case planner.Unmount, planner.Wait, planner.EnsureDirectory, planner.Mark:
+		return ""
+	}
+	return Clean(op.Summary())
+}

@@ -1,0 +1,252 @@
+package view
+
+import (
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Plan prints what would be done, for somebody who is about to say yes.
+func Plan(w io.Writer, plan *planner.Plan, o Options) error {
+	p := newPage(o)
+	outputs := p.outputChanges(o.PriorOutputs, plan.Outputs)
+	p.drift(plan, o)
+	switch {
+	case o.RefreshOnly:
+		p.refreshOnly(plan)
+	case plan.Empty():
+		p.nothing(plan, len(outputs) > 0)
+	default:
+		p.actions(plan, o)
+	}
+	p.withheld(plan)
+	if len(outputs) > 0 {
+		p.line()
+		p.line("Changes to Outputs:")
+		p.print(outputs, 0)
+		if plan.Empty() {
+			p.line()
+			p.prose("You can apply this plan to save these new output values to the state, without changing any host.")
+		}
+	}
+	return p.flush(w)
+}
+
+// actions prints everything from the legend to the summary.
+func (p *page) actions(plan *planner.Plan, o Options) {
+	resources := p.resources(plan)
+	p.legend(resources)
+	p.line("kubewright will perform the following actions:")
+	p.line()
+	p.blocks(resources)
+	p.order(plan)
+	for _, sentence := range plan.Quorum {
+		p.line(wrap(prefixed("etcd: ", Clean(sentence)), p.width, "  "))
+	}
+	if o.Estimate > 0 {
+		p.line("Takes about ", duration(o.Estimate), ", going by earlier applies.")
+	}
+	if len(plan.Steps) > 0 || len(plan.Quorum) > 0 {
+		p.line()
+	}
+	p.summary(plan)
+}
+
+// prefixed puts the prefix in front of a sentence that does not carry it yet.
+func prefixed(prefix, sentence string) string {
+	if strings.HasPrefix(sentence, prefix) || strings.HasPrefix(sentence, "cluster ") {
+		return sentence
+	}
+	return prefix + sentence
+}
+
+// legend explains the symbols that occur.
+func (p *page) legend(resources []resource) {
+	used := map[symbol]bool{}
+	for _, r := range resources {
+		symbolsOf(r.entry, used)
+	}
+	p.line("Actions are indicated with the following symbols:")
+	for _, l := range []struct {
+		sym  symbol
+		text string
+	}{
+		{added, "create"},
+		{changed, "update in-place"},
+		{removed, "destroy"},
+		{replaced, "destroy and then create replacement"},
+		{forgotten, "forget, without touching it"},
+	} {
+		if used[l.sym] {
+			p.line(p.mark(l.sym), " ", l.text)
+		}
+	}
+	p.line()
+}
+
+func symbolsOf(e entry, used map[symbol]bool) {
+	if !e.comment {
+		used[e.sym] = true
+	}
+	for _, k := range e.kids {
+		symbolsOf(k, used)
+	}
+	for _, l := range e.body {
+		used[l.sym] = true
+	}
+}
+
+// summary is the sentence that scripts read.
+func (p *page) summary(plan *planner.Plan) {
+	add, change, destroy := plan.Counts()
+	p.line(p.bold("Plan:"), " ", itoa(add), " to add, ", itoa(change), " to change, ", itoa(destroy), " to destroy.")
+}
+
+// nothing prints that a plan is empty, and why that is good or not.
+func (p *page) nothing(plan *planner.Plan, outputs bool) {
+	switch {
+	case plan.Destroy:
+		p.line(p.boldGreen("No changes."), " ", p.bold("No objects need to be destroyed."))
+		p.line()
+		p.prose("Either you have not created anything yet or everything was already destroyed.")
+	case outputs:
+		p.line(p.boldGreen("No changes."), " ", p.bold("Your clusters match the configuration, except for outputs."))
+	case len(plan.Withheld) > 0:
+		p.line(p.boldGreen("No changes."), " ", p.bold("What could be looked at matches the configuration."))
+		p.line()
+		p.prose("Of what could not be looked at, nothing is known and nothing is planned.")
+	default:
+		p.line(p.boldGreen("No changes."), " ", p.bold("Your clusters match the configuration."))
+		p.line()
+		p.prose("kubewright has compared every host, etcd and the API with your configuration and found no differences, so no changes are needed.")
+	}
+}
+
+func (p *page) refreshOnly(plan *planner.Plan) {
+	if len(plan.Drift) == 0 {
+		p.line(p.boldGreen("No changes."), " ", p.bold("Your clusters still match the state."))
+		p.line()
+		p.prose("kubewright has looked at every host, etcd and the API and found what the last apply left there.")
+		return
+	}
+	p.prose("This is a refresh-only plan, so kubewright will not change any host. " +
+		"Apply it to write what was found to the state.")
+}
+
+// withheld lists what could not be looked at.
+func (p *page) withheld(plan *planner.Plan) {
+	if len(plan.Withheld) == 0 {
+		return
+	}
+	p.line()
+	what := "Not in this plan, because it could not be looked at:"
+	if len(plan.Withheld) > 1 {
+		what = "Not in this plan, because they could not be looked at:"
+	}
+	p.line(p.yellow(p.bold("Warning: ")), what)
+	for _, u := range plan.Withheld {
+		p.line("  ", p.bold(Clean(u.Target.String())), "  ", wrap(Clean(u.Reason), p.width-4, "    "))
+		if u.Remedy != "" {
+			p.line("    ", wrap(Clean(u.Remedy), p.width, "    "))
+		}
+	}
+}
+
+// drift tells what changed outside: in full where the plan leaves it so, and
+// as a count where the plan puts it right and shows it anyway.
+func (p *page) drift(plan *planner.Plan, o Options) {
+	left, mended := splitDrift(plan, o)
+	if len(left)+mended == 0 {
+		return
+	}
+	p.line(p.bold("Note: "), "Objects have changed outside of kubewright")
+	p.line()
+	if mended > 0 {
+		verb := "Of what the last apply left, 1 item was changed by somebody else"
+		if mended > 1 {
+			verb = "Of what the last apply left, " + plural(mended, "item") + " were changed by somebody else"
+		}
+		p.prose(verb + " and is put right by this plan; look for \"" + planner.ReasonDrift + "\" below.")
+		p.line()
+	}
+	if len(left) > 0 {
+		p.prose("kubewright found the following changes since the last apply that this plan does not touch:")
+		p.line()
+		for _, c := range left {
+			p.driftItem(c)
+		}
+	}
+	p.line(p.dim(strings.Repeat("─", p.width-1)))
+	p.line()
+}
+
+// splitDrift separates drift that the plan puts right from drift that stays.
+func splitDrift(plan *planner.Plan, o Options) (left []planner.Change, mended int) {
+	changes := map[state.Address]bool{}
+	for _, c := range plan.Changes {
+		c.Address.Waypoint = ""
+		changes[c.Address] = true
+	}
+	leaving := map[state.Target]bool{}
+	for _, r := range plan.Resources {
+		if r.Action == planner.Delete || r.Action == planner.Replace {
+			leaving[r.Target] = true
+		}
+	}
+	for _, d := range plan.Drift {
+		switch {
+		case leaving[d.Address.Target] && !o.RefreshOnly:
+		case changes[d.Address] && !o.RefreshOnly:
+			mended++
+		default:
+			left = append(left, d)
+		}
+	}
+	return left, mended
+}
+
+func (p *page) driftItem(c planner.Change) {
+	what := " has changed"
+	if c.Action == planner.Delete {
+		what = p.red(" has been deleted")
+	}
+	p.line("  # ", p.bold(Clean(c.Address.Target.String())), "/", Clean(c.Address.Phase), what)
+	p.print([]entry{p.item(item{Change: c}, true)}, 0)
+	p.line()
+}
+
+// outputChanges compares the outputs of the state with those of the plan.
+func (p *page) outputChanges(prior, planned map[string]state.Value) []entry {
+	var out []entry
+	names := slices.AppendSeq(slices.Collect(maps.Keys(prior)), maps.Keys(planned))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		before, after := prior[name], planned[name]
+		if before.Equal(after) {
+			continue
+		}
+		out = append(out, p.attribute(key(name), planner.AttributeChange{Before: before, After: after}))
+	}
+	return out
+}
+
+// duration prints whole seconds, minutes and hours: 43s, 2m10s, 1h5m.
+func duration(d time.Duration) string {
+	if d < 10*time.Second {
+		d = d.Round(100 * time.Millisecond)
+	} else {
+		d = d.Round(time.Second)
+	}
+	s := d.String()
+	if d >= time.Hour {
+		s = strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	} else if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	return s
+}

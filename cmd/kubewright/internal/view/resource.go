@@ -1,0 +1,218 @@
+package view
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// resource is a cluster, node or addon of a plan, ready to be laid out.
+type resource struct {
+	planner.ResourceChange
+	comments []string
+	entry    entry
+	names    names
+	// mirrors is set for a cluster of which only the objects change that
+	// repeat what its nodes get: their names.
+	mirrors []string
+}
+
+// resources collects the steps and changes of a plan under what they belong to.
+func (p *page) resources(plan *planner.Plan) []resource {
+	var out []resource
+	known := map[state.Target]bool{}
+	for _, r := range plan.Resources {
+		known[r.Target] = true
+		if r.Action != planner.NoOp {
+			out = append(out, p.resource(plan, r))
+		}
+	}
+	for _, t := range strangers(plan, known) {
+		out = append(out, p.resource(plan, planner.ResourceChange{Target: t, Action: planner.Update}))
+	}
+	return out
+}
+
+// strangers are targets that have steps but are no resource of the plan. A
+// step is never hidden, even if it should not be there.
+func strangers(plan *planner.Plan, known map[state.Target]bool) []state.Target {
+	var out []state.Target
+	for _, s := range plan.Steps {
+		if !known[s.Target] {
+			known[s.Target] = true
+			out = append(out, s.Target)
+		}
+	}
+	return out
+}
+
+func (p *page) resource(plan *planner.Plan, c planner.ResourceChange) resource {
+	r := resource{ResourceChange: c, names: namesOf(plan, c)}
+	r.entry = entry{sym: symbolOf(c.Action), head: blockHead(c.Target), block: true}
+	phases := phasesOf(plan, c.Target)
+	r.entry.kids = p.phases(phases, c)
+	if c.Unchanged > 0 && c.Action == planner.Update && len(r.entry.kids) > 0 {
+		r.entry.kids = append(r.entry.kids, entry{
+			comment: true, indented: true, text: "# (" + plural(c.Unchanged, "unchanged phase") + " hidden)",
+		})
+	}
+	r.comments = p.resourceComments(c, phases)
+	r.mirrors = mirrored(plan, c, phases)
+	return r
+}
+
+// blockHead is the block as the user wrote it.
+func blockHead(t state.Target) string {
+	if t.Type == state.TypeAddon {
+		return "addon " + quote(t.Key)
+	}
+	return Clean(t.Type) + " " + quote(t.Name)
+}
+
+// resourceComments say what becomes of the resource, and why.
+func (p *page) resourceComments(c planner.ResourceChange, phases []phase) []string {
+	verb := map[planner.Action]string{
+		planner.Create:  "will be created",
+		planner.Update:  "will be updated in-place",
+		planner.Delete:  "will be " + p.boldRed("destroyed"),
+		planner.Replace: "must be " + p.boldRed("replaced"),
+		planner.Forget:  "will be removed from the state but will not be destroyed",
+	}[c.Action]
+	if c.Action == planner.Replace && c.Reason == planner.ReasonRequested {
+		verb = "will be " + p.boldRed("replaced") + ", as requested"
+	}
+	first := p.bold(Clean(c.Target.String())) + " " + verb
+	note, reason := noteOf(c), reasonOf(c, phases)
+	switch {
+	case note != "" && reason != "":
+		first += " (" + note + ")"
+	case note != "":
+		return []string{first + " (" + note + ")"}
+	case reason != "":
+		return []string{first + " (" + reason + ")"}
+	}
+	if reason == "" {
+		return []string{first}
+	}
+	return []string{first, "(" + reason + ")"}
+}
+
+// noteOf is the resource's note without what its address says already.
+func noteOf(c planner.ResourceChange) string {
+	note := Clean(c.Note)
+	if c.Target.Keyed {
+		note = strings.TrimPrefix(note, Clean(c.Target.Key)+", ")
+	}
+	return note
+}
+
+// reasonOf is why: the resource's own reason, or that of all its changes where
+// they agree and it is not what the action says anyway.
+func reasonOf(c planner.ResourceChange, phases []phase) string {
+	if c.Action == planner.Replace && c.Reason == planner.ReasonRequested {
+		return ""
+	}
+	if c.Reason != "" {
+		return Clean(c.Reason)
+	}
+	common, ok := commonReason(phases)
+	if !ok || ordinary(c.Action, common) {
+		return ""
+	}
+	return Clean(common)
+}
+
+func commonReason(phases []phase) (string, bool) {
+	var reasons []string
+	for _, ph := range phases {
+		for _, c := range ph.changes {
+			reasons = append(reasons, c.Reason)
+		}
+	}
+	slices.Sort(reasons)
+	reasons = slices.Compact(reasons)
+	if len(reasons) != 1 {
+		return "", false
+	}
+	return reasons[0], true
+}
+
+// ordinary tells that a reason says no more than its action.
+func ordinary(a planner.Action, reason string) bool {
+	switch reason {
+	case "":
+		return true
+	case planner.ReasonNew:
+		return a == planner.Create
+	case planner.ReasonConfigured:
+		return a == planner.Update
+	case planner.ReasonUnconfigured:
+		return a == planner.Delete || a == planner.Forget
+	}
+	return false
+}
+
+// phase is a step of a resource with the changes that it makes.
+type phase struct {
+	id      state.Address
+	step    *planner.Step
+	changes []planner.Change
+}
+
+// phasesOf collects the steps of a target in the order of the plan, and its
+// changes without a step behind them.
+func phasesOf(plan *planner.Plan, t state.Target) []phase {
+	var out []phase
+	place := map[state.Address]int{}
+	for i := range plan.Steps {
+		if s := &plan.Steps[i]; s.Target == t {
+			place[s.ID] = len(out)
+			out = append(out, phase{id: s.ID, step: s})
+		}
+	}
+	for _, c := range plan.Changes {
+		if c.Address.Target != t {
+			continue
+		}
+		id := c.Address.Step()
+		i, ok := place[id]
+		if !ok {
+			i = len(out)
+			place[id] = i
+			out = append(out, phase{id: id})
+		}
+		out[i].changes = append(out[i].changes, c)
+	}
+	return out
+}
+
+// mirrored tells that a cluster changes only in the objects that repeat what
+// is on its nodes, and names them.
+func mirrored(plan *planner.Plan, c planner.ResourceChange, phases []phase) []string {
+	if c.Target.Type != state.TypeCluster || c.Action != planner.Update || !nodesChange(plan) {
+		return nil
+	}
+	var out []string
+	for _, ph := range phases {
+		if ph.id.Phase != "upload-config" || ph.id.Waypoint != "" {
+			return nil
+		}
+		for _, ch := range ph.changes {
+			id := ch.Address.ID()
+			name := id[strings.LastIndex(id, "/")+1:]
+			if ch.Action != planner.Update || name != "kubeadm-config" && name != "kubelet-config" || !ordinary(ch.Action, ch.Reason) {
+				return nil
+			}
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func nodesChange(plan *planner.Plan) bool {
+	return slices.ContainsFunc(plan.Resources, func(r planner.ResourceChange) bool {
+		return r.Target.Type == state.TypeNode && r.Action == planner.Update
+	})
+}

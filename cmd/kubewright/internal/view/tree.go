@@ -1,0 +1,221 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// entry is a line of a plan, or a block of lines: what is printed of a
+// resource before it is laid out.
+type entry struct {
+	sym symbol
+	// key and text are printed as key = text, with = aligned among neighbours;
+	// head is printed instead of key where there is nothing to align.
+	key, head, text string
+	// note is a comment behind the text: where the value was written.
+	note string
+	// body are lines of a multi-line value, one level deeper; tail closes it.
+	body []bodyLine
+	tail string
+	// kids make the entry a block.
+	kids  []entry
+	block bool
+	// comment makes the entry a comment line: text, at the column of symbols,
+	// or of text when indented.
+	comment, indented bool
+}
+
+type bodyLine struct {
+	sym  symbol
+	text string
+}
+
+// print lays out entries at a depth.
+func (p *page) print(entries []entry, depth int) {
+	keys, notes := p.columns(entries)
+	for _, e := range entries {
+		p.printEntry(e, depth, keys, notes)
+	}
+}
+
+// columns finds how wide the keys are, and where comments begin.
+func (p *page) columns(entries []entry) (keys, notes int) {
+	for _, e := range entries {
+		if e.key != "" && !e.block {
+			keys = max(keys, ansi.StringWidth(e.key))
+		}
+	}
+	for _, e := range entries {
+		if w := ansi.StringWidth(e.text); e.note != "" && e.key != "" && keys+w <= maxNoteColumn {
+			notes = max(notes, w)
+		}
+	}
+	return keys, notes
+}
+
+// A comment behind a value stands this far from it; values longer than the
+// second figure do not push the comments of their neighbours away.
+const (
+	noteGap       = 8
+	maxNoteColumn = 56
+)
+
+func (p *page) printEntry(e entry, depth, keys, notes int) {
+	indent := strings.Repeat("    ", depth)
+	if e.comment {
+		column := indent + "  "
+		if e.indented {
+			column += "  "
+		}
+		p.line(column, p.commentColor(e)(wrap(e.text, p.width, column+"# ")))
+		return
+	}
+	p.WriteString(indent + p.mark(e.sym) + " ")
+	switch {
+	case e.block:
+		p.WriteString(e.head + e.key + " {")
+	case e.head != "":
+		p.WriteString(e.head + e.text)
+	default:
+		p.WriteString(fill(e.key, keys) + " = " + e.text)
+	}
+	if e.note != "" {
+		gap := 2
+		if w := ansi.StringWidth(e.text); e.block || w <= notes {
+			gap = notes - w + noteGap
+			if e.block {
+				gap = 2
+			}
+		}
+		p.WriteString(strings.Repeat(" ", gap) + p.dim("# "+e.note))
+	}
+	p.line()
+	for _, l := range e.body {
+		p.line(indent, "    ", p.mark(l.sym), " ", l.text)
+	}
+	if e.tail != "" {
+		p.line(indent, "    ", e.tail)
+	}
+	if e.block {
+		p.print(e.kids, depth+1)
+		p.line(indent, "    }")
+	}
+}
+
+// commentColor dims what only counts, and marks what an action means.
+func (p *page) commentColor(e entry) func(string) string {
+	if e.indented {
+		return p.dim
+	}
+	return p.yellow
+}
+
+// branch is a node of the tree that the paths of changed attributes make.
+type branch struct {
+	key    string
+	change *planner.AttributeChange
+	kids   []*branch
+}
+
+// grow builds the tree of changed attributes, in their order.
+func grow(changes []planner.AttributeChange) *branch {
+	root := &branch{}
+	for i := range changes {
+		b := root
+		for _, k := range state.SplitPath(changes[i].Path) {
+			b = b.kid(k)
+		}
+		b.change = &changes[i]
+	}
+	return root
+}
+
+func (b *branch) kid(key string) *branch {
+	for _, k := range b.kids {
+		if k.key == key {
+			return k
+		}
+	}
+	k := &branch{key: key}
+	b.kids = append(b.kids, k)
+	return k
+}
+
+// entries turns the tree below a branch into entries; sym is that of blocks.
+func (p *page) entries(b *branch, sym symbol) []entry {
+	var out []entry
+	for _, k := range b.kids {
+		if k.change != nil {
+			out = append(out, p.attribute(key(k.key), *k.change))
+		}
+		if len(k.kids) > 0 {
+			out = append(out, entry{sym: sym, key: key(k.key), block: true, kids: p.entries(k, sym)})
+		}
+	}
+	return out
+}
+
+// attribute is one changed attribute.
+func (p *page) attribute(name string, c planner.AttributeChange) entry {
+	e := entry{key: name, sym: changed, note: sourceNote(c.Origin)}
+	before, after := c.Before, c.After
+	if !p.full {
+		before, after = shortDigest(before), shortDigest(after)
+	}
+	switch {
+	case before.IsNull():
+		e.sym = added
+		return p.oneSided(e, after)
+	case after.IsNull():
+		e.sym = removed
+		return p.oneSided(e, before)
+	case before.Kind() == state.KindSensitive || after.Kind() == state.KindSensitive:
+		e.text = sensitiveValue
+	case multiline(before) || multiline(after):
+		p.textDiff(&e, before, after)
+	case isList(before) && isList(after):
+		p.listDiff(&e, before, after)
+	default:
+		e.text = inline(before) + p.yellow(" -> ") + inline(after)
+	}
+	return e
+}
+
+// oneSided is an attribute that comes or goes as a whole.
+func (p *page) oneSided(e entry, v state.Value) entry {
+	if members, ok := nested(v); ok {
+		e.block = true
+		for _, m := range members {
+			e.kids = append(e.kids, p.oneSided(entry{sym: e.sym, key: key(m.key)}, m.value))
+		}
+		return e
+	}
+	if multiline(v) {
+		e.text, e.tail = "<<-EOT", "EOT"
+		for line := range strings.SplitSeq(strings.TrimSuffix(CleanText(v.AsString()), "\n"), "\n") {
+			e.body = append(e.body, bodyLine{e.sym, line})
+		}
+		return e
+	}
+	e.text = inline(v)
+	if e.sym == removed {
+		e.text += p.dim(" -> null")
+	}
+	return e
+}
+
+// sourceNote names the line of the configuration; defaults are not worth a comment.
+func sourceNote(s state.Source) string {
+	if s.File == "" {
+		return ""
+	}
+	return Clean(s.String())
+}
+
+func isList(v state.Value) bool {
+	return v.Kind() == state.KindList || v.Kind() == state.KindArgs
+}

@@ -1,0 +1,169 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// The words for values that cannot be printed.
+const (
+	knownAfterApply = "(known after apply)"
+	sensitiveValue  = "(sensitive value)"
+)
+
+// inline prints a value on one line.
+func inline(v state.Value) string {
+	switch v.Kind() {
+	case state.KindBool:
+		if v.AsBool() {
+			return "true"
+		}
+		return "false"
+	case state.KindNumber:
+		return Clean(v.AsString())
+	case state.KindString:
+		return quote(v.AsString())
+	case state.KindList:
+		return inlineList(v.AsList())
+	case state.KindMap:
+		return inlineMap(v)
+	case state.KindArgs:
+		return inlineList(argStrings(v.AsArgs()))
+	case state.KindPending:
+		return knownAfterApply
+	case state.KindSensitive:
+		return sensitiveValue
+	}
+	return "null"
+}
+
+// quote prints a string in quotation marks, with visible escapes.
+func quote(s string) string {
+	return `"` + Clean(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)) + `"`
+}
+
+func inlineList(list []state.Value) string {
+	parts := make([]string, len(list))
+	for i, e := range list {
+		parts[i] = inline(e)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+func inlineMap(v state.Value) string {
+	if len(v.AsMap()) == 0 {
+		return "{}"
+	}
+	var parts []string
+	for _, k := range v.Keys() {
+		parts = append(parts, key(k)+" = "+inline(v.AsMap()[k]))
+	}
+	return "{ " + strings.Join(parts, ", ") + " }"
+}
+
+// argStrings are arguments as name=value.
+func argStrings(args []state.Arg) []state.Value {
+	out := make([]state.Value, len(args))
+	for i, a := range args {
+		out[i] = state.String(a.Name + "=" + a.Value)
+	}
+	return out
+}
+
+// key prints a map key: bare where HCL allows it.
+func key(k string) string {
+	if k == "" {
+		return `""`
+	}
+	for i, r := range k {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || r != '-' && (r < '0' || r > '9')) {
+			return quote(k)
+		}
+	}
+	return k
+}
+
+// multiline tells that a value is text of several lines.
+func multiline(v state.Value) bool {
+	return v.Kind() == state.KindString && strings.Contains(strings.TrimSuffix(v.AsString(), "\n"), "\n")
+}
+
+// nested gives the members of a value that is printed as a block.
+func nested(v state.Value) ([]member, bool) {
+	switch v.Kind() {
+	case state.KindMap:
+		var out []member
+		for _, k := range v.Keys() {
+			out = append(out, member{k, v.AsMap()[k]})
+		}
+		return out, len(out) > 0
+	case state.KindArgs:
+		var out []member
+		for _, a := range v.AsArgs() {
+			out = append(out, member{a.Name, state.String(a.Value)})
+		}
+		return out, len(out) > 0
+	}
+	return nil, false
+}
+
+type member struct {
+	key   string
+	value state.Value
+}
+
+// symbol is what stands in front of a line.
+type symbol string
+
+const (
+	unchanged symbol = " "
+	added     symbol = "+"
+	changed   symbol = "~"
+	removed   symbol = "-"
+	replaced  symbol = "-/+"
+	forgotten symbol = "."
+)
+
+func symbolOf(a planner.Action) symbol {
+	switch a {
+	case planner.Create:
+		return added
+	case planner.Update:
+		return changed
+	case planner.Delete:
+		return removed
+	case planner.Replace:
+		return replaced
+	case planner.Forget:
+		return forgotten
+	}
+	return unchanged
+}
+
+// mark prints the symbol right-aligned in three cells.
+func (s style) mark(sym symbol) string {
+	pad := strings.Repeat(" ", 3-len(sym))
+	switch sym {
+	case added:
+		return pad + s.green("+")
+	case removed:
+		return pad + s.red("-")
+	case changed:
+		return pad + s.yellow("~")
+	case replaced:
+		return s.red("-") + "/" + s.green("+")
+	}
+	return pad + string(sym)
+}
+
+// shortDigest cuts a hex SHA-256 down to what tells it apart.
+func shortDigest(v state.Value) state.Value {
+	s := v.AsString()
+	if v.Kind() == state.KindString && len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" {
+		return state.String(s[:12] + "…")
+	}
+	return v
+}

@@ -1,0 +1,87 @@
+// Package view holds every byte that a user sees: plans, progress, findings,
+// results, state, graphs, and their JSON forms.
+//
+// Its functions take a writer, the width of the terminal, whether to colour,
+// and values. They know no clock, no terminal, no environment and no files;
+// package cli finds those out once and passes them in. The same values give
+// the same bytes, so that all of it is tested against golden files.
+//
+// The rules of output:
+//
+//   - Results, plans, progress, prompts and warnings go to stdout, errors to
+//     stderr. With -json everything goes to stdout, one object per line, and
+//     nothing else does.
+//   - Every finding begins with "Error: " or "Warning: " and a summary without
+//     a full stop; its detail is sentences with one. Commands to copy stand on
+//     a line of their own, indented by two.
+//   - Sentences that scripts read (Plan: 1 to add, 0 to change, 0 to destroy.)
+//     never change by a byte, and colour never comes inside their numbers.
+//   - Colour adds nothing that is not said in words or symbols: + - ~ -/+.
+//   - Prose is wrapped to the width; values never are, so that they can be
+//     copied and searched.
+//   - Whatever came from a host, an API or a file goes through Clean: no
+//     control character, and none that turns the direction of writing, reaches
+//     a terminal. Sensitive values are never printed, in no form.
+//   - What did not change is counted, not listed. What an action means to those
+//     who use the cluster stands beside the action.
+package view
+
+import (
+	"io"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Options say how to print.
+type Options struct {
+	// Width is the terminal's; 0 is 80.
+	Width int
+	// Color allows escape sequences.
+	Color bool
+	// Full lists what is otherwise compact: every attribute of what is
+	// created, every operation, every node by itself.
+	Full bool
+	// RefreshOnly prints a plan that only records what has changed outside.
+	RefreshOnly bool
+	// PriorOutputs are the outputs of the state; a plan shows the differences.
+	PriorOutputs map[string]state.Value
+	// Estimate is how long an apply would take, going by earlier ones; 0 is unknown.
+	Estimate time.Duration
+}
+
+// page collects what is printed and writes it at once.
+type page struct {
+	strings.Builder
+	style
+	width int
+	full  bool
+}
+
+func newPage(o Options) *page {
+	width := o.Width
+	if width <= 0 {
+		width = defaultWidth
+	}
+	return &page{style: style{o.Color}, width: width, full: o.Full}
+}
+
+const defaultWidth = 80
+
+// line prints its parts and a line break.
+func (p *page) line(parts ...string) {
+	for _, part := range parts {
+		p.WriteString(part)
+	}
+	p.WriteByte('\n')
+}
+
+// prose prints text wrapped to the width.
+func (p *page) prose(text string) { p.line(wrap(text, p.width, "")) }
+
+// flush writes everything in one call.
+func (p *page) flush(w io.Writer) error {
+	_, err := io.WriteString(w, p.String())
+	return err
+}
