@@ -1,8 +1,6 @@
 package lab
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"embed"
 	"fmt"
@@ -23,7 +21,7 @@ const registry = "registry.k8s.io"
 var ownPrograms embed.FS
 
 // imagesRecipe changes when the same programs would make other images.
-const imagesRecipe = "1"
+const imagesRecipe = "2"
 
 // Images lists the names of a release's images: those "kubeadm config images
 // list" prints, and the workload's.
@@ -161,30 +159,29 @@ func (i *image) addPacketFilter(ctx context.Context, rootfs string) error {
 			}
 		}
 	}
-	for _, name := range []string{"nft", "conntrack", "xtables-nft-multi", "xtables-legacy-multi"} {
-		if err := i.addDynamic(ctx, rootfs, "/usr/sbin/"+name); err != nil {
-			return err
-		}
-	}
 	extensions, err := filepath.Glob(filepath.Join(rootfs, "usr/lib/*/xtables/*.so"))
-	for _, file := range extensions {
-		i.files[strings.TrimPrefix(file, rootfs)] = file
-	}
-	return err
-}
-
-// addDynamic adds a program of the root file system with the libraries that its
-// loader names: lines like "libmnl.so.0 => /lib/…/libmnl.so.0 (0x…)" and
-// "/lib64/ld-linux-x86-64.so.2 (0x…)".
-func (i *image) addDynamic(ctx context.Context, rootfs, program string) error {
-	out, err := output(exec.CommandContext(ctx, "chroot", rootfs, "ldd", program))
 	if err != nil {
 		return err
 	}
-	names := []string{program}
-	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
-		for field := range strings.FieldsSeq(lines.Text()) {
-			if strings.HasPrefix(field, "/") {
+	objects := []string{"/usr/sbin/nft", "/usr/sbin/conntrack", "/usr/sbin/xtables-nft-multi", "/usr/sbin/xtables-legacy-multi"}
+	for _, file := range extensions {
+		objects = append(objects, strings.TrimPrefix(file, rootfs))
+	}
+	return i.addDynamic(ctx, rootfs, objects)
+}
+
+// addDynamic adds programs and libraries of the root file system with what
+// their loader wants besides: in lines like
+// "libmnl.so.0 => /lib/…/libmnl.so.0 (0x…)" and "/lib64/ld-linux-x86-64.so.2 (0x…)".
+func (i *image) addDynamic(ctx context.Context, rootfs string, objects []string) error {
+	out, err := output(exec.CommandContext(ctx, "chroot", append([]string{rootfs, "ldd"}, objects...)...))
+	if err != nil {
+		return err
+	}
+	names := objects
+	for line := range strings.Lines(string(out)) {
+		for field := range strings.FieldsSeq(line) {
+			if strings.HasPrefix(field, "/") && !strings.HasSuffix(field, ":") { // not a heading
 				names = append(names, field)
 			}
 		}
