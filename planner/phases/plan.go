@@ -15,6 +15,8 @@ import (
 type Result struct {
 	Plan    *planner.Plan
 	Desired *state.Snapshot
+	// Observed has what was seen of each desired or recorded item.
+	Observed *state.Snapshot
 }
 
 // Plan compares the configuration with what was observed and recorded. Errors
@@ -37,7 +39,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if err != nil {
 		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
 	}
-	return Result{Plan: p, Desired: desired}, diags
+	return Result{Plan: p, Desired: desired, Observed: observed}, diags
 }
 
 func (v *View) recordedSnapshot() *state.Snapshot {

@@ -1,0 +1,96 @@
+package phases
+
+import (
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Identify is what a step's node is remembered by from before its first
+// change, so that a node whose block goes away can still be reached and reset.
+func Identify(v *View, s *planner.Step) state.Learned {
+	c := v.clusterOf(s.Target)
+	if s.Target.Type != state.TypeNode || c == nil {
+		return state.Learned{}
+	}
+	n := c.node(s.Target)
+	if n == nil {
+		return state.Learned{}
+	}
+	return state.Learned{Nodes: map[state.Target]*state.RecordedNode{n.target: n.record()}}
+}
+
+func (n *node) record() *state.RecordedNode {
+	return &state.RecordedNode{
+		Cluster: n.Cluster, Role: string(n.Role), Name: n.name, Address: n.AdvertiseAddress(),
+		MachineID: n.facts().MachineID, Connection: n.connection(),
+	}
+}
+
+// connection is how the host is reached; the address stands in for the host.
+func (n *node) connection() state.Value {
+	c := n.Connection
+	if c.Host == "" {
+		c.Host = n.Address
+	}
+	return c.ToValue()
+}
+
+// Left is what a reset leaves behind in the state: nothing.
+func Left(s *planner.Step) state.Learned {
+	if s.Phase != resetPhase {
+		return state.Learned{}
+	}
+	return state.Learned{Left: []state.Target{s.Target}}
+}
+
+// Record is what the state has to learn from a round of observation: the
+// desired items that are seen to be so, and the identities of clusters. It is
+// the difference to what is recorded; zero when there is none.
+func Record(v *View, r Result) state.Learned {
+	var l state.Learned
+	open := map[state.Address]bool{}
+	for _, c := range r.Plan.Changes {
+		open[c.Address] = true
+		if c.Action == planner.Forget {
+			l.Gone = append(l.Gone, c.Address)
+		}
+	}
+	recorded := v.recordedSnapshot()
+	for _, it := range r.Desired.Items {
+		if open[it.Address] || r.Observed.Find(it.Address) == nil {
+			continue
+		}
+		it.Origin, it.Content = nil, nil
+		if was := recorded.Find(it.Address); was == nil || !was.Attributes.Equal(it.Attributes) {
+			l.Items = append(l.Items, it)
+		}
+	}
+	for _, c := range v.clusters {
+		if rec := c.record(); rec != nil && (v.Recorded == nil || v.Recorded.Clusters[c.Label] == nil || *v.Recorded.Clusters[c.Label] != *rec) {
+			if l.Clusters == nil {
+				l.Clusters = map[string]*state.RecordedCluster{}
+			}
+			l.Clusters[c.Label] = rec
+		}
+	}
+	return l
+}
+
+func (c *cluster) record() *state.RecordedCluster {
+	ca := c.cas[c.Certificates.Dir+"/ca"]
+	if ca == "" {
+		return nil
+	}
+	rec := state.RecordedCluster{CA: ca}
+	if old := c.view.Recorded; old != nil && old.Clusters[c.Label] != nil {
+		rec = *old.Clusters[c.Label]
+		rec.CA = ca
+	}
+	if c.report != nil {
+		rec.Version = c.report.Version
+		if c.report.EtcdClusterID != "" {
+			rec.EtcdClusterID = c.report.EtcdClusterID
+		}
+	}
+	return &rec
+}
