@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -75,9 +76,91 @@ type userEntry struct {
 	ClientCertificateData []byte `json:"client-certificate-data,omitempty"`
 	ClientKey             string `json:"client-key,omitempty"`
 	// ClientKeyData is base64; text, so that a file whose key was masked can be read.
-	ClientKeyData string `json:"client-key-data,omitempty"`
-	Token         string `json:"token,omitempty"`
-	TokenFile     string `json:"tokenFile,omitempty"`
+	ClientKeyData base64Text `json:"client-key-data,omitempty"`
+	Token         string     `json:"token,omitempty"`
+	TokenFile     string     `json:"tokenFile,omitempty"`
+}
+
+// base64Text is bytes that are written in base64 and never read back.
+type base64Text []byte
+
+// UnmarshalJSON passes over what is there.
+func (*base64Text) UnmarshalJSON([]byte) error { return nil }
+
+// encodeKubeconfig writes a kubeconfig with one cluster, user and context.
+func encodeKubeconfig(op planner.WriteKubeconfig, ca []byte, user userEntry) ([]byte, error) {
+	context := op.User + "@" + op.Cluster
+	b, err := yaml.Marshal(kubeconfig{
+		APIVersion: "v1", Kind: "Config", CurrentContext: context,
+		Clusters: []named[clusterEntry]{{op.Cluster, clusterEntry{CAData: ca, Server: op.Server}}},
+		Contexts: []named[contextEntry]{{context, contextEntry{Cluster: op.Cluster, User: op.User}}},
+		Users:    []named[userEntry]{{op.User, user}},
+	})
+	if err != nil {
+		return nil, errors.New("internal error: cannot encode kubeconfig")
+	}
+	return b, nil
+}
+
+// setKubeconfig changes parts of the current context and keeps everything else,
+// also what this package does not know. It returns nil when nothing changes.
+func setKubeconfig(b []byte, op planner.SetKubeconfig) ([]byte, error) {
+	config, err := readKubeconfig(b)
+	if err != nil {
+		return nil, err
+	}
+	var tree map[string]any
+	if err := yaml.Unmarshal(b, &tree); err != nil {
+		return nil, errors.New("cannot parse kubeconfig: it is no YAML of that kind")
+	}
+	clusterName, userName := config.current()
+	changed := false
+	if op.Server != "" {
+		cluster, err := entryOf(tree, "clusters", "cluster", clusterName)
+		if err != nil {
+			return nil, err
+		}
+		changed = cluster["server"] != op.Server
+		cluster["server"] = op.Server
+	}
+	if op.ClientCertificate != "" {
+		user, err := entryOf(tree, "users", "user", userName)
+		if err != nil {
+			return nil, err
+		}
+		changed = useClientFile(user, op.ClientCertificate) || changed
+	}
+	if !changed {
+		return nil, nil
+	}
+	return yaml.Marshal(tree)
+}
+
+// useClientFile makes a user take certificate and key from one file, and tells
+// whether that changed anything.
+func useClientFile(user map[string]any, path string) bool {
+	_, cert := user["client-certificate-data"]
+	_, private := user["client-key-data"]
+	if !cert && !private && user["client-certificate"] == path && user["client-key"] == path {
+		return false
+	}
+	delete(user, "client-certificate-data")
+	delete(user, "client-key-data")
+	user["client-certificate"], user["client-key"] = path, path
+	return true
+}
+
+// entryOf finds the content of a named entry in a list of a kubeconfig's tree.
+func entryOf(tree map[string]any, list, key, name string) (map[string]any, error) {
+	entries, _ := tree[list].([]any)
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		content, ok := entry[key].(map[string]any)
+		if ok && entry["name"] == name {
+			return content, nil
+		}
+	}
+	return nil, fmt.Errorf("cannot find %s %q in the kubeconfig", key, name)
 }
 
 // ParseKubeconfig reads the public parts of a kubeconfig: of its current

@@ -1,0 +1,252 @@
+package pki
+
+import (
+	"context"
+	"crypto"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+const (
+	crt = ".crt"
+	key = ".key"
+	pub = ".pub"
+
+	rootOwner  = "root:root"
+	publicMode = "0644"
+	secretMode = "0600"
+)
+
+// group is operations with keys for one host that travel together.
+type group struct {
+	issuer *Issuer
+	on     providers.Host
+	jobs   []job
+	// wanted are the paths to read from each host, and files what was there.
+	wanted map[providers.Host][]string
+	files  map[providers.Host]map[string]state.Secret
+	// staged are the files to write, in order, and by path.
+	staged []stagedFile
+	byPath map[string][]byte
+}
+
+// job is one operation of a group.
+type job struct {
+	providers.KeyRequest
+	// source is where the CA or the files come from.
+	source providers.Host
+	key    crypto.Signer
+}
+
+// stagedFile is a file to write, for the job with that index.
+type stagedFile struct {
+	job                     int
+	path, mode, owner, hash string
+	content                 []byte
+}
+
+func newGroup(i *Issuer, on providers.Host, requests []providers.KeyRequest) *group {
+	g := &group{
+		issuer: i, on: on, jobs: make([]job, len(requests)),
+		wanted: map[providers.Host][]string{}, files: map[providers.Host]map[string]state.Secret{}, byPath: map[string][]byte{},
+	}
+	for n, r := range requests {
+		g.jobs[n] = job{KeyRequest: r, source: r.Source}
+		if r.Source == nil {
+			g.jobs[n].source = on
+		}
+		g.want(&g.jobs[n])
+	}
+	return g
+}
+
+// want notes which files a job has to see before it can be done. Keys are
+// asked for only where something is signed with them, or copied.
+func (g *group) want(j *job) {
+	switch op := j.Operation.(type) {
+	case planner.IssueCA:
+		g.see(g.on, op.To+crt)
+	case planner.IssueKeyPair:
+		g.see(g.on, op.To+key)
+	case planner.IssueCertificate:
+		if !op.Renew {
+			g.see(g.on, op.To+crt)
+		}
+		g.seeCA(j.source, op.CA, true)
+	case planner.WriteKubeconfig:
+		if !op.Renew && op.Token == nil {
+			g.see(g.on, op.Path)
+		}
+		g.seeCA(j.source, op.CA, op.Token == nil)
+	case planner.SetKubeconfig:
+		g.see(g.on, op.Path)
+	case planner.CopySecrets:
+		for _, f := range op.Files {
+			g.see(j.source, f.Path)
+		}
+	}
+}
+
+func (g *group) see(host providers.Host, path string) {
+	if !slices.Contains(g.wanted[host], path) {
+		g.wanted[host] = append(g.wanted[host], path)
+	}
+}
+
+func (g *group) seeCA(host providers.Host, ca planner.Signer, withKey bool) {
+	if ca.Operator || g.issuer.known(place{host, ca.Base}, withKey) != nil {
+		return
+	}
+	g.see(host, ca.Base+crt)
+	if withKey {
+		g.see(host, ca.Base+key)
+	}
+}
+
+// read fetches what is wanted: one round trip for each host, side by side.
+func (g *group) read(ctx context.Context) error {
+	type answer struct {
+		host  providers.Host
+		files map[string]state.Secret
+	}
+	answers := make(chan answer, len(g.wanted))
+	eg, ctx := errgroup.WithContext(ctx)
+	for host, paths := range g.wanted {
+		eg.Go(func() error {
+			files, err := host.ReadSecrets(ctx, paths)
+			if err != nil {
+				return fmt.Errorf("cannot read certificates: %w", err)
+			}
+			answers <- answer{host, files}
+			return nil
+		})
+	}
+	err := eg.Wait()
+	close(answers)
+	for a := range answers {
+		g.files[a.host] = a.files
+	}
+	return err
+}
+
+// exists tells whether the group's host has the file, or is about to.
+func (g *group) exists(path string) bool {
+	_, ok := g.content(g.on, path)
+	return ok
+}
+
+// content is a file as it will be when the job's turn has come.
+func (g *group) content(host providers.Host, path string) ([]byte, bool) {
+	if host == g.on {
+		if b, ok := g.byPath[path]; ok {
+			return b, true
+		}
+	}
+	s, ok := g.files[host][path]
+	return s.Reveal(), ok
+}
+
+// algorithm is that of the key which a job needs; ok is false when it needs none.
+func (g *group) algorithm(j *job) (name string, ok bool) {
+	switch op := j.Operation.(type) {
+	case planner.IssueCA:
+		return op.Algorithm, !g.exists(op.To + crt)
+	case planner.IssueKeyPair:
+		return op.Algorithm, !g.exists(op.To + key)
+	case planner.IssueCertificate:
+		return op.Algorithm, op.Renew || !g.exists(op.To+crt)
+	case planner.WriteKubeconfig:
+		return op.Algorithm, op.Token == nil && (op.Renew || !g.exists(op.Path))
+	}
+	return "", false
+}
+
+// makeKeys makes all new keys at once: with RSA that is most of the work.
+func (g *group) makeKeys(ctx context.Context) error {
+	var eg errgroup.Group
+	eg.SetLimit(runtime.GOMAXPROCS(0))
+	for n := range g.jobs {
+		j := &g.jobs[n]
+		algorithm, ok := g.algorithm(j)
+		if !ok {
+			continue
+		}
+		eg.Go(func() (err error) {
+			if ctx.Err() == nil {
+				j.key, err = newKey(algorithm)
+			}
+			return err
+		})
+	}
+	if err := eg.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// put stages a file for the job.
+func (g *group) put(j *job, path, mode, owner string, content []byte) {
+	sum := sha256.Sum256(content)
+	g.byPath[path] = content
+	g.staged = append(g.staged, stagedFile{
+		job: g.index(j), path: path, mode: mode, owner: owner, content: content, hash: hex.EncodeToString(sum[:]),
+	})
+}
+
+func (g *group) index(j *job) int {
+	for n := range g.jobs {
+		if &g.jobs[n] == j {
+			return n
+		}
+	}
+	return -1
+}
+
+// write sends everything staged to the host, and says for each job what became of it.
+func (g *group) write(ctx context.Context, batch providers.Batch) ([]providers.Outcome, error) {
+	outcomes := make([]providers.Outcome, len(g.jobs))
+	if len(g.staged) == 0 {
+		return outcomes, nil
+	}
+	batch.Operations, batch.Contents = nil, maps.Clone(batch.Contents)
+	if batch.Contents == nil {
+		batch.Contents = map[string]state.Secret{}
+	}
+	paths := make([]string, len(g.staged))
+	for n, f := range g.staged {
+		ref := "pki:" + f.path
+		batch.Contents[ref] = state.NewSecret(f.content)
+		batch.Operations = append(batch.Operations, planner.WriteFile{
+			Path: f.path, Mode: f.mode, Owner: f.owner, Content: planner.Content{Ref: ref}, SHA256: f.hash,
+		})
+		paths[n] = f.path
+	}
+	done, err := g.on.Perform(ctx, batch)
+	g.issuer.forget(g.on, paths...)
+	for n, o := range done {
+		outcomes[g.staged[n].job].Changed = outcomes[g.staged[n].job].Changed || o.Changed
+	}
+	if err != nil {
+		g.issuer.forget(g.on)
+		return outcomes[:g.attempted(len(done))], err
+	}
+	return outcomes, nil
+}
+
+// attempted is how many jobs were begun when so many files were.
+func (g *group) attempted(files int) int {
+	if files == 0 {
+		return 0
+	}
+	return g.staged[min(files, len(g.staged))-1].job + 1
+}

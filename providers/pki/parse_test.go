@@ -1,0 +1,78 @@
+package pki_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers/pki"
+	"github.com/kubewright/kubewright/state"
+)
+
+func TestLink(t *testing.T) {
+	t.Parallel()
+	host := newMemory()
+	front := planner.IssueCA{CommonName: "kubernetes", Algorithm: "ECDSA-P256", Validity: day, To: dir + "/front-proxy-ca"}
+	issue(t, pki.New(pki.Options{Now: start}), host, requests(clusterCA("ECDSA-P256"), front, apiserver("ECDSA-P256")))
+	files := map[string]state.FileReport{dir + "/x": {Exists: true, Content: []byte("kept")}}
+	for _, p := range []string{dir + "/ca.crt", dir + "/front-proxy-ca.crt", dir + "/apiserver.crt"} {
+		certs, err := pki.ParseCertificates(host.files[p])
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[p] = state.FileReport{Exists: true, Content: host.files[p], Certificates: certs}
+	}
+	pki.Link(files)
+	ca := files[dir+"/ca.crt"].Certificates[0]
+	leaf := files[dir+"/apiserver.crt"]
+	// Both CAs have the same name: only the signature tells them apart.
+	if got := leaf.Certificates[0].IssuerKeyDigest; got != ca.KeyDigest {
+		t.Errorf("got issuer %s, want %s", got, ca.KeyDigest)
+	}
+	if ca.IssuerKeyDigest != ca.KeyDigest {
+		t.Errorf("the CA's own issuer is %s", ca.IssuerKeyDigest)
+	}
+	if leaf.Content != nil || string(files[dir+"/x"].Content) != "kept" {
+		t.Error("the certificate's PEM is to go, other content to stay")
+	}
+}
+
+func TestParseKubeconfig(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, text, want string }{
+		{"cluster-info", "kind: Config\nclusters: [{name: '', cluster: {server: 'https://a:6443'}}]", "https://a:6443"},
+		{"masked key", "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n" +
+			"clusters: [{name: k, cluster: {server: 'https://b:6443'}}]\nusers: [{name: u, user: {client-key-data: '***'}}]", "https://b:6443"},
+		{"another kind", "kind: Pod", "error: cannot parse kubeconfig: it is of another kind"},
+		{"no context", "kind: Config\nclusters: [{name: a, cluster: {}}, {name: b, cluster: {}}]", "error: cannot parse kubeconfig: it names no cluster"},
+		{"no YAML", "{", "error: cannot parse kubeconfig: it is no YAML of that kind"},
+		{"empty", "", "error: cannot parse kubeconfig: it is of another kind"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			info, err := pki.ParseKubeconfig([]byte(tt.text))
+			got := ""
+			if err != nil {
+				got = "error: " + err.Error()
+			} else {
+				got = info.Server
+			}
+			if got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("kind: Config"))
+	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, err := pki.ParseKubeconfig(b); err != nil && !strings.HasPrefix(err.Error(), "cannot parse") {
+			t.Errorf("got %v", err)
+		}
+		if certs, err := pki.ParseCertificates(b); err == nil && len(certs) == 0 {
+			t.Error("neither certificates nor an error")
+		}
+	})
+}

@@ -1,0 +1,235 @@
+package pki
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+)
+
+// stage prepares the files of a job. Keys are staged before the certificate
+// that goes with them: a certificate that exists means that the pair is whole.
+func (g *group) stage(j *job) error {
+	switch op := j.Operation.(type) {
+	case planner.IssueCA:
+		return g.stageCA(j, op)
+	case planner.IssueKeyPair:
+		return g.stageKeyPair(j, op)
+	case planner.IssueCertificate:
+		return g.stageCertificate(j, op)
+	case planner.WriteKubeconfig:
+		return g.stageKubeconfig(j, op)
+	case planner.SetKubeconfig:
+		return g.stageSetKubeconfig(j, op)
+	case planner.CopySecrets:
+		return g.stageCopy(j, op)
+	case planner.ImportSecrets:
+		return g.stageImport(j, op)
+	}
+	return fmt.Errorf("internal error: %T is no operation with keys", j.Operation)
+}
+
+func (g *group) stageCA(j *job, op planner.IssueCA) error {
+	if j.key == nil {
+		return nil
+	}
+	certificate, err := selfSigned(op, j.key, g.issuer.now)
+	if err != nil {
+		return fmt.Errorf("cannot issue CA %s: %w", op.CommonName, err)
+	}
+	return g.putPair(j, op.To, certificate)
+}
+
+// putPair stages the job's new key, then its certificate.
+func (g *group) putPair(j *job, base string, certificate []byte) error {
+	private, err := encodeKey(j.key)
+	if err != nil {
+		return err
+	}
+	g.put(j, base+key, secretMode, rootOwner, private)
+	g.put(j, base+crt, publicMode, rootOwner, certificate)
+	return nil
+}
+
+// stageKeyPair keeps a private key that exists: tokens were signed with it.
+func (g *group) stageKeyPair(j *job, op planner.IssueKeyPair) error {
+	signer := j.key
+	if signer == nil {
+		content, _ := g.content(g.on, op.To+key)
+		var err error
+		if signer, err = parseKey(content); err != nil {
+			return fmt.Errorf("cannot use %s%s: %w", op.To, key, err)
+		}
+	} else {
+		private, err := encodeKey(signer)
+		if err != nil {
+			return err
+		}
+		g.put(j, op.To+key, secretMode, rootOwner, private)
+	}
+	public, err := encodePublicKey(signer.Public())
+	if err != nil {
+		return err
+	}
+	g.put(j, op.To+pub, secretMode, rootOwner, public)
+	return nil
+}
+
+func (g *group) stageCertificate(j *job, op planner.IssueCertificate) error {
+	if j.key == nil {
+		return nil
+	}
+	ca, err := g.authority(j.source, op.CA, true)
+	if err != nil {
+		return fmt.Errorf("cannot issue certificate %s%s: %w", op.To, crt, err)
+	}
+	certificate, err := g.leaf(j, ca, op, g.issuer.now.Add(-backdate))
+	if err != nil {
+		return fmt.Errorf("cannot issue certificate %s%s: %w", op.To, crt, err)
+	}
+	return g.putPair(j, op.To, certificate)
+}
+
+func (g *group) leaf(j *job, ca *authority, op planner.IssueCertificate, notBefore time.Time) ([]byte, error) {
+	template, err := leafTemplate(op, notBefore, g.issuer.now.Add(op.Validity))
+	if err != nil {
+		return nil, err
+	}
+	return ca.sign(template, j.key.Public())
+}
+
+// authority finds a CA: staged by this group, known from before, read by this
+// group, or the operator's.
+func (g *group) authority(host providers.Host, ca planner.Signer, withKey bool) (*authority, error) {
+	where := place{host, ca.Base}
+	if ca.Operator {
+		where.host = nil
+	}
+	if _, staged := g.byPath[ca.Base+crt]; !staged || host != g.on {
+		if a := g.issuer.known(where, withKey); a != nil {
+			return a, nil
+		}
+	}
+	a, err := g.loadAuthority(host, ca, withKey)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use CA %s: %w", ca.Name, err)
+	}
+	g.issuer.remember(where, a)
+	return a, nil
+}
+
+func (g *group) loadAuthority(host providers.Host, ca planner.Signer, withKey bool) (*authority, error) {
+	certificate, private, err := g.authorityFiles(host, ca, withKey)
+	if err != nil {
+		return nil, err
+	}
+	if certificate == nil {
+		return nil, fmt.Errorf("%s%s is not there", ca.Base, crt)
+	}
+	if withKey && private == nil {
+		return nil, fmt.Errorf("%s%s is not there", ca.Base, key)
+	}
+	return loadAuthority(certificate, private)
+}
+
+func (g *group) authorityFiles(host providers.Host, ca planner.Signer, withKey bool) (certificate, private []byte, err error) {
+	if !ca.Operator {
+		certificate, _ = g.content(host, ca.Base+crt)
+		if withKey {
+			private, _ = g.content(host, ca.Base+key)
+		}
+		return certificate, private, nil
+	}
+	if certificate, err = g.issuer.readOperator(ca.Base + crt); err == nil && withKey {
+		private, err = g.issuer.readOperator(ca.Base + key)
+	}
+	return certificate, private, err
+}
+
+// stageKubeconfig writes a new kubeconfig. The first client certificate begins
+// when its CA does, a renewed one five minutes ago; so it is with kubeadm.
+func (g *group) stageKubeconfig(j *job, op planner.WriteKubeconfig) error {
+	byToken := op.Token != nil
+	if !byToken && j.key == nil {
+		return nil
+	}
+	if byToken && j.Token.IsZero() {
+		return fmt.Errorf("cannot write %s: the bootstrap token is missing", op.Path)
+	}
+	ca, err := g.authority(j.source, op.CA, !byToken)
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", op.Path, err)
+	}
+	user := userEntry{Token: string(j.Token.Reveal())}
+	if !byToken {
+		if user, err = g.clientEntry(j, ca, op); err != nil {
+			return fmt.Errorf("cannot write %s: %w", op.Path, err)
+		}
+	}
+	content, err := encodeKubeconfig(op, ca.bundle(), user)
+	if err != nil {
+		return err
+	}
+	g.put(j, op.Path, secretMode, rootOwner, content)
+	return nil
+}
+
+func (g *group) clientEntry(j *job, ca *authority, op planner.WriteKubeconfig) (userEntry, error) {
+	notBefore := ca.certs[0].NotBefore
+	if op.Renew {
+		notBefore = g.issuer.now.Add(-backdate)
+	}
+	certificate, err := g.leaf(j, ca, planner.IssueCertificate{
+		CommonName: op.CommonName, Organizations: op.Organizations, Usages: []string{clientAuth}, Validity: op.Validity,
+	}, notBefore)
+	if err != nil {
+		return userEntry{}, err
+	}
+	private, err := encodeKey(j.key)
+	if err != nil {
+		return userEntry{}, err
+	}
+	return userEntry{ClientCertificateData: certificate, ClientKeyData: private}, nil
+}
+
+func (g *group) stageSetKubeconfig(j *job, op planner.SetKubeconfig) error {
+	before, ok := g.content(g.on, op.Path)
+	if !ok {
+		return fmt.Errorf("cannot change %s: it is not there", op.Path)
+	}
+	after, err := setKubeconfig(before, op)
+	if err != nil {
+		return fmt.Errorf("cannot change %s: %w", op.Path, err)
+	}
+	if after != nil {
+		g.put(j, op.Path, secretMode, rootOwner, after)
+	}
+	return nil
+}
+
+func (g *group) stageCopy(j *job, op planner.CopySecrets) error {
+	for _, f := range op.Files {
+		content, ok := g.content(j.source, f.Path)
+		if !ok {
+			return fmt.Errorf("cannot copy %s: it is not on %s", f.Path, op.From)
+		}
+		g.put(j, f.Path, f.Mode, f.Owner, content)
+	}
+	return nil
+}
+
+func (g *group) stageImport(j *job, op planner.ImportSecrets) error {
+	for _, f := range op.Files {
+		content, err := g.issuer.readOperator(f.Source)
+		if err != nil {
+			return fmt.Errorf("cannot bring %s: %w", f.Path, err)
+		}
+		if len(content) == 0 {
+			return fmt.Errorf("cannot bring %s: %w", f.Path, errors.New("the file "+f.Source+" is empty"))
+		}
+		g.put(j, f.Path, f.Mode, f.Owner, content)
+	}
+	return nil
+}
