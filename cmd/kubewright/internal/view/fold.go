@@ -19,8 +19,9 @@ func (p *page) blocks(resources []resource) {
 	nodes, mirrors := split(resources, p.full)
 	groups := p.fold(nodes)
 	last := lastNode(groups)
+	seen := map[string]string{}
 	for i, g := range groups {
-		first := g[0]
+		first := p.elide(g[0], seen)
 		for _, c := range first.comments {
 			p.line("  # ", c)
 		}
@@ -38,6 +39,39 @@ func (p *page) blocks(resources []resource) {
 			p.line()
 		}
 	}
+}
+
+// elide takes phases out of a new node that are the same on a new node printed
+// before, up to names and addresses, and says where to look. Seen remembers,
+// by text, where each phase was first.
+func (p *page) elide(r resource, seen map[string]string) resource {
+	if r.Action != planner.Create || r.Target.Type != state.TypeNode || p.full {
+		return r
+	}
+	own := replacer(r.names.all, "<self>")
+	var kept []entry
+	as := map[string][]string{}
+	var where []string
+	for _, k := range r.entry.kids {
+		text := newPage(Options{Width: 1 << 20})
+		text.print([]entry{plainEntry(k)}, 0)
+		shape := own(text.String())
+		first, ok := seen[shape]
+		if !ok || !k.block {
+			seen[shape] = r.names.title
+			kept = append(kept, k)
+			continue
+		}
+		if as[first] == nil {
+			where = append(where, first)
+		}
+		as[first] = append(as[first], k.head)
+	}
+	for _, first := range where {
+		kept = append(kept, entry{comment: true, indented: true, text: "# (" + list(as[first]) + " as on " + first + ")"})
+	}
+	r.entry.kids = kept
+	return r
 }
 
 // split takes out the clusters that only repeat what their nodes get, and says

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -13,10 +14,14 @@ type item struct {
 	planner.Change
 	// withKey tells that the private key of a certificate comes or goes with it.
 	withKey bool
+	// validity of a certificate that is issued.
+	validity time.Duration
 }
 
-// items joins each certificate with its key where the same happens to both.
-func items(changes []planner.Change) []item {
+// items joins each certificate with its key where the same happens to both,
+// and adds what only the step's operations know.
+func items(changes []planner.Change, step *planner.Step) []item {
+	valid := validities(step)
 	pair := func(c planner.Change) string {
 		return string(c.Action) + strings.TrimSuffix(strings.TrimSuffix(c.Address.Item, ".crt"), ".key")
 	}
@@ -32,7 +37,25 @@ func items(changes []planner.Change) []item {
 		if c.Kind == state.KindKey && certificates[pair(c)] {
 			continue
 		}
-		out = append(out, item{c, c.Kind == state.KindCertificate && keys[pair(c)]})
+		out = append(out, item{c, c.Kind == state.KindCertificate && keys[pair(c)], valid[strings.TrimSuffix(c.Address.ID(), ".crt")]})
+	}
+	return out
+}
+
+// validities are how long the certificates hold that a step issues, by path
+// without ending.
+func validities(step *planner.Step) map[string]time.Duration {
+	out := map[string]time.Duration{}
+	if step == nil {
+		return out
+	}
+	for _, op := range step.Operations {
+		switch o := op.(type) {
+		case planner.IssueCA:
+			out[o.To] = o.Validity
+		case planner.IssueCertificate:
+			out[o.To] = o.Validity
+		}
 	}
 	return out
 }
@@ -47,7 +70,7 @@ func (p *page) item(it item, attributes bool) entry {
 		return e
 	}
 	if it.Action == planner.Create {
-		e.text = gist(it.Change)
+		e.text = it.gist()
 	}
 	return e
 }
@@ -76,16 +99,16 @@ func (it item) head() string {
 }
 
 // gist is what tells most about a new item, in brackets.
-func gist(c planner.Change) string {
-	v := values(c)
+func (it item) gist() string {
+	v := values(it.Change)
 	var parts []string
-	switch c.Kind {
+	switch it.Kind {
 	case state.KindStaticPod:
 		parts = []string{"static pod", labelled("image ", text(v, "image")), counted(v.Get("args"), "arg")}
 	case state.KindCertificate:
-		parts = certificateGist(v)
+		parts = certificateGist(v, it.validity)
 	case state.KindKubeconfig:
-		parts = []string{labelled("user ", firstText(v, "client.common_name", "common_name", "user")), labelled("server ", text(v, "server"))}
+		parts = kubeconfigGist(v)
 	case state.KindYAMLFile:
 		parts = []string{firstText(v, "content.kind", "kind")}
 	case state.KindEnvFile:
@@ -187,9 +210,18 @@ func counted(v state.Value, noun string) string {
 	return plural(n, noun)
 }
 
-func certificateGist(v state.Value) []string {
+// kubeconfigGist names the user; the server is the same everywhere and named
+// only where nothing else is known.
+func kubeconfigGist(v state.Value) []string {
+	if user := firstText(v, "client.common_name", "common_name", "user"); user != "" {
+		return []string{"user " + user}
+	}
+	return []string{labelled("server ", text(v, "server"))}
+}
+
+func certificateGist(v state.Value, valid time.Duration) []string {
 	parts := []string{labelled("CN ", text(v, "common_name"))}
-	if v.Get("is_ca").AsBool() {
+	if v.Get("is_ca").AsBool() || slices.ContainsFunc(v.Get("usages").AsList(), func(u state.Value) bool { return u.AsString() == "cert sign" }) {
 		parts[0] = labelled("CA ", text(v, "common_name"))
 	}
 	if orgs := v.Get("organizations").AsList(); len(orgs) > 0 {
@@ -198,30 +230,36 @@ func certificateGist(v state.Value) []string {
 	if n := len(v.Get("dns_names").AsList()) + len(v.Get("ip_addresses").AsList()); n > 0 {
 		parts = append(parts, plural(n, "SAN"))
 	}
-	return append(parts, labelled("for ", validity(text(v, "validity"))))
+	if valid > 0 {
+		parts = append(parts, years(valid))
+	}
+	return parts
 }
 
-// validity prints a long duration in years or days.
-func validity(s string) string {
-	d, err := time.ParseDuration(s)
-	if err != nil || d < 48*time.Hour {
-		return s
+// years prints a long duration in years or days.
+func years(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 2*day:
+		return duration(d)
+	case d%(365*day) == 0:
+		return plural(int(d/(365*day)), "year")
 	}
-	days := int(d / (24 * time.Hour))
-	if days%365 == 0 {
-		return plural(days/365, "year")
-	}
-	return plural(days, "day")
+	return plural(int(d/day), "day")
 }
 
 func nodeGist(v state.Value) []string {
 	var parts []string
-	for _, group := range []string{"labels", "annotations"} {
-		if m := v.Get(group); len(m.AsMap()) > 0 {
-			parts = append(parts, strings.TrimSuffix(group, "s")+" "+strings.Join(assignments(m), " "))
+	for _, noun := range []string{"label", "annotation", "taint"} {
+		switch m := v.Get(noun + "s"); len(m.AsMap()) {
+		case 0:
+		case 1:
+			parts = append(parts, noun+" "+assignments(m)[0])
+		default:
+			parts = append(parts, plural(len(m.AsMap()), noun))
 		}
 	}
-	return append(parts, counted(v.Get("taints"), "taint"))
+	return parts
 }
 
 func assignments(m state.Value) []string {

@@ -34,15 +34,16 @@ func (p *page) order(plan *planner.Plan) {
 		return
 	}
 	p.line("Order:")
-	n := 0
 	for i, part := range parts {
 		if i > 0 {
-			p.line("  and at the same time:")
+			p.line("  meanwhile")
 		}
-		for _, stage := range label.stages(part) {
-			n++
-			head := "  " + pad2(n) + ". "
-			p.line(head, wrapArrows(stage, p.width-len(head), strings.Repeat(" ", len(head))))
+		for n, stage := range label.stages(part) {
+			head := "  " + pad2(n+1) + ". "
+			for _, line := range stage {
+				p.line(head, wrapArrows(line, p.width-len(head), strings.Repeat(" ", len(head)+2)))
+				head = strings.Repeat(" ", len(head))
+			}
 		}
 	}
 }
@@ -156,61 +157,120 @@ func (l labels) inline(x expr) string {
 	return x.name
 }
 
-// stages cuts a long chain where the targets change: cp1: certs → kubeconfig.
-func (l labels) stages(x expr) []string {
-	links := x.kids
-	if x.op != chain {
-		links = []expr{x}
-	}
-	var out []string
-	last := ""
-	for _, link := range links {
-		who, run := l.run(link)
-		if who != "" && who == last {
-			out[len(out)-1] += " → " + run
+// stages cuts a long chain where the targets change; what runs side by side
+// has a line each.
+func (l labels) stages(x expr) [][]string {
+	var out [][]string
+	for _, run := range l.runs(flat(x, chain)) {
+		if run.op != beside {
+			out = append(out, []string{l.long(run)})
 			continue
 		}
-		last = who
-		if who != "" {
-			run = who + ": " + run
-		}
-		out = append(out, run)
+		out = append(out, l.sides(run.kids))
 	}
 	return out
 }
 
-// run splits what is done from whom it is done on, where all of it is on the same.
-func (l labels) run(x expr) (who, run string) {
-	switch x.op {
-	case single:
-		who = l.who(x.group)
-		if who == "" && len(x.targets) > 0 {
-			who = Clean(x.targets[0].String())
+// sides are lines for what runs side by side: single phases of the same
+// targets share one, and so do the targets of the same phases.
+func (l labels) sides(kids []expr) []string {
+	var lines, whos []string
+	names := map[string]string{}
+	for _, k := range kids {
+		if k.op != single {
+			lines = append(lines, l.long(k))
+			continue
 		}
-		return who, x.name
-	case chain:
-		var runs []string
-		for i, k := range x.kids {
-			w, r := l.run(k)
-			if w == "" || i > 0 && w != who {
-				return "", l.inline(x)
-			}
-			who = w
-			runs = append(runs, r)
+		who, _ := l.common(k)
+		if _, ok := names[who]; ok {
+			names[who] += ", " + k.name
+			continue
 		}
-		return who, strings.Join(runs, " → ")
+		names[who] = k.name
+		whos = append(whos, who)
 	}
-	var runs []string
+	targets := map[string]string{}
+	var phases []string
+	for _, who := range whos {
+		if _, ok := targets[names[who]]; ok {
+			targets[names[who]] += ", " + who
+			continue
+		}
+		targets[names[who]] = who
+		phases = append(phases, names[who])
+	}
+	for _, phase := range phases {
+		lines = append(lines, targets[phase]+": "+phase)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// runs joins neighbours of a chain that are on the same targets.
+func (l labels) runs(links []expr) []expr {
+	var out []expr
+	last := ""
+	for _, x := range links {
+		who, one := l.common(x)
+		if one && who == last && len(out) > 0 {
+			out[len(out)-1] = expr{op: chain, kids: append(slices.Clone(flat(out[len(out)-1], chain)), x)}
+			continue
+		}
+		last = who
+		if !one {
+			last = ""
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// common is on which targets an expression runs, when it is the same throughout.
+func (l labels) common(x expr) (string, bool) {
+	if x.op == single {
+		if len(x.targets) == 1 && x.targets[0].Type != state.TypeNode {
+			return Clean(x.targets[0].String()), true
+		}
+		return l.who(x.group), true
+	}
+	first, ok := l.common(x.kids[0])
+	for _, k := range x.kids[1:] {
+		who, one := l.common(k)
+		ok = ok && one && who == first
+	}
+	return first, ok
+}
+
+// long prints an expression with its targets in front: cp1: certs → kubeconfig.
+func (l labels) long(x expr) string {
+	if who, one := l.common(x); one {
+		return who + ": " + phaseNames(x)
+	}
+	if x.op == chain {
+		var parts []string
+		for _, run := range l.runs(x.kids) {
+			parts = append(parts, l.long(run))
+		}
+		return strings.Join(parts, " → ")
+	}
+	return "{" + l.inline(x) + "}"
+}
+
+// phaseNames prints an expression without its targets.
+func phaseNames(x expr) string {
+	var parts []string
 	for _, k := range x.kids {
-		w, r := l.run(k)
-		if w == "" {
-			return "", l.inline(x)
+		s := phaseNames(k)
+		if k.op == beside {
+			s = "{" + s + "}"
 		}
-		if k.op == chain || w != "" {
-			r = w + ": " + r
-		}
-		runs = append(runs, r)
+		parts = append(parts, s)
 	}
-	slices.Sort(runs)
-	return "", strings.Join(runs, ";  ")
+	switch x.op {
+	case chain:
+		return strings.Join(parts, " → ")
+	case beside:
+		return strings.Join(parts, ", ")
+	}
+	return x.name
 }

@@ -71,7 +71,7 @@ func onlyWaits(s *planner.Step) bool {
 func (p *page) phaseBlock(ph phase, shared string) entry {
 	sym := phaseSymbol(ph)
 	e := entry{sym: sym, head: phaseName(ph), block: true}
-	for _, it := range items(ph.changes) {
+	for _, it := range items(ph.changes, ph.step) {
 		kid := p.item(it, p.full || it.Action == planner.Update)
 		if r := Clean(it.Reason); r != shared && !ordinary(it.Action, it.Reason) {
 			kid.note = r
@@ -146,7 +146,7 @@ func countable(op planner.Operation) string {
 	return ""
 }
 
-// telling is an operation in a word or two, "" for one that is not worth it.
+// telling is an operation in a few words, "" for one that is not worth it.
 func telling(op planner.Operation) string {
 	switch o := op.(type) {
 	case planner.Unit:
@@ -157,6 +157,23 @@ func telling(op planner.Operation) string {
 		return "removes all containers"
 	case planner.RemoveNetwork:
 		return "removes links and firewall rules of Kubernetes"
+	case planner.RemoveEtcdMember:
+		return "takes it out of etcd"
+	case planner.DeleteObject:
+		return "deletes " + Clean(o.Ref.Kind+" "+o.Ref.Name)
+	case planner.CreateToken:
+		return "makes a token for joining"
+	case planner.DeleteToken:
+		return "deletes the token for joining"
+	case planner.Cordon:
+		if o.Undo {
+			return "lets pods in again"
+		}
+		return "lets no more pods in"
+	case planner.Drain:
+		return "evicts its pods"
+	case planner.Swap, planner.SetSysctl, planner.LoadModule:
+		return "puts kernel settings back"
 	case planner.Unmount, planner.Wait, planner.EnsureDirectory, planner.Mark:
 		return ""
 	}

@@ -18,13 +18,14 @@ func Plan(w io.Writer, plan *planner.Plan, o Options) error {
 	p.drift(plan, o)
 	switch {
 	case o.RefreshOnly:
+		p.withheld(plan)
 		p.refreshOnly(plan)
 	case plan.Empty():
+		p.withheld(plan)
 		p.nothing(plan, len(outputs) > 0)
 	default:
 		p.actions(plan, o)
 	}
-	p.withheld(plan)
 	if len(outputs) > 0 {
 		p.line()
 		p.line("Changes to Outputs:")
@@ -54,6 +55,7 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 	if len(plan.Steps) > 0 || len(plan.Quorum) > 0 {
 		p.line()
 	}
+	p.withheld(plan)
 	p.summary(plan)
 }
 
@@ -138,23 +140,23 @@ func (p *page) refreshOnly(plan *planner.Plan) {
 		"Apply it to write what was found to the state.")
 }
 
-// withheld lists what could not be looked at.
+// withheld lists what could not be looked at and is therefore left alone.
 func (p *page) withheld(plan *planner.Plan) {
 	if len(plan.Withheld) == 0 {
 		return
 	}
-	p.line()
-	what := "Not in this plan, because it could not be looked at:"
+	verb := " is left alone, because it could not be looked at:"
 	if len(plan.Withheld) > 1 {
-		what = "Not in this plan, because they could not be looked at:"
+		verb = " are left alone, because they could not be looked at:"
 	}
-	p.line(p.yellow(p.bold("Warning: ")), what)
+	p.line(p.bold(p.yellow("Warning: ")), plural(len(plan.Withheld), "target"), verb)
 	for _, u := range plan.Withheld {
 		p.line("  ", p.bold(Clean(u.Target.String())), "  ", wrap(Clean(u.Reason), p.width-4, "    "))
 		if u.Remedy != "" {
 			p.line("    ", wrap(Clean(u.Remedy), p.width, "    "))
 		}
 	}
+	p.line()
 }
 
 // drift tells what changed outside: in full where the plan leaves it so, and
@@ -175,7 +177,11 @@ func (p *page) drift(plan *planner.Plan, o Options) {
 		p.line()
 	}
 	if len(left) > 0 {
-		p.prose("kubewright found the following changes since the last apply that this plan does not touch:")
+		text := "kubewright found the following changes since the last apply that this plan does not touch:"
+		if o.RefreshOnly {
+			text = "kubewright found the following changes since the last apply:"
+		}
+		p.prose(text)
 		p.line()
 		for _, c := range left {
 			p.driftItem(c)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -49,10 +51,13 @@ func strangers(plan *planner.Plan, known map[state.Target]bool) []state.Target {
 }
 
 func (p *page) resource(plan *planner.Plan, c planner.ResourceChange) resource {
+	if plan.Destroy {
+		c.Reason = ""
+	}
 	r := resource{ResourceChange: c, names: namesOf(plan, c)}
-	r.entry = entry{sym: symbolOf(c.Action), head: blockHead(c.Target), block: true}
 	phases := phasesOf(plan, c.Target)
-	r.entry.kids = p.phases(phases, c)
+	r.entry = entry{sym: symbolOf(c.Action), head: blockHead(c.Target), kids: p.phases(phases, c)}
+	r.entry.block = len(r.entry.kids) > 0
 	if c.Unchanged > 0 && c.Action == planner.Update && len(r.entry.kids) > 0 {
 		r.entry.kids = append(r.entry.kids, entry{
 			comment: true, indented: true, text: "# (" + plural(c.Unchanged, "unchanged phase") + " hidden)",
@@ -85,18 +90,11 @@ func (p *page) resourceComments(c planner.ResourceChange, phases []phase) []stri
 	}
 	first := p.bold(Clean(c.Target.String())) + " " + verb
 	note, reason := noteOf(c), reasonOf(c, phases)
-	switch {
-	case note != "" && reason != "":
-		first += " (" + note + ")"
-	case note != "":
-		return []string{first + " (" + note + ")"}
-	case reason != "":
-		return []string{first + " (" + reason + ")"}
+	together := brackets([]string{note, reason})
+	if note == "" || reason == "" || ansi.StringWidth(first+together)+4 <= p.width {
+		return []string{first + together}
 	}
-	if reason == "" {
-		return []string{first}
-	}
-	return []string{first, "(" + reason + ")"}
+	return []string{first + " (" + note + ")", "(" + reason + ")"}
 }
 
 // noteOf is the resource's note without what its address says already.

@@ -70,7 +70,7 @@ func plural(n int, word string) string {
 	switch {
 	case strings.HasSuffix(word, "y") && !strings.HasSuffix(word, "ey"):
 		word = strings.TrimSuffix(word, "y") + "ie"
-	case strings.HasSuffix(word, "s"), strings.HasSuffix(word, "x"), strings.HasSuffix(word, "h"):
+	case strings.HasSuffix(word, "s"), strings.HasSuffix(word, "x"), strings.HasSuffix(word, "ch"):
 		word += "e"
 	}
 	return itoa(n) + " " + word + "s"
