@@ -80,7 +80,16 @@ func ParseTarget(s string) (Target, error) {
 	if rest != "" {
 		return Target{}, fmt.Errorf("cannot parse target %q: unexpected %q after %s", s, rest, t)
 	}
-	return t, nil
+	return t, spelling(s, t.String())
+}
+
+// spelling refuses a second way to write an address: one that is compared or
+// looked up as text must have one form only.
+func spelling(s, canonical string) error {
+	if s != canonical {
+		return fmt.Errorf("cannot parse address %q: write it as %s", s, canonical)
+	}
+	return nil
 }
 
 // cutTarget reads a target from the front of s and returns what follows it.
@@ -142,6 +151,12 @@ type Address struct {
 	Field string
 }
 
+// A # begins the field, so one in an item (a file may have it in its name) is escaped.
+var (
+	escapeItem   = strings.NewReplacer("%", "%25", "#", "%23")
+	unescapeItem = strings.NewReplacer("%25", "%", "%23", "#")
+)
+
 // String prints the address in the form that ParseAddress reads.
 func (a Address) String() string {
 	var b strings.Builder
@@ -153,7 +168,7 @@ func (a Address) String() string {
 		b.WriteString("@" + a.Waypoint)
 	}
 	if a.Item != "" {
-		b.WriteString("/" + a.Item)
+		b.WriteString("/" + escapeItem.Replace(a.Item))
 	}
 	if a.Field != "" {
 		b.WriteString("#" + a.Field)
@@ -199,7 +214,7 @@ func ParseAddress(s string) (Address, error) {
 	}
 	a := Address{Target: t}
 	if rest == "" {
-		return a, nil
+		return a, spelling(s, a.String())
 	}
 	if !strings.HasPrefix(rest, "/") {
 		return Address{}, fmt.Errorf("cannot parse address %q: unexpected %q after %s", s, rest, t)
@@ -209,12 +224,16 @@ func ParseAddress(s string) (Address, error) {
 	if a.Phase == "" {
 		return Address{}, fmt.Errorf("cannot parse address %q: the phase is missing", s)
 	}
-	if !hasItem {
-		return a, nil
+	if strings.Contains(phase, "#") {
+		return Address{}, fmt.Errorf("cannot parse address %q: a field belongs to an item, which is missing", s)
 	}
-	a.Item, a.Field, _ = strings.Cut(item, "#")
+	if !hasItem {
+		return a, spelling(s, a.String())
+	}
+	item, a.Field, _ = strings.Cut(item, "#")
+	a.Item = unescapeItem.Replace(item)
 	if class, id, ok := strings.Cut(a.Item, ":"); !ok || class == "" || id == "" {
 		return Address{}, fmt.Errorf("cannot parse address %q: an item is written CLASS:ID", s)
 	}
-	return a, nil
+	return a, spelling(s, a.String())
 }

@@ -1,0 +1,162 @@
+package state_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+var addresses = map[string]state.Address{
+	`cluster.prod`:                               {Target: state.ClusterTarget("prod")},
+	`cluster.prod.addon["cni"]`:                  {Target: state.AddonTarget("prod", "cni")},
+	`node.solo`:                                  {Target: state.NodeTarget("solo")},
+	`node.cp["cp1"]`:                             {Target: state.NodeKeyTarget("cp", "cp1")},
+	`node.cp[""]`:                                {Target: state.NodeKeyTarget("cp", "")},
+	`node.cp["a]/b@c#d.\"e"]`:                    {Target: state.NodeKeyTarget("cp", `a]/b@c#d."e`)},
+	`node.cp["cp1"]/control-plane`:               {Target: state.NodeKeyTarget("cp", "cp1"), Phase: "control-plane"},
+	`node.cp["cp1"]/control-plane@1.35.8`:        {Target: state.NodeKeyTarget("cp", "cp1"), Phase: "control-plane", Waypoint: "1.35.8"},
+	`node.solo/kubelet-start/file:/var/x`:        {Target: state.NodeTarget("solo"), Phase: "kubelet-start", Item: "file:/var/x"},
+	`node.solo/kubelet-start/file:/var/x#a.b[0]`: {Target: state.NodeTarget("solo"), Phase: "kubelet-start", Item: "file:/var/x", Field: "a.b[0]"},
+	`cluster.prod/upload-config/object:v1/ConfigMap/kube-system/kubeadm-config#data["a/b"]`: {
+		Target: state.ClusterTarget("prod"), Phase: "upload-config",
+		Item: "object:v1/ConfigMap/kube-system/kubeadm-config", Field: `data["a/b"]`},
+}
+
+func TestParseAddress(t *testing.T) {
+	t.Parallel()
+	for text, want := range addresses {
+		got, err := state.ParseAddress(text)
+		if err != nil || got != want {
+			t.Errorf("ParseAddress(%s) = %+v, %v, want %+v", text, got, err, want)
+		}
+		if got := want.String(); got != text {
+			t.Errorf("String() = %s, want %s", got, text)
+		}
+	}
+}
+
+func TestParseAddressRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		``:                        "must begin with cluster.NAME or node.NAME",
+		`host.a`:                  "must begin with",
+		`node.`:                   "the name is missing",
+		`node["a"]`:               "must begin with",
+		`node.a[cp1]`:             "must be quoted",
+		`node.a["cp1"`:            "closing bracket is missing",
+		`node.a["cp1"]x`:          `unexpected "x"`,
+		`cluster.prod.addon`:      "an addon needs its label",
+		`cluster.prod["a"]`:       "unexpected",
+		`cluster.prod.x`:          "unexpected",
+		`node.a/`:                 "the phase is missing",
+		`node.a/@1.2`:             "the phase is missing",
+		`node.a/certs/x`:          "CLASS:ID",
+		`node.a/certs/`:           "CLASS:ID",
+		`node.a/certs/:x`:         "CLASS:ID",
+		`node.a@1`:                "unexpected",
+		`node.a#x`:                "unexpected",
+		"node.a[`x`]":             `write it as node.a["x"]`,
+		`node.a['x']`:             `write it as node.a["x"]`,
+		`node.a["\x41"]`:          `write it as node.a["A"]`,
+		`node.a/certs@`:           "write it as node.a/certs",
+		`node.a/certs/file:/x#`:   "write it as node.a/certs/file:/x",
+		`node.a/certs/file:/x%41`: "write it as node.a/certs/file:/x%2541",
+		`node.a/certs#x`:          "a field belongs to an item",
+	} {
+		if a, err := state.ParseAddress(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseAddress(%s) = %+v, error %v, want one with %q", text, a, err, want)
+		}
+	}
+}
+
+// drawName draws what an HCL label or a for_each key may be.
+func drawName(t *rapid.T, label string) string {
+	return rapid.StringMatching(`[A-Za-z_][A-Za-z0-9_-]{0,8}`).Draw(t, label)
+}
+
+func drawAddress(t *rapid.T) state.Address {
+	key := rapid.String().Draw(t, "key")
+	a := state.Address{Target: rapid.SampledFrom([]state.Target{
+		state.ClusterTarget(drawName(t, "name")),
+		state.AddonTarget(drawName(t, "name"), key),
+		state.NodeTarget(drawName(t, "name")),
+		state.NodeKeyTarget(drawName(t, "name"), key),
+	}).Draw(t, "target")}
+	depth := rapid.IntRange(0, 3).Draw(t, "depth")
+	if depth > 0 {
+		a.Phase = drawName(t, "phase")
+		a.Waypoint = rapid.SampledFrom([]string{"", "1.35.8", "ca-trust"}).Draw(t, "waypoint")
+	}
+	if depth > 1 {
+		a.Item = rapid.SampledFrom([]string{"file:/etc/kubernetes/admin.conf", "object:v1/ConfigMap/kube-system/x", "image:r.io/a:b@sha256:0", "file:/a#b%c%23"}).Draw(t, "item")
+	}
+	if depth > 2 {
+		a.Field = state.JoinPath("metadata", rapid.String().Draw(t, "field"))
+	}
+	return a
+}
+
+func TestAddressRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		a := drawAddress(t)
+		got, err := state.ParseAddress(a.String())
+		if err != nil || got != a {
+			t.Fatalf("%+v → %s → %+v, %v", a, a, got, err)
+		}
+		b, err := json.Marshal(map[state.Address]state.Address{a: a})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back map[state.Address]state.Address
+		if err := json.Unmarshal(b, &back); err != nil || back[a] != a {
+			t.Fatalf("%+v → %s → %+v, %v", a, b, back, err)
+		}
+	})
+}
+
+func TestAddressParts(t *testing.T) {
+	t.Parallel()
+	a := addresses[`node.solo/kubelet-start/file:/var/x#a.b[0]`]
+	if a.Class() != "file" || a.ID() != "/var/x" {
+		t.Errorf("Class, ID = %s, %s", a.Class(), a.ID())
+	}
+	if got := a.Step().String(); got != "node.solo/kubelet-start" {
+		t.Errorf("Step() = %s", got)
+	}
+	if got := a.WithField("x").Field; got != "x" {
+		t.Errorf("WithField(x).Field = %s", got)
+	}
+	if a.Compare(a) != 0 || a.Compare(a.Step()) <= 0 {
+		t.Error("Compare does not order by the printed form")
+	}
+	if !(state.Target{}).IsZero() || a.Target.IsZero() {
+		t.Error("IsZero is wrong")
+	}
+}
+
+// FuzzParseAddress: whatever is read prints as something that reads the same,
+// and one address has one spelling.
+func FuzzParseAddress(f *testing.F) {
+	for text := range addresses {
+		f.Add(text)
+	}
+	f.Add("node.a[`raw`]")
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := state.ParseAddress(text)
+		if err != nil {
+			return
+		}
+		again, err := state.ParseAddress(a.String())
+		if err != nil || again != a {
+			t.Fatalf("%q → %+v → %q → %+v, %v", text, a, a.String(), again, err)
+		}
+		if a.String() != text {
+			t.Fatalf("%q is read, and printed as %q", text, a.String())
+		}
+	})
+}
