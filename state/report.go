@@ -172,17 +172,25 @@ type Marks struct {
 	Before map[string]string `json:"before,omitempty"`
 }
 
-// Secret is bytes that stay in memory. No verb of fmt and no encoder prints them.
-type Secret struct{ bytes []byte }
+// Secret is bytes that stay in memory. No verb of fmt and no encoder prints
+// them. They are held by a function because fmt calls no method of an
+// unexported field, and with a wrong verb follows pointers: a struct around a
+// Secret then shows the address of the function at most.
+type Secret struct{ reveal func() []byte }
 
 // NewSecret wraps bytes; the caller must not keep them.
-func NewSecret(b []byte) Secret { return Secret{b} }
+func NewSecret(b []byte) Secret { return Secret{func() []byte { return b }} }
 
 // Reveal returns the bytes, for the one place that needs them.
-func (s Secret) Reveal() []byte { return s.bytes }
+func (s Secret) Reveal() []byte {
+	if s.reveal == nil {
+		return nil
+	}
+	return s.reveal()
+}
 
 // IsZero reports whether there is nothing inside.
-func (s Secret) IsZero() bool { return len(s.bytes) == 0 }
+func (s Secret) IsZero() bool { return len(s.Reveal()) == 0 }
 
 const masked = "(sensitive value)"
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/big"
 	"slices"
 	"sort"
 	"strconv"
@@ -172,9 +173,14 @@ func (v Value) Equal(w Value) bool {
 }
 
 func sameNumber(a, b string) bool {
-	x, errA := strconv.ParseFloat(a, 64)
-	y, errB := strconv.ParseFloat(b, 64)
-	return errA == nil && errB == nil && x == y
+	x, okA := new(big.Int).SetString(a, 10)
+	y, okB := new(big.Int).SetString(b, 10)
+	if okA && okB { // a float64 cannot tell large integers apart
+		return x.Cmp(y) == 0
+	}
+	f, errA := strconv.ParseFloat(a, 64)
+	g, errB := strconv.ParseFloat(b, 64)
+	return errA == nil && errB == nil && f == g
 }
 
 // Get walks a path such as args.audit-log-maxage or metadata.labels["a.b/c"].
@@ -291,7 +297,10 @@ func FromGo(x any) Value {
 
 // Go converts the value into what encoding/json yields. Pending and sensitive
 // values become their tagged form, as in JSON.
-func (v Value) Go() any {
+func (v Value) Go() any { return v.tree(func(m map[string]any) any { return m }) }
+
+// tree is Go with a last word on every map.
+func (v Value) tree(seal func(map[string]any) any) any {
 	switch v.kind {
 	case KindBool:
 		return v.bool
@@ -302,32 +311,53 @@ func (v Value) Go() any {
 	case KindList:
 		out := make([]any, len(v.list))
 		for i, e := range v.list {
-			out[i] = e.Go()
+			out[i] = e.tree(seal)
 		}
 		return out
 	case KindMap:
 		out := make(map[string]any, len(v.m))
 		for k, e := range v.m {
-			out[k] = e.Go()
+			out[k] = e.tree(seal)
 		}
-		return out
+		return seal(out)
 	case KindArgs:
 		out := make([]any, len(v.args))
 		for i, a := range v.args {
 			out[i] = []any{a.Name, a.Value}
 		}
-		return map[string]any{"$args": out}
+		return map[string]any{tagArgs: out}
 	case KindPending:
-		return map[string]any{"$pending": map[string]any{"step": v.pend.Step, "output": v.pend.Output}}
+		return map[string]any{tagPending: map[string]any{"step": v.pend.Step, "output": v.pend.Output}}
 	case KindSensitive:
-		return map[string]any{"$sensitive": map[string]any{"ref": v.sens.Ref, "fingerprint": v.sens.Fingerprint}}
+		return map[string]any{tagSensitive: map[string]any{"ref": v.sens.Ref, "fingerprint": v.sens.Fingerprint}}
 	}
 	return nil
 }
 
+// The tags of values that plain JSON does not know: the only key of an object.
+const (
+	tagArgs      = "$args"
+	tagPending   = "$pending"
+	tagSensitive = "$sensitive"
+	// tagMap holds a map that would be taken for a tagged value.
+	tagMap = "$map"
+)
+
 // MarshalJSON writes plain JSON, with arguments, pending and sensitive values
-// as an object of one key: $args, $pending or $sensitive.
-func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v.Go()) }
+// as an object of one key: $args, $pending or $sensitive. A map that looks
+// like one of these is wrapped in $map.
+func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v.tree(wrapTagged)) }
+
+func wrapTagged(m map[string]any) any {
+	if len(m) == 1 {
+		for _, tag := range []string{tagArgs, tagPending, tagSensitive, tagMap} {
+			if _, ok := m[tag]; ok {
+				return map[string]any{tagMap: m}
+			}
+		}
+	}
+	return m
+}
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (v *Value) UnmarshalJSON(b []byte) error {
@@ -356,17 +386,24 @@ func untag(x any) Value {
 				return v
 			}
 		}
-		m := make(map[string]Value, len(x))
-		for k, e := range x {
-			m[k] = untag(e)
-		}
-		return Map(m)
+		return untagMap(x)
 	}
 	return FromGo(x)
 }
 
+func untagMap(x map[string]any) Value {
+	m := make(map[string]Value, len(x))
+	for k, e := range x {
+		m[k] = untag(e)
+	}
+	return Map(m)
+}
+
 func untagged(x map[string]any) (Value, bool) {
-	if list, ok := x["$args"].([]any); ok {
+	if m, ok := x[tagMap].(map[string]any); ok {
+		return untagMap(m), true
+	}
+	if list, ok := x[tagArgs].([]any); ok {
 		args := make([]Arg, 0, len(list))
 		for _, e := range list {
 			pair, _ := e.([]any)
@@ -379,12 +416,12 @@ func untagged(x map[string]any) (Value, bool) {
 		}
 		return Args(args), true
 	}
-	if p, ok := x["$pending"].(map[string]any); ok {
+	if p, ok := x[tagPending].(map[string]any); ok {
 		step, _ := p["step"].(string)
 		output, _ := p["output"].(string)
 		return PendingValue(step, output), true
 	}
-	if s, ok := x["$sensitive"].(map[string]any); ok {
+	if s, ok := x[tagSensitive].(map[string]any); ok {
 		ref, _ := s["ref"].(string)
 		fp, _ := s["fingerprint"].(string)
 		return SensitiveValue(ref, fp), true

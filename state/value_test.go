@@ -1,0 +1,218 @@
+package state_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// drawValue draws any value, with keys that look like tags among the others.
+func drawValue(t *rapid.T, depth int) state.Value {
+	kinds := 7
+	if depth > 0 {
+		kinds = 9
+	}
+	switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
+	case 0:
+		return state.Null()
+	case 1:
+		return state.Bool(rapid.Bool().Draw(t, "bool"))
+	case 2:
+		return state.Int(rapid.Int64().Draw(t, "int"))
+	case 3:
+		return state.String(rapid.String().Draw(t, "string"))
+	case 4:
+		return state.Args(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) state.Arg {
+			return state.Arg{Name: rapid.String().Draw(t, "name"), Value: rapid.String().Draw(t, "value")}
+		}), 0, 3).Draw(t, "args"))
+	case 5:
+		return state.PendingValue(rapid.String().Draw(t, "step"), rapid.String().Draw(t, "output"))
+	case 6:
+		return state.SensitiveValue(rapid.String().Draw(t, "ref"), rapid.String().Draw(t, "fingerprint"))
+	case 7:
+		list := make([]state.Value, rapid.IntRange(0, 3).Draw(t, "length"))
+		for i := range list {
+			list[i] = drawValue(t, depth-1)
+		}
+		return state.List(list...)
+	default:
+		m := map[string]state.Value{}
+		for range rapid.IntRange(0, 3).Draw(t, "length") {
+			m[drawKey(t)] = drawValue(t, depth-1)
+		}
+		return state.Map(m)
+	}
+}
+
+func drawKey(t *rapid.T) string {
+	return rapid.OneOf(rapid.SampledFrom([]string{"$args", "$pending", "$sensitive", "$map", "", "0", "a.b/c", `"`, "[x]"}), rapid.String()).Draw(t, "key")
+}
+
+func TestValueRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		v := drawValue(t, 3)
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back state.Value
+		if err := json.Unmarshal(b, &back); err != nil || !back.Equal(v) {
+			t.Fatalf("%s → %v, %v", b, back.Go(), err)
+		}
+		again, err := json.Marshal(back)
+		if err != nil || string(again) != string(b) {
+			t.Fatalf("%s → %s, %v", b, again, err)
+		}
+	})
+}
+
+func TestValueJSON(t *testing.T) {
+	t.Parallel()
+	for want, v := range map[string]state.Value{
+		`null`:                           state.Null(),
+		`30`:                             state.Int(30),
+		`1.50`:                           state.Number("1.50"),
+		`["a","b"]`:                      state.Strings("a", "b"),
+		`{}`:                             state.Map(nil),
+		`{"$args":[["v","2"],["v",""]]}`: state.Args([]state.Arg{{Name: "v", Value: "2"}, {Name: "v"}}),
+		`{"$pending":{"output":"token","step":"cluster.prod/bootstrap-token"}}`: state.PendingValue("cluster.prod/bootstrap-token", "token"),
+		`{"$sensitive":{"fingerprint":"f","ref":"config:x"}}`:                   state.SensitiveValue("config:x", "f"),
+		`{"$map":{"$args":[]}}`: state.Map(map[string]state.Value{"$args": state.List()}),
+	} {
+		if b, err := json.Marshal(v); err != nil || string(b) != want {
+			t.Errorf("json = %s, %v, want %s", b, err, want)
+		}
+	}
+}
+
+func TestValueEqual(t *testing.T) {
+	t.Parallel()
+	equal := [][2]state.Value{
+		{state.Number("1"), state.Number("1.0")},
+		{state.Number("1e3"), state.Int(1000)},
+		{state.List(), state.Strings()},
+		{state.SensitiveValue("a", "f"), state.SensitiveValue("b", "f")},
+	}
+	for _, pair := range equal {
+		if !pair[0].Equal(pair[1]) {
+			t.Errorf("%v and %v differ", pair[0].Go(), pair[1].Go())
+		}
+	}
+	different := [][2]state.Value{
+		{state.Number("9007199254740993"), state.Number("9007199254740992")},
+		{state.String("1"), state.Int(1)},
+		{state.Null(), state.String("")},
+		{state.Null(), state.Map(nil)},
+		{state.Args([]state.Arg{{Name: "a"}, {Name: "b"}}), state.Args([]state.Arg{{Name: "b"}, {Name: "a"}})},
+		{state.Map(map[string]state.Value{"a": state.Null()}), state.Map(map[string]state.Value{"b": state.Null()})},
+		{state.PendingValue("s", "a"), state.PendingValue("s", "b")},
+	}
+	for _, pair := range different {
+		if pair[0].Equal(pair[1]) {
+			t.Errorf("%v and %v are equal", pair[0].Go(), pair[1].Go())
+		}
+	}
+}
+
+func TestPathRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var keys []string
+		path := ""
+		for range rapid.IntRange(1, 4).Draw(t, "depth") {
+			keys = append(keys, drawKey(t))
+			path = state.JoinPath(path, keys[len(keys)-1])
+		}
+		if got := state.SplitPath(path); !slices.Equal(got, keys) {
+			t.Fatalf("SplitPath(%s) = %q, want %q", path, got, keys)
+		}
+		v := state.String("found")
+		for _, k := range slices.Backward(keys) {
+			v = state.Map(map[string]state.Value{k: v})
+		}
+		if got := v.Get(path).AsString(); got != "found" {
+			t.Fatalf("Get(%s) = %q", path, got)
+		}
+	})
+}
+
+func TestGet(t *testing.T) {
+	t.Parallel()
+	v := state.FromGo(map[string]any{
+		"metadata": map[string]any{"labels": map[string]string{"a.b/c": "x"}},
+		"list":     []any{"zero", 1, true, nil},
+		"args":     state.Args([]state.Arg{{Name: "v", Value: "1"}, {Name: "v", Value: "2"}}),
+	})
+	for path, want := range map[string]state.Value{
+		``:                          v,
+		`metadata.labels["a.b/c"]`:  state.String("x"),
+		`metadata.labels.a`:         state.Null(),
+		`list.0`:                    state.String("zero"),
+		`list["1"]`:                 state.Int(1),
+		`list.4`:                    state.Null(),
+		`list.-1`:                   state.Null(),
+		`args.v`:                    state.String("2"),
+		`args.w`:                    state.Null(),
+		`list.0.deeper`:             state.Null(),
+		`metadata["labels"].x[oops`: state.Null(),
+	} {
+		if got := v.Get(path); !got.Equal(want) {
+			t.Errorf("Get(%s) = %v, want %v", path, got.Go(), want.Go())
+		}
+	}
+	if got, want := v.Leaves(), []string{"args", "list", `metadata.labels["a.b/c"]`}; !slices.Equal(got, want) {
+		t.Errorf("Leaves() = %q, want %q", got, want)
+	}
+}
+
+// TestLeavesCoverTheValue: a value is made of its leaves.
+func TestLeavesCoverTheValue(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		v := drawValue(t, 3)
+		back := any(map[string]any{})
+		for _, path := range v.Leaves() {
+			back = put(back, state.SplitPath(path), v.Get(path))
+		}
+		if got := state.FromGo(back); !got.Equal(v) {
+			t.Fatalf("leaves %q give %v, want %v", v.Leaves(), got.Go(), v.Go())
+		}
+	})
+}
+
+func put(tree any, keys []string, leaf state.Value) any {
+	if len(keys) == 0 {
+		return leaf
+	}
+	m, _ := tree.(map[string]any)
+	m = maps.Clone(m)
+	if m == nil {
+		m = map[string]any{}
+	}
+	m[keys[0]] = put(m[keys[0]], keys[1:], leaf)
+	return m
+}
+
+func TestFromGo(t *testing.T) {
+	t.Parallel()
+	for want, x := range map[string]any{
+		`1`: int32(1), `2`: int64(2), `18446744073709551615`: uint64(1<<64 - 1), `0.25`: 0.25, `3.0`: json.Number("3.0"),
+		`["a"]`: []string{"a"}, `true`: true, `{"a":"b"}`: map[string]string{"a": "b"},
+	} {
+		if b, err := json.Marshal(state.FromGo(x)); err != nil || string(b) != want {
+			t.Errorf("FromGo(%v) = %s, %v, want %s", x, b, err, want)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("FromGo of a channel did not panic")
+		}
+	}()
+	state.FromGo(make(chan int))
+}
