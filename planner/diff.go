@@ -24,7 +24,7 @@ func Diff(desired, observed, recorded *state.Snapshot) []Change {
 	var changes []Change
 	for i := range desired.Items {
 		want := &desired.Items[i]
-		if _, dark := observed.UnobservedReason(want.Address.Target); dark {
+		if observed.Dark(want.Address) {
 			continue
 		}
 		have, was := observed.Find(want.Address), recorded.Find(want.Address)
@@ -37,7 +37,7 @@ func Diff(desired, observed, recorded *state.Snapshot) []Change {
 		if was.CreateOnly || desired.Find(was.Address) != nil {
 			continue
 		}
-		if _, dark := observed.UnobservedReason(was.Address.Target); dark {
+		if observed.Dark(was.Address) {
 			continue
 		}
 		changes = append(changes, diffGone(was, observed.Find(was.Address)))
@@ -51,7 +51,7 @@ func Drift(observed, recorded *state.Snapshot) []Change {
 	var drift []Change
 	for i := range recorded.Items {
 		was := &recorded.Items[i]
-		if _, dark := observed.UnobservedReason(was.Address.Target); dark || was.CreateOnly {
+		if observed.Dark(was.Address) || was.CreateOnly {
 			continue
 		}
 		have := observed.Find(was.Address)

@@ -102,6 +102,8 @@ func (i Item) OriginOf(path string) Source {
 // value of any attribute: what was not seen is neither present nor absent.
 type Unobserved struct {
 	Target Target `json:"target"`
+	// Class restricts it to items of one class (object, node, member); empty is all of the target.
+	Class  string `json:"class,omitempty"`
 	Reason string `json:"reason"`
 	// Remedy says what the operator can do about it.
 	Remedy string `json:"remedy,omitempty"`
@@ -148,12 +150,12 @@ func (s *Snapshot) Find(a Address) *Item {
 	return &s.Items[i]
 }
 
-// UnobservedReason returns why a target could not be looked at, and whether that is so.
-func (s *Snapshot) UnobservedReason(t Target) (Unobserved, bool) {
+// Dark reports whether the item or target at the address could not be looked at.
+func (s *Snapshot) Dark(a Address) bool {
 	for _, u := range s.Unobserved {
-		if u.Target == t {
-			return u, true
+		if u.Target == a.Target && (u.Class == "" || u.Class == a.Class()) {
+			return true
 		}
 	}
-	return Unobserved{}, false
+	return false
 }

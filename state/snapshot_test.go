@@ -39,11 +39,11 @@ func TestSnapshot(t *testing.T) {
 	if got := s.Find(item("node.a/certs/file:/c").Address); got != nil {
 		t.Errorf("Find of what is not there = %v", got)
 	}
-	if got, ok := s.UnobservedReason(down.Target); !ok || got != down {
-		t.Errorf("UnobservedReason = %v, %v", got, ok)
+	if !s.Dark(state.Address{Target: down.Target, Phase: "certs", Item: "file:/a"}) {
+		t.Errorf("%s is not dark", down.Target)
 	}
-	if _, ok := s.UnobservedReason(state.NodeTarget("a")); ok {
-		t.Error("node.a is unobserved")
+	if s.Dark(state.Address{Target: state.NodeTarget("a")}) {
+		t.Error("node.a is dark")
 	}
 	for name, items := range map[string][]state.Item{
 		"twice":  {item("node.a/certs/file:/a"), item("node.a/certs/file:/a")},

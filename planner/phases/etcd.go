@@ -22,7 +22,9 @@ var etcd = phase{
 		// (etcd ignores it), and kubeadm upgrade rewrites it.
 		it.Attributes = withoutArgs(it.Attributes, "initial-cluster", "initial-cluster-state")
 		it.Origin = n.podOrigins("etcd", "etcd.arg")
-		return []state.Item{it}
+		return []state.Item{it, {
+			Address: item(n.target, etcdPhase, "member", n.peerURL()), Kind: state.KindEtcdMember, Attributes: attributes("voter", true),
+		}}
 	},
 	nodeStep: etcdStep,
 	nodeNeeds: func(n *node) []state.Address {
@@ -49,7 +51,10 @@ func etcdStep(n *node, w work) planner.Step {
 		return planner.Step{}
 	}
 	c := n.cluster
-	if !w.create() {
+	switch {
+	case !w.concerns(state.KindStaticPod):
+		return n.promoteStep()
+	case !w.create():
 		s := podStep(n, w, "etcd")
 		s.Impact = "restarts etcd here; quorum is held by the other members"
 		return s
@@ -58,19 +63,37 @@ func etcdStep(n *node, w work) planner.Step {
 	if n.isFounder() {
 		return planner.Step{Operations: append([]planner.Operation{folder("/etc/kubernetes/manifests", "0700"), data}, fileOperations(w)...)}
 	}
-	peer := "https://" + bracket(n.AdvertiseAddress()) + ":2380"
 	return planner.Step{
 		Via: c.seat, Limits: []string{c.limit("etcd-membership")}, Gates: []string{"etcd-quorum"},
 		Impact: "adds an etcd member as a learner, which does not count for quorum until it is promoted",
 		Operations: []planner.Operation{
 			folder("/etc/kubernetes/manifests", "0700"), data,
-			planner.AddEtcdMember{Name: n.name, PeerURL: peer},
+			planner.AddEtcdMember{Name: n.name, PeerURL: n.peerURL()},
 			planner.RenderEtcdManifest{Path: manifest("etcd"), Manifest: string(n.etcdManifest()), Mode: "0600", Owner: root},
 			planner.Wait{For: planner.WaitEtcdStarted, Name: n.name, Timeout: c.Timeouts.EtcdAPICall},
-			planner.PromoteEtcdMember{PeerURL: peer, Timeout: c.Timeouts.EtcdAPICall},
+			planner.PromoteEtcdMember{PeerURL: n.peerURL(), Timeout: c.Timeouts.EtcdAPICall},
 		},
 	}
 }
+
+// promoteStep finishes what an earlier apply began: the member runs and is not
+// a voter yet.
+func (n *node) promoteStep() planner.Step {
+	c := n.cluster
+	if n.isFounder() {
+		return planner.Step{}
+	}
+	return planner.Step{
+		Via: c.seat, Limits: []string{c.limit("etcd-membership")}, Gates: []string{"etcd-quorum"},
+		Operations: []planner.Operation{
+			planner.AddEtcdMember{Name: n.name, PeerURL: n.peerURL()},
+			planner.Wait{For: planner.WaitEtcdStarted, Name: n.name, Timeout: c.Timeouts.EtcdAPICall},
+			planner.PromoteEtcdMember{PeerURL: n.peerURL(), Timeout: c.Timeouts.EtcdAPICall},
+		},
+	}
+}
+
+func (n *node) peerURL() string { return "https://" + bracket(n.AdvertiseAddress()) + ":2380" }
 
 // limit is the name of a limit of this cluster.
 func (c *cluster) limit(name string) string { return c.target.String() + "/" + name }

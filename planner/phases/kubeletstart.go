@@ -17,10 +17,10 @@ var kubeletStart = phase{
 		configFile := fileItem(n.target, kubeletStartPhase, state.KindYAMLFile, kubeletConfig, "0644", must(kubeadm.KubeletConfig(in)))
 		flags := fileItem(n.target, kubeletStartPhase, state.KindEnvFile, kubeletFlags, "0644", kubeadm.KubeletFlags(in))
 		configFile.Origin = n.kubeletOrigins()
-		return []state.Item{instance, configFile, flags, {
+		return append(n.workerCA(), []state.Item{instance, configFile, flags, {
 			Address: item(n.target, kubeletStartPhase, "unit", kubeletUnit), Kind: state.KindUnit,
 			Attributes: attributes("active", "active", "enabled", "enabled"),
-		}}
+		}}...)
 	},
 	nodeStep: kubeletStep,
 	nodeNeeds: func(n *node) []state.Address {
@@ -59,14 +59,40 @@ func (n *node) kubeletOrigins() map[string]state.Source {
 	return out
 }
 
+// workerCA is the cluster's CA certificate on a worker; control planes have it from certs.
+func (n *node) workerCA() []state.Item {
+	if n.isControlPlane() {
+		return nil
+	}
+	base := n.cluster.Certificates.Dir + "/ca"
+	signer := state.PendingValue(step(n.cluster.seat, certsPhase).String(), base)
+	if digest := n.cluster.cas[base]; digest != "" {
+		signer = state.String(digest)
+	}
+	return []state.Item{{
+		Address: item(n.target, kubeletStartPhase, "certificate", base), Kind: state.KindCertificate, Partial: true,
+		Attributes: state.Map(map[string]state.Value{"signed_by": signer}),
+	}}
+}
+
+// bringCA copies the CA's certificate to a worker.
+func (n *node) bringCA() []planner.Operation {
+	dir := n.cluster.Certificates.Dir
+	return []planner.Operation{
+		folder("/etc/kubernetes", "0755"), folder(dir, "0755"),
+		planner.CopySecrets{From: n.cluster.seat, Files: []planner.SecretFile{{Path: dir + "/ca.crt", Mode: "0644", Owner: root}}},
+	}
+}
+
 func kubeletStep(n *node, w work) planner.Step {
 	joining := n.joins() && !n.isFounder()
 	if w.empty() && !joining {
 		return planner.Step{}
 	}
 	s := planner.Step{Via: n.cluster.seat, Operations: []planner.Operation{folder("/var/lib/kubelet", "0700")}}
-	if n.isControlPlane() {
-		s.Operations = append(s.Operations, folder("/etc/kubernetes/manifests", "0700"))
+	s.Operations = append(s.Operations, folder("/etc/kubernetes", "0755"), folder("/etc/kubernetes/manifests", "0700"))
+	if w.concerns(state.KindCertificate) {
+		s.Operations = append(s.Operations, n.bringCA()...)
 	}
 	if joining {
 		s.Operations = append(s.Operations, n.bootstrapOperations()...)
@@ -97,18 +123,12 @@ func (n *node) joins() bool {
 func (n *node) bootstrapOperations() []planner.Operation {
 	c := n.cluster
 	dir := c.Certificates.Dir
-	var ops []planner.Operation
-	if !n.isControlPlane() {
-		ops = append(ops, folder("/etc/kubernetes", "0755"), folder(dir, "0755"),
-			planner.CopySecrets{From: c.seat, Files: []planner.SecretFile{{Path: dir + "/ca.crt", Mode: "0644", Owner: root}}},
-			folder("/etc/kubernetes/manifests", "0700"))
-	}
 	k := kubeadm.BootstrapKubeconfig(n.input())
-	return append(ops, planner.WriteKubeconfig{
+	return []planner.Operation{planner.WriteKubeconfig{
 		Path: bootstrapConf, CA: planner.Signer{Name: "kubernetes", Base: dir + "/ca", On: c.seat},
 		Cluster: k.Cluster, Server: k.Server, User: k.User, Renew: true,
 		Token: &state.Pending{Step: step(c.target, tokenPhase).String(), Output: "token"},
-	})
+	}}
 }
 
 // waitBootstrap waits until a joining node is registered with its own certificate.

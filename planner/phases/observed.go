@@ -33,8 +33,15 @@ func (v *View) Observed(desired, recorded *state.Snapshot) *state.Snapshot {
 		}
 	}
 	for _, c := range v.clusters {
-		if c.report == nil && !c.founding {
+		if c.founding {
+			continue
+		}
+		if c.report == nil {
 			out.Unobserved = append(out.Unobserved, c.darkTargets()...)
+		} else if c.report.Members == nil {
+			for _, n := range c.controlPlanes() {
+				out.Unobserved = append(out.Unobserved, state.Unobserved{Target: n.target, Class: "member", Reason: c.report.EtcdUnobserved})
+			}
 		}
 	}
 	slices.SortFunc(out.Unobserved, func(a, b state.Unobserved) int {
@@ -53,6 +60,11 @@ func (c *cluster) darkTargets() []state.Unobserved {
 	out := []state.Unobserved{{Target: c.target, Reason: reason}}
 	for _, a := range c.Addons {
 		out = append(out, state.Unobserved{Target: state.AddonTarget(c.Label, a.Name), Reason: reason})
+	}
+	for _, n := range c.nodes {
+		for _, class := range []string{"node", "member"} {
+			out = append(out, state.Unobserved{Target: n.target, Class: class, Reason: reason})
+		}
 	}
 	return out
 }

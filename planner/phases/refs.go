@@ -78,6 +78,13 @@ func (v *View) observeInCluster(it *state.Item) (state.Value, bool) {
 			return c.clusterInfoAttributes(o), true
 		}
 		return objectAttributes(ref, o), true
+	case state.KindEtcdMember:
+		for _, m := range c.report.Members {
+			if len(m.PeerURLs) > 0 && m.PeerURLs[0] == it.Address.ID() {
+				return attributes("voter", !m.Learner), true
+			}
+		}
+		return state.Value{}, false
 	case state.KindNodeObject:
 		n, ok := c.report.Nodes[it.Address.ID()]
 		return nodeAttributes(n.Labels, n.Annotations, n.Taints), ok

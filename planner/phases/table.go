@@ -106,6 +106,16 @@ func (w work) create() bool {
 	return false
 }
 
+// concerns tells that some change is of the kind.
+func (w work) concerns(kind state.Kind) bool {
+	for _, c := range w.changes {
+		if c.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
 // expect is what a step of this work rests on.
 func (w work) expect() map[string]string { return w.expected }
 
