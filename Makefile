@@ -1,0 +1,43 @@
+# kubewright: see README.md. Every target installs nothing but Go modules,
+# except e2e, which says what it sets up.
+GO ?= go
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOFUMPT = mvdan.cc/gofumpt@v0.12.0
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+export CGO_ENABLED ?= 0
+
+.PHONY: build demo test check fmt golden e2e bench help
+
+build: ## build bin/kubewright
+	$(GO) build -trimpath -o bin/kubewright ./cmd/kubewright
+
+demo: build ## plan, apply, drift, apply, destroy on simulated hosts
+	@KUBEWRIGHT=$(CURDIR)/bin/kubewright sh examples/quickstart/demo.sh
+
+test: ## everything that needs no root
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+check: ## format, vet, staticcheck, tidy
+	@files=$$($(GO) run $(GOFUMPT) -l cmd config planner providers state); \
+	if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+fmt: ## format everything
+	$(GO) run $(GOFUMPT) -w cmd config planner providers state
+
+golden: ## rewrite golden files; commit only what you can explain
+	UPDATE=1 $(GO) test ./... && git diff --stat
+
+e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
+	@if [ "$$(uname -s)" != Linux ] || [ "$$(id -u)" != 0 ]; then \
+		echo "make e2e needs Linux and root: it makes hosts out of namespaces on this machine"; exit 1; fi
+	$(GO) test -tags e2e -count=1 -v -timeout 40m ./cmd/lab/e2e
+
+bench: ## time and memory of plans and observations
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kubewright/kubewright/"
+
+// allowed is the diagram of imports: which packages of this module a package
+// may import. state ← config ← planner ← executor, providers ← cmd. Before
+// changing a row to mend a build, ask whether the code lies in the right place.
+var allowed = map[string][]string{
+	"state":                  {},
+	"state/statefile":        {"state"},
+	"config/diag":            {"state"},
+	"config":                 {"state", "config/diag"},
+	"config/hclconfig":       {"state", "config", "config/diag"},
+	"planner":                {"state"},
+	"planner/dag":            {},
+	"planner/phases/kubeadm": {"state", "config"},
+	"planner/phases":         {"state", "config", "config/diag", "planner", "planner/phases/kubeadm"},
+	"planner/executor":       {"state", "planner", "planner/dag"},
+	"planner/planfile":       {"state", "planner"},
+	"providers":              {"state", "planner"},
+	"providers/shell":        {"state", "planner", "providers", "providers/pki"},
+	"providers/ssh":          {"state", "planner", "providers", "providers/shell"},
+	"providers/local":        {"state", "planner", "providers", "providers/shell"},
+	"providers/sim":          {"state", "planner", "providers"},
+	"providers/kube":         {"state", "planner", "providers"},
+	"providers/etcd":         {"state", "planner", "providers"},
+	"providers/pki":          {"state", "planner", "providers"},
+	"providers/hosttest":     {"state", "planner", "providers"},
+}
+
+// forbidden are imports from outside that stop at one place.
+var forbidden = []struct {
+	path string
+	only []string
+}{
+	{"github.com/hashicorp/hcl/v2", []string{"config/hclconfig"}},
+	{"github.com/zclconf/go-cty", []string{"config/hclconfig"}},
+	{"golang.org/x/crypto/ssh", []string{"providers/ssh"}},
+	{"k8s.io/client-go/kubernetes", []string{"providers/kube"}},
+	{"k8s.io/kubernetes", nil},
+}
+
+// pure packages have no clock, randomness, files, network or goroutines.
+var pure = []string{"state", "config", "planner", "planner/dag", "planner/phases", "planner/phases/kubeadm"}
+
+var impure = []string{"os", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "context", "sync"}
+
+func TestImportsFollowTheDiagram(t *testing.T) {
+	t.Parallel()
+	for pkg, imports := range packages(t) {
+		for _, imp := range imports {
+			own, isOwn := strings.CutPrefix(imp, module)
+			if list, listed := allowed[pkg]; isOwn && listed && !slices.Contains(list, own) {
+				t.Errorf("package %s may not import %s; see the diagram in deps_test.go before changing it", pkg, own)
+			}
+			if slices.Contains(pure, pkg) && slices.Contains(impure, imp) {
+				t.Errorf("package %s is pure and may not import %s", pkg, imp)
+			}
+			for _, f := range forbidden {
+				if (imp == f.path || strings.HasPrefix(imp, f.path+"/")) && !slices.Contains(f.only, pkg) && !strings.HasPrefix(pkg, "cmd/lab") {
+					t.Errorf("package %s may not import %s; it belongs into %v", pkg, imp, f.only)
+				}
+			}
+		}
+		if _, listed := allowed[pkg]; !listed && !strings.HasPrefix(pkg, "cmd/") && !strings.HasPrefix(pkg, "providers/ssh/") {
+			t.Errorf("package %s is not in the diagram of imports", pkg)
+		}
+	}
+}
+
+// packages lists the imports of every package's ordinary files.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	out := map[string][]string{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		pkg = filepath.ToSlash(pkg)
+		for _, i := range f.Imports {
+			p, _ := strconv.Unquote(i.Path.Value)
+			if !slices.Contains(out[pkg], p) {
+				out[pkg] = append(out[pkg], p)
+			}
+		}
+		if out[pkg] == nil {
+			out[pkg] = []string{}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

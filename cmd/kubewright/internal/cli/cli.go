@@ -1,0 +1,125 @@
+// Package cli is the command line: one file per command, flags into options,
+// exit codes. It finds out once what the machine is like (Env) and wires the
+// other packages together; session.go has the seven verbs of a run: load,
+// observe, plan, confirm, execute, record. What a user sees is printed by
+// package view alone.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitOK      = 0
+	exitError   = 1
+	exitChanges = 2
+	// exitUnformatted is fmt -check's, as Terraform has it.
+	exitUnformatted = 3
+	exitInterrupted = 130
+)
+
+// exit is an error that carries nothing but an exit code: all is said already.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// app is one invocation.
+type app struct {
+	*Env
+	// chdir, noColor and statePath are global options.
+	chdir     string
+	noColor   bool
+	statePath string
+	// sources reads files for excerpts in diagnostics.
+	sources func(string) []byte
+}
+
+// Main runs the command and returns its exit code.
+func Main(env *Env) int {
+	a := &app{Env: env}
+	cmd := a.root()
+	cmd.SetArgs(oneDash(env.Args))
+	cmd.SetIn(env.Stdin)
+	cmd.SetOut(env.Stdout)
+	cmd.SetErr(env.Stderr)
+	err := cmd.Execute()
+	var code exit
+	var diags *diagError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return int(code)
+	case errors.As(err, &diags):
+		a.print(diags.list)
+	default:
+		a.print(diag.Diagnostics{diag.Errorf("Command failed", "%s", view.Clean(err.Error()))})
+	}
+	return exitError
+}
+
+// diagError carries diagnostics up to Main.
+type diagError struct{ list diag.Diagnostics }
+
+func (e *diagError) Error() string { return "diagnostics" }
+
+// failed turns diagnostics with errors into an error; warnings are printed.
+func (a *app) failed(diags diag.Diagnostics) error {
+	if diags.HasErrors() {
+		return &diagError{diags}
+	}
+	a.print(diags)
+	return nil
+}
+
+// print shows warnings on stdout and errors on stderr.
+func (a *app) print(diags diag.Diagnostics) {
+	if len(diags) == 0 {
+		return
+	}
+	w := a.Stdout
+	if diags.HasErrors() {
+		w = a.Stderr
+	}
+	_ = view.Diagnostics(w, diags, a.options(), a.sources)
+}
+
+func (a *app) options() view.Options {
+	return view.Options{Width: a.Width(), Color: a.color(a.noColor)}
+}
+
+// folder is the configuration folder: the working folder, or -chdir.
+func (a *app) folder() string {
+	if a.chdir == "" {
+		return a.Dir
+	}
+	if filepath.IsAbs(a.chdir) {
+		return a.chdir
+	}
+	return filepath.Join(a.Dir, a.chdir)
+}
+
+func (a *app) root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "kubewright",
+		Short: "Kubernetes clusters on your hosts: plan, apply, destroy",
+		Long: "kubewright builds, changes and removes Kubernetes clusters on hosts you already have.\n" +
+			"Describe clusters in *.hcl files; plan shows what would change on which host,\n" +
+			"apply does exactly that over SSH, destroy gives clean hosts back.",
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	f := cmd.PersistentFlags()
+	f.StringVar(&a.chdir, "chdir", "", "work in this folder instead of the present one")
+	f.BoolVar(&a.noColor, "no-color", false, "print without colour")
+	f.StringVar(&a.statePath, "state", "", "the state file (default kubewright.state.json in the configuration folder)")
+	cmd.AddCommand(a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand(),
+		a.fmtCommand(), a.showCommand(), a.outputCommand(), a.graphCommand(), a.stateCommand(), a.simCommand(), a.versionCommand())
+	return cmd
+}

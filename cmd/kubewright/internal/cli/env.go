@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"io"
+	"os"
+	"os/signal"
+	"os/user"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// Version is the tool's version, set when a release is linked.
+var Version = "0.1.0-dev"
+
+// Env is everything that the command takes from the machine it runs on. Tests
+// make their own.
+type Env struct {
+	Args   []string
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+	// Environ is the whole environment, for KUBEWRIGHT_VAR_name.
+	Environ []string
+	Dir     string
+	// Width is the terminal's width in columns, 0 when stdout is no terminal.
+	Width func() int
+	// Interactive tells that questions can be asked.
+	Interactive bool
+	Now         func() time.Time
+	// NewID makes a random identifier.
+	NewID func() string
+	// Who is USER@HOST.
+	Who string
+	// Interrupts delivers interrupts.
+	Interrupts <-chan os.Signal
+}
+
+// System is the environment of a real process.
+func System(args []string) *Env {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "."
+	}
+	interrupts := make(chan os.Signal, 2)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	return &Env{
+		Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Getenv: os.Getenv, Environ: os.Environ(), Dir: dir,
+		Width:       terminalWidth,
+		Interactive: term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd())),
+		Now:         time.Now, NewID: randomID, Who: who(), Interrupts: interrupts,
+	}
+}
+
+func terminalWidth() int {
+	if !term.IsTerminal(int(os.Stdout.Fd())) {
+		return 0
+	}
+	w, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0
+	}
+	return w
+}
+
+func randomID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
+	return hex.EncodeToString(b[:])
+}
+
+func who() string {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return name + "@" + host
+}
+
+// color decides whether to colour: as -no-color, NO_COLOR and CLICOLOR_FORCE
+// say, and otherwise on a terminal.
+func (e *Env) color(never bool) bool {
+	switch {
+	case never, e.Getenv("NO_COLOR") != "", e.Getenv("TERM") == "dumb":
+		return false
+	case e.Getenv("CLICOLOR_FORCE") != "" && e.Getenv("CLICOLOR_FORCE") != "0":
+		return true
+	}
+	return e.Width() > 0
+}
+
+// stopper turns the first interrupt into a closed channel (finish what runs,
+// start nothing) and the second into a cancelled context.
+func (e *Env) stopper(ctx context.Context, say func(string)) (context.Context, <-chan struct{}, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-done:
+				return
+			case <-e.Interrupts:
+				n++
+				if n == 1 {
+					say("Interrupted. Waiting for the steps that run; nothing new is started. Interrupt again to stop at once.")
+					close(stop)
+					continue
+				}
+				cancel()
+				return
+			}
+		}
+	}()
+	return ctx, stop, func() { close(done); cancel() }
+}
+
+// oneDash lets long flags be written as in Terraform, with one dash: what
+// begins with a single dash and has more than one letter is a long flag.
+func oneDash(args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		if a == "--" {
+			copy(out[i:], args[i:])
+			break
+		}
+		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && len(a) > 2 {
+			a = "-" + a
+		}
+		out[i] = a
+	}
+	return out
+}

@@ -1,0 +1,293 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// member is one host that a run may touch: of the configuration, or recorded only.
+type member struct {
+	target  state.Target
+	cluster string
+	plane   bool
+	query   state.Query
+	open    func(context.Context) (providers.Host, error)
+
+	mu   sync.Mutex
+	host providers.Host
+}
+
+// fleet is all hosts of a run. Each is connected once, when it is first needed.
+type fleet struct {
+	members []*member
+	world   world
+	now     func() time.Time
+}
+
+// world opens hosts and gives access to clusters: over the network, or simulated.
+type world interface {
+	open(ctx context.Context, c config.Connection, address string) (providers.Host, error)
+	access() providers.Access
+	issuer() providers.Issuer
+	clock() providers.Clock
+	// save keeps what a simulated world has become.
+	save() error
+}
+
+// connect returns the member's host, connected.
+func (m *member) connect(ctx context.Context) (providers.Host, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.host != nil {
+		return m.host, nil
+	}
+	h, err := m.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.host = h
+	return h, nil
+}
+
+// openFleet lists the hosts of configuration and state. Nothing is contacted yet.
+func (a *app) openFleet(cfg *config.Config, recorded *state.State) (*fleet, error) {
+	w, err := a.openWorld(cfg, recorded)
+	if err != nil {
+		return nil, err
+	}
+	f := &fleet{world: w, now: a.Now}
+	seen := map[state.Target]bool{}
+	for _, n := range cfg.Nodes {
+		seen[n.Target] = true
+		f.members = append(f.members, &member{
+			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: phases.HostQuery(cfg, recorded, n),
+			open: func(ctx context.Context) (providers.Host, error) { return w.open(ctx, n.Connection, n.Address) },
+		})
+	}
+	if recorded == nil {
+		return f, nil
+	}
+	for t, n := range recorded.Nodes {
+		if seen[t] {
+			continue
+		}
+		f.members = append(f.members, &member{
+			target: t, cluster: n.Cluster, plane: n.Role == string(config.ControlPlane), query: phases.GoneQuery(recorded, t),
+			open: func(ctx context.Context) (providers.Host, error) {
+				return w.open(ctx, config.ConnectionFromValue(n.Connection), n.Address)
+			},
+		})
+	}
+	return f, nil
+}
+
+func (f *fleet) member(t state.Target) *member {
+	for _, m := range f.members {
+		if m.target == t {
+			return m
+		}
+	}
+	return nil
+}
+
+// Host returns the host of a node, connected.
+func (f *fleet) Host(ctx context.Context, t state.Target) (providers.Host, error) {
+	m := f.member(t)
+	if m == nil {
+		return nil, fmt.Errorf("cannot reach %s: it is neither in the configuration nor in the state", t)
+	}
+	return m.connect(ctx)
+}
+
+// observe looks at all hosts at once and, as soon as a cluster's first control
+// plane has answered, at its API and etcd through that one.
+func (f *fleet) observe(ctx context.Context, cfg *config.Config, recorded *state.State, destroy bool) *phases.View {
+	v := &phases.View{
+		Config: cfg, Recorded: recorded, Destroy: destroy,
+		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
+		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{},
+	}
+	o := observer{fleet: f, view: v, asked: map[string]bool{}}
+	for _, m := range f.members {
+		o.wait.Go(func() { o.host(ctx, m) })
+	}
+	o.wait.Wait()
+	return v
+}
+
+// observer collects the answers of one round.
+type observer struct {
+	*fleet
+	wait  sync.WaitGroup
+	mu    sync.Mutex
+	view  *phases.View
+	asked map[string]bool
+}
+
+func (o *observer) host(ctx context.Context, m *member) {
+	r, err := o.look(ctx, m)
+	o.mu.Lock()
+	if err != nil {
+		o.view.Unobserved[m.target] = state.Unobserved{Target: m.target, Reason: err.Error(), Remedy: remedy(err)}
+		o.mu.Unlock()
+		return
+	}
+	o.view.Reports[m.target] = r
+	_, admin := r.Secrets["/etc/kubernetes/admin.conf"]
+	ask := m.plane && admin && !o.asked[m.cluster]
+	if ask {
+		o.asked[m.cluster] = true
+	}
+	o.mu.Unlock()
+	if ask {
+		o.cluster(ctx, m, r)
+	}
+}
+
+// look observes one host; the clock's offset is measured around the round trip.
+func (o *observer) look(ctx context.Context, m *member) (*state.Report, error) {
+	h, err := m.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return h.Observe(ctx, m.query)
+}
+
+// cluster asks API and etcd through one control plane; when it does not
+// answer, through the next that has an administrator's kubeconfig.
+func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
+	report, err := o.askThrough(ctx, m, r)
+	if err != nil {
+		for _, other := range o.members {
+			if other == m || other.cluster != m.cluster || !other.plane {
+				continue
+			}
+			otherReport, lookErr := o.look(ctx, other)
+			if lookErr != nil || otherReport.Secrets["/etc/kubernetes/admin.conf"].IsZero() {
+				continue
+			}
+			if report, err = o.askThrough(ctx, other, otherReport); err == nil {
+				break
+			}
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err != nil {
+		o.view.ClusterErrors[m.cluster] = err.Error()
+		return
+	}
+	o.view.Clusters[m.cluster] = report
+}
+
+func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (*state.ClusterReport, error) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	h := withSecrets{m.host, r.Secrets}
+	address := o.endpoint(m)
+	q := phases.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster)
+	var report *state.ClusterReport
+	var apiErr error
+	var members []state.EtcdMember
+	var id string
+	var etcdErr error
+	var both sync.WaitGroup
+	both.Go(func() { report, apiErr = o.askAPI(ctx, h, address, q) })
+	if q.Etcd {
+		both.Go(func() { members, id, etcdErr = o.askEtcd(ctx, h) })
+	}
+	both.Wait()
+	if apiErr != nil {
+		return nil, apiErr
+	}
+	report.Members, report.EtcdClusterID = members, id
+	if etcdErr != nil {
+		report.EtcdUnobserved = etcdErr.Error()
+	}
+	return report, nil
+}
+
+func (o *observer) askAPI(ctx context.Context, h providers.Host, address string, q state.ClusterQuery) (*state.ClusterReport, error) {
+	api, err := o.world.access().API(ctx, h, address)
+	if err != nil {
+		return nil, err
+	}
+	defer api.Close()
+	return api.Observe(ctx, q)
+}
+
+func (o *observer) askEtcd(ctx context.Context, h providers.Host) ([]state.EtcdMember, string, error) {
+	etcd, err := o.world.access().Etcd(ctx, h, []string{"https://127.0.0.1:2379"})
+	if err != nil {
+		return nil, "", err
+	}
+	defer etcd.Close()
+	return etcd.Members(ctx)
+}
+
+// endpoint is the address of the member's own API server.
+func (o *observer) endpoint(m *member) string {
+	for _, n := range o.view.Config.Nodes {
+		if n.Target == m.target {
+			return config.JoinHostPort(n.AdvertiseAddress(), o.view.Config.Cluster(n.Cluster).BindPort)
+		}
+	}
+	return config.JoinHostPort(o.view.Recorded.Nodes[m.target].Address, 6443)
+}
+
+// withSecrets answers for secrets that the observing round trip has brought already.
+type withSecrets struct {
+	providers.Host
+	secrets map[string]state.Secret
+}
+
+// ReadSecrets answers from memory, and asks the host for what is not there.
+func (h withSecrets) ReadSecrets(ctx context.Context, paths []string) (map[string]state.Secret, error) {
+	out := map[string]state.Secret{}
+	for _, p := range paths {
+		s, ok := h.secrets[p]
+		if !ok {
+			return h.Host.ReadSecrets(ctx, paths)
+		}
+		out[p] = s
+	}
+	return out, nil
+}
+
+func (f *fleet) close() {
+	for _, m := range f.members {
+		m.mu.Lock()
+		if m.host != nil {
+			_ = m.host.Close()
+		}
+		m.mu.Unlock()
+	}
+}
+
+// remedy says what to do about a host that could not be looked at.
+func remedy(err error) string {
+	for _, r := range []struct {
+		kind error
+		text string
+	}{
+		{providers.ErrHostKeyUnknown, "add its key to known_hosts, pin it with host_key, or allow accept_new_host_keys"},
+		{providers.ErrHostKeyChanged, "find out why the key changed; if the host was reinstalled, remove the old key and plan its replacement"},
+		{providers.ErrAuth, "check user and private_key of the connection"},
+		{providers.ErrSudo, "let the user run sudo without a password, or give sudo_password"},
+		{providers.ErrUnreachable, "check address, port and that the host is up"},
+		{providers.ErrTimeout, "check that the host is up and not overloaded"},
+	} {
+		if errors.Is(err, r.kind) {
+			return r.text
+		}
+	}
+	return ""
+}

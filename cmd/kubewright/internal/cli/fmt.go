@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	udiff "github.com/aymanbagabas/go-udiff"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/spf13/cobra"
+)
+
+// fmtOptions are the flags of fmt.
+type fmtOptions struct{ check, diff, recursive, write, list bool }
+
+func (a *app) fmtCommand() *cobra.Command {
+	var o fmtOptions
+	cmd := &cobra.Command{
+		Use: "fmt [FOLDER|FILE|-]", Short: "Format the configuration", Args: cobra.MaximumNArgs(1),
+		Long: "fmt rewrites *.hcl files in the usual format and lists those it changed.\n" +
+			"Exit codes: 0 formatted, 2 a file cannot be parsed or read, 3 with -check: not formatted.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == "-" {
+				return a.fmtStdin()
+			}
+			path := a.folder()
+			if len(args) == 1 {
+				path = filepath.Join(path, args[0])
+			}
+			return a.fmt(path, o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.check, "check", false, "change nothing; exit with 3 when something is not formatted")
+	f.BoolVar(&o.diff, "diff", false, "show what changes")
+	f.BoolVar(&o.recursive, "recursive", false, "go into folders")
+	f.BoolVar(&o.write, "write", true, "write the files")
+	f.BoolVar(&o.list, "list", true, "list the files")
+	return cmd
+}
+
+const exitUnreadable = 2
+
+func (a *app) fmtStdin() error {
+	src, err := io.ReadAll(a.Stdin)
+	if err != nil {
+		return err
+	}
+	out, diags := hclconfig.Format(src, "<stdin>")
+	if diags.HasErrors() {
+		a.print(diags)
+		return exit(exitUnreadable)
+	}
+	_, err = a.Stdout.Write(out)
+	return err
+}
+
+func (a *app) fmt(path string, o fmtOptions) error {
+	files, err := hclFiles(path, o.recursive)
+	if err != nil {
+		return err
+	}
+	changed, bad := false, false
+	for _, f := range files {
+		c, err := a.fmtFile(f, o)
+		if err != nil {
+			bad = true
+			if !errors.As(err, new(exit)) {
+				fmt.Fprintln(a.Stderr, "Error:", err)
+			}
+		}
+		changed = changed || c
+	}
+	switch {
+	case bad:
+		return exit(exitUnreadable)
+	case changed && o.check:
+		return exit(exitUnformatted)
+	}
+	return nil
+}
+
+func (a *app) fmtFile(path string, o fmtOptions) (changed bool, err error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return false, err
+	}
+	name, relErr := filepath.Rel(a.Dir, path)
+	if relErr != nil {
+		name = path
+	}
+	out, diags := hclconfig.Format(src, name)
+	if diags.HasErrors() {
+		a.print(diags)
+		return false, exit(exitUnreadable)
+	}
+	if bytes.Equal(src, out) {
+		return false, nil
+	}
+	if o.list {
+		fmt.Fprintln(a.Stdout, name)
+	}
+	if o.diff {
+		fmt.Fprint(a.Stdout, udiff.Unified("old/"+name, "new/"+name, string(src), string(out)))
+	}
+	if o.check || !o.write {
+		return true, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return true, err
+	}
+	return true, os.WriteFile(path, out, info.Mode().Perm())
+}
+
+// hclFiles lists the files to format: one file, or those of a folder.
+func hclFiles(path string, recursive bool) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	var files []string
+	err = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && p != path && (!recursive || strings.HasPrefix(d.Name(), ".")):
+			return filepath.SkipDir
+		case !d.IsDir() && (strings.HasSuffix(p, ".hcl") || strings.HasSuffix(p, ".kwvars")):
+			files = append(files, p)
+		}
+		return nil
+	})
+	return files, err
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// planOptions are the flags that plan, apply and destroy share.
+type planOptions struct {
+	vars        []hclconfig.VarArg
+	targets     []string
+	skipPhases  []string
+	lockTimeout time.Duration
+	parallelism int
+	destroy     bool
+	json        bool
+	input       bool
+}
+
+// session is one run over one configuration folder and its state.
+type session struct {
+	*app
+	opts   planOptions
+	paths  statefile.Paths
+	config *config.Config
+	// recorded is nil when there is no state yet.
+	recorded *state.State
+	fleet    *fleet
+	view     *phases.View
+	result   phases.Result
+}
+
+// open loads configuration and state: the first of the verbs.
+func (a *app) open(opts planOptions) (*session, error) {
+	s := &session{app: a, opts: opts, paths: a.paths()}
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	loaded, err := statefile.Load(s.paths)
+	if err != nil {
+		return nil, err
+	}
+	s.recorded = loaded.State
+	if s.fleet, err = a.openFleet(s.config, s.recorded); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (a *app) paths() statefile.Paths {
+	if a.statePath == "" {
+		return statefile.DirPaths(a.folder())
+	}
+	if filepath.IsAbs(a.statePath) {
+		return statefile.NewPaths(a.statePath)
+	}
+	return statefile.NewPaths(filepath.Join(a.Dir, a.statePath))
+}
+
+func (s *session) load() error {
+	cfg, diags := hclconfig.Load(hclconfig.Options{
+		Dir: s.folder(), Vars: s.opts.vars, Env: s.Environ, ToolVersion: Version,
+	})
+	s.sources = cfg.SourceText
+	if err := s.failed(diags); err != nil {
+		return err
+	}
+	s.config = cfg
+	return nil
+}
+
+// lock takes the state's lock for the rest of the command.
+func (s *session) lock(ctx context.Context, operation string) (func(), error) {
+	l, err := statefile.Acquire(ctx, s.paths.Lock, statefile.LockInfo{Who: s.Who, Operation: operation, ID: s.NewID(), Time: s.Now()}, s.opts.lockTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = l.Release() }, nil
+}
+
+// plan observes everything and plans: nothing is written anywhere.
+func (s *session) plan(ctx context.Context) error {
+	options, err := s.plannerOptions()
+	if err != nil {
+		return err
+	}
+	v := s.fleet.observe(ctx, s.config, s.recorded, s.opts.destroy)
+	v.ObservedAt = s.Now()
+	result, diags := phases.Plan(v, s.header(), options)
+	if err := s.failed(diags); err != nil {
+		return err
+	}
+	s.view, s.result = v, result
+	return nil
+}
+
+func (s *session) header() planner.Plan {
+	p := planner.Plan{FormatVersion: 1, ToolVersion: Version, ConfigDigest: s.config.Digest, Outputs: map[string]state.Value{}}
+	if s.recorded != nil {
+		p.Lineage, p.Serial = s.recorded.Lineage, s.recorded.Serial
+	}
+	if !s.opts.destroy {
+		for _, o := range s.config.Outputs {
+			p.Outputs[o.Name] = o.Value
+		}
+	}
+	return p
+}
+
+func (s *session) plannerOptions() (planner.Options, error) {
+	o := planner.Options{SkipPhases: s.opts.skipPhases}
+	var diags diag.Diagnostics
+	for _, t := range s.opts.targets {
+		sel, err := planner.ParseSelector(t, phases.Names())
+		if err != nil {
+			diags = append(diags, diag.Errorf("Unknown target", "-target=%s: %v.", t, err))
+			continue
+		}
+		o.Targets = append(o.Targets, sel)
+	}
+	for _, p := range o.SkipPhases {
+		if !contains(phases.Names(), p) {
+			diags = append(diags, diag.Errorf("Unknown phase", "-skip-phase=%s: the phases are %v.", p, phases.Names()))
+		}
+	}
+	return o, s.failed(diags)
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}
+
+// close lets go of all connections.
+func (s *session) close() {
+	if s.fleet != nil {
+		s.fleet.close()
+	}
+}
+
+// ensureState is the recorded state, or a new one with a lineage of its own.
+func (s *session) ensureState() *state.State {
+	if s.recorded == nil {
+		id := s.NewID()
+		s.recorded = &state.State{
+			FormatVersion: state.FormatVersion, ToolVersion: Version,
+			Lineage: fmt.Sprintf("%s-%s-%s-%s-%s", id[:8], id[8:12], id[12:16], id[16:20], id[20:]),
+		}
+	}
+	return s.recorded
+}

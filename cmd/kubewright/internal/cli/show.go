@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+	"github.com/spf13/cobra"
+)
+
+// readState reads the state, and says what to do when there is none.
+func (a *app) readState() (*state.State, error) {
+	loaded, err := statefile.Load(a.paths())
+	if err != nil {
+		return nil, err
+	}
+	if loaded.State == nil {
+		return nil, fmt.Errorf("there is no state at %s: nothing was applied from here yet", a.paths().State)
+	}
+	return loaded.State, nil
+}
+
+func (a *app) showCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show", Short: "Show the state", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			st, err := a.readState()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return view.StateJSON(a.Stdout, st)
+			}
+			return view.State(a.Stdout, st, a.options())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) outputCommand() *cobra.Command {
+	var asJSON, raw bool
+	cmd := &cobra.Command{
+		Use: "output [NAME]", Short: "Show outputs", Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			st, err := a.readState()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				if asJSON {
+					return view.OutputsJSON(a.Stdout, st.Outputs)
+				}
+				return view.Outputs(a.Stdout, st.Outputs, a.options())
+			}
+			v, ok := st.Outputs[args[0]]
+			if !ok {
+				return fmt.Errorf("there is no output %q in the state", args[0])
+			}
+			return view.Output(a.Stdout, v, raw, asJSON, a.options())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&raw, "raw", false, "print the bare value")
+	return cmd
+}
+
+func (a *app) stateCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "state", Short: "Look into the state"}
+	cmd.AddCommand(&cobra.Command{
+		Use: "list", Short: "List the clusters, nodes and addons in the state", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			st, err := a.readState()
+			if err != nil {
+				return err
+			}
+			return view.StateList(a.Stdout, st)
+		},
+	}, &cobra.Command{
+		Use: "show ADDRESS", Short: "Show what is recorded of one cluster, node, addon or item", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			st, err := a.readState()
+			if err != nil {
+				return err
+			}
+			address, err := state.ParseAddress(args[0])
+			if err != nil {
+				return err
+			}
+			return view.StateShow(a.Stdout, st, address, a.options())
+		},
+	})
+	return cmd
+}
+
+func (a *app) graphCommand() *cobra.Command {
+	var o planOptions
+	var format string
+	cmd := &cobra.Command{
+		Use: "graph", Short: "Print the plan's steps and their order as a graph", Args: cobra.NoArgs,
+		Example: "  kubewright graph | dot -Tsvg > plan.svg\n  kubewright graph -format=mermaid",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.open(o)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			if err := s.plan(cmd.Context()); err != nil {
+				return err
+			}
+			return view.Graph(a.Stdout, s.result.Plan, format)
+		},
+	}
+	o.planFlags(cmd.Flags())
+	cmd.Flags().StringVar(&format, "format", "dot", "dot, mermaid or json")
+	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "the graph of destroy")
+	return cmd
+}

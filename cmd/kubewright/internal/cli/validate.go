@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) validateCommand() *cobra.Command {
+	var o planOptions
+	cmd := &cobra.Command{
+		Use: "validate", Short: "Check the configuration", Args: cobra.NoArgs,
+		Long: "validate checks the configuration without contacting any host and without a state.",
+		RunE: func(*cobra.Command, []string) error {
+			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: o.vars, Env: a.Environ, ToolVersion: Version})
+			if cfg != nil {
+				a.sources = cfg.SourceText
+			}
+			if o.json {
+				if err := view.ValidateJSON(a.Stdout, diags, a.sources); err != nil {
+					return err
+				}
+				if diags.HasErrors() {
+					return exit(exitError)
+				}
+				return nil
+			}
+			if err := a.failed(diags); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(a.Stdout, "Success! The configuration is valid.")
+			return err
+		},
+	}
+	o.planFlags(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,12 @@
+// Command kubewright builds, changes and removes Kubernetes clusters on hosts
+// that are there already: plan shows what would change where, apply does
+// exactly that over SSH, destroy gives the hosts back.
+package main
+
+import (
+	"os"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+)
+
+func main() { os.Exit(cli.Main(cli.System(os.Args[1:]))) }
