@@ -1,0 +1,206 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Deadlines of one request: a member that does not answer a read in time does
+// not count as healthy; a change of membership waits for a quorum.
+const (
+	readTimeout   = 2 * time.Second
+	changeTimeout = 10 * time.Second
+)
+
+// DefaultFolder is where kubeadm keeps certificates.
+const DefaultFolder = "/etc/kubernetes/pki"
+
+// Options of Open. The zero value is usable.
+type Options struct {
+	// Folder is the cluster's certificates folder; DefaultFolder when empty.
+	Folder string
+}
+
+// Client implements providers.Etcd. It may be used from several goroutines.
+//
+// Members, and what every other method does first, fails with
+// providers.ErrUnreachable or providers.ErrTimeout when no member answers. An
+// error of a change means that etcd was asked again and did not show it as
+// done; it may still come about. A second attempt is safe for all of them.
+type Client struct {
+	endpoints []string
+	dial      func(endpoint string) (member, error)
+
+	mu      sync.Mutex
+	members map[string]member
+}
+
+var _ providers.Etcd = (*Client)(nil)
+
+// Open reads the client certificate for health checks from the host and
+// returns a client that reaches the members through it. Endpoints are client
+// URLs; further members are found from them.
+func Open(ctx context.Context, via providers.Host, endpoints []string, opts Options) (*Client, error) {
+	if len(endpoints) == 0 {
+		return nil, errors.New("internal error: no endpoint of etcd")
+	}
+	folder := opts.Folder
+	if folder == "" {
+		folder = DefaultFolder
+	}
+	paths := []string{folder + "/etcd/ca.crt", folder + "/etcd/healthcheck-client.crt", folder + "/etcd/healthcheck-client.key"}
+	files, err := via.ReadSecrets(ctx, paths)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the client certificate of etcd: %w", err)
+	}
+	for _, p := range paths {
+		if files[p].IsZero() {
+			return nil, fmt.Errorf("cannot reach etcd: %s is not there", p)
+		}
+	}
+	config, err := tlsConfig(files[paths[0]].Reveal(), files[paths[1]].Reveal(), files[paths[2]].Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach etcd: %w", err)
+	}
+	return newClient(endpoints, func(endpoint string) (member, error) { return dial(via, endpoint, config) }), nil
+}
+
+func newClient(endpoints []string, dial func(string) (member, error)) *Client {
+	return &Client{endpoints: slices.Clone(endpoints), dial: dial, members: map[string]member{}}
+}
+
+// Close ends all connections.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all *multierror.Error
+	for _, m := range c.members {
+		all = multierror.Append(all, m.close())
+	}
+	c.members = map[string]member{}
+	return all.ErrorOrNil()
+}
+
+// at is the member behind an endpoint; clients are kept.
+func (c *Client) at(endpoint string) (member, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.members[endpoint]; m != nil {
+		return m, nil
+	}
+	m, err := c.dial(endpoint)
+	if err == nil {
+		c.members[endpoint] = m
+	}
+	return m, err
+}
+
+// Members implements providers.Etcd: the list by a linearizable read of
+// whichever endpoint answers first, then every member asked through its own.
+func (c *Client) Members(ctx context.Context) ([]state.EtcdMember, string, error) {
+	l, teller, err := c.list(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]state.EtcdMember, len(l.members))
+	var alarms map[uint64][]string
+	var alarmErr error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, readTimeout)
+		defer cancel()
+		alarms, alarmErr = teller.alarms(ctx)
+	})
+	for i, m := range l.members {
+		wg.Go(func() { out[i] = c.look(ctx, l.clusterID, m) })
+	}
+	wg.Wait()
+	if alarmErr != nil {
+		return nil, "", failure("list alarms of etcd", providers.ErrUnreachable, alarmErr)
+	}
+	for i, m := range l.members {
+		out[i].Alarms = alarms[m.ID]
+	}
+	return out, hex(l.clusterID), nil
+}
+
+// list asks all endpoints at once and takes the first answer.
+func (c *Client) list(ctx context.Context) (list, member, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	type answer struct {
+		list list
+		from member
+		err  error
+	}
+	answers := make(chan answer, len(c.endpoints))
+	for _, endpoint := range c.endpoints {
+		go func() {
+			m, err := c.at(endpoint)
+			if err != nil {
+				answers <- answer{err: err}
+				return
+			}
+			l, err := m.list(ctx)
+			answers <- answer{l, m, err}
+		}()
+	}
+	var all *multierror.Error
+	for range c.endpoints {
+		a := <-answers
+		if a.err == nil {
+			return a.list, a.from, nil
+		}
+		all = multierror.Append(all, a.err)
+	}
+	all.ErrorFormat = oneLine
+	return list{}, nil, failure("list members of etcd", providers.ErrUnreachable, all)
+}
+
+// look asks one member how it is.
+func (c *Client) look(ctx context.Context, clusterID uint64, m *pb.Member) state.EtcdMember {
+	out := state.EtcdMember{ID: hex(m.ID), Name: m.Name, PeerURLs: m.PeerURLs, ClientURLs: m.ClientURLs, Learner: m.IsLearner}
+	if m.Name == "" || len(m.ClientURLs) == 0 {
+		return out // It has not started.
+	}
+	own, err := c.at(m.ClientURLs[0])
+	if err != nil {
+		return out
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	st, err := own.status(ctx)
+	if err != nil || st.clusterID != clusterID || st.id != m.ID {
+		return out
+	}
+	out.Leader = st.leader == m.ID
+	if m.IsLearner {
+		// A learner serves no linearizable reads.
+		out.Healthy = len(st.problems) == 0
+		return out
+	}
+	answered, err := own.read(ctx)
+	out.Healthy = err == nil && answered.clusterID == clusterID && answered.id == m.ID
+	return out
+}
+
+func hex(id uint64) string { return strconv.FormatUint(id, 16) }
+
+func parseID(id string) (uint64, error) {
+	n, err := strconv.ParseUint(id, 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("internal error: %q is no ID of an etcd member", id)
+	}
+	return n, nil
+}

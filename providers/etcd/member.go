@@ -1,0 +1,174 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// list is the membership as one member told it.
+type list struct {
+	clusterID uint64
+	members   []*pb.Member
+}
+
+// status is what a member says of itself.
+type status struct {
+	clusterID, id, leader uint64
+	// problems are what the member complains about, such as having no leader.
+	problems []string
+}
+
+// member is etcd through one endpoint. Reads and changes are linearizable; an
+// error says nothing about whether a change was made.
+type member interface {
+	list(ctx context.Context) (list, error)
+	// read does a linearizable read and returns who answered.
+	read(ctx context.Context) (status, error)
+	status(ctx context.Context) (status, error)
+	alarms(ctx context.Context) (map[uint64][]string, error)
+	addLearner(ctx context.Context, peerURL string) error
+	promote(ctx context.Context, id uint64) error
+	remove(ctx context.Context, id uint64) error
+	moveLeader(ctx context.Context, to uint64) error
+	close() error
+}
+
+// remote is a member reached with the etcd client.
+type remote struct {
+	*clientv3.Client
+	endpoint string
+
+	mu sync.Mutex
+	// lastDial is why the endpoint could not be connected to; gRPC passes on its text only.
+	lastDial error
+}
+
+// dial makes a client for one endpoint. It connects when it is first used.
+func dial(host providers.Host, endpoint string, config *tls.Config) (*remote, error) {
+	r := &remote{endpoint: endpoint}
+	var err error
+	r.Client, err = clientv3.New(clientv3.Config{
+		Endpoints: []string{endpoint},
+		TLS:       config,
+		Logger:    zap.NewNop(),
+		// The caller decides about retries: it reads before it repeats.
+		MaxUnaryRetries: 1,
+		DialOptions: []grpc.DialOption{
+			grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+				conn, err := host.DialContext(ctx, "tcp", address)
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.lastDial = err
+				return conn, err
+			}),
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second},
+				MinConnectTimeout: 5 * time.Second,
+			}),
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make client of etcd at %s: %w", endpoint, err)
+	}
+	return r, nil
+}
+
+// tlsConfig verifies members against etcd's CA and shows the client certificate.
+func tlsConfig(ca, crt, key []byte) (*tls.Config, error) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		return nil, errors.New("the CA of etcd holds no certificate")
+	}
+	pair, err := tls.X509KeyPair(crt, key)
+	if err != nil {
+		// The cause is left out: it speaks of key material.
+		return nil, errors.New("the client certificate and its key do not fit together")
+	}
+	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// explain adds why the endpoint could not be connected to, where that is known.
+func (r *remote) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lastDial != nil {
+		return fmt.Errorf("%s: %w", r.endpoint, r.lastDial)
+	}
+	return fmt.Errorf("%s: %w", r.endpoint, err)
+}
+
+func (r *remote) list(ctx context.Context) (list, error) {
+	resp, err := r.MemberList(ctx)
+	if err != nil {
+		return list{}, r.explain(err)
+	}
+	return list{resp.Header.ClusterId, resp.Members}, nil
+}
+
+func (r *remote) read(ctx context.Context) (status, error) {
+	resp, err := r.Get(ctx, "health")
+	if err != nil {
+		return status{}, r.explain(err)
+	}
+	return status{clusterID: resp.Header.ClusterId, id: resp.Header.MemberId}, nil
+}
+
+func (r *remote) status(ctx context.Context) (status, error) {
+	resp, err := r.Status(ctx, r.endpoint)
+	if err != nil {
+		return status{}, r.explain(err)
+	}
+	return status{resp.Header.ClusterId, resp.Header.MemberId, resp.Leader, resp.Errors}, nil
+}
+
+func (r *remote) alarms(ctx context.Context) (map[uint64][]string, error) {
+	resp, err := r.AlarmList(ctx)
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	out := map[uint64][]string{}
+	for _, a := range resp.Alarms {
+		out[a.MemberID] = append(out[a.MemberID], a.Alarm.String())
+	}
+	return out, nil
+}
+
+func (r *remote) addLearner(ctx context.Context, peerURL string) error {
+	_, err := r.MemberAddAsLearner(ctx, []string{peerURL})
+	return r.explain(err)
+}
+
+func (r *remote) promote(ctx context.Context, id uint64) error {
+	_, err := r.MemberPromote(ctx, id)
+	return r.explain(err)
+}
+
+func (r *remote) remove(ctx context.Context, id uint64) error {
+	_, err := r.MemberRemove(ctx, id)
+	return r.explain(err)
+}
+
+func (r *remote) moveLeader(ctx context.Context, to uint64) error {
+	_, err := r.MoveLeader(ctx, to)
+	return r.explain(err)
+}
+
+func (r *remote) close() error { return r.Client.Close() }
