@@ -164,6 +164,13 @@ func (l *Lab) build(ctx context.Context, o Options) error {
 	}
 	l.record.Artifacts = artifacts.Dir
 	l.record.Layers = []string{root.Base}
+	modules, err := l.cache.modulesLayer(ctx)
+	if err != nil {
+		return err
+	}
+	if modules != "" {
+		l.record.Layers = append([]string{modules}, l.record.Layers...)
+	}
 	if o.Bare {
 		return nil
 	}
@@ -309,7 +316,7 @@ func (l *Lab) clear(ctx context.Context) error {
 	if err := os.RemoveAll(l.path()); err != nil {
 		return err
 	}
-	return l.restoreSysctls()
+	return l.restoreSysctls(ctx)
 }
 
 func (l *Lab) names() names { return names{l.record.Name} }

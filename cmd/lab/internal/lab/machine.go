@@ -9,26 +9,28 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// sharedSysctls are the settings of the machine's kernel that kubelets change
-// (setupKernelTunables of the kubelet's container manager), and those the lab
-// raises: every systemd, container runtime and kubelet watches files, and all
-// hosts' root is one user to the kernel.
-func sharedSysctls() map[string]string {
-	return map[string]string{
-		"vm.overcommit_memory":           "",
-		"vm.panic_on_oom":                "",
-		"kernel.panic":                   "",
-		"kernel.panic_on_oops":           "",
-		"kernel.keys.root_maxkeys":       "",
-		"kernel.keys.root_maxbytes":      "",
-		"fs.inotify.max_user_instances":  "8192",
-		"fs.inotify.max_user_watches":    "524288",
-		"net.netfilter.nf_conntrack_max": "",
+// sharedSysctls are settings of the machine's kernel that hosts change for all,
+// each with the least value the lab needs (0: none): those that kubelets set
+// (setupKernelTunables of the kubelet's container manager), and watches, as
+// every systemd, container runtime and kubelet watches files, and the root of
+// all hosts is one user to the kernel.
+func sharedSysctls() map[string]int {
+	return map[string]int{
+		"vm.overcommit_memory":           0,
+		"vm.panic_on_oom":                0,
+		"kernel.panic":                   0,
+		"kernel.panic_on_oops":           0,
+		"kernel.keys.root_maxkeys":       0,
+		"kernel.keys.root_maxbytes":      0,
+		"fs.inotify.max_user_instances":  8192,
+		"fs.inotify.max_user_watches":    524288,
+		"net.netfilter.nf_conntrack_max": 0,
 	}
 }
 
@@ -64,18 +66,24 @@ func (l *Lab) saveSysctls(ctx context.Context) error {
 	if err := os.WriteFile(l.cache.sysctlFile(), text, 0o644); err != nil {
 		return err
 	}
-	for name, value := range sharedSysctls() {
-		if value != "" {
-			if err := os.WriteFile(sysctlPath(name), []byte(value), 0); err != nil {
-				return fmt.Errorf("cannot set %s: %w", name, err)
-			}
+	for name, least := range sharedSysctls() {
+		if now, err := strconv.Atoi(values[name]); err != nil || now >= least {
+			continue
+		}
+		if err := os.WriteFile(sysctlPath(name), []byte(strconv.Itoa(least)), 0); err != nil {
+			return fmt.Errorf("cannot set %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
 // restoreSysctls puts them back when the last lab has gone.
-func (l *Lab) restoreSysctls() error {
+func (l *Lab) restoreSysctls(ctx context.Context) error {
+	unlock, err := l.cache.lock(ctx, "sysctls")
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	text, err := os.ReadFile(l.cache.sysctlFile())
 	if errors.Is(err, fs.ErrNotExist) || len(Names(l.cache)) > 0 {
 		return nil

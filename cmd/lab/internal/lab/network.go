@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // defaultName is the lab used where none is named; it has the first subnet.
@@ -207,5 +209,18 @@ func (n names) clearNetwork(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return dropNamespaceFolder()
+}
+
+// dropNamespaceFolder removes the folder (a mount of itself) that ip makes for
+// the first namespace, if no one has a namespace there.
+func dropNamespaceFolder() error {
+	entries, err := os.ReadDir("/run/netns")
+	if err != nil || len(entries) > 0 {
+		return nil
+	}
+	if err := unix.Unmount("/run/netns", unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	return os.Remove("/run/netns")
 }

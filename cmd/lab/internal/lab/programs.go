@@ -170,6 +170,8 @@ func (s source) buildModule(upstream []byte) ([]byte, error) {
 		switch {
 		case r.New.Version != "":
 			fmt.Fprintf(&b, "replace %s => %s %s\n", strings.TrimSpace(r.Old.Path+" "+r.Old.Version), r.New.Path, r.New.Version)
+		case s.instead[r.Old.Path] != "":
+			fmt.Fprintf(&b, "replace %s => %s %s\n", r.Old.Path, r.Old.Path, s.instead[r.Old.Path])
 		case s.staging != "":
 			fmt.Fprintf(&b, "replace %s => %s %s\n", r.Old.Path, r.Old.Path, s.staging)
 		}

@@ -12,7 +12,8 @@ type source struct {
 	module   string
 	version  string
 	tags     string
-	staging  string // version that local replacements of k8s.io libraries become
+	staging  string            // version that local replacements of k8s.io libraries become
+	instead  map[string]string // library → version, where that one cannot be had
 	variable func(info moduleInfo) map[string]string
 	programs []program
 }
@@ -59,7 +60,7 @@ func (r Release) Programs() []string {
 func (r Release) kubernetes() source {
 	s := source{
 		name: "kubernetes", module: "k8s.io/kubernetes", version: r.Kubernetes, staging: r.Staging(),
-		variable: r.kubernetesVariables,
+		instead: unavailable()[r.Kubernetes], variable: r.kubernetesVariables,
 	}
 	for _, name := range []string{
 		"kubeadm", "kubelet", "kubectl",
@@ -68,6 +69,15 @@ func (r Release) kubernetes() source {
 		s.programs = append(s.programs, program{name, path.Join("k8s.io/kubernetes/cmd", name)})
 	}
 	return s
+}
+
+// unavailable lists, by version of Kubernetes, libraries whose version of that
+// release the module proxy does not serve, and the nearest that it does. The
+// one of kube-proxy is the types of its configuration, which patches leave alone.
+func unavailable() map[string]map[string]string {
+	return map[string]map[string]string{
+		"v1.34.9": {"k8s.io/kube-proxy": "v0.34.10"},
+	}
 }
 
 // kubernetesVariables stamps the version as Kubernetes' own build does

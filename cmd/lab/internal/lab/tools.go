@@ -12,11 +12,10 @@ import (
 func tools() map[string]string {
 	return map[string]string{
 		"debootstrap": "debootstrap",
+		"depmod":      "kmod",
 		"dpkg-deb":    "dpkg",
 		"ip":          "iproute2",
-		"ldd":         "libc-bin",
 		"nsenter":     "util-linux",
-		"ssh":         "openssh-client",
 		"unshare":     "util-linux",
 	}
 }
@@ -40,7 +39,7 @@ func InstallTools(ctx context.Context) error {
 	if err := apt(ctx, "update"); err != nil {
 		return err
 	}
-	return apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
+	return apt(ctx, append([]string{"install", "--yes", "--no-install-recommends"}, missing...)...)
 }
 
 func apt(ctx context.Context, args ...string) error {
