@@ -43,6 +43,8 @@ type Options struct {
 	// Full lists what is otherwise compact: every attribute of what is
 	// created, every operation, every node by itself.
 	Full bool
+	// CompactWarnings prints only the summaries of warnings.
+	CompactWarnings bool
 	// RefreshOnly prints a plan that only records what has changed outside.
 	RefreshOnly bool
 	// PriorOutputs are the outputs of the state; a plan shows the differences.

@@ -1,0 +1,203 @@
+package view
+
+import (
+	"io"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubewright/kubewright/config/diag"
+)
+
+// Diagnostics prints findings, each with the source text that it is about, and
+// when there are several, how many. Warnings with one summary share one
+// paragraph. Source gives the text of a file, or nil.
+func Diagnostics(w io.Writer, list diag.Diagnostics, source func(file string) []byte, o Options) error {
+	p := newPage(o)
+	list = append(diag.Diagnostics{}, list...)
+	list.Sort()
+	if o.CompactWarnings && !list.HasErrors() && len(list) > 0 {
+		p.compactWarnings(list)
+		return p.flush(w)
+	}
+	similar := map[string]int{}
+	for _, d := range list {
+		if d.Severity == diag.Warning {
+			similar[d.Summary]++
+		}
+	}
+	for _, d := range list {
+		more := 0
+		if d.Severity == diag.Warning {
+			if similar[d.Summary] == 0 {
+				continue
+			}
+			more = similar[d.Summary] - 1
+			similar[d.Summary] = 0
+		}
+		p.diagnostic(d, source, more)
+	}
+	if len(list) > 1 {
+		p.line(count(list))
+	}
+	return p.flush(w)
+}
+
+// count says how many findings there are: 2 errors and 1 warning.
+func count(list diag.Diagnostics) string {
+	var parts []string
+	if n := len(list.Errors()); n > 0 {
+		parts = append(parts, plural(n, "error"))
+	}
+	if n := len(list.Warnings()); n > 0 {
+		parts = append(parts, plural(n, "warning"))
+	}
+	return strings.Join(parts, " and ") + "."
+}
+
+// compactWarnings lists summaries only.
+func (p *page) compactWarnings(list diag.Diagnostics) {
+	p.line(p.bold(p.yellow("Warnings:")))
+	p.line()
+	first := map[string]*diag.Diagnostic{}
+	times := map[string]int{}
+	var order []string
+	for _, d := range list {
+		if first[d.Summary] == nil {
+			first[d.Summary] = d
+			order = append(order, d.Summary)
+		}
+		times[d.Summary]++
+	}
+	for _, summary := range order {
+		p.line("- ", Clean(summary))
+		d := first[summary]
+		if d.Subject.File == "" {
+			continue
+		}
+		more := ""
+		if times[summary] > 1 {
+			more = " (and " + itoa(times[summary]-1) + " more)"
+		}
+		p.line("  on ", Clean(d.Subject.File), " line ", itoa(d.Subject.Line), more)
+	}
+	p.line()
+}
+
+// diagnostic prints one finding in a frame, or without one when there is no colour.
+func (p *page) diagnostic(d *diag.Diagnostic, source func(string) []byte, more int) {
+	rule, title := p.red, p.boldRed("Error: ")
+	if d.Severity == diag.Warning {
+		rule, title = p.yellow, p.bold(p.yellow("Warning: "))
+	}
+	left, width := "", p.width
+	if p.color {
+		left, width = rule("│")+" ", p.width-2
+	}
+	body := p.finding(d, source, title, width, rule)
+	if more > 0 {
+		body = append(body, "", "(and "+plural(more, "more similar warning")+" elsewhere)")
+	}
+	if p.color {
+		p.line(rule("╷"))
+	}
+	for _, line := range body {
+		p.line(strings.TrimRight(left+line, " "))
+	}
+	if p.color {
+		p.line(rule("╵"))
+	} else {
+		p.line()
+	}
+}
+
+// finding is the text within the frame, line by line.
+func (p *page) finding(d *diag.Diagnostic, source func(string) []byte, title string, width int, rule func(string) string) []string {
+	lines := strings.Split(title+p.bold(wrap(Clean(d.Summary), width, "")), "\n")
+	lines = append(lines, "")
+	before := len(lines)
+	excerpt := p.excerpt(d, source, rule)
+	if d.Address != "" {
+		comma := ","
+		if len(excerpt) == 0 {
+			comma = ""
+		}
+		lines = append(lines, "  with "+Clean(d.Address)+comma)
+	}
+	lines = append(lines, excerpt...)
+	if len(lines) > before && d.Detail != "" {
+		lines = append(lines, "")
+	}
+	if d.Detail != "" {
+		lines = append(lines, strings.Split(wrap(CleanText(d.Detail), width, ""), "\n")...)
+	}
+	return lines
+}
+
+// excerpt is where the finding is: file and line, the source text with the
+// offending part underlined, and what its variables are.
+func (p *page) excerpt(d *diag.Diagnostic, source func(string) []byte, rule func(string) string) []string {
+	s := d.Excerpt(source)
+	var where string
+	if d.Subject.File != "" {
+		where = "  on " + Clean(d.Subject.File) + " line " + itoa(d.Subject.Line)
+	}
+	if s == nil {
+		if where == "" {
+			return p.values(d.Values)
+		}
+		return append([]string{where}, p.values(d.Values)...)
+	}
+	if s.Context != "" {
+		where += ", in " + Clean(s.Context)
+	}
+	var lines []string
+	if where != "" {
+		lines = append(lines, where+":")
+	}
+	return append(append(lines, p.code(s, rule)...), p.values(s.Values)...)
+}
+
+// maxExcerpt is how many lines of source are shown.
+const maxExcerpt = 6
+
+// code prints the lines of an excerpt with their numbers, and carets below
+// what is highlighted.
+func (p *page) code(s *diag.Snippet, rule func(string) string) []string {
+	var out []string
+	offset := 0
+	lines := strings.Split(s.Code, "\n")
+	last := itoa(s.StartLine + min(len(lines), maxExcerpt) - 1)
+	for i, line := range lines {
+		if i == maxExcerpt {
+			return append(out, "  "+strings.Repeat(" ", len(last))+"  …")
+		}
+		number := itoa(s.StartLine + i)
+		head := "  " + strings.Repeat(" ", len(last)-len(number)) + number + ": "
+		out = append(out, head+CleanText(strings.TrimSuffix(line, "\r")))
+		if from, to := part(line, s.HighlightStart-offset, s.HighlightEnd-offset); to > from && (len(lines) == 1 || to-from > 1) {
+			before, marked := CleanText(line[:from]), CleanText(line[from:to])
+			out = append(out, strings.Repeat(" ", len(head)+ansi.StringWidth(before))+rule(strings.Repeat("^", max(1, ansi.StringWidth(marked)))))
+		}
+		offset += len(line) + 1
+	}
+	return out
+}
+
+// part cuts a highlighted range down to a line, without its indentation.
+func part(line string, from, to int) (int, int) {
+	indent := len(line) - len(strings.TrimLeft(line, " \t"))
+	return max(from, indent), min(to, len(strings.TrimRight(line, " \t\r")))
+}
+
+// values prints what the variables of the highlighted part are.
+func (p *page) values(values []string) []string {
+	if len(values) == 0 {
+		return nil
+	}
+	out := []string{p.dim("    ├────────────────")}
+	for _, v := range values {
+		out = append(out, p.dim("    │ ")+Clean(v))
+	}
+	return out
+}

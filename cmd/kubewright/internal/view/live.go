@@ -1,0 +1,173 @@
+package view
+
+import (
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubewright/kubewright/planner/executor"
+)
+
+// LiveProgress redraws a block at the end of the terminal: what runs where and
+// since when. Steps that end become lines above it and scroll with everything
+// else. A redraw is one write: the cursor goes up, each line is overwritten and
+// cleared behind, and what is below is cleared, so nothing flickers.
+type LiveProgress struct {
+	mu sync.Mutex
+	tally
+	style
+	w             io.Writer
+	width, height int
+	estimate      time.Duration
+	// drawn are the widths of the lines of the block on the screen.
+	drawn []int
+	// pending are lines that go above the block at the next redraw.
+	pending  []string
+	lastDraw time.Time
+	err      error
+}
+
+// redraw is the shortest time between two redraws for events alone.
+const redraw = 100 * time.Millisecond
+
+// NewLiveProgress makes a display for a terminal of the options' width and the
+// height in lines; Resize tells of changes.
+func NewLiveProgress(w io.Writer, destroy bool, height int, o Options) *LiveProgress {
+	width := o.Width
+	if width <= 0 {
+		width = defaultWidth
+	}
+	return &LiveProgress{
+		w: w, style: style{o.Color}, width: width, height: height, estimate: o.Estimate,
+		tally: tally{verb: verb(destroy)},
+	}
+}
+
+// Resize tells the terminal's new size. The block is drawn again at the next
+// tick or event.
+func (p *LiveProgress) Resize(width, height int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if width > 0 && height > 0 {
+		p.width, p.height = width, height
+	}
+}
+
+// Event implements Progress.
+func (p *LiveProgress) Event(e executor.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pending = append(p.pending, p.take(p.style, e)...)
+	if e.Kind == executor.KindFailed || e.Kind == executor.KindStopping || e.Time.Sub(p.lastDraw) >= redraw {
+		p.draw()
+	}
+}
+
+// Tick implements Progress.
+func (p *LiveProgress) Tick(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.After(p.now) {
+		p.now = now
+	}
+	p.draw()
+}
+
+// Close implements Progress: the block disappears, the lines above it stay.
+func (p *LiveProgress) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.write(nil)
+	return p.err
+}
+
+func (p *LiveProgress) draw() {
+	p.lastDraw = p.now
+	p.write(p.block())
+}
+
+// block is what stands at the end of the terminal, each line shorter than it is wide.
+func (p *LiveProgress) block() []string {
+	if len(p.running) == 0 {
+		return nil
+	}
+	room := max(1, p.height-3)
+	shown := p.running
+	if len(shown) > room {
+		shown = shown[:max(1, room-1)]
+	}
+	names, times := make([]string, len(shown)), make([]string, len(shown))
+	wide := 0
+	for i, r := range shown {
+		names[i], times[i] = stepName(r.id), seconds(p.now.Sub(r.began))
+		wide = max(wide, ansi.StringWidth(names[i]))
+	}
+	lines := []string{p.head()}
+	for i, r := range shown {
+		line := "  " + fill(names[i], min(wide, p.width/2)) + "  " + fill(times[i], 6) + p.dim(r.doing)
+		lines = append(lines, line)
+	}
+	if more := len(p.running) - len(shown); more > 0 {
+		lines = append(lines, p.dim("  … and "+itoa(more)+" more"))
+	}
+	for i := range lines {
+		lines[i] = ansi.Truncate(lines[i], p.width-1, "…")
+	}
+	return lines
+}
+
+// head counts: Applying: 12 of 41 steps done, 1 failed [1m5s, about 20s left].
+func (p *LiveProgress) head() string {
+	s := p.bold(strings.ToUpper(p.verb[:1])+p.verb[1:]+": ") + itoa(p.done) + " of " + itoa(p.total) + " steps done"
+	if p.failed > 0 {
+		s += ", " + p.boldRed(itoa(p.failed)+" failed")
+	}
+	elapsed := p.now.Sub(p.began)
+	s += " [" + seconds(elapsed)
+	if left := p.estimate - elapsed; left > time.Second {
+		s += ", about " + seconds(left) + " left"
+	}
+	s += "]"
+	if p.stopping {
+		s += " " + p.yellow("stopping")
+	}
+	return s
+}
+
+// seconds prints a duration without fractions.
+func seconds(d time.Duration) string { return duration(max(0, d).Truncate(time.Second)) }
+
+// write puts pending lines and the new block in place of the old one.
+func (p *LiveProgress) write(block []string) {
+	if len(p.drawn) == 0 && len(p.pending) == 0 && len(block) == 0 {
+		return
+	}
+	var b strings.Builder
+	if n := p.rows(); n > 0 {
+		b.WriteString("\r" + ansi.CursorUp(n))
+	}
+	for _, line := range append(p.pending, block...) {
+		b.WriteString(line + ansi.EraseLineRight + "\n")
+	}
+	b.WriteString(ansi.EraseScreenBelow)
+	p.pending, p.drawn = nil, p.drawn[:0]
+	for _, line := range block {
+		p.drawn = append(p.drawn, ansi.StringWidth(line))
+	}
+	if _, err := io.WriteString(p.w, b.String()); err != nil && p.err == nil {
+		p.err = err
+	}
+}
+
+// rows is how many rows the block takes on the screen now: a terminal that has
+// become narrower since has folded its lines.
+func (p *LiveProgress) rows() int {
+	n := 0
+	for _, w := range p.drawn {
+		n += max(1, (w+p.width-1)/p.width)
+	}
+	return n
+}

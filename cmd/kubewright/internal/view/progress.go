@@ -1,0 +1,207 @@
+package view
+
+import (
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Progress shows a run while it goes on. Its methods may be called from
+// several goroutines.
+type Progress interface {
+	// Event takes what the executor reports; it is an executor.Options.Sink.
+	Event(executor.Event)
+	// Tick tells the time, so that what takes long can be seen to be alive.
+	Tick(now time.Time)
+	// Close ends the display: what is left on the screen stays there.
+	Close() error
+}
+
+// tally is what a display knows of a run: pure, and fed by events.
+type tally struct {
+	verb    string
+	began   time.Time
+	now     time.Time
+	total   int
+	done    int
+	failed  int
+	settled int
+	// running is in the order in which steps started.
+	running  []*runningStep
+	stopping bool
+}
+
+type runningStep struct {
+	id    state.Address
+	began time.Time
+	// doing is the operation that runs, with its place among all of them.
+	doing string
+}
+
+// take updates the tally and returns the lines that the event is worth, which
+// stay on the screen.
+func (t *tally) take(s style, e executor.Event) []string {
+	t.now = e.Time
+	if e.Total > 0 {
+		t.total = e.Total
+	}
+	switch e.Kind {
+	case executor.KindRun:
+		t.began = e.Time
+	case executor.KindStarted:
+		t.running = append(t.running, &runningStep{id: e.Step, began: e.Time})
+	case executor.KindOp:
+		if r := t.find(e.Step); r != nil {
+			r.doing = Clean(e.Summary)
+			if e.Ops > 1 {
+				r.doing += " (" + itoa(e.Op+1) + "/" + itoa(e.Ops) + ")"
+			}
+		}
+	case executor.KindLog:
+		return []string{s.dim("  "+stepName(e.Step)+": ") + Clean(e.Summary)}
+	case executor.KindStopping:
+		t.stopping = true
+		return []string{s.bold(s.yellow("Stopping: ")) + Clean(e.Summary) + ". What runs is finished, nothing new is started."}
+	case executor.KindDone, executor.KindFailed, executor.KindSkipped, executor.KindCancelled:
+		return t.settle(s, e)
+	}
+	return nil
+}
+
+// settle takes a step that has ended. Steps that never ran make no line: the
+// report at the end names them.
+func (t *tally) settle(s style, e executor.Event) []string {
+	t.settled++
+	for i, r := range t.running {
+		if r.id == e.Step {
+			t.running = append(t.running[:i], t.running[i+1:]...)
+			break
+		}
+	}
+	head := s.dim("["+pad(t.settled, t.total)+"/"+itoa(t.total)+"] ") + stepName(e.Step)
+	after := duration(time.Duration(e.Seconds * float64(time.Second)))
+	switch e.Kind {
+	case executor.KindDone:
+		t.done++
+		return []string{head + ": " + s.green("done") + " after " + after}
+	case executor.KindFailed:
+		t.failed++
+		why := ""
+		if e.Err != nil {
+			why = ": " + Clean(e.Err.Error())
+		}
+		return []string{head + ": " + s.boldRed("failed") + " after " + after + why}
+	}
+	return nil
+}
+
+func (t *tally) find(id state.Address) *runningStep {
+	for _, r := range t.running {
+		if r.id == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// stepName is a step's address; the run as a whole has none.
+func stepName(id state.Address) string {
+	if id.Target.IsZero() {
+		return "kubewright"
+	}
+	return Clean(id.String())
+}
+
+// pad prints n as wide as total.
+func pad(n, total int) string {
+	s := itoa(n)
+	return strings.Repeat(" ", max(0, len(itoa(total))-len(s))) + s
+}
+
+// PlainProgress prints a line for each step that ends, and one when nothing has
+// been printed for a while: for logs and terminals that cannot move the cursor.
+type PlainProgress struct {
+	mu sync.Mutex
+	tally
+	style
+	w    io.Writer
+	last time.Time // of the last line
+	err  error
+}
+
+// quiet is how long nothing may be printed.
+const quiet = 10 * time.Second
+
+// NewPlainProgress makes a display of lines.
+func NewPlainProgress(w io.Writer, destroy bool, o Options) *PlainProgress {
+	return &PlainProgress{w: w, style: style{o.Color}, tally: tally{verb: verb(destroy)}}
+}
+
+func verb(destroy bool) string {
+	if destroy {
+		return "destroying"
+	}
+	return "applying"
+}
+
+// Event implements Progress.
+func (p *PlainProgress) Event(e executor.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last.IsZero() {
+		p.last = e.Time
+	}
+	if lines := p.take(p.style, e); len(lines) > 0 {
+		p.print(e.Time, lines...)
+	}
+	p.beat(e.Time)
+}
+
+// Tick implements Progress.
+func (p *PlainProgress) Tick(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beat(now)
+}
+
+// Close implements Progress; it returns the first error of writing.
+func (p *PlainProgress) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// beat prints what runs when nothing has been heard for a while.
+func (p *PlainProgress) beat(now time.Time) {
+	if len(p.running) == 0 || p.last.IsZero() || now.Sub(p.last) < quiet {
+		return
+	}
+	var what []string
+	for i, r := range p.running {
+		if i == maxBeat {
+			what = append(what, itoa(len(p.running)-maxBeat)+" more")
+			break
+		}
+		s := stepName(r.id)
+		if r.doing != "" {
+			s += " (" + r.doing + ")"
+		}
+		what = append(what, s)
+	}
+	p.print(now, "Still "+p.verb+"… ["+duration(now.Sub(p.began).Round(time.Second))+" elapsed, "+
+		itoa(p.settled)+" of "+itoa(p.total)+" steps] "+strings.Join(what, ", "))
+}
+
+// maxBeat is how many running steps a heartbeat names.
+const maxBeat = 3
+
+func (p *PlainProgress) print(now time.Time, lines ...string) {
+	p.last = now
+	if _, err := io.WriteString(p.w, strings.Join(lines, "\n")+"\n"); err != nil && p.err == nil {
+		p.err = err
+	}
+}

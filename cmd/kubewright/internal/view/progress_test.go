@@ -1,0 +1,204 @@
+package view_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/state"
+)
+
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// moment is an event, or a tick when it has no kind.
+type moment struct {
+	at    float64
+	event executor.Event
+}
+
+func id(t state.Target, phase string) state.Address { return state.Address{Target: t, Phase: phase} }
+
+// story is a run in which one step fails.
+func story() []moment {
+	e := func(at float64, kind executor.Kind, step state.Address, more executor.Event) moment {
+		more.Kind, more.Step, more.Total, more.Time = kind, step, 12, start.Add(time.Duration(at*1000)*time.Millisecond)
+		return moment{at, more}
+	}
+	certs, etcd, images := id(cp1, "certs"), id(cp1, "etcd"), id(w21, "images")
+	none := executor.Event{}
+	return []moment{
+		e(0, executor.KindRun, state.Address{}, none),
+		e(0, executor.KindStarted, certs, none),
+		e(0, executor.KindStarted, images, none),
+		e(0.1, executor.KindOp, certs, executor.Event{Op: 0, Ops: 3, Summary: "issue CA kubernetes"}),
+		e(0.1, executor.KindOp, images, executor.Event{Op: 0, Ops: 2, Summary: "load image registry.k8s.io/kube-proxy:v1.36.3"}),
+		{0.2, none},
+		e(1.2, executor.KindDone, certs, executor.Event{Seconds: 1.2, Done: 1}),
+		e(1.2, executor.KindStarted, etcd, none),
+		e(1.3, executor.KindOp, etcd, executor.Event{Op: 4, Ops: 5, Summary: "wait for etcd member cp1"}),
+		e(2, executor.KindLog, images, executor.Event{Summary: "pulled \x1b[31mlayer\x1b[0m 3"}),
+		{4, none}, {8, none}, {12, none}, {12.4, none}, {16, none}, {23, none},
+		e(31.2, executor.KindFailed, etcd, executor.Event{Seconds: 30, Err: errors.New("member cp1 did not start within 30s:\nlast seen: connection refused")}),
+		e(31.2, executor.KindSkipped, id(cp1, "control-plane"), executor.Event{Cause: etcd}),
+		e(31.3, executor.KindStopping, state.Address{}, executor.Event{Summary: "interrupted"}),
+		{31.5, none},
+		e(40, executor.KindDone, images, executor.Event{Seconds: 40, Done: 2}),
+		e(40, executor.KindFinished, state.Address{}, executor.Event{Seconds: 40}),
+	}
+}
+
+func play(p view.Progress, moments []moment) {
+	for _, m := range moments {
+		if m.event.Kind == "" {
+			p.Tick(start.Add(time.Duration(m.at*1000) * time.Millisecond))
+			continue
+		}
+		p.Event(m.event)
+	}
+}
+
+func TestPlainProgress(t *testing.T) {
+	for _, color := range []bool{false, true} {
+		var b bytes.Buffer
+		p := view.NewPlainProgress(&b, false, view.Options{Color: color})
+		play(p, story())
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, fmt.Sprintf("progress.plain.%v.txt", map[bool]string{false: "nocolor", true: "color"}[color]), visible(b.String()))
+	}
+}
+
+func TestLiveProgress(t *testing.T) {
+	screen := &terminal{width: 80, height: 24}
+	p := view.NewLiveProgress(screen, false, 24, view.Options{Width: 80, Estimate: 50 * time.Second})
+	var frames strings.Builder
+	for _, m := range story() {
+		play(p, []moment{m})
+		fmt.Fprintf(&frames, "--- %.1fs\n%s", m.at, screen)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&frames, "--- closed\n%s", screen)
+	golden(t, "progress.live.txt", frames.String())
+}
+
+// TestLiveProgressResize makes the terminal narrower and wider between draws;
+// no remains of an earlier block may stay.
+func TestLiveProgressResize(t *testing.T) {
+	screen := &terminal{width: 100, height: 24}
+	p := view.NewLiveProgress(screen, false, 24, view.Options{Width: 100})
+	moments := story()
+	for i, m := range moments[:16] {
+		if i > 8 {
+			width := 100 - 20*(i%4)
+			screen.resize(width)
+			p.Resize(width, 24)
+		}
+		play(p, []moment{m})
+		if n := strings.Count(screen.String(), "Applying:"); n > 1 {
+			t.Fatalf("after %.1fs the block is there %d times:\n%s", m.at, n, screen)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(screen.String(), "Applying:") {
+		t.Fatalf("the block is left on the screen:\n%s", screen)
+	}
+}
+
+// TestLiveProgressMany keeps the block lower than the terminal.
+func TestLiveProgressMany(t *testing.T) {
+	screen := &terminal{width: 80, height: 10}
+	p := view.NewLiveProgress(screen, true, 10, view.Options{Width: 80})
+	p.Event(executor.Event{Kind: executor.KindRun, Time: start, Total: 40})
+	for i := range 30 {
+		p.Event(executor.Event{Kind: executor.KindStarted, Time: start, Total: 40, Step: id(state.NodeKeyTarget("worker", strconv.Itoa(i)), "reset")})
+	}
+	p.Tick(start.Add(3 * time.Second))
+	golden(t, "progress.many.txt", screen.String())
+}
+
+// terminal is a model of one: enough to see what is on the screen.
+type terminal struct {
+	lines         []string
+	row           int // of the cursor, which is always in column 0 between writes
+	width, height int
+}
+
+var sequence = regexp.MustCompile(`^\x1b\[(\d*)([A-Za-z])`)
+
+// Write implements io.Writer.
+func (s *terminal) Write(b []byte) (int, error) {
+	text, line := string(b), ""
+	fresh := false // the line was begun in this write
+	for text != "" {
+		if m := sequence.FindStringSubmatch(text); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			switch m[2] {
+			case "A":
+				s.row = max(0, s.row-max(1, n))
+			case "J":
+				s.lines = s.lines[:min(len(s.lines), s.row)]
+			case "K", "m":
+			default:
+				panic("the model knows no " + m[0][1:])
+			}
+			text = text[len(m[0]):]
+			continue
+		}
+		r := []rune(text)[0]
+		text = text[len(string(r)):]
+		switch r {
+		case '\r':
+		case '\n':
+			s.put(line)
+			line, fresh = "", false
+		default:
+			line, fresh = line+string(r), true
+		}
+	}
+	if fresh {
+		panic("a write ends within a line")
+	}
+	return len(b), nil
+}
+
+// put writes a line at the cursor, folded at the width.
+func (s *terminal) put(line string) {
+	r := []rune(line)
+	for {
+		n := min(len(r), s.width)
+		for len(s.lines) <= s.row {
+			s.lines = append(s.lines, "")
+		}
+		s.lines[s.row] = string(r[:n])
+		s.row++
+		if r = r[n:]; len(r) == 0 {
+			return
+		}
+	}
+}
+
+// resize folds lines that are too wide, as terminals do.
+func (s *terminal) resize(width int) {
+	lines := s.lines
+	s.width, s.lines, s.row = width, nil, 0
+	for _, l := range lines {
+		s.put(l)
+	}
+}
+
+// String is the screen.
+func (s *terminal) String() string {
+	return strings.Join(s.lines[max(0, len(s.lines)-s.height):], "\n") + "\n"
+}
