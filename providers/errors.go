@@ -63,6 +63,10 @@ var (
 	// ErrSuperseded: the host has seen a higher run token: another run started
 	// after this one. Nothing was done. This run has to stop.
 	ErrSuperseded = errors.New("superseded by a later run")
+
+	// ErrForeign: the host belongs to another state: the lineage that it
+	// remembers is not the run's. Nothing was done. A retry does not help.
+	ErrForeign = errors.New("host belongs to another state")
 )
 
 // Error is a failure of a known kind. It reads "cannot DO: CAUSE" and is, for

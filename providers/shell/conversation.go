@@ -1,0 +1,181 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	_ "embed" // the scripts
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Transport runs command lines on one host. ssh.Conn and local.Machine are some.
+type Transport interface {
+	// Exec runs one command line in the login shell and returns its exit code.
+	// An error means that the exit code is not known; it wraps a kind of providers.
+	Exec(ctx context.Context, command string, stdin io.Reader, stdout, stderr io.Writer) (int, error)
+	// DialContext connects to an address as the host itself would.
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	Close() error
+}
+
+// reader reads blocks until one is a script, and evaluates that. It holds no
+// single quote and no backslash, on which shells differ inside single quotes.
+const reader = `while read -r k n; do if test "$k" = kubewright-script; then s=$(dd bs="$n" count=1 iflag=fullblock 2>/dev/null) && eval "$s"; exit; fi; done`
+
+// CommandLine is what is run on every host, whatever is to be done there.
+const CommandLine = "sh -c '" + reader + "'"
+
+var (
+	//go:embed scripts/prelude.sh
+	preludeScript string
+	//go:embed scripts/entry.sh
+	entryScript string
+)
+
+// Caps on what a host may send, in bytes. More than that ends the conversation.
+const (
+	noiseCap  = 1 << 20  // before the answer begins
+	stderrCap = 64 << 20 // on standard error in all, of which the end is kept
+	stderrEnd = 32 << 10 // of standard error kept, for error messages
+)
+
+// script is something to be done on a host in one round trip.
+type script struct {
+	do     string  // in words, for errors: "observe the host"
+	body   string  // shell text, made of fixed text and call
+	frames []frame // data for it, in the order in which it takes them
+	limit  int64   // bytes of answer accepted
+}
+
+// frame is a block of data on standard input.
+type frame []byte
+
+// section is a part of the answer.
+type section struct {
+	words []string // of the marker line, without the nonce
+	body  []byte   // up to the next marker, exactly
+}
+
+// answer is what a host said.
+type answer struct {
+	sections []section
+	complete bool // the end marker was there
+	began    time.Time
+	stderr   []byte
+}
+
+// speaker holds the conversations with one host.
+type speaker struct {
+	transport Transport
+	name      string // the host's, for errors
+	plain     bool   // stay who we are, instead of becoming root
+	sudo      *sudoPassword
+}
+
+// run has the script done and returns the answer. Together with an error the
+// answer holds what had arrived.
+func (s *speaker) run(ctx context.Context, sc script) (answer, error) {
+	for {
+		password := s.sudo.known()
+		a, err := s.attempt(ctx, sc, password)
+		if !errors.Is(err, providers.ErrSudo) || !s.sudo.ask(ctx, password) {
+			return a, err
+		}
+	}
+}
+
+func (s *speaker) attempt(ctx context.Context, sc script, password state.Secret) (answer, error) {
+	nonce := rand.Text()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := &collector{mark: marker(nonce), limit: sc.limit, stop: cancel}
+	errOut := &tail{limit: stderrCap, stop: cancel}
+	exit, err := s.transport.Exec(ctx, CommandLine, s.input(sc, nonce, password), out, errOut)
+	a := parseAnswer(out.bytes(), nonce)
+	a.began, a.stderr = out.began, errOut.bytes()
+	var tooMuch *limitError
+	if errors.As(context.Cause(ctx), &tooMuch) {
+		return a, &providers.Error{Kind: providers.ErrProtocol, Do: sc.do + " on " + s.name, Cause: tooMuch}
+	}
+	if err != nil && !a.complete {
+		return a, fmt.Errorf("cannot %s on %s: %w", sc.do, s.name, err)
+	}
+	return a, s.judge(sc, a, exit, out.bytes())
+}
+
+// input is everything that goes to standard input.
+func (s *speaker) input(sc script, nonce string, password state.Secret) io.Reader {
+	var secret []byte
+	if !password.IsZero() {
+		secret = append(bytes.Clone(password.Reveal()), '\n')
+	}
+	root := "yes"
+	if s.plain {
+		root = "no"
+	}
+	set := "kw_n=" + Quote(nonce) + "\n"
+	entry := set + "kw_c=" + Quote(reader) + "\nkw_root=" + root + "\nkw_pw=" + strconv.Itoa(len(secret)) + "\n" + preludeScript + entryScript
+	body := set + preludeScript + "kw_say begin\n" + sc.body + "kw_say end\n"
+	parts := []io.Reader{block("script", []byte(entry)), bytes.NewReader(secret), bytes.NewReader(secret), block("script", []byte(body))}
+	for _, f := range sc.frames {
+		parts = append(parts, block("frame", f))
+	}
+	return io.MultiReader(parts...)
+}
+
+func block(kind string, data []byte) io.Reader {
+	header := fmt.Sprintf("kubewright-%s %d\n", kind, len(data))
+	return io.MultiReader(strings.NewReader(header), bytes.NewReader(data))
+}
+
+// judge tells from the markers how far the conversation got.
+func (s *speaker) judge(sc script, a answer, exit int, raw []byte) error {
+	if a.complete {
+		return nil
+	}
+	do := sc.do + " on " + s.name
+	entered, began, sudo := "", false, ""
+	for _, sec := range a.sections {
+		switch sec.words[0] {
+		case "entered":
+			entered = strings.Join(sec.words[1:], " ")
+		case "begin":
+			began = true
+		case "refused", "missing":
+			sudo = sec.words[0]
+		}
+	}
+	said := lastLine(a.stderr)
+	switch {
+	case began:
+		return &providers.Error{Kind: providers.ErrProtocol, Do: do, Cause: fmt.Errorf("the script ended early with exit code %d%s", exit, said)}
+	case sudo == "missing":
+		return &providers.Error{Kind: providers.ErrSudo, Do: do, Cause: fmt.Errorf("user id %s is not root, and there is no sudo", providers.Sanitize(entered, 20))}
+	case entered == "0" || entered != "" && s.plain:
+		return &providers.Error{Kind: providers.ErrUnsupported, Do: do, Cause: fmt.Errorf("no POSIX shell could be started, exit code %d%s", exit, said)}
+	case entered != "":
+		return &providers.Error{Kind: providers.ErrSudo, Do: do, Cause: fmt.Errorf("sudo did not let us through%s", said)}
+	}
+	if said == "" {
+		said = lastLine(raw)
+	}
+	return &providers.Error{Kind: providers.ErrUnsupported, Do: do, Cause: fmt.Errorf("the login shell runs no commands, exit code %d%s", exit, said)}
+}
+
+// lastLine is the last line of what a host wrote, as the end of a sentence.
+func lastLine(output []byte) string {
+	lines := providers.Tail(output)
+	if len(lines) == 0 {
+		return ""
+	}
+	return ": " + lines[len(lines)-1]
+}

@@ -1,0 +1,59 @@
+// Package shell observes and changes a host through nothing but a POSIX shell
+// and a pipe: it is what providers/ssh and providers/local have in common. It
+// knows no network and no keys; a Transport runs one command line for it.
+//
+// # The conversation
+//
+// The command line is one constant, so that nothing about what is done shows
+// in process lists, audit logs or sudo's log:
+//
+//	sh -c '…read a script of so many bytes, evaluate it…'
+//
+// Everything else goes through standard input, which is a sequence of blocks,
+// each with a header line that tells its length in bytes:
+//
+//	kubewright-script N     the entry script: who are we, how to become root
+//	[the sudo password, twice, each on a line]
+//	kubewright-script N     the script proper, evaluated as root
+//	kubewright-frame N      data for it: contents of files, archives …
+//	…
+//
+// Header lines are read by the shell, which reads pipes byte by byte, and the
+// blocks by dd, which reads no byte more than it is told. (Not sh -s with data
+// behind the script: dash reads 8 KiB ahead and would run the data. Not head
+// -c: that of busybox reads ahead. Not here-documents: bash writes large ones to
+// /tmp.) Commands of the script have /dev/null as their input, except those
+// that take a frame.
+//
+// Standard output carries the answer, as sections between marker lines:
+//
+//	…whatever the login shell prints before…
+//	kubewright NONCE entered 1000
+//	kubewright NONCE begin
+//	kubewright NONCE WORD…     a section; its bytes go up to the next marker
+//	…
+//	kubewright NONCE end
+//
+// The nonce is random and new each time, so that what a login shell or a file
+// contains is never taken for a marker. What goes to standard error is kept for
+// error messages only.
+//
+// The login shell may be any that understands sh -c '…': sh, bash (restricted,
+// too), dash, zsh, fish, ksh, csh.
+//
+// # Becoming root
+//
+// Within the same round trip the entry script goes on as root: it already is,
+// or sudo -n lets it, or sudo takes the password, or doas -n lets it. The
+// password is asked from the operator only once a host has refused to go
+// without. It is checked with an input of its own, so that a wrong one makes
+// sudo ask no second time and read on in our blocks; then sudo gets it again
+// from standard input, or does not read it because it remembers, in which case
+// the shell skips the line. The script runs with an empty environment, a fixed
+// PATH and LC_ALL=C.
+//
+// # What a host needs
+//
+// A POSIX shell as /bin/sh, /usr/bin/env, and cat, dd, base64, stat, sha256sum,
+// sync, mv, rm, chmod, chown, mkdir, awk, as GNU coreutils has them.
+package shell

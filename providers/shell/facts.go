@@ -1,0 +1,338 @@
+package shell
+
+import (
+	"encoding/json"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Facts are validated before anything is made of them: nothing of one host
+// reaches another's commands or files but through these forms.
+var (
+	hostnameForm = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_])?$`)
+	wordForm     = regexp.MustCompile(`^[A-Za-z0-9_.+~:-]{0,128}$`)
+	versionForm  = regexp.MustCompile(`\bv?([0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+~-]*)`)
+)
+
+// machines maps uname -m to Go's names of architectures.
+var machines = map[string]string{
+	"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x", "riscv64": "riscv64",
+}
+
+func (r *reading) facts(began time.Time) error {
+	lines, err := r.lines("facts")
+	if err != nil {
+		return err
+	}
+	f := &r.report.Facts
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, " ")
+		ok := true
+		switch name {
+		case "time":
+			f.ClockOffset, ok = clockOffset(value, began)
+		case "arch":
+			f.Arch, ok = value, wordForm.MatchString(value)
+			if goName := machines[value]; goName != "" {
+				f.Arch = goName
+			}
+		case "cpus":
+			f.CPUs, err = strconv.Atoi(value)
+		case "hostname":
+			f.Hostname, ok = strings.ToLower(strings.TrimSpace(value)), hostnameForm.MatchString(strings.TrimSpace(value))
+		case "kernel":
+			f.Kernel, ok = value, wordForm.MatchString(value)
+		case "boot_id":
+			f.BootID, ok = value, wordForm.MatchString(value)
+		case "memory":
+			f.MemoryBytes, err = strconv.ParseInt(value, 10, 64)
+			f.MemoryBytes *= 1024
+		case "swap":
+			f.Swap = true
+		case "cgroup":
+			f.CgroupV2 = true
+		case "systemd":
+			f.Systemd = true
+		default:
+			ok = false
+		}
+		if !ok || err != nil {
+			return unexpected("facts", line)
+		}
+	}
+	return nil
+}
+
+// clockOffset is the host's clock minus ours, wrong by half a round trip at most.
+func clockOffset(text string, began time.Time) (time.Duration, bool) {
+	seconds, nanos, ok := strings.Cut(text, ".")
+	s, err1 := strconv.ParseInt(seconds, 10, 64)
+	n, err2 := strconv.ParseInt(nanos, 10, 64)
+	return time.Unix(s, n).Sub(began), ok && err1 == nil && err2 == nil
+}
+
+// oneWord is a file's only word, if it has the form of one.
+func oneWord(content []byte) string {
+	word := strings.TrimSpace(string(content))
+	if !wordForm.MatchString(word) {
+		return ""
+	}
+	return word
+}
+
+// parseOSRelease reads ID and VERSION_ID (os-release(5)).
+func parseOSRelease(content []byte) (id, version string) {
+	for line := range strings.SplitSeq(string(content), "\n") {
+		key, value, _ := strings.Cut(line, "=")
+		value = strings.Trim(strings.TrimSpace(value), `"'`)
+		if !wordForm.MatchString(value) {
+			continue
+		}
+		switch key {
+		case "ID":
+			id = value
+		case "VERSION_ID":
+			version = value
+		}
+	}
+	return id, version
+}
+
+// addresses reads ip -o addr, or hostname -I where there is no iproute2.
+func (r *reading) addresses() error {
+	lines, err := r.lines("addresses")
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		if i := slices.IndexFunc(words, func(w string) bool { return w == "inet" || w == "inet6" }); i >= 0 && i+1 < len(words) {
+			words = words[i+1 : i+2]
+		}
+		for _, w := range words {
+			ip, err := netip.ParseAddr(strings.SplitN(w, "/", 2)[0])
+			if text := ip.String(); err == nil && !slices.Contains(r.report.Facts.Addresses, text) {
+				r.report.Facts.Addresses = append(r.report.Facts.Addresses, text)
+			}
+		}
+	}
+	return nil
+}
+
+// criSockets in kubeadm's order (app/util/runtime), as it writes them.
+var criSockets = []string{"/var/run/containerd/containerd.sock", "/var/run/crio/crio.sock", "/var/run/cri-dockerd.sock"}
+
+// sockets reads /proc/net/unix: a runtime answers when its socket listens
+// (flag 00010000), which a socket file alone does not tell.
+func (r *reading) sockets() error {
+	lines, err := r.lines("sockets")
+	if err != nil {
+		return err
+	}
+	listening := map[string]bool{}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		if len(words) == 8 && words[3] == "00010000" {
+			name := words[7]
+			if strings.HasPrefix(name, "/run/") {
+				name = "/var" + name
+			}
+			listening[name] = true
+		}
+	}
+	f := &r.report.Facts
+	for _, s := range criSockets {
+		if listening[s] {
+			f.CRISockets = append(f.CRISockets, "unix://"+s)
+		}
+	}
+	if len(f.CRISockets) > 0 {
+		f.CRISocket = f.CRISockets[0]
+	}
+	return nil
+}
+
+// units reads systemctl show: a block of properties for each unit, in order,
+// with a blank line between. Where systemd does not run there is no block.
+func (r *reading) units() error {
+	lines, err := r.lines("units")
+	if err != nil {
+		return err
+	}
+	r.report.Units = map[string]state.UnitReport{}
+	names := r.query.units()
+	for n, block := range blocks(lines) {
+		if n >= len(names) {
+			return unexpected("units", strings.Join(lines, " "))
+		}
+		load, u := "", state.UnitReport{}
+		for _, line := range block {
+			key, value, _ := strings.Cut(line, "=")
+			if !wordForm.MatchString(value) {
+				return unexpected("units", line)
+			}
+			switch key {
+			case "LoadState":
+				load = value
+			case "ActiveState":
+				u.Active = value
+			case "UnitFileState":
+				u.Enabled = value
+			default:
+				return unexpected("units", line)
+			}
+		}
+		if u.Exists = load != "" && load != "not-found"; !u.Exists {
+			u = state.UnitReport{}
+		}
+		r.report.Units[names[n]] = u
+	}
+	r.report.Facts.SystemdResolved = r.report.Units[resolvedUnit].Active == "active"
+	if !slices.Contains(r.query.Units, resolvedUnit) {
+		delete(r.report.Units, resolvedUnit)
+	}
+	return nil
+}
+
+// blocks are lines with blank lines between.
+func blocks(lines []string) [][]string {
+	var out [][]string
+	var block []string
+	for _, line := range append(slices.Clone(lines), "") {
+		if line != "" {
+			block = append(block, line)
+		} else if block != nil {
+			out, block = append(out, block), nil
+		}
+	}
+	return out
+}
+
+// simple reads sysctls, modules and commands.
+func (r *reading) simple() error {
+	sysctls, err := r.lines("sysctls")
+	if err != nil {
+		return err
+	}
+	r.report.Sysctls = map[string]string{}
+	for _, line := range sysctls {
+		file, value, _ := strings.Cut(line, ":")
+		i := slices.IndexFunc(r.query.Sysctls, func(name string) bool { return sysctlPath(name) == file })
+		if i < 0 {
+			return unexpected("sysctls", line)
+		}
+		r.report.Sysctls[r.query.Sysctls[i]] = providers.Sanitize(value, 4096)
+	}
+	if r.report.Modules, err = r.present("modules", r.query.Modules); err != nil {
+		return err
+	}
+	r.report.Commands, err = r.present("commands", r.query.Commands)
+	return err
+}
+
+// present reads a list of those names, of the ones asked for, that are there.
+func (r *reading) present(name string, asked []string) (map[string]bool, error) {
+	lines, err := r.lines(name)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for _, a := range asked {
+		out[a] = false
+	}
+	for _, line := range lines {
+		if _, ok := out[line]; !ok {
+			return nil, unexpected(name, line)
+		}
+		out[line] = true
+	}
+	return out, nil
+}
+
+// ports reads /proc/net/tcp and tcp6; the local address is ADDRESS:PORT in hex.
+func (r *reading) ports() error {
+	if len(r.query.Ports) == 0 {
+		return nil
+	}
+	lines, err := r.lines("ports")
+	if err != nil {
+		return err
+	}
+	listening := map[int]bool{}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		if len(words) < 4 {
+			return unexpected("ports", line)
+		}
+		_, hexPort, _ := strings.Cut(words[1], ":")
+		port, err := strconv.ParseUint(hexPort, 16, 16)
+		if err != nil {
+			return unexpected("ports", line)
+		}
+		listening[int(port)] = true
+	}
+	r.report.Ports = map[int]bool{}
+	for _, p := range r.query.Ports {
+		r.report.Ports[p] = listening[p]
+	}
+	return nil
+}
+
+// slow reads the versions and images.
+func (r *reading) slow() error {
+	lines, err := r.lines("versions")
+	if err != nil {
+		return err
+	}
+	f := &r.report.Facts
+	for _, line := range lines {
+		m := versionForm.FindStringSubmatch(line)
+		switch {
+		case m == nil:
+		case strings.HasPrefix(line, "Kubernetes "):
+			f.KubeletVersion = m[1]
+		case strings.HasPrefix(line, "containerd ") || strings.HasPrefix(line, "crio version"):
+			f.RuntimeVersion = m[1]
+		}
+	}
+	if !r.query.Images || len(r.sections["images"]) == 0 {
+		return nil
+	}
+	body := r.sections["images"][0].body
+	if strings.HasPrefix(strings.TrimSpace(string(body)), "{") {
+		return r.crictlImages(body)
+	}
+	for line := range strings.FieldsSeq(string(body)) {
+		r.addImage(line)
+	}
+	return nil
+}
+
+func (r *reading) crictlImages(body []byte) error {
+	var list struct {
+		Images []struct{ RepoTags, RepoDigests []string }
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return unexpected("images", err.Error())
+	}
+	for _, image := range list.Images {
+		for _, name := range slices.Concat(image.RepoTags, image.RepoDigests) {
+			r.addImage(name)
+		}
+	}
+	return nil
+}
+
+// addImage notes an image by name; containerd also lists every one by its ID alone.
+func (r *reading) addImage(name string) {
+	if !strings.HasPrefix(name, "sha256:") && !strings.Contains(name, "<none>") {
+		r.report.Images = append(r.report.Images, providers.Sanitize(name, 512))
+	}
+}

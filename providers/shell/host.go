@@ -1,0 +1,161 @@
+package shell
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Options are what a Host needs to know beside its transport.
+type Options struct {
+	// SudoPassword asks the operator for the password, when the host's sudo
+	// wants one; nil when nobody can be asked. It is called once at most.
+	SudoPassword func(ctx context.Context) (state.Secret, error)
+	// Root is put before every path of a file, for tests. /proc, /sys and
+	// commands stay the machine's own.
+	Root string
+	// Unprivileged does everything as the login user, for tests.
+	Unprivileged bool
+}
+
+// Host is a providers.Host on a transport.
+type Host struct {
+	transport Transport
+	name      string
+	root      string
+	speaker   *speaker
+
+	mu sync.Mutex
+	ca *x509.CertPool // the cluster's, once the host has it
+}
+
+var _ providers.Host = (*Host)(nil)
+
+// New makes a host of a transport, which it owns from then on. The name is
+// what errors call the host.
+func New(name string, t Transport, o Options) *Host {
+	return &Host{
+		transport: t, name: name, root: o.Root,
+		speaker: &speaker{transport: t, name: name, plain: o.Unprivileged, sudo: &sudoPassword{prompt: o.SudoPassword}},
+	}
+}
+
+// observeTries bounds how often a host is looked at anew because a file
+// changed while it was read.
+const observeTries = 3
+
+// Observe implements providers.Host. It is one command on the host, unless a
+// file changes right then or the sudo password has to be asked for.
+func (h *Host) Observe(ctx context.Context, q state.Query) (*state.Report, error) {
+	start := time.Now()
+	report, err := h.look(ctx, q, true)
+	if err != nil {
+		return nil, err
+	}
+	report.Elapsed = time.Since(start)
+	return report, nil
+}
+
+// ReadSecrets implements providers.Host. A file larger than 1 MiB is an error.
+func (h *Host) ReadSecrets(ctx context.Context, paths []string) (map[string]state.Secret, error) {
+	report, err := h.look(ctx, state.Query{Secrets: paths}, false)
+	if err != nil {
+		return nil, err
+	}
+	if report.Secrets == nil {
+		report.Secrets = map[string]state.Secret{}
+	}
+	return report.Secrets, nil
+}
+
+func (h *Host) look(ctx context.Context, q state.Query, facts bool) (*state.Report, error) {
+	compiled, err := newQuery(q, h.root, facts)
+	if err != nil {
+		return nil, fmt.Errorf("cannot observe %s: %w", h.name, err)
+	}
+	for try := 1; ; try++ {
+		a, err := h.speaker.run(ctx, script{do: "look", body: compiled.script(), limit: observeCap})
+		if err != nil {
+			return nil, err
+		}
+		report, err := parseReport(compiled, a, a.began)
+		switch {
+		case err == nil:
+			return report, nil
+		case !errors.Is(err, errMoved):
+			return nil, fmt.Errorf("cannot observe %s: %w", h.name, err)
+		case try == observeTries:
+			return nil, &providers.Error{Kind: providers.ErrProtocol, Do: "observe " + h.name, Cause: err}
+		}
+	}
+}
+
+// DialContext implements providers.Host.
+func (h *Host) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return h.transport.DialContext(ctx, network, address)
+}
+
+// Close implements providers.Host.
+func (h *Host) Close() error { return h.transport.Close() }
+
+// clusterCA is where kubeadm keeps the CA that signs the components' certificates.
+const clusterCA = "/etc/kubernetes/pki/ca.crt"
+
+// httpTimeout bounds one probe, as kubeadm's of the kubelet and the API do.
+const httpTimeout = 10 * time.Second
+
+// HTTPStatus implements providers.Host.
+func (h *Host) HTTPStatus(ctx context.Context, url string, insecure bool) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, fmt.Errorf("cannot probe %s: %w", url, err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure} //nolint:gosec // the caller's word
+	if request.URL.Scheme == "https" && !insecure {
+		if config.RootCAs, err = h.trust(ctx); err != nil {
+			return 0, err
+		}
+	}
+	client := &http.Client{
+		Transport:     &http.Transport{DialContext: h.DialContext, TLSClientConfig: config, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("cannot probe %s: %w", url, err)
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, contentCap))
+	_ = response.Body.Close()
+	return response.StatusCode, nil
+}
+
+// trust reads the cluster's CA from the host, once it is there.
+func (h *Host) trust(ctx context.Context) (*x509.CertPool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ca != nil {
+		return h.ca, nil
+	}
+	files, err := h.ReadSecrets(ctx, []string{clusterCA})
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(files[clusterCA].Reveal()) {
+		return nil, fmt.Errorf("cannot verify TLS: %s has no certificate in %s", h.name, clusterCA)
+	}
+	h.ca = pool
+	return pool, nil
+}

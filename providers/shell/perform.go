@@ -1,0 +1,366 @@
+package shell
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed" // the scripts
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+)
+
+var (
+	//go:embed scripts/perform.sh
+	performScript string
+	//go:embed scripts/machine.sh
+	machineScript string
+)
+
+// performCap is how much the operations of a batch may print in all, in bytes.
+const performCap = 16 << 20
+
+// outputCap is how much of one operation's output is kept, in bytes.
+const outputCap = 1 << 20
+
+// Perform implements providers.Host: all operations in one command. The host
+// checks the run's token before the first of them.
+func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outcome, error) {
+	c := &compiler{batch: b, root: h.root, owner: "root:root"}
+	if h.speaker.plain {
+		c.owner = "" // ours, whoever we are
+	}
+	body, err := c.script()
+	if err != nil {
+		return nil, fmt.Errorf("cannot change %s: %w", h.name, err)
+	}
+	a, err := h.speaker.run(ctx, script{do: "change the host", body: body, frames: c.frames, limit: performCap})
+	return h.outcomes(b, a, err)
+}
+
+// outcomes reads how far a batch got. err is how the conversation went.
+func (h *Host) outcomes(b providers.Batch, a answer, err error) ([]providers.Outcome, error) {
+	var out []providers.Outcome
+	for _, s := range a.sections {
+		switch s.words[0] {
+		case "op":
+			if len(s.words) != 2 || s.words[1] != strconv.Itoa(len(out)) || len(out) == len(b.Operations) {
+				return out, unexpected("operations", strings.Join(s.words, " "))
+			}
+			out = append(out, providers.Outcome{Output: output(s.body)})
+		case "done":
+			if len(out) == 0 || len(s.words) != 2 {
+				return out, unexpected("operations", strings.Join(s.words, " "))
+			}
+			out[len(out)-1].Changed = s.words[1] == "changed"
+		case "failed", "superseded", "foreign", "busy":
+			return out, h.stopped(b, a, s, len(out))
+		}
+	}
+	if err == nil && len(out) != len(b.Operations) {
+		err = unexpected("operations", fmt.Sprintf("%d of %d were answered", len(out), len(b.Operations)))
+	}
+	return out, err
+}
+
+// stopped is why a host went no further. attempted counts the operations begun.
+func (h *Host) stopped(b providers.Batch, a answer, s section, attempted int) error {
+	word := ""
+	if len(s.words) > 1 {
+		word = providers.Sanitize(s.words[1], 64)
+	}
+	do := "change " + h.name
+	switch s.words[0] {
+	case "superseded":
+		return &providers.Error{Kind: providers.ErrSuperseded, Do: do, Cause: fmt.Errorf("run %s has begun there, this is run %d", word, b.Token)}
+	case "foreign":
+		return &providers.Error{Kind: providers.ErrForeign, Do: do, Cause: fmt.Errorf("it belongs to the state with lineage %s, this one has %s", word, b.Lineage)}
+	case "busy":
+		return &providers.Error{Kind: providers.ErrTimeout, Do: do, Cause: errors.New("an earlier batch of operations is still at work there")}
+	}
+	what := "prepare " + h.name
+	if attempted > 0 {
+		what = b.Operations[attempted-1].Summary()
+	}
+	code, _ := strconv.Atoi(word)
+	return &providers.CommandError{Host: h.name, Command: what, ExitCode: code, Stderr: providers.Tail(lastOperation(a.stderr))}
+}
+
+// opLine is where the standard error of an operation begins.
+var opLine = regexp.MustCompile(`\nkubewright [A-Z2-7]+ op [0-9]+\n`)
+
+// lastOperation is the part of standard error behind the last operation's beginning.
+func lastOperation(stderr []byte) []byte {
+	all := opLine.FindAllIndex(stderr, -1)
+	if len(all) == 0 {
+		return stderr
+	}
+	return stderr[all[len(all)-1][1]:]
+}
+
+func output(body []byte) string {
+	return strings.TrimSpace(providers.Sanitize(string(body), outputCap))
+}
+
+// compiler turns a batch into a script and its frames.
+type compiler struct {
+	batch  providers.Batch
+	root   string
+	owner  string // for what is not the batch's to say; "" means ours
+	frames []frame
+}
+
+func (c *compiler) script() (string, error) {
+	if err := checkLineage(c.batch.Lineage); err != nil {
+		return "", err
+	}
+	if c.batch.Token < 0 {
+		return "", fmt.Errorf("run token %d is negative", c.batch.Token)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage))
+	b.WriteString(performScript + machineScript + "kw_guard\n")
+	for i, op := range c.batch.Operations {
+		line, err := c.operation(op)
+		if err != nil {
+			return "", fmt.Errorf("cannot %s: %w", op.Summary(), err)
+		}
+		b.WriteString(call("kw_op", strconv.Itoa(i)) + line)
+	}
+	return b.String(), nil
+}
+
+func checkLineage(lineage string) error {
+	if strings.ContainsFunc(lineage, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("lineage %q is no word", lineage)
+	}
+	return nil
+}
+
+// operation is the line of the script that does one operation.
+func (c *compiler) operation(op planner.Operation) (string, error) {
+	switch op := op.(type) {
+	case planner.WriteFile:
+		return c.writeFile(op)
+	case planner.RemovePath:
+		return c.removePath(op)
+	case planner.EnsureDirectory:
+		mode, owner, err := c.access(op.Path, op.Mode, op.Owner)
+		return call("kw_directory", c.root+op.Path, mode, owner), err
+	case planner.UploadArtifact:
+		return c.upload(op)
+	case planner.LoadImage:
+		return c.image(op)
+	case planner.Unit:
+		return unit(op)
+	case planner.SetSysctl:
+		err := errors.Join(checkWord("sysctl", op.Name), checkText("value", op.Value))
+		return call("kw_sysctl", op.Name, sysctlPath(op.Name), op.Value), err
+	case planner.LoadModule:
+		function := "kw_module"
+		if op.Unload {
+			function = "kw_module_off"
+		}
+		return call(function, op.Module), checkWord("module", op.Module)
+	case planner.Swap:
+		if op.On {
+			return call("kw_swap_on"), nil
+		}
+		return call("kw_swap_off"), nil
+	case planner.RemovePods:
+		socket, err := socketPath(op.Socket)
+		return call("kw_pods", socket), err
+	case planner.Unmount:
+		return call("kw_unmount", c.root+op.Below), errors.Join(checkPath(op.Below), checkDepth(op.Below))
+	case planner.RemoveNetwork:
+		for _, l := range op.Links {
+			if !linkPattern.MatchString(l) {
+				return "", fmt.Errorf("%q is no pattern of link names", l)
+			}
+		}
+		return call("kw_network", op.Links...), nil
+	case planner.Mark:
+		return c.mark(op)
+	}
+	return "", fmt.Errorf("internal error: %s is no operation of a host", op.Op())
+}
+
+// linkPattern is a network interface's name, 15 bytes at most, with at least
+// two characters before any wildcard.
+var linkPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{2}[A-Za-z0-9_.*-]{0,13}$`)
+
+func sysctlPath(name string) string { return "/proc/sys/" + strings.ReplaceAll(name, ".", "/") }
+
+// modeForm is an octal mode of up to four digits.
+var modeForm = regexp.MustCompile(`^0*([0-7]{1,4})$`)
+
+// ownerForm is USER:GROUP.
+var ownerForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*:[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// access checks what is to be said of a path and returns mode and owner as the
+// script wants them.
+func (c *compiler) access(p, mode, owner string) (string, string, error) {
+	if err := checkPath(p); err != nil {
+		return "", "", err
+	}
+	m := modeForm.FindStringSubmatch(mode)
+	if m == nil {
+		return "", "", fmt.Errorf("mode %q is not octal", mode)
+	}
+	if owner == "" {
+		owner = c.owner
+	}
+	if owner != "" && !ownerForm.MatchString(owner) {
+		return "", "", fmt.Errorf("owner %q is not USER:GROUP", owner)
+	}
+	short := strings.TrimLeft(m[1], "0")
+	if short == "" {
+		short = "0"
+	}
+	return short, owner, nil
+}
+
+// frame adds a block of data and returns its digest. want is the digest that
+// was planned, or "".
+func (c *compiler) frame(data []byte, want string) (string, error) {
+	sum := sha256.Sum256(data)
+	digest := hex.EncodeToString(sum[:])
+	if want != "" && want != digest {
+		return "", fmt.Errorf("its content has digest %s, planned was %s", digest, want)
+	}
+	c.frames = append(c.frames, data)
+	return digest, nil
+}
+
+func (c *compiler) content(ref string) ([]byte, error) {
+	secret, ok := c.batch.Contents[ref]
+	if !ok {
+		return nil, fmt.Errorf("internal error: nobody brought %s", ref)
+	}
+	return secret.Reveal(), nil
+}
+
+func (c *compiler) writeFile(op planner.WriteFile) (string, error) {
+	mode, owner, err := c.access(op.Path, op.Mode, op.Owner)
+	if err != nil {
+		return "", err
+	}
+	data := []byte(op.Content.Inline)
+	if op.Content.Ref != "" {
+		if data, err = c.content(op.Content.Ref); err != nil {
+			return "", err
+		}
+	}
+	digest, err := c.frame(data, op.SHA256)
+	return call("kw_write", c.root+op.Path, mode, owner, digest), err
+}
+
+func (c *compiler) upload(op planner.UploadArtifact) (string, error) {
+	if op.Mode == "" {
+		op.Mode = "0644"
+	}
+	mode, owner, err := c.access(op.Path, op.Mode, "")
+	if err != nil {
+		return "", err
+	}
+	data, err := c.content("artifact:" + op.Artifact)
+	if err != nil {
+		return "", err
+	}
+	digest, err := c.frame(data, op.SHA256)
+	if op.Unpack {
+		return call("kw_unpack", c.root+op.Path, owner, digest), err
+	}
+	return call("kw_write", c.root+op.Path, mode, owner, digest), err
+}
+
+// protected are folders that belong to the whole machine. Nothing of ours is
+// one of them, so an operation that would remove one is a mistake.
+var protected = []string{
+	"/etc/cni", "/etc/ssh", "/etc/ssl", "/etc/systemd", "/etc/sysctl.d", "/etc/modules-load.d", "/etc/pki",
+	"/opt/bin", "/run/systemd", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local", "/usr/sbin", "/usr/share",
+	"/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/etc/systemd/system",
+	"/var/cache", "/var/lib", "/var/log", "/var/run", "/var/tmp",
+}
+
+func checkDepth(p string) error {
+	if strings.Count(p, "/") < 2 || slices.Contains(protected, p) || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/") || strings.HasPrefix(p, "/dev/") {
+		return fmt.Errorf("%s belongs to the whole machine", p)
+	}
+	return nil
+}
+
+func (c *compiler) removePath(op planner.RemovePath) (string, error) {
+	if err := checkPath(op.Path); err != nil {
+		return "", err
+	}
+	function := "kw_remove"
+	if op.ContentsOnly {
+		function = "kw_empty"
+	}
+	return call(function, c.root+op.Path), checkDepth(op.Path)
+}
+
+func unit(op planner.Unit) (string, error) {
+	if !slices.Contains([]string{"start", "stop", "restart", "enable", "disable"}, op.Action) {
+		return "", fmt.Errorf("internal error: no unit action %q", op.Action)
+	}
+	reload := "no"
+	if op.Reload {
+		reload = "yes"
+	}
+	return call("kw_unit", op.Unit, op.Action, reload), checkWord("unit", op.Unit)
+}
+
+// socketPath takes unix:// off an endpoint.
+func socketPath(endpoint string) (string, error) {
+	p := strings.TrimPrefix(endpoint, "unix://")
+	return p, checkPath(p)
+}
+
+// imageForm is an image reference, as far as commands could misread it.
+var imageForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
+
+func (c *compiler) image(op planner.LoadImage) (string, error) {
+	socket, err := socketPath(op.Socket)
+	if err != nil {
+		return "", err
+	}
+	if !imageForm.MatchString(op.Image) {
+		return "", fmt.Errorf("%q is no image", op.Image)
+	}
+	if op.Artifact == "" {
+		return call("kw_image_pull", op.Image, socket, op.Policy), checkText("policy", op.Policy)
+	}
+	data, err := c.content("artifact:" + op.Artifact)
+	if err != nil {
+		return "", err
+	}
+	digest, err := c.frame(data, "")
+	return call("kw_image_load", op.Image, socket, digest), err
+}
+
+// mark writes what the host is to remember. The run token has a file of its
+// own, written by every batch.
+func (c *compiler) mark(op planner.Mark) (string, error) {
+	if op.Remove {
+		return call("kw_marks_off"), nil
+	}
+	marks := op.Marks
+	marks.Token = max(marks.Token, c.batch.Token)
+	data, err := json.Marshal(marks)
+	if err != nil {
+		return "", err
+	}
+	return c.writeFile(planner.WriteFile{
+		Path: path.Clean(marksFile), Mode: "0600", Content: planner.Content{Inline: string(data) + "\n"},
+	})
+}

@@ -1,0 +1,231 @@
+package shell
+
+import (
+	_ "embed" // the script
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+//go:embed scripts/observe.sh
+var observeScript string
+
+// Caps of an observation, in bytes.
+const (
+	contentCap = 1 << 20  // of one file; a larger one has no content
+	observeCap = 64 << 20 // of everything
+)
+
+// Where kubewright keeps what it knows of a host, on the host.
+const (
+	marksDir  = "/var/lib/kubewright"
+	marksFile = marksDir + "/marks.json"
+	tokenFile = marksDir + "/token"
+)
+
+// Files that are always read: they are facts, or marks.
+const (
+	machineIDFile = "/etc/machine-id"
+	osReleaseFile = "/etc/os-release"
+)
+
+var factFiles = []string{machineIDFile, osReleaseFile, marksFile, tokenFile}
+
+// caDirs are the distributions' CA folders that kubeadm mounts where they
+// exist, beside /etc/ssl/certs (kubeadm, app/phases/controlplane/volumes.go).
+var caDirs = []string{
+	"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/ca-certificates",
+	"/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
+}
+
+// resolvedUnit is asked for with every observation: kubeadm sets the kubelet's
+// resolvConf where it is active.
+const resolvedUnit = "systemd-resolved.service"
+
+// checkPath refuses paths that a host's answer could not be told apart by, or
+// that mean another file than they say.
+func checkPath(p string) error {
+	switch {
+	case !strings.HasPrefix(p, "/"):
+		return fmt.Errorf("path %q is not absolute", p)
+	case path.Clean(p) != p:
+		return fmt.Errorf("path %q is not in its shortest form", p)
+	}
+	return checkText("path", p)
+}
+
+// checkText refuses control characters and backslashes, which commands print
+// escaped or not, as they like.
+func checkText(what, s string) error {
+	for _, r := range s {
+		if unicode.IsControl(r) || r == '\\' || r == unicode.ReplacementChar {
+			return fmt.Errorf("%s %q contains %q", what, s, r)
+		}
+	}
+	return nil
+}
+
+// checkWord refuses what is not a plain word: names of units, modules, sysctls.
+func checkWord(what, s string) error {
+	ok := s != "" && s[0] != '-'
+	for _, r := range s {
+		ok = ok && (r == '_' || r == '-' || r == '.' || r == '@' || r == ':' || r == '/' || r == '\\' ||
+			'0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+	}
+	if !ok {
+		return fmt.Errorf("%s %q is not a plain name", what, s)
+	}
+	return nil
+}
+
+// query is a state.Query made ready for one host: which paths go to which
+// function of the script, below the host's root.
+type query struct {
+	state.Query
+	root                               string
+	stats, digests                     []string
+	contents, certificates, kubeconfig []string
+	// facts tells that all of a report is wanted, and not only secrets.
+	facts bool
+}
+
+func newQuery(q state.Query, root string, facts bool) (*query, error) {
+	out := &query{Query: q, root: root, facts: facts}
+	for _, f := range q.Files {
+		if err := checkPath(f.Path); err != nil {
+			return nil, err
+		}
+		if err := out.add(f); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range q.Secrets {
+		if err := checkPath(p); err != nil {
+			return nil, err
+		}
+		out.contents = append(out.contents, root+p)
+	}
+	if facts {
+		for _, p := range caDirs {
+			out.stats = append(out.stats, root+p)
+		}
+		for _, p := range factFiles {
+			out.contents = append(out.contents, root+p)
+		}
+	}
+	out.contents = unique(out.contents)
+	out.digests = unique(append(out.digests, out.contents...))
+	out.stats = unique(out.stats)
+	return out, out.checkNames()
+}
+
+func (q *query) add(f state.FileQuery) error {
+	p := q.root + f.Path
+	q.stats = append(q.stats, p)
+	switch f.Read {
+	case state.ReadStat:
+		return nil
+	case state.ReadDigest:
+	case state.ReadContent:
+		q.contents = append(q.contents, p)
+	case state.ReadCertificate:
+		q.certificates = append(q.certificates, p)
+	case state.ReadKubeconfig:
+		q.kubeconfig = append(q.kubeconfig, p)
+	default:
+		return fmt.Errorf("internal error: nobody reads %q of a file", f.Read)
+	}
+	q.digests = append(q.digests, p)
+	return nil
+}
+
+func (q *query) checkNames() error {
+	for _, g := range q.Globs {
+		if !strings.HasPrefix(g, "/") {
+			return fmt.Errorf("pattern %q is not absolute", g)
+		}
+		if err := checkText("pattern", g); err != nil {
+			return err
+		}
+	}
+	for what, names := range map[string][]string{
+		"unit": q.Units, "sysctl": q.Sysctls, "module": q.Modules, "command": q.Commands,
+	} {
+		for _, n := range names {
+			if err := checkWord(what, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unique drops repetitions and keeps the order.
+func unique(list []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, s := range list {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// units are those to ask systemd about, in the order of its answer.
+func (q *query) units() []string { return unique(append([]string{resolvedUnit}, q.Units...)) }
+
+// script is the query as a script. Large programs start first and are waited
+// for last: their output goes into a pipe that is read at the end.
+func (q *query) script() string {
+	var b strings.Builder
+	b.WriteString("kw_cap=" + strconv.Itoa(contentCap) + "\n")
+	b.WriteString(observeScript)
+	if !q.facts {
+		b.WriteString("{\n" + q.fileCalls() + "} </dev/null\n")
+		return b.String()
+	}
+	images := "no"
+	if q.Images {
+		images = "yes"
+	}
+	b.WriteString("{\n" + call("kw_slow", images) + "} </dev/null 2>/dev/null | {\n")
+	b.WriteString("{\nkw_facts\n" + q.fileCalls())
+	b.WriteString(call("kw_units", q.units()...))
+	sysctls := make([]string, len(q.Sysctls))
+	for i, name := range q.Sysctls {
+		sysctls[i] = sysctlPath(name)
+	}
+	b.WriteString(call("kw_sysctls", sysctls...))
+	b.WriteString(call("kw_modules", q.Modules...))
+	if len(q.Ports) > 0 {
+		b.WriteString("kw_ports\n")
+	}
+	b.WriteString(call("kw_commands", q.Commands...))
+	b.WriteString("} </dev/null\ncat\n}\n")
+	return b.String()
+}
+
+func (q *query) fileCalls() string {
+	var b strings.Builder
+	b.WriteString(call("set --", q.stats...))
+	for _, g := range q.Globs {
+		b.WriteString("kw_p=" + Quote(q.root+g) + "\nIFS=\n" +
+			"for kw_f in $kw_p; do case $kw_f in *[[:cntrl:]\\\\]*) ;; *) set -- \"$@\" \"$kw_f\";; esac; done\nunset IFS\n")
+	}
+	b.WriteString("kw_stats \"$@\"\n")
+	b.WriteString(call("kw_digests", q.digests...))
+	b.WriteString(call("kw_small kw_contents", q.contents...))
+	if len(q.certificates) > 0 {
+		b.WriteString(call("kw_small kw_certificates", q.certificates...))
+	}
+	if len(q.kubeconfig) > 0 {
+		b.WriteString(call("kw_small kw_kubeconfigs", q.kubeconfig...))
+	}
+	return b.String()
+}

@@ -1,0 +1,393 @@
+package shell
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/pki"
+	"github.com/kubewright/kubewright/state"
+)
+
+// errMoved says that a file changed while it was being read; looking again helps.
+var errMoved = errors.New("a file changed while it was being read")
+
+// reading is an answer to a query on its way to a report. Every parser is
+// strict: what it does not expect is an error, never skipped, because a host
+// half understood would be a host wrongly planned.
+type reading struct {
+	query    *query
+	sections map[string][]section
+	report   *state.Report
+	// contents and digests are by path below the root, as the host has them.
+	contents map[string][]byte
+	digests  map[string]string
+	tooLarge map[string]bool
+}
+
+// parseReport reads the answer to a query. began is when the answer began to arrive.
+func parseReport(q *query, a answer, began time.Time) (*state.Report, error) {
+	r := &reading{
+		query: q, sections: map[string][]section{}, report: &state.Report{Files: map[string]state.FileReport{}},
+		contents: map[string][]byte{}, digests: map[string]string{}, tooLarge: map[string]bool{},
+	}
+	for _, s := range a.sections {
+		r.sections[s.words[0]] = append(r.sections[s.words[0]], s)
+	}
+	steps := []func() error{r.stats, r.links, r.entries, r.readDigests, r.readContents, r.attach}
+	if q.facts {
+		steps = append(steps, func() error { return r.facts(began) }, r.addresses, r.sockets, r.files, r.units, r.simple, r.ports, r.slow, r.marks)
+	}
+	for _, step := range append(steps, r.secrets) {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return r.report, nil
+}
+
+// lines are the lines of a section that must be there once.
+func (r *reading) lines(name string) ([]string, error) {
+	s := r.sections[name]
+	if len(s) != 1 {
+		return nil, unexpected(name, fmt.Sprintf("%d times in the answer", len(s)))
+	}
+	text := strings.TrimSuffix(string(s[0].body), "\n")
+	if text == "" {
+		return nil, nil
+	}
+	return strings.Split(text, "\n"), nil
+}
+
+// unexpected is an answer that makes no sense.
+func unexpected(section, text string) error {
+	return &providers.Error{Kind: providers.ErrProtocol, Do: "understand the host's " + section,
+		Cause: errors.New(providers.Sanitize(text, 200))}
+}
+
+// path takes the root off a path of the host's.
+func (r *reading) path(p string) string { return strings.TrimPrefix(p, r.query.root) }
+
+// File types in st_mode (inode(7)).
+const (
+	typeMask      = 0o170000
+	typeLink      = 0o120000
+	typeFile      = 0o100000
+	typeDirectory = 0o040000
+)
+
+func (r *reading) stats() error {
+	lines, err := r.lines("stats")
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		f := strings.SplitN(line, "|", 5)
+		if len(f) != 5 || !strings.HasPrefix(f[4], "/") {
+			return unexpected("files", line)
+		}
+		raw, err1 := strconv.ParseUint(f[0], 16, 32)
+		size, err2 := strconv.ParseInt(f[1], 10, 64)
+		mode, err3 := strconv.ParseUint(f[2], 8, 32)
+		if err := errors.Join(err1, err2, err3); err != nil {
+			return unexpected("files", line)
+		}
+		file := state.FileReport{
+			Exists: true, Type: "other", Size: size,
+			Mode: fmt.Sprintf("%04o", mode), Owner: providers.Sanitize(f[3], 100),
+		}
+		switch raw & typeMask {
+		case typeLink:
+			file.Type = "link"
+		case typeFile:
+			file.Type = "file"
+		case typeDirectory:
+			file.Type = "directory"
+		}
+		r.report.Files[r.path(f[4])] = file
+	}
+	return nil
+}
+
+func (r *reading) links() error {
+	lines, err := r.lines("links")
+	if err != nil {
+		return err
+	}
+	if len(lines)%2 != 0 {
+		return unexpected("links", strings.Join(lines, " "))
+	}
+	for i := 0; i < len(lines); i += 2 {
+		p := r.path(lines[i])
+		f := r.report.Files[p]
+		f.Link = providers.Sanitize(lines[i+1], 4096)
+		r.report.Files[p] = f
+	}
+	return nil
+}
+
+func (r *reading) entries() error {
+	lines, err := r.lines("entries")
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		number, name, ok := strings.Cut(line, " ")
+		n, err := strconv.Atoi(number)
+		if err != nil || !ok {
+			return unexpected("folders", line)
+		}
+		f := r.report.Files[r.path(name)]
+		f.Entries = n
+		r.report.Files[r.path(name)] = f
+	}
+	return nil
+}
+
+func (r *reading) readDigests() error {
+	lines, err := r.lines("digests")
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		sum, name, ok := strings.Cut(line, "  ")
+		if _, err := hex.DecodeString(sum); err != nil || len(sum) != 2*sha256.Size || !ok {
+			return unexpected("digests", line)
+		}
+		r.digests[r.path(name)] = sum
+	}
+	return nil
+}
+
+// readContents takes the contents apart, which come as one.
+func (r *reading) readContents() error {
+	if err := r.sizes(); err != nil {
+		return err
+	}
+	s := r.sections["contents"]
+	if len(s) > 1 {
+		return unexpected("contents", "twice in the answer")
+	}
+	if len(s) == 0 { // none of the files exists
+		return nil
+	}
+	encoded := bytes.ReplaceAll(s[0].body, []byte("\n"), nil)
+	all := make([]byte, base64.StdEncoding.DecodedLen(len(encoded)))
+	n, err := base64.StdEncoding.Decode(all, encoded)
+	if err != nil {
+		return unexpected("contents", err.Error())
+	}
+	return r.split(all[:n])
+}
+
+// split divides the contents by the sizes that were told before them, and
+// checks each against its digest.
+func (r *reading) split(all []byte) error {
+	sizes, err := parseSizes(r.sections["sizes"][0])
+	if err != nil {
+		return err
+	}
+	for _, f := range sizes {
+		if f.size > contentCap {
+			continue
+		}
+		if int64(len(all)) < f.size {
+			return errMoved
+		}
+		content := all[:f.size:f.size]
+		all = all[f.size:]
+		sum := sha256.Sum256(content)
+		p := r.path(f.name)
+		if hex.EncodeToString(sum[:]) != r.digests[p] {
+			return errMoved
+		}
+		r.contents[p] = content
+	}
+	if len(all) > 0 {
+		return errMoved
+	}
+	return nil
+}
+
+type fileSize struct {
+	size int64
+	name string
+}
+
+func parseSizes(s section) ([]fileSize, error) {
+	var sizes []fileSize
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(s.body), "\n"), "\n") {
+		if line == "" {
+			continue
+		}
+		number, name, ok := strings.Cut(line, " ")
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || n < 0 || !ok {
+			return nil, unexpected("sizes", line)
+		}
+		sizes = append(sizes, fileSize{n, name})
+	}
+	return sizes, nil
+}
+
+// sizes notes which files were too large to be sent.
+func (r *reading) sizes() error {
+	if len(r.sections["sizes"]) == 0 {
+		return unexpected("sizes", "missing in the answer")
+	}
+	for _, s := range r.sections["sizes"] {
+		sizes, err := parseSizes(s)
+		if err != nil {
+			return err
+		}
+		for _, f := range sizes {
+			r.tooLarge[r.path(f.name)] = f.size > contentCap
+		}
+	}
+	return nil
+}
+
+// attach puts digests, contents, certificates and kubeconfigs into the files' reports.
+func (r *reading) attach() error {
+	certificates, err := r.texts("certificates")
+	if err != nil {
+		return err
+	}
+	kubeconfigs, err := r.texts("kubeconfigs")
+	if err != nil {
+		return err
+	}
+	for _, f := range r.query.Files {
+		report, ok := r.report.Files[f.Path]
+		if !ok {
+			continue
+		}
+		if f.Read != state.ReadStat {
+			report.SHA256 = r.digests[f.Path]
+		}
+		switch f.Read {
+		case state.ReadContent:
+			report.Content = r.contents[f.Path]
+		case state.ReadCertificate:
+			if report.Certificates, err = pki.ParseCertificates(certificates[f.Path]); err == nil {
+				report.Content = certificates[f.Path] // until pki.Link has seen it
+			}
+		case state.ReadKubeconfig:
+			report.Kubeconfig, err = pki.ParseKubeconfig(kubeconfigs[f.Path])
+		}
+		if err != nil {
+			report.Invalid = providers.Sanitize(err.Error(), 200)
+		}
+		if r.tooLarge[f.Path] && f.Read != state.ReadDigest && f.Read != state.ReadStat {
+			report.Invalid = fmt.Sprintf("larger than %d bytes", contentCap)
+		}
+		r.report.Files[f.Path], err = report, nil
+	}
+	pki.Link(r.report.Files)
+	return nil
+}
+
+// texts are the parts of several files, each behind a line ">PATH".
+func (r *reading) texts(name string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	if len(r.sections[name]) == 0 {
+		return out, nil
+	}
+	lines, err := r.lines(name)
+	if err != nil {
+		return nil, err
+	}
+	current := ""
+	for _, line := range lines {
+		if p, ok := strings.CutPrefix(line, ">"); ok {
+			current = r.path(p)
+			continue
+		}
+		if current == "" {
+			return nil, unexpected(name, line)
+		}
+		out[current] = append(append(out[current], line...), '\n')
+	}
+	return out, nil
+}
+
+func (r *reading) secrets() error {
+	for _, p := range r.query.Secrets {
+		content, ok := r.contents[p]
+		if !ok {
+			continue
+		}
+		if r.report.Secrets == nil {
+			r.report.Secrets = map[string]state.Secret{}
+		}
+		r.report.Secrets[p] = state.NewSecret(content)
+	}
+	return nil
+}
+
+// files drops what only facts were made of, and turns it into facts.
+func (r *reading) files() error {
+	asked := map[string]bool{}
+	for _, f := range r.query.Files {
+		asked[f.Path] = true
+	}
+	f := &r.report.Facts
+	for _, dir := range caDirs {
+		if r.report.Files[dir].Exists {
+			f.CADirs = append(f.CADirs, dir)
+		}
+		if !asked[dir] && !r.globbed(dir) {
+			delete(r.report.Files, dir)
+		}
+	}
+	f.MachineID = oneWord(r.contents[machineIDFile])
+	f.OS, f.OSVersion = parseOSRelease(r.contents[osReleaseFile])
+	return nil
+}
+
+func (r *reading) globbed(p string) bool {
+	return slices.ContainsFunc(r.query.Globs, func(g string) bool { ok, _ := path.Match(g, p); return ok })
+}
+
+// marks reads what kubewright left on the host.
+func (r *reading) marks() error {
+	var token int64
+	lineage := ""
+	raw, hasToken := r.contents[tokenFile]
+	if hasToken {
+		words := strings.Fields(string(raw))
+		if len(words) == 0 || len(words) > 2 {
+			return unexpected("run token", string(raw))
+		}
+		var err error
+		if token, err = strconv.ParseInt(words[0], 10, 64); err != nil {
+			return unexpected("run token", string(raw))
+		}
+		if len(words) == 2 {
+			lineage = words[1]
+		}
+	}
+	content, hasMarks := r.contents[marksFile]
+	if !hasMarks && !hasToken {
+		return nil
+	}
+	m := &state.Marks{Lineage: lineage}
+	if hasMarks {
+		if err := json.Unmarshal(content, m); err != nil {
+			return unexpected("marks", err.Error())
+		}
+	}
+	m.Token = max(m.Token, token)
+	r.report.Marks = m
+	return nil
+}

@@ -1,0 +1,231 @@
+# Operations on what runs: units, images, kernel, containers, network. They need
+# perform.sh and follow its rules; every command has /dev/null as its input.
+
+# kw_unit UNIT ACTION RELOAD
+kw_unit() {
+	kw_u=$1
+	if [ "$3" = yes ]; then systemctl daemon-reload </dev/null || kw_fail; fi
+	case $2 in
+	start)
+		if systemctl is-active --quiet -- "$1" </dev/null; then kw_done same; return; fi ;;
+	stop)
+		case $(systemctl show --property ActiveState --value -- "$1" </dev/null) in
+		inactive | failed) kw_done same; return ;;
+		esac ;;
+	enable)
+		if systemctl is-enabled --quiet -- "$1" </dev/null 2>/dev/null; then kw_done same; return; fi ;;
+	disable)
+		case $(systemctl is-enabled -- "$1" </dev/null 2>/dev/null) in
+		enabled*) ;;
+		*) kw_done same; return ;;
+		esac ;;
+	esac
+	systemctl --quiet "$2" -- "$1" </dev/null || kw_why
+	kw_done changed
+}
+
+# kw_why: fails with what the unit itself says.
+kw_why() {
+	kw_x=$?
+	systemctl status --no-pager --full --lines 10 -- "$kw_u" </dev/null >&2
+	(exit "$kw_x")
+	kw_fail
+}
+
+# kw_ctr SOCKET ARGUMENT...: containerd's own client.
+kw_ctr() {
+	kw_k=$1
+	shift
+	ctr --address "$kw_k" --namespace k8s.io "$@" </dev/null
+}
+
+# kw_cri SOCKET ARGUMENT...: the client of every runtime.
+kw_cri() {
+	kw_k=$1
+	shift
+	crictl --runtime-endpoint "unix://$kw_k" --image-endpoint "unix://$kw_k" "$@" </dev/null
+}
+
+# kw_uses_ctr SOCKET
+kw_uses_ctr() {
+	case $1 in
+	*containerd*) command -v ctr >/dev/null ;;
+	*) false ;;
+	esac
+}
+
+# kw_has_image IMAGE SOCKET
+kw_has_image() {
+	if kw_uses_ctr "$2"; then
+		[ -n "$(kw_ctr "$2" images list --quiet "name==$1")" ]
+	else
+		kw_cri "$2" inspecti --quiet "$1" >/dev/null 2>&1
+	fi
+}
+
+# kw_image_load IMAGE SOCKET SHA256, and a frame: an archive that holds the image.
+kw_image_load() {
+	kw_head
+	if kw_has_image "$1" "$2"; then
+		kw_take >/dev/null
+		kw_done same
+		return
+	fi
+	kw_uses_ctr "$2" || kw_fail 'only containerd with its ctr can load an image from an archive'
+	kw_keep "$kw_d/part-$kw_n" "$3" || kw_fail "the archive of $1 did not arrive whole"
+	kw_ctr "$2" images import "$kw_d/part-$kw_n" || { kw_x=$?; rm -f -- "$kw_d/part-$kw_n"; (exit "$kw_x"); kw_fail; }
+	rm -f -- "$kw_d/part-$kw_n"
+	kw_has_image "$1" "$2" || kw_fail "the archive does not hold $1"
+	kw_done changed
+}
+
+# kw_image_pull IMAGE SOCKET POLICY
+kw_image_pull() {
+	if [ "$3" != Always ] && kw_has_image "$1" "$2"; then kw_done same; return; fi
+	[ "$3" != Never ] || kw_fail "$1 is not present, and the pull policy is Never"
+	for kw_i in 1 2 3 4 5; do # as often as kubeadm
+		if command -v crictl >/dev/null; then
+			kw_cri "$2" pull --quiet "$1" && break
+		elif kw_uses_ctr "$2"; then
+			kw_ctr "$2" images pull --hosts-dir /etc/containerd/certs.d "$1" >/dev/null && break
+		else
+			kw_fail 'there is neither crictl nor ctr to pull with'
+		fi
+		[ "$kw_i" != 5 ] || kw_fail
+	done
+	kw_done changed
+}
+
+# kw_sysctl NAME FILE VALUE
+kw_sysctl() {
+	[ -f "$2" ] || kw_fail "the kernel has no $1"
+	kw_v=$(cat "$2") # read would get a number's first digit only
+	if [ "$kw_v" = "$3" ]; then kw_done same; return; fi
+	printf '%s\n' "$3" >"$2" || kw_fail
+	kw_done changed
+}
+
+# kw_module MODULE: loads it.
+kw_module() {
+	if [ -d "/sys/module/$1" ]; then kw_done same; return; fi
+	modprobe -- "$1" </dev/null || kw_fail
+	kw_done changed
+}
+
+# kw_module_off MODULE
+kw_module_off() {
+	if ! [ -d "/sys/module/$1" ]; then kw_done same; return; fi
+	modprobe -r -- "$1" </dev/null || kw_fail
+	kw_done changed
+}
+
+# kw_swap_off, kw_swap_on
+kw_swap_off() {
+	if ! { read -r kw_v; read -r kw_v; } </proc/swaps; then kw_done same; return; fi
+	swapoff -a </dev/null || kw_fail
+	kw_done changed
+}
+kw_swap_on() {
+	if { read -r kw_v; read -r kw_v; } </proc/swaps; then kw_done same; return; fi
+	swapon -a </dev/null || kw_fail
+	kw_done changed
+}
+
+# kw_pods SOCKET: stops and removes every pod, Kubernetes' or not, as kubeadm
+# does. Without a runtime there are none.
+kw_pods() {
+	if ! [ -S "$1" ]; then kw_done same; return; fi
+	if command -v crictl >/dev/null; then
+		kw_pods_cri "$1"
+	elif kw_uses_ctr "$1"; then
+		kw_pods_ctr "$1"
+	else
+		kw_fail 'there is neither crictl nor ctr to remove containers with'
+	fi
+}
+
+kw_pods_cri() {
+	kw_o=$(kw_cri "$1" pods --quiet) || kw_fail
+	if [ -z "$kw_o" ]; then kw_done same; return; fi
+	for kw_i in 1 2 3 4 5; do
+		# shellcheck disable=SC2086 # IDs are words
+		kw_cri "$1" stopp $kw_o >/dev/null && kw_cri "$1" rmp --force $kw_o >/dev/null && break
+		[ "$kw_i" != 5 ] || kw_fail
+		kw_o=$(kw_cri "$1" pods --quiet) || kw_fail
+		[ -n "$kw_o" ] || break
+	done
+	kw_done changed
+}
+
+kw_pods_ctr() {
+	kw_o=$(kw_ctr "$1" containers list --quiet) || kw_fail
+	if [ -z "$kw_o" ]; then kw_done same; return; fi
+	for kw_c in $kw_o; do
+		kw_ctr "$1" tasks delete --force "$kw_c" >/dev/null 2>&1
+		kw_ctr "$1" containers delete "$kw_c" || kw_fail
+	done
+	kw_done changed
+}
+
+# kw_unmount FOLDER: everything mounted below it, the deepest first.
+kw_unmount() {
+	if ! [ -d "$1" ]; then kw_done same; return; fi
+	kw_p=$(cd -P -- "$1" && pwd -P) || kw_fail
+	set --
+	while read -r kw_a kw_b kw_v; do
+		case $kw_b in # mount points have blanks and the like in octal
+		*\\*) kw_b=$(printf '%b/' "$(printf '%s\n' "$kw_b" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')"); kw_b=${kw_b%/} ;;
+		esac
+		case $kw_b in
+		"$kw_p"/*) set -- "$kw_b" "$@" ;;
+		esac
+	done </proc/mounts
+	if [ $# = 0 ]; then kw_done same; return; fi
+	for kw_b do
+		umount -- "$kw_b" </dev/null || kw_fail
+	done
+	kw_done changed
+}
+
+# kw_network PATTERN...: links with these names, the namespaces of pods, and the
+# firewall rules of kube-proxy, kubelet and CNI plugins.
+kw_network() {
+	kw_made=same
+	for kw_f in /sys/class/net/*; do
+		for kw_p do
+			# shellcheck disable=SC2254 # it is a pattern
+			case ${kw_f##*/} in
+			$kw_p)
+				if [ -e "$kw_f" ]; then # the other end of a pair may have taken it along
+					ip link delete dev "${kw_f##*/}" </dev/null || ! [ -e "$kw_f" ] || kw_fail
+					kw_made=changed
+				fi ;;
+			esac
+		done
+	done
+	for kw_f in /run/netns/cni-*; do
+		if [ -e "$kw_f" ]; then ip netns delete "${kw_f##*/}" </dev/null || kw_fail; kw_made=changed; fi
+	done
+	kw_rules iptables
+	kw_rules ip6tables
+	if command -v nft >/dev/null; then
+		for kw_f in 'ip kube-proxy' 'ip6 kube-proxy' 'inet cni_plugins_masquerade' 'ip cni_hostport' 'ip6 cni_hostport'; do
+			# shellcheck disable=SC2086 # family and name
+			if nft list table $kw_f </dev/null >/dev/null 2>&1; then nft delete table $kw_f </dev/null || kw_fail; kw_made=changed; fi
+		done
+	fi
+	kw_done "$kw_made"
+}
+
+# kw_rules iptables|ip6tables: takes out the chains KUBE-* and CNI-*, and what
+# leads to them; other rules stay.
+kw_rules() {
+	if ! command -v "$1-save" >/dev/null; then return; fi
+	kw_o=$("$1-save" </dev/null 2>/dev/null)
+	case $kw_o in
+	*KUBE-* | *CNI-*) ;;
+	*) return ;;
+	esac
+	printf '%s\n' "$kw_o" | grep -v -e KUBE- -e CNI- | "$1-restore" || kw_fail
+	kw_made=changed
+}

@@ -1,0 +1,170 @@
+# Looks at a host and changes nothing, not even a temporary file. Every command
+# has /dev/null as its input; a batch of paths costs one process, not one each.
+# Set before: kw_cap (bytes of a file that are read at most).
+
+# kw_facts: what the host is.
+kw_facts() {
+	kw_say facts
+	printf 'time '; date +%s.%N
+	printf 'arch '; uname -m
+	printf 'cpus '; nproc
+	kw_line hostname /proc/sys/kernel/hostname
+	kw_line kernel /proc/sys/kernel/osrelease
+	kw_line boot_id /proc/sys/kernel/random/boot_id
+	while read -r kw_k kw_v kw_x; do
+		if [ "$kw_k" = MemTotal: ]; then printf 'memory %s\n' "$kw_v"; break; fi
+	done </proc/meminfo
+	{ read -r kw_v; if read -r kw_v; then echo 'swap yes'; fi; } </proc/swaps
+	if [ -f /sys/fs/cgroup/cgroup.controllers ]; then echo 'cgroup 2'; fi
+	if [ -d /run/systemd/system ]; then echo 'systemd yes'; fi
+	kw_say addresses
+	ip -o addr show scope global || hostname -I
+	kw_say sockets
+	grep -e containerd.sock -e crio.sock -e cri-dockerd.sock /proc/net/unix
+}
+
+# kw_line NAME FILE: the first line of a file, by name.
+kw_line() {
+	if IFS= read -r kw_v <"$2"; then printf '%s %s\n' "$1" "$kw_v"; fi
+}
+
+# kw_stats PATH...: type, size, mode, owner of those that exist; where links
+# lead, how many entries a folder has.
+kw_stats() {
+	for kw_f do
+		shift
+		if [ -e "$kw_f" ] || [ -L "$kw_f" ]; then set -- "$@" "$kw_f"; fi
+	done
+	kw_say stats
+	[ $# = 0 ] || stat -c '%f|%s|%a|%U:%G|%n' -- "$@"
+	kw_say links
+	for kw_f do
+		if [ -L "$kw_f" ]; then printf '%s\n' "$kw_f"; readlink -- "$kw_f"; fi
+	done
+	kw_say entries
+	for kw_f do
+		if [ -d "$kw_f" ] && ! [ -L "$kw_f" ]; then kw_count "$kw_f"; printf '%s %s\n' "$kw_i" "$kw_f"; fi
+	done
+}
+
+# kw_count FOLDER: sets kw_i to its number of entries.
+kw_count() {
+	set -- "$1"/* "$1"/.[!.]* "$1"/..?*
+	kw_i=0
+	for kw_e do
+		if [ -e "$kw_e" ] || [ -L "$kw_e" ]; then kw_i=$((kw_i + 1)); fi
+	done
+}
+
+# kw_digests PATH...: SHA-256 of those that are regular files.
+kw_digests() {
+	for kw_f do
+		shift
+		if [ -f "$kw_f" ]; then set -- "$@" "$kw_f"; fi
+	done
+	kw_say digests
+	[ $# = 0 ] || sha256sum -- "$@"
+}
+
+# kw_small COMMAND PATH...: the sizes of those that are regular files, and then
+# the command for those that are not too large.
+kw_small() {
+	kw_do=$1
+	shift
+	for kw_f do
+		shift
+		if [ -f "$kw_f" ]; then set -- "$@" "$kw_f"; fi
+	done
+	kw_say sizes
+	[ $# != 0 ] || return 0
+	kw_o=$(stat -L -c '%s %n' -- "$@")
+	printf '%s\n' "$kw_o"
+	shift $#
+	set -f
+	IFS='
+'
+	for kw_f in $kw_o; do
+		if [ "${kw_f%% *}" -le "$kw_cap" ]; then set -- "$@" "${kw_f#* }"; fi
+	done
+	unset IFS
+	set +f
+	kw_say "${kw_do#kw_}"
+	[ $# = 0 ] || "$kw_do" "$@"
+}
+
+# kw_contents PATH...: all of it, one behind the other. The sizes tell them
+# apart and the digests prove it, so that a file that changes meanwhile cannot
+# pass for another; base64 ends by itself.
+kw_contents() { cat -- "$@" | base64; }
+
+# kw_certificates PATH...: the certificates in PEM files, never a key beside them.
+kw_certificates() {
+	awk 'FNR == 1 { print ">" FILENAME; on = 0 }
+		/-----BEGIN CERTIFICATE-----/ { on = 1 }
+		on { print }
+		/-----END CERTIFICATE-----/ { on = 0 }' "$@"
+}
+
+# kw_kubeconfigs PATH...: kubeconfigs without their secrets. Lines that are not
+# known to be harmless are left out, and of secrets only the name is kept.
+kw_kubeconfigs() {
+	awk 'FNR == 1 { print ">" FILENAME }
+		/^[ -]*(clusters|contexts|users|cluster|context|user):[ \t\r]*$/ ||
+		/^[ -]*(apiVersion|kind|name|server|cluster|user|current-context|namespace|tls-server-name|insecure-skip-tls-verify|certificate-authority|certificate-authority-data|client-certificate|client-certificate-data|client-key):[ \t]*([^][{}&*|>!%@ \t][^][{} \t]*)?[ \t\r]*$/ { print; next }
+		/^[ -]*(client-key-data|token|tokenFile|username|password|exec|auth-provider):/ { sub(/:.*/, ": present"); print }' "$@"
+}
+
+# kw_units UNIT...
+kw_units() {
+	kw_say units
+	systemctl --no-pager show -p LoadState,ActiveState,UnitFileState -- "$@"
+}
+
+# kw_sysctls FILE...: their first lines. Not by read: it asks for one byte after
+# the other, and the kernel gives out a number's first byte only.
+kw_sysctls() {
+	kw_say sysctls
+	[ $# = 0 ] || grep -sH -m 1 '' -- "$@"
+}
+
+# kw_modules MODULE...: those that are loaded or built in.
+kw_modules() {
+	kw_say modules
+	IFS= read -r kw_v </proc/sys/kernel/osrelease
+	for kw_f do
+		if [ -d "/sys/module/$kw_f" ] || grep -qs "/$kw_f\.ko" "/lib/modules/$kw_v/modules.builtin"; then printf '%s\n' "$kw_f"; fi
+	done
+}
+
+# kw_ports: listening TCP sockets.
+kw_ports() {
+	kw_say ports
+	grep -hs ':0000 0A ' /proc/net/tcp /proc/net/tcp6
+}
+
+# kw_commands NAME...: those that are on the path.
+kw_commands() {
+	kw_say commands
+	for kw_f do
+		if command -v "$kw_f" >/dev/null; then printf '%s\n' "$kw_f"; fi
+	done
+}
+
+# kw_slow IMAGES: what takes long, because large programs have to start. It runs
+# beside everything else, into a pipe that is read last.
+kw_slow() {
+	kw_say versions
+	kubelet --version &
+	if command -v containerd >/dev/null; then containerd --version & fi
+	if command -v crio >/dev/null; then crio --version & fi
+	wait
+	[ "$1" = yes ] || return 0
+	kw_say images
+	if [ -S /run/containerd/containerd.sock ] && command -v ctr >/dev/null; then
+		ctr --address /run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet
+	else
+		for kw_f in containerd/containerd.sock crio/crio.sock cri-dockerd.sock; do
+			if [ -S "/run/$kw_f" ]; then crictl --runtime-endpoint "unix:///run/$kw_f" images --output json; break; fi
+		done
+	fi
+}

@@ -1,0 +1,260 @@
+# Changes a host: one function for each operation, and what they share.
+# Set before: kw_r (what stands before every path; empty but in tests), kw_token
+# and kw_lineage (the run's).
+#
+# Files are replaced by rename, so that each is always the old or the new one.
+# The script stands in a folder that nobody but root can change, and on the way
+# to which nobody but root can change anything, before it writes there; names
+# are relative to that folder from then on, and symbolic links are not followed.
+umask 022
+kw_d=$kw_r/var/lib/kubewright
+kw_me=$(id -u)
+kw_safe=
+
+# kw_op NUMBER: an operation begins, on both outputs.
+kw_op() {
+	kw_say op "$1"
+	kw_say op "$1" >&2
+	cd /
+}
+
+# kw_done changed|same: the operation is done.
+kw_done() { kw_say "done" "$1"; }
+
+# kw_fail TEXT...: the operation failed, and with it the batch. The exit code of
+# the command that ran before is told.
+kw_fail() {
+	kw_x=$?
+	[ $# = 0 ] || printf '%s\n' "$*" >&2
+	kw_say failed "$kw_x"
+	kw_say end
+	exit 0
+}
+
+# kw_head: reads the header of the next frame; sets kw_len.
+kw_head() {
+	if ! read -r kw_w kw_len || [ "$kw_w" != kubewright-frame ]; then
+		kw_fail 'the data ended early'
+	fi
+}
+
+# kw_take: the frame's bytes, to standard output and to the disk. dd reads
+# exactly what it is told; a frame that is cut off shows in the digest.
+kw_take() {
+	kw_q=$((kw_len / 1048576))
+	kw_m=$((kw_len % 1048576))
+	if [ "$kw_q" != 0 ]; then dd bs=1048576 count="$kw_q" iflag=fullblock "$@" 2>/dev/null || return; fi
+	if [ "$kw_m" != 0 ]; then dd bs="$kw_m" count=1 iflag=fullblock "$@" 2>/dev/null; fi
+}
+
+# kw_keep FILE SHA256: puts the frame into a new file, readable by nobody else.
+kw_keep() {
+	(umask 077; set -C; kw_take conv=fsync >"$1") && kw_has "$1" "$2" && return
+	rm -f -- "$1"
+	return 1
+}
+
+# kw_has FILE SHA256
+kw_has() {
+	kw_o=$(sha256sum <"$1") && [ "${kw_o%% *}" = "$2" ]
+}
+
+# kw_guard: nothing is done unless this run is the newest that the host knows,
+# and of the state that the host belongs to. Batches wait for each other, also
+# for one whose operator has lost the connection.
+kw_guard() {
+	kw_folder "$kw_d" 700 ''
+	cd /
+	if command -v flock >/dev/null; then
+		exec 9>"$kw_d/lock" || kw_fail
+		if ! flock -w 120 9; then kw_say busy; kw_say end; exit 0; fi
+	fi
+	kw_seen=0
+	kw_owner=
+	if [ -s "$kw_d/token" ]; then read -r kw_seen kw_owner <"$kw_d/token"; fi
+	case $kw_seen in '' | *[!0-9]*) kw_fail "cannot read $kw_d/token" ;; esac
+	if [ -n "$kw_owner" ] && [ -n "$kw_lineage" ] && [ "$kw_owner" != "$kw_lineage" ]; then
+		kw_say foreign "$kw_owner"; kw_say end; exit 0
+	fi
+	if [ "$kw_seen" -gt "$kw_token" ]; then kw_say superseded "$kw_seen"; kw_say end; exit 0; fi
+	if [ "$kw_seen" != "$kw_token" ] || [ "$kw_owner" != "$kw_lineage" ]; then
+		(umask 077; printf '%s %s\n' "$kw_token" "$kw_lineage" >"$kw_d/token.new") &&
+			sync "$kw_d/token.new" && mv -fT "$kw_d/token.new" "$kw_d/token" && sync "$kw_d" || kw_fail
+	fi
+	rm -f -- "$kw_d"/part-*
+}
+
+# kw_way FOLDER STOP: fails unless every folder from STOP down to FOLDER is
+# root's (or ours) and only root's to change.
+kw_way() {
+	kw_a=$1
+	kw_stop=$2
+	set --
+	while :; do
+		set -- "$@" "${kw_a:-/}"
+		if [ "$kw_a" = "$kw_stop" ] || [ -z "$kw_a" ]; then break; fi
+		kw_a=${kw_a%/*}
+	done
+	kw_o=$(stat -L -c '%F|%u|%g|%a|%n' -- "$@") || kw_fail
+	IFS='
+'
+	set -f
+	for kw_a in $kw_o; do
+		kw_b=${kw_a#*|}
+		case $kw_b in
+		0\|* | "$kw_me"\|*) ;;
+		*) kw_fail "${kw_a##*|} belongs to somebody else than root" ;;
+		esac
+		case $kw_a in
+		directory\|*) ;;
+		*) kw_fail "${kw_a##*|} is no folder" ;;
+		esac
+		case $kw_b in
+		*\|*\|*[2367]\|*) kw_fail "others than root can write to ${kw_a##*|}" ;;
+		*\|0\|*) ;;
+		*\|*\|*[2367]?\|*) kw_fail "others than root can write to ${kw_a##*|}" ;;
+		esac
+	done
+	set +f
+	unset IFS
+}
+
+# kw_enter PATH: goes into the folder that PATH is in, made if need be; sets
+# kw_name to PATH's last part. The way is checked as written, and as it is
+# without symbolic links (/var/lib/etcd may be one, made by root).
+kw_enter() {
+	kw_dir=${1%/*}
+	kw_name=${1##*/}
+	case $kw_safe in
+	*":$kw_dir:"*) cd -P -- "${kw_dir:-/}" || kw_fail; return ;;
+	esac
+	kw_up=$kw_dir
+	while [ -n "$kw_up" ] && ! [ -e "$kw_up" ] && ! [ -L "$kw_up" ]; do kw_up=${kw_up%/*}; done
+	kw_way "$kw_up" "$kw_r"
+	cd -P -- "$kw_r/" || kw_fail
+	kw_rp=$(pwd -P)
+	cd -P -- "${kw_up:-/}" || kw_fail
+	kw_pp=$(pwd -P)
+	case $kw_pp/ in
+	"${kw_rp%/}"/*) kw_way "${kw_pp%/}" "${kw_rp%/}" ;;
+	*) kw_way "${kw_pp%/}" '' ;;
+	esac
+	if [ "$kw_up" != "$kw_dir" ]; then
+		mkdir -p -- "$kw_dir" && cd -P -- "$kw_dir" || kw_fail
+	fi
+	kw_safe="$kw_safe:$kw_dir:"
+}
+
+# kw_is FILE TYPE MODE OWNER: whether a path has these, not following links.
+# An empty OWNER means any.
+kw_is() {
+	kw_o=$(stat -c '%F|%a|%U:%G' -- "$1" 2>/dev/null) || return 1
+	case $kw_o in
+	"regular empty file|"*) kw_o="regular file|${kw_o#*|}" ;;
+	esac
+	[ "$kw_o" = "$2|$3|${4:-${kw_o##*|}}" ]
+}
+
+# kw_own FILE MODE OWNER: the owner first, since chown drops set-id bits.
+kw_own() {
+	if [ -n "$3" ]; then chown -- "$3" "$1" || return; fi
+	chmod -- "$2" "$1"
+}
+
+# kw_write PATH MODE OWNER SHA256, and a frame.
+kw_write() {
+	kw_head
+	kw_enter "$1"
+	if kw_is "./$kw_name" 'regular file' "$2" "$3" && kw_has "./$kw_name" "$4"; then
+		kw_take >/dev/null
+		kw_done same
+		return
+	fi
+	if [ -d "./$kw_name" ] && ! [ -L "./$kw_name" ]; then kw_fail "$1 is a folder"; fi
+	# What a cut connection left behind; the dot keeps kubelet from reading it.
+	rm -f -- "./.$kw_name.kubewright-"*
+	kw_t=./.$kw_name.kubewright-$kw_n
+	kw_keep "$kw_t" "$4" || kw_fail "the data for $1 did not arrive whole"
+	kw_own "$kw_t" "$2" "$3" && mv -fT -- "$kw_t" "./$kw_name" || { kw_x=$?; rm -f -- "$kw_t"; (exit "$kw_x"); kw_fail; }
+	sync . || kw_fail
+	kw_done changed
+}
+
+# kw_folder PATH MODE OWNER: makes the folder so; sets kw_made.
+kw_folder() {
+	kw_enter "$1"
+	kw_made=same
+	if [ -L "./$kw_name" ]; then # root's own link to another place, or it is refused
+		kw_enter "$1/."
+		kw_name=.
+	fi
+	if ! [ -d "./$kw_name" ]; then
+		mkdir -m 700 -- "./$kw_name" || kw_fail
+		kw_made=changed
+	fi
+	if ! kw_is "./$kw_name" directory "$2" "$3"; then
+		kw_own "./$kw_name" "$2" "$3" || kw_fail
+		kw_made=changed
+	fi
+	if [ "$kw_made" = changed ]; then sync . || kw_fail; fi
+}
+
+# kw_directory PATH MODE OWNER
+kw_directory() {
+	kw_folder "$@"
+	kw_done "$kw_made"
+}
+
+# kw_there PATH: whether there is anything, a dangling link included.
+kw_there() { [ -e "$1" ] || [ -L "$1" ]; }
+
+# kw_remove PATH: a file, a link or a tree, but no other file system mounted in it.
+kw_remove() {
+	if ! kw_there "$1"; then kw_done same; return; fi
+	kw_enter "$1"
+	rm -rf --one-file-system -- "./$kw_name" || kw_fail
+	if kw_there "./$kw_name"; then kw_fail "$1 is still there"; fi
+	sync . || kw_fail
+	kw_done changed
+}
+
+# kw_empty PATH: what is in a folder, but not the folder.
+kw_empty() {
+	if ! kw_there "$1"; then kw_done same; return; fi
+	if [ -L "$1" ] || ! [ -d "$1" ]; then kw_fail "$1 is no folder"; fi
+	kw_enter "$1"
+	cd -P -- "./$kw_name" || kw_fail
+	if [ -z "$(find . -mindepth 1 -maxdepth 1 -print | head -n 1)" ]; then kw_done same; return; fi
+	find . -mindepth 1 -maxdepth 1 -exec rm -rf --one-file-system -- {} + || kw_fail
+	sync . || kw_fail
+	kw_done changed
+}
+
+# kw_upload PATH MODE OWNER SHA256, and a frame: as kw_write.
+kw_upload() { kw_write "$@"; }
+
+# kw_unpack FOLDER OWNER SHA256, and a frame: an archive into a folder. What
+# was unpacked before is not unpacked again: a receipt says so.
+kw_unpack() {
+	kw_head
+	kw_receipt=$kw_d/unpacked-$3
+	if [ -f "$kw_receipt" ] && [ -d "$1" ] && [ "$(cat "$kw_receipt")" = "$1" ]; then
+		kw_take >/dev/null
+		kw_done same
+		return
+	fi
+	kw_keep "$kw_d/part-$kw_n" "$3" || kw_fail "the data for $1 did not arrive whole"
+	kw_folder "$1" 755 "$2"
+	cd -P -- "$1" || kw_fail
+	tar -x --no-same-owner -f "$kw_d/part-$kw_n" </dev/null || { kw_x=$?; rm -f -- "$kw_d/part-$kw_n"; (exit "$kw_x"); kw_fail; }
+	rm -f -- "$kw_d/part-$kw_n"
+	sync -f . && printf '%s\n' "$1" >"$kw_receipt" || kw_fail
+	kw_done changed
+}
+
+# kw_marks_off: takes away everything that kubewright keeps on the host.
+kw_marks_off() {
+	kw_enter "$kw_d"
+	rm -rf -- ./kubewright && sync . || kw_fail
+	kw_done changed
+}

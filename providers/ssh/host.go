@@ -1,0 +1,54 @@
+package ssh
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/shell"
+)
+
+// Host is a host over SSH, with what only a connection knows.
+type Host struct {
+	*shell.Host
+	conn *Conn
+}
+
+var _ providers.Host = (*Host)(nil)
+
+// NewHost makes a host of a connection, which it owns from then on.
+func NewHost(c *Conn, o shell.Options) *Host {
+	return &Host{Host: shell.New(c.target.Address, transport{c}, o), conn: c}
+}
+
+// Conn is the host's connection: its host key, and whether it still lives.
+func (h *Host) Conn() *Conn { return h.conn }
+
+// transport is a Conn that knows a way out where sshd forbids forwarding.
+type transport struct{ *Conn }
+
+// DialContext connects through the host, or directly where its sshd forbids
+// that and the address is not one that only the host itself can reach.
+func (t transport) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := t.Conn.DialContext(ctx, network, address)
+	if !errors.Is(err, providers.ErrNoForwarding) || onlyThere(address) {
+		return conn, err
+	}
+	direct, directErr := (&net.Dialer{}).DialContext(ctx, network, address)
+	if directErr != nil {
+		return nil, errors.Join(err, directErr)
+	}
+	return direct, nil
+}
+
+// onlyThere reports a loopback address.
+func onlyThere(address string) bool {
+	name, _, err := net.SplitHostPort(address)
+	if err != nil || name == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(name)
+	return err == nil && (ip.IsLoopback() || ip.IsUnspecified())
+}
