@@ -53,9 +53,9 @@ func scan(b []byte) ([]state.Entry, int64, error) {
 		e, err := decodeLine(line)
 		n := int64(len(entries)) + 1
 		switch {
-		case !whole, err != nil && len(rest) == 0:
+		case (!whole || err != nil && len(rest) == 0) && !overlong(line):
 			return entries, int64(size), nil
-		case err != nil:
+		case !whole, err != nil:
 			return nil, 0, brokenLine(n, "it is not as it was written", err)
 		case e.N != n:
 			return nil, 0, brokenLine(n, fmt.Sprintf("it has number %d, so lines are missing or were moved", e.N), nil)
@@ -67,6 +67,13 @@ func scan(b []byte) ([]state.Entry, int64, error) {
 		size += len(line) + 1
 	}
 	return entries, int64(size), nil
+}
+
+// overlong reports whether something follows a line's end within the line: a
+// line end was lost, which cutting the last line short cannot do.
+func overlong(line []byte) bool {
+	at := bytes.Index(line, []byte(`,"crc":"`))
+	return at >= 0 && len(line) > at+crcLength
 }
 
 func brokenLine(n int64, problem string, cause error) *Error {

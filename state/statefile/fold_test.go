@@ -1,0 +1,124 @@
+package statefile
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+func address(text string) state.Address {
+	a, err := state.ParseAddress(text)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+func fileItem(text, sha string) state.Item {
+	return state.Item{Address: address(text), Kind: state.KindFile,
+		Attributes: state.Map(map[string]state.Value{"sha256": state.String(sha)}),
+		Origin:     map[string]state.Source{"sha256": {File: "cluster.hcl", Line: 1}}}
+}
+
+func TestFold(t *testing.T) {
+	t.Parallel()
+	cp1, worker := state.NodeKeyTarget("cp", "cp1"), state.NodeTarget("w")
+	got, err := Fold(nil, []state.Entry{
+		{Kind: state.EntryRun, Run: "r1", Token: 8, Lineage: "l1", Plan: "sha256:77ab", Who: "me", Steps: 3},
+		{Kind: state.EntryBegin, Step: `node.cp["cp1"]/certs`, Op: new(0)},
+		{Kind: state.EntryDone, Step: `node.cp["cp1"]/certs`, Op: new(0),
+			Learned: state.Learned{Nodes: map[state.Target]*state.RecordedNode{cp1: {Name: "cp1"}, worker: {Name: "w"}}}},
+		{Kind: state.EntryDone, Step: `node.cp["cp1"]/certs`, Phase: "certs", Action: "create", Seconds: 2, Learned: state.Learned{
+			Items:    []state.Item{fileItem(`node.cp["cp1"]/certs/file:/b`, "1"), fileItem(`node.cp["cp1"]/certs/file:/a`, "1"), fileItem("node.w/prepare/file:/w", "1")},
+			Clusters: map[string]*state.RecordedCluster{"prod": {CA: "9f2c"}, "old": {}}}},
+		{Kind: state.EntryFailed, Step: "cluster.prod/addon", Error: "timed out", Learned: state.Learned{
+			Items: []state.Item{fileItem(`cluster.old.addon["cni"]/addon/object:x`, "1"), fileItem(`node.cp["cp1"]/certs/file:/b`, "2")}}},
+		{Kind: state.EntryDone, Step: "node.w/reset", Phase: "reset", Action: "delete", Seconds: 1, Learned: state.Learned{
+			Left: []state.Target{worker, state.ClusterTarget("old")}, Gone: []state.Address{address(`node.cp["cp1"]/certs/file:/a`)}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := fileItem(`node.cp["cp1"]/certs/file:/b`, "2")
+	b.Origin = nil
+	want := &state.State{
+		FormatVersion: 1, Lineage: "l1", RunToken: 8,
+		Clusters:  map[string]*state.RecordedCluster{"prod": {CA: "9f2c"}},
+		Nodes:     map[state.Target]*state.RecordedNode{cp1: {Name: "cp1"}},
+		Items:     []state.Item{b},
+		Durations: map[string]float64{"certs/create": 2, "reset/delete": 1},
+		Applies:   []state.Apply{{Run: "r1", Plan: "sha256:77ab", Who: "me", Steps: 3, Failed: 1}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestFoldRefusesAnotherLineage(t *testing.T) {
+	t.Parallel()
+	if _, err := Fold(sample(), []state.Entry{{Kind: state.EntryRun, Run: "r1", Lineage: "l2"}}); !errors.Is(err, ErrForeign) {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestHistoryIsBounded(t *testing.T) {
+	t.Parallel()
+	st := sample()
+	for i := range maxApplies + 5 {
+		var err error
+		if st, err = Fold(st, []state.Entry{{Kind: state.EntryRun, Run: fmt.Sprint(i), Token: int64(i)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(st.Applies) != maxApplies || st.Applies[maxApplies-1].Run != fmt.Sprint(maxApplies+4) {
+		t.Errorf("%d applies, the last %s", len(st.Applies), st.Applies[len(st.Applies)-1].Run)
+	}
+}
+
+func drawEntries(t *rapid.T) []state.Entry {
+	files := []string{"node.a/certs/file:/x", "node.a/certs/file:/y", "node.b/certs/file:/x", `cluster.prod.addon["cni"]/addon/object:z`}
+	targets := []state.Target{state.NodeTarget("a"), state.NodeTarget("b"), state.ClusterTarget("prod")}
+	entries := []state.Entry{{Kind: state.EntryRun, Run: "r1", Lineage: "l1", Token: 9}}
+	for range rapid.IntRange(0, 6).Draw(t, "entries") {
+		e := state.Entry{Kind: rapid.SampledFrom([]state.EntryKind{state.EntryBegin, state.EntryDone, state.EntryFailed}).Draw(t, "kind"), Phase: "certs", Action: "create"}
+		switch rapid.IntRange(0, 2).Draw(t, "learned") {
+		case 0:
+			e.Learned.Items = []state.Item{fileItem(rapid.SampledFrom(files).Draw(t, "item"), rapid.StringN(1, 2, 4).Draw(t, "sha"))}
+		case 1:
+			e.Learned.Gone = []state.Address{address(rapid.SampledFrom(files).Draw(t, "gone"))}
+		default:
+			e.Learned.Left = []state.Target{rapid.SampledFrom(targets).Draw(t, "left")}
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// TestFoldTwice: folding what a state already contains changes nothing, a
+// state is not changed by folding onto it, and the result can be written.
+func TestFoldTwice(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		entries := drawEntries(t)
+		before := sample()
+		once, err := Fold(before, entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(before, sample()) {
+			t.Fatal("the state folded onto was changed")
+		}
+		twice, err := Fold(once, entries)
+		if err != nil || !reflect.DeepEqual(once, twice) {
+			t.Fatalf("once %+v\ntwice %+v, %v", once, twice, err)
+		}
+		if err := check(once); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package statefile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+func encoded(t testing.TB, st *state.State) []byte {
+	t.Helper()
+	b, err := encode(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestFormat1 holds format 1 still: a file written by the first release reads
+// and is written again byte for byte.
+func TestFormat1(t *testing.T) {
+	t.Parallel()
+	const path = "testdata/format1.json"
+	st := sample()
+	st.Serial = 12
+	got := encoded(t, st)
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	back, err := decode(want)
+	if err != nil || !reflect.DeepEqual(back, st) {
+		t.Errorf("decode = %+v, %v", back, err)
+	}
+}
+
+// TestEveryFlippedBit: no bit of a file can change what it says unnoticed.
+func TestEveryFlippedBit(t *testing.T) {
+	t.Parallel()
+	st := sample()
+	b := encoded(t, st)
+	for i := range b {
+		for bit := range 8 {
+			b[i] ^= 1 << bit
+			got, err := decode(b)
+			if err == nil && !reflect.DeepEqual(got, st) {
+				t.Fatalf("bit %d of byte %d flipped (%q) is read as %+v", bit, i, b[max(0, i-10):min(len(b), i+10)], got)
+			}
+			if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrNewer) {
+				t.Fatalf("bit %d of byte %d flipped: error %v", bit, i, err)
+			}
+			b[i] ^= 1 << bit
+		}
+	}
+}
+
+func TestEveryCut(t *testing.T) {
+	t.Parallel()
+	b := encoded(t, sample())
+	whole := len(bytes.TrimSpace(b))
+	for n := range whole {
+		if _, err := decode(b[:n]); !errors.Is(err, ErrDamaged) {
+			t.Fatalf("cut after %d bytes of %d: error %v", n, whole, err)
+		}
+	}
+	if _, err := decode(append(bytes.Clone(b), b...)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("two documents in one file: error %v", err)
+	}
+}
+
+func TestReindentedIsNotEdited(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := json.Indent(&out, encoded(t, sample()), "", "\t"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decode(bytes.ReplaceAll(out.Bytes(), []byte("\n"), []byte("\r\n"))); err != nil {
+		t.Error(err)
+	}
+}
+
+// resealed is a file changed by somebody who knows how to make the digest.
+func resealed(t *testing.T, change func(document)) []byte {
+	t.Helper()
+	doc, err := parse(encoded(t, sample()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(doc, digestKey)
+	change(doc)
+	sum, err := digest(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc[digestKey] = sum
+	b, err := canonical(doc, "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		b    []byte
+		kind error
+		want string
+	}{
+		"empty":        {nil, ErrDamaged, "it is empty"},
+		"not JSON":     {[]byte("kubewright {}"), ErrDamaged, "not complete JSON"},
+		"other JSON":   {[]byte("{}"), ErrDamaged, "no format_version"},
+		"a list":       {[]byte("[]"), ErrDamaged, "not complete JSON"},
+		"format 0":     {[]byte(`{"format_version":0}`), ErrDamaged, "no format of kubewright"},
+		"format 1.5":   {[]byte(`{"format_version":1.5}`), ErrDamaged, "no format of kubewright"},
+		"no digest":    {[]byte(`{"format_version":1}`), ErrDamaged, "has no digest"},
+		"newer":        {[]byte(`{"format_version":2,"tool_version":"9.9.9","other":1}`), ErrNewer, "newer kubewright (9.9.9, state format 2; this one knows formats up to 1)"},
+		"edited":       {bytes.Replace(encoded(t, sample()), []byte(`"cp1"`), []byte(`"cp2"`), 1), ErrDamaged, "does not fit its digest"},
+		"new field":    {resealed(t, func(d document) { d["new"] = true }), ErrNewer, "holds what this kubewright does not know"},
+		"no lineage":   {resealed(t, func(d document) { delete(d, "lineage") }), ErrDamaged, "no lineage"},
+		"null node":    {resealed(t, func(d document) { d["nodes"] = document{"node.a": nil} }), ErrDamaged, "node.a is null"},
+		"null cluster": {resealed(t, func(d document) { d["clusters"] = document{"prod": nil} }), ErrDamaged, "cluster prod is null"},
+		"serial":       {resealed(t, func(d document) { d["serial"] = -1 }), ErrDamaged, "serial -1 is negative"},
+		"item twice": {resealed(t, func(d document) {
+			items := d["items"].([]any)
+			d["items"] = append(items, items[0])
+		}), ErrDamaged, "twice"},
+	} {
+		_, err := decode(c.b)
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error = %v, want one with %q", name, err, c.want)
+		}
+	}
+}
+
+// TestUpgrade: one function per version, each once, in order.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	chain := []func(document) error{
+		func(d document) error { d["lineage"] = d["lineage"].(string) + "-2"; return nil },
+		func(d document) error { d["lineage"] = d["lineage"].(string) + "-3"; return nil },
+	}
+	st, err := decodeFormat(encoded(t, sample()), 3, chain)
+	if err != nil || st.Lineage != "l1-2-3" || st.FormatVersion != 3 {
+		t.Errorf("upgraded = %+v, %v", st, err)
+	}
+	chain[1] = func(document) error { return errors.New("no nodes") }
+	if _, err := decodeFormat(encoded(t, sample()), 3, chain); err == nil || !strings.Contains(err.Error(), "from format 2 to 3: no nodes") {
+		t.Errorf("error = %v", err)
+	}
+	if len(upgrades) != state.FormatVersion-1 {
+		t.Errorf("%d upgrades lead to format %d", len(upgrades), state.FormatVersion)
+	}
+}
+
+// FuzzDecode: no input panics, and what is read is written and read the same.
+func FuzzDecode(f *testing.F) {
+	f.Add(encoded(f, sample()))
+	f.Add([]byte(`{"format_version":1,"digest":"sha256:0"}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		st, err := decode(b)
+		if err != nil {
+			return
+		}
+		if again, err := decode(encoded(t, st)); err != nil || !reflect.DeepEqual(again, st) {
+			t.Fatalf("%+v → %+v, %v", st, again, err)
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package statefile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// journalBytes is a journal with a run and n entries.
+func journalBytes(t testing.TB, n int) []byte {
+	t.Helper()
+	m := newMemFS()
+	j, err := openJournal(m, memPaths.Journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append(state.Entry{Kind: state.EntryRun, Run: "r1", Token: 8}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if err := j.Append(entry(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := m.ReadFile(memPaths.Journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestJournalOnDisk(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "kubewright.journal")
+	if entries, err := ReadJournal(path); err != nil || entries != nil {
+		t.Fatalf("a journal that is not there = %v, %v", entries, err)
+	}
+	for round := range 2 {
+		j, err := OpenJournal(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(j.Entries()) != round {
+			t.Errorf("round %d begins with %v", round, j.Entries())
+		}
+		if err := errors.Join(j.Reserve(100), j.Append(entry(round)), j.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := ReadJournal(path)
+	if err != nil || len(entries) != 2 || entries[1].N != 2 {
+		t.Fatalf("entries = %v, %v", entries, err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 || info.Size() > 1000 {
+		t.Errorf("the file is %v, %v", info, err)
+	}
+	j, err := OpenJournal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(j.Reset(), j.Append(entry(0)), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := ReadJournal(path); err != nil || len(entries) != 1 || entries[0].N != 1 {
+		t.Errorf("after Reset: %v, %v", entries, err)
+	}
+}
+
+func TestJournalInAFolderThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "gone", "kubewright.journal")
+	_, err := OpenJournal(path)
+	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "cannot open journal "+path+": open: no such file") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestJournalLinesAreJSON: any tool can read the journal.
+func TestJournalLinesAreJSON(t *testing.T) {
+	t.Parallel()
+	for line := range bytes.Lines(journalBytes(t, 2)) {
+		var keys map[string]any
+		if err := json.Unmarshal(line, &keys); err != nil || keys["crc"] == nil || keys["n"] == nil {
+			t.Errorf("line %s: %v", line, err)
+		}
+	}
+}
+
+// TestTornTail: wherever the end is cut, the lines before it are read.
+func TestTornTail(t *testing.T) {
+	t.Parallel()
+	b := journalBytes(t, 2)
+	for n := range len(b) + 1 {
+		for _, tail := range []string{"", "\x00\x00\x00"} {
+			entries, size, err := scan(append(bytes.Clone(b[:n]), tail...))
+			if err != nil || len(entries) != bytes.Count(b[:n], []byte("\n")) {
+				t.Fatalf("cut after %d: %d entries, %v", n, len(entries), err)
+			}
+			if want := bytes.LastIndexByte(b[:n], '\n') + 1; size != int64(want) {
+				t.Fatalf("cut after %d: %d bytes are valid, want %d", n, size, want)
+			}
+		}
+	}
+}
+
+// TestFlippedBitInTheJournal: a flip in the last line drops it, one before is
+// an error that names the line.
+func TestFlippedBitInTheJournal(t *testing.T) {
+	t.Parallel()
+	b := journalBytes(t, 2)
+	last := bytes.LastIndexByte(b[:len(b)-1], '\n')
+	for i := range b {
+		for bit := range 8 {
+			b[i] ^= 1 << bit
+			entries, _, err := scan(b)
+			if err == nil && (len(entries) == 3 || i <= last) {
+				t.Fatalf("bit %d of byte %d flipped is read: %v", bit, i, entries)
+			}
+			if err != nil && (!errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "line ")) {
+				t.Fatalf("bit %d of byte %d flipped: error %v", bit, i, err)
+			}
+			b[i] ^= 1 << bit
+		}
+	}
+}
+
+func TestJournalRefuses(t *testing.T) {
+	t.Parallel()
+	b := journalBytes(t, 3)
+	lines := bytes.SplitAfter(b, []byte("\n"))
+	newer, err := encodeLine(state.Entry{N: 1, Kind: state.EntryRun, Format: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		lines [][]byte
+		kind  error
+		want  string
+	}{
+		"a line is missing": {[][]byte{lines[0], lines[2], lines[3]}, ErrDamaged, "line 2 is broken: it has number 3"},
+		"a line is edited":  {[][]byte{lines[0], bytes.Replace(lines[1], []byte("begin"), []byte("done"), 1), lines[2]}, ErrDamaged, "line 2 is broken: it is not as it was written: its checksum does not fit"},
+		"a line is short":   {[][]byte{lines[0], []byte("{}\n"), lines[2]}, ErrDamaged, "it is too short"},
+		"newer":             {[][]byte{newer}, ErrNewer, "newer kubewright (journal format 2"},
+	} {
+		m := newMemFS()
+		m.put(memPaths.Journal, bytes.Join(c.lines, nil))
+		before := bytes.Clone(m.names[memPaths.Journal].data)
+		_, err := openJournal(m, memPaths.Journal)
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "cannot read journal "+memPaths.Journal) {
+			t.Errorf("%s: error = %v, want one with %q", name, err, c.want)
+		}
+		if !bytes.Equal(m.names[memPaths.Journal].data, before) {
+			t.Errorf("%s: the journal was changed", name)
+		}
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	f.Add(journalBytes(f, 2))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		entries, size, err := scan(b)
+		if err != nil {
+			return
+		}
+		if again, n, err := scan(b[:size]); err != nil || n != size || len(again) != len(entries) {
+			t.Fatalf("what is valid reads as %d entries of %d, %v", len(again), len(entries), err)
+		}
+	})
+}
