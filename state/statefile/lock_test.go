@@ -1,0 +1,166 @@
+package statefile_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+var info = statefile.LockInfo{ID: "b71e", Who: "ann@laptop", Time: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), PID: 4711, Operation: "apply"}
+
+// holdEnv names the lock that a copy of the test binary is to hold until it is killed.
+const holdEnv = "KUBEWRIGHT_TEST_HOLD"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(holdEnv); path != "" {
+		hold(path)
+	}
+	os.Exit(m.Run())
+}
+
+func hold(path string) {
+	if _, err := statefile.Acquire(context.Background(), path, info, 0); err != nil {
+		os.Stdout.WriteString(err.Error())
+		os.Exit(1)
+	}
+	os.Stdout.WriteString("held")
+	select {}
+}
+
+func TestLockTellsWhoHoldsIt(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "kubewright.state.lock")
+	lock, err := statefile.Acquire(t.Context(), path, info, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = statefile.Acquire(t.Context(), path, statefile.LockInfo{ID: "other"}, 0)
+	locked := (*statefile.LockedError)(nil)
+	if !errors.As(err, &locked) || !errors.Is(err, statefile.ErrLocked) || locked.Info != info {
+		t.Fatalf("error = %v", err)
+	}
+	if want := "cannot lock state: apply of ann@laptop (pid 4711, since 2026-08-01T12:00:00Z, run b71e) holds " + path; !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if got := statefile.ReadLockInfo(path); got != (statefile.LockInfo{}) {
+		t.Errorf("after the release the file says %+v", got)
+	}
+	if lock, err = statefile.Acquire(t.Context(), path, info, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if stat, err := os.Stat(path); err != nil || stat.Mode().Perm() != 0o600 {
+		t.Errorf("the file is %v, %v", stat, err)
+	}
+}
+
+func TestLockTimeout(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	lock, err := statefile.Acquire(t.Context(), path, info, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = statefile.Acquire(t.Context(), path, info, 10*time.Millisecond)
+	if !errors.Is(err, statefile.ErrLocked) || !strings.Contains(err.Error(), "cannot lock state after 10ms") {
+		t.Errorf("error = %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := statefile.Acquire(ctx, path, info, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: error = %v", err)
+	}
+	freed := make(chan error, 1)
+	go func() {
+		second, err := statefile.Acquire(t.Context(), path, info, time.Minute)
+		if err == nil {
+			err = second.Release()
+		}
+		freed <- err
+	}()
+	if err := errors.Join(lock.Release(), <-freed); err != nil {
+		t.Errorf("waiting for the release: %v", err)
+	}
+}
+
+func TestOneOfManyHoldsTheLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	var held, refused sync.Map
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			lock, err := statefile.Acquire(t.Context(), path, info, 0)
+			if errors.Is(err, statefile.ErrLocked) {
+				refused.Store(i, true)
+				return
+			}
+			held.Store(i, lock)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	count := func(m *sync.Map) (n int) {
+		m.Range(func(any, any) bool { n++; return true })
+		return n
+	}
+	if count(&held) != 1 || count(&refused) != 49 {
+		t.Errorf("%d hold the lock, %d were refused", count(&held), count(&refused))
+	}
+}
+
+// TestKilledProcessLosesTheLock: there is never a stale lock to remove.
+func TestKilledProcessLosesTheLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), holdEnv+"="+path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := make([]byte, 4)
+	if _, err := out.Read(said); err != nil || string(said) != "held" {
+		t.Fatalf("the other process says %q, %v", said, err)
+	}
+	if _, err := statefile.Acquire(t.Context(), path, info, 0); !errors.Is(err, statefile.ErrLocked) {
+		t.Errorf("while it lives: error = %v", err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed, and says so
+	lock, err := statefile.Acquire(t.Context(), path, info, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLockInAFolderThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "gone", "lock")
+	if _, err := statefile.Acquire(t.Context(), path, info, 0); !errors.Is(err, os.ErrNotExist) || errors.Is(err, statefile.ErrLocked) {
+		t.Errorf("error = %v", err)
+	}
+}
