@@ -1,6 +1,13 @@
 package kubeadm
 
 import (
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/state"
 )
@@ -9,7 +16,8 @@ import (
 type Input struct {
 	Cluster *config.Cluster
 	Node    *config.Node
-	// NodeName is the Kubernetes node name.
+	// NodeName is the Kubernetes node name; empty takes the node's configured
+	// name, then the host's.
 	NodeName string
 	// Facts are CADirs, SystemdResolved, CRISocket, Hostname and Arch of the host.
 	Facts *state.Facts
@@ -17,5 +25,187 @@ type Input struct {
 	ExternalCA bool
 }
 
+// Paths and ports that kubeadm fixes.
+const (
+	kubernetesDir  = "/etc/kubernetes"
+	manifestsDir   = kubernetesDir + "/manifests"
+	etcdClientPort = 2379
+	etcdPeerPort   = 2380
+	metricsPort    = 2381
+)
+
+// Names that several objects share.
+const (
+	controlPlaneRole = "node-role.kubernetes.io/control-plane"
+	systemNamespace  = "kube-system"
+)
+
+// DefaultTokenGroup is the group of the tokens that let nodes join.
+const DefaultTokenGroup = "system:bootstrappers:kubeadm:default-node-token"
+
+// view is an input with its defaults filled in and with what follows from it.
+type view struct {
+	config.Cluster // a copy; what it points to is not to be changed
+
+	node       *config.Node
+	facts      state.Facts
+	release    release
+	externalCA bool
+	// name is the Kubernetes node name.
+	name string
+	// advertise is the canonical form of the address that this node advertises.
+	advertise string
+}
+
+// view resolves an input. It tolerates what a configuration that is being
+// checked may lack.
+func (in Input) view() view {
+	v := view{Cluster: *in.Cluster, node: in.Node, externalCA: in.ExternalCA}
+	if v.node == nil {
+		v.node = &config.Node{Role: config.ControlPlane}
+	}
+	if in.Facts != nil {
+		v.facts = *in.Facts
+	}
+	fillDefaults(&v.Cluster)
+	v.release = releaseOf(v.KubernetesVersion)
+	v.name = firstOf(in.NodeName, v.node.Name, v.facts.Hostname)
+	v.advertise = canonicalIP(v.node.AdvertiseAddress())
+	return v
+}
+
+// fillDefaults sets kubeadm's defaults (v1beta4 SetDefaults and the dynamic
+// ones of init) in the fields that are empty.
+func fillDefaults(c *config.Cluster) {
+	c.Name = firstOf(c.Name, "kubernetes")
+	c.ImageRepository = firstOf(c.ImageRepository, "registry.k8s.io")
+	c.Network.ServiceSubnet = firstOf(c.Network.ServiceSubnet, "10.96.0.0/12")
+	c.Network.DNSDomain = firstOf(c.Network.DNSDomain, "cluster.local")
+	c.Certificates.Dir = firstOf(c.Certificates.Dir, kubernetesDir+"/pki")
+	c.Certificates.Algorithm = firstOf(c.Certificates.Algorithm, "RSA-2048")
+	c.Etcd.DataDir = firstOf(c.Etcd.DataDir, "/var/lib/etcd")
+	if c.BindPort == 0 {
+		c.BindPort = 6443
+	}
+	if c.Certificates.Validity == 0 {
+		c.Certificates.Validity = 8760 * time.Hour
+	}
+	if c.Certificates.CAValidity == 0 {
+		c.Certificates.CAValidity = 87600 * time.Hour
+	}
+	if c.Timeouts.ControlPlaneComponentHealthCheck == 0 {
+		c.Timeouts.ControlPlaneComponentHealthCheck = 4 * time.Minute
+	}
+	c.ControlPlaneEndpoint = withPort(c.ControlPlaneEndpoint, c.BindPort)
+	c.APIServer.CertSANs = lower(c.APIServer.CertSANs)
+	// init stores a skipped addon as a disabled one.
+	c.DNS.Disabled = c.DNS.Disabled || skips(c, "addon") || skips(c, "addon/coredns")
+	c.KubeProxy.Disabled = c.KubeProxy.Disabled || skips(c, "addon") || skips(c, "addon/kube-proxy")
+}
+
+func skips(c *config.Cluster, phase string) bool { return slices.Contains(c.SkipPhases, phase) }
+
 // controlPlane tells that the node is a control plane.
-func (in Input) controlPlane() bool { return in.Node.Role == config.ControlPlane }
+func (v view) controlPlane() bool { return v.node.Role == config.ControlPlane }
+
+// gate tells whether a feature gate of kubeadm is on.
+func (v view) gate(name string, byDefault bool) bool {
+	if on, ok := v.FeatureGates[name]; ok {
+		return on
+	}
+	return byDefault
+}
+
+// algorithm is the keys' algorithm; the deprecated gate asks for ECDSA (until 1.36).
+func (v view) algorithm() string {
+	if v.release.ecdsaGate && v.gate("PublicKeysECDSA", false) {
+		return "ECDSA-P256"
+	}
+	return v.Certificates.Algorithm
+}
+
+// pki joins a path below the certificates folder.
+func (v view) pki(name string) string { return v.Certificates.Dir + "/" + name }
+
+// localURL is where this node's own API server answers.
+func (v view) localURL() string { return httpsURL(v.advertise, v.BindPort) }
+
+// sharedURL is where any API server of the cluster answers.
+func (v view) sharedURL() string {
+	if v.ControlPlaneEndpoint == "" {
+		return v.localURL()
+	}
+	return "https://" + v.ControlPlaneEndpoint
+}
+
+// criSocket is the runtime's endpoint; the scheme is completed as kubeadm does.
+func (v view) criSocket() string {
+	s := firstOf(v.node.CRISocket, v.facts.CRISocket, "unix:///var/run/containerd/containerd.sock")
+	if !strings.Contains(s, "://") {
+		s = "unix://" + s
+	}
+	return s
+}
+
+func httpsURL(host string, port int) string {
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(port))
+}
+
+// withPort completes HOST to HOST:PORT.
+func withPort(endpoint string, port int) string {
+	if endpoint == "" {
+		return ""
+	}
+	host, p, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		host = endpoint
+	}
+	if p == "" {
+		p = strconv.Itoa(port)
+	}
+	return net.JoinHostPort(host, p)
+}
+
+// canonicalIP prints an address as Go does; what is no address stays as it is.
+func canonicalIP(s string) string {
+	if a, err := netip.ParseAddr(s); err == nil {
+		return a.Unmap().String()
+	}
+	return s
+}
+
+func isIPv6(s string) bool {
+	a, err := netip.ParseAddr(s)
+	return err == nil && a.Unmap().Is6()
+}
+
+// indexedIP is the n-th address of the first of the subnets.
+func indexedIP(subnets string, n uint64) string {
+	first, _, _ := strings.Cut(subnets, ",")
+	p, err := netip.ParsePrefix(strings.TrimSpace(first))
+	if err != nil {
+		return ""
+	}
+	a := p.Masked().Addr()
+	for range n {
+		a = a.Next()
+	}
+	return a.String()
+}
+
+func firstOf(values ...string) string {
+	for _, s := range values {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func lower(list []string) []string {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i] = strings.ToLower(out[i])
+	}
+	return out
+}

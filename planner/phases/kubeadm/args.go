@@ -1,0 +1,52 @@
+package kubeadm
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
+)
+
+// arguments makes a command line as kubeadm does: the base sorted by name
+// without those that the user names too, then the user's in their order. Until
+// 1.34.3 and in 1.35.0 everything was sorted together.
+func (v view) arguments(base []state.Arg, extra []config.Arg) []state.Arg {
+	slices.SortFunc(base, compareArgs)
+	var out []state.Arg
+	for _, a := range base {
+		if _, named := lastArg(extra, a.Name); !named {
+			out = append(out, a)
+		}
+	}
+	for _, a := range extra {
+		out = append(out, state.Arg{Name: a.Name, Value: a.Value})
+	}
+	if !v.release.userOrder {
+		slices.SortFunc(out, compareArgs)
+	}
+	return out
+}
+
+func compareArgs(a, b state.Arg) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
+}
+
+// lastArg finds the last value given for an argument: the one that counts.
+func lastArg(args []config.Arg, name string) (string, bool) {
+	for _, a := range slices.Backward(args) {
+		if a.Name == name {
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+// flags prints arguments as words.
+func flags(args []state.Arg) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = "--" + a.Name + "=" + a.Value
+	}
+	return out
+}

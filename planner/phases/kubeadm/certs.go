@@ -1,0 +1,147 @@
+package kubeadm
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Certificate is what a certificate is to be.
+type Certificate struct {
+	// Name is the name of kubeadm's phase: ca, apiserver, etcd-server …
+	Name string
+	// Base is the path of the pair without .crt and .key.
+	Base string
+	// CA is the base path of the CA that signs, CAName its common name. Those of
+	// a CA are its own.
+	CA, CAName    string
+	CommonName    string
+	Organizations []string
+	// DNSNames are sorted. IPAddresses are in kubeadm's order and canonical.
+	DNSNames    []string
+	IPAddresses []string
+	// Usages are all of them, in the words of state.CertificateInfo.
+	Usages    []string
+	Algorithm string
+	Validity  time.Duration
+}
+
+// IsCA tells that the certificate signs others.
+func (c Certificate) IsCA() bool { return c.Base == c.CA }
+
+// ExtendedUsages are the usages "server auth" and "client auth" among all.
+func (c Certificate) ExtendedUsages() []string {
+	return slices.DeleteFunc(slices.Clone(c.Usages), func(u string) bool { return u != serverAuth && u != clientAuth })
+}
+
+const (
+	serverAuth = "server auth"
+	clientAuth = "client auth"
+)
+
+// Usages of keys: kubeadm gives every leaf the first two, also with ECDSA keys.
+var (
+	leafUsages = []string{"digital signature", "key encipherment"}
+	caUsages   = append(slices.Clone(leafUsages), "cert sign")
+)
+
+// KeyPair is a key with its public half beside it: BASE.key and BASE.pub.
+type KeyPair struct {
+	Base      string
+	Algorithm string
+}
+
+// ServiceAccountKeys is the pair that signs and checks service accounts' tokens.
+func ServiceAccountKeys(in Input) KeyPair {
+	v := in.view()
+	return KeyPair{Base: v.pki("sa"), Algorithm: v.algorithm()}
+}
+
+// The common names of the CAs, by base name.
+var caNames = map[string]string{"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca": "etcd-ca"}
+
+// CAs lists the certificate authorities in kubeadm's order; external etcd has its own.
+func CAs(in Input) []Certificate {
+	v := in.view()
+	bases := []string{"ca", "front-proxy-ca", "etcd/ca"}
+	names := []string{"ca", "front-proxy-ca", "etcd-ca"}
+	if v.Etcd.External != nil {
+		bases = bases[:2]
+	}
+	var out []Certificate
+	for i, base := range bases {
+		cn := caNames[base]
+		out = append(out, Certificate{
+			Name: names[i], Base: v.pki(base), CA: v.pki(base), CAName: cn, CommonName: cn, DNSNames: []string{cn},
+			Usages: slices.Clone(caUsages), Algorithm: v.algorithm(), Validity: v.Certificates.CAValidity,
+		})
+	}
+	return out
+}
+
+// Leaves lists the certificates of a control plane in kubeadm's order.
+func Leaves(in Input) []Certificate {
+	v := in.view()
+	out := []Certificate{
+		v.leaf("apiserver", "apiserver", "ca", "kube-apiserver", serverAuth),
+		v.leaf("apiserver-kubelet-client", "apiserver-kubelet-client", "ca", "kube-apiserver-kubelet-client", clientAuth),
+		v.leaf("front-proxy-client", "front-proxy-client", "front-proxy-ca", "front-proxy-client", clientAuth),
+	}
+	out[0].DNSNames, out[0].IPAddresses = v.apiServerSANs()
+	if !v.release.plainClient {
+		out[1].Organizations = []string{clusterAdmins}
+	}
+	if v.Etcd.External != nil {
+		return out
+	}
+	server := v.leaf("etcd-server", "etcd/server", "etcd/ca", v.name, serverAuth, clientAuth)
+	server.DNSNames, server.IPAddresses = v.etcdSANs(v.Etcd.ServerCertSANs)
+	peer := v.leaf("etcd-peer", "etcd/peer", "etcd/ca", v.name, serverAuth, clientAuth)
+	peer.DNSNames, peer.IPAddresses = v.etcdSANs(v.Etcd.PeerCertSANs)
+	return append(out, server, peer,
+		v.leaf("etcd-healthcheck-client", "etcd/healthcheck-client", "etcd/ca", "kube-etcd-healthcheck-client", clientAuth),
+		v.leaf("apiserver-etcd-client", "apiserver-etcd-client", "etcd/ca", "kube-apiserver-etcd-client", clientAuth))
+}
+
+func (v view) leaf(name, base, ca, commonName string, usages ...string) Certificate {
+	return Certificate{
+		Name: name, Base: v.pki(base), CA: v.pki(ca), CAName: caNames[ca], CommonName: commonName,
+		Usages:    append(slices.Clone(leafUsages), usages...),
+		Algorithm: v.algorithm(), Validity: v.Certificates.Validity,
+	}
+}
+
+// apiServerSANs are the names under which an API server is called.
+func (v view) apiServerSANs() (dns, ips []string) {
+	names := []string{v.name, "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + v.Network.DNSDomain}
+	names = append(names, indexedIP(v.Network.ServiceSubnet, 1), v.advertise)
+	if v.ControlPlaneEndpoint != "" {
+		names = append(names, hostOf(v.ControlPlaneEndpoint))
+	}
+	return splitSANs(append(names, v.APIServer.CertSANs...))
+}
+
+// etcdSANs are the names under which an etcd member is called.
+func (v view) etcdSANs(extra []string) (dns, ips []string) {
+	return splitSANs(append([]string{v.name, "localhost", v.advertise, "127.0.0.1", "::1"}, extra...))
+}
+
+// splitSANs parts names from addresses, without repetition; what is neither is
+// dropped, as kubeadm does with a warning.
+func splitSANs(sans []string) (dns, ips []string) {
+	for _, s := range sans {
+		_, err := netip.ParseAddr(s)
+		switch {
+		case err == nil:
+			if ip := canonicalIP(s); !slices.Contains(ips, ip) {
+				ips = append(ips, ip)
+			}
+		case len(validation.IsDNS1123Subdomain(s)) == 0 || len(validation.IsWildcardDNS1123Subdomain(s)) == 0:
+			dns = append(dns, s)
+		}
+	}
+	slices.Sort(dns)
+	return slices.Compact(dns), ips
+}

@@ -1,0 +1,127 @@
+package kubeadm
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// configObjects are those of upload-config, and the administrators' binding
+// that init makes before any of them.
+func (v view) configObjects() ([]Object, error) {
+	kubelet, err := v.kubeletConfigMap()
+	if err != nil {
+		return nil, err
+	}
+	tokens, nodes := group(DefaultTokenGroup), group(nodesGroup)
+	config := mustYAML(v.clusterConfiguration())
+	out := []Object{
+		clusterBinding(uploadConfig, clusterAdmins, "cluster-admin", group(clusterAdmins)),
+		configMap(uploadConfig, systemNamespace, "kubeadm-config", map[string]string{"ClusterConfiguration": config}, nil),
+	}
+	out = append(out, reader(uploadConfig, systemNamespace, "kubeadm:nodes-kubeadm-config", "configmaps", "kubeadm-config", tokens, nodes)...)
+	out = append(out, kubelet)
+	return append(out, reader(uploadConfig, systemNamespace, "kubeadm:kubelet-config", "configmaps", "kubelet-config", nodes, tokens)...), nil
+}
+
+// kubeletConfigMap holds what all kubelets share. Until 1.36 kubeadm lets the
+// resolver of the host on which it runs get into it.
+func (v view) kubeletConfigMap() (Object, error) {
+	c, err := v.kubeletConfig()
+	if err != nil {
+		return Object{}, err
+	}
+	if v.release.sharedResolver {
+		v.setResolver(c)
+	}
+	content, err := yaml.Marshal(c)
+	if err != nil {
+		return Object{}, fmt.Errorf("cannot write the kubelet's configuration: %w", err)
+	}
+	data := map[string]string{"kubelet": string(content)}
+	var metadata object
+	if isEmpty(v.Kubelet.Config) {
+		metadata = hashAnnotation(data)
+	}
+	return configMap(uploadConfig, systemNamespace, "kubelet-config", data, metadata), nil
+}
+
+// CAPlaceholder stands in cluster-info's kubeconfig, in
+// certificate-authority-data, for the cluster's CA in base64, which exists only
+// at apply.
+const CAPlaceholder = "a3ViZXdyaWdodDpjbHVzdGVyLWNh" // "kubewright:cluster-ca"
+
+// tokenObjects let nodes join: rights of their tokens, and cluster-info, which
+// everybody may read.
+func (v view) tokenObjects() []Object {
+	tokens := group(DefaultTokenGroup)
+	out := []Object{
+		newObject(bootstrapToken, rbacVersion, "ClusterRole", "", "kubeadm:get-nodes", object{
+			"rules": []object{rule("", []string{"nodes"}, []string{"get"})},
+		}),
+		clusterBinding(bootstrapToken, "kubeadm:get-nodes", "kubeadm:get-nodes", tokens),
+		clusterBinding(bootstrapToken, "kubeadm:kubelet-bootstrap", "system:node-bootstrapper", tokens),
+		clusterBinding(bootstrapToken, "kubeadm:node-autoapprove-bootstrap",
+			"system:certificates.k8s.io:certificatesigningrequests:nodeclient", tokens),
+		clusterBinding(bootstrapToken, "kubeadm:node-autoapprove-certificate-rotation",
+			"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", group(nodesGroup)),
+	}
+	if v.release.plainClient {
+		out = append(out, clusterBinding(bootstrapToken, "kubeadm:apiserver-kubelet-client",
+			"system:kubelet-api-admin", subject("User", "kube-apiserver-kubelet-client")))
+	}
+	out = append(out, configMap(bootstrapToken, "kube-public", "cluster-info", map[string]string{"kubeconfig": v.clusterInfo()}, nil))
+	return append(out, reader(bootstrapToken, "kube-public", "kubeadm:bootstrap-signer-clusterinfo", "configmaps", "cluster-info",
+		subject("User", "system:anonymous"))...)
+}
+
+// clusterInfo is a kubeconfig with nothing but the cluster, whose name is
+// empty, as client-go writes it.
+func (v view) clusterInfo() string {
+	return mustYAML(object{
+		"apiVersion": "v1", "kind": "Config", "contexts": nil, "users": nil, "current-context": "",
+		"clusters": []object{{"name": "", "cluster": object{
+			"certificate-authority-data": CAPlaceholder, "server": v.sharedURL(),
+		}}},
+	})
+}
+
+// secretReaders let joining control planes read the Secret kubeadm-certs.
+func (v view) secretReaders() []Object {
+	return reader(uploadCerts, systemNamespace, "kubeadm:kubeadm-certs", "secrets", "kubeadm-certs", group(DefaultTokenGroup))
+}
+
+// Marks are what kubeadm sets on a control plane's Node.
+type Marks struct {
+	Labels map[string]string
+	Taints []state.Taint
+}
+
+// NodeMarks are the labels and taints of a control plane; a worker gets none
+// (its taints are a flag of its kubelet). An empty list of taints is none, nil
+// is kubeadm's default.
+func NodeMarks(in Input) Marks {
+	v := in.view()
+	if !v.controlPlane() {
+		return Marks{}
+	}
+	taints := v.node.Taints
+	if taints == nil {
+		taints = []state.Taint{{Key: controlPlaneRole, Effect: "NoSchedule"}}
+	}
+	return Marks{
+		Labels: map[string]string{controlPlaneRole: "", "node.kubernetes.io/exclude-from-external-load-balancers": ""},
+		Taints: taints,
+	}
+}
+
+// mustYAML writes what cannot fail to be written.
+func mustYAML(x any) string {
+	content, err := yaml.Marshal(x)
+	if err != nil {
+		panic("internal error: cannot write YAML: " + err.Error())
+	}
+	return string(content)
+}

@@ -1,0 +1,99 @@
+package kubeadm
+
+import "net"
+
+// Kubeconfig is what a kubeconfig is to be.
+type Kubeconfig struct {
+	Path    string
+	Server  string
+	Cluster string
+	User    string
+	Context string
+	// Namespace of the context, where it has one.
+	Namespace string
+	// CommonName and Organizations are those of the client certificate. Both are
+	// empty where a token or a file stands instead of it.
+	CommonName    string
+	Organizations []string
+	// ClientCertificate and ClientKey are paths, where nothing is inlined.
+	ClientCertificate string
+	ClientKey         string
+}
+
+// clusterAdmins is a group and the binding that makes it administrators.
+const clusterAdmins = "kubeadm:cluster-admins"
+
+// RotatedCertificate is where the kubelet keeps the certificate that it renews by itself.
+const RotatedCertificate = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+
+// Kubeconfigs lists the kubeconfigs that are made on a control plane: by init
+// on the founder, by join on the others, whose kubelets bootstrap theirs. With
+// an external CA nobody bootstraps, so every control plane has a kubelet.conf.
+func Kubeconfigs(in Input, founder bool) []Kubeconfig {
+	v := in.view()
+	out := []Kubeconfig{v.kubeconfig("admin", v.sharedURL(), "kubernetes-admin", clusterAdmins)}
+	if founder {
+		out = append(out, v.kubeconfig("super-admin", v.sharedURL(), "kubernetes-super-admin", "system:masters"))
+	}
+	if founder || v.externalCA {
+		out = append(out, v.kubeletKubeconfig())
+	}
+	return append(out,
+		v.kubeconfig("controller-manager", v.localURL(), "system:kube-controller-manager"),
+		v.kubeconfig("scheduler", v.localURL(), "system:kube-scheduler"))
+}
+
+// KubeletKubeconfig is a kubelet.conf with an inlined certificate: the
+// founder's, and with an external CA every node's.
+func KubeletKubeconfig(in Input) Kubeconfig { return in.view().kubeletKubeconfig() }
+
+func (v view) kubeletKubeconfig() Kubeconfig {
+	return v.kubeconfig("kubelet", v.kubeletServer(), "system:node:"+v.name, "system:nodes")
+}
+
+func (v view) kubeconfig(file, server, user string, organizations ...string) Kubeconfig {
+	return Kubeconfig{
+		Path: kubernetesDir + "/" + file + ".conf", Server: server, Cluster: v.Name,
+		User: user, Context: user + "@" + v.Name, CommonName: user, Organizations: organizations,
+	}
+}
+
+// KubeletServer is the URL at which the node's kubelet finds the API: a
+// control plane's asks its own API server, so that it never talks to an older
+// one during an upgrade.
+func KubeletServer(in Input) string { return in.view().kubeletServer() }
+
+func (v view) kubeletServer() string {
+	if v.controlPlane() && !(v.release.localModeGate && !v.gate("ControlPlaneKubeletLocalMode", true)) {
+		return v.localURL()
+	}
+	return v.sharedURL()
+}
+
+// BootstrapKubeconfig is that of a joining node, with a token instead of a certificate.
+func BootstrapKubeconfig(in Input) Kubeconfig {
+	v := in.view()
+	const user = "tls-bootstrap-token-user"
+	return Kubeconfig{
+		Path: kubernetesDir + "/bootstrap-kubelet.conf", Server: v.kubeletServer(), Cluster: v.Name,
+		User: user, Context: user + "@" + v.Name,
+	}
+}
+
+// BootstrappedKubeconfig is the kubelet.conf that the kubelet itself writes
+// once it has its certificate.
+func BootstrappedKubeconfig(in Input) Kubeconfig {
+	return Kubeconfig{
+		Path: kubernetesDir + "/kubelet.conf", Server: KubeletServer(in), Cluster: "default-cluster",
+		User: "default-auth", Context: "default-context", Namespace: "default",
+		ClientCertificate: RotatedCertificate, ClientKey: RotatedCertificate,
+	}
+}
+
+func hostOf(endpoint string) string {
+	host, _, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return endpoint
+	}
+	return host
+}

@@ -1,0 +1,103 @@
+package kubeadm
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubewright/kubewright/config"
+)
+
+// extraCADirs are folders that /etc/ssl/certs may point into, by distribution.
+// Those that exist on the host are mounted too.
+var extraCADirs = []string{
+	"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/ca-certificates",
+	"/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
+}
+
+const sslCerts = "/etc/ssl/certs"
+
+// mounts are a pod's host paths.
+type mounts struct {
+	volumes []corev1.Volume
+	mounts  []corev1.VolumeMount
+}
+
+// add mounts a host path; one of the same name is replaced.
+func (m *mounts) add(name, hostPath, mountPath string, readOnly bool, kind corev1.HostPathType) {
+	volume := corev1.Volume{Name: name}
+	volume.HostPath = &corev1.HostPathVolumeSource{Path: hostPath, Type: &kind}
+	mount := corev1.VolumeMount{Name: name, MountPath: mountPath, ReadOnly: readOnly}
+	for i := range m.volumes {
+		if m.volumes[i].Name == name {
+			m.volumes[i], m.mounts[i] = volume, mount
+			return
+		}
+	}
+	m.volumes, m.mounts = append(m.volumes, volume), append(m.mounts, mount)
+}
+
+// folder and file mount a path where it is.
+func (m *mounts) folder(name, path string) {
+	m.add(name, path, path, true, corev1.HostPathDirectoryOrCreate)
+}
+func (m *mounts) file(name, path string) { m.add(name, path, path, true, corev1.HostPathFileOrCreate) }
+
+// extra adds the user's volumes.
+func (m *mounts) extra(volumes []config.Volume) {
+	for _, e := range volumes {
+		m.add(e.Name, e.HostPath, e.MountPath, e.ReadOnly, corev1.HostPathType(e.PathType))
+	}
+}
+
+// sort orders volumes and mounts by name, each list by itself.
+func (m *mounts) sort() {
+	slices.SortFunc(m.volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(m.mounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// certificateMounts are what the API server and the controller manager share.
+func (v view) certificateMounts() mounts {
+	var m mounts
+	m.folder("k8s-certs", v.Certificates.Dir)
+	m.folder("ca-certs", sslCerts)
+	for _, dir := range extraCADirs {
+		if slices.Contains(v.facts.CADirs, dir) {
+			m.folder(strings.ReplaceAll(dir[1:], "/", "-"), dir)
+		}
+	}
+	return m
+}
+
+// etcdClientFolders mounts the folders of an external etcd's CA, certificate
+// and key that no other mount covers. As in kubeadm, prefixes of strings stand
+// for parents, and CA folders count as mounted whether they exist or not.
+func (v view) etcdClientFolders(m *mounts) {
+	var dirs []string
+	for _, file := range []string{v.Etcd.External.CAFile, v.Etcd.External.CertFile, v.Etcd.External.KeyFile} {
+		dir := path.Dir(file)
+		if dir == "." || v.coversCertificates(dir) {
+			continue
+		}
+		covered := slices.ContainsFunc(dirs, func(d string) bool {
+			return !strings.HasPrefix(d, dir) && strings.HasPrefix(dir, d)
+		})
+		dirs = slices.DeleteFunc(dirs, func(d string) bool { return strings.HasPrefix(d, dir) })
+		if !covered {
+			dirs = append(dirs, dir)
+		}
+	}
+	slices.Sort(dirs)
+	for i, dir := range dirs {
+		m.folder("etcd-certs-"+strconv.Itoa(i), dir)
+	}
+}
+
+func (v view) coversCertificates(dir string) bool {
+	return slices.ContainsFunc(append([]string{sslCerts, v.Certificates.Dir}, extraCADirs...), func(mounted string) bool {
+		return strings.HasPrefix(dir, mounted)
+	})
+}

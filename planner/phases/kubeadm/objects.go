@@ -1,0 +1,181 @@
+package kubeadm
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Object is an API object that kubeadm makes.
+type Object struct {
+	// Phase is upload-config, upload-certs, bootstrap-token or addon.
+	Phase string
+	Ref   state.ObjectRef
+	// Object holds the leaves that kubeadm sets and no others.
+	Object state.Value
+	// CreateOnly tells that an object which exists is left alone.
+	CreateOnly bool
+	// Initial lists paths that matter only while the object is made: a
+	// Deployment's replicas, which somebody may scale.
+	Initial []string
+}
+
+// The phases that objects belong to.
+const (
+	uploadConfig   = "upload-config"
+	uploadCerts    = "upload-certs"
+	bootstrapToken = "bootstrap-token"
+	addon          = "addon"
+)
+
+// Groups that roles are bound to.
+const nodesGroup = "system:nodes"
+
+// object is a tree in the making.
+type object = map[string]any
+
+// Objects lists what kubeadm init makes in the API, as seen from the control
+// plane that stands for the cluster, in the order of making. What cannot be
+// rendered is an internal error here, since Check refuses it before.
+//
+// The binding kubeadm:cluster-admins comes first: without it the
+// administrator's kubeconfig has no rights.
+func Objects(in Input) []Object {
+	objects, err := in.view().objects()
+	if err != nil {
+		panic("internal error: " + err.Error())
+	}
+	return objects
+}
+
+func (v view) objects() ([]Object, error) {
+	upload, err := v.configObjects()
+	if err != nil {
+		return nil, err
+	}
+	addons, err := v.addonObjects()
+	if err != nil {
+		return nil, err
+	}
+	out := append(upload, v.tokenObjects()...)
+	if v.UploadCerts {
+		out = append(out, v.secretReaders()...)
+	}
+	return append(out, addons...), nil
+}
+
+// Check reports everything that cannot be rendered for the node, so that all
+// other functions can be called without a surprise.
+func Check(in Input) error {
+	v := in.view()
+	errs := []error{CheckVersion(v.KubernetesVersion)}
+	if v.controlPlane() {
+		for _, c := range planeComponents {
+			_, err := StaticPod(in, c)
+			errs = append(errs, err)
+		}
+		if v.Etcd.External == nil {
+			_, err := EtcdPod(in, "", false)
+			errs = append(errs, err)
+		}
+		_, err := v.objects()
+		errs = append(errs, err)
+	}
+	_, err := KubeletConfig(in)
+	return errors.Join(append(errs, err)...)
+}
+
+// newObject makes an object from its reference and fields.
+func newObject(phase, apiVersion, kind, namespace, name string, rest object) Object {
+	metadata, _ := rest["metadata"].(object)
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = object{}
+	}
+	metadata["name"] = name
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	all := maps.Clone(rest)
+	if all == nil {
+		all = object{}
+	}
+	all["apiVersion"], all["kind"], all["metadata"] = apiVersion, kind, metadata
+	return Object{
+		Phase: phase, Object: tree(all),
+		Ref: state.ObjectRef{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name},
+	}
+}
+
+const rbacVersion = "rbac.authorization.k8s.io/v1"
+
+// configMap makes a ConfigMap.
+func configMap(phase, namespace, name string, data map[string]string, metadata object) Object {
+	return newObject(phase, "v1", "ConfigMap", namespace, name, object{"data": data, "metadata": metadata})
+}
+
+// serviceAccount makes a ServiceAccount of kube-system.
+func serviceAccount(phase, name string) Object {
+	return newObject(phase, "v1", "ServiceAccount", systemNamespace, name, nil)
+}
+
+// rule allows verbs on resources of an API group.
+func rule(group string, resources, verbs []string, names ...string) object {
+	r := object{"apiGroups": []string{group}, "resources": resources, "verbs": verbs}
+	if len(names) > 0 {
+		r["resourceNames"] = names
+	}
+	return r
+}
+
+// subject is who a role is bound to.
+func subject(kind, name string) object {
+	s := object{"kind": kind, "name": name}
+	if kind == "ServiceAccount" {
+		s["namespace"] = systemNamespace
+		return s
+	}
+	s["apiGroup"] = "rbac.authorization.k8s.io"
+	return s
+}
+
+func group(name string) object { return subject("Group", name) }
+
+// clusterBinding binds a ClusterRole in the whole cluster.
+func clusterBinding(phase, name, role string, subjects ...object) Object {
+	return newObject(phase, rbacVersion, "ClusterRoleBinding", "", name, object{
+		"roleRef": roleRef("ClusterRole", role), "subjects": subjects,
+	})
+}
+
+func roleRef(kind, name string) object {
+	return object{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+}
+
+// reader lets subjects get one object of a namespace: a Role and its binding of the same name.
+func reader(phase, namespace, name, resource, resourceName string, subjects ...object) []Object {
+	return []Object{
+		newObject(phase, rbacVersion, "Role", namespace, name, object{
+			"rules": []object{rule("", []string{resource}, []string{"get"}, resourceName)},
+		}),
+		newObject(phase, rbacVersion, "RoleBinding", namespace, name, object{
+			"roleRef": roleRef("Role", name), "subjects": subjects,
+		}),
+	}
+}
+
+// hashAnnotation marks a component's configuration that kubeadm generated, so
+// that it may be generated anew; one that the user gave carries none.
+func hashAnnotation(data map[string]string) object {
+	h := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		h.Write([]byte(data[key]))
+	}
+	return object{"annotations": map[string]string{
+		"kubeadm.kubernetes.io/component-config.hash": "sha256:" + hex.EncodeToString(h.Sum(nil)),
+	}}
+}

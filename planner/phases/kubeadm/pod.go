@@ -1,0 +1,211 @@
+package kubeadm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
+)
+
+// planeComponents are the static pods of every control plane, in kubeadm's order.
+var planeComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+// probePort is the name of the container port that all probes ask (since 1.34).
+const probePort = "probe-port"
+
+// errRootless refuses a gate that needs users made on the host first.
+var errRootless = errors.New("cannot render static pods with the feature gate RootlessControlPlane: it is not supported")
+
+// StaticPod renders the manifest of kube-apiserver, kube-controller-manager or kube-scheduler.
+func StaticPod(in Input, component string) ([]byte, error) {
+	v := in.view()
+	var pod corev1.Pod
+	switch component {
+	case "kube-apiserver":
+		pod = v.apiServer()
+	case "kube-controller-manager":
+		pod = v.controllerManager()
+	case "kube-scheduler":
+		pod = v.scheduler()
+	default:
+		return nil, fmt.Errorf("internal error: %q is no component of the control plane", component)
+	}
+	return v.renderPod(pod)
+}
+
+// component is what the pods differ in.
+type component struct {
+	name, image string
+	args        []state.Arg
+	requests    corev1.ResourceList
+	annotations map[string]string
+	mounts      mounts
+	env         []corev1.EnvVar
+	probe       probe
+}
+
+// pod is the shape that all static pods share.
+func (v view) pod(c component) corev1.Pod {
+	priority := int32(2000001000) // of the class system-node-critical
+	container := corev1.Container{
+		Name: c.name, Image: c.image, ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:      append([]string{c.name}, flags(c.args)...),
+		VolumeMounts: c.mounts.mounts, Env: c.env,
+		Resources: corev1.ResourceRequirements{Requests: c.requests},
+		Ports:     []corev1.ContainerPort{{Name: probePort, ContainerPort: c.probe.port, Protocol: corev1.ProtocolTCP}},
+	}
+	c.probe.set(&container, v.Timeouts.ControlPlaneComponentHealthCheck)
+	return corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: c.name, Namespace: systemNamespace, Annotations: c.annotations,
+			Labels: map[string]string{"component": c.name, "tier": "control-plane"},
+		},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{container}, Volumes: c.mounts.volumes,
+			HostNetwork: true, Priority: &priority, PriorityClassName: "system-node-critical",
+			SecurityContext: &corev1.PodSecurityContext{
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+		},
+	}
+}
+
+// probe says where and what a pod's probes ask.
+type probe struct {
+	host   string
+	port   int32
+	scheme corev1.URIScheme
+	// liveness, readiness and startup are paths; readiness may be missing.
+	liveness, readiness, startup string
+}
+
+func (p probe) set(c *corev1.Container, startupTime time.Duration) {
+	c.LivenessProbe = p.get(p.liveness, 10, 8, 10)
+	if p.readiness != "" {
+		c.ReadinessProbe = p.get(p.readiness, 0, 3, 1)
+	}
+	tries := int32((startupTime + 10*time.Second - 1) / (10 * time.Second))
+	c.StartupProbe = p.get(p.startup, 10, tries, 10)
+}
+
+func (p probe) get(path string, delay, failures, period int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Host: p.host, Path: path, Port: intstr.FromString(probePort), Scheme: p.scheme,
+		}},
+		InitialDelaySeconds: delay, TimeoutSeconds: 15, FailureThreshold: failures, PeriodSeconds: period,
+	}
+}
+
+// probeHost is where a component that listens on address can be asked; empty
+// is the pod's own address, which a wildcard needs (kubernetes issue 86504).
+func probeHost(address string) string {
+	if address == "0.0.0.0" || address == "::" {
+		return ""
+	}
+	return address
+}
+
+// bindHost is the probe host of a component that listens on the loopback unless told otherwise.
+func bindHost(extra []config.Arg) string {
+	if address, ok := lastArg(extra, "bind-address"); ok {
+		return probeHost(address)
+	}
+	return "127.0.0.1"
+}
+
+func cpu(amount string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(amount)}
+}
+
+// env is the proxies' environment overlaid by the user's, sorted by name.
+// kubeadm takes the former from its own process; here the configuration says it.
+func (v view) env(extra []config.EnvVar) []corev1.EnvVar {
+	byName := map[string]corev1.EnvVar{}
+	for _, e := range v.proxyEnv() {
+		byName[e.Name] = e
+	}
+	for _, e := range envVars(extra) {
+		byName[e.Name] = e
+	}
+	var out []corev1.EnvVar
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		out = append(out, byName[name])
+	}
+	return out
+}
+
+// proxyEnv are the variables that count as a proxy's, sorted by name.
+func (v view) proxyEnv() []corev1.EnvVar {
+	var out []corev1.EnvVar
+	for _, name := range slices.Sorted(maps.Keys(v.ProxyEnv)) {
+		if value := v.ProxyEnv[name]; value != "" && strings.HasSuffix(strings.ToLower(name), "_proxy") {
+			out = append(out, corev1.EnvVar{Name: name, Value: value})
+		}
+	}
+	return out
+}
+
+// envVars converts the user's variables, with the default that kubeadm sets in a field reference.
+func envVars(vars []config.EnvVar) []corev1.EnvVar {
+	var out []corev1.EnvVar
+	for _, e := range vars {
+		var from *corev1.EnvVarSource
+		if !e.ValueFrom.IsNull() {
+			from = &corev1.EnvVarSource{}
+			if b, err := json.Marshal(e.ValueFrom); err == nil {
+				_ = utiljson.Unmarshal(b, from)
+			}
+			if from.FieldRef != nil && from.FieldRef.APIVersion == "" {
+				from.FieldRef.APIVersion = "v1"
+			}
+		}
+		out = append(out, corev1.EnvVar{Name: e.Name, Value: e.Value, ValueFrom: from})
+	}
+	return out
+}
+
+// renderPod patches a pod and writes it down as kubeadm's encoder does: keys sorted.
+func (v view) renderPod(pod corev1.Pod) ([]byte, error) {
+	if v.gate("RootlessControlPlane", false) {
+		return nil, errRootless
+	}
+	content, err := yaml.Marshal(pod)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the manifest of %s: %w", pod.Name, err)
+	}
+	patches := v.patches(pod.Name)
+	if len(patches) == 0 {
+		return content, nil
+	}
+	patched, err := applyPatches(content, patches, corev1.Pod{})
+	if err != nil {
+		return nil, err
+	}
+	// kubeadm reads the result back into a Pod: what a Pod does not have falls away.
+	var result corev1.Pod
+	if err := utiljson.Unmarshal(patched, &result); err != nil {
+		return nil, fmt.Errorf("cannot read the patched manifest of %s: %w", pod.Name, err)
+	}
+	return yaml.Marshal(result)
+}
+
+func portString(port int) string { return strconv.Itoa(port) }
+
+func hostPort(host string, port int) string { return net.JoinHostPort(host, portString(port)) }

@@ -1,0 +1,190 @@
+package kubeadm
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// The minors of Kubernetes that this package knows.
+const (
+	MinMinor = 34
+	MaxMinor = 37
+)
+
+// release is what kubeadm of one minor brings and how it behaves. A field
+// called since… holds the first patch release of the minor that behaves so.
+type release struct {
+	minor int
+	// etcd, coreDNS and pause are the image tags of the minor's newest patch
+	// release; older holds those of earlier ones.
+	etcd, coreDNS, pause string
+	older                []olderImages
+
+	// podInfraImage: the kubelet is told the pause image by flag.
+	podInfraImage bool
+	// localSocketGate: the gate NodeLocalCRISocket exists and can be off, which
+	// brings the runtime's endpoint back as a flag.
+	localSocketGate bool
+	// localModeGate: the gate ControlPlaneKubeletLocalMode exists and can be off.
+	localModeGate bool
+	// ecdsaGate: the deprecated gate PublicKeysECDSA exists.
+	ecdsaGate bool
+	// flexVolume: the controller manager mounts the folder of flexvolume plugins.
+	flexVolume bool
+	// etcdFlagsByTag: etcd's flags have their experimental names for an image before 3.6.
+	etcdFlagsByTag bool
+	// httpEndpoints: etcd.external has httpEndpoints.
+	httpEndpoints bool
+	// sharedResolver: the founder's resolvConf gets into the kubelet-config ConfigMap.
+	sharedResolver bool
+	// proxyMode is written into kube-proxy's configuration where none is given.
+	proxyMode string
+	// proxyPatch: patches may target kubeproxydaemonset.
+	proxyPatch bool
+	// sincePlainClient: the API server's client certificate for kubelets has no
+	// organization, its rights come from a binding of its own.
+	sincePlainClient int
+	// sinceUserOrder: extra arguments keep the user's order behind the sorted rest.
+	sinceUserOrder int
+	// unknownKubelet lists fields of KubeletConfiguration that came later.
+	unknownKubelet []string
+
+	// plainClient and userOrder are what the since… fields mean for one version.
+	plainClient, userOrder bool
+}
+
+// olderImages are the tags of patch releases before a given one.
+type olderImages struct {
+	before               int
+	etcd, coreDNS, pause string
+}
+
+// releases is the version table, by minor from MinMinor on.
+// Read from cmd/kubeadm/app/constants and phases of 1.34.9, 1.35.8, 1.36.3, 1.37.1.
+var releases = [...]release{
+	{
+		minor: 34, etcd: "3.6.5-0", coreDNS: "v1.12.1", pause: "3.10.1",
+		podInfraImage: true, localSocketGate: true, localModeGate: true, ecdsaGate: true,
+		flexVolume: true, etcdFlagsByTag: true, sharedResolver: true,
+		sincePlainClient: 8, sinceUserOrder: 4,
+		unknownKubelet: []string{"tlsCurvePreferences", "defaultPodSysctls", "memoryReservationPolicy"},
+	},
+	{
+		minor: 35, etcd: "3.6.6-0", coreDNS: "v1.13.1", pause: "3.10.1",
+		localSocketGate: true, ecdsaGate: true,
+		flexVolume: true, etcdFlagsByTag: true, httpEndpoints: true, sharedResolver: true,
+		sincePlainClient: 5, sinceUserOrder: 1,
+		unknownKubelet: []string{"tlsCurvePreferences", "defaultPodSysctls", "memoryReservationPolicy"},
+	},
+	{
+		minor: 36, etcd: "3.6.8-0", coreDNS: "v1.14.2", pause: "3.10.2",
+		ecdsaGate: true, httpEndpoints: true, sharedResolver: true,
+		sincePlainClient: 1,
+		unknownKubelet:   []string{"defaultPodSysctls"},
+	},
+	{
+		minor: 37, etcd: "3.7.0-0", coreDNS: "v1.14.6", pause: "3.10.2",
+		httpEndpoints: true, proxyMode: "iptables", proxyPatch: true,
+	},
+}
+
+// releaseOf is the row for a version, with the differences of its patch
+// release applied. A version outside the table takes the nearest row, as
+// kubeadm does with etcd's.
+func releaseOf(version string) release {
+	minor, patch := minorPatch(version)
+	r := releases[min(max(minor, MinMinor), MaxMinor)-MinMinor]
+	if minor > MaxMinor {
+		patch = math.MaxInt
+	}
+	for _, o := range r.older {
+		if patch < o.before {
+			r.etcd, r.coreDNS, r.pause = o.etcd, o.coreDNS, o.pause
+			break
+		}
+	}
+	r.plainClient, r.userOrder = patch >= r.sincePlainClient, patch >= r.sinceUserOrder
+	return r
+}
+
+// minorPatch reads 1.36.3, with or without v and suffixes.
+func minorPatch(version string) (minor, patch int) {
+	version, _, _ = strings.Cut(strings.TrimPrefix(version, "v"), "+")
+	version, _, _ = strings.Cut(version, "-")
+	parts := strings.Split(version, ".")
+	if len(parts) > 1 {
+		minor, _ = strconv.Atoi(parts[1])
+	}
+	if len(parts) > 2 {
+		patch, _ = strconv.Atoi(parts[2])
+	}
+	return minor, patch
+}
+
+// CheckVersion reports a version of Kubernetes that this package does not know.
+func CheckVersion(version string) error {
+	minor, _ := minorPatch(version)
+	if !strings.HasPrefix(strings.TrimPrefix(version, "v"), "1.") || minor < MinMinor || minor > MaxMinor {
+		return fmt.Errorf("cannot make Kubernetes %s: versions 1.%d to 1.%d are supported", version, MinMinor, MaxMinor)
+	}
+	return nil
+}
+
+// tag is the image tag of a version: with v, and with no character that a tag cannot hold.
+func tag(version string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '_':
+			return r
+		}
+		return '_'
+	}, "v"+strings.TrimPrefix(version, "v"))
+}
+
+// coreImage is the image of a component that is released with Kubernetes.
+func (v view) coreImage(component string) string {
+	return v.ImageRepository + "/" + component + ":" + tag(v.KubernetesVersion)
+}
+
+// dnsImage is CoreDNS. Kubernetes' own registry has it one folder deeper.
+func (v view) dnsImage() string {
+	repo := firstOf(v.DNS.ImageRepository, v.ImageRepository)
+	if repo == "registry.k8s.io" {
+		repo += "/coredns"
+	}
+	return repo + "/coredns:" + firstOf(v.DNS.ImageTag, v.release.coreDNS)
+}
+
+func (v view) etcdImage() string {
+	return firstOf(v.Etcd.ImageRepository, v.ImageRepository) + "/etcd:" + v.etcdTag()
+}
+
+func (v view) etcdTag() string { return firstOf(v.Etcd.ImageTag, v.release.etcd) }
+
+func (v view) pauseImage() string { return v.ImageRepository + "/pause:" + v.release.pause }
+
+// Images lists what a node runs of kubeadm's images, in the order in which
+// kubeadm pulls them on a control plane. A worker needs kube-proxy, CoreDNS
+// and pause; kubeadm itself pulls nothing there.
+func Images(in Input) []string {
+	v := in.view()
+	var images []string
+	if v.controlPlane() {
+		for _, c := range planeComponents {
+			images = append(images, v.coreImage(c))
+		}
+	}
+	if !v.KubeProxy.Disabled {
+		images = append(images, v.coreImage("kube-proxy"))
+	}
+	if !v.DNS.Disabled {
+		images = append(images, v.dnsImage())
+	}
+	images = append(images, v.pauseImage())
+	if v.controlPlane() && v.Etcd.External == nil {
+		images = append(images, v.etcdImage())
+	}
+	return images
+}
