@@ -43,9 +43,12 @@ func NodeKeyTarget(name, key string) Target {
 }
 
 // String prints the target as it is written on a command line:
-// cluster.prod, cluster.prod.addon["cni"], node.solo, node.cp["cp1"].
+// cluster.prod, cluster.prod.addon["cni"], node.solo, node.cp["cp1"]. The zero
+// Target prints as nothing.
 func (t Target) String() string {
 	switch {
+	case t.IsZero():
+		return ""
 	case t.Type == TypeAddon:
 		return fmt.Sprintf("cluster.%s.addon[%s]", t.Name, strconv.Quote(t.Key))
 	case t.Keyed:
@@ -61,8 +64,12 @@ func (t Target) IsZero() bool { return t == Target{} }
 // MarshalText implements encoding.TextMarshaler.
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText implements encoding.TextUnmarshaler; no text is the zero Target.
 func (t *Target) UnmarshalText(b []byte) error {
+	if len(b) == 0 {
+		*t = Target{}
+		return nil
+	}
 	parsed, err := ParseTarget(string(b))
 	if err != nil {
 		return err
@@ -196,8 +203,12 @@ func (a Address) Compare(b Address) int { return strings.Compare(a.String(), b.S
 // MarshalText implements encoding.TextMarshaler.
 func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText implements encoding.TextUnmarshaler; no text is the zero Address.
 func (a *Address) UnmarshalText(b []byte) error {
+	if len(b) == 0 {
+		*a = Address{}
+		return nil
+	}
 	parsed, err := ParseAddress(string(b))
 	if err != nil {
 		return err

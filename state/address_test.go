@@ -119,6 +119,28 @@ func TestAddressRoundTrip(t *testing.T) {
 	})
 }
 
+// TestZeroAddressRoundTrip: what is unset in a plan is unset when it is read.
+func TestZeroAddressRoundTrip(t *testing.T) {
+	t.Parallel()
+	type unset struct {
+		Target  state.Target
+		Address state.Address
+	}
+	back := unset{state.NodeTarget("a"), addresses["node.solo"]}
+	b, err := json.Marshal(unset{})
+	if err != nil || string(b) != `{"Target":"","Address":""}` {
+		t.Fatalf("json = %s, %v", b, err)
+	}
+	if err := json.Unmarshal(b, &back); err != nil || back != (unset{}) {
+		t.Errorf("%s → %+v, %v", b, back, err)
+	}
+	for _, bad := range []string{`{"Target":"x"}`, `{"Address":"x"}`} {
+		if err := json.Unmarshal([]byte(bad), &back); err == nil {
+			t.Errorf("%s is read", bad)
+		}
+	}
+}
+
 func TestAddressParts(t *testing.T) {
 	t.Parallel()
 	a := addresses[`node.solo/kubelet-start/file:/var/x#a.b[0]`]
