@@ -153,6 +153,7 @@ func (g *group) content(host providers.Host, path string) ([]byte, bool) {
 		}
 	}
 	s, ok := g.files[host][path]
+	ok = ok && !s.IsZero()
 	return s.Reveal(), ok
 }
 

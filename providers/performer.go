@@ -1,0 +1,382 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// ErrUnavailable: the API or etcd answered that it cannot serve at the moment:
+// it starts, loses its leader, or sheds load. A retry helps.
+var ErrUnavailable = errors.New("not available at the moment")
+
+// ErrNotFound: the API answered that the object which is to be changed does
+// not exist. A retry helps where something else is about to make it.
+var ErrNotFound = errors.New("not found")
+
+// Performer carries out the operations of steps. Several steps may be
+// performed at once. Connections to APIs and etcd are opened when they are
+// first needed and kept until Close.
+//
+// Nothing is repeated whose repetition could do harm: a host's operations are
+// sent once; what the API and etcd are asked is repeated while they are not
+// available, because each of those looks before it acts.
+type Performer struct {
+	// Host is the connected host of a node.
+	Host func(ctx context.Context, t state.Target) (Host, error)
+	// Endpoint is the address, host:port, of the API server on a control plane.
+	Endpoint func(t state.Target) (string, error)
+	Access   Access
+	Issuer   Issuer
+	Clock    Clock
+	// Artifacts is the operator's folder with artifacts.
+	Artifacts string
+	// Content fetches what any other reference stands for: config:ADDRESS#FIELD.
+	Content func(ctx context.Context, ref string) (state.Secret, error)
+
+	mu    sync.Mutex
+	apis  map[state.Target]*opened[API]
+	etcds map[state.Target]*opened[Etcd]
+}
+
+// Run is what a step needs to know of the run that it belongs to.
+type Run struct {
+	// Token is the fence; Lineage is whose the hosts are.
+	Token   int64
+	Lineage string
+	// Output finds an output of a step that was done before.
+	Output func(state.Pending) (Output, bool)
+}
+
+// Output is a named result of a step: a value, or a secret that stays in memory.
+type Output struct {
+	Value  state.Value
+	Secret state.Secret
+}
+
+// Progress hears of a step's operations, one call after another. A nil
+// function is not called.
+type Progress struct {
+	// Begin comes before count operations, from op on, are performed together.
+	// When it returns an error they are not begun, and Perform returns that error.
+	Begin func(op, count int) error
+	// Done comes after they were performed, or found done.
+	Done func(op, count int) error
+	// Log is a line for the reader; it holds no secret and no control characters.
+	Log func(op int, text string)
+}
+
+// Perform does the operations of a step in order and returns its outputs. It
+// stops at the first that fails; after an error the caller observes again. The
+// error's text holds no secret. Gates and expectations are the caller's.
+func (p *Performer) Perform(ctx context.Context, step *planner.Step, run Run, progress Progress) (map[string]Output, error) {
+	w := &work{Performer: p, step: step, run: run, progress: progress, outputs: map[string]Output{}}
+	for _, g := range groups(step.Operations) {
+		if err := ctx.Err(); err != nil {
+			return w.outputs, err
+		}
+		if err := progress.begin(g); err != nil {
+			return w.outputs, err
+		}
+		w.op = g.first
+		if err := w.perform(ctx, g); err != nil {
+			return w.outputs, w.masked(err)
+		}
+		if err := progress.done(g); err != nil {
+			return w.outputs, err
+		}
+	}
+	return w.outputs, nil
+}
+
+// Close ends the connections to APIs and etcd. Hosts stay open.
+func (p *Performer) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all *multierror.Error
+	for _, o := range p.apis {
+		all = multierror.Append(all, o.close())
+	}
+	for _, o := range p.etcds {
+		all = multierror.Append(all, o.close())
+	}
+	p.apis, p.etcds = nil, nil
+	return all.ErrorOrNil()
+}
+
+// work is one step being performed. It belongs to one goroutine.
+type work struct {
+	*Performer
+	step     *planner.Step
+	run      Run
+	progress Progress
+	outputs  map[string]Output
+	// op is the index of the operation that is under way.
+	op int
+}
+
+// class says which operations may travel together.
+type class int
+
+const (
+	alone class = iota
+	hostClass
+	keyClass
+)
+
+// group is consecutive operations that travel together.
+type group struct {
+	first, count int
+	class        class
+	operations   []planner.Operation
+}
+
+// groups splits a step's operations.
+func groups(ops []planner.Operation) []group {
+	var out []group
+	for i, op := range ops {
+		c := classOf(op)
+		if n := len(out); n > 0 && c != alone && out[n-1].class == c {
+			out[n-1].count++
+			out[n-1].operations = ops[out[n-1].first : i+1]
+			continue
+		}
+		out = append(out, group{first: i, count: 1, class: c, operations: ops[i : i+1]})
+	}
+	return out
+}
+
+func classOf(op planner.Operation) class {
+	switch op.(type) {
+	case planner.IssueCA, planner.IssueKeyPair, planner.IssueCertificate, planner.WriteKubeconfig,
+		planner.SetKubeconfig, planner.CopySecrets, planner.ImportSecrets:
+		return keyClass
+	}
+	if planner.IsHostOperation(op) {
+		return hostClass
+	}
+	return alone
+}
+
+func (p Progress) begin(g group) error {
+	if p.Begin == nil {
+		return nil
+	}
+	return p.Begin(g.first, g.count)
+}
+
+func (p Progress) done(g group) error {
+	if p.Done == nil {
+		return nil
+	}
+	return p.Done(g.first, g.count)
+}
+
+// log tells the reader something about the operation under way.
+func (w *work) log(text string) {
+	if w.progress.Log != nil {
+		w.progress.Log(w.op, w.mask(Sanitize(text, 512)))
+	}
+}
+
+func (w *work) perform(ctx context.Context, g group) error {
+	switch g.class {
+	case hostClass:
+		return w.performHost(ctx, g.operations)
+	case keyClass:
+		return w.performKeys(ctx, g.operations)
+	}
+	switch op := g.operations[0].(type) {
+	case planner.AddEtcdMember:
+		return w.addMember(ctx, op)
+	case planner.RenderEtcdManifest:
+		return w.renderManifest(ctx, op)
+	case planner.PromoteEtcdMember:
+		return w.promoteMember(ctx, op)
+	case planner.RemoveEtcdMember:
+		return w.removeMember(ctx, op)
+	case planner.Wait:
+		return w.wait(ctx, op)
+	}
+	return w.performAPI(ctx, g.operations[0])
+}
+
+// via is the node through which a step reaches API and etcd.
+func (w *work) via() state.Target {
+	if !w.step.Via.IsZero() {
+		return w.step.Via
+	}
+	return w.step.Target
+}
+
+// own is the node that a step acts on; for a cluster or an addon the one it goes through.
+func (w *work) own() state.Target {
+	if w.step.Target.Type == state.TypeNode {
+		return w.step.Target
+	}
+	return w.step.Via
+}
+
+func (w *work) host(ctx context.Context) (Host, error) { return w.Host(ctx, w.own()) }
+
+// output finds an output of this step or of one before it.
+func (w *work) output(p state.Pending) (Output, bool) {
+	if p.Step == w.step.ID.String() {
+		if o, ok := w.outputs[p.Output]; ok {
+			return o, true
+		}
+	}
+	if w.run.Output == nil {
+		return Output{}, false
+	}
+	return w.run.Output(p)
+}
+
+// mask takes the step's secret outputs out of a text.
+func (w *work) mask(text string) string {
+	for _, o := range w.outputs {
+		if s := string(o.Secret.Reveal()); s != "" {
+			text = strings.ReplaceAll(text, s, o.Secret.String())
+		}
+	}
+	return text
+}
+
+// maskedError is an error whose text holds no secret. What it wraps can be
+// tested for its kind.
+type maskedError struct {
+	text  string
+	cause error
+}
+
+func (e *maskedError) Error() string { return e.text }
+func (e *maskedError) Unwrap() error { return e.cause }
+
+func (w *work) masked(err error) error {
+	if text := w.mask(err.Error()); text != err.Error() {
+		return &maskedError{text, err}
+	}
+	return err
+}
+
+// opened is a connection that is made once, when it is first needed.
+type opened[T interface{ Close() error }] struct {
+	mu    sync.Mutex
+	ready bool
+	conn  T
+}
+
+// get returns the connection, making it if there is none. One that could not
+// be made is tried again the next time.
+func (o *opened[T]) get(open func() (T, error)) (T, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ready {
+		return o.conn, nil
+	}
+	conn, err := open()
+	if err == nil {
+		o.conn, o.ready = conn, true
+	}
+	return conn, err
+}
+
+func (o *opened[T]) close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.ready {
+		return nil
+	}
+	o.ready = false
+	return o.conn.Close()
+}
+
+// api is the API as it is reached through a node.
+func (p *Performer) api(ctx context.Context, t state.Target) (API, error) {
+	p.mu.Lock()
+	if p.apis == nil {
+		p.apis = map[state.Target]*opened[API]{}
+	}
+	o := p.apis[t]
+	if o == nil {
+		o = &opened[API]{}
+		p.apis[t] = o
+	}
+	p.mu.Unlock()
+	return o.get(func() (API, error) {
+		host, err := p.Host(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		endpoint, err := p.Endpoint(t)
+		if err != nil {
+			return nil, err
+		}
+		return p.Access.API(ctx, host, endpoint)
+	})
+}
+
+// localEtcd is a member's client URL as its own host reaches it.
+const localEtcd = "https://127.0.0.1:2379"
+
+// etcd is the etcd as it is reached through a node.
+func (p *Performer) etcd(ctx context.Context, t state.Target) (Etcd, error) {
+	p.mu.Lock()
+	if p.etcds == nil {
+		p.etcds = map[state.Target]*opened[Etcd]{}
+	}
+	o := p.etcds[t]
+	if o == nil {
+		o = &opened[Etcd]{}
+		p.etcds[t] = o
+	}
+	p.mu.Unlock()
+	return o.get(func() (Etcd, error) {
+		host, err := p.Host(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		return p.Access.Etcd(ctx, host, []string{localEtcd})
+	})
+}
+
+// Retrying: as often and as long as kubeadm does.
+const (
+	retryInterval = 500 * time.Millisecond
+	retryTime     = time.Minute
+)
+
+// passing reports whether an error may be over soon, for something that is
+// safe to repeat.
+func passing(err error) bool {
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnreachable) || errors.Is(err, ErrDisconnected) || errors.Is(err, ErrTimeout)
+}
+
+// retry repeats something while its error is passing, for a bounded time. The
+// last error is the one returned.
+func (w *work) retry(ctx context.Context, limit time.Duration, again func(error) bool, do func(context.Context) error) error {
+	deadline := w.Clock.Now().Add(limit)
+	for told := false; ; told = true {
+		err := do(ctx)
+		if err == nil || !again(err) || ctx.Err() != nil {
+			return err
+		}
+		if !w.Clock.Now().Add(retryInterval).Before(deadline) {
+			return fmt.Errorf("%w (tried for %s)", err, limit)
+		}
+		if !told {
+			w.log("trying again: " + err.Error())
+		}
+		if err := w.Clock.Sleep(ctx, retryInterval); err != nil {
+			return err
+		}
+	}
+}

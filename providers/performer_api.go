@@ -1,0 +1,154 @@
+package providers
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
+	limit, again := retryTime, passing
+	var do func(context.Context, API) error
+	switch op := op.(type) {
+	case planner.ApplyObject:
+		object, err := w.object(ctx, op)
+		if err != nil {
+			return err
+		}
+		do = func(ctx context.Context, a API) error { return a.Apply(ctx, object, op.CreateOnly) }
+	case planner.DeleteObject:
+		do = func(ctx context.Context, a API) error { return a.Delete(ctx, op.Ref) }
+	case planner.PatchNode:
+		// The kubelet may be about to register the node.
+		limit, again = max(limit, op.Timeout), func(err error) bool { return passing(err) || errors.Is(err, ErrNotFound) }
+		do = func(ctx context.Context, a API) error { return a.PatchNode(ctx, op) }
+	case planner.Cordon:
+		do = func(ctx context.Context, a API) error { return a.Cordon(ctx, op.Node, op.Undo) }
+	case planner.Drain:
+		limit = max(limit, op.Timeout)
+		do = func(ctx context.Context, a API) error { return a.Drain(ctx, op, w.log) }
+	case planner.CreateToken:
+		// After a lost answer a second token would be one too many to delete.
+		again = func(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnreachable) }
+		do = func(ctx context.Context, a API) error { return w.createToken(ctx, a, op) }
+	case planner.DeleteToken:
+		token, err := w.token(op.Token)
+		if err != nil {
+			w.log("the bootstrap token is not known to this run; it expires by itself")
+			return nil
+		}
+		do = func(ctx context.Context, a API) error { return a.DeleteToken(ctx, token) }
+	default:
+		return fmt.Errorf("internal error: nobody performs operation %s", op.Op())
+	}
+	return w.retry(ctx, limit, again, func(ctx context.Context) error {
+		a, err := w.api(ctx, w.via())
+		if err != nil {
+			return err
+		}
+		return do(ctx, a)
+	})
+}
+
+func (w *work) createToken(ctx context.Context, a API, op planner.CreateToken) error {
+	token, err := a.CreateToken(ctx, op)
+	if err == nil {
+		w.outputs["token"] = Output{Secret: token}
+	}
+	return err
+}
+
+// object is what is to be applied, with everything resolved that a plan holds
+// as a reference only.
+func (w *work) object(ctx context.Context, op planner.ApplyObject) (state.Value, error) {
+	object, err := w.resolved(ctx, op.Object)
+	if err != nil || op.CAFrom == "" {
+		return object, err
+	}
+	host, err := w.Host(ctx, w.via())
+	if err != nil {
+		return state.Value{}, err
+	}
+	files, err := host.ReadSecrets(ctx, []string{op.CAFrom})
+	if err != nil {
+		return state.Value{}, fmt.Errorf("cannot read the CA: %w", err)
+	}
+	ca := files[op.CAFrom]
+	if ca.IsZero() {
+		return state.Value{}, fmt.Errorf("cannot read the CA: %s is not there", op.CAFrom)
+	}
+	return withCA(object, op.CAKey, ca.Reveal())
+}
+
+// resolved replaces sensitive and pending values by what they stand for.
+func (w *work) resolved(ctx context.Context, v state.Value) (state.Value, error) {
+	switch v.Kind() {
+	case state.KindSensitive:
+		s, err := w.resolve(ctx, v.AsSensitive().Ref)
+		return state.String(string(s.Reveal())), err
+	case state.KindPending:
+		p := v.AsPending()
+		o, ok := w.output(p)
+		if !ok {
+			return state.Value{}, fmt.Errorf("cannot find output %s of %s: that step was not part of this run; plan again", p.Output, p.Step)
+		}
+		if !o.Secret.IsZero() {
+			return state.String(string(o.Secret.Reveal())), nil
+		}
+		return o.Value, nil
+	case state.KindList:
+		list := make([]state.Value, len(v.AsList()))
+		for i, e := range v.AsList() {
+			var err error
+			if list[i], err = w.resolved(ctx, e); err != nil {
+				return state.Value{}, err
+			}
+		}
+		return state.List(list...), nil
+	case state.KindMap:
+		m := make(map[string]state.Value, len(v.AsMap()))
+		for k, e := range v.AsMap() {
+			var err error
+			if m[k], err = w.resolved(ctx, e); err != nil {
+				return state.Value{}, err
+			}
+		}
+		return state.Map(m), nil
+	}
+	return v, nil
+}
+
+// withCA fills certificate-authority-data of the clusters in the kubeconfig
+// that an object has under a data key.
+func withCA(object state.Value, key string, ca []byte) (state.Value, error) {
+	var config map[string]any
+	text := object.Get("data").AsMap()[key].AsString()
+	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
+		return state.Value{}, fmt.Errorf("internal error: data key %q holds no kubeconfig", key)
+	}
+	clusters, _ := config["clusters"].([]any)
+	if len(clusters) == 0 {
+		return state.Value{}, fmt.Errorf("internal error: the kubeconfig in data key %q has no cluster", key)
+	}
+	for _, c := range clusters {
+		entry, _ := c.(map[string]any)
+		if cluster, ok := entry["cluster"].(map[string]any); ok {
+			cluster["certificate-authority-data"] = base64.StdEncoding.EncodeToString(ca)
+		}
+	}
+	b, err := yaml.Marshal(config)
+	if err != nil {
+		return state.Value{}, fmt.Errorf("internal error: cannot encode the kubeconfig in data key %q", key)
+	}
+	top, data := maps.Clone(object.AsMap()), maps.Clone(object.Get("data").AsMap())
+	data[key] = state.String(string(b))
+	top["data"] = state.Map(data)
+	return state.Map(top), nil
+}

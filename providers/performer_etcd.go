@@ -1,0 +1,165 @@
+package providers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// memberTime is how long kubeadm goes on asking etcd for a change of membership.
+const memberTime = 2 * time.Minute
+
+// initialCluster is the output of AddEtcdMember.
+const initialCluster = "initial_cluster"
+
+// always lets everything be tried again: etcd refuses a change of membership
+// while it is not healthy or has a learner, and says so in many ways. Each
+// attempt reads the membership first.
+func always(error) bool { return true }
+
+// addMember adds a learner. Its output is what the new member starts with, as
+// kubeadm builds it: NAME=PEERURL of every member, and in place of the name of
+// one that has not started its ID.
+func (w *work) addMember(ctx context.Context, op planner.AddEtcdMember) error {
+	return w.retry(ctx, memberTime, always, func(ctx context.Context) error {
+		e, err := w.etcd(ctx, w.via())
+		if err != nil {
+			return err
+		}
+		if err := e.AddLearner(ctx, op.PeerURL); err != nil {
+			return err
+		}
+		members, _, err := e.Members(ctx)
+		if err != nil {
+			return err
+		}
+		if memberAt(members, op.PeerURL) == nil {
+			return fmt.Errorf("cannot add etcd member %s: etcd does not list it", op.Name)
+		}
+		w.outputs[initialCluster] = Output{Value: state.String(initialClusterOf(members, op))}
+		return nil
+	})
+}
+
+func initialClusterOf(members []state.EtcdMember, op planner.AddEtcdMember) string {
+	var out []string
+	for _, m := range members {
+		if len(m.PeerURLs) == 0 {
+			continue
+		}
+		name := m.Name
+		switch {
+		case slices.Contains(m.PeerURLs, op.PeerURL):
+			name = op.Name
+		case name == "":
+			name = m.ID
+		}
+		out = append(out, name+"="+m.PeerURLs[0])
+	}
+	return strings.Join(out, ",")
+}
+
+func (w *work) renderManifest(ctx context.Context, op planner.RenderEtcdManifest) error {
+	value, ok := w.outputs[initialCluster]
+	if !ok {
+		return errors.New("internal error: a manifest of etcd before its member was added")
+	}
+	host, err := w.host(ctx)
+	if err != nil {
+		return err
+	}
+	text := strings.ReplaceAll(op.Manifest, planner.InitialClusterPlaceholder, value.Value.AsString())
+	sum := sha256.Sum256([]byte(text))
+	_, err = host.Perform(ctx, w.batch([]planner.Operation{planner.WriteFile{
+		Path: op.Path, Mode: op.Mode, Owner: op.Owner, Content: planner.Content{Inline: text}, SHA256: hex.EncodeToString(sum[:]),
+	}}))
+	return err
+}
+
+func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) error {
+	return w.retry(ctx, timeoutOf(op.Timeout, memberTime), always, func(ctx context.Context) error {
+		e, err := w.etcd(ctx, w.via())
+		if err != nil {
+			return err
+		}
+		members, _, err := e.Members(ctx)
+		if err != nil {
+			return err
+		}
+		m := memberAt(members, op.PeerURL)
+		switch {
+		case m == nil:
+			return fmt.Errorf("cannot promote etcd member %s: etcd does not list it", op.PeerURL)
+		case !m.Learner:
+			return nil
+		case m.Name == "":
+			return fmt.Errorf("cannot promote etcd member %s: it has not started", op.PeerURL)
+		}
+		return e.Promote(ctx, m.ID)
+	})
+}
+
+// removeMember takes a member out of the cluster, never the last voter.
+// Leadership is moved away first; where that fails etcd elects a new leader.
+func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) error {
+	refused := errors.New("it is the last voter, and without it there is no cluster")
+	again := func(err error) bool { return !errors.Is(err, refused) }
+	return w.retry(ctx, timeoutOf(op.Timeout, memberTime), again, func(ctx context.Context) error {
+		e, err := w.etcd(ctx, w.via())
+		if err != nil {
+			return err
+		}
+		members, _, err := e.Members(ctx)
+		if err != nil {
+			return err
+		}
+		m := memberAt(members, op.PeerURL)
+		if m == nil {
+			return nil
+		}
+		others := votersWithout(members, m.ID)
+		if !m.Learner && len(others) == 0 {
+			return fmt.Errorf("cannot remove etcd member %s: %w", op.Name, refused)
+		}
+		if i := slices.IndexFunc(others, func(o state.EtcdMember) bool { return o.Healthy }); m.Leader && i >= 0 {
+			if err := e.MoveLeader(ctx, others[i].ID); err != nil {
+				w.log("leadership stays for now: " + err.Error())
+			}
+		}
+		return e.Remove(ctx, m.ID)
+	})
+}
+
+func memberAt(members []state.EtcdMember, peerURL string) *state.EtcdMember {
+	for i := range members {
+		if slices.Contains(members[i].PeerURLs, peerURL) {
+			return &members[i]
+		}
+	}
+	return nil
+}
+
+func votersWithout(members []state.EtcdMember, id string) []state.EtcdMember {
+	var out []state.EtcdMember
+	for _, m := range members {
+		if m.ID != id && !m.Learner {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func timeoutOf(wanted, otherwise time.Duration) time.Duration {
+	if wanted > 0 {
+		return wanted
+	}
+	return otherwise
+}

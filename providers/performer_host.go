@@ -1,0 +1,172 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// artifactRef is how a batch refers to a file of the artifacts folder.
+const artifactRef = "artifact:"
+
+func (w *work) batch(ops []planner.Operation) Batch {
+	return Batch{Token: w.run.Token, Lineage: w.run.Lineage, Operations: ops}
+}
+
+func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
+	host, err := w.host(ctx)
+	if err != nil {
+		return err
+	}
+	b := w.batch(ops)
+	if b.Contents, err = w.contents(ctx, ops); err != nil {
+		return err
+	}
+	_, err = host.Perform(ctx, b)
+	return err
+}
+
+// contents resolves everything that the operations refer to.
+func (w *work) contents(ctx context.Context, ops []planner.Operation) (map[string]state.Secret, error) {
+	out := map[string]state.Secret{}
+	for _, op := range ops {
+		ref := refOf(op)
+		if _, known := out[ref]; known || ref == "" {
+			continue
+		}
+		s, err := w.resolve(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		out[ref] = s
+	}
+	return out, nil
+}
+
+func refOf(op planner.Operation) string {
+	switch op := op.(type) {
+	case planner.WriteFile:
+		return op.Content.Ref
+	case planner.UploadArtifact:
+		return artifactRef + op.Artifact
+	case planner.LoadImage:
+		if op.Artifact != "" {
+			return artifactRef + op.Artifact
+		}
+	}
+	return ""
+}
+
+func (w *work) resolve(ctx context.Context, ref string) (state.Secret, error) {
+	if name, ok := cutRef(ref, artifactRef); ok {
+		return w.artifact(name)
+	}
+	if w.Content == nil {
+		return state.Secret{}, fmt.Errorf("cannot find content %s: nothing is known of it", ref)
+	}
+	return w.Content(ctx, ref)
+}
+
+func cutRef(ref, prefix string) (string, bool) {
+	if len(ref) < len(prefix) || ref[:len(prefix)] != prefix {
+		return "", false
+	}
+	return ref[len(prefix):], true
+}
+
+// artifact reads a file of the artifacts folder, and of no other.
+func (w *work) artifact(name string) (state.Secret, error) {
+	root, err := os.OpenRoot(w.Artifacts)
+	if err != nil {
+		return state.Secret{}, fmt.Errorf("cannot read artifact %s: %w", name, err)
+	}
+	defer root.Close()
+	b, err := root.ReadFile(name)
+	if err != nil {
+		return state.Secret{}, fmt.Errorf("cannot read artifact %s: %w", name, err)
+	}
+	return state.NewSecret(b), nil
+}
+
+// performKeys has all keys of a group made and written together, where the
+// issuer can do that.
+func (w *work) performKeys(ctx context.Context, ops []planner.Operation) error {
+	host, err := w.host(ctx)
+	if err != nil {
+		return err
+	}
+	requests := make([]KeyRequest, len(ops))
+	for i, op := range ops {
+		if requests[i], err = w.keyRequest(ctx, op); err != nil {
+			return err
+		}
+	}
+	if all, ok := w.Issuer.(GroupIssuer); ok {
+		_, err = all.IssueAll(ctx, host, requests, w.batch(nil))
+		return err
+	}
+	for _, r := range requests {
+		if err := w.issue(ctx, host, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *work) keyRequest(ctx context.Context, op planner.Operation) (KeyRequest, error) {
+	r := KeyRequest{Operation: op}
+	var err error
+	switch op := op.(type) {
+	case planner.IssueCertificate:
+		r.Source, err = w.signer(ctx, op.CA)
+	case planner.CopySecrets:
+		r.Source, err = w.Host(ctx, op.From)
+	case planner.WriteKubeconfig:
+		if r.Source, err = w.signer(ctx, op.CA); err == nil && op.Token != nil {
+			r.Token, err = w.token(*op.Token)
+		}
+	}
+	return r, err
+}
+
+// signer is the host with the CA; the step's own when the operation names none.
+func (w *work) signer(ctx context.Context, ca planner.Signer) (Host, error) {
+	if ca.Operator || ca.On.IsZero() {
+		return w.host(ctx)
+	}
+	return w.Host(ctx, ca.On)
+}
+
+func (w *work) token(p state.Pending) (state.Secret, error) {
+	o, ok := w.output(p)
+	if !ok || o.Secret.IsZero() {
+		return state.Secret{}, fmt.Errorf("cannot find the bootstrap token of %s: it is known only to the run that made it; plan again", p.Step)
+	}
+	return o.Secret, nil
+}
+
+// issue does one operation with keys.
+func (w *work) issue(ctx context.Context, on Host, r KeyRequest) error {
+	var err error
+	b := w.batch(nil)
+	switch op := r.Operation.(type) {
+	case planner.IssueCA:
+		_, err = w.Issuer.IssueCA(ctx, on, op, b)
+	case planner.IssueKeyPair:
+		_, err = w.Issuer.IssueKeyPair(ctx, on, op, b)
+	case planner.IssueCertificate:
+		_, err = w.Issuer.IssueCertificate(ctx, on, r.Source, op, b)
+	case planner.WriteKubeconfig:
+		_, err = w.Issuer.WriteKubeconfig(ctx, on, r.Source, op, r.Token, b)
+	case planner.SetKubeconfig:
+		_, err = w.Issuer.SetKubeconfig(ctx, on, op, b)
+	case planner.CopySecrets:
+		_, err = w.Issuer.CopySecrets(ctx, r.Source, on, op, b)
+	case planner.ImportSecrets:
+		_, err = w.Issuer.ImportSecrets(ctx, on, op, b)
+	}
+	return err
+}
