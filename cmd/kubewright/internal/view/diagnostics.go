@@ -12,7 +12,7 @@ import (
 // Diagnostics prints findings, each with the source text that it is about, and
 // when there are several, how many. Warnings with one summary share one
 // paragraph. Source gives the text of a file, or nil.
-func Diagnostics(w io.Writer, list diag.Diagnostics, source func(file string) []byte, o Options) error {
+func Diagnostics(w io.Writer, list diag.Diagnostics, o Options, source func(file string) []byte) error {
 	p := newPage(o)
 	list = append(diag.Diagnostics{}, list...)
 	list.Sort()

@@ -71,7 +71,7 @@ func TestDiagnostics(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := view.Diagnostics(&b, tt.list, hclSource, tt.o); err != nil {
+			if err := view.Diagnostics(&b, tt.list, tt.o, hclSource); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, tt.name+".txt", visible(b.String()))

@@ -21,6 +21,7 @@ type LiveProgress struct {
 	style
 	w             io.Writer
 	width, height int
+	size          func() (width, height int)
 	estimate      time.Duration
 	// drawn are the widths of the lines of the block on the screen.
 	drawn []int
@@ -33,27 +34,41 @@ type LiveProgress struct {
 // redraw is the shortest time between two redraws for events alone.
 const redraw = 100 * time.Millisecond
 
-// NewLiveProgress makes a display for a terminal of the options' width and the
-// height in lines; Resize tells of changes.
-func NewLiveProgress(w io.Writer, destroy bool, height int, o Options) *LiveProgress {
-	width := o.Width
-	if width <= 0 {
-		width = defaultWidth
+// NewLiveProgress makes a display for a terminal of the options' width and
+// height. With Options.Size it follows changes, and Resize tells of them.
+func NewLiveProgress(w io.Writer, o Options) *LiveProgress {
+	p := &LiveProgress{w: w, style: style{o.Color}, width: o.Width, height: o.Height, estimate: o.Estimate, size: o.Size}
+	if p.width <= 0 {
+		p.width = defaultWidth
 	}
-	return &LiveProgress{
-		w: w, style: style{o.Color}, width: width, height: height, estimate: o.Estimate,
-		tally: tally{verb: verb(destroy)},
+	if p.height <= 0 {
+		p.height = defaultHeight
 	}
+	return p
 }
+
+const defaultHeight = 24
 
 // Resize tells the terminal's new size. The block is drawn again at the next
 // tick or event.
 func (p *LiveProgress) Resize(width, height int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.resize(width, height)
+}
+
+func (p *LiveProgress) resize(width, height int) {
 	if width > 0 && height > 0 {
 		p.width, p.height = width, height
 	}
+}
+
+// Note implements Progress.
+func (p *LiveProgress) Note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pending = append(p.pending, Clean(text))
+	p.draw()
 }
 
 // Event implements Progress.
@@ -85,6 +100,9 @@ func (p *LiveProgress) Close() error {
 }
 
 func (p *LiveProgress) draw() {
+	if p.size != nil {
+		p.resize(p.size())
+	}
 	p.lastDraw = p.now
 	p.write(p.block())
 }
@@ -121,7 +139,7 @@ func (p *LiveProgress) block() []string {
 
 // head counts: Applying: 12 of 41 steps done, 1 failed [1m5s, about 20s left].
 func (p *LiveProgress) head() string {
-	s := p.bold(strings.ToUpper(p.verb[:1])+p.verb[1:]+": ") + itoa(p.done) + " of " + itoa(p.total) + " steps done"
+	s := p.bold("Applying: ") + itoa(p.done) + " of " + itoa(p.total) + " steps done"
 	if p.failed > 0 {
 		s += ", " + p.boldRed(itoa(p.failed)+" failed")
 	}

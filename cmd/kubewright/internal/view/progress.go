@@ -17,13 +17,22 @@ type Progress interface {
 	Event(executor.Event)
 	// Tick tells the time, so that what takes long can be seen to be alive.
 	Tick(now time.Time)
+	// Note prints a line of the program's own, such as an answer to an interrupt.
+	Note(text string)
 	// Close ends the display: what is left on the screen stays there.
 	Close() error
 }
 
+// NewProgress makes the display for a terminal, or for a log.
+func NewProgress(w io.Writer, o Options, terminal bool) Progress {
+	if terminal {
+		return NewLiveProgress(w, o)
+	}
+	return NewPlainProgress(w, o)
+}
+
 // tally is what a display knows of a run: pure, and fed by events.
 type tally struct {
-	verb    string
 	began   time.Time
 	now     time.Time
 	total   int
@@ -75,6 +84,9 @@ func (t *tally) take(s style, e executor.Event) []string {
 // settle takes a step that has ended. Steps that never ran make no line: the
 // report at the end names them.
 func (t *tally) settle(s style, e executor.Event) []string {
+	if e.Kind == executor.KindSkipped || e.Kind == executor.KindCancelled {
+		return nil
+	}
 	t.settled++
 	for i, r := range t.running {
 		if r.id == e.Step {
@@ -84,19 +96,18 @@ func (t *tally) settle(s style, e executor.Event) []string {
 	}
 	head := s.dim("["+pad(t.settled, t.total)+"/"+itoa(t.total)+"] ") + stepName(e.Step)
 	after := duration(time.Duration(e.Seconds * float64(time.Second)))
-	switch e.Kind {
-	case executor.KindDone:
+	if e.Kind == executor.KindDone {
 		t.done++
 		return []string{head + ": " + s.green("done") + " after " + after}
-	case executor.KindFailed:
-		t.failed++
-		why := ""
-		if e.Err != nil {
-			why = ": " + Clean(e.Err.Error())
-		}
-		return []string{head + ": " + s.boldRed("failed") + " after " + after + why}
 	}
-	return nil
+	t.failed++
+	why := ""
+	if e.Err != nil {
+		// The report at the end has the rest.
+		first, _, _ := strings.Cut(e.Err.Error(), "\n")
+		why = ": " + Clean(first)
+	}
+	return []string{head + ": " + s.boldRed("failed") + " after " + after + why}
 }
 
 func (t *tally) find(id state.Address) *runningStep {
@@ -137,15 +148,8 @@ type PlainProgress struct {
 const quiet = 10 * time.Second
 
 // NewPlainProgress makes a display of lines.
-func NewPlainProgress(w io.Writer, destroy bool, o Options) *PlainProgress {
-	return &PlainProgress{w: w, style: style{o.Color}, tally: tally{verb: verb(destroy)}}
-}
-
-func verb(destroy bool) string {
-	if destroy {
-		return "destroying"
-	}
-	return "applying"
+func NewPlainProgress(w io.Writer, o Options) *PlainProgress {
+	return &PlainProgress{w: w, style: style{o.Color}}
 }
 
 // Event implements Progress.
@@ -166,6 +170,13 @@ func (p *PlainProgress) Tick(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.beat(now)
+}
+
+// Note implements Progress.
+func (p *PlainProgress) Note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.print(p.now, Clean(text))
 }
 
 // Close implements Progress; it returns the first error of writing.
@@ -192,7 +203,7 @@ func (p *PlainProgress) beat(now time.Time) {
 		}
 		what = append(what, s)
 	}
-	p.print(now, "Still "+p.verb+"… ["+duration(now.Sub(p.began).Round(time.Second))+" elapsed, "+
+	p.print(now, "Still applying… ["+duration(now.Sub(p.began).Round(time.Second))+" elapsed, "+
 		itoa(p.settled)+" of "+itoa(p.total)+" steps] "+strings.Join(what, ", "))
 }
 

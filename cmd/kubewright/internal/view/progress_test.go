@@ -67,7 +67,7 @@ func play(p view.Progress, moments []moment) {
 func TestPlainProgress(t *testing.T) {
 	for _, color := range []bool{false, true} {
 		var b bytes.Buffer
-		p := view.NewPlainProgress(&b, false, view.Options{Color: color})
+		p := view.NewPlainProgress(&b, view.Options{Color: color})
 		play(p, story())
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func TestPlainProgress(t *testing.T) {
 
 func TestLiveProgress(t *testing.T) {
 	screen := &terminal{width: 80, height: 24}
-	p := view.NewLiveProgress(screen, false, 24, view.Options{Width: 80, Estimate: 50 * time.Second})
+	p := view.NewLiveProgress(screen, view.Options{Width: 80, Estimate: 50 * time.Second})
 	var frames strings.Builder
 	for _, m := range story() {
 		play(p, []moment{m})
@@ -95,7 +95,7 @@ func TestLiveProgress(t *testing.T) {
 // no remains of an earlier block may stay.
 func TestLiveProgressResize(t *testing.T) {
 	screen := &terminal{width: 100, height: 24}
-	p := view.NewLiveProgress(screen, false, 24, view.Options{Width: 100})
+	p := view.NewLiveProgress(screen, view.Options{Width: 100})
 	moments := story()
 	for i, m := range moments[:16] {
 		if i > 8 {
@@ -119,7 +119,7 @@ func TestLiveProgressResize(t *testing.T) {
 // TestLiveProgressMany keeps the block lower than the terminal.
 func TestLiveProgressMany(t *testing.T) {
 	screen := &terminal{width: 80, height: 10}
-	p := view.NewLiveProgress(screen, true, 10, view.Options{Width: 80})
+	p := view.NewLiveProgress(screen, view.Options{Width: 80, Height: 10})
 	p.Event(executor.Event{Kind: executor.KindRun, Time: start, Total: 40})
 	for i := range 30 {
 		p.Event(executor.Event{Kind: executor.KindStarted, Time: start, Total: 40, Step: id(state.NodeKeyTarget("worker", strconv.Itoa(i)), "reset")})

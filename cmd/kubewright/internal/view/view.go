@@ -36,8 +36,11 @@ import (
 
 // Options say how to print.
 type Options struct {
-	// Width is the terminal's; 0 is 80.
-	Width int
+	// Width and Height are the terminal's; 0 is 80 and 24.
+	Width, Height int
+	// Size asks the terminal again, for a display that lives longer than one
+	// size of it; nil when it does not change.
+	Size func() (width, height int)
 	// Color allows escape sequences.
 	Color bool
 	// Full lists what is otherwise compact: every attribute of what is

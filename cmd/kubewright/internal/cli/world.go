@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/etcd"
+	"github.com/kubewright/kubewright/providers/kube"
+	"github.com/kubewright/kubewright/providers/local"
+	"github.com/kubewright/kubewright/providers/pki"
+	"github.com/kubewright/kubewright/providers/shell"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/providers/ssh"
+	"github.com/kubewright/kubewright/state"
+)
+
+// openWorld is the simulated world when nodes are simulated, the real one
+// otherwise. A mixture is refused: a simulated CA cannot sign for a real host.
+func (a *app) openWorld(cfg *config.Config, recorded *state.State) (world, error) {
+	kinds := map[bool]int{}
+	for _, n := range cfg.Nodes {
+		kinds[n.Connection.Type == "sim"]++
+	}
+	if recorded != nil {
+		for _, n := range recorded.Nodes {
+			kinds[n.Connection.Get("type").AsString() == "sim"]++
+		}
+	}
+	switch {
+	case kinds[true] > 0 && kinds[false] > 0:
+		return nil, errors.New("some nodes are simulated and others are not: one configuration is all of the one or all of the other")
+	case kinds[true] > 0:
+		return a.openSim()
+	}
+	return &realWorld{folder: a.folder(), operator: ssh.CurrentOperator()}, nil
+}
+
+// realWorld reaches hosts over SSH, or is this machine.
+type realWorld struct {
+	folder   string
+	operator ssh.Operator
+	dialer   ssh.Dialer
+}
+
+func (w *realWorld) open(ctx context.Context, c config.Connection, address string) (providers.Host, error) {
+	options := shell.Options{}
+	if !c.SudoPassword.IsZero() {
+		options.SudoPassword = func(context.Context) (state.Secret, error) { return c.SudoPassword, nil }
+	}
+	if c.Type == "local" {
+		return local.New(options), nil
+	}
+	target, err := ssh.Resolve(w.target(c, address), w.account(c))
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range c.Bastions {
+		hop, err := ssh.Resolve(w.target(b, b.Host), w.account(b))
+		if err != nil {
+			return nil, fmt.Errorf("cannot use bastion %s: %w", b.Host, err)
+		}
+		target.Bastions = append(target.Bastions, hop)
+	}
+	conn, err := w.dialer.Dial(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	return ssh.NewHost(conn, options), nil
+}
+
+// account is what the operator's account contributes, with the ssh
+// configuration that the connection names.
+func (w *realWorld) account(c config.Connection) ssh.Operator {
+	o := w.operator
+	if c.SSHConfig != "" {
+		o.Config = w.path(c.SSHConfig)
+	}
+	if !c.Agent {
+		o.Agent = ""
+	}
+	return o
+}
+
+func (w *realWorld) target(c config.Connection, address string) ssh.Target {
+	if c.Host != "" {
+		address = c.Host
+	}
+	t := ssh.Target{
+		Address: address, Port: c.Port, User: c.User, HostKeys: c.HostKeys, AcceptNewHostKeys: c.AcceptNewHostKey,
+		Timeouts: ssh.Timeouts{Connect: c.Timeout},
+	}
+	for _, k := range c.PrivateKeys {
+		t.Keys = append(t.Keys, w.path(k))
+	}
+	for _, k := range c.KnownHosts {
+		t.KnownHosts = append(t.KnownHosts, w.path(k))
+	}
+	if c.Certificate != "" {
+		t.Certificates = []string{w.path(c.Certificate)}
+	}
+	return t
+}
+
+// path resolves a file of the operator's: ~ is home, a relative one begins at
+// the configuration folder.
+func (w *realWorld) path(p string) string {
+	if len(p) > 1 && p[:2] == "~/" {
+		return filepath.Join(w.operator.Home, p[2:])
+	}
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(w.folder, p)
+}
+
+func (w *realWorld) access() providers.Access { return realAccess{} }
+func (w *realWorld) issuer() providers.Issuer { return pki.New(pki.Options{Folder: w.folder}) }
+func (w *realWorld) clock() providers.Clock   { return wallClock{} }
+func (w *realWorld) save() error              { return nil }
+
+// realAccess opens real clusters.
+type realAccess struct{}
+
+func (realAccess) API(ctx context.Context, via providers.Host, endpoint string) (providers.API, error) {
+	return kube.Open(ctx, via, endpoint)
+}
+
+func (realAccess) Etcd(ctx context.Context, via providers.Host, endpoints []string) (providers.Etcd, error) {
+	return etcd.Open(ctx, via, endpoints)
+}
+
+// wallClock is real time.
+type wallClock struct{}
+
+func (wallClock) Now() time.Time { return time.Now() }
+
+func (wallClock) Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// simWorld is the simulated world, kept in a file beside the state.
+type simWorld struct{ *sim.World }
+
+const simFile = "kubewright.sim.json"
+
+func (a *app) openSim() (world, error) {
+	w, err := sim.Open(filepath.Join(filepath.Dir(a.paths().State), simFile))
+	if err != nil {
+		return nil, err
+	}
+	return simWorld{w}, nil
+}
+
+func (w simWorld) open(_ context.Context, c config.Connection, address string) (providers.Host, error) {
+	if c.Host != "" {
+		address = c.Host
+	}
+	return w.Host(address), nil
+}
+
+func (w simWorld) access() providers.Access { return sim.Access{} }
+func (w simWorld) issuer() providers.Issuer { return w.Issuer() }
+func (w simWorld) clock() providers.Clock   { return w.Clock() }
+func (w simWorld) save() error              { return w.Save() }

@@ -1,0 +1,279 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// TestFirstLight is the life of a cluster of three control planes and two
+// workers: made, found unchanged, drifted and put right, changed, shrunk, gone.
+func TestFirstLight(t *testing.T) {
+	s := newSite(t, "e2e", 3, 2)
+	before := s.listings()
+
+	r := s.must("plan", "-no-color")
+	wantContains(t, r.out, "Plan: 6 to add, 0 to change, 0 to destroy.")
+	if after := s.listings(); !same(before, after) {
+		t.Fatal("plan wrote to a host")
+	}
+
+	r = s.must("apply", "-auto-approve", "-no-color")
+	t.Logf("apply of 3 control planes and 2 workers from prepared hosts: %s", r.took.Round(100*time.Millisecond))
+	s.wantCluster()
+	s.wantWorkload()
+	s.wantStable()
+
+	t.Run("drift", func(t *testing.T) { s.with(t).drift() })
+	t.Run("change", func(t *testing.T) { s.with(t).change() })
+	t.Run("worker leaves", func(t *testing.T) { s.with(t).removeWorker() })
+	if t.Failed() {
+		return
+	}
+
+	r = s.must("destroy", "-auto-approve", "-no-color")
+	wantContains(t, r.out, "Destroy complete!")
+	s.wantBefore(before)
+}
+
+// with is the site for a subtest.
+func (s *site) with(t *testing.T) *site { c := *s; c.t = t; return &c }
+
+func wantContains(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("the output does not contain %q", p)
+		}
+	}
+}
+
+func (s *site) hosts() []lab.Host { return append(append([]lab.Host{}, s.planes...), s.workers...) }
+
+// wantCluster wants every node Ready and every pod of the system running.
+func (s *site) wantCluster() {
+	s.t.Helper()
+	s.eventually("all nodes are Ready", 2*time.Minute, func() (string, bool) {
+		out := s.kubectl("get", "nodes", "--no-headers")
+		lines := strings.Split(out, "\n")
+		ready := 0
+		for _, l := range lines {
+			if f := strings.Fields(l); len(f) > 1 && f[1] == "Ready" {
+				ready++
+			}
+		}
+		return out, ready == len(s.hosts()) && len(lines) == ready
+	})
+	s.eventually("all pods of kube-system run", 2*time.Minute, func() (string, bool) {
+		out := s.kubectl("get", "pods", "-n", "kube-system", "--no-headers", "-o", "wide")
+		lines := strings.Split(out, "\n")
+		for _, l := range lines {
+			f := strings.Fields(l)
+			if len(f) < 3 || f[1] != "1/1" || f[2] != "Running" {
+				return out, false
+			}
+		}
+		// Per control plane etcd and three components; kube-proxy everywhere; two CoreDNS.
+		want := 4*len(s.planes) + len(s.hosts()) + 2
+		return fmt.Sprintf("%s\n(%d pods, want %d)", out, len(lines), want), len(lines) == want
+	})
+}
+
+const workload = `
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: web, namespace: default}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: %[1]q, imagePullPolicy: Never, args: [serve], ports: [{containerPort: 8080}]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: default}
+spec:
+  selector: {app: web}
+  ports: [{port: 80, targetPort: 8080}]
+`
+
+// wantWorkload wants a pod on each worker to answer another through a Service
+// found by its name.
+func (s *site) wantWorkload() {
+	s.t.Helper()
+	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(workload, lab.WorkloadImage), "apply", "-f", "-"); err != nil {
+		s.t.Fatal(err)
+	}
+	var pods []string
+	s.eventually("a pod runs on each worker", 2*time.Minute, func() (string, bool) {
+		out := s.kubectl("get", "pods", "-l", "app=web", "--no-headers")
+		pods = nil
+		for _, l := range strings.Split(out, "\n") {
+			if f := strings.Fields(l); len(f) > 2 && f[1] == "1/1" {
+				pods = append(pods, f[0])
+			}
+		}
+		return out, len(pods) == len(s.workers)
+	})
+	for _, pod := range pods {
+		s.eventually("pod "+pod+" is answered by both others through the Service", time.Minute, func() (string, bool) {
+			seen := map[string]bool{}
+			var last string
+			for range 20 {
+				out, err := s.Kubectl(context.Background(), s.planes[0].Name, "exec", pod, "--", "/workload", "get", "http://web.default.svc.cluster.local/")
+				if err != nil {
+					return err.Error(), false
+				}
+				last = strings.TrimSpace(string(out))
+				seen[last] = true
+			}
+			return fmt.Sprint(seen), len(seen) == len(pods)
+		})
+	}
+}
+
+// wantStable wants a second plan and a second apply to find nothing to do and
+// to leave no trace on any host.
+func (s *site) wantStable() {
+	s.t.Helper()
+	s.settled()
+	r := s.wantNoChanges()
+	s.t.Logf("plan without changes of %d hosts, API and etcd: %s", len(s.hosts()), r.took.Round(10*time.Millisecond))
+	for _, h := range s.hosts() {
+		s.sh(h.Name, "touch /run/kubewright-e2e-mark")
+	}
+	pids := s.processes()
+	s.must("apply", "-auto-approve", "-no-color")
+	for _, h := range s.hosts() {
+		if written := s.sh(h.Name, "find /etc /var/lib/kubewright /var/lib/kubelet/config.yaml /usr/lib/systemd /etc/systemd -newer /run/kubewright-e2e-mark -type f"); written != "" {
+			s.t.Errorf("an apply without changes wrote on %s:\n%s", h.Name, written)
+		}
+	}
+	if after := s.processes(); after != pids {
+		s.t.Errorf("an apply without changes restarted something:\nbefore %s\nafter  %s", pids, after)
+	}
+}
+
+// settled waits until the kubelets have written their own files.
+func (s *site) settled() {
+	s.t.Helper()
+	for _, h := range s.hosts() {
+		s.eventually("the kubelet of "+h.Name+" has its certificate", time.Minute, func() (string, bool) {
+			out, err := s.Exec(context.Background(), h.Name, "test", "-e", "/var/lib/kubelet/pki/kubelet-client-current.pem")
+			return string(out), err == nil
+		})
+	}
+}
+
+// processes are the process ids of Kubernetes on all hosts.
+func (s *site) processes() string {
+	var out []string
+	for _, h := range s.hosts() {
+		out = append(out, h.Name+": "+strings.ReplaceAll(s.sh(h.Name, "pgrep -x 'kubelet|etcd|kube-apiserver|kube-controller|kube-scheduler' | sort -n"), "\n", " "))
+	}
+	return strings.Join(out, "; ")
+}
+
+// drift changes things by hand and wants them shown to the field and put right.
+func (s *site) drift() {
+	cp, w := s.planes[len(s.planes)-1].Name, s.workers[0].Name
+	s.sh(cp, "sed -i 's/- --secure-port=6443/&\\n    - --profiling=false/' /etc/kubernetes/manifests/kube-apiserver.yaml")
+	s.sh(w, "sed -i 's/^rotateCertificates: true/&\\nmaxPods: 50/' /var/lib/kubelet/config.yaml")
+	s.kubectl("label", "node", s.planes[0].Name, "node.kubernetes.io/exclude-from-external-load-balancers-")
+
+	r := s.run("plan", "-detailed-exitcode", "-no-color")
+	if r.code != 2 {
+		s.t.Fatalf("plan after drift: exit code %d, want 2", r.code)
+	}
+	wantContains(s.t, r.out, "profiling", "maxPods", "exclude-from-external-load-balancers", "Plan: 0 to add, 3 to change, 0 to destroy.")
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantNoChanges()
+	if s.sh(cp, "grep -c profiling /etc/kubernetes/manifests/kube-apiserver.yaml || true") != "0" {
+		s.t.Error("the flag is still in the manifest")
+	}
+	s.wantCluster()
+}
+
+// change edits the configuration and wants exactly that to change, one control
+// plane at a time, with the API answering throughout.
+func (s *site) change() {
+	s.extra = "  # maxPods\n  api_server {\n    arg \"audit-log-maxage\" { value = \"30\" }\n  }\n"
+	s.workerExtra = "  labels  = { \"node.example.com/pool\" = \"batch\" }\n"
+	s.configure()
+	poll := s.pollAPI()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "audit-log-maxage", "maxPods", "node.example.com/pool", "cluster.hcl:")
+	total, failed, last := poll()
+	s.t.Logf("API through the balancer, polled every 200 ms while it changed: %d requests, %d failed", total, failed)
+	if failed > 0 || total == 0 {
+		s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
+	}
+	s.wantNoChanges()
+	s.wantCluster()
+	for _, h := range s.planes {
+		s.sh(h.Name, "pgrep -af kube-apiserver | grep -q audit-log-maxage=30")
+	}
+	for _, h := range s.workers {
+		if got := s.kubectl("get", "node", h.Name, "-o", "jsonpath={.metadata.labels.node\\.example\\.com/pool}"); got != "batch" {
+			s.t.Errorf("label of %s is %q", h.Name, got)
+		}
+	}
+}
+
+// removeWorker takes a worker's line out of the configuration.
+func (s *site) removeWorker() {
+	gone := s.workers[len(s.workers)-1]
+	s.workers = s.workers[:len(s.workers)-1]
+	s.configure()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "Plan: 0 to add, 0 to change, 1 to destroy.")
+	if out := s.kubectl("get", "nodes", "--no-headers"); strings.Contains(out, gone.Name+" ") {
+		s.t.Errorf("node %s is still there:\n%s", gone.Name, out)
+	}
+	if left := s.sh(gone.Name, "ls -d /etc/kubernetes/kubelet.conf /var/lib/kubewright /var/lib/kubelet/config.yaml 2>/dev/null || true"); left != "" {
+		s.t.Errorf("left behind on %s:\n%s", gone.Name, left)
+	}
+	s.wantNoChanges()
+}
+
+// listings are what is on each host.
+func (s *site) listings() map[string]string {
+	s.t.Helper()
+	out := map[string]string{}
+	for _, h := range s.Hosts() {
+		text, err := s.Listing(context.Background(), h.Name)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		out[h.Name] = text
+	}
+	return out
+}
+
+func same(a, b map[string]string) bool {
+	for name := range a {
+		if d := lab.DiffListings(a[name], b[name]); d != "" {
+			fmt.Fprintf(os.Stderr, "%s:\n%s\n", name, d)
+			return false
+		}
+	}
+	return true
+}
+
+// wantBefore wants every host to be as it was.
+func (s *site) wantBefore(before map[string]string) {
+	s.t.Helper()
+	for name, after := range s.listings() {
+		if d := lab.DiffListings(before[name], after); d != "" {
+			s.t.Errorf("%s is not as it was before:\n%s", name, d)
+		}
+	}
+}

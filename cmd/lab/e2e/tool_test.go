@@ -1,0 +1,201 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// site is a lab together with an operator's folder for it.
+type site struct {
+	*lab.Lab
+	t   *testing.T
+	dir string
+	// planes and workers are the hosts in the configuration.
+	planes, workers []lab.Host
+	// extra is HCL inside the cluster block; workerExtra inside each worker's.
+	extra, workerExtra string
+}
+
+// newSite brings up a lab of prepared hosts, which goes with the test.
+func newSite(t *testing.T, name string, planes, workers int) *site {
+	t.Helper()
+	ctx := context.Background()
+	l, err := lab.Up(ctx, lab.Options{Name: name, ControlPlanes: planes, Workers: workers, Log: os.Stderr})
+	if err != nil {
+		t.Fatalf("cannot bring up the lab: %v", err)
+	}
+	t.Cleanup(func() {
+		if os.Getenv("KEEP_LAB") == "" {
+			_ = l.Down(context.Background())
+		}
+	})
+	s := &site{Lab: l, t: t, dir: t.TempDir()}
+	for _, h := range l.Hosts() {
+		if strings.HasPrefix(h.Name, "cp") {
+			s.planes = append(s.planes, h)
+		} else {
+			s.workers = append(s.workers, h)
+		}
+	}
+	s.configure()
+	return s
+}
+
+// configure writes the configuration for the hosts of the site.
+func (s *site) configure() {
+	s.t.Helper()
+	endpoint, _ := s.Endpoint()
+	var b strings.Builder
+	fmt.Fprintf(&b, `cluster "prod" {
+  kubernetes_version     = "%s"
+  control_plane_endpoint = "%s:6443"
+  network { pod_subnet = "10.244.0.0/16" }
+  kubelet { config = { failCgroupV1 = false%s } }
+  kube_proxy {
+    config = { conntrack = { maxPerCore = 0, min = 0, tcpEstablishedTimeout = "0s", tcpCloseWaitTimeout = "0s" } }
+  }
+%s}
+
+connection {
+  user        = "root"
+  private_key = "%s"
+  known_hosts = ["%s"]
+}
+`, strings.TrimPrefix(s.Release().Kubernetes, "v"), endpoint, s.kubeletExtra(), s.extra, s.PrivateKey(), s.KnownHosts())
+	s.node(&b, "cp", "control-plane", s.planes, "")
+	s.node(&b, "worker", "worker", s.workers, s.workerExtra)
+	if err := os.WriteFile(filepath.Join(s.dir, "cluster.hcl"), []byte(b.String()), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// kubeletExtra is a second kubelet setting, when the test asks for one.
+func (s *site) kubeletExtra() string {
+	if strings.Contains(s.extra, "# maxPods") {
+		return ", maxPods = 120"
+	}
+	return ""
+}
+
+func (s *site) node(b *strings.Builder, block, role string, hosts []lab.Host, extra string) {
+	if len(hosts) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nnode %q {\n  for_each = {\n", block)
+	for _, h := range hosts {
+		fmt.Fprintf(b, "    %s = %q\n", h.Name, h.Address)
+	}
+	fmt.Fprintf(b, "  }\n  cluster = cluster.prod\n  role    = %q\n  address = each.value\n%s}\n", role, extra)
+}
+
+// result is what a command printed.
+type result struct {
+	out  string
+	code int
+	took time.Duration
+}
+
+// run runs kubewright in the operator's folder.
+func (s *site) run(args ...string) result {
+	s.t.Helper()
+	var out bytes.Buffer
+	cmd := exec.Command(binary(s.t), args...)
+	cmd.Dir = s.dir
+	w := io.MultiWriter(&out, os.Stderr)
+	cmd.Stdout, cmd.Stderr = w, w
+	start := time.Now()
+	err := cmd.Run()
+	r := result{out: out.String(), took: time.Since(start)}
+	if cmd.ProcessState != nil {
+		r.code = cmd.ProcessState.ExitCode()
+	} else if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// must runs kubewright and wants it to succeed.
+func (s *site) must(args ...string) result {
+	s.t.Helper()
+	fmt.Fprintf(os.Stderr, "\n$ kubewright %s\n", strings.Join(args, " "))
+	r := s.run(args...)
+	if r.code != 0 {
+		s.t.Fatalf("kubewright %s: exit code %d", strings.Join(args, " "), r.code)
+	}
+	return r
+}
+
+// wantNoChanges plans and wants nothing to do.
+func (s *site) wantNoChanges() result {
+	s.t.Helper()
+	r := s.must("plan", "-detailed-exitcode", "-no-color")
+	if !strings.Contains(r.out, "No changes.") {
+		s.t.Fatal("the plan has changes")
+	}
+	return r
+}
+
+// binary is the built tool.
+func binary(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../../bin/kubewright")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("build the tool first (make build): %v", err)
+	}
+	return path
+}
+
+// sh runs a shell command on a host.
+func (s *site) sh(host, script string) string {
+	s.t.Helper()
+	out, err := s.Exec(context.Background(), host, "sh", "-c", script)
+	if err != nil {
+		s.t.Fatalf("on %s: %s: %v", host, script, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// kubectl runs kubectl with the administrator's rights.
+func (s *site) kubectl(args ...string) string {
+	s.t.Helper()
+	out, err := s.Kubectl(context.Background(), s.planes[0].Name, args...)
+	if err != nil {
+		s.t.Fatalf("kubectl %s: %v", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// eventually waits for a condition and says at the end what was last seen.
+func (s *site) eventually(what string, timeout time.Duration, check func() (string, bool)) {
+	s.t.Helper()
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		seen, ok := check()
+		if ok {
+			return
+		}
+		select {
+		case <-deadline.C:
+			s.t.Fatalf("%s: not within %s; last seen:\n%s", what, timeout, seen)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# The life of a cluster on simulated hosts: plan, apply, nothing to do, drift,
+# put right, destroy. Works in a folder of its own; no root, no network.
+set -eu
+kubewright=${KUBEWRIGHT:-kubewright}
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$here"/*.hcl "$work"
+cd "$work"
+
+run() {
+	printf '\n\033[1m$ %s\033[0m\n' "$*"
+	shift
+	"$kubewright" "$@"
+}
+
+run kubewright plan
+run kubewright apply -auto-approve
+run kubewright plan
+run kubewright sim edit 10.0.0.11 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false
+run kubewright plan
+run kubewright apply -auto-approve
+run kubewright destroy -auto-approve
