@@ -118,12 +118,8 @@ func (s *speaker) input(sc script, nonce string, password state.Secret) io.Reade
 	if !password.IsZero() {
 		secret = append(bytes.Clone(password.Reveal()), '\n')
 	}
-	root := "yes"
-	if s.plain {
-		root = "no"
-	}
 	set := "kw_n=" + Quote(nonce) + "\n"
-	entry := set + "kw_c=" + Quote(reader) + "\nkw_root=" + root + "\nkw_pw=" + strconv.Itoa(len(secret)) + "\n" + preludeScript + entryScript
+	entry := set + "kw_c=" + Quote(reader) + "\nkw_root=" + yesNo(!s.plain) + "\nkw_pw=" + strconv.Itoa(len(secret)) + "\n" + preludeScript + entryScript
 	body := set + preludeScript + "kw_say begin\n" + sc.body + "kw_say end\n"
 	parts := []io.Reader{block("script", []byte(entry)), bytes.NewReader(secret), bytes.NewReader(secret), block("script", []byte(body))}
 	for _, f := range sc.frames {

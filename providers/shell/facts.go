@@ -336,3 +336,35 @@ func (r *reading) addImage(name string) {
 		r.report.Images = append(r.report.Images, providers.Sanitize(name, 512))
 	}
 }
+
+// preflightKeys are what the host may say under kw_preflight.
+var preflightKeys = []string{
+	"root", "etc_writable", "cgroup_controllers", "kernel_config", "kernel_missing", "var_lib_free_kib", "firewalld",
+}
+
+// preflight reads what only the preflight checks want: root, etc_writable and
+// hostname_resolves are true or false; cgroup_controllers and kernel_missing
+// are names with blanks between, the latter only where kernel_config is known;
+// var_lib_free_kib is a number; firewalld is a unit's state.
+func (r *reading) preflight() error {
+	if !r.query.Preflight {
+		return nil
+	}
+	lines, err := r.lines("preflight")
+	if err != nil {
+		return err
+	}
+	resolves, err := r.lines("resolves")
+	if err != nil {
+		return err
+	}
+	r.report.Preflight = map[string]string{"hostname_resolves": strings.Join(resolves, " ")}
+	for _, line := range lines {
+		key, value, _ := strings.Cut(line, " ")
+		if !slices.Contains(preflightKeys, key) {
+			return unexpected("preflight", line)
+		}
+		r.report.Preflight[key] = providers.Sanitize(value, 1024)
+	}
+	return nil
+}

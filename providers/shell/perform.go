@@ -313,11 +313,7 @@ func unit(op planner.Unit) (string, error) {
 	if !slices.Contains([]string{"start", "stop", "restart", "enable", "disable"}, op.Action) {
 		return "", fmt.Errorf("internal error: no unit action %q", op.Action)
 	}
-	reload := "no"
-	if op.Reload {
-		reload = "yes"
-	}
-	return call("kw_unit", op.Unit, op.Action, reload), checkWord("unit", op.Unit)
+	return call("kw_unit", op.Unit, op.Action, yesNo(op.Reload)), checkWord("unit", op.Unit)
 }
 
 // socketPath takes unix:// off an endpoint.

@@ -11,8 +11,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-//go:embed scripts/observe.sh
-var observeScript string
+var (
+	//go:embed scripts/observe.sh
+	observeScript string
+	//go:embed scripts/preflight.sh
+	preflightScript string
+)
 
 // Caps of an observation, in bytes.
 const (
@@ -184,17 +188,16 @@ func (q *query) units() []string { return unique(append([]string{resolvedUnit}, 
 // for last: their output goes into a pipe that is read at the end.
 func (q *query) script() string {
 	var b strings.Builder
-	b.WriteString("kw_cap=" + strconv.Itoa(contentCap) + "\n")
+	b.WriteString("kw_cap=" + strconv.Itoa(contentCap) + "\nkw_r=" + Quote(q.root) + "\n")
 	b.WriteString(observeScript)
+	if q.Preflight {
+		b.WriteString(preflightScript)
+	}
 	if !q.facts {
 		b.WriteString("{\n" + q.fileCalls() + "} </dev/null\n")
 		return b.String()
 	}
-	images := "no"
-	if q.Images {
-		images = "yes"
-	}
-	b.WriteString("{\n" + call("kw_slow", images) + "} </dev/null 2>/dev/null | {\n")
+	b.WriteString("{\n" + call("kw_slow", yesNo(q.Images), yesNo(q.Preflight)) + "} </dev/null 2>/dev/null | {\n")
 	b.WriteString("{\nkw_facts\n" + q.fileCalls())
 	b.WriteString(call("kw_units", q.units()...))
 	sysctls := make([]string, len(q.Sysctls))
@@ -207,8 +210,18 @@ func (q *query) script() string {
 		b.WriteString("kw_ports\n")
 	}
 	b.WriteString(call("kw_commands", q.Commands...))
+	if q.Preflight {
+		b.WriteString("kw_preflight\n")
+	}
 	b.WriteString("} </dev/null\ncat\n}\n")
 	return b.String()
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
 }
 
 func (q *query) fileCalls() string {

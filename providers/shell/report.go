@@ -46,7 +46,7 @@ func parseReport(q *query, a answer, began time.Time) (*state.Report, error) {
 	}
 	steps := []func() error{r.stats, r.links, r.entries, r.readDigests, r.readContents, r.attach}
 	if q.facts {
-		steps = append(steps, func() error { return r.facts(began) }, r.addresses, r.sockets, r.files, r.units, r.simple, r.ports, r.slow, r.marks)
+		steps = append(steps, func() error { return r.facts(began) }, r.addresses, r.sockets, r.files, r.units, r.simple, r.ports, r.slow, r.preflight, r.marks)
 	}
 	for _, step := range append(steps, r.secrets) {
 		if err := step(); err != nil {
@@ -270,6 +270,7 @@ func (r *reading) attach() error {
 	for _, f := range r.query.Files {
 		report, ok := r.report.Files[f.Path]
 		if !ok {
+			r.report.Files[f.Path] = report // it does not exist, and that was seen
 			continue
 		}
 		if f.Read != state.ReadStat {

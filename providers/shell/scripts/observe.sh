@@ -1,6 +1,7 @@
 # Looks at a host and changes nothing, not even a temporary file. Every command
 # has /dev/null as its input; a batch of paths costs one process, not one each.
-# Set before: kw_cap (bytes of a file that are read at most).
+# Set before: kw_cap (bytes of a file that are read at most), kw_r (what stands
+# before every path; empty but in tests).
 
 # kw_facts: what the host is.
 kw_facts() {
@@ -150,14 +151,15 @@ kw_commands() {
 	done
 }
 
-# kw_slow IMAGES: what takes long, because large programs have to start. It runs
-# beside everything else, into a pipe that is read last.
+# kw_slow IMAGES PREFLIGHT: what takes long, because large programs have to
+# start. It runs beside everything else, into a pipe that is read last.
 kw_slow() {
 	kw_say versions
 	kubelet --version &
 	if command -v containerd >/dev/null; then containerd --version & fi
 	if command -v crio >/dev/null; then crio --version & fi
 	wait
+	if [ "$2" = yes ]; then kw_resolves; fi
 	[ "$1" = yes ] || return 0
 	kw_say images
 	if [ -S /run/containerd/containerd.sock ] && command -v ctr >/dev/null; then

@@ -1,0 +1,420 @@
+// Package hosttest is what every providers.Host must do, as tests that any of
+// them can be put through: over SSH, on this machine, simulated. It touches
+// paths below /etc/kubernetes, /var/lib/kubelet and /var/lib/kubewright only,
+// so a host under test has to have a root of its own for them.
+package hosttest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Subject is a host under test, blank.
+type Subject struct {
+	Host providers.Host
+	// Owner is who files can be given to there, USER:GROUP.
+	Owner string
+	// Again opens another connection to the same host, as another run would.
+	Again func(t *testing.T) providers.Host
+}
+
+// Run puts hosts through the suite; blank makes a new one for each test.
+func Run(t *testing.T, blank func(t *testing.T) Subject) {
+	for name, test := range map[string]func(*testing.T, *subject){
+		"Facts":                 testFacts,
+		"Absent":                testAbsent,
+		"WriteFile":             testWriteFile,
+		"WriteFileModes":        testWriteFileModes,
+		"WriteFileContents":     testWriteFileContents,
+		"WriteSecret":           testWriteSecret,
+		"WrongDigest":           testWrongDigest,
+		"StrangeNames":          testStrangeNames,
+		"Directory":             testDirectory,
+		"Remove":                testRemove,
+		"RemoveContents":        testRemoveContents,
+		"RemoveRefusesFolders":  testRemoveRefusesFolders,
+		"Glob":                  testGlob,
+		"ReadSecrets":           testReadSecrets,
+		"StopsAtFailure":        testStopsAtFailure,
+		"Marks":                 testMarks,
+		"Superseded":            testSuperseded,
+		"Foreign":               testForeign,
+		"ObserveChangesNothing": testObserveChangesNothing,
+		"Parallel":              testParallel,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := blank(t)
+			t.Cleanup(func() { _ = s.Host.Close() })
+			test(t, &subject{Subject: s, token: 1, lineage: "b71e2c"})
+		})
+	}
+}
+
+// subject is a Subject with shorthands.
+type subject struct {
+	Subject
+	token   int64
+	lineage string
+}
+
+const folder = "/etc/kubernetes/test"
+
+func (s *subject) batch(ops ...planner.Operation) providers.Batch {
+	return providers.Batch{Token: s.token, Lineage: s.lineage, Operations: ops}
+}
+
+func (s *subject) write(path, content string) planner.WriteFile {
+	return planner.WriteFile{Path: path, Mode: "0600", Owner: s.Owner, Content: planner.Content{Inline: content}, SHA256: digest(content)}
+}
+
+// do performs operations that must all succeed, and returns which changed something.
+func (s *subject) do(t *testing.T, ops ...planner.Operation) []bool {
+	t.Helper()
+	outcomes, err := s.Host.Perform(t.Context(), s.batch(ops...))
+	if err != nil || len(outcomes) != len(ops) {
+		t.Fatalf("%d of %d operations: %v", len(outcomes), len(ops), err)
+	}
+	changed := make([]bool, len(ops))
+	for i, o := range outcomes {
+		changed[i] = o.Changed
+	}
+	return changed
+}
+
+func (s *subject) observe(t *testing.T, q state.Query) *state.Report {
+	t.Helper()
+	r, err := s.Host.Observe(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (s *subject) look(t *testing.T, path string) state.FileReport {
+	t.Helper()
+	return s.observe(t, state.Query{Files: []state.FileQuery{{Path: path, Read: state.ReadContent}}}).Files[path]
+}
+
+func digest(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+func wantFile(t *testing.T, got state.FileReport, content, mode, owner string) {
+	t.Helper()
+	if !got.Exists || got.Type != "file" || string(got.Content) != content || got.SHA256 != digest(content) ||
+		got.Mode != mode || got.Owner != owner || got.Size != int64(len(content)) {
+		t.Errorf("got %+v, want %q, mode %s, owner %s", got, content, mode, owner)
+	}
+}
+
+func wantChanged(t *testing.T, got []bool, want ...bool) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("changed: got %v, want %v", got, want)
+	}
+}
+
+func testFacts(t *testing.T, s *subject) {
+	r := s.observe(t, state.Query{
+		Units: []string{"no-such-unit.service"}, Sysctls: []string{"kernel.ostype", "no.such.sysctl"},
+		Modules: []string{"no_such_module"}, Ports: []int{1}, Commands: []string{"cp", "no-such-command"},
+	})
+	f := r.Facts
+	if f.Hostname == "" || f.Hostname != strings.ToLower(f.Hostname) || f.Arch == "" || f.Kernel == "" || f.CPUs < 1 || f.MemoryBytes < 1<<20 || f.BootID == "" {
+		t.Errorf("facts are not whole: %+v", f)
+	}
+	if off := f.ClockOffset.Abs().Seconds(); off > 60 {
+		t.Errorf("clock off by %v", f.ClockOffset)
+	}
+	if r.Elapsed <= 0 || r.Marks != nil {
+		t.Errorf("elapsed %v, marks %v", r.Elapsed, r.Marks)
+	}
+	if u := r.Units["no-such-unit.service"]; u.Exists {
+		t.Errorf("unit: %+v", u)
+	}
+	if _, ok := r.Sysctls["no.such.sysctl"]; ok {
+		t.Error("a sysctl that does not exist has a value")
+	}
+	if r.Modules["no_such_module"] || r.Commands["no-such-command"] || !r.Commands["cp"] {
+		t.Errorf("modules %v, commands %v", r.Modules, r.Commands)
+	}
+}
+
+func testAbsent(t *testing.T, s *subject) {
+	for _, read := range []state.Read{state.ReadStat, state.ReadDigest, state.ReadContent, state.ReadCertificate, state.ReadKubeconfig} {
+		path := folder + "/absent"
+		r := s.observe(t, state.Query{Files: []state.FileQuery{{Path: path, Read: read}}})
+		if f, ok := r.Files[path]; !ok || f.Exists || f.Type != "" {
+			t.Errorf("read %q: got %+v", read, f)
+		}
+	}
+}
+
+func testWriteFile(t *testing.T, s *subject) {
+	path := folder + "/deep/er/file.yaml"
+	wantChanged(t, s.do(t, s.write(path, "first\n")), true)
+	wantFile(t, s.look(t, path), "first\n", "0600", s.Owner)
+	wantChanged(t, s.do(t, s.write(path, "first\n")), false)
+	wantChanged(t, s.do(t, s.write(path, "second\n"), s.write(path, "second\n")), true, false)
+	wantFile(t, s.look(t, path), "second\n", "0600", s.Owner)
+}
+
+func testWriteFileModes(t *testing.T, s *subject) {
+	path := folder + "/file"
+	op := s.write(path, "x")
+	for _, mode := range []string{"0600", "0644", "0755", "0400"} {
+		op.Mode = mode
+		wantChanged(t, s.do(t, op), true)
+		wantFile(t, s.look(t, path), "x", mode, s.Owner)
+		wantChanged(t, s.do(t, op), false)
+	}
+}
+
+func testWriteFileContents(t *testing.T, s *subject) {
+	for i, content := range []string{
+		"", "\n", "no newline", "$(reboot) `id` 'quote' \"double\" \\ %s\n", "kubewright-frame 3\nabc",
+		"utf-8 ümläut 日本\r\n\ttab", strings.Repeat("a line of a larger file\n", 20_000),
+	} {
+		path := fmt.Sprintf("%s/content-%d", folder, i)
+		s.do(t, s.write(path, content))
+		wantFile(t, s.look(t, path), content, "0600", s.Owner)
+	}
+}
+
+// testWriteSecret: bytes that are not in the plan travel as contents.
+func testWriteSecret(t *testing.T, s *subject) {
+	op := s.write(folder+"/key", "")
+	op.Content, op.SHA256 = planner.Content{Ref: "config:key"}, ""
+	secret := "\x00\x01binary\xff\n\n"
+	b := s.batch(op)
+	b.Contents = map[string]state.Secret{"config:key": state.NewSecret([]byte(secret))}
+	if _, err := s.Host.Perform(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Host.ReadSecrets(t.Context(), []string{op.Path})
+	if err != nil || string(got[op.Path].Reveal()) != secret {
+		t.Errorf("got %q, %v", got[op.Path].Reveal(), err)
+	}
+}
+
+// testWrongDigest: content that is not the planned one is not written.
+func testWrongDigest(t *testing.T, s *subject) {
+	op := s.write(folder+"/file", "what was planned")
+	op.Content.Inline = "something else"
+	if _, err := s.Host.Perform(t.Context(), s.batch(op)); err == nil {
+		t.Error("content with another digest was written")
+	}
+	if s.look(t, op.Path).Exists {
+		t.Error("the file is there")
+	}
+}
+
+func testStrangeNames(t *testing.T, s *subject) {
+	for _, name := range []string{"with blank", "-rf", "quote'd", `dou"ble`, "$(id)", "`id`", "a;b", "*", "ümläut", "#x", "a=b", "~", "&"} {
+		path := folder + "/" + name
+		s.do(t, s.write(path, name))
+		wantFile(t, s.look(t, path), name, "0600", s.Owner)
+		wantChanged(t, s.do(t, planner.RemovePath{Path: path}), true)
+		if s.look(t, path).Exists {
+			t.Errorf("%q is still there", path)
+		}
+	}
+}
+
+func testDirectory(t *testing.T, s *subject) {
+	op := planner.EnsureDirectory{Path: folder + "/a/b", Mode: "0700", Owner: s.Owner}
+	wantChanged(t, s.do(t, op, op), true, false)
+	f := s.look(t, op.Path)
+	if f.Type != "directory" || f.Mode != "0700" || f.Owner != s.Owner || f.Entries != 0 {
+		t.Errorf("got %+v", f)
+	}
+	op.Mode = "0755"
+	wantChanged(t, s.do(t, op, s.write(op.Path+"/.hidden", ""), s.write(op.Path+"/file", "")), true, true, true)
+	if f := s.look(t, op.Path); f.Mode != "0755" || f.Entries != 2 {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func testRemove(t *testing.T, s *subject) {
+	s.do(t, s.write(folder+"/tree/a/b", "x"), s.write(folder+"/file", "x"))
+	wantChanged(t, s.do(t,
+		planner.RemovePath{Path: folder + "/tree"}, planner.RemovePath{Path: folder + "/tree"},
+		planner.RemovePath{Path: folder + "/file"}, planner.RemovePath{Path: folder + "/never/was"}), true, false, true, false)
+	if f := s.look(t, folder); f.Entries != 0 {
+		t.Errorf("%d entries are left", f.Entries)
+	}
+}
+
+func testRemoveContents(t *testing.T, s *subject) {
+	s.do(t, s.write(folder+"/tree/a/b", "x"), s.write(folder+"/tree/.hidden", "x"))
+	op := planner.RemovePath{Path: folder + "/tree", ContentsOnly: true}
+	absent := planner.RemovePath{Path: folder + "/absent", ContentsOnly: true}
+	wantChanged(t, s.do(t, op, op, absent), true, false, false)
+	if f := s.look(t, op.Path); f.Type != "directory" || f.Entries != 0 {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func testRemoveRefusesFolders(t *testing.T, s *subject) {
+	s.do(t, s.write(folder+"/file", "x"))
+	for _, path := range []string{"/", "/etc", "/var/lib", "/usr/bin", "//", "/etc/", "etc/kubernetes", "/etc/kubernetes/..", "/etc/./kubernetes", "/usr/local", "", "/proc/1"} {
+		for _, contents := range []bool{true, false} {
+			if _, err := s.Host.Perform(t.Context(), s.batch(planner.RemovePath{Path: path, ContentsOnly: contents})); err == nil {
+				t.Errorf("removed %q", path)
+			}
+		}
+	}
+	wantFile(t, s.look(t, folder+"/file"), "x", "0600", s.Owner)
+}
+
+func testGlob(t *testing.T, s *subject) {
+	s.do(t, s.write(folder+"/a.yaml", "1"), s.write(folder+"/b b.yaml", "22"), s.write(folder+"/c.conf", "3"), s.write(folder+"/.d.yaml", "4"))
+	r := s.observe(t, state.Query{Globs: []string{folder + "/*.yaml", "/etc/kubernetes/none/*"}})
+	if len(r.Files) != 2 || r.Files[folder+"/b b.yaml"].Size != 2 || r.Files[folder+"/a.yaml"].Content != nil {
+		t.Errorf("got %+v", r.Files)
+	}
+}
+
+func testReadSecrets(t *testing.T, s *subject) {
+	s.do(t, s.write(folder+"/a", "alpha"), s.write(folder+"/b", ""))
+	paths := []string{folder + "/a", folder + "/b", folder + "/absent"}
+	check := func(got map[string]state.Secret) {
+		t.Helper()
+		if len(got) != 2 || string(got[paths[0]].Reveal()) != "alpha" || len(got[paths[1]].Reveal()) != 0 {
+			t.Errorf("got %d secrets", len(got))
+		}
+	}
+	got, err := s.Host.ReadSecrets(t.Context(), paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(got)
+	r := s.observe(t, state.Query{Secrets: paths})
+	check(r.Secrets)
+	if len(r.Files) != 0 {
+		t.Errorf("secrets are reported as files: %v", r.Files)
+	}
+	if got, err := s.Host.ReadSecrets(t.Context(), nil); err != nil || len(got) != 0 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func testStopsAtFailure(t *testing.T, s *subject) {
+	outcomes, err := s.Host.Perform(t.Context(), s.batch(
+		s.write(folder+"/first", "1"),
+		planner.Unit{Unit: "no-such-unit.service", Action: "start"},
+		s.write(folder+"/third", "3"),
+	))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	var command *providers.CommandError
+	if !errors.As(err, &command) {
+		t.Errorf("got %T %v, want a CommandError", err, err)
+	}
+	if len(outcomes) != 2 || !outcomes[0].Changed {
+		t.Errorf("got outcomes %+v, want those of the two attempted", outcomes)
+	}
+	wantFile(t, s.look(t, folder+"/first"), "1", "0600", s.Owner)
+	if s.look(t, folder+"/third").Exists {
+		t.Error("the operation behind the failed one was done")
+	}
+}
+
+func testMarks(t *testing.T, s *subject) {
+	marks := state.Marks{
+		Format: 1, Lineage: s.lineage, Cluster: "prod", Node: state.NodeKeyTarget("cp", "cp1"), Founder: true,
+		ClusterCA: "abcd", Owned: []string{"/etc/kubernetes"}, Before: map[string]string{"swap": "on"},
+	}
+	s.token = 8
+	wantChanged(t, s.do(t, planner.Mark{Marks: marks}), true)
+	got := s.observe(t, state.Query{}).Marks
+	if got == nil || got.Cluster != "prod" || got.Lineage != s.lineage || got.Node != marks.Node || got.Token != 8 || got.Before["swap"] != "on" || !got.Founder {
+		t.Fatalf("got %+v", got)
+	}
+	wantChanged(t, s.do(t, planner.Mark{Marks: marks}), false)
+	s.token = 9
+	s.do(t, s.write(folder+"/file", "x"))
+	if got := s.observe(t, state.Query{}).Marks; got == nil || got.Token != 9 {
+		t.Errorf("got %+v, want token 9", got)
+	}
+	wantChanged(t, s.do(t, planner.Mark{Remove: true}), true)
+	if got := s.observe(t, state.Query{}).Marks; got != nil {
+		t.Errorf("got %+v after the marks were removed", got)
+	}
+}
+
+func testSuperseded(t *testing.T, s *subject) {
+	again := s.Again(t)
+	defer func() { _ = again.Close() }()
+	s.token = 5
+	s.do(t, s.write(folder+"/file", "five"))
+	later := s.batch(s.write(folder+"/file", "six"))
+	later.Token = 6
+	if _, err := again.Perform(t.Context(), later); err != nil {
+		t.Fatal(err)
+	}
+	outcomes, err := s.Host.Perform(t.Context(), s.batch(s.write(folder+"/file", "five again")))
+	if !errors.Is(err, providers.ErrSuperseded) || len(outcomes) != 0 {
+		t.Errorf("got %v, %v, want ErrSuperseded", outcomes, err)
+	}
+	wantFile(t, s.look(t, folder+"/file"), "six", "0600", s.Owner)
+}
+
+func testForeign(t *testing.T, s *subject) {
+	s.do(t, s.write(folder+"/file", "ours"))
+	b := s.batch(s.write(folder+"/file", "theirs"))
+	b.Lineage, b.Token = "another", 99
+	outcomes, err := s.Host.Perform(t.Context(), b)
+	if err == nil || len(outcomes) != 0 {
+		t.Errorf("got %v, %v, want a refusal", outcomes, err)
+	}
+	wantFile(t, s.look(t, folder+"/file"), "ours", "0600", s.Owner)
+}
+
+// testObserveChangesNothing: looking leaves no trace, not even of kubewright.
+func testObserveChangesNothing(t *testing.T, s *subject) {
+	s.observe(t, state.Query{Files: []state.FileQuery{{Path: folder + "/x", Read: state.ReadContent}}, Secrets: []string{folder + "/y"}, Preflight: true})
+	r := s.observe(t, state.Query{Files: []state.FileQuery{{Path: "/var/lib/kubewright"}, {Path: folder}}})
+	for path, f := range r.Files {
+		if f.Exists {
+			t.Errorf("%s is there: %+v", path, f)
+		}
+	}
+}
+
+func testParallel(t *testing.T, s *subject) {
+	s.do(t, s.write(folder+"/file", "x"))
+	var wg sync.WaitGroup
+	for i := range 12 {
+		wg.Go(func() {
+			if i%3 == 0 {
+				path := fmt.Sprintf("%s/file-%d", folder, i)
+				if _, err := s.Host.Perform(t.Context(), s.batch(s.write(path, "y"))); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			r, err := s.Host.Observe(t.Context(), state.Query{Files: []state.FileQuery{{Path: folder + "/file", Read: state.ReadContent}}})
+			if err != nil || string(r.Files[folder+"/file"].Content) != "x" {
+				t.Errorf("got %v, %v", r, err)
+			}
+		})
+	}
+	wg.Wait()
+	if f := s.look(t, folder); f.Entries != 5 {
+		t.Errorf("%d files, want 5", f.Entries)
+	}
+}

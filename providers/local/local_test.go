@@ -1,0 +1,82 @@
+package local_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/user"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/hosttest"
+	"github.com/kubewright/kubewright/providers/local"
+	"github.com/kubewright/kubewright/providers/shell"
+)
+
+// ownRoot is options for a host whose files are in a folder of the test's.
+func ownRoot(t *testing.T) shell.Options {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(root+"/etc", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return shell.Options{Root: root, Unprivileged: true}
+}
+
+// owner is USER:GROUP of whoever runs the test.
+func owner(t *testing.T) string {
+	t.Helper()
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := user.LookupGroupId(u.Gid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Username + ":" + g.Name
+}
+
+func TestHost(t *testing.T) {
+	t.Parallel()
+	hosttest.Run(t, func(t *testing.T) hosttest.Subject {
+		o := ownRoot(t)
+		return hosttest.Subject{
+			Host:  local.New(o),
+			Owner: owner(t),
+			Again: func(*testing.T) providers.Host { return local.New(o) },
+		}
+	})
+}
+
+func TestExec(t *testing.T) {
+	t.Parallel()
+	var out, errOut bytes.Buffer
+	exit, err := local.Machine{}.Exec(t.Context(), "cat; echo e >&2; exit 3", strings.NewReader("in"), &out, &errOut)
+	if err != nil || exit != 3 || out.String() != "in" || errOut.String() != "e\n" {
+		t.Errorf("exit %d, %v, %q, %q", exit, err, out.String(), errOut.String())
+	}
+	if exit, err := (local.Machine{}).Exec(t.Context(), "kill -TERM $$", nil, nil, nil); exit != 128+15 || err != nil {
+		t.Errorf("exit %d, %v", exit, err)
+	}
+}
+
+// TestExecEndsWithItsContext: also what the command has started ends.
+func TestExecEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	go func() {
+		_, _ = r.Read(make([]byte, 1))
+		cancel()
+		_, _ = io.Copy(io.Discard, r)
+	}()
+	if _, err := (local.Machine{}).Exec(ctx, "sleep 1000 & echo x; wait", nil, w, nil); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,54 @@
+# What kubeadm's preflight checks look at, beyond the facts.
+
+# Kernel options that Kubernetes needs (k8s.io/system-validators).
+kw_options='NAMESPACES NET_NS PID_NS IPC_NS UTS_NS CGROUPS CPUSETS MEMCG INET EXT4_FS PROC_FS
+	NETFILTER_XT_TARGET_REDIRECT NETFILTER_XT_MATCH_COMMENT FAIR_GROUP_SCHED CGROUP_PIDS CGROUP_SCHED'
+
+kw_preflight() {
+	kw_say preflight
+	if [ "$(id -u)" = 0 ]; then echo 'root true'; else echo 'root false'; fi
+	if [ -w "$kw_r/etc" ]; then echo 'etc_writable true'; else echo 'etc_writable false'; fi
+	if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
+		kw_line cgroup_controllers /sys/fs/cgroup/cgroup.controllers
+	else
+		awk '!/^#/ && $4 == 1 { c = c " " $1 } END { print "cgroup_controllers" c }' /proc/cgroups
+	fi
+	kw_kernel
+	df -Pk /var/lib | awk 'NR == 2 { print "var_lib_free_kib " $4 }'
+	printf 'firewalld '; systemctl is-active firewalld || :
+}
+
+# kw_kernel: which options are off, or that nobody can tell.
+kw_kernel() {
+	IFS= read -r kw_v </proc/sys/kernel/osrelease
+	kw_o=
+	for kw_f in /proc/config.gz "/boot/config-$kw_v" "/usr/lib/modules/$kw_v/config" "/lib/modules/$kw_v/config" "/usr/lib/ostree-boot/config-$kw_v"; do
+		case $kw_f in
+		*.gz) if [ -f "$kw_f" ]; then kw_o=$(gzip -dc "$kw_f" | grep '=[ym]$'); fi ;;
+		*) if [ -f "$kw_f" ]; then kw_o=$(grep '=[ym]$' "$kw_f"); fi ;;
+		esac
+		[ -z "$kw_o" ] || break
+	done
+	if [ -z "$kw_o" ]; then echo 'kernel_config unknown'; return; fi
+	echo 'kernel_config known'
+	printf 'kernel_missing'
+	for kw_f in $kw_options; do
+		case $kw_o in
+		*"CONFIG_$kw_f="*) ;;
+		*)
+			case $kw_f$kw_o in
+			NETFILTER_XT_TARGET_REDIRECT*CONFIG_IP_NF_TARGET_REDIRECT=*) ;;
+			*) printf ' %s' "$kw_f" ;;
+			esac ;;
+		esac
+	done
+	echo
+}
+
+# kw_resolves: whether the host's own name is known; a dead name server may not
+# hold everything up.
+kw_resolves() {
+	kw_say resolves
+	IFS= read -r kw_v </proc/sys/kernel/hostname
+	if timeout 3 getent hosts "$kw_v" >/dev/null; then echo true; else echo false; fi
+}
