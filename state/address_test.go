@@ -156,6 +156,14 @@ func TestAddressParts(t *testing.T) {
 	if a.Compare(a) != 0 || a.Compare(a.Step()) <= 0 {
 		t.Error("Compare does not order by the printed form")
 	}
+	if got, err := state.ParseTarget(`node.cp["cp1"]`); err != nil || got != state.NodeKeyTarget("cp", "cp1") {
+		t.Errorf("ParseTarget = %v, %v", got, err)
+	}
+	for _, bad := range []string{"x", "node.a/certs"} {
+		if got, err := state.ParseTarget(bad); err == nil {
+			t.Errorf("ParseTarget(%s) = %v", bad, got)
+		}
+	}
 	if !(state.Target{}).IsZero() || a.Target.IsZero() {
 		t.Error("IsZero is wrong")
 	}

@@ -216,3 +216,29 @@ func TestFromGo(t *testing.T) {
 	}()
 	state.FromGo(make(chan int))
 }
+
+// TestAccessors: each answers for its own kind, and with nothing for any other.
+func TestAccessors(t *testing.T) {
+	t.Parallel()
+	null := state.Null()
+	if !null.IsNull() || null.IsPending() || null.AsBool() || null.AsString() != "" || null.AsList() != nil || null.AsMap() != nil || null.AsArgs() != nil || null.Go() != nil {
+		t.Error("null holds something")
+	}
+	pending, sensitive := state.PendingValue("s", "o"), state.SensitiveValue("r", "f")
+	if !pending.IsPending() || pending.AsPending() != (state.Pending{Step: "s", Output: "o"}) || pending.AsString() != "" {
+		t.Errorf("pending = %v", pending.Go())
+	}
+	if sensitive.AsSensitive() != (state.Sensitive{Ref: "r", Fingerprint: "f"}) || sensitive.IsNull() {
+		t.Errorf("sensitive = %v", sensitive.Go())
+	}
+	m := state.FromGo(map[string]any{"b": true, "a": []any{1}})
+	if !slices.Equal(m.Keys(), []string{"a", "b"}) || !m.AsMap()["b"].AsBool() || m.AsMap()["a"].AsList()[0].AsString() != "1" {
+		t.Errorf("map = %v", m.Go())
+	}
+	if args := state.Args([]state.Arg{{Name: "v", Value: "2"}}).AsArgs(); len(args) != 1 || args[0].Value != "2" {
+		t.Errorf("args = %v", args)
+	}
+	if got := state.DurationKey("certs", "create"); got != "certs/create" {
+		t.Errorf("DurationKey = %s", got)
+	}
+}
