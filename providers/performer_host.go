@@ -12,8 +12,18 @@ import (
 // artifactRef is how a batch refers to a file of the artifacts folder.
 const artifactRef = "artifact:"
 
+// batch is operations with the run's fence. A mark learns here whose it is: a
+// plan does not know the run that carries it out.
 func (w *work) batch(ops []planner.Operation) Batch {
-	return Batch{Token: w.run.Token, Lineage: w.run.Lineage, Operations: ops}
+	own := make([]planner.Operation, len(ops))
+	for i, op := range ops {
+		if m, ok := op.(planner.Mark); ok {
+			m.Marks.Lineage, m.Marks.Token = w.run.Lineage, w.run.Token
+			op = m
+		}
+		own[i] = op
+	}
+	return Batch{Token: w.run.Token, Lineage: w.run.Lineage, Operations: own}
 }
 
 func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {

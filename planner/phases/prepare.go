@@ -113,9 +113,6 @@ var foldersBefore = []string{
 // once and kept by later marks.
 func (n *node) marks() state.Marks {
 	m := state.Marks{Format: 1, Cluster: n.Cluster, Node: n.target, Founder: n.isFounder()}
-	if n.cluster.view.Recorded != nil {
-		m.Lineage = n.cluster.view.Recorded.Lineage
-	}
 	if n.report == nil {
 		return m
 	}
