@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// Access opens the API and etcd of clusters that live on simulated hosts.
+type Access struct{}
+
+var _ providers.Access = Access{}
+
+// API is reached on a host's API server with the administrator's kubeconfig of via.
+func (Access) API(ctx context.Context, via providers.Host, endpoint string) (providers.API, error) {
+	h, err := hostOf(via)
+	if err != nil {
+		return nil, err
+	}
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	if err := h.w.connected(ctx, h.machine()); err != nil {
+		return nil, err
+	}
+	return &api{h, endpoint}, nil
+}
+
+// Etcd is reached with the healthcheck client certificate of via.
+func (Access) Etcd(ctx context.Context, via providers.Host, endpoints []string) (providers.Etcd, error) {
+	h, err := hostOf(via)
+	if err != nil {
+		return nil, err
+	}
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	if err := h.w.connected(ctx, h.machine()); err != nil {
+		return nil, err
+	}
+	return &etcdClient{h, endpoints}, nil
+}
+
+const (
+	adminConf      = "/etc/kubernetes/admin.conf"
+	superAdminConf = "/etc/kubernetes/super-admin.conf"
+)
+
+// administrator connects with the administrator's rights: admin.conf has them
+// once the group it is in is bound, super-admin.conf always.
+func (a *api) administrator() (*session, error) {
+	w, m := a.h.w, a.h.machine()
+	server, err := a.server()
+	if err != nil {
+		return nil, a.unreachable(err)
+	}
+	denied := errors.New("open " + adminConf + ": no such file or directory")
+	for _, p := range []string{adminConf, superAdminConf} {
+		conf := w.resolve(m, p)
+		if conf == nil || conf.Record == nil || conf.Record.Kubeconfig == nil {
+			continue
+		}
+		s, err := w.handshakeTo(m, server, conf.Record)
+		if err != nil {
+			denied = err
+			continue
+		}
+		if s.mayAdminister() {
+			return s, nil
+		}
+		denied = fmt.Errorf("forbidden: User %q cannot do this at the cluster scope", s.user)
+	}
+	return nil, fmt.Errorf("cannot use the API of %s: %w", m.address, denied)
+}
+
+func (s *session) mayAdminister() bool {
+	return slices.Contains(s.groups, "system:masters") ||
+		slices.Contains(s.groups, "kubeadm:cluster-admins") && s.cluster.has(clusterRoleBinding("kubeadm:cluster-admins"))
+}
+
+// handshakeTo is handshake with the server's own address as name: the
+// administrator's client dials the host, whatever its kubeconfig names.
+func (w *World) handshakeTo(m, server *machine, r *record) (*session, error) {
+	_, p := w.podOf(server, compAPI)
+	cert, err := w.certificateAt(server, p.flag("tls-cert-file", ""), "")
+	if err != nil {
+		return nil, err
+	}
+	names := append(slices.Clone(cert.IPAddresses), cert.DNSNames...)
+	if len(names) == 0 {
+		return nil, errors.New("x509: certificate is not valid for any names")
+	}
+	return w.handshake(m, server, names[0], r)
+}
+
+// server is the host whose API server answers at the endpoint.
+func (a *api) server() (*machine, error) {
+	w, m := a.h.w, a.h.machine()
+	host, port := splitEndpoint(a.endpoint)
+	var last error = fmt.Errorf("dial tcp %s: connect: connection refused", a.endpoint)
+	targets := []*machine{m}
+	if host != "" {
+		targets = w.behind(m, host)
+	}
+	for _, target := range targets {
+		_, p := w.podOf(target, compAPI)
+		if p == nil || port != "" && w.find(host) != nil && p.flag("secure-port", "6443") != port {
+			continue
+		}
+		if err := w.fault(target, compAPI); err != nil {
+			last = err
+			continue
+		}
+		return target, nil
+	}
+	return nil, last
+}
+
+func splitEndpoint(endpoint string) (host, port string) {
+	if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
+		return u.Hostname(), u.Port()
+	}
+	host, port, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return strings.Trim(endpoint, "[]"), ""
+	}
+	return host, port
+}
+
+func (a *api) unreachable(err error) error {
+	return &providers.Error{Kind: providers.ErrUnreachable, Do: "reach the API through " + a.h.address, Cause: err}
+}

@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// api is the API of a cluster as the administrator of one host sees it.
+type api struct {
+	h        *Host
+	endpoint string
+}
+
+var _ providers.API = (*api)(nil)
+
+// read does something with the API that changes nothing.
+func (a *api) read(ctx context.Context, op, detail string, do func(*session) error) error {
+	w := a.h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.read(ctx, a.h.machine(), op, detail, func() error {
+		s, err := a.administrator()
+		if err != nil {
+			return err
+		}
+		return do(s)
+	})
+}
+
+// act is one effect on the API.
+func (a *api) act(ctx context.Context, op, detail string, do func(*World, *cluster) error) error {
+	w := a.h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := a.h.machine()
+	if err := w.connected(ctx, m); err != nil {
+		return err
+	}
+	s, err := a.administrator()
+	if err != nil {
+		return err
+	}
+	return w.act(m, op, detail, func() error {
+		w.advance(timeFile)
+		return do(w, s.cluster)
+	}, nil)
+}
+
+// Observe reads what the query asks for.
+func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.ClusterReport, error) {
+	r := &state.ClusterReport{Objects: map[state.ObjectRef]state.Value{}, Nodes: map[string]state.NodeReport{}}
+	err := a.read(ctx, "api.observe", "", func(s *session) error {
+		w, c := a.h.w, s.cluster
+		_, p := w.podOf(s.on, compAPI)
+		r.Version = p.tag()
+		for _, ref := range q.Objects {
+			if v := w.object(c, ref); !v.IsNull() {
+				r.Objects[ref] = v
+			}
+		}
+		for name := range c.Nodes {
+			r.Nodes[name] = w.nodeReport(c, name)
+		}
+		r.StaticPods = w.staticPods(c)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Ready asks /readyz once.
+func (a *api) Ready(ctx context.Context) error {
+	return a.read(ctx, "api.ready", "", func(*session) error { return nil })
+}
+
+// Apply makes the leaves of an object so.
+func (a *api) Apply(ctx context.Context, wanted state.Value, createOnly bool) error {
+	name := wanted.Get("kind").AsString() + "/" + wanted.Get("metadata.name").AsString()
+	return a.act(ctx, "apply_object", name, func(w *World, c *cluster) error {
+		ref, err := c.admits(wanted)
+		if err != nil {
+			return fmt.Errorf("cannot apply %s: %w", name, err)
+		}
+		if createOnly && !w.object(c, ref).IsNull() {
+			return nil
+		}
+		w.apply(c, ref, wanted)
+		if ref.Kind == "DaemonSet" {
+			w.wakeCluster(c)
+		}
+		return nil
+	})
+}
+
+// Delete deletes an object; of a namespace, also what is in it.
+func (a *api) Delete(ctx context.Context, ref state.ObjectRef) error {
+	return a.act(ctx, "delete_object", ref.String(), func(w *World, c *cluster) error {
+		switch {
+		case ref.APIVersion == "v1" && ref.Kind == "Node":
+			delete(c.Nodes, ref.Name)
+			c.Pods = slices.DeleteFunc(c.Pods, func(p *Pod) bool { return p.Node == ref.Name })
+			return nil
+		case ref.APIVersion == "v1" && ref.Kind == "Namespace":
+			for key, o := range c.Objects {
+				if o.Live.Get("metadata.namespace").AsString() == ref.Name {
+					delete(c.Objects, key)
+				}
+			}
+		}
+		if o := c.Objects[ref.String()]; o != nil && ref.Kind == "DaemonSet" {
+			w.endDaemon(c, o.name())
+		}
+		delete(c.Objects, ref.String())
+		return nil
+	})
+}
+
+// endDaemon stops a DaemonSet's pods; what they made on the hosts stays.
+func (w *World) endDaemon(c *cluster, name string) {
+	for _, n := range c.Nodes {
+		if m := w.d.Hosts[n.Host]; m != nil && w.kubeletRuns(m) {
+			m.Daemons = slices.DeleteFunc(m.Daemons, func(d string) bool { return d == name })
+		}
+	}
+}
+
+// PatchNode sets and removes labels, annotations and taints of a node.
+func (a *api) PatchNode(ctx context.Context, op planner.PatchNode) error {
+	return a.act(ctx, "patch_node", op.Node, func(_ *World, c *cluster) error {
+		n := c.Nodes[op.Node]
+		if n == nil {
+			return notFound(op.Node)
+		}
+		n.patch(op.Labels, op.Annotations, op.RemoveLabels, op.RemoveAnnotations, op.Taints, op.RemoveTaints)
+		return nil
+	})
+}
+
+func notFound(node string) error { return fmt.Errorf("nodes %q not found", node) }
+
+// Cordon makes a node unschedulable, or schedulable again.
+func (a *api) Cordon(ctx context.Context, name string, undo bool) error {
+	return a.act(ctx, "cordon", name, func(_ *World, c *cluster) error {
+		n := c.Nodes[name]
+		if n == nil {
+			return notFound(name)
+		}
+		n.Unschedulable = !undo
+		return nil
+	})
+}
+
+// CreateToken makes a bootstrap token.
+func (a *api) CreateToken(ctx context.Context, op planner.CreateToken) (state.Secret, error) {
+	var token string
+	err := a.act(ctx, "create_token", op.Description, func(w *World, c *cluster) error {
+		token = w.newToken(c, op)
+		return nil
+	})
+	if err != nil {
+		return state.Secret{}, err
+	}
+	return state.NewSecret([]byte(token)), nil
+}
+
+// DeleteToken deletes a token's Secret.
+func (a *api) DeleteToken(ctx context.Context, token state.Secret) error {
+	id, _, _ := strings.Cut(string(token.Reveal()), ".")
+	return a.act(ctx, "delete_token", id, func(_ *World, c *cluster) error {
+		delete(c.Objects, tokenPrefix+id)
+		return nil
+	})
+}
+
+// Close does nothing.
+func (a *api) Close() error { return nil }
+
+// drainRetry is how long a blocked eviction waits before it is tried again.
+const drainRetry = 5 * time.Second
+
+// Drain evicts the pods of a node, which it does not cordon, as kubectl drain does.
+func (a *api) Drain(ctx context.Context, op planner.Drain, log func(string)) error {
+	if log == nil {
+		log = func(string) {}
+	}
+	return a.act(ctx, "drain", op.Node, func(w *World, c *cluster) error {
+		if c.Nodes[op.Node] == nil {
+			return notFound(op.Node)
+		}
+		pods, err := c.evictable(op)
+		if err != nil {
+			return err
+		}
+		return w.evict(ctx, c, op, pods, log)
+	})
+}

@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"context"
+	"time"
+)
+
+// Clock is the world's time. Sleeping lets it pass at once.
+type Clock struct{ w *World }
+
+// Clock returns the clock of the world.
+func (w *World) Clock() *Clock { return &Clock{w} }
+
+// Now is the world's time.
+func (c *Clock) Now() time.Time { return c.w.Now() }
+
+// Sleep lets the duration pass in the world and returns at once.
+func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.w.Advance(d)
+	return nil
+}
+
+// advance lets time pass and the world settle.
+func (w *World) advance(d time.Duration) {
+	if d > 0 {
+		w.d.Now = w.d.Now.Add(d)
+	}
+	for _, id := range sortedKeys(w.d.Clusters) {
+		w.expireTokens(w.d.Clusters[id])
+	}
+	w.settle()
+}
+
+// wake marks a host as one on which something may be under way.
+func (w *World) wake(m *machine) { w.pending[m.address] = true }
+
+// wakeCluster marks the hosts of all nodes of a cluster.
+func (w *World) wakeCluster(c *cluster) {
+	for _, n := range c.Nodes {
+		if n.Host != "" {
+			w.pending[n.Host] = true
+		}
+	}
+}
+
+// settle lets everything happen that can happen at the present time.
+func (w *World) settle() {
+	for range 16 {
+		changed := false
+		for _, address := range sortedKeys(w.pending) {
+			moved, done := w.stepHost(w.d.Hosts[address])
+			changed = changed || moved
+			if done && !moved {
+				delete(w.pending, address)
+			}
+		}
+		if !changed {
+			return
+		}
+	}
+}

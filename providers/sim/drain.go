@@ -1,0 +1,213 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+)
+
+// Pod is a pod of a workload, put into the world by whoever wants one.
+type Pod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Node      string `json:"node,omitempty"` // empty while it is pending
+	// Controller is the kind that made it, such as ReplicaSet; empty for none.
+	Controller string            `json:"controller,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
+	EmptyDir   bool              `json:"empty_dir,omitempty"`
+	// ReadyAt is when it becomes ready, after it was moved.
+	ReadyAt time.Time `json:"ready_at,omitzero"`
+}
+
+// PDB is a PodDisruptionBudget.
+type PDB struct {
+	Namespace    string            `json:"namespace"`
+	Name         string            `json:"name"`
+	Selector     map[string]string `json:"selector"`
+	MinAvailable int               `json:"min_available"`
+}
+
+const daemonSet = "DaemonSet"
+
+// AddPod puts a pod into the cluster that has the pod's node.
+func (w *World) AddPod(p Pod) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.clusterWith(p.Node)
+	if c == nil {
+		return fmt.Errorf("cannot add pod: no cluster has node %q", p.Node)
+	}
+	c.Pods = append(c.Pods, &p)
+	return nil
+}
+
+// AddPDB puts a PodDisruptionBudget into the cluster that has the node.
+func (w *World) AddPDB(node string, b PDB) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.clusterWith(node)
+	if c == nil {
+		return fmt.Errorf("cannot add PodDisruptionBudget: no cluster has node %q", node)
+	}
+	c.PDBs = append(c.PDBs, &b)
+	return nil
+}
+
+// Pods lists the pods of the cluster that has the node.
+func (w *World) Pods(node string) []Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []Pod
+	if c := w.clusterWith(node); c != nil {
+		for _, p := range c.Pods {
+			out = append(out, *p)
+		}
+	}
+	return out
+}
+
+func (w *World) clusterWith(node string) *cluster {
+	for _, id := range sortedKeys(w.d.Clusters) {
+		if c := w.d.Clusters[id]; c.Nodes[node] != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// evictable lists the pods that a drain removes, and refuses as kubectl does.
+func (c *cluster) evictable(op planner.Drain) ([]*Pod, error) {
+	var out []*Pod
+	var refused []string
+	for _, p := range c.Pods {
+		if p.Node != op.Node || p.Controller == daemonSet || !selects(op.PodSelector, p.Labels) {
+			continue
+		}
+		switch {
+		case p.EmptyDir && !op.DeleteEmptyDirData:
+			refused = append(refused, fmt.Sprintf("pod with local storage (use delete_emptydir_data to override): %s/%s", p.Namespace, p.Name))
+		case p.Controller == "" && !op.Force:
+			refused = append(refused, fmt.Sprintf("pod that declares no controller (use force to override): %s/%s", p.Namespace, p.Name))
+		}
+		out = append(out, p)
+	}
+	if len(refused) > 0 {
+		slices.Sort(refused)
+		return nil, fmt.Errorf("cannot delete %s", strings.Join(refused, ", "))
+	}
+	return out, nil
+}
+
+// selects understands equality-based selectors.
+func selects(selector string, labels map[string]string) bool {
+	for term := range strings.SplitSeq(selector, ",") {
+		key, value, ok := strings.Cut(term, "=")
+		not := strings.HasSuffix(key, "!")
+		if ok && (labels[strings.TrimSuffix(key, "!")] == strings.TrimPrefix(value, "=")) == not {
+			return false
+		}
+	}
+	return true
+}
+
+// evict removes pods one after the other, waits where a budget blocks, and
+// gives up after the drain's timeout.
+func (w *World) evict(ctx context.Context, c *cluster, op planner.Drain, pods []*Pod, log func(string)) error {
+	deadline := w.d.Now.Add(op.Timeout)
+	for len(pods) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var blocked []*Pod
+		var why string
+		for _, p := range pods {
+			if b := c.blocking(w.d.Now, p); b != nil && !op.DisableEviction {
+				blocked = append(blocked, p)
+				why = fmt.Sprintf("pod %s/%s: it would violate PodDisruptionBudget %s", p.Namespace, p.Name, b.Name)
+				log("blocked " + why)
+				continue
+			}
+			log("evicted pod " + p.Namespace + "/" + p.Name)
+			w.move(c, p)
+		}
+		pods = blocked
+		if len(pods) == 0 {
+			return nil
+		}
+		if op.Timeout > 0 && !w.d.Now.Add(drainRetry).Before(deadline) {
+			w.advance(deadline.Sub(w.d.Now))
+			return &providers.Error{Kind: providers.ErrTimeout, Do: "drain " + op.Node, Cause: errText(why)}
+		}
+		if op.Timeout <= 0 && !c.improves(w.d.Now) {
+			return &providers.Error{Kind: providers.ErrTimeout, Do: "drain " + op.Node, Cause: errText("for ever: " + why)}
+		}
+		w.advance(drainRetry)
+	}
+	return nil
+}
+
+// improves reports whether waiting can help: some pod becomes ready yet.
+func (c *cluster) improves(now time.Time) bool {
+	return slices.ContainsFunc(c.Pods, func(p *Pod) bool { return p.Node != "" && now.Before(p.ReadyAt) })
+}
+
+// blocking is a budget that an eviction would violate, or nil.
+func (c *cluster) blocking(now time.Time, p *Pod) *PDB {
+	for _, b := range c.PDBs {
+		if b.Namespace != p.Namespace || !b.matches(p) {
+			continue
+		}
+		ready := 0
+		for _, other := range c.Pods {
+			if other.Namespace == b.Namespace && b.matches(other) && other.Node != "" && !now.Before(other.ReadyAt) {
+				ready++
+			}
+		}
+		if ready <= b.MinAvailable {
+			return b
+		}
+	}
+	return nil
+}
+
+func (b *PDB) matches(p *Pod) bool {
+	for key, value := range b.Selector {
+		if p.Labels[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// move takes a pod off its node; its controller makes it anew on the node with
+// the fewest pods, or leaves it pending.
+func (w *World) move(c *cluster, p *Pod) {
+	if p.Controller == "" {
+		c.Pods = slices.DeleteFunc(c.Pods, func(o *Pod) bool { return o == p })
+		return
+	}
+	from := p.Node
+	p.Node, p.ReadyAt = "", w.d.Now.Add(drainRetry)
+	best, fewest := "", 0
+	for _, name := range sortedKeys(c.Nodes) {
+		n := c.Nodes[name]
+		if name == from || n.Unschedulable || len(n.Taints) > 0 || !w.nodeReady(n) {
+			continue
+		}
+		count := 0
+		for _, o := range c.Pods {
+			if o.Node == name {
+				count++
+			}
+		}
+		if best == "" || count < fewest {
+			best, fewest = name, count
+		}
+	}
+	p.Node = best
+}

@@ -1,0 +1,527 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// EditHelp lists what Edit understands.
+const EditHelp = `file PATH set-arg NAME=VALUE       set a flag of a static pod
+file PATH unset-arg NAME
+file PATH content TEXT             replace the content
+file PATH append TEXT              add a line
+file PATH mode 0600
+file PATH owner USER:GROUP
+file PATH delete
+yaml PATH set FIELD=VALUE          set a field, as in maxPods=50 or a.b=text
+yaml PATH unset FIELD
+label NODE KEY=VALUE               or KEY- to remove
+taint NODE KEY=VALUE:EFFECT        or KEY:EFFECT- to remove
+cordon NODE                        or uncordon NODE
+object KIND NAMESPACE/NAME set FIELD=VALUE
+object KIND NAMESPACE/NAME delete
+unit NAME start|stop|restart|enable|disable
+sysctl NAME=VALUE
+module NAME load|unload
+swap on|off
+image add|remove REF
+install PROGRAM=VERSION            another kubelet, kubeadm, kubectl or containerd
+power on|off|reboot
+condition NAME on|off              unreachable, changed-host-key, no-sudo, disk-full, no-registry, foreign-cluster
+condition arch ARCH
+condition clock-skew DURATION
+pod NAMESPACE/NAME NODE            a workload's pod that a drain has to evict`
+
+// Edit changes something on a host, or in the cluster that it is a node of, by
+// hand. The expression is one of EditHelp; the last word may contain blanks.
+func Edit(w *World, host string, expr string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := &edit{w: w, m: w.machine(host), expr: expr, rest: strings.TrimSpace(expr)}
+	if err := e.run(); err != nil {
+		return fmt.Errorf("cannot edit %s: %w", host, err)
+	}
+	w.wake(e.m)
+	w.settle()
+	return nil
+}
+
+// edit is one expression on its way.
+type edit struct {
+	w    *World
+	m    *machine
+	expr string
+	rest string
+}
+
+// word takes the next word off the expression.
+func (e *edit) word(what string) (string, error) {
+	word, rest, _ := strings.Cut(e.rest, " ")
+	e.rest = strings.TrimSpace(rest)
+	if word == "" {
+		return "", fmt.Errorf("%q ends where %s is expected", e.expr, what)
+	}
+	return word, nil
+}
+
+// words takes as many words as there are names for them.
+func (e *edit) words(what ...string) ([]string, error) {
+	out := make([]string, len(what))
+	for i, name := range what {
+		var err error
+		if out[i], err = e.word(name); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// pair takes the rest as NAME=VALUE.
+func (e *edit) pair(what string) (string, string, error) {
+	name, value, ok := strings.Cut(e.rest, "=")
+	if !ok || name == "" {
+		return "", "", fmt.Errorf("%q is not written %s", e.rest, what)
+	}
+	e.rest = ""
+	return strings.TrimSpace(name), strings.TrimSpace(value), nil
+}
+
+func (e *edit) run() error {
+	verbs := map[string]func() error{
+		"file": e.file, "yaml": e.yaml, "label": e.label, "taint": e.taint, "object": e.object,
+		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
+		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
+		"install": e.install, "power": e.power, "condition": e.condition, "pod": e.pod,
+	}
+	verb, err := e.word("a verb")
+	if err != nil {
+		return err
+	}
+	do, ok := verbs[verb]
+	if !ok {
+		return fmt.Errorf("unknown verb %q; one of %s", verb, strings.Join(sortedKeys(verbs), ", "))
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	if e.rest != "" {
+		return fmt.Errorf("unexpected %q at the end", e.rest)
+	}
+	return nil
+}
+
+func (e *edit) file() error {
+	w, err := e.words("a path", "set-arg, unset-arg, content, append, mode, owner or delete")
+	if err != nil {
+		return err
+	}
+	p, f := clean(w[0]), e.w.get(e.m, clean(w[0]))
+	if f == nil && w[1] != "content" && w[1] != "append" {
+		return fmt.Errorf("%s does not exist", p)
+	}
+	mode, owner := "", ""
+	if f != nil {
+		mode, owner = f.mode(), f.owner()
+	}
+	rest := e.rest
+	switch w[1] {
+	case "set-arg", "unset-arg":
+		return e.arg(p, w[1] == "set-arg")
+	case "content", "append":
+		e.rest = ""
+		if w[1] == "append" {
+			rest = string(e.w.content(f)) + rest
+		}
+		e.w.put(e.m, p, e.w.contentFile([]byte(rest+"\n"), mode, owner))
+	case "mode", "owner":
+		if _, err := e.word("a " + w[1]); err != nil {
+			return err
+		}
+		if w[1] == "mode" {
+			mode = rest
+		} else {
+			owner = rest
+		}
+		e.w.put(e.m, p, f.withMode(mode, owner))
+	case "delete":
+		e.w.remove(e.m, p)
+	default:
+		return fmt.Errorf("unknown action %q on a file; set-arg, unset-arg, content, append, mode, owner or delete", w[1])
+	}
+	return nil
+}
+
+// arg sets or removes a flag of a static pod's command.
+func (e *edit) arg(p string, set bool) error {
+	name, value := e.rest, ""
+	if set {
+		var err error
+		if name, value, err = e.pair("NAME=VALUE"); err != nil {
+			return err
+		}
+	}
+	e.rest = ""
+	found := false
+	err := e.changeYAML(p, func(v state.Value) (state.Value, error) {
+		containers := v.Get("spec.containers").AsList()
+		if len(containers) == 0 {
+			return v, errors.New("it is no pod with a container")
+		}
+		var command []string
+		for _, word := range containers[0].Get("command").AsList() {
+			n, _, _ := strings.Cut(strings.TrimPrefix(word.AsString(), "--"), "=")
+			switch {
+			case n != name:
+				command = append(command, word.AsString())
+			case set && !found:
+				command = append(command, "--"+name+"="+value)
+			}
+			found = found || n == name
+		}
+		if set && !found {
+			command = append(command, "--"+name+"="+value)
+		}
+		containers = slices.Clone(containers)
+		containers[0] = with(containers[0], state.Strings(command...), "command")
+		return with(v, state.List(containers...), "spec", "containers"), nil
+	})
+	if err == nil && !set && !found {
+		return fmt.Errorf("%s has no flag %q", p, name)
+	}
+	return err
+}
+
+// changeYAML changes a file's tree.
+func (e *edit) changeYAML(p string, change func(state.Value) (state.Value, error)) error {
+	f := e.w.get(e.m, p)
+	if !f.isRegular() {
+		return fmt.Errorf("%s does not exist", p)
+	}
+	tree, err := parseYAML(e.w.content(f))
+	if err != nil {
+		return fmt.Errorf("%s is no YAML: %w", p, err)
+	}
+	v, err := change(state.FromGo(tree))
+	if err != nil {
+		return fmt.Errorf("%s: %w", p, err)
+	}
+	asJSON, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	content, err := yaml.JSONToYAML(asJSON)
+	if err != nil {
+		return err
+	}
+	e.w.put(e.m, p, e.w.contentFile(content, f.mode(), f.owner()))
+	return nil
+}
+
+func (e *edit) yaml() error {
+	w, err := e.words("a path", "set or unset")
+	if err != nil {
+		return err
+	}
+	change, err := e.fieldChange(w[1])
+	if err != nil {
+		return err
+	}
+	return e.changeYAML(clean(w[0]), change)
+}
+
+// fieldChange reads FIELD=VALUE, or FIELD for unset.
+func (e *edit) fieldChange(action string) (func(state.Value) (state.Value, error), error) {
+	switch action {
+	case "set":
+		field, text, err := e.pair("FIELD=VALUE")
+		if err != nil {
+			return nil, err
+		}
+		return func(v state.Value) (state.Value, error) {
+			return with(v, literal(text), state.SplitPath(field)...), nil
+		}, nil
+	case "unset":
+		field := e.rest
+		e.rest = ""
+		return func(v state.Value) (state.Value, error) {
+			keys := state.SplitPath(field)
+			if len(keys) == 0 || v.Get(field).IsNull() {
+				return v, fmt.Errorf("it has no field %q", field)
+			}
+			gone := state.Null()
+			for _, key := range slices.Backward(keys) {
+				gone = state.Map(map[string]state.Value{key: gone})
+			}
+			return without(v, gone), nil
+		}, nil
+	}
+	return nil, fmt.Errorf("unknown action %q; set or unset", action)
+}
+
+// literal is a value as YAML would read it.
+func literal(text string) state.Value {
+	tree, err := parseYAML([]byte("v: " + text))
+	if err != nil {
+		return state.String(text)
+	}
+	return state.FromGo(tree["v"])
+}
+
+// cluster is the cluster that the host is in.
+func (e *edit) cluster() (*cluster, error) {
+	for _, id := range sortedKeys(e.w.d.Clusters) {
+		c := e.w.d.Clusters[id]
+		for _, n := range c.Nodes {
+			if n.Host == e.m.address {
+				return c, nil
+			}
+		}
+		for _, mb := range c.Members {
+			if mb.Host == e.m.address {
+				return c, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s is in no cluster", e.m.address)
+}
+
+func (e *edit) node() (*node, error) {
+	name, err := e.word("the name of a node")
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.cluster()
+	if err != nil {
+		return nil, err
+	}
+	if c.Nodes[name] == nil {
+		return nil, fmt.Errorf("no node %q; there are %s", name, strings.Join(sortedKeys(c.Nodes), ", "))
+	}
+	return c.Nodes[name], nil
+}
+
+func (e *edit) label() error {
+	n, err := e.node()
+	if err != nil {
+		return err
+	}
+	if key, ok := strings.CutSuffix(e.rest, "-"); ok && !strings.Contains(key, "=") {
+		e.rest = ""
+		n.patch(nil, nil, []string{key}, nil, nil, nil)
+		return nil
+	}
+	key, value, err := e.pair("KEY=VALUE or KEY-")
+	if err != nil {
+		return err
+	}
+	n.patch(map[string]string{key: value}, nil, nil, nil, nil, nil)
+	return nil
+}
+
+func (e *edit) taint() error {
+	n, err := e.node()
+	if err != nil {
+		return err
+	}
+	text, removed := strings.CutSuffix(e.rest, "-")
+	t, err := parseTaint(text)
+	if err != nil {
+		return err
+	}
+	e.rest = ""
+	if removed {
+		n.patch(nil, nil, nil, nil, nil, []state.Taint{t})
+		return nil
+	}
+	n.patch(nil, nil, nil, nil, []state.Taint{t}, nil)
+	return nil
+}
+
+func (e *edit) cordon(on bool) error {
+	n, err := e.node()
+	if err != nil {
+		return err
+	}
+	n.Unschedulable = on
+	return nil
+}
+
+func (e *edit) object() error {
+	w, err := e.words("a kind", "NAMESPACE/NAME", "set, unset or delete")
+	if err != nil {
+		return err
+	}
+	c, err := e.cluster()
+	if err != nil {
+		return err
+	}
+	for _, key := range sortedKeys(c.Objects) {
+		if !strings.HasSuffix(key, "/"+w[0]+"/"+w[1]) {
+			continue
+		}
+		if w[2] == "delete" {
+			delete(c.Objects, key)
+			return nil
+		}
+		change, err := e.fieldChange(w[2])
+		if err != nil {
+			return err
+		}
+		o := c.Objects[key]
+		if o.Live, err = change(o.Live); err == nil {
+			e.w.touch(c, o)
+		}
+		return err
+	}
+	return fmt.Errorf("no %s %s", w[0], w[1])
+}
+
+func (e *edit) unit() error {
+	w, err := e.words("a unit", "start, stop, restart, enable or disable")
+	if err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"start", "stop", "restart", "enable", "disable"}, w[1]) {
+		return fmt.Errorf("unknown action %q; start, stop, restart, enable or disable", w[1])
+	}
+	_, err = e.w.actOnUnit(e.m, unitName(w[0]), w[1])
+	return err
+}
+
+func (e *edit) sysctl() error {
+	name, value, err := e.pair("NAME=VALUE")
+	if err != nil {
+		return err
+	}
+	_, err = e.w.setSysctl(e.m, name, value)
+	return err
+}
+
+func (e *edit) module() error {
+	w, err := e.words("a module", "load or unload")
+	if err != nil {
+		return err
+	}
+	load, err := either(w[1], "load", "unload")
+	if err != nil {
+		return err
+	}
+	_, err = e.w.loadModule(e.m, w[0], load)
+	return err
+}
+
+func (e *edit) swap() error {
+	word, err := e.word("on or off")
+	if err != nil {
+		return err
+	}
+	on, err := either(word, "on", "off")
+	if err == nil {
+		e.m.SwapOn, e.m.SwapOff = on && !e.w.profile(e.m).Swap, !on && e.w.profile(e.m).Swap
+	}
+	return err
+}
+
+func either(word, yes, no string) (bool, error) {
+	if word != yes && word != no {
+		return false, fmt.Errorf("%q is neither %s nor %s", word, yes, no)
+	}
+	return word == yes, nil
+}
+
+func (e *edit) image() error {
+	w, err := e.words("add or remove", "an image")
+	if err != nil {
+		return err
+	}
+	add, err := either(w[0], "add", "remove")
+	if err == nil {
+		e.w.setImage(e.m, w[1], add)
+	}
+	return err
+}
+
+func (e *edit) install() error {
+	program, version, err := e.pair("PROGRAM=VERSION")
+	if err != nil {
+		return err
+	}
+	version = strings.TrimPrefix(version, "v")
+	p := "/usr/bin/" + program
+	e.w.put(e.m, p, e.w.opaque(versioned(program, version), "0755"))
+	if _, changed := e.m.Files[p]; changed {
+		setText(&e.m.Versions, p, version, "")
+	}
+	return nil
+}
+
+func (e *edit) power() error {
+	word, err := e.word("on, off or reboot")
+	if err != nil {
+		return err
+	}
+	switch word {
+	case "off":
+		e.m.Off = true
+	case "on":
+		if e.m.Off {
+			e.w.boot(e.m)
+		}
+	case "reboot":
+		e.w.boot(e.m)
+	default:
+		return fmt.Errorf("%q is not on, off or reboot", word)
+	}
+	return nil
+}
+
+func (e *edit) condition() error {
+	w, err := e.words("a condition", "on, off or a value")
+	if err != nil {
+		return err
+	}
+	c := &e.m.Conditions
+	flags := map[string]*bool{
+		"unreachable": &c.Unreachable, "changed-host-key": &c.ChangedHostKey, "no-sudo": &c.NoSudo,
+		"disk-full": &c.DiskFull, "no-registry": &c.NoRegistry, "foreign-cluster": &c.ForeignCluster,
+	}
+	switch flag := flags[w[0]]; {
+	case w[0] == "arch":
+		c.Arch = w[1]
+	case w[0] == "clock-skew":
+		c.ClockSkew, err = time.ParseDuration(w[1])
+	case flag == nil:
+		return fmt.Errorf("unknown condition %q; one of arch, clock-skew, %s", w[0], strings.Join(sortedKeys(flags), ", "))
+	default:
+		if *flag, err = either(w[1], "on", "off"); err == nil && *flag && w[0] == "foreign-cluster" {
+			e.w.makeForeign(e.m)
+		}
+	}
+	return err
+}
+
+func (e *edit) pod() error {
+	w, err := e.words("NAMESPACE/NAME", "a node")
+	if err != nil {
+		return err
+	}
+	namespace, name, ok := strings.Cut(w[0], "/")
+	c := e.w.clusterWith(w[1])
+	switch {
+	case !ok:
+		return fmt.Errorf("%q is not written NAMESPACE/NAME", w[0])
+	case c == nil:
+		return fmt.Errorf("no cluster has node %s", strconv.Quote(w[1]))
+	}
+	c.Pods = append(c.Pods, &Pod{Namespace: namespace, Name: name, Node: w[1], Controller: "ReplicaSet", Labels: map[string]string{"app": name}})
+	return nil
+}

@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// HTTPStatus answers what a health endpoint of the kubelet or of a control
+// plane component would: 200, or 500 when the component runs and is not well.
+func (h *Host) HTTPStatus(ctx context.Context, address string, insecure bool) (int, error) {
+	w := h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := h.machine()
+	status := 0
+	err := w.read(ctx, m, "http", address, func() error {
+		var err error
+		if status, err = w.get200(m, address, insecure); err != nil {
+			return &providers.Error{Kind: providers.ErrUnreachable, Do: "get " + address + " from " + m.address, Cause: err}
+		}
+		return nil
+	})
+	return status, err
+}
+
+func (w *World) get200(m *machine, address string, insecure bool) (int, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return 0, err
+	}
+	refused := fmt.Errorf("dial tcp %s: connect: connection refused", u.Host)
+	last := refused
+	for _, target := range w.behind(m, u.Hostname()) {
+		component := w.componentOn(target, number(u.Port()), w.find(u.Hostname()) == nil && !loopback(u.Hostname()))
+		if component == "" {
+			continue
+		}
+		if component == "kubelet" {
+			if u.Port() == "10248" && !loopback(u.Hostname()) {
+				continue // it listens on 127.0.0.1 only
+			}
+			return 200, nil
+		}
+		if !w.started(target, component) {
+			continue
+		}
+		if u.Scheme == "https" && !insecure {
+			if err := w.verify(m, target, component, u.Hostname()); err != nil {
+				last = err
+				continue
+			}
+		}
+		return w.health(target, component), nil
+	}
+	return 0, last
+}
+
+func loopback(name string) bool {
+	return name == "127.0.0.1" || name == "::1" || name == "localhost"
+}
+
+// componentOn is who listens on a port; behind a balancer that is an API server.
+func (w *World) componentOn(m *machine, port int, balanced bool) string {
+	if w.kubeletRuns(m) && (port == 10248 || port == 10250) && !balanced {
+		return "kubelet"
+	}
+	for _, component := range []string{compAPI, compController, compScheduler, compEtcd} {
+		_, p := w.podOf(m, component)
+		switch {
+		case p == nil:
+		case balanced && component == compAPI:
+			return component
+		case !balanced && slices.Contains(ports(component, p), port):
+			return component
+		}
+	}
+	return ""
+}
+
+// started reports whether a component has come up as far as to listen.
+func (w *World) started(m *machine, component string) bool {
+	running, p := w.podOf(m, component)
+	if running == nil || w.d.Now.Before(running.Started.Add(startup(component))) {
+		return false
+	}
+	return !slices.ContainsFunc(p.filesNeeded(), func(need string) bool { return w.resolve(m, clean(need)) == nil })
+}
+
+// health is the status of a component's health endpoint.
+func (w *World) health(m *machine, component string) int {
+	if w.fault(m, component) != nil {
+		return 500
+	}
+	return 200
+}
+
+// verify checks a server's certificate against the cluster's CA of a host.
+func (w *World) verify(m, target *machine, component, name string) error {
+	_, p := w.podOf(target, component)
+	if component != compAPI {
+		return errors.New("x509: certificate signed by unknown authority") // self-signed in memory
+	}
+	cert, err := w.certificateAt(target, p.flag("tls-cert-file", ""), "")
+	switch {
+	case err != nil:
+		return err
+	case !w.trusts(m, "/etc/kubernetes/pki/ca.crt", cert):
+		return errors.New("x509: certificate signed by unknown authority")
+	case !covers(cert, name):
+		return notFor(cert, name)
+	}
+	return nil
+}
+
+func notFor(c *state.CertificateInfo, name string) error {
+	return fmt.Errorf("x509: certificate is valid for %s, not %s", strings.Join(slices.Concat(c.DNSNames, c.IPAddresses), ", "), name)
+}

@@ -1,0 +1,174 @@
+package sim
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// importRecord turns PEM or a kubeconfig of the operator's into a record, which
+// holds no key material. It is nil for anything else.
+func importRecord(content []byte) (*record, error) {
+	if r := decodeRecord(content); r != nil {
+		return r, nil
+	}
+	var r *record
+	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
+		if r == nil {
+			r = &record{}
+		}
+		if err := r.add(block); err != nil {
+			return nil, err
+		}
+	}
+	if r != nil {
+		return r, nil
+	}
+	return importKubeconfig(content)
+}
+
+// add takes one PEM block into the record.
+func (r *record) add(block *pem.Block) error {
+	switch block.Type {
+	case "CERTIFICATE":
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return err
+		}
+		r.Certificates = append(r.Certificates, infoOf(c))
+		return nil
+	case "PUBLIC KEY":
+		r.Public = sum(block.Bytes)
+		return nil
+	}
+	key, err := parseKey(block)
+	if err != nil {
+		return err
+	}
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	r.Key = sum(der)
+	return err
+}
+
+func parseKey(block *pem.Block) (crypto.Signer, error) {
+	switch block.Type {
+	case "RSA PRIVATE KEY":
+		return x509.ParsePKCS1PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		return x509.ParseECPrivateKey(block.Bytes)
+	case "PRIVATE KEY":
+		key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		if signer, ok := key.(crypto.Signer); ok {
+			return signer, nil
+		}
+		return nil, err
+	}
+	return nil, errors.New("unknown PEM block " + block.Type)
+}
+
+func infoOf(c *x509.Certificate) state.CertificateInfo {
+	info := state.CertificateInfo{
+		CommonName: c.Subject.CommonName, Organizations: c.Subject.Organization, DNSNames: c.DNSNames, IsCA: c.IsCA,
+		NotBefore: c.NotBefore, NotAfter: c.NotAfter, Serial: c.SerialNumber.Text(16), Issuer: c.Issuer.CommonName,
+		KeyDigest: sum(c.RawSubjectPublicKeyInfo), Algorithm: algorithmOf(c),
+	}
+	for _, ip := range c.IPAddresses {
+		info.IPAddresses = append(info.IPAddresses, ip.String())
+	}
+	usages := []struct {
+		name string
+		set  bool
+	}{
+		{"digital signature", c.KeyUsage&x509.KeyUsageDigitalSignature != 0},
+		{"key encipherment", c.KeyUsage&x509.KeyUsageKeyEncipherment != 0},
+		{"cert sign", c.KeyUsage&x509.KeyUsageCertSign != 0},
+	}
+	for _, u := range usages {
+		if u.set {
+			info.Usages = append(info.Usages, u.name)
+		}
+	}
+	for _, u := range c.ExtKeyUsage {
+		switch u {
+		case x509.ExtKeyUsageServerAuth:
+			info.Usages = append(info.Usages, "server auth")
+		case x509.ExtKeyUsageClientAuth:
+			info.Usages = append(info.Usages, "client auth")
+		}
+	}
+	if c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil {
+		info.IssuerKeyDigest = info.KeyDigest
+	}
+	return info
+}
+
+func algorithmOf(c *x509.Certificate) string {
+	switch key := c.PublicKey.(type) {
+	case *rsa.PublicKey:
+		return fmt.Sprintf("RSA-%d", key.N.BitLen())
+	case *ecdsa.PublicKey:
+		return fmt.Sprintf("ECDSA-P%d", key.Curve.Params().BitSize)
+	}
+	return c.PublicKeyAlgorithm.String()
+}
+
+// importKubeconfig reads a kubeconfig's present context, without its key.
+func importKubeconfig(content []byte) (*record, error) {
+	tree, err := parseYAML(content)
+	if err != nil || tree["kind"] != "Config" {
+		return nil, nil //nolint:nilerr // not a kubeconfig, which is no error
+	}
+	v := state.FromGo(tree)
+	context := named(v.Get("contexts"), v.Get("current-context").AsString()).Get("context")
+	k := &state.KubeconfigInfo{
+		Context: v.Get("current-context").AsString(), Cluster: context.Get("cluster").AsString(), User: context.Get("user").AsString(),
+	}
+	r := &record{Kubeconfig: k}
+	cluster, user := named(v.Get("clusters"), k.Cluster).Get("cluster"), named(v.Get("users"), k.User).Get("user")
+	k.Server = cluster.Get("server").AsString()
+	for _, part := range []struct {
+		data string
+		use  func(*record)
+	}{
+		{cluster.Get("certificate-authority-data").AsString(), func(ca *record) {
+			for _, c := range ca.Certificates {
+				k.CAKeyDigests = append(k.CAKeyDigests, c.KeyDigest)
+			}
+		}},
+		{user.Get("client-certificate-data").AsString(), func(c *record) {
+			if len(c.Certificates) > 0 {
+				k.Client = &c.Certificates[0]
+			}
+		}},
+		{user.Get("client-key-data").AsString(), func(key *record) { r.ClientKey = key.Key }},
+	} {
+		plain, err := base64.StdEncoding.DecodeString(part.data)
+		if err != nil {
+			return nil, err
+		}
+		inner, err := importRecord(plain)
+		if err != nil {
+			return nil, err
+		}
+		if inner != nil {
+			part.use(inner)
+		}
+	}
+	return r, nil
+}
+
+func named(list state.Value, name string) state.Value {
+	for _, e := range list.AsList() {
+		if e.Get("name").AsString() == name {
+			return e
+		}
+	}
+	return state.Value{}
+}

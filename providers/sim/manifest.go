@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"bytes"
+	"crypto/md5" //nolint:gosec // the kubelet's hash of a pod, no protection
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// manifest is what of a static pod's manifest matters.
+type manifest struct {
+	name   string
+	labels map[string]any
+	image  string
+	args   []string // without the binary
+	// hash stands for the kubelet's config.hash: equal for equal pods, however written.
+	hash string
+	err  error
+}
+
+// manifest parses the content of a file, once per content.
+func (w *World) manifest(digest string) *manifest {
+	if p := w.manifests[digest]; p != nil {
+		return p
+	}
+	p := parseManifest([]byte(w.d.Blobs[digest]))
+	w.manifests[digest] = p
+	return p
+}
+
+func parseManifest(content []byte) *manifest {
+	tree, err := parseYAML(content)
+	if err != nil {
+		return &manifest{err: err}
+	}
+	canonical, _ := json.Marshal(tree)
+	h := md5.Sum(canonical) //nolint:gosec // see above
+	p := &manifest{hash: hex.EncodeToString(h[:])}
+	metadata, _ := tree["metadata"].(map[string]any)
+	p.name, _ = metadata["name"].(string)
+	p.labels, _ = metadata["labels"].(map[string]any)
+	spec, _ := tree["spec"].(map[string]any)
+	containers, _ := spec["containers"].([]any)
+	if tree["kind"] != "Pod" || p.name == "" || len(containers) == 0 {
+		p.err = errors.New("not a pod")
+		return p
+	}
+	c, _ := containers[0].(map[string]any)
+	p.image, _ = c["image"].(string)
+	command := append(texts(c["command"]), texts(c["args"])...)
+	if len(command) > 0 {
+		p.args = command[1:]
+	}
+	return p
+}
+
+func texts(x any) []string {
+	list, _ := x.([]any)
+	out := make([]string, 0, len(list))
+	for _, e := range list {
+		s, _ := e.(string)
+		out = append(out, s)
+	}
+	return out
+}
+
+// parseYAML reads a document into a tree whose numbers keep their digits.
+func parseYAML(content []byte) (map[string]any, error) {
+	asJSON, err := yaml.YAMLToJSON(content)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(asJSON))
+	dec.UseNumber()
+	var tree map[string]any
+	if err := dec.Decode(&tree); err != nil {
+		return nil, fmt.Errorf("not a mapping: %w", err)
+	}
+	return tree, nil
+}
+
+// arg is the last value of a flag, and whether it is given.
+func (p *manifest) arg(name string) (string, bool) {
+	for i := len(p.args) - 1; i >= 0; i-- {
+		if n, v, _ := strings.Cut(strings.TrimPrefix(p.args[i], "--"), "="); n == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// flag is arg with a default.
+func (p *manifest) flag(name, usual string) string {
+	if v, ok := p.arg(name); ok {
+		return v
+	}
+	return usual
+}
+
+// tag is the image's tag.
+func (p *manifest) tag() string {
+	i := strings.LastIndexByte(p.image, ':')
+	if i < strings.LastIndexByte(p.image, '/') {
+		return ""
+	}
+	return p.image[i+1:]
+}
+
+// kind is the component that a pod is, by its label as kubeadm sets it.
+func (p *manifest) component() string {
+	c, _ := p.labels["component"].(string)
+	if c == "" {
+		return p.name
+	}
+	return c
+}
+
+// filesNeeded lists the paths that the arguments name and that have to exist.
+func (p *manifest) filesNeeded() []string {
+	var out []string
+	for _, a := range p.args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
+		if strings.HasPrefix(value, "/") && namesFile(name) {
+			out = append(out, value)
+		}
+	}
+	return out
+}
+
+func namesFile(flag string) bool {
+	for _, suffix := range []string{"-file", "cafile", "certfile", "keyfile", "-certificate", "-key", "kubeconfig"} {
+		if strings.HasSuffix(flag, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// certificateAt is the first certificate of a file, checked as its user would.
+func (w *World) certificateAt(m *machine, certFile, keyFile string) (*state.CertificateInfo, error) {
+	f := w.resolve(m, clean(certFile))
+	if f == nil || f.Record == nil || len(f.Record.Certificates) == 0 {
+		return nil, fmt.Errorf("open %s: no certificate", certFile)
+	}
+	c := &f.Record.Certificates[0]
+	if keyFile != "" {
+		key := w.resolve(m, clean(keyFile))
+		if key == nil || key.Record == nil || key.Record.Key != c.KeyDigest {
+			return nil, fmt.Errorf("%s: private key does not match public key", certFile)
+		}
+	}
+	return c, w.valid(m, c)
+}
+
+// valid checks a certificate's time.
+func (w *World) valid(m *machine, c *state.CertificateInfo) error {
+	switch now := w.clock(m); {
+	case now.Before(c.NotBefore):
+		return fmt.Errorf("certificate of %s is not yet valid: current time %s is before %s", c.CommonName, stamp(now), stamp(c.NotBefore))
+	case now.After(c.NotAfter):
+		return fmt.Errorf("certificate of %s has expired: current time %s is after %s", c.CommonName, stamp(now), stamp(c.NotAfter))
+	}
+	return nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// trusts reports whether the CA file on a host holds the certificate's issuer.
+func (w *World) trusts(m *machine, caFile string, c *state.CertificateInfo) bool {
+	f := w.resolve(m, clean(caFile))
+	if f == nil || f.Record == nil {
+		return false
+	}
+	for _, ca := range f.Record.Certificates {
+		if ca.KeyDigest == c.IssuerKeyDigest {
+			return true
+		}
+	}
+	return false
+}

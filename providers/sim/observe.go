@@ -1,0 +1,214 @@
+package sim
+
+import (
+	"context"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Observe answers the query and changes nothing.
+func (h *Host) Observe(ctx context.Context, q state.Query) (*state.Report, error) {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	m := h.machine()
+	var r *state.Report
+	err := h.w.read(ctx, m, "observe", "", func() error {
+		r = h.w.observe(m, q)
+		return nil
+	})
+	return r, err
+}
+
+// roundTrip is how long an observation is said to take.
+const roundTrip = 20 * time.Millisecond
+
+func (w *World) observe(m *machine, q state.Query) *state.Report {
+	r := &state.Report{
+		Facts: w.facts(m), Files: make(map[string]state.FileReport, len(q.Files)), Units: map[string]state.UnitReport{},
+		Sysctls: map[string]string{}, Modules: map[string]bool{}, Ports: map[int]bool{}, Commands: map[string]bool{},
+		Elapsed: roundTrip,
+	}
+	for _, f := range q.Files {
+		r.Files[f.Path] = w.report(m, clean(f.Path), f.Read)
+	}
+	for _, glob := range q.Globs {
+		w.observeGlob(m, glob, r)
+	}
+	for _, name := range q.Units {
+		r.Units[name] = w.unitReport(m, unitName(name))
+	}
+	if q.Images && w.active(m, "containerd") {
+		r.Images = w.images(m)
+	}
+	for _, name := range q.Sysctls {
+		if v, ok := w.sysctl(m, name); ok {
+			r.Sysctls[name] = v
+		}
+	}
+	for _, name := range q.Modules {
+		r.Modules[name] = w.module(m, name)
+	}
+	for _, port := range q.Ports {
+		r.Ports[port] = w.listens(m, port)
+	}
+	for _, name := range q.Commands {
+		r.Commands[name] = w.get(m, "/usr/bin/"+name) != nil || w.get(m, "/usr/local/bin/"+name) != nil
+	}
+	if len(q.Secrets) > 0 {
+		r.Secrets = w.secrets(m, q.Secrets)
+	}
+	if q.Preflight {
+		r.Preflight = w.preflight(m)
+	}
+	r.Marks = w.marks(m)
+	nameIssuers(r)
+	return r
+}
+
+// marks is a copy of what kubewright left on the host.
+func (w *World) marks(m *machine) *state.Marks {
+	if m.Marks == nil {
+		return nil
+	}
+	marks := *m.Marks
+	marks.Token = max(marks.Token, m.Token)
+	return &marks
+}
+
+func (w *World) facts(m *machine) state.Facts {
+	p := w.profile(m)
+	f := state.Facts{
+		Hostname: w.hostname(m), MachineID: w.machineID(m), BootID: w.bootID(m),
+		Arch: p.Arch, OS: p.OS, OSVersion: p.OSVersion, Kernel: p.Kernel, CPUs: p.CPUs, MemoryBytes: p.MemoryBytes,
+		Systemd: true, CgroupV2: true, Swap: w.swap(m), Addresses: w.addressesOf(m), ClockOffset: m.Conditions.ClockSkew,
+		KubeletVersion: w.versionOf(m, "kubelet"), RuntimeVersion: w.versionOf(m, "containerd"),
+	}
+	if m.Conditions.Arch != "" {
+		f.Arch = m.Conditions.Arch
+	}
+	for _, dir := range []string{"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates"} {
+		if w.get(m, dir).isDir() {
+			f.CADirs = append(f.CADirs, dir)
+		}
+	}
+	if w.active(m, "containerd") {
+		f.CRISocket = containerdSocket
+		f.CRISockets = []string{containerdSocket}
+	}
+	return f
+}
+
+const containerdSocket = "unix:///var/run/containerd/containerd.sock"
+
+func (w *World) report(m *machine, p string, read state.Read) state.FileReport {
+	f := w.get(m, p)
+	if f == nil {
+		return state.FileReport{}
+	}
+	r := state.FileReport{Exists: true, Type: f.Type, Mode: f.mode(), Owner: f.owner(), Size: f.Size, Link: f.Link}
+	if r.Type == "" {
+		r.Type = "file"
+	}
+	if f.isDir() {
+		r.Entries = len(w.children(m, p))
+	}
+	if f.Type == typeLink {
+		f = w.resolve(m, p)
+	}
+	if read == state.ReadStat || !f.isRegular() {
+		return r
+	}
+	r.SHA256 = f.SHA256
+	w.readInto(f, read, &r)
+	return r
+}
+
+// readInto adds what of the content is asked for.
+func (w *World) readInto(f *file, read state.Read, r *state.FileReport) {
+	switch read {
+	case state.ReadContent:
+		r.Content = w.content(f)
+	case state.ReadCertificate:
+		if f.Record == nil || len(f.Record.Certificates) == 0 {
+			r.Invalid = "no certificate in the file"
+			return
+		}
+		r.Certificates = append([]state.CertificateInfo(nil), f.Record.Certificates...)
+	case state.ReadKubeconfig:
+		if f.Record == nil || f.Record.Kubeconfig == nil {
+			r.Invalid = "not a kubeconfig"
+			return
+		}
+		k := *f.Record.Kubeconfig
+		if k.Client != nil {
+			client := *k.Client
+			k.Client = &client
+		}
+		r.Kubeconfig = &k
+	}
+}
+
+// nameIssuers leaves the issuer's digest only where its certificate is in the
+// same report, as on a host that has to find it by verifying.
+func nameIssuers(r *state.Report) {
+	known := map[string]bool{}
+	for _, f := range r.Files {
+		for _, c := range f.Certificates {
+			if c.IsCA {
+				known[c.KeyDigest] = true
+			}
+		}
+	}
+	for _, f := range r.Files {
+		for i := range f.Certificates {
+			if !known[f.Certificates[i].IssuerKeyDigest] {
+				f.Certificates[i].IssuerKeyDigest = ""
+			}
+		}
+		if f.Kubeconfig != nil && f.Kubeconfig.Client != nil && !known[f.Kubeconfig.Client.IssuerKeyDigest] {
+			f.Kubeconfig.Client.IssuerKeyDigest = ""
+		}
+	}
+}
+
+func (w *World) observeGlob(m *machine, glob string, r *state.Report) {
+	dir := clean(path.Dir(glob))
+	candidates := w.children(m, dir)
+	if strings.ContainsAny(dir, "*?[") {
+		candidates = w.tree(m, "/")
+	}
+	for _, p := range candidates {
+		if ok, _ := path.Match(clean(glob), p); !ok || strings.HasPrefix(path.Base(p), ".") && !strings.HasPrefix(path.Base(glob), ".") {
+			continue
+		}
+		if _, asked := r.Files[p]; !asked {
+			r.Files[p] = w.report(m, p, state.ReadDigest)
+		}
+	}
+}
+
+func (w *World) unitReport(m *machine, name string) state.UnitReport {
+	u, ok := w.unit(m, name)
+	if !ok {
+		return state.UnitReport{}
+	}
+	r := state.UnitReport{Exists: true, Active: "inactive", Enabled: "disabled"}
+	if u.Active {
+		r.Active = "active"
+		if name == "kubelet" && w.kubeletFault(m) != "" {
+			r.Active = "activating"
+		}
+	}
+	if u.Enabled {
+		r.Enabled = "enabled"
+	}
+	return r
+}
+
+// preflight answers what the preflight checks ask besides.
+func (w *World) preflight(m *machine) map[string]string {
+	return map[string]string{"hostname_resolves": "true", "root": "true"}
+}

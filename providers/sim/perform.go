@@ -1,0 +1,339 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+)
+
+// How long operations take in the world's time.
+const (
+	timeFile   = 5 * time.Millisecond
+	timeUpload = 800 * time.Millisecond
+	timeImage  = 1500 * time.Millisecond
+	timeUnit   = 300 * time.Millisecond
+	timePods   = 2 * time.Second
+)
+
+// Perform does host operations in order and stops at the first that fails.
+func (h *Host) Perform(ctx context.Context, batch providers.Batch) ([]providers.Outcome, error) {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	m := h.machine()
+	if err := h.w.admit(ctx, m, batch); err != nil {
+		return nil, err
+	}
+	var outcomes []providers.Outcome
+	for _, op := range batch.Operations {
+		outcome, err := h.w.perform(ctx, m, op, batch)
+		outcomes = append(outcomes, outcome)
+		if err != nil {
+			return outcomes, err
+		}
+	}
+	return outcomes, nil
+}
+
+// admit checks that a batch may act on the host, and remembers its token.
+func (w *World) admit(ctx context.Context, m *machine, batch providers.Batch) error {
+	if err := w.connected(ctx, m); err != nil {
+		return err
+	}
+	if batch.Token < m.Token {
+		return &providers.Error{Kind: providers.ErrSuperseded, Do: "change " + m.address,
+			Cause: fmt.Errorf("the host has seen run %d, this is run %d", m.Token, batch.Token)}
+	}
+	if m.Marks != nil && batch.Lineage != "" && m.Marks.Lineage != "" && m.Marks.Lineage != batch.Lineage {
+		return &providers.Error{Kind: providers.ErrSuperseded, Do: "change " + m.address,
+			Cause: fmt.Errorf("the host belongs to the state with lineage %s, this is %s", m.Marks.Lineage, batch.Lineage)}
+	}
+	m.Token = batch.Token
+	return nil
+}
+
+// perform does one operation as one effect.
+func (w *World) perform(ctx context.Context, m *machine, op planner.Operation, batch providers.Batch) (providers.Outcome, error) {
+	var outcome providers.Outcome
+	if err := ctx.Err(); err != nil {
+		return outcome, err
+	}
+	if !planner.IsHostOperation(op) {
+		return outcome, fmt.Errorf("internal error: %T is no operation of a host", op)
+	}
+	err := w.act(m, op.Op(), detail(op), func() error {
+		changed, err := w.do(m, op, batch)
+		outcome.Changed = changed
+		return err
+	}, func() { w.doHalf(m, op) })
+	return outcome, err
+}
+
+// detail is what an operation is about.
+func detail(op planner.Operation) string {
+	switch op := op.(type) {
+	case planner.WriteFile:
+		return op.Path
+	case planner.RemovePath:
+		return op.Path
+	case planner.EnsureDirectory:
+		return op.Path
+	case planner.UploadArtifact:
+		return op.Path
+	case planner.LoadImage:
+		return op.Image
+	case planner.Unit:
+		return op.Action + " " + op.Unit
+	case planner.SetSysctl:
+		return op.Name
+	case planner.LoadModule:
+		return op.Module
+	case planner.Unmount:
+		return op.Below
+	}
+	return ""
+}
+
+// do performs one operation of the closed set and reports whether it changed anything.
+func (w *World) do(m *machine, op planner.Operation, batch providers.Batch) (bool, error) {
+	switch op := op.(type) {
+	case planner.WriteFile:
+		return w.writeFile(m, op, batch)
+	case planner.RemovePath:
+		return w.removePath(m, op)
+	case planner.EnsureDirectory:
+		return w.ensureDirectory(m, op)
+	case planner.UploadArtifact:
+		return w.uploadArtifact(m, op, batch)
+	case planner.LoadImage:
+		return w.loadImage(m, op)
+	case planner.Unit:
+		return w.actOnUnit(m, unitName(op.Unit), op.Action)
+	case planner.SetSysctl:
+		return w.setSysctl(m, op.Name, op.Value)
+	case planner.LoadModule:
+		return w.loadModule(m, op.Module, !op.Unload)
+	case planner.Swap:
+		return w.setSwap(m, op.On), nil
+	case planner.RemovePods:
+		return w.removePods(m)
+	case planner.Unmount:
+		return w.unmount(m, clean(op.Below)), nil
+	case planner.RemoveNetwork:
+		return w.removeNetwork(m, op.Links), nil
+	case planner.Mark:
+		return w.mark(m, op), nil
+	}
+	return false, fmt.Errorf("internal error: the simulator does not know operation %s", op.Op())
+}
+
+// doHalf leaves what an operation leaves that is cut off in the middle.
+func (w *World) doHalf(m *machine, op planner.Operation) {
+	switch op := op.(type) {
+	case planner.RemovePath:
+		tree := w.tree(m, clean(op.Path))
+		for _, p := range tree[len(tree)/2:] {
+			w.removeOne(m, p)
+		}
+	case planner.RemovePods:
+		names := sortedKeys(m.Pods)
+		for _, name := range names[:len(names)/2] {
+			delete(m.Pods, name)
+		}
+	case planner.Unmount:
+		if n := len(m.Mounts); n > 0 {
+			m.Mounts = m.Mounts[:n-n/2]
+		}
+	}
+}
+
+func (w *World) writeFile(m *machine, op planner.WriteFile, batch providers.Batch) (bool, error) {
+	content := []byte(op.Content.Inline)
+	if op.Content.Ref != "" {
+		secret, ok := batch.Contents[op.Content.Ref]
+		if !ok {
+			return false, fmt.Errorf("internal error: nothing given for %s", op.Content.Ref)
+		}
+		content = secret.Reveal()
+	}
+	if op.SHA256 != "" && op.SHA256 != sum(content) {
+		return false, fmt.Errorf("internal error: content of %s has digest %s, expected %s", op.Path, sum(content), op.SHA256)
+	}
+	return w.write(m, op.Path, w.contentFile(content, op.Mode, op.Owner))
+}
+
+// write puts a file in place unless an equal one is there.
+func (w *World) write(m *machine, name string, f *file) (bool, error) {
+	p := clean(name)
+	present := w.get(m, p)
+	switch {
+	case present != nil && same(present, f):
+		return false, nil
+	case present.isDir() && f.Type != typeDirectory:
+		return false, m.commandError("write "+name, 1, name+": Is a directory")
+	case m.Conditions.DiskFull:
+		return false, m.commandError("write "+name, 1, "write error: No space left on device")
+	}
+	if at := w.notDirectory(m, p); at != "" {
+		return false, m.commandError("write "+name, 1, at+": Not a directory")
+	}
+	w.put(m, p, f)
+	w.advance(timeFile)
+	return true, nil
+}
+
+// notDirectory is the first part of the path to p that is no folder, or "".
+func (w *World) notDirectory(m *machine, p string) string {
+	for dir := parent(p); dir != "/"; dir = parent(dir) {
+		if f := w.get(m, dir); f != nil && !f.isDir() {
+			return dir
+		}
+	}
+	return ""
+}
+
+func (w *World) removePath(m *machine, op planner.RemovePath) (bool, error) {
+	p := clean(op.Path)
+	f := w.get(m, p)
+	if f == nil {
+		return false, nil
+	}
+	for _, mount := range m.Mounts {
+		if mount == p || below(mount, p) {
+			return false, m.commandError("remove "+op.Path, 1, mount+": Device or resource busy")
+		}
+	}
+	tree := w.tree(m, p)
+	if op.ContentsOnly {
+		for _, child := range tree {
+			w.removeOne(m, child)
+		}
+		return len(tree) > 0, nil
+	}
+	w.remove(m, p)
+	w.advance(timeFile)
+	return true, nil
+}
+
+func (w *World) ensureDirectory(m *machine, op planner.EnsureDirectory) (bool, error) {
+	f := file{Type: typeDirectory}
+	if present := w.get(m, clean(op.Path)); present != nil && !present.isDir() {
+		return false, m.commandError("make folder "+op.Path, 1, op.Path+": File exists")
+	}
+	return w.write(m, op.Path, f.withMode(op.Mode, op.Owner))
+}
+
+func (w *World) loadImage(m *machine, op planner.LoadImage) (bool, error) {
+	if !w.active(m, "containerd") {
+		return false, m.commandError("load image "+op.Image, 1, "connect: no such file or directory: "+op.Socket)
+	}
+	present := w.hasImage(m, op.Image)
+	if present && op.Policy != "Always" {
+		return false, nil
+	}
+	switch {
+	case op.Artifact == "" && op.Policy == "Never":
+		return false, m.commandError("find image "+op.Image, 1, op.Image+": not present, and the policy is Never")
+	case op.Artifact == "" && m.Conditions.NoRegistry:
+		return false, m.commandError("pull image "+op.Image, 1, "failed to pull and unpack image "+op.Image+": dial tcp: i/o timeout")
+	case m.Conditions.DiskFull:
+		return false, m.commandError("load image "+op.Image, 1, "no space left on device")
+	}
+	w.setImage(m, op.Image, true)
+	w.advance(timeImage)
+	return !present, nil
+}
+
+func (w *World) actOnUnit(m *machine, name, action string) (bool, error) {
+	u, ok := w.unit(m, name)
+	what := action + " unit " + unitFile(name)
+	if !ok {
+		return false, m.commandError(what, 5, "Unit "+unitFile(name)+" not found.")
+	}
+	before := u
+	switch action {
+	case "start", "restart":
+		u.Active = true
+	case "stop":
+		u.Active = false
+	case "enable":
+		u.Enabled = true
+	case "disable":
+		u.Enabled = false
+	default:
+		return false, fmt.Errorf("internal error: unknown unit action %q", action)
+	}
+	w.setUnit(m, name, u)
+	changed := u != before || action == "restart"
+	if name == "kubelet" && (action == "restart" || u.Active != before.Active) {
+		w.kubeletTurned(m, u.Active)
+	}
+	if changed {
+		w.advance(timeUnit)
+	}
+	return changed, nil
+}
+
+func (w *World) setSysctl(m *machine, name, value string) (bool, error) {
+	present, ok := w.sysctl(m, name)
+	if !ok {
+		return false, m.commandError("set "+name, 255, "sysctl: cannot stat /proc/sys/"+strings.ReplaceAll(name, ".", "/")+": No such file or directory")
+	}
+	if present == value {
+		return false, nil
+	}
+	setText(&m.Sysctls, name, value, w.base(m).sysctls[name])
+	return true, nil
+}
+
+func (w *World) loadModule(m *machine, name string, load bool) (bool, error) {
+	if w.module(m, name) == load {
+		return false, nil
+	}
+	setFlag(&m.Modules, name, load, w.base(m).modules[name])
+	if name == "br_netfilter" && !load {
+		for sysctl := range m.Sysctls {
+			if strings.HasPrefix(sysctl, "net.bridge.") {
+				delete(m.Sysctls, sysctl)
+			}
+		}
+	}
+	return true, nil
+}
+
+func (w *World) setSwap(m *machine, on bool) bool {
+	if w.swap(m) == on {
+		return false
+	}
+	// On again as fstab has it: nothing happens where it has none.
+	if on && !strings.Contains(string(w.content(w.get(m, "/etc/fstab"))), " swap ") {
+		return false
+	}
+	m.SwapOff, m.SwapOn = !on && w.profile(m).Swap, on && !w.profile(m).Swap
+	return true
+}
+
+func (w *World) mark(m *machine, op planner.Mark) bool {
+	const folder = "/var/lib/kubewright"
+	if op.Remove {
+		changed := m.Marks != nil || w.get(m, folder) != nil
+		m.Marks, m.Token = nil, 0
+		w.remove(m, folder)
+		return changed
+	}
+	marks := op.Marks
+	changed := m.Marks == nil || !equalMarks(*m.Marks, marks)
+	m.Marks = &marks
+	m.Token = max(m.Token, marks.Token)
+	if w.get(m, folder) == nil {
+		w.put(m, folder, &file{Type: typeDirectory, Mode: "0700"})
+	}
+	return changed
+}
+
+// versionInName finds a version in the name of an artifact.
+var versionInName = regexp.MustCompile(`\d+\.\d+\.\d+`)

@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Profile is what a host is when it springs up. It is comparable; the zero
+// Profile is a machine with nothing installed.
+type Profile struct {
+	// KubeletVersion and RuntimeVersion are without the leading v; empty when not installed.
+	KubeletVersion string `json:"kubelet_version,omitempty"`
+	RuntimeVersion string `json:"runtime_version,omitempty"`
+	// Images tells that the images of KubeletVersion are preloaded.
+	Images bool `json:"images,omitempty"`
+	// CNI tells that plugins and a bridge configuration are in place, so that
+	// nodes become ready without an addon.
+	CNI         bool   `json:"cni,omitempty"`
+	Arch        string `json:"arch,omitempty"`
+	OS          string `json:"os,omitempty"`
+	OSVersion   string `json:"os_version,omitempty"`
+	Kernel      string `json:"kernel,omitempty"`
+	CPUs        int    `json:"cpus,omitempty"`
+	MemoryBytes int64  `json:"memory_bytes,omitempty"`
+	// Swap tells that fstab has a swap device, which is in use after a boot.
+	Swap bool `json:"swap,omitempty"`
+}
+
+// DefaultProfile is a prepared Debian machine.
+func DefaultProfile() Profile {
+	return Profile{
+		KubeletVersion: "1.36.3", RuntimeVersion: "2.1.4", Images: true, CNI: true,
+		Arch: "amd64", OS: "debian", OSVersion: "13", Kernel: "6.12.48+deb13-amd64",
+		CPUs: 4, MemoryBytes: 8 << 30,
+	}
+}
+
+// baseline is the part of a host that follows from its profile alone. Hosts
+// keep only what differs from it.
+type baseline struct {
+	files   map[string]*file
+	units   map[string]unit
+	images  map[string]bool
+	sysctls map[string]string
+	modules map[string]bool // true: built in or loaded at boot
+}
+
+// unit is a systemd unit.
+type unit struct {
+	Active  bool `json:"active,omitempty"`
+	Enabled bool `json:"enabled,omitempty"`
+}
+
+// baseline returns the profile's baseline, made once.
+func (w *World) baseline(p Profile) *baseline {
+	if b := w.baselines[p]; b != nil {
+		return b
+	}
+	b := &baseline{
+		files: map[string]*file{}, units: map[string]unit{}, images: map[string]bool{},
+		sysctls: map[string]string{
+			"net.ipv4.ip_forward": "0", "net.ipv6.conf.all.forwarding": "0", "net.ipv6.conf.default.forwarding": "0",
+			"vm.overcommit_memory": "0", "vm.panic_on_oom": "0", "vm.swappiness": "60", "kernel.panic": "0", "kernel.panic_on_oops": "0",
+			"fs.inotify.max_user_instances": "128", "fs.inotify.max_user_watches": "65536",
+		},
+		modules: map[string]bool{"nf_tables": true, "nf_conntrack": true},
+	}
+	w.system(b, p)
+	if p.RuntimeVersion != "" {
+		w.runtime(b, p)
+	}
+	if p.KubeletVersion != "" {
+		w.kubeletPackage(b, p)
+	}
+	w.baselines[p] = b
+	return b
+}
+
+// put adds a file of the baseline with the folders above it.
+func (b *baseline) put(name string, f *file) {
+	b.files[name] = f
+	for dir := parent(name); dir != "/" && b.files[dir] == nil; dir = parent(dir) {
+		b.files[dir] = &file{Type: typeDirectory}
+	}
+}
+
+func parent(p string) string {
+	i := strings.LastIndexByte(p, '/')
+	if i <= 0 {
+		return "/"
+	}
+	return p[:i]
+}
+
+func (w *World) system(b *baseline, p Profile) {
+	text := func(name, content string) { b.put(name, w.contentFile([]byte(content), "", "")) }
+	text("/etc/os-release", fmt.Sprintf("ID=%s\nVERSION_ID=%q\n", p.OS, p.OSVersion))
+	text("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n")
+	text("/etc/resolv.conf", "nameserver 10.0.0.53\n")
+	text("/etc/ssl/certs/ca-certificates.crt", "simulated bundle of public CAs\n")
+	fstab := "/dev/vda1 / ext4 defaults 0 1\n"
+	if p.Swap {
+		fstab += "/dev/vda2 none swap sw 0 0\n"
+	}
+	text("/etc/fstab", fstab)
+	for _, dir := range []string{
+		"/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
+		"/etc/modules-load.d", "/etc/sysctl.d", "/etc/systemd/system", "/usr/local/bin", "/var/lib", "/var/log", "/opt", "/run", "/root",
+	} {
+		b.put(dir, &file{Type: typeDirectory})
+	}
+	b.put("/tmp", (&file{Type: typeDirectory, Mode: "1777"}))
+	for _, tool := range []string{"mount", "umount", "losetup", "cp", "ip", "iptables", "nft", "modprobe", "sysctl", "swapoff", "tar", "conntrack", "sudo", "curl"} {
+		b.put("/usr/bin/"+tool, w.opaque("debian "+p.OSVersion+" "+tool, "0755"))
+	}
+	b.units["ssh"] = unit{Active: true, Enabled: true}
+	b.put("/usr/lib/systemd/system/ssh.service", w.opaque("ssh.service", ""))
+}
+
+func (w *World) runtime(b *baseline, p Profile) {
+	for _, bin := range []string{"containerd", "ctr", "containerd-shim-runc-v2", "runc", "crictl"} {
+		b.put("/usr/bin/"+bin, w.opaque("containerd "+p.RuntimeVersion+" "+bin, "0755"))
+	}
+	b.put("/etc/containerd/config.toml", w.contentFile([]byte("version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n"), "", ""))
+	b.put("/usr/lib/systemd/system/containerd.service", w.opaque("containerd.service", ""))
+	b.units["containerd"] = unit{Active: true, Enabled: true}
+	if !p.CNI {
+		return
+	}
+	for _, plugin := range []string{"bandwidth", "bridge", "firewall", "host-local", "loopback", "portmap", "ptp", "tuning"} {
+		b.put("/opt/cni/bin/"+plugin, w.opaque("cni plugin "+plugin, "0755"))
+	}
+	b.put("/etc/cni/net.d/90-bridge.conflist", w.contentFile(
+		[]byte(`{"cniVersion":"1.0.0","name":"bridge","plugins":[{"type":"bridge","bridge":"cni0","isGateway":true}]}`+"\n"), "", ""))
+}
+
+func (w *World) kubeletPackage(b *baseline, p Profile) {
+	for _, bin := range []string{"kubelet", "kubectl", "kubeadm"} {
+		b.put("/usr/bin/"+bin, w.opaque(versioned(bin, p.KubeletVersion), "0755"))
+	}
+	b.put("/usr/lib/systemd/system/kubelet.service", w.opaque("kubelet.service", ""))
+	b.put("/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf", w.opaque("10-kubeadm.conf", ""))
+	b.units["kubelet"] = unit{Enabled: true}
+	if p.Images {
+		for _, image := range imagesOf(p.KubeletVersion) {
+			b.images[image] = true
+		}
+	}
+}
+
+// opaque is a file known by its digest only.
+func (w *World) opaque(what, mode string) *file {
+	f := file{SHA256: sum([]byte(what)), Size: int64(1000 * len(what))}
+	return f.withMode(mode, "")
+}
+
+func versioned(name, version string) string { return name + "-v" + version }
+
+// imagesOf lists the images that kubeadm of a version needs.
+func imagesOf(version string) []string {
+	etcd, coredns, pause := "3.7.0-0", "v1.14.6", "3.10.2"
+	switch {
+	case strings.HasPrefix(version, "1.34."):
+		etcd, coredns, pause = "3.6.5-0", "v1.12.1", "3.10.1"
+	case strings.HasPrefix(version, "1.35."):
+		etcd, coredns, pause = "3.6.6-0", "v1.13.1", "3.10.1"
+	case strings.HasPrefix(version, "1.36."):
+		etcd, coredns, pause = "3.6.8-0", "v1.14.2", "3.10.2"
+	}
+	const registry = "registry.k8s.io/"
+	images := []string{registry + "coredns/coredns:" + coredns, registry + "etcd:" + etcd, registry + "pause:" + pause}
+	for _, c := range []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"} {
+		images = append(images, registry+c+":v"+version)
+	}
+	return images
+}

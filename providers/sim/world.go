@@ -1,0 +1,223 @@
+package sim
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+)
+
+// formatVersion is the number of the world file's format.
+const formatVersion = 1
+
+// epoch is when a new world begins.
+var epoch = time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
+
+// World is a fleet and everything it holds. Its methods, and those of the
+// hosts, clocks and clients it hands out, may be called from several goroutines.
+type World struct {
+	// OnEffect, when set, is called before and after every effect that is asked
+	// for. An error stops the call with that error, before or after the effect;
+	// a panic passes through. It must not call the world.
+	OnEffect func(Effect) error
+
+	mu        sync.Mutex
+	path      string
+	d         saved
+	baselines map[Profile]*baseline
+	manifests map[string]*manifest // by SHA-256
+	names     map[string]string    // host names and IP addresses → address
+	planes    map[string]bool      // addresses of hosts that run static pods
+	pending   map[string]bool      // addresses of hosts on which something is under way
+	effects   int
+}
+
+// saved is the world's file.
+type saved struct {
+	Format   int                 `json:"format"`
+	Seed     int64               `json:"seed"`
+	Now      time.Time           `json:"now"`
+	Profile  Profile             `json:"profile"`
+	Hosts    map[string]*machine `json:"hosts,omitempty"`
+	Clusters map[string]*cluster `json:"clusters,omitempty"`
+	Blobs    map[string]blob     `json:"blobs,omitempty"`
+	Faults   []*Fault            `json:"faults,omitempty"`
+	// Made counts what was derived, so that nothing is derived twice.
+	Made int `json:"made,omitempty"`
+}
+
+// New makes an empty world that is kept nowhere until it is opened from a file.
+func New(seed int64, p Profile) *World {
+	w := &World{d: saved{Format: formatVersion, Seed: seed, Now: epoch, Profile: p}}
+	w.index()
+	return w
+}
+
+// Open reads a world's file. A file that does not exist is an empty world with
+// seed 1 and the default profile.
+func Open(path string) (*World, error) {
+	w := New(1, DefaultProfile())
+	w.path = path
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return w, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot open simulated world: %w", err)
+	}
+	w.d = saved{}
+	if err := json.Unmarshal(b, &w.d); err != nil {
+		return nil, fmt.Errorf("cannot open simulated world %s: %w", path, err)
+	}
+	if w.d.Format > formatVersion {
+		return nil, fmt.Errorf("cannot open simulated world %s: its format %d is newer than this program's %d", path, w.d.Format, formatVersion)
+	}
+	w.index()
+	return w, nil
+}
+
+// index fills what is not kept in the file.
+func (w *World) index() {
+	w.baselines = map[Profile]*baseline{}
+	w.manifests = map[string]*manifest{}
+	w.names, w.planes, w.pending = map[string]string{}, map[string]bool{}, map[string]bool{}
+	if w.d.Hosts == nil {
+		w.d.Hosts = map[string]*machine{}
+	}
+	if w.d.Clusters == nil {
+		w.d.Clusters = map[string]*cluster{}
+	}
+	if w.d.Blobs == nil {
+		w.d.Blobs = map[string]blob{}
+	}
+	for address, m := range w.d.Hosts {
+		m.address = address
+		w.know(m)
+		w.wake(m)
+		if len(m.Pods) > 0 {
+			w.planes[address] = true
+		}
+	}
+	for _, c := range w.d.Clusters {
+		c.init()
+	}
+}
+
+// Save writes the world to the file it was opened from, in one step.
+func (w *World) Save() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.path == "" {
+		return errors.New("cannot save simulated world: it was not opened from a file")
+	}
+	b, err := w.encode()
+	if err != nil {
+		return fmt.Errorf("cannot save simulated world: %w", err)
+	}
+	if err := renameio.WriteFile(w.path, b, 0o600); err != nil {
+		return fmt.Errorf("cannot save simulated world: %w", err)
+	}
+	return nil
+}
+
+// JSON is what Save writes.
+func (w *World) JSON() ([]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.encode()
+}
+
+func (w *World) encode() ([]byte, error) {
+	w.sweep()
+	b, err := json.MarshalIndent(&w.d, "", " ")
+	return append(b, '\n'), err
+}
+
+// sweep forgets content that no host has any more.
+func (w *World) sweep() {
+	used := map[string]bool{}
+	for _, m := range w.d.Hosts {
+		for _, f := range m.Files {
+			used[f.SHA256] = true
+		}
+		for _, p := range m.Pods {
+			used[p.Manifest] = true
+		}
+		if m.Kubelet != nil {
+			used[m.Kubelet.Config], used[m.Kubelet.Flags] = true, true
+		}
+	}
+	for digest := range w.d.Blobs {
+		if !used[digest] {
+			delete(w.d.Blobs, digest)
+		}
+	}
+	w.baselines = map[Profile]*baseline{} // their content comes back with them
+}
+
+// Seed is the number that everything arbitrary is derived from.
+func (w *World) Seed() int64 { return w.d.Seed }
+
+// SetSeed changes the seed of a world in which nothing has happened yet.
+func (w *World) SetSeed(seed int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.d.Seed = seed
+}
+
+// SetProfile sets what hosts are that spring up from now on, and those that
+// are still as they sprang up.
+func (w *World) SetProfile(p Profile) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.d.Profile = p
+}
+
+// Hosts lists the addresses of all hosts, in order.
+func (w *World) Hosts() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.d.Hosts))
+}
+
+// Now is the world's time.
+func (w *World) Now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.d.Now
+}
+
+// Advance lets time pass.
+func (w *World) Advance(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.advance(d)
+}
+
+// derive is hex digits that follow from the seed and the parts.
+func (w *World) derive(digits int, parts ...string) string {
+	h := sha256.New()
+	h.Write([]byte(strconv.FormatInt(w.d.Seed, 10)))
+	for _, p := range parts {
+		h.Write([]byte{0})
+		h.Write([]byte(p))
+	}
+	return hex.EncodeToString(h.Sum(nil))[:digits]
+}
+
+// next is a number for something new on a host, so that what is made there
+// does not depend on what happens elsewhere at the same time.
+func (m *machine) next() string {
+	m.Made++
+	return strconv.Itoa(m.Made)
+}
