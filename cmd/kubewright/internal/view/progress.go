@@ -23,13 +23,44 @@ type Progress interface {
 	Close() error
 }
 
+// Display is a Progress that ticks by itself once started.
+type Display struct{ Progress }
+
 // NewProgress makes the display for a terminal, or for a log.
-func NewProgress(w io.Writer, o Options, terminal bool) Progress {
+func NewProgress(w io.Writer, o Options, terminal bool) Display {
 	if terminal {
-		return NewLiveProgress(w, o)
+		return Display{NewLiveProgress(w, o)}
 	}
-	return NewPlainProgress(w, o)
+	return Display{NewPlainProgress(w, o)}
 }
+
+// Start ticks until the returned function is called, which also closes the
+// display. It is the one thing in this package that waits; what time it is, it
+// asks now.
+func (d Display) Start(now func() time.Time) (stop func()) {
+	ticker := time.NewTicker(tick)
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-ticker.C:
+				d.Tick(now())
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(quit)
+		<-ended
+		_ = d.Close()
+	}
+}
+
+// tick is how often a display is drawn when nothing happens.
+const tick = 250 * time.Millisecond
 
 // tally is what a display knows of a run: pure, and fed by events.
 type tally struct {

@@ -1,0 +1,61 @@
+package view
+
+import (
+	"io"
+	"strings"
+)
+
+// Prompt asks for approval; want is the only answer that gives it.
+func Prompt(w io.Writer, want string, destroy bool, o Options) error {
+	p := newPage(o)
+	p.line()
+	if destroy {
+		p.line(p.bold("Do you really want to destroy all of this?"))
+		p.line("  ", wrap("kubewright will destroy everything shown above and give clean hosts back. The data of the clusters is lost. There is no undo.", p.width-2, "  "))
+		p.line("  Only '", Clean(want), "' will be accepted to confirm.")
+	} else {
+		p.line(p.bold("Do you want to perform these actions?"))
+		p.line("  kubewright will perform the actions described above.")
+		p.line("  Only '", Clean(want), "' will be accepted to approve.")
+	}
+	p.line()
+	p.WriteString("  " + p.bold("Enter a value:") + " ")
+	return p.flush(w)
+}
+
+// Cancelled answers a prompt that was not approved.
+func Cancelled(w io.Writer, destroy bool, o Options) error {
+	p := newPage(o)
+	p.line()
+	if destroy {
+		p.line("Destroy cancelled.")
+	} else {
+		p.line("Apply cancelled.")
+	}
+	return p.flush(w)
+}
+
+// Saved ends a plan: where it was saved and how to apply it, or with an empty
+// path that it was not saved.
+func Saved(w io.Writer, path string, o Options) error {
+	p := newPage(o)
+	p.line()
+	p.line(p.dim(strings.Repeat("─", p.width-1)))
+	p.line()
+	if path == "" {
+		p.prose("Note: You didn't use the -out option to save this plan, so kubewright can't guarantee to take exactly these actions if you run \"kubewright apply\" now.")
+		return p.flush(w)
+	}
+	p.line("Saved the plan to: ", Clean(path))
+	p.line()
+	p.line("To perform exactly these actions, run the following command to apply:")
+	p.line("    kubewright apply ", quote(path))
+	return p.flush(w)
+}
+
+// Valid is what validate prints when there is nothing wrong.
+func Valid(w io.Writer, o Options) error {
+	p := newPage(o)
+	p.line(p.boldGreen("Success!"), " The configuration is valid.")
+	return p.flush(w)
+}

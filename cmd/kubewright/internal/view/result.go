@@ -1,0 +1,220 @@
+package view
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Complete prints the sentence for a plan that was carried out.
+func Complete(w io.Writer, plan *planner.Plan, o Options) error {
+	p := newPage(o)
+	add, change, destroy := plan.Counts()
+	p.line()
+	if plan.Destroy {
+		p.line(p.boldGreen("Destroy complete! Resources: " + itoa(destroy) + " destroyed."))
+	} else {
+		p.line(p.boldGreen("Apply complete! Resources: " + itoa(add) + " added, " + itoa(change) + " changed, " + itoa(destroy) + " destroyed."))
+	}
+	return p.flush(w)
+}
+
+// Outcome prints what became of a run: the sentence of success on stdout, or a
+// report of each failure and what follows from it on stderr.
+func Outcome(stdout, stderr io.Writer, plan *planner.Plan, outcome *executor.Outcome, o Options) error {
+	if outcome.OK() {
+		return Complete(stdout, plan, o)
+	}
+	p := newPage(o)
+	p.line()
+	for _, s := range outcome.Steps {
+		if s.Status == executor.StatusFailed {
+			p.failure(plan, outcome, s)
+		}
+	}
+	p.remains(plan, outcome)
+	return p.flush(stderr)
+}
+
+// failure reports one failed step in the form of a finding.
+func (p *page) failure(plan *planner.Plan, outcome *executor.Outcome, s executor.StepOutcome) {
+	body := []string{p.boldRed("Error: ") + p.bold("Step failed"), "", "  with " + Clean(s.Step.String()) + where(plan, s.Step) + ","}
+	body = append(body, "  after "+duration(time.Duration(s.Seconds*float64(time.Second)))+".", "")
+	width := p.width
+	left := ""
+	if p.color {
+		width, left = width-2, p.red("│")+" "
+	}
+	text := "no reason was given"
+	if s.Err != nil {
+		text = s.Err.Error()
+	}
+	body = append(body, strings.Split(wrap(CleanText(text), width, ""), "\n")...)
+	body = append(body, lastWords(s.Err)...)
+	if skipped := skippedBy(outcome, s.Step); len(skipped) > 0 {
+		body = append(body, "", wrap("Not done because of it: "+list(skipped)+".", width, ""))
+	}
+	if p.color {
+		p.line(p.red("╷"))
+	}
+	for _, lines := range body {
+		for line := range strings.SplitSeq(lines, "\n") {
+			p.line(strings.TrimRight(left+line, " "))
+		}
+	}
+	if p.color {
+		p.line(p.red("╵"))
+	}
+	p.line()
+}
+
+// where is the host of a step: its node's address, or the one it went through.
+func where(plan *planner.Plan, id state.Address) string {
+	target := id.Target
+	via := ""
+	if s := plan.Step(id); s != nil && target.Type != state.TypeNode && !s.Via.IsZero() {
+		target, via = s.Via, "through "+Clean(s.Via.String())
+	}
+	for _, r := range plan.Resources {
+		if r.Target == target && target.Type == state.TypeNode {
+			address, _, _ := strings.Cut(Clean(r.Note), ",")
+			if via != "" && address != "" {
+				return " (" + via + ", " + address + ")"
+			}
+			return brackets([]string{address})
+		}
+	}
+	return brackets([]string{via})
+}
+
+// lastWords are the last lines that a failed command wrote.
+func lastWords(err error) []string {
+	command, ok := errors.AsType[*providers.CommandError](err)
+	if !ok || len(command.Stderr) < 2 {
+		return nil
+	}
+	out := []string{"", "The command's last words:", ""}
+	for _, line := range command.Stderr[max(0, len(command.Stderr)-maxWords):] {
+		out = append(out, "  "+Clean(line))
+	}
+	return out
+}
+
+const (
+	// maxWords is how many lines of a failed command are shown.
+	maxWords = 12
+	// maxSkipped is how many steps are named that did not run.
+	maxSkipped = 8
+)
+
+// skippedBy names the steps that did not run because the step failed.
+func skippedBy(outcome *executor.Outcome, cause state.Address) []string {
+	var out []string
+	for _, s := range outcome.Steps {
+		if s.Status == executor.StatusSkipped && s.Cause == cause {
+			out = append(out, Clean(s.Step.String()))
+		}
+	}
+	if n := len(out); n > maxSkipped {
+		out = append(out[:maxSkipped], "and "+itoa(n-maxSkipped)+" more")
+	}
+	return out
+}
+
+// remains says how far the run came and how to go on.
+func (p *page) remains(plan *planner.Plan, outcome *executor.Outcome) {
+	parts := []string{itoa(outcome.Done) + " of " + plural(len(outcome.Steps), "step") + " done"}
+	for _, c := range []struct {
+		n    int
+		word string
+	}{{outcome.Failed, " failed"}, {outcome.Skipped, " skipped"}, {outcome.Cancelled, " not started"}} {
+		if c.n > 0 {
+			parts = append(parts, itoa(c.n)+c.word)
+		}
+	}
+	what, command := "Apply", "kubewright apply"
+	if plan.Destroy {
+		what, command = "Destroy", "kubewright destroy"
+	}
+	verb := " incomplete: "
+	if outcome.Stopped {
+		verb = " stopped: "
+	}
+	p.line(p.bold(what+verb), list(parts), ".")
+	p.line()
+	p.prose("What was done is done and recorded. To go on, run the same command again: it looks at the hosts first and plans what is left.")
+	p.line()
+	p.line("  " + command)
+}
+
+// NotConverged warns that a plan right after an apply still finds differences.
+func NotConverged(w io.Writer, plan *planner.Plan, o Options) error {
+	p := newPage(o)
+	p.line()
+	p.line(p.bold(p.yellow("Warning: ")), p.bold("Hosts differ from the configuration after the apply"))
+	p.line()
+	p.prose("Every step was done, but looking again still shows differences. Either something changes them back, or this is a defect of kubewright. They are:")
+	p.line()
+	n := 0
+	for _, c := range plan.Changes {
+		for _, line := range p.remaining(c) {
+			if n++; n <= maxRemaining {
+				p.line("  ", line)
+			}
+		}
+	}
+	if n > maxRemaining {
+		p.line("  … and ", itoa(n-maxRemaining), " more")
+	}
+	if n == 0 {
+		for _, s := range plan.Steps {
+			p.line("  ", Clean(s.ID.String()))
+		}
+	}
+	return p.flush(w)
+}
+
+const maxRemaining = 20
+
+func (p *page) remaining(c planner.Change) []string {
+	if c.Action != planner.Update || len(c.Attributes) == 0 {
+		return []string{Clean(string(c.Action)) + " " + Clean(c.Address.String())}
+	}
+	var out []string
+	for _, a := range c.Attributes {
+		out = append(out, Clean(c.Address.WithField(a.Path).String())+": "+inline(shortDigest(a.Before))+" -> "+inline(shortDigest(a.After)))
+	}
+	return out
+}
+
+// Outputs prints the outputs block that ends an apply; nothing when there are none.
+func Outputs(w io.Writer, outputs map[string]state.Value, o Options) error {
+	if len(outputs) == 0 {
+		return nil
+	}
+	p := newPage(o)
+	p.line()
+	p.line(p.boldGreen("Outputs:"))
+	p.line()
+	p.assign(outputs)
+	return p.flush(w)
+}
+
+// assign prints values as assignments, aligned.
+func (p *page) assign(values map[string]state.Value) {
+	width := 0
+	for name := range values {
+		width = max(width, len(name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		p.line(fill(Clean(name), width), " = ", hcl(values[name], ""))
+	}
+}
