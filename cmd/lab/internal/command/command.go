@@ -4,6 +4,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubewright/kubewright/cmd/lab/internal/build"
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
@@ -30,7 +32,7 @@ func Run(ctx context.Context, args []string) error {
 	}
 	var s session
 	root.PersistentFlags().StringVar(&s.name, "lab", "lab", "name of the lab")
-	root.AddCommand(s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host(), s.kubeadm())
+	root.AddCommand(s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host(), s.kubeadm(), s.kubeconfig(), s.install())
 	root.SetArgs(doubleDashes(args))
 	return root.ExecuteContext(ctx)
 }
@@ -55,8 +57,8 @@ type session struct {
 	name string
 }
 
-func (s *session) cache(log io.Writer) (*lab.Cache, error) {
-	c, err := lab.DefaultCache()
+func (s *session) cache(log io.Writer) (*build.Cache, error) {
+	c, err := build.DefaultCache()
 	if err == nil {
 		c.Log = log
 	}
@@ -83,20 +85,20 @@ func (s *session) build() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			release, err := lab.FindRelease(version)
+			release, err := build.FindRelease(version)
 			if err != nil {
 				return err
 			}
-			return build(cmd, cache, release, only)
+			return buildThings(cmd, cache, release, only)
 		},
 	}
-	cmd.Flags().StringVar(&version, "kubernetes", lab.DefaultKubernetes, "version of Kubernetes")
+	cmd.Flags().StringVar(&version, "kubernetes", build.DefaultKubernetes, "version of Kubernetes")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "build these programs only, such as kubeadm")
 	return cmd
 }
 
-// build prints the path of each program asked for, or of the artifacts.
-func build(cmd *cobra.Command, cache *lab.Cache, release lab.Release, only []string) error {
+// buildThings prints the path of each program asked for, or of the artifacts.
+func buildThings(cmd *cobra.Command, cache *build.Cache, release build.Release, only []string) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	if len(only) > 0 {
 		paths, err := cache.Programs(ctx, release, only...)
@@ -107,7 +109,7 @@ func build(cmd *cobra.Command, cache *lab.Cache, release lab.Release, only []str
 		}
 		return err
 	}
-	if err := lab.InstallTools(ctx); err != nil {
+	if err := build.InstallTools(ctx); err != nil {
 		return err
 	}
 	artifacts, err := cache.Prepare(ctx, release)
@@ -140,7 +142,7 @@ func (s *session) up() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Kubernetes, "kubernetes", lab.DefaultKubernetes, "version of Kubernetes")
+	f.StringVar(&o.Kubernetes, "kubernetes", build.DefaultKubernetes, "version of Kubernetes")
 	f.IntVar(&o.ControlPlanes, "control-planes", 3, "number of hosts named cp1, cp2, …")
 	f.IntVar(&o.Workers, "workers", 2, "number of hosts named w1, w2, …")
 	f.BoolVar(&o.Bare, "bare", false, "hosts with nothing but Debian and sshd")
@@ -164,7 +166,8 @@ func (s *session) down() *cobra.Command {
 }
 
 func (s *session) status() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Labs that are up, and how to reach their hosts",
 		Args:  cobra.NoArgs,
@@ -178,11 +181,41 @@ func (s *session) status() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				describe(cmd.OutOrStdout(), l)
+				if asJSON {
+					err = printJSON(cmd.OutOrStdout(), l)
+				} else {
+					describe(cmd.OutOrStdout(), l)
+				}
+				if err != nil {
+					return err
+				}
 			}
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one line of JSON per lab")
+	return cmd
+}
+
+// printJSON prints what describe does, for programs.
+func printJSON(w io.Writer, l *lab.Lab) error {
+	name, address := l.Endpoint()
+	states := map[string]string{}
+	for _, h := range l.Hosts() {
+		states[h.Name] = l.State(h.Name)
+	}
+	return json.NewEncoder(w).Encode(map[string]any{
+		"name":            l.Name(),
+		"kubernetes":      l.Release().Kubernetes,
+		"hosts":           l.Hosts(),
+		"states":          states,
+		"endpoint":        fmt.Sprintf("%s:%d", name, address.Port()),
+		"endpointAddress": address,
+		"privateKey":      l.PrivateKey(),
+		"knownHosts":      l.KnownHosts(),
+		"sshConfig":       l.SSHConfig(),
+		"artifacts":       l.Artifacts().Dir,
+	})
 }
 
 // describe prints what one needs to work with a lab.
@@ -231,7 +264,8 @@ func (s *session) exec() *cobra.Command {
 }
 
 func (s *session) listing() *cobra.Command {
-	return &cobra.Command{
+	var before string
+	cmd := &cobra.Command{
 		Use:   "listing HOST",
 		Short: "What a host is made of, as text to compare",
 		Args:  cobra.ExactArgs(1),
@@ -241,10 +275,23 @@ func (s *session) listing() *cobra.Command {
 				return err
 			}
 			text, err := l.Listing(cmd.Context(), args[0])
-			fmt.Fprint(cmd.OutOrStdout(), text)
-			return err
+			if err != nil || before == "" {
+				fmt.Fprint(cmd.OutOrStdout(), text)
+				return err
+			}
+			old, err := os.ReadFile(before)
+			if err != nil {
+				return err
+			}
+			if diff := lab.DiffListings(string(old), text); diff != "" {
+				fmt.Fprint(cmd.OutOrStdout(), diff)
+				return fmt.Errorf("host %s is not as %s says", args[0], before)
+			}
+			return nil
 		},
 	}
+	cmd.Flags().StringVar(&before, "compare", "", "print only what differs from this earlier listing, and fail if anything does")
+	return cmd
 }
 
 func (s *session) serve() *cobra.Command {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubewright/kubewright/cmd/lab/internal/build"
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
@@ -35,5 +36,40 @@ func (s *session) kubeadm() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.ProxyMode, "proxy-mode", "", "mode of kube-proxy")
+	return cmd
+}
+
+func (s *session) kubeconfig() *cobra.Command {
+	return &cobra.Command{
+		Use:   "kubeconfig [HOST]",
+		Short: "Print a control plane's administrator kubeconfig, for use on this machine",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := s.open()
+			if err != nil {
+				return err
+			}
+			text, err := l.Kubeconfig(cmd.Context(), append(args, "cp1")[0])
+			cmd.OutOrStdout().Write(text)
+			return err
+		},
+	}
+}
+
+func (s *session) install() *cobra.Command {
+	var version string
+	cmd := &cobra.Command{
+		Use:   "install HOST PROGRAM…",
+		Short: "Replace programs on a host by those of another release, as its packages would",
+		Args:  cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := s.open()
+			if err != nil {
+				return err
+			}
+			return l.InstallPrograms(cmd.Context(), args[0], version, args[1:]...)
+		},
+	}
+	cmd.Flags().StringVar(&version, "kubernetes", build.DefaultKubernetes, "version of Kubernetes")
 	return cmd
 }

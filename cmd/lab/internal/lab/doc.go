@@ -16,12 +16,11 @@
 //
 // # Words
 //
-// A release is a Kubernetes version with the versions that belong to it. An
-// artefact is a thing in the cache: a program, an image archive, a layer; it is
-// built in a folder of its own and renamed, so it is whole or absent. A lab is
-// a bridge with hosts; several labs live side by side. A leftover is what a lab
-// whose maker was killed leaves behind; bringing up a lab of the same name
-// clears it first.
+// A lab is a bridge with hosts; several labs live side by side. A leftover is
+// what a lab whose maker was killed leaves behind; bringing up a lab of the same
+// name clears it first. A prepared host is ready for kubeadm or kubewright; a
+// bare one has Debian and sshd only, and the artifacts that would prepare it lie
+// in a folder on the operator's side (package build makes all of this).
 //
 // # What such hosts cannot show
 //

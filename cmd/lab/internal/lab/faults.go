@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"fmt"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
 // Kill cuts a host's power: all its processes end at once, what is on its disks
@@ -12,10 +14,10 @@ func (l *Lab) Kill(ctx context.Context, host string) error {
 		return err
 	}
 	group := l.names().cgroup(host)
-	if err := group.kill(ctx); err != nil {
+	if err := group.Kill(ctx); err != nil {
 		return fmt.Errorf("cannot kill host %s: %w", host, err)
 	}
-	if err := group.remove(ctx); err != nil {
+	if err := group.Remove(ctx); err != nil {
 		return err
 	}
 	return l.names().networkDown(ctx, host)
@@ -56,7 +58,7 @@ func (l *Lab) freeze(host string, frozen bool) error {
 	if _, err := l.Host(host); err != nil {
 		return err
 	}
-	return l.names().cgroup(host).freeze(frozen)
+	return l.names().cgroup(host).Freeze(frozen)
 }
 
 // Disconnect pulls a host's network cable.
@@ -69,7 +71,7 @@ func (l *Lab) setLink(ctx context.Context, host, state string) error {
 	if _, err := l.Host(host); err != nil {
 		return err
 	}
-	return run(ctx, "ip", "link", "set", l.names().link(host), state)
+	return process.Run(ctx, "ip", "link", "set", l.names().link(host), state)
 }
 
 // State says in a word how a host is: running, paused, or down.
@@ -77,7 +79,7 @@ func (l *Lab) State(host string) string {
 	if _, err := l.pid1(host); err != nil {
 		return "down"
 	}
-	if l.names().cgroup(host).frozen() {
+	if l.names().cgroup(host).Frozen() {
 		return "paused"
 	}
 	return "running"

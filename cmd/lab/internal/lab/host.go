@@ -15,6 +15,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/cgroup"
+	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
 // Role says what a host is meant for. The lab itself only uses it to name
@@ -63,12 +66,12 @@ func (l *Lab) boot(ctx context.Context, h Host) error {
 		case <-ctx.Done():
 		}
 	}()
-	err = until(ctx, bootTimeout, 50*time.Millisecond, "host "+h.Name, func(ctx context.Context) error {
+	err = process.Until(ctx, bootTimeout, 50*time.Millisecond, "host "+h.Name, func(ctx context.Context) error {
 		return l.ready(ctx, h)
 	})
 	if err != nil {
 		console, _ := os.ReadFile(l.hostDir(h.Name, "console.log"))
-		return fmt.Errorf("%w\nits console says:\n%s", err, tail(string(console), tailLines))
+		return fmt.Errorf("%w\nits console says:\n%s", err, process.Tail(string(console), process.TailLines))
 	}
 	return nil
 }
@@ -77,16 +80,16 @@ func (l *Lab) boot(ctx context.Context, h Host) error {
 // The channel is closed when the host has ended.
 func (l *Lab) start(h Host) (ended <-chan struct{}, err error) {
 	group := l.names().cgroup(h.Name)
-	trees, err := group.create()
+	trees, err := group.Create()
 	if err != nil {
 		return nil, err
 	}
 	var procs, mounts []string
 	for _, t := range trees {
-		procs = append(procs, group.path(t, "cgroup.procs"))
-		if t.options != "" {
-			mounts = append(mounts, t.dir+"="+t.options)
-		} else if t.dir == "" {
+		procs = append(procs, group.Path(t, "cgroup.procs"))
+		if t.Options != "" {
+			mounts = append(mounts, t.Dir+"="+t.Options)
+		} else if t.Dir == "" {
 			mounts = []string{"unified"}
 		}
 	}
@@ -159,17 +162,17 @@ var errDown = errors.New("the host is not running")
 // host's cgroup that is 1 in exactly one inner process namespace. (The first
 // process of a container on the host is 1 in a deeper one.)
 func (l *Lab) pid1(host string) (int, error) {
-	trees, err := hierarchies()
+	trees, err := cgroup.Hierarchies()
 	if err != nil {
 		return 0, err
 	}
 	group := l.names().cgroup(host)
 	for _, h := range trees {
-		if h.dir != "" && h.dir != "systemd" {
+		if h.Dir != "" && h.Dir != "systemd" {
 			continue
 		}
 		for _, folder := range []string{"init.scope", "."} {
-			pids, err := readPIDs(group.path(h, folder, "cgroup.procs"))
+			pids, err := group.In(h, folder)
 			if err != nil {
 				return 0, err
 			}
@@ -221,7 +224,7 @@ func (l *Lab) Command(ctx context.Context, host string, argv ...string) (*exec.C
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=/root", "USER=root", "LOGNAME=root", "SHELL=/bin/bash", "LANG=C.UTF-8",
 	}
-	killGroupOnCancel(cmd)
+	process.KillGroupOnCancel(cmd)
 	return cmd, nil
 }
 
@@ -240,7 +243,7 @@ func (l *Lab) ExecInput(ctx context.Context, host, input string, argv ...string)
 	if input != "" {
 		cmd.Stdin = strings.NewReader(input)
 	}
-	out, err := output(cmd)
+	out, err := process.Output(cmd)
 	if err != nil {
 		return out, fmt.Errorf("host %s: %w", host, err)
 	}

@@ -14,6 +14,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/balancer"
+	"github.com/kubewright/kubewright/cmd/lab/internal/build"
+	"github.com/kubewright/kubewright/cmd/lab/internal/cgroup"
 )
 
 // ErrNeedsRoot is why no hosts can be made.
@@ -22,14 +26,14 @@ var ErrNeedsRoot = errors.New("hosts need root: they are made of namespaces, mou
 // Options says what lab to bring up. The zero value is a lab named "lab" of
 // three control planes and two workers, prepared for the default release.
 type Options struct {
-	Name          string    // lower-case letters and digits, at most ten; default "lab"
-	Kubernetes    string    // release; default DefaultKubernetes
-	ControlPlanes int       // hosts cp1, cp2, …; default 3 where Workers is 0 too
-	Workers       int       // hosts w1, w2, …; default 2 where ControlPlanes is 0 too
-	Bare          bool      // leave out everything but Debian and sshd
-	MoreImages    []string  // releases whose images prepared hosts hold besides
-	Cache         *Cache    // default DefaultCache
-	Log           io.Writer // one line per slow thing; default none
+	Name          string       // lower-case letters and digits, at most ten; default "lab"
+	Kubernetes    string       // release; default DefaultKubernetes
+	ControlPlanes int          // hosts cp1, cp2, …; default 3 where Workers is 0 too
+	Workers       int          // hosts w1, w2, …; default 2 where ControlPlanes is 0 too
+	Bare          bool         // leave out everything but Debian and sshd
+	MoreImages    []string     // releases whose images prepared hosts hold besides
+	Cache         *build.Cache // default DefaultCache
+	Log           io.Writer    // one line per slow thing; default none
 
 	// Balancer, where given, is a command (argv) that serves as the balancer of
 	// the lab named by its last argument, in a process of its own that outlives
@@ -53,8 +57,8 @@ type record struct {
 // different hosts.
 type Lab struct {
 	record   record
-	cache    *Cache
-	balancer *Balancer // nil where it runs in another process
+	cache    *build.Cache
+	balancer *balancer.Balancer // nil where it runs in another process
 }
 
 // Up clears what an earlier lab of the same name left, and brings up a new one.
@@ -68,13 +72,13 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := InstallTools(ctx); err != nil {
+	if err := build.InstallTools(ctx); err != nil {
 		return nil, err
 	}
 	if err := l.build(ctx, o); err != nil {
 		return nil, err
 	}
-	unlock, err := l.cache.lock(ctx, "lab-"+l.record.Name)
+	unlock, err := l.cache.Lock(ctx, "lab-"+l.record.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +87,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		return nil, fmt.Errorf("cannot clear what an earlier lab %s left: %w", l.record.Name, err)
 	}
 	what := fmt.Sprintf("bring up %d hosts of lab %s", len(l.record.Hosts), l.record.Name)
-	if err := l.cache.timed(what, func() error { return l.up(ctx, o) }); err != nil {
+	if err := l.cache.Timed(what, func() error { return l.up(ctx, o) }); err != nil {
 		clearing := l.clear(context.WithoutCancel(ctx))
 		return nil, errors.Join(fmt.Errorf("cannot %s: %w", what, err), clearing)
 	}
@@ -93,14 +97,14 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 var labName = regexp.MustCompile(`^[a-z][a-z0-9]{0,9}$`)
 
 // lab completes the options and answers the lab they describe, not yet there.
-func (o Options) lab() (*Lab, error) {
+func (o *Options) lab() (*Lab, error) {
 	if o.Name == "" {
 		o.Name = defaultName
 	}
 	if !labName.MatchString(o.Name) {
 		return nil, fmt.Errorf("cannot name a lab %q: at most ten lower-case letters and digits", o.Name)
 	}
-	release, err := FindRelease(o.Kubernetes)
+	release, err := build.FindRelease(o.Kubernetes)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +115,7 @@ func (o Options) lab() (*Lab, error) {
 		return nil, fmt.Errorf("cannot make %d control planes and %d workers: at most 9 and 200", o.ControlPlanes, o.Workers)
 	}
 	if o.Cache == nil {
-		if o.Cache, err = DefaultCache(); err != nil {
+		if o.Cache, err = build.DefaultCache(); err != nil {
 			return nil, err
 		}
 	}
@@ -119,16 +123,7 @@ func (o Options) lab() (*Lab, error) {
 	if o.Log != nil {
 		cache.Log = o.Log
 	}
-	used, err := usedSubnets(names{o.Name}.bridge())
-	if err != nil {
-		return nil, err
-	}
-	subnet, err := chooseSubnet(o.Name, used)
-	if err != nil {
-		return nil, err
-	}
-	r := record{Name: o.Name, Kubernetes: release.Kubernetes, Bare: o.Bare, Subnet: subnet}
-	r.Hosts = hosts(subnet, o.ControlPlanes, o.Workers)
+	r := record{Name: o.Name, Kubernetes: release.Kubernetes, Bare: o.Bare}
 	return &Lab{record: r, cache: &cache}, nil
 }
 
@@ -150,7 +145,7 @@ func hosts(subnet netip.Prefix, controlPlanes, workers int) []Host {
 // build makes what the hosts are made of. A bare host's operator gets the
 // artifacts; a prepared host has them inside.
 func (l *Lab) build(ctx context.Context, o Options) error {
-	release, err := FindRelease(l.record.Kubernetes)
+	release, err := build.FindRelease(l.record.Kubernetes)
 	if err != nil {
 		return err
 	}
@@ -164,7 +159,7 @@ func (l *Lab) build(ctx context.Context, o Options) error {
 	}
 	l.record.Artifacts = artifacts.Dir
 	l.record.Layers = []string{root.Base}
-	modules, err := l.cache.modulesLayer(ctx)
+	modules, err := l.cache.Modules(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,20 +169,20 @@ func (l *Lab) build(ctx context.Context, o Options) error {
 	if o.Bare {
 		return nil
 	}
-	layer, err := l.cache.preparedLayer(ctx, release)
+	layer, err := l.cache.Prepared(ctx, release)
 	if err != nil {
 		return err
 	}
 	l.record.Layers = append([]string{layer}, l.record.Layers...)
-	releases := []Release{release}
+	releases := []build.Release{release}
 	for _, version := range o.MoreImages {
-		more, err := FindRelease(version)
+		more, err := build.FindRelease(version)
 		if err != nil {
 			return err
 		}
 		releases = append(releases, more)
 	}
-	l.record.Store, err = l.cache.store(ctx, releases...)
+	l.record.Store, err = l.cache.Store(ctx, releases...)
 	return err
 }
 
@@ -196,10 +191,10 @@ func (l *Lab) up(ctx context.Context, o Options) error {
 	if err := l.saveSysctls(ctx); err != nil {
 		return err
 	}
-	if err := l.writeFolder(); err != nil {
+	if err := l.bridgeUp(ctx, o); err != nil {
 		return err
 	}
-	if err := l.bridgeUp(ctx); err != nil {
+	if err := l.writeFolder(); err != nil {
 		return err
 	}
 	if err := l.eachHost(func(h Host) error { return l.hostUp(ctx, h) }); err != nil {
@@ -230,7 +225,7 @@ func (l *Lab) hostUp(ctx context.Context, h Host) error {
 }
 
 // Open answers a lab that is up, from its folder.
-func Open(cache *Cache, name string) (*Lab, error) {
+func Open(cache *build.Cache, name string) (*Lab, error) {
 	if name == "" {
 		name = defaultName
 	}
@@ -249,8 +244,8 @@ func Open(cache *Cache, name string) (*Lab, error) {
 }
 
 // Names lists the labs that are up.
-func Names(cache *Cache) []string {
-	found, _ := filepath.Glob(cache.path("labs", "*", "lab.json"))
+func Names(cache *build.Cache) []string {
+	found, _ := filepath.Glob(cache.Path("labs", "*", "lab.json"))
 	var all []string
 	for _, file := range found {
 		all = append(all, filepath.Base(filepath.Dir(file)))
@@ -261,7 +256,7 @@ func Names(cache *Cache) []string {
 // Down ends the lab: processes, links, namespaces, mounts, cgroups and the
 // lab's folder. It also works for a lab that is only half there.
 func (l *Lab) Down(ctx context.Context) error {
-	unlock, err := l.cache.lock(ctx, "lab-"+l.record.Name)
+	unlock, err := l.cache.Lock(ctx, "lab-"+l.record.Name)
 	if err != nil {
 		return err
 	}
@@ -273,7 +268,7 @@ func (l *Lab) Down(ctx context.Context) error {
 }
 
 // Clear takes down whatever there is of a lab with that name.
-func Clear(ctx context.Context, cache *Cache, name string) error {
+func Clear(ctx context.Context, cache *build.Cache, name string) error {
 	if name == "" {
 		name = defaultName
 	}
@@ -293,17 +288,17 @@ func (l *Lab) clear(ctx context.Context) error {
 		l.balancer.Close()
 		l.balancer = nil
 	}
-	groups, err := cgroupsNamed(l.names().prefix())
+	groups, err := cgroup.Named(l.names().prefix())
 	if err != nil {
 		return err
 	}
 	for _, g := range groups {
-		if err := g.kill(ctx); err != nil {
+		if err := g.Kill(ctx); err != nil {
 			return err
 		}
 	}
 	for _, g := range groups {
-		if err := g.remove(ctx); err != nil {
+		if err := g.Remove(ctx); err != nil {
 			return err
 		}
 	}
@@ -323,7 +318,7 @@ func (l *Lab) names() names { return names{l.record.Name} }
 
 // path answers a path in the lab's folder.
 func (l *Lab) path(elem ...string) string {
-	return l.cache.path(append([]string{"labs", l.record.Name}, elem...)...)
+	return l.cache.Path(append([]string{"labs", l.record.Name}, elem...)...)
 }
 
 func (l *Lab) hostDir(host string, elem ...string) string {
@@ -352,16 +347,18 @@ func (l *Lab) Host(name string) (Host, error) {
 }
 
 // Release answers the versions the lab is made for.
-func (l *Lab) Release() Release {
-	r, err := FindRelease(l.record.Kubernetes)
+func (l *Lab) Release() build.Release {
+	r, err := build.FindRelease(l.record.Kubernetes)
 	if err != nil {
-		return Release{Kubernetes: l.record.Kubernetes}
+		return build.Release{Kubernetes: l.record.Kubernetes}
 	}
 	return r
 }
 
 // Artifacts answers what an operator would bring to a bare host.
-func (l *Lab) Artifacts() Artifacts { return Artifacts{Dir: l.record.Artifacts, Release: l.Release()} }
+func (l *Lab) Artifacts() build.Artifacts {
+	return build.Artifacts{Dir: l.record.Artifacts, Release: l.Release()}
+}
 
 // PrivateKey answers the path of the SSH key that all users of all hosts accept.
 func (l *Lab) PrivateKey() string { return l.path("id_ed25519") }

@@ -7,10 +7,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
 // Listing answers what a host is made of, as sorted lines that two moments can
@@ -87,6 +90,10 @@ func skipped(name string) bool {
 	return false
 }
 
+// volatile matches files that are new after every boot: the number in a pid
+// file, the private /tmp of a unit.
+var volatile = regexp.MustCompile(`^/run/[^/]*\.pid$|^(/var)?/tmp/systemd-private-|^/run/initctl$`)
+
 // fileLines answers a line per file below root. It stays out of mounts, except
 // those that belong to every host: what is mounted is told by another line.
 func fileLines(root string, points []string) ([]string, error) {
@@ -101,7 +108,7 @@ func fileLines(root string, points []string) ([]string, error) {
 			return err
 		}
 		foreign := slices.Contains(points, name) && !slices.Contains(own, name)
-		if skipped(name) || foreign {
+		if skipped(name) || foreign || volatile.MatchString(name) {
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
@@ -136,7 +143,7 @@ func fileLine(name, file string, entry fs.DirEntry) (string, error) {
 		}
 		return fmt.Sprintf("%s %d", line, info.Size()), nil
 	}
-	sum, err := fileDigest(file)
+	sum, err := disk.Digest(file)
 	return fmt.Sprintf("%s %d sha256:%s", line, info.Size(), sum), err
 }
 

@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/build"
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
 // sharedSysctls are settings of the machine's kernel that hosts change for all,
@@ -38,16 +41,16 @@ func sysctlPath(name string) string {
 	return filepath.Join("/proc/sys", strings.ReplaceAll(name, ".", "/"))
 }
 
-func (c *Cache) sysctlFile() string { return c.path("labs", "sysctls.json") }
+func sysctlFile(c *build.Cache) string { return c.Path("labs", "sysctls.json") }
 
 // saveSysctls remembers, when the first lab goes up, how the machine was.
 func (l *Lab) saveSysctls(ctx context.Context) error {
-	unlock, err := l.cache.lock(ctx, "sysctls")
+	unlock, err := l.cache.Lock(ctx, "sysctls")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if exists(l.cache.sysctlFile()) {
+	if disk.Exists(sysctlFile(l.cache)) {
 		return nil
 	}
 	values := map[string]string{}
@@ -60,10 +63,10 @@ func (l *Lab) saveSysctls(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(l.cache.path("labs"), 0o755); err != nil {
+	if err := os.MkdirAll(l.cache.Path("labs"), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(l.cache.sysctlFile(), text, 0o644); err != nil {
+	if err := os.WriteFile(sysctlFile(l.cache), text, 0o644); err != nil {
 		return err
 	}
 	for name, least := range sharedSysctls() {
@@ -79,12 +82,12 @@ func (l *Lab) saveSysctls(ctx context.Context) error {
 
 // restoreSysctls puts them back when the last lab has gone.
 func (l *Lab) restoreSysctls(ctx context.Context) error {
-	unlock, err := l.cache.lock(ctx, "sysctls")
+	unlock, err := l.cache.Lock(ctx, "sysctls")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	text, err := os.ReadFile(l.cache.sysctlFile())
+	text, err := os.ReadFile(sysctlFile(l.cache))
 	if errors.Is(err, fs.ErrNotExist) || len(Names(l.cache)) > 0 {
 		return nil
 	}
@@ -104,7 +107,7 @@ func (l *Lab) restoreSysctls(ctx context.Context) error {
 			return fmt.Errorf("cannot restore %s: %w", name, err)
 		}
 	}
-	return os.Remove(l.cache.sysctlFile())
+	return os.Remove(sysctlFile(l.cache))
 }
 
 // unmountBelow unmounts whatever is mounted below a folder in our own mount

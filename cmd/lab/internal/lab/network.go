@@ -14,6 +14,10 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/cgroup"
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
+	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
 // defaultName is the lab used where none is named; it has the first subnet.
@@ -29,18 +33,19 @@ const (
 	workerOctet       = 20
 )
 
-// PodSubnet holds the pods of all hosts.
+// podSubnet holds the pods of all hosts. It may be the same for all labs: pods
+// are reached through the hosts of their own lab only.
 var podSubnet = netip.MustParsePrefix("10.244.0.0/16")
 
 // names derives everything of a lab that lives in a name space of the machine
 // from the lab's name alone, so that leftovers are found without any record.
 type names struct{ lab string }
 
-func (n names) bridge() string               { return "kw-" + n.lab }
-func (n names) prefix() string               { return "kwlab-" + n.lab + "-" }
-func (n names) namespace(host string) string { return n.prefix() + host }
-func (n names) cgroup(host string) cgroup    { return cgroup(n.prefix() + host) }
-func (n names) domain() string               { return n.lab + ".test" }
+func (n names) bridge() string                  { return "kw-" + n.lab }
+func (n names) prefix() string                  { return "kwlab-" + n.lab + "-" }
+func (n names) namespace(host string) string    { return n.prefix() + host }
+func (n names) cgroup(host string) cgroup.Group { return cgroup.Group(n.prefix() + host) }
+func (n names) domain() string                  { return n.lab + ".test" }
 
 // link is the name of a host's link in the bridge: link names have 15 bytes.
 func (n names) link(host string) string {
@@ -86,17 +91,14 @@ func chooseSubnet(lab string, used []netip.Prefix) (netip.Prefix, error) {
 	return netip.Prefix{}, errors.New("cannot find a free subnet below 10.77.0.0/16")
 }
 
-// usedSubnets answers the networks of all links but the named one.
-func usedSubnets(except string) ([]netip.Prefix, error) {
+// usedSubnets answers the networks of all links.
+func usedSubnets() ([]netip.Prefix, error) {
 	links, err := net.Interfaces()
 	if err != nil {
 		return nil, err
 	}
 	var used []netip.Prefix
 	for _, link := range links {
-		if link.Name == except {
-			continue
-		}
 		addrs, err := link.Addrs()
 		if err != nil {
 			continue // the link went away
@@ -125,11 +127,26 @@ func ipBatch(ctx context.Context, namespace string, lines ...string) error {
 	}
 	cmd := exec.CommandContext(ctx, "ip", args...)
 	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
-	_, err := output(cmd)
+	_, err := process.Output(cmd)
 	return err
 }
 
-func (l *Lab) bridgeUp(ctx context.Context) error {
+// bridgeUp gives the lab a subnet and its hosts their addresses, and takes the
+// subnet before anyone else can.
+func (l *Lab) bridgeUp(ctx context.Context, o Options) error {
+	unlock, err := l.cache.Lock(ctx, "subnets")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	used, err := usedSubnets()
+	if err != nil {
+		return err
+	}
+	if l.record.Subnet, err = chooseSubnet(l.record.Name, used); err != nil {
+		return err
+	}
+	l.record.Hosts = hosts(l.record.Subnet, o.ControlPlanes, o.Workers)
 	machine, name := octet(l.record.Subnet, machineOctet), l.names().bridge()
 	return ipBatch(ctx, "",
 		fmt.Sprintf("link add %s address %s type bridge", name, mac(machine)),
@@ -141,7 +158,7 @@ func (l *Lab) bridgeUp(ctx context.Context) error {
 // hosts' pods, and a name server address that is refused at once. (One that
 // does not answer costs every look-up seconds; one on the loopback makes
 // CoreDNS stop with a forwarding loop.) What pods' look-ups get is an ICMP
-// answer, which must not be rationed.
+// answer.
 func (l *Lab) networkUp(ctx context.Context, h Host) error {
 	n := l.names()
 	ns, link := n.namespace(h.Name), n.link(h.Name)
@@ -150,6 +167,11 @@ func (l *Lab) networkUp(ctx context.Context, h Host) error {
 		fmt.Sprintf("link add %s type veth peer name eth0 address %s netns %s", link, mac(h.Address), ns),
 		fmt.Sprintf("link set %s master %s up", link, n.bridge()),
 	); err != nil {
+		return err
+	}
+	// A rationed ICMP answer and a wait for duplicate addresses would be delays.
+	quick := "echo 0 >/proc/sys/net/ipv4/icmp_ratelimit; echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad || :"
+	if err := process.Run(ctx, "nsenter", "--net="+namespaceFile(ns), "sh", "-ec", quick); err != nil {
 		return err
 	}
 	lines := []string{
@@ -164,23 +186,20 @@ func (l *Lab) networkUp(ctx context.Context, h Host) error {
 			lines = append(lines, fmt.Sprintf("route add %s via %s", other.PodCIDR, other.Address))
 		}
 	}
-	if err := ipBatch(ctx, ns, lines...); err != nil {
-		return err
-	}
-	return run(ctx, "nsenter", "--net="+namespaceFile(ns), "sh", "-c", "echo 0 >/proc/sys/net/ipv4/icmp_ratelimit")
+	return ipBatch(ctx, ns, lines...)
 }
 
 func namespaceFile(ns string) string { return filepath.Join("/run/netns", ns) }
 
 // networkDown removes a host's namespace, and with it everything in there.
 func (n names) networkDown(ctx context.Context, host string) error {
-	if exists(filepath.Join("/sys/class/net", n.link(host))) {
-		if err := run(ctx, "ip", "link", "delete", n.link(host)); err != nil {
+	if disk.Exists(filepath.Join("/sys/class/net", n.link(host))) {
+		if err := process.Run(ctx, "ip", "link", "delete", n.link(host)); err != nil {
 			return err
 		}
 	}
-	if exists(namespaceFile(n.namespace(host))) {
-		return run(ctx, "ip", "netns", "delete", n.namespace(host))
+	if disk.Exists(namespaceFile(n.namespace(host))) {
+		return process.Run(ctx, "ip", "netns", "delete", n.namespace(host))
 	}
 	return nil
 }
@@ -203,8 +222,8 @@ func (n names) clearNetwork(ctx context.Context) error {
 		return err
 	}
 	for _, port := range append(ports, n.bridge()) {
-		if name := filepath.Base(port); exists(filepath.Join("/sys/class/net", name)) {
-			if err := run(ctx, "ip", "link", "delete", name); err != nil {
+		if name := filepath.Base(port); disk.Exists(filepath.Join("/sys/class/net", name)) {
+			if err := process.Run(ctx, "ip", "link", "delete", name); err != nil {
 				return err
 			}
 		}

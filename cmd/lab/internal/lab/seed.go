@@ -14,6 +14,9 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/build"
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
 // users are the accounts of every host that accept the lab's key: root, one
@@ -132,7 +135,7 @@ func (l *Lab) seed(h Host) error {
 		return err
 	}
 	if l.record.Store != "" {
-		if err := cloneStore(l.record.Store, l.hostDir(h.Name, "containerd")); err != nil {
+		if err := build.CloneStore(l.record.Store, l.hostDir(h.Name, "containerd")); err != nil {
 			return err
 		}
 	}
@@ -227,7 +230,7 @@ func (l *Lab) authorize(h Host) error {
 		}
 		owner := filepath.Join(l.hostDir(h.Name, "upper"), home)
 		for _, path := range []string{filepath.Dir(name), name} {
-			if err := copyOwner(owner, l.hostDir(h.Name, "upper", path)); err != nil {
+			if err := disk.CopyOwner(owner, l.hostDir(h.Name, "upper", path)); err != nil {
 				return err
 			}
 		}
@@ -246,15 +249,15 @@ func (l *Lab) seedFile(h Host, name, text string, mode os.FileMode) error {
 	for part := range strings.SplitSeq(filepath.Dir(name), "/") {
 		dir = filepath.Join(dir, part)
 		target := filepath.Join(upper, dir)
-		if exists(target) {
+		if disk.Exists(target) {
 			continue
 		}
 		if err := os.Mkdir(target, 0o755); err != nil {
 			return err
 		}
 		for _, layer := range l.record.Layers {
-			if lower := filepath.Join(layer, dir); exists(lower) {
-				if err := copyAttributes(lower, target); err != nil {
+			if lower := filepath.Join(layer, dir); disk.Exists(lower) {
+				if err := disk.CopyAttributes(lower, target); err != nil {
 					return err
 				}
 				break

@@ -1,17 +1,16 @@
-package lab
+package build
 
 import (
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
 //go:embed files/units files/containerd.toml
@@ -76,17 +75,17 @@ func (c *Cache) Artifacts(ctx context.Context, r Release) (Artifacts, error) {
 	key := fmt.Sprintf("artifacts/%s-%s", r.Kubernetes, fingerprint(images, root.Runtime, fmt.Sprint(programs), fmt.Sprint(configs)))
 	dir, err := c.artefact(ctx, key, func(_ context.Context, dir string) error {
 		for name, file := range programs {
-			if err := linkFile(file, filepath.Join(dir, "bin", name)); err != nil {
+			if err := disk.LinkFile(file, filepath.Join(dir, "bin", name)); err != nil {
 				return err
 			}
 		}
-		if err := linkFile(filepath.Join(root.Runtime, "usr/sbin/runc"), filepath.Join(dir, "bin/runc")); err != nil {
+		if err := disk.LinkFile(filepath.Join(root.Runtime, "usr/sbin/runc"), filepath.Join(dir, "bin/runc")); err != nil {
 			return err
 		}
-		if err := linkTree(filepath.Join(root.Runtime, "usr/lib/cni"), filepath.Join(dir, "cni"), nil); err != nil {
+		if err := disk.LinkTree(filepath.Join(root.Runtime, "usr/lib/cni"), filepath.Join(dir, "cni"), nil); err != nil {
 			return err
 		}
-		if err := linkTree(images, filepath.Join(dir, "images"), nil); err != nil {
+		if err := disk.LinkTree(images, filepath.Join(dir, "images"), nil); err != nil {
 			return err
 		}
 		if err := writeFiles(dir, configs); err != nil {
@@ -137,7 +136,7 @@ func writeSums(dir string) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		sum, err := fileDigest(name)
+		sum, err := disk.Digest(name)
 		rel, _ := filepath.Rel(dir, name)
 		lines = append(lines, sum+"  "+rel+"\n")
 		return err
@@ -147,15 +146,4 @@ func writeSums(dir string) error {
 	}
 	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[64:], b[64:]) })
 	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(strings.Join(lines, "")), 0o644)
-}
-
-func fileDigest(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil)), err
 }

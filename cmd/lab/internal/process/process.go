@@ -1,4 +1,6 @@
-package lab
+// Package process runs commands and waits for conditions. Nothing in it sleeps:
+// what is waited for is asked for.
+package process
 
 import (
 	"bytes"
@@ -11,33 +13,33 @@ import (
 	"time"
 )
 
-// tailLines is how many last lines of a failed command's output its error
+// TailLines is how many last lines of a failed command's output its error
 // carries: enough for a compiler's or a package manager's complaint.
-const tailLines = 12
+const TailLines = 12
 
-// output runs a command to its end and answers its standard output. A failure
+// Output runs a command to its end and answers its standard output. A failure
 // carries the command and the tail of what it wrote.
-func output(cmd *exec.Cmd) ([]byte, error) {
+func Output(cmd *exec.Cmd) ([]byte, error) {
 	var stdout, all bytes.Buffer
 	cmd.Stdout = io.MultiWriter(&stdout, &all)
 	cmd.Stderr = &all
-	killGroupOnCancel(cmd)
+	KillGroupOnCancel(cmd)
 	if err := cmd.Run(); err != nil {
 		return stdout.Bytes(), commandError(cmd, err, all.String())
 	}
 	return stdout.Bytes(), nil
 }
 
-// run is output for a command whose output matters only when it fails.
-func run(ctx context.Context, name string, args ...string) error {
-	_, err := output(exec.CommandContext(ctx, name, args...))
+// Run is output for a command whose output matters only when it fails.
+func Run(ctx context.Context, name string, args ...string) error {
+	_, err := Output(exec.CommandContext(ctx, name, args...))
 	return err
 }
 
-// killGroupOnCancel makes a cancelled command die with its children: nsenter,
+// KillGroupOnCancel makes a cancelled command die with its children: nsenter,
 // debootstrap and go all do their work in child processes, which would
 // otherwise go on and hold the output open.
-func killGroupOnCancel(cmd *exec.Cmd) {
+func KillGroupOnCancel(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -54,14 +56,14 @@ func commandError(cmd *exec.Cmd, err error, out string) error {
 	if len(line) > 200 {
 		line = line[:200] + " …"
 	}
-	if out = tail(out, tailLines); out == "" {
+	if out = Tail(out, TailLines); out == "" {
 		return fmt.Errorf("cannot run %s: %w", line, err)
 	}
 	return fmt.Errorf("cannot run %s: %w:\n%s", line, err, out)
 }
 
-// tail answers the last n lines of a text that are not blank.
-func tail(text string, n int) string {
+// Tail answers the last n lines of a text that are not blank.
+func Tail(text string, n int) string {
 	var lines []string
 	for line := range strings.Lines(text) {
 		if line = strings.TrimRight(line, " \t\r\n"); line != "" {
@@ -74,9 +76,9 @@ func tail(text string, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// until asks a condition again and again until it holds, it fails for good, or
+// Until asks a condition again and again until it holds, it fails for good, or
 // the time is up. The error of a timeout carries the last reason for waiting.
-func until(ctx context.Context, limit, every time.Duration, what string, holds func(context.Context) error) error {
+func Until(ctx context.Context, limit, every time.Duration, what string, holds func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	ticker := time.NewTicker(every)

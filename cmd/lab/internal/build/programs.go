@@ -1,4 +1,4 @@
-package lab
+package build
 
 import (
 	"context"
@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
+	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
 // Programs answers the paths of programs of a release by name, and builds those
@@ -49,7 +52,7 @@ func (s source) only(names []string) []program {
 }
 
 func (c *Cache) programPath(s source, p program) string {
-	return c.path("programs", s.name+"-"+s.version, p.name)
+	return c.Path("programs", s.name+"-"+s.version, p.name)
 }
 
 // buildSource builds the missing ones of a source's programs. They are built
@@ -57,12 +60,12 @@ func (c *Cache) programPath(s source, p program) string {
 // so that a later call finds each by itself.
 func (c *Cache) buildSource(ctx context.Context, s source, wanted []program) error {
 	key := "programs/" + s.name + "-" + s.version
-	unlock, err := c.lock(ctx, key)
+	unlock, err := c.Lock(ctx, key)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	missing := slices.DeleteFunc(slices.Clone(wanted), func(p program) bool { return exists(c.programPath(s, p)) })
+	missing := slices.DeleteFunc(slices.Clone(wanted), func(p program) bool { return disk.Exists(c.programPath(s, p)) })
 	if len(missing) == 0 {
 		return nil
 	}
@@ -76,10 +79,10 @@ func (c *Cache) buildSource(ctx context.Context, s source, wanted []program) err
 		names = append(names, p.name)
 	}
 	what := fmt.Sprintf("build %s %s (%s)", s.name, s.version, strings.Join(names, ", "))
-	if err := c.timed(what, func() error { return s.build(ctx, tmp, missing) }); err != nil {
+	if err := c.Timed(what, func() error { return s.build(ctx, tmp, missing) }); err != nil {
 		return fmt.Errorf("cannot build %s %s: %w", s.name, s.version, err)
 	}
-	if err := os.MkdirAll(c.path(key), 0o755); err != nil {
+	if err := os.MkdirAll(c.Path(key), 0o755); err != nil {
 		return err
 	}
 	for _, p := range missing {
@@ -185,5 +188,5 @@ func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) 
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOWORK=off")
-	return output(cmd)
+	return process.Output(cmd)
 }

@@ -1,4 +1,4 @@
-package lab
+package build
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
+	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
 // builtinModules maps modules that guides to Kubernetes load to a file that is
@@ -28,22 +31,22 @@ func builtinModules() map[string]string {
 	}
 }
 
-// modulesLayer answers a layer with /lib/modules for a machine without one,
+// Modules answers a layer with /lib/modules for a machine without one,
 // whose kernel has everything built in: modprobe then finds what is there, as
 // on any distribution's kernel. A machine with modules shares its own folder,
 // and the answer is empty.
-func (c *Cache) modulesLayer(ctx context.Context) (string, error) {
+func (c *Cache) Modules(ctx context.Context) (string, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return "", err
 	}
 	release := unix.ByteSliceToString(name.Release[:])
-	if exists(filepath.Join("/lib/modules", release)) {
+	if disk.Exists(filepath.Join("/lib/modules", release)) {
 		return "", nil
 	}
 	var builtin []string
 	for module, evidence := range builtinModules() {
-		if exists(evidence) {
+		if disk.Exists(evidence) {
 			builtin = append(builtin, module)
 		}
 	}
@@ -54,6 +57,6 @@ func (c *Cache) modulesLayer(ctx context.Context) (string, error) {
 		if err := writeFiles(filepath.Join(dir, "usr/lib/modules", release), files); err != nil {
 			return err
 		}
-		return run(ctx, "depmod", "--basedir", filepath.Join(dir, "usr"), release)
+		return process.Run(ctx, "depmod", "--basedir", filepath.Join(dir, "usr"), release)
 	})
 }

@@ -1,4 +1,4 @@
-package lab
+package build
 
 import (
 	"context"
@@ -9,15 +9,18 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
+	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
 // sysctlFile is what every guide to kubeadm asks for before it.
 const sysctlFile = "net.ipv4.ip_forward = 1\nnet.bridge.bridge-nf-call-iptables = 1\n"
 
-// preparedLayer answers the read-only layer that makes a Debian host one ready
+// Prepared answers the read-only layer that makes a Debian host one ready
 // for Kubernetes: what the packages of kubelet, kubeadm, kubectl, cri-tools,
 // containerd and the CNI plugins would install, and their usual configuration.
-func (c *Cache) preparedLayer(ctx context.Context, r Release) (string, error) {
+func (c *Cache) Prepared(ctx context.Context, r Release) (string, error) {
 	artifacts, err := c.Artifacts(ctx, r)
 	if err != nil {
 		return "", err
@@ -28,13 +31,13 @@ func (c *Cache) preparedLayer(ctx context.Context, r Release) (string, error) {
 	}
 	key := fmt.Sprintf("layers/%s-%s", r.Kubernetes, fingerprint(artifacts.Dir, sysctlFile, "2"))
 	return c.artefact(ctx, key, func(_ context.Context, dir string) error {
-		if err := linkTree(root.Runtime, dir, nil); err != nil {
+		if err := disk.LinkTree(root.Runtime, dir, nil); err != nil {
 			return err
 		}
 		for _, part := range []struct{ from, to string }{
 			{"units", "usr/lib/systemd/system"}, {"etc", "etc"},
 		} {
-			if err := linkTree(filepath.Join(artifacts.Dir, part.from), filepath.Join(dir, part.to), nil); err != nil {
+			if err := disk.LinkTree(filepath.Join(artifacts.Dir, part.from), filepath.Join(dir, part.to), nil); err != nil {
 				return err
 			}
 		}
@@ -57,7 +60,7 @@ func linkPrograms(artifacts Artifacts, dir string) error {
 		if strings.HasPrefix(name, "containerd") || name == "ctr" {
 			to = "usr/local/bin"
 		}
-		if err := linkFile(artifacts.Program(name), filepath.Join(dir, to, name)); err != nil {
+		if err := disk.LinkFile(artifacts.Program(name), filepath.Join(dir, to, name)); err != nil {
 			return err
 		}
 	}
@@ -77,9 +80,9 @@ func enableUnits(dir string, units ...string) error {
 	return nil
 }
 
-// store answers a template of /var/lib/containerd with all images of the given
+// Store answers a template of /var/lib/containerd with all images of the given
 // releases imported and unpacked.
-func (c *Cache) store(ctx context.Context, releases ...Release) (string, error) {
+func (c *Cache) Store(ctx context.Context, releases ...Release) (string, error) {
 	programs, err := c.Programs(ctx, releases[0], "containerd", "ctr")
 	if err != nil {
 		return "", err
@@ -127,7 +130,7 @@ func fillStore(ctx context.Context, programs map[string]string, archives []strin
 	defer logFile.Close()
 	daemon := exec.CommandContext(ctx, "unshare", "--mount", programs["containerd"], "--config", config)
 	daemon.Stdout, daemon.Stderr = logFile, logFile
-	killGroupOnCancel(daemon)
+	process.KillGroupOnCancel(daemon)
 	if err := daemon.Start(); err != nil {
 		return err
 	}
@@ -136,20 +139,20 @@ func fillStore(ctx context.Context, programs map[string]string, archives []strin
 	daemon.Wait()
 	if err != nil {
 		text, _ := os.ReadFile(logFile.Name())
-		return fmt.Errorf("%w\ncontainerd said:\n%s", err, tail(string(text), tailLines))
+		return fmt.Errorf("%w\ncontainerd said:\n%s", err, process.Tail(string(text), process.TailLines))
 	}
 	return hoist(dir)
 }
 
 func importAll(ctx context.Context, ctr, socket string, archives []string) error {
-	err := until(ctx, 30*time.Second, 50*time.Millisecond, "containerd", func(ctx context.Context) error {
-		return run(ctx, ctr, "--address", socket, "version")
+	err := process.Until(ctx, 30*time.Second, 50*time.Millisecond, "containerd", func(ctx context.Context) error {
+		return process.Run(ctx, ctr, "--address", socket, "version")
 	})
 	if err != nil {
 		return err
 	}
 	for _, archive := range archives {
-		if err := run(ctx, ctr, "--address", socket, "--namespace", "k8s.io", "images", "import", archive); err != nil {
+		if err := process.Run(ctx, ctr, "--address", socket, "--namespace", "k8s.io", "images", "import", archive); err != nil {
 			return err
 		}
 	}
@@ -182,20 +185,20 @@ func hoist(dir string) error {
 	return os.Remove(filepath.Join(dir, "root"))
 }
 
-// cloneStore gives a host its own copy of a store in no time: image content and
+// CloneStore gives a host its own copy of a store in no time: image content and
 // unpacked files are hard links, since nobody writes into them (a container
 // writes to a layer of its own); the databases are real copies.
-func cloneStore(from, to string) error {
-	return linkTree(from, to, func(rel string) bool { return strings.HasSuffix(rel, ".db") })
+func CloneStore(from, to string) error {
+	return disk.LinkTree(from, to, func(rel string) bool { return strings.HasSuffix(rel, ".db") })
 }
 
 // Prepare builds everything that hosts of a release are made of, and answers
 // the artifacts.
 func (c *Cache) Prepare(ctx context.Context, r Release) (Artifacts, error) {
-	if _, err := c.preparedLayer(ctx, r); err != nil {
+	if _, err := c.Prepared(ctx, r); err != nil {
 		return Artifacts{}, err
 	}
-	if _, err := c.store(ctx, r); err != nil {
+	if _, err := c.Store(ctx, r); err != nil {
 		return Artifacts{}, err
 	}
 	return c.Artifacts(ctx, r)

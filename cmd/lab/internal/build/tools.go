@@ -1,4 +1,4 @@
-package lab
+package build
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
 // tools maps each program the lab calls to its Debian package.
@@ -43,8 +45,8 @@ func InstallTools(ctx context.Context) error {
 }
 
 func apt(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, "apt-get", args...)
+	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "DPkg::Lock::Timeout=300"}, args...)...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	_, err := output(cmd)
+	_, err := process.Output(cmd)
 	return err
 }

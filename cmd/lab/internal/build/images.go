@@ -1,4 +1,4 @@
-package lab
+package build
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
 // WorkloadImage is the test image for pods: an HTTP server and its clients.
@@ -174,7 +176,7 @@ func (i *image) addPacketFilter(ctx context.Context, rootfs string) error {
 // their loader wants besides: in lines like
 // "libmnl.so.0 => /lib/…/libmnl.so.0 (0x…)" and "/lib64/ld-linux-x86-64.so.2 (0x…)".
 func (i *image) addDynamic(ctx context.Context, rootfs string, objects []string) error {
-	out, err := output(exec.CommandContext(ctx, "chroot", append([]string{rootfs, "ldd"}, objects...)...))
+	out, err := process.Output(exec.CommandContext(ctx, "chroot", append([]string{rootfs, "ldd"}, objects...)...))
 	if err != nil {
 		return err
 	}

@@ -1,19 +1,19 @@
-package lab
+package build
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
 // CacheVariable names the environment variable that overrides where the lab
@@ -41,7 +41,7 @@ func DefaultCache() (*Cache, error) {
 	return &Cache{Dir: filepath.Join(dir, "kubewright-lab")}, nil
 }
 
-func (c *Cache) path(elem ...string) string {
+func (c *Cache) Path(elem ...string) string {
 	return filepath.Join(append([]string{c.Dir}, elem...)...)
 }
 
@@ -51,8 +51,8 @@ func (c *Cache) logf(format string, args ...any) {
 	}
 }
 
-// timed logs that something starts, and how long it took.
-func (c *Cache) timed(what string, do func() error) error {
+// Timed logs that something starts, and how long it took.
+func (c *Cache) Timed(what string, do func() error) error {
 	c.logf("%s …", what)
 	start := time.Now()
 	if err := do(); err != nil {
@@ -62,13 +62,13 @@ func (c *Cache) timed(what string, do func() error) error {
 	return nil
 }
 
-// lock keeps two builders of one thing apart. The kernel drops the lock of a
+// Lock keeps two builders of one thing apart. The kernel drops the lock of a
 // process that dies.
-func (c *Cache) lock(ctx context.Context, name string) (unlock func(), err error) {
-	if err := os.MkdirAll(c.path("locks"), 0o755); err != nil {
+func (c *Cache) Lock(ctx context.Context, name string) (unlock func(), err error) {
+	if err := os.MkdirAll(c.Path("locks"), 0o755); err != nil {
 		return nil, err
 	}
-	l := flock.New(c.path("locks", strings.ReplaceAll(name, "/", "_")))
+	l := flock.New(c.Path("locks", strings.ReplaceAll(name, "/", "_")))
 	if _, err := l.TryLockContext(ctx, 100*time.Millisecond); err != nil {
 		return nil, fmt.Errorf("cannot lock %s: %w", name, err)
 	}
@@ -79,7 +79,7 @@ func (c *Cache) lock(ctx context.Context, name string) (unlock func(), err error
 // finished thing goes. What killed builders left there is removed by the next
 // builder of the same thing, who holds its lock.
 func (c *Cache) temp(key string) (string, error) {
-	dir := c.path("tmp", strings.ReplaceAll(key, "/", "_"))
+	dir := c.Path("tmp", strings.ReplaceAll(key, "/", "_"))
 	if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
@@ -89,13 +89,13 @@ func (c *Cache) temp(key string) (string, error) {
 // artefact answers the path of an artefact and builds it first where it is
 // missing: build fills a folder, which is then renamed into place.
 func (c *Cache) artefact(ctx context.Context, key string, build func(ctx context.Context, dir string) error) (string, error) {
-	final := c.path(key)
-	unlock, err := c.lock(ctx, key)
+	final := c.Path(key)
+	unlock, err := c.Lock(ctx, key)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	if exists(final) {
+	if disk.Exists(final) {
 		return final, nil
 	}
 	tmp, err := c.temp(key)
@@ -103,18 +103,13 @@ func (c *Cache) artefact(ctx context.Context, key string, build func(ctx context
 		return "", err
 	}
 	defer os.RemoveAll(tmp)
-	if err := c.timed("build "+key, func() error { return build(ctx, tmp) }); err != nil {
+	if err := c.Timed("build "+key, func() error { return build(ctx, tmp) }); err != nil {
 		return "", fmt.Errorf("cannot build %s: %w", key, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
 		return "", err
 	}
 	return final, os.Rename(tmp, final)
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // fingerprint is a short name for the exact inputs of an artefact, so that

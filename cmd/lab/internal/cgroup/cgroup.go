@@ -1,4 +1,6 @@
-package lab
+// Package cgroup finds, stops and kills the processes of a lab's host by the name
+// of its cgroup, on machines with cgroup v1, v2 or both.
+package cgroup
 
 import (
 	"bufio"
@@ -14,45 +16,48 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
+	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-const cgroupRoot = "/sys/fs/cgroup"
+const root = "/sys/fs/cgroup"
 
-// A hierarchy is one cgroup tree of the machine. With pure cgroup v2 there is
+// A Hierarchy is one cgroup tree of the machine. With pure cgroup v2 there is
 // one; with v1 one per controller, systemd's, and often an unused v2 tree
 // beside. Processes must enter their folder in every one of them before they
 // get a cgroup namespace, or the hosts' systemds share a tree.
-type hierarchy struct {
-	dir     string // folder below cgroupRoot; empty for pure v2
-	options string // mount options inside the host; empty if not mounted there
+type Hierarchy struct {
+	Dir     string // folder below root; empty for pure v2
+	Options string // mount options inside the host; empty if not mounted there
 }
 
-// hierarchies answers the machine's cgroup trees, from lines of
+// Hierarchies answers the machine's cgroup trees, from lines of
 // /proc/self/cgroup: "4:memory:/", "1:name=systemd:/", "0::/".
-func hierarchies() ([]hierarchy, error) {
+func Hierarchies() ([]Hierarchy, error) {
 	var stat unix.Statfs_t
-	if err := unix.Statfs(cgroupRoot, &stat); err != nil {
-		return nil, fmt.Errorf("cannot look at %s: %w", cgroupRoot, err)
+	if err := unix.Statfs(root, &stat); err != nil {
+		return nil, fmt.Errorf("cannot look at %s: %w", root, err)
 	}
 	if stat.Type == unix.CGROUP2_SUPER_MAGIC {
-		return []hierarchy{{}}, nil
+		return []Hierarchy{{}}, nil
 	}
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil, err
 	}
-	found := parseHierarchies(string(text))
-	var mounted []hierarchy
+	found := parse(string(text))
+	var mounted []Hierarchy
 	for _, h := range found {
-		if exists(filepath.Join(cgroupRoot, h.dir)) {
+		if disk.Exists(filepath.Join(root, h.Dir)) {
 			mounted = append(mounted, h)
 		}
 	}
 	return mounted, nil
 }
 
-func parseHierarchies(text string) []hierarchy {
-	var found []hierarchy
+func parse(text string) []Hierarchy {
+	var found []Hierarchy
 	for line := range strings.Lines(text) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) != 3 {
@@ -60,41 +65,41 @@ func parseHierarchies(text string) []hierarchy {
 		}
 		switch controllers := fields[1]; {
 		case controllers == "":
-			found = append(found, hierarchy{dir: "unified"})
+			found = append(found, Hierarchy{Dir: "unified"})
 		case strings.HasPrefix(controllers, "name="):
-			found = append(found, hierarchy{strings.TrimPrefix(controllers, "name="), "none," + controllers})
+			found = append(found, Hierarchy{strings.TrimPrefix(controllers, "name="), "none," + controllers})
 		default:
-			found = append(found, hierarchy{controllers, controllers})
+			found = append(found, Hierarchy{controllers, controllers})
 		}
 	}
 	return found
 }
 
-// cgroup is the name of a lab's folders in every hierarchy, one per host.
-type cgroup string
+// A Group is the name of a lab's folders in every Hierarchy, one per host.
+type Group string
 
-func (g cgroup) path(h hierarchy, elem ...string) string {
-	return filepath.Join(append([]string{cgroupRoot, h.dir, string(g)}, elem...)...)
+func (g Group) Path(h Hierarchy, elem ...string) string {
+	return filepath.Join(append([]string{root, h.Dir, string(g)}, elem...)...)
 }
 
-// create makes the folders. A new cpuset has no processors until it is told.
-func (g cgroup) create() ([]hierarchy, error) {
-	trees, err := hierarchies()
+// Create makes the folders. A new cpuset has no processors until it is told.
+func (g Group) Create() ([]Hierarchy, error) {
+	trees, err := Hierarchies()
 	if err != nil {
 		return nil, err
 	}
 	for _, h := range trees {
-		if h.dir == "" {
+		if h.Dir == "" {
 			if err := delegateControllers(); err != nil {
 				return nil, err
 			}
 		}
-		if err := os.MkdirAll(g.path(h), 0o755); err != nil {
+		if err := os.MkdirAll(g.Path(h), 0o755); err != nil {
 			return nil, err
 		}
 		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
-			if value, err := os.ReadFile(filepath.Join(cgroupRoot, h.dir, name)); err == nil && h.dir != "" {
-				if err := os.WriteFile(g.path(h, name), value, 0); err != nil {
+			if value, err := os.ReadFile(filepath.Join(root, h.Dir, name)); err == nil && h.Dir != "" {
+				if err := os.WriteFile(g.Path(h, name), value, 0); err != nil {
 					return nil, fmt.Errorf("cannot give cgroup %s processors: %w", g, err)
 				}
 			}
@@ -106,31 +111,31 @@ func (g cgroup) create() ([]hierarchy, error) {
 // delegateControllers lets folders below the root of a pure v2 tree use all
 // controllers.
 func delegateControllers() error {
-	all, err := os.ReadFile(filepath.Join(cgroupRoot, "cgroup.controllers"))
+	all, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
 	if err != nil {
 		return err
 	}
 	for name := range strings.FieldsSeq(string(all)) {
 		// One by one: a controller that cannot be had is no reason to go without the others.
-		_ = os.WriteFile(filepath.Join(cgroupRoot, "cgroup.subtree_control"), []byte("+"+name), 0)
+		_ = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+"+name), 0)
 	}
 	return nil
 }
 
-// processes answers the ids of all processes in the tree. Each process is in
-// some folder of every hierarchy, so one hierarchy tells all: the one systemd
+// Processes answers the ids of all processes in the tree. Each process is in
+// some folder of every Hierarchy, so one Hierarchy tells all: the one systemd
 // works with.
-func (g cgroup) processes() ([]int, error) {
-	trees, err := hierarchies()
+func (g Group) Processes() ([]int, error) {
+	trees, err := Hierarchies()
 	if err != nil {
 		return nil, err
 	}
 	var pids []int
 	for _, h := range trees {
-		if h.dir != "" && h.dir != "systemd" {
+		if h.Dir != "" && h.Dir != "systemd" {
 			continue
 		}
-		err := filepath.WalkDir(g.path(h), func(name string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(g.Path(h), func(name string, entry fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil // gone meanwhile
 			}
@@ -146,6 +151,11 @@ func (g cgroup) processes() ([]int, error) {
 		}
 	}
 	return pids, nil
+}
+
+// In answers the ids of the processes in one folder of the tree.
+func (g Group) In(h Hierarchy, folder string) ([]int, error) {
+	return readPIDs(g.Path(h, folder, "cgroup.procs"))
 }
 
 func readPIDs(file string) ([]int, error) {
@@ -170,13 +180,13 @@ func readPIDs(file string) ([]int, error) {
 	return pids, nil
 }
 
-// kill kills everything in the tree and waits until nothing is left.
-func (g cgroup) kill(ctx context.Context) error {
-	if err := g.freeze(false); err != nil {
+// Kill kills everything in the tree and waits until nothing is left.
+func (g Group) Kill(ctx context.Context) error {
+	if err := g.Freeze(false); err != nil {
 		return err
 	}
-	return until(ctx, 20*time.Second, 10*time.Millisecond, "the processes of "+string(g)+" to end", func(context.Context) error {
-		pids, err := g.processes()
+	return process.Until(ctx, 20*time.Second, 10*time.Millisecond, "the processes of "+string(g)+" to end", func(context.Context) error {
+		pids, err := g.Processes()
 		if err != nil || len(pids) == 0 {
 			return err
 		}
@@ -187,22 +197,22 @@ func (g cgroup) kill(ctx context.Context) error {
 	})
 }
 
-// freeze stops all processes of the tree where they are, or lets them go on.
-func (g cgroup) freeze(frozen bool) error {
-	trees, err := hierarchies()
+// Freeze stops all processes of the tree where they are, or lets them go on.
+func (g Group) Freeze(frozen bool) error {
+	trees, err := Hierarchies()
 	if err != nil {
 		return err
 	}
 	for _, h := range trees {
 		file, value := "cgroup.freeze", map[bool]string{true: "1", false: "0"}[frozen]
-		switch h.dir {
+		switch h.Dir {
 		case "":
 		case "freezer":
 			file, value = "freezer.state", map[bool]string{true: "FROZEN", false: "THAWED"}[frozen]
 		default:
 			continue
 		}
-		err := os.WriteFile(g.path(h, file), []byte(value), 0)
+		err := os.WriteFile(g.Path(h, file), []byte(value), 0)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot freeze or thaw %s: %w", g, err)
 		}
@@ -210,15 +220,15 @@ func (g cgroup) freeze(frozen bool) error {
 	return nil
 }
 
-// remove removes the folders, which must be without processes.
-func (g cgroup) remove(ctx context.Context) error {
-	trees, err := hierarchies()
+// Remove removes the folders, which must be without processes.
+func (g Group) Remove(ctx context.Context) error {
+	trees, err := Hierarchies()
 	if err != nil {
 		return err
 	}
 	for _, h := range trees {
-		err := until(ctx, 10*time.Second, 10*time.Millisecond, "cgroup "+g.path(h)+" to be free", func(context.Context) error {
-			return removeTree(g.path(h))
+		err := process.Until(ctx, 10*time.Second, 10*time.Millisecond, "cgroup "+g.Path(h)+" to be free", func(context.Context) error {
+			return removeTree(g.Path(h))
 		})
 		if err != nil {
 			return err
@@ -251,21 +261,21 @@ func removeTree(dir string) error {
 	return err
 }
 
-// cgroupsNamed answers all groups whose name starts with a prefix.
-func cgroupsNamed(prefix string) ([]cgroup, error) {
-	trees, err := hierarchies()
+// Named answers all groups whose name starts with a prefix.
+func Named(prefix string) ([]Group, error) {
+	trees, err := Hierarchies()
 	if err != nil {
 		return nil, err
 	}
-	seen := map[cgroup]bool{}
-	var found []cgroup
+	seen := map[Group]bool{}
+	var found []Group
 	for _, h := range trees {
-		matches, err := filepath.Glob(filepath.Join(cgroupRoot, h.dir, prefix+"*"))
+		matches, err := filepath.Glob(filepath.Join(root, h.Dir, prefix+"*"))
 		if err != nil {
 			return nil, err
 		}
 		for _, m := range matches {
-			if g := cgroup(filepath.Base(m)); !seen[g] {
+			if g := Group(filepath.Base(m)); !seen[g] {
 				seen[g] = true
 				found = append(found, g)
 			}
@@ -274,17 +284,17 @@ func cgroupsNamed(prefix string) ([]cgroup, error) {
 	return found, nil
 }
 
-// frozen tells whether the tree's processes are stopped.
-func (g cgroup) frozen() bool {
-	trees, err := hierarchies()
+// Frozen tells whether the tree's processes are stopped.
+func (g Group) Frozen() bool {
+	trees, err := Hierarchies()
 	if err != nil {
 		return false
 	}
 	for _, h := range trees {
-		if text, err := os.ReadFile(g.path(h, "freezer.state")); err == nil {
+		if text, err := os.ReadFile(g.Path(h, "freezer.state")); err == nil {
 			return strings.TrimSpace(string(text)) != "THAWED"
 		}
-		if text, err := os.ReadFile(g.path(h, "cgroup.freeze")); err == nil && h.dir == "" {
+		if text, err := os.ReadFile(g.Path(h, "cgroup.freeze")); err == nil && h.Dir == "" {
 			return strings.TrimSpace(string(text)) == "1"
 		}
 	}

@@ -1,6 +1,10 @@
-package lab
+// Package disk links and copies trees of files.
+package disk
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -8,17 +12,17 @@ import (
 	"syscall"
 )
 
-// linkFile makes a hard link, and the folders above it.
-func linkFile(from, to string) error {
+// LinkFile makes a hard link, and the folders above it.
+func LinkFile(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
 	return os.Link(from, to)
 }
 
-// linkTree copies a tree with modes and owners, regular files as hard links to
+// LinkTree copies a tree with modes and owners, regular files as hard links to
 // the same content, except those for which copied (if given) says otherwise.
-func linkTree(from, to string, copied func(rel string) bool) error {
+func LinkTree(from, to string, copied func(rel string) bool) error {
 	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -49,7 +53,7 @@ func copyDir(from, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
-	return copyAttributes(from, to)
+	return CopyAttributes(from, to)
 }
 
 func copyFile(from, to string) error {
@@ -69,10 +73,11 @@ func copyFile(from, to string) error {
 	if err := out.Close(); err != nil {
 		return err
 	}
-	return copyAttributes(from, to)
+	return CopyAttributes(from, to)
 }
 
-func copyAttributes(from, to string) error {
+// CopyAttributes gives a file the owner and mode of another.
+func CopyAttributes(from, to string) error {
 	stat, err := os.Stat(from)
 	if err != nil {
 		return err
@@ -85,11 +90,30 @@ func copyAttributes(from, to string) error {
 	return os.Chmod(to, stat.Mode()) // after chown, which clears set-id bits
 }
 
-func copyOwner(from, to string) error {
+// CopyOwner gives a file the owner of another.
+func CopyOwner(from, to string) error {
 	stat, err := os.Stat(from)
 	if err != nil {
 		return err
 	}
 	owner := stat.Sys().(*syscall.Stat_t)
 	return os.Chown(to, int(owner.Uid), int(owner.Gid))
+}
+
+// Exists tells whether a name is there, be it a link to nowhere.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// Digest answers the SHA-256 of a file in hexadecimal.
+func Digest(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), err
 }

@@ -1,20 +1,17 @@
-package lab
+// Package balancer is a TCP balancer in front of API servers, as one would put
+// HAProxy there.
+package balancer
 
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 )
-
-// apiPort is where API servers and the balancer listen.
-const apiPort = 6443
 
 // How the balancer finds out about its backends, as a balancer in front of API
 // servers is usually set up: a request for /readyz now and then.
@@ -47,8 +44,8 @@ type backend struct {
 	conns map[net.Conn]struct{}
 }
 
-// NewBalancer listens on an address and serves until Close.
-func NewBalancer(listen string, backends []string) (*Balancer, error) {
+// New listens on an address and serves until Close.
+func New(listen string, backends []string) (*Balancer, error) {
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the balancer: %w", err)
@@ -218,29 +215,4 @@ func (be *backend) answers(ctx context.Context, client *http.Client) bool {
 	defer resp.Body.Close()
 	_, err = io.Copy(io.Discard, resp.Body)
 	return err == nil && resp.StatusCode == http.StatusOK
-}
-
-// backends answers where the lab's API servers will listen.
-func (l *Lab) backends() []string {
-	var all []string
-	for _, h := range l.record.Hosts {
-		if h.Role == ControlPlane {
-			all = append(all, netip.AddrPortFrom(h.Address, apiPort).String())
-		}
-	}
-	return all
-}
-
-// Serve runs the lab's balancer in this process until the context ends.
-func (l *Lab) Serve(ctx context.Context) error {
-	_, address := l.Endpoint()
-	b, err := NewBalancer(address.String(), l.backends())
-	if err != nil {
-		return err
-	}
-	<-ctx.Done()
-	if err := b.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return err
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package lab
+package build
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
 const (
@@ -56,7 +58,7 @@ func buildRootfs(ctx context.Context, dir string) error {
 	if mirror == "" {
 		mirror = defaultMirror
 	}
-	err := run(ctx, "unshare", "--mount", "debootstrap", "--variant=minbase",
+	err := process.Run(ctx, "unshare", "--mount", "debootstrap", "--variant=minbase",
 		"--include="+basePackages+","+runtimePackages, suite, base, mirror)
 	if err != nil {
 		return err
@@ -66,7 +68,7 @@ func buildRootfs(ctx context.Context, dir string) error {
 	}
 	seal := exec.CommandContext(ctx, "chroot", base, "/bin/sh", "-euc", sealScript)
 	seal.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"}
-	_, err = output(seal)
+	_, err = process.Output(seal)
 	return err
 }
 
@@ -79,7 +81,7 @@ func extractRuntime(ctx context.Context, base, dir string) error {
 		if err != nil || len(debs) != 1 {
 			return fmt.Errorf("cannot find the package %s among those bootstrapped: %v %w", pkg, debs, err)
 		}
-		if err := run(ctx, "dpkg-deb", "-x", debs[0], whole); err != nil {
+		if err := process.Run(ctx, "dpkg-deb", "-x", debs[0], whole); err != nil {
 			return err
 		}
 	}
