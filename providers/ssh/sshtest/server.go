@@ -45,7 +45,7 @@ type Server struct {
 	// NoForwarding refuses direct-tcpip as sshd with AllowTcpForwarding no does.
 	NoForwarding bool
 	// Run, when set, stands for the commands; it returns the exit code.
-	Run func(command string, channel ssh.Channel) int
+	Run func(command string, channel Channel) int
 
 	// Attempts counts authentication requests of every method; Offers counts
 	// public keys that were looked at, with or without a signature.
@@ -63,6 +63,9 @@ type Server struct {
 	mu       sync.Mutex
 	conns    map[net.Conn]bool
 }
+
+// Channel is a command's input and output.
+type Channel = ssh.Channel
 
 // Start starts a server on 127.0.0.1 that ends with the test.
 func Start(t testing.TB, options ...func(*Server)) *Server {

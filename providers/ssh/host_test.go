@@ -1,0 +1,359 @@
+package ssh_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/hosttest"
+	"github.com/kubewright/kubewright/providers/shell"
+	"github.com/kubewright/kubewright/providers/ssh"
+	"github.com/kubewright/kubewright/providers/ssh/sshtest"
+	"github.com/kubewright/kubewright/state"
+)
+
+// ownRoot is options for a host whose files are in a folder of the test's.
+func ownRoot(t *testing.T) shell.Options {
+	t.Helper()
+	root := t.TempDir()
+	if err := errors.Join(os.Chmod(root, 0o755), os.Mkdir(root+"/etc", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return shell.Options{Root: root, Unprivileged: true}
+}
+
+func currentUser(t *testing.T) (name, owner string) {
+	t.Helper()
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := user.LookupGroupId(u.Gid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Username, u.Username + ":" + g.Name
+}
+
+// subjects makes hosts over connections to one server.
+func subjects(target ssh.Target) func(t *testing.T) hosttest.Subject {
+	return func(t *testing.T) hosttest.Subject {
+		o := ownRoot(t)
+		_, owner := currentUser(t)
+		open := func(t *testing.T) providers.Host {
+			c, err := ssh.Dial(t.Context(), target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ssh.NewHost(c, o)
+		}
+		return hosttest.Subject{Host: open(t), Owner: owner, Again: open}
+	}
+}
+
+func TestHostOverGoServer(t *testing.T) {
+	t.Parallel()
+	_, target := newServer(t)
+	hosttest.Run(t, subjects(target))
+}
+
+func TestHostThroughBastion(t *testing.T) {
+	t.Parallel()
+	_, bastion := newServer(t)
+	_, target := newServer(t, func(s *sshtest.Server) { s.MaxSessions = 1 })
+	target.Bastions = []ssh.Target{bastion}
+	hosttest.Run(t, subjects(target))
+}
+
+// openSSH starts OpenSSH's server and returns how to reach it.
+func openSSH(t *testing.T, lines ...string) ssh.Target {
+	t.Helper()
+	key, public := sshtest.NewKeyFile(t, "")
+	s := sshtest.StartSSHD(t, public, lines...)
+	name, _ := currentUser(t)
+	return ssh.Target{Address: "127.0.0.1", Port: s.Port(), User: name, Keys: []string{key}, HostKeys: []string{s.Pin}}
+}
+
+func TestHostOverOpenSSH(t *testing.T) {
+	t.Parallel()
+	target := openSSH(t)
+	hosttest.Run(t, subjects(target))
+}
+
+func TestOpenSSHLimits(t *testing.T) {
+	t.Parallel()
+	target := openSSH(t, "MaxSessions 1", "AllowTcpForwarding no")
+	c := dial(t, target)
+	var wg sync.WaitGroup
+	for range 12 {
+		wg.Go(func() {
+			var out bytes.Buffer
+			if exit, err := c.Exec(t.Context(), "echo ok; exit 4", nil, &out, nil); err != nil || exit != 4 || out.String() != "ok\n" {
+				t.Errorf("exit %d, %v, %q", exit, err, out.String())
+			}
+		})
+	}
+	wg.Wait()
+	_, err := c.DialContext(t.Context(), "tcp", "127.0.0.1:1")
+	wantKind(t, err, providers.ErrNoForwarding)
+	_, err = ssh.NewHost(c, shell.Options{}).DialContext(t.Context(), "tcp", "localhost:1")
+	wantKind(t, err, providers.ErrNoForwarding)
+}
+
+func TestOpenSSHForwarding(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	defer web.Close()
+	h := ssh.NewHost(dial(t, openSSH(t)), ownRoot(t))
+	status, err := h.HTTPStatus(t.Context(), web.URL, false)
+	if err != nil || status != http.StatusTeapot {
+		t.Errorf("got %d, %v", status, err)
+	}
+	l, _ := net.Listen("tcp", "127.0.0.1:0")
+	_ = l.Close()
+	_, err = h.HTTPStatus(t.Context(), "http://"+l.Addr().String(), false)
+	wantKind(t, err, providers.ErrUnreachable)
+}
+
+func TestOpenSSHRefusesKey(t *testing.T) {
+	t.Parallel()
+	target := openSSH(t)
+	target.Keys[0], _ = sshtest.NewKeyFile(t, "")
+	_, err := ssh.Dial(t.Context(), target)
+	wantKind(t, err, providers.ErrAuth)
+}
+
+// TestLoginShells: whatever the login shell is, and whatever it prints first.
+func TestLoginShells(t *testing.T) {
+	t.Parallel()
+	noisy := writeFile(t, "noisy", "#!/bin/sh\necho 'Welcome to kubewright begin'\nprintf '\\033]0;evil\\007no line end'\necho oops >&2\nexec /bin/sh \"$@\"\n")
+	silent := writeFile(t, "nologin", "#!/bin/sh\necho 'This account is not available.'\nexit 1\n")
+	for _, f := range []string{noisy, silent} {
+		if err := os.Chmod(f, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, sh := range []string{"sh", "dash", "bash", "rbash", "zsh", "fish", "ksh", "mksh", "tcsh", "busybox sh", noisy} {
+		words := strings.Fields(sh)
+		program, err := exec.LookPath(words[0])
+		if err != nil {
+			continue
+		}
+		words[0] = program
+		t.Run(sh, func(t *testing.T) {
+			t.Parallel()
+			s, target := newServer(t, func(s *sshtest.Server) { s.Shell = words })
+			h := ssh.NewHost(dial(t, target), ownRoot(t))
+			roundTrip(t, h)
+			for _, c := range s.Commands() {
+				if c != shell.CommandLine {
+					t.Errorf("command line %q", c)
+				}
+			}
+		})
+	}
+	_, target := newServer(t, func(s *sshtest.Server) { s.Shell = []string{silent} })
+	_, err := ssh.NewHost(dial(t, target), ownRoot(t)).Observe(t.Context(), state.Query{})
+	wantKind(t, err, providers.ErrUnsupported)
+	if err == nil || !strings.Contains(err.Error(), "This account is not available.") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// roundTrip writes a file and reads it back.
+func roundTrip(t *testing.T, h providers.Host) {
+	t.Helper()
+	const path, content = "/etc/kubernetes/file", "it's $HOME\n"
+	b := providers.Batch{Operations: []planner.Operation{
+		planner.WriteFile{Path: path, Mode: "0600", Content: planner.Content{Inline: content}},
+	}}
+	if _, err := h.Perform(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	r, err := h.Observe(t.Context(), state.Query{Files: []state.FileQuery{{Path: path, Read: state.ReadContent}}})
+	if err != nil || string(r.Files[path].Content) != content {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+}
+
+// TestCutDuringUpload cuts the connection after so many bytes of an upload,
+// once at every 4 KiB. The target is the old or the new one, never a part.
+func TestCutDuringUpload(t *testing.T) {
+	t.Parallel()
+	const path = "/etc/kubernetes/file"
+	const size = 256 << 10
+	server, target := newServer(t)
+	old, fresh := strings.Repeat("old", 1000), strings.Repeat("new content\n", size/12)
+	o := ownRoot(t)
+	write := func(target ssh.Target, content string) error {
+		c, err := ssh.Dial(t.Context(), target)
+		if err != nil {
+			return err
+		}
+		h := ssh.NewHost(c, o)
+		defer func() { _ = h.Close() }()
+		_, err = h.Perform(t.Context(), providers.Batch{Operations: []planner.Operation{
+			planner.WriteFile{Path: path, Mode: "0600", Content: planner.Content{Inline: content}},
+		}})
+		return err
+	}
+	if err := write(target, old); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for cut := int64(16 << 10); cut < size+64<<10; cut += 4 << 10 {
+		cutTarget := target
+		cutTarget.Port = sshtest.NewProxy(t, server.Addr(), -1, cut, sshtest.Cut).Port()
+		err := write(cutTarget, fresh)
+		if err != nil {
+			failed++
+			wantKind(t, err, providers.ErrDisconnected)
+		}
+		got, readErr := os.ReadFile(o.Root + path)
+		if readErr != nil || string(got) != old && string(got) != fresh {
+			t.Fatalf("cut after %d bytes: %d bytes in the file, %v", cut, len(got), readErr)
+		}
+		if string(got) == fresh { // back to the start
+			if err := write(target, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if failed < 50 {
+		t.Errorf("only %d uploads were cut", failed)
+	}
+	if err := write(target, fresh); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(o.Root + "/etc/kubernetes")
+	if err != nil || len(left) != 1 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+}
+
+// TestHostileOutput: a host that never stops talking is cut off.
+func TestHostileOutput(t *testing.T) {
+	t.Parallel()
+	for name, stream := range map[string]func(out, errOut io.Writer) io.Writer{
+		"stdout": func(out, _ io.Writer) io.Writer { return out },
+		"stderr": func(_, errOut io.Writer) io.Writer { return errOut },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, target := newServer(t, func(s *sshtest.Server) {
+				s.Run = func(_ string, ch sshtest.Channel) int {
+					w := stream(ch, ch.Stderr())
+					for {
+						if _, err := w.Write(bytes.Repeat([]byte("\x1b[2J endless "), 1000)); err != nil {
+							return 0
+						}
+					}
+				}
+			})
+			_, err := ssh.NewHost(dial(t, target), shell.Options{}).Observe(t.Context(), state.Query{})
+			wantKind(t, err, providers.ErrProtocol)
+		})
+	}
+}
+
+// TestSudo stands in for sudo with a program of that name on the login user's path.
+func TestSudo(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("needs root, to play an unprivileged user by a false id")
+	}
+	const password = "p4ss word"
+	free := `while test "$1" != --; do shift; done; shift; exec "$@"`
+	asking := `case "$1" in -n) echo 'sudo: a password is required' >&2; exit 1;; esac
+while test "$1" != --; do shift; done; shift
+while :; do
+read -r p || { echo 'sudo: no password was provided' >&2; exit 1; }
+echo asked >>` + "$LOG" + `
+if test "$p" = '` + password + `'; then exec "$@"; fi
+echo 'Sorry, try again.' >&2
+done`
+	remembering := strings.Replace(asking, "while :; do", `if test -e "$LOG.ok"; then exec "$@"; fi; : >"$LOG.ok"`+"\nwhile :; do", 1)
+	for _, test := range []struct {
+		name, sudo, answer string
+		kind               error
+		asked              int // attempts that sudo counted, in two round trips
+		prompts            int
+	}{
+		{"no password needed", free, "", nil, 0, 0},
+		{"password", asking, password, nil, 4, 1},
+		{"password, remembered", remembering, password, nil, 1, 1},
+		{"wrong password", asking, "wrong", providers.ErrSudo, 1, 1},
+		{"nobody to ask", asking, "", providers.ErrSudo, 0, 0},
+		{"requiretty", "echo 'sudo: sorry, you must have a tty to run sudo' >&2; exit 1", "", providers.ErrSudo, 0, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			log := dir + "/log"
+			for name, body := range map[string]string{"sudo": test.sudo, "id": "echo 1000"} {
+				script := "#!/bin/sh\nLOG=" + log + "\n" + body + "\n"
+				if err := os.WriteFile(dir+"/"+name, []byte(script), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			login := "#!/bin/sh\nPATH=" + dir + ":$PATH\nexport PATH\nexec /bin/sh \"$@\"\n"
+			if err := os.WriteFile(dir+"/login", []byte(login), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			s, target := newServer(t, func(s *sshtest.Server) { s.Shell = []string{dir + "/login"} })
+			o, prompts := ownRoot(t), 0
+			o.Unprivileged = false
+			if test.answer != "" {
+				o.SudoPassword = func(context.Context) (state.Secret, error) {
+					prompts++
+					return state.NewSecret([]byte(test.answer)), nil
+				}
+			}
+			h := ssh.NewHost(dial(t, target), o)
+			for range 2 {
+				_, err := h.Observe(t.Context(), state.Query{})
+				if test.kind != nil {
+					wantKind(t, err, test.kind)
+				} else if err != nil {
+					t.Error(err)
+				}
+			}
+			attempts, _ := os.ReadFile(log)
+			if n := strings.Count(string(attempts), "asked"); n != test.asked || prompts != test.prompts {
+				t.Errorf("sudo asked %d times, want %d; the operator was asked %d times, want %d", n, test.asked, prompts, test.prompts)
+			}
+			if strings.Contains(strings.Join(s.Commands(), "\n"), test.answer) && test.answer != "" {
+				t.Error("the password is on a command line")
+			}
+		})
+	}
+}
+
+func TestErrorsNameTheHost(t *testing.T) {
+	t.Parallel()
+	_, target := newServer(t)
+	h := ssh.NewHost(dial(t, target), ownRoot(t))
+	_, err := h.Perform(t.Context(), providers.Batch{Operations: []planner.Operation{
+		planner.Unit{Unit: "no-such-unit.service", Action: "start"},
+	}})
+	var command *providers.CommandError
+	if !errors.As(err, &command) || command.Host != "127.0.0.1" || command.ExitCode == 0 || len(command.Stderr) == 0 {
+		t.Errorf("got %#v", err)
+	}
+	if err != nil && !strings.HasPrefix(err.Error(), "cannot start no-such-unit.service: exit code "+strconv.Itoa(command.ExitCode)) {
+		t.Errorf("got %v", err)
+	}
+}
