@@ -95,11 +95,16 @@ func certsStep(n *node, w work) planner.Step {
 		ops = append(ops, planner.IssueCertificate{
 			CA:         n.signer(leaf.CAName, leaf.CA),
 			CommonName: leaf.CommonName, Organizations: leaf.Organizations, DNSNames: leaf.DNSNames, IPAddresses: leaf.IPAddresses,
-			Usages: leaf.Usages, Algorithm: leaf.Algorithm, Validity: leaf.Validity, To: leaf.Base,
+			Usages: extended(leaf.Usages), Algorithm: leaf.Algorithm, Validity: leaf.Validity, To: leaf.Base,
 			Renew: w.changes[i].Action != planner.Create,
 		})
 	}
 	return planner.Step{Operations: ops}
+}
+
+// extended are the extended key usages; the others every leaf has.
+func extended(usages []string) []string {
+	return slices.DeleteFunc(slices.Clone(usages), func(u string) bool { return !strings.HasSuffix(u, " auth") })
 }
 
 func (n *node) pkiFolders() []planner.Operation {

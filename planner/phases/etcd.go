@@ -18,9 +18,6 @@ var etcd = phase{
 			return nil
 		}
 		it := fileItem(n.target, etcdPhase, state.KindStaticPod, manifest("etcd"), "0600", n.etcdManifest())
-		// What a member was founded or joined with is of no use once it has data
-		// (etcd ignores it), and kubeadm upgrade rewrites it.
-		it.Attributes = withoutArgs(it.Attributes, "initial-cluster", "initial-cluster-state")
 		it.Origin = n.podOrigins("etcd", "etcd.arg")
 		return []state.Item{it, {
 			Address: item(n.target, etcdPhase, "member", n.peerURL()), Kind: state.KindEtcdMember, Attributes: attributes("voter", true),
@@ -28,10 +25,10 @@ var etcd = phase{
 	},
 	nodeStep: etcdStep,
 	nodeNeeds: func(n *node) []state.Address {
-		if n.isFounder() {
-			return []state.Address{step(n.target, certsPhase), step(n.target, imagesPhase)}
+		if n.joining() {
+			return []state.Address{step(n.target, kubeletStartPhase), step(n.target, certsPhase)}
 		}
-		return []state.Address{step(n.target, kubeletStartPhase), step(n.target, certsPhase)}
+		return []state.Address{step(n.target, certsPhase), step(n.target, imagesPhase)}
 	},
 }
 

@@ -25,10 +25,10 @@ var kubeletStart = phase{
 	nodeStep: kubeletStep,
 	nodeNeeds: func(n *node) []state.Address {
 		needs := []state.Address{step(n.target, imagesPhase), step(n.target, certsPhase), step(n.target, kubeconfigPhase)}
-		if n.isFounder() {
-			return append(needs, step(n.target, controlPlanePhase), step(n.target, etcdPhase))
+		if n.joining() {
+			return append(needs, step(n.cluster.target, tokenPhase))
 		}
-		return append(needs, step(n.cluster.target, tokenPhase))
+		return append(needs, step(n.target, controlPlanePhase), step(n.target, etcdPhase))
 	},
 }
 
@@ -85,8 +85,7 @@ func (n *node) bringCA() []planner.Operation {
 }
 
 func kubeletStep(n *node, w work) planner.Step {
-	joining := n.joins() && !n.isFounder()
-	if w.empty() && !joining {
+	if w.empty() && !n.joining() {
 		return planner.Step{}
 	}
 	s := planner.Step{Via: n.cluster.seat, Operations: []planner.Operation{folder("/var/lib/kubelet", "0700")}}
@@ -94,7 +93,7 @@ func kubeletStep(n *node, w work) planner.Step {
 	if w.concerns(state.KindCertificate) {
 		s.Operations = append(s.Operations, n.bringCA()...)
 	}
-	if joining {
+	if n.joining() {
 		s.Operations = append(s.Operations, n.bootstrapOperations()...)
 	}
 	s.Operations = append(s.Operations, fileOperations(w)...)
@@ -113,6 +112,9 @@ func kubeletStep(n *node, w work) planner.Step {
 	}
 	return s
 }
+
+// joining tells that the node gets its identity from a cluster that is there.
+func (n *node) joining() bool { return n.joins() && !n.isFounder() }
 
 // joins tells that the node has no identity in the cluster yet.
 func (n *node) joins() bool {

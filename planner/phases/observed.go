@@ -137,6 +137,11 @@ func fileAttributes(kind state.Kind, content []byte, mode, owner string) (state.
 	for k, e := range tree.AsMap() {
 		m[k] = e
 	}
+	if kind == state.KindStaticPod {
+		// What an etcd member was founded or joined with is of no use once it has
+		// data (etcd ignores it), and kubeadm upgrade rewrites it.
+		return withoutArgs(state.Map(m), "initial-cluster", "initial-cluster-state"), nil
+	}
 	return state.Map(m), nil
 }
 

@@ -193,7 +193,7 @@ func (b *builder) leaver(l leaver) {
 func (c *cluster) joiners() []*node {
 	var out []*node
 	for _, n := range c.nodes {
-		if n.joins() && !n.isFounder() && !c.externalCA() {
+		if n.joining() && !c.externalCA() {
 			out = append(out, n)
 		}
 	}

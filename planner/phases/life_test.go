@@ -1,0 +1,235 @@
+package phases_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// operator plans and applies over a simulated world, with the state in memory.
+type operator struct {
+	t        *testing.T
+	world    *sim.World
+	config   *config.Config
+	recorded *state.State
+	token    int64
+	destroy  bool
+	view     *phases.View
+	result   phases.Result
+}
+
+func newOperator(t *testing.T, cfg *config.Config) *operator {
+	t.Helper()
+	return &operator{t: t, world: sim.New(1, sim.DefaultProfile()), config: cfg}
+}
+
+func (o *operator) host(_ context.Context, t state.Target) (providers.Host, error) {
+	for _, n := range o.config.Nodes {
+		if n.Target == t {
+			return o.world.Host(n.Address), nil
+		}
+	}
+	return o.world.Host(o.recorded.Nodes[t].Address), nil
+}
+
+// observe looks at every host, and at the API through the first that has it.
+func (o *operator) observe() *phases.View {
+	ctx := context.Background()
+	v := &phases.View{
+		Config: o.config, Recorded: o.recorded, Destroy: o.destroy, ObservedAt: o.world.Now(),
+		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
+		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{},
+	}
+	queries := map[state.Target]state.Query{}
+	for _, n := range o.config.Nodes {
+		queries[n.Target] = phases.HostQuery(o.config, o.recorded, n)
+	}
+	if o.recorded != nil {
+		for t := range o.recorded.Nodes {
+			if _, ok := queries[t]; !ok {
+				queries[t] = phases.GoneQuery(o.recorded, t)
+			}
+		}
+	}
+	for t, q := range queries {
+		h, _ := o.host(ctx, t)
+		r, err := h.Observe(ctx, q)
+		if err != nil {
+			v.Unobserved[t] = state.Unobserved{Target: t, Reason: err.Error()}
+			continue
+		}
+		v.Reports[t] = r
+	}
+	o.observeCluster(ctx, v)
+	return v
+}
+
+func (o *operator) observeCluster(ctx context.Context, v *phases.View) {
+	for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
+		r := v.Reports[n.Target]
+		if r == nil || r.Secrets["/etc/kubernetes/admin.conf"].IsZero() {
+			continue
+		}
+		h := o.world.Host(n.Address)
+		api, err := sim.Access{}.API(ctx, h, config.JoinHostPort(n.Address, 6443))
+		if err != nil {
+			v.ClusterErrors["prod"] = err.Error()
+			continue
+		}
+		report, err := api.Observe(ctx, phases.ClusterQuery(o.config, o.recorded, "prod"))
+		if err != nil {
+			v.ClusterErrors["prod"] = err.Error()
+			continue
+		}
+		if etcd, err := (sim.Access{}).Etcd(ctx, h, []string{"https://127.0.0.1:2379"}); err == nil {
+			report.Members, report.EtcdClusterID, _ = etcd.Members(ctx)
+		}
+		v.Clusters["prod"] = report
+		return
+	}
+}
+
+// plan observes and plans.
+func (o *operator) plan() (*planner.Plan, error) {
+	o.view = o.observe()
+	r, diags := phases.Plan(o.view, planner.Plan{}, planner.Options{})
+	if diags.HasErrors() {
+		return nil, fmt.Errorf("%s: %s", diags[0].Summary, diags[0].Detail)
+	}
+	o.result = r
+	return r.Plan, nil
+}
+
+// Append keeps the journal in the state right away.
+func (o *operator) Append(e state.Entry) error {
+	st, err := statefile.Fold(o.recorded, []state.Entry{e})
+	if err == nil {
+		o.recorded = st
+	}
+	return err
+}
+
+// apply plans and executes once, and records what is seen afterwards.
+func (o *operator) apply() error {
+	p, err := o.plan()
+	if err != nil {
+		return err
+	}
+	if o.recorded == nil {
+		o.recorded = &state.State{FormatVersion: 1, Lineage: "l1"}
+	}
+	o.token++
+	perf := &providers.Performer{
+		Host: o.host, Access: sim.Access{}, Issuer: sim.Issuer{}, Clock: o.world.Clock(),
+		Endpoint: func(t state.Target) (string, error) {
+			h, _ := o.host(context.Background(), t)
+			return config.JoinHostPort(h.(*sim.Host).Address(), 6443), nil
+		},
+	}
+	defer perf.Close()
+	out, err := executor.Execute(context.Background(), p, runner{o, perf}, o, executor.Options{ID: "run", Token: o.token, Parallelism: 1, Heartbeat: -1})
+	if err != nil {
+		return err
+	}
+	if !out.OK() {
+		for _, s := range out.Steps {
+			if s.Err != nil {
+				return fmt.Errorf("%s: %w", s.Step, s.Err)
+			}
+		}
+	}
+	if o.destroy {
+		return nil
+	}
+	if _, err := o.plan(); err != nil {
+		return err
+	}
+	return o.Append(state.Entry{Kind: state.EntryDone, Lineage: "l1", Learned: phases.Record(o.view, o.result)})
+}
+
+// runner joins executor and performer as the command does.
+type runner struct {
+	o *operator
+	p *providers.Performer
+}
+
+func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, report func(executor.OpEvent) error) (executor.Result, error) {
+	learned := phases.Identify(r.o.view, s)
+	outputs, err := r.p.Perform(ctx, s, providers.Run{Token: run.Token, Lineage: "l1", Output: func(p state.Pending) (providers.Output, bool) {
+		out, ok := run.Outputs.Lookup(p)
+		return providers.Output(out), ok
+	}}, providers.Progress{
+		Begin: func(op, count int) error {
+			e := executor.OpEvent{Kind: executor.OpBegin, Op: op, Count: count, Learned: learned}
+			learned = state.Learned{}
+			return report(e)
+		},
+		Done: func(op, count int) error {
+			return report(executor.OpEvent{Kind: executor.OpDone, Op: op, Count: count})
+		},
+	})
+	res := executor.Result{Outputs: map[string]executor.Output{}}
+	for k, v := range outputs {
+		res.Outputs[k] = executor.Output(v)
+	}
+	if err == nil {
+		res.Learned = phases.Left(s)
+	}
+	return res, err
+}
+
+// describe prints what a plan would change.
+func describe(p *planner.Plan) string {
+	var b strings.Builder
+	for _, c := range p.Changes {
+		fmt.Fprintf(&b, "%s %s (%s)\n", c.Action, c.Address, c.Reason)
+		for _, a := range c.Attributes {
+			before, _ := a.Before.MarshalJSON()
+			after, _ := a.After.MarshalJSON()
+			fmt.Fprintf(&b, "    %s: %s -> %s\n", a.Path, before, after)
+		}
+	}
+	for _, s := range p.Steps {
+		fmt.Fprintf(&b, "step %s\n", s.ID)
+	}
+	return b.String()
+}
+
+func (o *operator) wantNothing() {
+	o.t.Helper()
+	p, err := o.plan()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if !p.Empty() {
+		o.t.Fatalf("there is something left to do:\n%s", describe(p))
+	}
+}
+
+func TestLife(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{1, 0}, {3, 2}} {
+		t.Run(fmt.Sprintf("%d+%d", size[0], size[1]), func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t, cluster(size[0], size[1]))
+			if err := o.apply(); err != nil {
+				t.Fatal(err)
+			}
+			o.wantNothing()
+			o.destroy = true
+			if err := o.apply(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
