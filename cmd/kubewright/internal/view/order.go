@@ -161,15 +161,64 @@ func (l labels) inline(x expr) string {
 // has a line each.
 func (l labels) stages(x expr) [][]string {
 	var out [][]string
+	var inTurn []expr
+	flush := func() {
+		for _, t := range l.turns(inTurn) {
+			out = append(out, []string{t})
+		}
+		inTurn = nil
+	}
 	for _, run := range l.runs(flat(x, chain)) {
-		if run.op != beside {
-			out = append(out, []string{l.long(run)})
+		if _, one := l.common(run); run.op == beside && !one {
+			flush()
+			out = append(out, l.sides(run.kids))
 			continue
 		}
-		out = append(out, l.sides(run.kids))
+		inTurn = append(inTurn, run)
+	}
+	flush()
+	return out
+}
+
+// turns prints runs that follow one another; neighbours that do the same on
+// other targets share a text: cp1 → cp2 → cp3, each: control-plane.
+func (l labels) turns(runs []expr) []string {
+	type turn struct {
+		whos []string
+		text string
+	}
+	var turns []turn
+	for _, x := range runs {
+		who, one := l.common(x)
+		if !one {
+			turns = append(turns, turn{nil, l.long(x)})
+			continue
+		}
+		text := phaseNames(x)
+		if n := len(turns); n > 0 && turns[n-1].text == text && len(turns[n-1].whos) > 0 {
+			turns[n-1].whos = append(turns[n-1].whos, who)
+			continue
+		}
+		turns = append(turns, turn{[]string{who}, text})
+	}
+	var out []string
+	for _, t := range turns {
+		switch n := len(t.whos); {
+		case n == 0:
+			out = append(out, t.text)
+		case n == 1:
+			out = append(out, t.whos[0]+": "+t.text)
+		case n > maxTurns:
+			out = append(out, t.whos[0]+" → "+t.whos[1]+" → … → "+t.whos[n-1]+", "+itoa(n)+" in turn: "+t.text)
+		default:
+			out = append(out, strings.Join(t.whos, " → ")+", each: "+t.text)
+		}
 	}
 	return out
 }
+
+// maxTurns is how many targets are named that take turns.
+const maxTurns = 8
 
 // sides are lines for what runs side by side: single phases of the same
 // targets share one, and so do the targets of the same phases.
@@ -247,11 +296,7 @@ func (l labels) long(x expr) string {
 		return who + ": " + phaseNames(x)
 	}
 	if x.op == chain {
-		var parts []string
-		for _, run := range l.runs(x.kids) {
-			parts = append(parts, l.long(run))
-		}
-		return strings.Join(parts, " → ")
+		return strings.Join(l.turns(l.runs(x.kids)), " → ")
 	}
 	return "{" + l.inline(x) + "}"
 }

@@ -200,6 +200,9 @@ func (p *PlainProgress) Event(e executor.Event) {
 func (p *PlainProgress) Tick(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if now.After(p.now) {
+		p.now = now
+	}
 	p.beat(now)
 }
 

@@ -211,6 +211,7 @@ func TestPlanLarge(t *testing.T) {
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("printing took %v", d)
 	}
+	golden(t, "large.txt", got)
 	if n := strings.Count(got, "\n"); n > 300 {
 		t.Errorf("the plan is %d lines long:\n%s", n, got)
 	}
