@@ -19,8 +19,33 @@ type Config struct {
 
 // Origins says where values of a block were written, by path as in the
 // language: api_server.arg["audit-log-maxage"], network.pod_subnet. What is not
-// in it is a default.
+// in it is a default. The keys are described in package hclconfig.
 type Origins map[string]state.Source
+
+// Of is the place of a value, or the nearest that encloses it; zero for a default.
+func (o Origins) Of(path string) state.Source {
+	for path != "" {
+		if s, ok := o[path]; ok {
+			return s
+		}
+		path = enclosing(path)
+	}
+	return state.Source{}
+}
+
+// enclosing cuts the last key off a path.
+func enclosing(path string) string {
+	keys := state.SplitPath(path)
+	for cut := len(path) - 1; cut > 0; cut-- {
+		if path[cut] != '.' && path[cut] != '[' {
+			continue
+		}
+		if len(state.SplitPath(path[:cut])) == len(keys)-1 {
+			return path[:cut]
+		}
+	}
+	return ""
+}
 
 // Output is an output block. Its value may be pending until an apply.
 type Output struct {
@@ -97,7 +122,8 @@ type ExternalEtcd struct {
 	// are brought there; empty when they are there already.
 	CAContent   string
 	CertContent string
-	KeyContent  string
+	// KeyContent is secret.
+	KeyContent state.Secret
 }
 
 // Network is kubeadm's networking. A subnet is one CIDR, or two of different
@@ -129,13 +155,15 @@ type Certificates struct {
 // control planes as kubeadm would have it; without, the operator keeps it and
 // kubewright signs everything (external CA). Without Key nothing can be signed.
 type GivenCA struct {
+	// Certificate is PEM.
 	Certificate string
-	Key         string
-	OnHosts     bool
+	// Key is PEM.
+	Key     state.Secret
+	OnHosts bool
 }
 
 // IsZero reports that kubewright makes the CA itself.
-func (g GivenCA) IsZero() bool { return g == GivenCA{} }
+func (g GivenCA) IsZero() bool { return g.Certificate == "" && g.Key.IsZero() }
 
 // DNS configures the CoreDNS addon.
 type DNS struct {
@@ -187,7 +215,9 @@ type Addon struct {
 	Name string
 	// Objects are the manifest's documents.
 	Objects []state.Value
-	Source  state.Source
+	// Sensitive tells that the manifest is made of something sensitive.
+	Sensitive bool
+	Source    state.Source
 }
 
 // Timeouts are kubeadm's.
@@ -260,7 +290,9 @@ type Cluster struct {
 	ImagePullSerial       bool
 	Patches               []Patch
 	Origins               Origins
-	Source                state.Source
+	// Sensitive are the values that must not be shown, by keys as in Origins.
+	Sensitive map[string]bool
+	Source    state.Source
 }
 
 // Patch is one file of kubeadm's patches folder.
@@ -293,7 +325,7 @@ type Node struct {
 	Name string
 	// Address is how others reach the host: a name or IP.
 	Address string
-	// AdvertiseAddresses are IPs, one per family; default Address.
+	// AdvertiseAddresses are IPs, one per family; default Address when that is an IP.
 	AdvertiseAddresses []string
 	Labels             map[string]string
 	Annotations        map[string]string
@@ -305,9 +337,13 @@ type Node struct {
 	Patches               []Patch
 	IgnorePreflightErrors []string
 	SkipPhases            []string
-	ImagePullPolicy       string
-	Origins               Origins
-	Source                state.Source
+	// ImagePullPolicy and ImagePullSerial are the cluster's when empty.
+	ImagePullPolicy string
+	ImagePullSerial *bool
+	Origins         Origins
+	// Sensitive are the values that must not be shown, by keys as in Origins.
+	Sensitive map[string]bool
+	Source    state.Source
 }
 
 // Connection says how to reach a host.

@@ -1,0 +1,73 @@
+package config
+
+import (
+	"time"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Defaults, kubeadm's where kubeadm has one.
+const (
+	DefaultClusterName     = "kubernetes"
+	DefaultBindPort        = 6443
+	DefaultImageRepository = "registry.k8s.io"
+	DefaultImagePullPolicy = "IfNotPresent"
+	DefaultServiceSubnet   = "10.96.0.0/12"
+	DefaultDNSDomain       = "cluster.local"
+	DefaultEtcdDataDir     = "/var/lib/etcd"
+	DefaultCertificatesDir = "/etc/kubernetes/pki"
+	DefaultAlgorithm       = "RSA-2048"
+	DefaultValidity        = 365 * 24 * time.Hour
+	DefaultCAValidity      = 10 * DefaultValidity
+	DefaultRenewBefore     = 30 * 24 * time.Hour
+	DefaultMaxUnavailable  = "1"
+	DefaultDrainTimeout    = 10 * time.Minute
+	DefaultTokenTTL        = 24 * time.Hour
+	DefaultPatchType       = "strategic"
+	DefaultConnectionType  = "ssh"
+	DefaultConnectTimeout  = 30 * time.Second
+)
+
+// DefaultTokenUsages are those of a bootstrap token.
+func DefaultTokenUsages() []string { return []string{"signing", "authentication"} }
+
+// DefaultTokenGroups are those of a bootstrap token.
+func DefaultTokenGroups() []string {
+	return []string{"system:bootstrappers:kubeadm:default-node-token"}
+}
+
+// RenewBefore is the default for certificates of the validity: 30 days, or a
+// third of the validity when that is less.
+func RenewBefore(validity time.Duration) time.Duration { return min(DefaultRenewBefore, validity/3) }
+
+// NewCluster is a cluster of which nothing but the version was written.
+func NewCluster(label, version string) *Cluster {
+	return &Cluster{
+		Label: label, Name: DefaultClusterName, KubernetesVersion: version,
+		BindPort: DefaultBindPort, ImageRepository: DefaultImageRepository,
+		ImagePullPolicy: DefaultImagePullPolicy, ImagePullSerial: true,
+		Network: Network{ServiceSubnet: DefaultServiceSubnet, DNSDomain: DefaultDNSDomain},
+		Etcd:    Etcd{DataDir: DefaultEtcdDataDir},
+		Certificates: Certificates{
+			Dir: DefaultCertificatesDir, Algorithm: DefaultAlgorithm,
+			Validity: DefaultValidity, CAValidity: DefaultCAValidity, RenewBefore: DefaultRenewBefore,
+		},
+		Upgrade: Upgrade{MaxUnavailable: DefaultMaxUnavailable, Drain: DrainOptions{Timeout: DefaultDrainTimeout, GracePeriod: -1}},
+		Timeouts: Timeouts{
+			ControlPlaneComponentHealthCheck: 4 * time.Minute, KubeletHealthCheck: 4 * time.Minute,
+			KubernetesAPICall: time.Minute, EtcdAPICall: 2 * time.Minute,
+			TLSBootstrap: 5 * time.Minute, Discovery: 5 * time.Minute, UpgradeManifests: 5 * time.Minute,
+		},
+		Origins: Origins{},
+	}
+}
+
+// NewNode is a node of which nothing but the given was written. It is reached
+// by ssh at its address.
+func NewNode(target state.Target, cluster string, role Role, address string) *Node {
+	return &Node{
+		Target: target, Cluster: cluster, Role: role, Address: address, AdvertiseAddresses: []string{address},
+		Connection: Connection{Type: DefaultConnectionType, Host: address, Agent: true, Timeout: DefaultConnectTimeout},
+		Origins:    Origins{},
+	}
+}

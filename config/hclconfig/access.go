@@ -1,0 +1,214 @@
+package hclconfig
+
+import (
+	"slices"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+func sorted(s []string) []string {
+	slices.Sort(s)
+	return s
+}
+
+// get evaluates an attribute. ok is false when it is null or wrong.
+func (e *evaluator) get(b *block, name string) (v cty.Value, ok bool) {
+	t := b.attrs[name]
+	if t == nil {
+		panic("internal error: the schema of " + b.row.Name + " has no attribute " + name)
+	}
+	v, marks := e.force(t).UnmarkDeep()
+	return v, !failed(marks) && v.IsKnown() && !v.IsNull()
+}
+
+func (e *evaluator) str(b *block, name string) string {
+	if v, ok := e.get(b, name); ok {
+		return v.AsString()
+	}
+	return ""
+}
+
+func (e *evaluator) boolean(b *block, name string) bool {
+	v, ok := e.get(b, name)
+	return ok && v.True()
+}
+
+func (e *evaluator) number(b *block, name string) int {
+	if v, ok := e.get(b, name); ok {
+		i, _ := v.AsBigFloat().Int64()
+		return int(i)
+	}
+	return 0
+}
+
+func (e *evaluator) duration(b *block, name string) time.Duration {
+	if v, ok := e.get(b, name); ok {
+		d, _ := time.ParseDuration(v.AsString())
+		return d
+	}
+	return 0
+}
+
+// strings is a list, nil when nothing is written.
+func (e *evaluator) strings(b *block, name string) []string {
+	v, ok := e.get(b, name)
+	if !ok {
+		return nil
+	}
+	out := make([]string, 0, v.LengthInt())
+	for it := v.ElementIterator(); it.Next(); {
+		_, s := it.Element()
+		out = append(out, s.AsString())
+	}
+	return out
+}
+
+func (e *evaluator) stringMap(b *block, name string) map[string]string {
+	v, ok := e.get(b, name)
+	if !ok {
+		return nil
+	}
+	out := make(map[string]string, v.LengthInt())
+	for it := v.ElementIterator(); it.Next(); {
+		k, s := it.Element()
+		out[k.AsString()] = s.AsString()
+	}
+	return out
+}
+
+func (e *evaluator) boolMap(b *block, name string) map[string]bool {
+	v, ok := e.get(b, name)
+	if !ok {
+		return nil
+	}
+	out := make(map[string]bool, v.LengthInt())
+	for it := v.ElementIterator(); it.Next(); {
+		k, x := it.Element()
+		out[k.AsString()] = x.True()
+	}
+	return out
+}
+
+func (e *evaluator) tree(b *block, name string) state.Value {
+	if v, ok := e.get(b, name); ok {
+		return toTree(v)
+	}
+	return state.Null()
+}
+
+func (e *evaluator) secret(b *block, name string) state.Secret {
+	if s := e.str(b, name); s != "" {
+		return state.NewSecret([]byte(s))
+	}
+	return state.Secret{}
+}
+
+// origins records where the values of a block and those inside it are written.
+func (e *evaluator) origins(b *block, into map[string]state.Source) {
+	if b.path != "" && b.written {
+		into[b.path] = source(b.at)
+	}
+	for _, t := range b.attrs {
+		if !t.set() {
+			continue
+		}
+		path := t.row.Name
+		if b.path != "" {
+			path = b.path + "." + path
+		}
+		into[path] = source(t.at)
+		if t.row.Type.cty == cty.DynamicPseudoType || t.row.Type.cty.IsMapType() {
+			e.keyOrigins(path, t.expr, t.scope, into)
+		}
+		if b.row == argBlock && t.row.Name == "value" {
+			into[b.path] = source(t.at)
+		}
+	}
+	for _, c := range e.children(b) {
+		if c.written {
+			e.origins(c, into)
+		}
+	}
+}
+
+// keyOrigins records the place of each key of an object that is written out.
+func (e *evaluator) keyOrigins(path string, x hcl.Expression, sc *scope, into map[string]state.Source) {
+	pairs, diags := hcl.ExprMap(x)
+	if diags.HasErrors() {
+		return
+	}
+	for _, p := range pairs {
+		key, ok := e.constantKey(p.Key, sc)
+		if !ok {
+			continue
+		}
+		inner := state.JoinPath(path, key)
+		into[inner] = source(hcl.RangeBetween(p.Key.Range(), p.Value.Range()))
+		e.keyOrigins(inner, p.Value, sc, into)
+	}
+}
+
+// constantKey is a key of an object constructor, evaluated before with the whole.
+func (e *evaluator) constantKey(x hcl.Expression, sc *scope) (string, bool) {
+	v, diags := x.Value(nil)
+	if diags.HasErrors() {
+		ctx, _ := e.context(x.Variables(), sc)
+		if v, diags = x.Value(ctx); diags.HasErrors() {
+			return "", false
+		}
+	}
+	v, _ = v.UnmarkDeep()
+	v, err := convertTo(v, cty.String)
+	if err != nil || !v.IsKnown() || v.IsNull() {
+		return "", false
+	}
+	return v.AsString(), true
+}
+
+// sensitivePaths records the keys of values that must not be shown.
+func (e *evaluator) sensitivePaths(b *block, into map[string]bool) {
+	for _, t := range b.attrs {
+		if !t.set() {
+			continue
+		}
+		path := t.row.Name
+		if b.path != "" {
+			path = b.path + "." + path
+		}
+		if t.row.Sensitive {
+			into[path] = true
+			continue
+		}
+		_, marked := e.force(t).UnmarkDeepWithPaths()
+		for _, m := range marked {
+			if m.Marks.Has(sensitive) {
+				into[appendPath(path, m.Path)] = true
+			}
+		}
+	}
+	for _, c := range e.children(b) {
+		if c.written {
+			e.sensitivePaths(c, into)
+		}
+	}
+}
+
+// appendPath appends a path inside a value as Origins has it, up to the first list.
+func appendPath(path string, inner cty.Path) string {
+	for _, step := range inner {
+		switch s := step.(type) {
+		case cty.GetAttrStep:
+			path = state.JoinPath(path, s.Name)
+		case cty.IndexStep:
+			if s.Key.Type() != cty.String {
+				return path
+			}
+			path = state.JoinPath(path, s.Key.AsString())
+		}
+	}
+	return path
+}

@@ -1,0 +1,238 @@
+package hclconfig
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
+)
+
+// build makes the model. What is wrong has its zero value or default there.
+func (l *loader) build() *config.Config {
+	c := &config.Config{Dir: l.options.Dir}
+	for _, b := range l.clusters {
+		c.Clusters = append(c.Clusters, l.eval.cluster(b))
+	}
+	slices.SortFunc(c.Clusters, func(a, b *config.Cluster) int { return cmp.Compare(a.Label, b.Label) })
+	c.Nodes = l.buildNodes()
+	for _, t := range l.outputs {
+		c.Outputs = append(c.Outputs, l.eval.output(t))
+	}
+	slices.SortFunc(c.Outputs, func(a, b *config.Output) int { return cmp.Compare(a.Name, b.Name) })
+	l.evaluateUnused()
+	return c
+}
+
+// evaluateUnused finds mistakes in locals that nothing refers to.
+func (l *loader) evaluateUnused() {
+	for _, t := range l.eval.locals {
+		l.eval.force(t)
+	}
+}
+
+// cluster builds a cluster.
+func (e *evaluator) cluster(b *block) *config.Cluster {
+	c := &config.Cluster{
+		Label: b.label, Source: source(b.at), Origins: config.Origins{}, Sensitive: map[string]bool{},
+		Name: e.str(b, "cluster_name"), KubernetesVersion: e.str(b, "kubernetes_version"),
+		ControlPlaneEndpoint: e.str(b, "control_plane_endpoint"), BindPort: e.number(b, "bind_port"),
+		ImageRepository: e.str(b, "image_repository"), FeatureGates: e.boolMap(b, "feature_gates"),
+		UploadCerts: e.boolean(b, "upload_certs"), ProxyEnv: e.stringMap(b, "proxy_env"),
+		IgnorePreflightErrors: e.strings(b, "ignore_preflight_errors"), SkipPhases: e.strings(b, "skip_phases"),
+		ImagePullPolicy: e.str(b, "image_pull_policy"), ImagePullSerial: e.boolean(b, "image_pull_serial"),
+	}
+	n := e.one(b, "network")
+	c.Network = config.Network{PodSubnet: e.str(n, "pod_subnet"), ServiceSubnet: e.str(n, "service_subnet"), DNSDomain: e.str(n, "dns_domain")}
+	api := e.one(b, "api_server")
+	c.APIServer = config.APIServer{Component: e.component(api), CertSANs: e.strings(api, "cert_sans")}
+	c.ControllerManager = e.component(e.one(b, "controller_manager"))
+	c.Scheduler = e.component(e.one(b, "scheduler"))
+	c.Etcd = e.etcd(e.one(b, "etcd"))
+	d := e.one(b, "dns")
+	c.DNS = config.DNS{ImageRepository: e.str(d, "image_repository"), ImageTag: e.str(d, "image_tag"), Disabled: !e.boolean(d, "enabled")}
+	p := e.one(b, "kube_proxy")
+	c.KubeProxy = config.KubeProxy{Disabled: !e.boolean(p, "enabled"), Config: e.tree(p, "config")}
+	c.Kubelet = e.kubelet(e.one(b, "kubelet"))
+	c.Certificates = e.certificates(e.one(b, "certificates"))
+	c.Patches = e.patches(b)
+	e.operations(b, c)
+	for _, a := range e.all(b, "addon") {
+		c.Addons = append(c.Addons, e.addon(a))
+	}
+	e.origins(b, c.Origins)
+	e.sensitivePaths(b, c.Sensitive)
+	return c
+}
+
+// operations builds what says how work is done rather than what is there.
+func (e *evaluator) operations(b *block, c *config.Cluster) {
+	u := e.one(b, "upgrade")
+	d := e.one(u, "drain")
+	c.Upgrade = config.Upgrade{MaxUnavailable: e.str(u, "max_unavailable"), Drain: config.DrainOptions{
+		Timeout: e.duration(d, "timeout"), GracePeriod: e.number(d, "grace_period"), Force: e.boolean(d, "force"),
+		DeleteEmptyDirData: e.boolean(d, "delete_emptydir_data"), DisableEviction: e.boolean(d, "disable_eviction"),
+		PodSelector: e.str(d, "pod_selector"),
+	}}
+	i := e.one(b, "install")
+	c.Install = config.Install{Artifacts: e.str(i, "artifacts"), Keep: e.strings(i, "keep")}
+	t := e.one(b, "timeouts")
+	c.Timeouts = config.Timeouts{
+		ControlPlaneComponentHealthCheck: e.duration(t, "control_plane_component_health_check"),
+		KubeletHealthCheck:               e.duration(t, "kubelet_health_check"),
+		KubernetesAPICall:                e.duration(t, "kubernetes_api_call"),
+		EtcdAPICall:                      e.duration(t, "etcd_api_call"),
+		TLSBootstrap:                     e.duration(t, "tls_bootstrap"),
+		Discovery:                        e.duration(t, "discovery"),
+		UpgradeManifests:                 e.duration(t, "upgrade_manifests"),
+	}
+	r := e.one(b, "reset")
+	c.Reset = config.Reset{CleanupTmpDir: e.boolean(r, "cleanup_tmp_dir"), UnmountFlags: e.strings(r, "unmount_flags")}
+	for _, k := range e.all(b, "bootstrap_token") {
+		c.BootstrapTokens = append(c.BootstrapTokens, e.bootstrapToken(k))
+	}
+}
+
+func (e *evaluator) component(b *block) config.Component {
+	c := config.Component{Args: e.args(b), Envs: e.envs(b)}
+	for _, v := range e.all(b, "extra_volume") {
+		c.Volumes = append(c.Volumes, config.Volume{
+			Name: v.label, HostPath: e.str(v, "host_path"), MountPath: e.str(v, "mount_path"),
+			ReadOnly: e.boolean(v, "read_only"), PathType: e.str(v, "path_type"), Source: source(v.at),
+		})
+	}
+	return c
+}
+
+// args are the arguments in their order. The place of one is its value's.
+func (e *evaluator) args(b *block) []config.Arg {
+	var out []config.Arg
+	for _, a := range e.all(b, "arg") {
+		at := a.at
+		if a.attrs["value"].set() {
+			at = a.attrs["value"].at
+		}
+		out = append(out, config.Arg{Name: a.label, Value: e.str(a, "value"), Source: source(at)})
+	}
+	return out
+}
+
+func (e *evaluator) envs(b *block) []config.EnvVar {
+	var out []config.EnvVar
+	for _, v := range e.all(b, "extra_env") {
+		out = append(out, config.EnvVar{Name: v.label, Value: e.str(v, "value"), ValueFrom: e.tree(v, "value_from"), Source: source(v.at)})
+	}
+	return out
+}
+
+func (e *evaluator) etcd(b *block) config.Etcd {
+	out := config.Etcd{
+		ImageRepository: e.str(b, "image_repository"), ImageTag: e.str(b, "image_tag"), DataDir: e.str(b, "data_dir"),
+		Args: e.args(b), Envs: e.envs(b), ServerCertSANs: e.strings(b, "server_cert_sans"), PeerCertSANs: e.strings(b, "peer_cert_sans"),
+	}
+	x := e.one(b, "external")
+	if !x.written {
+		return out
+	}
+	out.External = &config.ExternalEtcd{
+		Endpoints: e.strings(x, "endpoints"), HTTPEndpoints: e.strings(x, "http_endpoints"),
+		CAFile: e.str(x, "ca_file"), CertFile: e.str(x, "cert_file"), KeyFile: e.str(x, "key_file"),
+		CAContent: e.str(x, "ca"), CertContent: e.str(x, "cert"), KeyContent: e.secret(x, "key"),
+	}
+	if !x.attrs["http_endpoints"].set() {
+		out.External.HTTPEndpoints = out.External.Endpoints
+	}
+	return out
+}
+
+func (e *evaluator) kubelet(b *block) config.Kubelet {
+	return config.Kubelet{Config: e.tree(b, "config"), Args: e.args(b)}
+}
+
+func (e *evaluator) certificates(b *block) config.Certificates {
+	c := config.Certificates{
+		Dir: e.str(b, "dir"), Algorithm: e.str(b, "algorithm"),
+		Validity: e.duration(b, "validity"), CAValidity: e.duration(b, "ca_validity"), RenewBefore: e.duration(b, "renew_before"),
+		CA: e.givenCA(e.one(b, "ca")), FrontProxyCA: e.givenCA(e.one(b, "front_proxy_ca")), EtcdCA: e.givenCA(e.one(b, "etcd_ca")),
+		Supplied: e.str(b, "supplied"),
+	}
+	if !b.attrs["renew_before"].set() {
+		c.RenewBefore = config.RenewBefore(c.Validity)
+	}
+	return c
+}
+
+func (e *evaluator) givenCA(b *block) config.GivenCA {
+	if !b.written {
+		return config.GivenCA{}
+	}
+	return config.GivenCA{Certificate: e.str(b, "certificate"), Key: e.secret(b, "key"), OnHosts: e.boolean(b, "on_hosts")}
+}
+
+func (e *evaluator) patches(b *block) []config.Patch {
+	var out []config.Patch
+	for _, p := range e.all(b, "patch") {
+		out = append(out, config.Patch{Target: e.str(p, "target"), Type: e.str(p, "type"), Content: e.str(p, "content"), Source: source(p.at)})
+	}
+	return out
+}
+
+func (e *evaluator) bootstrapToken(b *block) config.BootstrapToken {
+	t := config.BootstrapToken{
+		Token: e.secret(b, "token"), Description: e.str(b, "description"), TTL: e.duration(b, "ttl"), Expires: e.str(b, "expires"),
+		Usages: e.strings(b, "usages"), Groups: e.strings(b, "groups"), Source: source(b.at),
+	}
+	if !b.attrs["ttl"].set() && t.Expires == "" {
+		t.TTL = config.DefaultTokenTTL
+	}
+	return t
+}
+
+// addon builds an addon. Its objects are parsed here, so that a mistake in the
+// YAML is shown where the manifest is named.
+func (e *evaluator) addon(b *block) *config.Addon {
+	a := &config.Addon{Name: b.label, Source: source(b.at)}
+	for _, text := range e.strings(b, "manifest") {
+		objects, err := config.ParseManifest(text)
+		if err != nil {
+			e.errorAt(b.attrs["manifest"].at, "Invalid manifest", "The manifest of addon %q cannot be used: %s.", b.label, err)
+			return a
+		}
+		a.Objects = append(a.Objects, objects...)
+	}
+	_, marks := e.force(b.attrs["manifest"]).UnmarkDeep()
+	a.Sensitive = marks.Has(sensitive)
+	return a
+}
+
+// output builds an output.
+func (e *evaluator) output(t *template) *config.Output {
+	b := bind(t, "output."+t.label, "", nil)
+	o := &config.Output{Name: t.label, Description: e.str(b, "description"), Sensitive: e.boolean(b, "sensitive"), Source: source(b.at)}
+	v, marks := e.force(b.attrs["value"]).UnmarkDeep()
+	switch {
+	case failed(marks):
+	case marks.Has(sensitive) && !o.Sensitive:
+		e.errorAt(b.attrs["value"].at, "Output refers to sensitive values", "The value is made of something sensitive and would be printed after every apply. Add sensitive = true if that is intended.")
+	case !v.IsWhollyKnown():
+		o.Value = pendingValue(marks)
+	default:
+		o.Value = toState(v)
+	}
+	return o
+}
+
+// pendingValue stands for a value that only an apply can know: the first, by
+// name, of what it is made of.
+func pendingValue(marks map[any]struct{}) state.Value {
+	var best *pendingMark
+	for m := range marks {
+		if p, ok := m.(pendingMark); ok && (best == nil || p.target.String() < best.target.String()) {
+			best = &p
+		}
+	}
+	if best == nil {
+		return state.Null()
+	}
+	return state.PendingValue(best.target.String(), best.name)
+}

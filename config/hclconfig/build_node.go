@@ -1,0 +1,168 @@
+package hclconfig
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
+)
+
+// buildNodes builds all nodes, in the order of their addresses.
+func (l *loader) buildNodes() []*config.Node {
+	var out []*config.Node
+	for _, set := range l.nodes {
+		cluster := l.clusterOf(set.template)
+		if !l.eval.instances(set) {
+			continue
+		}
+		if len(out)+len(set.nodes) > maxNodes {
+			l.eval.errorAt(set.template.at, "Too many nodes", "A configuration can have %d nodes.", maxNodes)
+			break
+		}
+		for _, n := range set.nodes {
+			out = append(out, l.node(n, cluster))
+		}
+	}
+	slices.SortFunc(out, func(a, b *config.Node) int {
+		return cmp.Or(cmp.Compare(a.Target.Name, b.Target.Name), cmp.Compare(a.Target.Key, b.Target.Key))
+	})
+	return out
+}
+
+// clusterOf is the label of the cluster that a node block names.
+func (l *loader) clusterOf(t *template) string {
+	a := t.attrs["cluster"]
+	if a == nil {
+		return ""
+	}
+	label := referenceLabel(a.Expr, "cluster")
+	if label == "" {
+		l.eval.errorAt(a.Expr.Range(), "Invalid cluster reference", "A node names its cluster directly, as in cluster = cluster.%s: which nodes a cluster has must be known before anything else.", exampleCluster(l.clusters))
+		return ""
+	}
+	if l.eval.clusters[label] == nil {
+		names := make([]string, 0, len(l.clusters))
+		for _, c := range l.clusters {
+			names = append(names, c.label)
+		}
+		l.eval.errorAt(a.Expr.Range(), "Reference to undeclared cluster", "A cluster with the name %q has not been declared.%s", label, suggest(label, names))
+	}
+	return label
+}
+
+func exampleCluster(clusters []*block) string {
+	if len(clusters) == 0 {
+		return "prod"
+	}
+	return clusters[0].label
+}
+
+// node builds a node.
+func (l *loader) node(n *nodeInstance, cluster string) *config.Node {
+	e, b := l.eval, n.block
+	node := &config.Node{
+		Target: n.target, Cluster: cluster, Source: source(b.at), Origins: config.Origins{}, Sensitive: map[string]bool{},
+		Role: config.Role(e.str(b, "role")), Name: e.str(b, "name"), Address: e.str(b, "address"),
+		AdvertiseAddresses: e.strings(b, "advertise_addresses"), Labels: e.stringMap(b, "labels"), Annotations: e.stringMap(b, "annotations"),
+		Taints: e.taints(b), Kubelet: e.kubelet(e.one(b, "kubelet")), CRISocket: e.str(b, "cri_socket"), Patches: e.patches(b),
+		IgnorePreflightErrors: e.strings(b, "ignore_preflight_errors"), SkipPhases: e.strings(b, "skip_phases"),
+		ImagePullPolicy: e.str(b, "image_pull_policy"),
+	}
+	if _, ok := e.get(b, "image_pull_serial"); ok {
+		serial := e.boolean(b, "image_pull_serial")
+		node.ImagePullSerial = &serial
+	}
+	node.Connection = l.connection(e.one(b, "connection"))
+	if node.Connection.Host == "" {
+		node.Connection.Host = node.Address
+	}
+	l.connectionOrigins(node.Origins)
+	e.origins(b, node.Origins)
+	e.sensitivePaths(b, node.Sensitive)
+	return node
+}
+
+// connectionOrigins records the places of the defaults for all nodes; those of
+// the node are recorded over them.
+func (l *loader) connectionOrigins(into config.Origins) {
+	if l.defaults == nil {
+		return
+	}
+	top := map[string]state.Source{}
+	l.eval.origins(l.defaults, top)
+	for path, s := range top {
+		into["connection."+path] = s
+	}
+}
+
+// taints are those of the attribute or of the blocks; nil for the role's default.
+func (e *evaluator) taints(b *block) []state.Taint {
+	var out []state.Taint
+	blocks := e.all(b, "taint")
+	if v, ok := e.get(b, "taints"); ok {
+		if len(blocks) > 0 {
+			e.errorAt(blocks[0].at, "Conflicting taints", "The attribute taints at %s and taint blocks exclude each other: each is the whole list.", place(b.attrs["taints"].at))
+		}
+		out = []state.Taint{}
+		for it := v.ElementIterator(); it.Next(); {
+			_, t := it.Element()
+			taint := state.Taint{}
+			for name, field := range map[string]*string{"key": &taint.Key, "value": &taint.Value, "effect": &taint.Effect} {
+				if a := t.GetAttr(name); !a.IsNull() {
+					*field = a.AsString()
+				}
+			}
+			out = append(out, taint)
+		}
+	}
+	for _, t := range blocks {
+		out = append(out, state.Taint{Key: t.label, Value: e.str(t, "value"), Effect: e.str(t, "effect")})
+	}
+	return out
+}
+
+// connection builds the connection of a node: each attribute is the node's,
+// else that of the block at the top, else the default.
+func (l *loader) connection(own *block) config.Connection {
+	b := l.overlay(own)
+	c := l.eval.hop(b)
+	c.Type = l.eval.str(b, "type")
+	c.SudoPassword = l.eval.secret(b, "sudo_password")
+	c.Timeout = l.eval.duration(b, "timeout")
+	bastions := l.eval.all(own, "bastion")
+	if len(bastions) == 0 && l.defaults != nil {
+		bastions = l.eval.all(l.defaults, "bastion")
+	}
+	for _, hop := range bastions {
+		c.Bastions = append(c.Bastions, l.eval.hop(hop))
+	}
+	return c
+}
+
+// overlay is the node's connection block with the attributes of the top behind it.
+func (l *loader) overlay(own *block) *block {
+	if l.defaults == nil {
+		return own
+	}
+	merged := *own
+	merged.attrs = make(map[string]*thunk, len(own.attrs))
+	for name, t := range own.attrs {
+		if !t.set() {
+			t = l.defaults.attrs[name]
+		}
+		merged.attrs[name] = t
+	}
+	return &merged
+}
+
+// hop builds what targets and bastions have in common.
+func (e *evaluator) hop(b *block) config.Connection {
+	return config.Connection{
+		Type: config.DefaultConnectionType,
+		Host: e.str(b, "host"), Port: e.number(b, "port"), User: e.str(b, "user"),
+		PrivateKeys: e.strings(b, "private_key"), Certificate: e.str(b, "certificate"), Agent: e.boolean(b, "agent"),
+		HostKeys: e.strings(b, "host_key"), KnownHosts: e.strings(b, "known_hosts"),
+		AcceptNewHostKey: e.boolean(b, "accept_new_host_keys"), SSHConfig: e.str(b, "ssh_config"),
+	}
+}

@@ -1,0 +1,168 @@
+package hclconfig
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// The parser and the evaluator of hcl recurse; a text made to exhaust the
+// stack would end the process, so that its nesting is counted beforehand.
+const (
+	maxDepth     = 200
+	maxOperators = 10_000
+)
+
+// tooDeep reports a text that is nested too deeply, from its tokens.
+func tooDeep(b []byte, name string) *hcl.Diagnostic {
+	if strings.HasSuffix(name, ".json") {
+		return tooDeepJSON(b, name)
+	}
+	tokens, _ := hclsyntax.LexConfig(b, name, hcl.InitialPos)
+	return deepTokens(tokens)
+}
+
+// tooDeepTemplate is tooDeep for the text of a template.
+func tooDeepTemplate(b []byte, name string) *hcl.Diagnostic {
+	tokens, _ := hclsyntax.LexTemplate(b, name, hcl.InitialPos)
+	return deepTokens(tokens)
+}
+
+// frame counts, inside one pair of brackets, what recurses without brackets.
+type frame struct {
+	prefixes  int // ! and - in a row, ? in a row
+	operators int
+	newlines  bool // a new line ends an expression here
+}
+
+// depthCounter walks the tokens of a text.
+type depthCounter struct {
+	frames   []frame
+	controls int
+	keyword  bool // the next identifier is a template's keyword
+}
+
+func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
+	c := depthCounter{frames: []frame{{newlines: true}}}
+	for _, t := range tokens {
+		if c.count(t) {
+			r := t.Range
+			return &hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: "Nested too deeply", Subject: &r,
+				Detail: fmt.Sprintf("Brackets, templates and operators can be nested %d deep, and an expression can have %d operators.", maxDepth, maxOperators),
+			}
+		}
+	}
+	return nil
+}
+
+// count takes the next token and reports whether it is too much.
+func (c *depthCounter) count(t hclsyntax.Token) bool {
+	top := &c.frames[len(c.frames)-1]
+	keyword := c.keyword
+	c.keyword = false
+	switch t.Type {
+	case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen,
+		hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+		top.operators++
+		c.frames = append(c.frames, frame{newlines: t.Type == hclsyntax.TokenOBrace})
+		c.keyword = t.Type == hclsyntax.TokenTemplateControl
+	case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen,
+		hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd:
+		if len(c.frames) > 1 {
+			c.frames = c.frames[:len(c.frames)-1]
+		}
+	case hclsyntax.TokenIdent:
+		c.control(keyword, string(t.Bytes))
+	case hclsyntax.TokenComma:
+		*top = frame{newlines: top.newlines}
+	case hclsyntax.TokenNewline:
+		if top.newlines {
+			*top = frame{newlines: true}
+		}
+	case hclsyntax.TokenBang, hclsyntax.TokenMinus, hclsyntax.TokenQuestion:
+		top.prefixes++
+		top.operators++
+	case hclsyntax.TokenNumberLit, hclsyntax.TokenStringLit, hclsyntax.TokenQuotedLit:
+	default:
+		top.operators++
+	}
+	return c.exceeded()
+}
+
+// control follows %{if} and %{for}, which nest without brackets.
+func (c *depthCounter) control(keyword bool, name string) {
+	if !keyword {
+		return
+	}
+	switch name {
+	case "if", "for":
+		c.controls++
+	case "endif", "endfor":
+		c.controls = max(0, c.controls-1)
+	}
+}
+
+func (c *depthCounter) exceeded() bool {
+	top := c.frames[len(c.frames)-1]
+	return len(c.frames)+c.controls+top.prefixes > maxDepth || top.operators > maxOperators
+}
+
+// tooDeepJSON counts brackets and looks into the templates of strings.
+func tooDeepJSON(b []byte, name string) *hcl.Diagnostic {
+	dec := stdjson.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	depth := 0
+	for {
+		t, err := dec.Token()
+		if err != nil {
+			return deepBrackets(b, name, int(dec.InputOffset()), depth)
+		}
+		switch t := t.(type) {
+		case stdjson.Delim:
+			if t == '{' || t == '[' {
+				depth++
+			} else {
+				depth--
+			}
+			if depth > maxDepth {
+				return deepAt(b, name, int(dec.InputOffset()))
+			}
+		case string:
+			if (strings.Contains(t, "${") || strings.Contains(t, "%{")) && tooDeepTemplate([]byte(t), name) != nil {
+				return deepAt(b, name, int(dec.InputOffset()))
+			}
+		}
+	}
+}
+
+// deepBrackets counts brackets in what is no JSON: hcl's parser goes on after
+// an error. Strings are not told apart, which can only count too many.
+func deepBrackets(b []byte, name string, from, depth int) *hcl.Diagnostic {
+	for i := min(from, len(b)); i < len(b); i++ {
+		switch b[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if depth > maxDepth {
+			return deepAt(b, name, i)
+		}
+	}
+	return nil
+}
+
+func deepAt(b []byte, name string, offset int) *hcl.Diagnostic {
+	offset = min(offset, len(b))
+	line := bytes.Count(b[:offset], []byte("\n")) + 1
+	pos := hcl.Pos{Line: line, Column: offset - bytes.LastIndexByte(b[:offset], '\n'), Byte: offset}
+	return &hcl.Diagnostic{
+		Severity: hcl.DiagError, Summary: "Nested too deeply", Subject: &hcl.Range{Filename: name, Start: pos, End: pos},
+		Detail: fmt.Sprintf("Objects and arrays can be nested %d deep.", maxDepth),
+	}
+}

@@ -1,0 +1,34 @@
+package hclconfig_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kubewright/kubewright/config/hclconfig"
+)
+
+// TestExamples: every example can be copied as it is.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join("..", "..", "examples")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, en := range entries {
+		if !en.IsDir() {
+			continue
+		}
+		t.Run(en.Name(), func(t *testing.T) {
+			t.Parallel()
+			c, diags := hclconfig.Load(hclconfig.Options{Dir: filepath.Join(dir, en.Name()), ToolVersion: "0.1.0"})
+			for _, d := range diags {
+				t.Error(d)
+			}
+			if c == nil || len(c.Clusters) == 0 || len(c.Nodes) == 0 {
+				t.Fatal("no cluster or no nodes")
+			}
+		})
+	}
+}

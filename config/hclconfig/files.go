@@ -1,0 +1,141 @@
+package hclconfig
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+
+	"github.com/kubewright/kubewright/config/diag"
+)
+
+// maxFileSize bounds every file that is read.
+const maxFileSize = 16 << 20
+
+// readLimited reads a regular file of at most maxFileSize.
+func readLimited(fsys fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxFileSize {
+		return nil, fmt.Errorf("it is larger than %d MiB", maxFileSize>>20)
+	}
+	return b, nil
+}
+
+// files are the texts of a configuration by name.
+type files struct {
+	fsys  fs.FS
+	texts map[string][]byte
+}
+
+// text is the text of a file that was read, or nil.
+func (f *files) text(name string) []byte { return f.texts[name] }
+
+// read reads a file once and remembers it for the digest and for excerpts.
+func (f *files) read(name string) ([]byte, error) {
+	if b, ok := f.texts[name]; ok {
+		return b, nil
+	}
+	b, err := readLimited(f.fsys, name)
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	f.texts[name] = b
+	return b, nil
+}
+
+// withoutPath drops operation and path of an error, which the caller says better.
+func withoutPath(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}
+
+// listed are the names in the folder, without those that editors leave behind.
+func (f *files) listed(suffixes ...string) ([]string, error) {
+	entries, err := fs.ReadDir(f.fsys, ".")
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	var names []string
+	for _, en := range entries {
+		name := en.Name()
+		if en.IsDir() || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") {
+			continue
+		}
+		if slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(name, s) }) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// parse reads and parses all files of the configuration.
+func (f *files) parse() ([]*hcl.File, hcl.Diagnostics, diag.Diagnostics) {
+	names, err := f.listed(".hcl", ".hcl.json")
+	if err != nil {
+		return nil, nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}
+	}
+	if len(names) == 0 {
+		return nil, nil, diag.Diagnostics{diag.Errorf("No configuration files", "The folder has no file whose name ends in .hcl or .hcl.json. Change to the folder of your configuration, or name it with -chdir.")}
+	}
+	var (
+		parsed []*hcl.File
+		syntax hcl.Diagnostics
+		diags  diag.Diagnostics
+	)
+	for _, name := range names {
+		b, err := f.read(name)
+		if err != nil {
+			diags.Append(diag.Errorf("Cannot read file", "%s: %s.", name, err))
+			continue
+		}
+		file, more := parseText(b, name)
+		syntax = append(syntax, more...)
+		if file != nil {
+			parsed = append(parsed, file)
+		}
+	}
+	return parsed, syntax, diags
+}
+
+// parseText parses HCL or, by the name, its JSON form.
+func parseText(b []byte, name string) (*hcl.File, hcl.Diagnostics) {
+	if d := tooDeep(b, name); d != nil {
+		return nil, hcl.Diagnostics{d}
+	}
+	if strings.HasSuffix(name, ".json") {
+		return json.Parse(b, name)
+	}
+	return hclsyntax.ParseConfig(b, name, hcl.InitialPos)
+}
+
+// parseExpression parses an expression that a user gave outside of a file.
+func parseExpression(text, name string) (hcl.Expression, hcl.Diagnostics) {
+	if d := tooDeep([]byte(text), name); d != nil {
+		return nil, hcl.Diagnostics{d}
+	}
+	return hclsyntax.ParseExpression([]byte(text), name, hcl.InitialPos)
+}

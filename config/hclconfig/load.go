@@ -1,0 +1,203 @@
+package hclconfig
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+)
+
+// Options say what to load.
+type Options struct {
+	// Dir is the folder. Its files are read through FS.
+	Dir string
+	// FS is rooted in Dir. Without it Dir is opened so that no symbolic link leads out of it.
+	FS fs.FS
+	// Vars are the options -var and -var-file in the order of the command line.
+	Vars []VarArg
+	// Env is the environment as NAME=VALUE.
+	Env []string
+	// ToolVersion is held against required_version, unless it is empty.
+	ToolVersion string
+	// Ask is asked for required variables without a value; without it they are errors.
+	Ask func(Missing) (string, error)
+	// ReadFile reads a file of -var-file; os.ReadFile when nil.
+	ReadFile func(name string) ([]byte, error)
+}
+
+// loader is one run of Load.
+type loader struct {
+	options  Options
+	files    *files
+	eval     *evaluator
+	declared map[string]*variable
+	missing  []*variable
+	outputs  []*template
+	defaults *block // the connection block at the top
+	nodes    []*nodeSet
+	clusters []*block
+}
+
+// Load reads, evaluates and checks a configuration. All that is wrong is
+// reported at once. The configuration is nil when it is too broken to be used.
+func Load(o Options) (*config.Config, diag.Diagnostics) {
+	fsys, closeRoot, err := o.open()
+	if err != nil {
+		return nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}
+	}
+	defer closeRoot()
+	f := &files{fsys: fsys, texts: map[string][]byte{}}
+	l := &loader{
+		options: o, files: f, declared: map[string]*variable{},
+		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text},
+	}
+	l.eval.functions = l.functions()
+	c := l.load()
+	l.eval.diags.Sort()
+	return c, l.eval.diags
+}
+
+// open opens the folder.
+func (o Options) open() (fs.FS, func() error, error) {
+	if o.FS != nil {
+		return o.FS, func() error { return nil }, nil
+	}
+	root, err := os.OpenRoot(o.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return root.FS(), root.Close, nil
+}
+
+func (l *loader) load() *config.Config {
+	parsed, syntax, diags := l.files.parse()
+	l.eval.report(syntax)
+	l.eval.add(diags...)
+	if len(parsed) == 0 || syntax.HasErrors() || diags.HasErrors() {
+		return nil
+	}
+	l.secretsInText(parsed)
+	body := l.eval.read(hcl.MergeFiles(parsed), root)
+	l.declareAll(body)
+	l.assign(l.ask(l.collect()))
+	l.reportMissing()
+	c := l.build()
+	c.Digest = l.digest()
+	l.eval.add(c.Validate()...)
+	return c
+}
+
+// declareAll sorts the blocks of the files by what they are.
+func (l *loader) declareAll(body *template) {
+	e := l.eval
+	e.variables, e.locals = map[string]*thunk{}, map[string]*thunk{}
+	e.clusters, e.nodes = map[string]*block{}, map[string]*nodeSet{}
+	for _, en := range body.entries {
+		t := en.block
+		switch t.row {
+		case settingsBlock:
+			l.checkVersion(t)
+		case variableBlock:
+			if e.checkName(t) {
+				l.declared[t.label] = e.declare(t)
+			}
+		case localsBlock:
+			l.declareLocals(t)
+		case outputBlock:
+			if e.checkName(t) {
+				l.outputs = append(l.outputs, t)
+			}
+		case connectionBlock:
+			l.defaults = bind(t, "connection", "", nil)
+		case clusterBlock:
+			if e.checkName(t) {
+				b := bind(t, "cluster."+t.label, "", nil)
+				l.clusters = append(l.clusters, b)
+				e.clusters[t.label] = b
+			}
+		case nodeBlock:
+			if e.checkName(t) {
+				set := newNodeSet(t)
+				l.nodes = append(l.nodes, set)
+				e.nodes[t.label] = set
+			}
+		}
+	}
+}
+
+// declareLocals takes the attributes of a locals block.
+func (l *loader) declareLocals(t *template) {
+	for _, a := range slices.SortedFunc(maps.Values(t.attrs), byPlace) {
+		if before := l.eval.locals[a.Name]; before != nil {
+			l.eval.errorAt(a.NameRange, "Duplicate local value", "A local value named %q was already declared at %s. Names must be unique.", a.Name, place(before.at))
+			continue
+		}
+		l.eval.locals[a.Name] = &thunk{name: "local." + a.Name, expr: a.Expr, at: a.Range}
+	}
+}
+
+// ask asks for required variables that have no value.
+func (l *loader) ask(values map[string]given) map[string]given {
+	if l.options.Ask == nil {
+		return values
+	}
+	for _, name := range l.variableNames() {
+		v := l.declared[name]
+		if _, ok := values[name]; ok || v.fallback.IsWhollyKnown() && v.block.template.attrs["default"] != nil {
+			continue
+		}
+		if v.block.template.attrs["default"] != nil {
+			continue
+		}
+		text, err := l.options.Ask(Missing{Name: name, Description: l.eval.str(v.block, "description"), Sensitive: v.sensitive, Source: source(v.block.at)})
+		if err != nil {
+			l.eval.add(diag.Errorf("No value for required variable", "var.%s: %s.", name, err).At(source(v.block.at)))
+			continue
+		}
+		values[name] = given{from: "the terminal", text: text}
+	}
+	return values
+}
+
+// reportMissing reports required variables without a value.
+func (l *loader) reportMissing() {
+	for _, v := range l.missing {
+		l.eval.errorAt(v.block.at, "No value for required variable",
+			"The variable %q has no default and no value was given. Set it with -var=\"%s=…\", with -var-file, in kubewright.kwvars, or in the environment as %s%s.", v.name, v.name, envPrefix, v.name)
+	}
+}
+
+// digest is over every file that was read and every variable.
+func (l *loader) digest() string {
+	h := sha256.New()
+	write := func(parts ...string) {
+		for _, p := range parts {
+			fmt.Fprintf(h, "%d:", len(p))
+			_, _ = io.WriteString(h, p)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.files.texts)) {
+		write("file", name, string(l.files.texts[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.eval.variables)) {
+		v, marks := l.eval.variables[name].value.UnmarkDeep()
+		if failed(marks) {
+			continue
+		}
+		b, err := ctyjson.Marshal(v, v.Type())
+		if err == nil {
+			write("variable", name, string(b))
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,142 @@
+package hclconfig
+
+import (
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Cost says what a change of a value does to what runs.
+type Cost string
+
+// The costs, from the cheapest.
+const (
+	// CostNone changes nothing that runs: it is a setting of kubewright's own.
+	CostNone Cost = "none"
+	// CostObject changes API objects or marks only.
+	CostObject Cost = "object"
+	// CostRestart restarts a component on each node that is concerned.
+	CostRestart Cost = "restart"
+	// CostNodeReplace takes the node out and joins it anew.
+	CostNodeReplace Cost = "node-replace"
+	// CostImmutable cannot change while the cluster lives.
+	CostImmutable Cost = "immutable"
+)
+
+// Type is the type of an attribute.
+type Type struct {
+	// Name is the type as the reference documentation prints it.
+	Name string
+	// Static attributes are not evaluated: a type, or a reference to a block.
+	Static bool
+
+	cty cty.Type
+	// normal checks and rewrites a value after its conversion to cty.
+	normal func(cty.Value) (cty.Value, error)
+}
+
+// The types of attributes.
+var (
+	typeString     = Type{Name: "string", cty: cty.String}
+	typeNumber     = Type{Name: "number", cty: cty.Number, normal: wholeNumber}
+	typeBool       = Type{Name: "bool", cty: cty.Bool}
+	typeStrings    = Type{Name: "list of strings", cty: cty.List(cty.String)}
+	typeStringMap  = Type{Name: "map of strings", cty: cty.Map(cty.String)}
+	typeBoolMap    = Type{Name: "map of bools", cty: cty.Map(cty.Bool)}
+	typeDuration   = Type{Name: "duration", cty: cty.String, normal: checkDuration}
+	typeTree       = Type{Name: "object", cty: cty.DynamicPseudoType, normal: checkTree}
+	typeAny        = Type{Name: "any", cty: cty.DynamicPseudoType}
+	typeOneOrMore  = Type{Name: "string or list of strings", cty: cty.DynamicPseudoType, normal: oneOrMore}
+	typeTaints     = Type{Name: "list of objects", cty: cty.DynamicPseudoType, normal: checkTaints}
+	typeReference  = Type{Name: "reference to a cluster", Static: true, cty: cty.DynamicPseudoType}
+	typeConstraint = Type{Name: "type", Static: true, cty: cty.DynamicPseudoType}
+	typeForEach    = Type{Name: "map or set of strings", cty: cty.DynamicPseudoType}
+)
+
+var taintsType = cty.List(cty.ObjectWithOptionalAttrs(map[string]cty.Type{
+	"key": cty.String, "value": cty.String, "effect": cty.String,
+}, []string{"value"}))
+
+// Attribute is a row of the table: a name with a value.
+type Attribute struct {
+	Name string
+	Type Type
+	// Default is the value when nothing is written: nil for none, or what
+	// literal takes. Derived says in words what it is otherwise.
+	Default   any
+	Derived   string
+	Required  bool
+	Doc       string
+	Since     string
+	Sensitive bool
+	Cost      Cost
+}
+
+// Block is a row of the table: a block with its own attributes and blocks.
+type Block struct {
+	Name string
+	// Label names what the block's label is; empty for a block without.
+	Label string
+	// Repeat allows several: with a label, several of the same label.
+	Repeat     bool
+	Doc        string
+	Since      string
+	Attributes []Attribute
+	Blocks     []*Block
+	// Free allows any attribute, as in locals.
+	Free bool
+}
+
+// Schema is the whole language: the blocks that may stand in a file.
+func Schema() *Block { return root }
+
+// attribute finds the row of an attribute, or nil.
+func (b *Block) attribute(name string) *Attribute {
+	i := slices.IndexFunc(b.Attributes, func(a Attribute) bool { return a.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &b.Attributes[i]
+}
+
+// block finds the row of a nested block, or nil.
+func (b *Block) block(name string) *Block {
+	i := slices.IndexFunc(b.Blocks, func(c *Block) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return b.Blocks[i]
+}
+
+// single tells a block of which there can be one: its attributes can be referred to.
+func (b *Block) single() bool { return b.Label == "" && !b.Repeat }
+
+// value is the default as a value of the type; null without one.
+func (a *Attribute) value() cty.Value {
+	if a.Default == nil {
+		return cty.NullVal(a.Type.cty)
+	}
+	return literal(a.Default)
+}
+
+// literal makes a value of a default in the table.
+func literal(x any) cty.Value {
+	switch x := x.(type) {
+	case string:
+		return cty.StringVal(x)
+	case int:
+		return cty.NumberIntVal(int64(x))
+	case bool:
+		return cty.BoolVal(x)
+	case []string:
+		vs := make([]cty.Value, len(x))
+		for i, s := range x {
+			vs[i] = cty.StringVal(s)
+		}
+		if len(vs) == 0 {
+			return cty.ListValEmpty(cty.String)
+		}
+		return cty.ListVal(vs)
+	}
+	panic("internal error: a default of this type in the schema table")
+}

@@ -1,0 +1,81 @@
+package hclconfig
+
+import "github.com/kubewright/kubewright/config"
+
+var upgradeBlock = &Block{
+	Name: "upgrade", Doc: "How nodes are taken down.",
+	Attributes: []Attribute{
+		{Name: "max_unavailable", Type: typeString, Default: config.DefaultMaxUnavailable, Cost: CostNone, Doc: "Workers that may be down at once: a number, or a percentage as in `\"10%\"`."},
+	},
+	Blocks: []*Block{{
+		Name: "drain", Doc: "How a node is emptied, as with kubectl drain.",
+		Attributes: []Attribute{
+			{Name: "timeout", Type: typeDuration, Default: "10m", Cost: CostNone, Doc: "When to give up; `0s` never does."},
+			{Name: "grace_period", Type: typeNumber, Default: -1, Cost: CostNone, Doc: "Seconds given to a pod; -1 is the pod's own."},
+			{Name: "force", Type: typeBool, Default: false, Cost: CostNone, Doc: "Also delete pods that no controller brings back."},
+			{Name: "delete_emptydir_data", Type: typeBool, Default: false, Cost: CostNone, Doc: "Also delete pods with emptyDir volumes, whose data is lost."},
+			{Name: "disable_eviction", Type: typeBool, Default: false, Cost: CostNone, Doc: "Delete instead of evict, past any PodDisruptionBudget."},
+			{Name: "pod_selector", Type: typeString, Cost: CostNone, Doc: "Label selector of the pods concerned."},
+		},
+	}},
+}
+
+var installBlock = &Block{
+	Name: "install", Doc: "Where the software of the hosts comes from. Without `artifacts` it is found preinstalled.",
+	Attributes: []Attribute{
+		{Name: "artifacts", Type: typeString, Cost: CostRestart, Doc: "Folder with binaries, units and images, relative to the configuration."},
+		{Name: "keep", Type: typeStrings, Cost: CostNone, Doc: "What stays when a node is reset: `runtime`, `kubelet`, `cni`, `images`."},
+	},
+}
+
+var timeoutsBlock = &Block{
+	Name: "timeouts", Doc: "kubeadm's timeouts.",
+	Attributes: []Attribute{
+		{Name: "control_plane_component_health_check", Type: typeDuration, Default: "4m", Cost: CostNone, Doc: "Until a control plane component is healthy."},
+		{Name: "kubelet_health_check", Type: typeDuration, Default: "4m", Cost: CostNone, Doc: "Until the kubelet is healthy."},
+		{Name: "kubernetes_api_call", Type: typeDuration, Default: "1m", Cost: CostNone, Doc: "For a call of the API, with repetitions."},
+		{Name: "etcd_api_call", Type: typeDuration, Default: "2m", Cost: CostNone, Doc: "For a call of etcd, with repetitions."},
+		{Name: "tls_bootstrap", Type: typeDuration, Default: "5m", Cost: CostNone, Doc: "Until a joining kubelet has its certificate."},
+		{Name: "discovery", Type: typeDuration, Default: "5m", Cost: CostNone, Doc: "Until a joining node has found the cluster."},
+		{Name: "upgrade_manifests", Type: typeDuration, Default: "5m", Cost: CostNone, Doc: "Until a static pod runs by its new manifest."},
+	},
+}
+
+var bootstrapTokenBlock = &Block{
+	Name: "bootstrap_token", Repeat: true,
+	Doc: "A token to be kept, besides those that kubewright makes for a join and deletes again.",
+	Attributes: []Attribute{
+		{Name: "token", Type: typeString, Sensitive: true, Derived: "generated", Cost: CostObject, Doc: "The token, as in `abcdef.0123456789abcdef`."},
+		{Name: "description", Type: typeString, Cost: CostObject, Doc: "What it is for."},
+		{Name: "ttl", Type: typeDuration, Derived: "`24h`, unless `expires` is given", Cost: CostObject, Doc: "How long it lives; `0s` is for ever."},
+		{Name: "expires", Type: typeString, Cost: CostObject, Doc: "When it ends, as in `2030-01-02T15:04:05Z`; excludes `ttl`."},
+		{Name: "usages", Type: typeStrings, Default: config.DefaultTokenUsages(), Cost: CostObject, Doc: "`signing`, `authentication` or both."},
+		{Name: "groups", Type: typeStrings, Default: config.DefaultTokenGroups(), Cost: CostObject, Doc: "Groups of the one who comes with the token; each begins with `system:bootstrappers:`."},
+	},
+}
+
+var resetBlock = &Block{
+	Name: "reset", Doc: "How a node is given back, beyond what kubeadm's reset does.",
+	Attributes: []Attribute{
+		{Name: "cleanup_tmp_dir", Type: typeBool, Default: false, Cost: CostNone, Doc: "Also empty /etc/kubernetes/tmp."},
+		{Name: "unmount_flags", Type: typeStrings, Cost: CostNone, Doc: "Flags for unmounting below /var/lib/kubelet: `MNT_FORCE`, `MNT_DETACH`, `MNT_EXPIRE`, `UMOUNT_NOFOLLOW`."},
+	},
+}
+
+func patchBlock(doc string) *Block {
+	return &Block{
+		Name: "patch", Repeat: true, Doc: "A patch of kubeadm's kind. " + doc,
+		Attributes: []Attribute{
+			{Name: "target", Type: typeString, Required: true, Cost: CostRestart, Doc: "`kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `etcd`, `kubeletconfiguration`, `corednsdeployment` or (from Kubernetes 1.37) `kubeproxydaemonset`."},
+			{Name: "type", Type: typeString, Default: config.DefaultPatchType, Cost: CostRestart, Doc: "`strategic`, `merge` or `json`."},
+			{Name: "content", Type: typeString, Required: true, Cost: CostRestart, Doc: "The patch as YAML or JSON: `file(\"patch.yaml\")` or `yamlencode({…})`."},
+		},
+	}
+}
+
+var addonBlock = &Block{
+	Name: "addon", Label: "NAME", Doc: "A manifest of yours, applied to the cluster and pruned when it is removed.",
+	Attributes: []Attribute{
+		{Name: "manifest", Type: typeOneOrMore, Required: true, Cost: CostObject, Doc: "YAML with one or more objects: `file(\"flannel.yaml\")` or `templatefile(…)`."},
+	},
+}

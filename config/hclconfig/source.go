@@ -1,0 +1,100 @@
+package hclconfig
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// source is a range of hcl's as a place of ours.
+func source(r hcl.Range) state.Source {
+	return state.Source{
+		File: r.Filename, Line: r.Start.Line, Column: r.Start.Column,
+		EndLine: r.End.Line, EndColumn: r.End.Column,
+		StartByte: r.Start.Byte, EndByte: r.End.Byte,
+	}
+}
+
+// notYet are blocks and arguments of Terraform's that people will try.
+var notYet = map[string]string{
+	"moved":        "Rename with `kubewright state mv` instead.",
+	"import":       "",
+	"removed":      "Remove the block itself: the plan shows what that destroys.",
+	"check":        "Use validation in a variable block instead.",
+	"lifecycle":    "",
+	"precondition": "Use validation in a variable block instead.",
+	"count":        "Use for_each with a map or a set of strings: its keys stay the same when the number changes.",
+	"module":       "A folder is one configuration; write several clusters into it, or use several folders.",
+	"resource":     "Write cluster and node blocks.",
+	"data":         "Write cluster and node blocks, and variables for what comes from outside.",
+	"provider":     "Hosts are reached as connection blocks say.",
+	"terraform":    "Write a kubewright block.",
+	"depends_on":   "The order follows from what nodes and clusters are.",
+}
+
+// fromHCL converts a finding of hcl's.
+func fromHCL(d *hcl.Diagnostic, text func(file string) []byte) *diag.Diagnostic {
+	out := &diag.Diagnostic{Severity: diag.Error, Summary: strings.TrimSuffix(d.Summary, "."), Detail: d.Detail}
+	if d.Severity == hcl.DiagWarning {
+		out.Severity = diag.Warning
+	}
+	if d.Subject != nil {
+		out.Subject = source(*d.Subject)
+	}
+	if d.Context != nil && (d.Subject == nil || d.Context.Start.Line != d.Subject.Start.Line) {
+		out.Context = source(*d.Context)
+	}
+	explainNotYet(out, text)
+	if d.Expression != nil && d.EvalContext != nil {
+		out.Values = describeVariables(d.Expression, d.EvalContext)
+	}
+	return out
+}
+
+// explainNotYet says more than "unsupported" of what Terraform has.
+func explainNotYet(d *diag.Diagnostic, text func(file string) []byte) {
+	switch d.Summary {
+	case "Unsupported block type", "Unsupported argument", "Extraneous JSON object property":
+	default:
+		return
+	}
+	b := text(d.Subject.File)
+	if d.Subject.StartByte < 0 || d.Subject.EndByte > len(b) || d.Subject.StartByte >= d.Subject.EndByte {
+		return
+	}
+	name := strings.Trim(string(b[d.Subject.StartByte:d.Subject.EndByte]), `"`)
+	hint, ok := notYet[name]
+	if !ok {
+		return
+	}
+	d.Summary = "Not available in this version"
+	d.Detail = strings.TrimSpace("This version of kubewright has no " + name + ". " + hint)
+}
+
+// report adds findings of hcl's, each once.
+func (e *evaluator) report(diags hcl.Diagnostics) {
+	for _, d := range diags {
+		e.add(fromHCL(d, e.text))
+	}
+}
+
+// add adds a finding unless the same was found at the same place before: for
+// each element of a for_each the same mistake would be.
+func (e *evaluator) add(ds ...*diag.Diagnostic) {
+	for _, d := range ds {
+		key := [2]any{d.Subject, d.Summary + "\x00" + d.Detail}
+		if d.Subject.File != "" && e.seen[key] {
+			continue
+		}
+		e.seen[key] = true
+		e.diags.Append(d)
+	}
+}
+
+// errorAt adds an error at a range.
+func (e *evaluator) errorAt(r hcl.Range, summary, format string, args ...any) {
+	e.add(diag.Errorf(summary, format, args...).At(source(r)))
+}

@@ -1,0 +1,316 @@
+package hclconfig
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// envPrefix begins the names of environment variables that set variables.
+const envPrefix = "KUBEWRIGHT_VAR_"
+
+// VarArg is one option of the command line: -var NAME=VALUE, or -var-file FILE.
+type VarArg struct {
+	// Assignment is NAME=VALUE.
+	Assignment string
+	// File is a path, relative to the working directory.
+	File string
+}
+
+// variable is a variable block.
+type variable struct {
+	block     *block
+	name      string
+	typ       cty.Type
+	defaults  *typeexpr.Defaults
+	sensitive bool
+	nullable  bool
+	fallback  cty.Value // NilVal: required
+}
+
+// given is a value from outside, not converted yet.
+type given struct {
+	from string // the option, the environment variable, or FILE:LINE
+	// text is the value of an option or environment variable; expr that of a file.
+	text    string
+	expr    hcl.Expression
+	snippet *diag.Snippet
+}
+
+// declare reads a variable block.
+func (e *evaluator) declare(t *template) *variable {
+	b := bind(t, "var."+t.label, "", nil)
+	v := &variable{block: b, name: t.label, typ: cty.DynamicPseudoType}
+	if a := t.attrs["type"]; a != nil {
+		typ, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.Expr)
+		e.report(diags)
+		if !diags.HasErrors() {
+			v.typ, v.defaults = typ, defaults
+		}
+	}
+	v.sensitive, v.nullable = e.boolean(b, "sensitive"), e.boolean(b, "nullable")
+	e.str(b, "description")
+	if a := t.attrs["default"]; a != nil {
+		v.fallback = e.declaredDefault(v, a)
+	}
+	return v
+}
+
+// declaredDefault is the default of a variable, which is a constant.
+func (e *evaluator) declaredDefault(v *variable, a *hcl.Attribute) cty.Value {
+	if refs := a.Expr.Variables(); len(refs) > 0 {
+		e.errorAt(refs[0].SourceRange(), "Variables not allowed", "The default of a variable is a constant. Use a locals block for what is made of other values.")
+		return failedValue(v.typ)
+	}
+	value, diags := a.Expr.Value(nil)
+	e.report(diags)
+	if diags.HasErrors() {
+		return failedValue(v.typ)
+	}
+	value, err := v.convert(value)
+	if err != nil {
+		e.errorAt(a.Expr.Range(), "Invalid default value for variable", "The default is not of the variable's type %s: %s.", typeName(v.typ), conversionError(err))
+		return failedValue(v.typ)
+	}
+	if value.IsNull() && !v.nullable {
+		e.errorAt(a.Expr.Range(), "Invalid default value for variable", "The default is null, but nullable is false.")
+		return failedValue(v.typ)
+	}
+	return value
+}
+
+// convert applies the type with its optional attributes.
+func (v *variable) convert(value cty.Value) (cty.Value, error) {
+	if v.defaults != nil && !value.IsNull() {
+		value = v.defaults.Apply(value)
+	}
+	return convert.Convert(value, v.typ)
+}
+
+// collect finds the given values in the order of their precedence; the last
+// of a name holds.
+func (l *loader) collect() map[string]given {
+	out := map[string]given{}
+	for _, kv := range l.options.Env {
+		name, text, ok := strings.Cut(kv, "=")
+		if short, prefixed := strings.CutPrefix(name, envPrefix); ok && prefixed {
+			if l.declared[short] != nil {
+				out[short] = given{from: "the environment variable " + name, text: text}
+			}
+		}
+	}
+	names, err := l.files.listed(".kwvars", ".kwvars.json")
+	if err != nil {
+		return out
+	}
+	for _, name := range variableFiles(names) {
+		b, err := l.files.read(name)
+		if err != nil {
+			l.eval.add(diag.Errorf("Cannot read file", "%s: %s.", name, err))
+			continue
+		}
+		l.variableFile(out, name, b)
+	}
+	for _, arg := range l.options.Vars {
+		if arg.File != "" {
+			l.argumentFile(out, arg.File)
+		} else {
+			l.assignment(out, arg.Assignment)
+		}
+	}
+	return out
+}
+
+// variableFiles are those that are read without being named, in their order.
+func variableFiles(names []string) []string {
+	var out []string
+	for _, fixed := range []string{"kubewright.kwvars", "kubewright.kwvars.json"} {
+		if slices.Contains(names, fixed) {
+			out = append(out, fixed)
+		}
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".auto.kwvars") || strings.HasSuffix(name, ".auto.kwvars.json") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// argumentFile reads a file of -var-file, which may lie anywhere.
+func (l *loader) argumentFile(out map[string]given, name string) {
+	b, err := l.options.readFile(name)
+	if err != nil {
+		l.eval.add(diag.Errorf("Cannot read variables file", "-var-file=%s: %s.", name, withoutPath(err)))
+		return
+	}
+	l.files.texts[name] = b
+	l.variableFile(out, name, b)
+}
+
+// variableFile takes the attributes of a file of variables.
+func (l *loader) variableFile(out map[string]given, name string, b []byte) {
+	file, diags := parseText(b, name)
+	if file == nil || diags.HasErrors() {
+		l.eval.report(diags)
+		return
+	}
+	attrs, diags := file.Body.JustAttributes()
+	l.eval.report(diags)
+	for _, a := range slices.SortedFunc(maps.Values(attrs), byPlace) {
+		if l.declared[a.Name] == nil {
+			l.eval.add(diag.Warningf("Value for undeclared variable",
+				"The file sets the variable %q, which no variable block declares.%s", a.Name, suggest(a.Name, l.variableNames())).At(source(a.NameRange)))
+			continue
+		}
+		out[a.Name] = given{from: place(a.Range), expr: a.Expr}
+	}
+}
+
+func byPlace(a, b *hcl.Attribute) int { return a.Range.Start.Byte - b.Range.Start.Byte }
+
+// assignment takes NAME=VALUE of the command line.
+func (l *loader) assignment(out map[string]given, text string) {
+	name, value, ok := strings.Cut(text, "=")
+	name = strings.TrimSpace(name)
+	if !ok || name == "" {
+		l.eval.add(diag.Errorf("Invalid -var option", "-var=%q is not of the form -var=\"NAME=VALUE\".", text))
+		return
+	}
+	if l.declared[name] == nil {
+		l.eval.add(diag.Errorf("Value for undeclared variable", "A variable named %q was given by -var, but no variable block declares it.%s", name, suggest(name, l.variableNames())))
+		return
+	}
+	out[name] = given{from: "the option -var=\"" + name + "=…\"", text: value}
+}
+
+func (l *loader) variableNames() []string { return slices.Sorted(maps.Keys(l.declared)) }
+
+// assign gives every declared variable its value.
+func (l *loader) assign(values map[string]given) {
+	for _, name := range l.variableNames() {
+		v := l.declared[name]
+		value := l.valueOf(v, values)
+		if v.sensitive {
+			value = value.Mark(sensitive)
+		}
+		l.eval.variables[name] = &thunk{name: "var." + name, at: v.block.at, status: done, value: value}
+	}
+	for _, name := range l.variableNames() {
+		l.validate(l.declared[name])
+	}
+}
+
+// valueOf is the value of a variable, or a failed one with an error.
+func (l *loader) valueOf(v *variable, values map[string]given) cty.Value {
+	g, ok := values[v.name]
+	if !ok {
+		if v.fallback != cty.NilVal {
+			return v.fallback
+		}
+		l.missing = append(l.missing, v)
+		return failedValue(v.typ)
+	}
+	raw, ok := l.raw(v, g)
+	if !ok {
+		return failedValue(v.typ)
+	}
+	if raw.IsNull() && !v.nullable && v.fallback != cty.NilVal {
+		return v.fallback
+	}
+	value, err := v.convert(raw)
+	if err == nil && value.IsNull() && !v.nullable {
+		err = fmt.Errorf("it is null, and nullable is false")
+	}
+	if err != nil {
+		l.badValue(v, g, conversionError(err))
+		return failedValue(v.typ)
+	}
+	return value
+}
+
+// raw evaluates what was given. Text is a string where the variable is of a
+// simple type or of none, otherwise an expression.
+func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
+	if g.expr == nil {
+		if v.typ.IsPrimitiveType() || v.block.template.attrs["type"] == nil {
+			return cty.StringVal(g.text), true
+		}
+		x, diags := parseExpression(g.text, "<value>")
+		if diags.HasErrors() {
+			l.badValue(v, g, "it is no expression of the type "+typeName(v.typ)+"; text in it must be quoted, as in [\"a\", \"b\"]")
+			return cty.NilVal, false
+		}
+		g.expr = x
+	}
+	value, diags := g.expr.Value(nil)
+	if diags.HasErrors() {
+		if g.text != "" {
+			l.badValue(v, g, diags[0].Detail)
+		} else {
+			l.eval.report(diags)
+		}
+		return cty.NilVal, false
+	}
+	return value, true
+}
+
+// badValue reports a value from outside, at its place if it has one. The value
+// itself is not quoted: it may be secret.
+func (l *loader) badValue(v *variable, g given, why string) {
+	d := diag.Errorf("Invalid value for variable", "The value of var.%s from %s is not suitable: %s.", v.name, g.from, strings.TrimSuffix(why, "."))
+	at := source(v.block.at)
+	if g.expr != nil && g.text == "" {
+		at = source(g.expr.Range())
+	}
+	l.eval.add(d.At(at))
+}
+
+// validate checks the validation blocks of a variable.
+func (l *loader) validate(v *variable) {
+	value := l.eval.variables[v.name].value
+	if _, marks := value.UnmarkDeep(); failed(marks) {
+		return
+	}
+	for _, b := range l.eval.all(v.block, "validation") {
+		ok, known := l.eval.get(b, "condition")
+		message, said := l.eval.get(b, "error_message")
+		if !known || ok.True() {
+			continue
+		}
+		text := "The condition of a validation block is false."
+		if said {
+			text = message.AsString()
+		}
+		if _, marks := l.eval.force(b.attrs["error_message"]).UnmarkDeep(); marks.Has(sensitive) {
+			text = "The message is made of a sensitive value and not shown."
+		}
+		l.eval.add(diag.Errorf("Invalid value for variable", "%s\n\nThis was checked by the validation rule at %s.", text, place(b.at)).At(source(v.block.at)))
+	}
+}
+
+// readFile reads a file of the command line.
+func (o Options) readFile(name string) ([]byte, error) {
+	if o.ReadFile != nil {
+		return o.ReadFile(name)
+	}
+	return os.ReadFile(name)
+}
+
+// Missing is a required variable without a value, for which a terminal may be asked.
+type Missing struct {
+	Name        string
+	Description string
+	Sensitive   bool
+	Source      state.Source
+}

@@ -1,0 +1,50 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// Nearest is the name that was probably meant, or "" when none is near.
+func Nearest(given string, names []string) string {
+	best, distance := "", max(1, len(given)/3)+1
+	for _, name := range names {
+		if strings.EqualFold(name, given) {
+			return name
+		}
+		if d := editDistance(strings.ToLower(given), strings.ToLower(name)); d < distance {
+			best, distance = name, d
+		}
+	}
+	return best
+}
+
+// editDistance counts insertions, deletions, replacements and swaps of
+// neighbours that make one word of the other.
+func editDistance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	if len(x) > 200 || len(y) > 200 {
+		return 200
+	}
+	var before []int
+	row := make([]int, len(y)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range x {
+		next := make([]int, len(y)+1)
+		next[0] = i + 1
+		for j := range y {
+			cost := 1
+			if x[i] == y[j] {
+				cost = 0
+			}
+			next[j+1] = slices.Min([]int{next[j] + 1, row[j+1] + 1, row[j] + cost})
+			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(y)]
+}
