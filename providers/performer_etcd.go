@@ -20,10 +20,10 @@ const memberTime = 2 * time.Minute
 // initialCluster is the output of AddEtcdMember.
 const initialCluster = "initial_cluster"
 
-// always lets everything be tried again: etcd refuses a change of membership
+// always lets nearly everything be tried again: etcd refuses a change of membership
 // while it is not healthy or has a learner, and says so in many ways. Each
 // attempt reads the membership first.
-func always(error) bool { return true }
+func always(err error) bool { return !hopeless(err) }
 
 // addMember adds a learner. Its output is what the new member starts with, as
 // kubeadm builds it: NAME=PEERURL of every member, and in place of the name of
@@ -111,7 +111,7 @@ func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) 
 // Leadership is moved away first; where that fails etcd elects a new leader.
 func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) error {
 	refused := errors.New("it is the last voter, and without it there is no cluster")
-	again := func(err error) bool { return !errors.Is(err, refused) }
+	again := func(err error) bool { return always(err) && !errors.Is(err, refused) }
 	return w.retry(ctx, timeoutOf(op.Timeout, memberTime), again, func(ctx context.Context) error {
 		e, err := w.etcd(ctx, w.via())
 		if err != nil {

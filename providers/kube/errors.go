@@ -1,0 +1,82 @@
+package kube
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+func forbidden(err error) bool { return apierrors.IsForbidden(err) }
+
+func notFound(err error) bool { return apierrors.IsNotFound(err) }
+
+// failure gives an error its kind.
+func failure(do string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if kind := kindOf(err); kind != nil {
+		return &providers.Error{Kind: kind, Do: do, Cause: err}
+	}
+	return fmt.Errorf("cannot %s: %w", do, err)
+}
+
+// kindOf is the kind of an error, or nil when it has one already or none fits.
+func kindOf(err error) error {
+	for _, known := range []error{
+		providers.ErrUnreachable, providers.ErrDisconnected, providers.ErrTimeout, providers.ErrNoForwarding,
+		providers.ErrUnavailable, context.Canceled,
+	} {
+		if errors.Is(err, known) {
+			return nil
+		}
+	}
+	if kind, answered := answerKind(err); answered {
+		return kind
+	}
+	var transport *url.Error
+	var untrusted *tls.CertificateVerificationError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &untrusted):
+		return nil
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return providers.ErrTimeout
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return providers.ErrUnreachable
+	case errors.As(err, &transport):
+		return providers.ErrDisconnected
+	}
+	return nil
+}
+
+// answerKind is the kind of what the API answered, if it answered.
+func answerKind(err error) (kind error, answered bool) {
+	switch {
+	case meta.IsNoMatchError(err):
+		// A CustomResourceDefinition that was just applied is served a moment later.
+		return providers.ErrUnavailable, true
+	case notFound(err):
+		return providers.ErrNotFound, true
+	case apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err), apierrors.IsServerTimeout(err),
+		apierrors.IsTimeout(err), apierrors.IsInternalError(err), apierrors.IsConflict(err):
+		return providers.ErrUnavailable, true
+	}
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return nil, false
+	}
+	if answer.Status().Code >= 500 {
+		return providers.ErrUnavailable, true
+	}
+	return nil, true
+}

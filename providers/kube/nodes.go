@@ -1,0 +1,179 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubectl/pkg/drain"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// PatchNode implements providers.API. Taints are a list that others write to
+// as well: the patch holds the version that was read, and a conflict is
+// providers.ErrUnavailable.
+func (a *API) PatchNode(ctx context.Context, op planner.PatchNode) error {
+	return a.as("change node "+op.Node, func(s *session) error {
+		nodes := s.typed.CoreV1().Nodes()
+		n, err := nodes.Get(ctx, op.Node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		patch, err := nodePatch(n, op)
+		if err != nil || patch == nil {
+			return err
+		}
+		_, err = nodes.Patch(ctx, op.Node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+		return err
+	})
+}
+
+// nodePatch is a merge patch, or nil when the node is as wanted.
+func nodePatch(n *corev1.Node, op planner.PatchNode) ([]byte, error) {
+	metadata := map[string]any{}
+	if m := mapPatch(n.Labels, op.Labels, op.RemoveLabels); len(m) > 0 {
+		metadata["labels"] = m
+	}
+	if m := mapPatch(n.Annotations, op.Annotations, op.RemoveAnnotations); len(m) > 0 {
+		metadata["annotations"] = m
+	}
+	patch := map[string]any{"metadata": metadata}
+	if taints := taintsAfter(n.Spec.Taints, op.Taints, op.RemoveTaints); !reflect.DeepEqual(taints, n.Spec.Taints) {
+		patch["spec"] = map[string]any{"taints": taints}
+		metadata["resourceVersion"] = n.ResourceVersion
+	}
+	if len(metadata) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(patch)
+}
+
+// mapPatch sets what differs and removes (null) what is there and unwanted.
+func mapPatch(have, want map[string]string, remove []string) map[string]any {
+	out := map[string]any{}
+	for k, v := range want {
+		if old, ok := have[k]; !ok || old != v {
+			out[k] = v
+		}
+	}
+	for _, k := range remove {
+		if _, ok := have[k]; ok {
+			out[k] = nil
+		}
+	}
+	return out
+}
+
+// taintsAfter keeps the order of what is there. A taint is known by key and effect.
+func taintsAfter(have []corev1.Taint, want, remove []state.Taint) []corev1.Taint {
+	out := slices.Clone(have)
+	out = slices.DeleteFunc(out, func(t corev1.Taint) bool {
+		return slices.ContainsFunc(remove, func(r state.Taint) bool { return sameTaint(t, r) })
+	})
+	for _, w := range want {
+		i := slices.IndexFunc(out, func(t corev1.Taint) bool { return sameTaint(t, w) })
+		if i < 0 {
+			out = append(out, corev1.Taint{Key: w.Key, Value: w.Value, Effect: corev1.TaintEffect(w.Effect)})
+			continue
+		}
+		out[i].Value = w.Value
+	}
+	return out
+}
+
+func sameTaint(t corev1.Taint, s state.Taint) bool {
+	return t.Key == s.Key && string(t.Effect) == s.Effect
+}
+
+// Cordon implements providers.API.
+func (a *API) Cordon(ctx context.Context, node string, undo bool) error {
+	do := "cordon node " + node
+	if undo {
+		do = "uncordon node " + node
+	}
+	return a.as(do, func(s *session) error {
+		n, err := s.typed.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return drain.RunCordonOrUncordon(&drain.Helper{Ctx: ctx, Client: s.typed}, n, !undo)
+	})
+}
+
+// Pauses of a drain.
+const (
+	// evictRetry is kubectl's pause after an eviction that a
+	// PodDisruptionBudget did not allow. It has to be set: without it a drain
+	// asks again without any pause.
+	evictRetry = 5 * time.Second
+	// drainGrace is how much longer than its own timeout a drain may take.
+	drainGrace     = 30 * time.Second
+	podsPerRequest = 500
+)
+
+// Drain implements providers.API. DaemonSets' pods stay, as nearly everybody
+// wants. A drain that may not evict something evicts nothing.
+func (a *API) Drain(ctx context.Context, op planner.Drain, log func(string)) error {
+	if op.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, op.Timeout+drainGrace)
+		defer cancel()
+	}
+	lines := &lineWriter{write: log}
+	return a.as("drain node "+op.Node, func(s *session) error {
+		return drain.RunNodeDrain(&drain.Helper{
+			Ctx: ctx, Client: s.typed,
+			Force: op.Force, GracePeriodSeconds: op.GracePeriod, IgnoreAllDaemonSets: true,
+			Timeout: op.Timeout, DeleteEmptyDirData: op.DeleteEmptyDirData, PodSelector: op.PodSelector,
+			ChunkSize: podsPerRequest, DisableEviction: op.DisableEviction, EvictErrorRetryDelay: evictRetry,
+			Out: lines, ErrOut: lines,
+			OnPodDeletionOrEvictionFinished: func(pod *corev1.Pod, _ bool, err error) {
+				if err == nil {
+					lines.say(fmt.Sprintf("pod %s/%s is gone", pod.Namespace, pod.Name))
+				}
+			},
+		}, op.Node)
+	})
+}
+
+// lineWriter passes on whole lines. Several goroutines write to it.
+type lineWriter struct {
+	write func(string)
+
+	mu   sync.Mutex
+	rest string
+}
+
+// say passes on a line of its own.
+func (w *lineWriter) say(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.write(line)
+}
+
+// Write implements io.Writer.
+func (w *lineWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rest += string(b)
+	for {
+		line, rest, ok := strings.Cut(w.rest, "\n")
+		if !ok {
+			return len(b), nil
+		}
+		w.rest = rest
+		if line = strings.TrimSpace(line); line != "" {
+			w.write(line)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// fieldManager owns what Apply sets.
+const fieldManager = "kubewright"
+
+// The kubeconfigs that kubeadm gives an administrator.
+const (
+	adminConf      = "/etc/kubernetes/admin.conf"
+	superAdminConf = "/etc/kubernetes/super-admin.conf"
+)
+
+// API implements providers.API. It may be used from several goroutines.
+//
+// Errors wrap a kind where one is known: providers.ErrUnreachable when no
+// connection was made, ErrDisconnected and ErrTimeout when it is open whether
+// something happened, ErrUnavailable when the API answered that it cannot serve
+// now, ErrNotFound when a node to be changed does not exist.
+type API struct {
+	// sessions are the administrator's and, on the founder, the super administrator's.
+	sessions []*session
+
+	mu sync.Mutex
+	// found are the kinds learnt by discovery.
+	found map[schema.GroupVersionKind]mapping
+}
+
+var (
+	_ providers.API          = (*API)(nil)
+	_ providers.ObjectReader = (*API)(nil)
+)
+
+// session is the API as one user.
+type session struct {
+	http    *http.Client
+	typed   kubernetes.Interface
+	dynamic dynamic.Interface
+}
+
+// Open reads the administrator's kubeconfig from the host and returns a client
+// of the API server at endpoint (host:port), which it reaches through the host.
+// The server's certificate is verified for the endpoint's host against the CA
+// of the kubeconfig. Nothing is sent to the API yet.
+func Open(ctx context.Context, via providers.Host, endpoint string) (*API, error) {
+	files, err := via.ReadSecrets(ctx, []string{adminConf, superAdminConf})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the administrator's kubeconfig: %w", err)
+	}
+	a := &API{found: map[schema.GroupVersionKind]mapping{}}
+	for _, path := range []string{adminConf, superAdminConf} {
+		if files[path].IsZero() {
+			continue
+		}
+		s, err := newSession(via, endpoint, files[path])
+		if err != nil {
+			return nil, fmt.Errorf("cannot use %s: %w", path, err)
+		}
+		a.sessions = append(a.sessions, s)
+	}
+	if len(a.sessions) == 0 {
+		return nil, fmt.Errorf("cannot reach the API: %s is not there", adminConf)
+	}
+	return a, nil
+}
+
+func newSession(via providers.Host, endpoint string, kubeconfig state.Secret) (*session, error) {
+	// Causes are left out: they could quote the file, which holds a key.
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig.Reveal())
+	if err != nil {
+		return nil, errors.New("it is no kubeconfig with a current context")
+	}
+	if len(config.CertData) == 0 || len(config.CAData) == 0 {
+		return nil, errors.New("it does not hold the client certificate and the CA")
+	}
+	return connect(&rest.Config{
+		Host: (&url.URL{Scheme: "https", Host: endpoint}).String(),
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: config.CAData, CertData: config.CertData, KeyData: config.KeyData,
+		},
+		Dial: via.DialContext,
+	})
+}
+
+// connect makes the clients of a session, which share their connections.
+func connect(config *rest.Config) (*session, error) {
+	// The connection begins on the host: the operator's proxy is not in its way.
+	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
+	config.UserAgent = fieldManager
+	config.QPS = -1
+	config.DisableCompression = true
+	config.WarningHandler = rest.NoWarnings{}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, errors.New("its client certificate, key and CA do not fit together")
+	}
+	s := &session{http: client}
+	if s.dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+		return nil, err
+	}
+	typed := rest.CopyConfig(config)
+	typed.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	typed.ContentType = "application/vnd.kubernetes.protobuf"
+	if s.typed, err = kubernetes.NewForConfigAndClient(typed, client); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close lets go of idle connections.
+func (a *API) Close() error {
+	for _, s := range a.sessions {
+		if s.http != nil {
+			s.http.CloseIdleConnections()
+		}
+	}
+	return nil
+}
+
+// as does something as the administrator, and again as the super administrator
+// where that was forbidden.
+func (a *API) as(do string, act func(*session) error) error {
+	var err error
+	for _, s := range a.sessions {
+		if err = act(s); err == nil || !forbidden(err) {
+			break
+		}
+	}
+	return failure(do, err)
+}
+
+// resource is the client for objects of a kind.
+func (a *API) resource(ctx context.Context, s *session, ref state.ObjectRef) (dynamic.ResourceInterface, error) {
+	m, err := a.mapping(ctx, s, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+	if err != nil {
+		return nil, err
+	}
+	client := s.dynamic.Resource(m.resource)
+	if !m.namespaced {
+		return client, nil
+	}
+	namespace := ref.Namespace
+	if namespace == "" {
+		namespace = "default"
+	}
+	return client.Namespace(namespace), nil
+}
+
+// mapping is how a kind is addressed.
+type mapping struct {
+	resource   schema.GroupVersionResource
+	namespaced bool
+}
+
+// mapping finds a kind among those that Kubernetes serves itself, or asks the
+// API. A kind that it does not serve is a meta.NoKindMatchError.
+func (a *API) mapping(ctx context.Context, s *session, kind schema.GroupVersionKind) (mapping, error) {
+	if known, ok := kinds()[kind.GroupKind()]; ok {
+		return mapping{kind.GroupVersion().WithResource(known.resource), known.namespaced}, nil
+	}
+	a.mu.Lock()
+	m, ok := a.found[kind]
+	a.mu.Unlock()
+	if ok {
+		return m, nil
+	}
+	served, err := servedResources(ctx, s, kind.GroupVersion())
+	if err != nil {
+		return mapping{}, err
+	}
+	for _, r := range served {
+		if r.Kind == kind.Kind && !isSubresource(r.Name) {
+			m := mapping{kind.GroupVersion().WithResource(r.Name), r.Namespaced}
+			a.mu.Lock()
+			a.found[kind] = m
+			a.mu.Unlock()
+			return m, nil
+		}
+	}
+	return mapping{}, &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+}
+
+// servedResources are those of a group version; none when it is not served.
+func servedResources(ctx context.Context, s *session, gv schema.GroupVersion) ([]metav1.APIResource, error) {
+	path := "/apis/" + gv.String()
+	if gv.Group == "" {
+		path = "/api/" + gv.Version
+	}
+	b, err := s.typed.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
+	if err != nil {
+		return nil, ignoreAbsent(err)
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(b, &list); err != nil {
+		return nil, fmt.Errorf("the API did not say which resources %s has: %w", gv, err)
+	}
+	return list.APIResources, nil
+}

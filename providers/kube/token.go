@@ -1,0 +1,74 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	api "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/cluster-bootstrap/token/util"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// CreateToken implements providers.API: the Secret is as kubeadm makes it
+// (facts: keys without a value are left out, expiration in UTC).
+func (a *API) CreateToken(ctx context.Context, op planner.CreateToken) (state.Secret, error) {
+	token, err := util.GenerateBootstrapToken()
+	if err != nil {
+		return state.Secret{}, errors.New("cannot make bootstrap token: no randomness")
+	}
+	secret := tokenSecret(token, op, time.Now())
+	err = a.as("create bootstrap token", func(s *session) error {
+		_, err := s.typed.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
+		if apierrors.IsAlreadyExists(err) {
+			return errors.New("its ID is taken; try again")
+		}
+		return err
+	})
+	if err != nil {
+		return state.Secret{}, err
+	}
+	return state.NewSecret([]byte(token)), nil
+}
+
+func tokenSecret(token string, op planner.CreateToken, now time.Time) *corev1.Secret {
+	id, secret, _ := strings.Cut(token, ".")
+	data := map[string][]byte{
+		api.BootstrapTokenIDKey:     []byte(id),
+		api.BootstrapTokenSecretKey: []byte(secret),
+	}
+	if op.Description != "" {
+		data[api.BootstrapTokenDescriptionKey] = []byte(op.Description)
+	}
+	if op.TTL > 0 {
+		data[api.BootstrapTokenExpirationKey] = []byte(now.Add(op.TTL).UTC().Format(time.RFC3339))
+	}
+	for _, usage := range op.Usages {
+		data[api.BootstrapTokenUsagePrefix+usage] = []byte("true")
+	}
+	if len(op.Groups) > 0 {
+		data[api.BootstrapTokenExtraGroupsKey] = []byte(strings.Join(op.Groups, ","))
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: util.BootstrapTokenSecretName(id), Namespace: metav1.NamespaceSystem},
+		Type:       corev1.SecretType(api.SecretTypeBootstrapToken),
+		Data:       data,
+	}
+}
+
+// DeleteToken implements providers.API.
+func (a *API) DeleteToken(ctx context.Context, token state.Secret) error {
+	id, _, ok := strings.Cut(string(token.Reveal()), ".")
+	if !ok {
+		return errors.New("internal error: that is no bootstrap token")
+	}
+	return a.as("delete bootstrap token "+id, func(s *session) error {
+		return ignoreAbsent(s.typed.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, util.BootstrapTokenSecretName(id), metav1.DeleteOptions{}))
+	})
+}
