@@ -56,7 +56,7 @@ func (a *api) administrator() (*session, error) {
 	w, m := a.h.w, a.h.machine()
 	server, err := a.server()
 	if err != nil {
-		return nil, a.unreachable(err)
+		return nil, &providers.Error{Kind: providers.ErrUnavailable, Do: "reach the API through " + m.address, Cause: err}
 	}
 	denied := errors.New("open " + adminConf + ": no such file or directory")
 	for _, p := range []string{adminConf, superAdminConf} {
@@ -129,8 +129,4 @@ func splitEndpoint(endpoint string) (host, port string) {
 		return strings.Trim(endpoint, "[]"), ""
 	}
 	return host, port
-}
-
-func (a *api) unreachable(err error) error {
-	return &providers.Error{Kind: providers.ErrUnreachable, Do: "reach the API through " + a.h.address, Cause: err}
 }

@@ -18,7 +18,10 @@ type api struct {
 	endpoint string
 }
 
-var _ providers.API = (*api)(nil)
+var (
+	_ providers.API          = (*api)(nil)
+	_ providers.ObjectReader = (*api)(nil)
+)
 
 // read does something with the API that changes nothing.
 func (a *api) read(ctx context.Context, op, detail string, do func(*session) error) error {
@@ -75,6 +78,35 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 		return nil, err
 	}
 	return r, nil
+}
+
+// Node looks at one node; it is nil when there is none.
+func (a *api) Node(ctx context.Context, name string) (*state.NodeReport, error) {
+	var out *state.NodeReport
+	err := a.read(ctx, "api.observe", name, func(s *session) error {
+		if s.cluster.Nodes[name] != nil {
+			r := a.h.w.nodeReport(s.cluster, name)
+			out = &r
+		}
+		return nil
+	})
+	return out, err
+}
+
+// StaticPod looks at one mirror pod; it is nil when there is none.
+func (a *api) StaticPod(ctx context.Context, name string) (*state.StaticPodReport, error) {
+	var out *state.StaticPodReport
+	err := a.read(ctx, "api.observe", name, func(s *session) error {
+		for node, n := range s.cluster.Nodes {
+			m := a.h.w.d.Hosts[n.Host]
+			pod, ok := strings.CutSuffix(name, "-"+node)
+			if ok && m != nil && !m.Off && m.Pods[pod] != nil {
+				out = a.h.w.staticPod(m, pod, node)
+			}
+		}
+		return nil
+	})
+	return out, err
 }
 
 // Ready asks /readyz once.
@@ -145,7 +177,9 @@ func (a *api) PatchNode(ctx context.Context, op planner.PatchNode) error {
 	})
 }
 
-func notFound(node string) error { return fmt.Errorf("nodes %q not found", node) }
+func notFound(node string) error {
+	return &providers.Error{Kind: providers.ErrNotFound, Do: "change node " + node, Cause: fmt.Errorf("nodes %q not found", node)}
+}
 
 // Cordon makes a node unschedulable, or schedulable again.
 func (a *api) Cordon(ctx context.Context, name string, undo bool) error {

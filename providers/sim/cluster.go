@@ -208,14 +208,22 @@ func (w *World) staticPods(c *cluster) map[string]state.StaticPodReport {
 		if m == nil || m.Off || !w.planes[m.address] {
 			continue
 		}
-		for podName, running := range m.Pods {
-			p := w.manifest(running.Manifest)
-			out[podName+"-"+name] = state.StaticPodReport{
-				Hash: p.hash, Running: true, Ready: w.fault(m, p.component()) == nil, Image: p.image, Args: slices.Clone(p.args),
-			}
+		for podName := range m.Pods {
+			out[podName+"-"+name] = *w.staticPod(m, podName, name)
 		}
 	}
 	return out
+}
+
+// staticPod is one mirror pod.
+func (w *World) staticPod(m *machine, pod, node string) *state.StaticPodReport {
+	running := m.Pods[pod]
+	p := w.manifest(running.Manifest)
+	r := &state.StaticPodReport{Hash: p.hash, Running: true, Ready: w.fault(m, p.component()) == nil, Image: p.image, Args: slices.Clone(p.args)}
+	if w.PodHash != nil {
+		r.Hash = w.PodHash([]byte(w.d.Blobs[running.Manifest]), node)
+	}
+	return r
 }
 
 // object returns what the API shows of an object, or null.

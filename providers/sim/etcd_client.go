@@ -45,12 +45,12 @@ func (e *etcdClient) cluster() (*cluster, error) {
 		case !c.external() && !w.admits(c, client):
 			last = errors.New("remote error: tls: unknown certificate authority")
 		case !w.hasQuorum(c):
-			return nil, &providers.Error{Kind: providers.ErrTimeout, Do: do, Cause: errText("etcdserver: request timed out: no leader")}
+			return nil, &providers.Error{Kind: providers.ErrUnavailable, Do: do, Cause: errText("etcdserver: request timed out: no leader")}
 		default:
 			return c, nil
 		}
 	}
-	return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: last}
+	return nil, &providers.Error{Kind: providers.ErrUnavailable, Do: do, Cause: last}
 }
 
 func (c *cluster) external() bool { return len(c.Members) > 0 && c.Members[0].Host == externalHost }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,9 +15,23 @@ import (
 )
 
 // Issuer makes records of keys and certificates on simulated hosts.
-type Issuer struct{}
+type Issuer struct {
+	// Folder is where relative paths of the operator's files begin.
+	Folder string
+}
 
 var _ providers.Issuer = Issuer{}
+
+// Issuer returns the issuer for the world's hosts.
+func (w *World) Issuer() Issuer { return Issuer{} }
+
+// read reads a file of the operator's.
+func (i Issuer) read(name string) ([]byte, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(i.Folder, name)
+	}
+	return os.ReadFile(name)
+}
 
 // backdate is how far before now certificates begin, as kubeadm's do.
 const backdate = 5 * time.Minute
@@ -68,15 +83,17 @@ func (w *World) writePair(m *machine, base string, r *record) (bool, error) {
 	return w.write(m, base+".crt", recordFile(&record{Certificates: r.Certificates}, "", ""))
 }
 
-// IssueKeyPair makes To.key and To.pub unless they exist.
+// IssueKeyPair makes To.key and To.pub; a private key that exists is kept.
 func (Issuer) IssueKeyPair(ctx context.Context, on providers.Host, op planner.IssueKeyPair, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine) (bool, error) {
-		if w.get(m, clean(op.To)+".key") != nil {
-			return false, nil
-		}
-		key := w.derive(64, "key", m.address, m.next())
-		if _, err := w.write(m, op.To+".key", recordFile(&record{Key: key}, "0600", "")); err != nil {
-			return false, err
+		var key string
+		if present := w.get(m, clean(op.To)+".key"); present != nil && present.Record != nil {
+			key = present.Record.Key // tokens were signed with it
+		} else {
+			key = w.derive(64, "key", m.address, m.next())
+			if _, err := w.write(m, op.To+".key", recordFile(&record{Key: key}, "0600", "")); err != nil {
+				return false, err
+			}
 		}
 		return w.write(m, op.To+".pub", recordFile(&record{Public: key}, "0600", ""))
 	})
@@ -84,9 +101,9 @@ func (Issuer) IssueKeyPair(ctx context.Context, on providers.Host, op planner.Is
 
 // authority is the CA that a signer names: its certificate, and an error
 // unless its key is there where it is needed.
-func (w *World) authority(signer providers.Host, own *machine, ca planner.Signer, key bool) (*state.CertificateInfo, error) {
+func (i Issuer) authority(w *World, signer providers.Host, own *machine, ca planner.Signer, key bool) (*state.CertificateInfo, error) {
 	if ca.Operator {
-		return operatorCA(ca.Base)
+		return i.operatorCA(ca.Base)
 	}
 	m := own
 	if signer != nil {
@@ -113,8 +130,8 @@ func (w *World) authority(signer providers.Host, own *machine, ca planner.Signer
 	return c, nil
 }
 
-func operatorCA(base string) (*state.CertificateInfo, error) {
-	content, err := os.ReadFile(base + ".crt")
+func (i Issuer) operatorCA(base string) (*state.CertificateInfo, error) {
+	content, err := i.read(base + ".crt")
 	if err != nil {
 		return nil, fmt.Errorf("cannot read CA: %w", err)
 	}
@@ -140,12 +157,12 @@ func (w *World) leaf(m *machine, ca *state.CertificateInfo, name string, organiz
 }
 
 // IssueCertificate makes To.crt and To.key, signed by the CA that signer holds.
-func (Issuer) IssueCertificate(ctx context.Context, on, signer providers.Host, op planner.IssueCertificate, batch providers.Batch) (providers.Outcome, error) {
+func (i Issuer) IssueCertificate(ctx context.Context, on, signer providers.Host, op planner.IssueCertificate, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine) (bool, error) {
 		if w.get(m, clean(op.To)+".crt") != nil && w.get(m, clean(op.To)+".key") != nil && !op.Renew {
 			return false, nil
 		}
-		ca, err := w.authority(signer, m, op.CA, true)
+		ca, err := i.authority(w, signer, m, op.CA, true)
 		if err != nil {
 			return false, err
 		}
@@ -157,12 +174,12 @@ func (Issuer) IssueCertificate(ctx context.Context, on, signer providers.Host, o
 }
 
 // WriteKubeconfig writes a kubeconfig with a client certificate or a token.
-func (Issuer) WriteKubeconfig(ctx context.Context, on, signer providers.Host, op planner.WriteKubeconfig, token state.Secret, batch providers.Batch) (providers.Outcome, error) {
+func (i Issuer) WriteKubeconfig(ctx context.Context, on, signer providers.Host, op planner.WriteKubeconfig, token state.Secret, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, op.Path, batch, func(w *World, m *machine) (bool, error) {
-		if w.get(m, clean(op.Path)) != nil && !op.Renew {
+		if w.get(m, clean(op.Path)) != nil && !op.Renew && token.IsZero() {
 			return false, nil
 		}
-		ca, err := w.authority(signer, m, op.CA, token.IsZero())
+		ca, err := i.authority(w, signer, m, op.CA, token.IsZero())
 		if err != nil {
 			return false, err
 		}
@@ -232,11 +249,11 @@ func (Issuer) CopySecrets(ctx context.Context, from, to providers.Host, op plann
 
 // ImportSecrets brings files of the operator's: certificates, keys and
 // kubeconfigs become records, of anything else only the digest is kept.
-func (Issuer) ImportSecrets(ctx context.Context, on providers.Host, op planner.ImportSecrets, batch providers.Batch) (providers.Outcome, error) {
+func (i Issuer) ImportSecrets(ctx context.Context, on providers.Host, op planner.ImportSecrets, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, "", batch, func(w *World, m *machine) (bool, error) {
 		changed := false
 		for _, s := range op.Files {
-			content, err := os.ReadFile(s.Source)
+			content, err := i.read(s.Source)
 			if err != nil {
 				return changed, fmt.Errorf("cannot import %s: %w", s.Path, err)
 			}

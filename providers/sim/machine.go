@@ -25,8 +25,9 @@ type machine struct {
 	Made       int        `json:"made,omitempty"`
 
 	Marks *state.Marks `json:"marks,omitempty"`
-	// Token is the highest run token seen.
-	Token int64 `json:"token,omitempty"`
+	// Token is the highest run token seen, Lineage the state that it was of.
+	Token   int64  `json:"token,omitempty"`
+	Lineage string `json:"lineage,omitempty"`
 
 	Files    map[string]*file  `json:"files,omitempty"`
 	Versions map[string]string `json:"versions,omitempty"` // of binaries put there, by path

@@ -210,5 +210,12 @@ func (w *World) unitReport(m *machine, name string) state.UnitReport {
 
 // preflight answers what the preflight checks ask besides.
 func (w *World) preflight(m *machine) map[string]string {
-	return map[string]string{"hostname_resolves": "true", "root": "true"}
+	free := "41943040"
+	if m.Conditions.DiskFull {
+		free = "0"
+	}
+	return map[string]string{
+		"root": "true", "etc_writable": "true", "hostname_resolves": "true", "cgroup_controllers": "cpuset cpu io memory hugetlb pids rdma misc",
+		"kernel_config": "known", "kernel_missing": "", "var_lib_free_kib": free, "firewalld": "inactive",
+	}
 }

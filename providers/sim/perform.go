@@ -2,8 +2,11 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,17 +47,26 @@ func (w *World) admit(ctx context.Context, m *machine, batch providers.Batch) er
 	if err := w.connected(ctx, m); err != nil {
 		return err
 	}
+	if m.Lineage != "" && batch.Lineage != "" && m.Lineage != batch.Lineage {
+		return &providers.Error{Kind: providers.ErrForeign, Do: "change " + m.address,
+			Cause: fmt.Errorf("it belongs to the state with lineage %s, this one has %s", m.Lineage, batch.Lineage)}
+	}
 	if batch.Token < m.Token {
 		return &providers.Error{Kind: providers.ErrSuperseded, Do: "change " + m.address,
 			Cause: fmt.Errorf("the host has seen run %d, this is run %d", m.Token, batch.Token)}
 	}
-	if m.Marks != nil && batch.Lineage != "" && m.Marks.Lineage != "" && m.Marks.Lineage != batch.Lineage {
-		return &providers.Error{Kind: providers.ErrSuperseded, Do: "change " + m.address,
-			Cause: fmt.Errorf("the host belongs to the state with lineage %s, this is %s", m.Marks.Lineage, batch.Lineage)}
-	}
 	m.Token = batch.Token
+	if m.Lineage == "" {
+		m.Lineage = batch.Lineage
+	}
+	if w.get(m, ownFolder) == nil {
+		w.put(m, ownFolder, &file{Type: typeDirectory, Mode: "0700"})
+	}
 	return nil
 }
+
+// ownFolder is where kubewright keeps what it has to remember on a host.
+const ownFolder = "/var/lib/kubewright"
 
 // perform does one operation as one effect.
 func (w *World) perform(ctx context.Context, m *machine, op planner.Operation, batch providers.Batch) (providers.Outcome, error) {
@@ -62,8 +74,8 @@ func (w *World) perform(ctx context.Context, m *machine, op planner.Operation, b
 	if err := ctx.Err(); err != nil {
 		return outcome, err
 	}
-	if !planner.IsHostOperation(op) {
-		return outcome, fmt.Errorf("internal error: %T is no operation of a host", op)
+	if err := checkOperation(op); err != nil {
+		return outcome, fmt.Errorf("cannot %s: %w", op.Summary(), err)
 	}
 	err := w.act(m, op.Op(), detail(op), func() error {
 		changed, err := w.do(m, op, batch)
@@ -196,6 +208,63 @@ func (w *World) notDirectory(m *machine, p string) string {
 	return ""
 }
 
+// checkOperation refuses what a real host refuses before it does anything.
+func checkOperation(op planner.Operation) error {
+	switch op := op.(type) {
+	case planner.WriteFile:
+		return errors.Join(checkPath(op.Path), checkAccess(op.Mode, op.Owner))
+	case planner.EnsureDirectory:
+		return errors.Join(checkPath(op.Path), checkAccess(op.Mode, op.Owner))
+	case planner.UploadArtifact:
+		return checkPath(op.Path)
+	case planner.RemovePath:
+		return errors.Join(checkPath(op.Path), checkDepth(op.Path))
+	case planner.Unmount:
+		return errors.Join(checkPath(op.Below), checkDepth(op.Below))
+	}
+	if !planner.IsHostOperation(op) {
+		return fmt.Errorf("internal error: %T is no operation of a host", op)
+	}
+	return nil
+}
+
+func checkPath(p string) error {
+	if !strings.HasPrefix(p, "/") || path.Clean(p) != p {
+		return fmt.Errorf("path %q is not absolute and in its shortest form", p)
+	}
+	return nil
+}
+
+var (
+	modeForm  = regexp.MustCompile(`^0*[0-7]{1,4}$`)
+	ownerForm = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]*:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$`)
+)
+
+func checkAccess(mode, owner string) error {
+	switch {
+	case !modeForm.MatchString(mode):
+		return fmt.Errorf("mode %q is not octal", mode)
+	case !ownerForm.MatchString(owner):
+		return fmt.Errorf("owner %q is not USER:GROUP", owner)
+	}
+	return nil
+}
+
+// shared are folders that belong to the whole machine and are never removed.
+var shared = []string{
+	"/etc/cni", "/etc/ssh", "/etc/ssl", "/etc/systemd", "/etc/systemd/system", "/etc/sysctl.d", "/etc/modules-load.d", "/etc/pki",
+	"/opt/bin", "/run/systemd", "/usr/bin", "/usr/lib", "/usr/libexec", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/sbin",
+	"/usr/share", "/var/cache", "/var/lib", "/var/log", "/var/run", "/var/tmp",
+}
+
+func checkDepth(p string) error {
+	kernel := strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/") || strings.HasPrefix(p, "/dev/")
+	if strings.Count(p, "/") < 2 || kernel || slices.Contains(shared, p) {
+		return fmt.Errorf("%s belongs to the whole machine", p)
+	}
+	return nil
+}
+
 func (w *World) removePath(m *machine, op planner.RemovePath) (bool, error) {
 	p := clean(op.Path)
 	f := w.get(m, p)
@@ -318,20 +387,15 @@ func (w *World) setSwap(m *machine, on bool) bool {
 }
 
 func (w *World) mark(m *machine, op planner.Mark) bool {
-	const folder = "/var/lib/kubewright"
 	if op.Remove {
-		changed := m.Marks != nil || w.get(m, folder) != nil
-		m.Marks, m.Token = nil, 0
-		w.remove(m, folder)
-		return changed
+		m.Marks, m.Token, m.Lineage = nil, 0, ""
+		w.remove(m, ownFolder)
+		return true
 	}
 	marks := op.Marks
 	changed := m.Marks == nil || !equalMarks(*m.Marks, marks)
 	m.Marks = &marks
 	m.Token = max(m.Token, marks.Token)
-	if w.get(m, folder) == nil {
-		w.put(m, folder, &file{Type: typeDirectory, Mode: "0700"})
-	}
 	return changed
 }
 

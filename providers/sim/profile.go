@@ -60,7 +60,7 @@ func (w *World) baseline(p Profile) *baseline {
 		files: map[string]*file{}, units: map[string]unit{}, images: map[string]bool{},
 		sysctls: map[string]string{
 			"net.ipv4.ip_forward": "0", "net.ipv6.conf.all.forwarding": "0", "net.ipv6.conf.default.forwarding": "0",
-			"vm.overcommit_memory": "0", "vm.panic_on_oom": "0", "vm.swappiness": "60", "kernel.panic": "0", "kernel.panic_on_oops": "0",
+			"vm.overcommit_memory": "0", "vm.panic_on_oom": "0", "vm.swappiness": "60", "kernel.panic": "0", "kernel.panic_on_oops": "0", "kernel.ostype": "Linux",
 			"fs.inotify.max_user_instances": "128", "fs.inotify.max_user_watches": "65536",
 		},
 		modules: map[string]bool{"nf_tables": true, "nf_conntrack": true},

@@ -61,8 +61,8 @@ func (r *rig) mark(address string) {
 func (r *rig) cas(address string) {
 	r.t.Helper()
 	ctx, h := context.Background(), r.w.Host(address)
-	for base, name := range map[string]string{"/ca": "kubernetes", "/front-proxy-ca": "front-proxy-ca", "/etcd/ca": "etcd-ca"} {
-		_, err := sim.Issuer{}.IssueCA(ctx, h, planner.IssueCA{CommonName: name, Algorithm: "RSA-2048", Validity: 10 * year, To: pki + base}, r.batch())
+	for _, ca := range [][2]string{{"/ca", "kubernetes"}, {"/front-proxy-ca", "front-proxy-ca"}, {"/etcd/ca", "etcd-ca"}} {
+		_, err := sim.Issuer{}.IssueCA(ctx, h, planner.IssueCA{CommonName: ca[1], Algorithm: "RSA-2048", Validity: 10 * year, To: pki + ca[0]}, r.batch())
 		r.must(err)
 	}
 	_, err := sim.Issuer{}.IssueKeyPair(ctx, h, planner.IssueKeyPair{Algorithm: "RSA-2048", To: pki + "/sa"}, r.batch())

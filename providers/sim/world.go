@@ -31,6 +31,10 @@ type World struct {
 	// a panic passes through. It must not call the world.
 	OnEffect func(Effect) error
 
+	// PodHash, when set, is the kubelet's hash of a static pod on a node. Without
+	// it a hash of the parsed manifest stands for it.
+	PodHash func(manifest []byte, node string) string
+
 	mu        sync.Mutex
 	path      string
 	d         saved

@@ -1,0 +1,20 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/hosttest"
+	"github.com/kubewright/kubewright/providers/sim"
+)
+
+func TestHost(t *testing.T) {
+	t.Parallel()
+	hosttest.Run(t, func(*testing.T) hosttest.Subject {
+		w := sim.New(1, sim.DefaultProfile())
+		return hosttest.Subject{
+			Host: w.Host("10.0.0.1"), Owner: "root:root",
+			Again: func(*testing.T) providers.Host { return w.Host("10.0.0.1") },
+		}
+	})
+}
