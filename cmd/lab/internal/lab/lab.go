@@ -86,7 +86,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	if err := l.clear(ctx); err != nil {
 		return nil, fmt.Errorf("cannot clear what an earlier lab %s left: %w", l.record.Name, err)
 	}
-	what := fmt.Sprintf("bring up %d hosts of lab %s", len(l.record.Hosts), l.record.Name)
+	what := fmt.Sprintf("bring up %d hosts of lab %s", o.ControlPlanes+o.Workers, l.record.Name)
 	if err := l.cache.Timed(what, func() error { return l.up(ctx, o) }); err != nil {
 		clearing := l.clear(context.WithoutCancel(ctx))
 		return nil, errors.Join(fmt.Errorf("cannot %s: %w", what, err), clearing)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -20,7 +21,8 @@ const TailLines = 12
 // Output runs a command to its end and answers its standard output. A failure
 // carries the command and the tail of what it wrote.
 func Output(cmd *exec.Cmd) ([]byte, error) {
-	var stdout, all bytes.Buffer
+	var stdout bytes.Buffer
+	var all sharedBuffer
 	cmd.Stdout = io.MultiWriter(&stdout, &all)
 	cmd.Stderr = &all
 	KillGroupOnCancel(cmd)
@@ -30,7 +32,22 @@ func Output(cmd *exec.Cmd) ([]byte, error) {
 	return stdout.Bytes(), nil
 }
 
-// Run is output for a command whose output matters only when it fails.
+// A sharedBuffer takes both outputs of a command, which come at the same time.
+type sharedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *sharedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// String is for when the command has ended.
+func (b *sharedBuffer) String() string { return b.text.String() }
+
+// Run is Output for a command whose output matters only when it fails.
 func Run(ctx context.Context, name string, args ...string) error {
 	_, err := Output(exec.CommandContext(ctx, name, args...))
 	return err

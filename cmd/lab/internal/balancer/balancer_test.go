@@ -1,0 +1,172 @@
+package balancer
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/process"
+)
+
+// An apiServer stands for an API server that can stop being ready.
+type apiServer struct {
+	*httptest.Server
+	unready atomic.Bool
+}
+
+func newAPIServer(t *testing.T, name string) *apiServer {
+	t.Helper()
+	s := &apiServer{}
+	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/wait":
+			<-r.Context().Done()
+		case r.URL.Path == "/readyz" && s.unready.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			io.WriteString(w, name)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *apiServer) address() string { return s.Listener.Addr().String() }
+
+// refusing answers an address where nothing listens.
+func refusing(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func newBalancer(t *testing.T, backends ...string) *Balancer {
+	t.Helper()
+	b, err := New("127.0.0.1:0", backends)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// get asks for a path through the balancer, each time on a new connection.
+func get(t *testing.T, b *Balancer, path string) (string, error) {
+	t.Helper()
+	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+	}}
+	resp, err := client.Get("https://" + b.Address() + path)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return string(text), err
+}
+
+func waitReady(t *testing.T, b *Balancer, want ...string) {
+	t.Helper()
+	err := process.Until(t.Context(), 20*time.Second, 10*time.Millisecond, "backends", func(context.Context) error {
+		if got := b.Ready(); !slices.Equal(got, want) {
+			return errors.New("other backends are ready")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%v: ready are %v, want %v", err, b.Ready(), want)
+	}
+}
+
+func TestRefusedConnectionGoesToAnotherBackend(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, "one")
+	server.unready.Store(true) // as while a cluster is being founded
+	b := newBalancer(t, refusing(t), server.address(), refusing(t))
+	for range 6 {
+		if got, err := get(t, b, "/"); err != nil || got != "one" {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+}
+
+func TestReadyBackendsArePreferredInTurn(t *testing.T) {
+	t.Parallel()
+	servers := []*apiServer{newAPIServer(t, "a"), newAPIServer(t, "b"), newAPIServer(t, "c")}
+	servers[1].unready.Store(true)
+	b := newBalancer(t, servers[0].address(), servers[1].address(), servers[2].address())
+	waitReady(t, b, servers[0].address(), servers[2].address())
+	seen := map[string]bool{}
+	for range 6 {
+		got, err := get(t, b, "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[got] = true
+	}
+	if !seen["a"] || !seen["c"] || seen["b"] {
+		t.Errorf("answers came from %v", seen)
+	}
+}
+
+// A client of a backend that stopped being ready is told at once.
+func TestLostBackendLosesItsConnections(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, "one")
+	b := newBalancer(t, server.address())
+	waitReady(t, b, server.address())
+	ended := make(chan error)
+	go func() {
+		_, err := get(t, b, "/wait")
+		ended <- err
+	}()
+	server.unready.Store(true)
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("the connection ended well")
+		}
+	case <-time.After(15 * time.Second):
+		t.Error("the connection to a lost backend stays")
+	}
+}
+
+func TestNoBackendClosesTheConnection(t *testing.T) {
+	t.Parallel()
+	if _, err := get(t, newBalancer(t, refusing(t)), "/"); err == nil {
+		t.Error("a request without backends succeeded")
+	}
+}
+
+func TestCloseEndsConnections(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, "one")
+	b := newBalancer(t, server.address())
+	waitReady(t, b, server.address())
+	conn, err := net.Dial("tcp", b.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the connection stays: %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+// Command oracle asks real kubeadm what it writes and keeps the answers as
+// goldens, to which the tests of package kubeadm compare what it renders.
+//
+// For each version and each configuration of package kubeadmtest it runs
+// kubeadm init, and kubeadm join on a second host where there is one, in an
+// empty root with a network and host name of its own. kubeadm writes its files
+// there and talks to an API that only remembers objects, so the machine itself
+// is not touched. Private keys are never kept.
+//
+// It needs root on Linux, the programs that "go run ./cmd/lab build" makes,
+// and to be linked statically, since it stands in for systemctl in the empty
+// root:
+//
+//	CGO_ENABLED=0 go build -o /tmp/oracle ./cmd/lab/oracle
+//	/tmp/oracle [-version 1.36.3] [-case default]
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+)
+
+func main() {
+	if filepath.Base(os.Args[0]) == "systemctl" {
+		os.Exit(systemctl(os.Args[1:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == sandboxArg {
+		exit(runSandbox(os.Args[2:]))
+	}
+	exit(run(os.Args[1:]))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "oracle:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// options are the command line.
+type options struct {
+	version, name string
+	programs, out string
+	keep          bool
+}
+
+func run(args []string) error {
+	home, _ := os.UserCacheDir()
+	var o options
+	f := flag.NewFlagSet("oracle", flag.ContinueOnError)
+	f.StringVar(&o.version, "version", "", "one version of Kubernetes; default all")
+	f.StringVar(&o.name, "case", "", "a regular expression that the whole name of a case matches; default all")
+	f.StringVar(&o.programs, "programs", filepath.Join(home, "kubewright-lab", "programs"), "folder with kubernetes-vVERSION/kubeadm")
+	f.StringVar(&o.out, "out", "planner/phases/kubeadm/testdata/oracle", "folder of the goldens")
+	f.BoolVar(&o.keep, "keep", false, "keep the roots in which kubeadm ran")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	name, err := regexp.Compile("^(?:" + o.name + ")$")
+	if err != nil {
+		return err
+	}
+	if os.Getuid() != 0 {
+		return errors.New("cannot make a root for kubeadm without being root")
+	}
+	var failures []string
+	for _, version := range kubeadmtest.Versions() {
+		if o.version != "" && o.version != version {
+			continue
+		}
+		for _, c := range kubeadmtest.Cases() {
+			if _, ok := c.At(version); !ok || o.name != "" && !name.MatchString(c.Name) {
+				continue
+			}
+			if err := o.ask(version, c.Name); err != nil {
+				failures = append(failures, version+"/"+c.Name)
+				fmt.Fprintf(os.Stderr, "%s/%s: %v\n", version, c.Name, err)
+				continue
+			}
+			fmt.Printf("%s/%s\n", version, c.Name)
+		}
+	}
+	if len(failures) > 0 {
+		return fmt.Errorf("%d configurations failed: %s", len(failures), strings.Join(failures, " "))
+	}
+	return nil
+}
+
+// ask runs kubeadm for one case and keeps what it wrote.
+func (o options) ask(version, name string) error {
+	root, err := os.MkdirTemp("", "oracle-")
+	if err != nil {
+		return err
+	}
+	if o.keep {
+		fmt.Println(root)
+	} else {
+		defer os.RemoveAll(root)
+	}
+	kubeadm := filepath.Join(o.programs, "kubernetes-v"+version, "kubeadm")
+	if err := prepareRoot(root, kubeadm); err != nil {
+		return err
+	}
+	if err := startSandbox(root, version, name); err != nil {
+		return err
+	}
+	golden, err := collect(root)
+	if err != nil {
+		return err
+	}
+	return golden.Write(filepath.Join(o.out, version, name))
+}
