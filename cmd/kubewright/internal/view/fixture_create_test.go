@@ -73,7 +73,11 @@ func found(m *maker, ready state.Address) []state.Address {
 
 func joinPlane(m *maker, t state.Target, ready, token state.Address) state.Address {
 	planeItems(m, t)
-	ops := append([]planner.Operation{planner.CopySecrets{From: cp1}}, certificateOps(t)...)
+	files := []planner.SecretFile{}
+	for _, f := range []string{"ca.crt", "ca.key", "etcd/ca.crt", "etcd/ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub"} {
+		files = append(files, planner.SecretFile{Path: pki + f, Mode: "0600", Owner: "root:root"})
+	}
+	ops := append([]planner.Operation{planner.CopySecrets{From: cp1, Files: files}}, certificateOps(t)[3:]...)
 	a := m.step(t, "certs", planner.Create, "", []state.Address{ready, {Target: cp1, Phase: "certs"}}, ops...)
 	b := m.step(t, "kubeconfig", planner.Create, "", []state.Address{a}, planner.WriteKubeconfig{Path: "/etc/kubernetes/admin.conf"})
 	c := m.step(t, "kubelet-start", planner.Create, "", []state.Address{b, token}, planner.Unit{Unit: "kubelet.service", Action: "restart"})
@@ -111,7 +115,10 @@ var leaves = []struct{ base, cn, org string }{
 const pki = "/etc/kubernetes/pki/"
 
 func certificateOps(t state.Target) []planner.Operation {
-	ops := []planner.Operation{planner.IssueCA{CommonName: "kubernetes", Validity: 87600 * time.Hour, To: pki + "ca"}}
+	var ops []planner.Operation
+	for _, ca := range []string{"ca", "etcd/ca", "front-proxy-ca"} {
+		ops = append(ops, planner.IssueCA{CommonName: ca, Validity: 87600 * time.Hour, To: pki + ca})
+	}
 	for _, l := range leaves {
 		ops = append(ops, planner.IssueCertificate{CommonName: strings.ReplaceAll(l.cn, "NAME", machines[t].name), Validity: 8760 * time.Hour, To: pki + l.base})
 	}

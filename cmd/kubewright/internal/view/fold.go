@@ -41,37 +41,91 @@ func (p *page) blocks(resources []resource) {
 	}
 }
 
-// elide takes phases out of a new node that are the same on a new node printed
-// before, up to names and addresses, and says where to look. Seen remembers,
-// by text, where each phase was first.
+// elide takes out of a new node what is the same on a new node printed before,
+// up to names and addresses, and says where to look. Seen remembers, by text,
+// where everything was first.
 func (p *page) elide(r resource, seen map[string]string) resource {
 	if r.Action != planner.Create || r.Target.Type != state.TypeNode || p.full {
 		return r
 	}
-	own := replacer(r.names.all, "<self>")
+	m := memory{own: replacer(r.names.all, "<self>"), title: r.names.title, seen: seen}
 	var kept []entry
-	as := map[string][]string{}
-	var where []string
-	for _, k := range r.entry.kids {
-		text := newPage(Options{Width: 1 << 20})
-		text.print([]entry{plainEntry(k)}, 0)
-		shape := own(text.String())
-		first, ok := seen[shape]
-		if !ok || !k.block {
-			seen[shape] = r.names.title
-			kept = append(kept, k)
+	var same tallyOf
+	for _, ph := range r.entry.kids {
+		rest, gone := m.split(ph)
+		switch {
+		case ph.block && len(rest) == 0 && len(gone.where) == 1:
+			same.add(gone.where[0], ph.head)
 			continue
+		case gone.most() >= worthEliding || len(rest) == 0 && ph.block:
+			for _, first := range gone.where {
+				rest = append(rest, asOn(plural(len(gone.what[first]), "item"), first))
+			}
+			ph.kids = rest
 		}
-		if as[first] == nil {
-			where = append(where, first)
-		}
-		as[first] = append(as[first], k.head)
+		kept = append(kept, ph)
 	}
-	for _, first := range where {
-		kept = append(kept, entry{comment: true, indented: true, text: "# (" + list(as[first]) + " as on " + first + ")"})
+	for _, first := range same.where {
+		kept = append(kept, asOn(list(same.what[first]), first))
 	}
 	r.entry.kids = kept
 	return r
+}
+
+func asOn(what, first string) entry {
+	return entry{comment: true, indented: true, text: "# (" + what + " as on " + first + ")"}
+}
+
+// memory is what was printed of new nodes so far.
+type memory struct {
+	own   func(string) string
+	title string
+	seen  map[string]string
+}
+
+// split separates the items of a phase that are new from those that were seen
+// on another node, and remembers the new ones.
+func (m memory) split(ph entry) (rest []entry, gone tallyOf) {
+	for _, it := range ph.kids {
+		text := newPage(Options{Width: 1 << 20})
+		text.print([]entry{plainEntry(it)}, 0)
+		shape := ph.head + "\n" + m.own(text.String())
+		first, ok := m.seen[shape]
+		if ok && first != m.title {
+			gone.add(first, it.head)
+			continue
+		}
+		m.seen[shape] = m.title
+		rest = append(rest, it)
+	}
+	return rest, gone
+}
+
+// worthEliding is how many lines a comment has to save.
+const worthEliding = 3
+
+// tallyOf collects what is the same as where, in the order of finding it.
+type tallyOf struct {
+	where []string
+	what  map[string][]string
+}
+
+func (t *tallyOf) add(where, what string) {
+	if t.what == nil {
+		t.what = map[string][]string{}
+	}
+	if t.what[where] == nil {
+		t.where = append(t.where, where)
+	}
+	t.what[where] = append(t.what[where], what)
+}
+
+func (t *tallyOf) most() int {
+	n := 0
+	for _, w := range t.what {
+		n = max(n, len(w))
+	}
+	return n
 }
 
 // split takes out the clusters that only repeat what their nodes get, and says

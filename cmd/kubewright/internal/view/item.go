@@ -16,12 +16,13 @@ type item struct {
 	withKey bool
 	// validity of a certificate that is issued.
 	validity time.Duration
+	// from is the node that a CA is copied from, shortly.
+	from string
 }
 
 // items joins each certificate with its key where the same happens to both,
 // and adds what only the step's operations know.
 func items(changes []planner.Change, step *planner.Step) []item {
-	valid := validities(step)
 	pair := func(c planner.Change) string {
 		return string(c.Action) + strings.TrimSuffix(strings.TrimSuffix(c.Address.Item, ".crt"), ".key")
 	}
@@ -32,29 +33,36 @@ func items(changes []planner.Change, step *planner.Step) []item {
 			keys[pair(c)] = keys[pair(c)] || c.Kind == state.KindKey
 		}
 	}
+	made := madeBy(step)
 	var out []item
 	for _, c := range changes {
 		if c.Kind == state.KindKey && certificates[pair(c)] {
 			continue
 		}
-		out = append(out, item{c, c.Kind == state.KindCertificate && keys[pair(c)], valid[strings.TrimSuffix(c.Address.ID(), ".crt")]})
+		it := made[strings.TrimSuffix(c.Address.ID(), ".crt")]
+		it.Change, it.withKey = c, c.Kind == state.KindCertificate && keys[pair(c)]
+		out = append(out, it)
 	}
 	return out
 }
 
-// validities are how long the certificates hold that a step issues, by path
-// without ending.
-func validities(step *planner.Step) map[string]time.Duration {
-	out := map[string]time.Duration{}
+// madeBy is what the operations of a step say of certificates, by path without
+// ending: how long they hold, or where they are copied from.
+func madeBy(step *planner.Step) map[string]item {
+	out := map[string]item{}
 	if step == nil {
 		return out
 	}
 	for _, op := range step.Operations {
 		switch o := op.(type) {
 		case planner.IssueCA:
-			out[o.To] = o.Validity
+			out[o.To] = item{validity: o.Validity}
 		case planner.IssueCertificate:
-			out[o.To] = o.Validity
+			out[o.To] = item{validity: o.Validity}
+		case planner.CopySecrets:
+			for _, f := range o.Files {
+				out[strings.TrimSuffix(f.Path, ".crt")] = item{from: shortest(o.From)}
+			}
 		}
 	}
 	return out
@@ -89,6 +97,10 @@ func (it item) head() string {
 		word = "kubeconfig"
 	case state.KindKey:
 		word = "key"
+	case state.KindEtcdMember:
+		word = "etcd member"
+	case state.KindMark:
+		word = "mark of"
 	case state.KindNodeObject:
 		word = "object"
 		if !strings.Contains(id, "/") {
@@ -106,7 +118,7 @@ func (it item) gist() string {
 	case state.KindStaticPod:
 		parts = []string{"static pod", labelled("image ", text(v, "image")), counted(v.Get("args"), "arg")}
 	case state.KindCertificate:
-		parts = certificateGist(v, it.validity)
+		parts = append(certificateGist(v, it.validity), labelled("copied from ", it.from))
 	case state.KindKubeconfig:
 		parts = kubeconfigGist(v)
 	case state.KindYAMLFile:
@@ -121,8 +133,12 @@ func (it item) gist() string {
 		parts = []string{text(v, "enabled"), text(v, "active")}
 	case state.KindBinary:
 		parts = []string{text(v, "version")}
+	case state.KindKey:
+		parts = []string{labelled("copied from ", it.from)}
+	case state.KindMark:
+		parts = []string{labelled("cluster ", text(v, "cluster"))}
 	case state.KindEtcdMember:
-		parts = []string{firstText(v, "peer_url", "peer_urls.0")}
+		parts = []string{labelled("name ", text(v, "name"))}
 	case state.KindNodeObject:
 		parts = nodeGist(v)
 	case state.KindObject:
@@ -220,10 +236,14 @@ func kubeconfigGist(v state.Value) []string {
 }
 
 func certificateGist(v state.Value, valid time.Duration) []string {
-	parts := []string{labelled("CN ", text(v, "common_name"))}
-	if v.Get("is_ca").AsBool() || slices.ContainsFunc(v.Get("usages").AsList(), func(u state.Value) bool { return u.AsString() == "cert sign" }) {
-		parts[0] = labelled("CA ", text(v, "common_name"))
+	if slices.ContainsFunc(v.Get("usages").AsList(), func(u state.Value) bool { return u.AsString() == "cert sign" }) {
+		parts := []string{labelled("CA ", text(v, "common_name"))}
+		if valid > 0 {
+			parts = append(parts, years(valid))
+		}
+		return parts
 	}
+	parts := []string{labelled("CN ", text(v, "common_name"))}
 	if orgs := v.Get("organizations").AsList(); len(orgs) > 0 {
 		parts = append(parts, "O "+Clean(orgs[0].AsString()))
 	}

@@ -76,6 +76,7 @@ func wrapArrows(s string, width int, indent string) string {
 // labels name targets shortly.
 type labels struct {
 	short map[state.Target]string
+	// nodes counts all of the plan, also those without a step.
 	nodes int
 	// clusters counts those with steps: a lone one needs no name.
 	clusters int
@@ -91,11 +92,13 @@ func newLabels(plan *planner.Plan) labels {
 		name := shortest(s.Target)
 		l.short[s.Target] = name
 		taken[name]++
-		switch s.Target.Type {
-		case state.TypeNode:
-			l.nodes++
-		case state.TypeCluster:
+		if s.Target.Type == state.TypeCluster {
 			l.clusters++
+		}
+	}
+	for _, r := range plan.Resources {
+		if r.Target.Type == state.TypeNode {
+			l.nodes++
 		}
 	}
 	for t, name := range l.short {

@@ -169,11 +169,11 @@ func (p *page) drift(plan *planner.Plan, o Options) {
 	p.line(p.bold("Note: "), "Objects have changed outside of kubewright")
 	p.line()
 	if mended > 0 {
-		verb := "Of what the last apply left, 1 item was changed by somebody else"
+		what := "1 item was changed by somebody else and is"
 		if mended > 1 {
-			verb = "Of what the last apply left, " + plural(mended, "item") + " were changed by somebody else"
+			what = plural(mended, "item") + " were changed by somebody else and are"
 		}
-		p.prose(verb + " and is put right by this plan; look for \"" + planner.ReasonDrift + "\" below.")
+		p.prose("Of what the last apply left, " + what + " put right by this plan; look for \"" + planner.ReasonDrift + "\" below.")
 		p.line()
 	}
 	if len(left) > 0 {
@@ -191,12 +191,13 @@ func (p *page) drift(plan *planner.Plan, o Options) {
 	p.line()
 }
 
-// splitDrift separates drift that the plan puts right from drift that stays.
+// splitDrift separates drift that the plan puts right, or shows anyway, from
+// drift that stays.
 func splitDrift(plan *planner.Plan, o Options) (left []planner.Change, mended int) {
-	changes := map[state.Address]bool{}
+	changes := map[state.Address]planner.Change{}
 	for _, c := range plan.Changes {
 		c.Address.Waypoint = ""
-		changes[c.Address] = true
+		changes[c.Address] = c
 	}
 	leaving := map[state.Target]bool{}
 	for _, r := range plan.Resources {
@@ -205,15 +206,36 @@ func splitDrift(plan *planner.Plan, o Options) (left []planner.Change, mended in
 		}
 	}
 	for _, d := range plan.Drift {
+		c, planned := changes[d.Address]
 		switch {
-		case leaving[d.Address.Target] && !o.RefreshOnly:
-		case changes[d.Address] && !o.RefreshOnly:
+		case o.RefreshOnly:
+			left = append(left, d)
+		case leaving[d.Address.Target]:
+		case planned && c.Reason == planner.ReasonDrift:
 			mended++
+		case planned && covers(c, d):
 		default:
 			left = append(left, d)
 		}
 	}
 	return left, mended
+}
+
+// covers tells that a change speaks of every attribute that drifted.
+func covers(c, drift planner.Change) bool {
+	if c.Action != planner.Update {
+		return true
+	}
+	paths := map[string]bool{}
+	for _, a := range c.Attributes {
+		paths[a.Path] = true
+	}
+	for _, a := range drift.Attributes {
+		if !paths[a.Path] {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *page) driftItem(c planner.Change) {

@@ -26,26 +26,33 @@ func (p *page) resources(plan *planner.Plan) []resource {
 	var out []resource
 	known := map[state.Target]bool{}
 	for _, r := range plan.Resources {
-		known[r.Target] = true
 		if r.Action != planner.NoOp {
+			known[r.Target] = true
 			out = append(out, p.resource(plan, r))
 		}
 	}
-	for _, t := range strangers(plan, known) {
-		out = append(out, p.resource(plan, planner.ResourceChange{Target: t, Action: planner.Update}))
+	for _, r := range strangers(plan, known) {
+		out = append(out, p.resource(plan, r))
 	}
 	return out
 }
 
-// strangers are targets that have steps but are no resource of the plan. A
-// step is never hidden, even if it should not be there.
-func strangers(plan *planner.Plan, known map[state.Target]bool) []state.Target {
-	var out []state.Target
-	for _, s := range plan.Steps {
-		if !known[s.Target] {
-			known[s.Target] = true
-			out = append(out, s.Target)
+// strangers are targets that have steps or changes but are counted nowhere in
+// the plan: those whose items are only forgotten, and any that should not be
+// there. A step is never hidden.
+func strangers(plan *planner.Plan, known map[state.Target]bool) []planner.ResourceChange {
+	var out []planner.ResourceChange
+	add := func(t state.Target, a planner.Action) {
+		if !known[t] {
+			known[t] = true
+			out = append(out, planner.ResourceChange{Target: t, Action: a})
 		}
+	}
+	for _, s := range plan.Steps {
+		add(s.Target, planner.Update)
+	}
+	for _, c := range plan.Changes {
+		add(c.Address.Target, c.Action)
 	}
 	return out
 }

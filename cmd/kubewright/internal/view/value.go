@@ -161,9 +161,12 @@ func (s style) mark(sym symbol) string {
 
 // shortDigest cuts a hex SHA-256 down to what tells it apart.
 func shortDigest(v state.Value) state.Value {
-	s := v.AsString()
-	if v.Kind() == state.KindString && len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" {
-		return state.String(s[:12] + "…")
+	s, prefix := strings.CutPrefix(v.AsString(), "sha256:")
+	if v.Kind() != state.KindString || len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {
+		return v
 	}
-	return v
+	if prefix {
+		return state.String("sha256:" + s[:12] + "…")
+	}
+	return state.String(s[:12] + "…")
 }
