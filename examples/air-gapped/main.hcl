@@ -1,0 +1,77 @@
+# Hosts without a way to the internet. Everything comes from a folder beside
+# this file, over the same ssh connection as everything else:
+#
+#   artifacts/   binaries, units and images; see docs/ for its layout
+#
+# It is simulated until you say -var simulate=false.
+
+variable "simulate" {
+  description = "Simulate the hosts."
+  type        = bool
+  default     = true
+}
+
+variable "registry" {
+  description = "Registry inside the network that has the images of your workloads."
+  type        = string
+  default     = "registry.example.internal:5000/kubernetes"
+}
+
+cluster "vault" {
+  kubernetes_version     = "1.36.3"
+  control_plane_endpoint = "api.vault.example.internal:6443"
+
+  # Names of images begin with this. They are loaded from the artifacts, and
+  # never pulled.
+  image_repository  = var.registry
+  image_pull_policy = "Never"
+
+  network {
+    pod_subnet = "10.244.0.0/16"
+    dns_domain = "vault.local"
+  }
+
+  install {
+    artifacts = "./artifacts"
+    keep      = ["images"] # a reset node can be joined again at once
+  }
+
+  # What components ask for through a proxy, and what never.
+  proxy_env = {
+    HTTPS_PROXY = "http://proxy.example.internal:3128"
+    NO_PROXY    = "10.0.0.0/8,.example.internal,.svc,.vault.local"
+  }
+
+  # The network plugin, without which nodes do not become ready, would be an
+  # addon from a file of yours:
+  #
+  #   addon "cni" {
+  #     manifest = templatefile("cni.yaml", { registry = var.registry })
+  #   }
+}
+
+node "cp" {
+  for_each = { cp1 = "10.77.0.11", cp2 = "10.77.0.12", cp3 = "10.77.0.13" }
+
+  cluster = cluster.vault
+  role    = "control-plane"
+  name    = each.key
+  address = each.value
+}
+
+node "worker" {
+  for_each = { w1 = "10.77.0.21", w2 = "10.77.0.22" }
+
+  cluster = cluster.vault
+  role    = "worker"
+  name    = each.key
+  address = each.value
+}
+
+connection {
+  type = var.simulate ? "sim" : "ssh"
+  user = "ops"
+
+  # Keys of hosts are known beforehand and checked strictly.
+  known_hosts = "./known_hosts"
+}

@@ -1,0 +1,63 @@
+# Control planes that use an etcd of yours. kubewright never changes that etcd:
+# its members, backups and upgrades are up to you.
+#
+# It is simulated until you say -var simulate=false.
+
+variable "simulate" {
+  description = "Simulate the hosts."
+  type        = bool
+  default     = true
+}
+
+locals {
+  etcd_members = ["10.77.1.11", "10.77.1.12", "10.77.1.13"]
+}
+
+cluster "prod" {
+  kubernetes_version     = "1.36.3"
+  control_plane_endpoint = "api.prod.example.com:6443"
+
+  network {
+    pod_subnet = "10.244.0.0/16"
+  }
+
+  etcd {
+    external {
+      endpoints = [for ip in local.etcd_members : "https://${ip}:2379"]
+
+      # Paths on the control planes. The files are there already; to have them
+      # brought there, add their contents:
+      #
+      #   ca   = file("etcd/ca.crt")
+      #   cert = file("etcd/client.crt")
+      #   key  = file("etcd/client.key")   # not committed
+      ca_file   = "/etc/kubernetes/pki/etcd/ca.crt"
+      cert_file = "/etc/kubernetes/pki/apiserver-etcd-client.crt"
+      key_file  = "/etc/kubernetes/pki/apiserver-etcd-client.key"
+    }
+  }
+}
+
+# Two control planes are enough for the API to stay up: the quorum is etcd's.
+node "cp" {
+  for_each = { cp1 = "10.77.0.11", cp2 = "10.77.0.12" }
+
+  cluster = cluster.prod
+  role    = "control-plane"
+  name    = each.key
+  address = each.value
+}
+
+node "worker" {
+  for_each = { w1 = "10.77.0.21", w2 = "10.77.0.22" }
+
+  cluster = cluster.prod
+  role    = "worker"
+  name    = each.key
+  address = each.value
+}
+
+connection {
+  type = var.simulate ? "sim" : "ssh"
+  user = "ubuntu"
+}
