@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/client-go/kubernetes/scheme"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/token/jws"
 )
@@ -71,8 +72,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
-	var sent map[string]any
-	_ = json.Unmarshal(body, &sent)
+	sent := decode(body)
 	switch r.Method {
 	case http.MethodGet:
 		if o, ok := a.objects[r.URL.Path]; ok {
@@ -101,6 +101,21 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		answer(w, http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Success"})
 	}
+}
+
+// decode reads an object that was sent as JSON or in Kubernetes' protobuf form.
+func decode(body []byte) map[string]any {
+	if o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil); err == nil && !json.Valid(body) {
+		kinds, _, err := scheme.Scheme.ObjectKinds(o)
+		if err != nil {
+			return nil
+		}
+		o.GetObjectKind().SetGroupVersionKind(kinds[0])
+		body, _ = json.Marshal(o)
+	}
+	var sent map[string]any
+	_ = json.Unmarshal(body, &sent)
+	return sent
 }
 
 func answer(w http.ResponseWriter, code int, o map[string]any) {

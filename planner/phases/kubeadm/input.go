@@ -23,6 +23,10 @@ type Input struct {
 	Facts *state.Facts
 	// ExternalCA tells that no CA key lies in the cluster.
 	ExternalCA bool
+	// SharedAddress is the address of the control plane that stands for the
+	// cluster where no control_plane_endpoint is configured: a worker joins
+	// through it. Empty is this node's own.
+	SharedAddress string
 }
 
 // Paths and ports that kubeadm fixes.
@@ -55,6 +59,8 @@ type view struct {
 	name string
 	// advertise is the canonical form of the address that this node advertises.
 	advertise string
+	// shared is the address that stands for the cluster where it has no endpoint.
+	shared string
 }
 
 // view resolves an input. It tolerates what a configuration that is being
@@ -71,6 +77,7 @@ func (in Input) view() view {
 	v.release = releaseOf(v.KubernetesVersion)
 	v.name = firstOf(in.NodeName, v.node.Name, v.facts.Hostname)
 	v.advertise = canonicalIP(v.node.AdvertiseAddress())
+	v.shared = canonicalIP(firstOf(in.SharedAddress, v.advertise))
 	return v
 }
 
@@ -133,7 +140,7 @@ func (v view) localURL() string { return httpsURL(v.advertise, v.BindPort) }
 // sharedURL is where any API server of the cluster answers.
 func (v view) sharedURL() string {
 	if v.ControlPlaneEndpoint == "" {
-		return v.localURL()
+		return httpsURL(v.shared, v.BindPort)
 	}
 	return "https://" + v.ControlPlaneEndpoint
 }

@@ -70,13 +70,15 @@ func (v view) kubeletServer() string {
 	return v.sharedURL()
 }
 
-// BootstrapKubeconfig is that of a joining node, with a token instead of a certificate.
+// BootstrapKubeconfig is that of a joining node, with a token instead of a
+// certificate. Its context is named for the default cluster name whatever the
+// cluster is called: kubeadm names it before it knows.
 func BootstrapKubeconfig(in Input) Kubeconfig {
 	v := in.view()
 	const user = "tls-bootstrap-token-user"
 	return Kubeconfig{
 		Path: kubernetesDir + "/bootstrap-kubelet.conf", Server: v.kubeletServer(), Cluster: v.Name,
-		User: user, Context: user + "@" + v.Name,
+		User: user, Context: user + "@kubernetes",
 	}
 }
 

@@ -132,14 +132,12 @@ func rule(group string, resources, verbs []string, names ...string) object {
 	return r
 }
 
-// subject is who a role is bound to.
+// subject is who a role is bound to; the API fills in the group.
 func subject(kind, name string) object {
 	s := object{"kind": kind, "name": name}
 	if kind == "ServiceAccount" {
 		s["namespace"] = systemNamespace
-		return s
 	}
-	s["apiGroup"] = "rbac.authorization.k8s.io"
 	return s
 }
 
