@@ -235,3 +235,20 @@ func TestDisplayTicks(t *testing.T) {
 		}
 	})
 }
+
+func TestJSONLines(t *testing.T) {
+	var b bytes.Buffer
+	j := view.NewJSONLines(&b, func() time.Time { return start })
+	plan := driftPlan()
+	plan.Outputs = map[string]state.Value{"endpoint": state.String("x")}
+	j.Version("0.1.0")
+	j.Diagnostics(findings()[:1], hclSource)
+	j.Plan(plan)
+	play(j, story())
+	j.Note("a word")
+	j.Complete(plan)
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "lines.json", b.String())
+}

@@ -21,7 +21,8 @@
 //     copied and searched.
 //   - Whatever came from a host, an API or a file goes through Clean: no
 //     control character, and none that turns the direction of writing, reaches
-//     a terminal. Sensitive values are never printed, in no form.
+//     a terminal. JSON carries data as it is, and its messages clean. Sensitive
+//     values are never printed, in no form.
 //   - What did not change is counted, not listed. What an action means to those
 //     who use the cluster stands beside the action.
 package view

@@ -1,0 +1,163 @@
+package view
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/state"
+)
+
+// JSONLines prints everything as one JSON object per line, in the types that
+// readers of Terraform's machine-readable output know. Every line has @level,
+// @message, @module, @timestamp and type; a reader that does not know a type
+// shows its message. It implements Progress.
+type JSONLines struct {
+	mu      sync.Mutex
+	w       io.Writer
+	now     func() time.Time
+	actions map[state.Address]planner.Action
+	err     error
+}
+
+// NewJSONLines makes a stream; now dates what carries no time of its own.
+func NewJSONLines(w io.Writer, now func() time.Time) *JSONLines {
+	return &JSONLines{w: w, now: now, actions: map[state.Address]planner.Action{}}
+}
+
+// record is one line.
+type record map[string]any
+
+func (j *JSONLines) emit(at time.Time, level, kind, message string, more record) {
+	r := record{
+		"@level": level, "@message": Clean(message), "@module": "kubewright.ui",
+		"@timestamp": at.UTC().Format("2006-01-02T15:04:05.000000Z"), "type": kind,
+	}
+	for k, v := range more {
+		r[k] = v
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := compactJSON(j.w, r); err != nil && j.err == nil {
+		j.err = err
+	}
+}
+
+// Version opens the stream.
+func (j *JSONLines) Version(tool string) {
+	j.emit(j.now(), "info", "version", "kubewright "+tool, record{"kubewright": tool, "ui": jsonFormat})
+}
+
+// Diagnostics prints findings.
+func (j *JSONLines) Diagnostics(list diag.Diagnostics, source func(file string) []byte) {
+	for _, d := range list {
+		level, word := "error", "Error: "
+		if d.Severity == diag.Warning {
+			level, word = "warn", "Warning: "
+		}
+		j.emit(j.now(), level, "diagnostic", word+d.Summary, record{"diagnostic": d.JSON(source)})
+	}
+}
+
+// Plan prints a plan: what drifted, what changes, and the summary.
+func (j *JSONLines) Plan(plan *planner.Plan) {
+	for _, s := range plan.Steps {
+		j.actions[s.ID] = s.Action
+	}
+	for _, d := range plan.Drift {
+		j.emit(j.now(), "info", "resource_drift", d.Address.String()+": Drift detected ("+string(d.Action)+")",
+			record{"change": record{"resource": resourceRecord(d.Address.Target), "action": d.Action, "item": itemToJSON(d)}})
+	}
+	for _, r := range plan.Resources {
+		if r.Action == planner.NoOp {
+			continue
+		}
+		j.emit(j.now(), "info", "planned_change", r.Target.String()+": Plan to "+string(r.Action),
+			record{"change": record{"resource": resourceRecord(r.Target), "action": r.Action, "reason": r.Reason}})
+	}
+	j.summary("plan", plan, "Plan: ", " to add", " to change", " to destroy")
+}
+
+// Complete prints the summary of a plan that was carried out, and its outputs.
+func (j *JSONLines) Complete(plan *planner.Plan) {
+	operation, head := "apply", "Apply complete! Resources: "
+	if plan.Destroy {
+		operation, head = "destroy", "Destroy complete! Resources: "
+	}
+	j.summary(operation, plan, head, " added", " changed", " destroyed")
+	if len(plan.Outputs) > 0 {
+		j.emit(j.now(), "info", "outputs", "Outputs: "+itoa(len(plan.Outputs)), record{"outputs": outputsJSON(plan.Outputs)})
+	}
+}
+
+func (j *JSONLines) summary(operation string, plan *planner.Plan, head, added, changed, removed string) {
+	add, change, remove := plan.Counts()
+	j.emit(j.now(), "info", "change_summary",
+		head+itoa(add)+added+", "+itoa(change)+changed+", "+itoa(remove)+removed+".",
+		record{"changes": record{"add": add, "change": change, "remove": remove, "operation": operation}})
+}
+
+func resourceRecord(t state.Target) record {
+	r := record{"addr": t.String(), "resource": t.String(), "resource_type": t.Type, "resource_name": t.Name, "resource_key": nil}
+	if t.Keyed {
+		r["resource_key"] = t.Key
+	}
+	return r
+}
+
+// Event implements Progress.
+func (j *JSONLines) Event(e executor.Event) {
+	hook := record{"resource": resourceRecord(e.Step.Target), "step": e.Step.String(), "action": j.actions[e.Step]}
+	more := record{"seq": e.Seq, "done": e.Done, "total": e.Total}
+	if !e.Step.Target.IsZero() {
+		more["hook"] = hook
+	}
+	name := stepName(e.Step)
+	if e.Seconds > 0 {
+		hook["elapsed_seconds"] = e.Seconds
+	}
+	after := duration(time.Duration(e.Seconds * float64(time.Second)))
+	switch e.Kind {
+	case executor.KindStarted:
+		j.emit(e.Time, "info", "apply_start", name+": started", more)
+	case executor.KindOp:
+		hook["op"], hook["ops"], hook["operation"] = e.Op, e.Ops, e.Summary
+		j.emit(e.Time, "info", "apply_operation", name+": "+e.Summary, more)
+	case executor.KindHeartbeat:
+		j.emit(e.Time, "info", "apply_progress", name+": still applying ["+after+" elapsed]", more)
+	case executor.KindDone:
+		j.emit(e.Time, "info", "apply_complete", name+": done after "+after, more)
+	case executor.KindFailed:
+		j.emit(e.Time, "error", "apply_errored", name+": failed after "+after+": "+errorText(e.Err), more)
+	case executor.KindSkipped:
+		hook["cause"] = e.Cause.String()
+		j.emit(e.Time, "warn", "apply_skipped", name+": skipped, because "+e.Cause.String()+" failed", more)
+	case executor.KindCancelled:
+		j.emit(e.Time, "warn", "apply_skipped", name+": not started, because the run was stopped", more)
+	case executor.KindLog, executor.KindStopping:
+		j.emit(e.Time, "info", "log", name+": "+e.Summary, more)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// Tick implements Progress; the executor's own heartbeats are enough.
+func (j *JSONLines) Tick(time.Time) {}
+
+// Note implements Progress.
+func (j *JSONLines) Note(text string) { j.emit(j.now(), "info", "log", text, nil) }
+
+// Close implements Progress; it returns the first error of writing.
+func (j *JSONLines) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
+}
