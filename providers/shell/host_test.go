@@ -1,0 +1,538 @@
+package shell_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/local"
+	"github.com/kubewright/kubewright/providers/shell"
+	"github.com/kubewright/kubewright/state"
+)
+
+// spy is this machine as a transport that notes what passes.
+type spy struct {
+	local.Machine
+	mu       sync.Mutex
+	commands []string
+	stdout   bytes.Buffer
+	// tamper, when set, changes what the nth command has answered.
+	tamper func(n int, answer string) string
+}
+
+func (s *spy) Exec(ctx context.Context, command string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	s.mu.Lock()
+	s.commands = append(s.commands, command)
+	n := len(s.commands)
+	s.mu.Unlock()
+	if s.tamper == nil {
+		return s.Machine.Exec(ctx, command, stdin, io.MultiWriter(stdout, &s.stdout), stderr)
+	}
+	var answer strings.Builder
+	exit, err := s.Machine.Exec(ctx, command, stdin, &answer, stderr)
+	_, _ = io.WriteString(stdout, s.tamper(n, answer.String()))
+	return exit, err
+}
+
+// newHost is a host whose files are below root.
+func newHost(t *testing.T) (h *shell.Host, root string, s *spy) {
+	t.Helper()
+	root = t.TempDir()
+	if err := errors.Join(os.Chmod(root, 0o755), os.Mkdir(root+"/etc", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	s = &spy{}
+	return shell.New("cp1", s, shell.Options{Root: root, Unprivileged: true}), root, s
+}
+
+func put(t *testing.T, path, content string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(path, content string) planner.WriteFile {
+	return planner.WriteFile{Path: path, Mode: "0600", Content: planner.Content{Inline: content}}
+}
+
+func perform(t *testing.T, h *shell.Host, ops ...planner.Operation) ([]providers.Outcome, error) {
+	t.Helper()
+	return h.Perform(t.Context(), providers.Batch{Token: 1, Operations: ops})
+}
+
+// TestOneRoundTrip: one command each, and always the same.
+func TestOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	h, root, s := newHost(t)
+	put(t, root+"/etc/a", "a")
+	_, err := h.Observe(t.Context(), state.Query{Files: []state.FileQuery{{Path: "/etc/a", Read: state.ReadContent}}, Units: []string{"x.service"}, Images: true, Preflight: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := perform(t, h, write("/etc/b", "secret-content"), write("/etc/c", "c"), planner.RemovePath{Path: "/etc/kubernetes/x"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.commands) != 2 || s.commands[0] != shell.CommandLine || s.commands[1] != shell.CommandLine {
+		t.Errorf("commands: %q", s.commands)
+	}
+}
+
+// TestSymlinksAreNotFollowed: a link in the target's place is replaced, and one
+// on the way to it is trusted only where nobody else could have put it.
+func TestSymlinksAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	h, root, _ := newHost(t)
+	shadow := root + "/shadow"
+	put(t, shadow, "untouched")
+	if err := os.Symlink(shadow, root+"/etc/link"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := perform(t, h, write("/etc/link", "mine")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(root + "/etc/link"); err != nil || info.Mode().Type() != 0 {
+		t.Errorf("the link is still one: %v, %v", info, err)
+	}
+
+	// Removing a link removes the link; emptying one is refused.
+	put(t, root+"/data/precious", "x")
+	for _, op := range []planner.RemovePath{{Path: "/etc/kubernetes/dir"}, {Path: "/etc/kubernetes/dir", ContentsOnly: true}} {
+		if err := os.MkdirAll(root+"/etc/kubernetes", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_ = os.Symlink(root+"/data", root+"/etc/kubernetes/dir")
+		_, err := perform(t, h, op)
+		if (err != nil) != op.ContentsOnly {
+			t.Errorf("%+v: %v", op, err)
+		}
+	}
+	for _, path := range []string{"/data/precious", "/shadow"} {
+		if _, err := os.Stat(root + path); err != nil {
+			t.Error(err)
+		}
+	}
+	if b, _ := os.ReadFile(shadow); string(b) != "untouched" {
+		t.Errorf("the link's target holds %q", b)
+	}
+
+	// A folder that is root's own link elsewhere is used.
+	if err := os.Symlink(root+"/data", root+"/etc/moved"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := perform(t, h, write("/etc/moved/new", "x"), planner.EnsureDirectory{Path: "/etc/moved", Mode: "0700"}); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(root + "/data"); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// TestUnsafeFolders: nothing is written where others could meddle.
+func TestUnsafeFolders(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(root string) error{
+		"world-writable":       func(root string) error { return os.Chmod(root+"/etc/x", 0o777) },
+		"sticky":               func(root string) error { return os.Chmod(root+"/etc/x", 0o1777) },
+		"world-writable above": func(root string) error { return os.Chmod(root+"/etc", 0o757) },
+		"somebody else's":      func(root string) error { return os.Chown(root+"/etc/x", 12345, 0) },
+		"group of somebody else's": func(root string) error {
+			return errors.Join(os.Chown(root+"/etc/x", 0, 12345), os.Chmod(root+"/etc/x", 0o775))
+		},
+		"link to an unsafe one": func(root string) error {
+			return errors.Join(os.Mkdir(root+"/open", 0o755), os.Chmod(root+"/open", 0o777), os.Mkdir(root+"/open/x", 0o755),
+				os.Remove(root+"/etc/x"), os.Symlink(root+"/open/x", root+"/etc/x"))
+		},
+		"file in the way": func(root string) error {
+			return errors.Join(os.Remove(root+"/etc/x"), os.WriteFile(root+"/etc/x", nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, root, _ := newHost(t)
+			if err := os.Mkdir(root+"/etc/x", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := prepare(root); errors.Is(err, os.ErrPermission) {
+				t.Skip(err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			for _, op := range []planner.Operation{
+				write("/etc/x/file", "x"), write("/etc/x/new/file", "x"), planner.EnsureDirectory{Path: "/etc/x/dir", Mode: "0700"},
+			} {
+				_, err := perform(t, h, op)
+				var command *providers.CommandError
+				if !errors.As(err, &command) {
+					t.Errorf("%s: got %v, want a CommandError", op.Summary(), err)
+				}
+			}
+			if left, _ := os.ReadDir(root + "/etc/x"); len(left) != 0 {
+				t.Errorf("%v was made", left)
+			}
+		})
+	}
+}
+
+// TestKeysStayOnTheHost: of certificates and kubeconfigs only what is public is
+// asked for; the answer holds no key even where one stands in the same file.
+func TestKeysStayOnTheHost(t *testing.T) {
+	t.Parallel()
+	h, root, s := newHost(t)
+	cert, key := certificate(t)
+	put(t, root+"/etc/both.pem", string(key)+string(cert)+string(key))
+	enc := base64.StdEncoding.EncodeToString
+	kubeconfig := fmt.Sprintf(`apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: %s
+    server: https://10.0.0.1:6443
+  name: kubernetes
+contexts:
+- context:
+    cluster: kubernetes
+    user: kubernetes-admin
+  name: kubernetes-admin@kubernetes
+current-context: kubernetes-admin@kubernetes
+kind: Config
+preferences: {}
+users:
+- name: kubernetes-admin
+  user:
+    client-certificate-data: %s
+    client-key-data: %s
+    token: top-secret-token
+`, enc(cert), enc(cert), enc(key))
+	put(t, root+"/etc/admin.conf", kubeconfig)
+	flow := fmt.Sprintf(`{"users":[{"name":"a","user":{"client-key-data":"%s"}}]}`, enc(key))
+	put(t, root+"/etc/flow.conf", flow+"\nusers: "+flow+"\n")
+	put(t, root+"/etc/folded.conf", "users:\n- user:\n    client-key-data: >-\n      "+enc(key)+"\n")
+	q := state.Query{Files: []state.FileQuery{
+		{Path: "/etc/both.pem", Read: state.ReadCertificate}, {Path: "/etc/admin.conf", Read: state.ReadKubeconfig},
+		{Path: "/etc/flow.conf", Read: state.ReadKubeconfig}, {Path: "/etc/folded.conf", Read: state.ReadKubeconfig},
+	}}
+	r, err := h.Observe(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := r.Files["/etc/both.pem"]; len(f.Certificates) != 1 || f.Certificates[0].CommonName != "kubernetes" || f.Certificates[0].IssuerKeyDigest == "" || f.Content != nil {
+		t.Errorf("certificate: %+v", f)
+	}
+	k := r.Files["/etc/admin.conf"].Kubeconfig
+	if k == nil || k.Server != "https://10.0.0.1:6443" || k.Client == nil || !k.Token || len(k.CAKeyDigests) != 1 {
+		t.Errorf("kubeconfig: %+v, %s", k, r.Files["/etc/admin.conf"].Invalid)
+	}
+	said := strings.ReplaceAll(s.stdout.String(), "\n", "")
+	for _, secret := range []string{enc(key)[40:80], strings.Split(string(key), "\n")[1], "top-secret-token"} {
+		if strings.Contains(said, secret) {
+			t.Errorf("%q left the host", secret)
+		}
+	}
+}
+
+// certificate makes a CA as kubeadm has it, and its key, in PEM.
+func certificate(t *testing.T) (cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubernetes"}, DNSNames: []string{"kubernetes"},
+		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+}
+
+func TestHTTPStatusTrustsTheClustersCA(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+	}))
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	web.StartTLS()
+	defer web.Close()
+	h, root, _ := newHost(t)
+	if status, err := h.HTTPStatus(t.Context(), web.URL, true); err != nil || status != http.StatusFound {
+		t.Errorf("insecure: %d, %v", status, err)
+	}
+	if _, err := h.HTTPStatus(t.Context(), web.URL, false); err == nil {
+		t.Error("trusted without a CA")
+	}
+	other, _ := certificate(t)
+	put(t, root+"/etc/kubernetes/pki/ca.crt", string(other))
+	if _, err := h.HTTPStatus(t.Context(), web.URL, false); err == nil {
+		t.Error("trusted by another CA")
+	}
+	h, root, _ = newHost(t)
+	put(t, root+"/etc/kubernetes/pki/ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})))
+	if status, err := h.HTTPStatus(t.Context(), web.URL, false); err != nil || status != http.StatusFound {
+		t.Errorf("verified: %d, %v", status, err)
+	}
+}
+
+// TestFilesThatAreNoFiles: a pipe does not hold the observation up.
+func TestFilesThatAreNoFiles(t *testing.T) {
+	t.Parallel()
+	h, root, _ := newHost(t)
+	if err := syscall.Mkfifo(root+"/etc/pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put(t, root+"/etc/large", strings.Repeat("x", 1<<20+1))
+	if err := os.Symlink("nowhere", root+"/etc/dangling"); err != nil {
+		t.Fatal(err)
+	}
+	var q state.Query
+	for _, path := range []string{"/etc/pipe", "/etc/large", "/etc", "/etc/dangling"} {
+		q.Files = append(q.Files, state.FileQuery{Path: path, Read: state.ReadContent})
+	}
+	r, err := h.Observe(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := r.Files["/etc/pipe"]; f.Type != "other" || f.Content != nil {
+		t.Errorf("pipe: %+v", f)
+	}
+	if f := r.Files["/etc/large"]; f.Content != nil || f.SHA256 == "" || f.Invalid == "" {
+		t.Errorf("large: %+v", f)
+	}
+	if f := r.Files["/etc"]; f.Type != "directory" || f.Entries != 3 {
+		t.Errorf("folder: %+v", f)
+	}
+	if f := r.Files["/etc/dangling"]; f.Type != "link" || f.Link != "nowhere" || !f.Exists {
+		t.Errorf("dangling link: %+v", f)
+	}
+}
+
+func TestRefusedQueries(t *testing.T) {
+	t.Parallel()
+	h, _, s := newHost(t)
+	for _, q := range []state.Query{
+		{Files: []state.FileQuery{{Path: "relative"}}},
+		{Files: []state.FileQuery{{Path: "/a/../b"}}},
+		{Files: []state.FileQuery{{Path: "/a\nb"}}},
+		{Files: []state.FileQuery{{Path: `/a\b`}}},
+		{Files: []state.FileQuery{{Path: "/a", Read: "everything"}}},
+		{Globs: []string{"*"}},
+		{Units: []string{"--now"}}, {Units: []string{"a b"}},
+		{Sysctls: []string{"a;b"}}, {Modules: []string{""}}, {Commands: []string{"$(id)"}}, {Secrets: []string{"x"}},
+	} {
+		if _, err := h.Observe(t.Context(), q); err == nil {
+			t.Errorf("%+v was asked", q)
+		}
+	}
+	if len(s.commands) != 0 {
+		t.Errorf("%d commands", len(s.commands))
+	}
+}
+
+func TestRefusedOperations(t *testing.T) {
+	t.Parallel()
+	h, _, s := newHost(t)
+	for _, op := range []planner.Operation{
+		write("relative", ""), write("/a/../b", ""), planner.WriteFile{Path: "/etc/a", Mode: "rw"},
+		planner.WriteFile{Path: "/etc/a", Mode: "0600", Owner: "root; id"}, planner.WriteFile{Path: "/etc/a", Mode: "0600", Content: planner.Content{Ref: "nobody:brought"}},
+		planner.Unit{Unit: "kubelet", Action: "mask"}, planner.Unit{Unit: "-x", Action: "start"},
+		planner.LoadImage{Image: "--help", Socket: "unix:///run/x"}, planner.LoadImage{Image: "a", Socket: "tcp://x"},
+		planner.SetSysctl{Name: "a b"}, planner.LoadModule{Module: "-r"}, planner.RemoveNetwork{Links: []string{"*"}},
+		planner.Unmount{Below: "/"}, planner.Unmount{Below: "/var/lib"}, planner.Cordon{Node: "x"}, planner.RemovePods{Socket: "x"},
+	} {
+		if out, err := perform(t, h, op); err == nil || len(out) != 0 {
+			t.Errorf("%#v: %v, %v", op, out, err)
+		}
+	}
+	if _, err := h.Perform(t.Context(), providers.Batch{Lineage: "two words"}); err == nil {
+		t.Error("lineage of two words")
+	}
+	if len(s.commands) != 0 {
+		t.Errorf("%d commands", len(s.commands))
+	}
+}
+
+// TestUnpack unpacks an archive once.
+func TestUnpack(t *testing.T) {
+	t.Parallel()
+	h, root, _ := newHost(t)
+	b := providers.Batch{
+		Operations: []planner.Operation{planner.UploadArtifact{Artifact: "cni.tgz", Path: "/opt/cni/bin", Unpack: true}},
+		Contents:   map[string]state.Secret{"artifact:cni.tgz": state.NewSecret(archive(t, "bridge", "#!/bin/sh\n"))},
+	}
+	for _, want := range []bool{true, false} {
+		out, err := h.Perform(t.Context(), b)
+		if err != nil || len(out) != 1 || out[0].Changed != want {
+			t.Fatalf("%v, %v, want changed %v", out, err, want)
+		}
+	}
+	if got, err := os.ReadFile(root + "/opt/cni/bin/bridge"); err != nil || string(got) != "#!/bin/sh\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if parts, _ := filepath.Glob(root + "/var/lib/kubewright/part-*"); len(parts) != 0 {
+		t.Errorf("%v is left", parts)
+	}
+}
+
+func TestUpload(t *testing.T) {
+	t.Parallel()
+	h, root, _ := newHost(t)
+	large := bytes.Repeat([]byte("0123456789abcde\n"), 1<<16*3+7) // 3 MiB and a bit: several blocks and a rest
+	b := providers.Batch{
+		Operations: []planner.Operation{planner.UploadArtifact{Artifact: "kubelet", Path: "/usr/local/bin/kubelet", Mode: "0755"}, write("/etc/behind", "x")},
+		Contents:   map[string]state.Secret{"artifact:kubelet": state.NewSecret(large)},
+	}
+	for range 2 {
+		if _, err := h.Perform(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(root + "/usr/local/bin/kubelet")
+	if err != nil || !bytes.Equal(got, large) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// TestNamesWithControlCharacters do not come through a pattern.
+func TestNamesWithControlCharacters(t *testing.T) {
+	t.Parallel()
+	h, root, _ := newHost(t)
+	put(t, root+"/etc/kubernetes/x\x1b[1m", "")
+	r, err := h.Observe(t.Context(), state.Query{Globs: []string{"/etc/kubernetes/*"}})
+	if err != nil || len(r.Files) != 0 {
+		t.Errorf("%v, %v: a name with control characters came through", r, err)
+	}
+}
+
+// TestLeftovers: what a killed batch left behind goes with the next.
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	h, root, _ := newHost(t)
+	put(t, root+"/etc/.file.kubewright-OLDNONCE", "half")
+	put(t, root+"/var/lib/kubewright/part-OLDNONCE", "half")
+	if _, err := perform(t, h, write("/etc/file", "whole")); err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"/etc/.file*", "/var/lib/kubewright/part*"} {
+		if left, _ := filepath.Glob(root + pattern); len(left) != 0 {
+			t.Errorf("%v is left", left)
+		}
+	}
+}
+
+func TestTokenIsRemembered(t *testing.T) {
+	t.Parallel()
+	h, root, _ := newHost(t)
+	if _, err := h.Perform(t.Context(), providers.Batch{Token: 41, Lineage: "b71e", Operations: []planner.Operation{write("/etc/a", "")}}); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(root + "/var/lib/kubewright/token"); err != nil || string(b) != "41 b71e\n" {
+		t.Errorf("%q, %v", b, err)
+	}
+	info, err := os.Stat(root + "/var/lib/kubewright")
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	_, err = h.Perform(t.Context(), providers.Batch{Token: 40, Lineage: "b71e"})
+	if !errors.Is(err, providers.ErrSuperseded) || !strings.Contains(err.Error(), "41") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// archive is a gzipped tar archive with one file.
+func archive(t *testing.T, name, content string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	w := tar.NewWriter(z)
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, content); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestFileThatMoves: a file that changes while it is read is read again; one
+// that never rests is an error, not a mixture of old and new.
+func TestFileThatMoves(t *testing.T) {
+	t.Parallel()
+	h, root, s := newHost(t)
+	put(t, root+"/etc/a", "hello\n")
+	q := state.Query{Files: []state.FileQuery{{Path: "/etc/a", Read: state.ReadContent}}}
+	moves := 2
+	s.tamper = func(n int, answer string) string {
+		if n > moves {
+			return answer
+		}
+		return strings.Replace(answer, "5891b5b522d5df08", "0000b5b522d5df08", 1)
+	}
+	r, err := h.Observe(t.Context(), q)
+	if err != nil || string(r.Files["/etc/a"].Content) != "hello\n" || len(s.commands) != 3 {
+		t.Errorf("%d commands, %v, %+v", len(s.commands), err, r)
+	}
+	moves = 100
+	if _, err := h.Observe(t.Context(), q); !errors.Is(err, providers.ErrProtocol) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestAnswerCutOff: at whatever byte an answer to a batch ends, the outcomes
+// are those of operations that were begun, and there is an error.
+func TestAnswerCutOff(t *testing.T) {
+	t.Parallel()
+	h, _, s := newHost(t)
+	whole, cut := 0, -1
+	s.tamper = func(_ int, answer string) string {
+		whole = len(answer)
+		if cut >= 0 {
+			return answer[:cut]
+		}
+		return answer
+	}
+	ops := []planner.Operation{write("/etc/a", "a"), write("/etc/b", "b")}
+	if _, err := perform(t, h, ops...); err != nil {
+		t.Fatal(err)
+	}
+	for cut = 0; cut < whole-len("end\n"); cut += 23 {
+		out, err := perform(t, h, ops...)
+		if err == nil || len(out) > 2 {
+			t.Errorf("cut after %d of %d bytes: %v, %v", cut, whole, out, err)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package shell
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// FuzzQuote: what goes into a shell quoted comes out as it was.
+func FuzzQuote(f *testing.F) {
+	for _, s := range []string{"", "plain", "it's", "'", "''", `\`, `\'`, "$(id)`id`$HOME", "a\nb\n", "-n", "\x01\xff\x80", "*?[]{}~!#&;|<>\"\t "} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if strings.ContainsRune(s, 0) {
+			return
+		}
+		out, err := exec.Command("/bin/sh", "-c", "printf %s. "+Quote(s)).Output()
+		if err != nil || string(out) != s+"." {
+			t.Errorf("%q came out as %q, %v", s, out, err)
+		}
+	})
+}
+
+const testNonce = "NONCE"
+
+// FuzzParseAnswer: any bytes can be taken apart, and what is taken apart was there.
+func FuzzParseAnswer(f *testing.F) {
+	f.Add([]byte("noise\nkubewright NONCE entered 0\n\nkubewright NONCE begin\n\nkubewright NONCE x y\nbody\nkubewright NONCE end\n"), []byte("before"))
+	f.Add([]byte("\nkubewright NONCE "), []byte{})
+	f.Add([]byte("\nkubewright NONCE \n"), []byte{0xff})
+	f.Fuzz(func(t *testing.T, raw, noise []byte) {
+		a := parseAnswer(raw, testNonce)
+		for _, s := range a.sections {
+			if !bytes.Contains(raw, s.body) || len(s.words) == 0 {
+				t.Errorf("section %q", s)
+			}
+		}
+		if bytes.Contains(noise, []byte("kubewright")) || bytes.HasSuffix(noise, []byte("\n")) {
+			return
+		}
+		if b := parseAnswer(append(noise, raw...), testNonce); len(b.sections) != len(a.sections) && !bytes.HasPrefix(raw, []byte("\n")) {
+			return // the first marker's line break may belong to the noise
+		} else if len(b.sections) != len(a.sections) {
+			t.Errorf("%d sections behind noise, %d without", len(b.sections), len(a.sections))
+		}
+	})
+}
+
+// testQuery asks for one of everything.
+func testQuery(t testing.TB) *query {
+	t.Helper()
+	q, err := newQuery(state.Query{
+		Files: []state.FileQuery{{Path: "/a", Read: state.ReadContent}, {Path: "/b", Read: state.ReadCertificate}, {Path: "/c", Read: state.ReadKubeconfig}, {Path: "/d"}},
+		Units: []string{"kubelet.service"}, Sysctls: []string{"net.ipv4.ip_forward"}, Modules: []string{"overlay"}, Ports: []int{22},
+		Commands: []string{"cp"}, Secrets: []string{"/s"}, Images: true, Preflight: true,
+	}, "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// goodAnswer is an answer to testQuery as a host gives it.
+const goodAnswer = `
+kubewright NONCE entered 0
+
+kubewright NONCE begin
+
+kubewright NONCE facts
+time 1700000000.500000000
+arch x86_64
+cpus 2
+hostname CP1.example.com
+kernel 6.1.0-13-amd64
+boot_id 58837d5e-da5d-4636-a5d8-9f5a035a36a9
+memory 2048
+swap yes
+cgroup 2
+systemd yes
+
+kubewright NONCE addresses
+2: eth0    inet 10.0.0.1/24 brd 10.0.0.255 scope global eth0\       valid_lft forever
+2: eth0    inet6 fd00::1/64 scope global \       valid_lft forever
+
+kubewright NONCE sockets
+0000000000000000: 00000002 00000000 00010000 0001 01 123 /run/containerd/containerd.sock
+0000000000000000: 00000003 00000000 00000000 0001 03 124 /run/crio/crio.sock
+0000000000000000: 00000002 00000000 00010000 0001 01 125 /run/containerd/containerd.sock.ttrpc
+
+kubewright NONCE stats
+81a4|6|600|root:root|/a
+a1ff|7|777|root:root|/b
+41ed|4096|755|root:root|/d
+
+kubewright NONCE links
+/b
+/real/b
+
+kubewright NONCE entries
+3 /d
+
+kubewright NONCE digests
+5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03  /a
+5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03  /s
+
+kubewright NONCE sizes
+6 /a
+6 /s
+
+kubewright NONCE contents
+aGVsbG8KaGVsbG8K
+
+kubewright NONCE sizes
+
+kubewright NONCE sizes
+
+kubewright NONCE units
+LoadState=not-found
+ActiveState=inactive
+UnitFileState=
+
+LoadState=loaded
+ActiveState=activating
+UnitFileState=enabled
+
+kubewright NONCE sysctls
+/proc/sys/net/ipv4/ip_forward:1
+
+kubewright NONCE modules
+overlay
+
+kubewright NONCE ports
+   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0
+
+kubewright NONCE commands
+cp
+
+kubewright NONCE preflight
+root true
+cgroup_controllers cpuset cpu memory pids
+
+kubewright NONCE versions
+containerd github.com/containerd/containerd/v2 v2.4.2 abc
+Kubernetes v1.36.3
+
+kubewright NONCE resolves
+true
+
+kubewright NONCE images
+registry.k8s.io/pause:3.10
+sha256:1234
+
+kubewright NONCE end
+`
+
+func TestParseReport(t *testing.T) {
+	t.Parallel()
+	a := parseAnswer([]byte("Welcome!\r\n"+goodAnswer+"bye"), testNonce)
+	if !a.complete {
+		t.Fatal("not complete")
+	}
+	r, err := parseReport(testQuery(t), a, time.Unix(1700000000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := r.Facts
+	if f.Hostname != "cp1.example.com" || f.Arch != "amd64" || f.CPUs != 2 || f.MemoryBytes != 2<<20 || !f.Swap || !f.CgroupV2 || !f.Systemd ||
+		f.ClockOffset != 500*time.Millisecond || f.KubeletVersion != "1.36.3" || f.RuntimeVersion != "2.4.2" || len(f.Addresses) != 2 ||
+		len(f.CRISockets) != 1 || f.CRISocket != "unix:///var/run/containerd/containerd.sock" || f.SystemdResolved {
+		t.Errorf("facts: %+v", f)
+	}
+	if got := r.Files["/a"]; string(got.Content) != "hello\n" || got.Mode != "0600" || got.Type != "file" {
+		t.Errorf("/a: %+v", got)
+	}
+	if got := r.Files["/b"]; got.Link != "/real/b" || got.Type != "link" || got.Invalid == "" {
+		t.Errorf("/b: %+v", got)
+	}
+	if got := r.Files["/d"]; got.Entries != 3 || got.Type != "directory" {
+		t.Errorf("/d: %+v", got)
+	}
+	if u := r.Units["kubelet.service"]; len(r.Units) != 1 || u.Active != "activating" || u.Enabled != "enabled" {
+		t.Errorf("units: %+v", r.Units)
+	}
+	if r.Sysctls["net.ipv4.ip_forward"] != "1" || !r.Modules["overlay"] || !r.Ports[22] || !r.Commands["cp"] || string(r.Secrets["/s"].Reveal()) != "hello\n" {
+		t.Errorf("got %+v", r)
+	}
+	if len(r.Images) != 1 || r.Preflight["hostname_resolves"] != "true" || r.Preflight["root"] != "true" {
+		t.Errorf("images %v, preflight %v", r.Images, r.Preflight)
+	}
+}
+
+// TestParseReportIsStrict: an answer of which one line is missing, doubled or
+// changed is refused, or means the same in all that it still says.
+func TestParseReportRefuses(t *testing.T) {
+	t.Parallel()
+	q := testQuery(t)
+	for _, change := range [][2]string{
+		{"cpus 2", "cpus many"}, {"cpus 2", "gpus 2"}, {"hostname CP1.example.com", "hostname x$(reboot)"},
+		{"hostname CP1.example.com", "hostname -x"}, {"81a4|6", "zzzz|6"}, {"|root:root|/d", ""}, {"/real/b\n", ""},
+		{"3 /d", "many /d"}, {"5891b5b5", "5891"}, {"6 /s", "7 /s"}, {"aGVsbG8KaGVsbG8K", "aGVsbG8KaGVsbG8"},
+		{"aGVsbG8KaGVsbG8K", "aGVsbG8KaGVsbG9K"}, {"ActiveState=activating", "ActiveState=\x1b[1m"},
+		{"UnitFileState=enabled", "Evil=enabled"}, {"/proc/sys/net/ipv4/ip_forward:1", "/proc/sys/kernel/x:1"},
+		{"\noverlay", "\nother"}, {":0016 ", ":zzzz "}, {"root true", "shell true"},
+		{"kubewright NONCE facts\n", ""}, {"kubewright NONCE units", "kubewright NONCE stats"},
+	} {
+		if !strings.Contains(goodAnswer, change[0]) {
+			t.Fatalf("%q does not occur", change[0])
+		}
+		raw := strings.Replace(goodAnswer, change[0], change[1], 1)
+		if _, err := parseReport(q, parseAnswer([]byte(raw), testNonce), time.Now()); err == nil {
+			t.Errorf("%q for %q was accepted", change[1], change[0])
+		} else if !utf8.ValidString(err.Error()) || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("error %q is not clean", err)
+		}
+	}
+}
+
+// FuzzParseReport: whatever a host answers, there is a report or an error.
+func FuzzParseReport(f *testing.F) {
+	f.Add([]byte(goodAnswer))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r, err := parseReport(testQuery(t), parseAnswer(raw, testNonce), time.Now())
+		if (r == nil) == (err == nil) {
+			t.Errorf("report %v, error %v", r, err)
+		}
+	})
+}
+
+func TestMarksFromTokenAlone(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]*state.Marks{
+		"7 b71e\n":                 {Token: 7, Lineage: "b71e"},
+		"7\n":                      {Token: 7},
+		"x b71e\n":                 nil,
+		"":                         nil,
+		"1 2 3\n":                  nil,
+		"99999999999999999999 a\n": nil,
+	} {
+		r := &reading{query: &query{}, report: &state.Report{}, contents: map[string][]byte{tokenFile: []byte(content)}}
+		err := r.marks()
+		if (err == nil) != (want != nil) {
+			t.Errorf("%q: %v", content, err)
+		} else if want != nil && (r.report.Marks.Token != want.Token || r.report.Marks.Lineage != want.Lineage) {
+			t.Errorf("%q: got %+v", content, r.report.Marks)
+		}
+	}
+}
