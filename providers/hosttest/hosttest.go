@@ -222,14 +222,29 @@ func testWrongDigest(t *testing.T, s *subject) {
 }
 
 func testStrangeNames(t *testing.T, s *subject) {
-	for _, name := range []string{"with blank", "-rf", "quote'd", `dou"ble`, "$(id)", "`id`", "a;b", "*", "ümläut", "#x", "a=b", "~", "&"} {
+	var writes, removals []planner.Operation
+	var q state.Query
+	names := []string{"with blank", "-rf", "quote'd", `dou"ble`, "$(id)", "`id`", "a;b", "*", "ümläut", "#x", "a=b", "~", "&", "a|b"}
+	for _, name := range names {
 		path := folder + "/" + name
-		s.do(t, s.write(path, name))
-		wantFile(t, s.look(t, path), name, "0600", s.Owner)
-		wantChanged(t, s.do(t, planner.RemovePath{Path: path}), true)
-		if s.look(t, path).Exists {
+		writes = append(writes, s.write(path, name))
+		removals = append(removals, planner.RemovePath{Path: path})
+		q.Files = append(q.Files, state.FileQuery{Path: path, Read: state.ReadContent})
+	}
+	s.do(t, append(writes, s.write(folder+"/other", ""))...)
+	r := s.observe(t, q)
+	for _, name := range names {
+		wantFile(t, r.Files[folder+"/"+name], name, "0600", s.Owner)
+	}
+	s.do(t, removals...)
+	r = s.observe(t, q)
+	for path, f := range r.Files {
+		if f.Exists {
 			t.Errorf("%q is still there", path)
 		}
+	}
+	if f := s.look(t, folder); f.Entries != 1 {
+		t.Errorf("%d entries are left, want the other one", f.Entries)
 	}
 }
 
