@@ -50,7 +50,7 @@ const (
 
 // script is something to be done on a host in one round trip.
 type script struct {
-	do     string  // in words, for errors: "observe the host"
+	do     string  // in words, before the host's name: observe, change
 	body   string  // shell text, made of fixed text and call
 	frames []frame // data for it, in the order in which it takes them
 	limit  int64   // bytes of answer accepted
@@ -104,10 +104,10 @@ func (s *speaker) attempt(ctx context.Context, sc script, password state.Secret)
 	a.began, a.stderr = out.began, errOut.bytes()
 	var tooMuch *limitError
 	if errors.As(context.Cause(ctx), &tooMuch) {
-		return a, &providers.Error{Kind: providers.ErrProtocol, Do: sc.do + " on " + s.name, Cause: tooMuch}
+		return a, &providers.Error{Kind: providers.ErrProtocol, Do: sc.do + " " + s.name, Cause: tooMuch}
 	}
 	if err != nil && !a.complete {
-		return a, fmt.Errorf("cannot %s on %s: %w", sc.do, s.name, err)
+		return a, fmt.Errorf("cannot %s %s: %w", sc.do, s.name, err)
 	}
 	return a, s.judge(sc, a, exit, out.bytes())
 }
@@ -138,7 +138,7 @@ func (s *speaker) judge(sc script, a answer, exit int, raw []byte) error {
 	if a.complete {
 		return nil
 	}
-	do := sc.do + " on " + s.name
+	do := sc.do + " " + s.name
 	entered, began, sudo := "", false, ""
 	for _, sec := range a.sections {
 		switch sec.words[0] {

@@ -84,7 +84,7 @@ func (h *Host) look(ctx context.Context, q state.Query, facts bool) (*state.Repo
 		return nil, fmt.Errorf("cannot observe %s: %w", h.name, err)
 	}
 	for try := 1; ; try++ {
-		a, err := h.speaker.run(ctx, script{do: "look", body: compiled.script(), limit: observeCap})
+		a, err := h.speaker.run(ctx, script{do: "observe", body: compiled.script(), limit: observeCap})
 		if err != nil {
 			return nil, err
 		}

@@ -42,7 +42,7 @@ func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outc
 	if err != nil {
 		return nil, fmt.Errorf("cannot change %s: %w", h.name, err)
 	}
-	a, err := h.speaker.run(ctx, script{do: "change the host", body: body, frames: c.frames, limit: performCap})
+	a, err := h.speaker.run(ctx, script{do: "change", body: body, frames: c.frames, limit: performCap})
 	return h.outcomes(b, a, err)
 }
 
