@@ -1,0 +1,183 @@
+package kube_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/kube"
+	"github.com/kubewright/kubewright/providers/pki"
+	"github.com/kubewright/kubewright/state"
+)
+
+const (
+	adminConf      = "/etc/kubernetes/admin.conf"
+	superAdminConf = "/etc/kubernetes/super-admin.conf"
+	endpoint       = "10.77.0.11:6443"
+)
+
+// host holds files and leads every connection to one server.
+type host struct {
+	providers.Host
+	server string
+
+	mu    sync.Mutex
+	files map[string][]byte
+	dials int
+}
+
+func (h *host) Perform(_ context.Context, b providers.Batch) ([]providers.Outcome, error) {
+	for _, op := range b.Operations {
+		w := op.(planner.WriteFile)
+		h.files[w.Path] = b.Contents[w.Content.Ref].Reveal()
+	}
+	return make([]providers.Outcome, len(b.Operations)), nil
+}
+
+func (h *host) ReadSecrets(_ context.Context, paths []string) (map[string]state.Secret, error) {
+	out := map[string]state.Secret{}
+	for _, p := range paths {
+		if b, ok := h.files[p]; ok {
+			out[p] = state.NewSecret(b)
+		}
+	}
+	return out, nil
+}
+
+func (h *host) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	h.mu.Lock()
+	h.dials++
+	server := h.server
+	h.mu.Unlock()
+	if address != endpoint {
+		return nil, errors.New("unexpected address " + address)
+	}
+	if server == "" {
+		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: "connect to " + address}
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, server)
+}
+
+// answer is what the server says to one request.
+type answer struct {
+	code int
+	body any
+}
+
+func status(code int, reason string) answer {
+	return answer{code, map[string]any{
+		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": "it is " + reason,
+	}}
+}
+
+// api is an API server that answers from a table, as whoever asks.
+type api struct {
+	mu       sync.Mutex
+	requests []string
+	bodies   map[string][]byte
+	// handle answers; user is the client certificate's common name.
+	handle func(user, method, path string, body []byte) answer
+}
+
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	user := r.TLS.PeerCertificates[0].Subject.CommonName
+	a.mu.Lock()
+	a.requests = append(a.requests, user+" "+r.Method+" "+r.URL.RequestURI())
+	a.bodies[r.Method+" "+r.URL.Path] = body
+	got := a.handle(user, r.Method, r.URL.Path, body)
+	a.mu.Unlock()
+	if text, ok := got.body.(string); ok {
+		w.WriteHeader(got.code)
+		fmt.Fprint(w, text)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(got.code)
+	_ = json.NewEncoder(w).Encode(got.body)
+}
+
+// decoded is the typed object that a request's body held, whatever its encoding.
+func (a *api) decoded(t *testing.T, request string) runtime.Object {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	o, _, err := scheme.Codecs.UniversalDeserializer().Decode(a.bodies[request], nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func (a *api) saw(request string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	for _, r := range a.requests {
+		if strings.HasPrefix(r, request) {
+			n++
+		}
+	}
+	return n
+}
+
+// start runs an API server with a cluster's certificates and returns a host
+// through which it is reached.
+func start(t *testing.T, handle func(user, method, path string, body []byte) answer) (*api, *host) {
+	t.Helper()
+	h := &host{files: map[string][]byte{}}
+	ca := planner.Signer{Name: "kubernetes", Base: "/pki/ca"}
+	requests := []providers.KeyRequest{
+		{Operation: planner.IssueCA{CommonName: "kubernetes", Algorithm: "ECDSA-P256", Validity: time.Hour, To: "/pki/ca"}},
+		{Operation: planner.IssueCertificate{CA: ca, CommonName: "kube-apiserver", IPAddresses: []string{"10.77.0.11"}, Usages: []string{"server auth"}, Algorithm: "ECDSA-P256", Validity: time.Hour, To: "/pki/apiserver"}},
+	}
+	for path, user := range map[string]string{adminConf: "kubernetes-admin", superAdminConf: "kubernetes-super-admin"} {
+		requests = append(requests, providers.KeyRequest{Operation: planner.WriteKubeconfig{
+			Path: path, CA: ca, Cluster: "kubernetes", Server: "https://balancer:6443", User: user, CommonName: user, Algorithm: "ECDSA-P256", Validity: time.Hour,
+		}})
+	}
+	if _, err := pki.New(pki.Options{}).IssueAll(t.Context(), h, requests, providers.Batch{}); err != nil {
+		t.Fatal(err)
+	}
+	a := &api{bodies: map[string][]byte{}, handle: handle}
+	server := httptest.NewUnstartedServer(a)
+	pair, err := tls.X509KeyPair(h.files["/pki/apiserver.crt"], h.files["/pki/apiserver.key"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(h.files["/pki/ca.crt"])
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
+	server.EnableHTTP2 = true
+	server.Config.ErrorLog = nil
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	h.server = server.Listener.Addr().String()
+	return a, h
+}
+
+func open(t *testing.T, h *host) *kube.API {
+	t.Helper()
+	a, err := kube.Open(t.Context(), h, endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	return a
+}
