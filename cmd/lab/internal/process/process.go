@@ -6,10 +6,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -21,31 +19,16 @@ const TailLines = 12
 // Output runs a command to its end and answers its standard output. A failure
 // carries the command and the tail of what it wrote.
 func Output(cmd *exec.Cmd) ([]byte, error) {
-	var stdout bytes.Buffer
-	var all sharedBuffer
-	cmd.Stdout = io.MultiWriter(&stdout, &all)
-	cmd.Stderr = &all
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	KillGroupOnCancel(cmd)
 	if err := cmd.Run(); err != nil {
-		return stdout.Bytes(), commandError(cmd, err, all.String())
+		// Which of the two tells the cause depends on the program.
+		said := Tail(stdout.String(), TailLines/2) + "\n" + Tail(stderr.String(), TailLines)
+		return stdout.Bytes(), commandError(cmd, err, said)
 	}
 	return stdout.Bytes(), nil
 }
-
-// A sharedBuffer takes both outputs of a command, which come at the same time.
-type sharedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *sharedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-// String is for when the command has ended.
-func (b *sharedBuffer) String() string { return b.text.String() }
 
 // Run is Output for a command whose output matters only when it fails.
 func Run(ctx context.Context, name string, args ...string) error {
@@ -73,7 +56,7 @@ func commandError(cmd *exec.Cmd, err error, out string) error {
 	if len(line) > 200 {
 		line = line[:200] + " …"
 	}
-	if out = Tail(out, TailLines); out == "" {
+	if out = strings.TrimSpace(out); out == "" {
 		return fmt.Errorf("cannot run %s: %w", line, err)
 	}
 	return fmt.Errorf("cannot run %s: %w:\n%s", line, err, out)

@@ -1,0 +1,93 @@
+package lab
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/build"
+)
+
+func TestOptionsDefaults(t *testing.T) {
+	t.Parallel()
+	o := Options{Cache: &build.Cache{Dir: t.TempDir()}}
+	l, err := o.lab()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Name() != "lab" || l.Release().Kubernetes != build.DefaultKubernetes || o.ControlPlanes != 3 || o.Workers != 2 {
+		t.Errorf("got %s, %s, %d+%d", l.Name(), l.Release().Kubernetes, o.ControlPlanes, o.Workers)
+	}
+}
+
+func TestOptionsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for _, o := range []Options{
+		{Name: "Lab"}, {Name: "a-b"}, {Name: "elevenchars"}, {Name: "../etc"}, {Kubernetes: "v1.2.3"},
+		{ControlPlanes: 10}, {Workers: 201}, {ControlPlanes: -1, Workers: 1},
+	} {
+		o.Cache = &build.Cache{Dir: t.TempDir()}
+		if _, err := o.lab(); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+}
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	got := hosts(netip.MustParsePrefix("10.77.5.0/24"), 2, 1)
+	want := []Host{
+		{"cp1", ControlPlane, netip.MustParseAddr("10.77.5.11"), netip.MustParsePrefix("10.244.11.0/24")},
+		{"cp2", ControlPlane, netip.MustParseAddr("10.77.5.12"), netip.MustParsePrefix("10.244.12.0/24")},
+		{"w1", Worker, netip.MustParseAddr("10.77.5.21"), netip.MustParsePrefix("10.244.21.0/24")},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("got %v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %v, want %v", got[i], want[i])
+		}
+	}
+}
+
+func TestUpNeedsRoot(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("is root")
+	}
+	if _, err := Up(t.Context(), Options{}); !errors.Is(err, ErrNeedsRoot) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOpenOfNoLab(t *testing.T) {
+	t.Parallel()
+	_, err := Open(&build.Cache{Dir: t.TempDir()}, "nosuch")
+	if err == nil || !strings.Contains(err.Error(), "not up") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnknownHost(t *testing.T) {
+	t.Parallel()
+	_, err := testLab(t).Host("cp9")
+	if err == nil || !strings.Contains(err.Error(), "cp1 w1") {
+		t.Errorf("got %v; want an error that lists the hosts", err)
+	}
+}
+
+// testLab is a lab that is nowhere but in a folder.
+func testLab(t *testing.T) *Lab {
+	t.Helper()
+	subnet := netip.MustParsePrefix("10.77.5.0/24")
+	return &Lab{
+		cache: &build.Cache{Dir: t.TempDir()},
+		record: record{
+			Name: "x", Kubernetes: build.DefaultKubernetes, Subnet: subnet,
+			Hosts: hosts(subnet, 1, 1), Layers: []string{t.TempDir(), t.TempDir()},
+		},
+	}
+}

@@ -1,0 +1,64 @@
+package lab
+
+import (
+	"net/netip"
+	"testing"
+)
+
+func TestNamesFitTheKernel(t *testing.T) {
+	t.Parallel()
+	n := names{"abcdefghij"} // as long as a lab's name may be
+	for _, link := range []string{n.bridge(), n.link("w200")} {
+		if len(link) > 15 {
+			t.Errorf("link name %s is too long", link)
+		}
+	}
+	if n.link("w1") == n.link("w2") || n.link("w1") == (names{"other"}).link("w1") {
+		t.Error("two hosts have the same link name")
+	}
+}
+
+// One lab's names must not be taken for another's, whose name starts like it.
+func TestPrefixesAreDistinct(t *testing.T) {
+	t.Parallel()
+	if got := (names{"a"}).prefix(); got != "kwlab-a-" {
+		t.Errorf("prefix %q", got)
+	}
+}
+
+func TestChooseSubnet(t *testing.T) {
+	t.Parallel()
+	first := netip.MustParsePrefix("10.77.0.0/24")
+	if got, err := chooseSubnet(defaultName, nil); err != nil || got != first {
+		t.Errorf("of the default lab: %s, %v", got, err)
+	}
+	used := []netip.Prefix{first, netip.MustParsePrefix("10.77.1.128/25"), netip.MustParsePrefix("192.0.2.0/24")}
+	if got, err := chooseSubnet(defaultName, used); err != nil || got.String() != "10.77.2.0/24" {
+		t.Errorf("beside others: %s, %v", got, err)
+	}
+	other, err := chooseSubnet("other", nil)
+	if err != nil || other == first {
+		t.Errorf("of another lab: %s, %v", other, err)
+	}
+	if again, _ := chooseSubnet("other", nil); again != other {
+		t.Errorf("the same lab has %s, then %s", other, again)
+	}
+	if _, err := chooseSubnet("x", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}); err == nil {
+		t.Error("a subnet was found where all are used")
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	a := netip.MustParseAddr("10.77.5.21")
+	if got := mac(a); got != "02:4b:0a:4d:05:15" {
+		t.Errorf("hardware address %s", got)
+	}
+	if got := podCIDR(a).String(); got != "10.244.21.0/24" {
+		t.Errorf("pods %s", got)
+	}
+	name, endpoint := testLab(t).Endpoint()
+	if name != "api.x.test" || endpoint.String() != "10.77.5.1:6443" {
+		t.Errorf("endpoint %s at %s", name, endpoint)
+	}
+}
