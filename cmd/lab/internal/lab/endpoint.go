@@ -7,9 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/balancer"
@@ -57,35 +54,16 @@ func (l *Lab) startBalancer(ctx context.Context, argv []string) error {
 		l.balancer = b
 		return err
 	}
-	group := l.names().cgroup("balancer")
-	trees, err := group.Create()
-	if err != nil {
-		return err
-	}
-	var procs []string
-	for _, t := range trees {
-		procs = append(procs, group.Path(t, "cgroup.procs"))
-	}
-	logFile, err := os.Create(l.path("balancer.log"))
-	if err != nil {
-		return err
-	}
-	defer logFile.Close()
-	args := append([]string{"-euc", `for f in $PROCS; do echo $$ >"$f"; done; exec "$@"`, "sh"}, argv...)
-	cmd := exec.Command("/bin/sh", append(args, l.record.Name)...)
-	cmd.Env = append(os.Environ(), "PROCS="+strings.Join(procs, " "), build.CacheVariable+"="+l.cache.Dir)
-	cmd.Stdout, cmd.Stderr = logFile, logFile
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	logName := l.path("balancer.log")
+	env := append(os.Environ(), build.CacheVariable+"="+l.cache.Dir)
+	if _, err := detach(l.names().cgroup("balancer"), logName, env, append(argv, l.record.Name)...); err != nil {
 		return fmt.Errorf("cannot start the balancer: %w", err)
 	}
-	go cmd.Wait()
 	return process.Until(ctx, 10*time.Second, 20*time.Millisecond, "the balancer", func(ctx context.Context) error {
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, "tcp", address.String())
 		if err != nil {
-			text, _ := os.ReadFile(logFile.Name())
+			text, _ := os.ReadFile(logName)
 			return fmt.Errorf("%w %s", err, process.Tail(string(text), 3))
 		}
 		return conn.Close()

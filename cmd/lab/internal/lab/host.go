@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/cgroup"
@@ -42,10 +41,6 @@ type Host struct {
 //
 //go:embed files/boot.sh
 var bootScript string
-
-// enterScript puts itself into the host's cgroups, then into its namespaces.
-const enterScript = `for f in $PROCS; do echo $$ >"$f"; done
-exec nsenter --net="$NETNS" unshare --mount --pid --uts --ipc --cgroup --fork --kill-child /bin/sh -c "$BOOT"`
 
 // bootTimeout is generous: five hosts on two busy cores boot in a few seconds.
 const bootTimeout = 2 * time.Minute
@@ -76,51 +71,32 @@ func (l *Lab) boot(ctx context.Context, h Host) error {
 	return nil
 }
 
-// start starts the host's processes in a session of their own: they outlive us.
-// The channel is closed when the host has ended.
+// start starts the host's processes. The channel is closed when it has ended.
 func (l *Lab) start(h Host) (ended <-chan struct{}, err error) {
-	group := l.names().cgroup(h.Name)
-	trees, err := group.Create()
+	trees, err := cgroup.Hierarchies()
 	if err != nil {
 		return nil, err
 	}
-	var procs, mounts []string
+	mounts := []string{"unified"} // for a machine with cgroup v2 only
+	if trees[0].Dir != "" {
+		mounts = nil
+	}
 	for _, t := range trees {
-		procs = append(procs, group.Path(t, "cgroup.procs"))
 		if t.Options != "" {
 			mounts = append(mounts, t.Dir+"="+t.Options)
-		} else if t.Dir == "" {
-			mounts = []string{"unified"}
 		}
 	}
-	console, err := os.OpenFile(l.hostDir(h.Name, "console.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	defer console.Close()
-	cmd := exec.Command("/bin/sh", "-euc", enterScript)
-	cmd.Stdout, cmd.Stderr = console, console
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Env = []string{
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"PROCS=" + strings.Join(procs, " "),
-		"NETNS=" + namespaceFile(l.names().namespace(h.Name)),
-		"BOOT=" + bootScript,
+	env := []string{
+		"PATH=" + searchPath,
 		"HOST_DIR=" + l.hostDir(h.Name),
 		"HOST_NAME=" + h.Name,
 		"LOWER=" + strings.Join(l.record.Layers, ":"),
 		"CGROUPS=" + strings.Join(mounts, " "),
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	end := make(chan struct{})
-	go func() {
-		cmd.Wait() // take its exit status, whenever the host is killed
-		close(end)
-	}()
-	return end, nil
+	return detach(l.names().cgroup(h.Name), l.hostDir(h.Name, "console.log"), env,
+		"nsenter", "--net="+namespaceFile(l.names().namespace(h.Name)),
+		"unshare", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child",
+		"/bin/sh", "-c", bootScript)
 }
 
 // ready says why a host is not ready yet.
@@ -221,7 +197,7 @@ func (l *Lab) Command(ctx context.Context, host string, argv ...string) (*exec.C
 	args := append([]string{"--target", strconv.Itoa(pid), "--all", "--"}, argv...)
 	cmd := exec.CommandContext(ctx, "nsenter", args...)
 	cmd.Env = []string{
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"PATH=" + searchPath,
 		"HOME=/root", "USER=root", "LOGNAME=root", "SHELL=/bin/bash", "LANG=C.UTF-8",
 	}
 	process.KillGroupOnCancel(cmd)

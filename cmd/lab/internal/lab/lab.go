@@ -20,6 +20,14 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/cgroup"
 )
 
+// What users of this package need of package build, by names of this one.
+const (
+	// DefaultKubernetes is the release used where none is named.
+	DefaultKubernetes = build.DefaultKubernetes
+	// WorkloadImage is the test image for pods, present on prepared hosts.
+	WorkloadImage = build.WorkloadImage
+)
+
 // ErrNeedsRoot is why no hosts can be made.
 var ErrNeedsRoot = errors.New("hosts need root: they are made of namespaces, mounts and cgroups")
 
