@@ -159,7 +159,7 @@ type Marks struct {
 	Lineage string `json:"lineage"`
 	Cluster string `json:"cluster"`
 	// Node is the address of the node block that this host serves.
-	Node Target `json:"node"`
+	Node Target `json:"node,omitzero"`
 	// Founder marks the control plane on which the cluster is founded.
 	Founder bool `json:"founder,omitempty"`
 	// ClusterCA is the KeyDigest of the cluster's CA, once known.

@@ -2,9 +2,13 @@ package phases_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	udiff "github.com/aymanbagabas/go-udiff"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
@@ -232,4 +236,146 @@ func TestLife(t *testing.T) {
 			}
 		})
 	}
+}
+
+func (o *operator) must(err error) {
+	o.t.Helper()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+func (o *operator) listings() string {
+	var b strings.Builder
+	for _, n := range o.config.Nodes {
+		fmt.Fprintf(&b, "== %s\n%s", n.Address, o.world.Listing(n.Address))
+	}
+	return b.String()
+}
+
+func TestDestroyLeavesNothing(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(3, 2))
+	before := o.listings()
+	o.must(o.apply())
+	o.destroy = true
+	o.must(o.apply())
+	if after := o.listings(); after != before {
+		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+	}
+	if len(o.recorded.Nodes) != 0 {
+		t.Errorf("the state still has %d nodes", len(o.recorded.Nodes))
+	}
+}
+
+// TestDrift changes things by hand: each is shown to the field and put right.
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ host, edit, want string }{
+		{"10.0.0.12", "file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false", "args.profiling: \"false\" -> null"},
+		{"10.0.0.21", "yaml /var/lib/kubelet/config.yaml set maxPods=50", "maxPods: 50 -> null"},
+		{"10.0.0.11", "label host-10-0-0-12 node.kubernetes.io/exclude-from-external-load-balancers=x", "exclude-from-external-load-balancers"},
+		{"10.0.0.13", "unit kubelet stop", "active: \"inactive\" -> \"active\""},
+	} {
+		t.Run(c.edit, func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t, cluster(3, 1))
+			o.must(o.apply())
+			o.must(sim.Edit(o.world, c.host, c.edit))
+			p, err := o.plan()
+			o.must(err)
+			text := describe(p)
+			if !strings.Contains(text, c.want) || !strings.Contains(text, planner.ReasonDrift) || len(p.Steps) != 1 {
+				t.Errorf("the plan is not the one step that puts %q right:\n%s", c.want, text)
+			}
+			o.must(o.apply())
+			o.wantNothing()
+		})
+	}
+}
+
+func TestWorkerLeaves(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(3, 2))
+	before := o.world.Listing("10.0.0.22")
+	o.must(o.apply())
+	o.config.Nodes = o.config.Nodes[:4]
+	p, err := o.plan()
+	o.must(err)
+	if add, change, destroy := p.Counts(); add+change != 0 || destroy != 1 {
+		t.Errorf("counts are %d, %d, %d; want 1 to destroy:\n%s", add, change, destroy, describe(p))
+	}
+	o.must(o.apply())
+	o.wantNothing()
+	if after := o.world.Listing("10.0.0.22"); after != before {
+		t.Errorf("the host is not as it was:\n%s", udiff.Unified("before", "after", before, after))
+	}
+}
+
+func TestControlPlaneLeavesAndReturns(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []int{0, 1, 2} {
+		t.Run(fmt.Sprintf("cp%d", gone+1), func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t, cluster(3, 1))
+			all := o.config.Nodes
+			o.must(o.apply())
+			o.config.Nodes = slices.Delete(slices.Clone(all), gone, gone+1)
+			o.must(o.apply())
+			o.wantNothing()
+			o.config.Nodes = all
+			o.must(o.apply())
+			o.wantNothing()
+		})
+	}
+}
+
+// TestCrashAnywhere stops the operator before and after every single effect of
+// founding a cluster; the same command again ends in the same place.
+func TestCrashAnywhere(t *testing.T) {
+	t.Parallel()
+	effects := 0
+	o := newOperator(t, cluster(3, 1))
+	o.world.OnEffect = func(e sim.Effect) error { effects = max(effects, e.N); return nil }
+	o.must(o.apply())
+	if effects < 50 {
+		t.Fatalf("founding has only %d effects", effects)
+	}
+	t.Logf("%d effects, each with a crash before and after it", effects)
+	for n := 1; n <= effects; n++ {
+		for _, done := range []bool{false, true} {
+			crashAt(t, n, done)
+		}
+	}
+}
+
+var errCrash = errors.New("the operator's machine lost power")
+
+func crashAt(t *testing.T, n int, done bool) {
+	t.Helper()
+	o := newOperator(t, cluster(3, 1))
+	crashed := false
+	o.world.OnEffect = func(e sim.Effect) error {
+		if crashed || e.N == n && e.Done == done {
+			crashed = true
+			return errCrash
+		}
+		return nil
+	}
+	if err := o.apply(); err == nil {
+		t.Fatalf("crash at effect %d (done %v) was not noticed", n, done)
+	}
+	o.world.OnEffect = nil
+	for range 3 {
+		if err := o.apply(); err != nil {
+			t.Fatalf("after a crash at effect %d (done %v): %v", n, done, err)
+		}
+		p, err := o.plan()
+		o.must(err)
+		if p.Empty() {
+			return
+		}
+	}
+	p, _ := o.plan()
+	t.Fatalf("after a crash at effect %d (done %v) it does not converge:\n%s", n, done, describe(p))
 }

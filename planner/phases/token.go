@@ -50,7 +50,7 @@ var kubeletFinalize = phase{
 	name: finalizePhase,
 	doc:  "points the founder's kubelet at its rotated certificate",
 	nodeItems: func(n *node) []state.Item {
-		if !n.isControlPlane() || n.target != n.cluster.seat || n.cluster.externalCA() {
+		if !n.isControlPlane() || n.cluster.externalCA() || n.joining() {
 			return nil
 		}
 		return []state.Item{{

@@ -58,6 +58,9 @@ func (f *folder) apply(e state.Entry) error {
 	switch e.Kind {
 	case state.EntryRun:
 		return f.run(e)
+	case state.EntryBegin:
+		// Whose host it is has to be known before its first change.
+		f.learn(e.Learned)
 	case state.EntryDone:
 		f.learn(e.Learned)
 		if e.Op == nil && e.Phase != "" {

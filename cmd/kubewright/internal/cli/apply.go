@@ -134,7 +134,8 @@ func (s *session) execute(ctx context.Context) error {
 	ctx, stop, done := s.stopper(ctx, progress.Note)
 	defer done()
 	ticking := progress.Start(s.Now)
-	run := s.newRunner(st)
+	run := s.newRunner()
+	defer run.performer.Close()
 	outcome, runErr := executor.Execute(ctx, s.result.Plan, run, journal, executor.Options{
 		ID: s.NewID(), Token: s.nextToken(), Who: s.Who, Parallelism: s.opts.parallelism,
 		Stop: stop, Durations: st.Durations, Sink: progress.Event, Now: s.Now,
@@ -199,9 +200,5 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 		st.Clusters, st.Items = nil, nil
 	}
 	st.Outputs = s.result.Plan.Outputs
-	st.Applies = append(st.Applies, state.Apply{Time: s.Now(), Who: s.Who, Steps: outcome.Done, Failed: outcome.Failed})
-	if n := len(st.Applies); n > 20 {
-		st.Applies = st.Applies[n-20:]
-	}
 	return statefile.Save(s.paths, st, journal)
 }

@@ -8,6 +8,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
@@ -89,6 +90,18 @@ func (a *app) print(diags diag.Diagnostics) {
 		w = a.Stderr
 	}
 	_ = view.Diagnostics(w, diags, a.options(), a.sources)
+}
+
+// sourceText reads a file of the configuration, for excerpts.
+func (a *app) sourceText(name string) []byte {
+	if !filepath.IsLocal(name) {
+		return nil
+	}
+	b, err := os.ReadFile(filepath.Join(a.folder(), name))
+	if err != nil {
+		return nil
+	}
+	return b
 }
 
 func (a *app) options() view.Options {

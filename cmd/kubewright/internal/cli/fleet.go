@@ -225,7 +225,7 @@ func (o *observer) askAPI(ctx context.Context, h providers.Host, address string,
 }
 
 func (o *observer) askEtcd(ctx context.Context, h providers.Host) ([]state.EtcdMember, string, error) {
-	etcd, err := o.world.access().Etcd(ctx, h, []string{"https://127.0.0.1:2379"})
+	etcd, err := o.world.access().Etcd(ctx, h, []string{localEtcd})
 	if err != nil {
 		return nil, "", err
 	}

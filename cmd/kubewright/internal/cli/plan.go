@@ -28,7 +28,11 @@ type varFlag struct {
 }
 
 func (v varFlag) Set(s string) error {
-	v.o.vars = append(v.o.vars, hclconfig.VarArg{Value: s, File: v.file})
+	arg := hclconfig.VarArg{Assignment: s}
+	if v.file {
+		arg = hclconfig.VarArg{File: s}
+	}
+	v.o.vars = append(v.o.vars, arg)
 	return nil
 }
 func (v varFlag) String() string { return "" }

@@ -3,14 +3,19 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
+
+// localEtcd is where a control plane reaches its own etcd member.
+const localEtcd = "https://127.0.0.1:2379"
 
 // runner joins the executor, which knows steps, with the performer, which
 // knows hosts, and with what the state is to remember of a step.
@@ -19,18 +24,20 @@ type runner struct {
 	performer *providers.Performer
 }
 
-func (s *session) newRunner(st *state.State) *runner {
+func (s *session) newRunner() *runner {
 	w := s.fleet.world
-	return &runner{session: s, performer: providers.NewPerformer(providers.PerformerOptions{
-		Host: s.fleet.Host, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
-		Endpoint: s.apiEndpoint, Lineage: st.Lineage, Folder: s.folder(),
-	})}
+	p := &providers.Performer{Host: s.fleet.Host, Endpoint: s.apiEndpoint, Access: w.access(), Issuer: w.issuer(), Clock: w.clock()}
+	return &runner{session: s, performer: p}
 }
 
 // apiEndpoint is the address of a control plane's own API server.
-func (s *session) apiEndpoint(t state.Target) string {
+func (s *session) apiEndpoint(t state.Target) (string, error) {
+	m := s.fleet.member(t)
+	if m == nil {
+		return "", fmt.Errorf("internal error: %s is no node of this run", t)
+	}
 	o := observer{fleet: s.fleet, view: s.view}
-	return o.endpoint(s.fleet.member(t))
+	return o.endpoint(m), nil
 }
 
 // RunStep implements executor.Runner.
@@ -38,15 +45,23 @@ func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 	if err := r.gates(ctx, step); err != nil {
 		return executor.Result{}, err
 	}
-	first := true
-	outputs, err := r.performer.Run(ctx, step, run.Token, lookup(run.Outputs), func(e providers.Progress) error {
-		out := executor.OpEvent{Kind: executor.OpKind(e.Kind), Op: e.Op, Count: e.Count, Text: e.Text}
-		if first {
-			// Who the node is must be known before its first change.
-			out.Learned, first = phases.Identify(r.session.view, step), false
-		}
-		return report(out)
-	})
+	// Who the node is must be known before its first change.
+	learned := phases.Identify(r.session.view, step)
+	outputs, err := r.performer.Perform(ctx, step,
+		providers.Run{Token: run.Token, Lineage: run.Lineage, Output: lookup(run.Outputs)},
+		providers.Progress{
+			Begin: func(op, count int) error {
+				e := executor.OpEvent{Kind: executor.OpBegin, Op: op, Count: count, Learned: learned}
+				learned = state.Learned{}
+				return report(e)
+			},
+			Done: func(op, count int) error {
+				return report(executor.OpEvent{Kind: executor.OpDone, Op: op, Count: count})
+			},
+			Log: func(op int, text string) {
+				_ = report(executor.OpEvent{Kind: executor.OpLog, Op: op, Text: text})
+			},
+		})
 	result := executor.Result{Outputs: map[string]executor.Output{}}
 	for name, o := range outputs {
 		result.Outputs[name] = executor.Output{Value: o.Value, Secret: o.Secret}
@@ -67,23 +82,81 @@ func lookup(outputs executor.Outputs) func(state.Pending) (providers.Output, boo
 
 // gates evaluates a step's conditions on a fresh observation, right before the act.
 func (r *runner) gates(ctx context.Context, step *planner.Step) error {
+	c := r.session.config.Cluster(r.clusterLabel(step))
+	if c == nil {
+		return nil
+	}
 	for _, g := range step.Gates {
-		if g != "etcd-quorum" {
-			continue
+		var err error
+		switch g {
+		case "etcd-quorum":
+			err = r.quorumGate(ctx, c, step)
+		case "api-served-elsewhere":
+			err = r.apiGate(ctx, c, step)
+		default:
+			err = fmt.Errorf("internal error: step %s names gate %q, which nobody evaluates", step.ID, g)
 		}
-		c := r.session.config.Cluster(r.clusterLabel(step))
-		if c == nil || c.Etcd.External != nil {
-			continue
-		}
-		members, err := r.performer.EtcdMembers(ctx, step.Via)
 		if err != nil {
-			return fmt.Errorf("cannot tell whether etcd holds quorum: %w", err)
-		}
-		if err := quorumAllows(step, members); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
+	if c.Etcd.External != nil {
+		return nil
+	}
+	members, err := r.members(ctx, step.Via)
+	if err != nil {
+		return fmt.Errorf("cannot tell whether etcd holds quorum: %w", err)
+	}
+	return quorumAllows(step, members)
+}
+
+// members asks etcd through a control plane, on a connection of its own.
+func (r *runner) members(ctx context.Context, via state.Target) ([]state.EtcdMember, error) {
+	h, err := r.session.fleet.Host(ctx, via)
+	if err != nil {
+		return nil, err
+	}
+	etcd, err := r.session.fleet.world.access().Etcd(ctx, h, []string{localEtcd})
+	if err != nil {
+		return nil, err
+	}
+	defer etcd.Close()
+	members, _, err := etcd.Members(ctx)
+	return members, err
+}
+
+// apiGate wants another control plane to serve the API while this one restarts.
+func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
+	var last error
+	others := 0
+	for _, n := range r.session.config.NodesOf(c.Label, config.ControlPlane) {
+		if n.Target == step.Target {
+			continue
+		}
+		others++
+		h, err := r.session.fleet.Host(ctx, n.Target)
+		if err != nil {
+			last = err
+			continue
+		}
+		url := "https://" + config.JoinHostPort(n.AdvertiseAddress(), c.BindPort) + "/readyz"
+		status, err := h.HTTPStatus(ctx, url, false)
+		switch {
+		case err == nil && status == http.StatusOK:
+			return nil
+		case err == nil:
+			err = fmt.Errorf("%s answers %d", url, status)
+		}
+		last = err
+	}
+	if others == 0 {
+		return nil // the only control plane: the plan said that the API is down meanwhile
+	}
+	return fmt.Errorf("refused: no other control plane serves the API, and this step restarts it on %s: %w", step.Target, last)
 }
 
 func (r *runner) clusterLabel(step *planner.Step) string {

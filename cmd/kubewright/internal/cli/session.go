@@ -71,7 +71,7 @@ func (s *session) load() error {
 	cfg, diags := hclconfig.Load(hclconfig.Options{
 		Dir: s.folder(), Vars: s.opts.vars, Env: s.Environ, ToolVersion: Version,
 	})
-	s.sources = cfg.SourceText
+	s.sources = s.sourceText
 	if err := s.failed(diags); err != nil {
 		return err
 	}

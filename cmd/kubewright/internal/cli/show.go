@@ -53,7 +53,7 @@ func (a *app) outputCommand() *cobra.Command {
 				if asJSON {
 					return view.OutputsJSON(a.Stdout, st.Outputs)
 				}
-				return view.Outputs(a.Stdout, st.Outputs, a.options())
+				return view.OutputList(a.Stdout, st.Outputs, a.options())
 			}
 			v, ok := st.Outputs[args[0]]
 			if !ok {

@@ -14,10 +14,8 @@ func (a *app) validateCommand() *cobra.Command {
 		Use: "validate", Short: "Check the configuration", Args: cobra.NoArgs,
 		Long: "validate checks the configuration without contacting any host and without a state.",
 		RunE: func(*cobra.Command, []string) error {
-			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: o.vars, Env: a.Environ, ToolVersion: Version})
-			if cfg != nil {
-				a.sources = cfg.SourceText
-			}
+			_, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: o.vars, Env: a.Environ, ToolVersion: Version})
+			a.sources = a.sourceText
 			if o.json {
 				if err := view.ValidateJSON(a.Stdout, diags, a.sources); err != nil {
 					return err

@@ -131,7 +131,7 @@ func (realAccess) API(ctx context.Context, via providers.Host, endpoint string) 
 }
 
 func (realAccess) Etcd(ctx context.Context, via providers.Host, endpoints []string) (providers.Etcd, error) {
-	return etcd.Open(ctx, via, endpoints)
+	return etcd.Open(ctx, via, endpoints, etcd.Options{})
 }
 
 // wallClock is real time.
@@ -171,6 +171,6 @@ func (w simWorld) open(_ context.Context, c config.Connection, address string) (
 }
 
 func (w simWorld) access() providers.Access { return sim.Access{} }
-func (w simWorld) issuer() providers.Issuer { return w.Issuer() }
+func (w simWorld) issuer() providers.Issuer { return sim.Issuer{} }
 func (w simWorld) clock() providers.Clock   { return w.Clock() }
 func (w simWorld) save() error              { return w.Save() }
