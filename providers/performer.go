@@ -37,8 +37,8 @@ type Performer struct {
 	Access   Access
 	Issuer   Issuer
 	Clock    Clock
-	// Artifacts is the operator's folder with artifacts.
-	Artifacts string
+	// Artifacts is the operator's folder with the artifacts for a node.
+	Artifacts func(t state.Target) (string, error)
 	// Content fetches what any other reference stands for: config:ADDRESS#FIELD.
 	Content func(ctx context.Context, ref string) (state.Secret, error)
 

@@ -89,7 +89,14 @@ func cutRef(ref, prefix string) (string, bool) {
 
 // artifact reads a file of the artifacts folder, and of no other.
 func (w *work) artifact(name string) (state.Secret, error) {
-	root, err := os.OpenRoot(w.Artifacts)
+	if w.Artifacts == nil {
+		return state.Secret{}, fmt.Errorf("cannot read artifact %s: no folder of artifacts is known", name)
+	}
+	folder, err := w.Artifacts(w.own())
+	if err != nil {
+		return state.Secret{}, err
+	}
+	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return state.Secret{}, fmt.Errorf("cannot read artifact %s: %w", name, err)
 	}

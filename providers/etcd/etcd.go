@@ -39,11 +39,12 @@ type Options struct {
 // error of a change means that etcd was asked again and did not show it as
 // done; it may still come about. A second attempt is safe for all of them.
 type Client struct {
-	endpoints []string
-	dial      func(endpoint string) (member, error)
+	dial func(endpoint string) (member, error)
 
-	mu      sync.Mutex
-	members map[string]member
+	mu sync.Mutex
+	// endpoints are those given, and the members' as they were last listed.
+	given, listed []string
+	members       map[string]member
 }
 
 var _ providers.Etcd = (*Client)(nil)
@@ -77,7 +78,7 @@ func Open(ctx context.Context, via providers.Host, endpoints []string, opts Opti
 }
 
 func newClient(endpoints []string, dial func(string) (member, error)) *Client {
-	return &Client{endpoints: slices.Clone(endpoints), dial: dial, members: map[string]member{}}
+	return &Client{given: slices.Clone(endpoints), dial: dial, members: map[string]member{}}
 }
 
 // Close ends all connections.
@@ -135,17 +136,40 @@ func (c *Client) Members(ctx context.Context) ([]state.EtcdMember, string, error
 	return out, hex(l.clusterID), nil
 }
 
+// endpoints are all that may lead to a member.
+func (c *Client) endpoints() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := append(slices.Clone(c.given), c.listed...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// learn remembers where the members of a list are, as kubeadm does: the member
+// of the host that everything goes through may be the one that is down.
+func (c *Client) learn(l list) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listed = nil
+	for _, m := range l.members {
+		if len(m.ClientURLs) > 0 && !m.IsLearner {
+			c.listed = append(c.listed, m.ClientURLs[0])
+		}
+	}
+}
+
 // list asks all endpoints at once and takes the first answer.
 func (c *Client) list(ctx context.Context) (list, member, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	endpoints := c.endpoints()
 	type answer struct {
 		list list
 		from member
 		err  error
 	}
-	answers := make(chan answer, len(c.endpoints))
-	for _, endpoint := range c.endpoints {
+	answers := make(chan answer, len(endpoints))
+	for _, endpoint := range endpoints {
 		go func() {
 			m, err := c.at(endpoint)
 			if err != nil {
@@ -157,9 +181,10 @@ func (c *Client) list(ctx context.Context) (list, member, error) {
 		}()
 	}
 	var all *multierror.Error
-	for range c.endpoints {
+	for range endpoints {
 		a := <-answers
 		if a.err == nil {
+			c.learn(a.list)
 			return a.list, a.from, nil
 		}
 		all = multierror.Append(all, a.err)

@@ -1,0 +1,263 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// cluster is etcd as a model: a membership, and who answers.
+type cluster struct {
+	mu      sync.Mutex
+	members []*pb.Member
+	leader  uint64
+	down    map[string]bool
+	alarm   map[uint64][]string
+	// fail makes the next change fail, after it took effect when late.
+	fail error
+	late bool
+	// calls are the changes, as ENDPOINT CHANGE.
+	calls []string
+}
+
+const clusterID = 0xabc
+
+// three is a cluster of three members, led by the first.
+func three() *cluster {
+	c := &cluster{leader: 1, down: map[string]bool{}, alarm: map[uint64][]string{}}
+	for i, name := range []string{"a", "b", "c"} {
+		c.members = append(c.members, &pb.Member{ID: uint64(i + 1), Name: name, PeerURLs: []string{peer(name)}, ClientURLs: []string{url(name)}})
+	}
+	return c
+}
+
+func url(name string) string  { return "https://" + name + ":2379" }
+func peer(name string) string { return "https://" + name + ":2380" }
+
+// client is one whose only given endpoint is that of member a.
+func (c *cluster) client() *Client {
+	return newClient([]string{url("a")}, func(endpoint string) (member, error) { return &fake{c, endpoint}, nil })
+}
+
+type fake struct {
+	*cluster
+	endpoint string
+}
+
+var errDown = &providers.Error{Kind: providers.ErrUnreachable, Do: "connect"}
+
+func (f *fake) self() *pb.Member {
+	for _, m := range f.members {
+		if slices.Contains(m.ClientURLs, f.endpoint) {
+			return m
+		}
+	}
+	return nil
+}
+
+// answer runs as the member answers: locked, and unless it is down.
+func (f *fake) answer(do func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down[f.endpoint] || f.self() == nil {
+		return errDown
+	}
+	return do()
+}
+
+func (f *fake) list(context.Context) (l list, err error) {
+	err = f.answer(func() error {
+		l = list{clusterID, slices.Clone(f.members)}
+		return nil
+	})
+	return l, err
+}
+
+func (f *fake) status(context.Context) (s status, err error) {
+	err = f.answer(func() error {
+		s = status{clusterID: clusterID, id: f.self().ID, leader: f.leader}
+		return nil
+	})
+	return s, err
+}
+
+func (f *fake) read(context.Context) (s status, err error) {
+	err = f.answer(func() error {
+		if f.self().IsLearner {
+			return errors.New("not supported for learner")
+		}
+		s = status{clusterID: clusterID, id: f.self().ID}
+		return nil
+	})
+	return s, err
+}
+
+func (f *fake) alarms(context.Context) (map[uint64][]string, error) { return f.alarm, nil }
+
+func (f *fake) change(what string, do func()) error {
+	return f.answer(func() error {
+		f.calls = append(f.calls, f.self().Name+" "+what)
+		err := f.fail
+		f.fail = nil
+		if err == nil || f.late {
+			do()
+		}
+		return err
+	})
+}
+
+func (f *fake) addLearner(_ context.Context, peerURL string) error {
+	return f.change("add", func() { f.members = append(f.members, &pb.Member{ID: 4, PeerURLs: []string{peerURL}, IsLearner: true}) })
+}
+
+func (f *fake) promote(_ context.Context, id uint64) error {
+	return f.change("promote", func() { list{members: f.members}.find(id).IsLearner = false })
+}
+
+func (f *fake) remove(_ context.Context, id uint64) error {
+	return f.change("remove", func() {
+		f.members = slices.DeleteFunc(f.members, func(m *pb.Member) bool { return m.ID == id })
+	})
+}
+
+func (f *fake) moveLeader(_ context.Context, to uint64) error {
+	return f.change("move", func() { f.leader = to })
+}
+
+func (f *fake) close() error { return nil }
+
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	c := three()
+	c.down[url("b")] = true
+	c.alarm[3] = []string{"NOSPACE"}
+	c.members = append(c.members, &pb.Member{ID: 0x1f, PeerURLs: []string{peer("d")}, IsLearner: true},
+		&pb.Member{ID: 5, Name: "e", PeerURLs: []string{peer("e")}, ClientURLs: []string{url("e")}, IsLearner: true})
+	members, id, err := c.client().Members(t.Context())
+	if err != nil || id != "abc" || len(members) != 5 {
+		t.Fatal(members, id, err)
+	}
+	for i, want := range []struct{ healthy, leader, learner bool }{{true, true, false}, {}, {true, false, false}, {false, false, true}, {true, false, true}} {
+		m := members[i]
+		if m.Healthy != want.healthy || m.Leader != want.leader || m.Learner != want.learner {
+			t.Errorf("got %+v, want %+v", m, want)
+		}
+	}
+	if members[3].ID != "1f" || !slices.Equal(members[2].Alarms, []string{"NOSPACE"}) || members[0].Alarms != nil {
+		t.Errorf("got %+v", members)
+	}
+}
+
+// Once the members are known, one that answers is enough.
+func TestOtherEndpoint(t *testing.T) {
+	t.Parallel()
+	c := three()
+	client := c.client()
+	if _, _, err := client.Members(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.down[url("a")] = true
+	members, _, err := client.Members(t.Context())
+	if err != nil || members[0].Healthy || !members[1].Healthy {
+		t.Errorf("got %+v, %v", members, err)
+	}
+	c.down[url("b")], c.down[url("c")] = true, true
+	if _, _, err := client.Members(t.Context()); !errors.Is(err, providers.ErrUnreachable) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAddLearner(t *testing.T) {
+	t.Parallel()
+	c := three()
+	client := c.client()
+	// The answer is lost, but the member was added: that is no error.
+	c.fail, c.late = context.DeadlineExceeded, true
+	for range 2 {
+		if err := client.AddLearner(t.Context(), peer("d")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(c.members) != 4 || !slices.Equal(c.calls, []string{"a add"}) {
+		t.Errorf("got %d members after %v", len(c.members), c.calls)
+	}
+	c.fail, c.late = rpctypes.ErrTooManyLearners, false
+	err := client.AddLearner(t.Context(), peer("e"))
+	if err == nil || !strings.Contains(err.Error(), "cannot add etcd member with peer URL https://e:2380: etcdserver: too many learner") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPromote(t *testing.T) {
+	t.Parallel()
+	c := three()
+	c.members[2].IsLearner = true
+	client := c.client()
+	c.fail = rpctypes.ErrMemberLearnerNotReady
+	if err := client.Promote(t.Context(), "3"); err == nil {
+		t.Error("got no error for a learner that lags")
+	}
+	c.fail, c.late = rpctypes.ErrMemberNotLearner, true
+	for range 2 {
+		if err := client.Promote(t.Context(), "3"); err != nil {
+			t.Error(err)
+		}
+	}
+	if c.members[2].IsLearner || len(c.calls) != 2 {
+		t.Errorf("got %v", c.calls)
+	}
+	if err := client.Promote(t.Context(), "9"); err == nil || !strings.Contains(err.Error(), "it is no member") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	c := three()
+	client := c.client()
+	// Member a is asked for the list, and never for its own removal.
+	if err := client.Remove(t.Context(), "1"); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.calls, []string{"b remove"}) {
+		t.Errorf("got %v", c.calls)
+	}
+	if err := client.Remove(t.Context(), "1"); err != nil {
+		t.Errorf("a member that is gone: %v", err)
+	}
+	c.down[url("c")] = true
+	if err := client.Remove(t.Context(), "2"); err == nil || !strings.Contains(err.Error(), "no other voter answers") {
+		t.Errorf("got %v", err)
+	}
+	c.members = c.members[:1]
+	if err := client.Remove(t.Context(), "2"); err == nil || !strings.Contains(err.Error(), "only voter") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestMoveLeader(t *testing.T) {
+	t.Parallel()
+	c := three()
+	c.leader = 3
+	client := c.client()
+	for range 2 {
+		if err := client.MoveLeader(t.Context(), "2"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(c.calls, []string{"c move"}) || c.leader != 2 {
+		t.Errorf("got %v, leader %d", c.calls, c.leader)
+	}
+	c.fail = errors.New("refused")
+	if err := client.MoveLeader(t.Context(), "1"); err == nil || c.leader != 2 {
+		t.Errorf("got %v", err)
+	}
+}
