@@ -135,6 +135,7 @@ func (c *compiler) script() (string, error) {
 		}
 		b.WriteString(call("kw_op", strconv.Itoa(i)) + line)
 	}
+	b.WriteString("kw_flush || kw_fail\n")
 	return b.String(), nil
 }
 

@@ -7,7 +7,10 @@ kw_unit() {
 	if [ "$3" = yes ]; then systemctl daemon-reload </dev/null || kw_fail; fi
 	case $2 in
 	start)
-		if systemctl is-active --quiet -- "$1" </dev/null; then kw_done same; return; fi ;;
+		case $(systemctl show --property ActiveState,SubState --value -- "$1" </dev/null) in
+		active*) kw_done same; return ;;
+		*auto-restart*) set -- "$1" restart ;; # start would wait for systemd to try again by itself
+		esac ;;
 	stop)
 		case $(systemctl show --property ActiveState --value -- "$1" </dev/null) in
 		inactive | failed) kw_done same; return ;;
@@ -85,7 +88,7 @@ kw_image_pull() {
 	[ "$3" != Never ] || kw_fail "$1 is not present, and the pull policy is Never"
 	for kw_i in 1 2 3 4 5; do # as often as kubeadm
 		if command -v crictl >/dev/null; then
-			kw_cri "$2" pull --quiet "$1" && break
+			kw_cri "$2" pull "$1" >/dev/null && break
 		elif kw_uses_ctr "$2"; then
 			kw_ctr "$2" images pull --hosts-dir /etc/containerd/certs.d "$1" >/dev/null && break
 		else

@@ -10,6 +10,7 @@ umask 022
 kw_d=$kw_r/var/lib/kubewright
 kw_me=$(id -u)
 kw_safe=
+kw_dirty=
 
 # kw_op NUMBER: an operation begins, on both outputs.
 kw_op() {
@@ -26,9 +27,41 @@ kw_done() { kw_say "done" "$1"; }
 kw_fail() {
 	kw_x=$?
 	[ $# = 0 ] || printf '%s\n' "$*" >&2
+	kw_flush
 	kw_say failed "$kw_x"
 	kw_say end
 	exit 0
+}
+
+# kw_touched: the folder that we stand in has changed.
+kw_touched() {
+	case $kw_dirty in
+	*"
+$PWD
+"*) ;;
+	*) kw_dirty="$kw_dirty
+$PWD
+" ;;
+	esac
+}
+
+# kw_flush: brings the changed folders to the disk, in one go. What a batch has
+# done counts only once it has answered, so that is early enough; contents of
+# files go to the disk before the files get their names.
+kw_flush() {
+	IFS='
+'
+	set -f
+	set -- $kw_dirty
+	set +f
+	unset IFS
+	kw_dirty=
+	cd /
+	for kw_a do
+		shift
+		if [ -d "$kw_a" ]; then set -- "$@" "$kw_a"; fi
+	done
+	[ $# = 0 ] || sync -- "$@"
 }
 
 # kw_head: reads the header of the next frame; sets kw_len.
@@ -48,8 +81,14 @@ kw_take() {
 }
 
 # kw_keep FILE SHA256: puts the frame into a new file, readable by nobody else.
+# The file must not be there: set -C opens with O_EXCL.
 kw_keep() {
-	(umask 077; set -C; kw_take conv=fsync >"$1") && kw_has "$1" "$2" && return
+	umask 077
+	set -C
+	: >"$1" || kw_fail
+	set +C
+	umask 022
+	kw_take conv=fsync >>"$1" && kw_has "$1" "$2" && return
 	rm -f -- "$1"
 	return 1
 }
@@ -161,22 +200,36 @@ kw_own() {
 	chmod -- "$2" "$1"
 }
 
+# kw_new FILE MODE OWNER: kw_own for a file that we have just made with mode 600.
+kw_new() {
+	if [ "$kw_me" = 0 ] && [ "$3" = root:root ]; then set -- "$1" "$2" ''; fi
+	if [ "$2" = 600 ] && [ -z "$3" ]; then return; fi
+	kw_own "$@"
+}
+
+# kw_there PATH: whether there is anything, a dangling link included.
+kw_there() { [ -e "$1" ] || [ -L "$1" ]; }
+
 # kw_write PATH MODE OWNER SHA256, and a frame.
 kw_write() {
 	kw_head
 	kw_enter "$1"
-	if kw_is "./$kw_name" 'regular file' "$2" "$3" && kw_has "./$kw_name" "$4"; then
-		kw_take >/dev/null
-		kw_done same
-		return
+	if kw_there "./$kw_name"; then
+		if kw_is "./$kw_name" 'regular file' "$2" "$3" && kw_has "./$kw_name" "$4"; then
+			kw_take >/dev/null
+			kw_done same
+			return
+		fi
+		if [ -d "./$kw_name" ] && ! [ -L "./$kw_name" ]; then kw_fail "$1 is a folder"; fi
 	fi
-	if [ -d "./$kw_name" ] && ! [ -L "./$kw_name" ]; then kw_fail "$1 is a folder"; fi
-	# What a cut connection left behind; the dot keeps kubelet from reading it.
-	rm -f -- "./.$kw_name.kubewright-"*
+	# What a cut connection left behind; the dot keeps the kubelet from reading it.
+	for kw_t in "./.$kw_name.kubewright-"*; do
+		if [ -e "$kw_t" ]; then rm -f -- "$kw_t"; fi
+	done
 	kw_t=./.$kw_name.kubewright-$kw_n
 	kw_keep "$kw_t" "$4" || kw_fail "the data for $1 did not arrive whole"
-	kw_own "$kw_t" "$2" "$3" && mv -fT -- "$kw_t" "./$kw_name" || { kw_x=$?; rm -f -- "$kw_t"; (exit "$kw_x"); kw_fail; }
-	sync . || kw_fail
+	kw_new "$kw_t" "$2" "$3" && mv -fT -- "$kw_t" "./$kw_name" || { kw_x=$?; rm -f -- "$kw_t"; (exit "$kw_x"); kw_fail; }
+	kw_touched
 	kw_done changed
 }
 
@@ -196,7 +249,7 @@ kw_folder() {
 		kw_own "./$kw_name" "$2" "$3" || kw_fail
 		kw_made=changed
 	fi
-	if [ "$kw_made" = changed ]; then sync . || kw_fail; fi
+	if [ "$kw_made" = changed ]; then kw_touched; fi
 }
 
 # kw_directory PATH MODE OWNER
@@ -205,16 +258,18 @@ kw_directory() {
 	kw_done "$kw_made"
 }
 
-# kw_there PATH: whether there is anything, a dangling link included.
-kw_there() { [ -e "$1" ] || [ -L "$1" ]; }
-
-# kw_remove PATH: a file, a link or a tree, but no other file system mounted in it.
+# kw_remove PATH: a file, a link or a tree, but no other file system mounted in
+# it. A folder that is a mount point itself is emptied, since it cannot go.
 kw_remove() {
 	if ! kw_there "$1"; then kw_done same; return; fi
 	kw_enter "$1"
+	if [ -d "./$kw_name" ] && ! [ -L "./$kw_name" ] && mountpoint -q "./$kw_name" </dev/null; then
+		kw_clear
+		return
+	fi
 	rm -rf --one-file-system -- "./$kw_name" || kw_fail
 	if kw_there "./$kw_name"; then kw_fail "$1 is still there"; fi
-	sync . || kw_fail
+	kw_touched
 	kw_done changed
 }
 
@@ -223,15 +278,17 @@ kw_empty() {
 	if ! kw_there "$1"; then kw_done same; return; fi
 	if [ -L "$1" ] || ! [ -d "$1" ]; then kw_fail "$1 is no folder"; fi
 	kw_enter "$1"
+	kw_clear
+}
+
+# kw_clear: empties the folder kw_name.
+kw_clear() {
 	cd -P -- "./$kw_name" || kw_fail
 	if [ -z "$(find . -mindepth 1 -maxdepth 1 -print | head -n 1)" ]; then kw_done same; return; fi
 	find . -mindepth 1 -maxdepth 1 -exec rm -rf --one-file-system -- {} + || kw_fail
-	sync . || kw_fail
+	kw_touched
 	kw_done changed
 }
-
-# kw_upload PATH MODE OWNER SHA256, and a frame: as kw_write.
-kw_upload() { kw_write "$@"; }
 
 # kw_unpack FOLDER OWNER SHA256, and a frame: an archive into a folder. What
 # was unpacked before is not unpacked again: a receipt says so.
@@ -255,6 +312,7 @@ kw_unpack() {
 # kw_marks_off: takes away everything that kubewright keeps on the host.
 kw_marks_off() {
 	kw_enter "$kw_d"
-	rm -rf -- ./kubewright && sync . || kw_fail
+	rm -rf -- ./kubewright || kw_fail
+	kw_touched
 	kw_done changed
 }
