@@ -1,0 +1,245 @@
+package providers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// scene is hosts, an API, an etcd and a clock in memory, and what was asked of them.
+type scene struct {
+	log []string
+	now time.Time
+
+	files   map[string]string
+	status  []int
+	apiErrs []error
+	applied state.Value
+	members []state.EtcdMember
+	etcdErr []error
+	batches []providers.Batch
+	issued  []providers.KeyRequest
+	hostErr error
+	nodes   map[string]state.NodeReport
+	pods    map[string]state.StaticPodReport
+}
+
+func newScene() *scene { return &scene{now: time.Unix(0, 0), files: map[string]string{}} }
+
+func (s *scene) say(format string, args ...any) { s.log = append(s.log, fmt.Sprintf(format, args...)) }
+
+// pop takes the first of a list of errors; nil when there is none left.
+func pop(errs *[]error) error {
+	if len(*errs) == 0 {
+		return nil
+	}
+	err := (*errs)[0]
+	*errs = (*errs)[1:]
+	return err
+}
+
+func (s *scene) performer() *providers.Performer {
+	return &providers.Performer{
+		Host: func(_ context.Context, t state.Target) (providers.Host, error) {
+			return &fakeHost{scene: s, name: t.String()}, nil
+		},
+		Endpoint: func(t state.Target) (string, error) { return t.Key + ":6443", nil },
+		Access:   access{s}, Issuer: issuer{scene: s}, Clock: clock{s},
+		Content: func(_ context.Context, ref string) (state.Secret, error) {
+			return state.NewSecret([]byte("content of " + ref)), nil
+		},
+	}
+}
+
+type clock struct{ *scene }
+
+func (c clock) Now() time.Time { return c.now }
+func (c clock) Sleep(ctx context.Context, d time.Duration) error {
+	c.now = c.now.Add(d)
+	return ctx.Err()
+}
+
+type fakeHost struct {
+	providers.Host
+	*scene
+	name string
+}
+
+func (h *fakeHost) Perform(_ context.Context, b providers.Batch) ([]providers.Outcome, error) {
+	var ops []string
+	for _, op := range b.Operations {
+		ops = append(ops, op.Op())
+	}
+	h.say("%s performs %s", h.name, strings.Join(ops, " "))
+	h.batches = append(h.batches, b)
+	return make([]providers.Outcome, len(ops)), h.hostErr
+}
+
+func (h *fakeHost) Observe(_ context.Context, q state.Query) (*state.Report, error) {
+	r := &state.Report{Files: map[string]state.FileReport{}}
+	for _, f := range q.Files {
+		_, ok := h.files[f.Path]
+		r.Files[f.Path] = state.FileReport{Exists: ok}
+	}
+	return r, nil
+}
+
+func (h *fakeHost) ReadSecrets(_ context.Context, paths []string) (map[string]state.Secret, error) {
+	out := map[string]state.Secret{}
+	for _, p := range paths {
+		if b, ok := h.files[p]; ok {
+			out[p] = state.NewSecret([]byte(b))
+		}
+	}
+	return out, nil
+}
+
+func (h *fakeHost) HTTPStatus(_ context.Context, url string, _ bool) (int, error) {
+	h.say("%s asks %s", h.name, url)
+	if len(h.status) == 0 {
+		return 0, providers.ErrUnreachable
+	}
+	code := h.status[0]
+	h.status = h.status[1:]
+	return code, nil
+}
+
+// issuer takes groups.
+type issuer struct {
+	providers.Issuer
+	*scene
+}
+
+func (i issuer) IssueAll(_ context.Context, on providers.Host, rs []providers.KeyRequest, b providers.Batch) ([]providers.Outcome, error) {
+	var ops []string
+	for _, r := range rs {
+		ops = append(ops, r.Operation.Op())
+	}
+	i.say("issuer makes %s for %s, token %d", strings.Join(ops, " "), on.(*fakeHost).name, b.Token)
+	i.issued = append(i.issued, rs...)
+	return make([]providers.Outcome, len(rs)), nil
+}
+
+type access struct{ *scene }
+
+func (a access) API(_ context.Context, via providers.Host, endpoint string) (providers.API, error) {
+	a.say("API through %s at %s", via.(*fakeHost).name, endpoint)
+	return &fakeAPI{scene: a.scene}, nil
+}
+
+func (a access) Etcd(_ context.Context, via providers.Host, endpoints []string) (providers.Etcd, error) {
+	a.say("etcd through %s at %v", via.(*fakeHost).name, endpoints)
+	return &fakeEtcd{a.scene}, nil
+}
+
+type fakeAPI struct {
+	providers.API
+	*scene
+}
+
+func (a *fakeAPI) Apply(_ context.Context, o state.Value, createOnly bool) error {
+	a.say("apply %s", o.Get("metadata.name").AsString())
+	a.applied = o
+	return pop(&a.apiErrs)
+}
+
+func (a *fakeAPI) PatchNode(_ context.Context, op planner.PatchNode) error {
+	a.say("patch %s", op.Node)
+	return pop(&a.apiErrs)
+}
+
+const token = "abcdef.0123456789abcdef"
+
+func (a *fakeAPI) CreateToken(context.Context, planner.CreateToken) (state.Secret, error) {
+	a.say("create token")
+	if err := pop(&a.apiErrs); err != nil {
+		return state.Secret{}, err
+	}
+	return state.NewSecret([]byte(token)), nil
+}
+
+func (a *fakeAPI) DeleteToken(_ context.Context, s state.Secret) error {
+	a.say("delete token %v", string(s.Reveal()) == token)
+	return pop(&a.apiErrs)
+}
+
+func (a *fakeAPI) Drain(_ context.Context, op planner.Drain, log func(string)) error {
+	log("evicting \x1b[31m")
+	return pop(&a.apiErrs)
+}
+
+func (a *fakeAPI) Ready(context.Context) error { return pop(&a.apiErrs) }
+
+func (a *fakeAPI) Observe(context.Context, state.ClusterQuery) (*state.ClusterReport, error) {
+	if err := pop(&a.apiErrs); err != nil {
+		return nil, err
+	}
+	return &state.ClusterReport{Nodes: a.nodes, StaticPods: a.pods}, nil
+}
+
+func (a *fakeAPI) Close() error { a.say("API closed"); return nil }
+
+type fakeEtcd struct{ *scene }
+
+func (e *fakeEtcd) Members(context.Context) ([]state.EtcdMember, string, error) {
+	return slices.Clone(e.members), "1", nil
+}
+
+func (e *fakeEtcd) AddLearner(_ context.Context, peerURL string) error {
+	e.say("add learner %s", peerURL)
+	if err := pop(&e.etcdErr); err != nil {
+		return err
+	}
+	e.members = append(e.members, state.EtcdMember{ID: "4", PeerURLs: []string{peerURL}, Learner: true})
+	return nil
+}
+
+func (e *fakeEtcd) Promote(_ context.Context, id string) error {
+	e.say("promote %s", id)
+	return pop(&e.etcdErr)
+}
+
+func (e *fakeEtcd) Remove(_ context.Context, id string) error {
+	e.say("remove %s", id)
+	return pop(&e.etcdErr)
+}
+
+func (e *fakeEtcd) MoveLeader(_ context.Context, to string) error {
+	e.say("move leader to %s", to)
+	return nil
+}
+
+func (e *fakeEtcd) Close() error { e.say("etcd closed"); return nil }
+
+var (
+	cp1 = state.NodeKeyTarget("cp", "cp1")
+	cp2 = state.NodeKeyTarget("cp", "cp2")
+)
+
+// perform runs operations as a step of cp2 through cp1.
+func (s *scene) perform(t *testing.T, run providers.Run, ops ...planner.Operation) (map[string]providers.Output, error) {
+	t.Helper()
+	step := &planner.Step{ID: state.Address{Target: cp2, Phase: "x"}, Target: cp2, Via: cp1, Operations: ops}
+	return s.performer().Perform(t.Context(), step, run, providers.Progress{
+		Begin: func(op, count int) error { s.say("begin %d+%d", op, count); return nil },
+		Done:  func(op, count int) error { s.say("done %d+%d", op, count); return nil },
+		Log:   func(op int, text string) { s.say("log %d: %s", op, text) },
+	})
+}
+
+func (s *scene) expect(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(s.log, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(s.log, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+var errRefused = errors.New("refused")

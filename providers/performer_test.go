@@ -1,0 +1,364 @@
+package providers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+const (
+	cp1Name = `node.cp["cp1"]`
+	cp2Name = `node.cp["cp2"]`
+)
+
+// Neighbours of a kind travel together, and nothing changes its place.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.files["/f"] = ""
+	_, err := s.perform(t, providers.Run{Token: 7, Lineage: "l"},
+		planner.EnsureDirectory{Path: "/a"}, planner.WriteFile{Path: "/b", Content: planner.Content{Ref: "config:x"}},
+		planner.CopySecrets{From: cp1}, planner.IssueCertificate{CA: planner.Signer{On: cp1}},
+		planner.Unit{Unit: "kubelet.service", Action: "restart"},
+		planner.Wait{For: planner.WaitFile, Name: "/f"}, planner.Wait{For: planner.WaitFile, Name: "/f"},
+		planner.RemovePath{Path: "/c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.expect(t,
+		"begin 0+2", cp2Name+" performs ensure_directory write_file", "done 0+2",
+		"begin 2+2", "issuer makes copy_secrets issue_certificate for "+cp2Name+", token 7", "done 2+2",
+		"begin 4+1", cp2Name+" performs unit", "done 4+1",
+		"begin 5+1", "done 5+1", "begin 6+1", "done 6+1",
+		"begin 7+1", cp2Name+" performs remove_path", "done 7+1")
+	if b := s.batches[0]; b.Token != 7 || b.Lineage != "l" || string(b.Contents["config:x"].Reveal()) != "content of config:x" {
+		t.Errorf("got batch %+v", b)
+	}
+	for _, r := range s.issued {
+		if fmt.Sprint(r.Source.(interface{ Name() string }).Name()) != cp1Name {
+			t.Errorf("%s from %v", r.Operation.Op(), r.Source)
+		}
+	}
+}
+
+func (h *fakeHost) Name() string { return h.name }
+
+// The first failure ends the step; what comes behind is not begun.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.hostErr = errRefused
+	_, err := s.perform(t, providers.Run{}, planner.EnsureDirectory{Path: "/a"}, planner.IssueCA{}, planner.EnsureDirectory{Path: "/b"})
+	if !errors.Is(err, errRefused) {
+		t.Errorf("got %v", err)
+	}
+	s.expect(t, "begin 0+1", cp2Name+" performs ensure_directory")
+}
+
+// An operation whose begin could not be written down is not begun.
+func TestBeginRefused(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	step := &planner.Step{Target: cp1, Operations: planner.Operations{planner.EnsureDirectory{Path: "/a"}}}
+	_, err := s.performer().Perform(t.Context(), step, providers.Run{}, providers.Progress{Begin: func(int, int) error { return errRefused }})
+	if !errors.Is(err, errRefused) || len(s.log) != 0 {
+		t.Errorf("got %v after %v", err, s.log)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	step := &planner.Step{Target: cp1, Operations: planner.Operations{planner.EnsureDirectory{Path: "/a"}}}
+	if _, err := s.performer().Perform(ctx, step, providers.Run{}, providers.Progress{}); !errors.Is(err, context.Canceled) || len(s.log) != 0 {
+		t.Errorf("got %v after %v", err, s.log)
+	}
+}
+
+func TestToken(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	outputs, err := s.perform(t, providers.Run{}, planner.CreateToken{})
+	if err != nil || string(outputs["token"].Secret.Reveal()) != token {
+		t.Fatal(outputs, err)
+	}
+	made := state.Pending{Step: "cluster.prod/bootstrap-token", Output: "token"}
+	run := providers.Run{Output: func(p state.Pending) (providers.Output, bool) { return outputs["token"], p == made }}
+	if _, err := s.perform(t, run, planner.WriteKubeconfig{Path: "/k", Token: &made}, planner.DeleteToken{Token: made}); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.issued) != 1 || string(s.issued[0].Token.Reveal()) != token {
+		t.Errorf("got %+v", s.issued)
+	}
+	s.log = nil
+	// Without the run that made it a token cannot be used, and need not be deleted.
+	if _, err := s.perform(t, providers.Run{}, planner.DeleteToken{Token: made}); err != nil {
+		t.Error(err)
+	}
+	_, err = s.perform(t, providers.Run{}, planner.WriteKubeconfig{Path: "/k", Token: &made})
+	if err == nil || !strings.Contains(err.Error(), "cannot find the bootstrap token of cluster.prod/bootstrap-token") {
+		t.Errorf("got %v", err)
+	}
+	s.expect(t, "begin 0+1", "log 0: the bootstrap token is not known to this run; it expires by itself", "done 0+1", "begin 0+1")
+}
+
+// No error and no line shows the token, wherever it comes from.
+func TestNoSecretShows(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.apiErrs = []error{nil, fmt.Errorf("cannot apply: %s is no name: %w", token, providers.ErrUnavailable), fmt.Errorf("cannot apply: %s is no name", token)}
+	pending := state.PendingValue(state.Address{Target: cp2, Phase: "x"}.String(), "token")
+	object := state.Map(map[string]state.Value{"data": state.List(pending, state.SensitiveValue("config:a", "f")), "metadata": state.Null()})
+	outputs, err := s.perform(t, providers.Run{}, planner.CreateToken{}, planner.ApplyObject{Object: object})
+	if err == nil || strings.Contains(err.Error(), token) || strings.Contains(fmt.Sprintf("%v%+v", s.log, outputs), token) {
+		t.Errorf("got %v after %v", err, s.log)
+	}
+	if got := s.applied.Get("data").AsList(); got[0].AsString() != token || got[1].AsString() != "content of config:a" {
+		t.Error("references were not resolved")
+	}
+}
+
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	busy := fmt.Errorf("cannot apply: %w", providers.ErrUnavailable)
+	lost := fmt.Errorf("cannot create: %w", providers.ErrTimeout)
+	absent := fmt.Errorf("cannot change: %w", providers.ErrNotFound)
+	for _, tt := range []struct {
+		name string
+		op   planner.Operation
+		errs []error
+		want error
+		left int
+	}{
+		{"apply until it serves", planner.ApplyObject{}, []error{busy, busy, lost}, nil, 0},
+		{"apply refused", planner.ApplyObject{}, []error{errRefused, nil}, errRefused, 1},
+		{"token refused for now", planner.CreateToken{}, []error{busy}, nil, 0},
+		{"token's answer lost", planner.CreateToken{}, []error{lost, nil}, providers.ErrTimeout, 1},
+		{"node not there yet", planner.PatchNode{Node: "n"}, []error{absent, absent}, nil, 0},
+		{"object not there", planner.ApplyObject{}, []error{absent, nil}, providers.ErrNotFound, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene()
+			s.apiErrs = tt.errs
+			if _, err := s.perform(t, providers.Run{}, tt.op); !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			if len(s.apiErrs) != tt.left {
+				t.Errorf("%d attempts were not made, want %d", len(s.apiErrs), tt.left)
+			}
+		})
+	}
+}
+
+// Retrying ends, with the last error.
+func TestRetryEnds(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	for range 1000 {
+		s.apiErrs = append(s.apiErrs, providers.ErrUnavailable)
+	}
+	_, err := s.perform(t, providers.Run{}, planner.ApplyObject{})
+	if !errors.Is(err, providers.ErrUnavailable) || !strings.Contains(err.Error(), "tried for 1m0s") {
+		t.Errorf("got %v", err)
+	}
+	if tried := 1000 - len(s.apiErrs); tried != 120 {
+		t.Errorf("got %d attempts", tried)
+	}
+}
+
+func TestWait(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		scene func(*scene)
+		op    planner.Wait
+		want  string
+	}{
+		{"http", func(s *scene) { s.status = []int{500, 403, 200} }, planner.Wait{For: planner.WaitHTTP, URL: "u"}, ""},
+		{"http forbidden", func(s *scene) {
+			for range 100 {
+				s.status = append(s.status, 403)
+			}
+		}, planner.Wait{For: planner.WaitHTTP, URL: "u", Timeout: 5 * time.Second}, "cannot wait for u: not so after 5s; last seen: u answered 403"},
+		{"no file", func(*scene) {}, planner.Wait{For: planner.WaitFile, Name: "/f", Timeout: time.Minute}, "cannot wait for /f: not so after 1m0s; last seen: /f is not there"},
+		{"api", func(s *scene) { s.apiErrs = []error{errRefused, errRefused} }, planner.Wait{For: planner.WaitAPI}, ""},
+		{"node", func(s *scene) { s.nodes = map[string]state.NodeReport{"n": {}} }, planner.Wait{For: planner.WaitNodeRegistered, Name: "n"}, ""},
+		{"node not ready", func(s *scene) { s.nodes = map[string]state.NodeReport{"n": {}} }, planner.Wait{For: planner.WaitNodeReady, Name: "n"}, "last seen: node n is not ready"},
+		{"pod", func(s *scene) {
+			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Running: true, Ready: true}}
+		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, ""},
+		{"old pod", func(s *scene) {
+			s.pods = map[string]state.StaticPodReport{"p": {Hash: "g", Running: true, Ready: true}}
+		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, "pod p still runs another manifest"},
+		{"etcd", func(s *scene) { s.members = []state.EtcdMember{{Name: "n"}} }, planner.Wait{For: planner.WaitEtcdStarted, Name: "n"}, ""},
+		{"no etcd", func(s *scene) { s.members = []state.EtcdMember{{Name: ""}} }, planner.Wait{For: planner.WaitEtcdStarted, Name: "n"}, "etcd has 1 members, and none that started is called n"},
+		{"hopeless", func(s *scene) { s.apiErrs = []error{providers.ErrHostKeyChanged} }, planner.Wait{For: planner.WaitAPI}, "cannot wait for the API: host key changed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene()
+			tt.scene(s)
+			_, err := s.perform(t, providers.Run{}, tt.op)
+			switch {
+			case tt.want == "" && err != nil:
+				t.Error(err)
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("got %v, want %s", err, tt.want)
+			case tt.want != "" && tt.name != "hopeless" && !errors.Is(err, providers.ErrTimeout):
+				t.Errorf("%v is no timeout", err)
+			}
+		})
+	}
+}
+
+func TestJoinEtcd(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.members = []state.EtcdMember{
+		{ID: "1", Name: "cp1", PeerURLs: []string{"https://1:2380", "https://one:2380"}},
+		{ID: "1f", PeerURLs: []string{"https://3:2380"}},
+	}
+	s.etcdErr = []error{errRefused}
+	_, err := s.perform(t, providers.Run{},
+		planner.AddEtcdMember{Name: "cp2", PeerURL: "https://2:2380"},
+		planner.RenderEtcdManifest{Path: "/m", Manifest: "--initial-cluster=" + planner.InitialClusterPlaceholder + "\n", Mode: "0600", Owner: "root:root"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := s.batches[0].Operations[0].(planner.WriteFile)
+	if w.Content.Inline != "--initial-cluster=cp1=https://1:2380,1f=https://3:2380,cp2=https://2:2380\n" || len(w.SHA256) != 64 || w.Mode != "0600" {
+		t.Errorf("got %+v", w)
+	}
+	s.expect(t, "begin 0+1", "etcd through "+cp1Name+" at [https://127.0.0.1:2379]", "add learner https://2:2380",
+		"log 0: trying again: refused", "add learner https://2:2380", "done 0+1", "begin 1+1", cp2Name+" performs write_file", "done 1+1")
+}
+
+func TestPromoteMember(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.members = []state.EtcdMember{{ID: "2", Name: "cp2", PeerURLs: []string{"p"}, Learner: true}}
+	s.etcdErr = []error{errRefused, errRefused}
+	if _, err := s.perform(t, providers.Run{}, planner.PromoteEtcdMember{PeerURL: "p"}); err != nil {
+		t.Error(err)
+	}
+	if len(s.etcdErr) != 0 {
+		t.Error("it was not tried again")
+	}
+	_, err := s.perform(t, providers.Run{}, planner.PromoteEtcdMember{PeerURL: "q", Timeout: time.Second})
+	if err == nil || !strings.Contains(err.Error(), "etcd does not list it") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRemoveMember(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.members = []state.EtcdMember{
+		{ID: "1", PeerURLs: []string{"p1"}, Healthy: false},
+		{ID: "2", PeerURLs: []string{"p2"}, Healthy: true, Leader: true},
+		{ID: "3", PeerURLs: []string{"p3"}, Healthy: true},
+	}
+	if _, err := s.perform(t, providers.Run{}, planner.RemoveEtcdMember{Name: "b", PeerURL: "p2"}, planner.RemoveEtcdMember{Name: "gone", PeerURL: "p9"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(s.log, "|"); !strings.Contains(got, "move leader to 3|remove 2|done") || strings.Count(got, "remove") != 1 {
+		t.Errorf("got %s", got)
+	}
+	s.members = s.members[1:2]
+	_, err := s.perform(t, providers.Run{}, planner.RemoveEtcdMember{Name: "b", PeerURL: "p2"})
+	if err == nil || !strings.Contains(err.Error(), "cannot remove etcd member b: it is the last voter") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// cluster-info gets the CA that exists only at apply, read where the step goes through.
+func TestClusterInfo(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	object := state.FromGo(map[string]any{"metadata": map[string]any{"name": "cluster-info"}, "data": map[string]any{
+		"other": "kept", "kubeconfig": "apiVersion: v1\nclusters:\n- cluster:\n    server: https://api:6443\n  name: \"\"\n"}})
+	op := planner.ApplyObject{Object: object, CAFrom: "/pki/ca.crt", CAKey: "kubeconfig"}
+	if _, err := s.perform(t, providers.Run{}, op); err == nil || !strings.Contains(err.Error(), "cannot read the CA: /pki/ca.crt is not there") {
+		t.Errorf("got %v", err)
+	}
+	s.files["/pki/ca.crt"] = "PEM"
+	if _, err := s.perform(t, providers.Run{}, op); err != nil {
+		t.Fatal(err)
+	}
+	want := "apiVersion: v1\nclusters:\n- cluster:\n    certificate-authority-data: UEVN\n    server: https://api:6443\n  name: \"\"\n"
+	if got := s.applied.Get("data.kubeconfig").AsString(); got != want || s.applied.Get("data.other").AsString() != "kept" {
+		t.Errorf("got %s", got)
+	}
+	if strings.Contains(object.Get("data.kubeconfig").AsString(), "UEVN") {
+		t.Error("the plan's object was changed")
+	}
+}
+
+func TestArtifacts(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	inside := filepath.Join(folder, "inside")
+	if err := os.Mkdir(inside, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{filepath.Join(folder, "secret"): "no", filepath.Join(inside, "kubelet"): "yes"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newScene()
+	p := s.performer()
+	p.Artifacts = func(state.Target) (string, error) { return inside, nil }
+	upload := func(name string) error {
+		step := &planner.Step{Target: cp1, Operations: planner.Operations{planner.UploadArtifact{Artifact: name}}}
+		_, err := p.Perform(t.Context(), step, providers.Run{}, providers.Progress{})
+		return err
+	}
+	if err := upload("kubelet"); err != nil || string(s.batches[0].Contents["artifact:kubelet"].Reveal()) != "yes" {
+		t.Errorf("got %v", err)
+	}
+	if err := upload("../secret"); err == nil {
+		t.Error("a file outside of the folder was read")
+	}
+}
+
+// A connection is made once, and closed once.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	p := s.performer()
+	step := &planner.Step{Target: state.ClusterTarget("prod"), Via: cp1, Operations: planner.Operations{planner.ApplyObject{}, planner.ApplyObject{}}}
+	for range 2 {
+		if _, err := p.Perform(t.Context(), step, providers.Run{}, providers.Progress{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(p.Close(), p.Close()); err != nil {
+		t.Error(err)
+	}
+	s.expect(t, "API through "+cp1Name+" at cp1:6443", "apply ", "apply ", "apply ", "apply ", "API closed")
+}
+
+// What a drain prints is made harmless for a terminal.
+func TestLogIsEscaped(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	if _, err := s.perform(t, providers.Run{}, planner.Drain{Node: "n"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(s.log, "|"); !strings.Contains(got, `log 0: evicting \x1b[31m`) {
+		t.Errorf("got %s", got)
+	}
+}
