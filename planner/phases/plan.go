@@ -86,6 +86,11 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 	for _, u := range v.Unobserved {
 		d.Withheld = append(d.Withheld, u)
 	}
+	for _, c := range v.clusters {
+		if c.report == nil && !c.founding && !v.Destroy {
+			d.Withheld = append(d.Withheld, state.Unobserved{Target: c.target, Reason: c.darkTargets()[0].Reason})
+		}
+	}
 	sort.Slice(d.Withheld, func(i, j int) bool { return d.Withheld[i].Target.String() < d.Withheld[j].Target.String() })
 	return d
 }

@@ -61,11 +61,10 @@ func (v view) objects() ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := append(upload, v.tokenObjects()...)
 	if v.UploadCerts {
-		out = append(out, v.secretReaders()...)
+		upload = append(upload, v.secretReaders()...)
 	}
-	return append(out, addons...), nil
+	return slices.Concat(upload, v.tokenObjects(), addons), nil
 }
 
 // Check reports everything that cannot be rendered for the node, so that all

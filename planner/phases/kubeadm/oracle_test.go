@@ -62,6 +62,7 @@ var notCompared = []struct{ what, why string }{
 	{"resourceVersion of the Service kube-dns", "kubeadm's way to overwrite an object without reading it; here objects are applied"},
 	{"etcd.yaml of a joining control plane", "kubeadm writes it only against a running etcd; its two arguments that differ have a test"},
 	{"the resolver of a joining host that has none while the founder has one (until 1.36)", "kubeadm hands the founder's on by accident (fixed in 1.37)"},
+	{"images where skipPhases names an addon", "kubeadm config images list does not look at skipPhases, as init does"},
 	{"feature gate RootlessControlPlane", "not supported"},
 }
 
@@ -83,7 +84,7 @@ func (x *comparison) input(h kubeadmtest.Host) kubeadm.Input {
 	return kubeadm.Input{Cluster: x.c.Cluster, Node: h.Node, NodeName: h.Name(), Facts: &h.Facts, ExternalCA: x.c.ExternalCA, SharedAddress: x.c.Founder.Node.AdvertiseAddress()}
 }
 
-// equal counts one comparison.
+// same counts one comparison.
 func (x *comparison) same(what string, got, want any) {
 	x.t.Helper()
 	x.all++
@@ -94,11 +95,7 @@ func (x *comparison) same(what string, got, want any) {
 	}
 	gy, _ := yaml.Marshal(g)
 	wy, _ := yaml.Marshal(w)
-	x.t.Errorf("%s differs\n got:\n%s\nwant:\n%s\ndiff:\n%s", what, indent(gy), indent(wy), diffLines(string(gy), string(wy)))
-}
-
-func indent(b []byte) string {
-	return "    " + strings.ReplaceAll(strings.TrimSpace(string(b)), "\n", "\n    ")
+	x.t.Errorf("%s differs:\n%s", what, diffLines(string(gy), string(wy)))
 }
 
 // diffLines names the lines that only one side has.
@@ -140,7 +137,9 @@ func (x *comparison) run() {
 	if err := kubeadm.Check(founder); err != nil {
 		x.t.Fatalf("check: %v", err)
 	}
-	x.same("images", kubeadm.Images(founder), x.golden.Images)
+	if len(x.c.Cluster.SkipPhases) == 0 {
+		x.same("images", kubeadm.Images(founder), x.golden.Images)
+	}
 	x.host(founder, x.golden.Init, true)
 	x.objects(kubeadm.Objects(founder))
 	x.marks(founder)
@@ -203,7 +202,12 @@ func comparableCertificate(c kubeadm.Certificate) any {
 	}
 }
 
+// comparableGolden reduces a golden to what a specification says. A client
+// certificate begins with its CA, so on a host that joins it is some seconds longer.
 func comparableGolden(c kubeadmtest.Certificate) any {
+	if d, err := time.ParseDuration(c.Lifetime); err == nil {
+		c.Lifetime = d.Truncate(time.Minute).String()
+	}
 	return kubeadmtest.Certificate{
 		CommonName: c.CommonName, Organizations: c.Organizations, DNSNames: c.DNSNames, IPAddresses: c.IPAddresses,
 		Usages: c.Usages, Issuer: c.Issuer, Algorithm: c.Algorithm, Lifetime: c.Lifetime, IsCA: c.IsCA,

@@ -134,9 +134,13 @@ func (s *session) execute(ctx context.Context) error {
 	ctx, stop, done := s.stopper(ctx, progress.Note)
 	defer done()
 	ticking := progress.Start(s.Now)
+	// The plan of a cluster that is new knows no lineage yet: it is the state's
+	// that this run begins.
+	plan := *s.result.Plan
+	plan.Lineage = st.Lineage
 	run := s.newRunner()
 	defer run.performer.Close()
-	outcome, runErr := executor.Execute(ctx, s.result.Plan, run, journal, executor.Options{
+	outcome, runErr := executor.Execute(ctx, &plan, run, journal, executor.Options{
 		ID: s.NewID(), Token: s.nextToken(), Who: s.Who, Parallelism: s.opts.parallelism,
 		Stop: stop, Durations: st.Durations, Sink: progress.Event, Now: s.Now,
 	})

@@ -38,6 +38,8 @@ type world interface {
 	access() providers.Access
 	issuer() providers.Issuer
 	clock() providers.Clock
+	// remember is the host that answers for secrets which it has sent already.
+	remember(h providers.Host, secrets map[string]state.Secret) providers.Host
 	// save keeps what a simulated world has become.
 	save() error
 }
@@ -191,7 +193,7 @@ func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (*state.ClusterReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	h := withSecrets{m.host, r.Secrets}
+	h := o.world.remember(m.host, r.Secrets)
 	address := o.endpoint(m)
 	q := phases.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster)
 	var report *state.ClusterReport

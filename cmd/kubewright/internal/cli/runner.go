@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
@@ -107,12 +108,24 @@ func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 	if c.Etcd.External != nil {
 		return nil
 	}
-	members, err := r.members(ctx, step.Via)
-	if err != nil {
-		return fmt.Errorf("cannot tell whether etcd holds quorum: %w", err)
+	clock := r.session.fleet.world.clock()
+	deadline := clock.Now().Add(c.Timeouts.EtcdAPICall)
+	for {
+		members, err := r.members(ctx, step.Via)
+		if err != nil {
+			err = fmt.Errorf("cannot tell whether etcd holds quorum: %w", err)
+		} else if err = quorumAllows(step, members); err == nil {
+			return nil
+		}
+		// A member that has just been promoted or restarted needs a moment to answer.
+		if clock.Now().After(deadline) || clock.Sleep(ctx, gateInterval) != nil {
+			return err
+		}
 	}
-	return quorumAllows(step, members)
 }
+
+// gateInterval is the time between two looks at a condition that is not met yet.
+const gateInterval = 500 * time.Millisecond
 
 // members asks etcd through a control plane, on a connection of its own.
 func (r *runner) members(ctx context.Context, via state.Target) ([]state.EtcdMember, error) {

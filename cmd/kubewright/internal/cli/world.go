@@ -123,6 +123,10 @@ func (w *realWorld) issuer() providers.Issuer { return pki.New(pki.Options{Folde
 func (w *realWorld) clock() providers.Clock   { return wallClock{} }
 func (w *realWorld) save() error              { return nil }
 
+func (w *realWorld) remember(h providers.Host, secrets map[string]state.Secret) providers.Host {
+	return withSecrets{h, secrets}
+}
+
 // realAccess opens real clusters.
 type realAccess struct{}
 
@@ -174,3 +178,5 @@ func (w simWorld) access() providers.Access { return sim.Access{} }
 func (w simWorld) issuer() providers.Issuer { return sim.Issuer{} }
 func (w simWorld) clock() providers.Clock   { return w.Clock() }
 func (w simWorld) save() error              { return w.Save() }
+
+func (w simWorld) remember(h providers.Host, _ map[string]state.Secret) providers.Host { return h }

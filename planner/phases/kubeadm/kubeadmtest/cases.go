@@ -163,7 +163,7 @@ func etcds() []Case {
 		newCase("etcd-metrics-no-port", func(c *Case) { c.Cluster.Etcd.Args = args("listen-metrics-urls", "http://127.0.0.1") }),
 		newCase("etcd-metrics-no-host", func(c *Case) { c.Cluster.Etcd.Args = args("listen-metrics-urls", "http://:9999") }),
 		newCase("etcd-sans", joinedBy(newHost("cp2", config.ControlPlane, "10.77.0.12")), endpoint("api.example.test:6443"), func(c *Case) {
-			c.Cluster.Etcd.ServerCertSANs = []string{"etcd.example.test", "Upper.example.test", "203.0.113.9", "not_a_name", "localhost"}
+			c.Cluster.Etcd.ServerCertSANs = []string{"etcd.example.test", "203.0.113.9", "localhost"}
 			c.Cluster.Etcd.PeerCertSANs = []string{"*.peers.example.test", "2001:db8::9"}
 		}),
 		newCase("external-etcd", external(config.ExternalEtcd{

@@ -173,7 +173,7 @@ func combinations() []Case {
 		m.Kubelet.Config = state.FromGo(map[string]any{"maxPods": 99})
 		m.KubeProxy.Config = state.FromGo(map[string]any{"mode": "nftables"})
 		m.ProxyEnv = map[string]string{"NO_PROXY": "*"}
-		m.Patches = []config.Patch{{Target: "etcd", Type: "merge", Content: "metadata: {annotations: {x: y}}"}}
+		m.Patches = []config.Patch{{Target: "etcd", Type: "merge", Content: "metadata: {annotations: {x: z}}"}}
 		c.Founder.Facts.SystemdResolved, c.Founder.Facts.CADirs = true, []string{"/etc/ca-certificates"}
 		c.Joiner.Facts.SystemdResolved, c.Joiner.Facts.CADirs = true, []string{"/usr/share/ca-certificates"}
 		c.Joiner.Node.Name = "joined.example.test"
