@@ -15,6 +15,9 @@ type Config struct {
 	Outputs  []*Output
 	// Digest is the hex SHA-256 of all files and variable values.
 	Digest string
+	// Incomplete tells that mistakes kept nodes from being made, so that it
+	// says nothing when there are too few.
+	Incomplete bool
 }
 
 // Origins says where values of a block were written, by path as in the

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -13,3 +15,6 @@ func Quote(s string) string {
 	}
 	return strconv.Quote(s)
 }
+
+// keys are the keys of a map in order.
+func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,8 +1,114 @@
 package config
 
-import "github.com/kubewright/kubewright/config/diag"
+import (
+	"fmt"
+	"slices"
+	"strings"
 
-// Validate checks everything that can be checked without looking at a host.
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Validate checks everything that can be checked without looking at a host, as
+// strictly as kubeadm and the components do. What an empty value means is the
+// loader's to report: here it is taken for not written.
 func (c *Config) Validate() diag.Diagnostics {
-	return nil
+	var out diag.Diagnostics
+	for _, cl := range c.Clusters {
+		ch := checker{out: &out, origins: cl.Origins, hidden: cl.Sensitive, block: cl.Source, about: state.ClusterTarget(cl.Label), minor: MinorOf(cl.KubernetesVersion)}
+		ch.cluster(cl)
+		ch.topology(c, cl)
+	}
+	for _, n := range c.Nodes {
+		ch := checker{out: &out, origins: n.Origins, hidden: n.Sensitive, block: n.Source, about: n.Target}
+		if cl := c.Cluster(n.Cluster); cl != nil {
+			ch.minor = MinorOf(cl.KubernetesVersion)
+		}
+		ch.node(n)
+	}
+	c.checkDuplicates(&out)
+	return out
 }
+
+// checker collects findings about one cluster or node.
+type checker struct {
+	out     *diag.Diagnostics
+	origins Origins
+	hidden  map[string]bool
+	block   state.Source
+	about   fmt.Stringer
+	// minor is the minor version of Kubernetes, 0 when it is unknown.
+	minor int
+}
+
+// at is where a value is written, or the block when it is a default.
+func (c checker) at(path string) state.Source {
+	if s := c.origins.Of(path); !s.IsZero() {
+		return s
+	}
+	return c.block
+}
+
+// errorf adds an error at the place of a value.
+func (c checker) errorf(path, summary, format string, args ...any) {
+	c.errorAt(c.at(path), summary, format, args...)
+}
+
+// warnf adds a warning at the place of a value.
+func (c checker) warnf(path, summary, format string, args ...any) {
+	c.out.Append(diag.Warningf(summary, format, args...).At(c.at(path)).In(c.block).For(c.about))
+}
+
+// errorAt adds an error at a place.
+func (c checker) errorAt(at state.Source, summary, format string, args ...any) {
+	if at.IsZero() {
+		at = c.block
+	}
+	c.out.Append(diag.Errorf(summary, format, args...).At(at).In(c.block).For(c.about))
+}
+
+// show quotes a value for a message, unless it must not be shown.
+func (c checker) show(path, value string) string {
+	for p := path; p != ""; p = enclosing(p) {
+		if c.hidden[p] {
+			return "the value"
+		}
+	}
+	return Quote(value)
+}
+
+// oneOf wants one of the values; empty is not written.
+func (c checker) oneOf(path, summary, value string, allowed ...string) bool {
+	if value == "" || slices.Contains(allowed, value) {
+		return true
+	}
+	c.errorf(path, summary, "%s is not one of %s.%s", c.show(path, value), list(allowed), didYouMean(value, allowed))
+	return false
+}
+
+// absolute wants a clean absolute path; empty is not written.
+func (c checker) absolute(path, value string) {
+	switch {
+	case value == "":
+	case !strings.HasPrefix(value, "/"):
+		c.errorf(path, "Path is not absolute", "%s is a path on the hosts and must begin with a slash.", c.show(path, value))
+	case strings.Contains(value+"/", "/../") || strings.Contains(value+"/", "/./") || strings.Contains(value, "//") || strings.ContainsAny(value, "\x00\n"):
+		c.errorf(path, "Path is not plain", "%s holds empty or relative parts. Write the path as it is.", c.show(path, value))
+	case strings.Contains(value, ":"):
+		c.errorf(path, "Path holds a colon", "%s holds a colon, which separates paths in arguments of components.", c.show(path, value))
+	}
+}
+
+// list joins words for a sentence.
+func list(words []string) string { return strings.Join(words, ", ") }
+
+// didYouMean is a sentence, or "".
+func didYouMean(given string, names []string) string {
+	if s := Nearest(given, names); s != "" {
+		return fmt.Sprintf(" Did you mean %q?", s)
+	}
+	return ""
+}
+
+// reasons joins what the API machinery's checks found.
+func reasons(found []string) string { return strings.Join(found, "; ") }

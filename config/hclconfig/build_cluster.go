@@ -16,6 +16,7 @@ func (l *loader) build() *config.Config {
 	}
 	slices.SortFunc(c.Clusters, func(a, b *config.Cluster) int { return cmp.Compare(a.Label, b.Label) })
 	c.Nodes = l.buildNodes()
+	c.Incomplete = l.incomplete
 	for _, t := range l.outputs {
 		c.Outputs = append(c.Outputs, l.eval.output(t))
 	}
@@ -42,6 +43,7 @@ func (e *evaluator) cluster(b *block) *config.Cluster {
 		IgnorePreflightErrors: e.strings(b, "ignore_preflight_errors"), SkipPhases: e.strings(b, "skip_phases"),
 		ImagePullPolicy: e.str(b, "image_pull_policy"), ImagePullSerial: e.boolean(b, "image_pull_serial"),
 	}
+	c.ControlPlaneEndpoint = config.CompleteEndpoint(c.ControlPlaneEndpoint, c.BindPort)
 	n := e.one(b, "network")
 	c.Network = config.Network{PodSubnet: e.str(n, "pod_subnet"), ServiceSubnet: e.str(n, "service_subnet"), DNSDomain: e.str(n, "dns_domain")}
 	api := e.one(b, "api_server")
@@ -184,6 +186,9 @@ func (e *evaluator) bootstrapToken(b *block) config.BootstrapToken {
 	}
 	if !b.attrs["ttl"].set() && t.Expires == "" {
 		t.TTL = config.DefaultTokenTTL
+	}
+	if !b.attrs["groups"].set() && !slices.Contains(t.Usages, "authentication") {
+		t.Groups = nil
 	}
 	return t
 }

@@ -14,6 +14,7 @@ func (l *loader) buildNodes() []*config.Node {
 	for _, set := range l.nodes {
 		cluster := l.clusterOf(set.template)
 		if !l.eval.instances(set) {
+			l.incomplete = true
 			continue
 		}
 		if len(out)+len(set.nodes) > maxNodes {
@@ -72,6 +73,9 @@ func (l *loader) node(n *nodeInstance, cluster string) *config.Node {
 	if _, ok := e.get(b, "image_pull_serial"); ok {
 		serial := e.boolean(b, "image_pull_serial")
 		node.ImagePullSerial = &serial
+	}
+	if _, ok := e.get(b, "role"); !ok || cluster == "" {
+		l.incomplete = true
 	}
 	node.Connection = l.connection(e.one(b, "connection"))
 	if node.Connection.Host == "" {

@@ -35,7 +35,13 @@ func (e *evaluator) conform(t *thunk, v cty.Value) cty.Value {
 		}
 		return t.fallback()
 	}
-	out, err := fit(row.Type, v, plain, marks)
+	out, err := fit(row.Type, v, marks)
+	if err == nil && row.NonEmpty {
+		if s, _ := out.Unmark(); s.AsString() == "" {
+			e.errorAt(t.expr.Range(), "Empty value", "The argument %q must not be empty.", row.Name)
+			return failedValue(row.Type.cty)
+		}
+	}
 	if err != nil {
 		e.errorAt(t.expr.Range(), "Incorrect attribute value type", "Inappropriate value for attribute %q: %s.", row.Name, err)
 		return failedValue(row.Type.cty)
@@ -44,7 +50,7 @@ func (e *evaluator) conform(t *thunk, v cty.Value) cty.Value {
 }
 
 // fit converts and checks. Marks stay where they were as far as the value keeps its shape.
-func fit(typ Type, v, plain cty.Value, marks cty.ValueMarks) (cty.Value, error) {
+func fit(typ Type, v cty.Value, marks cty.ValueMarks) (cty.Value, error) {
 	out, err := convert.Convert(v, typ.cty)
 	if err != nil {
 		return cty.NilVal, errors.New(conversionError(err))
@@ -63,7 +69,6 @@ func fit(typ Type, v, plain cty.Value, marks cty.ValueMarks) (cty.Value, error) 
 	if normal.RawEquals(bare) {
 		return out, nil
 	}
-	_ = plain
 	return normal.WithMarks(marks), nil
 }
 

@@ -46,6 +46,9 @@ type loader struct {
 	defaults *block // the connection block at the top
 	nodes    []*nodeSet
 	clusters []*block
+	// incomplete tells that mistakes kept nodes from being made, or their role
+	// or cluster from being known.
+	incomplete bool
 }
 
 // Load reads, evaluates and checks a configuration. All that is wrong is
@@ -126,11 +129,13 @@ func (l *loader) declareAll(body *template) {
 				e.clusters[t.label] = b
 			}
 		case nodeBlock:
-			if e.checkName(t) {
-				set := newNodeSet(t)
-				l.nodes = append(l.nodes, set)
-				e.nodes[t.label] = set
+			if !e.checkName(t) {
+				l.incomplete = true
+				continue
 			}
+			set := newNodeSet(t)
+			l.nodes = append(l.nodes, set)
+			e.nodes[t.label] = set
 		}
 	}
 }

@@ -63,9 +63,11 @@ type Attribute struct {
 	Type Type
 	// Default is the value when nothing is written: nil for none, or what
 	// literal takes. Derived says in words what it is otherwise.
-	Default   any
-	Derived   string
-	Required  bool
+	Default  any
+	Derived  string
+	Required bool
+	// NonEmpty refuses the empty string.
+	NonEmpty  bool
 	Doc       string
 	Since     string
 	Sensitive bool

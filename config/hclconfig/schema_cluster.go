@@ -5,7 +5,7 @@ import "github.com/kubewright/kubewright/config"
 var clusterBlock = &Block{
 	Name: "cluster", Label: "NAME", Doc: "A cluster: kubeadm's ClusterConfiguration and what all its nodes share.",
 	Attributes: []Attribute{
-		{Name: "kubernetes_version", Type: typeString, Required: true, Cost: CostRestart, Doc: "Version of Kubernetes, as in `1.36.3`. Changing it upgrades the cluster, over every minor version on the way."},
+		{Name: "kubernetes_version", Type: typeString, Required: true, NonEmpty: true, Cost: CostRestart, Doc: "Version of Kubernetes, as in `1.36.3`. Changing it upgrades the cluster, over every minor version on the way."},
 		{Name: "control_plane_endpoint", Type: typeString, Cost: CostRestart, Doc: "HOST:PORT of a balancer, or of a name that you can move, in front of the API servers. The port is `bind_port` when left out. Needed with more than one control plane. Changing it renews certificates and kubeconfigs."},
 		{Name: "cluster_name", Type: typeString, Default: config.DefaultClusterName, Cost: CostImmutable, Doc: "Name of the cluster in kubeconfigs."},
 		{Name: "bind_port", Type: typeNumber, Default: config.DefaultBindPort, Cost: CostRestart, Doc: "Port on which API servers listen."},
@@ -58,8 +58,8 @@ var argBlock = &Block{
 var volumeBlock = &Block{
 	Name: "extra_volume", Label: "NAME", Doc: "A path of the host that the component sees.",
 	Attributes: []Attribute{
-		{Name: "host_path", Type: typeString, Required: true, Cost: CostRestart, Doc: "Path on the host."},
-		{Name: "mount_path", Type: typeString, Required: true, Cost: CostRestart, Doc: "Path in the container."},
+		{Name: "host_path", Type: typeString, Required: true, NonEmpty: true, Cost: CostRestart, Doc: "Path on the host."},
+		{Name: "mount_path", Type: typeString, Required: true, NonEmpty: true, Cost: CostRestart, Doc: "Path in the container."},
 		{Name: "read_only", Type: typeBool, Default: false, Cost: CostRestart, Doc: "Mount it read-only."},
 		{Name: "path_type", Type: typeString, Cost: CostRestart, Doc: "`DirectoryOrCreate`, `Directory`, `FileOrCreate`, `File`, `Socket`, `CharDevice` or `BlockDevice`; unset checks nothing."},
 	},
@@ -147,7 +147,7 @@ func givenCABlock(name, doc string) *Block {
 	return &Block{
 		Name: name, Doc: doc,
 		Attributes: []Attribute{
-			{Name: "certificate", Type: typeString, Required: true, Cost: CostImmutable, Doc: "The certificate as PEM: `file(\"ca.crt\")`."},
+			{Name: "certificate", Type: typeString, Required: true, NonEmpty: true, Cost: CostImmutable, Doc: "The certificate as PEM: `file(\"ca.crt\")`."},
 			{Name: "key", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Its key as PEM: `file(\"ca.key\")` or a sensitive variable. Without it nothing can be signed, and `supplied` is needed."},
 			{Name: "on_hosts", Type: typeBool, Default: false, Cost: CostNone, Doc: "Copy the key to the control planes, as kubeadm has it. Otherwise it stays with you, and kubewright signs everything."},
 		},

@@ -66,9 +66,9 @@ func patchBlock(doc string) *Block {
 	return &Block{
 		Name: "patch", Repeat: true, Doc: "A patch of kubeadm's kind. " + doc,
 		Attributes: []Attribute{
-			{Name: "target", Type: typeString, Required: true, Cost: CostRestart, Doc: "`kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `etcd`, `kubeletconfiguration`, `corednsdeployment` or (from Kubernetes 1.37) `kubeproxydaemonset`."},
+			{Name: "target", Type: typeString, Required: true, NonEmpty: true, Cost: CostRestart, Doc: "`kube-apiserver`, `kube-controller-manager`, `kube-scheduler`, `etcd`, `kubeletconfiguration`, `corednsdeployment` or (from Kubernetes 1.37) `kubeproxydaemonset`."},
 			{Name: "type", Type: typeString, Default: config.DefaultPatchType, Cost: CostRestart, Doc: "`strategic`, `merge` or `json`."},
-			{Name: "content", Type: typeString, Required: true, Cost: CostRestart, Doc: "The patch as YAML or JSON: `file(\"patch.yaml\")` or `yamlencode({…})`."},
+			{Name: "content", Type: typeString, Required: true, NonEmpty: true, Cost: CostRestart, Doc: "The patch as YAML or JSON: `file(\"patch.yaml\")` or `yamlencode({…})`."},
 		},
 	}
 }

@@ -7,8 +7,8 @@ var nodeBlock = &Block{
 	Attributes: []Attribute{
 		{Name: "for_each", Type: typeForEach, Cost: CostNone, Doc: "A map or set of strings; `each.key` and `each.value` stand for the element."},
 		{Name: "cluster", Type: typeReference, Required: true, Cost: CostNodeReplace, Doc: "The cluster, as in `cluster.prod`. It is a name, no expression."},
-		{Name: "role", Type: typeString, Required: true, Cost: CostNodeReplace, Doc: "`control-plane` or `worker`."},
-		{Name: "address", Type: typeString, Required: true, Cost: CostNone, Doc: "Name or IP address by which the other nodes reach the host."},
+		{Name: "role", Type: typeString, Required: true, NonEmpty: true, Cost: CostNodeReplace, Doc: "`control-plane` or `worker`."},
+		{Name: "address", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: "Name or IP address by which the other nodes reach the host."},
 		{Name: "name", Type: typeString, Derived: "the host's name", Cost: CostNodeReplace, Doc: "Name of the node in Kubernetes. The host's name is taken when the node is first seen, and kept from then on."},
 		{Name: "advertise_addresses", Type: typeStrings, Derived: "`[address]`", Cost: CostRestart, Doc: "IP addresses that components on this node advertise, one per family."},
 		{Name: "labels", Type: typeStringMap, Cost: CostObject, Doc: "Labels of the node."},
@@ -29,7 +29,7 @@ var taintBlock = &Block{
 	Name: "taint", Label: "KEY", Repeat: true, Doc: "A taint of the node. The blocks together are the whole list: the role's default is not added.",
 	Attributes: []Attribute{
 		{Name: "value", Type: typeString, Cost: CostObject, Doc: "The value."},
-		{Name: "effect", Type: typeString, Required: true, Cost: CostObject, Doc: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`."},
+		{Name: "effect", Type: typeString, Required: true, NonEmpty: true, Cost: CostObject, Doc: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`."},
 	},
 }
 

@@ -1,0 +1,103 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// The minor versions of Kubernetes 1 that kubewright makes clusters of.
+const (
+	MinMinor = 34
+	MaxMinor = 37
+)
+
+var releasePattern = regexp.MustCompile(`^1\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,3})$`)
+
+// MinorOf is the minor version of MAJOR.MINOR.PATCH, or 0 when it is no
+// version that kubewright supports.
+func MinorOf(version string) int {
+	m := releasePattern.FindStringSubmatch(version)
+	if m == nil {
+		return 0
+	}
+	minor, _ := strconv.Atoi(m[1])
+	if minor < MinMinor || minor > MaxMinor {
+		return 0
+	}
+	return minor
+}
+
+// version checks kubernetes_version.
+func (c checker) version(v string) {
+	if v == "" || c.minor != 0 {
+		return
+	}
+	const path, summary = "kubernetes_version", "Unsupported Kubernetes version"
+	if w, ok := parseVersion(v); ok && (v[0] == 'v' || w.parts < 3) {
+		c.errorf(path, summary, "%s is not MAJOR.MINOR.PATCH. Write %q.", c.show(path, v), fmt.Sprintf("%d.%d.%d", w.n[0], w.n[1], w.n[2]))
+		return
+	}
+	if !releasePattern.MatchString(v) {
+		c.errorf(path, summary, "%s is not MAJOR.MINOR.PATCH of a release, as in \"1.%d.1\". Labels such as stable are not resolved, so that the same configuration gives the same cluster.", c.show(path, v), MaxMinor)
+		return
+	}
+	c.errorf(path, summary, "This version of kubewright makes clusters of Kubernetes 1.%d to 1.%d, any patch release; %s is none of them.", MinMinor, MaxMinor, c.show(path, v))
+}
+
+// gate is a feature gate of kubeadm's in one minor version.
+type gate struct {
+	locked     bool // on, and cannot be turned off
+	deprecated bool
+}
+
+// featureGates are kubeadm's own by minor version.
+func featureGates(minor int) map[string]gate {
+	gates := map[string]gate{"RootlessControlPlane": {deprecated: minor >= 37}}
+	if minor <= 36 {
+		gates["PublicKeysECDSA"] = gate{deprecated: true}
+		gates["NodeLocalCRISocket"] = gate{locked: minor == 36}
+	}
+	if minor <= 35 {
+		gates["ControlPlaneKubeletLocalMode"] = gate{locked: minor == 35}
+	}
+	if minor <= 34 {
+		gates["WaitForAllControlPlaneComponents"] = gate{locked: true}
+	}
+	return gates
+}
+
+// removedGates are kubeadm's of earlier versions, with what became of them.
+var removedGates = map[string]string{
+	"EtcdLearnerMode":                  "members always join as learners",
+	"WaitForAllControlPlaneComponents": "all components are always waited for",
+	"ControlPlaneKubeletLocalMode":     "kubelets of control planes always use their own API server",
+	"NodeLocalCRISocket":               "the socket is always kept on the node",
+	"PublicKeysECDSA":                  "write certificates { algorithm = \"ECDSA-P256\" } instead",
+}
+
+// featureGates checks the names and values of feature gates.
+func (c checker) featureGates(gates map[string]bool) {
+	if c.minor == 0 {
+		return
+	}
+	known := featureGates(c.minor)
+	for _, name := range keys(gates) {
+		path := state.JoinPath("feature_gates", name)
+		g, ok := known[name]
+		switch {
+		case !ok && removedGates[name] != "":
+			c.errorf(path, "Unknown feature gate", "kubeadm 1.%d has no feature gate %s any more: %s. Remove the line.", c.minor, name, removedGates[name])
+		case !ok:
+			c.errorf(path, "Unknown feature gate", "kubeadm 1.%d has no feature gate %q; it has %s.%s Gates of components are arguments: arg \"feature-gates\" { value = \"%s=%t\" }.", c.minor, name, list(keys(known)), didYouMean(name, keys(known)), name, gates[name])
+		case g.locked && !gates[name]:
+			c.errorf(path, "Feature gate is locked", "%s is always on in kubeadm 1.%d and cannot be turned off. Remove the line.", name, c.minor)
+		case g.deprecated && gates[name] && name == "PublicKeysECDSA":
+			c.warnf(path, "Deprecated feature gate", "PublicKeysECDSA is removed in 1.37. Write certificates { algorithm = \"ECDSA-P256\" } instead.")
+		case g.deprecated && gates[name]:
+			c.warnf(path, "Deprecated feature gate", "%s is deprecated in kubeadm 1.%d.", name, c.minor)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Phases are the names for skip_phases with those of their parts: kubewright's
+// own, and kubeadm's where a part of it has one.
+func Phases() map[string][]string {
+	certs := []string{"all", "ca", "apiserver", "apiserver-kubelet-client", "front-proxy-ca", "front-proxy-client", "etcd-ca", "etcd-server", "etcd-peer", "etcd-healthcheck-client", "apiserver-etcd-client", "sa"}
+	return map[string][]string{
+		"preflight": nil, "prepare": nil, "install": nil, "images": nil,
+		"certs":         certs,
+		"kubeconfig":    {"all", "admin", "super-admin", "kubelet", "controller-manager", "scheduler"},
+		"etcd":          {"local"},
+		"control-plane": {"all", "apiserver", "controller-manager", "scheduler"},
+		"kubelet-start": nil, "kubelet-wait-bootstrap": nil, "wait-control-plane": nil,
+		"upload-config": {"all", "kubeadm", "kubelet"},
+		"upload-certs":  nil, "mark-control-plane": nil, "bootstrap-token": nil,
+		"kubelet-finalize":      {"all", "enable-client-cert-rotation"},
+		"addon":                 {"all", "coredns", "kube-proxy"},
+		"show-join-command":     nil,
+		"control-plane-prepare": {"all", "download-certs", "certs", "kubeconfig", "control-plane"},
+		"check-etcd":            nil, "etcd-join": nil,
+		"control-plane-join": {"all", "etcd", "mark-control-plane"},
+		"drain":              nil, "reset": nil, "remove-etcd-member": nil, "cleanup-node": nil,
+	}
+}
+
+// phases checks skip_phases.
+func (c checker) phases(names []string) {
+	const path, summary = "skip_phases", "Unknown phase"
+	known := Phases()
+	for _, name := range names {
+		parent, child, nested := strings.Cut(name, "/")
+		children, ok := known[parent]
+		switch {
+		case !ok:
+			c.errorf(path, summary, "There is no phase %q.%s The phases are %s.", name, didYouMean(parent, keys(known)), list(keys(known)))
+		case nested && len(children) == 0:
+			c.errorf(path, summary, "The phase %q has no parts.", parent)
+		case nested && !slices.Contains(children, child):
+			c.errorf(path, summary, "The phase %q has no part %q.%s Its parts are %s.", parent, child, didYouMean(child, children), list(children))
+		}
+	}
+}
+
+// Checks are the names of kubeadm's preflight checks.
+func Checks() []string {
+	names := map[string]bool{}
+	for _, n := range []string{
+		"all", "IsPrivilegedUser", "NumCPU", "Mem", "KubernetesVersion", "Firewalld", "HTTPProxy", "HTTPProxyCIDR",
+		"ExternalEtcdVersion", "ExternalEtcdClientCertificates", "ImagePull", "CRI", "ContainerRuntimeVersion", "Swap",
+		"SystemVerification", "Hostname", "KubeletVersion", "Service-kubelet", "Port-6443", "Port-10250", "Port-10257", "Port-10259", "Port-2379", "Port-2380",
+		"FileContent--proc-sys-net-ipv4-ip_forward", "FileContent--proc-sys-net-ipv6-conf-default-forwarding",
+		"FileExisting-losetup", "FileExisting-mount", "FileExisting-cp", "DirAvailable--var-lib-etcd",
+		"FileAvailable--etc-kubernetes-manifests-kube-apiserver.yaml", "FileAvailable--etc-kubernetes-manifests-kube-controller-manager.yaml",
+		"FileAvailable--etc-kubernetes-manifests-kube-scheduler.yaml", "FileAvailable--etc-kubernetes-manifests-etcd.yaml",
+		"FileAvailable--etc-kubernetes-kubelet.conf", "FileAvailable--etc-kubernetes-bootstrap-kubelet.conf", "FileAvailable--etc-kubernetes-pki-ca.crt",
+		"CoreDNSUnsupportedPlugins", "CoreDNSMigration", "CreateJob", "ControlPlaneNodesReady", "StaticPodManifest",
+	} {
+		names[n] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// variableCheck are checks whose name holds a port or a path.
+var variableCheck = regexp.MustCompile(`(?i)^(Port-\d{1,5}|Service-[a-z0-9@._-]+|(File|Dir)(Available|Existing|Content)-+.+)$`)
+
+// preflight checks ignore_preflight_errors.
+func (c checker) preflight(names []string) {
+	const path, summary = "ignore_preflight_errors", "Unknown preflight check"
+	known := Checks()
+	for _, name := range names {
+		if strings.EqualFold(name, "all") && len(names) > 1 {
+			c.errorf(path, "Conflicting preflight checks", "\"all\" cannot stand beside other names.")
+		}
+		if variableCheck.MatchString(name) || slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
+			continue
+		}
+		c.errorf(path, summary, "There is no check %q.%s Names are kubeadm's, as a failed check prints them.", name, didYouMean(name, known))
+	}
+}

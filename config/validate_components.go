@@ -1,0 +1,217 @@
+package config
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// sans checks names for a certificate: DNS names, wildcards, IP addresses.
+func (c checker) sans(path string, names []string) {
+	for _, name := range names {
+		if _, err := netip.ParseAddr(name); err == nil || len(validation.IsDNS1123Subdomain(name)) == 0 || len(validation.IsWildcardDNS1123Subdomain(name)) == 0 {
+			continue
+		}
+		hint := ""
+		if strings.Contains(name, ":") {
+			hint = " A port is no part of it."
+		}
+		c.errorf(path, "Invalid certificate name", "%s is neither a DNS name in lower case, nor one that begins with \"*.\", nor an IP address.%s", c.show(path, name), hint)
+	}
+}
+
+// component checks arguments, volumes and environment of a static pod.
+func (c checker) component(block, name string, p Component) {
+	c.args(block, name, p.Args)
+	c.envs(block, p.Envs)
+	mounts := map[string]string{}
+	for _, v := range p.Volumes {
+		path := fmt.Sprintf("%s.extra_volume[%q]", block, v.Name)
+		if bad := validation.IsDNS1123Label(v.Name); len(bad) > 0 {
+			c.errorAt(v.Source, "Invalid volume name", "%q cannot name a volume of a pod: %s.", v.Name, reasons(bad))
+		}
+		c.absolute(path+".host_path", v.HostPath)
+		c.absolute(path+".mount_path", v.MountPath)
+		c.oneOf(path+".path_type", "Invalid path type", v.PathType, "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
+		if before, ok := mounts[v.MountPath]; ok && v.MountPath != "" {
+			c.errorf(path+".mount_path", "Mount path used twice", "The volumes %q and %q are both mounted at %s.", before, v.Name, v.MountPath)
+		}
+		mounts[v.MountPath] = v.Name
+	}
+}
+
+func (c checker) envs(block string, envs []EnvVar) {
+	for _, e := range envs {
+		path := fmt.Sprintf("%s.extra_env[%q]", block, e.Name)
+		if bad := validation.IsRelaxedEnvVarName(e.Name); len(bad) > 0 {
+			c.errorAt(e.Source, "Invalid environment variable", "%q cannot name an environment variable: %s.", e.Name, reasons(bad))
+		}
+		if e.ValueFrom.IsNull() {
+			continue
+		}
+		if e.Value != "" {
+			c.errorf(path+".value_from", "Conflicting values", "value and value_from exclude each other.")
+		}
+		c.tree(path+".value_from", "EnvVarSource", e.ValueFrom, reflect.TypeFor[corev1.EnvVarSource]())
+	}
+}
+
+var argName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+
+// args checks the names of arguments, and the values that are known.
+func (c checker) args(block, component string, args []Arg) {
+	for _, a := range args {
+		path := fmt.Sprintf("%s.arg[%q]", block, a.Name)
+		switch {
+		case a.Name == "":
+		case strings.HasPrefix(a.Name, "-"):
+			c.errorAt(a.Source, "Argument name with dashes", "The dashes are added by themselves. Write arg %q.", strings.TrimLeft(a.Name, "-"))
+		case strings.Contains(a.Name, "="):
+			name, value, _ := strings.Cut(a.Name, "=")
+			c.errorAt(a.Source, "Argument name with a value", "Write arg %q { value = %q }.", name, value)
+		case !argName.MatchString(a.Name):
+			c.errorAt(a.Source, "Invalid argument name", "%q cannot name an argument of %s.", a.Name, component)
+		}
+		if strings.ContainsAny(a.Value, "\n\x00") {
+			c.errorAt(a.Source, "Invalid argument value", "The value of %s holds a line break or a zero byte.", a.Name)
+		}
+		c.argValue(path, component, a)
+	}
+}
+
+// argValue checks values that stop a component when they are wrong.
+func (c checker) argValue(path, component string, a Arg) {
+	switch a.Name {
+	case "tls-min-version":
+		if component == "etcd" {
+			c.oneOf(path, "Invalid TLS version", a.Value, "TLS1.2", "TLS1.3")
+			return
+		}
+		c.oneOf(path, "Invalid TLS version", a.Value, tlsVersions...)
+	case "tls-max-version":
+		c.oneOf(path, "Invalid TLS version", a.Value, "TLS1.2", "TLS1.3")
+	case "tls-cipher-suites", "cipher-suites":
+		c.cipherSuites(path, strings.Split(a.Value, ","))
+	case "feature-gates":
+		c.gateList(path, a.Value)
+	case "hostname-override":
+		if component == "kubelet" {
+			c.errorAt(a.Source, "Node name as an argument", "The name of a node is its attribute name; from that the argument is made.")
+		}
+	case "container-runtime-endpoint":
+		if component == "kubelet" {
+			c.errorAt(a.Source, "Socket as an argument", "The socket of the container runtime is the node's attribute cri_socket.")
+		}
+	}
+}
+
+var tlsVersions = []string{"VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"}
+
+// cipherSuites checks names as Go, and so all components, know them.
+func (c checker) cipherSuites(path string, names []string) {
+	var known []string
+	for _, s := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		known = append(known, s.Name)
+	}
+	for _, name := range names {
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(known, name) {
+			c.errorf(path, "Unknown cipher suite", "%s is no cipher suite that the components know.%s", c.show(path, name), didYouMean(name, known))
+		}
+	}
+	for _, s := range tls.InsecureCipherSuites() {
+		if slices.Contains(names, s.Name) {
+			c.warnf(path, "Insecure cipher suite", "%s is known to be insecure.", s.Name)
+		}
+	}
+}
+
+// gateList checks the form NAME=true,NAME=false.
+func (c checker) gateList(path, value string) {
+	for part := range strings.SplitSeq(value, ",") {
+		name, on, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if part != "" && (!ok || name == "" || !slices.Contains([]string{"true", "false"}, strings.ToLower(on))) {
+			c.errorf(path, "Invalid feature gates", "%s is not NAME=true or NAME=false; several are separated by commas.", c.show(path, part))
+		}
+	}
+}
+
+// etcd checks etcd on the control planes, or the external one.
+func (c checker) etcd(cl *Cluster) {
+	e := cl.Etcd
+	c.repository("etcd.image_repository", e.ImageRepository)
+	c.tag("etcd.image_tag", e.ImageTag)
+	c.absolute("etcd.data_dir", e.DataDir)
+	c.args("etcd", "etcd", e.Args)
+	c.envs("etcd", e.Envs)
+	c.sans("etcd.server_cert_sans", e.ServerCertSANs)
+	c.sans("etcd.peer_cert_sans", e.PeerCertSANs)
+	if e.External == nil {
+		return
+	}
+	for path := range c.origins {
+		if strings.HasPrefix(path, "etcd.") && !strings.HasPrefix(path, "etcd.external") && strings.Count(path, ".") == 1 {
+			c.errorf(path, "Setting of a stacked etcd", "An external etcd is never changed, so that %s has no effect beside external. Remove one of them.", strings.TrimPrefix(path, "etcd."))
+		}
+	}
+	if !cl.Certificates.EtcdCA.IsZero() {
+		c.errorf("certificates.etcd_ca", "Setting of a stacked etcd", "With an external etcd there is no CA of etcd's here; its certificate is etcd.external.ca_file.")
+	}
+	c.externalEtcd(e.External)
+}
+
+func (c checker) externalEtcd(e *ExternalEtcd) {
+	const block, summary = "etcd.external", "Invalid external etcd"
+	if len(e.Endpoints) == 0 && c.written(block+".endpoints") {
+		c.errorf(block+".endpoints", summary, "There must be at least one endpoint.")
+	}
+	secure := e.CAFile != "" || e.CertFile != "" || e.KeyFile != ""
+	c.etcdEndpoints(block+".endpoints", e.Endpoints, secure)
+	if c.written(block + ".http_endpoints") {
+		c.etcdEndpoints(block+".http_endpoints", e.HTTPEndpoints, false)
+		if c.minor != 0 && c.minor < 35 {
+			c.errorf(block+".http_endpoints", summary, "http_endpoints exists since Kubernetes 1.35.")
+		}
+	}
+	for name, value := range map[string]string{"ca_file": e.CAFile, "cert_file": e.CertFile, "key_file": e.KeyFile} {
+		c.absolute(block+"."+name, value)
+	}
+	switch {
+	case (e.CertFile == "") != (e.KeyFile == ""):
+		c.errorf(block, summary, "cert_file and key_file belong together: one is given without the other.")
+	case e.CertFile != "" && e.CAFile == "":
+		c.errorf(block, summary, "With a client certificate ca_file is needed as well, by which etcd is known.")
+	}
+	for _, x := range []struct {
+		given       bool
+		name, where string
+	}{{e.CAContent != "" && e.CAFile == "", "ca", "ca_file"}, {e.CertContent != "" && e.CertFile == "", "cert", "cert_file"}, {!e.KeyContent.IsZero() && e.KeyFile == "", "key", "key_file"}} {
+		if x.given {
+			c.errorf(block+"."+x.name, summary, "%s is the content of a file on the control planes whose path is missing: %s.", x.name, x.where)
+		}
+	}
+}
+
+func (c checker) etcdEndpoints(path string, endpoints []string, secure bool) {
+	const summary = "Invalid etcd endpoint"
+	for _, s := range endpoints {
+		u, err := url.Parse(s)
+		switch {
+		case err != nil || u.Host == "" || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+			c.errorf(path, summary, "%s is no URL, as in \"https://etcd1.example.com:2379\".", c.show(path, s))
+		case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil:
+			c.errorf(path, summary, "%s has more than a scheme, a host and a port.", c.show(path, s))
+		case secure && u.Scheme != "https":
+			c.errorf(path, summary, "%s must begin with https:// because certificates are given.", c.show(path, s))
+		case !validHost(u.Hostname()):
+			c.errorf(path, summary, "The host of %s is neither an IP address nor a DNS name in lower case.", c.show(path, s))
+		}
+	}
+}

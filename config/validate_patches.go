@@ -1,0 +1,91 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// patchTargets are what kubeadm can patch.
+var patchTargets = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd", "kubeletconfiguration", "corednsdeployment", "kubeproxydaemonset"}
+
+// patches checks the patches of a cluster or a node.
+func (c checker) patches(patches []Patch, ofNode bool) {
+	for _, p := range patches {
+		const summary = "Invalid patch"
+		if p.Target != "" && !slices.Contains(patchTargets, p.Target) {
+			c.errorAt(p.Source, summary, "%s is nothing that can be patched: %s.%s", Quote(p.Target), list(patchTargets), didYouMean(p.Target, patchTargets))
+		}
+		if p.Target == "kubeproxydaemonset" && c.minor != 0 && c.minor < 37 {
+			c.errorAt(p.Source, summary, "kubeproxydaemonset can be patched since Kubernetes 1.37.")
+		}
+		if ofNode && (p.Target == "kubeproxydaemonset" || p.Target == "corednsdeployment") {
+			c.errorAt(p.Source, summary, "%s exists once in a cluster: its patches belong into the cluster block.", p.Target)
+		}
+		types := []string{"strategic", "merge", "json"}
+		if p.Type != "" && !slices.Contains(types, p.Type) {
+			c.errorAt(p.Source, summary, "%s is no type of patch: %s.%s", Quote(p.Type), list(types), didYouMean(p.Type, types))
+		}
+		c.patchContent(p)
+	}
+}
+
+// patchContent parses a patch and checks its form.
+func (c checker) patchContent(p Patch) {
+	const summary = "Invalid patch"
+	if p.Content == "" {
+		return
+	}
+	for doc := range strings.SplitSeq("\n"+p.Content, "\n---") {
+		b, err := yaml.YAMLToJSONStrict([]byte(doc))
+		if err != nil {
+			c.errorAt(p.Source, summary, "The content is neither YAML nor JSON: %s.", strings.TrimPrefix(err.Error(), "yaml: "))
+			return
+		}
+		var v state.Value
+		if v.UnmarshalJSON(b) != nil || v.IsNull() {
+			continue
+		}
+		switch {
+		case p.Type == "json":
+			c.jsonPatch(p, v)
+		case v.Kind() != state.KindMap:
+			c.errorAt(p.Source, summary, "A patch of type %s is an object with the fields to change.", p.Type)
+		}
+	}
+}
+
+// jsonPatch wants a list of operations of RFC 6902.
+func (c checker) jsonPatch(p Patch, v state.Value) {
+	const summary = "Invalid patch"
+	if v.Kind() != state.KindList {
+		c.errorAt(p.Source, summary, "A patch of type json is a list of operations, as in [{ op = \"add\", path = \"/spec/…\", value = … }].")
+		return
+	}
+	ops := []string{"add", "remove", "replace", "move", "copy", "test"}
+	for _, o := range v.AsList() {
+		if !slices.Contains(ops, o.Get("op").AsString()) {
+			c.errorAt(p.Source, summary, "%s is no operation of a JSON patch: %s.", Quote(o.Get("op").AsString()), list(ops))
+		}
+		if path := o.Get("path").AsString(); path == "" || path[0] != '/' {
+			c.errorAt(p.Source, summary, "An operation has no path that begins with a slash.")
+		}
+	}
+}
+
+// clusterPatches warns of patches of what is not there.
+func (c checker) clusterPatches(cl *Cluster) {
+	for _, p := range cl.Patches {
+		switch {
+		case p.Target == "corednsdeployment" && cl.DNS.Disabled:
+			c.errorAt(p.Source, "Invalid patch", "CoreDNS is not enabled, so that there is nothing to patch.")
+		case p.Target == "kubeproxydaemonset" && cl.KubeProxy.Disabled:
+			c.errorAt(p.Source, "Invalid patch", "kube-proxy is not enabled, so that there is nothing to patch.")
+		case p.Target == "etcd" && cl.Etcd.External != nil:
+			c.errorAt(p.Source, "Invalid patch", "An external etcd is never changed, so that there is nothing to patch.")
+		}
+	}
+}
