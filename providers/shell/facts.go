@@ -287,12 +287,18 @@ func (r *reading) ports() error {
 
 // slow reads the versions and images.
 func (r *reading) slow() error {
-	lines, err := r.lines("versions")
+	files, err := r.lines("programs")
 	if err != nil {
 		return err
 	}
+	r.programs.files = strings.Join(files, " ")
+	if r.programs.files == r.query.seen.files && len(r.sections["versions"]) == 0 {
+		r.programs.versions = r.query.seen.versions
+	} else if r.programs.versions, err = r.lines("versions"); err != nil {
+		return err
+	}
 	f := &r.report.Facts
-	for _, line := range lines {
+	for _, line := range r.programs.versions {
 		m := versionForm.FindStringSubmatch(line)
 		switch {
 		case m == nil:

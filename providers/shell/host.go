@@ -35,8 +35,9 @@ type Host struct {
 	root      string
 	speaker   *speaker
 
-	mu sync.Mutex
-	ca *x509.CertPool // the cluster's, once the host has it
+	mu       sync.Mutex
+	ca       *x509.CertPool // the cluster's, once the host has it
+	programs programs       // as seen last
 }
 
 var _ providers.Host = (*Host)(nil)
@@ -83,15 +84,23 @@ func (h *Host) look(ctx context.Context, q state.Query, facts bool) (*state.Repo
 	if err != nil {
 		return nil, fmt.Errorf("cannot observe %s: %w", h.name, err)
 	}
+	h.mu.Lock()
+	compiled.seen = h.programs
+	h.mu.Unlock()
 	for try := 1; ; try++ {
 		a, err := h.speaker.run(ctx, script{do: "observe", body: compiled.script(), limit: observeCap})
 		if err != nil {
 			return nil, err
 		}
-		report, err := parseReport(compiled, a, a.began)
+		r, err := parseReport(compiled, a, a.began)
 		switch {
 		case err == nil:
-			return report, nil
+			if facts {
+				h.mu.Lock()
+				h.programs = r.programs
+				h.mu.Unlock()
+			}
+			return r.report, nil
 		case !errors.Is(err, errMoved):
 			return nil, fmt.Errorf("cannot observe %s: %w", h.name, err)
 		case try == observeTries:
@@ -144,9 +153,10 @@ func (h *Host) HTTPStatus(ctx context.Context, url string, insecure bool) (int, 
 // trust reads the cluster's CA from the host, once it is there.
 func (h *Host) trust(ctx context.Context) (*x509.CertPool, error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ca != nil {
-		return h.ca, nil
+	known := h.ca
+	h.mu.Unlock()
+	if known != nil {
+		return known, nil
 	}
 	files, err := h.ReadSecrets(ctx, []string{clusterCA})
 	if err != nil {
@@ -156,6 +166,8 @@ func (h *Host) trust(ctx context.Context) (*x509.CertPool, error) {
 	if !pool.AppendCertsFromPEM(files[clusterCA].Reveal()) {
 		return nil, fmt.Errorf("cannot verify TLS: %s has no certificate in %s", h.name, clusterCA)
 	}
+	h.mu.Lock()
 	h.ca = pool
+	h.mu.Unlock()
 	return pool, nil
 }

@@ -145,6 +145,9 @@ kubewright NONCE preflight
 root true
 cgroup_controllers cpuset cpu memory pids
 
+kubewright NONCE programs
+ /usr/bin/kubelet:1:2:3
+
 kubewright NONCE versions
 containerd github.com/containerd/containerd/v2 v2.4.2 abc
 Kubernetes v1.36.3
@@ -165,10 +168,11 @@ func TestParseReport(t *testing.T) {
 	if !a.complete {
 		t.Fatal("not complete")
 	}
-	r, err := parseReport(testQuery(t), a, time.Unix(1700000000, 0))
+	got, err := parseReport(testQuery(t), a, time.Unix(1700000000, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := got.report
 	f := r.Facts
 	if f.Hostname != "cp1.example.com" || f.Arch != "amd64" || f.CPUs != 2 || f.MemoryBytes != 2<<20 || !f.Swap || !f.CgroupV2 || !f.Systemd ||
 		f.ClockOffset != 500*time.Millisecond || f.KubeletVersion != "1.36.3" || f.RuntimeVersion != "2.4.2" || len(f.Addresses) != 2 ||
@@ -249,5 +253,25 @@ func TestMarksFromTokenAlone(t *testing.T) {
 		} else if want != nil && (r.report.Marks.Token != want.Token || r.report.Marks.Lineage != want.Lineage) {
 			t.Errorf("%q: got %+v", content, r.report.Marks)
 		}
+	}
+}
+
+// TestVersionsAreRemembered: programs whose files have not changed are not started again.
+func TestVersionsAreRemembered(t *testing.T) {
+	t.Parallel()
+	const versions = "\nkubewright NONCE versions\ncontainerd github.com/containerd/containerd/v2 v2.4.2 abc\nKubernetes v1.36.3\n"
+	silent := strings.Replace(goodAnswer, versions, "", 1)
+	q := testQuery(t)
+	if _, err := parseReport(q, parseAnswer([]byte(silent), testNonce), time.Now()); err == nil {
+		t.Error("no versions, and none seen before")
+	}
+	q.seen = programs{files: " /usr/bin/kubelet:1:2:3", versions: []string{"Kubernetes v1.36.3"}}
+	r, err := parseReport(q, parseAnswer([]byte(silent), testNonce), time.Now())
+	if err != nil || r.report.Facts.KubeletVersion != "1.36.3" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	q.seen.files = " /usr/bin/kubelet:9:2:3"
+	if _, err := parseReport(q, parseAnswer([]byte(silent), testNonce), time.Now()); err == nil {
+		t.Error("no versions of a program that has changed")
 	}
 }

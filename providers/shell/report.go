@@ -33,10 +33,11 @@ type reading struct {
 	contents map[string][]byte
 	digests  map[string]string
 	tooLarge map[string]bool
+	programs programs
 }
 
 // parseReport reads the answer to a query. began is when the answer began to arrive.
-func parseReport(q *query, a answer, began time.Time) (*state.Report, error) {
+func parseReport(q *query, a answer, began time.Time) (*reading, error) {
 	r := &reading{
 		query: q, sections: map[string][]section{}, report: &state.Report{Files: map[string]state.FileReport{}},
 		contents: map[string][]byte{}, digests: map[string]string{}, tooLarge: map[string]bool{},
@@ -53,7 +54,7 @@ func parseReport(q *query, a answer, began time.Time) (*state.Report, error) {
 			return nil, err
 		}
 	}
-	return r.report, nil
+	return r, nil
 }
 
 // lines are the lines of a section that must be there once.

@@ -151,16 +151,33 @@ kw_commands() {
 	done
 }
 
-# kw_slow IMAGES PREFLIGHT: what takes long, because large programs have to
-# start. It runs beside everything else, into a pipe that is read last.
+# kw_slow IMAGES PREFLIGHT PROGRAMS: what takes long, because large programs have
+# to start. It runs beside everything else, into a pipe that is read last.
 kw_slow() {
-	kw_say versions
-	kubelet --version &
-	if command -v containerd >/dev/null; then containerd --version & fi
-	if command -v crio >/dev/null; then crio --version & fi
-	wait
+	export GOGC=off GOMAXPROCS=1 # a third less work for the kubelet to say its version
+	kw_versions "$3"
 	if [ "$2" = yes ]; then kw_resolves; fi
-	[ "$1" = yes ] || return 0
+	if [ "$1" = yes ]; then kw_images; fi
+}
+
+# kw_versions PROGRAMS: versions of the kubelet and the runtime, unless their
+# files are still those that the asker has seen before.
+kw_versions() {
+	kw_say programs
+	kw_o=
+	for kw_f in $(command -v kubelet; command -v containerd; command -v crio); do
+		kw_o="$kw_o $(stat -L -c '%n:%i:%s:%Z' -- "$kw_f")"
+	done
+	printf '%s\n' "$kw_o"
+	[ "$kw_o" != "$1" ] || return 0
+	kw_say versions
+	for kw_f in kubelet containerd crio; do
+		if command -v "$kw_f" >/dev/null; then "$kw_f" --version & fi
+	done
+	wait
+}
+
+kw_images() {
 	kw_say images
 	if [ -S /run/containerd/containerd.sock ] && command -v ctr >/dev/null; then
 		ctr --address /run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet
