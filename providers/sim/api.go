@@ -97,11 +97,13 @@ func (a *api) Node(ctx context.Context, name string) (*state.NodeReport, error) 
 func (a *api) StaticPod(ctx context.Context, name string) (*state.StaticPodReport, error) {
 	var out *state.StaticPodReport
 	err := a.read(ctx, "api.observe", name, func(s *session) error {
-		for node, n := range s.cluster.Nodes {
-			m := a.h.w.d.Hosts[n.Host]
-			pod, ok := strings.CutSuffix(name, "-"+node)
-			if ok && m != nil && !m.Off && m.Pods[pod] != nil {
-				out = a.h.w.staticPod(m, pod, node)
+		for _, address := range sortedKeys(a.h.w.planes) {
+			m := a.h.w.d.Hosts[address]
+			if m.Off || m.Kubelet == nil || s.cluster.Nodes[m.Kubelet.Node] == nil || m.Kubelet.Cluster != s.cluster.ID {
+				continue
+			}
+			if pod, ok := strings.CutSuffix(name, "-"+m.Kubelet.Node); ok && m.Pods[pod] != nil {
+				out = a.h.w.staticPod(m, pod, m.Kubelet.Node)
 			}
 		}
 		return nil

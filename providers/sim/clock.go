@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -14,12 +15,21 @@ func (w *World) Clock() *Clock { return &Clock{w} }
 // Now is the world's time.
 func (c *Clock) Now() time.Time { return c.w.Now() }
 
-// Sleep lets the duration pass in the world and returns at once.
+// Sleep lets the duration pass in the world and returns at once, or when the
+// world's Pace does. Several who sleep at the same time sleep side by side.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
+	until := c.w.Now().Add(d)
+	if c.w.Pace != nil {
+		c.w.Pace(ctx, d)
+	} else {
+		runtime.Gosched() // what others do takes no time here, so let them
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.w.Advance(d)
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.w.advance(until.Sub(c.w.d.Now))
 	return nil
 }
 

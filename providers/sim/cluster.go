@@ -139,7 +139,7 @@ func (w *World) nodeReport(c *cluster, name string) state.NodeReport {
 	}
 	arch := w.d.Profile.Arch
 	if m := w.d.Hosts[n.Host]; m != nil {
-		arch = w.facts(m).Arch
+		arch = w.arch(m)
 	}
 	for _, prefix := range []string{"beta.kubernetes.io/", "kubernetes.io/"} {
 		r.Labels[prefix+"arch"], r.Labels[prefix+"os"] = arch, "linux"
@@ -206,7 +206,7 @@ func (w *World) staticPods(c *cluster) map[string]state.StaticPodReport {
 	for _, name := range sortedKeys(c.Nodes) {
 		m := w.d.Hosts[c.Nodes[name].Host]
 		if m == nil || m.Off || !w.planes[m.address] {
-			continue
+			continue // the kubelet of a host that is off says nothing any more
 		}
 		for podName := range m.Pods {
 			out[podName+"-"+name] = *w.staticPod(m, podName, name)

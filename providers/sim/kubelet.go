@@ -122,13 +122,16 @@ func (w *World) startKubelet(m *machine) {
 	insert(&m.Rules, "kubelet KUBE-KUBELET-CANARY")
 }
 
-// config is the configuration that a running kubelet has read.
+// kubeletTree is the configuration that a running kubelet has read.
 func (w *World) kubeletTree(m *machine) state.Value {
-	tree, err := parseYAML([]byte(w.d.Blobs[m.Kubelet.Config]))
-	if err != nil {
-		return state.Value{}
+	v, known := w.trees[m.Kubelet.Config]
+	if !known {
+		if tree, err := parseYAML([]byte(w.d.Blobs[m.Kubelet.Config])); err == nil {
+			v = state.FromGo(tree)
+		}
+		w.trees[m.Kubelet.Config] = v
 	}
-	return state.FromGo(tree)
+	return v
 }
 
 // kubeletFlag is the value of one of the flags that a running kubelet was given.

@@ -82,12 +82,9 @@ func (w *World) facts(m *machine) state.Facts {
 	p := w.profile(m)
 	f := state.Facts{
 		Hostname: w.hostname(m), MachineID: w.machineID(m), BootID: w.bootID(m),
-		Arch: p.Arch, OS: p.OS, OSVersion: p.OSVersion, Kernel: p.Kernel, CPUs: p.CPUs, MemoryBytes: p.MemoryBytes,
+		Arch: w.arch(m), OS: p.OS, OSVersion: p.OSVersion, Kernel: p.Kernel, CPUs: p.CPUs, MemoryBytes: p.MemoryBytes,
 		Systemd: true, CgroupV2: true, Swap: w.swap(m), Addresses: w.addressesOf(m), ClockOffset: m.Conditions.ClockSkew,
 		KubeletVersion: w.versionOf(m, "kubelet"), RuntimeVersion: w.versionOf(m, "containerd"),
-	}
-	if m.Conditions.Arch != "" {
-		f.Arch = m.Conditions.Arch
 	}
 	for _, dir := range []string{"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates"} {
 		if w.get(m, dir).isDir() {
@@ -99,6 +96,14 @@ func (w *World) facts(m *machine) state.Facts {
 		f.CRISockets = []string{containerdSocket}
 	}
 	return f
+}
+
+// arch is the host's architecture.
+func (w *World) arch(m *machine) string {
+	if m.Conditions.Arch != "" {
+		return m.Conditions.Arch
+	}
+	return w.profile(m).Arch
 }
 
 const containerdSocket = "unix:///var/run/containerd/containerd.sock"

@@ -340,15 +340,11 @@ func (r *rig) joinControlPlane(address, seat string) {
 
 func (r *rig) node(via, name string) *state.NodeReport {
 	r.t.Helper()
-	report, err := r.api(via).Observe(context.Background(), state.ClusterQuery{})
+	n, err := r.api(via).(providers.ObjectReader).Node(context.Background(), name)
 	if err != nil {
 		return nil
 	}
-	n, ok := report.Nodes[name]
-	if !ok {
-		return nil
-	}
-	return &n
+	return n
 }
 
 func (r *rig) observe(address string, q state.Query) *state.Report {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
+
+	"github.com/kubewright/kubewright/state"
 )
 
 // formatVersion is the number of the world file's format.
@@ -35,14 +38,20 @@ type World struct {
 	// it a hash of the parsed manifest stands for it.
 	PodHash func(manifest []byte, node string) string
 
+	// Pace, when set, is called where somebody sleeps on the world's clock, and
+	// returns when that has lasted long enough for a spectator. It is to be set
+	// before the world is used.
+	Pace func(ctx context.Context, d time.Duration)
+
 	mu        sync.Mutex
 	path      string
 	d         saved
 	baselines map[Profile]*baseline
 	manifests map[string]*manifest // by SHA-256
-	names     map[string]string    // host names and IP addresses → address
-	planes    map[string]bool      // addresses of hosts that run static pods
-	pending   map[string]bool      // addresses of hosts on which something is under way
+	trees     map[string]state.Value
+	names     map[string]string // host names and IP addresses → address
+	planes    map[string]bool   // addresses of hosts that run static pods
+	pending   map[string]bool   // addresses of hosts on which something is under way
 	effects   int
 }
 
@@ -93,7 +102,7 @@ func Open(path string) (*World, error) {
 // index fills what is not kept in the file.
 func (w *World) index() {
 	w.baselines = map[Profile]*baseline{}
-	w.manifests = map[string]*manifest{}
+	w.manifests, w.trees = map[string]*manifest{}, map[string]state.Value{}
 	w.names, w.planes, w.pending = map[string]string{}, map[string]bool{}, map[string]bool{}
 	if w.d.Hosts == nil {
 		w.d.Hosts = map[string]*machine{}
@@ -139,34 +148,6 @@ func (w *World) JSON() ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.encode()
-}
-
-func (w *World) encode() ([]byte, error) {
-	w.sweep()
-	b, err := json.MarshalIndent(&w.d, "", " ")
-	return append(b, '\n'), err
-}
-
-// sweep forgets content that no host has any more.
-func (w *World) sweep() {
-	used := map[string]bool{}
-	for _, m := range w.d.Hosts {
-		for _, f := range m.Files {
-			used[f.SHA256] = true
-		}
-		for _, p := range m.Pods {
-			used[p.Manifest] = true
-		}
-		if m.Kubelet != nil {
-			used[m.Kubelet.Config], used[m.Kubelet.Flags] = true, true
-		}
-	}
-	for digest := range w.d.Blobs {
-		if !used[digest] {
-			delete(w.d.Blobs, digest)
-		}
-	}
-	w.baselines = map[Profile]*baseline{} // their content comes back with them
 }
 
 // Seed is the number that everything arbitrary is derived from.

@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// encode is the world's file: one line for each host, each object and each
+// content, so that differences read well and ten thousand hosts stay small.
+func (w *World) encode() ([]byte, error) {
+	w.sweep()
+	var b bytes.Buffer
+	head := w.d
+	head.Hosts, head.Clusters, head.Blobs = nil, nil, nil
+	if err := line(&b, "", &head); err != nil {
+		return nil, err
+	}
+	b.Truncate(b.Len() - 1) // the closing brace
+	if err := section(&b, "blobs", w.d.Blobs); err != nil {
+		return nil, err
+	}
+	if err := section(&b, "clusters", w.d.Clusters); err != nil {
+		return nil, err
+	}
+	if err := section(&b, "hosts", w.d.Hosts); err != nil {
+		return nil, err
+	}
+	b.WriteString("\n}\n")
+	return b.Bytes(), nil
+}
+
+// section writes a map, one line for each entry.
+func section[V any](b *bytes.Buffer, name string, m map[string]V) error {
+	if len(m) == 0 {
+		return nil
+	}
+	b.WriteString(",\n\"" + name + "\": {")
+	separator := "\n"
+	for _, key := range sortedKeys(m) {
+		quoted, err := json.Marshal(key)
+		if err != nil {
+			return err
+		}
+		if err := line(b, separator+" "+string(quoted)+": ", m[key]); err != nil {
+			return err
+		}
+		separator = ",\n"
+	}
+	b.WriteString("\n}")
+	return nil
+}
+
+func line(b *bytes.Buffer, head string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b.WriteString(head)
+	b.Write(text)
+	return nil
+}
+
+// sweep forgets what nobody has any more: content that no host holds, and
+// clusters whose data is gone from every host.
+func (w *World) sweep() {
+	used, alive := map[string]bool{}, map[string]bool{}
+	for _, m := range w.d.Hosts {
+		for _, f := range m.Files {
+			used[f.SHA256] = true
+			if f.Member != nil {
+				alive[f.Member.Cluster] = true
+			}
+		}
+		for _, p := range m.Pods {
+			used[p.Manifest] = true
+		}
+		if m.Kubelet != nil {
+			used[m.Kubelet.Config], used[m.Kubelet.Flags] = true, true
+		}
+	}
+	for digest := range w.d.Blobs {
+		if !used[digest] {
+			delete(w.d.Blobs, digest)
+		}
+	}
+	for id, c := range w.d.Clusters {
+		if !alive[id] && !c.external() {
+			delete(w.d.Clusters, id)
+		}
+	}
+	w.baselines = map[Profile]*baseline{} // their content comes back with them
+}
