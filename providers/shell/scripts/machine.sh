@@ -1,5 +1,6 @@
 # Operations on what runs: units, images, kernel, containers, network. They need
-# perform.sh and follow its rules; every command has /dev/null as its input.
+# perform.sh and follow its rules; every command has /dev/null as its input, and
+# one that may take long goes through kw_long.
 
 # kw_unit UNIT ACTION RELOAD
 kw_unit() {
@@ -23,7 +24,7 @@ kw_unit() {
 		*) kw_done same; return ;;
 		esac ;;
 	esac
-	systemctl --quiet "$2" -- "$1" </dev/null || kw_why
+	kw_long systemctl --quiet "$2" -- "$1" || kw_why
 	kw_done changed
 }
 
@@ -76,7 +77,7 @@ kw_image_load() {
 	fi
 	kw_uses_ctr "$2" || kw_fail 'only containerd with its ctr can load an image from an archive'
 	kw_keep "$kw_d/part-$kw_n" "$3" || kw_fail "the archive of $1 did not arrive whole"
-	kw_ctr "$2" images import "$kw_d/part-$kw_n" || { kw_x=$?; rm -f -- "$kw_d/part-$kw_n"; (exit "$kw_x"); kw_fail; }
+	kw_long kw_ctr "$2" images import "$kw_d/part-$kw_n" || { kw_x=$?; rm -f -- "$kw_d/part-$kw_n"; (exit "$kw_x"); kw_fail; }
 	rm -f -- "$kw_d/part-$kw_n"
 	kw_has_image "$1" "$2" || kw_fail "the archive does not hold $1"
 	kw_done changed
@@ -88,9 +89,9 @@ kw_image_pull() {
 	[ "$3" != Never ] || kw_fail "$1 is not present, and the pull policy is Never"
 	for kw_i in 1 2 3 4 5; do # as often as kubeadm
 		if command -v crictl >/dev/null; then
-			kw_cri "$2" pull "$1" >/dev/null && break
+			kw_long kw_cri "$2" pull "$1" && break
 		elif kw_uses_ctr "$2"; then
-			kw_ctr "$2" images pull --hosts-dir /etc/containerd/certs.d "$1" >/dev/null && break
+			kw_long kw_ctr "$2" images pull --hosts-dir /etc/containerd/certs.d "$1" && break
 		else
 			kw_fail 'there is neither crictl nor ctr to pull with'
 		fi
@@ -152,7 +153,7 @@ kw_pods_cri() {
 	if [ -z "$kw_o" ]; then kw_done same; return; fi
 	for kw_i in 1 2 3 4 5; do
 		# shellcheck disable=SC2086 # IDs are words
-		kw_cri "$1" stopp $kw_o >/dev/null && kw_cri "$1" rmp --force $kw_o >/dev/null && break
+		kw_long kw_cri "$1" stopp $kw_o && kw_long kw_cri "$1" rmp --force $kw_o && break
 		[ "$kw_i" != 5 ] || kw_fail
 		kw_o=$(kw_cri "$1" pods --quiet) || kw_fail
 		[ -n "$kw_o" ] || break
@@ -185,7 +186,7 @@ kw_unmount() {
 	done </proc/mounts
 	if [ $# = 0 ]; then kw_done same; return; fi
 	for kw_b do
-		umount -- "$kw_b" </dev/null || kw_fail
+		kw_long umount -- "$kw_b" || kw_fail
 	done
 	kw_done changed
 }

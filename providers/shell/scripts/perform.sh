@@ -26,6 +26,9 @@ kw_done() { kw_say "done" "$1"; }
 # the command that ran before is told.
 kw_fail() {
 	kw_x=$?
+	unset IFS
+	set +f +C
+	[ "$kw_x" != 0 ] || kw_x=1
 	[ $# = 0 ] || printf '%s\n' "$*" >&2
 	kw_flush
 	kw_say failed "$kw_x"
@@ -57,11 +60,22 @@ kw_flush() {
 	unset IFS
 	kw_dirty=
 	cd /
+	rm -f -- "$kw_d/part-out"
 	for kw_a do
 		shift
 		if [ -d "$kw_a" ]; then set -- "$@" "$kw_a"; fi
 	done
 	[ $# = 0 ] || sync -- "$@"
+}
+
+# kw_long COMMAND...: a command that may take long. What it prints goes to a file
+# and is shown if it fails: were it written to us, the command would die of a
+# lost connection. (The script itself does, at its next word.)
+kw_long() {
+	"$@" </dev/null >"$kw_d/part-out" 2>&1 && return
+	kw_x=$?
+	tail -n 20 "$kw_d/part-out" >&2
+	return "$kw_x"
 }
 
 # kw_head: reads the header of the next frame; sets kw_len.
@@ -303,7 +317,7 @@ kw_unpack() {
 	kw_keep "$kw_d/part-$kw_n" "$3" || kw_fail "the data for $1 did not arrive whole"
 	kw_folder "$1" 755 "$2"
 	cd -P -- "$1" || kw_fail
-	tar -x --no-same-owner -f "$kw_d/part-$kw_n" </dev/null || { kw_x=$?; rm -f -- "$kw_d/part-$kw_n"; (exit "$kw_x"); kw_fail; }
+	kw_long tar -x --no-same-owner -f "$kw_d/part-$kw_n" || { kw_x=$?; rm -f -- "$kw_d/part-$kw_n"; (exit "$kw_x"); kw_fail; }
 	rm -f -- "$kw_d/part-$kw_n"
 	sync -f . && printf '%s\n' "$1" >"$kw_receipt" || kw_fail
 	kw_done changed
