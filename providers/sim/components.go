@@ -268,7 +268,7 @@ func (w *World) listens(m *machine, port int) bool {
 		return false
 	case port == 22:
 		return true
-	case port == 10250 || port == 10248:
+	case port == 10250, port == w.healthPort(m):
 		return w.kubeletRuns(m)
 	}
 	for _, component := range []string{compEtcd, compAPI, compController, compScheduler} {
@@ -277,6 +277,17 @@ func (w *World) listens(m *machine, port int) bool {
 		}
 	}
 	return false
+}
+
+// healthPort is where a kubelet that runs answers for its health.
+func (w *World) healthPort(m *machine) int {
+	if m.Kubelet == nil {
+		return 0
+	}
+	if p := w.kubeletTree(m).Get("healthzPort"); !p.IsNull() {
+		return number(p.AsString())
+	}
+	return 10248
 }
 
 func ports(component string, p *manifest) []int {
@@ -340,6 +351,9 @@ func (w *World) runNetwork(m *machine, name string, hostPaths []string) {
 		return
 	}
 	w.put(m, path.Join(cniFolder, "10-"+name+".conflist"), w.contentFile([]byte(`{"cniVersion":"1.0.0","name":"`+name+`"}`+"\n"), "", ""))
+	if w.get(m, "/var/lib/cni/networks/"+name) == nil {
+		w.put(m, "/var/lib/cni/networks/"+name, &file{Type: typeDirectory})
+	}
 	insert(&m.Links, "cni0")
 	insert(&m.Links, "veth"+w.derive(8, "veth", m.address))
 	if strings.Contains(name, "flannel") {

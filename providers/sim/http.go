@@ -43,7 +43,7 @@ func (w *World) get200(m *machine, address string, insecure bool) (int, error) {
 			continue
 		}
 		if component == "kubelet" {
-			if u.Port() == "10248" && !loopback(u.Hostname()) {
+			if u.Port() != "10250" && !loopback(u.Hostname()) && w.kubeletTree(target).Get("healthzBindAddress").AsString() == "" {
 				continue // it listens on 127.0.0.1 only
 			}
 			return 200, nil
@@ -68,7 +68,7 @@ func loopback(name string) bool {
 
 // componentOn is who listens on a port; behind a balancer that is an API server.
 func (w *World) componentOn(m *machine, port int, balanced bool) string {
-	if w.kubeletRuns(m) && (port == 10248 || port == 10250) && !balanced {
+	if w.kubeletRuns(m) && (port == w.healthPort(m) || port == 10250) && !balanced {
 		return "kubelet"
 	}
 	for _, component := range []string{compAPI, compController, compScheduler, compEtcd} {

@@ -112,6 +112,11 @@ func (w *World) startKubelet(m *machine) {
 			w.put(m, dir, &file{Type: typeDirectory, Mode: "0750"})
 		}
 	}
+	for _, dir := range []string{"/var/log/pods", "/var/log/containers", "/usr/libexec/kubernetes/kubelet-plugins/volume/exec"} {
+		if w.get(m, dir) == nil {
+			w.put(m, dir, &file{Type: typeDirectory})
+		}
+	}
 	for _, name := range []string{"cpu_manager_state", "memory_manager_state"} {
 		w.put(m, "/var/lib/kubelet/"+name, w.opaque(name, "0600"))
 	}

@@ -105,7 +105,7 @@ func (w *World) system(b *baseline, p Profile) {
 	text("/etc/fstab", fstab)
 	for _, dir := range []string{
 		"/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
-		"/etc/modules-load.d", "/etc/sysctl.d", "/etc/systemd/system", "/usr/local/bin", "/var/lib", "/var/log", "/opt", "/run", "/root",
+		"/etc/modules-load.d", "/etc/sysctl.d", "/etc/systemd/system", "/usr/local/bin", "/var/lib", "/var/log", "/opt", "/run", "/root", "/usr/libexec",
 	} {
 		b.put(dir, &file{Type: typeDirectory})
 	}

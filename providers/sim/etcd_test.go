@@ -1,0 +1,187 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
+)
+
+// member finds a member by the host it is for.
+func (r *rig) member(via, address string) *state.EtcdMember {
+	r.t.Helper()
+	members, _, err := r.etcd(via, cp1, cp2, cp3).Members(context.Background())
+	r.must(err)
+	for i := range members {
+		if members[i].PeerURLs[0] == "https://"+address+":2380" {
+			return &members[i]
+		}
+	}
+	return nil
+}
+
+func wantError(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestLearners(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.found(cp1)
+	ctx, etcd := context.Background(), r.etcd(cp1)
+	peer := "https://" + cp2 + ":2380"
+	r.must(etcd.AddLearner(ctx, peer))
+	r.must(etcd.AddLearner(ctx, peer)) // the same once more
+	wantError(t, etcd.AddLearner(ctx, "https://"+cp3+":2380"), "too many learner members")
+	learner := r.member(cp1, cp2)
+	if !learner.Learner || learner.Name != "" || learner.Healthy {
+		t.Errorf("learner is %+v", learner)
+	}
+	wantError(t, etcd.Promote(ctx, learner.ID), "in sync with leader")
+	wantError(t, etcd.Promote(ctx, "abc"), "member not found")
+	r.must(etcd.Remove(ctx, learner.ID))
+	if r.member(cp1, cp2) != nil {
+		t.Error("the learner is still a member")
+	}
+	wantError(t, etcd.Remove(ctx, r.member(cp1, cp1).ID), "not enough started members")
+}
+
+func TestQuorum(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.found(cp1)
+	r.joinControlPlane(cp2, cp1)
+	r.joinControlPlane(cp3, cp1)
+	ctx := context.Background()
+
+	r.w.PowerOff(cp3)
+	if !r.ready(cp1) || r.member(cp1, cp3).Healthy {
+		t.Error("two of three are not enough, or the third counts as healthy")
+	}
+	wantError(t, r.etcd(cp1).AddLearner(ctx, "https://10.77.0.14:2380"), "unhealthy cluster")
+	wantError(t, r.etcd(cp1).Remove(ctx, r.member(cp1, cp2).ID), "unhealthy cluster")
+
+	r.w.PowerOff(cp2)
+	if err := r.api(cp1).Ready(ctx); !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("got %v without quorum", err)
+	}
+	if _, _, err := r.etcd(cp1).Members(ctx); !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("got %v without quorum", err)
+	}
+	r.w.PowerOn(cp2)
+	r.eventually("quorum", func() bool { return r.ready(cp1) })
+
+	r.must(r.etcd(cp1).Remove(ctx, r.member(cp1, cp3).ID)) // it is down, so it may go
+	r.w.PowerOn(cp3)
+	r.w.Advance(time.Minute)
+	if r.ready(cp3) {
+		t.Error("the API answers on a host whose member was removed")
+	}
+}
+
+func TestLeadership(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.found(cp1)
+	r.joinControlPlane(cp2, cp1)
+	r.joinControlPlane(cp3, cp1)
+	if !r.member(cp1, cp1).Leader {
+		t.Fatal("the founder does not lead")
+	}
+	r.must(r.etcd(cp1).MoveLeader(context.Background(), r.member(cp1, cp2).ID))
+	if !r.member(cp1, cp2).Leader {
+		t.Error("leadership did not move")
+	}
+	r.w.PowerOff(cp2)
+	if m := r.member(cp1, cp1); !m.Leader {
+		t.Errorf("nobody took over: %+v", m)
+	}
+}
+
+func TestAPINeedsItsFiles(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.found(cp1)
+	r.w.Host(cp2)
+	ctx := context.Background()
+	status := func(url string, insecure bool) (int, error) { return r.w.Host(cp1).HTTPStatus(ctx, url, insecure) }
+	for _, url := range []string{
+		"https://" + cp1 + ":6443/readyz", "https://127.0.0.1:10257/healthz", "https://127.0.0.1:10259/livez",
+		"http://127.0.0.1:2381/readyz", "http://127.0.0.1:10248/healthz", "https://api.example.com:6443/livez",
+	} {
+		if code, err := status(url, strings.Contains(url, "1025")); err != nil || code != 200 {
+			t.Errorf("%s: %d, %v", url, code, err)
+		}
+	}
+	if _, err := status("https://127.0.0.1:10257/healthz", false); err == nil {
+		t.Error("a self-signed certificate was accepted")
+	}
+	if _, err := status("https://"+cp2+":6443/readyz", true); !errors.Is(err, providers.ErrUnreachable) {
+		t.Errorf("got %v from a host without an API", err)
+	}
+	r.must(sim.Edit(r.w, cp1, "file "+pki+"/apiserver.key delete"))
+	if _, err := status("https://"+cp1+":6443/readyz", false); err == nil {
+		t.Error("an API server without its key answers")
+	}
+	if _, err := r.w.Host(cp1).DialContext(ctx, "tcp", "127.0.0.1:6443"); !errors.Is(err, providers.ErrNoForwarding) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCertificatesExpire(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.found(cp1)
+	r.w.Advance(2 * year)
+	if r.ready(cp1) {
+		t.Error("the API answers with expired certificates")
+	}
+}
+
+func TestTokensExpire(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.found(cp1)
+	token := r.newToken(cp1)
+	r.w.Advance(11 * time.Minute)
+	r.bootstrapConf(worker, cp1, "https://api.example.com:6443", token)
+	_, err := sim.Issuer{}.CopySecrets(context.Background(), r.w.Host(cp1), r.w.Host(worker), planner.CopySecrets{
+		Files: []planner.SecretFile{{Path: pki + "/ca.crt", Mode: "0644", Owner: "root:root"}},
+	}, r.batch())
+	r.must(err)
+	r.kubelet(worker, "")
+	r.w.Advance(time.Minute)
+	if r.node(cp1, nodeName(worker)) != nil {
+		t.Error("a node registered with an expired token")
+	}
+}
+
+func TestKubeletWaitsForItsFiles(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	unit := func() string {
+		return r.observe(cp1, state.Query{Units: []string{"kubelet.service"}}).Units["kubelet.service"].Active
+	}
+	r.perform(cp1, planner.Unit{Unit: "kubelet.service", Action: "start"})
+	if got := unit(); got != "activating" {
+		t.Errorf("without configuration the kubelet is %s", got)
+	}
+	r.cas(cp1)
+	r.kubeconfigs(cp1, true)
+	r.perform(cp1, write("/var/lib/kubelet/config.yaml", kubeletConfiguration, "0644"))
+	if got := unit(); got != "active" {
+		t.Errorf("with configuration the kubelet is %s", got)
+	}
+	if q := r.observe(cp1, state.Query{Ports: []int{10250, 6443}}); !q.Ports[10250] || q.Ports[6443] {
+		t.Errorf("listening: %v", q.Ports)
+	}
+}
