@@ -116,9 +116,17 @@ func kubeletStep(n *node, w work) planner.Step {
 // joining tells that the node gets its identity from a cluster that is there.
 func (n *node) joining() bool { return n.joins() && !n.isFounder() }
 
-// joins tells that the node has no identity in the cluster yet.
+// joins tells that the node has no identity in the cluster yet. A kubelet
+// writes its kubeconfig when it begins to bootstrap; that it has got its
+// certificate shows in the file that the kubeconfig names.
 func (n *node) joins() bool {
-	return n.report != nil && !n.report.Files[kubeletConf].Exists
+	if n.report == nil {
+		return false
+	}
+	if n.isFounder() || n.cluster.externalCA() {
+		return !n.report.Files[kubeletConf].Exists
+	}
+	return !n.report.Files[kubeletClientCert].Exists
 }
 
 // bootstrapOperations let a kubelet ask the API for its certificate.
@@ -126,6 +134,13 @@ func (n *node) bootstrapOperations() []planner.Operation {
 	c := n.cluster
 	dir := c.Certificates.Dir
 	k := kubeadm.BootstrapKubeconfig(n.input())
+	if n.isControlPlane() {
+		// kubeadm lets a joining control plane's kubelet bootstrap at its own API
+		// server, which comes up only after the kubelet; the kubelet's retries then
+		// cost up to half a minute. Through the seat it has its certificate at
+		// once; kubelet-finalize turns it to its own API server.
+		k.Server = kubeadm.KubeletServer(c.seatNode().input())
+	}
 	return []planner.Operation{planner.WriteKubeconfig{
 		Path: bootstrapConf, CA: planner.Signer{Name: "kubernetes", Base: dir + "/ca", On: c.seat},
 		Cluster: k.Cluster, Server: k.Server, User: k.User, Renew: true,
@@ -133,40 +148,51 @@ func (n *node) bootstrapOperations() []planner.Operation {
 	}}
 }
 
-// waitBootstrap waits until a joining node is registered with its own certificate.
+// waitBootstrap waits until a joining node is registered with its own
+// certificate. A worker's kubelet stays with the server it bootstrapped at.
 var waitBootstrap = phase{
 	name: waitBootstrapPhase,
 	doc:  "waits until a joining node is registered with its own certificate",
 	nodeItems: func(n *node) []state.Item {
-		if n.isFounder() {
+		if n.isControlPlane() {
 			return nil
 		}
-		return []state.Item{{
-			Address: item(n.target, waitBootstrapPhase, "file", kubeletConf), Kind: state.KindKubeconfig,
-			Attributes: attributes("server", kubeadm.KubeletServer(n.input())),
-			Origin:     map[string]state.Source{"server": n.cluster.origin("control_plane_endpoint")},
-		}}
+		return []state.Item{n.kubeletConfItem(waitBootstrapPhase)}
 	},
 	nodeStep: func(n *node, w work) planner.Step {
-		if w.empty() {
+		switch {
+		case n.joining():
+			t := n.cluster.Timeouts
+			return planner.Step{Via: n.cluster.seat, Operations: []planner.Operation{
+				planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
+				planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Timeout: t.TLSBootstrap},
+				planner.Wait{For: planner.WaitNodeRegistered, Name: n.name, Timeout: t.TLSBootstrap},
+				planner.RemovePath{Path: bootstrapConf},
+			}}
+		case w.empty():
 			return planner.Step{}
 		}
-		if !n.joins() {
-			return planner.Step{Via: n.cluster.seat, Impact: "restarts the kubelet here; pods keep running", Operations: []planner.Operation{
-				planner.SetKubeconfig{Path: kubeletConf, Server: kubeadm.KubeletServer(n.input())},
-				planner.Unit{Unit: kubeletUnit, Action: "restart"},
-				planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck},
-			}}
-		}
-		t := n.cluster.Timeouts
-		return planner.Step{Via: n.cluster.seat, Operations: []planner.Operation{
-			planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
-			planner.Wait{For: planner.WaitFile, Name: kubeletConf, Timeout: t.TLSBootstrap},
-			planner.Wait{For: planner.WaitNodeRegistered, Name: n.name, Timeout: t.TLSBootstrap},
-			planner.RemovePath{Path: bootstrapConf},
-		}}
+		return n.turnKubelet()
 	},
-	nodeNeeds: func(n *node) []state.Address {
-		return []state.Address{step(n.target, kubeletStartPhase), step(n.target, controlPlanePhase)}
-	},
+	nodeNeeds: func(n *node) []state.Address { return []state.Address{step(n.target, kubeletStartPhase)} },
+}
+
+// kubeletConfItem is the kubelet's own kubeconfig, as far as it is ours.
+func (n *node) kubeletConfItem(phase string) state.Item {
+	return state.Item{
+		Address: item(n.target, phase, "file", kubeletConf), Kind: state.KindKubeconfig,
+		Attributes: attributes("server", kubeadm.KubeletServer(n.input()), "client_certificate", kubeletClientCert),
+		Origin:     map[string]state.Source{"server": n.cluster.origin("control_plane_endpoint")},
+	}
+}
+
+// turnKubelet points a kubelet at its server and its rotated certificate.
+func (n *node) turnKubelet() planner.Step {
+	t := n.cluster.Timeouts
+	return planner.Step{Via: n.cluster.seat, Impact: "restarts the kubelet here; pods keep running", Operations: []planner.Operation{
+		planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Timeout: t.TLSBootstrap},
+		planner.SetKubeconfig{Path: kubeletConf, Server: kubeadm.KubeletServer(n.input()), ClientCertificate: kubeletClientCert},
+		planner.Unit{Unit: kubeletUnit, Action: "restart"},
+		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
+	}}
 }

@@ -74,7 +74,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 		if !v.Destroy {
 			b.cluster(c)
 		}
-		d.Resources = append(d.Resources, v.clusterResources(c, &d, changes)...)
+		d.Resources = append(d.Resources, v.clusterResources(c, &d, desired)...)
 	}
 	for _, l := range v.leavers() {
 		b.leaver(l)
@@ -220,7 +220,7 @@ func (c *cluster) quorum() string {
 }
 
 // clusterResources are the cluster, its addons and its nodes as the plan counts them.
-func (v *View) clusterResources(c *cluster, d *planner.Draft, changes []planner.Change) []planner.ResourceChange {
+func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Snapshot) []planner.ResourceChange {
 	action := func(existed bool) planner.Action {
 		if existed {
 			return planner.Update
@@ -230,6 +230,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, changes []planner.
 	if v.Destroy {
 		return []planner.ResourceChange{{Target: c.target, Action: planner.Delete, Reason: ""}}
 	}
+	unchanged := unchangedPhases(d, desired)
 	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.KubernetesVersion}}
 	for _, a := range c.Addons {
 		t := state.AddonTarget(c.Label, a.Name)
@@ -237,27 +238,26 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, changes []planner.
 	}
 	for _, n := range c.nodes {
 		r := planner.ResourceChange{Target: n.target, Action: action(v.recordedNode(n.target)), Note: n.Address + ", " + string(n.Role)}
-		r.Unchanged = unchangedPhases(n, d, changes)
+		r.Unchanged = unchanged[n.target]
 		out = append(out, r)
 	}
 	return out
 }
 
-// unchangedPhases counts the phases of a node in which nothing is to be done.
-func unchangedPhases(n *node, d *planner.Draft, _ []planner.Change) int {
-	busy := map[string]bool{}
+// unchangedPhases counts, per target, the phases in which nothing is to be done.
+func unchangedPhases(d *planner.Draft, desired *state.Snapshot) map[state.Target]int {
+	busy := map[state.Address]bool{}
 	for _, s := range d.Steps {
-		if s.Target == n.target {
-			busy[s.Phase] = true
+		busy[s.ID] = true
+	}
+	out := map[state.Target]int{}
+	for _, it := range desired.Items {
+		if id := it.Address.Step(); !busy[id] {
+			busy[id] = true
+			out[id.Target]++
 		}
 	}
-	count := 0
-	for _, p := range table() {
-		if p.nodeItems != nil && len(p.nodeItems(n)) > 0 && !busy[p.name] {
-			count++
-		}
-	}
-	return count
+	return out
 }
 
 func (v *View) recorded(t state.Target) bool {

@@ -134,13 +134,15 @@ func (l leaver) paths() []string {
 	for p := range contentsGo {
 		set[p] = true
 	}
-	set["/etc/kubernetes"], set["/usr/libexec/kubernetes"] = true, true
+	// Folders that were not there before go whole; the others keep what is not ours.
+	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes", "/usr/libexec"} {
+		set[p] = !l.keeps("folder:" + p)
+	}
 	var out []string
-	for p := range set {
-		if (p == "/etc/kubernetes" || p == "/usr/libexec/kubernetes") && l.keeps("folder:"+p) {
-			continue
+	for p, goes := range set {
+		if goes {
+			out = append(out, p)
 		}
-		out = append(out, p)
 	}
 	// Files go before the folders that hold them.
 	sort.Slice(out, func(i, j int) bool { return out[i] > out[j] })

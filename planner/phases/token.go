@@ -44,33 +44,25 @@ func tokenCleanupStep(c *cluster, joiners []*node) (planner.Step, []state.Addres
 	}, needs
 }
 
-// kubeletFinalize points the founder's kubeconfig at the certificate that its
-// kubelet rotates, as on every node that bootstrapped.
+// kubeletFinalize points a control plane's kubelet at its own API server, and
+// the founder's at the certificate that its kubelet rotates, as on every node
+// that bootstrapped.
 var kubeletFinalize = phase{
 	name: finalizePhase,
-	doc:  "points the founder's kubelet at its rotated certificate",
+	doc:  "points a control plane's kubelet at its own API server and its rotated certificate",
 	nodeItems: func(n *node) []state.Item {
-		if !n.isControlPlane() || n.cluster.externalCA() || n.joining() {
+		if !n.isControlPlane() || n.cluster.externalCA() {
 			return nil
 		}
-		return []state.Item{{
-			Address: item(n.target, finalizePhase, "file", kubeletConf), Kind: state.KindKubeconfig,
-			Attributes: attributes("client_certificate", kubeletClientCert),
-		}}
+		return []state.Item{n.kubeletConfItem(finalizePhase)}
 	},
 	nodeStep: func(n *node, w work) planner.Step {
 		if w.empty() {
 			return planner.Step{}
 		}
-		t := n.cluster.Timeouts
-		return planner.Step{Via: n.target, Operations: []planner.Operation{
-			planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Timeout: t.TLSBootstrap},
-			planner.SetKubeconfig{Path: kubeletConf, ClientCertificate: kubeletClientCert},
-			planner.Unit{Unit: kubeletUnit, Action: "restart"},
-			planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
-		}}
+		return n.turnKubelet()
 	},
 	nodeNeeds: func(n *node) []state.Address {
-		return []state.Address{step(n.target, markPlanePhase), step(n.target, waitPlanePhase)}
+		return []state.Address{step(n.target, markPlanePhase), step(n.target, waitPlanePhase), step(n.target, waitBootstrapPhase)}
 	},
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kubeproxyconfig "k8s.io/kube-proxy/config/v1alpha1"
 	"sigs.k8s.io/yaml"
 
@@ -32,8 +33,10 @@ func (v view) addonObjects() ([]Object, error) {
 	return out, nil
 }
 
-// patched applies the patches of a target to an object.
-func (v view) patched(o Object, target string, dataStruct any) (Object, error) {
+// patched applies the patches of a target to an object. As in kubeadm, which
+// reads the result into the object's Go type, what the type does not have falls
+// away and what does not fit is an error.
+func patched[T any](v view, o Object, target string) (Object, error) {
 	patches := v.patches(target)
 	if len(patches) == 0 {
 		return o, nil
@@ -42,15 +45,44 @@ func (v view) patched(o Object, target string, dataStruct any) (Object, error) {
 	if err != nil {
 		return o, err
 	}
-	content, err = applyPatches(content, patches, dataStruct)
+	var typed T
+	content, err = applyPatches(content, patches, typed)
 	if err != nil {
 		return o, err
 	}
-	return o, o.Object.UnmarshalJSON(content)
+	if err := utiljson.Unmarshal(content, &typed); err != nil {
+		return o, fmt.Errorf("cannot read the patched %s %s: %w", o.Ref.Kind, o.Ref.Name, err)
+	}
+	if err := o.Object.UnmarshalJSON(content); err != nil {
+		return o, err
+	}
+	o.Object = known(o.Object, tree(typed))
+	return o, nil
+}
+
+// known drops the fields of a tree that the same object as a Go type does not have.
+func known(v, typed state.Value) state.Value {
+	switch {
+	case v.Kind() == state.KindMap && typed.Kind() == state.KindMap:
+		m := fieldMap{}
+		for k, e := range v.AsMap() {
+			if t, ok := typed.AsMap()[k]; ok {
+				m[k] = known(e, t)
+			}
+		}
+		return state.Map(m)
+	case v.Kind() == state.KindList && len(v.AsList()) == len(typed.AsList()):
+		list := make([]state.Value, len(v.AsList()))
+		for i, e := range v.AsList() {
+			list[i] = known(e, typed.AsList()[i])
+		}
+		return state.List(list...)
+	}
+	return v
 }
 
 func (v view) dnsObjects() ([]Object, error) {
-	deployment, err := v.patched(v.dnsDeployment(), dnsTarget, appsv1.Deployment{})
+	deployment, err := patched[appsv1.Deployment](v, v.dnsDeployment(), dnsTarget)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +232,7 @@ func (v view) proxyObjects() ([]Object, error) {
 	}
 	daemons := v.proxyDaemonSet()
 	if v.release.proxyPatch {
-		if daemons, err = v.patched(daemons, proxyTarget, appsv1.DaemonSet{}); err != nil {
+		if daemons, err = patched[appsv1.DaemonSet](v, daemons, proxyTarget); err != nil {
 			return nil, err
 		}
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Versions are those of kubeadm that serve as oracle.
-func Versions() []string { return []string{"1.34.9", "1.35.8", "1.36.3", "1.37.1"} }
+// Versions are those of kubeadm that serve as oracle, that first on which the
+// goldens of the others rest.
+func Versions() []string { return []string{baseVersion, "1.34.9", "1.35.8", "1.37.1"} }
 
 // Case is one configuration of a cluster, founded on one host and joined by
 // at most one other.

@@ -126,7 +126,7 @@ func patches() []Case {
 		}),
 		newCase("patches-dns", func(c *Case) {
 			c.Cluster.Patches = []config.Patch{
-				patch("corednsdeployment", "strategic", "spec:\n  replicas: 3\n  template:\n    spec:\n      containers:\n      - name: coredns\n        resources:\n          limits:\n            memory: 300Mi\n"),
+				patch("corednsdeployment", "strategic", "spec:\n  replicas: 3\n  unknownField: gone\n  template:\n    spec:\n      containers:\n      - name: coredns\n        resources:\n          limits:\n            memory: 300Mi\n"),
 				patch("corednsdeployment", "json", `[{"op":"remove","path":"/spec/template/spec/affinity"}]`),
 			}
 		}),
@@ -134,7 +134,7 @@ func patches() []Case {
 			c.From = 37
 			c.Cluster.ProxyEnv = map[string]string{"HTTPS_PROXY": "http://proxy.example.test:3128", "NO_PROXY": "10.0.0.0/8"}
 			c.Cluster.Patches = []config.Patch{
-				patch("kubeproxydaemonset", "strategic", "spec:\n  template:\n    spec:\n      containers:\n      - name: kube-proxy\n        env:\n        - name: X\n          value: y\n      nodeSelector:\n        example.test/proxy: \"yes\"\n"),
+				patch("kubeproxydaemonset", "strategic", "spec:\n  template:\n    spec:\n      containers:\n      - name: kube-proxy\n        env:\n        - name: X\n          value: z\n      nodeSelector:\n        example.test/proxy: \"yes\"\n"),
 			}
 		}),
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"time"
 
 	"sigs.k8s.io/yaml"
 )
@@ -22,7 +23,9 @@ type Certificate struct {
 	Issuer        string   `json:"issuer"`
 	Algorithm     string   `json:"algorithm"`
 	Signature     string   `json:"signature"`
-	// Lifetime is from the first to the last moment at which it is valid.
+	// Lifetime is from the first to the last moment at which it is valid, in whole
+	// minutes: a kubeconfig's certificate begins with its CA, which on a host
+	// that joins is some seconds older.
 	Lifetime         string `json:"lifetime"`
 	IsCA             bool   `json:"is_ca"`
 	BasicConstraints bool   `json:"basic_constraints"`
@@ -58,7 +61,7 @@ func ParseCertificate(content []byte) (Certificate, error) {
 	out := Certificate{
 		CommonName: c.Subject.CommonName, Organizations: c.Subject.Organization, DNSNames: c.DNSNames,
 		Issuer: c.Issuer.CommonName, Algorithm: algorithm(c.PublicKey), Signature: c.SignatureAlgorithm.String(),
-		Lifetime: c.NotAfter.Sub(c.NotBefore).String(), IsCA: c.IsCA, BasicConstraints: c.BasicConstraintsValid,
+		Lifetime: c.NotAfter.Sub(c.NotBefore).Truncate(time.Minute).String(), IsCA: c.IsCA, BasicConstraints: c.BasicConstraintsValid,
 		MaxPathLen: c.MaxPathLen, SubjectKeyID: len(c.SubjectKeyId) > 0, AuthorityKeyID: len(c.AuthorityKeyId) > 0, Version: c.Version,
 	}
 	for _, ip := range c.IPAddresses {

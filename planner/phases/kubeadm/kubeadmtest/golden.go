@@ -2,9 +2,9 @@ package kubeadmtest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,19 +29,16 @@ type Golden struct {
 // HostFiles are what kubeadm left on a host, by path. Keys are in none of them.
 type HostFiles struct {
 	// Texts are manifests and the kubelet's files, as they are.
-	Texts        map[string]string      `json:"-"`
-	Certificates map[string]Certificate `json:"certificates,omitempty"`
-	Kubeconfigs  map[string]Kubeconfig  `json:"kubeconfigs,omitempty"`
+	Texts        map[string]string
+	Certificates map[string]Certificate
+	Kubeconfigs  map[string]Kubeconfig
 	// Modes are those of all files and folders, in octal.
-	Modes map[string]string `json:"modes,omitempty"`
+	Modes map[string]string
 }
 
 // ReadHost reads the files below a folder that stands for a host's root.
 func ReadHost(root string) (*HostFiles, error) {
-	h := &HostFiles{
-		Texts: map[string]string{}, Certificates: map[string]Certificate{},
-		Kubeconfigs: map[string]Kubeconfig{}, Modes: map[string]string{},
-	}
+	h := newHostFiles()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == root {
 			return err
@@ -91,29 +88,50 @@ func (h *HostFiles) add(name string, content []byte) error {
 	return nil
 }
 
-// Write keeps the golden in a folder, replacing what is there.
-func (g *Golden) Write(dir string) error {
+// A golden is kept as the files in which it differs from its base: that of the
+// case "default" of the same version, whose base is that of baseVersion. What
+// the base has and the golden has not is listed in a file called absent.
+const (
+	baseVersion = "1.36.3"
+	baseCase    = "default"
+	absentFile  = "absent"
+)
+
+func baseOf(version, name string) (string, string, bool) {
+	switch {
+	case name != baseCase:
+		return version, baseCase, true
+	case version != baseVersion:
+		return baseVersion, baseCase, true
+	}
+	return "", "", false
+}
+
+// Write keeps the golden below root, replacing what is there. Its base must be there already.
+func (g *Golden) Write(root, version, name string) error {
+	base := map[string]string{}
+	if v, n, ok := baseOf(version, name); ok {
+		var err error
+		if base, err = readFiles(root, v, n); err != nil {
+			return fmt.Errorf("cannot read the base: %w", err)
+		}
+	}
+	dir := filepath.Join(root, version, name)
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	files := map[string]string{"images.txt": strings.Join(g.Images, "\n") + "\n"}
-	var objects []string
-	for _, o := range g.Objects {
-		objects = append(objects, string(must(yaml.Marshal(Plain(o)))))
-	}
-	files["objects.yaml"] = strings.Join(objects, "---\n")
-	files["patches.yaml"] = string(must(yaml.Marshal(g.Patches)))
-	for name, h := range map[string]*HostFiles{"init": g.Init, "join": g.Join} {
-		if h == nil {
-			continue
-		}
-		files[name+"/files.json"] = string(must(json.MarshalIndent(h, "", "  "))) + "\n"
-		for path, text := range h.Texts {
-			files[name+path] = text
+	files, absent := g.files(), []string{}
+	for path, content := range base {
+		if now, ok := files[path]; !ok {
+			absent = append(absent, path+"\n")
+		} else if now == content {
+			delete(files, path)
 		}
 	}
-	for name, content := range files {
-		path := filepath.Join(dir, name)
+	slices.Sort(absent)
+	files[absentFile] = strings.Join(absent, "")
+	for path, content := range files {
+		path = filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
@@ -124,59 +142,161 @@ func (g *Golden) Write(dir string) error {
 	return nil
 }
 
+// readFiles reads the files of a golden, with those of its base.
+func readFiles(root, version, name string) (map[string]string, error) {
+	dir := filepath.Join(root, version, name)
+	absent, err := os.ReadFile(filepath.Join(dir, absentFile))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	if v, n, ok := baseOf(version, name); ok {
+		if files, err = readFiles(root, v, n); err != nil {
+			return nil, err
+		}
+	}
+	for path := range strings.Lines(string(absent)) {
+		delete(files, strings.TrimSpace(path))
+	}
+	return files, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == absentFile {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		files[strings.TrimPrefix(path, dir+"/")] = string(content)
+		return err
+	})
+}
+
+// files lays a golden out: lists as text, everything else a file of its own.
+func (g *Golden) files() map[string]string {
+	out := map[string]string{"images": lines(g.Images)}
+	var order []string
+	for _, o := range g.Objects {
+		name := objectName(o)
+		order = append(order, name)
+		out["objects/"+name+".yaml"] = string(must(yaml.Marshal(Plain(o))))
+	}
+	out["order"] = lines(order)
+	for path, p := range g.Patches {
+		out["patched"+path+".yaml"] = string(must(yaml.Marshal(p)))
+	}
+	for name, h := range map[string]*HostFiles{"init": g.Init, "join": g.Join} {
+		if h != nil {
+			h.files(name, out)
+		}
+	}
+	return out
+}
+
+func (h *HostFiles) files(prefix string, out map[string]string) {
+	for path, text := range h.Texts {
+		out[prefix+path] = text
+	}
+	for path, c := range h.Certificates {
+		out[prefix+path+".json"] = toJSON(c)
+	}
+	for path, k := range h.Kubeconfigs {
+		out[prefix+path+".json"] = toJSON(k)
+	}
+	var modes []string
+	for _, path := range slices.Sorted(maps.Keys(h.Modes)) {
+		modes = append(modes, h.Modes[path]+" "+path)
+	}
+	out[prefix+"/modes"] = lines(modes)
+}
+
+func lines(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return strings.Join(list, "\n") + "\n"
+}
+
+func toJSON(v any) string { return string(must(json.MarshalIndent(v, "", "  "))) + "\n" }
+
+// objectName is a file name for an object.
+func objectName(o map[string]any) string {
+	metadata, _ := o["metadata"].(map[string]any)
+	name := fmt.Sprint(o["kind"], "-", metadata["name"])
+	if namespace, ok := metadata["namespace"]; ok {
+		name = fmt.Sprint(o["kind"], "-", namespace, "-", metadata["name"])
+	}
+	return strings.ReplaceAll(name, ":", ".")
+}
+
 // ReadGolden reads what Write kept.
-func ReadGolden(dir string) (*Golden, error) {
-	g := &Golden{}
-	images, err := os.ReadFile(filepath.Join(dir, "images.txt"))
+func ReadGolden(root, version, name string) (*Golden, error) {
+	files, err := readFiles(root, version, name)
 	if err != nil {
 		return nil, err
 	}
-	g.Images = strings.Fields(string(images))
-	objects, err := os.ReadFile(filepath.Join(dir, "objects.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	for doc := range strings.SplitSeq(string(objects), "---\n") {
+	g := &Golden{Images: strings.Fields(files["images"]), Patches: map[string]any{}}
+	for _, name := range strings.Fields(files["order"]) {
 		var o map[string]any
-		if err := yaml.Unmarshal([]byte(doc), &o); err != nil {
+		if err := yaml.Unmarshal([]byte(files["objects/"+name+".yaml"]), &o); err != nil {
 			return nil, err
 		}
 		g.Objects = append(g.Objects, o)
 	}
-	patches, err := os.ReadFile(filepath.Join(dir, "patches.yaml"))
-	if err != nil {
-		return nil, err
+	for path, content := range files {
+		api, ok := strings.CutPrefix(path, "patched")
+		if !ok {
+			continue
+		}
+		var patch any
+		if err := yaml.Unmarshal([]byte(content), &patch); err != nil {
+			return nil, err
+		}
+		g.Patches[strings.TrimSuffix(api, ".yaml")] = patch
 	}
-	if err := yaml.Unmarshal(patches, &g.Patches); err != nil {
-		return nil, err
-	}
-	if g.Init, err = readHost(filepath.Join(dir, "init")); err != nil {
-		return nil, err
-	}
-	g.Join, err = readHost(filepath.Join(dir, "join"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return g, nil
+	if g.Init, err = hostOf("init", files); err == nil {
+		g.Join, err = hostOf("join", files)
 	}
 	return g, err
 }
 
-func readHost(dir string) (*HostFiles, error) {
-	content, err := os.ReadFile(filepath.Join(dir, "files.json"))
-	if err != nil {
-		return nil, err
+// hostOf picks a host's files; nil when there is no such host.
+func hostOf(prefix string, files map[string]string) (*HostFiles, error) {
+	if _, ok := files[prefix+"/modes"]; !ok {
+		return nil, nil
 	}
-	h := &HostFiles{Texts: map[string]string{}}
-	if err := json.Unmarshal(content, h); err != nil {
-		return nil, err
-	}
-	return h, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == "files.json" {
-			return err
+	h := newHostFiles()
+	for file, content := range files {
+		path, ok := strings.CutPrefix(file, prefix)
+		if !ok || !strings.HasPrefix(path, "/") {
+			continue
 		}
-		content, err := os.ReadFile(path)
-		h.Texts[strings.TrimPrefix(path, dir)] = string(content)
-		return err
-	})
+		var err error
+		switch pem := strings.TrimSuffix(path, ".json"); {
+		case path == "/modes":
+			for line := range strings.Lines(content) {
+				mode, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+				h.Modes[name] = mode
+			}
+		case strings.HasSuffix(path, ".crt.json"):
+			var c Certificate
+			err = json.Unmarshal([]byte(content), &c)
+			h.Certificates[pem] = c
+		case strings.HasSuffix(path, ".conf.json"):
+			var k Kubeconfig
+			err = json.Unmarshal([]byte(content), &k)
+			h.Kubeconfigs[pem] = k
+		default:
+			h.Texts[path] = content
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read %s: %w", file, err)
+		}
+	}
+	return h, nil
+}
+
+func newHostFiles() *HostFiles {
+	return &HostFiles{
+		Texts: map[string]string{}, Certificates: map[string]Certificate{},
+		Kubeconfigs: map[string]Kubeconfig{}, Modes: map[string]string{},
+	}
 }
 
 // embeddedCA finds a CA that was inlined into a kubeconfig.
