@@ -18,8 +18,12 @@ import (
 
 // Options are what a Host needs to know beside its transport.
 type Options struct {
+	// Password is sudo's, when it is known beforehand: it travels with every
+	// command then, and is used when sudo wants one.
+	Password state.Secret
 	// SudoPassword asks the operator for the password, when the host's sudo
-	// wants one; nil when nobody can be asked. It is called once at most.
+	// wants one and Password is not set; nil when nobody can be asked. It is
+	// called once at most, and costs another round trip then.
 	SudoPassword func(ctx context.Context) (state.Secret, error)
 	// Root is put before every path of a file, for tests. /proc, /sys and
 	// commands stay the machine's own.
@@ -47,7 +51,7 @@ var _ providers.Host = (*Host)(nil)
 func New(name string, t Transport, o Options) *Host {
 	return &Host{
 		transport: t, name: name, root: o.Root,
-		speaker: &speaker{transport: t, name: name, plain: o.Unprivileged, sudo: &sudoPassword{prompt: o.SudoPassword}},
+		speaker: &speaker{transport: t, name: name, plain: o.Unprivileged, sudo: &sudoPassword{prompt: o.SudoPassword, secret: o.Password}},
 	}
 }
 

@@ -32,7 +32,7 @@ func (p *sudoPassword) known() state.Secret {
 // tried is what it refused; when that was a password it is not used again, lest
 // the account gets locked. It reports whether another attempt makes sense.
 func (p *sudoPassword) ask(ctx context.Context, tried state.Secret) bool {
-	if p == nil || p.prompt == nil {
+	if p == nil {
 		return false
 	}
 	p.mu.Lock()
@@ -41,7 +41,7 @@ func (p *sudoPassword) ask(ctx context.Context, tried state.Secret) bool {
 	case !tried.IsZero():
 		p.secret = state.Secret{}
 		return false
-	case p.asked:
+	case p.asked || p.prompt == nil:
 		return !p.secret.IsZero()
 	}
 	p.asked = true

@@ -218,3 +218,27 @@ func TestUserCertificate(t *testing.T) {
 	target.Keys = []string{path}
 	dial(t, target)
 }
+
+// TestOptionalKeys: one that cannot be used is left out; they go behind the agent's.
+func TestOptionalKeys(t *testing.T) {
+	t.Parallel()
+	open, _ := sshtest.NewKeyFile(t, "")
+	if err := os.Chmod(open, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	socket, _, _ := startAgent(t, 2)
+	s, target := newServer(t)
+	target.OptionalKeys, target.Keys = append([]string{open, "/does/not/exist"}, target.Keys...), nil
+	dial(t, target)
+	target.Agent = socket
+	dial(t, target)
+	if n := s.Offers.Load(); n < 4 { // the key alone; two of the agent's, and the key
+		t.Errorf("%d keys offered in two connections, want 4", n)
+	}
+	target.OptionalKeys, target.Agent = []string{open}, ""
+	_, err := ssh.Dial(t.Context(), target)
+	wantKind(t, err, providers.ErrAuth)
+	if err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("got %v", err)
+	}
+}

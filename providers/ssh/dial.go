@@ -210,15 +210,14 @@ func (d *Dialer) login(ctx context.Context, conn *countingConn, a *attempt) (*Co
 	}
 	a.watch = newWatchdog(conn)
 	defer a.watch.stop()
-	var closer io.Closer
-	a.offers, closer, err = d.keys.identities(a.target, a.patient, a.signFailed)
+	ids := &identities{target: a.target, ring: &d.keys, patient: a.patient, failed: a.signFailed}
+	closer, err := ids.collect()
 	if err != nil {
 		return nil, &providers.Error{Kind: providers.ErrAuth, Do: do, Cause: err}
 	}
 	defer func() { _ = closer.Close() }()
-	if len(a.offers) == 0 {
-		return nil, &providers.Error{Kind: providers.ErrAuth, Do: do,
-			Cause: errors.New("there is no key to offer: no private key is set and the agent holds none")}
+	if a.offers = ids.offers; len(a.offers) == 0 {
+		return nil, &providers.Error{Kind: providers.ErrAuth, Do: do, Cause: ids.none()}
 	}
 	cancelled := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer cancelled()

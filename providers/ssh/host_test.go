@@ -288,16 +288,20 @@ done`
 	remembering := strings.Replace(asking, "while :; do", `if test -e "$LOG.ok"; then exec "$@"; fi; : >"$LOG.ok"`+"\nwhile :; do", 1)
 	for _, test := range []struct {
 		name, sudo, answer string
+		known              bool // the answer is known beforehand
 		kind               error
 		asked              int // attempts that sudo counted, in two round trips
 		prompts            int
 	}{
-		{"no password needed", free, "", nil, 0, 0},
-		{"password", asking, password, nil, 4, 1},
-		{"password, remembered", remembering, password, nil, 1, 1},
-		{"wrong password", asking, "wrong", providers.ErrSudo, 1, 1},
-		{"nobody to ask", asking, "", providers.ErrSudo, 0, 0},
-		{"requiretty", "echo 'sudo: sorry, you must have a tty to run sudo' >&2; exit 1", "", providers.ErrSudo, 0, 0},
+		{"no password needed", free, "", false, nil, 0, 0},
+		{"no password needed, but known", free, password, true, nil, 0, 0},
+		{"password", asking, password, false, nil, 4, 1},
+		{"password, known", asking, password, true, nil, 4, 0},
+		{"password, remembered", remembering, password, false, nil, 1, 1},
+		{"wrong password", asking, "wrong", false, providers.ErrSudo, 1, 1},
+		{"wrong password, known", asking, "wrong", true, providers.ErrSudo, 1, 0},
+		{"nobody to ask", asking, "", false, providers.ErrSudo, 0, 0},
+		{"requiretty", "echo 'sudo: sorry, you must have a tty to run sudo' >&2; exit 1", "", false, providers.ErrSudo, 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -316,14 +320,17 @@ done`
 			s, target := newServer(t, func(s *sshtest.Server) { s.Shell = []string{dir + "/login"} })
 			o, prompts := ownRoot(t), 0
 			o.Unprivileged = false
-			if test.answer != "" {
+			if test.known {
+				o.Password = state.NewSecret([]byte(test.answer))
+			} else if test.answer != "" {
 				o.SudoPassword = func(context.Context) (state.Secret, error) {
 					prompts++
 					return state.NewSecret([]byte(test.answer)), nil
 				}
 			}
 			h := ssh.NewHost(dial(t, target), o)
-			for range 2 {
+			trips := 2
+			for range trips {
 				_, err := h.Observe(t.Context(), state.Query{})
 				if test.kind != nil {
 					wantKind(t, err, test.kind)
@@ -334,6 +341,9 @@ done`
 			attempts, _ := os.ReadFile(log)
 			if n := strings.Count(string(attempts), "asked"); n != test.asked || prompts != test.prompts {
 				t.Errorf("sudo asked %d times, want %d; the operator was asked %d times, want %d", n, test.asked, prompts, test.prompts)
+			}
+			if n := len(s.Commands()); test.kind == nil && n != trips+test.prompts {
+				t.Errorf("%d commands for %d observations", n, trips)
 			}
 			if strings.Contains(strings.Join(s.Commands(), "\n"), test.answer) && test.answer != "" {
 				t.Error("the password is on a command line")

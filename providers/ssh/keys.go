@@ -196,46 +196,91 @@ func (s *lazySigner) sign(rand io.Reader, data []byte, algorithm string) (*ssh.S
 	return signer.Sign(rand, data)
 }
 
-// identities collects the keys to offer for a target: those it names, in order,
-// then those of the agent. A named key that the agent holds as well signs
-// through the agent if the file is encrypted, which saves asking.
-func (r *keyring) identities(t Target, patient func(func()), failed func(error)) ([]offer, io.Closer, error) {
-	held, closer, err := agentKeys(t.Agent)
-	if err != nil && len(t.Keys) == 0 {
-		return nil, nil, err
+// identities are the keys to offer to one host.
+type identities struct {
+	target Target
+	ring   *keyring
+	agent  agentSigners
+	// patient and failed are those of lazySigner.
+	patient func(func())
+	failed  func(error)
+
+	offers  []offer
+	seen    map[string]bool // public keys that are offered
+	skipped []error         // why optional keys are not
+}
+
+// collect gathers the keys to offer: those that the target names, in order,
+// then those of the agent, then the optional ones. The closer ends the
+// conversation with the agent.
+func (i *identities) collect() (io.Closer, error) {
+	i.seen = map[string]bool{}
+	held, closer, err := agentKeys(i.target.Agent)
+	if err != nil {
+		i.skipped = append(i.skipped, err)
 	}
-	lazy := func(public ssh.PublicKey, get func() (ssh.Signer, error)) ssh.Signer {
-		return &lazySigner{public, get, patient, failed}
-	}
-	var offers []offer
-	seen := map[string]bool{}
-	for _, path := range t.Keys {
-		key, err := r.load(path, t.Passphrase)
-		if err != nil {
+	i.agent = held
+	for _, path := range i.target.Keys {
+		if err := i.addFile(path); err != nil {
 			_ = closer.Close()
-			return nil, nil, err
-		}
-		get := key.unlock
-		if a := held.find(key.public); a != nil && key.encrypted() {
-			get = func() (ssh.Signer, error) { return a, nil }
-		}
-		certs, err := certificatesFor(key, t.Certificates)
-		if err != nil {
-			_ = closer.Close()
-			return nil, nil, err
-		}
-		for _, cert := range certs {
-			offers = append(offers, offer{path + " with certificate", lazy(cert, get)})
-		}
-		offers = append(offers, offer{path, lazy(key.public, get)})
-		seen[string(key.public.Marshal())] = true
-	}
-	for _, a := range held {
-		if !t.IdentitiesOnly && !seen[string(a.PublicKey().Marshal())] {
-			offers = append(offers, offer{"agent", lazy(a.PublicKey(), func() (ssh.Signer, error) { return a, nil })})
+			return nil, err
 		}
 	}
-	return offers[:min(len(offers), maxOffered)], closer, nil
+	files := i.offers
+	i.offers = nil
+	for _, path := range i.target.OptionalKeys {
+		if err := i.addFile(path); err != nil {
+			i.skipped = append(i.skipped, err)
+		}
+	}
+	optional := i.offers
+	i.offers = files
+	if !i.target.IdentitiesOnly {
+		for _, signer := range held {
+			i.add("agent", signer.PublicKey(), func() (ssh.Signer, error) { return signer, nil })
+		}
+	}
+	i.offers = append(i.offers, optional...)
+	i.offers = i.offers[:min(len(i.offers), maxOffered)]
+	return closer, nil
+}
+
+// addFile adds a key file, and before it the certificates for it. A key that is
+// encrypted and that the agent holds as well signs through the agent, which
+// saves asking.
+func (i *identities) addFile(path string) error {
+	key, err := i.ring.load(path, i.target.Passphrase)
+	if err != nil {
+		return err
+	}
+	get := key.unlock
+	if held := i.agent.find(key.public); held != nil && key.encrypted() {
+		get = func() (ssh.Signer, error) { return held, nil }
+	}
+	certs, err := certificatesFor(key, i.target.Certificates)
+	if err != nil {
+		return err
+	}
+	for _, cert := range certs {
+		i.add(path+" with certificate", cert, get)
+	}
+	i.add(path, key.public, get)
+	return nil
+}
+
+// add offers a key, once.
+func (i *identities) add(name string, public ssh.PublicKey, get func() (ssh.Signer, error)) {
+	if i.seen[string(public.Marshal())] {
+		return
+	}
+	i.seen[string(public.Marshal())] = true
+	i.offers = append(i.offers, offer{name, &lazySigner{public, get, i.patient, i.failed}})
+}
+
+// none says why there is no key to offer.
+func (i *identities) none() error {
+	why := errors.New("there is no key to offer: no private key is set, and the agent holds none")
+	return errors.Join(append([]error{why}, i.skipped...)...)
 }
 
 func (k *keyFile) encrypted() bool {

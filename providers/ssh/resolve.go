@@ -176,10 +176,10 @@ func (r *resolver) identities(t *Target, alias string) {
 	}
 	if !named {
 		files, _ := r.config.GetAll(alias, "IdentityFile")
-		if len(files) == 0 {
-			files = defaultKeys
-		}
 		t.Keys = r.existing(files, *t, alias)
+		if len(files) == 0 && len(t.OptionalKeys) == 0 {
+			t.OptionalKeys = r.existing(defaultKeys, *t, alias)
+		}
 	}
 	if len(t.Certificates) == 0 {
 		files, _ := r.config.GetAll(alias, "CertificateFile")

@@ -57,8 +57,8 @@ Host *
 	ssh1 := filepath.Join(o.Home, ".ssh")
 	defaults := []string{ssh1 + "/known_hosts", ssh1 + "/known_hosts2", "/global"}
 	id := []string{ssh1 + "/id_ed25519"}
-	hop1 := ssh.Target{Address: "jump", User: "ops", Port: 2200, Keys: id, KnownHosts: defaults, Agent: "/agent"}
-	hop2 := ssh.Target{Address: "inner.example.com", User: "fallback", Keys: id, KnownHosts: defaults, Agent: "/agent"}
+	hop1 := ssh.Target{Address: "jump", User: "ops", Port: 2200, OptionalKeys: id, KnownHosts: defaults, Agent: "/agent"}
+	hop2 := ssh.Target{Address: "inner.example.com", User: "fallback", OptionalKeys: id, KnownHosts: defaults, Agent: "/agent"}
 	for _, test := range []struct {
 		name     string
 		in, want ssh.Target
@@ -81,7 +81,7 @@ Host *
 			Bastions: []ssh.Target{hop1},
 		}},
 		{"unknown to the configuration", ssh.Target{Address: "other"}, ssh.Target{
-			Address: "other", User: "fallback", Keys: id, KnownHosts: defaults, Agent: "/agent",
+			Address: "other", User: "fallback", OptionalKeys: id, KnownHosts: defaults, Agent: "/agent",
 		}},
 	} {
 		got, err := ssh.Resolve(test.in, o)

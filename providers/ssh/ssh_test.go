@@ -122,8 +122,8 @@ func TestExecAfterConnectionWasCut(t *testing.T) {
 
 func TestFewSessions(t *testing.T) {
 	t.Parallel()
-	for _, limit := range []int{1, 2, 10} {
-		_, target := newServer(t, func(s *sshtest.Server) { s.MaxSessions = limit })
+	for _, limit := range []int{1, 2, 10, 0} {
+		s, target := newServer(t, func(s *sshtest.Server) { s.MaxSessions = limit })
 		c := dial(t, target)
 		var wg sync.WaitGroup
 		for range 20 {
@@ -135,6 +135,9 @@ func TestFewSessions(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		if n := s.MostSessions.Load(); n > 8 {
+			t.Errorf("%d sessions at once, want 8 at most", n)
+		}
 	}
 }
 
@@ -236,7 +239,7 @@ func TestKeepaliveNoticesSilence(t *testing.T) {
 	s, target := newServer(t)
 	proxy := sshtest.NewProxy(t, s.Addr(), -1, -1, sshtest.Stall)
 	target.Port = proxy.Port()
-	target.Timeouts = ssh.Timeouts{Keepalive: 20 * time.Millisecond, KeepaliveMisses: 3}
+	target.Timeouts = ssh.Timeouts{Keepalive: 250 * time.Millisecond, KeepaliveMisses: 3}
 	c := dial(t, target)
 	if _, err := c.Exec(t.Context(), "true", nil, nil, nil); err != nil {
 		t.Fatal(err)

@@ -19,12 +19,15 @@ type Target struct {
 	// Keys are paths of private keys, tried in this order before any other.
 	// One that cannot be used is an error, not skipped.
 	Keys []string
+	// OptionalKeys are paths of private keys that are tried last, and left out
+	// where they cannot be used: the defaults of ssh, of which nobody spoke.
+	OptionalKeys []string
 	// Certificates are paths of user certificates for one of the keys. A file
 	// KEY-cert.pub beside a key is found without being named.
 	Certificates []string
 	// Agent is the socket of the ssh agent; "" uses none.
 	Agent string
-	// IdentitiesOnly keeps the agent from offering keys that are not in Keys.
+	// IdentitiesOnly keeps the agent from offering keys of which there is no file here.
 	IdentitiesOnly bool
 	// HostKeys pins the host's keys, in authorized_keys form ("ssh-ed25519
 	// AAAA…"). With pins, known_hosts files are not asked.

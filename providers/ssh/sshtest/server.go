@@ -52,6 +52,8 @@ type Server struct {
 	Attempts, Offers atomic.Int64
 	// Connections counts TCP connections.
 	Connections atomic.Int64
+	// MostSessions is how many sessions were open at once at most.
+	MostSessions atomic.Int64
 	// Unwanted counts requests that kubewright must never make: agent
 	// forwarding, terminals, environment.
 	Unwanted atomic.Int64
@@ -186,10 +188,14 @@ func (s *Server) config() *ssh.ServerConfig {
 func (s *Server) channel(ch ssh.NewChannel, open *atomic.Int64) {
 	switch ch.ChannelType() {
 	case "session":
-		if n := open.Add(1); s.MaxSessions > 0 && n > int64(s.MaxSessions) {
+		n := open.Add(1)
+		if s.MaxSessions > 0 && n > int64(s.MaxSessions) {
 			open.Add(-1)
 			_ = ch.Reject(ssh.ConnectionFailed, "open failed")
 			return
+		}
+		for most := s.MostSessions.Load(); n > most && !s.MostSessions.CompareAndSwap(most, n); {
+			most = s.MostSessions.Load()
 		}
 		defer open.Add(-1)
 		s.session(ch)
