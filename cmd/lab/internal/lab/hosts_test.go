@@ -65,6 +65,9 @@ func checkGone(t *testing.T, l *Lab) {
 	if _, err := net.InterfaceByName(l.names().bridge()); err == nil {
 		t.Error("the bridge stays")
 	}
+	if rules, err := exec.Command("ip", "rule").Output(); err != nil || strings.Contains(string(rules), l.names().bridge()) {
+		t.Errorf("routing rules stay: %s, %v", rules, err)
+	}
 	if disk.Exists(l.Dir()) {
 		t.Error("the folder stays")
 	}
@@ -196,6 +199,10 @@ func checkResolver(t *testing.T, l *Lab) {
 	}
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("looking up an unknown name takes %s", took)
+	}
+	start = time.Now()
+	if _, err := l.Exec(t.Context(), "cp1", "curl", "--silent", "--max-time", "10", "http://192.0.2.1"); err == nil || time.Since(start) > 5*time.Second {
+		t.Errorf("a connection out of the lab: %v after %s", err, time.Since(start))
 	}
 	name, address := l.Endpoint()
 	if got := exec1(t, l, "w1", "getent", "hosts", name); !strings.HasPrefix(got, address.Addr().String()) {

@@ -132,7 +132,9 @@ func ipBatch(ctx context.Context, namespace string, lines ...string) error {
 }
 
 // bridgeUp gives the lab a subnet and its hosts their addresses, and takes the
-// subnet before anyone else can.
+// subnet before anyone else can. Nothing leaves the lab; whatever tries is told
+// so at once, for which the bridge must count as forwarding: a connection to a
+// service that has no rules yet would otherwise hang for half a minute.
 func (l *Lab) bridgeUp(ctx context.Context, o Options) error {
 	unlock, err := l.cache.Lock(ctx, "subnets")
 	if err != nil {
@@ -148,17 +150,25 @@ func (l *Lab) bridgeUp(ctx context.Context, o Options) error {
 	}
 	l.record.Hosts = hosts(l.record.Subnet, o.ControlPlanes, o.Workers)
 	machine, name := octet(l.record.Subnet, machineOctet), l.names().bridge()
-	return ipBatch(ctx, "",
+	err = ipBatch(ctx, "",
 		fmt.Sprintf("link add %s address %s type bridge", name, mac(machine)),
 		fmt.Sprintf("address add %s/24 dev %s", machine, name),
-		fmt.Sprintf("link set %s up", name))
+		fmt.Sprintf("link set %s up", name),
+		fmt.Sprintf("rule add iif %s unreachable", name))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join("/proc/sys/net/ipv4/conf", name, "forwarding"), []byte("1"), 0)
 }
 
-// networkUp makes a host's network namespace: one card, the routes to the other
-// hosts' pods, and a name server address that is refused at once. (One that
-// does not answer costs every look-up seconds; one on the loopback makes
-// CoreDNS stop with a forwarding loop.) What pods' look-ups get is an ICMP
-// answer.
+// networkUp makes a host's network namespace: one card, and routes to the other
+// hosts' pods. What leads nowhere is refused at once, to hosts and pods alike:
+//
+//   - Look-ups go to an address of the host itself where nothing listens. A name
+//     server that does not answer costs every look-up seconds; UDP overlooks
+//     "host unreachable"; one in 127.0.0.0/8 is a loop to CoreDNS.
+//   - What pods send and only the default route would take is unreachable: the
+//     machine, which has no way to the pods, could not tell them.
 func (l *Lab) networkUp(ctx context.Context, h Host) error {
 	n := l.names()
 	ns, link := n.namespace(h.Name), n.link(h.Name)
@@ -179,7 +189,9 @@ func (l *Lab) networkUp(ctx context.Context, h Host) error {
 		fmt.Sprintf("address add %s/24 dev eth0", h.Address),
 		"link set eth0 up",
 		fmt.Sprintf("route add default via %s", octet(l.record.Subnet, machineOctet)),
-		fmt.Sprintf("route add unreachable %s", octet(l.record.Subnet, nameServerOctet)),
+		fmt.Sprintf("address add %s/32 dev lo scope host", octet(l.record.Subnet, nameServerOctet)),
+		"rule add priority 100 iif cni0 lookup main suppress_prefixlength 0",
+		"rule add priority 101 iif cni0 unreachable",
 	}
 	for _, other := range l.record.Hosts {
 		if other.Name != h.Name {
@@ -228,7 +240,23 @@ func (n names) clearNetwork(ctx context.Context) error {
 			}
 		}
 	}
+	if err := n.dropRules(ctx); err != nil {
+		return err
+	}
 	return dropNamespaceFolder()
+}
+
+// dropRules removes the bridge's routing rules; ip removes one at a time.
+func (n names) dropRules(ctx context.Context) error {
+	for {
+		out, err := process.Output(exec.CommandContext(ctx, "ip", "rule", "show", "iif", n.bridge()))
+		if err != nil || len(out) == 0 {
+			return err
+		}
+		if err := process.Run(ctx, "ip", "rule", "delete", "iif", n.bridge()); err != nil {
+			return err
+		}
+	}
 }
 
 // dropNamespaceFolder removes the folder (a mount of itself) that ip makes for
