@@ -324,8 +324,14 @@ func (p *Performer) api(ctx context.Context, t state.Target) (API, error) {
 	})
 }
 
-// localEtcd is a member's client URL as its own host reaches it.
-const localEtcd = "https://127.0.0.1:2379"
+// localEtcd is the client URL at which a member listens for its own host, as
+// kubeadm has it: the loopback address of the advertised address's family.
+func localEtcd(apiEndpoint string) string {
+	if strings.HasPrefix(apiEndpoint, "[") {
+		return "https://[::1]:2379"
+	}
+	return "https://127.0.0.1:2379"
+}
 
 // etcd is the etcd as it is reached through a node.
 func (p *Performer) etcd(ctx context.Context, t state.Target) (Etcd, error) {
@@ -344,7 +350,11 @@ func (p *Performer) etcd(ctx context.Context, t state.Target) (Etcd, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p.Access.Etcd(ctx, host, []string{localEtcd})
+		endpoint, err := p.Endpoint(t)
+		if err != nil {
+			return nil, err
+		}
+		return p.Access.Etcd(ctx, host, []string{localEtcd(endpoint)})
 	})
 }
 

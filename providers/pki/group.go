@@ -159,17 +159,18 @@ func (g *group) content(host providers.Host, path string) ([]byte, bool) {
 
 // algorithm is that of the key which a job needs; ok is false when it needs none.
 func (g *group) algorithm(j *job) (name string, ok bool) {
+	name, ok = needsKey(j.Operation)
 	switch op := j.Operation.(type) {
 	case planner.IssueCA:
-		return op.Algorithm, !g.exists(op.To + crt)
+		ok = !g.exists(op.To + crt)
 	case planner.IssueKeyPair:
-		return op.Algorithm, !g.exists(op.To + key)
+		ok = !g.exists(op.To + key)
 	case planner.IssueCertificate:
-		return op.Algorithm, op.Renew || !g.exists(op.To+crt)
+		ok = op.Renew || !g.exists(op.To+crt)
 	case planner.WriteKubeconfig:
-		return op.Algorithm, op.Token == nil && (op.Renew || !g.exists(op.Path))
+		ok = ok && (op.Renew || !g.exists(op.Path))
 	}
-	return "", false
+	return name, ok
 }
 
 // makeKeys makes all new keys at once: with RSA that is most of the work.
@@ -184,7 +185,7 @@ func (g *group) makeKeys(ctx context.Context) error {
 		}
 		eg.Go(func() (err error) {
 			if ctx.Err() == nil {
-				j.key, err = newKey(algorithm)
+				j.key, err = g.issuer.pool.take(algorithm)
 			}
 			return err
 		})

@@ -30,6 +30,7 @@ type Options struct {
 type Issuer struct {
 	now    time.Time
 	folder string
+	pool   pool
 
 	mu  sync.Mutex
 	cas map[place]*authority

@@ -382,3 +382,22 @@ func TestErrors(t *testing.T) {
 		})
 	}
 }
+
+// Keys made ahead are used once each.
+func TestPrepare(t *testing.T) {
+	t.Parallel()
+	host := newMemory()
+	i := pki.New(pki.Options{Now: start})
+	all := requests(clusterCA("ECDSA-P256"), apiserver("ECDSA-P256"), admin("ECDSA-P256"))
+	var ops planner.Operations
+	for _, r := range all {
+		ops = append(ops, r.Operation)
+	}
+	i.Prepare(t.Context(), &planner.Plan{Steps: []planner.Step{{Operations: ops}}})
+	issue(t, i, host, all)
+	checkLeaf(t, host)
+	issue(t, i, newMemory(), all)
+	if string(host.files[dir+"/ca.key"]) == string(host.files[dir+"/apiserver.key"]) {
+		t.Error("a key was used twice")
+	}
+}

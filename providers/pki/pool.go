@@ -1,0 +1,86 @@
+package pki
+
+import (
+	"context"
+	"crypto"
+	"runtime"
+	"sync"
+
+	"github.com/kubewright/kubewright/planner"
+)
+
+// pool holds keys that were made ahead of their use. RSA keys take long, and
+// while a plan is confirmed or packages are installed there is time.
+type pool struct {
+	mu   sync.Mutex
+	keys map[string][]crypto.Signer
+}
+
+// Prepare begins to make the keys that the plan's steps will need, in the
+// background, and returns at once. It ends when all are made or the context is
+// done. A key that is needed before it was made is made then; one that turns out
+// not to be needed is dropped with the issuer.
+func (i *Issuer) Prepare(ctx context.Context, plan *planner.Plan) {
+	var wanted []string
+	for _, s := range plan.Steps {
+		for _, op := range s.Operations {
+			if algorithm, ok := needsKey(op); ok {
+				wanted = append(wanted, algorithm)
+			}
+		}
+	}
+	queue := make(chan string, len(wanted))
+	for _, algorithm := range wanted {
+		queue <- algorithm
+	}
+	close(queue)
+	// One processor is left to everything else.
+	for range max(1, runtime.GOMAXPROCS(0)-1) {
+		go func() {
+			for algorithm := range queue {
+				if ctx.Err() != nil {
+					return
+				}
+				if key, err := newKey(algorithm); err == nil {
+					i.pool.put(algorithm, key)
+				}
+			}
+		}()
+	}
+}
+
+// needsKey is the algorithm of the key that an operation makes, if it makes one.
+func needsKey(op planner.Operation) (algorithm string, ok bool) {
+	switch op := op.(type) {
+	case planner.IssueCA:
+		return op.Algorithm, true
+	case planner.IssueKeyPair:
+		return op.Algorithm, true
+	case planner.IssueCertificate:
+		return op.Algorithm, true
+	case planner.WriteKubeconfig:
+		return op.Algorithm, op.Token == nil
+	}
+	return "", false
+}
+
+func (p *pool) put(algorithm string, key crypto.Signer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.keys == nil {
+		p.keys = map[string][]crypto.Signer{}
+	}
+	p.keys[algorithm] = append(p.keys[algorithm], key)
+}
+
+// take hands out a key, to one caller only, or makes one.
+func (p *pool) take(algorithm string) (crypto.Signer, error) {
+	p.mu.Lock()
+	if ready := p.keys[algorithm]; len(ready) > 0 {
+		p.keys[algorithm] = ready[:len(ready)-1]
+		p.mu.Unlock()
+		return ready[len(ready)-1], nil
+	}
+	p.mu.Unlock()
+	return newKey(algorithm)
+}
