@@ -26,7 +26,7 @@ func CompleteEndpoint(endpoint string, port int) string {
 		return endpoint
 	}
 	bare := strings.TrimSuffix(strings.TrimPrefix(endpoint, "["), "]")
-	if a, err := netip.ParseAddr(bare); err == nil && (a.Is4() || bare != endpoint) || validHost(endpoint) {
+	if validHost(bare) {
 		return net.JoinHostPort(bare, strconv.Itoa(port))
 	}
 	return endpoint
@@ -51,10 +51,6 @@ func (c checker) endpoint(endpoint string) {
 		return
 	}
 	host, port, err := net.SplitHostPort(endpoint)
-	if a, ipErr := netip.ParseAddr(endpoint); ipErr == nil && a.Is6() {
-		c.errorf(path, summary, "%s is an IPv6 address without brackets, so that its port cannot be told. Write %q.", c.show(path, endpoint), "["+endpoint+"]:6443")
-		return
-	}
 	if err != nil {
 		c.errorf(path, summary, "%s is not HOST:PORT, as in \"api.example.com:6443\".", c.show(path, endpoint))
 		return

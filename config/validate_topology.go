@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -144,10 +145,14 @@ func through(n Connection) string {
 	return s
 }
 
-// unique reports values that two nodes share.
+// unique reports values that two nodes share, at the one that is written later.
 func (c *Config) unique(out *diag.Diagnostics, summary, path string, of func(*Node) []string, explain func(n, before *Node, value string) string) {
 	first := map[string]*Node{}
-	for _, n := range c.Nodes {
+	nodes := slices.Clone(c.Nodes)
+	slices.SortStableFunc(nodes, func(a, b *Node) int {
+		return cmp.Or(cmp.Compare(a.Source.File, b.Source.File), cmp.Compare(a.Source.StartByte, b.Source.StartByte))
+	})
+	for _, n := range nodes {
 		for _, v := range of(n) {
 			before, ok := first[v]
 			if !ok {

@@ -15,14 +15,18 @@ func sorted(s []string) []string {
 	return s
 }
 
-// get evaluates an attribute. ok is false when it is null or wrong.
+// get evaluates an attribute. What is wrong has the default of its row, so that
+// nothing follows from it. ok is false when there is no value.
 func (e *evaluator) get(b *block, name string) (v cty.Value, ok bool) {
 	t := b.attrs[name]
 	if t == nil {
 		panic("internal error: the schema of " + b.row.Name + " has no attribute " + name)
 	}
 	v, marks := e.force(t).UnmarkDeep()
-	return v, !failed(marks) && v.IsKnown() && !v.IsNull()
+	if failed(marks) && t.row != nil && t.row.Default != nil {
+		v = t.row.value()
+	}
+	return v, v.IsKnown() && !v.IsNull()
 }
 
 func (e *evaluator) str(b *block, name string) string {

@@ -194,7 +194,26 @@ func (e *evaluator) children(b *block) []*block {
 		}
 		e.expand(en.dynamic, b, add)
 	}
+	e.dropDuplicates(b)
 	return b.nested
+}
+
+// dropDuplicates reports blocks that dynamic blocks made although there is one
+// already.
+func (e *evaluator) dropDuplicates(b *block) {
+	first := map[[2]string]*block{}
+	b.nested = slices.DeleteFunc(b.nested, func(c *block) bool {
+		if c.row.Repeat || !c.written {
+			return false
+		}
+		key := [2]string{c.row.Name, c.label}
+		if before, ok := first[key]; ok {
+			e.add(duplicate(c.template, before.template))
+			return true
+		}
+		first[key] = c
+		return false
+	})
 }
 
 // one is the nested block of a name, or one with nothing written.

@@ -55,6 +55,8 @@ type thunk struct {
 	derive func() cty.Value
 	status thunkStatus
 	value  cty.Value
+	// circular tells that the value was found to depend on itself.
+	circular bool
 }
 
 type thunkStatus int
@@ -122,6 +124,7 @@ func (e *evaluator) force(t *thunk) cty.Value {
 
 // cycle reports that a value depends on itself.
 func (e *evaluator) cycle(t *thunk) {
+	t.circular = true
 	start := 0
 	for i, s := range e.stack {
 		if s == t {
@@ -275,6 +278,9 @@ func (c *contextBuilder) named(all map[string]*thunk, refs []hcl.Traversal) cty.
 func (c *contextBuilder) value(t *thunk) cty.Value {
 	if t.status == done {
 		return t.value
+	}
+	if t.circular {
+		return failedValue(cty.DynamicPseudoType)
 	}
 	c.lazies = append(c.lazies, t)
 	typ := cty.DynamicPseudoType

@@ -54,8 +54,10 @@ func (e *evaluator) declare(t *template) *variable {
 	if a := t.attrs["type"]; a != nil {
 		typ, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.Expr)
 		e.report(diags)
-		if !diags.HasErrors() {
-			v.typ, v.defaults = typ, defaults
+		v.typ, v.defaults = typ, defaults
+		if diags.HasErrors() {
+			v.typ, v.fallback = cty.DynamicPseudoType, failedValue(cty.DynamicPseudoType)
+			return v
 		}
 	}
 	v.sensitive, v.nullable = e.boolean(b, "sensitive"), e.boolean(b, "nullable")

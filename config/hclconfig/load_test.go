@@ -1,0 +1,176 @@
+package hclconfig_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig"
+)
+
+// folder is a configuration in memory.
+func folder(files ...string) fstest.MapFS {
+	fsys := fstest.MapFS{}
+	for i := 0; i < len(files); i += 2 {
+		fsys[files[i]] = &fstest.MapFile{Data: []byte(files[i+1])}
+	}
+	return fsys
+}
+
+// load loads a configuration from memory.
+func load(files ...string) (*config.Config, diag.Diagnostics) {
+	return hclconfig.Load(hclconfig.Options{FS: folder(files...)})
+}
+
+// mark is an expected finding: # ERROR: Summary, or # WARNING: Summary, at the
+// end of the offending line. A line can have several.
+var mark = regexp.MustCompile(`# (ERROR|WARNING): ([^#\n]*[^#\s])`)
+
+// marks lists what a file expects, as "LINE: severity: Summary".
+func marks(text string) []string {
+	var out []string
+	for i, line := range strings.Split(text, "\n") {
+		for _, m := range mark.FindAllStringSubmatch(line, -1) {
+			out = append(out, fmt.Sprintf("%d: %s: %s", i+1, strings.ToLower(m[1]), m[2]))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestInvalid: every mistake is found at its place, all at once, and nothing else is.
+func TestInvalid(t *testing.T) {
+	t.Parallel()
+	names, err := filepath.Glob(filepath.Join("testdata", "invalid", "*.hcl"))
+	if err != nil || len(names) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".hcl"), func(t *testing.T) {
+			t.Parallel()
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, diags := hclconfig.Load(hclconfig.Options{FS: folder("main.hcl", string(b)), ToolVersion: "0.1.0"})
+			want := marks(string(b))
+			if len(want) == 0 {
+				t.Fatal("the file expects nothing")
+			}
+			compare(t, want, diags)
+		})
+	}
+}
+
+// compare wants exactly the expected findings.
+func compare(t *testing.T, want []string, diags diag.Diagnostics) {
+	t.Helper()
+	left := map[string]int{}
+	for _, w := range want {
+		left[w]++
+	}
+	for _, d := range diags {
+		key := fmt.Sprintf("%d: %s: %s", d.Subject.Line, d.Severity, d.Summary)
+		if left[key] == 0 {
+			t.Errorf("unexpected: %s\n%s", key, d)
+		}
+		left[key]--
+		checkWording(t, d)
+	}
+	for _, key := range slices.Sorted(maps.Keys(left)) {
+		if left[key] > 0 {
+			t.Errorf("not found: %s", key)
+		}
+	}
+}
+
+// checkWording holds a finding against the rules of style.
+func checkWording(t *testing.T, d *diag.Diagnostic) {
+	t.Helper()
+	if d.Summary == "" || strings.HasSuffix(d.Summary, ".") || strings.Contains(d.Summary, "%!") || strings.Contains(d.Detail, "%!") {
+		t.Errorf("badly worded: %s", d)
+	}
+	if d.Detail == "" {
+		t.Errorf("says no more than the summary: %s", d)
+	}
+	for _, private := range []string{"cty.", "hclsyntax", "internal error", "DynamicPseudoType"} {
+		if strings.Contains(d.Detail, private) {
+			t.Errorf("speaks of %q: %s", private, d)
+		}
+	}
+}
+
+// TestValid: the model of each file is as it was when somebody looked at it.
+func TestValid(t *testing.T) {
+	t.Parallel()
+	dirs, err := filepath.Glob(filepath.Join("testdata", "valid", "*"))
+	if err != nil || len(dirs) == 0 {
+		t.Fatal("no folders", err)
+	}
+	for _, dir := range dirs {
+		if strings.HasSuffix(dir, ".json") {
+			continue
+		}
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			c, diags := hclconfig.Load(hclconfig.Options{Dir: dir})
+			for _, d := range diags {
+				t.Error(d)
+			}
+			golden(t, dir+".json", modelJSON(t, c))
+		})
+	}
+}
+
+// modelJSON prints a model without what depends on where it was loaded.
+func modelJSON(t *testing.T, c *config.Config) []byte {
+	t.Helper()
+	if c == nil {
+		t.Fatal("no configuration")
+	}
+	flat := *c
+	flat.Dir, flat.Digest = "", ""
+	b, err := json.MarshalIndent(flat, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = placePattern.ReplaceAll(b, []byte(`"$1:$2"`))
+	return append(b, '\n')
+}
+
+// placePattern shortens places to FILE:LINE.
+var placePattern = regexp.MustCompile(`\{\s*"file": "([^"]*)",\s*"line": (\d+),\s*"column": \d+,\s*"end_line": \d+,\s*"end_column": \d+,\s*(?:"start_byte": \d+,\s*)?"end_byte": \d+\s*\}`)
+
+// golden compares with a file; UPDATE=1 writes it.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(name, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) == string(want) {
+		return
+	}
+	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			t.Fatalf("%s differs in line %d:\n got %s\nwant %s\nUPDATE=1 writes it anew.", name, i+1, g[i], w[i])
+		}
+	}
+	t.Fatalf("%s has %d lines, got %d", name, len(w), len(g))
+}

@@ -1,0 +1,71 @@
+cluster "c" {
+  kubernetes_version = "1.35.8"
+
+  kubelet {
+    arg "hostname-override" { value = "x" } # ERROR: Node name as an argument
+
+    config = {
+      apiVersion          = "kubelet.config.k8s.io/v1" # ERROR: Wrong kind of configuration
+      maxpods             = 200                        # ERROR: Unknown field
+      maxPods             = 0                          # ERROR: Value out of range
+      syncFrequency       = 30                         # ERROR: Value of the wrong type
+      failSwapOn          = "no"                       # ERROR: Value of the wrong type
+      clusterDNS          = "10.96.0.10"               # ERROR: Value of the wrong type
+      cgroupDriver        = "systemD"                  # ERROR: Invalid value
+      tlsMinVersion       = "1.3"                      # ERROR: Invalid value
+      tlsCipherSuites     = ["TLS_X"]                  # ERROR: Unknown cipher suite
+      readOnlyPort        = 10255                      # WARNING: Insecure setting
+      rotateCertificates  = false                      # WARNING: Setting has no effect
+      staticPodPath       = "/etc/manifests"           # ERROR: Field belongs elsewhere
+      containerRuntimeEndpoint = "unix:///run/x.sock"  # ERROR: Field belongs elsewhere
+      tlsCurvePreferences = [29]                       # ERROR: Unknown field
+      authentication = {
+        anonymous = { enabeld = true } # ERROR: Unknown field
+      }
+      evictionHard = {
+        "memory.available" = "lots" # ERROR: Invalid eviction threshold
+        "memory.avail"     = "5%"   # ERROR: Unknown eviction signal
+      }
+      systemReserved                  = { cpu = "half" } # ERROR: Invalid quantity
+      imageGCHighThresholdPercent     = 50               # ERROR: Values contradict each other
+      shutdownGracePeriod             = "10s"
+      shutdownGracePeriodCriticalPods = "20s" # ERROR: Values contradict each other
+      maxParallelImagePulls           = 5     # ERROR: Values contradict each other
+      enforceNodeAllocatable          = ["pod"] # ERROR: Invalid value
+    }
+  }
+
+  kube_proxy {
+    config = {
+      mode               = "ebpf"   # ERROR: Invalid value
+      hostnameOverride   = "x"      # ERROR: Field belongs elsewhere
+      conntrack          = { maxPerCoer = 1 } # ERROR: Unknown field
+      metricsBindAddress = "localhost:1" # ERROR: Invalid address
+    }
+  }
+}
+
+cluster "d" {
+  kubernetes_version = "1.36.3"
+
+  kube_proxy {
+    enabled = false
+    config  = { mode = "ipvs" } # WARNING: Deprecated proxy mode # WARNING: Setting has no effect
+  }
+}
+
+node "cp" {
+  cluster = cluster.c
+  role    = "control-plane"
+  address = "10.0.0.1"
+
+  kubelet {
+    config = { podCidr = "10.0.0.0/24" } # ERROR: Unknown field
+  }
+}
+
+node "d" {
+  cluster = cluster.d
+  role    = "control-plane"
+  address = "10.0.0.2"
+}

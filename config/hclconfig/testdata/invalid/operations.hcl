@@ -1,0 +1,66 @@
+cluster "c" {
+  kubernetes_version      = "1.36.3"
+  skip_phases             = ["addon/kubeproxy", "prefligt", "preflight/x", "certs"] # ERROR: Unknown phase # ERROR: Unknown phase # ERROR: Unknown phase
+  ignore_preflight_errors = ["swap", "NumCPUs"]                                     # ERROR: Unknown preflight check
+
+  upgrade {
+    max_unavailable = "0" # ERROR: Invalid max_unavailable
+
+    drain {
+      timeout      = "-1s" # ERROR: Negative duration
+      grace_period = -2    # ERROR: Invalid grace period
+      pod_selector = "a in" # ERROR: Invalid label selector
+    }
+  }
+
+  install {
+    keep = ["containerd"] # ERROR: Unknown name in keep
+  }
+
+  timeouts {
+    discovery = "0s" # ERROR: Timeout is not positive
+  }
+
+  reset {
+    unmount_flags = ["MNT_FORCED"] # ERROR: Unknown unmount flag
+  }
+
+  patch { # ERROR: Invalid patch # ERROR: Invalid patch
+    target  = "kube-apiservr"
+    type    = "stratgic"
+    content = "spec: {}"
+  }
+
+  patch { # ERROR: Invalid patch
+    target  = "etcd"
+    content = "- a"
+  }
+
+  patch { # ERROR: Invalid patch
+    target  = "etcd"
+    content = "a: ["
+  }
+
+  patch { # ERROR: Invalid patch # ERROR: Invalid patch
+    target  = "etcd"
+    type    = "json"
+    content = "[{op: ad, path: a}]"
+  }
+
+  patch { # ERROR: Invalid patch
+    target  = "kubeproxydaemonset"
+    content = "spec: {}"
+  }
+}
+
+node "cp" {
+  cluster                 = cluster.c
+  role                    = "control-plane"
+  address                 = "10.0.0.1"
+  ignore_preflight_errors = ["all", "Swap"] # ERROR: Conflicting preflight checks
+
+  patch { # ERROR: Invalid patch
+    target  = "corednsdeployment"
+    content = "spec: {}"
+  }
+}

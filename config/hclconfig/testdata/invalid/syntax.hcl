@@ -1,0 +1,3 @@
+cluster "c" {
+  kubernetes_version = = "1.36.3" # ERROR: Invalid expression
+}

@@ -1,0 +1,43 @@
+cluster "c" {
+  kubernetes_version = ["1.36.3"] # ERROR: Incorrect attribute value type
+  bind_port          = 1.5        # ERROR: Incorrect attribute value type
+  upload_certs       = "maybe"    # ERROR: Incorrect attribute value type
+  feature_gates      = { a = 1 }  # ERROR: Incorrect attribute value type
+
+  network {
+    pod_subnet = null
+  }
+
+  kubelet {
+    config = "maxPods: 200" # ERROR: Incorrect attribute value type
+  }
+
+  certificates {
+    validity    = "365d" # ERROR: Incorrect attribute value type
+    ca_validity = 10     # ERROR: Incorrect attribute value type
+  }
+
+  api_server {
+    cert_sans = [null] # ERROR: Incorrect attribute value type
+  }
+
+  addon "x" {
+    manifest = { a = 1 } # ERROR: Incorrect attribute value type
+  }
+
+  addon "y" {
+    manifest = "a: [" # ERROR: Invalid manifest
+  }
+
+  addon "z" {
+    manifest = "kind: Pod" # ERROR: Invalid manifest
+  }
+}
+
+node "n" {
+  cluster = cluster.c
+  role    = "control-plane"
+  address = "10.0.0.1"
+  labels  = { a = ["b"] }                              # ERROR: Incorrect attribute value type
+  taints  = [{ key = "a", efect = "NoSchedule" }]      # ERROR: Incorrect attribute value type
+}
