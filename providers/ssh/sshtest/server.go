@@ -197,8 +197,7 @@ func (s *Server) channel(ch ssh.NewChannel, open *atomic.Int64) {
 		for most := s.MostSessions.Load(); n > most && !s.MostSessions.CompareAndSwap(most, n); {
 			most = s.MostSessions.Load()
 		}
-		defer open.Add(-1)
-		s.session(ch)
+		s.session(ch, sync.OnceFunc(func() { open.Add(-1) }))
 	case "direct-tcpip":
 		s.forward(ch)
 	default:
@@ -206,13 +205,17 @@ func (s *Server) channel(ch ssh.NewChannel, open *atomic.Int64) {
 	}
 }
 
-func (s *Server) session(ch ssh.NewChannel) {
+// session runs one command. ended is told before the client is, so that a
+// client never sees more sessions than are open.
+func (s *Server) session(ch ssh.NewChannel, ended func()) {
+	defer ended()
 	channel, reqs, err := ch.Accept()
 	if err != nil {
 		return
 	}
 	defer func() { _ = channel.Close() }()
-	ran := make(chan struct{})
+	var running sync.WaitGroup
+	defer running.Wait()
 	for req := range reqs {
 		switch req.Type {
 		case "exec":
@@ -222,13 +225,12 @@ func (s *Server) session(ch ssh.NewChannel) {
 			s.commands = append(s.commands, payload.Command)
 			s.commandsMu.Unlock()
 			_ = req.Reply(true, nil)
-			go func() {
-				defer close(ran)
+			running.Go(func() {
 				code := s.run(payload.Command, channel)
+				ended()
 				_, _ = channel.SendRequest("exit-status", false, binary.BigEndian.AppendUint32(nil, uint32(code)))
 				_ = channel.Close()
-			}()
-			defer func() { <-ran }()
+			})
 		case "pty-req", "auth-agent-req@openssh.com", "x11-req", "env", "shell":
 			s.Unwanted.Add(1)
 			_ = req.Reply(false, nil)
