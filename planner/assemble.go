@@ -188,7 +188,7 @@ func count(resources []ResourceChange, p *Plan) []ResourceChange {
 	}
 	out := slices.Clone(resources)
 	for i := range out {
-		if !touched[out[i].Target] {
+		if !touched[out[i].Target] && out[i].Action != Delete {
 			out[i].Action = NoOp
 		}
 	}

@@ -106,7 +106,7 @@ func swapAllowed(n *node) bool {
 var foldersBefore = []string{
 	"/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp",
 	"/var/lib/kubelet", "/var/lib/etcd", "/etc/cni/net.d", "/var/lib/cni", "/var/log/pods", "/var/log/containers",
-	"/usr/libexec", "/usr/libexec/kubernetes", "/var/lib/kube-proxy", "/opt/cni/bin",
+	"/usr/libexec/kubernetes", "/var/lib/kube-proxy", "/opt/cni/bin",
 }
 
 // marks is what the host is to remember. What was there before is written

@@ -135,7 +135,7 @@ func (l leaver) paths() []string {
 		set[p] = true
 	}
 	// Folders that were not there before go whole; the others keep what is not ours.
-	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes", "/usr/libexec"} {
+	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes"} {
 		set[p] = !l.keeps("folder:" + p)
 	}
 	var out []string
