@@ -75,6 +75,18 @@ func (c *Cache) Lock(ctx context.Context, name string) (unlock func(), err error
 	return func() { l.Unlock() }, nil
 }
 
+// TryLock is Lock without waiting: ok tells whether the lock was free.
+func (c *Cache) TryLock(name string) (unlock func(), ok bool, err error) {
+	if err := os.MkdirAll(c.Path("locks"), 0o755); err != nil {
+		return nil, false, err
+	}
+	l := flock.New(c.Path("locks", strings.ReplaceAll(name, "/", "_")))
+	if ok, err = l.TryLock(); err != nil {
+		return nil, false, fmt.Errorf("cannot lock %s: %w", name, err)
+	}
+	return func() { l.Unlock() }, ok, nil
+}
+
 // temp makes a folder for something unfinished, on the file system where the
 // finished thing goes. What killed builders left there is removed by the next
 // builder of the same thing, who holds its lock.

@@ -83,6 +83,9 @@ func TestLockGivesUpWithItsContext(t *testing.T) {
 	if _, err := c.Lock(ctx, "x"); err == nil {
 		t.Error("a held lock was given again")
 	}
+	if _, ok, err := c.TryLock("x"); ok || err != nil {
+		t.Errorf("a held lock was given again: %v, %v", ok, err)
+	}
 	unlock()
 	again, err := c.Lock(t.Context(), "x")
 	if err != nil {

@@ -28,8 +28,13 @@ func (l *Lab) backends() []string {
 	return all
 }
 
-// Serve runs the lab's balancer in this process until the context ends.
+// Serve runs the lab's balancer in this process until the context ends, and
+// keeps the lab so long.
 func (l *Lab) Serve(ctx context.Context) error {
+	if err := l.keep(); err != nil {
+		return err
+	}
+	defer l.letGo()
 	_, address := l.Endpoint()
 	b, err := balancer.New(address.String(), l.backends())
 	if err != nil {
@@ -45,15 +50,13 @@ func (l *Lab) Serve(ctx context.Context) error {
 // startBalancer starts the balancer here, or as a process of its own, which
 // lives in a cgroup of the lab so that it is found and killed like a host.
 func (l *Lab) startBalancer(ctx context.Context, argv []string) error {
-	if len(l.backends()) == 0 {
-		return nil
-	}
 	_, address := l.Endpoint()
 	if len(argv) == 0 {
 		b, err := balancer.New(address.String(), l.backends())
 		l.balancer = b
 		return err
 	}
+	l.letGo() // the other process keeps the lab
 	logName := l.path("balancer.log")
 	env := append(os.Environ(), build.CacheVariable+"="+l.cache.Dir)
 	if _, err := detach(l.names().cgroup("balancer"), logName, env, append(argv, l.record.Name)...); err != nil {

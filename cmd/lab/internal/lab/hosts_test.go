@@ -285,14 +285,20 @@ func checkFaults(t *testing.T, l *Lab) {
 	}
 }
 
-// What a killed maker leaves is cleared by the next one of the same name.
+// What a killed maker leaves is cleared by the next one of the same name; a lab
+// in use is left alone.
 func TestLeftoversAreCleared(t *testing.T) {
 	o := Options{Name: testName("r"), ControlPlanes: 1}
 	first := bootLab(t, o)
+	o.Cache = first.cache
+	if _, err := Up(t.Context(), o); !errors.Is(err, ErrInUse) || first.State("cp1") != "running" {
+		t.Fatalf("a second lab of the name: %v", err)
+	}
 	if err := os.Remove(first.path("lab.json")); err != nil {
 		t.Fatal(err)
 	}
-	first.balancer.Close()
+	first.balancer.Close() // as if the process had been killed
+	first.letGo()
 	second := bootLab(t, o)
 	if second.State("cp1") != "running" {
 		t.Error("the second lab does not run")

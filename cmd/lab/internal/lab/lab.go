@@ -28,6 +28,10 @@ const (
 	WorkloadImage = build.WorkloadImage
 )
 
+// ErrInUse is why a lab is not brought up: one of that name is, and the process
+// that keeps it lives.
+var ErrInUse = errors.New("a lab of that name is up; take it down first")
+
 // ErrNeedsRoot is why no hosts can be made.
 var ErrNeedsRoot = errors.New("hosts need root: they are made of namespaces, mounts and cgroups")
 
@@ -67,10 +71,12 @@ type Lab struct {
 	record   record
 	cache    *build.Cache
 	balancer *balancer.Balancer // nil where it runs in another process
+	release  func()             // lets go of the lab, where this process keeps it
 }
 
 // Up clears what an earlier lab of the same name left, and brings up a new one.
-// It returns when every host has booted and its sshd answers. Where it fails,
+// A lab whose keeper lives (the process that runs its balancer) is not touched:
+// the answer is ErrInUse. Up returns when every host has booted and its sshd answers. Where it fails,
 // it takes down what it had made.
 func Up(ctx context.Context, o Options) (*Lab, error) {
 	if os.Geteuid() != 0 {
@@ -91,15 +97,41 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 		return nil, err
 	}
 	defer unlock()
+	if err := l.keep(); err != nil {
+		return nil, err
+	}
 	if err := l.clear(ctx); err != nil {
+		l.letGo()
 		return nil, fmt.Errorf("cannot clear what an earlier lab %s left: %w", l.record.Name, err)
 	}
 	what := fmt.Sprintf("bring up %d hosts of lab %s", o.ControlPlanes+o.Workers, l.record.Name)
 	if err := l.cache.Timed(what, func() error { return l.up(ctx, o) }); err != nil {
 		clearing := l.clear(context.WithoutCancel(ctx))
+		l.letGo()
 		return nil, errors.Join(fmt.Errorf("cannot %s: %w", what, err), clearing)
 	}
 	return l, nil
+}
+
+// keep makes this process the lab's keeper. The kernel ends that with the process.
+func (l *Lab) keep() error {
+	release, ok, err := l.cache.TryLock("keeper-" + l.record.Name)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("cannot bring up lab %s: %w", l.record.Name, ErrInUse)
+	}
+	l.release = release
+	return nil
+}
+
+// letGo ends being the keeper.
+func (l *Lab) letGo() {
+	if l.release != nil {
+		l.release()
+		l.release = nil
+	}
 }
 
 var labName = regexp.MustCompile(`^[a-z][a-z0-9]{0,9}$`)
@@ -272,6 +304,7 @@ func (l *Lab) Down(ctx context.Context) error {
 	if err := l.clear(ctx); err != nil {
 		return fmt.Errorf("cannot take down lab %s: %w", l.record.Name, err)
 	}
+	l.letGo()
 	return nil
 }
 
