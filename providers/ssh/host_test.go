@@ -269,57 +269,69 @@ func TestHostileOutput(t *testing.T) {
 	}
 }
 
-// TestSudo stands in for sudo with a program of that name on the login user's path.
-func TestSudo(t *testing.T) {
-	t.Parallel()
-	if os.Getuid() != 0 {
-		t.Skip("needs root, to play an unprivileged user by a false id")
+// sudoHost is a host whose login user has the given program as sudo and is not
+// root by the word of id. The path is where the program may keep a log.
+func sudoHost(t *testing.T, sudo string, o shell.Options) (h *ssh.Host, s *sshtest.Server, log string) {
+	t.Helper()
+	dir := t.TempDir()
+	log = dir + "/log"
+	for name, body := range map[string]string{
+		"sudo": "LOG=" + log + "\n" + sudo, "id": "echo 1000",
+		"login": "PATH=" + dir + ":$PATH\nexport PATH\nexec /bin/sh \"$@\"",
+	} {
+		if err := os.WriteFile(dir+"/"+name, []byte("#!/bin/sh\n"+body+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
-	const password = "p4ss word"
-	free := `while test "$1" != --; do shift; done; shift; exec "$@"`
-	asking := `case "$1" in -n) echo 'sudo: a password is required' >&2; exit 1;; esac
+	s, target := newServer(t, func(s *sshtest.Server) { s.Shell = []string{dir + "/login"} })
+	o.Root = ownRoot(t).Root
+	return ssh.NewHost(dial(t, target), o), s, log
+}
+
+const sudoPassword = "p4ss word"
+
+// Programs that stand in for sudo. The one that asks goes on asking until the
+// input ends, as sudo does, and counts in its log.
+const (
+	freeSudo   = `while test "$1" != --; do shift; done; shift; exec "$@"`
+	askingSudo = `case "$1" in -n) echo 'sudo: a password is required' >&2; exit 1;; esac
 while test "$1" != --; do shift; done; shift
+if test -e "$LOG.remember"; then exec "$@"; fi
 while :; do
 read -r p || { echo 'sudo: no password was provided' >&2; exit 1; }
-echo asked >>` + "$LOG" + `
-if test "$p" = '` + password + `'; then exec "$@"; fi
+echo asked >>"$LOG"
+if test "$p" = '` + sudoPassword + `'; then exec "$@"; fi
 echo 'Sorry, try again.' >&2
 done`
-	remembering := strings.Replace(asking, "while :; do", `if test -e "$LOG.ok"; then exec "$@"; fi; : >"$LOG.ok"`+"\nwhile :; do", 1)
+	ttySudo = "echo 'sudo: sorry, you must have a tty to run sudo' >&2; exit 1"
+)
+
+// rememberingSudo asks once only.
+var rememberingSudo = strings.Replace(askingSudo, "; then exec", `; then : >"$LOG.remember"; exec`, 2)
+
+func TestSudo(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, sudo, answer string
 		known              bool // the answer is known beforehand
 		kind               error
-		asked              int // attempts that sudo counted, in two round trips
+		asked              int // attempts that sudo counted, in two observations
 		prompts            int
 	}{
-		{"no password needed", free, "", false, nil, 0, 0},
-		{"no password needed, but known", free, password, true, nil, 0, 0},
-		{"password", asking, password, false, nil, 4, 1},
-		{"password, known", asking, password, true, nil, 4, 0},
-		{"password, remembered", remembering, password, false, nil, 1, 1},
-		{"wrong password", asking, "wrong", false, providers.ErrSudo, 1, 1},
-		{"wrong password, known", asking, "wrong", true, providers.ErrSudo, 1, 0},
-		{"nobody to ask", asking, "", false, providers.ErrSudo, 0, 0},
-		{"requiretty", "echo 'sudo: sorry, you must have a tty to run sudo' >&2; exit 1", "", false, providers.ErrSudo, 0, 0},
+		{"no password needed", freeSudo, "", false, nil, 0, 0},
+		{"no password needed, but known", freeSudo, sudoPassword, true, nil, 0, 0},
+		{"password", askingSudo, sudoPassword, false, nil, 4, 1},
+		{"password, known", askingSudo, sudoPassword, true, nil, 4, 0},
+		{"password, remembered", rememberingSudo, sudoPassword, false, nil, 1, 1},
+		{"wrong password", askingSudo, "wrong", false, providers.ErrSudo, 1, 1},
+		{"wrong password, known", askingSudo, "wrong", true, providers.ErrSudo, 1, 0},
+		{"nobody to ask", askingSudo, "", false, providers.ErrSudo, 0, 0},
+		{"requiretty", ttySudo, "", false, providers.ErrSudo, 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			log := dir + "/log"
-			for name, body := range map[string]string{"sudo": test.sudo, "id": "echo 1000"} {
-				script := "#!/bin/sh\nLOG=" + log + "\n" + body + "\n"
-				if err := os.WriteFile(dir+"/"+name, []byte(script), 0o700); err != nil {
-					t.Fatal(err)
-				}
-			}
-			login := "#!/bin/sh\nPATH=" + dir + ":$PATH\nexport PATH\nexec /bin/sh \"$@\"\n"
-			if err := os.WriteFile(dir+"/login", []byte(login), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			s, target := newServer(t, func(s *sshtest.Server) { s.Shell = []string{dir + "/login"} })
-			o, prompts := ownRoot(t), 0
-			o.Unprivileged = false
+			var o shell.Options
+			prompts := 0
 			if test.known {
 				o.Password = state.NewSecret([]byte(test.answer))
 			} else if test.answer != "" {
@@ -328,24 +340,20 @@ done`
 					return state.NewSecret([]byte(test.answer)), nil
 				}
 			}
-			h := ssh.NewHost(dial(t, target), o)
-			trips := 2
-			for range trips {
-				_, err := h.Observe(t.Context(), state.Query{})
-				if test.kind != nil {
-					wantKind(t, err, test.kind)
-				} else if err != nil {
-					t.Error(err)
+			h, s, log := sudoHost(t, test.sudo, o)
+			for range 2 {
+				if _, err := h.Observe(t.Context(), state.Query{}); !errors.Is(err, test.kind) {
+					t.Errorf("got %v, want %v", err, test.kind)
 				}
 			}
 			attempts, _ := os.ReadFile(log)
 			if n := strings.Count(string(attempts), "asked"); n != test.asked || prompts != test.prompts {
 				t.Errorf("sudo asked %d times, want %d; the operator was asked %d times, want %d", n, test.asked, prompts, test.prompts)
 			}
-			if n := len(s.Commands()); test.kind == nil && n != trips+test.prompts {
-				t.Errorf("%d commands for %d observations", n, trips)
+			if n := len(s.Commands()); test.kind == nil && n != 2+test.prompts {
+				t.Errorf("%d commands for 2 observations", n)
 			}
-			if strings.Contains(strings.Join(s.Commands(), "\n"), test.answer) && test.answer != "" {
+			if test.answer != "" && strings.Contains(strings.Join(s.Commands(), "\n"), test.answer) {
 				t.Error("the password is on a command line")
 			}
 		})
