@@ -52,8 +52,22 @@
 // the shell skips the line. The script runs with an empty environment, a fixed
 // PATH and LC_ALL=C.
 //
+// # Observing and changing
+//
+// Observing runs read-only commands and leaves nothing behind, not even a
+// temporary file. Changing is one batch: the host refuses it unless the run's
+// token is the highest it has seen (/var/lib/kubewright/token, with the lineage
+// it belongs to), and does one batch after the other (a lock beside it). Each
+// operation is answered by itself, so that after a failure it is known how far
+// the batch got. Private keys of certificates and kubeconfigs are left out on
+// the host already.
+//
+// When the connection is lost, the operation under way goes on to its end and
+// the batch ends behind it; the next batch waits for that, and finds it done.
+//
 // # What a host needs
 //
-// A POSIX shell as /bin/sh, /usr/bin/env, and cat, dd, base64, stat, sha256sum,
-// sync, mv, rm, chmod, chown, mkdir, awk, as GNU coreutils has them.
+// A POSIX shell as /bin/sh, /usr/bin/env, GNU coreutils (dd, stat, sha256sum,
+// base64, sync, mv, rm, chmod, chown, mkdir, head, tail), grep, awk and find;
+// where it is used, flock, mountpoint, ip, systemctl, tar, ctr or crictl.
 package shell

@@ -84,7 +84,16 @@ func openSSH(t *testing.T, lines ...string) ssh.Target {
 	key, public := sshtest.NewKeyFile(t, "")
 	s := sshtest.StartSSHD(t, public, lines...)
 	name, _ := currentUser(t)
-	return ssh.Target{Address: "127.0.0.1", Port: s.Port(), User: name, Keys: []string{key}, HostKeys: []string{s.Pin}}
+	target := ssh.Target{Address: "127.0.0.1", Port: s.Port(), User: name, Keys: []string{key}, HostKeys: []string{s.Pin}}
+	c, err := ssh.Dial(t.Context(), target)
+	if err != nil && strings.Contains(s.Log(), "not allowed because account is locked") {
+		t.Skipf("sshd lets %s not log in", name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	return target
 }
 
 func TestHostOverOpenSSH(t *testing.T) {

@@ -66,6 +66,15 @@ func (s *SSHD) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 // Addr is 127.0.0.1:PORT.
 func (s *SSHD) Addr() string { return s.listener.Addr().String() }
 
+// Log is what the server has said so far.
+func (s *SSHD) Log() string {
+	b, err := os.ReadFile(s.log.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
 func (s *SSHD) accept(program string) {
 	for {
 		conn, err := s.listener.Accept()
@@ -96,8 +105,8 @@ func (s *SSHD) close(t testing.TB) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
-	if log, err := os.ReadFile(s.log.Name()); err == nil && t.Failed() {
-		t.Logf("sshd says:\n%s", log)
+	if t.Failed() {
+		t.Logf("sshd says:\n%s", s.Log())
 	}
 	_ = s.log.Close()
 }
