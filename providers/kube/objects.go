@@ -70,6 +70,10 @@ func (a *API) Ready(ctx context.Context) error {
 	})
 }
 
+// namedChecks is how many failing checks an error names: an API server that
+// has just started fails a dozen.
+const namedChecks = 3
+
 // failingChecks takes the names of failing checks out of an answer of /readyz.
 func failingChecks(body string) string {
 	var names []string
@@ -78,6 +82,9 @@ func failingChecks(body string) string {
 			name, _, _ = strings.Cut(name, " ")
 			names = append(names, strings.TrimSpace(name))
 		}
+	}
+	if n := len(names); n > namedChecks {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:namedChecks], ", "), n-namedChecks)
 	}
 	return strings.Join(names, ", ")
 }
