@@ -125,7 +125,7 @@ func (e *evaluator) origins(b *block, into map[string]state.Source) {
 			path = b.path + "." + path
 		}
 		into[path] = source(t.at)
-		if t.row.Type.cty == cty.DynamicPseudoType || t.row.Type.cty.IsMapType() {
+		if t.row.Type.Name != typeForEach.Name && (t.row.Type.cty == cty.DynamicPseudoType || t.row.Type.cty.IsMapType()) {
 			e.keyOrigins(path, t.expr, t.scope, into)
 		}
 		if b.row == argBlock && t.row.Name == "value" {
@@ -176,7 +176,7 @@ func (e *evaluator) constantKey(x hcl.Expression, sc *scope) (string, bool) {
 // sensitivePaths records the keys of values that must not be shown.
 func (e *evaluator) sensitivePaths(b *block, into map[string]bool) {
 	for _, t := range b.attrs {
-		if !t.set() {
+		if !t.set() || t.row.Type.Name == typeForEach.Name {
 			continue
 		}
 		path := t.row.Name

@@ -91,6 +91,9 @@ func (e *evaluator) addNode(s *nodeSet, target state.Target, key string, each *s
 	n := &nodeInstance{key: key, target: target, block: bind(s.template, target.String(), "", each)}
 	b := n.block
 	e.deriveAdvertise(b)
+	if s.forEach != nil {
+		b.attrs["for_each"] = s.forEach // evaluated once for all
+	}
 	b.attrs["name"].derive = func() cty.Value {
 		return cty.UnknownVal(cty.String).Mark(pendingMark{target, "name"})
 	}
