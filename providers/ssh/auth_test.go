@@ -15,13 +15,12 @@ import (
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/ssh"
-	"github.com/kubewright/kubewright/providers/ssh/sshtest"
 )
 
 func TestWrongKey(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
-	wrong, _ := sshtest.NewKeyFile(t, "")
+	wrong, _ := newKeyFile(t, "")
 	target.Keys = []string{wrong}
 	_, err := ssh.Dial(t.Context(), target)
 	wantKind(t, err, providers.ErrAuth)
@@ -44,7 +43,7 @@ func TestNoKeyAtAll(t *testing.T) {
 func TestUnusableKeys(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
-	open, _ := sshtest.NewKeyFile(t, "")
+	open, _ := newKeyFile(t, "")
 	if err := os.Chmod(open, 0o640); err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +68,9 @@ func TestUnusableKeys(t *testing.T) {
 
 func TestPassphraseIsAskedOnce(t *testing.T) {
 	t.Parallel()
-	path, public := sshtest.NewKeyFile(t, "correct horse")
-	_, first := newServer(t, sshtest.Authorize(public))
-	_, second := newServer(t, sshtest.Authorize(public))
+	path, public := newKeyFile(t, "correct horse")
+	_, first := newServer(t, authorize(public))
+	_, second := newServer(t, authorize(public))
 	refusing, third := newServer(t)
 	var asked atomic.Int64
 	answers := []string{"wrong", "correct horse"}
@@ -151,7 +150,7 @@ func startAgent(t *testing.T, n int) (socket string, last xssh.PublicKey, keys a
 func TestAgent(t *testing.T) {
 	t.Parallel()
 	socket, public, _ := startAgent(t, 1)
-	_, target := newServer(t, sshtest.Authorize(public))
+	_, target := newServer(t, authorize(public))
 	target.Keys, target.Agent = nil, socket
 	dial(t, target)
 
@@ -170,7 +169,7 @@ func TestDeclaredKeyGoesBeforeManyAgentKeys(t *testing.T) {
 		t.Errorf("%d keys looked at, want the declared one only", n)
 	}
 
-	s, target = newServer(t, sshtest.Authorize(last))
+	s, target = newServer(t, authorize(last))
 	target.Keys, target.Agent = nil, socket
 	_, err := ssh.Dial(t.Context(), target)
 	wantKind(t, err, providers.ErrAuth)
@@ -181,7 +180,7 @@ func TestDeclaredKeyGoesBeforeManyAgentKeys(t *testing.T) {
 
 func TestEncryptedKeyHeldByAgent(t *testing.T) {
 	t.Parallel()
-	path, public := sshtest.NewKeyFile(t, "secret")
+	path, public := newKeyFile(t, "secret")
 	pem, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +193,7 @@ func TestEncryptedKeyHeldByAgent(t *testing.T) {
 	if err := keys.Add(agent.AddedKey{PrivateKey: key}); err != nil {
 		t.Fatal(err)
 	}
-	_, target := newServer(t, sshtest.Authorize(public))
+	_, target := newServer(t, authorize(public))
 	target.Keys, target.Agent = []string{path}, socket
 	target.Passphrase = func(string) ([]byte, error) {
 		t.Error("asked for a passphrase")
@@ -205,9 +204,9 @@ func TestEncryptedKeyHeldByAgent(t *testing.T) {
 
 func TestUserCertificate(t *testing.T) {
 	t.Parallel()
-	ca := sshtest.NewSigner(t)
-	_, target := newServer(t, func(s *sshtest.Server) { s.UserCA = ca.PublicKey(); s.Authorized = nil })
-	path, public := sshtest.NewKeyFile(t, "")
+	ca := newSigner(t)
+	_, target := newServer(t, func(s *server) { s.UserCA = ca.PublicKey(); s.Authorized = nil })
+	path, public := newKeyFile(t, "")
 	cert := &xssh.Certificate{Key: public, CertType: xssh.UserCert, ValidPrincipals: []string{"core"}, ValidBefore: xssh.CertTimeInfinity}
 	if err := cert.SignCert(rand.Reader, ca); err != nil {
 		t.Fatal(err)
@@ -222,7 +221,7 @@ func TestUserCertificate(t *testing.T) {
 // TestOptionalKeys: one that cannot be used is left out; they go behind the agent's.
 func TestOptionalKeys(t *testing.T) {
 	t.Parallel()
-	open, _ := sshtest.NewKeyFile(t, "")
+	open, _ := newKeyFile(t, "")
 	if err := os.Chmod(open, 0o644); err != nil {
 		t.Fatal(err)
 	}

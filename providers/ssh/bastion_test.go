@@ -8,7 +8,6 @@ import (
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/ssh"
-	"github.com/kubewright/kubewright/providers/ssh/sshtest"
 )
 
 func TestBastionsAreShared(t *testing.T) {
@@ -68,7 +67,7 @@ func TestBastionIsDialledAgainAfterItWasLost(t *testing.T) {
 func TestBastionWithWrongKeyIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	bastion, bastionTarget := newServer(t)
-	wrong, _ := sshtest.NewKeyFile(t, "")
+	wrong, _ := newKeyFile(t, "")
 	bastionTarget.Keys = []string{wrong}
 	_, target := newServer(t)
 	target.Bastions = []ssh.Target{bastionTarget}
@@ -88,7 +87,7 @@ func TestBastionWithWrongKeyIsAskedOnce(t *testing.T) {
 
 func TestBastionWithoutForwarding(t *testing.T) {
 	t.Parallel()
-	_, bastionTarget := newServer(t, func(s *sshtest.Server) { s.NoForwarding = true })
+	_, bastionTarget := newServer(t, func(s *server) { s.NoForwarding = true })
 	_, target := newServer(t)
 	target.Bastions = []ssh.Target{bastionTarget}
 	_, err := ssh.Dial(t.Context(), target)
@@ -118,7 +117,7 @@ func TestStallBehindBastion(t *testing.T) {
 		target := target
 		target.Timeouts = quick
 		target.Bastions = []ssh.Target{bastionTarget}
-		target.Port = sshtest.NewProxy(t, s.Addr(), bytes, -1, sshtest.Stall).Port()
+		target.Port = newProxy(t, s.Addr(), bytes, -1, stall).Port()
 		_, err := ssh.Dial(t.Context(), target)
 		wantKind(t, err, providers.ErrTimeout)
 	}

@@ -16,12 +16,13 @@ import (
 	"sync"
 	"testing"
 
+	xssh "golang.org/x/crypto/ssh"
+
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/hosttest"
 	"github.com/kubewright/kubewright/providers/shell"
 	"github.com/kubewright/kubewright/providers/ssh"
-	"github.com/kubewright/kubewright/providers/ssh/sshtest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -73,7 +74,7 @@ func TestHostOverGoServer(t *testing.T) {
 func TestHostThroughBastion(t *testing.T) {
 	t.Parallel()
 	_, bastion := newServer(t)
-	_, target := newServer(t, func(s *sshtest.Server) { s.MaxSessions = 1 })
+	_, target := newServer(t, func(s *server) { s.MaxSessions = 1 })
 	target.Bastions = []ssh.Target{bastion}
 	hosttest.Run(t, subjects(target))
 }
@@ -81,8 +82,8 @@ func TestHostThroughBastion(t *testing.T) {
 // openSSH starts OpenSSH's server and returns how to reach it.
 func openSSH(t *testing.T, lines ...string) ssh.Target {
 	t.Helper()
-	key, public := sshtest.NewKeyFile(t, "")
-	s := sshtest.StartSSHD(t, public, lines...)
+	key, public := newKeyFile(t, "")
+	s := startSSHD(t, public, lines...)
 	name, _ := currentUser(t)
 	target := ssh.Target{Address: "127.0.0.1", Port: s.Port(), User: name, Keys: []string{key}, HostKeys: []string{s.Pin}}
 	c, err := ssh.Dial(t.Context(), target)
@@ -140,7 +141,7 @@ func TestOpenSSHForwarding(t *testing.T) {
 func TestOpenSSHRefusesKey(t *testing.T) {
 	t.Parallel()
 	target := openSSH(t)
-	target.Keys[0], _ = sshtest.NewKeyFile(t, "")
+	target.Keys[0], _ = newKeyFile(t, "")
 	_, err := ssh.Dial(t.Context(), target)
 	wantKind(t, err, providers.ErrAuth)
 }
@@ -164,7 +165,7 @@ func TestLoginShells(t *testing.T) {
 		words[0] = program
 		t.Run(sh, func(t *testing.T) {
 			t.Parallel()
-			s, target := newServer(t, func(s *sshtest.Server) { s.Shell = words })
+			s, target := newServer(t, func(s *server) { s.Shell = words })
 			h := ssh.NewHost(dial(t, target), ownRoot(t))
 			roundTrip(t, h)
 			for _, c := range s.Commands() {
@@ -174,7 +175,7 @@ func TestLoginShells(t *testing.T) {
 			}
 		})
 	}
-	_, target := newServer(t, func(s *sshtest.Server) { s.Shell = []string{silent} })
+	_, target := newServer(t, func(s *server) { s.Shell = []string{silent} })
 	_, err := ssh.NewHost(dial(t, target), ownRoot(t)).Observe(t.Context(), state.Query{})
 	wantKind(t, err, providers.ErrUnsupported)
 	if err == nil || !strings.Contains(err.Error(), "This account is not available.") {
@@ -223,9 +224,9 @@ func TestCutDuringUpload(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed := 0
-	for cut := int64(16 << 10); cut < size+64<<10; cut += 4 << 10 {
+	for limit := int64(16 << 10); limit < size+64<<10; limit += 4 << 10 {
 		cutTarget := target
-		cutTarget.Port = sshtest.NewProxy(t, server.Addr(), -1, cut, sshtest.Cut).Port()
+		cutTarget.Port = newProxy(t, server.Addr(), -1, limit, cut).Port()
 		err := write(cutTarget, fresh)
 		if err != nil {
 			failed++
@@ -233,7 +234,7 @@ func TestCutDuringUpload(t *testing.T) {
 		}
 		got, readErr := os.ReadFile(o.Root + path)
 		if readErr != nil || string(got) != old && string(got) != fresh {
-			t.Fatalf("cut after %d bytes: %d bytes in the file, %v", cut, len(got), readErr)
+			t.Fatalf("cut after %d bytes: %d bytes in the file, %v", limit, len(got), readErr)
 		}
 		if string(got) == fresh { // back to the start
 			if err := write(target, old); err != nil {
@@ -262,8 +263,8 @@ func TestHostileOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, target := newServer(t, func(s *sshtest.Server) {
-				s.Run = func(_ string, ch sshtest.Channel) int {
+			_, target := newServer(t, func(s *server) {
+				s.Run = func(_ string, ch xssh.Channel) int {
 					w := stream(ch, ch.Stderr())
 					for {
 						if _, err := w.Write(bytes.Repeat([]byte("\x1b[2J endless "), 1000)); err != nil {
@@ -280,7 +281,7 @@ func TestHostileOutput(t *testing.T) {
 
 // sudoHost is a host whose login user has the given program as sudo and is not
 // root by the word of id. The path is where the program may keep a log.
-func sudoHost(t *testing.T, sudo string, o shell.Options) (h *ssh.Host, s *sshtest.Server, log string) {
+func sudoHost(t *testing.T, sudo string, o shell.Options) (h *ssh.Host, s *server, log string) {
 	t.Helper()
 	dir := t.TempDir()
 	log = dir + "/log"
@@ -292,7 +293,7 @@ func sudoHost(t *testing.T, sudo string, o shell.Options) (h *ssh.Host, s *sshte
 			t.Fatal(err)
 		}
 	}
-	s, target := newServer(t, func(s *sshtest.Server) { s.Shell = []string{dir + "/login"} })
+	s, target := newServer(t, func(s *server) { s.Shell = []string{dir + "/login"} })
 	o.Root = ownRoot(t).Root
 	return ssh.NewHost(dial(t, target), o), s, log
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/ssh"
-	"github.com/kubewright/kubewright/providers/ssh/sshtest"
 )
 
 func keyLine(s xssh.Signer) string {
@@ -36,41 +35,41 @@ func rsaSigner(t *testing.T) xssh.Signer {
 // sure that a host whose key will not do learns nothing about our keys.
 func TestHostKeys(t *testing.T) {
 	t.Parallel()
-	other, another := sshtest.NewSigner(t), rsaSigner(t)
+	other, another := newSigner(t), rsaSigner(t)
 	for _, test := range []struct {
 		name string
-		pins func(s *sshtest.Server) []string
-		file func(s *sshtest.Server) string // known_hosts
+		pins func(s *server) []string
+		file func(s *server) string // known_hosts
 		tofu bool
 		kind error // nil: accepted
 		new  bool
 	}{
 		{name: "nothing known", kind: providers.ErrHostKeyUnknown},
 		{name: "nothing known, new ones accepted", tofu: true, new: true},
-		{name: "pinned", pins: func(s *sshtest.Server) []string { return []string{s.Pin()} }},
-		{name: "one of two pins", pins: func(s *sshtest.Server) []string { return []string{keyLine(other), s.Pin()} }},
+		{name: "pinned", pins: func(s *server) []string { return []string{s.Pin()} }},
+		{name: "one of two pins", pins: func(s *server) []string { return []string{keyLine(other), s.Pin()} }},
 		{name: "pin differs", tofu: true, kind: providers.ErrHostKeyChanged,
-			pins: func(*sshtest.Server) []string { return []string{keyLine(other)} }},
+			pins: func(*server) []string { return []string{keyLine(other)} }},
 		{name: "pin of another type", kind: providers.ErrHostKeyChanged,
-			pins: func(*sshtest.Server) []string { return []string{keyLine(another)} }},
+			pins: func(*server) []string { return []string{keyLine(another)} }},
 		{name: "pin is nonsense", kind: providers.ErrHostKeyUnknown,
-			pins: func(*sshtest.Server) []string { return []string{"ssh-ed25519 nonsense"} }},
-		{name: "known", file: func(s *sshtest.Server) string { return fmt.Sprintf("[127.0.0.1]:%d %s\n", s.Port(), s.Pin()) }},
-		{name: "known by wildcard", file: func(s *sshtest.Server) string { return "127.* " + s.Pin() }},
+			pins: func(*server) []string { return []string{"ssh-ed25519 nonsense"} }},
+		{name: "known", file: func(s *server) string { return fmt.Sprintf("[127.0.0.1]:%d %s\n", s.Port(), s.Pin()) }},
+		{name: "known by wildcard", file: func(s *server) string { return "127.* " + s.Pin() }},
 		{name: "known by another port only", kind: providers.ErrHostKeyUnknown,
-			file: func(s *sshtest.Server) string { return "127.0.0.1 " + s.Pin() }},
+			file: func(s *server) string { return "127.0.0.1 " + s.Pin() }},
 		{name: "known is another", tofu: true, kind: providers.ErrHostKeyChanged,
-			file: func(s *sshtest.Server) string {
+			file: func(s *server) string {
 				return fmt.Sprintf("[127.0.0.1]:%d %s\n", s.Port(), keyLine(other))
 			}},
 		{name: "known is another type", tofu: true, kind: providers.ErrHostKeyChanged,
-			file: func(s *sshtest.Server) string {
+			file: func(s *server) string {
 				return fmt.Sprintf("[127.0.0.1]:%d %s\n", s.Port(), keyLine(another))
 			}},
 		{name: "revoked", tofu: true, kind: providers.ErrHostKeyChanged,
-			file: func(s *sshtest.Server) string { return "@revoked * " + s.Pin() }},
+			file: func(s *server) string { return "@revoked * " + s.Pin() }},
 		{name: "other host known", tofu: true, new: true,
-			file: func(*sshtest.Server) string { return "example.com " + keyLine(other) }},
+			file: func(*server) string { return "example.com " + keyLine(other) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -106,7 +105,7 @@ func TestHostKeys(t *testing.T) {
 func TestKnownTypeIsAskedFor(t *testing.T) {
 	t.Parallel()
 	second := rsaSigner(t)
-	s, target := newServer(t, func(s *sshtest.Server) { s.MoreHostKeys = []xssh.Signer{second} })
+	s, target := newServer(t, func(s *server) { s.MoreHostKeys = []xssh.Signer{second} })
 	target.HostKeys = []string{keyLine(second)}
 	if got := dial(t, target).HostKey(); got != keyLine(second) {
 		t.Errorf("pinned: got %s", got)
@@ -145,7 +144,7 @@ func TestHostCertificate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			plain := sshtest.NewSigner(t)
+			plain := newSigner(t)
 			cert := &xssh.Certificate{
 				Key: plain.PublicKey(), CertType: xssh.HostCert, KeyId: "host",
 				ValidPrincipals: []string{test.principal}, ValidBefore: uint64(test.validUntil.Unix()),
@@ -157,7 +156,7 @@ func TestHostCertificate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, target := newServer(t, func(s *sshtest.Server) { s.HostKey = certified })
+			s, target := newServer(t, func(s *server) { s.HostKey = certified })
 			target.HostKeys = nil
 			target.KnownHosts = []string{writeFile(t, "known_hosts", "@cert-authority 127.* "+keyLine(ca))}
 			c, err := ssh.Dial(t.Context(), target)

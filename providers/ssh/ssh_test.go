@@ -17,17 +17,16 @@ import (
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/ssh"
-	"github.com/kubewright/kubewright/providers/ssh/sshtest"
 )
 
 // quick are timeouts for servers that are meant to stall.
 var quick = ssh.Timeouts{Connect: 5 * time.Second, Handshake: 150 * time.Millisecond, Auth: 150 * time.Millisecond}
 
 // newServer starts a server and returns a target that may log in there.
-func newServer(t *testing.T, options ...func(*sshtest.Server)) (*sshtest.Server, ssh.Target) {
+func newServer(t *testing.T, options ...func(*server)) (*server, ssh.Target) {
 	t.Helper()
-	key, public := sshtest.NewKeyFile(t, "")
-	s := sshtest.Start(t, append(options, sshtest.Authorize(public))...)
+	key, public := newKeyFile(t, "")
+	s := startServer(t, append(options, authorize(public))...)
 	return s, ssh.Target{Address: "127.0.0.1", Port: s.Port(), User: "core", Keys: []string{key}, HostKeys: []string{s.Pin()}}
 }
 
@@ -83,7 +82,7 @@ func TestExecEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	defer close(release)
-	_, target := newServer(t, func(s *sshtest.Server) {
+	_, target := newServer(t, func(s *server) {
 		s.Run = func(_ string, ch xssh.Channel) int {
 			_, _ = io.WriteString(ch, "started\n")
 			<-release
@@ -108,9 +107,8 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestExecAfterConnectionWasCut(t *testing.T) {
 	t.Parallel()
-	var server *sshtest.Server
-	server, target := newServer(t, func(s *sshtest.Server) {
-		s.Run = func(string, xssh.Channel) int { server.Cut(); return 0 }
+	_, target := newServer(t, func(s *server) {
+		s.Run = func(string, xssh.Channel) int { s.Cut(); return 0 }
 	})
 	c := dial(t, target)
 	_, err := c.Exec(t.Context(), "x", nil, io.Discard, io.Discard)
@@ -123,7 +121,7 @@ func TestExecAfterConnectionWasCut(t *testing.T) {
 func TestFewSessions(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{1, 2, 10, 0} {
-		s, target := newServer(t, func(s *sshtest.Server) { s.MaxSessions = limit })
+		s, target := newServer(t, func(s *server) { s.MaxSessions = limit })
 		c := dial(t, target)
 		var wg sync.WaitGroup
 		for range 20 {
@@ -172,7 +170,7 @@ func TestForwarding(t *testing.T) {
 	_, err = c.DialContext(t.Context(), "tcp", closed.Addr().String())
 	wantKind(t, err, providers.ErrUnreachable)
 
-	_, target = newServer(t, func(s *sshtest.Server) { s.NoForwarding = true })
+	_, target = newServer(t, func(s *server) { s.NoForwarding = true })
 	_, err = dial(t, target).DialContext(t.Context(), "tcp", echo.Addr().String())
 	wantKind(t, err, providers.ErrNoForwarding)
 }
@@ -206,7 +204,7 @@ func TestStall(t *testing.T) {
 	for bytes := int64(0); bytes < 3000; bytes += 75 {
 		wg.Go(func() {
 			target := target
-			target.Port = sshtest.NewProxy(t, s.Addr(), bytes, -1, sshtest.Stall).Port()
+			target.Port = newProxy(t, s.Addr(), bytes, -1, stall).Port()
 			c, err := ssh.Dial(t.Context(), target)
 			if err == nil {
 				_ = c.Close()
@@ -228,7 +226,7 @@ func TestCutDuringHandshake(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
 	for _, bytes := range []int64{0, 10, 400, 1200} {
-		target.Port = sshtest.NewProxy(t, s.Addr(), bytes, -1, sshtest.Cut).Port()
+		target.Port = newProxy(t, s.Addr(), bytes, -1, cut).Port()
 		_, err := ssh.Dial(t.Context(), target)
 		wantKind(t, err, providers.ErrUnreachable)
 	}
@@ -237,7 +235,7 @@ func TestCutDuringHandshake(t *testing.T) {
 func TestKeepaliveNoticesSilence(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
-	proxy := sshtest.NewProxy(t, s.Addr(), -1, -1, sshtest.Stall)
+	proxy := newProxy(t, s.Addr(), -1, -1, stall)
 	target.Port = proxy.Port()
 	target.Timeouts = ssh.Timeouts{Keepalive: 250 * time.Millisecond, KeepaliveMisses: 3}
 	c := dial(t, target)
@@ -255,7 +253,7 @@ func TestKeepaliveNoticesSilence(t *testing.T) {
 func TestDialEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
-	target.Port = sshtest.NewProxy(t, s.Addr(), 30, -1, sshtest.Stall).Port()
+	target.Port = newProxy(t, s.Addr(), 30, -1, stall).Port()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	_, err := ssh.Dial(ctx, target)

@@ -1,8 +1,4 @@
-// Package sshtest is an SSH server inside the test's own process, for tests of
-// everything that goes over SSH. It runs commands on this machine with
-// /bin/sh or another login shell, forwards connections, counts what a client
-// tries, and can be told to be hostile. It is used by tests only.
-package sshtest
+package ssh_test
 
 import (
 	"bytes"
@@ -25,19 +21,21 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/crypto/ssh"
+	xssh "golang.org/x/crypto/ssh"
 )
 
-// Server is one SSH server on a loopback port. Its exported fields are set by
-// the options of Start and not changed afterwards; the counters may be read any time.
-type Server struct {
-	HostKey ssh.Signer
+// server is an SSH server inside the test's own process, on a loopback port. It
+// runs commands on this machine, forwards connections, counts what a client
+// tries, and can be told to be hostile. Its exported fields are set by the
+// options of startServer and not changed afterwards; the counters may be read any time.
+type server struct {
+	HostKey xssh.Signer
 	// MoreHostKeys are shown to clients that ask for their types.
-	MoreHostKeys []ssh.Signer
+	MoreHostKeys []xssh.Signer
 	// UserCA, when set, vouches for user certificates.
-	UserCA ssh.PublicKey
+	UserCA xssh.PublicKey
 	// Authorized are the keys that may log in.
-	Authorized []ssh.PublicKey
+	Authorized []xssh.PublicKey
 	// Shell is the login shell, to be called with -c COMMAND: /bin/sh by default.
 	Shell []string
 	// MaxSessions is how many sessions may be open at once; 0 means any number.
@@ -45,7 +43,7 @@ type Server struct {
 	// NoForwarding refuses direct-tcpip as sshd with AllowTcpForwarding no does.
 	NoForwarding bool
 	// Run, when set, stands for the commands; it returns the exit code.
-	Run func(command string, channel Channel) int
+	Run func(command string, channel xssh.Channel) int
 
 	// Attempts counts authentication requests of every method; Offers counts
 	// public keys that were looked at, with or without a signature.
@@ -66,14 +64,11 @@ type Server struct {
 	conns    map[net.Conn]bool
 }
 
-// Channel is a command's input and output.
-type Channel = ssh.Channel
-
-// Start starts a server on 127.0.0.1 that ends with the test.
-func Start(t testing.TB, options ...func(*Server)) *Server {
+// startServer starts a server on 127.0.0.1 that ends with the test.
+func startServer(t testing.TB, options ...func(*server)) *server {
 	t.Helper()
-	s := &Server{Shell: []string{"/bin/sh"}, conns: map[net.Conn]bool{}}
-	s.HostKey = NewSigner(t)
+	s := &server{Shell: []string{"/bin/sh"}, conns: map[net.Conn]bool{}}
+	s.HostKey = newSigner(t)
 	for _, o := range options {
 		o(s)
 	}
@@ -86,37 +81,37 @@ func Start(t testing.TB, options ...func(*Server)) *Server {
 	return s
 }
 
-// Authorize lets a key log in.
-func Authorize(key ssh.PublicKey) func(*Server) {
-	return func(s *Server) { s.Authorized = append(s.Authorized, key) }
+// authorize lets a key log in.
+func authorize(key xssh.PublicKey) func(*server) {
+	return func(s *server) { s.Authorized = append(s.Authorized, key) }
 }
 
 // Port is the port that the server listens on.
-func (s *Server) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
+func (s *server) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
 // Addr is 127.0.0.1:PORT.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
+func (s *server) Addr() string { return s.listener.Addr().String() }
 
 // Pin is the host key in authorized_keys form.
-func (s *Server) Pin() string {
-	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(s.HostKey.PublicKey())))
+func (s *server) Pin() string {
+	return strings.TrimSpace(string(xssh.MarshalAuthorizedKey(s.HostKey.PublicKey())))
 }
 
 // Commands returns the command lines that were run so far.
-func (s *Server) Commands() []string {
+func (s *server) Commands() []string {
 	s.commandsMu.Lock()
 	defer s.commandsMu.Unlock()
 	return slices.Clone(s.commands)
 }
 
 // Close stops listening and cuts all connections.
-func (s *Server) Close() {
+func (s *server) Close() {
 	_ = s.listener.Close()
 	s.Cut()
 }
 
 // Cut ends all connections without a word.
-func (s *Server) Cut() {
+func (s *server) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
@@ -124,7 +119,7 @@ func (s *Server) Cut() {
 	}
 }
 
-func (s *Server) accept() {
+func (s *server) accept() {
 	for {
 		conn, err := s.listener.Accept()
 		if err != nil {
@@ -135,7 +130,7 @@ func (s *Server) accept() {
 }
 
 // Serve speaks to one client over any connection.
-func (s *Server) Serve(conn net.Conn) {
+func (s *server) Serve(conn net.Conn) {
 	s.Connections.Add(1)
 	s.mu.Lock()
 	s.conns[conn] = true
@@ -146,37 +141,37 @@ func (s *Server) Serve(conn net.Conn) {
 		s.mu.Unlock()
 		_ = conn.Close()
 	}()
-	_, chans, reqs, err := ssh.NewServerConn(conn, s.config())
+	_, chans, reqs, err := xssh.NewServerConn(conn, s.config())
 	if err != nil {
 		return
 	}
-	go ssh.DiscardRequests(reqs)
+	go xssh.DiscardRequests(reqs)
 	var open atomic.Int64
 	for ch := range chans {
 		go s.channel(ch, &open)
 	}
 }
 
-func (s *Server) config() *ssh.ServerConfig {
-	c := &ssh.ServerConfig{
+func (s *server) config() *xssh.ServerConfig {
+	c := &xssh.ServerConfig{
 		MaxAuthTries: 6,
-		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+		PublicKeyCallback: func(_ xssh.ConnMetadata, key xssh.PublicKey) (*xssh.Permissions, error) {
 			s.Offers.Add(1)
-			if cert, ok := key.(*ssh.Certificate); ok && s.UserCA != nil && bytes.Equal(cert.SignatureKey.Marshal(), s.UserCA.Marshal()) {
-				return &ssh.Permissions{}, nil
+			if cert, ok := key.(*xssh.Certificate); ok && s.UserCA != nil && bytes.Equal(cert.SignatureKey.Marshal(), s.UserCA.Marshal()) {
+				return &xssh.Permissions{}, nil
 			}
 			for _, a := range s.Authorized {
 				if bytes.Equal(a.Marshal(), key.Marshal()) {
-					return &ssh.Permissions{}, nil
+					return &xssh.Permissions{}, nil
 				}
 			}
 			return nil, errors.New("no such key")
 		},
-		PasswordCallback: func(ssh.ConnMetadata, []byte) (*ssh.Permissions, error) {
+		PasswordCallback: func(xssh.ConnMetadata, []byte) (*xssh.Permissions, error) {
 			s.Unwanted.Add(1)
 			return nil, errors.New("no passwords")
 		},
-		AuthLogCallback: func(ssh.ConnMetadata, string, error) { s.Attempts.Add(1) },
+		AuthLogCallback: func(xssh.ConnMetadata, string, error) { s.Attempts.Add(1) },
 	}
 	c.AddHostKey(s.HostKey)
 	for _, k := range s.MoreHostKeys {
@@ -185,13 +180,13 @@ func (s *Server) config() *ssh.ServerConfig {
 	return c
 }
 
-func (s *Server) channel(ch ssh.NewChannel, open *atomic.Int64) {
+func (s *server) channel(ch xssh.NewChannel, open *atomic.Int64) {
 	switch ch.ChannelType() {
 	case "session":
 		n := open.Add(1)
 		if s.MaxSessions > 0 && n > int64(s.MaxSessions) {
 			open.Add(-1)
-			_ = ch.Reject(ssh.ConnectionFailed, "open failed")
+			_ = ch.Reject(xssh.ConnectionFailed, "open failed")
 			return
 		}
 		for most := s.MostSessions.Load(); n > most && !s.MostSessions.CompareAndSwap(most, n); {
@@ -201,13 +196,13 @@ func (s *Server) channel(ch ssh.NewChannel, open *atomic.Int64) {
 	case "direct-tcpip":
 		s.forward(ch)
 	default:
-		_ = ch.Reject(ssh.UnknownChannelType, "unknown channel type")
+		_ = ch.Reject(xssh.UnknownChannelType, "unknown channel type")
 	}
 }
 
 // session runs one command. ended is told before the client is, so that a
 // client never sees more sessions than are open.
-func (s *Server) session(ch ssh.NewChannel, ended func()) {
+func (s *server) session(ch xssh.NewChannel, ended func()) {
 	defer ended()
 	channel, reqs, err := ch.Accept()
 	if err != nil {
@@ -220,7 +215,7 @@ func (s *Server) session(ch ssh.NewChannel, ended func()) {
 		switch req.Type {
 		case "exec":
 			var payload struct{ Command string }
-			_ = ssh.Unmarshal(req.Payload, &payload)
+			_ = xssh.Unmarshal(req.Payload, &payload)
 			s.commandsMu.Lock()
 			s.commands = append(s.commands, payload.Command)
 			s.commandsMu.Unlock()
@@ -240,7 +235,7 @@ func (s *Server) session(ch ssh.NewChannel, ended func()) {
 	}
 }
 
-func (s *Server) run(command string, channel ssh.Channel) int {
+func (s *server) run(command string, channel xssh.Channel) int {
 	if s.Run != nil {
 		return s.Run(command, channel)
 	}
@@ -269,9 +264,9 @@ func (s *Server) run(command string, channel ssh.Channel) int {
 	return 0
 }
 
-func (s *Server) forward(ch ssh.NewChannel) {
+func (s *server) forward(ch xssh.NewChannel) {
 	if s.NoForwarding {
-		_ = ch.Reject(ssh.Prohibited, "open failed")
+		_ = ch.Reject(xssh.Prohibited, "open failed")
 		return
 	}
 	var payload struct {
@@ -280,10 +275,10 @@ func (s *Server) forward(ch ssh.NewChannel) {
 		OriginHost string
 		OriginPort uint32
 	}
-	_ = ssh.Unmarshal(ch.ExtraData(), &payload)
+	_ = xssh.Unmarshal(ch.ExtraData(), &payload)
 	out, err := net.Dial("tcp", net.JoinHostPort(payload.Host, strconv.Itoa(int(payload.Port))))
 	if err != nil {
-		_ = ch.Reject(ssh.ConnectionFailed, "Connection refused")
+		_ = ch.Reject(xssh.ConnectionFailed, "Connection refused")
 		return
 	}
 	channel, reqs, err := ch.Accept()
@@ -291,7 +286,7 @@ func (s *Server) forward(ch ssh.NewChannel) {
 		_ = out.Close()
 		return
 	}
-	go ssh.DiscardRequests(reqs)
+	go xssh.DiscardRequests(reqs)
 	go func() {
 		_, _ = io.Copy(out, channel)
 		_ = out.(*net.TCPConn).CloseWrite()
@@ -301,31 +296,31 @@ func (s *Server) forward(ch ssh.NewChannel) {
 	_ = out.Close()
 }
 
-// NewSigner makes an ed25519 key.
-func NewSigner(t testing.TB) ssh.Signer {
+// newSigner makes an ed25519 key.
+func newSigner(t testing.TB) xssh.Signer {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := ssh.NewSignerFromKey(key)
+	signer, err := xssh.NewSignerFromKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return signer
 }
 
-// NewKeyFile makes an ed25519 key in a file of the test's, encrypted when there
+// newKeyFile makes an ed25519 key in a file of the test's, encrypted when there
 // is a passphrase, and returns its path and public half.
-func NewKeyFile(t testing.TB, passphrase string) (string, ssh.PublicKey) {
+func newKeyFile(t testing.TB, passphrase string) (string, xssh.PublicKey) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	block, err := ssh.MarshalPrivateKey(key, "")
+	block, err := xssh.MarshalPrivateKey(key, "")
 	if passphrase != "" {
-		block, err = ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte(passphrase))
+		block, err = xssh.MarshalPrivateKeyWithPassphrase(key, "", []byte(passphrase))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -334,7 +329,7 @@ func NewKeyFile(t testing.TB, passphrase string) (string, ssh.PublicKey) {
 	if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	signer, err := ssh.NewSignerFromKey(key)
+	signer, err := xssh.NewSignerFromKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}

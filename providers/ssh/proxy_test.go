@@ -1,4 +1,4 @@
-package sshtest
+package ssh_test
 
 import (
 	"net"
@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// Proxy passes TCP connections on to a server, up to a number of bytes in
+// proxy passes TCP connections on to a server, up to a number of bytes in
 // each direction; what happens then is Then. A negative number means no limit.
-type Proxy struct {
+type proxy struct {
 	ToClient, ToServer int64
-	// Then is Stall, or Cut.
-	Then End
+	// Then is stall, or cut.
+	Then proxyEnd
 
 	listener net.Listener
 	target   string
@@ -20,35 +20,35 @@ type Proxy struct {
 	conns    []net.Conn
 }
 
-// End is what a Proxy does when a direction has had its bytes.
-type End int
+// proxyEnd is what a proxy does when a direction has had its bytes.
+type proxyEnd int
 
 // The ends.
 const (
-	Stall End = iota // say nothing more, as a silent packet filter does
-	Cut              // close both sides
+	stall proxyEnd = iota // say nothing more, as a silent packet filter does
+	cut                   // close both sides
 )
 
-// NewProxy starts a proxy in front of addr that ends with the test.
-func NewProxy(t testing.TB, addr string, toClient, toServer int64, then End) *Proxy {
+// newProxy starts a proxy in front of addr that ends with the test.
+func newProxy(t testing.TB, addr string, toClient, toServer int64, then proxyEnd) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{ToClient: toClient, ToServer: toServer, Then: then, listener: l, target: addr, frozen: make(chan struct{})}
+	p := &proxy{ToClient: toClient, ToServer: toServer, Then: then, listener: l, target: addr, frozen: make(chan struct{})}
 	go p.accept()
 	t.Cleanup(p.close)
 	return p
 }
 
 // Port is the port that the proxy listens on.
-func (p *Proxy) Port() int { return p.listener.Addr().(*net.TCPAddr).Port }
+func (p *proxy) Port() int { return p.listener.Addr().(*net.TCPAddr).Port }
 
 // Freeze lets nothing through any more, and closes nothing.
-func (p *Proxy) Freeze() { close(p.frozen) }
+func (p *proxy) Freeze() { close(p.frozen) }
 
-func (p *Proxy) close() {
+func (p *proxy) close() {
 	_ = p.listener.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +57,7 @@ func (p *Proxy) close() {
 	}
 }
 
-func (p *Proxy) accept() {
+func (p *proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
@@ -76,7 +76,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-func (p *Proxy) pass(dst, src net.Conn, limit int64) {
+func (p *proxy) pass(dst, src net.Conn, limit int64) {
 	buf := make([]byte, 32<<10)
 	var err error
 	for n := 0; err == nil && limit != 0; {
@@ -97,7 +97,7 @@ func (p *Proxy) pass(dst, src net.Conn, limit int64) {
 			limit -= int64(n)
 		}
 	}
-	if err != nil || p.Then == Cut {
+	if err != nil || p.Then == cut {
 		_ = dst.Close()
 		_ = src.Close()
 	}

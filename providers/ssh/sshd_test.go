@@ -1,4 +1,4 @@
-package sshtest
+package ssh_test
 
 import (
 	"crypto/ed25519"
@@ -13,11 +13,11 @@ import (
 	"sync"
 	"testing"
 
-	"golang.org/x/crypto/ssh"
+	xssh "golang.org/x/crypto/ssh"
 )
 
-// SSHD is OpenSSH's own server, one process for each connection (sshd -i).
-type SSHD struct {
+// sshd is OpenSSH's own server, one process for each connection (sshd -i).
+type sshd struct {
 	// Pin is the host key in authorized_keys form.
 	Pin string
 
@@ -28,9 +28,9 @@ type SSHD struct {
 	log      *os.File
 }
 
-// StartSSHD starts OpenSSH's server on 127.0.0.1 for the current user and that
+// startSSHD starts OpenSSH's server on 127.0.0.1 for the current user and that
 // key, with further lines of sshd_config. It skips the test where there is none.
-func StartSSHD(t testing.TB, authorized ssh.PublicKey, lines ...string) *SSHD {
+func startSSHD(t testing.TB, authorized xssh.PublicKey, lines ...string) *sshd {
 	t.Helper()
 	program := "/usr/sbin/sshd"
 	if _, err := os.Stat(program); err != nil {
@@ -42,12 +42,12 @@ func StartSSHD(t testing.TB, authorized ssh.PublicKey, lines ...string) *SSHD {
 		}
 	}
 	dir := t.TempDir()
-	s := &SSHD{config: filepath.Join(dir, "sshd_config")}
+	s := &sshd{config: filepath.Join(dir, "sshd_config")}
 	s.Pin = writeHostKey(t, filepath.Join(dir, "host_key"))
-	write(t, filepath.Join(dir, "authorized_keys"), ssh.MarshalAuthorizedKey(authorized))
+	mustWrite(t, filepath.Join(dir, "authorized_keys"), xssh.MarshalAuthorizedKey(authorized))
 	config := fmt.Sprintf("HostKey %s/host_key\nAuthorizedKeysFile %s/authorized_keys\nStrictModes no\nUsePAM no\n"+
 		"PasswordAuthentication no\nPermitRootLogin yes\nPidFile none\n%s\n", dir, dir, strings.Join(lines, "\n"))
-	write(t, s.config, []byte(config))
+	mustWrite(t, s.config, []byte(config))
 	var err error
 	if s.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)
@@ -61,13 +61,13 @@ func StartSSHD(t testing.TB, authorized ssh.PublicKey, lines ...string) *SSHD {
 }
 
 // Port is the port that the server listens on.
-func (s *SSHD) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
+func (s *sshd) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
 // Addr is 127.0.0.1:PORT.
-func (s *SSHD) Addr() string { return s.listener.Addr().String() }
+func (s *sshd) Addr() string { return s.listener.Addr().String() }
 
 // Log is what the server has said so far.
-func (s *SSHD) Log() string {
+func (s *sshd) Log() string {
 	b, err := os.ReadFile(s.log.Name())
 	if err != nil {
 		return err.Error()
@@ -75,7 +75,7 @@ func (s *SSHD) Log() string {
 	return string(b)
 }
 
-func (s *SSHD) accept(program string) {
+func (s *sshd) accept(program string) {
 	for {
 		conn, err := s.listener.Accept()
 		if err != nil {
@@ -97,7 +97,7 @@ func (s *SSHD) accept(program string) {
 	}
 }
 
-func (s *SSHD) close(t testing.TB) {
+func (s *sshd) close(t testing.TB) {
 	_ = s.listener.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,19 +117,19 @@ func writeHostKey(t testing.TB, path string) (pin string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	block, err := ssh.MarshalPrivateKey(key, "")
+	block, err := xssh.MarshalPrivateKey(key, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, path, pem.EncodeToMemory(block))
-	signer, err := ssh.NewSignerFromKey(key)
+	mustWrite(t, path, pem.EncodeToMemory(block))
+	signer, err := xssh.NewSignerFromKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
+	return strings.TrimSpace(string(xssh.MarshalAuthorizedKey(signer.PublicKey())))
 }
 
-func write(t testing.TB, path string, content []byte) {
+func mustWrite(t testing.TB, path string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
