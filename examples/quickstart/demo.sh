@@ -18,7 +18,7 @@ run() {
 run kubewright plan
 run kubewright apply -auto-approve
 run kubewright plan
-run kubewright sim edit 10.0.0.11 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false
+run kubewright sim edit 10.77.0.11 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false
 run kubewright plan
 run kubewright apply -auto-approve
 run kubewright destroy -auto-approve

@@ -90,7 +90,7 @@ func podStep(n *node, w work, phase string) planner.Step {
 		name := componentOf(it)
 		restarted = append(restarted, name)
 		s.Operations = append(s.Operations, planner.Wait{
-			For: planner.WaitStaticPod, Name: name + "-" + n.name, Hash: kubeadm.ManifestHash(it.Content, n.name), Timeout: c.Timeouts.UpgradeManifests,
+			For: planner.WaitStaticPod, Name: name + "-" + n.name, Hash: kubeadm.ComponentHash(n.input(), name, it.Content), Timeout: c.Timeouts.UpgradeManifests,
 		})
 	}
 	s.Operations = append(s.Operations, n.healthWaits(restarted...)...)

@@ -113,8 +113,9 @@ func kubeletStep(n *node, w work) planner.Step {
 	return s
 }
 
-// joining tells that the node gets its identity from a cluster that is there.
-func (n *node) joining() bool { return n.joins() && !n.isFounder() }
+// joining tells that the node gets its identity from a cluster that is there:
+// through the seat, which is therefore never one of those.
+func (n *node) joining() bool { return n.joins() && n.target != n.cluster.seat }
 
 // joins tells that the node has no identity in the cluster yet. A kubelet
 // writes its kubeconfig when it begins to bootstrap; that it has got its
@@ -123,7 +124,7 @@ func (n *node) joins() bool {
 	if n.report == nil {
 		return false
 	}
-	if n.isFounder() || n.cluster.externalCA() {
+	if n.target == n.cluster.seat || n.cluster.externalCA() {
 		return !n.report.Files[kubeletConf].Exists
 	}
 	return !n.report.Files[kubeletClientCert].Exists

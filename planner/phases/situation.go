@@ -97,7 +97,7 @@ func (c *cluster) situate() diag.Diagnostics {
 // reachable prefers a control plane with an administrator's kubeconfig whose API server runs.
 func (c *cluster) reachable(fallback *node) *node {
 	for _, n := range c.controlPlanes() {
-		if n.report == nil || !n.report.Files["/etc/kubernetes/admin.conf"].Exists {
+		if n.report == nil || !n.report.Files[adminConf].Exists || !n.report.Files[kubeletConf].Exists {
 			continue
 		}
 		if c.report.StaticPods["kube-apiserver-"+n.name].Ready {

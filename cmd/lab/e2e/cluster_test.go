@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 // workers: made, found unchanged, drifted and put right, changed, shrunk, gone.
 func TestFirstLight(t *testing.T) {
 	s := newSite(t, "e2e", 3, 2)
+	s.logIn()
 	before := s.listings()
 
 	r := s.must("plan", "-no-color")
@@ -41,6 +43,16 @@ func TestFirstLight(t *testing.T) {
 	r = s.must("destroy", "-auto-approve", "-no-color")
 	wantContains(t, r.out, "Destroy complete!")
 	s.wantBefore(before)
+}
+
+// logIn logs in to every host once: the first login of a host writes its motd.
+func (s *site) logIn() {
+	s.t.Helper()
+	for _, h := range s.Hosts() {
+		if out, err := exec.Command("ssh", "-F", s.SSHConfig(), h.Name, "true").CombinedOutput(); err != nil {
+			s.t.Fatalf("cannot log in to %s: %v\n%s", h.Name, err, out)
+		}
+	}
 }
 
 // with is the site for a subtest.

@@ -1,6 +1,306 @@
 package kubeadm
 
-// ManifestHash is the kubelet's hash of a static pod's file, as the mirror
-// pod's annotation kubernetes.io/config.hash shows it; empty where it cannot
-// be told.
-func ManifestHash(manifest []byte, nodeName string) string { return "" }
+import (
+	"crypto/md5"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/dump"
+	"sigs.k8s.io/yaml"
+)
+
+// StaticPodHash is the hash by which the kubelet tells one version of a static
+// pod from another: the mirror pod's annotation kubernetes.io/config.hash,
+// which is also its UID. It says of a pod which file it was made of, so a plan
+// can wait for exactly what it wrote.
+//
+// The kubelet hashes the pod as it sees it: decoded, defaulted, converted to
+// its internal types and printed with their names, then the node's name and the
+// file's path. The types are data here (podtypes.txt, made by
+// cmd/lab/oracle/podtypes from each version's source), so the result is exact
+// for the manifests that the table covers. For any other, such as one with a
+// field that kubeadm never writes and the table lacks, it is empty: unknown.
+//
+// kubeletVersion is that of the kubelet on the node, which may be behind the
+// cluster's; path is the manifest's on the node.
+func StaticPodHash(manifest []byte, path, nodeName, kubeletVersion string) string {
+	var pod map[string]any
+	if yaml.Unmarshal(manifest, &pod) != nil || pod["kind"] != "Pod" {
+		return ""
+	}
+	if uid := at[string](pod, "metadata", "uid"); uid != "" {
+		return uid
+	}
+	minor, _ := minorPatch(kubeletVersion)
+	if minor < MinMinor || minor > MaxMinor {
+		return ""
+	}
+	pod, _ = dropNulls(pod).(map[string]any)
+	if !defaultPod(pod, minor) {
+		return ""
+	}
+	delete(pod, "kind") // internal objects carry neither
+	delete(pod, "apiVersion")
+	d := dumper{types: podTypes(minor)}
+	d.field("*core.Pod", pod)
+	if d.unknown != "" {
+		return ""
+	}
+	var h hash.Hash = fnv.New128a()
+	if minor == 34 {
+		h = md5.New()
+	}
+	fmt.Fprintf(h, "%shost:%sfile:%s", d.out.String(), nodeName, path)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// ComponentHash is StaticPodHash of a component's manifest where kubeadm puts
+// it, for the kubelet that runs on the node now.
+func ComponentHash(in Input, component string, manifest []byte) string {
+	v := in.view()
+	return StaticPodHash(manifest, manifestsDir+"/"+component+".yaml", v.name, firstOf(v.facts.KubeletVersion, v.KubernetesVersion))
+}
+
+
+// podTypesText lists the structures of a pod inside the kubelet: a line each
+// with NAME@MINOR and its fields in order, valid from that minor on; then named
+// scalars with their kind.
+//
+//go:embed podtypes.txt
+var podTypesText string
+
+// typedField is a field of a structure.
+type typedField struct{ name, typ string }
+
+// typeTable is podtypes.txt for one minor.
+type typeTable struct {
+	structs map[string][]typedField
+	scalars map[string]string
+}
+
+func podTypes(minor int) typeTable {
+	t := typeTable{structs: map[string][]typedField{}, scalars: map[string]string{}}
+	for _, kind := range []string{"string", "bool", "int", "int32", "int64", "uint64"} {
+		t.scalars[kind] = kind
+	}
+	for line := range strings.Lines(podTypesText) {
+		words := strings.Fields(line)
+		name, since, versioned := strings.Cut(words[0], "@")
+		if !versioned {
+			t.scalars[name] = words[1]
+			continue
+		}
+		if from, _ := strconv.Atoi(since); from > minor {
+			continue
+		}
+		fields := make([]typedField, 0, len(words)-1)
+		for _, w := range words[1:] {
+			field, typ, _ := strings.Cut(w, "=")
+			fields = append(fields, typedField{field, typ})
+		}
+		t.structs[name] = fields
+	}
+	return t
+}
+
+// dumper prints a tree as go-spew prints the Go value that it stands for, with
+// the flags of k8s.io/utils/dump.ForHash: types, names of fields, sorted keys.
+type dumper struct {
+	types   typeTable
+	out     strings.Builder
+	unknown string // the first thing that could not be printed
+}
+
+func (d *dumper) fail(what string) {
+	if d.unknown == "" {
+		d.unknown = what
+	}
+}
+
+// field prints a value with its type before it.
+func (d *dumper) field(typ string, v any) {
+	d.out.WriteString("(" + typ + ")")
+	if elem, pointer := strings.CutPrefix(typ, "*"); pointer {
+		if v == nil {
+			d.out.WriteString("<nil>")
+			return
+		}
+		typ = elem
+	}
+	d.value(typ, v)
+}
+
+// value prints a value without its type.
+func (d *dumper) value(typ string, v any) {
+	switch {
+	case typ == "intstr.IntOrString":
+		d.intOrString(v)
+	case typ == "resource.Quantity":
+		d.quantity(v)
+	case typ == "core.ResourceList":
+		d.mapOf("resource.Quantity", v)
+	case strings.HasPrefix(typ, "map[string]"):
+		d.mapOf(strings.TrimPrefix(typ, "map[string]"), v)
+	case strings.HasPrefix(typ, "[]"):
+		d.list(strings.TrimPrefix(typ, "[]"), v)
+	case d.types.scalars[typ] != "":
+		d.scalar(d.types.scalars[typ], v)
+	default:
+		d.structure(typ, v)
+	}
+}
+
+func (d *dumper) scalar(kind string, v any) {
+	switch v := v.(type) {
+	case nil:
+		d.out.WriteString(map[string]string{"string": "", "bool": "false"}[kind])
+		if kind != "string" && kind != "bool" {
+			d.out.WriteString("0")
+		}
+		return
+	case string:
+		if kind == "string" {
+			d.out.WriteString(v)
+			return
+		}
+	case bool:
+		if kind == "bool" {
+			d.out.WriteString(strconv.FormatBool(v))
+			return
+		}
+	case float64:
+		if kind != "string" && kind != "bool" && v == float64(int64(v)) {
+			d.out.WriteString(strconv.FormatInt(int64(v), 10))
+			return
+		}
+	}
+	d.fail(fmt.Sprintf("%v for a %s", v, kind))
+}
+
+func (d *dumper) list(elem string, v any) {
+	if v == nil {
+		d.out.WriteString("<nil>")
+		return
+	}
+	list, ok := v.([]any)
+	if !ok || strings.HasPrefix(elem, "*") {
+		d.fail("list of " + elem)
+		return
+	}
+	d.out.WriteByte('[')
+	for i, e := range list {
+		if i > 0 {
+			d.out.WriteByte(' ')
+		}
+		d.value(elem, e)
+	}
+	d.out.WriteByte(']')
+}
+
+func (d *dumper) mapOf(elem string, v any) {
+	if v == nil {
+		d.out.WriteString("<nil>")
+		return
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		d.fail("map of " + elem)
+		return
+	}
+	d.out.WriteString("map[")
+	for i, key := range slices.Sorted(maps.Keys(m)) {
+		if i > 0 {
+			d.out.WriteByte(' ')
+		}
+		d.out.WriteString(key + ":")
+		d.value(elem, m[key])
+	}
+	d.out.WriteByte(']')
+}
+
+// inlined are fields whose own fields stand one level up in JSON.
+var inlined = map[string]bool{"TypeMeta": true, "VolumeSource": true, "ProbeHandler": true}
+
+// structure prints all fields of a structure. JSON's names are those of the
+// fields but for the case of letters.
+func (d *dumper) structure(typ string, v any) {
+	fields, ok := d.types.structs[typ]
+	m, isMap := v.(map[string]any)
+	if !ok || v != nil && !isMap {
+		d.fail("structure " + typ)
+		return
+	}
+	rest := maps.Clone(m)
+	d.fieldsOf(fields, rest)
+	for key := range rest {
+		d.fail(typ + "." + key)
+	}
+}
+
+// fieldsOf prints fields and takes what it printed out of the map.
+func (d *dumper) fieldsOf(fields []typedField, m map[string]any) {
+	d.out.WriteByte('{')
+	for i, f := range fields {
+		if i > 0 {
+			d.out.WriteByte(' ')
+		}
+		d.out.WriteString(f.name + ":")
+		if inlined[f.name] {
+			d.out.WriteString("(" + f.typ + ")")
+			d.fieldsOf(d.types.structs[f.typ], m)
+			continue
+		}
+		name := f.name
+		if name == "ObjectMeta" {
+			name = "metadata"
+		}
+		d.field(f.typ, takeFold(m, name))
+	}
+	d.out.WriteByte('}')
+}
+
+// takeFold takes a key out of a map, whatever the case of its letters.
+func takeFold(m map[string]any, name string) any {
+	for key, v := range m {
+		if strings.EqualFold(key, name) {
+			delete(m, key)
+			return v
+		}
+	}
+	return nil
+}
+
+func (d *dumper) intOrString(v any) {
+	number, isNumber := v.(float64)
+	text, isText := v.(string)
+	kind := 0
+	if isText {
+		kind = 1
+	}
+	if !isText && !isNumber && v != nil {
+		d.fail(fmt.Sprintf("port %v", v))
+	}
+	fmt.Fprintf(&d.out, "{Type:(intstr.Type)%d IntVal:(int32)%d StrVal:(string)%s}", kind, int32(number), text)
+}
+
+// quantity lets go-spew print a real one. Amounts are rounded up to thousandths,
+// as the API's defaults do.
+func (d *dumper) quantity(v any) {
+	text, err := json.Marshal(v)
+	var q resource.Quantity
+	if err != nil || q.UnmarshalJSON(text) != nil {
+		d.fail(fmt.Sprintf("quantity %v", v))
+		return
+	}
+	q.RoundUp(resource.Milli)
+	d.out.WriteString(strings.TrimPrefix(dump.ForHash(q), "(resource.Quantity)"))
+}
