@@ -131,6 +131,7 @@ func (a *api) Apply(ctx context.Context, wanted state.Value, createOnly bool) er
 		if ref.Kind == "DaemonSet" {
 			w.wakeCluster(c)
 		}
+		c.stale = true
 		return nil
 	})
 }
@@ -141,7 +142,10 @@ func (a *api) Delete(ctx context.Context, ref state.ObjectRef) error {
 		switch {
 		case ref.APIVersion == "v1" && ref.Kind == "Node":
 			delete(c.Nodes, ref.Name)
-			c.Pods = slices.DeleteFunc(c.Pods, func(p *Pod) bool { return p.Node == ref.Name })
+			c.Pods = slices.DeleteFunc(c.Pods, func(p *Pod) bool {
+				return p.Node == ref.Name && (p.Controller == "" || p.Controller == daemonSet)
+			})
+			c.stale = true
 			return nil
 		case ref.APIVersion == "v1" && ref.Kind == "Namespace":
 			for key, o := range c.Objects {
@@ -154,6 +158,7 @@ func (a *api) Delete(ctx context.Context, ref state.ObjectRef) error {
 			w.endDaemon(c, o.name())
 		}
 		delete(c.Objects, ref.String())
+		c.stale = true
 		return nil
 	})
 }
@@ -175,6 +180,7 @@ func (a *api) PatchNode(ctx context.Context, op planner.PatchNode) error {
 			return notFound(op.Node)
 		}
 		n.patch(op.Labels, op.Annotations, op.RemoveLabels, op.RemoveAnnotations, op.Taints, op.RemoveTaints)
+		c.stale = true
 		return nil
 	})
 }
@@ -191,6 +197,7 @@ func (a *api) Cordon(ctx context.Context, name string, undo bool) error {
 			return notFound(name)
 		}
 		n.Unschedulable = !undo
+		c.stale = true
 		return nil
 	})
 }

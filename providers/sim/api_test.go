@@ -207,6 +207,45 @@ func TestDrain(t *testing.T) {
 	r.must(api.Drain(ctx, planner.Drain{Node: nodeName(second), Timeout: time.Minute, DeleteEmptyDirData: true, DisableEviction: true}, nil))
 }
 
+// TestDeploymentsGetPods: replicas are made, given nodes that take them, and
+// leave their traces there.
+func TestDeploymentsGetPods(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.found(cp1)
+	r.must(sim.Edit(r.w, cp1, "taint "+nodeName(cp1)+" node-role.kubernetes.io/control-plane:NoSchedule"))
+	web := func(replicas int) state.Value {
+		return object("Deployment", "apps/v1", "kube-system", "web", map[string]any{"spec": map[string]any{
+			"replicas": replicas, "template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "web"}}, "spec": map[string]any{
+				"containers":  []any{map[string]any{"name": "web", "image": "a:1"}},
+				"tolerations": []any{map[string]any{"key": "dedicated", "operator": "Exists"}},
+			}},
+		}})
+	}
+	r.apply(cp1, web(3))
+	if pods := r.w.Pods(nodeName(cp1)); len(pods) != 3 || pods[0].Node != "" {
+		t.Errorf("got %+v, want three pods that are pending", pods)
+	}
+	r.joinWorker(worker, cp1)
+	r.w.Advance(time.Minute)
+	if n := r.node(cp1, nodeName(worker)); n.Pods != 3 || !strings.Contains(r.w.Listing(worker), "link veth") {
+		t.Errorf("%d pods run on the worker", n.Pods)
+	}
+	r.apply(cp1, web(1))
+	if n := r.node(cp1, nodeName(worker)); n.Pods != 1 || strings.Count(r.w.Listing(worker), "link veth") != 1 {
+		t.Errorf("%d pods are left", n.Pods)
+	}
+	ctx := context.Background()
+	r.must(r.api(cp1).Delete(ctx, state.ObjectRef{APIVersion: "v1", Kind: "Node", Name: nodeName(worker)}))
+	if pods := r.w.Pods(nodeName(cp1)); len(pods) != 1 || pods[0].Node != "" {
+		t.Errorf("got %+v, want one pod that is pending again", pods)
+	}
+	r.must(r.api(cp1).Delete(ctx, refOf(web(0))))
+	if pods := r.w.Pods(nodeName(cp1)); len(pods) != 0 {
+		t.Errorf("got %+v after the deployment", pods)
+	}
+}
+
 // TestDaemonSetsReachHosts: what a network addon makes on hosts is there, and
 // what undoes it takes it away.
 func TestDaemonSetsReachHosts(t *testing.T) {

@@ -38,6 +38,11 @@ func (w *World) advance(d time.Duration) {
 	if d > 0 {
 		w.d.Now = w.d.Now.Add(d)
 	}
+	if d >= time.Hour { // long enough for something to fall due anywhere
+		for _, m := range w.d.Hosts {
+			w.wake(m)
+		}
+	}
 	for _, id := range sortedKeys(w.d.Clusters) {
 		w.expireTokens(w.d.Clusters[id])
 	}
@@ -65,6 +70,11 @@ func (w *World) settle() {
 			changed = changed || moved
 			if done && !moved {
 				delete(w.pending, address)
+			}
+		}
+		for _, id := range sortedKeys(w.d.Clusters) {
+			if c := w.d.Clusters[id]; c.stale && w.hasQuorum(c) {
+				w.reconcile(c)
 			}
 		}
 		if !changed {

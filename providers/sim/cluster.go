@@ -22,6 +22,9 @@ type cluster struct {
 	Pods    []*Pod             `json:"pods,omitempty"`
 	PDBs    []*PDB             `json:"pdbs,omitempty"`
 	Made    int                `json:"made,omitempty"`
+
+	// stale tells that pods may have to be made, removed or given a node.
+	stale bool
 }
 
 // object is an API object other than a Node.
@@ -51,6 +54,7 @@ func (c *cluster) init() {
 	if c.Nodes == nil {
 		c.Nodes = map[string]*node{}
 	}
+	c.stale = true
 }
 
 // has reports whether an object exists.

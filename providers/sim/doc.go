@@ -17,6 +17,9 @@
 // etcd needs a quorum of voters, the others need the API that their kubeconfig
 // names. TLS is checked as far as records go: issuer, names, expiry.
 //
+// Deployments get pods on nodes that tolerate them; a DaemonSet that mounts the
+// folder of CNI configurations is a network and leaves on hosts what networks do.
+//
 // etcd is its membership: founding, learners that have to start before they
 // are promoted, the arithmetic of quorum, refusals of unsafe changes. The API
 // is a store of objects with server-side apply for one field manager, some
@@ -28,9 +31,9 @@
 //
 // # What is not modelled
 //
-// Data in etcd beyond objects, raft, pods of workloads other than those a test
-// adds, scheduling, admission, RBAC beyond the administrator's and the
-// kubelet's bootstrap, DNS (a name that is no host's is a load balancer in
+// Data in etcd beyond objects, raft, pods other than static ones, those of
+// DaemonSets and Deployments and those that a test adds, what runs in them,
+// admission, RBAC beyond the administrator's and the kubelet's bootstrap, DNS (a name that is no host's is a load balancer in
 // front of every API server that presents it), real processes, and bytes of
 // what is not text.
 //

@@ -11,15 +11,19 @@ import (
 	"github.com/kubewright/kubewright/providers"
 )
 
-// Pod is a pod of a workload, put into the world by whoever wants one.
+// Pod is a pod of a workload: a replica of a Deployment in the API, or put into
+// the world by whoever wants one.
 type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Node      string `json:"node,omitempty"` // empty while it is pending
 	// Controller is the kind that made it, such as ReplicaSet; empty for none.
-	Controller string            `json:"controller,omitempty"`
-	Labels     map[string]string `json:"labels,omitempty"`
-	EmptyDir   bool              `json:"empty_dir,omitempty"`
+	Controller string `json:"controller,omitempty"`
+	// Owner is the object in the API whose replica it is, by reference; empty
+	// for a pod that was added by hand.
+	Owner    string            `json:"owner,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	EmptyDir bool              `json:"empty_dir,omitempty"`
 	// ReadyAt is when it becomes ready, after it was moved.
 	ReadyAt time.Time `json:"ready_at,omitzero"`
 }
@@ -184,30 +188,14 @@ func (b *PDB) matches(p *Pod) bool {
 	return true
 }
 
-// move takes a pod off its node; its controller makes it anew on the node with
-// the fewest pods, or leaves it pending.
+// move takes a pod off its node; its controller makes it anew elsewhere.
 func (w *World) move(c *cluster, p *Pod) {
+	w.unplug(c, p)
 	if p.Controller == "" {
 		c.Pods = slices.DeleteFunc(c.Pods, func(o *Pod) bool { return o == p })
 		return
 	}
 	from := p.Node
-	p.Node, p.ReadyAt = "", w.d.Now.Add(drainRetry)
-	best, fewest := "", 0
-	for _, name := range sortedKeys(c.Nodes) {
-		n := c.Nodes[name]
-		if name == from || n.Unschedulable || len(n.Taints) > 0 || !w.nodeReady(n) {
-			continue
-		}
-		count := 0
-		for _, o := range c.Pods {
-			if o.Node == name {
-				count++
-			}
-		}
-		if best == "" || count < fewest {
-			best, fewest = name, count
-		}
-	}
-	p.Node = best
+	p.Node = ""
+	w.place(c, p, from)
 }

@@ -147,6 +147,30 @@ func TestCertificatesExpire(t *testing.T) {
 	}
 }
 
+func TestKubeletsRotate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.found(cp1)
+	r.joinWorker(worker, cp1)
+	expiry := func() time.Time {
+		const path = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+		f := r.observe(worker, state.Query{Files: []state.FileQuery{{Path: path, Read: state.ReadCertificate}}}).Files[path]
+		if len(f.Certificates) != 1 {
+			t.Fatalf("got %+v", f)
+		}
+		return f.Certificates[0].NotAfter
+	}
+	first := expiry()
+	r.w.Advance(100 * 24 * time.Hour)
+	if expiry() != first {
+		t.Error("rotated too early")
+	}
+	r.w.Advance(200 * 24 * time.Hour)
+	if !expiry().After(first) {
+		t.Error("did not rotate")
+	}
+}
+
 func TestTokensExpire(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -227,13 +227,18 @@ func (w *World) stepNode(m *machine) (changed, done bool) {
 	if c == nil {
 		return changed, true
 	}
-	if w.get(m, kubeletClient) == nil && w.kubeletTree(m).Get("rotateCertificates").AsBool() {
+	if w.kubeletTree(m).Get("rotateCertificates").AsBool() && w.rotationDue(m) {
 		if !w.rotate(m, c) {
 			return changed, false
 		}
 		changed = true
 	}
-	return w.runDaemons(m, c) || changed, true
+	changed = w.runDaemons(m, c) || changed
+	if n := c.Nodes[k.Node]; n != nil && w.d.Now.Before(n.ReadyAt) {
+		return changed, false
+	}
+	c.stale = c.stale || slices.ContainsFunc(c.Pods, func(p *Pod) bool { return p.Node == "" })
+	return changed, true
 }
 
 // nodeName is the name that the kubelet registers under.
@@ -288,6 +293,17 @@ func (w *World) bootstrap(m *machine, name string) error {
 		CAKeyDigests: k.CAKeyDigests, ClientCertificate: kubeletClient, ClientKey: kubeletClient,
 	}}, "0600", ""))
 	return nil
+}
+
+// rotationDue reports whether a kubelet has no certificate of its own yet, or
+// one that has lived through four fifths of its life.
+func (w *World) rotationDue(m *machine) bool {
+	f := w.resolve(m, kubeletClient)
+	if f == nil || f.Record == nil || len(f.Record.Certificates) == 0 {
+		return true
+	}
+	c := f.Record.Certificates[0]
+	return w.clock(m).After(c.NotAfter.Add(-c.NotAfter.Sub(c.NotBefore) / 5))
 }
 
 // rotate replaces an inlined client certificate by one of the kubelet's own.

@@ -3,8 +3,10 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
@@ -187,16 +189,43 @@ func (l *life) mustBeEmpty() {
 func TestLifeOfACluster(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, 3, 2)
-	before := l.w.Listing("10.0.0.11")
+	before := map[string]string{}
+	for _, n := range l.cfg.Nodes {
+		before[n.Address] = l.w.Listing(n.Address)
+	}
 	l.mustApply()
 	l.mustBeEmpty()
-	l.w.Advance(600_000_000_000)
+	l.w.Advance(10 * time.Minute)
 	l.mustBeEmpty()
 	if _, err := l.apply(true); err != nil {
 		t.Fatal(err)
 	}
-	if after := l.w.Listing("10.0.0.11"); after != before {
-		t.Errorf("destroy left\n%s", difference(before, after))
+	for _, n := range l.cfg.Nodes {
+		if after := l.w.Listing(n.Address); after != before[n.Address] {
+			t.Errorf("destroy left on %s\n%s", n.Address, difference(before[n.Address], after))
+		}
+	}
+}
+
+// TestANodeLeaves: a worker and a control plane are taken out of a cluster that stays.
+func TestANodeLeaves(t *testing.T) {
+	t.Parallel()
+	l := newLife(t, 3, 2)
+	l.mustApply()
+	gone := []string{"10.0.0.13", "10.0.1.12"}
+	l.cfg.Nodes = slices.DeleteFunc(l.cfg.Nodes, func(n *config.Node) bool { return slices.Contains(gone, n.Address) })
+	l.mustApply()
+	l.mustBeEmpty()
+	report := l.observe(false).Clusters["prod"]
+	if len(report.Members) != 2 || len(report.Nodes) != 3 {
+		t.Errorf("%d members, %d nodes", len(report.Members), len(report.Nodes))
+	}
+	blank := sim.New(3, sim.DefaultProfile())
+	for _, address := range gone {
+		blank.Host(address)
+		if want, got := blank.Listing(address), l.w.Listing(address); want != got {
+			t.Errorf("%s left\n%s", address, difference(want, got))
+		}
 	}
 }
 
