@@ -51,7 +51,7 @@ func (a *app) fmtStdin() error {
 	if err != nil {
 		return err
 	}
-	out, diags := hclconfig.Format(src, "<stdin>")
+	out, diags := hclconfig.Format("<stdin>", src)
 	if diags.HasErrors() {
 		a.print(diags)
 		return exit(exitUnreadable)
@@ -94,7 +94,7 @@ func (a *app) fmtFile(path string, o fmtOptions) (changed bool, err error) {
 	if relErr != nil {
 		name = path
 	}
-	out, diags := hclconfig.Format(src, name)
+	out, diags := hclconfig.Format(name, src)
 	if diags.HasErrors() {
 		a.print(diags)
 		return false, exit(exitUnreadable)
