@@ -191,6 +191,9 @@ func (e *evaluator) sensitivePaths(b *block, into map[string]bool) {
 		for _, m := range marked {
 			if m.Marks.Has(sensitive) {
 				into[appendPath(path, m.Path)] = true
+				if b.row == argBlock {
+					into[b.path] = true
+				}
 			}
 		}
 	}

@@ -81,22 +81,28 @@ func (l *loader) node(n *nodeInstance, cluster string) *config.Node {
 	if node.Connection.Host == "" {
 		node.Connection.Host = node.Address
 	}
-	l.connectionOrigins(node.Origins)
+	l.connectionDefaults(node)
 	e.origins(b, node.Origins)
 	e.sensitivePaths(b, node.Sensitive)
 	return node
 }
 
-// connectionOrigins records the places of the defaults for all nodes; those of
-// the node are recorded over them.
-func (l *loader) connectionOrigins(into config.Origins) {
+// connectionDefaults records the places of the defaults for all nodes, and
+// which of them are sensitive; those of the node are recorded over them.
+func (l *loader) connectionDefaults(n *config.Node) {
 	if l.defaults == nil {
 		return
 	}
-	top := map[string]state.Source{}
-	l.eval.origins(l.defaults, top)
-	for path, s := range top {
-		into["connection."+path] = s
+	if l.defaultOrigins == nil {
+		l.defaultOrigins, l.defaultSensitive = map[string]state.Source{}, map[string]bool{}
+		l.eval.origins(l.defaults, l.defaultOrigins)
+		l.eval.sensitivePaths(l.defaults, l.defaultSensitive)
+	}
+	for path, s := range l.defaultOrigins {
+		n.Origins["connection."+path] = s
+	}
+	for path := range l.defaultSensitive {
+		n.Sensitive["connection."+path] = true
 	}
 }
 

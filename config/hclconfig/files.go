@@ -46,6 +46,8 @@ func readLimited(fsys fs.FS, name string) ([]byte, error) {
 type files struct {
 	fsys  fs.FS
 	texts map[string][]byte
+	// answers are what functions found out about files without reading them.
+	answers map[string]string
 }
 
 // text is the text of a file that was read, or nil.

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -97,7 +98,9 @@ func (l *loader) fileExists() function.Function {
 				return cty.NilVal, function.NewArgError(0, err)
 			}
 			info, err := fs.Stat(l.files.fsys, clean)
-			return cty.BoolVal(err == nil && info.Mode().IsRegular()), nil
+			found := err == nil && info.Mode().IsRegular()
+			l.files.answers["fileexists "+clean] = strconv.FormatBool(found)
+			return cty.BoolVal(found), nil
 		},
 	})
 }
@@ -120,23 +123,24 @@ func (l *loader) fileSet() function.Function {
 			if err != nil {
 				return cty.NilVal, function.NewArgError(1, err)
 			}
+			l.files.answers["fileset "+dir+" "+args[1].AsString()] = strings.Join(names, "\n")
 			if len(names) == 0 {
 				return cty.SetValEmpty(cty.String), nil
 			}
-			return cty.SetVal(names), nil
+			return literalSet(names), nil
 		},
 	})
 }
 
 // matchFiles walks a folder; ** in the pattern stands for any number of folders.
-func matchFiles(fsys fs.FS, pattern string) ([]cty.Value, error) {
+func matchFiles(fsys fs.FS, pattern string) ([]string, error) {
 	if _, err := path.Match(strings.ReplaceAll(pattern, "**", "*"), ""); err != nil {
 		return nil, err
 	}
-	var names []cty.Value
+	var names []string
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && matchPath(strings.Split(pattern, "/"), strings.Split(name, "/")) {
-			names = append(names, cty.StringVal(name))
+			names = append(names, name)
 		}
 		if len(names) > maxNodes {
 			return errors.New("too many files")
@@ -144,6 +148,14 @@ func matchFiles(fsys fs.FS, pattern string) ([]cty.Value, error) {
 		return nil
 	})
 	return names, err
+}
+
+func literalSet(names []string) cty.Value {
+	vs := make([]cty.Value, len(names))
+	for i, name := range names {
+		vs[i] = cty.StringVal(name)
+	}
+	return cty.SetVal(vs)
 }
 
 func matchPath(pattern, name []string) bool {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
 )
 
 // Options say what to load.
@@ -44,8 +45,11 @@ type loader struct {
 	missing  []*variable
 	outputs  []*template
 	defaults *block // the connection block at the top
-	nodes    []*nodeSet
-	clusters []*block
+	// defaultOrigins and defaultSensitive are those of its attributes.
+	defaultOrigins   map[string]state.Source
+	defaultSensitive map[string]bool
+	nodes            []*nodeSet
+	clusters         []*block
 	// incomplete tells that mistakes kept nodes from being made, or their role
 	// or cluster from being known.
 	incomplete bool
@@ -59,7 +63,7 @@ func Load(o Options) (*config.Config, diag.Diagnostics) {
 		return nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}
 	}
 	defer closeRoot()
-	f := &files{fsys: fsys, texts: map[string][]byte{}}
+	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
 	l := &loader{
 		options: o, files: f, declared: map[string]*variable{},
 		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text},
@@ -182,7 +186,7 @@ func (l *loader) reportMissing() {
 	}
 }
 
-// digest is over every file that was read and every variable.
+// digest is over every file that was read, every answer about files and every variable.
 func (l *loader) digest() string {
 	h := sha256.New()
 	write := func(parts ...string) {
@@ -193,6 +197,9 @@ func (l *loader) digest() string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.files.texts)) {
 		write("file", name, string(l.files.texts[name]))
+	}
+	for _, question := range slices.Sorted(maps.Keys(l.files.answers)) {
+		write("answer", question, l.files.answers[question])
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.eval.variables)) {
 		v, marks := l.eval.variables[name].value.UnmarkDeep()

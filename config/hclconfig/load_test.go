@@ -122,7 +122,7 @@ func TestValid(t *testing.T) {
 		}
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
-			c, diags := hclconfig.Load(hclconfig.Options{Dir: dir})
+			c, diags := hclconfig.Load(hclconfig.Options{FS: withCA(t, dir), ToolVersion: "0.1.0"})
 			for _, d := range diags {
 				t.Error(d)
 			}

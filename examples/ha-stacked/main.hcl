@@ -52,10 +52,10 @@ cluster "prod" {
     # names under which clients reach the API.
     cert_sans = ["kubernetes.example.com"]
 
-    arg "audit-log-path"      { value = "/var/log/kubernetes/audit.log" }
-    arg "audit-log-maxage"    { value = "30" }
+    arg "audit-log-path" { value = "/var/log/kubernetes/audit.log" }
+    arg "audit-log-maxage" { value = "30" }
     arg "audit-log-maxbackup" { value = "10" }
-    arg "audit-policy-file"   { value = "/etc/kubernetes/audit-policy.yaml" }
+    arg "audit-policy-file" { value = "/etc/kubernetes/audit-policy.yaml" }
 
     extra_volume "audit-policy" {
       host_path  = "/etc/kubernetes/audit-policy.yaml"
@@ -78,12 +78,12 @@ cluster "prod" {
   # KubeletConfiguration, for all nodes of the cluster.
   kubelet {
     config = {
-      maxPods                          = 200
-      shutdownGracePeriod              = "60s"
-      shutdownGracePeriodCriticalPods  = "20s"
-      evictionHard                     = { "memory.available" = "200Mi" }
-      serializeImagePulls              = false
-      maxParallelImagePulls            = 5
+      maxPods                         = 200
+      shutdownGracePeriod             = "60s"
+      shutdownGracePeriodCriticalPods = "20s"
+      evictionHard                    = { "memory.available" = "200Mi" }
+      serializeImagePulls             = false
+      maxParallelImagePulls           = 5
     }
   }
 

@@ -1,0 +1,55 @@
+package hclconfig_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+// testCA makes the same CA each time: its signature has no random part.
+func testCA(t *testing.T) (cert, key []byte) {
+	t.Helper()
+	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
+		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(nil, tmpl, tmpl, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+}
+
+// withCA is a folder with ca.crt and ca.key added.
+func withCA(t *testing.T, dir string) fstest.MapFS {
+	t.Helper()
+	fsys := fstest.MapFS{}
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fsys[filepath.Base(name)] = &fstest.MapFile{Data: b}
+	}
+	cert, key := testCA(t)
+	fsys["ca.crt"], fsys["ca.key"] = &fstest.MapFile{Data: cert}, &fstest.MapFile{Data: key}
+	return fsys
+}

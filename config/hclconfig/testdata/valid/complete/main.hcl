@@ -1,0 +1,337 @@
+# Everything that can be written. A test holds this against the schema.
+kubewright {
+  required_version = ">= 0.1.0, < 100.0"
+}
+
+variable "domain" {
+  type        = string
+  default     = "example.com"
+  description = "Domain of the endpoint."
+  sensitive   = false
+  nullable    = false
+
+  validation {
+    condition     = length(var.domain) > 3
+    error_message = "Too short."
+  }
+}
+
+variable "password" {
+  type      = string
+  default   = "correct horse"
+  sensitive = true
+}
+
+locals {
+  endpoint = "api.${var.domain}:6443"
+}
+
+cluster "prod" {
+  kubernetes_version      = "1.37.1"
+  control_plane_endpoint  = local.endpoint
+  cluster_name            = "production"
+  bind_port               = 7443
+  image_repository        = "registry.example.com:5000/k8s"
+  feature_gates           = {}
+  upload_certs            = true
+  proxy_env               = { HTTPS_PROXY = "http://proxy:3128", no_proxy = ".svc" }
+  ignore_preflight_errors = ["Swap", "Port-7443"]
+  skip_phases             = ["addon/kube-proxy"]
+  image_pull_policy       = "Always"
+  image_pull_serial       = false
+
+  network {
+    pod_subnet     = "10.244.0.0/16,fd00:10:244::/56"
+    service_subnet = "10.96.0.0/16,fd00:10:96::/112"
+    dns_domain     = "prod.local"
+  }
+
+  api_server {
+    cert_sans = ["kubernetes.${var.domain}", "192.0.2.1", "*.api.example.com"]
+
+    arg "audit-log-maxage" { value = "30" }
+    arg "v" {
+      value = 2
+    }
+    arg "v" { value = "4" }
+
+    extra_volume "audit" {
+      host_path  = "/var/log/audit"
+      mount_path = "/var/log/audit"
+      read_only  = true
+      path_type  = "DirectoryOrCreate"
+    }
+
+    extra_env "PASSWORD" { value = var.password }
+    extra_env "HOST_IP" {
+      value_from = { fieldRef = { fieldPath = "status.hostIP" } }
+    }
+  }
+
+  controller_manager {
+    arg "node-cidr-mask-size-ipv4" { value = "24" }
+  }
+
+  scheduler {
+    extra_env "GODEBUG" { value = "x509sha1=0" }
+  }
+
+  etcd {
+    image_repository = "registry.example.com/etcd"
+    image_tag        = "3.6.8-0"
+    data_dir         = "/data/etcd"
+    server_cert_sans = ["etcd.example.com"]
+    peer_cert_sans   = ["peer.example.com"]
+
+    arg "quota-backend-bytes" { value = "8589934592" }
+    extra_env "ETCD_X" { value = "1" }
+  }
+
+  dns {
+    enabled          = true
+    image_repository = "registry.example.com/coredns"
+    image_tag        = "v1.14.6"
+  }
+
+  kube_proxy {
+    enabled = true
+    config = {
+      mode     = "nftables"
+      nftables = { syncPeriod = "30s", masqueradeAll = true }
+    }
+  }
+
+  kubelet {
+    config = {
+      maxPods        = 200
+      evictionHard   = { "memory.available" = "200Mi" }
+      authentication = { webhook = { cacheTTL = "1m" } }
+    }
+    arg "v" { value = "2" }
+  }
+
+  certificates {
+    dir          = "/etc/kubernetes/certs"
+    algorithm    = "ECDSA-P256"
+    validity     = "4380h"
+    ca_validity  = "43800h"
+    renew_before = "240h"
+
+    ca {
+      certificate = file("ca.crt")
+      key         = file("ca.key")
+      on_hosts    = true
+    }
+    front_proxy_ca {
+      certificate = file("ca.crt")
+      key         = file("ca.key")
+    }
+    etcd_ca {
+      certificate = file("ca.crt")
+      key         = file("ca.key")
+    }
+  }
+
+  upgrade {
+    max_unavailable = "10%"
+
+    drain {
+      timeout              = "5m"
+      grace_period         = 30
+      force                = true
+      delete_emptydir_data = true
+      disable_eviction     = true
+      pod_selector         = "app!=cache"
+    }
+  }
+
+  install {
+    artifacts = "./artifacts"
+    keep      = ["images", "runtime"]
+  }
+
+  timeouts {
+    control_plane_component_health_check = "1m"
+    kubelet_health_check                 = "2m"
+    kubernetes_api_call                  = "3m"
+    etcd_api_call                        = "4m"
+    tls_bootstrap                        = "5m"
+    discovery                            = "6m"
+    upgrade_manifests                    = "7m"
+  }
+
+  bootstrap_token {
+    token       = "abcdef.0123456789abcdef"
+    description = "for the autoscaler"
+    ttl         = "0s"
+    usages      = ["authentication"]
+    groups      = ["system:bootstrappers:autoscaler"]
+  }
+
+  bootstrap_token {
+    expires = "2030-01-02T15:04:05Z"
+  }
+
+  reset {
+    cleanup_tmp_dir = true
+    unmount_flags   = ["MNT_DETACH"]
+  }
+
+  patch {
+    target  = "kube-apiserver"
+    type    = "json"
+    content = jsonencode([{ op = "add", path = "/metadata/labels/x", value = "y" }])
+  }
+
+  patch {
+    target  = "kubeproxydaemonset"
+    content = yamlencode({ metadata = { labels = { x = "y" } } })
+  }
+
+  addon "cni" {
+    manifest = [
+      <<-EOT
+        apiVersion: v1
+        kind: Namespace
+        metadata:
+          name: cni
+        ---
+        # nothing
+        ---
+        apiVersion: v1
+        kind: List
+        items:
+          - {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: cni}, data: {key: "1"}}
+          - {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: cni}}
+      EOT
+    ]
+  }
+
+  addon "secret" {
+    manifest = yamlencode({
+      apiVersion = "v1", kind = "Secret", metadata = { name = "s", namespace = "cni" }, stringData = { p = var.password }
+    })
+  }
+}
+
+cluster "edge" {
+  kubernetes_version = "1.35.8"
+
+  etcd {
+    external {
+      endpoints      = ["https://etcd1:2379", "https://etcd2:2379"]
+      http_endpoints = ["http://etcd1:2381"]
+      ca_file        = "/etc/etcd/ca.crt"
+      cert_file      = "/etc/etcd/client.crt"
+      key_file       = "/etc/etcd/client.key"
+      ca             = file("ca.crt")
+      cert           = file("ca.crt")
+      key            = file("ca.key")
+    }
+  }
+
+  certificates {
+    supplied = "supplied"
+    ca {
+      certificate = file("ca.crt")
+    }
+  }
+}
+
+connection {
+  type                 = "ssh"
+  host                 = null
+  port                 = 2222
+  user                 = "ubuntu"
+  private_key          = ["~/.ssh/a", "~/.ssh/b"]
+  certificate          = "~/.ssh/a-cert.pub"
+  agent                = false
+  known_hosts          = "./known_hosts"
+  accept_new_host_keys = true
+  ssh_config           = "none"
+  sudo_password        = var.password
+  timeout              = "10s"
+
+  bastion {
+    host                 = "jump.example.com"
+    port                 = 22
+    user                 = "jump"
+    private_key          = "~/.ssh/jump"
+    certificate          = "~/.ssh/jump-cert.pub"
+    agent                = true
+    host_key             = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g"
+    known_hosts          = []
+    accept_new_host_keys = false
+    ssh_config           = "./ssh_config"
+  }
+}
+
+node "cp" {
+  for_each = { one = 11, two = 12, three = 13 }
+
+  cluster             = cluster.prod
+  role                = "control-plane"
+  name                = "cp-${each.key}"
+  address             = "cp-${each.key}.${var.domain}"
+  advertise_addresses = ["192.0.2.${each.value}", "2001:db8::${each.value}"]
+  taints              = []
+}
+
+node "worker" {
+  cluster                 = cluster.prod
+  role                    = "worker"
+  address                 = "192.0.2.21"
+  labels                  = { "node.example.com/pool" = "batch", zone = "a" }
+  annotations             = { "example.com/owner" = "team" }
+  cri_socket              = "unix:///run/containerd/containerd.sock"
+  ignore_preflight_errors = ["all"]
+  skip_phases             = ["preflight"]
+  image_pull_policy       = "Never"
+  image_pull_serial       = true
+
+  taint "dedicated" {
+    value  = "batch"
+    effect = "NoSchedule"
+  }
+  taint "dedicated" {
+    effect = "NoExecute"
+  }
+
+  kubelet {
+    config = { maxPods = 20 }
+    arg "node-ip" { value = "192.0.2.21" }
+  }
+
+  connection {
+    user     = "root"
+    host     = "bmc.example.com"
+    host_key = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g"]
+  }
+
+  patch {
+    target  = "kubeletconfiguration"
+    type    = "merge"
+    content = "maxPods: 10"
+  }
+}
+
+node "edge" {
+  cluster = cluster.edge
+  role    = "control-plane"
+  address = "192.0.2.31"
+
+  connection {
+    type = "local"
+  }
+}
+
+output "endpoint" {
+  value       = cluster.prod.control_plane_endpoint
+  description = "Where the API answers."
+  sensitive   = false
+}
+
+output "password" {
+  value     = var.password
+  sensitive = true
+}

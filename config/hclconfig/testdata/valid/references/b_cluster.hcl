@@ -1,0 +1,36 @@
+# Clusters speak of nodes, nodes of clusters, in any order and over files.
+locals {
+  first = keys(node.cp)[0]
+}
+
+cluster "c" {
+  kubernetes_version     = cluster.other.kubernetes_version
+  control_plane_endpoint = "${node.cp[local.first].address}.nip.io"
+
+  network {
+    pod_subnet = try(jsondecode("{}").nothing, "10.244.0.0/16")
+  }
+
+  api_server {
+    cert_sans = sort(concat([for n in node.cp : n.address], values(node.cp)[*].advertise_addresses[0], [node.solo.address]))
+  }
+
+  scheduler {
+    dynamic "arg" {
+      for_each = { for k, n in node.cp : "x-${k}" => n.labels.rack if n.role == "control-plane" }
+      iterator = it
+      labels   = [it.key]
+      content {
+        value = it.value
+      }
+    }
+  }
+}
+
+cluster "other" {
+  kubernetes_version = "1.36.3"
+
+  network {
+    service_subnet = "10.97.0.0/16"
+  }
+}
