@@ -53,7 +53,7 @@ func FormatFolder(fsys fs.FS, recursive bool) ([]Formatted, diag.Diagnostics) {
 			diags.Append(diag.Errorf("Cannot read file", "%s: %s.", name, withoutPath(err)))
 			return nil
 		}
-		after, more := Format(b, name)
+		after, more := Format(name, b)
 		diags = append(diags, more...)
 		if !more.HasErrors() {
 			out = append(out, Formatted{Name: name, Before: b, After: after})
@@ -69,7 +69,7 @@ func FormatFolder(fsys fs.FS, recursive bool) ([]Formatted, diag.Diagnostics) {
 // Format puts the text of a .hcl file into its canonical form: indentation and
 // spaces, and no template around a single expression. A text that cannot be
 // parsed is left alone and reported; name is what the report calls it.
-func Format(src []byte, name string) ([]byte, diag.Diagnostics) {
+func Format(name string, src []byte) ([]byte, diag.Diagnostics) {
 	text := func(string) []byte { return src }
 	if d := tooDeep(src, name); d != nil {
 		return src, diag.Diagnostics{fromHCL(d, text)}

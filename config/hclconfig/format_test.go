@@ -21,17 +21,17 @@ func TestFormat(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, diags := hclconfig.Format([]byte(tt.in), "main.hcl")
+			got, diags := hclconfig.Format("main.hcl", []byte(tt.in))
 			if len(diags) > 0 || strings.ReplaceAll(string(got), "  1]", "1]") != tt.want {
 				t.Errorf("got %q %v, want %q", got, diags, tt.want)
 			}
-			again, _ := hclconfig.Format(got, "main.hcl")
+			again, _ := hclconfig.Format("main.hcl", got)
 			if string(again) != string(got) {
 				t.Errorf("not stable: %q", again)
 			}
 		})
 	}
-	if got, diags := hclconfig.Format([]byte("a = \n"), "main.hcl"); string(got) != "a = \n" || !diags.HasErrors() {
+	if got, diags := hclconfig.Format("main.hcl", []byte("a = \n")); string(got) != "a = \n" || !diags.HasErrors() {
 		t.Errorf("got %q %v, want an error", got, diags)
 	}
 }
