@@ -103,7 +103,7 @@ func (a *api) StaticPod(ctx context.Context, name string) (*state.StaticPodRepor
 				continue
 			}
 			if pod, ok := strings.CutSuffix(name, "-"+m.Kubelet.Node); ok && m.Pods[pod] != nil {
-				out = a.h.w.staticPod(m, pod, m.Kubelet.Node)
+				out = a.h.w.staticPod(m, pod, m.Kubelet.Node, s.cluster.Nodes[m.Kubelet.Node].Kubelet)
 			}
 		}
 		return nil

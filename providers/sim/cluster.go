@@ -213,22 +213,43 @@ func (w *World) staticPods(c *cluster) map[string]state.StaticPodReport {
 			continue // the kubelet of a host that is off says nothing any more
 		}
 		for podName := range m.Pods {
-			out[podName+"-"+name] = *w.staticPod(m, podName, name)
+			out[podName+"-"+name] = *w.staticPod(m, podName, name, c.Nodes[name].Kubelet)
 		}
 	}
 	return out
 }
 
 // staticPod is one mirror pod.
-func (w *World) staticPod(m *machine, pod, node string) *state.StaticPodReport {
+func (w *World) staticPod(m *machine, pod, node, kubelet string) *state.StaticPodReport {
 	running := m.Pods[pod]
 	p := w.manifest(running.Manifest)
-	r := &state.StaticPodReport{Hash: p.hash, Running: true, Ready: w.fault(m, p.component()) == nil, Image: p.image, Args: slices.Clone(p.args)}
-	if w.PodHash != nil {
-		r.Hash = w.PodHash([]byte(w.d.Blobs[running.Manifest]), node)
+	return &state.StaticPodReport{
+		Hash: w.podHash(running, pod, node, strings.TrimPrefix(kubelet, "v")), Running: true, Ready: w.fault(m, p.component()) == nil,
+		Image: p.image, Args: slices.Clone(p.args),
 	}
-	return r
 }
+
+func (w *World) podHash(running *pod, name, node, kubelet string) string {
+	path := running.Path
+	if path == "" {
+		path = usualManifest(name)
+	}
+	key := [4]string{running.Manifest, path, node, kubelet}
+	if h, known := w.hashes[key]; known {
+		return h
+	}
+	h := ""
+	if w.PodHash != nil {
+		h = w.PodHash([]byte(w.d.Blobs[running.Manifest]), path, node, kubelet)
+	}
+	if h == "" {
+		h = w.manifest(running.Manifest).hash
+	}
+	w.hashes[key] = h
+	return h
+}
+
+func usualManifest(pod string) string { return manifestsFolder + "/" + pod + ".yaml" }
 
 // object returns what the API shows of an object, or null.
 func (w *World) object(c *cluster, ref state.ObjectRef) state.Value {

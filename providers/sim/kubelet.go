@@ -29,6 +29,7 @@ type kubelet struct {
 type pod struct {
 	// Manifest is the digest of the file that it was started from.
 	Manifest string    `json:"manifest"`
+	Path     string    `json:"path,omitempty"` // where that lies, if not where kubeadm puts it
 	Started  time.Time `json:"started"`
 }
 
@@ -161,14 +162,14 @@ func (w *World) syncPods(m *machine) bool {
 	if folder == "" && len(m.Pods) == 0 || !w.active(m, "containerd") {
 		return false
 	}
-	wanted := map[string]string{}
+	wanted, paths := map[string]string{}, map[string]string{}
 	for _, p := range w.children(m, clean(folder)) {
 		f := w.resolve(m, p)
 		if folder == "" || !f.isRegular() || strings.HasPrefix(path.Base(p), ".") {
 			continue
 		}
 		if pod := w.manifest(f.SHA256); pod.err == nil {
-			wanted[pod.name] = f.SHA256
+			wanted[pod.name], paths[pod.name] = f.SHA256, p
 		}
 	}
 	changed := false
@@ -179,7 +180,7 @@ func (w *World) syncPods(m *machine) bool {
 		}
 	}
 	for _, name := range sortedKeys(wanted) {
-		changed = w.syncPod(m, name, wanted[name]) || changed
+		changed = w.syncPod(m, name, wanted[name], paths[name]) || changed
 	}
 	if len(m.Pods) > 0 {
 		w.planes[m.address] = true
@@ -189,7 +190,7 @@ func (w *World) syncPods(m *machine) bool {
 	return changed
 }
 
-func (w *World) syncPod(m *machine, name, digest string) bool {
+func (w *World) syncPod(m *machine, name, digest, path string) bool {
 	running := m.Pods[name]
 	if running != nil && w.manifest(running.Manifest).hash == w.manifest(digest).hash {
 		return false
@@ -206,6 +207,9 @@ func (w *World) syncPod(m *machine, name, digest string) bool {
 		m.Pods = map[string]*pod{}
 	}
 	m.Pods[name] = &pod{Manifest: digest, Started: w.d.Now}
+	if path != usualManifest(name) {
+		m.Pods[name].Path = path
+	}
 	return true
 }
 

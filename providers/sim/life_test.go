@@ -11,6 +11,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
@@ -36,6 +37,7 @@ func newLife(t testing.TB, planes, workers int) *life {
 	for i := range workers {
 		l.addNode("worker", config.Worker, fmt.Sprintf("10.0.1.%d", 11+i))
 	}
+	l.w.PodHash = kubeadm.StaticPodHash
 	l.st = &state.State{FormatVersion: 1, Lineage: "l-1", Nodes: map[state.Target]*state.RecordedNode{}, Clusters: map[string]*state.RecordedCluster{}}
 	return l
 }
@@ -242,4 +244,23 @@ func difference(before, after string) string {
 		}
 	}
 	return b.String()
+}
+
+// TestAChangedArgumentReachesItsPod: the wait for the pod that runs a changed
+// manifest ends.
+func TestAChangedArgumentReachesItsPod(t *testing.T) {
+	t.Parallel()
+	l := newLife(t, 3, 0)
+	l.mustApply()
+	for _, host := range []string{"10.0.0.11", "10.0.0.12"} {
+		if err := sim.Edit(l.w, host, "file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := l.w.Now()
+	l.mustApply()
+	l.mustBeEmpty()
+	if d := l.w.Now().Sub(before); d > time.Minute {
+		t.Errorf("it took %s", d)
+	}
 }

@@ -34,9 +34,11 @@ type World struct {
 	// a panic passes through. It must not call the world.
 	OnEffect func(Effect) error
 
-	// PodHash, when set, is the kubelet's hash of a static pod on a node. Without
-	// it a hash of the parsed manifest stands for it.
-	PodHash func(manifest []byte, node string) string
+	// PodHash, when set, is the kubelet's hash of a static pod: of its manifest,
+	// where that lies, the node's name and the kubelet's version. Without it, or
+	// where it is empty, a hash of the parsed manifest stands for it. It is to be
+	// set before the world is used.
+	PodHash func(manifest []byte, path, node, kubeletVersion string) string
 
 	// Pace, when set, is called where somebody sleeps on the world's clock, and
 	// returns when that has lasted long enough for a spectator. It is to be set
@@ -49,6 +51,7 @@ type World struct {
 	baselines map[Profile]*baseline
 	manifests map[string]*manifest // by SHA-256
 	trees     map[string]state.Value
+	hashes    map[[4]string]string
 	names     map[string]string // host names and IP addresses → address
 	planes    map[string]bool   // addresses of hosts that run static pods
 	pending   map[string]bool   // addresses of hosts on which something is under way
@@ -102,7 +105,7 @@ func Open(path string) (*World, error) {
 // index fills what is not kept in the file.
 func (w *World) index() {
 	w.baselines = map[Profile]*baseline{}
-	w.manifests, w.trees = map[string]*manifest{}, map[string]state.Value{}
+	w.manifests, w.trees, w.hashes = map[string]*manifest{}, map[string]state.Value{}, map[[4]string]string{}
 	w.names, w.planes, w.pending = map[string]string{}, map[string]bool{}, map[string]bool{}
 	if w.d.Hosts == nil {
 		w.d.Hosts = map[string]*machine{}
