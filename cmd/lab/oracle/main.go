@@ -72,7 +72,7 @@ func run(args []string) error {
 		return errors.New("cannot make a root for kubeadm without being root")
 	}
 	var failures []string
-	for _, version := range kubeadmtest.Versions() {
+	for _, version := range kubeadmtest.Versions() { // the version that others rest on comes first
 		if o.version != "" && o.version != version {
 			continue
 		}
@@ -94,7 +94,8 @@ func run(args []string) error {
 	return nil
 }
 
-// ask runs kubeadm for one case and keeps what it wrote.
+// ask runs kubeadm for one case and keeps what it wrote. The goldens of all
+// cases rest on the first one's, so that has to be there.
 func (o options) ask(version, name string) error {
 	root, err := os.MkdirTemp("", "oracle-")
 	if err != nil {
@@ -116,5 +117,5 @@ func (o options) ask(version, name string) error {
 	if err != nil {
 		return err
 	}
-	return golden.Write(filepath.Join(o.out, version, name))
+	return kubeadmtest.NewGoldens(o.out).Write(version, name, golden)
 }

@@ -103,11 +103,11 @@ func (s *sandbox) network() error {
 	commands := [][]string{{"link", "set", "lo", "up"}}
 	for _, h := range s.hosts() {
 		for _, a := range h.Node.AdvertiseAddresses {
-			prefix := "/32"
+			add := []string{"addr", "add", a + "/32", "dev", "lo"}
 			if strings.Contains(a, ":") {
-				prefix = "/128"
+				add = []string{"addr", "add", a + "/128", "dev", "lo", "nodad"}
 			}
-			commands = append(commands, []string{"addr", "add", a + prefix, "dev", "lo"})
+			commands = append(commands, add)
 		}
 	}
 	for _, c := range commands {
@@ -160,13 +160,18 @@ func (s *sandbox) become(h kubeadmtest.Host) error {
 	if err := syscall.Sethostname([]byte(h.Facts.Hostname)); err != nil {
 		return err
 	}
+	for _, dir := range s.Founder.Facts.CADirs {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
 	for _, dir := range h.Facts.CADirs {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
 	hosts := "127.0.0.1 localhost\n"
-	if host, _, err := net.SplitHostPort(s.Cluster.ControlPlaneEndpoint); err == nil && net.ParseIP(host) == nil {
+	if host, _, _ := strings.Cut(s.Cluster.ControlPlaneEndpoint, ":"); host != "" && net.ParseIP(host) == nil {
 		hosts += s.Founder.Node.AdvertiseAddress() + " " + host + "\n"
 	}
 	files := map[string]string{"/etc/hosts": hosts, resolvedMark: fmt.Sprint(h.Facts.SystemdResolved)}
@@ -259,6 +264,8 @@ func (s *sandbox) join() error {
 	endpoint := s.Cluster.ControlPlaneEndpoint
 	if endpoint == "" {
 		endpoint = s.apiAddresses()[0]
+	} else if _, _, err := net.SplitHostPort(endpoint); err != nil {
+		endpoint = net.JoinHostPort(endpoint, fmt.Sprint(s.Cluster.BindPort))
 	}
 	if err := writeFiles(map[string]string{"/join.yaml": string(s.JoinYAML(endpoint))}); err != nil {
 		return err

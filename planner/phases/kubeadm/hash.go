@@ -70,7 +70,6 @@ func ComponentHash(in Input, component string, manifest []byte) string {
 	return StaticPodHash(manifest, manifestsDir+"/"+component+".yaml", v.name, firstOf(v.facts.KubeletVersion, v.KubernetesVersion))
 }
 
-
 // podTypesText lists the structures of a pod inside the kubelet: a line each
 // with NAME@MINOR and its fields in order, valid from that minor on; then named
 // scalars with their kind.

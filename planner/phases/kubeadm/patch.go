@@ -39,18 +39,18 @@ func applyPatches(document []byte, patches []config.Patch, dataStruct any) ([]by
 	for _, p := range patches {
 		docs, err := patchDocuments(p.Content)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read the patch of %s%s: %w", p.Target, at(p), err)
+			return nil, fmt.Errorf("cannot read the patch of %s%s: %w", p.Target, where(p), err)
 		}
 		for _, doc := range docs {
 			if data, err = applyPatch(data, doc, p.Type, dataStruct); err != nil {
-				return nil, fmt.Errorf("cannot apply the %s patch of %s%s: %w", firstOf(p.Type, "strategic"), p.Target, at(p), err)
+				return nil, fmt.Errorf("cannot apply the %s patch of %s%s: %w", firstOf(p.Type, "strategic"), p.Target, where(p), err)
 			}
 		}
 	}
 	return data, nil
 }
 
-func at(p config.Patch) string {
+func where(p config.Patch) string {
 	if s := p.Source.String(); s != "" {
 		return " (" + s + ")"
 	}

@@ -146,7 +146,7 @@ func gates() []Case {
 	}
 	plane := joinedBy(newHost("cp2", config.ControlPlane, "10.77.0.12"))
 	return []Case{
-		newCase("gate-local-mode-off", gate("ControlPlaneKubeletLocalMode", false), plane, endpoint("api.example.test:6443"), func(c *Case) { c.To = 34 }),
+		newCase("gate-local-mode-off", gate("ControlPlaneKubeletLocalMode", false), endpoint("api.example.test:6443"), func(c *Case) { c.To = 34 }),
 		newCase("gate-local-socket-off", gate("NodeLocalCRISocket", false), plane, endpoint("api.example.test:6443"), func(c *Case) { c.To = 35 }),
 		newCase("gate-local-socket-on", gate("NodeLocalCRISocket", true), func(c *Case) { c.To = 36 }),
 		newCase("gate-ecdsa", gate("PublicKeysECDSA", true), plane, endpoint("api.example.test:6443"), func(c *Case) {

@@ -107,16 +107,28 @@ func baseOf(version, name string) (string, string, bool) {
 	return "", "", false
 }
 
-// Write keeps the golden below root, replacing what is there. Its base must be there already.
-func (g *Golden) Write(root, version, name string) error {
+// Goldens are those below a folder. They remember what many of them share.
+type Goldens struct {
+	root    string
+	bases   map[string]map[string]string
+	objects map[string]map[string]any
+}
+
+// NewGoldens names the folder.
+func NewGoldens(root string) *Goldens {
+	return &Goldens{root: root, bases: map[string]map[string]string{}, objects: map[string]map[string]any{}}
+}
+
+// Write keeps a golden, replacing what is there. Its base must be there already.
+func (s *Goldens) Write(version, name string, g *Golden) error {
 	base := map[string]string{}
 	if v, n, ok := baseOf(version, name); ok {
 		var err error
-		if base, err = readFiles(root, v, n); err != nil {
+		if base, err = s.base(v, n); err != nil {
 			return fmt.Errorf("cannot read the base: %w", err)
 		}
 	}
-	dir := filepath.Join(root, version, name)
+	dir := filepath.Join(s.root, version, name)
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
@@ -142,18 +154,32 @@ func (g *Golden) Write(root, version, name string) error {
 	return nil
 }
 
-// readFiles reads the files of a golden, with those of its base.
-func readFiles(root, version, name string) (map[string]string, error) {
-	dir := filepath.Join(root, version, name)
+// base reads the files of a golden on which others rest, once.
+func (s *Goldens) base(version, name string) (map[string]string, error) {
+	if files, ok := s.bases[version]; ok {
+		return files, nil
+	}
+	files, err := s.files(version, name)
+	if err == nil {
+		s.bases[version] = files
+	}
+	return files, err
+}
+
+// files reads the files of a golden, with those of its base.
+func (s *Goldens) files(version, name string) (map[string]string, error) {
+	dir := filepath.Join(s.root, version, name)
 	absent, err := os.ReadFile(filepath.Join(dir, absentFile))
 	if err != nil {
 		return nil, err
 	}
 	files := map[string]string{}
 	if v, n, ok := baseOf(version, name); ok {
-		if files, err = readFiles(root, v, n); err != nil {
+		base, err := s.base(v, n)
+		if err != nil {
 			return nil, err
 		}
+		files = maps.Clone(base)
 	}
 	for path := range strings.Lines(string(absent)) {
 		delete(files, strings.TrimSpace(path))
@@ -225,19 +251,23 @@ func objectName(o map[string]any) string {
 	return strings.ReplaceAll(name, ":", ".")
 }
 
-// ReadGolden reads what Write kept.
-func ReadGolden(root, version, name string) (*Golden, error) {
-	files, err := readFiles(root, version, name)
+// Read reads what Write kept. The objects are shared: they must not be changed.
+func (s *Goldens) Read(version, name string) (*Golden, error) {
+	files, err := s.files(version, name)
 	if err != nil {
 		return nil, err
 	}
 	g := &Golden{Images: strings.Fields(files["images"]), Patches: map[string]any{}}
 	for _, name := range strings.Fields(files["order"]) {
-		var o map[string]any
-		if err := yaml.Unmarshal([]byte(files["objects/"+name+".yaml"]), &o); err != nil {
-			return nil, err
+		text := files["objects/"+name+".yaml"]
+		if s.objects[text] == nil {
+			var o map[string]any
+			if err := yaml.Unmarshal([]byte(text), &o); err != nil {
+				return nil, err
+			}
+			s.objects[text] = o
 		}
-		g.Objects = append(g.Objects, o)
+		g.Objects = append(g.Objects, s.objects[text])
 	}
 	for path, content := range files {
 		api, ok := strings.CutPrefix(path, "patched")

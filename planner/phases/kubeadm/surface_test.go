@@ -1,0 +1,195 @@
+package kubeadm_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+)
+
+// surface lists everything that kubeadm's v1beta4 configuration of clusters and
+// hosts can say, with its default ("" is absent). Lists are walked through.
+var surface = map[string][][2]string{
+	"ClusterConfiguration": {
+		{"kubernetesVersion", "stable-1"},
+		{"controlPlaneEndpoint", ""},
+		{"clusterName", "kubernetes"},
+		{"certificatesDir", "/etc/kubernetes/pki"},
+		{"imageRepository", "registry.k8s.io"},
+		{"featureGates.*", ""},
+		{"encryptionAlgorithm", "RSA-2048"},
+		{"certificateValidityPeriod", "8760h0m0s"},
+		{"caCertificateValidityPeriod", "87600h0m0s"},
+		{"networking.serviceSubnet", "10.96.0.0/12"},
+		{"networking.podSubnet", ""},
+		{"networking.dnsDomain", "cluster.local"},
+		{"etcd.local.imageRepository", ""},
+		{"etcd.local.imageTag", ""},
+		{"etcd.local.dataDir", "/var/lib/etcd"},
+		{"etcd.local.extraArgs.name", ""},
+		{"etcd.local.extraArgs.value", ""},
+		{"etcd.local.extraEnvs.name", ""},
+		{"etcd.local.extraEnvs.value", ""},
+		{"etcd.local.extraEnvs.valueFrom.*", ""},
+		{"etcd.local.serverCertSANs", ""},
+		{"etcd.local.peerCertSANs", ""},
+		{"etcd.external.endpoints", ""},
+		{"etcd.external.httpEndpoints", ""},
+		{"etcd.external.caFile", ""},
+		{"etcd.external.certFile", ""},
+		{"etcd.external.keyFile", ""},
+		{"apiServer.certSANs", ""},
+		{"apiServer.extraArgs.value", ""},
+		{"apiServer.extraEnvs.value", ""},
+		{"apiServer.extraEnvs.valueFrom.*", ""},
+		{"apiServer.extraVolumes.name", ""},
+		{"apiServer.extraVolumes.hostPath", ""},
+		{"apiServer.extraVolumes.mountPath", ""},
+		{"apiServer.extraVolumes.readOnly", "false"},
+		{"apiServer.extraVolumes.pathType", ""},
+		{"controllerManager.extraArgs.value", ""},
+		{"controllerManager.extraEnvs.name", ""},
+		{"controllerManager.extraEnvs.valueFrom.*", ""},
+		{"controllerManager.extraVolumes.pathType", ""},
+		{"scheduler.extraArgs.value", ""},
+		{"scheduler.extraEnvs.value", ""},
+		{"scheduler.extraVolumes.pathType", ""},
+		{"dns.imageRepository", ""},
+		{"dns.imageTag", ""},
+		{"dns.disabled", "false"},
+		{"proxy.disabled", "false"},
+	},
+	"InitConfiguration": {
+		{"bootstrapTokens.token", ""},
+		{"bootstrapTokens.description", ""},
+		{"bootstrapTokens.ttl", "24h0m0s"},
+		{"bootstrapTokens.usages", ""},
+		{"bootstrapTokens.groups", "system:bootstrappers:kubeadm:default-node-token"},
+		{"certificateKey", ""},
+		{"localAPIEndpoint.advertiseAddress", ""},
+		{"localAPIEndpoint.bindPort", "6443"},
+		{"nodeRegistration.name", ""},
+		{"nodeRegistration.criSocket", "unix:///var/run/containerd/containerd.sock"},
+		{"nodeRegistration.taints.key", "node-role.kubernetes.io/control-plane"},
+		{"nodeRegistration.taints.value", ""},
+		{"nodeRegistration.taints.effect", "NoSchedule"},
+		{"nodeRegistration.kubeletExtraArgs.value", ""},
+		{"nodeRegistration.ignorePreflightErrors", ""},
+		{"nodeRegistration.imagePullPolicy", "IfNotPresent"},
+		{"nodeRegistration.imagePullSerial", "true"},
+		{"patches.directory", ""},
+		{"skipPhases", ""},
+		{"timeouts.controlPlaneComponentHealthCheck", "4m0s"},
+		{"timeouts.kubeletHealthCheck", "4m0s"},
+		{"timeouts.kubernetesAPICall", "1m0s"},
+		{"timeouts.etcdAPICall", "2m0s"},
+		{"timeouts.tlsBootstrap", "5m0s"},
+		{"timeouts.discovery", "5m0s"},
+		{"timeouts.upgradeManifests", "5m0s"},
+	},
+	"JoinConfiguration": {
+		{"caCertPath", "/etc/kubernetes/pki/ca.crt"},
+		{"controlPlane.localAPIEndpoint.advertiseAddress", ""},
+		{"controlPlane.localAPIEndpoint.bindPort", "6443"},
+		{"discovery.bootstrapToken.token", ""},
+		{"discovery.bootstrapToken.apiServerEndpoint", ""},
+		{"discovery.bootstrapToken.unsafeSkipCAVerification", "false"},
+		{"nodeRegistration.name", ""},
+		{"nodeRegistration.criSocket", "unix:///var/run/containerd/containerd.sock"},
+		{"nodeRegistration.taints.key", ""},
+		{"nodeRegistration.kubeletExtraArgs.value", ""},
+		{"nodeRegistration.imagePullPolicy", "IfNotPresent"},
+		{"nodeRegistration.imagePullSerial", "true"},
+		{"patches.directory", ""},
+	},
+	"KubeletConfiguration":   {{"maxPods", ""}, {"staticPodPath", "/etc/kubernetes/manifests"}},
+	"KubeProxyConfiguration": {{"mode", ""}, {"clusterCIDR", ""}},
+}
+
+// notOnSurface are the fields that no configuration sets, with the reason.
+var notOnSurface = []struct{ what, why string }{
+	{"dryRun", "a run of kubeadm's, nothing that is written"},
+	{"bootstrapTokens.expires", "kubeadm refuses it in a file, since ttl is defaulted first"},
+	{"nodeRegistration.taints.timeAdded", "set by the API for NoExecute, no wish of a configuration"},
+	{"discovery.file, discovery.tlsBootstrapToken, discovery.bootstrapToken.caCertHashes, controlPlane.certificateKey",
+		"ways for a host to find the cluster and its keys; they leave no trace in what is written"},
+	{"ResetConfiguration, UpgradeConfiguration", "what to do, not what to write"},
+	{"Arg.mergeMethod", "kubeadm.k8s.io/v1, experimental in 1.37 and never stored"},
+}
+
+// TestSurface counts that every field differs from its default in some configuration.
+func TestSurface(t *testing.T) {
+	set := map[string]map[string]bool{} // KIND.PATH → values
+	for _, c := range kubeadmtest.Cases() {
+		for _, version := range kubeadmtest.Versions() {
+			if c, ok := c.At(version); ok {
+				collect(t, set, c.InitYAML())
+				if c.Joiner != nil {
+					collect(t, set, c.JoinYAML("10.77.0.11:6443"))
+				}
+			}
+		}
+	}
+	fields, cases := 0, len(kubeadmtest.Cases())
+	for kind, paths := range surface {
+		for _, p := range paths {
+			fields++
+			if !departs(set[kind+"."+p[0]], p[1]) {
+				t.Errorf("no configuration sets %s of %s to anything but %q", p[0], kind, p[1])
+			}
+		}
+	}
+	if cases < 40 {
+		t.Errorf("only %d configurations", cases)
+	}
+	t.Logf("%d fields differ from their defaults in some of %d configurations", fields, cases)
+	for _, row := range notOnSurface {
+		t.Logf("not set: %s: %s", row.what, row.why)
+	}
+}
+
+func departs(values map[string]bool, byDefault string) bool {
+	for v := range values {
+		if v != byDefault {
+			return true
+		}
+	}
+	return false
+}
+
+func collect(t *testing.T, set map[string]map[string]bool, docs []byte) {
+	t.Helper()
+	for doc := range strings.SplitSeq(string(docs), "---\n") {
+		var tree map[string]any
+		if err := yaml.Unmarshal([]byte(doc), &tree); err != nil {
+			t.Fatal(err)
+		}
+		collectLeaves(set, fmt.Sprint(tree["kind"]), tree)
+	}
+}
+
+// collectLeaves notes values by path; below a map whose keys are the user's, or
+// corev1's, the path ends with a star.
+func collectLeaves(set map[string]map[string]bool, path string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if strings.HasSuffix(path, ".featureGates") || strings.HasSuffix(path, ".valueFrom") {
+				k, e = "*", fmt.Sprint(e)
+			}
+			collectLeaves(set, path+"."+k, e)
+		}
+	case []any:
+		for _, e := range v {
+			collectLeaves(set, path, e)
+		}
+	default:
+		if set[path] == nil {
+			set[path] = map[string]bool{}
+		}
+		set[path][fmt.Sprint(v)] = true
+	}
+}
