@@ -202,6 +202,14 @@ func TestWait(t *testing.T) {
 		{"old pod", func(s *scene) {
 			s.pods = map[string]state.StaticPodReport{"p": {Hash: "g", Running: true, Ready: true}}
 		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, "pod p still runs another manifest"},
+		{"new hash, old container", func(s *scene) {
+			seen := time.Date(2030, 1, 1, 0, 0, 9, 5, time.UTC)
+			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Running: true, Ready: true, Seen: seen, Started: seen.Add(-time.Minute)}}
+		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, "pod p has not been restarted yet"},
+		{"new container within the second", func(s *scene) {
+			seen := time.Date(2030, 1, 1, 0, 0, 9, 5, time.UTC)
+			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Running: true, Ready: true, Seen: seen, Started: seen.Truncate(time.Second)}}
+		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, ""},
 		{"etcd", func(s *scene) { s.members = []state.EtcdMember{{Name: "n"}} }, planner.Wait{For: planner.WaitEtcdStarted, Name: "n"}, ""},
 		{"no etcd", func(s *scene) { s.members = []state.EtcdMember{{Name: ""}} }, planner.Wait{For: planner.WaitEtcdStarted, Name: "n"}, "etcd has 1 members, and none that started is called n"},
 		{"hopeless", func(s *scene) { s.apiErrs = []error{providers.ErrHostKeyChanged} }, planner.Wait{For: planner.WaitAPI}, "cannot wait for the API: host key changed"},

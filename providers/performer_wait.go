@@ -155,6 +155,8 @@ func lookStaticPod(ctx context.Context, a API, op planner.Wait) error {
 		return fmt.Errorf("pod %s does not exist", op.Name)
 	case op.Hash != "" && pod.Hash != op.Hash:
 		return fmt.Errorf("pod %s still runs another manifest", op.Name)
+	case op.Hash != "" && pod.Started.Before(pod.Seen.Truncate(time.Second)):
+		return fmt.Errorf("pod %s has not been restarted yet", op.Name)
 	case !pod.Running:
 		return fmt.Errorf("pod %s is not running", op.Name)
 	case !pod.Ready:

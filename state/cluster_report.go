@@ -1,5 +1,7 @@
 package state
 
+import "time"
+
 // ObjectRef names an API object.
 type ObjectRef struct {
 	APIVersion string `json:"api_version"`
@@ -71,6 +73,12 @@ type StaticPodReport struct {
 	Running bool
 	Ready   bool
 	Image   string
+	// Seen is when the kubelet saw the manifest that Hash names, Started when the
+	// container was started; both by the host's clock, zero when not known. A
+	// container that started before was made from an older manifest: the API
+	// shows the new hash while the old container still stops.
+	Seen    time.Time
+	Started time.Time
 	// Args is the command line that runs, without the binary.
 	Args []string
 }

@@ -34,10 +34,16 @@ var markWorker = phase{
 	name: markWorkerPhase,
 	doc:  "sets a worker's labels, annotations and taints",
 	nodeItems: func(n *node) []state.Item {
-		if n.isControlPlane() || len(n.Labels)+len(n.Annotations)+len(n.Taints) == 0 {
+		if n.isControlPlane() {
 			return nil
 		}
-		return []state.Item{n.nodeItem(markWorkerPhase)}
+		it := n.nodeItem(markWorkerPhase)
+		// Of a worker nobody says anything about there is nothing to compare, but
+		// what was said once is to go.
+		if len(n.Labels)+len(n.Annotations)+len(n.Taints) == 0 && !n.cluster.view.recordedItem(it.Address) {
+			return nil
+		}
+		return []state.Item{it}
 	},
 	nodeStep:  markStep,
 	nodeNeeds: func(n *node) []state.Address { return []state.Address{step(n.target, waitBootstrapPhase)} },

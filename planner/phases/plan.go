@@ -264,6 +264,10 @@ func (v *View) recorded(t state.Target) bool {
 	return v.Recorded != nil && slices.ContainsFunc(v.Recorded.Items, func(i state.Item) bool { return i.Address.Target == t })
 }
 
+func (v *View) recordedItem(a state.Address) bool {
+	return v.Recorded != nil && slices.ContainsFunc(v.Recorded.Items, func(i state.Item) bool { return i.Address == a })
+}
+
 func (v *View) recordedNode(t state.Target) bool {
 	return v.Recorded != nil && v.Recorded.Nodes[t] != nil
 }

@@ -39,11 +39,10 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string) state
 	}
 	if c := cfg.Cluster(label); c != nil {
 		q.Etcd = c.Etcd.External == nil
-		for _, n := range cfg.NodesOf(label, config.ControlPlane) {
-			for _, o := range kubeadm.Objects(kubeadm.Input{Cluster: c, Node: n, Facts: &state.Facts{}}) {
+		if planes := cfg.NodesOf(label, config.ControlPlane); len(planes) > 0 {
+			for _, o := range kubeadm.Objects(kubeadm.Input{Cluster: c, Node: planes[0], Facts: &state.Facts{}}) {
 				add(o.Ref)
 			}
-			break
 		}
 		for _, a := range c.Addons {
 			for _, o := range a.Objects {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,7 @@ import (
 const (
 	mirrorAnnotation = "kubernetes.io/config.mirror"
 	hashAnnotation   = "kubernetes.io/config.hash"
+	seenAnnotation   = "kubernetes.io/config.seen"
 )
 
 // concurrentReads bounds the requests under way at once, well below what an
@@ -151,6 +153,13 @@ func countPods(report *state.ClusterReport, pods *corev1.PodList) {
 
 func staticPodReport(p *corev1.Pod) state.StaticPodReport {
 	r := state.StaticPodReport{Hash: p.Annotations[hashAnnotation], Running: p.Status.Phase == corev1.PodRunning}
+	// Left zero, and then of no consequence, when it cannot be parsed.
+	r.Seen, _ = time.Parse(time.RFC3339Nano, p.Annotations[seenAnnotation])
+	for _, c := range p.Status.ContainerStatuses {
+		if c.State.Running != nil {
+			r.Started = c.State.Running.StartedAt.Time
+		}
+	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			r.Ready = c.Status == corev1.ConditionTrue

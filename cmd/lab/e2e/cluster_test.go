@@ -33,9 +33,9 @@ func TestFirstLight(t *testing.T) {
 	s.wantWorkload()
 	s.wantStable()
 
-	t.Run("drift", func(t *testing.T) { s.with(t).drift() })
-	t.Run("change", func(t *testing.T) { s.with(t).change() })
-	t.Run("worker leaves", func(t *testing.T) { s.with(t).removeWorker() })
+	t.Run("drift", func(t *testing.T) { s.within(t, s.drift) })
+	t.Run("change", func(t *testing.T) { s.within(t, s.change) })
+	t.Run("worker leaves", func(t *testing.T) { s.within(t, s.removeWorker) })
 	if t.Failed() {
 		return
 	}
@@ -55,8 +55,13 @@ func (s *site) logIn() {
 	}
 }
 
-// with is the site for a subtest.
-func (s *site) with(t *testing.T) *site { c := *s; c.t = t; return &c }
+// within runs a part of the test as a subtest of the same site.
+func (s *site) within(t *testing.T, part func()) {
+	outer := s.t
+	s.t = t
+	defer func() { s.t = outer }()
+	part()
+}
 
 func wantContains(t *testing.T, text string, parts ...string) {
 	t.Helper()

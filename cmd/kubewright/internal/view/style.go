@@ -23,7 +23,6 @@ func (s style) green(text string) string     { return s.paint("32", text) }
 func (s style) boldGreen(text string) string { return s.paint("1;32", text) }
 func (s style) yellow(text string) string    { return s.paint("33", text) }
 func (s style) dim(text string) string       { return s.paint("90", text) }
-func (s style) underline(text string) string { return s.paint("4", text) }
 
 // wrap breaks text into lines of at most width cells at spaces. Lines that
 // begin with a space are preformatted and stay. Each line but the first gets
