@@ -15,6 +15,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
@@ -35,7 +36,9 @@ type operator struct {
 
 func newOperator(t *testing.T, cfg *config.Config) *operator {
 	t.Helper()
-	return &operator{t: t, world: sim.New(1, sim.DefaultProfile()), config: cfg}
+	w := sim.New(1, sim.DefaultProfile())
+	w.PodHash = kubeadm.StaticPodHash
+	return &operator{t: t, world: w, config: cfg}
 }
 
 func (o *operator) host(_ context.Context, t state.Target) (providers.Host, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/etcd"
 	"github.com/kubewright/kubewright/providers/kube"
@@ -164,6 +165,7 @@ func (a *app) openSim() (world, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.PodHash = kubeadm.StaticPodHash
 	return simWorld{w}, nil
 }
 
