@@ -34,8 +34,8 @@ func (c checker) certificates(cl *Cluster) {
 	switch {
 	case p.Supplied != "" && !external:
 		c.errorf("certificates.supplied", "Nothing to be supplied", "supplied is for a CA whose key is not at hand, and every CA here has its key. Remove it, or give a CA's certificate without its key.")
-	case external && cl.UploadCerts:
-		c.errorf("upload_certs", "Certificates cannot be uploaded", "upload_certs puts the keys of the CAs into the cluster, and a CA's key is not at hand.")
+	case cl.UploadCerts && !p.CA.IsZero() && !p.CA.OnHosts:
+		c.errorf("upload_certs", "Certificates cannot be uploaded", "upload_certs puts the CA's key into the cluster, and that key stays with you. Write on_hosts = true in the block ca, or leave upload_certs out.")
 	}
 }
 

@@ -118,7 +118,7 @@ func noNulls(v cty.Value) error {
 // checkDuration accepts Go's durations.
 func checkDuration(v cty.Value) (cty.Value, error) {
 	if _, err := time.ParseDuration(v.AsString()); err != nil {
-		return cty.NilVal, fmt.Errorf("%q is no duration: write a number with a unit, as in \"90s\", \"10m\" or \"8760h\"; there is no unit longer than h", v.AsString())
+		return cty.NilVal, errors.New("a duration is required: a number with a unit, as in \"90s\", \"10m\" or \"8760h\"; there is no unit longer than h")
 	}
 	return v, nil
 }

@@ -28,6 +28,41 @@ func describeVariables(x hcl.Expression, ctx *hcl.EvalContext) []string {
 	return sorted(out)
 }
 
+// redact takes sensitive values out of a message: functions quote their arguments.
+func redact(text string, x hcl.Expression, ctx *hcl.EvalContext) string {
+	for _, ref := range x.Variables() {
+		v, diags := ref.TraverseAbs(ctx)
+		if diags.HasErrors() {
+			continue
+		}
+		for _, secret := range secretsOf(v, false) {
+			text = strings.ReplaceAll(text, secret, "(sensitive value)")
+		}
+	}
+	return text
+}
+
+// secretsOf lists the texts inside of a value that must not be shown.
+func secretsOf(v cty.Value, inside bool) []string {
+	v, marks := v.Unmark()
+	inside = inside || marks.Has(sensitive)
+	switch {
+	case !v.IsKnown() || v.IsNull():
+	case v.Type() == cty.String:
+		if inside && len(v.AsString()) > 2 {
+			return []string{v.AsString()}
+		}
+	case v.CanIterateElements():
+		var out []string
+		for it := v.ElementIterator(); it.Next(); {
+			_, e := it.Element()
+			out = append(out, secretsOf(e, inside)...)
+		}
+		return out
+	}
+	return nil
+}
+
 // describe is a statement about a value; empty when there is nothing to say.
 func describe(v cty.Value) string {
 	plain, marks := v.UnmarkDeep()

@@ -50,6 +50,7 @@ func fromHCL(d *hcl.Diagnostic, text func(file string) []byte) *diag.Diagnostic 
 	explainNotYet(out, text)
 	if d.Expression != nil && d.EvalContext != nil {
 		out.Values = describeVariables(d.Expression, d.EvalContext)
+		out.Detail = redact(out.Detail, d.Expression, d.EvalContext)
 	}
 	return out
 }

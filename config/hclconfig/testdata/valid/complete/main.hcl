@@ -125,10 +125,12 @@ cluster "prod" {
     front_proxy_ca {
       certificate = file("ca.crt")
       key         = file("ca.key")
+      on_hosts    = false
     }
     etcd_ca {
       certificate = file("ca.crt")
       key         = file("ca.key")
+      on_hosts    = true
     }
   }
 

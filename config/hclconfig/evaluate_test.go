@@ -1,0 +1,360 @@
+package hclconfig_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestCycle: a cycle is reported once, with its whole path.
+func TestCycle(t *testing.T) {
+	t.Parallel()
+	_, diags := load("main.hcl", `
+locals {
+  host = node.n["a"].address
+}
+cluster "c" {
+  kubernetes_version     = "1.36.3"
+  control_plane_endpoint = "${local.host}:6443"
+}
+node "n" {
+  for_each = { a = 1 }
+  cluster  = cluster.c
+  role     = "control-plane"
+  address  = cluster.c.control_plane_endpoint
+}`)
+	if len(diags) != 1 || diags[0].Summary != "Cycle in the configuration" {
+		t.Fatalf("got %v", diags)
+	}
+	for _, step := range []string{
+		"cluster.c.control_plane_endpoint (main.hcl:7)", "→ local.host (main.hcl:3)",
+		`→ node.n["a"].address (main.hcl:13)`, "→ cluster.c.control_plane_endpoint (main.hcl:7)",
+	} {
+		if !strings.Contains(diags[0].Detail, step) {
+			t.Errorf("the path lacks %q:\n%s", step, diags[0].Detail)
+		}
+	}
+}
+
+// TestLazy: an attribute depends on what its value needs, not on all that its
+// expression could reach.
+func TestLazy(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, sans, label string }{
+		{"for", `[for n in node.n : n.address]`, `join(",", cluster.c.api_server.cert_sans)`},
+		{"for with condition", `[for n in node.n : n.address if n.role == "control-plane"]`, `join(",", cluster.c.api_server.cert_sans)`},
+		{"splat", `values(node.n)[*].address`, `join(",", cluster.c.api_server.cert_sans)`},
+		{"key", `[node.n["a"].address]`, `join(",", cluster.c.api_server.cert_sans)`},
+		{"computed key", `[node.n[local.key].address]`, `join(",", cluster.c.api_server.cert_sans)`},
+		{"keys", `[for k in keys(node.n) : node.n[k].address]`, `join(",", cluster.c.api_server.cert_sans)`},
+		{"whole type", `flatten([for set in node : [for n in set : n.address]])`, `join(",", cluster.c.api_server.cert_sans)`},
+		{"local between", `local.addresses`, `join(",", cluster.c.api_server.cert_sans)`},
+		{"conditional", `[length(node.n) > 1 ? node.n["a"].labels.x : node.n["a"].address]`, `join(",", cluster.c.api_server.cert_sans)`},
+		{"try", `[try(node.n["b"].address, node.n["a"].address)]`, `join(",", cluster.c.api_server.cert_sans)`},
+		{"whole cluster", `[node.n["a"].address]`, `[for c in cluster : join(",", c.api_server.cert_sans)][0]`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c, diags := load("main.hcl", fmt.Sprintf(`
+locals {
+  key       = "a"
+  addresses = [for n in node.n : n.address]
+}
+cluster "c" {
+  kubernetes_version = "1.36.3"
+  api_server {
+    cert_sans = %s
+  }
+}
+node "n" {
+  for_each = { a = "192.0.2.1" }
+  cluster  = cluster.c
+  role     = "control-plane"
+  address  = each.value
+  labels   = { x = %s }
+}`, tt.sans, tt.label))
+			if tt.name == "conditional" || tt.name == "try" {
+				checkEager(t, diags)
+				return
+			}
+			if len(diags) > 0 {
+				t.Fatal(diags)
+			}
+			if got := c.Nodes[0].Labels["x"]; got != "192.0.2.1" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+// checkEager: what an expression names in full is evaluated, and must exist,
+// even in a branch that is not taken.
+func checkEager(t *testing.T, diags diag.Diagnostics) {
+	t.Helper()
+	if len(diags) != 1 {
+		t.Fatalf("got %v", diags)
+	}
+	if s := diags[0].Summary; s != "Cycle in the configuration" && s != "Reference to undeclared node" {
+		t.Errorf("got %s", diags[0])
+	}
+}
+
+// TestTwins: the native and the JSON form give the same model.
+func TestTwins(t *testing.T) {
+	t.Parallel()
+	native, diags := load("main.hcl", `
+variable "v" {
+  type    = string
+  default = "1.36.3"
+}
+cluster "c" {
+  kubernetes_version = var.v
+  network {
+    pod_subnet = "10.244.0.0/16"
+  }
+  api_server {
+    arg "audit-log-maxage" { value = 30 }
+    arg "v" { value = "2" }
+    arg "v" { value = "4" }
+  }
+  kubelet {
+    config = { maxPods = 200, evictionHard = { "memory.available" = "5%" } }
+  }
+  addon "ns" {
+    manifest = yamlencode({ apiVersion = "v1", kind = "Namespace", metadata = { name = "n" } })
+  }
+}
+node "cp" {
+  for_each = { a = "192.0.2.1" }
+  cluster  = cluster.c
+  role     = "control-plane"
+  address  = each.value
+  dynamic "taint" {
+    for_each = ["x"]
+    labels   = [taint.value]
+    content {
+      effect = "NoSchedule"
+    }
+  }
+}
+connection {
+  type = "sim"
+}
+output "o" {
+  value = node.cp["a"].address
+}`)
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	json, diags := hclconfig.Load(hclconfig.Options{Dir: filepath.Join("testdata", "valid", "json")})
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	keys := func(m map[string]state.Source) map[string]bool {
+		out := map[string]bool{}
+		for k := range m {
+			out[k] = true
+		}
+		return out
+	}
+	for k := range keys(native.Clusters[0].Origins) {
+		if json.Clusters[0].Origins[k].IsZero() {
+			t.Errorf("no place of %s in JSON", k)
+		}
+	}
+	got, want := noPlaces(string(modelJSON(t, json))), noPlaces(string(modelJSON(t, native)))
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// noPlaces takes the line numbers out of a model.
+func noPlaces(model string) string {
+	var out []string
+	for line := range strings.Lines(model) {
+		if i := strings.Index(line, `"main.hcl`); i >= 0 {
+			line = line[:i] + "\n"
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "")
+}
+
+// TestOrigins: the keys under which phases look for places.
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	c, diags := load("main.hcl", `cluster "c" {
+  kubernetes_version = "1.36.3"
+  api_server {
+    arg "audit-log-maxage" {
+      value = "30"
+    }
+  }
+  kubelet {
+    config = {
+      maxPods      = 20
+      evictionHard = { "memory.available" = "5%" }
+    }
+  }
+}
+node "n" {
+  cluster = cluster.c
+  role    = "control-plane"
+  address = "192.0.2.1"
+  labels = merge({
+    a = "1"
+  }, {})
+  annotations = {
+    "example.com/a" = "1"
+  }
+}`)
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	for path, line := range map[string]int{
+		"kubernetes_version": 2, `api_server.arg["audit-log-maxage"]`: 5, "api_server": 3, "api_server.cert_sans": 3,
+		"kubelet.config.maxPods": 10, `kubelet.config.evictionHard["memory.available"]`: 11, "kubelet.config.failSwapOn": 9,
+		"network.pod_subnet": 0,
+	} {
+		if got := c.Clusters[0].Origins.Of(path); got.Line != line {
+			t.Errorf("%s: got line %d, want %d", path, got.Line, line)
+		}
+	}
+	for path, line := range map[string]int{"labels.a": 19, `annotations["example.com/a"]`: 23, "name": 0} {
+		if got := c.Nodes[0].Origins.Of(path); got.Line != line {
+			t.Errorf("%s: got line %d, want %d", path, got.Line, line)
+		}
+	}
+}
+
+// TestOutside: functions read nothing that lies outside of the folder.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []string{`file("link")`, fmt.Sprintf("file(%q)", outside), `file("../secret")`, `file("a/../../secret")`, `file("~/secret")`, `templatefile("link", {})`, `filebase64("link")`, `file("fifo")`, `file("dir")`} {
+		dir := t.TempDir()
+		if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(dir, "dir"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := makePipe(filepath.Join(dir, "fifo")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "main.hcl"), []byte(base+"output \"o\" {\n  value = "+x+"\n}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, diags := hclconfig.Load(hclconfig.Options{Dir: dir})
+		if !diags.HasErrors() || c != nil && strings.Contains(output(t, c, "o"), "secret") {
+			t.Errorf("%s was read: %v", x, diags)
+		}
+	}
+}
+
+// TestDigest: the digest changes with everything that the configuration depends on.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	text := base + `
+variable "v" {
+  default = 1
+}
+output "f" {
+  value = [file("f"), fileexists("g"), fileset(".", "*.txt")]
+}`
+	digest := func(o hclconfig.Options, files ...string) string {
+		o.FS = folder(append([]string{"main.hcl", text, "f", "1"}, files...)...)
+		c, diags := hclconfig.Load(o)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		return c.Digest
+	}
+	first := digest(hclconfig.Options{})
+	if again := digest(hclconfig.Options{}, "unrelated", "x"); again != first || len(first) != 64 {
+		t.Errorf("got %s, then %s", first, again)
+	}
+	seen := map[string]bool{first: true}
+	for i, d := range []string{
+		digest(hclconfig.Options{Vars: []hclconfig.VarArg{{Assignment: "v=2"}}}),
+		digest(hclconfig.Options{}, "f", "2"), digest(hclconfig.Options{}, "g", ""),
+		digest(hclconfig.Options{}, "a.txt", ""), digest(hclconfig.Options{}, "other.hcl", ""),
+	} {
+		if seen[d] {
+			t.Errorf("change %d did not change the digest", i)
+		}
+		seen[d] = true
+	}
+}
+
+// TestFunctions: some of each kind; most are the library's.
+func TestFunctions(t *testing.T) {
+	t.Parallel()
+	fsys := folder("f.txt", "text", "t.tpl", "%{ for n in names ~}\n${upper(n)}\n%{ endfor ~}", "d/e/x.yaml", "a: 1", "d/y.yaml", "")
+	tests := []struct{ x, want string }{
+		{`length("äb")`, "2"}, {`length({ a = 1 })`, "1"}, {`length([])`, "0"}, {`sum([1, 2.5])`, "3.5"},
+		{`coalesce("", null, "x")`, `"x"`}, {`one([])`, "null"}, {`one(["a"])`, `"a"`}, {`index(["a", "b"], "b")`, "1"},
+		{`alltrue([])`, "true"}, {`anytrue([false, true])`, "true"}, {`startswith("abc", "ab")`, "true"}, {`endswith("abc", "ab")`, "false"},
+		{`strcontains("abc", "b")`, "true"}, {`replace("a-b", "/[a-z]/", "x")`, `"x-x"`}, {`replace("a.b", ".", "x")`, `"axb"`},
+		{`matchkeys(["a", "b"], ["1", "2"], ["2"])`, `["b"]`}, {`transpose({ a = ["x", "y"], b = ["x"] })`, `{"x":["a","b"],"y":["a"]}`},
+		{`timecmp("2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z")`, "-1"}, {`timeadd("2020-01-01T00:00:00Z", "1h")`, `"2020-01-01T01:00:00Z"`},
+		{`cidrhost("10.0.0.0/8", -2)`, `"10.255.255.254"`}, {`cidrsubnet("10.0.0.0/8", 8, 2)`, `"10.2.0.0/16"`}, {`cidrnetmask("10.0.0.0/8")`, `"255.0.0.0"`},
+		{`cidrsubnets("10.0.0.0/8", 8, 4)`, `["10.0.0.0/16","10.16.0.0/12"]`},
+		{`file("f.txt")`, `"text"`}, {`file("./f.txt")`, `"text"`}, {`file("${path.module}/f.txt")`, `"text"`}, {`filebase64("f.txt")`, `"dGV4dA=="`},
+		{`templatefile("t.tpl", { names = ["a", "b"] })`, `"A\nB\n"`}, {`templatestring("[$${x}]", { x = 1 })`, `"[1]"`},
+		{`fileexists("f.txt")`, "true"}, {`fileexists("d")`, "false"}, {`fileset("d", "**/*.yaml")`, `["e/x.yaml","y.yaml"]`}, {`fileset(".", "*.txt")`, `["f.txt"]`},
+		{`yamldecode(file("d/e/x.yaml")).a`, "1"}, {`jsonencode({ a = [1] })`, `"{\"a\":[1]}"`}, {`base64decode("dGV4dA==")`, `"text"`},
+		{`try(jsondecode("{}").a, 2)`, "2"}, {`can(jsondecode("{"))`, "false"}, {`tolist(toset(["a"]))`, `["a"]`}, {`tonumber("1")`, "1"},
+		{`basename("a/b")`, `"b"`}, {`dirname("a/b")`, `"a"`}, {`md5("")`, `"d41d8cd98f00b204e9800998ecf8427e"`}, {`issensitive(sensitive(1))`, "true"},
+		{`uuidv5("dns", "example.com")`, `"cfbff0d1-9375-5685-968c-48ce8b15ae17"`}, {`merge({ a = 1 }, { b = 2 })`, `{"a":1,"b":2}`},
+		{`18446744073709551615`, "18446744073709551615"}, {`0.1`, "0.1"}, {`1e3`, "1000"},
+	}
+	for _, tt := range tests {
+		files := folder("main.hcl", base+"output \"o\" {\n  value = "+tt.x+"\n}\n")
+		for name, f := range fsys {
+			files[name] = f
+		}
+		c, diags := hclconfig.Load(hclconfig.Options{FS: files})
+		if len(diags) > 0 {
+			t.Errorf("%s: %v", tt.x, diags)
+			continue
+		}
+		if got := output(t, c, "o"); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.x, got, tt.want)
+		}
+	}
+}
+
+// TestValues: a finding says what the variables of the expression are.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	_, diags := load("main.hcl", base+`
+variable "s" {
+  default   = "x"
+  sensitive = true
+}
+locals {
+  list = ["a", "b"]
+  name = "c"
+}
+output "o" {
+  value = local.list[local.name] + var.s
+}`)
+	if len(diags) == 0 {
+		t.Fatal("no findings")
+	}
+	got := strings.Join(diags[0].Values, "; ")
+	if !strings.Contains(got, "local.list is tuple with 2 elements") || !strings.Contains(got, `local.name is "c"`) {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,108 @@
+package hclconfig
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Reference is the reference documentation of the language, as Markdown.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString(referenceIntro)
+	for _, block := range root.Blocks {
+		writeBlock(&b, block, "", 2)
+	}
+	return b.String()
+}
+
+const referenceIntro = `# Configuration reference
+
+<!-- Written from the schema table in config/hclconfig. UPDATE=1 go test ./config/hclconfig writes it anew. -->
+
+All ` + "`*.hcl` and `*.hcl.json`" + ` files of a folder are one configuration. The order of blocks and files means nothing.
+
+The last column is what changing a value does to a cluster that runs:
+
+| cost | meaning |
+|---|---|
+| none | nothing that runs: a setting of kubewright's own, in force from the next plan |
+| object | API objects, labels or taints change |
+| restart | a component restarts on each node concerned, one control plane at a time |
+| node-replace | the node is drained, reset and joined anew |
+| immutable | refused while the cluster lives |
+
+Every block can also be written as ` + "`dynamic \"BLOCK\" { for_each = …, labels = [BLOCK.key], content { … } }`" + ` inside of another.
+
+`
+
+func writeBlock(b *strings.Builder, row *Block, parent string, level int) {
+	name := row.Name
+	if parent != "" {
+		name = parent + "." + name
+	}
+	title := "`" + name + "`"
+	if row.Label != "" {
+		title = "`" + name + " \"" + row.Label + "\"`"
+	}
+	fmt.Fprintf(b, "%s %s\n\n%s%s\n\n", strings.Repeat("#", min(level, 6)), title, row.Doc, occurrence(row))
+	if len(row.Attributes) > 0 {
+		b.WriteString("| name | type | default | meaning | cost |\n|---|---|---|---|---|\n")
+		for i := range row.Attributes {
+			writeAttribute(b, &row.Attributes[i])
+		}
+		b.WriteString("\n")
+	}
+	for _, c := range row.Blocks {
+		writeBlock(b, c, name, level+1)
+	}
+}
+
+// occurrence says how often a block can stand.
+func occurrence(row *Block) string {
+	since := ""
+	if row.Since != "" {
+		since = " Since " + row.Since + "."
+	}
+	switch {
+	case row.Repeat && row.Label != "":
+		return " It can be repeated, also with the same label." + since
+	case row.Repeat:
+		return " It can be repeated." + since
+	}
+	return since
+}
+
+func writeAttribute(b *strings.Builder, a *Attribute) {
+	doc := a.Doc
+	if a.Since != "" {
+		doc += " Since " + a.Since + "."
+	}
+	if a.Sensitive {
+		doc += " Sensitive: it is never printed or stored."
+	}
+	fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", a.Name, a.Type.Name, defaultText(a), strings.ReplaceAll(doc, "|", "\\|"), a.Cost)
+}
+
+// defaultText is the default of an attribute in words.
+func defaultText(a *Attribute) string {
+	switch x := a.Default.(type) {
+	case nil:
+		switch {
+		case a.Required:
+			return "**required**"
+		case a.Derived != "":
+			return a.Derived
+		}
+		return ""
+	case string:
+		return fmt.Sprintf("`%q`", x)
+	case []string:
+		quoted := make([]string, len(x))
+		for i, s := range x {
+			quoted[i] = fmt.Sprintf("%q", s)
+		}
+		return "`[" + strings.Join(quoted, ", ") + "]`"
+	default:
+		return fmt.Sprintf("`%v`", x)
+	}
+}

@@ -1,0 +1,283 @@
+package hclconfig_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig"
+)
+
+// base is a configuration that others add to.
+const base = `
+cluster "c" {
+  kubernetes_version = "1.36.3"
+}
+node "n" {
+  cluster = cluster.c
+  role    = "control-plane"
+  address = "192.0.2.1"
+}
+`
+
+// output is the value of an output as JSON.
+func output(t *testing.T, c *config.Config, name string) string {
+	t.Helper()
+	for _, o := range c.Outputs {
+		if o.Name == name {
+			b, err := o.Value.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		}
+	}
+	t.Fatalf("no output %s", name)
+	return ""
+}
+
+// TestPrecedence: each source of a variable wins over those before it.
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	const declared = base + "variable \"v\" {\n  default = \"default\"\n}\noutput \"v\" {\n  value = var.v\n}\n"
+	sources := []struct {
+		name string
+		add  func(*hclconfig.Options, map[string]string)
+	}{
+		{"env", func(o *hclconfig.Options, _ map[string]string) { o.Env = []string{"HOME=/", "KUBEWRIGHT_VAR_v=env"} }},
+		{"kwvars", func(_ *hclconfig.Options, f map[string]string) { f["kubewright.kwvars"] = "v = \"kwvars\"" }},
+		{"kwvars.json", func(_ *hclconfig.Options, f map[string]string) { f["kubewright.kwvars.json"] = `{"v": "kwvars.json"}` }},
+		{"auto b", func(_ *hclconfig.Options, f map[string]string) { f["b.auto.kwvars"] = "v = \"auto b\"" }},
+		{"auto c", func(_ *hclconfig.Options, f map[string]string) { f["c.auto.kwvars.json"] = `{"v": "auto c"}` }},
+		{"option", func(o *hclconfig.Options, _ map[string]string) {
+			o.Vars = append(o.Vars, hclconfig.VarArg{Assignment: "v=option"})
+		}},
+		{"file", func(o *hclconfig.Options, _ map[string]string) {
+			o.Vars = append(o.Vars, hclconfig.VarArg{File: "/elsewhere/x.kwvars"})
+		}},
+		{"later option", func(o *hclconfig.Options, _ map[string]string) {
+			o.Vars = append(o.Vars, hclconfig.VarArg{Assignment: "v=later option"})
+		}},
+	}
+	for upto := range len(sources) + 1 {
+		want := "default"
+		o := hclconfig.Options{ReadFile: func(string) ([]byte, error) { return []byte("v = \"file\""), nil }}
+		files := map[string]string{"main.hcl": declared, "other.kwvars": "v = \"never read\""}
+		for _, s := range sources[:upto] {
+			s.add(&o, files)
+			want = s.name
+		}
+		fsys := folder()
+		for name, text := range files {
+			fsys[name] = folder(name, text)[name]
+		}
+		o.FS = fsys
+		c, diags := hclconfig.Load(o)
+		if len(diags) > 0 {
+			t.Fatal(diags)
+		}
+		if got := output(t, c, "v"); got != fmt.Sprintf("%q", want) {
+			t.Errorf("with %d sources: got %s, want %q", upto, got, want)
+		}
+	}
+}
+
+func TestVariableValues(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, declaration, given, want, err string }{
+		{"string", "type = string", "1", `"1"`, ""},
+		{"number", "type = number", "1.5", `1.5`, ""},
+		{"bool", "type = bool", "true", `true`, ""},
+		{"no type is text", "", "[1]", `"[1]"`, ""},
+		{"list", "type = list(string)", `["a", "b"]`, `["a","b"]`, ""},
+		{"converted", "type = list(string)", `[1, 2]`, `["1","2"]`, ""},
+		{"set", "type = set(string)", `["b", "a", "b"]`, `["a","b"]`, ""},
+		{"map", "type = map(number)", `{ a = 1 }`, `{"a":1}`, ""},
+		{"any", "type = any", `{ a = [1] }`, `{"a":[1]}`, ""},
+		{"optional", "type = object({ a = string, b = optional(number, 3) })", `{ a = "x" }`, `{"a":"x","b":3}`, ""},
+		{"empty", "type = string", "", `""`, ""},
+		{"no number", "type = number", "many", "", "Invalid value for variable"},
+		{"no list", "type = list(string)", "a, b", "", "Invalid value for variable"},
+		{"reference", "type = list(string)", "[var.x]", "", "Invalid value for variable"},
+		{"missing attribute", "type = object({ a = string })", "{}", "", "Invalid value for variable"},
+		{"null for the default", "type = list(string)\nnullable = false\ndefault = [\"d\"]", "null", `["d"]`, ""},
+		{"null refused", "type = list(string)\nnullable = false", "null", "", "Invalid value for variable"},
+		{"null", "type = list(string)", "null", "null", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c, diags := hclconfig.Load(hclconfig.Options{
+				FS:   folder("main.hcl", base+"variable \"v\" {\n"+tt.declaration+"\n}\noutput \"v\" {\n  value = var.v\n}\n"),
+				Vars: []hclconfig.VarArg{{Assignment: "v=" + tt.given}},
+			})
+			if tt.err != "" {
+				if len(diags) != 1 || diags[0].Summary != tt.err {
+					t.Fatalf("got %v, want %q", diags, tt.err)
+				}
+				return
+			}
+			if len(diags) > 0 {
+				t.Fatal(diags)
+			}
+			if got := output(t, c, "v"); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestUndeclared: a name that no block declares is an error on the command
+// line, a warning in a file, nothing in the environment.
+func TestUndeclared(t *testing.T) {
+	t.Parallel()
+	const declared = base + "variable \"version\" {\n  default = 1\n}\n"
+	tests := []struct {
+		name string
+		o    hclconfig.Options
+		want string
+	}{
+		{"environment", hclconfig.Options{FS: folder("main.hcl", declared), Env: []string{"KUBEWRIGHT_VAR_verison=2"}}, ""},
+		{"file", hclconfig.Options{FS: folder("main.hcl", declared, "a.auto.kwvars", "verison = 2\n")}, `a.auto.kwvars:1: warning: Value for undeclared variable: The file sets the variable "verison", which no variable block declares. Did you mean "version"?`},
+		{"option", hclconfig.Options{FS: folder("main.hcl", declared), Vars: []hclconfig.VarArg{{Assignment: "verison=2"}}}, `error: Value for undeclared variable: A variable named "verison" was given by -var, but no variable block declares it. Did you mean "version"?`},
+		{"no assignment", hclconfig.Options{FS: folder("main.hcl", declared), Vars: []hclconfig.VarArg{{Assignment: "version"}}}, `error: Invalid -var option: -var="version" is not of the form -var="NAME=VALUE".`},
+		{"no file", hclconfig.Options{FS: folder("main.hcl", declared), Vars: []hclconfig.VarArg{{File: "x"}}, ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }}, `error: Cannot read variables file: -var-file=x: file does not exist.`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, diags := hclconfig.Load(tt.o)
+			if got := strings.Join(lines(diags), "\n"); got != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+func lines(diags diag.Diagnostics) []string {
+	var out []string
+	for _, d := range diags {
+		out = append(out, d.String())
+	}
+	return out
+}
+
+// TestAsk: a terminal is asked for what is required and missing, and only that.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	const text = base + `
+variable "a" {
+  type        = number
+  description = "How many."
+}
+variable "b" {
+  default = 1
+}
+variable "c" {
+  sensitive = true
+}
+output "a" {
+  value = var.a
+}`
+	var asked []string
+	o := hclconfig.Options{
+		FS: folder("main.hcl", text), Env: []string{"KUBEWRIGHT_VAR_c=x"},
+		Ask: func(m hclconfig.Missing) (string, error) {
+			asked = append(asked, m.Name+" "+m.Description)
+			return "7", nil
+		},
+	}
+	c, diags := hclconfig.Load(o)
+	if len(diags) > 0 || output(t, c, "a") != "7" || strings.Join(asked, ";") != "a How many." {
+		t.Errorf("got %v, asked %q", diags, asked)
+	}
+	o.Ask = func(hclconfig.Missing) (string, error) { return "", errors.New("nobody there") }
+	if _, diags = hclconfig.Load(o); !diags.HasErrors() {
+		t.Error("no error without an answer")
+	}
+}
+
+// TestSensitive: a sensitive value is known to be one wherever it goes, and no
+// finding quotes it.
+func TestSensitive(t *testing.T) {
+	t.Parallel()
+	c, diags := load("main.hcl", `
+variable "s" {
+  default   = "hunter2"
+  sensitive = true
+}
+cluster "c" {
+  kubernetes_version = "1.36.3"
+  api_server {
+    arg "x" { value = "a-${var.s}" }
+  }
+  kubelet {
+    config = { staticPodURLHeader = { Authorization = [var.s] }, maxPods = 20 }
+  }
+  addon "a" {
+    manifest = yamlencode({ apiVersion = "v1", kind = "Secret", metadata = { name = "s" }, stringData = { s = var.s } })
+  }
+}
+node "n" {
+  cluster = cluster.c
+  role    = "control-plane"
+  address = "192.0.2.1"
+  labels  = { a = nonsensitive(var.s), b = sensitive("x") }
+}
+connection {
+  user = var.s
+}`)
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	cl, n := c.Clusters[0], c.Nodes[0]
+	for _, path := range []string{`api_server.arg["x"]`, "kubelet.config.staticPodURLHeader.Authorization", `addon["a"].manifest`} {
+		if !cl.Sensitive[path] {
+			t.Errorf("%s is not sensitive: %v", path, cl.Sensitive)
+		}
+	}
+	if cl.Sensitive["kubelet.config.maxPods"] || n.Sensitive["labels.a"] || !n.Sensitive["labels.b"] || !n.Sensitive["connection.user"] || !cl.Addons[0].Sensitive {
+		t.Errorf("got %v %v", cl.Sensitive, n.Sensitive)
+	}
+
+	_, diags = load("main.hcl", `
+variable "s" {
+  default   = "hunter2/ "
+  sensitive = true
+}
+cluster "c" {
+  kubernetes_version     = var.s
+  control_plane_endpoint = var.s
+  image_repository       = var.s
+  bind_port              = var.s
+  cluster_name           = file(var.s)
+  api_server {
+    cert_sans = [var.s]
+    arg "tls-min-version" { value = var.s }
+  }
+  kubelet {
+    config = { cgroupDriver = var.s, syncFrequency = var.s }
+  }
+  certificates {
+    validity = var.s
+  }
+}
+node "n" {
+  cluster = cluster.c
+  role    = var.s
+  address = var.s
+  labels  = { a = var.s }
+}`)
+	if len(diags) < 10 {
+		t.Errorf("got only %d findings", len(diags))
+	}
+	for _, d := range diags {
+		if all := fmt.Sprint(d.Summary, d.Detail, d.Values); strings.Contains(all, "hunter2") {
+			t.Errorf("shows the secret: %s", all)
+		}
+	}
+}
