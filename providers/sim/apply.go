@@ -185,14 +185,13 @@ func (w *World) serviceDefaults(c *cluster, ref state.ObjectRef, v state.Value) 
 func workloadDefaults(kind string, v state.Value) state.Value {
 	v = usual(v, 10, "spec", "revisionHistoryLimit")
 	v = usual(v, "1", "metadata", "annotations", "deployment.kubernetes.io/revision")
-	replicas := v.Get("spec.replicas")
 	switch kind {
 	case "Deployment":
 		v = usual(v, 1, "spec", "replicas")
 		v = usual(v, 600, "spec", "progressDeadlineSeconds")
 		v = usual(v, "RollingUpdate", "spec", "strategy", "type")
 		v = usual(v, "25%", "spec", "strategy", "rollingUpdate", "maxSurge")
-		replicas = v.Get("spec.replicas")
+		replicas := v.Get("spec.replicas")
 		for _, field := range []string{"replicas", "readyReplicas", "availableReplicas", "updatedReplicas"} {
 			v = with(v, replicas, "status", field)
 		}

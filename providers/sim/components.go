@@ -230,7 +230,7 @@ func (w *World) handshake(m, server *machine, name string, r *record) (*session,
 		return nil, err
 	}
 	if !w.trusts(server, p.flag("client-ca-file", ""), client) {
-		return nil, errors.New("Unauthorized: x509: certificate signed by unknown authority")
+		return nil, errors.New("unauthorized: x509: certificate signed by unknown authority")
 	}
 	s.user, s.groups = client.CommonName, client.Organizations
 	return s, nil

@@ -62,7 +62,7 @@ func (w *World) tokenUser(c *cluster, token string) (string, []string, error) {
 	id, secret, _ := strings.Cut(token, ".")
 	o := c.Objects[tokenPrefix+id]
 	if o == nil || o.tokenField("token-secret") != secret || o.tokenField("usage-bootstrap-authentication") != "true" || w.expired(o) {
-		return "", nil, errors.New("Unauthorized: the bootstrap token is not valid")
+		return "", nil, errors.New("unauthorized: the bootstrap token is not valid")
 	}
 	groups := []string{"system:bootstrappers"}
 	if extra := o.tokenField("auth-extra-groups"); extra != "" {

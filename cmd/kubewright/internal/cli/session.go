@@ -95,7 +95,7 @@ func (s *session) plan(ctx context.Context) error {
 		return err
 	}
 	v := s.fleet.observe(ctx, s.config, s.recorded, s.opts.destroy)
-	v.ObservedAt = s.Now()
+	v.ObservedAt = s.fleet.world.clock().Now()
 	result, diags := phases.Plan(v, s.header(), options)
 	if err := s.failed(diags); err != nil {
 		return err
