@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// TestMain lets scripts run the command as a process of its own where it is
+// killed; everywhere else it runs in this process.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"kubewright-killed": runKilled})
+}
+
+// TestScripts runs testdata/script/*.txtar over simulated hosts. UPDATE=1
+// rewrites what they compare with. Beside testscript's own commands there are
+//
+//	kubewright ARG…       run the command; ! expects that it fails
+//	code N                the last exit code was N
+//	quickstart            put the quickstart's main.hcl here
+//	answer TEXT           the next kubewright can ask, and gets this answer
+//	feed FILE             the next kubewright reads this file on stdin
+//	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
+//	edit FILE OLD NEW     replace OLD, which must be there, by NEW
+//	lock FILE, unlock     hold a state's lock as another run does
+//	same FILE FILE        both are equal, byte for byte (as cmp, without a diff)
+//
+// The environment variable NOW is what the operator's clock shows.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		UpdateScripts:       os.Getenv("UPDATE") != "",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Values[operatorKey{}] = &operator{}
+			env.Setenv("NOW", "2026-03-02T09:00:00Z")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"kubewright": runCommand, "code": checkCode, "quickstart": putQuickstart, "edit": editFile,
+			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answer = &args[0] },
+			"feed":      func(ts *testscript.TestScript, _ bool, args []string) { of(ts).stdin = ts.ReadFile(args[0]) },
+			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).interruptAt = args[0] },
+			"lock":      holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
+		},
+	})
+}
+
+// operator is who types the commands of one script.
+type operator struct {
+	answer      *string
+	stdin       string
+	interruptAt string
+	code        int
+	ids         int
+	held        *statefile.Lock
+}
+
+type operatorKey struct{}
+
+func of(ts *testscript.TestScript) *operator { return ts.Value(operatorKey{}).(*operator) }
+
+// runCommand runs kubewright in this process.
+func runCommand(ts *testscript.TestScript, neg bool, args []string) {
+	o := of(ts)
+	now, err := time.Parse(time.RFC3339, ts.Getenv("NOW"))
+	ts.Check(err)
+	interrupts := make(chan os.Signal)
+	stdout := &watched{Writer: ts.Stdout(), at: o.interruptAt, then: func() { interrupts <- os.Interrupt }}
+	env := &cli.Env{
+		Args: args, Stdin: strings.NewReader(o.stdin), Stdout: stdout, Stderr: &watched{Writer: ts.Stderr()},
+		Getenv: ts.Getenv, Dir: ts.MkAbs("."),
+		Width: func() int { return 0 }, Now: func() time.Time { return now },
+		NewID: func() string { o.ids++; return fmt.Sprintf("%032x", o.ids) },
+		Who:   "ada@laptop", Interrupts: interrupts,
+	}
+	if v := ts.Getenv("KUBEWRIGHT_VAR_kubernetes_version"); v != "" {
+		env.Environ = []string{"KUBEWRIGHT_VAR_kubernetes_version=" + v}
+	}
+	if o.answer != nil {
+		env.Stdin, env.Interactive = strings.NewReader(*o.answer+"\n"), true
+	}
+	o.answer, o.stdin, o.interruptAt = nil, "", ""
+	o.code = cli.Main(env)
+	if (o.code != 0) != neg {
+		ts.Fatalf("exit code %d", o.code)
+	}
+}
+
+// watched is a stream that several goroutines may write to, and that does
+// something once a text has gone by.
+type watched struct {
+	io.Writer
+	at   string
+	then func()
+
+	mu   sync.Mutex
+	seen bytes.Buffer
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, err := w.Writer.Write(b)
+	if w.at != "" {
+		w.seen.Write(b)
+		if strings.Contains(w.seen.String(), w.at) {
+			w.at = ""
+			w.then()
+		}
+	}
+	return n, err
+}
+
+func checkCode(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if (of(ts).code == want) == neg {
+		ts.Fatalf("exit code %d", of(ts).code)
+	}
+}
+
+func putQuickstart(ts *testscript.TestScript, _ bool, _ []string) {
+	b, err := os.ReadFile(filepath.Join(examples, "quickstart", "main.hcl"))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("main.hcl"), b, 0o600))
+}
+
+var examples = must(filepath.Abs(filepath.Join("..", "..", "examples")))
+
+func must(s string, err error) string {
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func editFile(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[0])
+	if !strings.Contains(text, args[1]) {
+		ts.Fatalf("%s has no %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(text, args[1], args[2], 1)), 0o600))
+}
+
+func holdLock(ts *testscript.TestScript, _ bool, args []string) {
+	info := statefile.LockInfo{
+		ID: "42", Who: "grace@desk", PID: 4711, Operation: "apply",
+		Time: time.Date(2026, time.March, 2, 8, 59, 0, 0, time.UTC),
+	}
+	l, err := statefile.Acquire(context.Background(), ts.MkAbs(args[0]), info, 0)
+	ts.Check(err)
+	of(ts).held = l
+	ts.Defer(of(ts).release)
+}
+
+func (o *operator) release() {
+	if o.held != nil {
+		_ = o.held.Release()
+	}
+	o.held = nil
+}
+
+// runKilled is the command in a process that ends without a word, as by kill
+// -9 or a loss of power, once it has printed the text in KILLED_AT.
+func runKilled() {
+	env := cli.System(os.Args[1:])
+	env.Stdout = &watched{Writer: os.Stdout, at: os.Getenv("KILLED_AT"), then: func() { os.Exit(137) }}
+	os.Exit(cli.Main(env))
+}
