@@ -25,6 +25,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	v.resolve()
 	diags := v.situate()
 	if !v.Destroy {
+		diags = append(diags, v.notYet()...)
 		diags = append(diags, v.preflight()...)
 	}
 	if diags.HasErrors() {

@@ -1,0 +1,62 @@
+package phases
+
+import (
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+)
+
+// notYet refuses what the language can say and the phases cannot do yet: it
+// would otherwise be left out in silence.
+func (v *View) notYet() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.clusters {
+		for _, l := range c.limits() {
+			if l.asked {
+				diags = append(diags, diag.Errorf("Not possible yet", "Cluster %q asks for %s, which this version of kubewright cannot do yet. "+
+					"Nothing is changed. %s", c.Label, l.what, l.instead).At(c.origin(l.path)))
+			}
+		}
+		diags = append(diags, c.versionChange()...)
+	}
+	return diags
+}
+
+// limit is one thing that cannot be done yet.
+type limit struct {
+	asked               bool
+	what, instead, path string
+}
+
+func (c *cluster) limits() []limit {
+	given := "Leave it out: kubewright makes the CA itself."
+	external := c.Etcd.External
+	return []limit{
+		{!c.Certificates.CA.IsZero(), "a given CA", given, "certificates.ca"},
+		{!c.Certificates.FrontProxyCA.IsZero(), "a given front proxy CA", given, "certificates.front_proxy_ca"},
+		{!c.Certificates.EtcdCA.IsZero(), "a given etcd CA", given, "certificates.etcd_ca"},
+		{c.Certificates.Supplied != "", "certificates of an external CA", given, "certificates.supplied"},
+		{
+			external != nil && external.CAContent+external.CertContent+external.KeyContent != "", "files for external etcd to be brought to the hosts",
+			"Put them on the control planes yourself and name their paths there.", "etcd.external",
+		},
+		{c.Install.Artifacts != "", "an installation from artifacts", "Install container runtime and kubelet yourself and leave install out.", "install.artifacts"},
+		{c.UploadCerts, "the kubeadm-certs Secret", "For a control plane joined by hand copy /etc/kubernetes/pki as kubeadm's documentation says.", "upload_certs"},
+		{len(c.BootstrapTokens) > 0, "tokens of yours", "Make them with kubeadm token create on a control plane.", "bootstrap_token"},
+	}
+}
+
+// versionChange refuses another version for a cluster that runs: an upgrade
+// has an order of its own, which is not there yet.
+func (c *cluster) versionChange() diag.Diagnostics {
+	if c.report == nil || c.report.Version == "" {
+		return nil
+	}
+	running := strings.TrimPrefix(c.report.Version, "v")
+	if running == c.KubernetesVersion {
+		return nil
+	}
+	return diag.Diagnostics{diag.Errorf("Not possible yet", "Cluster %q runs Kubernetes %s and the configuration asks for %s. "+
+		"This version of kubewright does not upgrade clusters yet, so nothing is changed. Set kubernetes_version = %q.",
+		c.Label, running, c.KubernetesVersion, running).At(c.origin("kubernetes_version"))}
+}
