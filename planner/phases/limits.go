@@ -37,7 +37,7 @@ func (c *cluster) limits() []limit {
 		{!c.Certificates.EtcdCA.IsZero(), "a given etcd CA", given, "certificates.etcd_ca"},
 		{c.Certificates.Supplied != "", "certificates of an external CA", given, "certificates.supplied"},
 		{
-			external != nil && external.CAContent+external.CertContent+external.KeyContent != "", "files for external etcd to be brought to the hosts",
+			external != nil && (external.CAContent+external.CertContent != "" || !external.KeyContent.IsZero()), "files for external etcd to be brought to the hosts",
 			"Put them on the control planes yourself and name their paths there.", "etcd.external",
 		},
 		{c.Install.Artifacts != "", "an installation from artifacts", "Install container runtime and kubelet yourself and leave install out.", "install.artifacts"},
