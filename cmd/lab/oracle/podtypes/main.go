@@ -1,12 +1,12 @@
-//go:build kubernetes
+//go:build ignore
 
 // Command podtypes says how the kubelet of one version sees a static pod. It
 // is run inside a source tree of Kubernetes of that version, which is why a
 // build tag keeps it out of this module:
 //
 //	cp main.go KUBERNETES/cmd/podtypes/ && cd KUBERNETES
-//	go run -tags kubernetes ./cmd/podtypes types
-//	go run -tags kubernetes ./cmd/podtypes hash NODE DIR < list-of-manifests
+//	go run cmd/podtypes/main.go types
+//	go run cmd/podtypes/main.go hash NODE DIR < list-of-manifests
 //
 // "types" prints the structures of which a static pod consists, one a line:
 // the name, then NAME=TYPE of each field. "hash" reads file names, takes each as
