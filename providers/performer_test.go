@@ -296,7 +296,8 @@ func TestClusterInfo(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	object := state.FromGo(map[string]any{"metadata": map[string]any{"name": "cluster-info"}, "data": map[string]any{
-		"other": "kept", "kubeconfig": "apiVersion: v1\nclusters:\n- cluster:\n    server: https://api:6443\n  name: \"\"\n"}})
+		"other": "kept", "kubeconfig": "apiVersion: v1\nclusters:\n- cluster:\n    server: https://api:6443\n  name: \"\"\n",
+	}})
 	op := planner.ApplyObject{Object: object, CAFrom: "/pki/ca.crt", CAKey: "kubeconfig"}
 	if _, err := s.perform(t, providers.Run{}, op); err == nil || !strings.Contains(err.Error(), "cannot read the CA: /pki/ca.crt is not there") {
 		t.Errorf("got %v", err)

@@ -23,7 +23,8 @@ var addresses = map[string]state.Address{
 	`node.solo/kubelet-start/file:/var/x#a.b[0]`: {Target: state.NodeTarget("solo"), Phase: "kubelet-start", Item: "file:/var/x", Field: "a.b[0]"},
 	`cluster.prod/upload-config/object:v1/ConfigMap/kube-system/kubeadm-config#data["a/b"]`: {
 		Target: state.ClusterTarget("prod"), Phase: "upload-config",
-		Item: "object:v1/ConfigMap/kube-system/kubeadm-config", Field: `data["a/b"]`},
+		Item: "object:v1/ConfigMap/kube-system/kubeadm-config", Field: `data["a/b"]`,
+	},
 }
 
 func TestParseAddress(t *testing.T) {

@@ -22,8 +22,16 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 		Exported state.Secret
 		hidden   state.Secret
 	}
-	holders := []any{s, &s, []state.Secret{s}, map[string]state.Secret{"k": s}, around{s, s}, &around{s, s},
-		map[string]*around{"k": {s, s}}, [1]any{s}, fmt.Errorf("cannot log in with %v: %w", s, fmt.Errorf("%s", s))}
+	holders := []any{
+		s, &s,
+		[]state.Secret{s},
+		map[string]state.Secret{"k": s},
+		around{s, s},
+		&around{s, s},
+		map[string]*around{"k": {s, s}},
+		[1]any{s},
+		fmt.Errorf("cannot log in with %v: %w", s, fmt.Errorf("%s", s)),
+	}
 	var out bytes.Buffer
 	for _, h := range holders {
 		for verb := range rune(128) {

@@ -100,7 +100,8 @@ func TestEntryJSON(t *testing.T) {
 		`{"n":2,"time":"2026-08-01T12:00:00Z","event":"begin","step":"node.a/certs","op":0}`:       {N: 2, Time: at, Kind: state.EntryBegin, Step: "node.a/certs", Op: new(0)},
 		`{"n":4,"time":"2026-08-01T12:00:00Z","event":"done","step":"node.a/certs","seconds":7.9}`: {N: 4, Time: at, Kind: state.EntryDone, Step: "node.a/certs", Seconds: 7.9},
 		`{"n":5,"time":"2026-08-01T12:00:00Z","event":"done","learned":{"gone":["node.a/certs/file:/x"]}}`: {
-			N: 5, Time: at, Kind: state.EntryDone, Learned: state.Learned{Gone: []state.Address{item("node.a/certs/file:/x").Address}}},
+			N: 5, Time: at, Kind: state.EntryDone, Learned: state.Learned{Gone: []state.Address{item("node.a/certs/file:/x").Address}},
+		},
 	} {
 		if b, err := json.Marshal(e); err != nil || string(b) != want {
 			t.Errorf("json = %s, %v, want %s", b, err, want)

@@ -62,7 +62,8 @@ func TestJournalOfARun(t *testing.T) {
 	}}
 	j := &memoryJournal{}
 	if _, err := executor.Execute(t.Context(), planOf(step("a", 3)), runner, j, executor.Options{
-		ID: "r1", Token: 8, Who: "me@here", PlanDigest: "sha256:77ab"}); err != nil {
+		ID: "r1", Token: 8, Who: "me@here", PlanDigest: "sha256:77ab",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	e := j.entries

@@ -49,14 +49,18 @@ func TestTranscripts(t *testing.T) {
 		"success": {plan: two, runner: &fakeRunner{took: took}},
 		"empty":   {plan: planOf(), runner: &fakeRunner{}},
 		"failure": {plan: two, runner: &fakeRunner{took: took, fail: map[string]error{"certs": errors.New("cannot write /certs/0: read-only file system")}}},
-		"failure-stop": {plan: planOf(step("a", 0), step("b", 0), step("c", 0, "b")), opts: executor.Options{OnError: executor.Stop},
-			runner: &fakeRunner{took: map[string]time.Duration{"b": time.Second}, fail: map[string]error{"a": errors.New("broken")}}},
+		"failure-stop": {
+			plan: planOf(step("a", 0), step("b", 0), step("c", 0, "b")), opts: executor.Options{OnError: executor.Stop},
+			runner: &fakeRunner{took: map[string]time.Duration{"b": time.Second}, fail: map[string]error{"a": errors.New("broken")}},
+		},
 		"interrupt":       {plan: two, runner: &fakeRunner{took: took}, stopAt: 1500 * time.Millisecond},
 		"interrupt-twice": {plan: two, runner: &fakeRunner{took: took}, stopAt: 1500 * time.Millisecond, cancelAt: 4 * time.Second},
 		"journal":         {plan: two, runner: &fakeRunner{took: took}, failAt: 4, opts: executor.Options{Parallelism: 1}},
 		"no-journal":      {plan: two, runner: &fakeRunner{took: took}, failAt: 1},
-		"limits": {runner: &fakeRunner{took: map[string]time.Duration{"a": time.Second, "b": time.Second, "c": 1500 * time.Millisecond}},
-			plan: planOf(limited(step("a", 0), "member"), limited(step("b", 0), "member"), step("c", 0))},
+		"limits": {
+			runner: &fakeRunner{took: map[string]time.Duration{"a": time.Second, "b": time.Second, "c": 1500 * time.Millisecond}},
+			plan:   planOf(limited(step("a", 0), "member"), limited(step("b", 0), "member"), step("c", 0)),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, _, _ := play(t, sc)
@@ -97,7 +101,8 @@ func TestNoBarriers(t *testing.T) {
 	_, out, err := play(t, scenario{
 		plan: planOf(step("slow", 0), step("quick-1", 0), step("quick-2", 0, "quick-1"), step("quick-3", 0, "quick-2")),
 		runner: &fakeRunner{took: map[string]time.Duration{
-			"slow": 9 * time.Second, "quick-1": 3 * time.Second, "quick-2": 3 * time.Second, "quick-3": 3 * time.Second}},
+			"slow": 9 * time.Second, "quick-1": 3 * time.Second, "quick-2": 3 * time.Second, "quick-3": 3 * time.Second,
+		}},
 	})
 	if err != nil || out.Seconds != 9 {
 		t.Errorf("took %v seconds, %v, want 9", out.Seconds, err)

@@ -74,10 +74,58 @@ func (n *node) everTrue() []finding {
 	case f.CRISocket == "" && n.CRISocket == "" && n.cluster.Install.Artifacts == "":
 		out = append(out, finding{check: "CRI", text: "no container runtime answers", remedy: "install and start containerd or CRI-O"})
 	}
+	out = append(out, n.architecture()...)
 	if off := f.ClockOffset.Abs(); off > time.Minute {
 		out = append(out, finding{check: "Clock", text: fmt.Sprintf("the clock differs by %s from this machine's", off.Round(time.Second)), remedy: "set up time synchronisation: certificates would not be valid yet, or not any more"})
 	} else if off > 2*time.Second {
 		out = append(out, finding{check: "Clock", warning: true, text: fmt.Sprintf("the clock differs by %s from this machine's", off.Round(100*time.Millisecond)), remedy: "set up time synchronisation"})
+	}
+	return out
+}
+
+// architectures are those that Kubernetes is released for.
+var architectures = []string{"amd64", "arm64", "ppc64le", "s390x"}
+
+// architecture checks that there is a Kubernetes for the machine.
+func (n *node) architecture() []finding {
+	arch := n.facts().Arch
+	if arch == "" || slices.Contains(architectures, arch) {
+		return nil
+	}
+	return []finding{{
+		check: "Architecture", text: fmt.Sprintf("the machine is %s, for which there is no release of Kubernetes", arch),
+		remedy: "take a machine that is one of " + strings.Join(architectures, ", "),
+	}}
+}
+
+// minFree is the space below which not even the images fit: etcd would stop
+// with NOSPACE, the kubelet would evict what it starts.
+const minFree = 256 << 20
+
+// machine checks what the host answered to the questions of preflight.
+func (n *node) machine() []finding {
+	var out []finding
+	p := n.report.Preflight
+	if kib, err := strconv.ParseInt(p["var_lib_free_kib"], 10, 64); err == nil && kib<<10 < minFree {
+		out = append(out, finding{
+			check: "DiskSpace", text: fmt.Sprintf("the disk is full: %d MiB are free below /var/lib, at least %d are needed", kib>>10, minFree>>20),
+			remedy: "make room (du -xsh /var/lib/* shows what takes it), or give the host a larger disk",
+		})
+	}
+	if p["etc_writable"] == "false" {
+		out = append(out, finding{check: "DirWritable--etc", text: "/etc cannot be written", remedy: "mount it for writing"})
+	}
+	if p["hostname_resolves"] == "false" {
+		out = append(out, finding{
+			check: "Hostname", warning: true, text: fmt.Sprintf("the host does not know its own name %q", n.facts().Hostname),
+			remedy: "add it to /etc/hosts or to the name server",
+		})
+	}
+	if p["firewalld"] == "active" {
+		out = append(out, finding{
+			check: "Firewalld", warning: true, text: "firewalld is active, which may keep nodes from one another",
+			remedy: "open the ports of Kubernetes and of the network addon between the nodes, or stop firewalld",
+		})
 	}
 	return out
 }
@@ -87,8 +135,10 @@ func (n *node) everTrue() []finding {
 func (n *node) kubeletSkew(version string) []finding {
 	have, want := minorNumber(version), minorNumber(n.cluster.KubernetesVersion)
 	if have > want || have < want-3 {
-		return []finding{{check: "KubeletVersion", text: fmt.Sprintf("the kubelet is %s, which does not go with a control plane of %s", version, n.cluster.KubernetesVersion),
-			remedy: "install the kubelet " + n.cluster.KubernetesVersion}}
+		return []finding{{
+			check: "KubeletVersion", text: fmt.Sprintf("the kubelet is %s, which does not go with a control plane of %s", version, n.cluster.KubernetesVersion),
+			remedy: "install the kubelet " + n.cluster.KubernetesVersion,
+		}}
 	}
 	return nil
 }
@@ -120,9 +170,12 @@ func (n *node) virgin() []finding {
 		}
 	}
 	out = append(out, n.busyPorts()...)
+	out = append(out, n.machine()...)
 	if !f.CgroupV2 && minorNumber(n.cluster.KubernetesVersion) >= 35 && !n.cgroupV1Allowed() {
-		out = append(out, finding{check: "SystemVerification", text: "the host runs cgroup v1, which the kubelet refuses from 1.35 on",
-			remedy: "boot with cgroup v2, or set failCgroupV1 = false in the kubelet's config"})
+		out = append(out, finding{
+			check: "SystemVerification", text: "the host runs cgroup v1, which the kubelet refuses from 1.35 on",
+			remedy: "boot with cgroup v2, or set failCgroupV1 = false in the kubelet's config",
+		})
 	}
 	return out
 }
@@ -154,12 +207,13 @@ func (n *node) busyPorts() []finding {
 
 func (n *node) diagnose(f finding) *diag.Diagnostic {
 	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Host is not ready for Kubernetes", Address: n.target.String(), Subject: n.Source}
-	d.Detail = fmt.Sprintf("%s (%s): %s. To do: %s.", n.target, n.Address, f.text, f.remedy)
+	d.Detail = fmt.Sprintf("%s (%s): %s.", n.target, n.Address, f.text)
 	if f.warning || n.ignores(f.check) {
 		d.Severity = diag.Warning
+		d.Detail += " To do: " + f.remedy + "."
 		return d
 	}
-	d.Detail += fmt.Sprintf(" To go on all the same: ignore_preflight_errors = [%q].", f.check)
+	d.Detail += fmt.Sprintf(" Nothing is changed on any host.\n\nTo do: %s. To go on all the same: ignore_preflight_errors = [%q].", f.remedy, f.check)
 	return d
 }
 

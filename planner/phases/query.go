@@ -57,8 +57,10 @@ func baseQuery(controlPlane bool) state.Query {
 	}
 	q.Files = append(q.Files, state.FileQuery{Path: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
 	if controlPlane {
-		q.Secrets = []string{adminConf, superAdminConf,
-			"/etc/kubernetes/pki/etcd/ca.crt", "/etc/kubernetes/pki/etcd/healthcheck-client.crt", "/etc/kubernetes/pki/etcd/healthcheck-client.key"}
+		q.Secrets = []string{
+			adminConf, superAdminConf,
+			"/etc/kubernetes/pki/etcd/ca.crt", "/etc/kubernetes/pki/etcd/healthcheck-client.crt", "/etc/kubernetes/pki/etcd/healthcheck-client.key",
+		}
 		q.Ports = append(q.Ports, controlPlanePorts...)
 	}
 	return q

@@ -2,6 +2,8 @@ package phases
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
@@ -139,8 +141,8 @@ func (c *cluster) refuseSilent(silent []string, known bool) diag.Diagnostics {
 	detail := fmt.Sprintf("Of cluster %q, %s did not answer", c.Label, strings.Join(silent, ", "))
 	var reasons []string
 	for t, u := range c.view.Unobserved {
-		if u.Reason != "" && c.node(t) != nil {
-			reasons = append(reasons, fmt.Sprintf("%s: %s", t, u.Reason))
+		if n := c.node(t); n != nil && n.isControlPlane() {
+			reasons = append(reasons, reason(u))
 		}
 	}
 	sort.Strings(reasons)
@@ -150,22 +152,27 @@ func (c *cluster) refuseSilent(silent []string, known bool) diag.Diagnostics {
 	} else {
 		detail += ". What a control plane holds decides what is safe on the others, so nothing is planned for this cluster."
 	}
-	return diag.Diagnostics{{Severity: diag.Error, Summary: "Control plane did not answer",
+	return diag.Diagnostics{{
+		Severity: diag.Error, Summary: "Control plane did not answer",
 		Detail:  detail + " Bring the host back, or correct its address and connection, and plan again.\n\n  " + strings.Join(reasons, "\n  "),
-		Subject: c.Source}}
+		Subject: c.Source,
+	}}
 }
 
 func (c *cluster) refuseLost() diag.Diagnostics {
-	return diag.Diagnostics{{Severity: diag.Error, Summary: "Cluster is gone from its hosts",
+	return diag.Diagnostics{{
+		Severity: diag.Error, Summary: "Cluster is gone from its hosts",
 		Detail: fmt.Sprintf("The state says that cluster %q exists (CA %s), but no control plane holds any of it. "+
 			"Nothing is founded over a cluster that is remembered. If the hosts were reinstalled on purpose and the data is not needed, "+
 			"remove the state file and plan again; if addresses changed, correct them.", c.Label, short(c.recordedCA())),
-		Subject: c.Source}}
+		Subject: c.Source,
+	}}
 }
 
 // checkOwner refuses hosts that belong to another state, another cluster or another node block.
 func (c *cluster) checkOwner() diag.Diagnostics {
 	var diags diag.Diagnostics
+	orphans := map[string][]*node{}
 	for _, n := range c.nodes {
 		if n.report == nil {
 			continue
@@ -175,13 +182,35 @@ func (c *cluster) checkOwner() diag.Diagnostics {
 		case m == nil && !blank(n.report):
 			diags = append(diags, n.refuseForeign())
 		case m == nil:
-		case c.view.Recorded == nil || m.Lineage != c.view.Recorded.Lineage:
+		case c.view.Recorded == nil:
+			orphans[m.Lineage] = append(orphans[m.Lineage], n)
+		case m.Lineage != c.view.Recorded.Lineage:
 			diags = append(diags, n.refuseLineage(m))
 		case m.Cluster != c.Label:
 			diags = append(diags, n.refuseCluster(m))
 		}
 	}
+	for _, lineage := range slices.Sorted(maps.Keys(orphans)) {
+		diags = append(diags, c.refuseOrphans(lineage, orphans[lineage]))
+	}
 	return diags
+}
+
+// refuseOrphans speaks of hosts that a state has made which is not here: one
+// finding for all of them, as they have one cause.
+func (c *cluster) refuseOrphans(lineage string, nodes []*node) *diag.Diagnostic {
+	var lines []string
+	for _, n := range nodes {
+		m := n.report.Marks
+		lines = append(lines, fmt.Sprintf("  %s (%s): %s of cluster %q", n.target, n.Address, m.Node, m.Cluster))
+	}
+	return &diag.Diagnostic{
+		Severity: diag.Error, Summary: "State file is missing", Subject: c.Source,
+		Detail: fmt.Sprintf("Hosts of this configuration belong to a state with lineage %s, and there is no state file here. "+
+			"Nothing is founded and nothing is changed:\n\n%s\n\n"+
+			"Put the state file back, from a copy or from a backup beside it, or name it with -state. If it is lost, make a new one from what the hosts hold:\n\n"+
+			"  kubewright state recover", lineage, strings.Join(lines, "\n")),
+	}
 }
 
 func (n *node) refuseForeign() *diag.Diagnostic {
@@ -191,28 +220,25 @@ func (n *node) refuseForeign() *diag.Diagnostic {
 			found = append(found, p)
 		}
 	}
-	return &diag.Diagnostic{Severity: diag.Error, Summary: "Host belongs to another cluster", Address: n.target.String(),
+	return &diag.Diagnostic{
+		Severity: diag.Error, Summary: "Host belongs to another cluster", Address: n.target.String(),
 		Detail: fmt.Sprintf("%s (%s) holds files of a Kubernetes cluster that kubewright did not make: %s. "+
-			"Nothing is changed on it. Take another host, or clean this one (kubeadm reset) if that cluster is not needed.",
-			n.target, n.Address, strings.Join(found, ", ")), Subject: n.Source}
+			"Nothing is changed on any host. Take another host, or clean this one (kubeadm reset) if that cluster is not needed.",
+			n.target, n.Address, strings.Join(found, ", ")), Subject: n.Source,
+	}
 }
 
 func (n *node) refuseLineage(m *state.Marks) *diag.Diagnostic {
-	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Host belongs to another state", Address: n.target.String(), Subject: n.Source}
-	if n.cluster.view.Recorded == nil {
-		d.Detail = fmt.Sprintf("%s (%s) is %s of cluster %q in the state with lineage %s, but there is no state file here. "+
-			"Nothing is founded and nothing is changed. Restore the state file from a backup beside it, or make a new one from what the hosts hold:\n\n"+
-			"  kubewright state recover", n.target, n.Address, m.Node, m.Cluster, m.Lineage)
-		return d
-	}
-	d.Detail = fmt.Sprintf("%s (%s) is %s of cluster %q in the state with lineage %s; the state here has lineage %s. "+
-		"Use the folder and state that made it, or take another host.", n.target, n.Address, m.Node, m.Cluster, m.Lineage, n.cluster.view.Recorded.Lineage)
-	return d
+	return &diag.Diagnostic{Severity: diag.Error, Summary: "Host belongs to another state", Address: n.target.String(), Subject: n.Source,
+		Detail: fmt.Sprintf("%s (%s) is %s of cluster %q in the state with lineage %s; the state here has lineage %s. Nothing is changed on any host. "+
+			"Use the folder and state that made it, or take another host.", n.target, n.Address, m.Node, m.Cluster, m.Lineage, n.cluster.view.Recorded.Lineage)}
 }
 
 func (n *node) refuseCluster(m *state.Marks) *diag.Diagnostic {
-	return &diag.Diagnostic{Severity: diag.Error, Summary: "Host belongs to another cluster", Address: n.target.String(), Subject: n.Source,
-		Detail: fmt.Sprintf("%s (%s) is a node of cluster %q. Destroy it there before it joins %q.", n.target, n.Address, m.Cluster, n.Cluster)}
+	return &diag.Diagnostic{
+		Severity: diag.Error, Summary: "Host belongs to another cluster", Address: n.target.String(), Subject: n.Source,
+		Detail: fmt.Sprintf("%s (%s) is a node of cluster %q. Nothing is changed on any host. Destroy it there before it joins %q.", n.target, n.Address, m.Cluster, n.Cluster),
+	}
 }
 
 func short(digest string) string {

@@ -17,7 +17,8 @@ func TestDrain(t *testing.T) {
 	pod := func(name, owner string, annotations object) object {
 		return object{"kind": "Pod", "apiVersion": "v1", "spec": object{"nodeName": "w1"}, "metadata": object{
 			"name": name, "namespace": "shop", "uid": name, "annotations": annotations,
-			"ownerReferences": []any{object{"kind": owner, "name": owner, "controller": true, "apiVersion": "apps/v1", "uid": "1"}}}}
+			"ownerReferences": []any{object{"kind": owner, "name": owner, "controller": true, "apiVersion": "apps/v1", "uid": "1"}},
+		}}
 	}
 	a, h := start(t, func(_, method, path string, _ []byte) answer {
 		name, isPod := strings.CutPrefix(path, "/api/v1/namespaces/shop/pods/")
@@ -26,17 +27,21 @@ func TestDrain(t *testing.T) {
 			return answer{200, object{"kind": "Node", "apiVersion": "v1", "metadata": object{"name": "w1"}}}
 		case path == "/api/v1/pods":
 			return answer{200, object{"kind": "PodList", "apiVersion": "v1", "items": []any{
-				pod("cart", "ReplicaSet", nil), pod("agent", "DaemonSet", nil), pod("etcd", "Node", object{"kubernetes.io/config.mirror": "x"})}}}
+				pod("cart", "ReplicaSet", nil), pod("agent", "DaemonSet", nil), pod("etcd", "Node", object{"kubernetes.io/config.mirror": "x"}),
+			}}}
 		case path == "/apis/apps/v1/namespaces/shop/daemonsets/DaemonSet":
 			return answer{200, object{"kind": "DaemonSet", "apiVersion": "apps/v1", "metadata": object{"name": "DaemonSet"}}}
 		case path == "/api":
 			return answer{200, object{"kind": "APIVersions", "versions": []string{"v1"}}}
 		case path == "/apis":
-			return answer{200, object{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{object{"name": "policy",
-				"versions": []any{object{"groupVersion": "policy/v1", "version": "v1"}}, "preferredVersion": object{"groupVersion": "policy/v1", "version": "v1"}}}}}
+			return answer{200, object{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{object{
+				"name":     "policy",
+				"versions": []any{object{"groupVersion": "policy/v1", "version": "v1"}}, "preferredVersion": object{"groupVersion": "policy/v1", "version": "v1"},
+			}}}}
 		case path == "/api/v1":
 			return answer{200, object{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{
-				object{"name": "pods/eviction", "kind": "Eviction", "group": "policy", "version": "v1", "namespaced": true}}}}
+				object{"name": "pods/eviction", "kind": "Eviction", "group": "policy", "version": "v1", "namespaced": true},
+			}}}
 		case isPod && method == "POST":
 			evicted[strings.TrimSuffix(name, "/eviction")] = true
 			return answer{201, object{"kind": "Status", "apiVersion": "v1", "status": "Success"}}

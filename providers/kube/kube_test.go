@@ -39,9 +39,12 @@ func TestKubeconfigBytes(t *testing.T) {
 func cluster(_, method, path string, _ []byte) answer {
 	pod := func(namespace, name string, metadata object) object {
 		metadata["namespace"], metadata["name"] = namespace, name
-		return object{"metadata": metadata, "spec": object{"nodeName": "cp1", "containers": []any{
-			object{"name": "c", "image": "registry.k8s.io/etcd:3", "command": []string{"etcd", "--a=1"}, "args": []string{"--b"}}}},
-			"status": object{"phase": "Running", "conditions": []any{object{"type": "Ready", "status": "True"}}}}
+		return object{
+			"metadata": metadata, "spec": object{"nodeName": "cp1", "containers": []any{
+				object{"name": "c", "image": "registry.k8s.io/etcd:3", "command": []string{"etcd", "--a=1"}, "args": []string{"--b"}},
+			}},
+			"status": object{"phase": "Running", "conditions": []any{object{"type": "Ready", "status": "True"}}},
+		}
 	}
 	switch path {
 	case "/version":
@@ -59,11 +62,14 @@ func cluster(_, method, path string, _ []byte) answer {
 			pod("shop", "cart", object{}),
 		}}}
 	case "/api/v1/namespaces/kube-system/configmaps/kubeadm-config":
-		return answer{200, object{"kind": "ConfigMap", "apiVersion": "v1", "data": object{"x": "y"},
-			"metadata": object{"name": "kubeadm-config", "namespace": "kube-system", "generation": 1, "managedFields": []any{object{"manager": "m"}}}}}
+		return answer{200, object{
+			"kind": "ConfigMap", "apiVersion": "v1", "data": object{"x": "y"},
+			"metadata": object{"name": "kubeadm-config", "namespace": "kube-system", "generation": 1, "managedFields": []any{object{"manager": "m"}}},
+		}}
 	case "/apis/example.com/v1":
 		return answer{200, object{"kind": "APIResourceList", "resources": []any{
-			object{"name": "widgets/status", "kind": "Widget"}, object{"name": "widgets", "kind": "Widget", "namespaced": true}}}}
+			object{"name": "widgets/status", "kind": "Widget"}, object{"name": "widgets", "kind": "Widget", "namespaced": true},
+		}}}
 	case "/apis/example.com/v1/namespaces/default/widgets/w":
 		return answer{200, object{"kind": "Widget", "apiVersion": "example.com/v1", "metadata": object{"name": "w"}}}
 	}
@@ -156,10 +162,14 @@ func TestCreateOnlyAndDelete(t *testing.T) {
 
 func TestPatchNode(t *testing.T) {
 	t.Parallel()
-	node := object{"kind": "Node", "apiVersion": "v1",
+	node := object{
+		"kind": "Node", "apiVersion": "v1",
 		"metadata": object{"name": "n", "resourceVersion": "7", "labels": object{"keep": "1", "old": "x", "same": "s"}},
-		"spec": object{"taints": []any{object{"key": "others", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
-			object{"key": "mine", "effect": "NoSchedule", "value": "a"}}}}
+		"spec": object{"taints": []any{
+			object{"key": "others", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+			object{"key": "mine", "effect": "NoSchedule", "value": "a"},
+		}},
+	}
 	a, h := start(t, func(_, method, path string, _ []byte) answer {
 		if path == "/api/v1/nodes/absent" {
 			return status(404, "NotFound")
@@ -275,8 +285,10 @@ func TestOpenErrors(t *testing.T) {
 	for _, tt := range []struct{ name, conf, want string }{
 		{"absent", "", "cannot reach the API: /etc/kubernetes/admin.conf is not there"},
 		{"broken", "users: [" + canary, "cannot use /etc/kubernetes/admin.conf: it is no kubeconfig with a current context"},
-		{"token only", "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\nclusters: [{name: k, cluster: {server: 'https://a'}}]\nusers: [{name: u, user: {token: " + canary + "}}]",
-			"it does not hold the client certificate and the CA"},
+		{
+			"token only", "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\nclusters: [{name: k, cluster: {server: 'https://a'}}]\nusers: [{name: u, user: {token: " + canary + "}}]",
+			"it does not hold the client certificate and the CA",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -233,8 +233,10 @@ users:
 	put(t, root+"/etc/flow.conf", flow+"\nusers: "+flow+"\n")
 	put(t, root+"/etc/folded.conf", "users:\n- user:\n    client-key-data: >-\n      "+enc(key)+"\n")
 	q := state.Query{Files: []state.FileQuery{
-		{Path: "/etc/both.pem", Read: state.ReadCertificate}, {Path: "/etc/admin.conf", Read: state.ReadKubeconfig},
-		{Path: "/etc/flow.conf", Read: state.ReadKubeconfig}, {Path: "/etc/folded.conf", Read: state.ReadKubeconfig},
+		{Path: "/etc/both.pem", Read: state.ReadCertificate},
+		{Path: "/etc/admin.conf", Read: state.ReadKubeconfig},
+		{Path: "/etc/flow.conf", Read: state.ReadKubeconfig},
+		{Path: "/etc/folded.conf", Read: state.ReadKubeconfig},
 	}}
 	r, err := h.Observe(t.Context(), q)
 	if err != nil {
@@ -348,8 +350,12 @@ func TestRefusedQueries(t *testing.T) {
 		{Files: []state.FileQuery{{Path: `/a\b`}}},
 		{Files: []state.FileQuery{{Path: "/a", Read: "everything"}}},
 		{Globs: []string{"*"}},
-		{Units: []string{"--now"}}, {Units: []string{"a b"}},
-		{Sysctls: []string{"a;b"}}, {Modules: []string{""}}, {Commands: []string{"$(id)"}}, {Secrets: []string{"x"}},
+		{Units: []string{"--now"}},
+		{Units: []string{"a b"}},
+		{Sysctls: []string{"a;b"}},
+		{Modules: []string{""}},
+		{Commands: []string{"$(id)"}},
+		{Secrets: []string{"x"}},
 	} {
 		if _, err := h.Observe(t.Context(), q); err == nil {
 			t.Errorf("%+v was asked", q)
@@ -364,12 +370,21 @@ func TestRefusedOperations(t *testing.T) {
 	t.Parallel()
 	h, _, s := newHost(t)
 	for _, op := range []planner.Operation{
-		write("relative", ""), write("/a/../b", ""), planner.WriteFile{Path: "/etc/a", Mode: "rw"},
-		planner.WriteFile{Path: "/etc/a", Mode: "0600", Owner: "root; id"}, planner.WriteFile{Path: "/etc/a", Mode: "0600", Content: planner.Content{Ref: "nobody:brought"}},
-		planner.Unit{Unit: "kubelet", Action: "mask"}, planner.Unit{Unit: "-x", Action: "start"},
-		planner.LoadImage{Image: "--help", Socket: "unix:///run/x"}, planner.LoadImage{Image: "a", Socket: "tcp://x"},
-		planner.SetSysctl{Name: "a b"}, planner.LoadModule{Module: "-r"}, planner.RemoveNetwork{Links: []string{"*"}},
-		planner.Unmount{Below: "/"}, planner.Unmount{Below: "/var/lib"}, planner.Cordon{Node: "x"}, planner.RemovePods{Socket: "x"},
+		write("relative", ""), write("/a/../b", ""),
+		planner.WriteFile{Path: "/etc/a", Mode: "rw"},
+		planner.WriteFile{Path: "/etc/a", Mode: "0600", Owner: "root; id"},
+		planner.WriteFile{Path: "/etc/a", Mode: "0600", Content: planner.Content{Ref: "nobody:brought"}},
+		planner.Unit{Unit: "kubelet", Action: "mask"},
+		planner.Unit{Unit: "-x", Action: "start"},
+		planner.LoadImage{Image: "--help", Socket: "unix:///run/x"},
+		planner.LoadImage{Image: "a", Socket: "tcp://x"},
+		planner.SetSysctl{Name: "a b"},
+		planner.LoadModule{Module: "-r"},
+		planner.RemoveNetwork{Links: []string{"*"}},
+		planner.Unmount{Below: "/"},
+		planner.Unmount{Below: "/var/lib"},
+		planner.Cordon{Node: "x"},
+		planner.RemovePods{Socket: "x"},
 	} {
 		if out, err := perform(t, h, op); err == nil || len(out) != 0 {
 			t.Errorf("%#v: %v, %v", op, out, err)

@@ -205,13 +205,26 @@ func TestParseReportRefuses(t *testing.T) {
 	t.Parallel()
 	q := testQuery(t)
 	for _, change := range [][2]string{
-		{"cpus 2", "cpus many"}, {"cpus 2", "gpus 2"}, {"hostname CP1.example.com", "hostname x$(reboot)"},
-		{"hostname CP1.example.com", "hostname -x"}, {"81a4|6", "zzzz|6"}, {"|root:root|/d", ""}, {"/real/b\n", ""},
-		{"3 /d", "many /d"}, {"5891b5b5", "5891"}, {"6 /s", "7 /s"}, {"aGVsbG8KaGVsbG8K", "aGVsbG8KaGVsbG8"},
-		{"aGVsbG8KaGVsbG8K", "aGVsbG8KaGVsbG9K"}, {"ActiveState=activating", "ActiveState=\x1b[1m"},
-		{"UnitFileState=enabled", "Evil=enabled"}, {"/proc/sys/net/ipv4/ip_forward:1", "/proc/sys/kernel/x:1"},
-		{"\noverlay", "\nother"}, {":0016 ", ":zzzz "}, {"root true", "shell true"},
-		{"kubewright NONCE facts\n", ""}, {"kubewright NONCE units", "kubewright NONCE stats"},
+		{"cpus 2", "cpus many"},
+		{"cpus 2", "gpus 2"},
+		{"hostname CP1.example.com", "hostname x$(reboot)"},
+		{"hostname CP1.example.com", "hostname -x"},
+		{"81a4|6", "zzzz|6"},
+		{"|root:root|/d", ""},
+		{"/real/b\n", ""},
+		{"3 /d", "many /d"},
+		{"5891b5b5", "5891"},
+		{"6 /s", "7 /s"},
+		{"aGVsbG8KaGVsbG8K", "aGVsbG8KaGVsbG8"},
+		{"aGVsbG8KaGVsbG8K", "aGVsbG8KaGVsbG9K"},
+		{"ActiveState=activating", "ActiveState=\x1b[1m"},
+		{"UnitFileState=enabled", "Evil=enabled"},
+		{"/proc/sys/net/ipv4/ip_forward:1", "/proc/sys/kernel/x:1"},
+		{"\noverlay", "\nother"},
+		{":0016 ", ":zzzz "},
+		{"root true", "shell true"},
+		{"kubewright NONCE facts\n", ""},
+		{"kubewright NONCE units", "kubewright NONCE stats"},
 	} {
 		if !strings.Contains(goodAnswer, change[0]) {
 			t.Fatalf("%q does not occur", change[0])

@@ -72,8 +72,10 @@ func (r *reading) lines(name string) ([]string, error) {
 
 // unexpected is an answer that makes no sense.
 func unexpected(section, text string) error {
-	return &providers.Error{Kind: providers.ErrProtocol, Do: "understand the host's " + section,
-		Cause: errors.New(providers.Sanitize(text, 200))}
+	return &providers.Error{
+		Kind: providers.ErrProtocol, Do: "understand the host's " + section,
+		Cause: errors.New(providers.Sanitize(text, 200)),
+	}
 }
 
 // path takes the root off a path of the host's.

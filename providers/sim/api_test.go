@@ -266,7 +266,9 @@ func TestDaemonSetsReachHosts(t *testing.T) {
 		}
 	}
 	ops := []planner.Operation{
-		planner.Unit{Unit: "kubelet.service", Action: "stop"}, planner.RemovePods{}, planner.Unmount{Below: "/var/lib/kubelet"},
+		planner.Unit{Unit: "kubelet.service", Action: "stop"},
+		planner.RemovePods{},
+		planner.Unmount{Below: "/var/lib/kubelet"},
 		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "veth*"}},
 	}
 	for _, p := range []string{"/etc/kubernetes", "/var/lib/kubelet", "/run/flannel", "/var/lib/cni", "/etc/cni/net.d/10-kube-flannel-ds.conflist", "/var/log/pods", "/var/log/containers", "/usr/libexec/kubernetes"} {

@@ -48,12 +48,16 @@ func (w *World) admit(ctx context.Context, m *machine, batch providers.Batch) er
 		return err
 	}
 	if m.Lineage != "" && batch.Lineage != "" && m.Lineage != batch.Lineage {
-		return &providers.Error{Kind: providers.ErrForeign, Do: "change " + m.address,
-			Cause: fmt.Errorf("it belongs to the state with lineage %s, this one has %s", m.Lineage, batch.Lineage)}
+		return &providers.Error{
+			Kind: providers.ErrForeign, Do: "change " + m.address,
+			Cause: fmt.Errorf("it belongs to the state with lineage %s, this one has %s", m.Lineage, batch.Lineage),
+		}
 	}
 	if batch.Token < m.Token {
-		return &providers.Error{Kind: providers.ErrSuperseded, Do: "change " + m.address,
-			Cause: fmt.Errorf("the host has seen run %d, this is run %d", m.Token, batch.Token)}
+		return &providers.Error{
+			Kind: providers.ErrSuperseded, Do: "change " + m.address,
+			Cause: fmt.Errorf("the host has seen run %d, this is run %d", m.Token, batch.Token),
+		}
 	}
 	m.Token = batch.Token
 	if m.Lineage == "" {

@@ -120,8 +120,10 @@ func (c *Conn) keepAlive(every time.Duration, misses int) {
 				missed++
 			}
 			if missed >= misses {
-				c.end(&providers.Error{Kind: providers.ErrDisconnected, Do: "use the connection to " + c.target.Address,
-					Cause: fmt.Errorf("no sign of life for %v", time.Duration(misses)*every)})
+				c.end(&providers.Error{
+					Kind: providers.ErrDisconnected, Do: "use the connection to " + c.target.Address,
+					Cause: fmt.Errorf("no sign of life for %v", time.Duration(misses)*every),
+				})
 				return
 			}
 			if !asking {

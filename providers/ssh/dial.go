@@ -113,8 +113,10 @@ func connect(ctx context.Context, t Target, limit time.Duration, dial dialFunc) 
 	case errors.As(err, &known):
 		return nil, err
 	case timed.Err() != nil:
-		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do,
-			Cause: fmt.Errorf("%w after %v", providers.ErrTimeout, limit)}
+		return nil, &providers.Error{
+			Kind: providers.ErrUnreachable, Do: do,
+			Cause: fmt.Errorf("%w after %v", providers.ErrTimeout, limit),
+		}
 	}
 	return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: err}
 }

@@ -107,8 +107,10 @@ func (c *Conn) open(ctx context.Context) (*ssh.Session, error) {
 		case others:
 			continue // one of ours ends first
 		case try == len(sessionPauses):
-			return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do,
-				Cause: fmt.Errorf("the host opens no session: %s", providers.Sanitize(refused.Message, 200))}
+			return nil, &providers.Error{
+				Kind: providers.ErrUnreachable, Do: do,
+				Cause: fmt.Errorf("the host opens no session: %s", providers.Sanitize(refused.Message, 200)),
+			}
 		}
 		select {
 		case <-time.After(sessionPauses[try]):

@@ -48,28 +48,44 @@ func TestHostKeys(t *testing.T) {
 		{name: "nothing known, new ones accepted", tofu: true, new: true},
 		{name: "pinned", pins: func(s *server) []string { return []string{s.Pin()} }},
 		{name: "one of two pins", pins: func(s *server) []string { return []string{keyLine(other), s.Pin()} }},
-		{name: "pin differs", tofu: true, kind: providers.ErrHostKeyChanged,
-			pins: func(*server) []string { return []string{keyLine(other)} }},
-		{name: "pin of another type", kind: providers.ErrHostKeyChanged,
-			pins: func(*server) []string { return []string{keyLine(another)} }},
-		{name: "pin is nonsense", kind: providers.ErrHostKeyUnknown,
-			pins: func(*server) []string { return []string{"ssh-ed25519 nonsense"} }},
+		{
+			name: "pin differs", tofu: true, kind: providers.ErrHostKeyChanged,
+			pins: func(*server) []string { return []string{keyLine(other)} },
+		},
+		{
+			name: "pin of another type", kind: providers.ErrHostKeyChanged,
+			pins: func(*server) []string { return []string{keyLine(another)} },
+		},
+		{
+			name: "pin is nonsense", kind: providers.ErrHostKeyUnknown,
+			pins: func(*server) []string { return []string{"ssh-ed25519 nonsense"} },
+		},
 		{name: "known", file: func(s *server) string { return fmt.Sprintf("[127.0.0.1]:%d %s\n", s.Port(), s.Pin()) }},
 		{name: "known by wildcard", file: func(s *server) string { return "127.* " + s.Pin() }},
-		{name: "known by another port only", kind: providers.ErrHostKeyUnknown,
-			file: func(s *server) string { return "127.0.0.1 " + s.Pin() }},
-		{name: "known is another", tofu: true, kind: providers.ErrHostKeyChanged,
+		{
+			name: "known by another port only", kind: providers.ErrHostKeyUnknown,
+			file: func(s *server) string { return "127.0.0.1 " + s.Pin() },
+		},
+		{
+			name: "known is another", tofu: true, kind: providers.ErrHostKeyChanged,
 			file: func(s *server) string {
 				return fmt.Sprintf("[127.0.0.1]:%d %s\n", s.Port(), keyLine(other))
-			}},
-		{name: "known is another type", tofu: true, kind: providers.ErrHostKeyChanged,
+			},
+		},
+		{
+			name: "known is another type", tofu: true, kind: providers.ErrHostKeyChanged,
 			file: func(s *server) string {
 				return fmt.Sprintf("[127.0.0.1]:%d %s\n", s.Port(), keyLine(another))
-			}},
-		{name: "revoked", tofu: true, kind: providers.ErrHostKeyChanged,
-			file: func(s *server) string { return "@revoked * " + s.Pin() }},
-		{name: "other host known", tofu: true, new: true,
-			file: func(*server) string { return "example.com " + keyLine(other) }},
+			},
+		},
+		{
+			name: "revoked", tofu: true, kind: providers.ErrHostKeyChanged,
+			file: func(s *server) string { return "@revoked * " + s.Pin() },
+		},
+		{
+			name: "other host known", tofu: true, new: true,
+			file: func(*server) string { return "example.com " + keyLine(other) },
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

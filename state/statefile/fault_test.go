@@ -24,9 +24,12 @@ func sample() *state.State {
 		Clusters: map[string]*state.RecordedCluster{"prod": {CA: "9f2c", Version: "1.36.3"}},
 		Nodes: map[state.Target]*state.RecordedNode{state.NodeKeyTarget("cp", "cp1"): {
 			Cluster: "prod", Role: "control-plane", Name: "cp1", Address: "10.77.0.11",
-			Connection: state.Map(map[string]state.Value{"type": state.String("ssh"), "port": state.Int(22)})}},
-		Items: []state.Item{{Address: address, Kind: state.KindCertificate,
-			Attributes: state.Map(map[string]state.Value{"sha256": state.String("41d0"), "note": state.String("a < b & c\u2028é")})}},
+			Connection: state.Map(map[string]state.Value{"type": state.String("ssh"), "port": state.Int(22)}),
+		}},
+		Items: []state.Item{{
+			Address: address, Kind: state.KindCertificate,
+			Attributes: state.Map(map[string]state.Value{"sha256": state.String("41d0"), "note": state.String("a < b & c\u2028é")}),
+		}},
 		Outputs:   map[string]state.Value{"endpoint": state.String("api.example.com:6443")},
 		Durations: map[string]float64{"certs/create": 1.25},
 	}

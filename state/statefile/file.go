@@ -107,8 +107,10 @@ func keep(fsys fsys, path string, st *state.State) error {
 		err = replace(fsys, NewPaths(path).Backup(old.Serial), b)
 	}
 	if err != nil {
-		return &Error{Op: "keep the older state of", Path: path, Err: bare(err),
-			Remedy: "nothing was changed: make room or mend the disk, and run the same command again"}
+		return &Error{
+			Op: "keep the older state of", Path: path, Err: bare(err),
+			Remedy: "nothing was changed: make room or mend the disk, and run the same command again",
+		}
 	}
 	return nil
 }

@@ -182,7 +182,8 @@ func TestRunIsRecorded(t *testing.T) {
 	p := statefile.DirPaths(t.TempDir())
 	plan := &planner.Plan{Lineage: "l1", Steps: []planner.Step{{
 		ID: state.Address{Target: state.NodeTarget("a"), Phase: "certs"}, Phase: "certs", Action: planner.Create,
-		Operations: planner.Operations{planner.WriteFile{Path: "/x"}}}}}
+		Operations: planner.Operations{planner.WriteFile{Path: "/x"}},
+	}}}
 	j, err := statefile.OpenJournal(p.Journal)
 	if err != nil {
 		t.Fatal(err)

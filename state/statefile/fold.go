@@ -81,9 +81,11 @@ func (f *folder) run(e state.Entry) error {
 		f.state.Lineage = e.Lineage
 	}
 	if e.Lineage != "" && e.Lineage != f.state.Lineage {
-		return &Error{Op: "fold journal", Path: fmt.Sprintf("of run %s", e.Run), Kind: ErrForeign,
+		return &Error{
+			Op: "fold journal", Path: fmt.Sprintf("of run %s", e.Run), Kind: ErrForeign,
 			Problem: fmt.Sprintf("it is of lineage %s, the state of %s", e.Lineage, f.state.Lineage),
-			Remedy:  "put back the state that it belongs to, or move the journal away and plan: the hosts are observed anew"}
+			Remedy:  "put back the state that it belongs to, or move the journal away and plan: the hosts are observed anew",
+		}
 	}
 	f.state.RunToken = max(f.state.RunToken, e.Token)
 	f.state.Applies = slices.DeleteFunc(f.state.Applies, func(a state.Apply) bool { return a.Run == e.Run })

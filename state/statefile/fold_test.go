@@ -20,9 +20,11 @@ func address(text string) state.Address {
 }
 
 func fileItem(text, sha string) state.Item {
-	return state.Item{Address: address(text), Kind: state.KindFile,
+	return state.Item{
+		Address: address(text), Kind: state.KindFile,
 		Attributes: state.Map(map[string]state.Value{"sha256": state.String(sha)}),
-		Origin:     map[string]state.Source{"sha256": {File: "cluster.hcl", Line: 1}}}
+		Origin:     map[string]state.Source{"sha256": {File: "cluster.hcl", Line: 1}},
+	}
 }
 
 func TestFold(t *testing.T) {
@@ -31,15 +33,20 @@ func TestFold(t *testing.T) {
 	got, err := Fold(nil, []state.Entry{
 		{Kind: state.EntryRun, Run: "r1", Token: 8, Lineage: "l1", Plan: "sha256:77ab", Who: "me", Steps: 3},
 		{Kind: state.EntryBegin, Step: `node.cp["cp1"]/certs`, Op: new(0)},
-		{Kind: state.EntryDone, Step: `node.cp["cp1"]/certs`, Op: new(0),
-			Learned: state.Learned{Nodes: map[state.Target]*state.RecordedNode{cp1: {Name: "cp1"}, worker: {Name: "w"}}}},
+		{
+			Kind: state.EntryDone, Step: `node.cp["cp1"]/certs`, Op: new(0),
+			Learned: state.Learned{Nodes: map[state.Target]*state.RecordedNode{cp1: {Name: "cp1"}, worker: {Name: "w"}}},
+		},
 		{Kind: state.EntryDone, Step: `node.cp["cp1"]/certs`, Phase: "certs", Action: "create", Seconds: 2, Learned: state.Learned{
 			Items:    []state.Item{fileItem(`node.cp["cp1"]/certs/file:/b`, "1"), fileItem(`node.cp["cp1"]/certs/file:/a`, "1"), fileItem("node.w/prepare/file:/w", "1")},
-			Clusters: map[string]*state.RecordedCluster{"prod": {CA: "9f2c"}, "old": {}}}},
+			Clusters: map[string]*state.RecordedCluster{"prod": {CA: "9f2c"}, "old": {}},
+		}},
 		{Kind: state.EntryFailed, Step: "cluster.prod/addon", Error: "timed out", Learned: state.Learned{
-			Items: []state.Item{fileItem(`cluster.old.addon["cni"]/addon/object:x`, "1"), fileItem(`node.cp["cp1"]/certs/file:/b`, "2")}}},
+			Items: []state.Item{fileItem(`cluster.old.addon["cni"]/addon/object:x`, "1"), fileItem(`node.cp["cp1"]/certs/file:/b`, "2")},
+		}},
 		{Kind: state.EntryDone, Step: "node.w/reset", Phase: "reset", Action: "delete", Seconds: 1, Learned: state.Learned{
-			Left: []state.Target{worker, state.ClusterTarget("old")}, Gone: []state.Address{address(`node.cp["cp1"]/certs/file:/a`)}}},
+			Left: []state.Target{worker, state.ClusterTarget("old")}, Gone: []state.Address{address(`node.cp["cp1"]/certs/file:/a`)},
+		}},
 	})
 	if err != nil {
 		t.Fatal(err)

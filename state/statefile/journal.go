@@ -83,8 +83,10 @@ func openJournal(fsys fsys, path string) (*Journal, error) {
 }
 
 func (j *Journal) failure(op string, err error) error {
-	return &Error{Op: op, Path: j.path, Err: bare(err),
-		Remedy: "make room, mend the disk or the folder's permissions, and run the same command again"}
+	return &Error{
+		Op: op, Path: j.path, Err: bare(err),
+		Remedy: "make room, mend the disk or the folder's permissions, and run the same command again",
+	}
 }
 
 // Entries are those that the journal held when it was opened: of a run that

@@ -80,8 +80,10 @@ func Acquire(ctx context.Context, path string, info LockInfo, timeout time.Durat
 	}
 	if err := writeInfo(path, info); err != nil {
 		_ = l.flock.Close()
-		return nil, &Error{Op: "lock state with", Path: path, Err: bare(err),
-			Remedy: "make room or mend the folder's permissions"}
+		return nil, &Error{
+			Op: "lock state with", Path: path, Err: bare(err),
+			Remedy: "make room or mend the folder's permissions",
+		}
 	}
 	return l, nil
 }

@@ -107,9 +107,13 @@ func join(m *maker, t state.Target, needs []state.Address, token state.Address) 
 }
 
 var leaves = []struct{ base, cn, org string }{
-	{"apiserver", "kube-apiserver", ""}, {"apiserver-etcd-client", "kube-apiserver-etcd-client", ""},
-	{"apiserver-kubelet-client", "kube-apiserver-kubelet-client", "system:masters"}, {"etcd/healthcheck-client", "kube-etcd-healthcheck-client", ""},
-	{"etcd/peer", "NAME", ""}, {"etcd/server", "NAME", ""}, {"front-proxy-client", "front-proxy-client", ""},
+	{"apiserver", "kube-apiserver", ""},
+	{"apiserver-etcd-client", "kube-apiserver-etcd-client", ""},
+	{"apiserver-kubelet-client", "kube-apiserver-kubelet-client", "system:masters"},
+	{"etcd/healthcheck-client", "kube-etcd-healthcheck-client", ""},
+	{"etcd/peer", "NAME", ""},
+	{"etcd/server", "NAME", ""},
+	{"front-proxy-client", "front-proxy-client", ""},
 }
 
 const pki = "/etc/kubernetes/pki/"
@@ -179,8 +183,10 @@ func kubeletItems(m *maker, t state.Target) {
 func clusterObjects(m *maker) {
 	objects := map[string][]string{
 		"upload-config": {"v1/ConfigMap/kube-system/kubeadm-config", "v1/ConfigMap/kube-system/kubelet-config", "rbac.authorization.k8s.io/v1/Role/kube-system/kubeadm:kubelet-config"},
-		"bootstrap-token": {"v1/ConfigMap/kube-public/cluster-info", "rbac.authorization.k8s.io/v1/ClusterRoleBinding/kubeadm:kubelet-bootstrap",
-			"rbac.authorization.k8s.io/v1/ClusterRoleBinding/kubeadm:node-autoapprove-bootstrap"},
+		"bootstrap-token": {
+			"v1/ConfigMap/kube-public/cluster-info", "rbac.authorization.k8s.io/v1/ClusterRoleBinding/kubeadm:kubelet-bootstrap",
+			"rbac.authorization.k8s.io/v1/ClusterRoleBinding/kubeadm:node-autoapprove-bootstrap",
+		},
 		"addon": {"apps/v1/DaemonSet/kube-system/kube-proxy", "apps/v1/Deployment/kube-system/coredns", "v1/ConfigMap/kube-system/coredns", "v1/ConfigMap/kube-system/kube-proxy"},
 	}
 	for _, phase := range []string{"upload-config", "bootstrap-token", "addon"} {

@@ -193,10 +193,14 @@ func driftPlan() *planner.Plan {
 	m.Changes[0].Reason = planner.ReasonDrift
 	m.step(cp2, "control-plane", planner.Update, "restarts kube-scheduler here; the API stays up on cp1, cp3", nil, planner.WriteFile{Path: "/x"})
 	m.Drift = []planner.Change{
-		{Address: addr(cp2, "control-plane", manifests+"kube-scheduler.yaml"), Kind: state.KindStaticPod, Action: planner.Update, Reason: planner.ReasonDrift,
-			Attributes: attrs("args.v", nil, "10", "args.bind-address", "127.0.0.1", "0.0.0.0")},
-		{Address: addr(prod, "addon", "object:v1/ConfigMap/kube-system/kube-proxy"), Kind: state.KindObject, Action: planner.Update, Reason: planner.ReasonDrift,
-			Attributes: attrs(`data["config.conf"].conntrack.maxPerCore`, nil, 32768)},
+		{
+			Address: addr(cp2, "control-plane", manifests+"kube-scheduler.yaml"), Kind: state.KindStaticPod, Action: planner.Update, Reason: planner.ReasonDrift,
+			Attributes: attrs("args.v", nil, "10", "args.bind-address", "127.0.0.1", "0.0.0.0"),
+		},
+		{
+			Address: addr(prod, "addon", "object:v1/ConfigMap/kube-system/kube-proxy"), Kind: state.KindObject, Action: planner.Update, Reason: planner.ReasonDrift,
+			Attributes: attrs(`data["config.conf"].conntrack.maxPerCore`, nil, 32768),
+		},
 		{Address: addr(w21, "prepare", "file:/etc/sysctl.d/99-kubewright.conf"), Kind: state.KindFile, Action: planner.Delete, Reason: planner.ReasonDrift},
 	}
 	m.Withheld = []state.Unobserved{{

@@ -126,8 +126,10 @@ func recordedState() *state.State {
 		{Address: addr(state.AddonTarget("prod", "cni"), "addon", "object:v1/Namespace/kube-flannel"), Kind: state.KindObject, Attributes: state.Map(nil)},
 		{Address: addr(prod, "upload-config", "object:v1/ConfigMap/kube-system/kubeadm-config"), Kind: state.KindObject, Attributes: state.FromGo(map[string]any{"data": map[string]any{"x": "y\nz\n"}})},
 		{Address: addr(cp1, "certs", "certificate:/etc/kubernetes/pki/ca"), Kind: state.KindCertificate, Attributes: state.FromGo(map[string]any{"common_name": "kubernetes"})},
-		{Address: addr(cp1, "control-plane", manifests+"kube-apiserver.yaml"), Kind: state.KindStaticPod,
-			Attributes: state.Map(map[string]state.Value{"image": state.String("x"), "args": state.Args([]state.Arg{{Name: "v", Value: "2"}, {Name: "v", Value: "3"}})})},
+		{
+			Address: addr(cp1, "control-plane", manifests+"kube-apiserver.yaml"), Kind: state.KindStaticPod,
+			Attributes: state.Map(map[string]state.Value{"image": state.String("x"), "args": state.Args([]state.Arg{{Name: "v", Value: "2"}, {Name: "v", Value: "3"}})}),
+		},
 	}
 	return st
 }
