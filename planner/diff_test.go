@@ -1,0 +1,183 @@
+package planner_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// address is that of an item of one node.
+func address(item string) state.Address {
+	return state.Address{Target: state.NodeTarget("a"), Phase: "p", Item: item}
+}
+
+func snapshot(items ...state.Item) *state.Snapshot {
+	s := &state.Snapshot{Items: items}
+	s.Sort()
+	return s
+}
+
+func value(x any) state.Value { return state.FromGo(x) }
+
+type tree = map[string]any
+
+// text prints changes one attribute a line.
+func text(changes []planner.Change) string {
+	var b strings.Builder
+	for _, c := range changes {
+		fmt.Fprintf(&b, "%s %s: %s\n", c.Action, c.Address.Item, c.Reason)
+		for _, a := range c.Attributes {
+			before, _ := a.Before.MarshalJSON()
+			after, _ := a.After.MarshalJSON()
+			fmt.Fprintf(&b, "  %s %s -> %s\n", a.Path, before, after)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	args := func(pairs ...string) state.Value {
+		var out []state.Arg
+		for i := 0; i < len(pairs); i += 2 {
+			out = append(out, state.Arg{Name: pairs[i], Value: pairs[i+1]})
+		}
+		return state.Args(out)
+	}
+	item := state.Item{Address: address("file:/x"), Kind: state.KindFile}
+	object := state.Item{Address: address("object:v1/ConfigMap/ns/x"), Kind: state.KindObject, Partial: true, Exact: []string{"data.doc"}, Initial: []string{"spec.replicas"}}
+	for _, tt := range []struct {
+		name                string
+		item                state.Item
+		want, have, recalls any
+		is                  string
+	}{
+		{"nothing", item, tree{"a": 1}, tree{"a": 1}, nil, ""},
+		{"absent", item, tree{"a": 1}, nil, nil, "create file:/x: not there yet\n  a null -> 1"},
+		{"removed by hand", item, tree{"a": 1}, nil, tree{"a": 1}, "create file:/x: changed outside of kubewright\n  a null -> 1"},
+		{"configured", item, tree{"a": 2}, tree{"a": 1}, tree{"a": 1}, "update file:/x: configuration changed\n  a 1 -> 2"},
+		{"drifted", item, tree{"a": 1}, tree{"a": 3}, tree{"a": 1}, "update file:/x: changed outside of kubewright\n  a 3 -> 1"},
+		{"a file is ours whole", item, tree{"a": tree{"b": 1}}, tree{"a": tree{"b": 1, "c": 2}}, nil, "update file:/x: configuration changed\n  a.c 2 -> null"},
+		{"an object's other leaves are not", object, tree{"spec": tree{"b": 1}}, tree{"spec": tree{"b": 1, "c": 2}}, nil, ""},
+		{"nor elements of others in a list by name", object,
+			tree{"c": []any{tree{"name": "x", "v": 1}}}, tree{"c": []any{tree{"name": "y"}, tree{"name": "x", "v": 2, "w": 3}}}, nil,
+			"update object:v1/ConfigMap/ns/x: configuration changed\n  c.x.v 2 -> 1"},
+		{"a document inside it is ours whole", object, tree{"data": tree{"doc": tree{"a": 1}}}, tree{"data": tree{"doc": tree{"a": 1, "b": 2}, "other": "x"}}, nil,
+			"update object:v1/ConfigMap/ns/x: configuration changed\n  data.doc.b 2 -> null"},
+		{"what matters only at first", object, tree{"spec": tree{"replicas": 2}}, tree{"spec": tree{"replicas": 5}}, nil, ""},
+		{"a leaf that we set and want no more", object, tree{"labels": tree{}}, tree{"labels": tree{"a": "1", "b": "2"}}, tree{"labels": tree{"a": "1"}},
+			"update object:v1/ConfigMap/ns/x: configuration changed\n  labels.a \"1\" -> null"},
+		{"unless somebody else has changed it", object, tree{"labels": tree{}}, tree{"labels": tree{"a": "9"}}, tree{"labels": tree{"a": "1"}}, ""},
+		{"no longer configured", item, nil, tree{"a": 1}, tree{"a": 1}, "delete file:/x: no longer in the configuration"},
+		{"no longer configured and gone", item, nil, nil, tree{"a": 1}, "forget file:/x: no longer in the configuration"},
+		{"an argument", item, tree{"args": args("a", "1", "b", "2")}, tree{"args": args("a", "1", "c", "3")}, nil,
+			"update file:/x: configuration changed\n  args.b null -> \"2\"\n  args.c \"3\" -> null"},
+		{"a repeated argument", item, tree{"args": args("a", "1", "a", "2")}, tree{"args": args("a", "1")}, nil,
+			"update file:/x: configuration changed\n  args.a \"1\" -> [\"1\",\"2\"]"},
+		{"the order of arguments", item, tree{"args": args("a", "1", "b", "2")}, tree{"args": args("b", "2", "a", "1")}, nil,
+			"update file:/x: configuration changed\n  args {\"$args\":[[\"b\",\"2\"],[\"a\",\"1\"]]} -> {\"$args\":[[\"a\",\"1\"],[\"b\",\"2\"]]}"},
+		{"what only apply can know", item, tree{"ca": state.PendingValue("s", "o")}, tree{"ca": "abc"}, nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			side := func(x any) *state.Snapshot {
+				if x == nil {
+					return snapshot()
+				}
+				it := tt.item
+				it.Attributes = value(x)
+				return snapshot(it)
+			}
+			if got := text(planner.Diff(side(tt.want), side(tt.have), side(tt.recalls))); got != tt.is {
+				t.Errorf("got:\n%s\nwant:\n%s", got, tt.is)
+			}
+		})
+	}
+}
+
+// TestDiffOfTheUnseen: what could not be looked at is neither present nor absent.
+func TestDiffOfTheUnseen(t *testing.T) {
+	t.Parallel()
+	it := state.Item{Address: address("file:/x"), Kind: state.KindFile, Attributes: value(tree{"a": 1})}
+	gone := state.Item{Address: address("file:/y"), Kind: state.KindFile, Attributes: value(tree{"a": 1})}
+	dark := &state.Snapshot{Unobserved: []state.Unobserved{{Target: it.Address.Target, Reason: "no answer"}}}
+	if got := planner.Diff(snapshot(it), dark, snapshot(it, gone)); len(got) != 0 {
+		t.Errorf("changes on a host that did not answer:\n%s", text(got))
+	}
+	if got := planner.Drift(dark, snapshot(it)); len(got) != 0 {
+		t.Errorf("drift on a host that did not answer:\n%s", text(got))
+	}
+}
+
+// anyValue draws a tree of strings.
+func anyValue(t *rapid.T, depth int, label string) any {
+	if depth == 0 || rapid.Bool().Draw(t, label+" leaf") {
+		return rapid.StringMatching(`[a-c]{0,2}`).Draw(t, label)
+	}
+	m := tree{}
+	for _, k := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c.d"}), rapid.ID).Draw(t, label+" keys") {
+		m[k] = anyValue(t, depth-1, label+k)
+	}
+	return m
+}
+
+// TestDiffOfEquals: what is as wanted has no changes and no drift, whatever it is.
+func TestDiffOfEquals(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		it := state.Item{Address: address("file:/x"), Kind: state.KindFile, Partial: rapid.Bool().Draw(t, "partial"), Attributes: value(tree{"v": anyValue(t, 3, "v")})}
+		s := snapshot(it)
+		if got := planner.Diff(s, s, s); len(got) != 0 {
+			t.Fatalf("changes between equals:\n%s", text(got))
+		}
+		if got := planner.Drift(s, s); len(got) != 0 {
+			t.Fatalf("drift between equals:\n%s", text(got))
+		}
+	})
+}
+
+// TestDiffFindsEveryEdit: two different files differ.
+func TestDiffFindsEveryEdit(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		a := state.Item{Address: address("file:/x"), Kind: state.KindFile, Attributes: value(tree{"v": anyValue(t, 3, "a")})}
+		b := a
+		b.Attributes = value(tree{"v": anyValue(t, 3, "b")})
+		got := planner.Diff(snapshot(a), snapshot(b), snapshot())
+		if (len(got) == 0) != a.Attributes.Equal(b.Attributes) {
+			t.Fatalf("equal is %v, changes:\n%s", a.Attributes.Equal(b.Attributes), text(got))
+		}
+	})
+}
+
+func TestAssembleOrdersThroughStepsWithoutWork(t *testing.T) {
+	t.Parallel()
+	id := func(phase string) state.Address { return state.Address{Target: state.NodeTarget("a"), Phase: phase} }
+	step := func(phase string) planner.Step {
+		return planner.Step{ID: id(phase), Phase: phase, Target: state.NodeTarget("a"), Operations: planner.Operations{planner.RemovePods{}}}
+	}
+	d := planner.Draft{
+		Steps: []planner.Step{step("c"), step("a")},
+		Edges: map[state.Address][]state.Address{id("c"): {id("b")}, id("b"): {id("a")}},
+	}
+	p, err := planner.Assemble(planner.Plan{}, nil, nil, d, planner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(p.Steps[0].ID, p.Steps[1].ID, p.Steps[1].Needs); got != "node.a/a node.a/c [node.a/a]" {
+		t.Errorf("order and needs are %s", got)
+	}
+	p, err = planner.Assemble(planner.Plan{}, nil, nil, d, planner.Options{Targets: []planner.Selector{{Phase: "c"}}, SkipPhases: []string{"a"}})
+	if err != nil || len(p.Steps) != 1 || len(p.Steps[0].Needs) != 0 {
+		t.Errorf("with a left out: %v, %v", p, err)
+	}
+	d.Edges[id("a")] = []state.Address{id("c")}
+	if _, err := planner.Assemble(planner.Plan{}, nil, nil, d, planner.Options{}); err == nil {
+		t.Error("steps that wait for one another are not refused")
+	}
+}
