@@ -72,11 +72,11 @@ func (r Release) kubernetes() source {
 }
 
 // unavailable lists, by version of Kubernetes, libraries whose version of that
-// release the module proxy does not serve, and the nearest that it does. The
-// one of kube-proxy is the types of its configuration, which patches leave alone.
+// release the module proxy does not serve, and the nearest that it does. Both
+// are types only, of a configuration and of a protocol, which patches leave alone.
 func unavailable() map[string]map[string]string {
 	return map[string]map[string]string{
-		"v1.34.9": {"k8s.io/kube-proxy": "v0.34.10"},
+		"v1.34.9": {"k8s.io/externaljwt": "v0.34.10", "k8s.io/kube-proxy": "v0.34.10"},
 	}
 }
 
