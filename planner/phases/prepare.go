@@ -122,8 +122,8 @@ func (n *node) marks() state.Marks {
 	}
 	m.Before = map[string]string{}
 	for _, p := range foldersBefore {
-		if n.report.Files[p].Exists {
-			m.Before["folder:"+p] = "present"
+		if f := n.report.Files[p]; f.Exists {
+			m.Before["folder:"+p] = f.Mode + " " + f.Owner
 		}
 	}
 	for name, value := range n.report.Sysctls {

@@ -101,8 +101,8 @@ func (l leaver) cleanOperations() []planner.Operation {
 		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "kube-ipvs0", "nodelocaldns", "veth*"}},
 	}
 	for _, path := range l.paths() {
-		if before["folder:"+path] == "present" {
-			ops = append(ops, planner.RemovePath{Path: path, ContentsOnly: contentsGo[path]})
+		if mode, owner, was := strings.Cut(before["folder:"+path], " "); was {
+			ops = append(ops, planner.RemovePath{Path: path, ContentsOnly: contentsGo[path]}, planner.EnsureDirectory{Path: path, Mode: mode, Owner: owner})
 			continue
 		}
 		ops = append(ops, planner.RemovePath{Path: path})
@@ -150,7 +150,7 @@ func (l leaver) paths() []string {
 }
 
 func (l leaver) keeps(what string) bool {
-	return l.report != nil && l.report.Marks != nil && l.report.Marks.Before[what] == "present"
+	return l.report != nil && l.report.Marks != nil && l.report.Marks.Before[what] != ""
 }
 
 // restoreOperations put sysctls, swap and the kubelet's unit back.

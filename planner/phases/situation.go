@@ -138,7 +138,7 @@ func (c *cluster) caDigests() map[string]string {
 }
 
 func (c *cluster) refuseSilent(silent []string, known bool) diag.Diagnostics {
-	detail := fmt.Sprintf("Of cluster %q, %s did not answer", c.Label, strings.Join(silent, ", "))
+	detail := fmt.Sprintf("Of cluster %q, %s could not be looked at", c.Label, strings.Join(silent, ", "))
 	var reasons []string
 	for t, u := range c.view.Unobserved {
 		if n := c.node(t); n != nil && n.isControlPlane() {
@@ -148,15 +148,25 @@ func (c *cluster) refuseSilent(silent []string, known bool) diag.Diagnostics {
 	sort.Strings(reasons)
 	if !known {
 		detail += ". A cluster is founded only when every control plane has been seen to be blank: " +
-			"one that does not answer may hold the data of a cluster that exists."
+			"one that was not may hold the data of a cluster that exists."
 	} else {
 		detail += ". What a control plane holds decides what is safe on the others, so nothing is planned for this cluster."
 	}
 	return diag.Diagnostics{{
-		Severity: diag.Error, Summary: "Control plane did not answer",
-		Detail:  detail + " Bring the host back, or correct its address and connection, and plan again.\n\n  " + strings.Join(reasons, "\n  "),
+		Severity: diag.Error, Summary: "Control plane could not be looked at",
+		Detail: detail + " Nothing is changed on any host. Put right what follows, and plan again.\n\n" +
+			strings.Join(reasons, "\n"),
 		Subject: c.Source,
 	}}
+}
+
+// reason is why a host was not observed, and below it what to do.
+func reason(u state.Unobserved) string {
+	text := "  " + u.Target.String() + ": " + u.Reason
+	if u.Remedy != "" {
+		text += "\n    To do: " + u.Remedy + "."
+	}
+	return text
 }
 
 func (c *cluster) refuseLost() diag.Diagnostics {

@@ -2,13 +2,14 @@ package kubeadm
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubewright/kubewright/config"
@@ -239,7 +240,8 @@ func hostPortText(host, port string) string {
 	return hostPort(host, n)
 }
 
-// decodeStrict reads a tree into a Go type; a field that the type does not have is an error.
+// decodeStrict reads a tree into a Go type with Kubernetes' own decoder, to
+// which the case of names matters; a field that the type does not have is an error.
 func decodeStrict(tree state.Value, into any) error {
 	if isEmpty(tree) {
 		return nil
@@ -248,11 +250,8 @@ func decodeStrict(tree state.Value, into any) error {
 	if err != nil {
 		return err
 	}
-	if err := yaml.UnmarshalStrict(content, into); err != nil {
-		return err
-	}
-	// Again with Kubernetes' own decoder, to which the case of names matters.
-	return utiljson.Unmarshal(content, into)
+	unknown, err := strictjson.UnmarshalStrict(content, into)
+	return errors.Join(append(unknown, err)...)
 }
 
 // isEmpty tells that a tree says nothing.

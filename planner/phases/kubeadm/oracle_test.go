@@ -26,26 +26,21 @@ import (
 func TestOracle(t *testing.T) {
 	var total tally
 	goldens := kubeadmtest.NewGoldens(filepath.Join("testdata", "oracle"))
-	for _, version := range kubeadmtest.Versions() {
-		for _, c := range kubeadmtest.Cases() {
-			c, ok := c.At(version)
-			if !ok {
-				continue
-			}
-			golden, err := goldens.Read(version, c.Name)
-			if errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s/%s: no golden; run cmd/lab/oracle", version, c.Name)
-				continue
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Run(version+"/"+c.Name, func(t *testing.T) {
-				x := comparison{t: t, c: c, golden: golden}
-				x.run()
-				total.add(x.tally)
-			})
+	for _, r := range kubeadmtest.Runs() {
+		name := r.Version + "/" + r.Case.Name
+		golden, err := goldens.Read(r.Version, r.Case.Name)
+		if errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: no golden; run cmd/lab/oracle", name)
+			continue
 		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			x := comparison{t: t, c: r.Case, golden: golden}
+			x.run()
+			total.add(x.tally)
+		})
 	}
 	t.Logf("%d of %d equal (%d of %d texts byte for byte), of %d configurations", total.equal, total.all, total.bytes, total.texts, total.runs)
 	for _, row := range notCompared {

@@ -123,14 +123,10 @@ var notOnSurface = []struct{ what, why string }{
 // TestSurface counts that every field differs from its default in some configuration.
 func TestSurface(t *testing.T) {
 	set := map[string]map[string]bool{} // KIND.PATH → values
-	for _, c := range kubeadmtest.Cases() {
-		for _, version := range kubeadmtest.Versions() {
-			if c, ok := c.At(version); ok {
-				collect(t, set, c.InitYAML())
-				if c.Joiner != nil {
-					collect(t, set, c.JoinYAML("10.77.0.11:6443"))
-				}
-			}
+	for _, r := range kubeadmtest.Runs() {
+		collect(t, set, r.Case.InitYAML())
+		if r.Case.Joiner != nil {
+			collect(t, set, r.Case.JoinYAML("10.77.0.11:6443"))
 		}
 	}
 	fields, cases := 0, len(kubeadmtest.Cases())

@@ -62,10 +62,14 @@ type olderImages struct {
 }
 
 // releases is the version table, by minor from MinMinor on.
-// Read from cmd/kubeadm/app/constants and phases of 1.34.9, 1.35.8, 1.36.3, 1.37.1.
+// Read from kubeadm 1.34.1, 1.34.2, 1.34.9, 1.35.0, 1.35.8, 1.36.0, 1.36.3 and
+// 1.37.1; the patch releases of changes are those of the changelogs: order of
+// arguments 1.34.4, 1.35.1 and 1.36.0; the kubelet client's rights 1.34.8,
+// 1.35.5, 1.36.1 and 1.37.0 (kubernetes/kubernetes pull requests 138958 to 138960).
 var releases = [...]release{
 	{
 		minor: 34, etcd: "3.6.5-0", coreDNS: "v1.12.1", pause: "3.10.1",
+		older:         []olderImages{{before: 2, etcd: "3.6.4-0", coreDNS: "v1.12.1", pause: "3.10.1"}},
 		podInfraImage: true, localSocketGate: true, localModeGate: true, ecdsaGate: true,
 		flexVolume: true, etcdFlagsByTag: true, sharedResolver: true,
 		sincePlainClient: 8, sinceUserOrder: 4,

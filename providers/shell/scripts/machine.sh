@@ -136,21 +136,35 @@ kw_swap_on() {
 }
 
 # kw_pods SOCKET: stops and removes every pod, Kubernetes' or not, as kubeadm
-# does. Without a runtime there are none.
+# does, and then their control groups. Without a runtime there are none.
 kw_pods() {
-	if ! [ -S "$1" ]; then kw_done same; return; fi
-	if command -v crictl >/dev/null; then
-		kw_pods_cri "$1"
-	elif kw_uses_ctr "$1"; then
-		kw_pods_ctr "$1"
-	else
-		kw_fail 'there is neither crictl nor ctr to remove containers with'
+	kw_made=same
+	if [ -S "$1" ]; then
+		if command -v crictl >/dev/null; then
+			kw_pods_cri "$1"
+		elif kw_uses_ctr "$1"; then
+			kw_pods_ctr "$1"
+		else
+			kw_fail 'there is neither crictl nor ctr to remove containers with'
+		fi
 	fi
+	kw_slices
+	kw_done "$kw_made"
+}
+
+# kw_slices: the control groups that the kubelet made for pods. Those of cgroup
+# v1 controllers which systemd does not manage go one by one.
+kw_slices() {
+	if [ "$(systemctl show --property ActiveState --value kubepods.slice </dev/null 2>/dev/null)" = active ]; then
+		systemctl --quiet stop kubepods.slice </dev/null || kw_fail
+		kw_made=changed
+	fi
+	find /sys/fs/cgroup -depth -type d -path '*/kubepods*' -exec rmdir {} + 2>/dev/null
 }
 
 kw_pods_cri() {
 	kw_o=$(kw_cri "$1" pods --quiet) || kw_fail
-	if [ -z "$kw_o" ]; then kw_done same; return; fi
+	if [ -z "$kw_o" ]; then return; fi
 	for kw_i in 1 2 3 4 5; do
 		# shellcheck disable=SC2086 # IDs are words
 		kw_long kw_cri "$1" stopp $kw_o && kw_long kw_cri "$1" rmp --force $kw_o && break
@@ -158,17 +172,17 @@ kw_pods_cri() {
 		kw_o=$(kw_cri "$1" pods --quiet) || kw_fail
 		[ -n "$kw_o" ] || break
 	done
-	kw_done changed
+	kw_made=changed
 }
 
 kw_pods_ctr() {
 	kw_o=$(kw_ctr "$1" containers list --quiet) || kw_fail
-	if [ -z "$kw_o" ]; then kw_done same; return; fi
+	if [ -z "$kw_o" ]; then return; fi
 	for kw_c in $kw_o; do
 		kw_ctr "$1" tasks delete --force "$kw_c" >/dev/null 2>&1
 		kw_ctr "$1" containers delete "$kw_c" || kw_fail
 	done
-	kw_done changed
+	kw_made=changed
 }
 
 # kw_unmount FOLDER: everything mounted below it, the deepest first.
@@ -217,8 +231,23 @@ kw_network() {
 			# shellcheck disable=SC2086 # family and name
 			if nft list table $kw_f </dev/null >/dev/null 2>&1; then nft delete table $kw_f </dev/null || kw_fail; kw_made=changed; fi
 		done
+		kw_tables
 	fi
 	kw_done "$kw_made"
+}
+
+# kw_tables: takes out tables of iptables in which no rule and no policy but
+# accept is left. iptables makes them when something first asks for them, and
+# they decide nothing.
+kw_tables() {
+	for kw_f in 'ip filter' 'ip nat' 'ip mangle' 'ip6 filter' 'ip6 nat' 'ip6 mangle'; do
+		# shellcheck disable=SC2086 # family and name
+		kw_o=$(nft list table $kw_f </dev/null 2>/dev/null) || continue
+		if printf '%s\n' "$kw_o" | grep -q -v -e '^#' -e '^table ' -e '^[[:space:]]*chain [A-Z]* {$' -e ' policy accept;$' -e '^[[:space:]]*}*$'; then continue; fi
+		# shellcheck disable=SC2086
+		nft delete table $kw_f </dev/null || kw_fail
+		kw_made=changed
+	done
 }
 
 # kw_rules iptables|ip6tables: takes out the chains KUBE-* and CNI-*, and what

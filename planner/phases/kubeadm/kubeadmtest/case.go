@@ -11,9 +11,34 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Versions are those of kubeadm that serve as oracle, that first on which the
-// goldens of the others rest.
-func Versions() []string { return []string{baseVersion, "1.34.9", "1.35.8", "1.37.1"} }
+// Run is one case asked of kubeadm of one version.
+type Run struct {
+	Version string
+	Case    Case
+}
+
+// Runs lists everything that kubeadm is asked. The run on which the goldens of
+// the others rest comes first.
+func Runs() []Run {
+	var out []Run
+	for _, version := range []string{baseVersion, "1.34.9", "1.35.8", "1.37.1"} {
+		for _, c := range Cases() {
+			if c, ok := c.At(version); ok {
+				out = append(out, Run{version, c})
+			}
+		}
+	}
+	// These come right before a change within their minor.
+	for _, version := range []string{"1.34.1", "1.35.0", "1.36.0"} {
+		for _, c := range Cases() {
+			if slices.Contains([]string{baseCase, "args-order", "kubelet-args", "everything-control-plane"}, c.Name) {
+				c, _ := c.At(version)
+				out = append(out, Run{version, c})
+			}
+		}
+	}
+	return out
+}
 
 // Case is one configuration of a cluster, founded on one host and joined by
 // at most one other.
