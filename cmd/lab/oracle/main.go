@@ -72,21 +72,16 @@ func run(args []string) error {
 		return errors.New("cannot make a root for kubeadm without being root")
 	}
 	var failures []string
-	for _, version := range kubeadmtest.Versions() { // the version that others rest on comes first
-		if o.version != "" && o.version != version {
+	for _, r := range kubeadmtest.Runs() {
+		if o.version != "" && o.version != r.Version || o.name != "" && !name.MatchString(r.Case.Name) {
 			continue
 		}
-		for _, c := range kubeadmtest.Cases() {
-			if _, ok := c.At(version); !ok || o.name != "" && !name.MatchString(c.Name) {
-				continue
-			}
-			if err := o.ask(version, c.Name); err != nil {
-				failures = append(failures, version+"/"+c.Name)
-				fmt.Fprintf(os.Stderr, "%s/%s: %v\n", version, c.Name, err)
-				continue
-			}
-			fmt.Printf("%s/%s\n", version, c.Name)
+		if err := o.ask(r.Version, r.Case.Name); err != nil {
+			failures = append(failures, r.Version+"/"+r.Case.Name)
+			fmt.Fprintf(os.Stderr, "%s/%s: %v\n", r.Version, r.Case.Name, err)
+			continue
 		}
+		fmt.Printf("%s/%s\n", r.Version, r.Case.Name)
 	}
 	if len(failures) > 0 {
 		return fmt.Errorf("%d configurations failed: %s", len(failures), strings.Join(failures, " "))
