@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/kubewright/kubewright/state"
@@ -36,18 +37,21 @@ func (o Origins) Of(path string) state.Source {
 	return state.Source{}
 }
 
-// enclosing cuts the last key off a path.
+// enclosing cuts the last key off a path: .key, ["key"] or [0].
 func enclosing(path string) string {
-	keys := state.SplitPath(path)
-	for cut := len(path) - 1; cut > 0; cut-- {
-		if path[cut] != '.' && path[cut] != '[' {
-			continue
-		}
-		if len(state.SplitPath(path[:cut])) == len(keys)-1 {
-			return path[:cut]
+	last := 0
+	for i := 0; i < len(path); i++ {
+		switch path[i] {
+		case '.':
+			last = i
+		case '[':
+			last = i
+			if quoted, err := strconv.QuotedPrefix(path[i+1:]); err == nil {
+				i += len(quoted)
+			}
 		}
 	}
-	return ""
+	return path[:last]
 }
 
 // Output is an output block. Its value may be pending until an apply.

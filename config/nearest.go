@@ -5,16 +5,27 @@ import (
 	"strings"
 )
 
-// Nearest is the name that was probably meant, or "" when none is near.
+// Nearest is the name that was probably meant, or "" when none is near: one
+// with few letters different, or the only one that the given is a part of.
 func Nearest(given string, names []string) string {
 	best, distance := "", max(1, len(given)/3)+1
+	var longer []string
 	for _, name := range names {
 		if strings.EqualFold(name, given) {
 			return name
 		}
+		if len(given) < 3 {
+			continue
+		}
 		if d := editDistance(strings.ToLower(given), strings.ToLower(name)); d < distance {
 			best, distance = name, d
 		}
+		if strings.Contains(strings.ToLower(name), strings.ToLower(given)) {
+			longer = append(longer, name)
+		}
+	}
+	if best == "" && len(longer) == 1 {
+		return longer[0]
 	}
 	return best
 }
@@ -24,7 +35,7 @@ func Nearest(given string, names []string) string {
 func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	if len(x) > 200 || len(y) > 200 {
-		return 200
+		return 1 << 20 // no word at all
 	}
 	var before []int
 	row := make([]int, len(y)+1)

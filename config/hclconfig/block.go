@@ -121,13 +121,13 @@ func (e *evaluator) checkUnique(t *template) {
 
 // duplicate is the error of a second block, naming the place of the first.
 func duplicate(b, before *template) *diag.Diagnostic {
-	what := b.row.Name + " block"
+	what := article(b.row.Name) + " " + b.row.Name + " block"
 	why := "There can be only one"
 	if b.row.Label != "" {
-		what = fmt.Sprintf("%s %q", b.row.Name, b.label)
+		what = fmt.Sprintf("%s %s %q", article(b.row.Name), b.row.Name, b.label)
 		why = "Names must be unique"
 	}
-	return diag.Errorf("Duplicate "+b.row.Name+" block", "A %s was already declared at %s. %s.", what, place(before.at), why).At(source(b.at))
+	return diag.Errorf("Duplicate "+b.row.Name+" block", "%s was already declared at %s. %s.", what, place(before.at), why).At(source(b.at))
 }
 
 // place prints a range as FILE:LINE.

@@ -43,7 +43,7 @@ func (e *evaluator) conform(t *thunk, v cty.Value) cty.Value {
 		}
 	}
 	if err != nil {
-		e.errorAt(t.expr.Range(), "Incorrect attribute value type", "Inappropriate value for attribute %q: %s.", row.Name, err)
+		e.errorAt(t.expr.Range(), "Incorrect attribute value type", "Inappropriate value for attribute %q: %s", row.Name, sentence(err.Error()))
 		return failedValue(row.Type.cty)
 	}
 	return out
@@ -70,6 +70,14 @@ func fit(typ Type, v cty.Value, marks cty.ValueMarks) (cty.Value, error) {
 		return out, nil
 	}
 	return normal.WithMarks(marks), nil
+}
+
+// sentence ends a text with a full stop unless it has an end.
+func sentence(s string) string {
+	if strings.HasSuffix(s, "?") || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
 }
 
 // conversionError words cty's error with the path inside the value.

@@ -59,9 +59,9 @@ func (e *evaluator) readDynamic(b *hcl.Block, parent *Block) *dynamic {
 
 func labelRule(row *Block) string {
 	if row.Label == "" {
-		return "A " + row.Name + " block has no label: leave out labels."
+		return article(row.Name) + " " + row.Name + " block has no label: leave out labels."
 	}
-	return "A " + row.Name + " block has one label: write labels = [" + row.Name + ".key]."
+	return article(row.Name) + " " + row.Name + " block has one label: write labels = [" + row.Name + ".key]."
 }
 
 func blockNames(row *Block) []string {

@@ -20,7 +20,7 @@ func source(r hcl.Range) state.Source {
 
 // notYet are blocks and arguments of Terraform's that people will try.
 var notYet = map[string]string{
-	"moved":        "Rename with `kubewright state mv` instead.",
+	"moved":        "Keep the name: under another one a block is another cluster or node.",
 	"import":       "",
 	"removed":      "Remove the block itself: the plan shows what that destroys.",
 	"check":        "Use validation in a variable block instead.",
@@ -42,10 +42,10 @@ func fromHCL(d *hcl.Diagnostic, text func(file string) []byte) *diag.Diagnostic 
 		out.Severity = diag.Warning
 	}
 	if d.Subject != nil {
-		out.Subject = source(*d.Subject)
+		out.Subject = within(source(*d.Subject), text)
 	}
 	if d.Context != nil && (d.Subject == nil || d.Context.Start.Line != d.Subject.Start.Line) {
-		out.Context = source(*d.Context)
+		out.Context = within(source(*d.Context), text)
 	}
 	explainNotYet(out, text)
 	if d.Expression != nil && d.EvalContext != nil {
@@ -53,6 +53,18 @@ func fromHCL(d *hcl.Diagnostic, text func(file string) []byte) *diag.Diagnostic 
 		out.Detail = redact(out.Detail, d.Expression, d.EvalContext)
 	}
 	return out
+}
+
+// within cuts a place off at the end of its file: hcl's parser of JSON can
+// place a syntax error behind it.
+func within(s state.Source, text func(file string) []byte) state.Source {
+	b := text(s.File)
+	if b == nil {
+		return s
+	}
+	s.EndByte = min(s.EndByte, len(b))
+	s.StartByte = min(s.StartByte, s.EndByte)
+	return s
 }
 
 // explainNotYet says more than "unsupported" of what Terraform has.

@@ -270,7 +270,7 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 // badValue reports a value from outside, at its place if it has one. The value
 // itself is not quoted: it may be secret.
 func (l *loader) badValue(v *variable, g given, why string) {
-	d := diag.Errorf("Invalid value for variable", "The value of var.%s from %s is not suitable: %s.", v.name, g.from, strings.TrimSuffix(why, "."))
+	d := diag.Errorf("Invalid value for variable", "The value of var.%s from %s is not suitable: %s", v.name, g.from, sentence(why))
 	at := source(v.block.at)
 	if g.expr != nil && g.text == "" {
 		at = source(g.expr.Range())

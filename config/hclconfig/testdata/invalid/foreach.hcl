@@ -36,7 +36,7 @@ node "named" {
 }
 
 node "many" {
-  for_each = toset([for p in setproduct(range(101), range(100)) : "${p[0]}.${p[1]}"]) # ERROR: Too many nodes
+  for_each = { for p in setproduct(range(101), range(100)) : "${p[0]}.${p[1]}" => "x" } # ERROR: Too many nodes
   cluster  = cluster.c
   role     = "worker"
   address  = each.value

