@@ -19,7 +19,7 @@ func (a *app) applyCommand() *cobra.Command {
 	var o planOptions
 	var approved bool
 	cmd := &cobra.Command{
-		Use: "apply", Short: "Make the clusters as the configuration says", Args: cobra.NoArgs,
+		Use: "apply", Short: "Make the clusters as the configuration says", Args: takes(0, 0),
 		Long: "apply plans, shows the plan, asks, and then carries out exactly that.\n" +
 			"After any failure the remedy is the same command again.",
 		Example: "  kubewright apply\n  kubewright apply -auto-approve",
@@ -35,7 +35,7 @@ func (a *app) destroyCommand() *cobra.Command {
 	var o planOptions
 	var approved bool
 	cmd := &cobra.Command{
-		Use: "destroy", Short: "Remove the clusters and give clean hosts back", Args: cobra.NoArgs,
+		Use: "destroy", Short: "Remove the clusters and give clean hosts back", Args: takes(0, 0),
 		Long: "destroy stops everything, removes what kubewright and Kubernetes made, and puts settings back\n" +
 			"to what they were. The data of the clusters is lost.",
 		Example: "  kubewright destroy",

@@ -44,6 +44,7 @@ type app struct {
 
 // Main runs the command and returns its exit code.
 func Main(env *Env) int {
+	quiet()
 	a := &app{Env: env}
 	cmd := a.root()
 	cmd.SetArgs(oneDash(env.Args))
@@ -61,7 +62,7 @@ func Main(env *Env) int {
 	case errors.As(err, &diags):
 		a.print(diags.list)
 	default:
-		a.print(diag.Diagnostics{diag.Errorf("Command failed", "%s", view.Clean(err.Error()))})
+		a.print(diag.Diagnostics{explain(err)})
 	}
 	return exitError
 }
@@ -120,18 +121,20 @@ func (a *app) folder() string {
 }
 
 func (a *app) root() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:   "kubewright",
 		Short: "Kubernetes clusters on your hosts: plan, apply, destroy",
 		Long: "kubewright builds, changes and removes Kubernetes clusters on hosts you already have.\n" +
 			"Describe clusters in *.hcl files; plan shows what would change on which host,\n" +
 			"apply does exactly that over SSH, destroy gives clean hosts back.",
-		SilenceUsage: true, SilenceErrors: true,
-	}
+		SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs, Version: Version,
+	})
+	cmd.SetVersionTemplate(versionText())
 	f := cmd.PersistentFlags()
 	f.StringVar(&a.chdir, "chdir", "", "work in this folder instead of the present one")
 	f.BoolVar(&a.noColor, "no-color", false, "print without colour")
 	f.StringVar(&a.statePath, "state", "", "the state file (default kubewright.state.json in the configuration folder)")
+	cmd.SetFlagErrorFunc(badFlag)
 	cmd.AddCommand(a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand(),
 		a.fmtCommand(), a.showCommand(), a.outputCommand(), a.graphCommand(), a.stateCommand(), a.simCommand(), a.versionCommand())
 	return cmd

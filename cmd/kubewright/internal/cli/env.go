@@ -114,8 +114,8 @@ func (e *Env) stopper(ctx context.Context, say func(string)) (context.Context, <
 			case <-e.Interrupts:
 				n++
 				if n == 1 {
-					say("Interrupted. Waiting for the steps that run; nothing new is started. Interrupt again to stop at once.")
 					close(stop)
+					say("Interrupted. Waiting for the steps that run; nothing new is started. Interrupt again to stop at once.")
 					continue
 				}
 				cancel()
@@ -127,7 +127,8 @@ func (e *Env) stopper(ctx context.Context, say func(string)) (context.Context, <
 }
 
 // oneDash lets long flags be written as in Terraform, with one dash: what
-// begins with a single dash and has more than one letter is a long flag.
+// begins with a single dash and has more than one letter is a long flag. A
+// negative number is none.
 func oneDash(args []string) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -135,7 +136,7 @@ func oneDash(args []string) []string {
 			copy(out[i:], args[i:])
 			break
 		}
-		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && len(a) > 2 {
+		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && len(a) > 2 && (a[1] < '0' || a[1] > '9') {
 			a = "-" + a
 		}
 		out[i] = a

@@ -21,7 +21,7 @@ type fmtOptions struct{ check, diff, recursive, write, list bool }
 func (a *app) fmtCommand() *cobra.Command {
 	var o fmtOptions
 	cmd := &cobra.Command{
-		Use: "fmt [FOLDER|FILE|-]", Short: "Format the configuration", Args: cobra.MaximumNArgs(1),
+		Use: "fmt [FOLDER|FILE|-]", Short: "Format the configuration", Args: takes(0, 1),
 		Long: "fmt rewrites *.hcl files in the usual format and lists those it changed.\n" +
 			"Exit codes: 0 formatted, 2 a file cannot be parsed or read, 3 with -check: not formatted.",
 		RunE: func(_ *cobra.Command, args []string) error {

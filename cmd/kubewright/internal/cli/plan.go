@@ -47,7 +47,7 @@ func (a *app) planCommand() *cobra.Command {
 	var o planOptions
 	var detailed bool
 	cmd := &cobra.Command{
-		Use: "plan", Short: "Show what apply would change", Args: cobra.NoArgs,
+		Use: "plan", Short: "Show what apply would change", Args: takes(0, 0),
 		Long: "plan compares the configuration with the state and with what hosts, API and etcd show,\n" +
 			"and prints what apply would change, where, and in which order. It writes nothing anywhere.",
 		Example: "  kubewright plan\n  kubewright plan -target='node.cp[\"cp1\"]'\n  kubewright plan -detailed-exitcode",

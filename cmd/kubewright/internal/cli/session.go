@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubewright/kubewright/config"
@@ -97,6 +99,10 @@ func (s *session) plan(ctx context.Context) error {
 	v := s.fleet.observe(ctx, s.config, s.recorded, s.opts.destroy)
 	v.ObservedAt = s.fleet.world.clock().Now()
 	result, diags := phases.Plan(v, s.header(), options)
+	diags = append(diags, s.fleet.refused(v)...)
+	if diags.HasErrors() {
+		diags = append(diags, s.fleet.silent(v)...)
+	}
 	if err := s.failed(diags); err != nil {
 		return err
 	}
@@ -126,23 +132,72 @@ func (s *session) plannerOptions() (planner.Options, error) {
 			diags = append(diags, diag.Errorf("Unknown target", "-target=%s: %v.", t, err))
 			continue
 		}
+		if !s.exists(sel.Target) {
+			diags = append(diags, diag.Errorf("Unknown target", "-target=%s: neither configuration nor state have %s. There are %s.",
+				t, sel.Target, strings.Join(s.targets(), ", ")))
+			continue
+		}
 		o.Targets = append(o.Targets, sel)
 	}
 	for _, p := range o.SkipPhases {
-		if !contains(phases.Names(), p) {
-			diags = append(diags, diag.Errorf("Unknown phase", "-skip-phase=%s: the phases are %v.", p, phases.Names()))
+		if !slices.Contains(phases.Names(), p) {
+			diags = append(diags, diag.Errorf("Unknown phase", "-skip-phase=%s: the phases are %s.", p, strings.Join(phases.Names(), ", ")))
 		}
 	}
 	return o, s.failed(diags)
 }
 
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
+// exists tells that a selector's target is one of this run's: itself, or a node
+// block with instances. Every target exists for a selector without one.
+func (s *session) exists(t state.Target) bool {
+	if t.IsZero() {
+		return true
+	}
+	for _, known := range s.known() {
+		if known == t || t.Type == state.TypeNode && !t.Keyed && known.Type == state.TypeNode && known.Name == t.Name {
 			return true
 		}
 	}
 	return false
+}
+
+// known lists clusters, addons and nodes of configuration and state, in order.
+func (s *session) known() []state.Target {
+	var out []state.Target
+	for _, c := range s.config.Clusters {
+		out = append(out, state.ClusterTarget(c.Label))
+		for _, a := range c.Addons {
+			out = append(out, state.AddonTarget(c.Label, a.Name))
+		}
+	}
+	for _, m := range s.fleet.members {
+		out = append(out, m.target)
+	}
+	if s.recorded != nil {
+		for label := range s.recorded.Clusters {
+			out = append(out, state.ClusterTarget(label))
+		}
+		for _, it := range s.recorded.Items {
+			if it.Address.Target.Type == state.TypeAddon {
+				out = append(out, it.Address.Target)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b state.Target) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(out)
+}
+
+// targets are the names of known, as many as can be read at a glance.
+func (s *session) targets() []string {
+	const most = 20
+	var out []string
+	for _, t := range s.known() {
+		out = append(out, t.String())
+	}
+	if n := len(out); n > most {
+		out = append(out[:most], fmt.Sprintf("and %d more", n-most))
+	}
+	return out
 }
 
 // close lets go of all connections.

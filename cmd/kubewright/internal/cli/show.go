@@ -24,7 +24,7 @@ func (a *app) readState() (*state.State, error) {
 func (a *app) showCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "show", Short: "Show the state", Args: cobra.NoArgs,
+		Use: "show", Short: "Show the state", Args: takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			st, err := a.readState()
 			if err != nil {
@@ -43,7 +43,7 @@ func (a *app) showCommand() *cobra.Command {
 func (a *app) outputCommand() *cobra.Command {
 	var asJSON, raw bool
 	cmd := &cobra.Command{
-		Use: "output [NAME]", Short: "Show outputs", Args: cobra.MaximumNArgs(1),
+		Use: "output [NAME]", Short: "Show outputs", Args: takes(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			st, err := a.readState()
 			if err != nil {
@@ -68,9 +68,9 @@ func (a *app) outputCommand() *cobra.Command {
 }
 
 func (a *app) stateCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "state", Short: "Look into the state"}
+	cmd := group(&cobra.Command{Use: "state", Short: "Look into the state"})
 	cmd.AddCommand(&cobra.Command{
-		Use: "list", Short: "List the clusters, nodes and addons in the state", Args: cobra.NoArgs,
+		Use: "list", Short: "List the clusters, nodes and addons in the state", Args: takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			st, err := a.readState()
 			if err != nil {
@@ -79,7 +79,7 @@ func (a *app) stateCommand() *cobra.Command {
 			return view.StateList(a.Stdout, st)
 		},
 	}, &cobra.Command{
-		Use: "show ADDRESS", Short: "Show what is recorded of one cluster, node, addon or item", Args: cobra.ExactArgs(1),
+		Use: "show ADDRESS", Short: "Show what is recorded of one cluster, node, addon or item", Args: takes(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			st, err := a.readState()
 			if err != nil {
@@ -99,7 +99,7 @@ func (a *app) graphCommand() *cobra.Command {
 	var o planOptions
 	var format string
 	cmd := &cobra.Command{
-		Use: "graph", Short: "Print the plan's steps and their order as a graph", Args: cobra.NoArgs,
+		Use: "graph", Short: "Print the plan's steps and their order as a graph", Args: takes(0, 0),
 		Example: "  kubewright graph | dot -Tsvg > plan.svg\n  kubewright graph -format=mermaid",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.open(o)

@@ -9,27 +9,12 @@ import (
 )
 
 func (a *app) simCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use: "sim", Short: "Look into and change simulated hosts",
 		Long: "sim works on the simulated hosts of connection { type = \"sim\" }, which live in\n" + simFile + " beside the state.",
-	}
-	cmd.AddCommand(&cobra.Command{
-		Use: "edit HOST CHANGE…", Short: "Change something on a simulated host by hand, as somebody might on a real one",
-		Example: "  kubewright sim edit 10.0.0.11 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false\n" +
-			"  kubewright sim edit 10.0.0.11 label cp1 pool=batch\n  kubewright sim edit 10.0.0.21 power off",
-		Args: cobra.MinimumNArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			w, err := a.openSim()
-			if err != nil {
-				return err
-			}
-			if err := sim.Edit(w.(simWorld).World, args[0], strings.Join(args[1:], " ")); err != nil {
-				return err
-			}
-			return w.save()
-		},
-	}, &cobra.Command{
-		Use: "listing HOST", Short: "List everything on a simulated host", Args: cobra.ExactArgs(1),
+	})
+	cmd.AddCommand(a.simEditCommand(), &cobra.Command{
+		Use: "listing HOST", Short: "List everything on a simulated host", Args: takes(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			w, err := a.openSim()
 			if err != nil {
@@ -41,3 +26,28 @@ func (a *app) simCommand() *cobra.Command {
 	})
 	return cmd
 }
+
+func (a *app) simEditCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "edit HOST CHANGE…", Short: "Change something on a simulated host by hand, as somebody might on a real one",
+		Long: "edit changes something on a simulated host, or in the cluster that it is a node of. CHANGE is one of\n\n" + indent(sim.EditHelp),
+		Example: "  kubewright sim edit 10.0.0.11 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false\n" +
+			"  kubewright sim edit 10.0.0.11 label cp1 pool=batch\n  kubewright sim edit 10.0.0.21 power off",
+		Args: takes(2, -1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			w, err := a.openSim()
+			if err != nil {
+				return err
+			}
+			if err := sim.Edit(w.(simWorld).World, args[0], strings.Join(args[1:], " ")); err != nil {
+				return err
+			}
+			return w.save()
+		},
+	}
+	// What comes behind HOST is the change's own, a negative number included.
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }

@@ -11,7 +11,7 @@ import (
 func (a *app) validateCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
-		Use: "validate", Short: "Check the configuration", Args: cobra.NoArgs,
+		Use: "validate", Short: "Check the configuration", Args: takes(0, 0),
 		Long: "validate checks the configuration without contacting any host and without a state.",
 		RunE: func(*cobra.Command, []string) error {
 			_, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: o.vars, Env: a.Environ, ToolVersion: Version})

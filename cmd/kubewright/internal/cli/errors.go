@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// quiet keeps what client-go logs of its own from the terminal: what matters of
+// it comes back as an error, and is told once, in the place where it belongs.
+func quiet() { klog.SetSlogLogger(slog.New(slog.DiscardHandler)) }
+
+// usageError is a command line that cannot be understood.
+type usageError struct {
+	command string
+	err     error
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// badFlag makes an error of pflag's one of the command line's.
+func badFlag(cmd *cobra.Command, err error) error { return &usageError{cmd.CommandPath(), err} }
+
+// takes checks the number of arguments; most is negative when there is no bound.
+func takes(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return &usageError{cmd.CommandPath(), fmt.Errorf("something is missing: %s", cmd.UseLine())}
+		case most >= 0 && len(args) > most:
+			return &usageError{cmd.CommandPath(), fmt.Errorf("%q is one argument too many: %s", args[most], cmd.UseLine())}
+		}
+		return nil
+	}
+}
+
+// group makes a command of one that only holds others: without one of them it
+// prints its help, with one that does not exist it says so.
+func group(cmd *cobra.Command) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		text := fmt.Sprintf("there is no command %q below %s", args[0], cmd.CommandPath())
+		cmd.SuggestionsMinimumDistance = 2
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			text += fmt.Sprintf(". Did you mean %q?", near[0])
+		}
+		return &usageError{cmd.CommandPath(), errors.New(text)}
+	}
+	return cmd
+}
+
+// explain turns an error into a finding whose heading says what kind of
+// failure it is.
+func explain(err error) *diag.Diagnostic {
+	detail := sentence(view.CleanText(err.Error()))
+	var usage *usageError
+	if errors.As(err, &usage) {
+		// Flags are written here with one dash, as in Terraform.
+		detail = strings.ReplaceAll(detail, "--", "-")
+		return diag.Errorf("Command line not understood", "%s", detail+"\n\nSee "+usage.command+" -help.")
+	}
+	for _, k := range []struct {
+		kind    error
+		summary string
+	}{
+		{statefile.ErrLocked, "State is locked"},
+		{statefile.ErrDamaged, "State cannot be trusted"},
+		{statefile.ErrNewer, "State is of a newer kubewright"},
+		{statefile.ErrForeign, "State is of another lineage"},
+		{statefile.ErrMoved, "State has changed meanwhile"},
+	} {
+		if errors.Is(err, k.kind) {
+			return diag.Errorf(k.summary, "%s", detail)
+		}
+	}
+	switch {
+	case errors.As(err, new(*statefile.Error)):
+		return diag.Errorf("State cannot be read or written", "%s", detail)
+	case errors.As(err, new(*executor.PanicError)):
+		return diag.Errorf("Defect of kubewright", "%s", detail)
+	}
+	return diag.Errorf("Command failed", "%s", detail)
+}
+
+// sentence begins with a capital and ends with a full stop, unless the text
+// ends with something to copy.
+func sentence(s string) string {
+	s = strings.TrimSpace(s)
+	first, size := utf8.DecodeRuneInString(s)
+	s = string(unicode.ToUpper(first)) + s[size:]
+	lines := strings.Split(s, "\n")
+	last := lines[len(lines)-1]
+	if s == "" || strings.HasPrefix(last, " ") || strings.HasPrefix(last, "\t") || strings.ContainsAny(last[len(last)-1:], ".!?:") {
+		return s
+	}
+	return s + "."
+}
