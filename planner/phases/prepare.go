@@ -109,6 +109,14 @@ var foldersBefore = []string{
 	"/usr/libexec/kubernetes", "/var/lib/kube-proxy", "/opt/cni/bin",
 }
 
+// sysctlsOfOthers are set by the kubelet (pkg/kubelet/cm, unless
+// protectKernelDefaults) and by kube-proxy; a reset puts them back as well.
+var sysctlsOfOthers = []string{
+	"kernel.panic", "kernel.panic_on_oops", "vm.overcommit_memory", "vm.panic_on_oom",
+	"net.ipv4.conf.all.route_localnet", "net.netfilter.nf_conntrack_max",
+	"net.netfilter.nf_conntrack_tcp_timeout_established", "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
+}
+
 // marks is what the host is to remember. What was there before is written
 // once and kept by later marks.
 func (n *node) marks() state.Marks {

@@ -48,7 +48,7 @@ func GoneQuery(recorded *state.State, t state.Target) state.Query {
 }
 
 func baseQuery(controlPlane bool) state.Query {
-	q := state.Query{Units: []string{"kubelet.service"}, Commands: requiredCommands, Ports: workerPorts}
+	q := state.Query{Units: []string{kubeletUnit}, Commands: requiredCommands, Ports: workerPorts, Sysctls: sysctlsOfOthers}
 	for _, p := range tracesOfCluster {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}

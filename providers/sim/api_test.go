@@ -270,6 +270,9 @@ func TestDaemonSetsReachHosts(t *testing.T) {
 		planner.RemovePods{},
 		planner.Unmount{Below: "/var/lib/kubelet"},
 		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "veth*"}},
+		planner.SetSysctl{Name: "kernel.panic", Value: "0"},
+		planner.SetSysctl{Name: "kernel.panic_on_oops", Value: "0"},
+		planner.SetSysctl{Name: "vm.overcommit_memory", Value: "0"},
 	}
 	for _, p := range []string{"/etc/kubernetes", "/var/lib/kubelet", "/run/flannel", "/var/lib/cni", "/etc/cni/net.d/10-kube-flannel-ds.conflist", "/var/log/pods", "/var/log/containers", "/usr/libexec/kubernetes"} {
 		ops = append(ops, planner.RemovePath{Path: p})

@@ -108,6 +108,10 @@ func (w *World) startKubelet(m *machine) {
 		k.Flags = f.SHA256
 	}
 	m.Kubelet = k
+	// What the kubelet sets unless protectKernelDefaults forbids it (pkg/kubelet/cm).
+	for name, value := range map[string]string{"kernel.panic": "10", "kernel.panic_on_oops": "1", "vm.overcommit_memory": "1", "vm.panic_on_oom": "0"} {
+		setText(&m.Sysctls, name, value, w.base(m).sysctls[name])
+	}
 	for _, dir := range []string{kubeletPKI, "/var/lib/kubelet/pods", "/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry", "/var/lib/kubelet/device-plugins"} {
 		if w.get(m, dir) == nil {
 			w.put(m, dir, &file{Type: typeDirectory, Mode: "0750"})

@@ -290,6 +290,8 @@ var kept = []struct{ part, reason string }{
 	{" /var/lib/containerd", "the container runtime was there before and keeps its own store"},
 	{" /run/containerd", "the container runtime was there before and keeps its own state"},
 	{" /run/netns ", "the container runtime makes the folder for the networks of its first pod"},
+	{" kernel.panic", "one kernel serves all hosts here; proved over simulated hosts"},
+	{" vm.overcommit_memory", "one kernel serves all hosts here; proved over simulated hosts"},
 	{" /root/.kube", "kubectl's cache, of this test"},
 	{" /run/kubewright-e2e-mark", "of this test"},
 }
