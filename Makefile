@@ -6,7 +6,7 @@ GOFUMPT = mvdan.cc/gofumpt@v0.12.0
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test check fmt golden e2e bench help
+.PHONY: build demo test check fmt golden e2e e2e-all bench help
 
 build: ## build bin/kubewright
 	$(GO) build -trimpath -o bin/kubewright ./cmd/kubewright
@@ -34,10 +34,13 @@ golden: ## rewrite golden files; commit only what you can explain
 e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 	@if [ "$$(uname -s)" != Linux ] || [ "$$(id -u)" != 0 ]; then \
 		echo "make e2e needs Linux and root: it makes hosts out of namespaces on this machine"; exit 1; fi
-	$(GO) test -tags e2e -count=1 -v -timeout 40m ./cmd/lab/e2e
+	$(GO) test -tags e2e -count=1 -v -timeout 60m ./cmd/lab/e2e
+
+e2e-all: ## e2e and the long matrices
+	KUBEWRIGHT_E2E_ALL=1 $(MAKE) e2e
 
 bench: ## time and memory of plans and observations
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## /{printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,0 +1,77 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// TestKubeadmKnowsTheCluster runs kubeadm's own commands on a cluster that
+// kubewright made, and joins a worker by the very command that kubeadm prints.
+func TestKubeadmKnowsTheCluster(t *testing.T) {
+	s := newSite(t, "e2ek", 1, 2)
+	guest := s.workers[1]
+	s.workers = s.workers[:1]
+	s.configure()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+
+	cp := s.planes[0].Name
+	out := s.sh(cp, "kubeadm certs check-expiration 2>&1")
+	wantContains(t, out, "admin.conf", "apiserver-kubelet-client", "etcd-healthcheck-client", "front-proxy-ca")
+	if strings.Contains(out, "MISSING") {
+		t.Errorf("kubeadm misses certificates:\n%s", out)
+	}
+	version := s.Release().Kubernetes
+	out = s.sh(cp, "kubeadm upgrade plan "+version+" --ignore-preflight-errors=all 2>&1 || true")
+	wantContains(t, out, "[upgrade/config]", "kube-apiserver")
+	if strings.Contains(out, "FATAL") || strings.Contains(out, "couldn't") {
+		t.Errorf("kubeadm upgrade plan does not understand the cluster:\n%s", out)
+	}
+
+	join := s.sh(cp, "kubeadm token create --print-join-command 2>/dev/null")
+	s.sh(guest.Name, join+" --ignore-preflight-errors=SystemVerification 2>&1")
+	s.eventually("the worker that kubeadm joined is Ready", 2*time.Minute, func() (string, bool) {
+		out := s.kubectl("get", "nodes", "--no-headers")
+		return out, slices.ContainsFunc(strings.Split(out, "\n"), func(l string) bool {
+			f := strings.Fields(l)
+			return len(f) > 1 && f[0] == guest.Name && f[1] == "Ready"
+		})
+	})
+	// Somebody else's worker is nobody's business.
+	s.wantNoChanges()
+}
+
+// TestTimeBesideKubeadm makes a 3+2 cluster three times by kubeadm and three
+// times by kubewright, in turn, on fresh prepared hosts, and prints the medians.
+func TestTimeBesideKubeadm(t *testing.T) {
+	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
+		t.Skip("takes ten minutes: runs with make e2e-all")
+	}
+	var theirs, ours []time.Duration
+	for range 3 {
+		s := newSite(t, "e2et", 3, 2)
+		times, err := lab.KubeadmCluster(context.Background(), s.Lab, lab.KubeadmOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs = append(theirs, times.Total)
+
+		s = newSite(t, "e2et", 3, 2)
+		start := time.Now()
+		s.must("apply", "-auto-approve", "-no-color")
+		s.wantCluster()
+		ours = append(ours, time.Since(start))
+	}
+	slices.Sort(theirs)
+	slices.Sort(ours)
+	t.Logf("3+2 from prepared hosts until every node is Ready, median of three: kubeadm %s, kubewright %s, ratio %.2f",
+		theirs[1].Round(100*time.Millisecond), ours[1].Round(100*time.Millisecond), float64(ours[1])/float64(theirs[1]))
+}
