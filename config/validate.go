@@ -21,10 +21,11 @@ func (c *Config) Validate() diag.Diagnostics {
 	}
 	for _, n := range c.Nodes {
 		ch := checker{out: &out, origins: n.Origins, hidden: n.Sensitive, block: n.Source, about: n.Target}
-		if cl := c.Cluster(n.Cluster); cl != nil {
+		cl := c.Cluster(n.Cluster)
+		if cl != nil {
 			ch.minor = MinorOf(cl.KubernetesVersion)
 		}
-		ch.node(n)
+		ch.node(n, cl)
 	}
 	c.checkDuplicates(&out)
 	return out
@@ -110,5 +111,12 @@ func didYouMean(given string, names []string) string {
 	return ""
 }
 
-// reasons joins what the API machinery's checks found.
-func reasons(found []string) string { return strings.Join(found, "; ") }
+// reasons joins what the API machinery's checks found, without the regular
+// expressions that they add.
+func reasons(found []string) string {
+	short := make([]string, len(found))
+	for i, s := range found {
+		short[i], _, _ = strings.Cut(s, " (e.g. ")
+	}
+	return strings.Join(short, "; ")
+}

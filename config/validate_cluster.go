@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubewright/kubewright/state"
 )
 
 // cluster checks what stands in a cluster block.
@@ -25,7 +27,7 @@ func (c checker) cluster(cl *Cluster) {
 	c.etcd(cl)
 	c.repository("dns.image_repository", cl.DNS.ImageRepository)
 	c.tag("dns.image_tag", cl.DNS.ImageTag)
-	c.kubelet(cl.Kubelet)
+	c.kubelet(cl.Kubelet, state.Null())
 	c.kubeProxy(cl)
 	c.certificates(cl)
 	c.upgrade(cl.Upgrade)

@@ -15,8 +15,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// kubelet checks the settings of the cluster's kubelets, or of one node's.
-func (c checker) kubelet(k Kubelet) {
+// kubelet checks the settings of the cluster's kubelets, or of one node's over
+// those of its cluster.
+func (c checker) kubelet(k Kubelet, base state.Value) {
 	c.args("kubelet", "kubelet", k.Args)
 	if k.Config.IsNull() {
 		return
@@ -26,7 +27,7 @@ func (c checker) kubelet(k Kubelet) {
 	c.tree(block, "KubeletConfiguration", k.Config, reflect.TypeFor[kubeletconfig.KubeletConfiguration]())
 	c.rules(block, k.Config, kubeletRules)
 	c.since(k.Config)
-	c.kubeletCombinations(k.Config)
+	c.kubeletCombinations(MergeTrees(base, k.Config))
 	c.managed(k.Config)
 	for _, path := range []string{"evictionHard", "evictionSoft", "evictionMinimumReclaim"} {
 		c.thresholds(block, path, k.Config)

@@ -11,8 +11,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// node checks what stands in a node block.
-func (c checker) node(n *Node) {
+// node checks what stands in a node block; its cluster is nil when it is not known.
+func (c checker) node(n *Node, cl *Cluster) {
 	c.oneOf("role", "Invalid role", string(n.Role), string(ControlPlane), string(Worker))
 	c.address(n)
 	c.advertise(n)
@@ -24,7 +24,11 @@ func (c checker) node(n *Node) {
 	c.labels(n)
 	c.annotations(n.Annotations)
 	c.taints(n)
-	c.kubelet(n.Kubelet)
+	base := state.Null()
+	if cl != nil {
+		base = cl.Kubelet.Config
+	}
+	c.kubelet(n.Kubelet, base)
 	c.socket(n.CRISocket)
 	c.patches(n.Patches, true)
 	c.preflight(n.IgnorePreflightErrors)

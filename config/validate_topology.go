@@ -17,6 +17,7 @@ func (c checker) topology(all *Config, cl *Cluster) {
 	planes := all.NodesOf(cl.Label, ControlPlane)
 	pods, services := c.network(cl, len(nodes))
 	c.nodeAddresses(nodes, pods, services)
+	c.simulation(nodes)
 	c.controlPlaneFamilies(planes, services)
 	if !all.Incomplete {
 		c.controlPlanes(cl, planes)
@@ -55,8 +56,7 @@ func (c checker) endpointOfNode(cl *Cluster, planes []*Node) {
 // nodeAddresses wants nodes to lie outside of pod and service subnets.
 func (c checker) nodeAddresses(nodes []*Node, pods, services []netip.Prefix) {
 	for _, n := range nodes {
-		nc := c
-		nc.origins, nc.hidden, nc.block, nc.about = n.Origins, n.Sensitive, n.Source, n.Target
+		nc := c.of(n)
 		for _, s := range append([]string{n.Address}, n.AdvertiseAddresses...) {
 			a, err := netip.ParseAddr(s)
 			if err != nil {
@@ -72,6 +72,24 @@ func (c checker) nodeAddresses(nodes []*Node, pods, services []netip.Prefix) {
 			}
 		}
 	}
+}
+
+// simulation wants all hosts of a cluster to be simulated, or none.
+func (c checker) simulation(nodes []*Node) {
+	for _, n := range nodes {
+		if (n.Connection.Type == "sim") == (nodes[0].Connection.Type == "sim") {
+			continue
+		}
+		nc := c.of(n)
+		nc.errorf("connection.type", "Simulated and real hosts in one cluster", "The connection of %s is of the type %q and that of %s of the type %q. A simulated host cannot be reached by a real one.", n.Target, n.Connection.Type, nodes[0].Target, nodes[0].Connection.Type)
+		return
+	}
+}
+
+// of is a checker for a node of the cluster.
+func (c checker) of(n *Node) checker {
+	c.origins, c.hidden, c.block, c.about = n.Origins, n.Sensitive, n.Source, n.Target
+	return c
 }
 
 func holds(subnets []netip.Prefix, a netip.Addr) (netip.Prefix, bool) {
@@ -94,8 +112,7 @@ func (c checker) controlPlaneFamilies(planes []*Node, services []netip.Prefix) {
 		if err != nil || a.Is4() == services[0].Addr().Is4() {
 			continue
 		}
-		nc := c
-		nc.origins, nc.hidden, nc.block, nc.about = n.Origins, n.Sensitive, n.Source, n.Target
+		nc := c.of(n)
 		path := "advertise_addresses"
 		if !nc.written(path) {
 			path = "address"

@@ -297,6 +297,48 @@ output "f" {
 	}
 }
 
+// TestBombs: a few lines cannot exhaust the process.
+func TestBombs(t *testing.T) {
+	t.Parallel()
+	var bomb strings.Builder
+	bomb.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
+	for i := 1; i < 9; i++ {
+		fmt.Fprintf(&bomb, "a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d,", i-1), 9), i-1)
+	}
+	deep := func(open, shut string, n int) string { return strings.Repeat(open, n) + strings.Repeat(shut, n) }
+	for name, text := range map[string]string{
+		"aliases":        `yamldecode(file("bomb.yaml"))`,
+		"deep JSON":      `jsondecode(file("deep.json"))`,
+		"deep YAML":      `yamldecode(file("deep.json"))`,
+		"deep template":  `templatefile("deep.tpl", {})`,
+		"brackets":       deep("[", "]", 100_000),
+		"parentheses":    deep("(", ")", 100_000),
+		"templates":      deep("\"${", "}\"", 100_000),
+		"negations":      strings.Repeat("!", 100_000) + "true",
+		"minuses":        strings.Repeat("-", 100_000) + "1",
+		"conditionals":   strings.Repeat("true ? 1 : ", 100_000) + "1",
+		"sums":           strings.Repeat("1+", 100_000) + "1",
+		"indexes":        "local.x" + strings.Repeat("[local.y]", 100_000),
+		"splats":         "local.x" + strings.Repeat("[*]", 100_000),
+		"calls":          strings.Repeat("f(", 100_000),
+		"template loops": "\"" + strings.Repeat("%{if true}", 100_000) + "\"",
+	} {
+		_, diags := load("main.hcl", base+"output \"o\" {\n  value = "+text+"\n}\n",
+			"bomb.yaml", bomb.String(), "deep.json", deep("[", "]", 9000), "deep.tpl", deep("${[", "]}", 5000))
+		if !diags.HasErrors() {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for name, text := range map[string]string{
+		"arrays": deep("[", "]", 100_000), "objects": strings.Repeat(`{"a":`, 100_000), "broken": strings.Repeat(`[x`, 100_000),
+		"template": `{"output": {"o": {"value": "${` + deep("(", ")", 5000) + `}"}}}`,
+	} {
+		if _, diags := load("main.hcl.json", text); !diags.HasErrors() {
+			t.Errorf("JSON %s: no error", name)
+		}
+	}
+}
+
 // TestFunctions: some of each kind; most are the library's.
 func TestFunctions(t *testing.T) {
 	t.Parallel()

@@ -40,8 +40,8 @@ func (l *loader) functions() map[string]function.Function {
 		"slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "transpose": transposeFunc, "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
 
 		"base64decode": encoding.Base64DecodeFunc, "base64encode": encoding.Base64EncodeFunc, "urlencode": encoding.URLEncodeFunc,
-		"csvdecode": stdlib.CSVDecodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "jsonencode": stdlib.JSONEncodeFunc,
-		"yamldecode": ctyyaml.YAMLDecodeFunc, "yamlencode": ctyyaml.YAMLEncodeFunc,
+		"csvdecode": stdlib.CSVDecodeFunc, "jsondecode": jsonDecodeFunc, "jsonencode": stdlib.JSONEncodeFunc,
+		"yamldecode": yamlDecodeFunc, "yamlencode": ctyyaml.YAMLEncodeFunc,
 
 		"cidrhost": cidr.HostFunc, "cidrnetmask": cidr.NetmaskFunc, "cidrsubnet": cidr.SubnetFunc, "cidrsubnets": cidr.SubnetsFunc,
 		"md5": crypto.Md5Func, "sha1": crypto.Sha1Func, "sha256": crypto.Sha256Func, "sha512": crypto.Sha512Func, "uuidv5": uuid.V5Func,

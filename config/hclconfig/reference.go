@@ -1,6 +1,7 @@
 package hclconfig
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -34,6 +35,55 @@ The last column is what changing a value does to a cluster that runs:
 Every block can also be written as ` + "`dynamic \"BLOCK\" { for_each = …, labels = [BLOCK.key], content { … } }`" + ` inside of another.
 
 `
+
+// schemaFormat is the version of what SchemaJSON writes; fields are only added.
+const schemaFormat = "1.0"
+
+type blockJSON struct {
+	Name       string          `json:"name"`
+	Label      string          `json:"label,omitempty"`
+	Repeat     bool            `json:"repeat,omitempty"`
+	Free       bool            `json:"free,omitempty"`
+	Doc        string          `json:"doc"`
+	Since      string          `json:"since,omitempty"`
+	Attributes []attributeJSON `json:"attributes,omitempty"`
+	Blocks     []blockJSON     `json:"blocks,omitempty"`
+}
+
+type attributeJSON struct {
+	Name      string `json:"name"`
+	Type      string `json:"type"`
+	Required  bool   `json:"required,omitempty"`
+	Default   any    `json:"default,omitempty"`
+	Derived   string `json:"derived,omitempty"`
+	Doc       string `json:"doc"`
+	Since     string `json:"since,omitempty"`
+	Sensitive bool   `json:"sensitive,omitempty"`
+	Cost      Cost   `json:"cost"`
+}
+
+// SchemaJSON is the schema table for editors and other programs.
+func SchemaJSON() ([]byte, error) {
+	return json.MarshalIndent(struct {
+		Format string      `json:"format_version"`
+		Blocks []blockJSON `json:"blocks"`
+	}{schemaFormat, jsonBlocks(root.Blocks)}, "", "  ")
+}
+
+func jsonBlocks(rows []*Block) []blockJSON {
+	var out []blockJSON
+	for _, r := range rows {
+		b := blockJSON{Name: r.Name, Label: r.Label, Repeat: r.Repeat, Free: r.Free, Doc: r.Doc, Since: r.Since, Blocks: jsonBlocks(r.Blocks)}
+		for _, a := range r.Attributes {
+			b.Attributes = append(b.Attributes, attributeJSON{
+				Name: a.Name, Type: a.Type.Name, Required: a.Required, Default: a.Default, Derived: a.Derived,
+				Doc: a.Doc, Since: a.Since, Sensitive: a.Sensitive, Cost: a.Cost,
+			})
+		}
+		out = append(out, b)
+	}
+	return out
+}
 
 func writeBlock(b *strings.Builder, row *Block, parent string, level int) {
 	name := row.Name

@@ -258,6 +258,18 @@ func TestKubeadmFields(t *testing.T) {
 	}
 }
 
+// TestSchemaJSON: the schema for other programs holds every row.
+func TestSchemaJSON(t *testing.T) {
+	t.Parallel()
+	b, err := hclconfig.SchemaJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Count(string(b), `"cost":`), len(allRows()); got != want {
+		t.Errorf("got %d attributes, want %d", got, want)
+	}
+}
+
 // TestSchemaTree: blocks are named once and documented.
 func TestSchemaTree(t *testing.T) {
 	t.Parallel()

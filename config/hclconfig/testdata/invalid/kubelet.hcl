@@ -64,6 +64,34 @@ node "cp" {
   }
 }
 
+cluster "e" {
+  kubernetes_version = "1.36.3"
+
+  kubelet {
+    config = { shutdownGracePeriod = "30s" }
+  }
+}
+
+node "e" {
+  cluster = cluster.e
+  role    = "control-plane"
+  address = "10.0.0.3"
+
+  kubelet {
+    config = { shutdownGracePeriodCriticalPods = "10s" }
+  }
+}
+
+node "f" {
+  cluster = cluster.e
+  role    = "worker"
+  address = "10.0.0.4"
+
+  kubelet {
+    config = { shutdownGracePeriodCriticalPods = "1m" } # ERROR: Values contradict each other
+  }
+}
+
 node "d" {
   cluster = cluster.d
   role    = "control-plane"

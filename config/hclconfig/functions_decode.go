@@ -1,0 +1,75 @@
+package hclconfig
+
+import (
+	"errors"
+	"strings"
+
+	ctyyaml "github.com/zclconf/go-cty-yaml"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+	"sigs.k8s.io/yaml"
+)
+
+var (
+	jsonDecodeFunc = guarded(stdlib.JSONDecodeFunc, func(text string) error {
+		if tooDeepJSON([]byte(text), "") != nil {
+			return errTooDeep
+		}
+		return nil
+	})
+	yamlDecodeFunc = guarded(ctyyaml.YAMLDecodeFunc, checkYAML)
+)
+
+var errTooDeep = errors.New("the text is nested too deeply")
+
+// guarded is a decoding function that looks at its text before it decodes: what
+// a manifest from elsewhere can make of a few lines must not end the process.
+func guarded(decode function.Function, check func(text string) error) function.Function {
+	return function.New(&function.Spec{
+		Params: decode.Params(),
+		Type: func(args []cty.Value) (cty.Type, error) {
+			if args[0].IsKnown() && !args[0].IsNull() {
+				if err := check(args[0].AsString()); err != nil {
+					return cty.NilType, function.NewArgError(0, err)
+				}
+			}
+			return decode.ReturnTypeForValues(args)
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return decode.Call(args) },
+	})
+}
+
+// checkYAML refuses aliases that multiply and deep nesting. Other mistakes are
+// the decoder's to report.
+func checkYAML(text string) error {
+	var v any
+	err := yaml.Unmarshal([]byte(text), &v)
+	switch {
+	case err == nil && depthOf(v) > maxDepth:
+		return errTooDeep
+	case err != nil && (strings.Contains(err.Error(), "excessive aliasing") || strings.Contains(err.Error(), "max depth")):
+		return errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	case err != nil && strings.Count(text, "*") > maxOperators:
+		return errors.New("the text holds too many aliases")
+	}
+	return nil
+}
+
+// depthOf is how deep lists and maps are nested.
+func depthOf(v any) int {
+	deepest := 0
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			deepest = max(deepest, depthOf(e))
+		}
+	case map[string]any:
+		for _, e := range v {
+			deepest = max(deepest, depthOf(e))
+		}
+	default:
+		return 0
+	}
+	return deepest + 1
+}
