@@ -12,6 +12,7 @@ import (
 	proxyconfig "k8s.io/kube-proxy/config/v1alpha1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -27,7 +28,13 @@ func (c checker) kubelet(k Kubelet, base state.Value) {
 	c.tree(block, "KubeletConfiguration", k.Config, reflect.TypeFor[kubeletconfig.KubeletConfiguration]())
 	c.rules(block, k.Config, kubeletRules)
 	c.since(k.Config)
-	c.kubeletCombinations(MergeTrees(base, k.Config))
+	c.kubeletLists(k.Config)
+	var before diag.Diagnostics
+	scratch := c
+	scratch.out = &before
+	if scratch.kubeletCombinations(base); len(before) == 0 {
+		c.kubeletCombinations(MergeTrees(base, k.Config))
+	}
 	c.managed(k.Config)
 	for _, path := range []string{"evictionHard", "evictionSoft", "evictionMinimumReclaim"} {
 		c.thresholds(block, path, k.Config)
@@ -156,6 +163,11 @@ func (c checker) kubeletCombinations(v state.Value) {
 	} else if ok && n > 1 && v.Get("serializeImagePulls").AsBool() {
 		c.errorf(block+"maxParallelImagePulls", "Values contradict each other", "maxParallelImagePulls is %d while serializeImagePulls is true.", n)
 	}
+}
+
+// kubeletLists checks the elements of lists and maps.
+func (c checker) kubeletLists(v state.Value) {
+	const block = "kubelet.config."
 	for _, e := range v.Get("enforceNodeAllocatable").AsList() {
 		c.oneOf(block+"enforceNodeAllocatable", "Invalid value", e.AsString(), "none", "pods", "system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible")
 	}
