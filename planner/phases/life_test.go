@@ -391,3 +391,38 @@ func crashAt(t *testing.T, n int, done bool) {
 	p, _ := o.plan()
 	t.Fatalf("after a crash at effect %d (done %v) it does not converge:\n%s", n, done, describe(p))
 }
+
+// TestSilentLeaver: a node whose block is gone and whose host does not answer
+// stays in the state, and nothing is done to it or to etcd on its account.
+func TestSilentLeaver(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(3, 1))
+	o.must(o.apply())
+	gone := o.config.Nodes[2]
+	o.config.Nodes = slices.Delete(slices.Clone(o.config.Nodes), 2, 3)
+	o.must(sim.Edit(o.world, gone.Address, "power off"))
+	p, err := o.plan()
+	o.must(err)
+	if len(p.Steps) != 0 || len(p.Withheld) != 1 || p.Withheld[0].Target != gone.Target {
+		t.Errorf("steps %v, withheld %v; want nothing but that %s is withheld", p.Steps, p.Withheld, gone.Target)
+	}
+	if o.recorded.Nodes[gone.Target] == nil {
+		t.Error("the node is forgotten")
+	}
+}
+
+// TestSilentControlPlane: nothing is founded and nothing is changed while a
+// control plane is silent.
+func TestSilentControlPlane(t *testing.T) {
+	t.Parallel()
+	for _, applied := range []bool{false, true} {
+		o := newOperator(t, cluster(3, 1))
+		if applied {
+			o.must(o.apply())
+		}
+		o.must(sim.Edit(o.world, "10.0.0.13", "power off"))
+		if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Control plane did not answer") {
+			t.Errorf("applied %v: the plan is not refused: %v", applied, err)
+		}
+	}
+}

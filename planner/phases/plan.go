@@ -78,6 +78,11 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 		d.Resources = append(d.Resources, v.clusterResources(c, &d, desired)...)
 	}
 	for _, l := range v.leavers() {
+		// A host that was not seen is not reset: what was there before us, which is
+		// to be put back, stands on the host itself.
+		if l.report == nil {
+			continue
+		}
 		b.leaver(l)
 		d.Resources = append(d.Resources, planner.ResourceChange{Target: l.target, Action: planner.Delete, Note: l.Address + ", " + l.Role, Reason: planner.ReasonUnconfigured})
 	}

@@ -2,6 +2,7 @@ package phases
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/state"
@@ -11,7 +12,13 @@ import (
 // recorded speaks of, the traces of other clusters, and, for a host that is
 // not known to be ours yet, what preflight needs.
 func HostQuery(cfg *config.Config, recorded *state.State, n *config.Node) state.Query {
-	v := &View{Config: cfg, Recorded: recorded, Reports: map[state.Target]*state.Report{}}
+	// What to look at on one host does not depend on the other nodes, so that a
+	// large cluster costs no more per node than a small one.
+	own := &config.Config{Nodes: []*config.Node{n}}
+	if c := cfg.Cluster(n.Cluster); c != nil {
+		own.Clusters = []*config.Cluster{c}
+	}
+	v := &View{Config: own, Recorded: recorded, Reports: map[state.Target]*state.Report{}}
 	v.resolve()
 	q := baseQuery(n.Role == config.ControlPlane)
 	for _, c := range v.clusters {
@@ -24,13 +31,7 @@ func HostQuery(cfg *config.Config, recorded *state.State, n *config.Node) state.
 		}
 	}
 	if recorded != nil {
-		var own []state.Item
-		for _, it := range recorded.Items {
-			if it.Address.Target == n.Target {
-				own = append(own, it)
-			}
-		}
-		addItems(&q, own)
+		addItems(&q, recordedItems(recorded, n.Target))
 	}
 	q.Preflight = recorded == nil || recorded.Nodes[n.Target] == nil
 	return normal(q)
@@ -39,12 +40,22 @@ func HostQuery(cfg *config.Config, recorded *state.State, n *config.Node) state.
 // GoneQuery is HostQuery for a node that is recorded and no longer configured.
 func GoneQuery(recorded *state.State, t state.Target) state.Query {
 	q := baseQuery(recorded.Nodes[t].Role == string(config.ControlPlane))
-	for _, it := range recorded.Items {
-		if it.Address.Target == t {
-			addItems(&q, []state.Item{it})
-		}
-	}
+	addItems(&q, recordedItems(recorded, t))
 	return normal(q)
+}
+
+// recordedItems are those of one target. Items are sorted by address, and those
+// of a target stand together behind TARGET/.
+func recordedItems(recorded *state.State, t state.Target) []state.Item {
+	prefix := t.String() + "/"
+	from, _ := slices.BinarySearchFunc(recorded.Items, prefix, func(it state.Item, p string) int {
+		return strings.Compare(it.Address.String(), p)
+	})
+	to := from
+	for to < len(recorded.Items) && recorded.Items[to].Address.Target == t {
+		to++
+	}
+	return recorded.Items[from:to]
 }
 
 func baseQuery(controlPlane bool) state.Query {

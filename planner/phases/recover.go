@@ -1,0 +1,138 @@
+package phases
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Recover makes the beginning of a state that was lost from the marks on the
+// hosts: lineage, run token, and the nodes by which hosts are found again. What
+// is observed to be as the configuration wants it is Record's to add. Errors
+// among the diagnostics mean that the marks do not allow it.
+func Recover(v *View) (*state.State, diag.Diagnostics) {
+	v.resolve()
+	st := &state.State{FormatVersion: state.FormatVersion, Nodes: map[state.Target]*state.RecordedNode{}}
+	r := recovery{state: st, lineages: map[string][]string{}}
+	for _, c := range v.clusters {
+		for _, n := range c.nodes {
+			r.node(n)
+		}
+		r.cluster(c)
+	}
+	r.agree()
+	if r.diags.HasErrors() {
+		return nil, r.diags
+	}
+	return st, r.diags
+}
+
+// recovery collects what the marks say.
+type recovery struct {
+	state *state.State
+	// lineages has the hosts of each lineage.
+	lineages map[string][]string
+	diags    diag.Diagnostics
+}
+
+func (r *recovery) refuse(n *node, format string, args ...any) {
+	r.diags.Append(diag.Errorf("State cannot be recovered", format, args...).At(n.Source).For(n.target))
+}
+
+func (r *recovery) node(n *node) {
+	if n.report == nil {
+		u := n.cluster.view.Unobserved[n.target]
+		r.refuse(n, "%s (%s) could not be looked at, and what it holds belongs into the state. Bring it back and run the same command again; "+
+			"if it is gone for good, take it out of the configuration first.\n\n%s", n.target, n.Address, reason(u))
+		return
+	}
+	m := n.report.Marks
+	switch {
+	case m == nil && blank(n.report): // a node to come
+	case m == nil:
+		r.diags.Append(n.refuseForeign())
+	case m.Cluster != n.Cluster || m.Node != n.target:
+		r.refuse(n, "%s (%s) is %s of cluster %q to the state that made it, and %s of cluster %q to this configuration. "+
+			"Use the configuration that made it, or correct the addresses here.", n.target, n.Address, m.Node, m.Cluster, n.target, n.Cluster)
+	default:
+		r.lineages[m.Lineage] = append(r.lineages[m.Lineage], fmt.Sprintf("  %s: %s (%s)", m.Lineage, n.target, n.Address))
+		r.state.Lineage = m.Lineage
+		r.state.RunToken = max(r.state.RunToken, m.Token)
+		r.state.Nodes[n.target] = n.record()
+	}
+}
+
+// cluster checks that a cluster's identity can be told: one CA on all control
+// planes, and an API that answers where there is data to serve.
+func (r *recovery) cluster(c *cluster) {
+	cas := map[string][]string{}
+	data := false
+	for _, n := range c.controlPlanes() {
+		if n.report == nil || n.report.Marks == nil {
+			continue
+		}
+		data = data || n.report.Files["/var/lib/etcd/member"].Exists || c.Etcd.External != nil && n.report.Files[adminConf].Exists
+		if certs := n.report.Files[c.Certificates.Dir+"/ca.crt"].Certificates; len(certs) > 0 {
+			ca := certs[0].KeyDigest
+			cas[ca] = append(cas[ca], fmt.Sprintf("  %s: %s (%s)", short(ca), n.target, n.Address))
+		}
+	}
+	if len(cas) > 1 {
+		r.diags.Append(diag.Errorf("State cannot be recovered", "The control planes of cluster %q have different CAs, so they are not one cluster:\n\n%s",
+			c.Label, lines(cas)).At(c.Source))
+	}
+	if data && c.report == nil {
+		r.diags.Append(diag.Errorf("State cannot be recovered", "The API of cluster %q did not answer, and a cluster that has data is recovered only while it runs: %s. "+
+			"Start it (systemctl status kubelet and crictl ps on a control plane show what is missing) and run the same command again.",
+			c.Label, c.view.ClusterErrors[c.Label]).At(c.Source))
+		return
+	}
+	r.strangers(c)
+}
+
+// strangers warns of nodes that the cluster has and the configuration has not:
+// a state made here does not know their hosts.
+func (r *recovery) strangers(c *cluster) {
+	if c.report == nil {
+		return
+	}
+	known := map[string]bool{}
+	for _, n := range c.nodes {
+		known[n.name] = true
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(c.report.Nodes)) {
+		if !known[name] {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		r.diags.Append(diag.Warningf("Nodes are not in the configuration", "Cluster %q has nodes that no block speaks of: %s. "+
+			"The new state does not know their hosts, so kubewright leaves them alone. To have it manage or remove one that it made, "+
+			"add its block, move the new state away and recover again.", c.Label, strings.Join(names, ", ")).At(c.Source))
+	}
+}
+
+// agree checks that there are marks and that all are of one lineage.
+func (r *recovery) agree() {
+	switch {
+	case len(r.lineages) > 1:
+		r.diags.Append(diag.Errorf("State cannot be recovered", "The hosts belong to different states, so no single state can stand for them:\n\n%s\n\n"+
+			"Take the hosts of other states out of this configuration.", lines(r.lineages)))
+	case len(r.lineages) == 0 && !r.diags.HasErrors():
+		r.diags.Append(diag.Errorf("Nothing to recover", "No host of this configuration was made by kubewright: all are blank. Run kubewright plan."))
+	}
+}
+
+// lines joins the texts of a map, in order.
+func lines(texts map[string][]string) string {
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		out = append(out, texts[key]...)
+	}
+	return strings.Join(out, "\n")
+}
