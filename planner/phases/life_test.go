@@ -421,7 +421,7 @@ func TestSilentControlPlane(t *testing.T) {
 			o.must(o.apply())
 		}
 		o.must(sim.Edit(o.world, "10.0.0.13", "power off"))
-		if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Control plane did not answer") {
+		if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Control plane could not be looked at") {
 			t.Errorf("applied %v: the plan is not refused: %v", applied, err)
 		}
 	}
