@@ -62,7 +62,14 @@ func (s *site) configure() {
   kubernetes_version     = "%s"
   control_plane_endpoint = "%s:6443"
   network { pod_subnet = "10.244.0.0/16" }
-  kubelet { config = { failCgroupV1 = false%s } }
+  kubelet {
+    config = {
+      failCgroupV1 = false%s
+      # All hosts share one disk, which may be as full as it likes.
+      evictionHard                = { "imagefs.available" = "0%%", "nodefs.available" = "0%%", "nodefs.inodesFree" = "0%%" }
+      imageGCHighThresholdPercent = 100
+    }
+  }
   kube_proxy {
     config = { conntrack = { maxPerCore = 0, min = 0, tcpEstablishedTimeout = "0s", tcpCloseWaitTimeout = "0s" } }
   }
@@ -84,7 +91,7 @@ connection {
 // kubeletExtra is a second kubelet setting, when the test asks for one.
 func (s *site) kubeletExtra() string {
 	if strings.Contains(s.extra, "# maxPods") {
-		return ", maxPods = 120"
+		return "\n      maxPods = 120"
 	}
 	return ""
 }
