@@ -311,17 +311,17 @@ func TestBombs(t *testing.T) {
 		"deep JSON":      `jsondecode(file("deep.json"))`,
 		"deep YAML":      `yamldecode(file("deep.json"))`,
 		"deep template":  `templatefile("deep.tpl", {})`,
-		"brackets":       deep("[", "]", 100_000),
-		"parentheses":    deep("(", ")", 100_000),
-		"templates":      deep("\"${", "}\"", 100_000),
-		"negations":      strings.Repeat("!", 100_000) + "true",
-		"minuses":        strings.Repeat("-", 100_000) + "1",
-		"conditionals":   strings.Repeat("true ? 1 : ", 100_000) + "1",
-		"sums":           strings.Repeat("1+", 100_000) + "1",
-		"indexes":        "local.x" + strings.Repeat("[local.y]", 100_000),
-		"splats":         "local.x" + strings.Repeat("[*]", 100_000),
-		"calls":          strings.Repeat("f(", 100_000),
-		"template loops": "\"" + strings.Repeat("%{if true}", 100_000) + "\"",
+		"brackets":       deep("[", "]", 20_000),
+		"parentheses":    deep("(", ")", 20_000),
+		"templates":      deep("\"${", "}\"", 20_000),
+		"negations":      strings.Repeat("!", 20_000) + "true",
+		"minuses":        strings.Repeat("-", 20_000) + "1",
+		"conditionals":   strings.Repeat("true ? 1 : ", 20_000) + "1",
+		"sums":           strings.Repeat("1+", 20_000) + "1",
+		"indexes":        "local.x" + strings.Repeat("[local.y]", 20_000),
+		"splats":         "local.x" + strings.Repeat("[*]", 20_000),
+		"calls":          strings.Repeat("f(", 20_000),
+		"template loops": "\"" + strings.Repeat("%{if true}", 20_000) + "\"",
 	} {
 		_, diags := load("main.hcl", base+"output \"o\" {\n  value = "+text+"\n}\n",
 			"bomb.yaml", bomb.String(), "deep.json", deep("[", "]", 9000), "deep.tpl", deep("${[", "]}", 5000))
@@ -330,7 +330,7 @@ func TestBombs(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"arrays": deep("[", "]", 100_000), "objects": strings.Repeat(`{"a":`, 100_000), "broken": strings.Repeat(`[x`, 100_000),
+		"arrays": deep("[", "]", 20_000), "objects": strings.Repeat(`{"a":`, 20_000), "broken": strings.Repeat(`[x`, 20_000),
 		"template": `{"output": {"o": {"value": "${` + deep("(", ")", 5000) + `}"}}}`,
 	} {
 		if _, diags := load("main.hcl.json", text); !diags.HasErrors() {
