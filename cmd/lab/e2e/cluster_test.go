@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -162,8 +163,11 @@ func (s *site) wantWorkload() {
 func (s *site) wantStable() {
 	s.t.Helper()
 	s.settled()
-	r := s.wantNoChanges()
-	s.t.Logf("plan without changes of %d hosts, API and etcd: %s", len(s.hosts()), r.took.Round(10*time.Millisecond))
+	s.wantNoChanges()
+	r := s.must("plan", "-no-color") // the second: caches of hosts are warm for both
+	ssh := s.timeSSH()
+	s.t.Logf("plan without changes of %d hosts, API and etcd: %s; ssh HOST true on all at once: %s; ratio %.2f",
+		len(s.hosts()), r.took.Round(10*time.Millisecond), ssh.Round(10*time.Millisecond), float64(r.took)/float64(ssh))
 	for _, h := range s.hosts() {
 		s.sh(h.Name, "touch /run/kubewright-e2e-mark")
 	}
@@ -177,6 +181,22 @@ func (s *site) wantStable() {
 	if after := s.processes(); after != pids {
 		s.t.Errorf("an apply without changes restarted something:\nbefore %s\nafter  %s", pids, after)
 	}
+}
+
+// timeSSH is how long OpenSSH's client takes for nothing on all hosts at once.
+func (s *site) timeSSH() time.Duration {
+	s.t.Helper()
+	var all sync.WaitGroup
+	start := time.Now()
+	for _, h := range s.hosts() {
+		all.Go(func() {
+			if out, err := exec.Command("ssh", "-F", s.SSHConfig(), h.Name, "true").CombinedOutput(); err != nil {
+				s.t.Errorf("ssh %s: %v\n%s", h.Name, err, out)
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(start)
 }
 
 // settled waits until the kubelets have written their own files.
