@@ -34,9 +34,8 @@ func TestMain(m *testing.M) {
 //	answer TEXT           the next kubewright can ask, and gets this answer
 //	feed FILE             the next kubewright reads this file on stdin
 //	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
-//	edit FILE OLD NEW     replace OLD, which must be there, by NEW
+//	edit FILE OLD NEW     replace OLD, which must be there, by NEW (\n is a line break)
 //	lock FILE, unlock     hold a state's lock as another run does
-//	same FILE FILE        both are equal, byte for byte (as cmp, without a diff)
 //
 // The environment variable NOW is what the operator's clock shows.
 func TestScripts(t *testing.T) {
@@ -155,7 +154,7 @@ func editFile(ts *testscript.TestScript, _ bool, args []string) {
 	if !strings.Contains(text, args[1]) {
 		ts.Fatalf("%s has no %q", args[0], args[1])
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(text, args[1], args[2], 1)), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(text, args[1], strings.ReplaceAll(args[2], `\n`, "\n"), 1)), 0o600))
 }
 
 func holdLock(ts *testscript.TestScript, _ bool, args []string) {

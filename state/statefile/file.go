@@ -53,7 +53,7 @@ func remedy(fsys fsys, path string, kind error) string {
 				"and plan; what it does not know yet is found on the hosts", st.Serial, g.path, path)
 		}
 	}
-	return "there is no older state beside it: move it away and plan; the hosts still know what kubewright owns"
+	return "there is no older state beside it: move it away and make a new one from what the hosts hold with\n\n  kubewright state recover"
 }
 
 // Write replaces a state file by the state, which must be the one that was

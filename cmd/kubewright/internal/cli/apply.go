@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -89,15 +90,23 @@ func (s *session) operation() string {
 func (s *session) settle(_ context.Context) error {
 	view.Complete(s.Stdout, s.result.Plan, s.options())
 	learned := phases.Record(s.view, s.result)
-	if learned.IsZero() && s.recorded != nil {
-		return nil
+	if learned.IsZero() && s.recorded != nil && !s.leftover && maps.EqualFunc(s.recorded.Outputs, s.result.Plan.Outputs, state.Value.Equal) {
+		return view.Outputs(s.Stdout, s.result.Plan.Outputs, s.options())
 	}
 	st, err := statefile.Fold(s.ensureState(), []state.Entry{{Kind: state.EntryDone, Lineage: s.ensureState().Lineage, Learned: learned}})
 	if err != nil {
 		return err
 	}
-	st.Outputs = s.result.Plan.Outputs
-	return statefile.Save(s.paths, st, nil)
+	journal, err := statefile.OpenJournal(s.paths.Journal)
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	st.Outputs, st.ToolVersion = s.result.Plan.Outputs, Version
+	if err := statefile.Save(s.paths, st, journal); err != nil {
+		return err
+	}
+	return view.Outputs(s.Stdout, st.Outputs, s.options())
 }
 
 // confirm asks as Terraform does: only yes approves; destroy wants the cluster's name.
@@ -203,6 +212,6 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 	} else if outcome.OK() && len(st.Nodes) == 0 {
 		st.Clusters, st.Items = nil, nil
 	}
-	st.Outputs = s.result.Plan.Outputs
+	st.Outputs, st.ToolVersion = s.result.Plan.Outputs, Version
 	return statefile.Save(s.paths, st, journal)
 }

@@ -37,6 +37,8 @@ type session struct {
 	config *config.Config
 	// recorded is nil when there is no state yet.
 	recorded *state.State
+	// leftover tells that the journal holds what the state file has not got yet.
+	leftover bool
 	fleet    *fleet
 	view     *phases.View
 	result   phases.Result
@@ -52,7 +54,7 @@ func (a *app) open(opts planOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.recorded = loaded.State
+	s.recorded, s.leftover = loaded.State, len(loaded.Recovered) > 0
 	if s.fleet, err = a.openFleet(s.config, s.recorded); err != nil {
 		return nil, err
 	}
@@ -71,7 +73,7 @@ func (a *app) paths() statefile.Paths {
 
 func (s *session) load() error {
 	cfg, diags := hclconfig.Load(hclconfig.Options{
-		Dir: s.folder(), Vars: s.opts.vars, Env: s.Environ, ToolVersion: Version,
+		Dir: s.folder(), Vars: s.vars(s.opts), Env: s.Environ, ToolVersion: Version,
 	})
 	s.sources = s.sourceText
 	if err := s.failed(diags); err != nil {
@@ -79,6 +81,18 @@ func (s *session) load() error {
 	}
 	s.config = cfg
 	return nil
+}
+
+// vars are the variables of the command line; files are named from where the
+// command runs, as the state is.
+func (a *app) vars(o planOptions) []hclconfig.VarArg {
+	out := slices.Clone(o.vars)
+	for i, v := range out {
+		if v.File != "" && !filepath.IsAbs(v.File) {
+			out[i].File = filepath.Join(a.Dir, v.File)
+		}
+	}
+	return out
 }
 
 // lock takes the state's lock for the rest of the command.

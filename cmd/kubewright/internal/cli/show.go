@@ -68,7 +68,7 @@ func (a *app) outputCommand() *cobra.Command {
 }
 
 func (a *app) stateCommand() *cobra.Command {
-	cmd := group(&cobra.Command{Use: "state", Short: "Look into the state"})
+	cmd := group(&cobra.Command{Use: "state", Short: "Look into the state, or recover it"})
 	cmd.AddCommand(&cobra.Command{
 		Use: "list", Short: "List the clusters, nodes and addons in the state", Args: takes(0, 0),
 		RunE: func(*cobra.Command, []string) error {
@@ -91,7 +91,7 @@ func (a *app) stateCommand() *cobra.Command {
 			}
 			return view.StateShow(a.Stdout, st, address, a.options())
 		},
-	})
+	}, a.stateRecoverCommand())
 	return cmd
 }
 

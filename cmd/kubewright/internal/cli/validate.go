@@ -14,7 +14,7 @@ func (a *app) validateCommand() *cobra.Command {
 		Use: "validate", Short: "Check the configuration", Args: takes(0, 0),
 		Long: "validate checks the configuration without contacting any host and without a state.",
 		RunE: func(*cobra.Command, []string) error {
-			_, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: o.vars, Env: a.Environ, ToolVersion: Version})
+			_, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: a.vars(o), Env: a.Environ, ToolVersion: Version})
 			a.sources = a.sourceText
 			if o.json {
 				if err := view.ValidateJSON(a.Stdout, diags, a.sources); err != nil {

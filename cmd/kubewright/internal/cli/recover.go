@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+func (a *app) stateRecoverCommand() *cobra.Command {
+	var o planOptions
+	cmd := &cobra.Command{
+		Use: "recover", Short: "Make a state file that was lost anew, from what the hosts hold", Args: takes(0, 0),
+		Long: "recover is for when the state file is lost and there is no copy. Every host remembers whose it is;\n" +
+			"from that, from the configuration and from what is observed it writes a new state file with the\n" +
+			"same lineage. Nothing is changed on any host. It refuses when a state file is there, when a host\n" +
+			"cannot be looked at, and when hosts belong to different states or to another configuration.",
+		Example: "  kubewright state recover\n  kubewright plan",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.recover(cmd.Context(), o) },
+	}
+	f := cmd.Flags()
+	f.Var(varFlag{&o, false}, "var", "set a variable: name=value (repeatable)")
+	f.Var(varFlag{&o, true}, "var-file", "read variables from a file (repeatable)")
+	f.DurationVar(&o.lockTimeout, "lock-timeout", 0, "how long to wait for the state's lock")
+	return cmd
+}
+
+func (a *app) recover(ctx context.Context, o planOptions) error {
+	s, err := a.open(o)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if s.recorded != nil {
+		return &diagError{diag.Diagnostics{diag.Errorf("State is there", "%s holds a state (lineage %s, serial %d), and nothing is recovered over it. "+
+			"If it is the wrong one, move it and %s away first.", s.paths.State, s.recorded.Lineage, s.recorded.Serial, s.paths.Journal)}}
+	}
+	release, err := s.lock(ctx, "state recover")
+	if err != nil {
+		return err
+	}
+	defer release()
+	st, err := s.recovered(ctx)
+	if err != nil {
+		return err
+	}
+	if err := statefile.Write(s.paths.State, st); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.Stdout, "Recovered the state with lineage %s: %d nodes, %d items.\nWritten to %s.\n\n"+
+		"Run kubewright plan to see what differs from the configuration.\n", st.Lineage, len(st.Nodes), len(st.Items), s.paths.State)
+	return err
+}
+
+// recovered is the state that hosts and configuration amount to. Nothing is written.
+func (s *session) recovered(ctx context.Context) (*state.State, error) {
+	v := s.fleet.observe(ctx, s.config, nil, false)
+	v.ObservedAt = s.fleet.world.clock().Now()
+	st, diags := phases.Recover(v)
+	if err := s.failed(diags); err != nil {
+		return nil, err
+	}
+	st.ToolVersion = Version
+	v.Recorded = st
+	result, diags := phases.Plan(v, s.header(), planner.Options{})
+	if errs := diags.Errors(); len(errs) > 0 {
+		return nil, &diagError{errs}
+	}
+	learned := phases.Record(v, result)
+	out, err := statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
+	if err != nil {
+		return nil, err
+	}
+	if out.Lineage == "" {
+		return nil, errors.New("internal error: a state without a lineage was recovered")
+	}
+	out.Outputs = result.Plan.Outputs
+	return out, nil
+}
