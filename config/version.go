@@ -51,10 +51,14 @@ func (v version) compare(w version) int {
 }
 
 // VersionMatches holds a version against constraints such as ">= 0.1.0, < 2.0.0".
+// A version under development (-dev) counts as the release that it will be.
 func VersionMatches(have, constraints string) (bool, error) {
 	v, ok := parseVersion(have)
 	if !ok {
 		return false, fmt.Errorf("%q is no version", have)
+	}
+	if v.prerelease == "-dev" {
+		v.prerelease = ""
 	}
 	all := true
 	for c := range strings.SplitSeq(constraints, ",") {

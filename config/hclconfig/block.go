@@ -43,9 +43,10 @@ type block struct {
 	written  bool
 }
 
-// read takes a body apart by its row of the schema. What does not fit is reported.
-func (e *evaluator) read(body hcl.Body, row *Block) *template {
-	t := &template{row: row, attrs: map[string]*hcl.Attribute{}, at: body.MissingItemRange()}
+// read takes a body apart by its row of the schema. What does not fit is
+// reported, and what is missing at the header of the block.
+func (e *evaluator) read(body hcl.Body, row *Block, header hcl.Range) *template {
+	t := &template{row: row, attrs: map[string]*hcl.Attribute{}, at: header}
 	if row.Free {
 		attrs, diags := body.JustAttributes()
 		e.report(diags)
@@ -53,6 +54,11 @@ func (e *evaluator) read(body hcl.Body, row *Block) *template {
 		return t
 	}
 	content, diags := body.Content(bodySchema(row))
+	for _, d := range diags {
+		if d.Subject != nil && *d.Subject == body.MissingItemRange() {
+			d.Subject = &header
+		}
+	}
 	e.report(diags)
 	t.attrs = content.Attributes
 	for _, b := range content.Blocks {
@@ -71,8 +77,7 @@ func (e *evaluator) read(body hcl.Body, row *Block) *template {
 
 // readBlock reads a block with its labels.
 func (e *evaluator) readBlock(b *hcl.Block, row *Block) *template {
-	t := e.read(b.Body, row)
-	t.at = b.DefRange
+	t := e.read(b.Body, row, b.DefRange)
 	if row.Label != "" {
 		t.label, t.labelAt = b.Labels[0], b.LabelRanges[0]
 		if t.label == "" {

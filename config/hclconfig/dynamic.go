@@ -52,8 +52,7 @@ func (e *evaluator) readDynamic(b *hcl.Block, parent *Block) *dynamic {
 		e.errorAt(b.DefRange, "Wrong number of labels", "%s", labelRule(row))
 		return nil
 	}
-	d.content = e.read(content.Blocks[0].Body, row)
-	d.content.at = content.Blocks[0].DefRange
+	d.content = e.read(content.Blocks[0].Body, row, content.Blocks[0].DefRange)
 	return d
 }
 

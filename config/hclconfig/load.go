@@ -94,7 +94,8 @@ func (l *loader) load() *config.Config {
 		return nil
 	}
 	l.secretsInText(parsed)
-	body := l.eval.read(hcl.MergeFiles(parsed), root)
+	merged := hcl.MergeFiles(parsed)
+	body := l.eval.read(merged, root, merged.MissingItemRange())
 	l.declareAll(body)
 	l.assign(l.ask(l.collect()))
 	l.reportMissing()

@@ -3,6 +3,8 @@ package hclconfig
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -12,6 +14,14 @@ func Reference() string {
 	b.WriteString(referenceIntro)
 	for _, block := range root.Blocks {
 		writeBlock(&b, block, "", 2)
+	}
+	b.WriteString(referenceExpressions)
+	for _, name := range functionNames() {
+		b.WriteString("`" + name + "` ")
+	}
+	b.WriteString("\n\nNot available, because two plans of one configuration would differ, or because they read what lies outside of it:\n\n")
+	for _, name := range slices.Sorted(maps.Keys(unavailable)) {
+		b.WriteString("- `" + name + "`: " + unavailable[name] + "\n")
 	}
 	return b.String()
 }
@@ -83,6 +93,37 @@ func jsonBlocks(rows []*Block) []blockJSON {
 		out = append(out, b)
 	}
 	return out
+}
+
+const referenceExpressions = `## Expressions
+
+Every attribute takes an expression of HCL. It can refer to
+
+| reference | value |
+|---|---|
+| ` + "`var.NAME`" + ` | a variable |
+| ` + "`local.NAME`" + ` | a local value |
+| ` + "`cluster.NAME.ATTRIBUTE`, `cluster.NAME.BLOCK.ATTRIBUTE`" + ` | what is written in a cluster block, or its default |
+| ` + "`node.NAME.ATTRIBUTE`, `node.NAME[\"KEY\"].ATTRIBUTE`" + ` | what is written in a node block, or its default |
+| ` + "`node.NAME`" + ` | with ` + "`for_each`" + ` all nodes of the block, by key |
+| ` + "`each.key`, `each.value`" + ` | the element, in a node block with ` + "`for_each`" + ` |
+| ` + "`path.module`, `path.root`" + ` | the folder of the configuration |
+
+Each attribute is evaluated by itself, when it is needed: clusters may refer to nodes and nodes to clusters, as long as no attribute depends on itself. The name of a node that takes its host's is known only after an apply; it can be used in outputs alone.
+
+### Functions
+
+They mean what they mean in Terraform. Files are read below the folder of the configuration only.
+
+`
+
+// functionNames are the functions that can be called.
+func functionNames() []string {
+	all := (&loader{}).functions()
+	for name := range unavailable {
+		delete(all, name)
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 func writeBlock(b *strings.Builder, row *Block, parent string, level int) {
