@@ -426,3 +426,18 @@ func TestSilentControlPlane(t *testing.T) {
 		}
 	}
 }
+
+// TestReinstalledControlPlane: a host that etcd counts as a member and that
+// has lost its data is not let in again as it was.
+func TestReinstalledControlPlane(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(3, 0))
+	o.must(o.apply())
+	for _, path := range []string{"/etc/kubernetes", "/var/lib/kubelet", "/var/lib/etcd", "/var/lib/kubewright"} {
+		o.must(sim.Edit(o.world, "10.0.0.13", "unit kubelet stop"))
+		o.must(sim.Edit(o.world, "10.0.0.13", "file "+path+" delete"))
+	}
+	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Etcd member has lost its data") {
+		t.Errorf("the plan is not refused: %v", err)
+	}
+}

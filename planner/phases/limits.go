@@ -18,6 +18,7 @@ func (v *View) notYet() diag.Diagnostics {
 			}
 		}
 		diags = append(diags, c.versionChange()...)
+		diags = append(diags, c.lostMembers()...)
 	}
 	return diags
 }
