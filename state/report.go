@@ -58,7 +58,10 @@ type FileQuery struct {
 
 // Report is what was seen on one host.
 type Report struct {
-	Facts   Facts
+	Facts Facts
+	// HostKey is the key that the host proved to have, in authorized_keys form;
+	// empty where there is none (local, sim).
+	HostKey string
 	Files   map[string]FileReport
 	Units   map[string]UnitReport
 	Images  []string

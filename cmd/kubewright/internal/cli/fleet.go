@@ -12,6 +12,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/ssh"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -78,7 +79,7 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State) (*fleet, erro
 		seen[n.Target] = true
 		f.members = append(f.members, &member{
 			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: phases.HostQuery(cfg, recorded, n), source: n.Source,
-			open: func(ctx context.Context) (providers.Host, error) { return w.open(ctx, n.Connection, n.Address) },
+			open: func(ctx context.Context) (providers.Host, error) { return w.open(ctx, pinned(n.Connection, recorded, n.Target), n.Address) },
 		})
 	}
 	if recorded == nil {
@@ -91,11 +92,30 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State) (*fleet, erro
 		f.members = append(f.members, &member{
 			target: t, cluster: n.Cluster, plane: n.Role == string(config.ControlPlane), query: phases.GoneQuery(recorded, t),
 			open: func(ctx context.Context) (providers.Host, error) {
-				return w.open(ctx, config.ConnectionFromValue(n.Connection), n.Address)
+				c := config.ConnectionFromValue(n.Connection)
+				c.HostKeys = append(c.HostKeys, hostKeys(n)...)
+				return w.open(ctx, c, n.Address)
 			},
 		})
 	}
 	return f, nil
+}
+
+// pinned is a connection that trusts no other key than the one recorded, where
+// the first contact was accepted unseen: from then on the host is known.
+func pinned(c config.Connection, recorded *state.State, t state.Target) config.Connection {
+	if !c.AcceptNewHostKey || len(c.HostKeys) > 0 || recorded == nil || recorded.Nodes[t] == nil {
+		return c
+	}
+	c.HostKeys = hostKeys(recorded.Nodes[t])
+	return c
+}
+
+func hostKeys(n *state.RecordedNode) []string {
+	if n.HostKey == "" {
+		return nil
+	}
+	return []string{n.HostKey}
 }
 
 func (f *fleet) member(t state.Target) *member {
@@ -168,7 +188,11 @@ func (o *observer) look(ctx context.Context, m *member) (*state.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.Observe(ctx, m.query)
+	r, err := h.Observe(ctx, m.query)
+	if s, ok := h.(*ssh.Host); ok && err == nil {
+		r.HostKey = s.Conn().HostKey()
+	}
+	return r, err
 }
 
 // cluster asks API and etcd through one control plane; when it does not
