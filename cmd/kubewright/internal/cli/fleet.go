@@ -79,7 +79,9 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State) (*fleet, erro
 		seen[n.Target] = true
 		f.members = append(f.members, &member{
 			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: phases.HostQuery(cfg, recorded, n), source: n.Source,
-			open: func(ctx context.Context) (providers.Host, error) { return w.open(ctx, pinned(n.Connection, recorded, n.Target), n.Address) },
+			open: func(ctx context.Context) (providers.Host, error) {
+				return w.open(ctx, pinned(n.Connection, recorded, n.Target), n.Address)
+			},
 		})
 	}
 	if recorded == nil {
