@@ -329,10 +329,14 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(to, content, 0o600)
+	return os.WriteFile(to, content, info.Mode().Perm())
 }
 
 // resolvedMark tells the stand-in for systemctl whether systemd-resolved is active.
