@@ -88,8 +88,14 @@ func kubeletStep(n *node, w work) planner.Step {
 	if w.empty() && !n.joining() {
 		return planner.Step{}
 	}
-	s := planner.Step{Via: n.cluster.seat, Operations: []planner.Operation{folder("/var/lib/kubelet", "0700")}}
-	s.Operations = append(s.Operations, folder("/etc/kubernetes", "0755"), folder("/etc/kubernetes/manifests", "0700"))
+	s := planner.Step{Via: n.cluster.seat}
+	if n.joins() {
+		// Packages enable the kubelet, and systemd starts it again and again until
+		// it finds its files. It must not find some of them: without its flags it
+		// would register under the host's name. kubeadm stops it as well.
+		s.Operations = append(s.Operations, planner.Unit{Unit: kubeletUnit, Action: "stop"})
+	}
+	s.Operations = append(s.Operations, folder("/var/lib/kubelet", "0700"), folder("/etc/kubernetes", "0755"), folder("/etc/kubernetes/manifests", "0700"))
 	if w.concerns(state.KindCertificate) {
 		s.Operations = append(s.Operations, n.bringCA()...)
 	}
