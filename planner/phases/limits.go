@@ -43,8 +43,24 @@ func (c *cluster) limits() []limit {
 		},
 		{c.Install.Artifacts != "", "an installation from artifacts", "Install container runtime and kubelet yourself and leave install out.", "install.artifacts"},
 		{c.UploadCerts, "the kubeadm-certs Secret", "For a control plane joined by hand copy /etc/kubernetes/pki as kubeadm's documentation says.", "upload_certs"},
+		{c.hasSecrets(), "sensitive values in what is written to hosts or the API", "They would stand in plan and state. Put them on the hosts yourself and name the file.", ""},
 		{len(c.BootstrapTokens) > 0, "tokens of yours", "Make them with kubeadm token create on a control plane.", "bootstrap_token"},
 	}
+}
+
+// hasSecrets tells that something sensitive would go into a file or an object.
+// What a connection needs stays with the operator.
+func (c *cluster) hasSecrets() bool {
+	secret := len(c.Sensitive) > 0
+	for _, a := range c.Addons {
+		secret = secret || a.Sensitive
+	}
+	for _, n := range c.nodes {
+		for key := range n.Sensitive {
+			secret = secret || !strings.HasPrefix(key, "connection.")
+		}
+	}
+	return secret
 }
 
 // versionChange refuses another version for a cluster that runs: an upgrade

@@ -248,8 +248,8 @@ func (s *site) change() {
 	poll := s.pollAPI()
 	r := s.must("apply", "-auto-approve", "-no-color")
 	wantContains(s.t, r.out, "audit-log-maxage", "maxPods", "node.example.com/pool", "cluster.hcl:")
-	total, failed, last := poll()
-	s.t.Logf("API through the balancer, polled every 200 ms while it changed: %d requests, %d failed", total, failed)
+	total, failed, retried, last := poll()
+	s.t.Logf("API through the balancer, polled every 200 ms while it changed: %d requests, %d failed, %d asked to come back", total, failed, retried)
 	if failed > 0 || total == 0 {
 		s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
 	}

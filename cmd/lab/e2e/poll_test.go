@@ -6,14 +6,15 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
 )
 
 // pollAPI asks the API through the balancer every 200 ms, each time on a new
-// connection, until the answer is called: requests, failures, the last failure.
-func (s *site) pollAPI() func() (total, failed int, last string) {
+// connection, until the answer is called: requests, failures, answers to come back, the last failure.
+func (s *site) pollAPI() func() (total, failed, retried int, last string) {
 	_, address := s.Endpoint()
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -21,7 +22,7 @@ func (s *site) pollAPI() func() (total, failed int, last string) {
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	ctx, cancel := context.WithCancel(context.Background())
-	var total, failed int
+	var total, failed, retried int
 	var last string
 	var done sync.WaitGroup
 	done.Go(func() {
@@ -34,27 +35,37 @@ func (s *site) pollAPI() func() (total, failed int, last string) {
 			case <-tick.C:
 			}
 			total++
-			if err := ask(client, fmt.Sprintf("https://%s/version", address)); err != nil {
+			if err := ask(client, fmt.Sprintf("https://%s/version", address), &retried); err != nil {
 				failed++
 				last = err.Error()
 			}
 		}
 	})
-	return func() (int, int, string) {
+	return func() (int, int, int, string) {
 		cancel()
 		done.Wait()
-		return total, failed, last
+		return total, failed, retried, last
 	}
 }
 
-func ask(client *http.Client, url string) error {
-	resp, err := client.Get(url)
-	if err != nil {
-		return err
+// ask gets the URL as every Kubernetes client does (client-go's rest.Request):
+// an API server that starts or stops may answer that one should come back, and
+// says so with Retry-After.
+func ask(client *http.Client, url string, retried *int) error {
+	for range 10 {
+		resp, err := client.Get(url)
+		if err != nil {
+			return err
+		}
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
+		_ = resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			return nil
+		}
+		if resp.Header.Get("Retry-After") == "" {
+			return fmt.Errorf("status %s: %s", resp.Status, body)
+		}
+		*retried++
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %s", resp.Status)
-	}
-	return nil
+	return fmt.Errorf("%s asked ten times to come back", url)
 }

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -131,10 +134,29 @@ func (s *session) header() planner.Plan {
 	}
 	if !s.opts.destroy {
 		for _, o := range s.config.Outputs {
-			p.Outputs[o.Name] = o.Value
+			p.Outputs[o.Name] = s.outputValue(o)
 		}
 	}
 	return p
+}
+
+// outputValue is an output as plan and state hold it: of a sensitive one only a
+// fingerprint, keyed from the state so that it cannot be guessed elsewhere.
+func (s *session) outputValue(o *config.Output) state.Value {
+	if !o.Sensitive {
+		return o.Value
+	}
+	b, err := o.Value.MarshalJSON()
+	if err != nil {
+		return state.SensitiveValue("output:"+o.Name, "")
+	}
+	key := ""
+	if s.recorded != nil {
+		key = s.recorded.Lineage
+	}
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write(b)
+	return state.SensitiveValue("output:"+o.Name, hex.EncodeToString(mac.Sum(nil))[:16])
 }
 
 func (s *session) plannerOptions() (planner.Options, error) {
