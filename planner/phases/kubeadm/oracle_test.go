@@ -52,7 +52,7 @@ func TestOracle(t *testing.T) {
 var notCompared = []struct{ what, why string }{
 	{"keys, serial numbers and moments of certificates", "random, or of the time of the run; lifetimes are compared"},
 	{"sa.key, sa.pub", "random; that they are made is compared"},
-	{"issuer, signature algorithm, key identifiers and constraints of certificates", "made by the issuer (providers/pki), which has its own tests; the goldens hold them"},
+	{"signature algorithm, key identifiers and path length of certificates", "made by whoever issues them; the goldens hold them"},
 	{"modes of files", "set by the phases; the goldens hold them"},
 	{"Secrets bootstrap-token-*, kubeadm-certs", "random; made by operations of their own"},
 	{"resourceVersion of the Service kube-dns", "kubeadm's way to overwrite an object without reading it; here objects are applied"},
