@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -19,7 +20,7 @@ import (
 
 // quiet keeps what client-go logs of its own from the terminal: what matters of
 // it comes back as an error, and is told once, in the place where it belongs.
-func quiet() { klog.SetSlogLogger(slog.New(slog.DiscardHandler)) }
+var quiet = sync.OnceFunc(func() { klog.SetSlogLogger(slog.New(slog.DiscardHandler)) })
 
 // usageError is a command line that cannot be understood.
 type usageError struct {
