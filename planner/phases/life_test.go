@@ -336,7 +336,7 @@ func TestControlPlaneLeavesAndReturns(t *testing.T) {
 
 // TestCrashAnywhere stops the operator before and after single effects of
 // founding a cluster; the same command again ends in the same place. Every
-// effect is tried with KUBEWRIGHT_LONG set, otherwise every seventh.
+// effect is tried with KUBEWRIGHT_LONG set, otherwise every 31st.
 func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
 	effects := 0
@@ -346,7 +346,7 @@ func TestCrashAnywhere(t *testing.T) {
 	if effects < 50 {
 		t.Fatalf("founding has only %d effects", effects)
 	}
-	stride := 7
+	stride := 31
 	if os.Getenv("KUBEWRIGHT_LONG") != "" {
 		stride = 1
 	}

@@ -3,8 +3,31 @@ package phases
 import (
 	"strings"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 )
+
+// Check reports what no file can be made of: patches that do not fit,
+// component configurations that the component would not read. It looks at the
+// configuration alone and comes before anything else.
+func Check(cfg *config.Config) diag.Diagnostics {
+	v := &View{Config: cfg}
+	v.resolve()
+	var diags diag.Diagnostics
+	said := map[string]bool{}
+	for _, c := range v.clusters {
+		for _, n := range c.nodes {
+			err := kubeadm.Check(n.input())
+			if err == nil || said[err.Error()] {
+				continue
+			}
+			said[err.Error()] = true
+			diags = append(diags, diag.Errorf("Configuration does not fit the component", "For %s: %v.", n.target, err).At(c.Source).For(n.target))
+		}
+	}
+	return diags
+}
 
 // notYet refuses what the language can say and the phases cannot do yet: it
 // would otherwise be left out in silence.

@@ -111,10 +111,17 @@ func (n *node) facts() *state.Facts {
 
 // input is the node as the renderer takes it.
 func (n *node) input() kubeadm.Input {
-	return kubeadm.Input{
+	in := kubeadm.Input{
 		Cluster: n.cluster.Cluster, Node: n.Node, NodeName: n.name, Facts: n.facts(),
 		ExternalCA: n.cluster.externalCA(),
 	}
+	// Without an endpoint the first control plane stands for the cluster.
+	if seat := n.cluster.seatNode(); seat != nil {
+		in.SharedAddress = seat.AdvertiseAddress()
+	} else if planes := n.cluster.controlPlanes(); len(planes) > 0 {
+		in.SharedAddress = planes[0].AdvertiseAddress()
+	}
+	return in
 }
 
 // externalCA tells that no CA key lies on the control planes, so that nothing

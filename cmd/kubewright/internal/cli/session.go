@@ -79,6 +79,9 @@ func (s *session) load() error {
 		Dir: s.folder(), Vars: s.vars(s.opts), Env: s.Environ, ToolVersion: Version,
 	})
 	s.sources = s.sourceText
+	if !diags.HasErrors() {
+		diags = append(diags, phases.Check(cfg)...)
+	}
 	if err := s.failed(diags); err != nil {
 		return err
 	}

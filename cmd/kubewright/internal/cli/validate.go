@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/spf13/cobra"
 )
 
@@ -14,7 +15,10 @@ func (a *app) validateCommand() *cobra.Command {
 		Use: "validate", Short: "Check the configuration", Args: takes(0, 0),
 		Long: "validate checks the configuration without contacting any host and without a state.",
 		RunE: func(*cobra.Command, []string) error {
-			_, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: a.vars(o), Env: a.Environ, ToolVersion: Version})
+			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: a.vars(o), Env: a.Environ, ToolVersion: Version})
+			if !diags.HasErrors() {
+				diags = append(diags, phases.Check(cfg)...)
+			}
 			a.sources = a.sourceText
 			if o.json {
 				if err := view.ValidateJSON(a.Stdout, diags, a.sources); err != nil {
