@@ -80,7 +80,10 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 	now, err := time.Parse(time.RFC3339, ts.Getenv("NOW"))
 	ts.Check(err)
 	interrupts := make(chan os.Signal)
-	stdout := &watched{Writer: ts.Stdout(), at: o.interruptAt, then: func() { interrupts <- os.Interrupt }}
+	stdout := &watched{Writer: ts.Stdout(), at: o.interruptAt, then: func() {
+		interrupts <- os.Interrupt
+		time.Sleep(50 * time.Millisecond) // whoever heeds it has to get the processor
+	}}
 	env := &cli.Env{
 		Args: args, Stdin: strings.NewReader(o.stdin), Stdout: stdout, Stderr: &watched{Writer: ts.Stderr()},
 		Getenv: ts.Getenv, Dir: ts.MkAbs("."),

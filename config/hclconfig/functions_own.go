@@ -195,7 +195,8 @@ var oneFunc = function.New(&function.Spec{
 // matchKeysFunc picks the values whose keys are searched for.
 var matchKeysFunc = function.New(&function.Spec{
 	Params: []function.Parameter{
-		{Name: "values", Type: cty.List(cty.DynamicPseudoType)}, {Name: "keys", Type: cty.List(cty.DynamicPseudoType)},
+		{Name: "values", Type: cty.List(cty.DynamicPseudoType)},
+		{Name: "keys", Type: cty.List(cty.DynamicPseudoType)},
 		{Name: "searchset", Type: cty.List(cty.DynamicPseudoType)},
 	},
 	Type: func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },

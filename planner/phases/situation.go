@@ -239,9 +239,11 @@ func (n *node) refuseForeign() *diag.Diagnostic {
 }
 
 func (n *node) refuseLineage(m *state.Marks) *diag.Diagnostic {
-	return &diag.Diagnostic{Severity: diag.Error, Summary: "Host belongs to another state", Address: n.target.String(), Subject: n.Source,
+	return &diag.Diagnostic{
+		Severity: diag.Error, Summary: "Host belongs to another state", Address: n.target.String(), Subject: n.Source,
 		Detail: fmt.Sprintf("%s (%s) is %s of cluster %q in the state with lineage %s; the state here has lineage %s. Nothing is changed on any host. "+
-			"Use the folder and state that made it, or take another host.", n.target, n.Address, m.Node, m.Cluster, m.Lineage, n.cluster.view.Recorded.Lineage)}
+			"Use the folder and state that made it, or take another host.", n.target, n.Address, m.Node, m.Cluster, m.Lineage, n.cluster.view.Recorded.Lineage),
+	}
 }
 
 func (n *node) refuseCluster(m *state.Marks) *diag.Diagnostic {

@@ -44,6 +44,7 @@ func (m *mounts) add(name, hostPath, mountPath string, readOnly bool, kind corev
 func (m *mounts) folder(name, path string) {
 	m.add(name, path, path, true, corev1.HostPathDirectoryOrCreate)
 }
+
 func (m *mounts) file(name, path string) { m.add(name, path, path, true, corev1.HostPathFileOrCreate) }
 
 // extra adds the user's volumes.

@@ -114,8 +114,10 @@ var notOnSurface = []struct{ what, why string }{
 	{"dryRun", "a run of kubeadm's, nothing that is written"},
 	{"bootstrapTokens.expires", "kubeadm refuses it in a file, since ttl is defaulted first"},
 	{"nodeRegistration.taints.timeAdded", "set by the API for NoExecute, no wish of a configuration"},
-	{"discovery.file, discovery.tlsBootstrapToken, discovery.bootstrapToken.caCertHashes, controlPlane.certificateKey",
-		"ways for a host to find the cluster and its keys; they leave no trace in what is written"},
+	{
+		"discovery.file, discovery.tlsBootstrapToken, discovery.bootstrapToken.caCertHashes, controlPlane.certificateKey",
+		"ways for a host to find the cluster and its keys; they leave no trace in what is written",
+	},
 	{"ResetConfiguration, UpgradeConfiguration", "what to do, not what to write"},
 	{"Arg.mergeMethod", "kubeadm.k8s.io/v1, experimental in 1.37 and never stored"},
 }

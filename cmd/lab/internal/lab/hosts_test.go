@@ -256,9 +256,13 @@ func checkFaults(t *testing.T, l *Lab) {
 		do   func(context.Context, string) error
 		want string
 	}{
-		{"pause", l.Pause, "paused"}, {"resume", l.Resume, "running"},
-		{"kill", l.Kill, "down"}, {"start", l.Start, "running"}, {"restart", l.Restart, "running"},
-		{"disconnect", l.Disconnect, "running"}, {"connect", l.Connect, "running"},
+		{"pause", l.Pause, "paused"},
+		{"resume", l.Resume, "running"},
+		{"kill", l.Kill, "down"},
+		{"start", l.Start, "running"},
+		{"restart", l.Restart, "running"},
+		{"disconnect", l.Disconnect, "running"},
+		{"connect", l.Connect, "running"},
 	}
 	for _, step := range steps {
 		if err := step.do(ctx, "w1"); err != nil {

@@ -25,8 +25,14 @@ func TestOptionsDefaults(t *testing.T) {
 func TestOptionsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{
-		{Name: "Lab"}, {Name: "a-b"}, {Name: "elevenchars"}, {Name: "../etc"}, {Kubernetes: "v1.2.3"},
-		{ControlPlanes: 10}, {Workers: 201}, {ControlPlanes: -1, Workers: 1},
+		{Name: "Lab"},
+		{Name: "a-b"},
+		{Name: "elevenchars"},
+		{Name: "../etc"},
+		{Kubernetes: "v1.2.3"},
+		{ControlPlanes: 10},
+		{Workers: 201},
+		{ControlPlanes: -1, Workers: 1},
 	} {
 		o.Cache = &build.Cache{Dir: t.TempDir()}
 		if _, err := o.lab(); err == nil {

@@ -19,8 +19,10 @@ type question struct {
 func questions() []question {
 	qs := []question{
 		{"unit    ", []string{"systemctl", "list-unit-files", "--no-legend", "--no-pager", "--plain"}, words(2)},
-		{"active  ", []string{"systemctl", "list-units", "--all", "--no-legend", "--no-pager", "--plain",
-			"--type=service,socket,timer,path,swap,slice"}, words(3)},
+		{"active  ", []string{
+			"systemctl", "list-units", "--all", "--no-legend", "--no-pager", "--plain",
+			"--type=service,socket,timer,path,swap,slice",
+		}, words(3)},
 		{"link    ", []string{"ip", "-o", "link"}, without(`^\d+: `, `@\S+`, `: <.*>`, `\\.*$`, ` mode .*$`)},
 		{"address ", []string{"ip", "-o", "address"}, without(`^\d+: `, `\\.*$`, ` brd \S+`, ` tentative`)},
 		{"route   ", []string{"ip", "-4", "route", "show", "table", "all"}, without()},
