@@ -42,9 +42,8 @@ type variable struct {
 type given struct {
 	from string // the option, the environment variable, or FILE:LINE
 	// text is the value of an option or environment variable; expr that of a file.
-	text    string
-	expr    hcl.Expression
-	snippet *diag.Snippet
+	text string
+	expr hcl.Expression
 }
 
 // declare reads a variable block.
