@@ -63,6 +63,11 @@ var kubeletFinalize = phase{
 		return n.turnKubelet()
 	},
 	nodeNeeds: func(n *node) []state.Address {
-		return []state.Address{step(n.target, markPlanePhase), step(n.target, waitPlanePhase), step(n.target, waitBootstrapPhase)}
+		return []state.Address{
+			step(n.target, markPlanePhase), step(n.target, waitPlanePhase), step(n.target, waitBootstrapPhase),
+			// It brings the role binding by which the controller manager approves
+			// what the founder's kubelet asks for: waiting before it is in vain.
+			step(n.cluster.target, tokenPhase),
+		}
 	},
 }
