@@ -141,7 +141,6 @@ func (s *session) execute(ctx context.Context) error {
 	}
 	progress := view.NewProgress(s.Stdout, s.options(), s.Width() > 0)
 	ctx, stop, done := s.stopper(ctx, progress.Note)
-	defer done()
 	ticking := progress.Start(s.Now)
 	// The plan of a cluster that is new knows no lineage yet: it is the state's
 	// that this run begins.
@@ -153,6 +152,7 @@ func (s *session) execute(ctx context.Context) error {
 		ID: s.NewID(), Token: s.nextToken(), Who: s.Who, Parallelism: s.opts.parallelism,
 		Stop: stop, Durations: st.Durations, Sink: progress.Event, Now: s.Now,
 	})
+	done()
 	ticking()
 	if err := s.fleet.world.save(); err != nil {
 		return err

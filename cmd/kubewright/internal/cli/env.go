@@ -101,11 +101,13 @@ func (e *Env) color(never bool) bool {
 }
 
 // stopper turns the first interrupt into a closed channel (finish what runs,
-// start nothing) and the second into a cancelled context.
+// start nothing) and the second into a cancelled context. The function that it
+// returns ends this; nothing is said any more when it has returned.
 func (e *Env) stopper(ctx context.Context, say func(string)) (context.Context, <-chan struct{}, func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	stop, done := make(chan struct{}), make(chan struct{})
+	stop, done, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(ended)
 		n := 0
 		for {
 			select {
@@ -123,7 +125,7 @@ func (e *Env) stopper(ctx context.Context, say func(string)) (context.Context, <
 			}
 		}
 	}()
-	return ctx, stop, func() { close(done); cancel() }
+	return ctx, stop, func() { close(done); <-ended; cancel() }
 }
 
 // oneDash lets long flags be written as in Terraform, with one dash: what
