@@ -40,6 +40,8 @@ type app struct {
 	statePath string
 	// sources reads files for excerpts in diagnostics.
 	sources func(string) []byte
+	// jsonOut keeps stdout for JSON alone: warnings go to stderr.
+	jsonOut bool
 }
 
 // Main runs the command and returns its exit code.
@@ -87,7 +89,7 @@ func (a *app) print(diags diag.Diagnostics) {
 		return
 	}
 	w := a.Stdout
-	if diags.HasErrors() {
+	if diags.HasErrors() || a.jsonOut {
 		w = a.Stderr
 	}
 	_ = view.Diagnostics(w, diags, a.options(), a.sources)

@@ -49,6 +49,7 @@ type session struct {
 
 // open loads configuration and state: the first of the verbs.
 func (a *app) open(opts planOptions) (*session, error) {
+	a.jsonOut = opts.json
 	s := &session{app: a, opts: opts, paths: a.paths()}
 	if err := s.load(); err != nil {
 		return nil, err
