@@ -30,11 +30,11 @@ func TestKubeadmKnowsTheCluster(t *testing.T) {
 		t.Errorf("kubeadm misses certificates:\n%s", out)
 	}
 	version := s.Release().Kubernetes
-	out = s.sh(cp, "kubeadm upgrade plan "+version+" --ignore-preflight-errors=all 2>&1 || true")
-	wantContains(t, out, "[upgrade/config]", "kube-apiserver")
-	if strings.Contains(out, "FATAL") || strings.Contains(out, "couldn't") {
-		t.Errorf("kubeadm upgrade plan does not understand the cluster:\n%s", out)
-	}
+	// It ends with an error when it cannot read the cluster's configuration, its
+	// components or their health.
+	out = s.sh(cp, "kubeadm upgrade plan "+version+" --ignore-preflight-errors=SystemVerification 2>&1")
+	t.Logf("kubeadm upgrade plan %s:\n%s", version, out)
+	wantContains(t, out, "[upgrade/config]", "[upgrade/versions] Cluster version: "+strings.TrimPrefix(version, "v"))
 
 	join := s.sh(cp, "kubeadm token create --print-join-command 2>/dev/null")
 	s.sh(guest.Name, join+" --ignore-preflight-errors=SystemVerification 2>&1")
