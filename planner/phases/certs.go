@@ -20,10 +20,10 @@ var certs = phase{
 		}
 		var items []state.Item
 		for _, ca := range kubeadm.CAs(n.input()) {
-			items = append(items, n.caItem(ca))
+			items = append(items, n.certificateItem(ca, n.cluster.cas[ca.Base]))
 		}
 		for _, leaf := range kubeadm.Leaves(n.input()) {
-			items = append(items, n.leafItem(leaf))
+			items = append(items, n.certificateItem(leaf, n.cluster.cas[leaf.CA]))
 		}
 		sa := n.serviceAccountKey()
 		for _, suffix := range []string{".key", ".pub"} {
@@ -47,15 +47,6 @@ var certs = phase{
 const keyMode = "0600"
 
 func (n *node) serviceAccountKey() string { return n.cluster.Certificates.Dir + "/sa" }
-
-func (n *node) caItem(ca kubeadm.Certificate) state.Item {
-	it := n.certificateItem(ca, n.cluster.cas[ca.Base])
-	return it
-}
-
-func (n *node) leafItem(leaf kubeadm.Certificate) state.Item {
-	return n.certificateItem(leaf, n.cluster.cas[leaf.CA])
-}
 
 // certificateItem is a desired certificate. Who signs it is known once the CA exists.
 func (n *node) certificateItem(c kubeadm.Certificate, signer string) state.Item {
@@ -95,16 +86,11 @@ func certsStep(n *node, w work) planner.Step {
 		ops = append(ops, planner.IssueCertificate{
 			CA:         n.signer(leaf.CAName, leaf.CA),
 			CommonName: leaf.CommonName, Organizations: leaf.Organizations, DNSNames: leaf.DNSNames, IPAddresses: leaf.IPAddresses,
-			Usages: extended(leaf.Usages), Algorithm: leaf.Algorithm, Validity: leaf.Validity, To: leaf.Base,
+			Usages: leaf.ExtendedUsages(), Algorithm: leaf.Algorithm, Validity: leaf.Validity, To: leaf.Base,
 			Renew: w.changes[i].Action != planner.Create,
 		})
 	}
 	return planner.Step{Operations: ops}
-}
-
-// extended are the extended key usages; the others every leaf has.
-func extended(usages []string) []string {
-	return slices.DeleteFunc(slices.Clone(usages), func(u string) bool { return !strings.HasSuffix(u, " auth") })
 }
 
 func (n *node) pkiFolders() []planner.Operation {

@@ -79,7 +79,6 @@ func podStep(n *node, w work, phase string) planner.Step {
 		Limits:     []string{c.limit("control-plane-disruption")},
 		Gates:      []string{"api-served-elsewhere", "etcd-quorum"},
 		Operations: fileOperations(w),
-		Expect:     w.expect(),
 	}
 	var restarted []string
 	for _, ch := range w.changes {

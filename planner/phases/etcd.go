@@ -90,7 +90,7 @@ func (n *node) promoteStep() planner.Step {
 	}
 }
 
-func (n *node) peerURL() string { return "https://" + bracket(n.AdvertiseAddress()) + ":2380" }
+func (n *node) peerURL() string { return kubeadm.PeerURL(n.Node) }
 
 // limit is the name of a limit of this cluster.
 func (c *cluster) limit(name string) string { return c.target.String() + "/" + name }

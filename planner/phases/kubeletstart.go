@@ -109,7 +109,6 @@ func kubeletStep(n *node, w work) planner.Step {
 	if n.joins() || n.isFounder() {
 		return s
 	}
-	s.Expect = w.expect()
 	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck},
 		planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: n.cluster.Timeouts.KubeletHealthCheck})
 	s.Impact = "restarts the kubelet here; pods keep running"

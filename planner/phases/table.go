@@ -27,7 +27,6 @@ type phase struct {
 const (
 	preflightPhase     = "preflight"
 	preparePhase       = "prepare"
-	installPhase       = "install"
 	imagesPhase        = "images"
 	certsPhase         = "certs"
 	kubeconfigPhase    = "kubeconfig"
@@ -87,8 +86,6 @@ type work struct {
 	// creates tells of any phase of the same target whether it makes something
 	// that was not there: a join, not an update.
 	creates func(phase string) bool
-	// expected are the digests of the observed files that a step rests on.
-	expected map[string]string
 	// joiners are the nodes that join in this plan and need a token.
 	joiners []*node
 }
@@ -115,9 +112,6 @@ func (w work) concerns(kind state.Kind) bool {
 	}
 	return false
 }
-
-// expect is what a step of this work rests on.
-func (w work) expect() map[string]string { return w.expected }
 
 // find returns the desired item of a change; nil when it is to go.
 func (w work) find(c planner.Change) *state.Item { return w.desired.Find(c.Address) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/kubewright/kubewright/config"
@@ -114,7 +113,7 @@ func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 		members, err := r.members(ctx, step.Via)
 		if err != nil {
 			err = fmt.Errorf("cannot tell whether etcd holds quorum: %w", err)
-		} else if err = quorumAllows(step, members); err == nil {
+		} else if err = planner.QuorumAllows(step, members); err == nil {
 			return nil
 		}
 		// A member that has just been promoted or restarted needs a moment to answer.
@@ -177,61 +176,4 @@ func (r *runner) clusterLabel(step *planner.Step) string {
 		return m.cluster
 	}
 	return step.Target.Name
-}
-
-// quorumAllows refuses an act that would leave fewer healthy voters than a
-// majority. Unknown counts as unhealthy.
-func quorumAllows(step *planner.Step, members []state.EtcdMember) error {
-	voters, healthy := 0, 0
-	var sick []string
-	for _, m := range members {
-		if m.Learner {
-			continue
-		}
-		voters++
-		if m.Healthy {
-			healthy++
-		} else {
-			sick = append(sick, m.Name)
-		}
-	}
-	need := voters/2 + 1
-	left := healthy
-	switch {
-	case addsMember(step):
-		need = (voters+1)/2 + 1
-		if voters == 1 {
-			need = 1
-		}
-	case voters > 1:
-		left-- // the member on the step's own node restarts or goes
-		if removesMember(step) {
-			need = (voters-1)/2 + 1
-		}
-	default:
-		return nil // a single member: the plan said that it is down meanwhile
-	}
-	if left < need {
-		return fmt.Errorf("refused: etcd has %d voters of which %d are healthy (not: %s); this step would leave %d, quorum is %d. "+
-			"Bring the other members back first", voters, healthy, strings.Join(sick, ", "), left, need)
-	}
-	return nil
-}
-
-func addsMember(step *planner.Step) bool {
-	for _, op := range step.Operations {
-		if _, ok := op.(planner.AddEtcdMember); ok {
-			return true
-		}
-	}
-	return false
-}
-
-func removesMember(step *planner.Step) bool {
-	for _, op := range step.Operations {
-		if _, ok := op.(planner.RemoveEtcdMember); ok {
-			return true
-		}
-	}
-	return false
 }
