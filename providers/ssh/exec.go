@@ -81,41 +81,53 @@ func (c *Conn) exitCode(err error) (int, error) {
 // Pauses before a refused session is tried again although none of ours is
 // open: sshd frees a session only after it has handled what else it has read,
 // so a new one right behind the end of the last may come too early.
-var sessionPauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 250 * time.Millisecond}
+var sessionPauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 250 * time.Millisecond, time.Second, 2 * time.Second}
 
 // open opens a session as soon as there is a free place for one. Where sshd's
 // MaxSessions is below our own limit, its refusals lower that.
 func (c *Conn) open(ctx context.Context) (*ssh.Session, error) {
 	do := "run a command on " + c.target.Address
-	for try := 0; ; {
+	for {
 		if err := c.sessions.acquire(ctx, c.done); err != nil {
 			return nil, contextError(ctx, do)
 		}
 		session, err := c.newSession(ctx)
+		var refused *ssh.OpenChannelError
+		if errors.As(err, &refused) {
+			if c.sessions.refused() {
+				continue // one of ours ends first
+			}
+			session, err = c.insist(ctx)
+		}
 		if err == nil {
 			return session, nil
 		}
-		others := c.sessions.refused()
-		var refused *ssh.OpenChannelError
+		c.sessions.release()
 		switch {
 		case ctx.Err() != nil:
 			return nil, contextError(ctx, do)
 		case c.Err() != nil:
 			return nil, c.Err()
-		case !errors.As(err, &refused):
-			return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: sanitized(err)}
-		case others:
-			continue // one of ours ends first
-		case try == len(sessionPauses):
-			return nil, &providers.Error{
-				Kind: providers.ErrUnreachable, Do: do,
-				Cause: fmt.Errorf("the host opens no session: %s", providers.Sanitize(refused.Message, 200)),
-			}
+		case errors.As(err, &refused):
+			err = fmt.Errorf("the host opens no session: %s", providers.Sanitize(refused.Message, 200))
 		}
+		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: sanitized(err)}
+	}
+}
+
+// insist tries a refused session again. It holds the only place meanwhile, so
+// that no other command of ours takes what sshd frees.
+func (c *Conn) insist(ctx context.Context) (*ssh.Session, error) {
+	for try := 0; ; try++ {
 		select {
 		case <-time.After(sessionPauses[try]):
-			try++
 		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		session, err := c.newSession(ctx)
+		var refused *ssh.OpenChannelError
+		if !errors.As(err, &refused) || try == len(sessionPauses)-1 {
+			return session, err
 		}
 	}
 }
@@ -193,17 +205,20 @@ func (l *sessionLimit) release() {
 	l.broadcast()
 }
 
-// refused gives a place back that the host did not grant. It reports whether
-// others are open, whose number is then the limit.
+// refused says that the host did not grant a place that was taken. Where others
+// are open, or on their way, it is given back and their number is the limit from
+// then on; else the caller keeps it, and it is the only one.
 func (l *sessionLimit) refused() (others bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.active--
-	if l.active > 0 {
-		l.limit = l.active
+	if l.active == 1 {
+		l.limit = 1
+		return false
 	}
+	l.active--
+	l.limit = min(l.limit, l.active)
 	l.broadcast()
-	return l.active > 0
+	return true
 }
 
 func (l *sessionLimit) broadcast() {

@@ -40,6 +40,9 @@ type server struct {
 	Shell []string
 	// MaxSessions is how many sessions may be open at once; 0 means any number.
 	MaxSessions int
+	// Late is how many sessions are refused after each that has ended, as a busy
+	// sshd does that has not come to freeing it.
+	Late int64
 	// NoForwarding refuses direct-tcpip as sshd with AllowTcpForwarding no does.
 	NoForwarding bool
 	// Run, when set, stands for the commands; it returns the exit code.
@@ -146,9 +149,13 @@ func (s *server) Serve(conn net.Conn) {
 		return
 	}
 	go xssh.DiscardRequests(reqs)
-	var open atomic.Int64
+	var open, refusals atomic.Int64
 	for ch := range chans {
-		go s.channel(ch, &open)
+		if ch.ChannelType() == "session" && refusals.Add(-1) >= 0 {
+			_ = ch.Reject(xssh.ConnectionFailed, "open failed")
+			continue
+		}
+		go s.channel(ch, &open, &refusals)
 	}
 }
 
@@ -180,7 +187,7 @@ func (s *server) config() *xssh.ServerConfig {
 	return c
 }
 
-func (s *server) channel(ch xssh.NewChannel, open *atomic.Int64) {
+func (s *server) channel(ch xssh.NewChannel, open, refusals *atomic.Int64) {
 	switch ch.ChannelType() {
 	case "session":
 		n := open.Add(1)
@@ -192,7 +199,10 @@ func (s *server) channel(ch xssh.NewChannel, open *atomic.Int64) {
 		for most := s.MostSessions.Load(); n > most && !s.MostSessions.CompareAndSwap(most, n); {
 			most = s.MostSessions.Load()
 		}
-		s.session(ch, sync.OnceFunc(func() { open.Add(-1) }))
+		s.session(ch, sync.OnceFunc(func() {
+			refusals.Store(s.Late)
+			open.Add(-1)
+		}))
 	case "direct-tcpip":
 		s.forward(ch)
 	default:

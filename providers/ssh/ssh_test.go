@@ -139,6 +139,24 @@ func TestFewSessions(t *testing.T) {
 	}
 }
 
+// TestSessionsFreedLate: many commands wait for the one session of a server that
+// frees it late; each gets it, whoever else was refused meanwhile.
+func TestSessionsFreedLate(t *testing.T) {
+	t.Parallel()
+	_, target := newServer(t, func(s *server) { s.MaxSessions, s.Late = 1, 2 })
+	c := dial(t, target)
+	var wg sync.WaitGroup
+	for range 12 {
+		wg.Go(func() {
+			var out bytes.Buffer
+			if _, err := c.Exec(t.Context(), "echo ok", nil, &out, nil); err != nil || out.String() != "ok\n" {
+				t.Errorf("got %q, %v", out.String(), err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func TestForwarding(t *testing.T) {
 	t.Parallel()
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
