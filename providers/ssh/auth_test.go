@@ -109,6 +109,29 @@ func TestPassphraseIsAskedOnce(t *testing.T) {
 	}
 }
 
+// A passphrase that was not known the first time is not asked for by each host again.
+func TestPassphraseIsNotAskedForAgain(t *testing.T) {
+	t.Parallel()
+	path, public := newKeyFile(t, "correct horse")
+	_, first := newServer(t, authorize(public))
+	_, second := newServer(t, authorize(public))
+	var asked atomic.Int64
+	d := &ssh.Dialer{}
+	defer func() { _ = d.Close() }()
+	for _, target := range []ssh.Target{first, second} {
+		target.Keys = []string{path}
+		target.Passphrase = func(string) ([]byte, error) { asked.Add(1); return []byte("wrong"), nil }
+		_, err := d.Dial(t.Context(), target)
+		wantKind(t, err, providers.ErrAuth)
+		if err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("got %v, want it to name the key", err)
+		}
+	}
+	if asked.Load() != 3 {
+		t.Errorf("asked %d times, want 3 for both hosts together", asked.Load())
+	}
+}
+
 // startAgent serves an agent with n keys, the last of which is also returned.
 func startAgent(t *testing.T, n int) (socket string, last xssh.PublicKey, keys agent.Agent) {
 	t.Helper()

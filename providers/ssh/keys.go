@@ -40,6 +40,7 @@ type keyFile struct {
 	mu     sync.Mutex
 	sealed []byte     // PEM, while encrypted
 	signer ssh.Signer // nil, while encrypted
+	locked error      // why it stays encrypted: nobody is asked a second time
 }
 
 // load reads a key file. Like ssh it refuses one that others can read.
@@ -125,9 +126,14 @@ const passphraseTries = 3
 func (k *keyFile) unlock() (ssh.Signer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.signer != nil {
-		return k.signer, nil
+	if k.signer != nil || k.locked != nil {
+		return k.signer, k.locked
 	}
+	k.signer, k.locked = k.decrypt()
+	return k.signer, k.locked
+}
+
+func (k *keyFile) decrypt() (ssh.Signer, error) {
 	if k.ask == nil {
 		return nil, fmt.Errorf("cannot use private key %s: it is encrypted, and there is nobody to ask for the passphrase; load it into the agent", k.path)
 	}
@@ -137,11 +143,12 @@ func (k *keyFile) unlock() (ssh.Signer, error) {
 		if passphrase, err = k.ask(k.path); err != nil {
 			return nil, fmt.Errorf("cannot ask for the passphrase of %s: %w", k.path, err)
 		}
-		k.signer, err = ssh.ParsePrivateKeyWithPassphrase(k.sealed, passphrase)
+		var signer ssh.Signer
+		signer, err = ssh.ParsePrivateKeyWithPassphrase(k.sealed, passphrase)
 		clear(passphrase)
 		if err == nil {
 			k.sealed = nil
-			return k.signer, nil
+			return signer, nil
 		}
 	}
 	return nil, fmt.Errorf("cannot decrypt private key %s: %w", k.path, err)

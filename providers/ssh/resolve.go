@@ -58,11 +58,7 @@ const maxJumps = 8
 // names must exist; files that only the configuration or the defaults name are
 // left out when they do not.
 func Resolve(t Target, o Operator) (Target, error) {
-	config, err := readConfig(o.Config)
-	if err != nil {
-		return Target{}, err
-	}
-	r := &resolver{operator: o, config: config}
+	r := &resolver{operator: o, configs: map[string]*ssh_config.Config{}}
 	return r.resolve(t, 0)
 }
 
@@ -87,10 +83,30 @@ func readConfig(path string) (*ssh_config.Config, error) {
 
 type resolver struct {
 	operator Operator
-	config   *ssh_config.Config
+	// configs are the files read so far, by path.
+	configs map[string]*ssh_config.Config
+	// config is that of the target at hand.
+	config *ssh_config.Config
+}
+
+// configure reads the configuration that holds for the target.
+func (r *resolver) configure(t Target) error {
+	path := firstOf(t.Config, r.operator.Config)
+	if r.configs[path] == nil {
+		config, err := readConfig(path)
+		if err != nil {
+			return err
+		}
+		r.configs[path] = config
+	}
+	r.config = r.configs[path]
+	return nil
 }
 
 func (r *resolver) resolve(t Target, depth int) (Target, error) {
+	if err := r.configure(t); err != nil {
+		return Target{}, err
+	}
 	alias := t.Address // Host patterns match what was written, not HostName
 	get := func(key string) string { v, _ := r.config.Get(alias, key); return v }
 	if err := r.refuseUnsupported(t, alias); err != nil {
@@ -186,7 +202,9 @@ func (r *resolver) identities(t *Target, alias string) {
 		t.Certificates = r.existing(files, *t, alias)
 	}
 	t.IdentitiesOnly = t.IdentitiesOnly || strings.EqualFold(get("IdentitiesOnly"), "yes")
-	if t.Agent == "" {
+	if t.NoAgent {
+		t.Agent = ""
+	} else if t.Agent == "" {
 		t.Agent = r.agent(get("IdentityAgent"), *t, alias)
 	}
 }
@@ -235,7 +253,7 @@ func (r *resolver) jumps(t *Target, proxyJump string, depth int) error {
 			if err != nil {
 				return fmt.Errorf("cannot use ssh configuration for %s: %w", t.Address, err)
 			}
-			hop.AcceptNewHostKeys, hop.Passphrase = t.AcceptNewHostKeys, t.Passphrase
+			hop.AcceptNewHostKeys, hop.Passphrase, hop.NoAgent = t.AcceptNewHostKeys, t.Passphrase, t.NoAgent
 			hops = append(hops, hop)
 		}
 	}
@@ -244,6 +262,7 @@ func (r *resolver) jumps(t *Target, proxyJump string, depth int) error {
 	}
 	t.Bastions = nil
 	for i, hop := range hops {
+		hop.Config = firstOf(hop.Config, t.Config)
 		resolved, err := r.resolve(hop, depth+1)
 		if err != nil {
 			return err

@@ -51,9 +51,14 @@ Host cp1
   ProxyJump ops@jump:2200,inner
 Host inner
   HostName inner.example.com
+Host odd
+  ProxyCommand nc %h %p
+Host agented
+  IdentityAgent /configured
 Host *
   User fallback
 `, "cluster", "cluster-cert.pub", "id_ed25519")
+	other := operator(t, "User elsewhere\n")
 	ssh1 := filepath.Join(o.Home, ".ssh")
 	defaults := []string{ssh1 + "/known_hosts", ssh1 + "/known_hosts2", "/global"}
 	id := []string{ssh1 + "/id_ed25519"}
@@ -79,6 +84,19 @@ Host *
 			KnownHosts: []string{o.Home + "/kh"}, HostKeyAlias: "x",
 			Timeouts: ssh.Timeouts{Connect: 7 * time.Second, Keepalive: 20 * time.Second, KeepaliveMisses: 5},
 			Bastions: []ssh.Target{hop1},
+		}},
+		{"bastions go before ProxyCommand", ssh.Target{Address: "odd", Bastions: []ssh.Target{{Address: "inner", User: "ops"}}}, ssh.Target{
+			Address: "odd", User: "fallback", OptionalKeys: id, KnownHosts: defaults, Agent: "/agent",
+			Bastions: []ssh.Target{{Address: "inner.example.com", User: "ops", OptionalKeys: id, KnownHosts: defaults, Agent: "/agent"}},
+		}},
+		{"a configuration of its own, which holds for the bastion too", ssh.Target{
+			Address: "cp1", Config: other.Config, Bastions: []ssh.Target{{Address: "jump"}},
+		}, ssh.Target{
+			Address: "cp1", User: "elsewhere", Config: other.Config, OptionalKeys: id, KnownHosts: defaults, Agent: "/agent",
+			Bastions: []ssh.Target{{Address: "jump", User: "elsewhere", Config: other.Config, OptionalKeys: id, KnownHosts: defaults, Agent: "/agent"}},
+		}},
+		{"no agent, not even a configured one", ssh.Target{Address: "agented", Agent: "/other", NoAgent: true}, ssh.Target{
+			Address: "agented", User: "fallback", NoAgent: true, OptionalKeys: id, KnownHosts: defaults,
 		}},
 		{"unknown to the configuration", ssh.Target{Address: "other"}, ssh.Target{
 			Address: "other", User: "fallback", OptionalKeys: id, KnownHosts: defaults, Agent: "/agent",

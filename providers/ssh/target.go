@@ -27,6 +27,11 @@ type Target struct {
 	Certificates []string
 	// Agent is the socket of the ssh agent; "" uses none.
 	Agent string
+	// NoAgent keeps every agent out, whatever the operator's account or ssh
+	// configuration says.
+	NoAgent bool
+	// Config is the ssh configuration that holds for this target; "" is the operator's.
+	Config string
 	// IdentitiesOnly keeps the agent from offering keys of which there is no file here.
 	IdentitiesOnly bool
 	// HostKeys pins the host's keys, in authorized_keys form ("ssh-ed25519
@@ -39,8 +44,9 @@ type Target struct {
 	// AcceptNewHostKeys accepts the key of a host for which none is known, to
 	// be pinned afterwards (Conn.HostKeyIsNew). A changed key is refused all the same.
 	AcceptNewHostKeys bool
-	// Bastions are passed in this order. Each has its own keys and host keys;
-	// its own Bastions are not looked at.
+	// Bastions are passed in this order; without them ProxyJump of the ssh
+	// configuration says the way. Each has its own keys and host keys; its own
+	// Bastions are not looked at.
 	Bastions []Target
 	Timeouts Timeouts
 	// Passphrase is asked for an encrypted private key, once per key file and
