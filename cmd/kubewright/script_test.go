@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -31,7 +32,9 @@ func TestMain(m *testing.M) {
 //	kubewright ARG…       run the command; ! expects that it fails
 //	code N                the last exit code was N
 //	quickstart            put the quickstart's main.hcl here
-//	answer TEXT           the next kubewright can ask, and gets this answer
+//	answer TEXT…          the next kubewright can ask, and gets these answers
+//	secret TEXT           the next kubewright can ask, and gets this where nothing is shown
+//	jsonlines             the last stdout has nothing but JSON objects, one per line
 //	feed FILE             the next kubewright reads this file on stdin
 //	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
 //	edit FILE OLD NEW     replace OLD, which must be there, by NEW (\n is a line break)
@@ -52,7 +55,9 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"kubewright": runCommand, "code": checkCode, "quickstart": putQuickstart, "edit": editFile,
-			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answer = &args[0] },
+			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
+			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
+			"jsonlines": onlyJSON,
 			"feed":      func(ts *testscript.TestScript, _ bool, args []string) { of(ts).stdin = ts.ReadFile(args[0]) },
 			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).interruptAt = args[0] },
 			"lock":      holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
@@ -62,7 +67,8 @@ func TestScripts(t *testing.T) {
 
 // operator is who types the commands of one script.
 type operator struct {
-	answer      *string
+	answers     []string
+	secret      *string
 	stdin       string
 	interruptAt string
 	code        int
@@ -94,10 +100,13 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if v := ts.Getenv("KUBEWRIGHT_VAR_kubernetes_version"); v != "" {
 		env.Environ = []string{"KUBEWRIGHT_VAR_kubernetes_version=" + v}
 	}
-	if o.answer != nil {
-		env.Stdin, env.Interactive = strings.NewReader(*o.answer+"\n"), true
+	if o.answers != nil {
+		env.Stdin, env.Interactive = strings.NewReader(strings.Join(o.answers, "\n")+"\n"), true
 	}
-	o.answer, o.stdin, o.interruptAt = nil, "", ""
+	if secret := o.secret; secret != nil {
+		env.Secret = func(context.Context, string) ([]byte, error) { return []byte(*secret), nil }
+	}
+	o.answers, o.secret, o.stdin, o.interruptAt = nil, nil, "", ""
 	o.code = cli.Main(env)
 	if (o.code != 0) != neg {
 		ts.Fatalf("exit code %d", o.code)
@@ -127,6 +136,20 @@ func (w *watched) Write(b []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// onlyJSON checks that stdout is for programs alone.
+func onlyJSON(ts *testscript.TestScript, _ bool, _ []string) {
+	lines := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n")
+	for _, line := range lines {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(line), &object); err != nil || object["type"] == nil || object["@message"] == nil {
+			ts.Fatalf("not a line of JSON with a type and a message: %s", line)
+		}
+	}
+	if len(lines) < 2 {
+		ts.Fatalf("only %d lines", len(lines))
+	}
 }
 
 func checkCode(ts *testscript.TestScript, neg bool, args []string) {

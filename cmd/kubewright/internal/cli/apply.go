@@ -1,10 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -52,12 +51,15 @@ func (a *app) destroyCommand() *cobra.Command {
 
 // apply is the seven verbs in a row.
 func (a *app) apply(ctx context.Context, o planOptions, approved bool) error {
-	s, err := a.open(o)
+	if o.json && !approved {
+		return &usageError{"kubewright " + operation(o), errors.New("with -json nobody is asked: give -auto-approve as well")}
+	}
+	s, err := a.open(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	release, err := s.lock(ctx, s.operation())
+	release, err := s.lock(ctx, operation(o))
 	if err != nil {
 		return err
 	}
@@ -65,22 +67,22 @@ func (a *app) apply(ctx context.Context, o planOptions, approved bool) error {
 	if err := s.plan(ctx); err != nil {
 		return err
 	}
-	if err := s.show(false); err != nil {
+	if err := s.show(); err != nil {
 		return err
 	}
 	if len(s.result.Plan.Steps) == 0 {
 		return s.settle(ctx)
 	}
 	if !approved {
-		if err := s.confirm(); err != nil {
+		if err := s.confirm(ctx); err != nil {
 			return err
 		}
 	}
 	return s.execute(ctx)
 }
 
-func (s *session) operation() string {
-	if s.opts.destroy {
+func operation(o planOptions) string {
+	if o.destroy {
 		return "destroy"
 	}
 	return "apply"
@@ -88,10 +90,9 @@ func (s *session) operation() string {
 
 // settle ends an apply that has nothing to do: the state learns what it did not know.
 func (s *session) settle(_ context.Context) error {
-	view.Complete(s.Stdout, s.result.Plan, s.options())
 	learned := phases.Record(s.view, s.result)
-	if learned.IsZero() && s.recorded != nil && !s.leftover && maps.EqualFunc(s.recorded.Outputs, s.result.Plan.Outputs, state.Value.Equal) {
-		return view.Outputs(s.Stdout, s.result.Plan.Outputs, s.options())
+	if learned.IsZero() && s.recorded != nil && !s.leftover && !s.outputsChange() {
+		return s.screen().complete(s.result.Plan)
 	}
 	st, err := statefile.Fold(s.ensureState(), []state.Entry{{Kind: state.EntryDone, Lineage: s.ensureState().Lineage, Learned: learned}})
 	if err != nil {
@@ -106,12 +107,12 @@ func (s *session) settle(_ context.Context) error {
 	if err := statefile.Save(s.paths, st, journal); err != nil {
 		return err
 	}
-	return view.Outputs(s.Stdout, st.Outputs, s.options())
+	return s.screen().complete(s.result.Plan)
 }
 
 // confirm asks as Terraform does: only yes approves; destroy wants the cluster's name.
-func (s *session) confirm() error {
-	if !s.opts.input || !s.Interactive {
+func (s *session) confirm(ctx context.Context) error {
+	if !s.canAsk(s.opts) {
 		return fmt.Errorf("nobody can be asked here: run with -auto-approve when the plan above is what you want")
 	}
 	want := "yes"
@@ -119,13 +120,18 @@ func (s *session) confirm() error {
 		want = s.config.Clusters[0].Label
 	}
 	view.Prompt(s.Stdout, want, s.opts.destroy, s.options())
-	line, _ := bufio.NewReader(s.Stdin).ReadString('\n')
-	if strings.TrimSpace(line) != want {
-		fmt.Fprintf(s.Stdout, "\n%s cancelled.\n", strings.ToUpper(s.operation()[:1])+s.operation()[1:])
+	line, err := s.line(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil || strings.TrimSpace(line) != want {
+		if err := view.Cancelled(s.Stdout, s.opts.destroy, s.options()); err != nil {
+			return err
+		}
 		return exit(exitError)
 	}
-	fmt.Fprintln(s.Stdout)
-	return nil
+	_, err = fmt.Fprintln(s.Stdout)
+	return err
 }
 
 // execute runs the plan's steps and records what became of them.
@@ -139,8 +145,8 @@ func (s *session) execute(ctx context.Context) error {
 	if err := journal.Reserve(4 * len(s.result.Plan.Steps)); err != nil {
 		return err
 	}
-	progress := view.NewProgress(s.Stdout, s.options(), s.Width() > 0)
-	ctx, stop, done := s.stopper(ctx, progress.Note)
+	progress := s.screen().progress()
+	ctx, stop, done := s.interrupts.stopper(ctx, progress.Note)
 	ticking := progress.Start(s.Now)
 	// The plan of a cluster that is new knows no lineage yet: it is the state's
 	// that this run begins.
@@ -161,7 +167,11 @@ func (s *session) execute(ctx context.Context) error {
 		return runErr
 	}
 	recordErr := s.record(context.WithoutCancel(ctx), journal, outcome)
-	view.Outcome(s.Stdout, s.Stderr, s.result.Plan, outcome, s.options())
+	if !outcome.OK() {
+		if err := s.screen().incomplete(s.result.Plan, outcome); err != nil {
+			return err
+		}
+	}
 	switch {
 	case runErr != nil:
 		return runErr
@@ -172,7 +182,7 @@ func (s *session) execute(ctx context.Context) error {
 	case !outcome.OK():
 		return exit(exitError)
 	}
-	return view.Outputs(s.Stdout, s.result.Plan.Outputs, s.options())
+	return s.screen().complete(s.result.Plan)
 }
 
 // nextToken is above every token that state and hosts have seen.
@@ -205,7 +215,9 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 				return err
 			}
 			if outcome.OK() && len(s.opts.targets)+len(s.opts.skipPhases) == 0 && len(s.result.Plan.Steps) > 0 {
-				view.NotConverged(s.Stderr, s.result.Plan, s.options())
+				if err := s.screen().notConverged(s.result.Plan); err != nil {
+					return err
+				}
 			}
 		}
 		s.result = done

@@ -6,6 +6,8 @@
 package cli
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -40,8 +42,13 @@ type app struct {
 	statePath string
 	// sources reads files for excerpts in diagnostics.
 	sources func(string) []byte
-	// jsonOut keeps stdout for JSON alone: warnings go to stderr.
-	jsonOut bool
+	// lines is where everything goes with -json; nil without it.
+	lines *view.JSONLines
+	// quietStdout keeps stdout for a result that programs read: warnings go to stderr.
+	quietStdout bool
+	// stdin is Env.Stdin, once something was read from it.
+	stdin      *bufio.Reader
+	interrupts *interruptions
 }
 
 // Main runs the command and returns its exit code.
@@ -53,10 +60,17 @@ func Main(env *Env) int {
 	cmd.SetIn(env.Stdin)
 	cmd.SetOut(env.Stdout)
 	cmd.SetErr(env.Stderr)
-	err := cmd.Execute()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	a.interrupts = listen(env.Interrupts, cancel)
+	defer a.interrupts.close()
+	err := cmd.ExecuteContext(ctx)
 	var code exit
 	var diags *diagError
 	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		a.print(diag.Diagnostics{diag.Errorf("Interrupted", "Nothing was changed on any host.")})
+		return exitInterrupted
 	case err == nil:
 		return exitOK
 	case errors.As(err, &code):
@@ -83,16 +97,11 @@ func (a *app) failed(diags diag.Diagnostics) error {
 	return nil
 }
 
-// print shows warnings on stdout and errors on stderr.
+// print shows findings.
 func (a *app) print(diags diag.Diagnostics) {
-	if len(diags) == 0 {
-		return
+	if len(diags) > 0 {
+		a.screen().diagnostics(diags)
 	}
-	w := a.Stdout
-	if diags.HasErrors() || a.jsonOut {
-		w = a.Stderr
-	}
-	_ = view.Diagnostics(w, diags, a.options(), a.sources)
 }
 
 // sourceText reads a file of the configuration, for excerpts.

@@ -31,9 +31,11 @@ type Env struct {
 	Dir     string
 	// Width is the terminal's width in columns, 0 when stdout is no terminal.
 	Width func() int
-	// Interactive tells that questions can be asked.
+	// Interactive tells that questions can be asked on stdin and stdout.
 	Interactive bool
-	Now         func() time.Time
+	// Secret asks on the terminal, without showing what is typed; nil without one.
+	Secret func(ctx context.Context, prompt string) ([]byte, error)
+	Now    func() time.Time
 	// NewID makes a random identifier.
 	NewID func() string
 	// Who is USER@HOST.
@@ -55,6 +57,7 @@ func System(args []string) *Env {
 		Getenv: os.Getenv, Environ: os.Environ(), Dir: dir,
 		Width:       terminalWidth,
 		Interactive: term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd())),
+		Secret:      terminalSecret(),
 		Now:         time.Now, NewID: randomID, Who: who(), Interrupts: interrupts,
 	}
 }
@@ -98,34 +101,6 @@ func (e *Env) color(never bool) bool {
 		return true
 	}
 	return e.Width() > 0
-}
-
-// stopper turns the first interrupt into a closed channel (finish what runs,
-// start nothing) and the second into a cancelled context. The function that it
-// returns ends this; nothing is said any more when it has returned.
-func (e *Env) stopper(ctx context.Context, say func(string)) (context.Context, <-chan struct{}, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop, done, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		n := 0
-		for {
-			select {
-			case <-done:
-				return
-			case <-e.Interrupts:
-				n++
-				if n == 1 {
-					close(stop)
-					say("Interrupted. Waiting for the steps that run; nothing new is started. Interrupt again to stop at once.")
-					continue
-				}
-				cancel()
-				return
-			}
-		}
-	}()
-	return ctx, stop, func() { close(done); <-ended; cancel() }
 }
 
 // oneDash lets long flags be written as in Terraform, with one dash: what

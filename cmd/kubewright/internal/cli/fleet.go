@@ -68,8 +68,8 @@ func (m *member) connect(ctx context.Context) (providers.Host, error) {
 }
 
 // openFleet lists the hosts of configuration and state. Nothing is contacted yet.
-func (a *app) openFleet(cfg *config.Config, recorded *state.State) (*fleet, error) {
-	w, err := a.openWorld(cfg, recorded)
+func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase func(string) ([]byte, error)) (*fleet, error) {
+	w, err := a.openWorld(cfg, recorded, passphrase)
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,10 @@ package cli
 
 import (
 	"context"
+	"maps"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -52,18 +53,15 @@ func (a *app) planCommand() *cobra.Command {
 			"and prints what apply would change, where, and in which order. It writes nothing anywhere.",
 		Example: "  kubewright plan\n  kubewright plan -target='node.cp[\"cp1\"]'\n  kubewright plan -detailed-exitcode",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := a.open(o)
+			s, err := a.planned(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
 			defer s.close()
-			if err := s.plan(cmd.Context()); err != nil {
+			if err := s.show(); err != nil {
 				return err
 			}
-			if err := s.show(o.json); err != nil {
-				return err
-			}
-			if detailed && !s.result.Plan.Empty() {
+			if detailed && (!s.result.Plan.Empty() || s.outputsChange()) {
 				return exit(exitChanges)
 			}
 			return nil
@@ -72,18 +70,34 @@ func (a *app) planCommand() *cobra.Command {
 	o.planFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "plan the removal of everything")
 	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 when there are changes")
-	cmd.SetContext(context.Background())
 	return cmd
 }
 
+// planned is a session that has planned. The caller closes it.
+func (a *app) planned(ctx context.Context, o planOptions) (*session, error) {
+	s, err := a.open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.plan(ctx); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
 // show prints the plan.
-func (s *session) show(asJSON bool) error {
-	if asJSON {
-		return view.PlanJSON(s.Stdout, s.result.Plan)
+func (s *session) show() error { return s.screen().plan(s.result.Plan, s.priorOutputs()) }
+
+// priorOutputs are those that the state holds.
+func (s *session) priorOutputs() map[string]state.Value {
+	if s.recorded == nil {
+		return nil
 	}
-	o := s.options()
-	if s.recorded != nil {
-		o.PriorOutputs = s.recorded.Outputs
-	}
-	return view.Plan(s.Stdout, s.result.Plan, o)
+	return s.recorded.Outputs
+}
+
+// outputsChange tells that the plan's outputs are not those of the state.
+func (s *session) outputsChange() bool {
+	return !maps.EqualFunc(s.priorOutputs(), s.result.Plan.Outputs, state.Value.Equal)
 }

@@ -33,7 +33,7 @@ func (a *app) stateRecoverCommand() *cobra.Command {
 }
 
 func (a *app) recover(ctx context.Context, o planOptions) error {
-	s, err := a.open(o)
+	s, err := a.open(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
@@ -48,10 +49,13 @@ type session struct {
 }
 
 // open loads configuration and state: the first of the verbs.
-func (a *app) open(opts planOptions) (*session, error) {
-	a.jsonOut = opts.json
+func (a *app) open(ctx context.Context, opts planOptions) (*session, error) {
+	if opts.json {
+		a.lines = view.NewJSONLines(a.Stdout, a.Now)
+		a.lines.Version(Version)
+	}
 	s := &session{app: a, opts: opts, paths: a.paths()}
-	if err := s.load(); err != nil {
+	if err := s.load(ctx); err != nil {
 		return nil, err
 	}
 	loaded, err := statefile.Load(s.paths)
@@ -59,7 +63,7 @@ func (a *app) open(opts planOptions) (*session, error) {
 		return nil, err
 	}
 	s.recorded, s.leftover = loaded.State, len(loaded.Recovered) > 0
-	if s.fleet, err = a.openFleet(s.config, s.recorded); err != nil {
+	if s.fleet, err = a.openFleet(s.config, s.recorded, a.passphrase(ctx, opts)); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -75,11 +79,14 @@ func (a *app) paths() statefile.Paths {
 	return statefile.NewPaths(filepath.Join(a.Dir, a.statePath))
 }
 
-func (s *session) load() error {
+func (s *session) load(ctx context.Context) error {
 	cfg, diags := hclconfig.Load(hclconfig.Options{
-		Dir: s.folder(), Vars: s.vars(s.opts), Env: s.Environ, ToolVersion: Version,
+		Dir: s.folder(), Vars: s.vars(s.opts), Env: s.Environ, ToolVersion: Version, Ask: s.asker(ctx, s.opts),
 	})
 	s.sources = s.sourceText
+	if err := ctx.Err(); err != nil {
+		return err // asked for a variable, and interrupted
+	}
 	if !diags.HasErrors() {
 		diags = append(diags, phases.Check(cfg)...)
 	}
@@ -118,6 +125,9 @@ func (s *session) plan(ctx context.Context) error {
 		return err
 	}
 	v := s.fleet.observe(ctx, s.config, s.recorded, s.opts.destroy)
+	if err := ctx.Err(); err != nil {
+		return err // what was not seen then says nothing
+	}
 	v.ObservedAt = s.fleet.world.clock().Now()
 	result, diags := phases.Plan(v, s.header(), options)
 	diags = append(diags, s.fleet.refused(v)...)

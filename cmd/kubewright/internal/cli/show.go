@@ -102,14 +102,15 @@ func (a *app) graphCommand() *cobra.Command {
 		Use: "graph", Short: "Print the plan's steps and their order as a graph", Args: takes(0, 0),
 		Example: "  kubewright graph | dot -Tsvg > plan.svg\n  kubewright graph -format=mermaid",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := a.open(o)
+			if err := view.GraphFormat(format); err != nil {
+				return &usageError{cmd.CommandPath(), err}
+			}
+			a.quietStdout = true
+			s, err := a.planned(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
 			defer s.close()
-			if err := s.plan(cmd.Context()); err != nil {
-				return err
-			}
 			return view.Graph(a.Stdout, s.result.Plan, format)
 		},
 	}

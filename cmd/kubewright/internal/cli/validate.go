@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner/phases"
@@ -32,8 +30,7 @@ func (a *app) validateCommand() *cobra.Command {
 			if err := a.failed(diags); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(a.Stdout, "Success! The configuration is valid.")
-			return err
+			return view.Valid(a.Stdout, a.options())
 		},
 	}
 	o.planFlags(cmd.Flags())

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -22,7 +21,7 @@ import (
 
 // openWorld is the simulated world when nodes are simulated, the real one
 // otherwise. A mixture is refused: a simulated CA cannot sign for a real host.
-func (a *app) openWorld(cfg *config.Config, recorded *state.State) (world, error) {
+func (a *app) openWorld(cfg *config.Config, recorded *state.State, passphrase func(string) ([]byte, error)) (world, error) {
 	kinds := map[bool]int{}
 	for _, n := range cfg.Nodes {
 		kinds[n.Connection.Type == "sim"]++
@@ -38,7 +37,7 @@ func (a *app) openWorld(cfg *config.Config, recorded *state.State) (world, error
 	case kinds[true] > 0:
 		return a.openSim()
 	}
-	return &realWorld{folder: a.folder(), operator: ssh.CurrentOperator()}, nil
+	return &realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase}, nil
 }
 
 // realWorld reaches hosts over SSH, or is this machine.
@@ -46,26 +45,22 @@ type realWorld struct {
 	folder   string
 	operator ssh.Operator
 	dialer   ssh.Dialer
+	// passphrase asks for that of a private key; nil when nobody can be asked.
+	passphrase func(keyFile string) ([]byte, error)
 }
 
 func (w *realWorld) open(ctx context.Context, c config.Connection, address string) (providers.Host, error) {
-	options := shell.Options{}
-	if !c.SudoPassword.IsZero() {
-		options.SudoPassword = func(context.Context) (state.Secret, error) { return c.SudoPassword, nil }
-	}
+	options := shell.Options{Password: c.SudoPassword}
 	if c.Type == "local" {
 		return local.New(options), nil
 	}
-	target, err := ssh.Resolve(w.target(c, address), w.account(c))
+	target := w.target(c, address)
+	for _, b := range c.Bastions {
+		target.Bastions = append(target.Bastions, w.target(b, b.Host))
+	}
+	target, err := ssh.Resolve(target, w.operator)
 	if err != nil {
 		return nil, err
-	}
-	for _, b := range c.Bastions {
-		hop, err := ssh.Resolve(w.target(b, b.Host), w.account(b))
-		if err != nil {
-			return nil, fmt.Errorf("cannot use bastion %s: %w", b.Host, err)
-		}
-		target.Bastions = append(target.Bastions, hop)
 	}
 	conn, err := w.dialer.Dial(ctx, target)
 	if err != nil {
@@ -74,26 +69,16 @@ func (w *realWorld) open(ctx context.Context, c config.Connection, address strin
 	return ssh.NewHost(conn, options), nil
 }
 
-// account is what the operator's account contributes, with the ssh
-// configuration that the connection names.
-func (w *realWorld) account(c config.Connection) ssh.Operator {
-	o := w.operator
-	if c.SSHConfig != "" {
-		o.Config = w.path(c.SSHConfig)
-	}
-	if !c.Agent {
-		o.Agent = ""
-	}
-	return o
-}
-
 func (w *realWorld) target(c config.Connection, address string) ssh.Target {
 	if c.Host != "" {
 		address = c.Host
 	}
 	t := ssh.Target{
 		Address: address, Port: c.Port, User: c.User, HostKeys: c.HostKeys, AcceptNewHostKeys: c.AcceptNewHostKey,
-		Timeouts: ssh.Timeouts{Connect: c.Timeout},
+		NoAgent: !c.Agent, Passphrase: w.passphrase, Timeouts: ssh.Timeouts{Connect: c.Timeout},
+	}
+	if c.SSHConfig != "" {
+		t.Config = w.path(c.SSHConfig)
 	}
 	for _, k := range c.PrivateKeys {
 		t.Keys = append(t.Keys, w.path(k))

@@ -10,19 +10,25 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
+// graphs are the forms of a graph, by name.
+var graphs = map[string]func(io.Writer, *planner.Plan) error{"dot": dot, "mermaid": mermaid, "json": graphJSON}
+
+// GraphFormat says what is wrong with the name of a form.
+func GraphFormat(format string) error {
+	if graphs[format] == nil {
+		return fmt.Errorf("unknown format %q of a graph; use dot, mermaid or json", format)
+	}
+	return nil
+}
+
 // Graph prints the steps of a plan and what each waits for: as dot, mermaid or
 // json. Solid edges are needs; dashed ones come from a limit of one, in the
 // order of the plan.
 func Graph(w io.Writer, plan *planner.Plan, format string) error {
-	switch format {
-	case "dot":
-		return dot(w, plan)
-	case "mermaid":
-		return mermaid(w, plan)
-	case "json":
-		return graphJSON(w, plan)
+	if err := GraphFormat(format); err != nil {
+		return err
 	}
-	return fmt.Errorf("unknown format %q of a graph; use dot, mermaid or json", format)
+	return graphs[format](w, plan)
 }
 
 // edge leads from a step to one that comes after it.

@@ -90,7 +90,9 @@ type attributeJSON struct {
 }
 
 // PlanJSON prints a plan for programs, on one line.
-func PlanJSON(w io.Writer, plan *planner.Plan) error {
+func PlanJSON(w io.Writer, plan *planner.Plan) error { return compactJSON(w, planToJSON(plan)) }
+
+func planToJSON(plan *planner.Plan) planJSON {
 	add, change, remove := plan.Counts()
 	out := planJSON{
 		FormatVersion: jsonFormat, ToolVersion: plan.ToolVersion, Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
@@ -111,7 +113,7 @@ func PlanJSON(w io.Writer, plan *planner.Plan) error {
 	for _, d := range plan.Drift {
 		out.ResourceDrift = append(out.ResourceDrift, itemToJSON(d))
 	}
-	return compactJSON(w, out)
+	return out
 }
 
 func resourceToJSON(r planner.ResourceChange, changes []planner.Change) resourceJSON {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,8 +63,9 @@ func (j *JSONLines) Diagnostics(list diag.Diagnostics, source func(file string) 
 	}
 }
 
-// Plan prints a plan: what drifted, what changes, and the summary.
-func (j *JSONLines) Plan(plan *planner.Plan) {
+// Plan prints a plan: what drifted, what changes, the summary, and the whole of
+// it as one document; prior are the outputs of the state.
+func (j *JSONLines) Plan(plan *planner.Plan, prior map[string]state.Value) error {
 	for _, s := range plan.Steps {
 		j.actions[s.ID] = s.Action
 	}
@@ -78,26 +80,51 @@ func (j *JSONLines) Plan(plan *planner.Plan) {
 		j.emit(j.now(), "info", "planned_change", r.Target.String()+": Plan to "+string(r.Action),
 			record{"change": record{"resource": resourceRecord(r.Target), "action": r.Action, "reason": r.Reason}})
 	}
-	j.summary("plan", plan, "Plan: ", " to add", " to change", " to destroy")
+	j.summary("plan", plan, "Plan: "+planned(plan))
+	if n := len(changedOutputs(prior, plan.Outputs)); n > 0 {
+		outputs := outputsJSON(plan.Outputs)
+		j.emit(j.now(), "info", "outputs", "Changes to Outputs: "+itoa(n), record{"outputs": outputs})
+	}
+	j.emit(j.now(), "info", "plan", "The plan as one document", record{"plan": planToJSON(plan)})
+	return j.Close()
 }
 
 // Complete prints the summary of a plan that was carried out, and its outputs.
-func (j *JSONLines) Complete(plan *planner.Plan) {
-	operation, head := "apply", "Apply complete! Resources: "
+func (j *JSONLines) Complete(plan *planner.Plan) error {
+	operation := "apply"
 	if plan.Destroy {
-		operation, head = "destroy", "Destroy complete! Resources: "
+		operation = "destroy"
 	}
-	j.summary(operation, plan, head, " added", " changed", " destroyed")
+	j.summary(operation, plan, completed(plan))
 	if len(plan.Outputs) > 0 {
 		j.emit(j.now(), "info", "outputs", "Outputs: "+itoa(len(plan.Outputs)), record{"outputs": outputsJSON(plan.Outputs)})
 	}
+	return j.Close()
 }
 
-func (j *JSONLines) summary(operation string, plan *planner.Plan, head, added, changed, removed string) {
+// Incomplete prints why a run failed or was stopped, and how to go on.
+func (j *JSONLines) Incomplete(plan *planner.Plan, outcome *executor.Outcome) error {
+	for _, s := range outcome.Steps {
+		if s.Status == executor.StatusFailed {
+			text := strings.Join(append([]string{CleanText(reason(s))}, lastWords(s.Err)...), "\n")
+			j.Diagnostics(diag.Diagnostics{diag.Errorf("Step failed", "%s", text).For(s.Step)}, nil)
+		}
+	}
+	head, far, command := farness(plan, outcome)
+	j.emit(j.now(), "error", "log", head+": "+far+". To go on: "+command, nil)
+	return j.Close()
+}
+
+// NotConverged warns that a plan right after an apply still finds differences.
+func (j *JSONLines) NotConverged(plan *planner.Plan) error {
+	text := notConvergedDetail + "\n  " + strings.Join(remaining(plan), "\n  ")
+	j.Diagnostics(diag.Diagnostics{diag.Warningf(notConverged, "%s", text)}, nil)
+	return j.Close()
+}
+
+func (j *JSONLines) summary(operation string, plan *planner.Plan, sentence string) {
 	add, change, remove := plan.Counts()
-	j.emit(j.now(), "info", "change_summary",
-		head+itoa(add)+added+", "+itoa(change)+changed+", "+itoa(remove)+removed+".",
-		record{"changes": record{"add": add, "change": change, "remove": remove, "operation": operation}})
+	j.emit(j.now(), "info", "change_summary", sentence, record{"changes": record{"add": add, "change": change, "remove": remove, "operation": operation}})
 }
 
 func resourceRecord(t state.Target) record {

@@ -23,6 +23,18 @@ func Prompt(w io.Writer, want string, destroy bool, o Options) error {
 	return p.flush(w)
 }
 
+// AskVariable asks for a variable without a value.
+func AskVariable(w io.Writer, name, description string, o Options) error {
+	p := newPage(o)
+	p.line(p.bold("var." + Clean(name)))
+	if description != "" {
+		p.line("  ", wrap(CleanText(description), p.width, "  "))
+	}
+	p.line()
+	p.WriteString("  " + p.bold("Enter a value:") + " ")
+	return p.flush(w)
+}
+
 // Cancelled answers a prompt that was not approved.
 func Cancelled(w io.Writer, destroy bool, o Options) error {
 	p := newPage(o)

@@ -105,8 +105,13 @@ func symbolsOf(e entry, used map[symbol]bool) {
 
 // summary is the sentence that scripts read.
 func (p *page) summary(plan *planner.Plan) {
+	p.line(p.bold("Plan:"), " ", planned(plan))
+}
+
+// planned is the sentence behind "Plan:".
+func planned(plan *planner.Plan) string {
 	add, change, destroy := plan.Counts()
-	p.line(p.bold("Plan:"), " ", itoa(add), " to add, ", itoa(change), " to change, ", itoa(destroy), " to destroy.")
+	return itoa(add) + " to add, " + itoa(change) + " to change, " + itoa(destroy) + " to destroy."
 }
 
 // nothing prints that a plan is empty, and why that is good or not.
@@ -251,16 +256,17 @@ func (p *page) driftItem(c planner.Change) {
 // outputChanges compares the outputs of the state with those of the plan.
 func (p *page) outputChanges(prior, planned map[string]state.Value) []entry {
 	var out []entry
-	names := slices.AppendSeq(slices.Collect(maps.Keys(prior)), maps.Keys(planned))
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		before, after := prior[name], planned[name]
-		if before.Equal(after) {
-			continue
-		}
-		out = append(out, p.attribute(key(name), planner.AttributeChange{Before: before, After: after}))
+	for _, name := range changedOutputs(prior, planned) {
+		out = append(out, p.attribute(key(name), planner.AttributeChange{Before: prior[name], After: planned[name]}))
 	}
 	return out
+}
+
+// changedOutputs are the names of outputs of which the state holds another value, or none.
+func changedOutputs(prior, planned map[string]state.Value) []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(prior)), maps.Keys(planned))
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return prior[name].Equal(planned[name]) })
 }
 
 // duration prints whole seconds, minutes and hours: 43s, 2m10s, 1h5m.

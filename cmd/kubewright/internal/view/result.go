@@ -17,22 +17,23 @@ import (
 // Complete prints the sentence for a plan that was carried out.
 func Complete(w io.Writer, plan *planner.Plan, o Options) error {
 	p := newPage(o)
-	add, change, destroy := plan.Counts()
 	p.line()
-	if plan.Destroy {
-		p.line(p.boldGreen("Destroy complete! Resources: " + itoa(destroy) + " destroyed."))
-	} else {
-		p.line(p.boldGreen("Apply complete! Resources: " + itoa(add) + " added, " + itoa(change) + " changed, " + itoa(destroy) + " destroyed."))
-	}
+	p.line(p.boldGreen(completed(plan)))
 	return p.flush(w)
 }
 
-// Outcome prints what became of a run: the sentence of success on stdout, or a
-// report of each failure and what follows from it on stderr.
-func Outcome(stdout, stderr io.Writer, plan *planner.Plan, outcome *executor.Outcome, o Options) error {
-	if outcome.OK() {
-		return Complete(stdout, plan, o)
+// completed is the sentence for a plan that was carried out.
+func completed(plan *planner.Plan) string {
+	add, change, destroy := plan.Counts()
+	if plan.Destroy {
+		return "Destroy complete! Resources: " + itoa(destroy) + " destroyed."
 	}
+	return "Apply complete! Resources: " + itoa(add) + " added, " + itoa(change) + " changed, " + itoa(destroy) + " destroyed."
+}
+
+// Incomplete prints what became of a run that failed or was stopped: a report
+// of each failure, what follows from it, and how to go on.
+func Incomplete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o Options) error {
 	p := newPage(o)
 	p.line()
 	for _, s := range outcome.Steps {
@@ -41,7 +42,7 @@ func Outcome(stdout, stderr io.Writer, plan *planner.Plan, outcome *executor.Out
 		}
 	}
 	p.remains(plan, outcome)
-	return p.flush(stderr)
+	return p.flush(w)
 }
 
 // failure reports one failed step in the form of a finding.
@@ -53,10 +54,7 @@ func (p *page) failure(plan *planner.Plan, outcome *executor.Outcome, s executor
 	if p.color {
 		width, left = width-2, p.red("│")+" "
 	}
-	text := "no reason was given"
-	if s.Err != nil {
-		text = s.Err.Error()
-	}
+	text := reason(s)
 	body = append(body, strings.Split(wrap(CleanText(text), width, ""), "\n")...)
 	body = append(body, lastWords(s.Err)...)
 	if skipped := skippedBy(outcome, s.Step); len(skipped) > 0 {
@@ -74,6 +72,14 @@ func (p *page) failure(plan *planner.Plan, outcome *executor.Outcome, s executor
 		p.line(p.red("╵"))
 	}
 	p.line()
+}
+
+// reason is why a step failed.
+func reason(s executor.StepOutcome) string {
+	if s.Err == nil {
+		return "no reason was given"
+	}
+	return s.Err.Error()
 }
 
 // where is the host of a step: its node's address, or the one it went through.
@@ -131,6 +137,16 @@ func skippedBy(outcome *executor.Outcome, cause state.Address) []string {
 
 // remains says how far the run came and how to go on.
 func (p *page) remains(plan *planner.Plan, outcome *executor.Outcome) {
+	head, far, command := farness(plan, outcome)
+	p.line(p.bold(head+": "), far, ".")
+	p.line()
+	p.prose("What was done is done and recorded. To go on, run the same command again: it looks at the hosts first and plans what is left.")
+	p.line()
+	p.line("  " + command)
+}
+
+// farness is how far a run came, and the command that goes on.
+func farness(plan *planner.Plan, outcome *executor.Outcome) (head, far, command string) {
 	parts := []string{itoa(outcome.Done) + " of " + plural(len(outcome.Steps), "step") + " done"}
 	for _, c := range []struct {
 		n    int
@@ -140,51 +156,54 @@ func (p *page) remains(plan *planner.Plan, outcome *executor.Outcome) {
 			parts = append(parts, itoa(c.n)+c.word)
 		}
 	}
-	what, command := "Apply", "kubewright apply"
+	head, command = "Apply", "kubewright apply"
 	if plan.Destroy {
-		what, command = "Destroy", "kubewright destroy"
+		head, command = "Destroy", "kubewright destroy"
 	}
-	verb := " incomplete: "
 	if outcome.Stopped {
-		verb = " stopped: "
+		return head + " stopped", list(parts), command
 	}
-	p.line(p.bold(what+verb), list(parts), ".")
-	p.line()
-	p.prose("What was done is done and recorded. To go on, run the same command again: it looks at the hosts first and plans what is left.")
-	p.line()
-	p.line("  " + command)
+	return head + " incomplete", list(parts), command
 }
 
 // NotConverged warns that a plan right after an apply still finds differences.
 func NotConverged(w io.Writer, plan *planner.Plan, o Options) error {
 	p := newPage(o)
 	p.line()
-	p.line(p.bold(p.yellow("Warning: ")), p.bold("Hosts differ from the configuration after the apply"))
+	p.line(p.bold(p.yellow("Warning: ")), p.bold(notConverged))
 	p.line()
-	p.prose("Every step was done, but looking again still shows differences. Either something changes them back, or this is a defect of kubewright. They are:")
+	p.prose(notConvergedDetail)
 	p.line()
-	n := 0
-	for _, c := range plan.Changes {
-		for _, line := range p.remaining(c) {
-			if n++; n <= maxRemaining {
-				p.line("  ", line)
-			}
-		}
-	}
-	if n > maxRemaining {
-		p.line("  … and ", itoa(n-maxRemaining), " more")
-	}
-	if n == 0 {
-		for _, s := range plan.Steps {
-			p.line("  ", Clean(s.ID.String()))
-		}
+	for _, line := range remaining(plan) {
+		p.line("  ", line)
 	}
 	return p.flush(w)
 }
 
-const maxRemaining = 20
+const (
+	notConverged       = "Hosts differ from the configuration after the apply"
+	notConvergedDetail = "Every step was done, but looking again still shows differences. Either something changes them back, or this is a defect of kubewright. They are:"
+	maxRemaining       = 20
+)
 
-func (p *page) remaining(c planner.Change) []string {
+// remaining lists what a plan would still change, as far as it can be read at a glance.
+func remaining(plan *planner.Plan) []string {
+	var out []string
+	for _, c := range plan.Changes {
+		out = append(out, differences(c)...)
+	}
+	if len(out) == 0 {
+		for _, s := range plan.Steps {
+			out = append(out, Clean(s.ID.String()))
+		}
+	}
+	if n := len(out); n > maxRemaining {
+		out = append(out[:maxRemaining], "… and "+itoa(n-maxRemaining)+" more")
+	}
+	return out
+}
+
+func differences(c planner.Change) []string {
 	if c.Action != planner.Update || len(c.Attributes) == 0 {
 		return []string{Clean(string(c.Action)) + " " + Clean(c.Address.String())}
 	}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/state"
+)
+
+// screen is what a run shows: text for people, or with -json lines for programs.
+type screen interface {
+	// diagnostics shows findings.
+	diagnostics(diag.Diagnostics)
+	// plan shows a plan; prior are the outputs of the state.
+	plan(p *planner.Plan, prior map[string]state.Value) error
+	// progress shows a run while it goes on.
+	progress() view.Display
+	// complete ends an apply of which nothing is left to do.
+	complete(*planner.Plan) error
+	// incomplete ends an apply that failed or was stopped.
+	incomplete(*planner.Plan, *executor.Outcome) error
+	// notConverged warns that a plan right after an apply still finds differences.
+	notConverged(*planner.Plan) error
+}
+
+// screen is chosen by -json.
+func (a *app) screen() screen {
+	if a.lines != nil {
+		return jsonScreen{a}
+	}
+	return textScreen{a}
+}
+
+// textScreen prints results to stdout and errors to stderr.
+type textScreen struct{ *app }
+
+func (s textScreen) diagnostics(list diag.Diagnostics) {
+	w := s.Stdout
+	if list.HasErrors() || s.quietStdout {
+		w = s.Stderr
+	}
+	_ = view.Diagnostics(w, list, s.options(), s.sources)
+}
+
+func (s textScreen) plan(p *planner.Plan, prior map[string]state.Value) error {
+	o := s.options()
+	o.PriorOutputs = prior
+	return view.Plan(s.Stdout, p, o)
+}
+
+func (s textScreen) progress() view.Display {
+	return view.NewProgress(s.Stdout, s.options(), s.Width() > 0)
+}
+
+func (s textScreen) complete(p *planner.Plan) error {
+	if err := view.Complete(s.Stdout, p, s.options()); err != nil {
+		return err
+	}
+	return view.Outputs(s.Stdout, p.Outputs, s.options())
+}
+
+func (s textScreen) incomplete(p *planner.Plan, o *executor.Outcome) error {
+	return view.Incomplete(s.Stderr, p, o, s.options())
+}
+
+func (s textScreen) notConverged(p *planner.Plan) error {
+	return view.NotConverged(s.Stderr, p, s.options())
+}
+
+// jsonScreen prints everything to stdout, one object per line.
+type jsonScreen struct{ *app }
+
+func (s jsonScreen) diagnostics(list diag.Diagnostics) { s.lines.Diagnostics(list, s.sources) }
+
+func (s jsonScreen) plan(p *planner.Plan, prior map[string]state.Value) error {
+	return s.lines.Plan(p, prior)
+}
+
+func (s jsonScreen) progress() view.Display { return view.Display{Progress: s.lines} }
+
+func (s jsonScreen) complete(p *planner.Plan) error { return s.lines.Complete(p) }
+
+func (s jsonScreen) incomplete(p *planner.Plan, o *executor.Outcome) error {
+	return s.lines.Incomplete(p, o)
+}
+
+func (s jsonScreen) notConverged(p *planner.Plan) error { return s.lines.NotConverged(p) }
