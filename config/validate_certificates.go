@@ -1,11 +1,7 @@
 package config
 
 import (
-	"bytes"
-	"crypto"
 	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -80,6 +76,9 @@ func (c checker) givenCA(path string, ca GivenCA, supplied string) {
 	case !ca.Key.IsZero() && cert != nil:
 		c.caKey(path+".key", ca.Key.Reveal(), cert)
 	}
+	if cert != nil && ca.OnHosts && cert.PublicKeyAlgorithm == x509.Ed25519 {
+		c.errorf(path+".on_hosts", "Invalid CA key", "kubeadm and the controller manager read keys of RSA and ECDSA only, and this one is of Ed25519. Leave on_hosts out, so that the key stays with you, or take another CA.")
+	}
 }
 
 // caCertificate parses the first certificate, which is the one that signs.
@@ -88,25 +87,14 @@ func (c checker) caCertificate(path, text string) *x509.Certificate {
 	if text == "" {
 		return nil
 	}
-	block, _ := pem.Decode([]byte(text))
-	if block == nil {
-		hint := ""
-		if !strings.Contains(text, "\n") {
-			hint = " A path alone is not read: write file(\"ca.crt\")."
-		}
-		c.errorf(path, summary, "This is not PEM, which begins with -----BEGIN CERTIFICATE-----.%s", hint)
+	cert, err := ParseCertificate([]byte(text))
+	if err != nil {
+		c.errorf(path, summary, "%s.%s", sentence(err), pathHint(text, "ca.crt"))
 		return nil
 	}
-	cert, err := x509.ParseCertificate(block.Bytes)
-	switch {
-	case block.Type != "CERTIFICATE" || err != nil:
-		c.errorf(path, summary, "The first block of this PEM is no certificate.")
+	if err := Signs(cert); err != nil {
+		c.errorf(path, summary, "The certificate is %q, and %s.", cert.Subject, err)
 		return nil
-	case !cert.IsCA || !cert.BasicConstraintsValid:
-		c.errorf(path, summary, "The certificate %q is not that of a CA: it cannot sign others.", cert.Subject)
-		return nil
-	case cert.KeyUsage != 0 && cert.KeyUsage&x509.KeyUsageCertSign == 0:
-		c.errorf(path, summary, "The certificate %q may not sign others: its key usage does not say so.", cert.Subject)
 	}
 	return cert
 }
@@ -114,38 +102,23 @@ func (c checker) caCertificate(path, text string) *x509.Certificate {
 // caKey wants the key of the certificate.
 func (c checker) caKey(path string, text []byte, cert *x509.Certificate) {
 	const summary = "Invalid CA key"
-	key, err := parseKey(text)
-	if err != nil {
-		c.errorf(path, summary, "%s.", err)
-		return
-	}
-	public, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil || !bytes.Equal(public, cert.RawSubjectPublicKeyInfo) {
-		c.errorf(path, summary, "This is not the key of the CA certificate.")
+	if err := KeyBelongs(cert, text); err != nil {
+		c.errorf(path, summary, "%s.%s", sentence(err), pathHint(string(text), "ca.key"))
 	}
 }
 
-// parseKey reads a private key. Its errors hold nothing of it.
-func parseKey(text []byte) (crypto.Signer, error) {
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return nil, errors.New("this is not PEM, which begins with -----BEGIN PRIVATE KEY-----; a path alone is not read: write file(\"ca.key\")")
+// pathHint speaks of a text that looks like the path of a file.
+func pathHint(text, example string) string {
+	if strings.Contains(text, "\n") || strings.Contains(text, "-----") {
+		return ""
 	}
-	if strings.Contains(block.Type, "ENCRYPTED") || block.Headers["DEK-Info"] != "" {
-		return nil, errors.New("the key is encrypted; decrypt it and give it in a sensitive variable")
-	}
-	for _, parse := range []func([]byte) (any, error){
-		x509.ParsePKCS8PrivateKey,
-		func(b []byte) (any, error) { return x509.ParsePKCS1PrivateKey(b) },
-		func(b []byte) (any, error) { return x509.ParseECPrivateKey(b) },
-	} {
-		if k, err := parse(block.Bytes); err == nil {
-			if s, ok := k.(crypto.Signer); ok {
-				return s, nil
-			}
-		}
-	}
-	return nil, errors.New("the PEM holds no private key of RSA, ECDSA or Ed25519")
+	return " A path alone is not read: write file(\"" + example + "\")."
+}
+
+// sentence begins an error's text with a capital letter.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 var (

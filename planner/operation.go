@@ -151,7 +151,8 @@ type (
 		Path  string `json:"path"`
 		Mode  string `json:"mode"`
 		Owner string `json:"owner"`
-		// Source is the operator's file in ImportSecrets.
+		// Source is, in ImportSecrets, where the performer finds the bytes:
+		// config:ADDRESS#FIELD.
 		Source string `json:"source,omitempty"`
 	}
 
@@ -160,7 +161,7 @@ type (
 		Files []SecretFile `json:"files"`
 	}
 
-	// Signer says which CA signs: on the node that holds it, or in the operator's folder.
+	// Signer says which CA signs: on the node that holds its key, or the operator's.
 	Signer struct {
 		// Name is the CA's common name: kubernetes, etcd-ca, front-proxy-ca.
 		Name string `json:"name"`
@@ -168,8 +169,9 @@ type (
 		Base string `json:"base"`
 		// On is the node that holds the key; zero for the step's own node.
 		On state.Target `json:"on,omitzero"`
-		// Operator tells that Base is a path on the operator's side.
-		Operator bool `json:"operator,omitempty"`
+		// Operator is set when the key is with the operator, and stays there: where
+		// the performer finds the CA, as in config:cluster.prod#certificates.ca.
+		Operator string `json:"operator,omitempty"`
 	}
 
 	// IssueCertificate makes To.crt and To.key, signed by CA.
@@ -213,6 +215,44 @@ type (
 		ClientCertificate string `json:"client_certificate,omitempty"`
 	}
 )
+
+// CertificateRef is where the performer finds the certificate of an operator's CA.
+func (s Signer) CertificateRef() string { return s.Operator + ".certificate" }
+
+// KeyRef is where the performer finds the key of an operator's CA.
+func (s Signer) KeyRef() string { return s.Operator + ".key" }
+
+// References lists what an operation names and does not hold: the performer
+// finds it before the operation, and nothing of it is in a plan.
+func References(op Operation) []string {
+	switch op := op.(type) {
+	case WriteFile:
+		if op.Content.Ref != "" {
+			return []string{op.Content.Ref}
+		}
+	case ImportSecrets:
+		var refs []string
+		for _, f := range op.Files {
+			refs = append(refs, f.Source)
+		}
+		return refs
+	case IssueCertificate:
+		return op.CA.references(true)
+	case WriteKubeconfig:
+		return op.CA.references(op.Token == nil)
+	}
+	return nil
+}
+
+func (s Signer) references(key bool) []string {
+	switch {
+	case s.Operator == "":
+		return nil
+	case key:
+		return []string{s.CertificateRef(), s.KeyRef()}
+	}
+	return []string{s.CertificateRef()}
+}
 
 // Operations on etcd, through any member that answers.
 type (

@@ -44,7 +44,8 @@ type Batch struct {
 	Lineage    string
 	Operations []planner.Operation
 	// Contents resolves what a WriteFile, LoadImage or UploadArtifact refers to
-	// when its content is not inline: keyed by Content.Ref.
+	// when its content is not inline, keyed by Content.Ref; and for operations
+	// with keys what planner.References lists.
 	Contents map[string]state.Secret
 }
 

@@ -43,31 +43,30 @@ func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
 func (w *work) contents(ctx context.Context, ops []planner.Operation) (map[string]state.Secret, error) {
 	out := map[string]state.Secret{}
 	for _, op := range ops {
-		ref := refOf(op)
-		if _, known := out[ref]; known || ref == "" {
-			continue
+		for _, ref := range refsOf(op) {
+			if _, known := out[ref]; known {
+				continue
+			}
+			s, err := w.resolve(ctx, ref)
+			if err != nil {
+				return nil, err
+			}
+			out[ref] = s
 		}
-		s, err := w.resolve(ctx, ref)
-		if err != nil {
-			return nil, err
-		}
-		out[ref] = s
 	}
 	return out, nil
 }
 
-func refOf(op planner.Operation) string {
+func refsOf(op planner.Operation) []string {
 	switch op := op.(type) {
-	case planner.WriteFile:
-		return op.Content.Ref
 	case planner.UploadArtifact:
-		return artifactRef + op.Artifact
+		return []string{artifactRef + op.Artifact}
 	case planner.LoadImage:
 		if op.Artifact != "" {
-			return artifactRef + op.Artifact
+			return []string{artifactRef + op.Artifact}
 		}
 	}
-	return ""
+	return planner.References(op)
 }
 
 func (w *work) resolve(ctx context.Context, ref string) (state.Secret, error) {
@@ -121,12 +120,16 @@ func (w *work) performKeys(ctx context.Context, ops []planner.Operation) error {
 			return err
 		}
 	}
+	b := w.batch(nil)
+	if b.Contents, err = w.contents(ctx, ops); err != nil {
+		return err
+	}
 	if all, ok := w.Issuer.(GroupIssuer); ok {
-		_, err = all.IssueAll(ctx, host, requests, w.batch(nil))
+		_, err = all.IssueAll(ctx, host, requests, b)
 		return err
 	}
 	for _, r := range requests {
-		if err := w.issue(ctx, host, r); err != nil {
+		if err := w.issue(ctx, host, r, b); err != nil {
 			return err
 		}
 	}
@@ -151,7 +154,7 @@ func (w *work) keyRequest(ctx context.Context, op planner.Operation) (KeyRequest
 
 // signer is the host with the CA; the step's own when the operation names none.
 func (w *work) signer(ctx context.Context, ca planner.Signer) (Host, error) {
-	if ca.Operator || ca.On.IsZero() {
+	if ca.Operator != "" || ca.On.IsZero() {
 		return w.host(ctx)
 	}
 	return w.Host(ctx, ca.On)
@@ -166,9 +169,8 @@ func (w *work) token(p state.Pending) (state.Secret, error) {
 }
 
 // issue does one operation with keys.
-func (w *work) issue(ctx context.Context, on Host, r KeyRequest) error {
+func (w *work) issue(ctx context.Context, on Host, r KeyRequest, b Batch) error {
 	var err error
-	b := w.batch(nil)
 	switch op := r.Operation.(type) {
 	case planner.IssueCA:
 		_, err = w.Issuer.IssueCA(ctx, on, op, b)

@@ -2,6 +2,7 @@ package hclconfig
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/kubewright/kubewright/config"
@@ -27,8 +28,9 @@ func (l *loader) build() *config.Config {
 
 // evaluateUnused finds mistakes in locals that nothing refers to.
 func (l *loader) evaluateUnused() {
-	for _, t := range l.eval.locals {
-		l.eval.force(t)
+	// In order, so that a cycle is always shown from the same end.
+	for _, name := range slices.Sorted(maps.Keys(l.eval.locals)) {
+		l.eval.force(l.eval.locals[name])
 	}
 }
 

@@ -149,7 +149,7 @@ func givenCABlock(name, doc string) *Block {
 		Attributes: []Attribute{
 			{Name: "certificate", Type: typeString, Required: true, NonEmpty: true, Cost: CostImmutable, Doc: "The certificate as PEM: `file(\"ca.crt\")`."},
 			{Name: "key", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Its key as PEM: `file(\"ca.key\")` or a sensitive variable. Without it nothing can be signed, and `supplied` is needed."},
-			{Name: "on_hosts", Type: typeBool, Default: false, Cost: CostNone, Doc: "Copy the key to the control planes, as kubeadm has it. Otherwise it stays with you, and kubewright signs everything."},
+			{Name: "on_hosts", Type: typeBool, Default: false, Cost: CostImmutable, Doc: "Copy the key to the control planes, as kubeadm has it. Otherwise it stays with you: kubewright signs everything, the kubelets' certificates too, which then do not renew themselves but are renewed by `apply`."},
 		},
 	}
 }

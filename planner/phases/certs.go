@@ -11,19 +11,20 @@ import (
 
 // certs makes the CAs and the service account keys on the founder, brings
 // them to the other control planes, and issues each control plane its leaves.
+// What is the operator's is brought instead of made.
 var certs = phase{
 	name: certsPhase,
-	doc:  "makes CAs, certificates and the service account keys of a control plane",
+	doc:  "makes or brings CAs, certificates and the service account keys of a control plane",
 	nodeItems: func(n *node) []state.Item {
 		if !n.isControlPlane() {
 			return nil
 		}
 		var items []state.Item
-		for _, ca := range kubeadm.CAs(n.input()) {
-			items = append(items, n.certificateItem(ca, n.cluster.cas[ca.Base]))
+		for _, ca := range n.cluster.authorities {
+			items = append(items, n.authorityItem(certsPhase, ca))
 		}
 		for _, leaf := range kubeadm.Leaves(n.input()) {
-			items = append(items, n.certificateItem(leaf, n.cluster.cas[leaf.CA]))
+			items = append(items, n.certificateItem(leaf))
 		}
 		sa := n.serviceAccountKey()
 		for _, suffix := range []string{".key", ".pub"} {
@@ -48,15 +49,28 @@ const keyMode = "0600"
 
 func (n *node) serviceAccountKey() string { return n.cluster.Certificates.Dir + "/sa" }
 
+// authorityItem is the desired certificate of a CA. That of the operator's is
+// compared by what tells it from every other.
+func (n *node) authorityItem(phase string, a authority) state.Item {
+	if a.certificate == nil {
+		it := n.certificateItem(a.Certificate)
+		it.Address = item(n.target, phase, "certificate", a.Base)
+		return it
+	}
+	info := state.CertificateInfoOf(a.certificate)
+	return state.Item{
+		Address: item(n.target, phase, "certificate", a.Base), Kind: state.KindCertificate, Partial: true,
+		Attributes: attributes("common_name", info.CommonName, "signed_by", info.KeyDigest, "serial", info.Serial, "not_after", rfc3339(info.NotAfter)),
+		Origin:     map[string]state.Source{"": n.cluster.origin(a.block + ".certificate")},
+	}
+}
+
 // certificateItem is a desired certificate. Who signs it is known once the CA exists.
-func (n *node) certificateItem(c kubeadm.Certificate, signer string) state.Item {
+func (n *node) certificateItem(c kubeadm.Certificate) state.Item {
 	m := map[string]any{
 		"common_name": c.CommonName, "algorithm": c.Algorithm, "usages": sorted(c.Usages),
 		"renewal_due": false, "renew_before": n.cluster.Certificates.RenewBefore.String(),
-		"signed_by": state.PendingValue(step(n.cluster.seat, certsPhase).String(), c.CA),
-	}
-	if signer != "" {
-		m["signed_by"] = signer
+		"signed_by": n.cluster.signedBy(c.CA),
 	}
 	addList(m, "organizations", c.Organizations)
 	addList(m, "dns_names", c.DNSNames)
@@ -78,13 +92,16 @@ func certsStep(n *node, w work) planner.Step {
 	} else if files := n.sharedFiles(w); len(files) > 0 {
 		ops = append(ops, planner.CopySecrets{From: n.cluster.seat, Files: files})
 	}
+	if files := n.broughtFiles(w); len(files) > 0 {
+		ops = append(ops, planner.ImportSecrets{Files: files})
+	}
 	for _, leaf := range kubeadm.Leaves(n.input()) {
 		i := slices.IndexFunc(w.changes, func(c planner.Change) bool { return c.Address.ID() == leaf.Base })
 		if i < 0 {
 			continue
 		}
 		ops = append(ops, planner.IssueCertificate{
-			CA:         n.signer(leaf.CAName, leaf.CA),
+			CA:         n.cluster.signer(leaf.CA),
 			CommonName: leaf.CommonName, Organizations: leaf.Organizations, DNSNames: leaf.DNSNames, IPAddresses: leaf.IPAddresses,
 			Usages: leaf.ExtendedUsages(), Algorithm: leaf.Algorithm, Validity: leaf.Validity, To: leaf.Base,
 			Renew: w.changes[i].Action != planner.Create,
@@ -102,16 +119,11 @@ func (n *node) pkiFolders() []planner.Operation {
 	return ops
 }
 
-// signer is the CA as the performer finds its key: on the seat, which made it.
-func (n *node) signer(name, base string) planner.Signer {
-	return planner.Signer{Name: name, Base: base, On: n.cluster.seat}
-}
-
 // foundCAs makes what all control planes share; what exists is kept.
 func (n *node) foundCAs(w work) []planner.Operation {
 	var ops []planner.Operation
-	for _, ca := range kubeadm.CAs(n.input()) {
-		if w.touches(ca.Base) {
+	for _, ca := range n.cluster.authorities {
+		if ca.custody == made && w.touches(ca.Base) {
 			ops = append(ops, planner.IssueCA{CommonName: ca.CommonName, Algorithm: ca.Algorithm, Validity: ca.Validity, To: ca.Base})
 		}
 	}
@@ -129,14 +141,31 @@ func (w work) touches(base string) bool {
 	})
 }
 
+// broughtFiles are the operator's CAs: the certificate on every control plane,
+// the key where it is to lie there.
+func (n *node) broughtFiles(w work) []planner.SecretFile {
+	var files []planner.SecretFile
+	for _, ca := range n.cluster.authorities {
+		if ca.custody == made || !w.touches(ca.Base) {
+			continue
+		}
+		if ca.custody == onHosts {
+			// Before the certificate: one that exists means that the pair is whole.
+			files = append(files, n.cluster.bring(ca.Base+".key", keyMode, ca.block+".key"))
+		}
+		files = append(files, n.cluster.bring(ca.Base+".crt", "0644", ca.block+".certificate"))
+	}
+	return files
+}
+
 // sharedFiles are the CAs and keys that a further control plane gets from the seat.
 func (n *node) sharedFiles(w work) []planner.SecretFile {
 	var files []planner.SecretFile
 	add := func(path, mode string) {
 		files = append(files, planner.SecretFile{Path: path, Mode: mode, Owner: root})
 	}
-	for _, ca := range kubeadm.CAs(n.input()) {
-		if w.touches(ca.Base) {
+	for _, ca := range n.cluster.authorities {
+		if ca.custody == made && w.touches(ca.Base) {
 			add(ca.Base+".crt", "0644")
 			add(ca.Base+".key", keyMode)
 		}

@@ -7,39 +7,21 @@ import (
 )
 
 // kubeconfigs writes the kubeconfigs of a control plane. Those of the founder
-// alone matter only while they are made.
+// alone matter only while they are made. With an external CA nothing in the
+// cluster signs, so every node's kubelet has its kubeconfig from here, for good.
 var kubeconfigs = phase{
 	name: kubeconfigPhase,
-	doc:  "writes the kubeconfigs of the administrator, the controllers and the founder's kubelet",
+	doc:  "writes the kubeconfigs of the administrator, the controllers and the founder's kubelet; with an external CA every kubelet's",
 	nodeItems: func(n *node) []state.Item {
-		if !n.isControlPlane() {
-			return nil
-		}
 		var items []state.Item
 		for _, k := range n.kubeconfigSpecs() {
 			it := n.kubeconfigItem(kubeconfigPhase, k)
-			it.CreateOnly = k.Path == superAdminConf || k.Path == kubeletConf
+			it.CreateOnly = k.Path == superAdminConf || k.Path == kubeletConf && !n.cluster.externalCA()
 			items = append(items, it)
 		}
 		return items
 	},
-	nodeStep: func(n *node, w work) planner.Step {
-		var ops []planner.Operation
-		for _, k := range n.kubeconfigSpecs() {
-			for _, c := range w.changes {
-				if c.Address.ID() != k.Path {
-					continue
-				}
-				ops = append(ops, planner.WriteKubeconfig{
-					Path: k.Path, CA: n.signer("kubernetes", n.cluster.Certificates.Dir+"/ca"),
-					Cluster: k.Cluster, Server: k.Server, User: k.User, CommonName: k.CommonName, Organizations: k.Organizations,
-					Algorithm: n.cluster.Certificates.Algorithm, Validity: n.cluster.Certificates.Validity,
-					Renew: c.Action != planner.Create,
-				})
-			}
-		}
-		return planner.Step{Operations: ops}
-	},
+	nodeStep:  kubeconfigStep,
 	nodeNeeds: func(n *node) []state.Address { return []state.Address{step(n.target, certsPhase)} },
 }
 
@@ -54,18 +36,57 @@ const (
 )
 
 func (n *node) kubeconfigSpecs() []kubeadm.Kubeconfig {
-	return kubeadm.Kubeconfigs(n.input(), n.isFounder())
+	switch {
+	case n.isControlPlane():
+		return kubeadm.Kubeconfigs(n.input(), n.isFounder())
+	case n.cluster.externalCA():
+		return []kubeadm.Kubeconfig{kubeadm.KubeletKubeconfig(n.input())}
+	}
+	return nil
+}
+
+func kubeconfigStep(n *node, w work) planner.Step {
+	if w.empty() {
+		return planner.Step{}
+	}
+	ops := []planner.Operation{folder("/etc/kubernetes", "0755")}
+	restart := false
+	for _, k := range n.kubeconfigSpecs() {
+		for _, c := range w.changes {
+			if c.Address.ID() != k.Path {
+				continue
+			}
+			ops = append(ops, planner.WriteKubeconfig{
+				Path: k.Path, CA: n.cluster.signer(n.cluster.Certificates.Dir + "/ca"),
+				Cluster: k.Cluster, Server: k.Server, User: k.User, CommonName: k.CommonName, Organizations: k.Organizations,
+				Algorithm: n.cluster.Certificates.Algorithm, Validity: n.cluster.Certificates.Validity,
+				Renew: c.Action != planner.Create,
+			})
+			restart = restart || k.Path == kubeletConf && !n.joins()
+		}
+	}
+	s := planner.Step{Operations: ops}
+	if restart {
+		n.restartKubelet(&s)
+	}
+	return s
+}
+
+// restartKubelet lets a kubelet that runs take up what it reads only when it starts.
+func (n *node) restartKubelet(s *planner.Step) {
+	t := n.cluster.Timeouts
+	s.Via, s.Impact = n.cluster.seat, "restarts the kubelet here; pods keep running"
+	s.Operations = append(s.Operations,
+		planner.Unit{Unit: kubeletUnit, Action: "restart"},
+		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
+		planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: t.KubeletHealthCheck})
 }
 
 func (n *node) kubeconfigItem(phase string, k kubeadm.Kubeconfig) state.Item {
-	ca := n.cluster.Certificates.Dir + "/ca"
 	m := map[string]any{
 		"server": k.Server, "cluster": k.Cluster, "user": k.User, "common_name": k.CommonName,
 		"mode": keyMode, "owner": root, "renewal_due": false, "renew_before": n.cluster.Certificates.RenewBefore.String(),
-		"ca": state.PendingValue(step(n.cluster.seat, certsPhase).String(), ca),
-	}
-	if digest := n.cluster.cas[ca]; digest != "" {
-		m["ca"] = digest
+		"ca": n.cluster.signedBy(n.cluster.Certificates.Dir + "/ca"),
 	}
 	addList(m, "organizations", k.Organizations)
 	return state.Item{

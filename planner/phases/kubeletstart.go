@@ -64,24 +64,24 @@ func (n *node) workerCA() []state.Item {
 	if n.isControlPlane() {
 		return nil
 	}
-	base := n.cluster.Certificates.Dir + "/ca"
-	signer := state.PendingValue(step(n.cluster.seat, certsPhase).String(), base)
-	if digest := n.cluster.cas[base]; digest != "" {
-		signer = state.String(digest)
+	ca := n.cluster.authority(n.cluster.Certificates.Dir + "/ca")
+	if ca.certificate != nil {
+		return []state.Item{n.authorityItem(kubeletStartPhase, ca)}
 	}
 	return []state.Item{{
-		Address: item(n.target, kubeletStartPhase, "certificate", base), Kind: state.KindCertificate, Partial: true,
-		Attributes: state.Map(map[string]state.Value{"signed_by": signer}),
+		Address: item(n.target, kubeletStartPhase, "certificate", ca.Base), Kind: state.KindCertificate, Partial: true,
+		Attributes: state.Map(map[string]state.Value{"signed_by": n.cluster.signedBy(ca.Base)}),
 	}}
 }
 
-// bringCA copies the CA's certificate to a worker.
+// bringCA brings the CA's certificate to a worker.
 func (n *node) bringCA() []planner.Operation {
 	dir := n.cluster.Certificates.Dir
-	return []planner.Operation{
-		folder("/etc/kubernetes", "0755"), folder(dir, "0755"),
-		planner.CopySecrets{From: n.cluster.seat, Files: []planner.SecretFile{{Path: dir + "/ca.crt", Mode: "0644", Owner: root}}},
+	ops := []planner.Operation{folder("/etc/kubernetes", "0755"), folder(dir, "0755")}
+	if ca := n.cluster.authority(dir + "/ca"); ca.certificate != nil {
+		return append(ops, planner.ImportSecrets{Files: []planner.SecretFile{n.cluster.bring(ca.Base+".crt", "0644", ca.block+".certificate")}})
 	}
+	return append(ops, planner.CopySecrets{From: n.cluster.seat, Files: []planner.SecretFile{{Path: dir + "/ca.crt", Mode: "0644", Owner: root}}})
 }
 
 func kubeletStep(n *node, w work) planner.Step {
@@ -99,7 +99,7 @@ func kubeletStep(n *node, w work) planner.Step {
 	if w.concerns(state.KindCertificate) {
 		s.Operations = append(s.Operations, n.bringCA()...)
 	}
-	if n.joining() {
+	if n.bootstraps() {
 		s.Operations = append(s.Operations, n.bootstrapOperations()...)
 	}
 	s.Operations = append(s.Operations, fileOperations(w)...)
@@ -122,15 +122,20 @@ func kubeletStep(n *node, w work) planner.Step {
 // through the seat, which is therefore never one of those.
 func (n *node) joining() bool { return n.joins() && n.target != n.cluster.seat }
 
+// bootstraps tells that a joining node's kubelet asks the cluster for its certificate.
+func (n *node) bootstraps() bool { return n.joining() && !n.cluster.externalCA() }
+
 // joins tells that the node has no identity in the cluster yet. A kubelet
 // writes its kubeconfig when it begins to bootstrap; that it has got its
 // certificate shows in the file that the kubeconfig names.
 func (n *node) joins() bool {
-	if n.report == nil {
+	switch {
+	case n.report == nil:
 		return false
-	}
-	if n.target == n.cluster.seat || n.cluster.externalCA() {
+	case n.target == n.cluster.seat:
 		return !n.report.Files[kubeletConf].Exists
+	case n.cluster.externalCA():
+		return !n.registered()
 	}
 	return !n.report.Files[kubeletClientCert].Exists
 }
@@ -148,7 +153,7 @@ func (n *node) bootstrapOperations() []planner.Operation {
 		k.Server = kubeadm.KubeletServer(c.seatNode().input())
 	}
 	return []planner.Operation{planner.WriteKubeconfig{
-		Path: bootstrapConf, CA: planner.Signer{Name: "kubernetes", Base: dir + "/ca", On: c.seat},
+		Path: bootstrapConf, CA: c.signer(dir + "/ca"),
 		Cluster: k.Cluster, Server: k.Server, User: k.User, Renew: true,
 		Token: &state.Pending{Step: step(c.target, tokenPhase).String(), Output: "token"},
 	}}
@@ -160,7 +165,7 @@ var waitBootstrap = phase{
 	name: waitBootstrapPhase,
 	doc:  "waits until a joining node is registered with its own certificate",
 	nodeItems: func(n *node) []state.Item {
-		if n.isControlPlane() {
+		if n.isControlPlane() || n.cluster.externalCA() {
 			return nil
 		}
 		return []state.Item{n.kubeletConfItem(waitBootstrapPhase)}
@@ -168,19 +173,33 @@ var waitBootstrap = phase{
 	nodeStep: func(n *node, w work) planner.Step {
 		switch {
 		case n.joining():
-			t := n.cluster.Timeouts
-			return planner.Step{Via: n.cluster.seat, Operations: []planner.Operation{
-				planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
-				planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Timeout: t.TLSBootstrap},
-				planner.Wait{For: planner.WaitNodeRegistered, Name: n.name, Timeout: t.TLSBootstrap},
-				planner.RemovePath{Path: bootstrapConf},
-			}}
+			return planner.Step{Via: n.cluster.seat, Operations: n.registrationWaits()}
 		case w.empty():
 			return planner.Step{}
 		}
 		return n.turnKubelet()
 	},
-	nodeNeeds: func(n *node) []state.Address { return []state.Address{step(n.target, kubeletStartPhase)} },
+	nodeNeeds: func(n *node) []state.Address {
+		needs := []state.Address{step(n.target, kubeletStartPhase)}
+		if n.joining() && !n.bootstraps() && n.isControlPlane() {
+			// Its kubelet registers at its own API server.
+			needs = append(needs, step(n.target, controlPlanePhase))
+		}
+		return needs
+	},
+}
+
+func (n *node) registrationWaits() []planner.Operation {
+	t := n.cluster.Timeouts
+	ops := []planner.Operation{planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck}}
+	if n.bootstraps() {
+		ops = append(ops, planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Timeout: t.TLSBootstrap})
+	}
+	ops = append(ops, planner.Wait{For: planner.WaitNodeRegistered, Name: n.name, Timeout: t.TLSBootstrap})
+	if n.bootstraps() {
+		ops = append(ops, planner.RemovePath{Path: bootstrapConf})
+	}
+	return ops
 }
 
 // kubeletConfItem is the kubelet's own kubeconfig, as far as it is ours.

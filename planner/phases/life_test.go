@@ -143,6 +143,7 @@ func (o *operator) apply() error {
 			h, _ := o.host(context.Background(), t)
 			return config.JoinHostPort(h.(*sim.Host).Address(), 6443), nil
 		},
+		Content: func(_ context.Context, ref string) (state.Secret, error) { return o.config.Resolve(ref) },
 	}
 	defer perf.Close()
 	out, err := executor.Execute(context.Background(), p, runner{o, perf}, o, executor.Options{ID: "run", Token: o.token, Parallelism: 1, Heartbeat: -1})
@@ -339,8 +340,13 @@ func TestControlPlaneLeavesAndReturns(t *testing.T) {
 // effect is tried with KUBEWRIGHT_LONG set, otherwise every 31st.
 func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
+	crashAnywhere(t, cluster(2, 1))
+}
+
+func crashAnywhere(t *testing.T, cfg *config.Config) {
+	t.Helper()
 	effects := 0
-	o := newOperator(t, cluster(2, 1))
+	o := newOperator(t, cfg)
 	o.world.OnEffect = func(e sim.Effect) error { effects = max(effects, e.N); return nil }
 	o.must(o.apply())
 	if effects < 50 {
@@ -353,16 +359,16 @@ func TestCrashAnywhere(t *testing.T) {
 	t.Logf("%d effects; a crash before and after every %d", effects, stride)
 	for n := 1; n <= effects; n += stride {
 		for _, done := range []bool{false, true} {
-			crashAt(t, n, done)
+			crashAt(t, cfg, n, done)
 		}
 	}
 }
 
 var errCrash = errors.New("the operator's machine lost power")
 
-func crashAt(t *testing.T, n int, done bool) {
+func crashAt(t *testing.T, cfg *config.Config, n int, done bool) {
 	t.Helper()
-	o := newOperator(t, cluster(2, 1))
+	o := newOperator(t, cfg)
 	crashed := false
 	o.world.OnEffect = func(e sim.Effect) error {
 		if crashed || e.N == n && e.Done == done {

@@ -1,6 +1,8 @@
 package phases
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
@@ -53,13 +55,9 @@ type limit struct {
 }
 
 func (c *cluster) limits() []limit {
-	given := "Leave it out: kubewright makes the CA itself."
 	external := c.Etcd.External
 	return []limit{
-		{!c.Certificates.CA.IsZero(), "a given CA", given, "certificates.ca"},
-		{!c.Certificates.FrontProxyCA.IsZero(), "a given front proxy CA", given, "certificates.front_proxy_ca"},
-		{!c.Certificates.EtcdCA.IsZero(), "a given etcd CA", given, "certificates.etcd_ca"},
-		{c.Certificates.Supplied != "", "certificates of an external CA", given, "certificates.supplied"},
+		{c.Certificates.Supplied != "", "certificates of an external CA without its key", "Give the CA with its key, which stays with you.", "certificates.supplied"},
 		{
 			external != nil && (external.CAContent+external.CertContent != "" || !external.KeyContent.IsZero()), "files for external etcd to be brought to the hosts",
 			"Put them on the control planes yourself and name their paths there.", "etcd.external",
@@ -74,7 +72,7 @@ func (c *cluster) limits() []limit {
 // hasSecrets tells that something sensitive would go into a file or an object.
 // What a connection needs stays with the operator.
 func (c *cluster) hasSecrets() bool {
-	secret := len(c.Sensitive) > 0
+	secret := slices.ContainsFunc(slices.Collect(maps.Keys(c.Sensitive)), func(path string) bool { return !brought(path) })
 	for _, a := range c.Addons {
 		secret = secret || a.Sensitive
 	}
@@ -84,6 +82,12 @@ func (c *cluster) hasSecrets() bool {
 		}
 	}
 	return secret
+}
+
+// brought tells that a value of the cluster's block stands in a plan only as a
+// reference.
+func brought(path string) bool {
+	return strings.HasPrefix(path, "certificates.") && strings.HasSuffix(path, "ca.key") || path == "etcd.external.key"
 }
 
 // versionChange refuses another version for a cluster that runs: an upgrade

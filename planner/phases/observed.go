@@ -2,6 +2,7 @@ package phases
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -164,8 +165,17 @@ func observeCertificate(it *state.Item, f state.FileReport, now time.Time) (stat
 	if len(f.Certificates) == 0 {
 		return attributes("invalid", f.Invalid), true
 	}
-	return certificateAttributes(f.Certificates[0], renewBefore(it), now), true
+	attrs := certificateAttributes(f.Certificates[0], renewBefore(it), now)
+	if it.Attributes.Get("serial").IsNull() {
+		return attrs, true
+	}
+	// Which one it is matters only of what somebody else issued.
+	m := maps.Clone(attrs.AsMap())
+	m["serial"] = state.String(f.Certificates[0].Serial)
+	return state.Map(m), true
 }
+
+func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // renewBefore is carried by the desired item, so that the observer can tell what is due.
 func renewBefore(it *state.Item) time.Duration {
@@ -177,7 +187,7 @@ func certificateAttributes(c state.CertificateInfo, before time.Duration, now ti
 	m := map[string]any{
 		"common_name": c.CommonName, "algorithm": c.Algorithm, "signed_by": c.IssuerKeyDigest,
 		"usages": sorted(c.Usages), "renewal_due": !now.IsZero() && now.Add(before).After(c.NotAfter),
-		"not_after": c.NotAfter.UTC().Format(time.RFC3339), "renew_before": before.String(),
+		"not_after": rfc3339(c.NotAfter), "renew_before": before.String(),
 	}
 	addList(m, "organizations", c.Organizations)
 	addList(m, "dns_names", c.DNSNames)
@@ -211,7 +221,7 @@ func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state
 		m["common_name"] = c.CommonName
 		addList(m, "organizations", c.Organizations)
 		m["renewal_due"] = !now.IsZero() && now.Add(renewBefore(it)).After(c.NotAfter)
-		m["not_after"] = c.NotAfter.UTC().Format(time.RFC3339)
+		m["not_after"] = rfc3339(c.NotAfter)
 	}
 	return keepDesired(it, state.FromGo(m)), true
 }

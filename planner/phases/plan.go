@@ -26,6 +26,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	diags := v.situate()
 	if !v.Destroy {
 		diags = append(diags, v.notYet()...)
+		diags = append(diags, v.checkAuthorities()...)
 		diags = append(diags, v.preflight()...)
 	}
 	if diags.HasErrors() {
@@ -204,7 +205,7 @@ func (b *builder) leaver(l leaver) {
 func (c *cluster) joiners() []*node {
 	var out []*node
 	for _, n := range c.nodes {
-		if n.joining() && !c.externalCA() {
+		if n.bootstraps() {
 			out = append(out, n)
 		}
 	}

@@ -33,6 +33,8 @@ type cluster struct {
 	view   *View
 	target state.Target
 	nodes  []*node
+	// authorities are its CAs in kubeadm's order.
+	authorities []authority
 	// report is nil when the API did not answer.
 	report *state.ClusterReport
 	situation
@@ -53,7 +55,7 @@ type node struct {
 func (v *View) resolve() {
 	v.clusters = nil
 	for _, c := range v.Config.Clusters {
-		cl := &cluster{Cluster: c, view: v, target: state.ClusterTarget(c.Label), report: v.Clusters[c.Label]}
+		cl := &cluster{Cluster: c, view: v, target: state.ClusterTarget(c.Label), report: v.Clusters[c.Label], authorities: authoritiesOf(c)}
 		for _, role := range []config.Role{config.ControlPlane, config.Worker} {
 			for _, n := range v.Config.NodesOf(c.Label, role) {
 				cl.nodes = append(cl.nodes, v.node(cl, n))
@@ -122,12 +124,6 @@ func (n *node) input() kubeadm.Input {
 		in.SharedAddress = planes[0].AdvertiseAddress()
 	}
 	return in
-}
-
-// externalCA tells that no CA key lies on the control planes, so that nothing
-// in the cluster signs kubelets' certificates.
-func (c *cluster) externalCA() bool {
-	return c.Certificates.Supplied != "" || !c.Certificates.CA.IsZero() && !c.Certificates.CA.OnHosts
 }
 
 // criSocket is the runtime's endpoint: configured, found, or containerd's.

@@ -2,7 +2,7 @@
 // kubeadm of the same version makes them, and reads their public parts back.
 //
 // Key material lives in memory only: a CA's key is read from the host that
-// holds it (or from the operator's folder), kept for one run, and what is made
+// holds it (or given by the operator), kept for one run, and what is made
 // travels to a host as content of WriteFile operations, on stdin. No error and
 // no report holds a byte of a key.
 //

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 
@@ -35,6 +34,8 @@ type group struct {
 	// wanted are the paths to read from each host, and files what was there.
 	wanted map[providers.Host][]string
 	files  map[providers.Host]map[string]state.Secret
+	// contents are the operator's, by reference.
+	contents map[string]state.Secret
 	// staged are the files to write, in order, and by path.
 	staged []stagedFile
 	byPath map[string][]byte
@@ -55,9 +56,9 @@ type stagedFile struct {
 	content                 []byte
 }
 
-func newGroup(i *Issuer, on providers.Host, requests []providers.KeyRequest) *group {
+func newGroup(i *Issuer, on providers.Host, requests []providers.KeyRequest, contents map[string]state.Secret) *group {
 	g := &group{
-		issuer: i, on: on, jobs: make([]job, len(requests)),
+		issuer: i, on: on, jobs: make([]job, len(requests)), contents: contents,
 		wanted: map[providers.Host][]string{}, files: map[providers.Host]map[string]state.Secret{}, byPath: map[string][]byte{},
 	}
 	for n, r := range requests {
@@ -104,7 +105,7 @@ func (g *group) see(host providers.Host, path string) {
 }
 
 func (g *group) seeCA(host providers.Host, ca planner.Signer, withKey bool) {
-	if ca.Operator || g.issuer.known(place{host, ca.Base}, withKey) != nil {
+	if ca.Operator != "" || g.issuer.known(place{host, ca.Base}, withKey) != nil {
 		return
 	}
 	g.see(host, ca.Base+crt)
@@ -220,10 +221,8 @@ func (g *group) write(ctx context.Context, batch providers.Batch) ([]providers.O
 	if len(g.staged) == 0 {
 		return outcomes, nil
 	}
-	batch.Operations, batch.Contents = nil, maps.Clone(batch.Contents)
-	if batch.Contents == nil {
-		batch.Contents = map[string]state.Secret{}
-	}
+	// What the operator gave is not for the host, but for what was staged from it.
+	batch.Operations, batch.Contents = nil, map[string]state.Secret{}
 	paths := make([]string, len(g.staged))
 	for n, f := range g.staged {
 		ref := "pki:" + f.path

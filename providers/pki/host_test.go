@@ -13,9 +13,11 @@ import (
 
 // memory is a host that holds files and counts round trips.
 type memory struct {
-	mu       sync.Mutex
-	files    map[string][]byte
-	written  []planner.WriteFile
+	mu      sync.Mutex
+	files   map[string][]byte
+	written []planner.WriteFile
+	// contents are those of the last batch.
+	contents map[string]state.Secret
 	reads    int
 	performs int
 	// failAfter makes Perform fail behind so many files; 0 for never.
@@ -34,6 +36,7 @@ func (m *memory) Perform(_ context.Context, batch providers.Batch) ([]providers.
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.performs++
+	m.contents = batch.Contents
 	var out []providers.Outcome
 	for n, op := range batch.Operations {
 		if m.failAfter > 0 && n == m.failAfter {

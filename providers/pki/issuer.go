@@ -2,8 +2,6 @@ package pki
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -18,8 +16,6 @@ type Options struct {
 	// Now is the time from which every certificate of the run counts; the time
 	// at which the issuer is made when zero. kubeadm too has one for a run.
 	Now time.Time
-	// Folder is where relative paths of the operator's files begin.
-	Folder string
 }
 
 // Issuer makes real keys and certificates. It keeps the CAs that it has read
@@ -28,15 +24,14 @@ type Options struct {
 // Errors from hosts are passed on with their kind. After any error the CAs
 // known of the host are forgotten, so that the next attempt looks again.
 type Issuer struct {
-	now    time.Time
-	folder string
-	pool   pool
+	now  time.Time
+	pool pool
 
 	mu  sync.Mutex
 	cas map[place]*authority
 }
 
-// place is where a CA lies; the operator's have no host.
+// place is where a CA lies; the operator's have no host, and base is the reference.
 type place struct {
 	host providers.Host
 	base string
@@ -49,7 +44,7 @@ func New(opts Options) *Issuer {
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
 	}
-	return &Issuer{now: opts.Now.UTC().Truncate(time.Second), folder: opts.Folder, cas: map[place]*authority{}}
+	return &Issuer{now: opts.Now.UTC().Truncate(time.Second), cas: map[place]*authority{}}
 }
 
 // IssueCA implements providers.Issuer.
@@ -98,7 +93,7 @@ func (i *Issuer) one(ctx context.Context, on providers.Host, r providers.KeyRequ
 // IssueAll implements providers.GroupIssuer: one round trip to read from each
 // host concerned, keys made in parallel, one round trip to write.
 func (i *Issuer) IssueAll(ctx context.Context, on providers.Host, requests []providers.KeyRequest, batch providers.Batch) ([]providers.Outcome, error) {
-	g := newGroup(i, on, requests)
+	g := newGroup(i, on, requests, batch.Contents)
 	if err := g.read(ctx); err != nil {
 		return nil, err
 	}
@@ -144,12 +139,4 @@ func (i *Issuer) forget(host providers.Host, paths ...string) {
 	for _, path := range paths {
 		delete(i.cas, place{host, strings.TrimSuffix(strings.TrimSuffix(path, ".crt"), ".key")})
 	}
-}
-
-// readOperator reads a file of the operator's.
-func (i *Issuer) readOperator(path string) ([]byte, error) {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(i.folder, path)
-	}
-	return os.ReadFile(path)
 }

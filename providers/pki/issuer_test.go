@@ -8,8 +8,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -302,22 +300,33 @@ func TestSetKubeconfig(t *testing.T) {
 	}
 }
 
-func TestOperatorFiles(t *testing.T) {
+// With a CA of the operator's the key is used and goes nowhere.
+func TestOperatorsCA(t *testing.T) {
 	t.Parallel()
-	source, host, folder := newMemory(), newMemory(), t.TempDir()
-	issue(t, pki.New(pki.Options{Now: start}), source, requests(clusterCA("ECDSA-P256")))
-	for _, suffix := range []string{".crt", ".key"} {
-		if err := os.WriteFile(filepath.Join(folder, "own"+suffix), source.files[dir+"/ca"+suffix], 0o600); err != nil {
+	for _, algorithm := range []string{"RSA-2048", "ECDSA-P384"} {
+		source, host := newMemory(), newMemory()
+		issue(t, pki.New(pki.Options{Now: start}), source, requests(clusterCA(algorithm)))
+		const ref = "config:cluster.prod#certificates.ca"
+		given := map[string]state.Secret{
+			ref + ".certificate": state.NewSecret(source.files[dir+"/ca.crt"]), ref + ".key": state.NewSecret(source.files[dir+"/ca.key"]),
+		}
+		leaf, conf := apiserver("ECDSA-P256"), admin("ECDSA-P256")
+		leaf.CA.Operator, conf.CA.Operator = ref, ref
+		bring := planner.ImportSecrets{Files: []planner.SecretFile{{Path: dir + "/ca.crt", Mode: "0644", Owner: "root:root", Source: ref + ".certificate"}}}
+		_, err := pki.New(pki.Options{Now: start}).IssueAll(t.Context(), host, requests(bring, leaf, conf), providers.Batch{Contents: given})
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	leaf := apiserver("ECDSA-P256")
-	leaf.CA = planner.Signer{Name: "kubernetes", Base: "own", Operator: true}
-	issue(t, pki.New(pki.Options{Now: start, Folder: folder}), host, requests(
-		planner.ImportSecrets{Files: []planner.SecretFile{{Path: dir + "/ca.crt", Mode: "0644", Owner: "root:root", Source: "own.crt"}}}, leaf))
-	checkLeaf(t, host)
-	if host.reads != 1 || host.files[dir+"/ca.key"] != nil {
-		t.Errorf("got %d reads; the CA's key must stay", host.reads)
+		checkLeaf(t, host)
+		checkAdmin(t, host, "ECDSA-P256")
+		if host.reads != 1 || host.files[dir+"/ca.key"] != nil {
+			t.Errorf("got %d reads; the CA's key must stay", host.reads)
+		}
+		for ref := range given {
+			if !host.contents[ref].IsZero() {
+				t.Errorf("%s was sent along", ref)
+			}
+		}
 	}
 }
 

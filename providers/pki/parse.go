@@ -2,12 +2,7 @@ package pki
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/rsa"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -37,7 +32,7 @@ func ParseCertificates(b []byte) ([]state.CertificateInfo, error) {
 	}
 	infos := make([]state.CertificateInfo, len(certs))
 	for i, c := range certs {
-		infos[i] = certificateInfo(c)
+		infos[i] = state.CertificateInfoOf(c)
 		infos[i].IssuerKeyDigest = issuerDigest(c, certs)
 	}
 	return infos, nil
@@ -65,84 +60,16 @@ func parseCertificates(b []byte) ([]*x509.Certificate, error) {
 	return certs, nil
 }
 
-func certificateInfo(c *x509.Certificate) state.CertificateInfo {
-	info := state.CertificateInfo{
-		CommonName:    c.Subject.CommonName,
-		Organizations: slices.Clone(c.Subject.Organization),
-		DNSNames:      slices.Clone(c.DNSNames),
-		Usages:        usages(c),
-		IsCA:          c.IsCA,
-		Algorithm:     algorithmOf(c.PublicKey),
-		NotBefore:     c.NotBefore.UTC(),
-		NotAfter:      c.NotAfter.UTC(),
-		Serial:        c.SerialNumber.Text(16),
-		Issuer:        c.Issuer.CommonName,
-		KeyDigest:     keyDigest(c),
-	}
-	for _, ip := range c.IPAddresses {
-		info.IPAddresses = append(info.IPAddresses, ip.String())
-	}
-	return info
-}
-
-// usages are the words of state.CertificateInfo, in its order.
-func usages(c *x509.Certificate) []string {
-	var out []string
-	for _, u := range []struct {
-		bit  x509.KeyUsage
-		name string
-	}{
-		{x509.KeyUsageDigitalSignature, "digital signature"},
-		{x509.KeyUsageKeyEncipherment, "key encipherment"},
-		{x509.KeyUsageCertSign, "cert sign"},
-	} {
-		if c.KeyUsage&u.bit != 0 {
-			out = append(out, u.name)
-		}
-	}
-	for _, u := range []struct {
-		usage x509.ExtKeyUsage
-		name  string
-	}{
-		{x509.ExtKeyUsageServerAuth, serverAuth},
-		{x509.ExtKeyUsageClientAuth, clientAuth},
-	} {
-		if slices.Contains(c.ExtKeyUsage, u.usage) {
-			out = append(out, u.name)
-		}
-	}
-	return out
-}
-
 const (
 	serverAuth = "server auth"
 	clientAuth = "client auth"
 )
 
-// algorithmOf names a public key's algorithm as kubeadm's encryptionAlgorithm does.
-func algorithmOf(key any) string {
-	switch k := key.(type) {
-	case *rsa.PublicKey:
-		return fmt.Sprintf("RSA-%d", k.N.BitLen())
-	case *ecdsa.PublicKey:
-		return fmt.Sprintf("ECDSA-P%d", k.Curve.Params().BitSize)
-	case ed25519.PublicKey:
-		return "Ed25519"
-	}
-	return "unknown"
-}
-
-// keyDigest is the identity of a key, as kubeadm's discovery hash has it.
-func keyDigest(c *x509.Certificate) string {
-	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
-	return hex.EncodeToString(sum[:])
-}
-
 // issuerDigest is the identity of the first candidate that signed c, or "".
 func issuerDigest(c *x509.Certificate, candidates []*x509.Certificate) string {
 	for _, ca := range candidates {
 		if bytes.Equal(c.RawIssuer, ca.RawSubject) && c.CheckSignatureFrom(ca) == nil {
-			return keyDigest(ca)
+			return state.KeyDigest(ca)
 		}
 	}
 	return ""

@@ -1,7 +1,6 @@
 package pki
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -104,8 +103,8 @@ func (g *group) leaf(j *job, ca *authority, op planner.IssueCertificate, notBefo
 // group, or the operator's.
 func (g *group) authority(host providers.Host, ca planner.Signer, withKey bool) (*authority, error) {
 	where := place{host, ca.Base}
-	if ca.Operator {
-		where.host = nil
+	if ca.Operator != "" {
+		where = place{nil, ca.Operator}
 	}
 	if _, staged := g.byPath[ca.Base+crt]; !staged || host != g.on {
 		if a := g.issuer.known(where, withKey); a != nil {
@@ -125,27 +124,35 @@ func (g *group) loadAuthority(host providers.Host, ca planner.Signer, withKey bo
 	if err != nil {
 		return nil, err
 	}
-	if certificate == nil {
-		return nil, fmt.Errorf("%s%s is not there", ca.Base, crt)
-	}
-	if withKey && private == nil {
-		return nil, fmt.Errorf("%s%s is not there", ca.Base, key)
-	}
 	return loadAuthority(certificate, private)
 }
 
 func (g *group) authorityFiles(host providers.Host, ca planner.Signer, withKey bool) (certificate, private []byte, err error) {
-	if !ca.Operator {
-		certificate, _ = g.content(host, ca.Base+crt)
-		if withKey {
-			private, _ = g.content(host, ca.Base+key)
+	if ca.Operator != "" {
+		if certificate, err = g.given(ca.CertificateRef()); err == nil && withKey {
+			private, err = g.given(ca.KeyRef())
 		}
-		return certificate, private, nil
+		return certificate, private, err
 	}
-	if certificate, err = g.issuer.readOperator(ca.Base + crt); err == nil && withKey {
-		private, err = g.issuer.readOperator(ca.Base + key)
+	certificate, ok := g.content(host, ca.Base+crt)
+	if !ok {
+		return nil, nil, fmt.Errorf("%s%s is not there", ca.Base, crt)
 	}
-	return certificate, private, err
+	if withKey {
+		if private, ok = g.content(host, ca.Base+key); !ok {
+			return nil, nil, fmt.Errorf("%s%s is not there", ca.Base, key)
+		}
+	}
+	return certificate, private, nil
+}
+
+// given is something of the operator's.
+func (g *group) given(ref string) ([]byte, error) {
+	s := g.contents[ref]
+	if s.IsZero() {
+		return nil, fmt.Errorf("the operator's %s is empty", ref)
+	}
+	return s.Reveal(), nil
 }
 
 // stageKubeconfig writes a new kubeconfig. The first client certificate begins
@@ -222,12 +229,9 @@ func (g *group) stageCopy(j *job, op planner.CopySecrets) error {
 
 func (g *group) stageImport(j *job, op planner.ImportSecrets) error {
 	for _, f := range op.Files {
-		content, err := g.issuer.readOperator(f.Source)
+		content, err := g.given(f.Source)
 		if err != nil {
 			return fmt.Errorf("cannot bring %s: %w", f.Path, err)
-		}
-		if len(content) == 0 {
-			return fmt.Errorf("cannot bring %s: %w", f.Path, errors.New("the file "+f.Source+" is empty"))
 		}
 		g.put(j, f.Path, f.Mode, f.Owner, content)
 	}

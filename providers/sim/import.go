@@ -2,20 +2,19 @@ package sim
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
-	"fmt"
+	"strings"
 
 	"github.com/kubewright/kubewright/state"
 )
 
 // importRecord turns PEM or a kubeconfig of the operator's into a record, which
-// holds no key material. It is nil for anything else.
-func importRecord(content []byte) (*record, error) {
+// holds no key material. It is nil for anything else. Who signed a certificate
+// shows when its CA is among cas, or in the same kubeconfig.
+func importRecord(content []byte, cas []*x509.Certificate) (*record, error) {
 	if r := decodeRecord(content); r != nil {
 		return r, nil
 	}
@@ -24,7 +23,7 @@ func importRecord(content []byte) (*record, error) {
 		if r == nil {
 			r = &record{}
 		}
-		if err := r.add(block); err != nil {
+		if err := r.add(block, cas); err != nil {
 			return nil, err
 		}
 	}
@@ -35,18 +34,21 @@ func importRecord(content []byte) (*record, error) {
 }
 
 // add takes one PEM block into the record.
-func (r *record) add(block *pem.Block) error {
+func (r *record) add(block *pem.Block, cas []*x509.Certificate) error {
 	switch block.Type {
 	case "CERTIFICATE":
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return err
 		}
-		r.Certificates = append(r.Certificates, infoOf(c))
+		r.Certificates = append(r.Certificates, infoOf(c, cas))
 		return nil
 	case "PUBLIC KEY":
 		r.Public = sum(block.Bytes)
 		return nil
+	}
+	if !strings.HasSuffix(block.Type, "PRIVATE KEY") {
+		return nil // such as OpenSSL's EC PARAMETERS
 	}
 	key, err := parseKey(block)
 	if err != nil {
@@ -73,50 +75,25 @@ func parseKey(block *pem.Block) (crypto.Signer, error) {
 	return nil, errors.New("unknown PEM block " + block.Type)
 }
 
-func infoOf(c *x509.Certificate) state.CertificateInfo {
-	info := state.CertificateInfo{
-		CommonName: c.Subject.CommonName, Organizations: c.Subject.Organization, DNSNames: c.DNSNames, IsCA: c.IsCA,
-		NotBefore: c.NotBefore, NotAfter: c.NotAfter, Serial: c.SerialNumber.Text(16), Issuer: c.Issuer.CommonName,
-		KeyDigest: sum(c.RawSubjectPublicKeyInfo), Algorithm: algorithmOf(c),
-	}
-	for _, ip := range c.IPAddresses {
-		info.IPAddresses = append(info.IPAddresses, ip.String())
-	}
-	usages := []struct {
-		name string
-		set  bool
-	}{
-		{"digital signature", c.KeyUsage&x509.KeyUsageDigitalSignature != 0},
-		{"key encipherment", c.KeyUsage&x509.KeyUsageKeyEncipherment != 0},
-		{"cert sign", c.KeyUsage&x509.KeyUsageCertSign != 0},
-	}
-	for _, u := range usages {
-		if u.set {
-			info.Usages = append(info.Usages, u.name)
+func infoOf(c *x509.Certificate, cas []*x509.Certificate) state.CertificateInfo {
+	info := state.CertificateInfoOf(c)
+	for _, ca := range append([]*x509.Certificate{c}, cas...) {
+		if ca.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil {
+			info.IssuerKeyDigest = state.KeyDigest(ca)
 		}
-	}
-	for _, u := range c.ExtKeyUsage {
-		switch u {
-		case x509.ExtKeyUsageServerAuth:
-			info.Usages = append(info.Usages, "server auth")
-		case x509.ExtKeyUsageClientAuth:
-			info.Usages = append(info.Usages, "client auth")
-		}
-	}
-	if c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil {
-		info.IssuerKeyDigest = info.KeyDigest
 	}
 	return info
 }
 
-func algorithmOf(c *x509.Certificate) string {
-	switch key := c.PublicKey.(type) {
-	case *rsa.PublicKey:
-		return fmt.Sprintf("RSA-%d", key.N.BitLen())
-	case *ecdsa.PublicKey:
-		return fmt.Sprintf("ECDSA-P%d", key.Curve.Params().BitSize)
+// authorities are the certificates of CAs in PEM.
+func authorities(content []byte) []*x509.Certificate {
+	var out []*x509.Certificate
+	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" && c.IsCA {
+			out = append(out, c)
+		}
 	}
-	return c.PublicKeyAlgorithm.String()
+	return out
 }
 
 // importKubeconfig reads a kubeconfig's present context, without its key.
@@ -131,6 +108,7 @@ func importKubeconfig(content []byte) (*record, error) {
 		Context: v.Get("current-context").AsString(), Cluster: context.Get("cluster").AsString(), User: context.Get("user").AsString(),
 	}
 	r := &record{Kubeconfig: k}
+	var cas []*x509.Certificate
 	cluster, user := named(v.Get("clusters"), k.Cluster).Get("cluster"), named(v.Get("users"), k.User).Get("user")
 	k.Server = cluster.Get("server").AsString()
 	for _, part := range []struct {
@@ -153,10 +131,11 @@ func importKubeconfig(content []byte) (*record, error) {
 		if err != nil {
 			return nil, err
 		}
-		inner, err := importRecord(plain)
+		inner, err := importRecord(plain, cas)
 		if err != nil {
 			return nil, err
 		}
+		cas = append(cas, authorities(plain)...)
 		if inner != nil {
 			part.use(inner)
 		}

@@ -11,8 +11,6 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"math/big"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -21,8 +19,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// operatorFiles writes a CA, its key and a kubeconfig made with them.
-func operatorFiles(t *testing.T, now time.Time) string {
+// operatorFiles are a CA, its key and a kubeconfig made with them, by reference.
+func operatorFiles(t *testing.T, now time.Time) map[string]state.Secret {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -40,35 +38,35 @@ func operatorFiles(t *testing.T, now time.Time) string {
 	must(err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	must(err)
-	dir := t.TempDir()
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	secret := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
-	must(os.WriteFile(filepath.Join(dir, "ca.crt"), cert, 0o600))
-	must(os.WriteFile(filepath.Join(dir, "ca.key"), secret, 0o600))
-	must(os.WriteFile(filepath.Join(dir, "other"), []byte("hush"), 0o600))
 	b64 := base64.StdEncoding.EncodeToString
-	must(os.WriteFile(filepath.Join(dir, "admin.conf"), []byte(`apiVersion: v1
+	conf := `apiVersion: v1
 kind: Config
 current-context: a@b
 contexts: [{name: a@b, context: {cluster: b, user: a}}]
-clusters: [{name: b, cluster: {server: "https://api.example.com:6443", certificate-authority-data: `+b64(cert)+`}}]
-users: [{name: a, user: {client-certificate-data: `+b64(cert)+`, client-key-data: `+b64(secret)+`}}]
-`), 0o600))
-	return dir
+clusters: [{name: b, cluster: {server: "https://api.example.com:6443", certificate-authority-data: ` + b64(cert) + `}}]
+users: [{name: a, user: {client-certificate-data: ` + b64(cert) + `, client-key-data: ` + b64(secret) + `}}]
+`
+	return map[string]state.Secret{
+		"config:ca.certificate": state.NewSecret(cert), "config:ca.key": state.NewSecret(secret),
+		"config:other": state.NewSecret([]byte("hush")), "config:admin": state.NewSecret([]byte(conf)),
+	}
 }
 
 func TestImportSecrets(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	dir := operatorFiles(t, r.w.Now().Add(-time.Hour))
-	issuer := sim.Issuer{Folder: dir}
+	batch := r.batch()
+	batch.Contents = operatorFiles(t, r.w.Now().Add(-time.Hour))
+	issuer := sim.Issuer{}
 	op := planner.ImportSecrets{}
-	for name, path := range map[string]string{"ca.crt": pki + "/ca.crt", "ca.key": pki + "/ca.key", "admin.conf": "/etc/kubernetes/admin.conf", "other": "/etc/other"} {
+	for name, path := range map[string]string{"config:ca.certificate": pki + "/ca.crt", "config:ca.key": pki + "/ca.key", "config:admin": "/etc/kubernetes/admin.conf", "config:other": "/etc/other"} {
 		op.Files = append(op.Files, planner.SecretFile{Source: name, Path: path, Mode: "0600", Owner: "root:root"})
 	}
 	ctx, host := context.Background(), r.w.Host(cp1)
 	for _, want := range []bool{true, false} {
-		outcome, err := issuer.ImportSecrets(ctx, host, op, r.batch())
+		outcome, err := issuer.ImportSecrets(ctx, host, op, batch)
 		r.must(err)
 		if outcome.Changed != want {
 			t.Errorf("changed is %v, want %v", outcome.Changed, want)
@@ -82,10 +80,10 @@ func TestImportSecrets(t *testing.T) {
 	if conf == nil || conf.Server != "https://api.example.com:6443" || conf.CAKeyDigests[0] != ca[0].KeyDigest || conf.Client.CommonName != "kubernetes" {
 		t.Errorf("kubeconfig is %+v", conf)
 	}
-	for _, signer := range []planner.Signer{{Base: pki + "/ca"}, {Base: "ca", Operator: true}} {
+	for _, signer := range []planner.Signer{{Base: pki + "/ca"}, {Base: pki + "/ca", Operator: "config:ca"}} {
 		_, err := issuer.IssueCertificate(ctx, host, host, planner.IssueCertificate{
 			CA: signer, CommonName: "x", Usages: []string{"client auth"}, Algorithm: "RSA-2048", Validity: year, To: "/etc/x", Renew: true,
-		}, r.batch())
+		}, batch)
 		r.must(err)
 		f := r.observe(cp1, state.Query{Files: []state.FileQuery{{Path: "/etc/x.crt", Read: state.ReadCertificate}, {Path: pki + "/ca.crt", Read: state.ReadCertificate}}}).Files["/etc/x.crt"]
 		if f.Certificates[0].IssuerKeyDigest != ca[0].KeyDigest {

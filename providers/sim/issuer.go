@@ -2,10 +2,9 @@ package sim
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,23 +14,12 @@ import (
 )
 
 // Issuer makes records of keys and certificates on simulated hosts.
-type Issuer struct {
-	// Folder is where relative paths of the operator's files begin.
-	Folder string
-}
+type Issuer struct{}
 
 var _ providers.Issuer = Issuer{}
 
 // Issuer returns the issuer for the world's hosts.
 func (w *World) Issuer() Issuer { return Issuer{} }
-
-// read reads a file of the operator's.
-func (i Issuer) read(name string) ([]byte, error) {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(i.Folder, name)
-	}
-	return os.ReadFile(name)
-}
 
 // backdate is how far before now certificates begin, as kubeadm's do.
 const backdate = 5 * time.Minute
@@ -101,9 +89,9 @@ func (Issuer) IssueKeyPair(ctx context.Context, on providers.Host, op planner.Is
 
 // authority is the CA that a signer names: its certificate, and an error
 // unless its key is there where it is needed.
-func (i Issuer) authority(w *World, signer providers.Host, own *machine, ca planner.Signer, key bool) (*state.CertificateInfo, error) {
-	if ca.Operator {
-		return i.operatorCA(ca.Base)
+func (Issuer) authority(w *World, signer providers.Host, own *machine, ca planner.Signer, key bool, contents map[string]state.Secret) (*state.CertificateInfo, error) {
+	if ca.Operator != "" {
+		return operatorCA(ca, key, contents)
 	}
 	m := own
 	if signer != nil {
@@ -130,17 +118,18 @@ func (i Issuer) authority(w *World, signer providers.Host, own *machine, ca plan
 	return c, nil
 }
 
-func (i Issuer) operatorCA(base string) (*state.CertificateInfo, error) {
-	content, err := i.read(base + ".crt")
-	if err != nil {
-		return nil, fmt.Errorf("cannot read CA: %w", err)
+// operatorCA is a CA of the operator's, and an error unless its key belongs to
+// it where that is needed.
+func operatorCA(ca planner.Signer, key bool, contents map[string]state.Secret) (*state.CertificateInfo, error) {
+	r, err := importRecord(contents[ca.CertificateRef()].Reveal(), nil)
+	if err != nil || r == nil || len(r.Certificates) == 0 {
+		return nil, fmt.Errorf("cannot use CA %s: %s is no certificate", ca.Name, ca.CertificateRef())
 	}
-	r, err := importRecord(content)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read CA %s.crt: %w", base, err)
-	}
-	if r == nil || len(r.Certificates) == 0 {
-		return nil, fmt.Errorf("cannot read CA %s.crt: no certificate in it", base)
+	if key {
+		k, err := importRecord(contents[ca.KeyRef()].Reveal(), nil)
+		if err != nil || k == nil || k.Key != r.Certificates[0].KeyDigest {
+			return nil, fmt.Errorf("cannot sign with CA %s: %s is not its key", ca.Name, ca.KeyRef())
+		}
 	}
 	return &r.Certificates[0], nil
 }
@@ -162,7 +151,7 @@ func (i Issuer) IssueCertificate(ctx context.Context, on, signer providers.Host,
 		if w.get(m, clean(op.To)+".crt") != nil && w.get(m, clean(op.To)+".key") != nil && !op.Renew {
 			return false, nil
 		}
-		ca, err := i.authority(w, signer, m, op.CA, true)
+		ca, err := i.authority(w, signer, m, op.CA, true, batch.Contents)
 		if err != nil {
 			return false, err
 		}
@@ -179,7 +168,7 @@ func (i Issuer) WriteKubeconfig(ctx context.Context, on, signer providers.Host, 
 		if w.get(m, clean(op.Path)) != nil && !op.Renew && token.IsZero() {
 			return false, nil
 		}
-		ca, err := i.authority(w, signer, m, op.CA, token.IsZero())
+		ca, err := i.authority(w, signer, m, op.CA, token.IsZero(), batch.Contents)
 		if err != nil {
 			return false, err
 		}
@@ -248,18 +237,23 @@ func (Issuer) CopySecrets(ctx context.Context, from, to providers.Host, op plann
 }
 
 // ImportSecrets brings files of the operator's: certificates, keys and
-// kubeconfigs become records, of anything else only the digest is kept.
-func (i Issuer) ImportSecrets(ctx context.Context, on providers.Host, op planner.ImportSecrets, batch providers.Batch) (providers.Outcome, error) {
+// kubeconfigs become records, of anything else only the digest is kept. Who
+// signed a certificate shows by the CAs among the files.
+func (Issuer) ImportSecrets(ctx context.Context, on providers.Host, op planner.ImportSecrets, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, "", batch, func(w *World, m *machine) (bool, error) {
+		var cas []*x509.Certificate
+		for _, s := range op.Files {
+			cas = append(cas, authorities(batch.Contents[s.Source].Reveal())...)
+		}
 		changed := false
 		for _, s := range op.Files {
-			content, err := i.read(s.Source)
-			if err != nil {
-				return changed, fmt.Errorf("cannot import %s: %w", s.Path, err)
+			content := batch.Contents[s.Source].Reveal()
+			if len(content) == 0 {
+				return changed, fmt.Errorf("cannot bring %s: the operator's %s is empty", s.Path, s.Source)
 			}
-			r, err := importRecord(content)
+			r, err := importRecord(content, cas)
 			if err != nil {
-				return changed, fmt.Errorf("cannot import %s: %w", s.Source, err)
+				return changed, fmt.Errorf("cannot bring %s: %w", s.Path, err)
 			}
 			f := file{SHA256: sum(content), Size: int64(len(content))}.withMode(s.Mode, s.Owner)
 			if r != nil {

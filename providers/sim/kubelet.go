@@ -235,15 +235,16 @@ func (w *World) stepNode(m *machine) (changed, done bool) {
 	if c == nil {
 		return changed, true
 	}
-	if w.kubeletTree(m).Get("rotateCertificates").AsBool() && w.rotationDue(m) {
-		if !w.rotate(m, c) {
-			return changed, false
-		}
-		changed = true
+	due := w.kubeletTree(m).Get("rotateCertificates").AsBool() && w.rotationDue(m)
+	if due && w.rotate(m, c) {
+		due, changed = false, true
 	}
 	changed = w.runDaemons(m, c) || changed
 	if n := c.Nodes[k.Node]; n != nil && w.d.Now.Before(n.ReadyAt) {
 		return changed, false
+	}
+	if signer, _ := w.signerOf(c); due && signer != nil {
+		return changed, false // with an external CA nobody will ever sign
 	}
 	c.stale = c.stale || slices.ContainsFunc(c.Pods, func(p *Pod) bool { return p.Node == "" })
 	return changed, true

@@ -26,7 +26,10 @@ type runner struct {
 
 func (s *session) newRunner() *runner {
 	w := s.fleet.world
-	p := &providers.Performer{Host: s.fleet.Host, Endpoint: s.apiEndpoint, Access: w.access(), Issuer: w.issuer(), Clock: w.clock()}
+	p := &providers.Performer{
+		Host: s.fleet.Host, Endpoint: s.apiEndpoint, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
+		Content: func(_ context.Context, ref string) (state.Secret, error) { return s.config.Resolve(ref) },
+	}
 	return &runner{session: s, performer: p}
 }
 

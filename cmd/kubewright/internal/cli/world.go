@@ -105,7 +105,7 @@ func (w *realWorld) path(p string) string {
 }
 
 func (w *realWorld) access() providers.Access { return realAccess{} }
-func (w *realWorld) issuer() providers.Issuer { return pki.New(pki.Options{Folder: w.folder}) }
+func (w *realWorld) issuer() providers.Issuer { return pki.New(pki.Options{}) }
 func (w *realWorld) clock() providers.Clock   { return wallClock{} }
 func (w *realWorld) save() error              { return nil }
 
