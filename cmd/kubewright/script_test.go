@@ -23,7 +23,7 @@ import (
 // TestMain lets scripts run the command as a process of its own where it is
 // killed; everywhere else it runs in this process.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"kubewright-killed": runKilled})
+	testscript.Main(m, map[string]func(){"kubewright-killed": runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal})
 }
 
 // TestScripts runs testdata/script/*.txtar over simulated hosts. UPDATE=1

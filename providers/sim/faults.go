@@ -190,6 +190,11 @@ func (w *World) act(m *machine, op, detail string, do func() error, half func())
 	}
 	w.wake(m)
 	w.settle()
+	if w.Durable {
+		if err := w.keep(); err != nil {
+			return err
+		}
+	}
 	e.Done = true
 	if err := w.tell(e); err != nil {
 		return err

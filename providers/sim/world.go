@@ -45,6 +45,11 @@ type World struct {
 	// before the world is used.
 	Pace func(ctx context.Context, d time.Duration)
 
+	// Durable has the file hold each effect before it is answered, so that
+	// simulated hosts survive an operator who is killed, as real ones do. It is
+	// to be set before the world is used.
+	Durable bool
+
 	mu        sync.Mutex
 	path      string
 	d         saved
@@ -144,6 +149,19 @@ func (w *World) Save() error {
 		return fmt.Errorf("cannot save simulated world: %w", err)
 	}
 	return nil
+}
+
+// keep is Save for one effect of many: a process may be killed behind it, but
+// a loss of power may take it.
+func (w *World) keep() error {
+	b, err := w.encode()
+	if err == nil {
+		err = os.WriteFile(w.path+".new", b, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(w.path+".new", w.path)
+	}
+	return err
 }
 
 // JSON is what Save writes.

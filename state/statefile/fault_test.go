@@ -257,7 +257,7 @@ func TestSaveCrashesAtEveryCall(t *testing.T) {
 }
 
 func saveOn(m *memFS, st *state.State, j *Journal) error {
-	if j.fsys != fsys(m) {
+	if j.fsys != FS(m) {
 		panic("the journal is on another disk")
 	}
 	return Save(memPaths, st, j)

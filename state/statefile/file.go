@@ -16,7 +16,7 @@ import (
 // error. Other failures are an *Error: ErrDamaged, ErrNewer, or the file system's.
 func Read(path string) (*state.State, error) { return read(disk{}, path) }
 
-func read(fsys fsys, path string) (*state.State, error) {
+func read(fsys FS, path string) (*state.State, error) {
 	b, err := fsys.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -39,7 +39,7 @@ func read(fsys fsys, path string) (*state.State, error) {
 
 // remedy says what to do about a file that is refused. It names the newest
 // older generation that can be read.
-func remedy(fsys fsys, path string, kind error) string {
+func remedy(fsys FS, path string, kind error) string {
 	if kind == ErrNewer {
 		return "use that version of kubewright or a later one"
 	}
@@ -65,7 +65,7 @@ func remedy(fsys fsys, path string, kind error) string {
 // the new one, whole. The caller holds the lock.
 func Write(path string, st *state.State) error { return write(disk{}, path, st) }
 
-func write(fsys fsys, path string, st *state.State) error {
+func write(fsys FS, path string, st *state.State) error {
 	fail := func(problem string, err error, remedy string) error {
 		return &Error{Op: "write state", Path: path, Problem: problem, Err: bare(err), Remedy: remedy}
 	}
@@ -94,7 +94,7 @@ func write(fsys fsys, path string, st *state.State) error {
 }
 
 // keep checks that the file is the one that was read, and copies it aside.
-func keep(fsys fsys, path string, st *state.State) error {
+func keep(fsys FS, path string, st *state.State) error {
 	old, err := read(fsys, path)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func sameAsRead(path string, old, st *state.State) error {
 
 // replace puts a file in place, durably and whole: beside it, synced, renamed,
 // the folder synced. A leftover of an earlier attempt is removed first.
-func replace(fsys fsys, path string, b []byte) error {
+func replace(fsys FS, path string, b []byte) error {
 	temp := path + ".tmp"
 	if err := fsys.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -154,7 +154,7 @@ func replace(fsys fsys, path string, b []byte) error {
 	return fsys.SyncDir(filepath.Dir(path))
 }
 
-func writeSynced(fsys fsys, path string, b []byte) error {
+func writeSynced(fsys FS, path string, b []byte) error {
 	f, err := fsys.Create(path)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ type generation struct {
 }
 
 // generations lists the older states beside a state file, oldest first.
-func generations(fsys fsys, path string) []generation {
+func generations(fsys FS, path string) []generation {
 	if real, err := fsys.Resolve(path); err == nil {
 		path = real
 	}
@@ -196,7 +196,7 @@ func generations(fsys fsys, path string) []generation {
 
 // prune removes all but the newest generations. That one cannot be removed is
 // no reason to call a state unwritten.
-func prune(fsys fsys, path string) {
+func prune(fsys FS, path string) {
 	all := generations(fsys, path)
 	for _, g := range all[:max(0, len(all)-Generations)] {
 		_ = fsys.Remove(g.path)

@@ -184,7 +184,7 @@ func TestRunIsRecorded(t *testing.T) {
 		ID: state.Address{Target: state.NodeTarget("a"), Phase: "certs"}, Phase: "certs", Action: planner.Create,
 		Operations: planner.Operations{planner.WriteFile{Path: "/x"}},
 	}}}
-	j, err := statefile.OpenJournal(p.Journal)
+	j, err := statefile.OpenJournal(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestRunIsRecorded(t *testing.T) {
 	if err != nil || len(loaded.Recovered) != 3 || loaded.State.RunToken != 8 || loaded.State.Applies[0].Failed != 1 || len(loaded.State.Items) != 1 {
 		t.Fatalf("loaded %+v, %v", loaded, err)
 	}
-	if j, err = statefile.OpenJournal(p.Journal); err != nil {
+	if j, err = statefile.OpenJournal(p); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(statefile.Save(p, loaded.State, j), j.Close()); err != nil {
@@ -231,7 +231,7 @@ func TestLoadRefusesAForeignJournal(t *testing.T) {
 	t.Parallel()
 	p := statefile.DirPaths(t.TempDir())
 	mustWrite(t, p.State, newState())
-	j, err := statefile.OpenJournal(p.Journal)
+	j, err := statefile.OpenJournal(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,16 +6,16 @@ import (
 	"path/filepath"
 )
 
-// fsys is the part of the file system that this package changes, so that tests
-// can fail each call, or lose what was not synced.
-type fsys interface {
+// FS is the part of a file system that this package needs, so that tests can
+// fail each call, end the process at it, or lose what was not synced.
+type FS interface {
 	ReadFile(name string) ([]byte, error)
 	// ReadDir lists the names in a folder.
 	ReadDir(dir string) ([]string, error)
 	// Create makes a new file, 0600; one with that name must not exist.
-	Create(name string) (file, error)
+	Create(name string) (File, error)
 	// Open opens a file for writing at offsets and makes it when it is missing, 0600.
-	Open(name string) (file, error)
+	Open(name string) (File, error)
 	Rename(from, to string) error
 	Remove(name string) error
 	// SyncDir makes what was created, renamed and removed in a folder durable.
@@ -24,7 +24,8 @@ type fsys interface {
 	Resolve(name string) (string, error)
 }
 
-type file interface {
+// File is a file of an FS, open for writing.
+type File interface {
 	WriteAt(b []byte, off int64) (int, error)
 	Truncate(size int64) error
 	// Allocate reserves space for the first size bytes without changing the file's length.
@@ -33,7 +34,10 @@ type file interface {
 	Close() error
 }
 
-// disk is the real file system.
+// OS is the file system of this machine.
+func OS() FS { return disk{} }
+
+// disk is the file system of this machine.
 type disk struct{}
 
 type diskFile struct{ *os.File }
@@ -49,12 +53,12 @@ func (disk) ReadDir(dir string) ([]string, error) {
 	return names, err
 }
 
-func (disk) Create(name string) (file, error) {
+func (disk) Create(name string) (File, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	return diskFile{f}, err
 }
 
-func (disk) Open(name string) (file, error) {
+func (disk) Open(name string) (File, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
 	return diskFile{f}, err
 }

@@ -21,9 +21,9 @@ const (
 // Journal is the open journal of a state. One goroutine at a time uses it, and
 // its process holds the lock.
 type Journal struct {
-	fsys    fsys
+	fsys    FS
 	path    string
-	file    file
+	file    File
 	entries []state.Entry
 	// n is the number of the last entry, size the length of all that are valid.
 	n, size int64
@@ -40,7 +40,7 @@ func ReadJournal(path string) ([]state.Entry, error) {
 	return entries, err
 }
 
-func readJournal(fsys fsys, path string) ([]state.Entry, int64, error) {
+func readJournal(fsys FS, path string) ([]state.Entry, int64, error) {
 	b, err := fsys.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
@@ -55,11 +55,11 @@ func readJournal(fsys fsys, path string) ([]state.Entry, int64, error) {
 	return entries, size, err
 }
 
-// OpenJournal opens a journal for appending and makes it when it is missing. A
+// OpenJournal opens the journal for appending and makes it when it is missing. A
 // last line that was cut by a crash is taken off.
-func OpenJournal(path string) (*Journal, error) { return openJournal(disk{}, path) }
+func OpenJournal(p Paths) (*Journal, error) { return openJournal(p.fsys(), p.Journal) }
 
-func openJournal(fsys fsys, path string) (*Journal, error) {
+func openJournal(fsys FS, path string) (*Journal, error) {
 	entries, size, err := readJournal(fsys, path)
 	if err != nil {
 		return nil, err

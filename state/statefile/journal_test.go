@@ -42,7 +42,7 @@ func TestJournalOnDisk(t *testing.T) {
 		t.Fatalf("a journal that is not there = %v, %v", entries, err)
 	}
 	for round := range 2 {
-		j, err := OpenJournal(path)
+		j, err := OpenJournal(Paths{Journal: path})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestJournalOnDisk(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 || info.Size() > 1000 {
 		t.Errorf("the file is %v, %v", info, err)
 	}
-	j, err := OpenJournal(path)
+	j, err := OpenJournal(Paths{Journal: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestJournalOnDisk(t *testing.T) {
 func TestJournalInAFolderThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "gone", "kubewright.journal")
-	_, err := OpenJournal(path)
+	_, err := OpenJournal(Paths{Journal: path})
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "cannot open journal "+path+": open: no such file") {
 		t.Errorf("error = %v", err)
 	}

@@ -18,9 +18,9 @@ type Loaded struct {
 
 // Load reads the state file and folds the journal into it. It writes nothing
 // and needs no lock. Its errors are those of Read, ReadJournal and Fold.
-func Load(p Paths) (Loaded, error) { return load(disk{}, p) }
+func Load(p Paths) (Loaded, error) { return load(p.fsys(), p) }
 
-func load(fsys fsys, p Paths) (Loaded, error) {
+func load(fsys FS, p Paths) (Loaded, error) {
 	st, err := read(fsys, p.State)
 	if err != nil {
 		return Loaded{}, err

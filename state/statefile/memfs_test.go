@@ -88,7 +88,7 @@ func (m *memFS) ReadDir(dir string) ([]string, error) {
 	return out, nil
 }
 
-func (m *memFS) Create(name string) (file, error) {
+func (m *memFS) Create(name string) (File, error) {
 	if err := m.call("create", name); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (m *memFS) Create(name string) (file, error) {
 	return &memFile{m, name, m.names[name]}, nil
 }
 
-func (m *memFS) Open(name string) (file, error) {
+func (m *memFS) Open(name string) (File, error) {
 	if err := m.call("open", name); err != nil {
 		return nil, err
 	}

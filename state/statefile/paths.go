@@ -17,6 +17,15 @@ type Paths struct {
 	State   string
 	Journal string
 	Lock    string
+	// FS is where they are; nil stands for OS.
+	FS FS
+}
+
+func (p Paths) fsys() FS {
+	if p.FS == nil {
+		return OS()
+	}
+	return p.FS
 }
 
 // NewPaths derives all names from that of the state file. The default file has

@@ -98,7 +98,7 @@ func (s *session) settle(_ context.Context) error {
 	if err != nil {
 		return err
 	}
-	journal, err := statefile.OpenJournal(s.paths.Journal)
+	journal, err := statefile.OpenJournal(s.paths)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *session) confirm(ctx context.Context) error {
 // execute runs the plan's steps and records what became of them.
 func (s *session) execute(ctx context.Context) error {
 	st := s.ensureState()
-	journal, err := statefile.OpenJournal(s.paths.Journal)
+	journal, err := statefile.OpenJournal(s.paths)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state/statefile"
 )
 
 // Version is the tool's version, set when a release is linked.
@@ -42,6 +45,10 @@ type Env struct {
 	Who string
 	// Interrupts delivers interrupts.
 	Interrupts <-chan os.Signal
+	// Files is where state and journal are kept; nil stands for this machine's.
+	Files statefile.FS
+	// World, when set, is given every simulated world before it is used.
+	World func(*sim.World)
 }
 
 // System is the environment of a real process.

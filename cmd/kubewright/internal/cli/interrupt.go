@@ -63,12 +63,14 @@ func (i *interruptions) stopper(ctx context.Context, say func(string)) (context.
 	n := 0
 	giveBack := i.take(func() {
 		n++
-		if n == 1 {
+		switch n {
+		case 1:
 			close(stop)
 			say("Interrupted. Waiting for the steps that run; nothing new is started. Interrupt again to stop at once.")
-			return
+		case 2:
+			say("Interrupted again. Stopping at once; the next run looks at what was under way.")
+			cancel()
 		}
-		cancel()
 	})
 	return ctx, stop, func() { giveBack(); cancel() }
 }

@@ -70,13 +70,15 @@ func (a *app) open(ctx context.Context, opts planOptions) (*session, error) {
 }
 
 func (a *app) paths() statefile.Paths {
-	if a.statePath == "" {
-		return statefile.DirPaths(a.folder())
+	p := statefile.DirPaths(a.folder())
+	switch {
+	case filepath.IsAbs(a.statePath):
+		p = statefile.NewPaths(a.statePath)
+	case a.statePath != "":
+		p = statefile.NewPaths(filepath.Join(a.Dir, a.statePath))
 	}
-	if filepath.IsAbs(a.statePath) {
-		return statefile.NewPaths(a.statePath)
-	}
-	return statefile.NewPaths(filepath.Join(a.Dir, a.statePath))
+	p.FS = a.Files
+	return p
 }
 
 func (s *session) load(ctx context.Context) error {

@@ -151,6 +151,9 @@ func (a *app) openSim() (world, error) {
 		return nil, err
 	}
 	w.PodHash = kubeadm.StaticPodHash
+	if a.World != nil {
+		a.World(w)
+	}
 	return simWorld{w}, nil
 }
 

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// runSignal is the command in a process that sends itself real signals at one
+// of its moments, and goes on when the command has said that it heard them.
+func runSignal() {
+	env := cli.System(os.Args[1:])
+	heard := &spoken{Writer: os.Stdout}
+	heard.changed = sync.NewCond(&heard.mu)
+	env.Stdout = heard
+	os.Exit(cli.Main(atMoments(env, func() {
+		for i, name := range strings.Fields(os.Getenv(signals)) {
+			signal := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[name]
+			if err := kill(signal); err != nil {
+				panic(err)
+			}
+			heard.wait([]string{"Interrupted. ", "Interrupted again. "}[i])
+		}
+	})))
+}
+
+// spoken is a stream on which a text can be waited for.
+type spoken struct {
+	io.Writer
+	mu      sync.Mutex
+	changed *sync.Cond
+	text    bytes.Buffer
+}
+
+func (s *spoken) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(b)
+	s.changed.Broadcast()
+	return s.Writer.Write(b)
+}
+
+func (s *spoken) wait(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !bytes.Contains(s.text.Bytes(), []byte(text)) {
+		s.changed.Wait()
+	}
+}
+
+// TestSignals sends SIGINT and SIGTERM to the command while it works: the first
+// lets the step that runs end and starts nothing, the second stops it where it
+// is; the state is true and the same command goes on.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	blank := newFolder(t, crashConfig)
+	all := blank.copy(t).moments(t, "apply")
+	for _, tt := range []struct {
+		name, signals string
+		// finishes: the step that ran when the signal came is done.
+		finishes bool
+	}{
+		{"one interrupt", "INT", true},
+		{"a termination", "TERM", true},
+		{"two interrupts", "INT INT", false},
+		{"a termination, then an interrupt", "TERM INT", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			n := inTheMiddleOf(t, all, "apiserver-kubelet-client")
+			f := blank.copy(t)
+			cmd := f.process("kubewright-signal", "apply", "-auto-approve", "-parallelism=1")
+			cmd.Env = append(os.Environ(), momentAt+"="+strconv.Itoa(n), signals+"="+tt.signals)
+			out, _ := cmd.CombinedOutput()
+			if code := cmd.ProcessState.ExitCode(); code != 130 {
+				t.Fatalf("exit code %d\n%s", code, out)
+			}
+			f.wantStopped(t, all[n-1], tt.finishes, string(out))
+			if code, out := f.run("apply", "-auto-approve"); code != 0 {
+				t.Fatalf("the same command again: exit code %d\n%s", code, out)
+			}
+			f.must(t, "plan", "-detailed-exitcode")
+		})
+	}
+}
+
+// inTheMiddleOf is the moment before the first effect that has the text.
+func inTheMiddleOf(t *testing.T, all []string, text string) int {
+	t.Helper()
+	for n, what := range all {
+		if strings.HasPrefix(what, "before effect") && strings.Contains(what, text) {
+			return n + 1
+		}
+	}
+	t.Fatalf("no moment has %q", text)
+	return 0
+}
+
+// wantStopped wants a state that was written and a journal that is empty, and
+// in what was printed one step that ran when the signal came, and none behind it.
+func (f folder) wantStopped(t *testing.T, what string, finishes bool, out string) {
+	t.Helper()
+	loaded, err := statefile.Load(statefile.DirPaths(string(f)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loaded.State == nil || loaded.State.Serial == 0 || len(loaded.Recovered) != 0 {
+		t.Errorf("the state was not written at the end: %+v", loaded)
+	}
+	if loaded.State.Nodes[state.NodeKeyTarget("cp", "cp1")] == nil {
+		t.Error("the state does not know the host that was changed")
+	}
+	_, behind, _ := strings.Cut(out, "Interrupted. ")
+	if done := strings.Count(behind, ": done after"); done > 1 || (done == 1) != finishes {
+		t.Errorf("at %s: %d steps were done behind the first signal\n%s", what, done, out)
+	}
+	if failed := strings.Contains(behind, ": failed after"); failed == finishes {
+		t.Errorf("at %s: failed %v\n%s", what, failed, out)
+	}
+	if !strings.Contains(out, "kubewright apply") {
+		t.Errorf("it is not said how to go on:\n%s", out)
+	}
+}
+
+// TestInterruptedPlan: who interrupts before anything is changed gets no plan.
+func TestInterruptedPlan(t *testing.T) {
+	t.Parallel()
+	for _, command := range [][]string{{"plan"}, {"apply", "-auto-approve"}, {"destroy", "-auto-approve"}, {"graph"}} {
+		f := newFolder(t, crashConfig)
+		interrupts := make(chan os.Signal)
+		env, printed := f.env(command...)
+		env.Interrupts = interrupts
+		env.World = func(*sim.World) {
+			interrupts <- os.Interrupt
+			interrupts <- os.Interrupt // taken only when the first has done what it does
+		}
+		if code := cli.Main(env); code != 130 || !strings.Contains(printed(), "Error: Interrupted") {
+			t.Errorf("%v: exit code %d\n%s", command, code, printed())
+		}
+		if _, err := os.Stat(filepath.Join(string(f), "kubewright.sim.json")); !os.IsNotExist(err) {
+			t.Errorf("%v: hosts were touched: %v", command, err)
+		}
+	}
+}
