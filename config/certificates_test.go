@@ -86,7 +86,7 @@ func TestGivenCA(t *testing.T) {
 			selfSigned(t, key, func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageDigitalSignature }), pkcs8(t, key), false,
 			"it may not sign others",
 		},
-		"key instead": {pkcs8(t, key), pkcs8(t, key), false, "The first block of this PEM is no certificate."},
+		"key instead": {pkcs8(t, key), pkcs8(t, key), false, "A block of this PEM is no certificate."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -156,6 +156,8 @@ type Certificates struct {
 	// Supplied is a folder of the operator's with certificates and kubeconfigs
 	// per node, for an external CA without key: DIR/NODE/pki/…, DIR/NODE/admin.conf …
 	Supplied string
+	// SuppliedFiles are the files of that folder, by their path below it.
+	SuppliedFiles map[string]state.Secret `json:",omitempty"`
 }
 
 // GivenCA is a CA of the operator's. With OnHosts the key is copied to the

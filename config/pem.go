@@ -12,18 +12,27 @@ import (
 // ParseCertificate reads the first certificate in PEM, which of a CA's is the
 // one that signs.
 func ParseCertificate(text []byte) (*x509.Certificate, error) {
-	block, _ := pem.Decode(text)
-	if block == nil {
+	certs, err := ParseCertificates(text)
+	if err != nil {
+		return nil, err
+	}
+	return certs[0], nil
+}
+
+// ParseCertificates reads PEM of which every block is a certificate; there is at least one.
+func ParseCertificates(text []byte) ([]*x509.Certificate, error) {
+	var certs []*x509.Certificate
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if block.Type != "CERTIFICATE" || err != nil {
+			return nil, errors.New("a block of this PEM is no certificate")
+		}
+		certs = append(certs, cert)
+	}
+	if len(certs) == 0 {
 		return nil, errors.New("this is not PEM, which begins with -----BEGIN CERTIFICATE-----")
 	}
-	if block.Type != "CERTIFICATE" {
-		return nil, errors.New("the first block of this PEM is no certificate")
-	}
-	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return nil, errors.New("the first block of this PEM is no certificate")
-	}
-	return cert, nil
+	return certs, nil
 }
 
 // Signs says why a certificate cannot be that of a CA, or nil.

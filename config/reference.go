@@ -20,7 +20,7 @@ func (c *Cluster) Reference(path string) string {
 func (c *Config) Resolve(ref string) (state.Secret, error) {
 	for _, cl := range c.Clusters {
 		if path, ok := strings.CutPrefix(ref, cl.Reference("")); ok {
-			if s, ok := cl.given()[path]; ok && !s.IsZero() {
+			if s := cl.given(path); !s.IsZero() {
 				return s, nil
 			}
 		}
@@ -28,20 +28,27 @@ func (c *Config) Resolve(ref string) (state.Secret, error) {
 	return state.Secret{}, fmt.Errorf("cannot find %s: the configuration does not have it; plan again", ref)
 }
 
-// given are the values of the block that are brought to hosts, by path.
-func (c *Cluster) given() map[string]state.Secret {
-	out := map[string]state.Secret{}
-	for name, ca := range c.Certificates.Given() {
-		out["certificates."+name+".certificate"] = state.NewSecret([]byte(ca.Certificate))
-		out["certificates."+name+".key"] = ca.Key
+// SuppliedPath is the path of a file of the folder certificates.supplied, for Reference.
+func SuppliedPath(name string) string { return state.JoinPath("certificates.supplied", name) }
+
+// given is a value of the block that is brought to hosts.
+func (c *Cluster) given(path string) state.Secret {
+	keys := state.SplitPath(path)
+	switch {
+	case len(keys) != 3:
+	case keys[0] == "certificates" && keys[1] == "supplied":
+		return c.Certificates.SuppliedFiles[keys[2]]
+	case keys[0] == "certificates":
+		ca := c.Certificates.Given()[keys[1]]
+		return map[string]state.Secret{"certificate": text(ca.Certificate), "key": ca.Key}[keys[2]]
+	case keys[0] == "etcd" && keys[1] == "external" && c.Etcd.External != nil:
+		e := c.Etcd.External
+		return map[string]state.Secret{"ca": text(e.CAContent), "cert": text(e.CertContent), "key": e.KeyContent}[keys[2]]
 	}
-	if e := c.Etcd.External; e != nil {
-		out["etcd.external.ca"] = state.NewSecret([]byte(e.CAContent))
-		out["etcd.external.cert"] = state.NewSecret([]byte(e.CertContent))
-		out["etcd.external.key"] = e.KeyContent
-	}
-	return out
+	return state.Secret{}
 }
+
+func text(s string) state.Secret { return state.NewSecret([]byte(s)) }
 
 // Given are the CAs of the operator's by their block's name.
 func (p Certificates) Given() map[string]GivenCA {

@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"planner/phases/kubeadm": {"state", "config"},
 	// Configurations for tests, of this package and of the oracle in cmd/lab.
 	"planner/phases/kubeadm/kubeadmtest": {"state", "config", "planner/phases/kubeadm"},
+	"planner/phases/phasestest":          {"planner/phases"},
 	"planner/phases":                     {"state", "config", "config/diag", "planner", "planner/phases/kubeadm"},
 	"planner/executor":                   {"state", "planner", "planner/dag"},
 	"planner/planfile":                   {"state", "planner"},

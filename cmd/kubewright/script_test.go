@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/planner/phases/phasestest"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -39,6 +40,8 @@ func TestMain(m *testing.M) {
 //	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
 //	edit FILE OLD NEW     replace OLD, which must be there, by NEW (\n is a line break)
 //	lock FILE, unlock     hold a state's lock as another run does
+//	ca NAME               make a CA: NAME.crt and NAME.key
+//	supply CA DATE [FILE…] sign what certificates.supplied has to hold, until that day
 //
 // The environment variable NOW is what the operator's clock shows.
 func TestScripts(t *testing.T) {
@@ -55,6 +58,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"kubewright": runCommand, "code": checkCode, "quickstart": putQuickstart, "edit": editFile,
+			"ca": scriptCA(t), "supply": scriptSupply(t),
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
 			"jsonlines": onlyJSON,
@@ -74,6 +78,7 @@ type operator struct {
 	code        int
 	ids         int
 	held        *statefile.Lock
+	cas         map[string]*phasestest.CA
 }
 
 type operatorKey struct{}

@@ -13,7 +13,9 @@ import (
 func (l *loader) build() *config.Config {
 	c := &config.Config{Dir: l.options.Dir}
 	for _, b := range l.clusters {
-		c.Clusters = append(c.Clusters, l.eval.cluster(b))
+		cl := l.eval.cluster(b)
+		cl.Certificates.SuppliedFiles = l.supplied(l.eval.one(b, "certificates"))
+		c.Clusters = append(c.Clusters, cl)
 	}
 	slices.SortFunc(c.Clusters, func(a, b *config.Cluster) int { return cmp.Compare(a.Label, b.Label) })
 	c.Nodes = l.buildNodes()
@@ -164,6 +166,29 @@ func (e *evaluator) certificates(b *block) config.Certificates {
 		c.RenewBefore = config.RenewBefore(c.Validity)
 	}
 	return c
+}
+
+// supplied reads the files of the folder certificates.supplied. Whether they
+// are what a node needs shows when the node is known.
+func (l *loader) supplied(b *block) map[string]state.Secret {
+	dir := l.eval.str(b, "supplied")
+	if dir == "" {
+		return nil
+	}
+	clean, err := localPath(dir)
+	var files map[string][]byte
+	if err == nil {
+		files, err = l.files.below(clean, ".crt", ".key", ".conf")
+	}
+	if err != nil {
+		l.eval.errorAt(b.attrs["supplied"].at, "Cannot read the supplied certificates", "The folder %q cannot be read: %s.", dir, err)
+		return nil
+	}
+	out := map[string]state.Secret{}
+	for name, content := range files {
+		out[name] = state.NewSecret(content)
+	}
+	return out
 }
 
 func (e *evaluator) givenCA(b *block) config.GivenCA {

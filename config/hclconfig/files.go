@@ -141,3 +141,31 @@ func parseExpression(text, name string) (hcl.Expression, hcl.Diagnostics) {
 	}
 	return hclsyntax.ParseExpression([]byte(text), name, hcl.InitialPos)
 }
+
+// below reads all files of a folder whose names end so, by their path in it.
+// A folder that does not exist has none.
+func (f *files) below(dir string, suffixes ...string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	err := fs.WalkDir(f.fsys, dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case name == dir && errors.Is(err, fs.ErrNotExist):
+			return fs.SkipAll
+		case err != nil:
+			return withoutPath(err)
+		case d.IsDir() || !slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(name, s) }):
+			return nil
+		case len(out) == maxSupplied:
+			return fmt.Errorf("it holds more than %d files", maxSupplied)
+		}
+		b, err := f.read(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		out[strings.TrimPrefix(name, dir+"/")] = b
+		return nil
+	})
+	return out, err
+}
+
+// maxSupplied bounds the files of one folder; a control plane has seventeen.
+const maxSupplied = 200_000

@@ -1,19 +1,17 @@
-# A cluster whose CA is yours and whose CA keys never reach a host.
+# A cluster below a CA of yours, whose key never reaches a host: kubewright
+# signs everything from your machine, with the key in memory for the time of one
+# command. docs/external-ca.md says more.
 #
-# There are two ways, and this example does both:
+#   export KUBEWRIGHT_VAR_ca_key="$(pass show kubernetes/ca.key)"
+#   kubewright apply
 #
-#   With the key, given for the time of one command, kubewright signs
-#   everything itself, from your machine:
+# Beside this file lies ca.crt, the CA's certificate. To try it out, make one
+# (OpenSSL 3.4; simulated hosts live in March 2026, and the CA has to be older):
 #
-#     export KUBEWRIGHT_VAR_ca_key="$(pass show kubernetes/ca.key)"
-#     kubewright apply
-#
-#   Without the key you supply certificates and kubeconfigs per node, signed by
-#   whoever has it, in the folder ./supplied:
-#
-#     supplied/cp1/pki/apiserver.crt      supplied/cp1/admin.conf
-#     supplied/cp1/pki/apiserver.key      supplied/cp1/kubelet.conf      …
-#     supplied/w1/kubelet.conf
+#   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+#     -subj "/CN=Example Kubernetes CA" -addext keyUsage=critical,keyCertSign,cRLSign \
+#     -not_before 20260101000000Z -not_after 20360101000000Z -keyout ca.key -out ca.crt
+#   export KUBEWRIGHT_VAR_ca_key="$(cat ca.key)"
 #
 # It is simulated until you say -var simulate=false.
 
@@ -24,9 +22,8 @@ variable "simulate" {
 }
 
 variable "ca_key" {
-  description = "Key of the CA as PEM. Without it certificates are supplied."
+  description = "Key of the CA as PEM."
   type        = string
-  default     = null
   sensitive   = true
 }
 
@@ -42,6 +39,9 @@ cluster "prod" {
     ca {
       certificate = file("ca.crt")
       key         = var.ca_key
+
+      # With on_hosts = true the key is copied to the control planes, as kubeadm
+      # has it: the cluster then signs its kubelets' certificates by itself.
     }
 
     # The other two CAs of a cluster are as a rule its own affair: kubewright
@@ -49,8 +49,6 @@ cluster "prod" {
     #
     #   front_proxy_ca { … }
     #   etcd_ca        { … }
-
-    supplied = nonsensitive(var.ca_key == null) ? "supplied" : null
   }
 }
 

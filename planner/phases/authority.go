@@ -129,6 +129,7 @@ func (v *View) checkAuthorities() diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.clusters {
 		diags = append(diags, c.checkAuthorities()...)
+		diags = append(diags, c.checkSupplies()...)
 	}
 	return diags
 }

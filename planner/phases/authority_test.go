@@ -1,17 +1,9 @@
 package phases_test
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -20,55 +12,18 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/phasestest"
 	"github.com/kubewright/kubewright/state"
 )
 
 // simulated is when a simulated world begins.
 var simulated = time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
 
-// givenCA is a CA of the operator's for ten years.
+// givenCA is a CA of the operator's.
 func givenCA(t *testing.T, name, algorithm string) config.GivenCA {
 	t.Helper()
-	key := newKey(t, algorithm)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: name, Organization: []string{"Example"}},
-		NotBefore: simulated.Add(-time.Hour), NotAfter: simulated.AddDate(10, 0, 0),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
-	}
-	return config.GivenCA{Certificate: string(sign(t, template, template, key.Public(), key)), Key: state.NewSecret(encodeKey(t, key))}
-}
-
-func newKey(t *testing.T, algorithm string) crypto.Signer {
-	t.Helper()
-	var key crypto.Signer
-	var err error
-	if algorithm == "RSA" {
-		key, err = rsa.GenerateKey(rand.Reader, 2048)
-	} else {
-		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-func sign(t *testing.T, template, ca *x509.Certificate, public crypto.PublicKey, key crypto.Signer) []byte {
-	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, ca, public, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
-
-func encodeKey(t *testing.T, key crypto.Signer) []byte {
-	t.Helper()
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	ca := phasestest.NewCA(t, name, algorithm, simulated.Add(-time.Hour))
+	return config.GivenCA{Certificate: string(ca.Certificate), Key: state.NewSecret(ca.Key)}
 }
 
 // withCAs is a configuration with three CAs of the operator's.

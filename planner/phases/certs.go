@@ -24,6 +24,10 @@ var certs = phase{
 			items = append(items, n.authorityItem(certsPhase, ca))
 		}
 		for _, leaf := range kubeadm.Leaves(n.input()) {
+			if s, ok := n.suppliedLeaf(leaf); ok {
+				items = append(items, n.suppliedItem(s))
+				continue
+			}
 			items = append(items, n.certificateItem(leaf))
 		}
 		sa := n.serviceAccountKey()
@@ -60,7 +64,7 @@ func (n *node) authorityItem(phase string, a authority) state.Item {
 	info := state.CertificateInfoOf(a.certificate)
 	return state.Item{
 		Address: item(n.target, phase, "certificate", a.Base), Kind: state.KindCertificate, Partial: true,
-		Attributes: attributes("common_name", info.CommonName, "signed_by", info.KeyDigest, "serial", info.Serial, "not_after", rfc3339(info.NotAfter)),
+		Attributes: attributes("common_name", info.CommonName, "signed_by", info.KeyDigest, "serial", info.Serial, "not_after", rfc3339(info.NotAfter), "usages", sorted(info.Usages)),
 		Origin:     map[string]state.Source{"": n.cluster.origin(a.block + ".certificate")},
 	}
 }
@@ -97,7 +101,7 @@ func certsStep(n *node, w work) planner.Step {
 	}
 	for _, leaf := range kubeadm.Leaves(n.input()) {
 		i := slices.IndexFunc(w.changes, func(c planner.Change) bool { return c.Address.ID() == leaf.Base })
-		if i < 0 {
+		if _, supplied := n.suppliedLeaf(leaf); i < 0 || supplied {
 			continue
 		}
 		ops = append(ops, planner.IssueCertificate{
@@ -141,8 +145,8 @@ func (w work) touches(base string) bool {
 	})
 }
 
-// broughtFiles are the operator's CAs: the certificate on every control plane,
-// the key where it is to lie there.
+// broughtFiles are the operator's: CA certificates on every control plane, their
+// keys where they are to lie there, and supplied certificates.
 func (n *node) broughtFiles(w work) []planner.SecretFile {
 	var files []planner.SecretFile
 	for _, ca := range n.cluster.authorities {
@@ -154,6 +158,15 @@ func (n *node) broughtFiles(w work) []planner.SecretFile {
 			files = append(files, n.cluster.bring(ca.Base+".key", keyMode, ca.block+".key"))
 		}
 		files = append(files, n.cluster.bring(ca.Base+".crt", "0644", ca.block+".certificate"))
+	}
+	for _, leaf := range kubeadm.Leaves(n.input()) {
+		if s, ok := n.suppliedLeaf(leaf); ok && w.touches(leaf.Base) {
+			for _, f := range n.bring(s) {
+				if !slices.Contains(files, f) {
+					files = append(files, f)
+				}
+			}
+		}
 	}
 	return files
 }

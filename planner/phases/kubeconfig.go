@@ -16,6 +16,9 @@ var kubeconfigs = phase{
 		var items []state.Item
 		for _, k := range n.kubeconfigSpecs() {
 			it := n.kubeconfigItem(kubeconfigPhase, k)
+			if s, ok := n.suppliedConf(k); ok {
+				it = n.suppliedConfItem(s)
+			}
 			it.CreateOnly = k.Path == superAdminConf || k.Path == kubeletConf && !n.cluster.externalCA()
 			items = append(items, it)
 		}
@@ -56,12 +59,7 @@ func kubeconfigStep(n *node, w work) planner.Step {
 			if c.Address.ID() != k.Path {
 				continue
 			}
-			ops = append(ops, planner.WriteKubeconfig{
-				Path: k.Path, CA: n.cluster.signer(n.cluster.Certificates.Dir + "/ca"),
-				Cluster: k.Cluster, Server: k.Server, User: k.User, CommonName: k.CommonName, Organizations: k.Organizations,
-				Algorithm: n.cluster.Certificates.Algorithm, Validity: n.cluster.Certificates.Validity,
-				Renew: c.Action != planner.Create,
-			})
+			ops = append(ops, n.writeKubeconfig(k, c))
 			restart = restart || k.Path == kubeletConf && !n.joins()
 		}
 	}
@@ -70,6 +68,19 @@ func kubeconfigStep(n *node, w work) planner.Step {
 		n.restartKubelet(&s)
 	}
 	return s
+}
+
+// writeKubeconfig issues a kubeconfig, or brings the one that was supplied.
+func (n *node) writeKubeconfig(k kubeadm.Kubeconfig, c planner.Change) planner.Operation {
+	if s, ok := n.suppliedConf(k); ok {
+		return planner.ImportSecrets{Files: n.bring(s)}
+	}
+	return planner.WriteKubeconfig{
+		Path: k.Path, CA: n.cluster.signer(n.cluster.Certificates.Dir + "/ca"),
+		Cluster: k.Cluster, Server: k.Server, User: k.User, CommonName: k.CommonName, Organizations: k.Organizations,
+		Algorithm: n.cluster.Certificates.Algorithm, Validity: n.cluster.Certificates.Validity,
+		Renew: c.Action != planner.Create,
+	}
 }
 
 // restartKubelet lets a kubelet that runs take up what it reads only when it starts.

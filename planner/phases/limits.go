@@ -57,7 +57,6 @@ type limit struct {
 func (c *cluster) limits() []limit {
 	external := c.Etcd.External
 	return []limit{
-		{c.Certificates.Supplied != "", "certificates of an external CA without its key", "Give the CA with its key, which stays with you.", "certificates.supplied"},
 		{
 			external != nil && (external.CAContent+external.CertContent != "" || !external.KeyContent.IsZero()), "files for external etcd to be brought to the hosts",
 			"Put them on the control planes yourself and name their paths there.", "etcd.external",

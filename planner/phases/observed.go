@@ -175,8 +175,6 @@ func observeCertificate(it *state.Item, f state.FileReport, now time.Time) (stat
 	return state.Map(m), true
 }
 
-func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // renewBefore is carried by the desired item, so that the observer can tell what is due.
 func renewBefore(it *state.Item) time.Duration {
 	d, _ := time.ParseDuration(it.Attributes.Get("renew_before").AsString())
@@ -218,7 +216,7 @@ func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state
 		}
 	}
 	if c := k.Client; c != nil {
-		m["common_name"] = c.CommonName
+		m["common_name"], m["serial"] = c.CommonName, c.Serial
 		addList(m, "organizations", c.Organizations)
 		m["renewal_due"] = !now.IsZero() && now.Add(renewBefore(it)).After(c.NotAfter)
 		m["not_after"] = rfc3339(c.NotAfter)

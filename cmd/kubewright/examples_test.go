@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+)
+
+// exampleNeeds is what an operator brings to an example that holds no secret:
+// files in the folder, and variables as the environment has them.
+var exampleNeeds = map[string]func(t *testing.T, o *operator, dir string) (environ []string){
+	"external-ca": func(t *testing.T, o *operator, dir string) []string {
+		o.mustCA(t, dir)
+		key, err := os.ReadFile(filepath.Join(dir, "ca.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(dir, "ca.key")); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"KUBEWRIGHT_VAR_ca_key=" + string(key)}
+	},
+	"external-ca-keyless": func(t *testing.T, o *operator, dir string) []string {
+		o.mustCA(t, dir)
+		if err := o.supply(t, dir, "ca", simulated.AddDate(1, 0, 0)); err != nil {
+			t.Fatal(err)
+		}
+		return nil
+	},
+}
+
+// exampleRefused are examples that this version plans nothing for, and why.
+var exampleRefused = map[string]string{
+	"air-gapped": "an installation from artifacts",
+}
+
+// examplePlanned are examples that need something on their hosts which the
+// simulated ones do not have: they are planned and not applied.
+var examplePlanned = map[string]string{
+	"external-etcd": "etcd's client files lie on the control planes already",
+	"ha-stacked":    "the audit policy lies on the control planes already",
+}
+
+func (o *operator) mustCA(t *testing.T, dir string) {
+	t.Helper()
+	if err := o.makeCA(t, dir, "ca"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestExamples takes every example through its life on simulated hosts.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	entries, err := os.ReadDir(examples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, en := range entries {
+		if !en.IsDir() {
+			continue
+		}
+		t.Run(en.Name(), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(filepath.Join(examples, en.Name()))); err != nil {
+				t.Fatal(err)
+			}
+			x := example{t: t, dir: dir}
+			if need := exampleNeeds[en.Name()]; need != nil {
+				x.environ = need(t, &x.operator, dir)
+			}
+			if why, refused := exampleRefused[en.Name()]; refused {
+				if out := x.run(1, "plan"); !strings.Contains(out, why) {
+					t.Errorf("it is not refused for %q:\n%s", why, out)
+				}
+				return
+			}
+			x.run(0, "plan")
+			if why := examplePlanned[en.Name()]; why != "" {
+				t.Skip("planned and not applied: " + why)
+			}
+			x.run(0, "apply", "-auto-approve")
+			x.run(0, "plan", "-detailed-exitcode")
+			x.run(0, "destroy", "-auto-approve")
+		})
+	}
+}
+
+// example is an example in a folder of its own.
+type example struct {
+	operator
+	t       *testing.T
+	dir     string
+	environ []string
+}
+
+// run runs a command there and wants an exit code.
+func (x *example) run(want int, args ...string) string {
+	x.t.Helper()
+	var out bytes.Buffer
+	w := &watched{Writer: &out}
+	code := cli.Main(&cli.Env{
+		Args: args, Stdin: strings.NewReader(""), Stdout: w, Stderr: w,
+		Getenv: func(string) string { return "" }, Environ: x.environ, Dir: x.dir,
+		Width: func() int { return 0 }, Now: func() time.Time { return simulated },
+		NewID: func() string { x.ids++; return fmt.Sprintf("%032x", x.ids) },
+		Who:   "ada@laptop",
+	})
+	if code != want {
+		x.t.Fatalf("kubewright %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, want, out.String())
+	}
+	return out.String()
+}
