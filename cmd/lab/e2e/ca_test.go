@@ -1,0 +1,142 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/phasestest"
+)
+
+// TestExternalCA makes clusters below CAs that are not kubewright's: one signs
+// with a key that stays here, to the other everything is supplied. That API
+// servers, etcd, kubelets and kubectl trust one another is the proof.
+func TestExternalCA(t *testing.T) {
+	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
+		t.Skip("makes two clusters: runs with make e2e-all")
+	}
+	t.Run("the operator holds the key", func(t *testing.T) {
+		s := newSite(t, "e2eca", 2, 1)
+		s.writeCAs("RSA")
+		for _, block := range caBlocks {
+			key, err := os.ReadFile(filepath.Join(s.dir, block+".key"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("KUBEWRIGHT_VAR_"+block+"_key", string(key))
+			if err := os.Remove(filepath.Join(s.dir, block+".key")); err != nil {
+				t.Fatal(err)
+			}
+			s.write(block+".hcl", "variable \""+block+"_key\" {\n  type      = string\n  sensitive = true\n}\n")
+		}
+		s.extra = certificatesHCL("      key         = var.BLOCK_key\n", "")
+		s.configure()
+		s.externalCluster(func() {})
+	})
+	t.Run("nobody here has a key", func(t *testing.T) {
+		s := newSite(t, "e2eca", 1, 1)
+		cas := s.writeCAs("ECDSA")
+		s.extra = certificatesHCL("", "    supplied = \"supplied\"\n")
+		s.configure()
+		supply := func(only ...string) {
+			for _, want := range s.supplies() {
+				if len(only) > 0 && !slices.Contains(only, want.Name) {
+					continue
+				}
+				for name, content := range cas[want.CA].Supply(t, want, time.Now().Add(-time.Hour), time.Now().AddDate(1, 0, 0), nil) {
+					s.write(filepath.Join("supplied", name), string(content))
+				}
+			}
+		}
+		supply()
+		s.externalCluster(func() {
+			renewed := []string{s.planes[0].Name + "/pki/apiserver", s.workers[0].Name + "/kubelet.conf"}
+			supply(renewed...)
+			r := s.must("apply", "-auto-approve", "-no-color")
+			wantContains(t, r.out, "Plan: 0 to add, 2 to change, 0 to destroy.", "not_after")
+			s.wantNoChanges()
+			s.wantCluster()
+		})
+	})
+}
+
+var caBlocks = []string{"ca", "front_proxy_ca", "etcd_ca"}
+
+// certificatesHCL gives all three CAs; BLOCK in each stands for their names.
+func certificatesHCL(each, more string) string {
+	text := "  certificates {\n" + more
+	for _, block := range caBlocks {
+		text += "    " + block + " {\n      certificate = file(\"" + block + ".crt\")\n" + strings.ReplaceAll(each, "BLOCK", block) + "    }\n"
+	}
+	return text + "  }\n"
+}
+
+// write writes a file of the operator's folder.
+func (s *site) write(name, content string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// writeCAs makes the three CAs, by the path of their block.
+func (s *site) writeCAs(algorithm string) map[string]*phasestest.CA {
+	s.t.Helper()
+	out := map[string]*phasestest.CA{}
+	for _, block := range caBlocks {
+		ca := phasestest.NewCA(s.t, "Lab "+block, algorithm, time.Now().Add(-time.Hour))
+		s.write(block+".crt", string(ca.Certificate))
+		s.write(block+".key", string(ca.Key))
+		out["certificates."+block] = ca
+	}
+	return out
+}
+
+// supplies lists what has to be supplied; hosts of the lab bear their nodes' names.
+func (s *site) supplies() []phases.Supply {
+	s.t.Helper()
+	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: s.dir})
+	if diags.HasErrors() {
+		s.t.Fatal(diags)
+	}
+	for _, n := range cfg.Nodes {
+		n.Name = n.Target.Key
+	}
+	return phases.Supplies(cfg, "prod")
+}
+
+// externalCluster is the life of a cluster below CAs without a key in it.
+func (s *site) externalCluster(change func()) {
+	s.t.Helper()
+	s.logIn()
+	before := s.listings()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.wantWorkload()
+	s.wantNoChanges()
+	for _, h := range s.hosts() {
+		if left := s.sh(h.Name, "find /etc/kubernetes /var/lib/kubewright -name '*ca.key' -o -name bootstrap-kubelet.conf"); left != "" {
+			s.t.Errorf("on %s: %s", h.Name, left)
+		}
+	}
+	cp := s.planes[0].Name
+	out := s.sh(cp, "kubeadm certs check-expiration 2>&1")
+	s.t.Logf("kubeadm certs check-expiration:\n%s", out)
+	if strings.Contains(out, "MISSING") {
+		s.t.Error("kubeadm misses certificates")
+	}
+	change()
+	s.must("destroy", "-auto-approve", "-no-color")
+	s.wantBefore(before)
+}
