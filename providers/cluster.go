@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
@@ -71,8 +72,26 @@ type Access interface {
 	// API is reached with the administrator's kubeconfig of the host: on the
 	// host's own API server, at address host:port.
 	API(ctx context.Context, via Host, endpoint string) (API, error)
-	// Etcd is reached with the host's healthcheck client certificate.
-	Etcd(ctx context.Context, via Host, endpoints []string) (Etcd, error)
+	// Etcd is reached with the host's healthcheck client certificate, which is in
+	// the cluster's certificates folder.
+	Etcd(ctx context.Context, via Host, endpoints []string, folder string) (Etcd, error)
+}
+
+// Seat says how a control plane is reached on its own host.
+type Seat struct {
+	// API is the address, host:port, of its API server.
+	API string
+	// Folder is the cluster's certificates folder; empty is kubeadm's default.
+	Folder string
+}
+
+// EtcdURL is the client URL at which a stacked member listens for its own host,
+// as kubeadm has it: the loopback address of the advertised address's family.
+func (s Seat) EtcdURL() string {
+	if strings.HasPrefix(s.API, "[") {
+		return "https://[::1]:2379"
+	}
+	return "https://127.0.0.1:2379"
 }
 
 // Clock is time as a performer sees it, so that the simulator has its own.

@@ -32,11 +32,11 @@ var ErrNotFound = errors.New("not found")
 type Performer struct {
 	// Host is the connected host of a node.
 	Host func(ctx context.Context, t state.Target) (Host, error)
-	// Endpoint is the address, host:port, of the API server on a control plane.
-	Endpoint func(t state.Target) (string, error)
-	Access   Access
-	Issuer   Issuer
-	Clock    Clock
+	// Seat is how a control plane is reached.
+	Seat   func(t state.Target) (Seat, error)
+	Access Access
+	Issuer Issuer
+	Clock  Clock
 	// Artifacts is the operator's folder with the artifacts for a node.
 	Artifacts func(t state.Target) (string, error)
 	// Content fetches what any other reference stands for: config:ADDRESS#FIELD.
@@ -316,21 +316,12 @@ func (p *Performer) api(ctx context.Context, t state.Target) (API, error) {
 		if err != nil {
 			return nil, err
 		}
-		endpoint, err := p.Endpoint(t)
+		seat, err := p.Seat(t)
 		if err != nil {
 			return nil, err
 		}
-		return p.Access.API(ctx, host, endpoint)
+		return p.Access.API(ctx, host, seat.API)
 	})
-}
-
-// localEtcd is the client URL at which a member listens for its own host, as
-// kubeadm has it: the loopback address of the advertised address's family.
-func localEtcd(apiEndpoint string) string {
-	if strings.HasPrefix(apiEndpoint, "[") {
-		return "https://[::1]:2379"
-	}
-	return "https://127.0.0.1:2379"
 }
 
 // etcd is the etcd as it is reached through a node.
@@ -350,11 +341,11 @@ func (p *Performer) etcd(ctx context.Context, t state.Target) (Etcd, error) {
 		if err != nil {
 			return nil, err
 		}
-		endpoint, err := p.Endpoint(t)
+		seat, err := p.Seat(t)
 		if err != nil {
 			return nil, err
 		}
-		return p.Access.Etcd(ctx, host, []string{localEtcd(endpoint)})
+		return p.Access.Etcd(ctx, host, []string{seat.EtcdURL()}, seat.Folder)
 	})
 }
 

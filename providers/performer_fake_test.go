@@ -51,8 +51,8 @@ func (s *scene) performer() *providers.Performer {
 		Host: func(_ context.Context, t state.Target) (providers.Host, error) {
 			return &fakeHost{scene: s, name: t.String()}, nil
 		},
-		Endpoint: func(t state.Target) (string, error) { return t.Key + ":6443", nil },
-		Access:   access{s}, Issuer: issuer{scene: s}, Clock: clock{s},
+		Seat:   func(t state.Target) (providers.Seat, error) { return providers.Seat{API: t.Key + ":6443"}, nil },
+		Access: access{s}, Issuer: issuer{scene: s}, Clock: clock{s},
 		Content: func(_ context.Context, ref string) (state.Secret, error) {
 			return state.NewSecret([]byte("content of " + ref)), nil
 		},
@@ -135,7 +135,7 @@ func (a access) API(_ context.Context, via providers.Host, endpoint string) (pro
 	return &fakeAPI{scene: a.scene}, nil
 }
 
-func (a access) Etcd(_ context.Context, via providers.Host, endpoints []string) (providers.Etcd, error) {
+func (a access) Etcd(_ context.Context, via providers.Host, endpoints []string, _ string) (providers.Etcd, error) {
 	a.say("etcd through %s at %v", via.(*fakeHost).name, endpoints)
 	return &fakeEtcd{a.scene}, nil
 }

@@ -99,7 +99,7 @@ func (o *operator) observeCluster(ctx context.Context, v *phases.View) {
 			v.ClusterErrors["prod"] = err.Error()
 			continue
 		}
-		if etcd, err := (sim.Access{}).Etcd(ctx, h, []string{"https://127.0.0.1:2379"}); err == nil {
+		if etcd, err := (sim.Access{}).Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, ""); err == nil {
 			report.Members, report.EtcdClusterID, _ = etcd.Members(ctx)
 		}
 		v.Clusters["prod"] = report
@@ -139,9 +139,9 @@ func (o *operator) apply() error {
 	o.token++
 	perf := &providers.Performer{
 		Host: o.host, Access: sim.Access{}, Issuer: sim.Issuer{}, Clock: o.world.Clock(),
-		Endpoint: func(t state.Target) (string, error) {
+		Seat: func(t state.Target) (providers.Seat, error) {
 			h, _ := o.host(context.Background(), t)
-			return config.JoinHostPort(h.(*sim.Host).Address(), 6443), nil
+			return providers.Seat{API: config.JoinHostPort(h.(*sim.Host).Address(), 6443)}, nil
 		},
 		Content: func(_ context.Context, ref string) (state.Secret, error) { return o.config.Resolve(ref) },
 	}

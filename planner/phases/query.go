@@ -22,6 +22,11 @@ func HostQuery(cfg *config.Config, recorded *state.State, n *config.Node) state.
 	v.resolve()
 	q := baseQuery(n.Role == config.ControlPlane)
 	for _, c := range v.clusters {
+		if n.Role == config.ControlPlane && c.Etcd.External == nil {
+			for _, name := range []string{"ca.crt", "healthcheck-client.crt", "healthcheck-client.key"} {
+				q.Secrets = append(q.Secrets, c.Certificates.Dir+"/etcd/"+name)
+			}
+		}
 		if nd := c.node(n.Target); nd != nil {
 			// Which paths are wanted does not depend on facts; their content does.
 			for _, founder := range []bool{true, false} {
@@ -68,10 +73,7 @@ func baseQuery(controlPlane bool) state.Query {
 	}
 	q.Files = append(q.Files, state.FileQuery{Path: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
 	if controlPlane {
-		q.Secrets = []string{
-			adminConf, superAdminConf,
-			"/etc/kubernetes/pki/etcd/ca.crt", "/etc/kubernetes/pki/etcd/healthcheck-client.crt", "/etc/kubernetes/pki/etcd/healthcheck-client.key",
-		}
+		q.Secrets = []string{adminConf, superAdminConf}
 		q.Ports = append(q.Ports, controlPlanePorts...)
 	}
 	return q

@@ -32,7 +32,7 @@ func (Access) API(ctx context.Context, via providers.Host, endpoint string) (pro
 }
 
 // Etcd is reached with the healthcheck client certificate of via.
-func (Access) Etcd(ctx context.Context, via providers.Host, endpoints []string) (providers.Etcd, error) {
+func (Access) Etcd(ctx context.Context, via providers.Host, endpoints []string, _ string) (providers.Etcd, error) {
 	h, err := hostOf(via)
 	if err != nil {
 		return nil, err

@@ -108,7 +108,7 @@ func TestExternalEtcd(t *testing.T) {
 	r.perform(cp1, write(manifests+"/kube-apiserver.yaml", apiManifest(cp1, "etcd-servers="+endpoints[0]+","+endpoints[1]), "0600"))
 	r.kubelet(cp1, "")
 	r.eventually("API", func() bool { return r.ready(cp1) })
-	etcd, err := sim.Access{}.Etcd(context.Background(), r.w.Host(cp1), endpoints)
+	etcd, err := sim.Access{}.Etcd(context.Background(), r.w.Host(cp1), endpoints, "")
 	r.must(err)
 	members, _, err := etcd.Members(context.Background())
 	if err != nil || len(members) != 2 || !members[0].Healthy || !members[0].Leader {

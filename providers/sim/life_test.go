@@ -87,7 +87,7 @@ func (l *life) observe(destroy bool) *phases.View {
 			v.ClusterErrors["prod"] = err.Error()
 			continue
 		}
-		etcd, err := sim.Access{}.Etcd(ctx, h, []string{"https://127.0.0.1:2379"})
+		etcd, err := sim.Access{}.Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, "")
 		if err == nil {
 			report.Members, report.EtcdClusterID, err = etcd.Members(ctx)
 		}
@@ -119,7 +119,7 @@ func (l *life) apply(destroy bool) (int, error) {
 	v, r := l.plan(destroy)
 	l.st.RunToken++
 	p := &providers.Performer{
-		Host: l.host, Endpoint: func(t state.Target) (string, error) { return t.Key + ":6443", nil },
+		Host: l.host, Seat: func(t state.Target) (providers.Seat, error) { return providers.Seat{API: t.Key + ":6443"}, nil },
 		Access: sim.Access{}, Issuer: l.w.Issuer(), Clock: l.w.Clock(),
 	}
 	outputs := map[state.Pending]providers.Output{}

@@ -206,7 +206,7 @@ func (r *rig) etcd(via string, members ...string) providers.Etcd {
 	for _, m := range append(members, via) {
 		endpoints = append(endpoints, "https://"+m+":2379")
 	}
-	etcd, err := sim.Access{}.Etcd(context.Background(), r.w.Host(via), endpoints)
+	etcd, err := sim.Access{}.Etcd(context.Background(), r.w.Host(via), endpoints, "")
 	r.must(err)
 	return etcd
 }

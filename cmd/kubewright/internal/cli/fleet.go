@@ -228,7 +228,7 @@ func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	h := o.world.remember(m.host, r.Secrets)
-	address := o.endpoint(m)
+	seat := o.seat(m)
 	q := phases.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster)
 	var report *state.ClusterReport
 	var apiErr error
@@ -236,9 +236,9 @@ func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (
 	var id string
 	var etcdErr error
 	var both sync.WaitGroup
-	both.Go(func() { report, apiErr = o.askAPI(ctx, h, address, q) })
+	both.Go(func() { report, apiErr = o.askAPI(ctx, h, seat.API, q) })
 	if q.Etcd {
-		both.Go(func() { members, id, etcdErr = o.askEtcd(ctx, h) })
+		both.Go(func() { members, id, etcdErr = o.askEtcd(ctx, h, seat) })
 	}
 	both.Wait()
 	if apiErr != nil {
@@ -260,8 +260,8 @@ func (o *observer) askAPI(ctx context.Context, h providers.Host, address string,
 	return api.Observe(ctx, q)
 }
 
-func (o *observer) askEtcd(ctx context.Context, h providers.Host) ([]state.EtcdMember, string, error) {
-	etcd, err := o.world.access().Etcd(ctx, h, []string{localEtcd})
+func (o *observer) askEtcd(ctx context.Context, h providers.Host, seat providers.Seat) ([]state.EtcdMember, string, error) {
+	etcd, err := o.world.access().Etcd(ctx, h, []string{seat.EtcdURL()}, seat.Folder)
 	if err != nil {
 		return nil, "", err
 	}
@@ -269,14 +269,15 @@ func (o *observer) askEtcd(ctx context.Context, h providers.Host) ([]state.EtcdM
 	return etcd.Members(ctx)
 }
 
-// endpoint is the address of the member's own API server.
-func (o *observer) endpoint(m *member) string {
+// seat is how the member's own API server and etcd are reached.
+func (o *observer) seat(m *member) providers.Seat {
 	for _, n := range o.view.Config.Nodes {
 		if n.Target == m.target {
-			return config.JoinHostPort(n.AdvertiseAddress(), o.view.Config.Cluster(n.Cluster).BindPort)
+			c := o.view.Config.Cluster(n.Cluster)
+			return providers.Seat{API: config.JoinHostPort(n.AdvertiseAddress(), c.BindPort), Folder: c.Certificates.Dir}
 		}
 	}
-	return config.JoinHostPort(o.view.Recorded.Nodes[m.target].Address, 6443)
+	return providers.Seat{API: config.JoinHostPort(o.view.Recorded.Nodes[m.target].Address, 6443)}
 }
 
 // withSecrets answers for secrets that the observing round trip has brought already.

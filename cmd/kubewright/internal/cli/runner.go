@@ -14,9 +14,6 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// localEtcd is where a control plane reaches its own etcd member.
-const localEtcd = "https://127.0.0.1:2379"
-
 // runner joins the executor, which knows steps, with the performer, which
 // knows hosts, and with what the state is to remember of a step.
 type runner struct {
@@ -27,20 +24,20 @@ type runner struct {
 func (s *session) newRunner() *runner {
 	w := s.fleet.world
 	p := &providers.Performer{
-		Host: s.fleet.Host, Endpoint: s.apiEndpoint, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
+		Host: s.fleet.Host, Seat: s.seat, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
 		Content: func(_ context.Context, ref string) (state.Secret, error) { return s.config.Resolve(ref) },
 	}
 	return &runner{session: s, performer: p}
 }
 
-// apiEndpoint is the address of a control plane's own API server.
-func (s *session) apiEndpoint(t state.Target) (string, error) {
+// seat is how a control plane is reached.
+func (s *session) seat(t state.Target) (providers.Seat, error) {
 	m := s.fleet.member(t)
 	if m == nil {
-		return "", fmt.Errorf("internal error: %s is no node of this run", t)
+		return providers.Seat{}, fmt.Errorf("internal error: %s is no node of this run", t)
 	}
 	o := observer{fleet: s.fleet, view: s.view}
-	return o.endpoint(m), nil
+	return o.seat(m), nil
 }
 
 // RunStep implements executor.Runner.
@@ -135,7 +132,11 @@ func (r *runner) members(ctx context.Context, via state.Target) ([]state.EtcdMem
 	if err != nil {
 		return nil, err
 	}
-	etcd, err := r.session.fleet.world.access().Etcd(ctx, h, []string{localEtcd})
+	seat, err := r.session.seat(via)
+	if err != nil {
+		return nil, err
+	}
+	etcd, err := r.session.fleet.world.access().Etcd(ctx, h, []string{seat.EtcdURL()}, seat.Folder)
 	if err != nil {
 		return nil, err
 	}

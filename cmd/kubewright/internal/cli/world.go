@@ -120,8 +120,8 @@ func (realAccess) API(ctx context.Context, via providers.Host, endpoint string) 
 	return kube.Open(ctx, via, endpoint)
 }
 
-func (realAccess) Etcd(ctx context.Context, via providers.Host, endpoints []string) (providers.Etcd, error) {
-	return etcd.Open(ctx, via, endpoints, etcd.Options{})
+func (realAccess) Etcd(ctx context.Context, via providers.Host, endpoints []string, folder string) (providers.Etcd, error) {
+	return etcd.Open(ctx, via, endpoints, etcd.Options{Folder: folder})
 }
 
 // wallClock is real time.
