@@ -257,6 +257,25 @@ users:
 	}
 }
 
+// A server of IPv6 stands in brackets, and those are no beginning of a list.
+func TestKubeconfigOfAnIPv6Server(t *testing.T) {
+	t.Parallel()
+	h, root, _ := newHost(t)
+	const text = "apiVersion: v1\nclusters:\n- cluster:\n    server: %s\n  name: kubernetes\ncontexts:\n- context:\n    cluster: kubernetes\n    user: a\n" +
+		"  name: a@kubernetes\ncurrent-context: a@kubernetes\nkind: Config\nusers:\n- name: a\n  user: {}\n"
+	for name, server := range map[string]string{"plain": "https://[fd00:77::b]:6443", "quoted": `"https://[fd00:77::b]:6443"`} {
+		put(t, root+"/etc/"+name+".conf", fmt.Sprintf(text, server))
+		r, err := h.Observe(t.Context(), state.Query{Files: []state.FileQuery{{Path: "/etc/" + name + ".conf", Read: state.ReadKubeconfig}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := r.Files["/etc/"+name+".conf"]
+		if f.Kubeconfig == nil || f.Kubeconfig.Server != "https://[fd00:77::b]:6443" {
+			t.Errorf("%s: %+v, %s", name, f.Kubeconfig, f.Invalid)
+		}
+	}
+}
+
 // certificate makes a CA as kubeadm has it, and its key, in PEM.
 func certificate(t *testing.T) (cert, key []byte) {
 	t.Helper()

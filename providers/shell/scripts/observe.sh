@@ -111,6 +111,7 @@ kw_certificates() {
 kw_kubeconfigs() {
 	awk 'FNR == 1 { print ">" FILENAME }
 		/^[ -]*(clusters|contexts|users|cluster|context|user):[ \t\r]*$/ ||
+		/^[ -]*server:[ \t]*"?https?:\/\/\[[0-9A-Fa-f:.]+\](:[0-9]+)?\/?"?[ \t\r]*$/ ||
 		/^[ -]*(apiVersion|kind|name|server|cluster|user|current-context|namespace|tls-server-name|insecure-skip-tls-verify|certificate-authority|certificate-authority-data|client-certificate|client-certificate-data|client-key):[ \t]*([^][{}&*|>!%@ \t][^][{} \t]*)?[ \t\r]*$/ { print; next }
 		/^[ -]*(client-key-data|token|tokenFile|username|password|exec|auth-provider):/ { sub(/:.*/, ": present"); print }' "$@"
 }
