@@ -10,7 +10,7 @@ var nodeBlock = &Block{
 		{Name: "role", Type: typeString, Required: true, NonEmpty: true, Cost: CostNodeReplace, Doc: "`control-plane` or `worker`."},
 		{Name: "address", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: "Name or IP address by which the other nodes reach the host."},
 		{Name: "name", Type: typeString, Derived: "the host's name", Cost: CostNodeReplace, Doc: "Name of the node in Kubernetes. The host's name is taken when the node is first seen, and kept from then on."},
-		{Name: "advertise_addresses", Type: typeStrings, Derived: "`[address]`", Cost: CostRestart, Doc: "IP addresses that components on this node advertise, one per family."},
+		{Name: "advertise_addresses", Type: typeStrings, Derived: "`[address]`", Cost: CostRestart, Doc: "IP addresses that components on this node advertise, one per family. Two of them are also the kubelet's `node-ip`, unless an `arg` says otherwise."},
 		{Name: "labels", Type: typeStringMap, Cost: CostObject, Doc: "Labels of the node."},
 		{Name: "annotations", Type: typeStringMap, Cost: CostObject, Doc: "Annotations of the node."},
 		{Name: "taints", Type: typeTaints, Derived: "the role's", Cost: CostObject, Doc: "The whole list of taints, with `key`, `value` and `effect`; `[]` is none, also on a control plane. Excludes `taint` blocks."},

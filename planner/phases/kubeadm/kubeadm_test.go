@@ -27,6 +27,23 @@ func worker(version string) kubeadm.Input {
 	return in
 }
 
+// A kubelet that is told no address finds one, of one family.
+func TestNodeOfBothFamiliesIsToldBoth(t *testing.T) {
+	t.Parallel()
+	in := worker("1.36.3")
+	if flags := string(kubeadm.KubeletFlags(in)); strings.Contains(flags, "node-ip") {
+		t.Errorf("a node of one family is told its address: %s", flags)
+	}
+	in.Node.AdvertiseAddresses = []string{"10.0.0.9", "fd00:0:0::9"}
+	if flags := string(kubeadm.KubeletFlags(in)); !strings.Contains(flags, "--node-ip=10.0.0.9,fd00::9") {
+		t.Errorf("the kubelet is not told both addresses: %s", flags)
+	}
+	in.Node.Kubelet.Args = []config.Arg{{Name: "node-ip", Value: "10.0.0.10"}}
+	if flags := string(kubeadm.KubeletFlags(in)); !strings.Contains(flags, "--node-ip=10.0.0.10") || strings.Count(flags, "node-ip") != 1 {
+		t.Errorf("what the configuration says does not count alone: %s", flags)
+	}
+}
+
 // TestPatchReleases has the releases around each change within a minor.
 func TestPatchReleases(t *testing.T) {
 	t.Parallel()

@@ -138,15 +138,30 @@ func (v view) setResolver(c *kubeletconfig.KubeletConfiguration) {
 // dnsIP is the cluster's DNS service: the tenth address of the services.
 func (v view) dnsIP() string { return indexedIP(v.Network.ServiceSubnet, 10) }
 
-// KubeletFlags renders kubeadm-flags.env. The cluster's arguments come before
-// the node's; one that the node names too is the node's alone.
-func KubeletFlags(in Input) []byte {
-	v := in.view()
+// kubeletArgs are the arguments of the configuration, the cluster's before the
+// node's; one that the node names too is the node's alone. A node of both
+// families is told both its addresses, as kubeadm's guide to dual stack does by
+// hand: a kubelet that is told nothing finds one.
+func (v view) kubeletArgs() []config.Arg {
 	extra := slices.DeleteFunc(slices.Clone(v.Kubelet.Args), func(a config.Arg) bool {
 		_, named := lastArg(v.node.Kubelet.Args, a.Name)
 		return named
 	})
 	extra = append(extra, v.node.Kubelet.Args...)
+	if _, named := lastArg(extra, "node-ip"); named || len(v.node.AdvertiseAddresses) < 2 {
+		return extra
+	}
+	var addresses []string
+	for _, a := range v.node.AdvertiseAddresses {
+		addresses = append(addresses, canonicalIP(a))
+	}
+	return append([]config.Arg{{Name: "node-ip", Value: strings.Join(addresses, ",")}}, extra...)
+}
+
+// KubeletFlags renders kubeadm-flags.env.
+func KubeletFlags(in Input) []byte {
+	v := in.view()
+	extra := v.kubeletArgs()
 	var base []state.Arg
 	if !v.localSocket() {
 		base = append(base, state.Arg{Name: "container-runtime-endpoint", Value: v.criSocket()})

@@ -70,7 +70,7 @@ func networks() []Case {
 			func(c *Case) { c.Cluster.Network.PodSubnet = "fd00:10:244::/56" }),
 		newCase("ipv6-endpoint", v6, endpoint("[fd00:77::11]:6443")),
 		newCase("ipv6-uncanonical", v6, func(c *Case) { c.Founder = newHost("cp1", config.ControlPlane, "fd00:77:0:0::11") }),
-		newCase("dual-stack", func(c *Case) {
+		newCase("dual-stack", joinedBy(newHost("w1", config.Worker, "10.77.0.21", "fd00:77::21")), func(c *Case) {
 			c.Cluster.Network.ServiceSubnet = "10.96.0.0/16,fd00:10:96::/112"
 			c.Cluster.Network.PodSubnet = "10.244.0.0/16,fd00:10:244::/56"
 			c.Founder = newHost("cp1", config.ControlPlane, "10.77.0.11", "fd00:77::11")

@@ -3,6 +3,7 @@ package kubeadmtest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -179,6 +180,14 @@ func (f fields) etcd(e config.Etcd) {
 	f.set("etcd.local.peerCertSANs", e.PeerCertSANs)
 }
 
+// nodeIP is what kubeadm's users write for a node of both families.
+func nodeIP(n *config.Node) []config.Arg {
+	if len(n.AdvertiseAddresses) < 2 {
+		return nil
+	}
+	return args("node-ip", strings.Join(n.AdvertiseAddresses, ","))
+}
+
 func nodeRegistration(c *config.Cluster, h Host) fields {
 	f := fields{}
 	f.set("name", h.Node.Name)
@@ -186,7 +195,7 @@ func nodeRegistration(c *config.Cluster, h Host) fields {
 	if h.Node.CRISocket == "" {
 		f.set("criSocket", h.Facts.CRISocket)
 	}
-	f.set("kubeletExtraArgs", argList(append(append([]config.Arg{}, c.Kubelet.Args...), h.Node.Kubelet.Args...)))
+	f.set("kubeletExtraArgs", argList(slices.Concat(nodeIP(h.Node), c.Kubelet.Args, h.Node.Kubelet.Args)))
 	f.set("ignorePreflightErrors", h.Node.IgnorePreflightErrors)
 	f.set("imagePullPolicy", h.Node.ImagePullPolicy)
 	f["imagePullSerial"] = c.ImagePullSerial
