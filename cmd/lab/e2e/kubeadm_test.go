@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -52,9 +51,7 @@ func TestKubeadmKnowsTheCluster(t *testing.T) {
 // TestTimeBesideKubeadm makes a 3+2 cluster three times by kubeadm and three
 // times by kubewright, in turn, on fresh prepared hosts, and prints the medians.
 func TestTimeBesideKubeadm(t *testing.T) {
-	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
-		t.Skip("takes ten minutes: runs with make e2e-all")
-	}
+	long(t)
 	var theirs, ours []time.Duration
 	for range 3 {
 		s := newSite(t, "e2et", 3, 2)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,8 +32,14 @@ type site struct {
 // newSite brings up a lab of prepared hosts, which goes with the test.
 func newSite(t *testing.T, name string, planes, workers int) *site {
 	t.Helper()
-	ctx := context.Background()
-	l, err := lab.Up(ctx, lab.Options{Name: name, ControlPlanes: planes, Workers: workers, Log: os.Stderr})
+	return newSiteOf(t, lab.Options{Name: name, ControlPlanes: planes, Workers: workers})
+}
+
+// newSiteOf is newSite for a lab of any kind.
+func newSiteOf(t *testing.T, o lab.Options) *site {
+	t.Helper()
+	o.Log = os.Stderr
+	l, err := lab.Up(context.Background(), o)
 	if err != nil {
 		t.Fatalf("cannot bring up the lab: %v", err)
 	}
@@ -53,6 +60,14 @@ func newSite(t *testing.T, name string, planes, workers int) *site {
 	return s
 }
 
+// long skips a test of the long matrices unless those were asked for.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
+		t.Skip("one of the long matrices: runs with make e2e-all")
+	}
+}
+
 // configure writes the configuration for the hosts of the site.
 func (s *site) configure() {
 	s.t.Helper()
@@ -61,7 +76,10 @@ func (s *site) configure() {
 	fmt.Fprintf(&b, `cluster "prod" {
   kubernetes_version     = "%s"
   control_plane_endpoint = "%s:6443"
-  network { pod_subnet = "10.244.0.0/16" }
+  network {
+    pod_subnet     = "%s"
+    service_subnet = "%s"
+  }
   kubelet {
     config = {
       failCgroupV1 = false%s
@@ -80,7 +98,7 @@ connection {
   private_key = "%s"
   known_hosts = ["%s"]
 }
-`, strings.TrimPrefix(s.Release().Kubernetes, "v"), endpoint, s.kubeletExtra(), s.extra, s.PrivateKey(), s.KnownHosts())
+`, strings.TrimPrefix(s.Release().Kubernetes, "v"), endpoint, lab.JoinPrefixes(s.PodSubnets()), lab.JoinPrefixes(s.Families().ServiceSubnets()), s.kubeletExtra(), s.extra, s.PrivateKey(), s.KnownHosts())
 	s.node(&b, "cp", "control-plane", s.planes, "")
 	s.node(&b, "worker", "worker", s.workers, s.workerExtra)
 	if err := os.WriteFile(filepath.Join(s.dir, "cluster.hcl"), []byte(b.String()), 0o600); err != nil {
@@ -102,9 +120,18 @@ func (s *site) node(b *strings.Builder, block, role string, hosts []lab.Host, ex
 	}
 	fmt.Fprintf(b, "\nnode %q {\n  for_each = {\n", block)
 	for _, h := range hosts {
-		fmt.Fprintf(b, "    %s = %q\n", h.Name, h.Address)
+		fmt.Fprintf(b, "    %s = [%s]\n", h.Name, quoted(h))
 	}
-	fmt.Fprintf(b, "  }\n  cluster = cluster.prod\n  role    = %q\n  address = each.value\n%s}\n", role, extra)
+	fmt.Fprintf(b, "  }\n  cluster = cluster.prod\n  role    = %q\n  address = each.value[0]\n  advertise_addresses = each.value\n%s}\n", role, extra)
+}
+
+// quoted lists a host's addresses for HCL.
+func quoted(h lab.Host) string {
+	var words []string
+	for _, a := range h.Addresses {
+		words = append(words, strconv.Quote(a.String()))
+	}
+	return strings.Join(words, ", ")
 }
 
 // result is what a command printed.

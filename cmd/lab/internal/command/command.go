@@ -145,6 +145,7 @@ func (s *session) up() *cobra.Command {
 	f.StringVar(&o.Kubernetes, "kubernetes", build.DefaultKubernetes, "version of Kubernetes")
 	f.IntVar(&o.ControlPlanes, "control-planes", 3, "number of hosts named cp1, cp2, …")
 	f.IntVar(&o.Workers, "workers", 2, "number of hosts named w1, w2, …")
+	f.StringVar((*string)(&o.Families), "families", "", "families of addresses: ipv6 or dual-stack (IPv4 first); default IPv4")
 	f.BoolVar(&o.Bare, "bare", false, "hosts with nothing but Debian and sshd")
 	f.StringSliceVar(&o.MoreImages, "more-images", nil, "versions of Kubernetes whose images the hosts hold too")
 	return cmd
@@ -223,7 +224,7 @@ func describe(w io.Writer, l *lab.Lab) {
 	name, address := l.Endpoint()
 	fmt.Fprintf(w, "lab %s (Kubernetes %s)\n", l.Name(), l.Release().Kubernetes)
 	for _, h := range l.Hosts() {
-		fmt.Fprintf(w, "  %-6s %-15s %-14s pods %-16s %s\n", h.Name, h.Address, h.Role, h.PodCIDR, l.State(h.Name))
+		fmt.Fprintf(w, "  %-6s %-15s %-14s pods %-16s %s\n", h.Name, h.Address(), h.Role, h.Pods[0], l.State(h.Name))
 	}
 	fmt.Fprintf(w, "  endpoint     %s:%d at %s\n", name, address.Port(), address)
 	fmt.Fprintf(w, "  private key  %s\n", l.PrivateKey())

@@ -22,7 +22,7 @@ func (l *Lab) backends() []string {
 	var all []string
 	for _, h := range l.record.Hosts {
 		if h.Role == ControlPlane {
-			all = append(all, netip.AddrPortFrom(h.Address, apiPort).String())
+			all = append(all, netip.AddrPortFrom(h.Address(), apiPort).String())
 		}
 	}
 	return all

@@ -31,11 +31,16 @@ const (
 
 // A Host is one machine of a lab.
 type Host struct {
-	Name    string       `json:"name"`
-	Role    Role         `json:"role"`
-	Address netip.Addr   `json:"address"`
-	PodCIDR netip.Prefix `json:"podCIDR"`
+	Name string `json:"name"`
+	Role Role   `json:"role"`
+	// Addresses has one address per family, Pods the range of each, the family
+	// that comes first first.
+	Addresses []netip.Addr   `json:"addresses"`
+	Pods      []netip.Prefix `json:"pods"`
 }
+
+// Address is the host's address of the family that comes first.
+func (h Host) Address() netip.Addr { return h.Addresses[0] }
 
 // bootScript mounts what a host sees and becomes its init.
 //
@@ -107,7 +112,7 @@ func (l *Lab) ready(ctx context.Context, h Host) error {
 	if state := strings.TrimSpace(string(out)); state != "running" && state != "degraded" {
 		return fmt.Errorf("system is %q: %w", state, err)
 	}
-	return greets(ctx, h.Address)
+	return greets(ctx, h.Address())
 }
 
 // greets asks for sshd's first line.

@@ -159,7 +159,7 @@ func sshRun(t *testing.T, l *Lab, host, user, command, input string) (string, er
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := netip.AddrPortFrom(h.Address, 22).String()
+	address := netip.AddrPortFrom(h.Address(), 22).String()
 	client, err := ssh.Dial("tcp", address, &ssh.ClientConfig{
 		User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, Timeout: 10 * time.Second,
 		HostKeyCallback: known.HostKeyCallback(), HostKeyAlgorithms: known.HostKeyAlgorithms(address),

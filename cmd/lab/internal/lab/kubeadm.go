@@ -174,7 +174,7 @@ apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
 kubernetesVersion: %q
 controlPlaneEndpoint: "%s:%d"
-networking: {podSubnet: %q}
+networking: {podSubnet: %q, serviceSubnet: %q}
 %s
 ---
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -187,8 +187,8 @@ apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: %q
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
-`, k.token, k.certificateKey, h.Address, h.Name, k.lab.record.Kubernetes, name, address.Port(),
-		podSubnet, k.options.Cluster, k.options.Kubelet, k.options.ProxyMode)
+`, k.token, k.certificateKey, h.Address(), h.Name, k.lab.record.Kubernetes, name, address.Port(),
+		JoinPrefixes(k.lab.PodSubnets()), JoinPrefixes(k.lab.Families().ServiceSubnets()), k.options.Cluster, k.options.Kubelet, k.options.ProxyMode)
 }
 
 func (k *kubeadm) joinConfig(host, hash string, controlPlane bool) string {
@@ -204,7 +204,7 @@ discovery:
 nodeRegistration: {name: %q, criSocket: unix:///run/containerd/containerd.sock}
 `, name, address.Port(), k.token, hash, h.Name)
 	if controlPlane {
-		text += fmt.Sprintf("controlPlane: {certificateKey: %q, localAPIEndpoint: {advertiseAddress: %q}}\n", k.certificateKey, h.Address)
+		text += fmt.Sprintf("controlPlane: {certificateKey: %q, localAPIEndpoint: {advertiseAddress: %q}}\n", k.certificateKey, h.Address())
 	}
 	return text
 }

@@ -42,6 +42,7 @@ type Options struct {
 	Kubernetes    string       // release; default DefaultKubernetes
 	ControlPlanes int          // hosts cp1, cp2, …; default 3 where Workers is 0 too
 	Workers       int          // hosts w1, w2, …; default 2 where ControlPlanes is 0 too
+	Families      Families     // of the hosts' and pods' addresses; default IPv4
 	Bare          bool         // leave out everything but Debian and sshd
 	MoreImages    []string     // releases whose images prepared hosts hold besides
 	Cache         *build.Cache // default DefaultCache
@@ -58,7 +59,8 @@ type record struct {
 	Name       string       `json:"name"`
 	Kubernetes string       `json:"kubernetes"`
 	Bare       bool         `json:"bare"`
-	Subnet     netip.Prefix `json:"subnet"`
+	Families   Families     `json:"families"`
+	Subnet     netip.Prefix `json:"subnet"` // IPv4; what it is in IPv6 follows from it
 	Hosts      []Host       `json:"hosts"`
 	Layers     []string     `json:"layers"` // of every host, uppermost first
 	Store      string       `json:"store,omitempty"`
@@ -163,15 +165,17 @@ func (o *Options) lab() (*Lab, error) {
 	if o.Log != nil {
 		cache.Log = o.Log
 	}
-	r := record{Name: o.Name, Kubernetes: release.Kubernetes, Bare: o.Bare}
+	if err := o.Families.check(); err != nil {
+		return nil, err
+	}
+	r := record{Name: o.Name, Kubernetes: release.Kubernetes, Bare: o.Bare, Families: o.Families}
 	return &Lab{record: r, cache: &cache}, nil
 }
 
-func hosts(subnet netip.Prefix, controlPlanes, workers int) []Host {
+func hosts(families Families, subnet netip.Prefix, controlPlanes, workers int) []Host {
 	var all []Host
 	add := func(name string, role Role, n int) {
-		address := octet(subnet, n)
-		all = append(all, Host{Name: name, Role: role, Address: address, PodCIDR: podCIDR(address)})
+		all = append(all, Host{Name: name, Role: role, Addresses: families.addresses(subnet, n), Pods: families.pods(n)})
 	}
 	for i := 1; i <= controlPlanes; i++ {
 		add(fmt.Sprintf("cp%d", i), ControlPlane, controlPlaneOctet+i)
@@ -414,5 +418,15 @@ func (l *Lab) SSHConfig() string { return l.path("ssh_config") }
 // Endpoint answers the name of the API endpoint, which the hosts know, and the
 // address behind it, where the balancer listens.
 func (l *Lab) Endpoint() (name string, address netip.AddrPort) {
-	return "api." + l.names().domain(), netip.AddrPortFrom(octet(l.record.Subnet, machineOctet), apiPort)
+	return "api." + l.names().domain(), netip.AddrPortFrom(l.addresses(machineOctet)[0], apiPort)
 }
+
+// Families answers which families the lab's addresses have.
+func (l *Lab) Families() Families { return l.record.Families }
+
+// PodSubnets answers the ranges that the pods of all hosts are in, one per
+// family, as a cluster is told them.
+func (l *Lab) PodSubnets() []netip.Prefix { return l.record.Families.podSubnets() }
+
+// addresses are those of the number N within the lab.
+func (l *Lab) addresses(n int) []netip.Addr { return l.record.Families.addresses(l.record.Subnet, n) }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"strings"
@@ -31,6 +32,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		{Name: "../etc"},
 		{Kubernetes: "v1.2.3"},
 		{ControlPlanes: 10},
+		{Families: "ipx"},
 		{Workers: 201},
 		{ControlPlanes: -1, Workers: 1},
 	} {
@@ -43,18 +45,13 @@ func TestOptionsThatCannotBe(t *testing.T) {
 
 func TestHosts(t *testing.T) {
 	t.Parallel()
-	got := hosts(netip.MustParsePrefix("10.77.5.0/24"), 2, 1)
-	want := []Host{
-		{"cp1", ControlPlane, netip.MustParseAddr("10.77.5.11"), netip.MustParsePrefix("10.244.11.0/24")},
-		{"cp2", ControlPlane, netip.MustParseAddr("10.77.5.12"), netip.MustParsePrefix("10.244.12.0/24")},
-		{"w1", Worker, netip.MustParseAddr("10.77.5.21"), netip.MustParsePrefix("10.244.21.0/24")},
-	}
-	if len(got) != len(want) {
-		t.Fatalf("got %v", got)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("got %v, want %v", got[i], want[i])
+	for families, want := range map[Families]string{
+		IPv4:      "[{cp1 control-plane [10.77.5.11] [10.244.11.0/24]} {cp2 control-plane [10.77.5.12] [10.244.12.0/24]} {w1 worker [10.77.5.21] [10.244.21.0/24]}]",
+		IPv6:      "[{cp1 control-plane [fd00:10:77:5::b] [fd00:10:244:b::/64]} {cp2 control-plane [fd00:10:77:5::c] [fd00:10:244:c::/64]} {w1 worker [fd00:10:77:5::15] [fd00:10:244:15::/64]}]",
+		DualStack: "[{cp1 control-plane [10.77.5.11 fd00:10:77:5::b] [10.244.11.0/24 fd00:10:244:b::/64]} {cp2 control-plane [10.77.5.12 fd00:10:77:5::c] [10.244.12.0/24 fd00:10:244:c::/64]} {w1 worker [10.77.5.21 fd00:10:77:5::15] [10.244.21.0/24 fd00:10:244:15::/64]}]",
+	} {
+		if got := fmt.Sprint(hosts(families, netip.MustParsePrefix("10.77.5.0/24"), 2, 1)); got != want {
+			t.Errorf("%q: got %s, want %s", families, got, want)
 		}
 	}
 }
@@ -93,7 +90,7 @@ func testLab(t *testing.T) *Lab {
 		cache: &build.Cache{Dir: t.TempDir()},
 		record: record{
 			Name: "x", Kubernetes: build.DefaultKubernetes, Subnet: subnet,
-			Hosts: hosts(subnet, 1, 1), Layers: []string{t.TempDir(), t.TempDir()},
+			Hosts: hosts(IPv4, subnet, 1, 1), Layers: []string{t.TempDir(), t.TempDir()},
 		},
 	}
 }

@@ -23,19 +23,15 @@ import (
 // defaultName is the lab used where none is named; it has the first subnet.
 const defaultName = "lab"
 
-// Addresses within a lab's /24: the machine (bridge and balancer) is 1, the
-// name server that refuses is 253, control planes start after 10, workers after
-// 20, and the host with the address N has the pods of 10.244.N.0/24.
+// Numbers of addresses within a lab's subnet: the machine (bridge and balancer)
+// is 1, the name server that refuses is 253, control planes start after 10,
+// workers after 20.
 const (
 	machineOctet      = 1
 	nameServerOctet   = 253
 	controlPlaneOctet = 10
 	workerOctet       = 20
 )
-
-// podSubnet holds the pods of all hosts. It may be the same for all labs: pods
-// are reached through the hosts of their own lab only.
-var podSubnet = netip.MustParsePrefix("10.244.0.0/16")
 
 // names derives everything of a lab that lives in a name space of the machine
 // from the lab's name alone, so that leftovers are found without any record.
@@ -52,20 +48,6 @@ func (n names) link(host string) string {
 	h := fnv.New32a()
 	h.Write([]byte(n.lab + "/" + host))
 	return fmt.Sprintf("kw%08x", h.Sum32())
-}
-
-// octet answers the address N of a subnet.
-func octet(subnet netip.Prefix, n int) netip.Addr {
-	b := subnet.Addr().As4()
-	b[3] = byte(n)
-	return netip.AddrFrom4(b)
-}
-
-// podCIDR is the pod range of the host with an address.
-func podCIDR(host netip.Addr) netip.Prefix {
-	b := podSubnet.Addr().As4()
-	b[2] = host.As4()[3]
-	return netip.PrefixFrom(netip.AddrFrom4(b), 24)
 }
 
 // chooseSubnet answers a /24 of 10.77.0.0/16 that no link of the machine uses,
@@ -112,16 +94,16 @@ func usedSubnets() ([]netip.Prefix, error) {
 	return used, nil
 }
 
-// mac gives a host the same hardware address after every boot, as a network
-// card has: neighbours remember it.
-func mac(a netip.Addr) string {
-	b := a.As4()
+// mac gives the host N of a subnet the same hardware address after every boot,
+// as a network card has: neighbours remember it.
+func mac(subnet netip.Prefix, n int) string {
+	b := octet(subnet, n).As4()
 	return fmt.Sprintf("02:4b:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])
 }
 
-// ipBatch runs ip commands, one per line, in one process.
-func ipBatch(ctx context.Context, namespace string, lines ...string) error {
-	args := []string{"-batch", "-"}
+// ipBatch runs ip commands of one family, one per line, in one process.
+func ipBatch(ctx context.Context, namespace, family string, lines ...string) error {
+	args := []string{family, "-batch", "-"}
 	if namespace != "" {
 		args = append([]string{"-netns", namespace}, args...)
 	}
@@ -148,15 +130,18 @@ func (l *Lab) bridgeUp(ctx context.Context, o Options) error {
 	if l.record.Subnet, err = chooseSubnet(l.record.Name, used); err != nil {
 		return err
 	}
-	l.record.Hosts = hosts(l.record.Subnet, o.ControlPlanes, o.Workers)
-	machine, name := octet(l.record.Subnet, machineOctet), l.names().bridge()
-	err = ipBatch(ctx, "",
-		fmt.Sprintf("link add %s address %s type bridge", name, mac(machine)),
-		fmt.Sprintf("address add %s/24 dev %s", machine, name),
+	l.record.Hosts = hosts(l.record.Families, l.record.Subnet, o.ControlPlanes, o.Workers)
+	name := l.names().bridge()
+	if err := ipBatch(ctx, "", family4,
+		fmt.Sprintf("link add %s address %s type bridge", name, mac(l.record.Subnet, machineOctet)),
 		fmt.Sprintf("link set %s up", name),
-		fmt.Sprintf("rule add iif %s unreachable", name))
-	if err != nil {
+	); err != nil {
 		return err
+	}
+	for _, a := range l.addresses(machineOctet) {
+		if err := ipBatch(ctx, "", familyOf(a), addressAdd(a, name), fmt.Sprintf("rule add iif %s unreachable", name)); err != nil {
+			return err
+		}
 	}
 	return os.WriteFile(filepath.Join("/proc/sys/net/ipv4/conf", name, "forwarding"), []byte("1"), 0)
 }
@@ -172,33 +157,66 @@ func (l *Lab) bridgeUp(ctx context.Context, o Options) error {
 func (l *Lab) networkUp(ctx context.Context, h Host) error {
 	n := l.names()
 	ns, link := n.namespace(h.Name), n.link(h.Name)
-	if err := ipBatch(ctx, "",
+	if err := ipBatch(ctx, "", family4,
 		"netns add "+ns,
-		fmt.Sprintf("link add %s type veth peer name eth0 address %s netns %s", link, mac(h.Address), ns),
+		fmt.Sprintf("link add %s type veth peer name eth0 address %s netns %s", link, mac(l.record.Subnet, h.number()), ns),
 		fmt.Sprintf("link set %s master %s up", link, n.bridge()),
 	); err != nil {
 		return err
 	}
 	// A rationed ICMP answer and a wait for duplicate addresses would be delays.
-	quick := "echo 0 >/proc/sys/net/ipv4/icmp_ratelimit; echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad || :"
+	quick := "echo 0 >/proc/sys/net/ipv4/icmp_ratelimit; echo 0 >/proc/sys/net/ipv6/icmp/ratelimit || :; echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad || :"
 	if err := process.Run(ctx, "nsenter", "--net="+namespaceFile(ns), "sh", "-ec", quick); err != nil {
 		return err
 	}
+	if err := ipBatch(ctx, ns, family4, "link set lo up", "link set eth0 up"); err != nil {
+		return err
+	}
+	for i, a := range h.Addresses {
+		if err := ipBatch(ctx, ns, familyOf(a), l.addressing(h, i)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addressing is what a host's network has of one family, the i-th.
+func (l *Lab) addressing(h Host, i int) []string {
+	machine, nameServer := l.addresses(machineOctet)[i], l.addresses(nameServerOctet)[i]
 	lines := []string{
-		"link set lo up",
-		fmt.Sprintf("address add %s/24 dev eth0", h.Address),
-		"link set eth0 up",
-		fmt.Sprintf("route add default via %s", octet(l.record.Subnet, machineOctet)),
-		fmt.Sprintf("address add %s/32 dev lo scope host", octet(l.record.Subnet, nameServerOctet)),
+		addressAdd(h.Addresses[i], "eth0"),
+		fmt.Sprintf("route add default via %s", machine),
+		fmt.Sprintf("address add %s/%d dev lo scope host", nameServer, nameServer.BitLen()),
 		"rule add priority 100 iif cni0 lookup main suppress_prefixlength 0",
 		"rule add priority 101 iif cni0 unreachable",
 	}
 	for _, other := range l.record.Hosts {
 		if other.Name != h.Name {
-			lines = append(lines, fmt.Sprintf("route add %s via %s", other.PodCIDR, other.Address))
+			lines = append(lines, fmt.Sprintf("route add %s via %s", other.Pods[i], other.Addresses[i]))
 		}
 	}
-	return ipBatch(ctx, ns, lines...)
+	return lines
+}
+
+// The families as ip is told them.
+const (
+	family4 = "-4"
+	family6 = "-6"
+)
+
+func familyOf(a netip.Addr) string {
+	if a.Is6() {
+		return family6
+	}
+	return family4
+}
+
+// addressAdd gives a link an address, at once: nobody else can have it.
+func addressAdd(a netip.Addr, link string) string {
+	if a.Is6() {
+		return fmt.Sprintf("address add %s/64 dev %s nodad", a, link)
+	}
+	return fmt.Sprintf("address add %s/24 dev %s", a, link)
 }
 
 func namespaceFile(ns string) string { return filepath.Join("/run/netns", ns) }
@@ -248,15 +266,21 @@ func (n names) clearNetwork(ctx context.Context) error {
 
 // dropRules removes the bridge's routing rules; ip removes one at a time.
 func (n names) dropRules(ctx context.Context) error {
-	for {
-		out, err := process.Output(exec.CommandContext(ctx, "ip", "rule", "show", "iif", n.bridge()))
-		if err != nil || len(out) == 0 {
-			return err
-		}
-		if err := process.Run(ctx, "ip", "rule", "delete", "iif", n.bridge()); err != nil {
-			return err
+	for _, family := range []string{family4, family6} {
+		for {
+			out, err := process.Output(exec.CommandContext(ctx, "ip", family, "rule", "show", "iif", n.bridge()))
+			if err != nil {
+				return err
+			}
+			if len(out) == 0 {
+				break
+			}
+			if err := process.Run(ctx, "ip", family, "rule", "delete", "iif", n.bridge()); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // dropNamespaceFolder removes the folder (a mount of itself) that ip makes for

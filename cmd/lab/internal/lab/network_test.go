@@ -50,12 +50,17 @@ func TestChooseSubnet(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	t.Parallel()
-	a := netip.MustParseAddr("10.77.5.21")
-	if got := mac(a); got != "02:4b:0a:4d:05:15" {
+	if got := mac(netip.MustParsePrefix("10.77.5.0/24"), 21); got != "02:4b:0a:4d:05:15" {
 		t.Errorf("hardware address %s", got)
 	}
-	if got := podCIDR(a).String(); got != "10.244.21.0/24" {
-		t.Errorf("pods %s", got)
+	for _, families := range []Families{IPv4, IPv6, DualStack} {
+		for _, h := range hosts(families, netip.MustParsePrefix("10.77.5.0/24"), 1, 1) {
+			for i, p := range h.Pods {
+				if !families.podSubnets()[i].Overlaps(p) || h.number() != 11 && h.number() != 21 {
+					t.Errorf("%q: host %d has pods %s", families, h.number(), p)
+				}
+			}
+		}
 	}
 	name, endpoint := testLab(t).Endpoint()
 	if name != "api.x.test" || endpoint.String() != "10.77.5.1:6443" {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,7 +51,7 @@ func (l *Lab) writeFolder() error {
 			return err
 		}
 		for _, key := range keys {
-			fmt.Fprintf(&known, "%s,%s %s", h.Name, h.Address, key)
+			fmt.Fprintf(&known, "%s,%s %s", h.Name, joinAddresses(h.Addresses), key)
 		}
 	}
 	if err := os.WriteFile(l.KnownHosts(), []byte(known.String()), 0o644); err != nil {
@@ -69,7 +70,7 @@ func (l *Lab) writeFolder() error {
 func (l *Lab) sshConfig() string {
 	var b strings.Builder
 	for _, h := range l.record.Hosts {
-		fmt.Fprintf(&b, "Host %s\n  HostName %s\n\n", h.Name, h.Address)
+		fmt.Fprintf(&b, "Host %s\n  HostName %s\n\n", h.Name, h.Address())
 	}
 	fmt.Fprintf(&b, "Host *\n  User root\n  IdentityFile %s\n  IdentitiesOnly yes\n  UserKnownHostsFile %s\n", l.PrivateKey(), l.KnownHosts())
 	return b.String()
@@ -168,7 +169,7 @@ func (l *Lab) seedFiles(h Host) map[string]seedFile {
 	files := map[string]seedFile{
 		"etc/hostname":    {h.Name + "\n", 0o644},
 		"etc/hosts":       {l.hostsFile(), 0o644},
-		"etc/resolv.conf": {fmt.Sprintf("nameserver %s\n", octet(l.record.Subnet, nameServerOctet)), 0o644},
+		"etc/resolv.conf": {fmt.Sprintf("nameserver %s\n", l.addresses(nameServerOctet)[0]), 0o644},
 		"etc/machine-id":  {strings.ReplaceAll(randomUUID(), "-", "") + "\n", 0o444},
 	}
 	if !l.record.Bare {
@@ -177,12 +178,22 @@ func (l *Lab) seedFiles(h Host) map[string]seedFile {
 	return files
 }
 
+func joinAddresses(all []netip.Addr) string {
+	var words []string
+	for _, a := range all {
+		words = append(words, a.String())
+	}
+	return strings.Join(words, ",")
+}
+
 // hostsFile names all hosts and the API endpoint, as there is no name server.
 func (l *Lab) hostsFile() string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
 	for _, h := range l.record.Hosts {
-		fmt.Fprintf(&b, "%s %s\n", h.Address, h.Name)
+		for _, a := range h.Addresses {
+			fmt.Fprintf(&b, "%s %s\n", a, h.Name)
+		}
 	}
 	name, address := l.Endpoint()
 	fmt.Fprintf(&b, "%s %s\n", address.Addr(), name)
@@ -192,6 +203,12 @@ func (l *Lab) hostsFile() string {
 // networkConfig is the pod network: a bridge per host, and routes between the
 // hosts. Nothing is masqueraded, so that pods see each other's addresses.
 func networkConfig(h Host) string {
+	var ranges, routes []string
+	for _, p := range h.Pods {
+		ranges = append(ranges, fmt.Sprintf(`[{"subnet": "%s"}]`, p))
+		everywhere := netip.PrefixFrom(p.Addr(), 0).Masked()
+		routes = append(routes, fmt.Sprintf(`{"dst": "%s"}`, everywhere))
+	}
 	return fmt.Sprintf(`{
   "cniVersion": "1.0.0",
   "name": "lab",
@@ -203,14 +220,14 @@ func networkConfig(h Host) string {
       "hairpinMode": true,
       "ipam": {
         "type": "host-local",
-        "ranges": [[{"subnet": "%s"}]],
-        "routes": [{"dst": "0.0.0.0/0"}]
+        "ranges": [%s],
+        "routes": [%s]
       }
     },
     {"type": "portmap", "capabilities": {"portMappings": true}}
   ]
 }
-`, h.PodCIDR)
+`, strings.Join(ranges, ", "), strings.Join(routes, ", "))
 }
 
 // authorize lets the lab's key in as every user.

@@ -1,0 +1,43 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/build"
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// TestVersions is the life of a small cluster of every release that the short
+// tests do not run.
+func TestVersions(t *testing.T) {
+	long(t)
+	for _, release := range build.Releases() {
+		if release.Kubernetes == lab.DefaultKubernetes {
+			continue
+		}
+		t.Run(release.Kubernetes, func(t *testing.T) {
+			s := newSiteOf(t, lab.Options{Name: "e2ev", Kubernetes: release.Kubernetes, ControlPlanes: 1, Workers: 1})
+			s.life()
+		})
+	}
+}
+
+// life makes a cluster, finds it unchanged, lets it drift, puts it right, and
+// gives the hosts back as they were.
+func (s *site) life() {
+	s.t.Helper()
+	s.logIn()
+	before := s.listings()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	s.t.Logf("apply of %d control planes and %d workers of %s: %s", len(s.planes), len(s.workers), s.Release().Kubernetes, r.took.Round(100*time.Millisecond))
+	s.wantCluster()
+	s.wantAddresses()
+	s.wantWorkload()
+	s.settled()
+	s.wantNoChanges()
+	s.drift()
+	s.wantGone(before)
+}
