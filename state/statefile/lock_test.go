@@ -3,9 +3,11 @@ package statefile_test
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -27,12 +29,17 @@ func TestMain(m *testing.M) {
 }
 
 func hold(path string) {
-	if _, err := statefile.Acquire(context.Background(), path, info, 0); err != nil {
+	lock, err := statefile.Acquire(context.Background(), path, info, 0)
+	if err != nil {
 		os.Stdout.WriteString(err.Error())
 		os.Exit(1)
 	}
 	os.Stdout.WriteString("held")
-	select {}
+	// Until the parent goes. To wait for nothing at all would be a deadlock, with
+	// which the runtime ends the process; and a lock that nobody uses any more is
+	// collected, and let go with its file.
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	runtime.KeepAlive(lock)
 }
 
 func TestLockTellsWhoHoldsIt(t *testing.T) {
@@ -132,6 +139,9 @@ func TestKilledProcessLosesTheLock(t *testing.T) {
 	cmd.Env = append(os.Environ(), holdEnv+"="+path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cmd.StdinPipe(); err != nil { // open for as long as we live
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
