@@ -197,6 +197,30 @@ func (c checker) externalEtcd(e *ExternalEtcd) {
 			c.errorf(block+"."+x.name, summary, "%s is the content of a file on the control planes whose path is missing: %s.", x.name, x.where)
 		}
 	}
+	c.etcdClient(e)
+}
+
+// etcdClient checks the files that are to be brought to the control planes.
+func (c checker) etcdClient(e *ExternalEtcd) {
+	const block, summary = "etcd.external", "Invalid external etcd"
+	for name, text := range map[string]string{"ca": e.CAContent, "cert": e.CertContent} {
+		if text == "" {
+			continue
+		}
+		if _, err := ParseCertificates([]byte(text)); err != nil {
+			c.errorf(block+"."+name, summary, "%s.%s", sentence(err), pathHint(text, "etcd/"+name+".crt"))
+		}
+	}
+	cert, err := ParseCertificate([]byte(e.CertContent))
+	switch {
+	case e.CertContent == "" && !e.KeyContent.IsZero():
+		c.errorf(block+".key", summary, "The key is known by its certificate, which is missing: give cert as well.")
+	case err != nil || e.KeyContent.IsZero():
+	default:
+		if err := KeyBelongs(cert, e.KeyContent.Reveal()); err != nil {
+			c.errorf(block+".key", summary, "%s.%s", sentence(err), pathHint(string(e.KeyContent.Reveal()), "etcd/client.key"))
+		}
+	}
 }
 
 func (c checker) etcdEndpoints(path string, endpoints []string, secure bool) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 )
 
 // exampleNeeds is what an operator brings to an example that holds no secret:
@@ -25,6 +27,18 @@ var exampleNeeds = map[string]func(t *testing.T, o *operator, dir string) (envir
 			t.Fatal(err)
 		}
 		return []string{"KUBEWRIGHT_VAR_ca_key=" + string(key)}
+	},
+	"external-etcd": func(t *testing.T, o *operator, dir string) []string {
+		if err := os.Mkdir(filepath.Join(dir, "etcd"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		o.mustCA(t, filepath.Join(dir, "etcd"))
+		client := phases.Supply{Name: "client", Certificate: kubeadm.Certificate{CommonName: "kube-apiserver-etcd-client", Usages: []string{"client auth"}}}
+		files := o.cas["ca"].Supply(t, client, simulated, simulated.AddDate(1, 0, 0), nil)
+		if err := os.WriteFile(filepath.Join(dir, "etcd", "client.crt"), files["client.crt"], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"KUBEWRIGHT_VAR_etcd_client_key=" + string(files["client.key"])}
 	},
 	"external-ca-keyless": func(t *testing.T, o *operator, dir string) []string {
 		o.mustCA(t, dir)
@@ -43,8 +57,7 @@ var exampleRefused = map[string]string{
 // examplePlanned are examples that need something on their hosts which the
 // simulated ones do not have: they are planned and not applied.
 var examplePlanned = map[string]string{
-	"external-etcd": "etcd's client files lie on the control planes already",
-	"ha-stacked":    "the audit policy lies on the control planes already",
+	"ha-stacked": "the audit policy lies on the control planes already",
 }
 
 func (o *operator) mustCA(t *testing.T, dir string) {

@@ -22,11 +22,12 @@ func TestExamples(t *testing.T) {
 		}
 		t.Run(en.Name(), func(t *testing.T) {
 			t.Parallel()
-			// What an example leaves to its operator: a CA, and its key in a variable.
+			// What an example leaves to its operator: certificates, and keys in variables.
 			fsys := withCA(t, filepath.Join(dir, en.Name()))
+			fsys["etcd/ca.crt"], fsys["etcd/client.crt"] = fsys["ca.crt"], fsys["ca.crt"]
 			o := hclconfig.Options{FS: fsys, ToolVersion: "0.1.0"}
-			if en.Name() == "external-ca" {
-				o.Env = []string{"KUBEWRIGHT_VAR_ca_key=" + string(fsys["ca.key"].Data)}
+			if variable := map[string]string{"external-ca": "ca_key", "external-etcd": "etcd_client_key"}[en.Name()]; variable != "" {
+				o.Env = []string{"KUBEWRIGHT_VAR_" + variable + "=" + string(fsys["ca.key"].Data)}
 			}
 			c, diags := hclconfig.Load(o)
 			for _, d := range diags {

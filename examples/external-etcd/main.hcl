@@ -1,12 +1,24 @@
 # Control planes that use an etcd of yours. kubewright never changes that etcd:
 # its members, backups and upgrades are up to you.
 #
+# Beside this file lie etcd/ca.crt, the CA of etcd, and etcd/client.crt, a client
+# certificate by which the API servers reach it. Its key is given for the time of
+# one command:
+#
+#   export KUBEWRIGHT_VAR_etcd_client_key="$(pass show etcd/client.key)"
+#
 # It is simulated until you say -var simulate=false.
 
 variable "simulate" {
   description = "Simulate the hosts."
   type        = bool
   default     = true
+}
+
+variable "etcd_client_key" {
+  description = "Key of etcd/client.crt as PEM."
+  type        = string
+  sensitive   = true
 }
 
 locals {
@@ -25,15 +37,15 @@ cluster "prod" {
     external {
       endpoints = [for ip in local.etcd_members : "https://${ip}:2379"]
 
-      # Paths on the control planes. The files are there already; to have them
-      # brought there, add their contents:
-      #
-      #   ca   = file("etcd/ca.crt")
-      #   cert = file("etcd/client.crt")
-      #   key  = file("etcd/client.key")   # not committed
+      # Paths on the control planes, and what is brought there. Without the
+      # contents the files have to be there already.
       ca_file   = "/etc/kubernetes/pki/etcd/ca.crt"
       cert_file = "/etc/kubernetes/pki/apiserver-etcd-client.crt"
       key_file  = "/etc/kubernetes/pki/apiserver-etcd-client.key"
+
+      ca   = file("etcd/ca.crt")
+      cert = file("etcd/client.crt")
+      key  = var.etcd_client_key
     }
   }
 }

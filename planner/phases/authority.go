@@ -130,6 +130,7 @@ func (v *View) checkAuthorities() diag.Diagnostics {
 	for _, c := range v.clusters {
 		diags = append(diags, c.checkAuthorities()...)
 		diags = append(diags, c.checkSupplies()...)
+		diags = append(diags, c.checkClient()...)
 	}
 	return diags
 }

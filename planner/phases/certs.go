@@ -30,6 +30,7 @@ var certs = phase{
 			}
 			items = append(items, n.certificateItem(leaf))
 		}
+		items = append(items, n.clientItems()...)
 		sa := n.serviceAccountKey()
 		for _, suffix := range []string{".key", ".pub"} {
 			items = append(items, state.Item{
@@ -99,6 +100,7 @@ func certsStep(n *node, w work) planner.Step {
 	if files := n.broughtFiles(w); len(files) > 0 {
 		ops = append(ops, planner.ImportSecrets{Files: files})
 	}
+	ops = append(ops, n.clientOperations(w)...)
 	for _, leaf := range kubeadm.Leaves(n.input()) {
 		i := slices.IndexFunc(w.changes, func(c planner.Change) bool { return c.Address.ID() == leaf.Base })
 		if _, supplied := n.suppliedLeaf(leaf); i < 0 || supplied {

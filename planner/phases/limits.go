@@ -55,12 +55,7 @@ type limit struct {
 }
 
 func (c *cluster) limits() []limit {
-	external := c.Etcd.External
 	return []limit{
-		{
-			external != nil && (external.CAContent+external.CertContent != "" || !external.KeyContent.IsZero()), "files for external etcd to be brought to the hosts",
-			"Put them on the control planes yourself and name their paths there.", "etcd.external",
-		},
 		{c.Install.Artifacts != "", "an installation from artifacts", "Install container runtime and kubelet yourself and leave install out.", "install.artifacts"},
 		{c.UploadCerts, "the kubeadm-certs Secret", "For a control plane joined by hand copy /etc/kubernetes/pki as kubeadm's documentation says.", "upload_certs"},
 		{c.hasSecrets(), "sensitive values in what is written to hosts or the API", "They would stand in plan and state. Put them on the hosts yourself and name the file.", ""},

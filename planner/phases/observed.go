@@ -92,7 +92,7 @@ func observeOnHost(it *state.Item, r *state.Report, now time.Time) (state.Value,
 		f := r.Files[id]
 		return attributes("mode", f.Mode, "owner", f.Owner), f.Exists
 	case state.KindCertificate:
-		return observeCertificate(it, r.Files[id+".crt"], now)
+		return observeCertificate(it, r.Files[certificateFile(it)], now)
 	case state.KindKubeconfig:
 		return observeKubeconfig(it, r.Files[id], now)
 	case state.KindUnit:

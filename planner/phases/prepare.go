@@ -134,6 +134,11 @@ func (n *node) marks() state.Marks {
 			m.Before["folder:"+p] = f.Mode + " " + f.Owner
 		}
 	}
+	for _, p := range n.clientFolders() {
+		if !n.report.Files[p].Exists {
+			m.Before["folder:"+p] = "" // ours to take away
+		}
+	}
 	for name, value := range n.report.Sysctls {
 		m.Before["sysctl:"+name] = value
 	}

@@ -28,6 +28,9 @@ func HostQuery(cfg *config.Config, recorded *state.State, n *config.Node) state.
 			}
 		}
 		if nd := c.node(n.Target); nd != nil {
+			for _, p := range slices.Concat(foldersBefore, nd.clientFolders()) {
+				q.Files = append(q.Files, state.FileQuery{Path: p})
+			}
 			// Which paths are wanted does not depend on facts; their content does.
 			for _, founder := range []bool{true, false} {
 				c.founding, c.seat = founder, n.Target
@@ -68,9 +71,6 @@ func baseQuery(controlPlane bool) state.Query {
 	for _, p := range tracesOfCluster {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}
-	for _, p := range foldersBefore {
-		q.Files = append(q.Files, state.FileQuery{Path: p})
-	}
 	q.Files = append(q.Files, state.FileQuery{Path: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
 	if controlPlane {
 		q.Secrets = []string{adminConf, superAdminConf}
@@ -87,12 +87,24 @@ var reads = map[state.Kind]state.Read{
 	state.KindDirectory:  state.ReadStat, state.KindKey: state.ReadStat,
 }
 
+// certificateFile is the path of a certificate: that of a pair BASE.crt and
+// BASE.key is addressed by BASE, one by itself as the file that it is.
+func certificateFile(it *state.Item) string {
+	if it.Address.Class() == "certificate" {
+		return it.Address.ID() + ".crt"
+	}
+	return it.Address.ID()
+}
+
 func addItems(q *state.Query, items []state.Item) {
 	for _, it := range items {
 		id := it.Address.ID()
 		switch it.Kind {
 		case state.KindCertificate:
-			q.Files = append(q.Files, state.FileQuery{Path: id + ".crt", Read: state.ReadCertificate}, state.FileQuery{Path: id + ".key"})
+			q.Files = append(q.Files, state.FileQuery{Path: certificateFile(&it), Read: state.ReadCertificate})
+			if it.Address.Class() == "certificate" {
+				q.Files = append(q.Files, state.FileQuery{Path: id + ".key"})
+			}
 		case state.KindUnit:
 			q.Units = append(q.Units, id)
 		case state.KindSysctl:

@@ -17,6 +17,8 @@ type leaver struct {
 	report *state.Report
 	// cluster is nil when its block is gone as well.
 	cluster *cluster
+	// brought are the operator's files that we put outside of Kubernetes' folders.
+	brought []string
 	// whole tells that the whole cluster goes: nothing is drained and no
 	// membership is changed.
 	whole bool
@@ -35,12 +37,32 @@ func (v *View) leavers() []leaver {
 				l.cluster = c
 			}
 		}
+		l.brought = v.brought(l)
 		l.whole = l.whole || l.cluster == nil || len(l.cluster.controlPlanes()) == 0
 		if v.Destroy || l.cluster == nil || l.cluster.node(t) == nil {
 			out = append(out, l)
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].target.String() < out[j].target.String() })
+	return out
+}
+
+// brought are the files of the operator's on a leaver: recorded ones, and those
+// of the configuration in case that an apply was cut short.
+func (v *View) brought(l leaver) []string {
+	var out []string
+	for _, it := range recordedItems(v.Recorded, l.target) {
+		if it.Address.Phase == certsPhase && it.Address.Class() == "file" && !kubernetesOwn(it.Address.ID()) {
+			out = append(out, it.Address.ID())
+		}
+	}
+	if l.cluster != nil && l.Role == string(config.ControlPlane) {
+		for _, f := range l.cluster.clientFiles() {
+			if !kubernetesOwn(f.path) {
+				out = append(out, f.path)
+			}
+		}
+	}
 	return out
 }
 
@@ -100,12 +122,12 @@ func (l leaver) cleanOperations() []planner.Operation {
 		planner.Unmount{Below: "/var/lib/kubelet"},
 		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "kube-ipvs0", "nodelocaldns", "veth*"}},
 	}
-	for _, path := range l.paths() {
-		if mode, owner, was := strings.Cut(before["folder:"+path], " "); was {
-			ops = append(ops, planner.RemovePath{Path: path, ContentsOnly: contentsGo[path]}, planner.EnsureDirectory{Path: path, Mode: mode, Owner: owner})
+	for _, p := range l.paths() {
+		if mode, owner, was := strings.Cut(before["folder:"+p], " "); was {
+			ops = append(ops, planner.RemovePath{Path: p, ContentsOnly: contentsGo[p]}, planner.EnsureDirectory{Path: p, Mode: mode, Owner: owner})
 			continue
 		}
-		ops = append(ops, planner.RemovePath{Path: path})
+		ops = append(ops, planner.RemovePath{Path: p})
 	}
 	ops = append(ops, l.restoreOperations(before)...)
 	return append(ops, planner.Mark{Remove: true})
@@ -134,6 +156,14 @@ func (l leaver) paths() []string {
 	for p := range contentsGo {
 		set[p] = true
 	}
+	for _, p := range l.brought {
+		set[p] = true
+		for _, dir := range foldersAround(p) {
+			if l.madeFolder(dir) {
+				set[dir] = true
+			}
+		}
+	}
 	// Folders that were not there before go whole; the others keep what is not ours.
 	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes"} {
 		set[p] = !l.keeps("folder:" + p)
@@ -151,6 +181,15 @@ func (l leaver) paths() []string {
 
 func (l leaver) keeps(what string) bool {
 	return l.report != nil && l.report.Marks != nil && l.report.Marks.Before[what] != ""
+}
+
+// madeFolder tells that the mark remembers the folder as not there before us.
+func (l leaver) madeFolder(dir string) bool {
+	if l.report == nil || l.report.Marks == nil {
+		return false
+	}
+	was, known := l.report.Marks.Before["folder:"+dir]
+	return known && was == ""
 }
 
 // restoreOperations put sysctls, swap and the kubelet's unit back.

@@ -8,7 +8,7 @@ cluster "a" {
       endpoints      = ["http://a:2379", "https://b:2379/x", "c:2379"] # ERROR: Invalid etcd endpoint # ERROR: Invalid etcd endpoint # ERROR: Invalid etcd endpoint
       http_endpoints = ["http://a:2381"]                               # ERROR: Invalid external etcd
       cert_file      = "/etc/etcd.crt"
-      key            = "x" # ERROR: Invalid external etcd
+      key            = "x" # ERROR: Invalid external etcd # ERROR: Invalid external etcd
     }
   }
 }
