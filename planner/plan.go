@@ -63,14 +63,23 @@ type Step struct {
 	Needs []state.Address `json:"needs,omitempty"`
 	// Limits are names of which only so many steps may run at once; see Plan.Limits.
 	Limits []string `json:"limits,omitempty"`
-	// Expect holds, per item, the digest of what was observed; a step is
-	// refused when the item has moved since.
+	// Expect holds the digest of each file (FileExpectation) and object
+	// (ObjectExpectation) that was there when the plan was made and that the step
+	// overwrites. The step is refused when one of them has changed since.
 	Expect map[string]string `json:"expect,omitempty"`
 	// Gates are conditions evaluated again right before the step.
 	Gates []string `json:"gates,omitempty"`
 	// Impact is what the step means to those who use the cluster.
 	Impact     string     `json:"impact,omitempty"`
 	Operations Operations `json:"operations"`
+}
+
+// Expectation adds to Expect.
+func (s *Step) Expectation(key, digest string) {
+	if s.Expect == nil {
+		s.Expect = map[string]string{}
+	}
+	s.Expect[key] = digest
 }
 
 // ResourceChange is a cluster, node or addon as the plan counts it.

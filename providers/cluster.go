@@ -17,7 +17,8 @@ type API interface {
 	Observe(ctx context.Context, q state.ClusterQuery) (*state.ClusterReport, error)
 	// Apply makes the leaves of an object so by server-side apply with the field
 	// manager kubewright, forced; leaves applied before and now absent go. With
-	// createOnly an object that exists is left alone.
+	// createOnly an object that exists is left alone. One that names a
+	// metadata.resourceVersion is refused with ErrUnavailable when another is there.
 	Apply(ctx context.Context, object state.Value, createOnly bool) error
 	// Delete deletes an object; one that does not exist is no error.
 	Delete(ctx context.Context, ref state.ObjectRef) error

@@ -64,6 +64,11 @@ var (
 	// after this one. Nothing was done. This run has to stop.
 	ErrSuperseded = errors.New("superseded by a later run")
 
+	// ErrMoved: a file or an object that is about to be overwritten is not as it
+	// was when the plan was made. Nothing was done. A retry does not help: the
+	// plan has to be made again, with what is there now.
+	ErrMoved = errors.New("changed since the plan was made")
+
 	// ErrForeign: the host belongs to another state: the lineage that it
 	// remembers is not the run's. Nothing was done. A retry does not help.
 	ErrForeign = errors.New("host belongs to another state")

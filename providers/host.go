@@ -41,7 +41,11 @@ type Batch struct {
 	// (ErrSuperseded) and remembers a higher one before the first operation.
 	Token int64
 	// Lineage is refused when the host belongs to another one.
-	Lineage    string
+	Lineage string
+	// Expect holds the hex SHA-256 of files that are to be as they were when the
+	// plan was made. Where one is not, or is gone, the host does none of the
+	// operations (ErrMoved).
+	Expect     map[string]string
 	Operations []planner.Operation
 	// Contents resolves what a WriteFile, LoadImage or UploadArtifact refers to
 	// when its content is not inline, keyed by Content.Ref; and for operations

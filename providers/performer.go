@@ -76,9 +76,10 @@ type Progress struct {
 
 // Perform does the operations of a step in order and returns its outputs. It
 // stops at the first that fails; after an error the caller observes again. The
-// error's text holds no secret. Gates and expectations are the caller's.
+// error's text holds no secret. What the step expects is checked right before what
+// is to be overwritten is; its gates are the caller's.
 func (p *Performer) Perform(ctx context.Context, step *planner.Step, run Run, progress Progress) (map[string]Output, error) {
-	w := &work{Performer: p, step: step, run: run, progress: progress, outputs: map[string]Output{}}
+	w := &work{Performer: p, step: step, run: run, progress: progress, outputs: map[string]Output{}, checked: map[string]bool{}}
 	for _, g := range groups(step.Operations) {
 		if err := ctx.Err(); err != nil {
 			return w.outputs, err
@@ -119,6 +120,9 @@ type work struct {
 	run      Run
 	progress Progress
 	outputs  map[string]Output
+	// checked has the files that were found to be as expected; from then on the
+	// step's own changes are in them.
+	checked map[string]bool
 	// op is the index of the operation that is under way.
 	op int
 }

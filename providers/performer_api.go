@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -22,13 +23,13 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 		if err != nil {
 			return err
 		}
-		do = func(ctx context.Context, a API) error { return a.Apply(ctx, object, op.CreateOnly) }
+		do = w.applier(op, object)
 	case planner.DeleteObject:
 		do = func(ctx context.Context, a API) error { return a.Delete(ctx, op.Ref) }
 	case planner.PatchNode:
 		// The kubelet may be about to register the node.
 		limit, again = max(limit, op.Timeout), func(err error) bool { return passing(err) || errors.Is(err, ErrNotFound) }
-		do = func(ctx context.Context, a API) error { return a.PatchNode(ctx, op) }
+		do = w.patcher(op)
 	case planner.Cordon:
 		do = func(ctx context.Context, a API) error { return a.Cordon(ctx, op.Node, op.Undo) }
 	case planner.Drain:
@@ -55,6 +56,102 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 		}
 		return do(ctx, a)
 	})
+}
+
+// applier applies an object that nobody has changed since the plan was made.
+// The API refuses it when somebody does between the look and the act. Once an
+// attempt may have done something, what is seen may be our own.
+func (w *work) applier(op planner.ApplyObject, object state.Value) func(context.Context, API) error {
+	ref := state.ObjectRef{
+		APIVersion: op.Object.Get("apiVersion").AsString(), Kind: op.Object.Get("kind").AsString(),
+		Namespace: op.Object.Get("metadata.namespace").AsString(), Name: op.Object.Get("metadata.name").AsString(),
+	}
+	want, expected := w.step.Expect[planner.ObjectExpectation(ref)]
+	return func(ctx context.Context, a API) error {
+		wanted := object
+		if expected {
+			live, err := objectOf(ctx, a, ref)
+			if err != nil {
+				return err
+			}
+			if err := moved(ref, want, planner.ApplyDigest(op.Object, live)); err != nil {
+				return err
+			}
+			wanted = withVersion(object, live)
+		}
+		err := a.Apply(ctx, wanted, op.CreateOnly)
+		expected = expected && errors.Is(err, ErrUnavailable)
+		return err
+	}
+}
+
+// patcher patches a node of which nobody has changed those parts since the plan was made.
+func (w *work) patcher(op planner.PatchNode) func(context.Context, API) error {
+	ref := planner.NodeRef(op.Node)
+	want, expected := w.step.Expect[planner.ObjectExpectation(ref)]
+	return func(ctx context.Context, a API) error {
+		if expected {
+			live, err := nodeOf(ctx, a, op.Node)
+			if err != nil {
+				return err
+			}
+			if live == nil {
+				live = &state.NodeReport{}
+			}
+			if err := moved(ref, want, planner.PatchDigest(op, *live)); err != nil {
+				return err
+			}
+		}
+		err := a.PatchNode(ctx, op)
+		expected = expected && errors.Is(err, ErrUnavailable)
+		return err
+	}
+}
+
+// moved refuses an object that is not as it was.
+func moved(ref state.ObjectRef, want, now string) error {
+	if want == now {
+		return nil
+	}
+	return &Error{Kind: ErrMoved, Do: "change " + ref.String(), Cause: Moved("what is to be set there", want, now)}
+}
+
+// Moved says what is not as it was when the plan was made, and what to do.
+func Moved(what, was, now string) error {
+	return fmt.Errorf("%s has changed since the plan was made (sha256 %s then, %s now), so nothing was written over it. "+
+		"Find out who changes it, and plan again", what, shortDigest(was), shortDigest(now))
+}
+
+// shortDigest is as much of a digest as tells two apart.
+func shortDigest(digest string) string {
+	const head = 12
+	if digest = strings.TrimPrefix(digest, planner.ExpectedFile("")); len(digest) > head {
+		return digest[:head]
+	}
+	return digest
+}
+
+func objectOf(ctx context.Context, a API, ref state.ObjectRef) (state.Value, error) {
+	if r, ok := a.(ObjectReader); ok {
+		return r.Object(ctx, ref)
+	}
+	report, err := a.Observe(ctx, state.ClusterQuery{Objects: []state.ObjectRef{ref}})
+	if err != nil {
+		return state.Value{}, err
+	}
+	return report.Objects[ref], nil
+}
+
+// withVersion has the API refuse an object when another version is there.
+func withVersion(object, live state.Value) state.Value {
+	version := live.Get("metadata.resourceVersion")
+	if version.IsNull() {
+		return object
+	}
+	top, meta := maps.Clone(object.AsMap()), maps.Clone(object.Get("metadata").AsMap())
+	meta["resourceVersion"] = version
+	top["metadata"] = state.Map(meta)
+	return state.Map(top)
 }
 
 func (w *work) createToken(ctx context.Context, a API, op planner.CreateToken) error {

@@ -30,6 +30,9 @@ type scene struct {
 	hostErr error
 	nodes   map[string]state.NodeReport
 	pods    map[string]state.StaticPodReport
+	objects map[state.ObjectRef]state.Value
+	// applying, when set, stands for what an attempt to apply an object does.
+	applying func() error
 }
 
 func newScene() *scene { return &scene{now: time.Unix(0, 0), files: map[string]string{}} }
@@ -148,6 +151,9 @@ type fakeAPI struct {
 func (a *fakeAPI) Apply(_ context.Context, o state.Value, createOnly bool) error {
 	a.say("apply %s", o.Get("metadata.name").AsString())
 	a.applied = o
+	if a.applying != nil {
+		return a.applying()
+	}
 	return pop(&a.apiErrs)
 }
 
@@ -182,7 +188,7 @@ func (a *fakeAPI) Observe(context.Context, state.ClusterQuery) (*state.ClusterRe
 	if err := pop(&a.apiErrs); err != nil {
 		return nil, err
 	}
-	return &state.ClusterReport{Nodes: a.nodes, StaticPods: a.pods}, nil
+	return &state.ClusterReport{Nodes: a.nodes, StaticPods: a.pods, Objects: a.objects}, nil
 }
 
 func (a *fakeAPI) Close() error { a.say("API closed"); return nil }
@@ -227,7 +233,13 @@ var (
 // perform runs operations as a step of cp2 through cp1.
 func (s *scene) perform(t *testing.T, run providers.Run, ops ...planner.Operation) (map[string]providers.Output, error) {
 	t.Helper()
-	step := &planner.Step{ID: state.Address{Target: cp2, Phase: "x"}, Target: cp2, Via: cp1, Operations: ops}
+	return s.performStep(t, run, nil, ops...)
+}
+
+// performStep is perform of a step with expectations.
+func (s *scene) performStep(t *testing.T, run providers.Run, expect map[string]string, ops ...planner.Operation) (map[string]providers.Output, error) {
+	t.Helper()
+	step := &planner.Step{ID: state.Address{Target: cp2, Phase: "x"}, Target: cp2, Via: cp1, Expect: expect, Operations: ops}
 	return s.performer().Perform(t.Context(), step, run, providers.Progress{
 		Begin: func(op, count int) error { s.say("begin %d+%d", op, count); return nil },
 		Done:  func(op, count int) error { s.say("done %d+%d", op, count); return nil },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
@@ -23,7 +24,23 @@ func (w *work) batch(ops []planner.Operation) Batch {
 		}
 		own[i] = op
 	}
-	return Batch{Token: w.run.Token, Lineage: w.run.Lineage, Operations: own}
+	return Batch{Token: w.run.Token, Lineage: w.run.Lineage, Expect: w.expected(ops), Operations: own}
+}
+
+// expected are the files that operations overwrite and that nobody may have
+// changed since the plan was made.
+func (w *work) expected(ops []planner.Operation) map[string]string {
+	out := map[string]string{}
+	for _, op := range ops {
+		for _, path := range planner.Overwrites(op) {
+			want, ok := w.step.Expect[planner.FileExpectation(path)]
+			if ok && !w.checked[path] {
+				out[path] = strings.TrimPrefix(want, planner.ExpectedFile(""))
+			}
+			w.checked[path] = true
+		}
+	}
+	return out
 }
 
 func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
@@ -125,10 +142,12 @@ func (w *work) performKeys(ctx context.Context, ops []planner.Operation) error {
 		return err
 	}
 	if all, ok := w.Issuer.(GroupIssuer); ok {
+		b.Expect = w.expected(ops)
 		_, err = all.IssueAll(ctx, host, requests, b)
 		return err
 	}
-	for _, r := range requests {
+	for i, r := range requests {
+		b.Expect = w.expected(ops[i : i+1])
 		if err := w.issue(ctx, host, r, b); err != nil {
 			return err
 		}

@@ -28,6 +28,8 @@ type ObjectReader interface {
 	Node(ctx context.Context, name string) (*state.NodeReport, error)
 	// StaticPod returns nil for a mirror pod that does not exist.
 	StaticPod(ctx context.Context, name string) (*state.StaticPodReport, error)
+	// Object returns null for an object that does not exist; managedFields are left out.
+	Object(ctx context.Context, ref state.ObjectRef) (state.Value, error)
 }
 
 // wait polls until the condition holds. When it does not in time the error

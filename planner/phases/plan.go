@@ -41,6 +41,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if err != nil {
 		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
 	}
+	v.expect(p)
 	return Result{Plan: p, Desired: desired, Observed: observed}, diags
 }
 

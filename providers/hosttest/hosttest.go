@@ -47,6 +47,7 @@ func Run(t *testing.T, blank func(t *testing.T) Subject) {
 		"ReadSecrets":           testReadSecrets,
 		"StopsAtFailure":        testStopsAtFailure,
 		"Marks":                 testMarks,
+		"Moved":                 testMoved,
 		"Superseded":            testSuperseded,
 		"Foreign":               testForeign,
 		"ObserveChangesNothing": testObserveChangesNothing,
@@ -386,6 +387,36 @@ func testSuperseded(t *testing.T, s *subject) {
 		t.Errorf("got %v, %v, want ErrSuperseded", outcomes, err)
 	}
 	wantFile(t, s.look(t, folder+"/file"), "six", "0600", s.Owner)
+}
+
+// testMoved: nothing is written over what changed since it was looked at.
+func testMoved(t *testing.T, s *subject) {
+	s.do(t, s.write(folder+"/a", "one"), s.write(folder+"/b", "one"))
+	for _, tt := range []struct {
+		name   string
+		before planner.Operation
+		expect map[string]string
+		moved  string
+	}{
+		{"as it was", s.write(folder+"/a", "one"), map[string]string{folder + "/a": digest("one"), folder + "/b": digest("one")}, ""},
+		{"changed", s.write(folder+"/b", "two"), map[string]string{folder + "/a": digest("one"), folder + "/b": digest("one")}, folder + "/b"},
+		{"gone", planner.RemovePath{Path: folder + "/b"}, map[string]string{folder + "/b": digest("two")}, folder + "/b"},
+	} {
+		s.do(t, tt.before)
+		b := s.batch(s.write(folder+"/new", tt.name))
+		b.Expect = tt.expect
+		outcomes, err := s.Host.Perform(t.Context(), b)
+		if tt.moved == "" {
+			if err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+			continue
+		}
+		if !errors.Is(err, providers.ErrMoved) || len(outcomes) != 0 || !strings.Contains(err.Error(), tt.moved+" has changed") {
+			t.Errorf("%s: got %v, %v, want ErrMoved of %s", tt.name, outcomes, err, tt.moved)
+		}
+		wantFile(t, s.look(t, folder+"/new"), "as it was", "0600", s.Owner)
+	}
 }
 
 func testForeign(t *testing.T, s *subject) {

@@ -92,6 +92,16 @@ func serverVersion(ctx context.Context, s *session) (string, error) {
 	return info.GitVersion, nil
 }
 
+// Object implements providers.ObjectReader.
+func (a *API) Object(ctx context.Context, ref state.ObjectRef) (state.Value, error) {
+	var out state.Value
+	err := a.as("read "+ref.String(), func(s *session) (err error) {
+		out, err = a.read(ctx, s, ref)
+		return err
+	})
+	return out, err
+}
+
 // read fetches one object without its managedFields; null when it does not exist.
 func (a *API) read(ctx context.Context, s *session, ref state.ObjectRef) (state.Value, error) {
 	client, err := a.resource(ctx, s, ref)

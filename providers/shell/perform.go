@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -61,7 +62,7 @@ func (h *Host) outcomes(b providers.Batch, a answer, err error) ([]providers.Out
 				return out, unexpected("operations", strings.Join(s.words, " "))
 			}
 			out[len(out)-1].Changed = s.words[1] == "changed"
-		case "failed", "superseded", "foreign", "busy":
+		case "failed", "superseded", "foreign", "busy", "moved":
 			return out, h.stopped(b, a, s, len(out))
 		}
 	}
@@ -83,6 +84,8 @@ func (h *Host) stopped(b providers.Batch, a answer, s section, attempted int) er
 		return &providers.Error{Kind: providers.ErrSuperseded, Do: do, Cause: fmt.Errorf("run %s has begun there, this is run %d", word, b.Token)}
 	case "foreign":
 		return &providers.Error{Kind: providers.ErrForeign, Do: do, Cause: fmt.Errorf("it belongs to the state with lineage %s, this one has %s", word, b.Lineage)}
+	case "moved":
+		return hasMoved(b, s, do)
 	case "busy":
 		return &providers.Error{Kind: providers.ErrTimeout, Do: do, Cause: errors.New("an earlier batch of operations is still at work there")}
 	}
@@ -93,6 +96,21 @@ func (h *Host) stopped(b providers.Batch, a answer, s section, attempted int) er
 	code, _ := strconv.Atoi(word)
 	return &providers.CommandError{Host: h.name, Command: what, ExitCode: code, Stderr: providers.Tail(lastOperation(a.stderr))}
 }
+
+// hasMoved says which file is not as it was when the plan was made.
+func hasMoved(b providers.Batch, s section, do string) error {
+	paths := expectedPaths(b)
+	if len(s.words) == 3 {
+		if i, err := strconv.Atoi(s.words[1]); err == nil && i >= 0 && i < len(paths) {
+			now := providers.Sanitize(s.words[2], 64)
+			return &providers.Error{Kind: providers.ErrMoved, Do: do, Cause: providers.Moved(paths[i], b.Expect[paths[i]], now)}
+		}
+	}
+	return unexpected("operations", strings.Join(s.words, " "))
+}
+
+// expectedPaths are the files that a batch expects to be as they were, in order.
+func expectedPaths(b providers.Batch) []string { return slices.Sorted(maps.Keys(b.Expect)) }
 
 // opLine is where the standard error of an operation begins.
 var opLine = regexp.MustCompile(`\nkubewright [A-Z2-7]+ op [0-9]+\n`)
@@ -128,6 +146,12 @@ func (c *compiler) script() (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage))
 	b.WriteString(performScript + machineScript + "kw_guard\n")
+	for i, p := range expectedPaths(c.batch) {
+		if err := checkPath(p); err != nil {
+			return "", err
+		}
+		b.WriteString(call("kw_expect", strconv.Itoa(i), c.root+p, c.batch.Expect[p]))
+	}
 	for i, op := range c.batch.Operations {
 		line, err := c.operation(op)
 		if err != nil {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -111,6 +112,16 @@ func (a *api) StaticPod(ctx context.Context, name string) (*state.StaticPodRepor
 	return out, err
 }
 
+// Object looks at one object; it is null when there is none.
+func (a *api) Object(ctx context.Context, ref state.ObjectRef) (state.Value, error) {
+	var out state.Value
+	err := a.read(ctx, "api.observe", ref.String(), func(s *session) error {
+		out = a.h.w.object(s.cluster, ref)
+		return nil
+	})
+	return out, err
+}
+
 // Ready asks /readyz once.
 func (a *api) Ready(ctx context.Context) error {
 	return a.read(ctx, "api.ready", "", func(*session) error { return nil })
@@ -124,8 +135,15 @@ func (a *api) Apply(ctx context.Context, wanted state.Value, createOnly bool) er
 		if err != nil {
 			return fmt.Errorf("cannot apply %s: %w", name, err)
 		}
-		if createOnly && !w.object(c, ref).IsNull() {
+		live := w.object(c, ref)
+		if createOnly && !live.IsNull() {
 			return nil
+		}
+		if version := wanted.Get("metadata.resourceVersion"); !version.IsNull() {
+			if !version.Equal(live.Get("metadata.resourceVersion")) {
+				return conflict(name)
+			}
+			wanted = without(wanted, state.FromGo(map[string]any{"metadata": map[string]any{"resourceVersion": version}}))
 		}
 		w.apply(c, ref, wanted)
 		if ref.Kind == "DaemonSet" {
@@ -134,6 +152,14 @@ func (a *api) Apply(ctx context.Context, wanted state.Value, createOnly bool) er
 		c.stale = true
 		return nil
 	})
+}
+
+// conflict says that somebody was faster.
+func conflict(name string) error {
+	return &providers.Error{
+		Kind: providers.ErrUnavailable, Do: "apply " + name,
+		Cause: errors.New("the object has been modified; please apply your changes to the latest version and try again"),
+	}
 }
 
 // Delete deletes an object; of a namespace, also what is in it.

@@ -59,12 +59,29 @@ func (w *World) admit(ctx context.Context, m *machine, batch providers.Batch) er
 			Cause: fmt.Errorf("the host has seen run %d, this is run %d", m.Token, batch.Token),
 		}
 	}
+	if err := w.expected(m, batch); err != nil {
+		return err
+	}
 	m.Token = batch.Token
 	if m.Lineage == "" {
 		m.Lineage = batch.Lineage
 	}
 	if w.get(m, ownFolder) == nil {
 		w.put(m, ownFolder, &file{Type: typeDirectory, Mode: "0700"})
+	}
+	return nil
+}
+
+// expected refuses a batch when a file is not as it was.
+func (w *World) expected(m *machine, batch providers.Batch) error {
+	for _, p := range sortedKeys(batch.Expect) {
+		now := "gone"
+		if f := w.resolve(m, clean(p)); f.isRegular() {
+			now = f.SHA256
+		}
+		if now != batch.Expect[p] {
+			return &providers.Error{Kind: providers.ErrMoved, Do: "change " + m.address, Cause: providers.Moved(p, batch.Expect[p], now)}
+		}
 	}
 	return nil
 }

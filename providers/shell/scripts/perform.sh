@@ -137,6 +137,17 @@ kw_guard() {
 	rm -f -- "$kw_d"/part-*
 }
 
+# kw_expect NUMBER PATH SHA256: nothing is done unless the file is as it was when
+# the plan was made.
+kw_expect() {
+	kw_o=gone
+	if [ -f "$2" ]; then kw_o=$(sha256sum <"$2") || kw_fail; fi
+	if [ "${kw_o%% *}" = "$3" ]; then return; fi
+	kw_say moved "$1" "${kw_o%% *}"
+	kw_say end
+	exit 0
+}
+
 # kw_way FOLDER STOP: fails unless every folder from STOP down to FOLDER is
 # root's (or ours) and only root's to change.
 kw_way() {

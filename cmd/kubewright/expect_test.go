@@ -1,0 +1,108 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/providers/sim"
+)
+
+// TestMovedUnderThePlan changes something by hand while the operator reads the
+// plan that is about to overwrite it: the step is refused, what is there stays,
+// and the same command again plans with it.
+func TestMovedUnderThePlan(t *testing.T) {
+	t.Parallel()
+	founded := newFolder(t, crashConfig)
+	founded.must(t, "apply", "-auto-approve")
+	for _, tt := range []struct {
+		name string
+		// old and text change the configuration.
+		old, text string
+		// host and edit are what somebody does meanwhile.
+		host, edit string
+		// what moved, as the error names it; step is whose it was.
+		what, step string
+	}{
+		{
+			"manifest", `cert_sans = ["api.example.com"]`, "cert_sans = [\"api.example.com\"]\n    arg \"audit-log-maxage\" { value = \"30\" }",
+			"10.0.0.12", "file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false",
+			"10.0.0.12: /etc/kubernetes/manifests/kube-apiserver.yaml", `node.cp["cp2"]/control-plane`,
+		},
+		{
+			"kubelet configuration", `kubernetes_version     = "1.36.3"`, "kubernetes_version = \"1.36.3\"\n  kubelet { config = { maxPods = 200 } }",
+			"10.0.0.21", "yaml /var/lib/kubelet/config.yaml set maxPods=50",
+			"10.0.0.21: /var/lib/kubelet/config.yaml", "node.worker/kubelet-start",
+		},
+		{
+			"certificate", `cert_sans = ["api.example.com"]`, `cert_sans = ["api.example.com", "other.example.com"]`,
+			"10.0.0.13", "file /etc/kubernetes/pki/apiserver.crt delete",
+			"10.0.0.13: /etc/kubernetes/pki/apiserver.crt", `node.cp["cp3"]/certs`,
+		},
+		{
+			"kubeconfig", `control_plane_endpoint = "api.example.com:6443"`, `control_plane_endpoint = "new.example.com:6443"`,
+			"10.0.0.13", "file /etc/kubernetes/admin.conf delete",
+			"10.0.0.13: /etc/kubernetes/admin.conf", `node.cp["cp3"]/kubeconfig`,
+		},
+		{
+			"label", `"general"`, `"batch"`,
+			"10.0.0.11", "label host-10-0-0-21 node.example.com/pool=other",
+			"v1/Node/host-10-0-0-21", "node.worker/mark-worker",
+		},
+		{
+			"ConfigMap", `cert_sans = ["api.example.com"]`, "cert_sans = [\"api.example.com\"]\n    arg \"audit-log-maxage\" { value = \"30\" }",
+			"10.0.0.11", "object ConfigMap kube-system/kubeadm-config set data.ClusterConfiguration=theirs",
+			"v1/ConfigMap/kube-system/kubeadm-config", "cluster.prod/upload-config",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := founded.copy(t)
+			f.replace(t, tt.old, tt.text)
+			code, out := f.runAndMeanwhile(t, func(w *sim.World) error { return sim.Edit(w, tt.host, tt.edit) }, "apply")
+			if code != 1 {
+				t.Fatalf("exit code %d\n%s", code, out)
+			}
+			words := strings.Join(strings.Fields(out), " ")
+			for _, want := range []string{"Error: Step failed", tt.what, "changed since the plan was made", "plan again", tt.step + ": failed"} {
+				if !strings.Contains(words, want) {
+					t.Errorf("the report has no %q:\n%s", want, out)
+				}
+			}
+			f.must(t, "apply", "-auto-approve")
+			f.must(t, "plan", "-detailed-exitcode")
+		})
+	}
+}
+
+// TestOthersMayChange: what the plan does not overwrite may change meanwhile.
+func TestOthersMayChange(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, crashConfig)
+	f.must(t, "apply", "-auto-approve")
+	f.replace(t, `"general"`, `"batch"`)
+	code, out := f.runAndMeanwhile(t, func(w *sim.World) error {
+		return sim.Edit(w, "10.0.0.11", "label host-10-0-0-21 example.com/other=theirs")
+	}, "apply")
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	f.must(t, "plan", "-detailed-exitcode")
+}
+
+// runAndMeanwhile runs a command that asks, and says yes after something has
+// happened to the hosts.
+func (f folder) runAndMeanwhile(t *testing.T, meanwhile func(*sim.World) error, args ...string) (int, string) {
+	t.Helper()
+	env, printed := f.env(args...)
+	var world *sim.World
+	env.World = func(w *sim.World) { world = w }
+	env.Stdin, env.Interactive = strings.NewReader("yes\n"), true
+	out := env.Stdout.(*watched)
+	out.at, out.then = "Enter a value:", func() {
+		if err := meanwhile(world); err != nil {
+			t.Error(err)
+		}
+	}
+	return cli.Main(env), printed()
+}

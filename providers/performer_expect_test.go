@@ -1,0 +1,120 @@
+package providers_test
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// A file is expected to be as it was where the step first overwrites it; what
+// is in it after that is the step's own.
+func TestExpectedFiles(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.files["/w"] = ""
+	expect := map[string]string{
+		planner.FileExpectation("/a"): planner.ExpectedFile("aa"), planner.FileExpectation("/b"): planner.ExpectedFile("bb"),
+	}
+	_, err := s.performStep(t, providers.Run{}, expect,
+		planner.WriteFile{Path: "/a"}, planner.Wait{For: planner.WaitFile, Name: "/w"}, planner.WriteFile{Path: "/a"}, planner.RemovePath{Path: "/b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []map[string]string{{"/a": "aa"}, {"/b": "bb"}} {
+		if got := s.batches[i].Expect; !maps.Equal(got, want) {
+			t.Errorf("batch %d expects %v, want %v", i, got, want)
+		}
+	}
+}
+
+var expectedRef = state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "c"}
+
+func configMap(version, data, other string) state.Value {
+	return state.FromGo(map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "kube-system", "name": "c", "resourceVersion": version},
+		"data": map[string]any{"ours": data, "theirs": other},
+	})
+}
+
+// An object is expected to be as it was at the leaves that are ours. An attempt
+// whose answer was lost may have changed it; one that was refused has not.
+func TestExpectedObjects(t *testing.T) {
+	t.Parallel()
+	wanted := state.FromGo(map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "kube-system", "name": "c"}, "data": map[string]any{"ours": "new"},
+	})
+	expect := map[string]string{planner.ObjectExpectation(expectedRef): planner.ApplyDigest(wanted, configMap("1", "old", "x"))}
+	for _, tt := range []struct {
+		name string
+		live state.Value
+		// first is what the first attempt ends with, after it left an object.
+		first  error
+		left   state.Value
+		moved  bool
+		tried  int
+		latest string
+	}{
+		{"as it was", configMap("1", "old", "x"), nil, state.Value{}, false, 1, "1"},
+		{"something else changed", configMap("2", "old", "y"), nil, state.Value{}, false, 1, "2"},
+		{"changed", configMap("2", "other", "x"), nil, state.Value{}, true, 0, ""},
+		{"gone", state.Value{}, nil, state.Value{}, true, 0, ""},
+		{"answer lost", configMap("1", "old", "x"), providers.ErrDisconnected, configMap("2", "new", "x"), false, 2, ""},
+		{"refused, something else changed", configMap("1", "old", "x"), providers.ErrUnavailable, configMap("2", "old", "y"), false, 2, "2"},
+		{"refused, changed", configMap("1", "old", "x"), providers.ErrUnavailable, configMap("2", "other", "x"), true, 1, "1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene()
+			s.objects = map[state.ObjectRef]state.Value{expectedRef: tt.live}
+			tried := 0
+			s.applying = func() error {
+				if tried++; tried == 1 && tt.first != nil {
+					s.objects[expectedRef] = tt.left
+					return tt.first
+				}
+				return nil
+			}
+			_, err := s.performStep(t, providers.Run{}, expect, planner.ApplyObject{Object: wanted})
+			if errors.Is(err, providers.ErrMoved) != tt.moved || !tt.moved && err != nil {
+				t.Errorf("got %v", err)
+			}
+			if tt.moved && !strings.Contains(err.Error(), expectedRef.String()) {
+				t.Errorf("%v does not name the object", err)
+			}
+			if version := s.applied.Get("metadata.resourceVersion").AsString(); tried != tt.tried || version != tt.latest {
+				t.Errorf("tried %d times, last over version %q", tried, version)
+			}
+		})
+	}
+}
+
+// A node is expected to be as it was in the labels and taints that are to be set.
+func TestExpectedNode(t *testing.T) {
+	t.Parallel()
+	op := planner.PatchNode{Node: "n", Labels: map[string]string{"a": "new"}, RemoveTaints: []state.Taint{{Key: "k", Effect: "NoSchedule"}}}
+	was := state.NodeReport{Labels: map[string]string{"a": "old"}, Taints: []state.Taint{{Key: "k", Effect: "NoSchedule"}}}
+	expect := map[string]string{planner.ObjectExpectation(planner.NodeRef("n")): planner.PatchDigest(op, was)}
+	for _, tt := range []struct {
+		name  string
+		now   state.NodeReport
+		moved bool
+	}{
+		{"another label", state.NodeReport{Labels: map[string]string{"a": "old", "b": "x"}, Taints: was.Taints}, false},
+		{"the label", state.NodeReport{Labels: map[string]string{"a": "other"}, Taints: was.Taints}, true},
+		{"the label is gone", state.NodeReport{Taints: was.Taints}, true},
+		{"the label is empty", state.NodeReport{Labels: map[string]string{"a": ""}, Taints: was.Taints}, true},
+		{"the taint is gone", state.NodeReport{Labels: was.Labels}, true},
+	} {
+		s := newScene()
+		s.nodes = map[string]state.NodeReport{"n": tt.now}
+		_, err := s.performStep(t, providers.Run{}, expect, op)
+		if errors.Is(err, providers.ErrMoved) != tt.moved || !tt.moved && err != nil {
+			t.Errorf("%s: got %v", tt.name, err)
+		}
+	}
+}
