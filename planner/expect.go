@@ -53,6 +53,12 @@ func Overwrites(op Operation) []string {
 			out = append(out, f.Path)
 		}
 		return out
+	case ImportSecrets:
+		var out []string
+		for _, f := range op.Files {
+			out = append(out, f.Path)
+		}
+		return out
 	}
 	return nil
 }

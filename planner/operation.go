@@ -436,6 +436,15 @@ func IsHostOperation(op Operation) bool {
 	return false
 }
 
+// IsAPIOperation reports whether the operation writes to the API.
+func IsAPIOperation(op Operation) bool {
+	switch op.(type) {
+	case ApplyObject, DeleteObject, PatchNode, Cordon, Drain, CreateToken, DeleteToken:
+		return true
+	}
+	return false
+}
+
 // Operations is a list that keeps each operation's type in JSON.
 type Operations []Operation
 

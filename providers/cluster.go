@@ -32,6 +32,14 @@ type API interface {
 	CreateToken(ctx context.Context, op planner.CreateToken) (state.Secret, error)
 	// DeleteToken deletes the token's Secret; a token that does not exist is no error.
 	DeleteToken(ctx context.Context, token state.Secret) error
+	// Lease reads a lease; nil when there is none.
+	Lease(ctx context.Context, name string) (*Lease, error)
+	// PutLease makes a lease whose Version is empty, and replaces that version of
+	// another. It returns the new version, or fails with ErrMoved when somebody
+	// was faster.
+	PutLease(ctx context.Context, l Lease) (version string, err error)
+	// DeleteLease deletes that version of a lease; one that is another by now stays.
+	DeleteLease(ctx context.Context, l Lease) error
 	// Ready asks /readyz once.
 	Ready(ctx context.Context) error
 	Close() error

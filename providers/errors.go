@@ -64,6 +64,10 @@ var (
 	// after this one. Nothing was done. This run has to stop.
 	ErrSuperseded = errors.New("superseded by a later run")
 
+	// ErrHeld: another run is at work on the cluster. Nothing was done. A retry
+	// helps when that run has ended; the plan has to be made again then.
+	ErrHeld = errors.New("another run is changing the cluster")
+
 	// ErrMoved: a file or an object that is about to be overwritten is not as it
 	// was when the plan was made. Nothing was done. A retry does not help: the
 	// plan has to be made again, with what is there now.

@@ -40,6 +40,9 @@ type Batch struct {
 	// Token is the run's; a host refuses one lower than the highest it has seen
 	// (ErrSuperseded) and remembers a higher one before the first operation.
 	Token int64
+	// Run tells two runs apart that have the same token, because they were planned
+	// side by side: a host accepts the one that came first. Empty for any.
+	Run string
 	// Lineage is refused when the host belongs to another one.
 	Lineage string
 	// Expect holds the hex SHA-256 of files that are to be as they were when the

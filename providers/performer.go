@@ -49,8 +49,9 @@ type Performer struct {
 
 // Run is what a step needs to know of the run that it belongs to.
 type Run struct {
-	// Token is the fence; Lineage is whose the hosts are.
+	// Token is the fence, ID the run's own name; Lineage is whose the hosts are.
 	Token   int64
+	ID      string
 	Lineage string
 	// Output finds an output of a step that was done before.
 	Output func(state.Pending) (Output, bool)
@@ -97,6 +98,9 @@ func (p *Performer) Perform(ctx context.Context, step *planner.Step, run Run, pr
 	}
 	return w.outputs, nil
 }
+
+// API is a cluster's API as it is reached through a node. It stays the performer's.
+func (p *Performer) API(ctx context.Context, t state.Target) (API, error) { return p.api(ctx, t) }
 
 // Close ends the connections to APIs and etcd. Hosts stay open.
 func (p *Performer) Close() error {

@@ -96,13 +96,23 @@ func (f folder) runAndMeanwhile(t *testing.T, meanwhile func(*sim.World) error, 
 	t.Helper()
 	env, printed := f.env(args...)
 	var world *sim.World
-	env.World = func(w *sim.World) { world = w }
-	env.Stdin, env.Interactive = strings.NewReader("yes\n"), true
-	out := env.Stdout.(*watched)
-	out.at, out.then = "Enter a value:", func() {
+	env.OpenWorld = func(path string) (w *sim.World, err error) { world, err = sim.Open(path); return world, err }
+	answersYes(env, func() {
 		if err := meanwhile(world); err != nil {
 			t.Error(err)
 		}
-	}
+	})
 	return cli.Main(env), printed()
+}
+
+// answersYes has a command ask, and be told yes after something has happened.
+func answersYes(env *cli.Env, after func()) {
+	env.Stdin, env.Interactive = strings.NewReader("yes\n"), true
+	once(env, "Enter a value:", after)
+}
+
+// once does something when a command has printed a text.
+func once(env *cli.Env, text string, then func()) {
+	out := env.Stdout.(*watched)
+	out.at, out.then = text, then
 }

@@ -141,9 +141,10 @@ func TestInterruptedPlan(t *testing.T) {
 		interrupts := make(chan os.Signal)
 		env, printed := f.env(command...)
 		env.Interrupts = interrupts
-		env.World = func(*sim.World) {
+		env.OpenWorld = func(path string) (*sim.World, error) {
 			interrupts <- os.Interrupt
 			interrupts <- os.Interrupt // taken only when the first has done what it does
+			return sim.Open(path)
 		}
 		if code := cli.Main(env); code != 130 || !strings.Contains(printed(), "Error: Interrupted") {
 			t.Errorf("%v: exit code %d\n%s", command, code, printed())

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -224,7 +223,7 @@ func (x *execution) failed(t *tracked, err error) {
 		x.steps[s].outcome.Status, x.steps[s].outcome.Cause = StatusSkipped, id
 		x.emit(Event{Kind: KindSkipped, Step: s, Cause: id})
 	}
-	if panicked := (*PanicError)(nil); x.opts.OnError == Stop || errors.As(err, &panicked) {
+	if x.opts.OnError == Stop || endsRun(err) {
 		x.stop(fmt.Sprintf("%s failed", id))
 	}
 }

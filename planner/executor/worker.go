@@ -20,6 +20,21 @@ type PanicError struct {
 // Error says what was panicked with.
 func (e *PanicError) Error() string { return fmt.Sprintf("internal error: panic: %v", e.Value) }
 
+// StopError says that the run has to end with the step that failed: somebody
+// else has taken over.
+type StopError struct{ Err error }
+
+// Error says why.
+func (e *StopError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *StopError) Unwrap() error { return e.Err }
+
+// endsRun tells a failure after which nothing new is started.
+func endsRun(err error) bool {
+	return errors.As(err, new(*PanicError)) || errors.As(err, new(*StopError))
+}
+
 var (
 	// errEnded answers a report that comes after RunStep has returned.
 	errEnded = errors.New("internal error: reported on a step that has ended")

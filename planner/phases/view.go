@@ -76,6 +76,17 @@ func (v *View) node(c *cluster, n *config.Node) *node {
 	return out
 }
 
+// Seat is the control plane through which a cluster is spoken to; zero when
+// there is none. It is known once a plan was made.
+func (v *View) Seat(label string) state.Target {
+	for _, c := range v.clusters {
+		if c.Label == label {
+			return c.seat
+		}
+	}
+	return state.Target{}
+}
+
 // controlPlanes are the cluster's control planes in order.
 func (c *cluster) controlPlanes() []*node {
 	var out []*node

@@ -49,6 +49,7 @@ func Run(t *testing.T, blank func(t *testing.T) Subject) {
 		"Marks":                 testMarks,
 		"Moved":                 testMoved,
 		"Superseded":            testSuperseded,
+		"SideBySide":            testSideBySide,
 		"Foreign":               testForeign,
 		"ObserveChangesNothing": testObserveChangesNothing,
 		"Parallel":              testParallel,
@@ -387,6 +388,22 @@ func testSuperseded(t *testing.T, s *subject) {
 		t.Errorf("got %v, %v, want ErrSuperseded", outcomes, err)
 	}
 	wantFile(t, s.look(t, folder+"/file"), "six", "0600", s.Owner)
+}
+
+// testSideBySide: of two runs with one token the host accepts the first.
+func testSideBySide(t *testing.T, s *subject) {
+	for _, tt := range []struct {
+		run   string
+		token int64
+		ok    bool
+	}{{"ada", 5, true}, {"ada", 5, true}, {"grace", 5, false}, {"", 5, true}, {"grace", 6, true}, {"ada", 6, false}, {"grace", 6, true}} {
+		b := s.batch(s.write(folder+"/file", fmt.Sprint(tt.run, tt.token)))
+		b.Run, b.Token = tt.run, tt.token
+		outcomes, err := s.Host.Perform(t.Context(), b)
+		if (err == nil) != tt.ok || !tt.ok && (!errors.Is(err, providers.ErrSuperseded) || len(outcomes) != 0) {
+			t.Errorf("run %q with token %d: %v, %v", tt.run, tt.token, outcomes, err)
+		}
+	}
 }
 
 // testMoved: nothing is written over what changed since it was looked at.

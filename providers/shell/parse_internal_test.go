@@ -256,7 +256,8 @@ func TestMarksFromTokenAlone(t *testing.T) {
 		"7\n":                      {Token: 7},
 		"x b71e\n":                 nil,
 		"":                         nil,
-		"1 2 3\n":                  nil,
+		"7 b71e 42\n":              {Token: 7, Lineage: "b71e"},
+		"1 2 3 4\n":                nil,
 		"99999999999999999999 a\n": nil,
 	} {
 		r := &reading{query: &query{}, report: &state.Report{}, contents: map[string][]byte{tokenFile: []byte(content)}}

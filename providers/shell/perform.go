@@ -81,7 +81,7 @@ func (h *Host) stopped(b providers.Batch, a answer, s section, attempted int) er
 	do := "change " + h.name
 	switch s.words[0] {
 	case "superseded":
-		return &providers.Error{Kind: providers.ErrSuperseded, Do: do, Cause: fmt.Errorf("run %s has begun there, this is run %d", word, b.Token)}
+		return &providers.Error{Kind: providers.ErrSuperseded, Do: do, Cause: superseded(word, b)}
 	case "foreign":
 		return &providers.Error{Kind: providers.ErrForeign, Do: do, Cause: fmt.Errorf("it belongs to the state with lineage %s, this one has %s", word, b.Lineage)}
 	case "moved":
@@ -95,6 +95,14 @@ func (h *Host) stopped(b providers.Batch, a answer, s section, attempted int) er
 	}
 	code, _ := strconv.Atoi(word)
 	return &providers.CommandError{Host: h.name, Command: what, ExitCode: code, Stderr: providers.Tail(lastOperation(a.stderr))}
+}
+
+// superseded says which run the host has seen.
+func superseded(seen string, b providers.Batch) error {
+	if seen == strconv.FormatInt(b.Token, 10) {
+		return fmt.Errorf("another run has begun there that was planned at the same time as this one (both are run %s)", seen)
+	}
+	return fmt.Errorf("run %s has begun there, this is run %d", seen, b.Token)
 }
 
 // hasMoved says which file is not as it was when the plan was made.
@@ -137,14 +145,19 @@ type compiler struct {
 }
 
 func (c *compiler) script() (string, error) {
-	if err := checkLineage(c.batch.Lineage); err != nil {
-		return "", err
+	for what, word := range map[string]string{"lineage": c.batch.Lineage, "run": c.batch.Run} {
+		if strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return "", fmt.Errorf("%s %q is no word", what, word)
+		}
+	}
+	if c.batch.Run != "" && c.batch.Lineage == "" {
+		return "", fmt.Errorf("internal error: run %s has no lineage", c.batch.Run)
 	}
 	if c.batch.Token < 0 {
 		return "", fmt.Errorf("run token %d is negative", c.batch.Token)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage))
+	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\nkw_run=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage), Quote(c.batch.Run))
 	b.WriteString(performScript + machineScript + "kw_guard\n")
 	for i, p := range expectedPaths(c.batch) {
 		if err := checkPath(p); err != nil {
@@ -161,13 +174,6 @@ func (c *compiler) script() (string, error) {
 	}
 	b.WriteString("kw_flush || kw_fail\n")
 	return b.String(), nil
-}
-
-func checkLineage(lineage string) error {
-	if strings.ContainsFunc(lineage, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fmt.Errorf("lineage %q is no word", lineage)
-	}
-	return nil
 }
 
 // operation is the line of the script that does one operation.

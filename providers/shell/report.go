@@ -370,14 +370,14 @@ func (r *reading) marks() error {
 	raw, hasToken := r.contents[tokenFile]
 	if hasToken {
 		words := strings.Fields(string(raw))
-		if len(words) == 0 || len(words) > 2 {
+		if len(words) == 0 || len(words) > 3 {
 			return unexpected("run token", string(raw))
 		}
 		var err error
 		if token, err = strconv.ParseInt(words[0], 10, 64); err != nil {
 			return unexpected("run token", string(raw))
 		}
-		if len(words) == 2 {
+		if len(words) > 1 {
 			lineage = words[1]
 		}
 	}

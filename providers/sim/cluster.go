@@ -21,7 +21,10 @@ type cluster struct {
 	Nodes   map[string]*node   `json:"nodes,omitempty"`
 	Pods    []*Pod             `json:"pods,omitempty"`
 	PDBs    []*PDB             `json:"pdbs,omitempty"`
+	Leases  map[string]*lease  `json:"leases,omitempty"`
 	Made    int                `json:"made,omitempty"`
+	// Leased counts the versions of all leases.
+	Leased int `json:"leased,omitempty"`
 
 	// stale tells that pods may have to be made, removed or given a node.
 	stale bool

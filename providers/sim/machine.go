@@ -28,6 +28,8 @@ type machine struct {
 	// Token is the highest run token seen, Lineage the state that it was of.
 	Token   int64  `json:"token,omitempty"`
 	Lineage string `json:"lineage,omitempty"`
+	// Run is the run that had the token first.
+	Run string `json:"run,omitempty"`
 
 	Files    map[string]*file  `json:"files,omitempty"`
 	Versions map[string]string `json:"versions,omitempty"` // of binaries put there, by path

@@ -59,10 +59,16 @@ func (w *World) admit(ctx context.Context, m *machine, batch providers.Batch) er
 			Cause: fmt.Errorf("the host has seen run %d, this is run %d", m.Token, batch.Token),
 		}
 	}
+	if batch.Token == m.Token && m.Run != "" && batch.Run != "" && m.Run != batch.Run {
+		return &providers.Error{
+			Kind: providers.ErrSuperseded, Do: "change " + m.address,
+			Cause: fmt.Errorf("another run has begun there that was planned at the same time as this one (both are run %d)", m.Token),
+		}
+	}
 	if err := w.expected(m, batch); err != nil {
 		return err
 	}
-	m.Token = batch.Token
+	m.Token, m.Run = batch.Token, batch.Run
 	if m.Lineage == "" {
 		m.Lineage = batch.Lineage
 	}
@@ -409,7 +415,7 @@ func (w *World) setSwap(m *machine, on bool) bool {
 
 func (w *World) mark(m *machine, op planner.Mark) bool {
 	if op.Remove {
-		m.Marks, m.Token, m.Lineage = nil, 0, ""
+		m.Marks, m.Token, m.Lineage, m.Run = nil, 0, "", ""
 		w.remove(m, ownFolder)
 		return true
 	}

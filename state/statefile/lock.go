@@ -23,6 +23,9 @@ type LockInfo struct {
 	Time      time.Time `json:"time"`
 	PID       int       `json:"pid"`
 	Operation string    `json:"operation"`
+	// File is the lock file that the holder locked; Acquire sets it. In a copy of
+	// the file it is another one.
+	File string `json:"file,omitempty"`
 }
 
 // LockedError says that another run holds the lock. It is an ErrLocked.
@@ -53,7 +56,14 @@ func (e *LockedError) Error() string {
 func (e *LockedError) Unwrap() error { return ErrLocked }
 
 // Lock is a lock that is held. The kernel takes it back when the process ends.
-type Lock struct{ flock *flock.Flock }
+type Lock struct {
+	flock *flock.Flock
+	left  LockInfo
+}
+
+// Left says who held the lock before and ended without releasing it; it is zero
+// when nobody did, or nobody knows. That process does not run any more.
+func (l *Lock) Left() LockInfo { return l.left }
 
 // Acquire takes the lock at path (Paths.Lock) and writes there who holds it.
 // It waits for up to timeout, 0 trying once, and then fails with a
@@ -77,6 +87,10 @@ func Acquire(ctx context.Context, path string, info LockInfo, timeout time.Durat
 	case !held:
 		_ = l.flock.Close()
 		return nil, &LockedError{Path: path, Info: ReadLockInfo(path), Waited: timeout}
+	}
+	info.File = identity(path)
+	if left := ReadLockInfo(path); left.File != "" && left.File == info.File {
+		l.left = left
 	}
 	if err := writeInfo(path, info); err != nil {
 		_ = l.flock.Close()

@@ -51,8 +51,12 @@ func TestLockTellsWhoHoldsIt(t *testing.T) {
 	}
 	_, err = statefile.Acquire(t.Context(), path, statefile.LockInfo{ID: "other"}, 0)
 	locked := (*statefile.LockedError)(nil)
-	if !errors.As(err, &locked) || !errors.Is(err, statefile.ErrLocked) || locked.Info != info {
+	if !errors.As(err, &locked) || !errors.Is(err, statefile.ErrLocked) {
 		t.Fatalf("error = %v", err)
+	}
+	locked.Info.File = "" // Acquire's own
+	if locked.Info != info {
+		t.Errorf("held by %+v", locked.Info)
 	}
 	if want := "cannot lock state: apply of ann@laptop (pid 4711, since 2026-08-01T12:00:00Z, run b71e) holds " + path; !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error = %v, want %s", err, want)
@@ -172,5 +176,42 @@ func TestLockInAFolderThatIsNotThere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gone", "lock")
 	if _, err := statefile.Acquire(t.Context(), path, info, 0); !errors.Is(err, os.ErrNotExist) || errors.Is(err, statefile.ErrLocked) {
 		t.Errorf("error = %v", err)
+	}
+}
+
+// TestLockTellsWhoDied: of a holder that was killed the next one learns; of one
+// that gave the lock back, and from a copy of the file, it does not.
+func TestLockTellsWhoDied(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, copied := filepath.Join(dir, "lock"), filepath.Join(dir, "copied")
+	lock, err := statefile.Acquire(t.Context(), path, info, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	// A process that is killed leaves its words and loses its lock.
+	for _, name := range []string{path, copied} {
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ path, want string }{{path, info.ID}, {path, ""}, {copied, ""}} {
+		l, err := statefile.Acquire(t.Context(), tt.path, statefile.LockInfo{ID: "next"}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Left().ID != tt.want {
+			t.Errorf("%s was left by %q, want %q", tt.path, l.Left().ID, tt.want)
+		}
+		if err := l.Release(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

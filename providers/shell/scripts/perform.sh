@@ -1,6 +1,6 @@
 # Changes a host: one function for each operation, and what they share.
-# Set before: kw_r (what stands before every path; empty but in tests), kw_token
-# and kw_lineage (the run's).
+# Set before: kw_r (what stands before every path; empty but in tests), kw_token,
+# kw_lineage and kw_run (the run's).
 #
 # Files are replaced by rename, so that each is always the old or the new one.
 # The script stands in a folder that nobody but root can change, and on the way
@@ -124,14 +124,18 @@ kw_guard() {
 	fi
 	kw_seen=0
 	kw_owner=
-	if [ -s "$kw_d/token" ]; then read -r kw_seen kw_owner <"$kw_d/token"; fi
+	kw_by=
+	if [ -s "$kw_d/token" ]; then read -r kw_seen kw_owner kw_by <"$kw_d/token"; fi
 	case $kw_seen in '' | *[!0-9]*) kw_fail "cannot read $kw_d/token" ;; esac
 	if [ -n "$kw_owner" ] && [ -n "$kw_lineage" ] && [ "$kw_owner" != "$kw_lineage" ]; then
 		kw_say foreign "$kw_owner"; kw_say end; exit 0
 	fi
 	if [ "$kw_seen" -gt "$kw_token" ]; then kw_say superseded "$kw_seen"; kw_say end; exit 0; fi
-	if [ "$kw_seen" != "$kw_token" ] || [ "$kw_owner" != "$kw_lineage" ]; then
-		(umask 077; printf '%s %s\n' "$kw_token" "$kw_lineage" >"$kw_d/token.new") &&
+	if [ "$kw_seen" = "$kw_token" ] && [ -n "$kw_by" ] && [ -n "$kw_run" ] && [ "$kw_by" != "$kw_run" ]; then
+		kw_say superseded "$kw_seen"; kw_say end; exit 0
+	fi
+	if [ "$kw_seen $kw_owner $kw_by" != "$kw_token $kw_lineage $kw_run" ]; then
+		(umask 077; printf '%s\n' "$kw_token $kw_lineage${kw_run:+ $kw_run}" >"$kw_d/token.new") &&
 			sync "$kw_d/token.new" && mv -fT "$kw_d/token.new" "$kw_d/token" && sync "$kw_d" || kw_fail
 	fi
 	rm -f -- "$kw_d"/part-*

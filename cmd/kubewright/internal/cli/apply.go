@@ -54,16 +54,11 @@ func (a *app) apply(ctx context.Context, o planOptions, approved bool) error {
 	if o.json && !approved {
 		return &usageError{"kubewright " + operation(o), errors.New("with -json nobody is asked: give -auto-approve as well")}
 	}
-	s, err := a.open(ctx, o)
+	s, err := a.open(ctx, o, operation(o))
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	release, err := s.lock(ctx, operation(o))
-	if err != nil {
-		return err
-	}
-	defer release()
 	if err := s.plan(ctx); err != nil {
 		return err
 	}
@@ -145,6 +140,11 @@ func (s *session) execute(ctx context.Context) error {
 	if err := journal.Reserve(4 * len(s.result.Plan.Steps)); err != nil {
 		return err
 	}
+	run := s.newRunner()
+	defer run.performer.Close()
+	if err := run.fences.claim(ctx); err != nil {
+		return errors.Join(err, s.fleet.world.save())
+	}
 	progress := s.screen().progress()
 	ctx, stop, done := s.interrupts.stopper(ctx, progress.Note)
 	ticking := progress.Start(s.Now)
@@ -152,14 +152,15 @@ func (s *session) execute(ctx context.Context) error {
 	// that this run begins.
 	plan := *s.result.Plan
 	plan.Lineage = st.Lineage
-	run := s.newRunner()
-	defer run.performer.Close()
+	still := run.fences.beat(ctx)
 	outcome, runErr := executor.Execute(ctx, &plan, run, journal, executor.Options{
-		ID: s.NewID(), Token: s.nextToken(), Who: s.Who, Parallelism: s.opts.parallelism,
+		ID: s.runID, Token: s.nextToken(), Who: s.Who, Parallelism: s.opts.parallelism,
 		Stop: stop, Durations: st.Durations, Sink: progress.Event, Now: s.Now,
 	})
+	still()
 	done()
 	ticking()
+	run.fences.release(ctx)
 	if err := s.fleet.world.save(); err != nil {
 		return err
 	}
@@ -177,23 +178,12 @@ func (s *session) execute(ctx context.Context) error {
 		return runErr
 	case recordErr != nil:
 		return recordErr
-	case outcome.Stopped:
+	case outcome.Stopped && over(stop):
 		return exit(exitInterrupted)
 	case !outcome.OK():
 		return exit(exitError)
 	}
 	return s.screen().complete(s.result.Plan)
-}
-
-// nextToken is above every token that state and hosts have seen.
-func (s *session) nextToken() int64 {
-	token := s.recorded.RunToken
-	for _, r := range s.view.Reports {
-		if r.Marks != nil {
-			token = max(token, r.Marks.Token)
-		}
-	}
-	return token + 1
 }
 
 // record observes once more and writes down what is seen to be as wanted. The

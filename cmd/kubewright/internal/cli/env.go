@@ -47,8 +47,8 @@ type Env struct {
 	Interrupts <-chan os.Signal
 	// Files is where state and journal are kept; nil stands for this machine's.
 	Files statefile.FS
-	// World, when set, is given every simulated world before it is used.
-	World func(*sim.World)
+	// OpenWorld opens a simulated world that is kept at a path; nil stands for sim.Open.
+	OpenWorld func(path string) (*sim.World, error)
 }
 
 // System is the environment of a real process.

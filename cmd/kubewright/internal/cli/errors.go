@@ -15,6 +15,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -78,6 +79,8 @@ func explain(err error) *diag.Diagnostic {
 		kind    error
 		summary string
 	}{
+		{providers.ErrHeld, "Cluster is being changed by another run"},
+		{providers.ErrSuperseded, "Another run has taken over"},
 		{statefile.ErrLocked, "State is locked"},
 		{statefile.ErrDamaged, "State cannot be trusted"},
 		{statefile.ErrNewer, "State is of a newer kubewright"},

@@ -48,6 +48,8 @@ type world interface {
 	clock() providers.Clock
 	// remember is the host that answers for secrets which it has sent already.
 	remember(h providers.Host, secrets map[string]state.Secret) providers.Host
+	// beat is how often a run shows a sign of life while it works; 0 for never.
+	beat() time.Duration
 	// save keeps what a simulated world has become.
 	save() error
 }

@@ -74,3 +74,13 @@ func (i *interruptions) stopper(ctx context.Context, say func(string)) (context.
 	})
 	return ctx, stop, func() { giveBack(); cancel() }
 }
+
+// over reports whether a channel was closed.
+func over(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

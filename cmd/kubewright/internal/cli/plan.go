@@ -75,7 +75,7 @@ func (a *app) planCommand() *cobra.Command {
 
 // planned is a session that has planned. The caller closes it.
 func (a *app) planned(ctx context.Context, o planOptions) (*session, error) {
-	s, err := a.open(ctx, o)
+	s, err := a.open(ctx, o, "")
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (a *app) stateRecoverCommand() *cobra.Command {
 }
 
 func (a *app) recover(ctx context.Context, o planOptions) error {
-	s, err := a.open(ctx, o)
+	s, err := a.open(ctx, o, "state recover")
 	if err != nil {
 		return err
 	}
@@ -42,11 +42,6 @@ func (a *app) recover(ctx context.Context, o planOptions) error {
 		return &diagError{diag.Diagnostics{diag.Errorf("State is there", "%s holds a state (lineage %s, serial %d), and nothing is recovered over it. "+
 			"If it is the wrong one, move it and %s away first.", s.paths.State, s.recorded.Lineage, s.recorded.Serial, s.paths.Journal)}}
 	}
-	release, err := s.lock(ctx, "state recover")
-	if err != nil {
-		return err
-	}
-	defer release()
 	st, err := s.recovered(ctx)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -19,6 +20,7 @@ import (
 type runner struct {
 	session   *session
 	performer *providers.Performer
+	fences    *fences
 }
 
 func (s *session) newRunner() *runner {
@@ -27,7 +29,7 @@ func (s *session) newRunner() *runner {
 		Host: s.fleet.Host, Seat: s.seat, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
 		Content: func(_ context.Context, ref string) (state.Secret, error) { return s.config.Resolve(ref) },
 	}
-	return &runner{session: s, performer: p}
+	return &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage)}
 }
 
 // seat is how a control plane is reached.
@@ -42,13 +44,16 @@ func (s *session) seat(t state.Target) (providers.Seat, error) {
 
 // RunStep implements executor.Runner.
 func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.Run, report func(executor.OpEvent) error) (executor.Result, error) {
+	if err := r.fences.before(ctx, step); err != nil {
+		return executor.Result{}, ending(err)
+	}
 	if err := r.gates(ctx, step); err != nil {
 		return executor.Result{}, err
 	}
 	// Who the node is must be known before its first change.
 	learned := phases.Identify(r.session.view, step)
 	outputs, err := r.performer.Perform(ctx, step,
-		providers.Run{Token: run.Token, Lineage: run.Lineage, Output: lookup(run.Outputs)},
+		providers.Run{ID: run.ID, Token: run.Token, Lineage: run.Lineage, Output: lookup(run.Outputs)},
 		providers.Progress{
 			Begin: func(op, count int) error {
 				e := executor.OpEvent{Kind: executor.OpBegin, Op: op, Count: count, Learned: learned}
@@ -69,7 +74,16 @@ func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 	if err == nil {
 		result.Learned = phases.Left(step)
 	}
-	return result, err
+	return result, ending(err)
+}
+
+// ending marks a failure after which this run may do nothing more anywhere:
+// another one has begun.
+func ending(err error) error {
+	if errors.Is(err, providers.ErrSuperseded) || errors.Is(err, providers.ErrHeld) {
+		return &executor.StopError{Err: err}
+	}
+	return err
 }
 
 // lookup finds outputs of earlier steps for the performer.
@@ -82,7 +96,7 @@ func lookup(outputs executor.Outputs) func(state.Pending) (providers.Output, boo
 
 // gates evaluates a step's conditions on a fresh observation, right before the act.
 func (r *runner) gates(ctx context.Context, step *planner.Step) error {
-	c := r.session.config.Cluster(r.clusterLabel(step))
+	c := r.session.config.Cluster(r.session.clusterLabel(step))
 	if c == nil {
 		return nil
 	}
@@ -173,11 +187,4 @@ func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.S
 		return nil // the only control plane: the plan said that the API is down meanwhile
 	}
 	return fmt.Errorf("refused: no other control plane serves the API, and this step restarts it on %s: %w", step.Target, last)
-}
-
-func (r *runner) clusterLabel(step *planner.Step) string {
-	if m := r.session.fleet.member(step.Target); m != nil {
-		return m.cluster
-	}
-	return step.Target.Name
 }

@@ -46,27 +46,45 @@ type session struct {
 	fleet    *fleet
 	view     *phases.View
 	result   phases.Result
+	// lock is held by commands that write; runID names their run, and ended is
+	// the run that held the lock before and ended without giving it back.
+	lock  *statefile.Lock
+	runID string
+	ended statefile.LockInfo
 }
 
-// open loads configuration and state: the first of the verbs.
-func (a *app) open(ctx context.Context, opts planOptions) (*session, error) {
+// open loads configuration and state: the first of the verbs. A command that is
+// going to write names its operation; nobody else writes until close, so that
+// the state which it plans with is the one that it changes.
+func (a *app) open(ctx context.Context, opts planOptions, operation string) (*session, error) {
 	if opts.json {
 		a.lines = view.NewJSONLines(a.Stdout, a.Now)
 		a.lines.Version(Version)
 	}
 	s := &session{app: a, opts: opts, paths: a.paths()}
-	if err := s.load(ctx); err != nil {
-		return nil, err
+	err := s.load(ctx)
+	if err == nil && operation != "" {
+		err = s.hold(ctx, operation)
 	}
-	loaded, err := statefile.Load(s.paths)
+	if err == nil {
+		err = s.remember(ctx)
+	}
 	if err != nil {
-		return nil, err
-	}
-	s.recorded, s.leftover = loaded.State, len(loaded.Recovered) > 0
-	if s.fleet, err = a.openFleet(s.config, s.recorded, a.passphrase(ctx, opts)); err != nil {
+		s.close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// remember loads the state and lists the hosts.
+func (s *session) remember(ctx context.Context) error {
+	loaded, err := statefile.Load(s.paths)
+	if err != nil {
+		return err
+	}
+	s.recorded, s.leftover = loaded.State, len(loaded.Recovered) > 0
+	s.fleet, err = s.openFleet(s.config, s.recorded, s.passphrase(ctx, s.opts))
+	return err
 }
 
 func (a *app) paths() statefile.Paths {
@@ -111,13 +129,18 @@ func (a *app) vars(o planOptions) []hclconfig.VarArg {
 	return out
 }
 
-// lock takes the state's lock for the rest of the command.
-func (s *session) lock(ctx context.Context, operation string) (func(), error) {
-	l, err := statefile.Acquire(ctx, s.paths.Lock, statefile.LockInfo{Who: s.Who, Operation: operation, ID: s.NewID(), Time: s.Now()}, s.opts.lockTimeout)
+// hold takes the state's lock until the session is closed.
+func (s *session) hold(ctx context.Context, operation string) error {
+	s.runID = s.NewID()
+	l, err := statefile.Acquire(ctx, s.paths.Lock, statefile.LockInfo{Who: s.Who, Operation: operation, ID: s.runID, Time: s.Now()}, s.opts.lockTimeout)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return func() { _ = l.Release() }, nil
+	s.lock = l
+	if left := l.Left(); left.Who == s.Who {
+		s.ended = left
+	}
+	return nil
 }
 
 // plan observes everything and plans: nothing is written anywhere.
@@ -252,10 +275,13 @@ func (s *session) targets() []string {
 	return out
 }
 
-// close lets go of all connections.
+// close lets go of all connections and of the lock.
 func (s *session) close() {
 	if s.fleet != nil {
 		s.fleet.close()
+	}
+	if s.lock != nil {
+		_ = s.lock.Release()
 	}
 }
 

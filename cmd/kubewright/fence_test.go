@@ -1,0 +1,229 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/providers/sim"
+)
+
+// shared is one fleet of simulated hosts with several operators, each with a
+// copy of configuration and state.
+type shared struct {
+	t     *testing.T
+	world *sim.World
+	from  folder
+}
+
+// newShared is a cluster that runs, and a change to it that nobody has applied.
+func newShared(t *testing.T) *shared {
+	t.Helper()
+	f := newFolder(t, crashConfig)
+	f.must(t, "apply", "-auto-approve")
+	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.replace(t, `"general"`, `"batch"`)
+	f.replace(t, `cert_sans = ["api.example.com"]`, "cert_sans = [\"api.example.com\"]\n    arg \"audit-log-maxage\" { value = \"30\" }")
+	return &shared{t, w, f}
+}
+
+// operator is somebody's command over the shared hosts.
+func (s *shared) operator(f folder, who string, args ...string) (*cli.Env, func() string) {
+	env, printed := f.env(args...)
+	env.Who = who
+	// Runs of different people never have one name.
+	id := env.NewID
+	env.NewID = func() string { return strings.Repeat(who[:1], 8) + id()[8:] }
+	env.OpenWorld = func(string) (*sim.World, error) { return s.world, nil }
+	return env, printed
+}
+
+func (s *shared) want(f folder, who string, code int, text string, args ...string) {
+	s.t.Helper()
+	env, printed := s.operator(f, who, args...)
+	got := cli.Main(env)
+	if words := strings.Join(strings.Fields(printed()), " "); got != code || !strings.Contains(words, text) {
+		s.t.Errorf("%s of %s: exit code %d, want %d and %q:\n%s", args[0], who, got, code, text, printed())
+	}
+}
+
+func stateOf(t *testing.T, f folder) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(string(f), "kubewright.state.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestTwoOperators: while one applies, another with a copy of the state is told
+// so and changes nothing.
+func TestTwoOperators(t *testing.T) {
+	t.Parallel()
+	s := newShared(t)
+	ada, grace := s.from, s.from.copy(t)
+	before := stateOf(t, grace)
+	env, printed := s.operator(ada, "ada@laptop", "apply", "-auto-approve", "-parallelism=1")
+	met := false
+	once(env, "[1/5]", func() {
+		met = true
+		if l := s.world.Leases(); len(l) != 1 || !strings.HasPrefix(l[0], "ada@laptop ") {
+			t.Errorf("the lease is %v", l)
+		}
+		s.want(grace, "grace@desk", 1, "Error: Cluster is being changed by another run", "apply", "-auto-approve")
+		s.want(grace, "grace@desk", 1, "ada@laptop has been changing it since", "apply", "-auto-approve")
+		s.want(grace, "grace@desk", 2, "Plan: ", "plan", "-detailed-exitcode")
+	})
+	if code := cli.Main(env); code != 0 || !met {
+		t.Fatalf("exit code %d, met %v\n%s", code, met, printed())
+	}
+	if stateOf(t, grace) != before {
+		t.Error("the state of the one who was refused has changed")
+	}
+	if l := s.world.Leases(); len(l) != 0 {
+		t.Errorf("the lease was not given back: %v", l)
+	}
+	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
+}
+
+// TestPlannedSideBySide: of two who have planned the same, the one who says yes
+// first acts. The other's plan is refused by the first thing that it meets.
+func TestPlannedSideBySide(t *testing.T) {
+	t.Parallel()
+	s := newShared(t)
+	ada, grace := s.from, s.from.copy(t)
+	effects := 0
+	env, printed := s.operator(grace, "grace@desk", "apply")
+	answersYes(env, func() {
+		s.want(ada, "ada@laptop", 0, "Apply complete!", "apply", "-auto-approve")
+		s.world.OnEffect = func(e sim.Effect) error {
+			if !strings.HasSuffix(e.Op, "_lease") {
+				effects++
+			}
+			return nil
+		}
+	})
+	if code := cli.Main(env); code != 1 {
+		t.Errorf("exit code %d\n%s", code, printed())
+	}
+	if effects != 0 {
+		t.Errorf("the second had %d effects", effects)
+	}
+	out := strings.Join(strings.Fields(printed()), " ")
+	if !strings.Contains(out, "planned at the same time") && !strings.Contains(out, "changed since the plan was made") {
+		t.Errorf("it is not said why:\n%s", printed())
+	}
+	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
+}
+
+// TestFoundedSideBySide: of two who are about to found on the same blank hosts
+// one does.
+func TestFoundedSideBySide(t *testing.T) {
+	t.Parallel()
+	s := &shared{t, sim.New(1, sim.DefaultProfile()), newFolder(t, crashConfig)}
+	s.world = mustOpen(t)
+	ada, grace := s.from, s.from.copy(t)
+	env, printed := s.operator(grace, "grace@desk", "apply")
+	answersYes(env, func() { s.want(ada, "ada@laptop", 0, "Apply complete!", "apply", "-auto-approve") })
+	if code := cli.Main(env); code != 1 || !strings.Contains(printed(), "belongs to the state with") {
+		t.Errorf("exit code %d\n%s", code, printed())
+	}
+	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
+}
+
+// mustOpen is an empty world with a file, which is saved behind every command.
+func mustOpen(t *testing.T) *sim.World {
+	t.Helper()
+	w, err := sim.Open(filepath.Join(t.TempDir(), "world"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestLeaseOfTheDead: the claim of a run that was killed is no difference; the
+// one who ran it goes on at once, others when it has shown no sign of life for
+// a while.
+func TestLeaseOfTheDead(t *testing.T) {
+	t.Parallel()
+	s := newShared(t)
+	all := s.from.copy(t).moments(t, "apply")
+	for _, tt := range []struct {
+		name, who string
+		later     time.Duration
+		code      int
+		text      string
+	}{
+		{"the same operator", operatorName, 0, 0, "Apply complete!"},
+		{"another", "grace@desk", 0, 1, "Cluster is being changed by another run"},
+		{"another, later", "grace@desk", 5 * time.Minute, 0, "Apply complete!"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ada := s.from.copy(t)
+			ada.kill(t, "apply", inTheMiddleOf(t, all, "kube-apiserver.yaml"))
+			w, err := sim.Open(filepath.Join(string(ada), "kubewright.sim.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l := w.Leases(); len(l) != 1 {
+				t.Fatalf("leases: %v", l)
+			}
+			next := &shared{t, w, ada}
+			f := ada
+			if tt.who != operatorName {
+				f = ada.copy(t)
+			}
+			w.Advance(tt.later)
+			next.want(f, tt.who, tt.code, tt.text, "apply", "-auto-approve")
+			if tt.code != 0 {
+				return
+			}
+			if l := w.Leases(); len(l) != 0 {
+				t.Errorf("the lease was not given back: %v", l)
+			}
+			next.want(f, tt.who, 0, "No changes.", "plan", "-detailed-exitcode")
+		})
+	}
+}
+
+// TestLeaseLost: a run whose claim somebody has ended begins no further step.
+func TestLeaseLost(t *testing.T) {
+	t.Parallel()
+	s := newShared(t)
+	env, printed := s.operator(s.from, "ada@laptop", "apply", "-auto-approve", "-parallelism=1")
+	once(env, "[1/5]", func() {
+		s.world.Advance(time.Minute)
+		if err := s.world.TakeLeases("eve@elsewhere"); err != nil {
+			t.Error(err)
+		}
+	})
+	code := cli.Main(env)
+	out := strings.Join(strings.Fields(printed()), " ")
+	if code == 0 || !strings.Contains(out, "eve@elsewhere has taken its lease") {
+		t.Errorf("exit code %d\n%s", code, printed())
+	}
+	if n := strings.Count(out, ": done after"); n > 2 {
+		t.Errorf("%d steps were done\n%s", n, printed())
+	}
+}
+
+// TestNothingToDoClaimsNothing: an apply without steps has no effect on anything.
+func TestNothingToDoClaimsNothing(t *testing.T) {
+	t.Parallel()
+	s := newShared(t)
+	s.want(s.from, "ada@laptop", 0, "Apply complete!", "apply", "-auto-approve")
+	s.world.OnEffect = func(e sim.Effect) error { t.Errorf("effect %s", e); return nil }
+	s.want(s.from, "ada@laptop", 0, "No changes.", "apply", "-auto-approve")
+	s.world.OnEffect = nil
+	s.want(s.from, "ada@laptop", 0, "Destroy complete!", "destroy", "-auto-approve")
+	if l := s.world.Leases(); len(l) != 0 {
+		t.Errorf("leases: %v", l)
+	}
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+)
+
+// fences are a run's claims on the clusters that its plan changes, so that two
+// operators with two copies of a state cannot both act. A cluster that runs is
+// claimed before the first step; one that is being founded when its API is
+// first written to. A run that finds nothing to do claims nothing.
+type fences struct {
+	session *session
+	all     map[string]*providers.Fence
+}
+
+// releaseTime bounds giving the claims back: an API that went away keeps none.
+const releaseTime = 5 * time.Second
+
+// newFences prepares a fence for each cluster of the plan's steps.
+func (s *session) newFences(p *providers.Performer, lineage string) *fences {
+	f := &fences{session: s, all: map[string]*providers.Fence{}}
+	for i := range s.result.Plan.Steps {
+		label := s.clusterLabel(&s.result.Plan.Steps[i])
+		if f.all[label] != nil || s.config.Cluster(label) == nil {
+			continue
+		}
+		f.all[label] = &providers.Fence{
+			API: p.API, Clock: s.fleet.world.clock(), Dead: s.ended.ID,
+			Mine: providers.Lease{Name: "kubewright-" + lineage, Run: s.runID, Who: s.Who, Token: s.nextToken()},
+		}
+	}
+	return f
+}
+
+// claim takes the leases of all clusters whose API the plan has seen.
+func (f *fences) claim(ctx context.Context) error {
+	for label, fence := range f.all {
+		if f.session.view.Clusters[label] == nil {
+			continue
+		}
+		if err := fence.Hold(ctx, f.session.view.Seat(label)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// before makes sure that the step's cluster is still claimed.
+func (f *fences) before(ctx context.Context, step *planner.Step) error {
+	label := f.session.clusterLabel(step)
+	fence := f.all[label]
+	if fence == nil || f.session.view.Clusters[label] == nil && !slices.ContainsFunc(step.Operations, planner.IsAPIOperation) {
+		return nil
+	}
+	via := f.session.view.Seat(label)
+	if !step.Via.IsZero() {
+		via = step.Via
+	}
+	return fence.Hold(ctx, via)
+}
+
+// beat shows signs of life until the function that it returns is called.
+func (f *fences) beat(ctx context.Context) (end func()) {
+	every := f.session.fleet.world.beat()
+	if every == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		ticks := time.NewTicker(every)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks.C:
+				for _, fence := range f.all {
+					fence.Beat(ctx)
+				}
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
+}
+
+// release gives the claims back. A cluster that was destroyed has taken its own with it.
+func (f *fences) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	for _, fence := range f.all {
+		fence.Release(ctx)
+	}
+}
+
+// clusterLabel is the cluster that a step is about.
+func (s *session) clusterLabel(step *planner.Step) string {
+	if m := s.fleet.member(step.Target); m != nil {
+		return m.cluster
+	}
+	return step.Target.Name
+}
+
+// nextToken is above every token that state and hosts have seen.
+func (s *session) nextToken() int64 {
+	token := int64(0)
+	if s.recorded != nil {
+		token = s.recorded.RunToken
+	}
+	for _, r := range s.view.Reports {
+		if r.Marks != nil {
+			token = max(token, r.Marks.Token)
+		}
+	}
+	return token + 1
+}

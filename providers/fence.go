@@ -1,0 +1,223 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Lease is a run's claim on a cluster, as the cluster keeps it: while one is
+// there no other run changes anything.
+type Lease struct {
+	// Name is that of the object, in kube-system.
+	Name string
+	// Run, Who and Token are those of the run that holds it.
+	Run   string
+	Who   string
+	Token int64
+	// Since is when the run took it, Renewed its last sign of life; both by the
+	// clock of the holder.
+	Since, Renewed time.Time
+	// Duration is how long a lease stays good without a sign of life.
+	Duration time.Duration
+	// Version tells one state of the object from the next; empty for a new one.
+	Version string
+}
+
+// The times of a lease. It survives the restart of an API server.
+const (
+	leaseTime  = time.Minute
+	leaseRenew = 10 * time.Second
+	// LeaseBeat is how often a run that works shows a sign of life.
+	LeaseBeat = leaseRenew
+	leasePoll = 2 * time.Second
+	// leaseAttempt bounds one attempt to reach the API for the lease's sake.
+	leaseAttempt = 10 * time.Second
+)
+
+// Fence holds a cluster's lease for a run. Hosts have a fence of their own, the
+// run token; this one keeps apart what goes through the API alone, and tells a
+// second run that there is a first before it has changed anything. While the
+// API does not answer nobody can take the lease, and the hosts' fence has to do.
+type Fence struct {
+	// API is the cluster's, through the node.
+	API   func(ctx context.Context, via state.Target) (API, error)
+	Clock Clock
+	// Mine is what the run puts there: Name, Run, Who and Token.
+	Mine Lease
+	// Dead is a run of Who that is known to have ended without giving its lease back.
+	Dead string
+
+	mu   sync.Mutex
+	via  state.Target
+	held bool
+	// current is the lease as this run last wrote it.
+	current Lease
+	lost    error
+}
+
+// Hold makes sure, before something is done through via, that the lease is this
+// run's: takes it, or shows a sign of life when the last is some time ago. It
+// fails with ErrHeld when another run has it, and for good with ErrSuperseded
+// when another run took it. That the API does not answer is no error.
+func (f *Fence) Hold(ctx context.Context, via state.Target) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.via = via
+	if f.lost != nil || f.held && f.Clock.Now().Sub(f.current.Renewed) < leaseRenew {
+		return f.lost
+	}
+	err := f.reach(ctx, func(ctx context.Context, a API) error {
+		if f.held {
+			return f.renew(ctx, a)
+		}
+		return f.take(ctx, a)
+	})
+	if passing(err) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// Beat shows a sign of life when the lease is held.
+func (f *Fence) Beat(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held && f.lost == nil {
+		_ = f.reach(ctx, f.renew) // that it is lost is found before the next step
+	}
+}
+
+// Release gives the lease back. One that cannot be given back ends by itself.
+func (f *Fence) Release(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.held || f.lost != nil {
+		return
+	}
+	f.held = false
+	_ = f.reach(ctx, func(ctx context.Context, a API) error { return a.DeleteLease(ctx, f.current) })
+}
+
+// reach does something with the API, once.
+func (f *Fence) reach(ctx context.Context, do func(context.Context, API) error) error {
+	a, err := f.API(ctx, f.via)
+	if err != nil {
+		return err
+	}
+	return do(ctx, a)
+}
+
+// renew shows a sign of life. When somebody was faster it is either an answer
+// to this run that was lost, or another run.
+func (f *Fence) renew(ctx context.Context, a API) error {
+	err := f.put(ctx, a, f.current.Version)
+	if !errors.Is(err, ErrMoved) {
+		return err
+	}
+	there, err := f.read(ctx, a)
+	switch {
+	case err != nil:
+		return err
+	case there != nil && there.Run == f.Mine.Run:
+		f.current = *there
+		return nil
+	}
+	f.lost = f.superseded(there)
+	return f.lost
+}
+
+func (f *Fence) superseded(there *Lease) error {
+	cause := errors.New("its lease was taken away")
+	if there != nil {
+		cause = fmt.Errorf("%s has taken its lease (run %s)", there.Who, there.Run)
+	}
+	return &Error{Kind: ErrSuperseded, Do: "go on with the cluster", Cause: cause}
+}
+
+// take gets the lease: when nobody has it, when its holder is known to have
+// ended, or when it shows no sign of life for as long as a lease is good, by
+// this machine's clock alone.
+func (f *Fence) take(ctx context.Context, a API) error {
+	for {
+		there, err := f.read(ctx, a)
+		if err != nil {
+			return err
+		}
+		version := ""
+		if there != nil {
+			if err := f.mayTake(ctx, a, there); err != nil {
+				return err
+			}
+			version = there.Version
+		}
+		if err = f.put(ctx, a, version); !errors.Is(err, ErrMoved) {
+			return err
+		}
+	}
+}
+
+func (f *Fence) mayTake(ctx context.Context, a API, there *Lease) error {
+	switch {
+	case there.Run == f.Mine.Run, there.Run == f.Dead && there.Who == f.Mine.Who:
+		return nil
+	case there.Token > f.Mine.Token:
+		return f.superseded(there)
+	case f.Clock.Now().Sub(there.Renewed) < there.Duration:
+		return f.heldBy(there)
+	}
+	// Its clock and ours may differ: only that nothing moves counts.
+	began := f.Clock.Now()
+	for f.Clock.Now().Sub(began) < there.Duration {
+		if err := f.Clock.Sleep(ctx, leasePoll); err != nil {
+			return err
+		}
+		now, err := f.read(ctx, a)
+		switch {
+		case err != nil:
+			return err
+		case now == nil:
+			return nil
+		case now.Version != there.Version:
+			return f.heldBy(now)
+		}
+	}
+	return nil
+}
+
+func (f *Fence) heldBy(there *Lease) error {
+	return &Error{Kind: ErrHeld, Do: "change the cluster", Cause: fmt.Errorf("%s has been changing it since %s (run %s, last sign of life %s). "+
+		"Wait for that run to end, and plan again. If it was killed, its claim ends %s after its last sign of life; "+
+		"when it is certain that it does not run any more, kubectl -n kube-system delete lease %s ends it at once",
+		Sanitize(there.Who, 128), stamp(there.Since), Sanitize(there.Run, 64), stamp(there.Renewed), there.Duration, there.Name)}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func (f *Fence) read(ctx context.Context, a API) (*Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, leaseAttempt)
+	defer cancel()
+	return a.Lease(ctx, f.Mine.Name)
+}
+
+// put writes this run's lease over the version.
+func (f *Fence) put(ctx context.Context, a API, version string) error {
+	ctx, cancel := context.WithTimeout(ctx, leaseAttempt)
+	defer cancel()
+	l := f.Mine
+	l.Renewed, l.Duration, l.Version, l.Since = f.Clock.Now(), leaseTime, version, f.current.Since
+	if !f.held {
+		l.Since = l.Renewed
+	}
+	written, err := a.PutLease(ctx, l)
+	if err != nil {
+		return err
+	}
+	l.Version = written
+	f.current, f.held = l, true
+	return nil
+}

@@ -1,0 +1,166 @@
+package providers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// leases is an API that keeps one lease.
+type leases struct {
+	providers.API
+	there   *providers.Lease
+	err     error
+	version int
+	// reading, when set, is called before each look at the lease.
+	reading func()
+}
+
+func (l *leases) Lease(context.Context, string) (*providers.Lease, error) {
+	if l.reading != nil {
+		l.reading()
+	}
+	if l.err != nil || l.there == nil {
+		return nil, l.err
+	}
+	there := *l.there
+	return &there, nil
+}
+
+func (l *leases) PutLease(_ context.Context, lease providers.Lease) (string, error) {
+	switch {
+	case l.err != nil:
+		return "", l.err
+	case l.there == nil && lease.Version != "", l.there != nil && l.there.Version != lease.Version:
+		return "", providers.ErrMoved
+	}
+	l.version++
+	lease.Version = fmt.Sprint(l.version)
+	l.there = &lease
+	return lease.Version, nil
+}
+
+func (l *leases) DeleteLease(_ context.Context, lease providers.Lease) error {
+	if l.there != nil && l.there.Version == lease.Version {
+		l.there = nil
+	}
+	return l.err
+}
+
+func (l *leases) fence(s *scene, run string, token int64) *providers.Fence {
+	return &providers.Fence{
+		API:   func(context.Context, state.Target) (providers.API, error) { return l, nil },
+		Clock: clock{s}, Mine: providers.Lease{Name: "kubewright-l1", Run: run, Who: "ada@laptop", Token: token}, Dead: "killed",
+	}
+}
+
+// held is a lease of another run that showed a sign of life a while ago.
+func held(s *scene, run, who string, token int64, ago time.Duration) *providers.Lease {
+	return &providers.Lease{Run: run, Who: who, Token: token, Since: s.now, Renewed: s.now.Add(-ago), Duration: time.Minute, Version: "x"}
+}
+
+func TestFenceTakes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		there func(*scene) *providers.Lease
+		// moves: the holder shows signs of life while it is looked at.
+		moves  bool
+		want   error
+		waited bool
+	}{
+		{"nobody's", func(*scene) *providers.Lease { return nil }, false, nil, false},
+		{"my own", func(s *scene) *providers.Lease { return held(s, "mine", "ada@laptop", 5, 0) }, false, nil, false},
+		{"that of my run that was killed", func(s *scene) *providers.Lease { return held(s, "killed", "ada@laptop", 4, 0) }, false, nil, false},
+		{"that of somebody's run with the name of one of mine", func(s *scene) *providers.Lease { return held(s, "killed", "eve@desk", 4, 0) }, false, providers.ErrHeld, false},
+		{"one with a sign of life", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, 30*time.Second) }, false, providers.ErrHeld, false},
+		{"one of a clock that is ahead", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, -time.Hour) }, false, providers.ErrHeld, false},
+		{"one without a sign of life", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, time.Hour) }, false, nil, true},
+		{"one of a clock that is behind", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, time.Hour) }, true, providers.ErrHeld, true},
+		{"one of a later run", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 6, time.Hour) }, false, providers.ErrSuperseded, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene()
+			s.now = time.Unix(1e9, 0)
+			l := &leases{there: tt.there(s)}
+			looks := 0
+			l.reading = func() {
+				if looks++; tt.moves && looks > 2 {
+					l.there.Version = fmt.Sprint("moved ", looks)
+				}
+			}
+			began := s.now
+			err := l.fence(s, "mine", 5).Hold(t.Context(), cp1)
+			if !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			if tt.want == nil && l.there.Run != "mine" {
+				t.Errorf("the lease is %+v", l.there)
+			}
+			if waited := s.now.Sub(began); (waited > 0) != tt.waited || tt.waited && tt.want == nil && waited < time.Minute {
+				t.Errorf("it took %s", waited)
+			}
+		})
+	}
+}
+
+// A lease that is held is renewed now and then, found to be lost, and given back.
+func TestFenceHolds(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	l := &leases{}
+	f := l.fence(s, "mine", 5)
+	hold := func(want error) {
+		t.Helper()
+		if err := f.Hold(t.Context(), cp1); !errors.Is(err, want) {
+			t.Fatalf("got %v, want %v", err, want)
+		}
+	}
+	hold(nil)
+	since := l.there.Since
+	hold(nil)
+	if l.version != 1 {
+		t.Errorf("it was written %d times at once", l.version)
+	}
+	s.now = s.now.Add(time.Minute)
+	hold(nil)
+	if l.version != 2 || !l.there.Renewed.Equal(s.now) || !l.there.Since.Equal(since) {
+		t.Errorf("after a minute: %+v", l.there)
+	}
+	// The API is silent: nobody can take it.
+	l.err = providers.ErrUnreachable
+	s.now = s.now.Add(time.Minute)
+	hold(nil)
+	// An answer was lost.
+	l.err, l.there.Version = nil, "written, not heard of"
+	hold(nil)
+	f.Release(t.Context())
+	if l.there != nil {
+		t.Errorf("after the release: %+v", l.there)
+	}
+	hold(nil)
+	l.there = held(s, "other", "eve@desk", 6, 0)
+	s.now = s.now.Add(time.Minute)
+	hold(providers.ErrSuperseded)
+	hold(providers.ErrSuperseded)
+	f.Release(t.Context())
+	if l.there == nil {
+		t.Error("somebody else's lease was released")
+	}
+}
+
+// A lease that cannot be read for another reason than silence is an error.
+func TestFenceForbidden(t *testing.T) {
+	t.Parallel()
+	l := &leases{err: errors.New("forbidden")}
+	if err := l.fence(newScene(), "mine", 5).Hold(t.Context(), cp1); err == nil || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,105 @@
+package kube
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// leaseNamespace is where the leases of Kubernetes' own components are.
+const leaseNamespace = metav1.NamespaceSystem
+
+// tokenAnnotation holds the run token of a lease's holder.
+const tokenAnnotation = "kubewright/run-token"
+
+// Lease implements providers.API.
+func (a *API) Lease(ctx context.Context, name string) (*providers.Lease, error) {
+	var out *providers.Lease
+	err := a.as("read lease "+name, func(s *session) error {
+		l, err := s.typed.CoordinationV1().Leases(leaseNamespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return ignoreAbsent(err)
+		}
+		out = leaseOf(l)
+		return nil
+	})
+	return out, err
+}
+
+// PutLease implements providers.API.
+func (a *API) PutLease(ctx context.Context, l providers.Lease) (string, error) {
+	version := ""
+	err := a.as("take lease "+l.Name, func(s *session) error {
+		leases := s.typed.CoordinationV1().Leases(leaseNamespace)
+		var written *coordinationv1.Lease
+		var err error
+		if l.Version == "" {
+			written, err = leases.Create(ctx, leaseObject(l), metav1.CreateOptions{FieldManager: fieldManager})
+		} else {
+			written, err = leases.Update(ctx, leaseObject(l), metav1.UpdateOptions{FieldManager: fieldManager})
+		}
+		switch {
+		case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsNotFound(err):
+			return &providers.Error{Kind: providers.ErrMoved, Do: "take lease " + l.Name, Cause: err}
+		case err != nil:
+			return err
+		}
+		version = written.ResourceVersion
+		return nil
+	})
+	return version, err
+}
+
+// DeleteLease implements providers.API.
+func (a *API) DeleteLease(ctx context.Context, l providers.Lease) error {
+	return a.as("give back lease "+l.Name, func(s *session) error {
+		err := s.typed.CoordinationV1().Leases(leaseNamespace).Delete(ctx, l.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{ResourceVersion: &l.Version},
+		})
+		if apierrors.IsConflict(err) {
+			return nil // it is somebody else's by now
+		}
+		return ignoreAbsent(err)
+	})
+}
+
+func leaseObject(l providers.Lease) *coordinationv1.Lease {
+	holder := l.Who + " " + l.Run
+	seconds := int32(l.Duration / time.Second)
+	since, renewed := metav1.NewMicroTime(l.Since), metav1.NewMicroTime(l.Renewed)
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: l.Name, Namespace: leaseNamespace, ResourceVersion: l.Version,
+			Annotations: map[string]string{tokenAnnotation: strconv.FormatInt(l.Token, 10)},
+		},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &since, RenewTime: &renewed},
+	}
+}
+
+// leaseOf reads what leaseObject wrote. What somebody else made of it counts as
+// a lease without a sign of life.
+func leaseOf(l *coordinationv1.Lease) *providers.Lease {
+	out := &providers.Lease{Name: l.Name, Version: l.ResourceVersion}
+	if h := l.Spec.HolderIdentity; h != nil {
+		i := strings.LastIndex(*h, " ")
+		out.Who, out.Run = (*h)[:max(i, 0)], (*h)[i+1:]
+	}
+	out.Token, _ = strconv.ParseInt(l.Annotations[tokenAnnotation], 10, 64)
+	if s := l.Spec.LeaseDurationSeconds; s != nil {
+		out.Duration = time.Duration(*s) * time.Second
+	}
+	if t := l.Spec.AcquireTime; t != nil {
+		out.Since = t.Time
+	}
+	if t := l.Spec.RenewTime; t != nil {
+		out.Renewed = t.Time
+	}
+	return out
+}
