@@ -267,3 +267,35 @@ func TestPeriodOfCA(t *testing.T) {
 		}
 	}
 }
+
+// TestMixedCustody: each of the three CAs is kept in its own way.
+func TestMixedCustody(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		spoil    func(p *config.Certificates)
+		supplied int
+	}{
+		{"the cluster's own", func(p *config.Certificates) { p.FrontProxyCA.OnHosts = true; p.CA = config.GivenCA{} }, 0},
+		{"etcd's without key", func(p *config.Certificates) { p.CA.OnHosts = true; p.EtcdCA.Key = state.Secret{} }, 8},
+		{"the cluster's without key", func(p *config.Certificates) { p.CA.Key = state.Secret{}; p.EtcdCA.OnHosts = true }, 14},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := withoutKeys(t, 2, 1)
+			p := &h.config.Clusters[0].Certificates
+			for block, ca := range map[string]*config.GivenCA{"ca": &p.CA, "front_proxy_ca": &p.FrontProxyCA, "etcd_ca": &p.EtcdCA} {
+				ca.Key = state.NewSecret(h.cas["certificates."+block].Key)
+			}
+			c.spoil(p)
+			clear(h.files())
+			h.sign(simulated.AddDate(1, 0, 0), nil)
+			if n := len(phases.Supplies(h.config, "prod")); n != c.supplied {
+				t.Errorf("%d are to be supplied, want %d", n, c.supplied)
+			}
+			o := newOperator(t, h.config)
+			o.must(o.apply())
+			o.wantNothing()
+		})
+	}
+}

@@ -15,13 +15,23 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
 )
 
-// TestExternalCA makes clusters below CAs that are not kubewright's: one signs
-// with a key that stays here, to the other everything is supplied. That API
-// servers, etcd, kubelets and kubectl trust one another is the proof.
+// TestExternalCA makes clusters below CAs that are not kubewright's: of one the
+// keys lie on the hosts, one signs with keys that stay here, to the third
+// everything is supplied. That API servers, etcd, kubelets and kubectl trust one
+// another is the proof.
 func TestExternalCA(t *testing.T) {
 	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
-		t.Skip("makes two clusters: runs with make e2e-all")
+		t.Skip("makes three clusters: runs with make e2e-all")
 	}
+	t.Run("the key lies on the hosts", func(t *testing.T) {
+		s := newSite(t, "e2eca", 1, 1)
+		s.writeCAs("ECDSA")
+		s.extra = certificatesHCL("      key         = file(\"BLOCK.key\")\n      on_hosts    = true\n", "")
+		s.configure()
+		s.clusterBelow(3, func() {
+			s.settled() // its kubelets have certificates that the given key signed
+		})
+	})
 	t.Run("the operator holds the key", func(t *testing.T) {
 		s := newSite(t, "e2eca", 2, 1)
 		s.writeCAs("RSA")
@@ -38,7 +48,7 @@ func TestExternalCA(t *testing.T) {
 		}
 		s.extra = certificatesHCL("      key         = var.BLOCK_key\n", "")
 		s.configure()
-		s.externalCluster(func() {})
+		s.clusterBelow(0, func() {})
 	})
 	t.Run("nobody here has a key", func(t *testing.T) {
 		s := newSite(t, "e2eca", 1, 1)
@@ -56,7 +66,7 @@ func TestExternalCA(t *testing.T) {
 			}
 		}
 		supply()
-		s.externalCluster(func() {
+		s.clusterBelow(0, func() {
 			renewed := []string{s.planes[0].Name + "/pki/apiserver", s.workers[0].Name + "/kubelet.conf"}
 			supply(renewed...)
 			r := s.must("apply", "-auto-approve", "-no-color")
@@ -116,8 +126,9 @@ func (s *site) supplies() []phases.Supply {
 	return phases.Supplies(cfg, "prod")
 }
 
-// externalCluster is the life of a cluster below CAs without a key in it.
-func (s *site) externalCluster(change func()) {
+// clusterBelow is the life of a cluster below given CAs, of whose keys and what
+// is left of bootstrapping so many files lie on its hosts.
+func (s *site) clusterBelow(keys int, change func()) {
 	s.t.Helper()
 	s.logIn()
 	before := s.listings()
@@ -125,10 +136,12 @@ func (s *site) externalCluster(change func()) {
 	s.wantCluster()
 	s.wantWorkload()
 	s.wantNoChanges()
+	var found []string
 	for _, h := range s.hosts() {
-		if left := s.sh(h.Name, "find /etc/kubernetes /var/lib/kubewright -name '*ca.key' -o -name bootstrap-kubelet.conf"); left != "" {
-			s.t.Errorf("on %s: %s", h.Name, left)
-		}
+		found = append(found, strings.Fields(s.sh(h.Name, "find /etc/kubernetes /var/lib/kubewright -name '*ca.key' -o -name bootstrap-kubelet.conf"))...)
+	}
+	if len(found) != keys {
+		s.t.Errorf("on the hosts there is %v", found)
 	}
 	cp := s.planes[0].Name
 	out := s.sh(cp, "kubeadm certs check-expiration 2>&1")
