@@ -42,7 +42,7 @@ func withExternalEtcd(t *testing.T, dir string) (cfg *config.Config, renew func(
 // renewed and put right there, and go again.
 func TestExternalEtcdFiles(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"/etc/etcd-client", "/etc/kubernetes/pki/etcd", "/etc/ssl/private/etcd", "/etc/ssl/certs"} {
+	for _, dir := range []string{"/etc/kubernetes/pki/etcd", "/etc/ssl/private/etcd", "/etc/ssl/certs"} {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
 			cfg, renew := withExternalEtcd(t, dir)

@@ -340,10 +340,11 @@ func TestControlPlaneLeavesAndReturns(t *testing.T) {
 // effect is tried with KUBEWRIGHT_LONG set, otherwise every 31st.
 func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
-	crashAnywhere(t, cluster(2, 1))
+	crashAnywhere(t, cluster(2, 1), 31)
 }
 
-func crashAnywhere(t *testing.T, cfg *config.Config) {
+// crashAnywhere crashes at every so many effects, or at all with KUBEWRIGHT_LONG set.
+func crashAnywhere(t *testing.T, cfg *config.Config, stride int) {
 	t.Helper()
 	effects := 0
 	o := newOperator(t, cfg)
@@ -352,7 +353,6 @@ func crashAnywhere(t *testing.T, cfg *config.Config) {
 	if effects < 50 {
 		t.Fatalf("founding has only %d effects", effects)
 	}
-	stride := 31
 	if os.Getenv("KUBEWRIGHT_LONG") != "" {
 		stride = 1
 	}
