@@ -9,9 +9,11 @@ import (
 
 // QuorumAllows is the gate etcd-quorum: it refuses a step that would leave
 // fewer healthy voters than a majority, as a fresh observation shows them.
-// Unknown counts as unhealthy.
-func QuorumAllows(step *Step, members []state.EtcdMember) error {
+// Unknown counts as unhealthy. own is the name of the member on the step's own
+// node: one that is down already is not lost by a step that mends or removes it.
+func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 	voters, healthy := 0, 0
+	lost := 1 // the member on the step's own node restarts or goes
 	var sick []string
 	for _, m := range members {
 		if m.Learner {
@@ -20,8 +22,11 @@ func QuorumAllows(step *Step, members []state.EtcdMember) error {
 		voters++
 		if m.Healthy {
 			healthy++
-		} else {
-			sick = append(sick, m.Name)
+			continue
+		}
+		sick = append(sick, m.Name)
+		if own != "" && m.Name == own {
+			lost = 0
 		}
 	}
 	if voters == 0 || voters == 1 && removesMember(step) {
@@ -35,19 +40,23 @@ func QuorumAllows(step *Step, members []state.EtcdMember) error {
 		if voters == 1 {
 			need = 1
 		}
-	case voters > 1:
-		left-- // the member on the step's own node restarts or goes
-		if removesMember(step) {
-			need = (voters-1)/2 + 1
-		}
-	default:
+	case voters == 1:
 		return nil // a single member: the plan said that it is down meanwhile
+	case removesMember(step):
+		need = (voters-1)/2 + 1
+		left -= lost
+	case restartsMember(step):
+		left -= lost
 	}
-	if left < need {
-		return fmt.Errorf("refused: etcd has %d voters of which %d are healthy (not: %s); this step would leave %d, quorum is %d. "+
-			"Bring the other members back first", voters, healthy, strings.Join(sick, ", "), left, need)
+	if left >= need {
+		return nil
 	}
-	return nil
+	down := ""
+	if len(sick) > 0 {
+		down = fmt.Sprintf(" (not %s)", strings.Join(sick, ", "))
+	}
+	return fmt.Errorf("refused: etcd has %d voters of which %d are healthy%s; this step would leave %d, quorum is %d. "+
+		"Bring other members back first, or add one", voters, healthy, down, left, need)
 }
 
 func addsMember(step *Step) bool {
@@ -62,6 +71,16 @@ func addsMember(step *Step) bool {
 func removesMember(step *Step) bool {
 	for _, op := range step.Operations {
 		if _, ok := op.(RemoveEtcdMember); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// restartsMember tells that the step waits for another etcd pod to run on its node.
+func restartsMember(step *Step) bool {
+	for _, op := range step.Operations {
+		if w, ok := op.(Wait); ok && w.For == WaitStaticPod && strings.HasPrefix(w.Name, "etcd-") {
 			return true
 		}
 	}

@@ -14,7 +14,8 @@ func TestQuorumAllows(t *testing.T) {
 	t.Parallel()
 	add := &planner.Step{Operations: planner.Operations{planner.AddEtcdMember{}}}
 	remove := &planner.Step{Operations: planner.Operations{planner.RemoveEtcdMember{}}}
-	restart := &planner.Step{Operations: planner.Operations{planner.WriteFile{}}}
+	restart := &planner.Step{Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "etcd-x"}}}
+	other := &planner.Step{Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "kube-apiserver-x"}}}
 	for voters := 0; voters <= 7; voters++ {
 		for healthy := 0; healthy <= voters; healthy++ {
 			members := []state.EtcdMember{{Name: "learner", Learner: true, Healthy: true}}
@@ -24,14 +25,20 @@ func TestQuorumAllows(t *testing.T) {
 			for _, tt := range []struct {
 				name string
 				step *planner.Step
+				// own is the member on the step's node: the first is healthy when any is,
+				// the last only when all are.
+				own  int
 				want bool
 			}{
 				// The newcomer may turn out dead: the others alone are then a majority of one more.
-				{"add", add, voters == 1 && healthy == 1 || voters > 1 && 2*healthy > voters+1},
-				{"remove", remove, voters > 1 && 2*(healthy-1) > voters-1},
-				{"restart", restart, voters == 1 || voters > 1 && 2*(healthy-1) > voters},
+				{"add", add, 0, voters == 1 && healthy == 1 || voters > 1 && 2*healthy > voters+1},
+				{"remove", remove, 0, voters > 1 && healthy > 0 && 2*(healthy-1) > voters-1},
+				{"restart", restart, 0, voters == 1 || voters > 1 && healthy > 0 && 2*(healthy-1) > voters},
+				{"remove the last", remove, voters - 1, voters > 1 && (healthy == voters && 2*(healthy-1) > voters-1 || healthy < voters && 2*healthy > voters-1)},
+				{"restart the last", restart, voters - 1, voters == 1 || healthy == voters && voters > 1 && 2*(healthy-1) > voters || healthy < voters && 2*healthy > voters},
+				{"restart something else", other, 0, voters == 1 || 2*healthy > voters},
 			} {
-				if err := planner.QuorumAllows(tt.step, members); (err == nil) != tt.want {
+				if err := planner.QuorumAllows(tt.step, fmt.Sprint(tt.own), members); (err == nil) != tt.want {
 					t.Errorf("%s with %d of %d healthy: allowed is %v, want %v (%v)", tt.name, healthy, voters, err == nil, tt.want, err)
 				}
 			}

@@ -44,9 +44,9 @@ const (
 // second run that there is a first before it has changed anything. While the
 // API does not answer nobody can take the lease, and the hosts' fence has to do.
 type Fence struct {
-	// API is the cluster's, through the node.
-	API   func(ctx context.Context, via state.Target) (API, error)
-	Clock Clock
+	// Through does something with the cluster's API, through the node or another one.
+	Through func(ctx context.Context, via state.Target, do func(context.Context, API) error) error
+	Clock   Clock
 	// Mine is what the run puts there: Name, Run, Who and Token.
 	Mine Lease
 	// Dead is a run of Who that is known to have ended without giving its lease back.
@@ -71,7 +71,7 @@ func (f *Fence) Hold(ctx context.Context, via state.Target) error {
 	if f.lost != nil || f.held && f.Clock.Now().Sub(f.current.Renewed) < leaseRenew {
 		return f.lost
 	}
-	err := f.reach(ctx, func(ctx context.Context, a API) error {
+	err := f.Through(ctx, f.via, func(ctx context.Context, a API) error {
 		if f.held {
 			return f.renew(ctx, a)
 		}
@@ -88,7 +88,7 @@ func (f *Fence) Beat(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.held && f.lost == nil {
-		_ = f.reach(ctx, f.renew) // that it is lost is found before the next step
+		_ = f.Through(ctx, f.via, f.renew) // that it is lost is found before the next step
 	}
 }
 
@@ -100,16 +100,7 @@ func (f *Fence) Release(ctx context.Context) {
 		return
 	}
 	f.held = false
-	_ = f.reach(ctx, func(ctx context.Context, a API) error { return a.DeleteLease(ctx, f.current) })
-}
-
-// reach does something with the API, once.
-func (f *Fence) reach(ctx context.Context, do func(context.Context, API) error) error {
-	a, err := f.API(ctx, f.via)
-	if err != nil {
-		return err
-	}
-	return do(ctx, a)
+	_ = f.Through(ctx, f.via, func(ctx context.Context, a API) error { return a.DeleteLease(ctx, f.current) })
 }
 
 // renew shows a sign of life. When somebody was faster it is either an answer

@@ -55,7 +55,9 @@ func (l *leases) DeleteLease(_ context.Context, lease providers.Lease) error {
 
 func (l *leases) fence(s *scene, run string, token int64) *providers.Fence {
 	return &providers.Fence{
-		API:   func(context.Context, state.Target) (providers.API, error) { return l, nil },
+		Through: func(ctx context.Context, _ state.Target, do func(context.Context, providers.API) error) error {
+			return do(ctx, l)
+		},
 		Clock: clock{s}, Mine: providers.Lease{Name: "kubewright-l1", Run: run, Who: "ada@laptop", Token: token}, Dead: "killed",
 	}
 }

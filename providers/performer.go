@@ -33,7 +33,11 @@ type Performer struct {
 	// Host is the connected host of a node.
 	Host func(ctx context.Context, t state.Target) (Host, error)
 	// Seat is how a control plane is reached.
-	Seat   func(t state.Target) (Seat, error)
+	Seat func(t state.Target) (Seat, error)
+	// Others are the control planes through which the cluster can be spoken to as
+	// well when it does not answer through the node: of the same cluster, which is
+	// proved by their CA. None when nil.
+	Others func(t state.Target) []state.Target
 	Access Access
 	Issuer Issuer
 	Clock  Clock
@@ -99,8 +103,49 @@ func (p *Performer) Perform(ctx context.Context, step *planner.Step, run Run, pr
 	return w.outputs, nil
 }
 
-// API is a cluster's API as it is reached through a node. It stays the performer's.
-func (p *Performer) API(ctx context.Context, t state.Target) (API, error) { return p.api(ctx, t) }
+// Through does something with the API of a cluster through a node and, where it
+// does not answer there, through the next control plane. The error is that of
+// the node itself.
+func (p *Performer) Through(ctx context.Context, t state.Target, do func(context.Context, API) error) error {
+	return p.fallOver(t, func(t state.Target) error {
+		a, err := p.api(ctx, t)
+		if err != nil {
+			return err
+		}
+		return do(ctx, a)
+	})
+}
+
+// ThroughEtcd is Through for the cluster's etcd.
+func (p *Performer) ThroughEtcd(ctx context.Context, t state.Target, do func(context.Context, Etcd) error) error {
+	return p.fallOver(t, func(t state.Target) error {
+		e, err := p.etcd(ctx, t)
+		if err != nil {
+			return err
+		}
+		return do(ctx, e)
+	})
+}
+
+// fallOver tries a node, and the others as long as nothing was served at all.
+// What may have been done is never repeated elsewhere.
+func (p *Performer) fallOver(t state.Target, try func(state.Target) error) error {
+	first := try(t)
+	if p.Others == nil || !unserved(first) {
+		return first
+	}
+	for _, other := range p.Others(t) {
+		if err := try(other); !unserved(err) {
+			return err
+		}
+	}
+	return first
+}
+
+// unserved reports an error that says that nobody was there to do anything.
+func unserved(err error) bool {
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrUnavailable)
+}
 
 // Close ends the connections to APIs and etcd. Hosts stay open.
 func (p *Performer) Close() error {

@@ -50,11 +50,7 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 		return fmt.Errorf("internal error: nobody performs operation %s", op.Op())
 	}
 	return w.retry(ctx, limit, again, func(ctx context.Context) error {
-		a, err := w.api(ctx, w.via())
-		if err != nil {
-			return err
-		}
-		return do(ctx, a)
+		return w.Through(ctx, w.via(), do)
 	})
 }
 

@@ -29,11 +29,7 @@ func always(err error) bool { return !hopeless(err) }
 // kubeadm builds it: NAME=PEERURL of every member, and in place of the name of
 // one that has not started its ID.
 func (w *work) addMember(ctx context.Context, op planner.AddEtcdMember) error {
-	return w.retry(ctx, memberTime, always, func(ctx context.Context) error {
-		e, err := w.etcd(ctx, w.via())
-		if err != nil {
-			return err
-		}
+	return w.retryEtcd(ctx, memberTime, always, func(ctx context.Context, e Etcd) error {
 		if err := e.AddLearner(ctx, op.PeerURL); err != nil {
 			return err
 		}
@@ -85,11 +81,7 @@ func (w *work) renderManifest(ctx context.Context, op planner.RenderEtcdManifest
 }
 
 func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) error {
-	return w.retry(ctx, timeoutOf(op.Timeout, memberTime), always, func(ctx context.Context) error {
-		e, err := w.etcd(ctx, w.via())
-		if err != nil {
-			return err
-		}
+	return w.retryEtcd(ctx, timeoutOf(op.Timeout, memberTime), always, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
 		if err != nil {
 			return err
@@ -112,11 +104,7 @@ func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) 
 func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) error {
 	refused := errors.New("it is the last voter, and without it there is no cluster")
 	again := func(err error) bool { return always(err) && !errors.Is(err, refused) }
-	return w.retry(ctx, timeoutOf(op.Timeout, memberTime), again, func(ctx context.Context) error {
-		e, err := w.etcd(ctx, w.via())
-		if err != nil {
-			return err
-		}
+	return w.retryEtcd(ctx, timeoutOf(op.Timeout, memberTime), again, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
 		if err != nil {
 			return err
@@ -136,6 +124,12 @@ func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) er
 		}
 		return e.Remove(ctx, m.ID)
 	})
+}
+
+// retryEtcd is retry for something that etcd is asked through the step's node,
+// or through another control plane.
+func (w *work) retryEtcd(ctx context.Context, limit time.Duration, again func(error) bool, do func(context.Context, Etcd) error) error {
+	return w.retry(ctx, limit, again, func(ctx context.Context) error { return w.ThroughEtcd(ctx, w.via(), do) })
 }
 
 func memberAt(members []state.EtcdMember, peerURL string) *state.EtcdMember {

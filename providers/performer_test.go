@@ -371,3 +371,48 @@ func TestLogIsEscaped(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// Where nobody serves, the next control plane is asked; what may have been done
+// is not done elsewhere, and whose error is told is the node's own.
+func TestFallOver(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		errs  []error
+		want  error
+		tried int
+	}{
+		{"served", []error{nil}, nil, 1},
+		{"down", []error{providers.ErrUnreachable, nil}, nil, 2},
+		{"starts", []error{providers.ErrUnavailable, nil}, nil, 2},
+		{"two are down", []error{providers.ErrUnreachable, providers.ErrUnavailable, nil}, nil, 3},
+		{"all are down", []error{providers.ErrUnreachable, providers.ErrUnavailable, providers.ErrUnavailable}, providers.ErrUnreachable, 3},
+		{"answer lost", []error{providers.ErrDisconnected}, providers.ErrDisconnected, 1},
+		{"refused", []error{errRefused}, errRefused, 1},
+		{"refused elsewhere", []error{providers.ErrUnreachable, errRefused}, errRefused, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene()
+			p := s.performer()
+			p.Others = func(state.Target) []state.Target { return []state.Target{cp2, state.NodeKeyTarget("cp", "cp3")} }
+			tried := 0
+			err := p.Through(t.Context(), cp1, func(context.Context, providers.API) error {
+				tried++
+				return tt.errs[tried-1]
+			})
+			if !errors.Is(err, tt.want) || tried != tt.tried {
+				t.Errorf("got %v after %d attempts, want %v after %d", err, tried, tt.want, tt.tried)
+			}
+			var asked []string
+			for _, line := range s.log {
+				if strings.HasPrefix(line, "API through") {
+					asked = append(asked, line)
+				}
+			}
+			if len(asked) != tt.tried {
+				t.Errorf("asked %v", asked)
+			}
+		})
+	}
+}

@@ -88,17 +88,15 @@ func (w *work) look(ctx context.Context, op planner.Wait) error {
 		}
 		return a.Ready(ctx)
 	}
-	a, err := w.api(ctx, w.via())
-	if err != nil {
-		return err
-	}
-	switch op.For {
-	case planner.WaitStaticPod:
-		return lookStaticPod(ctx, a, op)
-	case planner.WaitNodeRegistered, planner.WaitNodeReady:
-		return lookNode(ctx, a, op)
-	}
-	return fmt.Errorf("internal error: nobody knows how to wait for %s", op.For)
+	return w.Through(ctx, w.via(), func(ctx context.Context, a API) error {
+		switch op.For {
+		case planner.WaitStaticPod:
+			return lookStaticPod(ctx, a, op)
+		case planner.WaitNodeRegistered, planner.WaitNodeReady:
+			return lookNode(ctx, a, op)
+		}
+		return fmt.Errorf("internal error: nobody knows how to wait for %s", op.For)
+	})
 }
 
 func (w *work) lookHTTP(ctx context.Context, op planner.Wait) error {
@@ -132,11 +130,11 @@ func (w *work) lookFile(ctx context.Context, op planner.Wait) error {
 }
 
 func (w *work) lookEtcd(ctx context.Context, op planner.Wait) error {
-	e, err := w.etcd(ctx, w.via())
-	if err != nil {
+	var members []state.EtcdMember
+	err := w.ThroughEtcd(ctx, w.via(), func(ctx context.Context, e Etcd) (err error) {
+		members, _, err = e.Members(ctx)
 		return err
-	}
-	members, _, err := e.Members(ctx)
+	})
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,37 @@ func (v *View) node(c *cluster, n *config.Node) *node {
 	return out
 }
 
+// NodeName is the Kubernetes name of a node, which its etcd member has as well;
+// empty when it is not known.
+func (v *View) NodeName(t state.Target) string {
+	if c := v.clusterOf(t); c != nil && c.node(t) != nil {
+		return c.node(t).name
+	}
+	if v.Recorded != nil && v.Recorded.Nodes[t] != nil {
+		return v.Recorded.Nodes[t].Name
+	}
+	return ""
+}
+
+// CA is the key digest of the CA that a node's host was seen to hold; empty
+// when it holds none or was not seen.
+func (v *View) CA(t state.Target) string {
+	r := v.Reports[t]
+	if r == nil {
+		return ""
+	}
+	dir := "/etc/kubernetes/pki"
+	for _, n := range v.Config.Nodes {
+		if c := v.Config.Cluster(n.Cluster); n.Target == t && c != nil {
+			dir = c.Certificates.Dir
+		}
+	}
+	if certs := r.Files[dir+"/ca.crt"].Certificates; len(certs) > 0 {
+		return certs[0].KeyDigest
+	}
+	return ""
+}
+
 // Seat is the control plane through which a cluster is spoken to; zero when
 // there is none. It is known once a plan was made.
 func (v *View) Seat(label string) state.Target {

@@ -31,7 +31,7 @@ func (s *session) newFences(p *providers.Performer, lineage string) *fences {
 			continue
 		}
 		f.all[label] = &providers.Fence{
-			API: p.API, Clock: s.fleet.world.clock(), Dead: s.ended.ID,
+			Through: p.Through, Clock: s.fleet.world.clock(), Dead: s.ended.ID,
 			Mine: providers.Lease{Name: "kubewright-" + lineage, Run: s.runID, Who: s.Who, Token: s.nextToken()},
 		}
 	}

@@ -199,22 +199,25 @@ func (o *observer) look(ctx context.Context, m *member) (*state.Report, error) {
 	return r, err
 }
 
-// cluster asks API and etcd through one control plane; when it does not
-// answer, through the next that has an administrator's kubeconfig.
+// cluster asks API and etcd through one control plane, and where one of them
+// does not answer there, through the next that holds the same CA.
 func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 	report, err := o.askThrough(ctx, m, r)
-	if err != nil {
-		for _, other := range o.members {
-			if other == m || other.cluster != m.cluster || !other.plane {
-				continue
-			}
-			otherReport, lookErr := o.look(ctx, other)
-			if lookErr != nil || otherReport.Secrets["/etc/kubernetes/admin.conf"].IsZero() {
-				continue
-			}
-			if report, err = o.askThrough(ctx, other, otherReport); err == nil {
-				break
-			}
+	ca := o.identity(m, r)
+	for _, other := range o.members {
+		if err == nil && report.EtcdUnobserved == "" || ctx.Err() != nil {
+			break
+		}
+		if other == m || other.cluster != m.cluster || !other.plane {
+			continue
+		}
+		seen, lookErr := o.look(ctx, other)
+		if lookErr != nil || seen.Secrets["/etc/kubernetes/admin.conf"].IsZero() || ca == "" || o.ca(other, seen) != ca {
+			continue
+		}
+		// What one shows is taken as a whole, unless the other shows more.
+		if again, askErr := o.askThrough(ctx, other, seen); askErr == nil && (err != nil || again.EtcdUnobserved == "") {
+			report, err = again, nil
 		}
 	}
 	o.mu.Lock()
@@ -224,6 +227,21 @@ func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 		return
 	}
 	o.view.Clusters[m.cluster] = report
+}
+
+// identity is the CA that a control plane of the member's cluster has to hold:
+// the recorded one, and of a cluster that nothing is recorded of the member's.
+func (o *observer) identity(m *member, r *state.Report) string {
+	if rec := o.view.Recorded; rec != nil && rec.Clusters[m.cluster] != nil && rec.Clusters[m.cluster].CA != "" {
+		return rec.Clusters[m.cluster].CA
+	}
+	return o.ca(m, r)
+}
+
+// ca is the identity of the cluster whose CA a host holds.
+func (o *observer) ca(m *member, r *state.Report) string {
+	v := phases.View{Config: o.view.Config, Reports: map[state.Target]*state.Report{m.target: r}}
+	return v.CA(m.target)
 }
 
 func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (*state.ClusterReport, error) {

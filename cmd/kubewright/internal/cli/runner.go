@@ -26,7 +26,7 @@ type runner struct {
 func (s *session) newRunner() *runner {
 	w := s.fleet.world
 	p := &providers.Performer{
-		Host: s.fleet.Host, Seat: s.seat, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
+		Host: s.fleet.Host, Seat: s.seat, Others: s.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
 		Content: func(_ context.Context, ref string) (state.Secret, error) { return s.config.Resolve(ref) },
 	}
 	return &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage)}
@@ -127,7 +127,7 @@ func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 		members, err := r.members(ctx, step.Via)
 		if err != nil {
 			err = fmt.Errorf("cannot tell whether etcd holds quorum: %w", err)
-		} else if err = planner.QuorumAllows(step, members); err == nil {
+		} else if err = planner.QuorumAllows(step, r.session.view.NodeName(step.Target), members); err == nil {
 			return nil
 		}
 		// A member that has just been promoted or restarted needs a moment to answer.
@@ -140,8 +140,20 @@ func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 // gateInterval is the time between two looks at a condition that is not met yet.
 const gateInterval = 500 * time.Millisecond
 
-// members asks etcd through a control plane, on a connection of its own.
+// members asks etcd through a control plane, or another one of the cluster, on
+// connections of its own.
 func (r *runner) members(ctx context.Context, via state.Target) ([]state.EtcdMember, error) {
+	var members []state.EtcdMember
+	var last error
+	for _, t := range append([]state.Target{via}, r.session.others(via)...) {
+		if members, last = r.membersThrough(ctx, t); last == nil {
+			break
+		}
+	}
+	return members, last
+}
+
+func (r *runner) membersThrough(ctx context.Context, via state.Target) ([]state.EtcdMember, error) {
 	h, err := r.session.fleet.Host(ctx, via)
 	if err != nil {
 		return nil, err
@@ -157,6 +169,20 @@ func (r *runner) members(ctx context.Context, via state.Target) ([]state.EtcdMem
 	defer etcd.Close()
 	members, _, err := etcd.Members(ctx)
 	return members, err
+}
+
+// others are the further control planes of a node's cluster. Only one that was
+// seen to have the same CA counts: a host that serves another cluster by now is
+// none.
+func (s *session) others(t state.Target) []state.Target {
+	var out []state.Target
+	ca := s.view.CA(t)
+	for _, m := range s.fleet.members {
+		if m.target != t && m.plane && ca != "" && s.view.CA(m.target) == ca {
+			out = append(out, m.target)
+		}
+	}
+	return out
 }
 
 // apiGate wants another control plane to serve the API while this one restarts.

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/providers/sim"
+)
+
+// edit changes something on the folder's simulated hosts by hand.
+func (f folder) edit(t *testing.T, change func(*sim.World) error) {
+	t.Helper()
+	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
+	if err == nil {
+		err = change(w)
+	}
+	if err == nil {
+		err = w.Save()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSeatIsDown: the control plane through which the cluster is spoken to has
+// lost its API server, or etcd. The plan sees the cluster through another one,
+// puts right exactly that, and apply does.
+func TestSeatIsDown(t *testing.T) {
+	t.Parallel()
+	founded := newFolder(t, crashConfig)
+	founded.must(t, "apply", "-auto-approve")
+	for _, tt := range []struct{ component, step string }{
+		{"kube-apiserver", `node.cp["cp1"]/control-plane`},
+		{"etcd", `node.cp["cp1"]/etcd`},
+	} {
+		t.Run(tt.component, func(t *testing.T) {
+			t.Parallel()
+			f := founded.copy(t)
+			manifest := "/etc/kubernetes/manifests/" + tt.component + ".yaml"
+			f.edit(t, func(w *sim.World) error { return sim.Edit(w, "10.0.0.11", "file "+manifest+" delete") })
+			code, out := f.run("plan", "-detailed-exitcode")
+			if code != 2 || !strings.Contains(out, manifest) || !strings.Contains(out, "Plan: 0 to add, 1 to change, 0 to destroy.") {
+				t.Fatalf("exit code %d\n%s", code, out)
+			}
+			if out := f.must(t, "apply", "-auto-approve"); !strings.Contains(out, "[1/1] "+tt.step) {
+				t.Errorf("it is not the one step %s:\n%s", tt.step, out)
+			}
+			f.must(t, "plan", "-detailed-exitcode")
+		})
+	}
+}
+
+// TestSeatStopsServing: while a change is made, the control plane that serves it
+// stops doing so. Another one serves the rest.
+func TestSeatStopsServing(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, crashConfig)
+	f.must(t, "apply", "-auto-approve")
+	f.replace(t, `"general"`, `"batch"`)
+	code, out := f.runAndMeanwhile(t, func(w *sim.World) error {
+		w.Fault(sim.Fault{Host: "10.0.0.11", Op: "patch_node", Times: -1, Kind: sim.FaultUnreachable})
+		w.Fault(sim.Fault{Host: "10.0.0.11", Op: "api.*", Times: -1, Kind: sim.FaultUnreachable})
+		w.Fault(sim.Fault{Host: "10.0.0.11", Op: "*_lease", Times: -1, Kind: sim.FaultUnreachable})
+		return nil
+	}, "apply")
+	if code != 0 || strings.Contains(out, "trying again") {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	f.edit(t, func(w *sim.World) error { w.ClearFaults(); return nil })
+	f.must(t, "plan", "-detailed-exitcode")
+}
+
+// TestAnotherClusterIsNotAsked: a control plane that holds another CA by now does
+// not speak for the cluster whose own one is silent.
+func TestAnotherClusterIsNotAsked(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, crashConfig)
+	f.must(t, "apply", "-auto-approve")
+	f.edit(t, func(w *sim.World) error {
+		for _, edit := range []string{"10.0.0.12 file /etc/kubernetes/pki/ca.crt delete", "10.0.0.13 file /etc/kubernetes/pki/ca.crt delete"} {
+			host, change, _ := strings.Cut(edit, " ")
+			if err := sim.Edit(w, host, change); err != nil {
+				return err
+			}
+		}
+		return sim.Edit(w, "10.0.0.11", "file /etc/kubernetes/manifests/kube-apiserver.yaml delete")
+	})
+	_, out := f.run("plan")
+	if !strings.Contains(strings.Join(strings.Fields(out), " "), "the API did not answer") {
+		t.Errorf("the API was asked through a host that does not hold the cluster's CA:\n%s", out)
+	}
+}
