@@ -121,7 +121,7 @@ func (x *example) run(want int, args ...string) string {
 	code := cli.Main(&cli.Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: w, Stderr: w,
 		Getenv: func(string) string { return "" }, Environ: x.environ, Dir: x.dir,
-		Width: func() int { return 0 }, Now: func() time.Time { return simulated },
+		Size: func() (int, int) { return 0, 0 }, Now: func() time.Time { return simulated },
 		NewID: func() string { x.ids++; return fmt.Sprintf("%032x", x.ids) },
 		Who:   "ada@laptop",
 	})

@@ -98,7 +98,7 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 	env := &cli.Env{
 		Args: args, Stdin: strings.NewReader(o.stdin), Stdout: stdout, Stderr: &watched{Writer: ts.Stderr()},
 		Getenv: ts.Getenv, Dir: ts.MkAbs("."),
-		Width: func() int { return 0 }, Now: func() time.Time { return now },
+		Size: func() (int, int) { return 0, 0 }, Now: func() time.Time { return now },
 		NewID: func() string { o.ids++; return fmt.Sprintf("%032x", o.ids) },
 		Who:   "ada@laptop", Interrupts: interrupts,
 	}

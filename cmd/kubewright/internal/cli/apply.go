@@ -26,6 +26,7 @@ func (a *app) applyCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.apply(cmd.Context(), o, approved) },
 	}
 	o.planFlags(cmd.Flags())
+	a.completeParts(cmd)
 	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "remove everything")
 	return cmd
@@ -45,6 +46,7 @@ func (a *app) destroyCommand() *cobra.Command {
 		},
 	}
 	o.planFlags(cmd.Flags())
+	a.completeParts(cmd)
 	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
 	return cmd
 }
@@ -125,8 +127,7 @@ func (s *session) confirm(ctx context.Context) error {
 		}
 		return exit(exitError)
 	}
-	_, err = fmt.Fprintln(s.Stdout)
-	return err
+	return nil
 }
 
 // execute runs the plan's steps and records what became of them.

@@ -49,6 +49,8 @@ type app struct {
 	// stdin is Env.Stdin, once something was read from it.
 	stdin      *bufio.Reader
 	interrupts *interruptions
+	// looking is shown while hosts are looked at; nil before.
+	looking *view.Looking
 }
 
 // Main runs the command and returns its exit code.
@@ -117,7 +119,8 @@ func (a *app) sourceText(name string) []byte {
 }
 
 func (a *app) options() view.Options {
-	return view.Options{Width: a.Width(), Color: a.color(a.noColor)}
+	width, height := a.Size()
+	return view.Options{Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor)}
 }
 
 // folder is the configuration folder: the working folder, or -chdir.
@@ -142,10 +145,11 @@ func (a *app) root() *cobra.Command {
 	})
 	cmd.SetVersionTemplate(versionText())
 	f := cmd.PersistentFlags()
-	f.StringVar(&a.chdir, "chdir", "", "work in this folder instead of the present one")
+	f.StringVar(&a.chdir, "chdir", "", "work in this `folder` instead of the present one")
 	f.BoolVar(&a.noColor, "no-color", false, "print without colour")
-	f.StringVar(&a.statePath, "state", "", "the state file (default kubewright.state.json in the configuration folder)")
+	f.StringVar(&a.statePath, "state", "", "the state `file` (default kubewright.state.json in the configuration folder)")
 	cmd.SetFlagErrorFunc(badFlag)
+	oneDashHelp(cmd)
 	cmd.AddCommand(a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand(),
 		a.fmtCommand(), a.showCommand(), a.outputCommand(), a.graphCommand(), a.stateCommand(), a.simCommand(), a.versionCommand())
 	return cmd

@@ -80,6 +80,7 @@ func (a *app) stateCommand() *cobra.Command {
 		},
 	}, &cobra.Command{
 		Use: "show ADDRESS", Short: "Show what is recorded of one cluster, node, addon or item", Args: takes(1, 1),
+		ValidArgsFunction: a.recordedTargets,
 		RunE: func(_ *cobra.Command, args []string) error {
 			st, err := a.readState()
 			if err != nil {
@@ -114,8 +115,10 @@ func (a *app) graphCommand() *cobra.Command {
 			return view.Graph(a.Stdout, s.result.Plan, format)
 		},
 	}
-	o.planFlags(cmd.Flags())
-	cmd.Flags().StringVar(&format, "format", "dot", "dot, mermaid or json")
+	o.partFlags(cmd.Flags())
+	cmd.Flags().StringVar(&format, "format", "dot", "the `form`: dot, mermaid or json")
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "the graph of destroy")
+	a.completeParts(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.GraphFormats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
