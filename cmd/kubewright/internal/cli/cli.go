@@ -150,7 +150,19 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.statePath, "state", "", "the state `file` (default kubewright.state.json in the configuration folder)")
 	cmd.SetFlagErrorFunc(badFlag)
 	oneDashHelp(cmd)
-	cmd.AddCommand(a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand(),
-		a.fmtCommand(), a.showCommand(), a.outputCommand(), a.graphCommand(), a.stateCommand(), a.simCommand(), a.versionCommand())
+	addGroup(cmd, "Main commands:", a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand())
+	addGroup(cmd, "All other commands:", a.fmtCommand(), a.graphCommand(), a.outputCommand(), a.showCommand(), a.simCommand(),
+		a.stateCommand(), a.versionCommand())
+	cmd.SetCompletionCommandGroupID("All other commands:")
+	cmd.SetHelpCommandGroupID("All other commands:")
 	return cmd
+}
+
+// addGroup adds commands that help lists under a title.
+func addGroup(cmd *cobra.Command, title string, commands ...*cobra.Command) {
+	cmd.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, c := range commands {
+		c.GroupID = title
+		cmd.AddCommand(c)
+	}
 }

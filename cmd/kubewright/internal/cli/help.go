@@ -17,6 +17,7 @@ import (
 // oneDashHelp makes help show long flags as they are written here and in
 // Terraform, with one dash.
 func oneDashHelp(cmd *cobra.Command) {
+	cobra.EnableCommandSorting = false // the order in which one uses them says more
 	registerFlagText()
 	t := cmd.UsageTemplate()
 	for _, set := range []string{"LocalFlags", "InheritedFlags"} {

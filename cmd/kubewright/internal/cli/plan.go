@@ -10,9 +10,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// planFlags adds the flags that plan, apply and destroy share.
-func (o *planOptions) planFlags(f *pflag.FlagSet) {
+// planning gives a command what plan, apply and destroy share.
+func (a *app) planning(o *planOptions, cmd *cobra.Command) {
+	cmd.Args = takes(0, 0)
+	f := cmd.Flags()
 	o.partFlags(f)
+	a.completeParts(cmd)
 	o.lockFlag(f)
 	f.IntVar(&o.parallelism, "parallelism", 10, "run this `number` of steps at once")
 	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")
@@ -63,7 +66,7 @@ func (a *app) planCommand() *cobra.Command {
 	var o planOptions
 	var detailed bool
 	cmd := &cobra.Command{
-		Use: "plan", Short: "Show what apply would change", Args: takes(0, 0),
+		Use: "plan", Short: "Show what apply would change",
 		Long: "plan compares the configuration with the state and with what hosts, API and etcd show,\n" +
 			"and prints what apply would change, where, and in which order. It writes nothing anywhere.",
 		Example: "  kubewright plan\n  kubewright plan -target='node.cp[\"cp1\"]'\n  kubewright plan -detailed-exitcode",
@@ -82,9 +85,8 @@ func (a *app) planCommand() *cobra.Command {
 			return nil
 		},
 	}
-	o.planFlags(cmd.Flags())
+	a.planning(&o, cmd)
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "plan the removal of everything")
-	a.completeParts(cmd)
 	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 when there are changes")
 	return cmd
 }
