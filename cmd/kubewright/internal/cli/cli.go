@@ -71,6 +71,9 @@ func Main(env *Env) int {
 	var diags *diagError
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		if a.terminal() && a.lines == nil {
+			fmt.Fprintln(a.Stdout) // behind the ^C that the terminal shows
+		}
 		a.print(diag.Diagnostics{diag.Errorf("Interrupted", "Nothing was changed on any host.")})
 		return exitInterrupted
 	case err == nil:
