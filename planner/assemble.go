@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/state"
 )
@@ -30,13 +31,24 @@ type Selector struct {
 	Phase string
 }
 
-// Matches reports whether the step is selected.
-func (s Selector) Matches(step *Step) bool {
+// Matches reports whether the step with the address is selected.
+func (s Selector) Matches(step state.Address) bool {
 	if s.Phase != "" && s.Phase != step.Phase {
 		return false
 	}
 	return s.Target.IsZero() || s.Target == step.Target ||
 		s.Target.Type == state.TypeNode && !s.Target.Keyed && step.Target.Type == state.TypeNode && step.Target.Name == s.Target.Name
+}
+
+// String is the selector as it is written: an address or the name of a phase.
+func (s Selector) String() string {
+	switch {
+	case s.Target.IsZero():
+		return s.Phase
+	case s.Phase == "":
+		return s.Target.String()
+	}
+	return state.Address{Target: s.Target, Phase: s.Phase}.String()
 }
 
 // ParseSelector reads what -target takes: an address of a target or step, or
@@ -50,7 +62,7 @@ func ParseSelector(s string, phases []string) (Selector, error) {
 		return Selector{}, fmt.Errorf("%q is neither an address such as node.cp[\"cp1\"] nor a phase", s)
 	}
 	if a.Phase != "" && !slices.Contains(phases, a.Phase) {
-		return Selector{}, fmt.Errorf("%q names no phase; phases are %v", a.Phase, phases)
+		return Selector{Target: a.Target, Phase: a.Phase}, fmt.Errorf("%q names no phase; phases are %s", a.Phase, strings.Join(phases, ", "))
 	}
 	return Selector{Target: a.Target, Phase: a.Phase}, nil
 }
@@ -75,8 +87,13 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 	if err != nil {
 		return nil, err
 	}
-	p.Steps, p.Drift, p.Limits, p.Quorum, p.Withheld = ordered, drift, d.Limits, d.Quorum, d.Withheld
-	p.Changes = keepChanges(changes, ordered)
+	p.Steps, p.Limits, p.Quorum, p.Withheld = ordered, d.Limits, d.Quorum, d.Withheld
+	p.Changes, p.Forgotten = keepChanges(changes, ordered)
+	p.Drift = keepDrift(drift, &p, o)
+	for _, s := range o.Targets {
+		p.Targets = append(p.Targets, s.String())
+	}
+	p.SkippedPhases = o.SkipPhases
 	p.Resources = count(d.Resources, &p)
 	return &p, p.Check()
 }
@@ -129,7 +146,7 @@ func selectSteps(steps []Step, selectors []Selector) []Step {
 		}
 	}
 	for i := range steps {
-		if slices.ContainsFunc(selectors, func(sel Selector) bool { return sel.Matches(&steps[i]) }) {
+		if slices.ContainsFunc(selectors, func(sel Selector) bool { return sel.Matches(steps[i].ID) }) {
 			mark(&steps[i])
 		}
 	}
@@ -160,16 +177,36 @@ func order(steps []Step) ([]Step, error) {
 	return out, nil
 }
 
-// keepChanges drops the changes whose steps were left out. Changes without any
-// step (forgotten items) stay.
-func keepChanges(changes []Change, steps []Step) []Change {
+// keepChanges drops the changes whose steps were left out, and sorts out the
+// items that are only forgotten, for which there is no step.
+func keepChanges(changes []Change, steps []Step) (kept []Change, forgotten []state.Address) {
 	has := map[state.Address]bool{}
 	for _, s := range steps {
 		has[s.ID] = true
 	}
-	var out []Change
 	for _, c := range changes {
-		if c.Action == Forget || has[c.Address.Step()] {
+		switch {
+		case c.Action == Forget:
+			forgotten = append(forgotten, c.Address)
+		case has[c.Address.Step()]:
+			kept = append(kept, c)
+		}
+	}
+	return kept, forgotten
+}
+
+// keepDrift drops what lies outside of a restricted plan, and what nobody
+// wants any more.
+func keepDrift(drift []Change, p *Plan, o Options) []Change {
+	has := map[state.Address]bool{}
+	for _, s := range p.Steps {
+		has[s.ID] = true
+	}
+	var out []Change
+	for _, c := range drift {
+		id := c.Address.Step()
+		selected := len(o.Targets) == 0 || has[id] || slices.ContainsFunc(o.Targets, func(s Selector) bool { return s.Matches(id) })
+		if selected && !slices.Contains(o.SkipPhases, id.Phase) && !slices.Contains(p.Forgotten, c.Address) {
 			out = append(out, c)
 		}
 	}

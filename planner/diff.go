@@ -103,7 +103,9 @@ func diffItem(want, have, was *state.Item) (Change, bool) {
 // diffGone is the change of an item that we own and that nobody wants any more.
 func diffGone(was, have *state.Item) Change {
 	c := Change{Address: was.Address, Kind: was.Kind, Action: Delete, Reason: ReasonUnconfigured}
-	if have == nil {
+	// Images are never removed: others may run them, and the kubelet frees their
+	// room when it needs it.
+	if have == nil || was.Kind == state.KindImage {
 		c.Action = Forget
 	}
 	return c

@@ -109,6 +109,9 @@ type Plan struct {
 	Resources []ResourceChange `json:"resources,omitempty"`
 	// Changes are sorted by address.
 	Changes []Change `json:"changes,omitempty"`
+	// Forgotten are items that the state drops, because nobody wants them any
+	// more and there is nothing to be done about them. They are no change.
+	Forgotten []state.Address `json:"forgotten,omitempty"`
 	// Drift is what changed outside since the last apply; reported, and put
 	// right by Changes where configuration speaks of it.
 	Drift []Change `json:"drift,omitempty"`
@@ -120,12 +123,18 @@ type Plan struct {
 	Quorum []string `json:"quorum,omitempty"`
 	// Outputs are the configuration's outputs as far as they are known.
 	Outputs map[string]state.Value `json:"outputs,omitempty"`
+	// Targets and SkippedPhases restrict the plan: of what lies outside, it says nothing.
+	Targets       []string `json:"targets,omitempty"`
+	SkippedPhases []string `json:"skipped_phases,omitempty"`
 	// Withheld lists targets whose steps were left out, and why.
 	Withheld []state.Unobserved `json:"withheld,omitempty"`
 }
 
 // Empty reports that nothing would be done.
 func (p *Plan) Empty() bool { return len(p.Steps) == 0 && len(p.Changes) == 0 }
+
+// Restricted reports that the plan speaks of a part of the configuration only.
+func (p *Plan) Restricted() bool { return len(p.Targets)+len(p.SkippedPhases) > 0 }
 
 // Counts are the numbers of Terraform's summary sentence: each cluster, node
 // and addon once, a replacement in add and in destroy.

@@ -354,51 +354,43 @@ func (o *opened[T]) close() error {
 
 // api is the API as it is reached through a node.
 func (p *Performer) api(ctx context.Context, t state.Target) (API, error) {
-	p.mu.Lock()
-	if p.apis == nil {
-		p.apis = map[state.Target]*opened[API]{}
-	}
-	o := p.apis[t]
-	if o == nil {
-		o = &opened[API]{}
-		p.apis[t] = o
-	}
-	p.mu.Unlock()
-	return o.get(func() (API, error) {
-		host, err := p.Host(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		seat, err := p.Seat(t)
-		if err != nil {
-			return nil, err
-		}
+	return through(ctx, p, &p.apis, t, func(host Host, seat Seat) (API, error) {
 		return p.Access.API(ctx, host, seat.API)
 	})
 }
 
 // etcd is the etcd as it is reached through a node.
 func (p *Performer) etcd(ctx context.Context, t state.Target) (Etcd, error) {
+	return through(ctx, p, &p.etcds, t, func(host Host, seat Seat) (Etcd, error) {
+		return p.Access.Etcd(ctx, host, []string{seat.EtcdURL()}, seat.Folder)
+	})
+}
+
+// through is the connection that goes through a node, opened when it is first
+// needed; the seat is that node's.
+func through[T interface{ Close() error }](
+	ctx context.Context, p *Performer, all *map[state.Target]*opened[T], t state.Target, open func(host Host, seat Seat) (T, error),
+) (T, error) {
 	p.mu.Lock()
-	if p.etcds == nil {
-		p.etcds = map[state.Target]*opened[Etcd]{}
+	if *all == nil {
+		*all = map[state.Target]*opened[T]{}
 	}
-	o := p.etcds[t]
+	o := (*all)[t]
 	if o == nil {
-		o = &opened[Etcd]{}
-		p.etcds[t] = o
+		o = &opened[T]{}
+		(*all)[t] = o
 	}
 	p.mu.Unlock()
-	return o.get(func() (Etcd, error) {
+	return o.get(func() (none T, err error) {
 		host, err := p.Host(ctx, t)
 		if err != nil {
-			return nil, err
+			return none, err
 		}
 		seat, err := p.Seat(t)
 		if err != nil {
-			return nil, err
+			return none, err
 		}
-		return p.Access.Etcd(ctx, host, []string{seat.EtcdURL()}, seat.Folder)
+		return open(host, seat)
 	})
 }
 

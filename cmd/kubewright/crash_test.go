@@ -285,7 +285,7 @@ func (f folder) env(args ...string) (*cli.Env, func() string) {
 	ids := 0
 	return &cli.Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: printed, Stderr: printed, Getenv: func(string) string { return "" },
-		Dir: string(f), Width: func() int { return 0 }, Now: time.Now, Who: operatorName,
+		Dir: string(f), Size: func() (int, int) { return 0, 0 }, Now: time.Now, Who: operatorName,
 		NewID: func() string { ids++; return fmt.Sprintf("%032x", ids) },
 	}, out.String
 }

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 //	jsonlines             the last stdout has nothing but JSON objects, one per line
 //	feed FILE             the next kubewright reads this file on stdin
 //	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
+//	readme                the README's first picture is the end of the last stdout
 //	edit FILE OLD NEW     replace OLD, which must be there, by NEW (\n is a line break)
 //	lock FILE, unlock     hold a state's lock as another run does
 //	ca NAME               make a CA: NAME.crt and NAME.key
@@ -61,7 +62,7 @@ func TestScripts(t *testing.T) {
 			"ca": scriptCA(t), "supply": scriptSupply(t),
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
-			"jsonlines": onlyJSON,
+			"jsonlines": onlyJSON, "readme": isPicture,
 			"feed":      func(ts *testscript.TestScript, _ bool, args []string) { of(ts).stdin = ts.ReadFile(args[0]) },
 			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).interruptAt = args[0] },
 			"lock":      holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
@@ -98,7 +99,7 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 	env := &cli.Env{
 		Args: args, Stdin: strings.NewReader(o.stdin), Stdout: stdout, Stderr: &watched{Writer: ts.Stderr()},
 		Getenv: ts.Getenv, Dir: ts.MkAbs("."),
-		Width: func() int { return 0 }, Now: func() time.Time { return now },
+		Size: func() (int, int) { return 0, 0 }, Now: func() time.Time { return now },
 		NewID: func() string { o.ids++; return fmt.Sprintf("%032x", o.ids) },
 		Who:   "ada@laptop", Interrupts: interrupts,
 	}
@@ -154,6 +155,17 @@ func onlyJSON(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 	if len(lines) < 2 {
 		ts.Fatalf("only %d lines", len(lines))
+	}
+}
+
+// isPicture keeps the README honest: what it shows is what is printed.
+func isPicture(ts *testscript.TestScript, _ bool, _ []string) {
+	readme, err := os.ReadFile(filepath.Join(examples, "..", "README.md"))
+	ts.Check(err)
+	_, rest, _ := strings.Cut(string(readme), "```\n")
+	picture, _, found := strings.Cut(rest, "```\n")
+	if !found || !strings.HasSuffix(ts.ReadFile("stdout"), "\n"+picture) {
+		ts.Fatalf("the README shows another plan:\n%s", picture)
 	}
 }
 

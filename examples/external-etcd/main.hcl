@@ -1,11 +1,17 @@
 # Control planes that use an etcd of yours. kubewright never changes that etcd:
 # its members, backups and upgrades are up to you.
 #
+# For those who run etcd already, or want it on hosts of its own. Otherwise
+# ha-stacked is less to look after.
+#
 # Beside this file lie etcd/ca.crt, the CA of etcd, and etcd/client.crt, a client
 # certificate by which the API servers reach it. Its key is given for the time of
 # one command:
 #
 #   export KUBEWRIGHT_VAR_etcd_client_key="$(pass show etcd/client.key)"
+#
+# Change: those files, the members in locals, the addresses of the nodes,
+# control_plane_endpoint and the connection.
 #
 # It is simulated until you say -var simulate=false.
 

@@ -1,6 +1,13 @@
 # A production cluster: three control planes, each with its own etcd member,
 # behind a balancer, and workers in two pools. Reached through a bastion.
 #
+# The usual choice: any one control plane may be lost or changed while the API
+# goes on answering, and there is no etcd of its own to run.
+#
+# Change: the addresses in locals, control_plane_endpoint (a balancer, or a name
+# that you can move, with port 6443 of all control planes behind it), the
+# connection and its bastion; then whatever of the settings below is not yours.
+#
 # It is simulated until you say -var simulate=false.
 
 kubewright {
@@ -52,19 +59,20 @@ cluster "prod" {
     # names under which clients reach the API.
     cert_sans = ["kubernetes.example.com"]
 
-    arg "audit-log-path" { value = "/var/log/kubernetes/audit.log" }
-    arg "audit-log-maxage" { value = "30" }
-    arg "audit-log-maxbackup" { value = "10" }
-    arg "audit-policy-file" { value = "/etc/kubernetes/audit-policy.yaml" }
+    arg "profiling" { value = "false" }
+    arg "event-ttl" { value = "3h" }
 
-    extra_volume "audit-policy" {
-      host_path  = "/etc/kubernetes/audit-policy.yaml"
-      mount_path = "/etc/kubernetes/audit-policy.yaml"
-      read_only  = true
-      path_type  = "File"
-    }
-
-    extra_volume "audit-log" {
+    # An audit log needs a policy, which has to lie on each control plane before:
+    #
+    #   arg "audit-policy-file" { value = "/etc/kubernetes/audit-policy.yaml" }
+    #   arg "audit-log-path" { value = "/var/log/kubernetes/audit.log" }
+    #   extra_volume "audit-policy" {
+    #     host_path  = "/etc/kubernetes/audit-policy.yaml"
+    #     mount_path = "/etc/kubernetes/audit-policy.yaml"
+    #     read_only  = true
+    #     path_type  = "File"
+    #   }
+    extra_volume "log" {
       host_path  = "/var/log/kubernetes"
       mount_path = "/var/log/kubernetes"
       path_type  = "DirectoryOrCreate"

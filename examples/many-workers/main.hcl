@@ -1,6 +1,12 @@
 # Many workers from an inventory that some other tool keeps. Adding a line to
 # workers.yaml adds a node; removing one drains the node and gives it back.
 #
+# For clusters whose workers come and go, or are too many to be written by hand.
+#
+# Change: workers.yaml, or how it is read into local.workers (jsondecode and
+# csvdecode do as well); the control planes, control_plane_endpoint and the
+# connection; how many workers an upgrade may take down at once.
+#
 # It is simulated until you say -var simulate=false.
 
 variable "simulate" {

@@ -1,7 +1,11 @@
 # One machine that is everything: a control plane that also runs your pods.
-# Good for development, continuous integration and the edge.
 #
-# It is simulated until you say otherwise. On the machine itself, as root:
+# For development, continuous integration and the edge, where it may be down
+# while it is changed. With one control plane there is no other to answer the
+# API meanwhile; for that take ha-stacked.
+#
+# Change: address. It is simulated until you say otherwise. On the machine
+# itself, as root:
 #
 #   kubewright apply -var simulate=false -var address=192.0.2.10
 

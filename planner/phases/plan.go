@@ -218,7 +218,7 @@ func (c *cluster) quorum() string {
 	planes := len(c.controlPlanes())
 	switch {
 	case c.Etcd.External != nil:
-		return fmt.Sprintf("%s: external, never changed by kubewright.", c.Label)
+		return "external, never changed by kubewright."
 	case c.founding && planes > 1:
 		return fmt.Sprintf("1 member founded, then %d added one at a time as learners; %d members, quorum %d.", planes-1, planes, planes/2+1)
 	case c.founding:

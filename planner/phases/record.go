@@ -1,6 +1,8 @@
 package phases
 
 import (
+	"slices"
+
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -51,10 +53,8 @@ func Record(v *View, r Result) state.Learned {
 	open := map[state.Address]bool{}
 	for _, c := range r.Plan.Changes {
 		open[c.Address] = true
-		if c.Action == planner.Forget {
-			l.Gone = append(l.Gone, c.Address)
-		}
 	}
+	l.Gone = slices.Clone(r.Plan.Forgotten)
 	recorded := v.recordedSnapshot()
 	for _, it := range r.Desired.Items {
 		if open[it.Address] || r.Observed.Find(it.Address) == nil {

@@ -17,36 +17,32 @@ import (
 
 func (a *app) applyCommand() *cobra.Command {
 	var o planOptions
-	var approved bool
-	cmd := &cobra.Command{
-		Use: "apply", Short: "Make the clusters as the configuration says", Args: takes(0, 0),
+	cmd := a.changing(&o, cobra.Command{
+		Use: "apply", Short: "Make the clusters as the configuration says",
 		Long: "apply plans, shows the plan, asks, and then carries out exactly that.\n" +
 			"After any failure the remedy is the same command again.",
 		Example: "  kubewright apply\n  kubewright apply -auto-approve",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.apply(cmd.Context(), o, approved) },
-	}
-	o.planFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
+	})
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "remove everything")
 	return cmd
 }
 
 func (a *app) destroyCommand() *cobra.Command {
-	var o planOptions
-	var approved bool
-	cmd := &cobra.Command{
-		Use: "destroy", Short: "Remove the clusters and give clean hosts back", Args: takes(0, 0),
+	return a.changing(&planOptions{destroy: true}, cobra.Command{
+		Use: "destroy", Short: "Remove the clusters and give clean hosts back",
 		Long: "destroy stops everything, removes what kubewright and Kubernetes made, and puts settings back\n" +
 			"to what they were. The data of the clusters is lost.",
 		Example: "  kubewright destroy",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.destroy = true
-			return a.apply(cmd.Context(), o, approved)
-		},
-	}
-	o.planFlags(cmd.Flags())
+	})
+}
+
+// changing makes a command that carries out a plan.
+func (a *app) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
+	var approved bool
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.apply(cmd.Context(), *o, approved) }
+	a.planning(o, &cmd)
 	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
-	return cmd
+	return &cmd
 }
 
 // apply is the seven verbs in a row.
@@ -125,8 +121,7 @@ func (s *session) confirm(ctx context.Context) error {
 		}
 		return exit(exitError)
 	}
-	_, err = fmt.Fprintln(s.Stdout)
-	return err
+	return nil
 }
 
 // execute runs the plan's steps and records what became of them.

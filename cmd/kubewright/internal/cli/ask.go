@@ -90,8 +90,13 @@ func (a *app) passphrase(ctx context.Context, o planOptions) func(keyFile string
 	if !o.input || a.Secret == nil {
 		return nil
 	}
-	return func(keyFile string) ([]byte, error) {
-		secret, err := a.Secret(ctx, "Passphrase of "+view.Clean(keyFile)+": ")
+	return func(keyFile string) (secret []byte, err error) {
+		ask := func() { secret, err = a.Secret(ctx, "Passphrase of "+view.Clean(keyFile)+": ") }
+		if a.looking != nil {
+			a.looking.Aside(ask)
+		} else {
+			ask()
+		}
 		if err != nil {
 			return nil, noAnswer(err)
 		}

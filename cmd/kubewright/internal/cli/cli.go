@@ -49,6 +49,8 @@ type app struct {
 	// stdin is Env.Stdin, once something was read from it.
 	stdin      *bufio.Reader
 	interrupts *interruptions
+	// looking is shown while hosts are looked at; nil before.
+	looking *view.Looking
 }
 
 // Main runs the command and returns its exit code.
@@ -69,6 +71,9 @@ func Main(env *Env) int {
 	var diags *diagError
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		if a.terminal() && a.lines == nil {
+			fmt.Fprintln(a.Stdout) // behind the ^C that the terminal shows
+		}
 		a.print(diag.Diagnostics{diag.Errorf("Interrupted", "Nothing was changed on any host.")})
 		return exitInterrupted
 	case err == nil:
@@ -117,7 +122,8 @@ func (a *app) sourceText(name string) []byte {
 }
 
 func (a *app) options() view.Options {
-	return view.Options{Width: a.Width(), Color: a.color(a.noColor)}
+	width, height := a.Size()
+	return view.Options{Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor)}
 }
 
 // folder is the configuration folder: the working folder, or -chdir.
@@ -142,11 +148,24 @@ func (a *app) root() *cobra.Command {
 	})
 	cmd.SetVersionTemplate(versionText())
 	f := cmd.PersistentFlags()
-	f.StringVar(&a.chdir, "chdir", "", "work in this folder instead of the present one")
+	f.StringVar(&a.chdir, "chdir", "", "work in this `folder` instead of the present one")
 	f.BoolVar(&a.noColor, "no-color", false, "print without colour")
-	f.StringVar(&a.statePath, "state", "", "the state file (default kubewright.state.json in the configuration folder)")
+	f.StringVar(&a.statePath, "state", "", "the state `file` (default kubewright.state.json in the configuration folder)")
 	cmd.SetFlagErrorFunc(badFlag)
-	cmd.AddCommand(a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand(),
-		a.fmtCommand(), a.showCommand(), a.outputCommand(), a.graphCommand(), a.stateCommand(), a.simCommand(), a.versionCommand())
+	oneDashHelp(cmd)
+	addGroup(cmd, "Main commands:", a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand())
+	addGroup(cmd, "All other commands:", a.fmtCommand(), a.graphCommand(), a.outputCommand(), a.showCommand(), a.simCommand(),
+		a.stateCommand(), a.versionCommand())
+	cmd.SetCompletionCommandGroupID("All other commands:")
+	cmd.SetHelpCommandGroupID("All other commands:")
 	return cmd
+}
+
+// addGroup adds commands that help lists under a title.
+func addGroup(cmd *cobra.Command, title string, commands ...*cobra.Command) {
+	cmd.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, c := range commands {
+		c.GroupID = title
+		cmd.AddCommand(c)
+	}
 }

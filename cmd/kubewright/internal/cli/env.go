@@ -32,8 +32,8 @@ type Env struct {
 	// Environ is the whole environment, for KUBEWRIGHT_VAR_name.
 	Environ []string
 	Dir     string
-	// Width is the terminal's width in columns, 0 when stdout is no terminal.
-	Width func() int
+	// Size is the terminal's in columns and rows, 0 when stdout is no terminal.
+	Size func() (width, height int)
 	// Interactive tells that questions can be asked on stdin and stdout.
 	Interactive bool
 	// Secret asks on the terminal, without showing what is typed; nil without one.
@@ -62,22 +62,25 @@ func System(args []string) *Env {
 	return &Env{
 		Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, Environ: os.Environ(), Dir: dir,
-		Width:       terminalWidth,
+		Size:        terminalSize,
 		Interactive: term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd())),
 		Secret:      terminalSecret(),
 		Now:         time.Now, NewID: randomID, Who: who(), Interrupts: interrupts,
 	}
 }
 
-func terminalWidth() int {
-	if !term.IsTerminal(int(os.Stdout.Fd())) {
-		return 0
-	}
-	w, _, err := term.GetSize(int(os.Stdout.Fd()))
+func terminalSize() (width, height int) {
+	width, height, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return w
+	return width, height
+}
+
+// terminal tells that stdout is one.
+func (e *Env) terminal() bool {
+	width, _ := e.Size()
+	return width > 0
 }
 
 func randomID() string {
@@ -107,7 +110,7 @@ func (e *Env) color(never bool) bool {
 	case e.Getenv("CLICOLOR_FORCE") != "" && e.Getenv("CLICOLOR_FORCE") != "0":
 		return true
 	}
-	return e.Width() > 0
+	return e.terminal()
 }
 
 // oneDash lets long flags be written as in Terraform, with one dash: what

@@ -32,9 +32,6 @@ type usageError struct {
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// badFlag makes an error of pflag's one of the command line's.
-func badFlag(cmd *cobra.Command, err error) error { return &usageError{cmd.CommandPath(), err} }
-
 // takes checks the number of arguments; most is negative when there is no bound.
 func takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

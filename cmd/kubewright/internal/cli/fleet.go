@@ -38,6 +38,8 @@ type fleet struct {
 	members []*member
 	world   world
 	now     func() time.Time
+	// answered is told of each host that was looked at, or could not be.
+	answered func(state.Target)
 }
 
 // world opens hosts and gives access to clusters: over the network, or simulated.
@@ -75,7 +77,7 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{world: w, now: a.Now}
+	f := &fleet{world: w, now: a.Now, answered: func(state.Target) {}}
 	seen := map[state.Target]bool{}
 	for _, n := range cfg.Nodes {
 		seen[n.Target] = true
@@ -150,7 +152,10 @@ func (f *fleet) observe(ctx context.Context, cfg *config.Config, recorded *state
 	}
 	o := observer{fleet: f, view: v, asked: map[string]bool{}}
 	for _, m := range f.members {
-		o.wait.Go(func() { o.host(ctx, m) })
+		o.wait.Go(func() {
+			o.host(ctx, m)
+			f.answered(m.target)
+		})
 	}
 	o.wait.Wait()
 	return v

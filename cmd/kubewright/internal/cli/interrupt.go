@@ -66,7 +66,7 @@ func (i *interruptions) stopper(ctx context.Context, say func(string)) (context.
 		switch n {
 		case 1:
 			close(stop)
-			say("Interrupted. Waiting for the steps that run; nothing new is started. Interrupt again to stop at once.")
+			say("Interrupted. To stop at once, interrupt again.")
 		case 2:
 			say("Interrupted again. Stopping at once; the next run looks at what was under way.")
 			cancel()

@@ -10,16 +10,34 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// planFlags adds the flags that plan, apply and destroy share.
-func (o *planOptions) planFlags(f *pflag.FlagSet) {
-	f.Var(varFlag{o, false}, "var", "set a variable: name=value (repeatable)")
-	f.Var(varFlag{o, true}, "var-file", "read variables from a file (repeatable)")
-	f.StringArrayVar(&o.targets, "target", nil, "plan only this node, phase, or phase of a node, and what it needs (repeatable)")
-	f.StringArrayVar(&o.skipPhases, "skip-phase", nil, "leave out this phase (repeatable)")
-	f.IntVar(&o.parallelism, "parallelism", 10, "how many steps run at once")
-	f.DurationVar(&o.lockTimeout, "lock-timeout", 0, "how long to wait for the state's lock")
-	f.BoolVar(&o.json, "json", false, "print JSON")
-	f.BoolVar(&o.input, "input", true, "ask questions")
+// planning gives a command what plan, apply and destroy share.
+func (a *app) planning(o *planOptions, cmd *cobra.Command) {
+	cmd.Args = takes(0, 0)
+	f := cmd.Flags()
+	o.partFlags(f)
+	a.completeParts(cmd)
+	o.lockFlag(f)
+	f.IntVar(&o.parallelism, "parallelism", 10, "run this `number` of steps at once")
+	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")
+}
+
+// partFlags adds the flags of variables, and those that restrict a plan.
+func (o *planOptions) partFlags(f *pflag.FlagSet) {
+	o.variableFlags(f)
+	f.StringArrayVar(&o.targets, "target", nil, "plan only this `address`: a node, a phase, or a phase of a node (node.a/certs), with what it needs (repeatable)")
+	f.StringArrayVar(&o.skipPhases, "skip-phase", nil, "leave out this `phase` (repeatable)")
+}
+
+// variableFlags adds the flags of variables.
+func (o *planOptions) variableFlags(f *pflag.FlagSet) {
+	f.Var(varFlag{o, false}, "var", "set a variable: -var '`name=value`' (repeatable)")
+	f.Var(varFlag{o, true}, "var-file", "read variables from this `file` (repeatable)")
+	f.BoolVar(&o.input, "input", true, "ask for variables, passphrases and approval on a terminal")
+}
+
+// lockFlag adds the flag of the state's lock.
+func (o *planOptions) lockFlag(f *pflag.FlagSet) {
+	f.DurationVar(&o.lockTimeout, "lock-timeout", 0, "wait so long for the state's lock, as in 5m")
 }
 
 // varFlag keeps -var and -var-file in the order of the command line.
@@ -48,7 +66,7 @@ func (a *app) planCommand() *cobra.Command {
 	var o planOptions
 	var detailed bool
 	cmd := &cobra.Command{
-		Use: "plan", Short: "Show what apply would change", Args: takes(0, 0),
+		Use: "plan", Short: "Show what apply would change",
 		Long: "plan compares the configuration with the state and with what hosts, API and etcd show,\n" +
 			"and prints what apply would change, where, and in which order. It writes nothing anywhere.",
 		Example: "  kubewright plan\n  kubewright plan -target='node.cp[\"cp1\"]'\n  kubewright plan -detailed-exitcode",
@@ -67,7 +85,7 @@ func (a *app) planCommand() *cobra.Command {
 			return nil
 		},
 	}
-	o.planFlags(cmd.Flags())
+	a.planning(&o, cmd)
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "plan the removal of everything")
 	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 when there are changes")
 	return cmd

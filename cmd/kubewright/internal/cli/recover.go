@@ -25,10 +25,8 @@ func (a *app) stateRecoverCommand() *cobra.Command {
 		Example: "  kubewright state recover\n  kubewright plan",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.recover(cmd.Context(), o) },
 	}
-	f := cmd.Flags()
-	f.Var(varFlag{&o, false}, "var", "set a variable: name=value (repeatable)")
-	f.Var(varFlag{&o, true}, "var-file", "read variables from a file (repeatable)")
-	f.DurationVar(&o.lockTimeout, "lock-timeout", 0, "how long to wait for the state's lock")
+	o.variableFlags(cmd.Flags())
+	o.lockFlag(cmd.Flags())
 	return cmd
 }
 

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
@@ -50,7 +52,8 @@ func (s textScreen) plan(p *planner.Plan, prior map[string]state.Value) error {
 }
 
 func (s textScreen) progress() view.Display {
-	return view.NewProgress(s.Stdout, s.options(), s.Width() > 0)
+	fmt.Fprintln(s.Stdout) // apart from the plan, or the answer, above
+	return view.NewProgress(s.Stdout, s.options(), s.terminal())
 }
 
 func (s textScreen) complete(p *planner.Plan) error {

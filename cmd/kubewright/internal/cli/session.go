@@ -149,7 +149,7 @@ func (s *session) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v := s.fleet.observe(ctx, s.config, s.recorded, s.opts.destroy)
+	v := s.look(ctx)
 	if err := ctx.Err(); err != nil {
 		return err // what was not seen then says nothing
 	}
@@ -164,6 +164,21 @@ func (s *session) plan(ctx context.Context) error {
 	}
 	s.view, s.result = v, result
 	return nil
+}
+
+// look observes everything, and tells on the way who has not answered yet.
+func (s *session) look(ctx context.Context) *phases.View {
+	if s.lines != nil || s.quietStdout {
+		return s.fleet.observe(ctx, s.config, s.recorded, s.opts.destroy)
+	}
+	var names []string
+	for _, m := range s.fleet.members {
+		names = append(names, m.target.String())
+	}
+	s.looking = view.NewLooking(s.Stdout, s.options(), s.terminal(), names, s.Now())
+	s.fleet.answered = func(t state.Target) { s.looking.Answered(t.String()) }
+	defer s.looking.Start(s.Now)()
+	return s.fleet.observe(ctx, s.config, s.recorded, s.opts.destroy)
 }
 
 func (s *session) header() planner.Plan {
@@ -204,19 +219,20 @@ func (s *session) plannerOptions() (planner.Options, error) {
 	for _, t := range s.opts.targets {
 		sel, err := planner.ParseSelector(t, phases.Names())
 		if err != nil {
-			diags = append(diags, diag.Errorf("Unknown target", "-target=%s: %v.", t, err))
+			diags = append(diags, diag.Errorf("Unknown target", "-target=%s: %v.%s", t, err, didYouMean("", t, selectable(s.known()))))
 			continue
 		}
 		if !s.exists(sel.Target) {
-			diags = append(diags, diag.Errorf("Unknown target", "-target=%s: neither configuration nor state have %s. There are %s.",
-				t, sel.Target, strings.Join(s.targets(), ", ")))
+			diags = append(diags, diag.Errorf("Unknown target", "-target=%s: neither configuration nor state have %s.%s There are %s.",
+				t, sel.Target, didYouMean("", sel.Target.String(), selectable(s.known())), strings.Join(s.targets(), ", ")))
 			continue
 		}
 		o.Targets = append(o.Targets, sel)
 	}
 	for _, p := range o.SkipPhases {
 		if !slices.Contains(phases.Names(), p) {
-			diags = append(diags, diag.Errorf("Unknown phase", "-skip-phase=%s: the phases are %s.", p, strings.Join(phases.Names(), ", ")))
+			diags = append(diags, diag.Errorf("Unknown phase", "-skip-phase=%s: there is no such phase.%s The phases are %s.",
+				p, didYouMean("", p, phases.Names()), strings.Join(phases.Names(), ", ")))
 		}
 	}
 	return o, s.failed(diags)
@@ -236,23 +252,29 @@ func (s *session) exists(t state.Target) bool {
 	return false
 }
 
+// known are the targets of this run.
+func (s *session) known() []state.Target { return known(s.config, s.recorded) }
+
 // known lists clusters, addons and nodes of configuration and state, in order.
-func (s *session) known() []state.Target {
+func known(cfg *config.Config, recorded *state.State) []state.Target {
 	var out []state.Target
-	for _, c := range s.config.Clusters {
+	for _, c := range cfg.Clusters {
 		out = append(out, state.ClusterTarget(c.Label))
 		for _, a := range c.Addons {
 			out = append(out, state.AddonTarget(c.Label, a.Name))
 		}
 	}
-	for _, m := range s.fleet.members {
-		out = append(out, m.target)
+	for _, n := range cfg.Nodes {
+		out = append(out, n.Target)
 	}
-	if s.recorded != nil {
-		for label := range s.recorded.Clusters {
+	if recorded != nil {
+		for t := range recorded.Nodes {
+			out = append(out, t)
+		}
+		for label := range recorded.Clusters {
 			out = append(out, state.ClusterTarget(label))
 		}
-		for _, it := range s.recorded.Items {
+		for _, it := range recorded.Items {
 			if it.Address.Target.Type == state.TypeAddon {
 				out = append(out, it.Address.Target)
 			}

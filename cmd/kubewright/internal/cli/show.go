@@ -1,9 +1,12 @@
 package cli
 
 import (
-	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
 	"github.com/spf13/cobra"
@@ -16,7 +19,8 @@ func (a *app) readState() (*state.State, error) {
 		return nil, err
 	}
 	if loaded.State == nil {
-		return nil, fmt.Errorf("there is no state at %s: nothing was applied from here yet", a.paths().State)
+		return nil, &diagError{diag.Diagnostics{diag.Errorf("No state", "There is none at %s: nothing was applied from here yet. "+
+			"With -chdir or -state another one is read.", a.paths().State)}}
 	}
 	return loaded.State, nil
 }
@@ -57,7 +61,9 @@ func (a *app) outputCommand() *cobra.Command {
 			}
 			v, ok := st.Outputs[args[0]]
 			if !ok {
-				return fmt.Errorf("there is no output %q in the state", args[0])
+				names := slices.Sorted(maps.Keys(st.Outputs))
+				return &diagError{diag.Diagnostics{diag.Errorf("Output not found", "The state has no output %q.%s "+
+					"Outputs are recorded by apply; those that are there: %s.", args[0], didYouMean("", args[0], names), listed(names))}}
 			}
 			return view.Output(a.Stdout, v, raw, asJSON, a.options())
 		},
@@ -65,6 +71,14 @@ func (a *app) outputCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the bare value")
 	return cmd
+}
+
+// listed are names for a sentence.
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }
 
 func (a *app) stateCommand() *cobra.Command {
@@ -80,6 +94,7 @@ func (a *app) stateCommand() *cobra.Command {
 		},
 	}, &cobra.Command{
 		Use: "show ADDRESS", Short: "Show what is recorded of one cluster, node, addon or item", Args: takes(1, 1),
+		ValidArgsFunction: a.recordedTargets,
 		RunE: func(_ *cobra.Command, args []string) error {
 			st, err := a.readState()
 			if err != nil {
@@ -114,8 +129,10 @@ func (a *app) graphCommand() *cobra.Command {
 			return view.Graph(a.Stdout, s.result.Plan, format)
 		},
 	}
-	o.planFlags(cmd.Flags())
-	cmd.Flags().StringVar(&format, "format", "dot", "dot, mermaid or json")
+	o.partFlags(cmd.Flags())
+	cmd.Flags().StringVar(&format, "format", "dot", "the `form`: dot, mermaid or json")
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "the graph of destroy")
+	a.completeParts(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.GraphFormats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -33,6 +33,7 @@ func (a *app) validateCommand() *cobra.Command {
 			return view.Valid(a.Stdout, a.options())
 		},
 	}
-	o.planFlags(cmd.Flags())
+	o.variableFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -77,7 +78,11 @@ func (w *realWorld) target(c config.Connection, address string) ssh.Target {
 		Address: address, Port: c.Port, User: c.User, HostKeys: c.HostKeys, AcceptNewHostKeys: c.AcceptNewHostKey,
 		NoAgent: !c.Agent, Passphrase: w.passphrase, Timeouts: ssh.Timeouts{Connect: c.Timeout},
 	}
-	if c.SSHConfig != "" {
+	switch c.SSHConfig {
+	case "":
+	case "none":
+		t.Config = os.DevNull
+	default:
 		t.Config = w.path(c.SSHConfig)
 	}
 	for _, k := range c.PrivateKeys {

@@ -3,6 +3,8 @@ package view
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +14,9 @@ import (
 
 // graphs are the forms of a graph, by name.
 var graphs = map[string]func(io.Writer, *planner.Plan) error{"dot": dot, "mermaid": mermaid, "json": graphJSON}
+
+// GraphFormats are the names of the forms of a graph.
+func GraphFormats() []string { return slices.Sorted(maps.Keys(graphs)) }
 
 // GraphFormat says what is wrong with the name of a form.
 func GraphFormat(format string) error {

@@ -25,6 +25,9 @@ type planJSON struct {
 	Summary         summaryJSON        `json:"summary"`
 	ResourceChanges []resourceJSON     `json:"resource_changes"`
 	ResourceDrift   []itemJSON         `json:"resource_drift"`
+	Forgotten       []state.Address    `json:"forgotten,omitempty"`
+	Targets         []string           `json:"targets,omitempty"`
+	SkippedPhases   []string           `json:"skipped_phases,omitempty"`
 	PlannedValues   plannedJSON        `json:"planned_values"`
 	Steps           []planner.Step     `json:"steps"`
 	Limits          map[string]int     `json:"limits,omitempty"`
@@ -96,7 +99,8 @@ func planToJSON(plan *planner.Plan) planJSON {
 	add, change, remove := plan.Counts()
 	out := planJSON{
 		FormatVersion: jsonFormat, ToolVersion: plan.ToolVersion, Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
-		Complete: len(plan.Withheld) == 0, Summary: summaryJSON{add, change, remove},
+		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases,
+		Complete: len(plan.Withheld) == 0 && !plan.Restricted(), Summary: summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []itemJSON{}, Steps: plan.Steps,
 		Limits: plan.Limits, Quorum: plan.Quorum, Withheld: plan.Withheld, PlannedValues: plannedJSON{outputsJSON(plan.Outputs)},
 	}

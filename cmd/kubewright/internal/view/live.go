@@ -25,6 +25,9 @@ type LiveProgress struct {
 	estimate      time.Duration
 	// drawn are the widths of the lines of the block on the screen.
 	drawn []int
+	// refolded tells that the terminal has another width than when the block was
+	// drawn, and has laid out its lines anew.
+	refolded bool
 	// pending are lines that go above the block at the next redraw.
 	pending  []string
 	lastDraw time.Time
@@ -59,6 +62,7 @@ func (p *LiveProgress) Resize(width, height int) {
 
 func (p *LiveProgress) resize(width, height int) {
 	if width > 0 && height > 0 {
+		p.refolded = p.refolded || width != p.width
 		p.width, p.height = width, height
 	}
 }
@@ -166,7 +170,11 @@ func (p *LiveProgress) write(block []string) {
 	var b strings.Builder
 	if n := p.rows(); n > 0 {
 		b.WriteString("\r" + ansi.CursorUp(n))
+		if p.refolded { // rows remember that they continue one another until they are cleared
+			b.WriteString(ansi.EraseScreenBelow)
+		}
 	}
+	p.refolded = false
 	for _, line := range append(p.pending, block...) {
 		b.WriteString(line + ansi.EraseLineRight + "\n")
 	}

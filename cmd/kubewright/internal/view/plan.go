@@ -56,7 +56,31 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 		p.line()
 	}
 	p.withheld(plan)
+	if plan.Restricted() {
+		p.restricted(plan)
+		p.line()
+	}
 	p.summary(plan)
+}
+
+// restricted tells of what the plan is silent.
+func (p *page) restricted(plan *planner.Plan) {
+	var parts []string
+	if len(plan.Targets) > 0 {
+		parts = append(parts, "speaks only of "+list(cleaned(plan.Targets))+" and what that needs")
+	}
+	if len(plan.SkippedPhases) > 0 {
+		parts = append(parts, "leaves out "+list(cleaned(plan.SkippedPhases)))
+	}
+	p.prose(p.yellow("Note:") + " This plan " + strings.Join(parts, ", and ") + ". Plan without -target and -skip-phase to see everything else.")
+}
+
+func cleaned(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = Clean(w)
+	}
+	return out
 }
 
 // prefixed puts the prefix in front of a sentence that does not carry it yet.
@@ -67,11 +91,12 @@ func prefixed(prefix, sentence string) string {
 	return prefix + sentence
 }
 
-// legend explains the symbols that occur.
+// legend explains the symbols of resources that occur. What changes inside of
+// one has symbols as well, and words beside them.
 func (p *page) legend(resources []resource) {
 	used := map[symbol]bool{}
 	for _, r := range resources {
-		symbolsOf(r.entry, used)
+		used[r.entry.sym] = true
 	}
 	p.line("Actions are indicated with the following symbols:")
 	for _, l := range []struct {
@@ -89,18 +114,6 @@ func (p *page) legend(resources []resource) {
 		}
 	}
 	p.line()
-}
-
-func symbolsOf(e entry, used map[symbol]bool) {
-	if !e.comment {
-		used[e.sym] = true
-	}
-	for _, k := range e.kids {
-		symbolsOf(k, used)
-	}
-	for _, l := range e.body {
-		used[l.sym] = true
-	}
 }
 
 // summary is the sentence that scripts read.
@@ -123,6 +136,10 @@ func (p *page) nothing(plan *planner.Plan, outputs bool) {
 		p.prose("Either you have not created anything yet or everything was already destroyed.")
 	case outputs:
 		p.line(p.boldGreen("No changes."), " ", p.bold("Your clusters match the configuration, except for outputs."))
+	case plan.Restricted():
+		p.line(p.boldGreen("No changes."), " ", p.bold("What was selected matches the configuration."))
+		p.line()
+		p.restricted(plan)
 	case len(plan.Withheld) > 0:
 		p.line(p.boldGreen("No changes."), " ", p.bold("What could be looked at matches the configuration."))
 		p.line()
@@ -257,7 +274,11 @@ func (p *page) driftItem(c planner.Change) {
 func (p *page) outputChanges(prior, planned map[string]state.Value) []entry {
 	var out []entry
 	for _, name := range changedOutputs(prior, planned) {
-		out = append(out, p.attribute(key(name), planner.AttributeChange{Before: prior[name], After: planned[name]}))
+		e := p.attribute(key(name), planner.AttributeChange{Before: prior[name], After: planned[name]})
+		if e.block {
+			e.key += " =" // a value, not a block of the language
+		}
+		out = append(out, e)
 	}
 	return out
 }

@@ -34,10 +34,14 @@ func NewProgress(w io.Writer, o Options, terminal bool) Display {
 	return Display{NewPlainProgress(w, o)}
 }
 
-// Start ticks until the returned function is called, which also closes the
-// display. It is the one thing in this package that waits; what time it is, it
-// asks now.
+// Start ticks until the returned function is called, which also closes the display.
 func (d Display) Start(now func() time.Time) (stop func()) {
+	return ticking(now, d.Tick, func() { _ = d.Close() })
+}
+
+// ticking ticks until the returned function is called, which closes as well. It
+// is the one thing in this package that waits; what time it is, it asks now.
+func ticking(now func() time.Time, tell func(time.Time), closing func()) (stop func()) {
 	ticker := time.NewTicker(tick)
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -45,7 +49,7 @@ func (d Display) Start(now func() time.Time) (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				d.Tick(now())
+				tell(now())
 			case <-quit:
 				return
 			}
@@ -55,7 +59,7 @@ func (d Display) Start(now func() time.Time) (stop func()) {
 		ticker.Stop()
 		close(quit)
 		<-ended
-		_ = d.Close()
+		closing()
 	}
 }
 

@@ -207,3 +207,40 @@ func (s *terminal) resize(width int) {
 func (s *terminal) String() string {
 	return strings.Join(s.lines[max(0, len(s.lines)-s.height):], "\n") + "\n"
 }
+
+func TestLooking(t *testing.T) {
+	t.Parallel()
+	at := func(s float64) time.Time { return start.Add(time.Duration(s * float64(time.Second))) }
+	names := []string{"node.a", "node.b", "node.c", "node.d", "node.e"}
+	for _, test := range []struct {
+		name     string
+		terminal bool
+		play     func(*view.Looking)
+		want     string
+	}{
+		{"a terminal", true, func(l *view.Looking) {
+			l.Tick(at(0.4)) // takes no time yet
+			l.Answered("node.b")
+			l.Tick(at(1))
+			l.Aside(func() {})
+			for _, n := range names {
+				l.Answered(n)
+			}
+			l.Tick(at(2))
+			l.Close()
+		}, "\rLooking at 5 hosts: 1 answered, waiting for node.a, node.c, node.d, …\x1b[K" + "\r\x1b[K" +
+			"\rLooking at 5 hosts: 5 answered, waiting for the API [2s]\x1b[K" + "\r\x1b[K"},
+		{"a log", false, func(l *view.Looking) {
+			l.Tick(at(9))
+			l.Tick(at(10))
+			l.Tick(at(11))
+			l.Close()
+		}, "Looking at 5 hosts: 0 answered, waiting for node.a, node.b, node.c, 2 more [10s]\n"},
+	} {
+		var b strings.Builder
+		test.play(view.NewLooking(&b, view.Options{Width: 70}, test.terminal, names, start))
+		if got := b.String(); got != test.want {
+			t.Errorf("%s: got %q\nwant %q", test.name, got, test.want)
+		}
+	}
+}

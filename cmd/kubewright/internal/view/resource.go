@@ -38,8 +38,7 @@ func (p *page) resources(plan *planner.Plan) []resource {
 }
 
 // strangers are targets that have steps or changes but are counted nowhere in
-// the plan: those whose items are only forgotten, and any that should not be
-// there. A step is never hidden.
+// the plan. There should be none, but a step is never hidden.
 func strangers(plan *planner.Plan, known map[state.Target]bool) []planner.ResourceChange {
 	var out []planner.ResourceChange
 	add := func(t state.Target, a planner.Action) {

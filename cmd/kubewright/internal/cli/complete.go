@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// completeParts lets the shell complete what restricts a plan. The flags are
+// those of partFlags.
+func (a *app) completeParts(cmd *cobra.Command) {
+	fixed := func(words func() []string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return words(), cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	_ = cmd.RegisterFlagCompletionFunc("target", fixed(a.completions))
+	_ = cmd.RegisterFlagCompletionFunc("skip-phase", fixed(phases.Names))
+}
+
+// completions are those of -target, as far as configuration and state can be
+// read without asking anybody.
+func (a *app) completions() []string {
+	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Env: a.Environ, ToolVersion: Version})
+	if cfg == nil {
+		cfg = &config.Config{}
+	}
+	var recorded *state.State
+	if loaded, err := statefile.Load(a.paths()); err == nil {
+		recorded = loaded.State
+	}
+	return selectable(known(cfg, recorded))
+}
+
+// recordedTargets are the completions of an address in the state.
+func (a *app) recordedTargets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	loaded, err := statefile.Load(a.paths())
+	if err != nil || loaded.State == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	for _, t := range known(&config.Config{}, loaded.State) {
+		out = append(out, t.String())
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// selectable is all that -target takes alone: phases, clusters, addons, nodes,
+// and blocks of nodes.
+func selectable(targets []state.Target) []string {
+	out := phases.Names()
+	for _, t := range targets {
+		out = append(out, t.String())
+		if t.Type == state.TypeNode && t.Keyed {
+			out = append(out, state.NodeTarget(t.Name).String())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

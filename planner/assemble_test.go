@@ -1,0 +1,95 @@
+package planner_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+func TestAssembleOrdersThroughStepsWithoutWork(t *testing.T) {
+	t.Parallel()
+	id := func(phase string) state.Address { return state.Address{Target: state.NodeTarget("a"), Phase: phase} }
+	step := func(phase string) planner.Step {
+		return planner.Step{ID: id(phase), Phase: phase, Target: state.NodeTarget("a"), Operations: planner.Operations{planner.RemovePods{}}}
+	}
+	d := planner.Draft{
+		Steps: []planner.Step{step("c"), step("a")},
+		Edges: map[state.Address][]state.Address{id("c"): {id("b")}, id("b"): {id("a")}},
+	}
+	p, err := planner.Assemble(planner.Plan{}, nil, nil, d, planner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(p.Steps[0].ID, p.Steps[1].ID, p.Steps[1].Needs); got != "node.a/a node.a/c [node.a/a]" {
+		t.Errorf("order and needs are %s", got)
+	}
+	p, err = planner.Assemble(planner.Plan{}, nil, nil, d, planner.Options{Targets: []planner.Selector{{Phase: "c"}}, SkipPhases: []string{"a"}})
+	if err != nil || len(p.Steps) != 1 || len(p.Steps[0].Needs) != 0 {
+		t.Errorf("with a left out: %v, %v", p, err)
+	}
+	d.Edges[id("a")] = []state.Address{id("c")}
+	if _, err := planner.Assemble(planner.Plan{}, nil, nil, d, planner.Options{}); err == nil {
+		t.Error("steps that wait for one another are not refused")
+	}
+}
+
+func TestAssembleOfAPart(t *testing.T) {
+	t.Parallel()
+	at := func(node, phase, item string) state.Address {
+		return state.Address{Target: state.NodeTarget(node), Phase: phase, Item: item}
+	}
+	var d planner.Draft
+	var changes, drift []planner.Change
+	for _, node := range []string{"a", "b"} {
+		for _, phase := range []string{"p", "q"} {
+			d.Steps = append(d.Steps, planner.Step{ID: at(node, phase, ""), Phase: phase, Target: state.NodeTarget(node), Operations: planner.Operations{planner.RemovePods{}}})
+			changes = append(changes, planner.Change{Address: at(node, phase, "file:/x"), Action: planner.Update})
+			drift = append(drift, planner.Change{Address: at(node, phase, "file:/x"), Action: planner.Update})
+		}
+		d.Resources = append(d.Resources, planner.ResourceChange{Target: state.NodeTarget(node), Action: planner.Update})
+	}
+	gone := planner.Change{Address: at("a", "p", "file:/gone"), Action: planner.Forget}
+	changes, drift = append(changes, gone), append(drift, planner.Change{Address: gone.Address, Action: planner.Delete})
+	for _, test := range []struct {
+		name    string
+		options planner.Options
+		want    string
+	}{
+		{"everything", planner.Options{}, "a/p a/q b/p b/q"},
+		{"a node", planner.Options{Targets: []planner.Selector{{Target: state.NodeTarget("a")}}}, "a/p a/q"},
+		{"a phase", planner.Options{Targets: []planner.Selector{{Phase: "q"}}}, "a/q b/q"},
+		{"a phase of a node", planner.Options{Targets: []planner.Selector{{Target: state.NodeTarget("b"), Phase: "p"}}}, "b/p"},
+		{"without a phase", planner.Options{SkipPhases: []string{"p"}}, "a/q b/q"},
+		{"without what was selected", planner.Options{Targets: []planner.Selector{{Phase: "q"}}, SkipPhases: []string{"q"}}, ""},
+	} {
+		p, err := planner.Assemble(planner.Plan{}, changes, drift, d, test.options)
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		var steps []string
+		for _, s := range p.Steps {
+			steps = append(steps, s.Target.Name+"/"+s.Phase)
+		}
+		if got := strings.Join(steps, " "); got != test.want {
+			t.Errorf("%s: steps %s, want %s", test.name, got, test.want)
+		}
+		for what, list := range map[string][]planner.Change{"changes": p.Changes, "drift": p.Drift} {
+			var got []string
+			for _, c := range list {
+				got = append(got, c.Address.Target.Name+"/"+c.Address.Phase)
+			}
+			if strings.Join(got, " ") != test.want {
+				t.Errorf("%s: %s of %v, want %s", test.name, what, got, test.want)
+			}
+		}
+		if len(p.Forgotten) != 1 || p.Forgotten[0] != gone.Address {
+			t.Errorf("%s: forgotten are %v", test.name, p.Forgotten)
+		}
+		if restricted := len(test.options.Targets)+len(test.options.SkipPhases) > 0; p.Restricted() != restricted {
+			t.Errorf("%s: restricted is %t", test.name, p.Restricted())
+		}
+	}
+}
