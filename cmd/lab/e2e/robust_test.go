@@ -1,0 +1,157 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// TestKilled founds, changes and destroys a small cluster with commands that
+// are killed with SIGKILL in the middle of steps; the same command again
+// converges. Then its state file is lost, and made anew.
+func TestKilled(t *testing.T) {
+	long(t)
+	s := newSiteOf(t, lab.Options{Name: "e2ek", ControlPlanes: 1, Workers: 1})
+	s.logIn()
+	before := s.listings()
+	cp, w := fmt.Sprintf("node.cp[%q]", s.planes[0].Name), fmt.Sprintf("node.worker[%q]", s.workers[0].Name)
+	for _, step := range []string{
+		cp + "/prepare", cp + "/certs", cp + "/etcd", cp + "/kubelet-start", cp + "/wait-control-plane",
+		"cluster.prod/upload-config", "cluster.prod/bootstrap-token", w + "/kubelet-start", w + "/kubelet-wait-bootstrap",
+	} {
+		s.killedIn("apply", step)
+	}
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantNoChanges()
+	s.wantCluster()
+	s.wantWorkload()
+
+	s.extra = "  # maxPods\n  api_server {\n    arg \"audit-log-maxage\" { value = \"30\" }\n  }\n"
+	s.configure()
+	s.killedIn("apply", cp+"/control-plane")
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantNoChanges()
+	s.wantCluster()
+
+	s.loseState()
+
+	s.killedIn("destroy", w+"/reset")
+	s.wantGone(before)
+}
+
+// killedIn runs a command and kills it as soon as its journal says that an
+// operation of the step has begun. A step that an earlier command has done is
+// not run again; the command then ends by itself.
+func (s *site) killedIn(command, step string) {
+	s.t.Helper()
+	journal := filepath.Join(s.dir, "kubewright.journal")
+	seen, _ := os.ReadFile(journal)
+	cmd := exec.Command(binary(s.t), command, "-auto-approve", "-no-color")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, os.Stderr, os.Stderr
+	fmt.Fprintf(os.Stderr, "\n$ kubewright %s   (killed in %s)\n", command, step)
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-ended:
+			s.t.Fatalf("kubewright %s ended before %s had begun: %v", command, step, err)
+		case <-look.C:
+		}
+		now, _ := os.ReadFile(journal)
+		if begun(bytes.TrimPrefix(now, seen), step) {
+			break
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		s.t.Fatalf("kubewright %s was done before it could be killed in %s", command, step)
+	}
+}
+
+// begun reports whether an operation of the step has begun in these lines.
+func begun(lines []byte, step string) bool {
+	for line := range bytes.Lines(lines) {
+		var entry struct{ Step, Event string }
+		if json.Unmarshal(line, &entry) == nil && entry.Event == "begin" && entry.Step == step {
+			return true
+		}
+	}
+	return false
+}
+
+// loseState removes the state: nothing is founded and nothing changed, the plan
+// says whose the hosts are and how to go on, and that works.
+func (s *site) loseState() {
+	s.t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.dir, "kubewright.state.json*"))
+	if err != nil || len(files) == 0 {
+		s.t.Fatalf("no state to lose: %v", err)
+	}
+	for _, name := range append(files, filepath.Join(s.dir, "kubewright.journal")) {
+		if err := os.Remove(name); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	running := s.processes()
+	for _, command := range [][]string{{"plan", "-no-color"}, {"apply", "-auto-approve", "-no-color"}} {
+		r := s.run(command...)
+		if r.code != 1 {
+			s.t.Errorf("%s without a state: exit code %d, want 1", command[0], r.code)
+		}
+		wantContains(s.t, r.out, "State file is missing", "kubewright state recover", s.planes[0].Name, s.workers[0].Name)
+	}
+	if now := s.processes(); now != running {
+		s.t.Errorf("something was restarted:\n%s\n%s", running, now)
+	}
+	s.must("state", "recover")
+	s.wantNoChanges()
+}
+
+// TestSeatIsDown: of three control planes the first, through which the cluster
+// is spoken to, has no API server. The plan sees the cluster through another
+// one and puts right exactly that.
+func TestSeatIsDown(t *testing.T) {
+	long(t)
+	s := newSiteOf(t, lab.Options{Name: "e2es", ControlPlanes: 3})
+	s.logIn()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantNoChanges()
+	const manifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
+	seat := s.planes[0].Name
+	s.sh(seat, "mv "+manifest+" /root/")
+	s.eventually("the API server of "+seat+" is gone", 2*time.Minute, func() (string, bool) {
+		out, err := s.Exec(context.Background(), seat, "sh", "-c", "! pgrep -x kube-apiserver")
+		return fmt.Sprint(string(out), err), err == nil
+	})
+	r := s.run("plan", "-detailed-exitcode", "-no-color")
+	if r.code != 2 {
+		t.Fatalf("plan: exit code %d, want 2", r.code)
+	}
+	wantContains(t, r.out, manifest, "Plan: 0 to add, 1 to change, 0 to destroy.")
+	if n := strings.Count(r.out, "  + file") + strings.Count(r.out, "  ~ file"); n != 1 {
+		t.Errorf("the plan has %d files, want the manifest alone", n)
+	}
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantNoChanges()
+	if out := s.sh(s.planes[1].Name, "kubectl --kubeconfig /etc/kubernetes/admin.conf get leases -n kube-system -o name"); strings.Contains(out, "kubewright") {
+		t.Errorf("the lease was not given back:\n%s", out)
+	}
+}
