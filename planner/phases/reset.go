@@ -129,6 +129,7 @@ func (l leaver) cleanOperations() []planner.Operation {
 		}
 		ops = append(ops, planner.RemovePath{Path: p})
 	}
+	ops = append(ops, l.uninstallOperations()...)
 	ops = append(ops, l.restoreOperations(before)...)
 	return append(ops, planner.Mark{Remove: true})
 }
