@@ -213,8 +213,10 @@ type Upgrade struct {
 
 // Install says where software comes from. Without Artifacts it is found preinstalled.
 type Install struct {
-	// Artifacts is a folder of the operator's.
+	// Artifacts is a folder of the operator's, Catalog what it holds: nil until
+	// the folder has been read.
 	Artifacts string
+	Catalog   *Catalog `json:"-"`
 	// Keep names what stays when a node is reset: runtime, kubelet, cni, images.
 	Keep []string
 }

@@ -34,7 +34,11 @@ func Overwrites(op Operation) []string {
 	case RemovePath:
 		return []string{op.Path}
 	case UploadArtifact:
-		return []string{op.Path}
+		var out []string
+		for _, f := range op.Files {
+			out = append(out, f.Path)
+		}
+		return out
 	case RenderEtcdManifest:
 		return []string{op.Path}
 	case SetKubeconfig:

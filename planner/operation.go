@@ -24,7 +24,7 @@ type Operation interface {
 // reference that the performer resolves.
 type Content struct {
 	Inline string `json:"inline,omitempty"`
-	// Ref is where the performer finds the bytes: artifact:NAME, config:ADDRESS#FIELD.
+	// Ref is where the performer finds the bytes: config:ADDRESS#FIELD.
 	Ref string `json:"ref,omitempty"`
 }
 
@@ -54,21 +54,47 @@ type (
 		Owner string `json:"owner"`
 	}
 
-	// UploadArtifact puts a file of the operator's artifacts folder on the
-	// host, unpacked when Unpack names a folder. Done when the digest is there.
+	// UploadArtifact brings a file of the operator's artifacts folder to the
+	// host and puts it, or members of the archive that it is, in place: each
+	// atomically, as root's. Done when every one of Files is there.
 	UploadArtifact struct {
-		Artifact string `json:"artifact"`
-		SHA256   string `json:"sha256"`
-		Path     string `json:"path"`
-		Mode     string `json:"mode,omitempty"`
-		Unpack   bool   `json:"unpack,omitempty"`
+		// Artifact is the path below the folder, SHA256 what is sent.
+		Artifact string         `json:"artifact"`
+		SHA256   string         `json:"sha256"`
+		Files    []ArtifactFile `json:"files"`
+	}
+
+	// ArtifactFile is one file that an artifact becomes.
+	ArtifactFile struct {
+		// Member is the name in the archive; empty for the artifact itself.
+		Member string `json:"member,omitempty"`
+		Path   string `json:"path"`
+		Mode   string `json:"mode"`
+		SHA256 string `json:"sha256"`
+	}
+
+	// Preserve keeps what stands at a path before kubewright puts something else
+	// there, so that Restore can put it back. Done when something is kept, or
+	// when there is nothing.
+	Preserve struct {
+		Path string `json:"path"`
+	}
+
+	// Restore puts back what Preserve kept. Done when nothing is kept; the path
+	// is left alone then.
+	Restore struct {
+		Path string `json:"path"`
 	}
 
 	// LoadImage makes an image present in the runtime: from an artifact, or pulled.
 	LoadImage struct {
-		Image    string `json:"image"`
-		Artifact string `json:"artifact,omitempty"`
-		Socket   string `json:"socket"`
+		Image string `json:"image"`
+		// Artifact is an archive in the operator's folder that holds the image,
+		// SHA256 its digest. Others are further images that are wanted of it.
+		Artifact string   `json:"artifact,omitempty"`
+		SHA256   string   `json:"sha256,omitempty"`
+		Others   []string `json:"others,omitempty"`
+		Socket   string   `json:"socket"`
 		// Policy is Always, IfNotPresent or Never.
 		Policy string `json:"policy,omitempty"`
 	}
@@ -396,6 +422,8 @@ var operations = []Operation{
 	RemovePath{},
 	EnsureDirectory{},
 	UploadArtifact{},
+	Preserve{},
+	Restore{},
 	LoadImage{},
 	Unit{},
 	SetSysctl{},
@@ -430,7 +458,7 @@ var operations = []Operation{
 // that it can travel with its neighbours in one round trip.
 func IsHostOperation(op Operation) bool {
 	switch op.(type) {
-	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, LoadImage, Unit,
+	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, Preserve, Restore, LoadImage, Unit,
 		SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark:
 		return true
 	}

@@ -24,13 +24,30 @@ func (o EnsureDirectory) Summary() string { return "make folder " + o.Path }
 func (UploadArtifact) Op() string { return "upload_artifact" }
 
 // Summary is one line for the progress display.
-func (o UploadArtifact) Summary() string { return "upload " + o.Path }
+func (o UploadArtifact) Summary() string { return "upload " + o.Artifact }
+
+// Op is the name in JSON.
+func (Preserve) Op() string { return "preserve" }
+
+// Summary is one line for the progress display.
+func (o Preserve) Summary() string { return "keep the present " + o.Path }
+
+// Op is the name in JSON.
+func (Restore) Op() string { return "restore" }
+
+// Summary is one line for the progress display.
+func (o Restore) Summary() string { return "put back the former " + o.Path }
 
 // Op is the name in JSON.
 func (LoadImage) Op() string { return "load_image" }
 
 // Summary is one line for the progress display.
-func (o LoadImage) Summary() string { return "load image " + o.Image }
+func (o LoadImage) Summary() string {
+	if len(o.Others) > 0 {
+		return fmt.Sprintf("load image %s and %d more", o.Image, len(o.Others))
+	}
+	return "load image " + o.Image
+}
 
 // Op is the name in JSON.
 func (Unit) Op() string { return "unit" }

@@ -7,6 +7,7 @@ package providers
 
 import (
 	"context"
+	"io"
 	"net"
 
 	"github.com/kubewright/kubewright/planner"
@@ -50,10 +51,20 @@ type Batch struct {
 	// operations (ErrMoved).
 	Expect     map[string]string
 	Operations []planner.Operation
-	// Contents resolves what a WriteFile, LoadImage or UploadArtifact refers to
-	// when its content is not inline, keyed by Content.Ref; and for operations
-	// with keys what planner.References lists.
+	// Contents resolves what a WriteFile refers to when its content is not inline,
+	// keyed by Content.Ref; and for operations with keys what planner.References lists.
 	Contents map[string]state.Secret
+	// Artifacts are what a LoadImage or UploadArtifact sends, by its Artifact.
+	Artifacts map[string]Artifact
+}
+
+// Artifact is a file of the operator's. It is read while it is sent, since it
+// may be larger than memory.
+type Artifact struct {
+	// Size is in bytes; as many are sent.
+	Size int64
+	// Open begins to read it, anew each time.
+	Open func() (io.ReadCloser, error)
 }
 
 // Outcome is what became of one operation.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +27,7 @@ type scene struct {
 	members []state.EtcdMember
 	etcdErr []error
 	batches []providers.Batch
+	sent    map[string]string // contents of artifacts, by name
 	issued  []providers.KeyRequest
 	hostErr error
 	nodes   map[string]state.NodeReport
@@ -83,6 +85,21 @@ func (h *fakeHost) Perform(_ context.Context, b providers.Batch) ([]providers.Ou
 	}
 	h.say("%s performs %s", h.name, strings.Join(ops, " "))
 	h.batches = append(h.batches, b)
+	for name, a := range b.Artifacts {
+		r, err := a.Open()
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		content, err := io.ReadAll(r)
+		if err != nil {
+			return nil, err
+		}
+		if h.sent == nil {
+			h.sent = map[string]string{}
+		}
+		h.sent[name] = string(content)
+	}
 	return make([]providers.Outcome, len(ops)), h.hostErr
 }
 

@@ -3,15 +3,11 @@ package providers
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
-
-// artifactRef is how a batch refers to a file of the artifacts folder.
-const artifactRef = "artifact:"
 
 // batch is operations with the run's fence. A mark learns here whose it is: a
 // plan does not know the run that carries it out.
@@ -52,7 +48,16 @@ func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
 	if b.Contents, err = w.contents(ctx, ops); err != nil {
 		return err
 	}
+	sent, err := w.artifacts(ops)
+	if err != nil {
+		return err
+	}
+	defer sent.close()
+	b.Artifacts = sent.artifacts
 	_, err = host.Perform(ctx, b)
+	if changed := sent.changed(); changed != nil {
+		return changed // and not how the host put it, which got something else than was planned
+	}
 	return err
 }
 
@@ -60,7 +65,7 @@ func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
 func (w *work) contents(ctx context.Context, ops []planner.Operation) (map[string]state.Secret, error) {
 	out := map[string]state.Secret{}
 	for _, op := range ops {
-		for _, ref := range refsOf(op) {
+		for _, ref := range planner.References(op) {
 			if _, known := out[ref]; known {
 				continue
 			}
@@ -74,54 +79,11 @@ func (w *work) contents(ctx context.Context, ops []planner.Operation) (map[strin
 	return out, nil
 }
 
-func refsOf(op planner.Operation) []string {
-	switch op := op.(type) {
-	case planner.UploadArtifact:
-		return []string{artifactRef + op.Artifact}
-	case planner.LoadImage:
-		if op.Artifact != "" {
-			return []string{artifactRef + op.Artifact}
-		}
-	}
-	return planner.References(op)
-}
-
 func (w *work) resolve(ctx context.Context, ref string) (state.Secret, error) {
-	if name, ok := cutRef(ref, artifactRef); ok {
-		return w.artifact(name)
-	}
 	if w.Content == nil {
 		return state.Secret{}, fmt.Errorf("cannot find content %s: nothing is known of it", ref)
 	}
 	return w.Content(ctx, ref)
-}
-
-func cutRef(ref, prefix string) (string, bool) {
-	if len(ref) < len(prefix) || ref[:len(prefix)] != prefix {
-		return "", false
-	}
-	return ref[len(prefix):], true
-}
-
-// artifact reads a file of the artifacts folder, and of no other.
-func (w *work) artifact(name string) (state.Secret, error) {
-	if w.Artifacts == nil {
-		return state.Secret{}, fmt.Errorf("cannot read artifact %s: no folder of artifacts is known", name)
-	}
-	folder, err := w.Artifacts(w.own())
-	if err != nil {
-		return state.Secret{}, err
-	}
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return state.Secret{}, fmt.Errorf("cannot read artifact %s: %w", name, err)
-	}
-	defer root.Close()
-	b, err := root.ReadFile(name)
-	if err != nil {
-		return state.Secret{}, fmt.Errorf("cannot read artifact %s: %w", name, err)
-	}
-	return state.NewSecret(b), nil
 }
 
 // performKeys has all keys of a group made and written together, where the

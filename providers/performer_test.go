@@ -327,19 +327,26 @@ func TestArtifacts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	const yes = "8a798890fe93817163b10b5f7bd2ca4d25d84c52739a645a889c173eee7d9d3d"
 	s := newScene()
 	p := s.performer()
 	p.Artifacts = func(state.Target) (string, error) { return inside, nil }
-	upload := func(name string) error {
-		step := &planner.Step{Target: cp1, Operations: planner.Operations{planner.UploadArtifact{Artifact: name}}}
+	perform := func(op planner.Operation) error {
+		step := &planner.Step{Target: cp1, Operations: planner.Operations{op}}
 		_, err := p.Perform(t.Context(), step, providers.Run{}, providers.Progress{})
 		return err
 	}
-	if err := upload("kubelet"); err != nil || string(s.batches[0].Contents["artifact:kubelet"].Reveal()) != "yes" {
-		t.Errorf("got %v", err)
+	if err := perform(planner.UploadArtifact{Artifact: "kubelet", SHA256: yes}); err != nil || s.sent["kubelet"] != "yes" {
+		t.Errorf("sent %q, %v", s.sent, err)
 	}
-	if err := upload("../secret"); err == nil {
-		t.Error("a file outside of the folder was read")
+	if err := perform(planner.LoadImage{Image: "a", Artifact: "kubelet", SHA256: strings.Repeat("0", 64)}); err == nil ||
+		!strings.Contains(err.Error(), "artifact kubelet has changed since the plan was made: its SHA-256 is "+yes) {
+		t.Errorf("a file that is not the planned one: %v", err)
+	}
+	for _, name := range []string{"../secret", "nowhere", "."} {
+		if err := perform(planner.UploadArtifact{Artifact: name}); err == nil || !strings.Contains(err.Error(), "cannot read artifact "+name) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 	KindEnvFile     Kind = "env_file"    // the kubelet's flags as args, mode, owner
 	KindUnit        Kind = "unit"        // active, enabled
 	KindImage       Kind = "image"       // present
-	KindBinary      Kind = "binary"      // version or sha256
+	KindBinary      Kind = "binary"      // sha256, mode, owner
 	KindSysctl      Kind = "sysctl"      // value
 	KindModule      Kind = "module"      // loaded
 	KindSwap        Kind = "swap"        // on

@@ -17,7 +17,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/artifacts/artifactstest"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -32,6 +36,9 @@ func TestMain(m *testing.M) {
 //
 //	kubewright ARG…       run the command; ! expects that it fails
 //	code N                the last exit code was N
+//	example NAME          put an example's main.hcl here
+//	artifacts DIR ARCH [containerd-VERSION]
+//	                      put small artifacts for such hosts into a folder
 //	quickstart            put the quickstart's main.hcl here
 //	answer TEXT…          the next kubewright can ask, and gets these answers
 //	secret TEXT           the next kubewright can ask, and gets this where nothing is shown
@@ -63,6 +70,7 @@ func TestScripts(t *testing.T) {
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
 			"jsonlines": onlyJSON, "readme": isPicture,
+			"example": putExample, "artifacts": makeArtifacts,
 			"feed":      func(ts *testscript.TestScript, _ bool, args []string) { of(ts).stdin = ts.ReadFile(args[0]) },
 			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).interruptAt = args[0] },
 			"lock":      holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
@@ -177,8 +185,32 @@ func checkCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func putQuickstart(ts *testscript.TestScript, _ bool, _ []string) {
-	b, err := os.ReadFile(filepath.Join(examples, "quickstart", "main.hcl"))
+func putQuickstart(ts *testscript.TestScript, neg bool, _ []string) {
+	putExample(ts, neg, []string{"quickstart"})
+}
+
+// siteImage is one that the artifacts of tests hold beside Kubernetes' own.
+const siteImage = "registry.example.internal/network:1.0"
+
+func makeArtifacts(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(bringArtifacts(ts.MkAbs(args[0]), args[1], args[2:]...))
+}
+
+// bringArtifacts puts everything that a bare host of the architecture needs
+// into a folder; containerd is another one where it is named.
+func bringArtifacts(dir, arch string, containerd ...string) error {
+	c := config.NewCluster("prod", "1.36.3")
+	images := kubeadm.Images(kubeadm.Input{Cluster: c, Node: &config.Node{Role: config.ControlPlane}, Facts: &state.Facts{}})
+	folder := artifactstest.New(arch, c.KubernetesVersion, append(images, siteImage)...)
+	for _, name := range containerd {
+		delete(folder, "containerd-2.1.4-linux-"+arch+".tar.gz")
+		folder[name+"-linux-"+arch+".tar.gz"] = artifactstest.Archive(map[string][]byte{"bin/containerd": artifactstest.Program(arch, name)})
+	}
+	return folder.Write(dir)
+}
+
+func putExample(ts *testscript.TestScript, _ bool, args []string) {
+	b, err := os.ReadFile(filepath.Join(examples, args[0], "main.hcl"))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs("main.hcl"), b, 0o600))
 }

@@ -21,10 +21,10 @@ var upgradeBlock = &Block{
 }
 
 var installBlock = &Block{
-	Name: "install", Doc: "Where the software of the hosts comes from. Without `artifacts` it is found preinstalled.",
+	Name: "install", Doc: "Where the software of the hosts comes from. Without `artifacts` it is found preinstalled. docs/air-gapped.md tells what a folder of artifacts looks like.",
 	Attributes: []Attribute{
-		{Name: "artifacts", Type: typeString, Cost: CostRestart, Doc: "Folder with binaries, units and images, relative to the configuration."},
-		{Name: "keep", Type: typeStrings, Cost: CostNone, Doc: "What stays when a node is reset: `runtime`, `kubelet`, `cni`, `images`."},
+		{Name: "artifacts", Type: typeString, Cost: CostRestart, Doc: "Folder with `SHA256SUMS` and releases under their own names (`kubelet`, `containerd-VERSION-linux-ARCH.tar.gz`, `runc.ARCH`, `cni-plugins-linux-ARCH-vVERSION.tgz`, `images/*.tar`), relative to the configuration."},
+		{Name: "keep", Type: typeStrings, Cost: CostNone, Doc: "What stays of it when a node is reset: `runtime`, `kubelet`, `cni`, `images`."},
 	},
 }
 

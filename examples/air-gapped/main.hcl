@@ -1,9 +1,16 @@
-# Hosts without a way to the internet. Everything comes from a folder beside
-# this file, over the same ssh connection as everything else:
+# Hosts without a way to the internet, on which nothing is installed yet.
+# Everything comes from a folder beside this file, over the same ssh connection
+# as everything else. Its files keep the names of their projects' releases:
 #
-#   artifacts/   binaries, units and images; see docs/ for its layout
+#   artifacts/SHA256SUMS
+#   artifacts/kubelet                                 (kubeadm and kubectl too, if you like)
+#   artifacts/containerd-2.1.4-linux-amd64.tar.gz
+#   artifacts/runc.amd64
+#   artifacts/cni-plugins-linux-amd64-v1.7.1.tgz
+#   artifacts/images/*.tar                            (docker save, ctr images export)
 #
-# It is simulated until you say -var simulate=false.
+# docs/air-gapped.md says where to get them. It is simulated until you say
+# -var simulate=false; the artifacts have to be there all the same.
 
 variable "simulate" {
   description = "Simulate the hosts."
@@ -11,19 +18,12 @@ variable "simulate" {
   default     = true
 }
 
-variable "registry" {
-  description = "Registry inside the network that has the images of your workloads."
-  type        = string
-  default     = "registry.example.internal:5000/kubernetes"
-}
-
 cluster "vault" {
   kubernetes_version     = "1.36.3"
   control_plane_endpoint = "api.vault.example.internal:6443"
 
-  # Names of images begin with this. They are loaded from the artifacts, and
-  # never pulled.
-  image_repository  = var.registry
+  # Images are loaded from the artifacts, and never pulled: one that is missing
+  # there is found out before anything is changed.
   image_pull_policy = "Never"
 
   network {
@@ -43,11 +43,10 @@ cluster "vault" {
   }
 
   # The network plugin, without which nodes do not become ready, would be an
-  # addon from a file of yours:
+  # addon from a file of yours. An archive of its image belongs into
+  # artifacts/images, from where it goes to every node:
   #
-  #   addon "cni" {
-  #     manifest = templatefile("cni.yaml", { registry = var.registry })
-  #   }
+  #   addon "cni" { manifest = file("flannel.yaml") }
 }
 
 node "cp" {

@@ -1,18 +1,26 @@
 package phases
 
 import (
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
-// images makes every image present before anything is disrupted.
+// images makes every image present before anything is disrupted: from the
+// archives among the artifacts where one holds it, otherwise from its registry.
+// Images of the archives that are not Kubernetes' own, such as a network
+// plugin's, go to every node.
 var images = phase{
-	name: imagesPhase,
-	doc:  "makes all images present in the runtime",
+	name:   imagesPhase,
+	doc:    "makes all images present in the runtime",
+	letsGo: true,
 	nodeItems: func(n *node) []state.Item {
 		var items []state.Item
-		for _, image := range kubeadm.Images(n.input()) {
+		for _, image := range n.images() {
 			items = append(items, state.Item{
 				Address: item(n.target, imagesPhase, "image", image), Kind: state.KindImage, Attributes: attributes("present", true),
 			})
@@ -20,15 +28,86 @@ var images = phase{
 		return items
 	},
 	nodeStep: func(n *node, w work) planner.Step {
-		var ops []planner.Operation
+		var s planner.Step
+		var loads loads
 		for _, c := range w.changes {
-			if w.find(c) != nil {
-				ops = append(ops, planner.LoadImage{Image: c.Address.ID(), Socket: n.criSocket(), Policy: n.pullPolicy()})
+			if w.find(c) == nil {
+				continue
+			}
+			op := planner.LoadImage{Image: c.Address.ID(), Socket: n.criSocket(), Policy: n.pullPolicy()}
+			if a := n.archiveOf(c.Address.ID()); a != nil {
+				loads.add(op, a)
+			} else {
+				s.Operations = append(s.Operations, op)
 			}
 		}
-		return planner.Step{Operations: ops}
+		if len(loads) > 0 {
+			s.Limits = []string{n.cluster.limit(uploadsLimit)}
+		}
+		for _, l := range loads {
+			s.Operations = append(s.Operations, l)
+		}
+		return s
 	},
-	nodeNeeds: func(n *node) []state.Address { return []state.Address{step(n.target, preparePhase)} },
+	nodeNeeds: func(n *node) []state.Address {
+		return []state.Address{step(n.target, preparePhase), step(n.target, installPhase)}
+	},
+}
+
+// loads are images by the archives that they come from: each travels once.
+type loads []planner.LoadImage
+
+func (l *loads) add(op planner.LoadImage, from *config.Artifact) {
+	for i := range *l {
+		if (*l)[i].Artifact == from.Name {
+			(*l)[i].Others = append((*l)[i].Others, op.Image)
+			return
+		}
+	}
+	op.Artifact, op.SHA256 = from.Name, from.SHA256
+	*l = append(*l, op)
+}
+
+// images are those that kubeadm wants on the node, and those of the site.
+func (n *node) images() []string {
+	out := kubeadm.Images(n.input())
+	if n.cluster.Install.Catalog == nil {
+		return out
+	}
+	// A control plane has all that kubeadm knows.
+	all := append(n.cluster.controlPlanes(), n)[0]
+	own := map[string]bool{}
+	for _, image := range kubeadm.Images(all.input()) {
+		own[repository(image)] = true
+	}
+	for _, a := range n.artifacts() {
+		for _, image := range a.Images {
+			// Another version of Kubernetes' own is nobody's wish.
+			if !own[repository(image)] && !slices.Contains(out, image) {
+				out = append(out, image)
+			}
+		}
+	}
+	return out
+}
+
+// repository is an image's name without tag and digest.
+func repository(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
+		image = image[:i]
+	}
+	return image
+}
+
+// archiveOf is the archive among the artifacts that holds the image, or nil.
+func (n *node) archiveOf(image string) *config.Artifact {
+	for _, a := range n.artifacts() {
+		if slices.Contains(a.Images, image) {
+			return &a
+		}
+	}
+	return nil
 }
 
 func (n *node) pullPolicy() string {

@@ -32,6 +32,8 @@ type operator struct {
 	destroy  bool
 	view     *phases.View
 	result   phases.Result
+	// artifacts is the folder of artifacts.
+	artifacts string
 }
 
 func newOperator(t *testing.T, cfg *config.Config) *operator {
@@ -143,7 +145,8 @@ func (o *operator) apply() error {
 			h, _ := o.host(context.Background(), t)
 			return providers.Seat{API: config.JoinHostPort(h.(*sim.Host).Address(), 6443)}, nil
 		},
-		Content: func(_ context.Context, ref string) (state.Secret, error) { return o.config.Resolve(ref) },
+		Content:   func(_ context.Context, ref string) (state.Secret, error) { return o.config.Resolve(ref) },
+		Artifacts: func(state.Target) (string, error) { return o.artifacts, nil },
 	}
 	defer perf.Close()
 	out, err := executor.Execute(context.Background(), p, runner{o, perf}, o, executor.Options{ID: "run", Token: o.token, Parallelism: 1, Heartbeat: -1})
@@ -357,9 +360,7 @@ func crashAnywhere(t *testing.T, cfg *config.Config, stride int) {
 	if effects < 50 {
 		t.Fatalf("founding has only %d effects", effects)
 	}
-	if os.Getenv("KUBEWRIGHT_LONG") != "" {
-		stride = 1
-	}
+	stride = crashStride(stride)
 	t.Logf("%d effects; a crash before and after every %d", effects, stride)
 	for n := 1; n <= effects; n += stride {
 		for _, done := range []bool{false, true} {
@@ -368,6 +369,15 @@ func crashAnywhere(t *testing.T, cfg *config.Config, stride int) {
 			}
 		}
 	}
+}
+
+// crashStride is how many effects lie between two crashes that are tried: all
+// of them with KUBEWRIGHT_LONG.
+func crashStride(short int) int {
+	if os.Getenv("KUBEWRIGHT_LONG") != "" {
+		return 1
+	}
+	return short
 }
 
 var errCrash = errors.New("the operator's machine lost power")

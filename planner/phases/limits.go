@@ -56,7 +56,6 @@ type limit struct {
 
 func (c *cluster) limits() []limit {
 	return []limit{
-		{c.Install.Artifacts != "", "an installation from artifacts", "Install container runtime and kubelet yourself and leave install out.", "install.artifacts"},
 		{c.UploadCerts, "the kubeadm-certs Secret", "For a control plane joined by hand copy /etc/kubernetes/pki as kubeadm's documentation says.", "upload_certs"},
 		{c.hasSecrets(), "sensitive values in what is written to hosts or the API", "They would stand in plan and state. Put them on the hosts yourself and name the file.", ""},
 		{len(c.BootstrapTokens) > 0, "tokens of yours", "Make them with kubeadm token create on a control plane.", "bootstrap_token"},

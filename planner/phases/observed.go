@@ -23,7 +23,8 @@ func (v *View) Observed(desired, recorded *state.Snapshot) *state.Snapshot {
 	seen := map[state.Address]bool{}
 	for _, s := range []*state.Snapshot{desired, recorded} {
 		for _, it := range s.Items {
-			if seen[it.Address] {
+			// What is let go of is not looked for: it is forgotten, not taken away.
+			if seen[it.Address] || s == recorded && letGo(it.Address.Phase) {
 				continue
 			}
 			seen[it.Address] = true
@@ -95,6 +96,9 @@ func observeOnHost(it *state.Item, r *state.Report, now time.Time) (state.Value,
 		return observeCertificate(it, r.Files[certificateFile(it)], now)
 	case state.KindKubeconfig:
 		return observeKubeconfig(it, r.Files[id], now)
+	case state.KindBinary:
+		f := r.Files[id]
+		return attributes("sha256", f.SHA256, "mode", f.Mode, "owner", f.Owner), f.Exists
 	case state.KindUnit:
 		u := r.Units[id]
 		return attributes("active", u.Active, "enabled", u.Enabled), u.Exists

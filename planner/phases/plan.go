@@ -115,6 +115,9 @@ func (b *builder) cluster(c *cluster) {
 	d.Limits[c.limit("etcd-membership")] = 1
 	d.Limits[c.limit("control-plane-disruption")] = 1
 	d.Limits[c.limit("drain")] = 1
+	if c.Install.Catalog != nil {
+		d.Limits[c.limit(uploadsLimit)] = uploadsAtOnce
+	}
 	joiners := c.joiners()
 	for _, p := range table() {
 		if p.clusterStep != nil {

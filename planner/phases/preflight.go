@@ -63,17 +63,7 @@ func (n *node) everTrue() []finding {
 	if !f.Systemd {
 		out = append(out, finding{check: "InitSystem", text: "PID 1 is not systemd", remedy: "kubewright starts the kubelet as a systemd unit; take a host with systemd"})
 	}
-	if f.KubeletVersion == "" && n.cluster.Install.Artifacts == "" {
-		out = append(out, finding{check: "KubeletVersion", text: "there is no kubelet", remedy: "install the kubelet " + n.cluster.KubernetesVersion + " with its systemd unit"})
-	} else if f.KubeletVersion != "" {
-		out = append(out, n.kubeletSkew(f.KubeletVersion)...)
-	}
-	switch {
-	case len(f.CRISockets) > 1 && n.CRISocket == "":
-		out = append(out, finding{check: "CRI", text: "there is more than one container runtime: " + strings.Join(f.CRISockets, ", "), remedy: "say which with cri_socket in the node block"})
-	case f.CRISocket == "" && n.CRISocket == "" && n.cluster.Install.Artifacts == "":
-		out = append(out, finding{check: "CRI", text: "no container runtime answers", remedy: "install and start containerd or CRI-O"})
-	}
+	out = append(out, n.softwareFindings()...)
 	out = append(out, n.architecture()...)
 	if off := f.ClockOffset.Abs(); off > time.Minute {
 		out = append(out, finding{check: "Clock", text: fmt.Sprintf("the clock differs by %s from this machine's", off.Round(time.Second)), remedy: "set up time synchronisation: certificates would not be valid yet, or not any more"})
@@ -169,6 +159,7 @@ func (n *node) virgin() []finding {
 			out = append(out, finding{check: "FileExisting-" + c, text: c + " is not on the path", remedy: "install the package that has " + c})
 		}
 	}
+	out = append(out, n.unpackFindings()...)
 	out = append(out, n.busyPorts()...)
 	out = append(out, n.machine()...)
 	if !f.CgroupV2 && minorNumber(n.cluster.KubernetesVersion) >= 35 && !n.cgroupV1Allowed() {

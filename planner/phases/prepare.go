@@ -2,7 +2,9 @@ package phases
 
 import (
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
@@ -129,7 +131,8 @@ func (n *node) marks() state.Marks {
 		return m
 	}
 	if old := n.report.Marks; old != nil {
-		m.Before, m.Owned, m.Founder, m.ClusterCA = old.Before, old.Owned, old.Founder || m.Founder, old.ClusterCA
+		m.Before, m.Owned, m.Founder, m.ClusterCA = maps.Clone(old.Before), slices.Clone(old.Owned), old.Founder || m.Founder, old.ClusterCA
+		n.markSoftware(&m)
 		return m
 	}
 	m.Before = map[string]string{}
@@ -153,5 +156,6 @@ func (n *node) marks() state.Marks {
 	}
 	u := n.report.Units[kubeletUnit]
 	m.Before["unit:"+kubeletUnit] = u.Enabled + " " + u.Active
+	n.markSoftware(&m)
 	return m
 }

@@ -67,8 +67,14 @@ func recordedItems(recorded *state.State, t state.Target) []state.Item {
 }
 
 func baseQuery(controlPlane bool) state.Query {
-	q := state.Query{Units: []string{kubeletUnit}, Commands: requiredCommands, Ports: workerPorts, Sysctls: sysctlsOfOthers}
+	q := state.Query{
+		Units: []string{kubeletUnit, containerdUnit}, Commands: slices.Concat(requiredCommands, installCommands),
+		Ports: workerPorts, Sysctls: sysctlsOfOthers,
+	}
 	for _, p := range tracesOfCluster {
+		q.Files = append(q.Files, state.FileQuery{Path: p})
+	}
+	for _, p := range installFolders {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}
 	q.Files = append(q.Files, state.FileQuery{Path: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
@@ -84,6 +90,7 @@ var reads = map[state.Kind]state.Read{
 	state.KindFile: state.ReadContent, state.KindYAMLFile: state.ReadContent,
 	state.KindEnvFile: state.ReadContent, state.KindStaticPod: state.ReadContent,
 	state.KindKubeconfig: state.ReadKubeconfig,
+	state.KindBinary:     state.ReadDigest,
 	state.KindDirectory:  state.ReadStat, state.KindKey: state.ReadStat,
 }
 

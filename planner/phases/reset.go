@@ -143,6 +143,7 @@ func (l leaver) cleanOperations() []planner.Operation {
 		}
 		ops = append(ops, planner.RemovePath{Path: p})
 	}
+	ops = append(ops, l.uninstallOperations()...)
 	// The modes of folders that were there before were ours meanwhile.
 	for _, dir := range foldersOf(l.pki) {
 		if mode, owner, was := strings.Cut(before["folder:"+dir], " "); was {

@@ -17,6 +17,9 @@ type phase struct {
 	// nodeStep and clusterStep choose the operations for the changes.
 	nodeStep    func(n *node, w work) planner.Step
 	clusterStep func(c *cluster, w work) planner.Step
+	// letsGo tells that an item which nobody wants any more stays where it is and
+	// is forgotten: something else may still rest on it.
+	letsGo bool
 	// nodeNeeds and clusterNeeds are the steps that come before, whether they
 	// have something to do or not.
 	nodeNeeds    func(n *node) []state.Address
@@ -27,6 +30,7 @@ type phase struct {
 const (
 	preflightPhase     = "preflight"
 	preparePhase       = "prepare"
+	installPhase       = "install"
 	imagesPhase        = "images"
 	certsPhase         = "certs"
 	kubeconfigPhase    = "kubeconfig"
@@ -51,13 +55,23 @@ const tokenCleanup = "joined"
 // table lists the phases in kubeadm's order, with ours where they belong.
 func table() []phase {
 	return []phase{
-		prepare, images, certs, kubeconfigs, etcd, controlPlane, kubeletStart, waitBootstrap,
+		prepare, install, images, certs, kubeconfigs, etcd, controlPlane, kubeletStart, waitBootstrap,
 		waitControlPlane, uploadConfig, markControlPlane, markWorker, bootstrapToken, kubeletFinalize, addons,
 	}
 }
 
 // Description is a phase's name and what it does, for help and documentation.
 type Description struct{ Name, Doc string }
+
+// letGo tells whether items of the phase are let go of.
+func letGo(name string) bool {
+	for _, p := range table() {
+		if p.name == name {
+			return p.letsGo
+		}
+	}
+	return false
+}
 
 // Descriptions lists all phases in order.
 func Descriptions() []Description {

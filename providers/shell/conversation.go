@@ -11,6 +11,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kubewright/kubewright/providers"
@@ -57,7 +58,15 @@ type script struct {
 }
 
 // frame is a block of data on standard input.
-type frame []byte
+type frame struct {
+	size int64
+	open func() (io.ReadCloser, error)
+}
+
+// bytesFrame is a frame of bytes at hand.
+func bytesFrame(data []byte) frame {
+	return frame{int64(len(data)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+}
 
 // section is a part of the answer.
 type section struct {
@@ -99,7 +108,9 @@ func (s *speaker) attempt(ctx context.Context, sc script, password state.Secret)
 	defer cancel(nil)
 	out := &collector{mark: marker(nonce), limit: sc.limit, stop: cancel}
 	errOut := &tail{limit: stderrCap, stop: cancel}
-	exit, err := s.transport.Exec(ctx, CommandLine, s.input(sc, nonce, password), out, errOut)
+	in := s.input(sc, nonce, password)
+	exit, err := s.transport.Exec(ctx, CommandLine, in, out, errOut)
+	in.close()
 	a := parseAnswer(out.bytes(), nonce)
 	a.began, a.stderr = out.began, errOut.bytes()
 	var tooMuch *limitError
@@ -113,7 +124,7 @@ func (s *speaker) attempt(ctx context.Context, sc script, password state.Secret)
 }
 
 // input is everything that goes to standard input.
-func (s *speaker) input(sc script, nonce string, password state.Secret) io.Reader {
+func (s *speaker) input(sc script, nonce string, password state.Secret) *input {
 	var secret []byte
 	if !password.IsZero() {
 		secret = append(bytes.Clone(password.Reveal()), '\n')
@@ -121,16 +132,76 @@ func (s *speaker) input(sc script, nonce string, password state.Secret) io.Reade
 	set := "kw_n=" + Quote(nonce) + "\n"
 	entry := set + "kw_c=" + Quote(reader) + "\nkw_root=" + yesNo(!s.plain) + "\nkw_pw=" + strconv.Itoa(len(secret)) + "\n" + preludeScript + entryScript
 	body := set + preludeScript + "kw_say begin\n" + sc.body + "kw_say end\n"
-	parts := []io.Reader{block("script", []byte(entry)), bytes.NewReader(secret), bytes.NewReader(secret), block("script", []byte(body))}
+	in := &input{}
+	in.add(block("script", bytesFrame([]byte(entry)))...)
+	in.add(bytesFrame(secret), bytesFrame(secret))
+	in.add(block("script", bytesFrame([]byte(body)))...)
 	for _, f := range sc.frames {
-		parts = append(parts, block("frame", f))
+		in.add(block("frame", f)...)
 	}
-	return io.MultiReader(parts...)
+	return in
 }
 
-func block(kind string, data []byte) io.Reader {
-	header := fmt.Sprintf("kubewright-%s %d\n", kind, len(data))
-	return io.MultiReader(strings.NewReader(header), bytes.NewReader(data))
+// block is data with its header before it.
+func block(kind string, f frame) []frame {
+	return []frame{bytesFrame(fmt.Appendf(nil, "kubewright-%s %d\n", kind, f.size)), f}
+}
+
+// input reads frames one behind the other. Each is opened when its turn comes,
+// so that a large file is never held in memory.
+type input struct {
+	mu     sync.Mutex
+	frames []frame
+	open   io.ReadCloser // the first of frames, once it is being read
+	left   int64         // of it, in bytes
+	closed bool
+}
+
+func (in *input) add(frames ...frame) { in.frames = append(in.frames, frames...) }
+
+func (in *input) Read(p []byte) (int, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for {
+		if in.closed || len(in.frames) == 0 {
+			return 0, io.EOF
+		}
+		if in.open == nil {
+			r, err := in.frames[0].open()
+			if err != nil {
+				return 0, err
+			}
+			in.open, in.left = r, in.frames[0].size
+		}
+		n, err := in.open.Read(p[:min(int64(len(p)), in.left+1)])
+		switch {
+		case int64(n) > in.left:
+			return 0, errors.New("a file has grown while it was sent")
+		case errors.Is(err, io.EOF) && int64(n) == in.left:
+			_ = in.open.Close()
+			in.open, in.frames = nil, in.frames[1:]
+		case errors.Is(err, io.EOF):
+			return 0, io.ErrUnexpectedEOF
+		case err != nil:
+			return 0, err
+		default:
+			in.left -= int64(n)
+		}
+		if n > 0 || len(p) == 0 {
+			return n, nil
+		}
+	}
+}
+
+// close ends reading, wherever it was.
+func (in *input) close() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	if in.open != nil {
+		_ = in.open.Close()
+		in.open = nil
+	}
 }
 
 // judge tells from the markers how far the conversation got.

@@ -69,5 +69,5 @@
 //
 // A POSIX shell as /bin/sh, /usr/bin/env, GNU coreutils (dd, stat, sha256sum,
 // base64, sync, mv, rm, chmod, chown, mkdir, head, tail), grep, awk and find;
-// where it is used, flock, mountpoint, ip, systemctl, tar, ctr or crictl.
+// where it is used, flock, mountpoint, ip, systemctl, tar and gzip, ctr or crictl.
 package shell

@@ -1,16 +1,16 @@
 package shell_test
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -417,44 +417,60 @@ func TestRefusedOperations(t *testing.T) {
 	}
 }
 
-// TestUnpack unpacks an archive once.
-func TestUnpack(t *testing.T) {
+// TestNotedDigests: the digest of a large file is not computed anew while the
+// file is the one that was put in place, and is whenever it is not.
+func TestNotedDigests(t *testing.T) {
 	t.Parallel()
 	h, root, _ := newHost(t)
+	content := []byte("a large program")
+	sum := sha256.Sum256(content)
+	digest := hex.EncodeToString(sum[:])
+	path := "/usr/local/bin/with blank"
 	b := providers.Batch{
-		Operations: []planner.Operation{planner.UploadArtifact{Artifact: "cni.tgz", Path: "/opt/cni/bin", Unpack: true}},
-		Contents:   map[string]state.Secret{"artifact:cni.tgz": state.NewSecret(archive(t, "bridge", "#!/bin/sh\n"))},
+		Operations: []planner.Operation{
+			planner.UploadArtifact{Artifact: "a", SHA256: digest, Files: []planner.ArtifactFile{{Path: path, Mode: "0755", SHA256: digest}}}, write("/etc/other", "x"),
+		},
+		Artifacts: map[string]providers.Artifact{"a": {Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(content)), nil
+		}}},
 	}
-	for _, want := range []bool{true, false} {
-		out, err := h.Perform(t.Context(), b)
-		if err != nil || len(out) != 1 || out[0].Changed != want {
-			t.Fatalf("%v, %v, want changed %v", out, err, want)
-		}
+	if _, err := h.Perform(t.Context(), b); err != nil {
+		t.Fatal(err)
 	}
-	if got, err := os.ReadFile(root + "/opt/cni/bin/bridge"); err != nil || string(got) != "#!/bin/sh\n" {
-		t.Errorf("%q, %v", got, err)
-	}
-	if parts, _ := filepath.Glob(root + "/var/lib/kubewright/part-*"); len(parts) != 0 {
-		t.Errorf("%v is left", parts)
-	}
-}
-
-func TestUpload(t *testing.T) {
-	t.Parallel()
-	h, root, _ := newHost(t)
-	large := bytes.Repeat([]byte("0123456789abcde\n"), 1<<16*3+7) // 3 MiB and a bit: several blocks and a rest
-	b := providers.Batch{
-		Operations: []planner.Operation{planner.UploadArtifact{Artifact: "kubelet", Path: "/usr/local/bin/kubelet", Mode: "0755"}, write("/etc/behind", "x")},
-		Contents:   map[string]state.Secret{"artifact:kubelet": state.NewSecret(large)},
-	}
-	for range 2 {
-		if _, err := h.Perform(t.Context(), b); err != nil {
+	look := func() string {
+		t.Helper()
+		r, err := h.Observe(t.Context(), state.Query{Files: []state.FileQuery{{Path: path, Read: state.ReadDigest}, {Path: "/etc/other", Read: state.ReadDigest}}})
+		if err != nil {
 			t.Fatal(err)
 		}
+		if got := r.Files["/etc/other"].SHA256; !strings.HasPrefix(got, "2d711642b726b044") {
+			t.Errorf("the other file has digest %s", got)
+		}
+		return r.Files[path].SHA256
 	}
-	got, err := os.ReadFile(root + "/usr/local/bin/kubelet")
-	if err != nil || !bytes.Equal(got, large) {
-		t.Errorf("%d bytes, %v", len(got), err)
+	if got := look(); got != digest {
+		t.Errorf("got %s, want %s", got, digest)
+	}
+	notes, err := os.ReadFile(root + "/var/lib/kubewright/digests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := strings.Repeat("0", 64)
+	put(t, root+"/var/lib/kubewright/digests", strings.Replace(string(notes), digest, told, 1))
+	if got := look(); got != told {
+		t.Errorf("the file is read although it is known: %s", got)
+	}
+	// Another content of the same size and the same time of change.
+	info, err := os.Stat(root + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, root+path, "a large PROGRAM")
+	if err := os.Chtimes(root+path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if got := look(); got == told || got == digest {
+		t.Errorf("a file that has changed has the digest of before: %s", got)
 	}
 }
 
@@ -505,23 +521,6 @@ func TestTokenIsRemembered(t *testing.T) {
 }
 
 // archive is a gzipped tar archive with one file.
-func archive(t *testing.T, name, content string) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	w := tar.NewWriter(z)
-	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(w, content); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Close(), z.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
 // TestFileThatMoves: a file that changes while it is read is read again; one
 // that never rests is an error, not a mixture of old and new.
 func TestFileThatMoves(t *testing.T) {

@@ -188,6 +188,10 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 		return call("kw_directory", c.root+op.Path, mode, owner), err
 	case planner.UploadArtifact:
 		return c.upload(op)
+	case planner.Preserve:
+		return call("kw_preserve", c.root+op.Path, op.Path), checkPath(op.Path)
+	case planner.Restore:
+		return call("kw_restore", c.root+op.Path, op.Path), checkPath(op.Path)
 	case planner.LoadImage:
 		return c.image(op)
 	case planner.Unit:
@@ -267,8 +271,26 @@ func (c *compiler) frame(data []byte, want string) (string, error) {
 	if want != "" && want != digest {
 		return "", fmt.Errorf("its content has digest %s, planned was %s", digest, want)
 	}
-	c.frames = append(c.frames, data)
+	c.frames = append(c.frames, bytesFrame(data))
 	return digest, nil
+}
+
+// artifact adds a file of the operator's as a block of data. Whether it has
+// the digest that was planned the host finds out, when it has all of it.
+func (c *compiler) artifact(name, digest string) error {
+	a, ok := c.batch.Artifacts[name]
+	if !ok {
+		return fmt.Errorf("internal error: nobody brought artifact %s", name)
+	}
+	c.frames = append(c.frames, frame{a.Size, a.Open})
+	return checkDigest(digest)
+}
+
+func checkDigest(digest string) error {
+	if b, err := hex.DecodeString(digest); err != nil || len(b) != sha256.Size {
+		return fmt.Errorf("internal error: %q is no SHA-256", digest)
+	}
+	return nil
 }
 
 func (c *compiler) content(ref string) ([]byte, error) {
@@ -294,23 +316,36 @@ func (c *compiler) writeFile(op planner.WriteFile) (string, error) {
 	return call("kw_write", c.root+op.Path, mode, owner, digest), err
 }
 
+// upload puts an artifact in place, or the members of an archive.
 func (c *compiler) upload(op planner.UploadArtifact) (string, error) {
-	if op.Mode == "" {
-		op.Mode = "0644"
-	}
-	mode, owner, err := c.access(op.Path, op.Mode, "")
-	if err != nil {
+	if err := c.artifact(op.Artifact, op.SHA256); err != nil {
 		return "", err
 	}
-	data, err := c.content("artifact:" + op.Artifact)
-	if err != nil {
-		return "", err
+	if len(op.Files) == 1 && op.Files[0].Member == "" {
+		f := op.Files[0]
+		mode, owner, err := c.access(f.Path, f.Mode, "")
+		return call("kw_write", c.root+f.Path, mode, owner, op.SHA256) + call("kw_note", c.root+f.Path, op.SHA256), err
 	}
-	digest, err := c.frame(data, op.SHA256)
-	if op.Unpack {
-		return call("kw_unpack", c.root+op.Path, owner, digest), err
+	var wants, places strings.Builder
+	members := []string{op.SHA256}
+	for _, f := range op.Files {
+		mode, owner, err := c.access(f.Path, f.Mode, "")
+		if err := errors.Join(err, checkDigest(f.SHA256), checkMember(f.Member)); err != nil {
+			return "", err
+		}
+		members = append(members, f.Member)
+		wants.WriteString(call("kw_wants", c.root+f.Path, mode, owner, f.SHA256))
+		places.WriteString(call("kw_place", f.Member, c.root+f.Path, mode, owner, f.SHA256))
 	}
-	return call("kw_write", c.root+op.Path, mode, owner, digest), err
+	return "kw_need=\n" + wants.String() + call("kw_unpack", members...) + places.String() + "kw_placed\n", nil
+}
+
+// checkMember refuses names in archives that lead out of where they are unpacked.
+func checkMember(name string) error {
+	if name == "" || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "-") || slices.Contains(strings.Split(name, "/"), "..") {
+		return fmt.Errorf("%q is no plain name in an archive", name)
+	}
+	return checkText("name", name)
 }
 
 // protected are folders that belong to the whole machine. Nothing of ours is
@@ -367,12 +402,13 @@ func (c *compiler) image(op planner.LoadImage) (string, error) {
 	if op.Artifact == "" {
 		return call("kw_image_pull", op.Image, socket, op.Policy), checkText("policy", op.Policy)
 	}
-	data, err := c.content("artifact:" + op.Artifact)
-	if err != nil {
-		return "", err
+	for _, other := range op.Others {
+		if !imageForm.MatchString(other) {
+			return "", fmt.Errorf("%q is no image", other)
+		}
 	}
-	digest, err := c.frame(data, "")
-	return call("kw_image_load", op.Image, socket, digest), err
+	err = c.artifact(op.Artifact, op.SHA256)
+	return call("kw_image_load", append([]string{socket, op.SHA256, op.Image}, op.Others...)...), err
 }
 
 // mark writes what the host is to remember. The run token has a file of its

@@ -34,6 +34,7 @@ swap on|off
 image add|remove REF
 install PROGRAM=VERSION            another kubelet, kubeadm, kubectl or containerd
 power on|off|reboot
+profile bare|prepared              a machine without runtime, kubelet and images, or with them
 condition NAME on|off              unreachable, changed-host-key, no-sudo, disk-full, no-registry, foreign-cluster
 condition arch ARCH
 condition clock-skew DURATION
@@ -98,7 +99,7 @@ func (e *edit) run() error {
 		"file": e.file, "yaml": e.yaml, "label": e.label, "taint": e.taint, "object": e.object,
 		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
-		"install": e.install, "power": e.power, "condition": e.condition, "pod": e.pod,
+		"install": e.install, "power": e.power, "profile": e.profile, "condition": e.condition, "pod": e.pod,
 	}
 	verb, err := e.word("a verb")
 	if err != nil {

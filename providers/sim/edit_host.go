@@ -106,6 +106,25 @@ func (e *edit) power() error {
 	return nil
 }
 
+// profile makes another machine of a host. What was changed on it is gone.
+func (e *edit) profile() error {
+	word, err := e.word("bare or prepared")
+	if err != nil {
+		return err
+	}
+	bare, err := either(word, "bare", "prepared")
+	if err != nil {
+		return err
+	}
+	p := DefaultProfile()
+	if bare {
+		p = BareProfile()
+	}
+	*e.m = machine{address: e.m.address, Profile: &p, Conditions: e.m.Conditions, Boots: e.m.Boots + 1}
+	delete(e.w.planes, e.m.address)
+	return nil
+}
+
 func (e *edit) condition() error {
 	w, err := e.words("a condition", "on, off or a value")
 	if err != nil {

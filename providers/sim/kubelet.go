@@ -59,6 +59,9 @@ func (w *World) kubeletFault(m *machine) string {
 		return ""
 	}
 	content := w.content(w.resolve(m, kubeletConfig))
+	if !w.hasProgram(m, "kubelet") {
+		return "Failed at step EXEC: No such file or directory"
+	}
 	if content == nil {
 		return "open " + kubeletConfig + ": no such file or directory"
 	}

@@ -33,7 +33,7 @@ type machine struct {
 
 	Files    map[string]*file  `json:"files,omitempty"`
 	Versions map[string]string `json:"versions,omitempty"` // of binaries put there, by path
-	Unpacked map[string]string `json:"unpacked,omitempty"` // digests of archives unpacked, by folder
+	Before   map[string]*file  `json:"before,omitempty"`   // kept to be put back, by path
 	Units    map[string]unit   `json:"units,omitempty"`
 	Images   map[string]bool   `json:"images,omitempty"` // false: removed
 	Sysctls  map[string]string `json:"sysctls,omitempty"`
@@ -224,7 +224,6 @@ func (w *World) remove(m *machine, p string) {
 func (w *World) removeOne(m *machine, p string) {
 	delete(m.Files, p)
 	delete(m.Versions, p)
-	delete(m.Unpacked, p)
 	if w.base(m).files[p] == nil {
 		return
 	}
@@ -398,6 +397,11 @@ func (w *World) versionOf(m *machine, program string) string {
 		}
 	}
 	return ""
+}
+
+// hasProgram reports whether a program is where units look for it.
+func (w *World) hasProgram(m *machine, program string) bool {
+	return w.get(m, "/usr/local/bin/"+program) != nil || w.get(m, "/usr/bin/"+program) != nil
 }
 
 // sortedKeys lists the keys of a map in order.

@@ -122,6 +122,10 @@ func detail(op planner.Operation) string {
 	case planner.EnsureDirectory:
 		return op.Path
 	case planner.UploadArtifact:
+		return op.Artifact
+	case planner.Preserve:
+		return op.Path
+	case planner.Restore:
 		return op.Path
 	case planner.LoadImage:
 		return op.Image
@@ -148,8 +152,12 @@ func (w *World) do(m *machine, op planner.Operation, batch providers.Batch) (boo
 		return w.ensureDirectory(m, op)
 	case planner.UploadArtifact:
 		return w.uploadArtifact(m, op, batch)
+	case planner.Preserve:
+		return w.preserve(m, clean(op.Path))
+	case planner.Restore:
+		return w.restore(m, clean(op.Path)), nil
 	case planner.LoadImage:
-		return w.loadImage(m, op)
+		return w.loadImage(m, op, batch)
 	case planner.Unit:
 		return w.actOnUnit(m, unitName(op.Unit), op.Action)
 	case planner.SetSysctl:
@@ -243,6 +251,10 @@ func checkOperation(op planner.Operation) error {
 	case planner.EnsureDirectory:
 		return errors.Join(checkPath(op.Path), checkAccess(op.Mode, op.Owner))
 	case planner.UploadArtifact:
+		return checkFiles(op.Files)
+	case planner.Preserve:
+		return checkPath(op.Path)
+	case planner.Restore:
 		return checkPath(op.Path)
 	case planner.RemovePath:
 		return errors.Join(checkPath(op.Path), checkDepth(op.Path))
@@ -253,6 +265,14 @@ func checkOperation(op planner.Operation) error {
 		return fmt.Errorf("internal error: %T is no operation of a host", op)
 	}
 	return nil
+}
+
+func checkFiles(files []planner.ArtifactFile) error {
+	var all []error
+	for _, f := range files {
+		all = append(all, checkPath(f.Path), checkAccess(f.Mode, ""))
+	}
+	return errors.Join(all...)
 }
 
 func checkPath(p string) error {
@@ -304,6 +324,11 @@ func (w *World) removePath(m *machine, op planner.RemovePath) (bool, error) {
 		}
 	}
 	tree := w.tree(m, p)
+	if p == runtimeStore {
+		for _, image := range w.images(m) {
+			w.setImage(m, image, false)
+		}
+	}
 	if op.ContentsOnly {
 		for _, child := range tree {
 			w.removeOne(m, child)
@@ -323,12 +348,12 @@ func (w *World) ensureDirectory(m *machine, op planner.EnsureDirectory) (bool, e
 	return w.write(m, op.Path, f.withMode(op.Mode, op.Owner))
 }
 
-func (w *World) loadImage(m *machine, op planner.LoadImage) (bool, error) {
+func (w *World) loadImage(m *machine, op planner.LoadImage, batch providers.Batch) (bool, error) {
 	if !w.active(m, "containerd") {
 		return false, m.commandError("load image "+op.Image, 1, "connect: no such file or directory: "+op.Socket)
 	}
-	present := w.hasImage(m, op.Image)
-	if present && op.Policy != "Always" {
+	missing := slices.DeleteFunc(append([]string{op.Image}, op.Others...), func(i string) bool { return w.hasImage(m, i) })
+	if len(missing) == 0 && (op.Artifact != "" || op.Policy != "Always") {
 		return false, nil
 	}
 	switch {
@@ -339,18 +364,31 @@ func (w *World) loadImage(m *machine, op planner.LoadImage) (bool, error) {
 	case m.Conditions.DiskFull:
 		return false, m.commandError("load image "+op.Image, 1, "no space left on device")
 	}
-	w.setImage(m, op.Image, true)
+	if op.Artifact != "" {
+		if _, err := receive(op.Artifact, op.SHA256, batch); err != nil {
+			return false, m.commandError("load image "+op.Image, 1, err.Error())
+		}
+	}
+	for _, i := range missing {
+		w.setImage(m, i, true)
+	}
 	w.advance(timeImage)
-	return !present, nil
+	return len(missing) > 0, nil
 }
 
 func (w *World) actOnUnit(m *machine, name, action string) (bool, error) {
 	u, ok := w.unit(m, name)
 	what := action + " unit " + unitFile(name)
+	if !ok && (action == "stop" || action == "disable") {
+		return false, nil // what is not there does not run
+	}
 	if !ok {
 		return false, m.commandError(what, 5, "Unit "+unitFile(name)+" not found.")
 	}
 	before := u
+	if name == "containerd" && (action == "start" || action == "restart") && !w.hasProgram(m, name) {
+		return false, m.commandError(what, 1, "Failed at step EXEC: No such file or directory")
+	}
 	switch action {
 	case "start", "restart":
 		u.Active = true
@@ -364,6 +402,9 @@ func (w *World) actOnUnit(m *machine, name, action string) (bool, error) {
 		return false, fmt.Errorf("internal error: unknown unit action %q", action)
 	}
 	w.setUnit(m, name, u)
+	if name == "containerd" && u.Active {
+		w.makeStore(m)
+	}
 	changed := u != before || action == "restart"
 	if name == "kubelet" && (action == "restart" || u.Active != before.Active) {
 		w.kubeletTurned(m, u.Active)
@@ -372,6 +413,24 @@ func (w *World) actOnUnit(m *machine, name, action string) (bool, error) {
 		w.advance(timeUnit)
 	}
 	return changed, nil
+}
+
+// runtimeStore is where containerd keeps its images.
+const runtimeStore = "/var/lib/containerd"
+
+// storeFolders are those that containerd makes when it starts.
+var storeFolders = []string{
+	runtimeStore + "/io.containerd.content.v1.content", runtimeStore + "/io.containerd.metadata.v1.bolt",
+	"/run/containerd/io.containerd.runtime.v2.task", "/opt/containerd/bin", "/opt/containerd/lib",
+}
+
+// makeStore makes them where they are missing.
+func (w *World) makeStore(m *machine) {
+	for _, p := range storeFolders {
+		if w.get(m, p) == nil {
+			w.put(m, p, &file{Type: typeDirectory})
+		}
+	}
 }
 
 func (w *World) setSysctl(m *machine, name, value string) (bool, error) {
@@ -415,7 +474,7 @@ func (w *World) setSwap(m *machine, on bool) bool {
 
 func (w *World) mark(m *machine, op planner.Mark) bool {
 	if op.Remove {
-		m.Marks, m.Token, m.Lineage, m.Run = nil, 0, "", ""
+		m.Marks, m.Token, m.Lineage, m.Run, m.Before = nil, 0, "", "", nil
 		w.remove(m, ownFolder)
 		return true
 	}

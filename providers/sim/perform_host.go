@@ -1,19 +1,10 @@
 package sim
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
-	"errors"
-	"fmt"
-	"io"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -23,94 +14,31 @@ func equalMarks(a, b state.Marks) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-func (w *World) uploadArtifact(m *machine, op planner.UploadArtifact, batch providers.Batch) (bool, error) {
-	p := clean(op.Path)
-	if m.Conditions.DiskFull {
-		return false, m.commandError("upload "+op.Path, 1, "write error: No space left on device")
-	}
-	content := batch.Contents["artifact:"+op.Artifact].Reveal()
-	digest := op.SHA256
-	if digest == "" {
-		digest = sum(append([]byte(op.Artifact), content...))
-	}
-	if op.Unpack {
-		if m.Unpacked[p] == digest {
-			return false, nil
-		}
-		if err := w.unpack(m, p, op.Artifact, content); err != nil {
-			return false, m.commandError("unpack "+op.Artifact, 2, err.Error())
-		}
-		setText(&m.Unpacked, p, digest, "")
-		w.advance(timeUpload)
-		return true, nil
-	}
-	size := int64(len(content))
-	f := file{SHA256: digest, Size: size}
-	changed, err := w.write(m, op.Path, f.withMode(op.Mode, ""))
-	if changed {
-		setText(&m.Versions, p, versionInName.FindString(op.Artifact), "")
-		w.advance(timeUpload)
-	}
-	return changed, err
-}
-
-// unpack makes the files of an archive; of one whose bytes are not at hand,
-// those that an archive of that name usually has.
-func (w *World) unpack(m *machine, dir, name string, content []byte) error {
-	if w.get(m, dir) == nil {
-		w.put(m, dir, &file{Type: typeDirectory})
-	}
-	version := versionInName.FindString(name)
-	if len(content) == 0 {
-		for _, program := range usualFiles(name) {
-			p := dir + "/" + program
-			w.put(m, p, w.opaque(name+" "+program, "0755"))
-			setText(&m.Versions, p, version, "")
-		}
-		return nil
-	}
-	var r io.Reader = bytes.NewReader(content)
-	if bytes.HasPrefix(content, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return err
-		}
-		r = z
-	}
-	for archive := tar.NewReader(r); ; {
-		header, err := archive.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		case header.Typeflag != tar.TypeReg:
-			continue
-		}
-		body, err := io.ReadAll(archive)
-		if err != nil {
-			return err
-		}
-		p := clean(dir + "/" + header.Name)
-		f := file{SHA256: sum(body), Size: header.Size}
-		w.put(m, p, f.withMode(fmt.Sprintf("%04o", header.Mode&0o7777), ""))
-		setText(&m.Versions, p, version, "")
-	}
-}
-
-func usualFiles(name string) []string {
-	base := path.Base(name)
+// preserve keeps what stands at a path, once.
+func (w *World) preserve(m *machine, p string) (bool, error) {
+	f := w.get(m, p)
 	switch {
-	case strings.Contains(base, "cni"):
-		return []string{"bandwidth", "bridge", "firewall", "host-local", "loopback", "portmap", "ptp", "tuning"}
-	case strings.HasPrefix(base, "containerd"):
-		return []string{"bin/containerd", "bin/containerd-shim-runc-v2", "bin/ctr"}
-	case strings.HasPrefix(base, "crictl"):
-		return []string{"crictl"}
-	case strings.HasPrefix(base, "kubernetes-node"):
-		return []string{"kubernetes/node/bin/kubelet", "kubernetes/node/bin/kubeadm", "kubernetes/node/bin/kubectl"}
+	case m.Before[p] != nil || f == nil:
+		return false, nil
+	case f.isDir():
+		return false, m.commandError("keep "+p, 1, p+" is a folder")
 	}
-	return nil
+	if m.Before == nil {
+		m.Before = map[string]*file{}
+	}
+	m.Before[p] = f
+	return true, nil
+}
+
+// restore puts back what was kept.
+func (w *World) restore(m *machine, p string) bool {
+	f := m.Before[p]
+	if f == nil {
+		return false
+	}
+	w.put(m, p, f)
+	delete(m.Before, p)
+	return true
 }
 
 func (w *World) removePods(m *machine) (bool, error) {

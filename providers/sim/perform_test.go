@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
@@ -52,7 +51,6 @@ func TestHostOperations(t *testing.T) {
 		planner.LoadModule{Module: "br_netfilter", Unload: true},
 		planner.Swap{On: false},
 		planner.Swap{On: true},
-		planner.UploadArtifact{Artifact: "kubelet-v1.37.1", Path: "/usr/bin/kubelet", Mode: "0755", SHA256: "ab"},
 	} {
 		r.wantChanged(both, cp1, op, op)
 	}
@@ -60,9 +58,6 @@ func TestHostOperations(t *testing.T) {
 	r.wantChanged([]bool{true, true}, cp1, restart, restart)
 	r.wantChanged([]bool{false}, cp1, planner.LoadImage{Image: "registry.k8s.io/kube-apiserver:v1.36.3", Socket: socket, Policy: "Never"})
 	r.wantChanged([]bool{false, false, false}, cp1, planner.RemovePods{Socket: socket}, planner.Unmount{Below: "/var/lib/kubelet"}, planner.RemoveNetwork{Links: []string{"cni0"}})
-	if v := r.observe(cp1, state.Query{}).Facts.KubeletVersion; v != "1.37.1" {
-		t.Errorf("kubelet is %s after the upload", v)
-	}
 }
 
 func TestHostOperationsThatFail(t *testing.T) {
@@ -88,30 +83,6 @@ func TestHostOperationsThatFail(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", test.op.Op(), err, test.want)
 		}
-	}
-}
-
-func TestUnpack(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	var archive bytes.Buffer
-	tw := tar.NewWriter(&archive)
-	r.must(tw.WriteHeader(&tar.Header{Name: "bin/tool", Mode: 0o755, Size: 4, Typeflag: tar.TypeReg}))
-	_, err := tw.Write([]byte("tool"))
-	r.must(err)
-	r.must(tw.Close())
-	b := r.batch(planner.UploadArtifact{Artifact: "tool-1.2.3.tar", SHA256: "00", Path: "/opt/tool", Unpack: true})
-	b.Contents = map[string]state.Secret{"artifact:tool-1.2.3.tar": state.NewSecret(archive.Bytes())}
-	for _, want := range []bool{true, false} {
-		out, err := r.w.Host(cp1).Perform(context.Background(), b)
-		r.must(err)
-		if out[0].Changed != want {
-			t.Errorf("changed is %v, want %v", out[0].Changed, want)
-		}
-	}
-	f := r.observe(cp1, state.Query{Files: []state.FileQuery{{Path: "/opt/tool/bin/tool"}}}).Files["/opt/tool/bin/tool"]
-	if f.Mode != "0755" || f.Size != 4 {
-		t.Errorf("got %+v", f)
 	}
 }
 

@@ -35,6 +35,14 @@ func DefaultProfile() Profile {
 	}
 }
 
+// BareProfile is a Debian machine as its installer leaves it: neither runtime
+// nor kubelet, images or networks of pods.
+func BareProfile() Profile {
+	p := DefaultProfile()
+	p.KubeletVersion, p.RuntimeVersion, p.Images, p.CNI = "", "", false, false
+	return p
+}
+
 // baseline is the part of a host that follows from its profile alone. Hosts
 // keep only what differs from it.
 type baseline struct {
@@ -105,12 +113,12 @@ func (w *World) system(b *baseline, p Profile) {
 	text("/etc/fstab", fstab)
 	for _, dir := range []string{
 		"/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
-		"/etc/modules-load.d", "/etc/sysctl.d", "/etc/systemd/system", "/usr/local/bin", "/var/lib", "/var/log", "/opt", "/run", "/root", "/usr/libexec",
+		"/etc/modules-load.d", "/etc/sysctl.d", "/etc/systemd/system", "/usr/local/bin", "/usr/local/sbin", "/var/lib", "/var/log", "/opt", "/run", "/root", "/usr/libexec",
 	} {
 		b.put(dir, &file{Type: typeDirectory})
 	}
 	b.put("/tmp", (&file{Type: typeDirectory, Mode: "1777"}))
-	for _, tool := range []string{"mount", "umount", "losetup", "cp", "ip", "iptables", "nft", "modprobe", "sysctl", "swapoff", "tar", "conntrack", "sudo", "curl"} {
+	for _, tool := range []string{"mount", "umount", "losetup", "cp", "ip", "iptables", "nft", "modprobe", "sysctl", "swapoff", "tar", "gzip", "conntrack", "sudo", "curl"} {
 		b.put("/usr/bin/"+tool, w.opaque("debian "+p.OSVersion+" "+tool, "0755"))
 	}
 	b.units["ssh"] = unit{Active: true, Enabled: true}
@@ -124,6 +132,9 @@ func (w *World) runtime(b *baseline, p Profile) {
 	b.put("/etc/containerd/config.toml", w.contentFile([]byte("version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n"), "", ""))
 	b.put("/usr/lib/systemd/system/containerd.service", w.opaque("containerd.service", ""))
 	b.units["containerd"] = unit{Active: true, Enabled: true}
+	for _, dir := range storeFolders {
+		b.put(dir, &file{Type: typeDirectory})
+	}
 	if !p.CNI {
 		return
 	}

@@ -167,6 +167,10 @@ func (v view) etcdImage() string {
 
 func (v view) etcdTag() string { return firstOf(v.Etcd.ImageTag, v.release.etcd) }
 
+// PauseImage is the image of pod sandboxes that kubeadm of the cluster's
+// release checks the runtime for.
+func PauseImage(in Input) string { return in.view().pauseImage() }
+
 func (v view) pauseImage() string { return v.ImageRepository + "/pause:" + v.release.pause }
 
 // Images lists what a node runs of kubeadm's images, in the order in which

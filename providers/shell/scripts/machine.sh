@@ -67,19 +67,31 @@ kw_has_image() {
 	fi
 }
 
-# kw_image_load IMAGE SOCKET SHA256, and a frame: an archive that holds the image.
+# kw_has_images SOCKET IMAGE...: whether all are there; sets kw_i to the one that is not.
+kw_has_images() {
+	kw_s=$1
+	shift
+	for kw_i do
+		kw_has_image "$kw_i" "$kw_s" || return
+	done
+}
+
+# kw_image_load SOCKET SHA256 IMAGE..., and a frame: an archive that holds the images.
 kw_image_load() {
 	kw_head
-	if kw_has_image "$1" "$2"; then
+	kw_v=$1
+	kw_sum=$2
+	shift 2
+	if kw_has_images "$kw_v" "$@"; then
 		kw_take >/dev/null
 		kw_done same
 		return
 	fi
-	kw_uses_ctr "$2" || kw_fail 'only containerd with its ctr can load an image from an archive'
-	kw_keep "$kw_d/part-$kw_n" "$3" || kw_fail "the archive of $1 did not arrive whole"
-	kw_long kw_ctr "$2" images import "$kw_d/part-$kw_n" || { kw_x=$?; rm -f -- "$kw_d/part-$kw_n"; (exit "$kw_x"); kw_fail; }
+	kw_uses_ctr "$kw_v" || kw_fail 'only containerd with its ctr can load an image from an archive'
+	kw_keep "$kw_d/part-$kw_n" "$kw_sum" || kw_fail "the archive of $1 did not arrive whole"
+	kw_long kw_ctr "$kw_v" images import "$kw_d/part-$kw_n" || kw_drop "$kw_d/part-$kw_n"
 	rm -f -- "$kw_d/part-$kw_n"
-	kw_has_image "$1" "$2" || kw_fail "the archive does not hold $1"
+	kw_has_images "$kw_v" "$@" || kw_fail "the archive does not hold $kw_i"
 	kw_done changed
 }
 

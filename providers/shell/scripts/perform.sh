@@ -138,7 +138,7 @@ kw_guard() {
 		(umask 077; printf '%s\n' "$kw_token $kw_lineage${kw_run:+ $kw_run}" >"$kw_d/token.new") &&
 			sync "$kw_d/token.new" && mv -fT "$kw_d/token.new" "$kw_d/token" && sync "$kw_d" || kw_fail
 	fi
-	rm -f -- "$kw_d"/part-*
+	rm -rf -- "$kw_d"/part-*
 }
 
 # kw_expect NUMBER PATH SHA256: nothing is done unless the file is as it was when
@@ -251,15 +251,29 @@ kw_write() {
 		fi
 		if [ -d "./$kw_name" ] && ! [ -L "./$kw_name" ]; then kw_fail "$1 is a folder"; fi
 	fi
-	# What a cut connection left behind; the dot keeps the kubelet from reading it.
-	for kw_t in "./.$kw_name.kubewright-"*; do
-		if [ -e "$kw_t" ]; then rm -f -- "$kw_t"; fi
-	done
-	kw_t=./.$kw_name.kubewright-$kw_n
+	kw_beside
 	kw_keep "$kw_t" "$4" || kw_fail "the data for $1 did not arrive whole"
-	kw_new "$kw_t" "$2" "$3" && mv -fT -- "$kw_t" "./$kw_name" || { kw_x=$?; rm -f -- "$kw_t"; (exit "$kw_x"); kw_fail; }
+	kw_new "$kw_t" "$2" "$3" && mv -fT -- "$kw_t" "./$kw_name" || kw_drop "$kw_t"
 	kw_touched
 	kw_done changed
+}
+
+# kw_beside: sets kw_t to a new name beside kw_name, and takes away what a cut
+# connection left behind there; the dot keeps the kubelet from reading it.
+kw_beside() {
+	for kw_t in "./.$kw_name.kubewright-"*; do
+		if [ -e "$kw_t" ] || [ -L "$kw_t" ]; then rm -f -- "$kw_t"; fi
+	done
+	kw_t=./.$kw_name.kubewright-$kw_n
+}
+
+# kw_drop PATH...: fails as the command before it did, and takes away what that
+# had begun to make.
+kw_drop() {
+	kw_x=$?
+	rm -rf -- "$@"
+	(exit "$kw_x")
+	kw_fail
 }
 
 # kw_folder PATH MODE OWNER: makes the folder so; sets kw_made.
@@ -319,22 +333,74 @@ kw_clear() {
 	kw_done changed
 }
 
-# kw_unpack FOLDER OWNER SHA256, and a frame: an archive into a folder. What
-# was unpacked before is not unpacked again: a receipt says so.
+# An archive goes: kw_wants for each file, kw_unpack with a frame, kw_place for
+# each file, kw_placed.
+
+# kw_wants PATH MODE OWNER SHA256: sets kw_need unless the file is so.
+kw_wants() {
+	if kw_is "$1" 'regular file' "$2" "$3" && kw_has "$1" "$4"; then return; fi
+	kw_need=yes
+}
+
+# kw_unpack SHA256 MEMBER..., and a frame: members of an archive, into a folder of
+# ours, where nothing of them can do harm. Without need the frame is passed over.
 kw_unpack() {
 	kw_head
-	kw_receipt=$kw_d/unpacked-$3
-	if [ -f "$kw_receipt" ] && [ -d "$1" ] && [ "$(cat "$kw_receipt")" = "$1" ]; then
-		kw_take >/dev/null
-		kw_done same
-		return
-	fi
-	kw_keep "$kw_d/part-$kw_n" "$3" || kw_fail "the data for $1 did not arrive whole"
-	kw_folder "$1" 755 "$2"
-	cd -P -- "$1" || kw_fail
-	kw_long tar -x --no-same-owner -f "$kw_d/part-$kw_n" || { kw_x=$?; rm -f -- "$kw_d/part-$kw_n"; (exit "$kw_x"); kw_fail; }
+	if [ -z "$kw_need" ]; then kw_take >/dev/null; return; fi
+	kw_sum=$1
+	shift
+	kw_keep "$kw_d/part-$kw_n" "$kw_sum" || kw_fail 'the archive did not arrive whole'
+	rm -rf -- "$kw_d/part-files" && mkdir -m 700 -- "$kw_d/part-files" && cd -P -- "$kw_d/part-files" || kw_fail
+	kw_long tar -x --no-same-owner -f "$kw_d/part-$kw_n" -- "$@" || kw_drop "$kw_d/part-$kw_n" "$kw_d/part-files"
 	rm -f -- "$kw_d/part-$kw_n"
-	sync -f . && printf '%s\n' "$1" >"$kw_receipt" || kw_fail
+}
+
+# kw_place MEMBER PATH MODE OWNER SHA256: puts a member in place.
+kw_place() {
+	if [ -z "$kw_need" ]; then return; fi
+	if kw_is "$2" 'regular file' "$3" "$4" && kw_has "$2" "$5"; then return; fi
+	kw_f=$kw_d/part-files/$1
+	if ! [ -f "$kw_f" ] || [ -L "$kw_f" ] || ! kw_has "$kw_f" "$5"; then kw_fail "$1 in the archive is not what was planned"; fi
+	kw_enter "$2"
+	if [ -d "./$kw_name" ] && ! [ -L "./$kw_name" ]; then kw_fail "$2 is a folder"; fi
+	kw_beside
+	cp -- "$kw_f" "$kw_t" && kw_own "$kw_t" "$3" "$4" && sync "$kw_t" && mv -fT -- "$kw_t" "./$kw_name" || kw_drop "$kw_t"
+	kw_touched
+	kw_note "$2" "$5"
+}
+
+kw_placed() {
+	cd /
+	rm -rf -- "$kw_d/part-files"
+	if [ -n "$kw_need" ]; then kw_done changed; else kw_done same; fi
+}
+
+# kw_note PATH SHA256: notes the digest of a large file, so that observing need
+# not read all of it. Notes that were overtaken do no harm; there are few.
+kw_note() {
+	kw_o=$(stat -c '%i:%s:%.9Y:%.9Z' -- "$1") || kw_fail
+	printf '%s %s %s\n' "$2" "$kw_o" "$1" >>"$kw_d/digests" || kw_fail
+}
+
+# kw_preserve PATH NAME: keeps a copy of what stands at PATH, once.
+kw_preserve() {
+	if [ -d "$1" ] && ! [ -L "$1" ]; then kw_fail "$1 is a folder"; fi
+	if kw_there "$kw_d/before$2" || ! kw_there "$1"; then kw_done same; return; fi
+	kw_enter "$kw_d/before$2"
+	kw_beside
+	cp -a -- "$1" "$kw_t" && sync -f . && mv -fT -- "$kw_t" "./$kw_name" || kw_drop "$kw_t"
+	kw_touched
+	kw_done changed
+}
+
+# kw_restore PATH NAME: puts back what kw_preserve has kept.
+kw_restore() {
+	if ! kw_there "$kw_d/before$2"; then kw_done same; return; fi
+	kw_enter "$1"
+	kw_beside
+	cp -a -- "$kw_d/before$2" "$kw_t" && sync -f . && mv -fT -- "$kw_t" "./$kw_name" || kw_drop "$kw_t"
+	kw_touched
+	rm -f -- "$kw_d/before$2" || kw_fail
 	kw_done changed
 }
 

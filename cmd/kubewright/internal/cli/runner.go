@@ -26,7 +26,7 @@ type runner struct {
 func (s *session) newRunner() *runner {
 	w := s.fleet.world
 	p := &providers.Performer{
-		Host: s.fleet.Host, Seat: s.seat, Others: s.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
+		Host: s.fleet.Host, Seat: s.seat, Others: s.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(), Artifacts: s.artifactsOf,
 		Content: func(_ context.Context, ref string) (state.Secret, error) { return s.config.Resolve(ref) },
 	}
 	return &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage)}

@@ -109,6 +109,10 @@ func (s *session) load(ctx context.Context) error {
 	}
 	if !diags.HasErrors() {
 		diags = append(diags, phases.Check(cfg)...)
+		// What goes needs no artifacts, which may be gone themselves.
+		if !s.opts.destroy {
+			diags = append(diags, s.readArtifacts(cfg)...)
+		}
 	}
 	if err := s.failed(diags); err != nil {
 		return err

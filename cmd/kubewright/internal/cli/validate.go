@@ -16,6 +16,7 @@ func (a *app) validateCommand() *cobra.Command {
 			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: a.vars(o), Env: a.Environ, ToolVersion: Version})
 			if !diags.HasErrors() {
 				diags = append(diags, phases.Check(cfg)...)
+				diags = append(diags, a.readArtifacts(cfg)...)
 			}
 			a.sources = a.sourceText
 			if o.json {

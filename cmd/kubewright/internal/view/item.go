@@ -16,7 +16,7 @@ type item struct {
 	withKey bool
 	// validity of a certificate that is issued.
 	validity time.Duration
-	// from is the node that a CA is copied from, shortly.
+	// from is the node that a CA is copied from, shortly, or an artifact.
 	from string
 }
 
@@ -47,7 +47,8 @@ func items(changes []planner.Change, step *planner.Step) []item {
 }
 
 // madeBy is what the operations of a step say of certificates, by path without
-// ending: how long they hold, or where they are copied from.
+// ending, how long they hold or where they are copied from; and of programs
+// and images which artifact they are in.
 func madeBy(step *planner.Step) map[string]item {
 	out := map[string]item{}
 	if step == nil {
@@ -59,6 +60,14 @@ func madeBy(step *planner.Step) map[string]item {
 			out[o.To] = item{validity: o.Validity}
 		case planner.IssueCertificate:
 			out[o.To] = item{validity: o.Validity}
+		case planner.UploadArtifact:
+			for _, f := range o.Files {
+				out[f.Path] = item{from: o.Artifact}
+			}
+		case planner.LoadImage:
+			for _, image := range append([]string{o.Image}, o.Others...) {
+				out[image] = item{from: o.Artifact}
+			}
 		case planner.CopySecrets:
 			for _, f := range o.Files {
 				out[strings.TrimSuffix(f.Path, ".crt")] = item{from: shortest(o.From)}
@@ -132,7 +141,9 @@ func (it item) gist() string {
 	case state.KindUnit:
 		parts = []string{text(v, "enabled"), text(v, "active")}
 	case state.KindBinary:
-		parts = []string{text(v, "version")}
+		parts = []string{labelled("from ", it.from)}
+	case state.KindImage:
+		parts = []string{labelled("from ", it.from)}
 	case state.KindKey:
 		parts = []string{labelled("copied from ", it.from)}
 	case state.KindMark:

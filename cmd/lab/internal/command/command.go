@@ -32,7 +32,7 @@ func Run(ctx context.Context, args []string) error {
 	}
 	var s session
 	root.PersistentFlags().StringVar(&s.name, "lab", "lab", "name of the lab")
-	root.AddCommand(s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host(), s.kubeadm(), s.kubeconfig(), s.install())
+	root.AddCommand(s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host(), s.kubeadm(), s.kubeconfig(), s.install(), s.artifacts())
 	root.SetArgs(doubleDashes(args))
 	return root.ExecuteContext(ctx)
 }

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/artifacts"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// readArtifacts reads the folders of artifacts that clusters name. Clusters
+// that name the same folder share what was read.
+func (a *app) readArtifacts(cfg *config.Config) diag.Diagnostics {
+	var diags diag.Diagnostics
+	read := map[string]*config.Catalog{}
+	memory := &artifacts.Memory{File: a.cacheFile("artifacts.json")}
+	for _, c := range cfg.Clusters {
+		if c.Install.Artifacts == "" {
+			continue
+		}
+		dir := a.artifactsFolder(c)
+		catalog, known := read[dir]
+		if !known {
+			var found diag.Diagnostics
+			catalog, found = artifacts.Read(dir, c.Install.Artifacts, c.Origins["install.artifacts"], memory)
+			diags = append(diags, found...)
+			read[dir] = catalog
+		}
+		c.Install.Catalog = catalog
+	}
+	return diags
+}
+
+// cacheFile is a file of ours in the operator's cache folder, as the XDG base
+// directory specification has it; empty when there is none.
+func (a *app) cacheFile(name string) string {
+	if dir := a.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "kubewright", name)
+	}
+	if home := a.Getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".cache", "kubewright", name)
+	}
+	return ""
+}
+
+// artifactsFolder is a cluster's folder; a relative one begins at the configuration.
+func (a *app) artifactsFolder(c *config.Cluster) string {
+	if filepath.IsAbs(c.Install.Artifacts) {
+		return c.Install.Artifacts
+	}
+	return filepath.Join(a.folder(), c.Install.Artifacts)
+}
+
+// artifactsOf is where the performer finds the artifacts for a node.
+func (s *session) artifactsOf(t state.Target) (string, error) {
+	m := s.fleet.member(t)
+	if m == nil {
+		return "", fmt.Errorf("internal error: %s is no node of this run", t)
+	}
+	c := s.config.Cluster(m.cluster)
+	if c == nil || c.Install.Artifacts == "" {
+		return "", fmt.Errorf("internal error: cluster %s has no artifacts", m.cluster)
+	}
+	return s.artifactsFolder(c), nil
+}

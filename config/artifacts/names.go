@@ -1,0 +1,96 @@
+package artifacts
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+)
+
+// SumsFile is the name of the file with the sums.
+const SumsFile = "SHA256SUMS"
+
+// architecture is the part of a pattern that matches one, by Go's names.
+const architecture = `(?P<arch>amd64|arm64|ppc64le|s390x)`
+
+// version is the part of a pattern that matches one, without the v.
+const version = `(?P<version>[0-9]+\.[0-9]+[0-9A-Za-z.+-]*)`
+
+// patterns are the names of files, by what they are for.
+var patterns = []struct {
+	kind config.ArtifactKind
+	form *regexp.Regexp
+	// unpacked tells which members of an archive are programs to install; nil
+	// for a file that is no archive of programs.
+	unpacked func(member string) bool
+}{
+	{config.ArtifactKubernetes, regexp.MustCompile(`^(?:kubelet|kubeadm|kubectl)$`), nil},
+	{config.ArtifactKubernetes, regexp.MustCompile(`^kubernetes-node-linux-` + architecture + `\.tar\.gz$`), kubernetesProgram},
+	{config.ArtifactContainerd, regexp.MustCompile(`^containerd-(?:static-)?` + version + `-linux-` + architecture + `\.tar\.gz$`), inFolder("bin")},
+	{config.ArtifactRunc, regexp.MustCompile(`^runc\.` + architecture + `$`), nil},
+	{config.ArtifactCNI, regexp.MustCompile(`^cni-plugins-linux-` + architecture + `-v` + version + `\.tgz$`), cniPlugin},
+	{config.ArtifactCrictl, regexp.MustCompile(`^crictl-v` + version + `-linux-` + architecture + `\.tar\.gz$`), func(m string) bool { return m == "crictl" }},
+	{config.ArtifactConfig, regexp.MustCompile(`^containerd/[A-Za-z0-9][A-Za-z0-9._-]*\.toml$`), nil},
+	{config.ArtifactImages, regexp.MustCompile(`^images/[^/]+\.(?:tar|tar\.gz|tgz)$`), nil},
+}
+
+// folders are those of one architecture.
+var folders = regexp.MustCompile(`^` + architecture + `/`)
+
+// named is a file as far as its name tells.
+type named struct {
+	config.Artifact
+	unpacked func(member string) bool
+	// contrary tells that folder and name speak of two architectures.
+	contrary bool
+}
+
+// recognise tells what a file is by its path below the folder; false for one
+// that kubewright has no use for.
+func recognise(name string) (named, bool) {
+	out := named{Artifact: config.Artifact{Name: name}}
+	rest := name
+	if m := folders.FindStringSubmatch(name); m != nil {
+		out.Arch, rest = m[1], name[len(m[0]):]
+	}
+	for _, p := range patterns {
+		m := p.form.FindStringSubmatch(rest)
+		if m == nil {
+			continue
+		}
+		out.Kind, out.unpacked = p.kind, p.unpacked
+		for i, group := range p.form.SubexpNames() {
+			switch {
+			case group == "version":
+				out.Version = m[i]
+			case group == "arch" && out.Arch != "" && out.Arch != m[i]:
+				out.contrary = true
+			case group == "arch":
+				out.Arch = m[i]
+			}
+		}
+		return out, true
+	}
+	return named{}, false
+}
+
+// inFolder matches what stands directly in a folder of the archive.
+func inFolder(dir string) func(string) bool {
+	return func(member string) bool { return path.Dir(member) == dir }
+}
+
+// cniPlugin is every program of the archive: they stand at its top, with
+// LICENSE and README.md beside them.
+func cniPlugin(member string) bool {
+	return path.Dir(member) == "." && member == strings.ToLower(member) && path.Ext(member) == ""
+}
+
+// kubernetesProgram is what a node needs of Kubernetes' own archive.
+func kubernetesProgram(member string) bool {
+	switch member {
+	case "kubernetes/node/bin/kubelet", "kubernetes/node/bin/kubeadm", "kubernetes/node/bin/kubectl":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,169 @@
+package artifacts
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Read reads a folder of artifacts and says everything that is wrong with it
+// at once. The name is what the configuration calls the folder, at where. Files
+// that the memory knows are not read.
+func Read(dir, name string, at state.Source, memory *Memory) (*config.Catalog, diag.Diagnostics) {
+	r := &reader{dir: dir, name: name, at: at, memory: memory}
+	r.read()
+	memory.save()
+	if r.diags.HasErrors() {
+		return nil, r.diags
+	}
+	return &config.Catalog{Files: r.files}, r.diags
+}
+
+type reader struct {
+	dir    string
+	name   string
+	at     state.Source
+	sums   map[string]string
+	files  []config.Artifact
+	memory *Memory
+	diags  diag.Diagnostics
+}
+
+func (r *reader) refuse(format string, args ...any) {
+	r.diags.Append(diag.Errorf("Artifacts do not fit", format, args...).At(r.at))
+}
+
+func (r *reader) read() {
+	names, err := r.list()
+	if err != nil {
+		r.refuse("The folder of artifacts cannot be read: %v. Name it in install.artifacts, relative to the configuration.", err)
+		return
+	}
+	if !r.readSums(names) {
+		return
+	}
+	for name := range r.sums {
+		if _, known := recognise(name); known && !slices.Contains(names, name) {
+			r.refuse("%s stands in %s and is not in %s. Put it there, or take its line out.", name, SumsFile, r.name)
+		}
+	}
+	r.examine(names)
+	slices.SortFunc(r.files, func(a, b config.Artifact) int { return strings.Compare(a.Name, b.Name) })
+	if len(names) == 0 && !r.diags.HasErrors() {
+		r.refuse("%s holds nothing that kubewright knows by its name, such as kubelet, containerd-2.1.4-linux-amd64.tar.gz, runc.amd64, "+
+			"cni-plugins-linux-amd64-v1.7.1.tgz or images/*.tar. Keep the names of the projects' releases.", r.name)
+	}
+	r.unique()
+	slices.SortStableFunc(r.diags, func(a, b *diag.Diagnostic) int { return strings.Compare(a.Detail, b.Detail) })
+}
+
+// list finds the files that are known by their names.
+func (r *reader) list() ([]string, error) {
+	if info, err := os.Stat(r.dir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is no folder", r.name)
+	}
+	var names []string
+	root, err := filepath.EvalSymlinks(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(root, file)
+		name := filepath.ToSlash(rel)
+		if _, known := recognise(name); known && err == nil {
+			names = append(names, name)
+		}
+		return err
+	})
+	return names, err
+}
+
+// readSums reads the file with the sums and wants every known file to be in it.
+func (r *reader) readSums(names []string) bool {
+	anew := "(cd " + r.name + " && find . -type f ! -name " + SumsFile + " -exec sha256sum {} + > " + SumsFile + ")"
+	content, err := os.ReadFile(filepath.Join(r.dir, SumsFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.refuse("There is no %s in %s, so nobody can tell whether the files are whole. Compare them with what their projects publish, and write it:\n\n  %s", SumsFile, r.name, anew)
+		return false
+	case err != nil:
+		r.refuse("%s cannot be read: %v.", SumsFile, err)
+		return false
+	}
+	if r.sums, err = parseSums(content); err != nil {
+		r.refuse("%s in %s cannot be read: %v. Write it anew:\n\n  %s", SumsFile, r.name, err, anew)
+		return false
+	}
+	var missing []string
+	for _, name := range names {
+		if r.sums[name] == "" {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		r.refuse("%s in %s has no line for %s. Compare what is new with what its project publishes, and write the file anew:\n\n  %s",
+			SumsFile, r.name, strings.Join(missing, ", "), anew)
+	}
+	return true
+}
+
+// examine reads all files, as many at once as there are processors.
+func (r *reader) examine(names []string) {
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for _, name := range names {
+		if r.sums[name] == "" {
+			continue
+		}
+		free <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-free }()
+			a, problem := r.file(name)
+			mu.Lock()
+			defer mu.Unlock()
+			if problem != nil {
+				r.refuse("%s: %v.", name, problem)
+				return
+			}
+			r.files = append(r.files, a)
+		})
+	}
+	wait.Wait()
+}
+
+// unique refuses two files for one purpose: which is meant cannot be told.
+func (r *reader) unique() {
+	seen := map[string]string{}
+	for _, a := range r.files {
+		keys := []string{}
+		for _, p := range a.Programs {
+			keys = append(keys, string(a.Kind)+" "+a.Arch+" "+p.Name)
+		}
+		if a.Kind == config.ArtifactConfig {
+			keys = append(keys, string(a.Kind)+" "+a.Arch+" "+filepath.Base(a.Name))
+		}
+		for _, key := range keys {
+			if other := seen[key]; other != "" && other != a.Name {
+				r.refuse("%s and %s are both there. Take one of them out, and its line in %s.", other, a.Name, SumsFile)
+				break
+			}
+			seen[key] = a.Name
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package artifacts_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/artifacts"
+	"github.com/kubewright/kubewright/config/artifacts/artifactstest"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+const pause = "registry.k8s.io/pause:3.10.2"
+
+func write(t *testing.T, f artifactstest.Folder) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := f.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func read(t *testing.T, dir string) *config.Catalog {
+	t.Helper()
+	c, diags := artifacts.Read(dir, dir, state.Source{}, &artifacts.Memory{})
+	for _, d := range diags {
+		t.Error(d)
+	}
+	if c == nil {
+		t.FailNow()
+	}
+	return c
+}
+
+// programs lists what a catalog brings for an architecture.
+func programs(c *config.Catalog, arch string) string {
+	var out []string
+	for _, a := range c.For(arch) {
+		for _, p := range a.Programs {
+			if len(p.SHA256) != 64 {
+				out = append(out, "no sum of")
+			}
+			out = append(out, p.Name)
+		}
+		out = append(out, a.Images...)
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	f := artifactstest.New("amd64", "1.36.3", pause, "busybox")
+	f["README"] = []byte("nobody's business")
+	f["containerd/mirror.toml"] = []byte("version = 3\n")
+	c := read(t, write(t, f))
+	want := "bridge containerd containerd-shim-runc-v2 crictl ctr docker.io/library/busybox:latest host-local kubeadm kubectl kubelet loopback " + pause + " runc"
+	if got := programs(c, "amd64"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := programs(c, "arm64"); got != "" {
+		t.Errorf("arm64 gets %s", got)
+	}
+	for _, a := range c.Files {
+		if a.Kind == config.ArtifactContainerd && (a.Version != "2.1.4" || a.Arch != "amd64" || a.Programs[0].Member != "bin/containerd") ||
+			a.Kind == config.ArtifactCNI && a.Programs[0].Member != "./bridge" ||
+			a.Kind == config.ArtifactConfig && a.Arch != "" || a.Size == 0 || len(a.SHA256) != 64 {
+			t.Errorf("got %+v", a)
+		}
+	}
+}
+
+// TestReadArchitectures: a kubelet at the top is for the machine that it was
+// built for, an image for the one that its configuration names.
+func TestReadArchitectures(t *testing.T) {
+	t.Parallel()
+	f := artifactstest.New("arm64", "1.36.3")
+	f["kubelet"] = artifactstest.Program("s390x", "kubelet")
+	f["images/pause.tar"] = artifactstest.Image("ppc64le", pause)
+	f["amd64/kubernetes-node-linux-amd64.tar.gz"] = artifactstest.Archive(map[string][]byte{
+		"kubernetes/node/bin/kubelet": artifactstest.Program("amd64", "k"), "kubernetes/node/bin/kube-proxy": artifactstest.Program("amd64", "p"),
+		"kubernetes/LICENSES": []byte("x"),
+	})
+	c := read(t, write(t, f))
+	for arch, want := range map[string]string{"s390x": "kubelet", "ppc64le": pause, "amd64": "kubelet"} {
+		if got := programs(c, arch); got != want {
+			t.Errorf("%s gets %q, want %q", arch, got, want)
+		}
+	}
+	if got := strings.Join(c.Architectures(), " "); got != "amd64 arm64 ppc64le s390x" {
+		t.Errorf("architectures: %s", got)
+	}
+}
+
+// TestReadLayouts: an OCI layout names its images by annotations.
+func TestReadLayouts(t *testing.T) {
+	t.Parallel()
+	layout := func(annotation string) []byte {
+		return artifactstest.Archive(map[string][]byte{
+			"oci-layout":           []byte(`{"imageLayoutVersion":"1.0.0"}`),
+			"index.json":           []byte(`{"manifests":[{"digest":"sha256:aa","annotations":{` + annotation + `}}]}`),
+			"blobs/sha256/aa":      []byte(`{"config":{"digest":"sha256:bb"}}`),
+			"./blobs/sha256/bb":    []byte(`{"architecture":"arm64","os":"linux"}`),
+			"blobs/sha256/a-layer": []byte("no document"),
+		})
+	}
+	c := read(t, write(t, artifactstest.Folder{
+		"images/a.tgz":    layout(`"io.containerd.image.name":"example.com/a:1"`),
+		"images/b.tar.gz": layout(`"org.opencontainers.image.ref.name":"example.com:5000/b@sha256:cc"`),
+	}))
+	if got := programs(c, "arm64"); got != "example.com/a:1 example.com:5000/b@sha256:cc" {
+		t.Errorf("got %q", got)
+	}
+	if got := programs(c, "amd64"); got != "" {
+		t.Errorf("amd64 gets %q", got)
+	}
+}
+
+// TestRefused: everything that is wrong is said, with the file and what to do.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	good := artifactstest.New("amd64", "1.36.3", pause)
+	for name, test := range map[string]struct {
+		spoil func(t *testing.T, dir string, f artifactstest.Folder)
+		want  []string
+	}{
+		"no sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
+			must(t, os.Remove(filepath.Join(dir, "SHA256SUMS")))
+		}, []string{"There is no SHA256SUMS in ", "-exec sha256sum {} + > SHA256SUMS"}},
+		"bad sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
+			must(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte("# comment\nabc  kubelet\n"), 0o600))
+		}, []string{"line 2 is not of the form"}},
+		"changed": {func(t *testing.T, dir string, _ artifactstest.Folder) {
+			must(t, os.WriteFile(filepath.Join(dir, "runc.amd64"), artifactstest.Program("amd64", "evil"), 0o600))
+			must(t, os.WriteFile(filepath.Join(dir, "amd64/kubelet"), artifactstest.Program("amd64", "evil"), 0o600))
+		}, []string{"runc.amd64: its SHA-256 is ", "amd64/kubelet: its SHA-256 is ", "Fetch it again"}},
+		"new": {func(t *testing.T, dir string, _ artifactstest.Folder) {
+			must(t, os.WriteFile(filepath.Join(dir, "amd64", "images", "x.tar"), artifactstest.Image("amd64", "example.com/x:1"), 0o600))
+		}, []string{"has no line for amd64/images/x.tar"}},
+		"gone": {func(t *testing.T, dir string, _ artifactstest.Folder) {
+			must(t, os.Remove(filepath.Join(dir, "runc.amd64")))
+		}, []string{"runc.amd64 stands in SHA256SUMS and is not in "}},
+		"wrong architecture": {func(t *testing.T, dir string, _ artifactstest.Folder) {
+			f := artifactstest.Folder{"amd64/kubelet": artifactstest.Program("arm64", "k"), "amd64/images/i.tar": artifactstest.Image("s390x", "a/b:1"), "arm64/runc.amd64": artifactstest.Program("amd64", "r")}
+			must(t, f.Write(dir))
+		}, []string{"amd64/kubelet: it is a program for arm64, and filed under amd64", "an image in it is for s390x, and filed under amd64", "arm64/runc.amd64: its folder says another architecture"}},
+		"no program": {func(t *testing.T, dir string, _ artifactstest.Folder) {
+			f := artifactstest.Folder{"runc.amd64": []byte("<html>404</html>"), "cni-plugins-linux-amd64-v1.7.1.tgz": []byte("<html>"), "crictl-v1.36.0-linux-amd64.tar.gz": artifactstest.Archive(nil)}
+			must(t, f.Write(dir))
+		}, []string{"runc.amd64: it is no program for Linux", "v1.7.1.tgz: it is no archive", "crictl-v1.36.0-linux-amd64.tar.gz: none of the programs"}},
+		"cut": {func(t *testing.T, dir string, f artifactstest.Folder) {
+			whole := f["containerd-2.1.4-linux-amd64.tar.gz"]
+			must(t, artifactstest.Folder{"containerd-2.1.4-linux-amd64.tar.gz": whole[:len(whole)/2], "images/c.tar": artifactstest.Image("amd64", pause)[:560]}.Write(dir))
+		}, []string{"containerd-2.1.4-linux-amd64.tar.gz: it is no whole archive", "images/c.tar: it is no whole archive of images"}},
+		"twice": {func(t *testing.T, dir string, _ artifactstest.Folder) {
+			must(t, artifactstest.Folder{"kubelet": artifactstest.Program("amd64", "other")}.Write(dir))
+		}, []string{"amd64/kubelet and kubelet are both there"}},
+		"nameless image": {func(t *testing.T, dir string, _ artifactstest.Folder) {
+			must(t, artifactstest.Folder{"images/n.tar": artifactstest.Image("amd64")}.Write(dir))
+		}, []string{"images/n.tar: no image in it has a name"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := write(t, good)
+			test.spoil(t, dir, good)
+			c, diags := artifacts.Read(dir, dir, state.Source{}, &artifacts.Memory{})
+			if c != nil || !diags.HasErrors() {
+				t.Fatal("the folder is accepted")
+			}
+			var text strings.Builder
+			for _, d := range diags {
+				text.WriteString(d.Detail + "\n")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(text.String(), want) {
+					t.Errorf("%q is not said:\n%s", want, text.String())
+				}
+			}
+		})
+	}
+	for _, dir := range []string{"/no/such/folder", t.TempDir()} {
+		if _, diags := artifacts.Read(dir, dir, state.Source{}, &artifacts.Memory{}); !diags.HasErrors() {
+			t.Errorf("%s is accepted", dir)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSums: every way of writing sums is read.
+func TestSums(t *testing.T) {
+	t.Parallel()
+	dir := write(t, artifactstest.Folder{"runc.amd64": artifactstest.Program("amd64", "r")})
+	b, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+	must(t, err)
+	sum, _, _ := strings.Cut(string(b), " ")
+	for _, line := range []string{sum + "  runc.amd64", sum + " *runc.amd64\r", strings.ToUpper(sum) + "  ./runc.amd64", "SHA256 (runc.amd64) = " + sum} {
+		must(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte("\n# by hand\n"+line+"\n"), 0o600))
+		if got := programs(read(t, dir), "amd64"); got != "runc" {
+			t.Errorf("%q gives %q", line, got)
+		}
+	}
+}
+
+// TestMemory: what is known is not read again, and what has changed is.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	dir := write(t, artifactstest.New("amd64", "1.36.3", pause))
+	file := filepath.Join(t.TempDir(), "cache", "artifacts.json")
+	again := func() (*config.Catalog, diag.Diagnostics) {
+		return artifacts.Read(dir, dir, state.Source{}, &artifacts.Memory{File: file})
+	}
+	// Files that were just written are not remembered.
+	first, _ := again()
+	if _, err := os.Stat(file); err == nil {
+		t.Error("what may still change is remembered")
+	}
+	old := time.Now().Add(-time.Hour)
+	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error { return errors.Join(err, os.Chtimes(path, old, old)) }))
+	second, _ := again()
+	if _, err := os.Stat(file); err != nil {
+		t.Fatal(err)
+	}
+	// The proof that it is not read: other bytes of the same size and time.
+	kubelet := filepath.Join(dir, "amd64", "kubelet")
+	content, err := os.ReadFile(kubelet)
+	must(t, err)
+	must(t, os.WriteFile(kubelet, bytes.Repeat([]byte("x"), len(content)), 0o600))
+	must(t, os.Chtimes(kubelet, old, old))
+	third, diags := again()
+	if diags.HasErrors() || !reflect.DeepEqual(first, third) || !reflect.DeepEqual(second, third) {
+		t.Errorf("got %+v, %v; want %+v", third, diags, first)
+	}
+	must(t, os.Chtimes(kubelet, old, old.Add(time.Second)))
+	if _, diags := again(); !diags.HasErrors() {
+		t.Error("a file that has changed is not read")
+	}
+	must(t, os.WriteFile(file, []byte("{"), 0o600))
+	if _, diags := again(); !diags.HasErrors() {
+		t.Error("a broken memory is believed")
+	}
+}
