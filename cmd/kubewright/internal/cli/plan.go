@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,6 +19,7 @@ func (o *planOptions) planFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.skipPhases, "skip-phase", nil, "leave out this phase (repeatable)")
 	f.IntVar(&o.parallelism, "parallelism", 10, "how many steps run at once")
 	f.DurationVar(&o.lockTimeout, "lock-timeout", 0, "how long to wait for the state's lock")
+	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	f.BoolVar(&o.input, "input", true, "ask questions")
 }

@@ -29,8 +29,10 @@ type planOptions struct {
 	lockTimeout time.Duration
 	parallelism int
 	destroy     bool
-	json        bool
-	input       bool
+	// allowUnreachable goes on without hosts that could not be looked at.
+	allowUnreachable bool
+	json             bool
+	input            bool
 }
 
 // session is one run over one configuration folder and its state.
@@ -149,16 +151,13 @@ func (s *session) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v := s.fleet.observe(ctx, s.config, s.recorded, s.opts.destroy)
+	v := s.fleet.observe(ctx, s.config, s.recorded)
 	if err := ctx.Err(); err != nil {
 		return err // what was not seen then says nothing
 	}
+	v.Destroy, v.AllowUnreachable = s.opts.destroy, s.opts.allowUnreachable
 	v.ObservedAt = s.fleet.world.clock().Now()
 	result, diags := phases.Plan(v, s.header(), options)
-	diags = append(diags, s.fleet.refused(v)...)
-	if diags.HasErrors() {
-		diags = append(diags, s.fleet.silent(v)...)
-	}
 	if err := s.failed(diags); err != nil {
 		return err
 	}
