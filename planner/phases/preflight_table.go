@@ -58,8 +58,10 @@ var preflightChecks = []preflightCheck{
 	{name: "Mem", on: onPlanes, by: byKubeadm, treatment: checked, note: "1700 MB", find: memory},
 	{name: "DiskSpace", on: onAll, by: ours, treatment: checked, note: "256 MiB below /var/lib", find: diskSpace},
 	{name: "DirWritable--etc", on: onAll, by: ours, treatment: checked, note: "a file system that is mounted read-only", find: etcWritable},
-	{name: "SystemVerification", on: onAll, by: bySystem, treatment: checked, find: systemVerification,
-		note: "kernel version (a warning), kernel options, cgroup controllers, cgroup v1. A kernel that does not show its options is a warning here and an error of kubeadm's, which also tries to load a module for it"},
+	{
+		name: "SystemVerification", on: onAll, by: bySystem, treatment: checked, find: systemVerification,
+		note: "kernel version (a warning), kernel options, cgroup controllers, cgroup v1. A kernel that does not show its options is a warning here and an error of kubeadm's, which also tries to load a module for it",
+	},
 	{name: "KernelLog", on: onAll, by: byKubelet, treatment: checked, note: "/dev/kmsg, which the kubelet's watcher of memory shortage opens", find: kernelLog},
 	{name: "KernelDefaults", on: onAll, by: byKubelet, treatment: checked, note: "only with protectKernelDefaults, with which the kubelet refuses to set sysctls by itself", find: kernelDefaults},
 	{name: "CRI", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "a socket on which a runtime listens, and not two without cri_socket", find: runtimeSocket},
