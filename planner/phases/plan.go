@@ -26,7 +26,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	v.resolve()
 	diags := append(v.situate(), v.unreachable()...)
 	if !v.Destroy {
-		diags = append(diags, v.notYet()...)
+		diags = append(diags, v.unchangeable()...)
 		diags = append(diags, v.checkAuthorities()...)
 		diags = append(diags, v.preflight()...)
 	}

@@ -111,6 +111,9 @@ func (s *session) load(ctx context.Context) error {
 	}
 	if !diags.HasErrors() {
 		diags = append(diags, phases.Check(cfg)...)
+		if !s.opts.destroy {
+			diags = append(diags, phases.NotYet(cfg)...)
+		}
 	}
 	if err := s.failed(diags); err != nil {
 		return err
