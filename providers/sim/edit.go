@@ -37,8 +37,8 @@ power on|off|reboot
 hardware NAME=VALUE                cpus, memory (MiB), kernel, hostname
 port NUMBER listen|close           by somebody else's program
 preflight NAME=VALUE               what the host answers, as in kernel_missing=MEMCG or hostname_resolves=false
-condition NAME on|off              unreachable, changed-host-key, no-sudo, no-systemd, cgroup-v1, disk-full,
-                                   no-registry, foreign-cluster
+condition NAME on|off              unreachable, changed-host-key, refuses-key, no-sudo, no-systemd, cgroup-v1,
+                                   disk-full, no-registry, foreign-cluster
 condition arch ARCH
 condition clock-skew DURATION
 pod NAMESPACE/NAME NODE            a workload's pod that a drain has to evict`

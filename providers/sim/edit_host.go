@@ -114,7 +114,7 @@ func (e *edit) condition() error {
 	}
 	c := &e.m.Conditions
 	flags := map[string]*bool{
-		"unreachable": &c.Unreachable, "changed-host-key": &c.ChangedHostKey, "no-sudo": &c.NoSudo,
+		"unreachable": &c.Unreachable, "changed-host-key": &c.ChangedHostKey, "refuses-key": &c.RefusesKey, "no-sudo": &c.NoSudo,
 		"disk-full": &c.DiskFull, "no-registry": &c.NoRegistry, "foreign-cluster": &c.ForeignCluster,
 		"no-systemd": &c.NoSystemd, "cgroup-v1": &c.CgroupV1,
 	}

@@ -56,6 +56,8 @@ type Conditions struct {
 	Unreachable bool `json:"unreachable,omitempty"`
 	// ChangedHostKey: another key than the known one is shown.
 	ChangedHostKey bool `json:"changed_host_key,omitempty"`
+	// RefusesKey: the user cannot log in with the key.
+	RefusesKey bool `json:"refuses_key,omitempty"`
 	// NoSudo: logged in, and unable to become root.
 	NoSudo bool `json:"no_sudo,omitempty"`
 	// DiskFull: nothing can be written.
