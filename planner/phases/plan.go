@@ -28,7 +28,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if !v.Destroy {
 		diags = append(diags, v.unchangeable()...)
 		diags = append(diags, v.checkAuthorities()...)
-		diags = append(diags, v.preflight()...)
+		diags = append(diags, v.preflight(options.SkipPhases)...)
 	}
 	if diags.HasErrors() {
 		return Result{}, append(diags, v.stillOut()...)

@@ -22,13 +22,14 @@ type finding struct {
 
 // preflight checks every host, and gives all findings of all hosts at once. A
 // check is left out by name with ignore_preflight_errors; its findings are then
-// warnings.
-func (v *View) preflight() diag.Diagnostics {
+// warnings. The phase as a whole is skipped as others are; that two nodes are
+// not one host is checked all the same.
+func (v *View) preflight(skipped []string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.clusters {
 		r := report{groups: map[findingKey]*group{}}
 		for _, n := range c.nodes {
-			if n.report == nil {
+			if n.report == nil || n.skipsPreflight(skipped) {
 				continue
 			}
 			for _, f := range n.findings() {
@@ -39,6 +40,10 @@ func (v *View) preflight() diag.Diagnostics {
 		diags = append(diags, c.duplicates()...)
 	}
 	return diags
+}
+
+func (n *node) skipsPreflight(skipped []string) bool {
+	return slices.Contains(slices.Concat(skipped, n.SkipPhases, n.cluster.SkipPhases), preflightPhase)
 }
 
 // findings runs the checks that are due on the node: all of them before its

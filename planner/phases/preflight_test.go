@@ -280,6 +280,33 @@ func TestPreflightKnowsTheRole(t *testing.T) {
 	}
 }
 
+// TestPreflightIsSkipped: by the command line, for a cluster, for a node.
+func TestPreflightIsSkipped(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 1))
+	o.must(sim.Edit(o.world, "10.0.0.11", "hardware cpus=1"))
+	errs := func(options planner.Options) int {
+		_, diags := phases.Plan(o.observe(), planner.Plan{}, options)
+		return len(diags.Errors())
+	}
+	skip := []string{"preflight"}
+	if without, with := errs(planner.Options{}), errs(planner.Options{SkipPhases: skip}); without != 1 || with != 0 {
+		t.Errorf("%d errors, with -skip-phase=preflight %d", without, with)
+	}
+	o.config.Nodes[1].SkipPhases = skip
+	if n := errs(planner.Options{}); n != 1 {
+		t.Errorf("another node skips it: %d errors", n)
+	}
+	o.config.Nodes[0].SkipPhases = skip
+	if n := errs(planner.Options{}); n != 0 {
+		t.Errorf("the node skips it: %d errors", n)
+	}
+	o.config.Nodes[0].SkipPhases, o.config.Clusters[0].SkipPhases = nil, skip
+	if n := errs(planner.Options{}); n != 0 {
+		t.Errorf("the cluster skips it: %d errors", n)
+	}
+}
+
 // TestPreflightDocs: docs/preflight.md is made of the table. UPDATE=1 writes it.
 func TestPreflightDocs(t *testing.T) {
 	t.Parallel()
