@@ -148,24 +148,34 @@ func (s *session) hold(ctx context.Context, operation string) error {
 	return nil
 }
 
-// plan observes everything and plans: nothing is written anywhere.
+// plan observes everything and plans: nothing is written anywhere. Warnings are
+// printed.
 func (s *session) plan(ctx context.Context) error {
-	options, err := s.plannerOptions()
+	diags, err := s.replan(ctx)
 	if err != nil {
 		return err
 	}
+	return s.failed(diags)
+}
+
+// replan is plan without a word, for who has said it all before. With errors
+// among the diagnostics there is no new plan.
+func (s *session) replan(ctx context.Context) (diag.Diagnostics, error) {
+	options, err := s.plannerOptions()
+	if err != nil {
+		return nil, err
+	}
 	v := s.fleet.observe(ctx, s.config, s.recorded)
 	if err := ctx.Err(); err != nil {
-		return err // what was not seen then says nothing
+		return nil, err // what was not seen then says nothing
 	}
 	v.Destroy, v.AllowUnreachable = s.opts.destroy, s.opts.allowUnreachable
 	v.ObservedAt = s.fleet.world.clock().Now()
 	result, diags := phases.Plan(v, s.header(), options)
-	if err := s.failed(diags); err != nil {
-		return err
+	if !diags.HasErrors() {
+		s.view, s.result = v, result
 	}
-	s.view, s.result = v, result
-	return nil
+	return diags, nil
 }
 
 func (s *session) header() planner.Plan {
