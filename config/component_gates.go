@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/kubewright/kubewright/state"
 )
@@ -22,9 +21,11 @@ type componentGate struct {
 
 // componentGates are the gates of API server, controller manager, scheduler,
 // kubelet and kube-proxy, by minor version.
-var componentGates = sync.OnceValue(func() map[int]map[string]componentGate {
+var componentGates = parseGates(featureGateList)
+
+func parseGates(text string) map[int]map[string]componentGate {
 	out := map[int]map[string]componentGate{}
-	for line := range strings.Lines(featureGateList) {
+	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		if len(words) == 0 || words[0] == "#" {
 			continue
@@ -42,12 +43,12 @@ var componentGates = sync.OnceValue(func() map[int]map[string]componentGate {
 		}
 	}
 	return out
-})
+}
 
 // componentGate checks a gate of a component: unknown ones and those that are
 // locked to the other value keep it from starting.
 func (c checker) componentGate(path, component, name, value string) {
-	known := componentGates()[c.minor]
+	known := componentGates[c.minor]
 	if known == nil {
 		return
 	}
@@ -64,7 +65,7 @@ func (c checker) componentGate(path, component, name, value string) {
 func gateVersions(name string) string {
 	var known []string
 	for minor := MinMinor; minor <= MaxMinor; minor++ {
-		if _, ok := componentGates()[minor][name]; ok {
+		if _, ok := componentGates[minor][name]; ok {
 			known = append(known, "1."+strconv.Itoa(minor))
 		}
 	}

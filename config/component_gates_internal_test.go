@@ -7,12 +7,12 @@ import "testing"
 func TestFeatureGateList(t *testing.T) {
 	t.Parallel()
 	for minor := MinMinor; minor <= MaxMinor; minor++ {
-		if n := len(componentGates()[minor]); n < 200 {
+		if n := len(componentGates[minor]); n < 200 {
 			t.Errorf("1.%d has %d gates", minor, n)
 		}
 	}
-	if len(componentGates()) != MaxMinor-MinMinor+1 {
-		t.Errorf("there are gates of %d versions", len(componentGates()))
+	if len(componentGates) != MaxMinor-MinMinor+1 {
+		t.Errorf("there are gates of %d versions", len(componentGates))
 	}
 	for _, c := range []struct {
 		minor  int
@@ -29,7 +29,7 @@ func TestFeatureGateList(t *testing.T) {
 		{36, "NodeSwap", true, "true"},
 		{36, "#", false, ""},
 	} {
-		if g, ok := componentGates()[c.minor][c.name]; ok != c.known || g.locked != c.locked {
+		if g, ok := componentGates[c.minor][c.name]; ok != c.known || g.locked != c.locked {
 			t.Errorf("1.%d %s: known %v, locked %q", c.minor, c.name, ok, g.locked)
 		}
 	}

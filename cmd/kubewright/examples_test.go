@@ -49,6 +49,17 @@ var exampleNeeds = map[string]func(t *testing.T, o *operator, dir string) (envir
 	},
 }
 
+// exampleHosts are what somebody has put on the hosts of an example before.
+var exampleHosts = map[string]struct{ hosts, edits []string }{
+	"external-etcd": {
+		[]string{"10.77.0.11", "10.77.0.12"},
+		[]string{
+			"file /etc/kubernetes/pki/etcd/ca.crt content ca", "file /etc/kubernetes/pki/apiserver-etcd-client.crt content certificate",
+			"file /etc/kubernetes/pki/apiserver-etcd-client.key content key",
+		},
+	},
+}
+
 // exampleRefused are examples that this version plans nothing for, and why.
 var exampleRefused = map[string]string{
 	"air-gapped": "an installation from artifacts",
@@ -93,6 +104,11 @@ func TestExamples(t *testing.T) {
 					t.Errorf("it is not refused for %q:\n%s", why, out)
 				}
 				return
+			}
+			for _, host := range exampleHosts[en.Name()].hosts {
+				for _, edit := range exampleHosts[en.Name()].edits {
+					x.run(0, append([]string{"sim", "edit", host}, strings.Fields(edit)...)...)
+				}
 			}
 			x.run(0, "plan")
 			if why := examplePlanned[en.Name()]; why != "" {
