@@ -230,7 +230,7 @@ func etcdClientFiles(n *node) []finding {
 	}
 	return []finding{{
 		text:   "there is no " + strings.Join(missing, ", ") + ", without which the API server cannot speak with the external etcd",
-		remedy: "put the CA's certificate and the client's certificate and key that you got for etcd there",
+		remedy: "put the CA's certificate and the client's certificate and key that you got for etcd there, or bring them with ca, cert and key in etcd { external }",
 	}}
 }
 
