@@ -48,7 +48,7 @@ func (c checker) phases(names []string) {
 	}
 }
 
-// Checks are the names of kubeadm's preflight checks.
+// Checks are the names of preflight checks: kubeadm's, and our own beside them.
 func Checks() []string {
 	names := map[string]bool{}
 	for _, n := range []string{
@@ -60,6 +60,7 @@ func Checks() []string {
 		"FileAvailable--etc-kubernetes-manifests-kube-apiserver.yaml", "FileAvailable--etc-kubernetes-manifests-kube-controller-manager.yaml",
 		"FileAvailable--etc-kubernetes-manifests-kube-scheduler.yaml", "FileAvailable--etc-kubernetes-manifests-etcd.yaml",
 		"FileAvailable--etc-kubernetes-kubelet.conf", "FileAvailable--etc-kubernetes-bootstrap-kubelet.conf", "FileAvailable--etc-kubernetes-pki-ca.crt",
+		"InitSystem", "Architecture", "Clock", "DiskSpace", "DirWritable--etc", "KernelLog", "KernelDefaults", "AdvertiseAddress", "Artifacts",
 		"CoreDNSUnsupportedPlugins", "CoreDNSMigration", "CreateJob", "ControlPlaneNodesReady", "StaticPodManifest",
 	} {
 		names[n] = true
@@ -81,6 +82,6 @@ func (c checker) preflight(names []string) {
 		if variableCheck.MatchString(name) || slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
 			continue
 		}
-		c.errorf(path, summary, "There is no check %q.%s Names are kubeadm's, as a failed check prints them.", name, didYouMean(name, known))
+		c.errorf(path, summary, "There is no check %q.%s A failed check prints its name; docs/preflight.md has all of them.", name, didYouMean(name, known))
 	}
 }

@@ -101,7 +101,15 @@ func (c checker) argValue(path, component string, a Arg) {
 	case "tls-cipher-suites", "cipher-suites":
 		c.cipherSuites(path, strings.Split(a.Value, ","))
 	case "feature-gates":
-		c.gateList(path, a.Value)
+		c.gateList(path, component, a.Value)
+	case "node-labels":
+		if component == "kubelet" {
+			c.kubeletLabels(path, a.Value)
+		}
+	case "register-with-taints":
+		if component == "kubelet" {
+			c.kubeletTaints(path, a.Value)
+		}
 	case "hostname-override":
 		if component == "kubelet" {
 			c.errorAt(a.Source, "Node name as an argument", "The name of a node is its attribute name; from that the argument is made.")
@@ -133,16 +141,6 @@ func (c checker) cipherSuites(path string, names []string) {
 	}
 }
 
-// gateList checks the form NAME=true,NAME=false.
-func (c checker) gateList(path, value string) {
-	for part := range strings.SplitSeq(value, ",") {
-		name, on, ok := strings.Cut(strings.TrimSpace(part), "=")
-		if part != "" && (!ok || name == "" || !slices.Contains([]string{"true", "false"}, strings.ToLower(on))) {
-			c.errorf(path, "Invalid feature gates", "%s is not NAME=true or NAME=false; several are separated by commas.", c.show(path, part))
-		}
-	}
-}
-
 // etcd checks etcd on the control planes, or the external one.
 func (c checker) etcd(cl *Cluster) {
 	e := cl.Etcd
@@ -150,6 +148,7 @@ func (c checker) etcd(cl *Cluster) {
 	c.tag("etcd.image_tag", e.ImageTag)
 	c.absolute("etcd.data_dir", e.DataDir)
 	c.args("etcd", "etcd", e.Args)
+	c.etcdTLS(e.Args)
 	c.envs("etcd", e.Envs)
 	c.sans("etcd.server_cert_sans", e.ServerCertSANs)
 	c.sans("etcd.peer_cert_sans", e.PeerCertSANs)
@@ -165,6 +164,17 @@ func (c checker) etcd(cl *Cluster) {
 		c.errorf("certificates.etcd_ca", "Setting of a stacked etcd", "With an external etcd there is no CA of etcd's here; its certificate is etcd.external.ca_file.")
 	}
 	c.externalEtcd(e.External)
+}
+
+// etcdTLS checks what etcd refuses when it starts (embed/config.go).
+func (c checker) etcdTLS(args []Arg) {
+	least, most, suites := lastArg(args, "tls-min-version"), lastArg(args, "tls-max-version"), lastArg(args, "cipher-suites")
+	if least == "TLS1.3" && most == "TLS1.2" {
+		c.errorf(`etcd.arg["tls-min-version"]`, "Values contradict each other", "tls-min-version (TLS1.3) is above tls-max-version (TLS1.2); etcd would not start.")
+	}
+	if least == "TLS1.3" && suites != "" {
+		c.errorf(`etcd.arg["cipher-suites"]`, "Values contradict each other", "With TLS 1.3 alone the cipher suites cannot be chosen, and etcd would not start. Remove cipher-suites, or set tls-min-version to TLS1.2.")
+	}
 }
 
 func (c checker) externalEtcd(e *ExternalEtcd) {

@@ -40,6 +40,7 @@ func (c checker) kubelet(k Kubelet, base state.Value) {
 		c.thresholds(block, path, k.Config)
 	}
 	c.suiteList(block+".tlsCipherSuites", k.Config.Get("tlsCipherSuites"))
+	c.gateMap(block+".featureGates", "kubelet", k.Config.Get("featureGates"))
 }
 
 // header checks apiVersion and kind, which may be left out.
@@ -243,6 +244,7 @@ func (c checker) kubeProxy(cl *Cluster) {
 	c.header(block, v, proxyconfig.SchemeGroupVersion.String(), "KubeProxyConfiguration")
 	c.tree(block, "KubeProxyConfiguration", v, reflect.TypeFor[proxyconfig.KubeProxyConfiguration]())
 	c.rules(block, v, proxyRules)
+	c.gateMap(block+".featureGates", "kube-proxy", v.Get("featureGates"))
 	if v.Get("mode").AsString() == "ipvs" && c.minor >= 35 {
 		c.warnf(block+".mode", "Deprecated proxy mode", "ipvs is deprecated since Kubernetes 1.35. Use nftables.")
 	}

@@ -131,7 +131,6 @@ func (c checker) annotations(m map[string]string) {
 
 // taints checks the taints of a node.
 func (c checker) taints(n *Node) {
-	effects := []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
 	seen := map[[2]string]bool{}
 	for _, t := range n.Taints {
 		path := "taint[\"" + t.Key + "\"]"
@@ -144,8 +143,8 @@ func (c checker) taints(n *Node) {
 		if bad := validation.IsValidLabelValue(t.Value); len(bad) > 0 {
 			c.errorf(path, "Invalid taint value", "%s cannot be the value of a taint: %s.", c.show(path, t.Value), reasons(bad))
 		}
-		if t.Effect != "" && !slices.Contains(effects, t.Effect) {
-			c.errorf(path, "Invalid taint effect", "%s is no effect of a taint: %s.%s", Quote(t.Effect), list(effects), didYouMean(t.Effect, effects))
+		if t.Effect != "" && !slices.Contains(taintEffects, t.Effect) {
+			c.errorf(path, "Invalid taint effect", "%s is no effect of a taint: %s.%s", Quote(t.Effect), list(taintEffects), didYouMean(t.Effect, taintEffects))
 		}
 		id := [2]string{t.Key, t.Effect}
 		if seen[id] {

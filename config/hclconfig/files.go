@@ -131,7 +131,23 @@ func parseText(b []byte, name string) (*hcl.File, hcl.Diagnostics) {
 	if strings.HasSuffix(name, ".json") {
 		return json.Parse(b, name)
 	}
-	return hclsyntax.ParseConfig(b, name, hcl.InitialPos)
+	file, diags := hclsyntax.ParseConfig(b, name, hcl.InitialPos)
+	return file, withoutEchoes(diags)
+}
+
+// openQuote is what HCL says of a quote that is not closed, and again of every
+// line that follows.
+const openQuote = "Invalid multi-line string"
+
+// withoutEchoes keeps the first of the findings about open quotes: one missing
+// quote is one mistake.
+func withoutEchoes(diags hcl.Diagnostics) hcl.Diagnostics {
+	said := false
+	return slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool {
+		echo := said && d.Summary == openQuote
+		said = said || d.Summary == openQuote
+		return echo
+	})
 }
 
 // parseExpression parses an expression that a user gave outside of a file.

@@ -30,8 +30,10 @@ type operator struct {
 	recorded *state.State
 	token    int64
 	destroy  bool
-	view     *phases.View
-	result   phases.Result
+	// allowUnreachable is the flag.
+	allowUnreachable bool
+	view             *phases.View
+	result           phases.Result
 	// artifacts is the folder of artifacts.
 	artifacts string
 }
@@ -56,7 +58,7 @@ func (o *operator) host(_ context.Context, t state.Target) (providers.Host, erro
 func (o *operator) observe() *phases.View {
 	ctx := context.Background()
 	v := &phases.View{
-		Config: o.config, Recorded: o.recorded, Destroy: o.destroy, ObservedAt: o.world.Now(),
+		Config: o.config, Recorded: o.recorded, Destroy: o.destroy, AllowUnreachable: o.allowUnreachable, ObservedAt: o.world.Now(),
 		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
 		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{},
 	}
@@ -423,8 +425,15 @@ func TestSilentLeaver(t *testing.T) {
 	gone := o.config.Nodes[2]
 	o.config.Nodes = slices.Delete(slices.Clone(o.config.Nodes), 2, 3)
 	o.must(sim.Edit(o.world, gone.Address, "power off"))
+	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "-allow-unreachable") {
+		t.Errorf("the plan is not refused: %v", err)
+	}
+	o.allowUnreachable = true
 	p, err := o.plan()
 	o.must(err)
+	if len(p.Quorum) != 1 || !strings.Contains(p.Quorum[0], "3 members throughout, 1 of which could not be looked at") {
+		t.Errorf("quorum: %q", p.Quorum)
+	}
 	if len(p.Steps) != 0 || len(p.Withheld) != 1 || p.Withheld[0].Target != gone.Target {
 		t.Errorf("steps %v, withheld %v; want nothing but that %s is withheld", p.Steps, p.Withheld, gone.Target)
 	}

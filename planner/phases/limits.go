@@ -31,9 +31,11 @@ func Check(cfg *config.Config) diag.Diagnostics {
 	return diags
 }
 
-// notYet refuses what the language can say and the phases cannot do yet: it
-// would otherwise be left out in silence.
-func (v *View) notYet() diag.Diagnostics {
+// NotYet refuses what the language can say and the phases cannot do yet: it
+// would otherwise be left out in silence. It looks at the configuration alone.
+func NotYet(cfg *config.Config) diag.Diagnostics {
+	v := &View{Config: cfg}
+	v.resolve()
 	var diags diag.Diagnostics
 	for _, c := range v.clusters {
 		for _, l := range c.limits() {
@@ -42,6 +44,14 @@ func (v *View) notYet() diag.Diagnostics {
 					"Nothing is changed. %s", c.Label, l.what, l.instead).At(c.origin(l.path)))
 			}
 		}
+	}
+	return diags
+}
+
+// unchangeable refuses what cannot be done with the clusters as they are seen.
+func (v *View) unchangeable() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.clusters {
 		diags = append(diags, c.versionChange()...)
 		diags = append(diags, c.lostMembers()...)
 	}

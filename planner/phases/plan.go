@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
@@ -23,14 +24,14 @@ type Result struct {
 // among the diagnostics mean that there is no plan; nothing is to be done then.
 func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.Diagnostics) {
 	v.resolve()
-	diags := v.situate()
+	diags := append(v.situate(), v.unreachable()...)
 	if !v.Destroy {
-		diags = append(diags, v.notYet()...)
+		diags = append(diags, v.unchangeable()...)
 		diags = append(diags, v.checkAuthorities()...)
-		diags = append(diags, v.preflight()...)
+		diags = append(diags, v.preflight(options.SkipPhases)...)
 	}
 	if diags.HasErrors() {
-		return Result{}, diags
+		return Result{}, append(diags, v.stillOut()...)
 	}
 	desired, recorded := v.desired(), v.recordedSnapshot()
 	observed := v.Observed(desired, recorded)
@@ -227,7 +228,23 @@ func (c *cluster) quorum() string {
 	case c.founding:
 		return "1 member founded."
 	}
+	if silent := c.silentLeavers(); silent > 0 {
+		all := planes + silent
+		return fmt.Sprintf("%d members throughout, %d of which could not be looked at; quorum is %d.", all, silent, all/2+1)
+	}
 	return fmt.Sprintf("%d members throughout, quorum %d held at every step.", planes, planes/2+1)
+}
+
+// silentLeavers counts control planes that are to leave and do not answer: etcd
+// counts them as members still.
+func (c *cluster) silentLeavers() int {
+	count := 0
+	for _, l := range c.view.leavers() {
+		if l.cluster == c && l.report == nil && l.Role == string(config.ControlPlane) {
+			count++
+		}
+	}
+	return count
 }
 
 // clusterResources are the cluster, its addons and its nodes as the plan counts them.

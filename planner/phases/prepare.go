@@ -96,12 +96,8 @@ func sysctlContent(n *node) string {
 
 // swapAllowed tells that the kubelet is configured to run with swap.
 func swapAllowed(n *node) bool {
-	for _, cfg := range []state.Value{n.Kubelet.Config, n.cluster.Kubelet.Config} {
-		if v := cfg.Get("failSwapOn"); v.Kind() == state.KindBool {
-			return !v.AsBool()
-		}
-	}
-	return false
+	fails, set := n.kubeletFlag("failSwapOn")
+	return set && !fails
 }
 
 // foldersBefore are folders of which the mark remembers whether they were

@@ -41,8 +41,33 @@ func HostQuery(cfg *config.Config, recorded *state.State, n *config.Node) state.
 	if recorded != nil {
 		addItems(&q, recordedItems(recorded, n.Target))
 	}
-	q.Preflight = recorded == nil || recorded.Nodes[n.Target] == nil
+	if q.Preflight = recorded == nil || recorded.Nodes[n.Target] == nil; q.Preflight {
+		for _, c := range v.clusters {
+			if nd := c.node(n.Target); nd != nil {
+				nd.preflightQuery(&q)
+			}
+		}
+	}
 	return normal(q)
+}
+
+// preflightQuery adds what only the checks of a host that joins want to know.
+func (n *node) preflightQuery(q *state.Query) {
+	q.Units = append(q.Units, firewalldUnit)
+	q.Ports = append(q.Ports, n.ports()...)
+	paths := n.etcdClientPaths()
+	if n.isControlPlane() && n.cluster.Etcd.External == nil {
+		paths = append(paths, n.cluster.Etcd.DataDir)
+	}
+	if n.CRISocket != "" {
+		paths = append(paths, socketPath(n.CRISocket))
+	}
+	for _, p := range paths {
+		q.Files = append(q.Files, state.FileQuery{Path: p})
+	}
+	if on, _ := n.kubeletFlag("protectKernelDefaults"); on {
+		q.Sysctls = append(q.Sysctls, sortedNames(kernelDefault)...)
+	}
 }
 
 // GoneQuery is HostQuery for a node that is recorded and no longer configured.
@@ -68,8 +93,7 @@ func recordedItems(recorded *state.State, t state.Target) []state.Item {
 
 func baseQuery(controlPlane bool) state.Query {
 	q := state.Query{
-		Units: []string{kubeletUnit, containerdUnit}, Commands: slices.Concat(requiredCommands, installCommands),
-		Ports: workerPorts, Sysctls: sysctlsOfOthers,
+		Units: []string{kubeletUnit, containerdUnit}, Commands: slices.Concat(requiredCommands, installCommands), Sysctls: sysctlsOfOthers,
 	}
 	for _, p := range tracesOfCluster {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
@@ -80,7 +104,6 @@ func baseQuery(controlPlane bool) state.Query {
 	q.Files = append(q.Files, state.FileQuery{Path: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
 	if controlPlane {
 		q.Secrets = []string{adminConf, superAdminConf}
-		q.Ports = append(q.Ports, controlPlanePorts...)
 	}
 	return q
 }

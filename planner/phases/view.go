@@ -23,6 +23,9 @@ type View struct {
 	ObservedAt time.Time
 	// Destroy plans for nothing of the configuration to be left.
 	Destroy bool
+	// AllowUnreachable plans without workers, nodes that leave and, in a destroy,
+	// any nodes whose hosts could not be looked at. Their steps are withheld.
+	AllowUnreachable bool
 
 	clusters []*cluster
 }

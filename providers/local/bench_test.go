@@ -31,3 +31,13 @@ func BenchmarkObserve(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPreflight asks a host what it is asked before it joins.
+func BenchmarkPreflight(b *testing.B) {
+	h := local.New(shell.Options{Unprivileged: true})
+	for b.Loop() {
+		if _, err := h.Observe(b.Context(), state.Query{Preflight: true, Units: []string{"kubelet.service", "firewalld.service"}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -345,13 +345,13 @@ func (r *reading) addImage(name string) {
 
 // preflightKeys are what the host may say under kw_preflight.
 var preflightKeys = []string{
-	"root", "etc_writable", "cgroup_controllers", "kernel_config", "kernel_missing", "var_lib_free_kib", "firewalld",
+	"root", "etc_writable", "kmsg", "cgroup_controllers", "kernel_config", "kernel_missing", "var_lib_free_kib",
 }
 
-// preflight reads what only the preflight checks want: root, etc_writable and
-// hostname_resolves are true or false; cgroup_controllers and kernel_missing
-// are names with blanks between, the latter only where kernel_config is known;
-// var_lib_free_kib is a number; firewalld is a unit's state.
+// preflight reads what only the preflight checks want: root, etc_writable, kmsg
+// and hostname_resolves are true or false; cgroup_controllers and
+// kernel_missing are names with blanks between, the latter only where
+// kernel_config is known; var_lib_free_kib is a number.
 func (r *reading) preflight() error {
 	if !r.query.Preflight {
 		return nil

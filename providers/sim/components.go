@@ -266,7 +266,7 @@ func (w *World) listens(m *machine, port int) bool {
 	switch {
 	case m.Off:
 		return false
-	case port == 22:
+	case port == 22 || slices.Contains(m.Conditions.Ports, port):
 		return true
 	case port == 10250, port == w.healthPort(m):
 		return w.kubeletRuns(m)

@@ -35,7 +35,11 @@ image add|remove REF
 install PROGRAM=VERSION            another kubelet, kubeadm, kubectl or containerd
 power on|off|reboot
 profile bare|prepared              a machine without runtime, kubelet and images, or with them
-condition NAME on|off              unreachable, changed-host-key, no-sudo, disk-full, no-registry, foreign-cluster
+hardware NAME=VALUE                cpus, memory (MiB), kernel, hostname
+port NUMBER listen|close           by somebody else's program
+preflight NAME=VALUE               what the host answers, as in kernel_missing=MEMCG or hostname_resolves=false
+condition NAME on|off              unreachable, changed-host-key, refuses-key, no-sudo, no-systemd, cgroup-v1,
+                                   disk-full, no-registry, foreign-cluster
 condition arch ARCH
 condition clock-skew DURATION
 pod NAMESPACE/NAME NODE            a workload's pod that a drain has to evict`
@@ -100,6 +104,7 @@ func (e *edit) run() error {
 		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
 		"install": e.install, "power": e.power, "profile": e.profile, "condition": e.condition, "pod": e.pod,
+		"hardware": e.hardware, "port": e.port, "preflight": e.preflight,
 	}
 	verb, err := e.word("a verb")
 	if err != nil {

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -132,8 +133,9 @@ func (e *edit) condition() error {
 	}
 	c := &e.m.Conditions
 	flags := map[string]*bool{
-		"unreachable": &c.Unreachable, "changed-host-key": &c.ChangedHostKey, "no-sudo": &c.NoSudo,
+		"unreachable": &c.Unreachable, "changed-host-key": &c.ChangedHostKey, "refuses-key": &c.RefusesKey, "no-sudo": &c.NoSudo,
 		"disk-full": &c.DiskFull, "no-registry": &c.NoRegistry, "foreign-cluster": &c.ForeignCluster,
+		"no-systemd": &c.NoSystemd, "cgroup-v1": &c.CgroupV1,
 	}
 	switch flag := flags[w[0]]; {
 	case w[0] == "arch":
@@ -148,4 +150,72 @@ func (e *edit) condition() error {
 		}
 	}
 	return err
+}
+
+// hardware changes what the machine is made of.
+func (e *edit) hardware() error {
+	name, value, err := e.pair("cpus=N, memory=MIB, kernel=RELEASE or hostname=NAME")
+	if err != nil {
+		return err
+	}
+	p := e.w.profile(e.m)
+	switch name {
+	case "cpus":
+		p.CPUs, err = strconv.Atoi(value)
+	case "memory":
+		p.MemoryBytes, err = strconv.ParseInt(value, 10, 43)
+		p.MemoryBytes <<= 20
+	case "kernel":
+		p.Kernel = value
+	case "hostname":
+		delete(e.w.names, e.w.hostname(e.m))
+		e.m.Hostname = value
+		e.w.know(e.m)
+	default:
+		return fmt.Errorf("unknown hardware %q; one of cpus, memory, kernel, hostname", name)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is no number", value)
+	}
+	e.m.Profile = &p
+	return nil
+}
+
+// port lets a program of somebody else's listen.
+func (e *edit) port() error {
+	w, err := e.words("a port", "listen or close")
+	if err != nil {
+		return err
+	}
+	number, err := strconv.ParseUint(w[0], 10, 16)
+	if err != nil {
+		return fmt.Errorf("%q is no port", w[0])
+	}
+	listen, err := either(w[1], "listen", "close")
+	if err != nil {
+		return err
+	}
+	ports := &e.m.Conditions.Ports
+	*ports = slices.DeleteFunc(*ports, func(p int) bool { return p == int(number) })
+	if listen {
+		insert(ports, int(number))
+	}
+	return nil
+}
+
+// preflight replaces an answer to a question of preflight.
+func (e *edit) preflight() error {
+	name, value, err := e.pair("NAME=VALUE")
+	if err != nil {
+		return err
+	}
+	known := e.w.preflight(e.m)
+	if _, ok := known[name]; !ok {
+		return fmt.Errorf("unknown question %q; one of %s", name, strings.Join(sortedKeys(known), ", "))
+	}
+	if e.m.Conditions.Answers == nil {
+		e.m.Conditions.Answers = map[string]string{}
+	}
+	e.m.Conditions.Answers[name] = value
+	return nil
 }

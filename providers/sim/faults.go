@@ -147,6 +147,8 @@ func (w *World) connected(ctx context.Context, m *machine) error {
 		return &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: errText("no route to host")}
 	case m.Conditions.ChangedHostKey:
 		return &providers.Error{Kind: providers.ErrHostKeyChanged, Do: do}
+	case m.Conditions.RefusesKey:
+		return &providers.Error{Kind: providers.ErrAuth, Do: "log in to " + m.address, Cause: errText("no key is accepted")}
 	case m.Conditions.NoSudo:
 		return &providers.Error{Kind: providers.ErrSudo, Do: "run commands on " + m.address, Cause: errText("sudo: a password is required")}
 	}

@@ -56,6 +56,8 @@ type Conditions struct {
 	Unreachable bool `json:"unreachable,omitempty"`
 	// ChangedHostKey: another key than the known one is shown.
 	ChangedHostKey bool `json:"changed_host_key,omitempty"`
+	// RefusesKey: the user cannot log in with the key.
+	RefusesKey bool `json:"refuses_key,omitempty"`
 	// NoSudo: logged in, and unable to become root.
 	NoSudo bool `json:"no_sudo,omitempty"`
 	// DiskFull: nothing can be written.
@@ -66,6 +68,14 @@ type Conditions struct {
 	ForeignCluster bool `json:"foreign_cluster,omitempty"`
 	// Arch is another architecture than the profile's.
 	Arch string `json:"arch,omitempty"`
+	// NoSystemd: PID 1 is something else.
+	NoSystemd bool `json:"no_systemd,omitempty"`
+	// CgroupV1: no unified hierarchy.
+	CgroupV1 bool `json:"cgroup_v1,omitempty"`
+	// Ports are those that somebody else listens on.
+	Ports []int `json:"ports,omitempty"`
+	// Answers replace what the host says to questions of preflight.
+	Answers map[string]string `json:"answers,omitempty"`
 	// ClockSkew is host clock minus true time.
 	ClockSkew time.Duration `json:"clock_skew,omitempty"`
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"maps"
 	"path"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ func (w *World) facts(m *machine) state.Facts {
 	f := state.Facts{
 		Hostname: w.hostname(m), MachineID: w.machineID(m), BootID: w.bootID(m),
 		Arch: w.arch(m), OS: p.OS, OSVersion: p.OSVersion, Kernel: p.Kernel, CPUs: p.CPUs, MemoryBytes: p.MemoryBytes,
-		Systemd: true, CgroupV2: true, Swap: w.swap(m), Addresses: w.addressesOf(m), ClockOffset: m.Conditions.ClockSkew,
+		Systemd: !m.Conditions.NoSystemd, CgroupV2: !m.Conditions.CgroupV1, Swap: w.swap(m), Addresses: w.addressesOf(m), ClockOffset: m.Conditions.ClockSkew,
 		KubeletVersion: w.versionOf(m, "kubelet"), RuntimeVersion: w.versionOf(m, "containerd"),
 	}
 	for _, dir := range []string{"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates"} {
@@ -219,8 +220,15 @@ func (w *World) preflight(m *machine) map[string]string {
 	if m.Conditions.DiskFull {
 		free = "0"
 	}
-	return map[string]string{
-		"root": "true", "etc_writable": "true", "hostname_resolves": "true", "cgroup_controllers": "cpuset cpu io memory hugetlb pids rdma misc",
-		"kernel_config": "known", "kernel_missing": "", "var_lib_free_kib": free, "firewalld": "inactive",
+	out := map[string]string{
+		"root": "true", "etc_writable": "true", "hostname_resolves": "true", "kmsg": "true",
+		"cgroup_controllers": "cpuset cpu io memory hugetlb pids rdma misc",
+		"kernel_config":      "known", "kernel_missing": "CGROUP_CPUACCT CGROUP_DEVICE", "var_lib_free_kib": free,
 	}
+	if m.Conditions.CgroupV1 {
+		out["cgroup_controllers"] = "cpuset cpu cpuacct blkio memory devices freezer hugetlb pids"
+		out["kernel_missing"] = ""
+	}
+	maps.Copy(out, m.Conditions.Answers)
+	return out
 }

@@ -127,6 +127,7 @@ func TestConditions(t *testing.T) {
 	}{
 		{sim.Conditions{Unreachable: true}, providers.ErrUnreachable},
 		{sim.Conditions{ChangedHostKey: true}, providers.ErrHostKeyChanged},
+		{sim.Conditions{RefusesKey: true}, providers.ErrAuth},
 		{sim.Conditions{NoSudo: true}, providers.ErrSudo},
 	} {
 		w.SetConditions(cp1, test.c)

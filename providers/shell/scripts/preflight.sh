@@ -1,31 +1,39 @@
 # What kubeadm's preflight checks look at, beyond the facts.
 
-# Kernel options that Kubernetes needs (k8s.io/system-validators).
-kw_options='NAMESPACES NET_NS PID_NS IPC_NS UTS_NS CGROUPS CPUSETS MEMCG INET EXT4_FS PROC_FS
-	NETFILTER_XT_TARGET_REDIRECT NETFILTER_XT_MATCH_COMMENT FAIR_GROUP_SCHED CGROUP_PIDS CGROUP_SCHED'
+# Kernel options that Kubernetes needs, for cgroup v1 or v2 (k8s.io/system-validators).
+kw_options='NAMESPACES NET_NS PID_NS IPC_NS UTS_NS CPUSETS MEMCG INET EXT4_FS PROC_FS NETFILTER_XT_TARGET_REDIRECT
+	NETFILTER_XT_MATCH_COMMENT FAIR_GROUP_SCHED CGROUPS CGROUP_PIDS CGROUP_SCHED CGROUP_CPUACCT CGROUP_DEVICE CGROUP_FREEZER CGROUP_BPF'
 
 kw_preflight() {
 	kw_say preflight
 	if [ "$(id -u)" = 0 ]; then echo 'root true'; else echo 'root false'; fi
 	if [ -w "$kw_r/etc" ]; then echo 'etc_writable true'; else echo 'etc_writable false'; fi
+	if [ -c /dev/kmsg ]; then echo 'kmsg true'; else echo 'kmsg false'; fi
 	if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
 		kw_line cgroup_controllers /sys/fs/cgroup/cgroup.controllers
 	else
-		awk '!/^#/ && $4 == 1 { c = c " " $1 } END { print "cgroup_controllers" c }' /proc/cgroups
+		awk '!/^#/ && $4 != 0 { c = c " " $1 } END { print "cgroup_controllers" c }' /proc/cgroups
 	fi
 	kw_kernel
 	df -Pk /var/lib | awk 'NR == 2 { print "var_lib_free_kib " $4 }'
-	printf 'firewalld '; systemctl is-active firewalld || :
 }
 
-# kw_kernel: which options are off, or that nobody can tell.
+# kw_kernel: which options are off, or that nobody can tell. Only the lines of
+# those options are kept: a shell is slow with a whole configuration.
 kw_kernel() {
 	IFS= read -r kw_v </proc/sys/kernel/osrelease
+	set -- IP_NF_TARGET_REDIRECT $kw_options
+	IFS='|'
+	kw_p="^CONFIG_($*)=[ym]"
+	unset IFS
 	kw_o=
-	for kw_f in /proc/config.gz "/boot/config-$kw_v" "/usr/lib/modules/$kw_v/config" "/lib/modules/$kw_v/config" "/usr/lib/ostree-boot/config-$kw_v"; do
+	for kw_f in /proc/config.gz "/boot/config-$kw_v" "/usr/src/linux-$kw_v/.config" /usr/src/linux/.config \
+		"/usr/lib/modules/$kw_v/config" "/usr/lib/ostree-boot/config-$kw_v" "/usr/lib/kernel/config-$kw_v" \
+		"/usr/src/linux-headers-$kw_v/.config" "/lib/modules/$kw_v/config" "/lib/modules/$kw_v/build/.config"; do
+		[ -f "$kw_f" ] || continue
 		case $kw_f in
-		*.gz) if [ -f "$kw_f" ]; then kw_o=$(gzip -dc "$kw_f" | grep '=[ym]$'); fi ;;
-		*) if [ -f "$kw_f" ]; then kw_o=$(grep '=[ym]$' "$kw_f"); fi ;;
+		*.gz) kw_o=$(gzip -dc "$kw_f" | grep -E "$kw_p") ;;
+		*) kw_o=$(grep -E "$kw_p" "$kw_f") ;;
 		esac
 		[ -z "$kw_o" ] || break
 	done

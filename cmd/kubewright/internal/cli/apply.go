@@ -194,7 +194,7 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 	defer cancel()
 	if !s.opts.destroy {
 		done := s.result
-		if err := s.plan(ctx); err == nil {
+		if diags, err := s.replan(ctx); err == nil && !diags.HasErrors() {
 			learned := phases.Record(s.view, s.result)
 			if st, err = statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}}); err != nil {
 				return err

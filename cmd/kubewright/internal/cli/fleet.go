@@ -7,9 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/ssh"
@@ -24,13 +22,8 @@ type member struct {
 	query   state.Query
 	open    func(context.Context) (providers.Host, error)
 
-	// source is the node block; the zero Source when there is none any more.
-	source state.Source
-
 	mu   sync.Mutex
 	host providers.Host
-	// unseen is why the last look at the host failed.
-	unseen error
 }
 
 // fleet is all hosts of a run. Each is connected once, when it is first needed.
@@ -82,7 +75,7 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 	for _, n := range cfg.Nodes {
 		seen[n.Target] = true
 		f.members = append(f.members, &member{
-			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: phases.HostQuery(cfg, recorded, n), source: n.Source,
+			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: phases.HostQuery(cfg, recorded, n),
 			open: func(ctx context.Context) (providers.Host, error) {
 				return w.open(ctx, pinned(n.Connection, recorded, n.Target), n.Address)
 			},
@@ -144,9 +137,9 @@ func (f *fleet) Host(ctx context.Context, t state.Target) (providers.Host, error
 
 // observe looks at all hosts at once and, as soon as a cluster's first control
 // plane has answered, at its API and etcd through that one.
-func (f *fleet) observe(ctx context.Context, cfg *config.Config, recorded *state.State, destroy bool) *phases.View {
+func (f *fleet) observe(ctx context.Context, cfg *config.Config, recorded *state.State) *phases.View {
 	v := &phases.View{
-		Config: cfg, Recorded: recorded, Destroy: destroy,
+		Config: cfg, Recorded: recorded,
 		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
 		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{},
 	}
@@ -173,7 +166,6 @@ type observer struct {
 func (o *observer) host(ctx context.Context, m *member) {
 	r, err := o.look(ctx, m)
 	o.mu.Lock()
-	m.unseen = err
 	if err != nil {
 		o.view.Unobserved[m.target] = state.Unobserved{Target: m.target, Reason: err.Error(), Remedy: remedy(err)}
 		o.mu.Unlock()
@@ -332,69 +324,6 @@ func (f *fleet) close() {
 		}
 		m.mu.Unlock()
 	}
-}
-
-// refused lists the workers whose hosts are there and do not let kubewright in.
-// Such a host is not waited for, as one that is down is: somebody has to put
-// something right, and until then nothing is changed anywhere. What is wrong
-// with control planes, the plan itself refuses.
-func (f *fleet) refused(v *phases.View) diag.Diagnostics {
-	var diags diag.Diagnostics
-	for _, m := range f.unseen() {
-		if !closed(m.unseen) {
-			continue
-		}
-		u := v.Unobserved[m.target]
-		diags = append(diags, diag.Errorf("Host does not let kubewright in", "%s", sentence(view.CleanText(u.Reason))+
-			" Nothing is changed on any host."+todo(u)).At(m.source).For(m.target))
-	}
-	return diags
-}
-
-// silent lists the workers that are down, for a report that has errors: the
-// plan, which would say that they are left alone, is not printed then.
-func (f *fleet) silent(v *phases.View) diag.Diagnostics {
-	var diags diag.Diagnostics
-	for _, m := range f.unseen() {
-		if closed(m.unseen) {
-			continue
-		}
-		u := v.Unobserved[m.target]
-		diags = append(diags, diag.Warningf("Host did not answer", "%s", sentence(view.CleanText(u.Reason))+
-			" By itself this keeps only this worker out of the plan."+todo(u)).At(m.source).For(m.target))
-	}
-	return diags
-}
-
-// unseen are the configured workers that could not be looked at.
-func (f *fleet) unseen() []*member {
-	var out []*member
-	for _, m := range f.members {
-		if !m.plane && m.source != (state.Source{}) && m.unseen != nil {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
-func todo(u state.Unobserved) string {
-	if u.Remedy == "" {
-		return ""
-	}
-	return "\n\nTo do: " + u.Remedy + "."
-}
-
-// closed tells a failure that does not pass by itself.
-func closed(err error) bool {
-	for _, kind := range []error{
-		providers.ErrAuth, providers.ErrHostKeyUnknown, providers.ErrHostKeyChanged, providers.ErrSudo,
-		providers.ErrUnsupported, providers.ErrProtocol,
-	} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
 }
 
 // remedy says what to do about a host that could not be looked at.

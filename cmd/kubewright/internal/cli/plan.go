@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,6 +19,7 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	a.completeParts(cmd)
 	o.lockFlag(f)
 	f.IntVar(&o.parallelism, "parallelism", 10, "run this `number` of steps at once")
+	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer")
 	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")
 }
 

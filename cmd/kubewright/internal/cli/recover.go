@@ -54,7 +54,7 @@ func (a *app) recover(ctx context.Context, o planOptions) error {
 
 // recovered is the state that hosts and configuration amount to. Nothing is written.
 func (s *session) recovered(ctx context.Context) (*state.State, error) {
-	v := s.fleet.observe(ctx, s.config, nil, false)
+	v := s.fleet.observe(ctx, s.config, nil)
 	v.ObservedAt = s.fleet.world.clock().Now()
 	st, diags := phases.Recover(v)
 	if err := s.failed(diags); err != nil {

@@ -29,8 +29,10 @@ type planOptions struct {
 	lockTimeout time.Duration
 	parallelism int
 	destroy     bool
-	json        bool
-	input       bool
+	// allowUnreachable goes on without hosts that could not be looked at.
+	allowUnreachable bool
+	json             bool
+	input            bool
 }
 
 // session is one run over one configuration folder and its state.
@@ -111,7 +113,7 @@ func (s *session) load(ctx context.Context) error {
 		diags = append(diags, phases.Check(cfg)...)
 		// What goes needs no artifacts, which may be gone themselves.
 		if !s.opts.destroy {
-			diags = append(diags, s.readArtifacts(cfg)...)
+			diags = append(diags, slices.Concat(phases.NotYet(cfg), s.readArtifacts(cfg))...)
 		}
 	}
 	if err := s.failed(diags); err != nil {
@@ -147,33 +149,40 @@ func (s *session) hold(ctx context.Context, operation string) error {
 	return nil
 }
 
-// plan observes everything and plans: nothing is written anywhere.
+// plan observes everything and plans: nothing is written anywhere. Warnings are
+// printed.
 func (s *session) plan(ctx context.Context) error {
-	options, err := s.plannerOptions()
+	diags, err := s.replan(ctx)
 	if err != nil {
 		return err
 	}
+	return s.failed(diags)
+}
+
+// replan is plan without a word, for who has said it all before. With errors
+// among the diagnostics there is no new plan.
+func (s *session) replan(ctx context.Context) (diag.Diagnostics, error) {
+	options, err := s.plannerOptions()
+	if err != nil {
+		return nil, err
+	}
 	v := s.look(ctx)
 	if err := ctx.Err(); err != nil {
-		return err // what was not seen then says nothing
+		return nil, err // what was not seen then says nothing
 	}
+	v.Destroy, v.AllowUnreachable = s.opts.destroy, s.opts.allowUnreachable
 	v.ObservedAt = s.fleet.world.clock().Now()
 	result, diags := phases.Plan(v, s.header(), options)
-	diags = append(diags, s.fleet.refused(v)...)
-	if diags.HasErrors() {
-		diags = append(diags, s.fleet.silent(v)...)
+	if !diags.HasErrors() {
+		s.view, s.result = v, result
 	}
-	if err := s.failed(diags); err != nil {
-		return err
-	}
-	s.view, s.result = v, result
-	return nil
+	return diags, nil
 }
 
 // look observes everything, and tells on the way who has not answered yet.
 func (s *session) look(ctx context.Context) *phases.View {
 	if s.lines != nil || s.quietStdout {
-		return s.fleet.observe(ctx, s.config, s.recorded, s.opts.destroy)
+		return s.fleet.observe(ctx, s.config, s.recorded)
 	}
 	var names []string
 	for _, m := range s.fleet.members {
@@ -182,7 +191,7 @@ func (s *session) look(ctx context.Context) *phases.View {
 	s.looking = view.NewLooking(s.Stdout, s.options(), s.terminal(), names, s.Now())
 	s.fleet.answered = func(t state.Target) { s.looking.Answered(t.String()) }
 	defer s.looking.Start(s.Now)()
-	return s.fleet.observe(ctx, s.config, s.recorded, s.opts.destroy)
+	return s.fleet.observe(ctx, s.config, s.recorded)
 }
 
 func (s *session) header() planner.Plan {

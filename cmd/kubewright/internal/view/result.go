@@ -19,7 +19,22 @@ func Complete(w io.Writer, plan *planner.Plan, o Options) error {
 	p := newPage(o)
 	p.line()
 	p.line(p.boldGreen(completed(plan)))
+	p.stillToDo(plan)
 	return p.flush(w)
+}
+
+// stillToDo names what a plan that was carried out had left alone.
+func (p *page) stillToDo(plan *planner.Plan) {
+	if len(plan.Withheld) == 0 {
+		return
+	}
+	var names []string
+	for _, u := range plan.Withheld {
+		names = append(names, Clean(u.Target.String()))
+	}
+	p.line()
+	p.prose("Not everything is done: " + list(names) + " could not be looked at, and nothing was done there. " +
+		"Run the same command again when what is missing answers.")
 }
 
 // completed is the sentence for a plan that was carried out.

@@ -13,7 +13,7 @@ cluster "c" {
     arg "" { value = "" }                                   # ERROR: Empty label
     arg "tls-min-version" { value = "TLS1.3" }              # ERROR: Invalid TLS version
     arg "tls-cipher-suites" { value = "TLS_AES_128_GCM" }   # ERROR: Unknown cipher suite
-    arg "feature-gates" { value = "A=true,B" }              # ERROR: Invalid feature gates
+    arg "feature-gates" { value = "AllAlpha=false,B" }              # ERROR: Invalid feature gates
 
     extra_volume "One" { # ERROR: Invalid volume name
       host_path  = "relative" # ERROR: Path is not absolute
@@ -49,7 +49,13 @@ cluster "c" {
     arg "tls-min-version" { value = "VersionTLS12" } # ERROR: Invalid TLS version
   }
 
+  controller_manager {
+    arg "feature-gates" { value = "AllAlpha=false,kube:ContextualLogging=true" }
+    arg "feature-gates" { value = "ContextualLoging=true" } # ERROR: Unknown feature gate
+  }
+
   scheduler {
+    arg "feature-gates" { value = "AtomicFIFO=true,NoSuchGate=false" } # ERROR: Unknown feature gate
     arg "tls-cipher-suites" { value = "TLS_RSA_WITH_RC4_128_SHA" } # WARNING: Insecure cipher suite
   }
 

@@ -97,3 +97,49 @@ node "d" {
   role    = "control-plane"
   address = "10.0.0.2"
 }
+
+# What the kubelet checks of its flags and feature gates when it starts.
+cluster "g" {
+  kubernetes_version = "1.36.3"
+
+  kubelet {
+    arg "node-labels" { value = "pool=batch,node-role.kubernetes.io/worker=" } # ERROR: Label is not the kubelet's to set
+    arg "register-with-taints" { value = "dedicated=batch:NoSchedule,x=y:NoRun" } # ERROR: Invalid taint
+
+    config = {
+      featureGates = {
+        AllAlpha           = false
+        NodeSwap           = false # ERROR: Feature gate is locked
+        MemoryQos          = true  # ERROR: Unknown feature gate
+        EnvFiles           = true
+      }
+    }
+  }
+
+  kube_proxy {
+    config = { featureGates = { NoSuchGate = true } } # ERROR: Unknown feature gate
+  }
+
+  etcd {
+    arg "tls-min-version" { value = "TLS1.3" } # ERROR: Values contradict each other
+    arg "tls-max-version" { value = "TLS1.2" }
+    arg "cipher-suites" { value = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" } # ERROR: Values contradict each other
+  }
+}
+
+node "g" {
+  cluster = cluster.g
+  role    = "control-plane"
+  address = "10.0.0.7"
+}
+
+node "h" {
+  cluster = cluster.g
+  role    = "worker"
+  address = "10.0.0.8"
+
+  kubelet {
+    arg "node-labels" { value = "pool,node.kubernetes.io/a=b,a b=c,d=e f" } # ERROR: Invalid node label # ERROR: Invalid node label # ERROR: Invalid node label
+    arg "register-with-taints" { value = "a:b:NoSchedule,a b:NoExecute,k=v w:NoExecute" } # ERROR: Invalid taint # ERROR: Invalid taint # ERROR: Invalid taint
+  }
+}

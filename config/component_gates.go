@@ -1,0 +1,101 @@
+package config
+
+import (
+	_ "embed" // the list of feature gates
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+//go:embed feature_gates.txt
+var featureGateList string
+
+// componentGate is what one minor version knows of a gate of its components.
+type componentGate struct {
+	// locked is the only value that is accepted, "true" or "false"; empty when
+	// both are.
+	locked string
+}
+
+// componentGates are the gates of API server, controller manager, scheduler,
+// kubelet and kube-proxy, by minor version.
+var componentGates = parseGates(featureGateList)
+
+func parseGates(text string) map[int]map[string]componentGate {
+	out := map[int]map[string]componentGate{}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		for _, w := range words[1:] {
+			number, locked, _ := strings.Cut(w, "=")
+			minor, err := strconv.Atoi(number)
+			if err != nil {
+				panic("internal error: feature_gates.txt: " + line)
+			}
+			if out[minor] == nil {
+				out[minor] = map[string]componentGate{}
+			}
+			out[minor][words[0]] = componentGate{locked}
+		}
+	}
+	return out
+}
+
+// componentGate checks a gate of a component: unknown ones and those that are
+// locked to the other value keep it from starting.
+func (c checker) componentGate(path, component, name, value string) {
+	known := componentGates[c.minor]
+	if known == nil {
+		return
+	}
+	g, ok := known[name]
+	switch {
+	case !ok:
+		c.errorf(path, "Unknown feature gate", "%s 1.%d has no feature gate %q, and would not start.%s%s", component, c.minor, name, didYouMean(name, keys(known)), gateVersions(name))
+	case g.locked != "" && g.locked != value:
+		c.errorf(path, "Feature gate is locked", "%s is always %s in %s 1.%d, which would not start. Remove it.", name, g.locked, component, c.minor)
+	}
+}
+
+// gateVersions says which versions know a gate, where some do.
+func gateVersions(name string) string {
+	var known []string
+	for minor := MinMinor; minor <= MaxMinor; minor++ {
+		if _, ok := componentGates[minor][name]; ok {
+			known = append(known, "1."+strconv.Itoa(minor))
+		}
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return " It is known in " + list(known) + "."
+}
+
+// gateList checks the form NAME=true,NAME=false of an argument.
+func (c checker) gateList(path, component, value string) {
+	for part := range strings.SplitSeq(value, ",") {
+		name, on, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if part == "" {
+			continue
+		}
+		if !ok || name == "" || !slices.Contains([]string{"true", "false"}, strings.ToLower(on)) {
+			c.errorf(path, "Invalid feature gates", "%s is not NAME=true or NAME=false; several are separated by commas.", c.show(path, part))
+			continue
+		}
+		// The API server lets a gate say whose it is; those of Kubernetes itself are kube's.
+		c.componentGate(path, component, strings.TrimPrefix(name, "kube:"), strings.ToLower(on))
+	}
+}
+
+// gateMap checks the field featureGates of a component's configuration.
+func (c checker) gateMap(path, component string, gates state.Value) {
+	for _, name := range gates.Keys() {
+		if on := gates.AsMap()[name]; on.Kind() == state.KindBool {
+			c.componentGate(state.JoinPath(path, name), component, name, strconv.FormatBool(on.AsBool()))
+		}
+	}
+}

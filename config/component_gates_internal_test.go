@@ -1,0 +1,36 @@
+package config
+
+import "testing"
+
+// TestFeatureGateList: every supported version has its gates, and a few that
+// came, were locked and went are where the components have them.
+func TestFeatureGateList(t *testing.T) {
+	t.Parallel()
+	for minor := MinMinor; minor <= MaxMinor; minor++ {
+		if n := len(componentGates[minor]); n < 200 {
+			t.Errorf("1.%d has %d gates", minor, n)
+		}
+	}
+	if len(componentGates) != MaxMinor-MinMinor+1 {
+		t.Errorf("there are gates of %d versions", len(componentGates))
+	}
+	for _, c := range []struct {
+		minor  int
+		name   string
+		known  bool
+		locked string
+	}{
+		{34, "AllAlpha", true, ""},
+		{34, "APIServerTracing", true, "true"},
+		{37, "APIServerTracing", false, ""},
+		{34, "CustomCPUCFSQuotaPeriod", true, ""},
+		{34, "AtomicFIFO", false, ""},
+		{37, "AtomicFIFO", true, ""},
+		{36, "NodeSwap", true, "true"},
+		{36, "#", false, ""},
+	} {
+		if g, ok := componentGates[c.minor][c.name]; ok != c.known || g.locked != c.locked {
+			t.Errorf("1.%d %s: known %v, locked %q", c.minor, c.name, ok, g.locked)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package phases
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// The answers to Query.Preflight that the checks read. A host that was not
+// asked, or that could not tell, gives none, and nothing is found then.
+const (
+	answerRoot        = "root"
+	answerEtcWritable = "etc_writable"
+	answerControllers = "cgroup_controllers"
+	answerOptions     = "kernel_config"
+	answerMissing     = "kernel_missing"
+	answerFree        = "var_lib_free_kib"
+	answerKernelLog   = "kmsg"
+	answerResolves    = "hostname_resolves"
+)
+
+// denied tells that the host answered false to a question.
+func (n *node) denied(question string) bool { return n.report.Preflight[question] == "false" }
+
+func privileged(n *node) []finding {
+	if !n.denied(answerRoot) {
+		return nil
+	}
+	return []finding{{
+		text:   "commands do not run as root, which everything that is to be done here needs",
+		remedy: "give the connection a user that is root or may use sudo, and do not set sudo = false",
+	}}
+}
+
+func initSystem(n *node) []finding {
+	if n.facts().Systemd {
+		return nil
+	}
+	return []finding{{
+		text:   "PID 1 is not systemd, which has to run the kubelet",
+		remedy: "take a host that was started with systemd",
+	}}
+}
+
+// architectures are those that Kubernetes is released for.
+var architectures = []string{"amd64", "arm64", "ppc64le", "s390x"}
+
+func architecture(n *node) []finding {
+	arch := n.facts().Arch
+	if arch == "" || slices.Contains(architectures, arch) {
+		return nil
+	}
+	return []finding{{
+		text:   fmt.Sprintf("the machine is %s, for which there is no release of Kubernetes", arch),
+		remedy: "take a machine that is one of " + strings.Join(architectures, ", "),
+	}}
+}
+
+func clockOffset(n *node) []finding {
+	off := n.facts().ClockOffset
+	way := "ahead of"
+	if off < 0 {
+		way = "behind"
+	}
+	const remedy = "set up time synchronisation on the host (timedatectl set-ntp true), and see that this machine's own clock is right"
+	switch off = off.Abs(); {
+	case off > time.Minute:
+		return []finding{{text: fmt.Sprintf("the clock is %s %s this machine's: certificates would not be valid yet, or not any more", off.Round(time.Second), way), remedy: remedy}}
+	case off > 2*time.Second:
+		return []finding{{warning: true, text: fmt.Sprintf("the clock is %s %s this machine's", off.Round(100*time.Millisecond), way), remedy: remedy}}
+	}
+	return nil
+}
+
+// What a control plane needs (kubeadm, app/constants: ControlPlaneNumCPU, ControlPlaneMem).
+const (
+	minCPUs        = 2
+	minMemoryBytes = 1700 << 20
+)
+
+func cpus(n *node) []finding {
+	if have := n.facts().CPUs; n.isControlPlane() && have > 0 && have < minCPUs {
+		return []finding{{text: fmt.Sprintf("there is %d CPU, a control plane needs %d", have, minCPUs), remedy: "give the host another CPU"}}
+	}
+	return nil
+}
+
+func memory(n *node) []finding {
+	if have := n.facts().MemoryBytes; n.isControlPlane() && have > 0 && have < minMemoryBytes {
+		return []finding{{text: fmt.Sprintf("there are %d MB of memory, a control plane needs %d", have>>20, minMemoryBytes>>20), remedy: "give the host more memory"}}
+	}
+	return nil
+}
+
+// minFree is the space below which not even the images fit: etcd would stop
+// with NOSPACE, the kubelet would evict what it starts.
+const minFree = 256 << 20
+
+func diskSpace(n *node) []finding {
+	kib, err := strconv.ParseInt(n.report.Preflight[answerFree], 10, 64)
+	if err != nil || kib<<10 >= minFree {
+		return nil
+	}
+	return []finding{{
+		text:   fmt.Sprintf("the disk is full: %d MiB are free below /var/lib, at least %d are needed", kib>>10, minFree>>20),
+		remedy: "make room (du -xsh /var/lib/* shows what takes it), or give the host a larger disk",
+	}}
+}
+
+func etcWritable(n *node) []finding {
+	if !n.denied(answerEtcWritable) {
+		return nil
+	}
+	return []finding{{
+		text:   "/etc cannot be written, and the configuration of Kubernetes belongs there",
+		remedy: "mount it for writing; if the kernel made it read-only, look for a failing disk (dmesg)",
+	}}
+}
+
+func kernelLog(n *node) []finding {
+	if !n.denied(answerKernelLog) {
+		return nil
+	}
+	return []finding{{
+		text:   "there is no /dev/kmsg, without which the kubelet does not start",
+		remedy: "if the host is a container, give it the device /dev/kmsg of its machine",
+	}}
+}
+
+// kernelDefault are the sysctls that the kubelet sets, or with
+// protectKernelDefaults demands (component-helpers, node/util/sysctl).
+var kernelDefault = map[string]string{
+	"vm.overcommit_memory": "1", "vm.panic_on_oom": "0", "kernel.panic": "10", "kernel.panic_on_oops": "1",
+	"kernel.keys.root_maxkeys": "1000000", "kernel.keys.root_maxbytes": "25000000",
+}
+
+func kernelDefaults(n *node) []finding {
+	if on, set := n.kubeletFlag("protectKernelDefaults"); !set || !on {
+		return nil
+	}
+	var wrong []string
+	for _, name := range sortedNames(kernelDefault) {
+		if have, asked := n.report.Sysctls[name]; asked && have != kernelDefault[name] {
+			wrong = append(wrong, name+"="+kernelDefault[name])
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return []finding{{
+		text:   "protectKernelDefaults is on and sysctls are not as the kubelet wants them, so that it does not start",
+		remedy: "set " + strings.Join(wrong, ", ") + " in /etc/sysctl.d and run sysctl --system, or take protectKernelDefaults out of the kubelet's config",
+	}}
+}
+
+// kubeletFlag is a boolean of the kubelet's configuration, the node's before the cluster's.
+func (n *node) kubeletFlag(name string) (on, set bool) {
+	for _, cfg := range []state.Value{n.Kubelet.Config, n.cluster.Kubelet.Config} {
+		if v := cfg.Get(name); v.Kind() == state.KindBool {
+			return v.AsBool(), true
+		}
+	}
+	return false, false
+}
+
+// requiredCommands are looked up on every host (kubeadm's FileExisting checks).
+var requiredCommands = []string{"losetup", "mount", "cp"}
+
+func commandsExist(n *node) []finding {
+	var out []finding
+	for _, c := range requiredCommands {
+		if present, asked := n.report.Commands[c]; asked && !present {
+			out = append(out, finding{
+				check: "FileExisting-" + c, text: c + " is not on root's path, and the kubelet runs it",
+				remedy: "install the package that has it (util-linux for losetup and mount, coreutils for cp)",
+			})
+		}
+	}
+	return append(out, unpackCommands(n)...)
+}
+
+// firewalldUnit is asked for before a host joins.
+const firewalldUnit = "firewalld.service"
+
+func firewalld(n *node) []finding {
+	if n.report.Units[firewalldUnit].Active != "active" {
+		return nil
+	}
+	return []finding{{
+		warning: true, text: "firewalld is active, which may keep nodes from one another",
+		remedy: "open the ports of Kubernetes (" + joinPorts(n.ports()) + ") and of the network addon between the nodes, or stop firewalld",
+	}}
+}
+
+func hostName(n *node) []finding {
+	if bad := validation.IsDNS1123Subdomain(n.name); n.name != "" && len(bad) > 0 {
+		return []finding{{
+			text:   fmt.Sprintf("the host's name %q cannot name a node: it is to be lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit", n.name),
+			remedy: "give the host another name (hostnamectl set-hostname), or set name in the node block",
+		}}
+	}
+	if !n.denied(answerResolves) || n.name != n.facts().Hostname {
+		return nil
+	}
+	return []finding{{
+		warning: true, text: fmt.Sprintf("the host does not know its own name %q", n.name),
+		remedy: "add it to /etc/hosts or to the name server",
+	}}
+}

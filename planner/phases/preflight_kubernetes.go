@@ -1,0 +1,301 @@
+package phases
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/kubewright/kubewright/config"
+)
+
+func kubeletVersion(n *node) []finding {
+	have, want := n.facts().KubeletVersion, n.cluster.KubernetesVersion
+	switch {
+	case n.bringsKubelet() || !n.artifactsFit():
+		return nil
+	case have == "":
+		return []finding{{
+			text:   "there is no kubelet" + n.norArtifacts("kubelet"),
+			remedy: "install the kubelet " + want + " with its systemd unit, as pkgs.k8s.io packages it" + n.orPut("kubelet"),
+		}}
+	case minorNumber(have) > minorNumber(want) || minorNumber(have) < minorNumber(want)-3:
+		return []finding{{
+			text:   fmt.Sprintf("the kubelet is %s, which does not go with a control plane of %s: it may not be newer, and at most three minor versions older", have, want),
+			remedy: "install the kubelet " + want,
+		}}
+	}
+	return nil
+}
+
+func (n *node) bringsKubelet() bool { return n.software().has(programs + "/kubelet") }
+
+func minorNumber(version string) int {
+	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
+	if len(parts) < 2 {
+		return 0
+	}
+	m, _ := strconv.Atoi(parts[1])
+	return m
+}
+
+func kubeletServiceUnit(n *node) []finding {
+	u, asked := n.report.Units[kubeletUnit]
+	if !asked || u.Exists || !n.facts().Systemd || n.facts().KubeletVersion == "" || n.bringsKubelet() {
+		return nil
+	}
+	return []finding{{
+		text:   "there is a kubelet but no " + kubeletUnit + ", so that nothing starts it",
+		remedy: "install the unit, as pkgs.k8s.io packages it with the kubelet",
+	}}
+}
+
+func runtimeSocket(n *node) []finding {
+	found := n.facts().CRISockets
+	switch {
+	case n.brings(config.ArtifactContainerd):
+		return n.broughtRuntime()
+	case !n.artifactsFit():
+		return nil
+	case n.CRISocket != "":
+		if n.listens(n.CRISocket) {
+			return nil
+		}
+		return []finding{{
+			text:   fmt.Sprintf("no container runtime listens on cri_socket %s", n.CRISocket),
+			remedy: "start the runtime, or correct cri_socket in the node block" + foundSockets(found),
+		}}
+	case len(found) > 1:
+		return []finding{{
+			text:   "there is more than one container runtime: " + strings.Join(found, ", "),
+			remedy: "say which with cri_socket in the node block",
+		}}
+	case n.facts().CRISocket == "":
+		return []finding{{
+			text: "no container runtime answers" + n.norArtifacts("containerd"),
+			remedy: "install and start containerd or CRI-O (systemctl status containerd shows why it does not run)" +
+				n.orPut("containerd-VERSION-linux-"+n.facts().Arch+".tar.gz"),
+		}}
+	}
+	return nil
+}
+
+func foundSockets(found []string) string {
+	if len(found) == 0 {
+		return ""
+	}
+	return ": on the host there is " + strings.Join(found, ", ")
+}
+
+// listens tells whether a runtime can be expected behind the socket. Those of
+// kubeadm's list are seen to listen; of others it is known whether they exist.
+func (n *node) listens(socket string) bool {
+	file := socketPath(socket)
+	if known := slices.ContainsFunc(runtimeNames, func(name string) bool { return path.Base(file) == name }); known {
+		return slices.ContainsFunc(n.facts().CRISockets, func(s string) bool { return sameRun(socketPath(s)) == sameRun(file) })
+	}
+	f, asked := n.report.Files[file]
+	return !asked || f.Exists
+}
+
+// runtimeNames are the sockets that an observation looks for.
+var runtimeNames = []string{"containerd.sock", "crio.sock", "cri-dockerd.sock"}
+
+func socketPath(socket string) string { return strings.TrimPrefix(socket, "unix://") }
+
+// sameRun is a path with /var/run, which leads to /run, written as that.
+func sameRun(file string) string { return strings.TrimPrefix(file, "/var") }
+
+// runtimeVersion warns of runtimes without the CRI method RuntimeConfig, which
+// containerd has since 2.0 and CRI-O since 1.28.
+func runtimeVersion(n *node) []finding {
+	have := n.facts().RuntimeVersion
+	if have == "" || minorNumber(n.cluster.KubernetesVersion) < 35 {
+		return nil
+	}
+	name, least := "containerd", "2.0"
+	old := strings.HasPrefix(have, "1.")
+	if path.Base(socketPath(n.criSocket())) == "crio.sock" {
+		name, least = "CRI-O", "1.28"
+		old = strings.HasPrefix(have, "1.") && minorNumber(have) < 28
+	}
+	if !old {
+		return nil
+	}
+	return []finding{{
+		warning: true, text: fmt.Sprintf("%s is %s, which does not tell the kubelet its cgroup driver; Kubernetes 1.38 will need that", name, have),
+		remedy: fmt.Sprintf("update %s to %s or later", name, least),
+	}}
+}
+
+// The ports that must be free on a host that joins, beside the API server's.
+var (
+	workerPorts       = []int{10248, 10250}
+	controlPlanePorts = []int{10257, 10259}
+	etcdPorts         = []int{2379, 2380}
+)
+
+// ports are those that the node's components listen on.
+func (n *node) ports() []int {
+	ports := slices.Clone(workerPorts)
+	if n.isControlPlane() {
+		ports = append(append(ports, controlPlanePorts...), n.cluster.BindPort)
+		if n.cluster.Etcd.External == nil {
+			ports = append(ports, etcdPorts...)
+		}
+	}
+	sort.Ints(ports)
+	return ports
+}
+
+func joinPorts(ports []int) string {
+	words := make([]string, len(ports))
+	for i, p := range ports {
+		words[i] = strconv.Itoa(p)
+	}
+	return strings.Join(words, ", ")
+}
+
+func busyPorts(n *node) []finding {
+	var out []finding
+	for _, p := range n.ports() {
+		if n.report.Ports[p] {
+			out = append(out, finding{
+				check: fmt.Sprintf("Port-%d", p), text: fmt.Sprintf("port %d is in use, and a component of Kubernetes has to listen there", p),
+				remedy: fmt.Sprintf("see with ss -ltnp 'sport = :%d' who listens there, and stop it", p),
+			})
+		}
+	}
+	return out
+}
+
+func etcdFolder(n *node) []finding {
+	dir := n.cluster.Etcd.DataDir
+	if !n.isControlPlane() || n.cluster.Etcd.External != nil || n.report.Files[dir].Entries == 0 {
+		return nil
+	}
+	return []finding{{
+		check: "DirAvailable-" + strings.ReplaceAll(dir, "/", "-"), text: dir + " is not empty, and etcd is to begin there with data of its own",
+		remedy: "look what is in it; move it away if it is not needed, or set etcd { data_dir } to another folder",
+	}}
+}
+
+// advertiseAddress wants the address that a stacked etcd listens on to be one
+// of the host's.
+func advertiseAddress(n *node) []finding {
+	own := n.facts().Addresses
+	a, err := netip.ParseAddr(n.AdvertiseAddress())
+	if !n.isControlPlane() || n.cluster.Etcd.External != nil || len(own) == 0 || err != nil || n.etcdListensElsewhere() {
+		return nil
+	}
+	if slices.ContainsFunc(own, func(s string) bool { b, err := netip.ParseAddr(s); return err == nil && a == b }) {
+		return nil
+	}
+	return []finding{{
+		text:   fmt.Sprintf("%s is not an address of the host, so that etcd cannot listen there; it has %s", a, strings.Join(own, ", ")),
+		remedy: "set advertise_addresses in the node block to the one by which the other nodes reach it",
+	}}
+}
+
+func (n *node) etcdListensElsewhere() bool {
+	return slices.ContainsFunc(n.cluster.Etcd.Args, func(a config.Arg) bool {
+		return a.Name == "listen-peer-urls" || a.Name == "listen-client-urls"
+	})
+}
+
+// etcdClientPaths are the files by which the API server knows an external etcd
+// and is known to it, as far as the configuration does not bring them.
+func (n *node) etcdClientPaths() []string {
+	e := n.cluster.Etcd.External
+	if e == nil || !n.isControlPlane() {
+		return nil
+	}
+	var out []string
+	for _, f := range []struct {
+		path  string
+		given bool
+	}{{e.CAFile, e.CAContent != ""}, {e.CertFile, e.CertContent != ""}, {e.KeyFile, !e.KeyContent.IsZero()}} {
+		if f.path != "" && !f.given {
+			out = append(out, f.path)
+		}
+	}
+	return out
+}
+
+func etcdClientFiles(n *node) []finding {
+	var missing []string
+	for _, p := range n.etcdClientPaths() {
+		if f, asked := n.report.Files[p]; asked && !f.Exists {
+			missing = append(missing, p)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return []finding{{
+		text:   "there is no " + strings.Join(missing, ", ") + ", without which the API server cannot speak with the external etcd",
+		remedy: "put the CA's certificate and the client's certificate and key that you got for etcd there, or bring them with ca, cert and key in etcd { external }",
+	}}
+}
+
+// proxied is the proxy that a component would use for an address, or "".
+func (c *cluster) proxied(address netip.Addr) string {
+	env := map[string]string{}
+	for name, value := range c.ProxyEnv {
+		env[strings.ToUpper(name)] = value
+	}
+	p := httpproxy.Config{HTTPProxy: env["HTTP_PROXY"], HTTPSProxy: env["HTTPS_PROXY"], NoProxy: env["NO_PROXY"]}
+	u, err := p.ProxyFunc()(addressURL(address))
+	if err != nil || u == nil {
+		return ""
+	}
+	return u.Host
+}
+
+func proxiedHost(n *node) []finding {
+	a, err := netip.ParseAddr(n.AdvertiseAddress())
+	if !n.isControlPlane() || err != nil {
+		return nil
+	}
+	proxy := n.cluster.proxied(a)
+	if proxy == "" {
+		return nil
+	}
+	return []finding{{
+		warning: true, text: fmt.Sprintf("by proxy_env, components reach the API server at %s through the proxy %s", a, proxy),
+		remedy: "add " + a.String() + " or its subnet to NO_PROXY in proxy_env",
+	}}
+}
+
+func proxiedSubnets(n *node) []finding {
+	if !n.isControlPlane() {
+		return nil
+	}
+	var out []finding
+	for _, list := range []string{n.cluster.Network.ServiceSubnet, n.cluster.Network.PodSubnet} {
+		for subnet := range strings.SplitSeq(list, ",") {
+			p, err := netip.ParsePrefix(strings.TrimSpace(subnet))
+			if err != nil {
+				continue
+			}
+			if proxy := n.cluster.proxied(p.Masked().Addr().Next()); proxy != "" {
+				out = append(out, finding{
+					warning: true, text: fmt.Sprintf("by proxy_env, the API server reaches services and pods in %s through the proxy %s", p, proxy),
+					remedy: "add " + p.String() + " to NO_PROXY in proxy_env",
+				})
+			}
+		}
+	}
+	return out
+}
+
+// addressURL is a request to the address; the port does not matter to proxies.
+func addressURL(a netip.Addr) *url.URL {
+	return &url.URL{Scheme: "https", Host: netip.AddrPortFrom(a, 443).String()}
+}

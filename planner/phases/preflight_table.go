@@ -1,0 +1,107 @@
+package phases
+
+// treatment says what becomes of a check.
+type treatment string
+
+// What becomes of a check.
+const (
+	// checked on the hosts, in preflight.
+	checked treatment = "checked"
+	// madeTrue by a phase, so that there is nothing to complain of.
+	madeTrue treatment = "made true"
+	// elsewhere: refused by another part of the plan, or before any host is contacted.
+	elsewhere treatment = "elsewhere"
+	// notApplicable to what kubewright does, or not done, with the reason.
+	notApplicable treatment = "not applicable"
+)
+
+// preflightCheck is a row of the table of checks: what kubeadm's init and join
+// and the kubelet's start demand of a host, and what we demand besides.
+type preflightCheck struct {
+	// name as ignore_preflight_errors and kubeadm's --ignore-preflight-errors
+	// take it. Checks of ports and paths have the common part of their names,
+	// which ends with a hyphen.
+	name string
+	// on tells which hosts: "all", "control planes", "workers".
+	on string
+	// by is whose check it is: kubeadm, with the source file; the kubelet; kubewright.
+	by string
+	// treatment and what is to be said about it.
+	treatment treatment
+	note      string
+	// always tells that it holds on a running node as well.
+	always bool
+	find   func(*node) []finding
+}
+
+// Where the facts are from, in the source of Kubernetes 1.34 to 1.37.
+const (
+	byKubeadm  = "kubeadm, app/preflight/checks.go"
+	bySystem   = "kubeadm, k8s.io/system-validators"
+	byUpgrade  = "kubeadm, app/phases/upgrade/health.go"
+	byKubelet  = "kubelet, cmd/kubelet/app/server.go and pkg/kubelet"
+	ours       = "kubewright"
+	onAll      = "all"
+	onPlanes   = "control planes"
+	onWorkers  = "workers"
+	onExternal = "control planes with an external etcd"
+)
+
+// preflightChecks is the table, in the order of the report. A test holds it
+// complete against the checks of kubeadm 1.34 to 1.37.
+var preflightChecks = []preflightCheck{
+	{name: "IsPrivilegedUser", on: onAll, by: byKubeadm, treatment: checked, note: "root, by login or sudo", find: privileged},
+	{name: "InitSystem", on: onAll, by: ours, treatment: checked, always: true, note: "systemd is PID 1", find: initSystem},
+	{name: "Architecture", on: onAll, by: ours, treatment: checked, always: true, note: "there is a Kubernetes for the machine", find: architecture},
+	{name: "Clock", on: onAll, by: ours, treatment: checked, always: true, note: "differs from the operator's by a minute at most; a warning from two seconds on", find: clockOffset},
+	{name: "NumCPU", on: onPlanes, by: byKubeadm, treatment: checked, note: "2", find: cpus},
+	{name: "Mem", on: onPlanes, by: byKubeadm, treatment: checked, note: "1700 MB", find: memory},
+	{name: "DiskSpace", on: onAll, by: ours, treatment: checked, note: "256 MiB below /var/lib", find: diskSpace},
+	{name: "DirWritable--etc", on: onAll, by: ours, treatment: checked, note: "a file system that is mounted read-only", find: etcWritable},
+	{
+		name: "SystemVerification", on: onAll, by: bySystem, treatment: checked, find: systemVerification,
+		note: "kernel version (a warning), kernel options, cgroup controllers, cgroup v1. A kernel that does not show its options is a warning here and an error of kubeadm's, which also tries to load a module for it",
+	},
+	{name: "KernelLog", on: onAll, by: byKubelet, treatment: checked, note: "/dev/kmsg, which the kubelet's watcher of memory shortage opens", find: kernelLog},
+	{name: "KernelDefaults", on: onAll, by: byKubelet, treatment: checked, note: "only with protectKernelDefaults, with which the kubelet refuses to set sysctls by itself", find: kernelDefaults},
+	{name: "Artifacts", on: onAll, by: ours, treatment: checked, always: true, note: "those of install { artifacts } are for the machine's architecture", find: artifactsFit},
+	{name: "CRI", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "a socket on which a runtime listens, and not two without cri_socket; or containerd and runc among the artifacts", find: runtimeSocket},
+	{name: "ContainerRuntimeVersion", on: onAll, by: byKubeadm, treatment: checked, note: "a warning from 1.35 on: containerd before 2.0 and CRI-O before 1.28 do not tell the kubelet their cgroup driver", find: runtimeVersion},
+	{name: "KubeletVersion", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "not newer than the control plane, and at most three minors older; nothing where the artifacts bring it", find: kubeletVersion},
+	{name: "Service-kubelet", on: onAll, by: byKubeadm, treatment: checked, note: "the unit exists; an error here and a warning of kubeadm's, as nothing else starts the kubelet. kubelet-start enables it", find: kubeletServiceUnit},
+	{name: "FileExisting-", on: onAll, by: byKubeadm, treatment: checked, note: "losetup, mount, cp; tar and gzip where archives are to be unpacked. conntrack is asked for before 1.32 only", find: commandsExist},
+	{name: "Port-", on: onAll, by: byKubeadm, treatment: checked, note: "10250, and 10248 as the kubelet's start does; on control planes the API server's, 10257, 10259, and 2379, 2380 of a stacked etcd. Whoever listens on any address counts", find: busyPorts},
+	{name: "DirAvailable-", on: onPlanes, by: byKubeadm, treatment: checked, note: "the data directory of a stacked etcd is missing or empty", find: etcdFolder},
+	{name: "AdvertiseAddress", on: onPlanes, by: byKubeadm, treatment: checked, note: "a stacked etcd listens on it; kubeadm 1.37 finds it as Port-2379 and Port-2380, which it opens on that address", find: advertiseAddress},
+	{name: "ExternalEtcdClientCertificates", on: onExternal, by: byKubeadm, treatment: checked, note: "the files exist, unless the configuration brings them", find: etcdClientFiles},
+	{name: "Hostname", on: onAll, by: byKubeadm, treatment: checked, note: "a name that Kubernetes does not accept is an error, as in kubeadm's validation of its configuration; one that does not resolve is a warning. Only the host's own name is looked up", find: hostName},
+	{name: "ImagePull", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "with image_pull_policy Never, all images are present or in an archive of the artifacts. Otherwise the images phase pulls or loads what is missing before anything is disrupted; a pull is a change, and preflight makes none", find: imagesAtHand},
+	{name: "Firewalld", on: onAll, by: byKubeadm, treatment: checked, note: "a warning", find: firewalld},
+	{name: "HTTPProxy", on: onPlanes, by: byKubeadm, treatment: checked, note: "a warning. kubeadm asks the environment that it runs in; here it is proxy_env, which becomes the components'", find: proxiedHost},
+	{name: "HTTPProxyCIDR", on: onPlanes, by: byKubeadm, treatment: checked, note: "a warning, as HTTPProxy, for the first address of each subnet", find: proxiedSubnets},
+
+	{name: "FileContent--proc-sys-net-ipv4-ip_forward", on: onAll, by: byKubeadm, treatment: madeTrue, note: "prepare sets it, now and for the next boot"},
+	{name: "FileContent--proc-sys-net-ipv6-conf-default-forwarding", on: onAll, by: byKubeadm, treatment: madeTrue, note: "prepare sets it, now and for the next boot"},
+	{name: "FileContent--proc-sys-net-bridge-bridge-nf-call-iptables", on: onAll, by: byKubeadm, treatment: notApplicable, note: "no longer asked for by kubeadm 1.34 to 1.37; network addons that need it load br_netfilter"},
+	{name: "Swap", on: onAll, by: byKubeadm, treatment: madeTrue, note: "prepare turns swap off, unless the kubelet is configured to run with it"},
+	{name: "FileAvailable-", on: onAll, by: byKubeadm, treatment: elsewhere, note: "kubeconfigs, manifests and the CA of a cluster that is not ours: refused as another cluster's host, and not to be ignored, because what is there may be somebody's data"},
+	{name: "KubernetesVersion", on: onPlanes, by: byKubeadm, treatment: elsewhere, note: "validate refuses versions that this kubewright does not make, before a host is contacted"},
+	{name: "ExternalEtcdVersion", on: onExternal, by: byKubeadm, treatment: notApplicable, note: "not asked: the request needs the client's key, which does not leave the hosts, for each endpoint; an etcd before 3.5.24 is not noticed before the API server speaks with it"},
+	{name: "CoreDNSUnsupportedPlugins", on: onPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
+	{name: "CoreDNSMigration", on: onPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
+	{name: "CreateJob", on: onPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
+	{name: "ControlPlaneNodesReady", on: onPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
+	{name: "StaticPodManifest", on: onPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
+}
+
+// PreflightCheck is a row of the table for documentation.
+type PreflightCheck struct{ Name, On, By, Treatment, Note string }
+
+// PreflightChecks lists all checks in order.
+func PreflightChecks() []PreflightCheck {
+	var out []PreflightCheck
+	for _, c := range preflightChecks {
+		out = append(out, PreflightCheck{c.name, c.on, c.by, string(c.treatment), c.note})
+	}
+	return out
+}

@@ -1,0 +1,340 @@
+package phases_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
+)
+
+// row is the row of the table that a check's name belongs to: its own, or the
+// one with the beginning of its name.
+func row(name string) *phases.PreflightCheck {
+	rows := phases.PreflightChecks()
+	for _, match := range []func(row string) bool{
+		func(r string) bool { return strings.EqualFold(r, name) },
+		func(r string) bool { return strings.HasSuffix(r, "-") && strings.HasPrefix(name, r) },
+	} {
+		if i := slices.IndexFunc(rows, func(c phases.PreflightCheck) bool { return match(c.Name) }); i >= 0 {
+			return &rows[i]
+		}
+	}
+	return nil
+}
+
+// TestNoCheckOfKubeadmIsMissing: what kubeadm checks is checked, made true, or
+// left out for a reason that is written down.
+func TestNoCheckOfKubeadmIsMissing(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join("testdata", "kubeadm_checks.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := 0
+	for line := range strings.Lines(string(b)) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name == "" || name == "#" {
+			continue
+		}
+		names++
+		if r := row(name); r == nil || r.Note == "" || !strings.HasPrefix(r.By, "kubeadm") {
+			t.Errorf("%s: the table says nothing of this check of kubeadm's: %v", name, r)
+		}
+	}
+	if names < 40 {
+		t.Errorf("the list has %d names", names)
+	}
+	for _, r := range phases.PreflightChecks() {
+		if r.Note == "" || r.On == "" || r.By == "" {
+			t.Errorf("%s: the row is incomplete", r.Name)
+		}
+	}
+}
+
+// spoilt is a host on which one thing is wrong.
+type spoilt struct {
+	edits   string // of the first control plane's host, one on a line
+	config  func(*config.Config)
+	check   string
+	text    string
+	warning bool
+	// ever tells that a node that runs is told of it as well.
+	ever bool
+}
+
+var spoiltHosts = []spoilt{
+	{edits: "preflight root=false", check: "IsPrivilegedUser", text: "do not run as root"},
+	{edits: "condition no-systemd on", check: "InitSystem", text: "PID 1 is not systemd", ever: true},
+	{edits: "condition arch riscv64", check: "Architecture", text: "riscv64", ever: true},
+	{edits: "condition clock-skew 10m", check: "Clock", text: "10m0s ahead of", ever: true},
+	{edits: "condition clock-skew -5s", check: "Clock", text: "5s behind", warning: true, ever: true},
+	{edits: "hardware cpus=1", check: "NumCPU", text: "there is 1 CPU"},
+	{edits: "hardware memory=1699", check: "Mem", text: "1699 MB"},
+	{edits: "preflight var_lib_free_kib=262143", check: "DiskSpace", text: "255 MiB are free"},
+	{edits: "preflight etc_writable=false", check: "DirWritable--etc", text: "/etc cannot be written"},
+	{edits: "preflight kmsg=false", check: "KernelLog", text: "/dev/kmsg"},
+	{edits: "hardware kernel=5.11.0-generic", check: "SystemVerification", text: "the kernel is 5.11.0-generic", warning: true},
+	{edits: "hardware kernel=5.100.0", check: "SystemVerification", text: "the kernel is 5.100.0", warning: true},
+	{edits: "preflight kernel_config=unknown", check: "SystemVerification", text: "does not show its options", warning: true},
+	{edits: "preflight kernel_missing=MEMCG CGROUP_BPF CGROUP_DEVICE", check: "SystemVerification", text: "CONFIG_MEMCG, CONFIG_CGROUP_BPF."},
+	{edits: "preflight cgroup_controllers=cpu io hugetlb", check: "SystemVerification", text: "limits pods: cpuset, memory, pids."},
+	{edits: "preflight cgroup_controllers=cpu cpuset memory pids", check: "SystemVerification", text: "missing: hugetlb, io", warning: true},
+	{edits: "condition cgroup-v1 on", check: "SystemVerification", text: "refuses from 1.35 on"},
+	{edits: "condition cgroup-v1 on", check: "SystemVerification", text: "about to give up", warning: true, config: kubelet("failCgroupV1", false)},
+	{edits: "condition cgroup-v1 on\npreflight kernel_missing=CGROUP_DEVICE", check: "SystemVerification", text: "CONFIG_CGROUP_DEVICE.", config: kubelet("failCgroupV1", false)},
+	{edits: "condition cgroup-v1 on", check: "SystemVerification", text: "limit the swap", config: func(c *config.Config) {
+		c.Clusters[0].Kubelet.Config = state.FromGo(map[string]any{"failCgroupV1": false, "memorySwap": map[string]any{"swapBehavior": "LimitedSwap"}})
+	}},
+	{edits: "sysctl kernel.panic=0", check: "KernelDefaults", text: "protectKernelDefaults", config: firstNode(func(n *config.Node) {
+		n.Kubelet.Config = state.FromGo(map[string]any{"protectKernelDefaults": true})
+	})},
+	{edits: "unit containerd stop", check: "CRI", text: "no container runtime answers", ever: true},
+	{edits: "", check: "CRI", text: "no container runtime listens on cri_socket unix:///run/crio/crio.sock", ever: true, config: firstNode(func(n *config.Node) { n.CRISocket = "unix:///run/crio/crio.sock" })},
+	{edits: "", check: "CRI", text: "listens on cri_socket unix:///run/mine.sock", config: firstNode(func(n *config.Node) { n.CRISocket = "unix:///run/mine.sock" })},
+	{edits: "condition arch arm64", check: "Artifacts", text: "has artifacts for amd64 only", ever: true, config: func(c *config.Config) {
+		c.Clusters[0].Install = config.Install{Artifacts: "artifacts", Catalog: &config.Catalog{Files: []config.Artifact{{Name: "amd64/kubelet", Arch: "amd64"}}}}
+	}},
+	{edits: "image remove registry.k8s.io/kube-scheduler:v1.36.3", check: "ImagePull", text: "registry.k8s.io/kube-scheduler:v1.36.3", ever: true, config: func(c *config.Config) {
+		c.Clusters[0].ImagePullPolicy = "Never"
+	}},
+	{edits: "install containerd=1.7.28", check: "ContainerRuntimeVersion", text: "containerd is 1.7.28", warning: true},
+	{edits: "install kubelet=1.37.0", check: "KubeletVersion", text: "the kubelet is 1.37.0", ever: true},
+	{edits: "install kubelet=1.32.9", check: "KubeletVersion", text: "the kubelet is 1.32.9", ever: true},
+	{edits: "file /usr/bin/kubelet delete", check: "KubeletVersion", text: "there is no kubelet", ever: true},
+	{edits: "file /usr/lib/systemd/system/kubelet.service delete", check: "Service-kubelet", text: "no kubelet.service"},
+	{edits: "file /usr/bin/losetup delete", check: "FileExisting-losetup", text: "losetup is not on root's path"},
+	{edits: "port 10250 listen", check: "Port-10250", text: "port 10250 is in use"},
+	{edits: "port 10248 listen", check: "Port-10248", text: "port 10248"},
+	{edits: "port 7443 listen", check: "Port-7443", text: "port 7443", config: func(c *config.Config) { c.Clusters[0].BindPort = 7443 }},
+	{edits: "port 10257 listen", check: "Port-10257", text: "port 10257"},
+	{edits: "port 10259 listen", check: "Port-10259", text: "port 10259"},
+	{edits: "port 2379 listen", check: "Port-2379", text: "port 2379"},
+	{edits: "port 2380 listen", check: "Port-2380", text: "port 2380"},
+	{edits: "file /var/lib/etcd/lost+found content x", check: "DirAvailable--var-lib-etcd", text: "/var/lib/etcd is not empty"},
+	{edits: "file /data/etcd/x content x", check: "DirAvailable--data-etcd", text: "/data/etcd is not empty", config: func(c *config.Config) { c.Clusters[0].Etcd.DataDir = "/data/etcd" }},
+	{check: "AdvertiseAddress", text: "192.0.2.9 is not an address of the host", config: firstNode(func(n *config.Node) { n.AdvertiseAddresses = []string{"192.0.2.9"} })},
+	{check: "ExternalEtcdClientCertificates", text: "there is no /e/ca.crt, /e/c.crt, /e/c.key,", config: func(c *config.Config) {
+		c.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}, CAFile: "/e/ca.crt", CertFile: "/e/c.crt", KeyFile: "/e/c.key"}
+	}},
+	{edits: "hardware hostname=my_host", check: "Hostname", text: `name "my_host" cannot name a node`},
+	{edits: "preflight hostname_resolves=false", check: "Hostname", text: "does not know its own name", warning: true},
+	{edits: "file /usr/lib/systemd/system/firewalld.service content x\nunit firewalld start", check: "Firewalld", text: "2379, 2380, 6443, 10248, 10250, 10257, 10259", warning: true},
+	{check: "HTTPProxy", text: "at 10.0.0.11 through the proxy proxy.example.com:3128", warning: true, config: proxy("10.96.0.0/12,10.244.0.0/16")},
+	{check: "HTTPProxyCIDR", text: "in 10.244.0.0/16 through the proxy", warning: true, config: proxy("10.0.0.0/24,10.96.0.0/12")},
+}
+
+func kubelet(name string, value any) func(*config.Config) {
+	return func(c *config.Config) { c.Clusters[0].Kubelet.Config = state.FromGo(map[string]any{name: value}) }
+}
+
+func firstNode(f func(*config.Node)) func(*config.Config) {
+	return func(c *config.Config) { f(c.Nodes[0]) }
+}
+
+func proxy(except string) func(*config.Config) {
+	return func(c *config.Config) {
+		c.Clusters[0].ProxyEnv = map[string]string{"https_proxy": "http://proxy.example.com:3128", "NO_PROXY": except}
+	}
+}
+
+// spoil is an operator before whose first plan the host is spoilt.
+func (s spoilt) spoil(t *testing.T) *operator {
+	o := newOperator(t, cluster(1, 1))
+	if s.config != nil {
+		s.config(o.config)
+	}
+	s.edit(o)
+	return o
+}
+
+func (s spoilt) edit(o *operator) {
+	for line := range strings.Lines(s.edits) {
+		o.must(sim.Edit(o.world, "10.0.0.11", strings.TrimSpace(line)))
+	}
+}
+
+// findings are what the preflight says.
+func (o *operator) findings() diag.Diagnostics {
+	_, diags := phases.Plan(o.observe(), planner.Plan{}, planner.Options{})
+	return diags
+}
+
+// find returns the finding with the text.
+func (s spoilt) find(diags diag.Diagnostics) *diag.Diagnostic {
+	for _, d := range diags {
+		if strings.Contains(d.Detail, s.text) && (d.Severity == diag.Error && strings.Contains(d.Detail, fmt.Sprintf("ignore_preflight_errors = [%q]", s.check)) ||
+			d.Severity == diag.Warning && d.Summary == "Preflight check "+s.check) {
+			return d
+		}
+	}
+	return nil
+}
+
+// TestPreflightFindsWhatIsWrong spoils a host in every way that there is a
+// check for. The finding names host and remedy, stops the plan unless it is a
+// warning, and is a warning where node or cluster ignore it, by a name that
+// the configuration accepts.
+func TestPreflightFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, s := range spoiltHosts {
+		t.Run(s.check+" "+s.text, func(t *testing.T) {
+			t.Parallel()
+			o := s.spoil(t)
+			diags := o.findings()
+			d := s.find(diags)
+			if d == nil {
+				t.Fatalf("not found in %v", diags)
+			}
+			if (d.Severity == diag.Warning) != s.warning || diags.HasErrors() == s.warning {
+				t.Errorf("it is a %s, among %v", d.Severity, diags)
+			}
+			for _, want := range []string{`node.cp["cp1"] (10.0.0.11): `, "To do: "} {
+				if !strings.Contains(d.Detail, want) {
+					t.Errorf("%q is not in %q", want, d.Detail)
+				}
+			}
+			if !s.warning {
+				s.ignored(t, o)
+			}
+		})
+	}
+}
+
+// ignored: node, cluster and "all" silence the check, another name does not.
+func (s spoilt) ignored(t *testing.T, o *operator) {
+	n, c := o.config.Nodes[0], o.config.Clusters[0]
+	for _, way := range []struct {
+		node, cluster []string
+		stops         bool
+	}{
+		{[]string{s.check}, nil, false}, {nil, []string{strings.ToUpper(s.check)}, false}, {nil, []string{"all"}, false}, {[]string{"Swap"}, nil, true},
+	} {
+		n.IgnorePreflightErrors, c.IgnorePreflightErrors = way.node, way.cluster
+		diags := o.findings()
+		if d := s.find(diags); diags.HasErrors() != way.stops || d == nil || !way.stops && !strings.Contains(d.Detail, "says to ignore this") {
+			t.Errorf("node %v, cluster %v: got %v", way.node, way.cluster, diags)
+		}
+		for _, d := range o.config.Validate() {
+			if d.Summary == "Unknown preflight check" {
+				t.Errorf("the configuration does not accept the name: %s", d.Detail)
+			}
+		}
+	}
+}
+
+// TestEveryCheckIsTried: a row that says that it is checked has a host above on
+// which it finds something.
+func TestEveryCheckIsTried(t *testing.T) {
+	t.Parallel()
+	tried := map[string]bool{}
+	for _, s := range spoiltHosts {
+		tried[row(s.check).Name] = true
+	}
+	for _, r := range phases.PreflightChecks() {
+		if r.Treatment == "checked" != tried[r.Name] {
+			t.Errorf("%s is %q, tried: %v", r.Name, r.Treatment, tried[r.Name])
+		}
+	}
+}
+
+// TestPreflightOfRunningNodes: a node that runs is told only of what holds at
+// any time.
+func TestPreflightOfRunningNodes(t *testing.T) {
+	t.Parallel()
+	for _, s := range spoiltHosts {
+		if s.edits == "" || s.config != nil {
+			continue
+		}
+		t.Run(s.check+" "+s.text, func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t, cluster(1, 1))
+			o.must(o.apply())
+			s.edit(o)
+			if d := s.find(o.findings()); (d != nil) != s.ever {
+				t.Errorf("got %v", d)
+			}
+		})
+	}
+}
+
+// TestPreflightKnowsTheRole: a worker needs neither the ports nor the size of a
+// control plane, and hosts with the same finding are told of together.
+func TestPreflightKnowsTheRole(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(2, 1))
+	for _, edit := range []string{"hardware cpus=1", "hardware memory=900", "port 6443 listen", "port 2379 listen", "file /var/lib/etcd/x content x"} {
+		o.must(sim.Edit(o.world, "10.0.0.21", edit))
+	}
+	if diags := o.findings(); diags.HasErrors() {
+		t.Errorf("a worker is refused: %v", diags)
+	}
+	for _, address := range []string{"10.0.0.11", "10.0.0.12", "10.0.0.21"} {
+		o.must(sim.Edit(o.world, address, "port 10250 listen"))
+	}
+	diags := o.findings()
+	if len(diags.Errors()) != 1 || !strings.Contains(diags.Errors()[0].Detail, `node.cp["cp1"] (10.0.0.11), node.cp["cp2"] (10.0.0.12), node.worker["w1"] (10.0.0.21): port 10250`) {
+		t.Errorf("got %v", diags)
+	}
+}
+
+// TestPreflightIsSkipped: by the command line, for a cluster, for a node.
+func TestPreflightIsSkipped(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 1))
+	o.must(sim.Edit(o.world, "10.0.0.11", "hardware cpus=1"))
+	errs := func(options planner.Options) int {
+		_, diags := phases.Plan(o.observe(), planner.Plan{}, options)
+		return len(diags.Errors())
+	}
+	skip := []string{"preflight"}
+	if without, with := errs(planner.Options{}), errs(planner.Options{SkipPhases: skip}); without != 1 || with != 0 {
+		t.Errorf("%d errors, with -skip-phase=preflight %d", without, with)
+	}
+	o.config.Nodes[1].SkipPhases = skip
+	if n := errs(planner.Options{}); n != 1 {
+		t.Errorf("another node skips it: %d errors", n)
+	}
+	o.config.Nodes[0].SkipPhases = skip
+	if n := errs(planner.Options{}); n != 0 {
+		t.Errorf("the node skips it: %d errors", n)
+	}
+	o.config.Nodes[0].SkipPhases, o.config.Clusters[0].SkipPhases = nil, skip
+	if n := errs(planner.Options{}); n != 0 {
+		t.Errorf("the cluster skips it: %d errors", n)
+	}
+}
+
+// TestPreflightDocs: docs/preflight.md is made of the table. UPDATE=1 writes it.
+func TestPreflightDocs(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("# Preflight checks\n\n" +
+		"Before the first change of a host, and all hosts in one report, kubewright checks what kubeadm and the kubelet demand.\n" +
+		"An error stops the plan; a warning does not. `ignore_preflight_errors` of a node or a cluster makes errors of the\n" +
+		"checks that it names into warnings; the names are kubeadm's where kubeadm has the check. A name that ends with a\n" +
+		"hyphen goes on with a port or a path, as in `Port-6443` and `DirAvailable--var-lib-etcd`. Nodes that run are told only\n" +
+		"of what holds at any time: init system, architecture, clock, runtime and the kubelet's version.\n\n" +
+		"| check | hosts | whose | what becomes of it | |\n|---|---|---|---|---|\n")
+	for _, c := range phases.PreflightChecks() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.Name, c.On, c.By, c.Treatment, c.Note)
+	}
+	path := filepath.Join("..", "..", "docs", "preflight.md")
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != b.String() {
+		t.Errorf("docs/preflight.md is not what the table says (%v): UPDATE=1 go test ./planner/phases -run PreflightDocs", err)
+	}
+}
