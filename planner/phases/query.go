@@ -42,13 +42,18 @@ func HostQuery(cfg *config.Config, recorded *state.State, n *config.Node) state.
 		addItems(&q, recordedItems(recorded, n.Target))
 	}
 	q.Preflight = recorded == nil || recorded.Nodes[n.Target] == nil
+	if !q.Preflight {
+		q.Programs = recorded.Nodes[n.Target].Programs
+	}
 	return normal(q)
 }
 
 // GoneQuery is HostQuery for a node that is recorded and no longer configured.
 func GoneQuery(recorded *state.State, t state.Target) state.Query {
-	q := baseQuery(recorded.Nodes[t].Role == string(config.ControlPlane))
+	n := recorded.Nodes[t]
+	q := baseQuery(n.Role == string(config.ControlPlane))
 	addItems(&q, recordedItems(recorded, t))
+	q.Programs = n.Programs
 	return normal(q)
 }
 

@@ -192,11 +192,26 @@ func (o *observer) look(ctx context.Context, m *member) (*state.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := h.Observe(ctx, m.query)
+	r, err := m.observe(ctx, h)
 	if s, ok := h.(*ssh.Host); ok && err == nil {
 		r.HostKey = s.Conn().HostKey()
 	}
 	return r, err
+}
+
+// observe asks the host, and remembers its programs for the next time.
+func (m *member) observe(ctx context.Context, h providers.Host) (*state.Report, error) {
+	m.mu.Lock()
+	q := m.query
+	m.mu.Unlock()
+	r, err := h.Observe(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	m.query.Programs = r.Programs
+	m.mu.Unlock()
+	return r, nil
 }
 
 // cluster asks API and etcd through one control plane; when it does not
