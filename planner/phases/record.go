@@ -55,13 +55,12 @@ func Record(v *View, r Result) state.Learned {
 			l.Gone = append(l.Gone, c.Address)
 		}
 	}
-	recorded := v.recordedSnapshot()
 	for _, it := range r.Desired.Items {
 		if open[it.Address] || r.Observed.Find(it.Address) == nil {
 			continue
 		}
 		it.Origin, it.Content = nil, nil
-		if was := recorded.Find(it.Address); was == nil || !was.Attributes.Equal(it.Attributes) {
+		if was := v.recorded.Find(it.Address); was == nil || !was.Attributes.Equal(it.Attributes) {
 			l.Items = append(l.Items, it)
 		}
 	}

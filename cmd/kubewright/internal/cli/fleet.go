@@ -77,10 +77,11 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 	}
 	f := &fleet{world: w, now: a.Now}
 	seen := map[state.Target]bool{}
+	queries := phases.Queries(cfg, recorded)
 	for _, n := range cfg.Nodes {
 		seen[n.Target] = true
 		f.members = append(f.members, &member{
-			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: phases.HostQuery(cfg, recorded, n), source: n.Source,
+			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: queries[n.Target], source: n.Source,
 			open: func(ctx context.Context) (providers.Host, error) {
 				return w.open(ctx, pinned(n.Connection, recorded, n.Target), n.Address)
 			},
@@ -94,7 +95,7 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 			continue
 		}
 		f.members = append(f.members, &member{
-			target: t, cluster: n.Cluster, plane: n.Role == string(config.ControlPlane), query: phases.GoneQuery(recorded, t),
+			target: t, cluster: n.Cluster, plane: n.Role == string(config.ControlPlane), query: queries[t],
 			open: func(ctx context.Context) (providers.Host, error) {
 				c := config.ConnectionFromValue(n.Connection)
 				c.HostKeys = append(c.HostKeys, hostKeys(n)...)
