@@ -3,16 +3,14 @@ package phases_test
 import (
 	"fmt"
 	"maps"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/growth"
 )
 
 // sizes are the numbers of nodes that are planned for.
@@ -75,59 +73,6 @@ func itemsOf(st *state.State, t state.Target) []state.Item {
 	return out
 }
 
-// growth runs a benchmark for every size and reports, beside time and
-// allocations, the peak of the heap in MB and by which factor the time has
-// grown since the size before, for each factor by which the nodes have: 1 is
-// linear.
-func growth(b *testing.B, sizes []int, prepare func(*testing.B, int) func()) {
-	var before, nodesBefore float64
-	for _, n := range sizes {
-		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
-			run := prepare(b, n)
-			peak := watchHeap()
-			b.ReportAllocs()
-			for b.Loop() {
-				run()
-			}
-			b.ReportMetric(float64(peak())/1e6, "MB-peak")
-			each := b.Elapsed().Seconds() / float64(b.N)
-			if before > 0 {
-				b.ReportMetric(each/before/(float64(n)/nodesBefore), "growth")
-			}
-			before, nodesBefore = each, float64(n)
-		})
-	}
-}
-
-// watchHeap watches how many bytes the heap takes until the function returned
-// is called, which tells the most that was seen above what there was before.
-func watchHeap() func() uint64 {
-	runtime.GC()
-	debug.FreeOSMemory()
-	read := func() uint64 {
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapInuse
-	}
-	start := read()
-	end, most := make(chan struct{}), make(chan uint64)
-	go func() {
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		peak := start
-		for {
-			select {
-			case <-tick.C:
-				peak = max(peak, read())
-			case <-end:
-				most <- max(peak, read())
-				return
-			}
-		}
-	}()
-	return func() uint64 { close(end); return <-most - start }
-}
-
 func mustPlan(b *testing.B, v *phases.View, empty bool) {
 	b.Helper()
 	r, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
@@ -141,7 +86,7 @@ func mustPlan(b *testing.B, v *phases.View, empty bool) {
 
 // BenchmarkPlanNew plans a cluster that is not there yet.
 func BenchmarkPlanNew(b *testing.B) {
-	growth(b, sizes, func(b *testing.B, n int) func() {
+	growth.Run(b, "nodes", sizes, func(b *testing.B, n int) func() {
 		v := blankHosts(large(n))
 		return func() { mustPlan(b, v, false) }
 	})
@@ -149,7 +94,7 @@ func BenchmarkPlanNew(b *testing.B) {
 
 // BenchmarkPlanUnchanged plans a cluster in which nothing is to be done.
 func BenchmarkPlanUnchanged(b *testing.B) {
-	growth(b, sizes, func(b *testing.B, n int) func() {
+	growth.Run(b, "nodes", sizes, func(b *testing.B, n int) func() {
 		v := settled(b, n)
 		return func() { mustPlan(b, v, true) }
 	})
@@ -157,7 +102,7 @@ func BenchmarkPlanUnchanged(b *testing.B) {
 
 // BenchmarkQueries says what to look at on all hosts of a cluster.
 func BenchmarkQueries(b *testing.B) {
-	growth(b, sizes, func(b *testing.B, n int) func() {
+	growth.Run(b, "nodes", sizes, func(b *testing.B, n int) func() {
 		v := settled(b, n)
 		return func() { phases.Queries(v.Config, v.Recorded) }
 	})

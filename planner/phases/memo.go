@@ -51,9 +51,13 @@ type kubeletKey struct {
 	socket   string
 }
 
+// plain tells that the node block has no part in what components are configured
+// with but arguments, which always fit.
+func (n *node) plain() bool { return n.Kubelet.Config.IsNull() && len(n.Patches) == 0 }
+
 // kubeletConfig renders the kubelet's config.yaml of a node.
 func (n *node) kubeletConfig() []byte {
-	if !n.Kubelet.Config.IsNull() || len(n.Patches) > 0 {
+	if !n.plain() {
 		return must(kubeadm.KubeletConfig(n.input()))
 	}
 	key := kubeletKey{n.cluster.Cluster, n.facts().SystemdResolved, n.criSocket()}
