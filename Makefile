@@ -39,7 +39,7 @@ e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 e2e-all: ## e2e and the long matrices
 	KUBEWRIGHT_E2E_ALL=1 $(MAKE) e2e
 
-bench: ## time and memory of plans and observations
+bench: ## time, memory and growth of plans and observations
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 help: ## this list

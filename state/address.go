@@ -50,9 +50,9 @@ func (t Target) String() string {
 	case t.IsZero():
 		return ""
 	case t.Type == TypeAddon:
-		return fmt.Sprintf("cluster.%s.addon[%s]", t.Name, strconv.Quote(t.Key))
+		return "cluster." + t.Name + ".addon[" + strconv.Quote(t.Key) + "]"
 	case t.Keyed:
-		return fmt.Sprintf("%s.%s[%s]", t.Type, t.Name, strconv.Quote(t.Key))
+		return t.Type + "." + t.Name + "[" + strconv.Quote(t.Key) + "]"
 	default:
 		return t.Type + "." + t.Name
 	}

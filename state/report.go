@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -31,6 +32,9 @@ type Query struct {
 	// Preflight asks for everything that the preflight checks need besides:
 	// kernel configuration, cgroup controllers, space, resolvable name …
 	Preflight bool
+	// Programs are those that the host had when it was last looked at: the same
+	// ones need not be started again to say their versions.
+	Programs Programs
 }
 
 // Read says what of a file is wanted.
@@ -77,8 +81,27 @@ type Report struct {
 	Marks *Marks
 	// Preflight answers Query.Preflight; keys are named by the preflight phase.
 	Preflight map[string]string
+	// Programs are what the versions among the facts were learnt from.
+	Programs Programs
 	// Elapsed is how long the round trip took.
 	Elapsed time.Duration
+}
+
+// Programs are the kubelet and the container runtime of a host. To start them
+// only to hear their versions is the dearest part of looking at a host, so what
+// they said is remembered together with the files that said it.
+type Programs struct {
+	// Files tells the programs' files: path, device, inode, size in bytes, and the
+	// time in nanoseconds when the inode last changed. The kernel sets that time
+	// and nobody else can, so that the same text is the same files, unchanged.
+	Files string `json:"files,omitempty"`
+	// Versions are the lines that the programs printed.
+	Versions []string `json:"versions,omitempty"`
+}
+
+// Equal tells that two are the same files that said the same.
+func (p Programs) Equal(q Programs) bool {
+	return p.Files == q.Files && slices.Equal(p.Versions, q.Versions)
 }
 
 // FileReport is what was seen of one file. The zero value is a file that does not exist.

@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -117,11 +118,37 @@ type Snapshot struct {
 	Facts map[Target]*Facts `json:"facts,omitempty"`
 	// Unobserved lists the targets that could not be looked at.
 	Unobserved []Unobserved `json:"unobserved,omitempty"`
+
+	// places are the items' indices by address, as of the last Sort.
+	places map[Address]int
 }
 
-// Sort orders the items by address.
+// Sort orders the items by address; Find is quick from then on, for as long as
+// the items are not moved.
 func (s *Snapshot) Sort() {
-	slices.SortFunc(s.Items, func(a, b Item) int { return a.Address.Compare(b.Address) })
+	// An address is printed once, and not once for every comparison.
+	order := make([]string, len(s.Items))
+	for i := range s.Items {
+		order[i] = s.Items[i].Address.String()
+	}
+	sort.Stable(byPrinted{s.Items, order})
+	s.places = make(map[Address]int, len(s.Items))
+	for i := range s.Items {
+		s.places[s.Items[i].Address] = i
+	}
+}
+
+// byPrinted sorts items by their printed addresses.
+type byPrinted struct {
+	items   []Item
+	printed []string
+}
+
+func (b byPrinted) Len() int           { return len(b.items) }
+func (b byPrinted) Less(i, j int) bool { return b.printed[i] < b.printed[j] }
+func (b byPrinted) Swap(i, j int) {
+	b.items[i], b.items[j] = b.items[j], b.items[i]
+	b.printed[i], b.printed[j] = b.printed[j], b.printed[i]
 }
 
 // Check reports a broken invariant: unsorted or repeated addresses, or
@@ -140,6 +167,12 @@ func (s *Snapshot) Check() error {
 
 // Find returns the item with the address, or nil.
 func (s *Snapshot) Find(a Address) *Item {
+	if i, ok := s.places[a]; ok && i < len(s.Items) && s.Items[i].Address == a {
+		return &s.Items[i]
+	}
+	if len(s.places) == len(s.Items) {
+		return nil
+	}
 	want := a.String()
 	i, ok := slices.BinarySearchFunc(s.Items, want, func(it Item, want string) int {
 		return strings.Compare(it.Address.String(), want)

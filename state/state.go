@@ -46,6 +46,8 @@ type RecordedNode struct {
 	// Connection is how the node was reached: type, host, port, user and the
 	// paths of keys, never their content.
 	Connection Value `json:"connection"`
+	// Programs are the host's, as they were last seen.
+	Programs Programs `json:"programs,omitzero"`
 }
 
 // Apply is one entry of the history.

@@ -2,15 +2,13 @@ package executor
 
 import (
 	"time"
-
-	"github.com/kubewright/kubewright/planner/dag"
 )
 
 // nextBeat is a channel that fires when the next running step is to be
 // reported again, and a function that frees it.
 func (x *execution) nextBeat() (<-chan time.Time, func()) {
 	var next time.Time
-	for t := range x.runningSteps {
+	for _, t := range x.running {
 		if next.IsZero() || t.nextBeat.Before(next) {
 			next = t.nextBeat
 		}
@@ -26,23 +24,13 @@ func (x *execution) nextBeat() (<-chan time.Time, func()) {
 // because the machine slept, are not made up for.
 func (x *execution) heartbeat() {
 	now := x.opts.Now()
-	for t := range x.runningSteps {
+	for _, t := range x.running {
 		if t.nextBeat.After(now) {
 			continue
 		}
 		x.emit(Event{Kind: KindHeartbeat, Step: t.step.ID, Seconds: now.Sub(t.began).Seconds()})
 		for !t.nextBeat.After(now) {
 			t.nextBeat = t.nextBeat.Add(x.opts.Heartbeat)
-		}
-	}
-}
-
-// runningSteps yields the running steps in the order of the plan.
-func (x *execution) runningSteps(yield func(*tracked) bool) {
-	for i := range x.plan.Steps {
-		t := x.steps[x.plan.Steps[i].ID]
-		if x.frontier.Status(t.step.ID) == dag.Running && !yield(t) {
-			return
 		}
 	}
 }

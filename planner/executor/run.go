@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
@@ -33,7 +34,8 @@ type execution struct {
 
 	frontier *dag.Frontier[state.Address]
 	steps    map[state.Address]*tracked
-	running  int
+	// running are the steps under way, in the order of the plan.
+	running []*tracked
 	// stopping: nothing new is started.
 	stopping bool
 	// interrupt and cancelled are the two interrupts, nil once heeded.
@@ -51,10 +53,14 @@ type execution struct {
 // tracked is a step of the plan and what is known of it.
 type tracked struct {
 	step     *planner.Step
+	place    int // in the plan
 	outcome  StepOutcome
 	began    time.Time
 	nextBeat time.Time
 }
+
+// compare orders steps as the plan has them.
+func (t *tracked) compare(u *tracked) int { return t.place - u.place }
 
 // completion is what a worker sends when its step has ended.
 type completion struct {
@@ -80,7 +86,7 @@ func newExecution(plan *planner.Plan, runner Runner, journal Journal, opts Optio
 			Key: s.ID, Needs: s.Needs, Limits: s.Limits,
 			Weight: opts.Durations[state.DurationKey(s.Phase, string(s.Action))],
 		}
-		steps[s.ID] = &tracked{step: s, outcome: StepOutcome{Step: s.ID}}
+		steps[s.ID] = &tracked{step: s, place: i, outcome: StepOutcome{Step: s.ID}}
 	}
 	frontier, err := dag.NewFrontier(nodes, plan.Limits)
 	if err != nil {
@@ -130,7 +136,7 @@ func (x *execution) loop(ctx context.Context) {
 	x.interrupt, x.cancelled = x.opts.Stop, ctx.Done()
 	for {
 		x.startReady(ctx)
-		if x.running == 0 {
+		if len(x.running) == 0 {
 			return
 		}
 		beat, release := x.nextBeat()
@@ -173,7 +179,7 @@ func (x *execution) stop(why string) {
 }
 
 func (x *execution) startReady(ctx context.Context) {
-	for x.heed(ctx); !x.stopping && x.running < x.opts.Parallelism; x.heed(ctx) {
+	for x.heed(ctx); !x.stopping && len(x.running) < x.opts.Parallelism; x.heed(ctx) {
 		id, ok := x.frontier.Next()
 		if !ok {
 			return
@@ -181,7 +187,8 @@ func (x *execution) startReady(ctx context.Context) {
 		t := x.steps[id]
 		t.began = x.opts.Now()
 		t.nextBeat = t.began.Add(x.opts.Heartbeat)
-		x.running++
+		at, _ := slices.BinarySearchFunc(x.running, t, (*tracked).compare)
+		x.running = slices.Insert(x.running, at, t)
 		x.emit(Event{Kind: KindStarted, Step: id})
 		go x.work(ctx, t.step, Run{
 			ID: x.opts.ID, Token: x.opts.Token, Lineage: x.plan.Lineage,
@@ -193,8 +200,8 @@ func (x *execution) startReady(ctx context.Context) {
 // complete settles a step that has ended: journal first, then the events, and
 // only then whatever depends on it.
 func (x *execution) complete(c completion) {
-	x.running--
 	t := x.steps[c.step]
+	x.running = slices.DeleteFunc(x.running, func(r *tracked) bool { return r == t })
 	t.outcome.Seconds = x.since(t.began)
 	entry := state.Entry{
 		Kind: state.EntryDone, Step: c.step.String(), Learned: c.result.Learned,
@@ -209,7 +216,9 @@ func (x *execution) complete(c completion) {
 		return
 	}
 	t.outcome.Status = StatusDone
-	x.outputs[c.step.String()] = maps.Clone(c.result.Outputs)
+	if len(c.result.Outputs) > 0 {
+		x.outputs[c.step.String()] = maps.Clone(c.result.Outputs)
+	}
 	x.frontier.Done(c.step)
 	x.emit(Event{Kind: KindDone, Step: c.step, Seconds: t.outcome.Seconds})
 }

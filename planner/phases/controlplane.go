@@ -20,7 +20,7 @@ var controlPlane = phase{
 		}
 		var items []state.Item
 		for _, c := range planeComponents {
-			it := fileItem(n.target, controlPlanePhase, state.KindStaticPod, manifest(c.name), "0600", must(kubeadm.StaticPod(n.input(), c.name)))
+			it := n.fileItem(controlPlanePhase, state.KindStaticPod, manifest(c.name), "0600", func(n *node) []byte { return must(kubeadm.StaticPod(n.input(), c.name)) })
 			it.Origin = n.podOrigins(c.name, c.block+".arg")
 			items = append(items, it)
 		}

@@ -17,7 +17,7 @@ var etcd = phase{
 		if !n.isControlPlane() || n.cluster.Etcd.External != nil {
 			return nil
 		}
-		it := fileItem(n.target, etcdPhase, state.KindStaticPod, manifest("etcd"), "0600", n.etcdManifest())
+		it := n.fileItem(etcdPhase, state.KindStaticPod, manifest("etcd"), "0600", (*node).etcdManifest)
 		it.Origin = n.podOrigins("etcd", "etcd.arg")
 		return []state.Item{it, {
 			Address: item(n.target, etcdPhase, "member", n.peerURL()), Kind: state.KindEtcdMember, Attributes: attributes("voter", true),

@@ -12,13 +12,18 @@ import (
 const root = "root:root"
 
 // fileItem is a desired file. Its attributes come from parsing the content in
-// the same way as an observed one's.
-func fileItem(t state.Target, phase string, kind state.Kind, path, mode string, content []byte) state.Item {
-	attrs, err := fileAttributes(kind, content, mode, root)
-	if err != nil {
+// the same way as an observed one's. Where only paths are wanted nothing is rendered.
+func (n *node) fileItem(phase string, kind state.Kind, path, mode string, render func(*node) []byte) state.Item {
+	it := state.Item{Address: item(n.target, phase, "file", path), Kind: kind}
+	if n.cluster.view.pathsOnly {
+		return it
+	}
+	it.Content = render(n)
+	var err error
+	if it.Attributes, err = n.cluster.view.fileAttributes(kind, it.Content, mode, root); err != nil {
 		panic(fmt.Sprintf("internal error: %s renders what it cannot parse: %v", path, err))
 	}
-	return state.Item{Address: item(t, phase, "file", path), Kind: kind, Attributes: attrs, Content: content}
+	return it
 }
 
 // fileOperations writes the files among the changes and removes those that are to go.

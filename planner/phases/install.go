@@ -143,7 +143,7 @@ func (s software) items(n *node) []state.Item {
 func (f installed) item(n *node) state.Item {
 	switch {
 	case f.content != "" && !f.digestOnly:
-		return fileItem(n.target, installPhase, state.KindFile, f.path, "0644", []byte(f.content))
+		return n.fileItem(installPhase, state.KindFile, f.path, "0644", func(*node) []byte { return []byte(f.content) })
 	case f.content != "":
 		return state.Item{
 			Address: item(n.target, installPhase, "file", f.path), Kind: state.KindBinary, Content: []byte(f.content),

@@ -12,10 +12,9 @@ var kubeletStart = phase{
 	name: kubeletStartPhase,
 	doc:  "configures and starts the kubelet; a joining node bootstraps its certificate",
 	nodeItems: func(n *node) []state.Item {
-		in := n.input()
-		instance := fileItem(n.target, kubeletStartPhase, state.KindYAMLFile, instanceConfig, "0644", kubeadm.InstanceConfig(in))
-		configFile := fileItem(n.target, kubeletStartPhase, state.KindYAMLFile, kubeletConfig, "0644", must(kubeadm.KubeletConfig(in)))
-		flags := fileItem(n.target, kubeletStartPhase, state.KindEnvFile, kubeletFlags, "0644", kubeadm.KubeletFlags(in))
+		instance := n.fileItem(kubeletStartPhase, state.KindYAMLFile, instanceConfig, "0644", func(n *node) []byte { return kubeadm.InstanceConfig(n.input()) })
+		configFile := n.fileItem(kubeletStartPhase, state.KindYAMLFile, kubeletConfig, "0644", (*node).kubeletConfig)
+		flags := n.fileItem(kubeletStartPhase, state.KindEnvFile, kubeletFlags, "0644", func(n *node) []byte { return kubeadm.KubeletFlags(n.input()) })
 		configFile.Origin = n.kubeletOrigins()
 		return append(n.workerCA(), []state.Item{instance, configFile, flags, {
 			Address: item(n.target, kubeletStartPhase, "unit", kubeletUnit), Kind: state.KindUnit,

@@ -24,7 +24,7 @@ import (
 
 // operator plans and applies over a simulated world, with the state in memory.
 type operator struct {
-	t        *testing.T
+	t        testing.TB
 	world    *sim.World
 	config   *config.Config
 	recorded *state.State
@@ -38,7 +38,7 @@ type operator struct {
 	artifacts string
 }
 
-func newOperator(t *testing.T, cfg *config.Config) *operator {
+func newOperator(t testing.TB, cfg *config.Config) *operator {
 	t.Helper()
 	w := sim.New(1, sim.DefaultProfile())
 	w.PodHash = kubeadm.StaticPodHash
@@ -62,18 +62,7 @@ func (o *operator) observe() *phases.View {
 		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
 		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{},
 	}
-	queries := map[state.Target]state.Query{}
-	for _, n := range o.config.Nodes {
-		queries[n.Target] = phases.HostQuery(o.config, o.recorded, n)
-	}
-	if o.recorded != nil {
-		for t := range o.recorded.Nodes {
-			if _, ok := queries[t]; !ok {
-				queries[t] = phases.GoneQuery(o.recorded, t)
-			}
-		}
-	}
-	for t, q := range queries {
+	for t, q := range phases.Queries(o.config, o.recorded) {
 		h, _ := o.host(ctx, t)
 		r, err := h.Observe(ctx, q)
 		if err != nil {

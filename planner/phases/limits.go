@@ -19,7 +19,14 @@ func Check(cfg *config.Config) diag.Diagnostics {
 	var diags diag.Diagnostics
 	said := map[string]bool{}
 	for _, c := range v.clusters {
+		checked := map[config.Role]bool{}
 		for _, n := range c.nodes {
+			// Nodes that have nothing of their own fit, or do not, as one.
+			if plain := n.plain(); plain && checked[n.Role] {
+				continue
+			} else if plain {
+				checked[n.Role] = true
+			}
 			err := kubeadm.Check(n.input())
 			if err == nil || said[err.Error()] {
 				continue

@@ -40,7 +40,7 @@ var markWorker = phase{
 		it := n.nodeItem(markWorkerPhase)
 		// Of a worker nobody says anything about there is nothing to compare, but
 		// what was said once is to go.
-		if len(n.Labels)+len(n.Annotations)+len(n.Taints) == 0 && !n.cluster.view.recordedItem(it.Address) {
+		if len(n.Labels)+len(n.Annotations)+len(n.Taints) == 0 && n.cluster.view.recorded.Find(it.Address) == nil {
 			return nil
 		}
 		return []state.Item{it}

@@ -2,7 +2,6 @@ package phases
 
 import (
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 	"sigs.k8s.io/yaml"
 )
@@ -40,12 +39,8 @@ func objectStep(c *cluster, w work) planner.Step {
 
 // objectItems are the objects that kubeadm would make in the phase.
 func (c *cluster) objectItems(phase string) []state.Item {
-	seat := c.seatNode()
-	if seat == nil || seat.report == nil {
-		return nil
-	}
 	var items []state.Item
-	for _, o := range kubeadm.Objects(seat.input()) {
+	for _, o := range c.kubeadmObjects() {
 		if o.Phase != phase {
 			continue
 		}

@@ -81,14 +81,14 @@ func (v *View) observe(it *state.Item) (state.Value, bool) {
 	if r == nil {
 		return state.Value{}, false
 	}
-	return observeOnHost(it, r, v.ObservedAt)
+	return v.observeOnHost(it, r)
 }
 
-func observeOnHost(it *state.Item, r *state.Report, now time.Time) (state.Value, bool) {
-	id := it.Address.ID()
+func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool) {
+	id, now := it.Address.ID(), v.ObservedAt
 	switch it.Kind {
 	case state.KindFile, state.KindYAMLFile, state.KindEnvFile, state.KindStaticPod:
-		return observeFile(it, r.Files[id])
+		return v.observeFile(it, r.Files[id])
 	case state.KindDirectory, state.KindKey:
 		f := r.Files[id]
 		return attributes("mode", f.Mode, "owner", f.Owner), f.Exists
@@ -122,44 +122,44 @@ func observeOnHost(it *state.Item, r *state.Report, now time.Time) (state.Value,
 
 // fileAttributes parses a file's content in the way of the item's kind. The
 // desired side goes through it as well, so that equal files have equal attributes.
-func fileAttributes(kind state.Kind, content []byte, mode, owner string) (state.Value, error) {
-	var tree state.Value
-	var err error
-	switch kind {
-	case state.KindStaticPod:
-		tree, err = kubeadm.StaticPodAttributes(content)
-	case state.KindYAMLFile:
-		tree, err = kubeadm.YAMLAttributes(content)
-	case state.KindEnvFile:
-		tree, err = kubeadm.KubeletFlagsAttributes(content)
-	default:
-		tree = attributes("content", string(content))
-	}
+func (v *View) fileAttributes(kind state.Kind, content []byte, mode, owner string) (state.Value, error) {
+	tree, err := v.memo.tree(kind, content)
 	if err != nil {
 		return state.Value{}, err
 	}
 	m := map[string]state.Value{"mode": state.String(mode), "owner": state.String(owner)}
-	for k, e := range tree.AsMap() {
-		m[k] = e
-	}
-	if kind == state.KindStaticPod {
-		// What an etcd member was founded or joined with is of no use once it has
-		// data (etcd ignores it), and kubeadm upgrade rewrites it.
-		return withoutArgs(state.Map(m), "initial-cluster", "initial-cluster-state"), nil
-	}
+	maps.Copy(m, tree.AsMap())
 	return state.Map(m), nil
 }
 
-func observeFile(it *state.Item, f state.FileReport) (state.Value, bool) {
+func parseFile(kind state.Kind, content []byte) (state.Value, error) {
+	switch kind {
+	case state.KindStaticPod:
+		tree, err := kubeadm.StaticPodAttributes(content)
+		if err != nil {
+			return state.Value{}, err
+		}
+		// What an etcd member was founded or joined with is of no use once it has
+		// data (etcd ignores it), and kubeadm upgrade rewrites it.
+		return withoutArgs(tree, "initial-cluster", "initial-cluster-state"), nil
+	case state.KindYAMLFile:
+		return kubeadm.YAMLAttributes(content)
+	case state.KindEnvFile:
+		return kubeadm.KubeletFlagsAttributes(content)
+	}
+	return attributes("content", string(content)), nil
+}
+
+func (v *View) observeFile(it *state.Item, f state.FileReport) (state.Value, bool) {
 	if !f.Exists {
 		return state.Value{}, false
 	}
-	v, err := fileAttributes(it.Kind, f.Content, f.Mode, f.Owner)
+	attrs, err := v.fileAttributes(it.Kind, f.Content, f.Mode, f.Owner)
 	if err != nil {
 		// A file that cannot be parsed differs in everything and is shown as text.
 		return attributes("content", string(f.Content), "mode", f.Mode, "owner", f.Owner), true
 	}
-	return v, true
+	return attrs, true
 }
 
 func observeCertificate(it *state.Item, f state.FileReport, now time.Time) (state.Value, bool) {

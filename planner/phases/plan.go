@@ -33,7 +33,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if diags.HasErrors() {
 		return Result{}, append(diags, v.stillOut()...)
 	}
-	desired, recorded := v.desired(), v.recordedSnapshot()
+	desired, recorded := v.desired(), v.recorded
 	observed := v.Observed(desired, recorded)
 	changes := planner.Diff(desired, observed, recorded)
 	d := v.draft(desired, changes)
@@ -44,15 +44,6 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	}
 	v.expect(p)
 	return Result{Plan: p, Desired: desired, Observed: observed}, diags
-}
-
-func (v *View) recordedSnapshot() *state.Snapshot {
-	s := &state.Snapshot{}
-	if v.Recorded != nil {
-		s.Items = slices.Clone(v.Recorded.Items)
-	}
-	s.Sort()
-	return s
 }
 
 // withoutLeavers drops the changes of single items of nodes that leave: their
@@ -262,7 +253,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.KubernetesVersion}}
 	for _, a := range c.Addons {
 		t := state.AddonTarget(c.Label, a.Name)
-		out = append(out, planner.ResourceChange{Target: t, Action: action(v.recorded(t))})
+		out = append(out, planner.ResourceChange{Target: t, Action: action(v.owns(t))})
 	}
 	for _, n := range c.nodes {
 		r := planner.ResourceChange{Target: n.target, Action: action(v.recordedNode(n.target)), Note: n.Address + ", " + string(n.Role)}
@@ -288,12 +279,9 @@ func unchangedPhases(d *planner.Draft, desired *state.Snapshot) map[state.Target
 	return out
 }
 
-func (v *View) recorded(t state.Target) bool {
-	return v.Recorded != nil && slices.ContainsFunc(v.Recorded.Items, func(i state.Item) bool { return i.Address.Target == t })
-}
-
-func (v *View) recordedItem(a state.Address) bool {
-	return v.Recorded != nil && slices.ContainsFunc(v.Recorded.Items, func(i state.Item) bool { return i.Address == a })
+// owns tells that something of the target is recorded.
+func (v *View) owns(t state.Target) bool {
+	return slices.ContainsFunc(v.recorded.Items, func(i state.Item) bool { return i.Address.Target == t })
 }
 
 func (v *View) recordedNode(t state.Target) bool {

@@ -26,7 +26,7 @@ var prepare = phase{
 		for _, name := range forwarding(n) {
 			items = append(items, state.Item{Address: item(n.target, preparePhase, "sysctl", name), Kind: state.KindSysctl, Attributes: attributes("value", "1")})
 		}
-		items = append(items, fileItem(n.target, preparePhase, state.KindFile, sysctlFile, "0644", []byte(sysctlContent(n))))
+		items = append(items, n.fileItem(preparePhase, state.KindFile, sysctlFile, "0644", sysctlContent))
 		if !swapAllowed(n) {
 			items = append(items, state.Item{Address: item(n.target, preparePhase, "swap", "all"), Kind: state.KindSwap, Attributes: attributes("on", false)})
 		}
@@ -85,13 +85,13 @@ func families(n *node) (v4, v6 bool) {
 	return v4, v6
 }
 
-func sysctlContent(n *node) string {
+func sysctlContent(n *node) []byte {
 	var b strings.Builder
 	b.WriteString("# written by kubewright: Kubernetes forwards packets between pods\n")
 	for _, name := range forwarding(n) {
 		fmt.Fprintf(&b, "%s = 1\n", name)
 	}
-	return b.String()
+	return []byte(b.String())
 }
 
 // swapAllowed tells that the kubelet is configured to run with swap.

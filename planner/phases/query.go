@@ -8,45 +8,56 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// HostQuery says what to look at on a node's host: everything that desired or
-// recorded speaks of, the traces of other clusters, and, for a host that is
-// not known to be ours yet, what preflight needs.
-func HostQuery(cfg *config.Config, recorded *state.State, n *config.Node) state.Query {
-	// What to look at on one host does not depend on the other nodes, so that a
-	// large cluster costs no more per node than a small one.
-	own := &config.Config{Nodes: []*config.Node{n}}
-	if c := cfg.Cluster(n.Cluster); c != nil {
-		own.Clusters = []*config.Cluster{c}
-	}
-	v := &View{Config: own, Recorded: recorded, Reports: map[state.Target]*state.Report{}}
+// Queries says what to look at on each host of the configuration and of the
+// state: everything that desired or recorded speaks of, the traces of other
+// clusters, and, for a host that is not known to be ours yet, what preflight needs.
+func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
+	v := &View{Config: cfg, Recorded: recorded, pathsOnly: true}
 	v.resolve()
-	q := baseQuery(n.Role == config.ControlPlane)
+	out := map[state.Target]state.Query{}
 	for _, c := range v.clusters {
-		if n.Role == config.ControlPlane && c.Etcd.External == nil {
-			for _, name := range []string{"ca.crt", "healthcheck-client.crt", "healthcheck-client.key"} {
-				q.Secrets = append(q.Secrets, c.Certificates.Dir+"/etcd/"+name)
-			}
+		for _, n := range c.nodes {
+			out[n.target] = n.query()
 		}
-		if nd := c.node(n.Target); nd != nil {
-			for _, p := range slices.Concat(foldersBefore, nd.pkiFoldersAround()) {
-				q.Files = append(q.Files, state.FileQuery{Path: p})
-			}
-			// Which paths are wanted does not depend on facts; their content does.
-			for _, founder := range []bool{true, false} {
-				c.founding, c.seat = founder, n.Target
-				addItems(&q, nd.desired())
-			}
+	}
+	if recorded == nil {
+		return out
+	}
+	for t, n := range recorded.Nodes {
+		if _, configured := out[t]; !configured {
+			q := baseQuery(n.Role == string(config.ControlPlane))
+			addItems(&q, recordedItems(recorded, t))
+			q.Programs = n.Programs
+			out[t] = normal(q)
 		}
+	}
+	return out
+}
+
+func (n *node) query() state.Query {
+	q := baseQuery(n.isControlPlane())
+	c := n.cluster
+	if n.isControlPlane() && c.Etcd.External == nil {
+		for _, name := range []string{"ca.crt", "healthcheck-client.crt", "healthcheck-client.key"} {
+			q.Secrets = append(q.Secrets, c.Certificates.Dir+"/etcd/"+name)
+		}
+	}
+	for _, p := range slices.Concat(foldersBefore, n.pkiFoldersAround()) {
+		q.Files = append(q.Files, state.FileQuery{Path: p})
+	}
+	// Which paths are wanted does not depend on facts; their content does.
+	for _, founder := range []bool{true, false} {
+		c.founding, c.seat = founder && n.isControlPlane(), n.target
+		addItems(&q, n.desired())
+	}
+	recorded := c.view.Recorded
+	if q.Preflight = !c.view.recordedNode(n.target); q.Preflight {
+		n.preflightQuery(&q)
+	} else {
+		q.Programs = recorded.Nodes[n.target].Programs
 	}
 	if recorded != nil {
-		addItems(&q, recordedItems(recorded, n.Target))
-	}
-	if q.Preflight = recorded == nil || recorded.Nodes[n.Target] == nil; q.Preflight {
-		for _, c := range v.clusters {
-			if nd := c.node(n.Target); nd != nil {
-				nd.preflightQuery(&q)
-			}
-		}
+		addItems(&q, recordedItems(recorded, n.target))
 	}
 	return normal(q)
 }
@@ -68,13 +79,6 @@ func (n *node) preflightQuery(q *state.Query) {
 	if on, _ := n.kubeletFlag("protectKernelDefaults"); on {
 		q.Sysctls = append(q.Sysctls, sortedNames(kernelDefault)...)
 	}
-}
-
-// GoneQuery is HostQuery for a node that is recorded and no longer configured.
-func GoneQuery(recorded *state.State, t state.Target) state.Query {
-	q := baseQuery(recorded.Nodes[t].Role == string(config.ControlPlane))
-	addItems(&q, recordedItems(recorded, t))
-	return normal(q)
 }
 
 // recordedItems are those of one target. Items are sorted by address, and those

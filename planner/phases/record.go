@@ -24,7 +24,7 @@ func Identify(v *View, s *planner.Step) state.Learned {
 func (n *node) record() *state.RecordedNode {
 	return &state.RecordedNode{
 		HostKey: n.report.HostKey, Cluster: n.Cluster, Role: string(n.Role), Name: n.name, Address: n.AdvertiseAddress(),
-		MachineID: n.facts().MachineID, Connection: n.connection(),
+		MachineID: n.facts().MachineID, Connection: n.connection(), Programs: n.report.Programs,
 	}
 }
 
@@ -55,16 +55,16 @@ func Record(v *View, r Result) state.Learned {
 		open[c.Address] = true
 	}
 	l.Gone = slices.Clone(r.Plan.Forgotten)
-	recorded := v.recordedSnapshot()
 	for _, it := range r.Desired.Items {
 		if open[it.Address] || r.Observed.Find(it.Address) == nil {
 			continue
 		}
 		it.Origin, it.Content = nil, nil
-		if was := recorded.Find(it.Address); was == nil || !was.Attributes.Equal(it.Attributes) {
+		if was := v.recorded.Find(it.Address); was == nil || !was.Attributes.Equal(it.Attributes) {
 			l.Items = append(l.Items, it)
 		}
 	}
+	l.Nodes = v.programs()
 	for _, c := range v.clusters {
 		if rec := c.record(); rec != nil && (v.Recorded == nil || v.Recorded.Clusters[c.Label] == nil || *v.Recorded.Clusters[c.Label] != *rec) {
 			if l.Clusters == nil {
@@ -74,6 +74,22 @@ func Record(v *View, r Result) state.Learned {
 		}
 	}
 	return l
+}
+
+// programs are the recorded nodes whose hosts have other programs than recorded.
+func (v *View) programs() map[state.Target]*state.RecordedNode {
+	if v.Recorded == nil {
+		return nil
+	}
+	out := map[state.Target]*state.RecordedNode{}
+	for t, n := range v.Recorded.Nodes {
+		if r := v.Reports[t]; r != nil && !r.Programs.Equal(n.Programs) {
+			changed := *n
+			changed.Programs = r.Programs
+			out[t] = &changed
+		}
+	}
+	return out
 }
 
 func (c *cluster) record() *state.RecordedCluster {

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubewright/kubewright/config"
@@ -28,6 +29,11 @@ type View struct {
 	AllowUnreachable bool
 
 	clusters []*cluster
+	// recorded are the items of Recorded.
+	recorded *state.Snapshot
+	memo     *memo
+	// pathsOnly leaves out what files hold: what to look at does not depend on it.
+	pathsOnly bool
 }
 
 // cluster is a cluster of the configuration together with what is known of it.
@@ -35,7 +41,9 @@ type cluster struct {
 	*config.Cluster
 	view   *View
 	target state.Target
-	nodes  []*node
+	// nodes has control planes first.
+	nodes    []*node
+	byTarget map[state.Target]*node
 	// authorities are its CAs in kubeadm's order.
 	authorities []authority
 	// report is nil when the API did not answer.
@@ -56,12 +64,20 @@ type node struct {
 
 // resolve joins the configuration with what was observed. It is done once per plan.
 func (v *View) resolve() {
-	v.clusters = nil
+	v.clusters, v.recorded, v.memo = nil, &state.Snapshot{}, newMemo()
+	if v.Recorded != nil {
+		v.recorded.Items = slices.Clone(v.Recorded.Items)
+		v.recorded.Sort()
+	}
 	for _, c := range v.Config.Clusters {
-		cl := &cluster{Cluster: c, view: v, target: state.ClusterTarget(c.Label), report: v.Clusters[c.Label], authorities: authoritiesOf(c)}
+		cl := &cluster{
+			Cluster: c, view: v, target: state.ClusterTarget(c.Label), report: v.Clusters[c.Label],
+			byTarget: map[state.Target]*node{}, authorities: authoritiesOf(c),
+		}
 		for _, role := range []config.Role{config.ControlPlane, config.Worker} {
 			for _, n := range v.Config.NodesOf(c.Label, role) {
 				cl.nodes = append(cl.nodes, v.node(cl, n))
+				cl.byTarget[n.Target] = cl.nodes[len(cl.nodes)-1]
 			}
 		}
 		v.clusters = append(v.clusters, cl)
@@ -125,21 +141,16 @@ func (v *View) Seat(label string) state.Target {
 func (c *cluster) controlPlanes() []*node {
 	var out []*node
 	for _, n := range c.nodes {
-		if n.Role == config.ControlPlane {
-			out = append(out, n)
+		if n.Role != config.ControlPlane {
+			break
 		}
+		out = append(out, n)
 	}
 	return out
 }
 
-func (c *cluster) node(t state.Target) *node {
-	for _, n := range c.nodes {
-		if n.target == t {
-			return n
-		}
-	}
-	return nil
-}
+// node is nil when the target is no node of the cluster.
+func (c *cluster) node(t state.Target) *node { return c.byTarget[t] }
 
 // seatNode is the control plane through which the cluster is spoken to, or nil.
 func (c *cluster) seatNode() *node { return c.node(c.seat) }

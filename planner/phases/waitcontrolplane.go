@@ -34,7 +34,9 @@ var waitControlPlane = phase{
 func (n *node) apiMissing() bool { return n.isFounder() && n.cluster.report == nil }
 
 func (n *node) kubeletHealth() string {
-	address, port := kubeadm.KubeletHealthz(n.input())
+	tree, err := n.cluster.view.memo.tree(state.KindYAMLFile, n.kubeletConfig())
+	must(nil, err)
+	address, port := kubeadm.KubeletHealthz(tree)
 	return fmt.Sprintf("http://%s:%d/healthz", bracket(address), port)
 }
 

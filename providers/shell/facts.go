@@ -291,14 +291,15 @@ func (r *reading) slow() error {
 	if err != nil {
 		return err
 	}
-	r.programs.files = strings.Join(files, " ")
-	if r.programs.files == r.query.seen.files && len(r.sections["versions"]) == 0 {
-		r.programs.versions = r.query.seen.versions
-	} else if r.programs.versions, err = r.lines("versions"); err != nil {
+	p := &r.report.Programs
+	p.Files = strings.Join(files, " ")
+	if p.Files == r.query.Programs.Files && len(r.sections["versions"]) == 0 {
+		p.Versions = r.query.Programs.Versions
+	} else if p.Versions, err = r.versions(); err != nil {
 		return err
 	}
 	f := &r.report.Facts
-	for _, line := range r.programs.versions {
+	for _, line := range p.Versions {
 		m := versionForm.FindStringSubmatch(line)
 		switch {
 		case m == nil:
@@ -319,6 +320,23 @@ func (r *reading) slow() error {
 		r.addImage(line)
 	}
 	return nil
+}
+
+// versions are the lines in which a program says its version, made safe to be
+// kept; warnings and the like are left out.
+func (r *reading) versions() ([]string, error) {
+	lines, err := r.lines("versions")
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, line := range lines {
+		if versionForm.MatchString(line) {
+			out = append(out, providers.Sanitize(line, 200))
+		}
+	}
+	slices.Sort(out) // they answer in any order
+	return out, nil
 }
 
 func (r *reading) crictlImages(body []byte) error {

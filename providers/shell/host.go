@@ -39,9 +39,8 @@ type Host struct {
 	root      string
 	speaker   *speaker
 
-	mu       sync.Mutex
-	cas      map[string]*x509.CertPool // by path, once the host has them
-	programs programs                  // as seen last
+	mu  sync.Mutex
+	cas map[string]*x509.CertPool // by path, once the host has them
 }
 
 var _ providers.Host = (*Host)(nil)
@@ -88,9 +87,6 @@ func (h *Host) look(ctx context.Context, q state.Query, facts bool) (*state.Repo
 	if err != nil {
 		return nil, fmt.Errorf("cannot observe %s: %w", h.name, err)
 	}
-	h.mu.Lock()
-	compiled.seen = h.programs
-	h.mu.Unlock()
 	for try := 1; ; try++ {
 		a, err := h.speaker.run(ctx, script{do: "observe", body: compiled.script(), limit: observeCap})
 		if err != nil {
@@ -99,11 +95,6 @@ func (h *Host) look(ctx context.Context, q state.Query, facts bool) (*state.Repo
 		r, err := parseReport(compiled, a, a.began)
 		switch {
 		case err == nil:
-			if facts {
-				h.mu.Lock()
-				h.programs = r.programs
-				h.mu.Unlock()
-			}
 			return r.report, nil
 		case !errors.Is(err, errMoved):
 			return nil, fmt.Errorf("cannot observe %s: %w", h.name, err)

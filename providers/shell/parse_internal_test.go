@@ -2,6 +2,8 @@ package shell
 
 import (
 	"bytes"
+	"errors"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -146,7 +148,7 @@ root true
 cgroup_controllers cpuset cpu memory pids
 
 kubewright NONCE programs
- /usr/bin/kubelet:1:2:3
+/usr/bin/kubelet:1:2:3:4.5
 
 kubewright NONCE versions
 containerd github.com/containerd/containerd/v2 v2.4.2 abc
@@ -279,13 +281,57 @@ func TestVersionsAreRemembered(t *testing.T) {
 	if _, err := parseReport(q, parseAnswer([]byte(silent), testNonce), time.Now()); err == nil {
 		t.Error("no versions, and none seen before")
 	}
-	q.seen = programs{files: " /usr/bin/kubelet:1:2:3", versions: []string{"Kubernetes v1.36.3"}}
+	q.Programs = state.Programs{Files: "/usr/bin/kubelet:1:2:3:4.5", Versions: []string{"Kubernetes v1.36.3"}}
 	r, err := parseReport(q, parseAnswer([]byte(silent), testNonce), time.Now())
 	if err != nil || r.report.Facts.KubeletVersion != "1.36.3" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	q.seen.files = " /usr/bin/kubelet:9:2:3"
+	q.Programs.Files = "/usr/bin/kubelet:1:2:3:4.6"
 	if _, err := parseReport(q, parseAnswer([]byte(silent), testNonce), time.Now()); err == nil {
 		t.Error("no versions of a program that has changed")
+	}
+}
+
+// TestProgramsAreStartedOnce: a program says its version once, and again when
+// its file is another one, also where that has the size and the age of the first.
+func TestProgramsAreStartedOnce(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	install := func(version string) {
+		t.Helper()
+		old := time.Unix(1_700_000_000, 0)
+		program := "#!/bin/sh\necho 'Kubernetes v" + version + "'\n"
+		// By rename, as a package does it.
+		if err := errors.Join(os.WriteFile(bin+"/new", []byte(program), 0o700), os.Chtimes(bin+"/new", old, old), os.Rename(bin+"/new", bin+"/kubelet")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// ask returns the programs' files, and whether a program was started.
+	ask := func(seen string) (string, bool) {
+		t.Helper()
+		sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\n"+preludeScript+observeScript+call("kw_versions", seen)+"kw_say end\n")
+		sh.Env = []string{"PATH=" + bin + ":/usr/bin:/bin"}
+		out, err := sh.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := reading{sections: map[string][]section{}}
+		for _, s := range parseAnswer(out, testNonce).sections {
+			r.sections[s.words[0]] = append(r.sections[s.words[0]], s)
+		}
+		files, err := r.lines("programs")
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%q, %v", files, err)
+		}
+		return files[0], len(r.sections["versions"]) > 0
+	}
+	install("1.36.1")
+	first, _ := ask("")
+	if again, started := ask(first); started || again != first {
+		t.Errorf("the same kubelet: started %v, %q and before %q", started, again, first)
+	}
+	install("1.36.2")
+	if second, started := ask(first); !started || second == first {
+		t.Errorf("another kubelet: started %v, %q and before %q", started, second, first)
 	}
 }

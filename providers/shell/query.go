@@ -95,15 +95,6 @@ type query struct {
 	contents, certificates, kubeconfig []string
 	// facts tells that all of a report is wanted, and not only secrets.
 	facts bool
-	// seen is what was learnt about the host's programs before.
-	seen programs
-}
-
-// programs are the kubelet and the runtime: their files, and what they said
-// about their versions.
-type programs struct {
-	files    string
-	versions []string
 }
 
 func newQuery(q state.Query, root string, facts bool) (*query, error) {
@@ -206,7 +197,7 @@ func (q *query) script() string {
 		b.WriteString("{\n" + q.fileCalls() + "} </dev/null\n")
 		return b.String()
 	}
-	b.WriteString("{\n" + call("kw_slow", yesNo(q.Images), yesNo(q.Preflight), q.seen.files) + "} </dev/null 2>/dev/null | {\n")
+	b.WriteString("{\n" + call("kw_slow", yesNo(q.Images), yesNo(q.Preflight), q.Programs.Files) + "} </dev/null 2>/dev/null | {\n")
 	b.WriteString("{\nkw_facts\n" + q.fileCalls())
 	b.WriteString(call("kw_units", q.units()...))
 	sysctls := make([]string, len(q.Sysctls))

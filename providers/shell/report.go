@@ -33,7 +33,6 @@ type reading struct {
 	contents map[string][]byte
 	digests  map[string]string
 	tooLarge map[string]bool
-	programs programs
 }
 
 // parseReport reads the answer to a query. began is when the answer began to arrive.

@@ -58,23 +58,13 @@ func (l *life) observe(destroy bool) *phases.View {
 		Config: l.cfg, Recorded: l.st, Destroy: destroy, Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
 		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, ObservedAt: l.w.Now(),
 	}
-	look := func(t state.Target, q state.Query) {
+	for t, q := range phases.Queries(l.cfg, l.st) {
 		r, err := l.w.Host(t.Key).Observe(ctx, q)
 		if err != nil {
 			v.Unobserved[t] = state.Unobserved{Target: t, Reason: err.Error()}
-			return
+			continue
 		}
 		v.Reports[t] = r
-	}
-	configured := map[state.Target]bool{}
-	for _, n := range l.cfg.Nodes {
-		configured[n.Target] = true
-		look(n.Target, phases.HostQuery(l.cfg, l.st, n))
-	}
-	for t := range l.st.Nodes {
-		if !configured[t] {
-			look(t, phases.GoneQuery(l.st, t))
-		}
 	}
 	for _, n := range l.cfg.NodesOf("prod", config.ControlPlane) {
 		h := l.w.Host(n.Address)

@@ -27,7 +27,7 @@ import (
 )
 
 // ownRoot is options for a host whose files are in a folder of the test's.
-func ownRoot(t *testing.T) shell.Options {
+func ownRoot(t testing.TB) shell.Options {
 	t.Helper()
 	root := t.TempDir()
 	if err := errors.Join(os.Chmod(root, 0o755), os.Mkdir(root+"/etc", 0o755)); err != nil {
@@ -36,7 +36,7 @@ func ownRoot(t *testing.T) shell.Options {
 	return shell.Options{Root: root, Unprivileged: true}
 }
 
-func currentUser(t *testing.T) (name, owner string) {
+func currentUser(t testing.TB) (name, owner string) {
 	t.Helper()
 	u, err := user.Current()
 	if err != nil {
@@ -80,7 +80,7 @@ func TestHostThroughBastion(t *testing.T) {
 }
 
 // openSSH starts OpenSSH's server and returns how to reach it.
-func openSSH(t *testing.T, lines ...string) ssh.Target {
+func openSSH(t testing.TB, lines ...string) ssh.Target {
 	t.Helper()
 	key, public := newKeyFile(t, "")
 	s := startSSHD(t, public, lines...)

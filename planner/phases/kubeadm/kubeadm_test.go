@@ -1,6 +1,7 @@
 package kubeadm_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -183,12 +184,25 @@ func TestHealthz(t *testing.T) {
 			t.Errorf("%s is asked at %s, want %s", component, got, want)
 		}
 	}
-	if address, port := kubeadm.KubeletHealthz(in); address != "127.0.0.1" || port != 10248 {
-		t.Errorf("the kubelet is asked at %s %d", address, port)
-	}
-	in.Node.Kubelet.Config = state.FromGo(map[string]any{"healthzPort": 20248, "healthzBindAddress": "10.0.0.1"})
-	if address, port := kubeadm.KubeletHealthz(in); address != "10.0.0.1" || port != 20248 {
-		t.Errorf("the kubelet is asked at %s %d", address, port)
+	for _, c := range []struct {
+		config state.Value
+		want   string
+	}{
+		{state.Null(), "127.0.0.1 10248"},
+		{state.FromGo(map[string]any{"healthzPort": 20248, "healthzBindAddress": "10.0.0.1"}), "10.0.0.1 20248"},
+	} {
+		in.Node.Kubelet.Config = c.config
+		content, err := kubeadm.KubeletConfig(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := kubeadm.YAMLAttributes(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if address, port := kubeadm.KubeletHealthz(tree); fmt.Sprint(address, " ", port) != c.want {
+			t.Errorf("the kubelet is asked at %s %d, want %s", address, port, c.want)
+		}
 	}
 }
 

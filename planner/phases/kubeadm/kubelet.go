@@ -205,25 +205,14 @@ func joinTaints(taints []state.Taint) string {
 	return strings.Join(words, ",")
 }
 
-// KubeletHealthz is where the node's kubelet answers its health check; port 0
-// is nowhere.
-func KubeletHealthz(in Input) (address string, port int) {
-	address, port = kubeletLoopback, kubeletPort
-	content, err := KubeletConfig(in)
+// KubeletHealthz is where a kubelet with that configuration answers its health
+// check; port 0 is nowhere.
+func KubeletHealthz(attributes state.Value) (address string, port int) {
+	port, err := strconv.Atoi(attributes.Get("healthzPort").AsString())
 	if err != nil {
-		return address, port
+		port = kubeletPort
 	}
-	var c struct {
-		Address string `json:"healthzBindAddress"`
-		Port    *int   `json:"healthzPort"`
-	}
-	if yaml.Unmarshal(content, &c) != nil {
-		return address, port
-	}
-	if c.Port != nil {
-		port = *c.Port
-	}
-	return firstOf(c.Address, address), port
+	return firstOf(attributes.Get("healthzBindAddress").AsString(), kubeletLoopback), port
 }
 
 // Healthz is the health check that wait-control-plane makes of a component;

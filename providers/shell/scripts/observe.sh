@@ -193,12 +193,13 @@ kw_slow() {
 # files are still those that the asker has seen before.
 kw_versions() {
 	kw_say programs
-	kw_o=
-	for kw_f in $(command -v kubelet; command -v containerd; command -v crio); do
-		kw_o="$kw_o $(stat -L -c '%n:%i:%s:%Z' -- "$kw_f")"
-	done
-	printf '%s\n' "$kw_o"
-	[ "$kw_o" != "$1" ] || return 0
+	# shellcheck disable=SC2046 # paths on the search path, which has no blanks
+	set -- "$1" $(command -v kubelet; command -v containerd; command -v crio)
+	kw_o=$1
+	shift
+	[ $# = 0 ] || set -- $(stat -L -c '%n:%d:%i:%s:%.9Z' -- "$@")
+	printf '%s\n' "$*"
+	[ "$*" != "$kw_o" ] || return 0
 	kw_say versions
 	for kw_f in kubelet containerd crio; do
 		if command -v "$kw_f" >/dev/null; then "$kw_f" --version & fi

@@ -72,10 +72,11 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 	}
 	f := &fleet{world: w, now: a.Now, answered: func(state.Target) {}}
 	seen := map[state.Target]bool{}
+	queries := phases.Queries(cfg, recorded)
 	for _, n := range cfg.Nodes {
 		seen[n.Target] = true
 		f.members = append(f.members, &member{
-			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: phases.HostQuery(cfg, recorded, n),
+			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: queries[n.Target],
 			open: func(ctx context.Context) (providers.Host, error) {
 				return w.open(ctx, pinned(n.Connection, recorded, n.Target), n.Address)
 			},
@@ -89,7 +90,7 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 			continue
 		}
 		f.members = append(f.members, &member{
-			target: t, cluster: n.Cluster, plane: n.Role == string(config.ControlPlane), query: phases.GoneQuery(recorded, t),
+			target: t, cluster: n.Cluster, plane: n.Role == string(config.ControlPlane), query: queries[t],
 			open: func(ctx context.Context) (providers.Host, error) {
 				c := config.ConnectionFromValue(n.Connection)
 				c.HostKeys = append(c.HostKeys, hostKeys(n)...)
@@ -189,11 +190,26 @@ func (o *observer) look(ctx context.Context, m *member) (*state.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := h.Observe(ctx, m.query)
+	r, err := m.observe(ctx, h)
 	if s, ok := h.(*ssh.Host); ok && err == nil {
 		r.HostKey = s.Conn().HostKey()
 	}
 	return r, err
+}
+
+// observe asks the host, and remembers its programs for the next time.
+func (m *member) observe(ctx context.Context, h providers.Host) (*state.Report, error) {
+	m.mu.Lock()
+	q := m.query
+	m.mu.Unlock()
+	r, err := h.Observe(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	m.query.Programs = r.Programs
+	m.mu.Unlock()
+	return r, nil
 }
 
 // cluster asks API and etcd through one control plane, and where one of them

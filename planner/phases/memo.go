@@ -1,0 +1,93 @@
+package phases
+
+import (
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// memo keeps what is dear to compute and comes out the same for most nodes of a
+// cluster. Each entry is a function of its key alone, so that it cannot be out
+// of date; it is kept for one plan, and nothing changes it.
+type memo struct {
+	trees    map[treeKey]parsed
+	kubelets map[kubeletKey][]byte
+	// objects are by the node that stands for the cluster.
+	objects map[*node][]kubeadm.Object
+}
+
+func newMemo() *memo {
+	return &memo{trees: map[treeKey]parsed{}, kubelets: map[kubeletKey][]byte{}, objects: map[*node][]kubeadm.Object{}}
+}
+
+// treeKey is a file's content, and how it is read.
+type treeKey struct {
+	kind    state.Kind
+	content string
+}
+
+// parsed is what became of reading it.
+type parsed struct {
+	tree state.Value
+	err  error
+}
+
+// tree is parseFile, once for all files that hold the same.
+func (m *memo) tree(kind state.Kind, content []byte) (state.Value, error) {
+	// The compiler makes no string of the content to look it up.
+	p, ok := m.trees[treeKey{kind, string(content)}]
+	if !ok {
+		p.tree, p.err = parseFile(kind, content)
+		m.trees[treeKey{kind, string(content)}] = p
+	}
+	return p.tree, p.err
+}
+
+// kubeletKey is everything that tells the kubelet's configuration of one node
+// from that of another which has no settings of its own.
+type kubeletKey struct {
+	cluster  *config.Cluster
+	resolved bool
+	socket   string
+}
+
+// plain tells that the node block has no part in what components are configured
+// with but arguments, which always fit.
+func (n *node) plain() bool { return n.Kubelet.Config.IsNull() && len(n.Patches) == 0 }
+
+// kubeletConfig renders the kubelet's config.yaml of a node.
+func (n *node) kubeletConfig() []byte {
+	if !n.plain() {
+		return must(kubeadm.KubeletConfig(n.input()))
+	}
+	key := kubeletKey{n.cluster.Cluster, n.facts().SystemdResolved, n.criSocket()}
+	m := n.cluster.view.memo
+	content, ok := m.kubelets[key]
+	if !ok {
+		content = must(kubeadm.KubeletConfig(key.input()))
+		m.kubelets[key] = content
+	}
+	return content
+}
+
+// kubeadmObjects are the objects that kubeadm would make, rendered once for all
+// phases; none while nobody can be spoken to.
+func (c *cluster) kubeadmObjects() []kubeadm.Object {
+	seat := c.seatNode()
+	if seat == nil || seat.report == nil {
+		return nil
+	}
+	m := c.view.memo
+	if _, ok := m.objects[seat]; !ok {
+		m.objects[seat] = kubeadm.Objects(seat.input())
+	}
+	return m.objects[seat]
+}
+
+// input is made of the key alone: what is not in the key cannot be rendered.
+func (k kubeletKey) input() kubeadm.Input {
+	return kubeadm.Input{
+		Cluster: k.cluster, Node: &config.Node{Role: config.Worker},
+		Facts: &state.Facts{SystemdResolved: k.resolved, CRISocket: k.socket},
+	}
+}
