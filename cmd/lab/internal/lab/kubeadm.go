@@ -86,8 +86,12 @@ type kubeadm struct {
 
 func (k *kubeadm) cluster(ctx context.Context, times *KubeadmTimes) error {
 	founder := k.options.ControlPlanes[0]
+	args := []string{"init"}
+	if len(k.options.ControlPlanes) > 1 {
+		args = append(args, "--upload-certs") // for those that follow
+	}
 	err := stopwatch(&times.Init, func() error {
-		return k.run(ctx, founder, k.initConfig(founder), "init", "--upload-certs")
+		return k.run(ctx, founder, k.initConfig(founder), args...)
 	})
 	if err != nil {
 		return err

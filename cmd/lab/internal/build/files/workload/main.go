@@ -2,19 +2,25 @@
 // it runs, and clients that ask it.
 //
 //	workload [serve [:PORT]]      answer every request with the host's name
-//	workload get URL              print the answer; fail on anything but 200
+//	workload get URL [N]          print the answer, N times; fail on anything but 200
 //	workload resolve NAME         print the addresses of a name
 //	workload poll URL [INTERVAL]  get again and again, one line each, until told to stop
+//
+// Each answer is asked for on a connection of its own. In a pod the cluster's CA
+// is trusted, so that the API can be asked.
 package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -35,9 +41,7 @@ func command(ctx context.Context, args []string) error {
 	case "", "serve":
 		return serve(ctx, args[1])
 	case "get":
-		text, err := get(ctx, args[1])
-		fmt.Println(text)
-		return err
+		return getTimes(ctx, args[1], args[2])
 	case "resolve":
 		addrs, err := net.DefaultResolver.LookupHost(ctx, args[1])
 		fmt.Println(strings.Join(addrs, "\n"))
@@ -68,6 +72,36 @@ func answer(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, name)
 }
 
+// getTimes prints as many answers as it is told, or one.
+func getTimes(ctx context.Context, url, times string) error {
+	n, err := strconv.Atoi(times)
+	if err != nil {
+		n = 1
+	}
+	for range n {
+		text, err := get(ctx, url)
+		if err != nil {
+			return err
+		}
+		fmt.Println(text)
+	}
+	return nil
+}
+
+// podCA is where a pod finds the CA of its cluster.
+const podCA = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
+
+// client trusts the CA in a file, if there is one, and keeps no connection.
+func client(ca string) *http.Client {
+	roots := x509.NewCertPool()
+	if text, err := os.ReadFile(ca); err == nil {
+		roots.AppendCertsFromPEM(text)
+	}
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots}}}
+}
+
+var inPod = client(podCA)
+
 func get(ctx context.Context, url string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -75,7 +109,7 @@ func get(ctx context.Context, url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := inPod.Do(req)
 	if err != nil {
 		return "", err
 	}
@@ -100,6 +134,7 @@ func poll(ctx context.Context, url, interval string) error {
 		if err != nil {
 			text = "failed: " + err.Error()
 		}
+		text, _, _ = strings.Cut(text, "\n")
 		fmt.Println(time.Now().UTC().Format(time.RFC3339Nano), text)
 		select {
 		case <-ctx.Done():

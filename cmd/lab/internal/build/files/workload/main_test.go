@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,6 +28,27 @@ func TestGetFailsOnAnythingBut200(t *testing.T) {
 	defer server.Close()
 	if _, err := get(t.Context(), server.URL); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("got %v, want the status", err)
+	}
+}
+
+// A pod asks the API, whose certificate is of the cluster's CA.
+func TestClientTrustsTheCAThatItIsGiven(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.HandlerFunc(answer))
+	defer server.Close()
+	file := t.TempDir() + "/ca.crt"
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(file, ca, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := client(file).Get(server.URL); err != nil {
+		t.Error(err)
+	} else {
+		resp.Body.Close()
+	}
+	if resp, err := client(file + ".nosuch").Get(server.URL); err == nil {
+		resp.Body.Close()
+		t.Error("anyone is trusted")
 	}
 }
 
