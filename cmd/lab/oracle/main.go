@@ -1,5 +1,6 @@
 // Command oracle asks real kubeadm what it writes and keeps the answers as
-// goldens, to which the tests of package kubeadm compare what it renders.
+// goldens, to which the tests of package kubeadm compare what it renders. With
+// -check it compares the goldens with what kubeadm writes now.
 //
 // For each version and each configuration of package kubeadmtest it runs
 // kubeadm init, and kubeadm join on a second host where there is one, in an
@@ -12,7 +13,7 @@
 // root:
 //
 //	CGO_ENABLED=0 go build -o /tmp/oracle ./cmd/lab/oracle
-//	/tmp/oracle [-version 1.36.3] [-case default]
+//	/tmp/oracle [-check] [-version 1.36.3] [-case default]
 package main
 
 import (
@@ -49,7 +50,7 @@ func exit(err error) {
 type options struct {
 	version, name string
 	programs, out string
-	keep          bool
+	keep, check   bool
 }
 
 func run(args []string) error {
@@ -60,6 +61,7 @@ func run(args []string) error {
 	f.StringVar(&o.name, "case", "", "a regular expression that the whole name of a case matches; default all")
 	f.StringVar(&o.programs, "programs", filepath.Join(home, "kubewright-lab", "programs"), "folder with kubernetes-vVERSION/kubeadm")
 	f.StringVar(&o.out, "out", "planner/phases/kubeadm/testdata/oracle", "folder of the goldens")
+	f.BoolVar(&o.check, "check", false, "write nothing: tell whether the goldens are what kubeadm writes now")
 	f.BoolVar(&o.keep, "keep", false, "keep the roots in which kubeadm ran")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -72,16 +74,20 @@ func run(args []string) error {
 		return errors.New("cannot make a root for kubeadm without being root")
 	}
 	var failures []string
+	var total tally
 	for _, r := range kubeadmtest.Runs() {
 		if o.version != "" && o.version != r.Version || o.name != "" && !name.MatchString(r.Case.Name) {
 			continue
 		}
-		if err := o.ask(r.Version, r.Case.Name); err != nil {
+		if err := o.ask(r.Version, r.Case.Name, &total); err != nil {
 			failures = append(failures, r.Version+"/"+r.Case.Name)
 			fmt.Fprintf(os.Stderr, "%s/%s: %v\n", r.Version, r.Case.Name, err)
 			continue
 		}
 		fmt.Printf("%s/%s\n", r.Version, r.Case.Name)
+	}
+	if o.check {
+		fmt.Printf("%d of %d files of %d configurations are what kubeadm writes\n", total.equal, total.files, total.cases)
 	}
 	if len(failures) > 0 {
 		return fmt.Errorf("%d configurations failed: %s", len(failures), strings.Join(failures, " "))
@@ -89,9 +95,13 @@ func run(args []string) error {
 	return nil
 }
 
-// ask runs kubeadm for one case and keeps what it wrote. The goldens of all
-// cases rest on the first one's, so that has to be there.
-func (o options) ask(version, name string) error {
+// tally counts what was compared.
+type tally struct{ cases, files, equal int }
+
+// ask runs kubeadm for one case and keeps what it wrote, or compares it with
+// what is kept. The goldens of all cases rest on the first one's, so that has to
+// be there.
+func (o options) ask(version, name string, total *tally) error {
 	root, err := os.MkdirTemp("", "oracle-")
 	if err != nil {
 		return err
@@ -112,5 +122,17 @@ func (o options) ask(version, name string) error {
 	if err != nil {
 		return err
 	}
-	return kubeadmtest.NewGoldens(o.out).Write(version, name, golden)
+	goldens := kubeadmtest.NewGoldens(o.out)
+	if !o.check {
+		return goldens.Write(version, name, golden)
+	}
+	files, differing, err := goldens.Compare(version, name, golden)
+	if err != nil {
+		return err
+	}
+	total.cases, total.files, total.equal = total.cases+1, total.files+files, total.equal+files-len(differing)
+	if len(differing) > 0 {
+		return fmt.Errorf("kubeadm writes otherwise now: %s", strings.Join(differing, " "))
+	}
+	return nil
 }

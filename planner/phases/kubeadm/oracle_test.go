@@ -355,3 +355,28 @@ func (x *comparison) marks(in kubeadm.Input) {
 	}
 	x.same("marks of the node", patch, x.golden.Patches["/api/v1/nodes/"+in.NodeName])
 }
+
+// TestCompareNamesWhatDiffers: the check of goldens sees a text, a mode and an
+// object that are not what is kept.
+func TestCompareNamesWhatDiffers(t *testing.T) {
+	t.Parallel()
+	goldens := kubeadmtest.NewGoldens(filepath.Join("testdata", "oracle"))
+	for _, name := range []string{"default", "dual-stack"} {
+		golden, err := goldens.Read("1.35.8", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, differing, err := goldens.Compare("1.35.8", name, golden)
+		if err != nil || files == 0 || len(differing) > 0 {
+			t.Errorf("%s: of %d files as they are kept %v differ, %v", name, files, differing, err)
+		}
+		golden.Init.Texts["/var/lib/kubelet/config.yaml"] += "# more\n"
+		golden.Init.Modes["/etc/kubernetes/admin.conf"] = "0644"
+		golden.Objects = golden.Objects[1:]
+		_, differing, err = goldens.Compare("1.35.8", name, golden)
+		want := []string{"init/modes", "init/var/lib/kubelet/config.yaml", "objects/ClusterRoleBinding-kubeadm.cluster-admins.yaml", "order"}
+		if err != nil || !slices.Equal(differing, want) {
+			t.Errorf("%s: %v differ, want %v; %v", name, differing, want, err)
+		}
+	}
+}

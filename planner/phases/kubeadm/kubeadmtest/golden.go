@@ -154,6 +154,26 @@ func (s *Goldens) Write(version, name string, g *Golden) error {
 	return nil
 }
 
+// Compare counts the files of a golden and names those in which it differs from
+// the one that is kept, in order. It writes nothing.
+func (s *Goldens) Compare(version, name string, g *Golden) (files int, differing []string, err error) {
+	kept, err := s.files(version, name)
+	if err != nil {
+		return 0, nil, err
+	}
+	now := g.files()
+	all := maps.Clone(kept)
+	maps.Copy(all, now)
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		before, was := kept[path]
+		after, is := now[path]
+		if was != is || before != after {
+			differing = append(differing, path)
+		}
+	}
+	return len(all), differing, nil
+}
+
 // base reads the files of a golden on which others rest, once.
 func (s *Goldens) base(version, name string) (map[string]string, error) {
 	if files, ok := s.bases[version]; ok {
