@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,8 +107,11 @@ func (s *site) wantCluster() {
 				return out, false
 			}
 		}
-		// Per control plane etcd and three components; kube-proxy everywhere; two CoreDNS.
-		want := 4*len(s.planes) + len(s.hosts()) + 2
+		// Per control plane three components and etcd; kube-proxy everywhere; two CoreDNS.
+		want := 3*len(s.planes) + len(s.hosts()) + 2
+		if !s.externalEtcd {
+			want += len(s.planes)
+		}
 		return fmt.Sprintf("%s\n(%d pods, want %d)", out, len(lines), want), len(lines) == want
 	})
 }
@@ -120,6 +125,7 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec:
+      tolerations: [{key: dedicated}]
       containers: [{name: web, image: %[1]q, imagePullPolicy: Never, args: [serve], ports: [{containerPort: 8080}]}]
 ---
 apiVersion: v1
@@ -130,6 +136,15 @@ spec:
   ipFamilyPolicy: PreferDualStack
   ports: [{port: 80, targetPort: 8080}]
 `
+
+// runners are the hosts that run pods of anybody: workers, or where there are
+// none a control plane without taints.
+func (s *site) runners() []lab.Host {
+	if len(s.workers) == 0 {
+		return s.planes
+	}
+	return s.workers
+}
 
 // wantWorkload wants a pod on each worker to answer another through a Service
 // found by its name, and at its address of each family.
@@ -147,7 +162,7 @@ func (s *site) wantWorkload() {
 				pods = append(pods, f[0])
 			}
 		}
-		return out, len(pods) == len(s.workers)
+		return out, len(pods) == len(s.runners())
 	})
 	urls := []string{"http://web.default.svc.cluster.local/"}
 	addresses := strings.Fields(s.kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIPs[*]}"))
@@ -160,15 +175,13 @@ func (s *site) wantWorkload() {
 	for _, pod := range pods {
 		for _, url := range urls {
 			s.eventually("pod "+pod+" is answered by all through "+url, time.Minute, func() (string, bool) {
-				seen := map[string]bool{}
-				for range 20 {
-					out, err := s.Kubectl(context.Background(), s.planes[0].Name, "exec", pod, "--", "/workload", "get", url)
-					if err != nil {
-						return err.Error(), false
-					}
-					seen[strings.TrimSpace(string(out))] = true
+				out, err := s.Kubectl(context.Background(), s.planes[0].Name, "exec", pod, "--", "/workload", "get", url, "20")
+				if err != nil {
+					return err.Error(), false
 				}
-				return fmt.Sprint(seen), len(seen) == len(pods)
+				answers := strings.Fields(string(out))
+				slices.Sort(answers)
+				return string(out), len(slices.Compact(answers)) == len(pods)
 			})
 		}
 	}
@@ -238,12 +251,12 @@ func (s *site) processes() string {
 // drift changes things by hand and wants them shown to the field and put right.
 func (s *site) drift() {
 	cp, w := s.planes[len(s.planes)-1].Name, s.workers[0].Name
-	s.kubectl("label", "node", s.planes[0].Name, "node.kubernetes.io/exclude-from-external-load-balancers-")
+	s.kubectl("label", "node", s.nodeName(s.planes[0]), "node.kubernetes.io/exclude-from-external-load-balancers-")
 	s.sh(w, "sed -i 's/^rotateCertificates: true/&\\nmaxPods: 50/' /var/lib/kubelet/config.yaml")
 	s.sh(cp, "sed -i 's/- --secure-port=6443/&\\n    - --profiling=false/' /etc/kubernetes/manifests/kube-apiserver.yaml")
 	s.eventually("the API server of "+cp+" serves with the flag", 2*time.Minute, func() (string, bool) {
 		out, err := s.Exec(context.Background(), cp, "sh", "-c",
-			"pgrep -f kube-apiserver.*profiling=false >/dev/null && kubectl --kubeconfig /etc/kubernetes/admin.conf --server https://"+s.planes[len(s.planes)-1].Address().String()+":6443 get --raw /readyz")
+			"pgrep -f kube-apiserver.*profiling=false >/dev/null && kubectl --kubeconfig /etc/kubernetes/admin.conf --server https://"+netip.AddrPortFrom(s.planes[len(s.planes)-1].Address(), 6443).String()+" get --raw /readyz")
 		return fmt.Sprint(string(out), err), err == nil
 	})
 
@@ -270,6 +283,7 @@ func (s *site) change() {
 	s.extra = "  # maxPods\n  api_server {\n    arg \"audit-log-maxage\" { value = \"30\" }\n  }\n"
 	s.workerExtra = "  labels  = { \"node.example.com/pool\" = \"batch\" }\n"
 	s.configure()
+	fromPod := s.pollFromPod()
 	poll := s.pollAPI()
 	r := s.must("apply", "-auto-approve", "-no-color")
 	wantContains(s.t, r.out, "audit-log-maxage", "maxPods", "node.example.com/pool", "cluster.hcl:")
@@ -277,6 +291,11 @@ func (s *site) change() {
 	s.t.Logf("API through the balancer, polled every 200 ms while it changed: %d requests, %d failed, %d asked to come back", total, failed, retried)
 	if failed > 0 || total == 0 {
 		s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
+	}
+	total, failed, last = fromPod()
+	s.t.Logf("API from a pod through kubernetes.default, polled every 200 ms while it changed: %d requests, %d failed %s", total, failed, last)
+	if total == 0 {
+		s.t.Error("the pod has not asked the API")
 	}
 	s.wantNoChanges()
 	s.wantCluster()
@@ -341,6 +360,7 @@ var kept = []struct{ part, reason string }{
 	{" vm.overcommit_memory", "one kernel serves all hosts here; proved over simulated hosts"},
 	{" /root/.kube", "kubectl's cache, of this test"},
 	{" /run/kubewright-e2e-mark", "of this test"},
+	{" " + operatorFolder, "the operator's folder, of this test"},
 }
 
 // wantBefore wants every host to be as it was, but for what is kept.

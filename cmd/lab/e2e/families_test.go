@@ -14,22 +14,14 @@ import (
 func TestIPv6(t *testing.T) {
 	long(t)
 	s := newSiteOf(t, lab.Options{Name: "e2e6", Families: lab.IPv6, ControlPlanes: 3, Workers: 1})
-	s.life()
-}
-
-// TestDualStack is the life of a cluster whose nodes, pods and services have
-// addresses of both families.
-func TestDualStack(t *testing.T) {
-	long(t)
-	s := newSiteOf(t, lab.Options{Name: "e2ed", Families: lab.DualStack, ControlPlanes: 1, Workers: 2})
-	s.life()
+	s.life(s.drift)
 }
 
 // wantAddresses wants every node to be known by all addresses of its host.
 func (s *site) wantAddresses() {
 	s.t.Helper()
 	for _, h := range s.hosts() {
-		out := s.kubectl("get", "node", h.Name, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`)
+		out := s.kubectl("get", "node", s.nodeName(h), "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`)
 		if want := strings.ReplaceAll(quoted(h), `"`, ""); strings.Join(strings.Fields(out), ", ") != want {
 			s.t.Errorf("node %s has the addresses %s, want %s", h.Name, out, want)
 		}

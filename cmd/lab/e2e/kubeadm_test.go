@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,13 +15,18 @@ import (
 
 // TestKubeadmKnowsTheCluster runs kubeadm's own commands on a cluster that
 // kubewright made, and joins a worker by the very command that kubeadm prints.
+//
+// Before, kubeadm makes a cluster of the same configuration on the same hosts,
+// new: what is in its API must be what is in that of ours.
 func TestKubeadmKnowsTheCluster(t *testing.T) {
+	theirs := kubeadmObjects(t)
 	s := newSite(t, "e2ek", 1, 2)
 	guest := s.workers[1]
 	s.workers = s.workers[:1]
 	s.configure()
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantCluster()
+	wantSameObjects(t, s.liveObjects(), theirs)
 
 	cp := s.planes[0].Name
 	out := s.sh(cp, "kubeadm certs check-expiration 2>&1")
@@ -46,6 +52,25 @@ func TestKubeadmKnowsTheCluster(t *testing.T) {
 	})
 	// Somebody else's worker is nobody's business.
 	s.wantNoChanges()
+}
+
+// kubeadmObjects are the objects of a cluster of one control plane and one
+// worker that kubeadm has made.
+func kubeadmObjects(t *testing.T) map[string]tree {
+	t.Helper()
+	s := newSite(t, "e2ek", 1, 2)
+	s.workers = s.workers[:1]
+	_, err := lab.KubeadmCluster(context.Background(), s.Lab, lab.KubeadmOptions{
+		ControlPlanes: []string{s.planes[0].Name}, Workers: []string{s.workers[0].Name},
+		Kubelet: "evictionHard: {imagefs.available: 0%, nodefs.available: 0%, nodefs.inodesFree: 0%}\nimageGCHighThresholdPercent: 100\n",
+		Log:     os.Stderr,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wantCluster()
+	defer s.Down(context.Background())
+	return s.liveObjects()
 }
 
 // TestTimeBesideKubeadm makes a 3+2 cluster three times by kubeadm and three

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
 // pollAPI asks the API through the balancer every 200 ms, each time on a new
@@ -68,4 +71,53 @@ func ask(client *http.Client, url string, retried *int) error {
 		*retried++
 	}
 	return fmt.Errorf("%s asked ten times to come back", url)
+}
+
+const poller = `
+apiVersion: v1
+kind: Pod
+metadata: {name: poller, namespace: default}
+spec:
+  nodeName: %q
+  terminationGracePeriodSeconds: 0
+  containers:
+  - {name: poller, image: %q, imagePullPolicy: Never, args: [poll, "https://kubernetes.default/version", 200ms]}
+`
+
+// pollFromPod asks the API every 200 ms from a pod on a worker, as pods do:
+// through the Service kubernetes.default, where nothing retries. It returns when
+// the API has answered once; the answer to the call is how often it was asked
+// since, how often that failed, and how it failed last.
+func (s *site) pollFromPod() func() (total, failed int, last string) {
+	s.t.Helper()
+	pod := fmt.Sprintf(poller, s.nodeName(s.workers[0]), lab.WorkloadImage)
+	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, pod, "apply", "-f", "-"); err != nil {
+		s.t.Fatal(err)
+	}
+	lines := func() []string {
+		out, err := s.Kubectl(context.Background(), s.planes[0].Name, "logs", "poller")
+		if err != nil {
+			return []string{err.Error()}
+		}
+		return strings.Split(strings.TrimSpace(string(out)), "\n")
+	}
+	before := 0
+	s.eventually("a pod is answered by kubernetes.default", time.Minute, func() (string, bool) {
+		all := lines()
+		before = len(all)
+		last := all[before-1]
+		return last, strings.HasSuffix(last, "{") // the beginning of an answer
+	})
+	return func() (total, failed int, last string) {
+		s.t.Helper()
+		for _, line := range lines()[before:] {
+			total++
+			if _, why, ok := strings.Cut(line, "failed: "); ok {
+				failed++
+				last = "(the last: " + why + ")"
+			}
+		}
+		s.kubectl("delete", "pod", "poller", "--now")
+		return total, failed, last
+	}
 }

@@ -27,6 +27,14 @@ type site struct {
 	planes, workers []lab.Host
 	// extra is HCL inside the cluster block; workerExtra inside each worker's.
 	extra, workerExtra string
+	// on is the host that kubewright runs on; empty is this machine.
+	on string
+	// env is what kubewright's environment has besides.
+	env []string
+	// names are the node names of hosts that are named otherwise.
+	names map[string]string
+	// externalEtcd tells that no control plane has a member.
+	externalEtcd bool
 }
 
 // newSite brings up a lab of prepared hosts, which goes with the test.
@@ -145,8 +153,7 @@ type result struct {
 func (s *site) run(args ...string) result {
 	s.t.Helper()
 	var out bytes.Buffer
-	cmd := exec.Command(binary(s.t), args...)
-	cmd.Dir = s.dir
+	cmd := s.command(args...)
 	w := io.MultiWriter(&out, os.Stderr)
 	cmd.Stdout, cmd.Stderr = w, w
 	start := time.Now()
@@ -158,6 +165,32 @@ func (s *site) run(args ...string) result {
 		s.t.Fatal(err)
 	}
 	return r
+}
+
+// operatorFolder is on the host that kubewright runs on, with the program.
+const operatorFolder = "/root/kubewright-e2e"
+
+// command is kubewright in the operator's folder, here or on a host.
+func (s *site) command(args ...string) *exec.Cmd {
+	if s.on == "" {
+		cmd := exec.Command(binary(s.t), args...)
+		cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
+		return cmd
+	}
+	argv := append([]string{"env", "-C", operatorFolder}, s.env...)
+	cmd, err := s.Command(context.Background(), s.on, append(append(argv, operatorFolder+"/kubewright"), args...)...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return cmd
+}
+
+// nodeName is the node name of a host.
+func (s *site) nodeName(h lab.Host) string {
+	if name, ok := s.names[h.Name]; ok {
+		return name
+	}
+	return h.Name
 }
 
 // must runs kubewright and wants it to succeed.

@@ -20,14 +20,14 @@ func TestVersions(t *testing.T) {
 		}
 		t.Run(release.Kubernetes, func(t *testing.T) {
 			s := newSiteOf(t, lab.Options{Name: "e2ev", Kubernetes: release.Kubernetes, ControlPlanes: 1, Workers: 1})
-			s.life()
+			s.life(s.drift)
 		})
 	}
 }
 
-// life makes a cluster, finds it unchanged, lets it drift, puts it right, and
-// gives the hosts back as they were.
-func (s *site) life() {
+// life makes a cluster, finds it unchanged, does what else is asked, and gives
+// the hosts back as they were.
+func (s *site) life(parts ...func()) {
 	s.t.Helper()
 	s.logIn()
 	before := s.listings()
@@ -38,6 +38,8 @@ func (s *site) life() {
 	s.wantWorkload()
 	s.settled()
 	s.wantNoChanges()
-	s.drift()
+	for _, part := range parts {
+		part()
+	}
 	s.wantGone(before)
 }

@@ -1,0 +1,191 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// labHosts is what every configuration needs to know of such hosts: one kernel
+// with cgroup v1 and read-only sysctls, and one disk for all, which may be as
+// full as it likes.
+const labHosts = `
+  ignore_preflight_errors = ["SystemVerification"]
+
+  patch {
+    target = "kubeletconfiguration"
+    content = yamlencode({
+      failCgroupV1                = false
+      evictionHard                = { "imagefs.available" = "0%", "nodefs.available" = "0%", "nodefs.inodesFree" = "0%" }
+      imageGCHighThresholdPercent = 100
+    })
+  }
+`
+
+const labProxy = `conntrack = { maxPerCore = 0, min = 0, tcpEstablishedTimeout = "0s", tcpCloseWaitTimeout = "0s" }`
+
+// An edit is a change without which an example does not fit the lab.
+type edit struct{ from, to string }
+
+// newExample is a site whose configuration is an example, with the lab's
+// addresses in the place of its own. The operator has the lab's key and hosts in
+// the home folder, where OpenSSH has them.
+func newExample(t *testing.T, name string, o lab.Options, edits ...edit) *site {
+	t.Helper()
+	s := newSiteOf(t, o)
+	text, err := os.ReadFile(filepath.Join("../../../examples", name, "main.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := string(text)
+	for _, e := range edits {
+		if !strings.Contains(config, e.from) {
+			t.Fatalf("example %s does not have %q any more", name, e.from)
+		}
+		config = strings.ReplaceAll(config, e.from, e.to)
+	}
+	four, six := s.subnets()
+	config = strings.NewReplacer("10.77.0.", four, "fd00:10:77::", six).Replace(config)
+	inside := labHosts
+	if !strings.Contains(config, "kube_proxy") {
+		inside += "  kube_proxy { config = { " + labProxy + " } }\n"
+	}
+	config = clusterBlock.ReplaceAllString(config, "$0"+inside)
+	if err := os.WriteFile(filepath.Join(s.dir, "cluster.hcl"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.atHome()
+	return s
+}
+
+var clusterBlock = regexp.MustCompile(`(?m)^cluster "\w+" {$`)
+
+// subnets are the beginnings of the lab's addresses of both families.
+func (s *site) subnets() (four, six string) {
+	_, address := s.Endpoint()
+	b := address.Addr().As4()
+	return fmt.Sprintf("%d.%d.%d.", b[0], b[1], b[2]), fmt.Sprintf("fd00:10:77:%x::", b[2])
+}
+
+// atHome gives the operator a home folder with key and known hosts, and the
+// examples their wish for real hosts.
+func (s *site) atHome() {
+	s.t.Helper()
+	home := s.t.TempDir()
+	folder := filepath.Join(home, ".ssh")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	for from, to := range map[string]string{s.PrivateKey(): "id_ed25519", s.KnownHosts(): "known_hosts"} {
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, to), text, 0o600)
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.env = []string{"HOME=" + home, "SSH_AUTH_SOCK=", "KUBEWRIGHT_VAR_simulate=false"}
+}
+
+// alias makes a name of the API endpoint known on all hosts, as a name server
+// would.
+func (s *site) alias(name string) {
+	s.t.Helper()
+	_, address := s.Endpoint()
+	for _, h := range s.Hosts() {
+		s.sh(h.Name, fmt.Sprintf("echo %s %s >>/etc/hosts", address.Addr(), name))
+	}
+}
+
+// TestExamples applies the examples to real hosts, as they stand but for
+// addresses and what the lab's kernel lacks.
+func TestExamples(t *testing.T) {
+	long(t)
+	t.Run("dual-stack", exampleDualStack)
+	t.Run("ha-stacked", exampleStacked)
+	t.Run("external-etcd", exampleExternalEtcd)
+	t.Run("single-node", exampleSingleNode)
+}
+
+func exampleDualStack(t *testing.T) {
+	s := newExample(t, "dual-stack", lab.Options{Name: "e2ed", Families: lab.DualStack, ControlPlanes: 3, Workers: 2})
+	s.alias("api.dual.example.com")
+	s.life(s.drift)
+}
+
+// exampleStacked reaches its hosts through a bastion, which is one of them here.
+func exampleStacked(t *testing.T) {
+	s := newExample(t, "ha-stacked", lab.Options{Name: "e2eh", ControlPlanes: 3, Workers: 4},
+		edit{"10.77.0.31", "10.77.0.23"}, edit{"10.77.0.32", "10.77.0.24"},
+		edit{"jump.example.com", "10.77.0.21"}, edit{`user = "jump"`, `user = "ubuntu"`},
+		edit{`config = { mode = "nftables" }`, `config = { mode = "nftables", ` + labProxy + ` }`})
+	s.names = map[string]string{"w3": "b1", "w4": "b2"}
+	s.alias("api.prod.example.com")
+	const policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
+	for _, h := range s.planes {
+		if _, err := s.ExecInput(context.Background(), h.Name, policy, "sh", "-c", "mkdir -p /etc/kubernetes && cat >/etc/kubernetes/audit-policy.yaml"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.life(s.drift, func() {
+		if s.sh(s.planes[0].Name, "grep -c '\"kind\":\"Event\"' /var/log/kubernetes/audit.log") == "0" {
+			t.Error("the API server writes no audit log")
+		}
+		if got := s.kubectl("get", "node", "b1", "-o", "jsonpath={.spec.taints[*].key}"); got != "dedicated" {
+			t.Errorf("node b1 has the taints %q", got)
+		}
+	})
+}
+
+// exampleExternalEtcd uses an etcd of three members that are no hosts of the
+// cluster; its client files are on the control planes before.
+func exampleExternalEtcd(t *testing.T) {
+	o := lab.Options{Name: "e2ex", ControlPlanes: 2, Workers: 2}
+	s := newExample(t, "external-etcd", o,
+		edit{`"10.77.1.11", "10.77.1.12", "10.77.1.13"`, `"10.77.0.31", "10.77.0.32", "10.77.0.33"`})
+	s.alias("api.prod.example.com")
+	s.externalEtcd = true
+	etcd, err := s.StartEtcd(context.Background(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pki = "/etc/kubernetes/pki/"
+	for _, h := range s.planes {
+		for _, f := range []struct{ from, to, mode string }{
+			{etcd.CA, pki + "etcd/ca.crt", "644"}, {etcd.Cert, pki + "apiserver-etcd-client.crt", "644"}, {etcd.Key, pki + "apiserver-etcd-client.key", "600"},
+		} {
+			if err := s.PutFile(context.Background(), h.Name, f.from, f.to, f.mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.life(s.drift, func() {
+		if out := s.sh(s.planes[0].Name, "ls /etc/kubernetes/manifests"); strings.Contains(out, "etcd") {
+			t.Errorf("there is a member on the control plane: %s", out)
+		}
+	})
+}
+
+// exampleSingleNode runs kubewright on the host itself, as root.
+func exampleSingleNode(t *testing.T) {
+	s := newExample(t, "single-node", lab.Options{Name: "e2es", ControlPlanes: 1})
+	s.names = map[string]string{"cp1": "solo"}
+	s.on = s.planes[0].Name
+	ctx := context.Background()
+	for from, to := range map[string]string{binary(t): operatorFolder + "/kubewright", filepath.Join(s.dir, "cluster.hcl"): operatorFolder + "/cluster.hcl"} {
+		if err := s.PutFile(ctx, s.on, from, to, "755"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.env = []string{"KUBEWRIGHT_VAR_simulate=false", "KUBEWRIGHT_VAR_address=" + s.planes[0].Address().String()}
+	s.life()
+}
