@@ -358,9 +358,10 @@ type (
 	Wait struct {
 		For WaitFor `json:"for"`
 		// URL is for http: 200 is success. It is dialled as the step's node
-		// would. TLS is verified against the cluster's CA unless Insecure.
-		URL      string `json:"url,omitempty"`
-		Insecure bool   `json:"insecure,omitempty"`
+		// would. The server's certificate has to be of CA, a path on that node;
+		// without one it is not verified.
+		URL string `json:"url,omitempty"`
+		CA  string `json:"ca,omitempty"`
 		// Name is a node, a pod or a file.
 		Name    string        `json:"name,omitempty"`
 		Hash    string        `json:"hash,omitempty"`

@@ -29,9 +29,9 @@ type Host interface {
 	// ssh), so that nothing but the SSH port needs to be open to the operator.
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 	// HTTPStatus asks for the URL as the host itself would and returns the
-	// status code. TLS is verified against the CA that the host holds in
-	// kubeadm's place unless insecure.
-	HTTPStatus(ctx context.Context, url string, insecure bool) (int, error)
+	// status code. The server's certificate has to be of the CA that the host
+	// holds at the path; without a path it is not verified.
+	HTTPStatus(ctx context.Context, url, ca string) (int, error)
 	Close() error
 }
 

@@ -105,7 +105,7 @@ func (h *fakeHost) ReadSecrets(_ context.Context, paths []string) (map[string]st
 	return out, nil
 }
 
-func (h *fakeHost) HTTPStatus(_ context.Context, url string, _ bool) (int, error) {
+func (h *fakeHost) HTTPStatus(_ context.Context, url, _ string) (int, error) {
 	h.say("%s asks %s", h.name, url)
 	if len(h.status) == 0 {
 		return 0, providers.ErrUnreachable

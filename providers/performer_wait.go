@@ -104,7 +104,7 @@ func (w *work) lookHTTP(ctx context.Context, op planner.Wait) error {
 	if err != nil {
 		return err
 	}
-	status, err := host.HTTPStatus(ctx, op.URL, op.Insecure)
+	status, err := host.HTTPStatus(ctx, op.URL, op.CA)
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,9 @@ func (n *node) kubeletHealth() string {
 	return fmt.Sprintf("http://%s:%d/healthz", bracket(address), port)
 }
 
+// caFile is the certificate of the cluster's CA on a control plane.
+func (c *cluster) caFile() string { return c.Certificates.Dir + "/ca.crt" }
+
 // healthWaits waits for components of this node as kubeadm's wait-control-plane does.
 func (n *node) healthWaits(components ...string) []planner.Operation {
 	var ops []planner.Operation
@@ -46,7 +49,11 @@ func (n *node) healthWaits(components ...string) []planner.Operation {
 		if url == "" {
 			continue
 		}
-		ops = append(ops, planner.Wait{For: planner.WaitHTTP, URL: url, Insecure: insecure, Timeout: n.cluster.Timeouts.ControlPlaneComponentHealthCheck})
+		ca := n.cluster.caFile()
+		if insecure {
+			ca = ""
+		}
+		ops = append(ops, planner.Wait{For: planner.WaitHTTP, URL: url, CA: ca, Timeout: n.cluster.Timeouts.ControlPlaneComponentHealthCheck})
 	}
 	return ops
 }

@@ -71,7 +71,7 @@ func (m *memory) DialContext(context.Context, string, string) (net.Conn, error) 
 	return nil, errors.New("not expected")
 }
 
-func (m *memory) HTTPStatus(context.Context, string, bool) (int, error) {
+func (m *memory) HTTPStatus(context.Context, string, string) (int, error) {
 	return 0, errors.New("not expected")
 }
 

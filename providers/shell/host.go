@@ -40,8 +40,8 @@ type Host struct {
 	speaker   *speaker
 
 	mu       sync.Mutex
-	ca       *x509.CertPool // the cluster's, once the host has it
-	programs programs       // as seen last
+	cas      map[string]*x509.CertPool // by path, once the host has them
+	programs programs                  // as seen last
 }
 
 var _ providers.Host = (*Host)(nil)
@@ -121,23 +121,20 @@ func (h *Host) DialContext(ctx context.Context, network, address string) (net.Co
 // Close implements providers.Host.
 func (h *Host) Close() error { return h.transport.Close() }
 
-// clusterCA is where kubeadm keeps the CA that signs the components' certificates.
-const clusterCA = "/etc/kubernetes/pki/ca.crt"
-
 // httpTimeout bounds one probe, as kubeadm's of the kubelet and the API do.
 const httpTimeout = 10 * time.Second
 
 // HTTPStatus implements providers.Host.
-func (h *Host) HTTPStatus(ctx context.Context, url string, insecure bool) (int, error) {
+func (h *Host) HTTPStatus(ctx context.Context, url, ca string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, fmt.Errorf("cannot probe %s: %w", url, err)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure} //nolint:gosec // the caller's word
-	if request.URL.Scheme == "https" && !insecure {
-		if config.RootCAs, err = h.trust(ctx); err != nil {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: ca == ""} //nolint:gosec // the caller's word
+	if request.URL.Scheme == "https" && ca != "" {
+		if config.RootCAs, err = h.trust(ctx, ca); err != nil {
 			return 0, err
 		}
 	}
@@ -154,24 +151,27 @@ func (h *Host) HTTPStatus(ctx context.Context, url string, insecure bool) (int, 
 	return response.StatusCode, nil
 }
 
-// trust reads the cluster's CA from the host, once it is there.
-func (h *Host) trust(ctx context.Context) (*x509.CertPool, error) {
+// trust reads a CA from the host, once it is there.
+func (h *Host) trust(ctx context.Context, ca string) (*x509.CertPool, error) {
 	h.mu.Lock()
-	known := h.ca
+	known := h.cas[ca]
 	h.mu.Unlock()
 	if known != nil {
 		return known, nil
 	}
-	files, err := h.ReadSecrets(ctx, []string{clusterCA})
+	files, err := h.ReadSecrets(ctx, []string{ca})
 	if err != nil {
 		return nil, err
 	}
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(files[clusterCA].Reveal()) {
-		return nil, fmt.Errorf("cannot verify TLS: %s has no certificate in %s", h.name, clusterCA)
+	if !pool.AppendCertsFromPEM(files[ca].Reveal()) {
+		return nil, fmt.Errorf("cannot verify TLS: %s has no certificate in %s", h.name, ca)
 	}
 	h.mu.Lock()
-	h.ca = pool
+	if h.cas == nil {
+		h.cas = map[string]*x509.CertPool{}
+	}
+	h.cas[ca] = pool
 	h.mu.Unlock()
 	return pool, nil
 }

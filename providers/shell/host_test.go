@@ -308,20 +308,20 @@ func TestHTTPStatusTrustsTheClustersCA(t *testing.T) {
 	web.StartTLS()
 	defer web.Close()
 	h, root, _ := newHost(t)
-	if status, err := h.HTTPStatus(t.Context(), web.URL, true); err != nil || status != http.StatusFound {
+	if status, err := h.HTTPStatus(t.Context(), web.URL, ""); err != nil || status != http.StatusFound {
 		t.Errorf("insecure: %d, %v", status, err)
 	}
-	if _, err := h.HTTPStatus(t.Context(), web.URL, false); err == nil {
+	if _, err := h.HTTPStatus(t.Context(), web.URL, "/etc/kubernetes/pki/ca.crt"); err == nil {
 		t.Error("trusted without a CA")
 	}
 	other, _ := certificate(t)
 	put(t, root+"/etc/kubernetes/pki/ca.crt", string(other))
-	if _, err := h.HTTPStatus(t.Context(), web.URL, false); err == nil {
+	if _, err := h.HTTPStatus(t.Context(), web.URL, "/etc/kubernetes/pki/ca.crt"); err == nil {
 		t.Error("trusted by another CA")
 	}
 	h, root, _ = newHost(t)
 	put(t, root+"/etc/kubernetes/pki/ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw})))
-	if status, err := h.HTTPStatus(t.Context(), web.URL, false); err != nil || status != http.StatusFound {
+	if status, err := h.HTTPStatus(t.Context(), web.URL, "/etc/kubernetes/pki/ca.crt"); err != nil || status != http.StatusFound {
 		t.Errorf("verified: %d, %v", status, err)
 	}
 }

@@ -113,23 +113,28 @@ func TestAPINeedsItsFiles(t *testing.T) {
 	r.found(cp1)
 	r.w.Host(cp2)
 	ctx := context.Background()
-	status := func(url string, insecure bool) (int, error) { return r.w.Host(cp1).HTTPStatus(ctx, url, insecure) }
+	ca := pki + "/ca.crt"
+	status := func(url, ca string) (int, error) { return r.w.Host(cp1).HTTPStatus(ctx, url, ca) }
 	for _, url := range []string{
 		"https://" + cp1 + ":6443/readyz", "https://127.0.0.1:10257/healthz", "https://127.0.0.1:10259/livez",
 		"http://127.0.0.1:2381/readyz", "http://127.0.0.1:10248/healthz", "https://api.example.com:6443/livez",
 	} {
-		if code, err := status(url, strings.Contains(url, "1025")); err != nil || code != 200 {
+		trusted := ca
+		if strings.Contains(url, "1025") {
+			trusted = ""
+		}
+		if code, err := status(url, trusted); err != nil || code != 200 {
 			t.Errorf("%s: %d, %v", url, code, err)
 		}
 	}
-	if _, err := status("https://127.0.0.1:10257/healthz", false); err == nil {
+	if _, err := status("https://127.0.0.1:10257/healthz", ca); err == nil {
 		t.Error("a self-signed certificate was accepted")
 	}
-	if _, err := status("https://"+cp2+":6443/readyz", true); !errors.Is(err, providers.ErrUnreachable) {
+	if _, err := status("https://"+cp2+":6443/readyz", ""); !errors.Is(err, providers.ErrUnreachable) {
 		t.Errorf("got %v from a host without an API", err)
 	}
 	r.must(sim.Edit(r.w, cp1, "file "+pki+"/apiserver.key delete"))
-	if _, err := status("https://"+cp1+":6443/readyz", false); err == nil {
+	if _, err := status("https://"+cp1+":6443/readyz", ca); err == nil {
 		t.Error("an API server without its key answers")
 	}
 	if _, err := r.w.Host(cp1).DialContext(ctx, "tcp", "127.0.0.1:6443"); !errors.Is(err, providers.ErrNoForwarding) {

@@ -14,7 +14,7 @@ import (
 
 // HTTPStatus answers what a health endpoint of the kubelet or of a control
 // plane component would: 200, or 500 when the component runs and is not well.
-func (h *Host) HTTPStatus(ctx context.Context, address string, insecure bool) (int, error) {
+func (h *Host) HTTPStatus(ctx context.Context, address, ca string) (int, error) {
 	w := h.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -22,7 +22,7 @@ func (h *Host) HTTPStatus(ctx context.Context, address string, insecure bool) (i
 	status := 0
 	err := w.read(ctx, m, "http", address, func() error {
 		var err error
-		if status, err = w.get200(m, address, insecure); err != nil {
+		if status, err = w.get200(m, address, ca); err != nil {
 			return &providers.Error{Kind: providers.ErrUnreachable, Do: "get " + address + " from " + m.address, Cause: err}
 		}
 		return nil
@@ -30,7 +30,7 @@ func (h *Host) HTTPStatus(ctx context.Context, address string, insecure bool) (i
 	return status, err
 }
 
-func (w *World) get200(m *machine, address string, insecure bool) (int, error) {
+func (w *World) get200(m *machine, address, ca string) (int, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return 0, err
@@ -51,8 +51,8 @@ func (w *World) get200(m *machine, address string, insecure bool) (int, error) {
 		if !w.started(target, component) {
 			continue
 		}
-		if u.Scheme == "https" && !insecure {
-			if err := w.verify(m, target, component, u.Hostname()); err != nil {
+		if u.Scheme == "https" && ca != "" {
+			if err := w.verify(m, target, component, u.Hostname(), ca); err != nil {
 				last = err
 				continue
 			}
@@ -101,8 +101,8 @@ func (w *World) health(m *machine, component string) int {
 	return 200
 }
 
-// verify checks a server's certificate against the cluster's CA of a host.
-func (w *World) verify(m, target *machine, component, name string) error {
+// verify checks a server's certificate against a CA on a host.
+func (w *World) verify(m, target *machine, component, name, ca string) error {
 	_, p := w.podOf(target, component)
 	if component != compAPI {
 		return errors.New("x509: certificate signed by unknown authority") // self-signed in memory
@@ -111,7 +111,7 @@ func (w *World) verify(m, target *machine, component, name string) error {
 	switch {
 	case err != nil:
 		return err
-	case !w.trusts(m, "/etc/kubernetes/pki/ca.crt", cert):
+	case !w.trusts(m, ca, cert):
 		return errors.New("x509: certificate signed by unknown authority")
 	case !covers(cert, name):
 		return notFor(cert, name)

@@ -128,13 +128,13 @@ func TestOpenSSHForwarding(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	defer web.Close()
 	h := ssh.NewHost(dial(t, openSSH(t)), ownRoot(t))
-	status, err := h.HTTPStatus(t.Context(), web.URL, false)
+	status, err := h.HTTPStatus(t.Context(), web.URL, "")
 	if err != nil || status != http.StatusTeapot {
 		t.Errorf("got %d, %v", status, err)
 	}
 	l, _ := net.Listen("tcp", "127.0.0.1:0")
 	_ = l.Close()
-	_, err = h.HTTPStatus(t.Context(), "http://"+l.Addr().String(), false)
+	_, err = h.HTTPStatus(t.Context(), "http://"+l.Addr().String(), "")
 	wantKind(t, err, providers.ErrUnreachable)
 }
 

@@ -200,7 +200,7 @@ func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.S
 			continue
 		}
 		url := "https://" + config.JoinHostPort(n.AdvertiseAddress(), c.BindPort) + "/readyz"
-		status, err := h.HTTPStatus(ctx, url, false)
+		status, err := h.HTTPStatus(ctx, url, c.Certificates.Dir+"/ca.crt")
 		switch {
 		case err == nil && status == http.StatusOK:
 			return nil
