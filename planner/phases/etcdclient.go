@@ -3,7 +3,6 @@ package phases
 import (
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -42,30 +41,36 @@ func (c *cluster) clientFiles() []clientFile {
 	return out
 }
 
-// clientFolders are the folders of those files on a control plane, and the
-// folders around them, where they are not Kubernetes' own.
-func (n *node) clientFolders() []string {
+// pkiFoldersAround are the folders that hold certificates and keys of a node,
+// and the folders around them.
+func (n *node) pkiFoldersAround() []string {
 	var out []string
-	for _, f := range n.cluster.clientFiles() {
-		if n.isControlPlane() && !kubernetesOwn(f.path) {
-			out = append(out, foldersAround(f.path)...)
-		}
+	for _, p := range n.pkiPaths() {
+		out = append(out, foldersAround(p)...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// foldersAround are the folders that a path lies in, below the root.
+// foldersOf are the folders that paths lie in, in order.
+func foldersOf(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		out = append(out, path.Dir(p))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// foldersAround are the folders that a path lies in, without those at the root,
+// which belong to the whole machine.
 func foldersAround(p string) []string {
 	var out []string
-	for dir := path.Dir(p); len(dir) > 1; dir = path.Dir(dir) {
+	for dir := path.Dir(p); len(path.Dir(dir)) > 1; dir = path.Dir(dir) {
 		out = append(out, dir)
 	}
 	return out
 }
-
-// kubernetesOwn tells that a path lies where a reset takes everything away.
-func kubernetesOwn(p string) bool { return strings.HasPrefix(p, "/etc/kubernetes/") }
 
 // clientItems are the desired files. Of the certificates what tells each from
 // every other is compared; the key is its certificate's.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -109,6 +110,9 @@ var foldersBefore = []string{
 	"/usr/libexec/kubernetes", "/var/lib/kube-proxy", "/opt/cni/bin",
 }
 
+// kubeadmPKI is where kubeadm keeps certificates unless told otherwise.
+const kubeadmPKI = config.DefaultCertificatesDir
+
 // sysctlsOfOthers are set by the kubelet (pkg/kubelet/cm, unless
 // protectKernelDefaults) and by kube-proxy; a reset puts them back as well.
 var sysctlsOfOthers = []string{
@@ -134,8 +138,10 @@ func (n *node) marks() state.Marks {
 			m.Before["folder:"+p] = f.Mode + " " + f.Owner
 		}
 	}
-	for _, p := range n.clientFolders() {
-		if !n.report.Files[p].Exists {
+	for _, p := range n.pkiFoldersAround() {
+		if f := n.report.Files[p]; f.Exists {
+			m.Before["folder:"+p] = f.Mode + " " + f.Owner
+		} else {
 			m.Before["folder:"+p] = "" // ours to take away
 		}
 	}

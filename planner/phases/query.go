@@ -28,7 +28,7 @@ func HostQuery(cfg *config.Config, recorded *state.State, n *config.Node) state.
 			}
 		}
 		if nd := c.node(n.Target); nd != nil {
-			for _, p := range slices.Concat(foldersBefore, nd.clientFolders()) {
+			for _, p := range slices.Concat(foldersBefore, nd.pkiFoldersAround()) {
 				q.Files = append(q.Files, state.FileQuery{Path: p})
 			}
 			// Which paths are wanted does not depend on facts; their content does.

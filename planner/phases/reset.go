@@ -2,6 +2,8 @@ package phases
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
@@ -17,8 +19,9 @@ type leaver struct {
 	report *state.Report
 	// cluster is nil when its block is gone as well.
 	cluster *cluster
-	// brought are the operator's files that we put outside of Kubernetes' folders.
-	brought []string
+	// pki are the certificates and keys that are the cluster's or were brought
+	// for it. What else lies beside them is the user's.
+	pki []string
 	// whole tells that the whole cluster goes: nothing is drained and no
 	// membership is changed.
 	whole bool
@@ -37,7 +40,7 @@ func (v *View) leavers() []leaver {
 				l.cluster = c
 			}
 		}
-		l.brought = v.brought(l)
+		l.pki = v.pkiOf(l)
 		l.whole = l.whole || l.cluster == nil || len(l.cluster.controlPlanes()) == 0
 		if v.Destroy || l.cluster == nil || l.cluster.node(t) == nil {
 			out = append(out, l)
@@ -47,23 +50,34 @@ func (v *View) leavers() []leaver {
 	return out
 }
 
-// brought are the files of the operator's on a leaver: recorded ones, and those
-// of the configuration in case that an apply was cut short.
-func (v *View) brought(l leaver) []string {
-	var out []string
-	for _, it := range recordedItems(v.Recorded, l.target) {
-		if it.Address.Phase == certsPhase && it.Address.Class() == "file" && !kubernetesOwn(it.Address.ID()) {
-			out = append(out, it.Address.ID())
+// pkiOf lists the certificates and keys on a leaver: recorded ones, and those of
+// the configuration in case that an apply was cut short.
+func (v *View) pkiOf(l leaver) []string {
+	out := pkiFiles(recordedItems(v.Recorded, l.target))
+	if l.cluster != nil && l.cluster.node(l.target) != nil {
+		out = append(out, l.cluster.node(l.target).pkiPaths()...)
+	}
+	return slices.Compact(sorted(out))
+}
+
+// pkiPaths are the certificates and keys that a node of the configuration has.
+func (n *node) pkiPaths() []string {
+	return pkiFiles(append(certs.nodeItems(n), n.workerCA()...))
+}
+
+// pkiFiles are the paths of certificates and keys among items, in order.
+func pkiFiles(items []state.Item) []string {
+	set := map[string]bool{}
+	for _, it := range items {
+		id := it.Address.ID()
+		switch {
+		case it.Kind == state.KindCertificate && it.Address.Class() == "certificate":
+			set[id+".crt"], set[id+".key"] = true, true
+		case it.Kind == state.KindCertificate, it.Kind == state.KindKey:
+			set[id] = true
 		}
 	}
-	if l.cluster != nil && l.Role == string(config.ControlPlane) {
-		for _, f := range l.cluster.clientFiles() {
-			if !kubernetesOwn(f.path) {
-				out = append(out, f.path)
-			}
-		}
-	}
-	return out
+	return slices.Sorted(maps.Keys(set))
 }
 
 // drainStep evicts the pods of a node that is leaving a cluster that stays.
@@ -129,6 +143,12 @@ func (l leaver) cleanOperations() []planner.Operation {
 		}
 		ops = append(ops, planner.RemovePath{Path: p})
 	}
+	// The modes of folders that were there before were ours meanwhile.
+	for _, dir := range foldersOf(l.pki) {
+		if mode, owner, was := strings.Cut(before["folder:"+dir], " "); was {
+			ops = append(ops, planner.EnsureDirectory{Path: dir, Mode: mode, Owner: owner})
+		}
+	}
 	ops = append(ops, l.restoreOperations(before)...)
 	return append(ops, planner.Mark{Remove: true})
 }
@@ -142,7 +162,7 @@ func (l leaver) socket() string {
 
 // contentsGo are folders that stay when they were there before, but empty.
 var contentsGo = map[string]bool{
-	"/etc/kubernetes/manifests": true, "/etc/kubernetes/pki": true, "/etc/kubernetes/tmp": true,
+	"/etc/kubernetes/manifests": true, "/etc/kubernetes/tmp": true,
 	"/var/lib/kubelet": true, "/var/lib/etcd": true, "/var/lib/cni": true,
 	"/var/log/pods": true, "/var/log/containers": true, "/var/lib/kube-proxy": true,
 }
@@ -156,7 +176,7 @@ func (l leaver) paths() []string {
 	for p := range contentsGo {
 		set[p] = true
 	}
-	for _, p := range l.brought {
+	for _, p := range l.pki {
 		set[p] = true
 		for _, dir := range foldersAround(p) {
 			if l.madeFolder(dir) {
@@ -164,6 +184,7 @@ func (l leaver) paths() []string {
 			}
 		}
 	}
+	set[kubeadmPKI] = !l.keeps("folder:" + kubeadmPKI)
 	// Folders that were not there before go whole; the others keep what is not ours.
 	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes"} {
 		set[p] = !l.keeps("folder:" + p)
