@@ -125,7 +125,7 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec:
-      tolerations: [{key: dedicated}]
+      tolerations: [{key: dedicated, operator: Exists}]
       containers: [{name: web, image: %[1]q, imagePullPolicy: Never, args: [serve], ports: [{containerPort: 8080}]}]
 ---
 apiVersion: v1
