@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -103,6 +104,29 @@ func TestExamples(t *testing.T) {
 			x.run(0, "destroy", "-auto-approve")
 		})
 	}
+}
+
+// TestExampleScript: the CA that an example offers to try it with fits.
+func TestExampleScript(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("openssl"); err != nil {
+		t.Skip("there is no openssl here")
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(examples, "external-ca"))); err != nil {
+		t.Fatal(err)
+	}
+	script := exec.Command("sh", "ca.sh")
+	script.Dir = dir
+	if out, err := script.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	key, err := os.ReadFile(filepath.Join(dir, "ca.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := example{t: t, dir: dir, environ: []string{"KUBEWRIGHT_VAR_ca_key=" + string(key)}}
+	x.run(0, "plan")
 }
 
 // example is an example in a folder of its own.

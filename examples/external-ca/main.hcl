@@ -5,12 +5,9 @@
 #   export KUBEWRIGHT_VAR_ca_key="$(pass show kubernetes/ca.key)"
 #   kubewright apply
 #
-# Beside this file lies ca.crt, the CA's certificate. To try it out, make one
-# (OpenSSL 3.4; simulated hosts live in March 2026, and the CA has to be older):
+# Beside this file lies ca.crt, the CA's certificate. To try it out, make one:
 #
-#   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
-#     -subj "/CN=Example Kubernetes CA" -addext keyUsage=critical,keyCertSign,cRLSign \
-#     -not_before 20260101000000Z -not_after 20360101000000Z -keyout ca.key -out ca.crt
+#   sh ca.sh
 #   export KUBEWRIGHT_VAR_ca_key="$(cat ca.key)"
 #
 # It is simulated until you say -var simulate=false.
