@@ -60,40 +60,40 @@ func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
 func (w *work) contents(ctx context.Context, ops []planner.Operation) (map[string]state.Secret, error) {
 	out := map[string]state.Secret{}
 	for _, op := range ops {
-		for _, ref := range refsOf(op) {
-			if _, known := out[ref]; known {
+		for _, s := range refsOf(op) {
+			if _, known := out[s.Ref]; known {
 				continue
 			}
-			s, err := w.resolve(ctx, ref)
+			content, err := w.resolve(ctx, s)
 			if err != nil {
 				return nil, err
 			}
-			out[ref] = s
+			out[s.Ref] = content
 		}
 	}
 	return out, nil
 }
 
-func refsOf(op planner.Operation) []string {
+func refsOf(op planner.Operation) []state.Sensitive {
 	switch op := op.(type) {
 	case planner.UploadArtifact:
-		return []string{artifactRef + op.Artifact}
+		return []state.Sensitive{{Ref: artifactRef + op.Artifact}}
 	case planner.LoadImage:
 		if op.Artifact != "" {
-			return []string{artifactRef + op.Artifact}
+			return []state.Sensitive{{Ref: artifactRef + op.Artifact}}
 		}
 	}
 	return planner.References(op)
 }
 
-func (w *work) resolve(ctx context.Context, ref string) (state.Secret, error) {
-	if name, ok := cutRef(ref, artifactRef); ok {
+func (w *work) resolve(ctx context.Context, s state.Sensitive) (state.Secret, error) {
+	if name, ok := cutRef(s.Ref, artifactRef); ok {
 		return w.artifact(name)
 	}
 	if w.Content == nil {
-		return state.Secret{}, fmt.Errorf("cannot find content %s: nothing is known of it", ref)
+		return state.Secret{}, fmt.Errorf("cannot find content %s: nothing is known of it", s.Ref)
 	}
-	return w.Content(ctx, ref)
+	return w.Content(ctx, s)
 }
 
 func cutRef(ref, prefix string) (string, bool) {

@@ -1,8 +1,6 @@
 package phases
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
@@ -25,7 +23,8 @@ func Check(cfg *config.Config) diag.Diagnostics {
 				continue
 			}
 			said[err.Error()] = true
-			diags = append(diags, diag.Errorf("Configuration does not fit the component", "For %s: %v.", n.target, err).At(c.Source).For(n.target))
+			text := cfg.Secrets.Text(err.Error())
+			diags = append(diags, diag.Errorf("Configuration does not fit the component", "For %s: %s.", n.target, text).At(c.Source).For(n.target))
 		}
 	}
 	return diags
@@ -35,7 +34,11 @@ func Check(cfg *config.Config) diag.Diagnostics {
 // would otherwise be left out in silence.
 func (v *View) notYet() diag.Diagnostics {
 	var diags diag.Diagnostics
-	for _, c := range v.clusters {
+	twin := v.twinView()
+	for i, c := range v.clusters {
+		if twin != nil {
+			diags = append(diags, c.steering(twin.clusters[i])...)
+		}
 		for _, l := range c.limits() {
 			if l.asked {
 				diags = append(diags, diag.Errorf("Not possible yet", "Cluster %q asks for %s, which this version of kubewright cannot do yet. "+
@@ -57,31 +60,7 @@ type limit struct {
 func (c *cluster) limits() []limit {
 	return []limit{
 		{c.Install.Artifacts != "", "an installation from artifacts", "Install container runtime and kubelet yourself and leave install out.", "install.artifacts"},
-		{c.UploadCerts, "the kubeadm-certs Secret", "For a control plane joined by hand copy /etc/kubernetes/pki as kubeadm's documentation says.", "upload_certs"},
-		{c.hasSecrets(), "sensitive values in what is written to hosts or the API", "They would stand in plan and state. Put them on the hosts yourself and name the file.", ""},
-		{len(c.BootstrapTokens) > 0, "tokens of yours", "Make them with kubeadm token create on a control plane.", "bootstrap_token"},
 	}
-}
-
-// hasSecrets tells that something sensitive would go into a file or an object.
-// What a connection needs stays with the operator.
-func (c *cluster) hasSecrets() bool {
-	secret := slices.ContainsFunc(slices.Collect(maps.Keys(c.Sensitive)), func(path string) bool { return !brought(path) })
-	for _, a := range c.Addons {
-		secret = secret || a.Sensitive
-	}
-	for _, n := range c.nodes {
-		for key := range n.Sensitive {
-			secret = secret || !strings.HasPrefix(key, "connection.")
-		}
-	}
-	return secret
-}
-
-// brought tells that a value of the cluster's block stands in a plan only as a
-// reference.
-func brought(path string) bool {
-	return strings.HasPrefix(path, "certificates.") && strings.HasSuffix(path, "ca.key") || path == "etcd.external.key"
 }
 
 // versionChange refuses another version for a cluster that runs: an upgrade

@@ -23,6 +23,9 @@ type View struct {
 	ObservedAt time.Time
 	// Destroy plans for nothing of the configuration to be left.
 	Destroy bool
+	// Key keys the fingerprints of secrets. Without one nothing that was seen
+	// equals a secret of the configuration.
+	Key state.Key
 
 	clusters []*cluster
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 )
 
@@ -49,6 +50,8 @@ type app struct {
 	// stdin is Env.Stdin, once something was read from it.
 	stdin      *bufio.Reader
 	interrupts *interruptions
+	// secrets are taken out of everything that is said of a failure.
+	secrets *state.Redactor
 }
 
 // Main runs the command and returns its exit code.
@@ -99,6 +102,9 @@ func (a *app) failed(diags diag.Diagnostics) error {
 
 // print shows findings.
 func (a *app) print(diags diag.Diagnostics) {
+	for _, d := range diags {
+		d.Detail = a.secrets.Text(d.Detail)
+	}
 	if len(diags) > 0 {
 		a.screen().diagnostics(diags)
 	}
