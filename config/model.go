@@ -14,8 +14,11 @@ type Config struct {
 	Clusters []*Cluster
 	Nodes    []*Node
 	Outputs  []*Output
-	// Digest is the hex SHA-256 of all files and variable values.
+	// Digest is the hex SHA-256 of all files and variable values. It says
+	// something about short secrets and is not to be kept or shown as it is.
 	Digest string
+	// Secrets takes the configuration's secrets out of texts of others.
+	Secrets *state.Redactor `json:"-"`
 	// Incomplete tells that mistakes kept nodes from being made, so that it
 	// says nothing when there are too few.
 	Incomplete bool
@@ -226,8 +229,8 @@ type Addon struct {
 	Name string
 	// Objects are the manifest's documents.
 	Objects []state.Value
-	// Sensitive tells that the manifest is made of something sensitive.
-	Sensitive bool
+	// Sensitive tells of each object whether its text is made of something sensitive.
+	Sensitive []bool
 	Source    state.Source
 }
 
@@ -290,8 +293,10 @@ type Cluster struct {
 	BootstrapTokens   []BootstrapToken
 	Reset             Reset
 	Addons            []*Addon
-	// UploadCerts asks for the kubeadm-certs Secret.
-	UploadCerts bool
+	// UploadCerts asks for the kubeadm-certs Secret, encrypted with
+	// CertificateKey: 64 hex digits, secret; empty generates one.
+	UploadCerts    bool
+	CertificateKey state.Secret
 	// ProxyEnv is the environment of HTTP proxies for the components, which
 	// kubeadm takes from its own process: HTTP_PROXY, HTTPS_PROXY, NO_PROXY.
 	ProxyEnv              map[string]string

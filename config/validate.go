@@ -18,6 +18,7 @@ func (c *Config) Validate() diag.Diagnostics {
 		ch := checker{out: &out, origins: cl.Origins, hidden: cl.Sensitive, block: cl.Source, about: state.ClusterTarget(cl.Label), minor: MinorOf(cl.KubernetesVersion)}
 		ch.cluster(cl)
 		ch.topology(c, cl)
+		ch.secrets()
 	}
 	for _, n := range c.Nodes {
 		ch := checker{out: &out, origins: n.Origins, hidden: n.Sensitive, block: n.Source, about: n.Target}
@@ -26,7 +27,9 @@ func (c *Config) Validate() diag.Diagnostics {
 			ch.minor = MinorOf(cl.KubernetesVersion)
 		}
 		ch.node(n, cl)
+		ch.secrets()
 	}
+	c.secretNames(&out)
 	c.checkDuplicates(&out)
 	return out
 }

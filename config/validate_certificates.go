@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/x509"
+	"encoding/hex"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,6 +33,20 @@ func (c checker) certificates(cl *Cluster) {
 		c.errorf("certificates.supplied", "Nothing to be supplied", "supplied is for a CA whose key is not at hand, and every CA here has its key. Remove it, or give a CA's certificate without its key.")
 	case cl.UploadCerts && !p.CA.IsZero() && !p.CA.OnHosts:
 		c.errorf("upload_certs", "Certificates cannot be uploaded", "upload_certs puts the CA's key into the cluster, and that key stays with you. Write on_hosts = true in the block ca, or leave upload_certs out.")
+	}
+	c.certificateKey(cl)
+}
+
+// certificateKey checks the key that encrypts uploaded certificates: AES-256.
+func (c checker) certificateKey(cl *Cluster) {
+	if cl.CertificateKey.IsZero() {
+		return
+	}
+	if key, err := hex.DecodeString(string(cl.CertificateKey.Reveal())); err != nil || len(key) != 32 {
+		c.errorf("certificate_key", "Invalid certificate key", "A certificate key is 64 hex digits. Make one with: kubeadm certs certificate-key, or openssl rand -hex 32.")
+	}
+	if !cl.UploadCerts {
+		c.warnf("certificate_key", "Certificate key is not used", "Nothing is uploaded without upload_certs = true.")
 	}
 }
 

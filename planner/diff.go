@@ -58,7 +58,9 @@ func Drift(observed, recorded *state.Snapshot) []Change {
 		c := Change{Address: was.Address, Kind: was.Kind, Reason: ReasonDrift}
 		if have == nil {
 			c.Action = Delete
-			drift = append(drift, c)
+			if !was.Expires {
+				drift = append(drift, c)
+			}
 			continue
 		}
 		c.Action = Update
@@ -75,10 +77,16 @@ func Drift(observed, recorded *state.Snapshot) []Change {
 
 func diffItem(want, have, was *state.Item) (Change, bool) {
 	c := Change{Address: want.Address, Kind: want.Kind}
+	if have == nil && want.Expires && was != nil && was.Attributes.Equal(want.Attributes) {
+		return c, false
+	}
 	if have == nil {
 		c.Action, c.Reason = Create, ReasonNew
 		if was != nil {
 			c.Reason = ReasonDrift
+		}
+		if was != nil && want.Expires {
+			c.Reason = ReasonConfigured
 		}
 		c.Attributes = created(want)
 		return c, true
@@ -238,7 +246,7 @@ func (w walk) compareArgs(path string, want, have state.Value) {
 	wanted, had := groupArgs(want.AsArgs()), groupArgs(have.AsArgs())
 	n := len(*w.out)
 	for _, name := range sortedKeys(wanted, had) {
-		if !slices.Equal(wanted[name], had[name]) {
+		if !slices.EqualFunc(wanted[name], had[name], state.Arg.Equal) {
 			w.add(state.JoinPath(path, name), argValue(had[name]), argValue(wanted[name]))
 		}
 	}
@@ -247,15 +255,15 @@ func (w walk) compareArgs(path string, want, have state.Value) {
 	}
 }
 
-func groupArgs(args []state.Arg) map[string][]string {
-	m := map[string][]string{}
+func groupArgs(args []state.Arg) map[string][]state.Arg {
+	m := map[string][]state.Arg{}
 	for _, a := range args {
-		m[a.Name] = append(m[a.Name], a.Value)
+		m[a.Name] = append(m[a.Name], a)
 	}
 	return m
 }
 
-func sortedKeys(maps ...map[string][]string) []string {
+func sortedKeys(maps ...map[string][]state.Arg) []string {
 	var keys []string
 	for _, m := range maps {
 		for k := range m {
@@ -266,14 +274,18 @@ func sortedKeys(maps ...map[string][]string) []string {
 	return slices.Compact(keys)
 }
 
-func argValue(values []string) state.Value {
+func argValue(args []state.Arg) state.Value {
+	values := make([]state.Value, len(args))
+	for i, a := range args {
+		values[i] = a.Of()
+	}
 	switch len(values) {
 	case 0:
 		return state.Null()
 	case 1:
-		return state.String(values[0])
+		return values[0]
 	}
-	return state.Strings(values...)
+	return state.List(values...)
 }
 
 // unwanted lists leaves of a partial item that we set before, that are still

@@ -26,6 +26,14 @@ type Content struct {
 	Inline string `json:"inline,omitempty"`
 	// Ref is where the performer finds the bytes: config:ADDRESS#FIELD.
 	Ref string `json:"ref,omitempty"`
+	// Fingerprint is that of the secret content that was planned with; empty
+	// when nobody has a key yet.
+	Fingerprint string `json:"fingerprint,omitempty"`
+}
+
+// Sealed is the reference with its fingerprint.
+func (c Content) Sealed() state.Sensitive {
+	return state.Sensitive{Ref: c.Ref, Fingerprint: c.Fingerprint}
 }
 
 // Host operations: performed on the step's node, in one round trip.
@@ -250,16 +258,16 @@ func (s Signer) KeyRef() string { return s.Operator + ".key" }
 
 // References lists what an operation names and does not hold: the performer
 // finds it before the operation, and nothing of it is in a plan.
-func References(op Operation) []string {
+func References(op Operation) []state.Sensitive {
 	switch op := op.(type) {
 	case WriteFile:
 		if op.Content.Ref != "" {
-			return []string{op.Content.Ref}
+			return []state.Sensitive{op.Content.Sealed()}
 		}
 	case ImportSecrets:
-		var refs []string
+		var refs []state.Sensitive
 		for _, f := range op.Files {
-			refs = append(refs, f.Source)
+			refs = append(refs, state.Sensitive{Ref: f.Source})
 		}
 		return refs
 	case IssueCertificate:
@@ -270,14 +278,14 @@ func References(op Operation) []string {
 	return nil
 }
 
-func (s Signer) references(key bool) []string {
+func (s Signer) references(key bool) []state.Sensitive {
 	switch {
 	case s.Operator == "":
 		return nil
 	case key:
-		return []string{s.CertificateRef(), s.KeyRef()}
+		return []state.Sensitive{{Ref: s.CertificateRef()}, {Ref: s.KeyRef()}}
 	}
-	return []string{s.CertificateRef()}
+	return []state.Sensitive{{Ref: s.CertificateRef()}}
 }
 
 // Operations on etcd, through any member that answers.
@@ -293,10 +301,10 @@ type (
 	// output of AddEtcdMember in the same step. Manifest is the pod with
 	// InitialClusterPlaceholder in its place.
 	RenderEtcdManifest struct {
-		Path     string `json:"path"`
-		Manifest string `json:"manifest"`
-		Mode     string `json:"mode"`
-		Owner    string `json:"owner"`
+		Path     string  `json:"path"`
+		Manifest Content `json:"manifest"`
+		Mode     string  `json:"mode"`
+		Owner    string  `json:"owner"`
 	}
 
 	// PromoteEtcdMember makes a started learner a voter; done when it is one.
@@ -347,7 +355,10 @@ type (
 		RemoveLabels      []string          `json:"remove_labels,omitempty"`
 		RemoveAnnotations []string          `json:"remove_annotations,omitempty"`
 		RemoveTaints      []state.Taint     `json:"remove_taints,omitempty"`
-		Timeout           time.Duration     `json:"timeout"`
+		// Sealed are labels and annotations whose values are sensitive, by their
+		// paths: labels.NAME, annotations.NAME.
+		Sealed  map[string]state.Sensitive `json:"sealed,omitempty"`
+		Timeout time.Duration              `json:"timeout"`
 	}
 
 	// Cordon makes a node unschedulable, or schedulable again with Undo.
@@ -367,12 +378,36 @@ type (
 		PodSelector        string        `json:"pod_selector,omitempty"`
 	}
 
-	// CreateToken makes a bootstrap token just in time; its output token is secret.
+	// CreateToken makes a bootstrap token. Without an ID it is one for this run,
+	// and its secret output token is all of it. With an ID it is to stay: Token
+	// stands for its secret half, or that is generated; one that is there keeps
+	// what was generated for it. Expires is RFC 3339 and excludes TTL; without
+	// both it stays for ever.
 	CreateToken struct {
-		Description string        `json:"description"`
-		TTL         time.Duration `json:"ttl"`
-		Usages      []string      `json:"usages"`
-		Groups      []string      `json:"groups"`
+		ID          string          `json:"id,omitempty"`
+		Token       state.Sensitive `json:"token,omitzero"`
+		Expires     string          `json:"expires,omitempty"`
+		Description string          `json:"description"`
+		TTL         time.Duration   `json:"ttl"`
+		Usages      []string        `json:"usages"`
+		Groups      []string        `json:"groups"`
+	}
+
+	// UploadCerts encrypts files of the step's node with a certificate key and
+	// keeps them in the Secret kubeadm-certs, until the TTL of a token that owns
+	// it is over. A key that is not given is generated: the secret output
+	// certificate_key.
+	UploadCerts struct {
+		Files []UploadedFile  `json:"files"`
+		Key   state.Sensitive `json:"key,omitzero"`
+		TTL   time.Duration   `json:"ttl"`
+	}
+
+	// UploadedFile is a file and the Secret's key for it. One that does not exist
+	// is uploaded empty.
+	UploadedFile struct {
+		Key  string `json:"key"`
+		Path string `json:"path"`
 	}
 
 	// DeleteToken deletes the token that another step of this plan made.
@@ -389,8 +424,10 @@ type (
 		URL string `json:"url,omitempty"`
 		CA  string `json:"ca,omitempty"`
 		// Name is a node, a pod or a file.
-		Name    string        `json:"name,omitempty"`
+		Name string `json:"name,omitempty"`
+		// Hash, or what HashRef stands for, is the static pod's.
 		Hash    string        `json:"hash,omitempty"`
+		HashRef string        `json:"hash_ref,omitempty"`
 		Timeout time.Duration `json:"timeout"`
 	}
 )
@@ -450,6 +487,7 @@ var operations = []Operation{
 	Cordon{},
 	Drain{},
 	CreateToken{},
+	UploadCerts{},
 	DeleteToken{},
 	Wait{},
 }

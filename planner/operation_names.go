@@ -1,6 +1,9 @@
 package planner
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Op is the name in JSON.
 func (WriteFile) Op() string { return "write_file" }
@@ -199,7 +202,13 @@ func (o Drain) Summary() string { return "drain node " + o.Node }
 func (CreateToken) Op() string { return "create_token" }
 
 // Summary is one line for the progress display.
-func (CreateToken) Summary() string { return "make a bootstrap token" }
+func (o CreateToken) Summary() string { return strings.TrimSpace("make a bootstrap token " + o.ID) }
+
+// Op is the name in JSON.
+func (UploadCerts) Op() string { return "upload_certs" }
+
+// Summary is one line for the progress display.
+func (UploadCerts) Summary() string { return "upload encrypted certificates" }
 
 // Op is the name in JSON.
 func (DeleteToken) Op() string { return "delete_token" }

@@ -28,8 +28,13 @@ type API interface {
 	Cordon(ctx context.Context, node string, undo bool) error
 	// Drain evicts the node's pods as kubectl drain does; log gets one line per eviction.
 	Drain(ctx context.Context, op planner.Drain, log func(string)) error
-	// CreateToken makes a bootstrap token and returns it as abcdef.0123456789abcdef.
-	CreateToken(ctx context.Context, op planner.CreateToken) (state.Secret, error)
+	// CreateToken makes a bootstrap token, or changes the one with the operation's
+	// ID, and returns it as abcdef.0123456789abcdef. secret is its second half;
+	// zero keeps what is there, or generates one.
+	CreateToken(ctx context.Context, op planner.CreateToken, secret state.Secret) (state.Secret, error)
+	// UploadCerts encrypts files, by their keys in the Secret kubeadm-certs, and
+	// returns the certificate key: the one given, or a new one when that is zero.
+	UploadCerts(ctx context.Context, op planner.UploadCerts, files map[string]state.Secret, key state.Secret) (state.Secret, error)
 	// DeleteToken deletes the token's Secret; a token that does not exist is no error.
 	DeleteToken(ctx context.Context, token state.Secret) error
 	// Lease reads a lease; nil when there is none.

@@ -44,7 +44,11 @@ type Performer struct {
 	// Artifacts is the operator's folder with the artifacts for a node.
 	Artifacts func(t state.Target) (string, error)
 	// Content fetches what any other reference stands for: config:ADDRESS#FIELD.
-	Content func(ctx context.Context, ref string) (state.Secret, error)
+	// Of a leaf of an object it is JSON, otherwise the bytes themselves. It fails
+	// when the fingerprint is that of another secret.
+	Content func(ctx context.Context, s state.Sensitive) (state.Secret, error)
+	// Secrets takes the operator's secrets out of errors and log lines of others.
+	Secrets *state.Redactor
 
 	mu    sync.Mutex
 	apis  map[state.Target]*opened[API]
@@ -293,14 +297,14 @@ func (w *work) output(p state.Pending) (Output, bool) {
 	return w.run.Output(p)
 }
 
-// mask takes the step's secret outputs out of a text.
+// mask takes the operator's secrets and the step's secret outputs out of a text.
 func (w *work) mask(text string) string {
 	for _, o := range w.outputs {
 		if s := string(o.Secret.Reveal()); s != "" {
 			text = strings.ReplaceAll(text, s, o.Secret.String())
 		}
 	}
-	return text
+	return w.Secrets.Text(text)
 }
 
 // maskedError is an error whose text holds no secret. What it wraps can be
@@ -314,6 +318,11 @@ func (e *maskedError) Error() string { return e.text }
 func (e *maskedError) Unwrap() error { return e.cause }
 
 func (w *work) masked(err error) error {
+	if command, ok := errors.AsType[*CommandError](err); ok {
+		for i, line := range command.Stderr {
+			command.Stderr[i] = w.mask(line)
+		}
+	}
 	if text := w.mask(err.Error()); text != err.Error() {
 		return &maskedError{text, err}
 	}

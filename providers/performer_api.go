@@ -29,7 +29,11 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 	case planner.PatchNode:
 		// The kubelet may be about to register the node.
 		limit, again = max(limit, op.Timeout), func(err error) bool { return passing(err) || errors.Is(err, ErrNotFound) }
-		do = w.patcher(op)
+		patch, err := w.patch(ctx, op)
+		if err != nil {
+			return err
+		}
+		do = w.patcher(patch)
 	case planner.Cordon:
 		do = func(ctx context.Context, a API) error { return a.Cordon(ctx, op.Node, op.Undo) }
 	case planner.Drain:
@@ -37,8 +41,12 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 		do = func(ctx context.Context, a API) error { return a.Drain(ctx, op, w.log) }
 	case planner.CreateToken:
 		// After a lost answer a second token would be one too many to delete.
-		again = func(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnreachable) }
+		if op.ID == "" {
+			again = func(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUnreachable) }
+		}
 		do = func(ctx context.Context, a API) error { return w.createToken(ctx, a, op) }
+	case planner.UploadCerts:
+		do = func(ctx context.Context, a API) error { return w.uploadCerts(ctx, a, op) }
 	case planner.DeleteToken:
 		token, err := w.token(op.Token)
 		if err != nil {
@@ -151,11 +159,55 @@ func withVersion(object, live state.Value) state.Value {
 }
 
 func (w *work) createToken(ctx context.Context, a API, op planner.CreateToken) error {
-	token, err := a.CreateToken(ctx, op)
-	if err == nil {
+	secret, err := w.given(ctx, op.Token)
+	if err != nil {
+		return err
+	}
+	token, err := a.CreateToken(ctx, op, secret)
+	if err == nil && op.ID == "" {
 		w.outputs["token"] = Output{Secret: token}
 	}
 	return err
+}
+
+// CertificateKey is the output of UploadCerts.
+const CertificateKey = "certificate_key"
+
+func (w *work) uploadCerts(ctx context.Context, a API, op planner.UploadCerts) error {
+	key, err := w.given(ctx, op.Key)
+	if err != nil {
+		return err
+	}
+	host, err := w.Host(ctx, w.via())
+	if err != nil {
+		return err
+	}
+	paths := make([]string, len(op.Files))
+	for i, f := range op.Files {
+		paths[i] = f.Path
+	}
+	found, err := host.ReadSecrets(ctx, paths)
+	if err != nil {
+		return fmt.Errorf("cannot read the certificates: %w", err)
+	}
+	files := map[string]state.Secret{}
+	for _, f := range op.Files {
+		files[f.Key] = found[f.Path]
+	}
+	made, err := a.UploadCerts(ctx, op, files, key)
+	if err == nil && op.Key.IsZero() {
+		w.outputs[CertificateKey] = Output{Secret: made}
+	}
+	return err
+}
+
+// given is a text of the operator's that a reference stands for; zero for none.
+func (w *work) given(ctx context.Context, s state.Sensitive) (state.Secret, error) {
+	if s.IsZero() {
+		return state.Secret{}, nil
+	}
+	v, err := w.leaf(ctx, s)
+	return state.NewSecret([]byte(v.AsString())), err
 }
 
 // object is what is to be applied, with everything resolved that a plan holds
@@ -184,8 +236,7 @@ func (w *work) object(ctx context.Context, op planner.ApplyObject) (state.Value,
 func (w *work) resolved(ctx context.Context, v state.Value) (state.Value, error) {
 	switch v.Kind() {
 	case state.KindSensitive:
-		s, err := w.resolve(ctx, v.AsSensitive().Ref)
-		return state.String(string(s.Reveal())), err
+		return w.leaf(ctx, v.AsSensitive())
 	case state.KindPending:
 		p := v.AsPending()
 		o, ok := w.output(p)
@@ -216,6 +267,40 @@ func (w *work) resolved(ctx context.Context, v state.Value) (state.Value, error)
 		return state.Map(m), nil
 	}
 	return v, nil
+}
+
+// leaf is the leaf of an object that a reference stands for.
+func (w *work) leaf(ctx context.Context, s state.Sensitive) (state.Value, error) {
+	content, err := w.resolve(ctx, s)
+	if err != nil {
+		return state.Value{}, err
+	}
+	var v state.Value
+	if v.UnmarshalJSON(content.Reveal()) != nil {
+		return state.Value{}, fmt.Errorf("internal error: what %s stands for is no JSON", s.Ref)
+	}
+	return v, nil
+}
+
+// patch is what is to be patched, with what is sensitive put in.
+func (w *work) patch(ctx context.Context, op planner.PatchNode) (planner.PatchNode, error) {
+	into := map[string]map[string]string{"labels": maps.Clone(op.Labels), "annotations": maps.Clone(op.Annotations)}
+	for path, s := range op.Sealed {
+		keys := state.SplitPath(path)
+		if len(keys) != 2 || keys[0] != "labels" && keys[0] != "annotations" {
+			return op, fmt.Errorf("internal error: a node has no %s to patch", path)
+		}
+		content, err := w.resolve(ctx, s)
+		if err != nil {
+			return op, err
+		}
+		if into[keys[0]] == nil {
+			into[keys[0]] = map[string]string{}
+		}
+		into[keys[0]][keys[1]] = string(content.Reveal())
+	}
+	op.Labels, op.Annotations, op.Sealed = into["labels"], into["annotations"], nil
+	return op, nil
 }
 
 // withCA fills certificate-authority-data of the clusters in the kubeconfig

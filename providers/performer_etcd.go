@@ -72,11 +72,24 @@ func (w *work) renderManifest(ctx context.Context, op planner.RenderEtcdManifest
 	if err != nil {
 		return err
 	}
-	text := strings.ReplaceAll(op.Manifest, planner.InitialClusterPlaceholder, value.Value.AsString())
-	sum := sha256.Sum256([]byte(text))
-	_, err = host.Perform(ctx, w.batch([]planner.Operation{planner.WriteFile{
-		Path: op.Path, Mode: op.Mode, Owner: op.Owner, Content: planner.Content{Inline: text}, SHA256: hex.EncodeToString(sum[:]),
-	}}))
+	write := planner.WriteFile{Path: op.Path, Mode: op.Mode, Owner: op.Owner, Content: op.Manifest}
+	b := w.batch([]planner.Operation{write})
+	complete := func(manifest string) string {
+		return strings.ReplaceAll(manifest, planner.InitialClusterPlaceholder, value.Value.AsString())
+	}
+	if op.Manifest.Ref == "" {
+		write.Content.Inline = complete(op.Manifest.Inline)
+		sum := sha256.Sum256([]byte(write.Content.Inline))
+		write.SHA256 = hex.EncodeToString(sum[:])
+		b.Operations[0] = write
+	} else {
+		content, err := w.resolve(ctx, op.Manifest.Sealed())
+		if err != nil {
+			return err
+		}
+		b.Contents = map[string]state.Secret{op.Manifest.Ref: state.NewSecret([]byte(complete(string(content.Reveal()))))}
+	}
+	_, err = host.Perform(ctx, b)
 	return err
 }
 

@@ -20,19 +20,21 @@ type scene struct {
 	log []string
 	now time.Time
 
-	files   map[string]string
-	status  []int
-	apiErrs []error
-	applied state.Value
-	members []state.EtcdMember
-	etcdErr []error
-	batches []providers.Batch
-	sent    map[string]string // contents of artifacts, by name
-	issued  []providers.KeyRequest
-	hostErr error
-	nodes   map[string]state.NodeReport
-	pods    map[string]state.StaticPodReport
-	objects map[state.ObjectRef]state.Value
+	files    map[string]string
+	status   []int
+	apiErrs  []error
+	applied  state.Value
+	patched  planner.PatchNode
+	uploaded map[string]state.Secret
+	members  []state.EtcdMember
+	etcdErr  []error
+	batches  []providers.Batch
+	issued   []providers.KeyRequest
+	hostErr  error
+	nodes    map[string]state.NodeReport
+	pods     map[string]state.StaticPodReport
+	objects  map[state.ObjectRef]state.Value
+	sent     map[string]string // contents of artifacts, by name
 	// applying, when set, stands for what an attempt to apply an object does.
 	applying func() error
 }
@@ -58,9 +60,13 @@ func (s *scene) performer() *providers.Performer {
 		},
 		Seat:   func(t state.Target) (providers.Seat, error) { return providers.Seat{API: t.Key + ":6443"}, nil },
 		Access: access{s}, Issuer: issuer{scene: s}, Clock: clock{s},
-		Content: func(_ context.Context, ref string) (state.Secret, error) {
-			return state.NewSecret([]byte("content of " + ref)), nil
+		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) {
+			if x.Fingerprint == "leaf" {
+				return state.NewSecret([]byte(`"leaf of ` + x.Ref + `"`)), nil
+			}
+			return state.NewSecret([]byte("content of " + x.Ref)), nil
 		},
+		Secrets: state.NewRedactor([]string{"hunter22"}),
 	}
 }
 
@@ -176,12 +182,13 @@ func (a *fakeAPI) Apply(_ context.Context, o state.Value, createOnly bool) error
 
 func (a *fakeAPI) PatchNode(_ context.Context, op planner.PatchNode) error {
 	a.say("patch %s", op.Node)
+	a.patched = op
 	return pop(&a.apiErrs)
 }
 
 const token = "abcdef.0123456789abcdef"
 
-func (a *fakeAPI) CreateToken(context.Context, planner.CreateToken) (state.Secret, error) {
+func (a *fakeAPI) CreateToken(context.Context, planner.CreateToken, state.Secret) (state.Secret, error) {
 	a.say("create token")
 	if err := pop(&a.apiErrs); err != nil {
 		return state.Secret{}, err
@@ -272,3 +279,11 @@ func (s *scene) expect(t *testing.T, want ...string) {
 }
 
 var errRefused = errors.New("refused")
+
+func (a *fakeAPI) UploadCerts(_ context.Context, _ planner.UploadCerts, files map[string]state.Secret, key state.Secret) (state.Secret, error) {
+	a.uploaded = files
+	if key.IsZero() {
+		key = state.NewSecret([]byte("generated-key"))
+	}
+	return key, pop(&a.apiErrs)
+}

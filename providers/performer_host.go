@@ -65,25 +65,25 @@ func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
 func (w *work) contents(ctx context.Context, ops []planner.Operation) (map[string]state.Secret, error) {
 	out := map[string]state.Secret{}
 	for _, op := range ops {
-		for _, ref := range planner.References(op) {
-			if _, known := out[ref]; known {
+		for _, s := range planner.References(op) {
+			if _, known := out[s.Ref]; known {
 				continue
 			}
-			s, err := w.resolve(ctx, ref)
+			content, err := w.resolve(ctx, s)
 			if err != nil {
 				return nil, err
 			}
-			out[ref] = s
+			out[s.Ref] = content
 		}
 	}
 	return out, nil
 }
 
-func (w *work) resolve(ctx context.Context, ref string) (state.Secret, error) {
+func (w *work) resolve(ctx context.Context, s state.Sensitive) (state.Secret, error) {
 	if w.Content == nil {
-		return state.Secret{}, fmt.Errorf("cannot find content %s: nothing is known of it", ref)
+		return state.Secret{}, fmt.Errorf("cannot find content %s: nothing is known of it", s.Ref)
 	}
-	return w.Content(ctx, ref)
+	return w.Content(ctx, s)
 }
 
 // performKeys has all keys of a group made and written together, where the

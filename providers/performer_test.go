@@ -119,13 +119,43 @@ func TestNoSecretShows(t *testing.T) {
 	s := newScene()
 	s.apiErrs = []error{nil, fmt.Errorf("cannot apply: %s is no name: %w", token, providers.ErrUnavailable), fmt.Errorf("cannot apply: %s is no name", token)}
 	pending := state.PendingValue(state.Address{Target: cp2, Phase: "x"}.String(), "token")
-	object := state.Map(map[string]state.Value{"data": state.List(pending, state.SensitiveValue("config:a", "f")), "metadata": state.Null()})
+	object := state.Map(map[string]state.Value{"data": state.List(pending, state.SensitiveValue("config:a", "leaf")), "metadata": state.Null()})
 	outputs, err := s.perform(t, providers.Run{}, planner.CreateToken{}, planner.ApplyObject{Object: object})
 	if err == nil || strings.Contains(err.Error(), token) || strings.Contains(fmt.Sprintf("%v%+v", s.log, outputs), token) {
 		t.Errorf("got %v after %v", err, s.log)
 	}
-	if got := s.applied.Get("data").AsList(); got[0].AsString() != token || got[1].AsString() != "content of config:a" {
+	if got := s.applied.Get("data").AsList(); got[0].AsString() != token || got[1].AsString() != "leaf of config:a" {
 		t.Error("references were not resolved")
+	}
+}
+
+// What an API server quotes of the operator's secrets is taken out, of its
+// refusal as of what is told while it is tried again.
+func TestQuotedSecret(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	quoting := `Secret "db" is invalid: data: Invalid value: "hunter22"`
+	s.apiErrs = []error{fmt.Errorf("%s: %w", quoting, providers.ErrUnavailable), fmt.Errorf("%s: %w", quoting, errRefused)}
+	_, err := s.perform(t, providers.Run{}, planner.ApplyObject{})
+	if !errors.Is(err, errRefused) || strings.Contains(fmt.Sprintf("%v %v", err, s.log), "hunter22") || !strings.Contains(err.Error(), `Invalid value: "(sensitive value)"`) {
+		t.Errorf("got %v after %v", err, s.log)
+	}
+}
+
+// A node's sensitive annotation is put in only where it is sent.
+func TestSealedPatch(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	op := planner.PatchNode{Node: "n", Labels: map[string]string{"a": "b"}, Sealed: map[string]state.Sensitive{`annotations["x.y/z"]`: {Ref: "config:n"}}}
+	if _, err := s.perform(t, providers.Run{}, op); err != nil {
+		t.Fatal(err)
+	}
+	if p := s.patched; p.Annotations["x.y/z"] != "content of config:n" || p.Labels["a"] != "b" || len(p.Sealed) != 0 || len(op.Annotations) != 0 {
+		t.Errorf("patched with %+v", p)
+	}
+	op.Sealed = map[string]state.Sensitive{"taints.x": {Ref: "config:n"}}
+	if _, err := s.perform(t, providers.Run{}, op); err == nil {
+		t.Error("a path that cannot be patched was accepted")
 	}
 }
 
@@ -241,7 +271,7 @@ func TestJoinEtcd(t *testing.T) {
 	s.etcdErr = []error{errRefused}
 	_, err := s.perform(t, providers.Run{},
 		planner.AddEtcdMember{Name: "cp2", PeerURL: "https://2:2380"},
-		planner.RenderEtcdManifest{Path: "/m", Manifest: "--initial-cluster=" + planner.InitialClusterPlaceholder + "\n", Mode: "0600", Owner: "root:root"})
+		planner.RenderEtcdManifest{Path: "/m", Manifest: planner.Content{Inline: "--initial-cluster=" + planner.InitialClusterPlaceholder + "\n"}, Mode: "0600", Owner: "root:root"})
 	if err != nil {
 		t.Fatal(err)
 	}

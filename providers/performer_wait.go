@@ -35,6 +35,13 @@ type ObjectReader interface {
 // wait polls until the condition holds. When it does not in time the error
 // wraps ErrTimeout and says what was last seen.
 func (w *work) wait(ctx context.Context, op planner.Wait) error {
+	if op.HashRef != "" {
+		hash, err := w.resolve(ctx, state.Sensitive{Ref: op.HashRef})
+		if err != nil {
+			return err
+		}
+		op.Hash = string(hash.Reveal())
+	}
 	limit := timeoutOf(op.Timeout, waitTime)
 	began := w.Clock.Now()
 	told := began

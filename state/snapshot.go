@@ -59,6 +59,9 @@ type Item struct {
 	// CreateOnly marks an item that matters only while it is made: once it is
 	// present it is not diffed (super-admin.conf, the founder's kubelet.conf).
 	CreateOnly bool `json:"create_only,omitempty"`
+	// Expires marks an item that Kubernetes takes away when its time is over:
+	// once it was made as it is wanted, its absence is no difference.
+	Expires bool `json:"expires,omitempty"`
 	// Partial marks an item of which only the attributes present here are ours:
 	// other leaves of the observed one are nobody's business (API objects, nodes).
 	Partial bool `json:"partial,omitempty"`
@@ -69,6 +72,11 @@ type Item struct {
 	Initial []string `json:"initial,omitempty"`
 	// Content is what a write would put there. Desired only, never stored.
 	Content []byte `json:"-"`
+	// Sealed stands for Content in a plan when something in it is sensitive; of
+	// an object Outline is what a plan holds, with only the sensitive leaves
+	// sealed. Desired only, never stored.
+	Sealed  Sensitive `json:"-"`
+	Outline Value     `json:"-"`
 }
 
 // Class returns the class of the attribute at the path.

@@ -10,8 +10,11 @@ const FormatVersion = 1
 type State struct {
 	FormatVersion int    `json:"format_version"`
 	Lineage       string `json:"lineage"`
-	Serial        int64  `json:"serial"`
-	ToolVersion   string `json:"tool_version"`
+	// FingerprintKey keys the fingerprints of secrets; see Key. It is hex of 32
+	// random bytes, made with the lineage and never shown.
+	FingerprintKey string `json:"fingerprint_key,omitempty"`
+	Serial         int64  `json:"serial"`
+	ToolVersion    string `json:"tool_version"`
 	// RunToken is the token of the last run that changed something.
 	RunToken int64                       `json:"run_token"`
 	Clusters map[string]*RecordedCluster `json:"clusters,omitempty"`

@@ -28,8 +28,25 @@ const (
 )
 
 // Arg is one command line argument of a component. Order and repetition
-// matter: kubeadm keeps both (extraArgs of v1beta4).
-type Arg struct{ Name, Value string }
+// matter: kubeadm keeps both (extraArgs of v1beta4). Of a sensitive one Hidden
+// stands for the value, which is empty then.
+type Arg struct {
+	Name, Value string
+	Hidden      Sensitive
+}
+
+// Equal reports whether two arguments are the same.
+func (a Arg) Equal(b Arg) bool {
+	return a.Name == b.Name && a.Value == b.Value && a.Hidden.Fingerprint == b.Hidden.Fingerprint && a.Hidden.IsZero() == b.Hidden.IsZero()
+}
+
+// Of is the argument's value: a string, or what stands for a sensitive one.
+func (a Arg) Of() Value {
+	if !a.Hidden.IsZero() {
+		return SensitiveValue(a.Hidden.Ref, a.Hidden.Fingerprint)
+	}
+	return String(a.Value)
+}
 
 // Pending stands for what only apply can know: an output of a step of the same plan.
 type Pending struct {
@@ -44,6 +61,9 @@ type Sensitive struct {
 	Ref         string `json:"ref"`
 	Fingerprint string `json:"fingerprint"`
 }
+
+// IsZero reports that it stands for nothing.
+func (s Sensitive) IsZero() bool { return s == Sensitive{} }
 
 // Value is an immutable attribute value. The zero Value is null.
 // Do not change a list or map that was passed to a constructor.
@@ -141,6 +161,13 @@ func (v Value) AsPending() Pending { return v.pend }
 // AsSensitive is the sensitive reference held.
 func (v Value) AsSensitive() Sensitive { return v.sens }
 
+// HasSensitive reports whether the value is sensitive or holds something that is.
+func (v Value) HasSensitive() bool {
+	return v.kind == KindSensitive || slices.ContainsFunc(v.list, Value.HasSensitive) ||
+		slices.ContainsFunc(v.args, func(a Arg) bool { return !a.Hidden.IsZero() }) ||
+		slices.ContainsFunc(slices.Collect(maps.Values(v.m)), Value.HasSensitive)
+}
+
 // Keys lists the keys of a map in order.
 func (v Value) Keys() []string { return slices.Sorted(maps.Keys(v.m)) }
 
@@ -164,7 +191,7 @@ func (v Value) Equal(w Value) bool {
 	case KindMap:
 		return maps.EqualFunc(v.m, w.m, Value.Equal)
 	case KindArgs:
-		return slices.Equal(v.args, w.args)
+		return slices.EqualFunc(v.args, w.args, Arg.Equal)
 	case KindPending:
 		return v.pend == w.pend
 	default:
@@ -200,7 +227,7 @@ func (v Value) child(key string) Value {
 	case KindArgs:
 		for i := len(v.args) - 1; i >= 0; i-- {
 			if v.args[i].Name == key {
-				return String(v.args[i].Value)
+				return v.args[i].Of()
 			}
 		}
 	case KindList:
@@ -323,7 +350,7 @@ func (v Value) tree(seal func(map[string]any) any) any {
 	case KindArgs:
 		out := make([]any, len(v.args))
 		for i, a := range v.args {
-			out[i] = []any{a.Name, a.Value}
+			out[i] = []any{a.Name, a.Of().tree(seal)}
 		}
 		return map[string]any{tagArgs: out}
 	case KindPending:
@@ -411,8 +438,8 @@ func untagged(x map[string]any) (Value, bool) {
 				return Value{}, false
 			}
 			name, _ := pair[0].(string)
-			value, _ := pair[1].(string)
-			args = append(args, Arg{name, value})
+			value := untag(pair[1])
+			args = append(args, Arg{Name: name, Value: value.AsString(), Hidden: value.AsSensitive()})
 		}
 		return Args(args), true
 	}

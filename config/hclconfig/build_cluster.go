@@ -43,7 +43,7 @@ func (e *evaluator) cluster(b *block) *config.Cluster {
 		Name: e.str(b, "cluster_name"), KubernetesVersion: e.str(b, "kubernetes_version"),
 		ControlPlaneEndpoint: e.str(b, "control_plane_endpoint"), BindPort: e.number(b, "bind_port"),
 		ImageRepository: e.str(b, "image_repository"), FeatureGates: e.boolMap(b, "feature_gates"),
-		UploadCerts: e.boolean(b, "upload_certs"), ProxyEnv: e.stringMap(b, "proxy_env"),
+		UploadCerts: e.boolean(b, "upload_certs"), CertificateKey: e.secret(b, "certificate_key"), ProxyEnv: e.stringMap(b, "proxy_env"),
 		IgnorePreflightErrors: e.strings(b, "ignore_preflight_errors"), SkipPhases: e.strings(b, "skip_phases"),
 		ImagePullPolicy: e.str(b, "image_pull_policy"), ImagePullSerial: e.boolean(b, "image_pull_serial"),
 	}
@@ -224,17 +224,34 @@ func (e *evaluator) bootstrapToken(b *block) config.BootstrapToken {
 // YAML is shown where the manifest is named.
 func (e *evaluator) addon(b *block) *config.Addon {
 	a := &config.Addon{Name: b.label, Source: source(b.at)}
-	for _, text := range e.strings(b, "manifest") {
+	secret := e.sensitiveElements(b.attrs["manifest"])
+	for i, text := range e.strings(b, "manifest") {
 		objects, err := config.ParseManifest(text)
 		if err != nil {
 			e.errorAt(b.attrs["manifest"].at, "Invalid manifest", "The manifest of addon %q cannot be used: %s.", b.label, err)
 			return a
 		}
 		a.Objects = append(a.Objects, objects...)
+		for range objects {
+			a.Sensitive = append(a.Sensitive, secret(i))
+		}
 	}
-	_, marks := e.force(b.attrs["manifest"]).UnmarkDeep()
-	a.Sensitive = marks.Has(sensitive)
 	return a
+}
+
+// sensitiveElements tells which elements of a list are sensitive.
+func (e *evaluator) sensitiveElements(t *thunk) func(i int) bool {
+	v, marks := e.force(t).Unmark()
+	if marks.Has(sensitive) || !v.IsKnown() || v.IsNull() || !v.CanIterateElements() {
+		return func(int) bool { return marks.Has(sensitive) }
+	}
+	var out []bool
+	for it := v.ElementIterator(); it.Next(); {
+		_, element := it.Element()
+		_, marks := element.UnmarkDeep()
+		out = append(out, marks.Has(sensitive))
+	}
+	return func(i int) bool { return i < len(out) && out[i] }
 }
 
 // output builds an output.

@@ -52,6 +52,10 @@ func secretsOf(v cty.Value, inside bool) []string {
 		if inside && len(v.AsString()) > 2 {
 			return []string{v.AsString()}
 		}
+	case v.Type() == cty.Number:
+		if inside {
+			return []string{v.AsBigFloat().Text('f', -1)}
+		}
 	case v.CanIterateElements():
 		var out []string
 		for it := v.ElementIterator(); it.Next(); {

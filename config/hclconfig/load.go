@@ -101,8 +101,23 @@ func (l *loader) load() *config.Config {
 	l.reportMissing()
 	c := l.build()
 	c.Digest = l.digest()
-	l.eval.add(c.Validate()...)
+	l.secrets(c)
 	return c
+}
+
+// secrets checks the configuration, and takes secrets out of everything that
+// was found: checks of others quote what they do not like.
+func (l *loader) secrets(c *config.Config) {
+	var roots []string
+	for _, t := range l.eval.variables {
+		roots = append(roots, secretsOf(t.value, false)...)
+	}
+	c.Secrets = state.NewRedactor(roots)
+	l.eval.add(c.Validate()...)
+	c.Secrets = state.NewRedactor(append(roots, c.SecretTexts()...))
+	for _, d := range l.eval.diags {
+		d.Summary, d.Detail = c.Secrets.Text(d.Summary), c.Secrets.Text(d.Detail)
+	}
 }
 
 // declareAll sorts the blocks of the files by what they are.

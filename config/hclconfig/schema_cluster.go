@@ -12,6 +12,7 @@ var clusterBlock = &Block{
 		{Name: "image_repository", Type: typeString, Default: config.DefaultImageRepository, Cost: CostRestart, Doc: "Registry, with an optional path, of the images of Kubernetes."},
 		{Name: "feature_gates", Type: typeBoolMap, Cost: CostRestart, Doc: "kubeadm's own feature gates. Those of components are arguments: `arg \"feature-gates\"`."},
 		{Name: "upload_certs", Type: typeBool, Default: false, Cost: CostObject, Doc: "Keep the certificates in the Secret kubeadm-certs for two hours, for a `kubeadm join --control-plane` by hand."},
+		{Name: "certificate_key", Type: typeString, Sensitive: true, Derived: "generated, and shown once after the apply", Cost: CostObject, Doc: "The key that encrypts what `upload_certs` uploads: 64 hex digits, as `kubeadm certs certificate-key` prints them."},
 		{Name: "proxy_env", Type: typeStringMap, Cost: CostRestart, Doc: "HTTP_PROXY, HTTPS_PROXY and NO_PROXY (or in lower case) for the control plane components and kube-proxy."},
 		{Name: "ignore_preflight_errors", Type: typeStrings, Cost: CostNone, Doc: "Preflight checks whose errors are only warnings, by kubeadm's names, or `all`."},
 		{Name: "skip_phases", Type: typeStrings, Cost: CostNone, Doc: "Phases that are not run, as `phase` or `phase/child`."},

@@ -228,7 +228,7 @@ node "n" {
   labels  = { a = nonsensitive(var.s), b = sensitive("x") }
 }
 connection {
-  user = var.s
+  sudo_password = var.s
 }`)
 	if len(diags) > 0 {
 		t.Fatal(diags)
@@ -239,8 +239,56 @@ connection {
 			t.Errorf("%s is not sensitive: %v", path, cl.Sensitive)
 		}
 	}
-	if cl.Sensitive["kubelet.config.maxPods"] || n.Sensitive["labels.a"] || !n.Sensitive["labels.b"] || !n.Sensitive["connection.user"] || !cl.Addons[0].Sensitive {
+	if cl.Sensitive["kubelet.config.maxPods"] || n.Sensitive["labels.a"] || !n.Sensitive["labels.b"] || !n.Sensitive["connection.sudo_password"] || !cl.Addons[0].Sensitive[0] {
 		t.Errorf("got %v %v", cl.Sensitive, n.Sensitive)
+	}
+}
+
+// TestSensitiveNames: what names or addresses something cannot be sensitive,
+// and a key or a name cannot be made of a secret.
+func TestSensitiveNames(t *testing.T) {
+	t.Parallel()
+	_, diags := load("main.hcl", `
+variable "s" {
+  default   = "hunter22"
+  sensitive = true
+}
+cluster "c" {
+  kubernetes_version     = "1.36.3"
+  control_plane_endpoint = "${var.s}.example.com:6443"
+  patch {
+    target  = "etcd"
+    content = "metadata: { annotations: { ${var.s}: x } }"
+  }
+  patch {
+    target  = "etcd"
+    content = "metadata: { annotations: { x: ${var.s} } }"
+  }
+  addon "key" {
+    manifest = yamlencode({ apiVersion = "v1", kind = "ConfigMap", metadata = { name = "a" }, data = { (var.s) = "x" } })
+  }
+  addon "name" {
+    manifest = yamlencode({ apiVersion = "v1", kind = "ConfigMap", metadata = { name = var.s }, data = { x = "x" } })
+  }
+  addon "value" {
+    manifest = yamlencode({ apiVersion = "v1", kind = "ConfigMap", metadata = { name = "b" }, data = { x = var.s } })
+  }
+}
+node "n" {
+  cluster = cluster.c
+  role    = "control-plane"
+  address = "192.0.2.1"
+  connection { user = var.s }
+}`)
+	got := map[string]int{}
+	for _, d := range diags {
+		got[d.Summary]++
+		if strings.Contains(d.Summary+d.Detail, "hunter22") {
+			t.Errorf("shows the secret: %s", d.Detail)
+		}
+	}
+	if got["Value cannot be sensitive"] != 2 || got["Name cannot be sensitive"] != 3 || len(got) != 2 {
+		t.Errorf("got %v", diags)
 	}
 }
 

@@ -88,9 +88,14 @@ func podStep(n *node, w work, phase string) planner.Step {
 		}
 		name := componentOf(it)
 		restarted = append(restarted, name)
-		s.Operations = append(s.Operations, planner.Wait{
-			For: planner.WaitStaticPod, Name: name + "-" + n.name, Hash: kubeadm.ComponentHash(n.input(), name, it.Content), Timeout: c.Timeouts.UpgradeManifests,
-		})
+		wait := planner.Wait{For: planner.WaitStaticPod, Name: name + "-" + n.name, Timeout: c.Timeouts.UpgradeManifests}
+		if it.Sealed.IsZero() {
+			wait.Hash = kubeadm.ComponentHash(n.input(), name, it.Content)
+		} else {
+			// The hash says something about a short secret.
+			wait.HashRef = reference(it.Address, hashField)
+		}
+		s.Operations = append(s.Operations, wait)
 	}
 	s.Operations = append(s.Operations, n.healthWaits(restarted...)...)
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"

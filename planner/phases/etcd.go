@@ -66,11 +66,18 @@ func etcdStep(n *node, w work) planner.Step {
 		Operations: []planner.Operation{
 			folder("/etc/kubernetes/manifests", "0700"), data,
 			planner.AddEtcdMember{Name: n.name, PeerURL: n.peerURL()},
-			planner.RenderEtcdManifest{Path: manifest("etcd"), Manifest: string(n.etcdManifest()), Mode: "0600", Owner: root},
+			planner.RenderEtcdManifest{Path: manifest("etcd"), Manifest: w.etcdManifest(n), Mode: "0600", Owner: root},
 			planner.Wait{For: planner.WaitEtcdStarted, Name: n.name, Timeout: c.Timeouts.EtcdAPICall},
 			planner.PromoteEtcdMember{PeerURL: n.peerURL(), Timeout: c.Timeouts.EtcdAPICall},
 		},
 	}
+}
+
+// etcdManifest is the manifest of one who joins, as a plan holds it.
+func (w work) etcdManifest(n *node) planner.Content {
+	it := w.desired.Find(item(n.target, etcdPhase, "file", manifest("etcd")))
+	content, _ := inlined(it, it.Content)
+	return content
 }
 
 // promoteStep finishes what an earlier apply began: the member runs and is not

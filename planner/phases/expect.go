@@ -43,13 +43,46 @@ func (e expecter) files(s *planner.Step, op planner.Operation) {
 	report := e.view.Reports[s.Target]
 	for _, path := range planner.Overwrites(op) {
 		key := planner.FileExpectation(path)
-		if !e.first(s.Target, key) || report == nil || e.view.rewrites(s.Target, path) {
+		if !e.first(s.Target, key) || report == nil || e.secret(s, op, path) || e.view.rewrites(s.Target, path) {
 			continue
 		}
 		if f := report.Files[path]; f.Exists && f.SHA256 != "" {
 			s.Expectation(key, planner.ExpectedFile(f.SHA256))
 		}
 	}
+}
+
+// secret tells that what is there holds, or held, something sensitive: a digest
+// without a key would tell whether a short secret was guessed, and no host and
+// no API server has the key. Such a step rests on the diff alone.
+func (e expecter) secret(s *planner.Step, op planner.Operation, id string) bool {
+	switch op := op.(type) {
+	case planner.WriteFile:
+		if op.Content.Ref != "" {
+			return true
+		}
+	case planner.RenderEtcdManifest:
+		if op.Manifest.Ref != "" {
+			return true
+		}
+	case planner.ApplyObject:
+		if op.Object.HasSensitive() {
+			return true
+		}
+	case planner.PatchNode:
+		if len(op.Sealed) > 0 {
+			return true
+		}
+	}
+	if e.view.Recorded == nil {
+		return false
+	}
+	for _, it := range recordedItems(e.view.Recorded, s.Target) {
+		if it.Address.ID() == id && it.Attributes.HasSensitive() {
+			return true
+		}
+	}
+	return false
 }
 
 // rewrites tells that the kubelet itself writes a file while the plan runs: its
@@ -72,12 +105,12 @@ func (e expecter) objects(s *planner.Step, op planner.Operation) {
 	case planner.ApplyObject:
 		ref := refOf(op.Object)
 		live, there := c.report.Objects[ref]
-		if key := planner.ObjectExpectation(ref); !op.CreateOnly && e.first(c.target, key) && there {
+		if key := planner.ObjectExpectation(ref); !op.CreateOnly && e.first(c.target, key) && there && !e.secret(s, op, ref.String()) {
 			s.Expectation(key, planner.ApplyDigest(op.Object, live))
 		}
 	case planner.PatchNode:
 		live, there := c.report.Nodes[op.Node]
-		if key := planner.ObjectExpectation(planner.NodeRef(op.Node)); e.first(c.target, key) && there {
+		if key := planner.ObjectExpectation(planner.NodeRef(op.Node)); e.first(c.target, key) && there && !e.secret(s, op, op.Node) {
 			s.Expectation(key, planner.PatchDigest(op, live))
 		}
 	}

@@ -1,8 +1,6 @@
 package phases
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 
 	"github.com/kubewright/kubewright/planner"
@@ -45,10 +43,10 @@ func fileOperations(w work) []planner.Operation {
 }
 
 func writeFile(it *state.Item) planner.WriteFile {
-	sum := sha256.Sum256(it.Content)
+	content, digest := inlined(it, it.Content)
 	return planner.WriteFile{
 		Path: it.Address.ID(), Mode: it.Attributes.Get("mode").AsString(), Owner: it.Attributes.Get("owner").AsString(),
-		Content: planner.Content{Inline: string(it.Content)}, SHA256: hex.EncodeToString(sum[:]),
+		Content: content, SHA256: digest,
 	}
 }
 

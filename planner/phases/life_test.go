@@ -103,6 +103,9 @@ func (o *operator) observeCluster(ctx context.Context, v *phases.View) {
 // plan observes and plans.
 func (o *operator) plan() (*planner.Plan, error) {
 	o.view = o.observe()
+	if o.recorded != nil {
+		o.view.Key = state.NewKey(o.recorded.FingerprintKey)
+	}
 	r, diags := phases.Plan(o.view, planner.Plan{}, planner.Options{})
 	if diags.HasErrors() {
 		return nil, fmt.Errorf("%s: %s", diags[0].Summary, diags[0].Detail)
@@ -127,20 +130,21 @@ func (o *operator) apply() error {
 		return err
 	}
 	if o.recorded == nil {
-		o.recorded = &state.State{FormatVersion: 1, Lineage: "l1"}
+		o.recorded = &state.State{FormatVersion: 1, Lineage: "l1", FingerprintKey: "k1"}
 	}
 	o.token++
+	v, desired := o.view, o.result.Desired
 	perf := &providers.Performer{
 		Host: o.host, Access: sim.Access{}, Issuer: sim.Issuer{}, Clock: o.world.Clock(),
 		Seat: func(t state.Target) (providers.Seat, error) {
 			h, _ := o.host(context.Background(), t)
 			return providers.Seat{API: config.JoinHostPort(h.(*sim.Host).Address(), 6443)}, nil
 		},
-		Content:   func(_ context.Context, ref string) (state.Secret, error) { return o.config.Resolve(ref) },
 		Artifacts: func(state.Target) (string, error) { return o.artifacts, nil },
+		Content:   func(_ context.Context, s state.Sensitive) (state.Secret, error) { return v.Reveal(desired, s) },
 	}
 	defer perf.Close()
-	out, err := executor.Execute(context.Background(), p, runner{o, perf}, o, executor.Options{ID: "run", Token: o.token, Parallelism: 1, Heartbeat: -1})
+	out, err := executor.Execute(context.Background(), p, runner{o, perf, desired}, o, executor.Options{ID: "run", Token: o.token, Parallelism: 1, Heartbeat: -1})
 	if err != nil {
 		return err
 	}
@@ -164,6 +168,8 @@ func (o *operator) apply() error {
 type runner struct {
 	o *operator
 	p *providers.Performer
+	// desired are the items that the plan rests on.
+	desired *state.Snapshot
 }
 
 func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, report func(executor.OpEvent) error) (executor.Result, error) {
@@ -186,7 +192,7 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 		res.Outputs[k] = executor.Output(v)
 	}
 	if err == nil {
-		res.Learned = phases.Left(s)
+		res.Learned = phases.Learned(s, r.desired)
 	}
 	return res, err
 }

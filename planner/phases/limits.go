@@ -1,8 +1,6 @@
 package phases
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
@@ -32,24 +30,8 @@ func Check(cfg *config.Config) diag.Diagnostics {
 				continue
 			}
 			said[err.Error()] = true
-			diags = append(diags, diag.Errorf("Configuration does not fit the component", "For %s: %v.", n.target, err).At(c.Source).For(n.target))
-		}
-	}
-	return diags
-}
-
-// NotYet refuses what the language can say and the phases cannot do yet: it
-// would otherwise be left out in silence. It looks at the configuration alone.
-func NotYet(cfg *config.Config) diag.Diagnostics {
-	v := &View{Config: cfg}
-	v.resolve()
-	var diags diag.Diagnostics
-	for _, c := range v.clusters {
-		for _, l := range c.limits() {
-			if l.asked {
-				diags = append(diags, diag.Errorf("Not possible yet", "Cluster %q asks for %s, which this version of kubewright cannot do yet. "+
-					"Nothing is changed. %s", c.Label, l.what, l.instead).At(c.origin(l.path)))
-			}
+			text := cfg.Secrets.Text(err.Error())
+			diags = append(diags, diag.Errorf("Configuration does not fit the component", "For %s: %s.", n.target, text).At(c.Source).For(n.target))
 		}
 	}
 	return diags
@@ -58,46 +40,15 @@ func NotYet(cfg *config.Config) diag.Diagnostics {
 // unchangeable refuses what cannot be done with the clusters as they are seen.
 func (v *View) unchangeable() diag.Diagnostics {
 	var diags diag.Diagnostics
-	for _, c := range v.clusters {
+	twin := v.twinView()
+	for i, c := range v.clusters {
+		if twin != nil {
+			diags = append(diags, c.steering(twin.clusters[i])...)
+		}
 		diags = append(diags, c.versionChange()...)
 		diags = append(diags, c.lostMembers()...)
 	}
 	return diags
-}
-
-// limit is one thing that cannot be done yet.
-type limit struct {
-	asked               bool
-	what, instead, path string
-}
-
-func (c *cluster) limits() []limit {
-	return []limit{
-		{c.UploadCerts, "the kubeadm-certs Secret", "For a control plane joined by hand copy /etc/kubernetes/pki as kubeadm's documentation says.", "upload_certs"},
-		{c.hasSecrets(), "sensitive values in what is written to hosts or the API", "They would stand in plan and state. Put them on the hosts yourself and name the file.", ""},
-		{len(c.BootstrapTokens) > 0, "tokens of yours", "Make them with kubeadm token create on a control plane.", "bootstrap_token"},
-	}
-}
-
-// hasSecrets tells that something sensitive would go into a file or an object.
-// What a connection needs stays with the operator.
-func (c *cluster) hasSecrets() bool {
-	secret := slices.ContainsFunc(slices.Collect(maps.Keys(c.Sensitive)), func(path string) bool { return !brought(path) })
-	for _, a := range c.Addons {
-		secret = secret || a.Sensitive
-	}
-	for _, n := range c.nodes {
-		for key := range n.Sensitive {
-			secret = secret || !strings.HasPrefix(key, "connection.")
-		}
-	}
-	return secret
-}
-
-// brought tells that a value of the cluster's block stands in a plan only as a
-// reference.
-func brought(path string) bool {
-	return strings.HasPrefix(path, "certificates.") && strings.HasSuffix(path, "ca.key") || path == "etcd.external.key"
 }
 
 // versionChange refuses another version for a cluster that runs: an upgrade

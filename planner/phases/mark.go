@@ -113,6 +113,13 @@ func addToPatch(op *planner.PatchNode, a planner.AttributeChange) {
 		return
 	}
 	remove, value := a.After.IsNull(), a.After.AsString()
+	if a.After.Kind() == state.KindSensitive {
+		if op.Sealed == nil {
+			op.Sealed = map[string]state.Sensitive{}
+		}
+		op.Sealed[a.Path] = a.After.AsSensitive()
+		return
+	}
 	switch keys[0] {
 	case "labels":
 		if remove {

@@ -1,6 +1,9 @@
 package phases
 
 import (
+	"encoding/base64"
+	"maps"
+
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 	"sigs.k8s.io/yaml"
@@ -59,12 +62,30 @@ func (c *cluster) userAddons() []state.Item {
 	var items []state.Item
 	for _, a := range c.Addons {
 		for _, o := range a.Objects {
+			o = withoutStringData(o)
 			it := objectItem(state.AddonTarget(c.Label, a.Name), addonPhase, refOf(o), o)
 			it.Origin = map[string]state.Source{"": a.Source}
 			items = append(items, it)
 		}
 	}
 	return items
+}
+
+// withoutStringData moves a Secret's stringData to data, in base64, where the
+// API shows it.
+func withoutStringData(o state.Value) state.Value {
+	plain := o.Get("stringData")
+	if o.Get("kind").AsString() != "Secret" || plain.IsNull() {
+		return o
+	}
+	object, data := maps.Clone(o.AsMap()), map[string]state.Value{}
+	maps.Copy(data, o.Get("data").AsMap())
+	for k, v := range plain.AsMap() {
+		data[k] = state.String(base64.StdEncoding.EncodeToString([]byte(v.AsString())))
+	}
+	delete(object, "stringData")
+	object["data"] = state.Map(data)
+	return state.Map(object)
 }
 
 // objectItem is a desired object: only the leaves that we set are ours, but of
@@ -181,9 +202,17 @@ func (c *cluster) objectOperations(w work) []planner.Operation {
 		if it.Kind != state.KindObject {
 			continue
 		}
-		var object state.Value
-		if err := object.UnmarshalJSON(it.Content); err != nil {
-			panic("internal error: " + err.Error())
+		switch {
+		case tokenID(it.Address) != "":
+			ops = append(ops, c.makeToken(it))
+			continue
+		case it.Address.ID() == certsSecret.String() && it.Address.Phase == uploadCertsPhase:
+			ops = append(ops, c.makeCerts(it))
+			continue
+		}
+		object := parsedObject(it.Content)
+		if !it.Sealed.IsZero() {
+			object = it.Outline
 		}
 		op := planner.ApplyObject{Object: object, CreateOnly: it.CreateOnly}
 		if refOf(object) == clusterInfo {

@@ -29,8 +29,13 @@ func (v *View) Observed(desired, recorded *state.Snapshot) *state.Snapshot {
 			}
 			seen[it.Address] = true
 			if attrs, ok := v.observe(&it); ok {
-				it.Attributes, it.Origin, it.Content = attrs, nil, nil
-				out.Items = append(out.Items, it)
+				like := []state.Value{it.Attributes}
+				if was := recorded.Find(it.Address); was != nil {
+					like = append(like, was.Attributes)
+				}
+				seen := recordable(it)
+				seen.Attributes = v.cover(&it, attrs, like...)
+				out.Items = append(out.Items, seen)
 			}
 		}
 	}

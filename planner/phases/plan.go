@@ -35,10 +35,12 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	}
 	desired, recorded := v.desired(), v.recorded
 	observed := v.Observed(desired, recorded)
-	changes := planner.Diff(desired, observed, recorded)
+	changes, drift := planner.Diff(desired, observed, recorded), planner.Drift(observed, recorded)
+	v.scrub(changes)
+	v.scrub(drift)
 	d := v.draft(desired, changes)
 	header.Destroy = v.Destroy
-	p, err := planner.Assemble(header, v.withoutLeavers(changes), planner.Drift(observed, recorded), d, options)
+	p, err := planner.Assemble(header, v.withoutLeavers(changes), drift, d, options)
 	if err != nil {
 		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
 	}

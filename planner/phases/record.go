@@ -59,7 +59,7 @@ func Record(v *View, r Result) state.Learned {
 		if open[it.Address] || r.Observed.Find(it.Address) == nil {
 			continue
 		}
-		it.Origin, it.Content = nil, nil
+		it = recordable(it)
 		if was := v.recorded.Find(it.Address); was == nil || !was.Attributes.Equal(it.Attributes) {
 			l.Items = append(l.Items, it)
 		}
@@ -90,6 +90,12 @@ func (v *View) programs() map[state.Target]*state.RecordedNode {
 		}
 	}
 	return out
+}
+
+// recordable is a desired item as the state remembers it.
+func recordable(it state.Item) state.Item {
+	it.Origin, it.Content, it.Sealed, it.Outline = nil, nil, state.Sensitive{}, state.Value{}
+	return it
 }
 
 func (c *cluster) record() *state.RecordedCluster {

@@ -44,6 +44,9 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string) state
 				add(o.Ref)
 			}
 		}
+		for _, r := range (&cluster{Cluster: c}).refsOfBlocks() {
+			add(r)
+		}
 		for _, a := range c.Addons {
 			for _, o := range a.Objects {
 				add(refOf(o))
@@ -73,8 +76,13 @@ func (v *View) observeInCluster(it *state.Item) (state.Value, bool) {
 		if !ok {
 			return state.Value{}, false
 		}
-		if ref == clusterInfo {
+		switch {
+		case ref == clusterInfo:
 			return c.clusterInfoAttributes(o), true
+		case tokenID(it.Address) != "":
+			return v.tokenAttributes(it, o), true
+		case ref == certsSecret && it.Address.Phase == uploadCertsPhase:
+			return v.certsAttributes(it, o), true
 		}
 		return objectAttributes(ref, o), true
 	case state.KindEtcdMember:

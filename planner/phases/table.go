@@ -40,6 +40,7 @@ const (
 	waitBootstrapPhase = "kubelet-wait-bootstrap"
 	waitPlanePhase     = "wait-control-plane"
 	uploadConfigPhase  = "upload-config"
+	uploadCertsPhase   = "upload-certs"
 	markPlanePhase     = "mark-control-plane"
 	markWorkerPhase    = "mark-worker"
 	tokenPhase         = "bootstrap-token"
@@ -56,7 +57,7 @@ const tokenCleanup = "joined"
 func table() []phase {
 	return []phase{
 		prepare, install, images, certs, kubeconfigs, etcd, controlPlane, kubeletStart, waitBootstrap,
-		waitControlPlane, uploadConfig, markControlPlane, markWorker, bootstrapToken, kubeletFinalize, addons,
+		waitControlPlane, uploadConfig, uploadCerts, markControlPlane, markWorker, bootstrapToken, kubeletFinalize, addons,
 	}
 }
 
@@ -141,22 +142,40 @@ func (n *node) desired() []state.Item {
 	return out
 }
 
-// Desired is what the configuration and the facts ask for.
+// desired lists the items of all phases for the cluster itself and its addons.
+func (c *cluster) desired() []state.Item {
+	var out []state.Item
+	for _, p := range table() {
+		if p.clusterItems != nil {
+			out = append(out, p.clusterItems(c)...)
+		}
+	}
+	return out
+}
+
+// desired is what the configuration and the facts ask for, with secrets sealed.
 func (v *View) desired() *state.Snapshot {
 	out := &state.Snapshot{}
-	if !v.Destroy {
-		for _, c := range v.clusters {
-			for _, n := range c.nodes {
-				if n.report != nil {
-					out.Items = append(out.Items, n.desired()...)
-				}
+	if v.Destroy {
+		return out
+	}
+	twin := v.twinView()
+	for i, c := range v.clusters {
+		for j, n := range c.nodes {
+			if n.report == nil {
+				continue
 			}
-			for _, p := range table() {
-				if p.clusterItems != nil {
-					out.Items = append(out.Items, p.clusterItems(c)...)
-				}
+			items := n.desired()
+			if twin != nil {
+				v.seal(items, twin.itemsOf(i, j))
 			}
+			out.Items = append(out.Items, items...)
 		}
+		items := c.desired()
+		if twin != nil {
+			v.seal(items, twin.clusterItemsOf(i))
+		}
+		out.Items = append(out.Items, items...)
 	}
 	out.Sort()
 	return out

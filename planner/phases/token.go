@@ -12,8 +12,8 @@ import (
 // made just in time and deleted when all have joined.
 var bootstrapToken = phase{
 	name:         tokenPhase,
-	doc:          "keeps what joining needs in the cluster; makes a token for the nodes that join and deletes it after",
-	clusterItems: func(c *cluster) []state.Item { return c.objectItems(tokenPhase) },
+	doc:          "keeps what joining needs in the cluster, and your tokens; makes a token for the nodes that join and deletes it after",
+	clusterItems: func(c *cluster) []state.Item { return append(c.objectItems(tokenPhase), c.tokenItems()...) },
 	clusterStep: func(c *cluster, w work) planner.Step {
 		s := objectStep(c, w)
 		if len(w.joiners) > 0 {

@@ -27,6 +27,9 @@ type View struct {
 	// AllowUnreachable plans without workers, nodes that leave and, in a destroy,
 	// any nodes whose hosts could not be looked at. Their steps are withheld.
 	AllowUnreachable bool
+	// Key keys the fingerprints of secrets. Without one nothing that was seen
+	// equals a secret of the configuration.
+	Key state.Key
 
 	clusters []*cluster
 	// recorded are the items of Recorded.

@@ -212,7 +212,7 @@ func TestTokens(t *testing.T) {
 	api := open(t, h)
 	token, err := api.CreateToken(t.Context(), planner.CreateToken{
 		TTL: time.Hour, Usages: []string{"signing", "authentication"}, Groups: []string{"system:bootstrappers:a", "system:bootstrappers:b"},
-	})
+	}, state.Secret{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,13 @@ import (
 
 // CreateToken implements providers.API: the Secret is as kubeadm makes it
 // (facts: keys without a value are left out, expiration in UTC).
-func (a *API) CreateToken(ctx context.Context, op planner.CreateToken) (state.Secret, error) {
+func (a *API) CreateToken(ctx context.Context, op planner.CreateToken, half state.Secret) (state.Secret, error) {
 	token, err := util.GenerateBootstrapToken()
 	if err != nil {
 		return state.Secret{}, errors.New("cannot make bootstrap token: no randomness")
+	}
+	if op.ID != "" {
+		return a.keepToken(ctx, op, token, half)
 	}
 	secret := tokenSecret(token, op, time.Now())
 	err = a.as("create bootstrap token", func(s *session) error {
@@ -37,6 +40,37 @@ func (a *API) CreateToken(ctx context.Context, op planner.CreateToken) (state.Se
 	return state.NewSecret([]byte(token)), nil
 }
 
+// keepToken makes a token with an ID of its own, or changes it. generated is
+// one whose second half is taken where there is no other.
+func (a *API) keepToken(ctx context.Context, op planner.CreateToken, generated string, half state.Secret) (state.Secret, error) {
+	_, second, _ := strings.Cut(generated, ".")
+	var token string
+	err := a.as("create bootstrap token "+op.ID, func(s *session) error {
+		client := s.typed.CoreV1().Secrets(metav1.NamespaceSystem)
+		old, err := client.Get(ctx, util.BootstrapTokenSecretName(op.ID), metav1.GetOptions{})
+		if err != nil && !notFound(err) {
+			return err
+		}
+		there := err == nil
+		if there && len(old.Data[api.BootstrapTokenSecretKey]) > 0 {
+			second = string(old.Data[api.BootstrapTokenSecretKey])
+		}
+		if !half.IsZero() {
+			second = string(half.Reveal())
+		}
+		token = op.ID + "." + second
+		secret := tokenSecret(token, op, time.Now())
+		if !there {
+			_, err = client.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
+			return err
+		}
+		secret.ResourceVersion = old.ResourceVersion
+		_, err = client.Update(ctx, secret, metav1.UpdateOptions{FieldManager: fieldManager})
+		return err
+	})
+	return state.NewSecret([]byte(token)), err
+}
+
 func tokenSecret(token string, op planner.CreateToken, now time.Time) *corev1.Secret {
 	id, secret, _ := strings.Cut(token, ".")
 	data := map[string][]byte{
@@ -46,8 +80,11 @@ func tokenSecret(token string, op planner.CreateToken, now time.Time) *corev1.Se
 	if op.Description != "" {
 		data[api.BootstrapTokenDescriptionKey] = []byte(op.Description)
 	}
-	if op.TTL > 0 {
+	switch {
+	case op.TTL > 0:
 		data[api.BootstrapTokenExpirationKey] = []byte(now.Add(op.TTL).UTC().Format(time.RFC3339))
+	case op.Expires != "":
+		data[api.BootstrapTokenExpirationKey] = []byte(op.Expires)
 	}
 	for _, usage := range op.Usages {
 		data[api.BootstrapTokenUsagePrefix+usage] = []byte("true")

@@ -228,17 +228,27 @@ func (a *api) Cordon(ctx context.Context, name string, undo bool) error {
 	})
 }
 
-// CreateToken makes a bootstrap token.
-func (a *api) CreateToken(ctx context.Context, op planner.CreateToken) (state.Secret, error) {
+// CreateToken makes a bootstrap token, or changes it.
+func (a *api) CreateToken(ctx context.Context, op planner.CreateToken, half state.Secret) (state.Secret, error) {
 	var token string
 	err := a.act(ctx, "create_token", op.Description, func(w *World, c *cluster) error {
-		token = w.newToken(c, op)
+		token = w.newToken(c, op, string(half.Reveal()))
 		return nil
 	})
 	if err != nil {
 		return state.Secret{}, err
 	}
 	return state.NewSecret([]byte(token)), nil
+}
+
+// UploadCerts keeps a record of what would be encrypted.
+func (a *api) UploadCerts(ctx context.Context, op planner.UploadCerts, files map[string]state.Secret, key state.Secret) (state.Secret, error) {
+	var made string
+	err := a.act(ctx, "upload_certs", "kubeadm-certs", func(w *World, c *cluster) error {
+		made = w.uploadCerts(c, op, files, string(key.Reveal()))
+		return nil
+	})
+	return state.NewSecret([]byte(made)), err
 }
 
 // DeleteToken deletes a token's Secret.

@@ -277,7 +277,7 @@ func (r *rig) newToken(via string) state.Secret {
 	token, err := r.api(via).CreateToken(context.Background(), planner.CreateToken{
 		Description: "join", TTL: 10 * time.Minute, Usages: []string{"signing", "authentication"},
 		Groups: []string{"system:bootstrappers:kubeadm:default-node-token"},
-	})
+	}, state.Secret{})
 	r.must(err)
 	return token
 }

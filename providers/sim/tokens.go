@@ -26,17 +26,30 @@ func (o *object) tokenField(key string) string {
 	return string(plain)
 }
 
-// newToken makes a bootstrap token's Secret.
-func (w *World) newToken(c *cluster, op planner.CreateToken) string {
+// newToken makes a bootstrap token's Secret, or changes it. half is its second
+// half; "" keeps what is there, or makes one.
+func (w *World) newToken(c *cluster, op planner.CreateToken, half string) string {
 	c.Made++
 	n := fmt.Sprint(c.Made)
 	id, secret := w.derive(6, "token id", c.ID, n), w.derive(16, "token secret", c.ID, n)
+	if op.ID != "" {
+		id = op.ID
+		if o := c.Objects[tokenPrefix+id]; o != nil && o.tokenField("token-secret") != "" {
+			secret = o.tokenField("token-secret")
+		}
+	}
+	if half != "" {
+		secret = half
+	}
 	data := map[string]string{"token-id": id, "token-secret": secret}
 	if op.Description != "" {
 		data["description"] = op.Description
 	}
-	if op.TTL > 0 {
+	switch {
+	case op.TTL > 0:
 		data["expiration"] = stamp(w.d.Now.Add(op.TTL))
+	case op.Expires != "":
+		data["expiration"] = op.Expires
 	}
 	for _, usage := range op.Usages {
 		data["usage-bootstrap-"+usage] = "true"
@@ -81,7 +94,47 @@ func (w *World) expired(o *object) bool {
 func (w *World) expireTokens(c *cluster) {
 	for _, key := range c.kinds(tokenPrefix) {
 		if w.expired(c.Objects[key]) {
+			c.collect(c.Objects[key].Live.Get("metadata.uid").AsString())
 			delete(c.Objects, key)
 		}
 	}
+}
+
+// collect deletes what belongs to an owner that is gone, as the garbage
+// collector does.
+func (c *cluster) collect(owner string) {
+	for key, o := range c.Objects {
+		for _, ref := range o.Live.Get("metadata.ownerReferences").AsList() {
+			if owner != "" && ref.Get("uid").AsString() == owner {
+				delete(c.Objects, key)
+			}
+		}
+	}
+}
+
+// uploadCerts keeps a record of encrypted files, and a token that owns it.
+func (w *World) uploadCerts(c *cluster, op planner.UploadCerts, files map[string]state.Secret, key string) string {
+	if key == "" {
+		key = w.derive(64, "certificate key", c.ID, fmt.Sprint(c.Made))
+	}
+	id, _, _ := strings.Cut(w.newToken(c, planner.CreateToken{TTL: op.TTL, Description: "Proxy for managing TTL for the kubeadm-certs secret"}, ""), ".")
+	owner := c.Objects[tokenPrefix+id].Live.Get("metadata")
+	data := map[string]any{}
+	for name, content := range files {
+		data[name] = ""
+		if !content.IsZero() {
+			data[name] = base64.StdEncoding.EncodeToString([]byte("encrypted " + w.derive(8, key, string(content.Reveal()))))
+		}
+	}
+	c.Objects["v1/Secret/kube-system/kubeadm-certs"] = &object{Live: state.FromGo(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": data,
+		"metadata": map[string]any{
+			"name": "kubeadm-certs", "namespace": "kube-system", "uid": w.uid(c), "creationTimestamp": stamp(w.d.Now),
+			"ownerReferences": []any{map[string]any{
+				"apiVersion": "v1", "kind": "Secret", "name": owner.Get("name").AsString(), "uid": owner.Get("uid").AsString(),
+				"controller": true, "blockOwnerDeletion": true,
+			}},
+		},
+	})}
+	return key
 }

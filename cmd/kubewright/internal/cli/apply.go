@@ -55,6 +55,9 @@ func (a *app) apply(ctx context.Context, o planOptions, approved bool) error {
 		return err
 	}
 	defer s.close()
+	if s.recorded == nil {
+		s.firstKey = newFingerprintKey()
+	}
 	if err := s.plan(ctx); err != nil {
 		return err
 	}
@@ -168,6 +171,7 @@ func (s *session) execute(ctx context.Context) error {
 			return err
 		}
 	}
+	defer s.showCertificateKeys(outcome)
 	switch {
 	case runErr != nil:
 		return runErr
@@ -181,6 +185,16 @@ func (s *session) execute(ctx context.Context) error {
 	return s.screen().complete(s.result.Plan)
 }
 
+// showCertificateKeys shows, this once, the keys that were generated for
+// uploaded certificates: nobody could use them otherwise. They are kept nowhere.
+func (s *session) showCertificateKeys(outcome *executor.Outcome) {
+	for _, c := range s.config.Clusters {
+		if key, ok := outcome.Outputs.Lookup(phases.CertificateKeyOf(c.Label)); ok && s.lines == nil {
+			view.CertificateKey(s.Stdout, state.ClusterTarget(c.Label), key.Secret, s.options())
+		}
+	}
+}
+
 // record observes once more and writes down what is seen to be as wanted. The
 // journal has been the record until here; with the state written it is emptied.
 func (s *session) record(ctx context.Context, journal *statefile.Journal, outcome *executor.Outcome) error {
@@ -189,6 +203,9 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 		return err
 	}
 	st := loaded.State
+	if st.FingerprintKey == "" {
+		st.FingerprintKey = s.recorded.FingerprintKey
+	}
 	s.recorded = st
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -209,6 +226,6 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 	} else if outcome.OK() && len(st.Nodes) == 0 {
 		st.Clusters, st.Items = nil, nil
 	}
-	st.Outputs, st.ToolVersion = s.result.Plan.Outputs, Version
+	st.Outputs, st.ToolVersion = s.outputs(), Version
 	return statefile.Save(s.paths, st, journal)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
 	"github.com/spf13/cobra"
 )
 
@@ -51,6 +52,8 @@ type app struct {
 	interrupts *interruptions
 	// looking is shown while hosts are looked at; nil before.
 	looking *view.Looking
+	// secrets are taken out of everything that is said of a failure.
+	secrets *state.Redactor
 }
 
 // Main runs the command and returns its exit code.
@@ -104,6 +107,9 @@ func (a *app) failed(diags diag.Diagnostics) error {
 
 // print shows findings.
 func (a *app) print(diags diag.Diagnostics) {
+	for _, d := range diags {
+		d.Detail = a.secrets.Text(d.Detail)
+	}
 	if len(diags) > 0 {
 		a.screen().diagnostics(diags)
 	}

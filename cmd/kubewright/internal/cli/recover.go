@@ -60,8 +60,9 @@ func (s *session) recovered(ctx context.Context) (*state.State, error) {
 	if err := s.failed(diags); err != nil {
 		return nil, err
 	}
-	st.ToolVersion = Version
-	v.Recorded = st
+	st.ToolVersion, st.FingerprintKey = Version, newFingerprintKey()
+	v.Recorded, s.recorded = st, st
+	v.Key = s.key()
 	result, diags := phases.Plan(v, s.header(), planner.Options{})
 	if errs := diags.Errors(); len(errs) > 0 {
 		return nil, &diagError{errs}

@@ -21,15 +21,20 @@ type runner struct {
 	session   *session
 	performer *providers.Performer
 	fences    *fences
+	// desired are the items that the plan rests on.
+	desired *state.Snapshot
 }
 
 func (s *session) newRunner() *runner {
 	w := s.fleet.world
+	// What is looked up is what this run planned with: record plans once more.
+	v, desired := s.view, s.result.Desired
 	p := &providers.Performer{
-		Host: s.fleet.Host, Seat: s.seat, Others: s.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(), Artifacts: s.artifactsOf,
-		Content: func(_ context.Context, ref string) (state.Secret, error) { return s.config.Resolve(ref) },
+		Host: s.fleet.Host, Seat: s.seat, Others: s.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
+		Artifacts: s.artifactsOf, Secrets: s.config.Secrets,
+		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) { return v.Reveal(desired, x) },
 	}
-	return &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage)}
+	return &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: desired}
 }
 
 // seat is how a control plane is reached.
@@ -72,7 +77,7 @@ func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 		result.Outputs[name] = executor.Output{Value: o.Value, Secret: o.Secret}
 	}
 	if err == nil {
-		result.Learned = phases.Left(step)
+		result.Learned = phases.Learned(step, r.desired)
 	}
 	return result, ending(err)
 }

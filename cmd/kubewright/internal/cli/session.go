@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
+	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
@@ -43,6 +43,8 @@ type session struct {
 	config *config.Config
 	// recorded is nil when there is no state yet.
 	recorded *state.State
+	// firstKey keys the fingerprints of an apply that begins a state.
+	firstKey string
 	// leftover tells that the journal holds what the state file has not got yet.
 	leftover bool
 	fleet    *fleet
@@ -85,6 +87,11 @@ func (s *session) remember(ctx context.Context) error {
 		return err
 	}
 	s.recorded, s.leftover = loaded.State, len(loaded.Recovered) > 0
+	if s.recorded != nil && s.recorded.FingerprintKey == "" {
+		// An apply that was killed in the first run leaves a journal alone, and
+		// nothing in it has a fingerprint.
+		s.recorded.FingerprintKey = newFingerprintKey()
+	}
 	s.fleet, err = s.openFleet(s.config, s.recorded, s.passphrase(ctx, s.opts))
 	return err
 }
@@ -113,13 +120,14 @@ func (s *session) load(ctx context.Context) error {
 		diags = append(diags, phases.Check(cfg)...)
 		// What goes needs no artifacts, which may be gone themselves.
 		if !s.opts.destroy {
-			diags = append(diags, slices.Concat(phases.NotYet(cfg), s.readArtifacts(cfg))...)
+			diags = append(diags, s.readArtifacts(cfg)...)
 		}
 	}
 	if err := s.failed(diags); err != nil {
 		return err
 	}
 	s.config = cfg
+	s.secrets = cfg.Secrets
 	return nil
 }
 
@@ -171,7 +179,7 @@ func (s *session) replan(ctx context.Context) (diag.Diagnostics, error) {
 		return nil, err // what was not seen then says nothing
 	}
 	v.Destroy, v.AllowUnreachable = s.opts.destroy, s.opts.allowUnreachable
-	v.ObservedAt = s.fleet.world.clock().Now()
+	v.ObservedAt, v.Key = s.fleet.world.clock().Now(), s.key()
 	result, diags := phases.Plan(v, s.header(), options)
 	if !diags.HasErrors() {
 		s.view, s.result = v, result
@@ -195,35 +203,54 @@ func (s *session) look(ctx context.Context) *phases.View {
 }
 
 func (s *session) header() planner.Plan {
-	p := planner.Plan{FormatVersion: 1, ToolVersion: Version, ConfigDigest: s.config.Digest, Outputs: map[string]state.Value{}}
+	p := planner.Plan{FormatVersion: 1, ToolVersion: Version, ConfigDigest: s.configDigest(), Outputs: s.outputs()}
 	if s.recorded != nil {
 		p.Lineage, p.Serial = s.recorded.Lineage, s.recorded.Serial
-	}
-	if !s.opts.destroy {
-		for _, o := range s.config.Outputs {
-			p.Outputs[o.Name] = s.outputValue(o)
-		}
 	}
 	return p
 }
 
-// outputValue is an output as plan and state hold it: of a sensitive one only a
-// fingerprint, keyed from the state so that it cannot be guessed elsewhere.
-func (s *session) outputValue(o *config.Output) state.Value {
-	if !o.Sensitive {
-		return o.Value
+// outputs are the configuration's outputs as plan and state hold them: of a
+// sensitive one only a keyed fingerprint.
+func (s *session) outputs() map[string]state.Value {
+	out := map[string]state.Value{}
+	if s.opts.destroy {
+		return out
 	}
-	b, err := o.Value.MarshalJSON()
-	if err != nil {
-		return state.SensitiveValue("output:"+o.Name, "")
+	for _, o := range s.config.Outputs {
+		out[o.Name] = o.Value
+		if o.Sensitive {
+			out[o.Name] = state.SensitiveValue("output:"+o.Name, s.key().Fingerprint(o.Value))
+		}
 	}
-	key := ""
-	if s.recorded != nil {
-		key = s.recorded.Lineage
+	return out
+}
+
+// key keys the fingerprints of secrets; there is none before the first apply.
+func (s *session) key() state.Key {
+	if s.recorded == nil {
+		return state.NewKey(s.firstKey)
 	}
-	mac := hmac.New(sha256.New, []byte(key))
-	mac.Write(b)
-	return state.SensitiveValue("output:"+o.Name, hex.EncodeToString(mac.Sum(nil))[:16])
+	return state.NewKey(s.recorded.FingerprintKey)
+}
+
+// newFingerprintKey makes the key of a state.
+func newFingerprintKey() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
+	return hex.EncodeToString(b[:])
+}
+
+// configDigest binds a plan to the configuration. A digest without a key would
+// tell whether a short secret was guessed: then there is none.
+func (s *session) configDigest() string {
+	switch {
+	case !s.key().IsZero():
+		return s.key().Sum([]byte(s.config.Digest))
+	case s.config.Secrets.IsZero():
+		return s.config.Digest
+	}
+	return ""
 }
 
 func (s *session) plannerOptions() (planner.Options, error) {
@@ -326,7 +353,8 @@ func (s *session) ensureState() *state.State {
 		id := s.NewID()
 		s.recorded = &state.State{
 			FormatVersion: state.FormatVersion, ToolVersion: Version,
-			Lineage: fmt.Sprintf("%s-%s-%s-%s-%s", id[:8], id[8:12], id[12:16], id[16:20], id[20:]),
+			Lineage:        fmt.Sprintf("%s-%s-%s-%s-%s", id[:8], id[8:12], id[12:16], id[16:20], id[20:]),
+			FingerprintKey: cmp.Or(s.firstKey, newFingerprintKey()),
 		}
 	}
 	return s.recorded

@@ -33,7 +33,12 @@ func textLines(v state.Value) []string {
 }
 
 // listDiff shows two lists: on one line when both are short, else by element.
+// Where only what is sensitive differs there is nothing else to say.
 func (p *page) listDiff(e *entry, before, after state.Value) {
+	if inline(before) == inline(after) && after.HasSensitive() {
+		e.text = sensitiveValue
+		return
+	}
 	short := inline(before) + p.yellow(" -> ") + inline(after)
 	if ansi.StringWidth(short) <= shortList {
 		e.text = short

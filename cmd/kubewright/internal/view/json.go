@@ -144,8 +144,8 @@ func resourceToJSON(r planner.ResourceChange, changes []planner.Change) resource
 			c.Before.put(path, known(a.Before), !a.Before.IsNull())
 			c.After.put(path, known(a.After), !a.After.IsNull() && !a.After.IsPending())
 			c.AfterUnknown.put(path, true, a.After.IsPending())
-			c.BeforeSensitive.put(path, true, a.Before.Kind() == state.KindSensitive)
-			c.AfterSensitive.put(path, true, a.After.Kind() == state.KindSensitive)
+			c.BeforeSensitive.put(path, true, a.Before.HasSensitive())
+			c.AfterSensitive.put(path, true, a.After.HasSensitive())
 		}
 	}
 	return out
@@ -190,7 +190,7 @@ func known(v state.Value) any {
 	case state.KindArgs:
 		out := []any{}
 		for _, a := range v.AsArgs() {
-			out = append(out, map[string]string{"name": a.Name, "value": a.Value})
+			out = append(out, map[string]any{"name": a.Name, "value": known(a.Of())})
 		}
 		return out
 	}
@@ -202,7 +202,7 @@ func itemToJSON(c planner.Change) itemJSON {
 	for _, a := range c.Attributes {
 		out.Attributes = append(out.Attributes, attributeJSON{
 			Path: a.Path, Before: known(a.Before), After: known(a.After), AfterUnknown: a.After.IsPending(),
-			Sensitive: a.Before.Kind() == state.KindSensitive || a.After.Kind() == state.KindSensitive, Origin: a.Origin.String(),
+			Sensitive: a.Before.HasSensitive() || a.After.HasSensitive(), Origin: a.Origin.String(),
 		})
 	}
 	return out

@@ -162,6 +162,9 @@ func telling(op planner.Operation) string {
 	case planner.DeleteObject:
 		return "deletes " + Clean(o.Ref.Kind+" "+o.Ref.Name)
 	case planner.CreateToken:
+		if o.ID != "" {
+			return "makes bootstrap token " + Clean(o.ID)
+		}
 		return "makes a token for joining"
 	case planner.DeleteToken:
 		return "deletes the token for joining"

@@ -60,6 +60,17 @@ func Incomplete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o Op
 	return p.flush(w)
 }
 
+// CertificateKey shows a generated certificate key, the one secret that is
+// printed: it is of use to the operator alone, and kept nowhere.
+func CertificateKey(w io.Writer, cluster state.Target, key state.Secret, o Options) error {
+	p := newPage(o)
+	p.line()
+	p.line(wrap("The certificates of "+Clean(cluster.String())+" are in the cluster for two hours, encrypted with this key. It is shown once and kept nowhere.", p.width, ""))
+	p.line()
+	p.line("  kubeadm join … --control-plane --certificate-key ", Clean(string(key.Reveal())))
+	return p.flush(w)
+}
+
 // failure reports one failed step in the form of a finding.
 func (p *page) failure(plan *planner.Plan, outcome *executor.Outcome, s executor.StepOutcome) {
 	body := []string{p.boldRed("Error: ") + p.bold("Step failed"), "", "  with " + Clean(s.Step.String()) + where(plan, s.Step) + ","}

@@ -67,7 +67,11 @@ func inlineMap(v state.Value) string {
 func argStrings(args []state.Arg) []state.Value {
 	out := make([]state.Value, len(args))
 	for i, a := range args {
-		out[i] = state.String(a.Name + "=" + a.Value)
+		value := a.Value
+		if !a.Hidden.IsZero() {
+			value = sensitiveValue
+		}
+		out[i] = state.String(a.Name + "=" + value)
 	}
 	return out
 }
@@ -103,7 +107,7 @@ func nested(v state.Value) ([]member, bool) {
 	case state.KindArgs:
 		var out []member
 		for _, a := range v.AsArgs() {
-			out = append(out, member{a.Name, state.String(a.Value)})
+			out = append(out, member{a.Name, a.Of()})
 		}
 		return out, len(out) > 0
 	}

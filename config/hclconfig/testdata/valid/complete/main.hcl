@@ -34,6 +34,7 @@ cluster "prod" {
   image_repository        = "registry.example.com:5000/k8s"
   feature_gates           = {}
   upload_certs            = true
+  certificate_key         = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
   proxy_env               = { HTTPS_PROXY = "http://proxy:3128", no_proxy = ".svc" }
   ignore_preflight_errors = ["Swap", "Port-7443"]
   skip_phases             = ["addon/kube-proxy"]

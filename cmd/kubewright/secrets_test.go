@@ -1,0 +1,294 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+)
+
+// canaries are secrets of every way in which one gets to a host or the API.
+var canaries = map[string]string{
+	"argument": "canary-Ar9ument", "environment": "canary-3nvironment", "kubelet": "canary-kUbelet", "proxy": "canary:pr0xy", "patch": "canary-pAtch",
+	"annotation": "canary-ann0tation", "addon": "canary-aDd0n", "object": "canary-0bject", "node": "canary-n0de", "etcd": "canary-3tcd", "kubeproxy": "10.99.0.0/16",
+}
+
+const secretsConfig = `
+variable "argument"    { sensitive = true }
+variable "environment" { sensitive = true }
+variable "kubelet"     { sensitive = true }
+variable "proxy"       { sensitive = true }
+variable "patch"       { sensitive = true }
+variable "annotation"  { sensitive = true }
+variable "addon"       { sensitive = true }
+variable "object"      { sensitive = true }
+variable "node"        { sensitive = true }
+variable "etcd"        { sensitive = true }
+variable "kubeproxy"   { sensitive = true }
+variable "token"       { sensitive = true }
+variable "certs"       { sensitive = true }
+variable "image"       { default = "nginx:1" }
+
+cluster "prod" {
+  kubernetes_version     = "1.36.3"
+  control_plane_endpoint = "api.example.com:6443"
+  network { pod_subnet = "10.244.0.0/16" }
+  upload_certs    = true
+  certificate_key = var.certs
+  bootstrap_token {
+    token = "abcdef.${var.token}"
+    ttl   = "0s"
+  }
+  proxy_env = { HTTPS_PROXY = "http://${var.proxy}@proxy:3128" }
+  api_server {
+    arg "oidc-client-id" { value = var.argument }
+    extra_env "TOKEN" { value = var.environment }
+  }
+  etcd {
+    arg "snapshot-count" { value = "1000" }
+    extra_env "ETCD_TOKEN" { value = var.etcd }
+  }
+  kubelet {
+    config = { maxPods = 100, staticPodURLHeader = { Authorization = [var.kubelet] } }
+    arg "v" { value = "2" }
+  }
+  kube_proxy { config = { clusterCIDR = "10.244.0.0/16", nodePortAddresses = [var.kubeproxy] } }
+  patch {
+    target  = "kube-scheduler"
+    content = yamlencode({ metadata = { annotations = { "example.com/token" = var.patch } } })
+  }
+  addon "app" {
+    manifest = [
+      yamlencode({ apiVersion = "v1", kind = "Secret", metadata = { name = "db", namespace = "default" }, stringData = { password = var.addon, user = "app" } }),
+      <<-EOT
+      apiVersion: apps/v1
+      kind: Deployment
+      metadata: { name: web, namespace: default, labels: { app: web } }
+      spec:
+        replicas: 1
+        selector: { matchLabels: { app: web } }
+        template:
+          metadata: { labels: { app: web } }
+          spec:
+            containers:
+            - { name: web, image: "${var.image}", env: [{ name: TOKEN, value: "${var.object}" }] }
+      EOT
+    ]
+  }
+}
+
+node "cp" {
+  for_each    = { cp1 = "10.77.0.11", cp2 = "10.77.0.12", cp3 = "10.77.0.13" }
+  cluster     = cluster.prod
+  role        = "control-plane"
+  name        = each.key
+  address     = each.value
+  annotations = { "example.com/secret" = var.annotation }
+}
+
+node "worker" {
+  cluster = cluster.prod
+  role    = "worker"
+  name    = "w1"
+  address = "10.77.0.21"
+  kubelet {
+    arg "node-ip" { value = "10.77.0.21" }
+    config = { clusterDomain = "${var.node}.local" }
+  }
+}
+
+connection { type = "sim" }
+
+output "token" {
+  value     = var.argument
+  sensitive = true
+}
+`
+
+// vault is a folder with a configuration full of secrets, and everything that
+// was printed so far.
+type vault struct {
+	*testing.T
+	dir    string
+	values map[string]string
+	// known are all secrets that there have ever been.
+	known []string
+	ids   int
+}
+
+func newVault(t *testing.T) *vault {
+	t.Helper()
+	v := &vault{T: t, dir: t.TempDir(), values: map[string]string{}}
+	for name, value := range canaries {
+		v.set(name, value)
+	}
+	v.set("token", "0123456789canary")
+	v.set("certs", strings.Repeat("c0ffee11", 8))
+	v.write("main.hcl", secretsConfig)
+	return v
+}
+
+func (v *vault) write(name, text string) {
+	v.Helper()
+	if err := os.WriteFile(filepath.Join(v.dir, name), []byte(text), 0o600); err != nil {
+		v.Fatal(err)
+	}
+}
+
+// set gives a variable its value.
+func (v *vault) set(name, value string) {
+	v.values[name] = value
+	v.known = append(v.known, value, base64.StdEncoding.EncodeToString([]byte(value)))
+}
+
+// run runs the command, and looks for secrets in all that it prints and leaves.
+func (v *vault) run(code int, args ...string) string {
+	v.Helper()
+	var stdout, stderr bytes.Buffer
+	env := &cli.Env{
+		Args: args, Stdin: strings.NewReader(""), Stdout: &watched{Writer: &stdout}, Stderr: &watched{Writer: &stderr},
+		Getenv: func(string) string { return "" }, Dir: v.dir, Size: func() (int, int) { return 0, 0 },
+		Now:   func() time.Time { return time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC) },
+		NewID: func() string { v.ids++; return fmt.Sprintf("%032x", v.ids) }, Who: "ada@laptop", Interrupts: make(chan os.Signal),
+	}
+	for name, value := range v.values {
+		env.Environ = append(env.Environ, "KUBEWRIGHT_VAR_"+name+"="+value)
+	}
+	got := cli.Main(env)
+	text := stdout.String() + stderr.String()
+	if got != code {
+		v.Fatalf("%v: exit code %d, want %d:\n%s", args, got, code, text)
+	}
+	v.search(strings.Join(args, " "), text)
+	v.searchFiles(strings.Join(args, " "))
+	return text
+}
+
+func (v *vault) search(where, text string) {
+	v.Helper()
+	for _, secret := range v.known {
+		if i := strings.Index(text, secret); i >= 0 {
+			v.Errorf("%s: secret %q shows: …%s", where, secret, text[max(0, i-200):min(len(text), i+len(secret)+60)])
+		}
+	}
+}
+
+// searchFiles looks into everything but the configuration and the hosts.
+func (v *vault) searchFiles(after string) {
+	v.Helper()
+	err := filepath.WalkDir(v.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "main.hcl" || d.Name() == "kubewright.sim.json" {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		v.search(d.Name()+" after "+after, string(b))
+		return err
+	})
+	if err != nil {
+		v.Fatal(err)
+	}
+}
+
+// TestSecretsStay takes a cluster with secrets everywhere through its life: no
+// command shows one, and none is kept.
+func TestSecretsStay(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	v.run(0, "validate")
+	plan := v.run(0, "plan")
+	if strings.Count(plan, "(sensitive value)") < 1 {
+		t.Errorf("the plan does not say that something is sensitive:\n%s", plan)
+	}
+	for _, args := range [][]string{{"plan", "-json"}, {"graph", "-format=json"}} {
+		v.run(0, args...)
+	}
+	v.run(0, "apply", "-auto-approve")
+	world, err := os.ReadFile(filepath.Join(v.dir, "kubewright.sim.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, secret := range canaries {
+		if !bytes.Contains(world, []byte(secret)) && !bytes.Contains(world, []byte(base64.StdEncoding.EncodeToString([]byte(secret)))) {
+			t.Errorf("secret %s did not get to any host", name)
+		}
+	}
+	v.noChanges()
+	for _, args := range [][]string{
+		{"show"},
+		{"show", "-json"},
+		{"output"},
+		{"output", "-json"},
+		{"graph"},
+		{"state", "list"},
+		{"state", "show", `node.cp["cp1"]/control-plane`},
+		{"state", "show", "cluster.prod"},
+		{"state", "show", `cluster.prod.addon["app"]/addon`},
+	} {
+		v.run(0, args...)
+	}
+	v.run(1, "output", "-raw", "token")
+
+	// Every secret becomes another: the plan says so of each, and no more.
+	for name, secret := range canaries {
+		v.set(name, strings.NewReplacer("canary", "second", "10.99", "10.98").Replace(secret))
+	}
+	v.set("token", "9876543210canary")
+	v.set("certs", strings.Repeat("c0ffee22", 8))
+	plan = v.run(0, "plan")
+	for _, want := range []string{"bootstrap-token-abcdef", "kubeadm-certs", "oidc-client-id", "TOKEN", "ETCD_TOKEN", "HTTPS_PROXY", "staticPodURLHeader", "clusterDomain", "example.com/token", "example.com/secret", "password"} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("the plan does not speak of %s:\n%s", want, plan)
+		}
+	}
+	if strings.Contains(plan, "user") || strings.Contains(plan, "maxPods") {
+		t.Errorf("the plan speaks of what stays:\n%s", plan)
+	}
+	// A digest without a key would tell whether a short secret was guessed.
+	asJSON := v.run(0, "plan", "-json")
+	if strings.Contains(asJSON, `kube-apiserver.yaml":"sha256:`) || strings.Contains(asJSON, `Secret/default/db":"sha256:`) {
+		t.Errorf("the plan holds digests of what is secret:\n%s", asJSON)
+	}
+	v.run(0, "apply", "-auto-approve")
+	v.noChanges()
+}
+
+func (v *vault) noChanges() {
+	v.Helper()
+	if text := v.run(0, "plan"); !strings.Contains(text, "No changes.") {
+		v.Fatalf("there is something left to do:\n%s", text)
+	}
+}
+
+// TestSecretsDrift: what somebody changed by hand around a secret is shown
+// without it, and put right.
+func TestSecretsDrift(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	v.run(0, "apply", "-auto-approve")
+	for _, edit := range []string{
+		// Another value, the secret in another place, what cannot be parsed, and what is gone.
+		"10.77.0.11 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg oidc-client-id=else",
+		"10.77.0.12 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg oidc-username-claim=" + canaries["argument"],
+		"10.77.0.21 yaml /var/lib/kubelet/config.yaml set clusterDomain=else",
+		"10.77.0.11 yaml /var/lib/kubelet/config.yaml set staticPodURL=x" + canaries["kubelet"],
+		"10.77.0.11 object Secret default/db set data.password=ZWxzZQ==",
+	} {
+		v.run(0, append([]string{"sim", "edit"}, strings.Fields(edit)...)...)
+	}
+	text := v.run(0, "plan")
+	for _, want := range []string{"oidc-client-id", "oidc-username-claim", "clusterDomain", "staticPodURL", "password", "(sensitive value)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the plan does not speak of %s:\n%s", want, text)
+		}
+	}
+	v.run(0, "plan", "-json")
+	v.run(0, "apply", "-auto-approve")
+	v.noChanges()
+}

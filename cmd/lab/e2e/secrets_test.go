@@ -1,0 +1,72 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestKubeadmJoinsAControlPlane makes a cluster with uploaded certificates and a
+// token of the user's, and real kubeadm joins a second control plane by them.
+// One argument is sensitive: it is on the host, and in none of our files.
+func TestKubeadmJoinsAControlPlane(t *testing.T) {
+	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
+		t.Skip("takes a lab of its own: runs with make e2e-all")
+	}
+	s := newSite(t, "e2eu", 2, 0)
+	guest := s.planes[1]
+	s.planes = s.planes[:1]
+	const token, secret = "e2etok.0123456789abcdef", "canary-e2e-client"
+	s.extra = `
+  upload_certs = true
+  bootstrap_token {
+    token       = sensitive("` + token + `")
+    description = "for the second control plane"
+  }
+  api_server {
+    extra_env "CANARY" { value = sensitive("` + secret + `") }
+  }
+`
+	s.configure()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	found := regexp.MustCompile(`--certificate-key ([0-9a-f]{64})`).FindStringSubmatch(r.out)
+	if found == nil {
+		t.Fatal("the certificate key was not shown")
+	}
+	s.wantCluster()
+	s.wantNoChanges()
+	cp := s.planes[0].Name
+	wantContains(t, s.sh(cp, "kubeadm token list 2>&1"), token, "for the second control plane", "Proxy for managing TTL for the kubeadm-certs secret")
+	wantContains(t, s.sh(cp, "cat /etc/kubernetes/manifests/kube-apiserver.yaml"), secret)
+	for _, name := range []string{"kubewright.state.json", "kubewright.journal"} {
+		b, err := os.ReadFile(filepath.Join(s.dir, name))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		for _, hidden := range []string{secret, "0123456789abcdef", found[1]} {
+			if strings.Contains(string(b), hidden) {
+				t.Errorf("%s holds %q", name, hidden)
+			}
+		}
+	}
+
+	endpoint, _ := s.Endpoint()
+	hash := s.sh(cp, "openssl x509 -pubkey -in /etc/kubernetes/pki/ca.crt | openssl pkey -pubin -outform der 2>/dev/null | sha256sum | cut -d' ' -f1")
+	out := s.sh(guest.Name, "kubeadm join "+endpoint+":6443 --token "+token+" --discovery-token-ca-cert-hash sha256:"+hash+
+		" --control-plane --certificate-key "+found[1]+" --apiserver-advertise-address "+guest.Address().String()+
+		" --ignore-preflight-errors=SystemVerification 2>&1")
+	t.Logf("kubeadm join:\n%s", out)
+	s.eventually("the control plane that kubeadm joined is Ready", 2*time.Minute, func() (string, bool) {
+		out := s.kubectl("get", "nodes", "--no-headers")
+		return out, slices.ContainsFunc(strings.Split(out, "\n"), func(l string) bool {
+			f := strings.Fields(l)
+			return len(f) > 2 && f[0] == guest.Name && f[1] == "Ready" && strings.Contains(f[2], "control-plane")
+		})
+	})
+}

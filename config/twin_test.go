@@ -1,0 +1,80 @@
+package config_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
+)
+
+func secretCluster() *config.Config {
+	object := func(kind string, rest map[string]any) state.Value {
+		rest["apiVersion"], rest["kind"], rest["metadata"] = "v1", kind, map[string]any{"name": "n", "labels": map[string]any{"a": "b"}}
+		return state.FromGo(rest)
+	}
+	return &config.Config{Clusters: []*config.Cluster{{
+		Label:     "c",
+		APIServer: config.APIServer{Component: config.Component{Args: []config.Arg{{Name: "a", Value: "open"}, {Name: "s", Value: "S-arg9"}}}},
+		Kubelet:   config.Kubelet{Config: state.FromGo(map[string]any{"maxPods": 19, "open": true, "hidden": []any{"S-list", map[string]any{"name": "kept", "x": false}}})},
+		Patches: []config.Patch{
+			{Content: "open: 1"},
+			{Content: "a: S-patch\n---\nb: {name: kept, v: S-more}"},
+			{Type: "json", Content: `[{"op":"add","path":"/spec","value":"S-value"}]`},
+		},
+		Addons: []*config.Addon{{Sensitive: []bool{false, true, false}, Objects: []state.Value{
+			object("ConfigMap", map[string]any{"data": map[string]any{"k": "open"}}),
+			object("ConfigMap", map[string]any{"data": map[string]any{"k": "S-object"}}),
+			object("Secret", map[string]any{"stringData": map[string]any{"k": "S-secret"}, "type": "Opaque"}),
+		}}},
+		Sensitive: map[string]bool{`api_server.arg["s"]`: true, "kubelet.config.maxPods": true, "kubelet.config.hidden": true, "patch[1].content": true, "patch[2].content": true},
+	}}, Nodes: []*config.Node{{Labels: map[string]string{"open": "x", "s": "S-label"}, Sensitive: map[string]bool{"labels.s": true}}}}
+}
+
+// TestTwin: the twin differs in what is sensitive, and in nothing else; what it
+// is found or named by stays.
+func TestTwin(t *testing.T) {
+	t.Parallel()
+	c := secretCluster()
+	twin := c.Twin()
+	if c.Clusters[0].APIServer.Args[1].Value != "S-arg9" || c.Nodes[0].Labels["s"] != "S-label" {
+		t.Error("making the twin changed the configuration")
+	}
+	cl := twin.Clusters[0]
+	if got := cl.APIServer.Args; got[0].Value != "open" || got[1].Value != "T-bsh1" {
+		t.Errorf("arguments: %v", got)
+	}
+	kubelet, _ := cl.Kubelet.Config.MarshalJSON()
+	if got, want := string(kubelet), `{"hidden":["T-mjtu",{"name":"kept","x":true}],"maxPods":21,"open":true}`; got != want {
+		t.Errorf("kubelet: %s, want %s", got, want)
+	}
+	if got := cl.Patches; got[0].Content != "open: 1" || got[1].Content != "{\"a\":\"T-qbudi\"}\n---\n{\"b\":{\"name\":\"kept\",\"v\":\"T-npsf\"}}" ||
+		got[2].Content != `[{"op":"add","path":"/spec","value":"T-wbmvf"}]` {
+		t.Errorf("patches: %v", got)
+	}
+	o := cl.Addons[0].Objects
+	if !o[0].Equal(c.Clusters[0].Addons[0].Objects[0]) || o[1].Get("data.k").AsString() != "T-pckfdu" || o[1].Get("metadata.name").AsString() != "n" ||
+		o[1].Get("metadata.labels.a").AsString() != "c" || o[2].Get("stringData.k").AsString() != "T-tfdsfu" || o[2].Get("type").AsString() != "Opaque" {
+		t.Errorf("objects: %v", o)
+	}
+	if got := twin.Nodes[0].Labels; got["open"] != "x" || got["s"] != "T-mbcfm" {
+		t.Errorf("labels: %v", got)
+	}
+	texts := strings.Join(c.SecretTexts(), " ")
+	for _, want := range []string{"S-arg9", "S-list", "S-patch", "S-value", "S-object", "S-secret", "S-label", "19"} {
+		if want == "S-patch" || want == "S-value" {
+			continue // shorter than a secret in a document has to be
+		}
+		if !strings.Contains(texts, want) {
+			t.Errorf("%s is not among the secrets: %s", want, texts)
+		}
+	}
+	if slices.Contains(c.SecretTexts(), "open") {
+		t.Error("what is open is among the secrets")
+	}
+	c.Clusters[0].Sensitive, c.Clusters[0].Addons, c.Nodes = nil, nil, nil
+	if c.Twin() != nil {
+		t.Error("a configuration without secrets has a twin")
+	}
+}

@@ -1,0 +1,175 @@
+package phases
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// The tokens of bootstrap_token blocks stay until their time is over, unlike
+// those that are made for a join. Kubernetes removes an expired one, and that is
+// no drift.
+
+// keptTokens are the tokens of the configuration's blocks with their IDs.
+func (c *cluster) keptTokens() map[string]config.BootstrapToken {
+	out := map[string]config.BootstrapToken{}
+	generated := 0
+	for _, t := range c.BootstrapTokens {
+		id, _, given := strings.Cut(string(t.Token.Reveal()), ".")
+		if !given {
+			generated++
+			id = generatedID(c.Label, generated)
+		}
+		out[id] = t
+	}
+	return out
+}
+
+// generatedID names the n-th token without a value. A token's ID is no secret,
+// and a plan has to name what it makes: so the ID comes from the block's place,
+// and only the second half is random.
+func generatedID(cluster string, n int) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	sum := sha256.Sum256(fmt.Appendf(nil, "kubewright/bootstrap-token/%s/%d", cluster, n))
+	id := make([]byte, 6)
+	for i := range id {
+		id[i] = letters[int(sum[i])%len(letters)]
+	}
+	return string(id)
+}
+
+func tokenRef(id string) state.ObjectRef {
+	return state.ObjectRef{APIVersion: "v1", Kind: "Secret", Namespace: "kube-system", Name: tokenName + id}
+}
+
+const tokenName = "bootstrap-token-"
+
+// tokenID is the ID of the token that an item of this phase stands for; "" for
+// any other object.
+func tokenID(a state.Address) string {
+	if a.Phase != tokenPhase {
+		return ""
+	}
+	id, ok := strings.CutPrefix(a.Item, "object:"+tokenRef("").String())
+	if !ok {
+		return ""
+	}
+	return id
+}
+
+// tokenItems are the tokens that are to be there.
+func (c *cluster) tokenItems() []state.Item {
+	var out []state.Item
+	for id, t := range c.keptTokens() {
+		m := map[string]any{"usages": sorted(t.Usages), "lifetime": lifetime(t)}
+		addList(m, "groups", t.Groups)
+		if t.Description != "" {
+			m["description"] = t.Description
+		}
+		it := state.Item{
+			Address: item(c.target, tokenPhase, "object", tokenRef(id).String()), Kind: state.KindObject,
+			Expires: lifetime(t) != forever, Origin: map[string]state.Source{"": t.Source},
+		}
+		if !t.Token.IsZero() {
+			_, secret, _ := strings.Cut(string(t.Token.Reveal()), ".")
+			m["secret"] = secret
+			it.Content = must(json.Marshal(map[string]string{"secret": secret}))
+		}
+		it.Attributes = state.FromGo(m)
+		out = append(out, it)
+	}
+	slices.SortFunc(out, func(a, b state.Item) int { return a.Address.Compare(b.Address) })
+	return out
+}
+
+const forever = "for ever"
+
+// lifetime says how long a token is to live: that is kept, while the moment of
+// its end is known only when it is made.
+func lifetime(t config.BootstrapToken) string {
+	switch {
+	case t.Expires != "":
+		return "until " + utc(t.Expires)
+	case t.TTL > 0:
+		return t.TTL.String()
+	}
+	return forever
+}
+
+// utc is a moment as Kubernetes writes it.
+func utc(moment string) string {
+	t, err := time.Parse(time.RFC3339, moment)
+	if err != nil {
+		return moment
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// tokenAttributes is a token as the API shows it. A lifetime that is counted
+// from its making cannot be seen: the one recorded, or wanted, is taken for it.
+func (v *View) tokenAttributes(it *state.Item, object state.Value) state.Value {
+	field := func(key string) string {
+		plain, err := base64.StdEncoding.DecodeString(object.Get("data").AsMap()[key].AsString())
+		if err != nil {
+			return ""
+		}
+		return string(plain)
+	}
+	m := map[string]any{}
+	usages := []string{}
+	for _, key := range object.Get("data").Keys() {
+		if usage, ok := strings.CutPrefix(key, "usage-bootstrap-"); ok && field(key) == "true" {
+			usages = append(usages, usage)
+		}
+	}
+	m["usages"] = sorted(usages)
+	if groups := field("auth-extra-groups"); groups != "" {
+		addList(m, "groups", strings.Split(groups, ","))
+	}
+	for _, key := range []string{"description"} {
+		if text := field(key); text != "" {
+			m[key] = text
+		}
+	}
+	if !it.Attributes.Get("secret").IsNull() {
+		m["secret"] = field("token-secret")
+	}
+	m["lifetime"] = v.seenLifetime(it, field("expiration"))
+	return state.FromGo(m)
+}
+
+func (v *View) seenLifetime(it *state.Item, expiration string) string {
+	wanted := it.Attributes.Get("lifetime").AsString()
+	if was := v.recorded.Find(it.Address); was != nil {
+		wanted = was.Attributes.Get("lifetime").AsString()
+	}
+	switch {
+	case expiration == "":
+		return forever
+	case wanted == forever || strings.HasPrefix(wanted, "until "):
+		return "until " + utc(expiration)
+	}
+	return wanted
+}
+
+// makeToken makes the token of a changed item.
+func (c *cluster) makeToken(it *state.Item) planner.Operation {
+	id := tokenID(it.Address)
+	t := c.keptTokens()[id]
+	op := planner.CreateToken{ID: id, Description: t.Description, TTL: t.TTL, Usages: t.Usages, Groups: t.Groups}
+	if t.Expires != "" {
+		op.TTL, op.Expires = 0, utc(t.Expires)
+	}
+	if !it.Sealed.IsZero() {
+		op.Token = it.Outline.Get("secret").AsSensitive()
+	}
+	return op
+}

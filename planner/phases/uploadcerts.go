@@ -1,0 +1,136 @@
+package phases
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// uploadCerts keeps what control planes share in the Secret kubeadm-certs, as
+// kubeadm init --upload-certs does, for somebody who joins one by hand. That is
+// done once: when the cluster is founded or the configuration begins to ask for
+// it, and again when the certificate key changes. After two hours Kubernetes
+// takes the Secret away, which is no drift.
+var uploadCerts = phase{
+	name: uploadCertsPhase,
+	doc:  "keeps the shared certificates in the cluster, encrypted, for two hours (on request)",
+	clusterItems: func(c *cluster) []state.Item {
+		if !c.UploadCerts {
+			return nil
+		}
+		return append(c.objectItems(uploadCertsPhase), c.certsItem())
+	},
+	clusterStep: objectStep,
+	clusterNeeds: func(c *cluster) []state.Address {
+		return []state.Address{step(c.seat, certsPhase), step(c.target, uploadConfigPhase)}
+	},
+}
+
+// certsTTL is kubeadm's.
+const certsTTL = 2 * time.Hour
+
+var certsSecret = state.ObjectRef{APIVersion: "v1", Kind: "Secret", Namespace: "kube-system", Name: "kubeadm-certs"}
+
+// generatedKey stands for a certificate key that nobody gave: it is shown once
+// and kept nowhere.
+const generatedKey = "generated"
+
+func (c *cluster) certsItem() state.Item {
+	var names []string
+	for _, f := range c.sharedCerts() {
+		names = append(names, f.Key)
+	}
+	it := state.Item{
+		Address: item(c.target, uploadCertsPhase, "object", certsSecret.String()), Kind: state.KindObject, Expires: true,
+		Origin: map[string]state.Source{"": c.origin("upload_certs"), "key": c.origin("certificate_key")},
+	}
+	key := generatedKey
+	if !c.CertificateKey.IsZero() {
+		key = string(c.CertificateKey.Reveal())
+		it.Content = must(json.Marshal(map[string]string{"key": key}))
+	}
+	it.Attributes = attributes("files", sorted(names), "key", key)
+	return it
+}
+
+// sharedCerts are the files that control planes share, as kubeadm names them.
+func (c *cluster) sharedCerts() []planner.UploadedFile {
+	var out []planner.UploadedFile
+	add := func(key, path string) { out = append(out, planner.UploadedFile{Key: key, Path: path}) }
+	dir := c.Certificates.Dir
+	for _, base := range []string{"ca", "front-proxy-ca"} {
+		add(base+".crt", dir+"/"+base+".crt")
+		add(base+".key", dir+"/"+base+".key")
+	}
+	add("sa.pub", dir+"/sa.pub")
+	add("sa.key", dir+"/sa.key")
+	if e := c.Etcd.External; e != nil {
+		add("external-etcd-ca.crt", e.CAFile)
+		add("external-etcd.crt", e.CertFile)
+		add("external-etcd.key", e.KeyFile)
+	} else {
+		add("etcd-ca.crt", dir+"/etcd/ca.crt")
+		add("etcd-ca.key", dir+"/etcd/ca.key")
+	}
+	return slices.DeleteFunc(out, func(f planner.UploadedFile) bool { return f.Path == "" })
+}
+
+// certsAttributes is the Secret as the API shows it. Which key encrypted it
+// cannot be seen: only the one that is recorded is known to be.
+func (v *View) certsAttributes(it *state.Item, object state.Value) state.Value {
+	m := map[string]state.Value{"files": state.Strings(object.Get("data").Keys()...)}
+	if was := v.recorded.Find(it.Address); was != nil {
+		m["key"] = was.Attributes.Get("key")
+	}
+	return state.Map(m)
+}
+
+func (c *cluster) makeCerts(it *state.Item) planner.Operation {
+	op := planner.UploadCerts{Files: c.sharedCerts(), TTL: certsTTL}
+	if !it.Sealed.IsZero() {
+		op.Key = it.Outline.Get("key").AsSensitive()
+	}
+	return op
+}
+
+// refsOfBlocks are the objects that bootstrap_token and upload_certs ask for.
+func (c *cluster) refsOfBlocks() []state.ObjectRef {
+	var out []state.ObjectRef
+	for _, id := range slices.Sorted(maps.Keys(c.keptTokens())) {
+		out = append(out, tokenRef(id))
+	}
+	if c.UploadCerts {
+		out = append(out, certsSecret)
+	}
+	return out
+}
+
+// Learned is what the state remembers of a step that was done, before anything
+// is observed again: nobody can see by which key certificates were encrypted,
+// nor for how long a token was meant to live.
+func Learned(step *planner.Step, desired *state.Snapshot) state.Learned {
+	l := Left(step)
+	for _, op := range step.Operations {
+		ref := state.ObjectRef{}
+		switch op := op.(type) {
+		case planner.UploadCerts:
+			ref = certsSecret
+		case planner.CreateToken:
+			ref = tokenRef(op.ID)
+		}
+		if it := desired.Find(item(step.Target, step.Phase, "object", ref.String())); it != nil {
+			l.Items = append(l.Items, recordable(*it))
+		}
+	}
+	return l
+}
+
+// CertificateKeyOf names the output of a step of this plan by which a cluster's
+// certificates were encrypted.
+func CertificateKeyOf(cluster string) state.Pending {
+	return state.Pending{Step: step(state.ClusterTarget(cluster), uploadCertsPhase).String(), Output: "certificate_key"}
+}

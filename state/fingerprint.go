@@ -1,0 +1,55 @@
+package state
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// Key keys the fingerprints of secrets. It is made once, at random, with a
+// state's lineage, and lies nowhere but in the state file: without it a
+// fingerprint says nothing about a secret, however short that is. No verb of
+// fmt prints it.
+type Key struct{ secret Secret }
+
+// NewKey reads a key as State.FingerprintKey has it; "" is no key.
+func NewKey(text string) Key { return Key{NewSecret([]byte(text))} }
+
+// IsZero reports that there is no key yet: nothing was applied so far.
+func (k Key) IsZero() bool { return k.secret.IsZero() }
+
+// Fingerprint tells equal values from others: 32 hex digits of an HMAC-SHA-256
+// over the value's JSON. Without a key it is "".
+func (k Key) Fingerprint(v Value) string {
+	b, err := v.MarshalJSON()
+	if err != nil {
+		return ""
+	}
+	return k.Sum(b)
+}
+
+// Sum is the fingerprint of bytes.
+func (k Key) Sum(b []byte) string {
+	if k.IsZero() {
+		return ""
+	}
+	mac := hmac.New(sha256.New, k.secret.Reveal())
+	mac.Write(b)
+	return hex.EncodeToString(mac.Sum(nil))[:32]
+}
+
+// unknownFingerprint is equal to no fingerprint of a desired value, not even to
+// one without a key.
+const unknownFingerprint = "unknown"
+
+// Cover hides a value that was seen: what is left is a fingerprint. Without a
+// key it equals nothing that is desired.
+func (k Key) Cover(v Value) Value {
+	switch {
+	case v.IsNull() || v.Kind() == KindSensitive:
+		return v
+	case k.IsZero():
+		return SensitiveValue("", unknownFingerprint)
+	}
+	return SensitiveValue("", k.Fingerprint(v))
+}

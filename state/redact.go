@@ -1,0 +1,102 @@
+package state
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Redactor takes known secrets out of texts of others: an API server's error
+// that quotes a value, a component's last words. Nil takes out nothing.
+type Redactor struct{ words []string }
+
+// What is shorter cannot be told from ordinary text; what is shorter than the
+// second figure counts only where it stands alone.
+const (
+	shortestSecret = 3
+	certainSecret  = 6
+)
+
+// NewRedactor makes a redactor of secrets. It knows them in base64, too, as the
+// API has them, as JSON quotes them, and the lines of one that has several.
+func NewRedactor(secrets []string) *Redactor {
+	r := &Redactor{}
+	for _, s := range secrets {
+		r.add(s)
+		for line := range strings.Lines(s) {
+			r.add(strings.TrimSpace(line))
+		}
+		if len(s) >= shortestSecret {
+			r.add(base64.StdEncoding.EncodeToString([]byte(s)))
+			if quoted, err := json.Marshal(s); err == nil {
+				r.add(string(quoted[1 : len(quoted)-1]))
+			}
+		}
+	}
+	slices.SortFunc(r.words, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a) // what holds another goes first
+		}
+		return strings.Compare(a, b)
+	})
+	r.words = slices.Compact(r.words)
+	return r
+}
+
+func (r *Redactor) add(s string) {
+	if len(s) >= shortestSecret {
+		r.words = append(r.words, s)
+	}
+}
+
+// IsZero reports that there is nothing to take out.
+func (r *Redactor) IsZero() bool { return r == nil || len(r.words) == 0 }
+
+// Text returns the text without secrets.
+func (r *Redactor) Text(text string) string {
+	if r == nil {
+		return text
+	}
+	for _, w := range r.words {
+		if len(w) >= certainSecret {
+			text = strings.ReplaceAll(text, w, masked)
+		} else {
+			text = replaceWord(text, w)
+		}
+	}
+	return text
+}
+
+// Finds reports whether the text holds a secret.
+func (r *Redactor) Finds(text string) bool { return r.Text(text) != text }
+
+// replaceWord replaces a word where no letter or digit stands beside it.
+func replaceWord(text, word string) string {
+	var b strings.Builder
+	for rest, before := text, rune(0); ; {
+		i := strings.Index(rest, word)
+		if i < 0 {
+			b.WriteString(rest)
+			return b.String()
+		}
+		if i > 0 {
+			before, _ = utf8.DecodeLastRuneInString(rest[:i])
+		}
+		after, _ := utf8.DecodeRuneInString(rest[i+len(word):])
+		b.WriteString(rest[:i])
+		if isWord(before) || isWord(after) {
+			b.WriteString(word)
+		} else {
+			b.WriteString(masked)
+		}
+		before, _ = utf8.DecodeLastRuneInString(word)
+		rest = rest[i+len(word):]
+	}
+}
+
+func isWord(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
+}
