@@ -105,8 +105,15 @@ func swapAllowed(n *node) bool {
 var foldersBefore = []string{
 	"/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp",
 	"/var/lib/kubelet", "/var/lib/etcd", "/etc/cni/net.d", "/var/lib/cni", "/var/log/pods", "/var/log/containers",
-	"/usr/libexec/kubernetes", "/var/lib/kube-proxy", "/opt/cni/bin",
+	"/usr/libexec/kubernetes", "/var/lib/kube-proxy", "/opt/cni/bin", logindFolder,
 }
+
+// The kubelet has logind wait for its graceful shutdown, and never takes that
+// back (pkg/kubelet/nodeshutdown/systemd).
+const (
+	logindFolder = "/etc/systemd/logind.conf.d"
+	logindFile   = logindFolder + "/99-kubelet.conf"
+)
 
 // kubeadmPKI is where kubeadm keeps certificates unless told otherwise.
 const kubeadmPKI = config.DefaultCertificatesDir

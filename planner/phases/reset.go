@@ -171,7 +171,7 @@ var contentsGo = map[string]bool{
 // paths are what goes: the files that we own, in the folders of Kubernetes and beside.
 func (l leaver) paths() []string {
 	set := map[string]bool{}
-	for _, p := range []string{adminConf, superAdminConf, kubeletConf, bootstrapConf, controllerConf, schedulerConf, sysctlFile} {
+	for _, p := range []string{adminConf, superAdminConf, kubeletConf, bootstrapConf, controllerConf, schedulerConf, sysctlFile, logindFile} {
 		set[p] = true
 	}
 	for p := range contentsGo {
@@ -187,7 +187,7 @@ func (l leaver) paths() []string {
 	}
 	set[kubeadmPKI] = !l.keeps("folder:" + kubeadmPKI)
 	// Folders that were not there before go whole; the others keep what is not ours.
-	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes"} {
+	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes", logindFolder} {
 		set[p] = !l.keeps("folder:" + p)
 	}
 	var out []string

@@ -10,6 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
 )
 
 // put makes a file of the user's on a host, with its folder.
@@ -61,6 +62,23 @@ func TestDestroyTakesTheCertificatesFolder(t *testing.T) {
 	o.config.Clusters[0].Certificates.Dir = "/var/lib/prod/pki"
 	before := o.listings()
 	o.must(o.apply())
+	o.destroy = true
+	o.must(o.apply())
+	if after := o.listings(); after != before {
+		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+	}
+}
+
+// TestDestroyTakesBackWhatTheKubeletToldLogind: the kubelet itself never does.
+func TestDestroyTakesBackWhatTheKubeletToldLogind(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 0))
+	o.config.Clusters[0].Kubelet.Config = state.FromGo(map[string]any{"shutdownGracePeriod": "60s"})
+	before := o.listings()
+	o.must(o.apply())
+	if !strings.Contains(o.listings(), "99-kubelet.conf") {
+		t.Fatal("the kubelet has told logind nothing")
+	}
 	o.destroy = true
 	o.must(o.apply())
 	if after := o.listings(); after != before {

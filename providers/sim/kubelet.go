@@ -128,6 +128,10 @@ func (w *World) startKubelet(m *machine) {
 	for _, name := range []string{"cpu_manager_state", "memory_manager_state"} {
 		w.put(m, "/var/lib/kubelet/"+name, w.opaque(name, "0600"))
 	}
+	// For a graceful shutdown it has logind wait (pkg/kubelet/nodeshutdown/systemd).
+	if grace := w.kubeletTree(m).Get("shutdownGracePeriod").AsString(); grace != "" && grace != "0s" {
+		w.put(m, "/etc/systemd/logind.conf.d/99-kubelet.conf", w.opaque("99-kubelet.conf", "0644"))
+	}
 	if w.get(m, kubeletPKI+"/kubelet.crt") == nil {
 		w.selfSign(m)
 	}
