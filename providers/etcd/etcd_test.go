@@ -42,6 +42,13 @@ func three() *cluster {
 func url(name string) string  { return "https://" + name + ":2379" }
 func peer(name string) string { return "https://" + name + ":2380" }
 
+// becomes changes the model while members that were asked in vain may still answer.
+func (c *cluster) becomes(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+}
+
 // client is one whose only given endpoint is that of member a.
 func (c *cluster) client() *Client {
 	return newClient([]string{url("a")}, func(endpoint string) (member, error) { return &fake{c, endpoint}, nil })
@@ -164,12 +171,12 @@ func TestOtherEndpoint(t *testing.T) {
 	if _, _, err := client.Members(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.down[url("a")] = true
+	c.becomes(func() { c.down[url("a")] = true })
 	members, _, err := client.Members(t.Context())
 	if err != nil || members[0].Healthy || !members[1].Healthy {
 		t.Errorf("got %+v, %v", members, err)
 	}
-	c.down[url("b")], c.down[url("c")] = true, true
+	c.becomes(func() { c.down[url("b")], c.down[url("c")] = true, true })
 	if _, _, err := client.Members(t.Context()); !errors.Is(err, providers.ErrUnreachable) {
 		t.Errorf("got %v", err)
 	}
@@ -233,11 +240,11 @@ func TestRemove(t *testing.T) {
 	if err := client.Remove(t.Context(), "1"); err != nil {
 		t.Errorf("a member that is gone: %v", err)
 	}
-	c.down[url("c")] = true
+	c.becomes(func() { c.down[url("c")] = true })
 	if err := client.Remove(t.Context(), "2"); err == nil || !strings.Contains(err.Error(), "no other voter answers") {
 		t.Errorf("got %v", err)
 	}
-	c.members = c.members[:1]
+	c.becomes(func() { c.members = c.members[:1] })
 	if err := client.Remove(t.Context(), "2"); err == nil || !strings.Contains(err.Error(), "only voter") {
 		t.Errorf("got %v", err)
 	}

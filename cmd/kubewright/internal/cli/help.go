@@ -17,8 +17,7 @@ import (
 // oneDashHelp makes help show long flags as they are written here and in
 // Terraform, with one dash.
 func oneDashHelp(cmd *cobra.Command) {
-	cobra.EnableCommandSorting = false // the order in which one uses them says more
-	registerFlagText()
+	setUpCobra()
 	t := cmd.UsageTemplate()
 	for _, set := range []string{"LocalFlags", "InheritedFlags"} {
 		t = strings.ReplaceAll(t, "{{."+set+".FlagUsages | trimTrailingWhitespaces}}", "{{kubewrightFlags ."+set+"}}")
@@ -26,7 +25,11 @@ func oneDashHelp(cmd *cobra.Command) {
 	cmd.SetUsageTemplate(strings.ReplaceAll(t, "--help", "-help"))
 }
 
-var registerFlagText = sync.OnceFunc(func() { cobra.AddTemplateFunc("kubewrightFlags", flagText) })
+// setUpCobra sets what cobra keeps for the whole process.
+var setUpCobra = sync.OnceFunc(func() {
+	cobra.EnableCommandSorting = false // the order in which one uses them says more
+	cobra.AddTemplateFunc("kubewrightFlags", flagText)
+})
 
 // flagText lists flags: -name=VALUE, what it does, and its default where that says something.
 func flagText(set *pflag.FlagSet) string {
