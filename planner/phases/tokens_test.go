@@ -222,7 +222,10 @@ func TestCrashWithSecrets(t *testing.T) {
 	o.world.OnEffect = func(e sim.Effect) error { effects = max(effects, e.N); return nil }
 	o.must(o.apply())
 	o.wantClean(tokenHalf, "canary")
-	for n := effects; n > 0; n -= 17 {
+	// From the end, where tokens and certificates are made.
+	stride := crashStride(41)
+	t.Logf("%d effects; a crash before and after every %d", effects, stride)
+	for n := effects; n > 0; n -= stride {
 		for _, done := range []bool{false, true} {
 			crashAt(t, found(), n, done)
 		}
