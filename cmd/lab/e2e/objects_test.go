@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 )
@@ -36,6 +37,10 @@ type tree = map[string]any
 // what is compared.
 func (s *site) liveObjects() map[string]tree {
 	s.t.Helper()
+	s.eventually("controllers have taken their taints off the nodes", time.Minute, func() (string, bool) {
+		taints := s.kubectl("get", "nodes", "-o", "jsonpath={.items[*].spec.taints[*].key}")
+		return taints, !strings.Contains(taints, "node.kubernetes.io/")
+	})
 	var list struct{ Items []tree }
 	text := s.kubectl("get", comparedKinds, "--all-namespaces", "-o", "json")
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
