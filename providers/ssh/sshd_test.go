@@ -63,9 +63,6 @@ func startSSHD(t testing.TB, authorized xssh.PublicKey, lines ...string) *sshd {
 // Port is the port that the server listens on.
 func (s *sshd) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
-// Addr is 127.0.0.1:PORT.
-func (s *sshd) Addr() string { return s.listener.Addr().String() }
-
 // Log is what the server has said so far.
 func (s *sshd) Log() string {
 	b, err := os.ReadFile(s.log.Name())

@@ -7,7 +7,6 @@ import (
 	"github.com/kubewright/kubewright/state"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 )
 
 // clusterConfiguration is ClusterConfiguration of kubeadm.k8s.io/v1beta4 with
@@ -156,15 +155,6 @@ func argsOf(args []config.Arg) []argConfig {
 		out = append(out, argConfig{a.Name, a.Value})
 	}
 	return out
-}
-
-// ClusterConfiguration renders the document of the kubeadm-config ConfigMap.
-func ClusterConfiguration(in Input) []byte {
-	content, err := yaml.Marshal(in.view().clusterConfiguration())
-	if err != nil {
-		panic("internal error: cannot write a ClusterConfiguration: " + err.Error())
-	}
-	return content
 }
 
 // tree converts anything with JSON tags into a value.

@@ -278,18 +278,12 @@ func (s *session) plannerOptions() (planner.Options, error) {
 	return o, s.failed(diags)
 }
 
-// exists tells that a selector's target is one of this run's: itself, or a node
-// block with instances. Every target exists for a selector without one.
+// exists tells that a selector's target is one of this run's. Every target
+// exists for a selector without one.
 func (s *session) exists(t state.Target) bool {
-	if t.IsZero() {
-		return true
-	}
-	for _, known := range s.known() {
-		if known == t || t.Type == state.TypeNode && !t.Keyed && known.Type == state.TypeNode && known.Name == t.Name {
-			return true
-		}
-	}
-	return false
+	return t.IsZero() || slices.ContainsFunc(s.known(), func(known state.Target) bool {
+		return planner.Selector{Target: t}.Matches(state.Address{Target: known})
+	})
 }
 
 // known are the targets of this run.
