@@ -167,7 +167,7 @@ func (s *session) plan(ctx context.Context) error {
 	return s.failed(diags)
 }
 
-// replan is plan without a word, for who has said it all before. With errors
+// replan is plan that returns its findings, for who has printed them before. With errors
 // among the diagnostics there is no new plan.
 func (s *session) replan(ctx context.Context) (diag.Diagnostics, error) {
 	options, err := s.plannerOptions()
