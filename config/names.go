@@ -69,7 +69,7 @@ func Checks() []string {
 }
 
 // variableCheck are checks whose name holds a port or a path.
-var variableCheck = regexp.MustCompile(`(?i)^(Port-\d{1,5}|Service-[a-z0-9@._-]+|(File|Dir)(Available|Existing|Content)-+.+)$`)
+var variableCheck = regexp.MustCompile(`(?i)^(Port-\d{1,5}|Service-[a-z0-9@._-]+|(File|Dir)(Available|Existing|Content)-+.+|HostPath-.+)$`)
 
 // preflight checks ignore_preflight_errors.
 func (c checker) preflight(names []string) {

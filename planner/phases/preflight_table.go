@@ -56,7 +56,7 @@ var preflightChecks = []preflightCheck{
 	{name: "Clock", on: onAll, by: ours, treatment: checked, always: true, note: "differs from the operator's by a minute at most; a warning from two seconds on", find: clockOffset},
 	{name: "NumCPU", on: onPlanes, by: byKubeadm, treatment: checked, note: "2", find: cpus},
 	{name: "Mem", on: onPlanes, by: byKubeadm, treatment: checked, note: "1700 MB", find: memory},
-	{name: "DiskSpace", on: onAll, by: ours, treatment: checked, note: "256 MiB below /var/lib", find: diskSpace},
+	{name: "DiskSpace", on: onAll, by: ours, treatment: checked, note: "256 MiB below /var/lib, and twice what artifacts take", find: diskSpace},
 	{name: "DirWritable--etc", on: onAll, by: ours, treatment: checked, note: "a file system that is mounted read-only", find: etcWritable},
 	{
 		name: "SystemVerification", on: onAll, by: bySystem, treatment: checked, find: systemVerification,
@@ -74,6 +74,7 @@ var preflightChecks = []preflightCheck{
 	{name: "DirAvailable-", on: onPlanes, by: byKubeadm, treatment: checked, note: "the data directory of a stacked etcd is missing or empty", find: etcdFolder},
 	{name: "AdvertiseAddress", on: onPlanes, by: byKubeadm, treatment: checked, note: "a stacked etcd listens on it; kubeadm 1.37 finds it as Port-2379 and Port-2380, which it opens on that address", find: advertiseAddress},
 	{name: "ExternalEtcdClientCertificates", on: onExternal, by: byKubeadm, treatment: checked, note: "the files exist, unless the configuration brings them", find: etcdClientFiles},
+	{name: "HostPath-", on: onPlanes, by: ours, treatment: checked, always: true, note: "what an extra volume of path_type File, Directory, Socket, CharDevice or BlockDevice demands is there: otherwise the kubelet leaves the component down", find: volumesExist},
 	{name: "Hostname", on: onAll, by: byKubeadm, treatment: checked, note: "a name that Kubernetes does not accept is an error, as in kubeadm's validation of its configuration; one that does not resolve is a warning. Only the host's own name is looked up", find: hostName},
 	{name: "ImagePull", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "with image_pull_policy Never, all images are present or in an archive of the artifacts. Otherwise the images phase pulls or loads what is missing before anything is disrupted; a pull is a change, and preflight makes none", find: imagesAtHand},
 	{name: "Firewalld", on: onAll, by: byKubeadm, treatment: checked, note: "a warning", find: firewalld},

@@ -80,6 +80,9 @@ var spoiltHosts = []spoilt{
 	{edits: "hardware cpus=1", check: "NumCPU", text: "there is 1 CPU"},
 	{edits: "hardware memory=1699", check: "Mem", text: "1699 MB"},
 	{edits: "preflight var_lib_free_kib=262143", check: "DiskSpace", text: "255 MiB are free"},
+	{edits: "preflight var_lib_free_kib=307200", check: "DiskSpace", text: "300 MiB are free below /var/lib, at least 1256 are needed, 1000 of them for the artifacts", config: func(c *config.Config) {
+		c.Clusters[0].Install = config.Install{Artifacts: "artifacts", Catalog: &config.Catalog{Files: []config.Artifact{{Name: "amd64/kubelet", Arch: "amd64", Size: 500 << 20}}}}
+	}},
 	{edits: "preflight etc_writable=false", check: "DirWritable--etc", text: "/etc cannot be written"},
 	{edits: "preflight kmsg=false", check: "KernelLog", text: "/dev/kmsg"},
 	{edits: "hardware kernel=5.11.0-generic", check: "SystemVerification", text: "the kernel is 5.11.0-generic", warning: true},
@@ -125,6 +128,8 @@ var spoiltHosts = []spoilt{
 	{check: "ExternalEtcdClientCertificates", text: "there is no /e/ca.crt, /e/c.crt, /e/c.key,", config: func(c *config.Config) {
 		c.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}, CAFile: "/e/ca.crt", CertFile: "/e/c.crt", KeyFile: "/e/c.key"}
 	}},
+	{check: "HostPath--etc-audit.yaml", text: "there is no /etc/audit.yaml, and the volume audit demands one of type File", ever: true, config: volume("/etc/audit.yaml", "File")},
+	{edits: "file /etc/audit.yaml content x", check: "HostPath--etc-audit.yaml", text: "/etc/audit.yaml is a file, and the volume", ever: true, config: volume("/etc/audit.yaml", "Directory")},
 	{edits: "hardware hostname=my_host", check: "Hostname", text: `name "my_host" cannot name a node`},
 	{edits: "preflight hostname_resolves=false", check: "Hostname", text: "does not know its own name", warning: true},
 	{edits: "file /usr/lib/systemd/system/firewalld.service content x\nunit firewalld start", check: "Firewalld", text: "2379, 2380, 6443, 10248, 10250, 10257, 10259", warning: true},
@@ -134,6 +139,12 @@ var spoiltHosts = []spoilt{
 
 func kubelet(name string, value any) func(*config.Config) {
 	return func(c *config.Config) { c.Clusters[0].Kubelet.Config = state.FromGo(map[string]any{name: value}) }
+}
+
+func volume(path, kind string) func(*config.Config) {
+	return func(c *config.Config) {
+		c.Clusters[0].APIServer.Volumes = []config.Volume{{Name: "audit", HostPath: path, MountPath: "/audit", PathType: kind}}
+	}
 }
 
 func firstNode(f func(*config.Node)) func(*config.Config) {
