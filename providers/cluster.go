@@ -22,8 +22,10 @@ type API interface {
 	Apply(ctx context.Context, object state.Value, createOnly bool) error
 	// Delete deletes an object; one that does not exist is no error.
 	Delete(ctx context.Context, ref state.ObjectRef) error
-	// PatchNode sets and removes labels, annotations and taints of a node.
-	PatchNode(ctx context.Context, op planner.PatchNode) error
+	// PatchNode sets and removes labels, annotations and taints of a node. With
+	// expect the node is read, and patched only when that finds no fault with it
+	// and nobody has changed it in between, which is ErrUnavailable.
+	PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error
 	// Cordon makes a node unschedulable, or schedulable again.
 	Cordon(ctx context.Context, node string, undo bool) error
 	// Drain evicts the node's pods as kubectl drain does; log gets one line per eviction.

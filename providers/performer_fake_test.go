@@ -180,8 +180,13 @@ func (a *fakeAPI) Apply(_ context.Context, o state.Value, createOnly bool) error
 	return pop(&a.apiErrs)
 }
 
-func (a *fakeAPI) PatchNode(_ context.Context, op planner.PatchNode) error {
+func (a *fakeAPI) PatchNode(_ context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error {
 	a.say("patch %s", op.Node)
+	if expect != nil {
+		if err := expect(a.nodes[op.Node]); err != nil {
+			return err
+		}
+	}
 	a.patched = op
 	return pop(&a.apiErrs)
 }

@@ -199,11 +199,16 @@ func (w *World) endDaemon(c *cluster, name string) {
 }
 
 // PatchNode sets and removes labels, annotations and taints of a node.
-func (a *api) PatchNode(ctx context.Context, op planner.PatchNode) error {
-	return a.act(ctx, "patch_node", op.Node, func(_ *World, c *cluster) error {
+func (a *api) PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error {
+	return a.act(ctx, "patch_node", op.Node, func(w *World, c *cluster) error {
 		n := c.Nodes[op.Node]
 		if n == nil {
 			return notFound(op.Node)
+		}
+		if expect != nil {
+			if err := expect(w.nodeReport(c, op.Node)); err != nil {
+				return err
+			}
 		}
 		n.patch(op.Labels, op.Annotations, op.RemoveLabels, op.RemoveAnnotations, op.Taints, op.RemoveTaints)
 		c.stale = true
