@@ -91,7 +91,15 @@ type Access interface {
 	// Etcd is reached with the host's healthcheck client certificate, which is in
 	// the cluster's certificates folder.
 	Etcd(ctx context.Context, via Host, endpoints []string, folder string) (Etcd, error)
+	// ExternalEtcd asks an etcd that is not ours, through a host, for the versions
+	// of its servers and the number of keys that begin with prefix. With an error
+	// comes what those servers said that answered.
+	ExternalEtcd(ctx context.Context, via Host, endpoints []string, client EtcdCredentials, prefix string) (state.ExternalEtcdReport, error)
 }
+
+// EtcdCredentials are PEM: how a client knows etcd, and is known to it. All are
+// zero for an etcd without TLS.
+type EtcdCredentials struct{ CA, Certificate, Key state.Secret }
 
 // Seat says how a control plane is reached on its own host.
 type Seat struct {

@@ -161,6 +161,10 @@ func (a access) API(_ context.Context, via providers.Host, endpoint string) (pro
 	return &fakeAPI{scene: a.scene}, nil
 }
 
+func (a access) ExternalEtcd(context.Context, providers.Host, []string, providers.EtcdCredentials, string) (state.ExternalEtcdReport, error) {
+	return state.ExternalEtcdReport{}, errors.New("nothing of a plan's steps asks for this")
+}
+
 func (a access) Etcd(_ context.Context, via providers.Host, endpoints []string, _ string) (providers.Etcd, error) {
 	a.say("etcd through %s at %v", via.(*fakeHost).name, endpoints)
 	return &fakeEtcd{a.scene}, nil
