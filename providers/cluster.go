@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"io"
 	"strings"
 	"time"
 
@@ -64,7 +65,21 @@ type Etcd interface {
 	Remove(ctx context.Context, id string) error
 	// MoveLeader hands leadership from the present leader to the member with the ID.
 	MoveLeader(ctx context.Context, to string) error
+	// Snapshot begins to stream what etcd holds, from one healthy voter, which is
+	// not the leader where there is another. The caller closes it.
+	Snapshot(ctx context.Context) (*EtcdSnapshot, error)
 	Close() error
+}
+
+// EtcdSnapshot is a snapshot that is being streamed: the database and behind it
+// its SHA-256. Read fails when the stream is cut off, and when nothing comes for
+// a while.
+type EtcdSnapshot struct {
+	// EtcdID is the cluster's ID in hex, Member the name of who sends.
+	EtcdID, Member string
+	// Revision is the one that etcd had at least.
+	Revision int64
+	io.ReadCloser
 }
 
 // Issuer makes keys and certificates, and brings them to a host. It is real

@@ -201,6 +201,7 @@ func (b *builder) leaver(l leaver) {
 	}
 	b.draft.Steps = append(b.draft.Steps, reset)
 	b.draft.Edges[reset.ID] = []state.Address{step(l.target, drainPhase)}
+	b.snapshotBeforeLeaving(l, reset)
 }
 
 // joiners are the nodes that get an identity in the cluster in this plan.
