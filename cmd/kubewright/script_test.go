@@ -19,6 +19,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/artifacts/artifactstest"
+	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
 	"github.com/kubewright/kubewright/state"
@@ -69,7 +70,7 @@ func TestScripts(t *testing.T) {
 			"ca": scriptCA(t), "supply": scriptSupply(t),
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
-			"jsonlines": onlyJSON, "readme": isPicture,
+			"jsonlines": onlyJSON, "digest": keepDigest, "readme": isPicture,
 			"example": putExample, "artifacts": makeArtifacts,
 			"feed":      func(ts *testscript.TestScript, _ bool, args []string) { of(ts).stdin = ts.ReadFile(args[0]) },
 			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).interruptAt = args[0] },
@@ -164,6 +165,19 @@ func onlyJSON(ts *testscript.TestScript, _ bool, _ []string) {
 	if len(lines) < 2 {
 		ts.Fatalf("only %d lines", len(lines))
 	}
+}
+
+// keepDigest sets DIGEST to the digest of the plan that plan -json has printed,
+// as it is shown to people.
+func keepDigest(ts *testscript.TestScript, _ bool, _ []string) {
+	for line := range strings.Lines(ts.ReadFile("stdout")) {
+		var l struct{ Plan struct{ Digest string } }
+		if json.Unmarshal([]byte(line), &l) == nil && l.Plan.Digest != "" {
+			ts.Setenv("DIGEST", l.Plan.Digest[:planfile.ShortDigest])
+			return
+		}
+	}
+	ts.Fatalf("no line has a plan with a digest")
 }
 
 // isPicture keeps the README honest: what it shows is what is printed.
