@@ -50,6 +50,8 @@ type loader struct {
 	defaultSensitive map[string]bool
 	nodes            []*nodeSet
 	clusters         []*block
+	// moved, removed and checked are the blocks of those names.
+	moved, removed, checked []*block
 	// incomplete tells that mistakes kept nodes from being made, or their role
 	// or cluster from being known.
 	incomplete bool
@@ -147,6 +149,14 @@ func (l *loader) declareAll(body *template) {
 				b := bind(t, "cluster."+t.label, "", nil)
 				l.clusters = append(l.clusters, b)
 				e.clusters[t.label] = b
+			}
+		case movedBlock:
+			l.moved = append(l.moved, bind(t, "moved", "", nil))
+		case removedBlock:
+			l.removed = append(l.removed, bind(t, "removed", "", nil))
+		case checkBlock:
+			if e.checkName(t) {
+				l.checked = append(l.checked, bind(t, "check."+t.label, "", nil))
 			}
 		case nodeBlock:
 			if !e.checkName(t) {
