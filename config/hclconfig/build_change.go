@@ -162,7 +162,7 @@ func (l *loader) checks() {
 // condition reports a block whose condition is false.
 func (e *evaluator) condition(b *block, finding func(text string) *diag.Diagnostic) {
 	text, broken := e.broken(b)
-	if !broken {
+	if !broken || e.unconditional {
 		return
 	}
 	t := b.attrs["condition"]

@@ -32,6 +32,9 @@ type Options struct {
 	ToolVersion string
 	// Ask is asked for required variables without a value; without it they are errors.
 	Ask func(Missing) (string, error)
+	// Destroy tells that nothing of the configuration is to be left: what it has to
+	// fulfil to be made is not asked.
+	Destroy bool
 	// ReadFile reads a file of -var-file; os.ReadFile when nil.
 	ReadFile func(name string) ([]byte, error)
 }
@@ -68,7 +71,7 @@ func Load(o Options) (*config.Config, diag.Diagnostics) {
 	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
 	l := &loader{
 		options: o, files: f, declared: map[string]*variable{},
-		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text},
+		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text, unconditional: o.Destroy},
 	}
 	l.eval.functions = l.functions()
 	c := l.load()
