@@ -99,14 +99,20 @@ type ignorable struct {
 }
 
 var nodeIgnorable = []ignorable{
-	{path: []string{"labels"}, keys: 1}, {path: []string{"annotations"}, keys: 1}, {path: []string{"taints"}},
-	{path: []string{"kubelet", "config"}, deep: true}, {path: []string{"kubelet", "arg"}, keys: 1, needed: true},
+	{path: []string{"labels"}, keys: 1},
+	{path: []string{"annotations"}, keys: 1},
+	{path: []string{"taints"}},
+	{path: []string{"kubelet", "config"}, deep: true},
+	{path: []string{"kubelet", "arg"}, keys: 1, needed: true},
 }
 
 var clusterIgnorable = []ignorable{
-	{path: []string{"api_server", "arg"}, keys: 1, needed: true}, {path: []string{"controller_manager", "arg"}, keys: 1, needed: true},
-	{path: []string{"scheduler", "arg"}, keys: 1, needed: true}, {path: []string{"etcd", "arg"}, keys: 1, needed: true},
-	{path: []string{"kubelet", "config"}, deep: true}, {path: []string{"kube_proxy", "config"}, deep: true},
+	{path: []string{"api_server", "arg"}, keys: 1, needed: true},
+	{path: []string{"controller_manager", "arg"}, keys: 1, needed: true},
+	{path: []string{"scheduler", "arg"}, keys: 1, needed: true},
+	{path: []string{"etcd", "arg"}, keys: 1, needed: true},
+	{path: []string{"kubelet", "config"}, deep: true},
+	{path: []string{"kube_proxy", "config"}, deep: true},
 	{path: []string{"addon"}, keys: 1, needed: true},
 }
 
