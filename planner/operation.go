@@ -481,6 +481,7 @@ var operations = []Operation{
 	RenderEtcdManifest{},
 	PromoteEtcdMember{},
 	RemoveEtcdMember{},
+	SnapshotEtcd{},
 	ApplyObject{},
 	DeleteObject{},
 	PatchNode{},
