@@ -19,9 +19,9 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/artifacts/artifactstest"
-	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
 )
@@ -186,7 +186,7 @@ func isPicture(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(err)
 	_, rest, _ := strings.Cut(string(readme), "```\n")
 	picture, _, found := strings.Cut(rest, "```\n")
-	if !found || !strings.HasSuffix(ts.ReadFile("stdout"), "\n"+picture) {
+	if !found || !strings.Contains(ts.ReadFile("stdout"), "\n"+picture+"\n") {
 		ts.Fatalf("the README shows another plan:\n%s", picture)
 	}
 }

@@ -80,13 +80,16 @@ func (a *app) apply(ctx context.Context, o planOptions, by approval) error {
 	if err := by.approves(s); err != nil {
 		return err
 	}
-	if len(s.result.Plan.Steps) == 0 {
-		return s.settle(ctx)
+	if s.result.Plan.Empty() {
+		return s.settle()
 	}
 	if !by.given() {
 		if err := s.confirm(ctx); err != nil {
 			return err
 		}
+	}
+	if len(s.result.Plan.Steps) == 0 {
+		return s.settle()
 	}
 	return s.execute(ctx, by)
 }
@@ -126,9 +129,12 @@ func operation(o planOptions) string {
 	return "apply"
 }
 
-// settle ends an apply that has nothing to do: the state learns what it did not know.
-func (s *session) settle(_ context.Context) error {
+// settle ends an apply that has nothing to do on any host: the state learns
+// what it did not know.
+func (s *session) settle() error {
 	learned := phases.Record(s.view, s.result)
+	settled := phases.Settled(s.view)
+	learned.Moved, learned.Left = settled.Moved, settled.Left
 	if learned.IsZero() && s.recorded != nil && !s.leftover && !s.outputsChange() {
 		return s.screen().complete(s.result.Plan)
 	}
@@ -196,8 +202,9 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	plan.Lineage = st.Lineage
 	still := run.fences.beat(ctx)
 	outcome, runErr := executor.Execute(ctx, &plan, run, journal, executor.Options{
-		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Parallelism: s.opts.parallelism,
-		Stop: stop, Durations: st.Durations, Sink: progress.Event, Now: s.Now,
+		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Learned: phases.Settled(s.view),
+		Parallelism: s.opts.parallelism,
+		Stop:        stop, Durations: st.Durations, Sink: progress.Event, Now: s.Now,
 	})
 	still()
 	done()
@@ -250,7 +257,7 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 	if st.FingerprintKey == "" {
 		st.FingerprintKey = s.recorded.FingerprintKey
 	}
-	s.recorded = st
+	s.recorded, s.moved = st, nil
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if !s.opts.destroy {
