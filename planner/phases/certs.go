@@ -46,11 +46,15 @@ var certs = phase{
 		if n.target != n.cluster.seat {
 			needs = append(needs, step(n.cluster.seat, certsPhase))
 		}
-		return needs
+		return append(needs, n.turn()...)
 	},
 }
 
 const keyMode = "0600"
+
+// shownOfCertificates are attributes of certificates and kubeconfigs that time
+// or the configuration's wish changes, and no file.
+var shownOfCertificates = map[string]state.Class{"not_after": state.Shown, "renew_before": state.Shown, daysLeft: state.Shown}
 
 func (n *node) serviceAccountKey() string { return n.cluster.Certificates.Dir + "/sa" }
 
@@ -74,7 +78,7 @@ func (n *node) authorityItem(phase string, a authority) state.Item {
 func (n *node) certificateItem(c kubeadm.Certificate) state.Item {
 	m := map[string]any{
 		"common_name": c.CommonName, "algorithm": c.Algorithm, "usages": sorted(c.Usages),
-		"renewal_due": false, "renew_before": n.cluster.Certificates.RenewBefore.String(),
+		planner.RenewalDue: false, "renew_before": n.cluster.Certificates.RenewBefore.String(),
 		"signed_by": n.cluster.signedBy(c.CA),
 	}
 	addList(m, "organizations", c.Organizations)
@@ -82,7 +86,7 @@ func (n *node) certificateItem(c kubeadm.Certificate) state.Item {
 	addList(m, "ip_addresses", c.IPAddresses)
 	return state.Item{
 		Address: item(n.target, certsPhase, "certificate", c.Base), Kind: state.KindCertificate, Attributes: state.FromGo(m),
-		Classes: map[string]state.Class{"not_after": state.Shown, "renew_before": state.Shown},
+		Classes: shownOfCertificates,
 		Origin:  map[string]state.Source{"": n.cluster.origin("certificates"), "dns_names": n.cluster.origin("api_server.cert_sans")},
 	}
 }

@@ -3,9 +3,11 @@ package phases
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
@@ -92,8 +94,14 @@ func (v *View) observe(it *state.Item) (state.Value, bool) {
 func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool) {
 	id, now := it.Address.ID(), v.ObservedAt
 	switch it.Kind {
-	case state.KindFile, state.KindYAMLFile, state.KindEnvFile, state.KindStaticPod:
+	case state.KindFile, state.KindYAMLFile, state.KindEnvFile:
 		return v.observeFile(it, r.Files[id])
+	case state.KindStaticPod:
+		attrs, ok := v.observeFile(it, r.Files[id])
+		if n := v.find(it.Address.Target); n != nil && ok {
+			attrs = n.withStale(id, attrs)
+		}
+		return attrs, ok
 	case state.KindDirectory, state.KindKey:
 		f := r.Files[id]
 		return attributes("mode", f.Mode, "owner", f.Owner), f.Exists
@@ -193,7 +201,7 @@ func renewBefore(it *state.Item) time.Duration {
 func certificateAttributes(c state.CertificateInfo, before time.Duration, now time.Time) state.Value {
 	m := map[string]any{
 		"common_name": c.CommonName, "algorithm": c.Algorithm, "signed_by": c.IssuerKeyDigest,
-		"usages": sorted(c.Usages), "renewal_due": !now.IsZero() && now.Add(before).After(c.NotAfter),
+		"usages": sorted(c.Usages), planner.RenewalDue: due(c, before, now), daysLeft: leftOf(c, now),
 		"not_after": rfc3339(c.NotAfter), "renew_before": before.String(),
 	}
 	addList(m, "organizations", c.Organizations)
@@ -227,18 +235,31 @@ func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state
 	if c := k.Client; c != nil {
 		m["common_name"], m["serial"] = c.CommonName, c.Serial
 		addList(m, "organizations", c.Organizations)
-		m["renewal_due"] = !now.IsZero() && now.Add(renewBefore(it)).After(c.NotAfter)
-		m["not_after"] = rfc3339(c.NotAfter)
+		m[planner.RenewalDue] = due(*c, renewBefore(it), now)
+		m["not_after"], m[daysLeft] = rfc3339(c.NotAfter), leftOf(*c, now)
 	}
 	return keepDesired(it, state.FromGo(m)), true
 }
 
-// keepDesired drops attributes that the item does not speak of: the kubelet's
+// daysLeft is the attribute with the whole days until a certificate ends; negative
+// when it has.
+const daysLeft = "days_left"
+
+// due tells that a certificate is to be renewed.
+func due(c state.CertificateInfo, before time.Duration, now time.Time) bool {
+	return !now.IsZero() && now.Add(before).After(c.NotAfter)
+}
+
+func leftOf(c state.CertificateInfo, now time.Time) int {
+	return int(math.Floor(c.NotAfter.Sub(now).Hours() / 24))
+}
+
+// keepDesired drops attributes that the item neither speaks of nor shows: the kubelet's
 // own kubeconfig is ours only as far as its server goes.
 func keepDesired(it *state.Item, v state.Value) state.Value {
 	m := map[string]state.Value{}
 	for k, e := range v.AsMap() {
-		if _, ok := it.Attributes.AsMap()[k]; ok {
+		if _, ok := it.Attributes.AsMap()[k]; ok || it.Class(k) == state.Shown {
 			m[k] = e
 		}
 	}
