@@ -182,7 +182,7 @@ func observeCertificate(it *state.Item, f state.FileReport, now time.Time) (stat
 	if len(f.Certificates) == 0 {
 		return attributes("invalid", f.Invalid), true
 	}
-	attrs := certificateAttributes(f.Certificates[0], renewBefore(it), now)
+	attrs := certificateAttributes(it, f.Certificates[0], now)
 	if it.Attributes.Get("serial").IsNull() {
 		return attrs, true
 	}
@@ -198,7 +198,8 @@ func renewBefore(it *state.Item) time.Duration {
 	return d
 }
 
-func certificateAttributes(c state.CertificateInfo, before time.Duration, now time.Time) state.Value {
+func certificateAttributes(it *state.Item, c state.CertificateInfo, now time.Time) state.Value {
+	before := renewBefore(it)
 	m := map[string]any{
 		"common_name": c.CommonName, "algorithm": c.Algorithm, "signed_by": c.IssuerKeyDigest,
 		"usages": sorted(c.Usages), planner.RenewalDue: due(c, before, now), daysLeft: leftOf(c, now),
@@ -209,6 +210,8 @@ func certificateAttributes(c state.CertificateInfo, before time.Duration, now ti
 	addList(m, "ip_addresses", c.IPAddresses)
 	if c.IsCA {
 		m["signed_by"] = c.KeyDigest
+	} else if want := it.Attributes.Get("validity"); !want.IsNull() {
+		m["validity"] = validity(c, want.AsString(), now)
 	}
 	return state.FromGo(m)
 }
@@ -235,6 +238,7 @@ func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state
 	if c := k.Client; c != nil {
 		m["common_name"], m["serial"] = c.CommonName, c.Serial
 		addList(m, "organizations", c.Organizations)
+		m["algorithm"], m["validity"] = c.Algorithm, validity(*c, it.Attributes.Get("validity").AsString(), now)
 		m[planner.RenewalDue] = due(*c, renewBefore(it), now)
 		m["not_after"], m[daysLeft] = rfc3339(c.NotAfter), leftOf(*c, now)
 	}
@@ -248,6 +252,27 @@ const daysLeft = "days_left"
 // due tells that a certificate is to be renewed.
 func due(c state.CertificateInfo, before time.Duration, now time.Time) bool {
 	return !now.IsZero() && now.Add(before).After(c.NotAfter)
+}
+
+// validity is how long a certificate holds, as far as it differs from what is
+// wanted: it would end later than one that is issued now, or was issued for less.
+// When it was issued only its beginning tells, five minutes before or that of
+// the CA (kubeadm), so that it may hold for less than that.
+func validity(c state.CertificateInfo, wanted string, now time.Time) string {
+	const backdate = 5 * time.Minute
+	want, err := time.ParseDuration(wanted)
+	if err != nil || now.IsZero() {
+		return wanted
+	}
+	slack := min(time.Hour, want/10) // operators' clocks differ
+	period := c.NotAfter.Sub(c.NotBefore) - backdate
+	if c.NotAfter.After(now.Add(want + slack)) {
+		return max(period, want+slack).Round(time.Minute).String()
+	}
+	if period < want-slack {
+		return period.String()
+	}
+	return wanted
 }
 
 func leftOf(c state.CertificateInfo, now time.Time) int {

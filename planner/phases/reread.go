@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
@@ -169,9 +170,8 @@ func (n *node) takeUp(s *planner.Step, w work, phase string, rewritten []string)
 		files := slices.DeleteFunc(r.once(n), func(p string) bool { return !renewed[p] && !n.report.Outdated(r.component, p) })
 		if len(files) > 0 && !slices.Contains(rewritten, r.component) {
 			restarted = append(restarted, r.component)
-			s.Operations = append(s.Operations,
-				planner.RestartProcess{Process: r.process(n), Files: files},
-				planner.Wait{For: planner.WaitRestarted, Process: r.process(n), Files: files, Timeout: n.cluster.Timeouts.UpgradeManifests})
+			s.Operations = append(s.Operations, planner.RestartProcess{Process: r.process(n), Files: files})
+			waits = append(waits, planner.Wait{For: planner.WaitRestarted, Process: r.process(n), Files: files, Timeout: n.patience()})
 		}
 		waits = append(waits, n.showWaits(r, renewed)...)
 	}
@@ -187,8 +187,21 @@ func (n *node) showWaits(r reader, renewed map[string]bool) []planner.Operation 
 	var out []planner.Operation
 	for _, at := range r.shown(n) {
 		if renewed[at.base+".crt"] && at.url != "" {
-			out = append(out, planner.Wait{For: planner.WaitServed, URL: at.url, Name: at.base + ".crt", Timeout: n.cluster.Timeouts.UpgradeManifests})
+			out = append(out, planner.Wait{For: planner.WaitServed, URL: at.url, Name: at.base + ".crt", Timeout: n.patience()})
 		}
 	}
 	return out
+}
+
+// maxBackOff is how long a kubelet waits at most before it starts a container
+// again that has exited many times (pkg/kubelet, MaxContainerBackOff).
+const maxBackOff = 5 * time.Minute
+
+// patience is how long a component may take to come up again. Where nobody
+// answers for the cluster, components may have exited for hours.
+func (n *node) patience() time.Duration {
+	if n.cluster.report == nil {
+		return n.cluster.Timeouts.UpgradeManifests + maxBackOff
+	}
+	return n.cluster.Timeouts.UpgradeManifests
 }

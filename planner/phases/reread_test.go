@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
 	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
 )
 
 // restarts are the processes that a plan ends, and the certificates that it
@@ -120,4 +122,41 @@ func TestEtcdCAChanges(t *testing.T) {
 	}
 	o.must(o.apply())
 	o.wantNothing()
+}
+
+// TestReissued: what is changed of certificates is issued anew to the end, and
+// CAs stay.
+func TestReissued(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change  func(c *config.Cluster)
+		changes int
+		want    string
+	}{
+		"names":         {func(c *config.Cluster) { c.APIServer.CertSANs = []string{"api.example.org", "10.9.9.9"} }, 1, "dns_names"},
+		"names of etcd": {func(c *config.Cluster) { c.Etcd.ServerCertSANs = []string{"etcd.example.org"} }, 1, "dns_names"},
+		"algorithm":     {func(c *config.Cluster) { c.Certificates.Algorithm = "ECDSA-P384" }, 10, `algorithm: "RSA-2048" -> "ECDSA-P384"`},
+		"shorter":       {func(c *config.Cluster) { c.Certificates.Validity = 90 * 24 * time.Hour }, 10, `validity: "8760h0m0s" -> "2160h0m0s"`},
+		"longer":        {func(c *config.Cluster) { c.Certificates.Validity = 2 * 365 * 24 * time.Hour }, 10, `-> "17520h0m0s"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := cluster(3, 0)
+			o := newOperator(t, cfg)
+			o.must(o.apply())
+			o.world.Advance(20 * 24 * time.Hour)
+			o.wantNothing()
+			tt.change(cfg.Clusters[0])
+			p, err := o.plan()
+			o.must(err)
+			certificates := slices.DeleteFunc(slices.Clone(p.Changes), func(c planner.Change) bool {
+				return c.Kind != state.KindCertificate && c.Kind != state.KindKubeconfig
+			})
+			if text := describe(p); len(certificates) != 3*tt.changes || !strings.Contains(text, tt.want) {
+				t.Errorf("%d certificates change, want %d and %s:\n%s", len(certificates), 3*tt.changes, tt.want, text)
+			}
+			o.must(o.apply())
+			o.wantNothing()
+		})
+	}
 }
