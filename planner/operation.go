@@ -489,6 +489,7 @@ var operations = []Operation{
 	RenderEtcdManifest{},
 	PromoteEtcdMember{},
 	RemoveEtcdMember{},
+	SnapshotEtcd{},
 	ApplyObject{},
 	DeleteObject{},
 	PatchNode{},
