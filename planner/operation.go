@@ -482,6 +482,8 @@ var operations = []Operation{
 	PromoteEtcdMember{},
 	RemoveEtcdMember{},
 	SnapshotEtcd{},
+	DefragmentEtcd{},
+	DisarmEtcd{},
 	ApplyObject{},
 	DeleteObject{},
 	PatchNode{},

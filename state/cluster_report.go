@@ -96,4 +96,9 @@ type EtcdMember struct {
 	Leader  bool `json:"leader,omitempty"`
 	// Alarms are etcd's: NOSPACE, CORRUPT.
 	Alarms []string `json:"alarms,omitempty"`
+	// Version is that of the member's etcd. DBSize is the size of its database on
+	// the disk in bytes, of which DBInUse are in use. Empty when it does not answer.
+	Version string `json:"version,omitempty"`
+	DBSize  int64  `json:"db_size,omitempty"`
+	DBInUse int64  `json:"db_in_use,omitempty"`
 }

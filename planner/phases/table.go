@@ -49,6 +49,7 @@ const (
 	drainPhase         = "drain"
 	resetPhase         = "reset"
 	snapshotPhase      = "etcd-snapshot"
+	defragmentPhase    = "etcd-defragment"
 )
 
 // tokenCleanup is the waypoint of the step that deletes the join token.

@@ -53,6 +53,10 @@ func (a *api) act(ctx context.Context, op, detail string, do func(*World, *clust
 	}
 	return w.act(m, op, detail, func() error {
 		w.advance(timeFile)
+		// What is deleted needs space as well, and is let through by etcd.
+		if s.cluster.armed(alarmCorrupt) || s.cluster.armed(alarmNoSpace) && !strings.HasPrefix(op, "delete_") {
+			return errNoSpace
+		}
 		return do(w, s.cluster)
 	}, nil)
 }

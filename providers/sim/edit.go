@@ -42,7 +42,9 @@ condition NAME on|off              unreachable, changed-host-key, refuses-key, n
                                    disk-full, no-registry, foreign-cluster
 condition arch ARCH
 condition clock-skew DURATION
-pod NAMESPACE/NAME NODE            a workload's pod that a drain has to evict`
+pod NAMESPACE/NAME NODE            a workload's pod that a drain has to evict
+etcd garbage BYTES                 what the host's etcd member has on its disk and does not use
+etcd alarm NOSPACE|CORRUPT         as etcd raises it of the member`
 
 // Edit changes something on a host, or in the cluster that it is a node of, by
 // hand. The expression is one of EditHelp; the last word may contain blanks.
@@ -104,7 +106,7 @@ func (e *edit) run() error {
 		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
 		"install": e.install, "power": e.power, "profile": e.profile, "condition": e.condition, "pod": e.pod,
-		"hardware": e.hardware, "port": e.port, "preflight": e.preflight,
+		"hardware": e.hardware, "port": e.port, "preflight": e.preflight, "etcd": e.etcd,
 	}
 	verb, err := e.word("a verb")
 	if err != nil {

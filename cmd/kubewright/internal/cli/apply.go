@@ -47,14 +47,21 @@ func (a *app) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
 
 // apply is the seven verbs in a row.
 func (a *app) apply(ctx context.Context, o planOptions, approved bool) error {
+	return a.carryOut(ctx, o, approved, operation(o), nil)
+}
+
+// carryOut makes a plan, shows it, asks, and does it. make is nil for what the
+// configuration asks for.
+func (a *app) carryOut(ctx context.Context, o planOptions, approved bool, operation string, make planFunc) error {
 	if o.json && !approved {
-		return &usageError{"kubewright " + operation(o), errors.New("with -json nobody is asked: give -auto-approve as well")}
+		return &usageError{"kubewright " + operation, errors.New("with -json nobody is asked: give -auto-approve as well")}
 	}
-	s, err := a.open(ctx, o, operation(o))
+	s, err := a.open(ctx, o, operation)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	s.planner = make
 	if s.recorded == nil {
 		s.firstKey = newFingerprintKey()
 	}
@@ -216,7 +223,7 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 			if st, err = statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}}); err != nil {
 				return err
 			}
-			if outcome.OK() && len(s.opts.targets)+len(s.opts.skipPhases) == 0 && len(s.result.Plan.Steps) > 0 {
+			if outcome.OK() && s.planner == nil && len(s.opts.targets)+len(s.opts.skipPhases) == 0 && len(s.result.Plan.Steps) > 0 {
 				if err := s.screen().notConverged(s.result.Plan); err != nil {
 					return err
 				}

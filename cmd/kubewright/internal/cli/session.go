@@ -50,12 +50,17 @@ type session struct {
 	fleet    *fleet
 	view     *phases.View
 	result   phases.Result
+	// planner makes the plan of this command; nil stands for phases.Plan.
+	planner planFunc
 	// lock is held by commands that write; runID names their run, and ended is
 	// the run that held the lock before and ended without giving it back.
 	lock  *statefile.Lock
 	runID string
 	ended statefile.LockInfo
 }
+
+// planFunc makes a plan of what was observed.
+type planFunc func(*phases.View, planner.Plan, planner.Options) (phases.Result, diag.Diagnostics)
 
 // open loads configuration and state: the first of the verbs. A command that is
 // going to write names its operation; nobody else writes until close, so that
@@ -160,16 +165,25 @@ func (s *session) hold(ctx context.Context, operation string) error {
 // plan observes everything and plans: nothing is written anywhere. Warnings are
 // printed.
 func (s *session) plan(ctx context.Context) error {
-	diags, err := s.replan(ctx)
+	make := s.planner
+	if make == nil {
+		make = phases.Plan
+	}
+	diags, err := s.planBy(ctx, make)
 	if err != nil {
 		return err
 	}
 	return s.failed(diags)
 }
 
-// replan is plan that returns its findings, for who has printed them before. With errors
-// among the diagnostics there is no new plan.
+// replan plans what the configuration asks for, once more.
 func (s *session) replan(ctx context.Context) (diag.Diagnostics, error) {
+	return s.planBy(ctx, phases.Plan)
+}
+
+// planBy is plan that returns its findings, for who has printed them before. With errors
+// among the diagnostics there is no new plan.
+func (s *session) planBy(ctx context.Context, make planFunc) (diag.Diagnostics, error) {
 	options, err := s.plannerOptions()
 	if err != nil {
 		return nil, err
@@ -180,7 +194,7 @@ func (s *session) replan(ctx context.Context) (diag.Diagnostics, error) {
 	}
 	v.Destroy, v.AllowUnreachable = s.opts.destroy, s.opts.allowUnreachable
 	v.ObservedAt, v.Key = s.fleet.world.clock().Now(), s.key()
-	result, diags := phases.Plan(v, s.header(), options)
+	result, diags := make(v, s.header(), options)
 	if !diags.HasErrors() {
 		s.view, s.result = v, result
 	}
