@@ -45,7 +45,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
 	}
 	v.expect(p)
-	return Result{Plan: p, Desired: desired, Observed: observed}, append(diags, v.alarms(p)...)
+	return Result{Plan: p, Desired: desired, Observed: observed}, slices.Concat(diags, v.alarms(p), v.checkDrains(p))
 }
 
 // withoutLeavers drops the changes of single items of nodes that leave: their

@@ -77,6 +77,7 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 			r.Nodes[name] = w.nodeReport(c, name)
 		}
 		r.StaticPods = w.staticPods(c)
+		r.Pods, r.Budgets = w.podReports(c, q.PodsOn)
 		return nil
 	})
 	if err != nil {

@@ -42,7 +42,10 @@ condition NAME on|off              unreachable, changed-host-key, refuses-key, n
                                    disk-full, no-registry, foreign-cluster
 condition arch ARCH
 condition clock-skew DURATION
-pod NAMESPACE/NAME NODE            a workload's pod that a drain has to evict
+pod NAMESPACE/NAME NODE|delete [emptydir] [bare] [local] [unready]
+                                   a workload's pod that a drain has to evict: with data of its own,
+                                   without a controller, with a volume on the host's disk, not ready
+budget NAMESPACE/APP NUMBER|delete a PodDisruptionBudget: so many pods named APP-… have to stay
 etcd garbage BYTES                 what the host's etcd member has on its disk and does not use
 etcd alarm NOSPACE|CORRUPT         as etcd raises it of the member`
 
@@ -106,7 +109,7 @@ func (e *edit) run() error {
 		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
 		"install": e.install, "power": e.power, "profile": e.profile, "condition": e.condition, "pod": e.pod,
-		"hardware": e.hardware, "port": e.port, "preflight": e.preflight, "etcd": e.etcd,
+		"hardware": e.hardware, "port": e.port, "preflight": e.preflight, "etcd": e.etcd, "budget": e.budget,
 	}
 	verb, err := e.word("a verb")
 	if err != nil {
