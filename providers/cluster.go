@@ -23,8 +23,10 @@ type API interface {
 	Apply(ctx context.Context, object state.Value, createOnly bool) error
 	// Delete deletes an object; one that does not exist is no error.
 	Delete(ctx context.Context, ref state.ObjectRef) error
-	// PatchNode sets and removes labels, annotations and taints of a node.
-	PatchNode(ctx context.Context, op planner.PatchNode) error
+	// PatchNode sets and removes labels, annotations and taints of a node. With
+	// expect the node is read, and patched only when that finds no fault with it
+	// and nobody has changed it in between, which is ErrUnavailable.
+	PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error
 	// Cordon makes a node unschedulable, or schedulable again.
 	Cordon(ctx context.Context, node string, undo bool) error
 	// Drain evicts the node's pods as kubectl drain does; log gets one line per eviction.
@@ -110,7 +112,15 @@ type Access interface {
 	// Etcd is reached with the host's healthcheck client certificate, which is in
 	// the cluster's certificates folder.
 	Etcd(ctx context.Context, via Host, endpoints []string, folder string) (Etcd, error)
+	// ExternalEtcd asks an etcd that is not ours, through a host, for the versions
+	// of its servers and the number of keys that begin with prefix. With an error
+	// comes what those servers said that answered.
+	ExternalEtcd(ctx context.Context, via Host, endpoints []string, client EtcdCredentials, prefix string) (state.ExternalEtcdReport, error)
 }
+
+// EtcdCredentials are PEM: how a client knows etcd, and is known to it. All are
+// zero for an etcd without TLS.
+type EtcdCredentials struct{ CA, Certificate, Key state.Secret }
 
 // Seat says how a control plane is reached on its own host.
 type Seat struct {

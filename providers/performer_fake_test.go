@@ -165,6 +165,10 @@ func (a access) API(_ context.Context, via providers.Host, endpoint string) (pro
 	return &fakeAPI{scene: a.scene}, nil
 }
 
+func (a access) ExternalEtcd(context.Context, providers.Host, []string, providers.EtcdCredentials, string) (state.ExternalEtcdReport, error) {
+	return state.ExternalEtcdReport{}, errors.New("nothing of a plan's steps asks for this")
+}
+
 func (a access) Etcd(_ context.Context, via providers.Host, endpoints []string, _ string) (providers.Etcd, error) {
 	a.say("etcd through %s at %v", via.(*fakeHost).name, endpoints)
 	return &fakeEtcd{a.scene}, nil
@@ -184,8 +188,13 @@ func (a *fakeAPI) Apply(_ context.Context, o state.Value, createOnly bool) error
 	return pop(&a.apiErrs)
 }
 
-func (a *fakeAPI) PatchNode(_ context.Context, op planner.PatchNode) error {
+func (a *fakeAPI) PatchNode(_ context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error {
 	a.say("patch %s", op.Node)
+	if expect != nil {
+		if err := expect(a.nodes[op.Node]); err != nil {
+			return err
+		}
+	}
 	a.patched = op
 	return pop(&a.apiErrs)
 }

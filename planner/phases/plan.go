@@ -139,7 +139,11 @@ func (b *builder) cluster(c *cluster) {
 		d.Steps = append(d.Steps, s)
 		d.Edges[s.ID] = needs
 	}
-	d.Quorum = append(d.Quorum, c.quorum())
+	sentence := c.quorum()
+	if len(c.view.clusters) > 1 {
+		sentence = c.target.String() + ": " + sentence
+	}
+	d.Quorum = append(d.Quorum, sentence)
 }
 
 func (c *cluster) needs(p phase) []state.Address {
@@ -221,6 +225,8 @@ func (c *cluster) quorum() string {
 		return fmt.Sprintf("1 member founded, then %d added one at a time as learners; %d members, quorum %d.", planes-1, planes, planes/2+1)
 	case c.founding:
 		return "1 member founded."
+	case planes == 1 && c.silentLeavers() == 0:
+		return "1 member throughout."
 	}
 	if silent := c.silentLeavers(); silent > 0 {
 		all := planes + silent

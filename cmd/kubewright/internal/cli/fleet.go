@@ -158,6 +158,7 @@ func (f *fleet) observe(ctx context.Context, cfg *config.Config, recorded *state
 		})
 	}
 	o.wait.Wait()
+	o.externalEtcds(ctx)
 	return v
 }
 
