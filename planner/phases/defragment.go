@@ -79,7 +79,7 @@ func (v *View) careFor(label string) (*cluster, diag.Diagnostics) {
 	c := v.clusters[i]
 	switch {
 	case c.Etcd.External != nil:
-		return nil, ExternalEtcd(c.Cluster)
+		return nil, RefuseExternalEtcd(c.Cluster)
 	case c.report == nil || len(c.report.Members) == 0:
 		why := v.ClusterErrors[label]
 		if c.report != nil {
@@ -93,8 +93,8 @@ func (v *View) careFor(label string) (*cluster, diag.Diagnostics) {
 	return c, nil
 }
 
-// ExternalEtcd refuses to look after the etcd of somebody else.
-func ExternalEtcd(c *config.Cluster) diag.Diagnostics {
+// RefuseExternalEtcd refuses to look after the etcd of somebody else.
+func RefuseExternalEtcd(c *config.Cluster) diag.Diagnostics {
 	return diag.Diagnostics{diag.Errorf("Etcd is not kubewright's", "The etcd of cluster %q is external: whoever runs it takes care of it.", c.Label).At(c.Source)}
 }
 

@@ -165,7 +165,7 @@ func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do fun
 		return err
 	}
 	if c := s.config.Cluster(label); c.Etcd.External != nil {
-		return &diagError{phases.ExternalEtcd(c)}
+		return &diagError{phases.RefuseExternalEtcd(c)}
 	}
 	s.fleet.only(func(m *member) bool { return m.plane && m.cluster == label })
 	s.view = s.look(ctx)
