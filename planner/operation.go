@@ -491,6 +491,8 @@ var operations = []Operation{
 	SnapshotEtcd{},
 	DefragmentEtcd{},
 	DisarmEtcd{},
+	SetAsideEtcd{},
+	RestoreEtcd{},
 	ApplyObject{},
 	DeleteObject{},
 	PatchNode{},
@@ -507,7 +509,7 @@ var operations = []Operation{
 func IsHostOperation(op Operation) bool {
 	switch op.(type) {
 	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, Preserve, Restore, LoadImage, Unit,
-		SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark:
+		SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark, SetAsideEtcd, RestoreEtcd:
 		return true
 	}
 	return false

@@ -47,3 +47,48 @@ func (DisarmEtcd) Op() string { return "disarm_etcd" }
 
 // Summary is one line for the progress display.
 func (o DisarmEtcd) Summary() string { return "disarm alarm " + o.Alarm + " of etcd" }
+
+// Operations on the data of a stacked member, on the step's own host. The member
+// has to have stopped, which they wait for.
+type (
+	// SetAsideEtcd gives the data of a member another name in its folder, so that
+	// nothing of it is lost. Done when there is no data.
+	SetAsideEtcd struct {
+		DataDir string `json:"data_dir"`
+		// As is the name that the folder member gets.
+		As string `json:"as"`
+	}
+
+	// RestoreEtcd makes the data of the only member of a new cluster of a snapshot
+	// of the operator's, with a revision beyond any that a client has seen (etcd:
+	// disaster recovery, "Restoring with revision bump"). Data that is there is set
+	// aside. Done when the host remembers that it was made of this snapshot.
+	RestoreEtcd struct {
+		// Artifact is the file in the operator's folder, SHA256 its digest.
+		Artifact string `json:"artifact"`
+		SHA256   string `json:"sha256"`
+		DataDir  string `json:"data_dir"`
+		As       string `json:"as"`
+		Name     string `json:"name"`
+		PeerURL  string `json:"peer_url"`
+		// Image is etcd's, Socket the runtime's that has it.
+		Image  string `json:"image"`
+		Socket string `json:"socket"`
+	}
+)
+
+// RestoredMark is the file on a host that remembers, while a restore goes on,
+// of which snapshot its etcd was made: the hex SHA-256.
+const RestoredMark = "/var/lib/kubewright/etcd-restored"
+
+// Op is the name in JSON.
+func (SetAsideEtcd) Op() string { return "set_aside_etcd" }
+
+// Summary is one line for the progress display.
+func (o SetAsideEtcd) Summary() string { return "set etcd's data aside as " + o.As }
+
+// Op is the name in JSON.
+func (RestoreEtcd) Op() string { return "restore_etcd" }
+
+// Summary is one line for the progress display.
+func (o RestoreEtcd) Summary() string { return "restore etcd from " + o.Artifact }

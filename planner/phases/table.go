@@ -50,6 +50,7 @@ const (
 	resetPhase         = "reset"
 	snapshotPhase      = "etcd-snapshot"
 	defragmentPhase    = "etcd-defragment"
+	restorePhase       = "etcd-restore"
 )
 
 // tokenCleanup is the waypoint of the step that deletes the join token.

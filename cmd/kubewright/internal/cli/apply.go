@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,9 +51,9 @@ func (a *app) apply(ctx context.Context, o planOptions, approved bool) error {
 	return a.carryOut(ctx, o, approved, operation(o), nil)
 }
 
-// carryOut makes a plan, shows it, asks, and does it. make is nil for what the
-// configuration asks for.
-func (a *app) carryOut(ctx context.Context, o planOptions, approved bool, operation string, make planFunc) error {
+// carryOut makes a plan, shows it, asks, and does it. prepare, when it is not
+// nil, says which plan that is; otherwise it is what the configuration asks for.
+func (a *app) carryOut(ctx context.Context, o planOptions, approved bool, operation string, prepare func(*session)) error {
 	if o.json && !approved {
 		return &usageError{"kubewright " + operation, errors.New("with -json nobody is asked: give -auto-approve as well")}
 	}
@@ -61,7 +62,9 @@ func (a *app) carryOut(ctx context.Context, o planOptions, approved bool, operat
 		return err
 	}
 	defer s.close()
-	s.planner = make
+	if prepare != nil {
+		prepare(s)
+	}
 	if s.recorded == nil {
 		s.firstKey = newFingerprintKey()
 	}
@@ -116,7 +119,7 @@ func (s *session) confirm(ctx context.Context) error {
 	if !s.canAsk(s.opts) {
 		return fmt.Errorf("nobody can be asked here: run with -auto-approve when the plan above is what you want")
 	}
-	want := "yes"
+	want := cmp.Or(s.typed, "yes")
 	if s.opts.destroy && len(s.config.Clusters) > 0 {
 		want = s.config.Clusters[0].Label
 	}

@@ -19,7 +19,7 @@ import (
 
 func (a *app) etcdCommand() *cobra.Command {
 	cmd := group(&cobra.Command{Use: "etcd", Short: "Look after the etcd of a cluster: members, snapshots, space"})
-	cmd.AddCommand(a.etcdStatusCommand(), a.etcdSnapshotCommand(), a.etcdDefragmentCommand())
+	cmd.AddCommand(a.etcdStatusCommand(), a.etcdSnapshotCommand(), a.etcdDefragmentCommand(), a.etcdRestoreCommand())
 	return cmd
 }
 
@@ -106,7 +106,9 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 				}
 				return phases.Defragment(v, header, label)
 			}
-			return a.carryOut(cmd.Context(), o, approved, "etcd defragment", make)
+			return a.carryOut(cmd.Context(), o, approved, "etcd defragment", func(s *session) {
+				s.planner, s.command = make, strings.Join(append([]string{"etcd defragment"}, args...), " ")
+			})
 		},
 	}
 	o.careFlags(cmd)

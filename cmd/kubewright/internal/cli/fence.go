@@ -25,6 +25,9 @@ const releaseTime = 5 * time.Second
 // newFences prepares a fence for each cluster of the plan's steps.
 func (s *session) newFences(p *providers.Performer, lineage string) *fences {
 	f := &fences{session: s, all: map[string]*providers.Fence{}}
+	if s.leaseless {
+		return f
+	}
 	for i := range s.result.Plan.Steps {
 		label := s.clusterLabel(&s.result.Plan.Steps[i])
 		if f.all[label] != nil || s.config.Cluster(label) == nil {

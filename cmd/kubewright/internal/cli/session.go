@@ -50,6 +50,16 @@ type session struct {
 	fleet    *fleet
 	view     *phases.View
 	result   phases.Result
+	// typed is what has to be typed to approve; empty stands for yes.
+	typed string
+	// sending is the folder that this command sends files from; empty stands for
+	// the configuration's artifacts.
+	sending string
+	// command is how this command is run again, where that is neither apply nor destroy.
+	command string
+	// leaseless leaves the clusters' leases alone: they are in the etcd that is made
+	// anew. Hosts accept one run all the same.
+	leaseless bool
 	// planner makes the plan of this command; nil stands for phases.Plan.
 	planner planFunc
 	// lock is held by commands that write; runID names their run, and ended is
@@ -217,7 +227,7 @@ func (s *session) look(ctx context.Context) *phases.View {
 }
 
 func (s *session) header() planner.Plan {
-	p := planner.Plan{FormatVersion: 1, ToolVersion: Version, ConfigDigest: s.configDigest(), Outputs: s.outputs()}
+	p := planner.Plan{FormatVersion: 1, ToolVersion: Version, ConfigDigest: s.configDigest(), Outputs: s.outputs(), Command: s.command}
 	if s.recorded != nil {
 		p.Lineage, p.Serial = s.recorded.Lineage, s.recorded.Serial
 	}
