@@ -32,8 +32,11 @@ kw_etcdutl() {
 	kw_s=$2
 	shift 2
 	if command -v etcdutl >/dev/null; then kw_long etcdutl "$@"; return; fi
-	kw_uses_ctr "$kw_s" || kw_fail 'there is neither etcdutl nor containerd with its ctr, to take it from the image of etcd'
-	kw_p=$(mktemp -d "$kw_d/image-XXXXXX") || kw_fail
+	if ! kw_uses_ctr "$kw_s"; then
+		echo 'there is neither etcdutl nor containerd with its ctr, to take it from the image of etcd' >&2
+		return 1
+	fi
+	kw_p=$(mktemp -d "$kw_d/image-XXXXXX") || return
 	kw_long kw_ctr "$kw_s" images mount "$kw_i" "$kw_p" || { kw_x=$?; rmdir -- "$kw_p"; return "$kw_x"; }
 	kw_long "$kw_p/usr/local/bin/etcdutl" "$@"
 	kw_x=$?
