@@ -106,7 +106,7 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 				}
 				return phases.Defragment(v, header, label)
 			}
-			return a.carryOut(cmd.Context(), o, approved, "etcd defragment", func(s *session) {
+			return a.carryOut(cmd.Context(), o, approval{auto: approved}, "etcd defragment", func(s *session) {
 				s.planner, s.command = make, strings.Join(append([]string{"etcd defragment"}, args...), " ")
 			})
 		},

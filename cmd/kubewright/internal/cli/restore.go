@@ -38,7 +38,7 @@ func (a *app) etcdRestoreCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("cannot restore from %s: %w", args[0], err)
 			}
-			return a.carryOut(cmd.Context(), o, approved, "etcd restore", func(s *session) {
+			return a.carryOut(cmd.Context(), o, approval{auto: approved}, "etcd restore", func(s *session) {
 				s.sending, s.leaseless = filepath.Dir(file), true
 				s.command = strings.Join(append([]string{"etcd restore"}, args...), " ")
 				s.planner = s.restoring(cmd.Context(), phases.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256}, args[1:])
