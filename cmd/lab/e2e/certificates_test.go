@@ -3,7 +3,10 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,6 +29,7 @@ func TestCertificates(t *testing.T) {
 
 	t.Run("renewal", func(t *testing.T) { s.within(t, s.renewal) })
 	t.Run("renewed by hand", func(t *testing.T) { s.within(t, s.renewedByHand) })
+	t.Run("kubeconfig of a user", func(t *testing.T) { s.within(t, s.userKubeconfig) })
 	t.Run("ended", func(t *testing.T) { s.within(t, s.ended) })
 	if !t.Failed() {
 		s.wantGone(before)
@@ -132,4 +136,25 @@ func (s *site) ended() {
 	}
 	s.wantKubeadmAgrees()
 	s.wantCluster()
+}
+
+// userKubeconfig lets a user do what a binding for her group says, and no more.
+func (s *site) userKubeconfig() {
+	server := "https://" + s.planes[1].Address().String() + ":6443"
+	r := s.must("kubeconfig", "-user=jane", "-group=viewers", "-validity=10m", "-server="+server)
+	s.kubectl("create", "clusterrolebinding", "viewers", "--clusterrole=view", "--group=viewers")
+	defer s.kubectl("delete", "clusterrolebinding", "viewers")
+	kubectl := func(command string) string {
+		return s.sh(s.planes[0].Name, "umask 077; f=$(mktemp); echo "+base64.StdEncoding.EncodeToString([]byte(r.out))+" | base64 -d >$f; kubectl --kubeconfig $f "+command+" 2>&1; rm $f")
+	}
+	wantContains(s.t, kubectl("auth whoami"), "jane", "viewers")
+	wantContains(s.t, kubectl("auth can-i list pods -A"), "yes")
+	wantContains(s.t, kubectl("auth can-i delete pods -A || true"), "no")
+	admin := s.must("kubeconfig")
+	wantContains(s.t, admin.out, "current-context: kubernetes-admin@prod")
+	for _, file := range []string{"kubewright.state.json", "kubewright.journal"} {
+		if b, err := os.ReadFile(filepath.Join(s.dir, file)); err == nil && strings.Contains(string(b), "jane") {
+			s.t.Errorf("%s knows of the user", file)
+		}
+	}
 }
