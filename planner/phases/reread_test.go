@@ -160,3 +160,27 @@ func TestReissued(t *testing.T) {
 		})
 	}
 }
+
+// TestKubeletsHaveEnded: hosts that were off until everything had ended, the
+// kubelets' own certificates as well, come back by an apply.
+func TestKubeletsHaveEnded(t *testing.T) {
+	t.Parallel()
+	cfg := cluster(3, 2)
+	o := newOperator(t, cfg)
+	o.must(o.apply())
+	for _, n := range cfg.Nodes {
+		o.must(sim.Edit(o.world, n.Address, "power off"))
+	}
+	o.world.Advance(400 * 24 * time.Hour)
+	for _, n := range cfg.Nodes {
+		o.must(sim.Edit(o.world, n.Address, "power on"))
+	}
+	p, err := o.plan()
+	o.must(err)
+	if text := describe(p); strings.Count(text, "kubelet-client-current.pem (renewal due)") != 5 {
+		t.Errorf("the plan does not give 5 kubelets certificates:\n%s", text)
+	}
+	o.must(o.apply())
+	o.must(o.apply()) // what the API could not be asked before
+	o.wantNothing()
+}

@@ -30,6 +30,7 @@ func TestCertificates(t *testing.T) {
 	t.Run("renewal", func(t *testing.T) { s.within(t, s.renewal) })
 	t.Run("renewed by hand", func(t *testing.T) { s.within(t, s.renewedByHand) })
 	t.Run("kubeconfig of a user", func(t *testing.T) { s.within(t, s.userKubeconfig) })
+	t.Run("kubelet has ended", func(t *testing.T) { s.within(t, s.kubeletEnded) })
 	t.Run("ended", func(t *testing.T) { s.within(t, s.ended) })
 	if !t.Failed() {
 		s.wantGone(before)
@@ -125,7 +126,7 @@ func (s *site) ended() {
 	})
 	s.certificates("2h", "10m")
 	r := s.must("plan", "-no-color")
-	wantContains(s.t, r.out, "ended 2", "Plan: 0 to add, 3 to change, 0 to destroy.")
+	wantContains(s.t, r.out, "renewal_due = true -> false", "the API did not answer", "Plan: 0 to add, 3 to change, 0 to destroy.")
 	r = s.must("apply", "-auto-approve", "-no-color")
 	s.t.Logf("renewal of everything when nothing answers: %s", r.took.Round(100*time.Millisecond))
 	s.must("apply", "-auto-approve", "-no-color") // what the API could not be asked before
@@ -157,4 +158,33 @@ func (s *site) userKubeconfig() {
 			s.t.Errorf("%s knows of the user", file)
 		}
 	}
+}
+
+// kubeletEnded revives a kubelet that was off until its own certificate had ended.
+func (s *site) kubeletEnded() {
+	w := s.workers[0].Name
+	r := s.must("kubeconfig", "-user=system:node:"+w, "-group=system:nodes", "-validity=1m")
+	var pem []string
+	for _, field := range []string{"client-certificate-data", "client-key-data"} {
+		found := regexp.MustCompile(field + ": (\\S+)").FindStringSubmatch(r.out)
+		if found == nil {
+			s.t.Fatalf("the kubeconfig has no %s", field)
+		}
+		pem = append(pem, "echo "+found[1]+" | base64 -d")
+	}
+	const pki = "/var/lib/kubelet/pki/"
+	s.sh(w, "systemctl stop kubelet; umask 077; { "+strings.Join(pem, "; ")+"; } >"+pki+"kubelet-client-old.pem; ln -sf "+pki+"kubelet-client-old.pem "+pki+"kubelet-client-current.pem")
+	s.eventually("the kubelet's certificate has ended", 2*time.Minute, func() (string, bool) {
+		out := s.sh(w, "openssl x509 -noout -enddate -checkend 0 -in "+pki+"kubelet-client-current.pem || true")
+		return out, strings.Contains(out, "will expire")
+	})
+	s.sh(w, "systemctl start kubelet || true")
+	r = s.must("apply", "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "kubelet-client-current.pem", "ended 2", "gives the kubelet a certificate, since its own has ended")
+	s.wantNoChanges()
+	s.wantCluster()
+	s.eventually("the kubelet has a certificate of its own again", time.Minute, func() (string, bool) {
+		out := s.sh(w, "openssl x509 -noout -enddate -checkend 86400 -in "+pki+"kubelet-client-current.pem || true; readlink "+pki+"kubelet-client-current.pem")
+		return out, strings.Contains(out, "will not expire")
+	})
 }

@@ -190,32 +190,36 @@ func (s *session) others(t state.Target) []state.Target {
 	return out
 }
 
-// apiGate wants another control plane to serve the API while this one restarts.
+// apiGate wants another control plane to serve the API while this one restarts,
+// unless this one does not serve it either: then nothing is lost.
 func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
+	planes := r.session.config.NodesOf(c.Label, config.ControlPlane)
 	var last error
-	others := 0
-	for _, n := range r.session.config.NodesOf(c.Label, config.ControlPlane) {
-		if n.Target == step.Target {
-			continue
-		}
-		others++
-		h, err := r.session.fleet.Host(ctx, n.Target)
-		if err != nil {
-			last = err
-			continue
-		}
-		url := "https://" + config.JoinHostPort(n.AdvertiseAddress(), c.BindPort) + "/readyz"
-		status, err := h.HTTPStatus(ctx, url, c.Certificates.Dir+"/ca.crt")
+	for _, n := range planes {
+		served := r.servesAPI(ctx, c, n)
 		switch {
-		case err == nil && status == http.StatusOK:
+		case n.Target == step.Target && served != nil, n.Target != step.Target && served == nil:
 			return nil
-		case err == nil:
-			err = fmt.Errorf("%s answers %d", url, status)
+		case served != nil:
+			last = served
 		}
-		last = err
 	}
-	if others == 0 {
+	if len(planes) == 1 {
 		return nil // the only control plane: the plan said that the API is down meanwhile
 	}
 	return fmt.Errorf("refused: no other control plane serves the API, and this step restarts it on %s: %w", step.Target, last)
+}
+
+// servesAPI is nil when the control plane's own API server answers as ready.
+func (r *runner) servesAPI(ctx context.Context, c *config.Cluster, n *config.Node) error {
+	h, err := r.session.fleet.Host(ctx, n.Target)
+	if err != nil {
+		return err
+	}
+	url := "https://" + config.JoinHostPort(n.AdvertiseAddress(), c.BindPort) + "/readyz"
+	status, err := h.HTTPStatus(ctx, url, c.Certificates.Dir+"/ca.crt")
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s answers %d", url, status)
+	}
+	return err
 }
