@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
@@ -183,4 +185,21 @@ func TestKubeletsHaveEnded(t *testing.T) {
 	o.must(o.apply())
 	o.must(o.apply()) // what the API could not be asked before
 	o.wantNothing()
+}
+
+// TestMadeCAsEnd: a CA of ours that ends is told of in time, and nothing is
+// planned below one that has ended.
+func TestMadeCAsEnd(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 0))
+	o.must(o.apply())
+	for years, want := range map[int]string{8: "", 9: "CA ends before its certificates", 10: "CA certificate has expired"} {
+		v := o.observe()
+		v.ObservedAt = o.world.Now().Add(time.Duration(years)*365*24*time.Hour + time.Hour)
+		_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+		seen := slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == want && d.Severity == diag.Error == (years == 10) })
+		if want == "" && len(diags) > 0 || want != "" && (!seen || len(diags) != 3) {
+			t.Errorf("after %d years: %v, want %q of three CAs", years, diags, want)
+		}
+	}
 }

@@ -139,20 +139,30 @@ func (s *site) ended() {
 	s.wantCluster()
 }
 
+// kubeconfig gets a kubeconfig, which is shown nowhere.
+func (s *site) kubeconfig(args ...string) []byte {
+	s.t.Helper()
+	fmt.Fprintf(os.Stderr, "\n$ kubewright kubeconfig %s\n", strings.Join(args, " "))
+	out, err := s.command(append([]string{"kubeconfig"}, args...)...).Output()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
 // userKubeconfig lets a user do what a binding for her group says, and no more.
 func (s *site) userKubeconfig() {
 	server := "https://" + s.planes[1].Address().String() + ":6443"
-	r := s.must("kubeconfig", "-user=jane", "-group=viewers", "-validity=10m", "-server="+server)
+	conf := s.kubeconfig("-user=jane", "-group=viewers", "-validity=10m", "-server="+server)
 	s.kubectl("create", "clusterrolebinding", "viewers", "--clusterrole=view", "--group=viewers")
 	defer s.kubectl("delete", "clusterrolebinding", "viewers")
 	kubectl := func(command string) string {
-		return s.sh(s.planes[0].Name, "umask 077; f=$(mktemp); echo "+base64.StdEncoding.EncodeToString([]byte(r.out))+" | base64 -d >$f; kubectl --kubeconfig $f "+command+" 2>&1; rm $f")
+		return s.sh(s.planes[0].Name, "umask 077; f=$(mktemp); echo "+base64.StdEncoding.EncodeToString(conf)+" | base64 -d >$f; kubectl --kubeconfig $f "+command+" 2>&1; rm $f")
 	}
 	wantContains(s.t, kubectl("auth whoami"), "jane", "viewers")
 	wantContains(s.t, kubectl("auth can-i list pods -A"), "yes")
 	wantContains(s.t, kubectl("auth can-i delete pods -A || true"), "no")
-	admin := s.must("kubeconfig")
-	wantContains(s.t, admin.out, "current-context: kubernetes-admin@prod")
+	wantContains(s.t, string(s.kubeconfig()), "current-context: kubernetes-admin@prod")
 	for _, file := range []string{"kubewright.state.json", "kubewright.journal"} {
 		if b, err := os.ReadFile(filepath.Join(s.dir, file)); err == nil && strings.Contains(string(b), "jane") {
 			s.t.Errorf("%s knows of the user", file)
@@ -163,14 +173,14 @@ func (s *site) userKubeconfig() {
 // kubeletEnded revives a kubelet that was off until its own certificate had ended.
 func (s *site) kubeletEnded() {
 	w := s.workers[0].Name
-	r := s.must("kubeconfig", "-user=system:node:"+w, "-group=system:nodes", "-validity=1m")
+	conf := s.kubeconfig("-user=system:node:"+w, "-group=system:nodes", "-validity=1m")
 	var pem []string
 	for _, field := range []string{"client-certificate-data", "client-key-data"} {
-		found := regexp.MustCompile(field + ": (\\S+)").FindStringSubmatch(r.out)
+		found := regexp.MustCompile(field + ": (\\S+)").FindSubmatch(conf)
 		if found == nil {
 			s.t.Fatalf("the kubeconfig has no %s", field)
 		}
-		pem = append(pem, "echo "+found[1]+" | base64 -d")
+		pem = append(pem, "echo "+string(found[1])+" | base64 -d")
 	}
 	const pki = "/var/lib/kubelet/pki/"
 	s.sh(w, "systemctl stop kubelet; umask 077; { "+strings.Join(pem, "; ")+"; } >"+pki+"kubelet-client-old.pem; ln -sf "+pki+"kubelet-client-old.pem "+pki+"kubelet-client-current.pem")
@@ -179,7 +189,7 @@ func (s *site) kubeletEnded() {
 		return out, strings.Contains(out, "will expire")
 	})
 	s.sh(w, "systemctl start kubelet || true")
-	r = s.must("apply", "-auto-approve", "-no-color")
+	r := s.must("apply", "-auto-approve", "-no-color")
 	wantContains(s.t, r.out, "kubelet-client-current.pem", "ended 2", "gives the kubelet a certificate, since its own has ended")
 	s.wantNoChanges()
 	s.wantCluster()
