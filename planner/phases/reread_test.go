@@ -203,3 +203,22 @@ func TestMadeCAsEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherFiles: what the configuration has a component read elsewhere is not
+// waited for, and no restart is for it.
+func TestOtherFiles(t *testing.T) {
+	t.Parallel()
+	cfg := cluster(1, 0)
+	c := cfg.Clusters[0]
+	o := newOperator(t, cfg)
+	o.must(o.apply())
+	c.APIServer.Component.Args = append(c.APIServer.Component.Args, config.Arg{Name: "tls-cert-file", Value: "/etc/kubernetes/pki/other.crt"})
+	c.Scheduler.Args = append(c.Scheduler.Args, config.Arg{Name: "kubeconfig", Value: "/etc/kubernetes/other.conf"})
+	o.world.Advance(340 * 24 * time.Hour)
+	p, err := o.plan()
+	o.must(err)
+	ended, shown := restarts(p)
+	if want := []string{"kube-controller-manager on cp1 for /etc/kubernetes/controller-manager.conf"}; !slices.Equal(ended, want) || len(shown) != 2 {
+		t.Errorf("restarts %v, wants to see %v", ended, shown)
+	}
+}
