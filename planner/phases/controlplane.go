@@ -108,7 +108,7 @@ func (n *node) awaitPods(s *planner.Step, w work) []string {
 	var rewritten []string
 	for _, ch := range w.changes {
 		it := w.find(ch)
-		if it == nil || it.Kind != state.KindStaticPod || !rewrites(ch) {
+		if it == nil || it.Kind != state.KindStaticPod || ch.OnlyRereads() {
 			continue
 		}
 		name := componentOf(it)

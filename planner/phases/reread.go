@@ -136,10 +136,6 @@ func (n *node) readersQuery(q *state.Query) {
 	}
 }
 
-// staleFiles is the attribute of a static pod that was observed to run as it was
-// before these files were written. It is never desired.
-const staleFiles = "stale_files"
-
 // withStale adds what the component of a static pod has not read as it is now.
 func (n *node) withStale(path string, attrs state.Value) state.Value {
 	for _, r := range n.readersOf("") {
@@ -154,16 +150,11 @@ func (n *node) withStale(path string, attrs state.Value) state.Value {
 		}
 		if len(stale) > 0 {
 			m := maps.Clone(attrs.AsMap())
-			m[staleFiles] = state.FromGo(stale)
+			m[planner.StaleFiles] = state.FromGo(stale)
 			return state.Map(m)
 		}
 	}
 	return attrs
-}
-
-// rewrites tells that a change of a static pod is one of its manifest.
-func rewrites(c planner.Change) bool {
-	return len(c.Attributes) == 0 || slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return !strings.HasPrefix(a.Path, staleFiles) })
 }
 
 // renewed are the files with certificates, keys and kubeconfigs that a plan
