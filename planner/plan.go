@@ -114,6 +114,9 @@ type Plan struct {
 	ConfigDigest string `json:"config_digest,omitempty"`
 	// Destroy tells a plan made by destroy.
 	Destroy bool `json:"destroy,omitempty"`
+	// Command is how the plan was asked for, where that is neither apply nor
+	// destroy: etcd restore FILE.
+	Command string `json:"command,omitempty"`
 	// Resources in the order of the configuration's addresses.
 	Resources []ResourceChange `json:"resources,omitempty"`
 	// Changes are sorted by address.

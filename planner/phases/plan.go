@@ -51,7 +51,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		return Result{}, diags
 	}
 	v.expect(p)
-	return Result{Plan: p, Desired: desired, Observed: observed}, diags
+	return Result{Plan: p, Desired: desired, Observed: observed}, slices.Concat(diags, v.alarms(p), v.checkDrains(p))
 }
 
 // withoutLeavers drops the changes of single items of nodes that leave: their

@@ -26,15 +26,20 @@ type runner struct {
 }
 
 func (s *session) newRunner() *runner {
+	p := s.newPerformer()
+	return &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: s.result.Desired}
+}
+
+// newPerformer reaches the hosts and clusters of this run.
+func (s *session) newPerformer() *providers.Performer {
 	w := s.fleet.world
 	// What is looked up is what this run planned with: record plans once more.
 	v, desired := s.view, s.result.Desired
-	p := &providers.Performer{
+	return &providers.Performer{
 		Host: s.fleet.Host, Seat: s.seat, Others: s.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
 		Artifacts: s.artifactsOf, Snapshots: s.paths.Snapshots, Secrets: s.config.Secrets,
 		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) { return v.Reveal(desired, x) },
 	}
-	return &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: desired}
 }
 
 // seat is how a control plane is reached.
@@ -190,27 +195,30 @@ func (s *session) others(t state.Target) []state.Target {
 	return out
 }
 
-// apiGate wants another control plane to serve the API while this one restarts,
-// unless this one does not serve it either: then nothing is lost.
+// apiGate wants another control plane to serve the API while this one restarts.
+// One that does not serve it either has nothing to lose.
 func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
-	planes := r.session.config.NodesOf(c.Label, config.ControlPlane)
 	var last error
-	for _, n := range planes {
-		served := r.servesAPI(ctx, c, n)
-		switch {
-		case n.Target == step.Target && served != nil, n.Target != step.Target && served == nil:
+	for _, n := range r.session.config.NodesOf(c.Label, config.ControlPlane) {
+		if n.Target == step.Target {
+			continue
+		}
+		if last = r.servesAPI(ctx, c, n); last == nil {
 			return nil
-		case served != nil:
-			last = served
 		}
 	}
-	if len(planes) == 1 {
+	if last == nil {
 		return nil // the only control plane: the plan said that the API is down meanwhile
+	}
+	for _, n := range r.session.config.NodesOf(c.Label, config.ControlPlane) {
+		if n.Target == step.Target && r.servesAPI(ctx, c, n) != nil {
+			return nil
+		}
 	}
 	return fmt.Errorf("refused: no other control plane serves the API, and this step restarts it on %s: %w", step.Target, last)
 }
 
-// servesAPI is nil when the control plane's own API server answers as ready.
+// servesAPI asks a control plane's own API server whether it is ready.
 func (r *runner) servesAPI(ctx context.Context, c *config.Cluster, n *config.Node) error {
 	h, err := r.session.fleet.Host(ctx, n.Target)
 	if err != nil {
