@@ -22,6 +22,16 @@ const (
 // ends soon. Time alone changes it: that is no drift, nobody did it.
 const RenewalDue = "renewal_due"
 
+// StaleFiles is the attribute of a static pod that runs as it was before these
+// files were written. It is never wanted.
+const StaleFiles = "stale_files"
+
+// OnlyRereads tells that nothing of a static pod changes but that it reads
+// anew what is there.
+func (c Change) OnlyRereads() bool {
+	return len(c.Attributes) > 0 && !slices.ContainsFunc(c.Attributes, func(a AttributeChange) bool { return a.Path != StaleFiles })
+}
+
 // Diff compares what is wanted with what is there, item by item. Recorded
 // tells what we set before and no longer want, and which side moved. Items of
 // targets that could not be observed are left out: unknown is not absent.

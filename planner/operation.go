@@ -432,7 +432,8 @@ type (
 		CA  string `json:"ca,omitempty"`
 		// Name is a node, a pod or a file.
 		Name string `json:"name,omitempty"`
-		// Process is to be one that was started after Files were written.
+		// Process is to be one that was started, and file Name one that was written,
+		// after Files were.
 		Process state.Process `json:"process,omitzero"`
 		Files   []string      `json:"files,omitempty"`
 		// Hash, or what HashRef stands for, is the static pod's.

@@ -100,6 +100,12 @@ type Issuer interface {
 	SetKubeconfig(ctx context.Context, on Host, op planner.SetKubeconfig, batch Batch) (Outcome, error)
 	// CopySecrets brings files from one host to another through memory.
 	CopySecrets(ctx context.Context, from, to Host, op planner.CopySecrets, batch Batch) (Outcome, error)
+	// Kubeconfig makes a kubeconfig for the operator, signed like WriteKubeconfig.
+	// The key is made here, and no host sees it. contents are what the operation
+	// refers to (planner.References).
+	Kubeconfig(ctx context.Context, signer Host, op planner.WriteKubeconfig, contents map[string]state.Secret) (state.Secret, error)
+	// ReadKubeconfig fetches a host's kubeconfig with what is secret in it.
+	ReadKubeconfig(ctx context.Context, from Host, path string) (state.Secret, error)
 	// ImportSecrets brings the operator's files to a host.
 	ImportSecrets(ctx context.Context, on Host, op planner.ImportSecrets, batch Batch) (Outcome, error)
 }

@@ -121,6 +121,9 @@ func (h *fakeHost) Observe(_ context.Context, q state.Query) (*state.Report, err
 	for _, f := range q.Files {
 		serial, ok := h.files[f.Path]
 		r.Files[f.Path] = state.FileReport{Exists: ok, Modified: time.Unix(100, 0)}
+		if f.Path == "/new" {
+			r.Files[f.Path] = state.FileReport{Exists: true, Modified: time.Unix(200, 0)}
+		}
 		if f.Read == state.ReadCertificate && ok {
 			r.Files[f.Path] = state.FileReport{Exists: ok, Certificates: []state.CertificateInfo{{Serial: serial}}}
 		}

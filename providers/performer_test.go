@@ -224,6 +224,7 @@ func TestWait(t *testing.T) {
 				s.status = append(s.status, 403)
 			}
 		}, planner.Wait{For: planner.WaitHTTP, URL: "u", Timeout: 5 * time.Second}, "cannot wait for u: not so after 5s; last seen: u answered 403"},
+		{"old file", func(s *scene) { s.files["/f"] = "" }, planner.Wait{For: planner.WaitFile, Name: "/f", Files: []string{"/new"}}, "/f has not been written since /new was"},
 		{"no file", func(*scene) {}, planner.Wait{For: planner.WaitFile, Name: "/f", Timeout: time.Minute}, "cannot wait for /f: not so after 1m0s; last seen: /f is not there"},
 		{"api", func(s *scene) { s.apiErrs = []error{errRefused, errRefused} }, planner.Wait{For: planner.WaitAPI}, ""},
 		{"node", func(s *scene) { s.nodes = map[string]state.NodeReport{"n": {}} }, planner.Wait{For: planner.WaitNodeRegistered, Name: "n"}, ""},

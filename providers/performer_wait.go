@@ -130,12 +130,21 @@ func (w *work) lookFile(ctx context.Context, op planner.Wait) error {
 	if err != nil {
 		return err
 	}
-	report, err := host.Observe(ctx, state.Query{Files: []state.FileQuery{{Path: op.Name}}})
+	q := state.Query{Files: []state.FileQuery{{Path: op.Name}}}
+	for _, f := range op.Files {
+		q.Files = append(q.Files, state.FileQuery{Path: f})
+	}
+	report, err := host.Observe(ctx, q)
 	if err != nil {
 		return err
 	}
 	if !report.Files[op.Name].Exists {
 		return fmt.Errorf("%s is not there", op.Name)
+	}
+	for _, f := range op.Files {
+		if report.Files[op.Name].Modified.Before(report.Files[f].Modified) {
+			return fmt.Errorf("%s has not been written since %s was", op.Name, f)
+		}
 	}
 	return nil
 }

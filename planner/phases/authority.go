@@ -184,8 +184,11 @@ func (n *node) checkAuthority(a authority) *diag.Diagnostic {
 // before what is signed by it.
 func (c *cluster) checkPeriod(a authority) diag.Diagnostics {
 	now := c.view.ObservedAt
-	if a.certificate == nil || now.IsZero() {
+	if now.IsZero() {
 		return nil
+	}
+	if a.certificate == nil {
+		return c.checkMadePeriod(a, now)
 	}
 	at, from, to := c.origin(a.block+".certificate"), a.certificate.NotBefore, a.certificate.NotAfter
 	switch {
@@ -199,6 +202,25 @@ func (c *cluster) checkPeriod(a authority) diag.Diagnostics {
 		return diag.Diagnostics{diag.Warningf("CA ends before its certificates", "The CA %q is valid until %s, and certificates are issued for %s: "+
 			"from then on they are not trusted. Have the CA's certificate issued anew for the same key before that.",
 			a.CommonName, date(to), c.Certificates.Validity).At(at).For(c.target)}
+	}
+	return nil
+}
+
+// checkMadePeriod is checkPeriod of a CA that kubewright has made, which it does
+// not replace.
+func (c *cluster) checkMadePeriod(a authority, now time.Time) diag.Diagnostics {
+	seat := c.seatNode()
+	if seat == nil || seat.report == nil || len(seat.report.Files[a.Base+".crt"].Certificates) == 0 {
+		return nil // it is still to be made
+	}
+	ca, at := seat.report.Files[a.Base+".crt"].Certificates[0], c.origin("certificates.ca_validity")
+	switch {
+	case now.After(ca.NotAfter):
+		return diag.Diagnostics{diag.Errorf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. Nothing below it is trusted any more, and this version of "+
+			"kubewright does not replace a CA. Nothing is changed.", ca.CommonName, a.Base, date(ca.NotAfter)).At(at).For(c.target)}
+	case now.Add(c.Certificates.Validity).After(ca.NotAfter):
+		return diag.Diagnostics{diag.Warningf("CA ends before its certificates", "The CA %q (%s.crt) is valid until %s, and certificates are issued for %s: "+
+			"from then on they are not trusted. This version of kubewright does not replace a CA.", ca.CommonName, a.Base, date(ca.NotAfter), c.Certificates.Validity).At(at).For(c.target)}
 	}
 	return nil
 }

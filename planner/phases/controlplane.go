@@ -85,10 +85,14 @@ func podStep(n *node, w work, phase string) planner.Step {
 	}
 	s.Operations = append(s.Operations, n.healthWaits(restarted...)...)
 	s.Limits = []string{c.limit("control-plane-disruption")}
-	s.Gates = []string{"api-served-elsewhere", "etcd-quorum"}
+	serving := slices.Contains(restarted, "etcd") || slices.Contains(restarted, "kube-apiserver")
+	if serving || len(rewritten) > 0 {
+		s.Gates = []string{"api-served-elsewhere", "etcd-quorum"}
+	}
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
 	switch others := n.otherPlanes(); {
-	case !slices.Contains(restarted, "etcd") && !slices.Contains(restarted, "kube-apiserver"):
+	case !serving && c.report == nil:
+	case !serving:
 		s.Impact += "; the API stays up"
 	case len(others) == 0:
 		s.Impact += "; the API is down while it restarts, since this is the only control plane"
@@ -104,7 +108,7 @@ func (n *node) awaitPods(s *planner.Step, w work) []string {
 	var rewritten []string
 	for _, ch := range w.changes {
 		it := w.find(ch)
-		if it == nil || it.Kind != state.KindStaticPod || !rewrites(ch) {
+		if it == nil || it.Kind != state.KindStaticPod || ch.OnlyRereads() {
 			continue
 		}
 		name := componentOf(it)

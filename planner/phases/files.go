@@ -33,7 +33,7 @@ func fileOperations(w work) []planner.Operation {
 		default:
 			continue
 		}
-		if c.Kind == state.KindStaticPod && !rewrites(c) {
+		if c.Kind == state.KindStaticPod && c.OnlyRereads() {
 			continue
 		}
 		if it := w.find(c); it != nil {

@@ -22,6 +22,9 @@ var kubeconfigs = phase{
 			it.CreateOnly = k.Path == superAdminConf || k.Path == kubeletConf && !n.cluster.externalCA()
 			items = append(items, it)
 		}
+		if n.isControlPlane() && !n.cluster.externalCA() {
+			items = append(items, n.kubeletCertificateItem(kubeconfigPhase))
+		}
 		return items
 	},
 	nodeStep:  kubeconfigStep,
@@ -64,6 +67,9 @@ func kubeconfigStep(n *node, w work) planner.Step {
 		}
 	}
 	s := planner.Step{Operations: ops}
+	if w.hasEnded() {
+		s.Operations, s.Impact = append(s.Operations, n.reviveKubelet()...), revivesImpact
+	}
 	if restart {
 		n.restartKubelet(&s)
 	}
@@ -89,8 +95,17 @@ func (n *node) restartKubelet(s *planner.Step) {
 	s.Via, s.Impact = n.cluster.seat, "restarts the kubelet here; pods keep running"
 	s.Operations = append(s.Operations,
 		planner.Unit{Unit: kubeletUnit, Action: "restart"},
-		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
-		planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: t.KubeletHealthCheck})
+		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck})
+	s.Operations = append(s.Operations, n.readyWait()...)
+}
+
+// readyWait waits until the node is ready. Where nobody answers for the cluster
+// nobody could tell, and what is done on the node may be what is missing.
+func (n *node) readyWait() []planner.Operation {
+	if n.cluster.report == nil {
+		return nil
+	}
+	return []planner.Operation{planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: n.cluster.Timeouts.KubeletHealthCheck}}
 }
 
 func (n *node) kubeconfigItem(phase string, k kubeadm.Kubeconfig) state.Item {

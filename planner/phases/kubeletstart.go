@@ -16,10 +16,14 @@ var kubeletStart = phase{
 		configFile := n.fileItem(kubeletStartPhase, state.KindYAMLFile, kubeletConfig, "0644", (*node).kubeletConfig)
 		flags := n.fileItem(kubeletStartPhase, state.KindEnvFile, kubeletFlags, "0644", func(n *node) []byte { return kubeadm.KubeletFlags(n.input()) })
 		configFile.Origin = n.kubeletOrigins()
-		return append(n.workerCA(), []state.Item{instance, configFile, flags, {
+		items := append(n.workerCA(), instance, configFile, flags, state.Item{
 			Address: item(n.target, kubeletStartPhase, "unit", kubeletUnit), Kind: state.KindUnit,
 			Attributes: attributes("active", "active", "enabled", "enabled"),
-		}}...)
+		})
+		if !n.isControlPlane() && !n.cluster.externalCA() {
+			items = append(items, n.kubeletCertificateItem(kubeletStartPhase))
+		}
+		return items
 	},
 	nodeStep: kubeletStep,
 	nodeNeeds: func(n *node) []state.Address {
@@ -95,8 +99,11 @@ func kubeletStep(n *node, w work) planner.Step {
 		s.Operations = append(s.Operations, planner.Unit{Unit: kubeletUnit, Action: "stop"})
 	}
 	s.Operations = append(s.Operations, folder("/var/lib/kubelet", "0700"), folder("/etc/kubernetes", "0755"), folder("/etc/kubernetes/manifests", "0700"))
-	if w.concerns(state.KindCertificate) {
+	if w.touches(n.cluster.Certificates.Dir + "/ca") {
 		s.Operations = append(s.Operations, n.bringCA()...)
+	}
+	if w.hasEnded() {
+		s.Operations = append(s.Operations, n.reviveKubelet()...)
 	}
 	if n.bootstraps() {
 		s.Operations = append(s.Operations, n.bootstrapOperations()...)
@@ -108,9 +115,12 @@ func kubeletStep(n *node, w work) planner.Step {
 	if n.joins() || n.isFounder() {
 		return s
 	}
-	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck},
-		planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: n.cluster.Timeouts.KubeletHealthCheck})
+	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck})
+	s.Operations = append(s.Operations, n.readyWait()...)
 	s.Impact = "restarts the kubelet here; pods keep running"
+	if w.hasEnded() {
+		s.Impact = revivesImpact
+	}
 	if n.isControlPlane() {
 		s.Limits = []string{n.cluster.limit("control-plane-disruption")}
 	}

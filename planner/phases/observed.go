@@ -106,6 +106,9 @@ func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool
 		f := r.Files[id]
 		return attributes("mode", f.Mode, "owner", f.Owner), f.Exists
 	case state.KindCertificate:
+		if id == kubeletClientCert {
+			return observeKubeletCertificate(r.Files[id], now), true
+		}
 		return observeCertificate(it, r.Files[certificateFile(it)], now)
 	case state.KindKubeconfig:
 		return observeKubeconfig(it, r.Files[id], now)

@@ -110,7 +110,7 @@ func baseQuery(controlPlane bool) state.Query {
 	for _, p := range installFolders {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}
-	q.Files = append(q.Files, state.FileQuery{Path: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
+	q.Files = append(q.Files, state.FileQuery{Path: kubeletClientCert, Read: state.ReadCertificate})
 	if controlPlane {
 		q.Files = append(q.Files, state.FileQuery{Path: planner.RestoredMark, Read: state.ReadContent})
 		q.Secrets = []string{adminConf, superAdminConf}

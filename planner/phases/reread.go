@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
@@ -15,18 +16,18 @@ import (
 // keys and kubeconfigs.
 type reader struct {
 	component, phase string
-	// argument tells the component's process from others of its name.
-	argument func(n *node) string
+	args             func(c *config.Cluster) []config.Arg
 	// once are the files that it reads only when it starts: it has to be restarted
 	// when one of them changes.
-	once func(n *node) []string
+	once func(n *node) []use
 	// shown are the certificates that it shows to whoever connects, and reads anew
 	// by itself: that it has done so can be seen on the wire.
-	shown func(n *node) []shownAt
+	shown func(n *node) []use
 }
 
-// shownAt is a certificate, by its path without .crt, and where it is shown.
-type shownAt struct{ base, url string }
+// use is a file that a component uses because its flag says so, and where what
+// is in it is shown.
+type use struct{ flag, path, url string }
 
 // readers says of every component what it reads only when it starts, after the
 // sources of Kubernetes 1.34 to 1.37 and etcd 3.6 and 3.7. Read anew, and so not
@@ -38,82 +39,102 @@ type shownAt struct{ base, url string }
 // kubelet's client CA. Nobody holds admin.conf, super-admin.conf and the
 // healthcheck client's pair.
 func readers() []reader {
+	pki := func(n *node, name string) string { return n.cluster.Certificates.Dir + "/" + name }
 	return []reader{
 		{
-			component: "etcd", phase: etcdPhase,
-			argument: func(n *node) string { return "--data-dir=" + n.cluster.Etcd.DataDir },
-			once:     func(n *node) []string { return []string{n.cluster.Certificates.Dir + "/etcd/ca.crt"} },
-			shown: func(n *node) []shownAt {
-				dir := n.cluster.Certificates.Dir + "/etcd"
-				return []shownAt{{dir + "/server", kubeadm.ClientURL(n.Node)}, {dir + "/peer", n.peerURL()}}
+			component: "etcd", phase: etcdPhase, args: func(c *config.Cluster) []config.Arg { return c.Etcd.Args },
+			once: func(n *node) []use {
+				return []use{{flag: "trusted-ca-file", path: pki(n, "etcd/ca.crt")}, {flag: "peer-trusted-ca-file", path: pki(n, "etcd/ca.crt")}}
+			},
+			shown: func(n *node) []use {
+				return []use{{"cert-file", pki(n, "etcd/server.crt"), kubeadm.ClientURL(n.Node)}, {"peer-cert-file", pki(n, "etcd/peer.crt"), n.peerURL()}}
 			},
 		},
 		{
-			component: "kube-apiserver", phase: controlPlanePhase,
-			argument: func(*node) string { return "--etcd-servers=" },
-			once:     func(n *node) []string { return append(n.serviceAccountFiles(), n.etcdCA()...) },
-			shown: func(n *node) []shownAt {
+			component: "kube-apiserver", phase: controlPlanePhase, args: func(c *config.Cluster) []config.Arg { return c.APIServer.Component.Args },
+			once: func(n *node) []use {
+				return []use{
+					{flag: "etcd-cafile", path: n.etcdCA()},
+					{flag: "service-account-key-file", path: n.serviceAccountKey() + ".pub"},
+					{flag: "service-account-signing-key-file", path: n.serviceAccountKey() + ".key"},
+				}
+			},
+			shown: func(n *node) []use {
 				url, _ := kubeadm.Healthz(n.input(), "kube-apiserver")
-				return []shownAt{{n.cluster.Certificates.Dir + "/apiserver", strings.TrimSuffix(url, "/livez")}}
+				return []use{{"tls-cert-file", pki(n, "apiserver.crt"), strings.TrimSuffix(url, "/livez")}}
 			},
 		},
 		{
-			component: "kube-controller-manager", phase: controlPlanePhase,
-			argument: func(*node) string { return controllerConf },
-			once: func(n *node) []string {
-				return []string{controllerConf, n.cluster.caFile(), n.serviceAccountKey() + ".key"}
+			component: "kube-controller-manager", phase: controlPlanePhase, args: func(c *config.Cluster) []config.Arg { return c.ControllerManager.Args },
+			once: func(n *node) []use {
+				return []use{
+					{flag: "kubeconfig", path: controllerConf},
+					{flag: "root-ca-file", path: n.cluster.caFile()},
+					{flag: "service-account-private-key-file", path: n.serviceAccountKey() + ".key"},
+				}
 			},
 		},
 		{
-			component: "kube-scheduler", phase: controlPlanePhase,
-			argument: func(*node) string { return schedulerConf },
-			once:     func(*node) []string { return []string{schedulerConf} },
+			component: "kube-scheduler", phase: controlPlanePhase, args: func(c *config.Cluster) []config.Arg { return c.Scheduler.Args },
+			once: func(*node) []use { return []use{{flag: "kubeconfig", path: schedulerConf}} },
 		},
 	}
 }
 
-func (n *node) serviceAccountFiles() []string {
-	return []string{n.serviceAccountKey() + ".key", n.serviceAccountKey() + ".pub"}
-}
-
-// etcdCA is the file of the CA that the API server trusts for etcd, if there is one.
-func (n *node) etcdCA() []string {
-	switch e := n.cluster.Etcd.External; {
-	case e == nil:
-		return []string{n.cluster.Certificates.Dir + "/etcd/ca.crt"}
-	case e.CAFile != "":
-		return []string{e.CAFile}
+// etcdCA is the file of the CA that the API server trusts for etcd, or empty.
+func (n *node) etcdCA() string {
+	if e := n.cluster.Etcd.External; e != nil {
+		return e.CAFile
 	}
-	return nil
+	return n.cluster.Certificates.Dir + "/etcd/ca.crt"
 }
 
-// readersOf are the components that run on a node as its configuration has them.
+// readersOf are the components of a phase, or of all, that run on a node.
 func (n *node) readersOf(phase string) []reader {
 	if !n.isControlPlane() {
 		return nil
 	}
 	return slices.DeleteFunc(readers(), func(r reader) bool {
-		return phase != "" && r.phase != phase || r.component == "etcd" && n.cluster.Etcd.External != nil
+		return phase != "" && r.phase != phase || r.component == "etcd" && n.cluster.Etcd.External != nil || len(r.held(n)) == 0
 	})
 }
 
+// held are the uses that the configuration does not give to other files.
+func (r reader) held(n *node) []use { return r.configured(n, r.once(n)) }
+
+func (r reader) configured(n *node, uses []use) []use {
+	args := r.args(n.cluster.Cluster)
+	return slices.DeleteFunc(uses, func(u use) bool {
+		return u.path == "" || slices.ContainsFunc(args, func(a config.Arg) bool { return a.Name == u.flag })
+	})
+}
+
+// files are the files that the component holds, each once.
+func (r reader) files(n *node) []string {
+	var out []string
+	for _, u := range r.held(n) {
+		if !slices.Contains(out, u.path) {
+			out = append(out, u.path)
+		}
+	}
+	return out
+}
+
+// process is the component's among others of its name: by the first file that it holds.
 func (r reader) process(n *node) state.Process {
-	return state.Process{Name: r.component, Argument: r.argument(n)}
+	first := r.held(n)[0]
+	return state.Process{Name: r.component, Argument: "--" + first.flag + "=" + first.path}
 }
 
 // readersQuery adds what tells whether components know the present files.
 func (n *node) readersQuery(q *state.Query) {
 	for _, r := range n.readersOf("") {
 		q.Processes = append(q.Processes, r.process(n))
-		for _, p := range r.once(n) {
+		for _, p := range r.files(n) {
 			q.Files = append(q.Files, state.FileQuery{Path: p})
 		}
 	}
 }
-
-// staleFiles is the attribute of a static pod that was observed to run as it was
-// before these files were written. It is never desired.
-const staleFiles = "stale_files"
 
 // withStale adds what the component of a static pod has not read as it is now.
 func (n *node) withStale(path string, attrs state.Value) state.Value {
@@ -122,23 +143,18 @@ func (n *node) withStale(path string, attrs state.Value) state.Value {
 			continue
 		}
 		var stale []any
-		for _, f := range r.once(n) {
+		for _, f := range r.files(n) {
 			if n.report.Outdated(r.component, f) {
 				stale = append(stale, f)
 			}
 		}
 		if len(stale) > 0 {
 			m := maps.Clone(attrs.AsMap())
-			m[staleFiles] = state.FromGo(stale)
+			m[planner.StaleFiles] = state.FromGo(stale)
 			return state.Map(m)
 		}
 	}
 	return attrs
-}
-
-// rewrites tells that a change of a static pod is one of its manifest.
-func rewrites(c planner.Change) bool {
-	return len(c.Attributes) == 0 || slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return !strings.HasPrefix(a.Path, staleFiles) })
 }
 
 // renewed are the files with certificates, keys and kubeconfigs that a plan
@@ -167,7 +183,7 @@ func (n *node) takeUp(s *planner.Step, w work, phase string, rewritten []string)
 		if !n.report.Files[manifest(r.component)].Exists {
 			continue // it will read them when it starts
 		}
-		files := slices.DeleteFunc(r.once(n), func(p string) bool { return !renewed[p] && !n.report.Outdated(r.component, p) })
+		files := slices.DeleteFunc(r.files(n), func(p string) bool { return !renewed[p] && !n.report.Outdated(r.component, p) })
 		if len(files) > 0 && !slices.Contains(rewritten, r.component) {
 			restarted = append(restarted, r.component)
 			s.Operations = append(s.Operations, planner.RestartProcess{Process: r.process(n), Files: files})
@@ -185,9 +201,9 @@ func (n *node) showWaits(r reader, renewed map[string]bool) []planner.Operation 
 		return nil
 	}
 	var out []planner.Operation
-	for _, at := range r.shown(n) {
-		if renewed[at.base+".crt"] && at.url != "" {
-			out = append(out, planner.Wait{For: planner.WaitServed, URL: at.url, Name: at.base + ".crt", Timeout: n.patience()})
+	for _, at := range r.configured(n, r.shown(n)) {
+		if renewed[at.path] && at.url != "" {
+			out = append(out, planner.Wait{For: planner.WaitServed, URL: at.url, Name: at.path, Timeout: n.patience()})
 		}
 	}
 	return out

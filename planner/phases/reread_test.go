@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
@@ -158,5 +160,65 @@ func TestReissued(t *testing.T) {
 			o.must(o.apply())
 			o.wantNothing()
 		})
+	}
+}
+
+// TestKubeletsHaveEnded: hosts that were off until everything had ended, the
+// kubelets' own certificates as well, come back by an apply.
+func TestKubeletsHaveEnded(t *testing.T) {
+	t.Parallel()
+	cfg := cluster(3, 2)
+	o := newOperator(t, cfg)
+	o.must(o.apply())
+	for _, n := range cfg.Nodes {
+		o.must(sim.Edit(o.world, n.Address, "power off"))
+	}
+	o.world.Advance(400 * 24 * time.Hour)
+	for _, n := range cfg.Nodes {
+		o.must(sim.Edit(o.world, n.Address, "power on"))
+	}
+	p, err := o.plan()
+	o.must(err)
+	if text := describe(p); strings.Count(text, "kubelet-client-current.pem (renewal due)") != 5 {
+		t.Errorf("the plan does not give 5 kubelets certificates:\n%s", text)
+	}
+	o.must(o.apply())
+	o.must(o.apply()) // what the API could not be asked before
+	o.wantNothing()
+}
+
+// TestMadeCAsEnd: a CA of ours that ends is told of in time, and nothing is
+// planned below one that has ended.
+func TestMadeCAsEnd(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 0))
+	o.must(o.apply())
+	for years, want := range map[int]string{8: "", 9: "CA ends before its certificates", 10: "CA certificate has expired"} {
+		v := o.observe()
+		v.ObservedAt = o.world.Now().Add(time.Duration(years)*365*24*time.Hour + time.Hour)
+		_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+		seen := slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == want && d.Severity == diag.Error == (years == 10) })
+		if want == "" && len(diags) > 0 || want != "" && (!seen || len(diags) != 3) {
+			t.Errorf("after %d years: %v, want %q of three CAs", years, diags, want)
+		}
+	}
+}
+
+// TestOtherFiles: what the configuration has a component read elsewhere is not
+// waited for, and no restart is for it.
+func TestOtherFiles(t *testing.T) {
+	t.Parallel()
+	cfg := cluster(1, 0)
+	c := cfg.Clusters[0]
+	o := newOperator(t, cfg)
+	o.must(o.apply())
+	c.APIServer.Component.Args = append(c.APIServer.Component.Args, config.Arg{Name: "tls-cert-file", Value: "/etc/kubernetes/pki/other.crt"})
+	c.Scheduler.Args = append(c.Scheduler.Args, config.Arg{Name: "kubeconfig", Value: "/etc/kubernetes/other.conf"})
+	o.world.Advance(340 * 24 * time.Hour)
+	p, err := o.plan()
+	o.must(err)
+	ended, shown := restarts(p)
+	if want := []string{"kube-controller-manager on cp1 for /etc/kubernetes/controller-manager.conf"}; !slices.Equal(ended, want) || len(shown) != 2 {
+		t.Errorf("restarts %v, wants to see %v", ended, shown)
 	}
 }

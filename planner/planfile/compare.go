@@ -47,6 +47,8 @@ func Compare(saved, now *planner.Plan, begun bool) []Difference {
 		was, planned := then[c.Address]
 		delete(then, c.Address)
 		switch {
+		case !planned && begun && c.OnlyRereads() && saved.Step(c.Address.Step()) != nil:
+			// The part that was carried out has renewed what the rest is to take up.
 		case !planned:
 			out = append(out, Difference{Address: c.Address, What: Appeared})
 		case begun:

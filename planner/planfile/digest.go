@@ -18,13 +18,16 @@ const ShortDigest = 16
 // and by which version of the tool the plan was made, on the state's serial, on
 // where in which file the configuration says something, on how a file that is to
 // be changed was written (values are compared, never bytes), or on which control
-// plane the API is reached through. Two plans with the same digest do the same
+// plane the API is reached through, or on what is only shown, such as days left. Two plans with the same digest do the same
 // for the same reasons.
 func Digest(p *planner.Plan) string {
 	same := *p
 	same.ToolVersion, same.Serial, same.ConfigDigest = "", 0, ""
 	same.Changes, same.Drift = withoutOrigins(p.Changes), withoutOrigins(p.Drift)
-	same.Steps = slices.Clone(p.Steps)
+	same.Steps, same.Withheld = slices.Clone(p.Steps), slices.Clone(p.Withheld)
+	for i := range same.Withheld {
+		same.Withheld[i].Reason, same.Withheld[i].Remedy = "", "" // what was heard, and from whom
+	}
 	for i := range same.Steps {
 		same.Steps[i].Expect, same.Steps[i].Via = nil, state.Target{}
 	}
@@ -39,7 +42,7 @@ func Digest(p *planner.Plan) string {
 func withoutOrigins(changes []planner.Change) []planner.Change {
 	out := slices.Clone(changes)
 	for i, c := range out {
-		out[i].Attributes = slices.Clone(c.Attributes)
+		out[i].Attributes, out[i].Shown = slices.Clone(c.Attributes), nil
 		for j := range out[i].Attributes {
 			out[i].Attributes[j].Origin = state.Source{}
 		}

@@ -119,6 +119,7 @@ func TestDigest(t *testing.T) {
 		"tool":   func(p *planner.Plan) { p.ToolVersion = "2.0.0" },
 		"serial": func(p *planner.Plan) { p.Serial = 9 },
 		"files":  func(p *planner.Plan) { p.ConfigDigest = "d"; p.Changes[0].Attributes[0].Origin.Line = 99 },
+		"shown":  func(p *planner.Plan) { p.Changes[0].Shown = map[string]state.Value{"days_left": state.Int(3)} },
 		"way":    func(p *planner.Plan) { p.Steps[0].Via = p.Steps[1].Target },
 		"bytes":  func(p *planner.Plan) { p.Steps[0].Expectation("file:/x", "1") },
 	} {
@@ -169,6 +170,12 @@ func TestCompare(t *testing.T) {
 		{"half of it is done", true, func(p *planner.Plan) { p.Changes[1].Attributes[0].Before = state.Int(50) }, nil},
 		{"begun, with another goal", true, func(p *planner.Plan) { p.Changes[1].Attributes[0].After = state.Int(250) }, []string{kubeletFile + "#maxPods would be changed in another way"}},
 		{"begun, and to be deleted", true, func(p *planner.Plan) { p.Changes[1].Action = planner.Delete }, []string{kubeletFile + " would be changed in another way"}},
+		{"begun, with a component to be restarted", true, func(p *planner.Plan) {
+			p.Changes = append(p.Changes, planner.Change{
+				Address: state.Address{Target: p.Steps[0].Target, Phase: p.Steps[0].Phase, Item: "file:/etc/kubernetes/manifests/kube-scheduler.yaml"}, Action: planner.Update,
+				Attributes: []planner.AttributeChange{{Path: planner.StaleFiles, Before: state.Strings("/etc/kubernetes/scheduler.conf")}},
+			})
+		}, nil},
 		{"begun, with a stranger", true, func(p *planner.Plan) {
 			p.Changes[1].Address = address(t, `node.w["w2"]/kubelet-start/file:/x`)
 			p.Steps[1].ID = p.Changes[1].Address.Step()
@@ -210,5 +217,24 @@ func TestCompareWhatWasNotKnown(t *testing.T) {
 	saved.Changes[1].Attributes[0].After = state.SensitiveValue("variable:x", "5678")
 	if got := planfile.Compare(saved, now, true); len(got) != 1 {
 		t.Errorf("another secret: got %v", got)
+	}
+}
+
+// TestDigestOfWithheld depends on what is left alone, and not on what was heard of it.
+func TestDigestOfWithheld(t *testing.T) {
+	t.Parallel()
+	withheld := func(u ...state.Unobserved) string {
+		p := plan(t)
+		p.Withheld = u
+		return planfile.Digest(p)
+	}
+	of := func(reason string) string {
+		return withheld(state.Unobserved{Target: state.ClusterTarget("prod"), Reason: reason})
+	}
+	if of("no answer through cp1") != of("no answer through cp2") {
+		t.Error("the reason changes the digest")
+	}
+	if of("no answer") == withheld() {
+		t.Error("what is left alone does not change the digest")
 	}
 }

@@ -20,7 +20,7 @@ type file struct {
 	Type  string `json:"type,omitempty"` // "" for a regular file, directory, link
 	Mode  string `json:"mode,omitempty"`
 	Owner string `json:"owner,omitempty"`
-	// Modified is when a record was written.
+	// Modified is when a record or link was written.
 	Modified time.Time `json:"modified,omitzero"`
 	// SHA256 is of the content; the world holds the bytes unless they are opaque.
 	SHA256 string `json:"sha256,omitempty"`

@@ -77,6 +77,8 @@ func (w *World) kubeletFault(m *machine) string {
 		return "validate CRI v1 runtime API: no such file or directory"
 	case w.resolve(m, kubeletConf) == nil && w.resolve(m, bootstrapConf) == nil:
 		return "unable to load bootstrap kubeconfig: " + bootstrapConf + ": no such file or directory"
+	case w.resolve(m, kubeletConf) != nil && w.resolve(m, bootstrapConf) == nil && w.kubeletEnded(m):
+		return "part of the existing bootstrap client certificate in " + kubeletConf + " is expired"
 	case w.swap(m) && state.FromGo(tree["failSwapOn"]).Kind() != state.KindBool, w.swap(m) && tree["failSwapOn"] == true:
 		return "running with swap on is not supported"
 	}
@@ -113,6 +115,7 @@ func (w *World) startKubelet(m *machine) {
 		k.Flags = f.SHA256
 	}
 	m.Kubelet = k
+	w.takeOver(m)
 	// What the kubelet sets unless protectKernelDefaults forbids it (pkg/kubelet/cm).
 	for name, value := range map[string]string{"kernel.panic": "10", "kernel.panic_on_oops": "1", "vm.overcommit_memory": "1", "vm.panic_on_oom": "0"} {
 		setText(&m.Sysctls, name, value, w.base(m).sysctls[name])

@@ -214,9 +214,9 @@ func (w *World) set(m *machine, p string, f *file) {
 	if m.Files == nil {
 		m.Files = map[string]*file{}
 	}
-	if f.Record != nil {
+	if f.Record != nil || f.Type == typeLink {
 		stamped := *f
-		if was := m.Files[p]; was == nil || was.SHA256 != f.SHA256 {
+		if was := m.Files[p]; was == nil || was.SHA256 != f.SHA256 || was.Link != f.Link {
 			stamped.Modified = w.d.Now
 		}
 		f = &stamped

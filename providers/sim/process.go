@@ -118,3 +118,33 @@ func (w *World) shown(m *machine, address string) (*state.CertificateInfo, error
 	}
 	return nil, fmt.Errorf("dial tcp %s: connect: connection refused", address)
 }
+
+// kubeletEnded tells that the client certificate of a kubelet's kubeconfig is
+// not valid any more: it does not start with it.
+func (w *World) kubeletEnded(m *machine) bool {
+	conf := w.resolve(m, kubeletConf)
+	if conf.Record == nil || conf.Record.Kubeconfig == nil {
+		return false
+	}
+	k := conf.Record.Kubeconfig
+	c := k.Client
+	if f := w.resolve(m, clean(k.ClientCertificate)); c == nil && f.isRegular() && f.Record != nil && len(f.Record.Certificates) > 0 {
+		c = &f.Record.Certificates[0]
+	}
+	return c != nil && w.clock(m).After(c.NotAfter)
+}
+
+// takeOver puts the certificate of a kubelet's kubeconfig into the place of its
+// own where that has ended (client-go, util/certificate).
+func (w *World) takeOver(m *machine) {
+	conf, own := w.resolve(m, kubeletConf), w.resolve(m, kubeletClient)
+	if conf == nil || conf.Record == nil || conf.Record.Kubeconfig == nil || conf.Record.Kubeconfig.Client == nil || own == nil {
+		return
+	}
+	if own.Record == nil || len(own.Record.Certificates) == 0 || !w.clock(m).After(own.Record.Certificates[0].NotAfter) {
+		return
+	}
+	stamped := kubeletPKI + "/kubelet-client-" + w.d.Now.UTC().Format("2006-01-02-15-04-05") + ".pem"
+	w.put(m, stamped, recordFile(&record{Certificates: []state.CertificateInfo{*conf.Record.Kubeconfig.Client}, Key: conf.Record.ClientKey}, "0600", ""))
+	w.put(m, kubeletClient, &file{Type: typeLink, Link: stamped})
+}

@@ -3,7 +3,10 @@
 package e2e
 
 import (
+	"encoding/base64"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,6 +29,8 @@ func TestCertificates(t *testing.T) {
 
 	t.Run("renewal", func(t *testing.T) { s.within(t, s.renewal) })
 	t.Run("renewed by hand", func(t *testing.T) { s.within(t, s.renewedByHand) })
+	t.Run("kubeconfig of a user", func(t *testing.T) { s.within(t, s.userKubeconfig) })
+	t.Run("kubelet has ended", func(t *testing.T) { s.within(t, s.kubeletEnded) })
 	t.Run("ended", func(t *testing.T) { s.within(t, s.ended) })
 	if !t.Failed() {
 		s.wantGone(before)
@@ -121,7 +126,7 @@ func (s *site) ended() {
 	})
 	s.certificates("2h", "10m")
 	r := s.must("plan", "-no-color")
-	wantContains(s.t, r.out, "ended 2", "Plan: 0 to add, 3 to change, 0 to destroy.")
+	wantContains(s.t, r.out, "renewal_due = true -> false", "the API did not answer", "Plan: 0 to add, 3 to change, 0 to destroy.")
 	r = s.must("apply", "-auto-approve", "-no-color")
 	s.t.Logf("renewal of everything when nothing answers: %s", r.took.Round(100*time.Millisecond))
 	s.must("apply", "-auto-approve", "-no-color") // what the API could not be asked before
@@ -132,4 +137,64 @@ func (s *site) ended() {
 	}
 	s.wantKubeadmAgrees()
 	s.wantCluster()
+}
+
+// kubeconfig gets a kubeconfig, which is shown nowhere.
+func (s *site) kubeconfig(args ...string) []byte {
+	s.t.Helper()
+	fmt.Fprintf(os.Stderr, "\n$ kubewright kubeconfig %s\n", strings.Join(args, " "))
+	out, err := s.command(append([]string{"kubeconfig"}, args...)...).Output()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+// userKubeconfig lets a user do what a binding for her group says, and no more.
+func (s *site) userKubeconfig() {
+	server := "https://" + s.planes[1].Address().String() + ":6443"
+	conf := s.kubeconfig("-user=jane", "-group=viewers", "-validity=10m", "-server="+server)
+	s.kubectl("create", "clusterrolebinding", "viewers", "--clusterrole=view", "--group=viewers")
+	defer s.kubectl("delete", "clusterrolebinding", "viewers")
+	kubectl := func(command string) string {
+		return s.sh(s.planes[0].Name, "umask 077; f=$(mktemp); echo "+base64.StdEncoding.EncodeToString(conf)+" | base64 -d >$f; kubectl --kubeconfig $f "+command+" 2>&1; rm $f")
+	}
+	wantContains(s.t, kubectl("auth whoami"), "jane", "viewers")
+	wantContains(s.t, kubectl("auth can-i list pods -A"), "yes")
+	wantContains(s.t, kubectl("auth can-i delete pods -A || true"), "no")
+	wantContains(s.t, string(s.kubeconfig()), "current-context: kubernetes-admin@prod")
+	for _, file := range []string{"kubewright.state.json", "kubewright.journal"} {
+		if b, err := os.ReadFile(filepath.Join(s.dir, file)); err == nil && strings.Contains(string(b), "jane") {
+			s.t.Errorf("%s knows of the user", file)
+		}
+	}
+}
+
+// kubeletEnded revives a kubelet that was off until its own certificate had ended.
+func (s *site) kubeletEnded() {
+	w := s.workers[0].Name
+	conf := s.kubeconfig("-user=system:node:"+w, "-group=system:nodes", "-validity=1m")
+	var pem []string
+	for _, field := range []string{"client-certificate-data", "client-key-data"} {
+		found := regexp.MustCompile(field + ": (\\S+)").FindSubmatch(conf)
+		if found == nil {
+			s.t.Fatalf("the kubeconfig has no %s", field)
+		}
+		pem = append(pem, "echo "+string(found[1])+" | base64 -d")
+	}
+	const pki = "/var/lib/kubelet/pki/"
+	s.sh(w, "systemctl stop kubelet; umask 077; { "+strings.Join(pem, "; ")+"; } >"+pki+"kubelet-client-old.pem; ln -sf "+pki+"kubelet-client-old.pem "+pki+"kubelet-client-current.pem")
+	s.eventually("the kubelet's certificate has ended", 2*time.Minute, func() (string, bool) {
+		out := s.sh(w, "openssl x509 -noout -enddate -checkend 0 -in "+pki+"kubelet-client-current.pem || true")
+		return out, strings.Contains(out, "will expire")
+	})
+	s.sh(w, "systemctl start kubelet || true")
+	r := s.must("apply", "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "kubelet-client-current.pem", "ended 2", "gives the kubelet a certificate, since its own has ended")
+	s.wantNoChanges()
+	s.wantCluster()
+	s.eventually("the kubelet has a certificate of its own again", time.Minute, func() (string, bool) {
+		out := s.sh(w, "openssl x509 -noout -enddate -checkend 86400 -in "+pki+"kubelet-client-current.pem || true; readlink "+pki+"kubelet-client-current.pem")
+		return out, strings.Contains(out, "will not expire")
+	})
 }

@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers/pki"
+	"github.com/kubewright/kubewright/state"
+)
+
+// kubeconfigOptions are the flags of the command.
+type kubeconfigOptions struct {
+	planOptions
+	cluster, user, server, context, out string
+	groups                              []string
+	validity                            time.Duration
+	merge                               bool
+}
+
+// defaultUserValidity is a working day: what was signed cannot be taken back.
+const defaultUserValidity = 8 * time.Hour
+
+func (a *app) kubeconfigCommand() *cobra.Command {
+	var o kubeconfigOptions
+	cmd := &cobra.Command{
+		Use: "kubeconfig", Short: "Get a kubeconfig: the administrator's, or one for a user", Args: takes(0, 0),
+		Long: "kubeconfig fetches the administrator's kubeconfig from a control plane, over SSH. With -user it makes one\n" +
+			"for a user instead: the key is made on this machine, and the certificate signed with the cluster's CA.\n" +
+			"It goes to stdout, into a file of its own (-out), or into the one that kubectl uses (-merge), which keeps\n" +
+			"what it holds; files are readable by you alone. Nothing of it is kept in the state, and nothing is\n" +
+			"changed on any host. What a user may do, RBAC in the cluster says. A certificate cannot be taken back:\n" +
+			"it is believed until it ends.",
+		Example: "  kubewright kubeconfig -merge\n" +
+			"  kubewright kubeconfig -user=jane -group=developers -validity=8h -out=jane.kubeconfig\n" +
+			"  kubectl --kubeconfig <(kubewright kubeconfig) get nodes",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(cmd); err != nil {
+				return &usageError{cmd.CommandPath(), err}
+			}
+			a.quietStdout = true
+			return a.kubeconfig(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	o.variableFlags(f)
+	f.StringVar(&o.cluster, "cluster", "", "the cluster's `label`, where there are several")
+	f.StringVar(&o.user, "user", "", "make one for this user `name`")
+	f.StringArrayVar(&o.groups, "group", nil, "a `group` of the user's (repeatable)")
+	f.DurationVar(&o.validity, "validity", defaultUserValidity, "how long the user's certificate is believed")
+	f.StringVar(&o.server, "server", "", "the `URL` of the API (default: the cluster's endpoint)")
+	f.StringVar(&o.context, "context", "", "what to call the context (default USER@CLUSTER)")
+	f.StringVar(&o.out, "out", "", "write to this `file`")
+	f.BoolVar(&o.merge, "merge", false, "merge into the file that kubectl uses, or that of -out")
+	return cmd
+}
+
+// check finds flags that do not fit one another.
+func (o kubeconfigOptions) check(cmd *cobra.Command) error {
+	switch {
+	case o.user == "" && len(o.groups) > 0:
+		return errors.New("-group is for the certificate of a user: give -user as well")
+	case o.user == "" && cmd.Flags().Changed("validity"):
+		return errors.New("-validity is for the certificate of a user: give -user as well")
+	case cmd.Flags().Changed("user") && strings.TrimSpace(o.user) == "":
+		return errors.New("-user is empty")
+	case o.validity < time.Minute:
+		return fmt.Errorf("-validity=%s is too short to be of use", o.validity)
+	}
+	return nil
+}
+
+func (a *app) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
+	s, err := a.open(ctx, o.planOptions, "")
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	c, err := s.chosenCluster(o.cluster)
+	if err != nil {
+		return err
+	}
+	user, content := o.user, state.Secret{}
+	if user == "" {
+		user = "kubernetes-admin"
+	}
+	names := pki.Naming{Cluster: c.Label, User: user + "@" + c.Label, Context: o.context, Server: o.server}
+	if names.Context == "" {
+		names.Context = names.User
+	}
+	if content, err = s.fetchKubeconfig(ctx, c, o); err == nil {
+		content, err = pki.Name(content, names)
+	}
+	if err != nil {
+		return err
+	}
+	return a.deliver(content, names, o)
+}
+
+// chosenCluster is the cluster of that label, or the only one.
+func (s *session) chosenCluster(label string) (*config.Cluster, error) {
+	var labels []string
+	for _, c := range s.config.Clusters {
+		labels = append(labels, c.Label)
+	}
+	switch c := s.config.Cluster(label); {
+	case c != nil:
+		return c, nil
+	case label != "":
+		return nil, &diagError{diag.Diagnostics{diag.Errorf("Unknown cluster", "-cluster=%s: the configuration has no such cluster.%s It has %s.",
+			label, didYouMean("", label, labels), listed(labels))}}
+	case len(labels) == 1:
+		return s.config.Clusters[0], nil
+	}
+	return nil, &diagError{diag.Diagnostics{diag.Errorf("Which cluster?", "The configuration has %d clusters: %s. Name one with -cluster.", len(labels), listed(labels))}}
+}
+
+// fetchKubeconfig gets a kubeconfig through the first control plane that can be reached.
+func (s *session) fetchKubeconfig(ctx context.Context, c *config.Cluster, o kubeconfigOptions) (state.Secret, error) {
+	op := planner.WriteKubeconfig{}
+	contents := map[string]state.Secret{}
+	if o.user != "" {
+		var err error
+		if op, err = phases.ClientKubeconfig(s.config, c.Label, o.user, o.groups, o.validity); err != nil {
+			return state.Secret{}, err
+		}
+		for _, r := range planner.References(op) {
+			if contents[r.Ref], err = s.config.Resolve(r.Ref); err != nil {
+				return state.Secret{}, err
+			}
+		}
+	}
+	var failed []string
+	for _, n := range s.config.NodesOf(c.Label, config.ControlPlane) {
+		content, err := s.kubeconfigThrough(ctx, c, n.Target, op, contents)
+		if err == nil {
+			return content, nil
+		}
+		failed = append(failed, fmt.Sprintf("  %s: %s", n.Target, err))
+		if ctx.Err() != nil || errors.Is(err, errOtherCluster) {
+			break
+		}
+	}
+	return state.Secret{}, &diagError{diag.Diagnostics{diag.Errorf("No kubeconfig", "No control plane of cluster %q could be used to get one:\n\n%s",
+		c.Label, strings.Join(failed, "\n"))}}
+}
+
+var errOtherCluster = errors.New("the host holds another cluster than the state remembers")
+
+// kubeconfigThrough gets a kubeconfig through a control plane, after a look at
+// whose CA that has.
+func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t state.Target, op planner.WriteKubeconfig, contents map[string]state.Secret) (state.Secret, error) {
+	h, err := s.fleet.Host(ctx, t)
+	if err != nil {
+		return state.Secret{}, err
+	}
+	ca := phases.CAFile(c)
+	r, err := h.Observe(ctx, state.Query{Files: []state.FileQuery{{Path: ca, Read: state.ReadCertificate}}})
+	if err != nil {
+		return state.Secret{}, err
+	}
+	certs := r.Files[ca].Certificates
+	switch {
+	case len(certs) == 0:
+		return state.Secret{}, fmt.Errorf("there is no %s: the cluster is not there yet", ca)
+	case s.recorded != nil && s.recorded.Clusters[c.Label] != nil && s.recorded.Clusters[c.Label].CA != certs[0].KeyDigest:
+		return state.Secret{}, errOtherCluster
+	}
+	if op.CommonName == "" {
+		return s.fleet.world.issuer().ReadKubeconfig(ctx, h, phases.AdminKubeconfig)
+	}
+	return s.fleet.world.issuer().Kubeconfig(ctx, h, op, contents)
+}
+
+// deliver prints a kubeconfig, or puts it into a file.
+func (a *app) deliver(content state.Secret, names pki.Naming, o kubeconfigOptions) error {
+	file := a.kubeconfigFile(o)
+	if file == "" {
+		_, err := a.Stdout.Write(content.Reveal())
+		return err
+	}
+	present, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case o.merge:
+		if content, err = pki.Merge(present, content.Reveal()); err != nil {
+			return fmt.Errorf("cannot merge into %s, which stays as it is: %w", file, err)
+		}
+	default:
+		if clusters, err := pki.Clusters(present); err != nil || slices.ContainsFunc(clusters, func(c string) bool { return c != names.Cluster }) {
+			return fmt.Errorf("cannot write %s: it is there, and holds something else than a kubeconfig for cluster %q. "+
+				"Give -merge to keep what it holds, or another file", file, names.Cluster)
+		}
+	}
+	if err := writeSecret(file, content); err != nil {
+		return fmt.Errorf("cannot write %s: %w", file, err)
+	}
+	text := fmt.Sprintf("Context %s is in %s.\n", names.Context, file)
+	if o.user != "" {
+		until := a.Now().Add(o.validity).UTC().Format("2006-01-02 15:04 MST")
+		text = fmt.Sprintf("Context %s is in %s, and is believed until %s.\n", names.Context, file, until)
+	}
+	_, err = fmt.Fprint(a.Stdout, text)
+	return err
+}
+
+// writeSecret puts a file in place that its owner alone can read, whoever could
+// read the one that was there.
+func writeSecret(file string, content state.Secret) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	f, err := renameio.NewPendingFile(file, renameio.WithTempDir(filepath.Dir(file)), renameio.WithStaticPermissions(0o600))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Cleanup() }()
+	if _, err := f.Write(content.Reveal()); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
+}
+
+// kubeconfigFile is the file to write, links followed; empty for none. That of
+// kubectl is the first of KUBECONFIG, or ~/.kube/config.
+func (a *app) kubeconfigFile(o kubeconfigOptions) string {
+	file := o.out
+	switch {
+	case file == "" && !o.merge:
+		return ""
+	case file == "":
+		for _, f := range filepath.SplitList(a.Getenv("KUBECONFIG")) {
+			if f != "" {
+				file = f
+				break
+			}
+		}
+		if file == "" {
+			file = filepath.Join(a.Getenv("HOME"), ".kube", "config")
+		}
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(a.Dir, file)
+	}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		return real
+	}
+	return file
+}

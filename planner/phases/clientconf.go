@@ -1,0 +1,43 @@
+package phases
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// AdminKubeconfig is where control planes have the administrator's kubeconfig.
+const AdminKubeconfig = adminConf
+
+// ClientKubeconfig is a kubeconfig of a user's own for a cluster: who the user
+// is and how long that is believed. The CA's signer names no node: any control
+// plane will do. It fails where nobody here has the CA's key.
+func ClientKubeconfig(cfg *config.Config, label, user string, groups []string, validity time.Duration) (planner.WriteKubeconfig, error) {
+	v := &View{Config: cfg}
+	v.resolve()
+	for _, c := range v.clusters {
+		if c.Label != label || len(c.controlPlanes()) == 0 {
+			continue
+		}
+		ca := c.authority(c.Certificates.Dir + "/ca")
+		if ca.custody == keyless {
+			return planner.WriteKubeconfig{}, fmt.Errorf("nobody here can sign for cluster %q: the key of its CA %q is with somebody else. "+
+				"Have a client certificate with CN=%s issued by whoever holds it", label, ca.CommonName, user)
+		}
+		in := c.controlPlanes()[0].input()
+		signer := c.signer(ca.Base)
+		signer.On = state.Target{}
+		return planner.WriteKubeconfig{
+			Path: adminConf, CA: signer, Cluster: label, Server: kubeadm.Kubeconfigs(in, false)[0].Server,
+			User: user, CommonName: user, Organizations: groups, Algorithm: c.Certificates.Algorithm, Validity: validity, Renew: true,
+		}, nil
+	}
+	return planner.WriteKubeconfig{}, fmt.Errorf("cluster %q has no control planes in the configuration", label)
+}
+
+// CAFile is the certificate of a cluster's CA on its hosts.
+func CAFile(c *config.Cluster) string { return c.Certificates.Dir + "/ca.crt" }

@@ -1,0 +1,60 @@
+package phases
+
+import (
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// kubeletCertificateItem is the certificate that a kubelet renews by itself as
+// long as it runs and the API answers. Ours to renew it is only once it has
+// ended. One that is not there has not.
+func (n *node) kubeletCertificateItem(phase string) state.Item {
+	return state.Item{
+		Address: item(n.target, phase, "file", kubeletClientCert), Kind: state.KindCertificate, Partial: true,
+		Attributes: attributes(planner.RenewalDue, false), Classes: shownOfCertificates,
+	}
+}
+
+// observeKubeletCertificate looks whether a kubelet's certificate has ended.
+func observeKubeletCertificate(f state.FileReport, now time.Time) state.Value {
+	if len(f.Certificates) == 0 {
+		return attributes(planner.RenewalDue, false)
+	}
+	c := f.Certificates[0]
+	return attributes(planner.RenewalDue, !now.IsZero() && now.After(c.NotAfter), "not_after", rfc3339(c.NotAfter), daysLeft, leftOf(c, now))
+}
+
+// hasEnded tells that a kubelet's certificate is among the changes.
+func (w work) hasEnded() bool {
+	for _, c := range w.changes {
+		if c.Address.ID() == kubeletClientCert {
+			return true
+		}
+	}
+	return false
+}
+
+// reviveKubelet gives a kubelet whose certificate has ended another one: it can
+// ask for none any more, and would not even start. It takes what is in its
+// kubeconfig over into its own file (client-go, util/certificate) and goes on
+// from there, so neither API nor controller manager is needed.
+func (n *node) reviveKubelet() []planner.Operation {
+	k, t := kubeadm.KubeletKubeconfig(n.input()), n.cluster.Timeouts
+	return []planner.Operation{
+		planner.WriteKubeconfig{
+			Path: kubeletConf, CA: n.cluster.signer(n.cluster.Certificates.Dir + "/ca"), Cluster: k.Cluster, Server: k.Server,
+			User: k.User, CommonName: k.CommonName, Organizations: k.Organizations,
+			Algorithm: n.cluster.Certificates.Algorithm, Validity: n.cluster.Certificates.Validity, Renew: true,
+		},
+		planner.Unit{Unit: kubeletUnit, Action: "restart"},
+		planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Files: []string{kubeletConf}, Timeout: t.KubeletHealthCheck},
+		planner.SetKubeconfig{Path: kubeletConf, Server: k.Server, ClientCertificate: kubeletClientCert},
+		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
+	}
+}
+
+// revivesImpact is what it means to those who use the cluster.
+const revivesImpact = "gives the kubelet a certificate, since its own has ended, and restarts it; pods keep running"
