@@ -188,7 +188,7 @@ node "worker" {
 `
 
 // TestKilledAnywhere kills the command with SIGKILL at its moments, while it
-// founds a cluster, changes it and destroys it; the same command again
+// founds a cluster, changes it, renews its certificates and destroys it; the same command again
 // converges. With KUBEWRIGHT_LONG set at every moment, otherwise at one of
 // many kinds of moment.
 func TestKilledAnywhere(t *testing.T) {
@@ -199,6 +199,9 @@ func TestKilledAnywhere(t *testing.T) {
 	changed := founded.copy(t)
 	changed.replace(t, `"general"`, `"batch"`)
 	changed.replace(t, `cert_sans = ["api.example.com"]`, "cert_sans = [\"api.example.com\"]\n    arg \"audit-log-maxage\" { value = \"30\" }")
+	due, ended := founded.copy(t), founded.copy(t)
+	due.must(t, "sim", "edit", "10.0.0.11", "time", "8040h")
+	ended.must(t, "sim", "edit", "10.0.0.11", "time", "9000h")
 	for _, tt := range []struct {
 		name    string
 		from    folder
@@ -208,6 +211,8 @@ func TestKilledAnywhere(t *testing.T) {
 	}{
 		{"found", blank, "apply", 2},
 		{"change", changed, "apply", 5},
+		{"renew", due, "apply", 5},
+		{"renew what has ended", ended, "apply", 5},
 		{"destroy", founded, "destroy", 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -24,6 +24,7 @@ type Result struct {
 // among the diagnostics mean that there is no plan; nothing is to be done then.
 func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.Diagnostics) {
 	v.resolve()
+	v.targeted = len(options.Targets) > 0
 	diags := append(v.situate(), v.unreachable()...)
 	if !v.Destroy {
 		diags = append(diags, v.unchangeable()...)
@@ -179,9 +180,7 @@ func (b *builder) addonSteps(c *cluster, p phase) {
 func (b *builder) work(id state.Address, joiners []*node) work {
 	return work{
 		changes: b.changes[id], desired: b.desired, joiners: joiners,
-		creates: func(phase string) bool {
-			return work{changes: b.changes[step(id.Target, phase)]}.create()
-		},
+		peer: func(phase string) []planner.Change { return b.changes[step(id.Target, phase)] },
 	}
 }
 
@@ -192,7 +191,9 @@ func (b *builder) add(id state.Address, s planner.Step, needs []state.Address) {
 		return
 	}
 	s.ID, s.Phase, s.Target = id, id.Phase, id.Target
-	s.Action = actionOf(b.changes[id])
+	if s.Action == "" {
+		s.Action = actionOf(b.changes[id])
+	}
 	b.draft.Steps = append(b.draft.Steps, s)
 }
 

@@ -180,8 +180,10 @@ func (b *restore) stop() {
 func (b *restore) start() {
 	c, first := b.cluster, b.planes[0]
 	ops := planner.Operations{
-		b.file(first, etcdPhase, "etcd"), planner.Wait{For: planner.WaitEtcdStarted, Name: first.name, Timeout: c.Timeouts.EtcdAPICall},
-		b.file(first, controlPlanePhase, "kube-apiserver"), planner.Wait{For: planner.WaitAPI, Timeout: c.Timeouts.ControlPlaneComponentHealthCheck},
+		b.file(first, etcdPhase, "etcd"),
+		planner.Wait{For: planner.WaitEtcdStarted, Name: first.name, Timeout: c.Timeouts.EtcdAPICall},
+		b.file(first, controlPlanePhase, "kube-apiserver"),
+		planner.Wait{For: planner.WaitAPI, Timeout: c.Timeouts.ControlPlaneComponentHealthCheck},
 	}
 	last := b.add(first, restoreStart, planner.Step{Via: first.target, Impact: "starts etcd with one member, and the API server", Operations: ops}, b.at(first, restoreData))
 	for _, n := range b.planes[1:] {
