@@ -361,10 +361,14 @@ type (
 		Timeout time.Duration              `json:"timeout"`
 	}
 
-	// Cordon makes a node unschedulable, or schedulable again with Undo.
+	// Cordon makes a node unschedulable, or schedulable again with Undo. For says
+	// what for, and the node remembers it in CordonAnnotation: a node that is
+	// unschedulable already is then somebody else's and stays as it is, and Undo
+	// undoes only what was done for the same.
 	Cordon struct {
 		Node string `json:"node"`
 		Undo bool   `json:"undo,omitempty"`
+		For  string `json:"for,omitempty"`
 	}
 
 	// Drain evicts the pods of a node as kubectl drain does.
@@ -425,12 +429,19 @@ type (
 		CA  string `json:"ca,omitempty"`
 		// Name is a node, a pod or a file.
 		Name string `json:"name,omitempty"`
+		// Version is that which the kubelet of a node has to report, without v; any
+		// when it is empty.
+		Version string `json:"version,omitempty"`
 		// Hash, or what HashRef stands for, is the static pod's.
 		Hash    string        `json:"hash,omitempty"`
 		HashRef string        `json:"hash_ref,omitempty"`
 		Timeout time.Duration `json:"timeout"`
 	}
 )
+
+// CordonAnnotation is the annotation of a node that was made unschedulable for
+// something that kubewright does: Cordon.For.
+const CordonAnnotation = "kubewright.github.io/cordoned-for"
 
 // WaitFor is a condition that can be waited for.
 type WaitFor string
@@ -445,7 +456,7 @@ const (
 	WaitStaticPod WaitFor = "static_pod"
 	// WaitNodeRegistered: Node Name exists.
 	WaitNodeRegistered WaitFor = "node_registered"
-	// WaitNodeReady: Node Name is Ready.
+	// WaitNodeReady: Node Name is Ready, and its kubelet has Version.
 	WaitNodeReady WaitFor = "node_ready"
 	// WaitFile: file Name exists on the step's node.
 	WaitFile WaitFor = "file"

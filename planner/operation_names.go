@@ -261,6 +261,9 @@ func waitSummary(o Wait) string {
 	case WaitNodeRegistered:
 		return "wait for node " + o.Name + " to register"
 	case WaitNodeReady:
+		if o.Version != "" {
+			return "wait for node " + o.Name + " to be ready with kubelet " + o.Version
+		}
 		return "wait for node " + o.Name + " to be ready"
 	case WaitFile:
 		return "wait for " + o.Name

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
@@ -195,6 +196,8 @@ func lookNode(ctx context.Context, a API, op planner.Wait) error {
 		return fmt.Errorf("node %s does not exist", op.Name)
 	case op.For == planner.WaitNodeReady && !n.Ready:
 		return fmt.Errorf("node %s is not ready", op.Name)
+	case op.Version != "" && strings.TrimPrefix(n.KubeletVersion, "v") != op.Version:
+		return fmt.Errorf("the kubelet of node %s reports version %s", op.Name, strings.TrimPrefix(n.KubeletVersion, "v"))
 	}
 	return nil
 }

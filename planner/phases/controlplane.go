@@ -36,8 +36,7 @@ var controlPlane = phase{
 		return podStep(n, w, "control-plane")
 	},
 	nodeNeeds: func(n *node) []state.Address {
-		needs := []state.Address{step(n.target, kubeconfigPhase), step(n.target, etcdPhase), step(n.target, imagesPhase)}
-		return needs
+		return append(n.beforeDisruption(), step(n.target, kubeconfigPhase), step(n.target, etcdPhase), step(n.target, imagesPhase))
 	},
 }
 
@@ -71,33 +70,30 @@ func (n *node) podOrigins(component, block string) map[string]state.Source {
 }
 
 // podStep changes static pods that run: one control plane of the cluster at a
-// time, each waited for until it runs what was written and answers.
+// time, each waited for until it runs what was written and answers. The API
+// server comes first: the others beside it may not be newer.
 func podStep(n *node, w work, phase string) planner.Step {
 	c := n.cluster
 	s := planner.Step{
-		Via:        n.target,
-		Limits:     []string{c.limit("control-plane-disruption")},
-		Gates:      []string{"api-served-elsewhere", "etcd-quorum"},
-		Operations: fileOperations(w),
+		Via:    n.target,
+		Limits: []string{c.limit("control-plane-disruption")},
+		Gates:  []string{"api-served-elsewhere", "etcd-quorum"},
+	}
+	first, others := work{desired: w.desired}, work{desired: w.desired}
+	for _, ch := range w.changes {
+		if ch.Address.ID() == manifest("kube-apiserver") {
+			first.changes = append(first.changes, ch)
+		} else {
+			others.changes = append(others.changes, ch)
+		}
 	}
 	var restarted []string
-	for _, ch := range w.changes {
-		it := w.find(ch)
-		if it == nil || it.Kind != state.KindStaticPod {
-			continue
-		}
-		name := componentOf(it)
-		restarted = append(restarted, name)
-		wait := planner.Wait{For: planner.WaitStaticPod, Name: name + "-" + n.name, Timeout: c.Timeouts.UpgradeManifests}
-		if it.Sealed.IsZero() {
-			wait.Hash = kubeadm.ComponentHash(n.input(), name, it.Content)
-		} else {
-			// The hash says something about a short secret.
-			wait.HashRef = reference(it.Address, hashField)
-		}
-		s.Operations = append(s.Operations, wait)
+	for _, part := range []work{first, others} {
+		s.Operations = append(s.Operations, fileOperations(part)...)
+		waits, names := n.podWaits(part)
+		s.Operations = append(append(s.Operations, waits...), n.healthWaits(names...)...)
+		restarted = append(restarted, names...)
 	}
-	s.Operations = append(s.Operations, n.healthWaits(restarted...)...)
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
 	if others := n.otherPlanes(); len(others) > 0 && phase == "control-plane" {
 		s.Impact += "; the API stays up on " + strings.Join(others, ", ")
@@ -105,6 +101,27 @@ func podStep(n *node, w work, phase string) planner.Step {
 		s.Impact += "; the API is down while it restarts, since this is the only control plane"
 	}
 	return s
+}
+
+// podWaits waits until static pods run the manifests that are written, and names them.
+func (n *node) podWaits(w work) (waits []planner.Operation, names []string) {
+	for _, ch := range w.changes {
+		it := w.find(ch)
+		if it == nil || it.Kind != state.KindStaticPod {
+			continue
+		}
+		name := componentOf(it)
+		names = append(names, name)
+		wait := planner.Wait{For: planner.WaitStaticPod, Name: name + "-" + n.name, Timeout: n.cluster.Timeouts.UpgradeManifests}
+		if it.Sealed.IsZero() {
+			wait.Hash = kubeadm.ComponentHash(n.input(), name, it.Content)
+		} else {
+			// The hash says something about a short secret.
+			wait.HashRef = reference(it.Address, hashField)
+		}
+		waits = append(waits, wait)
+	}
+	return waits, names
 }
 
 // componentOf is the name of the pod that a manifest's item holds.

@@ -16,16 +16,16 @@ var kubeletStart = phase{
 		configFile := n.fileItem(kubeletStartPhase, state.KindYAMLFile, kubeletConfig, "0644", (*node).kubeletConfig)
 		flags := n.fileItem(kubeletStartPhase, state.KindEnvFile, kubeletFlags, "0644", func(n *node) []byte { return kubeadm.KubeletFlags(n.input()) })
 		configFile.Origin = n.kubeletOrigins()
-		return append(n.workerCA(), []state.Item{instance, configFile, flags, {
-			Address: item(n.target, kubeletStartPhase, "unit", kubeletUnit), Kind: state.KindUnit,
-			Attributes: attributes("active", "active", "enabled", "enabled"),
-		}}...)
+		return append(n.workerCA(), instance, configFile, flags, n.kubeletUnit())
 	},
 	nodeStep: kubeletStep,
 	nodeNeeds: func(n *node) []state.Address {
 		needs := []state.Address{step(n.target, imagesPhase), step(n.target, certsPhase), step(n.target, kubeconfigPhase)}
 		if n.joining() {
-			return append(needs, step(n.cluster.target, tokenPhase))
+			return append(append(needs, step(n.cluster.target, tokenPhase)), n.cluster.beforeJoins()...)
+		}
+		if n.cluster.up != nil {
+			needs = append(needs, n.beforeKubelet()...)
 		}
 		return append(needs, step(n.target, controlPlanePhase), step(n.target, etcdPhase))
 	},
@@ -84,7 +84,10 @@ func (n *node) bringCA() []planner.Operation {
 }
 
 func kubeletStep(n *node, w work) planner.Step {
-	if w.empty() && !n.joining() {
+	switch {
+	case w.empty() && n.held():
+		return n.resumeStep()
+	case w.empty() && !n.joining():
 		return planner.Step{}
 	}
 	s := planner.Step{Via: n.cluster.seat}
@@ -105,8 +108,11 @@ func kubeletStep(n *node, w work) planner.Step {
 	s.Operations = append(s.Operations,
 		planner.Unit{Unit: kubeletUnit, Action: "enable"},
 		planner.Unit{Unit: kubeletUnit, Action: "restart", Reload: true})
-	if n.joins() || n.isFounder() {
+	switch {
+	case n.joins() || n.isFounder():
 		return s
+	case n.turns() || n.held():
+		return n.turnStep(s, w)
 	}
 	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck},
 		planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: n.cluster.Timeouts.KubeletHealthCheck})

@@ -108,7 +108,7 @@ func (b *builder) cluster(c *cluster) {
 	d := b.draft
 	d.Limits[c.limit("etcd-membership")] = 1
 	d.Limits[c.limit("control-plane-disruption")] = 1
-	d.Limits[c.limit("drain")] = 1
+	d.Limits[c.limit("drain")] = c.drainsAtOnce()
 	if c.Install.Catalog != nil {
 		d.Limits[c.limit(uploadsLimit)] = uploadsAtOnce
 	}
@@ -134,12 +134,16 @@ func (b *builder) cluster(c *cluster) {
 			b.add(id, p.nodeStep(n, b.work(id, joiners)), needs)
 		}
 	}
+	b.drains(c)
 	if len(joiners) > 0 {
 		s, needs := tokenCleanupStep(c, joiners)
 		d.Steps = append(d.Steps, s)
 		d.Edges[s.ID] = needs
 	}
 	d.Quorum = append(d.Quorum, c.quorum())
+	if c.up != nil {
+		d.Upgrades = append(d.Upgrades, c.upgradeLine())
+	}
 }
 
 func (c *cluster) needs(p phase) []state.Address {
@@ -163,9 +167,7 @@ func (b *builder) addonSteps(c *cluster, p phase) {
 func (b *builder) work(id state.Address, joiners []*node) work {
 	return work{
 		changes: b.changes[id], desired: b.desired, joiners: joiners,
-		creates: func(phase string) bool {
-			return work{changes: b.changes[step(id.Target, phase)]}.create()
-		},
+		of: func(phase string) work { return b.work(step(id.Target, phase), joiners) },
 	}
 }
 
@@ -252,7 +254,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 		return []planner.ResourceChange{{Target: c.target, Action: planner.Delete, Reason: ""}}
 	}
 	unchanged := unchangedPhases(d, desired)
-	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.KubernetesVersion}}
+	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote()}}
 	for _, a := range c.Addons {
 		t := state.AddonTarget(c.Label, a.Name)
 		out = append(out, planner.ResourceChange{Target: t, Action: action(v.owns(t))})

@@ -98,15 +98,18 @@ func Names() []string {
 type work struct {
 	changes []planner.Change
 	desired *state.Snapshot
-	// creates tells of any phase of the same target whether it makes something
-	// that was not there: a join, not an update.
-	creates func(phase string) bool
+	// of is the work of any phase on the same target.
+	of func(phase string) work
 	// joiners are the nodes that join in this plan and need a token.
 	joiners []*node
 }
 
 // empty tells that nothing of the phase changes.
 func (w work) empty() bool { return len(w.changes) == 0 }
+
+// creates tells of a phase of the same target whether it makes something that
+// was not there: a join, not an update.
+func (w work) creates(phase string) bool { return w.of(phase).create() }
 
 // create tells that some item was not there.
 func (w work) create() bool {

@@ -49,7 +49,7 @@ func TestDrain(t *testing.T) {
 		return status(404, "NotFound")
 	})
 	api := open(t, h)
-	if err := api.Cordon(t.Context(), "w1", false); err != nil {
+	if err := api.Cordon(t.Context(), planner.Cordon{Node: "w1"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(a.bodies["PATCH /api/v1/nodes/w1"]); got != `{"spec":{"unschedulable":true}}` {

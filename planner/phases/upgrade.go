@@ -1,0 +1,258 @@
+package phases
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// upgrade is how the versions of a cluster that runs come to the wanted one. It
+// is found from what is observed alone, so that an upgrade that was cut short
+// goes on from where it stands: manifests say which version a control plane is
+// to run, the API which version a kubelet runs, and a node's annotation that it
+// was cordoned for this.
+//
+// The order is kubeadm's: images on all hosts; then the control planes, one at a
+// time and each proved before the next; the configuration in the cluster behind
+// the first of them; then the kubelets of the control planes, one at a time, and
+// those of the workers, each node drained first; the addons last.
+type upgrade struct {
+	// oldest and newest are the API servers', want is the wanted version.
+	oldest, newest, want planner.Release
+	// raises tells that the version of a control plane's component changes.
+	raises bool
+	// begun tells that some component has the wanted version already.
+	begun bool
+	// turns are the versions that kubelets of other versions get, by node.
+	turns map[state.Target]string
+}
+
+// forUpgrade is what nodes are cordoned for.
+const forUpgrade = "upgrade"
+
+// planeVersions are the components by whose images a control plane's version is told.
+var planeVersions = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+// upgrade tells how versions change; nil when none does, or none is known.
+func (c *cluster) upgrade() *upgrade {
+	want, ok := planner.ParseRelease(c.KubernetesVersion)
+	if !ok || c.founding || c.view.Destroy {
+		return nil
+	}
+	up := &upgrade{want: want, turns: map[state.Target]string{}}
+	for i, r := range c.apiServers() {
+		if i == 0 || r.Compare(up.oldest) < 0 {
+			up.oldest = r
+		}
+		if i == 0 || r.Compare(up.newest) > 0 {
+			up.newest = r
+		}
+	}
+	if up.oldest == (planner.Release{}) {
+		return nil
+	}
+	held := false
+	for _, n := range c.nodes {
+		for _, component := range planeVersions {
+			if r, known := n.planned(component); known && r == want {
+				up.begun = true
+			} else if known {
+				up.raises = true
+			}
+		}
+		if to := n.comingKubelet(); n.runningKubelet() != "" && to != "" && !n.joins() && n.runningKubelet() != to {
+			up.turns[n.target] = to
+		}
+		held = held || n.held()
+	}
+	if !up.raises && len(up.turns) == 0 && !held {
+		return nil
+	}
+	return up
+}
+
+// apiServers are the versions of the control planes' API servers, as their
+// manifests have them; the one that answered where no manifest tells.
+func (c *cluster) apiServers() []planner.Release {
+	var out []planner.Release
+	for _, n := range c.controlPlanes() {
+		if r, known := n.planned("kube-apiserver"); known {
+			out = append(out, r)
+		}
+	}
+	if len(out) == 0 && c.report != nil {
+		if r, ok := planner.ParseRelease(c.report.Version); ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// planned is the version that a component's manifest on the host asks for; false
+// when there is none, or its image has another tag than a version's.
+func (n *node) planned(component string) (planner.Release, bool) {
+	if n.report == nil || !n.isControlPlane() || !n.report.Files[manifest(component)].Exists {
+		return planner.Release{}, false
+	}
+	pod, err := n.cluster.view.memo.tree(state.KindStaticPod, n.report.Files[manifest(component)].Content)
+	if err != nil {
+		return planner.Release{}, false
+	}
+	image, _, _ := strings.Cut(pod.Get("image").AsString(), "@")
+	tag := image[strings.LastIndexByte(image, ':')+1:]
+	return planner.ParseRelease(strings.ReplaceAll(tag, "_", "+"))
+}
+
+// runningKubelet is the version of the node's kubelet as the API shows it,
+// without v; empty when that is not known.
+func (n *node) runningKubelet() string {
+	if n.cluster.report == nil {
+		return ""
+	}
+	return strings.TrimPrefix(n.cluster.report.Nodes[n.name].KubeletVersion, "v")
+}
+
+// comingKubelet is the version of the kubelet that the host has, or gets from
+// the artifacts: theirs is that of the cluster. Empty when it is not known.
+func (n *node) comingKubelet() string {
+	if n.report == nil {
+		return ""
+	}
+	for _, f := range n.software() {
+		if f.path == programs+"/kubelet" && n.report.Files[f.path].SHA256 != f.program.SHA256 {
+			return n.cluster.KubernetesVersion
+		}
+	}
+	return n.facts().KubeletVersion
+}
+
+// upgrades tells that the node takes part in its cluster's upgrade: it runs.
+func (n *node) upgrades() bool { return n.cluster.up != nil && n.report != nil && !n.joins() }
+
+// turns tells that the node's kubelet gets another version.
+func (n *node) turns() bool { return n.turnsTo() != "" }
+
+func (n *node) turnsTo() string {
+	if n.cluster.up == nil {
+		return ""
+	}
+	return n.cluster.up.turns[n.target]
+}
+
+// held tells that the node was cordoned for an upgrade, by an earlier apply.
+func (n *node) held() bool {
+	return n.cluster.report != nil && n.cluster.report.Nodes[n.name].Annotations[planner.CordonAnnotation] == forUpgrade
+}
+
+// versionChange refuses versions that cannot be reached, and says which kubelets
+// stay behind.
+func (c *cluster) versionChange() diag.Diagnostics {
+	if c.up == nil {
+		return nil
+	}
+	refuse := func(summary, format string, args ...any) diag.Diagnostics {
+		return diag.Diagnostics{diag.Errorf(summary, "Cluster %q: "+format+" Nothing is changed on any host.",
+			append([]any{c.Label}, args...)...).At(c.origin("kubernetes_version"))}
+	}
+	hops, err := planner.Hops(c.up.oldest, c.up.newest, c.up.want, nil)
+	switch {
+	case err != nil:
+		return refuse("Version cannot be reached", "%v.", err)
+	case len(hops) > 1:
+		return refuse("Version cannot be reached", "from %s to %s there is more than one minor version.", c.up.oldest, c.up.want)
+	case !c.up.raises:
+		return c.behind()
+	case c.report == nil && !c.up.begun:
+		return refuse("Cluster cannot be upgraded now", "its API did not answer, so it is not known which versions its kubelets run. "+
+			"Bring it to answer first, with kubernetes_version = %q.", c.up.newest)
+	case len(c.controlPlanes()) == 2 && c.Etcd.External == nil:
+		return refuse("Cluster cannot be upgraded as it is", "of two control planes, etcd needs both, and each restarts in an upgrade. "+
+			"Add a third one, or remove one, and plan again.")
+	}
+	if diags := c.unready(); diags.HasErrors() {
+		return diags
+	}
+	return append(c.unfit(), c.behind()...)
+}
+
+// unready refuses to begin while a control plane's node is not Ready, as kubeadm
+// does. What has begun goes on: the node may be in the middle of it.
+func (c *cluster) unready() diag.Diagnostics {
+	var names []string
+	for _, n := range c.controlPlanes() {
+		if c.report != nil && !n.joins() && !c.report.Nodes[n.name].Ready {
+			names = append(names, n.target.String())
+		}
+	}
+	if len(names) == 0 || c.up.begun {
+		return nil
+	}
+	return diag.Diagnostics{diag.Errorf("Control plane is not ready", "Cluster %q: %s: the Node is not Ready, and an upgrade takes one control plane down after another. "+
+		"Nothing is changed on any host. kubectl describe node shows what is wrong.", c.Label, strings.Join(names, ", ")).At(c.origin("kubernetes_version"))}
+}
+
+// unfit refuses kubelets that are too old for the wanted version, or newer.
+func (c *cluster) unfit() diag.Diagnostics {
+	if c.report == nil {
+		return nil
+	}
+	var diags diag.Diagnostics
+	for _, name := range slices.Sorted(maps.Keys(c.report.Nodes)) {
+		kubelet, ok := planner.ParseRelease(c.report.Nodes[name].KubeletVersion)
+		if !ok {
+			continue
+		}
+		if err := planner.KubeletFits(kubelet, c.up.oldest, c.up.want); err != nil {
+			diags = append(diags, diag.Errorf("Kubelet does not fit", "Cluster %q, node %s: %v. Nothing is changed on any host. "+
+				"Bring the kubelet to %s first.", c.Label, name, err, c.up.oldest).At(c.origin("kubernetes_version")))
+		}
+	}
+	return diags
+}
+
+// behind warns of kubelets that stay older than the cluster: those that are
+// installed, and that nobody has brought to the wanted version.
+func (c *cluster) behind() diag.Diagnostics {
+	byVersion := map[string][]string{}
+	for _, n := range c.nodes {
+		stays, ok := planner.ParseRelease(n.comingKubelet())
+		if n.upgrades() && ok && stays.Compare(c.up.want) < 0 {
+			byVersion[stays.String()] = append(byVersion[stays.String()], n.target.String())
+		}
+	}
+	var diags diag.Diagnostics
+	for _, version := range slices.Sorted(maps.Keys(byVersion)) {
+		diags = append(diags, diag.Warningf("Kubelet stays behind", "%s: the installed kubelet is %s, and kubewright does not replace what it did not install. "+
+			"That may be so for three minor versions. To follow: install the kubelet %s there and plan again; the plan drains each node and restarts its kubelet.",
+			strings.Join(byVersion[version], ", "), version, c.up.want).At(c.origin("kubernetes_version")))
+	}
+	return diags
+}
+
+// versionNote is the version of the cluster, or how it changes.
+func (c *cluster) versionNote() string {
+	if c.up == nil || !c.up.raises {
+		return c.KubernetesVersion
+	}
+	return c.up.oldest.String() + " → " + c.KubernetesVersion
+}
+
+// upgradeLine is the sentence about the upgrade.
+func (c *cluster) upgradeLine() string {
+	var parts []string
+	if c.up.raises {
+		parts = append(parts, fmt.Sprintf("kubernetes_version: %s → %s", c.up.oldest, c.KubernetesVersion), "control planes one at a time")
+	}
+	if workers := len(c.turning(config.Worker)); workers > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d workers down at once", min(c.maxUnavailable(), workers), len(c.view.Config.NodesOf(c.Label, config.Worker))))
+	} else if len(c.turning(config.ControlPlane)) > 0 {
+		parts = append(parts, "kubelets one at a time")
+	}
+	return strings.Join(parts, "; ") + "."
+}
