@@ -53,7 +53,7 @@ func Checks() []string {
 	names := map[string]bool{}
 	for _, n := range []string{
 		"all", "IsPrivilegedUser", "NumCPU", "Mem", "KubernetesVersion", "Firewalld", "HTTPProxy", "HTTPProxyCIDR",
-		"ExternalEtcdVersion", "ExternalEtcdClientCertificates", "ImagePull", "CRI", "ContainerRuntimeVersion", "Swap",
+		"ExternalEtcdVersion", "ExternalEtcdData", "ExternalEtcdClientCertificates", "ImagePull", "CRI", "ContainerRuntimeVersion", "Swap",
 		"SystemVerification", "Hostname", "KubeletVersion", "Service-kubelet", "Port-6443", "Port-10250", "Port-10257", "Port-10259", "Port-2379", "Port-2380",
 		"FileContent--proc-sys-net-ipv4-ip_forward", "FileContent--proc-sys-net-ipv6-conf-default-forwarding",
 		"FileExisting-losetup", "FileExisting-mount", "FileExisting-cp", "DirAvailable--var-lib-etcd",
@@ -69,7 +69,7 @@ func Checks() []string {
 }
 
 // variableCheck are checks whose name holds a port or a path.
-var variableCheck = regexp.MustCompile(`(?i)^(Port-\d{1,5}|Service-[a-z0-9@._-]+|(File|Dir)(Available|Existing|Content)-+.+)$`)
+var variableCheck = regexp.MustCompile(`(?i)^(Port-\d{1,5}|Service-[a-z0-9@._-]+|(File|Dir)(Available|Existing|Content)-+.+|HostPath-.+)$`)
 
 // preflight checks ignore_preflight_errors.
 func (c checker) preflight(names []string) {

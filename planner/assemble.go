@@ -220,7 +220,9 @@ func keepDrift(drift []Change, p *Plan, o Options) []Change {
 func count(resources []ResourceChange, p *Plan) []ResourceChange {
 	touched := map[state.Target]bool{}
 	for _, s := range p.Steps {
-		touched[s.Target] = true
+		if s.Action != NoOp {
+			touched[s.Target] = true
+		}
 	}
 	for _, c := range p.Changes {
 		touched[c.Address.Target] = true

@@ -492,6 +492,7 @@ var operations = []Operation{
 	RenderEtcdManifest{},
 	PromoteEtcdMember{},
 	RemoveEtcdMember{},
+	SnapshotEtcd{},
 	ApplyObject{},
 	DeleteObject{},
 	PatchNode{},

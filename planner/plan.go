@@ -55,7 +55,9 @@ type Step struct {
 	ID     state.Address `json:"id"`
 	Phase  string        `json:"phase"`
 	Target state.Target  `json:"target"`
-	Action Action        `json:"action"`
+	// Action is NoOp for a step that changes nothing, such as a snapshot: its
+	// target counts as changed by other steps only.
+	Action Action `json:"action"`
 	// Via is the node through which a step of a cluster or of another node
 	// reaches the API and etcd; zero for the step's own node.
 	Via state.Target `json:"via,omitzero"`

@@ -2,6 +2,7 @@ package providers
 
 import (
 	"context"
+	"io"
 	"strings"
 	"time"
 
@@ -22,8 +23,10 @@ type API interface {
 	Apply(ctx context.Context, object state.Value, createOnly bool) error
 	// Delete deletes an object; one that does not exist is no error.
 	Delete(ctx context.Context, ref state.ObjectRef) error
-	// PatchNode sets and removes labels, annotations and taints of a node.
-	PatchNode(ctx context.Context, op planner.PatchNode) error
+	// PatchNode sets and removes labels, annotations and taints of a node. With
+	// expect the node is read, and patched only when that finds no fault with it
+	// and nobody has changed it in between, which is ErrUnavailable.
+	PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error
 	// Cordon makes a node unschedulable, or schedulable again.
 	Cordon(ctx context.Context, op planner.Cordon) error
 	// Drain evicts the node's pods as kubectl drain does; log gets one line per eviction.
@@ -62,7 +65,21 @@ type Etcd interface {
 	Remove(ctx context.Context, id string) error
 	// MoveLeader hands leadership from the present leader to the member with the ID.
 	MoveLeader(ctx context.Context, to string) error
+	// Snapshot begins to stream what etcd holds, from one healthy voter, which is
+	// not the leader where there is another. The caller closes it.
+	Snapshot(ctx context.Context) (*EtcdSnapshot, error)
 	Close() error
+}
+
+// EtcdSnapshot is a snapshot that is being streamed: the database and behind it
+// its SHA-256. Read fails when the stream is cut off, and when nothing comes for
+// a while.
+type EtcdSnapshot struct {
+	// EtcdID is the cluster's ID in hex, Member the name of who sends.
+	EtcdID, Member string
+	// Revision is the one that etcd had at least.
+	Revision int64
+	io.ReadCloser
 }
 
 // Issuer makes keys and certificates, and brings them to a host. It is real
@@ -89,7 +106,15 @@ type Access interface {
 	// Etcd is reached with the host's healthcheck client certificate, which is in
 	// the cluster's certificates folder.
 	Etcd(ctx context.Context, via Host, endpoints []string, folder string) (Etcd, error)
+	// ExternalEtcd asks an etcd that is not ours, through a host, for the versions
+	// of its servers and the number of keys that begin with prefix. With an error
+	// comes what those servers said that answered.
+	ExternalEtcd(ctx context.Context, via Host, endpoints []string, client EtcdCredentials, prefix string) (state.ExternalEtcdReport, error)
 }
+
+// EtcdCredentials are PEM: how a client knows etcd, and is known to it. All are
+// zero for an etcd without TLS.
+type EtcdCredentials struct{ CA, Certificate, Key state.Secret }
 
 // Seat says how a control plane is reached on its own host.
 type Seat struct {

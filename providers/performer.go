@@ -43,6 +43,8 @@ type Performer struct {
 	Clock  Clock
 	// Artifacts is the operator's folder with the artifacts for a node.
 	Artifacts func(t state.Target) (string, error)
+	// Snapshots is the operator's folder for snapshots of etcd.
+	Snapshots string
 	// Content fetches what any other reference stands for: config:ADDRESS#FIELD.
 	// Of a leaf of an object it is JSON, otherwise the bytes themselves. It fails
 	// when the fingerprint is that of another secret.
@@ -260,6 +262,8 @@ func (w *work) perform(ctx context.Context, g group) error {
 		return w.promoteMember(ctx, op)
 	case planner.RemoveEtcdMember:
 		return w.removeMember(ctx, op)
+	case planner.SnapshotEtcd:
+		return w.snapshotEtcd(ctx, op)
 	case planner.Wait:
 		return w.wait(ctx, op)
 	}

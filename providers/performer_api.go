@@ -93,20 +93,12 @@ func (w *work) applier(op planner.ApplyObject, object state.Value) func(context.
 func (w *work) patcher(op planner.PatchNode) func(context.Context, API) error {
 	ref := planner.NodeRef(op.Node)
 	want, expected := w.step.Expect[planner.ObjectExpectation(ref)]
+	expect := func(live state.NodeReport) error { return moved(ref, want, planner.PatchDigest(op, live)) }
 	return func(ctx context.Context, a API) error {
-		if expected {
-			live, err := nodeOf(ctx, a, op.Node)
-			if err != nil {
-				return err
-			}
-			if live == nil {
-				live = &state.NodeReport{}
-			}
-			if err := moved(ref, want, planner.PatchDigest(op, *live)); err != nil {
-				return err
-			}
+		if !expected {
+			return a.PatchNode(ctx, op, nil)
 		}
-		err := a.PatchNode(ctx, op)
+		err := a.PatchNode(ctx, op, expect)
 		expected = expected && errors.Is(err, ErrUnavailable)
 		return err
 	}

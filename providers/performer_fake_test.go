@@ -35,6 +35,9 @@ type scene struct {
 	pods     map[string]state.StaticPodReport
 	objects  map[state.ObjectRef]state.Value
 	sent     map[string]string // contents of artifacts, by name
+	streams  []io.Reader       // what etcd sends as snapshots, one after the other
+	// snapshots is the operator's folder.
+	snapshots string
 	// applying, when set, stands for what an attempt to apply an object does.
 	applying func() error
 }
@@ -59,7 +62,7 @@ func (s *scene) performer() *providers.Performer {
 			return &fakeHost{scene: s, name: t.String()}, nil
 		},
 		Seat:   func(t state.Target) (providers.Seat, error) { return providers.Seat{API: t.Key + ":6443"}, nil },
-		Access: access{s}, Issuer: issuer{scene: s}, Clock: clock{s},
+		Access: access{s}, Issuer: issuer{scene: s}, Clock: clock{s}, Snapshots: s.snapshots,
 		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) {
 			if x.Fingerprint == "leaf" {
 				return state.NewSecret([]byte(`"leaf of ` + x.Ref + `"`)), nil
@@ -161,6 +164,10 @@ func (a access) API(_ context.Context, via providers.Host, endpoint string) (pro
 	return &fakeAPI{scene: a.scene}, nil
 }
 
+func (a access) ExternalEtcd(context.Context, providers.Host, []string, providers.EtcdCredentials, string) (state.ExternalEtcdReport, error) {
+	return state.ExternalEtcdReport{}, errors.New("nothing of a plan's steps asks for this")
+}
+
 func (a access) Etcd(_ context.Context, via providers.Host, endpoints []string, _ string) (providers.Etcd, error) {
 	a.say("etcd through %s at %v", via.(*fakeHost).name, endpoints)
 	return &fakeEtcd{a.scene}, nil
@@ -180,8 +187,13 @@ func (a *fakeAPI) Apply(_ context.Context, o state.Value, createOnly bool) error
 	return pop(&a.apiErrs)
 }
 
-func (a *fakeAPI) PatchNode(_ context.Context, op planner.PatchNode) error {
+func (a *fakeAPI) PatchNode(_ context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error {
 	a.say("patch %s", op.Node)
+	if expect != nil {
+		if err := expect(a.nodes[op.Node]); err != nil {
+			return err
+		}
+	}
 	a.patched = op
 	return pop(&a.apiErrs)
 }
@@ -245,6 +257,17 @@ func (e *fakeEtcd) Remove(_ context.Context, id string) error {
 func (e *fakeEtcd) MoveLeader(_ context.Context, to string) error {
 	e.say("move leader to %s", to)
 	return nil
+}
+
+var errNoStream = errors.New("no stream is left")
+
+func (e *fakeEtcd) Snapshot(context.Context) (*providers.EtcdSnapshot, error) {
+	if len(e.streams) == 0 {
+		return nil, errNoStream
+	}
+	r := e.streams[0]
+	e.streams = e.streams[1:]
+	return &providers.EtcdSnapshot{EtcdID: "1", Member: "cp1", Revision: 7, ReadCloser: io.NopCloser(r)}, nil
 }
 
 func (e *fakeEtcd) Close() error { e.say("etcd closed"); return nil }

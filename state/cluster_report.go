@@ -83,6 +83,14 @@ type StaticPodReport struct {
 	Args []string
 }
 
+// ExternalEtcdReport is what was seen of an etcd that is not kubewright's.
+type ExternalEtcdReport struct {
+	// Versions are those of the servers that answered, by endpoint, without v.
+	Versions map[string]string
+	// Keys counts the keys that belong to a cluster.
+	Keys int64
+}
+
 // EtcdMember is a member of the etcd cluster.
 type EtcdMember struct {
 	// ID is hex.

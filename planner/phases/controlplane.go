@@ -79,6 +79,9 @@ func podStep(n *node, w work, phase string) planner.Step {
 		Limits: []string{c.limit("control-plane-disruption")},
 		Gates:  []string{"api-served-elsewhere", "etcd-quorum"},
 	}
+	if n.awaitsReady() {
+		s.Operations = append(s.Operations, planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: c.Timeouts.KubeletHealthCheck})
+	}
 	first, others := work{desired: w.desired}, work{desired: w.desired}
 	for _, ch := range w.changes {
 		if ch.Address.ID() == manifest("kube-apiserver") {

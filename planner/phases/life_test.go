@@ -141,6 +141,7 @@ func (o *operator) apply() error {
 			return providers.Seat{API: config.JoinHostPort(h.(*sim.Host).Address(), 6443)}, nil
 		},
 		Artifacts: func(state.Target) (string, error) { return o.artifacts, nil },
+		Snapshots: o.t.TempDir(),
 		Content:   func(_ context.Context, s state.Sensitive) (state.Secret, error) { return v.Reveal(desired, s) },
 	}
 	defer perf.Close()

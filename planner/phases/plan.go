@@ -134,16 +134,17 @@ func (b *builder) cluster(c *cluster) {
 			b.add(id, p.nodeStep(n, b.work(id, joiners)), needs)
 		}
 	}
-	b.drains(c)
 	if len(joiners) > 0 {
 		s, needs := tokenCleanupStep(c, joiners)
 		d.Steps = append(d.Steps, s)
 		d.Edges[s.ID] = needs
 	}
-	d.Quorum = append(d.Quorum, c.quorum())
-	if c.up != nil {
-		d.Upgrades = append(d.Upgrades, c.upgradeLine())
+	sentence := c.quorum()
+	if len(c.view.clusters) > 1 {
+		sentence = c.target.String() + ": " + sentence
 	}
+	d.Quorum = append(d.Quorum, sentence)
+	b.upgrade(c)
 }
 
 func (c *cluster) needs(p phase) []state.Address {
@@ -199,6 +200,7 @@ func (b *builder) leaver(l leaver) {
 	}
 	b.draft.Steps = append(b.draft.Steps, reset)
 	b.draft.Edges[reset.ID] = []state.Address{step(l.target, drainPhase)}
+	b.snapshotBeforeLeaving(l, reset)
 }
 
 // joiners are the nodes that get an identity in the cluster in this plan.
@@ -222,6 +224,8 @@ func (c *cluster) quorum() string {
 		return fmt.Sprintf("1 member founded, then %d added one at a time as learners; %d members, quorum %d.", planes-1, planes, planes/2+1)
 	case c.founding:
 		return "1 member founded."
+	case planes == 1 && c.silentLeavers() == 0:
+		return "1 member throughout."
 	}
 	if silent := c.silentLeavers(); silent > 0 {
 		all := planes + silent

@@ -102,13 +102,20 @@ func memory(n *node) []finding {
 // with NOSPACE, the kubelet would evict what it starts.
 const minFree = 256 << 20
 
+// diskSpace asks for room for what is sent as well: artifacts lie below /var/lib
+// until they are unpacked or loaded, which takes at least as much again.
 func diskSpace(n *node) []finding {
+	need, what := int64(minFree), ""
+	for _, a := range n.artifacts() {
+		need += 2 * a.Size
+		what = fmt.Sprintf(", %d of them for the artifacts", (need-minFree)>>20)
+	}
 	kib, err := strconv.ParseInt(n.report.Preflight[answerFree], 10, 64)
-	if err != nil || kib<<10 >= minFree {
+	if err != nil || kib<<10 >= need {
 		return nil
 	}
 	return []finding{{
-		text:   fmt.Sprintf("the disk is full: %d MiB are free below /var/lib, at least %d are needed", kib>>10, minFree>>20),
+		text:   fmt.Sprintf("the disk is full: %d MiB are free below /var/lib, at least %d are needed%s", kib>>10, need>>20, what),
 		remedy: "make room (du -xsh /var/lib/* shows what takes it), or give the host a larger disk",
 	}}
 }

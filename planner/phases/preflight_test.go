@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,6 +70,8 @@ type spoilt struct {
 	warning bool
 	// ever tells that a node that runs is told of it as well.
 	ever bool
+	// etcd is what was seen of an external etcd.
+	etcd *phases.ExternalEtcd
 }
 
 var spoiltHosts = []spoilt{
@@ -80,6 +83,9 @@ var spoiltHosts = []spoilt{
 	{edits: "hardware cpus=1", check: "NumCPU", text: "there is 1 CPU"},
 	{edits: "hardware memory=1699", check: "Mem", text: "1699 MB"},
 	{edits: "preflight var_lib_free_kib=262143", check: "DiskSpace", text: "255 MiB are free"},
+	{edits: "preflight var_lib_free_kib=307200", check: "DiskSpace", text: "300 MiB are free below /var/lib, at least 1256 are needed, 1000 of them for the artifacts", config: func(c *config.Config) {
+		c.Clusters[0].Install = config.Install{Artifacts: "artifacts", Catalog: &config.Catalog{Files: []config.Artifact{{Name: "amd64/kubelet", Arch: "amd64", Size: 500 << 20}}}}
+	}},
 	{edits: "preflight etc_writable=false", check: "DirWritable--etc", text: "/etc cannot be written"},
 	{edits: "preflight kmsg=false", check: "KernelLog", text: "/dev/kmsg"},
 	{edits: "hardware kernel=5.11.0-generic", check: "SystemVerification", text: "the kernel is 5.11.0-generic", warning: true},
@@ -125,6 +131,24 @@ var spoiltHosts = []spoilt{
 	{check: "ExternalEtcdClientCertificates", text: "there is no /e/ca.crt, /e/c.crt, /e/c.key,", config: func(c *config.Config) {
 		c.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}, CAFile: "/e/ca.crt", CertFile: "/e/c.crt", KeyFile: "/e/c.key"}
 	}},
+	{check: "HostPath--etc-audit.yaml", text: "there is no /etc/audit.yaml, and the volume audit demands one of type File", ever: true, config: volume("/etc/audit.yaml", "File")},
+	{edits: "file /etc/audit.yaml content x", check: "HostPath--etc-audit.yaml", text: "/etc/audit.yaml is a file, and the volume", ever: true, config: volume("/etc/audit.yaml", "Directory")},
+	{
+		check: "ExternalEtcdVersion", text: "the external etcd at https://192.0.2.7:2379 is 3.5.9, and Kubernetes 1.36.3 needs 3.5.24 at least", config: externalEtcd,
+		etcd: &phases.ExternalEtcd{ExternalEtcdReport: state.ExternalEtcdReport{Versions: map[string]string{"https://192.0.2.7:2379": "3.5.9"}}},
+	},
+	{
+		check: "ExternalEtcdVersion", text: "cannot reach the external etcd: refused", config: externalEtcd,
+		etcd: &phases.ExternalEtcd{Err: errors.New("cannot reach the external etcd: refused")},
+	},
+	{
+		check: "ExternalEtcdVersion", text: "the external etcd was not looked at", config: externalEtcd, warning: true,
+		etcd: &phases.ExternalEtcd{Err: errors.New("no forwarding"), Blind: true},
+	},
+	{
+		check: "ExternalEtcdData", text: "7 keys begin with /mine/", config: externalEtcd,
+		etcd: &phases.ExternalEtcd{ExternalEtcdReport: state.ExternalEtcdReport{Versions: map[string]string{"https://192.0.2.7:2379": "3.6.8"}, Keys: 7}},
+	},
 	{edits: "hardware hostname=my_host", check: "Hostname", text: `name "my_host" cannot name a node`},
 	{edits: "preflight hostname_resolves=false", check: "Hostname", text: "does not know its own name", warning: true},
 	{edits: "file /usr/lib/systemd/system/firewalld.service content x\nunit firewalld start", check: "Firewalld", text: "2379, 2380, 6443, 10248, 10250, 10257, 10259", warning: true},
@@ -134,6 +158,18 @@ var spoiltHosts = []spoilt{
 
 func kubelet(name string, value any) func(*config.Config) {
 	return func(c *config.Config) { c.Clusters[0].Kubelet.Config = state.FromGo(map[string]any{name: value}) }
+}
+
+// externalEtcd has its client files on the control planes.
+func externalEtcd(c *config.Config) {
+	c.Clusters[0].APIServer.Args = []config.Arg{{Name: "etcd-prefix", Value: "/mine"}}
+	c.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}, CAContent: "x", CertContent: "x", KeyContent: state.NewSecret([]byte("x"))}
+}
+
+func volume(path, kind string) func(*config.Config) {
+	return func(c *config.Config) {
+		c.Clusters[0].APIServer.Volumes = []config.Volume{{Name: "audit", HostPath: path, MountPath: "/audit", PathType: kind}}
+	}
 }
 
 func firstNode(f func(*config.Node)) func(*config.Config) {
@@ -163,8 +199,12 @@ func (s spoilt) edit(o *operator) {
 }
 
 // findings are what the preflight says.
-func (o *operator) findings() diag.Diagnostics {
-	_, diags := phases.Plan(o.observe(), planner.Plan{}, planner.Options{})
+func (o *operator) findings(etcd *phases.ExternalEtcd) diag.Diagnostics {
+	v := o.observe()
+	if etcd != nil {
+		v.ExternalEtcds = map[string]*phases.ExternalEtcd{"prod": etcd}
+	}
+	_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
 	return diags
 }
 
@@ -189,7 +229,7 @@ func TestPreflightFindsWhatIsWrong(t *testing.T) {
 		t.Run(s.check+" "+s.text, func(t *testing.T) {
 			t.Parallel()
 			o := s.spoil(t)
-			diags := o.findings()
+			diags := o.findings(s.etcd)
 			d := s.find(diags)
 			if d == nil {
 				t.Fatalf("not found in %v", diags)
@@ -219,7 +259,7 @@ func (s spoilt) ignored(t *testing.T, o *operator) {
 		{[]string{s.check}, nil, false}, {nil, []string{strings.ToUpper(s.check)}, false}, {nil, []string{"all"}, false}, {[]string{"Swap"}, nil, true},
 	} {
 		n.IgnorePreflightErrors, c.IgnorePreflightErrors = way.node, way.cluster
-		diags := o.findings()
+		diags := o.findings(s.etcd)
 		if d := s.find(diags); diags.HasErrors() != way.stops || d == nil || !way.stops && !strings.Contains(d.Detail, "says to ignore this") {
 			t.Errorf("node %v, cluster %v: got %v", way.node, way.cluster, diags)
 		}
@@ -259,7 +299,7 @@ func TestPreflightOfRunningNodes(t *testing.T) {
 			o := newOperator(t, cluster(1, 1))
 			o.must(o.apply())
 			s.edit(o)
-			if d := s.find(o.findings()); (d != nil) != s.ever {
+			if d := s.find(o.findings(nil)); (d != nil) != s.ever {
 				t.Errorf("got %v", d)
 			}
 		})
@@ -274,13 +314,13 @@ func TestPreflightKnowsTheRole(t *testing.T) {
 	for _, edit := range []string{"hardware cpus=1", "hardware memory=900", "port 6443 listen", "port 2379 listen", "file /var/lib/etcd/x content x"} {
 		o.must(sim.Edit(o.world, "10.0.0.21", edit))
 	}
-	if diags := o.findings(); diags.HasErrors() {
+	if diags := o.findings(nil); diags.HasErrors() {
 		t.Errorf("a worker is refused: %v", diags)
 	}
 	for _, address := range []string{"10.0.0.11", "10.0.0.12", "10.0.0.21"} {
 		o.must(sim.Edit(o.world, address, "port 10250 listen"))
 	}
-	diags := o.findings()
+	diags := o.findings(nil)
 	if len(diags.Errors()) != 1 || !strings.Contains(diags.Errors()[0].Detail, `node.cp["cp1"] (10.0.0.11), node.cp["cp2"] (10.0.0.12), node.worker["w1"] (10.0.0.21): port 10250`) {
 		t.Errorf("got %v", diags)
 	}

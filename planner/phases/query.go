@@ -46,6 +46,9 @@ func (n *node) query() state.Query {
 	for _, p := range slices.Concat(foldersBefore, n.pkiFoldersAround()) {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}
+	for _, v := range n.demandedVolumes() {
+		q.Files = append(q.Files, state.FileQuery{Path: v.HostPath})
+	}
 	// Which paths are wanted does not depend on facts; their content does.
 	for _, founder := range []bool{true, false} {
 		c.founding, c.seat = founder && n.isControlPlane(), n.target

@@ -64,7 +64,7 @@ func Record(v *View, r Result) state.Learned {
 			l.Items = append(l.Items, it)
 		}
 	}
-	l.Nodes = v.programs()
+	l.Nodes, l.Left = v.programs(), v.deserted()
 	for _, c := range v.clusters {
 		if rec := c.record(); rec != nil && (v.Recorded == nil || v.Recorded.Clusters[c.Label] == nil || *v.Recorded.Clusters[c.Label] != *rec) {
 			if l.Clusters == nil {
@@ -74,6 +74,21 @@ func Record(v *View, r Result) state.Learned {
 		}
 	}
 	return l
+}
+
+// deserted are recorded clusters whose block is gone and whose last node has left.
+func (v *View) deserted() []state.Target {
+	var out []state.Target
+	for _, label := range v.goneClusters() {
+		inhabited := false
+		for _, n := range v.Recorded.Nodes {
+			inhabited = inhabited || n.Cluster == label
+		}
+		if !inhabited {
+			out = append(out, state.ClusterTarget(label))
+		}
+	}
+	return out
 }
 
 // programs are the recorded nodes whose hosts have other programs than recorded.

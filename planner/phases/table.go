@@ -48,6 +48,7 @@ const (
 	addonPhase         = "addon"
 	drainPhase         = "drain"
 	resetPhase         = "reset"
+	snapshotPhase      = "etcd-snapshot"
 )
 
 // tokenCleanup is the waypoint of the step that deletes the join token.
@@ -81,6 +82,7 @@ func Descriptions() []Description {
 		out = append(out, Description{p.name, p.doc})
 	}
 	return append(out,
+		Description{snapshotPhase, "fetches a snapshot of etcd to the operator before a member leaves"},
 		Description{drainPhase, "evicts the pods of a node that is leaving"},
 		Description{resetPhase, "takes a node out of its cluster and gives the host back as it was"})
 }

@@ -175,26 +175,30 @@ func (c *cluster) versionChange() diag.Diagnostics {
 		return refuse("Cluster cannot be upgraded as it is", "of two control planes, etcd needs both, and each restarts in an upgrade. "+
 			"Add a third one, or remove one, and plan again.")
 	}
-	if diags := c.unready(); diags.HasErrors() {
-		return diags
-	}
-	return append(c.unfit(), c.behind()...)
+	return slices.Concat(c.unfit(), c.unready(), c.behind())
 }
 
-// unready refuses to begin while a control plane's node is not Ready, as kubeadm
-// does. What has begun goes on: the node may be in the middle of it.
+// unready warns of control planes whose Node is not Ready, with which kubeadm
+// does not begin. The step waits for it, right before the node is touched: it
+// may have been restarted a moment ago.
 func (c *cluster) unready() diag.Diagnostics {
 	var names []string
 	for _, n := range c.controlPlanes() {
-		if c.report != nil && !n.joins() && !c.report.Nodes[n.name].Ready {
+		if n.awaitsReady() {
 			names = append(names, n.target.String())
 		}
 	}
-	if len(names) == 0 || c.up.begun {
+	if len(names) == 0 {
 		return nil
 	}
-	return diag.Diagnostics{diag.Errorf("Control plane is not ready", "Cluster %q: %s: the Node is not Ready, and an upgrade takes one control plane down after another. "+
-		"Nothing is changed on any host. kubectl describe node shows what is wrong.", c.Label, strings.Join(names, ", ")).At(c.origin("kubernetes_version"))}
+	return diag.Diagnostics{diag.Warningf("Control plane is not ready", "%s: the Node is not Ready. The upgrade waits %s for it before it touches the node, and goes no further without it. "+
+		"kubectl describe node shows what is wrong.", strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck).At(c.origin("kubernetes_version"))}
+}
+
+// awaitsReady tells that the node's version is to change and its Node was seen
+// to be not Ready.
+func (n *node) awaitsReady() bool {
+	return n.upgrades() && n.cluster.up.raises && n.isControlPlane() && n.cluster.report != nil && !n.cluster.report.Nodes[n.name].Ready
 }
 
 // unfit refuses kubelets that are too old for the wanted version, or newer.
@@ -209,11 +213,22 @@ func (c *cluster) unfit() diag.Diagnostics {
 			continue
 		}
 		if err := planner.KubeletFits(kubelet, c.up.oldest, c.up.want); err != nil {
-			diags = append(diags, diag.Errorf("Kubelet does not fit", "Cluster %q, node %s: %v. Nothing is changed on any host. "+
-				"Bring the kubelet to %s first.", c.Label, name, err, c.up.oldest).At(c.origin("kubernetes_version")))
+			diags = append(diags, c.misfit(name, err))
+		}
+	}
+	for _, n := range c.nodes {
+		if coming, ok := planner.ParseRelease(n.comingKubelet()); ok && n.upgrades() {
+			if err := planner.KubeletFits(coming, c.up.want, c.up.want); err != nil {
+				diags = append(diags, c.misfit(n.target.String()+", as installed on the host", err))
+			}
 		}
 	}
 	return diags
+}
+
+func (c *cluster) misfit(where string, err error) *diag.Diagnostic {
+	return diag.Errorf("Kubelet does not fit", "Cluster %q, %s: %v. Nothing is changed on any host. Install a kubelet from %s to %s there.",
+		c.Label, where, err, c.up.oldest, c.up.want).At(c.origin("kubernetes_version"))
 }
 
 // behind warns of kubelets that stay older than the cluster: those that are

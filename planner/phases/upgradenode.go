@@ -88,8 +88,11 @@ func (v *View) observeUnit(it *state.Item, u state.UnitReport) state.Value {
 // an earlier apply has emptied is not drained again, and the only node of a
 // cluster is not either: its pods have nowhere to go.
 func (n *node) drainStep() planner.Step {
+	if !n.turns() {
+		return planner.Step{}
+	}
 	seen := n.cluster.report.Nodes[n.name]
-	if !n.turns() || n.held() && seen.Pods == 0 || len(n.cluster.report.Nodes) < 2 {
+	if n.held() && seen.Pods == 0 || len(n.cluster.report.Nodes) < 2 {
 		return planner.Step{}
 	}
 	d := n.cluster.Upgrade.Drain

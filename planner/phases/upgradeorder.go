@@ -30,8 +30,7 @@ func (n *node) beforeDisruption() []state.Address {
 }
 
 // beforeRisk are the steps that come before the first touch of etcd or of a
-// control plane in an upgrade: control planes that leave are gone by then. What
-// keeps a copy of etcd's data for the operator belongs here.
+// control plane in an upgrade: control planes that leave are gone by then.
 func (c *cluster) beforeRisk() []state.Address {
 	var needs []state.Address
 	for _, l := range c.view.leavers() {
@@ -151,19 +150,39 @@ func (c *cluster) drainsAtOnce() int {
 	return c.maxUnavailable()
 }
 
-// drains adds the drains of nodes whose kubelets get another version.
-func (b *builder) drains(c *cluster) {
+// upgrade adds to the draft what only an upgrade has: the drains of nodes whose
+// kubelets get another version, and a snapshot of etcd before the first risk.
+func (b *builder) upgrade(c *cluster) {
+	if c.up == nil {
+		return
+	}
+	b.draft.Upgrades = append(b.draft.Upgrades, c.upgradeLine())
 	for _, n := range c.nodes {
 		if !n.upgrades() {
 			continue
 		}
 		id := step(n.target, drainPhase)
 		b.draft.Edges[id] = n.beforeDrain()
-		s := n.drainStep()
-		if len(s.Operations) == 0 {
-			continue
+		if s := n.drainStep(); len(s.Operations) > 0 {
+			s.ID, s.Phase, s.Target, s.Action = id, drainPhase, n.target, planner.Update
+			b.draft.Steps = append(b.draft.Steps, s)
 		}
-		s.ID, s.Phase, s.Target, s.Action = id, drainPhase, n.target, planner.Update
-		b.draft.Steps = append(b.draft.Steps, s)
 	}
+	b.snapshotBefore(c, "", "a version changes", b.risky(c)...)
+}
+
+// risky are the steps that replace etcd, or move the cluster to another minor
+// version, in which the API may store things in another form.
+func (b *builder) risky(c *cluster) []state.Address {
+	var out []state.Address
+	for _, n := range c.controlPlanes() {
+		etcd, plane := step(n.target, etcdPhase), step(n.target, controlPlanePhase)
+		if len(b.changes[etcd]) > 0 {
+			out = append(out, etcd)
+		}
+		if len(b.changes[plane]) > 0 && c.up.raises && c.up.oldest.Minor != c.up.want.Minor {
+			out = append(out, plane)
+		}
+	}
+	return out
 }

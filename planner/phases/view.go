@@ -20,6 +20,8 @@ type View struct {
 	// Clusters has the clusters whose API answered, by label; ClusterErrors says why others did not.
 	Clusters      map[string]*state.ClusterReport
 	ClusterErrors map[string]string
+	// ExternalEtcds has the external etcds that were looked at, by the cluster's label.
+	ExternalEtcds map[string]*ExternalEtcd
 	// ObservedAt is when: certificates are due or not relative to it.
 	ObservedAt time.Time
 	// Destroy plans for nothing of the configuration to be left.

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -137,6 +138,14 @@ func (f *fake) remove(_ context.Context, id uint64) error {
 
 func (f *fake) moveLeader(_ context.Context, to uint64) error {
 	return f.change("move", func() { f.leader = to })
+}
+
+func (f *fake) snapshot(context.Context) (r io.ReadCloser, err error) {
+	err = f.answer(func() error {
+		r = io.NopCloser(strings.NewReader("data of " + f.self().Name))
+		return nil
+	})
+	return r, err
 }
 
 func (f *fake) close() error { return nil }

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -29,6 +30,8 @@ type list struct {
 // status is what a member says of itself.
 type status struct {
 	clusterID, id, leader uint64
+	// revision is that of the key space; of read only.
+	revision int64
 	// problems are what the member complains about, such as having no leader.
 	problems []string
 }
@@ -45,6 +48,8 @@ type member interface {
 	promote(ctx context.Context, id uint64) error
 	remove(ctx context.Context, id uint64) error
 	moveLeader(ctx context.Context, to uint64) error
+	// snapshot streams the database, with its hash behind it.
+	snapshot(ctx context.Context) (io.ReadCloser, error)
 	close() error
 }
 
@@ -128,7 +133,7 @@ func (r *remote) read(ctx context.Context) (status, error) {
 	if err != nil {
 		return status{}, r.explain(err)
 	}
-	return status{clusterID: resp.Header.ClusterId, id: resp.Header.MemberId}, nil
+	return status{clusterID: resp.Header.ClusterId, id: resp.Header.MemberId, revision: resp.Header.Revision}, nil
 }
 
 func (r *remote) status(ctx context.Context) (status, error) {
@@ -136,7 +141,7 @@ func (r *remote) status(ctx context.Context) (status, error) {
 	if err != nil {
 		return status{}, r.explain(err)
 	}
-	return status{resp.Header.ClusterId, resp.Header.MemberId, resp.Leader, resp.Errors}, nil
+	return status{clusterID: resp.Header.ClusterId, id: resp.Header.MemberId, leader: resp.Leader, problems: resp.Errors}, nil
 }
 
 func (r *remote) alarms(ctx context.Context) (map[uint64][]string, error) {
@@ -169,6 +174,11 @@ func (r *remote) remove(ctx context.Context, id uint64) error {
 func (r *remote) moveLeader(ctx context.Context, to uint64) error {
 	_, err := r.MoveLeader(ctx, to)
 	return r.explain(err)
+}
+
+func (r *remote) snapshot(ctx context.Context) (io.ReadCloser, error) {
+	stream, err := r.Client.Snapshot(ctx)
+	return stream, r.explain(err)
 }
 
 func (r *remote) close() error { return r.Client.Close() }

@@ -181,7 +181,7 @@ func TestPatchNode(t *testing.T) {
 		Node: "n", Labels: map[string]string{"new": "", "same": "s"}, RemoveLabels: []string{"old", "never"},
 		Taints:       []state.Taint{{Key: "cp", Effect: "NoSchedule"}},
 		RemoveTaints: []state.Taint{{Key: "mine", Effect: "NoSchedule"}},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,13 +190,29 @@ func TestPatchNode(t *testing.T) {
 	if got := string(a.bodies["PATCH /api/v1/nodes/n"]); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
-	if err := api.PatchNode(t.Context(), planner.PatchNode{Node: "n", Labels: map[string]string{"same": "s"}, RemoveTaints: []state.Taint{{Key: "cp", Effect: "NoSchedule"}}}); err != nil {
+	if err := api.PatchNode(t.Context(), planner.PatchNode{Node: "n", Labels: map[string]string{"same": "s"}, RemoveTaints: []state.Taint{{Key: "cp", Effect: "NoSchedule"}}}, nil); err != nil {
 		t.Error(err)
 	}
 	if a.saw("kubernetes-admin PATCH") != 1 {
 		t.Error("a node that is as wanted was changed")
 	}
-	if err := api.PatchNode(t.Context(), planner.PatchNode{Node: "absent", Labels: map[string]string{"a": "b"}}); !errors.Is(err, providers.ErrNotFound) {
+	label := planner.PatchNode{Node: "n", Labels: map[string]string{"keep": "2"}}
+	other := &providers.Error{Kind: providers.ErrMoved, Do: "look"}
+	if err := api.PatchNode(t.Context(), label, func(n state.NodeReport) error {
+		if n.Labels["keep"] == "1" {
+			return other
+		}
+		return nil
+	}); !errors.Is(err, providers.ErrMoved) || a.saw("kubernetes-admin PATCH") != 1 {
+		t.Errorf("a node that is not as expected was changed: %v", err)
+	}
+	if err := api.PatchNode(t.Context(), label, func(state.NodeReport) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if got, want := string(a.bodies["PATCH /api/v1/nodes/n"]), `{"metadata":{"labels":{"keep":"2"},"resourceVersion":"7"}}`; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if err := api.PatchNode(t.Context(), planner.PatchNode{Node: "absent", Labels: map[string]string{"a": "b"}}, nil); !errors.Is(err, providers.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 }

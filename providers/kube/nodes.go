@@ -22,24 +22,35 @@ import (
 // PatchNode implements providers.API. Taints are a list that others write to
 // as well: the patch holds the version that was read, and a conflict is
 // providers.ErrUnavailable.
-func (a *API) PatchNode(ctx context.Context, op planner.PatchNode) error {
-	return a.as("change node "+op.Node, func(s *session) error {
+func (a *API) PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error {
+	var unfit error
+	err := a.as("change node "+op.Node, func(s *session) error {
 		nodes := s.typed.CoreV1().Nodes()
 		n, err := nodes.Get(ctx, op.Node, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		patch, err := nodePatch(n, op)
+		if expect != nil {
+			if unfit = expect(nodeReport(n)); unfit != nil {
+				return unfit
+			}
+		}
+		patch, err := nodePatch(n, op, expect != nil)
 		if err != nil || patch == nil {
 			return err
 		}
 		_, err = nodes.Patch(ctx, op.Node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 		return err
 	})
+	if unfit != nil {
+		return unfit
+	}
+	return err
 }
 
-// nodePatch is a merge patch, or nil when the node is as wanted.
-func nodePatch(n *corev1.Node, op planner.PatchNode) ([]byte, error) {
+// nodePatch is a merge patch, or nil when the node is as wanted. One that is
+// bound is refused when the node is no longer of the version that was read.
+func nodePatch(n *corev1.Node, op planner.PatchNode, bound bool) ([]byte, error) {
 	metadata := map[string]any{}
 	if m := mapPatch(n.Labels, op.Labels, op.RemoveLabels); len(m) > 0 {
 		metadata["labels"] = m
@@ -50,10 +61,13 @@ func nodePatch(n *corev1.Node, op planner.PatchNode) ([]byte, error) {
 	patch := map[string]any{"metadata": metadata}
 	if taints := taintsAfter(n.Spec.Taints, op.Taints, op.RemoveTaints); !reflect.DeepEqual(taints, n.Spec.Taints) {
 		patch["spec"] = map[string]any{"taints": taints}
-		metadata["resourceVersion"] = n.ResourceVersion
+		bound = true
 	}
-	if len(metadata) == 0 {
+	if len(metadata)+len(patch) == 1 {
 		return nil, nil
+	}
+	if bound {
+		metadata["resourceVersion"] = n.ResourceVersion
 	}
 	return json.Marshal(patch)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
 )
 
 // Access opens the API and etcd of clusters that live on simulated hosts.
@@ -43,6 +44,29 @@ func (Access) Etcd(ctx context.Context, via providers.Host, endpoints []string, 
 		return nil, err
 	}
 	return &etcdClient{h, endpoints}, nil
+}
+
+// externalEtcdVersion is that of every etcd outside the world.
+const externalEtcdVersion = "3.6.8"
+
+// ExternalEtcd is an etcd that is not in the world.
+func (Access) ExternalEtcd(ctx context.Context, via providers.Host, endpoints []string, _ providers.EtcdCredentials, _ string) (state.ExternalEtcdReport, error) {
+	h, err := hostOf(via)
+	if err != nil {
+		return state.ExternalEtcdReport{}, err
+	}
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	r := state.ExternalEtcdReport{Versions: map[string]string{}}
+	err = h.w.read(ctx, h.machine(), "external_etcd", strings.Join(endpoints, ","), func() error {
+		c := h.w.externalEtcd(endpoints)
+		for _, endpoint := range endpoints {
+			r.Versions[endpoint] = externalEtcdVersion
+		}
+		r.Keys = int64(len(c.Nodes) + len(c.Objects))
+		return nil
+	})
+	return r, err
 }
 
 const (

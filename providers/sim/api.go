@@ -40,6 +40,12 @@ func (a *api) read(ctx context.Context, op, detail string, do func(*session) err
 
 // act is one effect on the API.
 func (a *api) act(ctx context.Context, op, detail string, do func(*World, *cluster) error) error {
+	return a.actIf(ctx, op, detail, func(*World, *cluster) error { return nil }, do)
+}
+
+// actIf acts when check finds no fault. Otherwise the API answers with that, and
+// there is no effect.
+func (a *api) actIf(ctx context.Context, op, detail string, check, do func(*World, *cluster) error) error {
 	w := a.h.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,6 +55,9 @@ func (a *api) act(ctx context.Context, op, detail string, do func(*World, *clust
 	}
 	s, err := a.administrator()
 	if err != nil {
+		return err
+	}
+	if err := check(w, s.cluster); err != nil {
 		return err
 	}
 	return w.act(m, op, detail, func() error {
@@ -199,8 +208,14 @@ func (w *World) endDaemon(c *cluster, name string) {
 }
 
 // PatchNode sets and removes labels, annotations and taints of a node.
-func (a *api) PatchNode(ctx context.Context, op planner.PatchNode) error {
-	return a.act(ctx, "patch_node", op.Node, func(_ *World, c *cluster) error {
+func (a *api) PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error {
+	expected := func(w *World, c *cluster) error {
+		if expect == nil || c.Nodes[op.Node] == nil {
+			return nil
+		}
+		return expect(w.nodeReport(c, op.Node))
+	}
+	return a.actIf(ctx, "patch_node", op.Node, expected, func(_ *World, c *cluster) error {
 		n := c.Nodes[op.Node]
 		if n == nil {
 			return notFound(op.Node)

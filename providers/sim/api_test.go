@@ -139,12 +139,12 @@ func TestPatchAndDeleteNode(t *testing.T) {
 	r.must(api.PatchNode(ctx, planner.PatchNode{
 		Node: name, Labels: map[string]string{"pool": "a"}, Annotations: map[string]string{"note": "b"}, Taints: []state.Taint{{Key: "t", Effect: "NoExecute"}},
 		RemoveTaints: []state.Taint{{Key: "dedicated", Effect: "NoSchedule"}},
-	}))
+	}, nil))
 	n := r.node(cp1, name)
 	if n.Labels["pool"] != "a" || n.Annotations["note"] != "b" || n.Taints[0].Key != "t" {
 		t.Errorf("node is %+v", n)
 	}
-	if err := api.PatchNode(ctx, planner.PatchNode{Node: "nobody"}); !errors.Is(err, providers.ErrNotFound) {
+	if err := api.PatchNode(ctx, planner.PatchNode{Node: "nobody"}, nil); !errors.Is(err, providers.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 	ref := state.ObjectRef{APIVersion: "v1", Kind: "Node", Name: name}

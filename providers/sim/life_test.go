@@ -110,7 +110,7 @@ func (l *life) apply(destroy bool) (int, error) {
 	l.st.RunToken++
 	p := &providers.Performer{
 		Host: l.host, Seat: func(t state.Target) (providers.Seat, error) { return providers.Seat{API: t.Key + ":6443"}, nil },
-		Access: sim.Access{}, Issuer: l.w.Issuer(), Clock: l.w.Clock(),
+		Access: sim.Access{}, Issuer: l.w.Issuer(), Clock: l.w.Clock(), Snapshots: l.t.TempDir(),
 	}
 	outputs := map[state.Pending]providers.Output{}
 	run := providers.Run{Token: l.st.RunToken, Lineage: l.st.Lineage, Output: func(p state.Pending) (providers.Output, bool) { o, ok := outputs[p]; return o, ok }}

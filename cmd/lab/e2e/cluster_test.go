@@ -253,10 +253,10 @@ func (s *site) drift() {
 	cp, w := s.planes[len(s.planes)-1].Name, s.workers[0].Name
 	s.kubectl("label", "node", s.nodeName(s.planes[0]), "node.kubernetes.io/exclude-from-external-load-balancers-")
 	s.sh(w, "sed -i 's/^rotateCertificates: true/&\\nmaxPods: 50/' /var/lib/kubelet/config.yaml")
-	s.sh(cp, "sed -i 's/- --secure-port=6443/&\\n    - --profiling=false/' /etc/kubernetes/manifests/kube-apiserver.yaml")
+	s.sh(cp, "sed -i 's/- --secure-port=6443/&\\n    - --request-timeout=59s/' /etc/kubernetes/manifests/kube-apiserver.yaml")
 	s.eventually("the API server of "+cp+" serves with the flag", 2*time.Minute, func() (string, bool) {
 		out, err := s.Exec(context.Background(), cp, "sh", "-c",
-			"pgrep -f kube-apiserver.*profiling=false >/dev/null && kubectl --kubeconfig /etc/kubernetes/admin.conf --server https://"+netip.AddrPortFrom(s.planes[len(s.planes)-1].Address(), 6443).String()+" get --raw /readyz")
+			"pgrep -f kube-apiserver.*request-timeout=59s >/dev/null && kubectl --kubeconfig /etc/kubernetes/admin.conf --server https://"+netip.AddrPortFrom(s.planes[len(s.planes)-1].Address(), 6443).String()+" get --raw /readyz")
 		return fmt.Sprint(string(out), err), err == nil
 	})
 
@@ -268,10 +268,10 @@ func (s *site) drift() {
 	if len(s.planes) == 1 { // the manifest and the label are of one node
 		changed = 2
 	}
-	wantContains(s.t, r.out, "profiling", "maxPods", "exclude-from-external-load-balancers", fmt.Sprintf("Plan: 0 to add, %d to change, 0 to destroy.", changed))
+	wantContains(s.t, r.out, "request-timeout", "maxPods", "exclude-from-external-load-balancers", fmt.Sprintf("Plan: 0 to add, %d to change, 0 to destroy.", changed))
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
-	if s.sh(cp, "grep -c profiling /etc/kubernetes/manifests/kube-apiserver.yaml || true") != "0" {
+	if s.sh(cp, "grep -c request-timeout /etc/kubernetes/manifests/kube-apiserver.yaml || true") != "0" {
 		s.t.Error("the flag is still in the manifest")
 	}
 	s.wantCluster()

@@ -126,6 +126,7 @@ func exampleDualStack(t *testing.T) {
 func exampleStacked(t *testing.T) {
 	s := newExample(t, "ha-stacked", lab.Options{Name: "e2eh", ControlPlanes: 3, Workers: 4},
 		edit{"10.77.0.31", "10.77.0.23"}, edit{"10.77.0.32", "10.77.0.24"},
+		edit{"    #   ", "    "}, // the audit log
 		edit{"jump.example.com", "10.77.0.21"}, edit{`user = "jump"`, `user = "ubuntu"`},
 		edit{`config = { mode = "nftables" }`, `config = { mode = "nftables", ` + labProxy + ` }`})
 	s.names = map[string]string{"w3": "b1", "w4": "b2"}
@@ -147,7 +148,7 @@ func exampleStacked(t *testing.T) {
 }
 
 // exampleExternalEtcd uses an etcd of three members that are no hosts of the
-// cluster; its client files are on the control planes before.
+// cluster, by client files of the operator's.
 func exampleExternalEtcd(t *testing.T) {
 	o := lab.Options{Name: "e2ex", ControlPlanes: 2, Workers: 2}
 	s := newExample(t, "external-etcd", o,
@@ -158,21 +159,36 @@ func exampleExternalEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const pki = "/etc/kubernetes/pki/"
-	for _, h := range s.planes {
-		for _, f := range []struct{ from, to, mode string }{
-			{etcd.CA, pki + "etcd/ca.crt", "644"}, {etcd.Cert, pki + "apiserver-etcd-client.crt", "644"}, {etcd.Key, pki + "apiserver-etcd-client.key", "600"},
-		} {
-			if err := s.PutFile(context.Background(), h.Name, f.from, f.to, f.mode); err != nil {
-				t.Fatal(err)
-			}
+	brought := filepath.Join(s.dir, "etcd")
+	if err := os.Mkdir(brought, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{etcd.CA: "ca.crt", etcd.Cert: "client.crt"} {
+		if err := os.WriteFile(filepath.Join(brought, to), []byte(contents(t, from)), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
+	s.env = append(s.env, "KUBEWRIGHT_VAR_etcd_client_key="+contents(t, etcd.Key))
 	s.life(s.drift, func() {
 		if out := s.sh(s.planes[0].Name, "ls /etc/kubernetes/manifests"); strings.Contains(out, "etcd") {
 			t.Errorf("there is a member on the control plane: %s", out)
 		}
 	})
+	// The data is still there, and nobody's new cluster is to begin with it.
+	r := s.run("plan", "-no-color")
+	if r.code != 1 {
+		t.Errorf("plan on an etcd that holds a cluster: exit code %d, want 1", r.code)
+	}
+	wantContains(t, r.out, "the external etcd holds a cluster already", "etcdctl del --prefix /registry/", "ExternalEtcdData")
+}
+
+func contents(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // exampleSingleNode runs kubewright on the host itself, as root.

@@ -152,6 +152,7 @@ func (f *fleet) observe(ctx context.Context, cfg *config.Config, recorded *state
 		})
 	}
 	o.wait.Wait()
+	o.externalEtcds(ctx)
 	return v
 }
 

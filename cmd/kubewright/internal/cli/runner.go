@@ -31,7 +31,7 @@ func (s *session) newRunner() *runner {
 	v, desired := s.view, s.result.Desired
 	p := &providers.Performer{
 		Host: s.fleet.Host, Seat: s.seat, Others: s.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
-		Artifacts: s.artifactsOf, Secrets: s.config.Secrets,
+		Artifacts: s.artifactsOf, Snapshots: s.paths.Snapshots, Secrets: s.config.Secrets,
 		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) { return v.Reveal(desired, x) },
 	}
 	return &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: desired}

@@ -130,6 +130,10 @@ func (realAccess) Etcd(ctx context.Context, via providers.Host, endpoints []stri
 	return etcd.Open(ctx, via, endpoints, etcd.Options{Folder: folder})
 }
 
+func (realAccess) ExternalEtcd(ctx context.Context, via providers.Host, endpoints []string, client providers.EtcdCredentials, prefix string) (state.ExternalEtcdReport, error) {
+	return etcd.LookExternal(ctx, via, endpoints, client, prefix)
+}
+
 // wallClock is real time.
 type wallClock struct{}
 

@@ -47,7 +47,7 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 	p.blocks(resources)
 	p.order(plan)
 	for _, sentence := range plan.Quorum {
-		p.line(wrap(prefixed("etcd: ", Clean(sentence)), p.width, "  "))
+		p.line(wrap("etcd: "+Clean(sentence), p.width, "  "))
 	}
 	if o.Estimate > 0 {
 		p.line("Takes about ", duration(o.Estimate), ", going by earlier applies.")
@@ -81,14 +81,6 @@ func cleaned(words []string) []string {
 		out[i] = Clean(w)
 	}
 	return out
-}
-
-// prefixed puts the prefix in front of a sentence that does not carry it yet.
-func prefixed(prefix, sentence string) string {
-	if strings.HasPrefix(sentence, prefix) || strings.HasPrefix(sentence, "cluster ") {
-		return sentence
-	}
-	return prefix + sentence
 }
 
 // legend explains the symbols of resources that occur. What changes inside of

@@ -38,7 +38,7 @@ func (p *page) resources(plan *planner.Plan) []resource {
 }
 
 // strangers are targets that have steps or changes but are counted nowhere in
-// the plan. There should be none, but a step is never hidden.
+// the plan. There should be none, but a step that changes something is never hidden.
 func strangers(plan *planner.Plan, known map[state.Target]bool) []planner.ResourceChange {
 	var out []planner.ResourceChange
 	add := func(t state.Target, a planner.Action) {
@@ -48,7 +48,9 @@ func strangers(plan *planner.Plan, known map[state.Target]bool) []planner.Resour
 		}
 	}
 	for _, s := range plan.Steps {
-		add(s.Target, planner.Update)
+		if s.Action != planner.NoOp {
+			add(s.Target, planner.Update)
+		}
 	}
 	for _, c := range plan.Changes {
 		add(c.Address.Target, c.Action)

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// externalEtcds looks at the external etcds on which clusters are to be founded.
+// It is the only thing of a plan that is asked in a second round: once.
+func (o *observer) externalEtcds(ctx context.Context) {
+	for _, q := range phases.ExternalEtcdQueries(o.view.Config, o.view.Recorded, o.view.Reports) {
+		seen, err := o.externalEtcd(ctx, q)
+		if err != nil {
+			continue // the files by which it is reached are not there: preflight says so
+		}
+		if o.view.ExternalEtcds == nil {
+			o.view.ExternalEtcds = map[string]*phases.ExternalEtcd{}
+		}
+		o.view.ExternalEtcds[q.Cluster.Label] = seen
+	}
+}
+
+// externalEtcd looks at one; nil with an error when it cannot even be tried.
+func (o *observer) externalEtcd(ctx context.Context, q phases.ExternalEtcdQuery) (*phases.ExternalEtcd, error) {
+	host, err := o.Host(ctx, q.Via)
+	if err != nil {
+		return nil, err
+	}
+	client, err := etcdCredentials(ctx, host, q.Cluster.Etcd.External)
+	if err != nil {
+		return nil, err
+	}
+	report, err := o.world.access().ExternalEtcd(ctx, host, q.Cluster.Etcd.External.Endpoints, client, q.Prefix)
+	return &phases.ExternalEtcd{ExternalEtcdReport: report, Err: err, Blind: errors.Is(err, providers.ErrNoForwarding)}, nil
+}
+
+// etcdCredentials are the configuration's, and where it does not bring them, the host's.
+func etcdCredentials(ctx context.Context, host providers.Host, e *config.ExternalEtcd) (providers.EtcdCredentials, error) {
+	client := providers.EtcdCredentials{CA: pem(e.CAContent), Certificate: pem(e.CertContent), Key: e.KeyContent}
+	missing := map[string]*state.Secret{}
+	for path, secret := range map[string]*state.Secret{e.CAFile: &client.CA, e.CertFile: &client.Certificate, e.KeyFile: &client.Key} {
+		if secret.IsZero() && path != "" {
+			missing[path] = secret
+		}
+	}
+	if len(missing) == 0 {
+		return client, nil
+	}
+	files, err := host.ReadSecrets(ctx, slices.Sorted(maps.Keys(missing)))
+	if err != nil {
+		return client, err
+	}
+	for path, secret := range missing {
+		if *secret = files[path]; secret.IsZero() {
+			return client, errors.New(path + " is not there")
+		}
+	}
+	return client, nil
+}
+
+func pem(content string) state.Secret {
+	if content == "" {
+		return state.Secret{}
+	}
+	return state.NewSecret([]byte(content))
+}

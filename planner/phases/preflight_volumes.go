@@ -1,0 +1,64 @@
+package phases
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
+)
+
+// seenAs is what an observation calls that which a volume's path_type demands.
+// The kubelet does not start a static pod without it; of the other types it
+// makes what is missing, or demands nothing.
+var seenAs = map[string]string{
+	"Directory": "directory", "File": "file", "Socket": "other", "CharDevice": "other", "BlockDevice": "other",
+}
+
+// demandedVolumes are the extra volumes whose path has to be on a control plane already.
+func (n *node) demandedVolumes() []config.Volume {
+	if !n.isControlPlane() {
+		return nil
+	}
+	c := n.cluster
+	all := slices.Concat(c.APIServer.Volumes, c.ControllerManager.Volumes, c.Scheduler.Volumes)
+	return slices.DeleteFunc(all, func(v config.Volume) bool { return seenAs[v.PathType] == "" })
+}
+
+// volumesExist finds extra volumes without which the kubelet would leave the
+// component down, on a running control plane as well. What a symbolic link
+// leads to is not known, and is left to the kubelet.
+func volumesExist(n *node) []finding {
+	var out []finding
+	var own []state.Item
+	for i, v := range n.demandedVolumes() {
+		f, asked := n.report.Files[v.HostPath]
+		if i == 0 {
+			own = n.desired()
+		}
+		if !asked || f.Exists && (f.Type == seenAs[v.PathType] || f.Type == "link") || !f.Exists && makes(own, v.HostPath) {
+			continue
+		}
+		text := fmt.Sprintf("there is no %s", v.HostPath)
+		if f.Exists {
+			text = fmt.Sprintf("%s is a %s", v.HostPath, f.Type)
+			if f.Type == "other" {
+				text = v.HostPath + " is neither a file nor a directory"
+			}
+		}
+		out = append(out, finding{
+			check:  "HostPath-" + strings.ReplaceAll(v.HostPath, "/", "-"),
+			text:   fmt.Sprintf("%s, and the volume %s demands one of type %s: the kubelet would not start the component", text, v.Name, v.PathType),
+			remedy: "put it there on every control plane, or take path_type out if it may be missing",
+		})
+	}
+	return out
+}
+
+// makes tells that one of the items is the path, or lies below it.
+func makes(items []state.Item, path string) bool {
+	return slices.ContainsFunc(items, func(it state.Item) bool {
+		return it.Address.ID() == path || strings.HasPrefix(it.Address.ID(), path+"/")
+	})
+}

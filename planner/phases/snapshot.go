@@ -1,0 +1,59 @@
+package phases
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Snapshots before risk: a step that takes a member out of etcd, or puts another
+// etcd there, waits for one.
+const (
+	// SnapshotsKept is how many snapshots of a cluster stay with the operator.
+	SnapshotsKept = 10
+	// snapshotAge is how old one may be to count as taken before a step. A plan
+	// that was interrupted goes on with the one that it began with.
+	snapshotAge = 15 * time.Minute
+)
+
+// snapshotImpact is what the plan says of such a step.
+const snapshotImpact = "fetches a snapshot of etcd and verifies it; nothing is changed"
+
+// snapshotBefore puts a step into the draft that brings a snapshot of the
+// cluster's etcd to the operator, and has the steps wait for it. The step
+// changes nothing, so that it counts for nothing. It is asked for after the
+// edges of the steps are drafted, and as often as there is something to add; a
+// waypoint tells apart those of a plan that takes several. what is the risk, for
+// the sentence of the plan: "a member leaves".
+func (b *builder) snapshotBefore(c *cluster, waypoint, what string, risky ...state.Address) {
+	if c.Etcd.External != nil || c.founding || c.report == nil || len(risky) == 0 {
+		return
+	}
+	id := step(c.target, snapshotPhase)
+	id.Waypoint = waypoint
+	if !slices.ContainsFunc(b.draft.Steps, func(s planner.Step) bool { return s.ID == id }) {
+		b.draft.Quorum = append(b.draft.Quorum, "a snapshot is fetched to this machine and verified before "+what+".")
+		b.draft.Steps = append(b.draft.Steps, planner.Step{
+			ID: id, Phase: snapshotPhase, Target: c.target, Action: planner.NoOp, Via: c.seat, Impact: snapshotImpact,
+			Operations: planner.Operations{planner.SnapshotEtcd{Cluster: c.Label, MaxAge: snapshotAge, Keep: SnapshotsKept}},
+		})
+	}
+	for _, r := range risky {
+		b.draft.Edges[r] = append(slices.Clone(b.draft.Edges[r]), id)
+	}
+}
+
+// snapshotBeforeLeaving has a control plane that is a member of etcd leave
+// after a snapshot: it is fetched before anything is done to the node.
+func (b *builder) snapshotBeforeLeaving(l leaver, reset planner.Step) {
+	if l.cluster != nil && slices.ContainsFunc(reset.Operations, removesMember) {
+		b.snapshotBefore(l.cluster, "", "a member leaves", step(l.target, drainPhase), reset.ID)
+	}
+}
+
+func removesMember(op planner.Operation) bool {
+	_, ok := op.(planner.RemoveEtcdMember)
+	return ok
+}

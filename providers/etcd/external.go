@@ -1,0 +1,67 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-multierror"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// LookExternal asks an etcd that is not ours, through a host: each endpoint for
+// its version, and one for how many keys begin with prefix. It changes nothing.
+// An endpoint that does not answer is an error; what the others said is
+// returned all the same. Without credentials it speaks without TLS.
+func LookExternal(ctx context.Context, via providers.Host, endpoints []string, client providers.EtcdCredentials, prefix string) (state.ExternalEtcdReport, error) {
+	report := state.ExternalEtcdReport{Versions: map[string]string{}}
+	var config *tls.Config
+	if !client.CA.IsZero() {
+		var err error
+		if config, err = tlsConfig(client.CA.Reveal(), client.Certificate.Reveal(), client.Key.Reveal()); err != nil {
+			return report, fmt.Errorf("cannot reach the external etcd: %w", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	var all *multierror.Error
+	var asked sync.WaitGroup
+	for _, endpoint := range endpoints {
+		asked.Go(func() {
+			version, keys, err := lookAt(ctx, via, endpoint, config, prefix)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				all = multierror.Append(all, err)
+				return
+			}
+			report.Versions[endpoint], report.Keys = version, max(report.Keys, keys)
+		})
+	}
+	asked.Wait()
+	return report, failure("reach the external etcd", providers.ErrUnreachable, all.ErrorOrNil())
+}
+
+// lookAt asks one endpoint.
+func lookAt(ctx context.Context, via providers.Host, endpoint string, config *tls.Config, prefix string) (version string, keys int64, err error) {
+	r, err := dial(via, endpoint, config)
+	if err != nil {
+		return "", 0, err
+	}
+	defer r.close()
+	answer, err := r.Status(ctx, endpoint)
+	if err != nil {
+		return "", 0, r.explain(err)
+	}
+	count, err := r.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return "", 0, r.explain(err)
+	}
+	return strings.TrimPrefix(answer.Version, "v"), count.Count, nil
+}

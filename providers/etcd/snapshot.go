@@ -1,0 +1,140 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// stallTimeout is how long a stream may bring nothing before it counts as cut
+// off. A member reads ahead from its disk, so that a healthy one never pauses so long.
+const stallTimeout = 30 * time.Second
+
+// Snapshot implements providers.Etcd. The member is read from linearizably
+// first: what was acknowledged before is then in the snapshot.
+func (c *Client) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, error) {
+	const do = "take a snapshot of etcd"
+	l, teller, err := c.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var why []error
+	for _, m := range c.bySnapshot(ctx, l, teller) {
+		s, err := c.snapshotOf(ctx, l, m)
+		if err == nil {
+			return s, nil
+		}
+		why = append(why, err)
+	}
+	if len(why) == 0 {
+		return nil, fmt.Errorf("cannot %s: no voter has started that is not alarmed as corrupt", do)
+	}
+	return nil, failure(do, providers.ErrUnavailable, errors.Join(why...))
+}
+
+// bySnapshot are the voters that may be asked, the leader last: it has more to
+// do than the others.
+func (c *Client) bySnapshot(ctx context.Context, l list, teller member) []*pb.Member {
+	asking, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	var leader uint64
+	if st, err := teller.status(asking); err == nil {
+		leader = st.leader
+	}
+	// A member whose data is corrupt must not be what a cluster is restored from.
+	// Where the alarms cannot be had, etcd has no quorum, and the reads below fail.
+	alarms, _ := teller.alarms(asking)
+	out := slices.DeleteFunc(slices.Clone(l.members), func(m *pb.Member) bool {
+		return m.IsLearner || m.Name == "" || len(m.ClientURLs) == 0 || slices.Contains(alarms[m.ID], pb.AlarmType_CORRUPT.String())
+	})
+	slices.SortStableFunc(out, func(a, b *pb.Member) int {
+		switch {
+		case a.ID == leader && b.ID != leader:
+			return 1
+		case b.ID == leader && a.ID != leader:
+			return -1
+		}
+		return 0
+	})
+	return out
+}
+
+func (c *Client) snapshotOf(ctx context.Context, l list, m *pb.Member) (*providers.EtcdSnapshot, error) {
+	own, err := c.at(m.ClientURLs[0])
+	if err != nil {
+		return nil, err
+	}
+	reading, done := context.WithTimeout(ctx, readTimeout)
+	st, err := own.read(reading)
+	done()
+	if err != nil {
+		return nil, err
+	}
+	if st.clusterID != l.clusterID || st.id != m.ID {
+		return nil, fmt.Errorf("%s is not member %s of this cluster", m.ClientURLs[0], m.Name)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stream, err := own.snapshot(ctx)
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	return &providers.EtcdSnapshot{
+		EtcdID: hex(l.clusterID), Member: m.Name, Revision: st.revision,
+		ReadCloser: watch(ctx, stream, stallTimeout, cancel),
+	}, nil
+}
+
+// watched is a stream that ends when nothing comes for a while.
+type watched struct {
+	io.ReadCloser
+	ctx     context.Context
+	timeout time.Duration
+	timer   *time.Timer
+	cancel  context.CancelCauseFunc
+	close   sync.Once
+}
+
+// errStalled is why a stream is given up.
+var errStalled = &providers.Error{Kind: providers.ErrTimeout, Do: "read the snapshot of etcd", Cause: fmt.Errorf("nothing has come for %s", stallTimeout)}
+
+func watch(ctx context.Context, stream io.ReadCloser, timeout time.Duration, cancel context.CancelCauseFunc) *watched {
+	w := &watched{ReadCloser: stream, ctx: ctx, timeout: timeout, cancel: cancel}
+	w.timer = time.AfterFunc(timeout, func() { cancel(errStalled) })
+	w.timer.Stop()
+	return w
+}
+
+// Read implements io.Reader. Where the stream breaks off, the error has a kind.
+// Only the member is timed, not who reads.
+func (w *watched) Read(b []byte) (int, error) {
+	w.timer.Reset(w.timeout)
+	n, err := w.ReadCloser.Read(b)
+	w.timer.Stop()
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if cause := context.Cause(w.ctx); cause != nil {
+		err = cause
+	}
+	return n, failure("read the snapshot of etcd", providers.ErrDisconnected, err)
+}
+
+// Close implements io.Closer.
+func (w *watched) Close() error {
+	var err error
+	w.close.Do(func() {
+		w.timer.Stop()
+		w.cancel(nil)
+		err = w.ReadCloser.Close()
+	})
+	return err
+}

@@ -1,0 +1,200 @@
+package etcd
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/snapshots"
+)
+
+func TestSnapshotSource(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*cluster)
+		want   string
+	}{
+		"not the leader":          {func(*cluster) {}, "b"},
+		"the next that answers":   {func(c *cluster) { c.down[url("b")] = true }, "c"},
+		"the leader, when alone":  {func(c *cluster) { c.down[url("b")], c.down[url("c")] = true, true }, "a"},
+		"none that is corrupt":    {func(c *cluster) { c.alarm[2] = []string{"CORRUPT"} }, "c"},
+		"no learner":              {func(c *cluster) { c.members[1].IsLearner = true }, "c"},
+		"none that has not begun": {func(c *cluster) { c.members[1].Name = "" }, "c"},
+		"full is not corrupt":     {func(c *cluster) { c.alarm[2] = []string{"NOSPACE"} }, "b"},
+	} {
+		model := three()
+		c.change(model)
+		s, err := model.client().Snapshot(t.Context())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if b, _ := io.ReadAll(s); s.Member != c.want || string(b) != "data of "+c.want || s.EtcdID != "abc" {
+			t.Errorf("%s: got %q from %+v, want member %s", name, b, s, c.want)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	model := three()
+	model.alarm = map[uint64][]string{1: {"CORRUPT"}, 2: {"CORRUPT"}, 3: {"CORRUPT"}}
+	if _, err := model.client().Snapshot(t.Context()); err == nil || !strings.Contains(err.Error(), "not alarmed as corrupt") {
+		t.Errorf("all corrupt: %v", err)
+	}
+	model = three()
+	model.down = map[string]bool{url("a"): true, url("b"): true, url("c"): true}
+	if _, err := model.client().Snapshot(t.Context()); !errors.Is(err, providers.ErrUnreachable) {
+		t.Errorf("none answers: %v", err)
+	}
+}
+
+// server is etcd as far as a snapshot goes, over gRPC.
+type server struct {
+	pb.UnimplementedMaintenanceServer
+	pb.UnimplementedKVServer
+	pb.UnimplementedClusterServer
+	send func(pb.Maintenance_SnapshotServer) error
+}
+
+func (s *server) Snapshot(_ *pb.SnapshotRequest, to pb.Maintenance_SnapshotServer) error {
+	return s.send(to)
+}
+
+func (s *server) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
+	return &pb.RangeResponse{Header: &pb.ResponseHeader{ClusterId: clusterID, MemberId: 1, Revision: 42}}, nil
+}
+
+func (s *server) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	return &pb.StatusResponse{Header: &pb.ResponseHeader{ClusterId: clusterID, MemberId: 1}, Leader: 1}, nil
+}
+
+func (s *server) Alarm(context.Context, *pb.AlarmRequest) (*pb.AlarmResponse, error) {
+	return &pb.AlarmResponse{}, nil
+}
+
+func (s *server) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	return &pb.MemberListResponse{
+		Header:  &pb.ResponseHeader{ClusterId: clusterID},
+		Members: []*pb.Member{{ID: 1, Name: "a", ClientURLs: []string{"http://etcd.test:2379"}}},
+	}, nil
+}
+
+// dialer is a host that reaches the server, wherever it is asked to dial.
+type dialer struct {
+	providers.Host
+	address string
+}
+
+func (d dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "tcp", d.address)
+}
+
+// serve starts the server and returns a client of it, and what kills it.
+func serve(t *testing.T, send func(pb.Maintenance_SnapshotServer) error) (c *Client, kill func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, g := &server{send: send}, grpc.NewServer()
+	pb.RegisterMaintenanceServer(g, s)
+	pb.RegisterKVServer(g, s)
+	pb.RegisterClusterServer(g, s)
+	go func() { _ = g.Serve(l) }()
+	t.Cleanup(g.Stop)
+	d := dialer{address: l.Addr().String()}
+	c = newClient([]string{"http://etcd.test:2379"}, func(endpoint string) (member, error) { return dial(d, endpoint, nil) })
+	t.Cleanup(func() { _ = c.Close() })
+	return c, g.Stop
+}
+
+// What etcd streams in blobs, and its hash after them, becomes a file.
+func TestSnapshotStream(t *testing.T) {
+	t.Parallel()
+	database := bytes.Repeat([]byte("pages of etcd..."), 64*1024)
+	sum := sha256.Sum256(database)
+	c, _ := serve(t, func(to pb.Maintenance_SnapshotServer) error {
+		for at := 0; at < len(database); at += 32 * 1024 {
+			if err := to.Send(&pb.SnapshotResponse{Blob: database[at:min(len(database), at+32*1024)]}); err != nil {
+				return err
+			}
+		}
+		return to.Send(&pb.SnapshotResponse{Blob: sum[:]})
+	})
+	s, err := c.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if s.EtcdID != "abc" || s.Member != "a" || s.Revision != 42 {
+		t.Errorf("got %+v", s)
+	}
+	path := filepath.Join(t.TempDir(), "snapshot.db")
+	if d, err := snapshots.Write(path, s); err != nil || d.Size != int64(len(database)+len(sum)) {
+		t.Errorf("got %+v, %v", d, err)
+	}
+}
+
+// A connection that is lost in the middle is an error with a kind, and no end.
+func TestSnapshotStreamIsCut(t *testing.T) {
+	t.Parallel()
+	sent := make(chan struct{})
+	c, kill := serve(t, func(to pb.Maintenance_SnapshotServer) error {
+		err := to.Send(&pb.SnapshotResponse{Blob: make([]byte, 1024)})
+		close(sent)
+		<-to.Context().Done()
+		return err
+	})
+	s, err := c.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := io.ReadFull(s, make([]byte, 1024)); err != nil {
+		t.Fatal(err)
+	}
+	<-sent
+	kill()
+	if _, err := s.Read(make([]byte, 1)); !errors.Is(err, providers.ErrDisconnected) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A member that sends nothing any more is given up; one whose reader is slow is not.
+func TestSnapshotStreamStalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r, w := io.Pipe()
+		stop := context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
+		defer stop()
+		s := watch(ctx, r, stallTimeout, cancel)
+		go func() { _, _ = w.Write([]byte("ab")) }()
+		for range 2 {
+			if _, err := s.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * stallTimeout)
+		}
+		begin := time.Now()
+		_, err := s.Read(make([]byte, 1))
+		if !errors.Is(err, providers.ErrTimeout) || time.Since(begin) != stallTimeout {
+			t.Errorf("after %s: %v", time.Since(begin), err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

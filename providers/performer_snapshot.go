@@ -1,0 +1,92 @@
+package providers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers/snapshots"
+	"github.com/kubewright/kubewright/state"
+)
+
+// SnapshotPath is the output of SnapshotEtcd.
+const SnapshotPath = "snapshot"
+
+// Snapshot is a snapshot of etcd on the operator's disk.
+type Snapshot struct {
+	snapshots.File
+	snapshots.Digest
+	// Member is the name of who sent it; empty for one that was there before.
+	Member string
+}
+
+// snapshotEtcd fetches a snapshot unless one that is recent enough is there. A
+// stream that was cut off is begun again; a disk that takes no more is not
+// tried again.
+func (w *work) snapshotEtcd(ctx context.Context, op planner.SnapshotEtcd) error {
+	var s Snapshot
+	again := func(err error) bool { return passing(err) && !errors.Is(err, snapshots.ErrDisk) }
+	err := w.retryEtcd(ctx, memberTime, again, func(ctx context.Context, e Etcd) (err error) {
+		s, err = w.fetchSnapshot(ctx, e, op)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w.outputs[SnapshotPath] = Output{Value: state.String(s.Path)}
+	if s.Member == "" {
+		w.log("a snapshot that is recent enough is there: " + s.Path)
+		return nil
+	}
+	w.log(fmt.Sprintf("snapshot of %d bytes from member %s: %s", s.Size, s.Member, s.Path))
+	return nil
+}
+
+// FetchSnapshot brings a snapshot of a cluster's etcd to a file, and its name is
+// chosen when the path is empty. It goes through a node, or another control
+// plane of its cluster.
+func (p *Performer) FetchSnapshot(ctx context.Context, via state.Target, op planner.SnapshotEtcd, path string) (Snapshot, error) {
+	var s Snapshot
+	err := p.ThroughEtcd(ctx, via, func(ctx context.Context, e Etcd) (err error) {
+		s, err = p.writeSnapshot(ctx, e, op, path)
+		return err
+	})
+	return s, err
+}
+
+// fetchSnapshot looks whether a snapshot is there before it fetches one.
+func (p *Performer) fetchSnapshot(ctx context.Context, e Etcd, op planner.SnapshotEtcd) (Snapshot, error) {
+	_, id, err := e.Members(ctx)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if f, ok := snapshots.Recent(p.Snapshots, op.Cluster, id, p.Clock.Now().Add(-op.MaxAge)); ok && op.MaxAge > 0 {
+		return Snapshot{File: f}, nil
+	}
+	return p.writeSnapshot(ctx, e, op, "")
+}
+
+func (p *Performer) writeSnapshot(ctx context.Context, e Etcd, op planner.SnapshotEtcd, path string) (Snapshot, error) {
+	if path == "" && p.Snapshots == "" {
+		return Snapshot{}, errors.New("internal error: no folder for snapshots is known")
+	}
+	stream, err := e.Snapshot(ctx)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	defer stream.Close()
+	name := snapshots.Name{Cluster: op.Cluster, Taken: p.Clock.Now(), Revision: stream.Revision, EtcdID: stream.EtcdID}
+	if path == "" {
+		path = filepath.Join(p.Snapshots, name.String())
+	}
+	digest, err := snapshots.Write(path, stream)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("cannot keep a snapshot of etcd as %s: %w", path, err)
+	}
+	if err := snapshots.Prune(p.Snapshots, op.Cluster, op.Keep); err != nil {
+		return Snapshot{}, fmt.Errorf("cannot remove older snapshots of etcd: %w", err)
+	}
+	return Snapshot{File: snapshots.File{Name: name, Path: path}, Digest: digest, Member: stream.Member}, nil
+}

@@ -1,0 +1,94 @@
+package providers_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/snapshots"
+)
+
+// database is a snapshot as etcd streams it.
+func database() []byte {
+	b := bytes.Repeat([]byte("page"), 256)
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
+}
+
+// snapshotFile is the one file in the folder of snapshots.
+func (s *scene) snapshotFile(t *testing.T) string {
+	t.Helper()
+	entries, err := os.ReadDir(s.snapshots)
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("the folder holds %v, %v", entries, err)
+	}
+	return filepath.Join(s.snapshots, entries[0].Name())
+}
+
+func TestSnapshotEtcd(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.snapshots = filepath.Join(t.TempDir(), "kubewright.snapshots")
+	s.now = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	whole := database()
+	cut := io.MultiReader(bytes.NewReader(whole[:600]), iotest.ErrReader(&providers.Error{Kind: providers.ErrDisconnected, Do: "read"}))
+	s.streams = []io.Reader{cut, bytes.NewReader(whole)}
+	op := planner.SnapshotEtcd{Cluster: "prod", MaxAge: 15 * time.Minute, Keep: 3}
+	out, err := s.perform(t, providers.Run{}, op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := s.snapshotFile(t)
+	if want := "prod-20260302T090000Z-r7-1.db"; filepath.Base(path) != want || out[providers.SnapshotPath].Value.AsString() != path {
+		t.Errorf("file is %s, output %v, want %s", path, out, want)
+	}
+	if _, err := snapshots.Verify(path); err != nil {
+		t.Error(err)
+	}
+	// While it is recent enough no other is fetched, not even one that would come.
+	s.now = s.now.Add(10 * time.Minute)
+	if out, err = s.perform(t, providers.Run{}, op); err != nil || out[providers.SnapshotPath].Value.AsString() != path {
+		t.Errorf("the second time: %v, %v", out, err)
+	}
+	s.now = s.now.Add(10 * time.Minute)
+	if _, err = s.perform(t, providers.Run{}, op); !errors.Is(err, errNoStream) {
+		t.Errorf("after 20 minutes: %v", err)
+	}
+}
+
+// A stream that stays broken is given up, and a disk that takes nothing is not
+// tried twice. Neither leaves a file.
+func TestSnapshotEtcdFails(t *testing.T) {
+	t.Parallel()
+	op := planner.SnapshotEtcd{Cluster: "prod"}
+	s := newScene()
+	s.snapshots = t.TempDir()
+	for range 1000 {
+		s.streams = append(s.streams, iotest.ErrReader(&providers.Error{Kind: providers.ErrDisconnected, Do: "read the snapshot"}))
+	}
+	_, err := s.perform(t, providers.Run{}, op)
+	if !errors.Is(err, providers.ErrDisconnected) || !strings.Contains(err.Error(), "tried for 2m0s") {
+		t.Errorf("cut stream: %v", err)
+	}
+	if entries, _ := os.ReadDir(s.snapshots); len(entries) != 0 {
+		t.Errorf("the folder holds %v", entries)
+	}
+	file := filepath.Join(s.snapshots, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.snapshots = filepath.Join(file, "below")
+	s.streams = []io.Reader{bytes.NewReader(database()), bytes.NewReader(database())}
+	if _, err := s.perform(t, providers.Run{}, op); !errors.Is(err, snapshots.ErrDisk) || len(s.streams) != 1 {
+		t.Errorf("no folder: %v, and %d streams were not begun", err, len(s.streams))
+	}
+}

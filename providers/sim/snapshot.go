@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// snapshotHead begins a snapshot of the simulator's: a database of nobody else's.
+const snapshotHead = "kubewright simulated etcd snapshot 1\n"
+
+// snapshotPage divides the size of a database, as etcd's pages do.
+const snapshotPage = 512
+
+// revision is etcd's: leases see to it that it grows with time.
+func (w *World) revision() int64 { return 1 + int64(w.d.Now.Sub(epoch)/time.Second) }
+
+// snapshot is a cluster's data with its hash behind it. Membership is not in
+// it: whoever restores it says who the members are.
+func (c *cluster) snapshot() ([]byte, error) {
+	data := *c
+	data.Members, data.Leader = nil, ""
+	text, err := json.Marshal(data)
+	if err != nil {
+		return nil, err
+	}
+	b := append([]byte(snapshotHead), text...)
+	b = append(b, strings.Repeat(" ", (snapshotPage-len(b)%snapshotPage)%snapshotPage)...)
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...), nil
+}
+
+// Snapshot streams what etcd holds, of a voter that does not lead where there is
+// one. A partial fault cuts the stream off in the middle.
+func (e *etcdClient) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, error) {
+	const op = "etcd.snapshot"
+	w, m := e.h.w, e.h.machine()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.connected(ctx, m); err != nil {
+		return nil, err
+	}
+	kind := w.match(m.address, op, "")
+	cut := w.failure(kind, m, op, "")
+	if cut != nil && kind != FaultPartial {
+		return nil, cut
+	}
+	c, err := e.cluster()
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	stream := io.Reader(bytes.NewReader(b))
+	if kind == FaultPartial {
+		stream = io.MultiReader(bytes.NewReader(b[:len(b)/2]), broken{cut})
+	}
+	return &providers.EtcdSnapshot{EtcdID: c.ID, Member: w.snapshotSource(c).Name, Revision: w.revision(), ReadCloser: io.NopCloser(stream)}, nil
+}
+
+// snapshotSource is the first voter that runs and does not lead, or the leader.
+func (w *World) snapshotSource(c *cluster) *member {
+	leader := w.leader(c)
+	for _, mb := range c.voters() {
+		if mb != leader && w.alive(mb) {
+			return mb
+		}
+	}
+	return leader
+}
+
+// broken is a stream that fails.
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.err }

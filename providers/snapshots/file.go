@@ -1,0 +1,153 @@
+package snapshots
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/google/renameio/v2"
+)
+
+// pageSize divides the size of every database.
+const pageSize = 512
+
+// ErrInvalid: what was read is no whole snapshot: it was cut off, or changed.
+var ErrInvalid = errors.New("not a whole snapshot of etcd")
+
+// ErrDisk: the operator's disk did not take the file. A retry does not help.
+var ErrDisk = errors.New("cannot write to the disk")
+
+// Digest is what was found in a whole snapshot.
+type Digest struct {
+	// Size is that of the file in bytes, the hash at its end included.
+	Size int64 `json:"size"`
+	// SHA256 is the hex digest of the whole file.
+	SHA256 string `json:"sha256"`
+}
+
+// Write puts what is streamed into a file, and gives it its name when it is
+// whole. Nothing of a stream that ends early, or of a disk that is full, is
+// left behind; a file that had the name before stays as it was.
+func Write(path string, stream io.Reader) (Digest, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return Digest{}, diskError(err)
+	}
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
+	if err != nil {
+		return Digest{}, diskError(err)
+	}
+	defer f.Cleanup() //nolint:errcheck // there is nothing left to be done about it
+	return fill(f, stream)
+}
+
+// pending is a file that has no name yet.
+type pending interface {
+	io.Writer
+	// CloseAtomicallyReplace brings it to the disk and gives it its name.
+	CloseAtomicallyReplace() error
+}
+
+func fill(f pending, stream io.Reader) (Digest, error) {
+	v := newVerifier()
+	if _, err := io.Copy(io.MultiWriter(diskWriter{f}, v), stream); err != nil {
+		if errors.Is(err, ErrDisk) {
+			return Digest{}, err
+		}
+		return Digest{}, fmt.Errorf("the stream of the snapshot was cut off after %d bytes, and nothing of it was kept: %w", v.size, err)
+	}
+	d, err := v.digest()
+	if err != nil {
+		return Digest{}, err
+	}
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return Digest{}, diskError(err)
+	}
+	return d, nil
+}
+
+// Verify reads a file and tells whether it is a whole snapshot. One that is not
+// is ErrInvalid.
+func Verify(path string) (Digest, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Digest{}, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return Digest{}, err
+	} else if !info.Mode().IsRegular() {
+		return Digest{}, fmt.Errorf("%s is no regular file: %w", path, ErrInvalid)
+	}
+	v := newVerifier()
+	if _, err := io.Copy(v, f); err != nil {
+		return Digest{}, err
+	}
+	d, err := v.digest()
+	if err != nil {
+		return Digest{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return d, nil
+}
+
+// verifier compares the hash of what is written to it with the hash at its end.
+type verifier struct {
+	// database is the hash of everything but the last bytes, which are in tail;
+	// all is the hash of everything.
+	database, all hash.Hash
+	tail          []byte
+	size          int64
+}
+
+func newVerifier() *verifier { return &verifier{database: sha256.New(), all: sha256.New()} }
+
+// Write implements io.Writer. It never fails.
+func (v *verifier) Write(b []byte) (int, error) {
+	v.size += int64(len(b))
+	v.all.Write(b)
+	v.tail = append(v.tail, b...)
+	if over := len(v.tail) - sha256.Size; over > 0 {
+		v.database.Write(v.tail[:over])
+		v.tail = append(v.tail[:0], v.tail[over:]...)
+	}
+	return len(b), nil
+}
+
+func (v *verifier) digest() (Digest, error) {
+	switch {
+	case v.size <= sha256.Size || v.size%pageSize != sha256.Size:
+		return Digest{}, fmt.Errorf("it has %d bytes, which is no database with its hash behind it; it was cut off, or copied from a data folder: %w", v.size, ErrInvalid)
+	case !bytes.Equal(v.database.Sum(nil), v.tail):
+		return Digest{}, fmt.Errorf("its content does not fit the hash at its end; it was changed on the way or on the disk: %w", ErrInvalid)
+	}
+	return Digest{Size: v.size, SHA256: hex.EncodeToString(v.all.Sum(nil))}, nil
+}
+
+// diskWriter marks the errors of the disk, so that they are not taken for those of the stream.
+type diskWriter struct{ to io.Writer }
+
+func (w diskWriter) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	if err != nil {
+		err = diskError(err)
+	}
+	return n, err
+}
+
+func diskError(err error) error {
+	todo := "Nothing was kept"
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		todo = "Nothing was kept. Make room there, or name another folder"
+	case errors.Is(err, fs.ErrPermission):
+		todo = "Nothing was kept. Give the folder to who runs this, or name another one"
+	}
+	return fmt.Errorf("%w: %w. %s", ErrDisk, err, todo)
+}

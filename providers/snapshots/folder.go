@@ -1,0 +1,89 @@
+package snapshots
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// File is a snapshot on the disk. That it has its name says that it was whole.
+type File struct {
+	Name
+	Path string
+}
+
+// List returns the snapshots of a cluster in a folder, the newest first. A
+// folder that does not exist has none.
+func List(folder, cluster string) ([]File, error) {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []File
+	for _, e := range entries {
+		if n, ok := ParseName(e.Name()); ok && n.Cluster == cluster && e.Type().IsRegular() {
+			out = append(out, File{n, filepath.Join(folder, e.Name())})
+		}
+	}
+	slices.SortFunc(out, func(a, b File) int { return strings.Compare(b.Path, a.Path) })
+	return out, nil
+}
+
+// Recent returns a snapshot of the etcd with the ID that was taken after a
+// moment and is whole still; false when there is none.
+func Recent(folder, cluster, etcdID string, after time.Time) (File, bool) {
+	files, err := List(folder, cluster)
+	if err != nil {
+		return File{}, false
+	}
+	for _, f := range files {
+		if f.EtcdID != etcdID || !f.Taken.After(after) {
+			continue
+		}
+		if _, err := Verify(f.Path); err == nil {
+			return f, true
+		}
+	}
+	return File{}, false
+}
+
+// Prune removes the oldest snapshots of a cluster until keep are left, and what
+// a process that was killed has left of one it had begun. keep of 0 keeps all.
+func Prune(folder, cluster string, keep int) error {
+	files, err := List(folder, cluster)
+	if err != nil {
+		return err
+	}
+	errs := []error{removeUnfinished(folder, cluster)}
+	if keep > 0 && len(files) > keep {
+		for _, f := range files[keep:] {
+			errs = append(errs, os.Remove(f.Path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unfinished is for how long a file without its name may belong to somebody who
+// is at work on it.
+const unfinished = 24 * time.Hour
+
+func removeUnfinished(folder, cluster string) error {
+	left, err := filepath.Glob(filepath.Join(folder, "."+cluster+"-*.db*"))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, path := range left {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > unfinished {
+			errs = append(errs, os.Remove(path))
+		}
+	}
+	return errors.Join(errs...)
+}
