@@ -98,12 +98,18 @@ func podStep(n *node, w work, phase string) planner.Step {
 		restarted = append(restarted, names...)
 	}
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
-	if others := n.otherPlanes(); len(others) > 0 && phase == "control-plane" {
-		s.Impact += "; the API stays up on " + strings.Join(others, ", ")
-	} else if len(others) == 0 {
-		s.Impact += "; the API is down while it restarts, since this is the only control plane"
+	if phase == controlPlanePhase || len(n.otherPlanes()) == 0 {
+		s.Impact += n.apiMeanwhile()
 	}
 	return s
+}
+
+// apiMeanwhile says where the API is while this control plane's restarts.
+func (n *node) apiMeanwhile() string {
+	if others := n.otherPlanes(); len(others) > 0 {
+		return "; the API stays up on " + strings.Join(others, ", ")
+	}
+	return "; the API is down while it restarts, since this is the only control plane"
 }
 
 // podWaits waits until static pods run the manifests that are written, and names them.

@@ -154,7 +154,7 @@ func (n *node) held() bool {
 // stay behind.
 func (c *cluster) versionChange() diag.Diagnostics {
 	if c.up == nil {
-		return nil
+		return c.behind()
 	}
 	refuse := func(summary, format string, args ...any) diag.Diagnostics {
 		return diag.Diagnostics{diag.Errorf(summary, "Cluster %q: "+format+" Nothing is changed on any host.",
@@ -232,12 +232,15 @@ func (c *cluster) misfit(where string, err error) *diag.Diagnostic {
 }
 
 // behind warns of kubelets that stay older than the cluster: those that are
-// installed, and that nobody has brought to the wanted version.
+// installed, and that nobody has brought to the wanted version. Of patch releases
+// it speaks in an upgrade only.
 func (c *cluster) behind() diag.Diagnostics {
+	want, _ := planner.ParseRelease(c.KubernetesVersion)
 	byVersion := map[string][]string{}
 	for _, n := range c.nodes {
 		stays, ok := planner.ParseRelease(n.comingKubelet())
-		if n.upgrades() && ok && stays.Compare(c.up.want) < 0 {
+		older := stays.Minor < want.Minor || c.up != nil && stays.Compare(want) < 0
+		if ok && older && n.runningKubelet() != "" && !n.joins() {
 			byVersion[stays.String()] = append(byVersion[stays.String()], n.target.String())
 		}
 	}
@@ -245,7 +248,7 @@ func (c *cluster) behind() diag.Diagnostics {
 	for _, version := range slices.Sorted(maps.Keys(byVersion)) {
 		diags = append(diags, diag.Warningf("Kubelet stays behind", "%s: the installed kubelet is %s, and kubewright does not replace what it did not install. "+
 			"That may be so for three minor versions. To follow: install the kubelet %s there and plan again; the plan drains each node and restarts its kubelet.",
-			strings.Join(byVersion[version], ", "), version, c.up.want).At(c.origin("kubernetes_version")))
+			strings.Join(byVersion[version], ", "), version, want).At(c.origin("kubernetes_version")))
 	}
 	return diags
 }
@@ -263,11 +266,11 @@ func (c *cluster) upgradeLine() string {
 	var parts []string
 	if c.up.raises {
 		parts = append(parts, fmt.Sprintf("kubernetes_version: %s → %s", c.up.oldest, c.KubernetesVersion), "control planes one at a time")
+	} else {
+		parts = append(parts, "kubelets to "+c.KubernetesVersion)
 	}
-	if workers := len(c.turning(config.Worker)); workers > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d workers down at once", min(c.maxUnavailable(), workers), len(c.view.Config.NodesOf(c.Label, config.Worker))))
-	} else if len(c.turning(config.ControlPlane)) > 0 {
-		parts = append(parts, "kubelets one at a time")
+	if workers := len(c.turning(config.Worker)); workers > 1 {
+		parts = append(parts, fmt.Sprintf("workers %d at a time", min(c.maxUnavailable(), workers)))
 	}
 	return strings.Join(parts, "; ") + "."
 }

@@ -97,7 +97,10 @@ func (n *node) drainStep() planner.Step {
 	}
 	d := n.cluster.Upgrade.Drain
 	impact := fmt.Sprintf("%d pods to evict", seen.Pods)
-	if seen.Pods == 1 {
+	switch seen.Pods {
+	case 0:
+		impact = "no pods to evict"
+	case 1:
 		impact = "1 pod to evict"
 	}
 	if seen.Unschedulable && !n.held() {
@@ -145,7 +148,7 @@ func (n *node) turnStep(s planner.Step, w work) planner.Step {
 func (n *node) turnImpact(restarted []string) string {
 	impact := "restarts the kubelet here"
 	if len(restarted) > 0 {
-		impact += ", and with it " + strings.Join(restarted, ", ")
+		impact += ", and with it " + strings.Join(restarted, ", ") + n.apiMeanwhile()
 	}
 	if n.marked() {
 		return impact + "; then lets pods in again"
