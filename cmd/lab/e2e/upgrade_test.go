@@ -83,6 +83,7 @@ func (s *site) bringKubelet(version string) {
 	if err := os.WriteFile(filepath.Join(s.dir, "artifacts", "kubelet"), program, 0o755); err != nil {
 		s.t.Fatal(err)
 	}
+	s.sumArtifacts()
 }
 
 const deployment = `
