@@ -254,6 +254,8 @@ func waitSummary(o Wait) string {
 	switch o.For {
 	case WaitHTTP:
 		return "wait for " + o.URL
+	case WaitClosed:
+		return "wait until nobody answers at " + o.URL
 	case WaitAPI:
 		return "wait for the API"
 	case WaitStaticPod:

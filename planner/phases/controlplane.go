@@ -2,6 +2,7 @@ package phases
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
@@ -33,7 +34,7 @@ var controlPlane = phase{
 		if w.create() {
 			return planner.Step{Operations: append([]planner.Operation{folder("/etc/kubernetes/manifests", "0700")}, fileOperations(w)...)}
 		}
-		return podStep(n, w, "control-plane")
+		return podStep(n, w, controlPlanePhase)
 	},
 	nodeNeeds: func(n *node) []state.Address {
 		return append(n.beforeDisruption(), step(n.target, kubeconfigPhase), step(n.target, etcdPhase), step(n.target, imagesPhase))
@@ -70,8 +71,13 @@ func (n *node) podOrigins(component, block string) map[string]state.Source {
 }
 
 // podStep changes static pods that run: one control plane of the cluster at a
-// time, each waited for until it runs what was written and answers. The API
-// server comes first: the others beside it may not be newer.
+// time, each waited for until it runs what was written and answers.
+//
+// An API server does not serve without the etcd beside it, and the kubelet that
+// is to restart etcd asks that API server first: for half a minute in vain. So
+// the API server is stopped before etcd is touched, and has done its last
+// request by then. It is stopped as well before the components beside it change
+// with it: they may not be newer.
 func podStep(n *node, w work, phase string) planner.Step {
 	c := n.cluster
 	s := planner.Step{
@@ -82,26 +88,80 @@ func podStep(n *node, w work, phase string) planner.Step {
 	if n.awaitsReady() {
 		s.Operations = append(s.Operations, planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: c.Timeouts.KubeletHealthCheck})
 	}
-	first, others := work{desired: w.desired}, work{desired: w.desired}
-	for _, ch := range w.changes {
-		if ch.Address.ID() == manifest("kube-apiserver") {
-			first.changes = append(first.changes, ch)
-		} else {
-			others.changes = append(others.changes, ch)
-		}
+	pods := n.podsOf(w, phase)
+	if len(pods) > 1 && slices.ContainsFunc(pods, isAPIServer) {
+		s.Operations = append(s.Operations, n.stopAPI()...)
 	}
-	var restarted []string
-	for _, part := range []work{first, others} {
-		s.Operations = append(s.Operations, fileOperations(part)...)
-		waits, names := n.podWaits(part)
-		s.Operations = append(append(s.Operations, waits...), n.healthWaits(names...)...)
-		restarted = append(restarted, names...)
+	var names []string
+	for _, it := range pods {
+		names = append(names, componentOf(it))
+		s.Operations = append(s.Operations, writeFile(it))
 	}
-	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
-	if phase == controlPlanePhase || len(n.otherPlanes()) == 0 {
+	for _, it := range pods {
+		s.Operations = append(s.Operations, n.podWait(it))
+	}
+	s.Operations = append(s.Operations, n.healthWaits(names...)...)
+	s.Impact = "restarts " + strings.Join(names, ", ") + " here"
+	if phase == etcdPhase && len(n.otherPlanes()) > 0 {
+		s.Impact += "; quorum is held by the other members"
+	}
+	if slices.ContainsFunc(pods, isAPIServer) || len(n.otherPlanes()) == 0 {
 		s.Impact += n.apiMeanwhile()
 	}
 	return s
+}
+
+// podsOf are the static pods that a step writes: those that change and, where
+// etcd does, those that go down with it.
+func (n *node) podsOf(w work, phase string) []*state.Item {
+	var pods []*state.Item
+	waypoint := ""
+	for _, ch := range w.changes {
+		if it := w.find(ch); it != nil && it.Kind == state.KindStaticPod {
+			pods = append(pods, it)
+			waypoint = ch.Address.Waypoint
+		}
+	}
+	if phase != etcdPhase {
+		return pods
+	}
+	for _, c := range planeComponents {
+		a := item(n.target, controlPlanePhase, "file", manifest(c.name))
+		a.Waypoint = waypoint
+		if it := w.desired.Find(a); it != nil && (isAPIServer(it) || w.of(controlPlanePhase).changesItem(a)) {
+			pods = append(pods, it)
+		}
+	}
+	return pods
+}
+
+func isAPIServer(it *state.Item) bool { return it.Address.ID() == manifest("kube-apiserver") }
+
+// stopAPI has the kubelet stop the API server here and waits until it has: what
+// it serves is done, and nobody is sent to it any more.
+func (n *node) stopAPI() []planner.Operation {
+	url, insecure := kubeadm.Healthz(n.input(), "kube-apiserver")
+	ca := n.cluster.caFile()
+	if insecure {
+		ca = ""
+	}
+	return []planner.Operation{
+		planner.RemovePath{Path: manifest("kube-apiserver")},
+		planner.Wait{For: planner.WaitClosed, URL: url, CA: ca, Timeout: n.cluster.Timeouts.UpgradeManifests},
+	}
+}
+
+// podWait waits until a static pod runs the manifest that is written.
+func (n *node) podWait(it *state.Item) planner.Wait {
+	name := componentOf(it)
+	wait := planner.Wait{For: planner.WaitStaticPod, Name: name + "-" + n.name, Timeout: n.cluster.Timeouts.UpgradeManifests}
+	if it.Sealed.IsZero() {
+		wait.Hash = kubeadm.ComponentHash(n.input(), name, it.Content)
+	} else {
+		// The hash says something about a short secret.
+		wait.HashRef = reference(it.Address, hashField)
+	}
+	return wait
 }
 
 // apiMeanwhile says where the API is while this control plane's restarts.

@@ -60,9 +60,7 @@ func etcdStep(n *node, w work) planner.Step {
 	case !w.concerns(state.KindStaticPod):
 		return n.promoteStep()
 	case !w.create():
-		s := podStep(n, w, "etcd")
-		s.Impact = "restarts etcd here; quorum is held by the other members"
-		return s
+		return podStep(n, w, etcdPhase)
 	}
 	data := folder(c.Etcd.DataDir, "0700")
 	if n.isFounder() {

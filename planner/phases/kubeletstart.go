@@ -105,9 +105,14 @@ func kubeletStep(n *node, w work) planner.Step {
 		s.Operations = append(s.Operations, n.bootstrapOperations()...)
 	}
 	s.Operations = append(s.Operations, fileOperations(w)...)
-	s.Operations = append(s.Operations,
+	units := []planner.Operation{
 		planner.Unit{Unit: kubeletUnit, Action: "enable"},
-		planner.Unit{Unit: kubeletUnit, Action: "restart", Reload: true})
+		planner.Unit{Unit: kubeletUnit, Action: "restart", Reload: true},
+	}
+	if n.turns() {
+		units = n.withoutAPI(w, units)
+	}
+	s.Operations = append(s.Operations, units...)
 	switch {
 	case n.joins() || n.isFounder():
 		return s

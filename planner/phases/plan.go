@@ -35,7 +35,12 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	}
 	desired, recorded := v.desired(), v.recorded
 	observed := v.Observed(desired, recorded)
-	changes, drift := planner.Diff(desired, observed, recorded), planner.Drift(observed, recorded)
+	drift := planner.Drift(observed, recorded)
+	changes, waypoints := v.waypoints(observed)
+	changes = append(changes, planner.Diff(desired, observed, recorded)...)
+	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
+	desired.Items = append(desired.Items, waypoints...)
+	desired.Sort()
 	v.scrub(changes)
 	v.scrub(drift)
 	d := v.draft(desired, changes)

@@ -23,12 +23,18 @@ import (
 // the first of them; then the kubelets of the control planes, one at a time, and
 // those of the workers, each node drained first; the addons last.
 type upgrade struct {
-	// oldest and newest are the API servers', want is the wanted version.
+	// newest is the newest API server's version, want the wanted one. oldest is that
+	// of the oldest component: a controller manager may have been left behind.
 	oldest, newest, want planner.Release
 	// raises tells that the version of a control plane's component changes.
 	raises bool
 	// begun tells that some component has the wanted version already.
 	begun bool
+	// hops are the versions that control planes go through, the wanted one last;
+	// err says why there is no way. way are the hops but the last.
+	hops []planner.Release
+	err  error
+	way  []*waypoint
 	// turns are the versions that kubelets of other versions get, by node.
 	turns map[state.Target]string
 }
@@ -60,11 +66,14 @@ func (c *cluster) upgrade() *upgrade {
 	held := false
 	for _, n := range c.nodes {
 		for _, component := range planeVersions {
-			if r, known := n.planned(component); known && r == want {
-				up.begun = true
-			} else if known {
-				up.raises = true
+			r, known := n.planned(component)
+			if !known {
+				continue
 			}
+			if r.Compare(up.oldest) < 0 {
+				up.oldest = r
+			}
+			up.begun, up.raises = up.begun || r == want, up.raises || r != want
 		}
 		if to := n.comingKubelet(); n.runningKubelet() != "" && to != "" && !n.joins() && n.runningKubelet() != to {
 			up.turns[n.target] = to
@@ -74,6 +83,7 @@ func (c *cluster) upgrade() *upgrade {
 	if !up.raises && len(up.turns) == 0 && !held {
 		return nil
 	}
+	up.hops, up.err = planner.Hops(up.oldest, up.newest, want, c.through())
 	return up
 }
 
@@ -82,8 +92,12 @@ func (c *cluster) upgrade() *upgrade {
 func (c *cluster) apiServers() []planner.Release {
 	var out []planner.Release
 	for _, n := range c.controlPlanes() {
-		if r, known := n.planned("kube-apiserver"); known {
-			out = append(out, r)
+		// While one is stopped, those beside it tell what it was.
+		for _, component := range planeVersions {
+			if r, known := n.planned(component); known {
+				out = append(out, r)
+				break
+			}
 		}
 	}
 	if len(out) == 0 && c.report != nil {
@@ -160,12 +174,9 @@ func (c *cluster) versionChange() diag.Diagnostics {
 		return diag.Diagnostics{diag.Errorf(summary, "Cluster %q: "+format+" Nothing is changed on any host.",
 			append([]any{c.Label}, args...)...).At(c.origin("kubernetes_version"))}
 	}
-	hops, err := planner.Hops(c.up.oldest, c.up.newest, c.up.want, nil)
 	switch {
-	case err != nil:
-		return refuse("Version cannot be reached", "%v.", err)
-	case len(hops) > 1:
-		return refuse("Version cannot be reached", "from %s to %s there is more than one minor version.", c.up.oldest, c.up.want)
+	case c.up.err != nil:
+		return refuse("Version cannot be reached", "%v.", c.up.err)
 	case !c.up.raises:
 		return c.behind()
 	case c.report == nil && !c.up.begun:
@@ -258,14 +269,18 @@ func (c *cluster) versionNote() string {
 	if c.up == nil || !c.up.raises {
 		return c.KubernetesVersion
 	}
-	return c.up.oldest.String() + " → " + c.KubernetesVersion
+	versions := []string{c.up.oldest.String()}
+	for _, hop := range c.up.hops {
+		versions = append(versions, hop.String())
+	}
+	return strings.Join(versions, " → ")
 }
 
 // upgradeLine is the sentence about the upgrade.
 func (c *cluster) upgradeLine() string {
 	var parts []string
 	if c.up.raises {
-		parts = append(parts, fmt.Sprintf("kubernetes_version: %s → %s", c.up.oldest, c.KubernetesVersion), "control planes one at a time")
+		parts = append(parts, "kubernetes_version: "+c.versionNote(), "control planes one at a time")
 	} else {
 		parts = append(parts, "kubelets to "+c.KubernetesVersion)
 	}

@@ -2,6 +2,7 @@ package phases_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,22 +41,60 @@ func (o *operator) wantHeld() {
 
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
-	for _, size := range [][2]int{{1, 0}, {1, 2}, {3, 2}} {
-		t.Run(fmt.Sprintf("%d+%d", size[0], size[1]), func(t *testing.T) {
+	for _, c := range []struct {
+		planes, workers int
+		from, to        string
+	}{
+		{1, 0, "1.35.8", "1.36.3"},
+		{1, 2, "1.36.1", "1.36.3"},
+		{3, 2, "1.35.8", "1.36.3"},
+		{3, 1, "1.34.9", "1.37.1"},
+	} {
+		t.Run(fmt.Sprintf("%d+%d %s to %s", c.planes, c.workers, c.from, c.to), func(t *testing.T) {
 			t.Parallel()
-			o := running(t, size[0], size[1], "1.35.8")
-			o.config.Clusters[0].KubernetesVersion = "1.36.3"
-			o.kubelets("1.36.3")
+			o := running(t, c.planes, c.workers, c.from)
+			o.config.Clusters[0].KubernetesVersion = c.to
+			o.kubelets(c.to)
 			o.world.Watch = true
 			o.must(o.apply())
 			o.wantNothing()
 			for name, n := range o.view.Clusters["prod"].Nodes {
-				if n.KubeletVersion != "v1.36.3" || n.Unschedulable || !n.Ready {
+				if n.KubeletVersion != "v"+c.to || n.Unschedulable || !n.Ready {
 					t.Errorf("node %s: %+v", name, n)
 				}
 			}
 			o.wantHeld()
 		})
+	}
+}
+
+// TestUpgradeWaypoints wants the steps over several minor versions: each
+// control plane in each version, the kubelets once.
+func TestUpgradeWaypoints(t *testing.T) {
+	t.Parallel()
+	o := running(t, 3, 1, "1.34.9")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.kubelets("1.36.3")
+	p, err := o.plan()
+	o.must(err)
+	var steps []string
+	for _, s := range p.Steps {
+		if s.Phase != "images" {
+			steps = append(steps, strings.TrimPrefix(s.ID.String(), "node."))
+		}
+	}
+	want := []string{
+		"cluster.prod/etcd-snapshot",
+		`cp["cp1"]/etcd@1.35.8`, `cp["cp1"]/control-plane@1.35.8`, `cp["cp2"]/etcd@1.35.8`, `cp["cp2"]/control-plane@1.35.8`, `cp["cp3"]/etcd@1.35.8`, `cp["cp3"]/control-plane@1.35.8`,
+		`cp["cp1"]/etcd`, `cp["cp1"]/control-plane`, "cluster.prod/upload-config", `cp["cp2"]/etcd`, `cp["cp2"]/control-plane`, `cp["cp3"]/etcd`, `cp["cp3"]/control-plane`,
+		`cp["cp1"]/drain`, `cp["cp1"]/kubelet-start`, `cp["cp2"]/drain`, `cp["cp2"]/kubelet-start`, `cp["cp3"]/drain`, `cp["cp3"]/kubelet-start`,
+		`worker["w1"]/drain`, `worker["w1"]/kubelet-start`, "cluster.prod/addon",
+	}
+	if !slices.Equal(steps, want) {
+		t.Errorf("the steps are\n%s\nwant\n%s", strings.Join(steps, "\n"), strings.Join(want, "\n"))
+	}
+	if want := "kubernetes_version: 1.34.9 → 1.35.8 → 1.36.3; control planes one at a time."; len(p.Upgrades) != 1 || p.Upgrades[0] != want {
+		t.Errorf("the plan says %q, want %q", p.Upgrades, want)
 	}
 }
 
@@ -67,7 +106,6 @@ func TestUpgradeRefused(t *testing.T) {
 		want    string
 	}{
 		{1, "1.34.9", "cannot go back"},
-		{1, "1.37.1", "go through 1.36"},
 		{2, "1.36.3", "two control planes"},
 	} {
 		o := running(t, c.planes, 0, "1.35.8")
@@ -78,15 +116,16 @@ func TestUpgradeRefused(t *testing.T) {
 	}
 }
 
-// TestUpgradeCrashAnywhere stops the operator at single effects of an upgrade:
+// TestUpgradeCrashAnywhere stops the operator at single effects of an upgrade
+// over two minor versions:
 // the same command again ends in the same place, and nothing breaks meanwhile.
 func TestUpgradeCrashAnywhere(t *testing.T) {
 	t.Parallel()
 	crashAnywhere(t, func() *operator {
-		o := running(t, 3, 1, "1.35.8")
+		o := running(t, 3, 1, "1.34.9")
 		o.world.Watch = true
 		o.config.Clusters[0].KubernetesVersion = "1.36.3"
 		o.kubelets("1.36.3")
 		return o
-	}, 13)
+	}, 19)
 }

@@ -2,6 +2,7 @@ package phases
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
@@ -143,6 +144,16 @@ func (n *node) turnStep(s planner.Step, w work) planner.Step {
 		s.Gates = []string{"api-served-elsewhere", "etcd-quorum"}
 	}
 	return s
+}
+
+// withoutAPI does something that restarts the static pods of the node while its
+// API server is stopped, as podStep does.
+func (n *node) withoutAPI(w work, ops []planner.Operation) []planner.Operation {
+	it := w.desired.Find(item(n.target, controlPlanePhase, "file", manifest("kube-apiserver")))
+	if it == nil || len(n.restarts(w)) == 0 {
+		return ops
+	}
+	return append(slices.Concat(n.stopAPI(), ops), writeFile(it))
 }
 
 func (n *node) turnImpact(restarted []string) string {

@@ -17,12 +17,7 @@ func (n *node) beforeDisruption() []state.Address {
 	if !n.upgrades() {
 		return nil
 	}
-	needs := n.cluster.beforeRisk()
-	for _, o := range n.cluster.nodes {
-		if o.upgrades() {
-			needs = append(needs, step(o.target, imagesPhase))
-		}
-	}
+	needs := slices.Concat(n.cluster.beforeRisk(), n.cluster.afterWaypoints(), n.cluster.allImages())
 	if before := before(n.cluster.controlPlanes(), n, 1); before != nil {
 		needs = append(needs, step(before.target, waitPlanePhase))
 	}
@@ -168,6 +163,11 @@ func (b *builder) upgrade(c *cluster) {
 			b.draft.Steps = append(b.draft.Steps, s)
 		}
 	}
+	before := c.beforeRisk()
+	for _, w := range c.up.way {
+		b.waypoint(c, w, before)
+		before = w.doneAll()
+	}
 	b.snapshotBefore(c, "", "a version changes", b.risky(c)...)
 }
 
@@ -175,6 +175,9 @@ func (b *builder) upgrade(c *cluster) {
 // version, in which the API may store things in another form.
 func (b *builder) risky(c *cluster) []state.Address {
 	var out []state.Address
+	for _, w := range c.up.way {
+		out = append(out, w.doneAll()...)
+	}
 	for _, n := range c.controlPlanes() {
 		etcd, plane := step(n.target, etcdPhase), step(n.target, controlPlanePhase)
 		if len(b.changes[etcd]) > 0 {
