@@ -14,6 +14,9 @@ type Config struct {
 	Clusters []*Cluster
 	Nodes    []*Node
 	Outputs  []*Output
+	// Moves and Removals say what became of addresses that the state still has.
+	Moves    []Move    `json:",omitempty"`
+	Removals []Removal `json:",omitempty"`
 	// Digest is the hex SHA-256 of all files and variable values. It says
 	// something about short secrets and is not to be kept or shown as it is.
 	Digest string
@@ -305,6 +308,7 @@ type Cluster struct {
 	ImagePullPolicy       string
 	ImagePullSerial       bool
 	Patches               []Patch
+	Lifecycle             Lifecycle `json:",omitzero"`
 	Origins               Origins
 	// Sensitive are the values that must not be shown, by keys as in Origins.
 	Sensitive map[string]bool
@@ -356,6 +360,7 @@ type Node struct {
 	// ImagePullPolicy and ImagePullSerial are the cluster's when empty.
 	ImagePullPolicy string
 	ImagePullSerial *bool
+	Lifecycle       Lifecycle `json:",omitzero"`
 	Origins         Origins
 	// Sensitive are the values that must not be shown, by keys as in Origins.
 	Sensitive map[string]bool

@@ -18,6 +18,7 @@ func (c *Config) Validate() diag.Diagnostics {
 		ch := checker{out: &out, origins: cl.Origins, hidden: cl.Sensitive, block: cl.Source, about: state.ClusterTarget(cl.Label), minor: MinorOf(cl.KubernetesVersion)}
 		ch.cluster(cl)
 		ch.topology(c, cl)
+		ch.lifecycle(cl.Lifecycle, clusterIgnorable)
 		ch.secrets()
 	}
 	for _, n := range c.Nodes {
@@ -27,8 +28,10 @@ func (c *Config) Validate() diag.Diagnostics {
 			ch.minor = MinorOf(cl.KubernetesVersion)
 		}
 		ch.node(n, cl)
+		ch.lifecycle(n.Lifecycle, nodeIgnorable)
 		ch.secrets()
 	}
+	c.changes(&out)
 	c.secretNames(&out)
 	c.checkDuplicates(&out)
 	return out

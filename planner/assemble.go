@@ -229,7 +229,7 @@ func count(resources []ResourceChange, p *Plan) []ResourceChange {
 	}
 	out := slices.Clone(resources)
 	for i := range out {
-		if !touched[out[i].Target] && out[i].Action != Delete {
+		if !touched[out[i].Target] && out[i].Action != Delete && out[i].Action != Forget {
 			out[i].Action = NoOp
 		}
 	}

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -92,6 +94,8 @@ type ResourceChange struct {
 	Note string `json:"note,omitempty"`
 	// Reason is set where the action needs one: "no longer in the configuration".
 	Reason string `json:"reason,omitempty"`
+	// MovedFrom is the name that the target had before this plan.
+	MovedFrom state.Target `json:"moved_from,omitzero"`
 	// Unchanged counts phases of the target without a change.
 	Unchanged int `json:"unchanged,omitempty"`
 }
@@ -114,6 +118,8 @@ type Plan struct {
 	// Forgotten are items that the state drops, because nobody wants them any
 	// more and there is nothing to be done about them. They are no change.
 	Forgotten []state.Address `json:"forgotten,omitempty"`
+	// Moved are the targets whose names in the state change.
+	Moved []state.Moved `json:"moved,omitempty"`
 	// Drift is what changed outside since the last apply; reported, and put
 	// right by Changes where configuration speaks of it.
 	Drift []Change `json:"drift,omitempty"`
@@ -135,8 +141,12 @@ type Plan struct {
 	Withheld []state.Unobserved `json:"withheld,omitempty"`
 }
 
-// Empty reports that nothing would be done.
-func (p *Plan) Empty() bool { return len(p.Steps) == 0 && len(p.Changes) == 0 }
+// Empty reports that nothing would be done, neither to hosts nor to the names
+// in the state.
+func (p *Plan) Empty() bool {
+	return len(p.Steps) == 0 && len(p.Changes) == 0 && len(p.Moved) == 0 &&
+		!slices.ContainsFunc(p.Resources, func(r ResourceChange) bool { return r.Action == Forget })
+}
 
 // Restricted reports that the plan speaks of a part of the configuration only.
 func (p *Plan) Restricted() bool { return len(p.Targets)+len(p.SkippedPhases) > 0 }

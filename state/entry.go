@@ -7,7 +7,8 @@ type EntryKind string
 
 // The kinds of a journal entry.
 const (
-	// EntryRun opens a run: run, token, lineage, serial, plan and steps are set.
+	// EntryRun opens a run: run, token, lineage, serial, plan and steps are set;
+	// what the plan moves and forgets is in Learned.
 	EntryRun EntryKind = "run"
 	// EntryBegin stands before operations are performed: step, op and count are set.
 	EntryBegin EntryKind = "begin"
@@ -62,13 +63,16 @@ type Learned struct {
 	// Clusters and Nodes are identities, by the cluster's label and the node's target.
 	Clusters map[string]*RecordedCluster `json:"clusters,omitempty"`
 	Nodes    map[Target]*RecordedNode    `json:"nodes,omitempty"`
+	// Moved are targets that have another name from here on; it comes before
+	// everything else, which has the new names.
+	Moved []Moved `json:"moved,omitempty"`
 	// Left are targets that are no more: everything recorded of them goes.
 	Left []Target `json:"left,omitempty"`
 }
 
 // IsZero reports whether nothing was learnt.
 func (l Learned) IsZero() bool {
-	return len(l.Items)+len(l.Gone)+len(l.Clusters)+len(l.Nodes)+len(l.Left) == 0
+	return len(l.Items)+len(l.Gone)+len(l.Clusters)+len(l.Nodes)+len(l.Left)+len(l.Moved) == 0
 }
 
 // DurationKey is the key of State.Durations for a phase and an action: control-plane/update.

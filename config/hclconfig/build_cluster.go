@@ -24,6 +24,10 @@ func (l *loader) build() *config.Config {
 		c.Outputs = append(c.Outputs, l.eval.output(t))
 	}
 	slices.SortFunc(c.Outputs, func(a, b *config.Output) int { return cmp.Compare(a.Name, b.Name) })
+	sortChanges(l.moved)
+	sortChanges(l.removed)
+	c.Moves, c.Removals = l.moves(), l.removals()
+	l.checks()
 	l.evaluateUnused()
 	return c
 }
@@ -66,6 +70,7 @@ func (e *evaluator) cluster(b *block) *config.Cluster {
 	for _, a := range e.all(b, "addon") {
 		c.Addons = append(c.Addons, e.addon(a))
 	}
+	c.Lifecycle = e.lifecycle(b, state.ClusterTarget(c.Label))
 	e.origins(b, c.Origins)
 	e.sensitivePaths(b, c.Sensitive)
 	return c

@@ -21,6 +21,8 @@ type evaluator struct {
 	locals    map[string]*thunk
 	clusters  map[string]*block
 	nodes     map[string]*nodeSet
+	// unconditional leaves out what a cluster or node has to fulfil to be made.
+	unconditional bool
 	// stack is what is being evaluated, for the path of a cycle.
 	stack []*thunk
 }

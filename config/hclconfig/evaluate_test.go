@@ -136,6 +136,10 @@ node "cp" {
   cluster  = cluster.c
   role     = "control-plane"
   address  = each.value
+  lifecycle {
+    prevent_destroy = true
+    ignore_changes  = [labels, "kubelet.config.maxPods", annotations["example.com/x"]]
+  }
   dynamic "taint" {
     for_each = ["x"]
     labels   = [taint.value]
@@ -143,6 +147,20 @@ node "cp" {
       effect = "NoSchedule"
     }
   }
+}
+check "ok" {
+  assert {
+    condition     = length(node.cp) == 1
+    error_message = "Not one."
+  }
+}
+moved {
+  from = node.old
+  to   = node.cp["a"]
+}
+removed {
+  from        = node.gone["x"]
+  unreachable = true
 }
 connection {
   type = "sim"

@@ -32,6 +32,9 @@ type Options struct {
 	ToolVersion string
 	// Ask is asked for required variables without a value; without it they are errors.
 	Ask func(Missing) (string, error)
+	// Destroy tells that nothing of the configuration is to be left: what it has to
+	// fulfil to be made is not asked.
+	Destroy bool
 	// ReadFile reads a file of -var-file; os.ReadFile when nil.
 	ReadFile func(name string) ([]byte, error)
 }
@@ -50,6 +53,8 @@ type loader struct {
 	defaultSensitive map[string]bool
 	nodes            []*nodeSet
 	clusters         []*block
+	// moved, removed and checked are the blocks of those names.
+	moved, removed, checked []*block
 	// incomplete tells that mistakes kept nodes from being made, or their role
 	// or cluster from being known.
 	incomplete bool
@@ -66,7 +71,7 @@ func Load(o Options) (*config.Config, diag.Diagnostics) {
 	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
 	l := &loader{
 		options: o, files: f, declared: map[string]*variable{},
-		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text},
+		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text, unconditional: o.Destroy},
 	}
 	l.eval.functions = l.functions()
 	c := l.load()
@@ -147,6 +152,14 @@ func (l *loader) declareAll(body *template) {
 				b := bind(t, "cluster."+t.label, "", nil)
 				l.clusters = append(l.clusters, b)
 				e.clusters[t.label] = b
+			}
+		case movedBlock:
+			l.moved = append(l.moved, bind(t, "moved", "", nil))
+		case removedBlock:
+			l.removed = append(l.removed, bind(t, "removed", "", nil))
+		case checkBlock:
+			if e.checkName(t) {
+				l.checked = append(l.checked, bind(t, "check."+t.label, "", nil))
 			}
 		case nodeBlock:
 			if !e.checkName(t) {

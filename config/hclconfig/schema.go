@@ -50,6 +50,8 @@ var (
 	typeTaints     = Type{Name: "list of objects", cty: cty.DynamicPseudoType, normal: checkTaints}
 	typeReference  = Type{Name: "reference to a cluster", Static: true, cty: cty.DynamicPseudoType}
 	typeConstraint = Type{Name: "type", Static: true, cty: cty.DynamicPseudoType}
+	typeAddress    = Type{Name: "address", Static: true, cty: cty.DynamicPseudoType}
+	typeIgnored    = Type{Name: "list of paths", Static: true, cty: cty.DynamicPseudoType}
 	typeForEach    = Type{Name: "map or set of strings", cty: cty.DynamicPseudoType}
 )
 

@@ -23,7 +23,7 @@ var clusterBlock = &Block{
 		networkBlock, apiServerBlock,
 		componentBlock("controller_manager", "kube-controller-manager"), componentBlock("scheduler", "kube-scheduler"),
 		etcdBlock, dnsBlock, kubeProxyBlock, kubeletBlock("All kubelets of the cluster."), certificatesBlock, upgradeBlock, installBlock,
-		timeoutsBlock, bootstrapTokenBlock, resetBlock, patchBlock("All nodes of the cluster."), addonBlock,
+		timeoutsBlock, bootstrapTokenBlock, resetBlock, patchBlock("All nodes of the cluster."), addonBlock, clusterLifecycle,
 	},
 }
 

@@ -2,7 +2,7 @@ package hclconfig
 
 // root is the language. Every name that can be written is a row below it.
 var root = &Block{
-	Blocks: []*Block{settingsBlock, variableBlock, localsBlock, clusterBlock, connectionBlock, nodeBlock, outputBlock},
+	Blocks: []*Block{settingsBlock, variableBlock, localsBlock, clusterBlock, connectionBlock, nodeBlock, outputBlock, checkBlock, movedBlock, removedBlock},
 }
 
 var settingsBlock = &Block{
@@ -23,10 +23,7 @@ var variableBlock = &Block{
 	},
 	Blocks: []*Block{{
 		Name: "validation", Repeat: true, Doc: "A condition that the value must fulfil.",
-		Attributes: []Attribute{
-			{Name: "condition", Type: typeBool, Required: true, Cost: CostNone, Doc: "Expression that is true for a good value; it refers to the variable as `var.NAME`."},
-			{Name: "error_message", Type: typeString, Required: true, Cost: CostNone, Doc: "What to say when it is not."},
-		},
+		Attributes: conditionRows("Expression that is true for a good value; it refers to the variable as `var.NAME`.", "What to say when it is not."),
 	}},
 }
 

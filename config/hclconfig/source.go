@@ -20,19 +20,17 @@ func source(r hcl.Range) state.Source {
 
 // notYet are blocks and arguments of Terraform's that people will try.
 var notYet = map[string]string{
-	"moved":        "Keep the name: under another one a block is another cluster or node.",
-	"import":       "",
-	"removed":      "Remove the block itself: the plan shows what that destroys.",
-	"check":        "Use validation in a variable block instead.",
-	"lifecycle":    "",
-	"precondition": "Use validation in a variable block instead.",
-	"count":        "Use for_each with a map or a set of strings: its keys stay the same when the number changes.",
-	"module":       "A folder is one configuration; write several clusters into it, or use several folders.",
-	"resource":     "Write cluster and node blocks.",
-	"data":         "Write cluster and node blocks, and variables for what comes from outside.",
-	"provider":     "Hosts are reached as connection blocks say.",
-	"terraform":    "Write a kubewright block.",
-	"depends_on":   "The order follows from what nodes and clusters are.",
+	"import":                "",
+	"postcondition":         "Use a check block.",
+	"create_before_destroy": "A node is one host: it leaves before it joins again.",
+	"replace_triggered_by":  "Say -replace=ADDRESS where a node is to be made anew.",
+	"count":                 "Use for_each with a map or a set of strings: its keys stay the same when the number changes.",
+	"module":                "A folder is one configuration; write several clusters into it, or use several folders.",
+	"resource":              "Write cluster and node blocks.",
+	"data":                  "Write cluster and node blocks, and variables for what comes from outside.",
+	"provider":              "Hosts are reached as connection blocks say.",
+	"terraform":             "Write a kubewright block.",
+	"depends_on":            "The order follows from what nodes and clusters are.",
 }
 
 // fromHCL converts a finding of hcl's.

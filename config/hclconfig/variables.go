@@ -284,17 +284,9 @@ func (l *loader) validate(v *variable) {
 		return
 	}
 	for _, b := range l.eval.all(v.block, "validation") {
-		ok, known := l.eval.get(b, "condition")
-		message, said := l.eval.get(b, "error_message")
-		if !known || ok.True() {
+		text, broken := l.eval.broken(b)
+		if !broken {
 			continue
-		}
-		text := "The condition of a validation block is false."
-		if said {
-			text = message.AsString()
-		}
-		if _, marks := l.eval.force(b.attrs["error_message"]).UnmarkDeep(); marks.Has(sensitive) {
-			text = "The message is made of a sensitive value and not shown."
 		}
 		l.eval.add(diag.Errorf("Invalid value for variable", "%s\n\nThis was checked by the validation rule at %s.", text, place(b.at)).At(source(v.block.at)))
 	}

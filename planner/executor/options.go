@@ -29,6 +29,8 @@ type Options struct {
 	ID    string
 	Token int64
 	Who   string
+	// Learned is what the state learns with the run's beginning.
+	Learned state.Learned
 	// PlanDigest is written to the journal.
 	PlanDigest string
 	// Parallelism is how many steps run at once; DefaultParallelism when below 1.

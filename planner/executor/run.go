@@ -121,7 +121,7 @@ func (x *execution) run(ctx context.Context) (*Outcome, error) {
 	if len(x.plan.Steps) > 0 {
 		x.append(state.Entry{
 			Kind: state.EntryRun, Run: x.opts.ID, Token: x.opts.Token, Lineage: x.plan.Lineage,
-			Serial: x.plan.Serial, Plan: x.opts.PlanDigest, Who: x.opts.Who, Steps: len(x.plan.Steps),
+			Serial: x.plan.Serial, Plan: x.opts.PlanDigest, Who: x.opts.Who, Steps: len(x.plan.Steps), Learned: x.opts.Learned,
 		})
 	}
 	x.loop(ctx)

@@ -60,7 +60,7 @@ func (n *node) kubeletConfig() []byte {
 	if !n.plain() {
 		return must(kubeadm.KubeletConfig(n.input()))
 	}
-	key := kubeletKey{n.cluster.Cluster, n.facts().SystemdResolved, n.criSocket()}
+	key := kubeletKey{n.settings, n.facts().SystemdResolved, n.criSocket()}
 	m := n.cluster.view.memo
 	content, ok := m.kubelets[key]
 	if !ok {
@@ -79,7 +79,9 @@ func (c *cluster) kubeadmObjects() []kubeadm.Object {
 	}
 	m := c.view.memo
 	if _, ok := m.objects[seat]; !ok {
-		m.objects[seat] = kubeadm.Objects(seat.input())
+		in := seat.input()
+		in.Cluster = c.shared
+		m.objects[seat] = kubeadm.Objects(in)
 	}
 	return m.objects[seat]
 }

@@ -35,19 +35,23 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	}
 	desired, recorded := v.desired(), v.recorded
 	observed := v.Observed(desired, recorded)
-	drift := planner.Drift(observed, recorded)
+	drift := v.ignoredDrift(planner.Drift(observed, recorded), desired, observed)
+	drift = slices.DeleteFunc(drift, func(c planner.Change) bool { return v.forgets(c.Address.Target) })
 	changes, waypoints := v.waypoints(observed)
-	changes = append(changes, planner.Diff(desired, observed, recorded)...)
+	changes = v.unignored(append(changes, planner.Diff(desired, observed, recorded)...))
 	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
 	desired.Items = append(desired.Items, waypoints...)
 	desired.Sort()
 	v.scrub(changes)
 	v.scrub(drift)
 	d := v.draft(desired, changes)
-	header.Destroy = v.Destroy
+	header.Destroy, header.Moved = v.Destroy, v.Moved
 	p, err := planner.Assemble(header, v.withoutLeavers(changes), drift, d, options)
 	if err != nil {
 		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
+	}
+	if diags = append(diags, v.protected(p)...); diags.HasErrors() {
+		return Result{}, diags
 	}
 	v.expect(p)
 	return Result{Plan: p, Desired: desired, Observed: observed}, diags
@@ -61,7 +65,7 @@ func (v *View) withoutLeavers(changes []planner.Change) []planner.Change {
 		gone[l.target] = true
 	}
 	return slices.DeleteFunc(changes, func(c planner.Change) bool {
-		return gone[c.Address.Target] || v.Destroy
+		return gone[c.Address.Target] || v.Destroy || v.forgets(c.Address.Target)
 	})
 }
 
@@ -86,6 +90,13 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 		}
 		b.leaver(l)
 		d.Resources = append(d.Resources, planner.ResourceChange{Target: l.target, Action: planner.Delete, Note: l.Address + ", " + l.Role, Reason: planner.ReasonUnconfigured})
+	}
+	for _, t := range v.forgotten() {
+		note := ""
+		if n := v.Recorded.Nodes[t]; n != nil {
+			note = n.Address + ", " + n.Role
+		}
+		d.Resources = append(d.Resources, planner.ResourceChange{Target: t, Action: planner.Forget, Note: note})
 	}
 	for _, c := range v.goneClusters() {
 		d.Resources = append(d.Resources, planner.ResourceChange{Target: state.ClusterTarget(c), Action: planner.Delete})
@@ -262,15 +273,15 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 	if v.Destroy {
 		return []planner.ResourceChange{{Target: c.target, Action: planner.Delete, Reason: ""}}
 	}
-	unchanged := unchangedPhases(d, desired)
-	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote()}}
+	unchanged, before := unchangedPhases(d, desired), v.movedFrom()
+	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote(), MovedFrom: before[c.target]}}
 	for _, a := range c.Addons {
 		t := state.AddonTarget(c.Label, a.Name)
 		out = append(out, planner.ResourceChange{Target: t, Action: action(v.owns(t))})
 	}
 	for _, n := range c.nodes {
 		r := planner.ResourceChange{Target: n.target, Action: action(v.recordedNode(n.target)), Note: n.Address + ", " + string(n.Role)}
-		r.Unchanged = unchanged[n.target]
+		r.Unchanged, r.MovedFrom = unchanged[n.target], before[n.target]
 		out = append(out, r)
 	}
 	return out
@@ -308,7 +319,7 @@ func (v *View) goneClusters() []string {
 		return nil
 	}
 	for label := range v.Recorded.Clusters {
-		if v.Config.Cluster(label) == nil {
+		if v.Config.Cluster(label) == nil && !v.forgets(state.ClusterTarget(label)) {
 			out = append(out, label)
 		}
 	}

@@ -42,7 +42,7 @@ func (v *View) leavers() []leaver {
 		}
 		l.pki = v.pkiOf(l)
 		l.whole = l.whole || l.cluster == nil || len(l.cluster.controlPlanes()) == 0
-		if v.Destroy || l.cluster == nil || l.cluster.node(t) == nil {
+		if (v.Destroy || l.cluster == nil || l.cluster.node(t) == nil) && !v.forgets(t) {
 			out = append(out, l)
 		}
 	}

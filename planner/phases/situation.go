@@ -199,8 +199,12 @@ func (c *cluster) checkOwner() diag.Diagnostics {
 			orphans[m.Lineage] = append(orphans[m.Lineage], n)
 		case m.Lineage != c.view.Recorded.Lineage:
 			diags = append(diags, n.refuseLineage(m))
-		case m.Cluster != c.Label:
+		case m.Cluster != c.Label && !n.renamedCluster(m):
 			diags = append(diags, n.refuseCluster(m))
+		default:
+			if d := n.anotherNode(m); d != nil {
+				diags = append(diags, d)
+			}
 		}
 	}
 	for _, lineage := range slices.Sorted(maps.Keys(orphans)) {

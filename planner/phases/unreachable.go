@@ -46,6 +46,9 @@ func (v *View) stillOut() diag.Diagnostics {
 func (v *View) leftOut() []state.Unobserved {
 	var out []state.Unobserved
 	for _, u := range v.Unobserved {
+		if v.forgets(u.Target) {
+			continue
+		}
 		if n := v.find(u.Target); n == nil || !n.isControlPlane() || v.Destroy {
 			out = append(out, u)
 		}

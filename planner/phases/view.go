@@ -29,6 +29,8 @@ type View struct {
 	// AllowUnreachable plans without workers, nodes that leave and, in a destroy,
 	// any nodes whose hosts could not be looked at. Their steps are withheld.
 	AllowUnreachable bool
+	// Moved are the renamings that Recorded has behind it and the state file not.
+	Moved []state.Moved
 	// Key keys the fingerprints of secrets. Without one nothing that was seen
 	// equals a secret of the configuration.
 	Key state.Key
@@ -46,6 +48,9 @@ type cluster struct {
 	*config.Cluster
 	view   *View
 	target state.Target
+	// shared is what the objects in the cluster are rendered of: the
+	// configuration, with what is ignored as it is there.
+	shared *config.Cluster
 	// nodes has control planes first.
 	nodes    []*node
 	byTarget map[state.Target]*node
@@ -61,6 +66,9 @@ type node struct {
 	*config.Node
 	cluster *cluster
 	target  state.Target
+	// settings are the cluster's as this node has them: what is ignored is as it
+	// is on its host.
+	settings *config.Cluster
 	// report is nil when the host did not answer.
 	report *state.Report
 	// name is the Kubernetes node name.
@@ -77,7 +85,7 @@ func (v *View) resolve() {
 	for _, c := range v.Config.Clusters {
 		cl := &cluster{
 			Cluster: c, view: v, target: state.ClusterTarget(c.Label), report: v.Clusters[c.Label],
-			byTarget: map[state.Target]*node{}, authorities: authoritiesOf(c),
+			byTarget: map[state.Target]*node{}, authorities: authoritiesOf(c), shared: c,
 		}
 		for _, role := range []config.Role{config.ControlPlane, config.Worker} {
 			for _, n := range v.Config.NodesOf(c.Label, role) {
@@ -85,18 +93,20 @@ func (v *View) resolve() {
 				cl.byTarget[n.Target] = cl.nodes[len(cl.nodes)-1]
 			}
 		}
+		cl.ignore()
 		v.clusters = append(v.clusters, cl)
 	}
 }
 
 func (v *View) node(c *cluster, n *config.Node) *node {
-	out := &node{Node: n, cluster: c, target: n.Target, report: v.Reports[n.Target], name: n.Name}
+	out := &node{Node: n, cluster: c, target: n.Target, settings: c.Cluster, report: v.Reports[n.Target], name: n.Name}
 	if v.Recorded != nil && v.Recorded.Nodes[n.Target] != nil && out.name == "" {
 		out.name = v.Recorded.Nodes[n.Target].Name
 	}
 	if out.name == "" && out.report != nil {
 		out.name = out.report.Facts.Hostname
 	}
+	out.ignore()
 	return out
 }
 
@@ -175,7 +185,7 @@ func (n *node) facts() *state.Facts {
 // input is the node as the renderer takes it.
 func (n *node) input() kubeadm.Input {
 	in := kubeadm.Input{
-		Cluster: n.cluster.Cluster, Node: n.Node, NodeName: n.name, Facts: n.facts(), RunningKubelet: n.runningKubelet(),
+		Cluster: n.settings, Node: n.Node, NodeName: n.name, Facts: n.facts(), RunningKubelet: n.runningKubelet(),
 		ExternalCA: n.cluster.externalCA(),
 	}
 	// Without an endpoint the first control plane stands for the cluster.

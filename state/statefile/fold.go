@@ -57,7 +57,10 @@ func orEmpty[M ~map[K]V, K comparable, V any](m M) M {
 func (f *folder) apply(e state.Entry) error {
 	switch e.Kind {
 	case state.EntryRun:
-		return f.run(e)
+		if err := f.run(e); err != nil {
+			return err
+		}
+		f.learn(e.Learned)
 	case state.EntryBegin:
 		// Whose host it is has to be known before its first change.
 		f.learn(e.Learned)
@@ -95,6 +98,9 @@ func (f *folder) run(e state.Entry) error {
 }
 
 func (f *folder) learn(l state.Learned) {
+	for _, m := range l.Moved {
+		f.move(m)
+	}
 	for _, target := range l.Left {
 		f.leave(target)
 	}
@@ -107,6 +113,33 @@ func (f *folder) learn(l state.Learned) {
 	}
 	maps.Copy(f.state.Clusters, l.Clusters)
 	maps.Copy(f.state.Nodes, l.Nodes)
+}
+
+// move gives what is recorded of a target another name. Where nothing is, it
+// was moved before.
+func (f *folder) move(m state.Moved) {
+	for key, item := range f.items {
+		if to := m.Of(item.Address.Target); to != item.Address.Target {
+			delete(f.items, key)
+			item.Address.Target = to
+			f.items[item.Address.String()] = item
+		}
+	}
+	if n, ok := f.state.Nodes[m.From]; ok {
+		delete(f.state.Nodes, m.From)
+		f.state.Nodes[m.To] = n
+	}
+	if c, ok := f.state.Clusters[m.From.Name]; ok && m.From.Type == state.TypeCluster {
+		delete(f.state.Clusters, m.From.Name)
+		f.state.Clusters[m.To.Name] = c
+		for t, n := range f.state.Nodes {
+			if n.Cluster == m.From.Name {
+				renamed := *n
+				renamed.Cluster = m.To.Name
+				f.state.Nodes[t] = &renamed
+			}
+		}
+	}
 }
 
 // leave forgets a target; with a cluster go its addons.

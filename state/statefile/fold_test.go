@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -128,4 +129,42 @@ func TestFoldTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestFoldMoves: everything that is recorded of a target goes by its new name,
+// of a cluster its addons and nodes with it; a second time changes nothing.
+func TestFoldMoves(t *testing.T) {
+	t.Parallel()
+	file := func(of state.Target) state.Item {
+		return state.Item{Address: state.Address{Target: of, Phase: "p", Item: "file:/x"}, Kind: state.KindFile, Attributes: state.Map(nil)}
+	}
+	a, b, c := state.NodeTarget("a"), state.NodeKeyTarget("b", "x"), state.NodeTarget("c")
+	st := &state.State{
+		Lineage:  "l",
+		Nodes:    map[state.Target]*state.RecordedNode{a: {Cluster: "one", Name: "a"}, b: {Cluster: "one", Name: "b"}},
+		Clusters: map[string]*state.RecordedCluster{"one": {CA: "ca"}},
+		Items:    []state.Item{file(state.AddonTarget("one", "cni")), file(state.ClusterTarget("one")), file(a), file(b)},
+	}
+	moved := state.Learned{Moved: []state.Moved{
+		{From: b, To: c}, {From: a, To: b}, {From: state.ClusterTarget("one"), To: state.ClusterTarget("two")},
+	}, Left: []state.Target{state.NodeTarget("gone")}}
+	for _, kind := range []state.EntryKind{state.EntryDone, state.EntryRun} {
+		got, err := Fold(st, []state.Entry{{Kind: kind, Lineage: "l", Learned: moved}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, it := range got.Items {
+			names = append(names, it.Address.String())
+		}
+		if want := []string{`cluster.two.addon["cni"]/p/file:/x`, "cluster.two/p/file:/x", `node.b["x"]/p/file:/x`, "node.c/p/file:/x"}; !slices.Equal(names, want) {
+			t.Errorf("items are %v, want %v", names, want)
+		}
+		if len(got.Nodes) != 2 || got.Nodes[b].Name != "a" || got.Nodes[c].Name != "b" || got.Nodes[c].Cluster != "two" || got.Clusters["two"].CA != "ca" || len(got.Clusters) != 1 {
+			t.Errorf("nodes %v, clusters %v", got.Nodes, got.Clusters)
+		}
+		if st.Nodes[a].Cluster != "one" {
+			t.Error("the state before was changed")
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,8 +86,9 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 	if recorded == nil {
 		return f, nil
 	}
+	forgotten := phases.Forgotten(cfg, recorded)
 	for t, n := range recorded.Nodes {
-		if seen[t] {
+		if seen[t] || slices.Contains(forgotten, t) {
 			continue
 		}
 		f.members = append(f.members, &member{

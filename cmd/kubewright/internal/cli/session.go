@@ -43,6 +43,8 @@ type session struct {
 	config *config.Config
 	// recorded is nil when there is no state yet.
 	recorded *state.State
+	// moved are the renamings that recorded has behind it and the file not.
+	moved []state.Moved
 	// firstKey keys the fingerprints of an apply that begins a state.
 	firstKey string
 	// leftover tells that the journal holds what the state file has not got yet.
@@ -92,8 +94,26 @@ func (s *session) remember(ctx context.Context) error {
 		// nothing in it has a fingerprint.
 		s.recorded.FingerprintKey = newFingerprintKey()
 	}
+	if err := s.rename(); err != nil {
+		return err
+	}
 	s.fleet, err = s.openFleet(s.config, s.recorded, s.passphrase(ctx, s.opts))
 	return err
+}
+
+// rename gives what is recorded the names that moved blocks say it has by now.
+// The state file learns them with the apply.
+func (s *session) rename() error {
+	moves, diags := phases.Moves(s.config, s.recorded)
+	if err := s.failed(diags); err != nil || len(moves) == 0 {
+		return err
+	}
+	renamed, err := statefile.Fold(s.recorded, []state.Entry{{Kind: state.EntryDone, Learned: state.Learned{Moved: moves}}})
+	if err != nil {
+		return err
+	}
+	s.recorded, s.moved = renamed, moves
+	return nil
 }
 
 func (a *app) paths() statefile.Paths {
@@ -110,7 +130,7 @@ func (a *app) paths() statefile.Paths {
 
 func (s *session) load(ctx context.Context) error {
 	cfg, diags := hclconfig.Load(hclconfig.Options{
-		Dir: s.folder(), Vars: s.vars(s.opts), Env: s.Environ, ToolVersion: Version, Ask: s.asker(ctx, s.opts),
+		Dir: s.folder(), Vars: s.vars(s.opts), Env: s.Environ, ToolVersion: Version, Ask: s.asker(ctx, s.opts), Destroy: s.opts.destroy,
 	})
 	s.sources = s.sourceText
 	if err := ctx.Err(); err != nil {
@@ -179,12 +199,28 @@ func (s *session) replan(ctx context.Context) (diag.Diagnostics, error) {
 		return nil, err // what was not seen then says nothing
 	}
 	v.Destroy, v.AllowUnreachable = s.opts.destroy, s.opts.allowUnreachable
+	v.Moved = s.moved
 	v.ObservedAt, v.Key = s.fleet.world.clock().Now(), s.key()
 	result, diags := phases.Plan(v, s.header(), options)
 	if !diags.HasErrors() {
 		s.view, s.result = v, result
 	}
 	return diags, nil
+}
+
+// planAgain plans with the key that a new state gets, from what was seen already.
+func (s *session) planAgain() error {
+	options, err := s.plannerOptions()
+	if err != nil {
+		return err
+	}
+	s.view.Key = s.key()
+	result, diags := phases.Plan(s.view, s.header(), options)
+	if diags.HasErrors() {
+		return s.failed(diags)
+	}
+	s.result = result
+	return nil
 }
 
 // look observes everything, and tells on the way who has not answered yet.

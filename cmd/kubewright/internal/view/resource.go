@@ -26,7 +26,7 @@ func (p *page) resources(plan *planner.Plan) []resource {
 	var out []resource
 	known := map[state.Target]bool{}
 	for _, r := range plan.Resources {
-		if r.Action != planner.NoOp {
+		if r.Action != planner.NoOp || !r.MovedFrom.IsZero() {
 			known[r.Target] = true
 			out = append(out, p.resource(plan, r))
 		}
@@ -65,12 +65,12 @@ func (p *page) resource(plan *planner.Plan, c planner.ResourceChange) resource {
 	r := resource{ResourceChange: c, names: namesOf(plan, c)}
 	phases := phasesOf(plan, c.Target)
 	r.entry = entry{sym: symbolOf(c.Action), head: blockHead(c.Target), kids: p.phases(phases, c)}
-	r.entry.block = len(r.entry.kids) > 0
-	if c.Unchanged > 0 && c.Action == planner.Update && len(r.entry.kids) > 0 {
+	if c.Unchanged > 0 && (c.Action == planner.Update && len(r.entry.kids) > 0 || c.Action == planner.NoOp) {
 		r.entry.kids = append(r.entry.kids, entry{
 			comment: true, indented: true, text: "# (" + plural(c.Unchanged, "unchanged phase") + " hidden)",
 		})
 	}
+	r.entry.block = len(r.entry.kids) > 0
 	r.comments = p.resourceComments(c, phases)
 	r.mirrors = mirrored(plan, c, phases)
 	return r
@@ -96,11 +96,20 @@ func (p *page) resourceComments(c planner.ResourceChange, phases []phase) []stri
 	if c.Action == planner.Replace && c.Reason == planner.ReasonRequested {
 		verb = "will be " + p.boldRed("replaced") + ", as requested"
 	}
+	if c.Action == planner.NoOp {
+		return []string{p.bold(Clean(c.MovedFrom.String())) + " has moved to " + p.bold(Clean(c.Target.String()))}
+	}
 	first := p.bold(Clean(c.Target.String())) + " " + verb
 	note, reason := noteOf(c), reasonOf(c, phases)
 	together := brackets([]string{note, reason})
-	if note == "" || reason == "" || ansi.StringWidth(first+together)+4 <= p.width {
+	if !c.MovedFrom.IsZero() {
+		return append([]string{first + brackets([]string{note, reason})}, "(moved from "+Clean(c.MovedFrom.String())+")")
+	}
+	switch {
+	case ansi.StringWidth(first+together)+4 <= p.width:
 		return []string{first + together}
+	case note == "" || reason == "":
+		return []string{first, strings.TrimPrefix(together, " ")}
 	}
 	return []string{first + " (" + note + ")", "(" + reason + ")"}
 }

@@ -1,17 +1,7 @@
 terraform { # ERROR: Not available in this version
 }
 
-moved { # ERROR: Not available in this version
-  from = a
-}
-
 import { # ERROR: Not available in this version
-}
-
-removed { # ERROR: Not available in this version
-}
-
-check "c" { # ERROR: Not available in this version
 }
 
 module "m" { # ERROR: Not available in this version
@@ -23,8 +13,8 @@ resource "a" "b" { # ERROR: Not available in this version
 cluster "c" {
   kubernetes_version = "1.36.3"
 
-  lifecycle { # ERROR: Not available in this version
-    prevent_destroy = true
+  lifecycle {
+    create_before_destroy = true # ERROR: Not available in this version
   }
 }
 

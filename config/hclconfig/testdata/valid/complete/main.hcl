@@ -27,6 +27,16 @@ locals {
 }
 
 cluster "prod" {
+  lifecycle {
+    prevent_destroy = true
+    ignore_changes  = [api_server.arg["profiling"], kubelet.config, addon["cni"]]
+
+    precondition {
+      condition     = length(path.root) > 0
+      error_message = "There is no folder."
+    }
+  }
+
   kubernetes_version      = "1.37.1"
   control_plane_endpoint  = local.endpoint
   cluster_name            = "production"
@@ -326,6 +336,16 @@ node "edge" {
   connection {
     type = "local"
   }
+
+  lifecycle {
+    prevent_destroy = false
+    ignore_changes  = [labels["node.example.com/pool"], "taints", kubelet.config.maxPods]
+
+    precondition {
+      condition     = length(path.root) > 0
+      error_message = "There is no folder."
+    }
+  }
 }
 
 output "endpoint" {
@@ -337,4 +357,34 @@ output "endpoint" {
 output "password" {
   value     = var.password
   sensitive = true
+}
+
+check "endpoint" {
+  assert {
+    condition     = cluster.prod.control_plane_endpoint != ""
+    error_message = "The cluster ${cluster.prod.cluster_name} has no endpoint."
+  }
+}
+
+moved {
+  from = node.cp["old"]
+  to   = node.plane["new"]
+}
+
+moved {
+  from = cluster.before
+  to   = cluster.prod
+}
+
+removed {
+  from = node.gone
+
+  lifecycle {
+    destroy = false
+  }
+}
+
+removed {
+  from        = node.cp["burnt"]
+  unreachable = true
 }

@@ -1,0 +1,221 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Move is a moved block: what the state has under From is the block To by now.
+// A node without key stands for all keys of its block, unless To has one.
+type Move struct {
+	From, To state.Target
+	Source   state.Source
+}
+
+// Removal is a removed block: what is to become of something whose block is gone.
+type Removal struct {
+	// From without key is every node of the block; a cluster is meant with its nodes.
+	From state.Target
+	// Destroy tells that it is drained and reset, as without a removed block.
+	// Otherwise it is forgotten: the state drops it, and nothing is touched.
+	Destroy bool
+	// Unreachable tells that the host is gone for good: it is taken out of its
+	// cluster, and nothing is done on the host.
+	Unreachable bool
+	Source      state.Source
+}
+
+// Covers tells that the removal speaks of the target.
+func (r Removal) Covers(t state.Target) bool { return Covers(r.From, t) }
+
+// Covers tells that an address speaks of a target: the target itself, or with a
+// node block's name alone each of its nodes.
+func Covers(address, t state.Target) bool {
+	return address == t || !address.Keyed && address.Type == t.Type && address.Name == t.Name && t.Type == state.TypeNode
+}
+
+// Lifecycle is the lifecycle block of a cluster or node.
+type Lifecycle struct {
+	// PreventDestroy refuses every plan that would destroy or replace it.
+	PreventDestroy bool
+	// IgnoreChanges are values that the configuration sets only when the cluster
+	// or node is made; from then on others may change them.
+	IgnoreChanges []Ignored
+	Source        state.Source
+}
+
+// Ignored is one entry of ignore_changes.
+type Ignored struct {
+	// Path is that of the value as in the language: kubelet.config.maxPods,
+	// labels["node.example.com/pool"].
+	Path   []string
+	Source state.Source
+}
+
+// String prints the path for a message.
+func (i Ignored) String() string {
+	var b strings.Builder
+	for n, key := range i.Path {
+		switch {
+		case n == 0:
+			b.WriteString(key)
+		case i.Path[n-1] == "arg" || i.Path[n-1] == "addon" || strings.ContainsAny(key, "./:- "):
+			b.WriteString("[" + Quote(key) + "]")
+		default:
+			b.WriteString("." + key)
+		}
+	}
+	return b.String()
+}
+
+// Ignores finds the entry that the path lies at or below, if there is one.
+func (l Lifecycle) Ignores(path ...string) bool {
+	return slices.ContainsFunc(l.IgnoreChanges, func(i Ignored) bool {
+		return len(i.Path) <= len(path) && slices.Equal(i.Path, path[:len(i.Path)])
+	})
+}
+
+// Below lists what follows in each entry behind the path; an entry that is the
+// path itself is an empty one.
+func (l Lifecycle) Below(path ...string) [][]string {
+	var out [][]string
+	for _, i := range l.IgnoreChanges {
+		if len(i.Path) >= len(path) && slices.Equal(i.Path[:len(path)], path) {
+			out = append(out, i.Path[len(path):])
+		}
+	}
+	return out
+}
+
+// ignorable is what ignore_changes can name, and how many keys may follow: none,
+// one, or with deep any number. With needed there has to be one.
+type ignorable struct {
+	path         []string
+	keys         int
+	needed, deep bool
+}
+
+var nodeIgnorable = []ignorable{
+	{path: []string{"labels"}, keys: 1},
+	{path: []string{"annotations"}, keys: 1},
+	{path: []string{"taints"}},
+	{path: []string{"kubelet", "config"}, deep: true},
+	{path: []string{"kubelet", "arg"}, keys: 1, needed: true},
+}
+
+var clusterIgnorable = []ignorable{
+	{path: []string{"api_server", "arg"}, keys: 1, needed: true},
+	{path: []string{"controller_manager", "arg"}, keys: 1, needed: true},
+	{path: []string{"scheduler", "arg"}, keys: 1, needed: true},
+	{path: []string{"etcd", "arg"}, keys: 1, needed: true},
+	{path: []string{"kubelet", "config"}, deep: true},
+	{path: []string{"kube_proxy", "config"}, deep: true},
+	{path: []string{"addon"}, keys: 1, needed: true},
+}
+
+// name prints the row for a message: labels["KEY"], kubelet.config.
+func (r ignorable) name() string {
+	out := strings.Join(r.path, ".")
+	if r.needed {
+		out += `["NAME"]`
+	}
+	return out
+}
+
+func (r ignorable) takes(path []string) bool {
+	n := len(path) - len(r.path)
+	return n >= 0 && slices.Equal(path[:len(r.path)], r.path) && (r.deep || n <= r.keys) && (n > 0 || !r.needed)
+}
+
+// lifecycle checks what ignore_changes names.
+func (c checker) lifecycle(l Lifecycle, rows []ignorable) {
+	var names []string
+	for _, r := range rows {
+		names = append(names, r.name())
+	}
+	for _, i := range l.IgnoreChanges {
+		if !slices.ContainsFunc(rows, func(r ignorable) bool { return r.takes(i.Path) }) {
+			c.errorAt(i.Source, "Change cannot be ignored", "%s is nothing whose changes can be ignored here.%s Entries are %s, or a key below one of them.",
+				i, didYouMean(strings.Join(i.Path, "."), names), list(names))
+		}
+	}
+}
+
+// changes checks moved and removed blocks against the blocks that there are.
+func (c *Config) changes(out *diag.Diagnostics) {
+	from, to := map[state.Target]Move{}, map[state.Target]Move{}
+	for _, m := range c.Moves {
+		c.move(out, m)
+		if o, twice := from[m.From]; twice {
+			out.Append(diag.Errorf("Ambiguous move", "%s is moved at %s already, to %s. It can go to one place only.", m.From, o.Source, o.To).At(m.Source))
+		}
+		if o, twice := to[m.To]; twice {
+			out.Append(diag.Errorf("Ambiguous move", "At %s another address, %s, is moved to %s already. Only one can become it.", o.Source, o.From, m.To).At(m.Source))
+		}
+		from[m.From], to[m.To] = m, m
+	}
+	for _, m := range c.Moves {
+		if m.From != m.To && circle(m, from) {
+			out.Append(diag.Errorf("Cycle of moves", "%s comes back to itself by the moved blocks. What changes places with another needs three applies, "+
+				"with a name in between.", m.From).At(m.Source))
+		}
+	}
+	seen := map[state.Target]Removal{}
+	for _, r := range c.Removals {
+		c.removal(out, r)
+		if o, twice := seen[r.From]; twice {
+			out.Append(diag.Errorf("Duplicate removed block", "%s was already spoken of at %s.", r.From, o.Source).At(r.Source))
+		}
+		seen[r.From] = r
+	}
+}
+
+func circle(m Move, from map[state.Target]Move) bool {
+	for at, n := m, 0; n <= len(from); n++ {
+		next, ok := from[at.To]
+		if !ok {
+			return false
+		}
+		if next.From == m.From {
+			return true
+		}
+		at = next
+	}
+	return false
+}
+
+func (c *Config) move(out *diag.Diagnostics, m Move) {
+	switch {
+	case m.From == m.To:
+		out.Append(diag.Errorf("Move to itself", "from and to are both %s.", m.From).At(m.Source))
+	case m.From.Type != m.To.Type:
+		out.Append(diag.Errorf("Move between kinds", "%s is a %s and %s a %s. What is moved keeps its kind.", m.From, m.From.Type, m.To, m.To.Type).At(m.Source))
+	case c.declared(m.From):
+		out.Append(diag.Errorf("Moved object still exists", "This says that %s is %s by now, but %s is still declared. "+
+			"Remove its block or its key, or this moved block.", m.From, m.To, m.From).At(m.Source))
+	}
+}
+
+func (c *Config) removal(out *diag.Diagnostics, r Removal) {
+	switch {
+	case c.declared(r.From):
+		out.Append(diag.Errorf("Removed object still exists", "This says that %s is gone, but it is still declared. Remove its block or its key, or this removed block.", r.From).At(r.Source))
+	case r.Unreachable && !r.Destroy:
+		out.Append(diag.Errorf("Conflicting removal", "unreachable = true takes %s out of its cluster, and lifecycle { destroy = false } leaves it there. Write one of them.", r.From).At(r.Source))
+	case r.Unreachable && r.From.Type == state.TypeCluster:
+		out.Append(diag.Errorf("Conflicting removal", "unreachable is said of nodes, each by its address: a cluster of which no host is left is forgotten with lifecycle { destroy = false }.").At(r.Source))
+	}
+}
+
+// declared tells that the configuration has what the address speaks of. An
+// address without key is also that of a single node, so that a block may begin
+// or cease to have keys.
+func (c *Config) declared(t state.Target) bool {
+	if t.Type == state.TypeCluster {
+		return c.Cluster(t.Name) != nil
+	}
+	return slices.ContainsFunc(c.Nodes, func(n *Node) bool { return n.Target == t })
+}

@@ -1,0 +1,58 @@
+package hclconfig
+
+// conditionRows are the attributes of every block that holds a condition.
+func conditionRows(condition, message string) []Attribute {
+	return []Attribute{
+		{Name: "condition", Type: typeBool, Required: true, Cost: CostNone, Doc: condition},
+		{Name: "error_message", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: message},
+	}
+}
+
+// lifecycleBlock is that of clusters and nodes.
+func lifecycleBlock(ignored string) *Block {
+	return &Block{
+		Name: "lifecycle", Doc: "What changes may do to it.",
+		Attributes: []Attribute{
+			{Name: "prevent_destroy", Type: typeBool, Default: false, Cost: CostNone, Doc: "Refuse every plan that would destroy or replace it. As in Terraform the protection goes with the block."},
+			{Name: "ignore_changes", Type: typeIgnored, Cost: CostNone, Doc: "Values that count only when it is made: what others set there later stays, and a change of them here is not carried out. " + ignored},
+		},
+		Blocks: []*Block{{
+			Name: "precondition", Repeat: true, Doc: "A condition without which nothing is planned.",
+			Attributes: conditionRows("Expression that has to be true.", "What to say when it is not."),
+		}},
+	}
+}
+
+var clusterLifecycle = lifecycleBlock("Entries are `api_server.arg[\"NAME\"]` (so for `controller_manager`, `scheduler` and `etcd`), `kubelet.config`, `kube_proxy.config`, each with keys below it, and `addon[\"NAME\"]`.")
+
+var nodeLifecycle = lifecycleBlock("Entries are `labels`, `annotations`, one of their keys as in `labels[\"KEY\"]`, `taints`, `kubelet.config` with keys below it, and `kubelet.arg[\"NAME\"]`.")
+
+var movedBlock = &Block{
+	Name: "moved", Repeat: true, Doc: "What was known under one address is another block, or another key of one, by now. The state follows; nothing else changes.",
+	Attributes: []Attribute{
+		{Name: "from", Type: typeAddress, Required: true, Cost: CostNone, Doc: "The address that it had: `node.NAME`, `node.NAME[\"KEY\"]` or `cluster.NAME`. A node block's name alone is all of its nodes."},
+		{Name: "to", Type: typeAddress, Required: true, Cost: CostNone, Doc: "The address that it has now."},
+	},
+}
+
+var removedBlock = &Block{
+	Name: "removed", Repeat: true, Doc: "What becomes of something whose block is gone. Without it, it is destroyed: drained, taken out of its cluster, and the host given back.",
+	Attributes: []Attribute{
+		{Name: "from", Type: typeAddress, Required: true, Cost: CostNone, Doc: "The address that it had: `node.NAME`, `node.NAME[\"KEY\"]` or `cluster.NAME`, which is meant with its nodes. A node block's name alone is all of its nodes."},
+		{Name: "unreachable", Type: typeBool, Default: false, Cost: CostNone, Doc: "The host is gone for good. Its etcd member and its Node object are removed through the other control planes, while they hold quorum, and nothing is done on the host. Refused while the host answers."},
+	},
+	Blocks: []*Block{{
+		Name: "lifecycle", Doc: "What happens to it.",
+		Attributes: []Attribute{
+			{Name: "destroy", Type: typeBool, Default: true, Cost: CostNone, Doc: "With `false` it is only forgotten: the state drops it, and it goes on as it is."},
+		},
+	}},
+}
+
+var checkBlock = &Block{
+	Name: "check", Label: "NAME", Doc: "Conditions that are looked at in every plan. One that is false is a warning and stops nothing.",
+	Blocks: []*Block{{
+		Name: "assert", Repeat: true, Doc: "A condition.",
+		Attributes: conditionRows("Expression that should be true.", "What to say when it is not."),
+	}},
+}

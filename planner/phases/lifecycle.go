@@ -1,0 +1,300 @@
+package phases
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// protected refuses a plan that would destroy or replace what prevent_destroy
+// keeps. A key that leaves a block is protected by the block's other nodes; a
+// block that is gone as a whole protects nothing, as in Terraform.
+func (v *View) protected(p *planner.Plan) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, r := range p.Resources {
+		if r.Action != planner.Delete && r.Action != planner.Replace {
+			continue
+		}
+		at, ok := v.protection(r.Target)
+		if !ok {
+			continue
+		}
+		what := "destroy"
+		if r.Action == planner.Replace {
+			what = "replace"
+		}
+		diags.Append(diag.Errorf("Destruction is prevented", "The plan would %s %s, and its block says prevent_destroy = true. Nothing is changed. "+
+			"Keep it in the configuration, or set prevent_destroy = false first; with -target or -exclude the rest can be planned.", what, r.Target).At(at).For(r.Target))
+	}
+	return diags
+}
+
+// protection is the lifecycle block that keeps a target from being destroyed.
+func (v *View) protection(t state.Target) (state.Source, bool) {
+	if t.Type == state.TypeCluster {
+		c := v.Config.Cluster(t.Name)
+		if c == nil || !c.Lifecycle.PreventDestroy {
+			return state.Source{}, false
+		}
+		return c.Lifecycle.Source, true
+	}
+	for _, n := range v.Config.Nodes {
+		if config.Covers(state.NodeTarget(n.Target.Name), t) && n.Target.Name == t.Name && n.Lifecycle.PreventDestroy {
+			return n.Lifecycle.Source, true
+		}
+	}
+	return state.Source{}, false
+}
+
+// ignore puts in place of values that a node's lifecycle, or its
+// cluster's, ignores what is on its host: what is rendered of them equals what
+// is there, whatever else of the same file changes.
+func (n *node) ignore() {
+	own, shared := n.Lifecycle, n.cluster.Lifecycle
+	if n.report == nil || !n.cluster.view.recordedNode(n.target) || len(own.IgnoreChanges)+len(shared.IgnoreChanges) == 0 {
+		return
+	}
+	copied, settings := *n.Node, *n.cluster.Cluster
+	n.Node, n.settings = &copied, &settings
+	n.ignoreKubelet(append(own.Below("kubelet", "config"), shared.Below("kubelet", "config")...))
+	flags := own.Below("kubelet", "arg")
+	if !n.isControlPlane() && own.Ignores("taints") {
+		// They are a flag of its kubelet as well.
+		flags, n.Taints = append(flags, []string{"register-with-taints"}), nil
+	}
+	n.Kubelet.Args = ignoreArgs(n.Kubelet.Args, n.seen(state.KindEnvFile, kubeletFlags), flags)
+	for _, c := range componentArgs(&settings) {
+		*c.args = ignoreArgs(*c.args, n.seen(state.KindStaticPod, manifest(c.component)), shared.Below(c.block, "arg"))
+	}
+}
+
+// seen is a file of the host as it is compared; null when it cannot be read.
+func (n *node) seen(kind state.Kind, path string) state.Value {
+	f := n.report.Files[path]
+	if !f.Exists {
+		return state.Null()
+	}
+	tree, err := n.cluster.view.memo.tree(kind, f.Content)
+	if err != nil {
+		return state.Null()
+	}
+	return tree
+}
+
+func (n *node) ignoreKubelet(paths [][]string) {
+	seen := n.seen(state.KindYAMLFile, kubeletConfig)
+	if seen.IsNull() {
+		return
+	}
+	n.Kubelet.Config = ignoreTree(withoutPaths(n.Kubelet.Config, paths), seen, paths)
+	n.settings.Kubelet.Config = withoutPaths(n.settings.Kubelet.Config, paths)
+}
+
+// component is where the arguments of a static pod stand in the model.
+type component struct {
+	block, component, field string
+	args                    *[]config.Arg
+}
+
+func componentArgs(c *config.Cluster) []component {
+	return []component{
+		{"api_server", "kube-apiserver", "apiServer", &c.APIServer.Component.Args},
+		{"controller_manager", "kube-controller-manager", "controllerManager", &c.ControllerManager.Args},
+		{"scheduler", "kube-scheduler", "scheduler", &c.Scheduler.Args},
+		{"etcd", "etcd", "etcd.local", &c.Etcd.Args},
+	}
+}
+
+// ignoreArgs takes the named arguments from what is there: as often, and with
+// the values, that it has.
+func ignoreArgs(wanted []config.Arg, seen state.Value, names [][]string) []config.Arg {
+	if seen.IsNull() {
+		return wanted
+	}
+	out := slices.Clone(wanted)
+	for _, name := range names {
+		out = slices.DeleteFunc(out, func(a config.Arg) bool { return a.Name == name[0] })
+		for _, a := range seen.Get("args").AsArgs() {
+			if a.Name == name[0] {
+				out = append(out, config.Arg{Name: a.Name, Value: a.Value})
+			}
+		}
+	}
+	return out
+}
+
+// ignoreTree takes what lies at the paths from what is there.
+func ignoreTree(wanted, seen state.Value, paths [][]string) state.Value {
+	for _, path := range paths {
+		if len(path) > 0 {
+			wanted = replaced(wanted, path, at(seen, path))
+			continue
+		}
+		for _, key := range seen.Keys() {
+			if key != "apiVersion" && key != "kind" {
+				wanted = replaced(wanted, []string{key}, seen.AsMap()[key])
+			}
+		}
+	}
+	return wanted
+}
+
+func withoutPaths(v state.Value, paths [][]string) state.Value {
+	for _, path := range paths {
+		if len(path) == 0 {
+			return state.Null()
+		}
+		v = replaced(v, path, state.Null())
+	}
+	return v
+}
+
+func at(v state.Value, path []string) state.Value {
+	for _, key := range path {
+		v = v.AsMap()[key]
+	}
+	return v
+}
+
+// replaced is the tree with another value at the path; null takes the key away.
+func replaced(v state.Value, path []string, by state.Value) state.Value {
+	m := map[string]state.Value{}
+	for key, e := range v.AsMap() {
+		m[key] = e
+	}
+	if len(path) > 1 {
+		by = replaced(m[path[0]], path[1:], by)
+	}
+	if m[path[0]] = by; by.IsNull() {
+		delete(m, path[0])
+	}
+	if len(m) == 0 {
+		return state.Null()
+	}
+	return state.Map(m)
+}
+
+// ignore does for what is kept in the cluster what node.ignore does for hosts.
+func (c *cluster) ignore() {
+	planes := c.controlPlanes()
+	if c.report == nil || len(planes) == 0 || len(c.Lifecycle.IgnoreChanges) == 0 || c.recordedCA() == "" {
+		return
+	}
+	kubelets, proxies := c.Lifecycle.Below("kubelet", "config"), c.Lifecycle.Below("kube_proxy", "config")
+	copied := *c.Cluster
+	copied.Kubelet.Config = withoutPaths(copied.Kubelet.Config, kubelets)
+	copied.KubeProxy.Config = withoutPaths(copied.KubeProxy.Config, proxies)
+	in := planes[0].input()
+	in.Cluster = &copied
+	wanted := map[state.ObjectRef]state.Value{}
+	for _, o := range kubeadm.Objects(in) {
+		wanted[o.Ref] = o.Object
+	}
+	for _, d := range []struct {
+		name, key string
+		tree      *state.Value
+		paths     [][]string
+	}{
+		{"kubelet-config", "kubelet", &copied.Kubelet.Config, kubelets},
+		{"kube-proxy", "config.conf", &copied.KubeProxy.Config, proxies},
+	} {
+		ref := systemConfig(d.name)
+		seen, rendered := documentOf(c.report.Objects[ref], d.key), documentOf(wanted[ref], d.key)
+		if !seen.IsNull() {
+			*d.tree = ignoreTree(*d.tree, seen, differing(rendered, seen, d.paths))
+		}
+	}
+	stored := documentOf(c.report.Objects[systemConfig("kubeadm-config")], "ClusterConfiguration")
+	for _, p := range componentArgs(&copied) {
+		if stored.IsNull() {
+			break
+		}
+		var args []state.Arg
+		for _, a := range stored.Get(p.field + ".extraArgs").AsList() {
+			args = append(args, state.Arg{Name: a.Get("name").AsString(), Value: a.Get("value").AsString()})
+		}
+		*p.args = ignoreArgs(*p.args, attributes("args", state.Args(args)), c.Lifecycle.Below(p.block, "arg"))
+	}
+	c.shared = &copied
+}
+
+func systemConfig(name string) state.ObjectRef {
+	return state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: name}
+}
+
+// documentOf is a document inside a ConfigMap; null when it is not there.
+func documentOf(object state.Value, key string) state.Value {
+	return at(documents(object.Get("data")), []string{key})
+}
+
+// differing are the paths where what is there is not what is rendered without a
+// word of the configuration: what nobody sets is marked as a default in the cluster.
+func differing(rendered, seen state.Value, paths [][]string) [][]string {
+	var out [][]string
+	for _, path := range paths {
+		if len(path) > 0 {
+			out = append(out, path)
+			continue
+		}
+		for _, key := range seen.Keys() {
+			out = append(out, []string{key})
+		}
+	}
+	return slices.DeleteFunc(out, func(path []string) bool { return at(rendered, path).Equal(at(seen, path)) })
+}
+
+// unignored drops what a lifecycle ignores and no file is rendered of: labels,
+// annotations and taints of nodes, and whole addons.
+func (v *View) unignored(changes []planner.Change) []planner.Change {
+	var out []planner.Change
+	for _, c := range changes {
+		t := c.Address.Target
+		if cl := v.Config.Cluster(t.Name); t.Type == state.TypeAddon && cl != nil && v.owns(t) && cl.Lifecycle.Ignores("addon", t.Key) {
+			continue
+		}
+		n := v.find(t)
+		if c.Kind == state.KindNodeObject && c.Action == planner.Update && n != nil && v.recordedNode(t) {
+			c.Attributes = slices.DeleteFunc(slices.Clone(c.Attributes), func(a planner.AttributeChange) bool {
+				return n.Lifecycle.Ignores(state.SplitPath(a.Path)...)
+			})
+			if len(c.Attributes) == 0 {
+				continue
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// ignoredDrift drops the drift that the configuration accepts: what is wanted
+// there is, by ignore_changes, what is there.
+func (v *View) ignoredDrift(drift []planner.Change, desired, observed *state.Snapshot) []planner.Change {
+	var out []planner.Change
+	for _, c := range v.unignored(drift) {
+		want, have := desired.Find(c.Address), observed.Find(c.Address)
+		if want != nil && have != nil && v.ignoresAny(c.Address.Target) {
+			c.Attributes = slices.DeleteFunc(slices.Clone(c.Attributes), func(a planner.AttributeChange) bool {
+				return want.Attributes.Get(a.Path).Equal(have.Attributes.Get(a.Path))
+			})
+			if len(c.Attributes) == 0 {
+				continue
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// ignoresAny tells that a target has anything in ignore_changes, or its cluster has.
+func (v *View) ignoresAny(t state.Target) bool {
+	c := v.clusterOf(t)
+	if c == nil {
+		return false
+	}
+	n := c.node(t)
+	return len(c.Lifecycle.IgnoreChanges) > 0 || n != nil && len(n.Lifecycle.IgnoreChanges) > 0
+}

@@ -1,0 +1,211 @@
+package phases
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Moves are the renamings that the configuration's moved blocks ask of a state,
+// in an order in which they can be made one by one. What was moved before, or
+// never was there, needs none.
+func Moves(cfg *config.Config, recorded *state.State) ([]state.Moved, diag.Diagnostics) {
+	if recorded == nil {
+		return nil, nil
+	}
+	m := mover{cfg: cfg, recorded: recorded}
+	for label := range recorded.Clusters {
+		m.add(state.ClusterTarget(label))
+	}
+	for t := range recorded.Nodes {
+		m.add(t)
+	}
+	slices.SortFunc(m.moves, func(a, b state.Moved) int { return compareTargets(a.From, b.From) })
+	for _, move := range m.moves {
+		m.check(move)
+	}
+	return m.ordered(), m.diags
+}
+
+type mover struct {
+	cfg      *config.Config
+	recorded *state.State
+	moves    []state.Moved
+	diags    diag.Diagnostics
+}
+
+func compareTargets(a, b state.Target) int {
+	return state.Address{Target: a}.Compare(state.Address{Target: b})
+}
+
+// known tells that the state has the target.
+func (m *mover) known(t state.Target) bool {
+	if t.Type == state.TypeCluster {
+		return m.recorded.Clusters[t.Name] != nil
+	}
+	return m.recorded.Nodes[t] != nil
+}
+
+// add follows the moved blocks from a recorded target to its name of today. It
+// stops at a name that another target still has.
+func (m *mover) add(t state.Target) {
+	at := t
+	for range len(m.cfg.Moves) {
+		to, ok := m.next(at)
+		if !ok {
+			break
+		}
+		at = to
+		if m.known(at) {
+			break
+		}
+	}
+	if at != t {
+		m.moves = append(m.moves, state.Moved{From: t, To: at})
+	}
+}
+
+// next is what the moved blocks make of a name.
+func (m *mover) next(t state.Target) (state.Target, bool) {
+	for _, b := range m.cfg.Moves {
+		switch {
+		case b.From == t:
+			return b.To, true
+		case config.Covers(b.From, t) && !b.To.Keyed:
+			return state.NodeKeyTarget(b.To.Name, t.Key), true
+		}
+	}
+	return state.Target{}, false
+}
+
+// check refuses a move onto something that stays, and one into another cluster.
+func (m *mover) check(move state.Moved) {
+	at := state.Source{}
+	for _, b := range m.cfg.Moves {
+		if config.Covers(b.From, move.From) {
+			at = b.Source
+		}
+	}
+	if m.known(move.To) && !slices.ContainsFunc(m.moves, func(o state.Moved) bool { return o.From == move.To }) {
+		m.diags.Append(diag.Errorf("Moved onto something that exists", "The state has both %s and %s, so the one cannot become the other. "+
+			"Remove the moved block if they are two; forget one of them with a removed block if they are one.", move.From, move.To).At(at))
+	}
+	if move.From.Type != state.TypeNode {
+		return
+	}
+	cluster := state.ClusterTarget(m.recorded.Nodes[move.From].Cluster)
+	for _, o := range m.moves {
+		cluster = o.Of(cluster)
+	}
+	for _, n := range m.cfg.Nodes {
+		if n.Target == move.To && n.Cluster != cluster.Name {
+			m.diags.Append(diag.Errorf("Moved into another cluster", "%s is a node of cluster %q, and %s is declared for cluster %q. "+
+				"A host changes its cluster by leaving the one and joining the other: remove the moved block.", move.From, cluster.Name, move.To, n.Cluster).At(at))
+		}
+	}
+}
+
+// ordered puts moves that make room before those that need it.
+func (m *mover) ordered() []state.Moved {
+	var out []state.Moved
+	taken := map[state.Target]bool{}
+	for _, move := range m.moves {
+		taken[move.From] = true
+	}
+	rest := slices.Clone(m.moves)
+	for len(rest) > 0 {
+		i := slices.IndexFunc(rest, func(move state.Moved) bool { return !taken[move.To] })
+		if i < 0 {
+			return out // a cycle of moves is refused with the configuration
+		}
+		delete(taken, rest[i].From)
+		out = append(out, rest[i])
+		rest = slices.Delete(rest, i, i+1)
+	}
+	return out
+}
+
+// movedFrom are the former names of the targets that this plan moves.
+func (v *View) movedFrom() map[state.Target]state.Target {
+	out := map[state.Target]state.Target{}
+	for _, m := range v.Moved {
+		out[m.To] = m.From
+	}
+	return out
+}
+
+// anotherNode refuses a host that carries the mark of another node which is
+// still known: two blocks have changed addresses, and what one host holds would
+// be written over with what belongs on the other.
+func (n *node) anotherNode(m *state.Marks) *diag.Diagnostic {
+	known := n.cluster.view.recordedNode(m.Node) || n.cluster.view.find(m.Node) != nil
+	if m.Node == n.target || m.Node.IsZero() || !known {
+		return nil
+	}
+	return diag.Errorf("Host is another node", "%s (%s) is marked as %s, which is a node as well. Nothing is changed on any host. "+
+		"Correct the addresses; if the blocks have changed names, say so with moved blocks.", n.target, n.Address, m.Node).At(n.Source).For(n.target)
+}
+
+// renamedCluster tells that a mark names a cluster which is neither in the
+// state nor in the configuration, while the state has the node in this one: it
+// has another name since.
+func (n *node) renamedCluster(m *state.Marks) bool {
+	v := n.cluster.view
+	return v.recordedNode(n.target) && v.Recorded.Nodes[n.target].Cluster == n.Cluster &&
+		v.Recorded.Clusters[m.Cluster] == nil && v.Config.Cluster(m.Cluster) == nil
+}
+
+// forgotten are the recorded targets that removed blocks leave alone.
+func (v *View) forgotten() []state.Target {
+	if v.Recorded == nil {
+		return nil
+	}
+	var out []state.Target
+	for t := range v.Recorded.Nodes {
+		if v.forgets(t) {
+			out = append(out, t)
+		}
+	}
+	for _, label := range slices.Sorted(maps.Keys(v.Recorded.Clusters)) {
+		if t := state.ClusterTarget(label); v.forgets(t) {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, compareTargets)
+	return out
+}
+
+// Forgotten are the recorded targets that removed blocks leave alone: nobody
+// looks at their hosts.
+func Forgotten(cfg *config.Config, recorded *state.State) []state.Target {
+	v := &View{Config: cfg, Recorded: recorded, pathsOnly: true}
+	v.resolve()
+	return v.forgotten()
+}
+
+// forgets tells that a removed block drops the target from the state. A cluster
+// is meant with its nodes and addons.
+func (v *View) forgets(t state.Target) bool {
+	for _, r := range v.Config.Removals {
+		switch {
+		case r.Destroy:
+		case r.Covers(t):
+			return v.find(t) == nil
+		case r.From.Type != state.TypeCluster:
+		case t.Type == state.TypeNode && v.recordedNode(t) && v.Recorded.Nodes[t].Cluster == r.From.Name:
+			return v.find(t) == nil
+		case t.Type == state.TypeAddon && t.Name == r.From.Name:
+			return true
+		}
+	}
+	return false
+}
+
+// Settled is what the state learns of a plan before its first step: new names,
+// and what is forgotten.
+func Settled(v *View) state.Learned {
+	return state.Learned{Moved: v.Moved, Left: v.forgotten()}
+}
