@@ -77,11 +77,19 @@ func removesMember(step *Step) bool {
 	return false
 }
 
-// restartsMember tells that the step waits for another etcd pod to run on its node.
+// restartsMember tells that the step writes etcd's manifest, or waits for another
+// etcd pod to run on its node.
 func restartsMember(step *Step) bool {
 	for _, op := range step.Operations {
-		if w, ok := op.(Wait); ok && w.For == WaitStaticPod && strings.HasPrefix(w.Name, "etcd-") {
-			return true
+		switch op := op.(type) {
+		case Wait:
+			if op.For == WaitStaticPod && strings.HasPrefix(op.Name, "etcd-") {
+				return true
+			}
+		case WriteFile:
+			if strings.HasSuffix(op.Path, "/manifests/etcd.yaml") {
+				return true
+			}
 		}
 	}
 	return false

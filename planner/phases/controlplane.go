@@ -89,18 +89,20 @@ func podStep(n *node, w work, phase string) planner.Step {
 		s.Operations = append(s.Operations, planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: c.Timeouts.KubeletHealthCheck})
 	}
 	pods := n.podsOf(w, phase)
-	if len(pods) > 1 && slices.ContainsFunc(pods, isAPIServer) {
-		s.Operations = append(s.Operations, n.stopAPI()...)
-	}
 	var names []string
 	for _, it := range pods {
 		names = append(names, componentOf(it))
-		s.Operations = append(s.Operations, writeFile(it))
 	}
-	for _, it := range pods {
-		s.Operations = append(s.Operations, n.podWait(it))
+	switch {
+	case phase == controlPlanePhase && len(n.podsOf(w.of(etcdPhase), etcdPhase)) > 1:
+		// They went down with etcd, and are up again.
+		s.Operations = append(s.Operations, n.healthWaits(names...)...)
+		return s
+	case len(pods) > 1 && slices.ContainsFunc(pods, isAPIServer):
+		s.Operations = append(s.Operations, n.whileStopped(pods)...)
+	default:
+		s.Operations = append(s.Operations, n.replaced(pods)...)
 	}
-	s.Operations = append(s.Operations, n.healthWaits(names...)...)
 	s.Impact = "restarts " + strings.Join(names, ", ") + " here"
 	if phase == etcdPhase && len(n.otherPlanes()) > 0 {
 		s.Impact += "; quorum is held by the other members"
@@ -122,7 +124,7 @@ func (n *node) podsOf(w work, phase string) []*state.Item {
 			waypoint = ch.Address.Waypoint
 		}
 	}
-	if phase != etcdPhase {
+	if phase != etcdPhase || len(pods) == 0 {
 		return pods
 	}
 	for _, c := range planeComponents {
@@ -137,18 +139,43 @@ func (n *node) podsOf(w work, phase string) []*state.Item {
 
 func isAPIServer(it *state.Item) bool { return it.Address.ID() == manifest("kube-apiserver") }
 
-// stopAPI has the kubelet stop the API server here and waits until it has: what
-// it serves is done, and nobody is sent to it any more.
-func (n *node) stopAPI() []planner.Operation {
-	url, insecure := kubeadm.Healthz(n.input(), "kube-apiserver")
-	ca := n.cluster.caFile()
-	if insecure {
-		ca = ""
+// whileStopped has the kubelet stop static pods, does something, and starts them
+// by their new manifests. The API server is the first to stop: what it serves is
+// done then, and nobody is sent to it any more. That each was seen to be gone
+// proves the one that answers afterwards; its mirror pod would tell a minute later.
+func (n *node) whileStopped(pods []*state.Item, meanwhile ...planner.Operation) []planner.Operation {
+	var ops []planner.Operation
+	var names []string
+	for _, first := range []bool{true, false} {
+		var closed []planner.Operation
+		for _, it := range pods {
+			if isAPIServer(it) != first {
+				continue
+			}
+			ops = append(ops, planner.RemovePath{Path: it.Address.ID()})
+			for _, w := range n.healthWaits(componentOf(it)) {
+				wait := w.(planner.Wait)
+				wait.For, wait.Timeout = planner.WaitClosed, n.cluster.Timeouts.UpgradeManifests
+				closed = append(closed, wait)
+			}
+		}
+		ops = append(ops, closed...)
 	}
-	return []planner.Operation{
-		planner.RemovePath{Path: manifest("kube-apiserver")},
-		planner.Wait{For: planner.WaitClosed, URL: url, CA: ca, Timeout: n.cluster.Timeouts.UpgradeManifests},
+	ops = append(ops, meanwhile...)
+	for _, it := range pods {
+		ops, names = append(ops, writeFile(it)), append(names, componentOf(it))
 	}
+	return append(ops, n.healthWaits(names...)...)
+}
+
+// replaced writes static pods over those that run, and waits for each.
+func (n *node) replaced(pods []*state.Item) []planner.Operation {
+	var ops, waits []planner.Operation
+	var names []string
+	for _, it := range pods {
+		ops, waits, names = append(ops, writeFile(it)), append(waits, n.podWait(it)), append(names, componentOf(it))
+	}
+	return slices.Concat(ops, waits, n.healthWaits(names...))
 }
 
 // podWait waits until a static pod runs the manifest that is written.

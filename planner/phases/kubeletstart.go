@@ -110,7 +110,7 @@ func kubeletStep(n *node, w work) planner.Step {
 		planner.Unit{Unit: kubeletUnit, Action: "restart", Reload: true},
 	}
 	if n.turns() {
-		units = n.withoutAPI(w, units)
+		units = n.turned(w, units)
 	}
 	s.Operations = append(s.Operations, units...)
 	switch {

@@ -18,7 +18,7 @@ import (
 func kubeletVersion(n *node) []finding {
 	have, want := n.facts().KubeletVersion, n.cluster.KubernetesVersion
 	switch {
-	case n.bringsKubelet() || !n.artifactsFit() || n.upgrades():
+	case n.bringsKubelet() || !n.artifactsFit() || n.upgrades() && n.cluster.up.raises:
 		return nil // in an upgrade it is held against all versions on the way
 	case have == "":
 		return []finding{{

@@ -128,13 +128,9 @@ func (n *node) turnStep(s planner.Step, w work) planner.Step {
 		n.waitTurned())
 	restarted := n.restarts(w)
 	var names []string
-	for _, r := range restarted {
-		names = append(names, r.component)
-		s.Operations = append(s.Operations, planner.Wait{
-			For: planner.WaitStaticPod, Name: r.component + "-" + n.name, Hash: r.hash, Timeout: n.cluster.Timeouts.UpgradeManifests,
-		})
+	for _, it := range restarted {
+		names = append(names, componentOf(it))
 	}
-	s.Operations = append(s.Operations, n.healthWaits(names...)...)
 	s.Operations = append(s.Operations, n.letIn()...)
 	s.Impact = n.turnImpact(names)
 	if n.isControlPlane() {
@@ -146,14 +142,14 @@ func (n *node) turnStep(s planner.Step, w work) planner.Step {
 	return s
 }
 
-// withoutAPI does something that restarts the static pods of the node while its
-// API server is stopped, as podStep does.
-func (n *node) withoutAPI(w work, ops []planner.Operation) []planner.Operation {
-	it := w.desired.Find(item(n.target, controlPlanePhase, "file", manifest("kube-apiserver")))
-	if it == nil || len(n.restarts(w)) == 0 {
+// turned does what restarts the node's static pods while they are stopped.
+func (n *node) turned(w work, ops []planner.Operation) []planner.Operation {
+	pods := n.restarts(w)
+	if len(pods) == 0 {
 		return ops
 	}
-	return append(slices.Concat(n.stopAPI(), ops), writeFile(it))
+	return n.whileStopped(pods, append(slices.Clone(ops),
+		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck})...)
 }
 
 func (n *node) turnImpact(restarted []string) string {
@@ -206,37 +202,24 @@ func (w work) changesItem(a state.Address) bool {
 	return false
 }
 
-// componentRestart is a static pod that another kubelet starts anew.
-type componentRestart struct {
-	component string
-	// hash is the pod's under the new kubelet; empty when it is not known.
-	hash string
-}
-
 // restarts are the static pods that the node's new kubelet starts anew: the hash
 // by which it knows a pod is taken over its own version of the pod's type.
-func (n *node) restarts(w work) []componentRestart {
-	var out []componentRestart
+func (n *node) restarts(w work) []*state.Item {
+	var out []*state.Item
 	if !n.isControlPlane() {
 		return nil
 	}
 	for _, component := range n.staticPods() {
-		content := n.report.Files[manifest(component)].Content
 		it := w.desired.Find(item(n.target, podPhase(component), "file", manifest(component)))
-		if it != nil && w.of(podPhase(component)).changesItem(it.Address) {
-			content = it.Content
-		}
-		in := n.input()
-		before := kubeadm.ComponentHash(in, component, content)
-		in.RunningKubelet = n.turnsTo()
-		after := kubeadm.ComponentHash(in, component, content)
-		if before != "" && before == after {
+		if it == nil {
 			continue
 		}
-		if it == nil || !it.Sealed.IsZero() {
-			after = "" // it says something about a short secret
+		in := n.input()
+		before := kubeadm.ComponentHash(in, component, it.Content)
+		in.RunningKubelet = n.turnsTo()
+		if after := kubeadm.ComponentHash(in, component, it.Content); before == "" || before != after {
+			out = append(out, it)
 		}
-		out = append(out, componentRestart{component, after})
 	}
 	return out
 }
