@@ -12,6 +12,9 @@ import (
 // Unknown counts as unhealthy. own is the name of the member on the step's own
 // node: one that is down already is not lost by a step that mends or removes it.
 func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
+	if err := AlarmsAllow(step, members); err != nil {
+		return err
+	}
 	voters, healthy := 0, 0
 	lost := 1 // the member on the step's own node restarts or goes
 	var sick []string
@@ -35,6 +38,12 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 	need := voters/2 + 1
 	left := healthy
 	switch {
+	case defragments(step):
+		// The member does not answer for a while, and that has to be the only one.
+		if healthy == voters {
+			return nil
+		}
+		return fmt.Errorf("refused: a member is defragmented only while all others answer, and %s does not. Bring it back first", strings.Join(sick, ", "))
 	case addsMember(step):
 		need = (voters+1)/2 + 1
 		if voters == 1 {
@@ -68,6 +77,15 @@ func addsMember(step *Step) bool {
 	return false
 }
 
+func defragments(step *Step) bool {
+	for _, op := range step.Operations {
+		if _, ok := op.(DefragmentEtcd); ok {
+			return true
+		}
+	}
+	return false
+}
+
 func removesMember(step *Step) bool {
 	for _, op := range step.Operations {
 		if _, ok := op.(RemoveEtcdMember); ok {
@@ -77,8 +95,8 @@ func removesMember(step *Step) bool {
 	return false
 }
 
-// restartsMember tells that the step writes etcd's manifest, or waits for another
-// etcd pod to run on its node.
+// restartsMember tells that the step restarts etcd on its node: it writes its
+// manifest, waits for another etcd pod to run there, or ends its process.
 func restartsMember(step *Step) bool {
 	for _, op := range step.Operations {
 		switch op := op.(type) {
@@ -92,5 +110,5 @@ func restartsMember(step *Step) bool {
 			}
 		}
 	}
-	return false
+	return restartsProcess(step, "etcd")
 }

@@ -371,7 +371,9 @@ type (
 		For  string `json:"for,omitempty"`
 	}
 
-	// Drain evicts the pods of a node as kubectl drain does.
+	// Drain evicts the pods of a node as kubectl drain does, and never deletes
+	// what may not be evicted unless DisableEviction says so. Pods of DaemonSets and
+	// mirror pods stay. What is left at its deadline is named in the error.
 	Drain struct {
 		Node               string        `json:"node"`
 		Timeout            time.Duration `json:"timeout"`
@@ -380,6 +382,11 @@ type (
 		DeleteEmptyDirData bool          `json:"delete_emptydir_data,omitempty"`
 		DisableEviction    bool          `json:"disable_eviction,omitempty"`
 		PodSelector        string        `json:"pod_selector,omitempty"`
+		// SkipWait, when not 0, is for how long a pod may have been terminating to
+		// be waited for.
+		SkipWait time.Duration `json:"skip_wait,omitempty"`
+		// Uncordon makes the node schedulable again when the drain does not succeed.
+		Uncordon bool `json:"uncordon,omitempty"`
 	}
 
 	// CreateToken makes a bootstrap token. Without an ID it is one for this run,
@@ -432,6 +439,9 @@ type (
 		// Version is that which the kubelet of a node has to report, without v; any
 		// when it is empty.
 		Version string `json:"version,omitempty"`
+		// Process is to be one that was started after Files were written.
+		Process state.Process `json:"process,omitzero"`
+		Files   []string      `json:"files,omitempty"`
 		// Hash, or what HashRef stands for, is the static pod's.
 		Hash    string        `json:"hash,omitempty"`
 		HashRef string        `json:"hash_ref,omitempty"`
@@ -462,6 +472,10 @@ const (
 	WaitNodeReady WaitFor = "node_ready"
 	// WaitFile: file Name exists on the step's node.
 	WaitFile WaitFor = "file"
+	// WaitRestarted: Process runs and was started after Files were written.
+	WaitRestarted WaitFor = "restarted"
+	// WaitServed: who listens at URL shows the certificate that is in file Name.
+	WaitServed WaitFor = "served"
 	// WaitEtcdStarted: the etcd member Name has started.
 	WaitEtcdStarted WaitFor = "etcd_started"
 )
@@ -476,6 +490,7 @@ var operations = []Operation{
 	Restore{},
 	LoadImage{},
 	Unit{},
+	RestartProcess{},
 	SetSysctl{},
 	LoadModule{},
 	Swap{},
@@ -495,6 +510,10 @@ var operations = []Operation{
 	PromoteEtcdMember{},
 	RemoveEtcdMember{},
 	SnapshotEtcd{},
+	DefragmentEtcd{},
+	DisarmEtcd{},
+	SetAsideEtcd{},
+	RestoreEtcd{},
 	ApplyObject{},
 	DeleteObject{},
 	PatchNode{},
@@ -511,7 +530,7 @@ var operations = []Operation{
 func IsHostOperation(op Operation) bool {
 	switch op.(type) {
 	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, Preserve, Restore, LoadImage, Unit,
-		SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark:
+		RestartProcess, SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark, SetAsideEtcd, RestoreEtcd:
 		return true
 	}
 	return false

@@ -50,6 +50,9 @@ type Change struct {
 	// "not there yet", "no longer in the configuration".
 	Reason string `json:"reason"`
 	Cost   Cost   `json:"cost,omitempty"`
+	// Shown are attributes of an item that is there which are only shown, by name:
+	// of a certificate when it ends and the days that are left.
+	Shown map[string]state.Value `json:"shown,omitempty"`
 }
 
 // Step is one phase on one target: the unit that the executor schedules.
@@ -111,6 +114,9 @@ type Plan struct {
 	ConfigDigest string `json:"config_digest,omitempty"`
 	// Destroy tells a plan made by destroy.
 	Destroy bool `json:"destroy,omitempty"`
+	// Command is how the plan was asked for, where that is neither apply nor
+	// destroy: etcd restore FILE.
+	Command string `json:"command,omitempty"`
 	// Resources in the order of the configuration's addresses.
 	Resources []ResourceChange `json:"resources,omitempty"`
 	// Changes are sorted by address.

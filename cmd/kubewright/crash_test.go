@@ -188,8 +188,8 @@ node "worker" {
 `
 
 // TestKilledAnywhere kills the command with SIGKILL at its moments, while it
-// founds a cluster, changes it, upgrades it and destroys it; the same command
-// again converges. With KUBEWRIGHT_LONG set at every moment, otherwise at one of
+// founds a cluster, changes it, upgrades it, renews its certificates and destroys
+// it; the same command again converges. With KUBEWRIGHT_LONG set at every moment, otherwise at one of
 // many kinds of moment.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
@@ -204,6 +204,9 @@ func TestKilledAnywhere(t *testing.T) {
 	raised.must(t, "apply", "-auto-approve")
 	raised.replace(t, "1.35.8", "1.36.3")
 	raised.kubelets(t, "1.36.3")
+	due, ended := founded.copy(t), founded.copy(t)
+	due.must(t, "sim", "edit", "10.0.0.11", "time", "8040h")
+	ended.must(t, "sim", "edit", "10.0.0.11", "time", "9000h")
 	for _, tt := range []struct {
 		name    string
 		from    folder
@@ -214,6 +217,8 @@ func TestKilledAnywhere(t *testing.T) {
 		{"found", blank, "apply", 2},
 		{"change", changed, "apply", 5},
 		{"upgrade", raised, "apply", 5},
+		{"renew", due, "apply", 5},
+		{"renew what has ended", ended, "apply", 5},
 		{"destroy", founded, "destroy", 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,16 +28,14 @@ var controlPlane = phase{
 		return items
 	},
 	nodeStep: func(n *node, w work) planner.Step {
-		if w.empty() {
-			return planner.Step{}
-		}
 		if w.create() {
 			return planner.Step{Operations: append([]planner.Operation{folder("/etc/kubernetes/manifests", "0700")}, fileOperations(w)...)}
 		}
 		return podStep(n, w, controlPlanePhase)
 	},
 	nodeNeeds: func(n *node) []state.Address {
-		return append(n.beforeDisruption(), step(n.target, kubeconfigPhase), step(n.target, etcdPhase), step(n.target, imagesPhase))
+		needs := []state.Address{step(n.target, kubeconfigPhase), step(n.target, etcdPhase), step(n.target, imagesPhase)}
+		return slices.Concat(needs, n.afterAll(), n.beforeDisruption())
 	},
 }
 
@@ -70,144 +68,50 @@ func (n *node) podOrigins(component, block string) map[string]state.Source {
 	return out
 }
 
-// podStep changes static pods that run: one control plane of the cluster at a
-// time, each waited for until it runs what was written and answers.
-//
-// An API server does not serve without the etcd beside it, and the kubelet that
-// is to restart etcd asks that API server first: for half a minute in vain. So
-// the API server is stopped before etcd is touched, and has done its last
-// request by then. It is stopped as well before the components beside it change
-// with it: they may not be newer.
+// podStep changes static pods that run, and restarts those that have to read
+// something anew: one control plane of the cluster at a time, each waited for
+// until it runs what was written and answers.
 func podStep(n *node, w work, phase string) planner.Step {
 	c := n.cluster
-	s := planner.Step{
-		Via:    n.target,
-		Limits: []string{c.limit("control-plane-disruption")},
-		Gates:  []string{"api-served-elsewhere", "etcd-quorum"},
+	if pods := n.podsOf(w, phase); len(pods) > 1 && slices.ContainsFunc(pods, isAPIServer) {
+		return n.stoppedStep(w, phase, pods)
 	}
-	if n.awaitsReady() {
-		s.Operations = append(s.Operations, planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: c.Timeouts.KubeletHealthCheck})
-	}
-	pods := n.podsOf(w, phase)
-	var names []string
-	for _, it := range pods {
-		names = append(names, componentOf(it))
-	}
-	switch {
-	case phase == controlPlanePhase && len(n.podsOf(w.of(etcdPhase), etcdPhase)) > 1:
-		// They went down with etcd, and are up again.
-		s.Operations = append(s.Operations, n.healthWaits(names...)...)
+	s := planner.Step{Via: n.target, Action: planner.Update, Operations: fileOperations(w)}
+	rewritten := n.awaitPods(&s, w)
+	reread := n.takeUp(&s, w, phase, rewritten)
+	restarted := slices.Concat(rewritten, reread)
+	if len(restarted) == 0 {
+		if len(s.Operations) > 0 {
+			s.Impact = "takes up the new certificates without a restart"
+		}
 		return s
-	case len(pods) > 1 && slices.ContainsFunc(pods, isAPIServer):
-		s.Operations = append(s.Operations, n.whileStopped(pods)...)
-	default:
-		s.Operations = append(s.Operations, n.replaced(pods)...)
 	}
-	s.Impact = "restarts " + strings.Join(names, ", ") + " here"
-	if phase == etcdPhase && len(n.otherPlanes()) > 0 {
-		s.Impact += "; quorum is held by the other members"
-	}
-	if slices.ContainsFunc(pods, isAPIServer) || len(n.otherPlanes()) == 0 {
-		s.Impact += n.apiMeanwhile()
+	s.Operations = append(s.Operations, n.healthWaits(restarted...)...)
+	s.Limits = []string{c.limit("control-plane-disruption")}
+	s.Gates = []string{"api-served-elsewhere", "etcd-quorum"}
+	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
+	switch others := n.otherPlanes(); {
+	case !slices.Contains(restarted, "etcd") && !slices.Contains(restarted, "kube-apiserver"):
+		s.Impact += "; the API stays up"
+	case len(others) == 0:
+		s.Impact += "; the API is down while it restarts, since this is the only control plane"
+	case phase == controlPlanePhase:
+		s.Impact += "; the API stays up on " + strings.Join(others, ", ")
 	}
 	return s
 }
 
-// podsOf are the static pods that a step writes: those that change and, where
-// etcd does, those that go down with it.
-func (n *node) podsOf(w work, phase string) []*state.Item {
-	var pods []*state.Item
-	waypoint := ""
-	for _, ch := range w.changes {
-		if it := w.find(ch); it != nil && it.Kind == state.KindStaticPod {
-			pods = append(pods, it)
-			waypoint = ch.Address.Waypoint
-		}
-	}
-	if phase != etcdPhase || len(pods) == 0 {
-		return pods
-	}
-	for _, c := range planeComponents {
-		a := item(n.target, controlPlanePhase, "file", manifest(c.name))
-		a.Waypoint = waypoint
-		if it := w.desired.Find(a); it != nil && (isAPIServer(it) || w.of(controlPlanePhase).changesItem(a)) {
-			pods = append(pods, it)
-		}
-	}
-	return pods
-}
-
-func isAPIServer(it *state.Item) bool { return it.Address.ID() == manifest("kube-apiserver") }
-
-// whileStopped has the kubelet stop static pods, does something, and starts them
-// by their new manifests. The API server is the first to stop: what it serves is
-// done then, and nobody is sent to it any more. That each was seen to be gone
-// proves the one that answers afterwards; its mirror pod would tell a minute later.
-func (n *node) whileStopped(pods []*state.Item, meanwhile ...planner.Operation) []planner.Operation {
-	var ops []planner.Operation
-	var names []string
-	for _, first := range []bool{true, false} {
-		var closed []planner.Operation
-		for _, it := range pods {
-			if isAPIServer(it) != first {
-				continue
-			}
-			ops = append(ops, planner.RemovePath{Path: it.Address.ID()})
-			for _, w := range n.healthWaits(componentOf(it)) {
-				wait := w.(planner.Wait)
-				wait.For, wait.Timeout = planner.WaitClosed, n.cluster.Timeouts.UpgradeManifests
-				closed = append(closed, wait)
-			}
-		}
-		ops = append(ops, closed...)
-	}
-	ops = append(ops, meanwhile...)
-	for _, it := range pods {
-		ops, names = append(ops, writeFile(it)), append(names, componentOf(it))
-	}
-	return append(ops, n.healthWaits(names...)...)
-}
-
-// replaced writes static pods over those that run, and waits for each.
-func (n *node) replaced(pods []*state.Item) []planner.Operation {
-	var ops, waits []planner.Operation
-	var names []string
-	for _, it := range pods {
-		ops, waits, names = append(ops, writeFile(it)), append(waits, n.podWait(it)), append(names, componentOf(it))
-	}
-	return slices.Concat(ops, waits, n.healthWaits(names...))
-}
-
-// podWait waits until a static pod runs the manifest that is written.
-func (n *node) podWait(it *state.Item) planner.Wait {
-	name := componentOf(it)
-	wait := planner.Wait{For: planner.WaitStaticPod, Name: name + "-" + n.name, Timeout: n.cluster.Timeouts.UpgradeManifests}
-	if it.Sealed.IsZero() {
-		wait.Hash = kubeadm.ComponentHash(n.input(), name, it.Content)
-	} else {
-		// The hash says something about a short secret.
-		wait.HashRef = reference(it.Address, hashField)
-	}
-	return wait
-}
-
-// apiMeanwhile says where the API is while this control plane's restarts.
-func (n *node) apiMeanwhile() string {
-	if others := n.otherPlanes(); len(others) > 0 {
-		return "; the API stays up on " + strings.Join(others, ", ")
-	}
-	return "; the API is down while it restarts, since this is the only control plane"
-}
-
-// podWaits waits until static pods run the manifests that are written, and names them.
-func (n *node) podWaits(w work) (waits []planner.Operation, names []string) {
+// awaitPods waits for the static pods that the changes rewrite, and returns
+// their components.
+func (n *node) awaitPods(s *planner.Step, w work) []string {
+	var rewritten []string
 	for _, ch := range w.changes {
 		it := w.find(ch)
-		if it == nil || it.Kind != state.KindStaticPod {
+		if it == nil || it.Kind != state.KindStaticPod || !rewrites(ch) {
 			continue
 		}
 		name := componentOf(it)
-		names = append(names, name)
+		rewritten = append(rewritten, name)
 		wait := planner.Wait{For: planner.WaitStaticPod, Name: name + "-" + n.name, Timeout: n.cluster.Timeouts.UpgradeManifests}
 		if it.Sealed.IsZero() {
 			wait.Hash = kubeadm.ComponentHash(n.input(), name, it.Content)
@@ -215,9 +119,9 @@ func (n *node) podWaits(w work) (waits []planner.Operation, names []string) {
 			// The hash says something about a short secret.
 			wait.HashRef = reference(it.Address, hashField)
 		}
-		waits = append(waits, wait)
+		s.Operations = append(s.Operations, wait)
 	}
-	return waits, names
+	return rewritten
 }
 
 // componentOf is the name of the pod that a manifest's item holds.

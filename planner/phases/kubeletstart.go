@@ -85,7 +85,7 @@ func (n *node) bringCA() []planner.Operation {
 
 func kubeletStep(n *node, w work) planner.Step {
 	switch {
-	case w.empty() && n.held():
+	case w.empty() && n.cordoned():
 		return n.resumeStep()
 	case w.empty() && !n.joining():
 		return planner.Step{}
@@ -116,7 +116,7 @@ func kubeletStep(n *node, w work) planner.Step {
 	switch {
 	case n.joins() || n.isFounder():
 		return s
-	case n.turns() || n.held():
+	case n.turns() || n.cordoned():
 		return n.turnStep(s, w)
 	}
 	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck},

@@ -24,6 +24,7 @@ type Result struct {
 // among the diagnostics mean that there is no plan; nothing is to be done then.
 func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.Diagnostics) {
 	v.resolve()
+	v.targeted = len(options.Targets) > 0
 	diags := append(v.situate(), v.unreachable()...)
 	if !v.Destroy {
 		diags = append(diags, v.unchangeable()...)
@@ -54,7 +55,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		return Result{}, diags
 	}
 	v.expect(p)
-	return Result{Plan: p, Desired: desired, Observed: observed}, diags
+	return Result{Plan: p, Desired: desired, Observed: observed}, slices.Concat(diags, v.alarms(p), v.checkDrains(p))
 }
 
 // withoutLeavers drops the changes of single items of nodes that leave: their
@@ -184,7 +185,7 @@ func (b *builder) addonSteps(c *cluster, p phase) {
 func (b *builder) work(id state.Address, joiners []*node) work {
 	return work{
 		changes: b.changes[id], desired: b.desired, joiners: joiners,
-		of: func(phase string) work { return b.work(step(id.Target, phase), joiners) },
+		peer: func(phase string) []planner.Change { return b.changes[step(id.Target, phase)] },
 	}
 }
 
@@ -195,7 +196,9 @@ func (b *builder) add(id state.Address, s planner.Step, needs []state.Address) {
 		return
 	}
 	s.ID, s.Phase, s.Target = id, id.Phase, id.Target
-	s.Action = actionOf(b.changes[id])
+	if s.Action == "" {
+		s.Action = actionOf(b.changes[id])
+	}
 	b.draft.Steps = append(b.draft.Steps, s)
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -43,6 +44,7 @@ func (n *node) query() state.Query {
 		}
 		q.Files = append(q.Files, state.FileQuery{Path: n.etcdData()})
 	}
+	n.readersQuery(&q)
 	for _, p := range slices.Concat(foldersBefore, n.pkiFoldersAround()) {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}
@@ -111,6 +113,7 @@ func baseQuery(controlPlane bool) state.Query {
 	}
 	q.Files = append(q.Files, state.FileQuery{Path: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
 	if controlPlane {
+		q.Files = append(q.Files, state.FileQuery{Path: planner.RestoredMark, Read: state.ReadContent})
 		q.Secrets = []string{adminConf, superAdminConf}
 	}
 	return q
@@ -182,6 +185,7 @@ func normal(q state.Query) state.Query {
 		}
 		return 1
 	})
+	slices.SortFunc(q.Processes, func(a, b state.Process) int { return strings.Compare(a.Name, b.Name) })
 	for _, list := range []*[]string{&q.Units, &q.Sysctls, &q.Modules, &q.Secrets} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)

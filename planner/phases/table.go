@@ -49,6 +49,8 @@ const (
 	drainPhase         = "drain"
 	resetPhase         = "reset"
 	snapshotPhase      = "etcd-snapshot"
+	defragmentPhase    = "etcd-defragment"
+	restorePhase       = "etcd-restore"
 )
 
 // tokenCleanup is the waypoint of the step that deletes the join token.
@@ -100,8 +102,8 @@ func Names() []string {
 type work struct {
 	changes []planner.Change
 	desired *state.Snapshot
-	// of is the work of any phase on the same target.
-	of func(phase string) work
+	// peer are the changes of any phase of the same target.
+	peer func(phase string) []planner.Change
 	// joiners are the nodes that join in this plan and need a token.
 	joiners []*node
 }
@@ -112,6 +114,11 @@ func (w work) empty() bool { return len(w.changes) == 0 }
 // creates tells of a phase of the same target whether it makes something that
 // was not there: a join, not an update.
 func (w work) creates(phase string) bool { return w.of(phase).create() }
+
+// of is the work of any phase on the same target.
+func (w work) of(phase string) work {
+	return work{changes: w.peer(phase), desired: w.desired, peer: w.peer, joiners: w.joiners}
+}
 
 // create tells that some item was not there.
 func (w work) create() bool {

@@ -78,7 +78,7 @@ func (c *cluster) upgrade() *upgrade {
 		if to := n.comingKubelet(); n.runningKubelet() != "" && to != "" && !n.joins() && n.runningKubelet() != to {
 			up.turns[n.target] = to
 		}
-		held = held || n.held()
+		held = held || n.cordoned()
 	}
 	if !up.raises && len(up.turns) == 0 && !held {
 		return nil
@@ -159,8 +159,8 @@ func (n *node) turnsTo() string {
 	return n.cluster.up.turns[n.target]
 }
 
-// held tells that the node was cordoned for an upgrade, by an earlier apply.
-func (n *node) held() bool {
+// cordoned tells that the node was cordoned for an upgrade, by an earlier apply.
+func (n *node) cordoned() bool {
 	return n.cluster.report != nil && n.cluster.report.Nodes[n.name].Annotations[planner.CordonAnnotation] == forUpgrade
 }
 

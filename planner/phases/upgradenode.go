@@ -93,30 +93,22 @@ func (n *node) drainStep() planner.Step {
 		return planner.Step{}
 	}
 	seen := n.cluster.report.Nodes[n.name]
-	if n.held() && seen.Pods == 0 || len(n.cluster.report.Nodes) < 2 {
+	if n.cordoned() && seen.Unschedulable && seen.Pods == 0 || len(n.cluster.report.Nodes) < 2 {
 		return planner.Step{}
 	}
-	d := n.cluster.Upgrade.Drain
-	impact := fmt.Sprintf("%d pods to evict", seen.Pods)
-	switch seen.Pods {
-	case 0:
+	impact := n.cluster.drainImpact(n.name)
+	switch {
+	case seen.Pods == 0:
 		impact = "no pods to evict"
-	case 1:
-		impact = "1 pod to evict"
+	case len(n.cluster.evicted(n.name)) == 0:
+		impact = fmt.Sprintf("%d pods to evict", seen.Pods)
 	}
-	if seen.Unschedulable && !n.held() {
+	if seen.Unschedulable && !n.cordoned() {
 		impact += "; the node is cordoned already and stays so"
 	}
-	return planner.Step{
-		Via: n.cluster.seat, Limits: []string{n.cluster.limit("drain")}, Impact: impact,
-		Operations: planner.Operations{
-			planner.Cordon{Node: n.name, For: forUpgrade},
-			planner.Drain{
-				Node: n.name, Timeout: d.Timeout, GracePeriod: d.GracePeriod, Force: d.Force,
-				DeleteEmptyDirData: d.DeleteEmptyDirData, DisableEviction: d.DisableEviction, PodSelector: d.PodSelector,
-			},
-		},
-	}
+	ops := n.cluster.drain(n.name)
+	ops[0] = planner.Cordon{Node: n.name, For: forUpgrade}
+	return planner.Step{Via: n.cluster.seat, Limits: []string{n.cluster.limit("drain")}, Impact: impact, Operations: ops}
 }
 
 // turnStep completes kubelet-start for a kubelet that gets another version: it
@@ -166,7 +158,7 @@ func (n *node) turnImpact(restarted []string) string {
 // marked tells that the node is cordoned for this when its kubelet is replaced.
 func (n *node) marked() bool {
 	seen := n.cluster.report.Nodes[n.name]
-	return n.held() || n.turns() && !seen.Unschedulable && len(n.cluster.report.Nodes) > 1
+	return n.cordoned() || n.turns() && !seen.Unschedulable && len(n.cluster.report.Nodes) > 1
 }
 
 // letIn uncordons a node that was cordoned for this.

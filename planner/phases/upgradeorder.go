@@ -18,10 +18,22 @@ func (n *node) beforeDisruption() []state.Address {
 		return nil
 	}
 	needs := slices.Concat(n.cluster.beforeRisk(), n.cluster.afterWaypoints(), n.cluster.allImages())
-	if before := before(n.cluster.controlPlanes(), n, 1); before != nil {
+	if before := before(n.cluster.inTurn(), n, 1); before != nil {
 		needs = append(needs, step(before.target, waitPlanePhase))
 	}
 	return needs
+}
+
+// inTurn are the control planes in the order in which they take their turns: that
+// of their certificates, and behind them those whose API server is stopped.
+func (c *cluster) inTurn() []*node {
+	out := c.running()
+	for _, n := range c.controlPlanes() {
+		if n.upgrades() && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // beforeRisk are the steps that come before the first touch of etcd or of a
@@ -39,7 +51,7 @@ func (c *cluster) beforeRisk() []state.Address {
 // afterFirstPlane is where kubeadm's upgrade writes the configuration: when the
 // first control plane has the new version.
 func (c *cluster) afterFirstPlane() []state.Address {
-	return []state.Address{step(c.controlPlanes()[0].target, waitPlanePhase)}
+	return []state.Address{step(c.inTurn()[0].target, waitPlanePhase)}
 }
 
 // afterPlanes is when every control plane has the new version.
@@ -114,7 +126,7 @@ func (c *cluster) turning(role config.Role) []*node {
 	for _, n := range c.nodes {
 		switch {
 		case n.Role != role || !n.upgrades():
-		case n.held():
+		case n.cordoned():
 			held = append(held, n)
 		case n.turns():
 			rest = append(rest, n)

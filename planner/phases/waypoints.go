@@ -183,7 +183,7 @@ func (b *builder) waypoint(c *cluster, w *waypoint, before []state.Address) {
 func (b *builder) workAt(w *waypoint, n *node, phase string) work {
 	return work{
 		changes: b.changes[w.step(n.target, phase)], desired: b.desired,
-		of: func(other string) work { return b.workAt(w, n, other) },
+		peer: func(other string) []planner.Change { return b.changes[w.step(n.target, other)] },
 	}
 }
 

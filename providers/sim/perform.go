@@ -129,8 +129,14 @@ func detail(op planner.Operation) string {
 		return op.Path
 	case planner.LoadImage:
 		return op.Image
+	case planner.RestoreEtcd:
+		return op.Artifact
+	case planner.SetAsideEtcd:
+		return op.DataDir
 	case planner.Unit:
 		return op.Action + " " + op.Unit
+	case planner.RestartProcess:
+		return op.Process.Name
 	case planner.SetSysctl:
 		return op.Name
 	case planner.LoadModule:
@@ -160,6 +166,8 @@ func (w *World) do(m *machine, op planner.Operation, batch providers.Batch) (boo
 		return w.loadImage(m, op, batch)
 	case planner.Unit:
 		return w.actOnUnit(m, unitName(op.Unit), op.Action)
+	case planner.RestartProcess:
+		return w.restart(m, op), nil
 	case planner.SetSysctl:
 		return w.setSysctl(m, op.Name, op.Value)
 	case planner.LoadModule:
@@ -174,6 +182,10 @@ func (w *World) do(m *machine, op planner.Operation, batch providers.Batch) (boo
 		return w.removeNetwork(m, op.Links), nil
 	case planner.Mark:
 		return w.mark(m, op), nil
+	case planner.SetAsideEtcd:
+		return w.setAside(m, op.DataDir, op.As)
+	case planner.RestoreEtcd:
+		return w.restoreEtcd(m, op, batch)
 	}
 	return false, fmt.Errorf("internal error: the simulator does not know operation %s", op.Op())
 }

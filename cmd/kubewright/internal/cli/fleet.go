@@ -120,6 +120,11 @@ func hostKeys(n *state.RecordedNode) []string {
 	return []string{n.HostKey}
 }
 
+// only leaves out the hosts that a command has nothing to do with.
+func (f *fleet) only(keep func(*member) bool) {
+	f.members = slices.DeleteFunc(f.members, func(m *member) bool { return !keep(m) })
+}
+
 func (f *fleet) member(t state.Target) *member {
 	for _, m := range f.members {
 		if m.target == t {
