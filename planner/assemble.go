@@ -20,6 +20,7 @@ type Draft struct {
 	// Resources lists clusters, nodes and addons in the order to show them.
 	Resources []ResourceChange
 	Quorum    []string
+	Upgrades  []string
 	Withheld  []state.Unobserved
 }
 
@@ -88,6 +89,7 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 		return nil, err
 	}
 	p.Steps, p.Limits, p.Quorum, p.Withheld = ordered, d.Limits, d.Quorum, d.Withheld
+	p.Upgrades = d.Upgrades
 	p.Changes, p.Forgotten = keepChanges(changes, ordered)
 	p.Drift = keepDrift(drift, &p, o)
 	for _, s := range o.Targets {

@@ -95,12 +95,19 @@ func removesMember(step *Step) bool {
 	return false
 }
 
-// restartsMember tells that the step restarts etcd on its node: it waits for
-// another etcd pod to run there, or ends its process.
+// restartsMember tells that the step restarts etcd on its node: it writes its
+// manifest, waits for another etcd pod to run there, or ends its process.
 func restartsMember(step *Step) bool {
 	for _, op := range step.Operations {
-		if w, ok := op.(Wait); ok && w.For == WaitStaticPod && strings.HasPrefix(w.Name, "etcd-") {
-			return true
+		switch op := op.(type) {
+		case Wait:
+			if op.For == WaitStaticPod && strings.HasPrefix(op.Name, "etcd-") {
+				return true
+			}
+		case WriteFile:
+			if strings.HasSuffix(op.Path, "/manifests/etcd.yaml") {
+				return true
+			}
 		}
 	}
 	return restartsProcess(step, "etcd")

@@ -361,10 +361,14 @@ type (
 		Timeout time.Duration              `json:"timeout"`
 	}
 
-	// Cordon makes a node unschedulable, or schedulable again with Undo.
+	// Cordon makes a node unschedulable, or schedulable again with Undo. For says
+	// what for, and the node remembers it in CordonAnnotation: a node that is
+	// unschedulable already is then somebody else's and stays as it is, and Undo
+	// undoes only what was done for the same.
 	Cordon struct {
 		Node string `json:"node"`
 		Undo bool   `json:"undo,omitempty"`
+		For  string `json:"for,omitempty"`
 	}
 
 	// Drain evicts the pods of a node as kubectl drain does, and never deletes
@@ -432,6 +436,9 @@ type (
 		CA  string `json:"ca,omitempty"`
 		// Name is a node, a pod or a file.
 		Name string `json:"name,omitempty"`
+		// Version is that which the kubelet of a node has to report, without v; any
+		// when it is empty.
+		Version string `json:"version,omitempty"`
 		// Process is to be one that was started, and file Name one that was written,
 		// after Files were.
 		Process state.Process `json:"process,omitzero"`
@@ -443,6 +450,10 @@ type (
 	}
 )
 
+// CordonAnnotation is the annotation of a node that was made unschedulable for
+// something that kubewright does: Cordon.For.
+const CordonAnnotation = "kubewright.github.io/cordoned-for"
+
 // WaitFor is a condition that can be waited for.
 type WaitFor string
 
@@ -450,13 +461,15 @@ type WaitFor string
 const (
 	// WaitHTTP: URL answers 200.
 	WaitHTTP WaitFor = "http"
+	// WaitClosed: nobody answers at URL any more.
+	WaitClosed WaitFor = "closed"
 	// WaitAPI: the API answers /readyz through the step's node with the administrator's rights.
 	WaitAPI WaitFor = "api"
 	// WaitStaticPod: pod Name runs manifest Hash and is ready.
 	WaitStaticPod WaitFor = "static_pod"
 	// WaitNodeRegistered: Node Name exists.
 	WaitNodeRegistered WaitFor = "node_registered"
-	// WaitNodeReady: Node Name is Ready.
+	// WaitNodeReady: Node Name is Ready, and its kubelet has Version.
 	WaitNodeReady WaitFor = "node_ready"
 	// WaitFile: file Name exists on the step's node.
 	WaitFile WaitFor = "file"

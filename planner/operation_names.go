@@ -260,6 +260,8 @@ func waitSummary(o Wait) string {
 	switch o.For {
 	case WaitHTTP:
 		return "wait for " + o.URL
+	case WaitClosed:
+		return "wait until nobody answers at " + o.URL
 	case WaitAPI:
 		return "wait for the API"
 	case WaitStaticPod:
@@ -267,6 +269,9 @@ func waitSummary(o Wait) string {
 	case WaitNodeRegistered:
 		return "wait for node " + o.Name + " to register"
 	case WaitNodeReady:
+		if o.Version != "" {
+			return "wait for node " + o.Name + " to be ready with kubelet " + o.Version
+		}
 		return "wait for node " + o.Name + " to be ready"
 	case WaitFile:
 		return "wait for " + o.Name

@@ -135,6 +135,9 @@ type Plan struct {
 	Limits map[string]int `json:"limits,omitempty"`
 	// Quorum is the sentence about etcd membership, per cluster.
 	Quorum []string `json:"quorum,omitempty"`
+	// Upgrades are sentences, one per cluster whose versions change: from which to
+	// which, and in what order.
+	Upgrades []string `json:"upgrades,omitempty"`
 	// Outputs are the configuration's outputs as far as they are known.
 	Outputs map[string]state.Value `json:"outputs,omitempty"`
 	// Targets and SkippedPhases restrict the plan: of what lies outside, it says nothing.

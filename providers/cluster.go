@@ -28,7 +28,7 @@ type API interface {
 	// and nobody has changed it in between, which is ErrUnavailable.
 	PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error
 	// Cordon makes a node unschedulable, or schedulable again.
-	Cordon(ctx context.Context, node string, undo bool) error
+	Cordon(ctx context.Context, op planner.Cordon) error
 	// Drain evicts the node's pods as kubectl drain does; log gets one line per eviction.
 	Drain(ctx context.Context, op planner.Drain, log func(string)) error
 	// CreateToken makes a bootstrap token, or changes the one with the operation's

@@ -35,7 +35,7 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 		}
 		do = w.patcher(patch)
 	case planner.Cordon:
-		do = func(ctx context.Context, a API) error { return a.Cordon(ctx, op.Node, op.Undo) }
+		do = func(ctx context.Context, a API) error { return a.Cordon(ctx, op) }
 	case planner.Drain:
 		return w.drain(ctx, op)
 	case planner.CreateToken:

@@ -22,7 +22,9 @@ func (w *work) drain(ctx context.Context, op planner.Drain) error {
 	left := "The node stays cordoned, so that no further pod comes"
 	if op.Uncordon {
 		left = "The node lets pods in again"
-		undo := func(ctx context.Context, a API) error { return a.Cordon(ctx, op.Node, true) }
+		undo := func(ctx context.Context, a API) error {
+			return a.Cordon(ctx, planner.Cordon{Node: op.Node, Undo: true})
+		}
 		if undoErr := w.retry(ctx, retryTime, passing, func(ctx context.Context) error { return w.Through(ctx, w.via(), undo) }); undoErr != nil {
 			left = "The node stays cordoned, because that could not be undone: " + undoErr.Error()
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
@@ -84,6 +85,8 @@ func (w *work) look(ctx context.Context, op planner.Wait) error {
 	switch op.For {
 	case planner.WaitHTTP:
 		return w.lookHTTP(ctx, op)
+	case planner.WaitClosed:
+		return w.lookClosed(ctx, op)
 	case planner.WaitFile:
 		return w.lookFile(ctx, op)
 	case planner.WaitRestarted:
@@ -123,6 +126,20 @@ func (w *work) lookHTTP(ctx context.Context, op planner.Wait) error {
 		return fmt.Errorf("%s answered %d", op.URL, status)
 	}
 	return nil
+}
+
+// lookClosed takes any failure to get an answer for silence: who waits for it
+// has stopped the server.
+func (w *work) lookClosed(ctx context.Context, op planner.Wait) error {
+	host, err := w.host(ctx)
+	if err != nil {
+		return err
+	}
+	status, err := host.HTTPStatus(ctx, op.URL, op.CA)
+	if err != nil {
+		return nil //nolint:nilerr // that is what is waited for
+	}
+	return fmt.Errorf("%s still answers %d", op.URL, status)
 }
 
 func (w *work) lookFile(ctx context.Context, op planner.Wait) error {
@@ -208,6 +225,8 @@ func lookNode(ctx context.Context, a API, op planner.Wait) error {
 		return fmt.Errorf("node %s does not exist", op.Name)
 	case op.For == planner.WaitNodeReady && !n.Ready:
 		return fmt.Errorf("node %s is not ready", op.Name)
+	case op.Version != "" && strings.TrimPrefix(n.KubeletVersion, "v") != op.Version:
+		return fmt.Errorf("the kubelet of node %s reports version %s", op.Name, strings.TrimPrefix(n.KubeletVersion, "v"))
 	}
 	return nil
 }

@@ -188,8 +188,8 @@ node "worker" {
 `
 
 // TestKilledAnywhere kills the command with SIGKILL at its moments, while it
-// founds a cluster, changes it, renews its certificates and destroys it; the same command again
-// converges. With KUBEWRIGHT_LONG set at every moment, otherwise at one of
+// founds a cluster, changes it, upgrades it, renews its certificates and destroys
+// it; the same command again converges. With KUBEWRIGHT_LONG set at every moment, otherwise at one of
 // many kinds of moment.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
@@ -199,6 +199,11 @@ func TestKilledAnywhere(t *testing.T) {
 	changed := founded.copy(t)
 	changed.replace(t, `"general"`, `"batch"`)
 	changed.replace(t, `cert_sans = ["api.example.com"]`, "cert_sans = [\"api.example.com\"]\n    arg \"audit-log-maxage\" { value = \"30\" }")
+	raised := newFolder(t, strings.Replace(crashConfig, "1.36.3", "1.35.8", 1))
+	raised.kubelets(t, "1.35.8")
+	raised.must(t, "apply", "-auto-approve")
+	raised.replace(t, "1.35.8", "1.36.3")
+	raised.kubelets(t, "1.36.3")
 	due, ended := founded.copy(t), founded.copy(t)
 	due.must(t, "sim", "edit", "10.0.0.11", "time", "8040h")
 	ended.must(t, "sim", "edit", "10.0.0.11", "time", "9000h")
@@ -211,6 +216,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}{
 		{"found", blank, "apply", 2},
 		{"change", changed, "apply", 5},
+		{"upgrade", raised, "apply", 5},
 		{"renew", due, "apply", 5},
 		{"renew what has ended", ended, "apply", 5},
 		{"destroy", founded, "destroy", 5},
@@ -280,6 +286,17 @@ func (f folder) replace(t *testing.T, old, text string) {
 	}
 	if err := os.WriteFile(name, bytes.Replace(b, []byte(old), []byte(text), 1), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// crashHosts are the hosts of crashConfig.
+var crashHosts = []string{"10.0.0.11", "10.0.0.12", "10.0.0.13", "10.0.0.21"}
+
+// kubelets installs the kubelet of a version on every host, as a package does.
+func (f folder) kubelets(t *testing.T, version string) {
+	t.Helper()
+	for _, host := range crashHosts {
+		f.must(t, "sim", "edit", host, "install", "kubelet="+version)
 	}
 }
 
@@ -372,7 +389,7 @@ func (f folder) wantBlank(t *testing.T, n int, what string) {
 		t.Fatal(err)
 	}
 	fresh := sim.New(1, sim.DefaultProfile())
-	for _, host := range []string{"10.0.0.11", "10.0.0.12", "10.0.0.13", "10.0.0.21"} {
+	for _, host := range crashHosts {
 		if got, want := w.Listing(host), fresh.Listing(host); got != want {
 			t.Errorf("moment %d (%s): %s is not as it was:\n%s\nwant:\n%s", n, what, host, got, want)
 		}

@@ -213,7 +213,8 @@ func TestExternalCAGrows(t *testing.T) {
 func TestExternalCACrash(t *testing.T) {
 	t.Parallel()
 	for _, onHosts := range []bool{true, false} {
-		crashAnywhere(t, withCAs(t, 2, 1, onHosts, "ECDSA"), 61)
+		cfg := withCAs(t, 2, 1, onHosts, "ECDSA")
+		crashAnywhere(t, func() *operator { return newOperator(t, cfg) }, 61)
 	}
 }
 

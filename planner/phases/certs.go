@@ -47,6 +47,11 @@ var certs = phase{
 		if n.target != n.cluster.seat {
 			needs = append(needs, step(n.cluster.seat, certsPhase))
 		}
+		if n.upgrades() {
+			// What a newer version's certificates no longer say is said by a role
+			// binding there.
+			needs = append(needs, step(n.cluster.target, tokenPhase))
+		}
 		return append(needs, n.turn()...)
 	},
 }

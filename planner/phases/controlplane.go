@@ -35,7 +35,7 @@ var controlPlane = phase{
 	},
 	nodeNeeds: func(n *node) []state.Address {
 		needs := []state.Address{step(n.target, kubeconfigPhase), step(n.target, etcdPhase), step(n.target, imagesPhase)}
-		return append(needs, n.afterAll()...)
+		return slices.Concat(needs, n.afterAll(), n.beforeDisruption())
 	},
 }
 
@@ -73,6 +73,9 @@ func (n *node) podOrigins(component, block string) map[string]state.Source {
 // until it runs what was written and answers.
 func podStep(n *node, w work, phase string) planner.Step {
 	c := n.cluster
+	if pods := n.podsOf(w, phase); len(pods) > 1 && slices.ContainsFunc(pods, isAPIServer) {
+		return n.stoppedStep(w, phase, pods)
+	}
 	s := planner.Step{Via: n.target, Action: planner.Update, Operations: fileOperations(w)}
 	rewritten := n.awaitPods(&s, w)
 	reread := n.takeUp(&s, w, phase, rewritten)

@@ -28,17 +28,25 @@ var etcd = phase{
 		if n.joining() {
 			return []state.Address{step(n.target, kubeletStartPhase), step(n.target, certsPhase)}
 		}
-		return []state.Address{step(n.target, certsPhase), step(n.target, imagesPhase)}
+		return append(n.beforeDisruption(), step(n.target, certsPhase), step(n.target, imagesPhase))
 	},
 }
+
+// etcdData is there once an etcd member has started on the host.
+func (n *node) etcdData() string { return n.cluster.Etcd.DataDir + "/member" }
 
 func manifest(component string) string { return "/etc/kubernetes/manifests/" + component + ".yaml" }
 
 // etcdManifest is the pod as it should be. One who joins gets a placeholder,
 // since who else is a member is known only then.
 func (n *node) etcdManifest() []byte {
-	if n.isFounder() {
+	switch {
+	case n.isFounder():
 		return must(kubeadm.EtcdPod(n.input(), "", false))
+	case n.report != nil && n.report.Files[n.etcdData()].Exists:
+		// A member that has run finds the others in its data. It is named alone, as
+		// by kubeadm's upgrade, and may not found anything should its data be gone.
+		return must(kubeadm.EtcdPod(n.input(), "", true))
 	}
 	return must(kubeadm.EtcdPod(n.input(), planner.InitialClusterPlaceholder, true))
 }
@@ -50,7 +58,7 @@ func etcdStep(n *node, w work) planner.Step {
 		return n.promoteStep()
 	case !w.create():
 		s := podStep(n, w, etcdPhase)
-		if len(s.Limits) > 0 && len(n.otherPlanes()) > 0 {
+		if len(s.Limits) > 0 && len(n.otherPlanes()) > 0 && !strings.Contains(s.Impact, "quorum") {
 			s.Impact = "restarts etcd here; quorum is held by the other members"
 		}
 		return s

@@ -50,6 +50,9 @@ var images = phase{
 		return s
 	},
 	nodeNeeds: func(n *node) []state.Address {
+		if n.turns() {
+			return []state.Address{step(n.target, preparePhase)}
+		}
 		return []state.Address{step(n.target, preparePhase), step(n.target, installPhase)}
 	},
 }

@@ -22,7 +22,12 @@ var install = phase{
 	letsGo:    true,
 	nodeItems: func(n *node) []state.Item { return n.software().items(n) },
 	nodeStep:  installStep,
-	nodeNeeds: func(n *node) []state.Address { return []state.Address{step(n.target, preparePhase)} },
+	nodeNeeds: func(n *node) []state.Address {
+		if n.turns() {
+			return []state.Address{step(n.target, preparePhase), step(n.target, drainPhase)}
+		}
+		return []state.Address{step(n.target, preparePhase)}
+	},
 }
 
 // Where the software goes. containerd and runc say so in their guides; kubeadm's
@@ -276,20 +281,26 @@ func (i *installation) turnUnits() []planner.Operation {
 			planner.Unit{Unit: containerdUnit, Action: "enable"},
 			planner.Unit{Unit: containerdUnit, Action: "restart", Reload: true})
 	}
-	if i.touched[kubeletPart] && !i.joins() {
+	if i.restartsKubelet() {
 		out = append(out, planner.Unit{Unit: kubeletUnit, Action: "restart", Reload: true})
 	}
 	return out
 }
 
-func (i *installation) restarts() bool { return i.touched[runtimePart] || i.touched[kubeletPart] }
+func (i *installation) restarts() bool { return i.touched[runtimePart] || i.restartsKubelet() }
+
+// restartsKubelet tells that a kubelet of the same version goes on with other
+// files. One of another version is started with its configuration, by kubelet-start.
+func (i *installation) restartsKubelet() bool {
+	return i.touched[kubeletPart] && !i.joins() && !i.turns()
+}
 
 func (i *installation) restarted() string {
 	var out []string
 	if i.touched[runtimePart] {
 		out = append(out, "containerd")
 	}
-	if i.touched[kubeletPart] {
+	if i.restartsKubelet() {
 		out = append(out, "the kubelet")
 	}
 	return strings.Join(out, " and ")

@@ -16,10 +16,7 @@ var kubeletStart = phase{
 		configFile := n.fileItem(kubeletStartPhase, state.KindYAMLFile, kubeletConfig, "0644", (*node).kubeletConfig)
 		flags := n.fileItem(kubeletStartPhase, state.KindEnvFile, kubeletFlags, "0644", func(n *node) []byte { return kubeadm.KubeletFlags(n.input()) })
 		configFile.Origin = n.kubeletOrigins()
-		items := append(n.workerCA(), instance, configFile, flags, state.Item{
-			Address: item(n.target, kubeletStartPhase, "unit", kubeletUnit), Kind: state.KindUnit,
-			Attributes: attributes("active", "active", "enabled", "enabled"),
-		})
+		items := append(n.workerCA(), instance, configFile, flags, n.kubeletUnit())
 		if !n.isControlPlane() && !n.cluster.externalCA() {
 			items = append(items, n.kubeletCertificateItem(kubeletStartPhase))
 		}
@@ -29,7 +26,10 @@ var kubeletStart = phase{
 	nodeNeeds: func(n *node) []state.Address {
 		needs := []state.Address{step(n.target, imagesPhase), step(n.target, certsPhase), step(n.target, kubeconfigPhase)}
 		if n.joining() {
-			return append(needs, step(n.cluster.target, tokenPhase))
+			return append(append(needs, step(n.cluster.target, tokenPhase)), n.cluster.beforeJoins()...)
+		}
+		if n.cluster.up != nil {
+			needs = append(needs, n.beforeKubelet()...)
 		}
 		return append(needs, step(n.target, controlPlanePhase), step(n.target, etcdPhase))
 	},
@@ -88,7 +88,10 @@ func (n *node) bringCA() []planner.Operation {
 }
 
 func kubeletStep(n *node, w work) planner.Step {
-	if w.empty() && !n.joining() {
+	switch {
+	case w.empty() && n.cordoned():
+		return n.resumeStep()
+	case w.empty() && !n.joining():
 		return planner.Step{}
 	}
 	s := planner.Step{Via: n.cluster.seat}
@@ -109,11 +112,19 @@ func kubeletStep(n *node, w work) planner.Step {
 		s.Operations = append(s.Operations, n.bootstrapOperations()...)
 	}
 	s.Operations = append(s.Operations, fileOperations(w)...)
-	s.Operations = append(s.Operations,
+	units := []planner.Operation{
 		planner.Unit{Unit: kubeletUnit, Action: "enable"},
-		planner.Unit{Unit: kubeletUnit, Action: "restart", Reload: true})
-	if n.joins() || n.isFounder() {
+		planner.Unit{Unit: kubeletUnit, Action: "restart", Reload: true},
+	}
+	if n.turns() {
+		units = n.turned(w, units)
+	}
+	s.Operations = append(s.Operations, units...)
+	switch {
+	case n.joins() || n.isFounder():
 		return s
+	case n.turns() || n.cordoned():
+		return n.turnStep(s, w)
 	}
 	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck})
 	s.Operations = append(s.Operations, n.readyWait()...)

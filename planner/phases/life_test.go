@@ -341,29 +341,35 @@ func TestControlPlaneLeavesAndReturns(t *testing.T) {
 // effect is tried with KUBEWRIGHT_LONG set, otherwise every 31st.
 func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
-	crashAnywhere(t, cluster(2, 1), 31)
+	cfg := cluster(2, 1)
+	crashAnywhere(t, func() *operator { return newOperator(t, cfg) }, 31)
 }
 
-// crashAnywhere crashes at every so many effects, or at all with KUBEWRIGHT_LONG set.
-func crashAnywhere(t *testing.T, cfg *config.Config, stride int) {
+// crashAnywhere crashes at every so many effects of what an operator is about to
+// apply, or at all with KUBEWRIGHT_LONG set.
+func crashAnywhere(t *testing.T, begin func() *operator, stride int) {
 	t.Helper()
 	effects := 0
 	ended := map[int]bool{} // one that fails, and is tried again, has no end
-	o := newOperator(t, cfg)
+	o := begin()
+	before := 0 // the effects that were there to begin with
 	o.world.OnEffect = func(e sim.Effect) error {
+		if before == 0 {
+			before = e.N - 1
+		}
 		effects, ended[e.N] = max(effects, e.N), ended[e.N] || e.Done
 		return nil
 	}
 	o.must(o.apply())
-	if effects < 50 {
-		t.Fatalf("founding has only %d effects", effects)
+	if effects-before < 40 {
+		t.Fatalf("there are only %d effects", effects-before)
 	}
 	stride = crashStride(stride)
-	t.Logf("%d effects; a crash before and after every %d", effects, stride)
-	for n := 1; n <= effects; n += stride {
+	t.Logf("%d effects; a crash before and after every %d", effects-before, stride)
+	for n := before + 1; n <= effects; n += stride {
 		for _, done := range []bool{false, true} {
 			if !done || ended[n] {
-				crashAt(t, cfg, n, done)
+				crashAt(t, begin(), n, done)
 			}
 		}
 	}
@@ -380,9 +386,8 @@ func crashStride(short int) int {
 
 var errCrash = errors.New("the operator's machine lost power")
 
-func crashAt(t *testing.T, cfg *config.Config, n int, done bool) {
+func crashAt(t *testing.T, o *operator, n int, done bool) {
 	t.Helper()
-	o := newOperator(t, cfg)
 	crashed := false
 	o.world.OnEffect = func(e sim.Effect) error {
 		if crashed || e.N == n && e.Done == done {
@@ -405,6 +410,7 @@ func crashAt(t *testing.T, cfg *config.Config, n int, done bool) {
 		p, err := o.plan()
 		o.must(err)
 		if p.Empty() {
+			o.wantHeld()
 			return
 		}
 	}

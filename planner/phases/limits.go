@@ -1,8 +1,6 @@
 package phases
 
 import (
-	"strings"
-
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
@@ -49,19 +47,4 @@ func (v *View) unchangeable() diag.Diagnostics {
 		diags = append(diags, c.lostMembers()...)
 	}
 	return diags
-}
-
-// versionChange refuses another version for a cluster that runs: an upgrade
-// has an order of its own, which is not there yet.
-func (c *cluster) versionChange() diag.Diagnostics {
-	if c.report == nil || c.report.Version == "" {
-		return nil
-	}
-	running := strings.TrimPrefix(c.report.Version, "v")
-	if running == c.KubernetesVersion {
-		return nil
-	}
-	return diag.Diagnostics{diag.Errorf("Not possible yet", "Cluster %q runs Kubernetes %s and the configuration asks for %s. "+
-		"This version of kubewright does not upgrade clusters yet, so nothing is changed. Set kubernetes_version = %q.",
-		c.Label, running, c.KubernetesVersion, running).At(c.origin("kubernetes_version"))}
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// etcdData is there once an etcd member has started on a host.
-const etcdData = "/var/lib/etcd/member"
-
 // lostMembers refuses a control plane that etcd counts as a member which has
 // run, on a host that holds no data of it: a reinstalled host, or another one
 // at its address. A member that comes back without what it has promised to
@@ -21,7 +18,7 @@ func (c *cluster) lostMembers() diag.Diagnostics {
 		return nil
 	}
 	for _, n := range c.controlPlanes() {
-		if n.report == nil || n.report.Files[etcdData].Exists || c.Etcd.DataDir != "/var/lib/etcd" {
+		if n.report == nil || n.report.Files[n.etcdData()].Exists {
 			continue
 		}
 		i := slices.IndexFunc(c.report.Members, func(m state.EtcdMember) bool {

@@ -16,8 +16,11 @@ var uploadConfig = phase{
 	clusterItems: func(c *cluster) []state.Item { return c.objectItems(uploadConfigPhase) },
 	clusterStep:  objectStep,
 	clusterNeeds: func(c *cluster) []state.Address {
-		if c.founding {
+		switch {
+		case c.founding:
 			return []state.Address{step(c.seat, waitPlanePhase)}
+		case c.up != nil:
+			return c.afterFirstPlane()
 		}
 		var needs []state.Address
 		for _, n := range c.nodes {
@@ -33,7 +36,12 @@ var addons = phase{
 	doc:          "applies CoreDNS, kube-proxy and the manifests of addon blocks",
 	clusterItems: func(c *cluster) []state.Item { return append(c.objectItems(addonPhase), c.userAddons()...) },
 	clusterStep:  objectStep,
-	clusterNeeds: func(c *cluster) []state.Address { return []state.Address{step(c.seat, waitPlanePhase)} },
+	clusterNeeds: func(c *cluster) []state.Address {
+		if c.up != nil {
+			return c.afterKubelets()
+		}
+		return []state.Address{step(c.seat, waitPlanePhase)}
+	},
 }
 
 func objectStep(c *cluster, w work) planner.Step {

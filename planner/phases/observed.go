@@ -117,7 +117,7 @@ func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool
 		return attributes("sha256", f.SHA256, "mode", f.Mode, "owner", f.Owner), f.Exists
 	case state.KindUnit:
 		u := r.Units[id]
-		return attributes("active", u.Active, "enabled", u.Enabled), u.Exists
+		return v.observeUnit(it, u), u.Exists
 	case state.KindImage:
 		return attributes("present", true), slices.Contains(r.Images, id)
 	case state.KindSysctl:

@@ -36,9 +36,13 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	}
 	desired, recorded := v.desired(), v.recorded
 	observed := v.Observed(desired, recorded)
-	changes := v.unignored(planner.Diff(desired, observed, recorded))
 	drift := v.ignoredDrift(planner.Drift(observed, recorded), desired, observed)
 	drift = slices.DeleteFunc(drift, func(c planner.Change) bool { return v.forgets(c.Address.Target) })
+	changes, waypoints := v.waypoints(observed)
+	changes = v.unignored(append(changes, planner.Diff(desired, observed, recorded)...))
+	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
+	desired.Items = append(desired.Items, waypoints...)
+	desired.Sort()
 	v.scrub(changes)
 	v.scrub(drift)
 	d := v.draft(desired, changes)
@@ -121,7 +125,7 @@ func (b *builder) cluster(c *cluster) {
 	d := b.draft
 	d.Limits[c.limit("etcd-membership")] = 1
 	d.Limits[c.limit("control-plane-disruption")] = 1
-	d.Limits[c.limit("drain")] = 1
+	d.Limits[c.limit("drain")] = c.drainsAtOnce()
 	if c.Install.Catalog != nil {
 		d.Limits[c.limit(uploadsLimit)] = uploadsAtOnce
 	}
@@ -157,6 +161,7 @@ func (b *builder) cluster(c *cluster) {
 		sentence = c.target.String() + ": " + sentence
 	}
 	d.Quorum = append(d.Quorum, sentence)
+	b.upgrade(c)
 }
 
 func (c *cluster) needs(p phase) []state.Address {
@@ -272,7 +277,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 		return []planner.ResourceChange{{Target: c.target, Action: planner.Delete, Reason: ""}}
 	}
 	unchanged, before := unchangedPhases(d, desired), v.movedFrom()
-	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.KubernetesVersion, MovedFrom: before[c.target]}}
+	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote(), MovedFrom: before[c.target]}}
 	for _, a := range c.Addons {
 		t := state.AddonTarget(c.Label, a.Name)
 		out = append(out, planner.ResourceChange{Target: t, Action: action(v.owns(t))})

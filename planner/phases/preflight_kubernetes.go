@@ -18,8 +18,8 @@ import (
 func kubeletVersion(n *node) []finding {
 	have, want := n.facts().KubeletVersion, n.cluster.KubernetesVersion
 	switch {
-	case n.bringsKubelet() || !n.artifactsFit():
-		return nil
+	case n.bringsKubelet() || !n.artifactsFit() || n.upgrades() && n.cluster.up.raises:
+		return nil // in an upgrade it is held against all versions on the way
 	case have == "":
 		return []finding{{
 			text:   "there is no kubelet" + n.norArtifacts("kubelet"),

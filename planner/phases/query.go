@@ -42,6 +42,7 @@ func (n *node) query() state.Query {
 		for _, name := range []string{"ca.crt", "healthcheck-client.crt", "healthcheck-client.key"} {
 			q.Secrets = append(q.Secrets, c.Certificates.Dir+"/etcd/"+name)
 		}
+		q.Files = append(q.Files, state.FileQuery{Path: n.etcdData()})
 	}
 	n.readersQuery(&q)
 	for _, p := range slices.Concat(foldersBefore, n.pkiFoldersAround()) {

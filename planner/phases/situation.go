@@ -21,6 +21,8 @@ type situation struct {
 	// cas are the key digests of the CAs on the seat, by base path; a CA that
 	// does not exist yet is missing.
 	cas map[string]string
+	// up is how versions change; nil when none does.
+	up *upgrade
 }
 
 // blank tells that a host holds nothing of any cluster.
@@ -52,6 +54,7 @@ func (v *View) situate() diag.Diagnostics {
 	for _, c := range v.clusters {
 		diags = append(diags, c.checkOwner()...)
 		diags = append(diags, c.situate()...)
+		c.up = c.upgrade()
 	}
 	return diags
 }

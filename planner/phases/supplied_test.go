@@ -261,7 +261,8 @@ func TestSuppliedServer(t *testing.T) {
 // TestKeylessCrash: as TestCrashAnywhere, from supplied certificates.
 func TestKeylessCrash(t *testing.T) {
 	t.Parallel()
-	crashAnywhere(t, withoutKeys(t, 2, 1).config, 61)
+	cfg := withoutKeys(t, 2, 1).config
+	crashAnywhere(t, func() *operator { return newOperator(t, cfg) }, 61)
 }
 
 func describeJSON(t *testing.T, v any) string {

@@ -111,6 +111,15 @@ type work struct {
 // empty tells that nothing of the phase changes.
 func (w work) empty() bool { return len(w.changes) == 0 }
 
+// creates tells of a phase of the same target whether it makes something that
+// was not there: a join, not an update.
+func (w work) creates(phase string) bool { return w.of(phase).create() }
+
+// of is the work of any phase on the same target.
+func (w work) of(phase string) work {
+	return work{changes: w.peer(phase), desired: w.desired, peer: w.peer, joiners: w.joiners}
+}
+
 // create tells that some item was not there.
 func (w work) create() bool {
 	for _, c := range w.changes {
@@ -120,10 +129,6 @@ func (w work) create() bool {
 	}
 	return false
 }
-
-// creates tells of any phase of the same target whether it makes something that
-// was not there: a join, not an update.
-func (w work) creates(phase string) bool { return work{changes: w.peer(phase)}.create() }
 
 // concerns tells that some change is of the kind.
 func (w work) concerns(kind state.Kind) bool {

@@ -24,7 +24,12 @@ var bootstrapToken = phase{
 		}
 		return s
 	},
-	clusterNeeds: func(c *cluster) []state.Address { return []state.Address{step(c.seat, waitPlanePhase)} },
+	clusterNeeds: func(c *cluster) []state.Address {
+		if c.up != nil {
+			return nil
+		}
+		return []state.Address{step(c.seat, waitPlanePhase)}
+	},
 }
 
 // joinTokenTTL bounds the life of a token whose deletion never came.

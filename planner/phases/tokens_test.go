@@ -227,7 +227,7 @@ func TestCrashWithSecrets(t *testing.T) {
 	t.Logf("%d effects; a crash before and after every %d", effects, stride)
 	for n := effects; n > 0; n -= stride {
 		for _, done := range []bool{false, true} {
-			crashAt(t, found(), n, done)
+			crashAt(t, newOperator(t, found()), n, done)
 		}
 	}
 }

@@ -188,7 +188,7 @@ func (n *node) facts() *state.Facts {
 // input is the node as the renderer takes it.
 func (n *node) input() kubeadm.Input {
 	in := kubeadm.Input{
-		Cluster: n.settings, Node: n.Node, NodeName: n.name, Facts: n.facts(),
+		Cluster: n.settings, Node: n.Node, NodeName: n.name, Facts: n.facts(), RunningKubelet: n.runningKubelet(),
 		ExternalCA: n.cluster.externalCA(),
 	}
 	// Without an endpoint the first control plane stands for the cluster.

@@ -14,6 +14,9 @@ var waitControlPlane = phase{
 	name: waitPlanePhase,
 	doc:  "waits until a control plane's kubelet and components are healthy",
 	nodeStep: func(n *node, w work) planner.Step {
+		if n.upgrades() {
+			return n.proofStep(w)
+		}
 		if !n.isControlPlane() || !w.creates(controlPlanePhase) && !w.creates(kubeletStartPhase) && !n.apiMissing() {
 			return planner.Step{}
 		}
@@ -26,6 +29,9 @@ var waitControlPlane = phase{
 		return planner.Step{Via: n.target, Operations: ops}
 	},
 	nodeNeeds: func(n *node) []state.Address {
+		if n.upgrades() {
+			return []state.Address{step(n.target, controlPlanePhase), step(n.target, etcdPhase)}
+		}
 		return []state.Address{step(n.target, kubeletStartPhase), step(n.target, controlPlanePhase), step(n.target, etcdPhase)}
 	},
 }

@@ -99,7 +99,7 @@ func TestDrain(t *testing.T) {
 	}}
 	a, h := start(t, s.answer)
 	api := open(t, h)
-	if err := api.Cordon(t.Context(), "w1", false); err != nil {
+	if err := api.Cordon(t.Context(), planner.Cordon{Node: "w1"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(a.bodies["PATCH /api/v1/nodes/w1"]); got != `{"spec":{"unschedulable":true}}` {

@@ -106,16 +106,37 @@ func sameTaint(t corev1.Taint, s state.Taint) bool {
 }
 
 // Cordon implements providers.API.
-func (a *API) Cordon(ctx context.Context, node string, undo bool) error {
-	do := "cordon node " + node
-	if undo {
-		do = "uncordon node " + node
-	}
-	return a.as(do, func(s *session) error {
-		n, err := s.typed.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+func (a *API) Cordon(ctx context.Context, op planner.Cordon) error {
+	return a.as(op.Summary(), func(s *session) error {
+		nodes := s.typed.CoreV1().Nodes()
+		n, err := nodes.Get(ctx, op.Node, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		return drain.RunCordonOrUncordon(&drain.Helper{Ctx: ctx, Client: s.typed}, n, !undo)
+		if op.For == "" {
+			return drain.RunCordonOrUncordon(&drain.Helper{Ctx: ctx, Client: s.typed}, n, !op.Undo)
+		}
+		patch, err := cordonPatch(n, op)
+		if err != nil || patch == nil {
+			return err
+		}
+		_, err = nodes.Patch(ctx, op.Node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+		return err
+	})
+}
+
+// cordonPatch sets or removes the mark and what it stands for at once; nil when
+// the node is as wanted, or somebody else's business.
+func cordonPatch(n *corev1.Node, op planner.Cordon) ([]byte, error) {
+	unschedulable, mark := any(true), any(op.For)
+	switch marked := n.Annotations[planner.CordonAnnotation] == op.For; {
+	case op.Undo && !marked, !op.Undo && n.Spec.Unschedulable:
+		return nil, nil
+	case op.Undo:
+		unschedulable, mark = nil, nil
+	}
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": n.ResourceVersion, "annotations": map[string]any{planner.CordonAnnotation: mark}},
+		"spec":     map[string]any{"unschedulable": unschedulable},
 	})
 }

@@ -236,13 +236,23 @@ func notFound(node string) error {
 }
 
 // Cordon makes a node unschedulable, or schedulable again.
-func (a *api) Cordon(ctx context.Context, name string, undo bool) error {
-	return a.act(ctx, "cordon", name, func(_ *World, c *cluster) error {
-		n := c.Nodes[name]
+func (a *api) Cordon(ctx context.Context, op planner.Cordon) error {
+	return a.act(ctx, "cordon", op.Node, func(_ *World, c *cluster) error {
+		n := c.Nodes[op.Node]
 		if n == nil {
-			return notFound(name)
+			return notFound(op.Node)
 		}
-		n.Unschedulable = !undo
+		marked := op.For == "" || n.Annotations[planner.CordonAnnotation] == op.For
+		switch {
+		case op.Undo && marked:
+			n.Unschedulable = false
+			delete(n.Annotations, planner.CordonAnnotation)
+		case !op.Undo && !n.Unschedulable:
+			n.Unschedulable = true
+			if op.For != "" {
+				setText(&n.Annotations, planner.CordonAnnotation, op.For, "")
+			}
+		}
 		c.stale = true
 		return nil
 	})

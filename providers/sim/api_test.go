@@ -187,7 +187,7 @@ func TestDrain(t *testing.T) {
 	}
 	ctx, api := context.Background(), r.api(cp1)
 	wantError(t, api.Drain(ctx, planner.Drain{Node: from, Timeout: time.Minute}, nil), "local storage")
-	r.must(api.Cordon(ctx, from, false))
+	r.must(api.Cordon(ctx, planner.Cordon{Node: from}))
 	var lines []string
 	drain := planner.Drain{Node: from, Timeout: time.Minute, DeleteEmptyDirData: true}
 	r.must(api.Drain(ctx, drain, func(s string) { lines = append(lines, s) }))
@@ -196,7 +196,7 @@ func TestDrain(t *testing.T) {
 	}
 
 	r.must(r.w.AddPDB(from, sim.PDB{Namespace: "shop", Name: "never", Selector: map[string]string{"app": "cart"}, MinAvailable: 2}))
-	r.must(api.Cordon(ctx, nodeName(second), false))
+	r.must(api.Cordon(ctx, planner.Cordon{Node: nodeName(second)}))
 	before := r.w.Now()
 	if err := api.Drain(ctx, planner.Drain{Node: nodeName(second), Timeout: time.Minute, DeleteEmptyDirData: true}, nil); !errors.Is(err, providers.ErrBlocked) ||
 		!strings.Contains(err.Error(), "PodDisruptionBudget shop/never allows 0 disruptions") {

@@ -106,7 +106,11 @@ func (c *cluster) registerNode(w *World, m *machine, name string) {
 		}
 		c.Nodes[name] = n
 	}
+	before := n.Kubelet
 	n.Host, n.Kubelet = m.address, "v"+w.versionOf(m, "kubelet")
+	if before != "" {
+		w.restartPods(m, name, strings.TrimPrefix(before, "v"), w.versionOf(m, "kubelet"))
+	}
 	n.ReadyAt = w.d.Now.Add(3 * time.Second)
 }
 

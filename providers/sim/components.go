@@ -122,6 +122,9 @@ func (w *World) clientFault(m *machine, component string, p *manifest) error {
 	if s.user != "system:"+component {
 		return fmt.Errorf("%s is not allowed to get leases: user %s", component, s.user)
 	}
+	if version, known := w.versionOfPod(m, component); known {
+		return w.skewed(component, version, s.on)
+	}
 	return nil
 }
 

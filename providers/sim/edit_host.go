@@ -81,9 +81,10 @@ func (e *edit) install() error {
 	version = strings.TrimPrefix(version, "v")
 	p := "/usr/bin/" + program
 	e.w.put(e.m, p, e.w.opaque(versioned(program, version), "0755"))
-	if _, changed := e.m.Files[p]; changed {
-		setText(&e.m.Versions, p, version, "")
+	if _, changed := e.m.Files[p]; !changed {
+		version = "" // the machine's own, put back
 	}
+	setText(&e.m.Versions, p, version, "")
 	return nil
 }
 

@@ -198,6 +198,9 @@ func (w *World) act(m *machine, op, detail string, do func() error, half func())
 		}
 	}
 	e.Done = true
+	if w.Watch {
+		w.watch(e)
+	}
 	if err := w.tell(e); err != nil {
 		return err
 	}

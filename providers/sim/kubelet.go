@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -287,6 +288,11 @@ func (w *World) register(m *machine) error {
 	}
 	if server.user != "system:node:"+name || !slices.Contains(server.groups, "system:nodes") {
 		return errors.New(server.user + " may not register node " + name)
+	}
+	if kubelet, ok := planner.ParseRelease(w.versionOf(m, "kubelet")); ok {
+		if err := w.skewed("kubelet", kubelet, server.on); err != nil {
+			return err
+		}
 	}
 	server.cluster.registerNode(w, m, name)
 	m.Kubelet.Node, m.Kubelet.Cluster = name, server.cluster.ID

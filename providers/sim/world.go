@@ -50,6 +50,10 @@ type World struct {
 	// to be set before the world is used.
 	Durable bool
 
+	// Watch has every effect followed by a look at what has to hold throughout:
+	// see Violations.
+	Watch bool
+
 	mu        sync.Mutex
 	path      string
 	d         saved
@@ -61,6 +65,8 @@ type World struct {
 	planes    map[string]bool   // addresses of hosts that run static pods
 	pending   map[string]bool   // addresses of hosts on which something is under way
 	effects   int
+	// violations are what Watch has found.
+	violations []string
 }
 
 // saved is the world's file.

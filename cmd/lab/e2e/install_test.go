@@ -71,11 +71,7 @@ func (s *site) wantNewSettings() {
 	if r := s.run("plan", "-no-color"); r.code != 1 || !strings.Contains(r.out, "containerd/lab.toml: its SHA-256 is") {
 		s.t.Fatal("a file that is not what SHA256SUMS says is accepted")
 	}
-	sums := exec.Command("sh", "-c", "find . -type f ! -name SHA256SUMS -exec sha256sum {} + > SHA256SUMS")
-	sums.Dir = filepath.Join(s.dir, "artifacts")
-	if out, err := sums.CombinedOutput(); err != nil {
-		s.t.Fatalf("%v\n%s", err, out)
-	}
+	s.sumArtifacts()
 	pods := s.processes()
 	runtime := s.sh(s.workers[0].Name, "systemctl show --property MainPID --value containerd")
 	r := s.must("apply", "-auto-approve", "-no-color")
@@ -88,6 +84,17 @@ func (s *site) wantNewSettings() {
 	}
 	s.wantNoChanges()
 	s.wantCluster()
+}
+
+// sumArtifacts writes the sums of the folder of artifacts anew, as the message
+// about it says.
+func (s *site) sumArtifacts() {
+	s.t.Helper()
+	sums := exec.Command("sh", "-c", "find . -type f ! -name SHA256SUMS -exec sha256sum {} + > SHA256SUMS")
+	sums.Dir = filepath.Join(s.dir, "artifacts")
+	if out, err := sums.CombinedOutput(); err != nil {
+		s.t.Fatalf("%v\n%s", err, out)
+	}
 }
 
 // network is a pod network of a bridge per host.

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -35,6 +36,8 @@ type site struct {
 	names map[string]string
 	// externalEtcd tells that no control plane has a member.
 	externalEtcd bool
+	// version of Kubernetes in the configuration; empty is the lab's.
+	version string
 }
 
 // newSite brings up a lab of prepared hosts, which goes with the test.
@@ -106,7 +109,7 @@ connection {
   private_key = "%s"
   known_hosts = ["%s"]
 }
-`, strings.TrimPrefix(s.Release().Kubernetes, "v"), endpoint, lab.JoinPrefixes(s.PodSubnets()), lab.JoinPrefixes(s.Families().ServiceSubnets()), s.kubeletExtra(), s.extra, s.PrivateKey(), s.KnownHosts())
+`, strings.TrimPrefix(cmp.Or(s.version, s.Release().Kubernetes), "v"), endpoint, lab.JoinPrefixes(s.PodSubnets()), lab.JoinPrefixes(s.Families().ServiceSubnets()), s.kubeletExtra(), s.extra, s.PrivateKey(), s.KnownHosts())
 	s.node(&b, "cp", "control-plane", s.planes, "")
 	s.node(&b, "worker", "worker", s.workers, s.workerExtra)
 	if err := os.WriteFile(filepath.Join(s.dir, "cluster.hcl"), []byte(b.String()), 0o600); err != nil {

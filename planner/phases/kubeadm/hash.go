@@ -67,7 +67,7 @@ func StaticPodHash(manifest []byte, path, nodeName, kubeletVersion string) strin
 // it, for the kubelet that runs on the node now.
 func ComponentHash(in Input, component string, manifest []byte) string {
 	v := in.view()
-	return StaticPodHash(manifest, manifestsDir+"/"+component+".yaml", v.name, firstOf(v.facts.KubeletVersion, v.KubernetesVersion))
+	return StaticPodHash(manifest, manifestsDir+"/"+component+".yaml", v.name, firstOf(in.RunningKubelet, v.facts.KubeletVersion, v.KubernetesVersion))
 }
 
 // podTypesText lists the structures of a pod inside the kubelet: a line each

@@ -21,6 +21,9 @@ type Input struct {
 	NodeName string
 	// Facts are CADirs, SystemdResolved, CRISocket, Hostname and Arch of the host.
 	Facts *state.Facts
+	// RunningKubelet is the version of the kubelet that runs on the node; empty
+	// takes the installed one's.
+	RunningKubelet string
 	// ExternalCA tells that no CA key lies in the cluster.
 	ExternalCA bool
 	// SharedAddress is the address of the control plane that stands for the

@@ -217,10 +217,16 @@ func KubeletHealthz(attributes state.Value) (address string, port int) {
 
 // Healthz is the health check that wait-control-plane makes of a component;
 // insecure tells that its certificate is self-signed. As kubeadm does, the
-// address and port are read back from the flags that the component runs with.
+// address and port are read back from the flags that the component runs with. Of
+// etcd, which kubeadm asks otherwise, it is that of the pod's readiness probe.
 func Healthz(in Input, component string) (url string, insecure bool) {
 	v := in.view()
-	content, err := StaticPod(in, component)
+	content, err := []byte(nil), error(nil)
+	if component == "etcd" {
+		content, err = EtcdPod(in, "", true)
+	} else {
+		content, err = StaticPod(in, component)
+	}
 	if err != nil {
 		return "", false
 	}
@@ -233,6 +239,9 @@ func Healthz(in Input, component string) (url string, insecure bool) {
 	switch component {
 	case "kube-apiserver":
 		return "https://" + hostPortText(value("advertise-address", v.advertise), value("secure-port", portString(v.BindPort))) + "/livez", false
+	case "etcd":
+		first, _, _ := strings.Cut(value("listen-metrics-urls", "http://127.0.0.1:"+strconv.Itoa(metricsPort)), ",")
+		return first + "/readyz", true
 	case "kube-controller-manager":
 		return "https://" + hostPortText(value("bind-address", "127.0.0.1"), value("secure-port", "10257")) + "/healthz", true
 	}

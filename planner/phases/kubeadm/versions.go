@@ -17,6 +17,8 @@ const (
 // called since… holds the first patch release of the minor that behaves so.
 type release struct {
 	minor int
+	// newest is the newest patch release that was read.
+	newest int
 	// etcd, coreDNS and pause are the image tags of the minor's newest patch
 	// release; older holds those of earlier ones.
 	etcd, coreDNS, pause string
@@ -68,7 +70,7 @@ type olderImages struct {
 // 1.35.5, 1.36.1 and 1.37.0 (kubernetes/kubernetes pull requests 138958 to 138960).
 var releases = [...]release{
 	{
-		minor: 34, etcd: "3.6.5-0", coreDNS: "v1.12.1", pause: "3.10.1",
+		minor: 34, newest: 9, etcd: "3.6.5-0", coreDNS: "v1.12.1", pause: "3.10.1",
 		older:         []olderImages{{before: 2, etcd: "3.6.4-0", coreDNS: "v1.12.1", pause: "3.10.1"}},
 		podInfraImage: true, localSocketGate: true, localModeGate: true, ecdsaGate: true,
 		flexVolume: true, etcdFlagsByTag: true, sharedResolver: true,
@@ -76,22 +78,31 @@ var releases = [...]release{
 		unknownKubelet: []string{"tlsCurvePreferences", "defaultPodSysctls", "memoryReservationPolicy"},
 	},
 	{
-		minor: 35, etcd: "3.6.6-0", coreDNS: "v1.13.1", pause: "3.10.1",
+		minor: 35, newest: 8, etcd: "3.6.6-0", coreDNS: "v1.13.1", pause: "3.10.1",
 		localSocketGate: true, ecdsaGate: true,
 		flexVolume: true, etcdFlagsByTag: true, httpEndpoints: true, sharedResolver: true,
 		sincePlainClient: 5, sinceUserOrder: 1,
 		unknownKubelet: []string{"tlsCurvePreferences", "defaultPodSysctls", "memoryReservationPolicy"},
 	},
 	{
-		minor: 36, etcd: "3.6.8-0", coreDNS: "v1.14.2", pause: "3.10.2",
+		minor: 36, newest: 3, etcd: "3.6.8-0", coreDNS: "v1.14.2", pause: "3.10.2",
 		ecdsaGate: true, httpEndpoints: true, sharedResolver: true,
 		sincePlainClient: 1,
 		unknownKubelet:   []string{"defaultPodSysctls"},
 	},
 	{
-		minor: 37, etcd: "3.7.0-0", coreDNS: "v1.14.6", pause: "3.10.2",
+		minor: 37, newest: 1, etcd: "3.7.0-0", coreDNS: "v1.14.6", pause: "3.10.2",
 		httpEndpoints: true, proxyMode: "iptables", proxyPatch: true,
 	},
+}
+
+// KnownReleases are the newest patch releases known here, without v, by their minors.
+func KnownReleases() map[int]string {
+	out := map[int]string{}
+	for _, r := range releases {
+		out[r.minor] = fmt.Sprintf("1.%d.%d", r.minor, r.newest)
+	}
+	return out
 }
 
 // releaseOf is the row for a version, with the differences of its patch

@@ -34,6 +34,7 @@ type planJSON struct {
 	Steps           []planner.Step     `json:"steps"`
 	Limits          map[string]int     `json:"limits,omitempty"`
 	Quorum          []string           `json:"quorum,omitempty"`
+	Upgrades        []string           `json:"upgrades,omitempty"`
 	Withheld        []state.Unobserved `json:"withheld,omitempty"`
 }
 
@@ -104,7 +105,7 @@ func planToJSON(plan *planner.Plan) planJSON {
 		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases,
 		Complete: len(plan.Withheld) == 0 && !plan.Restricted(), Summary: summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []itemJSON{}, Steps: plan.Steps,
-		Limits: plan.Limits, Quorum: plan.Quorum, Withheld: plan.Withheld, PlannedValues: plannedJSON{outputsJSON(plan.Outputs)},
+		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Withheld: plan.Withheld, PlannedValues: plannedJSON{outputsJSON(plan.Outputs)},
 	}
 	if out.Steps == nil {
 		out.Steps = []planner.Step{}

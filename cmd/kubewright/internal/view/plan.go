@@ -45,6 +45,9 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 	p.line("kubewright will perform the following actions:")
 	p.line()
 	p.blocks(resources)
+	for _, sentence := range plan.Upgrades {
+		p.line(wrap("Upgrade: "+Clean(sentence), p.width, "  "))
+	}
 	p.order(plan)
 	for _, sentence := range plan.Quorum {
 		p.line(wrap("etcd: "+Clean(sentence), p.width, "  "))

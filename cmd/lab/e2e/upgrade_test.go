@@ -1,0 +1,253 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/build"
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+const upgradeFrom, upgradeTo = "v1.35.8", "v1.36.3"
+
+// TestUpgrade brings a cluster of three control planes and two workers to the
+// next minor version. A Deployment behind a Service, the API through the
+// balancer and the quorum of etcd are looked at all the while.
+func TestUpgrade(t *testing.T) {
+	s := newSiteOf(t, lab.Options{Name: "e2eu", Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 3, Workers: 2})
+	s.logIn()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	service := s.deploy()
+
+	s.version = upgradeTo
+	s.extra = "  install { artifacts = \"./artifacts\" }\n"
+	s.bringKubelet(upgradeTo)
+	s.configure()
+	pods := s.pollService(service)
+	api := s.pollAPI()
+	quorum := s.watchQuorum()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	t.Logf("upgrade of 3 control planes and 2 workers from %s to %s: %s", upgradeFrom, upgradeTo, r.took.Round(100*time.Millisecond))
+	wantContains(t, r.out, "kubernetes_version: 1.35.8 → 1.36.3", "etcd-snapshot", "Apply complete! Resources: 0 added, 6 changed, 0 destroyed.")
+
+	total, failed, retried, last := api()
+	t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d asked to come back", total, failed, retried)
+	if failed > 0 || total == 0 {
+		t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
+	}
+	if lost := quorum(); lost != "" {
+		t.Errorf("etcd: %s", lost)
+	}
+	total, failed, last = pods()
+	t.Logf("Service of two replicas, every 200 ms from a pod on every node meanwhile: %d requests, %d failed", total, failed)
+	if failed > 0 || total == 0 {
+		t.Errorf("%d of %d requests to the Service failed, the last: %s", failed, total, last)
+	}
+	s.wantVersion(upgradeTo)
+	s.wantNoChanges()
+}
+
+// bringKubelet puts the kubelet of a release into the folder of artifacts. The
+// images are on the hosts.
+func (s *site) bringKubelet(version string) {
+	s.t.Helper()
+	release, err := build.FindRelease(version)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cache, err := build.DefaultCache()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	a, err := cache.Artifacts(context.Background(), release)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	program, err := os.ReadFile(a.Program("kubelet"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(s.dir, "artifacts"), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "artifacts", "kubelet"), program, 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	s.sumArtifacts()
+}
+
+const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, namespace: default}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      topologySpreadConstraints:
+      - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: shop}}}
+      containers:
+      - name: shop
+        image: %[1]q
+        imagePullPolicy: Never
+        args: [serve]
+        readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
+        lifecycle: {preStop: {sleep: {seconds: 5}}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: shop, namespace: default}
+spec: {minAvailable: 1, selector: {matchLabels: {app: shop}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: shop, namespace: default}
+spec: {selector: {app: shop}, ports: [{port: 80, targetPort: 8080}]}
+`
+
+// deploy makes a Deployment that can be moved without a gap, and returns the
+// address of its Service.
+func (s *site) deploy() string {
+	s.t.Helper()
+	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(deployment, lab.WorkloadImage), "apply", "-f", "-"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.kubectl("rollout", "status", "deployment/shop", "--timeout=2m")
+	return "http://" + s.kubectl("get", "service", "shop", "-o", "jsonpath={.spec.clusterIP}") + "/"
+}
+
+const pollers = `
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: pollers, namespace: default}
+spec:
+  selector: {matchLabels: {app: pollers}}
+  template:
+    metadata: {labels: {app: pollers}}
+    spec:
+      tolerations: [{operator: Exists}]
+      terminationGracePeriodSeconds: 0
+      containers: [{name: poller, image: %q, imagePullPolicy: Never, args: [poll, %q, 200ms]}]
+`
+
+// pollService asks a Service every 200 ms from a pod on every node, which no
+// drain evicts. The answer to the call is how often it was asked since all were
+// answered once, how often that failed, and how it failed last.
+func (s *site) pollService(url string) func() (total, failed int, last string) {
+	s.t.Helper()
+	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(pollers, lab.WorkloadImage, url), "apply", "-f", "-"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.kubectl("rollout", "status", "daemonset/pollers", "--timeout=2m")
+	names := strings.Fields(s.kubectl("get", "pods", "-l", "app=pollers", "-o", "jsonpath={.items[*].metadata.name}"))
+	lines := func(pod string) []string {
+		return strings.Split(s.kubectl("logs", pod), "\n")
+	}
+	before := map[string]int{}
+	for _, pod := range names {
+		s.eventually("the Service answers "+pod, time.Minute, func() (string, bool) {
+			all := lines(pod)
+			before[pod] = len(all)
+			last := all[len(all)-1]
+			return last, last != "" && !strings.Contains(last, "failed: ")
+		})
+	}
+	return func() (total, failed int, last string) {
+		s.t.Helper()
+		for _, pod := range names {
+			for _, line := range lines(pod)[before[pod]:] {
+				total++
+				if strings.Contains(line, "failed: ") {
+					failed++
+					last = pod + ": " + line
+				}
+			}
+		}
+		if restarts := s.kubectl("get", "pods", "-l", "app=pollers", "-o", "jsonpath={.items[*].status.containerStatuses[*].restartCount}"); strings.Trim(restarts, "0 ") != "" {
+			s.t.Errorf("pods that nobody drained were restarted: %s", restarts)
+		}
+		s.kubectl("delete", "daemonset", "pollers")
+		return total, failed, last
+	}
+}
+
+// watchQuorum counts the members of etcd that answer, every 200 ms. The answer
+// to the call says when fewer than a quorum did; empty when that never was.
+func (s *site) watchQuorum() func() string {
+	ctx, cancel := context.WithCancel(context.Background())
+	lost := make(chan string, 1)
+	go func() {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		worst := ""
+		for {
+			select {
+			case <-ctx.Done():
+				lost <- worst
+				return
+			case <-tick.C:
+			}
+			up := 0
+			for _, h := range s.planes {
+				if s.etcdServes(ctx, h) {
+					up++
+				}
+			}
+			if ctx.Err() == nil && up <= len(s.planes)/2 {
+				worst = fmt.Sprintf("%d of %d members served at %s", up, len(s.planes), time.Now().UTC().Format(time.RFC3339))
+			}
+		}
+	}()
+	return func() string {
+		cancel()
+		return <-lost
+	}
+}
+
+// etcdServes reports whether a member accepts connections of clients.
+func (s *site) etcdServes(ctx context.Context, h lab.Host) bool {
+	d := net.Dialer{Timeout: time.Second}
+	c, err := d.DialContext(ctx, "tcp", netip.AddrPortFrom(h.Address(), 2379).String())
+	if err != nil {
+		return false
+	}
+	return c.Close() == nil
+}
+
+// wantVersion wants every component and every kubelet to be of a version, every
+// node Ready and let in.
+func (s *site) wantVersion(version string) {
+	s.t.Helper()
+	s.eventually("all nodes are Ready with kubelet "+version, time.Minute, func() (string, bool) {
+		out := s.kubectl("get", "nodes", "--no-headers")
+		ok := 0
+		for _, line := range strings.Split(out, "\n") {
+			if f := strings.Fields(line); len(f) == 5 && f[1] == "Ready" && f[4] == version {
+				ok++
+			}
+		}
+		return out, ok == len(s.hosts())
+	})
+	images := s.kubectl("get", "pods", "-n", "kube-system", "-l", "tier=control-plane", "-o", "jsonpath={.items[*].spec.containers[*].image}")
+	for _, image := range strings.Fields(images) {
+		if !strings.Contains(image, "/etcd:") && !strings.HasSuffix(image, ":"+version) {
+			s.t.Errorf("a control plane still runs %s", image)
+		}
+	}
+	if out := s.kubectl("get", "cm", "-n", "kube-system", "kubeadm-config", "-o", "yaml"); !strings.Contains(out, "kubernetesVersion: "+version) {
+		s.t.Errorf("kubeadm-config speaks of another version:\n%s", out)
+	}
+	s.wantCluster()
+}

@@ -1,0 +1,291 @@
+package phases
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// upgrade is how the versions of a cluster that runs come to the wanted one. It
+// is found from what is observed alone, so that an upgrade that was cut short
+// goes on from where it stands: manifests say which version a control plane is
+// to run, the API which version a kubelet runs, and a node's annotation that it
+// was cordoned for this.
+//
+// The order is kubeadm's: images on all hosts; then the control planes, one at a
+// time and each proved before the next; the configuration in the cluster behind
+// the first of them; then the kubelets of the control planes, one at a time, and
+// those of the workers, each node drained first; the addons last.
+type upgrade struct {
+	// newest is the newest API server's version, want the wanted one. oldest is that
+	// of the oldest component: a controller manager may have been left behind.
+	oldest, newest, want planner.Release
+	// raises tells that the version of a control plane's component changes.
+	raises bool
+	// begun tells that some component has the wanted version already.
+	begun bool
+	// hops are the versions that control planes go through, the wanted one last;
+	// err says why there is no way. way are the hops but the last.
+	hops []planner.Release
+	err  error
+	way  []*waypoint
+	// turns are the versions that kubelets of other versions get, by node.
+	turns map[state.Target]string
+}
+
+// forUpgrade is what nodes are cordoned for.
+const forUpgrade = "upgrade"
+
+// planeVersions are the components by whose images a control plane's version is told.
+var planeVersions = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+// upgrade tells how versions change; nil when none does, or none is known.
+func (c *cluster) upgrade() *upgrade {
+	want, ok := planner.ParseRelease(c.KubernetesVersion)
+	if !ok || c.founding || c.view.Destroy {
+		return nil
+	}
+	up := &upgrade{want: want, turns: map[state.Target]string{}}
+	for i, r := range c.apiServers() {
+		if i == 0 || r.Compare(up.oldest) < 0 {
+			up.oldest = r
+		}
+		if i == 0 || r.Compare(up.newest) > 0 {
+			up.newest = r
+		}
+	}
+	if up.oldest == (planner.Release{}) {
+		return nil
+	}
+	held := false
+	for _, n := range c.nodes {
+		for _, component := range planeVersions {
+			r, known := n.planned(component)
+			if !known {
+				continue
+			}
+			if r.Compare(up.oldest) < 0 {
+				up.oldest = r
+			}
+			up.begun, up.raises = up.begun || r == want, up.raises || r != want
+		}
+		if to := n.comingKubelet(); n.runningKubelet() != "" && to != "" && !n.joins() && n.runningKubelet() != to {
+			up.turns[n.target] = to
+		}
+		held = held || n.cordoned()
+	}
+	if !up.raises && len(up.turns) == 0 && !held {
+		return nil
+	}
+	up.hops, up.err = planner.Hops(up.oldest, up.newest, want, c.through())
+	return up
+}
+
+// apiServers are the versions of the control planes' API servers, as their
+// manifests have them; the one that answered where no manifest tells.
+func (c *cluster) apiServers() []planner.Release {
+	var out []planner.Release
+	for _, n := range c.controlPlanes() {
+		// While one is stopped, those beside it tell what it was.
+		for _, component := range planeVersions {
+			if r, known := n.planned(component); known {
+				out = append(out, r)
+				break
+			}
+		}
+	}
+	if len(out) == 0 && c.report != nil {
+		if r, ok := planner.ParseRelease(c.report.Version); ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// planned is the version that a component's manifest on the host asks for; false
+// when there is none, or its image has another tag than a version's.
+func (n *node) planned(component string) (planner.Release, bool) {
+	if n.report == nil || !n.isControlPlane() || !n.report.Files[manifest(component)].Exists {
+		return planner.Release{}, false
+	}
+	pod, err := n.cluster.view.memo.tree(state.KindStaticPod, n.report.Files[manifest(component)].Content)
+	if err != nil {
+		return planner.Release{}, false
+	}
+	image, _, _ := strings.Cut(pod.Get("image").AsString(), "@")
+	tag := image[strings.LastIndexByte(image, ':')+1:]
+	return planner.ParseRelease(strings.ReplaceAll(tag, "_", "+"))
+}
+
+// runningKubelet is the version of the node's kubelet as the API shows it,
+// without v; empty when that is not known.
+func (n *node) runningKubelet() string {
+	if n.cluster.report == nil {
+		return ""
+	}
+	return strings.TrimPrefix(n.cluster.report.Nodes[n.name].KubeletVersion, "v")
+}
+
+// comingKubelet is the version of the kubelet that the host has, or gets from
+// the artifacts: theirs is that of the cluster. Empty when it is not known.
+func (n *node) comingKubelet() string {
+	if n.report == nil {
+		return ""
+	}
+	for _, f := range n.software() {
+		if f.path == programs+"/kubelet" && n.report.Files[f.path].SHA256 != f.program.SHA256 {
+			return n.cluster.KubernetesVersion
+		}
+	}
+	return n.facts().KubeletVersion
+}
+
+// upgrades tells that the node takes part in its cluster's upgrade: it runs.
+func (n *node) upgrades() bool { return n.cluster.up != nil && n.report != nil && !n.joins() }
+
+// turns tells that the node's kubelet gets another version.
+func (n *node) turns() bool { return n.turnsTo() != "" }
+
+func (n *node) turnsTo() string {
+	if n.cluster.up == nil {
+		return ""
+	}
+	return n.cluster.up.turns[n.target]
+}
+
+// cordoned tells that the node was cordoned for an upgrade, by an earlier apply.
+func (n *node) cordoned() bool {
+	return n.cluster.report != nil && n.cluster.report.Nodes[n.name].Annotations[planner.CordonAnnotation] == forUpgrade
+}
+
+// versionChange refuses versions that cannot be reached, and says which kubelets
+// stay behind.
+func (c *cluster) versionChange() diag.Diagnostics {
+	if c.up == nil {
+		return c.behind()
+	}
+	refuse := func(summary, format string, args ...any) diag.Diagnostics {
+		return diag.Diagnostics{diag.Errorf(summary, "Cluster %q: "+format+" Nothing is changed on any host.",
+			append([]any{c.Label}, args...)...).At(c.origin("kubernetes_version"))}
+	}
+	switch {
+	case c.up.err != nil:
+		return refuse("Version cannot be reached", "%v.", c.up.err)
+	case !c.up.raises:
+		return c.behind()
+	case c.report == nil && !c.up.begun:
+		return refuse("Cluster cannot be upgraded now", "its API did not answer, so it is not known which versions its kubelets run. "+
+			"Bring it to answer first, with kubernetes_version = %q.", c.up.newest)
+	case len(c.controlPlanes()) == 2 && c.Etcd.External == nil:
+		return refuse("Cluster cannot be upgraded as it is", "of two control planes, etcd needs both, and each restarts in an upgrade. "+
+			"Add a third one, or remove one, and plan again.")
+	}
+	return slices.Concat(c.unfit(), c.unready(), c.behind())
+}
+
+// unready warns of control planes whose Node is not Ready, with which kubeadm
+// does not begin. The step waits for it, right before the node is touched: it
+// may have been restarted a moment ago.
+func (c *cluster) unready() diag.Diagnostics {
+	var names []string
+	for _, n := range c.controlPlanes() {
+		if n.awaitsReady() {
+			names = append(names, n.target.String())
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.Warningf("Control plane is not ready", "%s: the Node is not Ready. The upgrade waits %s for it before it touches the node, and goes no further without it. "+
+		"kubectl describe node shows what is wrong.", strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck).At(c.origin("kubernetes_version"))}
+}
+
+// awaitsReady tells that the node's version is to change and its Node was seen
+// to be not Ready.
+func (n *node) awaitsReady() bool {
+	return n.upgrades() && n.cluster.up.raises && n.isControlPlane() && n.cluster.report != nil && !n.cluster.report.Nodes[n.name].Ready
+}
+
+// unfit refuses kubelets that are too old for the wanted version, or newer.
+func (c *cluster) unfit() diag.Diagnostics {
+	if c.report == nil {
+		return nil
+	}
+	var diags diag.Diagnostics
+	for _, name := range slices.Sorted(maps.Keys(c.report.Nodes)) {
+		kubelet, ok := planner.ParseRelease(c.report.Nodes[name].KubeletVersion)
+		if !ok {
+			continue
+		}
+		if err := planner.KubeletFits(kubelet, c.up.oldest, c.up.want); err != nil {
+			diags = append(diags, c.misfit(name, err))
+		}
+	}
+	for _, n := range c.nodes {
+		if coming, ok := planner.ParseRelease(n.comingKubelet()); ok && n.upgrades() {
+			if err := planner.KubeletFits(coming, c.up.want, c.up.want); err != nil {
+				diags = append(diags, c.misfit(n.target.String()+", as installed on the host", err))
+			}
+		}
+	}
+	return diags
+}
+
+func (c *cluster) misfit(where string, err error) *diag.Diagnostic {
+	return diag.Errorf("Kubelet does not fit", "Cluster %q, %s: %v. Nothing is changed on any host. Install a kubelet from %s to %s there.",
+		c.Label, where, err, c.up.oldest, c.up.want).At(c.origin("kubernetes_version"))
+}
+
+// behind warns of kubelets that stay older than the cluster: those that are
+// installed, and that nobody has brought to the wanted version. Of patch releases
+// it speaks in an upgrade only.
+func (c *cluster) behind() diag.Diagnostics {
+	want, _ := planner.ParseRelease(c.KubernetesVersion)
+	byVersion := map[string][]string{}
+	for _, n := range c.nodes {
+		stays, ok := planner.ParseRelease(n.comingKubelet())
+		older := stays.Minor < want.Minor || c.up != nil && stays.Compare(want) < 0
+		if ok && older && n.runningKubelet() != "" && !n.joins() {
+			byVersion[stays.String()] = append(byVersion[stays.String()], n.target.String())
+		}
+	}
+	var diags diag.Diagnostics
+	for _, version := range slices.Sorted(maps.Keys(byVersion)) {
+		diags = append(diags, diag.Warningf("Kubelet stays behind", "%s: the installed kubelet is %s, and kubewright does not replace what it did not install. "+
+			"That may be so for three minor versions. To follow: install the kubelet %s there and plan again; the plan drains each node and restarts its kubelet.",
+			strings.Join(byVersion[version], ", "), version, want).At(c.origin("kubernetes_version")))
+	}
+	return diags
+}
+
+// versionNote is the version of the cluster, or how it changes.
+func (c *cluster) versionNote() string {
+	if c.up == nil || !c.up.raises {
+		return c.KubernetesVersion
+	}
+	versions := []string{c.up.oldest.String()}
+	for _, hop := range c.up.hops {
+		versions = append(versions, hop.String())
+	}
+	return strings.Join(versions, " → ")
+}
+
+// upgradeLine is the sentence about the upgrade.
+func (c *cluster) upgradeLine() string {
+	var parts []string
+	if c.up.raises {
+		parts = append(parts, "kubernetes_version: "+c.versionNote(), "control planes one at a time")
+	} else {
+		parts = append(parts, "kubelets to "+c.KubernetesVersion)
+	}
+	if workers := len(c.turning(config.Worker)); workers > 1 {
+		parts = append(parts, fmt.Sprintf("workers %d at a time", min(c.maxUnavailable(), workers)))
+	}
+	return strings.Join(parts, "; ") + "."
+}

@@ -1,0 +1,131 @@
+package phases_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/providers/sim"
+)
+
+// running is a cluster of a version, with its kubelets.
+func running(t testing.TB, planes, workers int, version string) *operator {
+	t.Helper()
+	cfg := cluster(planes, workers)
+	cfg.Clusters[0].KubernetesVersion = version
+	o := newOperator(t, cfg)
+	o.kubelets(version)
+	o.must(o.apply())
+	o.wantNothing()
+	o.world.Advance(time.Minute)
+	return o
+}
+
+// kubelets installs the kubelet of a version on every host, as a package does.
+func (o *operator) kubelets(version string) {
+	o.t.Helper()
+	for _, n := range o.config.Nodes {
+		o.must(sim.Edit(o.world, n.Address, "install kubelet="+version))
+	}
+}
+
+// wantHeld wants that nothing broke that has to hold throughout.
+func (o *operator) wantHeld() {
+	o.t.Helper()
+	if v := o.world.Violations(); len(v) > 0 {
+		o.t.Errorf("%d moments at which something was broken:\n%s", len(v), strings.Join(v[:min(len(v), 10)], "\n"))
+	}
+}
+
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		planes, workers int
+		from, to        string
+	}{
+		{1, 0, "1.35.8", "1.36.3"},
+		{1, 2, "1.36.1", "1.36.3"},
+		{3, 2, "1.35.8", "1.36.3"},
+		{3, 1, "1.34.9", "1.37.1"},
+	} {
+		t.Run(fmt.Sprintf("%d+%d %s to %s", c.planes, c.workers, c.from, c.to), func(t *testing.T) {
+			t.Parallel()
+			o := running(t, c.planes, c.workers, c.from)
+			o.config.Clusters[0].KubernetesVersion = c.to
+			o.kubelets(c.to)
+			o.world.Watch = true
+			o.must(o.apply())
+			o.wantNothing()
+			for name, n := range o.view.Clusters["prod"].Nodes {
+				if n.KubeletVersion != "v"+c.to || n.Unschedulable || !n.Ready {
+					t.Errorf("node %s: %+v", name, n)
+				}
+			}
+			o.wantHeld()
+		})
+	}
+}
+
+// TestUpgradeWaypoints wants the steps over several minor versions: each
+// control plane in each version, the kubelets once.
+func TestUpgradeWaypoints(t *testing.T) {
+	t.Parallel()
+	o := running(t, 3, 1, "1.34.9")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.kubelets("1.36.3")
+	p, err := o.plan()
+	o.must(err)
+	var steps []string
+	for _, s := range p.Steps {
+		if s.Phase != "images" {
+			steps = append(steps, strings.TrimPrefix(s.ID.String(), "node."))
+		}
+	}
+	want := []string{
+		"cluster.prod/etcd-snapshot",
+		`cp["cp1"]/etcd@1.35.8`, `cp["cp1"]/control-plane@1.35.8`, `cp["cp2"]/etcd@1.35.8`, `cp["cp2"]/control-plane@1.35.8`, `cp["cp3"]/etcd@1.35.8`, `cp["cp3"]/control-plane@1.35.8`,
+		`cp["cp1"]/etcd`, `cp["cp1"]/control-plane`, "cluster.prod/upload-config", `cp["cp2"]/etcd`, `cp["cp2"]/control-plane`, `cp["cp3"]/etcd`, `cp["cp3"]/control-plane`,
+		`cp["cp1"]/drain`, `cp["cp1"]/kubelet-start`, `cp["cp2"]/drain`, `cp["cp2"]/kubelet-start`, `cp["cp3"]/drain`, `cp["cp3"]/kubelet-start`,
+		`worker["w1"]/drain`, `worker["w1"]/kubelet-start`, "cluster.prod/addon",
+	}
+	if !slices.Equal(steps, want) {
+		t.Errorf("the steps are\n%s\nwant\n%s", strings.Join(steps, "\n"), strings.Join(want, "\n"))
+	}
+	if want := "kubernetes_version: 1.34.9 → 1.35.8 → 1.36.3; control planes one at a time."; len(p.Upgrades) != 1 || p.Upgrades[0] != want {
+		t.Errorf("the plan says %q, want %q", p.Upgrades, want)
+	}
+}
+
+func TestUpgradeRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		planes  int
+		version string
+		want    string
+	}{
+		{1, "1.34.9", "cannot go back"},
+		{2, "1.36.3", "two control planes"},
+	} {
+		o := running(t, c.planes, 0, "1.35.8")
+		o.config.Clusters[0].KubernetesVersion = c.version
+		if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("1.35.8 → %s with %d control planes: %v; want %q", c.version, c.planes, err, c.want)
+		}
+	}
+}
+
+// TestUpgradeCrashAnywhere stops the operator at single effects of an upgrade
+// over two minor versions:
+// the same command again ends in the same place, and nothing breaks meanwhile.
+func TestUpgradeCrashAnywhere(t *testing.T) {
+	t.Parallel()
+	crashAnywhere(t, func() *operator {
+		o := running(t, 3, 1, "1.34.9")
+		o.world.Watch = true
+		o.config.Clusters[0].KubernetesVersion = "1.36.3"
+		o.kubelets("1.36.3")
+		return o
+	}, 19)
+}

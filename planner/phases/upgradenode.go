@@ -1,0 +1,226 @@
+package phases
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// proofStep proves a control plane in an upgrade before the next one's turn:
+// what an earlier apply wrote, and did not live to see run. What this plan
+// writes is waited for where it is written.
+func (n *node) proofStep(w work) planner.Step {
+	if !n.isControlPlane() {
+		return planner.Step{}
+	}
+	t := n.cluster.Timeouts
+	var ops []planner.Operation
+	var components []string
+	for _, component := range n.staticPods() {
+		it := w.desired.Find(item(n.target, podPhase(component), "file", manifest(component)))
+		if it == nil || w.of(podPhase(component)).changesItem(it.Address) || n.proved(component) {
+			continue
+		}
+		wait := planner.Wait{For: planner.WaitStaticPod, Name: component + "-" + n.name, Timeout: t.UpgradeManifests}
+		if it.Sealed.IsZero() {
+			wait.Hash = n.manifestHash(component)
+		}
+		ops = append(ops, wait)
+		components = append(components, component)
+	}
+	if len(ops) == 0 {
+		return planner.Step{}
+	}
+	return planner.Step{Via: n.target, Operations: append(ops, n.healthWaits(components...)...)}
+}
+
+// podPhase is the phase that owns a component's manifest.
+func podPhase(component string) string {
+	if component == "etcd" {
+		return etcdPhase
+	}
+	return controlPlanePhase
+}
+
+// proved tells that a component was seen to run by the manifest on its host.
+func (n *node) proved(component string) bool {
+	if n.cluster.report == nil {
+		return false
+	}
+	pod := n.cluster.report.StaticPods[component+"-"+n.name]
+	hash := n.manifestHash(component)
+	return pod.Running && pod.Ready && (hash == "" || pod.Hash == hash)
+}
+
+// manifestHash is the hash that the kubelet has of the manifest on the host.
+func (n *node) manifestHash(component string) string {
+	return kubeadm.ComponentHash(n.input(), component, n.report.Files[manifest(component)].Content)
+}
+
+// kubeletUnit is the desired kubelet. Of one that runs the version is compared:
+// that of the program with that of the process.
+func (n *node) kubeletUnit() state.Item {
+	it := state.Item{
+		Address: item(n.target, kubeletStartPhase, "unit", kubeletUnit), Kind: state.KindUnit, Partial: true,
+		Attributes: attributes("active", "active", "enabled", "enabled"),
+	}
+	if v := n.comingKubelet(); n.runningKubelet() != "" && v != "" && !n.joins() {
+		it.Attributes = attributes("active", "active", "enabled", "enabled", "version", v)
+		it.Origin = map[string]state.Source{"version": n.cluster.origin("kubernetes_version")}
+	}
+	return it
+}
+
+// observeUnit is a unit as it was seen, and of a kubelet the version that runs.
+func (v *View) observeUnit(it *state.Item, u state.UnitReport) state.Value {
+	if it.Address.ID() == kubeletUnit {
+		if n := v.find(it.Address.Target); n != nil && n.runningKubelet() != "" {
+			return attributes("active", u.Active, "enabled", u.Enabled, "version", n.runningKubelet())
+		}
+	}
+	return attributes("active", u.Active, "enabled", u.Enabled)
+}
+
+// drainStep takes the pods off a node before its kubelet is replaced. One that
+// an earlier apply has emptied is not drained again, and the only node of a
+// cluster is not either: its pods have nowhere to go.
+func (n *node) drainStep() planner.Step {
+	if !n.turns() {
+		return planner.Step{}
+	}
+	seen := n.cluster.report.Nodes[n.name]
+	if n.cordoned() && seen.Unschedulable && seen.Pods == 0 || len(n.cluster.report.Nodes) < 2 {
+		return planner.Step{}
+	}
+	impact := n.cluster.drainImpact(n.name)
+	switch {
+	case seen.Pods == 0:
+		impact = "no pods to evict"
+	case len(n.cluster.evicted(n.name)) == 0:
+		impact = fmt.Sprintf("%d pods to evict", seen.Pods)
+	}
+	if seen.Unschedulable && !n.cordoned() {
+		impact += "; the node is cordoned already and stays so"
+	}
+	ops := n.cluster.drain(n.name)
+	ops[0] = planner.Cordon{Node: n.name, For: forUpgrade}
+	return planner.Step{Via: n.cluster.seat, Limits: []string{n.cluster.limit("drain")}, Impact: impact, Operations: ops}
+}
+
+// turnStep completes kubelet-start for a kubelet that gets another version: it
+// is proved to run, with the static pods that it starts anew, before pods are
+// let in again.
+func (n *node) turnStep(s planner.Step, w work) planner.Step {
+	s.Operations = append(s.Operations,
+		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck},
+		n.waitTurned())
+	restarted := n.restarts(w)
+	var names []string
+	for _, it := range restarted {
+		names = append(names, componentOf(it))
+	}
+	s.Operations = append(s.Operations, n.letIn()...)
+	s.Impact = n.turnImpact(names)
+	if n.isControlPlane() {
+		s.Limits = []string{n.cluster.limit("control-plane-disruption")}
+	}
+	if len(restarted) > 0 {
+		s.Gates = []string{"api-served-elsewhere", "etcd-quorum"}
+	}
+	return s
+}
+
+// turned does what restarts the node's static pods while they are stopped.
+func (n *node) turned(w work, ops []planner.Operation) []planner.Operation {
+	pods := n.restarts(w)
+	if len(pods) == 0 {
+		return ops
+	}
+	return n.whileStopped(pods, append(slices.Clone(ops),
+		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck})...)
+}
+
+func (n *node) turnImpact(restarted []string) string {
+	impact := "restarts the kubelet here"
+	if len(restarted) > 0 {
+		impact += ", and with it " + strings.Join(restarted, ", ") + n.apiMeanwhile()
+	}
+	if n.marked() {
+		return impact + "; then lets pods in again"
+	}
+	return impact
+}
+
+// marked tells that the node is cordoned for this when its kubelet is replaced.
+func (n *node) marked() bool {
+	seen := n.cluster.report.Nodes[n.name]
+	return n.cordoned() || n.turns() && !seen.Unschedulable && len(n.cluster.report.Nodes) > 1
+}
+
+// letIn uncordons a node that was cordoned for this.
+func (n *node) letIn() []planner.Operation {
+	if !n.marked() {
+		return nil
+	}
+	return []planner.Operation{planner.Cordon{Node: n.name, Undo: true, For: forUpgrade}}
+}
+
+// waitTurned waits until the API shows the kubelet in its version. What is
+// Ready before may be the old one, seen for the last time.
+func (n *node) waitTurned() planner.Wait {
+	return planner.Wait{For: planner.WaitNodeReady, Name: n.name, Version: n.comingKubelet(), Timeout: n.cluster.Timeouts.KubeletHealthCheck}
+}
+
+// resumeStep lets pods in again where an earlier apply was cut short right
+// before: the kubelet has its version.
+func (n *node) resumeStep() planner.Step {
+	return planner.Step{
+		Via: n.cluster.seat, Impact: "lets pods in again, where an earlier apply was cut short",
+		Operations: append(planner.Operations{n.waitTurned()}, n.letIn()...),
+	}
+}
+
+// changesItem tells that the item is among the changes.
+func (w work) changesItem(a state.Address) bool {
+	for _, c := range w.changes {
+		if c.Address == a {
+			return true
+		}
+	}
+	return false
+}
+
+// restarts are the static pods that the node's new kubelet starts anew: the hash
+// by which it knows a pod is taken over its own version of the pod's type.
+func (n *node) restarts(w work) []*state.Item {
+	var out []*state.Item
+	if !n.isControlPlane() {
+		return nil
+	}
+	for _, component := range n.staticPods() {
+		it := w.desired.Find(item(n.target, podPhase(component), "file", manifest(component)))
+		if it == nil {
+			continue
+		}
+		in := n.input()
+		before := kubeadm.ComponentHash(in, component, it.Content)
+		in.RunningKubelet = n.turnsTo()
+		if after := kubeadm.ComponentHash(in, component, it.Content); before == "" || before != after {
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
+// staticPods are the components that run on a control plane.
+func (n *node) staticPods() []string {
+	var out []string
+	if n.cluster.Etcd.External == nil {
+		out = append(out, "etcd")
+	}
+	return append(out, planeVersions...)
+}

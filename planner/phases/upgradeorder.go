@@ -1,0 +1,203 @@
+package phases
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// beforeDisruption are the steps that come before the static pods of a control
+// plane are touched in an upgrade: all images of all hosts, and the proof of the
+// control plane before it.
+func (n *node) beforeDisruption() []state.Address {
+	if !n.upgrades() {
+		return nil
+	}
+	needs := slices.Concat(n.cluster.beforeRisk(), n.cluster.afterWaypoints(), n.cluster.allImages())
+	if before := before(n.cluster.inTurn(), n, 1); before != nil {
+		needs = append(needs, step(before.target, waitPlanePhase))
+	}
+	return needs
+}
+
+// inTurn are the control planes in the order in which they take their turns: that
+// of their certificates, and behind them those whose API server is stopped.
+func (c *cluster) inTurn() []*node {
+	out := c.running()
+	for _, n := range c.controlPlanes() {
+		if n.upgrades() && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// beforeRisk are the steps that come before the first touch of etcd or of a
+// control plane in an upgrade: control planes that leave are gone by then.
+func (c *cluster) beforeRisk() []state.Address {
+	var needs []state.Address
+	for _, l := range c.view.leavers() {
+		if l.cluster == c && l.Role == string(config.ControlPlane) {
+			needs = append(needs, step(l.target, resetPhase))
+		}
+	}
+	return needs
+}
+
+// afterFirstPlane is where kubeadm's upgrade writes the configuration: when the
+// first control plane has the new version.
+func (c *cluster) afterFirstPlane() []state.Address {
+	return []state.Address{step(c.inTurn()[0].target, waitPlanePhase)}
+}
+
+// afterPlanes is when every control plane has the new version.
+func (c *cluster) afterPlanes() []state.Address {
+	needs := []state.Address{step(c.target, uploadConfigPhase)}
+	for _, n := range c.controlPlanes() {
+		if n.upgrades() {
+			needs = append(needs, step(n.target, waitPlanePhase))
+		}
+	}
+	return needs
+}
+
+// beforeJoins lets nodes join when the control planes have the new version:
+// their kubelets may not be newer.
+func (c *cluster) beforeJoins() []state.Address {
+	if c.up == nil {
+		return nil
+	}
+	return c.afterPlanes()
+}
+
+// afterKubelets is when every kubelet has its version.
+func (c *cluster) afterKubelets() []state.Address {
+	needs := c.afterPlanes()
+	for _, n := range c.nodes {
+		if n.upgrades() {
+			needs = append(needs, step(n.target, kubeletStartPhase))
+		}
+	}
+	return needs
+}
+
+// beforeKubelet are the steps before a kubelet of a cluster in an upgrade is
+// restarted: one that stays in its version comes when the control planes are
+// done, too.
+func (n *node) beforeKubelet() []state.Address {
+	return append(n.cluster.afterPlanes(), step(n.target, drainPhase), step(n.target, installPhase))
+}
+
+// beforeDrain are the steps before a node is drained for its kubelet: the
+// control planes one after another, then the workers, as many at once as may be
+// down. The node so many places before has to be back.
+func (n *node) beforeDrain() []state.Address {
+	c := n.cluster
+	needs := append(c.afterPlanes(), step(n.target, imagesPhase))
+	lanes, turning := 1, c.turning(config.ControlPlane)
+	if !n.isControlPlane() {
+		for _, o := range turning {
+			needs = append(needs, step(o.target, kubeletStartPhase))
+		}
+		lanes, turning = c.maxUnavailable(), c.turning(config.Worker)
+	}
+	if before := before(turning, n, lanes); before != nil {
+		needs = append(needs, step(before.target, kubeletStartPhase))
+	}
+	return needs
+}
+
+// before is the node so many places before another one, or nil.
+func before(nodes []*node, n *node, places int) *node {
+	if i := slices.Index(nodes, n); i >= places {
+		return nodes[i-places]
+	}
+	return nil
+}
+
+// turning are the nodes of a role whose kubelets get another version or that are
+// cordoned for it; those that are cordoned already come first.
+func (c *cluster) turning(role config.Role) []*node {
+	var held, rest []*node
+	for _, n := range c.nodes {
+		switch {
+		case n.Role != role || !n.upgrades():
+		case n.cordoned():
+			held = append(held, n)
+		case n.turns():
+			rest = append(rest, n)
+		}
+	}
+	return append(held, rest...)
+}
+
+// maxUnavailable is upgrade.max_unavailable as a number of workers: of a
+// percentage the whole ones, and one at least.
+func (c *cluster) maxUnavailable() int {
+	percent, isPercent := strings.CutSuffix(c.Upgrade.MaxUnavailable, "%")
+	n, err := strconv.Atoi(percent)
+	if err != nil {
+		return 1
+	}
+	if isPercent {
+		n = n * len(c.view.Config.NodesOf(c.Label, config.Worker)) / 100
+	}
+	return max(n, 1)
+}
+
+// drainsAtOnce bounds drains: one, or in an upgrade as many as may be down.
+func (c *cluster) drainsAtOnce() int {
+	if c.up == nil {
+		return 1
+	}
+	return c.maxUnavailable()
+}
+
+// upgrade adds to the draft what only an upgrade has: the drains of nodes whose
+// kubelets get another version, and a snapshot of etcd before the first risk.
+func (b *builder) upgrade(c *cluster) {
+	if c.up == nil {
+		return
+	}
+	b.draft.Upgrades = append(b.draft.Upgrades, c.upgradeLine())
+	for _, n := range c.nodes {
+		if !n.upgrades() {
+			continue
+		}
+		id := step(n.target, drainPhase)
+		b.draft.Edges[id] = n.beforeDrain()
+		if s := n.drainStep(); len(s.Operations) > 0 {
+			s.ID, s.Phase, s.Target, s.Action = id, drainPhase, n.target, planner.Update
+			b.draft.Steps = append(b.draft.Steps, s)
+		}
+	}
+	before := c.beforeRisk()
+	for _, w := range c.up.way {
+		b.waypoint(c, w, before)
+		before = w.doneAll()
+	}
+	b.snapshotBefore(c, "", "a version changes", b.risky(c)...)
+}
+
+// risky are the steps that replace etcd, or move the cluster to another minor
+// version, in which the API may store things in another form.
+func (b *builder) risky(c *cluster) []state.Address {
+	var out []state.Address
+	for _, w := range c.up.way {
+		out = append(out, w.doneAll()...)
+	}
+	for _, n := range c.controlPlanes() {
+		etcd, plane := step(n.target, etcdPhase), step(n.target, controlPlanePhase)
+		if len(b.changes[etcd]) > 0 {
+			out = append(out, etcd)
+		}
+		if len(b.changes[plane]) > 0 && c.up.raises && c.up.oldest.Minor != c.up.want.Minor {
+			out = append(out, plane)
+		}
+	}
+	return out
+}

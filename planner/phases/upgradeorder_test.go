@@ -1,0 +1,190 @@
+package phases_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestUpgradeOrders runs the steps of upgrades in random orders that their needs
+// allow. At no moment do versions run together that may not, are more workers
+// down than allowed, or is a node touched before it was drained.
+func TestUpgradeOrders(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		planes, workers int
+		from, to        string
+		unavailable     string
+		down            int
+	}{
+		{3, 4, "1.35.8", "1.36.3", "2", 2},
+		{3, 5, "1.34.9", "1.37.1", "40%", 2},
+		{1, 3, "1.36.1", "1.36.3", "10%", 1},
+	} {
+		t.Run(fmt.Sprintf("%d+%d %s to %s", c.planes, c.workers, c.from, c.to), func(t *testing.T) {
+			t.Parallel()
+			o := running(t, c.planes, c.workers, c.from)
+			o.config.Clusters[0].KubernetesVersion = c.to
+			o.config.Clusters[0].Upgrade.MaxUnavailable = c.unavailable
+			o.kubelets(c.to)
+			p, err := o.plan()
+			o.must(err)
+			most := 0
+			for seed := range uint64(50) {
+				w := newUpgradeWalk(t, o, c.from)
+				w.run(p, rand.New(rand.NewPCG(seed, 1)))
+				if w.most > c.down {
+					t.Fatalf("%d workers are down at once, want %d at most", w.most, c.down)
+				}
+				most = max(most, w.most)
+			}
+			if most != c.down {
+				t.Errorf("never more than %d workers are down at once, want %d", most, c.down)
+			}
+		})
+	}
+}
+
+// upgradeWalk is a cluster on which the steps of a plan are done one by one.
+type upgradeWalk struct {
+	t       *testing.T
+	v       planner.Versions
+	workers map[state.Target]bool
+	down    map[state.Target]bool
+	most    int
+	// running are the steps under way, of which any may end next.
+	running []*planner.Step
+	done    map[state.Address]bool
+}
+
+func newUpgradeWalk(t *testing.T, o *operator, from string) *upgradeWalk {
+	t.Helper()
+	w := &upgradeWalk{
+		t: t, workers: map[state.Target]bool{}, down: map[state.Target]bool{}, done: map[state.Address]bool{},
+		v: planner.Versions{
+			APIServers: map[string]planner.Release{}, ControllerManagers: map[string]planner.Release{},
+			Schedulers: map[string]planner.Release{}, Kubelets: map[string]planner.Release{},
+		},
+	}
+	r, _ := planner.ParseRelease(from)
+	for _, n := range o.config.Nodes {
+		name := n.Target.String()
+		w.v.Kubelets[name] = r
+		if w.workers[n.Target] = n.Role == config.Worker; !w.workers[n.Target] {
+			w.v.APIServers[name], w.v.ControllerManagers[name], w.v.Schedulers[name] = r, r, r
+		}
+	}
+	return w
+}
+
+// run starts and ends steps in a random order that needs and limits allow.
+func (w *upgradeWalk) run(p *planner.Plan, random *rand.Rand) {
+	w.t.Helper()
+	var waiting []*planner.Step
+	for i := range p.Steps {
+		waiting = append(waiting, &p.Steps[i])
+	}
+	for len(waiting)+len(w.running) > 0 {
+		ready := slices.DeleteFunc(slices.Clone(waiting), func(s *planner.Step) bool { return !w.mayStart(p, s) })
+		if len(ready) > 0 && random.IntN(2) == 0 {
+			s := ready[random.IntN(len(ready))]
+			waiting = slices.DeleteFunc(waiting, func(o *planner.Step) bool { return o == s })
+			w.running = append(w.running, s)
+			w.start(s)
+			continue
+		}
+		if len(w.running) == 0 && len(ready) == 0 {
+			w.t.Fatalf("nothing can start, and %d steps wait", len(waiting))
+		}
+		if len(w.running) > 0 {
+			i := random.IntN(len(w.running))
+			w.end(w.running[i])
+			w.running = slices.Delete(w.running, i, i+1)
+		}
+	}
+}
+
+func (w *upgradeWalk) mayStart(p *planner.Plan, s *planner.Step) bool {
+	for _, n := range s.Needs {
+		if !w.done[n] {
+			return false
+		}
+	}
+	for _, l := range s.Limits {
+		busy := 0
+		for _, r := range w.running {
+			if slices.Contains(r.Limits, l) {
+				busy++
+			}
+		}
+		if busy >= p.Limits[l] {
+			return false
+		}
+	}
+	return true
+}
+
+var imageOf = regexp.MustCompile(`image: \S+/(kube-\S+):v(\S+)`)
+
+// start does what a step does at once: it writes manifests, replaces programs,
+// and takes a node down.
+func (w *upgradeWalk) start(s *planner.Step) {
+	w.t.Helper()
+	name := s.Target.String()
+	for _, op := range s.Operations {
+		switch op := op.(type) {
+		case planner.WriteFile:
+			if m := imageOf.FindStringSubmatch(op.Content.Inline); m != nil {
+				r, _ := planner.ParseRelease(m[2])
+				map[string]map[string]planner.Release{
+					"kube-apiserver": w.v.APIServers, "kube-controller-manager": w.v.ControllerManagers, "kube-scheduler": w.v.Schedulers,
+				}[m[1]][name] = r
+			}
+			if strings.HasPrefix(op.Path, "/etc/kubernetes/manifests/") && !slices.ContainsFunc(s.Limits, func(l string) bool { return strings.HasSuffix(l, "/control-plane-disruption") }) {
+				w.t.Fatalf("%s restarts static pods and does not take its turn", s.ID)
+			}
+		case planner.Cordon:
+			w.down[s.Target] = !op.Undo
+		case planner.Wait:
+			if r, ok := planner.ParseRelease(op.Version); ok {
+				w.v.Kubelets[name] = r
+			}
+		}
+		if broken := w.v.Skew(); len(broken) > 0 {
+			w.t.Fatalf("in %s: %v", s.ID, broken)
+		}
+		w.count()
+	}
+	if s.Phase == "drain" {
+		w.down[s.Target] = true
+	}
+	if s.Phase == "kubelet-start" {
+		// Until the step has ended.
+		w.down[s.Target] = true
+		w.count()
+	}
+}
+
+func (w *upgradeWalk) end(s *planner.Step) {
+	w.done[s.ID] = true
+	if s.Phase == "kubelet-start" {
+		w.down[s.Target] = false
+	}
+}
+
+func (w *upgradeWalk) count() {
+	down := 0
+	for t, is := range w.down {
+		if is && w.workers[t] {
+			down++
+		}
+	}
+	w.most = max(w.most, down)
+}

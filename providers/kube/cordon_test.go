@@ -1,0 +1,44 @@
+package kube_test
+
+import (
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+)
+
+// A cordon for something is marked on the node in the same request. A node that
+// somebody else has cordoned stays as it is, and is not let in again.
+func TestCordonFor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what          string
+		unschedulable bool
+		mark          string
+		undo          bool
+		want          string
+	}{
+		{"free", false, "", false, `{"metadata":{"annotations":{"kubewright.github.io/cordoned-for":"upgrade"},"resourceVersion":"7"},"spec":{"unschedulable":true}}`},
+		{"cordoned by somebody else", true, "", false, ""},
+		{"cordoned for it already", true, "upgrade", false, ""},
+		{"let in", true, "upgrade", true, `{"metadata":{"annotations":{"kubewright.github.io/cordoned-for":null},"resourceVersion":"7"},"spec":{"unschedulable":null}}`},
+		{"let in, but cordoned by somebody else", true, "", true, ""},
+		{"let in, but cordoned for something else", true, "other", true, ""},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			metadata := object{"name": "w1", "resourceVersion": "7"}
+			if c.mark != "" {
+				metadata["annotations"] = object{planner.CordonAnnotation: c.mark}
+			}
+			a, h := start(t, func(_, _, _ string, _ []byte) answer {
+				return answer{200, object{"kind": "Node", "apiVersion": "v1", "metadata": metadata, "spec": object{"unschedulable": c.unschedulable}}}
+			})
+			if err := open(t, h).Cordon(t.Context(), planner.Cordon{Node: "w1", Undo: c.undo, For: "upgrade"}); err != nil {
+				t.Fatal(err)
+			}
+			if got := string(a.bodies["PATCH /api/v1/nodes/w1"]); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/kubewright/kubewright/planner"
+)
+
+// versionOfPod is the version of a component that runs on a host; false when it
+// does not run, or its image has another tag than a version's.
+func (w *World) versionOfPod(m *machine, component string) (planner.Release, bool) {
+	_, p := w.podOf(m, component)
+	if p == nil {
+		return planner.Release{}, false
+	}
+	return planner.ParseRelease(p.tag())
+}
+
+// skewed refuses a component that is newer than the API server that it speaks
+// with, by the minor version. A real one may seem to work for a while.
+func (w *World) skewed(name string, component planner.Release, server *machine) error {
+	api, known := w.versionOfPod(server, compAPI)
+	if known && component.Minor > api.Minor {
+		return fmt.Errorf("%s %s is newer than API server %s", name, component, api)
+	}
+	return nil
+}
+
+// restartPods starts the static pods anew that a kubelet of another version
+// knows by another hash than the one before it.
+func (w *World) restartPods(m *machine, node, before, after string) {
+	if before == after {
+		return
+	}
+	for _, name := range sortedKeys(m.Pods) {
+		p := m.Pods[name]
+		if w.podHash(p, name, node, before) != w.podHash(p, name, node, after) {
+			p.Started = w.d.Now
+		}
+	}
+}
+
+// watch notes what is broken at this moment: rules of version skew, and quorum
+// and API of clusters of three control planes or more, once they have had them.
+func (w *World) watch(e Effect) {
+	for _, id := range sortedKeys(w.d.Clusters) {
+		c := w.d.Clusters[id]
+		v := planner.Versions{
+			APIServers: map[string]planner.Release{}, ControllerManagers: map[string]planner.Release{},
+			Schedulers: map[string]planner.Release{}, Kubelets: map[string]planner.Release{},
+		}
+		serving := false
+		for _, name := range sortedKeys(c.Nodes) {
+			m := w.d.Hosts[c.Nodes[name].Host]
+			if m == nil || m.Off {
+				continue
+			}
+			for component, of := range map[string]map[string]planner.Release{
+				compAPI: v.APIServers, compController: v.ControllerManagers, compScheduler: v.Schedulers,
+			} {
+				if r, ok := w.versionOfPod(m, component); ok {
+					of[name] = r
+				}
+			}
+			if r, ok := planner.ParseRelease(c.Nodes[name].Kubelet); ok && w.kubeletRuns(m) {
+				v.Kubelets[name] = r
+			}
+			serving = serving || w.fault(m, compAPI) == nil
+		}
+		for _, err := range v.Skew() {
+			w.violated(e, err.Error())
+		}
+		if len(c.voters()) < 3 {
+			continue
+		}
+		if !w.hasQuorum(c) {
+			w.violated(e, "etcd has no quorum")
+		}
+		if !serving {
+			w.violated(e, "no API server serves")
+		}
+	}
+}
+
+func (w *World) violated(e Effect, what string) {
+	w.violations = append(w.violations, e.String()+": "+what)
+}
+
+// Violations are the moments at which something was broken that has to hold
+// throughout, as far as Watch is set.
+func (w *World) Violations() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.violations
+}
