@@ -1,6 +1,10 @@
 package state
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // ObjectRef names an API object.
 type ObjectRef struct {
@@ -28,6 +32,21 @@ type ClusterQuery struct {
 	// PodsOn are nodes of which it is asked what a drain would evict, and which
 	// PodDisruptionBudgets speak of it.
 	PodsOn []string
+	// Kubelet is the version that kubelets are to have, without v: the same is
+	// asked of nodes with another one, which may have to be emptied. Empty for any.
+	Kubelet string
+}
+
+// Drained are the nodes of which the query asks what a drain would evict, in order.
+func (q ClusterQuery) Drained(nodes map[string]NodeReport) []string {
+	out := slices.Clone(q.PodsOn)
+	for name, n := range nodes {
+		if q.Kubelet != "" && strings.TrimPrefix(n.KubeletVersion, "v") != q.Kubelet {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // ClusterReport is what API and etcd of one cluster show.

@@ -15,19 +15,15 @@ import (
 )
 
 // toDrain are the names of the recorded nodes of a cluster that may have to be
-// emptied: those that the configuration does not speak of any more, and all of
-// them when it asks for another version.
+// emptied because the configuration does not speak of them any more.
 func toDrain(cfg *config.Config, recorded *state.State, label string) []string {
-	c := cfg.Cluster(label)
-	if recorded == nil || c == nil {
+	if recorded == nil || cfg.Cluster(label) == nil {
 		return nil
 	}
-	was := recorded.Clusters[label]
-	all := was != nil && was.Version != "" && strings.TrimPrefix(was.Version, "v") != c.KubernetesVersion
 	var out []string
 	for t, n := range recorded.Nodes {
 		configured := slices.ContainsFunc(cfg.Nodes, func(c *config.Node) bool { return c.Target == t })
-		if n.Cluster == label && (all || !configured) {
+		if n.Cluster == label && !configured {
 			out = append(out, n.Name)
 		}
 	}

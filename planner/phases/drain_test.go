@@ -13,7 +13,10 @@ func TestPodsAreLookedAt(t *testing.T) {
 	o := newOperator(t, cluster(1, 2))
 	all := o.config.Nodes
 	o.must(o.apply())
-	asked := func() []string { return phases.ClusterQuery(o.config, o.recorded, "prod").PodsOn }
+	asked := func() []string {
+		v := o.observe()
+		return phases.ClusterQuery(o.config, o.recorded, "prod").Drained(v.Clusters["prod"].Nodes)
+	}
 	if got := asked(); got != nil {
 		t.Errorf("nothing is to change, and asked is for %v", got)
 	}

@@ -38,7 +38,7 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string) state
 		}
 	}
 	if c := cfg.Cluster(label); c != nil {
-		q.Etcd = c.Etcd.External == nil
+		q.Etcd, q.Kubelet = c.Etcd.External == nil, c.KubernetesVersion
 		if planes := cfg.NodesOf(label, config.ControlPlane); len(planes) > 0 {
 			for _, o := range kubeadm.Objects(kubeadm.Input{Cluster: c, Node: planes[0], Facts: &state.Facts{}}) {
 				add(o.Ref)

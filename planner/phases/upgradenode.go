@@ -1,7 +1,6 @@
 package phases
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -97,12 +96,6 @@ func (n *node) drainStep() planner.Step {
 		return planner.Step{}
 	}
 	impact := n.cluster.drainImpact(n.name)
-	switch {
-	case seen.Pods == 0:
-		impact = "no pods to evict"
-	case len(n.cluster.evicted(n.name)) == 0:
-		impact = fmt.Sprintf("%d pods to evict", seen.Pods)
-	}
 	if seen.Unschedulable && !n.cordoned() {
 		impact += "; the node is cordoned already and stays so"
 	}

@@ -74,7 +74,7 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 		report.Nodes[nodes.Items[i].Name] = nodeReport(&nodes.Items[i])
 	}
 	countPods(report, pods)
-	return report, observePods(whole, s, report, pods, q.PodsOn)
+	return report, observePods(whole, s, report, pods, q.Drained(report.Nodes))
 }
 
 // serverVersion is the API server's gitVersion. (The discovery client would

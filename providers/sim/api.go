@@ -86,7 +86,7 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 			r.Nodes[name] = w.nodeReport(c, name)
 		}
 		r.StaticPods = w.staticPods(c)
-		r.Pods, r.Budgets = w.podReports(c, q.PodsOn)
+		r.Pods, r.Budgets = w.podReports(c, q.Drained(r.Nodes))
 		return nil
 	})
 	if err != nil {
