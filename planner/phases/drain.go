@@ -14,16 +14,20 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// leaving are the names of the recorded nodes of a cluster that the
-// configuration does not speak of.
-func leaving(cfg *config.Config, recorded *state.State, label string) []string {
-	if recorded == nil || cfg.Cluster(label) == nil {
+// toDrain are the names of the recorded nodes of a cluster that may have to be
+// emptied: those that the configuration does not speak of any more, and all of
+// them when it asks for another version.
+func toDrain(cfg *config.Config, recorded *state.State, label string) []string {
+	c := cfg.Cluster(label)
+	if recorded == nil || c == nil {
 		return nil
 	}
+	was := recorded.Clusters[label]
+	all := was != nil && was.Version != "" && strings.TrimPrefix(was.Version, "v") != c.KubernetesVersion
 	var out []string
 	for t, n := range recorded.Nodes {
 		configured := slices.ContainsFunc(cfg.Nodes, func(c *config.Node) bool { return c.Target == t })
-		if n.Cluster == label && !configured {
+		if n.Cluster == label && (all || !configured) {
 			out = append(out, n.Name)
 		}
 	}

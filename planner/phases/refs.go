@@ -53,7 +53,7 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string) state
 			}
 		}
 	}
-	q.PodsOn = leaving(cfg, recorded, label)
+	q.PodsOn = toDrain(cfg, recorded, label)
 	if recorded != nil {
 		for _, it := range recorded.Items {
 			if it.Kind == state.KindObject && it.Address.Target.Name == label {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	neturl "net/url"
 	"strings"
 	"sync"
 
@@ -45,11 +46,18 @@ func LookExternal(ctx context.Context, via providers.Host, endpoints []string, c
 		})
 	}
 	asked.Wait()
-	return report, failure("reach the external etcd", providers.ErrUnreachable, all.ErrorOrNil())
+	if err := all.ErrorOrNil(); err != nil {
+		return report, failure("reach the external etcd", providers.ErrUnreachable, err)
+	}
+	return report, nil
 }
 
 // lookAt asks one endpoint.
 func lookAt(ctx context.Context, via providers.Host, endpoint string, config *tls.Config, prefix string) (version string, keys int64, err error) {
+	// The client would try until its time is over.
+	if err := knock(ctx, via, endpoint); err != nil {
+		return "", 0, err
+	}
 	r, err := dial(via, endpoint, config)
 	if err != nil {
 		return "", 0, err
@@ -64,4 +72,17 @@ func lookAt(ctx context.Context, via providers.Host, endpoint string, config *tl
 		return "", 0, r.explain(err)
 	}
 	return strings.TrimPrefix(answer.Version, "v"), count.Count, nil
+}
+
+// knock tells whether anything listens at an endpoint.
+func knock(ctx context.Context, via providers.Host, endpoint string) error {
+	u, err := neturl.Parse(endpoint)
+	if err != nil {
+		return err
+	}
+	conn, err := via.DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return fmt.Errorf("%s: %w", endpoint, err)
+	}
+	return conn.Close()
 }

@@ -47,6 +47,7 @@ image=$(ctr -n k8s.io images ls -q | grep '/etcd:' | head -n 1)
 ctr -n k8s.io images mount "$image" "$d" >/dev/null
 $d/usr/local/bin/etcdutl %s
 ctr -n k8s.io images unmount --rm "$d" >/dev/null
+rmdir "$d"
 `
 
 func (s *site) snapshot() {

@@ -1,0 +1,29 @@
+package phases_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner/phases"
+)
+
+// The pods of a node are looked at when it may have to be emptied.
+func TestPodsAreLookedAt(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 2))
+	all := o.config.Nodes
+	o.must(o.apply())
+	asked := func() []string { return phases.ClusterQuery(o.config, o.recorded, "prod").PodsOn }
+	if got := asked(); got != nil {
+		t.Errorf("nothing is to change, and asked is for %v", got)
+	}
+	o.config.Nodes = slices.Delete(slices.Clone(all), 2, 3)
+	if got := asked(); len(got) != 1 {
+		t.Errorf("one leaves, and asked is for %v", got)
+	}
+	o.config.Nodes = all
+	o.config.Clusters[0].KubernetesVersion = "1.37.1"
+	if got := asked(); len(got) != 3 {
+		t.Errorf("all are upgraded, and asked is for %v", got)
+	}
+}
