@@ -111,6 +111,9 @@ type Plan struct {
 	ConfigDigest string `json:"config_digest,omitempty"`
 	// Destroy tells a plan made by destroy.
 	Destroy bool `json:"destroy,omitempty"`
+	// RefreshOnly tells a plan that changes the state alone: what drifted is
+	// recorded as it is.
+	RefreshOnly bool `json:"refresh_only,omitempty"`
 	// Resources in the order of the configuration's addresses.
 	Resources []ResourceChange `json:"resources,omitempty"`
 	// Changes are sorted by address.
@@ -133,6 +136,7 @@ type Plan struct {
 	Outputs map[string]state.Value `json:"outputs,omitempty"`
 	// Targets and SkippedPhases restrict the plan: of what lies outside, it says nothing.
 	Targets       []string `json:"targets,omitempty"`
+	Excluded      []string `json:"excluded,omitempty"`
 	SkippedPhases []string `json:"skipped_phases,omitempty"`
 	// Withheld lists targets whose steps were left out, and why.
 	Withheld []state.Unobserved `json:"withheld,omitempty"`
@@ -141,12 +145,15 @@ type Plan struct {
 // Empty reports that nothing would be done, neither to hosts nor to the names
 // in the state.
 func (p *Plan) Empty() bool {
+	if p.RefreshOnly {
+		return len(p.Drift)+len(p.Moved) == 0
+	}
 	return len(p.Steps) == 0 && len(p.Changes) == 0 && len(p.Moved) == 0 &&
 		!slices.ContainsFunc(p.Resources, func(r ResourceChange) bool { return r.Action == Forget })
 }
 
 // Restricted reports that the plan speaks of a part of the configuration only.
-func (p *Plan) Restricted() bool { return len(p.Targets)+len(p.SkippedPhases) > 0 }
+func (p *Plan) Restricted() bool { return len(p.Targets)+len(p.Excluded)+len(p.SkippedPhases) > 0 }
 
 // Counts are the numbers of Terraform's summary sentence: each cluster, node
 // and addon once, a replacement in add and in destroy.

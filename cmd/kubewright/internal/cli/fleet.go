@@ -66,7 +66,8 @@ func (m *member) connect(ctx context.Context) (providers.Host, error) {
 }
 
 // openFleet lists the hosts of configuration and state. Nothing is contacted yet.
-func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase func(string) ([]byte, error)) (*fleet, error) {
+// accepted are the nodes whose hosts are meant to be other machines than before.
+func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase func(string) ([]byte, error), accepted ...string) (*fleet, error) {
 	w, err := a.openWorld(cfg, recorded, passphrase)
 	if err != nil {
 		return nil, err
@@ -79,6 +80,9 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 		f.members = append(f.members, &member{
 			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: queries[n.Target],
 			open: func(ctx context.Context) (providers.Host, error) {
+				if slices.Contains(accepted, n.Target.String()) {
+					return w.open(ctx, n.Connection, n.Address) // the key that was accepted is the old machine's
+				}
 				return w.open(ctx, pinned(n.Connection, recorded, n.Target), n.Address)
 			},
 		})

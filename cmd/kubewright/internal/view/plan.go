@@ -14,6 +14,7 @@ import (
 // Plan prints what would be done, for somebody who is about to say yes.
 func Plan(w io.Writer, plan *planner.Plan, o Options) error {
 	p := newPage(o)
+	o.RefreshOnly = o.RefreshOnly || plan.RefreshOnly
 	outputs := p.outputChanges(o.PriorOutputs, plan.Outputs)
 	p.drift(plan, o)
 	switch {
@@ -69,10 +70,13 @@ func (p *page) restricted(plan *planner.Plan) {
 	if len(plan.Targets) > 0 {
 		parts = append(parts, "speaks only of "+list(cleaned(plan.Targets))+" and what that needs")
 	}
+	if len(plan.Excluded) > 0 {
+		parts = append(parts, "leaves out "+list(cleaned(plan.Excluded))+" and what needs that")
+	}
 	if len(plan.SkippedPhases) > 0 {
 		parts = append(parts, "leaves out "+list(cleaned(plan.SkippedPhases)))
 	}
-	p.prose(p.yellow("Note:") + " This plan " + strings.Join(parts, ", and ") + ". Plan without -target and -skip-phase to see everything else.")
+	p.prose(p.yellow("Note:") + " This plan " + strings.Join(parts, ", and ") + ". Plan without -target, -exclude and -skip-phase to see everything else.")
 }
 
 func cleaned(words []string) []string {
