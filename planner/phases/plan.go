@@ -115,7 +115,9 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 		d.Resources = append(d.Resources, planner.ResourceChange{Target: state.ClusterTarget(c), Action: planner.Delete})
 	}
 	for _, u := range v.Unobserved {
-		d.Withheld = append(d.Withheld, u)
+		if !v.abandons(u.Target) {
+			d.Withheld = append(d.Withheld, u)
+		}
 	}
 	for _, c := range v.clusters {
 		if c.report == nil && !c.founding && !v.Destroy {

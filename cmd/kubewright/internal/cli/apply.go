@@ -90,7 +90,7 @@ func operation(o planOptions) string {
 func (s *session) settle() error {
 	learned := phases.Record(s.view, s.result)
 	if s.opts.refreshOnly {
-		learned = phases.Refreshed(s.result)
+		learned = phases.Refreshed(s.view, s.result)
 	}
 	settled := phases.Settled(s.view)
 	learned.Moved, learned.Left = settled.Moved, append(learned.Left, settled.Left...)

@@ -156,6 +156,8 @@ func (p *page) refreshOnly(plan *planner.Plan) {
 	}
 	p.prose("This is a refresh-only plan, so kubewright will not change any host. " +
 		"Apply it to write what was found to the state.")
+	p.line()
+	p.prose("The configuration wins: the next apply that is not refresh-only puts back what it says. What is to stay is written into it, or left to others with ignore_changes.")
 }
 
 // withheld lists what could not be looked at and is therefore left alone.
@@ -203,6 +205,9 @@ func (p *page) drift(plan *planner.Plan, o Options) {
 		p.line()
 		for _, c := range left {
 			p.driftItem(c)
+			if o.RefreshOnly {
+				p.accept(c)
+			}
 		}
 	}
 	p.line(p.dim(strings.Repeat("─", p.width-1)))
