@@ -39,3 +39,23 @@ func (c *cluster) lostMembers() diag.Diagnostics {
 	}
 	return diags
 }
+
+// removedMembers refuses a control plane that holds the data of a member which
+// etcd does not count any more: its removal was cut short, or made by hand. With
+// such data etcd does not start again (etcd: runtime reconfiguration).
+func (c *cluster) removedMembers() diag.Diagnostics {
+	var diags diag.Diagnostics
+	if c.report == nil || len(c.report.Members) == 0 || c.Etcd.External != nil || c.Etcd.DataDir != "/var/lib/etcd" {
+		return nil
+	}
+	for _, n := range c.controlPlanes() {
+		listed := slices.ContainsFunc(c.report.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, n.peerURL()) })
+		if n.report == nil || !n.report.Files[etcdData].Exists || listed || !c.view.recordedNode(n.target) {
+			continue
+		}
+		diags = append(diags, diag.Errorf("Etcd does not count this member", "%s (%s) holds the data of an etcd member, and etcd does not list it: it was taken out, and its host was not reset. "+
+			"Nothing is changed: with this data it cannot join again. Have the node taken out as a whole and joined anew:\n\n  -%s='%s'",
+			n.target, n.Address, ReplaceFlag, n.target).At(n.Source).For(n.target))
+	}
+	return diags
+}

@@ -12,7 +12,7 @@ import (
 // membership: the first is replaced, then it goes down to the first alone, and
 // up again. After each the plan finds nothing to do and pods answer.
 func TestMembership(t *testing.T) {
-	s := newSite(t, "e2e-members", 3, 1)
+	s := newSite(t, "members", 3, 1)
 	s.logIn()
 	before := s.listings()
 	s.must("apply", "-auto-approve", "-no-color")
