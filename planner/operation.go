@@ -485,6 +485,7 @@ var operations = []Operation{
 	ApplyObject{},
 	DeleteObject{},
 	PatchNode{},
+	RestartDaemonSet{},
 	Cordon{},
 	Drain{},
 	CreateToken{},
@@ -507,7 +508,7 @@ func IsHostOperation(op Operation) bool {
 // IsAPIOperation reports whether the operation writes to the API.
 func IsAPIOperation(op Operation) bool {
 	switch op.(type) {
-	case ApplyObject, DeleteObject, PatchNode, Cordon, Drain, CreateToken, DeleteToken:
+	case ApplyObject, DeleteObject, PatchNode, RestartDaemonSet, Cordon, Drain, CreateToken, DeleteToken:
 		return true
 	}
 	return false

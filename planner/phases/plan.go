@@ -102,6 +102,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 		if !v.Destroy {
 			b.sequence(c)
 			b.chainReplaced(c)
+			b.moveEndpoint(c)
 		}
 	}
 	for _, t := range v.forgotten() {
