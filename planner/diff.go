@@ -15,7 +15,12 @@ const (
 	ReasonUnconfigured = "no longer in the configuration"
 	ReasonRequested    = "as requested"
 	ReasonIncomplete   = "an earlier apply did not finish"
+	ReasonDue          = "renewal due"
 )
+
+// RenewalDue is the attribute of a certificate or kubeconfig that tells that it
+// ends soon. Time alone changes it: that is no drift, nobody did it.
+const RenewalDue = "renewal_due"
 
 // Diff compares what is wanted with what is there, item by item. Recorded
 // tells what we set before and no longer want, and which side moved. Items of
@@ -66,6 +71,9 @@ func Drift(observed, recorded *state.Snapshot) []Change {
 		c.Action = Update
 		// The arrow points from what we remember to what is there now.
 		for _, a := range compareItem(was, have.Attributes) {
+			if a.Path == RenewalDue {
+				continue
+			}
 			c.Attributes = append(c.Attributes, AttributeChange{Path: a.Path, Before: a.After, After: a.Before})
 		}
 		if len(c.Attributes) > 0 {
@@ -105,7 +113,22 @@ func diffItem(want, have, was *state.Item) (Change, bool) {
 		}
 	}
 	c.Reason = reason(c.Attributes, was)
+	c.Shown = shown(want, have)
 	return c, len(c.Attributes) > 0
+}
+
+// shown are the attributes of what is there that are only shown.
+func shown(want, have *state.Item) map[string]state.Value {
+	var out map[string]state.Value
+	for _, key := range have.Attributes.Keys() {
+		if want.Class(key) == state.Shown {
+			if out == nil {
+				out = map[string]state.Value{}
+			}
+			out[key] = have.Attributes.AsMap()[key]
+		}
+	}
+	return out
 }
 
 // diffGone is the change of an item that we own and that nobody wants any more.
@@ -129,15 +152,20 @@ func created(want *state.Item) []AttributeChange {
 	return out
 }
 
-// reason tells whether the configuration moved or the world did.
+// reason tells whether the configuration moved, or the world did, or only time.
 func reason(changes []AttributeChange, was *state.Item) string {
 	if was == nil {
 		return ReasonConfigured
 	}
+	due := true
 	for _, a := range changes {
 		if !was.Attributes.Get(a.Path).Equal(a.After) {
 			return ReasonConfigured
 		}
+		due = due && a.Path == RenewalDue
+	}
+	if due {
+		return ReasonDue
 	}
 	return ReasonDrift
 }

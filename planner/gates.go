@@ -77,12 +77,13 @@ func removesMember(step *Step) bool {
 	return false
 }
 
-// restartsMember tells that the step waits for another etcd pod to run on its node.
+// restartsMember tells that the step restarts etcd on its node: it waits for
+// another etcd pod to run there, or ends its process.
 func restartsMember(step *Step) bool {
 	for _, op := range step.Operations {
 		if w, ok := op.(Wait); ok && w.For == WaitStaticPod && strings.HasPrefix(w.Name, "etcd-") {
 			return true
 		}
 	}
-	return false
+	return restartsProcess(step, "etcd")
 }

@@ -15,6 +15,7 @@ func TestQuorumAllows(t *testing.T) {
 	add := &planner.Step{Operations: planner.Operations{planner.AddEtcdMember{}}}
 	remove := &planner.Step{Operations: planner.Operations{planner.RemoveEtcdMember{}}}
 	restart := &planner.Step{Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "etcd-x"}}}
+	kill := &planner.Step{Operations: planner.Operations{planner.RestartProcess{Process: state.Process{Name: "etcd"}}}}
 	other := &planner.Step{Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "kube-apiserver-x"}}}
 	for voters := 0; voters <= 7; voters++ {
 		for healthy := 0; healthy <= voters; healthy++ {
@@ -34,6 +35,7 @@ func TestQuorumAllows(t *testing.T) {
 				{"add", add, 0, voters == 1 && healthy == 1 || voters > 1 && 2*healthy > voters+1},
 				{"remove", remove, 0, voters > 1 && healthy > 0 && 2*(healthy-1) > voters-1},
 				{"restart", restart, 0, voters == 1 || voters > 1 && healthy > 0 && 2*(healthy-1) > voters},
+				{"restart its process", kill, 0, voters == 1 || voters > 1 && healthy > 0 && 2*(healthy-1) > voters},
 				{"remove the last", remove, voters - 1, voters > 1 && (healthy == voters && 2*(healthy-1) > voters-1 || healthy < voters && 2*healthy > voters-1)},
 				{"restart the last", restart, voters - 1, voters == 1 || healthy == voters && voters > 1 && 2*(healthy-1) > voters || healthy < voters && 2*healthy > voters},
 				{"restart something else", other, 0, voters == 1 || 2*healthy > voters},

@@ -425,6 +425,9 @@ type (
 		CA  string `json:"ca,omitempty"`
 		// Name is a node, a pod or a file.
 		Name string `json:"name,omitempty"`
+		// Process is to be one that was started after Files were written.
+		Process state.Process `json:"process,omitzero"`
+		Files   []string      `json:"files,omitempty"`
 		// Hash, or what HashRef stands for, is the static pod's.
 		Hash    string        `json:"hash,omitempty"`
 		HashRef string        `json:"hash_ref,omitempty"`
@@ -449,6 +452,10 @@ const (
 	WaitNodeReady WaitFor = "node_ready"
 	// WaitFile: file Name exists on the step's node.
 	WaitFile WaitFor = "file"
+	// WaitRestarted: Process runs and was started after Files were written.
+	WaitRestarted WaitFor = "restarted"
+	// WaitServed: who listens at URL shows the certificate that is in file Name.
+	WaitServed WaitFor = "served"
 	// WaitEtcdStarted: the etcd member Name has started.
 	WaitEtcdStarted WaitFor = "etcd_started"
 )
@@ -463,6 +470,7 @@ var operations = []Operation{
 	Restore{},
 	LoadImage{},
 	Unit{},
+	RestartProcess{},
 	SetSysctl{},
 	LoadModule{},
 	Swap{},
@@ -499,7 +507,7 @@ var operations = []Operation{
 func IsHostOperation(op Operation) bool {
 	switch op.(type) {
 	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, Preserve, Restore, LoadImage, Unit,
-		SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark:
+		RestartProcess, SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark:
 		return true
 	}
 	return false

@@ -59,6 +59,12 @@ func (Unit) Op() string { return "unit" }
 func (o Unit) Summary() string { return o.Action + " " + o.Unit }
 
 // Op is the name in JSON.
+func (RestartProcess) Op() string { return "restart_process" }
+
+// Summary is one line for the progress display.
+func (o RestartProcess) Summary() string { return "restart " + o.Process.Name }
+
+// Op is the name in JSON.
 func (SetSysctl) Op() string { return "set_sysctl" }
 
 // Summary is one line for the progress display.
@@ -264,6 +270,10 @@ func waitSummary(o Wait) string {
 		return "wait for node " + o.Name + " to be ready"
 	case WaitFile:
 		return "wait for " + o.Name
+	case WaitRestarted:
+		return "wait for " + o.Process.Name + " to be restarted"
+	case WaitServed:
+		return "wait for " + o.Name + " to be served at " + o.URL
 	case WaitEtcdStarted:
 		return "wait for etcd member " + o.Name
 	}

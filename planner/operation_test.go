@@ -162,7 +162,7 @@ func TestIsHostOperation(t *testing.T) {
 			host++
 		}
 	}
-	if host != 15 || IsHostOperation(Drain{}) || !IsHostOperation(WriteFile{}) {
+	if host != 16 || IsHostOperation(Drain{}) || !IsHostOperation(WriteFile{}) {
 		t.Errorf("%d operations are done by a host alone", host)
 	}
 }
@@ -184,6 +184,8 @@ func TestSummariesOfVariants(t *testing.T) {
 		"wait for node w1 to register":               Wait{For: WaitNodeRegistered, Name: "w1"},
 		"wait for node w1 to be ready":               Wait{For: WaitNodeReady, Name: "w1"},
 		"wait for /etc/kubernetes/kubelet.conf":      Wait{For: WaitFile, Name: "/etc/kubernetes/kubelet.conf"},
+		"wait for etcd to be restarted":              Wait{For: WaitRestarted, Process: state.Process{Name: "etcd"}},
+		"wait for /a.crt to be served at https://a":  Wait{For: WaitServed, Name: "/a.crt", URL: "https://a"},
 		"wait for etcd member cp2":                   Wait{For: WaitEtcdStarted, Name: "cp2"},
 		"wait for moon":                              Wait{For: "moon"},
 		"apply ConfigMap kubeadm-config":             ApplyObject{Object: state.FromGo(map[string]any{"kind": "ConfigMap", "metadata": map[string]any{"name": "kubeadm-config"}})},

@@ -50,6 +50,9 @@ type Change struct {
 	// "not there yet", "no longer in the configuration".
 	Reason string `json:"reason"`
 	Cost   Cost   `json:"cost,omitempty"`
+	// Shown are attributes of an item that is there which are only shown, by name:
+	// of a certificate when it ends and the days that are left.
+	Shown map[string]state.Value `json:"shown,omitempty"`
 }
 
 // Step is one phase on one target: the unit that the executor schedules.

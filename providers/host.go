@@ -33,6 +33,9 @@ type Host interface {
 	// status code. The server's certificate has to be of the CA that the host
 	// holds at the path; without a path it is not verified.
 	HTTPStatus(ctx context.Context, url, ca string) (int, error)
+	// ServedCertificate is the certificate that whoever listens at the address
+	// shows, asked as the host itself would. Nothing of it is verified.
+	ServedCertificate(ctx context.Context, address string) (state.CertificateInfo, error)
 	Close() error
 }
 

@@ -31,11 +31,14 @@ type scene struct {
 	batches  []providers.Batch
 	issued   []providers.KeyRequest
 	hostErr  error
-	nodes    map[string]state.NodeReport
-	pods     map[string]state.StaticPodReport
-	objects  map[state.ObjectRef]state.Value
-	sent     map[string]string // contents of artifacts, by name
-	streams  []io.Reader       // what etcd sends as snapshots, one after the other
+	// started are processes, served is the serial of a certificate on the wire.
+	started map[string]time.Time
+	served  string
+	nodes   map[string]state.NodeReport
+	pods    map[string]state.StaticPodReport
+	objects map[state.ObjectRef]state.Value
+	sent    map[string]string // contents of artifacts, by name
+	streams []io.Reader       // what etcd sends as snapshots, one after the other
 	// snapshots is the operator's folder.
 	snapshots string
 	// applying, when set, stands for what an attempt to apply an object does.
@@ -113,12 +116,20 @@ func (h *fakeHost) Perform(_ context.Context, b providers.Batch) ([]providers.Ou
 }
 
 func (h *fakeHost) Observe(_ context.Context, q state.Query) (*state.Report, error) {
-	r := &state.Report{Files: map[string]state.FileReport{}}
+	r := &state.Report{Files: map[string]state.FileReport{}, Started: h.started}
 	for _, f := range q.Files {
-		_, ok := h.files[f.Path]
-		r.Files[f.Path] = state.FileReport{Exists: ok}
+		serial, ok := h.files[f.Path]
+		r.Files[f.Path] = state.FileReport{Exists: ok, Modified: time.Unix(100, 0)}
+		if f.Read == state.ReadCertificate && ok {
+			r.Files[f.Path] = state.FileReport{Exists: ok, Certificates: []state.CertificateInfo{{Serial: serial}}}
+		}
 	}
 	return r, nil
+}
+
+func (h *fakeHost) ServedCertificate(_ context.Context, address string) (state.CertificateInfo, error) {
+	h.say("%s looks at %s", h.name, address)
+	return state.CertificateInfo{Serial: h.served}, nil
 }
 
 func (h *fakeHost) ReadSecrets(_ context.Context, paths []string) (map[string]state.Secret, error) {

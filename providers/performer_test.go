@@ -210,6 +210,8 @@ func TestRetryEnds(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	t.Parallel()
+	restarted := planner.Wait{For: planner.WaitRestarted, Process: state.Process{Name: "p", Argument: "a"}, Files: []string{"/f"}}
+	served := planner.Wait{For: planner.WaitServed, URL: "https://h:1", Name: "/c.crt"}
 	for _, tt := range []struct {
 		name  string
 		scene func(*scene)
@@ -240,6 +242,12 @@ func TestWait(t *testing.T) {
 			seen := time.Date(2030, 1, 1, 0, 0, 9, 5, time.UTC)
 			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Running: true, Ready: true, Seen: seen, Started: seen.Truncate(time.Second)}}
 		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, ""},
+		{"restarted", func(s *scene) { s.started = map[string]time.Time{"p": time.Unix(100, 1)} }, restarted, ""},
+		{"not restarted", func(s *scene) { s.started = map[string]time.Time{"p": time.Unix(99, 0)} }, restarted, "p still runs as it was before /f was written"},
+		{"not running", func(*scene) {}, restarted, "p does not run"},
+		{"served", func(s *scene) { s.files["/c.crt"], s.served = "2a", "2a" }, served, ""},
+		{"old one served", func(s *scene) { s.files["/c.crt"], s.served = "2a", "29" }, served, "https://h:1 shows the certificate with serial 29, and /c.crt has serial 2a"},
+		{"nothing to serve", func(*scene) {}, served, "there is no certificate in /c.crt"},
 		{"etcd", func(s *scene) { s.members = []state.EtcdMember{{Name: "n"}} }, planner.Wait{For: planner.WaitEtcdStarted, Name: "n"}, ""},
 		{"no etcd", func(s *scene) { s.members = []state.EtcdMember{{Name: ""}} }, planner.Wait{For: planner.WaitEtcdStarted, Name: "n"}, "etcd has 1 members, and none that started is called n"},
 		{"hopeless", func(s *scene) { s.apiErrs = []error{providers.ErrHostKeyChanged} }, planner.Wait{For: planner.WaitAPI}, "cannot wait for the API: host key changed"},

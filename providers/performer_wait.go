@@ -86,6 +86,10 @@ func (w *work) look(ctx context.Context, op planner.Wait) error {
 		return w.lookHTTP(ctx, op)
 	case planner.WaitFile:
 		return w.lookFile(ctx, op)
+	case planner.WaitRestarted:
+		return w.lookProcess(ctx, op)
+	case planner.WaitServed:
+		return w.lookServed(ctx, op)
 	case planner.WaitEtcdStarted:
 		return w.lookEtcd(ctx, op)
 	case planner.WaitAPI:

@@ -24,6 +24,8 @@ type Query struct {
 	Modules []string
 	// Ports are TCP ports of which it is asked whether somebody listens.
 	Ports []int
+	// Processes are looked for among those that run.
+	Processes []Process
 	// Commands are looked up on the path: mount, losetup …
 	Commands []string
 	// Secrets are files whose bytes are wanted in memory only, such as the
@@ -54,6 +56,13 @@ const (
 	ReadKubeconfig Read = "kubeconfig"
 )
 
+// Process is a program that runs. Others may run a program of the same name, so
+// one of its arguments, or a part of one, tells whose it is.
+type Process struct {
+	Name     string `json:"name"`
+	Argument string `json:"argument"`
+}
+
 // FileQuery asks for one file.
 type FileQuery struct {
 	Path string
@@ -74,6 +83,9 @@ type Report struct {
 	Modules map[string]bool
 	// Ports tells for each port asked for whether somebody listens.
 	Ports map[int]bool
+	// Started tells when each process asked for was started, by its name, on the
+	// host's clock. One that does not run is missing.
+	Started map[string]time.Time
 	// Commands tells for each command asked for whether it is there.
 	Commands map[string]bool
 	Secrets  map[string]Secret
@@ -85,6 +97,13 @@ type Report struct {
 	Programs Programs
 	// Elapsed is how long the round trip took.
 	Elapsed time.Duration
+}
+
+// Outdated tells that a process that runs was started before the file was
+// written, so that it does not know what is in it if it reads it only then.
+func (r *Report) Outdated(process, path string) bool {
+	started, runs := r.Started[process]
+	return runs && started.Before(r.Files[path].Modified)
 }
 
 // Programs are the kubelet and the container runtime of a host. To start them
@@ -114,6 +133,8 @@ type FileReport struct {
 	// Owner is USER:GROUP by name.
 	Owner string
 	Size  int64
+	// Modified is when the content was last written, on the host's clock.
+	Modified time.Time
 	// SHA256 is lower-case hex without prefix.
 	SHA256 string
 	// Content is set for ReadContent only.

@@ -188,9 +188,9 @@ node "worker" {
 `
 
 // TestKilledAnywhere kills the command with SIGKILL at its moments, while it
-// founds a cluster, changes it and its members, and destroys it; the same command
-// again converges. With KUBEWRIGHT_LONG set at every moment, otherwise at one of
-// many kinds of moment.
+// founds a cluster, changes it and its members, renews its certificates and
+// destroys it; the same command again converges. With KUBEWRIGHT_LONG set at
+// every moment, otherwise at one of many kinds of moment.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	blank := newFolder(t, crashConfig)
@@ -202,6 +202,9 @@ func TestKilledAnywhere(t *testing.T) {
 	replaced := founded.copy(t)
 	replaced.replace(t, "role    = \"worker\"", "role    = \"control-plane\"") // one comes, as another host
 	replaced.replace(t, `cp1 = "10.0.0.11", `, "")
+	due, ended := founded.copy(t), founded.copy(t)
+	due.must(t, "sim", "edit", "10.0.0.11", "time", "8040h")
+	ended.must(t, "sim", "edit", "10.0.0.11", "time", "9000h")
 	for _, tt := range []struct {
 		name    string
 		from    folder
@@ -213,6 +216,8 @@ func TestKilledAnywhere(t *testing.T) {
 		{"change", changed, "apply", 5},
 		{"roles", replaced, "apply", 5},
 		{"replace", founded, `apply -replace=node.cp["cp1"]`, 5},
+		{"renew", due, "apply", 5},
+		{"renew what has ended", ended, "apply", 5},
 		{"destroy", founded, "destroy", 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/kubewright/kubewright/config/artifacts/artifactstest"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
 )
@@ -69,7 +70,7 @@ func TestScripts(t *testing.T) {
 			"ca": scriptCA(t), "supply": scriptSupply(t),
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
-			"jsonlines": onlyJSON, "readme": isPicture,
+			"jsonlines": onlyJSON, "digest": keepDigest, "readme": isPicture,
 			"example": putExample, "artifacts": makeArtifacts,
 			"feed":      func(ts *testscript.TestScript, _ bool, args []string) { of(ts).stdin = ts.ReadFile(args[0]) },
 			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).interruptAt = args[0] },
@@ -166,13 +167,26 @@ func onlyJSON(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
+// keepDigest sets DIGEST to the digest of the plan that plan -json has printed,
+// as it is shown to people.
+func keepDigest(ts *testscript.TestScript, _ bool, _ []string) {
+	for line := range strings.Lines(ts.ReadFile("stdout")) {
+		var l struct{ Plan struct{ Digest string } }
+		if json.Unmarshal([]byte(line), &l) == nil && l.Plan.Digest != "" {
+			ts.Setenv("DIGEST", l.Plan.Digest[:planfile.ShortDigest])
+			return
+		}
+	}
+	ts.Fatalf("no line has a plan with a digest")
+}
+
 // isPicture keeps the README honest: what it shows is what is printed.
 func isPicture(ts *testscript.TestScript, _ bool, _ []string) {
 	readme, err := os.ReadFile(filepath.Join(examples, "..", "README.md"))
 	ts.Check(err)
 	_, rest, _ := strings.Cut(string(readme), "```\n")
 	picture, _, found := strings.Cut(rest, "```\n")
-	if !found || !strings.HasSuffix(ts.ReadFile("stdout"), "\n"+picture) {
+	if !found || !strings.Contains(ts.ReadFile("stdout"), "\n"+picture+"\n") {
 		ts.Fatalf("the README shows another plan:\n%s", picture)
 	}
 }

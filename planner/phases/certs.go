@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -46,11 +47,15 @@ var certs = phase{
 		if n.target != n.cluster.seat {
 			needs = append(needs, step(n.cluster.seat, certsPhase))
 		}
-		return needs
+		return append(needs, n.turn()...)
 	},
 }
 
 const keyMode = "0600"
+
+// shownOfCertificates are attributes of certificates and kubeconfigs that time
+// or the configuration's wish changes, and no file.
+var shownOfCertificates = map[string]state.Class{"not_after": state.Shown, "renew_before": state.Shown, daysLeft: state.Shown}
 
 func (n *node) serviceAccountKey() string { return n.cluster.Certificates.Dir + "/sa" }
 
@@ -60,6 +65,8 @@ func (n *node) authorityItem(phase string, a authority) state.Item {
 	if a.certificate == nil {
 		it := n.certificateItem(a.Certificate)
 		it.Address = item(n.target, phase, "certificate", a.Base)
+		// A CA that is there stays as it is: everything rests on it.
+		it.Initial = []string{"algorithm", "usages", "dns_names", "common_name", planner.RenewalDue}
 		return it
 	}
 	info := state.CertificateInfoOf(a.certificate)
@@ -74,17 +81,28 @@ func (n *node) authorityItem(phase string, a authority) state.Item {
 func (n *node) certificateItem(c kubeadm.Certificate) state.Item {
 	m := map[string]any{
 		"common_name": c.CommonName, "algorithm": c.Algorithm, "usages": sorted(c.Usages),
-		"renewal_due": false, "renew_before": n.cluster.Certificates.RenewBefore.String(),
+		planner.RenewalDue: false, "renew_before": n.cluster.Certificates.RenewBefore.String(),
 		"signed_by": n.cluster.signedBy(c.CA),
+	}
+	if !c.IsCA() {
+		m["validity"] = c.Validity.String()
 	}
 	addList(m, "organizations", c.Organizations)
 	addList(m, "dns_names", c.DNSNames)
 	addList(m, "ip_addresses", c.IPAddresses)
 	return state.Item{
 		Address: item(n.target, certsPhase, "certificate", c.Base), Kind: state.KindCertificate, Attributes: state.FromGo(m),
-		Classes: map[string]state.Class{"not_after": state.Shown, "renew_before": state.Shown},
-		Origin:  map[string]state.Source{"": n.cluster.origin("certificates"), "dns_names": n.cluster.origin("api_server.cert_sans")},
+		Classes: shownOfCertificates,
+		Origin: map[string]state.Source{
+			"": n.cluster.origin("certificates"), "dns_names": n.cluster.sansOrigin(c), "ip_addresses": n.cluster.sansOrigin(c),
+			"algorithm": n.cluster.origin("certificates.algorithm"), "validity": n.cluster.origin("certificates.validity"),
+		},
 	}
+}
+
+// sansOrigin is where the configuration speaks of a certificate's names.
+func (c *cluster) sansOrigin(cert kubeadm.Certificate) state.Source {
+	return c.origin(cmp.Or(map[string]string{"etcd-server": "etcd.server_cert_sans", "etcd-peer": "etcd.peer_cert_sans"}[cert.Name], "api_server.cert_sans"))
 }
 
 func certsStep(n *node, w work) planner.Step {

@@ -2,6 +2,7 @@ package phases
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
@@ -27,17 +28,14 @@ var controlPlane = phase{
 		return items
 	},
 	nodeStep: func(n *node, w work) planner.Step {
-		if w.empty() {
-			return planner.Step{}
-		}
 		if w.create() {
 			return planner.Step{Operations: append([]planner.Operation{folder("/etc/kubernetes/manifests", "0700")}, fileOperations(w)...)}
 		}
-		return podStep(n, w, "control-plane")
+		return podStep(n, w, controlPlanePhase)
 	},
 	nodeNeeds: func(n *node) []state.Address {
 		needs := []state.Address{step(n.target, kubeconfigPhase), step(n.target, etcdPhase), step(n.target, imagesPhase)}
-		return needs
+		return append(needs, n.afterAll()...)
 	},
 }
 
@@ -70,25 +68,48 @@ func (n *node) podOrigins(component, block string) map[string]state.Source {
 	return out
 }
 
-// podStep changes static pods that run: one control plane of the cluster at a
-// time, each waited for until it runs what was written and answers.
+// podStep changes static pods that run, and restarts those that have to read
+// something anew: one control plane of the cluster at a time, each waited for
+// until it runs what was written and answers.
 func podStep(n *node, w work, phase string) planner.Step {
 	c := n.cluster
-	s := planner.Step{
-		Via:        n.target,
-		Limits:     []string{c.limit("control-plane-disruption")},
-		Gates:      []string{"api-served-elsewhere", "etcd-quorum"},
-		Operations: fileOperations(w),
+	s := planner.Step{Via: n.target, Action: planner.Update, Operations: fileOperations(w)}
+	rewritten := n.awaitPods(&s, w)
+	reread := n.takeUp(&s, w, phase, rewritten)
+	restarted := slices.Concat(rewritten, reread)
+	if len(restarted) == 0 {
+		if len(s.Operations) > 0 {
+			s.Impact = "takes up the new certificates without a restart"
+		}
+		return s
 	}
-	var restarted []string
+	s.Operations = append(s.Operations, n.healthWaits(restarted...)...)
+	s.Limits = []string{c.limit("control-plane-disruption")}
+	s.Gates = []string{"api-served-elsewhere", "etcd-quorum"}
+	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
+	switch others := n.otherPlanes(); {
+	case !slices.Contains(restarted, "etcd") && !slices.Contains(restarted, "kube-apiserver"):
+		s.Impact += "; the API stays up"
+	case len(others) == 0:
+		s.Impact += "; the API is down while it restarts, since this is the only control plane"
+	case phase == controlPlanePhase:
+		s.Impact += "; the API stays up on " + strings.Join(others, ", ")
+	}
+	return s
+}
+
+// awaitPods waits for the static pods that the changes rewrite, and returns
+// their components.
+func (n *node) awaitPods(s *planner.Step, w work) []string {
+	var rewritten []string
 	for _, ch := range w.changes {
 		it := w.find(ch)
-		if it == nil || it.Kind != state.KindStaticPod {
+		if it == nil || it.Kind != state.KindStaticPod || !rewrites(ch) {
 			continue
 		}
 		name := componentOf(it)
-		restarted = append(restarted, name)
-		wait := planner.Wait{For: planner.WaitStaticPod, Name: name + "-" + n.name, Timeout: c.Timeouts.UpgradeManifests}
+		rewritten = append(rewritten, name)
+		wait := planner.Wait{For: planner.WaitStaticPod, Name: name + "-" + n.name, Timeout: n.cluster.Timeouts.UpgradeManifests}
 		if it.Sealed.IsZero() {
 			wait.Hash = kubeadm.ComponentHash(n.input(), name, it.Content)
 		} else {
@@ -97,14 +118,7 @@ func podStep(n *node, w work, phase string) planner.Step {
 		}
 		s.Operations = append(s.Operations, wait)
 	}
-	s.Operations = append(s.Operations, n.healthWaits(restarted...)...)
-	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
-	if others := n.otherPlanes(); len(others) > 0 && phase == "control-plane" {
-		s.Impact += "; the API stays up on " + strings.Join(others, ", ")
-	} else if len(others) == 0 {
-		s.Impact += "; the API is down while it restarts, since this is the only control plane"
-	}
-	return s
+	return rewritten
 }
 
 // componentOf is the name of the pod that a manifest's item holds.

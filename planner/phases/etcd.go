@@ -44,16 +44,15 @@ func (n *node) etcdManifest() []byte {
 }
 
 func etcdStep(n *node, w work) planner.Step {
-	if w.empty() {
-		return planner.Step{}
-	}
 	c := n.cluster
 	switch {
-	case !w.concerns(state.KindStaticPod):
+	case !w.empty() && !w.concerns(state.KindStaticPod):
 		return n.promoteStep()
 	case !w.create():
-		s := podStep(n, w, "etcd")
-		s.Impact = "restarts etcd here; quorum is held by the other members"
+		s := podStep(n, w, etcdPhase)
+		if len(s.Limits) > 0 && len(n.otherPlanes()) > 0 {
+			s.Impact = "restarts etcd here; quorum is held by the other members"
+		}
 		return s
 	}
 	data := folder(c.Etcd.DataDir, "0700")

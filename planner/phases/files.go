@@ -33,6 +33,9 @@ func fileOperations(w work) []planner.Operation {
 		default:
 			continue
 		}
+		if c.Kind == state.KindStaticPod && !rewrites(c) {
+			continue
+		}
 		if it := w.find(c); it != nil {
 			ops = append(ops, writeFile(it))
 		} else if c.Action == planner.Delete {

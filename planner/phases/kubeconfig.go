@@ -99,13 +99,16 @@ func (n *node) restartKubelet(s *planner.Step) {
 func (n *node) kubeconfigItem(phase string, k kubeadm.Kubeconfig) state.Item {
 	m := map[string]any{
 		"server": k.Server, "cluster": k.Cluster, "user": k.User, "common_name": k.CommonName,
-		"mode": keyMode, "owner": root, "renewal_due": false, "renew_before": n.cluster.Certificates.RenewBefore.String(),
-		"ca": n.cluster.signedBy(n.cluster.Certificates.Dir + "/ca"),
+		"mode": keyMode, "owner": root, planner.RenewalDue: false, "renew_before": n.cluster.Certificates.RenewBefore.String(),
+		"ca": n.cluster.signedBy(n.cluster.Certificates.Dir + "/ca"), "algorithm": n.cluster.Certificates.Algorithm,
+		"validity": n.cluster.Certificates.Validity.String(),
 	}
 	addList(m, "organizations", k.Organizations)
 	return state.Item{
 		Address: item(n.target, phase, "file", k.Path), Kind: state.KindKubeconfig, Attributes: state.FromGo(m),
-		Classes: map[string]state.Class{"not_after": state.Shown, "renew_before": state.Shown},
-		Origin:  map[string]state.Source{"server": n.cluster.origin("control_plane_endpoint")},
+		Classes: shownOfCertificates,
+		Origin: map[string]state.Source{
+			"server": n.cluster.origin("control_plane_endpoint"), "algorithm": n.cluster.origin("certificates.algorithm"), "validity": n.cluster.origin("certificates.validity"),
+		},
 	}
 }

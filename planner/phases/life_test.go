@@ -36,8 +36,8 @@ type operator struct {
 	replace, accept, forget []state.Target
 	// around is called before each step.
 	around func(*planner.Step) error
-	view             *phases.View
-	result           phases.Result
+	view   *phases.View
+	result phases.Result
 	// artifacts is the folder of artifacts.
 	artifacts string
 }

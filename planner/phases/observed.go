@@ -3,9 +3,11 @@ package phases
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
@@ -92,8 +94,14 @@ func (v *View) observe(it *state.Item) (state.Value, bool) {
 func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool) {
 	id, now := it.Address.ID(), v.ObservedAt
 	switch it.Kind {
-	case state.KindFile, state.KindYAMLFile, state.KindEnvFile, state.KindStaticPod:
+	case state.KindFile, state.KindYAMLFile, state.KindEnvFile:
 		return v.observeFile(it, r.Files[id])
+	case state.KindStaticPod:
+		attrs, ok := v.observeFile(it, r.Files[id])
+		if n := v.find(it.Address.Target); n != nil && ok {
+			attrs = n.withStale(id, attrs)
+		}
+		return attrs, ok
 	case state.KindDirectory, state.KindKey:
 		f := r.Files[id]
 		return attributes("mode", f.Mode, "owner", f.Owner), f.Exists
@@ -174,7 +182,7 @@ func observeCertificate(it *state.Item, f state.FileReport, now time.Time) (stat
 	if len(f.Certificates) == 0 {
 		return attributes("invalid", f.Invalid), true
 	}
-	attrs := certificateAttributes(f.Certificates[0], renewBefore(it), now)
+	attrs := certificateAttributes(it, f.Certificates[0], now)
 	if it.Attributes.Get("serial").IsNull() {
 		return attrs, true
 	}
@@ -190,10 +198,11 @@ func renewBefore(it *state.Item) time.Duration {
 	return d
 }
 
-func certificateAttributes(c state.CertificateInfo, before time.Duration, now time.Time) state.Value {
+func certificateAttributes(it *state.Item, c state.CertificateInfo, now time.Time) state.Value {
+	before := renewBefore(it)
 	m := map[string]any{
 		"common_name": c.CommonName, "algorithm": c.Algorithm, "signed_by": c.IssuerKeyDigest,
-		"usages": sorted(c.Usages), "renewal_due": !now.IsZero() && now.Add(before).After(c.NotAfter),
+		"usages": sorted(c.Usages), planner.RenewalDue: due(c, before, now), daysLeft: leftOf(c, now),
 		"not_after": rfc3339(c.NotAfter), "renew_before": before.String(),
 	}
 	addList(m, "organizations", c.Organizations)
@@ -201,6 +210,8 @@ func certificateAttributes(c state.CertificateInfo, before time.Duration, now ti
 	addList(m, "ip_addresses", c.IPAddresses)
 	if c.IsCA {
 		m["signed_by"] = c.KeyDigest
+	} else if want := it.Attributes.Get("validity"); !want.IsNull() {
+		m["validity"] = validity(c, want.AsString(), now)
 	}
 	return state.FromGo(m)
 }
@@ -227,18 +238,53 @@ func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state
 	if c := k.Client; c != nil {
 		m["common_name"], m["serial"] = c.CommonName, c.Serial
 		addList(m, "organizations", c.Organizations)
-		m["renewal_due"] = !now.IsZero() && now.Add(renewBefore(it)).After(c.NotAfter)
-		m["not_after"] = rfc3339(c.NotAfter)
+		m["algorithm"], m["validity"] = c.Algorithm, validity(*c, it.Attributes.Get("validity").AsString(), now)
+		m[planner.RenewalDue] = due(*c, renewBefore(it), now)
+		m["not_after"], m[daysLeft] = rfc3339(c.NotAfter), leftOf(*c, now)
 	}
 	return keepDesired(it, state.FromGo(m)), true
 }
 
-// keepDesired drops attributes that the item does not speak of: the kubelet's
+// daysLeft is the attribute with the whole days until a certificate ends; negative
+// when it has.
+const daysLeft = "days_left"
+
+// due tells that a certificate is to be renewed.
+func due(c state.CertificateInfo, before time.Duration, now time.Time) bool {
+	return !now.IsZero() && now.Add(before).After(c.NotAfter)
+}
+
+// validity is how long a certificate holds, as far as it differs from what is
+// wanted: it would end later than one that is issued now, or was issued for less.
+// When it was issued only its beginning tells, five minutes before or that of
+// the CA (kubeadm), so that it may hold for less than that.
+func validity(c state.CertificateInfo, wanted string, now time.Time) string {
+	const backdate = 5 * time.Minute
+	want, err := time.ParseDuration(wanted)
+	if err != nil || now.IsZero() {
+		return wanted
+	}
+	slack := min(time.Hour, want/10) // operators' clocks differ
+	period := c.NotAfter.Sub(c.NotBefore) - backdate
+	if c.NotAfter.After(now.Add(want + slack)) {
+		return max(period, want+slack).Round(time.Minute).String()
+	}
+	if period < want-slack {
+		return period.String()
+	}
+	return wanted
+}
+
+func leftOf(c state.CertificateInfo, now time.Time) int {
+	return int(math.Floor(c.NotAfter.Sub(now).Hours() / 24))
+}
+
+// keepDesired drops attributes that the item neither speaks of nor shows: the kubelet's
 // own kubeconfig is ours only as far as its server goes.
 func keepDesired(it *state.Item, v state.Value) state.Value {
 	m := map[string]state.Value{}
 	for k, e := range v.AsMap() {
-		if _, ok := it.Attributes.AsMap()[k]; ok {
+		if _, ok := it.Attributes.AsMap()[k]; ok || it.Class(k) == state.Shown {
 			m[k] = e
 		}
 	}

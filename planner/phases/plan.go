@@ -25,6 +25,7 @@ type Result struct {
 func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.Diagnostics) {
 	diags := append(v.replace(), v.notGone()...)
 	v.resolve()
+	v.targeted = len(options.Targets) > 0
 	if diags.HasErrors() {
 		return Result{}, append(diags, v.stillOut()...)
 	}
@@ -199,9 +200,7 @@ func (b *builder) addonSteps(c *cluster, p phase) {
 func (b *builder) work(id state.Address, joiners []*node) work {
 	return work{
 		changes: b.changes[id], desired: b.desired, joiners: joiners,
-		creates: func(phase string) bool {
-			return work{changes: b.changes[step(id.Target, phase)]}.create()
-		},
+		peer: func(phase string) []planner.Change { return b.changes[step(id.Target, phase)] },
 	}
 }
 
@@ -212,7 +211,9 @@ func (b *builder) add(id state.Address, s planner.Step, needs []state.Address) {
 		return
 	}
 	s.ID, s.Phase, s.Target = id, id.Phase, id.Target
-	s.Action = actionOf(b.changes[id])
+	if s.Action == "" {
+		s.Action = actionOf(b.changes[id])
+	}
 	b.draft.Steps = append(b.draft.Steps, s)
 }
 

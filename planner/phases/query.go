@@ -42,6 +42,7 @@ func (n *node) query() state.Query {
 			q.Secrets = append(q.Secrets, c.Certificates.Dir+"/etcd/"+name)
 		}
 	}
+	n.readersQuery(&q)
 	for _, p := range slices.Concat(foldersBefore, n.pkiFoldersAround()) {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}
@@ -181,6 +182,7 @@ func normal(q state.Query) state.Query {
 		}
 		return 1
 	})
+	slices.SortFunc(q.Processes, func(a, b state.Process) int { return strings.Compare(a.Name, b.Name) })
 	for _, list := range []*[]string{&q.Units, &q.Sysctls, &q.Modules, &q.Secrets} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)

@@ -163,7 +163,8 @@ func TestKeylessRenewal(t *testing.T) {
 	p, err := o.plan()
 	o.must(err)
 	text := describe(p)
-	if len(p.Changes) != 2 || len(p.Steps) != 2 || !strings.Contains(text, `not_after: "2027-03-02T09:00:00Z" -> "2028-03-02T09:00:00Z"`) {
+	if len(p.Changes) != 2 || len(p.Steps) != 3 || // the third waits until the API server shows the new one
+		!slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.Impact == "takes up the new certificates without a restart" }) || !strings.Contains(text, `not_after: "2027-03-02T09:00:00Z" -> "2028-03-02T09:00:00Z"`) {
 		t.Errorf("the plan is not the two files:\n%s", text)
 	}
 	o.must(o.apply())

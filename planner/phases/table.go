@@ -100,9 +100,8 @@ func Names() []string {
 type work struct {
 	changes []planner.Change
 	desired *state.Snapshot
-	// creates tells of any phase of the same target whether it makes something
-	// that was not there: a join, not an update.
-	creates func(phase string) bool
+	// peer are the changes of any phase of the same target.
+	peer func(phase string) []planner.Change
 	// joiners are the nodes that join in this plan and need a token.
 	joiners []*node
 }
@@ -119,6 +118,10 @@ func (w work) create() bool {
 	}
 	return false
 }
+
+// creates tells of any phase of the same target whether it makes something that
+// was not there: a join, not an update.
+func (w work) creates(phase string) bool { return work{changes: w.peer(phase)}.create() }
 
 // concerns tells that some change is of the kind.
 func (w work) concerns(kind state.Kind) bool {

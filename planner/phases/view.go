@@ -50,6 +50,9 @@ type View struct {
 	// recorded are the items of Recorded, but for those of replaced nodes.
 	recorded *state.Snapshot
 	memo     *memo
+	// targeted tells that the plan is restricted to targets: what would only go
+	// before them does not have to come along.
+	targeted bool
 	// pathsOnly leaves out what files hold: what to look at does not depend on it.
 	pathsOnly bool
 }

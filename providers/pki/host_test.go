@@ -75,4 +75,8 @@ func (m *memory) HTTPStatus(context.Context, string, string) (int, error) {
 	return 0, errors.New("not expected")
 }
 
+func (m *memory) ServedCertificate(context.Context, string) (state.CertificateInfo, error) {
+	return state.CertificateInfo{}, errors.New("not expected")
+}
+
 func (m *memory) Close() error { return nil }

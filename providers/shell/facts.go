@@ -2,6 +2,7 @@ package shell
 
 import (
 	"encoding/json"
+	"errors"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -72,10 +73,16 @@ func (r *reading) facts(began time.Time) error {
 
 // clockOffset is the host's clock minus ours, wrong by half a round trip at most.
 func clockOffset(text string, began time.Time) (time.Duration, bool) {
-	seconds, nanos, ok := strings.Cut(text, ".")
+	now, err := moment(text)
+	return now.Sub(began), err == nil
+}
+
+// moment reads seconds since 1970 with nine decimals.
+func moment(text string) (time.Time, error) {
+	seconds, nanos, _ := strings.Cut(text, ".")
 	s, err1 := strconv.ParseInt(seconds, 10, 64)
 	n, err2 := strconv.ParseInt(nanos, 10, 64)
-	return time.Unix(s, n).Sub(began), ok && err1 == nil && err2 == nil
+	return time.Unix(s, n), errors.Join(err1, err2)
 }
 
 // oneWord is a file's only word, if it has the form of one.

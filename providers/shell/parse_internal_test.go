@@ -96,9 +96,9 @@ kubewright NONCE sockets
 0000000000000000: 00000002 00000000 00010000 0001 01 125 /run/containerd/containerd.sock.ttrpc
 
 kubewright NONCE stats
-81a4|6|600|root:root|/a
-a1ff|7|777|root:root|/b
-41ed|4096|755|root:root|/d
+81a4|6|600|root:root|1700000000.250000000|/a
+a1ff|7|777|root:root|1700000000.000000000|/b
+41ed|4096|755|root:root|1700000000.000000000|/d
 
 kubewright NONCE links
 /b
@@ -181,7 +181,7 @@ func TestParseReport(t *testing.T) {
 		len(f.CRISockets) != 1 || f.CRISocket != "unix:///var/run/containerd/containerd.sock" || f.SystemdResolved {
 		t.Errorf("facts: %+v", f)
 	}
-	if got := r.Files["/a"]; string(got.Content) != "hello\n" || got.Mode != "0600" || got.Type != "file" {
+	if got := r.Files["/a"]; string(got.Content) != "hello\n" || got.Mode != "0600" || got.Type != "file" || !got.Modified.Equal(time.Unix(1700000000, 250e6)) {
 		t.Errorf("/a: %+v", got)
 	}
 	if got := r.Files["/b"]; got.Link != "/real/b" || got.Type != "link" || got.Invalid == "" {
@@ -212,7 +212,7 @@ func TestParseReportRefuses(t *testing.T) {
 		{"hostname CP1.example.com", "hostname x$(reboot)"},
 		{"hostname CP1.example.com", "hostname -x"},
 		{"81a4|6", "zzzz|6"},
-		{"|root:root|/d", ""},
+		{"|1700000000.000000000|/d", ""},
 		{"/real/b\n", ""},
 		{"3 /d", "many /d"},
 		{"5891b5b5", "5891"},

@@ -158,7 +158,7 @@ func (c *compiler) script() (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\nkw_run=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage), Quote(c.batch.Run))
-	b.WriteString(performScript + machineScript + "kw_guard\n")
+	b.WriteString(performScript + machineScript + processScript + "kw_guard\n")
 	for i, p := range expectedPaths(c.batch) {
 		if err := checkPath(p); err != nil {
 			return "", err
@@ -196,6 +196,8 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 		return c.image(op)
 	case planner.Unit:
 		return unit(op)
+	case planner.RestartProcess:
+		return c.restart(op)
 	case planner.SetSysctl:
 		err := errors.Join(checkWord("sysctl", op.Name), checkText("value", op.Value))
 		return call("kw_sysctl", op.Name, sysctlPath(op.Name), op.Value), err

@@ -156,6 +156,11 @@ func (q *query) checkNames() error {
 			return err
 		}
 	}
+	for _, p := range q.Processes {
+		if err := checkProcess(p); err != nil {
+			return err
+		}
+	}
 	for what, names := range map[string][]string{
 		"unit": q.Units, "sysctl": q.Sysctls, "module": q.Modules, "command": q.Commands,
 	} {
@@ -190,6 +195,9 @@ func (q *query) script() string {
 	var b strings.Builder
 	b.WriteString("kw_cap=" + strconv.Itoa(contentCap) + "\nkw_r=" + Quote(q.root) + "\n")
 	b.WriteString(observeScript)
+	if len(q.Processes) > 0 {
+		b.WriteString(processScript)
+	}
 	if q.Preflight {
 		b.WriteString(preflightScript)
 	}
@@ -209,6 +217,7 @@ func (q *query) script() string {
 	if len(q.Ports) > 0 {
 		b.WriteString("kw_ports\n")
 	}
+	b.WriteString(processCall(q.Processes))
 	b.WriteString(call("kw_commands", q.Commands...))
 	if q.Preflight {
 		b.WriteString("kw_preflight\n")

@@ -46,7 +46,7 @@ func parseReport(q *query, a answer, began time.Time) (*reading, error) {
 	}
 	steps := []func() error{r.stats, r.links, r.entries, r.readDigests, r.readContents, r.attach}
 	if q.facts {
-		steps = append(steps, func() error { return r.facts(began) }, r.addresses, r.sockets, r.files, r.units, r.simple, r.ports, r.slow, r.preflight, r.marks)
+		steps = append(steps, func() error { return r.facts(began) }, r.addresses, r.sockets, r.files, r.units, r.simple, r.ports, r.processes, r.slow, r.preflight, r.marks)
 	}
 	for _, step := range append(steps, r.secrets) {
 		if err := step(); err != nil {
@@ -94,19 +94,21 @@ func (r *reading) stats() error {
 		return err
 	}
 	for _, line := range lines {
-		f := strings.SplitN(line, "|", 5)
-		if len(f) != 5 || !strings.HasPrefix(f[4], "/") {
+		f := strings.SplitN(line, "|", 6)
+		if len(f) != 6 || !strings.HasPrefix(f[5], "/") {
 			return unexpected("files", line)
 		}
 		raw, err1 := strconv.ParseUint(f[0], 16, 32)
 		size, err2 := strconv.ParseInt(f[1], 10, 64)
 		mode, err3 := strconv.ParseUint(f[2], 8, 32)
-		if err := errors.Join(err1, err2, err3); err != nil {
+		modified, err4 := moment(f[4])
+		if err := errors.Join(err1, err2, err3, err4); err != nil {
 			return unexpected("files", line)
 		}
 		file := state.FileReport{
 			Exists: true, Type: "other", Size: size,
 			Mode: fmt.Sprintf("%04o", mode), Owner: providers.Sanitize(f[3], 100),
+			Modified: modified,
 		}
 		switch raw & typeMask {
 		case typeLink:
@@ -116,7 +118,7 @@ func (r *reading) stats() error {
 		case typeDirectory:
 			file.Type = "directory"
 		}
-		r.report.Files[r.path(f[4])] = file
+		r.report.Files[r.path(f[5])] = file
 	}
 	return nil
 }

@@ -111,11 +111,11 @@ func (w *World) etcdOf(m *machine, p *manifest) (*cluster, error) {
 
 // clientFault checks a component that lives on the API.
 func (w *World) clientFault(m *machine, component string, p *manifest) error {
-	conf := w.resolve(m, clean(p.flag("kubeconfig", "")))
-	if conf == nil {
+	running, _ := w.podOf(m, component)
+	if w.resolve(m, clean(p.flag("kubeconfig", ""))) == nil || running.Conf == nil {
 		return errors.New("no kubeconfig")
 	}
-	s, err := w.dial(m, conf)
+	s, err := w.dial(m, &file{Record: running.Conf})
 	if err != nil {
 		return err
 	}
@@ -130,12 +130,11 @@ func (w *World) clientFault(m *machine, component string, p *manifest) error {
 func (w *World) signerOf(c *cluster) (*machine, string) {
 	for _, address := range sortedKeys(w.planes) {
 		m := w.d.Hosts[address]
-		_, p := w.podOf(m, compController)
+		running, p := w.podOf(m, compController)
 		if p == nil || w.fault(m, compController) != nil {
 			continue
 		}
-		conf := w.resolve(m, clean(p.flag("kubeconfig", "")))
-		if s, err := w.dial(m, conf); err != nil || s.cluster != c {
+		if s, err := w.dial(m, &file{Record: running.Conf}); err != nil || s.cluster != c {
 			continue
 		}
 		if base := strings.TrimSuffix(p.flag("cluster-signing-cert-file", ""), ".crt"); base != "" {

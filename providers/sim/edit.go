@@ -20,6 +20,7 @@ file PATH append TEXT              add a line
 file PATH mode 0600
 file PATH owner USER:GROUP
 file PATH delete
+file PATH renew                    a certificate or kubeconfig, as kubeadm certs renew does
 yaml PATH set FIELD=VALUE          set a field, as in maxPods=50 or a.b=text
 yaml PATH unset FIELD
 label NODE KEY=VALUE               or KEY- to remove
@@ -43,6 +44,7 @@ condition NAME on|off              unreachable, changed-host-key, refuses-key, n
                                    disk-full, no-registry, foreign-cluster
 condition arch ARCH
 condition clock-skew DURATION
+time DURATION                      passes everywhere, as in 8000h
 pod NAMESPACE/NAME NODE            a workload's pod that a drain has to evict`
 
 // Edit changes something on a host, or in the cluster that it is a node of, by
@@ -105,7 +107,7 @@ func (e *edit) run() error {
 		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
 		"install": e.install, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
-		"hardware": e.hardware, "port": e.port, "preflight": e.preflight,
+		"hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time,
 	}
 	verb, err := e.word("a verb")
 	if err != nil {
@@ -125,7 +127,7 @@ func (e *edit) run() error {
 }
 
 func (e *edit) file() error {
-	w, err := e.words("a path", "set-arg, unset-arg, content, append, mode, owner or delete")
+	w, err := e.words("a path", "set-arg, unset-arg, content, append, mode, owner, delete or renew")
 	if err != nil {
 		return err
 	}
@@ -159,8 +161,10 @@ func (e *edit) file() error {
 		e.w.put(e.m, p, f.withMode(mode, owner))
 	case "delete":
 		e.w.remove(e.m, p)
+	case "renew":
+		return e.renew(p, f)
 	default:
-		return fmt.Errorf("unknown action %q on a file; set-arg, unset-arg, content, append, mode, owner or delete", w[1])
+		return fmt.Errorf("unknown action %q on a file; set-arg, unset-arg, content, append, mode, owner, delete or renew", w[1])
 	}
 	return nil
 }

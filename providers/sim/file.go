@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"path"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/kubewright/kubewright/state"
@@ -19,6 +20,8 @@ type file struct {
 	Type  string `json:"type,omitempty"` // "" for a regular file, directory, link
 	Mode  string `json:"mode,omitempty"`
 	Owner string `json:"owner,omitempty"`
+	// Modified is when a record was written.
+	Modified time.Time `json:"modified,omitzero"`
 	// SHA256 is of the content; the world holds the bytes unless they are opaque.
 	SHA256 string `json:"sha256,omitempty"`
 	Size   int64  `json:"size,omitempty"`

@@ -48,7 +48,7 @@ func (w *World) get200(m *machine, address, ca string) (int, error) {
 			}
 			return 200, nil
 		}
-		if !w.started(target, component) {
+		if !w.up(target, component) {
 			continue
 		}
 		if u.Scheme == "https" && ca != "" {
@@ -84,8 +84,8 @@ func (w *World) componentOn(m *machine, port int, balanced bool) string {
 	return ""
 }
 
-// started reports whether a component has come up as far as to listen.
-func (w *World) started(m *machine, component string) bool {
+// up reports whether a component has come up as far as to listen.
+func (w *World) up(m *machine, component string) bool {
 	running, p := w.podOf(m, component)
 	if running == nil || w.d.Now.Before(running.Started.Add(startup(component))) {
 		return false

@@ -31,6 +31,8 @@ type pod struct {
 	Manifest string    `json:"manifest"`
 	Path     string    `json:"path,omitempty"` // where that lies, if not where kubeadm puts it
 	Started  time.Time `json:"started"`
+	// Conf is the kubeconfig that a component read when it started.
+	Conf *record `json:"conf,omitempty"`
 }
 
 const (
@@ -204,7 +206,7 @@ func (w *World) syncPods(m *machine) bool {
 func (w *World) syncPod(m *machine, name, digest, path string) bool {
 	running := m.Pods[name]
 	if running != nil && w.manifest(running.Manifest).hash == w.manifest(digest).hash {
-		return false
+		return w.startAgain(m, running)
 	}
 	image := w.manifest(digest).image
 	if !w.hasImage(m, image) {
@@ -217,7 +219,8 @@ func (w *World) syncPod(m *machine, name, digest, path string) bool {
 	if m.Pods == nil {
 		m.Pods = map[string]*pod{}
 	}
-	m.Pods[name] = &pod{Manifest: digest, Started: w.d.Now}
+	m.Pods[name] = &pod{Manifest: digest}
+	w.startPod(m, m.Pods[name])
 	if path != usualManifest(name) {
 		m.Pods[name].Path = path
 	}

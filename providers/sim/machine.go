@@ -220,6 +220,13 @@ func (w *World) set(m *machine, p string, f *file) {
 	if m.Files == nil {
 		m.Files = map[string]*file{}
 	}
+	if f.Record != nil {
+		stamped := *f
+		if was := m.Files[p]; was == nil || was.SHA256 != f.SHA256 {
+			stamped.Modified = w.d.Now
+		}
+		f = &stamped
+	}
 	m.Files[p] = f
 	delete(m.Versions, p)
 }

@@ -55,6 +55,9 @@ func (w *World) observe(m *machine, q state.Query) *state.Report {
 	for _, port := range q.Ports {
 		r.Ports[port] = w.listens(m, port)
 	}
+	if len(q.Processes) > 0 {
+		r.Started = w.started(m, q.Processes)
+	}
 	for _, name := range q.Commands {
 		r.Commands[name] = w.get(m, "/usr/bin/"+name) != nil || w.get(m, "/usr/local/bin/"+name) != nil
 	}
@@ -114,7 +117,7 @@ func (w *World) report(m *machine, p string, read state.Read) state.FileReport {
 	if f == nil {
 		return state.FileReport{}
 	}
-	r := state.FileReport{Exists: true, Type: f.Type, Mode: f.mode(), Owner: f.owner(), Size: f.Size, Link: f.Link}
+	r := state.FileReport{Exists: true, Type: f.Type, Mode: f.mode(), Owner: f.owner(), Size: f.Size, Link: f.Link, Modified: f.Modified}
 	if r.Type == "" {
 		r.Type = "file"
 	}

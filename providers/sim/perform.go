@@ -131,6 +131,8 @@ func detail(op planner.Operation) string {
 		return op.Image
 	case planner.Unit:
 		return op.Action + " " + op.Unit
+	case planner.RestartProcess:
+		return op.Process.Name
 	case planner.SetSysctl:
 		return op.Name
 	case planner.LoadModule:
@@ -160,6 +162,8 @@ func (w *World) do(m *machine, op planner.Operation, batch providers.Batch) (boo
 		return w.loadImage(m, op, batch)
 	case planner.Unit:
 		return w.actOnUnit(m, unitName(op.Unit), op.Action)
+	case planner.RestartProcess:
+		return w.restart(m, op), nil
 	case planner.SetSysctl:
 		return w.setSysctl(m, op.Name, op.Value)
 	case planner.LoadModule:

@@ -123,6 +123,11 @@ func (v view) etcdProbe() probe {
 	return p
 }
 
+// ClientURL is where a member serves clients of other hosts.
+func ClientURL(n *config.Node) string {
+	return httpsURL(canonicalIP(n.AdvertiseAddress()), etcdClientPort)
+}
+
 // PeerURL is where a member serves its peers.
 func PeerURL(n *config.Node) string {
 	return httpsURL(canonicalIP(n.AdvertiseAddress()), etcdPeerPort)

@@ -29,7 +29,7 @@ kw_line() {
 	if IFS= read -r kw_v <"$2"; then printf '%s %s\n' "$1" "$kw_v"; fi
 }
 
-# kw_stats PATH...: type, size, mode, owner of those that exist; where links
+# kw_stats PATH...: type, size, mode, owner, time of those that exist; where links
 # lead, how many entries a folder has.
 kw_stats() {
 	for kw_f do
@@ -37,7 +37,7 @@ kw_stats() {
 		if [ -e "$kw_f" ] || [ -L "$kw_f" ]; then set -- "$@" "$kw_f"; fi
 	done
 	kw_say stats
-	[ $# = 0 ] || stat -c '%f|%s|%a|%U:%G|%n' -- "$@"
+	[ $# = 0 ] || stat -c '%f|%s|%a|%U:%G|%.9Y|%n' -- "$@"
 	kw_say links
 	for kw_f do
 		if [ -L "$kw_f" ]; then printf '%s\n' "$kw_f"; readlink -- "$kw_f"; fi

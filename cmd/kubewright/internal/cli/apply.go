@@ -18,11 +18,13 @@ import (
 func (a *app) applyCommand() *cobra.Command {
 	var o planOptions
 	cmd := a.changing(&o, cobra.Command{
-		Use: "apply", Short: "Make the clusters as the configuration says",
-		Long: "apply plans, shows the plan, asks, and then carries out exactly that.\n" +
-			"After any failure the remedy is the same command again.",
-		Example: "  kubewright apply\n  kubewright apply -auto-approve",
+		Use: "apply [PLAN]", Short: "Make the clusters as the configuration says",
+		Long: "apply plans, shows the plan, asks, and then carries out exactly that. A plan that was\n" +
+			"saved with plan -out is carried out unasked, if nothing has changed since: with the\n" +
+			"same configuration and variables. After any failure the remedy is the same command again.",
+		Example: "  kubewright apply\n  kubewright apply plan.kwplan\n  kubewright apply -auto-approve",
 	})
+	cmd.Args, cmd.ValidArgsFunction = takes(0, 1), nil
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "remove everything")
 	return cmd
 }
@@ -38,16 +40,30 @@ func (a *app) destroyCommand() *cobra.Command {
 
 // changing makes a command that carries out a plan.
 func (a *app) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
-	var approved bool
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.apply(cmd.Context(), *o, approved) }
+	var by approval
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return a.apply(cmd.Context(), *o, by)
+		}
+		saved, err := a.readPlan(args[0])
+		if err != nil {
+			return err
+		}
+		opts, err := savedOptions(*o, saved)
+		if err != nil {
+			return &usageError{cmd.CommandPath(), err}
+		}
+		return a.apply(cmd.Context(), opts, approval{saved: &saved})
+	}
 	a.planning(o, &cmd)
-	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
+	cmd.Flags().BoolVar(&by.auto, "auto-approve", false, "do not ask")
+	cmd.Flags().StringVar(&by.digest, "approve", "", "do not ask if the plan has this `digest`, and refuse any other")
 	return &cmd
 }
 
 // apply is the seven verbs in a row.
-func (a *app) apply(ctx context.Context, o planOptions, approved bool) error {
-	if o.json && !approved {
+func (a *app) apply(ctx context.Context, o planOptions, by approval) error {
+	if o.json && !by.given() {
 		return &usageError{"kubewright " + operation(o), errors.New("with -json nobody is asked: give -auto-approve as well")}
 	}
 	s, err := a.open(ctx, o, operation(o))
@@ -55,19 +71,19 @@ func (a *app) apply(ctx context.Context, o planOptions, approved bool) error {
 		return err
 	}
 	defer s.close()
-	if s.recorded == nil {
-		s.firstKey = newFingerprintKey()
-	}
-	if err := s.plan(ctx); err != nil {
+	if err := s.planFor(ctx, by); err != nil {
 		return err
 	}
 	if err := s.show(); err != nil {
 		return err
 	}
+	if err := by.approves(s); err != nil {
+		return err
+	}
 	if s.result.Plan.Empty() {
 		return s.settle()
 	}
-	if !approved {
+	if !by.given() {
 		if err := s.confirm(ctx); err != nil {
 			return err
 		}
@@ -75,7 +91,35 @@ func (a *app) apply(ctx context.Context, o planOptions, approved bool) error {
 	if len(s.result.Plan.Steps) == 0 {
 		return s.settle()
 	}
-	return s.execute(ctx)
+	return s.execute(ctx, by)
+}
+
+// planFor plans, and refuses when that is not the saved plan which is to be
+// carried out. The fingerprints of an apply that begins a state have a key; a
+// plan saved before there was one has none, so that the two are compared first.
+func (s *session) planFor(ctx context.Context, by approval) error {
+	if by.saved == nil {
+		s.begin()
+		return s.plan(ctx)
+	}
+	if err := s.fits(by.saved); err != nil {
+		return err
+	}
+	if err := s.plan(ctx); err != nil {
+		return err
+	}
+	if err := s.unmoved(by.saved); err != nil || s.recorded != nil {
+		return err
+	}
+	s.begin()
+	return s.planAgain()
+}
+
+// begin chooses the key of a state that this run begins.
+func (s *session) begin() {
+	if s.recorded == nil {
+		s.firstKey = newFingerprintKey()
+	}
 }
 
 func operation(o planOptions) string {
@@ -137,7 +181,7 @@ func (s *session) confirm(ctx context.Context) error {
 }
 
 // execute runs the plan's steps and records what became of them.
-func (s *session) execute(ctx context.Context) error {
+func (s *session) execute(ctx context.Context, by approval) error {
 	st := s.ensureState()
 	journal, err := statefile.OpenJournal(s.paths)
 	if err != nil {
@@ -161,8 +205,9 @@ func (s *session) execute(ctx context.Context) error {
 	plan.Lineage = st.Lineage
 	still := run.fences.beat(ctx)
 	outcome, runErr := executor.Execute(ctx, &plan, run, journal, executor.Options{
-		ID: s.runID, Token: s.nextToken(), Who: s.Who, Learned: phases.Settled(s.view), Parallelism: s.opts.parallelism,
-		Stop: stop, Durations: st.Durations, Sink: progress.Event, Now: s.Now,
+		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Learned: phases.Settled(s.view),
+		Parallelism: s.opts.parallelism,
+		Stop:        stop, Durations: st.Durations, Sink: progress.Event, Now: s.Now,
 	})
 	still()
 	done()

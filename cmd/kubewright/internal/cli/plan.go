@@ -68,11 +68,12 @@ func (v varFlag) Type() string {
 func (a *app) planCommand() *cobra.Command {
 	var o planOptions
 	var detailed bool
+	var out string
 	cmd := &cobra.Command{
 		Use: "plan", Short: "Show what apply would change",
 		Long: "plan compares the configuration with the state and with what hosts, API and etcd show,\n" +
 			"and prints what apply would change, where, and in which order. It writes nothing anywhere.",
-		Example: "  kubewright plan\n  kubewright plan -target='node.cp[\"cp1\"]'\n  kubewright plan -detailed-exitcode",
+		Example: "  kubewright plan\n  kubewright plan -target='node.cp[\"cp1\"]'\n  kubewright plan -out=plan.kwplan",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.planned(cmd.Context(), o)
 			if err != nil {
@@ -80,6 +81,9 @@ func (a *app) planCommand() *cobra.Command {
 			}
 			defer s.close()
 			if err := s.show(); err != nil {
+				return err
+			}
+			if err := s.savePlan(out); err != nil {
 				return err
 			}
 			if detailed && (!s.result.Plan.Empty() || s.outputsChange()) {
@@ -90,6 +94,7 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	a.planning(&o, cmd)
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "plan the removal of everything")
+	cmd.Flags().StringVar(&out, "out", "", "save the plan to this `file`, for kubewright apply FILE")
 	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 when there are changes")
 	return cmd
 }

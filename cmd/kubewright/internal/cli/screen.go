@@ -16,6 +16,8 @@ type screen interface {
 	diagnostics(diag.Diagnostics)
 	// plan shows a plan; prior are the outputs of the state.
 	plan(p *planner.Plan, prior map[string]state.Value) error
+	// saved tells where a plan was saved; path is empty when it was not.
+	saved(path string, p *planner.Plan) error
 	// progress shows a run while it goes on.
 	progress() view.Display
 	// complete ends an apply of which nothing is left to do.
@@ -51,6 +53,10 @@ func (s textScreen) plan(p *planner.Plan, prior map[string]state.Value) error {
 	return view.Plan(s.Stdout, p, o)
 }
 
+func (s textScreen) saved(path string, p *planner.Plan) error {
+	return view.Saved(s.Stdout, path, p, s.options())
+}
+
 func (s textScreen) progress() view.Display {
 	fmt.Fprintln(s.Stdout) // apart from the plan, or the answer, above
 	return view.NewProgress(s.Stdout, s.options(), s.terminal())
@@ -79,6 +85,9 @@ func (s jsonScreen) diagnostics(list diag.Diagnostics) { s.lines.Diagnostics(lis
 func (s jsonScreen) plan(p *planner.Plan, prior map[string]state.Value) error {
 	return s.lines.Plan(p, prior)
 }
+
+// The line of the plan has its digest.
+func (s jsonScreen) saved(string, *planner.Plan) error { return nil }
 
 func (s jsonScreen) progress() view.Display { return view.Display{Progress: s.lines} }
 

@@ -215,6 +215,21 @@ func (s *session) replan(ctx context.Context) (diag.Diagnostics, error) {
 	return diags, nil
 }
 
+// planAgain plans with the key that a new state gets, from what was seen already.
+func (s *session) planAgain() error {
+	options, err := s.plannerOptions()
+	if err != nil {
+		return err
+	}
+	s.view.Key = s.key()
+	result, diags := phases.Plan(s.view, s.header(), options)
+	if diags.HasErrors() {
+		return s.failed(diags)
+	}
+	s.result = result
+	return nil
+}
+
 // look observes everything, and tells on the way who has not answered yet.
 func (s *session) look(ctx context.Context) *phases.View {
 	if s.lines != nil || s.quietStdout {

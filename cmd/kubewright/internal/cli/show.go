@@ -28,8 +28,12 @@ func (a *app) readState() (*state.State, error) {
 func (a *app) showCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "show", Short: "Show the state", Args: takes(0, 0),
-		RunE: func(*cobra.Command, []string) error {
+		Use: "show [PLAN]", Short: "Show the state, or a saved plan", Args: takes(0, 1),
+		Example: "  kubewright show\n  kubewright show -json plan.kwplan",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return a.showPlan(args[0], asJSON)
+			}
 			st, err := a.readState()
 			if err != nil {
 				return err
@@ -42,6 +46,18 @@ func (a *app) showCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// showPlan prints a saved plan. Nothing is contacted.
+func (a *app) showPlan(path string, asJSON bool) error {
+	f, err := a.readPlan(path)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return view.PlanJSON(a.Stdout, f.Plan)
+	}
+	return textScreen{a}.plan(f.Plan, f.PriorOutputs)
 }
 
 func (a *app) outputCommand() *cobra.Command {

@@ -81,6 +81,10 @@ func madeBy(step *planner.Step) map[string]item {
 // those that tell most.
 func (p *page) item(it item, attributes bool) entry {
 	e := entry{sym: symbolOf(it.Action), head: it.head()}
+	if text := ending(it.Shown); it.renews() && text != "" {
+		e.text = gap + text
+		return e
+	}
 	if attributes && len(it.Attributes) > 0 {
 		e.block = true
 		e.kids = p.entries(grow(it.Attributes), e.sym)

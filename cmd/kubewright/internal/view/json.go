@@ -6,12 +6,13 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/state"
 )
 
 // jsonFormat is the version of the JSON forms: the second number grows with
 // every new field, the first with a change that breaks readers.
-const jsonFormat = "1.0"
+const jsonFormat = "1.1"
 
 // planJSON is a plan for programs. resource_changes has the shape that readers
 // of Terraform's plans know; items and steps are kubewright's own.
@@ -20,6 +21,7 @@ type planJSON struct {
 	ToolVersion     string             `json:"kubewright_version"`
 	Lineage         string             `json:"lineage,omitempty"`
 	Serial          int64              `json:"serial"`
+	Digest          string             `json:"digest"`
 	Destroy         bool               `json:"destroy,omitempty"`
 	Complete        bool               `json:"complete"`
 	Summary         summaryJSON        `json:"summary"`
@@ -98,7 +100,7 @@ func PlanJSON(w io.Writer, plan *planner.Plan) error { return compactJSON(w, pla
 func planToJSON(plan *planner.Plan) planJSON {
 	add, change, remove := plan.Counts()
 	out := planJSON{
-		FormatVersion: jsonFormat, ToolVersion: plan.ToolVersion, Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
+		FormatVersion: jsonFormat, ToolVersion: plan.ToolVersion, Digest: planfile.Digest(plan), Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
 		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases,
 		Complete: len(plan.Withheld) == 0 && !plan.Restricted(), Summary: summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []itemJSON{}, Steps: plan.Steps,

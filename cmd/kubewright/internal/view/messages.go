@@ -2,7 +2,6 @@ package view
 
 import (
 	"io"
-	"strings"
 )
 
 // Prompt asks for approval; want is the only answer that gives it.
@@ -44,24 +43,6 @@ func Cancelled(w io.Writer, destroy bool, o Options) error {
 	} else {
 		p.line("Apply cancelled.")
 	}
-	return p.flush(w)
-}
-
-// Saved ends a plan: where it was saved and how to apply it, or with an empty
-// path that it was not saved.
-func Saved(w io.Writer, path string, o Options) error {
-	p := newPage(o)
-	p.line()
-	p.line(p.dim(strings.Repeat("─", p.width-1)))
-	p.line()
-	if path == "" {
-		p.prose("Note: You didn't use the -out option to save this plan, so kubewright can't guarantee to take exactly these actions if you run \"kubewright apply\" now.")
-		return p.flush(w)
-	}
-	p.line("Saved the plan to: ", Clean(path))
-	p.line()
-	p.line("To perform exactly these actions, run the following command to apply:")
-	p.line("    kubewright apply ", quote(path))
 	return p.flush(w)
 }
 

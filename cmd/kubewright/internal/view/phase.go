@@ -78,6 +78,7 @@ func (p *page) phaseBlock(ph phase, shared string) entry {
 		}
 		e.kids = append(e.kids, kid)
 	}
+	align(e.kids)
 	if ph.step == nil {
 		return e
 	}

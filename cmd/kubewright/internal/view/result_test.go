@@ -92,8 +92,8 @@ func TestMessages(t *testing.T) {
 		func() error { return view.Cancelled(&b, false, o) },
 		func() error { return view.Prompt(&b, "prod", true, o) },
 		func() error { return view.Cancelled(&b, true, o) },
-		func() error { return view.Saved(&b, "", o) },
-		func() error { return view.Saved(&b, "tfplan", o) },
+		func() error { return view.Saved(&b, "", updatePlan(), o) },
+		func() error { return view.Saved(&b, "tfplan", updatePlan(), o) },
 		func() error { return view.Valid(&b, o) },
 	} {
 		if err := print(); err != nil {

@@ -67,7 +67,7 @@ func plural(n int, word string) string {
 		return "1 " + word
 	}
 	switch {
-	case strings.HasSuffix(word, "y") && !strings.HasSuffix(word, "ey"):
+	case strings.HasSuffix(word, "y") && !strings.HasSuffix(word, "ey") && !strings.HasSuffix(word, "ay"):
 		word = strings.TrimSuffix(word, "y") + "ie"
 	case strings.HasSuffix(word, "s"), strings.HasSuffix(word, "x"), strings.HasSuffix(word, "ch"):
 		word += "e"

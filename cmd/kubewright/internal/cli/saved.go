@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/planfile"
+)
+
+// approval is who says yes to a plan, when it is not somebody at the prompt.
+type approval struct {
+	// auto approves any plan.
+	auto bool
+	// digest approves the plan with this digest, or one that begins so.
+	digest string
+	// saved approves the plan in a file.
+	saved *planfile.File
+}
+
+// given tells that nobody has to be asked.
+func (by approval) given() bool { return by.auto || by.digest != "" || by.saved != nil }
+
+// digestOf is the digest that the journal knows a run by: of a saved plan that
+// goes on, the same as in its first run.
+func (by approval) digestOf(p *planner.Plan) string {
+	if by.saved != nil {
+		p = by.saved.Plan
+	}
+	return planfile.Digest(p)
+}
+
+// planFile is a file of the command line, named from where the command runs.
+func (a *app) planFile(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.Dir, path)
+}
+
+// readPlan reads a saved plan.
+func (a *app) readPlan(path string) (planfile.File, error) {
+	f, err := planfile.Read(a.planFile(path))
+	if err == nil {
+		return f, nil
+	}
+	remedy := "Make it anew with kubewright plan -out=" + path + "."
+	switch {
+	case errors.Is(err, planfile.ErrNoPlan):
+		remedy = "A plan is saved with kubewright plan -out=FILE."
+	case errors.Is(err, planfile.ErrNewer):
+		remedy = "Use that version, or plan anew with this one."
+	case errors.Is(err, fs.ErrNotExist):
+		err = fs.ErrNotExist
+	}
+	return f, &diagError{diag.Diagnostics{diag.Errorf("Cannot read the saved plan", "%s: %v. %s", path, bare(err), remedy)}}
+}
+
+// bare is an error without the path that is named beside it.
+func bare(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// savePlan writes the plan to a file, unless the path is empty, and says how it
+// is applied.
+func (s *session) savePlan(path string) error {
+	if path == "" {
+		return s.screen().saved("", s.result.Plan)
+	}
+	f := planfile.File{Plan: s.result.Plan, AllowUnreachable: s.opts.allowUnreachable, PriorOutputs: s.priorOutputs()}
+	if err := planfile.Write(s.planFile(path), f); err != nil {
+		return err
+	}
+	return s.screen().saved(path, s.result.Plan)
+}
+
+// savedOptions are those of the command line which a saved plan was made with.
+func savedOptions(o planOptions, f planfile.File) (planOptions, error) {
+	if len(o.targets)+len(o.skipPhases) > 0 || o.allowUnreachable || o.destroy {
+		return o, errors.New("a saved plan has its own -target, -skip-phase, -destroy and -" + phases.AllowUnreachableFlag + ": leave them out")
+	}
+	o.targets, o.skipPhases, o.destroy, o.allowUnreachable = f.Plan.Targets, f.Plan.SkippedPhases, f.Plan.Destroy, f.AllowUnreachable
+	return o, nil
+}
+
+// fits tells whether a saved plan was made by this program, from this
+// configuration and for this state. Nothing was contacted yet.
+func (s *session) fits(f *planfile.File) error {
+	p := f.Plan
+	stale := func(format string, args ...any) error {
+		return s.failed(diag.Diagnostics{diag.Errorf("Saved plan is stale", format+" Nothing was changed. Plan again, and have that plan reviewed.", args...)})
+	}
+	lineage, serial := "", int64(0)
+	if s.recorded != nil {
+		lineage, serial = s.recorded.Lineage, s.recorded.Serial
+	}
+	switch digest := p.ConfigDigest; {
+	case p.ToolVersion != Version:
+		return stale("It was made by kubewright %s, and this is %s.", p.ToolVersion, Version)
+	case digest != "" && digest != s.configDigest() && digest != s.config.Digest:
+		return stale("The configuration, or a variable, is not as it was when the plan was made. A plan holds no values of variables: give the same ones.")
+	case s.begun(f):
+		return nil // this plan's own steps have made the state another one
+	case p.Lineage != lineage:
+		return stale("It was made for the state of lineage %s, and this one's is %s.", orNone(p.Lineage), orNone(lineage))
+	case p.Serial != serial:
+		return stale("The state was of serial %d when the plan was made, and is of %d: something was applied since.", p.Serial, serial)
+	}
+	return nil
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// begun tells that the last apply was of the saved plan, and did not get to its end.
+func (s *session) begun(f *planfile.File) bool {
+	if s.recorded == nil || len(s.recorded.Applies) == 0 {
+		return false
+	}
+	return s.recorded.Applies[len(s.recorded.Applies)-1].Plan == planfile.Digest(f.Plan)
+}
+
+// unmoved refuses when the plan that was just made is not the saved one, and
+// says what is not as it was.
+func (s *session) unmoved(f *planfile.File) error {
+	differences := planfile.Compare(f.Plan, s.result.Plan, s.begun(f))
+	if len(differences) == 0 {
+		return nil
+	}
+	return s.failed(diag.Diagnostics{diag.Errorf("Saved plan is stale", "%s\n\nNothing was changed. Plan again, and have that plan reviewed.", view.Differences(differences))})
+}
+
+// approves refuses a plan that is not the one which the digest approves.
+func (by approval) approves(s *session) error {
+	digest := planfile.Digest(s.result.Plan)
+	if by.digest == "" || len(by.digest) >= planfile.ShortDigest && strings.HasPrefix(digest, strings.ToLower(by.digest)) {
+		return nil
+	}
+	return s.failed(diag.Diagnostics{diag.Errorf("Another plan was approved", "-approve=%s is the digest of another plan; this one's is %s. Nothing was changed. "+
+		"Read the plan above, and approve that if it is what you want.", by.digest, digest[:planfile.ShortDigest])})
+}

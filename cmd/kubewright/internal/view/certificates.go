@@ -1,0 +1,174 @@
+package view
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubewright/kubewright/planner/phases"
+)
+
+// Certificates prints a table of certificates, a line each: as many columns as
+// the width has room for, all of them into a pipe. When one ends is always there.
+func Certificates(w io.Writer, list []phases.HeldCertificate, o Options) error {
+	p := newPage(o)
+	if len(list) == 0 {
+		p.line("No host holds a certificate.")
+		return p.flush(w)
+	}
+	rows := [][]string{{"HOST", "CERTIFICATE", "SUBJECT", "CA", "EXPIRES", "LEFT", "RENEWAL"}}
+	for _, c := range list {
+		rows = append(rows, certificateRow(c))
+	}
+	columns := fitting(rows, o.Width)
+	for i, row := range rows {
+		text := tableLine(rows, columns, row)
+		switch {
+		case i == 0:
+			text = p.bold(text)
+		case list[i-1].Ended || list[i-1].Invalid != "":
+			text = p.red(text)
+		case list[i-1].Due:
+			text = p.yellow(text)
+		}
+		p.line(text)
+	}
+	return p.flush(w)
+}
+
+// certificateRow are the cells of a certificate.
+func certificateRow(c phases.HeldCertificate) []string {
+	row := []string{Clean(c.Host), Clean(c.Name), Clean(c.CommonName), Clean(c.Issuer), "", "", renewal(c)}
+	if c.Host == "" {
+		row[0] = Clean(c.Address)
+	}
+	if c.Invalid != "" {
+		row[2] = "cannot be read: " + Clean(c.Invalid)
+		return row
+	}
+	row[4], row[5] = c.NotAfter.UTC().Format("2006-01-02 15:04"), left(c)
+	return row
+}
+
+// left is what is left of a certificate's time: days, and of the last one hours.
+func left(c phases.HeldCertificate) string {
+	switch {
+	case c.Ended:
+		return "ended"
+	case c.DaysLeft < 1:
+		return "< 1 day"
+	}
+	return plural(c.DaysLeft, "day")
+}
+
+// renewal says whether and by whom a certificate is renewed.
+func renewal(c phases.HeldCertificate) string {
+	switch {
+	case c.RenewedBy == phases.ByApply && c.Due:
+		return "due"
+	case c.RenewedBy == phases.ByApply:
+		return "by apply"
+	case c.RenewedBy == phases.ByKubelet:
+		return "by the kubelet"
+	case c.RenewedBy == phases.ByOperator && c.Due:
+		return "due, by you"
+	case c.RenewedBy == phases.ByOperator:
+		return "by you"
+	}
+	return "none"
+}
+
+// dispensable are the columns that a narrow terminal has no room for, the first
+// to go first: subject, CA, who renews.
+var dispensable = []int{2, 3, 6}
+
+// fitting are the columns that fit into the width; 0 is room for all.
+func fitting(rows [][]string, width int) []int {
+	gone := 0
+	for {
+		var columns []int
+		total := -len(columnGap)
+		for i := range rows[0] {
+			hidden := false
+			for _, d := range dispensable[:gone] {
+				hidden = hidden || d == i
+			}
+			if !hidden {
+				columns = append(columns, i)
+				total += len(columnGap) + columnWidth(rows, i)
+			}
+		}
+		if width <= 0 || total <= width || gone == len(dispensable) {
+			return columns
+		}
+		gone++
+	}
+}
+
+const columnGap = "  "
+
+func columnWidth(rows [][]string, i int) int {
+	width := 0
+	for _, row := range rows {
+		width = max(width, ansi.StringWidth(row[i]))
+	}
+	return width
+}
+
+func tableLine(rows [][]string, columns []int, row []string) string {
+	var cells []string
+	for _, i := range columns {
+		cells = append(cells, fill(row[i], columnWidth(rows, i)))
+	}
+	return strings.TrimRight(strings.Join(cells, columnGap), " ")
+}
+
+// certificateJSON is a certificate for programs.
+type certificateJSON struct {
+	Node          string     `json:"node"`
+	Host          string     `json:"host"`
+	Address       string     `json:"address"`
+	Path          string     `json:"path"`
+	Kind          string     `json:"kind"`
+	CommonName    string     `json:"common_name,omitempty"`
+	Organizations []string   `json:"organizations,omitempty"`
+	CA            string     `json:"ca,omitempty"`
+	NotAfter      *time.Time `json:"not_after,omitempty"`
+	DaysLeft      int        `json:"days_left"`
+	Ended         bool       `json:"ended"`
+	Due           bool       `json:"due"`
+	RenewedBy     string     `json:"renewed_by"`
+	Invalid       string     `json:"invalid,omitempty"`
+}
+
+// CertificatesJSON prints one object with all certificates. Kind is ca,
+// certificate or kubeconfig; renewed_by is apply, kubelet, operator or nobody.
+func CertificatesJSON(w io.Writer, list []phases.HeldCertificate) error {
+	out := struct {
+		FormatVersion int               `json:"format_version"`
+		Certificates  []certificateJSON `json:"certificates"`
+	}{1, []certificateJSON{}}
+	for _, c := range list {
+		j := certificateJSON{
+			Node: c.Node.String(), Host: c.Host, Address: c.Address, Path: c.Path, Kind: "certificate", CommonName: c.CommonName,
+			Organizations: c.Organizations, CA: c.Issuer, DaysLeft: c.DaysLeft, Ended: c.Ended, Due: c.Due, RenewedBy: string(c.RenewedBy), Invalid: c.Invalid,
+		}
+		switch {
+		case c.Kubeconfig:
+			j.Kind = "kubeconfig"
+		case c.CA:
+			j.Kind = "ca"
+		}
+		if c.Invalid == "" {
+			at := c.NotAfter.UTC()
+			j.NotAfter = &at
+		}
+		out.Certificates = append(out.Certificates, j)
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(out)
+}

@@ -1,0 +1,84 @@
+package view
+
+import (
+	"io"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Saved ends a plan: where it was saved and how it is applied, or with an empty
+// path that it was not. Of a plan without changes that is not worth a word.
+func Saved(w io.Writer, path string, plan *planner.Plan, o Options) error {
+	if path == "" && plan.Empty() {
+		return nil
+	}
+	p := newPage(o)
+	p.line()
+	p.line(p.dim(strings.Repeat("─", p.width-1)))
+	p.line()
+	if path == "" {
+		p.prose("Note: This plan was not saved, and kubewright apply plans anew. To carry out this plan and no other, save it with -out, or approve it by its digest:")
+		p.line()
+		p.line("    kubewright ", verb(plan), " -approve=", short(plan))
+		return p.flush(w)
+	}
+	p.line("Saved the plan to: ", Clean(path))
+	p.line("Its digest is ", short(plan), ".")
+	p.line()
+	p.line("To perform exactly these actions, run the following command to apply:")
+	p.line("    kubewright apply ", quote(path))
+	return p.flush(w)
+}
+
+// verb is the command that makes such a plan and carries it out.
+func verb(plan *planner.Plan) string {
+	if plan.Destroy {
+		return "destroy"
+	}
+	return "apply"
+}
+
+func short(plan *planner.Plan) string { return planfile.Digest(plan)[:planfile.ShortDigest] }
+
+// mostDifferences is how many are shown.
+const mostDifferences = 20
+
+// Differences says what is not as it was when a plan was saved: each item and
+// below it what became of it.
+func Differences(list []planfile.Difference) string {
+	var lines []string
+	var of state.Address
+	for i, d := range list {
+		if i == mostDifferences {
+			lines = append(lines, "  and "+itoa(len(list)-i)+" more")
+			break
+		}
+		if d.Address != of {
+			of = d.Address
+			lines = append(lines, "  "+Clean(of.String()))
+		}
+		lines = append(lines, "    "+difference(d))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// difference says what became of one thing.
+func difference(d planfile.Difference) string {
+	saved, now := inline(d.Saved), inline(d.Now)
+	switch {
+	case d.Address == (state.Address{}):
+		return "the plan as a whole is another one: in its order, its limits or what it leaves out"
+	case d.Path == "":
+		return d.What
+	case d.What == planfile.Otherwise:
+		return Clean(d.Path) + " was to become " + saved + ", and would become " + now
+	case d.Saved.IsNull():
+		return Clean(d.Path) + " was not there when the plan was saved, and is " + now + " now"
+	case d.Now.IsNull():
+		return Clean(d.Path) + " was " + saved + " when the plan was saved, and is not there now"
+	}
+	return Clean(d.Path) + " was " + saved + " when the plan was saved, and is " + now + " now"
+}

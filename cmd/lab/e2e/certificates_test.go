@@ -1,0 +1,135 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCertificates renews what is due, what somebody has renewed without a
+// restart, and what has ended on all control planes, so that nothing answers any
+// more. Real kubeadm agrees on what is there.
+func TestCertificates(t *testing.T) {
+	long(t)
+	s := newSite(t, "e2ec", 3, 1)
+	s.logIn()
+	before := s.listings()
+	s.certificates("2h", "10m")
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.settled()
+	s.wantNoChanges()
+
+	t.Run("renewal", func(t *testing.T) { s.within(t, s.renewal) })
+	t.Run("renewed by hand", func(t *testing.T) { s.within(t, s.renewedByHand) })
+	t.Run("ended", func(t *testing.T) { s.within(t, s.ended) })
+	if !t.Failed() {
+		s.wantGone(before)
+	}
+}
+
+// certificates configures how long certificates hold, and when they are renewed.
+func (s *site) certificates(validity, renewBefore string) {
+	s.extra = fmt.Sprintf("  certificates {\n    validity     = %q\n    renew_before = %q\n  }\n", validity, renewBefore)
+	s.configure()
+}
+
+// onPlanes runs a command on every control plane.
+func (s *site) onPlanes(script string) map[string]string {
+	out := map[string]string{}
+	for _, h := range s.planes {
+		out[h.Name] = s.sh(h.Name, script)
+	}
+	return out
+}
+
+const (
+	pidOf = "pgrep -x "
+	// served is the serial of the certificate that an API server shows.
+	served = `openssl s_client -connect $(hostname -i | cut -d' ' -f1):6443 </dev/null 2>/dev/null | openssl x509 -noout -serial`
+)
+
+// renewal renews everything that is due, with the API answering throughout.
+func (s *site) renewal() {
+	s.certificates("2h", "1h59m")
+	s.eventually("certificates are due", 3*time.Minute, func() (string, bool) {
+		r := s.run("plan", "-detailed-exitcode", "-no-color")
+		return r.out, r.code == 2 && strings.Count(r.out, "ends 2") == 10 && strings.Contains(r.out, "(the same for")
+	})
+	server, controller, etcd := s.onPlanes(pidOf+"kube-apiserver"), s.onPlanes(pidOf+"kube-controller"), s.onPlanes(pidOf+"etcd")
+	old := s.onPlanes(served)
+	poll := s.pollAPI()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	total, failed, retried, last := poll()
+	s.t.Logf("renewal of 30 certificates on 3 control planes: %s; API polled every 200 ms: %d requests, %d failed, %d asked to come back",
+		r.took.Round(100*time.Millisecond), total, failed, retried)
+	if failed > 0 {
+		s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
+	}
+	now := s.onPlanes(served)
+	for _, h := range s.planes {
+		if now[h.Name] == old[h.Name] || !strings.Contains(now[h.Name], "serial=") {
+			s.t.Errorf("the API server of %s shows %s, before %s", h.Name, now[h.Name], old[h.Name])
+		}
+	}
+	for name, want := range map[string]bool{"kube-apiserver": false, "etcd": false, "kube-controller": true} {
+		is, was := s.onPlanes(pidOf+name), map[string]map[string]string{"kube-apiserver": server, "etcd": etcd, "kube-controller": controller}[name]
+		for _, h := range s.planes {
+			if (is[h.Name] != was[h.Name]) != want {
+				s.t.Errorf("%s on %s: process %s before, %s now; restarted has to be %v", name, h.Name, was[h.Name], is[h.Name], want)
+			}
+		}
+	}
+	s.certificates("2h", "10m")
+	s.wantNoChanges()
+	s.wantKubeadmAgrees()
+}
+
+// wantKubeadmAgrees wants kubeadm to find everything, and all of it with time left.
+func (s *site) wantKubeadmAgrees() {
+	out := s.sh(s.planes[0].Name, "kubeadm certs check-expiration 2>&1")
+	s.t.Logf("kubeadm certs check-expiration:\n%s", out)
+	if strings.Contains(out, "MISSING") || strings.Contains(out, "<invalid>") || len(regexp.MustCompile(` 11[0-9]m `).FindAllString(out, -1)) < 10 {
+		s.t.Error("kubeadm does not see ten new certificates")
+	}
+}
+
+// renewedByHand lets kubeadm renew what the scheduler reads only when it starts.
+func (s *site) renewedByHand() {
+	cp := s.planes[1].Name
+	s.sh(cp, "kubeadm certs renew scheduler.conf 2>&1")
+	r := s.run("plan", "-detailed-exitcode", "-no-color")
+	if r.code != 2 {
+		s.t.Fatalf("plan: exit code %d, want 2", r.code)
+	}
+	wantContains(s.t, r.out, `stale_files = ["/etc/kubernetes/scheduler.conf"]`, "restarts kube-scheduler here; the API stays up", "Plan: 0 to add, 1 to change, 0 to destroy.")
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantNoChanges()
+}
+
+// ended lets everything end on all control planes and renews it over SSH.
+func (s *site) ended() {
+	s.certificates("2m", "1m")
+	s.must("apply", "-auto-approve", "-no-color")
+	s.eventually("nothing answers any more", 5*time.Minute, func() (string, bool) {
+		out := s.sh(s.planes[0].Name, "kubectl --kubeconfig /etc/kubernetes/admin.conf get --raw /readyz 2>&1 || true")
+		return out, strings.Contains(out, "expired") || strings.Contains(out, "refused")
+	})
+	s.certificates("2h", "10m")
+	r := s.must("plan", "-no-color")
+	wantContains(s.t, r.out, "ended 2", "Plan: 0 to add, 3 to change, 0 to destroy.")
+	r = s.must("apply", "-auto-approve", "-no-color")
+	s.t.Logf("renewal of everything when nothing answers: %s", r.took.Round(100*time.Millisecond))
+	s.must("apply", "-auto-approve", "-no-color") // what the API could not be asked before
+	s.wantNoChanges()
+	list := s.must("certificates", "-no-color")
+	if strings.Contains(list.out, "ended") || strings.Contains(list.out, " due") {
+		s.t.Error("something is still to be renewed")
+	}
+	s.wantKubeadmAgrees()
+	s.wantCluster()
+}

@@ -1,0 +1,22 @@
+package planner
+
+import "github.com/kubewright/kubewright/state"
+
+// RestartProcess ends the process of a static pod, which the kubelet then
+// starts anew: so it reads again what it reads only when it starts. It is an
+// operation of the host alone. Done when the process was started after the last
+// of Files was written, or does not run.
+type RestartProcess struct {
+	Process state.Process `json:"process"`
+	Files   []string      `json:"files"`
+}
+
+// restartsProcess tells that the step ends a process of that name on its node.
+func restartsProcess(step *Step, name string) bool {
+	for _, op := range step.Operations {
+		if r, ok := op.(RestartProcess); ok && r.Process.Name == name {
+			return true
+		}
+	}
+	return false
+}

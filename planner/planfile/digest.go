@@ -1,0 +1,48 @@
+package planfile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// ShortDigest is how many characters of a digest are shown, and are enough to
+// approve a plan by.
+const ShortDigest = 16
+
+// Digest is the hex SHA-256 of what a plan would do. It does not depend on when
+// and by which version of the tool the plan was made, on the state's serial, on
+// where in which file the configuration says something, on how a file that is to
+// be changed was written (values are compared, never bytes), or on which control
+// plane the API is reached through. Two plans with the same digest do the same
+// for the same reasons.
+func Digest(p *planner.Plan) string {
+	same := *p
+	same.ToolVersion, same.Serial, same.ConfigDigest = "", 0, ""
+	same.Changes, same.Drift = withoutOrigins(p.Changes), withoutOrigins(p.Drift)
+	same.Steps = slices.Clone(p.Steps)
+	for i := range same.Steps {
+		same.Steps[i].Expect, same.Steps[i].Via = nil, state.Target{}
+	}
+	b, err := json.Marshal(same)
+	if err != nil {
+		panic("a plan cannot be written as JSON: " + err.Error()) // each of its types can
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func withoutOrigins(changes []planner.Change) []planner.Change {
+	out := slices.Clone(changes)
+	for i, c := range out {
+		out[i].Attributes = slices.Clone(c.Attributes)
+		for j := range out[i].Attributes {
+			out[i].Attributes[j].Origin = state.Source{}
+		}
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+package planfile
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// FormatVersion is the number of the format that this program writes.
+const FormatVersion = 1
+
+// File is a saved plan: the plan, and what of the command line it was made with
+// that is no part of it.
+type File struct {
+	Plan *planner.Plan `json:"plan"`
+	// AllowUnreachable is the flag of that name.
+	AllowUnreachable bool `json:"allow_unreachable,omitempty"`
+	// PriorOutputs are the state's, to show how they change.
+	PriorOutputs map[string]state.Value `json:"prior_outputs,omitempty"`
+}
+
+// envelope is the file as it is written. Its checksum tells damage; it is no
+// signature, and who can write the file can make another one.
+type envelope struct {
+	FormatVersion int             `json:"format_version"`
+	ToolVersion   string          `json:"kubewright_version"`
+	SHA256        string          `json:"sha256"`
+	Saved         json.RawMessage `json:"saved"`
+}
+
+// The kinds of errors of Read.
+var (
+	// ErrNoPlan: the file is something else.
+	ErrNoPlan = errors.New("this is no saved plan")
+	// ErrDamaged: it was a saved plan, and was cut off or changed.
+	ErrDamaged = errors.New("the saved plan was cut off or changed since it was written")
+	// ErrNewer: a later version of the tool wrote it.
+	ErrNewer = errors.New("the saved plan was written by a later version of kubewright")
+)
+
+// Write puts a plan into a file that only its owner may read, in one piece.
+func Write(path string, f File) error {
+	saved, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(envelope{FormatVersion, f.Plan.ToolVersion, sum(saved), saved})
+	if err != nil {
+		return err
+	}
+	err = renameio.WriteFile(path, append(b, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
+	if err != nil {
+		return fmt.Errorf("cannot save the plan: %w", err)
+	}
+	return nil
+}
+
+// Read reads a saved plan. Errors are ErrNoPlan, ErrDamaged, ErrNewer, or the
+// file system's.
+func Read(path string) (File, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return File{}, err
+	}
+	fail := func(kind error) (File, error) { return File{}, &fs.PathError{Op: "read plan", Path: path, Err: kind} }
+	var e envelope
+	switch err := json.Unmarshal(b, &e); {
+	case err != nil && bytes.HasPrefix(b, []byte(`{"format_version":`)):
+		return fail(ErrDamaged)
+	case err != nil, e.FormatVersion == 0, e.Saved == nil:
+		return fail(ErrNoPlan)
+	case e.FormatVersion > FormatVersion:
+		return fail(fmt.Errorf("%w (%s, format %d)", ErrNewer, e.ToolVersion, e.FormatVersion))
+	case sum(e.Saved) != e.SHA256:
+		return fail(ErrDamaged)
+	}
+	var f File
+	if err := json.Unmarshal(e.Saved, &f); err != nil || f.Plan == nil {
+		return fail(ErrDamaged)
+	}
+	return f, nil
+}
+
+func sum(b []byte) string {
+	s := sha256.Sum256(b)
+	return hex.EncodeToString(s[:])
+}

@@ -1,0 +1,214 @@
+package planfile_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/state"
+)
+
+func address(t *testing.T, text string) state.Address {
+	t.Helper()
+	a, err := state.ParseAddress(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+const (
+	kubeletFile = `node.w["w1"]/kubelet-start/file:/var/lib/kubelet/config.yaml`
+	manifest    = `node.cp["cp1"]/control-plane/file:/etc/kubernetes/manifests/kube-apiserver.yaml`
+)
+
+// plan changes maxPods and an argument.
+func plan(t *testing.T) *planner.Plan {
+	t.Helper()
+	change := func(item, path string, before, after state.Value) planner.Change {
+		return planner.Change{
+			Address: address(t, item), Action: planner.Update, Reason: planner.ReasonConfigured,
+			Attributes: []planner.AttributeChange{{Path: path, Before: before, After: after, Origin: state.Source{File: "a.hcl", Line: 3}}},
+		}
+	}
+	kubelet, plane := address(t, kubeletFile), address(t, manifest)
+	return &planner.Plan{
+		FormatVersion: 1, ToolVersion: "1.0.0", Lineage: "l", Serial: 4, ConfigDigest: "c",
+		Changes: []planner.Change{
+			change(manifest, "args.audit-log-maxage", state.Value{}, state.String("30")),
+			change(kubeletFile, "maxPods", state.Int(110), state.Int(200)),
+		},
+		Steps: []planner.Step{
+			{ID: plane.Step(), Phase: "control-plane", Target: plane.Target, Operations: planner.Operations{planner.RemovePath{Path: "true"}}},
+			{ID: kubelet.Step(), Phase: "kubelet-start", Target: kubelet.Target, Operations: planner.Operations{planner.RemovePath{Path: "true"}}},
+		},
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.kwplan")
+	saved := planfile.File{Plan: plan(t), AllowUnreachable: true, PriorOutputs: map[string]state.Value{"o": state.String("x")}}
+	if err := planfile.Write(path, saved); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	read, err := planfile.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if planfile.Digest(read.Plan) != planfile.Digest(saved.Plan) || !read.AllowUnreachable || !read.PriorOutputs["o"].Equal(state.String("x")) {
+		t.Errorf("got %+v", read)
+	}
+}
+
+// TestDamage: whatever is cut off or changed in a file is found.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.kwplan")
+	if err := planfile.Write(path, planfile.File{Plan: plan(t)}); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := strings.TrimSpace(string(whole))
+	refused := func(name, text string, want error) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := planfile.Read(path); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", name, err, want)
+		}
+	}
+	for n := 30; n < len(body); n += 7 {
+		refused("cut off", body[:n], planfile.ErrDamaged)
+	}
+	for i := bytes.Index(whole, []byte(`"saved":`)) + len(`"saved":`); i < len(body)-1; i += 5 {
+		changed := []byte(body)
+		changed[i] ^= 1
+		if _, err := os.Stat(path); err != nil {
+			t.Fatal(err)
+		}
+		refused("changed", string(changed), planfile.ErrDamaged)
+	}
+	refused("newer", strings.Replace(body, `"format_version":1`, `"format_version":2`, 1), planfile.ErrNewer)
+	refused("a state", `{"format_version":1,"lineage":"x"}`, planfile.ErrNoPlan)
+	refused("HCL", "cluster {}\n", planfile.ErrNoPlan)
+	refused("nothing", "", planfile.ErrNoPlan)
+	if _, err := planfile.Read(path + ".absent"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestDigest depends on what is done, and on nothing else.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	want := planfile.Digest(plan(t))
+	for name, same := range map[string]func(*planner.Plan){
+		"tool":   func(p *planner.Plan) { p.ToolVersion = "2.0.0" },
+		"serial": func(p *planner.Plan) { p.Serial = 9 },
+		"files":  func(p *planner.Plan) { p.ConfigDigest = "d"; p.Changes[0].Attributes[0].Origin.Line = 99 },
+		"way":    func(p *planner.Plan) { p.Steps[0].Via = p.Steps[1].Target },
+		"bytes":  func(p *planner.Plan) { p.Steps[0].Expectation("file:/x", "1") },
+	} {
+		p := plan(t)
+		same(p)
+		if planfile.Digest(p) != want {
+			t.Errorf("%s changes the digest", name)
+		}
+	}
+	for name, other := range map[string]func(*planner.Plan){
+		"value":     func(p *planner.Plan) { p.Changes[0].Attributes[0].After = state.String("31") },
+		"before":    func(p *planner.Plan) { p.Changes[1].Attributes[0].Before = state.Int(50) },
+		"operation": func(p *planner.Plan) { p.Steps[0].Operations[0] = planner.RemovePath{Path: "false"} },
+		"order":     func(p *planner.Plan) { p.Steps[1].Needs = append(p.Steps[1].Needs, p.Steps[0].ID) },
+		"target":    func(p *planner.Plan) { p.Targets = []string{"certs"} },
+		"lineage":   func(p *planner.Plan) { p.Lineage = "m" },
+	} {
+		p := plan(t)
+		other(p)
+		if planfile.Digest(p) == want {
+			t.Errorf("%s does not change the digest", name)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		begun  bool
+		change func(p *planner.Plan)
+		want   []string
+	}{
+		{"nothing", false, func(*planner.Plan) {}, nil},
+		{"a value moved", false, func(p *planner.Plan) { p.Changes[1].Attributes[0].Before = state.Int(50) }, []string{kubeletFile + "#maxPods has changed"}},
+		{"a field more", false, func(p *planner.Plan) {
+			p.Changes[1].Attributes = append(p.Changes[1].Attributes, planner.AttributeChange{Path: "x", Before: state.Int(1), After: state.Int(2)})
+		}, []string{kubeletFile + "#x has changed"}},
+		{"a field less", false, func(p *planner.Plan) {
+			p.Changes[1].Attributes = []planner.AttributeChange{{Path: "x", Before: state.Int(1), After: state.Int(2)}}
+		}, []string{kubeletFile + "#x has changed", kubeletFile + "#maxPods has changed"}},
+		{"another goal", false, func(p *planner.Plan) { p.Changes[1].Attributes[0].After = state.Int(250) }, []string{kubeletFile + "#maxPods would be changed in another way"}},
+		{"done by somebody else", false, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + " is by now as it was to become"}},
+		{"another action", false, func(p *planner.Plan) { p.Changes[1].Action = planner.Create }, []string{kubeletFile + "# would be changed in another way"}},
+		{"another operation", false, func(p *planner.Plan) { p.Steps[1].Operations = planner.Operations{planner.RemovePath{Path: "false"}} }, []string{`node.w["w1"]/kubelet-start would be changed in another way`}},
+		{"another order", false, func(p *planner.Plan) { p.Steps[1].Needs = append(p.Steps[1].Needs, p.Steps[0].ID) }, []string{" would be changed in another way"}},
+		{"a part is done", true, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, nil},
+		{"half of it is done", true, func(p *planner.Plan) { p.Changes[1].Attributes[0].Before = state.Int(50) }, nil},
+		{"begun, with another goal", true, func(p *planner.Plan) { p.Changes[1].Attributes[0].After = state.Int(250) }, []string{kubeletFile + "#maxPods would be changed in another way"}},
+		{"begun, and to be deleted", true, func(p *planner.Plan) { p.Changes[1].Action = planner.Delete }, []string{kubeletFile + " would be changed in another way"}},
+		{"begun, with a stranger", true, func(p *planner.Plan) {
+			p.Changes[1].Address = address(t, `node.w["w2"]/kubelet-start/file:/x`)
+			p.Steps[1].ID = p.Changes[1].Address.Step()
+		}, []string{`node.w["w2"]/kubelet-start/file:/x would be changed now as well`, `node.w["w2"]/kubelet-start would be changed now as well`}},
+	} {
+		now := plan(t)
+		tt.change(now)
+		var got []string
+		for _, d := range planfile.Compare(plan(t), now, tt.begun) {
+			line := d.Address.String()
+			if d.Path != "" || d.What == planfile.Otherwise && !d.Saved.IsNull() && !tt.begun {
+				line += "#" + d.Path
+			}
+			got = append(got, line+" "+d.What)
+		}
+		if strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
+			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+		}
+	}
+}
+
+// What only an earlier step could tell is no difference once that step has run.
+func TestCompareWhatWasNotKnown(t *testing.T) {
+	t.Parallel()
+	saved, now := plan(t), plan(t)
+	saved.Changes[1].Attributes[0].After = state.PendingValue("step", "ca")
+	now.Changes[1].Attributes[0].After = state.String("abc")
+	if got := planfile.Compare(saved, now, true); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+	if got := planfile.Compare(saved, now, false); len(got) != 1 {
+		t.Errorf("got %v", got)
+	}
+	saved.Changes[1].Attributes[0].After = state.SensitiveValue("variable:x", "")
+	now.Changes[1].Attributes[0].After = state.SensitiveValue("variable:x", "1234")
+	if got := planfile.Compare(saved, now, true); len(got) != 0 {
+		t.Errorf("a secret of a plan without fingerprints: got %v", got)
+	}
+	saved.Changes[1].Attributes[0].After = state.SensitiveValue("variable:x", "5678")
+	if got := planfile.Compare(saved, now, true); len(got) != 1 {
+		t.Errorf("another secret: got %v", got)
+	}
+}

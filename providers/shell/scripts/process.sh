@@ -1,0 +1,51 @@
+# Processes, for looking at a host and for changing it.
+
+# kw_running NAMES ARGUMENTS: the files cmdline below /proc of processes that have
+# one of the names, as the kernel cuts them, and speak of one of the arguments.
+# Both are lists, a line each.
+kw_running() {
+	# shellcheck disable=SC2046 # paths below /proc, which have no blanks
+	set -- "$2" $(grep -slxF -e "$1" /proc/[0-9]*/comm)
+	kw_a=$1
+	shift
+	for kw_f do
+		shift
+		set -- "$@" "${kw_f%/comm}/cmdline"
+	done
+	[ $# = 0 ] || grep -aslF -e "$kw_a" -- "$@"
+}
+
+# kw_processes NAMES ARGUMENTS: when such processes were started. That is told in
+# ticks, 100 a second everywhere (USER_HZ), from a moment that a container may not
+# know; so the ticks of a process that starts just now come first, and the time
+# last. On a busy host that makes processes look younger, by what lies between.
+kw_processes() {
+	kw_say processes
+	# shellcheck disable=SC2046
+	set -- $(kw_running "$1" "$2")
+	[ $# != 0 ] || return 0
+	for kw_f do
+		shift
+		set -- "$@" "${kw_f%/cmdline}/stat"
+	done
+	awk '{ print $2, $22 }' /proc/self/stat "$@"
+	date +%s.%N
+}
+
+# kw_restart NAME ARGUMENT FILE...: ends processes that were started before one of
+# the files was written.
+kw_restart() {
+	kw_k=$1
+	kw_b=$2
+	shift 2
+	kw_v=$(stat -L -c %.9Y -- "$@") || kw_fail
+	kw_made=same
+	for kw_f in $(kw_running "$kw_k" "$kw_b"); do
+		kw_p=${kw_f%/cmdline}
+		kw_o=$(awk 'NR == 1 { now = $22; next } { print (now - $22) / 100 }' /proc/self/stat "$kw_p/stat")
+		if printf '%s\n' "$kw_v" | awk -v now="$(date +%s.%N)" -v age="$kw_o" '$1 > now - age { old = 1 } END { exit !old }'; then
+			kill -TERM "${kw_p#/proc/}" && kw_made=changed
+		fi
+	done
+	kw_done "$kw_made"
+}
