@@ -104,27 +104,24 @@ func (b *builder) moveEndpoint(c *cluster) {
 		return
 	}
 	var turned, issued []state.Address
-	for _, n := range c.nodes {
-		if n.isControlPlane() {
-			issued = append(issued, step(n.target, certsPhase))
-		}
+	for _, n := range c.controlPlanes() {
+		// Behind it the API server has been seen to show its certificate.
+		issued = append(issued, step(n.target, controlPlanePhase))
 	}
 	for _, n := range c.nodes {
-		turn := step(n.target, waitBootstrapPhase)
-		if n.isControlPlane() {
-			turn.Phase = kubeconfigPhase
-		}
-		if n.report == nil || n.joins() {
+		if n.isControlPlane() || n.report == nil || n.joins() {
 			continue
 		}
+		turn := step(n.target, waitBootstrapPhase)
 		turned = append(turned, turn)
 		for _, id := range issued {
 			b.after(turn, id)
 		}
 	}
 	restart := b.restartProxies(c)
+	before := append(slices.Clone(turned), issued...)
 	for _, phase := range []string{addonPhase, tokenPhase, uploadConfigPhase} {
-		for _, id := range turned {
+		for _, id := range before {
 			b.after(step(c.target, phase), id)
 		}
 		issued = append(issued, step(c.target, phase))
@@ -151,9 +148,9 @@ func (b *builder) restartProxies(c *cluster) state.Address {
 	b.draft.Steps = append(b.draft.Steps, planner.Step{
 		ID: id, Phase: addonPhase, Target: c.target, Action: planner.Update, Via: c.seat,
 		Impact: "restarts kube-proxy, one node after another; connections that are set up stay",
-		Operations: planner.Operations{planner.RestartDaemonSet{
+		Operations: append(c.seatNode().reached(), planner.RestartDaemonSet{
 			Namespace: "kube-system", Name: "kube-proxy", Mark: c.sharedURL(), Timeout: proxyRestart,
-		}},
+		}),
 	})
 	b.draft.Edges[id] = []state.Address{step(c.target, addonPhase)}
 	return id

@@ -53,9 +53,6 @@ func kubeconfigStep(n *node, w work) planner.Step {
 		return planner.Step{}
 	}
 	ops := []planner.Operation{folder("/etc/kubernetes", "0755")}
-	if n.isControlPlane() && !n.joins() {
-		ops = append(ops, n.reached()...)
-	}
 	restart := false
 	for _, k := range n.kubeconfigSpecs() {
 		for _, c := range w.changes {
