@@ -208,6 +208,11 @@ type DrainOptions struct {
 	DeleteEmptyDirData bool
 	DisableEviction    bool
 	PodSelector        string
+	// SkipWait, when not 0, is for how long a pod may have been terminating to be
+	// waited for.
+	SkipWait time.Duration
+	// StayCordoned leaves a node unschedulable whose drain did not succeed.
+	StayCordoned bool
 }
 
 // Upgrade says how nodes are taken down.

@@ -114,6 +114,9 @@ func (c checker) upgrade(u Upgrade) {
 	if d.Timeout < 0 {
 		c.errorf("upgrade.drain.timeout", "Negative duration", "A timeout cannot be negative; \"0s\" never gives up.")
 	}
+	if d.SkipWait < 0 {
+		c.errorf("upgrade.drain.skip_wait_for_delete_timeout", "Negative duration", "A duration cannot be negative; \"0s\" waits for every pod.")
+	}
 	if d.GracePeriod < -1 {
 		c.errorf("upgrade.drain.grace_period", "Invalid grace period", "%d is neither a number of seconds nor -1 for the pod's own.", d.GracePeriod)
 	}

@@ -12,6 +12,9 @@ import (
 // Unknown counts as unhealthy. own is the name of the member on the step's own
 // node: one that is down already is not lost by a step that mends or removes it.
 func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
+	if err := AlarmsAllow(step, members); err != nil {
+		return err
+	}
 	voters, healthy := 0, 0
 	lost := 1 // the member on the step's own node restarts or goes
 	var sick []string
@@ -35,6 +38,12 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 	need := voters/2 + 1
 	left := healthy
 	switch {
+	case defragments(step):
+		// The member does not answer for a while, and that has to be the only one.
+		if healthy == voters {
+			return nil
+		}
+		return fmt.Errorf("refused: a member is defragmented only while all others answer, and %s does not. Bring it back first", strings.Join(sick, ", "))
 	case addsMember(step):
 		need = (voters+1)/2 + 1
 		if voters == 1 {
@@ -62,6 +71,15 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 func addsMember(step *Step) bool {
 	for _, op := range step.Operations {
 		if _, ok := op.(AddEtcdMember); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func defragments(step *Step) bool {
+	for _, op := range step.Operations {
+		if _, ok := op.(DefragmentEtcd); ok {
 			return true
 		}
 	}

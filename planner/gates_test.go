@@ -2,6 +2,7 @@ package planner_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/planner"
@@ -43,6 +44,44 @@ func TestQuorumAllows(t *testing.T) {
 				if err := planner.QuorumAllows(tt.step, fmt.Sprint(tt.own), members); (err == nil) != tt.want {
 					t.Errorf("%s with %d of %d healthy: allowed is %v, want %v (%v)", tt.name, healthy, voters, err == nil, tt.want, err)
 				}
+			}
+		}
+	}
+}
+
+// A member that is defragmented has to be the only one that does not answer.
+func TestDefragmentationWantsAllOthers(t *testing.T) {
+	t.Parallel()
+	step := &planner.Step{Operations: planner.Operations{planner.DefragmentEtcd{}}}
+	for voters := 1; voters <= 5; voters++ {
+		for healthy := 0; healthy <= voters; healthy++ {
+			var members []state.EtcdMember
+			for i := range voters {
+				members = append(members, state.EtcdMember{Name: fmt.Sprint(i), Healthy: i < healthy})
+			}
+			if err := planner.QuorumAllows(step, "0", members); (err == nil) != (healthy == voters) {
+				t.Errorf("%d of %d healthy: %v", healthy, voters, err)
+			}
+		}
+	}
+}
+
+// With an alarm nothing is done to etcd but what helps against it.
+func TestAlarmsAllow(t *testing.T) {
+	t.Parallel()
+	helps := map[string]planner.Operation{"defragment": planner.DefragmentEtcd{}, "disarm": planner.DisarmEtcd{}}
+	other := map[string]planner.Operation{"add": planner.AddEtcdMember{}, "remove": planner.RemoveEtcdMember{}}
+	for _, alarm := range []string{planner.AlarmNoSpace, planner.AlarmCorrupt} {
+		members := []state.EtcdMember{{Name: "a", Healthy: true}, {Name: "b", Healthy: true, Alarms: []string{alarm}}, {Name: "c", Healthy: true}}
+		for name, op := range helps {
+			if err := planner.QuorumAllows(&planner.Step{Operations: planner.Operations{op}}, "a", members); err != nil {
+				t.Errorf("%s with %s: %v", name, alarm, err)
+			}
+		}
+		for name, op := range other {
+			err := planner.QuorumAllows(&planner.Step{Operations: planner.Operations{op}}, "a", members)
+			if err == nil || !strings.Contains(err.Error(), "b "+alarm) {
+				t.Errorf("%s with %s: %v", name, alarm, err)
 			}
 		}
 	}

@@ -367,7 +367,9 @@ type (
 		Undo bool   `json:"undo,omitempty"`
 	}
 
-	// Drain evicts the pods of a node as kubectl drain does.
+	// Drain evicts the pods of a node as kubectl drain does, and never deletes
+	// what may not be evicted unless DisableEviction says so. Pods of DaemonSets and
+	// mirror pods stay. What is left at its deadline is named in the error.
 	Drain struct {
 		Node               string        `json:"node"`
 		Timeout            time.Duration `json:"timeout"`
@@ -376,6 +378,11 @@ type (
 		DeleteEmptyDirData bool          `json:"delete_emptydir_data,omitempty"`
 		DisableEviction    bool          `json:"disable_eviction,omitempty"`
 		PodSelector        string        `json:"pod_selector,omitempty"`
+		// SkipWait, when not 0, is for how long a pod may have been terminating to
+		// be waited for.
+		SkipWait time.Duration `json:"skip_wait,omitempty"`
+		// Uncordon makes the node schedulable again when the drain does not succeed.
+		Uncordon bool `json:"uncordon,omitempty"`
 	}
 
 	// CreateToken makes a bootstrap token. Without an ID it is one for this run,
@@ -490,6 +497,10 @@ var operations = []Operation{
 	PromoteEtcdMember{},
 	RemoveEtcdMember{},
 	SnapshotEtcd{},
+	DefragmentEtcd{},
+	DisarmEtcd{},
+	SetAsideEtcd{},
+	RestoreEtcd{},
 	ApplyObject{},
 	DeleteObject{},
 	PatchNode{},
@@ -507,7 +518,7 @@ var operations = []Operation{
 func IsHostOperation(op Operation) bool {
 	switch op.(type) {
 	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, Preserve, Restore, LoadImage, Unit,
-		RestartProcess, SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark:
+		RestartProcess, SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark, SetAsideEtcd, RestoreEtcd:
 		return true
 	}
 	return false

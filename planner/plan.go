@@ -117,6 +117,9 @@ type Plan struct {
 	// RefreshOnly tells a plan that changes the state alone: what drifted is
 	// recorded as it is.
 	RefreshOnly bool `json:"refresh_only,omitempty"`
+	// Command is how the plan was asked for, where that is neither apply nor
+	// destroy: etcd restore FILE.
+	Command string `json:"command,omitempty"`
 	// Resources in the order of the configuration's addresses.
 	Resources []ResourceChange `json:"resources,omitempty"`
 	// Changes are sorted by address.
@@ -126,6 +129,11 @@ type Plan struct {
 	Forgotten []state.Address `json:"forgotten,omitempty"`
 	// Moved are the targets whose names in the state change.
 	Moved []state.Moved `json:"moved,omitempty"`
+	// Replace, AcceptNewHost and ForgetUnreachable are the addresses of nodes that
+	// were given with the flags of these names.
+	Replace           []string `json:"replace,omitempty"`
+	AcceptNewHost     []string `json:"accept_new_host,omitempty"`
+	ForgetUnreachable []string `json:"forget_unreachable,omitempty"`
 	// Drift is what changed outside since the last apply; reported, and put
 	// right by Changes where configuration speaks of it.
 	Drift []Change `json:"drift,omitempty"`

@@ -68,6 +68,12 @@ type Etcd interface {
 	Remove(ctx context.Context, id string) error
 	// MoveLeader hands leadership from the present leader to the member with the ID.
 	MoveLeader(ctx context.Context, to string) error
+	// Defragment has a member give back the space that its database does not use.
+	// The member does not answer meanwhile.
+	Defragment(ctx context.Context, id string) error
+	// Disarm takes back an alarm of a member: NOSPACE or CORRUPT. One that is not
+	// raised is no error.
+	Disarm(ctx context.Context, id, alarm string) error
 	// Snapshot begins to stream what etcd holds, from one healthy voter, which is
 	// not the leader where there is another. The caller closes it.
 	Snapshot(ctx context.Context) (*EtcdSnapshot, error)

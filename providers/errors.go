@@ -73,6 +73,10 @@ var (
 	// plan has to be made again, with what is there now.
 	ErrMoved = errors.New("changed since the plan was made")
 
+	// ErrBlocked: pods of a node could not be evicted in time. What was evicted
+	// before is. A retry helps when what blocked it has been dealt with.
+	ErrBlocked = errors.New("pods could not be evicted in time")
+
 	// ErrForeign: the host belongs to another state: the lineage that it
 	// remembers is not the run's. Nothing was done. A retry does not help.
 	ErrForeign = errors.New("host belongs to another state")

@@ -264,6 +264,10 @@ func (w *work) perform(ctx context.Context, g group) error {
 		return w.removeMember(ctx, op)
 	case planner.SnapshotEtcd:
 		return w.snapshotEtcd(ctx, op)
+	case planner.DefragmentEtcd:
+		return w.defragment(ctx, op)
+	case planner.DisarmEtcd:
+		return w.disarm(ctx, op)
 	case planner.Wait:
 		return w.wait(ctx, op)
 	}

@@ -40,8 +40,7 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 	case planner.Cordon:
 		do = func(ctx context.Context, a API) error { return a.Cordon(ctx, op.Node, op.Undo) }
 	case planner.Drain:
-		limit = max(limit, op.Timeout)
-		do = func(ctx context.Context, a API) error { return a.Drain(ctx, op, w.log) }
+		return w.drain(ctx, op)
 	case planner.CreateToken:
 		// After a lost answer a second token would be one too many to delete.
 		if op.ID == "" {

@@ -47,6 +47,8 @@ func artifactOf(op planner.Operation) (name, digest string) {
 		return op.Artifact, op.SHA256
 	case planner.LoadImage:
 		return op.Artifact, op.SHA256
+	case planner.RestoreEtcd:
+		return op.Artifact, op.SHA256
 	}
 	return "", ""
 }

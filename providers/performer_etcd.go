@@ -126,15 +126,10 @@ func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) er
 		if m == nil {
 			return nil
 		}
-		others := votersWithout(members, m.ID)
-		if !m.Learner && len(others) == 0 {
+		if !m.Learner && len(votersWithout(members, m.ID)) == 0 {
 			return fmt.Errorf("cannot remove etcd member %s: %w", op.Name, refused)
 		}
-		if i := slices.IndexFunc(others, func(o state.EtcdMember) bool { return o.Healthy }); m.Leader && i >= 0 {
-			if err := e.MoveLeader(ctx, others[i].ID); err != nil {
-				w.log("leadership stays for now: " + err.Error())
-			}
-		}
+		w.moveLeadership(ctx, e, members, *m)
 		return e.Remove(ctx, m.ID)
 	})
 }

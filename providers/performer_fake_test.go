@@ -39,6 +39,7 @@ type scene struct {
 	objects map[state.ObjectRef]state.Value
 	sent    map[string]string // contents of artifacts, by name
 	streams []io.Reader       // what etcd sends as snapshots, one after the other
+	full    bool              // alarms come back
 	// snapshots is the operator's folder.
 	snapshots string
 	// applying, when set, stands for what an attempt to apply an object does.
@@ -276,6 +277,21 @@ func (e *fakeEtcd) MoveLeader(_ context.Context, to string) error {
 }
 
 var errNoStream = errors.New("no stream is left")
+
+func (e *fakeEtcd) Defragment(_ context.Context, id string) error {
+	e.say("defragment %s", id)
+	return pop(&e.etcdErr)
+}
+
+func (e *fakeEtcd) Disarm(_ context.Context, id, alarm string) error {
+	e.say("disarm %s of %s", alarm, id)
+	for i := range e.members {
+		if e.members[i].ID == id && !e.full {
+			e.members[i].Alarms = nil
+		}
+	}
+	return pop(&e.etcdErr)
+}
 
 func (e *fakeEtcd) Snapshot(context.Context) (*providers.EtcdSnapshot, error) {
 	if len(e.streams) == 0 {

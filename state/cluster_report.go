@@ -25,6 +25,9 @@ type ClusterQuery struct {
 	Objects []ObjectRef
 	// Etcd asks for the members of stacked etcd.
 	Etcd bool
+	// PodsOn are nodes of which it is asked what a drain would evict, and which
+	// PodDisruptionBudgets speak of it.
+	PodsOn []string
 }
 
 // ClusterReport is what API and etcd of one cluster show.
@@ -38,6 +41,10 @@ type ClusterReport struct {
 	// StaticPods maps the name of a mirror pod of kube-system, such as
 	// kube-apiserver-cp1, to what runs.
 	StaticPods map[string]StaticPodReport
+	// Pods are those of the nodes asked for, in order of namespace and name;
+	// Budgets those that select any of them, by NAMESPACE/NAME.
+	Pods    []PodReport
+	Budgets map[string]BudgetReport
 	// Members are etcd's members; nil when not asked for or not answered.
 	Members []EtcdMember
 	// EtcdUnobserved says why Members is nil although it was asked for.
@@ -104,4 +111,9 @@ type EtcdMember struct {
 	Leader  bool `json:"leader,omitempty"`
 	// Alarms are etcd's: NOSPACE, CORRUPT.
 	Alarms []string `json:"alarms,omitempty"`
+	// Version is that of the member's etcd. DBSize is the size of its database on
+	// the disk in bytes, of which DBInUse are in use. Empty when it does not answer.
+	Version string `json:"version,omitempty"`
+	DBSize  int64  `json:"db_size,omitempty"`
+	DBInUse int64  `json:"db_in_use,omitempty"`
 }

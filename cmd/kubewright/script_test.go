@@ -22,6 +22,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
 	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
 )
@@ -268,6 +269,14 @@ func (o *operator) release() {
 // -9 or a loss of power, once it has printed the text in KILLED_AT.
 func runKilled() {
 	env := cli.System(os.Args[1:])
+	env.OpenWorld = func(path string) (*sim.World, error) {
+		w, err := sim.Open(path)
+		if err == nil {
+			// What was done to hosts stays done then, as on real ones.
+			w.Durable = os.Getenv("KILLED_DURABLE") != ""
+		}
+		return w, err
+	}
 	env.Stdout = &watched{Writer: os.Stdout, at: os.Getenv("KILLED_AT"), then: func() { os.Exit(137) }}
 	os.Exit(cli.Main(env))
 }

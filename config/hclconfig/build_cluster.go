@@ -83,7 +83,7 @@ func (e *evaluator) operations(b *block, c *config.Cluster) {
 	c.Upgrade = config.Upgrade{MaxUnavailable: e.str(u, "max_unavailable"), Drain: config.DrainOptions{
 		Timeout: e.duration(d, "timeout"), GracePeriod: e.number(d, "grace_period"), Force: e.boolean(d, "force"),
 		DeleteEmptyDirData: e.boolean(d, "delete_emptydir_data"), DisableEviction: e.boolean(d, "disable_eviction"),
-		PodSelector: e.str(d, "pod_selector"),
+		PodSelector: e.str(d, "pod_selector"), SkipWait: e.duration(d, "skip_wait_for_delete_timeout"), StayCordoned: e.boolean(d, "stay_cordoned"),
 	}}
 	i := e.one(b, "install")
 	c.Install = config.Install{Artifacts: e.str(i, "artifacts"), Keep: e.strings(i, "keep")}

@@ -55,20 +55,25 @@ func etcdStep(n *node, w work) planner.Step {
 		}
 		return s
 	}
-	data := folder(c.Etcd.DataDir, "0700")
 	if n.isFounder() {
-		return planner.Step{Operations: append([]planner.Operation{folder("/etc/kubernetes/manifests", "0700"), data}, fileOperations(w)...)}
+		return planner.Step{Operations: append([]planner.Operation{folder("/etc/kubernetes/manifests", "0700"), folder(c.Etcd.DataDir, "0700")}, fileOperations(w)...)}
 	}
 	return planner.Step{
 		Via: c.seat, Limits: []string{c.limit("etcd-membership")}, Gates: []string{"etcd-quorum"},
-		Impact: "adds an etcd member as a learner, which does not count for quorum until it is promoted",
-		Operations: []planner.Operation{
-			folder("/etc/kubernetes/manifests", "0700"), data,
-			planner.AddEtcdMember{Name: n.name, PeerURL: n.peerURL()},
-			planner.RenderEtcdManifest{Path: manifest("etcd"), Manifest: w.etcdManifest(n), Mode: "0600", Owner: root},
-			planner.Wait{For: planner.WaitEtcdStarted, Name: n.name, Timeout: c.Timeouts.EtcdAPICall},
-			planner.PromoteEtcdMember{PeerURL: n.peerURL(), Timeout: c.Timeouts.EtcdAPICall},
-		},
+		Impact:     "adds an etcd member as a learner, which does not count for quorum until it is promoted",
+		Operations: n.joinEtcd(w.etcdManifest(n)),
+	}
+}
+
+// joinEtcd adds the node's member as a learner, starts it, and promotes it.
+func (n *node) joinEtcd(pod planner.Content) planner.Operations {
+	c := n.cluster
+	return planner.Operations{
+		folder("/etc/kubernetes/manifests", "0700"), folder(c.Etcd.DataDir, "0700"),
+		planner.AddEtcdMember{Name: n.name, PeerURL: n.peerURL()},
+		planner.RenderEtcdManifest{Path: manifest("etcd"), Manifest: pod, Mode: "0600", Owner: root},
+		planner.Wait{For: planner.WaitEtcdStarted, Name: n.name, Timeout: c.Timeouts.EtcdAPICall},
+		planner.PromoteEtcdMember{PeerURL: n.peerURL(), Timeout: c.Timeouts.EtcdAPICall},
 	}
 }
 

@@ -92,7 +92,7 @@ func (o *operator) observeCluster(ctx context.Context, v *phases.View) {
 			v.ClusterErrors["prod"] = err.Error()
 			continue
 		}
-		report, err := api.Observe(ctx, phases.ClusterQuery(o.config, o.recorded, "prod"))
+		report, err := api.Observe(ctx, phases.ClusterQuery(o.config, o.recorded, "prod", o.replace...))
 		if err != nil {
 			v.ClusterErrors["prod"] = err.Error()
 			continue

@@ -53,6 +53,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	v.scrub(drift)
 	d := v.draft(desired, changes)
 	header.Destroy, header.Moved = v.Destroy, v.Moved
+	header.Replace, header.AcceptNewHost, header.ForgetUnreachable = printed(v.Replace), printed(v.AcceptNewHost), printed(v.ForgetUnreachable)
 	p, err := planner.Assemble(header, v.withoutLeavers(changes), drift, d, options)
 	if err != nil {
 		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
@@ -61,7 +62,15 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		return Result{}, diags
 	}
 	v.expect(p)
-	return Result{Plan: p, Desired: desired, Observed: observed}, diags
+	return Result{Plan: p, Desired: desired, Observed: observed}, slices.Concat(diags, v.alarms(p), v.checkDrains(p))
+}
+
+func printed(targets []state.Target) []string {
+	var out []string
+	for _, t := range targets {
+		out = append(out, t.String())
+	}
+	return out
 }
 
 // withoutLeavers drops the changes of single items of nodes that leave: their

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -111,6 +112,7 @@ func baseQuery(controlPlane bool) state.Query {
 	}
 	q.Files = append(q.Files, state.FileQuery{Path: "/var/lib/kubelet/pki/kubelet-client-current.pem"})
 	if controlPlane {
+		q.Files = append(q.Files, state.FileQuery{Path: planner.RestoredMark, Read: state.ReadContent})
 		q.Secrets = []string{adminConf, superAdminConf}
 	}
 	return q

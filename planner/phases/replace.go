@@ -36,7 +36,10 @@ func (v *View) replaces(t state.Target) bool { return v.replacements[t] != nil }
 // replace finds the nodes that are replaced, and puts in the place of what was
 // seen what will be there once each has left: all phases then plan a join.
 func (v *View) replace() diag.Diagnostics {
-	v.replacements, v.original = map[state.Target]*replacement{}, v.Clusters
+	if v.original != nil { // planned before: what was seen is to be looked at anew
+		v.Clusters, v.Reports = v.original, v.originalReports
+	}
+	v.replacements, v.original, v.originalReports = map[state.Target]*replacement{}, v.Clusters, v.Reports
 	if v.Recorded == nil || v.Destroy {
 		return v.replaceUnknown()
 	}
@@ -101,9 +104,16 @@ func (v *View) anotherMachine(n *config.Node, was *state.RecordedNode, r *state.
 
 // replaceReason is why a node cannot stay as it is; "" when it can.
 func (v *View) replaceReason(n *config.Node, was *state.RecordedNode) string {
-	switch {
-	case slices.Contains(v.Replace, n.Target):
+	if slices.Contains(v.Replace, n.Target) {
 		return planner.ReasonRequested
+	}
+	return anotherNodeReason(n, was)
+}
+
+// anotherNodeReason is why the configuration's node is another one than that
+// which was recorded; "" when it is not.
+func anotherNodeReason(n *config.Node, was *state.RecordedNode) string {
+	switch {
 	case was.Role != string(n.Role):
 		return fmt.Sprintf("role %s -> %s", was.Role, n.Role)
 	case n.Name != "" && was.Name != n.Name:

@@ -1,7 +1,6 @@
 package phases
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"sort"
@@ -114,18 +113,10 @@ func (l leaver) drainStep() planner.Step {
 	if _, exists := l.cluster.seen.Nodes[l.Name]; !exists {
 		return planner.Step{}
 	}
-	d := l.cluster.Upgrade.Drain
 	return planner.Step{
 		ID: step(l.target, drainPhase), Phase: drainPhase, Target: l.target, Action: planner.Delete, Via: l.cluster.seat,
 		Limits: []string{l.cluster.limit("drain")},
-		Impact: fmt.Sprintf("%d pods to evict", l.cluster.seen.Nodes[l.Name].Pods),
-		Operations: planner.Operations{
-			planner.Cordon{Node: l.Name},
-			planner.Drain{
-				Node: l.Name, Timeout: d.Timeout, GracePeriod: d.GracePeriod, Force: d.Force,
-				DeleteEmptyDirData: d.DeleteEmptyDirData, DisableEviction: d.DisableEviction, PodSelector: d.PodSelector,
-			},
-		},
+		Impact: l.cluster.drainImpact(l.Name), Operations: l.cluster.drain(l.Name),
 	}
 }
 

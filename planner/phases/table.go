@@ -49,6 +49,8 @@ const (
 	drainPhase         = "drain"
 	resetPhase         = "reset"
 	snapshotPhase      = "etcd-snapshot"
+	defragmentPhase    = "etcd-defragment"
+	restorePhase       = "etcd-restore"
 )
 
 // tokenCleanup is the waypoint of the step that deletes the join token.

@@ -47,6 +47,8 @@ type View struct {
 	// clusters with them is in original, and without them in Clusters.
 	replacements map[state.Target]*replacement
 	original     map[string]*state.ClusterReport
+	// originalReports has the hosts of replaced nodes as they were seen.
+	originalReports map[state.Target]*state.Report
 	// recorded are the items of Recorded, but for those of replaced nodes.
 	recorded *state.Snapshot
 	memo     *memo

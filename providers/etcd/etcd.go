@@ -210,6 +210,7 @@ func (c *Client) look(ctx context.Context, clusterID uint64, m *pb.Member) state
 		return out
 	}
 	out.Leader = st.leader == m.ID
+	out.Version, out.DBSize, out.DBInUse = st.version, st.size, st.inUse
 	if m.IsLearner {
 		// A learner serves no linearizable reads.
 		out.Healthy = len(st.problems) == 0

@@ -140,6 +140,12 @@ func (f *fake) moveLeader(_ context.Context, to uint64) error {
 	return f.change("move", func() { f.leader = to })
 }
 
+func (f *fake) defragment(context.Context) error { return f.change("defragment", func() {}) }
+
+func (f *fake) disarm(_ context.Context, id uint64, alarm pb.AlarmType) error {
+	return f.change("disarm "+alarm.String(), func() { delete(f.alarm, id) })
+}
+
 func (f *fake) snapshot(context.Context) (r io.ReadCloser, err error) {
 	err = f.answer(func() error {
 		r = io.NopCloser(strings.NewReader("data of " + f.self().Name))
@@ -275,5 +281,44 @@ func TestMoveLeader(t *testing.T) {
 	c.fail = errors.New("refused")
 	if err := client.MoveLeader(t.Context(), "1"); err == nil || c.leader != 2 {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestDefragment(t *testing.T) {
+	t.Parallel()
+	c := three()
+	if err := c.client().Defragment(t.Context(), "2"); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"b defragment"}; !slices.Equal(c.calls, want) {
+		t.Errorf("got %v, want %v: a member is asked itself", c.calls, want)
+	}
+	if err := c.client().Defragment(t.Context(), "9"); err == nil {
+		t.Error("a member that is none was defragmented")
+	}
+	c.down[url("b")] = true
+	if err := c.client().Defragment(t.Context(), "2"); !errors.Is(err, providers.ErrUnreachable) {
+		t.Errorf("one that is down: %v", err)
+	}
+}
+
+func TestDisarm(t *testing.T) {
+	t.Parallel()
+	c := three()
+	c.alarm[2] = []string{"NOSPACE"}
+	for range 2 { // the second time there is nothing to do
+		if err := c.client().Disarm(t.Context(), "2", "NOSPACE"); err != nil {
+			t.Error(err)
+		}
+	}
+	c.alarm[3] = []string{"CORRUPT"}
+	if err := c.client().Disarm(t.Context(), "3", "NOSPACE"); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"a disarm NOSPACE"}; !slices.Equal(c.calls, want) {
+		t.Errorf("got %v, want %v", c.calls, want)
+	}
+	if err := c.client().Disarm(t.Context(), "3", "SLOW"); err == nil {
+		t.Error("an alarm that does not exist was disarmed")
 	}
 }

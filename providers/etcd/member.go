@@ -30,6 +30,9 @@ type list struct {
 // status is what a member says of itself.
 type status struct {
 	clusterID, id, leader uint64
+	// version, size and inUse are of etcd and its database, in bytes; of status only.
+	version     string
+	size, inUse int64
 	// revision is that of the key space; of read only.
 	revision int64
 	// problems are what the member complains about, such as having no leader.
@@ -48,6 +51,8 @@ type member interface {
 	promote(ctx context.Context, id uint64) error
 	remove(ctx context.Context, id uint64) error
 	moveLeader(ctx context.Context, to uint64) error
+	defragment(ctx context.Context) error
+	disarm(ctx context.Context, id uint64, alarm pb.AlarmType) error
 	// snapshot streams the database, with its hash behind it.
 	snapshot(ctx context.Context) (io.ReadCloser, error)
 	close() error
@@ -141,7 +146,10 @@ func (r *remote) status(ctx context.Context) (status, error) {
 	if err != nil {
 		return status{}, r.explain(err)
 	}
-	return status{clusterID: resp.Header.ClusterId, id: resp.Header.MemberId, leader: resp.Leader, problems: resp.Errors}, nil
+	return status{
+		clusterID: resp.Header.ClusterId, id: resp.Header.MemberId, leader: resp.Leader, problems: resp.Errors,
+		version: resp.Version, size: resp.DbSize, inUse: resp.DbSizeInUse,
+	}, nil
 }
 
 func (r *remote) alarms(ctx context.Context) (map[uint64][]string, error) {
@@ -173,6 +181,16 @@ func (r *remote) remove(ctx context.Context, id uint64) error {
 
 func (r *remote) moveLeader(ctx context.Context, to uint64) error {
 	_, err := r.MoveLeader(ctx, to)
+	return r.explain(err)
+}
+
+func (r *remote) defragment(ctx context.Context) error {
+	_, err := r.Defragment(ctx, r.endpoint)
+	return r.explain(err)
+}
+
+func (r *remote) disarm(ctx context.Context, id uint64, alarm pb.AlarmType) error {
+	_, err := r.AlarmDisarm(ctx, &clientv3.AlarmMember{MemberID: id, Alarm: alarm})
 	return r.explain(err)
 }
 

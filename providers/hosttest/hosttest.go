@@ -49,6 +49,7 @@ func Run(t *testing.T, blank func(t *testing.T) Subject) {
 		"Unpack":                testUnpack,
 		"WrongArtifact":         testWrongArtifact,
 		"Preserve":              testPreserve,
+		"SetAsideEtcd":          testSetAsideEtcd,
 		"StopsAtFailure":        testStopsAtFailure,
 		"Marks":                 testMarks,
 		"Moved":                 testMoved,

@@ -1,6 +1,8 @@
 package kube_test
 
 import (
+	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -8,46 +10,94 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
 )
+
+// shop is an API with pods on node w1.
+type shop struct {
+	mu      sync.Mutex
+	pods    []any
+	budgets []any
+	volumes []any
+	// refuses tells that a budget does not allow the eviction of the pod.
+	refuses map[string]bool
+	// noEviction is an API without the subresource.
+	noEviction       bool
+	evicted, deleted []string
+}
+
+// pod is one of w1's with a controller of the kind; more is merged into its spec.
+func pod(name, owner string, annotations object, volumes ...any) object {
+	meta := object{"name": name, "namespace": "shop", "uid": name, "annotations": annotations, "labels": object{"app": name}}
+	if owner != "" {
+		meta["ownerReferences"] = []any{object{"kind": owner, "name": owner, "controller": true, "apiVersion": "apps/v1", "uid": "1"}}
+	}
+	return object{"kind": "Pod", "apiVersion": "v1", "spec": object{"nodeName": "w1", "volumes": volumes}, "metadata": meta}
+}
+
+func budget(name string, allowed, healthy, wanted, expected int) object {
+	return object{
+		"kind": "PodDisruptionBudget", "apiVersion": "policy/v1", "metadata": object{"name": name, "namespace": "shop"},
+		"spec":   object{"selector": object{"matchLabels": object{"app": name}}},
+		"status": object{"disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": wanted, "expectedPods": expected, "observedGeneration": 1},
+	}
+}
+
+func list(kind, version string, items []any) answer {
+	return answer{200, object{"kind": kind + "List", "apiVersion": version, "items": items}}
+}
+
+func (s *shop) answer(_, method, path string, _ []byte) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name, isPod := strings.CutPrefix(path, "/api/v1/namespaces/shop/pods/")
+	switch {
+	case path == "/version":
+		return answer{200, object{"gitVersion": "v1.36.3"}}
+	case path == "/api/v1/nodes":
+		return list("Node", "v1", []any{object{"metadata": object{"name": "w1"}}})
+	case path == "/api/v1/nodes/w1":
+		return answer{200, object{"kind": "Node", "apiVersion": "v1", "metadata": object{"name": "w1"}}}
+	case path == "/api/v1/pods":
+		return list("Pod", "v1", slices.DeleteFunc(slices.Clone(s.pods), func(p any) bool { return s.gone(p.(object)["metadata"].(object)["name"].(string)) }))
+	case path == "/apis/policy/v1/poddisruptionbudgets":
+		return list("PodDisruptionBudget", "policy/v1", s.budgets)
+	case path == "/api/v1/persistentvolumes":
+		return list("PersistentVolume", "v1", s.volumes)
+	case path == "/apis/apps/v1/namespaces/shop/daemonsets/DaemonSet":
+		return answer{200, object{"kind": "DaemonSet", "apiVersion": "apps/v1", "metadata": object{"name": "DaemonSet"}}}
+	case path == "/api/v1" && s.noEviction:
+		return answer{200, object{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{}}}
+	case path == "/api/v1":
+		return answer{200, object{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{
+			object{"name": "pods/eviction", "kind": "Eviction", "group": "policy", "version": "v1", "namespaced": true},
+		}}}
+	case isPod && method == "POST" && s.refuses[strings.TrimSuffix(name, "/eviction")]:
+		return status(429, "TooManyRequests")
+	case isPod && method == "POST":
+		s.evicted = append(s.evicted, strings.TrimSuffix(name, "/eviction"))
+		return answer{201, object{"kind": "Status", "apiVersion": "v1", "status": "Success"}}
+	case isPod && method == "DELETE":
+		s.deleted = append(s.deleted, name)
+		return answer{200, object{"kind": "Status", "apiVersion": "v1", "status": "Success"}}
+	case isPod && method == "GET" && !s.gone(name):
+		return answer{200, pod(name, "ReplicaSet", nil)}
+	}
+	return status(404, "NotFound")
+}
+
+func (s *shop) gone(pod string) bool {
+	return slices.Contains(s.evicted, pod) || slices.Contains(s.deleted, pod)
+}
 
 // A drain leaves pods of DaemonSets and mirror pods, and evicts the rest.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	evicted := map[string]bool{}
-	pod := func(name, owner string, annotations object) object {
-		return object{"kind": "Pod", "apiVersion": "v1", "spec": object{"nodeName": "w1"}, "metadata": object{
-			"name": name, "namespace": "shop", "uid": name, "annotations": annotations,
-			"ownerReferences": []any{object{"kind": owner, "name": owner, "controller": true, "apiVersion": "apps/v1", "uid": "1"}},
-		}}
-	}
-	a, h := start(t, func(_, method, path string, _ []byte) answer {
-		name, isPod := strings.CutPrefix(path, "/api/v1/namespaces/shop/pods/")
-		switch {
-		case path == "/api/v1/nodes/w1":
-			return answer{200, object{"kind": "Node", "apiVersion": "v1", "metadata": object{"name": "w1"}}}
-		case path == "/api/v1/pods":
-			return answer{200, object{"kind": "PodList", "apiVersion": "v1", "items": []any{
-				pod("cart", "ReplicaSet", nil), pod("agent", "DaemonSet", nil), pod("etcd", "Node", object{"kubernetes.io/config.mirror": "x"}),
-			}}}
-		case path == "/apis/apps/v1/namespaces/shop/daemonsets/DaemonSet":
-			return answer{200, object{"kind": "DaemonSet", "apiVersion": "apps/v1", "metadata": object{"name": "DaemonSet"}}}
-		case path == "/api":
-			return answer{200, object{"kind": "APIVersions", "versions": []string{"v1"}}}
-		case path == "/apis":
-			return answer{200, object{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{object{
-				"name":     "policy",
-				"versions": []any{object{"groupVersion": "policy/v1", "version": "v1"}}, "preferredVersion": object{"groupVersion": "policy/v1", "version": "v1"},
-			}}}}
-		case path == "/api/v1":
-			return answer{200, object{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{
-				object{"name": "pods/eviction", "kind": "Eviction", "group": "policy", "version": "v1", "namespaced": true},
-			}}}
-		case isPod && method == "POST":
-			evicted[strings.TrimSuffix(name, "/eviction")] = true
-			return answer{201, object{"kind": "Status", "apiVersion": "v1", "status": "Success"}}
-		}
-		return status(404, "NotFound")
-	})
+	s := &shop{pods: []any{
+		pod("cart", "ReplicaSet", nil), pod("agent", "DaemonSet", nil), pod("etcd", "Node", object{"kubernetes.io/config.mirror": "x"}),
+	}}
+	a, h := start(t, s.answer)
 	api := open(t, h)
 	if err := api.Cordon(t.Context(), "w1", false); err != nil {
 		t.Fatal(err)
@@ -65,10 +115,105 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(evicted) != 1 || !evicted["cart"] {
-		t.Errorf("evicted %v", evicted)
+	if !slices.Equal(s.evicted, []string{"cart"}) || len(s.deleted) > 0 {
+		t.Errorf("evicted %v, deleted %v", s.evicted, s.deleted)
 	}
 	if !slices.Contains(lines, "pod shop/cart is gone") {
 		t.Errorf("got lines %q", lines)
+	}
+}
+
+func quietly(string) {}
+
+// A drain that a budget blocks ends at its deadline and names pods and budgets.
+// What may be evicted is; nothing is deleted.
+func TestBlockedDrain(t *testing.T) {
+	t.Parallel()
+	s := &shop{
+		pods:    []any{pod("cart", "ReplicaSet", nil), pod("web", "ReplicaSet", nil)},
+		budgets: []any{budget("cart", 0, 2, 2, 2), budget("web", 1, 2, 1, 2)}, refuses: map[string]bool{"cart": true},
+	}
+	_, h := start(t, s.answer)
+	err := open(t, h).Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1}, quietly)
+	if !errors.Is(err, providers.ErrBlocked) {
+		t.Fatalf("got %v", err)
+	}
+	const want = "cannot drain node w1: after 1s it has pods still: shop/cart (PodDisruptionBudget shop/cart allows 0 disruptions: " +
+		"2 of 2 pods are healthy, 2 have to stay, so it never allows one; scale up or change it)"
+	if err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if !slices.Equal(s.evicted, []string{"web"}) || len(s.deleted) > 0 {
+		t.Errorf("evicted %v, deleted %v", s.evicted, s.deleted)
+	}
+}
+
+// Without evictions nothing is deleted, unless that is told.
+func TestDrainNeverDeletes(t *testing.T) {
+	t.Parallel()
+	s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}, noEviction: true}
+	_, h := start(t, s.answer)
+	api := open(t, h)
+	err := api.Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: -1}, quietly)
+	if err == nil || !strings.Contains(err.Error(), "serves no evictions") || len(s.deleted) > 0 {
+		t.Errorf("got %v, deleted %v", err, s.deleted)
+	}
+	if err := api.Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: -1, DisableEviction: true}, quietly); err != nil {
+		t.Error(err)
+	}
+	if !slices.Equal(s.deleted, []string{"cart"}) {
+		t.Errorf("deleted %v", s.deleted)
+	}
+}
+
+// Nothing is evicted when something may not be.
+func TestDrainAllOrNothing(t *testing.T) {
+	t.Parallel()
+	s := &shop{pods: []any{pod("cart", "ReplicaSet", nil), pod("lone", "", nil), pod("data", "ReplicaSet", nil, object{"name": "tmp", "emptyDir": object{}})}}
+	_, h := start(t, s.answer)
+	err := open(t, h).Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: -1}, quietly)
+	if err == nil || !strings.Contains(err.Error(), "shop/lone") || !strings.Contains(err.Error(), "shop/data") || len(s.evicted) > 0 {
+		t.Errorf("got %v, evicted %v", err, s.evicted)
+	}
+}
+
+// What the plan is told of the pods of a node.
+func TestObservePods(t *testing.T) {
+	t.Parallel()
+	claim := object{"name": "v", "persistentVolumeClaim": object{"claimName": "disk"}}
+	other := object{"name": "w", "persistentVolumeClaim": object{"claimName": "elsewhere"}}
+	finished := pod("job", "Job", nil)
+	finished["status"] = object{"phase": "Succeeded"}
+	s := &shop{
+		pods: []any{
+			pod("web", "ReplicaSet", nil, object{"name": "tmp", "emptyDir": object{}}), pod("lone", "", nil), pod("db", "StatefulSet", nil, claim, other),
+			pod("agent", "DaemonSet", nil), pod("etcd", "Node", object{"kubernetes.io/config.mirror": "x"}), finished,
+		},
+		budgets: []any{budget("web", 0, 1, 2, 3), budget("unused", 0, 0, 0, 0)},
+		volumes: []any{
+			object{"metadata": object{"name": "a"}, "spec": object{"local": object{"path": "/data"}, "claimRef": object{"namespace": "shop", "name": "disk"}}},
+			object{"metadata": object{"name": "b"}, "spec": object{"nfs": object{"server": "x", "path": "/"}, "claimRef": object{"namespace": "shop", "name": "elsewhere"}}},
+		},
+	}
+	_, h := start(t, s.answer)
+	report, err := open(t, h).Observe(t.Context(), state.ClusterQuery{PodsOn: []string{"w1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := func(name string) map[string]string { return map[string]string{"app": name} }
+	want := []state.PodReport{
+		{Namespace: "shop", Name: "db", Node: "w1", Controller: "StatefulSet", Labels: labels("db"), LocalClaims: []string{"disk"}},
+		{Namespace: "shop", Name: "job", Node: "w1", Controller: "Job", Labels: labels("job"), Finished: true},
+		{Namespace: "shop", Name: "lone", Node: "w1", Labels: labels("lone")},
+		{Namespace: "shop", Name: "web", Node: "w1", Controller: "ReplicaSet", Labels: labels("web"), EmptyDir: true, Budgets: []string{"shop/web"}},
+	}
+	if !reflect.DeepEqual(report.Pods, want) {
+		t.Errorf("got  %+v\nwant %+v", report.Pods, want)
+	}
+	if b := report.Budgets; len(b) != 1 || b["shop/web"] != (state.BudgetReport{Healthy: 1, Wanted: 2, Expected: 3}) || b["shop/web"].Never() {
+		t.Errorf("got %+v", b)
+	}
+	if report, err = open(t, h).Observe(t.Context(), state.ClusterQuery{}); err != nil || report.Pods != nil {
+		t.Errorf("not asked for: %+v, %v", report.Pods, err)
 	}
 }

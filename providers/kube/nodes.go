@@ -3,12 +3,8 @@ package kube
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
-	"strings"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,72 +118,4 @@ func (a *API) Cordon(ctx context.Context, node string, undo bool) error {
 		}
 		return drain.RunCordonOrUncordon(&drain.Helper{Ctx: ctx, Client: s.typed}, n, !undo)
 	})
-}
-
-// Pauses of a drain.
-const (
-	// evictRetry is kubectl's pause after an eviction that a
-	// PodDisruptionBudget did not allow. It has to be set: without it a drain
-	// asks again without any pause.
-	evictRetry = 5 * time.Second
-	// drainGrace is how much longer than its own timeout a drain may take.
-	drainGrace     = 30 * time.Second
-	podsPerRequest = 500
-)
-
-// Drain implements providers.API. DaemonSets' pods stay, as nearly everybody
-// wants. A drain that may not evict something evicts nothing.
-func (a *API) Drain(ctx context.Context, op planner.Drain, log func(string)) error {
-	if op.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, op.Timeout+drainGrace)
-		defer cancel()
-	}
-	lines := &lineWriter{write: log}
-	return a.as("drain node "+op.Node, func(s *session) error {
-		return drain.RunNodeDrain(&drain.Helper{
-			Ctx: ctx, Client: s.typed,
-			Force: op.Force, GracePeriodSeconds: op.GracePeriod, IgnoreAllDaemonSets: true,
-			Timeout: op.Timeout, DeleteEmptyDirData: op.DeleteEmptyDirData, PodSelector: op.PodSelector,
-			ChunkSize: podsPerRequest, DisableEviction: op.DisableEviction, EvictErrorRetryDelay: evictRetry,
-			Out: lines, ErrOut: lines,
-			OnPodDeletionOrEvictionFinished: func(pod *corev1.Pod, _ bool, err error) {
-				if err == nil {
-					lines.say(fmt.Sprintf("pod %s/%s is gone", pod.Namespace, pod.Name))
-				}
-			},
-		}, op.Node)
-	})
-}
-
-// lineWriter passes on whole lines. Several goroutines write to it.
-type lineWriter struct {
-	write func(string)
-
-	mu   sync.Mutex
-	rest string
-}
-
-// say passes on a line of its own.
-func (w *lineWriter) say(line string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.write(line)
-}
-
-// Write implements io.Writer.
-func (w *lineWriter) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.rest += string(b)
-	for {
-		line, rest, ok := strings.Cut(w.rest, "\n")
-		if !ok {
-			return len(b), nil
-		}
-		w.rest = rest
-		if line = strings.TrimSpace(line); line != "" {
-			w.write(line)
-		}
-	}
 }

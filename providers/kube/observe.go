@@ -50,6 +50,7 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 	var nodes *corev1.NodeList
 	var pods *corev1.PodList
 	var mu sync.Mutex
+	whole := ctx
 	eg, ctx := errgroup.WithContext(ctx)
 	eg.SetLimit(concurrentReads)
 	eg.Go(func() (err error) { nodes, err = s.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); return err })
@@ -73,7 +74,7 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 		report.Nodes[nodes.Items[i].Name] = nodeReport(&nodes.Items[i])
 	}
 	countPods(report, pods)
-	return report, nil
+	return report, observePods(whole, s, report, pods, q.PodsOn)
 }
 
 // serverVersion is the API server's gitVersion. (The discovery client would

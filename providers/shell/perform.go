@@ -24,6 +24,8 @@ var (
 	performScript string
 	//go:embed scripts/machine.sh
 	machineScript string
+	//go:embed scripts/etcd.sh
+	etcdScript string
 )
 
 // performCap is how much the operations of a batch may print in all, in bytes.
@@ -158,7 +160,7 @@ func (c *compiler) script() (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\nkw_run=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage), Quote(c.batch.Run))
-	b.WriteString(performScript + machineScript + processScript + "kw_guard\n")
+	b.WriteString(performScript + machineScript + processScript + etcdScript + "kw_guard\n")
 	for i, p := range expectedPaths(c.batch) {
 		if err := checkPath(p); err != nil {
 			return "", err
@@ -226,6 +228,10 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 		return call("kw_network", op.Links...), nil
 	case planner.Mark:
 		return c.mark(op)
+	case planner.SetAsideEtcd:
+		return call("kw_etcd_aside", c.root+op.DataDir, op.As), errors.Join(checkPath(op.DataDir), checkWord("name", op.As))
+	case planner.RestoreEtcd:
+		return c.restoreEtcd(op)
 	}
 	return "", fmt.Errorf("internal error: %s is no operation of a host", op.Op())
 }

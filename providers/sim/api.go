@@ -62,6 +62,10 @@ func (a *api) actIf(ctx context.Context, op, detail string, check, do func(*Worl
 	}
 	return w.act(m, op, detail, func() error {
 		w.advance(timeFile)
+		// What is deleted needs space as well, and is let through by etcd.
+		if s.cluster.armed(alarmCorrupt) || s.cluster.armed(alarmNoSpace) && !strings.HasPrefix(op, "delete_") {
+			return errNoSpace
+		}
 		return do(w, s.cluster)
 	}, nil)
 }
@@ -82,6 +86,7 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 			r.Nodes[name] = w.nodeReport(c, name)
 		}
 		r.StaticPods = w.staticPods(c)
+		r.Pods, r.Budgets = w.podReports(c, q.PodsOn)
 		return nil
 	})
 	if err != nil {

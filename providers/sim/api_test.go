@@ -198,7 +198,8 @@ func TestDrain(t *testing.T) {
 	r.must(r.w.AddPDB(from, sim.PDB{Namespace: "shop", Name: "never", Selector: map[string]string{"app": "cart"}, MinAvailable: 2}))
 	r.must(api.Cordon(ctx, nodeName(second), false))
 	before := r.w.Now()
-	if err := api.Drain(ctx, planner.Drain{Node: nodeName(second), Timeout: time.Minute, DeleteEmptyDirData: true}, nil); !errors.Is(err, providers.ErrTimeout) {
+	if err := api.Drain(ctx, planner.Drain{Node: nodeName(second), Timeout: time.Minute, DeleteEmptyDirData: true}, nil); !errors.Is(err, providers.ErrBlocked) ||
+		!strings.Contains(err.Error(), "PodDisruptionBudget shop/never allows 0 disruptions") {
 		t.Errorf("got %v", err)
 	}
 	if d := r.w.Now().Sub(before); d < time.Minute || d > 62*time.Second {

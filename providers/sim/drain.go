@@ -24,6 +24,8 @@ type Pod struct {
 	Owner    string            `json:"owner,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`
 	EmptyDir bool              `json:"empty_dir,omitempty"`
+	// LocalClaims are claims whose volume is on the node's own disk.
+	LocalClaims []string `json:"local_claims,omitempty"`
 	// ReadyAt is when it becomes ready, after it was moved.
 	ReadyAt time.Time `json:"ready_at,omitzero"`
 }
@@ -145,7 +147,7 @@ func (w *World) evict(ctx context.Context, c *cluster, op planner.Drain, pods []
 		}
 		if op.Timeout > 0 && !w.d.Now.Add(drainRetry).Before(deadline) {
 			w.advance(deadline.Sub(w.d.Now))
-			return &providers.Error{Kind: providers.ErrTimeout, Do: "drain " + op.Node, Cause: errText(why)}
+			return providers.Blocked(op, w.stillThere(c, pods))
 		}
 		if op.Timeout <= 0 && !c.improves(w.d.Now) {
 			return &providers.Error{Kind: providers.ErrTimeout, Do: "drain " + op.Node, Cause: errText("for ever: " + why)}

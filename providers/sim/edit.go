@@ -45,7 +45,12 @@ condition NAME on|off              unreachable, changed-host-key, refuses-key, n
 condition arch ARCH
 condition clock-skew DURATION
 time DURATION                      passes everywhere, as in 8000h
-pod NAMESPACE/NAME NODE            a workload's pod that a drain has to evict`
+pod NAMESPACE/NAME NODE|delete [emptydir] [bare] [local] [unready]
+                                   a workload's pod that a drain has to evict: with data of its own,
+                                   without a controller, with a volume on the host's disk, not ready
+budget NAMESPACE/APP NUMBER|delete a PodDisruptionBudget: so many pods named APP-… have to stay
+etcd garbage BYTES                 what the host's etcd member has on its disk and does not use
+etcd alarm NOSPACE|CORRUPT         as etcd raises it of the member`
 
 // Edit changes something on a host, or in the cluster that it is a node of, by
 // hand. The expression is one of EditHelp; the last word may contain blanks.
@@ -107,7 +112,7 @@ func (e *edit) run() error {
 		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
 		"install": e.install, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
-		"hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time,
+		"hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget,
 	}
 	verb, err := e.word("a verb")
 	if err != nil {

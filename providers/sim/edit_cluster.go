@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -119,17 +120,41 @@ func (e *edit) object() error {
 
 func (e *edit) pod() error {
 	w, err := e.words("NAMESPACE/NAME", "a node")
+	kind := strings.Fields(e.rest)
+	e.rest = ""
 	if err != nil {
 		return err
 	}
 	namespace, name, ok := strings.Cut(w[0], "/")
-	c := e.w.clusterWith(w[1])
+	c, err := e.cluster()
 	switch {
 	case !ok:
 		return fmt.Errorf("%q is not written NAMESPACE/NAME", w[0])
-	case c == nil:
-		return fmt.Errorf("no cluster has node %s", strconv.Quote(w[1]))
+	case err != nil:
+		return err
+	case w[1] == "delete":
+		c.Pods = slices.DeleteFunc(c.Pods, func(p *Pod) bool { return p.Namespace == namespace && p.Name == name })
+		return nil
+	case c.Nodes[w[1]] == nil:
+		return fmt.Errorf("no node %s", strconv.Quote(w[1]))
 	}
-	c.Pods = append(c.Pods, &Pod{Namespace: namespace, Name: name, Node: w[1], Controller: "ReplicaSet", Labels: map[string]string{"app": name}})
+	// Those of one workload are named APP-1, APP-2 …
+	app, _, _ := strings.Cut(name, "-")
+	p := &Pod{Namespace: namespace, Name: name, Node: w[1], Controller: "ReplicaSet", Labels: map[string]string{"app": app}}
+	for _, k := range kind {
+		switch k {
+		case "emptydir":
+			p.EmptyDir = true
+		case "bare":
+			p.Controller = ""
+		case "unready":
+			p.ReadyAt = e.w.d.Now.AddDate(1, 0, 0)
+		case "local":
+			p.LocalClaims = []string{name + "-data"}
+		default:
+			return fmt.Errorf("%q is neither emptydir, bare, unready nor local", k)
+		}
+	}
+	c.Pods = append(c.Pods, p)
 	return nil
 }

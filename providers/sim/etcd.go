@@ -20,6 +20,9 @@ type member struct {
 	Host string `json:"host,omitempty"`
 	// Synced is when a learner has caught up.
 	Synced time.Time `json:"synced,omitzero"`
+	// Garbage is what the database holds that is not in use, in bytes.
+	Garbage int64    `json:"garbage,omitempty"`
+	Alarms  []string `json:"alarms,omitempty"`
 }
 
 // stepEtcd lets an etcd pod found its cluster or join it.

@@ -111,8 +111,13 @@ func (e *etcdClient) Members(ctx context.Context) ([]state.EtcdMember, string, e
 		for _, mb := range c.Members {
 			out = append(out, state.EtcdMember{
 				ID: mb.ID, Name: mb.Name, PeerURLs: []string{mb.PeerURL}, ClientURLs: slices.Clone(mb.ClientURLs),
-				Learner: mb.Learner, Healthy: w.alive(mb), Leader: mb == leader,
+				Learner: mb.Learner, Healthy: w.alive(mb), Leader: mb == leader, Alarms: slices.Clone(mb.Alarms),
 			})
+			if w.alive(mb) {
+				o := &out[len(out)-1]
+				o.Version, o.DBInUse = w.etcdVersion(mb), c.size()
+				o.DBSize = o.DBInUse + mb.Garbage
+			}
 		}
 		return nil
 	})

@@ -129,6 +129,10 @@ func detail(op planner.Operation) string {
 		return op.Path
 	case planner.LoadImage:
 		return op.Image
+	case planner.RestoreEtcd:
+		return op.Artifact
+	case planner.SetAsideEtcd:
+		return op.DataDir
 	case planner.Unit:
 		return op.Action + " " + op.Unit
 	case planner.RestartProcess:
@@ -178,6 +182,10 @@ func (w *World) do(m *machine, op planner.Operation, batch providers.Batch) (boo
 		return w.removeNetwork(m, op.Links), nil
 	case planner.Mark:
 		return w.mark(m, op), nil
+	case planner.SetAsideEtcd:
+		return w.setAside(m, op.DataDir, op.As)
+	case planner.RestoreEtcd:
+		return w.restoreEtcd(m, op, batch)
 	}
 	return false, fmt.Errorf("internal error: the simulator does not know operation %s", op.Op())
 }

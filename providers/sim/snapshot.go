@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,18 +65,27 @@ func (e *etcdClient) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, err
 	if kind == FaultPartial {
 		stream = io.MultiReader(bytes.NewReader(b[:len(b)/2]), broken{cut})
 	}
-	return &providers.EtcdSnapshot{EtcdID: c.ID, Member: w.snapshotSource(c).Name, Revision: w.revision(), ReadCloser: io.NopCloser(stream)}, nil
+	from := w.snapshotSource(c)
+	if from == nil {
+		return nil, errors.New("cannot take a snapshot of etcd: no voter is there that is not alarmed as corrupt")
+	}
+	return &providers.EtcdSnapshot{EtcdID: c.ID, Member: from.Name, Revision: w.revision(), ReadCloser: io.NopCloser(stream)}, nil
 }
 
-// snapshotSource is the first voter that runs and does not lead, or the leader.
+// snapshotSource is the first voter that runs, is not corrupt and does not lead,
+// or the leader.
 func (w *World) snapshotSource(c *cluster) *member {
 	leader := w.leader(c)
-	for _, mb := range c.voters() {
-		if mb != leader && w.alive(mb) {
+	usable := slices.DeleteFunc(c.voters(), func(mb *member) bool { return !w.alive(mb) || slices.Contains(mb.Alarms, alarmCorrupt) })
+	for _, mb := range usable {
+		if mb != leader {
 			return mb
 		}
 	}
-	return leader
+	if len(usable) == 0 {
+		return nil
+	}
+	return usable[0]
 }
 
 // broken is a stream that fails.

@@ -165,6 +165,9 @@ func (v view) etcdImage() string {
 	return firstOf(v.Etcd.ImageRepository, v.ImageRepository) + "/etcd:" + v.etcdTag()
 }
 
+// EtcdImage is the image of stacked members.
+func EtcdImage(in Input) string { return in.view().etcdImage() }
+
 func (v view) etcdTag() string { return firstOf(v.Etcd.ImageTag, v.release.etcd) }
 
 // PauseImage is the image of pod sandboxes that kubeadm of the cluster's

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,14 +64,23 @@ func (a *app) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
 
 // apply is the seven verbs in a row.
 func (a *app) apply(ctx context.Context, o planOptions, by approval) error {
+	return a.carryOut(ctx, o, by, operation(o), nil)
+}
+
+// carryOut makes a plan, shows it, asks, and does it. prepare, when it is not
+// nil, says which plan that is; otherwise it is what the configuration asks for.
+func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operation string, prepare func(*session)) error {
 	if o.json && !by.given() {
-		return &usageError{"kubewright " + operation(o), errors.New("with -json nobody is asked: give -auto-approve as well")}
+		return &usageError{"kubewright " + operation, errors.New("with -json nobody is asked: give -auto-approve as well")}
 	}
-	s, err := a.open(ctx, o, operation(o))
+	s, err := a.open(ctx, o, operation)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	if prepare != nil {
+		prepare(s)
+	}
 	if err := s.planFor(ctx, by); err != nil {
 		return err
 	}
@@ -162,7 +172,7 @@ func (s *session) confirm(ctx context.Context) error {
 	if !s.canAsk(s.opts) {
 		return fmt.Errorf("nobody can be asked here: run with -auto-approve when the plan above is what you want")
 	}
-	want := "yes"
+	want := cmp.Or(s.typed, "yes")
 	if s.opts.destroy && len(s.config.Clusters) > 0 {
 		want = s.config.Clusters[0].Label
 	}
@@ -272,7 +282,7 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 			if st, err = statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}}); err != nil {
 				return err
 			}
-			if outcome.OK() && !s.result.Plan.Restricted() && len(s.result.Plan.Steps) > 0 {
+			if outcome.OK() && s.planner == nil && !s.result.Plan.Restricted() && len(s.result.Plan.Steps) > 0 {
 				if err := s.screen().notConverged(s.result.Plan); err != nil {
 					return err
 				}

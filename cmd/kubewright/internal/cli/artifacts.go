@@ -55,6 +55,9 @@ func (a *app) artifactsFolder(c *config.Cluster) string {
 
 // artifactsOf is where the performer finds the artifacts for a node.
 func (s *session) artifactsOf(t state.Target) (string, error) {
+	if s.sending != "" {
+		return s.sending, nil
+	}
 	m := s.fleet.member(t)
 	if m == nil {
 		return "", fmt.Errorf("internal error: %s is no node of this run", t)

@@ -39,7 +39,7 @@ func (a *app) certificates(ctx context.Context, o planOptions, asJSON bool) erro
 		return err
 	}
 	defer s.close()
-	s.fleet.only(phases.CertificateQueries(s.config, s.recorded))
+	s.fleet.ask(phases.CertificateQueries(s.config, s.recorded))
 	v := s.look(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -57,9 +57,9 @@ func (a *app) certificates(ctx context.Context, o planOptions, asJSON bool) erro
 	return &diagError{notLookedAt(v.Unobserved)}
 }
 
-// only restricts a fleet to hosts with a query, and to these queries.
-func (f *fleet) only(queries map[state.Target]state.Query) {
-	f.members = slices.DeleteFunc(f.members, func(m *member) bool { _, ok := queries[m.target]; return !ok })
+// ask restricts a fleet to hosts with a query, and to these queries.
+func (f *fleet) ask(queries map[state.Target]state.Query) {
+	f.only(func(m *member) bool { _, ok := queries[m.target]; return ok })
 	for _, m := range f.members {
 		m.query = queries[m.target]
 	}

@@ -21,6 +21,11 @@ type changeOptions struct {
 	refreshOnly bool
 }
 
+// given tells that any of the flags is.
+func (o *changeOptions) given() bool {
+	return o.refreshOnly || len(o.excludes)+len(o.replace)+len(o.accept)+len(o.forget) > 0
+}
+
 // changeFlags adds the flags of changeOptions.
 func (o *changeOptions) changeFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.excludes, "exclude", nil, "leave out this `address`, a node, a phase, or a phase of a node, and what needs it (repeatable)")

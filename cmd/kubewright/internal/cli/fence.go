@@ -25,6 +25,9 @@ const releaseTime = 5 * time.Second
 // newFences prepares a fence for each cluster of the plan's steps.
 func (s *session) newFences(p *providers.Performer, lineage string) *fences {
 	f := &fences{session: s, all: map[string]*providers.Fence{}}
+	if s.leaseless {
+		return f
+	}
 	for i := range s.result.Plan.Steps {
 		label := s.clusterLabel(&s.result.Plan.Steps[i])
 		if f.all[label] != nil || s.config.Cluster(label) == nil {
@@ -41,7 +44,7 @@ func (s *session) newFences(p *providers.Performer, lineage string) *fences {
 // claim takes the leases of all clusters whose API the plan has seen.
 func (f *fences) claim(ctx context.Context) error {
 	for label, fence := range f.all {
-		if f.session.view.Clusters[label] == nil {
+		if !f.writable(label) {
 			continue
 		}
 		if err := fence.Hold(ctx, f.session.view.Seat(label)); err != nil {
@@ -51,11 +54,23 @@ func (f *fences) claim(ctx context.Context) error {
 	return nil
 }
 
+// writable tells that a cluster's API was seen, and that its etcd takes writes:
+// one with an alarm keeps no lease, and nothing is done then but what helps
+// against the alarm.
+func (f *fences) writable(label string) bool {
+	return f.session.view.Clusters[label] != nil && !f.alarmed(label)
+}
+
+func (f *fences) alarmed(label string) bool {
+	report := f.session.view.Clusters[label]
+	return report != nil && planner.Alarmed(report.Members) != ""
+}
+
 // before makes sure that the step's cluster is still claimed.
 func (f *fences) before(ctx context.Context, step *planner.Step) error {
 	label := f.session.clusterLabel(step)
 	fence := f.all[label]
-	if fence == nil || f.session.view.Clusters[label] == nil && !slices.ContainsFunc(step.Operations, planner.IsAPIOperation) {
+	if fence == nil || f.alarmed(label) || f.session.view.Clusters[label] == nil && !slices.ContainsFunc(step.Operations, planner.IsAPIOperation) {
 		return nil
 	}
 	via := f.session.view.Seat(label)

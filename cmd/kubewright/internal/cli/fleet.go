@@ -32,6 +32,8 @@ type fleet struct {
 	members []*member
 	world   world
 	now     func() time.Time
+	// replace are the nodes that are to leave their clusters and to join again.
+	replace []state.Target
 	// answered is told of each host that was looked at, or could not be.
 	answered func(state.Target)
 }
@@ -122,6 +124,11 @@ func hostKeys(n *state.RecordedNode) []string {
 		return nil
 	}
 	return []string{n.HostKey}
+}
+
+// only leaves out the hosts that a command has nothing to do with.
+func (f *fleet) only(keep func(*member) bool) {
+	f.members = slices.DeleteFunc(f.members, func(m *member) bool { return !keep(m) })
 }
 
 func (f *fleet) member(t state.Target) *member {
@@ -269,7 +276,7 @@ func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (
 	defer cancel()
 	h := o.world.remember(m.host, r.Secrets)
 	seat := o.seat(m)
-	q := phases.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster)
+	q := phases.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster, o.replace...)
 	var report *state.ClusterReport
 	var apiErr error
 	var members []state.EtcdMember

@@ -26,15 +26,20 @@ type runner struct {
 }
 
 func (s *session) newRunner() *runner {
+	p := s.newPerformer()
+	return &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: s.result.Desired}
+}
+
+// newPerformer reaches the hosts and clusters of this run.
+func (s *session) newPerformer() *providers.Performer {
 	w := s.fleet.world
 	// What is looked up is what this run planned with: record plans once more.
 	v, desired := s.view, s.result.Desired
-	p := &providers.Performer{
+	return &providers.Performer{
 		Host: s.fleet.Host, Seat: s.seat, Others: s.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
 		Artifacts: s.artifactsOf, Snapshots: s.paths.Snapshots, Secrets: s.config.Secrets,
 		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) { return v.Reveal(desired, x) },
 	}
-	return &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: desired}
 }
 
 // seat is how a control plane is reached.
@@ -191,31 +196,38 @@ func (s *session) others(t state.Target) []state.Target {
 }
 
 // apiGate wants another control plane to serve the API while this one restarts.
+// One that does not serve it either has nothing to lose.
 func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
 	var last error
-	others := 0
 	for _, n := range r.session.config.NodesOf(c.Label, config.ControlPlane) {
 		if n.Target == step.Target {
 			continue
 		}
-		others++
-		h, err := r.session.fleet.Host(ctx, n.Target)
-		if err != nil {
-			last = err
-			continue
-		}
-		url := "https://" + config.JoinHostPort(n.AdvertiseAddress(), c.BindPort) + "/readyz"
-		status, err := h.HTTPStatus(ctx, url, c.Certificates.Dir+"/ca.crt")
-		switch {
-		case err == nil && status == http.StatusOK:
+		if last = r.servesAPI(ctx, c, n); last == nil {
 			return nil
-		case err == nil:
-			err = fmt.Errorf("%s answers %d", url, status)
 		}
-		last = err
 	}
-	if others == 0 {
+	if last == nil {
 		return nil // the only control plane: the plan said that the API is down meanwhile
 	}
+	for _, n := range r.session.config.NodesOf(c.Label, config.ControlPlane) {
+		if n.Target == step.Target && r.servesAPI(ctx, c, n) != nil {
+			return nil
+		}
+	}
 	return fmt.Errorf("refused: no other control plane serves the API, and this step restarts it on %s: %w", step.Target, last)
+}
+
+// servesAPI asks a control plane's own API server whether it is ready.
+func (r *runner) servesAPI(ctx context.Context, c *config.Cluster, n *config.Node) error {
+	h, err := r.session.fleet.Host(ctx, n.Target)
+	if err != nil {
+		return err
+	}
+	url := "https://" + config.JoinHostPort(n.AdvertiseAddress(), c.BindPort) + "/readyz"
+	status, err := h.HTTPStatus(ctx, url, c.Certificates.Dir+"/ca.crt")
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s answers %d", url, status)
+	}
+	return err
 }

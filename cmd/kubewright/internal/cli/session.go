@@ -53,12 +53,27 @@ type session struct {
 	fleet    *fleet
 	view     *phases.View
 	result   phases.Result
+	// typed is what has to be typed to approve; empty stands for yes.
+	typed string
+	// sending is the folder that this command sends files from; empty stands for
+	// the configuration's artifacts.
+	sending string
+	// command is how this command is run again, where that is neither apply nor destroy.
+	command string
+	// leaseless leaves the clusters' leases alone: they are in the etcd that is made
+	// anew. Hosts accept one run all the same.
+	leaseless bool
+	// planner makes the plan of this command; nil stands for phases.Plan.
+	planner planFunc
 	// lock is held by commands that write; runID names their run, and ended is
 	// the run that held the lock before and ended without giving it back.
 	lock  *statefile.Lock
 	runID string
 	ended statefile.LockInfo
 }
+
+// planFunc makes a plan of what was observed.
+type planFunc func(*phases.View, planner.Plan, planner.Options) (phases.Result, diag.Diagnostics)
 
 // open loads configuration and state: the first of the verbs. A command that is
 // going to write names its operation; nobody else writes until close, so that
@@ -101,7 +116,11 @@ func (s *session) remember(ctx context.Context) error {
 	if err := s.rename(); err != nil {
 		return err
 	}
-	s.fleet, err = s.openFleet(s.config, s.recorded, s.passphrase(ctx, s.opts), s.opts.accept...)
+	if s.fleet, err = s.openFleet(s.config, s.recorded, s.passphrase(ctx, s.opts), s.opts.accept...); err != nil {
+		return err
+	}
+	var diags diag.Diagnostics // said when it is planned
+	s.fleet.replace = s.targetsOf(phases.ReplaceFlag, s.opts.replace, &diags)
 	return err
 }
 
@@ -184,16 +203,25 @@ func (s *session) hold(ctx context.Context, operation string) error {
 // plan observes everything and plans: nothing is written anywhere. Warnings are
 // printed.
 func (s *session) plan(ctx context.Context) error {
-	diags, err := s.replan(ctx)
+	make := s.planner
+	if make == nil {
+		make = phases.Plan
+	}
+	diags, err := s.planBy(ctx, make)
 	if err != nil {
 		return err
 	}
 	return s.failed(diags)
 }
 
-// replan is plan that returns its findings, for who has printed them before. With errors
-// among the diagnostics there is no new plan.
+// replan plans what the configuration asks for, once more.
 func (s *session) replan(ctx context.Context) (diag.Diagnostics, error) {
+	return s.planBy(ctx, phases.Plan)
+}
+
+// planBy is plan that returns its findings, for who has printed them before. With errors
+// among the diagnostics there is no new plan.
+func (s *session) planBy(ctx context.Context, make planFunc) (diag.Diagnostics, error) {
 	options, err := s.plannerOptions()
 	if err != nil {
 		return nil, err
@@ -208,7 +236,7 @@ func (s *session) replan(ctx context.Context) (diag.Diagnostics, error) {
 		return nil, err
 	}
 	v.ObservedAt, v.Key = s.fleet.world.clock().Now(), s.key()
-	result, diags := phases.Plan(v, s.header(), options)
+	result, diags := make(v, s.header(), options)
 	if !diags.HasErrors() {
 		s.view, s.result = v, result
 	}
@@ -246,7 +274,7 @@ func (s *session) look(ctx context.Context) *phases.View {
 }
 
 func (s *session) header() planner.Plan {
-	p := planner.Plan{FormatVersion: 1, ToolVersion: Version, ConfigDigest: s.configDigest(), Outputs: s.outputs()}
+	p := planner.Plan{FormatVersion: 1, ToolVersion: Version, ConfigDigest: s.configDigest(), Outputs: s.outputs(), Command: s.command}
 	if s.recorded != nil {
 		p.Lineage, p.Serial = s.recorded.Lineage, s.recorded.Serial
 	}

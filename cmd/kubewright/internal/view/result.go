@@ -186,6 +186,9 @@ func farness(plan *planner.Plan, outcome *executor.Outcome) (head, far, command 
 	if plan.Destroy {
 		head, command = "Destroy", "kubewright destroy"
 	}
+	if plan.Command != "" {
+		command = "kubewright " + Clean(plan.Command)
+	}
 	if outcome.Stopped {
 		return head + " stopped", list(parts), command
 	}

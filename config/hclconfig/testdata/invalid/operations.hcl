@@ -9,6 +9,8 @@ cluster "c" {
     drain {
       timeout      = "-1s" # ERROR: Negative duration
       grace_period = -2    # ERROR: Invalid grace period
+
+      skip_wait_for_delete_timeout = "-1s" # ERROR: Negative duration
       pod_selector = "a in" # ERROR: Invalid label selector
     }
   }

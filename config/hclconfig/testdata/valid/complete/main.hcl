@@ -155,6 +155,9 @@ cluster "prod" {
       delete_emptydir_data = true
       disable_eviction     = true
       pod_selector         = "app!=cache"
+      stay_cordoned        = false
+
+      skip_wait_for_delete_timeout = "2m"
     }
   }
 

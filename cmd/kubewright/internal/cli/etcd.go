@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+func (a *app) etcdCommand() *cobra.Command {
+	cmd := group(&cobra.Command{Use: "etcd", Short: "Look after the etcd of a cluster: members, snapshots, space"})
+	cmd.AddCommand(a.etcdStatusCommand(), a.etcdSnapshotCommand(), a.etcdDefragmentCommand(), a.etcdRestoreCommand())
+	return cmd
+}
+
+const clusterArg = " [CLUSTER]"
+
+func (a *app) etcdStatusCommand() *cobra.Command {
+	var o planOptions
+	cmd := &cobra.Command{
+		Use: "status" + clusterArg, Short: "Show the members of etcd, their health, size and alarms", Args: takes(0, 1),
+		Long:    "status asks etcd itself, through a control plane, and works without an API server. Nothing is changed.",
+		Example: "  kubewright etcd status\n  kubewright etcd status prod -json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withEtcd(cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
+				var members []state.EtcdMember
+				var id string
+				err := e.performer.ThroughEtcd(ctx, e.via, func(ctx context.Context, e providers.Etcd) (err error) {
+					members, id, err = e.Members(ctx)
+					return err
+				})
+				if err != nil {
+					return err
+				}
+				if o.json {
+					return view.EtcdStatusJSON(a.Stdout, e.cluster, id, members)
+				}
+				return view.EtcdStatus(a.Stdout, e.cluster, id, members, a.options())
+			})
+		},
+	}
+	o.careFlags(cmd)
+	return cmd
+}
+
+func (a *app) etcdSnapshotCommand() *cobra.Command {
+	var o planOptions
+	var out string
+	cmd := &cobra.Command{
+		Use: "snapshot" + clusterArg, Short: "Fetch a snapshot of etcd to this machine, and verify it", Args: takes(0, 1),
+		Long: "snapshot streams what etcd holds from a member that does not lead, through a control plane, into a\n" +
+			"file of this machine, and verifies it by the hash that etcd sends behind it. It works without an API\n" +
+			"server. Nothing is changed in the cluster. The file holds every Secret of the cluster: keep it safe.",
+		Example: "  kubewright etcd snapshot\n  kubewright etcd snapshot prod -out=/backup/prod.db -json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withEtcd(cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
+				op := planner.SnapshotEtcd{Cluster: e.cluster, Keep: phases.SnapshotsKept}
+				path := out
+				if path != "" && !filepath.IsAbs(path) {
+					path = filepath.Join(a.Dir, path)
+				}
+				s, err := e.performer.FetchSnapshot(ctx, e.via, op, path)
+				if err != nil {
+					return err
+				}
+				file := view.EtcdSnapshotFile{
+					Cluster: e.cluster, Path: s.Path, Member: s.Member, EtcdID: s.EtcdID,
+					Revision: s.Revision, Taken: s.Taken.UTC(), Size: s.Size, SHA256: s.SHA256,
+				}
+				if o.json {
+					return view.EtcdSnapshotJSON(a.Stdout, file)
+				}
+				return view.EtcdSnapshot(a.Stdout, file, a.options())
+			})
+		},
+	}
+	o.careFlags(cmd)
+	cmd.Flags().StringVar(&out, "out", "", "write to this `file` (default one in kubewright.snapshots beside the state)")
+	return cmd
+}
+
+func (a *app) etcdDefragmentCommand() *cobra.Command {
+	var o planOptions
+	var approved bool
+	cmd := &cobra.Command{
+		Use: "defragment" + clusterArg, Short: "Have etcd give back the space that it does not use, one member at a time", Args: takes(0, 1),
+		Long: "defragment shows a plan, asks, and has one member after the other give back what its database does\n" +
+			"not use, the leader last, each only while all others answer. A member does not answer meanwhile.\n" +
+			"An alarm for lack of space is disarmed when all are done.",
+		Example: "  kubewright etcd defragment",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			make := func(v *phases.View, header planner.Plan, _ planner.Options) (phases.Result, diag.Diagnostics) {
+				label, err := clusterOf(v, args)
+				if err != nil {
+					return phases.Result{}, diag.Diagnostics{diag.Errorf("Which cluster", "%v.", err)}
+				}
+				return phases.Defragment(v, header, label)
+			}
+			return a.carryOut(cmd.Context(), o, approval{auto: approved}, "etcd defragment", func(s *session) {
+				s.planner, s.command = make, strings.Join(append([]string{"etcd defragment"}, args...), " ")
+			})
+		},
+	}
+	o.careFlags(cmd)
+	o.lockFlag(cmd.Flags())
+	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
+	return cmd
+}
+
+// careFlags are those of the commands that look after etcd.
+func (o *planOptions) careFlags(cmd *cobra.Command) {
+	o.variableFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	o.parallelism = 1
+}
+
+// clusterOf is the label of the cluster that is meant: named, or the only one.
+func clusterOf(v *phases.View, args []string) (string, error) {
+	var labels []string
+	for _, c := range v.Config.Clusters {
+		if len(args) == 1 && c.Label == args[0] {
+			return c.Label, nil
+		}
+		labels = append(labels, c.Label)
+	}
+	switch {
+	case len(args) == 1:
+		return "", fmt.Errorf("the configuration has no cluster %q.%s There are %s", args[0], didYouMean("", args[0], labels), listed(labels))
+	case len(labels) == 0:
+		return "", errors.New("the configuration has no cluster")
+	case len(labels) > 1:
+		return "", fmt.Errorf("the configuration has several clusters, so name one: %s", listed(labels))
+	}
+	return labels[0], nil
+}
+
+// etcdOf is the etcd of a cluster as it can be reached.
+type etcdOf struct {
+	cluster string
+	// via is a control plane that answers.
+	via       state.Target
+	performer *providers.Performer
+}
+
+// withEtcd looks at the control planes of a cluster, and does something with its
+// etcd through one that answers. The API is not needed.
+func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do func(context.Context, etcdOf) error) error {
+	asJSON := o.json
+	o.json, a.quietStdout = false, asJSON
+	s, err := a.open(ctx, o, "")
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	label, err := clusterOf(&phases.View{Config: s.config}, args)
+	if err != nil {
+		return err
+	}
+	if c := s.config.Cluster(label); c.Etcd.External != nil {
+		return &diagError{phases.RefuseExternalEtcd(c)}
+	}
+	s.fleet.only(func(m *member) bool { return m.plane && m.cluster == label })
+	s.view = s.look(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var why []string
+	for _, m := range s.fleet.members {
+		switch u, dark := s.view.Unobserved[m.target]; {
+		case dark:
+			why = append(why, fmt.Sprintf("  %s: %s", m.target, u.Reason))
+		case s.view.CA(m.target) == "":
+			why = append(why, fmt.Sprintf("  %s: no control plane was set up there yet", m.target))
+		default:
+			p := s.newPerformer()
+			defer p.Close()
+			err := do(ctx, etcdOf{label, m.target, p})
+			return errors.Join(err, s.fleet.world.save())
+		}
+	}
+	return &diagError{diag.Diagnostics{diag.Errorf("Etcd cannot be asked", "Etcd is asked through a control plane of cluster %q, and none can be used:\n\n%s", label, strings.Join(why, "\n"))}}
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/snapshots"
+	"github.com/kubewright/kubewright/state"
+)
+
+func (a *app) etcdRestoreCommand() *cobra.Command {
+	var o planOptions
+	var approved bool
+	cmd := &cobra.Command{
+		Use: "restore FILE" + clusterArg, Short: "Make the etcd of a cluster anew from a snapshot, when it has lost its quorum for good", Args: takes(1, 2),
+		Long: "restore shows a plan, asks for the cluster's name, and makes etcd anew from a snapshot: API servers and\n" +
+			"what is left of etcd are stopped and its data is set aside, one control plane gets the snapshot, and\n" +
+			"the others join it. What came after the snapshot is lost. It is refused while a quorum answers.\n" +
+			"After any failure the remedy is the same command again; when it is done, run kubewright apply.",
+		Example: "  kubewright etcd restore kubewright.snapshots/prod-20260302T090000Z-r4711-cdf818194e3a8c32.db",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file := args[0]
+			if !filepath.IsAbs(file) {
+				file = filepath.Join(a.Dir, file)
+			}
+			digest, err := snapshots.Verify(file)
+			if err != nil {
+				return fmt.Errorf("cannot restore from %s: %w", args[0], err)
+			}
+			return a.carryOut(cmd.Context(), o, approval{auto: approved}, "etcd restore", func(s *session) {
+				s.sending, s.leaseless = filepath.Dir(file), true
+				s.command = strings.Join(append([]string{"etcd restore"}, args...), " ")
+				s.planner = s.restoring(cmd.Context(), phases.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256}, args[1:])
+			})
+		},
+	}
+	o.careFlags(cmd)
+	o.lockFlag(cmd.Flags())
+	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
+	return cmd
+}
+
+// restoring plans a restore, once it is known whether etcd answers.
+func (s *session) restoring(ctx context.Context, r phases.EtcdRestore, args []string) planFunc {
+	return func(v *phases.View, header planner.Plan, _ planner.Options) (phases.Result, diag.Diagnostics) {
+		var err error
+		if r.Cluster, err = clusterOf(v, args); err != nil {
+			return phases.Result{}, diag.Diagnostics{diag.Errorf("Which cluster", "%v.", err)}
+		}
+		s.typed, s.view = r.Cluster, v
+		if r.Answers, err = s.etcdAnswers(ctx, r); err != nil {
+			return phases.Result{}, diag.Diagnostics{diag.Errorf("Cannot tell whether etcd answers",
+				"Nothing is restored over a cluster that may work: %v. Nothing was changed.", err)}
+		}
+		return phases.Restore(v, header, r)
+	}
+}
+
+// How often etcd is asked before it counts as silent: an election takes a few seconds.
+const (
+	askedTimes = 3
+	askedEvery = 5 * time.Second
+)
+
+// etcdAnswers asks every control plane whether a quorum of the cluster's etcd
+// answers there, and again after a while. It fails when that cannot be told.
+func (s *session) etcdAnswers(ctx context.Context, r phases.EtcdRestore) ([]state.EtcdMember, error) {
+	p := s.newPerformer()
+	p.Others = nil // each is asked itself
+	defer p.Close()
+	for i := range askedTimes {
+		if i > 0 {
+			if err := s.fleet.world.clock().Sleep(ctx, askedEvery); err != nil {
+				return nil, err
+			}
+		}
+		for _, n := range s.config.NodesOf(r.Cluster, config.ControlPlane) {
+			if s.view.CA(n.Target) == "" {
+				continue
+			}
+			members, id, err := membersThrough(ctx, p, n.Target)
+			if err == nil && !s.isItsEtcd(r, n.Target, id) {
+				continue
+			}
+			if err == nil || !silent(err) {
+				return members, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+func membersThrough(ctx context.Context, p *providers.Performer, t state.Target) (members []state.EtcdMember, id string, err error) {
+	err = p.ThroughEtcd(ctx, t, func(ctx context.Context, e providers.Etcd) error {
+		members, id, err = e.Members(ctx)
+		return err
+	})
+	return members, id, err
+}
+
+// isItsEtcd tells the etcd of a cluster, or the one that this restore has made,
+// from one that a first member has founded by itself when it came back with an
+// empty disk: that has nothing of the cluster in it.
+func (s *session) isItsEtcd(r phases.EtcdRestore, t state.Target, id string) bool {
+	if s.recorded == nil || s.recorded.Clusters[r.Cluster] == nil || s.recorded.Clusters[r.Cluster].EtcdClusterID == "" {
+		return true
+	}
+	return id == s.recorded.Clusters[r.Cluster].EtcdClusterID || phases.RestoredFrom(s.view.Reports[t]) == r.SHA256
+}
+
+// silent tells an etcd that does not answer from one that could not be asked.
+func silent(err error) bool {
+	for _, kind := range []error{providers.ErrUnreachable, providers.ErrTimeout, providers.ErrUnavailable, providers.ErrDisconnected} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}

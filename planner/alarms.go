@@ -1,0 +1,61 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Alarms of etcd (etcd: api/etcdserverpb, AlarmType).
+const (
+	// AlarmNoSpace: a member's database has reached its quota. Etcd takes no
+	// writes until space was given back and the alarm disarmed.
+	AlarmNoSpace = "NOSPACE"
+	// AlarmCorrupt: a member's data differs from that of the others. Etcd takes
+	// neither reads nor writes until the alarm is disarmed.
+	AlarmCorrupt = "CORRUPT"
+)
+
+// Alarmed names the members with an alarm and what to do; empty for none.
+func Alarmed(members []state.EtcdMember) string {
+	var who []string
+	kinds := map[string]bool{}
+	for _, m := range members {
+		for _, a := range m.Alarms {
+			who, kinds[a] = append(who, m.Name+" "+a), true
+		}
+	}
+	if len(who) == 0 {
+		return ""
+	}
+	text := "etcd has raised alarms: " + strings.Join(who, ", ") + "."
+	if kinds[AlarmCorrupt] {
+		text += " The data of a member differs from that of the others, and etcd serves nothing until that is settled. " +
+			"Find out which members agree (etcdctl endpoint hashkv), remove the one that does not (etcdctl member remove), " +
+			"disarm the alarm (etcdctl alarm disarm), and let kubewright add the control plane anew."
+	}
+	if kinds[AlarmNoSpace] {
+		text += " A database has reached its quota, and etcd takes no writes. Delete what filled it, such as events, then run " +
+			"kubewright etcd defragment, which gives the space back and disarms the alarm; or raise quota-backend-bytes."
+	}
+	return text
+}
+
+// AlarmsAllow is part of the gate etcd-quorum: nothing is done to members of an
+// etcd with an alarm but what helps against it.
+func AlarmsAllow(step *Step, members []state.EtcdMember) error {
+	text := Alarmed(members)
+	helps := slices.ContainsFunc(step.Operations, func(op Operation) bool {
+		switch op.(type) {
+		case DefragmentEtcd, DisarmEtcd:
+			return true
+		}
+		return false
+	})
+	if text == "" || helps {
+		return nil
+	}
+	return fmt.Errorf("refused: %s", text)
+}

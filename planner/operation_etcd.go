@@ -1,0 +1,94 @@
+package planner
+
+import "time"
+
+// SnapshotEtcd brings a snapshot of what etcd holds to the operator's disk, and
+// changes nothing on a host. Its hash is verified there. Done when the folder of
+// the operator's holds a whole one of the same etcd that is younger than
+// MaxAge. Its output snapshot is the path of the file.
+type SnapshotEtcd struct {
+	// Cluster is the label that the file is named by.
+	Cluster string        `json:"cluster"`
+	MaxAge  time.Duration `json:"max_age,omitempty"`
+	// Keep is how many of the cluster's snapshots stay in the folder, this one
+	// among them; 0 for all.
+	Keep int `json:"keep,omitempty"`
+}
+
+// Op is the name in JSON.
+func (SnapshotEtcd) Op() string { return "snapshot_etcd" }
+
+// Summary is one line for the progress display.
+func (SnapshotEtcd) Summary() string { return "fetch a snapshot of etcd" }
+
+// DefragmentEtcd has a member of etcd give back the space on its disk that its
+// database does not use, and waits until it answers again. Leadership is moved
+// away first. The member does not answer meanwhile. A second time does no harm.
+type DefragmentEtcd struct {
+	Name    string        `json:"name"`
+	PeerURL string        `json:"peer_url"`
+	Timeout time.Duration `json:"timeout"`
+}
+
+// Op is the name in JSON.
+func (DefragmentEtcd) Op() string { return "defragment_etcd" }
+
+// Summary is one line for the progress display.
+func (o DefragmentEtcd) Summary() string { return "defragment etcd member " + o.Name }
+
+// DisarmEtcd takes back an alarm of all members. Done when no member has it. It
+// fails when etcd raises it again.
+type DisarmEtcd struct {
+	Alarm string `json:"alarm"`
+}
+
+// Op is the name in JSON.
+func (DisarmEtcd) Op() string { return "disarm_etcd" }
+
+// Summary is one line for the progress display.
+func (o DisarmEtcd) Summary() string { return "disarm alarm " + o.Alarm + " of etcd" }
+
+// Operations on the data of a stacked member, on the step's own host. The member
+// has to have stopped, which they wait for.
+type (
+	// SetAsideEtcd gives the data of a member another name in its folder, so that
+	// nothing of it is lost. Done when there is no data.
+	SetAsideEtcd struct {
+		DataDir string `json:"data_dir"`
+		// As is the name that the folder member gets.
+		As string `json:"as"`
+	}
+
+	// RestoreEtcd makes the data of the only member of a new cluster of a snapshot
+	// of the operator's, with a revision beyond any that a client has seen (etcd:
+	// disaster recovery, "Restoring with revision bump"). Data that is there is set
+	// aside. Done when the host remembers that it was made of this snapshot.
+	RestoreEtcd struct {
+		// Artifact is the file in the operator's folder, SHA256 its digest.
+		Artifact string `json:"artifact"`
+		SHA256   string `json:"sha256"`
+		DataDir  string `json:"data_dir"`
+		As       string `json:"as"`
+		Name     string `json:"name"`
+		PeerURL  string `json:"peer_url"`
+		// Image is etcd's, Socket the runtime's that has it.
+		Image  string `json:"image"`
+		Socket string `json:"socket"`
+	}
+)
+
+// RestoredMark is the file on a host that remembers, while a restore goes on,
+// of which snapshot its etcd was made: the hex SHA-256.
+const RestoredMark = "/var/lib/kubewright/etcd-restored"
+
+// Op is the name in JSON.
+func (SetAsideEtcd) Op() string { return "set_aside_etcd" }
+
+// Summary is one line for the progress display.
+func (o SetAsideEtcd) Summary() string { return "set etcd's data aside as " + o.As }
+
+// Op is the name in JSON.
+func (RestoreEtcd) Op() string { return "restore_etcd" }
+
+// Summary is one line for the progress display.
+func (o RestoreEtcd) Summary() string { return "restore etcd from " + o.Artifact }

@@ -1,0 +1,124 @@
+package phases
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Defragment plans for every etcd member of a cluster to give back the space
+// that its database does not use: one after the other, the leader last. When
+// that is done an alarm for lack of space is disarmed.
+func Defragment(v *View, header planner.Plan, label string) (Result, diag.Diagnostics) {
+	v.resolve()
+	diags := v.situate()
+	c, more := v.careFor(label)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return Result{}, diags
+	}
+	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Limits: map[string]int{c.limit("etcd-membership"): 1}}
+	members := slices.Clone(c.report.Members)
+	slices.SortStableFunc(members, func(a, b state.EtcdMember) int {
+		if a.Leader != b.Leader {
+			return cmp.Compare(rankOf(a.Leader), rankOf(b.Leader))
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	var last []state.Address
+	for _, m := range members {
+		s, ok := c.defragmentStep(m)
+		if !ok {
+			diags = append(diags, diag.Warningf("Etcd member is left alone", "%s", c.unknownMember(m)))
+			continue
+		}
+		d.Steps, d.Edges[s.ID], last = append(d.Steps, s), last, []state.Address{s.ID}
+		d.Resources = append(d.Resources, planner.ResourceChange{Target: s.Target, Action: planner.Update, Note: c.node(s.Target).Address + ", " + string(c.node(s.Target).Role)})
+	}
+	if full(c.report.Members) {
+		s := planner.Step{
+			ID: step(c.target, defragmentPhase), Phase: defragmentPhase, Target: c.target, Action: planner.Update, Via: c.seat,
+			Impact: "disarms the alarm for lack of space, so that etcd takes writes again", Operations: planner.Operations{planner.DisarmEtcd{Alarm: planner.AlarmNoSpace}},
+		}
+		d.Steps, d.Edges[s.ID] = append(d.Steps, s), last
+		d.Resources = append(d.Resources, planner.ResourceChange{Target: c.target, Action: planner.Update, Note: "Kubernetes " + c.KubernetesVersion})
+	}
+	if len(members) > 1 {
+		d.Quorum = []string{fmt.Sprintf("%d members, of which one at a time does not answer for some seconds.", len(members))}
+	} else {
+		d.Quorum = []string{"1 member, without which the API does not answer for some seconds."}
+	}
+	p, err := planner.Assemble(header, nil, nil, d, planner.Options{})
+	if err != nil {
+		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
+	}
+	return Result{Plan: p, Desired: &state.Snapshot{}, Observed: &state.Snapshot{}}, diags
+}
+
+func rankOf(leader bool) int {
+	if leader {
+		return 1
+	}
+	return 0
+}
+
+func full(members []state.EtcdMember) bool {
+	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return slices.Contains(m.Alarms, planner.AlarmNoSpace) })
+}
+
+// careFor is a cluster whose etcd is ours and answers.
+func (v *View) careFor(label string) (*cluster, diag.Diagnostics) {
+	i := slices.IndexFunc(v.clusters, func(c *cluster) bool { return c.Label == label })
+	if i < 0 {
+		return nil, diag.Diagnostics{diag.Errorf("Unknown cluster", "The configuration has no cluster %q.", label)}
+	}
+	c := v.clusters[i]
+	switch {
+	case c.Etcd.External != nil:
+		return nil, RefuseExternalEtcd(c.Cluster)
+	case c.report == nil || len(c.report.Members) == 0:
+		why := v.ClusterErrors[label]
+		if c.report != nil {
+			why = c.report.EtcdUnobserved
+		}
+		if why == "" {
+			why = "no control plane of it was set up yet"
+		}
+		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "Of cluster %q the members of etcd are not known: %s. Nothing was changed.", label, why).At(c.Source)}
+	}
+	return c, nil
+}
+
+// RefuseExternalEtcd refuses to look after the etcd of somebody else.
+func RefuseExternalEtcd(c *config.Cluster) diag.Diagnostics {
+	return diag.Diagnostics{diag.Errorf("Etcd is not kubewright's", "The etcd of cluster %q is external: whoever runs it takes care of it.", c.Label).At(c.Source)}
+}
+
+// defragmentStep is for a member on a node of the configuration.
+func (c *cluster) defragmentStep(m state.EtcdMember) (planner.Step, bool) {
+	for _, n := range c.controlPlanes() {
+		if !slices.Contains(m.PeerURLs, n.peerURL()) {
+			continue
+		}
+		return planner.Step{
+			ID: step(n.target, defragmentPhase), Phase: defragmentPhase, Target: n.target, Action: planner.Update, Via: c.seat,
+			Limits: []string{c.limit("etcd-membership")}, Gates: []string{"etcd-quorum"},
+			Impact: fmt.Sprintf("%s on the disk, of which %s are in use", mebibytes(m.DBSize), mebibytes(m.DBInUse)),
+			Operations: planner.Operations{
+				planner.DefragmentEtcd{Name: m.Name, PeerURL: n.peerURL(), Timeout: c.Timeouts.EtcdAPICall},
+			},
+		}, true
+	}
+	return planner.Step{}, false
+}
+
+func (c *cluster) unknownMember(m state.EtcdMember) string {
+	return fmt.Sprintf("Member %s (%s) is on no control plane of the configuration.", cmp.Or(m.Name, "without a name"), m.ID)
+}
+
+// mebibytes prints a size in bytes.
+func mebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }

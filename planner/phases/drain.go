@@ -1,0 +1,186 @@
+package phases
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// leaving are the names of the recorded nodes of a cluster that the
+// configuration does not speak of, or has as other nodes, and of those to replace.
+func leaving(cfg *config.Config, recorded *state.State, label string, replace []state.Target) []string {
+	if recorded == nil || cfg.Cluster(label) == nil {
+		return nil
+	}
+	var out []string
+	for t, n := range recorded.Nodes {
+		stays := slices.ContainsFunc(cfg.Nodes, func(c *config.Node) bool { return c.Target == t && anotherNodeReason(c, n) == "" })
+		if n.Cluster == label && (!stays || slices.Contains(replace, t)) {
+			out = append(out, n.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// drain empties a node of the cluster as the configuration says. A node that
+// somebody has cordoned before stays so in any case.
+func (c *cluster) drain(node string) planner.Operations {
+	d := c.Upgrade.Drain
+	return planner.Operations{
+		planner.Cordon{Node: node},
+		planner.Drain{
+			Node: node, Timeout: d.Timeout, GracePeriod: d.GracePeriod, Force: d.Force,
+			DeleteEmptyDirData: d.DeleteEmptyDirData, DisableEviction: d.DisableEviction, PodSelector: d.PodSelector,
+			SkipWait: d.SkipWait, Uncordon: !d.StayCordoned && !c.seen.Nodes[node].Unschedulable,
+		},
+	}
+}
+
+// evicted are the pods of a node that a drain evicts.
+func (c *cluster) evicted(node string) []state.PodReport {
+	selector, err := labels.Parse(c.Upgrade.Drain.PodSelector)
+	if err != nil {
+		selector = labels.Everything() // validation has refused it
+	}
+	return slices.DeleteFunc(slices.Clone(c.seen.Pods), func(p state.PodReport) bool {
+		return p.Node != node || !selector.Matches(labels.Set(p.Labels))
+	})
+}
+
+// podsNamed is how many pods the plan names of a node.
+const podsNamed = 8
+
+// drainImpact names the pods to evict, what is lost with them, and the budgets
+// that they have to wait for.
+func (c *cluster) drainImpact(node string) string {
+	pods := c.evicted(node)
+	text := fmt.Sprintf("%d pods to evict", len(pods))
+	if len(pods) == 1 {
+		text = "1 pod to evict"
+	}
+	var names []string
+	budgets := map[string]bool{}
+	for i, p := range pods {
+		if i < podsNamed {
+			names = append(names, p.String()+" ("+podNote(p)+")")
+		}
+		for _, b := range p.Budgets {
+			budgets[b] = budgets[b] || c.seen.Budgets[b].Allowed == 0
+		}
+	}
+	if more := len(pods) - podsNamed; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	if len(names) > 0 {
+		text += ": " + strings.Join(names, ", ")
+	}
+	var waits []string
+	for _, b := range slices.Sorted(maps.Keys(budgets)) {
+		if budgets[b] && !c.Upgrade.Drain.DisableEviction {
+			waits = append(waits, "PodDisruptionBudget "+b+" (allows 0)")
+		}
+	}
+	if len(waits) > 0 {
+		text += "; blocked at the moment by " + strings.Join(waits, ", ")
+	}
+	return text
+}
+
+// podNote says what brings a pod back, and what does not come back with it.
+func podNote(p state.PodReport) string {
+	note := p.Controller
+	switch {
+	case p.Finished:
+		note = "finished"
+	case p.Controller == "":
+		note = "no controller brings it back"
+	}
+	if p.EmptyDir && !p.Finished {
+		note += ", the data of its emptyDir is lost"
+	}
+	return note
+}
+
+// checkDrains refuses a plan with a drain that cannot succeed, or that loses
+// what nobody said may be lost.
+func (v *View) checkDrains(p *planner.Plan) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, s := range p.Steps {
+		for _, op := range s.Operations {
+			d, drains := op.(planner.Drain)
+			i := slices.IndexFunc(v.clusters, func(c *cluster) bool { return v.concerns(c, s.Target) })
+			if !drains || i < 0 || v.clusters[i].report == nil {
+				continue
+			}
+			if found := v.clusters[i].refuseDrain(d, s); found != nil {
+				diags = append(diags, found)
+			}
+		}
+	}
+	return diags
+}
+
+// obstacle is one reason why a node cannot be drained, with the pods that it
+// speaks of and what to do.
+type obstacle struct {
+	why, todo string
+	pods      []string
+}
+
+func (c *cluster) refuseDrain(d planner.Drain, s planner.Step) *diag.Diagnostic {
+	var lines []string
+	for _, o := range c.obstacles(d, s.Action == planner.Delete) {
+		lines = append(lines, "  "+o.why+": "+strings.Join(o.pods, ", ")+".\n    To do: "+o.todo+".")
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return diag.Errorf("Node cannot be drained", "%s (node %s) is to be emptied, and this plan would not get through it. Nothing is changed on any host:\n\n%s",
+		s.Target, d.Node, strings.Join(lines, "\n")).For(s.Target).At(c.origin("upgrade.drain"))
+}
+
+// obstacles are what stands against a drain of a node, which leaves for good or
+// comes back.
+func (c *cluster) obstacles(d planner.Drain, leaves bool) []obstacle {
+	found := map[string]*obstacle{}
+	note := func(why, todo string, p state.PodReport, what string) {
+		if found[why] == nil {
+			found[why] = &obstacle{why: why, todo: todo}
+		}
+		found[why].pods = append(found[why].pods, p.String()+what)
+	}
+	for _, p := range c.evicted(d.Node) {
+		if leaves && len(p.LocalClaims) > 0 {
+			note("Pods whose data is on the disk of this host alone",
+				"copy the data elsewhere, then delete the PersistentVolumeClaims, so that the pods are made anew without them", p, " ("+strings.Join(p.LocalClaims, ", ")+")")
+		}
+		for _, b := range p.Budgets {
+			if c.seen.Budgets[b].Never() && !d.DisableEviction {
+				r := c.seen.Budgets[b]
+				note(fmt.Sprintf("PodDisruptionBudget %s wants %d of %d pods to stay and so never allows an eviction", b, r.Wanted, r.Expected),
+					"scale up what it protects, or change the budget; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, "")
+			}
+		}
+		switch {
+		case p.Finished:
+		case p.EmptyDir && !d.DeleteEmptyDirData:
+			note("Pods with emptyDir volumes, whose data would be lost", "set upgrade { drain { delete_emptydir_data = true } } when it may be", p, "")
+		case p.Controller == "" && !d.Force:
+			note("Pods that no controller brings back", "delete them, or set upgrade { drain { force = true } } to have them deleted", p, "")
+		}
+	}
+	var out []obstacle
+	for _, why := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, *found[why])
+	}
+	return out
+}

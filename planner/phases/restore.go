@@ -1,0 +1,218 @@
+package phases
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// EtcdRestore is a snapshot that a cluster's etcd is to be made of anew.
+type EtcdRestore struct {
+	// Cluster is the label of the cluster.
+	Cluster string
+	// Artifact is the file's name in its folder, SHA256 its digest.
+	Artifact, SHA256 string
+	// Answers are the members of an etcd that answers a linearizable read; nil for none.
+	Answers []state.EtcdMember
+}
+
+// The waypoints of a restore. What is observed tells where it stands: the mark
+// on the first control plane says that the data is made, and the members say
+// who has joined.
+const (
+	restoreStop  = "stop"
+	restoreData  = "data"
+	restoreStart = "start"
+	restoreJoin  = "join"
+	restoreDone  = "done"
+)
+
+// Restore plans to make a cluster's etcd anew of a snapshot: everywhere the API
+// servers and what is left of etcd are stopped and its data is set aside, one
+// control plane gets the snapshot as a cluster of one member, and the others
+// join that. It is refused while a quorum answers, because nothing is restored
+// over a cluster that works, and goes on where it was interrupted.
+func Restore(v *View, header planner.Plan, r EtcdRestore) (Result, diag.Diagnostics) {
+	v.resolve()
+	diags := v.situate()
+	c, more := v.clusterToRestore(r)
+	if diags = append(diags, more...); diags.HasErrors() {
+		return Result{}, diags
+	}
+	planes := c.restorable()
+	first := planes[0]
+	// The data of the first one is that of a cluster that is being founded: its
+	// manifest names it alone.
+	c.seat, c.founding = first.target, true
+	b := restore{cluster: c, from: r, planes: planes, draft: planner.Draft{
+		Edges: map[state.Address][]state.Address{}, Limits: map[string]int{c.limit("etcd-membership"): 1},
+	}}
+	desired := v.desired()
+	b.desired = desired
+	if first.restoredFrom() != r.SHA256 {
+		b.stop()
+		diags = append(diags, c.whatIsLost(r))
+	}
+	b.start()
+	for _, n := range planes {
+		b.draft.Resources = append(b.draft.Resources, planner.ResourceChange{Target: n.target, Action: planner.Update, Note: n.Address + ", " + string(n.Role)})
+	}
+	b.draft.Quorum = []string{fmt.Sprintf("1 member of the snapshot, then %d added one at a time as learners; %d members, quorum %d.",
+		len(planes)-1, len(planes), len(planes)/2+1)}
+	p, err := planner.Assemble(header, nil, nil, b.draft, planner.Options{})
+	if err != nil {
+		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
+	}
+	return Result{Plan: p, Desired: desired, Observed: &state.Snapshot{}}, diags
+}
+
+// clusterToRestore is the cluster, unless nothing may be restored over it.
+func (v *View) clusterToRestore(r EtcdRestore) (*cluster, diag.Diagnostics) {
+	i := slices.IndexFunc(v.clusters, func(c *cluster) bool { return c.Label == r.Cluster })
+	if i < 0 {
+		return nil, diag.Diagnostics{diag.Errorf("Unknown cluster", "The configuration has no cluster %q.", r.Cluster)}
+	}
+	c := v.clusters[i]
+	planes := c.restorable()
+	switch {
+	case c.Etcd.External != nil:
+		return nil, RefuseExternalEtcd(c.Cluster)
+	case len(planes) == 0:
+		return nil, diag.Diagnostics{diag.Errorf("Nothing to restore into", "No control plane of cluster %q holds its CA any more, and a snapshot does not hold it. "+
+			"Without the CA's keys the nodes trust no new API server. Nothing was changed.", c.Label).At(c.Source)}
+	case r.Answers != nil && planes[0].restoredFrom() != r.SHA256:
+		return nil, diag.Diagnostics{diag.Errorf("Etcd works", "The etcd of cluster %q answers: a quorum of its members is there (%s). Nothing is restored over a cluster that works, "+
+			"and nothing was changed. If the cluster is to be put back to what it was, delete or change its objects; if it is to be made anew, destroy and apply it first.",
+			c.Label, membersNamed(r.Answers)).At(c.Source)}
+	}
+	return c, nil
+}
+
+func membersNamed(members []state.EtcdMember) string {
+	var out []string
+	for _, m := range members {
+		out = append(out, m.Name)
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// restorable are the control planes that hold the CA. The one on which a
+// restore has begun comes first.
+func (c *cluster) restorable() []*node {
+	var out []*node
+	for _, n := range c.controlPlanes() {
+		if n.report != nil && n.report.Files[adminConf].Exists && c.view.CA(n.target) != "" {
+			out = append(out, n)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *node) int { return rankOf(a.restoredFrom() == "") - rankOf(b.restoredFrom() == "") })
+	return out
+}
+
+func (n *node) restoredFrom() string { return RestoredFrom(n.report) }
+
+// RestoredFrom is the digest of the snapshot that the etcd on a host was made of,
+// while that restore goes on; empty when none does.
+func RestoredFrom(r *state.Report) string {
+	return strings.TrimSpace(string(r.Files[planner.RestoredMark].Content))
+}
+
+func (c *cluster) whatIsLost(r EtcdRestore) *diag.Diagnostic {
+	return diag.Warningf("What came after the snapshot is lost", "Cluster %q becomes what it was when %s was taken: objects made since are gone, those deleted since are back, "+
+		"and containers that run are put right to that. What the members hold now is kept on the hosts, beside the new data, as %s.", c.Label, r.Artifact, r.aside()).At(c.Source)
+}
+
+// aside is the name that data gets which is there already.
+func (r EtcdRestore) aside() string { return "member.before-" + short(r.SHA256) }
+
+// restore drafts the steps.
+type restore struct {
+	cluster *cluster
+	from    EtcdRestore
+	planes  []*node
+	desired *state.Snapshot
+	draft   planner.Draft
+}
+
+func (b *restore) add(n *node, waypoint string, s planner.Step, needs ...state.Address) state.Address {
+	s.ID = step(n.target, restorePhase)
+	s.ID.Waypoint = waypoint
+	s.Phase, s.Target, s.Action = restorePhase, n.target, planner.Update
+	b.draft.Steps = append(b.draft.Steps, s)
+	b.draft.Edges[s.ID] = needs
+	return s.ID
+}
+
+func (b *restore) at(n *node, waypoint string) state.Address {
+	id := step(n.target, restorePhase)
+	id.Waypoint = waypoint
+	return id
+}
+
+// stop ends every API server and member, and makes the data on the first.
+func (b *restore) stop() {
+	c, first := b.cluster, b.planes[0]
+	var stopped []state.Address
+	for _, n := range b.planes {
+		ops := planner.Operations{planner.RemovePath{Path: manifest("kube-apiserver")}, planner.RemovePath{Path: manifest("etcd")}}
+		if n != first {
+			ops = append(ops, planner.SetAsideEtcd{DataDir: c.Etcd.DataDir, As: b.from.aside()})
+		}
+		stopped = append(stopped, b.add(n, restoreStop, planner.Step{Impact: "stops the API server and etcd here; the data of etcd is set aside", Operations: ops}))
+	}
+	b.add(first, restoreData, planner.Step{
+		Impact: "makes etcd's data of " + b.from.Artifact,
+		Operations: planner.Operations{planner.RestoreEtcd{
+			Artifact: b.from.Artifact, SHA256: b.from.SHA256, DataDir: c.Etcd.DataDir, As: b.from.aside(),
+			Name: first.name, PeerURL: first.peerURL(), Image: kubeadm.EtcdImage(first.input()), Socket: first.criSocket(),
+		}},
+	}, stopped...)
+}
+
+// start runs the new member, has the others join one after the other, and ends
+// the restore.
+func (b *restore) start() {
+	c, first := b.cluster, b.planes[0]
+	ops := planner.Operations{
+		b.file(first, etcdPhase, "etcd"),
+		planner.Wait{For: planner.WaitEtcdStarted, Name: first.name, Timeout: c.Timeouts.EtcdAPICall},
+		b.file(first, controlPlanePhase, "kube-apiserver"),
+		planner.Wait{For: planner.WaitAPI, Timeout: c.Timeouts.ControlPlaneComponentHealthCheck},
+	}
+	last := b.add(first, restoreStart, planner.Step{Via: first.target, Impact: "starts etcd with one member, and the API server", Operations: ops}, b.at(first, restoreData))
+	for _, n := range b.planes[1:] {
+		last = b.add(n, restoreJoin, b.join(n), last)
+	}
+	b.add(first, restoreDone, planner.Step{
+		Impact: "ends the restore", Operations: planner.Operations{planner.RemovePath{Path: planner.RestoredMark}},
+	}, last)
+}
+
+func (b *restore) join(n *node) planner.Step {
+	s := planner.Step{Via: b.planes[0].target, Impact: "joins etcd and starts the API server"}
+	if !b.votes(n) {
+		s.Limits, s.Gates = []string{b.cluster.limit("etcd-membership")}, []string{"etcd-quorum"}
+		s.Operations = n.joinEtcd(work{desired: b.desired}.etcdManifest(n))
+	}
+	s.Operations = append(s.Operations, b.file(n, controlPlanePhase, "kube-apiserver"))
+	s.Operations = append(s.Operations, n.healthWaits("kube-apiserver")...)
+	return s
+}
+
+// votes tells that a node is a voter of the new etcd already.
+func (b *restore) votes(n *node) bool {
+	return slices.ContainsFunc(b.from.Answers, func(m state.EtcdMember) bool {
+		return !m.Learner && slices.Contains(m.PeerURLs, n.peerURL())
+	})
+}
+
+// file writes a static pod as the configuration asks for it.
+func (b *restore) file(n *node, phase, component string) planner.Operation {
+	return writeFile(b.desired.Find(item(n.target, phase, "file", manifest(component))))
+}

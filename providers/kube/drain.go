@@ -1,0 +1,182 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubectl/pkg/drain"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Pauses of a drain.
+const (
+	// evictRetry is kubectl's pause after an eviction that a
+	// PodDisruptionBudget did not allow. It has to be set: without it a drain
+	// asks again without any pause.
+	evictRetry = 5 * time.Second
+	// drainGrace is how much longer than its own timeout a drain may take.
+	drainGrace     = 30 * time.Second
+	podsPerRequest = 500
+)
+
+// errNoEviction: without evictions kubectl deletes pods instead.
+var errNoEviction = errors.New("the API server serves no evictions, and pods are not deleted instead: that would pass every PodDisruptionBudget by. Set disable_eviction = true in upgrade { drain } when that is wanted")
+
+// Drain implements providers.API. DaemonSets' pods stay, as nearly everybody
+// wants. A drain that may not evict something evicts nothing, and never deletes
+// instead. What is there still at its deadline is providers.ErrBlocked.
+func (a *API) Drain(ctx context.Context, op planner.Drain, log func(string)) error {
+	until := ctx
+	if op.Timeout > 0 {
+		var cancel context.CancelFunc
+		until, cancel = context.WithTimeout(ctx, op.Timeout+drainGrace)
+		defer cancel()
+	}
+	began := time.Now()
+	var blocked error
+	err := a.as("drain node "+op.Node, func(s *session) error {
+		h := drainHelper(until, s, op, &lineWriter{write: log})
+		pods, errs := h.GetPodsForDeletion(op.Node)
+		if len(errs) > 0 {
+			return errors.Join(errs...)
+		}
+		if !op.DisableEviction {
+			if version, err := drain.CheckEvictionSupport(s.typed); err != nil {
+				return err
+			} else if version.Empty() {
+				return errNoEviction
+			}
+		}
+		err := h.DeleteOrEvictPods(pods.Pods())
+		if err == nil || op.Timeout == 0 || time.Since(began) < op.Timeout || ctx.Err() != nil {
+			return err
+		}
+		// The deadline's own context is over: what is left is asked with the caller's.
+		if left := stillThere(ctx, s, op); len(left) > 0 {
+			blocked = providers.Blocked(op, left)
+			return nil
+		}
+		return err
+	})
+	if blocked != nil {
+		return blocked
+	}
+	return err
+}
+
+// pause is that after an eviction that was not allowed; shorter where there is
+// little time at all.
+func pause(timeout time.Duration) time.Duration {
+	if timeout == 0 {
+		return evictRetry
+	}
+	return min(evictRetry, max(timeout/10, 100*time.Millisecond))
+}
+
+func drainHelper(ctx context.Context, s *session, op planner.Drain, lines *lineWriter) *drain.Helper {
+	return &drain.Helper{
+		Ctx: ctx, Client: s.typed,
+		Force: op.Force, GracePeriodSeconds: op.GracePeriod, IgnoreAllDaemonSets: true,
+		Timeout: op.Timeout, DeleteEmptyDirData: op.DeleteEmptyDirData, PodSelector: op.PodSelector,
+		ChunkSize: podsPerRequest, DisableEviction: op.DisableEviction, EvictErrorRetryDelay: pause(op.Timeout),
+		SkipWaitForDeleteTimeoutSeconds: int(op.SkipWait.Seconds()),
+		Out:                             lines, ErrOut: lines,
+		OnPodDeletionOrEvictionFinished: func(pod *corev1.Pod, _ bool, err error) {
+			if err == nil {
+				lines.say(fmt.Sprintf("pod %s/%s is gone", pod.Namespace, pod.Name))
+			}
+		},
+	}
+}
+
+// stillThere are the pods that a drain could not evict, and what stands against
+// it. When that cannot be found out there are none.
+func stillThere(ctx context.Context, s *session, op planner.Drain) []providers.StillThere {
+	ctx, cancel := context.WithTimeout(ctx, drainGrace)
+	defer cancel()
+	list, errs := drainHelper(ctx, s, op, &lineWriter{write: func(string) {}}).GetPodsForDeletion(op.Node)
+	if len(errs) > 0 {
+		return nil
+	}
+	budgets, err := s.typed.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		budgets = &policyv1.PodDisruptionBudgetList{}
+	}
+	var out []providers.StillThere
+	pods := list.Pods()
+	for i := range pods {
+		out = append(out, providers.StillThere{Pod: pods[i].Namespace + "/" + pods[i].Name, Why: why(&pods[i], budgets)})
+	}
+	slices.SortFunc(out, func(a, b providers.StillThere) int { return strings.Compare(a.Pod, b.Pod) })
+	return out
+}
+
+// why says what keeps a pod on its node.
+func why(p *corev1.Pod, budgets *policyv1.PodDisruptionBudgetList) string {
+	if !p.DeletionTimestamp.IsZero() {
+		return "it is terminating since " + p.DeletionTimestamp.UTC().Format(time.RFC3339)
+	}
+	for i := range budgets.Items {
+		if b := &budgets.Items[i]; selected(b, p) && b.Status.DisruptionsAllowed == 0 {
+			return providers.WhyBlocked(b.Namespace+"/"+b.Name, budgetReport(b))
+		}
+	}
+	return "it was not evicted"
+}
+
+// selected tells that a budget is about a pod. An empty selector is about all
+// of its namespace.
+func selected(b *policyv1.PodDisruptionBudget, p *corev1.Pod) bool {
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	return err == nil && b.Namespace == p.Namespace && selector.Matches(labelsOf(p))
+}
+
+func budgetReport(b *policyv1.PodDisruptionBudget) state.BudgetReport {
+	return state.BudgetReport{
+		Allowed: int(b.Status.DisruptionsAllowed), Healthy: int(b.Status.CurrentHealthy),
+		Wanted: int(b.Status.DesiredHealthy), Expected: int(b.Status.ExpectedPods),
+	}
+}
+
+// lineWriter passes on whole lines. Several goroutines write to it.
+type lineWriter struct {
+	write func(string)
+
+	mu   sync.Mutex
+	rest string
+}
+
+// say passes on a line of its own.
+func (w *lineWriter) say(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.write(line)
+}
+
+// Write implements io.Writer.
+func (w *lineWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rest += string(b)
+	for {
+		line, rest, ok := strings.Cut(w.rest, "\n")
+		if !ok {
+			return len(b), nil
+		}
+		w.rest = rest
+		if line = strings.TrimSpace(line); line != "" {
+			w.write(line)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package providers_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// three members, of which the second leads.
+func three() []state.EtcdMember {
+	var out []state.EtcdMember
+	for _, id := range []string{"1", "2", "3"} {
+		out = append(out, state.EtcdMember{ID: id, Name: "cp" + id, PeerURLs: []string{"https://cp" + id + ":2380"}, Healthy: true, Leader: id == "2"})
+	}
+	return out
+}
+
+func TestDefragment(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		"cp3": {"defragment 3"},
+		"cp2": {"move leader to 1", "defragment 2"},
+	} {
+		s := newScene()
+		s.members = three()
+		if _, err := s.perform(t, providers.Run{}, planner.DefragmentEtcd{Name: name, PeerURL: "https://" + name + ":2380"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := strings.Join(s.did("move", "defragment"), ", "); got != strings.Join(want, ", ") {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+	s := newScene()
+	s.members = three()
+	s.members[2].Healthy = false
+	_, err := s.perform(t, providers.Run{}, planner.DefragmentEtcd{Name: "cp3", PeerURL: "https://cp3:2380"})
+	if err == nil || !strings.Contains(err.Error(), "cp3 does not answer after it was defragmented") {
+		t.Errorf("a member that stays away: %v", err)
+	}
+	if _, err := s.perform(t, providers.Run{}, planner.DefragmentEtcd{Name: "x", PeerURL: "https://x:2380"}); err == nil {
+		t.Error("a member that is none was defragmented")
+	}
+}
+
+// did are the lines of the log that begin with one of the words.
+func (s *scene) did(words ...string) []string {
+	var out []string
+	for _, line := range s.log {
+		for _, w := range words {
+			if strings.HasPrefix(line, w+" ") {
+				out = append(out, line)
+			}
+		}
+	}
+	return out
+}
+
+func TestDisarm(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.members = three()
+	s.members[0].Alarms, s.members[2].Alarms = []string{"NOSPACE"}, []string{"CORRUPT"}
+	op := planner.DisarmEtcd{Alarm: planner.AlarmNoSpace}
+	if _, err := s.perform(t, providers.Run{}, op); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Join(s.did("disarm"), ", "); got != "disarm NOSPACE of 1" {
+		t.Errorf("got %s", got)
+	}
+	s.full, s.members[0].Alarms = true, []string{"NOSPACE"}
+	if _, err := s.perform(t, providers.Run{}, op); err == nil || !strings.Contains(err.Error(), "raises alarm NOSPACE again for cp1") {
+		t.Errorf("one that comes back: %v", err)
+	}
+}

@@ -1,0 +1,33 @@
+package state
+
+// PodReport is a pod that a drain of its node would look at: no mirror pod and
+// none of a DaemonSet.
+type PodReport struct {
+	Namespace, Name string
+	Node            string
+	// Controller is the kind of what brings it back: ReplicaSet, Job …; empty for none.
+	Controller string
+	Labels     map[string]string
+	// EmptyDir tells that it has a volume that goes with it.
+	EmptyDir bool
+	// Finished tells that it has run to its end: nothing is lost with it.
+	Finished bool
+	// LocalClaims are its PersistentVolumeClaims whose volume is on the node's own disk.
+	LocalClaims []string
+	// Budgets are the PodDisruptionBudgets that select it, as NAMESPACE/NAME.
+	Budgets []string
+}
+
+// String is NAMESPACE/NAME.
+func (p PodReport) String() string { return p.Namespace + "/" + p.Name }
+
+// BudgetReport is what the API shows of a PodDisruptionBudget.
+type BudgetReport struct {
+	// Allowed is how many evictions it allows now.
+	Allowed int
+	// Healthy pods are there of Expected, and Wanted have to stay.
+	Healthy, Wanted, Expected int
+}
+
+// Never tells that it allows no eviction even when all its pods are healthy.
+func (b BudgetReport) Never() bool { return b.Expected > 0 && b.Wanted >= b.Expected }
