@@ -72,6 +72,8 @@ func ParseSelector(s string, phases []string) (Selector, error) {
 type Options struct {
 	// Targets keeps the steps that any selector matches, with what they need.
 	Targets []Selector
+	// Excludes leaves out the steps that any selector matches, and what needs them.
+	Excludes []Selector
 	// SkipPhases leaves out phases by name.
 	SkipPhases []string
 }
@@ -84,6 +86,7 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 	if len(o.Targets) > 0 {
 		steps = selectSteps(steps, o.Targets)
 	}
+	steps = excludeSteps(steps, o.Excludes)
 	ordered, err := order(steps)
 	if err != nil {
 		return nil, err
@@ -94,6 +97,9 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 	p.Drift = keepDrift(drift, &p, o)
 	for _, s := range o.Targets {
 		p.Targets = append(p.Targets, s.String())
+	}
+	for _, s := range o.Excludes {
+		p.Excluded = append(p.Excluded, s.String())
 	}
 	p.SkippedPhases = o.SkipPhases
 	p.Resources = count(d.Resources, &p)
@@ -155,6 +161,22 @@ func selectSteps(steps []Step, selectors []Selector) []Step {
 	return slices.DeleteFunc(steps, func(s Step) bool { return !keep[s.ID] })
 }
 
+// excludeSteps drops the steps that a selector matches, and everything that needs them.
+func excludeSteps(steps []Step, selectors []Selector) []Step {
+	gone := map[state.Address]bool{}
+	for more := true; more; {
+		more = false
+		for _, s := range steps {
+			out := slices.ContainsFunc(selectors, func(sel Selector) bool { return sel.Matches(s.ID) }) ||
+				slices.ContainsFunc(s.Needs, func(n state.Address) bool { return gone[n] })
+			if out && !gone[s.ID] {
+				gone[s.ID], more = true, true
+			}
+		}
+	}
+	return slices.DeleteFunc(steps, func(s Step) bool { return gone[s.ID] })
+}
+
 // order sorts steps so that each stands behind what it needs; among those that
 // could come next, the one that was drafted first comes first.
 func order(steps []Step) ([]Step, error) {
@@ -208,7 +230,8 @@ func keepDrift(drift []Change, p *Plan, o Options) []Change {
 	for _, c := range drift {
 		id := c.Address.Step()
 		selected := len(o.Targets) == 0 || has[id] || slices.ContainsFunc(o.Targets, func(s Selector) bool { return s.Matches(id) })
-		if selected && !slices.Contains(o.SkipPhases, id.Phase) && !slices.Contains(p.Forgotten, c.Address) {
+		excluded := slices.ContainsFunc(o.Excludes, func(s Selector) bool { return s.Matches(id) })
+		if selected && !excluded && !slices.Contains(o.SkipPhases, id.Phase) && !slices.Contains(p.Forgotten, c.Address) {
 			out = append(out, c)
 		}
 	}
@@ -229,7 +252,8 @@ func count(resources []ResourceChange, p *Plan) []ResourceChange {
 	}
 	out := slices.Clone(resources)
 	for i := range out {
-		if !touched[out[i].Target] && out[i].Action != Delete && out[i].Action != Forget {
+		stays := out[i].Action == Delete && !p.Restricted() || out[i].Action == Forget
+		if !touched[out[i].Target] && !stays {
 			out[i].Action = NoOp
 		}
 	}

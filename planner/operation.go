@@ -518,6 +518,7 @@ var operations = []Operation{
 	ApplyObject{},
 	DeleteObject{},
 	PatchNode{},
+	RestartDaemonSet{},
 	Cordon{},
 	Drain{},
 	CreateToken{},
@@ -540,7 +541,7 @@ func IsHostOperation(op Operation) bool {
 // IsAPIOperation reports whether the operation writes to the API.
 func IsAPIOperation(op Operation) bool {
 	switch op.(type) {
-	case ApplyObject, DeleteObject, PatchNode, Cordon, Drain, CreateToken, DeleteToken:
+	case ApplyObject, DeleteObject, PatchNode, RestartDaemonSet, Cordon, Drain, CreateToken, DeleteToken:
 		return true
 	}
 	return false

@@ -114,6 +114,9 @@ type Plan struct {
 	ConfigDigest string `json:"config_digest,omitempty"`
 	// Destroy tells a plan made by destroy.
 	Destroy bool `json:"destroy,omitempty"`
+	// RefreshOnly tells a plan that changes the state alone: what drifted is
+	// recorded as it is.
+	RefreshOnly bool `json:"refresh_only,omitempty"`
 	// Command is how the plan was asked for, where that is neither apply nor
 	// destroy: etcd restore FILE.
 	Command string `json:"command,omitempty"`
@@ -126,6 +129,11 @@ type Plan struct {
 	Forgotten []state.Address `json:"forgotten,omitempty"`
 	// Moved are the targets whose names in the state change.
 	Moved []state.Moved `json:"moved,omitempty"`
+	// Replace, AcceptNewHost and ForgetUnreachable are the addresses of nodes that
+	// were given with the flags of these names.
+	Replace           []string `json:"replace,omitempty"`
+	AcceptNewHost     []string `json:"accept_new_host,omitempty"`
+	ForgetUnreachable []string `json:"forget_unreachable,omitempty"`
 	// Drift is what changed outside since the last apply; reported, and put
 	// right by Changes where configuration speaks of it.
 	Drift []Change `json:"drift,omitempty"`
@@ -142,6 +150,7 @@ type Plan struct {
 	Outputs map[string]state.Value `json:"outputs,omitempty"`
 	// Targets and SkippedPhases restrict the plan: of what lies outside, it says nothing.
 	Targets       []string `json:"targets,omitempty"`
+	Excluded      []string `json:"excluded,omitempty"`
 	SkippedPhases []string `json:"skipped_phases,omitempty"`
 	// Withheld lists targets whose steps were left out, and why.
 	Withheld []state.Unobserved `json:"withheld,omitempty"`
@@ -150,12 +159,15 @@ type Plan struct {
 // Empty reports that nothing would be done, neither to hosts nor to the names
 // in the state.
 func (p *Plan) Empty() bool {
+	if p.RefreshOnly {
+		return len(p.Drift)+len(p.Moved) == 0
+	}
 	return len(p.Steps) == 0 && len(p.Changes) == 0 && len(p.Moved) == 0 &&
 		!slices.ContainsFunc(p.Resources, func(r ResourceChange) bool { return r.Action == Forget })
 }
 
 // Restricted reports that the plan speaks of a part of the configuration only.
-func (p *Plan) Restricted() bool { return len(p.Targets)+len(p.SkippedPhases) > 0 }
+func (p *Plan) Restricted() bool { return len(p.Targets)+len(p.Excluded)+len(p.SkippedPhases) > 0 }
 
 // Counts are the numbers of Terraform's summary sentence: each cluster, node
 // and addon once, a replacement in add and in destroy.

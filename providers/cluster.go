@@ -27,6 +27,9 @@ type API interface {
 	// expect the node is read, and patched only when that finds no fault with it
 	// and nobody has changed it in between, which is ErrUnavailable.
 	PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error
+	// Restart marks the pods of a DaemonSet so that they start anew. It is
+	// ErrUnavailable as long as not all of them have.
+	Restart(ctx context.Context, op planner.RestartDaemonSet) error
 	// Cordon makes a node unschedulable, or schedulable again.
 	Cordon(ctx context.Context, op planner.Cordon) error
 	// Drain evicts the node's pods as kubectl drain does; log gets one line per eviction.

@@ -34,6 +34,9 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 			return err
 		}
 		do = w.patcher(patch)
+	case planner.RestartDaemonSet:
+		limit = max(limit, op.Timeout)
+		do = func(ctx context.Context, a API) error { return a.Restart(ctx, op) }
 	case planner.Cordon:
 		do = func(ctx context.Context, a API) error { return a.Cordon(ctx, op) }
 	case planner.Drain:

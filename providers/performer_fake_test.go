@@ -202,6 +202,11 @@ func (a *fakeAPI) Apply(_ context.Context, o state.Value, createOnly bool) error
 	return pop(&a.apiErrs)
 }
 
+func (a *fakeAPI) Restart(_ context.Context, op planner.RestartDaemonSet) error {
+	a.say("restart %s", op.Name)
+	return pop(&a.apiErrs)
+}
+
 func (a *fakeAPI) PatchNode(_ context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error {
 	a.say("patch %s", op.Node)
 	if expect != nil {

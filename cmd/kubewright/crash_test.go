@@ -188,9 +188,9 @@ node "worker" {
 `
 
 // TestKilledAnywhere kills the command with SIGKILL at its moments, while it
-// founds a cluster, changes it, upgrades it, renews its certificates and destroys
-// it; the same command again converges. With KUBEWRIGHT_LONG set at every moment, otherwise at one of
-// many kinds of moment.
+// founds a cluster, changes it and its members, upgrades it, renews its
+// certificates and destroys it; the same command again converges. With
+// KUBEWRIGHT_LONG set at every moment, otherwise at one of many kinds of moment.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	blank := newFolder(t, crashConfig)
@@ -204,6 +204,9 @@ func TestKilledAnywhere(t *testing.T) {
 	raised.must(t, "apply", "-auto-approve")
 	raised.replace(t, "1.35.8", "1.36.3")
 	raised.kubelets(t, "1.36.3")
+	replaced := founded.copy(t)
+	replaced.replace(t, "role    = \"worker\"", "role    = \"control-plane\"") // one comes, as another host
+	replaced.replace(t, `cp1 = "10.0.0.11", `, "")
 	due, ended := founded.copy(t), founded.copy(t)
 	due.must(t, "sim", "edit", "10.0.0.11", "time", "8040h")
 	ended.must(t, "sim", "edit", "10.0.0.11", "time", "9000h")
@@ -217,6 +220,8 @@ func TestKilledAnywhere(t *testing.T) {
 		{"found", blank, "apply", 2},
 		{"change", changed, "apply", 5},
 		{"upgrade", raised, "apply", 5},
+		{"roles", replaced, "apply", 5},
+		{"replace", founded, `apply -replace=node.cp["cp1"]`, 5},
 		{"renew", due, "apply", 5},
 		{"renew what has ended", ended, "apply", 5},
 		{"destroy", founded, "destroy", 5},
@@ -334,11 +339,16 @@ func (f folder) process(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// arguments are those of a command that nobody is asked about.
+func arguments(command string, more ...string) []string {
+	return append(append(strings.Fields(command), "-auto-approve"), more...)
+}
+
 // moments lists the moments of a command that nobody kills.
 func (f folder) moments(t *testing.T, command string) []string {
 	t.Helper()
 	list := filepath.Join(t.TempDir(), "moments")
-	cmd := f.process("kubewright-crash", command, "-auto-approve", "-parallelism=1")
+	cmd := f.process("kubewright-crash", arguments(command, "-parallelism=1")...)
 	cmd.Env = append(os.Environ(), momentList+"="+list)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -353,7 +363,7 @@ func (f folder) moments(t *testing.T, command string) []string {
 // kill runs a command that is killed at its nth moment.
 func (f folder) kill(t *testing.T, command string, n int) {
 	t.Helper()
-	cmd := f.process("kubewright-crash", command, "-auto-approve", "-parallelism=1")
+	cmd := f.process("kubewright-crash", arguments(command, "-parallelism=1")...)
 	cmd.Env = append(os.Environ(), momentAt+"="+strconv.Itoa(n))
 	out, err := cmd.CombinedOutput()
 	if err == nil || cmd.ProcessState.ExitCode() != -1 {
@@ -368,7 +378,7 @@ func (f folder) killedAt(t *testing.T, command string, n int, what string) {
 	if _, err := statefile.Load(statefile.DirPaths(string(f))); err != nil {
 		t.Errorf("moment %d (%s): the state cannot be read: %v", n, what, err)
 	}
-	if code, out := f.run(command, "-auto-approve"); code != 0 {
+	if code, out := f.run(arguments(command)...); code != 0 {
 		t.Errorf("moment %d (%s): the same command again: exit code %d\n%s", n, what, code, out)
 		return
 	}

@@ -129,12 +129,9 @@ func certsStep(n *node, w work) planner.Step {
 		if _, supplied := n.suppliedLeaf(leaf); i < 0 || supplied {
 			continue
 		}
-		ops = append(ops, planner.IssueCertificate{
-			CA:         n.cluster.signer(leaf.CA),
-			CommonName: leaf.CommonName, Organizations: leaf.Organizations, DNSNames: leaf.DNSNames, IPAddresses: leaf.IPAddresses,
-			Usages: leaf.ExtendedUsages(), Algorithm: leaf.Algorithm, Validity: leaf.Validity, To: leaf.Base,
-			Renew: w.changes[i].Action != planner.Create,
-		})
+		op := n.issue(n.bothNames(leaf))
+		op.Renew = w.changes[i].Action != planner.Create
+		ops = append(ops, op)
 	}
 	return planner.Step{Operations: ops}
 }

@@ -145,11 +145,13 @@ func (n *node) otherPlanes() []string {
 }
 
 // short is how a node is called in a sentence: by its key, or its name.
-func (n *node) short() string {
-	if n.target.Keyed {
-		return n.target.Key
+func (n *node) short() string { return shortName(n.target) }
+
+func shortName(t state.Target) string {
+	if t.Keyed {
+		return t.Key
 	}
-	return n.target.Name
+	return t.Name
 }
 
 func argNames(args []config.Arg) []string {

@@ -14,16 +14,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// toDrain are the names of the recorded nodes of a cluster that may have to be
-// emptied because the configuration does not speak of them any more.
-func toDrain(cfg *config.Config, recorded *state.State, label string) []string {
+// leaving are the names of the recorded nodes of a cluster that the
+// configuration does not speak of, or has as other nodes, and of those to replace.
+func leaving(cfg *config.Config, recorded *state.State, label string, replace []state.Target) []string {
 	if recorded == nil || cfg.Cluster(label) == nil {
 		return nil
 	}
 	var out []string
 	for t, n := range recorded.Nodes {
-		configured := slices.ContainsFunc(cfg.Nodes, func(c *config.Node) bool { return c.Target == t })
-		if n.Cluster == label && !configured {
+		stays := slices.ContainsFunc(cfg.Nodes, func(c *config.Node) bool { return c.Target == t && anotherNodeReason(c, n) == "" })
+		if n.Cluster == label && (!stays || slices.Contains(replace, t)) {
 			out = append(out, n.Name)
 		}
 	}
@@ -40,7 +40,7 @@ func (c *cluster) drain(node string) planner.Operations {
 		planner.Drain{
 			Node: node, Timeout: d.Timeout, GracePeriod: d.GracePeriod, Force: d.Force,
 			DeleteEmptyDirData: d.DeleteEmptyDirData, DisableEviction: d.DisableEviction, PodSelector: d.PodSelector,
-			SkipWait: d.SkipWait, Uncordon: !d.StayCordoned && !c.report.Nodes[node].Unschedulable,
+			SkipWait: d.SkipWait, Uncordon: !d.StayCordoned && !c.seen.Nodes[node].Unschedulable,
 		},
 	}
 }
@@ -51,7 +51,7 @@ func (c *cluster) evicted(node string) []state.PodReport {
 	if err != nil {
 		selector = labels.Everything() // validation has refused it
 	}
-	return slices.DeleteFunc(slices.Clone(c.report.Pods), func(p state.PodReport) bool {
+	return slices.DeleteFunc(slices.Clone(c.seen.Pods), func(p state.PodReport) bool {
 		return p.Node != node || !selector.Matches(labels.Set(p.Labels))
 	})
 }
@@ -74,7 +74,7 @@ func (c *cluster) drainImpact(node string) string {
 			names = append(names, p.String()+" ("+podNote(p)+")")
 		}
 		for _, b := range p.Budgets {
-			budgets[b] = budgets[b] || c.report.Budgets[b].Allowed == 0
+			budgets[b] = budgets[b] || c.seen.Budgets[b].Allowed == 0
 		}
 	}
 	if more := len(pods) - podsNamed; more > 0 {
@@ -164,8 +164,8 @@ func (c *cluster) obstacles(d planner.Drain, leaves bool) []obstacle {
 				"copy the data elsewhere, then delete the PersistentVolumeClaims, so that the pods are made anew without them", p, " ("+strings.Join(p.LocalClaims, ", ")+")")
 		}
 		for _, b := range p.Budgets {
-			if c.report.Budgets[b].Never() && !d.DisableEviction {
-				r := c.report.Budgets[b]
+			if c.seen.Budgets[b].Never() && !d.DisableEviction {
+				r := c.seen.Budgets[b]
 				note(fmt.Sprintf("PodDisruptionBudget %s wants %d of %d pods to stay and so never allows an eviction", b, r.Wanted, r.Expected),
 					"scale up what it protects, or change the budget; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, "")
 			}

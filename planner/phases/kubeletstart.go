@@ -234,10 +234,14 @@ func (n *node) kubeletConfItem(phase string) state.Item {
 // turnKubelet points a kubelet at its server and its rotated certificate.
 func (n *node) turnKubelet() planner.Step {
 	t := n.cluster.Timeouts
-	return planner.Step{Via: n.cluster.seat, Impact: "restarts the kubelet here; pods keep running", Operations: []planner.Operation{
+	var reached []planner.Operation
+	if !n.isControlPlane() {
+		reached = n.reached()
+	}
+	return planner.Step{Via: n.cluster.seat, Impact: "restarts the kubelet here; pods keep running", Operations: append(reached,
 		planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Timeout: t.TLSBootstrap},
 		planner.SetKubeconfig{Path: kubeletConf, Server: kubeadm.KubeletServer(n.input()), ClientCertificate: kubeletClientCert},
 		planner.Unit{Unit: kubeletUnit, Action: "restart"},
 		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
-	}}
+	)}
 }

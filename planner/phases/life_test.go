@@ -32,8 +32,12 @@ type operator struct {
 	destroy  bool
 	// allowUnreachable is the flag.
 	allowUnreachable bool
-	view             *phases.View
-	result           phases.Result
+	// replace, accept and forget are the flags of those names.
+	replace, accept, forget []state.Target
+	// around is called before each step.
+	around func(*planner.Step) error
+	view   *phases.View
+	result phases.Result
 	// artifacts is the folder of artifacts.
 	artifacts string
 }
@@ -62,6 +66,7 @@ func (o *operator) observe() *phases.View {
 		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
 		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{},
 	}
+	v.Replace, v.AcceptNewHost, v.ForgetUnreachable = o.replace, o.accept, o.forget
 	for t, q := range phases.Queries(o.config, o.recorded) {
 		h, _ := o.host(ctx, t)
 		r, err := h.Observe(ctx, q)
@@ -87,7 +92,7 @@ func (o *operator) observeCluster(ctx context.Context, v *phases.View) {
 			v.ClusterErrors["prod"] = err.Error()
 			continue
 		}
-		report, err := api.Observe(ctx, phases.ClusterQuery(o.config, o.recorded, "prod"))
+		report, err := api.Observe(ctx, phases.ClusterQuery(o.config, o.recorded, "prod", o.replace...))
 		if err != nil {
 			v.ClusterErrors["prod"] = err.Error()
 			continue
@@ -156,6 +161,7 @@ func (o *operator) apply() error {
 			}
 		}
 	}
+	o.replace, o.accept, o.forget = nil, nil, nil
 	if o.destroy {
 		return nil
 	}
@@ -174,6 +180,11 @@ type runner struct {
 }
 
 func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, report func(executor.OpEvent) error) (executor.Result, error) {
+	if r.o.around != nil {
+		if err := r.o.around(s); err != nil {
+			return executor.Result{}, err
+		}
+	}
 	learned := phases.Identify(r.o.view, s)
 	outputs, err := r.p.Perform(ctx, s, providers.Run{Token: run.Token, Lineage: "l1", Output: func(p state.Pending) (providers.Output, bool) {
 		out, ok := run.Outputs.Lookup(p)

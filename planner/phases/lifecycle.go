@@ -55,7 +55,7 @@ func (v *View) protection(t state.Target) (state.Source, bool) {
 // is there, whatever else of the same file changes.
 func (n *node) ignore() {
 	own, shared := n.Lifecycle, n.cluster.Lifecycle
-	if n.report == nil || !n.cluster.view.recordedNode(n.target) || len(own.IgnoreChanges)+len(shared.IgnoreChanges) == 0 {
+	if n.report == nil || n.cluster.view.replaces(n.target) || !n.cluster.view.recordedNode(n.target) || len(own.IgnoreChanges)+len(shared.IgnoreChanges) == 0 {
 		return
 	}
 	copied, settings := *n.Node, *n.cluster.Cluster

@@ -45,6 +45,7 @@ func (v *View) unchangeable() diag.Diagnostics {
 		}
 		diags = append(diags, c.versionChange()...)
 		diags = append(diags, c.lostMembers()...)
+		diags = append(diags, c.removedMembers()...)
 	}
 	return diags
 }

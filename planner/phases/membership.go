@@ -31,9 +31,28 @@ func (c *cluster) lostMembers() diag.Diagnostics {
 		diags = append(diags, diag.Errorf("Etcd member has lost its data",
 			"Etcd counts %s (%s) as member %s, but the host holds no data of it: it was reinstalled, or another host has its address. "+
 				"Nothing is changed: a member that comes back without its data can make the cluster lose writes. "+
-				"While the others hold quorum, take the member out, and plan again:\n\n"+
-				"  etcdctl member remove %s   (on another control plane, in its etcd container)",
-			n.target, n.Address, m.Name, m.ID).At(n.Source).For(n.target))
+				"While the others hold quorum, have the node taken out and joined anew:\n\n  -%s='%s'",
+			n.target, n.Address, m.Name, m.ID, ReplaceFlag, n.target).At(n.Source).For(n.target))
+	}
+	return diags
+}
+
+// removedMembers refuses a control plane that holds the data of a member which
+// etcd does not count any more: its removal was cut short, or made by hand. With
+// such data etcd does not start again (etcd: runtime reconfiguration).
+func (c *cluster) removedMembers() diag.Diagnostics {
+	var diags diag.Diagnostics
+	if c.report == nil || len(c.report.Members) == 0 || c.Etcd.External != nil {
+		return nil
+	}
+	for _, n := range c.controlPlanes() {
+		listed := slices.ContainsFunc(c.report.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, n.peerURL()) })
+		if n.report == nil || !n.report.Files[n.etcdData()].Exists || listed || !c.view.recordedNode(n.target) {
+			continue
+		}
+		diags = append(diags, diag.Errorf("Etcd does not count this member", "%s (%s) holds the data of an etcd member, and etcd does not list it: it was taken out, and its host was not reset. "+
+			"Nothing is changed: with this data it cannot join again. Have the node taken out as a whole and joined anew:\n\n  -%s='%s'",
+			n.target, n.Address, ReplaceFlag, n.target).At(n.Source).For(n.target))
 	}
 	return diags
 }

@@ -23,19 +23,29 @@ type Result struct {
 // Plan compares the configuration with what was observed and recorded. Errors
 // among the diagnostics mean that there is no plan; nothing is to be done then.
 func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.Diagnostics) {
+	diags := append(v.replace(), v.notGone()...)
 	v.resolve()
 	v.targeted = len(options.Targets) > 0
-	diags := append(v.situate(), v.unreachable()...)
-	if !v.Destroy {
+	if diags.HasErrors() {
+		return Result{}, append(diags, v.stillOut()...)
+	}
+	diags = append(diags, v.situate()...)
+	diags = append(diags, v.unreachable()...)
+	if !v.Destroy && !v.RefreshOnly {
 		diags = append(diags, v.unchangeable()...)
 		diags = append(diags, v.checkAuthorities()...)
 		diags = append(diags, v.preflight(options.SkipPhases)...)
+		diags = append(diags, v.endpointLeaves()...)
+		diags = append(diags, v.walk()...)
 	}
 	if diags.HasErrors() {
 		return Result{}, append(diags, v.stillOut()...)
 	}
 	desired, recorded := v.desired(), v.recorded
 	observed := v.Observed(desired, recorded)
+	if v.RefreshOnly {
+		return v.refresh(header, desired, observed), diags
+	}
 	drift := v.ignoredDrift(planner.Drift(observed, recorded), desired, observed)
 	drift = slices.DeleteFunc(drift, func(c planner.Change) bool { return v.forgets(c.Address.Target) })
 	changes, waypoints := v.waypoints(observed)
@@ -47,6 +57,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	v.scrub(drift)
 	d := v.draft(desired, changes)
 	header.Destroy, header.Moved = v.Destroy, v.Moved
+	header.Replace, header.AcceptNewHost, header.ForgetUnreachable = printed(v.Replace), printed(v.AcceptNewHost), printed(v.ForgetUnreachable)
 	p, err := planner.Assemble(header, v.withoutLeavers(changes), drift, d, options)
 	if err != nil {
 		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
@@ -58,12 +69,20 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	return Result{Plan: p, Desired: desired, Observed: observed}, slices.Concat(diags, v.alarms(p), v.checkDrains(p))
 }
 
+func printed(targets []state.Target) []string {
+	var out []string
+	for _, t := range targets {
+		out = append(out, t.String())
+	}
+	return out
+}
+
 // withoutLeavers drops the changes of single items of nodes that leave: their
 // reset takes everything away at once.
 func (v *View) withoutLeavers(changes []planner.Change) []planner.Change {
 	gone := map[state.Target]bool{}
 	for _, l := range v.leavers() {
-		gone[l.target] = true
+		gone[l.target] = !l.replaced
 	}
 	return slices.DeleteFunc(changes, func(c planner.Change) bool {
 		return gone[c.Address.Target] || v.Destroy || v.forgets(c.Address.Target)
@@ -84,13 +103,21 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 		d.Resources = append(d.Resources, v.clusterResources(c, &d, desired)...)
 	}
 	for _, l := range v.leavers() {
-		// A host that was not seen is not reset: what was there before us, which is
-		// to be put back, stands on the host itself.
-		if l.report == nil {
+		if !l.acts() {
 			continue
 		}
 		b.leaver(l)
+		if l.replaced {
+			continue // counted once, as what joins
+		}
 		d.Resources = append(d.Resources, planner.ResourceChange{Target: l.target, Action: planner.Delete, Note: l.Address + ", " + l.Role, Reason: planner.ReasonUnconfigured})
+	}
+	for _, c := range v.clusters {
+		if !v.Destroy {
+			b.sequence(c)
+			b.chainReplaced(c)
+			b.moveEndpoint(c)
+		}
 	}
 	for _, t := range v.forgotten() {
 		note := ""
@@ -103,7 +130,9 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 		d.Resources = append(d.Resources, planner.ResourceChange{Target: state.ClusterTarget(c), Action: planner.Delete})
 	}
 	for _, u := range v.Unobserved {
-		d.Withheld = append(d.Withheld, u)
+		if !v.abandons(u.Target) {
+			d.Withheld = append(d.Withheld, u)
+		}
 	}
 	for _, c := range v.clusters {
 		if c.report == nil && !c.founding && !v.Destroy {
@@ -243,6 +272,8 @@ func (c *cluster) quorum() string {
 		return fmt.Sprintf("1 member founded, then %d added one at a time as learners; %d members, quorum %d.", planes-1, planes, planes/2+1)
 	case c.founding:
 		return "1 member founded."
+	case len(c.acts()) > 0 && c.seen != nil && len(c.seen.Members) > 0:
+		return c.walked(c.acts())
 	case planes == 1 && c.silentLeavers() == 0:
 		return "1 member throughout."
 	}
@@ -258,7 +289,7 @@ func (c *cluster) quorum() string {
 func (c *cluster) silentLeavers() int {
 	count := 0
 	for _, l := range c.view.leavers() {
-		if l.cluster == c && l.report == nil && l.Role == string(config.ControlPlane) {
+		if l.cluster == c && !l.acts() && l.Role == string(config.ControlPlane) {
 			count++
 		}
 	}
@@ -284,6 +315,9 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 	}
 	for _, n := range c.nodes {
 		r := planner.ResourceChange{Target: n.target, Action: action(v.recordedNode(n.target)), Note: n.Address + ", " + string(n.Role)}
+		if x := v.replacements[n.target]; x != nil {
+			r.Action, r.Reason = planner.Replace, x.reason
+		}
 		r.Unchanged, r.MovedFrom = unchanged[n.target], before[n.target]
 		out = append(out, r)
 	}

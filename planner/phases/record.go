@@ -11,7 +11,7 @@ import (
 // change, so that a node whose block goes away can still be reached and reset.
 func Identify(v *View, s *planner.Step) state.Learned {
 	c := v.clusterOf(s.Target)
-	if s.Target.Type != state.TypeNode || c == nil {
+	if s.Target.Type != state.TypeNode || c == nil || s.Phase == drainPhase || s.Phase == resetPhase {
 		return state.Learned{}
 	}
 	n := c.node(s.Target)

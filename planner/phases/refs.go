@@ -28,7 +28,8 @@ func parseRef(s string) state.ObjectRef {
 }
 
 // ClusterQuery says what to look at in a cluster: what is desired or recorded of it.
-func ClusterQuery(cfg *config.Config, recorded *state.State, label string) state.ClusterQuery {
+// replace are nodes that are to leave it and to join again.
+func ClusterQuery(cfg *config.Config, recorded *state.State, label string, replace ...state.Target) state.ClusterQuery {
 	q := state.ClusterQuery{}
 	seen := map[state.ObjectRef]bool{}
 	add := func(r state.ObjectRef) {
@@ -53,7 +54,7 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string) state
 			}
 		}
 	}
-	q.PodsOn = toDrain(cfg, recorded, label)
+	q.PodsOn = leaving(cfg, recorded, label, replace)
 	if recorded != nil {
 		for _, it := range recorded.Items {
 			if it.Kind == state.KindObject && it.Address.Target.Name == label {

@@ -21,6 +21,12 @@ type leaver struct {
 	// pki are the certificates and keys that are the cluster's or were brought
 	// for it. What else lies beside them is the user's.
 	pki []string
+	// replaced tells that the node joins again on the same host in this plan: the
+	// host stays ours, with its software and settings.
+	replaced bool
+	// gone tells that there is nothing on the host to take away, or no host any
+	// more: only the cluster is rid of the node.
+	gone bool
 	// whole tells that the whole cluster goes: nothing is drained and no
 	// membership is changed.
 	whole bool
@@ -32,22 +38,42 @@ func (v *View) leavers() []leaver {
 		return nil
 	}
 	var out []leaver
-	for t, n := range v.Recorded.Nodes {
-		l := leaver{target: t, RecordedNode: n, report: v.Reports[t], whole: v.Destroy}
-		for _, c := range v.clusters {
-			if c.Label == n.Cluster {
-				l.cluster = c
-			}
-		}
-		l.pki = v.pkiOf(l)
-		l.whole = l.whole || l.cluster == nil || len(l.cluster.controlPlanes()) == 0
-		if (v.Destroy || l.cluster == nil || l.cluster.node(t) == nil) && !v.forgets(t) {
+	for t := range v.Recorded.Nodes {
+		l := v.leaverOf(t)
+		if (v.Destroy || l.replaced || l.cluster == nil || l.cluster.node(t) == nil) && !v.forgets(t) {
 			out = append(out, l)
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].target.String() < out[j].target.String() })
 	return out
 }
+
+// leaverOf is a recorded node as one that leaves.
+func (v *View) leaverOf(t state.Target) leaver {
+	n := v.Recorded.Nodes[t]
+	l := leaver{target: t, RecordedNode: n, report: v.Reports[t], whole: v.Destroy}
+	for _, c := range v.clusters {
+		if c.Label == n.Cluster {
+			l.cluster = c
+		}
+	}
+	l.whole = l.whole || l.cluster == nil || len(l.cluster.controlPlanes()) == 0
+	if r := v.replacements[t]; r != nil {
+		l.replaced, l.report, l.gone = true, r.report, r.report == nil
+	}
+	if v.abandons(t) {
+		l.report, l.gone = nil, true
+	}
+	l.pki = v.pkiOf(l)
+	return l
+}
+
+// acts tells that something is done for the leaver. A host that was not seen is
+// not reset: what was there before us, which is to be put back, stands on the
+// host itself.
+func (l leaver) acts() bool { return l.report != nil || l.gone }
+
+func (l leaver) peerURL() string { return peerURLOf(l.Address) }
 
 // pkiOf lists the certificates and keys on a leaver: recorded ones, and those of
 // the configuration in case that an apply was cut short.
@@ -81,10 +107,10 @@ func pkiFiles(items []state.Item) []string {
 
 // drainStep evicts the pods of a node that is leaving a cluster that stays.
 func (l leaver) drainStep() planner.Step {
-	if l.whole || l.cluster.report == nil {
+	if l.whole || l.gone || l.cluster.seen == nil {
 		return planner.Step{}
 	}
-	if _, exists := l.cluster.report.Nodes[l.Name]; !exists {
+	if _, exists := l.cluster.seen.Nodes[l.Name]; !exists {
 		return planner.Step{}
 	}
 	return planner.Step{
@@ -101,17 +127,26 @@ func (l leaver) resetStep() planner.Step {
 	if !l.whole {
 		s.Via = l.cluster.seat
 		if l.Role == string(config.ControlPlane) && l.cluster.Etcd.External == nil {
-			s.Limits = append(s.Limits, l.cluster.limit("etcd-membership"))
+			s.Limits = append(s.Limits, l.cluster.limit("etcd-membership"), l.cluster.limit("control-plane-disruption"))
 			s.Gates = append(s.Gates, "etcd-quorum")
-			s.Operations = append(s.Operations, planner.RemoveEtcdMember{Name: l.Name, PeerURL: "https://" + bracket(l.Address) + ":2380", Timeout: l.cluster.Timeouts.EtcdAPICall})
+			s.Operations = append(s.Operations, planner.RemoveEtcdMember{Name: l.Name, PeerURL: l.peerURL(), Timeout: l.cluster.Timeouts.EtcdAPICall})
 		}
 	}
-	s.Operations = append(s.Operations, planner.Unit{Unit: kubeletUnit, Action: "stop"})
+	if !l.gone {
+		s.Operations = append(s.Operations, planner.Unit{Unit: kubeletUnit, Action: "stop"})
+	}
 	if !l.whole {
 		s.Operations = append(s.Operations, planner.DeleteObject{Ref: state.ObjectRef{APIVersion: "v1", Kind: "Node", Name: l.Name}})
 	}
+	if l.gone {
+		s.Impact = "removes the node from the cluster through the others; nothing is done on its old host"
+		return s
+	}
 	s.Operations = append(s.Operations, l.cleanOperations()...)
 	s.Impact = "stops the kubelet, removes all containers and every file that kubewright and Kubernetes made"
+	if l.replaced {
+		s.Impact = "stops the kubelet, removes all containers and every file of Kubernetes; software and settings of the host stay"
+	}
 	return s
 }
 
@@ -134,12 +169,17 @@ func (l leaver) cleanOperations() []planner.Operation {
 		}
 		ops = append(ops, planner.RemovePath{Path: p})
 	}
-	ops = append(ops, l.uninstallOperations()...)
+	if !l.replaced {
+		ops = append(ops, l.uninstallOperations()...)
+	}
 	// The modes of folders that were there before were ours meanwhile.
 	for _, dir := range foldersOf(l.pki) {
 		if mode, owner, was := strings.Cut(before["folder:"+dir], " "); was {
 			ops = append(ops, planner.EnsureDirectory{Path: dir, Mode: mode, Owner: owner})
 		}
+	}
+	if l.replaced {
+		return append(ops, planner.Mark{Marks: *l.keptMarks()})
 	}
 	ops = append(ops, l.restoreOperations(before)...)
 	return append(ops, planner.Mark{Remove: true})
@@ -167,6 +207,10 @@ func (l leaver) paths() []string {
 	}
 	for p := range contentsGo {
 		set[p] = true
+	}
+	if l.cluster != nil && l.Role == string(config.ControlPlane) && l.cluster.Etcd.External == nil {
+		// Data of a member that was removed keeps its host from joining again.
+		set[l.cluster.Etcd.DataDir] = true
 	}
 	for _, p := range l.pki {
 		set[p] = true

@@ -25,6 +25,9 @@ func (v *View) unreachable() diag.Diagnostics {
 		}
 		d := v.couldNotLook(diag.Error, u)
 		d.Detail += fmt.Sprintf("\n\nTo go on without it: -%s. Then nothing is done to the host, and its node counts as neither healthy nor gone.", AllowUnreachableFlag)
+		if v.find(u.Target) == nil && !v.Destroy {
+			d.Detail += fmt.Sprintf("\n\nIf the host is gone for good, its node is taken out of the cluster without it: -%s='%s', or a removed block with unreachable = true.", ForgetUnreachableFlag, u.Target)
+		}
 		diags = append(diags, d)
 	}
 	return diags
@@ -46,7 +49,7 @@ func (v *View) stillOut() diag.Diagnostics {
 func (v *View) leftOut() []state.Unobserved {
 	var out []state.Unobserved
 	for _, u := range v.Unobserved {
-		if v.forgets(u.Target) {
+		if v.forgets(u.Target) || v.abandons(u.Target) {
 			continue
 		}
 		if n := v.find(u.Target); n == nil || !n.isControlPlane() || v.Destroy {

@@ -29,6 +29,13 @@ type View struct {
 	// AllowUnreachable plans without workers, nodes that leave and, in a destroy,
 	// any nodes whose hosts could not be looked at. Their steps are withheld.
 	AllowUnreachable bool
+	// Replace are nodes that leave and join again on request; of those in
+	// AcceptNewHost the host is meant to be another machine than before.
+	Replace, AcceptNewHost []state.Target
+	// RefreshOnly plans for nothing but that the state learns what drifted.
+	RefreshOnly bool
+	// ForgetUnreachable are nodes without a block whose hosts are gone for good.
+	ForgetUnreachable []state.Target
 	// Moved are the renamings that Recorded has behind it and the state file not.
 	Moved []state.Moved
 	// Key keys the fingerprints of secrets. Without one nothing that was seen
@@ -36,7 +43,13 @@ type View struct {
 	Key state.Key
 
 	clusters []*cluster
-	// recorded are the items of Recorded.
+	// replacements are the nodes that leave and join again; what was seen of
+	// clusters with them is in original, and without them in Clusters.
+	replacements map[state.Target]*replacement
+	original     map[string]*state.ClusterReport
+	// originalReports has the hosts of replaced nodes as they were seen.
+	originalReports map[state.Target]*state.Report
+	// recorded are the items of Recorded, but for those of replaced nodes.
 	recorded *state.Snapshot
 	memo     *memo
 	// targeted tells that the plan is restricted to targets: what would only go
@@ -59,8 +72,9 @@ type cluster struct {
 	byTarget map[state.Target]*node
 	// authorities are its CAs in kubeadm's order.
 	authorities []authority
-	// report is nil when the API did not answer.
-	report *state.ClusterReport
+	// report is nil when the API did not answer. It is without the nodes that are
+	// replaced; seen has them still.
+	report, seen *state.ClusterReport
 	situation
 }
 
@@ -82,13 +96,16 @@ type node struct {
 func (v *View) resolve() {
 	v.clusters, v.recorded, v.memo = nil, &state.Snapshot{}, newMemo()
 	if v.Recorded != nil {
-		v.recorded.Items = slices.Clone(v.Recorded.Items)
+		v.recorded.Items = slices.DeleteFunc(slices.Clone(v.Recorded.Items), func(i state.Item) bool { return v.replaces(i.Address.Target) })
 		v.recorded.Sort()
 	}
 	for _, c := range v.Config.Clusters {
 		cl := &cluster{
 			Cluster: c, view: v, target: state.ClusterTarget(c.Label), report: v.Clusters[c.Label],
-			byTarget: map[state.Target]*node{}, authorities: authoritiesOf(c), shared: c,
+			byTarget: map[state.Target]*node{}, authorities: authoritiesOf(c), shared: c, seen: v.Clusters[c.Label],
+		}
+		if v.original != nil {
+			cl.seen = v.original[c.Label]
 		}
 		for _, role := range []config.Role{config.ControlPlane, config.Worker} {
 			for _, n := range v.Config.NodesOf(c.Label, role) {
@@ -116,6 +133,9 @@ func (v *View) node(c *cluster, n *config.Node) *node {
 // NodeName is the Kubernetes name of a node, which its etcd member has as well;
 // empty when it is not known.
 func (v *View) NodeName(t state.Target) string {
+	if v.replaces(t) {
+		return v.Recorded.Nodes[t].Name
+	}
 	if c := v.clusterOf(t); c != nil && c.node(t) != nil {
 		return c.node(t).name
 	}

@@ -231,6 +231,19 @@ func (a *api) PatchNode(ctx context.Context, op planner.PatchNode, expect func(s
 	})
 }
 
+// Restart marks the pods of a DaemonSet; simulated ones start at once.
+func (a *api) Restart(ctx context.Context, op planner.RestartDaemonSet) error {
+	ref := state.ObjectRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: op.Namespace, Name: op.Name}
+	return a.act(ctx, "restart", ref.String(), func(_ *World, c *cluster) error {
+		o := c.Objects[ref.String()]
+		if o == nil {
+			return &providers.Error{Kind: providers.ErrNotFound, Do: "restart " + op.Name, Cause: fmt.Errorf("daemonsets.apps %q not found", op.Name)}
+		}
+		o.Live = with(o.Live, state.String(op.Mark), "spec", "template", "metadata", "annotations", planner.RestartAnnotation)
+		return nil
+	})
+}
+
 func notFound(node string) error {
 	return &providers.Error{Kind: providers.ErrNotFound, Do: "change node " + node, Cause: fmt.Errorf("nodes %q not found", node)}
 }

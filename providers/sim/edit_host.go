@@ -108,6 +108,13 @@ func (e *edit) power() error {
 	return nil
 }
 
+// reinstall makes the machine what it was before anything was done to it.
+func (e *edit) reinstall() error {
+	fresh := &machine{address: e.m.address, Profile: e.m.Profile, Hostname: e.m.Hostname, Installed: e.m.Installed + 1}
+	*e.m = *fresh
+	return nil
+}
+
 // profile makes another machine of a host. What was changed on it is gone.
 func (e *edit) profile() error {
 	word, err := e.word("bare or prepared")

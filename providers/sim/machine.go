@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ type machine struct {
 	Off        bool       `json:"off,omitempty"`
 	Boots      int        `json:"boots,omitempty"`
 	Made       int        `json:"made,omitempty"`
+	// Installed counts how often the machine was installed anew.
+	Installed int `json:"installed,omitempty"`
 
 	Marks *state.Marks `json:"marks,omitempty"`
 	// Token is the highest run token seen, Lineage the state that it was of.
@@ -147,6 +150,9 @@ func (w *World) addressesOf(m *machine) []string {
 func (w *World) machineID(m *machine) string {
 	if m.Conditions.ChangedHostKey {
 		return w.derive(32, "machine-id", m.address, "replaced")
+	}
+	if m.Installed > 0 {
+		return w.derive(32, "machine-id", m.address, strconv.Itoa(m.Installed))
 	}
 	return w.derive(32, "machine-id", m.address)
 }

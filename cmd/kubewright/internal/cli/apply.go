@@ -143,8 +143,11 @@ func operation(o planOptions) string {
 // what it did not know.
 func (s *session) settle() error {
 	learned := phases.Record(s.view, s.result)
+	if s.opts.refreshOnly {
+		learned = phases.Refreshed(s.view, s.result)
+	}
 	settled := phases.Settled(s.view)
-	learned.Moved, learned.Left = settled.Moved, settled.Left
+	learned.Moved, learned.Left = settled.Moved, append(learned.Left, settled.Left...)
 	if learned.IsZero() && s.recorded != nil && !s.leftover && !s.outputsChange() {
 		return s.screen().complete(s.result.Plan)
 	}
@@ -268,6 +271,8 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 		st.FingerprintKey = s.recorded.FingerprintKey
 	}
 	s.recorded, s.moved = st, nil
+	// What was asked for once is done, or is asked for again.
+	s.opts.replace, s.opts.accept, s.opts.forget = nil, nil, nil
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if !s.opts.destroy {
@@ -277,7 +282,7 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 			if st, err = statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}}); err != nil {
 				return err
 			}
-			if outcome.OK() && s.planner == nil && len(s.opts.targets)+len(s.opts.skipPhases) == 0 && len(s.result.Plan.Steps) > 0 {
+			if outcome.OK() && s.planner == nil && !s.result.Plan.Restricted() && len(s.result.Plan.Steps) > 0 {
 				if err := s.screen().notConverged(s.result.Plan); err != nil {
 					return err
 				}

@@ -21,6 +21,9 @@ func (a *app) completeParts(cmd *cobra.Command) {
 		}
 	}
 	_ = cmd.RegisterFlagCompletionFunc("target", fixed(a.completions))
+	for _, flag := range []string{"exclude", phases.ReplaceFlag, phases.AcceptNewHostFlag, phases.ForgetUnreachableFlag} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, fixed(a.completions))
+	}
 	_ = cmd.RegisterFlagCompletionFunc("skip-phase", fixed(phases.Names))
 }
 

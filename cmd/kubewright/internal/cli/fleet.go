@@ -32,6 +32,8 @@ type fleet struct {
 	members []*member
 	world   world
 	now     func() time.Time
+	// replace are the nodes that are to leave their clusters and to join again.
+	replace []state.Target
 	// answered is told of each host that was looked at, or could not be.
 	answered func(state.Target)
 }
@@ -66,7 +68,8 @@ func (m *member) connect(ctx context.Context) (providers.Host, error) {
 }
 
 // openFleet lists the hosts of configuration and state. Nothing is contacted yet.
-func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase func(string) ([]byte, error)) (*fleet, error) {
+// accepted are the nodes whose hosts are meant to be other machines than before.
+func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase func(string) ([]byte, error), accepted ...string) (*fleet, error) {
 	w, err := a.openWorld(cfg, recorded, passphrase)
 	if err != nil {
 		return nil, err
@@ -79,6 +82,9 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 		f.members = append(f.members, &member{
 			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: queries[n.Target],
 			open: func(ctx context.Context) (providers.Host, error) {
+				if slices.Contains(accepted, n.Target.String()) {
+					return w.open(ctx, n.Connection, n.Address) // the key that was accepted is the old machine's
+				}
 				return w.open(ctx, pinned(n.Connection, recorded, n.Target), n.Address)
 			},
 		})
@@ -270,7 +276,7 @@ func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (
 	defer cancel()
 	h := o.world.remember(m.host, r.Secrets)
 	seat := o.seat(m)
-	q := phases.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster)
+	q := phases.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster, o.replace...)
 	var report *state.ClusterReport
 	var apiErr error
 	var members []state.EtcdMember

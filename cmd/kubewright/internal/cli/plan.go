@@ -16,6 +16,7 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	cmd.Args = takes(0, 0)
 	f := cmd.Flags()
 	o.partFlags(f)
+	o.changeFlags(f)
 	a.completeParts(cmd)
 	o.lockFlag(f)
 	f.IntVar(&o.parallelism, "parallelism", 10, "run this `number` of steps at once")

@@ -85,8 +85,12 @@ func (s *session) savePlan(path string) error {
 
 // savedOptions are those of the command line which a saved plan was made with.
 func savedOptions(o planOptions, f planfile.File) (planOptions, error) {
-	if len(o.targets)+len(o.skipPhases) > 0 || o.allowUnreachable || o.destroy {
-		return o, errors.New("a saved plan has its own -target, -skip-phase, -destroy and -" + phases.AllowUnreachableFlag + ": leave them out")
+	if len(o.targets)+len(o.skipPhases) > 0 || o.allowUnreachable || o.destroy || o.changeOptions.given() {
+		return o, errors.New("a saved plan has its own -target, -skip-phase, -destroy, -" + phases.AllowUnreachableFlag + " and what else says what to plan: leave them out")
+	}
+	o.changeOptions = changeOptions{
+		excludes: f.Plan.Excluded, refreshOnly: f.Plan.RefreshOnly,
+		replace: f.Plan.Replace, accept: f.Plan.AcceptNewHost, forget: f.Plan.ForgetUnreachable,
 	}
 	o.targets, o.skipPhases, o.destroy, o.allowUnreachable = f.Plan.Targets, f.Plan.SkippedPhases, f.Plan.Destroy, f.AllowUnreachable
 	return o, nil

@@ -29,6 +29,7 @@ type planOptions struct {
 	lockTimeout time.Duration
 	parallelism int
 	destroy     bool
+	changeOptions
 	// allowUnreachable goes on without hosts that could not be looked at.
 	allowUnreachable bool
 	json             bool
@@ -83,7 +84,10 @@ func (a *app) open(ctx context.Context, opts planOptions, operation string) (*se
 		a.lines.Version(Version)
 	}
 	s := &session{app: a, opts: opts, paths: a.paths()}
-	err := s.load(ctx)
+	err := opts.fits()
+	if err == nil {
+		err = s.load(ctx)
+	}
 	if err == nil && operation != "" {
 		err = s.hold(ctx, operation)
 	}
@@ -112,7 +116,11 @@ func (s *session) remember(ctx context.Context) error {
 	if err := s.rename(); err != nil {
 		return err
 	}
-	s.fleet, err = s.openFleet(s.config, s.recorded, s.passphrase(ctx, s.opts))
+	if s.fleet, err = s.openFleet(s.config, s.recorded, s.passphrase(ctx, s.opts), s.opts.accept...); err != nil {
+		return err
+	}
+	var diags diag.Diagnostics // said when it is planned
+	s.fleet.replace = s.targetsOf(phases.ReplaceFlag, s.opts.replace, &diags)
 	return err
 }
 
@@ -224,6 +232,9 @@ func (s *session) planBy(ctx context.Context, make planFunc) (diag.Diagnostics, 
 	}
 	v.Destroy, v.AllowUnreachable = s.opts.destroy, s.opts.allowUnreachable
 	v.Moved = s.moved
+	if err := s.change(v); err != nil {
+		return nil, err
+	}
 	v.ObservedAt, v.Key = s.fleet.world.clock().Now(), s.key()
 	result, diags := make(v, s.header(), options)
 	if !diags.HasErrors() {
@@ -314,20 +325,10 @@ func (s *session) configDigest() string {
 }
 
 func (s *session) plannerOptions() (planner.Options, error) {
-	o := planner.Options{SkipPhases: s.opts.skipPhases}
 	var diags diag.Diagnostics
-	for _, t := range s.opts.targets {
-		sel, err := planner.ParseSelector(t, phases.Names())
-		if err != nil {
-			diags = append(diags, diag.Errorf("Unknown target", "-target=%s: %v.%s", t, err, didYouMean("", t, selectable(s.known()))))
-			continue
-		}
-		if !s.exists(sel.Target) {
-			diags = append(diags, diag.Errorf("Unknown target", "-target=%s: neither configuration nor state have %s.%s There are %s.",
-				t, sel.Target, didYouMean("", sel.Target.String(), selectable(s.known())), strings.Join(s.targets(), ", ")))
-			continue
-		}
-		o.Targets = append(o.Targets, sel)
+	o := planner.Options{
+		SkipPhases: s.opts.skipPhases,
+		Targets:    s.selectors("target", s.opts.targets, &diags), Excludes: s.selectors("exclude", s.opts.excludes, &diags),
 	}
 	for _, p := range o.SkipPhases {
 		if !slices.Contains(phases.Names(), p) {

@@ -14,6 +14,7 @@ import (
 // Plan prints what would be done, for somebody who is about to say yes.
 func Plan(w io.Writer, plan *planner.Plan, o Options) error {
 	p := newPage(o)
+	o.RefreshOnly = o.RefreshOnly || plan.RefreshOnly
 	outputs := p.outputChanges(o.PriorOutputs, plan.Outputs)
 	p.drift(plan, o)
 	switch {
@@ -72,10 +73,13 @@ func (p *page) restricted(plan *planner.Plan) {
 	if len(plan.Targets) > 0 {
 		parts = append(parts, "speaks only of "+list(cleaned(plan.Targets))+" and what that needs")
 	}
+	if len(plan.Excluded) > 0 {
+		parts = append(parts, "leaves out "+list(cleaned(plan.Excluded))+" and what needs that")
+	}
 	if len(plan.SkippedPhases) > 0 {
 		parts = append(parts, "leaves out "+list(cleaned(plan.SkippedPhases)))
 	}
-	p.prose(p.yellow("Note:") + " This plan " + strings.Join(parts, ", and ") + ". Plan without -target and -skip-phase to see everything else.")
+	p.prose(p.yellow("Note:") + " This plan " + strings.Join(parts, ", and ") + ". Plan without -target, -exclude and -skip-phase to see everything else.")
 }
 
 func cleaned(words []string) []string {
@@ -155,6 +159,8 @@ func (p *page) refreshOnly(plan *planner.Plan) {
 	}
 	p.prose("This is a refresh-only plan, so kubewright will not change any host. " +
 		"Apply it to write what was found to the state.")
+	p.line()
+	p.prose("The configuration wins: the next apply that is not refresh-only puts back what it says. What is to stay is written into it, or left to others with ignore_changes.")
 }
 
 // withheld lists what could not be looked at and is therefore left alone.
@@ -202,6 +208,9 @@ func (p *page) drift(plan *planner.Plan, o Options) {
 		p.line()
 		for _, c := range left {
 			p.driftItem(c)
+			if o.RefreshOnly {
+				p.accept(c)
+			}
 		}
 	}
 	p.line(p.dim(strings.Repeat("─", p.width-1)))

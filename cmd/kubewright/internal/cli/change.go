@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state"
+	"github.com/spf13/pflag"
+)
+
+// changeOptions are the flags by which a plan treats single targets otherwise
+// than configuration and state alone would have it.
+type changeOptions struct {
+	excludes []string
+	// replace, accept and forget are addresses of nodes.
+	replace, accept, forget []string
+	// refreshOnly plans for the state alone.
+	refreshOnly bool
+}
+
+// given tells that any of the flags is.
+func (o *changeOptions) given() bool {
+	return o.refreshOnly || len(o.excludes)+len(o.replace)+len(o.accept)+len(o.forget) > 0
+}
+
+// changeFlags adds the flags of changeOptions.
+func (o *changeOptions) changeFlags(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.excludes, "exclude", nil, "leave out this `address`, a node, a phase, or a phase of a node, and what needs it (repeatable)")
+	f.StringArrayVar(&o.replace, phases.ReplaceFlag, nil, "take out and join again the node with this `address` (repeatable)")
+	f.StringArrayVar(&o.accept, phases.AcceptNewHostFlag, nil, "with -replace: the host of the node with this `address` is meant to be another machine, or a reinstalled one (repeatable)")
+	f.StringArrayVar(&o.forget, phases.ForgetUnreachableFlag, nil, "take the node with this `address`, whose block is gone and whose host is gone for good, out of its cluster through the others (repeatable)")
+	f.BoolVar(&o.refreshOnly, "refresh-only", false, "only find out what was changed outside, and write that to the state")
+}
+
+// targetsOf parses the addresses of a flag, which have to be known.
+func (s *session) targetsOf(flag string, addresses []string, diags *diag.Diagnostics) []state.Target {
+	var out []state.Target
+	for _, a := range addresses {
+		t, err := state.ParseTarget(a)
+		var nodes []string
+		for _, known := range s.known() {
+			if known.Type == state.TypeNode {
+				nodes = append(nodes, known.String())
+			}
+		}
+		switch {
+		case err != nil:
+			diags.Append(diag.Errorf("Unknown node", "-%s=%s: %v.%s", flag, a, err, didYouMean("", a, nodes)))
+		case t.Type != state.TypeNode || !s.exists(t):
+			diags.Append(diag.Errorf("Unknown node", "-%s=%s: neither configuration nor state have such a node.%s There are %s.", flag, a, didYouMean("", a, nodes), strings.Join(nodes, ", ")))
+		default:
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// change tells a view what the flags say of single nodes.
+func (s *session) change(v *phases.View) error {
+	var diags diag.Diagnostics
+	v.Replace = s.targetsOf(phases.ReplaceFlag, s.opts.replace, &diags)
+	v.AcceptNewHost = s.targetsOf(phases.AcceptNewHostFlag, s.opts.accept, &diags)
+	v.ForgetUnreachable = s.targetsOf(phases.ForgetUnreachableFlag, s.opts.forget, &diags)
+	v.RefreshOnly = s.opts.refreshOnly
+	return s.failed(diags)
+}
+
+// selectors parses the addresses of -target or -exclude.
+func (s *session) selectors(flag string, addresses []string, diags *diag.Diagnostics) []planner.Selector {
+	var out []planner.Selector
+	for _, a := range addresses {
+		sel, err := planner.ParseSelector(a, phases.Names())
+		if err != nil {
+			diags.Append(diag.Errorf("Unknown target", "-%s=%s: %v.%s", flag, a, err, didYouMean("", a, selectable(s.known()))))
+			continue
+		}
+		if !s.exists(sel.Target) {
+			diags.Append(diag.Errorf("Unknown target", "-%s=%s: neither configuration nor state have %s.%s There are %s.",
+				flag, a, sel.Target, didYouMean("", sel.Target.String(), selectable(s.known())), strings.Join(s.targets(), ", ")))
+			continue
+		}
+		out = append(out, sel)
+	}
+	return out
+}
+
+// fits refuses flags that exclude each other.
+func (o planOptions) fits() error {
+	switch {
+	case o.refreshOnly && o.destroy:
+		return fmt.Errorf("-refresh-only changes no host, and -destroy takes all of them apart: give one of them")
+	case o.refreshOnly && len(o.replace)+len(o.forget)+len(o.accept) > 0:
+		return fmt.Errorf("-refresh-only changes no host: give it without -%s, -%s and -%s", phases.ReplaceFlag, phases.AcceptNewHostFlag, phases.ForgetUnreachableFlag)
+	case len(o.targets) > 0 && len(o.excludes) > 0:
+		return fmt.Errorf("-target says what to plan and -exclude what not: give one of them")
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package phases
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// refresh is the plan that changes no host: it says what was changed outside.
+func (v *View) refresh(header planner.Plan, desired, observed *state.Snapshot) Result {
+	header.RefreshOnly, header.Moved = true, v.Moved
+	drift := planner.Drift(observed, v.recorded)
+	header.Drift = slices.DeleteFunc(drift, func(c planner.Change) bool { return v.forgets(c.Address.Target) })
+	v.scrub(header.Drift)
+	for _, u := range v.Unobserved {
+		header.Withheld = append(header.Withheld, u)
+	}
+	slices.SortFunc(header.Withheld, func(a, b state.Unobserved) int { return compareTargets(a.Target, b.Target) })
+	return Result{Plan: &header, Desired: desired, Observed: observed}
+}
+
+// Refreshed is what the state learns of a refresh-only plan: what drifted, as it
+// is. Of an item that is ours in part only that part is.
+func Refreshed(v *View, r Result) state.Learned {
+	var l state.Learned
+	for _, c := range r.Plan.Drift {
+		was, it := v.recorded.Find(c.Address), r.Observed.Find(c.Address)
+		switch {
+		case it == nil || was == nil || c.Action == planner.Delete:
+			l.Gone = append(l.Gone, c.Address)
+		case was.Partial:
+			ours := *was
+			for _, a := range c.Attributes {
+				path := enclosingMap(was.Attributes, state.SplitPath(a.Path))
+				ours.Attributes = replaced(ours.Attributes, path, at(it.Attributes, path))
+			}
+			l.Items = append(l.Items, ours)
+		default:
+			l.Items = append(l.Items, *it)
+		}
+	}
+	return l
+}
+
+// enclosingMap is as much of a path as leads through maps: a list is taken whole.
+func enclosingMap(v state.Value, path []string) []string {
+	for i, key := range path {
+		if v.Kind() != state.KindMap {
+			return path[:i]
+		}
+		v = v.AsMap()[key]
+	}
+	return path
+}

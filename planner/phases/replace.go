@@ -1,0 +1,259 @@
+package phases
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// The flags of replacing nodes.
+const (
+	ReplaceFlag = "replace"
+	// AcceptNewHostFlag says that a node's host is another machine than before.
+	AcceptNewHostFlag = "accept-new-host"
+	// ForgetUnreachableFlag takes a node out whose host is gone for good.
+	ForgetUnreachableFlag = "forget-unreachable"
+)
+
+// replacement is a node that leaves its cluster and joins again in one plan.
+type replacement struct {
+	reason string
+	// report is the host as it was seen; nil when it holds nothing to take away,
+	// because it was reinstalled or is another machine.
+	report *state.Report
+}
+
+// replaces tells that the node is replaced in this plan.
+func (v *View) replaces(t state.Target) bool { return v.replacements[t] != nil }
+
+// replace finds the nodes that are replaced, and puts in the place of what was
+// seen what will be there once each has left: all phases then plan a join.
+func (v *View) replace() diag.Diagnostics {
+	if v.original != nil { // planned before: what was seen is to be looked at anew
+		v.Clusters, v.Reports = v.original, v.originalReports
+	}
+	v.replacements, v.original, v.originalReports = map[state.Target]*replacement{}, v.Clusters, v.Reports
+	if v.Recorded == nil || v.Destroy {
+		return v.replaceUnknown()
+	}
+	diags := v.replaceUnknown()
+	for _, n := range v.Config.Nodes {
+		was, r := v.Recorded.Nodes[n.Target], v.Reports[n.Target]
+		if was == nil || r == nil || was.Cluster != n.Cluster {
+			continue
+		}
+		if d := v.anotherMachine(n, was, r); d != nil {
+			diags.Append(d)
+			continue
+		}
+		if reason := v.replaceReason(n, was); reason != "" {
+			v.replacements[n.Target] = &replacement{reason: reason, report: r}
+			if r.Marks == nil && blank(r) {
+				v.replacements[n.Target].report = nil
+			}
+		}
+	}
+	diags = append(diags, v.replaceAll()...)
+	if !diags.HasErrors() {
+		v.project()
+	}
+	return diags
+}
+
+// replaceUnknown refuses flags that name what they cannot be said of.
+func (v *View) replaceUnknown() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, t := range v.Replace {
+		switch {
+		case !slices.ContainsFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t }):
+			diags.Append(diag.Errorf("Nothing to replace", "-%s=%s: that is no node of the configuration.", ReplaceFlag, t))
+		case !v.recordedNode(t):
+			diags.Append(diag.Errorf("Nothing to replace", "-%s=%s: the node is not there yet, so there is nothing to take out. Plan without the flag.", ReplaceFlag, t))
+		case v.Reports[t] == nil:
+			diags.Append(diag.Errorf("Host could not be looked at", "-%s=%s: %s. A node is replaced on a host that answers. "+
+				"If the host is gone for good, take its block out and remove it with -%s=%s.", ReplaceFlag, t, v.Unobserved[t].Reason, ForgetUnreachableFlag, t).For(t))
+		}
+	}
+	for _, t := range v.AcceptNewHost {
+		if !slices.Contains(v.Replace, t) {
+			diags.Append(diag.Errorf("Incomplete acceptance", "-%s=%s goes with -%s=%s: a new machine is no member of the cluster, so the node joins anew.", AcceptNewHostFlag, t, ReplaceFlag, t))
+		}
+	}
+	return diags
+}
+
+// anotherMachine refuses a host that is not the one which joined, until somebody
+// has said that it is meant.
+func (v *View) anotherMachine(n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
+	id := r.Facts.MachineID
+	if was.MachineID == "" || id == "" || was.MachineID == id || slices.Contains(v.AcceptNewHost, n.Target) {
+		return nil
+	}
+	return diag.Errorf("Host is another machine", "%s (%s) has the machine id %s, and the host that joined had %s: it was reinstalled, or another host has its address. "+
+		"Nothing is changed. If that is as it should be, have the node replaced, and say that the new machine is meant:\n\n"+
+		"  -%s='%s' -%s='%s'\n\nIts old etcd member and its old Node object go first, while the others hold quorum. If it is not, correct the address.",
+		n.Target, n.Address, short(id), short(was.MachineID), ReplaceFlag, n.Target, AcceptNewHostFlag, n.Target).At(n.Source).For(n.Target)
+}
+
+// replaceReason is why a node cannot stay as it is; "" when it can.
+func (v *View) replaceReason(n *config.Node, was *state.RecordedNode) string {
+	if slices.Contains(v.Replace, n.Target) {
+		return planner.ReasonRequested
+	}
+	return anotherNodeReason(n, was)
+}
+
+// anotherNodeReason is why the configuration's node is another one than that
+// which was recorded; "" when it is not.
+func anotherNodeReason(n *config.Node, was *state.RecordedNode) string {
+	switch {
+	case was.Role != string(n.Role):
+		return fmt.Sprintf("role %s -> %s", was.Role, n.Role)
+	case n.Name != "" && was.Name != n.Name:
+		return fmt.Sprintf("name %s -> %s", was.Name, n.Name)
+	case n.Role == config.ControlPlane && was.Address != n.AdvertiseAddress() && was.Address != "":
+		return fmt.Sprintf("address %s -> %s", was.Address, n.AdvertiseAddress())
+	}
+	return ""
+}
+
+// replaceAll refuses to replace all control planes of a cluster in one plan:
+// one has to stay, through which the others join.
+func (v *View) replaceAll() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.Config.Clusters {
+		present, stay := 0, 0
+		for t, was := range v.Recorded.Nodes {
+			if was.Cluster != c.Label || was.Role != string(config.ControlPlane) {
+				continue
+			}
+			present++
+			if !v.replaces(t) && slices.ContainsFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t }) {
+				stay++
+			}
+		}
+		if present > 0 && stay == 0 {
+			diags.Append(diag.Errorf("No control plane would stay", "Of cluster %q every control plane would leave in this plan, and new ones join through one that stays. "+
+				"Nothing is changed. Do it in two plans: add or replace some first, then the rest. To remove the cluster with its data, use kubewright destroy.", c.Label).At(c.Source))
+		}
+	}
+	return diags
+}
+
+// project puts in the place of what was seen what is there without the nodes
+// that are replaced.
+func (v *View) project() {
+	if len(v.replacements) == 0 {
+		return
+	}
+	v.Reports, v.Clusters = maps.Clone(v.Reports), maps.Clone(v.Clusters)
+	for _, t := range slices.SortedFunc(maps.Keys(v.replacements), compareTargets) {
+		was := v.Recorded.Nodes[t]
+		if r := v.replacements[t].report; r != nil {
+			v.Reports[t] = v.leaverOf(t).left()
+		}
+		if c := v.Clusters[was.Cluster]; c != nil {
+			v.Clusters[was.Cluster] = withoutNode(c, was)
+		}
+	}
+}
+
+// withoutNode is the cluster once the node has left.
+func withoutNode(c *state.ClusterReport, n *state.RecordedNode) *state.ClusterReport {
+	out := *c
+	out.Nodes, out.StaticPods = maps.Clone(c.Nodes), maps.Clone(c.StaticPods)
+	delete(out.Nodes, n.Name)
+	maps.DeleteFunc(out.StaticPods, func(name string, _ state.StaticPodReport) bool { return strings.HasSuffix(name, "-"+n.Name) })
+	peer := peerURLOf(n.Address)
+	if out.Members != nil {
+		out.Members = slices.DeleteFunc(slices.Clone(c.Members), func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peer) })
+	}
+	return &out
+}
+
+func peerURLOf(address string) string { return "https://" + bracket(address) + ":2380" }
+
+// left is a host of which a replaced node has left: what reset takes away is
+// gone, what it leaves is as it was.
+func (l leaver) left() *state.Report {
+	r := *l.report
+	gone, before := l.paths(), map[string]string{}
+	if r.Marks != nil {
+		before = r.Marks.Before
+	}
+	r.Files = map[string]state.FileReport{}
+	for p, f := range l.report.Files {
+		if !slices.ContainsFunc(gone, func(g string) bool {
+			return strings.HasPrefix(p, g+"/") || p == g && before["folder:"+p] == ""
+		}) {
+			r.Files[p] = f
+		}
+	}
+	r.Marks = l.keptMarks()
+	r.Units = maps.Clone(r.Units)
+	u := r.Units[kubeletUnit]
+	u.Active = "inactive"
+	r.Units[kubeletUnit] = u
+	r.Secrets = nil
+	return &r
+}
+
+// keptMarks are what a host remembers while its node is replaced: that it is
+// ours, and what was there before.
+func (l leaver) keptMarks() *state.Marks {
+	if l.report == nil || l.report.Marks == nil {
+		return nil
+	}
+	m := *l.report.Marks
+	m.Founder, m.ClusterCA = false, ""
+	return &m
+}
+
+// chainReplaced has replaced nodes join after they have left, and workers among
+// them leave one at a time.
+func (b *builder) chainReplaced(c *cluster) {
+	var last state.Address
+	for _, n := range c.nodes {
+		if !c.view.replaces(n.target) {
+			continue
+		}
+		reset := step(n.target, resetPhase)
+		for _, p := range table() {
+			if p.nodeStep != nil {
+				b.after(step(n.target, p.name), reset)
+			}
+		}
+		if !last.Target.IsZero() {
+			b.after(reset, last)
+			b.after(step(n.target, drainPhase), last)
+		}
+		if n.Role == config.Worker {
+			last = step(n.target, waitBootstrapPhase)
+		}
+	}
+}
+
+// endpointLeaves refuses to take away a control plane whose own address is the
+// endpoint of a cluster that has others.
+func (v *View) endpointLeaves() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, l := range v.leavers() {
+		if l.cluster == nil || l.whole || l.Role != string(config.ControlPlane) {
+			continue
+		}
+		host, _, err := net.SplitHostPort(l.cluster.ControlPlaneEndpoint)
+		if err != nil || host != l.Address && host != l.Name {
+			continue
+		}
+		diags.Append(diag.Errorf("Endpoint would leave", "%s is the host of control_plane_endpoint = %q: without it nobody reaches the other control planes. Nothing is changed. "+
+			"Move the endpoint first, to a balancer or a name that you can move, and apply that.", l.target, l.cluster.ControlPlaneEndpoint).At(l.cluster.origin("control_plane_endpoint")).For(l.target))
+	}
+	return diags
+}

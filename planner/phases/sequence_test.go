@@ -1,0 +1,226 @@
+package phases_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestSequences takes clusters through random sequences of configurations: up
+// to seven control planes and three workers that come, go, change roles, are
+// replaced and installed anew in any mix, and hosts that die where the cluster
+// can do without. Before no step and after none may etcd be without a majority
+// of healthy voters, and each apply ends with a plan that has nothing to do.
+// With KUBEWRIGHT_LONG set there are many more of them.
+func TestSequences(t *testing.T) {
+	t.Parallel()
+	sequences, length := 4, 3
+	if os.Getenv("KUBEWRIGHT_LONG") != "" {
+		sequences, length = 200, 8
+	}
+	for seed := range sequences {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			w := &wanderer{operator: newOperator(t, cluster(1, 0)), rand: rand.New(rand.NewPCG(uint64(seed), 7))}
+			w.config.Nodes = nil
+			w.choose(1 + 2*w.rand.IntN(2))
+			w.must(w.apply())
+			w.around = w.wantQuorum
+			applied := 0
+			for range length {
+				if w.step() {
+					applied++
+				}
+			}
+			t.Logf("%d of %d configurations applied:\n%s", applied, length, strings.Join(w.story, "\n"))
+			if applied == 0 {
+				t.Error("every configuration was refused")
+			}
+		})
+	}
+}
+
+// wanderer is an operator who changes everything from time to time.
+type wanderer struct {
+	*operator
+	rand *rand.Rand
+	// story is what was done, for a failure.
+	story []string
+}
+
+// choose makes nodes of the configuration: so many control planes of seven
+// hosts, and some of three others as workers. Hosts change their roles.
+func (w *wanderer) choose(planes int) {
+	hosts := w.rand.Perm(8)
+	before := map[string]bool{}
+	for _, n := range w.config.Nodes {
+		before[n.Address] = n.Role == config.ControlPlane
+	}
+	// Some of those that are there stay more often than not.
+	slices.SortStableFunc(hosts, func(a, b int) int {
+		stays := func(i int) int {
+			if before[address(i)] && w.rand.IntN(3) > 0 {
+				return 0
+			}
+			return 1
+		}
+		return stays(a) - stays(b)
+	})
+	w.config.Nodes = nil
+	for i, host := range hosts {
+		role := config.ControlPlane
+		switch {
+		case i >= planes+2:
+			continue
+		case i >= planes:
+			role = config.Worker
+		}
+		w.config.Nodes = append(w.config.Nodes, &config.Node{
+			Target: target(host), Cluster: "prod", Role: role, Address: address(host), Connection: config.Connection{Type: "ssh"},
+		})
+	}
+	slices.SortFunc(w.config.Nodes, func(a, b *config.Node) int { return strings.Compare(a.Address, b.Address) })
+}
+
+func address(host int) string        { return fmt.Sprintf("10.0.0.1%d", host) }
+func target(host int) state.Target   { return state.NodeKeyTarget("n", fmt.Sprint(host)) }
+func (w *wanderer) say(words string) { w.story = append(w.story, words) }
+
+// step changes something and applies it. It reports false when the plan was
+// refused, as it may be, and the configuration is as it was.
+func (w *wanderer) step() bool {
+	w.t.Helper()
+	before := slices.Clone(w.config.Nodes)
+	w.choose(1 + w.rand.IntN(7))
+	w.faults(before)
+	w.say(fmt.Sprintf("%s; replace %v, accept %v, forget %v", roles(w.config.Nodes), w.replace, w.accept, w.forget))
+	if _, err := w.plan(); err != nil {
+		if !strings.Contains(err.Error(), "No control plane would stay") && !strings.Contains(err.Error(), "Plan would lose quorum") {
+			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
+		}
+		w.say("refused: " + err.Error())
+		w.heal(before)
+		return false
+	}
+	for range 3 {
+		if err := w.apply(); err != nil {
+			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
+		}
+		if p, err := w.plan(); err != nil {
+			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
+		} else if p.Empty() {
+			w.revive()
+			return true
+		}
+	}
+	p, _ := w.plan()
+	w.t.Fatalf("it does not converge:\n%s\n%s", describe(p), strings.Join(w.story, "\n"))
+	return false
+}
+
+// faults replaces some nodes, and has one host die or be installed anew.
+func (w *wanderer) faults(before []*config.Node) {
+	w.replace, w.accept, w.forget = nil, nil, nil
+	for _, n := range w.config.Nodes {
+		if w.recorded.Nodes[n.Target] != nil && w.rand.IntN(5) == 0 {
+			w.replace = append(w.replace, n.Target)
+		}
+	}
+	planes := 0
+	for _, n := range before {
+		if n.Role == config.ControlPlane {
+			planes++
+		}
+	}
+	if planes < 3 || w.rand.IntN(2) == 0 {
+		return
+	}
+	victim := before[w.rand.IntN(len(before))]
+	stays := slices.ContainsFunc(w.config.Nodes, func(n *config.Node) bool { return n.Target == victim.Target })
+	if stays {
+		w.must(sim.Edit(w.world, victim.Address, "reinstall"))
+		w.accept = append(w.accept, victim.Target)
+		if !slices.Contains(w.replace, victim.Target) {
+			w.replace = append(w.replace, victim.Target)
+		}
+		return
+	}
+	w.must(sim.Edit(w.world, victim.Address, "power off"))
+	w.forget = append(w.forget, victim.Target)
+}
+
+// heal takes a refused configuration back, with whatever its fault left to do.
+func (w *wanderer) heal(before []*config.Node) {
+	w.t.Helper()
+	w.config.Nodes = before
+	for _, t := range w.forget {
+		w.must(sim.Edit(w.world, w.recorded.Nodes[t].Address, "power on"))
+	}
+	w.replace, w.forget = w.accept, nil
+	if err := w.apply(); err != nil {
+		w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
+	}
+}
+
+// revive gives hosts that died back as new machines.
+func (w *wanderer) revive() {
+	for host := range 8 {
+		if w.recorded.Nodes[target(host)] == nil {
+			w.must(sim.Edit(w.world, address(host), "power on"))
+			w.must(sim.Edit(w.world, address(host), "reinstall"))
+		}
+	}
+}
+
+func roles(nodes []*config.Node) string {
+	var out []string
+	for _, n := range nodes {
+		out = append(out, n.Target.Key+" "+string(n.Role))
+	}
+	return strings.Join(out, ", ")
+}
+
+// wantQuorum asks etcd through any control plane that has it.
+func (w *wanderer) wantQuorum(before *planner.Step) error {
+	ctx := context.Background()
+	last := fmt.Errorf("no control plane is known")
+	for _, n := range w.recorded.Nodes {
+		if n.Role != string(config.ControlPlane) {
+			continue
+		}
+		etcd, err := (sim.Access{}).Etcd(ctx, w.world.Host(n.Address), []string{providers.Seat{}.EtcdURL()}, "")
+		if err != nil {
+			last = err
+			continue
+		}
+		members, _, err := etcd.Members(ctx)
+		if err != nil {
+			last = err
+			continue
+		}
+		voters, healthy := 0, 0
+		for _, m := range members {
+			if !m.Learner {
+				voters++
+			}
+			if !m.Learner && m.Healthy {
+				healthy++
+			}
+		}
+		if 2*healthy <= voters {
+			return fmt.Errorf("before %s etcd has %d healthy voters of %d", before.ID, healthy, voters)
+		}
+		return nil
+	}
+	return fmt.Errorf("before %s nobody answers for etcd: %w", before.ID, last)
+}

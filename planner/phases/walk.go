@@ -1,0 +1,162 @@
+package phases
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// acts are the changes of the cluster's etcd membership in the order in which
+// they are made. A dead member goes first, because every other act needs a
+// majority of those that are left; then members come and go by turns, so that
+// neither more hosts than necessary are members nor fewer than there will be;
+// then nodes are replaced, each by itself; what only goes, goes last.
+func (c *cluster) acts() []planner.Act {
+	if c.Etcd.External != nil || c.founding || c.view.Destroy || c.seen == nil {
+		return nil
+	}
+	var dead, comes, goes, replaced []planner.Act
+	readd := map[state.Target]planner.Act{}
+	for _, n := range c.controlPlanes() {
+		if n.report == nil || c.votes(n.peerURL()) && !c.view.replaces(n.target) {
+			continue
+		}
+		add := planner.Act{Step: step(n.target, etcdPhase), Name: n.name, PeerURL: n.peerURL(), Add: true}
+		if c.view.replaces(n.target) && c.view.Recorded.Nodes[n.target].Role == string(config.ControlPlane) {
+			readd[n.target] = add
+			continue
+		}
+		comes = append(comes, add)
+	}
+	for _, l := range c.view.leavers() {
+		if l.cluster != c || l.whole || !l.acts() || l.Role != string(config.ControlPlane) {
+			continue
+		}
+		remove := planner.Act{Step: step(l.target, resetPhase), Name: l.Name, PeerURL: l.peerURL()}
+		again, back := readd[l.target]
+		both := []planner.Act{remove}
+		if back {
+			both = append(both, again)
+		}
+		switch {
+		case planner.Dead(c.seen.Members, remove.PeerURL):
+			dead = append(dead, both...)
+		case back:
+			replaced = append(replaced, both...)
+		default:
+			goes = append(goes, remove)
+		}
+	}
+	out := dead
+	turns := min(len(comes), len(goes))
+	for i := range turns {
+		out = append(out, comes[i], goes[i])
+	}
+	return slices.Concat(out, comes[turns:], replaced, goes[turns:])
+}
+
+// votes tells that etcd counts the member as a voter.
+func (c *cluster) votes(peerURL string) bool {
+	return slices.ContainsFunc(c.seen.Members, func(m state.EtcdMember) bool {
+		return !m.Learner && slices.Contains(m.PeerURLs, peerURL)
+	})
+}
+
+// walk goes through the acts as they would be made, and refuses a plan of which
+// any prefix would lose quorum.
+func (v *View) walk() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.clusters {
+		acts := c.acts()
+		removes := slices.ContainsFunc(acts, func(a planner.Act) bool { return !a.Add })
+		if !removes && (c.seen == nil || len(c.seen.Members) == 0) {
+			continue // nothing is taken away, and the gate looks before anything is added
+		}
+		if len(c.seen.Members) == 0 {
+			diags.Append(diag.Errorf("Membership of etcd cannot be told", "A control plane of cluster %q is to leave, and etcd did not say who its members are: %s. "+
+				"Nothing is changed. Bring etcd to answer first.", c.Label, c.seen.EtcdUnobserved).At(c.Source).For(c.target))
+			continue
+		}
+		if _, err := planner.Walk(c.seen.Members, acts); err != nil {
+			diags.Append(diag.Errorf("Plan would lose quorum of etcd", "Walking through the changes of membership of cluster %q, one step cannot be made:\n\n  %v.\n\n"+
+				"The order would be: %s. Nothing is changed.", c.Label, err, c.story(acts)).At(c.Source).For(c.target))
+		}
+	}
+	return diags
+}
+
+// story lists acts for a sentence: cp4 joins, cp1 leaves.
+func (c *cluster) story(acts []planner.Act) string {
+	var out []string
+	for _, a := range acts {
+		verb := " leaves"
+		if a.Add {
+			verb = " joins"
+		}
+		out = append(out, shortName(a.Step.Target)+verb)
+	}
+	return strings.Join(out, ", ")
+}
+
+// walked is the sentence about acts: how many members there are after each.
+func (c *cluster) walked(acts []planner.Act) string {
+	sizes, err := planner.Walk(c.seen.Members, acts)
+	if err != nil || len(sizes) != len(acts) {
+		return "membership changes: " + c.story(acts) + "."
+	}
+	before := len(slices.DeleteFunc(slices.Clone(c.seen.Members), func(m state.EtcdMember) bool { return m.Learner }))
+	out := fmt.Sprintf("%s, quorum %d", members(before), before/2+1)
+	for i, a := range acts {
+		out += fmt.Sprintf(" → %s: %d, quorum %d", c.story([]planner.Act{a}), sizes[i], sizes[i]/2+1)
+	}
+	return out + "; held at every step."
+}
+
+func members(n int) string {
+	if n == 1 {
+		return "1 member"
+	}
+	return fmt.Sprintf("%d members", n)
+}
+
+// sequence has the acts come one after another as they were walked through: who
+// leaves waits until all before have come and gone, and who comes after a leave
+// for that leave. Pods find new workers before old ones are drained.
+func (b *builder) sequence(c *cluster) {
+	acts := c.acts()
+	for i, a := range acts {
+		for _, before := range acts[:i] {
+			done := before.Step
+			if before.Add {
+				done.Phase = waitPlanePhase
+			}
+			switch {
+			case a.Add && !before.Add:
+				b.after(a.Step, done)
+			case !a.Add:
+				b.after(a.Step, done)
+				b.after(step(a.Step.Target, drainPhase), done)
+			}
+		}
+	}
+	for _, l := range c.view.leavers() {
+		if l.cluster != c || l.Role != string(config.Worker) || l.replaced {
+			continue
+		}
+		for _, n := range c.nodes {
+			if n.joining() && !c.view.replaces(n.target) && !n.isControlPlane() {
+				b.after(step(l.target, drainPhase), step(n.target, waitBootstrapPhase))
+			}
+		}
+	}
+}
+
+// after adds an edge: a step comes after another.
+func (b *builder) after(id, need state.Address) {
+	b.draft.Edges[id] = append(slices.Clone(b.draft.Edges[id]), need)
+}
