@@ -100,8 +100,6 @@ func (n *node) drainStep() planner.Step {
 	switch {
 	case seen.Pods == 0:
 		impact = "no pods to evict"
-	case len(n.cluster.evicted(n.name)) == 0 && seen.Pods == 1:
-		impact = "1 pod to evict"
 	case len(n.cluster.evicted(n.name)) == 0:
 		impact = fmt.Sprintf("%d pods to evict", seen.Pods)
 	}
