@@ -24,16 +24,18 @@ func (n *node) beforeDisruption() []state.Address {
 	return needs
 }
 
-// inTurn are the control planes in the order in which they take their turns: that
-// of their certificates, and behind them those whose API server is stopped.
+// inTurn are the control planes in the order in which they take their turns:
+// first those whose API server an earlier apply has stopped, since no other may
+// go down before they are back, then in that of their certificates.
 func (c *cluster) inTurn() []*node {
-	out := c.running()
+	running := c.running()
+	var out []*node
 	for _, n := range c.controlPlanes() {
-		if n.upgrades() && !slices.Contains(out, n) {
+		if n.upgrades() && !slices.Contains(running, n) {
 			out = append(out, n)
 		}
 	}
-	return out
+	return append(out, running...)
 }
 
 // beforeRisk are the steps that come before the first touch of etcd or of a
