@@ -54,6 +54,8 @@ func TestSequences(t *testing.T) {
 type wanderer struct {
 	*operator
 	rand *rand.Rand
+	// keeper is the address of a control plane that stays.
+	keeper string
 	// story is what was done, for a failure.
 	story []string
 }
@@ -63,12 +65,19 @@ type wanderer struct {
 func (w *wanderer) choose(planes int) {
 	hosts := w.rand.Perm(8)
 	before := map[string]bool{}
+	w.keeper = ""
 	for _, n := range w.config.Nodes {
 		before[n.Address] = n.Role == config.ControlPlane
+		if n.Role == config.ControlPlane && (w.keeper == "" || w.rand.IntN(2) == 0) {
+			w.keeper = n.Address
+		}
 	}
 	// Some of those that are there stay more often than not.
 	slices.SortStableFunc(hosts, func(a, b int) int {
 		stays := func(i int) int {
+			if address(i) == w.keeper {
+				return -1 // one control plane has to stay
+			}
 			if before[address(i)] && w.rand.IntN(3) > 0 {
 				return 0
 			}
@@ -132,7 +141,7 @@ func (w *wanderer) step() bool {
 func (w *wanderer) faults(before []*config.Node) {
 	w.replace, w.accept, w.forget = nil, nil, nil
 	for _, n := range w.config.Nodes {
-		if w.recorded.Nodes[n.Target] != nil && w.rand.IntN(5) == 0 {
+		if n.Address != w.keeper && w.recorded.Nodes[n.Target] != nil && w.rand.IntN(5) == 0 {
 			w.replace = append(w.replace, n.Target)
 		}
 	}
@@ -146,6 +155,9 @@ func (w *wanderer) faults(before []*config.Node) {
 		return
 	}
 	victim := before[w.rand.IntN(len(before))]
+	if victim.Address == w.keeper {
+		return
+	}
 	stays := slices.ContainsFunc(w.config.Nodes, func(n *config.Node) bool { return n.Target == victim.Target })
 	if stays {
 		w.must(sim.Edit(w.world, victim.Address, "reinstall"))
