@@ -443,7 +443,8 @@ type (
 		// after Files were.
 		Process state.Process `json:"process,omitzero"`
 		Files   []string      `json:"files,omitempty"`
-		// Hash, or what HashRef stands for, is the static pod's.
+		// Hash, or what HashRef stands for, is the static pod's; two, separated by a
+		// blank, where the kubelet may have one version or another.
 		Hash    string        `json:"hash,omitempty"`
 		HashRef string        `json:"hash_ref,omitempty"`
 		Timeout time.Duration `json:"timeout"`

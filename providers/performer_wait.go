@@ -190,7 +190,7 @@ func lookStaticPod(ctx context.Context, a API, op planner.Wait) error {
 		return err
 	case pod == nil:
 		return fmt.Errorf("pod %s does not exist", op.Name)
-	case op.Hash != "" && pod.Hash != op.Hash:
+	case op.Hash != "" && !slices.Contains(strings.Fields(op.Hash), pod.Hash):
 		return fmt.Errorf("pod %s still runs another manifest", op.Name)
 	case op.Hash != "" && pod.Started.Before(pod.Seen.Truncate(time.Second)):
 		return fmt.Errorf("pod %s has not been restarted yet", op.Name)

@@ -118,7 +118,7 @@ func (n *node) awaitPods(s *planner.Step, w work) []string {
 		rewritten = append(rewritten, name)
 		wait := planner.Wait{For: planner.WaitStaticPod, Name: name + "-" + n.name, Timeout: n.cluster.Timeouts.UpgradeManifests}
 		if it.Sealed.IsZero() {
-			wait.Hash = kubeadm.ComponentHash(n.input(), name, it.Content)
+			wait.Hash = n.podHash(name, it.Content)
 		} else {
 			// The hash says something about a short secret.
 			wait.HashRef = reference(it.Address, hashField)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	udiff "github.com/aymanbagabas/go-udiff"
 
@@ -185,6 +186,11 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 			return executor.Result{}, err
 		}
 	}
+	if slices.Contains(s.Gates, "etcd-quorum") {
+		if err := r.o.quorum(ctx, s); err != nil {
+			return executor.Result{}, err
+		}
+	}
 	learned := phases.Identify(r.o.view, s)
 	outputs, err := r.p.Perform(ctx, s, providers.Run{Token: run.Token, Lineage: "l1", Output: func(p state.Pending) (providers.Output, bool) {
 		out, ok := run.Outputs.Lookup(p)
@@ -207,6 +213,29 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 		res.Learned = phases.Learned(s, r.desired)
 	}
 	return res, err
+}
+
+// quorum is the gate of that name, evaluated as the command does: a member that
+// has just been started gets a moment to answer.
+func (o *operator) quorum(ctx context.Context, s *planner.Step) error {
+	last := errors.New("no control plane answers for etcd")
+	for range 240 {
+		for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
+			etcd, err := sim.Access{}.Etcd(ctx, o.world.Host(n.Address), []string{providers.Seat{}.EtcdURL()}, "")
+			if err != nil {
+				continue
+			}
+			if members, _, err := etcd.Members(ctx); err != nil {
+				last = err
+			} else if last = planner.QuorumAllows(s, o.view.NodeName(s.Target), members); last == nil {
+				return nil
+			} else {
+				break
+			}
+		}
+		o.world.Advance(500 * time.Millisecond)
+	}
+	return last
 }
 
 // describe prints what a plan would change.

@@ -409,7 +409,7 @@ func (v *View) revealed(it *state.Item, field string) (state.Secret, string) {
 		return state.NewSecret(it.Content), v.Key.Sum(it.Content)
 	case field == hashField:
 		n := v.clusterOf(it.Address.Target).node(it.Address.Target)
-		hash := []byte(kubeadm.ComponentHash(n.input(), componentOf(it), it.Content))
+		hash := []byte(n.podHash(componentOf(it), it.Content))
 		return state.NewSecret(hash), v.Key.Sum(hash)
 	case it.Kind == state.KindNodeObject:
 		n := v.clusterOf(it.Address.Target).node(it.Address.Target)

@@ -52,12 +52,27 @@ func (n *node) proved(component string) bool {
 	}
 	pod := n.cluster.report.StaticPods[component+"-"+n.name]
 	hash := n.manifestHash(component)
-	return pod.Running && pod.Ready && (hash == "" || pod.Hash == hash)
+	return pod.Running && pod.Ready && (hash == "" || slices.Contains(strings.Fields(hash), pod.Hash))
 }
 
-// manifestHash is the hash that the kubelet has of the manifest on the host.
+// manifestHash is podHash of the manifest on the host.
 func (n *node) manifestHash(component string) string {
-	return kubeadm.ComponentHash(n.input(), component, n.report.Files[manifest(component)].Content)
+	return n.podHash(component, n.report.Files[manifest(component)].Content)
+}
+
+// podHash is the hash by which the kubelet knows a static pod. The API tells a
+// kubelet's version as of the time when that could last speak with it: one that
+// was replaced since may run already, and then has a hash of its own.
+func (n *node) podHash(component string, content []byte) string {
+	in := n.input()
+	hash := kubeadm.ComponentHash(in, component, content)
+	if in.RunningKubelet = n.comingKubelet(); in.RunningKubelet == "" {
+		return hash
+	}
+	if other := kubeadm.ComponentHash(in, component, content); other != hash && other != "" && hash != "" {
+		return hash + " " + other
+	}
+	return hash
 }
 
 // kubeletUnit is the desired kubelet. Of one that runs the version is compared:

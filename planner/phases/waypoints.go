@@ -125,6 +125,10 @@ func (w *waypoint) changes(seen *state.Snapshot) ([]planner.Change, *state.Snaps
 	for i := range changes {
 		it := *desired.Find(changes[i].Address)
 		it.Address.Waypoint, changes[i].Address.Waypoint = w.version, w.version
+		if it.Kind == state.KindStaticPod && changes[i].Action == planner.Create {
+			// The node is no newcomer: an apply was cut short when the pod was stopped.
+			changes[i].Reason = planner.ReasonIncomplete
+		}
 		if !it.Sealed.IsZero() {
 			it.Sealed.Ref = reference(it.Address, contentField)
 		}
