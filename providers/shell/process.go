@@ -68,7 +68,9 @@ func (r *reading) processes() error {
 		if err != nil {
 			return err
 		}
-		started := now.Add(-time.Duration(reference-ticks) * tick)
+		// Both are cut off to a tick: a process may be younger by one. It has read
+		// nothing so soon after its start.
+		started := now.Add(-time.Duration(reference-ticks) * tick).Add(tick)
 		for _, p := range r.query.Processes {
 			if was, known := r.report.Started[p.Name]; comm(p.Name) == name && (!known || started.Before(was)) {
 				r.report.Started[p.Name] = started

@@ -33,7 +33,7 @@ kw_processes() {
 }
 
 # kw_restart NAME ARGUMENT FILE...: ends processes that were started before one of
-# the files was written.
+# the files was written, by a tick at least: so exact is what the kernel tells.
 kw_restart() {
 	kw_k=$1
 	kw_b=$2
@@ -42,7 +42,7 @@ kw_restart() {
 	kw_made=same
 	for kw_f in $(kw_running "$kw_k" "$kw_b"); do
 		kw_p=${kw_f%/cmdline}
-		kw_o=$(awk 'NR == 1 { now = $22; next } { print (now - $22) / 100 }' /proc/self/stat "$kw_p/stat")
+		kw_o=$(awk 'NR == 1 { now = $22; next } { print (now - $22 - 1) / 100 }' /proc/self/stat "$kw_p/stat")
 		if printf '%s\n' "$kw_v" | awk -v now="$(date +%s.%N)" -v age="$kw_o" '$1 > now - age { old = 1 } END { exit !old }'; then
 			kill -TERM "${kw_p#/proc/}" && kw_made=changed
 		fi

@@ -1,0 +1,58 @@
+package planner
+
+import (
+	"time"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Wait waits for a condition and fails after Timeout with what it last saw.
+type Wait struct {
+	For WaitFor `json:"for"`
+	// URL is for http: 200 is success. It is dialled as the step's node
+	// would. The server's certificate has to be of CA, a path on that node;
+	// without one it is not verified.
+	URL string `json:"url,omitempty"`
+	CA  string `json:"ca,omitempty"`
+	// Name is a node, a pod or a file.
+	Name string `json:"name,omitempty"`
+	// Version is that which the kubelet of a node has to report, without v; any
+	// when it is empty.
+	Version string `json:"version,omitempty"`
+	// Process is to be one that was started, and file Name one that was written,
+	// after Files were.
+	Process state.Process `json:"process,omitzero"`
+	Files   []string      `json:"files,omitempty"`
+	// Hash, or what HashRef stands for, is the static pod's; two, separated by a
+	// blank, where the kubelet may have one version or another.
+	Hash    string        `json:"hash,omitempty"`
+	HashRef string        `json:"hash_ref,omitempty"`
+	Timeout time.Duration `json:"timeout"`
+}
+
+// WaitFor is a condition that can be waited for.
+type WaitFor string
+
+// The conditions.
+const (
+	// WaitHTTP: URL answers 200.
+	WaitHTTP WaitFor = "http"
+	// WaitClosed: nobody answers at URL any more.
+	WaitClosed WaitFor = "closed"
+	// WaitAPI: the API answers /readyz through the step's node with the administrator's rights.
+	WaitAPI WaitFor = "api"
+	// WaitStaticPod: pod Name runs manifest Hash and is ready.
+	WaitStaticPod WaitFor = "static_pod"
+	// WaitNodeRegistered: Node Name exists.
+	WaitNodeRegistered WaitFor = "node_registered"
+	// WaitNodeReady: Node Name is Ready, and its kubelet has Version.
+	WaitNodeReady WaitFor = "node_ready"
+	// WaitFile: file Name exists on the step's node.
+	WaitFile WaitFor = "file"
+	// WaitRestarted: Process runs and was started after Files were written.
+	WaitRestarted WaitFor = "restarted"
+	// WaitServed: who listens at URL shows the certificate that is in file Name.
+	WaitServed WaitFor = "served"
+	// WaitEtcdStarted: the etcd member Name has started.
+	WaitEtcdStarted WaitFor = "etcd_started"
+)
