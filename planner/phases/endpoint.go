@@ -32,7 +32,8 @@ func (c *cluster) sharedURL() string {
 }
 
 // formerHosts are the names by which somebody of the cluster still calls API
-// servers, and which are not the configuration's any more.
+// servers, and which are not the configuration's any more. Whom kubeconfigs of
+// the operator's call is the operator's to say.
 func (c *cluster) formerHosts() []string {
 	if c.founding || c.view.pathsOnly || c.ControlPlaneEndpoint == "" {
 		return nil
@@ -45,7 +46,7 @@ func (c *cluster) formerHosts() []string {
 		}
 	}
 	for _, n := range c.nodes {
-		if n.report == nil {
+		if n.report == nil || c.Certificates.Supplied != "" {
 			continue
 		}
 		path := adminConf

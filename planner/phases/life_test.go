@@ -186,7 +186,7 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 			return executor.Result{}, err
 		}
 	}
-	if slices.Contains(s.Gates, "etcd-quorum") {
+	if slices.Contains(s.Gates, "etcd-quorum") && r.o.config.Clusters[0].Etcd.External == nil {
 		if err := r.o.quorum(ctx, s); err != nil {
 			return executor.Result{}, err
 		}
