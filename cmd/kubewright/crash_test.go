@@ -219,11 +219,11 @@ func TestKilledAnywhere(t *testing.T) {
 	}{
 		{"found", blank, "apply", 2},
 		{"change", changed, "apply", 5},
-		{"upgrade", raised, "apply", 5},
-		{"roles", replaced, "apply", 5},
-		{"replace", founded, `apply -replace=node.cp["cp1"]`, 5},
-		{"renew", due, "apply", 5},
-		{"renew what has ended", ended, "apply", 5},
+		{"upgrade", raised, "apply", 10},
+		{"roles", replaced, "apply", 12},
+		{"replace", founded, `apply -replace=node.cp["cp1"]`, 12},
+		{"renew", due, "apply", 12},
+		{"renew what has ended", ended, "apply", 12},
 		{"destroy", founded, "destroy", 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

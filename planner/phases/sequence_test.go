@@ -24,7 +24,7 @@ import (
 // With KUBEWRIGHT_LONG set there are many more of them.
 func TestSequences(t *testing.T) {
 	t.Parallel()
-	sequences, length := 4, 3
+	sequences, length := 2, 3
 	if os.Getenv("KUBEWRIGHT_LONG") != "" {
 		sequences, length = 200, 8
 	}

@@ -127,5 +127,5 @@ func TestUpgradeCrashAnywhere(t *testing.T) {
 		o.config.Clusters[0].KubernetesVersion = "1.36.3"
 		o.kubelets("1.36.3")
 		return o
-	}, 19)
+	}, 41)
 }
