@@ -217,14 +217,14 @@ func TestKilledAnywhere(t *testing.T) {
 		// every is how many kinds of moments there are for one that is tried.
 		every int
 	}{
-		{"found", blank, "apply", 3},
-		{"change", changed, "apply", 7},
+		{"found", blank, "apply", 2},
+		{"change", changed, "apply", 5},
 		{"upgrade", raised, "apply", 10},
 		{"roles", replaced, "apply", 12},
 		{"replace", founded, `apply -replace=node.cp["cp1"]`, 12},
 		{"renew", due, "apply", 12},
 		{"renew what has ended", ended, "apply", 12},
-		{"destroy", founded, "destroy", 7},
+		{"destroy", founded, "destroy", 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

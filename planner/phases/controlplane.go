@@ -93,14 +93,12 @@ func podStep(n *node, w work, phase string) planner.Step {
 		s.Gates = []string{"api-served-elsewhere", "etcd-quorum"}
 	}
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
-	switch others := n.otherPlanes(); {
+	switch {
 	case !serving && c.report == nil:
 	case !serving:
 		s.Impact += "; the API stays up"
-	case len(others) == 0:
-		s.Impact += "; the API is down while it restarts, since this is the only control plane"
-	case phase == controlPlanePhase:
-		s.Impact += "; the API stays up on " + strings.Join(others, ", ")
+	case phase == controlPlanePhase || len(n.otherPlanes()) == 0:
+		s.Impact += n.apiMeanwhile()
 	}
 	return s
 }

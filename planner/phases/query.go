@@ -73,6 +73,11 @@ func (n *node) preflightQuery(q *state.Query) {
 	q.Units = append(q.Units, firewalldUnit)
 	q.Ports = append(q.Ports, n.ports()...)
 	paths := n.etcdClientPaths()
+	if n == n.cluster.nodes[0] {
+		// Through the first control plane an external etcd is looked at before anything
+		// is founded on it.
+		q.Secrets = append(q.Secrets, paths...)
+	}
 	if n.isControlPlane() && n.cluster.Etcd.External == nil {
 		paths = append(paths, n.cluster.Etcd.DataDir)
 	}

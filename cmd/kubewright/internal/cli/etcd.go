@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
@@ -66,8 +66,8 @@ func (a *app) etcdSnapshotCommand() *cobra.Command {
 			return a.withEtcd(cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
 				op := planner.SnapshotEtcd{Cluster: e.cluster, Keep: phases.SnapshotsKept}
 				path := out
-				if path != "" && !filepath.IsAbs(path) {
-					path = filepath.Join(a.Dir, path)
+				if path != "" {
+					path = a.named(path)
 				}
 				s, err := e.performer.FetchSnapshot(ctx, e.via, op, path)
 				if err != nil {
@@ -100,7 +100,7 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 		Example: "  kubewright etcd defragment",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			make := func(v *phases.View, header planner.Plan, _ planner.Options) (phases.Result, diag.Diagnostics) {
-				label, err := clusterOf(v, args)
+				label, err := clusterOf(v.Config, args)
 				if err != nil {
 					return phases.Result{}, diag.Diagnostics{diag.Errorf("Which cluster", "%v.", err)}
 				}
@@ -125,9 +125,9 @@ func (o *planOptions) careFlags(cmd *cobra.Command) {
 }
 
 // clusterOf is the label of the cluster that is meant: named, or the only one.
-func clusterOf(v *phases.View, args []string) (string, error) {
+func clusterOf(cfg *config.Config, args []string) (string, error) {
 	var labels []string
-	for _, c := range v.Config.Clusters {
+	for _, c := range cfg.Clusters {
 		if len(args) == 1 && c.Label == args[0] {
 			return c.Label, nil
 		}
@@ -162,7 +162,7 @@ func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do fun
 		return err
 	}
 	defer s.close()
-	label, err := clusterOf(&phases.View{Config: s.config}, args)
+	label, err := clusterOf(s.config, args)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // externalEtcds looks at the external etcds on which clusters are to be founded.
-// It is the only thing of a plan that is asked in a second round: once.
+// The files by which they are reached came with the look at the host.
 func (o *observer) externalEtcds(ctx context.Context) {
 	for _, q := range phases.ExternalEtcdQueries(o.view.Config, o.view.Recorded, o.view.Reports) {
 		seen, err := o.externalEtcd(ctx, q)
@@ -33,6 +33,7 @@ func (o *observer) externalEtcd(ctx context.Context, q phases.ExternalEtcdQuery)
 	if err != nil {
 		return nil, err
 	}
+	host = o.world.remember(host, o.view.Reports[q.Via].Secrets)
 	client, err := etcdCredentials(ctx, host, q.Cluster.Etcd.External)
 	if err != nil {
 		return nil, err

@@ -254,9 +254,7 @@ func (a *app) kubeconfigFile(o kubeconfigOptions) string {
 			file = filepath.Join(a.Getenv("HOME"), ".kube", "config")
 		}
 	}
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(a.Dir, file)
-	}
+	file = a.named(file)
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		return real
 	}

@@ -30,10 +30,7 @@ func (a *app) etcdRestoreCommand() *cobra.Command {
 			"After any failure the remedy is the same command again; when it is done, run kubewright apply.",
 		Example: "  kubewright etcd restore kubewright.snapshots/prod-20260302T090000Z-r4711-cdf818194e3a8c32.db",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file := args[0]
-			if !filepath.IsAbs(file) {
-				file = filepath.Join(a.Dir, file)
-			}
+			file := a.named(args[0])
 			digest, err := snapshots.Verify(file)
 			if err != nil {
 				return fmt.Errorf("cannot restore from %s: %w", args[0], err)
@@ -55,7 +52,7 @@ func (a *app) etcdRestoreCommand() *cobra.Command {
 func (s *session) restoring(ctx context.Context, r phases.EtcdRestore, args []string) planFunc {
 	return func(v *phases.View, header planner.Plan, _ planner.Options) (phases.Result, diag.Diagnostics) {
 		var err error
-		if r.Cluster, err = clusterOf(v, args); err != nil {
+		if r.Cluster, err = clusterOf(v.Config, args); err != nil {
 			return phases.Result{}, diag.Diagnostics{diag.Errorf("Which cluster", "%v.", err)}
 		}
 		s.typed, s.view = r.Cluster, v

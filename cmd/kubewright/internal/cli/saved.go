@@ -35,8 +35,8 @@ func (by approval) digestOf(p *planner.Plan) string {
 	return planfile.Digest(p)
 }
 
-// planFile is a file of the command line, named from where the command runs.
-func (a *app) planFile(path string) string {
+// named is a file of the command line: its name begins where the command runs.
+func (a *app) named(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
@@ -45,7 +45,7 @@ func (a *app) planFile(path string) string {
 
 // readPlan reads a saved plan.
 func (a *app) readPlan(path string) (planfile.File, error) {
-	f, err := planfile.Read(a.planFile(path))
+	f, err := planfile.Read(a.named(path))
 	if err == nil {
 		return f, nil
 	}
@@ -77,7 +77,7 @@ func (s *session) savePlan(path string) error {
 		return s.screen().saved("", s.result.Plan)
 	}
 	f := planfile.File{Plan: s.result.Plan, AllowUnreachable: s.opts.allowUnreachable, PriorOutputs: s.priorOutputs()}
-	if err := planfile.Write(s.planFile(path), f); err != nil {
+	if err := planfile.Write(s.named(path), f); err != nil {
 		return err
 	}
 	return s.screen().saved(path, s.result.Plan)

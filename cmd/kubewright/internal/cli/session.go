@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -141,11 +140,8 @@ func (s *session) rename() error {
 
 func (a *app) paths() statefile.Paths {
 	p := statefile.DirPaths(a.folder())
-	switch {
-	case filepath.IsAbs(a.statePath):
-		p = statefile.NewPaths(a.statePath)
-	case a.statePath != "":
-		p = statefile.NewPaths(filepath.Join(a.Dir, a.statePath))
+	if a.statePath != "" {
+		p = statefile.NewPaths(a.named(a.statePath))
 	}
 	p.FS = a.Files
 	return p
@@ -179,8 +175,8 @@ func (s *session) load(ctx context.Context) error {
 func (a *app) vars(o planOptions) []hclconfig.VarArg {
 	out := slices.Clone(o.vars)
 	for i, v := range out {
-		if v.File != "" && !filepath.IsAbs(v.File) {
-			out[i].File = filepath.Join(a.Dir, v.File)
+		if v.File != "" {
+			out[i].File = a.named(v.File)
 		}
 	}
 	return out
