@@ -144,7 +144,7 @@ type Plan struct {
 	// Quorum is the sentence about etcd membership, per cluster.
 	Quorum []string `json:"quorum,omitempty"`
 	// Upgrades are sentences, one per cluster whose versions change: from which to
-	// which, and in what order.
+	// which, and in what order. Lines behind the first list batches of workers.
 	Upgrades []string `json:"upgrades,omitempty"`
 	// Outputs are the configuration's outputs as far as they are known.
 	Outputs map[string]state.Value `json:"outputs,omitempty"`

@@ -174,7 +174,11 @@ func (n *node) letIn() []planner.Operation {
 	if !n.marked() {
 		return nil
 	}
-	return []planner.Operation{planner.Cordon{Node: n.name, Undo: true, For: forUpgrade}}
+	undo := planner.Cordon{Node: n.name, Undo: true, For: forUpgrade}
+	if n.pauseBehind() > 0 {
+		undo.Remember = n.comingKubelet()
+	}
+	return []planner.Operation{undo}
 }
 
 // waitTurned waits until the API shows the kubelet in its version. What is

@@ -47,7 +47,7 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 	p.line()
 	p.blocks(resources)
 	for _, sentence := range plan.Upgrades {
-		p.line(wrap("Upgrade: "+Clean(sentence), p.width, "  "))
+		p.line(wrap("Upgrade: "+CleanText(sentence), p.width, "  "))
 	}
 	p.order(plan)
 	for _, sentence := range plan.Quorum {

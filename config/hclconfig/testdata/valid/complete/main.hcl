@@ -147,6 +147,19 @@ cluster "prod" {
 
   upgrade {
     max_unavailable = "10%"
+    canary          = 1
+    pause           = "10m"
+
+    pool "edge" {
+      selector        = "node.example.com/pool=edge"
+      max_unavailable = 1
+      canary          = 0
+      pause           = "0s"
+    }
+
+    pool "batch" {
+      selector = "node.example.com/pool in (batch, spot)"
+    }
 
     drain {
       timeout              = "5m"
