@@ -234,6 +234,9 @@ type Upgrade struct {
 	// selects it.
 	Pools []Pool
 	Drain DrainOptions
+	// AllowDowntime accepts that one of two members of etcd restarts, while
+	// nothing is served.
+	AllowDowntime bool
 }
 
 // Pool is workers that take their turns together, at a pace of their own.

@@ -80,7 +80,7 @@ func (e *evaluator) cluster(b *block) *config.Cluster {
 func (e *evaluator) operations(b *block, c *config.Cluster) {
 	u := e.one(b, "upgrade")
 	d := e.one(u, "drain")
-	c.Upgrade = config.Upgrade{Pace: e.pace(u, config.Pace{}), Pools: e.pools(u), Drain: config.DrainOptions{
+	c.Upgrade = config.Upgrade{Pace: e.pace(u, config.Pace{}), Pools: e.pools(u), AllowDowntime: e.boolean(u, "allow_downtime"), Drain: config.DrainOptions{
 		Timeout: e.duration(d, "timeout"), GracePeriod: e.number(d, "grace_period"), Force: e.boolean(d, "force"),
 		DeleteEmptyDirData: e.boolean(d, "delete_emptydir_data"), DisableEviction: e.boolean(d, "disable_eviction"),
 		PodSelector: e.str(d, "pod_selector"), SkipWait: e.duration(d, "skip_wait_for_delete_timeout"), StayCordoned: e.boolean(d, "stay_cordoned"),

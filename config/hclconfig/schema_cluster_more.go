@@ -8,6 +8,7 @@ var upgradeBlock = &Block{
 		{Name: "max_unavailable", Type: typeString, Default: config.DefaultMaxUnavailable, Cost: CostNone, Doc: "Workers that may be down at once: a number, or a percentage as in `\"10%\"`, of which the whole workers count and one at least."},
 		{Name: "canary", Type: typeNumber, Default: 0, Cost: CostNone, Doc: "Workers that go first. The others follow when these are Ready with their new kubelets, and after the pause."},
 		{Name: "pause", Type: typeDuration, Default: "0s", Cost: CostNone, Doc: "Time between batches of workers, and after the canaries. All nodes of a batch have to be Ready at its end. With `0s` the next worker goes as soon as one is back."},
+		{Name: "allow_downtime", Type: typeBool, Default: false, Cost: CostNone, Doc: "With two control planes and stacked etcd: accept that the API does not answer for some seconds whenever one of them restarts, in an upgrade or for another change. etcd needs both."},
 	},
 	Blocks: []*Block{poolBlock, {
 		Name: "drain", Doc: "How a node is emptied, as with kubectl drain.",

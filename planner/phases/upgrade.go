@@ -183,9 +183,6 @@ func (c *cluster) versionChange() diag.Diagnostics {
 	case c.report == nil && !c.up.begun:
 		return refuse("Cluster cannot be upgraded now", "its API did not answer, so it is not known which versions its kubelets run. "+
 			"Bring it to answer first, with kubernetes_version = %q.", c.up.newest)
-	case len(c.controlPlanes()) == 2 && c.Etcd.External == nil:
-		return refuse("Cluster cannot be upgraded as it is", "of two control planes, etcd needs both, and each restarts in an upgrade. "+
-			"Add a third one, or remove one, and plan again.")
 	}
 	return slices.Concat(c.unfit(), c.unready(), c.emptyPools(), c.behind())
 }

@@ -110,7 +110,7 @@ func TestUpgradeRefused(t *testing.T) {
 		want    string
 	}{
 		{1, "1.34.9", "cannot go back"},
-		{2, "1.36.3", "two control planes"},
+		{2, "1.36.3", "allow_downtime = true"},
 	} {
 		o := running(t, c.planes, 0, "1.35.8")
 		o.config.Clusters[0].KubernetesVersion = c.version
@@ -227,4 +227,31 @@ func TestUpgradePauseGoesOn(t *testing.T) {
 	if waited != 6*time.Minute {
 		t.Errorf("what was left of the pause took %s, want 6m", waited)
 	}
+}
+
+// TestTwoControlPlanes wants the restart of one of two members of etcd to be
+// refused at plan, and done one after the other when somebody accepts that the
+// API is gone meanwhile.
+func TestTwoControlPlanes(t *testing.T) {
+	t.Parallel()
+	o := running(t, 2, 1, "1.35.8")
+	cl := o.config.Clusters[0]
+	cl.Etcd.Args = []config.Arg{{Name: "quota-backend-bytes", Value: "4294967296"}}
+	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Etcd would lose quorum") {
+		t.Errorf("another argument of etcd: %v", err)
+	}
+	cl.Etcd.Args = nil
+	cl.APIServer.Args = []config.Arg{{Name: "audit-log-maxage", Value: "30"}}
+	o.must(o.apply()) // no member restarts
+	cl.KubernetesVersion, cl.Upgrade.AllowDowntime = "1.36.3", true
+	o.kubelets("1.36.3")
+	p, err := o.plan()
+	o.must(err)
+	for i := range p.Steps {
+		if s := &p.Steps[i]; planner.RestartsMember(s) && !strings.Contains(s.Impact, "the API does not answer") && s.Phase == "etcd" {
+			t.Errorf("%s says %q", s.ID, s.Impact)
+		}
+	}
+	o.must(o.apply())
+	o.wantNothing()
 }

@@ -137,7 +137,7 @@ func (n *node) turnStep(s planner.Step, w work) planner.Step {
 		s.Limits = []string{n.cluster.limit("control-plane-disruption")}
 	}
 	if len(restarted) > 0 {
-		s.Gates = []string{"api-served-elsewhere", "etcd-quorum"}
+		s.Gates = n.cluster.restartGates()
 	}
 	return s
 }

@@ -149,6 +149,7 @@ cluster "prod" {
     max_unavailable = "10%"
     canary          = 1
     pause           = "10m"
+    allow_downtime  = true
 
     pool "edge" {
       selector        = "node.example.com/pool=edge"
