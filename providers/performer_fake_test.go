@@ -23,6 +23,7 @@ type scene struct {
 	files    map[string]string
 	status   []int
 	apiErrs  []error
+	rootCAs  map[string][]string
 	applied  state.Value
 	patched  planner.PatchNode
 	uploaded map[string]state.Secret
@@ -202,7 +203,7 @@ func (a *fakeAPI) Apply(_ context.Context, o state.Value, createOnly bool) error
 	return pop(&a.apiErrs)
 }
 
-func (a *fakeAPI) Restart(_ context.Context, op planner.RestartDaemonSet) error {
+func (a *fakeAPI) Restart(_ context.Context, op planner.RestartPods) error {
 	a.say("restart %s", op.Name)
 	return pop(&a.apiErrs)
 }
@@ -236,6 +237,10 @@ func (a *fakeAPI) DeleteToken(_ context.Context, s state.Secret) error {
 func (a *fakeAPI) Drain(_ context.Context, op planner.Drain, log func(string)) error {
 	log("evicting \x1b[31m")
 	return pop(&a.apiErrs)
+}
+
+func (a *fakeAPI) RootCAs(context.Context) (map[string][]string, error) {
+	return a.rootCAs, pop(&a.apiErrs)
 }
 
 func (a *fakeAPI) Ready(context.Context) error { return pop(&a.apiErrs) }

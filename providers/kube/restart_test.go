@@ -24,7 +24,7 @@ func TestRestart(t *testing.T) {
 		}}
 	})
 	api := open(t, h)
-	op := planner.RestartDaemonSet{Namespace: "kube-system", Name: "kube-proxy", Mark: "new"}
+	op := planner.RestartPods{Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy", Mark: "new"}
 	if err := api.Restart(t.Context(), op); !errors.Is(err, providers.ErrUnavailable) {
 		t.Errorf("one of two pods is available, and the restart ended with %v", err)
 	}
