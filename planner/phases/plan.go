@@ -44,10 +44,10 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	}
 	desired, recorded := v.desired(), v.recorded
 	observed := v.Observed(desired, recorded)
+	rotations, stages := v.rotationStages(observed)
 	if v.RefreshOnly {
 		return v.refresh(header, desired, observed), diags
 	}
-	rotations, stages := v.rotationStages(observed)
 	drift := v.ownRotation(v.ignoredDrift(planner.Drift(observed, recorded), desired, observed))
 	drift = slices.DeleteFunc(drift, func(c planner.Change) bool { return v.forgets(c.Address.Target) })
 	changes, waypoints := v.waypoints(observed)

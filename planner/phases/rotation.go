@@ -122,7 +122,7 @@ func (c *cluster) requested(a authority) bool {
 
 // rotations finds the CAs that are on their way, or are asked to be.
 func (c *cluster) rotations() []*rotation {
-	if c.founding || c.view.Destroy || c.view.RefreshOnly || c.seatNode() == nil || c.seatNode().report == nil {
+	if c.founding || c.view.Destroy || c.seatNode() == nil || c.seatNode().report == nil {
 		return nil
 	}
 	var out []*rotation
@@ -261,6 +261,9 @@ func (c *cluster) checkRotation() diag.Diagnostics {
 		return diag.Diagnostics{diag.Errorf("API does not answer", "%s: a CA is rotated while the API answers, since only that tells whether all have taken up the new one. "+
 			"Nothing is changed. Repair the cluster first (%s).", strings.Join(c.rotatingNames(), ", "), c.darkTargets()[0].Reason).At(c.Source).For(c.target)}
 	}
+	if d := c.otherCallers(); d != nil {
+		return diag.Diagnostics{d}
+	}
 	return nil
 }
 
@@ -330,6 +333,34 @@ func (v *View) ownRotation(drift []planner.Change) []planner.Change {
 		}
 		return !slices.ContainsFunc(ch.Attributes, func(a planner.AttributeChange) bool { return a.Path != "signed_by" && a.Path != "ca" })
 	})
+}
+
+// sentence is what a plan says of the rotation.
+func (r *rotation) sentence(c *cluster) string {
+	stage := trustBoth
+	switch {
+	case r.dropping:
+		stage = dropOld
+	case r.reissuing:
+		stage = reissue
+	}
+	name := Rotation{c.target, r.Name}.String()
+	if !r.begun {
+		return name + ": everybody trusts both, the new CA issues what the old one has signed, everybody drops the old one; interrupted, it goes on with the next apply."
+	}
+	return name + ": has begun, and goes on at " + stage + "."
+}
+
+// otherCallers warns of pods that are not ours: nobody here can tell how they
+// know API servers.
+func (c *cluster) otherCallers() *diag.Diagnostic {
+	r := c.clusterCA()
+	if r == nil || r.reissuing {
+		return nil
+	}
+	return diag.Warningf("Pods may have to be restarted", "%s: pods that call the API and read the CA only when they start (client-go before 1.36) do not know the new CA until they are started anew. "+
+		"Those of this configuration's addons are. For others, stop before the new CA issues anything, restart them, and go on with an ordinary apply:\n\n"+
+		"  kubewright apply -%s=%s -exclude=%s@%s", Rotation{c.target, r.Name}, ReplaceFlag, Rotation{c.target, r.Name}, certsPhase, reissue).At(c.Source).For(c.target)
 }
 
 // leavesOf are the certificates of a control plane that the CA signs.

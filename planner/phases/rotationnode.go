@@ -98,6 +98,13 @@ func (s *rotationStage) describe(n *node) string {
 	return "puts the new CA in the place of the old one: " + list
 }
 
+// describeKubeconfigs says what becomes of a control plane's kubeconfigs.
+func (s *rotationStage) describeKubeconfigs() string {
+	return map[string]string{
+		trustBoth: "has its kubeconfigs trust both", reissue: "issues its kubeconfigs by the new one", dropOld: "has its kubeconfigs trust the new one alone",
+	}[s.name]
+}
+
 // satisfied tells that a file trusts what it has to in the stage.
 func (s *rotationStage) satisfied(r *rotation, cas []string) bool {
 	if s.name == dropOld {
@@ -178,6 +185,10 @@ func (s *rotationStage) kubelet(n *node) planner.Step {
 	}
 	step := planner.Step{Operations: append(ops, planner.SetKubeconfig{Path: kubeletConf, Trust: ca})}
 	n.restartKubelet(&step)
+	step.Impact = "has the kubelet trust both, and restarts it; pods keep running"
+	if s.name == dropOld {
+		step.Impact = "has the kubelet trust the new CA alone, and restarts it; pods keep running"
+	}
 	return step
 }
 

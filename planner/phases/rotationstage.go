@@ -120,6 +120,9 @@ func (b *builder) rotate(c *cluster) {
 			others[id] = true
 		}
 	}
+	for _, r := range c.rotating {
+		b.draft.Rotations = append(b.draft.Rotations, r.sentence(c))
+	}
 	var before []state.Address
 	for _, s := range c.stages {
 		before = b.stage(s, before)
@@ -178,7 +181,9 @@ func (b *builder) planeStage(s *rotationStage, n *node, before []state.Address) 
 	certificates.Impact = s.describe(n)
 	b.addUpdate(first, certificates, before)
 	confs := s.step(n.target, kubeconfigPhase)
-	b.addUpdate(confs, note(s.kubeconfigs(n)), []state.Address{first})
+	kubeconfigs := note(s.kubeconfigs(n))
+	kubeconfigs.Impact = s.describeKubeconfigs()
+	b.addUpdate(confs, kubeconfigs, []state.Address{first})
 	member := s.step(n.target, etcdPhase)
 	b.addUpdate(member, s.pods(n, work{desired: b.desired}, etcdPhase, wrote), []state.Address{confs})
 	last := s.step(n.target, controlPlanePhase)
