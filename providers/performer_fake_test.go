@@ -126,7 +126,7 @@ func (h *fakeHost) Observe(_ context.Context, q state.Query) (*state.Report, err
 			r.Files[f.Path] = state.FileReport{Exists: true, Modified: time.Unix(200, 0)}
 		}
 		if f.Read == state.ReadCertificate && ok {
-			r.Files[f.Path] = state.FileReport{Exists: ok, Certificates: []state.CertificateInfo{{Serial: serial}}}
+			r.Files[f.Path] = state.FileReport{Exists: ok, Certificates: []state.CertificateInfo{{Serial: serial, KeyDigest: serial}}}
 		}
 	}
 	return r, nil
@@ -134,7 +134,7 @@ func (h *fakeHost) Observe(_ context.Context, q state.Query) (*state.Report, err
 
 func (h *fakeHost) ServedCertificate(_ context.Context, address string) (state.CertificateInfo, error) {
 	h.say("%s looks at %s", h.name, address)
-	return state.CertificateInfo{Serial: h.served}, nil
+	return state.CertificateInfo{Serial: h.served, KeyDigest: h.served}, nil
 }
 
 func (h *fakeHost) ReadSecrets(_ context.Context, paths []string) (map[string]state.Secret, error) {

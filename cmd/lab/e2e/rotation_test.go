@@ -51,7 +51,7 @@ func TestRotation(t *testing.T) {
 }
 
 // casOf prints the files of the CAs with their digests.
-const casOf = "cd /etc/kubernetes/pki && sha256sum ca.* ca-* front-proxy-ca* etcd/ca* 2>/dev/null"
+const casOf = "cd /etc/kubernetes/pki && find . -name 'ca[.-]*' -o -name 'front-proxy-ca*' | sort | xargs sha256sum"
 
 // wantRotated wants other CAs than before, alone in their files and the same on
 // all control planes, and nobody to know the old ones.
