@@ -146,6 +146,8 @@ type Plan struct {
 	// Upgrades are sentences, one per cluster whose versions change: from which to
 	// which, and in what order. Lines behind the first list batches of workers.
 	Upgrades []string `json:"upgrades,omitempty"`
+	// Rotations are sentences, one per CA that is rotated.
+	Rotations []string `json:"rotations,omitempty"`
 	// Outputs are the configuration's outputs as far as they are known.
 	Outputs map[string]state.Value `json:"outputs,omitempty"`
 	// Targets and SkippedPhases restrict the plan: of what lies outside, it says nothing.

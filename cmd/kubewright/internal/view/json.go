@@ -35,6 +35,7 @@ type planJSON struct {
 	Limits          map[string]int     `json:"limits,omitempty"`
 	Quorum          []string           `json:"quorum,omitempty"`
 	Upgrades        []string           `json:"upgrades,omitempty"`
+	Rotations       []string           `json:"rotations,omitempty"`
 	Withheld        []state.Unobserved `json:"withheld,omitempty"`
 }
 
@@ -105,7 +106,7 @@ func planToJSON(plan *planner.Plan) planJSON {
 		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases,
 		Complete: len(plan.Withheld) == 0 && !plan.Restricted(), Summary: summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []itemJSON{}, Steps: plan.Steps,
-		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Withheld: plan.Withheld, PlannedValues: plannedJSON{outputsJSON(plan.Outputs)},
+		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Withheld: plan.Withheld, PlannedValues: plannedJSON{outputsJSON(plan.Outputs)},
 	}
 	if out.Steps == nil {
 		out.Steps = []planner.Step{}

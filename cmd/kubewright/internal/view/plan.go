@@ -49,6 +49,9 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 	for _, sentence := range plan.Upgrades {
 		p.line(wrap("Upgrade: "+CleanText(sentence), p.width, "  "))
 	}
+	for _, sentence := range plan.Rotations {
+		p.line(wrap("Rotation: "+Clean(sentence), p.width, "  "))
+	}
 	p.order(plan)
 	for _, sentence := range plan.Quorum {
 		p.line(wrap("etcd: "+Clean(sentence), p.width, "  "))
