@@ -60,8 +60,7 @@ func readers() []reader {
 				}
 			},
 			shown: func(n *node) []use {
-				url, _ := kubeadm.Healthz(n.input(), "kube-apiserver")
-				return []use{{"tls-cert-file", pki(n, "apiserver.crt"), strings.TrimSuffix(url, "/livez")}}
+				return []use{{"tls-cert-file", pki(n, "apiserver.crt"), strings.TrimSuffix(n.health("kube-apiserver").url, "/livez")}}
 			},
 		},
 		{
