@@ -248,12 +248,15 @@ type Pool struct {
 	Source state.Source
 }
 
-// Install says where software comes from. Without Artifacts it is found preinstalled.
+// Install says where software comes from. Without Artifacts and Packages it is
+// found preinstalled.
 type Install struct {
 	// Artifacts is a folder of the operator's, Catalog what it holds: nil until
 	// the folder has been read.
 	Artifacts string
 	Catalog   *Catalog `json:"-"`
+	// Packages are those of a package repository; nil without them.
+	Packages *Packages
 	// Keep names what stays when a node is reset: runtime, kubelet, cni, images.
 	Keep []string
 }

@@ -465,6 +465,7 @@ var operations = []Operation{
 	UploadArtifact{},
 	Preserve{},
 	Restore{},
+	Packages{},
 	LoadImage{},
 	Unit{},
 	RestartProcess{},
@@ -508,7 +509,7 @@ var operations = []Operation{
 // that it can travel with its neighbours in one round trip.
 func IsHostOperation(op Operation) bool {
 	switch op.(type) {
-	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, Preserve, Restore, LoadImage, Unit,
+	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, Preserve, Restore, Packages, LoadImage, Unit,
 		RestartProcess, SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark, SetAsideEtcd, RestoreEtcd:
 		return true
 	}

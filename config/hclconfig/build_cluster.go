@@ -87,6 +87,11 @@ func (e *evaluator) operations(b *block, c *config.Cluster) {
 	}}
 	i := e.one(b, "install")
 	c.Install = config.Install{Artifacts: e.str(i, "artifacts"), Keep: e.strings(i, "keep")}
+	if p := e.one(i, "packages"); p.written {
+		c.Install.Packages = &config.Packages{
+			Repository: e.str(p, "repository"), Key: e.str(p, "key"), Runtime: e.str(p, "runtime"), Tools: e.strings(p, "tools"), Hold: e.boolean(p, "hold"),
+		}
+	}
 	t := e.one(b, "timeouts")
 	c.Timeouts = config.Timeouts{
 		ControlPlaneComponentHealthCheck: e.duration(t, "control_plane_component_health_check"),
