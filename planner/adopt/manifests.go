@@ -192,4 +192,3 @@ func withoutOrder(x any) any {
 	}
 	return x
 }
-

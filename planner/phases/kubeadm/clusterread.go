@@ -34,9 +34,13 @@ func ReadClusterConfiguration(label, text string) (*config.Cluster, error) {
 		into *string
 		text string
 	}{
-		{&c.Name, k.ClusterName}, {&c.ImageRepository, k.ImageRepository}, {&c.Certificates.Dir, k.CertificatesDir},
-		{&c.Certificates.Algorithm, k.EncryptionAlgorithm}, {&c.Network.ServiceSubnet, k.Networking.ServiceSubnet},
-		{&c.Network.PodSubnet, k.Networking.PodSubnet}, {&c.Network.DNSDomain, k.Networking.DNSDomain},
+		{&c.Name, k.ClusterName},
+		{&c.ImageRepository, k.ImageRepository},
+		{&c.Certificates.Dir, k.CertificatesDir},
+		{&c.Certificates.Algorithm, k.EncryptionAlgorithm},
+		{&c.Network.ServiceSubnet, k.Networking.ServiceSubnet},
+		{&c.Network.PodSubnet, k.Networking.PodSubnet},
+		{&c.Network.DNSDomain, k.Networking.DNSDomain},
 	} {
 		if field.text != "" {
 			*field.into = field.text
