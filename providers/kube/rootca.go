@@ -4,8 +4,8 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
 
-	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -34,10 +34,8 @@ func (a *API) RootCAs(ctx context.Context) (map[string][]string, error) {
 			if _, known := out[m.Namespace]; !known {
 				continue
 			}
-			certs, err := config.ParseCertificates([]byte(m.Data["ca.crt"]))
-			if err != nil {
-				continue // there is none in it
-			}
+			// What is no certificate is none that is waited for.
+			certs, _ := cert.ParseCertsPEM([]byte(m.Data["ca.crt"]))
 			for _, c := range certs {
 				out[m.Namespace] = append(out[m.Namespace], state.KeyDigest(c))
 			}
