@@ -17,6 +17,8 @@ type Config struct {
 	// Moves and Removals say what became of addresses that the state still has.
 	Moves    []Move    `json:",omitempty"`
 	Removals []Removal `json:",omitempty"`
+	// Imports are clusters that somebody else made and that become ours.
+	Imports []Import `json:",omitempty"`
 	// Digest is the hex SHA-256 of all files and variable values. It says
 	// something about short secrets and is not to be kept or shown as it is.
 	Digest string

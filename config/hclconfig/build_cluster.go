@@ -26,7 +26,8 @@ func (l *loader) build() *config.Config {
 	slices.SortFunc(c.Outputs, func(a, b *config.Output) int { return cmp.Compare(a.Name, b.Name) })
 	sortChanges(l.moved)
 	sortChanges(l.removed)
-	c.Moves, c.Removals = l.moves(), l.removals()
+	sortChanges(l.imported)
+	c.Moves, c.Removals, c.Imports = l.moves(), l.removals(), l.imports()
 	l.checks()
 	l.evaluateUnused()
 	return c

@@ -276,3 +276,50 @@ func difference(got, want string) string {
 	}
 	return b.String()
 }
+
+// TestReadsWhatWasEdited: what somebody has changed on the host alone is read as
+// patches and settings of that node, and rendered as it is.
+func TestReadsWhatWasEdited(t *testing.T) {
+	goldens := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle"))
+	const api, kubelet, flags = "/etc/kubernetes/manifests/kube-apiserver.yaml", "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env"
+	for _, tt := range []struct {
+		name, file, from, to string
+		// written is what the configuration says of it.
+		written string
+	}{
+		{"argument changed", api, "--authorization-mode=Node,RBAC", "--authorization-mode=Node,RBAC,Webhook", "op: replace"},
+		{"argument gone", api, "    - --enable-bootstrap-token-auth=true\n", "", "op: remove"},
+		{"argument added in between", api, "    - --allow-privileged=true\n", "    - --allow-privileged=true\n    - --profiling=false\n", "--profiling=false"},
+		{"argument added at the end", "/etc/kubernetes/manifests/etcd.yaml", "    - --watch-progress-notify-interval=5s\n", "    - --watch-progress-notify-interval=5s\n    - --auto-compaction-retention=8\n", "op: add"},
+		{"resources", api, "cpu: 250m", "cpu: 500m", "cpu: 500m"},
+		{"a probe", api, "timeoutSeconds: 15", "timeoutSeconds: 30", "timeoutSeconds: 30"},
+		{"an annotation with a template", api, "annotations:\n", "annotations:\n    example.test/x: ${y} %{z}\n", "$${y}"},
+		{"a mount", api, "    volumeMounts:\n", "    volumeMounts:\n    - mountPath: /x\n      name: x\n", "mountPath: /x"},
+		{"a kubelet setting", kubelet, "cgroupDriver: systemd\n", "cgroupDriver: cgroupfs\nmaxPods: 20\n", "maxPods"},
+		{"a kubelet setting gone", kubelet, "healthzBindAddress: 127.0.0.1\n", "", "kubeletconfiguration"},
+		{"a kubelet flag", flags, `KUBELET_KUBEADM_ARGS="`, `KUBELET_KUBEADM_ARGS="--v=4 `, `arg "v" { value = "4" }`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			golden, err := goldens.Read("1.36.3", "default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := kubeadmtest.Runs()[slices.IndexFunc(kubeadmtest.Runs(), func(r kubeadmtest.Run) bool { return r.Version == "1.36.3" && r.Case.Name == "default" })]
+			if !strings.Contains(golden.Init.Texts[tt.file], tt.from) {
+				t.Fatalf("%s has no %q:\n%s", tt.file, tt.from, golden.Init.Texts[tt.file])
+			}
+			golden.Init.Texts[tt.file] = strings.ReplaceAll(golden.Init.Texts[tt.file], tt.from, tt.to)
+			x := returning{t: t, c: run.Case, golden: golden}
+			host := x.host(run.Case.Founder, golden.Init)
+			found, err := adopt.Read(adopt.Seen{Label: "prod", Objects: x.objects(), Hosts: []adopt.Host{host}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := string(hclconfig.Write(found.Config)); !strings.Contains(text, tt.written) {
+				t.Errorf("the configuration does not say %q:\n%s", tt.written, text)
+			}
+			loaded := x.reload(found.Config)
+			x.files(kubeadm.Input{Cluster: loaded.Clusters[0], Node: loaded.Nodes[0], NodeName: host.Name, Facts: &host.Facts}, golden.Init)
+		})
+	}
+}

@@ -41,6 +41,34 @@ func Adopt(v *View, labels []string) (state.Learned, diag.Diagnostics) {
 	return l, diags
 }
 
+// Imports is what the state has to learn of the clusters that import blocks speak
+// of and that it does not know yet.
+func Imports(v *View) (state.Learned, diag.Diagnostics) {
+	var labels []string
+	for _, i := range v.Config.Imports {
+		if v.Recorded == nil || v.Recorded.Clusters[i.To.Name] == nil {
+			labels = append(labels, i.To.Name)
+		}
+	}
+	if len(labels) == 0 || v.Destroy {
+		return state.Learned{}, nil
+	}
+	return Adopt(v, labels)
+}
+
+// importedFrom is the host that a target is imported from; empty when it is not.
+func (v *View) importedFrom(t state.Target, label string) string {
+	if v.Imported.Nodes[t] == nil && (t.Type != state.TypeCluster || v.Imported.Clusters[label] == nil) {
+		return ""
+	}
+	for _, i := range v.Config.Imports {
+		if i.To.Name == label {
+			return i.ID
+		}
+	}
+	return ""
+}
+
 // adoptable checks that the hosts of a cluster are those of one running cluster
 // that is nobody's.
 func (c *cluster) adoptable() diag.Diagnostics {

@@ -314,7 +314,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 		return []planner.ResourceChange{{Target: c.target, Action: planner.Delete, Reason: ""}}
 	}
 	unchanged, before := unchangedPhases(d, desired), v.movedFrom()
-	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote(), MovedFrom: before[c.target]}}
+	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote(), MovedFrom: before[c.target], ImportedFrom: v.importedFrom(c.target, c.Label)}}
 	for _, a := range c.Addons {
 		t := state.AddonTarget(c.Label, a.Name)
 		out = append(out, planner.ResourceChange{Target: t, Action: action(v.owns(t))})
@@ -325,6 +325,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 			r.Action, r.Reason = planner.Replace, x.reason
 		}
 		r.Unchanged, r.MovedFrom = unchanged[n.target], before[n.target]
+		r.ImportedFrom = v.importedFrom(n.target, c.Label)
 		out = append(out, r)
 	}
 	return out

@@ -415,3 +415,8 @@ removed {
   from        = node.cp["burnt"]
   unreachable = true
 }
+
+import {
+  to = cluster.prod
+  id = "ssh://cp-one.${var.domain}"
+}
