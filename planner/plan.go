@@ -147,8 +147,10 @@ type Plan struct {
 	// Quorum is the sentence about etcd membership, per cluster.
 	Quorum []string `json:"quorum,omitempty"`
 	// Upgrades are sentences, one per cluster whose versions change: from which to
-	// which, and in what order.
+	// which, and in what order. Lines behind the first list batches of workers.
 	Upgrades []string `json:"upgrades,omitempty"`
+	// Rotations are sentences, one per CA that is rotated.
+	Rotations []string `json:"rotations,omitempty"`
 	// Outputs are the configuration's outputs as far as they are known.
 	Outputs map[string]state.Value `json:"outputs,omitempty"`
 	// Targets and SkippedPhases restrict the plan: of what lies outside, it says nothing.

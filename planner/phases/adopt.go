@@ -96,7 +96,7 @@ func (c *cluster) adoptable() diag.Diagnostics {
 		if ca := n.caDigest(); ca != "" {
 			cas[ca] = append(cas[ca], "  "+short(ca)+": "+n.target.String()+" ("+n.Address+")")
 		}
-		if c.report != nil && !c.has(n) {
+		if c.report != nil && !c.knows(n) {
 			diags.Append(diag.Errorf(summary, "%s (%s) holds files of a Kubernetes cluster, but the cluster has no node %q: it has %s. "+
 				"Take it out of the configuration, or give the node's attribute name.", n.target, n.Address, n.name, strings.Join(c.nodeNames(), ", ")).At(n.Source).For(n.target))
 		}
@@ -114,8 +114,8 @@ func orUnknown(reason string) string {
 	return reason
 }
 
-// has tells that the API knows the node.
-func (c *cluster) has(n *node) bool {
+// knows tells that the API has the node.
+func (c *cluster) knows(n *node) bool {
 	_, ok := c.report.Nodes[n.name]
 	return ok
 }

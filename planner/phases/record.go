@@ -116,6 +116,9 @@ func recordable(it state.Item) state.Item {
 
 func (c *cluster) record() *state.RecordedCluster {
 	ca := c.cas[c.Certificates.Dir+"/ca"]
+	if r := c.clusterCA(); r != nil {
+		ca = r.old // until the new one is in its place
+	}
 	if ca == "" {
 		return nil
 	}

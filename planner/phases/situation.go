@@ -23,6 +23,10 @@ type situation struct {
 	cas map[string]string
 	// up is how versions change; nil when none does.
 	up *upgrade
+	// rotating are the CAs that are on their way to a new one, signing what its
+	// controller managers sign with meanwhile.
+	rotating []*rotation
+	signing  signing
 }
 
 // blank tells that a host holds nothing of any cluster.
@@ -55,6 +59,11 @@ func (v *View) situate() diag.Diagnostics {
 		diags = append(diags, c.checkOwner()...)
 		diags = append(diags, c.situate()...)
 		c.up = c.upgrade()
+		c.rotating = c.rotations()
+		for _, r := range c.rotating {
+			// Who signs changes within the plan.
+			delete(c.cas, r.Base)
+		}
 	}
 	return diags
 }

@@ -35,6 +35,9 @@ type object struct {
 	// Live is what the API shows, Applied what kubewright last applied.
 	Live    state.Value `json:"live"`
 	Applied state.Value `json:"applied,omitzero"`
+	// Trusts are the CAs by which its pods have known API servers since they were
+	// started.
+	Trusts []string `json:"trusts,omitempty"`
 }
 
 // node is a Node object, without what follows from its host.

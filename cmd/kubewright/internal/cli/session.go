@@ -119,7 +119,8 @@ func (s *session) remember(ctx context.Context) error {
 		return err
 	}
 	var diags diag.Diagnostics // said when it is planned
-	s.fleet.replace = s.targetsOf(phases.ReplaceFlag, s.opts.replace, &diags)
+	nodes, _ := s.opts.replaced()
+	s.fleet.replace = s.targetsOf(phases.ReplaceFlag, nodes, &diags)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -15,7 +16,7 @@ import (
 func Plan(w io.Writer, plan *planner.Plan, o Options) error {
 	p := newPage(o)
 	o.RefreshOnly = o.RefreshOnly || plan.RefreshOnly
-	outputs := p.outputChanges(o.PriorOutputs, plan.Outputs)
+	outputs := p.outputChanges(o.Recorded.Outputs, plan.Outputs)
 	p.drift(plan, o)
 	switch {
 	case o.RefreshOnly:
@@ -47,15 +48,16 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 	p.line()
 	p.blocks(resources)
 	for _, sentence := range plan.Upgrades {
-		p.line(wrap("Upgrade: "+Clean(sentence), p.width, "  "))
+		p.line(wrap("Upgrade: "+CleanText(sentence), p.width, "  "))
+	}
+	for _, sentence := range plan.Rotations {
+		p.line(wrap("Rotation: "+Clean(sentence), p.width, "  "))
 	}
 	p.order(plan)
 	for _, sentence := range plan.Quorum {
 		p.line(wrap("etcd: "+Clean(sentence), p.width, "  "))
 	}
-	if o.Estimate > 0 {
-		p.line("Takes about ", duration(o.Estimate), ", going by earlier applies.")
-	}
+	p.estimate(executor.Forecast(plan, o.Recorded.Durations, o.Parallelism), newLabels(plan))
 	if len(plan.Steps) > 0 || len(plan.Quorum) > 0 {
 		p.line()
 	}
