@@ -378,11 +378,13 @@ type (
 	// Cordon makes a node unschedulable, or schedulable again with Undo. For says
 	// what for, and the node remembers it in CordonAnnotation: a node that is
 	// unschedulable already is then somebody else's and stays as it is, and Undo
-	// undoes only what was done for the same.
+	// undoes only what was done for the same. With Remember, a version, the node
+	// remembers in LetInAnnotation when that was undone, and for which version.
 	Cordon struct {
-		Node string `json:"node"`
-		Undo bool   `json:"undo,omitempty"`
-		For  string `json:"for,omitempty"`
+		Node     string `json:"node"`
+		Undo     bool   `json:"undo,omitempty"`
+		For      string `json:"for,omitempty"`
+		Remember string `json:"remember,omitempty"`
 	}
 
 	// Drain evicts the pods of a node as kubectl drain does, and never deletes
@@ -445,6 +447,16 @@ type (
 // something that kubewright does: Cordon.For.
 const CordonAnnotation = "kubewright.github.io/cordoned-for"
 
+// LetInAnnotation is the annotation of a node behind whose upgrade there is a
+// pause: when it was made schedulable again (RFC 3339, UTC), a blank, and the
+// version of its kubelet. A pause that was cut short goes on from there.
+const LetInAnnotation = "kubewright.github.io/let-in"
+
+// LetIn is the value of LetInAnnotation.
+func LetIn(at time.Time, version string) string {
+	return at.UTC().Format(time.RFC3339) + " " + version
+}
+
 // operations lists one zero value of each operation: the closed set.
 var operations = []Operation{
 	WriteFile{},
@@ -453,6 +465,7 @@ var operations = []Operation{
 	UploadArtifact{},
 	Preserve{},
 	Restore{},
+	Packages{},
 	LoadImage{},
 	Unit{},
 	RestartProcess{},
@@ -496,7 +509,7 @@ var operations = []Operation{
 // that it can travel with its neighbours in one round trip.
 func IsHostOperation(op Operation) bool {
 	switch op.(type) {
-	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, Preserve, Restore, LoadImage, Unit,
+	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, Preserve, Restore, Packages, LoadImage, Unit,
 		RestartProcess, SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark, SetAsideEtcd, RestoreEtcd:
 		return true
 	}

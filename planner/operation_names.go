@@ -279,6 +279,8 @@ func waitSummary(o Wait) string {
 			return "wait for node " + o.Name + " to be ready with kubelet " + o.Version
 		}
 		return "wait for node " + o.Name + " to be ready"
+	case WaitPause:
+		return fmt.Sprintf("wait until node %s has been back for %s", o.Name, o.Pause)
 	case WaitFile:
 		return "wait for " + o.Name
 	case WaitRestarted:

@@ -230,6 +230,12 @@ func TestWait(t *testing.T) {
 		{"api", func(s *scene) { s.apiErrs = []error{errRefused, errRefused} }, planner.Wait{For: planner.WaitAPI}, ""},
 		{"node", func(s *scene) { s.nodes = map[string]state.NodeReport{"n": {}} }, planner.Wait{For: planner.WaitNodeRegistered, Name: "n"}, ""},
 		{"node not ready", func(s *scene) { s.nodes = map[string]state.NodeReport{"n": {}} }, planner.Wait{For: planner.WaitNodeReady, Name: "n"}, "last seen: node n is not ready"},
+		{"pause", func(s *scene) {
+			s.nodes = map[string]state.NodeReport{"n": {Annotations: map[string]string{planner.LetInAnnotation: "2099-01-02T03:04:05Z 1.36.3"}}}
+		}, planner.Wait{For: planner.WaitPause, Name: "n", Version: "1.36.3", Pause: time.Hour}, "the pause of 1h0m0s behind node n ends in"},
+		{"pause behind another version", func(s *scene) {
+			s.nodes = map[string]state.NodeReport{"n": {Annotations: map[string]string{planner.LetInAnnotation: "2099-01-02T03:04:05Z 1.35.8"}}}
+		}, planner.Wait{For: planner.WaitPause, Name: "n", Version: "1.36.3", Pause: time.Hour}, ""},
 		{"pod", func(s *scene) {
 			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Running: true, Ready: true}}
 		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, ""},

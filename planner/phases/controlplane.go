@@ -96,7 +96,7 @@ func (n *node) disrupts(s planner.Step, phase string, rewritten, reread []string
 	s.Limits = []string{c.limit("control-plane-disruption")}
 	serving := slices.Contains(restarted, "etcd") || slices.Contains(restarted, "kube-apiserver")
 	if serving || len(rewritten) > 0 {
-		s.Gates = []string{"api-served-elsewhere", "etcd-quorum"}
+		s.Gates = c.restartGates()
 	}
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
 	switch {

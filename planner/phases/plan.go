@@ -53,6 +53,8 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	changes, waypoints := v.waypoints(observed)
 	changes, waypoints = append(changes, rotations...), append(waypoints, stages...)
 	changes = v.unignored(append(changes, planner.Diff(desired, observed, recorded)...))
+	marks, marked := v.markAdopted(changes)
+	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
 	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
 	desired.Items = append(desired.Items, waypoints...)
 	desired.Sort()
@@ -69,7 +71,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		return Result{}, diags
 	}
 	v.expect(p)
-	return Result{Plan: p, Desired: desired, Observed: observed}, slices.Concat(diags, v.alarms(p), v.checkDrains(p))
+	return Result{Plan: p, Desired: desired, Observed: observed}, slices.Concat(diags, v.alarms(p), v.checkDrains(p), v.checkPairs(p))
 }
 
 func printed[T fmt.Stringer](targets []T) []string {
@@ -312,7 +314,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 		return []planner.ResourceChange{{Target: c.target, Action: planner.Delete, Reason: ""}}
 	}
 	unchanged, before := unchangedPhases(d, desired), v.movedFrom()
-	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote(), MovedFrom: before[c.target]}}
+	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote(), MovedFrom: before[c.target], ImportedFrom: v.importedFrom(c.target, c.Label)}}
 	for _, a := range c.Addons {
 		t := state.AddonTarget(c.Label, a.Name)
 		out = append(out, planner.ResourceChange{Target: t, Action: action(v.owns(t))})
@@ -323,6 +325,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 			r.Action, r.Reason = planner.Replace, x.reason
 		}
 		r.Unchanged, r.MovedFrom = unchanged[n.target], before[n.target]
+		r.ImportedFrom = v.importedFrom(n.target, c.Label)
 		out = append(out, r)
 	}
 	return out

@@ -23,6 +23,7 @@ func Identify(v *View, s *planner.Step) state.Learned {
 
 func (n *node) record() *state.RecordedNode {
 	return &state.RecordedNode{
+		Adopted: n.adoption(),
 		HostKey: n.report.HostKey, Cluster: n.Cluster, Role: string(n.Role), Name: n.name, Address: n.AdvertiseAddress(),
 		MachineID: n.facts().MachineID, Connection: n.connection(), Programs: n.report.Programs,
 	}

@@ -66,8 +66,7 @@ func readers() []reader {
 				return []use{{flag: "client-ca-file", path: n.cluster.caFile()}, {flag: "requestheader-client-ca-file", path: pki(n, "front-proxy-ca.crt")}}
 			},
 			shown: func(n *node) []use {
-				url, _ := kubeadm.Healthz(n.input(), "kube-apiserver")
-				return []use{{"tls-cert-file", pki(n, "apiserver.crt"), strings.TrimSuffix(url, "/livez")}}
+				return []use{{"tls-cert-file", pki(n, "apiserver.crt"), strings.TrimSuffix(n.health("kube-apiserver").url, "/livez")}}
 			},
 		},
 		{

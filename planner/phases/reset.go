@@ -243,6 +243,10 @@ func (l leaver) paths() []string {
 }
 
 func (l leaver) keeps(what string) bool {
+	if l.report != nil && (l.report.Marks == nil || l.report.Marks.Before == nil) {
+		// An adopted node: what was there before nobody knows.
+		return what == "folder:"+logindFolder
+	}
 	return l.report != nil && l.report.Marks != nil && l.report.Marks.Before[what] != ""
 }
 

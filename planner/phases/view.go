@@ -40,6 +40,8 @@ type View struct {
 	Rotate []Rotation
 	// Moved are the renamings that Recorded has behind it and the state file not.
 	Moved []state.Moved
+	// Imported is what Recorded knows by import blocks and the state file does not yet.
+	Imported state.Learned
 	// Key keys the fingerprints of secrets. Without one nothing that was seen
 	// equals a secret of the configuration.
 	Key state.Key

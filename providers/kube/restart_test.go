@@ -80,7 +80,9 @@ func TestRootCAs(t *testing.T) {
 	_, h := start(t, func(_, _, path string, _ []byte) answer {
 		if path == "/api/v1/namespaces" {
 			return list("Namespace", "v1", []any{
-				object{"metadata": object{"name": "default"}}, object{"metadata": object{"name": "new"}}, object{"metadata": object{"name": "odd"}},
+				object{"metadata": object{"name": "default"}},
+				object{"metadata": object{"name": "new"}},
+				object{"metadata": object{"name": "odd"}},
 				object{"metadata": object{"name": "going", "deletionTimestamp": "2026-03-02T09:00:00Z"}},
 			})
 		}

@@ -267,7 +267,7 @@ func notFound(node string) error {
 
 // Cordon makes a node unschedulable, or schedulable again.
 func (a *api) Cordon(ctx context.Context, op planner.Cordon) error {
-	return a.act(ctx, "cordon", op.Node, func(_ *World, c *cluster) error {
+	return a.act(ctx, "cordon", op.Node, func(w *World, c *cluster) error {
 		n := c.Nodes[op.Node]
 		if n == nil {
 			return notFound(op.Node)
@@ -277,6 +277,9 @@ func (a *api) Cordon(ctx context.Context, op planner.Cordon) error {
 		case op.Undo && marked:
 			n.Unschedulable = false
 			delete(n.Annotations, planner.CordonAnnotation)
+			if op.Remember != "" {
+				setText(&n.Annotations, planner.LetInAnnotation, planner.LetIn(w.d.Now, op.Remember), "")
+			}
 		case !op.Undo && !n.Unschedulable:
 			n.Unschedulable = true
 			if op.For != "" {

@@ -149,7 +149,7 @@ func (w *World) nodeReport(c *cluster, name string) state.NodeReport {
 	n := c.Nodes[name]
 	r := state.NodeReport{
 		Labels: map[string]string{}, Annotations: maps.Clone(n.Annotations), Taints: slices.Clone(n.Taints),
-		Unschedulable: n.Unschedulable, Ready: w.nodeReady(n), KubeletVersion: n.Kubelet,
+		Unschedulable: n.Unschedulable, Ready: w.nodeReady(n), KubeletVersion: n.Kubelet, InternalIPs: []string{n.Host},
 	}
 	arch := w.d.Profile.Arch
 	if m := w.d.Hosts[n.Host]; m != nil {

@@ -113,7 +113,7 @@ func (r *runner) gates(ctx context.Context, step *planner.Step) error {
 	for _, g := range step.Gates {
 		var err error
 		switch g {
-		case "etcd-quorum":
+		case planner.QuorumGate, planner.DowntimeGate:
 			err = r.quorumGate(ctx, c, step)
 		case "api-served-elsewhere":
 			err = r.apiGate(ctx, c, step)
