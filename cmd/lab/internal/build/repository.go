@@ -180,7 +180,9 @@ func sign(ctx context.Context, file, signed, public string) error {
 		_, err := process.Output(exec.CommandContext(ctx, "gpg", append([]string{"--homedir", home, "--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", ""}, args...)...))
 		return err
 	}
-	defer func() { _ = process.Run(context.WithoutCancel(ctx), "gpgconf", "--homedir", home, "--kill", "gpg-agent") }()
+	defer func() {
+		_ = process.Run(context.WithoutCancel(ctx), "gpgconf", "--homedir", home, "--kill", "gpg-agent")
+	}()
 	if err := gpg("--quick-generate-key", "Lab <lab@example.com>", "rsa2048", "sign", "never"); err != nil {
 		return err
 	}
