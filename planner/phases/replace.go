@@ -78,7 +78,7 @@ func (v *View) replaceUnknown() diag.Diagnostics {
 		case !v.recordedNode(t):
 			diags.Append(diag.Warningf("Nothing to take out", "-%s=%s: the node is not there yet, or an earlier apply has taken it out already. It joins.", ReplaceFlag, t).For(t))
 		case v.Reports[t] == nil:
-			diags.Append(diag.Errorf("Host could not be looked at", "-%s=%s: %s. A node is replaced on a host that answers. "+
+			diags.Append(diag.Errorf(hostNotLookedAt, "-%s=%s: %s. A node is replaced on a host that answers. "+
 				"If the host is gone for good, take its block out and remove it with -%s=%s.", ReplaceFlag, t, v.Unobserved[t].Reason, ForgetUnreachableFlag, t).For(t))
 		}
 	}

@@ -73,9 +73,10 @@ func (a authority) nextBase() string { return a.Base + "-next" }
 // oldFile is the old CA's certificate alone.
 func (a authority) oldFile() string { return a.Base + "-old.crt" }
 
-// rotationPaths are the files of a rotation.
+// rotationPaths are the files of a rotation, in the order in which they go: the
+// last one tells that those before it may be left of a rotation cut short.
 func (a authority) rotationPaths() []string {
-	return []string{a.nextBase() + ".crt", a.nextBase() + ".key", a.oldFile()}
+	return []string{a.oldFile(), a.nextBase() + ".crt", a.nextBase() + ".key"}
 }
 
 // rotationQuery asks for the files of rotations, and whether the kubelet has

@@ -112,6 +112,7 @@ func (n *node) controllerManager() []state.Item {
 // wait for their end.
 func (b *builder) rotate(c *cluster) {
 	if !c.rotates() || len(c.stages) == 0 {
+		b.endRotation(c, nil)
 		return
 	}
 	others := map[state.Address]bool{}
@@ -198,20 +199,31 @@ func (b *builder) addUpdate(id state.Address, s planner.Step, needs []state.Addr
 	b.add(id, s, needs)
 }
 
-// endRotation takes the files of the rotations away.
+// endRotation takes the files of the rotations away, also what is left of one
+// that was cut short in doing so, or before it had a new CA.
 func (b *builder) endRotation(c *cluster, before []state.Address) []state.Address {
 	var done []state.Address
 	for _, n := range c.controlPlanes() {
 		id := step(n.target, certsPhase)
 		id.Waypoint = rotated
-		var ops []planner.Operation
-		for _, r := range c.rotating {
-			for _, path := range r.rotationPaths() {
-				ops = append(ops, planner.RemovePath{Path: path})
-			}
-		}
-		b.addUpdate(id, planner.Step{Operations: ops, Impact: "takes away the old CA, and the second copy of the new one"}, before)
+		b.addUpdate(id, planner.Step{Operations: n.endRotations(), Impact: "takes away the old CA, and the second copy of the new one"}, before)
 		done = append(done, id)
 	}
 	return done
+}
+
+// endRotations takes away the files of this cluster's rotations, and those of
+// none that have the new CA's key among them: another ca-old.crt is not ours.
+func (n *node) endRotations() []planner.Operation {
+	var ops []planner.Operation
+	for _, a := range n.cluster.authorities {
+		rotating := n.cluster.rotation(a.Base) != nil
+		left := !rotating && a.custody == made && n.report != nil && n.report.Files[a.nextBase()+".key"].Exists
+		for _, path := range a.rotationPaths() {
+			if rotating && n.cluster.rotates() || left && n.report.Files[path].Exists {
+				ops = append(ops, planner.RemovePath{Path: path})
+			}
+		}
+	}
+	return ops
 }

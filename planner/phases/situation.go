@@ -165,7 +165,7 @@ func (c *cluster) refuseSilent(silent []string, known bool) diag.Diagnostics {
 		detail += ". What a control plane holds decides what is safe on the others, so nothing is planned for this cluster."
 	}
 	return diag.Diagnostics{{
-		Severity: diag.Error, Summary: "Control plane could not be looked at",
+		Severity: diag.Error, Summary: controlPlaneNotLookedAt,
 		Detail: detail + " Nothing is changed on any host. Put right what follows, and plan again.\n\n" +
 			strings.Join(reasons, "\n"),
 		Subject: c.Source,

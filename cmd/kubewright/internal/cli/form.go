@@ -6,7 +6,32 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/state"
 )
+
+// explanation is the value of -explain: an address of the plan.
+type explanation struct {
+	given bool
+	at    state.Address
+}
+
+// flag adds -explain to a command.
+func (e *explanation) flag(cmd *cobra.Command) {
+	cmd.Flags().Var(e, "explain", "say why the plan has what it has at this `address`: of a node, a step, an item or a field of it")
+}
+
+// Set implements pflag.Value.
+func (e *explanation) Set(s string) (err error) {
+	e.given = true
+	e.at, err = state.ParseAddress(s)
+	return err
+}
+
+// String implements pflag.Value.
+func (e *explanation) String() string { return "" }
+
+// Type implements pflag.Value.
+func (e *explanation) Type() string { return "address" }
 
 // planForm is the value of -format: the form in which a plan is printed. Empty
 // stands for text.
@@ -18,8 +43,11 @@ func (f *planForm) flag(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.PlanFormats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check refuses a form that does not exist, or one beside -json.
-func (f planForm) check(json bool) error {
+// check refuses a form that does not exist, or one beside -json or -explain.
+func (f planForm) check(json bool, why explanation) error {
+	if why.given && (json || f.programs()) {
+		return errors.New("-explain speaks to people: give it without -json and -format")
+	}
 	if json && f != "" {
 		return errors.New("-json and -format both say how to print: give one of them")
 	}

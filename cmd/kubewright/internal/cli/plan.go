@@ -23,6 +23,8 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	f.IntVar(&o.parallelism, "parallelism", 10, "run this `number` of steps at once")
 	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer")
 	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")
+	f.StringVar(&o.jsonInto, "json-into", "", "write JSON, one object per line, into this `file` beside what is printed")
+	f.BoolVar(&a.finer, "detailed-exitcode", false, "tell by the exit code: 2 changes, 3 only drift, 4 a step was refused, 5 locked, 6 a host does not answer")
 }
 
 // partFlags adds the flags of variables, and those that restrict a plan.
@@ -68,16 +70,16 @@ func (v varFlag) Type() string {
 
 func (a *app) planCommand() *cobra.Command {
 	var o planOptions
-	var detailed bool
 	var out string
 	var form planForm
+	var why explanation
 	cmd := &cobra.Command{
 		Use: "plan", Short: "Show what apply would change",
 		Long: "plan compares the configuration with the state and with what hosts, API and etcd show,\n" +
 			"and prints what apply would change, where, and in which order. It writes nothing anywhere.",
-		Example: "  kubewright plan\n  kubewright plan -format=markdown > plan.md\n  kubewright plan -target='node.cp[\"cp1\"]'\n  kubewright plan -out=plan.kwplan",
+		Example: "  kubewright plan\n  kubewright plan -format=markdown > plan.md\n  kubewright plan -explain='node.cp[\"cp1\"]/control-plane'\n  kubewright plan -target='node.cp[\"cp1\"]'\n  kubewright plan -out=plan.kwplan",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := form.check(o.json); err != nil {
+			if err := form.check(o.json, why); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
 			a.quietStdout = form.programs()
@@ -86,23 +88,23 @@ func (a *app) planCommand() *cobra.Command {
 				return err
 			}
 			defer s.close()
-			if err := s.showAs(form); err != nil {
+			if err := s.showAs(form, why); err != nil {
 				return err
 			}
 			if err := s.savePlan(out); err != nil {
 				return err
 			}
-			if detailed && (!s.result.Plan.Empty() || s.outputsChange()) {
-				return exit(exitChanges)
+			if code := s.changesCode(); a.finer && code != exitOK {
+				return exit(code)
 			}
 			return nil
 		},
 	}
 	a.planning(&o, cmd)
 	form.flag(cmd)
+	why.flag(cmd)
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "plan the removal of everything")
 	cmd.Flags().StringVar(&out, "out", "", "save the plan to this `file`, for kubewright apply FILE")
-	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 when there are changes")
 	return cmd
 }
 
@@ -122,9 +124,12 @@ func (a *app) planned(ctx context.Context, o planOptions) (*session, error) {
 // show prints the plan.
 func (s *session) show() error { return s.screen().plan(s.result.Plan, s.planView()) }
 
-// showAs prints the plan in a form.
-func (s *session) showAs(form planForm) error {
-	if !form.programs() {
+// showAs prints the plan in a form, or explains a part of it.
+func (s *session) showAs(form planForm, why explanation) error {
+	switch {
+	case why.given:
+		return view.Explain(s.Stdout, s.result.Plan, why.at, s.planView())
+	case !form.programs():
 		return s.show()
 	}
 	return view.PlanAs(s.Stdout, s.result.Plan, string(form), s.planView())

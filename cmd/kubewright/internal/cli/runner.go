@@ -121,7 +121,7 @@ func (r *runner) gates(ctx context.Context, step *planner.Step) error {
 			err = fmt.Errorf("internal error: step %s names gate %q, which nobody evaluates", step.ID, g)
 		}
 		if err != nil {
-			return err
+			return &gateError{err}
 		}
 	}
 	return nil

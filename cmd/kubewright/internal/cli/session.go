@@ -32,7 +32,11 @@ type planOptions struct {
 	// allowUnreachable goes on without hosts that could not be looked at.
 	allowUnreachable bool
 	json             bool
-	input            bool
+	// jsonInto is the file that JSON lines go to as well.
+	jsonInto string
+	input    bool
+	// onError says what a failed step means for others.
+	onError onError
 }
 
 // session is one run over one configuration folder and its state.
@@ -81,6 +85,9 @@ func (a *app) open(ctx context.Context, opts planOptions, operation string) (*se
 	if opts.json {
 		a.lines = view.NewJSONLines(a.Stdout, a.Now)
 		a.lines.Version(Version)
+	}
+	if err := a.openInto(opts.jsonInto); err != nil {
+		return nil, err
 	}
 	s := &session{app: a, opts: opts, paths: a.paths()}
 	err := opts.fits()

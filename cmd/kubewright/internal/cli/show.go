@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,6 +30,7 @@ func (a *app) readState() (*state.State, error) {
 func (a *app) showCommand() *cobra.Command {
 	var asJSON bool
 	var form planForm
+	var why explanation
 	cmd := &cobra.Command{
 		Use: "show [PLAN]", Short: "Show the state, or a saved plan", Args: takes(0, 1),
 		Long: "show prints the state, or a plan that plan -out has saved, for people or in a form for programs.\n" +
@@ -37,14 +39,17 @@ func (a *app) showCommand() *cobra.Command {
 		Example: "  kubewright show\n  kubewright show -json plan.kwplan\n  kubewright show -format=markdown plan.kwplan > comment.md\n" +
 			"  kubewright show -format=html plan.kwplan > plan.html",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := form.check(asJSON); err != nil {
+			if err := form.check(asJSON, why); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
 			if len(args) == 1 {
 				if asJSON {
 					form = "json"
 				}
-				return a.showPlan(args[0], form)
+				return a.showPlan(args[0], form, why)
+			}
+			if why.given {
+				return &usageError{cmd.CommandPath(), errors.New("-explain is of a plan, and none was named: kubewright show -explain=ADDRESS FILE")}
 			}
 			if form.programs() && form != "json" {
 				return &usageError{cmd.CommandPath(), fmt.Errorf("-format=%s is a form of a plan, and none was named: kubewright show -format=%s FILE", form, form)}
@@ -62,17 +67,21 @@ func (a *app) showCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	form.flag(cmd)
+	why.flag(cmd)
 	return cmd
 }
 
 // showPlan prints a saved plan. Nothing is contacted.
-func (a *app) showPlan(path string, form planForm) error {
+func (a *app) showPlan(path string, form planForm, why explanation) error {
 	f, err := a.readPlan(path)
 	if err != nil {
 		return err
 	}
 	o := a.options()
 	o.Recorded, o.Parallelism = view.Recorded{Outputs: f.PriorOutputs, Durations: f.Durations}, f.Parallelism
+	if why.given {
+		return view.Explain(a.Stdout, f.Plan, why.at, o)
+	}
 	return view.PlanAs(a.Stdout, f.Plan, form.name(), o)
 }
 

@@ -93,17 +93,36 @@ func (j *JSONLines) Plan(plan *planner.Plan, o Options) error {
 	return j.Close()
 }
 
-// Complete prints the summary of a plan that was carried out, and its outputs.
-func (j *JSONLines) Complete(plan *planner.Plan) error {
+// Complete prints the summary of a plan that was carried out, where the time
+// went, and its outputs; the outcome is nil when no step ran.
+func (j *JSONLines) Complete(plan *planner.Plan, outcome *executor.Outcome) error {
 	operation := "apply"
 	if plan.Destroy {
 		operation = "destroy"
 	}
 	j.summary(operation, plan, completed(plan))
+	if outcome != nil {
+		j.timing(plan, outcome)
+	}
 	if len(plan.Outputs) > 0 {
 		j.emit(j.now(), "info", "outputs", "Outputs: "+itoa(len(plan.Outputs)), record{"outputs": outputsJSON(plan.Outputs)})
 	}
 	return j.Close()
+}
+
+// timing prints how long each step took and which of them made the run so long.
+func (j *JSONLines) timing(plan *planner.Plan, outcome *executor.Outcome) {
+	t := outcome.Timeline(plan)
+	steps := []record{}
+	for _, s := range t.Steps {
+		steps = append(steps, record{"step": s.Step.String(), "start": s.Start, "seconds": s.Seconds})
+	}
+	critical := []string{}
+	for _, s := range t.Critical {
+		critical = append(critical, s.Step.String())
+	}
+	j.emit(j.now(), "info", "timing", "Took "+duration(ofSeconds(t.Seconds))+" for "+plural(len(t.Steps), "step"),
+		record{"seconds": t.Seconds, "steps": steps, "critical_path": critical})
 }
 
 // Incomplete prints why a run failed or was stopped, and how to go on.

@@ -14,12 +14,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Complete prints the sentence for a plan that was carried out.
-func Complete(w io.Writer, plan *planner.Plan, o Options) error {
+// Complete prints the sentence for a plan that was carried out, and where the
+// time went; the outcome is nil when no step ran.
+func Complete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o Options) error {
 	p := newPage(o)
 	p.line()
 	p.line(p.boldGreen(completed(plan)))
 	p.stillToDo(plan)
+	if outcome != nil {
+		p.timing(plan, outcome)
+	}
 	return p.flush(w)
 }
 

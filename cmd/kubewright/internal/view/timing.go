@@ -85,7 +85,7 @@ func (p *page) timing(plan *planner.Plan, outcome *executor.Outcome) {
 		work += s.Seconds
 	}
 	p.line()
-	p.line("Took ", duration(ofSeconds(t.Seconds)), " for ", plural(len(t.Steps), "step"), " of ", duration(ofSeconds(work)), " in all. The slowest:")
+	p.line("Took ", duration(ofSeconds(t.Seconds)), " for ", plural(len(t.Steps), "step"), "; one after another they would take ", duration(ofSeconds(work)), ". The slowest:")
 	names, width := []string{}, 0
 	for _, s := range slowest[:min(len(slowest), maxSlowest)] {
 		names = append(names, stepName(s.Step))

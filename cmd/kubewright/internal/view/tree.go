@@ -205,7 +205,7 @@ func (p *page) attribute(name string, c planner.AttributeChange) entry {
 		e.sym = removed
 		return p.oneSided(e, before)
 	case before.Kind() == state.KindSensitive || after.Kind() == state.KindSensitive:
-		e.text = sensitiveValue
+		e.text = secretChange(before, after)
 	case multiline(before) || multiline(after):
 		p.textDiff(&e, before, after)
 	case isList(before) && isList(after):
