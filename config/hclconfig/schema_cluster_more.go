@@ -5,9 +5,12 @@ import "github.com/kubewright/kubewright/config"
 var upgradeBlock = &Block{
 	Name: "upgrade", Doc: "How nodes are taken down.",
 	Attributes: []Attribute{
-		{Name: "max_unavailable", Type: typeString, Default: config.DefaultMaxUnavailable, Cost: CostNone, Doc: "Workers that may be down at once: a number, or a percentage as in `\"10%\"`."},
+		{Name: "max_unavailable", Type: typeString, Default: config.DefaultMaxUnavailable, Cost: CostNone, Doc: "Workers that may be down at once: a number, or a percentage as in `\"10%\"`, of which the whole workers count and one at least."},
+		{Name: "canary", Type: typeNumber, Default: 0, Cost: CostNone, Doc: "Workers that go first. The others follow when these are Ready with their new kubelets, and after the pause."},
+		{Name: "pause", Type: typeDuration, Default: "0s", Cost: CostNone, Doc: "Time between batches of workers, and after the canaries. All nodes of a batch have to be Ready at its end. With `0s` the next worker goes as soon as one is back."},
+		{Name: "allow_downtime", Type: typeBool, Default: false, Cost: CostNone, Doc: "With two control planes and stacked etcd: accept that the API does not answer for some seconds whenever one of them restarts, in an upgrade or for another change. etcd needs both."},
 	},
-	Blocks: []*Block{{
+	Blocks: []*Block{poolBlock, {
 		Name: "drain", Doc: "How a node is emptied, as with kubectl drain.",
 		Attributes: []Attribute{
 			{Name: "timeout", Type: typeDuration, Default: "10m", Cost: CostNone, Doc: "When to give up; `0s` never does."},
@@ -20,6 +23,17 @@ var upgradeBlock = &Block{
 			{Name: "stay_cordoned", Type: typeBool, Default: true, Cost: CostNone, Doc: "Whether a node whose drain did not succeed stays unschedulable; `false` lets pods in again."},
 		},
 	}},
+}
+
+var poolBlock = &Block{
+	Name: "pool", Label: "NAME",
+	Doc: "Workers with a pace of their own in an upgrade. Pools take their turns in the order in which they are written; a worker is in the first that selects it. Those that none selects come last.",
+	Attributes: []Attribute{
+		{Name: "selector", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: "Label selector of nodes, as in `node.example.com/pool=batch`: of the labels in the configuration, and those that the Node has besides."},
+		{Name: "max_unavailable", Type: typeString, Derived: "that of `upgrade`", Cost: CostNone, Doc: "Workers of the pool that may be down at once: a number, or a percentage of the pool."},
+		{Name: "canary", Type: typeNumber, Derived: "that of `upgrade`", Cost: CostNone, Doc: "Workers of the pool that go first."},
+		{Name: "pause", Type: typeDuration, Derived: "that of `upgrade`", Cost: CostNone, Doc: "Time between batches of the pool, after its canaries and after its last batch."},
+	},
 }
 
 var installBlock = &Block{

@@ -45,6 +45,7 @@ func (n *node) query() state.Query {
 		q.Files = append(q.Files, state.FileQuery{Path: n.etcdData()})
 	}
 	n.readersQuery(&q)
+	c.rotationQuery(&q, n.isControlPlane())
 	for _, p := range slices.Concat(foldersBefore, n.pkiFoldersAround()) {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}

@@ -46,6 +46,7 @@ func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outc
 		return nil, fmt.Errorf("cannot change %s: %w", h.name, err)
 	}
 	a, err := h.speaker.run(ctx, script{do: "change", body: body, frames: c.frames, limit: performCap})
+	h.distrust(b.Operations)
 	return h.outcomes(b, a, err)
 }
 

@@ -36,6 +36,7 @@ image add|remove REF
 install PROGRAM=VERSION            another kubelet, kubeadm, kubectl or containerd
 package NAME hold|unhold|STATUS    in the package manager's data base, as in half-configured
 power on|off|reboot
+foreign                            what kubewright left on the host to know it by is gone: kubeadm made it
 reinstall                          the machine as it was delivered, with another machine id
 profile bare|prepared              a machine without runtime, kubelet and images, or with them
 hardware NAME=VALUE                cpus, memory (MiB), kernel, os, hostname
@@ -114,7 +115,7 @@ func (e *edit) run() error {
 		"file": e.file, "yaml": e.yaml, "label": e.label, "taint": e.taint, "object": e.object,
 		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
-		"install": e.install, "package": e.pkg, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
+		"install": e.install, "package": e.pkg, "foreign": e.foreign, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
 		"hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget,
 	}
 	verb, err := e.word("a verb")

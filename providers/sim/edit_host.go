@@ -256,3 +256,14 @@ func (e *edit) preflight() error {
 	e.m.Conditions.Answers[name] = value
 	return nil
 }
+
+// foreign takes away what tells a host of ours from one that kubeadm made.
+func (e *edit) foreign() error {
+	e.m.Marks, e.m.Token, e.m.Lineage, e.m.Run, e.m.Before = nil, 0, "", "", nil
+	const ours, theirs = "/etc/sysctl.d/99-kubewright.conf", "/etc/sysctl.d/k8s.conf"
+	if f := e.m.Files[ours]; f != nil {
+		e.m.Files[theirs] = f
+		delete(e.m.Files, ours)
+	}
+	return nil
+}

@@ -7,15 +7,14 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
-	"github.com/kubewright/kubewright/state"
 )
 
 // screen is what a run shows: text for people, or with -json lines for programs.
 type screen interface {
 	// diagnostics shows findings.
 	diagnostics(diag.Diagnostics)
-	// plan shows a plan; prior are the outputs of the state.
-	plan(p *planner.Plan, prior map[string]state.Value) error
+	// plan shows a plan; the options have what the state knows.
+	plan(p *planner.Plan, o view.Options) error
 	// saved tells where a plan was saved; path is empty when it was not.
 	saved(path string, p *planner.Plan) error
 	// progress shows a run while it goes on.
@@ -47,11 +46,7 @@ func (s textScreen) diagnostics(list diag.Diagnostics) {
 	_ = view.Diagnostics(w, list, s.options(), s.sources)
 }
 
-func (s textScreen) plan(p *planner.Plan, prior map[string]state.Value) error {
-	o := s.options()
-	o.PriorOutputs = prior
-	return view.Plan(s.Stdout, p, o)
-}
+func (s textScreen) plan(p *planner.Plan, o view.Options) error { return view.Plan(s.Stdout, p, o) }
 
 func (s textScreen) saved(path string, p *planner.Plan) error {
 	return view.Saved(s.Stdout, path, p, s.options())
@@ -82,9 +77,7 @@ type jsonScreen struct{ *app }
 
 func (s jsonScreen) diagnostics(list diag.Diagnostics) { s.lines.Diagnostics(list, s.sources) }
 
-func (s jsonScreen) plan(p *planner.Plan, prior map[string]state.Value) error {
-	return s.lines.Plan(p, prior)
-}
+func (s jsonScreen) plan(p *planner.Plan, o view.Options) error { return s.lines.Plan(p, o) }
 
 // The line of the plan has its digest.
 func (s jsonScreen) saved(string, *planner.Plan) error { return nil }

@@ -64,8 +64,8 @@ func (j *JSONLines) Diagnostics(list diag.Diagnostics, source func(file string) 
 }
 
 // Plan prints a plan: what drifted, what changes, the summary, and the whole of
-// it as one document; prior are the outputs of the state.
-func (j *JSONLines) Plan(plan *planner.Plan, prior map[string]state.Value) error {
+// it as one document.
+func (j *JSONLines) Plan(plan *planner.Plan, o Options) error {
 	for _, s := range plan.Steps {
 		j.actions[s.ID] = s.Action
 	}
@@ -74,6 +74,10 @@ func (j *JSONLines) Plan(plan *planner.Plan, prior map[string]state.Value) error
 			record{"change": record{"resource": resourceRecord(d.Address.Target), "action": d.Action, "item": itemToJSON(d)}})
 	}
 	for _, r := range plan.Resources {
+		if r.ImportedFrom != "" {
+			j.emit(j.now(), "info", "planned_change", r.Target.String()+": Plan to import",
+				record{"change": record{"resource": resourceRecord(r.Target), "action": "import", "importing": record{"id": r.ImportedFrom}}})
+		}
 		if r.Action == planner.NoOp {
 			continue
 		}
@@ -81,11 +85,11 @@ func (j *JSONLines) Plan(plan *planner.Plan, prior map[string]state.Value) error
 			record{"change": record{"resource": resourceRecord(r.Target), "action": r.Action, "reason": r.Reason}})
 	}
 	j.summary("plan", plan, "Plan: "+planned(plan))
-	if n := len(changedOutputs(prior, plan.Outputs)); n > 0 {
+	if n := len(changedOutputs(o.Recorded.Outputs, plan.Outputs)); n > 0 {
 		outputs := outputsJSON(plan.Outputs)
 		j.emit(j.now(), "info", "outputs", "Changes to Outputs: "+itoa(n), record{"outputs": outputs})
 	}
-	j.emit(j.now(), "info", "plan", "The plan as one document", record{"plan": planToJSON(plan)})
+	j.emit(j.now(), "info", "plan", "The plan as one document", record{"plan": planToJSON(plan, o)})
 	return j.Close()
 }
 

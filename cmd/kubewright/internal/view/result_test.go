@@ -185,7 +185,9 @@ func TestGraph(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	for _, name := range []string{"example", "replace", "drift", "empty"} {
-		golden(t, name+".json", printed(t, func(w io.Writer) error { return view.PlanJSON(w, load(t, name)) }))
+		golden(t, name+".json", printed(t, func(w io.Writer) error {
+			return view.PlanJSON(w, load(t, name), view.Options{Recorded: view.Recorded{Durations: lastTime()}})
+		}))
 	}
 	golden(t, "validate.json", printed(t, func(w io.Writer) error { return view.ValidateJSON(w, findings(), hclSource) }))
 }
@@ -241,7 +243,7 @@ func TestJSONLines(t *testing.T) {
 	plan.Outputs = map[string]state.Value{"endpoint": state.String("x")}
 	j.Version("0.1.0")
 	j.Diagnostics(findings()[:1], hclSource)
-	if err := j.Plan(plan, nil); err != nil {
+	if err := j.Plan(plan, view.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	play(j, story())

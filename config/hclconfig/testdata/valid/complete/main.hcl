@@ -147,6 +147,20 @@ cluster "prod" {
 
   upgrade {
     max_unavailable = "10%"
+    canary          = 1
+    pause           = "10m"
+    allow_downtime  = true
+
+    pool "edge" {
+      selector        = "node.example.com/pool=edge"
+      max_unavailable = 1
+      canary          = 0
+      pause           = "0s"
+    }
+
+    pool "batch" {
+      selector = "node.example.com/pool in (batch, spot)"
+    }
 
     drain {
       timeout              = "5m"
@@ -400,4 +414,9 @@ removed {
 removed {
   from        = node.cp["burnt"]
   unreachable = true
+}
+
+import {
+  to = cluster.prod
+  id = "ssh://cp-one.${var.domain}"
 }
