@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"path"
 	"strings"
@@ -31,7 +33,7 @@ type Place struct {
 
 // New publishes releases of Kubernetes and of what goes with it, for amd64.
 func New(kubernetes, containerd, runc, cni, crictl string) *Place {
-	p := &Place{files: map[string][]byte{}, registry: registry.New()}
+	p := &Place{files: map[string][]byte{}, registry: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
 	all := artifactstest.New("amd64", kubernetes)
 	for _, program := range []string{"kubelet", "kubeadm", "kubectl"} {
 		p.Publish("/k8s/release/v"+kubernetes+"/bin/linux/amd64/"+program, all["amd64/"+program], ".sha256", "")

@@ -62,12 +62,9 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 	if err != nil {
 		return err
 	}
-	dir := o.dir
-	switch {
-	case dir != "":
-		dir = a.named(dir)
-	default:
-		dir = a.artifactsFolder(c)
+	dir, called := a.artifactsFolder(c), c.Install.Artifacts
+	if o.dir != "" {
+		dir, called = a.named(o.dir), o.dir
 	}
 	w := bundle.Wish{Kubernetes: c.KubernetesVersion, Releases: o.releases, Architectures: o.arches, Images: imagesOf(c, o)}
 	progress := view.NewBundle(a.Stdout)
@@ -78,14 +75,14 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 		}
 		return &diagError{diag.Diagnostics{diag.Errorf("Bundle is not complete", "%v. What is there already is right, and the same command goes on.", err)}}
 	}
-	catalog, diags := artifacts.Read(dir, dir, state.Source{}, &artifacts.Memory{})
+	catalog, diags := artifacts.Read(dir, called, state.Source{}, &artifacts.Memory{})
 	if !diags.HasErrors() && len(catalog.OtherVersions(w.Kubernetes)) > 0 {
 		diags.Append(diag.Errorf("Artifacts of another version", "Asked for Kubernetes %s, and got: %s. Look at what -from-kubernetes has.", w.Kubernetes, strings.Join(catalog.OtherVersions(w.Kubernetes), ", ")))
 	}
 	if err := a.failed(diags); err != nil {
 		return err
 	}
-	return progress.Complete(dir)
+	return progress.Complete(called)
 }
 
 // bundled is the cluster that the folder is for: of the configuration, or one of
