@@ -17,6 +17,8 @@ type Config struct {
 	// Moves and Removals say what became of addresses that the state still has.
 	Moves    []Move    `json:",omitempty"`
 	Removals []Removal `json:",omitempty"`
+	// Imports are clusters that somebody else made and that become ours.
+	Imports []Import `json:",omitempty"`
 	// Digest is the hex SHA-256 of all files and variable values. It says
 	// something about short secrets and is not to be kept or shown as it is.
 	Digest string
@@ -248,12 +250,15 @@ type Pool struct {
 	Source state.Source
 }
 
-// Install says where software comes from. Without Artifacts it is found preinstalled.
+// Install says where software comes from. Without Artifacts and Packages it is
+// found preinstalled.
 type Install struct {
 	// Artifacts is a folder of the operator's, Catalog what it holds: nil until
 	// the folder has been read.
 	Artifacts string
 	Catalog   *Catalog `json:"-"`
+	// Packages are those of a package repository; nil without them.
+	Packages *Packages
 	// Keep names what stays when a node is reset: runtime, kubelet, cni, images.
 	Keep []string
 }

@@ -165,12 +165,6 @@ func (c checker) drain(d DrainOptions) {
 	}
 }
 
-func (c checker) install(i Install) {
-	for _, k := range i.Keep {
-		c.oneOf("install.keep", "Unknown name in keep", k, "runtime", "kubelet", "cni", "images")
-	}
-}
-
 // timeouts wants all of them positive.
 func (c checker) timeouts(t Timeouts) {
 	for name, d := range map[string]fmt.Stringer{

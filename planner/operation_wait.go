@@ -58,6 +58,9 @@ const (
 	WaitRestarted WaitFor = "restarted"
 	// WaitServed: who listens at URL shows the certificate that is in file Name.
 	WaitServed WaitFor = "served"
+	// WaitRootCA: the ConfigMap kube-root-ca.crt of every namespace has the
+	// certificates that are in file Name.
+	WaitRootCA WaitFor = "root_ca"
 	// WaitEtcdStarted: the etcd member Name has started.
 	WaitEtcdStarted WaitFor = "etcd_started"
 )

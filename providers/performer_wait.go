@@ -106,6 +106,8 @@ func (w *work) look(ctx context.Context, op planner.Wait) error {
 		switch op.For {
 		case planner.WaitStaticPod:
 			return lookStaticPod(ctx, a, op)
+		case planner.WaitRootCA:
+			return w.lookRootCA(ctx, a, op)
 		case planner.WaitNodeRegistered, planner.WaitNodeReady:
 			return lookNode(ctx, a, op)
 		case planner.WaitPause:

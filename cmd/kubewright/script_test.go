@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 //	answer TEXT…          the next kubewright can ask, and gets these answers
 //	secret TEXT           the next kubewright can ask, and gets this where nothing is shown
 //	jsonlines             the last stdout has nothing but JSON objects, one per line
+//	planschema            the last stdout is a plan as docs/plan.schema.json says
 //	feed FILE             the next kubewright reads this file on stdin
 //	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
 //	readme                the README's first picture is the end of the last stdout
@@ -71,7 +72,7 @@ func TestScripts(t *testing.T) {
 			"ca": scriptCA(t), "supply": scriptSupply(t),
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
-			"jsonlines": onlyJSON, "digest": keepDigest, "readme": isPicture,
+			"jsonlines": onlyJSON, "planschema": followsSchema, "digest": keepDigest, "readme": isPicture,
 			"example": putExample, "artifacts": makeArtifacts,
 			"feed":      func(ts *testscript.TestScript, _ bool, args []string) { of(ts).stdin = ts.ReadFile(args[0]) },
 			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).interruptAt = args[0] },

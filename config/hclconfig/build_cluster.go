@@ -26,7 +26,8 @@ func (l *loader) build() *config.Config {
 	slices.SortFunc(c.Outputs, func(a, b *config.Output) int { return cmp.Compare(a.Name, b.Name) })
 	sortChanges(l.moved)
 	sortChanges(l.removed)
-	c.Moves, c.Removals = l.moves(), l.removals()
+	sortChanges(l.imported)
+	c.Moves, c.Removals, c.Imports = l.moves(), l.removals(), l.imports()
 	l.checks()
 	l.evaluateUnused()
 	return c
@@ -87,6 +88,11 @@ func (e *evaluator) operations(b *block, c *config.Cluster) {
 	}}
 	i := e.one(b, "install")
 	c.Install = config.Install{Artifacts: e.str(i, "artifacts"), Keep: e.strings(i, "keep")}
+	if p := e.one(i, "packages"); p.written {
+		c.Install.Packages = &config.Packages{
+			Repository: e.str(p, "repository"), Key: e.str(p, "key"), Runtime: e.str(p, "runtime"), Tools: e.strings(p, "tools"), Hold: e.boolean(p, "hold"),
+		}
+	}
 	t := e.one(b, "timeouts")
 	c.Timeouts = config.Timeouts{
 		ControlPlaneComponentHealthCheck: e.duration(t, "control_plane_component_health_check"),

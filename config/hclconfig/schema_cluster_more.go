@@ -37,10 +37,22 @@ var poolBlock = &Block{
 }
 
 var installBlock = &Block{
-	Name: "install", Doc: "Where the software of the hosts comes from. Without `artifacts` it is found preinstalled. docs/air-gapped.md tells what a folder of artifacts looks like.",
+	Name: "install", Doc: "Where the software of the hosts comes from. Without `artifacts` and `packages` it is found preinstalled. docs/air-gapped.md tells what a folder of artifacts looks like, docs/packages.md what packages do.",
 	Attributes: []Attribute{
 		{Name: "artifacts", Type: typeString, Cost: CostRestart, Doc: "Folder with `SHA256SUMS` and releases under their own names (`kubelet`, `containerd-VERSION-linux-ARCH.tar.gz`, `runc.ARCH`, `cni-plugins-linux-ARCH-vVERSION.tgz`, `images/*.tar`), relative to the configuration."},
 		{Name: "keep", Type: typeStrings, Cost: CostNone, Doc: "What stays of it when a node is reset: `runtime`, `kubelet`, `cni`, `images`."},
+	},
+	Blocks: []*Block{packagesBlock},
+}
+
+var packagesBlock = &Block{
+	Name: "packages", Doc: "Packages of the hosts' own package manager, apt or dnf, instead of artifacts: the kubelet of `kubernetes_version` and what goes with it.",
+	Attributes: []Attribute{
+		{Name: "key", Type: typeString, Required: true, Cost: CostNone, Doc: "The public key that signs the repository, ASCII-armored, as in `file(\"kubernetes.asc\")`."},
+		{Name: "repository", Type: typeString, Default: config.DefaultRepository, Cost: CostNone, Doc: "The package repository up to its minor versions; `/v1.36/deb/` or `/v1.36/rpm/` is put behind it. Any mirror that keeps these folders will do."},
+		{Name: "runtime", Type: typeString, Default: config.DefaultRuntimePackage, Cost: CostRestart, Doc: "The package of containerd, from a repository that the hosts have; `\"\"` where a runtime is preinstalled."},
+		{Name: "tools", Type: typeStrings, Default: config.DefaultPackageTools(), Cost: CostNone, Doc: "What is installed beside the kubelet: `kubeadm`, `kubectl`, both or none."},
+		{Name: "hold", Type: typeBool, Default: true, Cost: CostNone, Doc: "Keep upgrades of the hosts from moving the packages."},
 	},
 }
 

@@ -139,8 +139,13 @@ func (f *Frontier[K]) enqueue(i int) {
 // Running: the one with the longest path behind it, then the one that came
 // first. It answers false when nothing may start now.
 func (f *Frontier[K]) Next() (K, bool) {
+	return f.NextOf(func(K) bool { return true })
+}
+
+// NextOf is Next among the nodes that the function chooses; the others stay ready.
+func (f *Frontier[K]) NextOf(chosen func(K) bool) (K, bool) {
 	for at, i := range f.ready {
-		if !f.allowed(i) {
+		if !f.allowed(i) || !chosen(f.graph.keys[i]) {
 			continue
 		}
 		f.ready = slices.Delete(f.ready, at, at+1)

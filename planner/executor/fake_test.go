@@ -32,6 +32,16 @@ func step(phase string, ops int, needs ...string) planner.Step {
 	return s
 }
 
+// on moves a step and what it needs of its own target to another node.
+func on(node string, s planner.Step) planner.Step {
+	s.Target = state.NodeTarget(node)
+	s.ID.Target = s.Target
+	for i := range s.Needs {
+		s.Needs[i].Target = s.Target
+	}
+	return s
+}
+
 func limited(s planner.Step, limits ...string) planner.Step { s.Limits = limits; return s }
 
 func planOf(steps ...planner.Step) *planner.Plan {

@@ -21,6 +21,9 @@ const (
 	Continue OnError = ""
 	// Stop starts nothing new after a failure.
 	Stop OnError = "stop"
+	// FinishNode goes on with targets of which a step has started, and begins no
+	// other: a node that was drained is brought back.
+	FinishNode OnError = "finish-node"
 )
 
 // Options of a run. The zero value of each field but ID is usable.
@@ -66,9 +69,10 @@ const (
 
 // StepOutcome is what became of one step.
 type StepOutcome struct {
-	Step    state.Address
-	Status  Status
-	Seconds float64
+	Step   state.Address
+	Status Status
+	// Start is when it began, in seconds since the run did; Seconds how long it took.
+	Start, Seconds float64
 	// Err is why the step failed.
 	Err error
 	// Cause is, for a skipped step, the one whose failure came first.

@@ -38,6 +38,10 @@ type execution struct {
 	running []*tracked
 	// stopping: nothing new is started.
 	stopping bool
+	// begun are the targets of steps that were started; with finishing, no
+	// further target is begun.
+	begun     map[state.Target]bool
+	finishing bool
 	// interrupt and cancelled are the two interrupts, nil once heeded.
 	interrupt, cancelled <-chan struct{}
 	// broken is why the journal cannot be trusted any more.
@@ -78,23 +82,18 @@ type reportRequest struct {
 
 func newExecution(plan *planner.Plan, runner Runner, journal Journal, opts Options) (*execution, error) {
 	opts = opts.withDefaults()
-	nodes := make([]dag.Node[state.Address], len(plan.Steps))
 	steps := make(map[state.Address]*tracked, len(plan.Steps))
 	for i := range plan.Steps {
 		s := &plan.Steps[i]
-		nodes[i] = dag.Node[state.Address]{
-			Key: s.ID, Needs: s.Needs, Limits: s.Limits,
-			Weight: opts.Durations[state.DurationKey(s.Phase, string(s.Action))],
-		}
 		steps[s.ID] = &tracked{step: s, place: i, outcome: StepOutcome{Step: s.ID}}
 	}
-	frontier, err := dag.NewFrontier(nodes, plan.Limits)
+	frontier, err := dag.NewFrontier(nodesOf(plan, opts.Durations), plan.Limits)
 	if err != nil {
 		return nil, fmt.Errorf("cannot run the plan: %w", err)
 	}
 	return &execution{
 		plan: plan, runner: runner, journal: journal, opts: opts,
-		frontier: frontier, steps: steps, outputs: Outputs{},
+		frontier: frontier, steps: steps, outputs: Outputs{}, begun: map[state.Target]bool{},
 		reports: make(chan reportRequest), completions: make(chan completion),
 	}, nil
 }
@@ -180,13 +179,15 @@ func (x *execution) stop(why string) {
 
 func (x *execution) startReady(ctx context.Context) {
 	for x.heed(ctx); !x.stopping && len(x.running) < x.opts.Parallelism; x.heed(ctx) {
-		id, ok := x.frontier.Next()
+		id, ok := x.frontier.NextOf(x.mayStart)
 		if !ok {
 			return
 		}
 		t := x.steps[id]
+		x.begun[t.step.Target] = true
 		t.began = x.opts.Now()
 		t.nextBeat = t.began.Add(x.opts.Heartbeat)
+		t.outcome.Start = t.began.Sub(x.began).Seconds()
 		at, _ := slices.BinarySearchFunc(x.running, t, (*tracked).compare)
 		x.running = slices.Insert(x.running, at, t)
 		x.emit(Event{Kind: KindStarted, Step: id})
@@ -232,9 +233,18 @@ func (x *execution) failed(t *tracked, err error) {
 		x.steps[s].outcome.Status, x.steps[s].outcome.Cause = StatusSkipped, id
 		x.emit(Event{Kind: KindSkipped, Step: s, Cause: id})
 	}
-	if x.opts.OnError == Stop || endsRun(err) {
+	switch {
+	case x.opts.OnError == Stop || endsRun(err):
 		x.stop(fmt.Sprintf("%s failed", id))
+	case x.opts.OnError == FinishNode && !x.finishing:
+		x.finishing = true
+		x.emit(Event{Kind: KindLog, Step: id, Summary: "failed: what was begun on other nodes is finished there, and no further node is begun"})
 	}
+}
+
+// mayStart tells whether a step that could start may, after what has failed.
+func (x *execution) mayStart(id state.Address) bool {
+	return !x.finishing || x.begun[x.steps[id].step.Target]
 }
 
 // report journals what a worker is about to do or has done, then tells of it.

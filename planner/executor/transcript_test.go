@@ -53,6 +53,12 @@ func TestTranscripts(t *testing.T) {
 			plan: planOf(step("a", 0), step("b", 0), step("c", 0, "b")), opts: executor.Options{OnError: executor.Stop},
 			runner: &fakeRunner{took: map[string]time.Duration{"b": time.Second}, fail: map[string]error{"a": errors.New("broken")}},
 		},
+		"failure-finish-node": { // drained is brought back, waiting is not begun
+			plan: planOf(step("broken", 0), on("drained", step("drain", 0)), on("drained", step("uncordon", 0, "drain")), limited(on("waiting", step("wait", 0)), "turns"),
+				limited(on("drained", step("hold", 0)), "turns")),
+			opts:   executor.Options{OnError: executor.FinishNode, Parallelism: 2},
+			runner: &fakeRunner{took: map[string]time.Duration{"broken": time.Second, "drain": 2 * time.Second, "uncordon": time.Second}, fail: map[string]error{"broken": errors.New("broken")}},
+		},
 		"interrupt":       {plan: two, runner: &fakeRunner{took: took}, stopAt: 1500 * time.Millisecond},
 		"interrupt-twice": {plan: two, runner: &fakeRunner{took: took}, stopAt: 1500 * time.Millisecond, cancelAt: 4 * time.Second},
 		"journal":         {plan: two, runner: &fakeRunner{took: took}, failAt: 4, opts: executor.Options{Parallelism: 1}},

@@ -149,8 +149,8 @@ func (b *builder) restartProxies(c *cluster) state.Address {
 	b.draft.Steps = append(b.draft.Steps, planner.Step{
 		ID: id, Phase: addonPhase, Target: c.target, Action: planner.Update, Via: c.seat,
 		Impact: "restarts kube-proxy, one node after another; connections that are set up stay",
-		Operations: append(c.seatNode().reached(), planner.RestartDaemonSet{
-			Namespace: "kube-system", Name: "kube-proxy", Mark: c.sharedURL(), Timeout: proxyRestart,
+		Operations: append(c.seatNode().reached(), planner.RestartPods{
+			Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy", Mark: c.sharedURL(), Timeout: proxyRestart,
 		}),
 	})
 	b.draft.Edges[id] = []state.Address{step(c.target, addonPhase)}

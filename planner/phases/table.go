@@ -183,7 +183,7 @@ func (v *View) desired() *state.Snapshot {
 			if twin != nil {
 				v.seal(items, twin.itemsOf(i, j))
 			}
-			out.Items = append(out.Items, items...)
+			out.Items = append(out.Items, n.missed(items)...)
 		}
 		items := c.desired()
 		if twin != nil {

@@ -13,6 +13,17 @@ import (
 // could not be looked at.
 const AllowUnreachableFlag = "allow-unreachable"
 
+// The findings that a host, or a control plane, did not answer.
+const (
+	hostNotLookedAt         = "Host could not be looked at"
+	controlPlaneNotLookedAt = "Control plane could not be looked at"
+)
+
+// Unreachable tells a finding that says nothing but that a host did not answer.
+func Unreachable(d *diag.Diagnostic) bool {
+	return d.Summary == hostNotLookedAt || d.Summary == controlPlaneNotLookedAt
+}
+
 // unreachable refuses a plan that would have to leave a host out: a worker, a
 // node that leaves, or in a destroy any node. What it holds is unknown, and
 // unknown is not absent: somebody has to say that the rest may go on without
@@ -72,7 +83,7 @@ func (v *View) find(t state.Target) *node {
 
 // couldNotLook says which host it is, why, and what to do.
 func (v *View) couldNotLook(severity diag.Severity, u state.Unobserved) *diag.Diagnostic {
-	d := &diag.Diagnostic{Severity: severity, Summary: "Host could not be looked at", Address: u.Target.String()}
+	d := &diag.Diagnostic{Severity: severity, Summary: hostNotLookedAt, Address: u.Target.String()}
 	where := ", which is no longer in the configuration"
 	if n := v.find(u.Target); n != nil {
 		where, d.Subject = " ("+n.Address+")", n.Source

@@ -134,10 +134,13 @@ func (n *node) runningKubelet() string {
 }
 
 // comingKubelet is the version of the kubelet that the host has, or gets from
-// the artifacts: theirs is that of the cluster. Empty when it is not known.
+// packages or artifacts: theirs is that of the cluster. Empty when it is not known.
 func (n *node) comingKubelet() string {
 	if n.report == nil {
 		return ""
+	}
+	if n.packagesMisfit() {
+		return n.cluster.KubernetesVersion
 	}
 	for _, f := range n.software() {
 		if f.path == programs+"/kubelet" && n.report.Files[f.path].SHA256 != f.program.SHA256 {

@@ -83,7 +83,7 @@ func (v *View) walk() diag.Diagnostics {
 			continue
 		}
 		if _, err := planner.Walk(c.seen.Members, acts); err != nil {
-			diags.Append(diag.Errorf("Plan would lose quorum of etcd", "Walking through the changes of membership of cluster %q, one step cannot be made:\n\n  %v.\n\n"+
+			diags.Append(diag.Errorf(wouldLoseQuorum, "Walking through the changes of membership of cluster %q, one step cannot be made:\n\n  %v.\n\n"+
 				"The order would be: %s. Nothing is changed.", c.Label, err, c.story(acts)).At(c.Source).For(c.target))
 		}
 	}
@@ -160,3 +160,9 @@ func (b *builder) sequence(c *cluster) {
 func (b *builder) after(id, need state.Address) {
 	b.draft.Edges[id] = append(slices.Clone(b.draft.Edges[id]), need)
 }
+
+// wouldLoseQuorum is the finding that a gate would refuse a step of the plan.
+const wouldLoseQuorum = "Plan would lose quorum of etcd"
+
+// Refused tells a finding that a gate would refuse a step of the plan.
+func Refused(d *diag.Diagnostic) bool { return d.Summary == wouldLoseQuorum }

@@ -28,6 +28,9 @@ type File struct {
 	AllowUnreachable bool `json:"allow_unreachable,omitempty"`
 	// PriorOutputs are the state's, to show how they change.
 	PriorOutputs map[string]state.Value `json:"prior_outputs,omitempty"`
+	// Durations are the state's, and Parallelism the flag, to show how long it takes.
+	Durations   map[string]float64 `json:"durations,omitempty"`
+	Parallelism int                `json:"parallelism,omitempty"`
 }
 
 // envelope is the file as it is written. Its checksum tells damage; it is no

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
@@ -59,6 +61,7 @@ func (a *app) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
 	a.planning(o, &cmd)
 	cmd.Flags().BoolVar(&by.auto, "auto-approve", false, "do not ask")
 	cmd.Flags().StringVar(&by.digest, "approve", "", "do not ask if the plan has this `digest`, and refuse any other")
+	o.onError.flag(&cmd)
 	return &cmd
 }
 
@@ -148,8 +151,9 @@ func (s *session) settle() error {
 	}
 	settled := phases.Settled(s.view)
 	learned.Moved, learned.Left = settled.Moved, append(learned.Left, settled.Left...)
+	learned.Nodes, learned.Clusters = overlaid(settled.Nodes, learned.Nodes), overlaid(settled.Clusters, learned.Clusters)
 	if learned.IsZero() && s.recorded != nil && !s.leftover && !s.outputsChange() {
-		return s.screen().complete(s.result.Plan)
+		return s.screen().complete(s.result.Plan, nil)
 	}
 	st, err := statefile.Fold(s.ensureState(), []state.Entry{{Kind: state.EntryDone, Lineage: s.ensureState().Lineage, Learned: learned}})
 	if err != nil {
@@ -164,7 +168,17 @@ func (s *session) settle() error {
 	if err := statefile.Save(s.paths, st, journal); err != nil {
 		return err
 	}
-	return s.screen().complete(s.result.Plan)
+	return s.screen().complete(s.result.Plan, nil)
+}
+
+// overlaid is a map with the entries of another laid over it.
+func overlaid[K comparable, V any](base, top map[K]V) map[K]V {
+	out := maps.Clone(base)
+	if out == nil {
+		return top
+	}
+	maps.Copy(out, top)
+	return out
 }
 
 // confirm asks as Terraform does: only yes approves; destroy wants the cluster's name.
@@ -173,8 +187,8 @@ func (s *session) confirm(ctx context.Context) error {
 		return fmt.Errorf("nobody can be asked here: run with -auto-approve when the plan above is what you want")
 	}
 	want := cmp.Or(s.typed, "yes")
-	if s.opts.destroy && len(s.config.Clusters) > 0 {
-		want = s.config.Clusters[0].Label
+	if s.opts.destroy {
+		want = cmp.Or(s.destroyedClusters(), want)
 	}
 	view.Prompt(s.Stdout, want, s.opts.destroy, s.options())
 	line, err := s.line(ctx)
@@ -188,6 +202,21 @@ func (s *session) confirm(ctx context.Context) error {
 		return exit(exitError)
 	}
 	return nil
+}
+
+// destroyedClusters names the clusters that the plan takes apart, or of which it
+// takes a part, with a space between them.
+func (s *session) destroyedClusters() string {
+	var names []string
+	for _, c := range s.result.Plan.Resources {
+		if c.Target.Type == state.TypeCluster && c.Action == planner.Delete {
+			names = append(names, c.Target.Name)
+		}
+	}
+	if len(names) == 0 && len(s.config.Clusters) > 0 {
+		return s.config.Clusters[0].Label
+	}
+	return strings.Join(names, " ")
 }
 
 // execute runs the plan's steps and records what became of them.
@@ -206,7 +235,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	if err := run.fences.claim(ctx); err != nil {
 		return errors.Join(err, s.fleet.world.save())
 	}
-	progress := s.screen().progress()
+	progress := s.screen().progress(s.result.Plan, s.planView())
 	ctx, stop, done := s.interrupts.stopper(ctx, progress.Note)
 	ticking := progress.Start(s.Now)
 	// The plan of a cluster that is new knows no lineage yet: it is the state's
@@ -216,8 +245,8 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	still := run.fences.beat(ctx)
 	outcome, runErr := executor.Execute(ctx, &plan, run, journal, executor.Options{
 		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Learned: phases.Settled(s.view),
-		Parallelism: s.opts.parallelism,
-		Stop:        stop, Durations: st.Durations, Sink: progress.Event, Now: s.Now,
+		Parallelism: s.opts.parallelism, OnError: s.opts.onError.meaning(),
+		Stop: stop, Durations: st.Durations, Sink: progress.Event, Now: s.Now,
 	})
 	still()
 	done()
@@ -244,9 +273,9 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	case outcome.Stopped && over(stop):
 		return exit(exitInterrupted)
 	case !outcome.OK():
-		return exit(exitError)
+		return exit(s.outcomeCode(outcome))
 	}
-	return s.screen().complete(s.result.Plan)
+	return s.screen().complete(s.result.Plan, outcome)
 }
 
 // showCertificateKeys shows, this once, the keys that were generated for

@@ -19,16 +19,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes.
-const (
-	exitOK      = 0
-	exitError   = 1
-	exitChanges = 2
-	// exitUnformatted is fmt -check's, as Terraform has it.
-	exitUnformatted = 3
-	exitInterrupted = 130
-)
-
 // exit is an error that carries nothing but an exit code: all is said already.
 type exit int
 
@@ -45,6 +35,10 @@ type app struct {
 	sources func(string) []byte
 	// lines is where everything goes with -json; nil without it.
 	lines *view.JSONLines
+	// into is where the same lines go beside, with -json-into; nil without it.
+	into *linesFile
+	// finer tells errors apart by exit codes, with -detailed-exitcode.
+	finer bool
 	// quietStdout keeps stdout for a result that programs read: warnings go to stderr.
 	quietStdout bool
 	// stdin is Env.Stdin, once something was read from it.
@@ -69,6 +63,7 @@ func Main(env *Env) int {
 	defer cancel()
 	a.interrupts = listen(env.Interrupts, cancel)
 	defer a.interrupts.close()
+	defer a.closeInto()
 	err := cmd.ExecuteContext(ctx)
 	var code exit
 	var diags *diagError
@@ -87,6 +82,9 @@ func Main(env *Env) int {
 		a.print(diags.list)
 	default:
 		a.print(diag.Diagnostics{explain(err)})
+	}
+	if a.finer {
+		return finerCode(err)
 	}
 	return exitError
 }
@@ -160,7 +158,7 @@ func (a *app) root() *cobra.Command {
 	cmd.SetFlagErrorFunc(badFlag)
 	oneDashHelp(cmd)
 	addGroup(cmd, "Main commands:", a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand())
-	addGroup(cmd, "All other commands:", a.certificatesCommand(), a.etcdCommand(), a.fmtCommand(), a.graphCommand(), a.kubeconfigCommand(), a.outputCommand(), a.showCommand(), a.simCommand(),
+	addGroup(cmd, "All other commands:", a.certificatesCommand(), a.etcdCommand(), a.fmtCommand(), a.graphCommand(), a.importCommand(), a.kubeconfigCommand(), a.outputCommand(), a.showCommand(), a.simCommand(),
 		a.stateCommand(), a.versionCommand())
 	cmd.SetCompletionCommandGroupID("All other commands:")
 	cmd.SetHelpCommandGroupID("All other commands:")

@@ -14,7 +14,7 @@ import (
 
 // deprecated asks every API server of the member's cluster which deprecated APIs
 // it was asked for, where the cluster is to get another minor version.
-func (o *observer) deprecated(ctx context.Context, m *member, ca string, report *state.ClusterReport) {
+func (o *observer) deprecated(ctx context.Context, m *member, cas []string, report *state.ClusterReport) {
 	if !phases.AsksForDeprecated(o.view.Config, m.cluster, report.Version) {
 		return
 	}
@@ -26,7 +26,7 @@ func (o *observer) deprecated(ctx context.Context, m *member, ca string, report 
 		}
 		all.Go(func() {
 			r, err := o.look(ctx, other)
-			if err != nil || r.Secrets["/etc/kubernetes/admin.conf"].IsZero() || other != m && (ca == "" || o.ca(other, r) != ca) {
+			if err != nil || r.Secrets["/etc/kubernetes/admin.conf"].IsZero() || other != m && !overlap(cas, o.cas(other, r)) {
 				return // the plan says what is wrong with that host, or that it joins
 			}
 			found, err := o.askDeprecated(ctx, other, r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
@@ -22,6 +23,8 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	f.IntVar(&o.parallelism, "parallelism", 10, "run this `number` of steps at once")
 	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer")
 	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")
+	f.StringVar(&o.jsonInto, "json-into", "", "write JSON, one object per line, into this `file` beside what is printed")
+	f.BoolVar(&a.finer, "detailed-exitcode", false, "tell by the exit code: 2 changes, 3 only drift, 4 a step was refused, 5 locked, 6 a host does not answer")
 }
 
 // partFlags adds the flags of variables, and those that restrict a plan.
@@ -67,35 +70,41 @@ func (v varFlag) Type() string {
 
 func (a *app) planCommand() *cobra.Command {
 	var o planOptions
-	var detailed bool
 	var out string
+	var form planForm
+	var why explanation
 	cmd := &cobra.Command{
 		Use: "plan", Short: "Show what apply would change",
 		Long: "plan compares the configuration with the state and with what hosts, API and etcd show,\n" +
 			"and prints what apply would change, where, and in which order. It writes nothing anywhere.",
-		Example: "  kubewright plan\n  kubewright plan -target='node.cp[\"cp1\"]'\n  kubewright plan -out=plan.kwplan",
+		Example: "  kubewright plan\n  kubewright plan -format=markdown > plan.md\n  kubewright plan -explain='node.cp[\"cp1\"]/control-plane'\n  kubewright plan -target='node.cp[\"cp1\"]'\n  kubewright plan -out=plan.kwplan",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := form.check(o.json, why); err != nil {
+				return &usageError{cmd.CommandPath(), err}
+			}
+			a.quietStdout = form.programs()
 			s, err := a.planned(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
 			defer s.close()
-			if err := s.show(); err != nil {
+			if err := s.showAs(form, why); err != nil {
 				return err
 			}
 			if err := s.savePlan(out); err != nil {
 				return err
 			}
-			if detailed && (!s.result.Plan.Empty() || s.outputsChange()) {
-				return exit(exitChanges)
+			if code := s.changesCode(); a.finer && code != exitOK {
+				return exit(code)
 			}
 			return nil
 		},
 	}
 	a.planning(&o, cmd)
+	form.flag(cmd)
+	why.flag(cmd)
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "plan the removal of everything")
 	cmd.Flags().StringVar(&out, "out", "", "save the plan to this `file`, for kubewright apply FILE")
-	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 when there are changes")
 	return cmd
 }
 
@@ -113,7 +122,33 @@ func (a *app) planned(ctx context.Context, o planOptions) (*session, error) {
 }
 
 // show prints the plan.
-func (s *session) show() error { return s.screen().plan(s.result.Plan, s.priorOutputs()) }
+func (s *session) show() error { return s.screen().plan(s.result.Plan, s.planView()) }
+
+// showAs prints the plan in a form, or explains a part of it.
+func (s *session) showAs(form planForm, why explanation) error {
+	switch {
+	case why.given:
+		return view.Explain(s.Stdout, s.result.Plan, why.at, s.planView())
+	case !form.programs():
+		return s.show()
+	}
+	return view.PlanAs(s.Stdout, s.result.Plan, string(form), s.planView())
+}
+
+// planView is how a plan is shown: beside what the state knows.
+func (s *session) planView() view.Options {
+	o := s.options()
+	o.Recorded, o.Parallelism = view.Recorded{Outputs: s.priorOutputs(), Durations: s.durations()}, s.opts.parallelism
+	return o
+}
+
+// durations are those that the state holds.
+func (s *session) durations() map[string]float64 {
+	if s.recorded == nil {
+		return nil
+	}
+	return s.recorded.Durations
+}
 
 // priorOutputs are those that the state holds.
 func (s *session) priorOutputs() map[string]state.Value {

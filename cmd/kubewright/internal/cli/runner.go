@@ -121,7 +121,7 @@ func (r *runner) gates(ctx context.Context, step *planner.Step) error {
 			err = fmt.Errorf("internal error: step %s names gate %q, which nobody evaluates", step.ID, g)
 		}
 		if err != nil {
-			return err
+			return &gateError{err}
 		}
 	}
 	return nil
@@ -186,9 +186,8 @@ func (r *runner) membersThrough(ctx context.Context, via state.Target) ([]state.
 // none.
 func (s *session) others(t state.Target) []state.Target {
 	var out []state.Target
-	ca := s.view.CA(t)
 	for _, m := range s.fleet.members {
-		if m.target != t && m.plane && ca != "" && s.view.CA(m.target) == ca {
+		if m.target != t && m.plane && s.view.SameCluster(t, m.target) {
 			out = append(out, m.target)
 		}
 	}

@@ -74,11 +74,17 @@ func bare(err error) error {
 // is applied.
 func (s *session) savePlan(path string) error {
 	if path == "" {
+		if s.quietStdout {
+			return nil
+		}
 		return s.screen().saved("", s.result.Plan)
 	}
-	f := planfile.File{Plan: s.result.Plan, AllowUnreachable: s.opts.allowUnreachable, PriorOutputs: s.priorOutputs()}
+	f := planfile.File{Plan: s.result.Plan, AllowUnreachable: s.opts.allowUnreachable, PriorOutputs: s.priorOutputs(), Durations: s.durations(), Parallelism: s.opts.parallelism}
 	if err := planfile.Write(s.named(path), f); err != nil {
 		return err
+	}
+	if s.quietStdout {
+		return view.Saved(s.Stderr, path, s.result.Plan, s.options())
 	}
 	return s.screen().saved(path, s.result.Plan)
 }

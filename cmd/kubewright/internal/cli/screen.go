@@ -7,33 +7,37 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
-	"github.com/kubewright/kubewright/state"
 )
 
 // screen is what a run shows: text for people, or with -json lines for programs.
 type screen interface {
 	// diagnostics shows findings.
 	diagnostics(diag.Diagnostics)
-	// plan shows a plan; prior are the outputs of the state.
-	plan(p *planner.Plan, prior map[string]state.Value) error
+	// plan shows a plan; the options have what the state knows.
+	plan(p *planner.Plan, o view.Options) error
 	// saved tells where a plan was saved; path is empty when it was not.
 	saved(path string, p *planner.Plan) error
-	// progress shows a run while it goes on.
-	progress() view.Display
-	// complete ends an apply of which nothing is left to do.
-	complete(*planner.Plan) error
+	// progress shows a run of the plan while it goes on.
+	progress(*planner.Plan, view.Options) view.Display
+	// complete ends an apply of which nothing is left to do; the outcome is nil
+	// when no step ran.
+	complete(*planner.Plan, *executor.Outcome) error
 	// incomplete ends an apply that failed or was stopped.
 	incomplete(*planner.Plan, *executor.Outcome) error
 	// notConverged warns that a plan right after an apply still finds differences.
 	notConverged(*planner.Plan) error
 }
 
-// screen is chosen by -json.
+// screen is chosen by -json; with -json-into the lines go to a file as well.
 func (a *app) screen() screen {
+	var shown screen = textScreen{a}
 	if a.lines != nil {
-		return jsonScreen{a}
+		shown = jsonScreen{a, a.lines}
 	}
-	return textScreen{a}
+	if a.into == nil {
+		return shown
+	}
+	return bothScreens{shown, jsonScreen{a, a.into.lines}}
 }
 
 // textScreen prints results to stdout and errors to stderr.
@@ -47,23 +51,20 @@ func (s textScreen) diagnostics(list diag.Diagnostics) {
 	_ = view.Diagnostics(w, list, s.options(), s.sources)
 }
 
-func (s textScreen) plan(p *planner.Plan, prior map[string]state.Value) error {
-	o := s.options()
-	o.PriorOutputs = prior
-	return view.Plan(s.Stdout, p, o)
-}
+func (s textScreen) plan(p *planner.Plan, o view.Options) error { return view.Plan(s.Stdout, p, o) }
 
 func (s textScreen) saved(path string, p *planner.Plan) error {
 	return view.Saved(s.Stdout, path, p, s.options())
 }
 
-func (s textScreen) progress() view.Display {
+func (s textScreen) progress(p *planner.Plan, o view.Options) view.Display {
 	fmt.Fprintln(s.Stdout) // apart from the plan, or the answer, above
-	return view.NewProgress(s.Stdout, s.options(), s.terminal())
+	o.Estimate = view.Estimate(p, o)
+	return view.NewProgress(s.Stdout, o, s.terminal())
 }
 
-func (s textScreen) complete(p *planner.Plan) error {
-	if err := view.Complete(s.Stdout, p, s.options()); err != nil {
+func (s textScreen) complete(p *planner.Plan, o *executor.Outcome) error {
+	if err := view.Complete(s.Stdout, p, o, s.options()); err != nil {
 		return err
 	}
 	return view.Outputs(s.Stdout, p.Outputs, s.options())
@@ -77,21 +78,26 @@ func (s textScreen) notConverged(p *planner.Plan) error {
 	return view.NotConverged(s.Stderr, p, s.options())
 }
 
-// jsonScreen prints everything to stdout, one object per line.
-type jsonScreen struct{ *app }
+// jsonScreen prints everything as one object per line.
+type jsonScreen struct {
+	*app
+	lines *view.JSONLines
+}
 
 func (s jsonScreen) diagnostics(list diag.Diagnostics) { s.lines.Diagnostics(list, s.sources) }
 
-func (s jsonScreen) plan(p *planner.Plan, prior map[string]state.Value) error {
-	return s.lines.Plan(p, prior)
-}
+func (s jsonScreen) plan(p *planner.Plan, o view.Options) error { return s.lines.Plan(p, o) }
 
 // The line of the plan has its digest.
 func (s jsonScreen) saved(string, *planner.Plan) error { return nil }
 
-func (s jsonScreen) progress() view.Display { return view.Display{Progress: s.lines} }
+func (s jsonScreen) progress(*planner.Plan, view.Options) view.Display {
+	return view.Display{Progress: s.lines}
+}
 
-func (s jsonScreen) complete(p *planner.Plan) error { return s.lines.Complete(p) }
+func (s jsonScreen) complete(p *planner.Plan, o *executor.Outcome) error {
+	return s.lines.Complete(p, o)
+}
 
 func (s jsonScreen) incomplete(p *planner.Plan, o *executor.Outcome) error {
 	return s.lines.Incomplete(p, o)

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -27,13 +29,32 @@ func (a *app) readState() (*state.State, error) {
 
 func (a *app) showCommand() *cobra.Command {
 	var asJSON bool
+	var form planForm
+	var why explanation
 	cmd := &cobra.Command{
 		Use: "show [PLAN]", Short: "Show the state, or a saved plan", Args: takes(0, 1),
-		Example: "  kubewright show\n  kubewright show -json plan.kwplan",
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				return a.showPlan(args[0], asJSON)
+		Long: "show prints the state, or a plan that plan -out has saved, for people or in a form for programs.\n" +
+			"Nothing is contacted. The form markdown is for a pull request and html for a browser; junit\n" +
+			"is for the test tab of CI, github for annotations of a workflow, and json for policies.",
+		Example: "  kubewright show\n  kubewright show -json plan.kwplan\n  kubewright show -format=markdown plan.kwplan > comment.md\n" +
+			"  kubewright show -format=html plan.kwplan > plan.html",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := form.check(asJSON, why); err != nil {
+				return &usageError{cmd.CommandPath(), err}
 			}
+			if len(args) == 1 {
+				if asJSON {
+					form = "json"
+				}
+				return a.showPlan(args[0], form, why)
+			}
+			if why.given {
+				return &usageError{cmd.CommandPath(), errors.New("-explain is of a plan, and none was named: kubewright show -explain=ADDRESS FILE")}
+			}
+			if form.programs() && form != "json" {
+				return &usageError{cmd.CommandPath(), fmt.Errorf("-format=%s is a form of a plan, and none was named: kubewright show -format=%s FILE", form, form)}
+			}
+			asJSON = asJSON || form == "json"
 			st, err := a.readState()
 			if err != nil {
 				return err
@@ -45,19 +66,23 @@ func (a *app) showCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	form.flag(cmd)
+	why.flag(cmd)
 	return cmd
 }
 
 // showPlan prints a saved plan. Nothing is contacted.
-func (a *app) showPlan(path string, asJSON bool) error {
+func (a *app) showPlan(path string, form planForm, why explanation) error {
 	f, err := a.readPlan(path)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return view.PlanJSON(a.Stdout, f.Plan)
+	o := a.options()
+	o.Recorded, o.Parallelism = view.Recorded{Outputs: f.PriorOutputs, Durations: f.Durations}, f.Parallelism
+	if why.given {
+		return view.Explain(a.Stdout, f.Plan, why.at, o)
 	}
-	return textScreen{a}.plan(f.Plan, f.PriorOutputs)
+	return view.PlanAs(a.Stdout, f.Plan, form.name(), o)
 }
 
 func (a *app) outputCommand() *cobra.Command {

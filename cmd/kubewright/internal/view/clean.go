@@ -10,12 +10,13 @@ import (
 // Clean makes text from elsewhere fit for a terminal, on one line: control
 // characters (C0, DEL, C1), line separators, characters that turn the direction
 // of writing or have no width, and bytes that are no UTF-8 become visible
-// escapes such as \x1b and \u202e.
-func Clean(s string) string { return clean(s, false) }
+// escapes such as \x1b and \u202e. What a CI runner would take as a command is
+// disarmed in the same way.
+func Clean(s string) string { return disarm(clean(s, false)) }
 
 // CleanText is Clean for text of several lines: line breaks stay, and tabs
 // become spaces.
-func CleanText(s string) string { return clean(s, true) }
+func CleanText(s string) string { return disarm(clean(s, true)) }
 
 func clean(s string, lines bool) string {
 	if isClean(s) {
@@ -41,6 +42,23 @@ func clean(s string, lines bool) string {
 		i += size
 	}
 	return b.String()
+}
+
+// disarm escapes what makes a line a command to GitHub's runner, which reads
+// every log: ::COMMAND …:: behind nothing but spaces, and ##[COMMAND] anywhere.
+// An IPv6 address has no second pair of colons.
+func disarm(s string) string {
+	if !strings.Contains(s, "::") && !strings.Contains(s, "##[") {
+		return s
+	}
+	lines := strings.Split(strings.ReplaceAll(s, "##[", `#\x23[`), "\n")
+	for i, line := range lines {
+		text := strings.TrimLeft(line, " ")
+		if command, ok := strings.CutPrefix(text, "::"); ok && strings.Contains(command, "::") {
+			lines[i] = line[:len(line)-len(text)] + `\x3a:` + command
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func isClean(s string) bool {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/planner"
@@ -38,7 +37,7 @@ func visible(s string) string { return strings.ReplaceAll(s, "\x1b", "␛") }
 
 var fixtures = map[string]func() *planner.Plan{
 	"create": createPlan, "update": updatePlan, "example": examplePlan, "drift": driftPlan,
-	"empty": emptyPlan, "destroy": destroyPlan, "replace": replacePlan,
+	"empty": emptyPlan, "destroy": destroyPlan, "replace": replacePlan, "upgrade": upgradePlan,
 }
 
 // load writes the fixture as a plan file when golden files are rewritten, and reads it.
@@ -72,7 +71,7 @@ func TestPlan(t *testing.T) {
 			for _, width := range []int{80, 120} {
 				o := view.Options{Width: width}
 				if name == "create" {
-					o.Estimate = 54 * time.Second
+					o.Recorded.Durations = lastTime()
 				}
 				golden(t, name+"."+map[int]string{80: "80", 120: "120"}[width]+".txt", render(t, plan, o))
 			}
@@ -88,7 +87,7 @@ func TestPlanOutputs(t *testing.T) {
 	plan := emptyPlan()
 	plan.Outputs = map[string]state.Value{"endpoint": state.String("b:6443"), "same": state.Int(1)}
 	prior := map[string]state.Value{"endpoint": state.String("a:6443"), "same": state.Int(1), "gone": state.Bool(true)}
-	golden(t, "outputs.txt", render(t, plan, view.Options{PriorOutputs: prior}))
+	golden(t, "outputs.txt", render(t, plan, view.Options{Recorded: view.Recorded{Outputs: prior}}))
 	golden(t, "refresh-only.txt", render(t, driftPlan(), view.Options{RefreshOnly: true}))
 }
 
@@ -110,4 +109,13 @@ func render(t *testing.T, plan *planner.Plan, o view.Options) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// lastTime is what an earlier apply says of how long steps take, but for images.
+func lastTime() map[string]float64 {
+	return map[string]float64{
+		"prepare/create": 1.2, "certs/create": 2, "kubeconfig/create": 1, "etcd/create": 9.5, "control-plane/create": 12,
+		"kubelet-start/create": 2.5, "kubelet-wait-bootstrap/create": 4, "control-plane/update": 14, "kubelet-start/update": 3,
+		"drain/delete": 31, "reset/delete": 6, "upload-config/update": 0.5,
+	}
 }

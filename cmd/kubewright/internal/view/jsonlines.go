@@ -64,8 +64,8 @@ func (j *JSONLines) Diagnostics(list diag.Diagnostics, source func(file string) 
 }
 
 // Plan prints a plan: what drifted, what changes, the summary, and the whole of
-// it as one document; prior are the outputs of the state.
-func (j *JSONLines) Plan(plan *planner.Plan, prior map[string]state.Value) error {
+// it as one document.
+func (j *JSONLines) Plan(plan *planner.Plan, o Options) error {
 	for _, s := range plan.Steps {
 		j.actions[s.ID] = s.Action
 	}
@@ -74,6 +74,10 @@ func (j *JSONLines) Plan(plan *planner.Plan, prior map[string]state.Value) error
 			record{"change": record{"resource": resourceRecord(d.Address.Target), "action": d.Action, "item": itemToJSON(d)}})
 	}
 	for _, r := range plan.Resources {
+		if r.ImportedFrom != "" {
+			j.emit(j.now(), "info", "planned_change", r.Target.String()+": Plan to import",
+				record{"change": record{"resource": resourceRecord(r.Target), "action": "import", "importing": record{"id": r.ImportedFrom}}})
+		}
 		if r.Action == planner.NoOp {
 			continue
 		}
@@ -81,25 +85,44 @@ func (j *JSONLines) Plan(plan *planner.Plan, prior map[string]state.Value) error
 			record{"change": record{"resource": resourceRecord(r.Target), "action": r.Action, "reason": r.Reason}})
 	}
 	j.summary("plan", plan, "Plan: "+planned(plan))
-	if n := len(changedOutputs(prior, plan.Outputs)); n > 0 {
+	if n := len(changedOutputs(o.Recorded.Outputs, plan.Outputs)); n > 0 {
 		outputs := outputsJSON(plan.Outputs)
 		j.emit(j.now(), "info", "outputs", "Changes to Outputs: "+itoa(n), record{"outputs": outputs})
 	}
-	j.emit(j.now(), "info", "plan", "The plan as one document", record{"plan": planToJSON(plan)})
+	j.emit(j.now(), "info", "plan", "The plan as one document", record{"plan": planToJSON(plan, o)})
 	return j.Close()
 }
 
-// Complete prints the summary of a plan that was carried out, and its outputs.
-func (j *JSONLines) Complete(plan *planner.Plan) error {
+// Complete prints the summary of a plan that was carried out, where the time
+// went, and its outputs; the outcome is nil when no step ran.
+func (j *JSONLines) Complete(plan *planner.Plan, outcome *executor.Outcome) error {
 	operation := "apply"
 	if plan.Destroy {
 		operation = "destroy"
 	}
 	j.summary(operation, plan, completed(plan))
+	if outcome != nil {
+		j.timing(plan, outcome)
+	}
 	if len(plan.Outputs) > 0 {
 		j.emit(j.now(), "info", "outputs", "Outputs: "+itoa(len(plan.Outputs)), record{"outputs": outputsJSON(plan.Outputs)})
 	}
 	return j.Close()
+}
+
+// timing prints how long each step took and which of them made the run so long.
+func (j *JSONLines) timing(plan *planner.Plan, outcome *executor.Outcome) {
+	t := outcome.Timeline(plan)
+	steps := []record{}
+	for _, s := range t.Steps {
+		steps = append(steps, record{"step": s.Step.String(), "start": s.Start, "seconds": s.Seconds})
+	}
+	critical := []string{}
+	for _, s := range t.Critical {
+		critical = append(critical, s.Step.String())
+	}
+	j.emit(j.now(), "info", "timing", "Took "+duration(ofSeconds(t.Seconds))+" for "+plural(len(t.Steps), "step"),
+		record{"seconds": t.Seconds, "steps": steps, "critical_path": critical})
 }
 
 // Incomplete prints why a run failed or was stopped, and how to go on.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -15,7 +16,7 @@ import (
 func Plan(w io.Writer, plan *planner.Plan, o Options) error {
 	p := newPage(o)
 	o.RefreshOnly = o.RefreshOnly || plan.RefreshOnly
-	outputs := p.outputChanges(o.PriorOutputs, plan.Outputs)
+	outputs := p.outputChanges(o.Recorded.Outputs, plan.Outputs)
 	p.drift(plan, o)
 	switch {
 	case o.RefreshOnly:
@@ -49,13 +50,14 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 	for _, sentence := range plan.Upgrades {
 		p.line(wrap("Upgrade: "+CleanText(sentence), p.width, "  "))
 	}
+	for _, sentence := range plan.Rotations {
+		p.line(wrap("Rotation: "+Clean(sentence), p.width, "  "))
+	}
 	p.order(plan)
 	for _, sentence := range plan.Quorum {
 		p.line(wrap("etcd: "+Clean(sentence), p.width, "  "))
 	}
-	if o.Estimate > 0 {
-		p.line("Takes about ", duration(o.Estimate), ", going by earlier applies.")
-	}
+	p.estimate(executor.Forecast(plan, o.Recorded.Durations, o.Parallelism), newLabels(plan))
 	if len(plan.Steps) > 0 || len(plan.Quorum) > 0 {
 		p.line()
 	}
@@ -97,6 +99,9 @@ func (p *page) legend(resources []resource) {
 	for _, r := range resources {
 		used[r.entry.sym] = true
 	}
+	if len(used) == 1 && used[unchanged] {
+		return
+	}
 	p.line("Actions are indicated with the following symbols:")
 	for _, l := range []struct {
 		sym  symbol
@@ -123,7 +128,11 @@ func (p *page) summary(plan *planner.Plan) {
 // planned is the sentence behind "Plan:".
 func planned(plan *planner.Plan) string {
 	add, change, destroy := plan.Counts()
-	return itoa(add) + " to add, " + itoa(change) + " to change, " + itoa(destroy) + " to destroy."
+	imports := ""
+	if n := plan.Imports(); n > 0 {
+		imports = itoa(n) + " to import, "
+	}
+	return imports + itoa(add) + " to add, " + itoa(change) + " to change, " + itoa(destroy) + " to destroy."
 }
 
 // nothing prints that a plan is empty, and why that is good or not.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -33,6 +34,28 @@ func NewProgress(w io.Writer, o Options, terminal bool) Display {
 	}
 	return Display{NewPlainProgress(w, o)}
 }
+
+// Both is one display that shows everything on two.
+func Both(a, b Display) Display { return Display{twoDisplays{a, b}} }
+
+type twoDisplays [2]Display
+
+func (d twoDisplays) Event(e executor.Event) {
+	d[0].Event(e)
+	d[1].Event(e)
+}
+
+func (d twoDisplays) Tick(now time.Time) {
+	d[0].Tick(now)
+	d[1].Tick(now)
+}
+
+func (d twoDisplays) Note(text string) {
+	d[0].Note(text)
+	d[1].Note(text)
+}
+
+func (d twoDisplays) Close() error { return errors.Join(d[0].Close(), d[1].Close()) }
 
 // Start ticks until the returned function is called, which also closes the display.
 func (d Display) Start(now func() time.Time) (stop func()) {

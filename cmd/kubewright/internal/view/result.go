@@ -14,12 +14,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Complete prints the sentence for a plan that was carried out.
-func Complete(w io.Writer, plan *planner.Plan, o Options) error {
+// Complete prints the sentence for a plan that was carried out, and where the
+// time went; the outcome is nil when no step ran.
+func Complete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o Options) error {
 	p := newPage(o)
 	p.line()
 	p.line(p.boldGreen(completed(plan)))
 	p.stillToDo(plan)
+	if outcome != nil {
+		p.timing(plan, outcome)
+	}
 	return p.flush(w)
 }
 
@@ -43,7 +47,11 @@ func completed(plan *planner.Plan) string {
 	if plan.Destroy {
 		return "Destroy complete! Resources: " + itoa(destroy) + " destroyed."
 	}
-	return "Apply complete! Resources: " + itoa(add) + " added, " + itoa(change) + " changed, " + itoa(destroy) + " destroyed."
+	imported := ""
+	if n := plan.Imports(); n > 0 {
+		imported = itoa(n) + " imported, "
+	}
+	return "Apply complete! Resources: " + imported + itoa(add) + " added, " + itoa(change) + " changed, " + itoa(destroy) + " destroyed."
 }
 
 // Incomplete prints what became of a run that failed or was stopped: a report

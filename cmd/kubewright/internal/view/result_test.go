@@ -28,14 +28,30 @@ func printed(t *testing.T, print func(w io.Writer) error) string {
 }
 
 func TestComplete(t *testing.T) {
-	got := printed(t, func(w io.Writer) error { return view.Complete(w, createPlan(), view.Options{}) })
+	got := printed(t, func(w io.Writer) error { return view.Complete(w, createPlan(), nil, view.Options{}) })
 	if want := "\nApply complete! Resources: 6 added, 0 changed, 0 destroyed.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	got = printed(t, func(w io.Writer) error { return view.Complete(w, destroyPlan(), view.Options{}) })
+	got = printed(t, func(w io.Writer) error { return view.Complete(w, destroyPlan(), nil, view.Options{}) })
 	if want := "\nDestroy complete! Resources: 6 destroyed.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// ran is an outcome in which all steps ran one after another, each a second longer.
+func ran(plan *planner.Plan) *executor.Outcome {
+	out := &executor.Outcome{Done: len(plan.Steps)}
+	for i, s := range plan.Steps {
+		out.Steps = append(out.Steps, executor.StepOutcome{Step: s.ID, Status: executor.StatusDone, Start: out.Seconds, Seconds: float64(i + 1)})
+		out.Seconds += float64(i + 1)
+	}
+	return out
+}
+
+// TestTiming: an apply ends with where the time went.
+func TestTiming(t *testing.T) {
+	plan := updatePlan()
+	golden(t, "timing.txt", printed(t, func(w io.Writer) error { return view.Complete(w, plan, ran(plan), view.Options{Width: 100}) }))
 }
 
 // failed is an outcome in which the founder's etcd fails.
@@ -185,7 +201,9 @@ func TestGraph(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	for _, name := range []string{"example", "replace", "drift", "empty"} {
-		golden(t, name+".json", printed(t, func(w io.Writer) error { return view.PlanJSON(w, load(t, name)) }))
+		golden(t, name+".json", printed(t, func(w io.Writer) error {
+			return view.PlanJSON(w, load(t, name), view.Options{Recorded: view.Recorded{Durations: lastTime()}})
+		}))
 	}
 	golden(t, "validate.json", printed(t, func(w io.Writer) error { return view.ValidateJSON(w, findings(), hclSource) }))
 }
@@ -241,13 +259,13 @@ func TestJSONLines(t *testing.T) {
 	plan.Outputs = map[string]state.Value{"endpoint": state.String("x")}
 	j.Version("0.1.0")
 	j.Diagnostics(findings()[:1], hclSource)
-	if err := j.Plan(plan, nil); err != nil {
+	if err := j.Plan(plan, view.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	play(j, story())
 	j.Note("a word")
 	for _, err := range []error{
-		j.Complete(plan), j.NotConverged(updatePlan()), j.Incomplete(createPlan(), failed(createPlan())), j.Close(),
+		j.Complete(plan, ran(plan)), j.NotConverged(updatePlan()), j.Incomplete(createPlan(), failed(createPlan())), j.Close(),
 	} {
 		if err != nil {
 			t.Fatal(err)

@@ -34,12 +34,35 @@ type bodyLine struct {
 	text string
 }
 
-// print lays out entries at a depth.
+// laidLine is one line of a plan: a symbol and a text at a depth. A remark, which
+// says what an action means, stands in the column of symbols and has none.
+type laidLine struct {
+	depth  int
+	sym    symbol
+	text   string
+	remark bool
+}
+
+// print prints entries at a depth.
 func (p *page) print(entries []entry, depth int) {
-	keys, notes := p.columns(entries)
-	for _, e := range entries {
-		p.printEntry(e, depth, keys, notes)
+	for _, l := range p.layout(entries, depth) {
+		indent := strings.Repeat("    ", l.depth)
+		if l.remark {
+			p.line(indent, "  ", l.text)
+			continue
+		}
+		p.line(indent, p.mark(l.sym), " ", l.text)
 	}
+}
+
+// layout lays out entries at a depth.
+func (p *page) layout(entries []entry, depth int) []laidLine {
+	keys, notes := p.columns(entries)
+	var out []laidLine
+	for _, e := range entries {
+		out = append(out, p.layoutEntry(e, depth, keys, notes)...)
+	}
+	return out
 }
 
 // columns finds how wide the keys are, and where comments begin.
@@ -64,46 +87,54 @@ const (
 	maxNoteColumn = 56
 )
 
-func (p *page) printEntry(e entry, depth, keys, notes int) {
-	indent := strings.Repeat("    ", depth)
+func (p *page) layoutEntry(e entry, depth, keys, notes int) []laidLine {
 	if e.comment {
-		column := indent + "  "
-		if e.indented {
-			column += "  "
-		}
-		p.line(column, p.commentColor(e)(wrap(e.text, p.width, column+"# ")))
-		return
+		return p.layoutComment(e, depth)
 	}
-	p.WriteString(indent + p.mark(e.sym) + " ")
+	var text string
 	switch {
 	case e.block:
-		p.WriteString(e.head + e.key + " {")
+		text = e.head + e.key + " {"
 	case e.head != "":
-		p.WriteString(e.head + e.text)
+		text = e.head + e.text
 	default:
-		p.WriteString(fill(e.key, keys) + " = " + e.text)
+		text = fill(e.key, keys) + " = " + e.text
 	}
 	if e.note != "" {
 		gap := 2
-		if w := ansi.StringWidth(e.text); e.block || w <= notes {
+		if w := ansi.StringWidth(e.text); !e.block && w <= notes {
 			gap = notes - w + noteGap
-			if e.block {
-				gap = 2
-			}
 		}
-		p.WriteString(strings.Repeat(" ", gap) + p.dim("# "+e.note))
+		text += strings.Repeat(" ", gap) + p.dim("# "+e.note)
 	}
-	p.line()
+	out := []laidLine{{depth: depth, sym: e.sym, text: text}}
 	for _, l := range e.body {
-		p.line(indent, "    ", p.mark(l.sym), " ", l.text)
+		out = append(out, laidLine{depth: depth + 1, sym: l.sym, text: l.text})
 	}
 	if e.tail != "" {
-		p.line(indent, "    ", e.tail)
+		out = append(out, laidLine{depth: depth, sym: unchanged, text: e.tail})
 	}
 	if e.block {
-		p.print(e.kids, depth+1)
-		p.line(indent, "    }")
+		out = append(out, p.layout(e.kids, depth+1)...)
+		out = append(out, laidLine{depth: depth, sym: unchanged, text: "}"})
 	}
+	return out
+}
+
+// layoutComment wraps a comment under itself.
+func (p *page) layoutComment(e entry, depth int) []laidLine {
+	column := strings.Repeat("    ", depth) + "  "
+	if e.indented {
+		column += "  "
+	}
+	var out []laidLine
+	for i, line := range strings.Split(wrap(e.text, p.width, column+"# "), "\n") {
+		if i > 0 {
+			line = strings.TrimPrefix(line, column)
+		}
+		out = append(out, laidLine{depth: depth, sym: unchanged, text: p.commentColor(e)(line), remark: !e.indented})
+	}
+	return out
 }
 
 // commentColor dims what only counts, and marks what an action means.
@@ -174,7 +205,7 @@ func (p *page) attribute(name string, c planner.AttributeChange) entry {
 		e.sym = removed
 		return p.oneSided(e, before)
 	case before.Kind() == state.KindSensitive || after.Kind() == state.KindSensitive:
-		e.text = sensitiveValue
+		e.text = secretChange(before, after)
 	case multiline(before) || multiline(after):
 		p.textDiff(&e, before, after)
 	case isList(before) && isList(after):

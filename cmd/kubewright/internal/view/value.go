@@ -39,6 +39,19 @@ func inline(v state.Value) string {
 	return "null"
 }
 
+// secretChange says whether a secret is another one, as far as its fingerprint
+// tells: before the first apply there is no key to make one with.
+func secretChange(before, after state.Value) string {
+	was, is := before.AsSensitive(), after.AsSensitive()
+	switch {
+	case before.Kind() != state.KindSensitive || after.Kind() != state.KindSensitive, was.Fingerprint == "" || is.Fingerprint == "":
+		return sensitiveValue
+	case was.Fingerprint == is.Fingerprint:
+		return sensitiveValue + " unchanged"
+	}
+	return sensitiveValue + " changed"
+}
+
 // quote prints a string in quotation marks, with visible escapes.
 func quote(s string) string {
 	return `"` + Clean(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)) + `"`

@@ -51,10 +51,20 @@ type Options struct {
 	CompactWarnings bool
 	// RefreshOnly prints a plan that only records what has changed outside.
 	RefreshOnly bool
-	// PriorOutputs are the outputs of the state; a plan shows the differences.
-	PriorOutputs map[string]state.Value
-	// Estimate is how long an apply would take, going by earlier ones; 0 is unknown.
+	// Recorded is what the state knows.
+	Recorded Recorded
+	// Parallelism is how many steps run at once, for estimates; 0 is the default.
+	Parallelism int
+	// Estimate is how long an apply takes, going by earlier ones; 0 is unknown.
 	Estimate time.Duration
+}
+
+// Recorded is what the state knows that a plan is read beside.
+type Recorded struct {
+	// Outputs are those of the last apply; a plan shows the differences.
+	Outputs map[string]state.Value
+	// Durations are seconds per state.DurationKey.
+	Durations map[string]float64
 }
 
 // page collects what is printed and writes it at once.

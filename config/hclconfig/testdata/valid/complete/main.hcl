@@ -247,6 +247,16 @@ cluster "prod" {
 cluster "edge" {
   kubernetes_version = "1.35.8"
 
+  install {
+    packages {
+      key        = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQ==\n-----END PGP PUBLIC KEY BLOCK-----\n"
+      repository = "https://mirror.example.com/kubernetes"
+      runtime    = "containerd.io"
+      tools      = ["kubectl"]
+      hold       = false
+    }
+  }
+
   etcd {
     external {
       endpoints      = ["https://etcd1:2379", "https://etcd2:2379"]
@@ -404,4 +414,9 @@ removed {
 removed {
   from        = node.cp["burnt"]
   unreachable = true
+}
+
+import {
+  to = cluster.prod
+  id = "ssh://cp-one.${var.domain}"
 }

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// Exit codes. Those from 2 to 6 are used with -detailed-exitcode alone, and 3 by
+// fmt -check as well, as Terraform has it.
+const (
+	exitOK      = 0
+	exitError   = 1
+	exitChanges = 2
+	// exitDrift: all that the plan changes was changed outside.
+	exitDrift = 3
+	// exitRefused: a step was refused, by a gate, or right before it began because
+	// something has changed since the plan was made.
+	exitRefused = 4
+	// exitLocked: another run holds the state or the cluster.
+	exitLocked = 5
+	// exitUnreachable: a host does not answer.
+	exitUnreachable = 6
+	exitUnformatted = 3
+	exitInterrupted = 130
+)
+
+// gateError is a step that a gate has refused. Nothing of it was done.
+type gateError struct{ err error }
+
+func (e *gateError) Error() string { return e.err.Error() }
+func (e *gateError) Unwrap() error { return e.err }
+
+// finerCode tells the errors apart that somebody may want to deal with in
+// different ways: to wait, to look at a host, or to think.
+func finerCode(err error) int {
+	var diags *diagError
+	switch {
+	case errors.As(err, &diags):
+		return findingsCode(diags.list.Errors())
+	case errors.Is(err, statefile.ErrLocked), errors.Is(err, providers.ErrHeld), errors.Is(err, providers.ErrSuperseded):
+		return exitLocked
+	case errors.As(err, new(*gateError)), errors.Is(err, providers.ErrMoved):
+		return exitRefused
+	case errors.Is(err, providers.ErrUnreachable):
+		return exitUnreachable
+	}
+	return exitError
+}
+
+// findingsCode is that of a plan which was not made: a host that does not answer
+// counts when there is nothing else to be put right.
+func findingsCode(list diag.Diagnostics) int {
+	not := func(is func(*diag.Diagnostic) bool) func(*diag.Diagnostic) bool {
+		return func(d *diag.Diagnostic) bool { return !is(d) }
+	}
+	switch {
+	case len(list) == 0:
+		return exitError
+	case !slices.ContainsFunc(list, not(phases.Unreachable)):
+		return exitUnreachable
+	case !slices.ContainsFunc(list, not(phases.Refused)):
+		return exitRefused
+	}
+	return exitError
+}
+
+// outcomeCode is the exit code of a run of which something is left to do: that
+// of the first failure which has one of its own.
+func (a *app) outcomeCode(outcome *executor.Outcome) int {
+	if !a.finer {
+		return exitError
+	}
+	for _, s := range outcome.Steps {
+		if s.Err != nil && finerCode(s.Err) != exitError {
+			return finerCode(s.Err)
+		}
+	}
+	return exitError
+}
+
+// changesCode is what -detailed-exitcode says of a plan.
+func (s *session) changesCode() int {
+	p := s.result.Plan
+	switch {
+	case s.outputsChange():
+		return exitChanges
+	case p.Empty():
+		return exitOK
+	case onlyDrift(p):
+		return exitDrift
+	}
+	return exitChanges
+}
+
+// onlyDrift tells that a plan does nothing but deal with what was changed outside.
+func onlyDrift(p *planner.Plan) bool {
+	if p.RefreshOnly {
+		return len(p.Moved) == 0
+	}
+	return len(p.Changes) > 0 && len(p.Moved) == 0 &&
+		!slices.ContainsFunc(p.Changes, func(c planner.Change) bool { return c.Reason != planner.ReasonDrift })
+}

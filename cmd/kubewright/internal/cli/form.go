@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/state"
+)
+
+// explanation is the value of -explain: an address of the plan.
+type explanation struct {
+	given bool
+	at    state.Address
+}
+
+// flag adds -explain to a command.
+func (e *explanation) flag(cmd *cobra.Command) {
+	cmd.Flags().Var(e, "explain", "say why the plan has what it has at this `address`: of a node, a step, an item or a field of it")
+}
+
+// Set implements pflag.Value.
+func (e *explanation) Set(s string) (err error) {
+	e.given = true
+	e.at, err = state.ParseAddress(s)
+	return err
+}
+
+// String implements pflag.Value.
+func (e *explanation) String() string { return "" }
+
+// Type implements pflag.Value.
+func (e *explanation) Type() string { return "address" }
+
+// planForm is the value of -format: the form in which a plan is printed. Empty
+// stands for text.
+type planForm string
+
+// flag adds -format to a command.
+func (f *planForm) flag(cmd *cobra.Command) {
+	cmd.Flags().StringVar((*string)(f), "format", "", "print the plan in this `form`: text, json, markdown, html, junit or github")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.PlanFormats(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// check refuses a form that does not exist, or one beside -json or -explain.
+func (f planForm) check(json bool, why explanation) error {
+	if why.given && (json || f.programs()) {
+		return errors.New("-explain speaks to people: give it without -json and -format")
+	}
+	if json && f != "" {
+		return errors.New("-json and -format both say how to print: give one of them")
+	}
+	return view.PlanFormat(f.name())
+}
+
+func (f planForm) name() string {
+	if f == "" {
+		return "text"
+	}
+	return string(f)
+}
+
+// programs tells that stdout has the plan in this form and nothing else.
+func (f planForm) programs() bool { return f.name() != "text" }

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/executor"
+)
+
+// linesFile is the file of -json-into.
+type linesFile struct {
+	*os.File
+	lines *view.JSONLines
+}
+
+// openInto begins to write lines into a file. Only its owner may read it: it has
+// the plan, as a saved plan does.
+func (a *app) openInto(path string) error {
+	if path == "" || a.into != nil {
+		return nil
+	}
+	f, err := os.OpenFile(a.named(path), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("-json-into=%s: %w", path, bare(err))
+	}
+	a.into = &linesFile{f, view.NewJSONLines(f, a.Now)}
+	a.into.lines.Version(Version)
+	return nil
+}
+
+func (a *app) closeInto() {
+	if a.into != nil {
+		_ = a.into.Close()
+	}
+}
+
+// bothScreens shows everything on two screens.
+type bothScreens [2]screen
+
+func (b bothScreens) diagnostics(list diag.Diagnostics) {
+	b[0].diagnostics(list)
+	b[1].diagnostics(list)
+}
+
+func (b bothScreens) plan(p *planner.Plan, o view.Options) error {
+	return errors.Join(b[0].plan(p, o), b[1].plan(p, o))
+}
+
+func (b bothScreens) saved(path string, p *planner.Plan) error {
+	return errors.Join(b[0].saved(path, p), b[1].saved(path, p))
+}
+
+func (b bothScreens) progress(p *planner.Plan, o view.Options) view.Display {
+	return view.Both(b[0].progress(p, o), b[1].progress(p, o))
+}
+
+func (b bothScreens) complete(p *planner.Plan, o *executor.Outcome) error {
+	return errors.Join(b[0].complete(p, o), b[1].complete(p, o))
+}
+
+func (b bothScreens) incomplete(p *planner.Plan, o *executor.Outcome) error {
+	return errors.Join(b[0].incomplete(p, o), b[1].incomplete(p, o))
+}
+
+func (b bothScreens) notConverged(p *planner.Plan) error {
+	return errors.Join(b[0].notConverged(p), b[1].notConverged(p))
+}

@@ -1,0 +1,193 @@
+package view
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/state"
+)
+
+// GitHub shows ten annotations of each level per step of a workflow, and cuts
+// what is longer.
+const (
+	maxAnnotations      = 10
+	maxAnnotationLength = 4000
+)
+
+// annotation is a workflow command of GitHub: what a line of the configuration
+// changes, or what becomes of some resources as a whole.
+type annotation struct {
+	// level is notice or warning.
+	level  string
+	title  string
+	origin state.Source
+	// of are the resources that it speaks of.
+	of    []string
+	lines []string
+}
+
+// annotations prints a plan as annotations of a workflow. Each changed item is
+// in one, at the line that changes it: what is destroyed or replaced, what
+// changed outside and what could not be looked at as warnings, the rest as
+// notices. Those that GitHub would not show are counted in the last of a level.
+func annotations(w io.Writer, plan *planner.Plan, o Options) error {
+	r := newReview(plan, o)
+	all := collectAnnotations(r)
+	p := newPage(Options{Width: endless})
+	p.line("::notice title=kubewright::" + commandText(r.headline()+" Digest "+r.digest[:planfile.ShortDigest]+"."))
+	for _, level := range []string{"warning", "notice"} {
+		var of []*annotation
+		for _, a := range all.list {
+			if a.level == level {
+				of = append(of, a)
+			}
+		}
+		room := maxAnnotations
+		if level == "notice" {
+			room-- // the first line of all is one
+		}
+		if n := len(of); n > room {
+			left := &annotation{level: level, title: "kubewright: " + plural(n-room+1, "more annotation")}
+			lines := 0
+			for _, a := range of[room-1:] {
+				lines += len(a.lines)
+			}
+			left.lines = []string{"GitHub shows " + itoa(maxAnnotations) + " of a kind. " + plural(lines, "line") + " left out; kubewright show prints all of the plan."}
+			of = append(of[:room-1:room-1], left)
+		}
+		for _, a := range of {
+			p.line(a.command())
+		}
+	}
+	return p.flush(w)
+}
+
+// annotated collects annotations: what is said of one line of the configuration,
+// or of resources as a whole, goes together.
+type annotated struct {
+	list  []*annotation
+	place map[annotatedKey]*annotation
+}
+
+type annotatedKey struct{ level, title, origin string }
+
+// add says something of a resource.
+func (a *annotated) add(level, title string, origin state.Source, of string, lines ...string) {
+	k := annotatedKey{level, title, origin.String()}
+	x := a.place[k]
+	if x == nil {
+		x = &annotation{level: level, title: title, origin: origin}
+		a.place[k] = x
+		a.list = append(a.list, x)
+	}
+	if !slices.Contains(x.of, of) {
+		x.of = append(x.of, of)
+	}
+	for _, line := range lines {
+		if line != "" {
+			x.lines = append(x.lines, line)
+		}
+	}
+}
+
+// collectAnnotations says everything, the worst first.
+func collectAnnotations(r *review) *annotated {
+	a := &annotated{place: map[annotatedKey]*annotation{}}
+	for _, u := range r.Withheld {
+		a.add("warning", "could not be looked at", state.Source{}, u.Target.String(), u.Reason, u.Remedy)
+	}
+	for _, x := range r.resources {
+		a.resource(x)
+	}
+	for _, d := range r.drift {
+		a.add("warning", planner.ReasonDrift+", and left so", originOf(d.Change), d.Address.Target.String(), itemLines(d)...)
+	}
+	return a
+}
+
+// resource says what changes an existing resource at the lines that change it,
+// and of what is created, destroyed or replaced everything in one place.
+func (a *annotated) resource(x reviewed) {
+	level, of := "notice", x.Target.String()
+	if x.rank() == 0 {
+		level = "warning"
+	}
+	whole := []string{}
+	if x.reason != "" {
+		whole = append(whole, of+": "+x.reason)
+	}
+	for _, p := range x.phases {
+		if p.says != "" || len(p.items) == 0 {
+			whole = append(whole, string(p.action)+" "+p.id.String()+": "+p.says)
+		}
+		for _, it := range p.items {
+			origin := originOf(it.Change)
+			switch {
+			case it.Reason == planner.ReasonDrift:
+				a.add("warning", planner.ReasonDrift+", and put right", origin, of, itemLines(it)...)
+			case x.Action == planner.Update && origin.File != "":
+				a.add(level, "changes", origin, of, itemLines(it)...)
+			default:
+				whole = append(whole, itemLines(it)...)
+			}
+		}
+	}
+	a.add(level, x.verdict, state.Source{}, of, whole...)
+}
+
+// itemLines name an item, what happens to it, and its values.
+func itemLines(it reviewedItem) []string {
+	out := []string{string(it.Action) + " " + it.Address.String()}
+	if it.Action == planner.Update || len(it.Attributes) <= 3 {
+		for _, a := range it.Attributes {
+			out = append(out, "  "+a.Path+": "+inline(shortDigest(a.Before))+" -> "+inline(shortDigest(a.After)))
+		}
+	}
+	return out
+}
+
+// command is the annotation as a workflow command.
+func (a *annotation) command() string {
+	var b strings.Builder
+	title := a.title
+	switch n := len(a.of); {
+	case n == 1:
+		title = a.of[0] + " " + title
+	case n > 1:
+		title = a.of[0] + " and " + itoa(n-1) + " more: " + title
+	}
+	if a.title == "changes" {
+		title = a.origin.String() + " changes " + strings.TrimSuffix(strings.TrimSuffix(title, "changes"), ": ")
+	}
+	b.WriteString("::" + a.level + " title=" + commandProperty(strings.TrimSpace(title)))
+	if a.origin.File != "" {
+		b.WriteString(",file=" + commandProperty(a.origin.File) + ",line=" + itoa(a.origin.Line))
+	}
+	b.WriteString("::")
+	size := 0
+	for i, line := range a.lines {
+		text := commandText(line)
+		if size += len(text); size > maxAnnotationLength {
+			b.WriteString("%0A" + plural(len(a.lines)-i, "more line") + " left out")
+			break
+		}
+		if i > 0 {
+			b.WriteString("%0A")
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// commandText is text in a workflow command: nothing in it ends the command.
+func commandText(s string) string {
+	return strings.ReplaceAll(Clean(s), "%", "%25")
+}
+
+// commandProperty is text in a property of a workflow command.
+func commandProperty(s string) string {
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(commandText(s))
+}

@@ -1,0 +1,296 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/state"
+)
+
+// drawing is the graph of a plan as it is drawn: steps in columns by what they
+// wait for, each target in a lane of its own. Lengths are in pixels.
+type drawing struct {
+	Width, Height int
+	Lanes         []drawnLane
+	Boxes         []drawnBox
+	Edges         []drawnEdge
+}
+
+type drawnLane struct {
+	Y, Height int
+	Name      string
+}
+
+type drawnBox struct {
+	X, Y, Width, Height, TextX, TextY  int
+	Anchor, Label, Title, Action, Mark string
+}
+
+type drawnEdge struct {
+	Path string
+	// Limit tells a step that only waits for its turn.
+	Limit    bool
+	Critical bool
+}
+
+// A graph of more boxes than this is no picture any more.
+const maxBoxes = 240
+
+// The measures of a drawing.
+const (
+	boxWidth   = 168
+	boxHeight  = 24
+	boxGap     = 6
+	boxSpace   = 44
+	laneLabel  = 18
+	laneGap    = 10
+	labelCells = 22
+)
+
+// box is a step, or steps of one phase that run side by side, before it has a place.
+type box struct {
+	lane          string
+	label, title  string
+	action, mark  string
+	anchor        string
+	column, stack int
+}
+
+// drawGraph draws the steps of a plan; those of one phase in one box where there
+// are too many, and with a reason none at all where that does not help.
+func drawGraph(r *review, anchors map[state.Address]string) (*drawing, string) {
+	switch n := len(r.Steps); {
+	case n == 0:
+		return nil, ""
+	case n > maxOrder:
+		return nil, "The plan has " + plural(n, "step") + ", too many to draw."
+	case n > maxBoxes:
+		vs := groups(r.Plan)
+		reduce(vs)
+		if len(vs) > maxBoxes {
+			return nil, "The plan has " + plural(n, "step") + ", too many to draw."
+		}
+		return draw(groupBoxes(vs), edgesOfVertices(vs, nil)), ""
+	}
+	vs := singles(r)
+	reduce(vs)
+	critical := map[[2]int]bool{}
+	place := map[state.Address]int{}
+	for i, s := range r.Steps {
+		place[s.ID] = i
+	}
+	if tells(r.timeline) {
+		for i := 1; i < len(r.timeline.Critical); i++ {
+			critical[[2]int{place[r.timeline.Critical[i-1].Step], place[r.timeline.Critical[i].Step]}] = true
+		}
+	}
+	edges := edgesOfVertices(vs, critical)
+	limited := map[[2]int]bool{}
+	for _, e := range edgesOf(r.Plan) {
+		limited[[2]int{e.from, e.to}] = e.limit != ""
+	}
+	for i := range edges {
+		edges[i].limit = limited[[2]int{edges[i].from, edges[i].to}]
+	}
+	return draw(stepBoxes(r, vs, anchors), edges), ""
+}
+
+// arrow is an edge before it has a path.
+type arrow struct {
+	from, to        int
+	limit, critical bool
+}
+
+// singles makes a vertex of each step.
+func singles(r *review) []*vertex {
+	edges := waits(r.Plan)
+	vs := make([]*vertex, len(r.Steps))
+	for i := range r.Steps {
+		vs[i] = &vertex{after: map[int]bool{}, until: map[int]bool{}}
+		for _, j := range edges[i] {
+			vs[i].depth = max(vs[i].depth, vs[j].depth+1)
+			vs[i].after[j], vs[j].until[i] = true, true
+		}
+	}
+	return vs
+}
+
+func edgesOfVertices(vs []*vertex, critical map[[2]int]bool) []arrow {
+	var out []arrow
+	for i, v := range vs {
+		var after []int
+		for j := range v.after {
+			after = append(after, j)
+		}
+		slices.Sort(after)
+		for _, j := range after {
+			out = append(out, arrow{from: j, to: i, critical: critical[[2]int{j, i}]})
+		}
+	}
+	return out
+}
+
+func stepBoxes(r *review, vs []*vertex, anchors map[state.Address]string) []box {
+	spans := map[state.Address]executor.Span{}
+	for _, s := range r.timeline.Steps {
+		spans[s.Step] = s
+	}
+	out := make([]box, len(vs))
+	for i, s := range r.Steps {
+		name := phaseName(phase{id: s.ID})
+		title := stepName(s.ID)
+		if took := estimated(spans[s.ID]); took != "" {
+			title += ", about " + took
+		}
+		out[i] = box{
+			lane: Clean(s.Target.String()), label: name, title: title, action: string(s.Action),
+			mark: symbolText(s.Action), anchor: anchors[s.ID], column: vs[i].depth,
+		}
+	}
+	return out
+}
+
+func groupBoxes(vs []*vertex) []box {
+	out := make([]box, len(vs))
+	for i, v := range vs {
+		label := v.name
+		if n := len(v.targets); n > 1 {
+			label += " ×" + itoa(n)
+		}
+		out[i] = box{label: label, title: label, column: v.depth}
+	}
+	return out
+}
+
+// draw gives boxes and edges their places.
+func draw(boxes []box, edges []arrow) *drawing {
+	var lanes []string
+	rows := map[string]int{}
+	used := map[string]int{}
+	columns := 0
+	for i := range boxes {
+		b := &boxes[i]
+		if rows[b.lane] == 0 {
+			lanes = append(lanes, b.lane)
+		}
+		cell := b.lane + "\n" + itoa(b.column)
+		b.stack = used[cell]
+		used[cell]++
+		rows[b.lane] = max(rows[b.lane], used[cell])
+		columns = max(columns, b.column+1)
+	}
+	d := &drawing{Width: columns*(boxWidth+boxSpace) + 2*laneGap}
+	top := map[string]int{}
+	for _, lane := range lanes {
+		height := laneLabel + rows[lane]*(boxHeight+boxGap) + boxGap
+		top[lane] = d.Height
+		d.Lanes = append(d.Lanes, drawnLane{Y: d.Height, Height: height, Name: lane})
+		d.Height += height + laneGap
+	}
+	for _, b := range boxes {
+		x, y := laneGap+b.column*(boxWidth+boxSpace), top[b.lane]+laneLabel+b.stack*(boxHeight+boxGap)
+		d.Boxes = append(d.Boxes, drawnBox{
+			X: x, Y: y, Width: boxWidth, Height: boxHeight, TextX: x + 8, TextY: y + 16,
+			Anchor: b.anchor, Label: ansi.Truncate(b.mark+b.label, labelCells, "…"), Title: b.title, Action: b.action,
+		})
+	}
+	for _, e := range edges {
+		from, to := d.Boxes[e.from], d.Boxes[e.to]
+		x1, y1, x2, y2 := from.X+boxWidth, from.Y+boxHeight/2, to.X, to.Y+boxHeight/2
+		bend := boxSpace / 2
+		d.Edges = append(d.Edges, drawnEdge{
+			Path:  fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x1, y1, x1+bend, y1, x2-bend, y2, x2, y2),
+			Limit: e.limit, Critical: e.critical,
+		})
+	}
+	return d
+}
+
+// gantt is the timeline of a plan as it is drawn.
+type gantt struct {
+	Width, Height int
+	Bars          []ganttBar
+	Ticks         []ganttTick
+	// Says tells what the lengths go by.
+	Says string
+	Left int
+}
+
+type ganttBar struct {
+	X, Y, Width, TextY           int
+	Anchor, Label, Title, Action string
+	Critical                     bool
+}
+
+type ganttTick struct {
+	X     int
+	Label string
+}
+
+// The measures of a timeline.
+const (
+	ganttLabel = 330
+	ganttTrack = 800
+	ganttRow   = 20
+	ganttTop   = 22
+	maxBars    = 400
+)
+
+// drawTimeline draws when each step would run. Where no earlier apply tells how
+// long they take, each takes one unit: then the bars show the order alone.
+func drawTimeline(r *review, anchors map[state.Address]string) *gantt {
+	if len(r.Steps) == 0 || len(r.timeline.Steps) == 0 {
+		return nil
+	}
+	t, says := r.timeline, takes(r.timeline)
+	if says == "" {
+		units := map[string]float64{}
+		for _, s := range r.Steps {
+			units[state.DurationKey(s.Phase, string(s.Action))] = 1
+		}
+		t = executor.Forecast(r.Plan, units, executor.DefaultParallelism)
+		says = "No earlier apply tells how long the steps take: the bars show the order alone."
+	}
+	critical := map[state.Address]bool{}
+	for _, s := range r.timeline.Critical {
+		critical[s.Step] = tells(r.timeline)
+	}
+	actions := map[state.Address]string{}
+	for _, s := range r.Steps {
+		actions[s.ID] = string(s.Action)
+	}
+	spans := slices.Clone(t.Steps)
+	slices.SortStableFunc(spans, func(a, b executor.Span) int {
+		switch {
+		case a.Start < b.Start:
+			return -1
+		case a.Start > b.Start:
+			return 1
+		}
+		return 0
+	})
+	g := &gantt{Width: ganttLabel + ganttTrack + 60, Says: says, Left: max(0, len(spans)-maxBars)}
+	scale := ganttTrack / max(t.Seconds, 0.001)
+	for i, s := range spans[:min(len(spans), maxBars)] {
+		name := stepName(s.Step)
+		title := name
+		if took := estimated(s); took != "" && tells(r.timeline) {
+			title += ": " + took + ", from " + duration(ofSeconds(s.Start))
+		}
+		y := ganttTop + i*ganttRow
+		g.Bars = append(g.Bars, ganttBar{
+			X: ganttLabel + int(s.Start*scale), Y: y, Width: max(2, int(s.Seconds*scale)), TextY: y + 13,
+			Anchor: anchors[s.Step], Label: ansi.Truncate(name, 46, "…"), Title: title, Action: actions[s.Step], Critical: critical[s.Step],
+		})
+	}
+	g.Height = ganttTop + len(g.Bars)*ganttRow + 6
+	if tells(r.timeline) {
+		for i := range 5 {
+			g.Ticks = append(g.Ticks, ganttTick{ganttLabel + i*ganttTrack/4, duration(ofSeconds(t.Seconds * float64(i) / 4))})
+		}
+	}
+	return g
+}

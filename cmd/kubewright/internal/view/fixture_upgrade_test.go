@@ -1,0 +1,28 @@
+package view_test
+
+import (
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// upgradePlan takes one control plane and one worker to another minor version,
+// with a snapshot of etcd before.
+func upgradePlan() *planner.Plan {
+	var m maker
+	m.Limits = map[string]int{"cluster.prod/control-plane-disruption": 1}
+	m.Resources = []planner.ResourceChange{resource(prod, planner.Update, 0), resource(cp1, planner.Update, 5), resource(w21, planner.Update, 4)}
+	snapshot := m.step(prod, "etcd-snapshot", planner.NoOp, "", nil, planner.SnapshotEtcd{})
+	m.change(cp1, "control-plane", manifests+"kube-apiserver.yaml", state.KindStaticPod, planner.Update,
+		attrs("image", "registry.k8s.io/kube-apiserver:v1.35.8", "registry.k8s.io/kube-apiserver:v1.36.3", src(3)))
+	plane := m.step(cp1, "control-plane", planner.Update, "restarts kube-apiserver here; the API is down meanwhile", []state.Address{snapshot}, planner.WriteFile{Path: "/etc/kubernetes/manifests/kube-apiserver.yaml"})
+	m.change(prod, "upload-config", "object:v1/ConfigMap/kube-system/kubeadm-config", state.KindObject, planner.Update,
+		attrs("data.ClusterConfiguration.kubernetesVersion", "v1.35.8", "v1.36.3", src(3)))
+	m.step(prod, "upload-config", planner.Update, "", []state.Address{plane}, planner.ApplyObject{})
+	drain := m.step(w21, "drain", planner.Update, "1 pod to evict", []state.Address{plane}, planner.Cordon{Node: "w1"}, planner.Drain{Node: "w1"})
+	m.change(w21, "kubelet-start", "unit:kubelet.service", state.KindUnit, planner.Update, attrs("version", "1.35.8", "1.36.3", src(3)))
+	m.step(w21, "kubelet-start", planner.Update, "restarts the kubelet here; then lets pods in again", []state.Address{drain},
+		planner.Unit{Unit: "kubelet.service", Action: "restart", Reload: true}, planner.Cordon{Node: "w1", Undo: true})
+	m.Upgrades = []string{"kubernetes_version: 1.35.8 → 1.36.3; control planes one at a time; workers 1 at a time."}
+	m.Quorum = []string{"a snapshot is fetched to this machine and verified before a version changes."}
+	return &m.Plan
+}

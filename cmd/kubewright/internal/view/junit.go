@@ -1,0 +1,159 @@
+package view
+
+import (
+	"encoding/xml"
+	"io"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// junitReport is the JUnit XML that test tabs of CI read: a suite per resource,
+// a case per changed item, or per step that changes none. What the plan changes
+// passes, with the difference as its output: a reviewer asked for it. What
+// somebody else has changed fails, and what could not be looked at is an error,
+// so that a nightly plan shows drift as a red test.
+type junitReport struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name       string          `xml:"name,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Properties []junitProperty `xml:"properties>property,omitempty"`
+	Cases      []junitCase     `xml:"testcase"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitCase struct {
+	Name      string        `xml:"name,attr"`
+	ClassName string        `xml:"classname,attr"`
+	File      string        `xml:"file,attr,omitempty"`
+	Line      int           `xml:"line,attr,omitempty"`
+	Failure   *junitProblem `xml:"failure"`
+	Error     *junitProblem `xml:"error"`
+	Output    string        `xml:"system-out,omitempty"`
+}
+
+type junitProblem struct {
+	Type    string `xml:"type,attr"`
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func junit(w io.Writer, plan *planner.Plan, o Options) error {
+	r := newReview(plan, o)
+	report := junitReport{Name: "kubewright plan"}
+	for _, x := range r.resources {
+		report.add(suiteOf(x))
+	}
+	if len(r.drift) > 0 {
+		s := junitSuite{Name: "changed outside of kubewright"}
+		for _, d := range r.drift {
+			c := itemCase(d)
+			c.Failure = &junitProblem{Type: "drift", Message: "changed outside of kubewright, and left so by the plan", Text: c.Output}
+			c.Output = ""
+			s.add(c)
+		}
+		report.add(s)
+	}
+	if len(r.Withheld) > 0 {
+		s := junitSuite{Name: "not looked at"}
+		for _, u := range r.Withheld {
+			s.add(junitCase{
+				Name: Clean(u.Target.String()), ClassName: Clean(u.Target.String()),
+				Error: &junitProblem{Type: "unreachable", Message: Clean(u.Reason), Text: Clean(u.Remedy)},
+			})
+		}
+		report.add(s)
+	}
+	if len(report.Suites) == 0 { // a report without a test counts as a broken one
+		s := junitSuite{Name: "kubewright"}
+		s.add(junitCase{Name: "plan", ClassName: "kubewright", Output: r.headline()})
+		report.add(s)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	enc := xml.NewEncoder(w)
+	enc.Indent("", "  ")
+	if err := enc.Encode(report); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func (r *junitReport) add(s junitSuite) {
+	r.Tests, r.Failures, r.Errors = r.Tests+s.Tests, r.Failures+s.Failures, r.Errors+s.Errors
+	r.Suites = append(r.Suites, s)
+}
+
+func (s *junitSuite) add(c junitCase) {
+	s.Tests++
+	if c.Failure != nil {
+		s.Failures++
+	}
+	if c.Error != nil {
+		s.Errors++
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+func suiteOf(x reviewed) junitSuite {
+	s := junitSuite{Name: Clean(x.Target.String()), Properties: []junitProperty{{"action", string(x.Action)}, {"verdict", x.verdict}}}
+	if x.reason != "" {
+		s.Properties = append(s.Properties, junitProperty{"reason", x.reason})
+	}
+	for _, text := range x.impacts() {
+		s.Properties = append(s.Properties, junitProperty{"impact", text})
+	}
+	for _, p := range x.phases {
+		for _, it := range p.items {
+			c := itemCase(it)
+			if it.Reason == planner.ReasonDrift {
+				c.Failure = &junitProblem{Type: "drift", Message: planner.ReasonDrift + "; the plan puts it right", Text: c.Output}
+				c.Output = ""
+			}
+			s.add(c)
+		}
+		if len(p.items) == 0 {
+			s.add(junitCase{Name: string(p.action) + " " + Clean(p.id.String()), ClassName: s.Name, Output: p.says})
+		}
+	}
+	if len(s.Cases) == 0 {
+		s.add(junitCase{Name: string(x.Action) + " " + s.Name, ClassName: s.Name, Output: x.verdict})
+	}
+	return s
+}
+
+// itemCase is named after what happens to which item.
+func itemCase(it reviewedItem) junitCase {
+	origin := originOf(it.Change)
+	return junitCase{
+		Name: string(it.Action) + " " + Clean(it.Address.String()), ClassName: Clean(it.Address.Target.String()),
+		File: Clean(origin.File), Line: origin.Line, Output: strings.Join(diffText(it.lines), "\n"),
+	}
+}
+
+// originOf is the first line of the configuration that a change comes from.
+func originOf(c planner.Change) state.Source {
+	for _, a := range c.Attributes {
+		if a.Origin.File != "" {
+			return a.Origin
+		}
+	}
+	return state.Source{}
+}

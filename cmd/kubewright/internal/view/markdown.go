@@ -1,0 +1,310 @@
+package view
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/planfile"
+)
+
+// markdownLimit is how long a plan in Markdown becomes at most, in bytes. GitHub
+// takes 65,536 characters as a comment; the rest is for what a workflow puts
+// around it.
+const markdownLimit = 65000
+
+// markdown prints a plan for a pull request: the summary, what everybody has to
+// know, a table of what changes, the worst first, and folded below it how. What
+// does not fit is counted.
+func markdown(w io.Writer, plan *planner.Plan, o Options) error {
+	r := newReview(plan, o)
+	m := &markdownPage{room: markdownLimit}
+	m.head(r)
+	m.table(r)
+	m.drift(r)
+	m.details(r)
+	m.order(r)
+	m.foot(r)
+	_, err := io.WriteString(w, m.String())
+	return err
+}
+
+// markdownPage collects Markdown up to a length.
+type markdownPage struct {
+	strings.Builder
+	room int
+}
+
+// markdownReserve is kept free for the sentences that say what was left out.
+const markdownReserve = 1500
+
+// fits writes a part that may be left out, and tells whether there was room.
+func (m *markdownPage) fits(part string) bool {
+	if m.Len()+len(part) > m.room-markdownReserve {
+		return false
+	}
+	m.WriteString(part)
+	return true
+}
+
+func (m *markdownPage) head(r *review) {
+	m.WriteString("### kubewright: " + mdText(strings.TrimSuffix(r.headline(), ".")) + "\n\n")
+	var lines []string
+	if n := r.severe(); n != "" {
+		lines = append(lines, "> [!CAUTION]\n> "+n+"\n\n")
+	}
+	for i, u := range r.Withheld {
+		if i == maxWithheld {
+			lines = append(lines, "- and "+itoa(len(r.Withheld)-i)+" more that could not be looked at\n")
+			break
+		}
+		line := "- **Not looked at**, and left alone: " + mdCode(u.Target.String()) + ": " + mdText(bounded(u.Reason))
+		if u.Remedy != "" {
+			line += ". " + mdText(bounded(u.Remedy))
+		}
+		lines = append(lines, line+"\n")
+	}
+	for _, n := range r.notes() {
+		lines = append(lines, "- **"+n[0]+"**: "+mdText(bounded(n[1]))+"\n")
+	}
+	if text := r.mended(); text != "" {
+		lines = append(lines, "- **Drift**: "+mdText(text)+"\n")
+	}
+	for _, line := range lines {
+		m.fits(line)
+	}
+	if len(lines) > 0 {
+		m.WriteString("\n")
+	}
+}
+
+// maxWithheld is how many hosts are named that could not be looked at.
+const maxWithheld = 20
+
+// severe says what is lost; empty for nothing.
+func (r *review) severe() string {
+	var names []string
+	for _, x := range r.resources {
+		if x.rank() == 0 {
+			names = append(names, mdCode(x.Target.String()))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	n := len(names)
+	if n > maxWithheld {
+		names = append(names[:maxWithheld], "and "+itoa(n-maxWithheld)+" more")
+	}
+	return "**Destroyed or replaced**: " + list(names)
+}
+
+// bounded is a sentence from elsewhere, cut where it becomes too long for its place.
+func bounded(s string) string {
+	r := []rune(Clean(s))
+	if len(r) <= maxSentence {
+		return string(r)
+	}
+	return string(r[:maxSentence]) + "…"
+}
+
+const maxSentence = 400
+
+func (m *markdownPage) table(r *review) {
+	if len(r.resources) == 0 {
+		return
+	}
+	m.WriteString("| action | what | why and what it means |\n|---|---|---|\n")
+	for i, x := range r.resources {
+		var why []string
+		for _, s := range append([]string{x.reason}, x.impacts()...) {
+			if s != "" {
+				why = append(why, mdText(bounded(s)))
+			}
+		}
+		what := mdCode(x.Target.String())
+		if note := noteOf(x.ResourceChange); note != "" {
+			what += " " + mdText(note)
+		}
+		// A table of everything leaves no room for how: half is enough.
+		row := "| " + actionWord(x.Action) + " | " + what + " | " + strings.Join(why, "; ") + " |\n"
+		if m.Len()+len(row) > m.room/2 {
+			m.WriteString("\n" + plural(len(r.resources)-i, "more resource") + " left out of this table: " + counts(r.resources[i:]) + ".\n")
+			break
+		}
+		m.WriteString(row)
+	}
+	m.WriteString("\n")
+}
+
+func (m *markdownPage) drift(r *review) {
+	if len(r.drift) == 0 {
+		return
+	}
+	m.WriteString("**Changed outside of kubewright, and left so by this plan**: " + plural(len(r.drift), "item") + "\n\n")
+	var lines []string
+	for _, d := range r.drift {
+		lines = append(lines, diffText([]laidLine{{sym: unchanged, text: Clean(d.Address.Step().String())}})...)
+		lines = append(lines, diffText(d.lines)...)
+	}
+	m.folded(plural(len(r.drift), "item"), lines)
+	m.WriteString("\n")
+}
+
+// details prints what changes as on the terminal: nodes that change alike are
+// shown once.
+func (m *markdownPage) details(r *review) {
+	p := newPage(Options{Width: endless})
+	nodes, mirrors := split(p.resources(r.Plan), false)
+	groups := p.fold(nodes)
+	rank := map[string]int{}
+	for _, x := range r.resources {
+		rank[x.Target.String()] = x.rank()
+	}
+	slices.SortStableFunc(groups, func(a, b []resource) int {
+		return cmp.Compare(rank[a[0].Target.String()], rank[b[0].Target.String()])
+	})
+	seen := map[string]string{}
+	for i, g := range groups {
+		first := p.elide(g[0], seen)
+		title := "<code>" + mdEntities(g[0].Target.String()) + "</code> " + mdText(verdict(g[0].ResourceChange))
+		if others := p.others(g[1:]); len(others) > 0 {
+			title += ", and the same for " + mdEntities(bounded(list(others)))
+		}
+		if !m.folded(title, diffText(p.layout([]entry{first.entry}, 0))) {
+			var left []reviewed
+			for _, rest := range groups[i:] {
+				for _, x := range rest {
+					left = append(left, reviewed{ResourceChange: x.ResourceChange})
+				}
+			}
+			m.WriteString("\n**Cut here for GitHub's limit.** The changes of " + plural(len(left), "resource") + " are not shown, or not to their end: " +
+				counts(left) + ". `kubewright show` prints all of the plan.\n")
+			return
+		}
+	}
+	for _, s := range mirrors {
+		m.fits("\n" + mdText(s) + ".\n")
+	}
+}
+
+// order prints in which order the steps run, as on the terminal.
+func (m *markdownPage) order(r *review) {
+	p := newPage(Options{Width: 110})
+	p.order(r.Plan)
+	if len(r.Steps) > 1 && m.room-m.Len() > 2*markdownReserve {
+		m.folded("Order of "+plural(len(r.Steps), "step"), strings.Split(strings.TrimSuffix(p.String(), "\n"), "\n"))
+	}
+}
+
+// folded writes lines below a title that is opened by a click. Lines that do not
+// fit are left out, and counted at the place; it tells whether all did.
+func (m *markdownPage) folded(title string, lines []string) bool {
+	head := "<details><summary>" + title + "</summary>\n\n"
+	fence := strings.Repeat("`", max(3, longestRun(lines)+1))
+	tail := fence + "\n\n</details>\n"
+	room := m.room - markdownReserve - m.Len() - len(head) - len(tail) - len(fence) - len("diff\n")
+	if room < 200 {
+		return false
+	}
+	var b strings.Builder
+	all := true
+	for i, line := range lines {
+		if b.Len()+len(line)+1 > room-100 {
+			b.WriteString("# " + plural(len(lines)-i, "more line") + " left out\n")
+			all = false
+			break
+		}
+		b.WriteString(line + "\n")
+	}
+	m.WriteString(head + fence + "diff\n" + b.String() + tail)
+	return all
+}
+
+func (m *markdownPage) foot(r *review) {
+	if r.Empty() && len(r.outputs) == 0 {
+		return
+	}
+	m.WriteString("\n<sub>Plan " + mdCode(r.digest[:planfile.ShortDigest]) + "; `" + verb(r.Plan) + " -approve=" + r.digest[:planfile.ShortDigest] + "` carries out this plan and no other. " +
+		"In the diffs `+` is created, `!` changed, `-` destroyed.</sub>\n")
+}
+
+// diffText is laid out lines with the symbol in the first column, where GitHub's
+// colours want it.
+func diffText(lines []laidLine) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		mark := string(l.sym)
+		switch l.sym {
+		case changed:
+			mark = "!"
+		case replaced:
+			mark = "-"
+		case forgotten:
+			mark = " "
+		}
+		out[i] = strings.TrimRight(mark+" "+strings.Repeat("    ", l.depth)+l.text, " ")
+	}
+	return out
+}
+
+// longestRun is the length of the longest run of backquotes.
+func longestRun(lines []string) int {
+	longest, run := 0, 0
+	for _, line := range lines {
+		run = 0
+		for _, c := range line {
+			if c != '`' {
+				run = 0
+				continue
+			}
+			run++
+			longest = max(longest, run)
+		}
+	}
+	return longest
+}
+
+// mdCode is text in the type of code, whatever is in it.
+func mdCode(s string) string {
+	s = Clean(s)
+	if s == "" || strings.ContainsAny(s, "`|\\") || strings.TrimSpace(s) != s {
+		return "<code>" + mdEntities(s) + "</code>"
+	}
+	return "`" + s + "`"
+}
+
+// mdEntities is text in which nothing is markup: neither of Markdown nor of HTML,
+// nor a link. GitHub looks for mentions afterwards, but not within code.
+func mdEntities(s string) string {
+	var b strings.Builder
+	for _, r := range Clean(s) {
+		if r < unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) && !strings.ContainsRune(",;-", r) {
+			b.WriteString("&#" + itoa(int(r)) + ";")
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// mdText is prose that may hold names from elsewhere. Prose in which GitHub would
+// find a link, a mention, a reference or a formula is shown as code.
+func mdText(s string) string {
+	s = Clean(s)
+	if strings.ContainsAny(s, "`@#$\\") || strings.Contains(s, "://") || strings.Contains(strings.ToLower(s), "www.") {
+		return mdCode(s)
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune("*_[]<>&|~!{}^", r) {
+			b.WriteString("&#" + itoa(int(r)) + ";")
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

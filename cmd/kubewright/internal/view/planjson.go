@@ -1,0 +1,374 @@
+package view
+
+import (
+	"io"
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/state"
+)
+
+// planJSON is a plan for programs. resource_changes has the shape that readers
+// of Terraform's plans know; items and steps are kubewright's own. The schema is
+// docs/plan.schema.json.
+type planJSON struct {
+	FormatVersion   string                      `json:"format_version"`
+	ToolVersion     string                      `json:"kubewright_version"`
+	Lineage         string                      `json:"lineage,omitempty"`
+	Serial          int64                       `json:"serial"`
+	Digest          string                      `json:"digest"`
+	Destroy         bool                        `json:"destroy,omitempty"`
+	Complete        bool                        `json:"complete"`
+	Applyable       bool                        `json:"applyable"`
+	Errored         bool                        `json:"errored"`
+	Summary         summaryJSON                 `json:"summary"`
+	ResourceChanges []resourceJSON              `json:"resource_changes"`
+	ResourceDrift   []driftJSON                 `json:"resource_drift"`
+	OutputChanges   map[string]outputChangeJSON `json:"output_changes"`
+	Forgotten       []state.Address             `json:"forgotten,omitempty"`
+	Targets         []string                    `json:"targets,omitempty"`
+	SkippedPhases   []string                    `json:"skipped_phases,omitempty"`
+	PlannedValues   plannedJSON                 `json:"planned_values"`
+	Steps           []stepJSON                  `json:"steps"`
+	Estimate        *estimateJSON               `json:"estimate,omitempty"`
+	Limits          map[string]int              `json:"limits,omitempty"`
+	Quorum          []string                    `json:"quorum,omitempty"`
+	Upgrades        []string                    `json:"upgrades,omitempty"`
+	Rotations       []string                    `json:"rotations,omitempty"`
+	Withheld        []state.Unobserved          `json:"withheld,omitempty"`
+}
+
+type summaryJSON struct {
+	Add    int `json:"add"`
+	Change int `json:"change"`
+	Remove int `json:"remove"`
+}
+
+type plannedJSON struct {
+	Outputs map[string]outputJSON `json:"outputs,omitempty"`
+	// RootModule is empty: readers of Terraform's plans want it to be there.
+	RootModule struct{} `json:"root_module"`
+}
+
+// stepJSON is a step with how long such a step took the last time, in seconds.
+type stepJSON struct {
+	planner.Step
+	Estimate *float64 `json:"estimate,omitempty"`
+}
+
+// estimateJSON is how long an apply would take, in seconds, going by earlier ones.
+type estimateJSON struct {
+	Seconds float64 `json:"seconds"`
+	// CriticalPath are the steps that make it as long as it is, in order.
+	CriticalPath []state.Address `json:"critical_path"`
+	// UnknownSteps counts those of which no earlier apply tells; they count as nothing.
+	UnknownSteps int `json:"unknown_steps"`
+}
+
+type outputJSON struct {
+	Value     any  `json:"value,omitempty"`
+	Sensitive bool `json:"sensitive"`
+	Unknown   bool `json:"unknown,omitempty"`
+}
+
+type resourceJSON struct {
+	Address string  `json:"address"`
+	Mode    string  `json:"mode"`
+	Type    string  `json:"type"`
+	Name    string  `json:"name"`
+	Index   *string `json:"index,omitempty"`
+	// PreviousAddress is the name that it had before.
+	PreviousAddress string `json:"previous_address,omitempty"`
+	Note            string `json:"note,omitempty"`
+	// ActionReason is a word of Terraform's, Reason a sentence.
+	ActionReason string `json:"action_reason,omitempty"`
+	Reason       string `json:"reason,omitempty"`
+	// Impact is what the steps mean to those who use the cluster.
+	Impact []string   `json:"impact,omitempty"`
+	Change changeJSON `json:"change"`
+	Items  []itemJSON `json:"items,omitempty"`
+}
+
+// driftJSON is an item that somebody else has changed, in the shape of a
+// resource as well: what the last apply left before, what is there now after.
+type driftJSON struct {
+	itemJSON
+	Mode   string     `json:"mode"`
+	Type   string     `json:"type"`
+	Name   string     `json:"name"`
+	Index  *string    `json:"index,omitempty"`
+	Change changeJSON `json:"change"`
+}
+
+// changeJSON has what changes of a resource as trees: phase and item, then the
+// attributes' paths. Sensitive values are null and marked.
+type changeJSON struct {
+	Actions         []string `json:"actions"`
+	Before          tree     `json:"before"`
+	After           tree     `json:"after"`
+	AfterUnknown    tree     `json:"after_unknown"`
+	BeforeSensitive tree     `json:"before_sensitive"`
+	AfterSensitive  tree     `json:"after_sensitive"`
+}
+
+// outputChangeJSON is changeJSON of an output, which is one value.
+type outputChangeJSON struct {
+	Actions         []string `json:"actions"`
+	Before          any      `json:"before"`
+	After           any      `json:"after"`
+	AfterUnknown    bool     `json:"after_unknown"`
+	BeforeSensitive bool     `json:"before_sensitive"`
+	AfterSensitive  bool     `json:"after_sensitive"`
+}
+
+type itemJSON struct {
+	Address    string          `json:"address"`
+	Kind       state.Kind      `json:"kind"`
+	Actions    []string        `json:"actions"`
+	Reason     string          `json:"reason,omitempty"`
+	Cost       planner.Cost    `json:"cost,omitempty"`
+	Attributes []attributeJSON `json:"attributes,omitempty"`
+}
+
+type attributeJSON struct {
+	Path         string `json:"path"`
+	Before       any    `json:"before"`
+	After        any    `json:"after"`
+	AfterUnknown bool   `json:"after_unknown,omitempty"`
+	Sensitive    bool   `json:"sensitive,omitempty"`
+	Origin       string `json:"origin,omitempty"`
+}
+
+// PlanJSON prints a plan for programs, on one line.
+func PlanJSON(w io.Writer, plan *planner.Plan, o Options) error {
+	return compactJSON(w, planToJSON(plan, o))
+}
+
+func planToJSON(plan *planner.Plan, o Options) planJSON {
+	add, change, remove := plan.Counts()
+	timeline := executor.Forecast(plan, o.Recorded.Durations, o.Parallelism)
+	out := planJSON{
+		FormatVersion: jsonFormat, ToolVersion: plan.ToolVersion, Digest: planfile.Digest(plan), Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
+		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases,
+		Complete: len(plan.Withheld) == 0 && !plan.Restricted(), Applyable: !plan.Empty() || len(changedOutputs(o.Recorded.Outputs, plan.Outputs)) > 0,
+		Summary:         summaryJSON{add, change, remove},
+		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),
+		Steps: stepsToJSON(plan, timeline), Estimate: estimateToJSON(timeline),
+		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Withheld: plan.Withheld, PlannedValues: plannedJSON{Outputs: outputsJSON(plan.Outputs)},
+	}
+	byTarget := map[state.Target][]planner.Change{}
+	for _, c := range plan.Changes {
+		byTarget[c.Address.Target] = append(byTarget[c.Address.Target], c)
+	}
+	known := map[state.Target]bool{}
+	for _, r := range plan.Resources {
+		known[r.Target] = true
+	}
+	for _, r := range append(slices.Clone(plan.Resources), strangers(plan, known)...) {
+		out.ResourceChanges = append(out.ResourceChanges, resourceToJSON(plan, r, byTarget[r.Target]))
+	}
+	for _, d := range plan.Drift {
+		out.ResourceDrift = append(out.ResourceDrift, driftToJSON(d))
+	}
+	return out
+}
+
+func stepsToJSON(plan *planner.Plan, t executor.Timeline) []stepJSON {
+	out := make([]stepJSON, len(plan.Steps))
+	for i, s := range plan.Steps {
+		out[i] = stepJSON{Step: s}
+		if i < len(t.Steps) && t.Steps[i].Known {
+			out[i].Estimate = &t.Steps[i].Seconds
+		}
+	}
+	return out
+}
+
+func estimateToJSON(t executor.Timeline) *estimateJSON {
+	if t.Unknown == len(t.Steps) {
+		return nil
+	}
+	e := &estimateJSON{Seconds: t.Seconds, UnknownSteps: t.Unknown, CriticalPath: []state.Address{}}
+	for _, s := range t.Critical {
+		e.CriticalPath = append(e.CriticalPath, s.Step)
+	}
+	return e
+}
+
+func resourceToJSON(plan *planner.Plan, r planner.ResourceChange, changes []planner.Change) resourceJSON {
+	out := resourceJSON{
+		Address: r.Target.String(), Mode: "managed", Type: r.Target.Type, Name: r.Target.Name, Index: index(r.Target),
+		Note: r.Note, Reason: r.Reason, ActionReason: actionReason(r), Change: newChange(r.Action),
+	}
+	if !r.MovedFrom.IsZero() {
+		out.PreviousAddress = r.MovedFrom.String()
+	}
+	for _, s := range plan.Steps {
+		if s.Target == r.Target && s.Impact != "" && !slices.Contains(out.Impact, s.Impact) {
+			out.Impact = append(out.Impact, s.Impact)
+		}
+	}
+	for _, c := range changes {
+		out.Items = append(out.Items, itemToJSON(c))
+		out.Change.put([]string{phaseName(phase{id: c.Address}), c.Address.Item}, c)
+	}
+	return out
+}
+
+func driftToJSON(d planner.Change) driftJSON {
+	t := d.Address.Target
+	out := driftJSON{itemJSON: itemToJSON(d), Mode: "managed", Type: t.Type, Name: t.Name, Index: index(t), Change: newChange(d.Action)}
+	out.Change.put(nil, d)
+	return out
+}
+
+func index(t state.Target) *string {
+	if !t.Keyed {
+		return nil
+	}
+	return &t.Key
+}
+
+// actionReason is Terraform's word for a reason, where it has one.
+func actionReason(r planner.ResourceChange) string {
+	switch {
+	case r.Action == planner.Replace && r.Reason == planner.ReasonRequested:
+		return "replace_by_request"
+	case r.Action == planner.Replace:
+		return "replace_because_cannot_update"
+	case r.Action == planner.Delete && r.Reason == planner.ReasonUnconfigured:
+		return "delete_because_no_resource_config"
+	}
+	return ""
+}
+
+// newChange is a change with the trees that its action has.
+func newChange(a planner.Action) changeJSON {
+	c := changeJSON{Actions: actions(a)}
+	if a != planner.Create {
+		c.Before, c.BeforeSensitive = tree{}, tree{}
+	}
+	if a != planner.Delete && a != planner.Forget {
+		c.After, c.AfterUnknown, c.AfterSensitive = tree{}, tree{}, tree{}
+	}
+	return c
+}
+
+// put adds the attributes of an item below a path.
+func (c *changeJSON) put(base []string, ch planner.Change) {
+	for _, a := range ch.Attributes {
+		path := append(slices.Clone(base), state.SplitPath(a.Path)...)
+		c.Before.put(path, known(a.Before), !a.Before.IsNull())
+		c.After.put(path, known(a.After), !a.After.IsNull() && !a.After.IsPending())
+		c.AfterUnknown.put(path, true, a.After.IsPending())
+		c.BeforeSensitive.put(path, true, a.Before.HasSensitive())
+		c.AfterSensitive.put(path, true, a.After.HasSensitive())
+	}
+}
+
+// outputChangesJSON are the outputs of state and plan and what becomes of them.
+func outputChangesJSON(prior, planned map[string]state.Value) map[string]outputChangeJSON {
+	out := map[string]outputChangeJSON{}
+	for name := range planned {
+		out[name] = outputChange(prior[name], planned[name])
+	}
+	for name := range prior {
+		out[name] = outputChange(prior[name], planned[name])
+	}
+	return out
+}
+
+func outputChange(before, after state.Value) outputChangeJSON {
+	action := planner.Update
+	switch {
+	case before.Equal(after):
+		action = planner.NoOp
+	case before.IsNull():
+		action = planner.Create
+	case after.IsNull():
+		action = planner.Delete
+	}
+	return outputChangeJSON{
+		Actions: actions(action), Before: known(before), After: known(after), AfterUnknown: after.IsPending(),
+		BeforeSensitive: before.HasSensitive(), AfterSensitive: after.HasSensitive(),
+	}
+}
+
+// tree is a JSON object that grows by paths.
+type tree map[string]any
+
+// put sets the value at a path when there is one to set and a tree to hold it.
+func (t tree) put(path []string, value any, set bool) {
+	if t == nil || !set {
+		return
+	}
+	for _, k := range path[:len(path)-1] {
+		next, ok := t[k].(tree)
+		if !ok {
+			next = tree{}
+			t[k] = next
+		}
+		t = next
+	}
+	t[path[len(path)-1]] = value
+}
+
+// known is a value as JSON shows it: what is secret or not known is null.
+func known(v state.Value) any {
+	switch v.Kind() {
+	case state.KindPending, state.KindSensitive:
+		return nil
+	case state.KindMap:
+		out := map[string]any{}
+		for k, e := range v.AsMap() {
+			out[k] = known(e)
+		}
+		return out
+	case state.KindList:
+		out := []any{}
+		for _, e := range v.AsList() {
+			out = append(out, known(e))
+		}
+		return out
+	case state.KindArgs:
+		out := []any{}
+		for _, a := range v.AsArgs() {
+			out = append(out, map[string]any{"name": a.Name, "value": known(a.Of())})
+		}
+		return out
+	}
+	return v.Go()
+}
+
+func itemToJSON(c planner.Change) itemJSON {
+	out := itemJSON{Address: c.Address.String(), Kind: c.Kind, Actions: actions(c.Action), Reason: c.Reason, Cost: c.Cost}
+	for _, a := range c.Attributes {
+		out.Attributes = append(out.Attributes, attributeJSON{
+			Path: a.Path, Before: known(a.Before), After: known(a.After), AfterUnknown: a.After.IsPending(),
+			Sensitive: a.Before.HasSensitive() || a.After.HasSensitive(), Origin: a.Origin.String(),
+		})
+	}
+	return out
+}
+
+// actions are Terraform's words: a replacement is two, so that whoever looks
+// for "delete" finds it.
+func actions(a planner.Action) []string {
+	switch a {
+	case planner.Replace:
+		return []string{"delete", "create"}
+	case "":
+		return []string{string(planner.NoOp)}
+	}
+	return []string{string(a)}
+}
+
+func outputsJSON(outputs map[string]state.Value) map[string]outputJSON {
+	out := map[string]outputJSON{}
+	for name, v := range outputs {
+		out[name] = outputJSON{Value: known(v), Sensitive: v.Kind() == state.KindSensitive, Unknown: v.IsPending()}
+	}
+	return out
+}

@@ -1,0 +1,319 @@
+package view_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"html"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// endings are those of golden files.
+var endings = map[string]string{"markdown": "md", "html": "html", "junit": "xml", "github": "github.txt"}
+
+func planAs(t *testing.T, plan *planner.Plan, format string) string {
+	t.Helper()
+	var b bytes.Buffer
+	o := view.Options{Recorded: view.Recorded{Durations: lastTime(), Outputs: map[string]state.Value{"old": state.Int(1)}}}
+	if err := view.PlanAs(&b, plan, format, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestReaders(t *testing.T) {
+	for _, name := range []string{"create", "update", "drift", "upgrade", "destroy", "replace", "empty"} {
+		for format, ending := range endings {
+			if format == "html" && name != "update" {
+				continue // one shows the form; the others are checked by what they name
+			}
+			golden(t, name+"."+ending, planAs(t, load(t, name), format))
+		}
+	}
+	if err := view.PlanFormat("pdf"); err == nil || !strings.Contains(err.Error(), "github, html, json, junit, markdown, text") {
+		t.Errorf("an unknown format: %v", err)
+	}
+}
+
+// named is what a reader says is done: "update node.cp["cp1"]", and the same of
+// items and of steps without items.
+type named map[string]bool
+
+func (n named) add(action, address string) { n[action+" "+address] = true }
+
+// planned is what the plan itself says.
+func planned(p *planner.Plan) named {
+	out := named{}
+	stepped := map[state.Target]bool{}
+	listed := map[state.Address]bool{}
+	for _, c := range p.Changes {
+		out.add(string(c.Action), c.Address.String())
+		listed[c.Address.Step()] = true
+	}
+	for _, s := range p.Steps {
+		stepped[s.Target] = true
+		if !listed[s.ID] {
+			out.add(string(s.Action), s.ID.String())
+		}
+	}
+	for _, r := range p.Resources {
+		if r.Action != planner.NoOp || stepped[r.Target] {
+			out.add(string(r.Action), r.Target.String())
+		}
+	}
+	return out
+}
+
+// onlyItems leaves out resources, for readers that name them in a sentence.
+func (n named) onlyItems() named {
+	out := named{}
+	for line := range n {
+		if strings.Contains(line, "/") {
+			out[line] = true
+		}
+	}
+	return out
+}
+
+// TestReadersAgree reads every form back: each names the same resources, steps
+// and items, with the same actions, as the plan.
+func TestReadersAgree(t *testing.T) {
+	for name, fixture := range fixtures {
+		if name == "empty" {
+			continue
+		}
+		plan := fixture()
+		want := planned(plan)
+		for format, read := range map[string]func(*testing.T, *planner.Plan, string) named{"json": fromJSON, "html": fromHTML, "junit": fromJUnit} {
+			if got := read(t, plan, planAs(t, plan, format)); !maps.Equal(got, want) {
+				t.Errorf("%s as %s names other things than the plan:\n%s", name, format, difference(got, want))
+			}
+		}
+		text := planAs(t, plan, "github")
+		if name != "create" { // has more than GitHub shows, which is another test
+			if strings.Contains(text, "left out") {
+				t.Errorf("%s as github leaves something out", name)
+			}
+			if got := fromAnnotations(plan, text); !maps.Equal(got, want.onlyItems()) {
+				t.Errorf("%s as github names other things than the plan:\n%s", name, difference(got, want.onlyItems()))
+			}
+		}
+		checkMarkdown(t, name, plan, planAs(t, plan, "markdown"))
+		sentence := regexp.MustCompile(`Plan: \d+ to add, \d+ to change, \d+ to destroy`)
+		first := sentence.FindString(planAs(t, plan, "text"))
+		for format := range endings {
+			if text := planAs(t, plan, format); format != "junit" && !strings.Contains(text, first) {
+				t.Errorf("%s as %s does not say %q", name, format, first)
+			}
+		}
+	}
+}
+
+func difference(got, want named) string {
+	var out []string
+	for line := range want {
+		if !got[line] {
+			out = append(out, "missing  "+line)
+		}
+	}
+	for line := range got {
+		if !want[line] {
+			out = append(out, "too much "+line)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n")
+}
+
+func fromJSON(t *testing.T, _ *planner.Plan, text string) named {
+	var doc struct {
+		ResourceChanges []struct {
+			Address string
+			Change  struct{ Actions []string }
+			Items   []struct {
+				Address string
+				Actions []string
+			}
+		} `json:"resource_changes"`
+		Steps []struct{ ID, Action string }
+	}
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	out, stepped, listed := named{}, map[string]bool{}, map[string]bool{}
+	word := func(actions []string) string {
+		if len(actions) == 2 {
+			return "replace"
+		}
+		return actions[0]
+	}
+	for _, r := range doc.ResourceChanges {
+		for _, it := range r.Items {
+			out.add(word(it.Actions), it.Address)
+			a, err := state.ParseAddress(it.Address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed[a.Step().String()] = true
+		}
+	}
+	for _, s := range doc.Steps {
+		a, err := state.ParseAddress(s.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stepped[a.Target.String()] = true
+		if !listed[s.ID] {
+			out.add(s.Action, s.ID)
+		}
+	}
+	for _, r := range doc.ResourceChanges {
+		if w := word(r.Change.Actions); w != "no-op" || stepped[r.Address] {
+			out.add(w, r.Address)
+		}
+	}
+	return out
+}
+
+var (
+	htmlDetails = regexp.MustCompile(`<details class="(resource|phase|item)[^"]*"(?: id="[^"]*")? data-address="([^"]*)" data-action="([^"]*)"`)
+	htmlDrift   = regexp.MustCompile(`(?s)<section id="drift">.*?</section>`)
+)
+
+func fromHTML(_ *testing.T, _ *planner.Plan, text string) named {
+	out := named{}
+	all := htmlDetails.FindAllStringSubmatch(htmlDrift.ReplaceAllString(text, ""), -1)
+	for i, m := range all {
+		if m[1] == "phase" && i+1 < len(all) && all[i+1][1] == "item" {
+			continue // it is named by its items
+		}
+		out.add(m[3], html.UnescapeString(m[2]))
+	}
+	return out
+}
+
+func fromJUnit(t *testing.T, _ *planner.Plan, text string) named {
+	var doc struct {
+		Suites []struct {
+			Name       string `xml:"name,attr"`
+			Properties []struct {
+				Name  string `xml:"name,attr"`
+				Value string `xml:"value,attr"`
+			} `xml:"properties>property"`
+			Cases []struct {
+				Name string `xml:"name,attr"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	out := named{}
+	for _, s := range doc.Suites {
+		if len(s.Properties) == 0 {
+			continue // drift that stays, and what could not be looked at
+		}
+		out.add(s.Properties[0].Value, s.Name)
+		for _, c := range s.Cases {
+			out[c.Name] = true
+		}
+	}
+	return out
+}
+
+// fromAnnotations reads lines that begin with an action and an address of the plan.
+func fromAnnotations(plan *planner.Plan, text string) named {
+	out := named{}
+	all := planned(plan)
+	for line := range strings.Lines(text) {
+		_, message, _ := strings.Cut(strings.TrimPrefix(line, "::"), "::")
+		if strings.Contains(line, "and left so") {
+			continue // drift that the plan does not touch
+		}
+		for part := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSuffix(message, "\n"), "%0A", "\n"), "\n") {
+			action, address, _ := strings.Cut(part, " ")
+			address, _, _ = strings.Cut(address, ": ")
+			if _, err := state.ParseAddress(address); err == nil && strings.Contains(address, "/") {
+				if a, _ := state.ParseAddress(address); a.Item == "" && !all[action+" "+address] {
+					continue // what a step means whose items are named
+				}
+				out.add(action, strings.ReplaceAll(address, "%25", "%"))
+			}
+		}
+	}
+	return out
+}
+
+// checkMarkdown: the table names each resource with its action, and the details
+// show each changed item of the first of those that change alike.
+func checkMarkdown(t *testing.T, name string, plan *planner.Plan, text string) {
+	words := map[string]string{"delete": "destroy"}
+	for line := range planned(plan) {
+		action, address, _ := strings.Cut(line, " ")
+		if strings.Contains(address, "/") {
+			continue
+		}
+		if w := words[action]; w != "" {
+			action = w
+		}
+		if !strings.Contains(text, fmt.Sprintf("| %s | `%s` ", action, address)) {
+			t.Errorf("%s as markdown has no row for %s", name, line)
+		}
+	}
+	for _, c := range plan.Changes {
+		id := c.Address.ID()
+		if c.Action == planner.Update && !strings.Contains(text, id[strings.LastIndex(id, "/")+1:]) {
+			t.Errorf("%s as markdown does not show %s", name, c.Address)
+		}
+	}
+}
+
+// TestMarkdownFits makes a plan far too large for a comment: the summary is
+// there, what does not fit is counted, and every resource is accounted for.
+func TestMarkdownFits(t *testing.T) {
+	for _, size := range []int{3, 60, 400} {
+		var m maker
+		for i := range size {
+			target := state.NodeKeyTarget("worker", fmt.Sprintf("w%04d", i))
+			action := planner.Create
+			if i%10 == 9 {
+				action = planner.Delete
+			}
+			m.Resources = append(m.Resources, planner.ResourceChange{Target: target, Action: action, Note: "10.0.0.1, worker"})
+			for j := range 8 {
+				m.change(target, "certs", fmt.Sprintf("file:/etc/kubernetes/pki/%d-%d", i, j), state.KindFile, action, created("content", strings.Repeat("x", i%50+1), "mode", "0600"))
+			}
+			m.step(target, "certs", action, "", nil, planner.WriteFile{Path: "/x"})
+		}
+		text := planAs(t, &m.Plan, "markdown")
+		if len(text) > 65536 {
+			t.Errorf("%d resources make %d characters", size, len(text))
+		}
+		if strings.Count(text, "<details>") != strings.Count(text, "</details>") || strings.Count(text, "```")%2 != 0 {
+			t.Errorf("%d resources leave something open", size)
+		}
+		rows := strings.Count(text, "\n| create |") + strings.Count(text, "\n| destroy |")
+		left := 0
+		if m := regexp.MustCompile(`\n(\d+) more resources? left out of this table: `).FindStringSubmatch(text); m != nil {
+			fmt.Sscan(m[1], &left)
+		}
+		if rows+left != size {
+			t.Errorf("%d resources: %d rows and %d left out", size, rows, left)
+		}
+		if size > 60 && !strings.Contains(text, "Cut here for GitHub's limit.") {
+			t.Errorf("%d resources are cut without a word", size)
+		}
+		if i, j := strings.Index(text, "\n| create |"), strings.LastIndex(text, "\n| destroy |"); i >= 0 && j > i {
+			t.Errorf("%d resources: what is created stands before what is destroyed", size)
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/state"
+)
+
+// planFormats are the forms of a plan for readers outside of the terminal, by
+// name. All of them are made of the same value, so that they cannot disagree.
+var planFormats = map[string]func(io.Writer, *planner.Plan, Options) error{
+	"text": Plan, "json": PlanJSON, "markdown": markdown, "html": htmlPage, "junit": junit, "github": annotations,
+}
+
+// PlanFormats are the names of the forms of a plan.
+func PlanFormats() []string { return slices.Sorted(maps.Keys(planFormats)) }
+
+// PlanFormat says what is wrong with the name of a form.
+func PlanFormat(format string) error {
+	if planFormats[format] == nil {
+		return fmt.Errorf("unknown format %q of a plan; use %s", format, list(PlanFormats()))
+	}
+	return nil
+}
+
+// PlanAs prints a plan in one of its forms: text as on the terminal, json as one
+// document, markdown for a pull request, html as one page, junit as a report of
+// tests, github as annotations of a workflow.
+func PlanAs(w io.Writer, plan *planner.Plan, format string, o Options) error {
+	if err := PlanFormat(format); err != nil {
+		return err
+	}
+	return planFormats[format](w, plan, o)
+}
+
+// review is a plan as the readers outside of the terminal take it: what is done
+// to which resource, phase by phase and item by item, the worst first.
+type review struct {
+	*planner.Plan
+	digest    string
+	resources []reviewed
+	// drift is what changed outside and the plan leaves so.
+	drift []reviewedItem
+	// outputs are the outputs that change.
+	outputs  []string
+	timeline executor.Timeline
+	// page lays out what is shown of items: without colour, never wrapped.
+	page *page
+}
+
+// reviewed is a resource with what is done to it.
+type reviewed struct {
+	planner.ResourceChange
+	// verdict is what becomes of it, in words.
+	verdict string
+	reason  string
+	phases  []reviewedPhase
+}
+
+// reviewedPhase is a step of a resource, or changes without one.
+type reviewedPhase struct {
+	phase
+	action planner.Action
+	// says is what the step means, or does.
+	says  string
+	items []reviewedItem
+	span  executor.Span
+}
+
+// reviewedItem is one changed thing and the lines that show how.
+type reviewedItem struct {
+	planner.Change
+	lines []laidLine
+}
+
+// endless is a width that nothing is wrapped at.
+const endless = 1 << 20
+
+func newReview(plan *planner.Plan, o Options) *review {
+	r := &review{
+		Plan: plan, digest: planfile.Digest(plan), page: newPage(Options{Width: endless}),
+		outputs:  changedOutputs(o.Recorded.Outputs, plan.Outputs),
+		timeline: executor.Forecast(plan, o.Recorded.Durations, o.Parallelism),
+	}
+	spans := map[state.Address]executor.Span{}
+	for _, s := range r.timeline.Steps {
+		spans[s.Step] = s
+	}
+	for _, c := range reviewable(plan) {
+		r.resources = append(r.resources, r.resource(c, spans))
+	}
+	slices.SortStableFunc(r.resources, func(a, b reviewed) int { return cmp.Compare(a.rank(), b.rank()) })
+	left, _ := splitDrift(plan, Options{RefreshOnly: plan.RefreshOnly})
+	for _, c := range left {
+		r.drift = append(r.drift, r.item(c, nil))
+	}
+	return r
+}
+
+// reviewable are the resources that change, are renamed, or have a step.
+func reviewable(plan *planner.Plan) []planner.ResourceChange {
+	steps := map[state.Target]bool{}
+	for _, s := range plan.Steps {
+		steps[s.Target] = true
+	}
+	known := map[state.Target]bool{}
+	var out []planner.ResourceChange
+	for _, c := range plan.Resources {
+		if c.Action != planner.NoOp || !c.MovedFrom.IsZero() || steps[c.Target] {
+			known[c.Target] = true
+			out = append(out, c)
+		}
+	}
+	return append(out, strangers(plan, known)...)
+}
+
+func (r *review) resource(c planner.ResourceChange, spans map[state.Address]executor.Span) reviewed {
+	phases := phasesOf(r.Plan, c.Target)
+	out := reviewed{ResourceChange: c, verdict: verdict(c), reason: reasonOf(c, phases)}
+	for _, ph := range phases {
+		p := reviewedPhase{phase: ph, action: phaseAction(ph), span: spans[ph.id]}
+		if ph.step != nil {
+			p.says = describe(ph)
+		}
+		for _, ch := range ph.changes {
+			p.items = append(p.items, r.item(ch, ph.step))
+		}
+		out.phases = append(out.phases, p)
+	}
+	return out
+}
+
+// phaseAction is a step's, or what happens to all of its items.
+func phaseAction(ph phase) planner.Action {
+	if ph.step != nil {
+		return cmp.Or(ph.step.Action, planner.NoOp)
+	}
+	for _, c := range ph.changes {
+		if c.Action != ph.changes[0].Action {
+			return planner.Update
+		}
+	}
+	return ph.changes[0].Action
+}
+
+func (r *review) item(c planner.Change, step *planner.Step) reviewedItem {
+	it := items([]planner.Change{c}, step)[0]
+	return reviewedItem{Change: c, lines: r.page.layout([]entry{r.page.item(it, true)}, 0)}
+}
+
+// verdict is what becomes of a resource.
+func verdict(c planner.ResourceChange) string {
+	switch {
+	case c.Action == planner.Create:
+		return "will be created"
+	case c.Action == planner.Update:
+		return "will be updated in-place"
+	case c.Action == planner.Delete:
+		return "will be destroyed"
+	case c.Action == planner.Replace && c.Reason == planner.ReasonRequested:
+		return "will be replaced, as requested"
+	case c.Action == planner.Replace:
+		return "must be replaced"
+	case c.Action == planner.Forget:
+		return "will be removed from the state but will not be destroyed"
+	case !c.MovedFrom.IsZero():
+		return "has moved from " + Clean(c.MovedFrom.String())
+	}
+	return "will not change"
+}
+
+// rank orders resources by how much a reviewer has to care: what is lost, what
+// is interrupted, what changes, what is new, and what is only called otherwise.
+func (r reviewed) rank() int {
+	switch {
+	case r.Action == planner.Delete || r.Action == planner.Replace:
+		return 0
+	case r.Action == planner.Update && slices.ContainsFunc(r.phases, func(p reviewedPhase) bool { return p.step != nil && p.step.Impact != "" }):
+		return 1
+	case r.Action == planner.Update:
+		return 2
+	case r.Action == planner.Create:
+		return 3
+	}
+	return 4
+}
+
+// impacts are what the steps of a resource mean, each sentence once.
+func (r reviewed) impacts() []string {
+	var out []string
+	for _, p := range r.phases {
+		if p.step != nil && p.step.Impact != "" && !slices.Contains(out, Clean(p.step.Impact)) {
+			out = append(out, Clean(p.step.Impact))
+		}
+	}
+	return out
+}
+
+// headline is the first sentence of every form.
+func (r *review) headline() string {
+	switch {
+	case r.RefreshOnly && len(r.Drift) > 0:
+		return "Refresh only: " + plural(len(r.Drift), "item") + " changed outside of kubewright. No host is changed."
+	case !r.Empty():
+		return "Plan: " + planned(r.Plan)
+	case len(r.outputs) > 0:
+		return "No changes, except for outputs."
+	}
+	return "No changes."
+}
+
+// notes are the sentences that stand above the details, with a word in front of each.
+func (r *review) notes() [][2]string {
+	var out [][2]string
+	for _, s := range r.Upgrades {
+		out = append(out, [2]string{"Upgrade", Clean(s)})
+	}
+	for _, s := range r.Rotations {
+		out = append(out, [2]string{"Rotation", Clean(s)})
+	}
+	for _, s := range r.Quorum {
+		out = append(out, [2]string{"etcd", Clean(s)})
+	}
+	if text := takes(r.timeline); text != "" {
+		out = append(out, [2]string{"Time", text})
+	}
+	if r.Restricted() {
+		out = append(out, [2]string{"Part", "The plan speaks of a part only: " + list(restrictions(r.Plan)) + "."})
+	}
+	if len(r.outputs) > 0 {
+		out = append(out, [2]string{"Outputs", "These change: " + list(cleaned(r.outputs)) + "."})
+	}
+	return out
+}
+
+// restrictions are the flags by which a plan speaks of a part only.
+func restrictions(plan *planner.Plan) []string {
+	var out []string
+	for _, f := range []struct {
+		flag   string
+		values []string
+	}{{"-target=", plan.Targets}, {"-exclude=", plan.Excluded}, {"-skip-phase=", plan.SkippedPhases}} {
+		for _, v := range f.values {
+			out = append(out, f.flag+Clean(v))
+		}
+	}
+	return out
+}
+
+// mended is the drift that the plan puts right, in words; empty for none.
+func (r *review) mended() string {
+	_, n := splitDrift(r.Plan, Options{RefreshOnly: r.RefreshOnly})
+	if n == 0 {
+		return ""
+	}
+	return plural(n, "item") + " changed by somebody else since the last apply: the plan puts that right"
+}
+
+// actionWord is an action in the word of the plan's summary.
+func actionWord(a planner.Action) string {
+	switch a {
+	case planner.Delete:
+		return "destroy"
+	case "":
+		return string(planner.NoOp)
+	}
+	return string(a)
+}
+
+// counts says how many resources are created, changed and so on: 2 create, 1 destroy.
+func counts(rs []reviewed) string {
+	n := map[planner.Action]int{}
+	for _, r := range rs {
+		n[r.Action]++
+	}
+	var parts []string
+	for _, a := range []planner.Action{planner.Delete, planner.Replace, planner.Update, planner.Create, planner.Forget, planner.NoOp} {
+		if n[a] > 0 {
+			parts = append(parts, itoa(n[a])+" "+actionWord(a))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,156 @@
+package executor
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/dag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Span is when a step runs, in seconds since the run began.
+type Span struct {
+	Step           state.Address
+	Start, Seconds float64
+	// Known tells that an earlier apply says how long such a step takes; of one
+	// that none tells of Seconds is 0.
+	Known bool
+}
+
+// End is when the step is over.
+func (s Span) End() float64 { return s.Start + s.Seconds }
+
+// Timeline is when the steps of a plan run, or have run.
+type Timeline struct {
+	// Steps are in the order of the plan.
+	Steps   []Span
+	Seconds float64
+	// Critical is the chain of steps, the first of them first, that made the run
+	// as long as it is: each began when the one before it had ended.
+	Critical []Span
+	// Unknown counts the steps of which nobody knows how long they take.
+	Unknown int
+}
+
+// Forecast walks the plan as Execute would, with steps that take as long as
+// durations (seconds per state.DurationKey) say. Of a plan that cannot be run
+// the timeline is empty.
+func Forecast(plan *planner.Plan, durations map[string]float64, parallelism int) Timeline {
+	if parallelism < 1 {
+		parallelism = DefaultParallelism
+	}
+	frontier, err := dag.NewFrontier(nodesOf(plan, durations), plan.Limits)
+	if err != nil {
+		return Timeline{}
+	}
+	spans := make([]Span, len(plan.Steps))
+	place := map[state.Address]int{}
+	for i, s := range plan.Steps {
+		place[s.ID] = i
+		seconds, known := durations[durationKey(&s)]
+		spans[i] = Span{Step: s.ID, Seconds: seconds, Known: known}
+	}
+	now := 0.0
+	var running []int
+	for {
+		for len(running) < parallelism {
+			id, ok := frontier.Next()
+			if !ok {
+				break
+			}
+			spans[place[id]].Start = now
+			running = append(running, place[id])
+		}
+		if len(running) == 0 {
+			return timeline(plan, spans)
+		}
+		first := slices.MinFunc(running, func(a, b int) int {
+			return cmp.Or(cmp.Compare(spans[a].End(), spans[b].End()), a-b)
+		})
+		running = slices.DeleteFunc(running, func(i int) bool { return i == first })
+		now = spans[first].End()
+		frontier.Done(spans[first].Step)
+	}
+}
+
+// Timeline is when the steps of the run ran. Steps that never did are left out.
+func (o *Outcome) Timeline(plan *planner.Plan) Timeline {
+	ran := *plan
+	ran.Steps = nil
+	var spans []Span
+	for i, s := range o.Steps {
+		if s.Status == StatusDone || s.Status == StatusFailed {
+			ran.Steps = append(ran.Steps, plan.Steps[i])
+			spans = append(spans, Span{Step: s.Step, Start: s.Start, Seconds: s.Seconds, Known: true})
+		}
+	}
+	t := timeline(&ran, spans)
+	t.Seconds = o.Seconds
+	return t
+}
+
+// nodesOf are the steps as a walk takes them.
+func nodesOf(plan *planner.Plan, durations map[string]float64) []dag.Node[state.Address] {
+	nodes := make([]dag.Node[state.Address], len(plan.Steps))
+	for i := range plan.Steps {
+		s := &plan.Steps[i]
+		nodes[i] = dag.Node[state.Address]{Key: s.ID, Needs: s.Needs, Limits: s.Limits, Weight: durations[durationKey(s)]}
+	}
+	return nodes
+}
+
+func durationKey(s *planner.Step) string { return state.DurationKey(s.Phase, string(s.Action)) }
+
+func timeline(plan *planner.Plan, spans []Span) Timeline {
+	t := Timeline{Steps: spans}
+	last := -1
+	for i, s := range spans {
+		t.Seconds = max(t.Seconds, s.End())
+		if !s.Known {
+			t.Unknown++
+		}
+		if last < 0 || s.End() > spans[last].End() {
+			last = i
+		}
+	}
+	t.Critical = critical(plan, spans, last)
+	return t
+}
+
+// critical goes back from the last step to end: before each came the one that
+// ended last of those which it needs or shares a limit with.
+func critical(plan *planner.Plan, spans []Span, last int) []Span {
+	place := map[state.Address]int{}
+	sharing := map[string][]int{}
+	for i, s := range plan.Steps {
+		place[s.ID] = i
+		for _, l := range s.Limits {
+			sharing[l] = append(sharing[l], i)
+		}
+	}
+	var chain []Span
+	for last >= 0 {
+		chain = append(chain, spans[last])
+		before := -1
+		consider := func(i int) {
+			earlier := spans[i].Start < spans[last].Start || spans[i].Start == spans[last].Start && i < last
+			if earlier && spans[i].End() <= spans[last].Start && (before < 0 || spans[i].End() > spans[before].End()) {
+				before = i
+			}
+		}
+		for _, n := range plan.Steps[last].Needs {
+			if i, ok := place[n]; ok {
+				consider(i)
+			}
+		}
+		for _, l := range plan.Steps[last].Limits {
+			for _, i := range sharing[l] {
+				consider(i)
+			}
+		}
+		last = before
+	}
+	slices.Reverse(chain)
+	return chain
+}
