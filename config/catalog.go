@@ -63,6 +63,19 @@ func (c *Catalog) For(arch string) []Artifact {
 	})
 }
 
+// Programs lists the artifacts that have programs in them.
+func (c *Catalog) Programs() []string {
+	var out []string
+	if c != nil {
+		for _, a := range c.Files {
+			if len(a.Programs) > 0 {
+				out = append(out, a.Name)
+			}
+		}
+	}
+	return out
+}
+
 // Architectures lists those that the folder has something for.
 func (c *Catalog) Architectures() []string {
 	var out []string

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -26,6 +27,24 @@ type Removal struct {
 	// cluster, and nothing is done on the host.
 	Unreachable bool
 	Source      state.Source
+}
+
+// Import is an import block: the cluster of a host that somebody else made is
+// that of the block To.
+type Import struct {
+	To state.Target
+	// ID is a control plane of it, as a URL: ssh://10.0.0.11.
+	ID     string
+	Source state.Source
+}
+
+// Host is the host that the ID names; empty when it names none.
+func (i Import) Host() string {
+	u, err := url.Parse(i.ID)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // Covers tells that the removal speaks of the target.
@@ -163,6 +182,7 @@ func (c *Config) changes(out *diag.Diagnostics) {
 				"with a name in between.", m.From).At(m.Source))
 		}
 	}
+	c.imports(out)
 	seen := map[state.Target]Removal{}
 	for _, r := range c.Removals {
 		c.removal(out, r)
@@ -170,6 +190,27 @@ func (c *Config) changes(out *diag.Diagnostics) {
 			out.Append(diag.Errorf("Duplicate removed block", "%s was already spoken of at %s.", r.From, o.Source).At(r.Source))
 		}
 		seen[r.From] = r
+	}
+}
+
+// imports checks import blocks against the clusters that there are.
+func (c *Config) imports(out *diag.Diagnostics) {
+	seen := map[state.Target]Import{}
+	for _, i := range c.Imports {
+		if o, twice := seen[i.To]; twice {
+			out.Append(diag.Errorf("Duplicate import", "%s is imported at %s already.", i.To, o.Source).At(i.Source))
+		}
+		seen[i.To] = i
+		switch {
+		case i.To.Type != state.TypeCluster || !c.declared(i.To):
+			out.Append(diag.Errorf("Nothing to import to", "%s is no cluster of this configuration. A cluster is imported as a whole, to the block that describes it; "+
+				"kubewright import writes that block.", i.To).At(i.Source))
+		case c.Incomplete:
+		case !slices.ContainsFunc(c.NodesOf(i.To.Name, ControlPlane), func(n *Node) bool {
+			return i.Host() != "" && (n.Address == i.Host() || n.Connection.Host == i.Host())
+		}):
+			out.Append(diag.Errorf("Unknown host", "%s has no control plane with the address of id = %s. Write one that it has, as in \"ssh://10.0.0.11\".", i.To, Quote(i.ID)).At(i.Source))
+		}
 	}
 }
 

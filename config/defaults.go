@@ -52,7 +52,7 @@ func NewCluster(label, version string) *Cluster {
 			Dir: DefaultCertificatesDir, Algorithm: DefaultAlgorithm,
 			Validity: DefaultValidity, CAValidity: DefaultCAValidity, RenewBefore: DefaultRenewBefore,
 		},
-		Upgrade: Upgrade{MaxUnavailable: DefaultMaxUnavailable, Drain: DrainOptions{Timeout: DefaultDrainTimeout, GracePeriod: -1, StayCordoned: true}},
+		Upgrade: Upgrade{Pace: Pace{MaxUnavailable: DefaultMaxUnavailable}, Drain: DrainOptions{Timeout: DefaultDrainTimeout, GracePeriod: -1, StayCordoned: true}},
 		Timeouts: Timeouts{
 			ControlPlaneComponentHealthCheck: 4 * time.Minute, KubeletHealthCheck: 4 * time.Minute,
 			KubernetesAPICall: time.Minute, EtcdAPICall: 2 * time.Minute,

@@ -17,6 +17,8 @@ type Config struct {
 	// Moves and Removals say what became of addresses that the state still has.
 	Moves    []Move    `json:",omitempty"`
 	Removals []Removal `json:",omitempty"`
+	// Imports are clusters that somebody else made and that become ours.
+	Imports []Import `json:",omitempty"`
 	// Digest is the hex SHA-256 of all files and variable values. It says
 	// something about short secrets and is not to be kept or shown as it is.
 	Digest string
@@ -215,19 +217,48 @@ type DrainOptions struct {
 	StayCordoned bool
 }
 
-// Upgrade says how nodes are taken down.
-type Upgrade struct {
-	// MaxUnavailable is a number or percentage of workers.
+// Pace is how workers take their turns in an upgrade.
+type Pace struct {
+	// MaxUnavailable is a number or percentage of workers that are down at once.
 	MaxUnavailable string
-	Drain          DrainOptions
+	// Canary is how many workers go first, by themselves.
+	Canary int
+	// Pause is waited after the canaries and after each batch; without it the
+	// next worker goes as soon as one is back.
+	Pause time.Duration
 }
 
-// Install says where software comes from. Without Artifacts it is found preinstalled.
+// Upgrade says how nodes are taken down.
+type Upgrade struct {
+	// Pace is that of workers that no pool selects; they come last.
+	Pace
+	// Pools take their turns one after the other. A worker is in the first that
+	// selects it.
+	Pools []Pool
+	Drain DrainOptions
+	// AllowDowntime accepts that one of two members of etcd restarts, while
+	// nothing is served.
+	AllowDowntime bool
+}
+
+// Pool is workers that take their turns together, at a pace of their own.
+type Pool struct {
+	Name string
+	// Selector is a label selector of nodes.
+	Selector string
+	Pace
+	Source state.Source
+}
+
+// Install says where software comes from. Without Artifacts and Packages it is
+// found preinstalled.
 type Install struct {
 	// Artifacts is a folder of the operator's, Catalog what it holds: nil until
 	// the folder has been read.
 	Artifacts string
 	Catalog   *Catalog `json:"-"`
+	// Packages are those of a package repository; nil without them.
+	Packages *Packages
 	// Keep names what stays when a node is reset: runtime, kubelet, cni, images.
 	Keep []string
 }

@@ -99,18 +99,58 @@ var percentage = regexp.MustCompile(`^([1-9]\d{0,8})(%?)$`)
 
 // upgrade checks how nodes are taken down.
 func (c checker) upgrade(u Upgrade) {
-	const path = "upgrade.max_unavailable"
-	m := percentage.FindStringSubmatch(u.MaxUnavailable)
-	switch {
-	case u.MaxUnavailable == "":
-	case m == nil:
-		c.errorf(path, "Invalid max_unavailable", "%s is neither a number from 1 nor a percentage from \"1%%\" to \"100%%\". With 0 no worker could ever be taken down.", c.show(path, u.MaxUnavailable))
-	case m[2] == "%":
-		if n, _ := strconv.Atoi(m[1]); n > 100 {
-			c.errorf(path, "Invalid max_unavailable", "%s is more than 100%%.", c.show(path, u.MaxUnavailable))
+	c.pace("upgrade", u.Pace)
+	for _, p := range u.Pools {
+		path := `upgrade.pool["` + p.Name + `"]`
+		c.pace(path, p.own(u.Pace))
+		if s, err := labels.Parse(p.Selector); err != nil {
+			c.errorf(path+".selector", "Invalid label selector", "%s is no label selector, as in \"node.example.com/pool=batch\": %s.", c.show(path+".selector", p.Selector), err)
+		} else if s.Empty() {
+			c.errorf(path+".selector", "Invalid label selector", "An empty selector selects every worker. Workers that no pool selects have the settings of the upgrade block itself.")
 		}
 	}
-	d := u.Drain
+	c.drain(u.Drain)
+}
+
+// own is the pool's pace without what it has of the upgrade block, which is
+// reported there.
+func (p Pool) own(around Pace) Pace {
+	own := p.Pace
+	if own.MaxUnavailable == around.MaxUnavailable {
+		own.MaxUnavailable = ""
+	}
+	if own.Canary == around.Canary {
+		own.Canary = 0
+	}
+	if own.Pause == around.Pause {
+		own.Pause = 0
+	}
+	return own
+}
+
+// pace checks how workers take their turns.
+func (c checker) pace(path string, p Pace) {
+	m := percentage.FindStringSubmatch(p.MaxUnavailable)
+	unavailable := path + ".max_unavailable"
+	switch {
+	case p.MaxUnavailable == "":
+	case m == nil:
+		c.errorf(unavailable, "Invalid max_unavailable", "%s is neither a number from 1 nor a percentage from \"1%%\" to \"100%%\". With 0 no worker could ever be taken down.", c.show(unavailable, p.MaxUnavailable))
+	case m[2] == "%":
+		if n, _ := strconv.Atoi(m[1]); n > 100 {
+			c.errorf(unavailable, "Invalid max_unavailable", "%s is more than 100%%.", c.show(unavailable, p.MaxUnavailable))
+		}
+	}
+	if p.Canary < 0 {
+		c.errorf(path+".canary", "Invalid canary", "%d is no number of workers; 0 is none.", p.Canary)
+	}
+	if p.Pause < 0 {
+		c.errorf(path+".pause", "Negative duration", "A pause cannot be negative; \"0s\" is none.")
+	}
+}
+
+// drain checks how a node is emptied.
+func (c checker) drain(d DrainOptions) {
 	if d.Timeout < 0 {
 		c.errorf("upgrade.drain.timeout", "Negative duration", "A timeout cannot be negative; \"0s\" never gives up.")
 	}
@@ -122,12 +162,6 @@ func (c checker) upgrade(u Upgrade) {
 	}
 	if _, err := labels.Parse(d.PodSelector); err != nil {
 		c.errorf("upgrade.drain.pod_selector", "Invalid label selector", "%s is no label selector, as in \"app=web,tier!=cache\": %s.", c.show("upgrade.drain.pod_selector", d.PodSelector), err)
-	}
-}
-
-func (c checker) install(i Install) {
-	for _, k := range i.Keep {
-		c.oneOf("install.keep", "Unknown name in keep", k, "runtime", "kubelet", "cni", "images")
 	}
 }
 

@@ -30,7 +30,7 @@ func (c checker) controlPlanes(cl *Cluster, planes []*Node) {
 	n := len(planes)
 	switch {
 	case n == 0:
-		c.errorAt(cl.Source, "Cluster without control plane", "No node has cluster = cluster.%s and role = \"control-plane\". A cluster needs at least one.", cl.Label)
+		c.errorAt(cl.Source, "Cluster without control plane", "No node has cluster = cluster.%s and role = \"control-plane\". A cluster needs at least one. To take the whole cluster away, run kubewright destroy while they are still written here.", cl.Label)
 	case n > 1 && cl.ControlPlaneEndpoint == "" && !c.written("control_plane_endpoint"):
 		c.errorAt(cl.Source, "Control plane endpoint is missing", "With %d control planes the nodes need one name for all of them. Add control_plane_endpoint = \"HOST:PORT\" with a balancer, or a name that you can move.", n)
 	}

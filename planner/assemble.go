@@ -21,6 +21,7 @@ type Draft struct {
 	Resources []ResourceChange
 	Quorum    []string
 	Upgrades  []string
+	Rotations []string
 	Withheld  []state.Unobserved
 }
 
@@ -28,13 +29,13 @@ type Draft struct {
 type Selector struct {
 	// Target is zero for every target.
 	Target state.Target
-	// Phase is empty for every phase.
-	Phase string
+	// Phase is empty for every phase, Waypoint for every one that a phase has.
+	Phase, Waypoint string
 }
 
 // Matches reports whether the step with the address is selected.
 func (s Selector) Matches(step state.Address) bool {
-	if s.Phase != "" && s.Phase != step.Phase {
+	if s.Phase != "" && s.Phase != step.Phase || s.Waypoint != "" && s.Waypoint != step.Waypoint {
 		return false
 	}
 	return s.Target.IsZero() || s.Target == step.Target ||
@@ -44,28 +45,30 @@ func (s Selector) Matches(step state.Address) bool {
 // String is the selector as it is written: an address or the name of a phase.
 func (s Selector) String() string {
 	switch {
+	case s.Target.IsZero() && s.Waypoint != "":
+		return s.Phase + "@" + s.Waypoint
 	case s.Target.IsZero():
 		return s.Phase
 	case s.Phase == "":
 		return s.Target.String()
 	}
-	return state.Address{Target: s.Target, Phase: s.Phase}.String()
+	return state.Address{Target: s.Target, Phase: s.Phase, Waypoint: s.Waypoint}.String()
 }
 
 // ParseSelector reads what -target takes: an address of a target or step, or
-// the name of a phase.
+// the name of a phase, with @WAYPOINT where only that is meant.
 func ParseSelector(s string, phases []string) (Selector, error) {
-	if slices.Contains(phases, s) {
-		return Selector{Phase: s}, nil
+	if phase, waypoint, _ := strings.Cut(s, "@"); slices.Contains(phases, phase) {
+		return Selector{Phase: phase, Waypoint: waypoint}, nil
 	}
 	a, err := state.ParseAddress(s)
 	if err != nil {
 		return Selector{}, fmt.Errorf("%q is neither an address such as node.cp[\"cp1\"] nor a phase", s)
 	}
 	if a.Phase != "" && !slices.Contains(phases, a.Phase) {
-		return Selector{Target: a.Target, Phase: a.Phase}, fmt.Errorf("%q names no phase; phases are %s", a.Phase, strings.Join(phases, ", "))
+		return Selector{Target: a.Target, Phase: a.Phase, Waypoint: a.Waypoint}, fmt.Errorf("%q names no phase; phases are %s", a.Phase, strings.Join(phases, ", "))
 	}
-	return Selector{Target: a.Target, Phase: a.Phase}, nil
+	return Selector{Target: a.Target, Phase: a.Phase, Waypoint: a.Waypoint}, nil
 }
 
 // Options restrict a plan.
@@ -92,7 +95,7 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 		return nil, err
 	}
 	p.Steps, p.Limits, p.Quorum, p.Withheld = ordered, d.Limits, d.Quorum, d.Withheld
-	p.Upgrades = d.Upgrades
+	p.Upgrades, p.Rotations = d.Upgrades, d.Rotations
 	p.Changes, p.Forgotten = keepChanges(changes, ordered)
 	p.Drift = keepDrift(drift, &p, o)
 	for _, s := range o.Targets {

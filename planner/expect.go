@@ -57,6 +57,8 @@ func Overwrites(op Operation) []string {
 			out = append(out, f.Path)
 		}
 		return out
+	case BundleCertificates:
+		return []string{op.To}
 	case ImportSecrets:
 		var out []string
 		for _, f := range op.Files {

@@ -2,12 +2,21 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/state"
 )
 
-// QuorumAllows is the gate etcd-quorum: it refuses a step that would leave
+// The gates about etcd: QuorumGate refuses what would leave no majority of healthy
+// voters; DowntimeGate allows it for the restart of one of two, where somebody
+// has accepted that.
+const (
+	QuorumGate   = "etcd-quorum"
+	DowntimeGate = "etcd-downtime"
+)
+
+// QuorumAllows is both gates about etcd: it refuses a step that would leave
 // fewer healthy voters than a majority, as a fresh observation shows them.
 // Unknown counts as unhealthy. own is the name of the member on the step's own
 // node: one that is down already is not lost by a step that mends or removes it.
@@ -49,12 +58,15 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 		if voters == 1 {
 			need = 1
 		}
+	case voters == 2 && RestartsMember(step) && slices.Contains(step.Gates, DowntimeGate):
+		need = 1 // the other one has to be well, so that quorum comes back with this one
+		left -= lost
 	case voters == 1:
 		return nil // a single member: the plan said that it is down meanwhile
 	case removesMember(step):
 		need = (voters-1)/2 + 1
 		left -= lost
-	case restartsMember(step):
+	case RestartsMember(step):
 		left -= lost
 	}
 	if left >= need {
@@ -95,9 +107,9 @@ func removesMember(step *Step) bool {
 	return false
 }
 
-// restartsMember tells that the step restarts etcd on its node: it writes its
+// RestartsMember tells that the step restarts etcd on its node: it writes its
 // manifest, waits for another etcd pod to run there, or ends its process.
-func restartsMember(step *Step) bool {
+func RestartsMember(step *Step) bool {
 	for _, op := range step.Operations {
 		switch op := op.(type) {
 		case Wait:

@@ -180,13 +180,22 @@ type (
 		Files []SecretFile `json:"files"`
 	}
 
+	// BundleCertificates writes To, which whoever reads it trusts: the first
+	// certificate of each of the files Of, all on the step's node, each once. Done
+	// when To is so.
+	BundleCertificates struct {
+		To string   `json:"to"`
+		Of []string `json:"of"`
+	}
+
 	// SecretFile is one file of CopySecrets or ImportSecrets.
 	SecretFile struct {
 		Path  string `json:"path"`
 		Mode  string `json:"mode"`
 		Owner string `json:"owner"`
 		// Source is, in ImportSecrets, where the performer finds the bytes:
-		// config:ADDRESS#FIELD.
+		// config:ADDRESS#FIELD. In CopySecrets it is the path there, where that is
+		// another one.
 		Source string `json:"source,omitempty"`
 	}
 
@@ -236,15 +245,20 @@ type (
 		Organizations []string      `json:"organizations,omitempty"`
 		Algorithm     string        `json:"algorithm,omitempty"`
 		Validity      time.Duration `json:"validity,omitempty"`
+		// Trust is a file of the CA's host with the certificates to trust; empty for
+		// what is in the CA's own.
+		Trust string `json:"trust,omitempty"`
 		// Token is an output of another step: the bootstrap token.
 		Token *state.Pending `json:"token,omitempty"`
 		Renew bool           `json:"renew,omitempty"`
 	}
 
 	// SetKubeconfig changes parts of a kubeconfig that holds a key which is to
-	// stay: its server, or the client certificate's path.
+	// stay: its server, the client certificate's path, or, with Trust, the
+	// certificates that are trusted: those in that file of the same node.
 	SetKubeconfig struct {
 		Path              string `json:"path"`
+		Trust             string `json:"trust,omitempty"`
 		Server            string `json:"server,omitempty"`
 		ClientCertificate string `json:"client_certificate,omitempty"`
 	}
@@ -364,11 +378,13 @@ type (
 	// Cordon makes a node unschedulable, or schedulable again with Undo. For says
 	// what for, and the node remembers it in CordonAnnotation: a node that is
 	// unschedulable already is then somebody else's and stays as it is, and Undo
-	// undoes only what was done for the same.
+	// undoes only what was done for the same. With Remember, a version, the node
+	// remembers in LetInAnnotation when that was undone, and for which version.
 	Cordon struct {
-		Node string `json:"node"`
-		Undo bool   `json:"undo,omitempty"`
-		For  string `json:"for,omitempty"`
+		Node     string `json:"node"`
+		Undo     bool   `json:"undo,omitempty"`
+		For      string `json:"for,omitempty"`
+		Remember string `json:"remember,omitempty"`
 	}
 
 	// Drain evicts the pods of a node as kubectl drain does, and never deletes
@@ -431,6 +447,16 @@ type (
 // something that kubewright does: Cordon.For.
 const CordonAnnotation = "kubewright.github.io/cordoned-for"
 
+// LetInAnnotation is the annotation of a node behind whose upgrade there is a
+// pause: when it was made schedulable again (RFC 3339, UTC), a blank, and the
+// version of its kubelet. A pause that was cut short goes on from there.
+const LetInAnnotation = "kubewright.github.io/let-in"
+
+// LetIn is the value of LetInAnnotation.
+func LetIn(at time.Time, version string) string {
+	return at.UTC().Format(time.RFC3339) + " " + version
+}
+
 // operations lists one zero value of each operation: the closed set.
 var operations = []Operation{
 	WriteFile{},
@@ -439,6 +465,7 @@ var operations = []Operation{
 	UploadArtifact{},
 	Preserve{},
 	Restore{},
+	Packages{},
 	LoadImage{},
 	Unit{},
 	RestartProcess{},
@@ -452,6 +479,7 @@ var operations = []Operation{
 	IssueCA{},
 	IssueKeyPair{},
 	CopySecrets{},
+	BundleCertificates{},
 	ImportSecrets{},
 	IssueCertificate{},
 	WriteKubeconfig{},
@@ -468,7 +496,7 @@ var operations = []Operation{
 	ApplyObject{},
 	DeleteObject{},
 	PatchNode{},
-	RestartDaemonSet{},
+	RestartPods{},
 	Cordon{},
 	Drain{},
 	CreateToken{},
@@ -481,7 +509,7 @@ var operations = []Operation{
 // that it can travel with its neighbours in one round trip.
 func IsHostOperation(op Operation) bool {
 	switch op.(type) {
-	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, Preserve, Restore, LoadImage, Unit,
+	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, Preserve, Restore, Packages, LoadImage, Unit,
 		RestartProcess, SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark, SetAsideEtcd, RestoreEtcd:
 		return true
 	}
@@ -491,7 +519,7 @@ func IsHostOperation(op Operation) bool {
 // IsAPIOperation reports whether the operation writes to the API.
 func IsAPIOperation(op Operation) bool {
 	switch op.(type) {
-	case ApplyObject, DeleteObject, PatchNode, RestartDaemonSet, Cordon, Drain, CreateToken, DeleteToken:
+	case ApplyObject, DeleteObject, PatchNode, RestartPods, Cordon, Drain, CreateToken, DeleteToken:
 		return true
 	}
 	return false

@@ -125,6 +125,12 @@ func (CopySecrets) Op() string { return "copy_secrets" }
 func (o CopySecrets) Summary() string { return "copy CAs and keys from " + o.From.String() }
 
 // Op is the name in JSON.
+func (BundleCertificates) Op() string { return "bundle_certificates" }
+
+// Summary is one line for the progress display.
+func (o BundleCertificates) Summary() string { return "write " + o.To }
+
+// Op is the name in JSON.
 func (ImportSecrets) Op() string { return "import_secrets" }
 
 // Summary is one line for the progress display.
@@ -273,12 +279,16 @@ func waitSummary(o Wait) string {
 			return "wait for node " + o.Name + " to be ready with kubelet " + o.Version
 		}
 		return "wait for node " + o.Name + " to be ready"
+	case WaitPause:
+		return fmt.Sprintf("wait until node %s has been back for %s", o.Name, o.Pause)
 	case WaitFile:
 		return "wait for " + o.Name
 	case WaitRestarted:
 		return "wait for " + o.Process.Name + " to be restarted"
 	case WaitServed:
 		return "wait for " + o.Name + " to be served at " + o.URL
+	case WaitRootCA:
+		return "wait until every namespace has the CAs of " + o.Name
 	case WaitEtcdStarted:
 		return "wait for etcd member " + o.Name
 	}

@@ -2,10 +2,12 @@ package planner
 
 import "time"
 
-// RestartDaemonSet has a DaemonSet start its pods anew, as kubectl rollout
-// restart does, and waits until all of them run. It is done when its pods carry
-// the mark.
-type RestartDaemonSet struct {
+// RestartPods has a DaemonSet or Deployment start its pods anew, as kubectl
+// rollout restart does, and waits until all of them run. It is done when its
+// pods carry the mark, and when there is no such object.
+type RestartPods struct {
+	// Kind is DaemonSet or Deployment.
+	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Mark tells one restart from the next: what the pods are to take up.
@@ -17,7 +19,9 @@ type RestartDaemonSet struct {
 const RestartAnnotation = "kubewright.io/restarted-for"
 
 // Op is the name in JSON.
-func (RestartDaemonSet) Op() string { return "restart_daemon_set" }
+func (RestartPods) Op() string { return "restart_pods" }
 
 // Summary is one line for the progress display.
-func (o RestartDaemonSet) Summary() string { return "restart the pods of " + o.Name + " on every node" }
+func (o RestartPods) Summary() string {
+	return "restart the pods of " + o.Kind + " " + o.Namespace + "/" + o.Name
+}

@@ -25,8 +25,10 @@ type Wait struct {
 	Files   []string      `json:"files,omitempty"`
 	// Hash, or what HashRef stands for, is the static pod's; two, separated by a
 	// blank, where the kubelet may have one version or another.
-	Hash    string        `json:"hash,omitempty"`
-	HashRef string        `json:"hash_ref,omitempty"`
+	Hash    string `json:"hash,omitempty"`
+	HashRef string `json:"hash_ref,omitempty"`
+	// Pause is how long ago a node has to have been let in with Version.
+	Pause   time.Duration `json:"pause,omitempty"`
 	Timeout time.Duration `json:"timeout"`
 }
 
@@ -47,12 +49,18 @@ const (
 	WaitNodeRegistered WaitFor = "node_registered"
 	// WaitNodeReady: Node Name is Ready, and its kubelet has Version.
 	WaitNodeReady WaitFor = "node_ready"
+	// WaitPause: Node Name was let in with Version at least Pause ago, or nobody
+	// knows when (LetInAnnotation).
+	WaitPause WaitFor = "pause"
 	// WaitFile: file Name exists on the step's node.
 	WaitFile WaitFor = "file"
 	// WaitRestarted: Process runs and was started after Files were written.
 	WaitRestarted WaitFor = "restarted"
 	// WaitServed: who listens at URL shows the certificate that is in file Name.
 	WaitServed WaitFor = "served"
+	// WaitRootCA: the ConfigMap kube-root-ca.crt of every namespace has the
+	// certificates that are in file Name.
+	WaitRootCA WaitFor = "root_ca"
 	// WaitEtcdStarted: the etcd member Name has started.
 	WaitEtcdStarted WaitFor = "etcd_started"
 )

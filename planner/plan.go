@@ -99,6 +99,9 @@ type ResourceChange struct {
 	Reason string `json:"reason,omitempty"`
 	// MovedFrom is the name that the target had before this plan.
 	MovedFrom state.Target `json:"moved_from,omitzero"`
+	// ImportedFrom is where a target is found that somebody else made and that the
+	// state learns with this plan: ssh://10.0.0.11.
+	ImportedFrom string `json:"imported_from,omitempty"`
 	// Unchanged counts phases of the target without a change.
 	Unchanged int `json:"unchanged,omitempty"`
 }
@@ -144,8 +147,10 @@ type Plan struct {
 	// Quorum is the sentence about etcd membership, per cluster.
 	Quorum []string `json:"quorum,omitempty"`
 	// Upgrades are sentences, one per cluster whose versions change: from which to
-	// which, and in what order.
+	// which, and in what order. Lines behind the first list batches of workers.
 	Upgrades []string `json:"upgrades,omitempty"`
+	// Rotations are sentences, one per CA that is rotated.
+	Rotations []string `json:"rotations,omitempty"`
 	// Outputs are the configuration's outputs as far as they are known.
 	Outputs map[string]state.Value `json:"outputs,omitempty"`
 	// Targets and SkippedPhases restrict the plan: of what lies outside, it says nothing.
@@ -162,7 +167,7 @@ func (p *Plan) Empty() bool {
 	if p.RefreshOnly {
 		return len(p.Drift)+len(p.Moved) == 0
 	}
-	return len(p.Steps) == 0 && len(p.Changes) == 0 && len(p.Moved) == 0 &&
+	return len(p.Steps) == 0 && len(p.Changes) == 0 && len(p.Moved) == 0 && p.Imports() == 0 &&
 		!slices.ContainsFunc(p.Resources, func(r ResourceChange) bool { return r.Action == Forget })
 }
 
@@ -186,6 +191,17 @@ func (p *Plan) Counts() (add, change, destroy int) {
 		}
 	}
 	return add, change, destroy
+}
+
+// Imports counts the clusters and nodes that the state learns.
+func (p *Plan) Imports() int {
+	count := 0
+	for _, r := range p.Resources {
+		if r.ImportedFrom != "" {
+			count++
+		}
+	}
+	return count
 }
 
 // Step returns the step with the ID, or nil.

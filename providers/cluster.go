@@ -29,7 +29,7 @@ type API interface {
 	PatchNode(ctx context.Context, op planner.PatchNode, expect func(state.NodeReport) error) error
 	// Restart marks the pods of a DaemonSet so that they start anew. It is
 	// ErrUnavailable as long as not all of them have.
-	Restart(ctx context.Context, op planner.RestartDaemonSet) error
+	Restart(ctx context.Context, op planner.RestartPods) error
 	// Cordon makes a node unschedulable, or schedulable again.
 	Cordon(ctx context.Context, op planner.Cordon) error
 	// Drain evicts the node's pods as kubectl drain does; log gets one line per eviction.
@@ -51,6 +51,9 @@ type API interface {
 	PutLease(ctx context.Context, l Lease) (version string, err error)
 	// DeleteLease deletes that version of a lease; one that is another by now stays.
 	DeleteLease(ctx context.Context, l Lease) error
+	// RootCAs are the identities of the CAs in the ConfigMap kube-root-ca.crt of
+	// every namespace, in their order; none for a namespace without one.
+	RootCAs(ctx context.Context) (map[string][]string, error)
 	// Ready asks /readyz once.
 	Ready(ctx context.Context) error
 	Close() error
@@ -111,6 +114,8 @@ type Issuer interface {
 	ReadKubeconfig(ctx context.Context, from Host, path string) (state.Secret, error)
 	// ImportSecrets brings the operator's files to a host.
 	ImportSecrets(ctx context.Context, on Host, op planner.ImportSecrets, batch Batch) (Outcome, error)
+	// BundleCertificates puts certificates of a host's files together into one.
+	BundleCertificates(ctx context.Context, on Host, op planner.BundleCertificates, batch Batch) (Outcome, error)
 }
 
 // Access opens a cluster's API and etcd through a host that is one of its control planes.

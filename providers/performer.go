@@ -55,6 +55,8 @@ type Performer struct {
 	mu    sync.Mutex
 	apis  map[state.Target]*opened[API]
 	etcds map[state.Target]*opened[Etcd]
+	// discarded close connections that are not used any more.
+	discarded []func() error
 }
 
 // Run is what a step needs to know of the run that it belongs to.
@@ -164,7 +166,10 @@ func (p *Performer) Close() error {
 	for _, o := range p.etcds {
 		all = multierror.Append(all, o.close())
 	}
-	p.apis, p.etcds = nil, nil
+	for _, closeOne := range p.discarded {
+		all = multierror.Append(all, closeOne())
+	}
+	p.apis, p.etcds, p.discarded = nil, nil, nil
 	return all.ErrorOrNil()
 }
 
@@ -216,7 +221,7 @@ func groups(ops []planner.Operation) []group {
 func classOf(op planner.Operation) class {
 	switch op.(type) {
 	case planner.IssueCA, planner.IssueKeyPair, planner.IssueCertificate, planner.WriteKubeconfig,
-		planner.SetKubeconfig, planner.CopySecrets, planner.ImportSecrets:
+		planner.SetKubeconfig, planner.CopySecrets, planner.BundleCertificates, planner.ImportSecrets:
 		return keyClass
 	}
 	if planner.IsHostOperation(op) {
@@ -251,6 +256,7 @@ func (w *work) perform(ctx context.Context, g group) error {
 	case hostClass:
 		return w.performHost(ctx, g.operations)
 	case keyClass:
+		defer w.forget(w.own(), g.operations)
 		return w.performKeys(ctx, g.operations)
 	}
 	switch op := g.operations[0].(type) {

@@ -34,7 +34,7 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 			return err
 		}
 		do = w.patcher(patch)
-	case planner.RestartDaemonSet:
+	case planner.RestartPods:
 		limit = max(limit, op.Timeout)
 		do = func(ctx context.Context, a API) error { return a.Restart(ctx, op) }
 	case planner.Cordon:

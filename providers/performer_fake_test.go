@@ -23,6 +23,7 @@ type scene struct {
 	files    map[string]string
 	status   []int
 	apiErrs  []error
+	rootCAs  map[string][]string
 	applied  state.Value
 	patched  planner.PatchNode
 	uploaded map[string]state.Secret
@@ -125,7 +126,7 @@ func (h *fakeHost) Observe(_ context.Context, q state.Query) (*state.Report, err
 			r.Files[f.Path] = state.FileReport{Exists: true, Modified: time.Unix(200, 0)}
 		}
 		if f.Read == state.ReadCertificate && ok {
-			r.Files[f.Path] = state.FileReport{Exists: ok, Certificates: []state.CertificateInfo{{Serial: serial}}}
+			r.Files[f.Path] = state.FileReport{Exists: ok, Certificates: []state.CertificateInfo{{Serial: serial, KeyDigest: serial}}}
 		}
 	}
 	return r, nil
@@ -133,7 +134,7 @@ func (h *fakeHost) Observe(_ context.Context, q state.Query) (*state.Report, err
 
 func (h *fakeHost) ServedCertificate(_ context.Context, address string) (state.CertificateInfo, error) {
 	h.say("%s looks at %s", h.name, address)
-	return state.CertificateInfo{Serial: h.served}, nil
+	return state.CertificateInfo{Serial: h.served, KeyDigest: h.served}, nil
 }
 
 func (h *fakeHost) ReadSecrets(_ context.Context, paths []string) (map[string]state.Secret, error) {
@@ -202,7 +203,7 @@ func (a *fakeAPI) Apply(_ context.Context, o state.Value, createOnly bool) error
 	return pop(&a.apiErrs)
 }
 
-func (a *fakeAPI) Restart(_ context.Context, op planner.RestartDaemonSet) error {
+func (a *fakeAPI) Restart(_ context.Context, op planner.RestartPods) error {
 	a.say("restart %s", op.Name)
 	return pop(&a.apiErrs)
 }
@@ -236,6 +237,10 @@ func (a *fakeAPI) DeleteToken(_ context.Context, s state.Secret) error {
 func (a *fakeAPI) Drain(_ context.Context, op planner.Drain, log func(string)) error {
 	log("evicting \x1b[31m")
 	return pop(&a.apiErrs)
+}
+
+func (a *fakeAPI) RootCAs(context.Context) (map[string][]string, error) {
+	return a.rootCAs, pop(&a.apiErrs)
 }
 
 func (a *fakeAPI) Ready(context.Context) error { return pop(&a.apiErrs) }

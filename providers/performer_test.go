@@ -211,6 +211,7 @@ func TestRetryEnds(t *testing.T) {
 func TestWait(t *testing.T) {
 	t.Parallel()
 	restarted := planner.Wait{For: planner.WaitRestarted, Process: state.Process{Name: "p", Argument: "a"}, Files: []string{"/f"}}
+	rootCA := planner.Wait{For: planner.WaitRootCA, Name: "/c.crt"}
 	served := planner.Wait{For: planner.WaitServed, URL: "https://h:1", Name: "/c.crt"}
 	for _, tt := range []struct {
 		name  string
@@ -229,6 +230,12 @@ func TestWait(t *testing.T) {
 		{"api", func(s *scene) { s.apiErrs = []error{errRefused, errRefused} }, planner.Wait{For: planner.WaitAPI}, ""},
 		{"node", func(s *scene) { s.nodes = map[string]state.NodeReport{"n": {}} }, planner.Wait{For: planner.WaitNodeRegistered, Name: "n"}, ""},
 		{"node not ready", func(s *scene) { s.nodes = map[string]state.NodeReport{"n": {}} }, planner.Wait{For: planner.WaitNodeReady, Name: "n"}, "last seen: node n is not ready"},
+		{"pause", func(s *scene) {
+			s.nodes = map[string]state.NodeReport{"n": {Annotations: map[string]string{planner.LetInAnnotation: "2099-01-02T03:04:05Z 1.36.3"}}}
+		}, planner.Wait{For: planner.WaitPause, Name: "n", Version: "1.36.3", Pause: time.Hour}, "the pause of 1h0m0s behind node n ends in"},
+		{"pause behind another version", func(s *scene) {
+			s.nodes = map[string]state.NodeReport{"n": {Annotations: map[string]string{planner.LetInAnnotation: "2099-01-02T03:04:05Z 1.35.8"}}}
+		}, planner.Wait{For: planner.WaitPause, Name: "n", Version: "1.36.3", Pause: time.Hour}, ""},
 		{"pod", func(s *scene) {
 			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Running: true, Ready: true}}
 		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, ""},
@@ -249,6 +256,12 @@ func TestWait(t *testing.T) {
 		{"served", func(s *scene) { s.files["/c.crt"], s.served = "2a", "2a" }, served, ""},
 		{"old one served", func(s *scene) { s.files["/c.crt"], s.served = "2a", "29" }, served, "https://h:1 shows the certificate with serial 29, and /c.crt has serial 2a"},
 		{"nothing to serve", func(*scene) {}, served, "there is no certificate in /c.crt"},
+		{"root CA", func(s *scene) {
+			s.files["/c.crt"], s.rootCAs = "2a", map[string][]string{"default": {"2a"}, "kube-system": {"2a"}}
+		}, rootCA, ""},
+		{"old root CA", func(s *scene) {
+			s.files["/c.crt"], s.rootCAs = "2a", map[string][]string{"default": {"2a"}, "kube-system": {"29"}}
+		}, rootCA, "ConfigMap kube-root-ca.crt of namespace kube-system does not hold what is in /c.crt"},
 		{"etcd", func(s *scene) { s.members = []state.EtcdMember{{Name: "n"}} }, planner.Wait{For: planner.WaitEtcdStarted, Name: "n"}, ""},
 		{"no etcd", func(s *scene) { s.members = []state.EtcdMember{{Name: ""}} }, planner.Wait{For: planner.WaitEtcdStarted, Name: "n"}, "etcd has 1 members, and none that started is called n"},
 		{"hopeless", func(s *scene) { s.apiErrs = []error{providers.ErrHostKeyChanged} }, planner.Wait{For: planner.WaitAPI}, "cannot wait for the API: host key changed"},
@@ -404,6 +417,31 @@ func TestConnections(t *testing.T) {
 		t.Error(err)
 	}
 	s.expect(t, "API through "+cp1Name+" at cp1:6443", "apply ", "apply ", "apply ", "apply ", "API closed")
+}
+
+// A connection is opened anew once what it was opened with is written anew.
+func TestForgottenConnection(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	p := s.performer()
+	apply := planner.Operations{planner.ApplyObject{}}
+	for _, step := range []*planner.Step{
+		{Target: cp1, Via: cp1, Operations: apply},
+		{Target: cp1, Via: cp1, Operations: planner.Operations{planner.SetKubeconfig{Path: "/etc/kubernetes/scheduler.conf"}}},
+		{Target: cp1, Via: cp1, Operations: apply},
+		{Target: cp1, Via: cp1, Operations: planner.Operations{planner.SetKubeconfig{Path: "/etc/kubernetes/admin.conf"}}},
+		{Target: cp1, Via: cp1, Operations: apply},
+	} {
+		if _, err := p.Perform(t.Context(), step, providers.Run{}, providers.Progress{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	opened := "API through " + cp1Name + " at cp1:6443"
+	s.expect(t, opened, "apply ", "issuer makes set_kubeconfig for "+cp1Name+", token 0", "apply ",
+		"issuer makes set_kubeconfig for "+cp1Name+", token 0", opened, "apply ", "API closed", "API closed")
 }
 
 // What a drain prints is made harmless for a terminal.

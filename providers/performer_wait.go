@@ -106,8 +106,12 @@ func (w *work) look(ctx context.Context, op planner.Wait) error {
 		switch op.For {
 		case planner.WaitStaticPod:
 			return lookStaticPod(ctx, a, op)
+		case planner.WaitRootCA:
+			return w.lookRootCA(ctx, a, op)
 		case planner.WaitNodeRegistered, planner.WaitNodeReady:
 			return lookNode(ctx, a, op)
+		case planner.WaitPause:
+			return lookPause(ctx, a, op, w.Clock.Now())
 		}
 		return fmt.Errorf("internal error: nobody knows how to wait for %s", op.For)
 	})
@@ -227,6 +231,23 @@ func lookNode(ctx context.Context, a API, op planner.Wait) error {
 		return fmt.Errorf("node %s is not ready", op.Name)
 	case op.Version != "" && strings.TrimPrefix(n.KubeletVersion, "v") != op.Version:
 		return fmt.Errorf("the kubelet of node %s reports version %s", op.Name, strings.TrimPrefix(n.KubeletVersion, "v"))
+	}
+	return nil
+}
+
+// lookPause tells how long a pause goes on that began when the node was let in.
+func lookPause(ctx context.Context, a API, op planner.Wait, now time.Time) error {
+	n, err := nodeOf(ctx, a, op.Name)
+	if err != nil || n == nil {
+		return err
+	}
+	began, version, _ := strings.Cut(n.Annotations[planner.LetInAnnotation], " ")
+	at, err := time.Parse(time.RFC3339, began)
+	if err != nil || version != op.Version {
+		return nil //nolint:nilerr // it was upgraded by somebody else: there is nothing to wait for
+	}
+	if left := at.Add(op.Pause).Sub(now); left > 0 {
+		return fmt.Errorf("the pause of %s behind node %s ends in %s", op.Pause, op.Name, left.Round(time.Second))
 	}
 	return nil
 }

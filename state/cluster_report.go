@@ -79,6 +79,8 @@ type NodeReport struct {
 	Taints        []Taint
 	Unschedulable bool
 	Ready         bool
+	// InternalIPs are the addresses that the node has for the others.
+	InternalIPs []string
 	// KubeletVersion is as in status.nodeInfo, with the leading v.
 	KubeletVersion string
 	// Pods counts pods bound to the node that are neither mirror pods nor of DaemonSets.

@@ -26,6 +26,8 @@ type Query struct {
 	Ports []int
 	// Processes are looked for among those that run.
 	Processes []Process
+	// Packages, when it names any, asks the package manager.
+	Packages PackageQuery
 	// Commands are looked up on the path: mount, losetup …
 	Commands []string
 	// Secrets are files whose bytes are wanted in memory only, such as the
@@ -86,6 +88,8 @@ type Report struct {
 	// Started tells when each process asked for was started, by its name, on the
 	// host's clock. One that does not run is missing.
 	Started map[string]time.Time
+	// Packages answers Query.Packages.
+	Packages PackageReport
 	// Commands tells for each command asked for whether it is there.
 	Commands map[string]bool
 	Secrets  map[string]Secret

@@ -23,6 +23,7 @@ const (
 	KindUnit        Kind = "unit"        // active, enabled
 	KindImage       Kind = "image"       // present
 	KindBinary      Kind = "binary"      // sha256, mode, owner
+	KindPackage     Kind = "package"     // version, held; status where it is there in part
 	KindSysctl      Kind = "sysctl"      // value
 	KindModule      Kind = "module"      // loaded
 	KindSwap        Kind = "swap"        // on

@@ -51,6 +51,15 @@ type RecordedNode struct {
 	Connection Value `json:"connection"`
 	// Programs are the host's, as they were last seen.
 	Programs Programs `json:"programs,omitzero"`
+	// Adopted is set for a node that somebody else made.
+	Adopted *Adoption `json:"adopted,omitempty"`
+}
+
+// Adoption is what is remembered of a node that was there before kubewright.
+type Adoption struct {
+	// Without are the items, as PHASE/CLASS:ID, that kubewright would have given the
+	// node and that it did without when it was adopted: nothing is missing for it.
+	Without []string `json:"without,omitempty"`
 }
 
 // Apply is one entry of the history.

@@ -224,6 +224,7 @@ func TestKilledAnywhere(t *testing.T) {
 		{"replace", founded, `apply -replace=node.cp["cp1"]`, 12},
 		{"renew", due, "apply", 12},
 		{"renew what has ended", ended, "apply", 12},
+		{"rotate", founded, "apply " + strings.Join(rotateAll, " "), 12},
 		{"destroy", founded, "destroy", 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

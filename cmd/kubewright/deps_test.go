@@ -29,6 +29,7 @@ var allowed = map[string][]string{
 	"planner":                        {"state"},
 	"planner/dag":                    {},
 	"planner/phases/kubeadm":         {"state", "config"},
+	"planner/adopt":                  {"state", "config", "config/diag", "planner/phases/kubeadm"},
 	// Configurations for tests, of this package and of the oracle in cmd/lab.
 	"planner/phases/kubeadm/kubeadmtest": {"state", "config", "planner/phases/kubeadm"},
 	"planner/phases/phasestest":          {"planner/phases"},
@@ -60,7 +61,7 @@ var forbidden = []struct {
 }
 
 // pure packages have no clock, randomness, files, network or goroutines.
-var pure = []string{"state", "config", "planner", "planner/dag", "planner/phases", "planner/phases/kubeadm"}
+var pure = []string{"state", "config", "planner", "planner/dag", "planner/phases", "planner/phases/kubeadm", "planner/adopt"}
 
 var impure = []string{"os", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "context", "sync"}
 

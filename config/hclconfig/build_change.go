@@ -41,6 +41,17 @@ func (l *loader) removals() []config.Removal {
 	return out
 }
 
+// imports are the import blocks.
+func (l *loader) imports() []config.Import {
+	var out []config.Import
+	for _, b := range l.imported {
+		if to, ok := l.eval.address(b, "to"); ok {
+			out = append(out, config.Import{To: to, ID: l.eval.str(b, "id"), Source: source(b.at)})
+		}
+	}
+	return out
+}
+
 // address is an attribute that names a cluster or node which need not be there.
 func (e *evaluator) address(b *block, name string) (state.Target, bool) {
 	a := b.template.attrs[name]

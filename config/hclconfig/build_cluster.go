@@ -26,7 +26,8 @@ func (l *loader) build() *config.Config {
 	slices.SortFunc(c.Outputs, func(a, b *config.Output) int { return cmp.Compare(a.Name, b.Name) })
 	sortChanges(l.moved)
 	sortChanges(l.removed)
-	c.Moves, c.Removals = l.moves(), l.removals()
+	sortChanges(l.imported)
+	c.Moves, c.Removals, c.Imports = l.moves(), l.removals(), l.imports()
 	l.checks()
 	l.evaluateUnused()
 	return c
@@ -80,13 +81,18 @@ func (e *evaluator) cluster(b *block) *config.Cluster {
 func (e *evaluator) operations(b *block, c *config.Cluster) {
 	u := e.one(b, "upgrade")
 	d := e.one(u, "drain")
-	c.Upgrade = config.Upgrade{MaxUnavailable: e.str(u, "max_unavailable"), Drain: config.DrainOptions{
+	c.Upgrade = config.Upgrade{Pace: e.pace(u, config.Pace{}), Pools: e.pools(u), AllowDowntime: e.boolean(u, "allow_downtime"), Drain: config.DrainOptions{
 		Timeout: e.duration(d, "timeout"), GracePeriod: e.number(d, "grace_period"), Force: e.boolean(d, "force"),
 		DeleteEmptyDirData: e.boolean(d, "delete_emptydir_data"), DisableEviction: e.boolean(d, "disable_eviction"),
 		PodSelector: e.str(d, "pod_selector"), SkipWait: e.duration(d, "skip_wait_for_delete_timeout"), StayCordoned: e.boolean(d, "stay_cordoned"),
 	}}
 	i := e.one(b, "install")
 	c.Install = config.Install{Artifacts: e.str(i, "artifacts"), Keep: e.strings(i, "keep")}
+	if p := e.one(i, "packages"); p.written {
+		c.Install.Packages = &config.Packages{
+			Repository: e.str(p, "repository"), Key: e.str(p, "key"), Runtime: e.str(p, "runtime"), Tools: e.strings(p, "tools"), Hold: e.boolean(p, "hold"),
+		}
+	}
 	t := e.one(b, "timeouts")
 	c.Timeouts = config.Timeouts{
 		ControlPlaneComponentHealthCheck: e.duration(t, "control_plane_component_health_check"),
@@ -102,6 +108,29 @@ func (e *evaluator) operations(b *block, c *config.Cluster) {
 	for _, k := range e.all(b, "bootstrap_token") {
 		c.BootstrapTokens = append(c.BootstrapTokens, e.bootstrapToken(k))
 	}
+}
+
+// pools are those of an upgrade block, in its order.
+func (e *evaluator) pools(u *block) []config.Pool {
+	var out []config.Pool
+	for _, p := range e.all(u, "pool") {
+		out = append(out, config.Pool{Name: p.label, Selector: e.str(p, "selector"), Pace: e.pace(p, e.pace(u, config.Pace{})), Source: source(p.at)})
+	}
+	return out
+}
+
+// pace is what a block says of it, and of the rest what is around it.
+func (e *evaluator) pace(b *block, around config.Pace) config.Pace {
+	if around == (config.Pace{}) || b.attrs["max_unavailable"].set() {
+		around.MaxUnavailable = e.str(b, "max_unavailable")
+	}
+	if b.attrs["canary"].set() {
+		around.Canary = e.number(b, "canary")
+	}
+	if b.attrs["pause"].set() {
+		around.Pause = e.duration(b, "pause")
+	}
+	return around
 }
 
 func (e *evaluator) component(b *block) config.Component {

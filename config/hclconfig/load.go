@@ -53,8 +53,8 @@ type loader struct {
 	defaultSensitive map[string]bool
 	nodes            []*nodeSet
 	clusters         []*block
-	// moved, removed and checked are the blocks of those names.
-	moved, removed, checked []*block
+	// moved, removed, imported and checked are the blocks of those names.
+	moved, removed, imported, checked []*block
 	// incomplete tells that mistakes kept nodes from being made, or their role
 	// or cluster from being known.
 	incomplete bool
@@ -157,6 +157,8 @@ func (l *loader) declareAll(body *template) {
 			l.moved = append(l.moved, bind(t, "moved", "", nil))
 		case removedBlock:
 			l.removed = append(l.removed, bind(t, "removed", "", nil))
+		case importBlock:
+			l.imported = append(l.imported, bind(t, "import", "", nil))
 		case checkBlock:
 			if e.checkName(t) {
 				l.checked = append(l.checked, bind(t, "check."+t.label, "", nil))

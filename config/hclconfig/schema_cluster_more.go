@@ -5,9 +5,12 @@ import "github.com/kubewright/kubewright/config"
 var upgradeBlock = &Block{
 	Name: "upgrade", Doc: "How nodes are taken down.",
 	Attributes: []Attribute{
-		{Name: "max_unavailable", Type: typeString, Default: config.DefaultMaxUnavailable, Cost: CostNone, Doc: "Workers that may be down at once: a number, or a percentage as in `\"10%\"`."},
+		{Name: "max_unavailable", Type: typeString, Default: config.DefaultMaxUnavailable, Cost: CostNone, Doc: "Workers that may be down at once: a number, or a percentage as in `\"10%\"`, of which the whole workers count and one at least."},
+		{Name: "canary", Type: typeNumber, Default: 0, Cost: CostNone, Doc: "Workers that go first. The others follow when these are Ready with their new kubelets, and after the pause."},
+		{Name: "pause", Type: typeDuration, Default: "0s", Cost: CostNone, Doc: "Time between batches of workers, and after the canaries. All nodes of a batch have to be Ready at its end. With `0s` the next worker goes as soon as one is back."},
+		{Name: "allow_downtime", Type: typeBool, Default: false, Cost: CostNone, Doc: "With two control planes and stacked etcd: accept that the API does not answer for some seconds whenever one of them restarts, in an upgrade or for another change. etcd needs both."},
 	},
-	Blocks: []*Block{{
+	Blocks: []*Block{poolBlock, {
 		Name: "drain", Doc: "How a node is emptied, as with kubectl drain.",
 		Attributes: []Attribute{
 			{Name: "timeout", Type: typeDuration, Default: "10m", Cost: CostNone, Doc: "When to give up; `0s` never does."},
@@ -22,11 +25,34 @@ var upgradeBlock = &Block{
 	}},
 }
 
+var poolBlock = &Block{
+	Name: "pool", Label: "NAME",
+	Doc: "Workers with a pace of their own in an upgrade. Pools take their turns in the order in which they are written; a worker is in the first that selects it. Those that none selects come last.",
+	Attributes: []Attribute{
+		{Name: "selector", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: "Label selector of nodes, as in `node.example.com/pool=batch`: of the labels in the configuration, and those that the Node has besides."},
+		{Name: "max_unavailable", Type: typeString, Derived: "that of `upgrade`", Cost: CostNone, Doc: "Workers of the pool that may be down at once: a number, or a percentage of the pool."},
+		{Name: "canary", Type: typeNumber, Derived: "that of `upgrade`", Cost: CostNone, Doc: "Workers of the pool that go first."},
+		{Name: "pause", Type: typeDuration, Derived: "that of `upgrade`", Cost: CostNone, Doc: "Time between batches of the pool, after its canaries and after its last batch."},
+	},
+}
+
 var installBlock = &Block{
-	Name: "install", Doc: "Where the software of the hosts comes from. Without `artifacts` it is found preinstalled. docs/air-gapped.md tells what a folder of artifacts looks like.",
+	Name: "install", Doc: "Where the software of the hosts comes from. Without `artifacts` and `packages` it is found preinstalled. docs/air-gapped.md tells what a folder of artifacts looks like, docs/packages.md what packages do.",
 	Attributes: []Attribute{
 		{Name: "artifacts", Type: typeString, Cost: CostRestart, Doc: "Folder with `SHA256SUMS` and releases under their own names (`kubelet`, `containerd-VERSION-linux-ARCH.tar.gz`, `runc.ARCH`, `cni-plugins-linux-ARCH-vVERSION.tgz`, `images/*.tar`), relative to the configuration."},
 		{Name: "keep", Type: typeStrings, Cost: CostNone, Doc: "What stays of it when a node is reset: `runtime`, `kubelet`, `cni`, `images`."},
+	},
+	Blocks: []*Block{packagesBlock},
+}
+
+var packagesBlock = &Block{
+	Name: "packages", Doc: "Packages of the hosts' own package manager, apt or dnf, instead of artifacts: the kubelet of `kubernetes_version` and what goes with it.",
+	Attributes: []Attribute{
+		{Name: "key", Type: typeString, Required: true, Cost: CostNone, Doc: "The public key that signs the repository, ASCII-armored, as in `file(\"kubernetes.asc\")`."},
+		{Name: "repository", Type: typeString, Default: config.DefaultRepository, Cost: CostNone, Doc: "The package repository up to its minor versions; `/v1.36/deb/` or `/v1.36/rpm/` is put behind it. Any mirror that keeps these folders will do."},
+		{Name: "runtime", Type: typeString, Default: config.DefaultRuntimePackage, Cost: CostRestart, Doc: "The package of containerd, from a repository that the hosts have; `\"\"` where a runtime is preinstalled."},
+		{Name: "tools", Type: typeStrings, Default: config.DefaultPackageTools(), Cost: CostNone, Doc: "What is installed beside the kubelet: `kubeadm`, `kubectl`, both or none."},
+		{Name: "hold", Type: typeBool, Default: true, Cost: CostNone, Doc: "Keep upgrades of the hosts from moving the packages."},
 	},
 }
 

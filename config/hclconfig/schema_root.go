@@ -2,7 +2,7 @@ package hclconfig
 
 // root is the language. Every name that can be written is a row below it.
 var root = &Block{
-	Blocks: []*Block{settingsBlock, variableBlock, localsBlock, clusterBlock, connectionBlock, nodeBlock, outputBlock, checkBlock, movedBlock, removedBlock},
+	Blocks: []*Block{settingsBlock, variableBlock, localsBlock, clusterBlock, connectionBlock, nodeBlock, outputBlock, checkBlock, movedBlock, removedBlock, importBlock},
 }
 
 var settingsBlock = &Block{

@@ -20,7 +20,6 @@ func source(r hcl.Range) state.Source {
 
 // notYet are blocks and arguments of Terraform's that people will try.
 var notYet = map[string]string{
-	"import":                "",
 	"postcondition":         "Use a check block.",
 	"create_before_destroy": "A node is one host: it leaves before it joins again.",
 	"replace_triggered_by":  "Say -replace=ADDRESS where a node is to be made anew.",

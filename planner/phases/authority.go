@@ -163,9 +163,9 @@ func (n *node) checkAuthority(a authority) *diag.Diagnostic {
 	switch {
 	case a.certificate != nil && certs[0].KeyDigest != state.KeyDigest(a.certificate):
 		return diag.Errorf("Cluster has another CA", "%s (%s) has the CA %q in %s.crt (%s), and the configuration gives %q (%s). "+
-			"A cluster is known by its CA, and this version of kubewright does not replace it. Nothing is changed. "+
+			"Nothing is changed. A living cluster keeps the CA that was given for it: kubewright rotates only those that it has made (-replace=%s/CA). "+
 			"Give the CA with which the cluster was founded, or destroy the cluster first.",
-			n.target, n.Address, certs[0].CommonName, a.Base, short(certs[0].KeyDigest), a.CommonName, short(state.KeyDigest(a.certificate))).At(at).For(n.target)
+			n.target, n.Address, certs[0].CommonName, a.Base, short(certs[0].KeyDigest), a.CommonName, short(state.KeyDigest(a.certificate)), c.target).At(at).For(n.target)
 	case !n.isControlPlane():
 		return nil
 	case a.keyOnHosts() && !key && n.target == c.seat:
@@ -206,8 +206,8 @@ func (c *cluster) checkPeriod(a authority) diag.Diagnostics {
 	return nil
 }
 
-// checkMadePeriod is checkPeriod of a CA that kubewright has made, which it does
-// not replace.
+// checkMadePeriod is checkPeriod of a CA that kubewright has made. It is rotated
+// when somebody asks for it: all else would be a surprise.
 func (c *cluster) checkMadePeriod(a authority, now time.Time) diag.Diagnostics {
 	seat := c.seatNode()
 	if seat == nil || seat.report == nil || len(seat.report.Files[a.Base+".crt"].Certificates) == 0 {
@@ -216,11 +216,12 @@ func (c *cluster) checkMadePeriod(a authority, now time.Time) diag.Diagnostics {
 	ca, at := seat.report.Files[a.Base+".crt"].Certificates[0], c.origin("certificates.ca_validity")
 	switch {
 	case now.After(ca.NotAfter):
-		return diag.Diagnostics{diag.Errorf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. Nothing below it is trusted any more, and this version of "+
-			"kubewright does not replace a CA. Nothing is changed.", ca.CommonName, a.Base, date(ca.NotAfter)).At(at).For(c.target)}
+		return diag.Diagnostics{diag.Errorf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. Nothing below it is trusted any more. Nothing is changed. "+
+			"A CA is rotated while it is valid. Have its certificate issued anew for the same key (openssl x509 -signkey), put that in its place on every node, and plan again.", ca.CommonName, a.Base, date(ca.NotAfter)).At(at).For(c.target)}
 	case now.Add(c.Certificates.Validity).After(ca.NotAfter):
 		return diag.Diagnostics{diag.Warningf("CA ends before its certificates", "The CA %q (%s.crt) is valid until %s, and certificates are issued for %s: "+
-			"from then on they are not trusted. This version of kubewright does not replace a CA.", ca.CommonName, a.Base, date(ca.NotAfter), c.Certificates.Validity).At(at).For(c.target)}
+			"from then on they are not trusted. Rotate it before that:\n\n  kubewright apply -%s=%s",
+			ca.CommonName, a.Base, date(ca.NotAfter), c.Certificates.Validity, ReplaceFlag, Rotation{c.target, a.Name}).At(at).For(c.target)}
 	}
 	return nil
 }

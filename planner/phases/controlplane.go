@@ -72,13 +72,19 @@ func (n *node) podOrigins(component, block string) map[string]state.Source {
 // something anew: one control plane of the cluster at a time, each waited for
 // until it runs what was written and answers.
 func podStep(n *node, w work, phase string) planner.Step {
-	c := n.cluster
 	if pods := n.podsOf(w, phase); len(pods) > 1 && slices.ContainsFunc(pods, isAPIServer) {
 		return n.stoppedStep(w, phase, pods)
 	}
 	s := planner.Step{Via: n.target, Action: planner.Update, Operations: fileOperations(w)}
 	rewritten := n.awaitPods(&s, w)
 	reread := n.takeUp(&s, w, phase, rewritten)
+	return n.disrupts(s, phase, rewritten, reread)
+}
+
+// disrupts completes a step that restarts the components of static pods that are
+// rewritten or have to read something anew.
+func (n *node) disrupts(s planner.Step, phase string, rewritten, reread []string) planner.Step {
+	c := n.cluster
 	restarted := slices.Concat(rewritten, reread)
 	if len(restarted) == 0 {
 		if len(s.Operations) > 0 {
@@ -90,7 +96,7 @@ func podStep(n *node, w work, phase string) planner.Step {
 	s.Limits = []string{c.limit("control-plane-disruption")}
 	serving := slices.Contains(restarted, "etcd") || slices.Contains(restarted, "kube-apiserver")
 	if serving || len(rewritten) > 0 {
-		s.Gates = []string{"api-served-elsewhere", "etcd-quorum"}
+		s.Gates = c.restartGates()
 	}
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
 	switch {

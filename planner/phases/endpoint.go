@@ -149,8 +149,8 @@ func (b *builder) restartProxies(c *cluster) state.Address {
 	b.draft.Steps = append(b.draft.Steps, planner.Step{
 		ID: id, Phase: addonPhase, Target: c.target, Action: planner.Update, Via: c.seat,
 		Impact: "restarts kube-proxy, one node after another; connections that are set up stay",
-		Operations: append(c.seatNode().reached(), planner.RestartDaemonSet{
-			Namespace: "kube-system", Name: "kube-proxy", Mark: c.sharedURL(), Timeout: proxyRestart,
+		Operations: append(c.seatNode().reached(), planner.RestartPods{
+			Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy", Mark: c.sharedURL(), Timeout: proxyRestart,
 		}),
 	})
 	b.draft.Edges[id] = []state.Address{step(c.target, addonPhase)}
@@ -175,10 +175,19 @@ func (b *builder) dropName(n *node, needs []state.Address) {
 		b.draft.Steps = append(b.draft.Steps, planner.Step{
 			ID: id, Phase: certsPhase, Target: n.target, Action: planner.Update,
 			Impact:     "takes the old endpoint out of the API server's certificate, when nobody calls it any more",
-			Operations: planner.Operations{op},
+			Operations: append(n.turnSuperAdmin(), op),
 		})
 		b.draft.Edges[id] = needs
 	}
+}
+
+// turnSuperAdmin gives the founder's kubeconfig for emergencies the new endpoint.
+// Otherwise it is never looked at again.
+func (n *node) turnSuperAdmin() planner.Operations {
+	if !n.report.Files[superAdminConf].Exists {
+		return nil
+	}
+	return planner.Operations{planner.SetKubeconfig{Path: superAdminConf, Server: n.cluster.sharedURL()}}
 }
 
 // issue is the operation that makes a leaf.

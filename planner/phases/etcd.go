@@ -59,7 +59,7 @@ func etcdStep(n *node, w work) planner.Step {
 	case !w.create():
 		s := podStep(n, w, etcdPhase)
 		if len(s.Limits) > 0 && len(n.otherPlanes()) > 0 && !strings.Contains(s.Impact, "quorum") {
-			s.Impact = "restarts etcd here; quorum is held by the other members"
+			s.Impact = "restarts etcd here" + n.etcdMeanwhile()
 		}
 		return s
 	}

@@ -86,9 +86,12 @@ func (e expecter) secret(s *planner.Step, op planner.Operation, id string) bool 
 }
 
 // rewrites tells that the kubelet itself writes a file while the plan runs: its
-// kubeconfig, as long as it has not got its certificate.
+// certificate, and its kubeconfig as long as it has not got that.
 func (v *View) rewrites(t state.Target, path string) bool {
 	c := v.clusterOf(t)
+	if path == kubeletClientCert {
+		return true
+	}
 	if path != kubeletConf || c == nil {
 		return false
 	}

@@ -11,16 +11,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// install puts the software of a node in place, as far as the folder of
-// artifacts has it; the rest is found preinstalled. Files go where no package
+// install puts the software of a node in place: as packages, or as far as the
+// folder of artifacts has it; the rest is found preinstalled. Files of artifacts go where no package
 // has its own (/usr/local, /etc/systemd/system), so that those of a
 // distribution stay whole beside them and are back when ours go. What is no
 // longer wanted stays until the node is reset.
 var install = phase{
 	name:      installPhase,
-	doc:       "puts container runtime, kubelet and CNI plugins in place, from artifacts",
+	doc:       "puts container runtime, kubelet and CNI plugins in place, from artifacts or packages",
 	letsGo:    true,
-	nodeItems: func(n *node) []state.Item { return n.software().items(n) },
+	nodeItems: func(n *node) []state.Item { return append(n.software().items(n), n.packageItems()...) },
 	nodeStep:  installStep,
 	nodeNeeds: func(n *node) []state.Address {
 		if n.turns() {
@@ -52,6 +52,8 @@ const (
 	kubeletPart part = "kubelet"
 	cniPart     part = "cni"
 	imagesPart  part = "images"
+	// toolsPart is what nothing rests on; it goes with the kubelet.
+	toolsPart part = "tools"
 )
 
 // installed is one file of the software on a host.
@@ -71,9 +73,10 @@ type installed struct {
 // software is all files of a node that install owns.
 type software []installed
 
-// software is what the artifacts have for the node.
+// software is what the artifacts have for the node, or what goes with packages. With
+// packages the artifacts have no programs.
 func (n *node) software() software {
-	var out software
+	out := n.packageFiles()
 	kinds := map[config.ArtifactKind]config.Artifact{}
 	for _, a := range n.artifacts() {
 		kinds[a.Kind] = a
@@ -96,12 +99,21 @@ func (n *node) software() software {
 	if out.has(programs + "/kubelet") {
 		out = append(out,
 			installed{path: units + kubeletUnit, part: kubeletPart, content: kubeletService},
-			installed{path: kubeletDropIn, part: kubeletPart, content: kubeletServiceDropIn})
+			installed{path: kubeletDropIn, part: kubeletPart, content: kubeletServiceDropIn(programs + "/kubelet")})
 	}
 	if _, ok := kinds[config.ArtifactCrictl]; ok {
-		out = append(out, installed{path: crictlConfig, part: runtimePart, content: "runtime-endpoint: " + n.criSocket() + "\nimage-endpoint: " + n.criSocket() + "\n"})
+		out = append(out, installed{path: crictlConfig, part: runtimePart, content: n.crictlConfig()})
 	}
 	return out
+}
+
+func (n *node) crictlConfig() string {
+	return "runtime-endpoint: " + n.criSocket() + "\nimage-endpoint: " + n.criSocket() + "\n"
+}
+
+// bringsRuntime tells that install brings containerd, and so minds its unit.
+func (n *node) bringsRuntime() bool {
+	return n.packagesBringRuntime() || n.software().has(units+containerdUnit)
 }
 
 // artifacts are those for the node's architecture; all while that is not known.
@@ -130,19 +142,27 @@ func (n *node) brings(k config.ArtifactKind) bool {
 
 func (s software) items(n *node) []state.Item {
 	var out []state.Item
-	origin := map[string]state.Source{"": n.cluster.origin("install.artifacts")}
+	origin := map[string]state.Source{"": n.installOrigin()}
 	for _, f := range s {
 		it := f.item(n)
 		it.Origin = origin
 		out = append(out, it)
 	}
-	if s.has(units + containerdUnit) {
+	if n.bringsRuntime() {
 		out = append(out, state.Item{
 			Address: item(n.target, installPhase, "unit", containerdUnit), Kind: state.KindUnit,
 			Attributes: attributes("active", "active", "enabled", "enabled"), Origin: origin,
 		})
 	}
 	return out
+}
+
+// installOrigin is the line that the software is wanted by.
+func (n *node) installOrigin() state.Source {
+	if n.cluster.Install.Packages != nil {
+		return n.cluster.origin("install.packages")
+	}
+	return n.cluster.origin("install.artifacts")
 }
 
 func (f installed) item(n *node) state.Item {
@@ -186,6 +206,7 @@ func installStep(n *node, w work) planner.Step {
 	ops := append([]planner.Operation{planner.Mark{Marks: i.marks}}, i.keeps...)
 	ops = append(ops, i.uploads()...)
 	ops = append(ops, i.writes...)
+	ops = append(ops, i.packageOperations()...)
 	s := planner.Step{Operations: append(ops, i.turnUnits()...)}
 	if len(i.artifacts) > 0 {
 		s.Limits = append(s.Limits, n.cluster.limit(uploadsLimit))
@@ -218,15 +239,17 @@ type installation struct {
 	keeps     []planner.Operation
 	writes    []planner.Operation
 	artifacts []planner.UploadArtifact
+	list      []planner.Package
 	// touched are the parts that have to be restarted where they run.
 	touched map[part]bool
 }
 
-// choose sorts the changes into what is kept, uploaded and written.
+// choose sorts the changes into what is kept, uploaded, written and installed.
 func (i *installation) choose(w work) {
+	i.choosePackages(w)
 	for _, f := range i.software() {
 		c := slices.IndexFunc(w.changes, func(c planner.Change) bool {
-			return c.Kind != state.KindUnit && c.Address.ID() == f.path && w.find(c) != nil
+			return c.Kind != state.KindUnit && c.Kind != state.KindPackage && c.Address.ID() == f.path && w.find(c) != nil
 		})
 		if c < 0 {
 			continue
@@ -276,7 +299,7 @@ func (i *installation) uploads() []planner.Operation {
 // is kubelet-start's to start.
 func (i *installation) turnUnits() []planner.Operation {
 	var out []planner.Operation
-	if i.touched[runtimePart] && i.software().has(units+containerdUnit) {
+	if i.touched[runtimePart] && i.bringsRuntime() {
 		out = append(out,
 			planner.Unit{Unit: containerdUnit, Action: "enable"},
 			planner.Unit{Unit: containerdUnit, Action: "restart", Reload: true})

@@ -50,9 +50,11 @@ RestartSec=10
 WantedBy=multi-user.target
 `
 
+// kubeletServiceDropIn starts the program as kubeadm's package has it.
 // Both files for a user's own flags are read: packages for Debian have the
 // one, those for Red Hat the other.
-const kubeletServiceDropIn = `# written by kubewright
+func kubeletServiceDropIn(program string) string {
+	return `# written by kubewright
 [Service]
 Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"
 Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
@@ -60,8 +62,9 @@ EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
 EnvironmentFile=-/etc/default/kubelet
 EnvironmentFile=-/etc/sysconfig/kubelet
 ExecStart=
-ExecStart=/usr/local/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
+ExecStart=` + program + ` $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
 `
+}
 
 // containerdConfig is containerd's configuration: the systemd cgroup driver,
 // which the kubelet uses as well, the pause image of this release, runc where

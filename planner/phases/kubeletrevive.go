@@ -42,18 +42,28 @@ func (w work) hasEnded() bool {
 // kubeconfig over into its own file (client-go, util/certificate) and goes on
 // from there, so neither API nor controller manager is needed.
 func (n *node) reviveKubelet() []planner.Operation {
+	return n.replaceKubeletCertificate(n.cluster.signer(n.cluster.Certificates.Dir+"/ca"), "", false)
+}
+
+// replaceKubeletCertificate does that with a certificate of the CA. One that has
+// not ended has to be taken away, or the kubelet stays with it; the node's
+// identity is in its kubeconfig meanwhile. Trust is as of WriteKubeconfig.
+func (n *node) replaceKubeletCertificate(ca planner.Signer, trust string, takeAway bool) []planner.Operation {
 	k, t := kubeadm.KubeletKubeconfig(n.input()), n.cluster.Timeouts
-	return []planner.Operation{
-		planner.WriteKubeconfig{
-			Path: kubeletConf, CA: n.cluster.signer(n.cluster.Certificates.Dir + "/ca"), Cluster: k.Cluster, Server: k.Server,
-			User: k.User, CommonName: k.CommonName, Organizations: k.Organizations,
-			Algorithm: n.cluster.Certificates.Algorithm, Validity: n.cluster.Certificates.Validity, Renew: true,
-		},
+	ops := []planner.Operation{planner.WriteKubeconfig{
+		Path: kubeletConf, CA: ca, Trust: trust, Cluster: k.Cluster, Server: k.Server,
+		User: k.User, CommonName: k.CommonName, Organizations: k.Organizations,
+		Algorithm: n.cluster.Certificates.Algorithm, Validity: n.cluster.Certificates.Validity, Renew: true,
+	}}
+	if takeAway {
+		ops = append(ops, planner.RemovePath{Path: kubeletClientCert})
+	}
+	return append(ops,
 		planner.Unit{Unit: kubeletUnit, Action: "restart"},
 		planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Files: []string{kubeletConf}, Timeout: t.KubeletHealthCheck},
 		planner.SetKubeconfig{Path: kubeletConf, Server: k.Server, ClientCertificate: kubeletClientCert},
 		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
-	}
+	)
 }
 
 // revivesImpact is what it means to those who use the cluster.

@@ -147,7 +147,8 @@ func (n *node) bootstraps() bool { return n.joining() && !n.cluster.externalCA()
 
 // joins tells that the node has no identity in the cluster yet. A kubelet
 // writes its kubeconfig when it begins to bootstrap; that it has got its
-// certificate shows in the file that the kubeconfig names.
+// certificate shows in the file that the kubeconfig names. One whose certificate
+// is replaced has it in the kubeconfig.
 func (n *node) joins() bool {
 	switch {
 	case n.report == nil:
@@ -157,7 +158,8 @@ func (n *node) joins() bool {
 	case n.cluster.externalCA():
 		return !n.registered()
 	}
-	return !n.report.Files[kubeletClientCert].Exists
+	conf := n.report.Files[kubeletConf].Kubeconfig
+	return !n.report.Files[kubeletClientCert].Exists && (conf == nil || conf.Client == nil)
 }
 
 // bootstrapOperations let a kubelet ask the API for its certificate.

@@ -13,6 +13,7 @@ import (
 	udiff "github.com/aymanbagabas/go-udiff"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/planner/phases"
@@ -114,7 +115,8 @@ func (o *operator) plan() (*planner.Plan, error) {
 	}
 	r, diags := phases.Plan(o.view, planner.Plan{}, planner.Options{})
 	if diags.HasErrors() {
-		return nil, fmt.Errorf("%s: %s", diags[0].Summary, diags[0].Detail)
+		i := slices.IndexFunc(diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error })
+		return nil, fmt.Errorf("%s: %s", diags[i].Summary, diags[i].Detail)
 	}
 	o.result = r
 	return r.Plan, nil
@@ -186,7 +188,7 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 			return executor.Result{}, err
 		}
 	}
-	if slices.Contains(s.Gates, "etcd-quorum") && r.o.config.Clusters[0].Etcd.External == nil {
+	if (slices.Contains(s.Gates, planner.QuorumGate) || slices.Contains(s.Gates, planner.DowntimeGate)) && r.o.config.Clusters[0].Etcd.External == nil {
 		if err := r.o.quorum(ctx, s); err != nil {
 			return executor.Result{}, err
 		}

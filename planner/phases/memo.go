@@ -14,10 +14,14 @@ type memo struct {
 	kubelets map[kubeletKey][]byte
 	// objects are by the node that stands for the cluster.
 	objects map[*node][]kubeadm.Object
+	health  map[healthKey]health
 }
 
 func newMemo() *memo {
-	return &memo{trees: map[treeKey]parsed{}, kubelets: map[kubeletKey][]byte{}, objects: map[*node][]kubeadm.Object{}}
+	return &memo{
+		trees: map[treeKey]parsed{}, kubelets: map[kubeletKey][]byte{}, objects: map[*node][]kubeadm.Object{},
+		health: map[healthKey]health{},
+	}
 }
 
 // treeKey is a file's content, and how it is read.
@@ -68,6 +72,46 @@ func (n *node) kubeletConfig() []byte {
 		m.kubelets[key] = content
 	}
 	return content
+}
+
+// healthKey is a component of a control plane.
+type healthKey struct {
+	node      *node
+	component string
+}
+
+// health is where a component is asked whether it is healthy; insecure tells
+// that its certificate is self-signed.
+type health struct {
+	url      string
+	insecure bool
+}
+
+// health is kubeadm.Healthz of a component, whose manifest is rendered once for
+// all steps that wait for it; nothing where it cannot be rendered.
+func (n *node) health(component string) health {
+	m, key := n.cluster.view.memo, healthKey{n, component}
+	h, ok := m.health[key]
+	if !ok {
+		if tree, err := n.manifestTree(component); err == nil {
+			h.url, h.insecure = kubeadm.Healthz(n.input(), component, tree)
+		}
+		m.health[key] = h
+	}
+	return h
+}
+
+// manifestTree is what the manifest of a component says.
+func (n *node) manifestTree(component string) (state.Value, error) {
+	render := kubeadm.StaticPod
+	if component == "etcd" {
+		render = func(in kubeadm.Input, _ string) ([]byte, error) { return kubeadm.EtcdPod(in, "", true) }
+	}
+	content, err := render(n.input(), component)
+	if err != nil {
+		return state.Value{}, err
+	}
+	return n.cluster.view.memo.tree(state.KindStaticPod, content)
 }
 
 // kubeadmObjects are the objects that kubeadm would make, rendered once for all

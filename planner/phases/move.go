@@ -205,7 +205,7 @@ func (v *View) forgets(t state.Target) bool {
 }
 
 // Settled is what the state learns of a plan before its first step: new names,
-// and what is forgotten.
+// what is forgotten, and what is imported.
 func Settled(v *View) state.Learned {
-	return state.Learned{Moved: v.Moved, Left: v.forgotten()}
+	return state.Learned{Moved: v.Moved, Left: v.forgotten(), Nodes: v.Imported.Nodes, Clusters: v.Imported.Clusters}
 }

@@ -118,6 +118,8 @@ func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool
 	case state.KindUnit:
 		u := r.Units[id]
 		return v.observeUnit(it, u), u.Exists
+	case state.KindPackage:
+		return observePackage(it, r.Packages.Installed[id])
 	case state.KindImage:
 		return attributes("present", true), slices.Contains(r.Images, id)
 	case state.KindSysctl:

@@ -34,6 +34,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if !v.Destroy && !v.RefreshOnly {
 		diags = append(diags, v.unchangeable()...)
 		diags = append(diags, v.checkAuthorities()...)
+		diags = append(diags, v.checkRotations()...)
 		diags = append(diags, v.preflight(options.SkipPhases)...)
 		diags = append(diags, v.endpointLeaves()...)
 		diags = append(diags, v.walk()...)
@@ -43,13 +44,17 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	}
 	desired, recorded := v.desired(), v.recorded
 	observed := v.Observed(desired, recorded)
+	rotations, stages := v.rotationStages(observed)
 	if v.RefreshOnly {
 		return v.refresh(header, desired, observed), diags
 	}
-	drift := v.ignoredDrift(planner.Drift(observed, recorded), desired, observed)
+	drift := v.ownRotation(v.ignoredDrift(planner.Drift(observed, recorded), desired, observed))
 	drift = slices.DeleteFunc(drift, func(c planner.Change) bool { return v.forgets(c.Address.Target) })
 	changes, waypoints := v.waypoints(observed)
+	changes, waypoints = append(changes, rotations...), append(waypoints, stages...)
 	changes = v.unignored(append(changes, planner.Diff(desired, observed, recorded)...))
+	marks, marked := v.markAdopted(changes)
+	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
 	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
 	desired.Items = append(desired.Items, waypoints...)
 	desired.Sort()
@@ -57,7 +62,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	v.scrub(drift)
 	d := v.draft(desired, changes)
 	header.Destroy, header.Moved = v.Destroy, v.Moved
-	header.Replace, header.AcceptNewHost, header.ForgetUnreachable = printed(v.Replace), printed(v.AcceptNewHost), printed(v.ForgetUnreachable)
+	header.Replace, header.AcceptNewHost, header.ForgetUnreachable = append(printed(v.Replace), printed(v.Rotate)...), printed(v.AcceptNewHost), printed(v.ForgetUnreachable)
 	p, err := planner.Assemble(header, v.withoutLeavers(changes), drift, d, options)
 	if err != nil {
 		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
@@ -66,10 +71,10 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		return Result{}, diags
 	}
 	v.expect(p)
-	return Result{Plan: p, Desired: desired, Observed: observed}, slices.Concat(diags, v.alarms(p), v.checkDrains(p))
+	return Result{Plan: p, Desired: desired, Observed: observed}, slices.Concat(diags, v.alarms(p), v.checkDrains(p), v.checkPairs(p))
 }
 
-func printed(targets []state.Target) []string {
+func printed[T fmt.Stringer](targets []T) []string {
 	var out []string
 	for _, t := range targets {
 		out = append(out, t.String())
@@ -117,6 +122,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 			b.sequence(c)
 			b.chainReplaced(c)
 			b.moveEndpoint(c)
+			b.rotate(c)
 		}
 	}
 	for _, t := range v.forgotten() {
@@ -308,7 +314,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 		return []planner.ResourceChange{{Target: c.target, Action: planner.Delete, Reason: ""}}
 	}
 	unchanged, before := unchangedPhases(d, desired), v.movedFrom()
-	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote(), MovedFrom: before[c.target]}}
+	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote(), MovedFrom: before[c.target], ImportedFrom: v.importedFrom(c.target, c.Label)}}
 	for _, a := range c.Addons {
 		t := state.AddonTarget(c.Label, a.Name)
 		out = append(out, planner.ResourceChange{Target: t, Action: action(v.owns(t))})
@@ -319,6 +325,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 			r.Action, r.Reason = planner.Replace, x.reason
 		}
 		r.Unchanged, r.MovedFrom = unchanged[n.target], before[n.target]
+		r.ImportedFrom = v.importedFrom(n.target, c.Label)
 		out = append(out, r)
 	}
 	return out

@@ -34,7 +34,9 @@ func kubeletVersion(n *node) []finding {
 	return nil
 }
 
-func (n *node) bringsKubelet() bool { return n.software().has(programs + "/kubelet") }
+func (n *node) bringsKubelet() bool {
+	return n.cluster.Install.Packages != nil || n.software().has(programs+"/kubelet")
+}
 
 func minorNumber(version string) int {
 	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
@@ -59,6 +61,8 @@ func kubeletServiceUnit(n *node) []finding {
 func runtimeSocket(n *node) []finding {
 	found := n.facts().CRISockets
 	switch {
+	case n.packagesBringRuntime():
+		return n.packagedRuntime()
 	case n.brings(config.ArtifactContainerd):
 		return n.broughtRuntime()
 	case !n.artifactsFit():

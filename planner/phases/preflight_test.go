@@ -106,6 +106,14 @@ var spoiltHosts = []spoilt{
 	{edits: "unit containerd stop", check: "CRI", text: "no container runtime answers", ever: true},
 	{edits: "", check: "CRI", text: "no container runtime listens on cri_socket unix:///run/crio/crio.sock", ever: true, config: firstNode(func(n *config.Node) { n.CRISocket = "unix:///run/crio/crio.sock" })},
 	{edits: "", check: "CRI", text: "listens on cri_socket unix:///run/mine.sock", config: firstNode(func(n *config.Node) { n.CRISocket = "unix:///run/mine.sock" })},
+	{edits: "hardware os=alpine", check: "Packages", text: "neither apt nor dnf", ever: true, config: fromPackages},
+	{edits: "package libc6 half-configured", check: "Packages", text: "libc6 (half-configured)", config: fromPackages},
+	{edits: "condition no-package kubelet=1.36.2", check: "Packages", text: "does not have version 1.36.2 of kubelet", ever: true, config: func(c *config.Config) {
+		fromPackages(c)
+		c.Clusters[0].KubernetesVersion = "1.36.2"
+	}},
+	{edits: "file /etc/systemd/system/kubelet.service content x", check: "Packages", text: "would be used instead of the units that the packages bring", ever: true, config: fromPackages},
+	{edits: "condition package-lock apt", check: "Packages", text: "apt works with the package manager now", ever: true, warning: true, config: fromPackages},
 	{edits: "condition arch arm64", check: "Artifacts", text: "has artifacts for amd64 only", ever: true, config: func(c *config.Config) {
 		c.Clusters[0].Install = config.Install{Artifacts: "artifacts", Catalog: &config.Catalog{Files: []config.Artifact{{Name: "amd64/kubelet", Arch: "amd64"}}}}
 	}},
@@ -269,6 +277,10 @@ func (s spoilt) ignored(t *testing.T, o *operator) {
 			}
 		}
 	}
+}
+
+func fromPackages(c *config.Config) {
+	c.Clusters[0].Install.Packages = &config.Packages{Repository: config.DefaultRepository, Key: "key", Runtime: config.DefaultRuntimePackage}
 }
 
 // TestEveryCheckIsTried: a row that says that it is checked has a host above on

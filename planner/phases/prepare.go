@@ -18,11 +18,7 @@ var prepare = phase{
 	name: preparePhase,
 	doc:  "marks the host as ours, sets kernel modules and sysctls, turns swap off",
 	nodeItems: func(n *node) []state.Item {
-		items := []state.Item{{
-			Address:    item(n.target, preparePhase, "mark", "kubewright"),
-			Kind:       state.KindMark,
-			Attributes: attributes("cluster", n.Cluster, "node", n.target.String()),
-		}}
+		items := []state.Item{n.markItem()}
 		for _, name := range forwarding(n) {
 			items = append(items, state.Item{Address: item(n.target, preparePhase, "sysctl", name), Kind: state.KindSysctl, Attributes: attributes("value", "1")})
 		}
@@ -47,6 +43,14 @@ var prepare = phase{
 		}
 		return planner.Step{Operations: append(ops, fileOperations(w)...)}
 	},
+}
+
+// markItem is our mark on the host.
+func (n *node) markItem() state.Item {
+	return state.Item{
+		Address: item(n.target, preparePhase, "mark", "kubewright"), Kind: state.KindMark,
+		Attributes: attributes("cluster", n.Cluster, "node", n.target.String()),
+	}
 }
 
 const sysctlFile = "/etc/sysctl.d/99-kubewright.conf"
@@ -108,6 +112,12 @@ var foldersBefore = []string{
 	"/usr/libexec/kubernetes", "/var/lib/kube-proxy", "/opt/cni/bin", logindFolder,
 }
 
+// foldersOfKubernetes are those of them that nothing else uses.
+var foldersOfKubernetes = []string{
+	"/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp",
+	"/var/lib/kubelet", "/var/lib/etcd", "/usr/libexec/kubernetes", "/var/lib/kube-proxy",
+}
+
 // The kubelet has logind wait for its graceful shutdown, and never takes that
 // back (pkg/kubelet/nodeshutdown/systemd).
 const (
@@ -140,6 +150,9 @@ func (n *node) marks() state.Marks {
 	}
 	m.Before = map[string]string{}
 	for _, p := range foldersBefore {
+		if n.adoption() != nil && slices.Contains(foldersOfKubernetes, p) {
+			continue // its own, whoever made it
+		}
 		if f := n.report.Files[p]; f.Exists {
 			m.Before["folder:"+p] = f.Mode + " " + f.Owner
 		}

@@ -45,6 +45,7 @@ func (n *node) query() state.Query {
 		q.Files = append(q.Files, state.FileQuery{Path: n.etcdData()})
 	}
 	n.readersQuery(&q)
+	c.rotationQuery(&q, n.isControlPlane())
 	for _, p := range slices.Concat(foldersBefore, n.pkiFoldersAround()) {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}
@@ -56,6 +57,7 @@ func (n *node) query() state.Query {
 		c.founding, c.seat = founder && n.isControlPlane(), n.target
 		addItems(&q, n.desired())
 	}
+	n.packagesQuery(&q)
 	recorded := c.view.Recorded
 	if q.Preflight = !c.view.recordedNode(n.target); q.Preflight {
 		n.preflightQuery(&q)
@@ -159,6 +161,8 @@ func addItems(q *state.Query, items []state.Item) {
 			q.Modules = append(q.Modules, id)
 		case state.KindImage:
 			q.Images = true
+		case state.KindPackage:
+			q.Packages.Names = append(q.Packages.Names, id)
 		default:
 			if read, ok := reads[it.Kind]; ok {
 				q.Files = append(q.Files, state.FileQuery{Path: id, Read: read})
@@ -191,7 +195,7 @@ func normal(q state.Query) state.Query {
 		return 1
 	})
 	slices.SortFunc(q.Processes, func(a, b state.Process) int { return strings.Compare(a.Name, b.Name) })
-	for _, list := range []*[]string{&q.Units, &q.Sysctls, &q.Modules, &q.Secrets} {
+	for _, list := range []*[]string{&q.Units, &q.Sysctls, &q.Modules, &q.Secrets, &q.Packages.Names} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}

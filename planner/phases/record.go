@@ -23,6 +23,7 @@ func Identify(v *View, s *planner.Step) state.Learned {
 
 func (n *node) record() *state.RecordedNode {
 	return &state.RecordedNode{
+		Adopted: n.adoption(),
 		HostKey: n.report.HostKey, Cluster: n.Cluster, Role: string(n.Role), Name: n.name, Address: n.AdvertiseAddress(),
 		MachineID: n.facts().MachineID, Connection: n.connection(), Programs: n.report.Programs,
 	}
@@ -115,6 +116,9 @@ func recordable(it state.Item) state.Item {
 
 func (c *cluster) record() *state.RecordedCluster {
 	ca := c.cas[c.Certificates.Dir+"/ca"]
+	if r := c.clusterCA(); r != nil {
+		ca = r.old // until the new one is in its place
+	}
 	if ca == "" {
 		return nil
 	}

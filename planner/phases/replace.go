@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -157,7 +158,9 @@ func (v *View) project() {
 	for _, t := range slices.SortedFunc(maps.Keys(v.replacements), compareTargets) {
 		was := v.Recorded.Nodes[t]
 		if r := v.replacements[t].report; r != nil {
-			v.Reports[t] = v.leaverOf(t).left()
+			left := v.leaverOf(t).left()
+			left.Marks.Lineage = cmp.Or(left.Marks.Lineage, v.Recorded.Lineage) // written with the mark
+			v.Reports[t] = left
 		}
 		if c := v.Clusters[was.Cluster]; c != nil {
 			v.Clusters[was.Cluster] = withoutNode(c, was)
@@ -208,8 +211,11 @@ func (l leaver) left() *state.Report {
 // keptMarks are what a host remembers while its node is replaced: that it is
 // ours, and what was there before.
 func (l leaver) keptMarks() *state.Marks {
-	if l.report == nil || l.report.Marks == nil {
+	if l.report == nil {
 		return nil
+	}
+	if l.report.Marks == nil || l.report.Marks.Cluster == "" {
+		return l.adoptedMarks()
 	}
 	m := *l.report.Marks
 	m.Founder, m.ClusterCA = false, ""

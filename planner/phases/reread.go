@@ -20,6 +20,9 @@ type reader struct {
 	// once are the files that it reads only when it starts: it has to be restarted
 	// when one of them changes.
 	once func(n *node) []use
+	// trusts are CAs that it reads anew by itself, within a minute, which nobody can
+	// see. It is restarted where nothing may go on before it has.
+	trusts func(n *node) []use
 	// shown are the certificates that it shows to whoever connects, and reads anew
 	// by itself: that it has done so can be seen on the wire.
 	shown func(n *node) []use
@@ -59,9 +62,11 @@ func readers() []reader {
 					{flag: "service-account-signing-key-file", path: n.serviceAccountKey() + ".key"},
 				}
 			},
+			trusts: func(n *node) []use {
+				return []use{{flag: "client-ca-file", path: n.cluster.caFile()}, {flag: "requestheader-client-ca-file", path: pki(n, "front-proxy-ca.crt")}}
+			},
 			shown: func(n *node) []use {
-				url, _ := kubeadm.Healthz(n.input(), "kube-apiserver")
-				return []use{{"tls-cert-file", pki(n, "apiserver.crt"), strings.TrimSuffix(url, "/livez")}}
+				return []use{{"tls-cert-file", pki(n, "apiserver.crt"), strings.TrimSuffix(n.health("kube-apiserver").url, "/livez")}}
 			},
 		},
 		{
@@ -139,7 +144,8 @@ func (n *node) readersQuery(q *state.Query) {
 // withStale adds what the component of a static pod has not read as it is now.
 func (n *node) withStale(path string, attrs state.Value) state.Value {
 	for _, r := range n.readersOf("") {
-		if manifest(r.component) != path {
+		// While CAs are rotated the stages see to it.
+		if manifest(r.component) != path || n.cluster.rotates() {
 			continue
 		}
 		var stale []any
@@ -177,13 +183,32 @@ func (w work) renewed() map[string]bool {
 // was renewed without them: it restarts those that read it only when they start,
 // and waits until others show it. Components in rewritten are restarted anyway.
 func (n *node) takeUp(s *planner.Step, w work, phase string, rewritten []string) (restarted []string) {
-	renewed := w.renewed()
+	return n.takeUpFiles(s, phase, rewritten, taking{files: w.renewed(), beyond: func(string) bool { return false }})
+}
+
+// taking is what components are to take up: files that are written, also those
+// to trust which they would read by themselves, and files that they have not read
+// since, but for some.
+type taking struct {
+	files  map[string]bool
+	trust  bool
+	beyond func(path string) bool
+}
+
+func (n *node) takeUpFiles(s *planner.Step, phase string, rewritten []string, t taking) (restarted []string) {
+	renewed := t.files
 	var waits []planner.Operation
 	for _, r := range n.readersOf(phase) {
 		if !n.report.Files[manifest(r.component)].Exists {
 			continue // it will read them when it starts
 		}
-		files := slices.DeleteFunc(r.files(n), func(p string) bool { return !renewed[p] && !n.report.Outdated(r.component, p) })
+		held := r.files(n)
+		if t.trust && r.trusts != nil {
+			for _, u := range r.configured(n, r.trusts(n)) {
+				held = appendNew(held, u.path)
+			}
+		}
+		files := slices.DeleteFunc(held, func(p string) bool { return !renewed[p] && (t.beyond(p) || !n.report.Outdated(r.component, p)) })
 		if len(files) > 0 && !slices.Contains(rewritten, r.component) {
 			restarted = append(restarted, r.component)
 			s.Operations = append(s.Operations, planner.RestartProcess{Process: r.process(n), Files: files})

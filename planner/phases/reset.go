@@ -82,6 +82,12 @@ func (v *View) pkiOf(l leaver) []string {
 	if l.cluster != nil && l.cluster.node(l.target) != nil {
 		out = append(out, l.cluster.node(l.target).pkiPaths()...)
 	}
+	if l.cluster != nil && l.report != nil {
+		// What a rotation left that was cut short.
+		for _, a := range l.cluster.authorities {
+			out = append(out, slices.DeleteFunc(a.rotationPaths(), func(p string) bool { return !l.report.Files[p].Exists })...)
+		}
+	}
 	return slices.Compact(sorted(out))
 }
 
@@ -237,6 +243,10 @@ func (l leaver) paths() []string {
 }
 
 func (l leaver) keeps(what string) bool {
+	if l.report != nil && (l.report.Marks == nil || l.report.Marks.Before == nil) {
+		// An adopted node: what was there before nobody knows.
+		return what == "folder:"+logindFolder
+	}
 	return l.report != nil && l.report.Marks != nil && l.report.Marks.Before[what] != ""
 }
 

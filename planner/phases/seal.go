@@ -442,8 +442,7 @@ func healthPlaces(n *node) string {
 	out := n.kubeletHealth()
 	if n.Role == config.ControlPlane {
 		for _, c := range planeComponents {
-			url, _ := kubeadm.Healthz(n.input(), c.name)
-			out += " " + url
+			out += " " + n.health(c.name).url
 		}
 	}
 	return out

@@ -23,6 +23,10 @@ type situation struct {
 	cas map[string]string
 	// up is how versions change; nil when none does.
 	up *upgrade
+	// rotating are the CAs that are on their way to a new one, signing what its
+	// controller managers sign with meanwhile.
+	rotating []*rotation
+	signing  signing
 }
 
 // blank tells that a host holds nothing of any cluster.
@@ -55,6 +59,11 @@ func (v *View) situate() diag.Diagnostics {
 		diags = append(diags, c.checkOwner()...)
 		diags = append(diags, c.situate()...)
 		c.up = c.upgrade()
+		c.rotating = c.rotations()
+		for _, r := range c.rotating {
+			// Who signs changes within the plan.
+			delete(c.cas, r.Base)
+		}
 	}
 	return diags
 }
@@ -192,6 +201,8 @@ func (c *cluster) checkOwner() diag.Diagnostics {
 		}
 		m := n.report.Marks
 		switch {
+		case n.unmarked():
+			diags = append(diags, n.checkAdopted()...)
 		case m == nil && !blank(n.report):
 			diags = append(diags, n.refuseForeign())
 		case m == nil:
@@ -240,7 +251,8 @@ func (n *node) refuseForeign() *diag.Diagnostic {
 	return &diag.Diagnostic{
 		Severity: diag.Error, Summary: "Host belongs to another cluster", Address: n.target.String(),
 		Detail: fmt.Sprintf("%s (%s) holds files of a Kubernetes cluster that kubewright did not make: %s. "+
-			"Nothing is changed on any host. Take another host, or clean this one (kubeadm reset) if that cluster is not needed.",
+			"Nothing is changed on any host. Take another host, or clean this one (kubeadm reset) if that cluster is not needed. "+
+			"If it is the cluster that this configuration means, adopt it: kubewright import says how.",
 			n.target, n.Address, strings.Join(found, ", ")), Subject: n.Source,
 	}
 }

@@ -17,7 +17,7 @@ import (
 // with it: they may not be newer.
 func (n *node) stoppedStep(w work, phase string, pods []*state.Item) planner.Step {
 	c := n.cluster
-	s := planner.Step{Via: n.target, Action: planner.Update, Limits: []string{c.limit("control-plane-disruption")}, Gates: []string{"api-served-elsewhere", "etcd-quorum"}}
+	s := planner.Step{Via: n.target, Action: planner.Update, Limits: []string{c.limit("control-plane-disruption")}, Gates: c.restartGates()}
 	if n.awaitsReady() {
 		s.Operations = append(s.Operations, planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: c.Timeouts.KubeletHealthCheck})
 	}
@@ -34,10 +34,12 @@ func (n *node) stoppedStep(w work, phase string, pods []*state.Item) planner.Ste
 	s.Operations = append(s.Operations, n.whileStopped(pods)...)
 	restarted := slices.Concat(names, n.takeUp(&s, w, phase, names))
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
-	if phase == etcdPhase && len(n.otherPlanes()) > 0 {
-		s.Impact += "; quorum is held by the other members"
+	if phase == etcdPhase {
+		s.Impact += n.etcdMeanwhile()
 	}
-	s.Impact += n.apiMeanwhile()
+	if phase != etcdPhase || !c.pair() {
+		s.Impact += n.apiMeanwhile()
+	}
 	return s
 }
 

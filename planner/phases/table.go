@@ -47,6 +47,7 @@ const (
 	finalizePhase      = "kubelet-finalize"
 	addonPhase         = "addon"
 	drainPhase         = "drain"
+	pausePhase         = "upgrade-pause"
 	resetPhase         = "reset"
 	snapshotPhase      = "etcd-snapshot"
 	defragmentPhase    = "etcd-defragment"
@@ -86,6 +87,7 @@ func Descriptions() []Description {
 	return append(out,
 		Description{snapshotPhase, "fetches a snapshot of etcd to the operator before a member leaves"},
 		Description{drainPhase, "evicts the pods of a node that is leaving"},
+		Description{pausePhase, "waits between batches of workers in an upgrade, and for those of the last one to be Ready"},
 		Description{resetPhase, "takes a node out of its cluster and gives the host back as it was"})
 }
 
@@ -181,7 +183,7 @@ func (v *View) desired() *state.Snapshot {
 			if twin != nil {
 				v.seal(items, twin.itemsOf(i, j))
 			}
-			out.Items = append(out.Items, items...)
+			out.Items = append(out.Items, n.missed(items)...)
 		}
 		items := c.desired()
 		if twin != nil {

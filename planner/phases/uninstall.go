@@ -57,6 +57,7 @@ func (n *node) markSoftware(m *state.Marks) {
 			m.Before[beforeFile+f.path] = "sha256:" + was.SHA256
 		}
 	}
+	n.markPackages(m)
 	slices.Sort(m.Owned)
 	for _, p := range []part{runtimePart, kubeletPart, cniPart, imagesPart} {
 		delete(m.Before, keptPart+string(p))
@@ -87,6 +88,7 @@ func (l leaver) uninstallOperations() []planner.Operation {
 	}
 	u := uninstallation{leaver: l, before: l.report.Marks.Before}
 	u.stopRuntime()
+	u.packages()
 	for _, p := range l.report.Marks.Owned {
 		u.file(p)
 	}
@@ -104,6 +106,11 @@ type uninstallation struct {
 	ops    []planner.Operation
 }
 
+// broughtRuntime tells that containerd is install's.
+func (u *uninstallation) broughtRuntime() bool {
+	return u.owns(units+containerdUnit) || u.bringsRuntimePackage()
+}
+
 func (u *uninstallation) owns(path string) bool { return slices.Contains(u.report.Marks.Owned, path) }
 
 // keeps tells that a part stays: as the configuration has it, or had it when
@@ -117,7 +124,7 @@ func (u *uninstallation) keeps(p part) bool {
 
 // stopRuntime ends containerd and the kubelet's unit while their files are there.
 func (u *uninstallation) stopRuntime() {
-	if u.owns(units+containerdUnit) && !u.keeps(runtimePart) {
+	if u.broughtRuntime() && !u.keeps(runtimePart) {
 		u.ops = append(u.ops,
 			planner.Unit{Unit: containerdUnit, Action: "stop"}, planner.Unit{Unit: containerdUnit, Action: "disable"},
 			planner.Unmount{Below: "/run/containerd"})
@@ -132,7 +139,7 @@ func partOf(p string) part {
 	switch {
 	case strings.HasPrefix(p, cniPrograms+"/"):
 		return cniPart
-	case strings.HasPrefix(path.Base(p), "kube"), p == kubeletDropIn:
+	case strings.HasPrefix(path.Base(p), "kube"), p == kubeletDropIn, p == dnfKey:
 		return kubeletPart
 	}
 	return runtimePart
@@ -157,7 +164,7 @@ func (u *uninstallation) folder(p string) {
 		of = runtimePart
 	}
 	switch {
-	case u.keeps(of) || of == runtimePart && !u.owns(units+containerdUnit) || of == imagesPart && !u.owns(units+containerdUnit):
+	case u.keeps(of) || (of == runtimePart || of == imagesPart) && !u.broughtRuntime():
 	case u.before[beforeFolder+p] == "":
 		u.ops = append(u.ops, planner.RemovePath{Path: p})
 	case u.before[beforeEmpty+p] != "":
@@ -167,9 +174,10 @@ func (u *uninstallation) folder(p string) {
 }
 
 // turnBack makes systemd see that a unit's file is gone or another one, and
-// the unit what it was.
+// the unit what it was. Of a unit that was there before, its settings were ours.
 func (u *uninstallation) turnBack(unit string, p part) {
-	if !u.owns(units+unit) || u.keeps(p) {
+	settings := map[string]string{containerdUnit: runtimeConfig, kubeletUnit: kubeletDropIn}[unit]
+	if !u.owns(units+unit) && !u.owns(settings) || u.keeps(p) {
 		return
 	}
 	u.ops = append(u.ops, planner.Unit{Unit: unit, Action: "stop", Reload: true})

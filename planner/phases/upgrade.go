@@ -1,7 +1,6 @@
 package phases
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -37,6 +36,8 @@ type upgrade struct {
 	way  []*waypoint
 	// turns are the versions that kubelets of other versions get, by node.
 	turns map[state.Target]string
+	// batches are cluster.paced, once that was asked for.
+	batches []batch
 }
 
 // forUpgrade is what nodes are cordoned for.
@@ -133,10 +134,13 @@ func (n *node) runningKubelet() string {
 }
 
 // comingKubelet is the version of the kubelet that the host has, or gets from
-// the artifacts: theirs is that of the cluster. Empty when it is not known.
+// packages or artifacts: theirs is that of the cluster. Empty when it is not known.
 func (n *node) comingKubelet() string {
 	if n.report == nil {
 		return ""
+	}
+	if n.packagesMisfit() {
+		return n.cluster.KubernetesVersion
 	}
 	for _, f := range n.software() {
 		if f.path == programs+"/kubelet" && n.report.Files[f.path].SHA256 != f.program.SHA256 {
@@ -178,15 +182,12 @@ func (c *cluster) versionChange() diag.Diagnostics {
 	case c.up.err != nil:
 		return refuse("Version cannot be reached", "%v.", c.up.err)
 	case !c.up.raises:
-		return c.behind()
+		return append(c.emptyPools(), c.behind()...)
 	case c.report == nil && !c.up.begun:
 		return refuse("Cluster cannot be upgraded now", "its API did not answer, so it is not known which versions its kubelets run. "+
 			"Bring it to answer first, with kubernetes_version = %q.", c.up.newest)
-	case len(c.controlPlanes()) == 2 && c.Etcd.External == nil:
-		return refuse("Cluster cannot be upgraded as it is", "of two control planes, etcd needs both, and each restarts in an upgrade. "+
-			"Add a third one, or remove one, and plan again.")
 	}
-	return slices.Concat(c.unfit(), c.unready(), c.behind())
+	return slices.Concat(c.unfit(), c.unready(), c.emptyPools(), c.behind())
 }
 
 // unready warns of control planes whose Node is not Ready, with which kubeadm
@@ -284,8 +285,8 @@ func (c *cluster) upgradeLine() string {
 	} else {
 		parts = append(parts, "kubelets to "+c.KubernetesVersion)
 	}
-	if workers := len(c.turning(config.Worker)); workers > 1 {
-		parts = append(parts, fmt.Sprintf("workers %d at a time", min(c.maxUnavailable(), workers)))
+	if len(c.turning(config.Worker)) > 1 {
+		return strings.Join(append(parts, c.workersLine()), "; ")
 	}
 	return strings.Join(parts, "; ") + "."
 }

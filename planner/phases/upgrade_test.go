@@ -1,12 +1,16 @@
 package phases_test
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
@@ -106,7 +110,7 @@ func TestUpgradeRefused(t *testing.T) {
 		want    string
 	}{
 		{1, "1.34.9", "cannot go back"},
-		{2, "1.36.3", "two control planes"},
+		{2, "1.36.3", "allow_downtime = true"},
 	} {
 		o := running(t, c.planes, 0, "1.35.8")
 		o.config.Clusters[0].KubernetesVersion = c.version
@@ -128,4 +132,126 @@ func TestUpgradeCrashAnywhere(t *testing.T) {
 		o.kubelets("1.36.3")
 		return o
 	}, 41)
+}
+
+// paced is a cluster of one control plane and six workers in two pools, about to
+// be upgraded.
+func paced(t *testing.T) *operator {
+	t.Helper()
+	o := running(t, 1, 6, "1.35.8")
+	cl := o.config.Clusters[0]
+	cl.KubernetesVersion = "1.36.3"
+	cl.Upgrade.Pools = []config.Pool{{
+		Name: "batch", Selector: "pool=batch", Pace: config.Pace{MaxUnavailable: "50%", Canary: 1, Pause: 10 * time.Minute},
+	}}
+	cl.Upgrade.Pace = config.Pace{MaxUnavailable: "1", Canary: 1}
+	o.kubelets("1.36.3")
+	for _, n := range o.config.NodesOf("prod", config.Worker)[2:] {
+		o.must(sim.Edit(o.world, "10.0.0.11", "label "+o.view.NodeName(n.Target)+" pool=batch"))
+	}
+	return o
+}
+
+// TestUpgradeBatches wants pools to take their turns as they are written, the
+// canaries first, and the pauses to be waited out.
+func TestUpgradeBatches(t *testing.T) {
+	t.Parallel()
+	o := paced(t)
+	p, err := o.plan()
+	o.must(err)
+	want := `kubernetes_version: 1.35.8 → 1.36.3; control planes one at a time; workers in batches:
+  1. w3 (canary, pool batch), then a pause of 10m
+  2. w4, w5 (pool batch), then a pause of 10m
+  3. w6 (pool batch), then a pause of 10m
+  4. w1 (canary)
+  5. w2`
+	if got := strings.Join(p.Upgrades, "\n"); got != want {
+		t.Errorf("the plan says\n%s\nwant\n%s", got, want)
+	}
+	var last time.Time
+	pauses := map[string]time.Duration{}
+	o.around = func(s *planner.Step) error {
+		switch s.Phase {
+		case "kubelet-start":
+			last = time.Time{}
+		case "upgrade-pause":
+			last = o.world.Now()
+		case "drain":
+			if !last.IsZero() {
+				pauses[o.view.NodeName(s.Target)] = o.world.Now().Sub(last).Round(time.Minute)
+			}
+		}
+		return nil
+	}
+	o.world.Watch = true
+	o.must(o.apply())
+	o.wantNothing()
+	o.wantHeld()
+	m := 10 * time.Minute
+	if want := (map[string]time.Duration{"host-10-0-0-24": m, "host-10-0-0-25": m, "host-10-0-0-26": m, "host-10-0-0-21": m, "host-10-0-0-22": 0}); !maps.Equal(pauses, want) {
+		t.Errorf("before the drains of nodes there were the pauses %v, want %v", pauses, want)
+	}
+}
+
+// TestUpgradePauseGoesOn cuts an upgrade short in a pause: the next one waits
+// for what is left of it, and does not ask for the canary again.
+func TestUpgradePauseGoesOn(t *testing.T) {
+	t.Parallel()
+	o := paced(t)
+	power := errors.New("the operator's machine is off")
+	o.around = func(s *planner.Step) error {
+		if s.Phase == "upgrade-pause" {
+			return power
+		}
+		return nil
+	}
+	if err := o.apply(); !errors.Is(err, power) {
+		t.Fatalf("apply: %v", err)
+	}
+	o.world.Advance(4 * time.Minute)
+	p, err := o.plan()
+	o.must(err)
+	if got, want := strings.Join(p.Upgrades, "\n"), "  1. w4, w5 (pool batch), then a pause of 10m\n"; !strings.Contains(got, want) {
+		t.Errorf("the plan says\n%s\nwant\n%s", got, want)
+	}
+	began := o.world.Now()
+	var waited time.Duration
+	o.around = func(s *planner.Step) error {
+		if s.Phase == "drain" && waited == 0 {
+			waited = o.world.Now().Sub(began).Round(time.Minute)
+		}
+		return nil
+	}
+	o.must(o.apply())
+	o.wantNothing()
+	if waited != 6*time.Minute {
+		t.Errorf("what was left of the pause took %s, want 6m", waited)
+	}
+}
+
+// TestTwoControlPlanes wants the restart of one of two members of etcd to be
+// refused at plan, and done one after the other when somebody accepts that the
+// API is gone meanwhile.
+func TestTwoControlPlanes(t *testing.T) {
+	t.Parallel()
+	o := running(t, 2, 1, "1.35.8")
+	cl := o.config.Clusters[0]
+	cl.Etcd.Args = []config.Arg{{Name: "quota-backend-bytes", Value: "4294967296"}}
+	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Etcd would lose quorum") {
+		t.Errorf("another argument of etcd: %v", err)
+	}
+	cl.Etcd.Args = nil
+	cl.APIServer.Args = []config.Arg{{Name: "audit-log-maxage", Value: "30"}}
+	o.must(o.apply()) // no member restarts
+	cl.KubernetesVersion, cl.Upgrade.AllowDowntime = "1.36.3", true
+	o.kubelets("1.36.3")
+	p, err := o.plan()
+	o.must(err)
+	for i := range p.Steps {
+		if s := &p.Steps[i]; planner.RestartsMember(s) && !strings.Contains(s.Impact, "the API does not answer") && s.Phase == "etcd" {
+			t.Errorf("%s says %q", s.ID, s.Impact)
+		}
+	}
+	o.must(o.apply())
+	o.wantNothing()
 }

@@ -137,7 +137,7 @@ func (n *node) turnStep(s planner.Step, w work) planner.Step {
 		s.Limits = []string{n.cluster.limit("control-plane-disruption")}
 	}
 	if len(restarted) > 0 {
-		s.Gates = []string{"api-served-elsewhere", "etcd-quorum"}
+		s.Gates = n.cluster.restartGates()
 	}
 	return s
 }
@@ -174,7 +174,11 @@ func (n *node) letIn() []planner.Operation {
 	if !n.marked() {
 		return nil
 	}
-	return []planner.Operation{planner.Cordon{Node: n.name, Undo: true, For: forUpgrade}}
+	undo := planner.Cordon{Node: n.name, Undo: true, For: forUpgrade}
+	if n.pauseBehind() > 0 {
+		undo.Remember = n.comingKubelet()
+	}
+	return []planner.Operation{undo}
 }
 
 // waitTurned waits until the API shows the kubelet in its version. What is

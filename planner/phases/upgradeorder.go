@@ -2,8 +2,6 @@ package phases
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
@@ -95,19 +93,18 @@ func (n *node) beforeKubelet() []state.Address {
 }
 
 // beforeDrain are the steps before a node is drained for its kubelet: the
-// control planes one after another, then the workers, as many at once as may be
-// down. The node so many places before has to be back.
+// control planes one after another, then the workers in their batches.
 func (n *node) beforeDrain() []state.Address {
 	c := n.cluster
 	needs := append(c.afterPlanes(), step(n.target, imagesPhase))
-	lanes, turning := 1, c.turning(config.ControlPlane)
+	planes := c.turning(config.ControlPlane)
 	if !n.isControlPlane() {
-		for _, o := range turning {
+		for _, o := range planes {
 			needs = append(needs, step(o.target, kubeletStartPhase))
 		}
-		lanes, turning = c.maxUnavailable(), c.turning(config.Worker)
+		return append(needs, n.beforeTurn()...)
 	}
-	if before := before(turning, n, lanes); before != nil {
+	if before := before(planes, n, 1); before != nil {
 		needs = append(needs, step(before.target, kubeletStartPhase))
 	}
 	return needs
@@ -137,28 +134,6 @@ func (c *cluster) turning(role config.Role) []*node {
 	return append(held, rest...)
 }
 
-// maxUnavailable is upgrade.max_unavailable as a number of workers: of a
-// percentage the whole ones, and one at least.
-func (c *cluster) maxUnavailable() int {
-	percent, isPercent := strings.CutSuffix(c.Upgrade.MaxUnavailable, "%")
-	n, err := strconv.Atoi(percent)
-	if err != nil {
-		return 1
-	}
-	if isPercent {
-		n = n * len(c.view.Config.NodesOf(c.Label, config.Worker)) / 100
-	}
-	return max(n, 1)
-}
-
-// drainsAtOnce bounds drains: one, or in an upgrade as many as may be down.
-func (c *cluster) drainsAtOnce() int {
-	if c.up == nil {
-		return 1
-	}
-	return c.maxUnavailable()
-}
-
 // upgrade adds to the draft what only an upgrade has: the drains of nodes whose
 // kubelets get another version, and a snapshot of etcd before the first risk.
 func (b *builder) upgrade(c *cluster) {
@@ -177,6 +152,7 @@ func (b *builder) upgrade(c *cluster) {
 			b.draft.Steps = append(b.draft.Steps, s)
 		}
 	}
+	b.pauses(c)
 	before := c.beforeRisk()
 	for _, w := range c.up.way {
 		b.waypoint(c, w, before)

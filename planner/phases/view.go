@@ -36,8 +36,12 @@ type View struct {
 	RefreshOnly bool
 	// ForgetUnreachable are nodes without a block whose hosts are gone for good.
 	ForgetUnreachable []state.Target
+	// Rotate are the CAs to replace by new ones.
+	Rotate []Rotation
 	// Moved are the renamings that Recorded has behind it and the state file not.
 	Moved []state.Moved
+	// Imported is what Recorded knows by import blocks and the state file does not yet.
+	Imported state.Learned
 	// Key keys the fingerprints of secrets. Without one nothing that was seen
 	// equals a secret of the configuration.
 	Key state.Key
@@ -75,6 +79,8 @@ type cluster struct {
 	// report is nil when the API did not answer. It is without the nodes that are
 	// replaced; seen has them still.
 	report, seen *state.ClusterReport
+	// stages are those of the rotations of its CAs.
+	stages []*rotationStage
 	situation
 }
 
@@ -148,9 +154,18 @@ func (v *View) NodeName(t state.Target) string {
 // CA is the key digest of the CA that a node's host was seen to hold; empty
 // when it holds none or was not seen.
 func (v *View) CA(t state.Target) string {
+	if cas := v.CAs(t); len(cas) > 0 {
+		return cas[0]
+	}
+	return ""
+}
+
+// CAs are the key digests of the CAs in the file of a node's CA: several while it
+// is rotated. Hosts of one cluster have one in common.
+func (v *View) CAs(t state.Target) []string {
 	r := v.Reports[t]
 	if r == nil {
-		return ""
+		return nil
 	}
 	dir := "/etc/kubernetes/pki"
 	for _, n := range v.Config.Nodes {
@@ -158,10 +173,17 @@ func (v *View) CA(t state.Target) string {
 			dir = c.Certificates.Dir
 		}
 	}
-	if certs := r.Files[dir+"/ca.crt"].Certificates; len(certs) > 0 {
-		return certs[0].KeyDigest
+	var out []string
+	for _, c := range r.Files[dir+"/ca.crt"].Certificates {
+		out = append(out, c.KeyDigest)
 	}
-	return ""
+	return out
+}
+
+// SameCluster tells that two nodes were seen to hold a CA that is the same.
+func (v *View) SameCluster(a, b state.Target) bool {
+	cas := v.CAs(b)
+	return slices.ContainsFunc(v.CAs(a), func(ca string) bool { return slices.Contains(cas, ca) })
 }
 
 // Seat is the control plane through which a cluster is spoken to; zero when
@@ -209,7 +231,7 @@ func (n *node) facts() *state.Facts {
 func (n *node) input() kubeadm.Input {
 	in := kubeadm.Input{
 		Cluster: n.settings, Node: n.Node, NodeName: n.name, Facts: n.facts(), RunningKubelet: n.runningKubelet(),
-		ExternalCA: n.cluster.externalCA(),
+		ExternalCA: n.cluster.externalCA(), SigningCert: n.cluster.signing.certificate, SigningKey: n.cluster.signing.key,
 	}
 	// Without an endpoint the first control plane stands for the cluster.
 	if seat := n.cluster.seatNode(); seat != nil {

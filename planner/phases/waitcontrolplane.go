@@ -53,15 +53,15 @@ func (c *cluster) caFile() string { return c.Certificates.Dir + "/ca.crt" }
 func (n *node) healthWaits(components ...string) []planner.Operation {
 	var ops []planner.Operation
 	for _, c := range components {
-		url, insecure := kubeadm.Healthz(n.input(), c)
-		if url == "" {
+		h := n.health(c)
+		if h.url == "" {
 			continue
 		}
 		ca := n.cluster.caFile()
-		if insecure {
+		if h.insecure {
 			ca = ""
 		}
-		ops = append(ops, planner.Wait{For: planner.WaitHTTP, URL: url, CA: ca, Timeout: n.cluster.Timeouts.ControlPlaneComponentHealthCheck})
+		ops = append(ops, planner.Wait{For: planner.WaitHTTP, URL: h.url, CA: ca, Timeout: n.cluster.Timeouts.ControlPlaneComponentHealthCheck})
 	}
 	return ops
 }

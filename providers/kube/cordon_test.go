@@ -1,7 +1,10 @@
 package kube_test
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/planner"
 )
@@ -40,5 +43,28 @@ func TestCordonFor(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// A node behind which there is a pause remembers when it was let in.
+func TestLetInIsRemembered(t *testing.T) {
+	t.Parallel()
+	a, h := start(t, func(_, _, _ string, _ []byte) answer {
+		metadata := object{"name": "w1", "resourceVersion": "7", "annotations": object{planner.CordonAnnotation: "upgrade"}}
+		return answer{200, object{"kind": "Node", "apiVersion": "v1", "metadata": metadata, "spec": object{"unschedulable": true}}}
+	})
+	before := time.Now().Truncate(time.Second)
+	if err := open(t, h).Cordon(t.Context(), planner.Cordon{Node: "w1", Undo: true, For: "upgrade", Remember: "1.36.3"}); err != nil {
+		t.Fatal(err)
+	}
+	var patch struct {
+		Metadata struct{ Annotations map[string]string }
+	}
+	if err := json.Unmarshal(a.bodies["PATCH /api/v1/nodes/w1"], &patch); err != nil {
+		t.Fatal(err)
+	}
+	at, version, _ := strings.Cut(patch.Metadata.Annotations[planner.LetInAnnotation], " ")
+	if when, err := time.Parse(time.RFC3339, at); err != nil || when.Before(before) || when.After(time.Now()) || version != "1.36.3" {
+		t.Errorf("the node remembers %q, want now and the version", patch.Metadata.Annotations[planner.LetInAnnotation])
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,7 +117,7 @@ func (a *API) Cordon(ctx context.Context, op planner.Cordon) error {
 		if op.For == "" {
 			return drain.RunCordonOrUncordon(&drain.Helper{Ctx: ctx, Client: s.typed}, n, !op.Undo)
 		}
-		patch, err := cordonPatch(n, op)
+		patch, err := cordonPatch(n, op, time.Now())
 		if err != nil || patch == nil {
 			return err
 		}
@@ -127,16 +128,19 @@ func (a *API) Cordon(ctx context.Context, op planner.Cordon) error {
 
 // cordonPatch sets or removes the mark and what it stands for at once; nil when
 // the node is as wanted, or somebody else's business.
-func cordonPatch(n *corev1.Node, op planner.Cordon) ([]byte, error) {
-	unschedulable, mark := any(true), any(op.For)
+func cordonPatch(n *corev1.Node, op planner.Cordon, now time.Time) ([]byte, error) {
+	unschedulable, annotations := any(true), map[string]any{planner.CordonAnnotation: op.For}
 	switch marked := n.Annotations[planner.CordonAnnotation] == op.For; {
 	case op.Undo && !marked, !op.Undo && n.Spec.Unschedulable:
 		return nil, nil
 	case op.Undo:
-		unschedulable, mark = nil, nil
+		unschedulable, annotations[planner.CordonAnnotation] = nil, nil
+		if op.Remember != "" {
+			annotations[planner.LetInAnnotation] = planner.LetIn(now, op.Remember)
+		}
 	}
 	return json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": n.ResourceVersion, "annotations": map[string]any{planner.CordonAnnotation: mark}},
+		"metadata": map[string]any{"resourceVersion": n.ResourceVersion, "annotations": annotations},
 		"spec":     map[string]any{"unschedulable": unschedulable},
 	})
 }

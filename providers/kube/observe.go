@@ -133,6 +133,11 @@ func nodeReport(n *corev1.Node) state.NodeReport {
 	for _, t := range n.Spec.Taints {
 		r.Taints = append(r.Taints, state.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 	}
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			r.InternalIPs = append(r.InternalIPs, a.Address)
+		}
+	}
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			r.Ready = c.Status == corev1.ConditionTrue

@@ -14,38 +14,109 @@ import (
 )
 
 // Restart implements providers.API. The mark is an annotation of the pod
-// template that is set by a patch, so that applying the DaemonSet leaves it.
-func (a *API) Restart(ctx context.Context, op planner.RestartDaemonSet) error {
+// template that is set by a patch, so that applying the object leaves it.
+func (a *API) Restart(ctx context.Context, op planner.RestartPods) error {
 	what := "restart " + op.Namespace + "/" + op.Name
 	return a.as(what, func(s *session) error {
-		sets := s.typed.AppsV1().DaemonSets(op.Namespace)
-		d, err := sets.Get(ctx, op.Name, metav1.GetOptions{})
+		r, err := restartable(s, op)
 		if err != nil {
 			return err
 		}
-		if d.Spec.Template.Annotations[planner.RestartAnnotation] != op.Mark {
-			patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
-				"annotations": map[string]string{planner.RestartAnnotation: op.Mark},
-			}}}})
-			if err != nil {
-				return err
-			}
-			if d, err = sets.Patch(ctx, op.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
-				return err
+		now, err := r.get(ctx)
+		if notFound(err) {
+			return nil
+		}
+		if err == nil && now.mark != op.Mark {
+			var patch []byte
+			if patch, err = markPatch(op.Mark); err == nil {
+				now, err = r.patch(ctx, patch)
 			}
 		}
-		if running, wanted := rolledOut(d); running < wanted {
-			return &providers.Error{Kind: providers.ErrUnavailable, Do: what, Cause: fmt.Errorf("%d of %d pods have started anew", running, wanted)}
+		if err != nil {
+			return err
+		}
+		if now.running < now.wanted {
+			return &providers.Error{Kind: providers.ErrUnavailable, Do: what, Cause: fmt.Errorf("%d of %d pods have started anew", now.running, now.wanted)}
 		}
 		return nil
 	})
 }
 
-// rolledOut counts the pods that run as the DaemonSet is now, and those there are to be.
-func rolledOut(d *appsv1.DaemonSet) (running, wanted int32) {
-	s := d.Status
-	if s.ObservedGeneration < d.Generation {
-		return 0, max(1, s.DesiredNumberScheduled)
+func markPatch(mark string) ([]byte, error) {
+	return json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+		"annotations": map[string]string{planner.RestartAnnotation: mark},
+	}}}})
+}
+
+// rollout is how far the pods of an object are what it says.
+type rollout struct {
+	mark string
+	// running are the pods that run as the object is now, of those wanted.
+	running, wanted int32
+}
+
+// restarter gets an object with pods, and patches it.
+type restarter struct {
+	get   func(ctx context.Context) (rollout, error)
+	patch func(ctx context.Context, patch []byte) (rollout, error)
+}
+
+func restartable(s *session, op planner.RestartPods) (restarter, error) {
+	options := metav1.PatchOptions{FieldManager: fieldManager}
+	switch op.Kind {
+	case "DaemonSet":
+		sets := s.typed.AppsV1().DaemonSets(op.Namespace)
+		return restarter{
+			get: func(ctx context.Context) (rollout, error) {
+				d, err := sets.Get(ctx, op.Name, metav1.GetOptions{})
+				return ofDaemonSet(d), err
+			},
+			patch: func(ctx context.Context, patch []byte) (rollout, error) {
+				d, err := sets.Patch(ctx, op.Name, types.StrategicMergePatchType, patch, options)
+				return ofDaemonSet(d), err
+			},
+		}, nil
+	case "Deployment":
+		deployments := s.typed.AppsV1().Deployments(op.Namespace)
+		return restarter{
+			get: func(ctx context.Context) (rollout, error) {
+				d, err := deployments.Get(ctx, op.Name, metav1.GetOptions{})
+				return ofDeployment(d), err
+			},
+			patch: func(ctx context.Context, patch []byte) (rollout, error) {
+				d, err := deployments.Patch(ctx, op.Name, types.StrategicMergePatchType, patch, options)
+				return ofDeployment(d), err
+			},
+		}, nil
 	}
-	return min(s.UpdatedNumberScheduled, s.NumberAvailable), s.DesiredNumberScheduled
+	return restarter{}, fmt.Errorf("internal error: nobody knows how to restart the pods of a %s", op.Kind)
+}
+
+func ofDaemonSet(d *appsv1.DaemonSet) rollout {
+	if d == nil {
+		return rollout{}
+	}
+	s := d.Status
+	out := rollout{mark: d.Spec.Template.Annotations[planner.RestartAnnotation], running: min(s.UpdatedNumberScheduled, s.NumberAvailable), wanted: s.DesiredNumberScheduled}
+	if s.ObservedGeneration < d.Generation {
+		out.running, out.wanted = 0, max(1, out.wanted)
+	}
+	return out
+}
+
+// ofDeployment counts pods of former templates as missing: they are still to end.
+func ofDeployment(d *appsv1.Deployment) rollout {
+	if d == nil {
+		return rollout{}
+	}
+	s, wanted := d.Status, int32(1)
+	if d.Spec.Replicas != nil {
+		wanted = *d.Spec.Replicas
+	}
+	out := rollout{mark: d.Spec.Template.Annotations[planner.RestartAnnotation], running: min(s.UpdatedReplicas, s.AvailableReplicas) - (s.Replicas - s.UpdatedReplicas), wanted: wanted}
+	if s.ObservedGeneration < d.Generation {
+		out.running, out.wanted = 0, max(1, out.wanted)
+	}
+	out.running = max(0, out.running)
+	return out
 }

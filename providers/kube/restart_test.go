@@ -24,7 +24,7 @@ func TestRestart(t *testing.T) {
 		}}
 	})
 	api := open(t, h)
-	op := planner.RestartDaemonSet{Namespace: "kube-system", Name: "kube-proxy", Mark: "new"}
+	op := planner.RestartPods{Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy", Mark: "new"}
 	if err := api.Restart(t.Context(), op); !errors.Is(err, providers.ErrUnavailable) {
 		t.Errorf("one of two pods is available, and the restart ended with %v", err)
 	}
@@ -36,5 +36,69 @@ func TestRestart(t *testing.T) {
 	want := `{"spec":{"template":{"metadata":{"annotations":{"` + planner.RestartAnnotation + `":"new"}}}}}`
 	if got := string(a.bodies["PATCH "+path]); got != want || a.saw("kubernetes-admin PATCH") != 1 {
 		t.Errorf("the patch was %s, %d times", got, a.saw("kubernetes-admin PATCH"))
+	}
+}
+
+// TestRestartDeployment: pods of the former template have to have ended, and what
+// does not exist has none.
+func TestRestartDeployment(t *testing.T) {
+	t.Parallel()
+	replicas := 3
+	_, h := start(t, func(_, _, path string, _ []byte) answer {
+		if path != "/apis/apps/v1/namespaces/kube-system/deployments/coredns" {
+			return status(404, "NotFound")
+		}
+		return answer{200, object{
+			"kind": "Deployment", "apiVersion": "apps/v1", "metadata": object{"name": "coredns", "generation": 3},
+			"spec": object{
+				"replicas": 2, "selector": object{},
+				"template": object{"metadata": object{"annotations": object{planner.RestartAnnotation: "new"}}, "spec": object{"containers": []any{}}},
+			},
+			"status": object{"observedGeneration": 3, "replicas": replicas, "updatedReplicas": 2, "availableReplicas": 3},
+		}}
+	})
+	api := open(t, h)
+	op := planner.RestartPods{Kind: "Deployment", Namespace: "kube-system", Name: "coredns", Mark: "new"}
+	if err := api.Restart(t.Context(), op); !errors.Is(err, providers.ErrUnavailable) {
+		t.Errorf("an old pod runs still, and the restart ended with %v", err)
+	}
+	replicas = 2
+	if err := api.Restart(t.Context(), op); err != nil {
+		t.Error(err)
+	}
+	op.Name = "other"
+	if err := api.Restart(t.Context(), op); err != nil {
+		t.Errorf("it does not exist: %v", err)
+	}
+}
+
+// TestRootCAs: a namespace without the ConfigMap, or with something else in it,
+// knows no CA; one that is about to go is left out.
+func TestRootCAs(t *testing.T) {
+	t.Parallel()
+	var ca []byte
+	_, h := start(t, func(_, _, path string, _ []byte) answer {
+		if path == "/api/v1/namespaces" {
+			return list("Namespace", "v1", []any{
+				object{"metadata": object{"name": "default"}},
+				object{"metadata": object{"name": "new"}},
+				object{"metadata": object{"name": "odd"}},
+				object{"metadata": object{"name": "going", "deletionTimestamp": "2026-03-02T09:00:00Z"}},
+			})
+		}
+		root := func(namespace, content string) object {
+			return object{"metadata": object{"name": "kube-root-ca.crt", "namespace": namespace}, "data": object{"ca.crt": content}}
+		}
+		return list("ConfigMap", "v1", []any{root("default", string(ca)+string(ca)), root("odd", "nothing"), root("going", string(ca))})
+	})
+	api := open(t, h)
+	ca = h.files["/pki/ca.crt"]
+	got, err := api.RootCAs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, known := got["new"]
+	if len(got) != 3 || len(got["default"]) != 2 || len(got["default"][0]) != 64 || !known || len(got["new"])+len(got["odd"]) != 0 {
+		t.Errorf("got %v", got)
 	}
 }

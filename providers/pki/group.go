@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/sha256"
@@ -89,11 +90,21 @@ func (g *group) want(j *job) {
 			g.see(g.on, op.Path)
 		}
 		g.seeCA(j.source, op.CA, op.Token == nil)
+		if op.Trust != "" {
+			g.see(j.source, op.Trust)
+		}
 	case planner.SetKubeconfig:
 		g.see(g.on, op.Path)
+		if op.Trust != "" {
+			g.see(g.on, op.Trust)
+		}
 	case planner.CopySecrets:
 		for _, f := range op.Files {
-			g.see(j.source, f.Path)
+			g.see(j.source, cmp.Or(f.Source, f.Path))
+		}
+	case planner.BundleCertificates:
+		for _, path := range append([]string{op.To}, op.Of...) {
+			g.see(g.on, path)
 		}
 	}
 }

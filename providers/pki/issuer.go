@@ -90,6 +90,11 @@ func (i *Issuer) one(ctx context.Context, on providers.Host, r providers.KeyRequ
 	return outcomes[0], err
 }
 
+// BundleCertificates implements providers.Issuer.
+func (i *Issuer) BundleCertificates(ctx context.Context, on providers.Host, op planner.BundleCertificates, batch providers.Batch) (providers.Outcome, error) {
+	return i.one(ctx, on, providers.KeyRequest{Operation: op}, batch)
+}
+
 // IssueAll implements providers.GroupIssuer: one round trip to read from each
 // host concerned, keys made in parallel, one round trip to write.
 func (i *Issuer) IssueAll(ctx context.Context, on providers.Host, requests []providers.KeyRequest, batch providers.Batch) ([]providers.Outcome, error) {

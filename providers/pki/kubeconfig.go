@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,7 +105,8 @@ func encodeKubeconfig(op planner.WriteKubeconfig, ca []byte, user userEntry) ([]
 
 // setKubeconfig changes parts of the current context and keeps everything else,
 // also what this package does not know. It returns nil when nothing changes.
-func setKubeconfig(b []byte, op planner.SetKubeconfig) ([]byte, error) {
+// Trust is PEM for the CAs to trust; empty leaves them.
+func setKubeconfig(b []byte, op planner.SetKubeconfig, trust []byte) ([]byte, error) {
 	config, err := readKubeconfig(b)
 	if err != nil {
 		return nil, err
@@ -115,13 +117,12 @@ func setKubeconfig(b []byte, op planner.SetKubeconfig) ([]byte, error) {
 	}
 	clusterName, userName := config.current()
 	changed := false
-	if op.Server != "" {
+	if op.Server != "" || trust != nil {
 		cluster, err := entryOf(tree, "clusters", "cluster", clusterName)
 		if err != nil {
 			return nil, err
 		}
-		changed = cluster["server"] != op.Server
-		cluster["server"] = op.Server
+		changed = useCluster(cluster, op.Server, trust)
 	}
 	if op.ClientCertificate != "" {
 		user, err := entryOf(tree, "users", "user", userName)
@@ -134,6 +135,20 @@ func setKubeconfig(b []byte, op planner.SetKubeconfig) ([]byte, error) {
 		return nil, nil
 	}
 	return yaml.Marshal(tree)
+}
+
+// useCluster sets the server and the CAs of a cluster, what is empty of them not,
+// and tells whether that changed anything.
+func useCluster(cluster map[string]any, server string, trust []byte) bool {
+	changed := false
+	set := func(key, value string) {
+		if value != "" && cluster[key] != value {
+			cluster[key], changed = value, true
+		}
+	}
+	set("server", server)
+	set("certificate-authority-data", base64.StdEncoding.EncodeToString(trust))
+	return changed
 }
 
 // useClientFile makes a user take certificate and key from one file, and tells

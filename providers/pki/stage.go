@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -24,6 +25,8 @@ func (g *group) stage(j *job) error {
 		return g.stageSetKubeconfig(j, op)
 	case planner.CopySecrets:
 		return g.stageCopy(j, op)
+	case planner.BundleCertificates:
+		return g.stageBundle(j, op)
 	case planner.ImportSecrets:
 		return g.stageImport(j, op)
 	}
@@ -175,7 +178,11 @@ func (g *group) stageKubeconfig(j *job, op planner.WriteKubeconfig) error {
 			return fmt.Errorf("cannot write %s: %w", op.Path, err)
 		}
 	}
-	content, err := encodeKubeconfig(op, ca.bundle(), user)
+	trusted, err := g.trusted(j, ca, op.Trust)
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", op.Path, err)
+	}
+	content, err := encodeKubeconfig(op, trusted, user)
 	if err != nil {
 		return err
 	}
@@ -206,7 +213,15 @@ func (g *group) stageSetKubeconfig(j *job, op planner.SetKubeconfig) error {
 	if !ok {
 		return fmt.Errorf("cannot change %s: it is not there", op.Path)
 	}
-	after, err := setKubeconfig(before, op)
+	var trust []byte
+	if op.Trust != "" {
+		ca, err := g.certificates(g.on, op.Trust)
+		if err != nil {
+			return fmt.Errorf("cannot change %s: %w", op.Path, err)
+		}
+		trust = (&authority{certs: ca}).bundle()
+	}
+	after, err := setKubeconfig(before, op, trust)
 	if err != nil {
 		return fmt.Errorf("cannot change %s: %w", op.Path, err)
 	}
@@ -218,9 +233,10 @@ func (g *group) stageSetKubeconfig(j *job, op planner.SetKubeconfig) error {
 
 func (g *group) stageCopy(j *job, op planner.CopySecrets) error {
 	for _, f := range op.Files {
-		content, ok := g.content(j.source, f.Path)
+		path := cmp.Or(f.Source, f.Path)
+		content, ok := g.content(j.source, path)
 		if !ok {
-			return fmt.Errorf("cannot copy %s: it is not on %s", f.Path, op.From)
+			return fmt.Errorf("cannot copy %s: it is not on %s", path, op.From)
 		}
 		g.put(j, f.Path, f.Mode, f.Owner, content)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
@@ -140,6 +141,17 @@ func (h *Host) HTTPStatus(ctx context.Context, url, ca string) (int, error) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, contentCap))
 	_ = response.Body.Close()
 	return response.StatusCode, nil
+}
+
+// distrust has the CAs read anew whose files operations write.
+func (h *Host) distrust(ops []planner.Operation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, op := range ops {
+		for _, path := range planner.Overwrites(op) {
+			delete(h.cas, path)
+		}
+	}
 }
 
 // trust reads a CA from the host, once it is there.

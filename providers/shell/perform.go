@@ -46,6 +46,7 @@ func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outc
 		return nil, fmt.Errorf("cannot change %s: %w", h.name, err)
 	}
 	a, err := h.speaker.run(ctx, script{do: "change", body: body, frames: c.frames, limit: performCap})
+	h.distrust(b.Operations)
 	return h.outcomes(b, a, err)
 }
 
@@ -160,7 +161,7 @@ func (c *compiler) script() (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\nkw_run=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage), Quote(c.batch.Run))
-	b.WriteString(performScript + machineScript + processScript + etcdScript + "kw_guard\n")
+	b.WriteString(performScript + machineScript + processScript + etcdScript + packagesPart(c.batch.Operations) + "kw_guard\n")
 	for i, p := range expectedPaths(c.batch) {
 		if err := checkPath(p); err != nil {
 			return "", err
@@ -194,6 +195,8 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 		return call("kw_preserve", c.root+op.Path, op.Path), checkPath(op.Path)
 	case planner.Restore:
 		return call("kw_restore", c.root+op.Path, op.Path), checkPath(op.Path)
+	case planner.Packages:
+		return c.packages(op)
 	case planner.LoadImage:
 		return c.image(op)
 	case planner.Unit:

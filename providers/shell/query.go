@@ -161,6 +161,9 @@ func (q *query) checkNames() error {
 			return err
 		}
 	}
+	if err := checkPackages(q.Packages); err != nil {
+		return err
+	}
 	for what, names := range map[string][]string{
 		"unit": q.Units, "sysctl": q.Sysctls, "module": q.Modules, "command": q.Commands,
 	} {
@@ -198,6 +201,9 @@ func (q *query) script() string {
 	if len(q.Processes) > 0 {
 		b.WriteString(processScript)
 	}
+	if len(q.Packages.Names) > 0 {
+		b.WriteString(packagesSeenScript)
+	}
 	if q.Preflight {
 		b.WriteString(preflightScript)
 	}
@@ -219,6 +225,7 @@ func (q *query) script() string {
 	}
 	b.WriteString(processCall(q.Processes))
 	b.WriteString(call("kw_commands", q.Commands...))
+	b.WriteString(packagesCall(q.Packages))
 	if q.Preflight {
 		b.WriteString("kw_preflight\n")
 	}

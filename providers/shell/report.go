@@ -46,7 +46,7 @@ func parseReport(q *query, a answer, began time.Time) (*reading, error) {
 	}
 	steps := []func() error{r.stats, r.links, r.entries, r.readDigests, r.readContents, r.attach}
 	if q.facts {
-		steps = append(steps, func() error { return r.facts(began) }, r.addresses, r.sockets, r.files, r.units, r.simple, r.ports, r.processes, r.slow, r.preflight, r.marks)
+		steps = append(steps, func() error { return r.facts(began) }, r.addresses, r.sockets, r.files, r.units, r.simple, r.ports, r.processes, r.packages, r.slow, r.preflight, r.marks)
 	}
 	for _, step := range append(steps, r.secrets) {
 		if err := step(); err != nil {

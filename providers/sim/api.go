@@ -136,6 +136,19 @@ func (a *api) Object(ctx context.Context, ref state.ObjectRef) (state.Value, err
 	return out, err
 }
 
+// RootCAs are what the controller manager publishes.
+func (a *api) RootCAs(ctx context.Context) (map[string][]string, error) {
+	out := map[string][]string{}
+	err := a.read(ctx, "api.observe", "kube-root-ca.crt", func(s *session) error {
+		roots := a.h.w.rootCAs(s.cluster)
+		for _, namespace := range s.cluster.namespaces() {
+			out[namespace] = roots
+		}
+		return nil
+	})
+	return out, err
+}
+
 // Ready asks /readyz once.
 func (a *api) Ready(ctx context.Context) error {
 	return a.read(ctx, "api.ready", "", func(*session) error { return nil })
@@ -231,15 +244,19 @@ func (a *api) PatchNode(ctx context.Context, op planner.PatchNode, expect func(s
 	})
 }
 
-// Restart marks the pods of a DaemonSet; simulated ones start at once.
-func (a *api) Restart(ctx context.Context, op planner.RestartDaemonSet) error {
-	ref := state.ObjectRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: op.Namespace, Name: op.Name}
-	return a.act(ctx, "restart", ref.String(), func(_ *World, c *cluster) error {
+// Restart marks the pods of a DaemonSet or Deployment; simulated ones start at
+// once, and read which CAs to trust.
+func (a *api) Restart(ctx context.Context, op planner.RestartPods) error {
+	ref := state.ObjectRef{APIVersion: "apps/v1", Kind: op.Kind, Namespace: op.Namespace, Name: op.Name}
+	return a.act(ctx, "restart", ref.String(), func(w *World, c *cluster) error {
 		o := c.Objects[ref.String()]
 		if o == nil {
-			return &providers.Error{Kind: providers.ErrNotFound, Do: "restart " + op.Name, Cause: fmt.Errorf("daemonsets.apps %q not found", op.Name)}
+			return nil
 		}
 		o.Live = with(o.Live, state.String(op.Mark), "spec", "template", "metadata", "annotations", planner.RestartAnnotation)
+		if roots := w.rootCAs(c); roots != nil {
+			o.Trusts = roots
+		}
 		return nil
 	})
 }
@@ -250,7 +267,7 @@ func notFound(node string) error {
 
 // Cordon makes a node unschedulable, or schedulable again.
 func (a *api) Cordon(ctx context.Context, op planner.Cordon) error {
-	return a.act(ctx, "cordon", op.Node, func(_ *World, c *cluster) error {
+	return a.act(ctx, "cordon", op.Node, func(w *World, c *cluster) error {
 		n := c.Nodes[op.Node]
 		if n == nil {
 			return notFound(op.Node)
@@ -260,6 +277,9 @@ func (a *api) Cordon(ctx context.Context, op planner.Cordon) error {
 		case op.Undo && marked:
 			n.Unschedulable = false
 			delete(n.Annotations, planner.CordonAnnotation)
+			if op.Remember != "" {
+				setText(&n.Annotations, planner.LetInAnnotation, planner.LetIn(w.d.Now, op.Remember), "")
+			}
 		case !op.Undo && !n.Unschedulable:
 			n.Unschedulable = true
 			if op.For != "" {

@@ -18,6 +18,9 @@ func (w *World) apply(c *cluster, ref state.ObjectRef, wanted state.Value) {
 		}})}
 		c.Objects[ref.String()] = o
 	}
+	if o.Trusts == nil && (ref.Kind == "DaemonSet" || ref.Kind == "Deployment") {
+		o.Trusts = w.rootCAs(c)
+	}
 	before := o.Live
 	o.Live = w.defaults(c, ref, merge(o.Live, o.Applied, wanted))
 	o.Applied = wanted

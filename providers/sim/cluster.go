@@ -35,6 +35,9 @@ type object struct {
 	// Live is what the API shows, Applied what kubewright last applied.
 	Live    state.Value `json:"live"`
 	Applied state.Value `json:"applied,omitzero"`
+	// Trusts are the CAs by which its pods have known API servers since they were
+	// started.
+	Trusts []string `json:"trusts,omitempty"`
 }
 
 // node is a Node object, without what follows from its host.
@@ -146,7 +149,7 @@ func (w *World) nodeReport(c *cluster, name string) state.NodeReport {
 	n := c.Nodes[name]
 	r := state.NodeReport{
 		Labels: map[string]string{}, Annotations: maps.Clone(n.Annotations), Taints: slices.Clone(n.Taints),
-		Unschedulable: n.Unschedulable, Ready: w.nodeReady(n), KubeletVersion: n.Kubelet,
+		Unschedulable: n.Unschedulable, Ready: w.nodeReady(n), KubeletVersion: n.Kubelet, InternalIPs: []string{n.Host},
 	}
 	arch := w.d.Profile.Arch
 	if m := w.d.Hosts[n.Host]; m != nil {

@@ -54,6 +54,9 @@ func (w *World) fault(m *machine, component string) error {
 	if w.d.Now.Before(running.Started.Add(startup(component))) {
 		return errors.New("connection refused: " + component + " is starting")
 	}
+	if running.Exited != "" {
+		return fmt.Errorf("%s exits: %s", component, running.Exited)
+	}
 	for _, need := range p.filesNeeded() {
 		if w.resolve(m, clean(need)) == nil {
 			return fmt.Errorf("%s exits: open %s: no such file or directory", component, need)

@@ -34,14 +34,18 @@ module NAME load|unload
 swap on|off
 image add|remove REF
 install PROGRAM=VERSION            another kubelet, kubeadm, kubectl or containerd
+package NAME hold|unhold|STATUS    in the package manager's data base, as in half-configured
 power on|off|reboot
+foreign                            what kubewright left on the host to know it by is gone: kubeadm made it
 reinstall                          the machine as it was delivered, with another machine id
 profile bare|prepared              a machine without runtime, kubelet and images, or with them
-hardware NAME=VALUE                cpus, memory (MiB), kernel, hostname
+hardware NAME=VALUE                cpus, memory (MiB), kernel, os, hostname
 port NUMBER listen|close           by somebody else's program
 preflight NAME=VALUE               what the host answers, as in kernel_missing=MEMCG or hostname_resolves=false
 condition NAME on|off              unreachable, changed-host-key, refuses-key, no-sudo, no-systemd, cgroup-v1,
-                                   disk-full, no-registry, foreign-cluster
+                                   disk-full, no-registry, no-mirror, foreign-cluster
+condition no-package NAME=VERSION|none  which the package repository does not have
+condition package-lock PROGRAM|off that works with the package manager
 condition arch ARCH
 condition clock-skew DURATION
 time DURATION                      passes everywhere, as in 8000h
@@ -111,7 +115,7 @@ func (e *edit) run() error {
 		"file": e.file, "yaml": e.yaml, "label": e.label, "taint": e.taint, "object": e.object,
 		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
-		"install": e.install, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
+		"install": e.install, "package": e.pkg, "foreign": e.foreign, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
 		"hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget,
 	}
 	verb, err := e.word("a verb")

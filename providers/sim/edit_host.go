@@ -143,15 +143,23 @@ func (e *edit) condition() error {
 	flags := map[string]*bool{
 		"unreachable": &c.Unreachable, "changed-host-key": &c.ChangedHostKey, "refuses-key": &c.RefusesKey, "no-sudo": &c.NoSudo,
 		"disk-full": &c.DiskFull, "no-registry": &c.NoRegistry, "foreign-cluster": &c.ForeignCluster,
-		"no-systemd": &c.NoSystemd, "cgroup-v1": &c.CgroupV1,
+		"no-mirror": &c.NoMirror, "no-systemd": &c.NoSystemd, "cgroup-v1": &c.CgroupV1,
 	}
 	switch flag := flags[w[0]]; {
 	case w[0] == "arch":
 		c.Arch = w[1]
 	case w[0] == "clock-skew":
 		c.ClockSkew, err = time.ParseDuration(w[1])
+	case w[0] == "package-lock":
+		if c.PackageLock = w[1]; w[1] == "off" {
+			c.PackageLock = ""
+		}
+	case w[0] == "no-package":
+		if c.NoPackages = append(c.NoPackages, w[1]); w[1] == "none" {
+			c.NoPackages = nil
+		}
 	case flag == nil:
-		return fmt.Errorf("unknown condition %q; one of arch, clock-skew, %s", w[0], strings.Join(sortedKeys(flags), ", "))
+		return fmt.Errorf("unknown condition %q; one of arch, clock-skew, no-package, package-lock, %s", w[0], strings.Join(sortedKeys(flags), ", "))
 	default:
 		if *flag, err = either(w[1], "on", "off"); err == nil && *flag && w[0] == "foreign-cluster" {
 			e.w.makeForeign(e.m)
@@ -162,7 +170,7 @@ func (e *edit) condition() error {
 
 // hardware changes what the machine is made of.
 func (e *edit) hardware() error {
-	name, value, err := e.pair("cpus=N, memory=MIB, kernel=RELEASE or hostname=NAME")
+	name, value, err := e.pair("cpus=N, memory=MIB, kernel=RELEASE, os=NAME or hostname=NAME")
 	if err != nil {
 		return err
 	}
@@ -175,17 +183,38 @@ func (e *edit) hardware() error {
 		p.MemoryBytes <<= 20
 	case "kernel":
 		p.Kernel = value
+	case "os":
+		p.OS = value
 	case "hostname":
 		delete(e.w.names, e.w.hostname(e.m))
 		e.m.Hostname = value
 		e.w.know(e.m)
 	default:
-		return fmt.Errorf("unknown hardware %q; one of cpus, memory, kernel, hostname", name)
+		return fmt.Errorf("unknown hardware %q; one of cpus, memory, kernel, os, hostname", name)
 	}
 	if err != nil {
 		return fmt.Errorf("%q is no number", value)
 	}
 	e.m.Profile = &p
+	return nil
+}
+
+// pkg changes the package manager's data base and nothing else.
+func (e *edit) pkg() error {
+	w, err := e.words("a package", "hold, unhold or a status such as half-configured")
+	if err != nil {
+		return err
+	}
+	p, there := e.w.pkg(e.m, w[0])
+	switch {
+	case !there && w[1] != "half-configured":
+		return fmt.Errorf("%s is not there", w[0])
+	case w[1] == "hold" || w[1] == "unhold":
+		p.Held = w[1] == "hold"
+	default:
+		p.Status = w[1]
+	}
+	e.w.setPkg(e.m, w[0], p)
 	return nil
 }
 
@@ -225,5 +254,16 @@ func (e *edit) preflight() error {
 		e.m.Conditions.Answers = map[string]string{}
 	}
 	e.m.Conditions.Answers[name] = value
+	return nil
+}
+
+// foreign takes away what tells a host of ours from one that kubeadm made.
+func (e *edit) foreign() error {
+	e.m.Marks, e.m.Token, e.m.Lineage, e.m.Run, e.m.Before = nil, 0, "", "", nil
+	const ours, theirs = "/etc/sysctl.d/99-kubewright.conf", "/etc/sysctl.d/k8s.conf"
+	if f := e.m.Files[ours]; f != nil {
+		e.m.Files[theirs] = f
+		delete(e.m.Files, ours)
+	}
 	return nil
 }

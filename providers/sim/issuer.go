@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -175,6 +176,11 @@ func (i Issuer) WriteKubeconfig(ctx context.Context, on, signer providers.Host, 
 		k := &state.KubeconfigInfo{
 			Server: op.Server, Cluster: op.Cluster, User: op.User, Context: op.User + "@" + op.Cluster, CAKeyDigests: []string{ca.KeyDigest},
 		}
+		if path := trustedBy(op); path != "" {
+			if k.CAKeyDigests, err = w.trustedAt(signer, m, path); err != nil {
+				return false, err
+			}
+		}
 		r := &record{Kubeconfig: k}
 		if token.IsZero() {
 			client := w.leaf(m, ca, op.CommonName, op.Organizations, []string{"client auth"}, op.Algorithm, op.Validity)
@@ -196,6 +202,9 @@ func (Issuer) SetKubeconfig(ctx context.Context, on providers.Host, op planner.S
 		r, k := *f.Record, *f.Record.Kubeconfig
 		if op.Server != "" {
 			k.Server = op.Server
+		}
+		if op.Trust != "" {
+			k.CAKeyDigests = w.digests(m, op.Trust)
 		}
 		if op.ClientCertificate != "" {
 			k.Client, r.ClientKey = nil, ""
@@ -222,9 +231,10 @@ func (Issuer) CopySecrets(ctx context.Context, from, to providers.Host, op plann
 		}
 		changed := false
 		for _, s := range op.Files {
-			f := w.resolve(origin, clean(s.Path))
+			path := cmp.Or(s.Source, s.Path)
+			f := w.resolve(origin, clean(path))
 			if !f.isRegular() {
-				return changed, fmt.Errorf("cannot copy %s from %s: no such file", s.Path, source.address)
+				return changed, fmt.Errorf("cannot copy %s from %s: no such file", path, source.address)
 			}
 			one, err := w.write(m, s.Path, f.withMode(s.Mode, s.Owner))
 			changed = changed || one
@@ -233,6 +243,24 @@ func (Issuer) CopySecrets(ctx context.Context, from, to providers.Host, op plann
 			}
 		}
 		return changed, nil
+	})
+}
+
+// BundleCertificates puts the first certificates of files together.
+func (Issuer) BundleCertificates(ctx context.Context, on providers.Host, op planner.BundleCertificates, batch providers.Batch) (providers.Outcome, error) {
+	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine) (bool, error) {
+		r := &record{}
+		for _, path := range op.Of {
+			f := w.resolve(m, clean(path))
+			if f == nil || f.Record == nil || len(f.Record.Certificates) == 0 {
+				return false, fmt.Errorf("cannot write %s: %s is not there", op.To, path)
+			}
+			first := f.Record.Certificates[0]
+			if !slices.ContainsFunc(r.Certificates, func(c state.CertificateInfo) bool { return c.KeyDigest == first.KeyDigest }) {
+				r.Certificates = append(r.Certificates, first)
+			}
+		}
+		return w.write(m, op.To, recordFile(r, "", ""))
 	})
 }
 

@@ -21,6 +21,8 @@ type kubelet struct {
 	Started time.Time `json:"started"`
 	// Up tells that it runs and did not exit for want of something.
 	Up bool `json:"up,omitempty"`
+	// Trusts are the CAs of the kubeconfig that it read when it started.
+	Trusts []string `json:"trusts,omitempty"`
 	// Node and Cluster say as what it has registered since it started.
 	Node    string `json:"node,omitempty"`
 	Cluster string `json:"cluster,omitempty"`
@@ -34,6 +36,10 @@ type pod struct {
 	Started  time.Time `json:"started"`
 	// Conf is the kubeconfig that a component read when it started.
 	Conf *record `json:"conf,omitempty"`
+	// Trusts are the CAs, by flag, that it read when it started.
+	Trusts map[string][]string `json:"trusts,omitempty"`
+	// Exited says why it has exited.
+	Exited string `json:"exited,omitempty"`
 }
 
 const (
@@ -117,6 +123,9 @@ func (w *World) startKubelet(m *machine) {
 	}
 	m.Kubelet = k
 	w.takeOver(m)
+	if conf := w.resolve(m, kubeletConf); conf.isRegular() && conf.Record != nil && conf.Record.Kubeconfig != nil {
+		k.Trusts = conf.Record.Kubeconfig.CAKeyDigests
+	}
 	// What the kubelet sets unless protectKernelDefaults forbids it (pkg/kubelet/cm).
 	for name, value := range map[string]string{"kernel.panic": "10", "kernel.panic_on_oops": "1", "vm.overcommit_memory": "1", "vm.panic_on_oom": "0"} {
 		setText(&m.Sysctls, name, value, w.base(m).sysctls[name])

@@ -39,6 +39,7 @@ type machine struct {
 	Before   map[string]*file  `json:"before,omitempty"`   // kept to be put back, by path
 	Units    map[string]unit   `json:"units,omitempty"`
 	Images   map[string]bool   `json:"images,omitempty"` // false: removed
+	Packages map[string]*pkg   `json:"packages,omitempty"`
 	Sysctls  map[string]string `json:"sysctls,omitempty"`
 	Modules  map[string]bool   `json:"modules,omitempty"`
 	// SwapOff tells that swap was turned off; SwapOn that it is on although the profile has none.
@@ -67,6 +68,12 @@ type Conditions struct {
 	DiskFull bool `json:"disk_full,omitempty"`
 	// NoRegistry: images cannot be pulled.
 	NoRegistry bool `json:"no_registry,omitempty"`
+	// NoMirror: the package repository does not answer.
+	NoMirror bool `json:"no_mirror,omitempty"`
+	// NoPackages are those that the repository does not have, as NAME=VERSION.
+	NoPackages []string `json:"no_packages,omitempty"`
+	// PackageLock is a program that works with the package manager.
+	PackageLock string `json:"package_lock,omitempty"`
 	// ForeignCluster: files of a cluster made by somebody else are there.
 	ForeignCluster bool `json:"foreign_cluster,omitempty"`
 	// Arch is another architecture than the profile's.

@@ -55,6 +55,9 @@ func (w *World) observe(m *machine, q state.Query) *state.Report {
 	for _, port := range q.Ports {
 		r.Ports[port] = w.listens(m, port)
 	}
+	if len(q.Packages.Names) > 0 {
+		r.Packages = w.packageReport(m, q.Packages)
+	}
 	if len(q.Processes) > 0 {
 		r.Started = w.started(m, q.Processes)
 	}

@@ -127,6 +127,8 @@ func detail(op planner.Operation) string {
 		return op.Path
 	case planner.Restore:
 		return op.Path
+	case planner.Packages:
+		return op.Manager
 	case planner.LoadImage:
 		return op.Image
 	case planner.RestoreEtcd:
@@ -162,6 +164,8 @@ func (w *World) do(m *machine, op planner.Operation, batch providers.Batch) (boo
 		return w.preserve(m, clean(op.Path))
 	case planner.Restore:
 		return w.restore(m, clean(op.Path)), nil
+	case planner.Packages:
+		return w.changePackages(m, op)
 	case planner.LoadImage:
 		return w.loadImage(m, op, batch)
 	case planner.Unit:
@@ -198,6 +202,8 @@ func (w *World) doHalf(m *machine, op planner.Operation) {
 		for _, p := range tree[len(tree)/2:] {
 			w.removeOne(m, p)
 		}
+	case planner.Packages:
+		w.halfPackages(m, op)
 	case planner.RemovePods:
 		names := sortedKeys(m.Pods)
 		for _, name := range names[:len(names)/2] {

@@ -18,6 +18,7 @@ import (
 // inlined credentials once).
 func (w *World) startPod(m *machine, p *pod) {
 	p.Started, p.Conf = w.d.Now, nil
+	w.readTrust(m, p)
 	if conf := w.resolve(m, clean(w.manifest(p.Manifest).flag("kubeconfig", ""))); conf.isRegular() {
 		p.Conf = conf.Record
 	}
@@ -26,6 +27,11 @@ func (w *World) startPod(m *machine, p *pod) {
 // startAgain starts a container that has exited for want of its kubeconfig.
 func (w *World) startAgain(m *machine, p *pod) bool {
 	conf := w.manifest(p.Manifest).flag("kubeconfig", "")
+	if p.Exited != "" {
+		why := p.Exited
+		w.startPod(m, p)
+		return p.Exited != why
+	}
 	if p.Conf != nil || conf == "" || !w.resolve(m, clean(conf)).isRegular() {
 		return false
 	}
@@ -48,6 +54,9 @@ func (w *World) started(m *machine, list []state.Process) map[string]time.Time {
 	for _, p := range list {
 		if running := w.process(m, p); running != nil {
 			out[p.Name] = running.Started
+		}
+		if p.Name == "kubelet" && w.kubeletRuns(m) {
+			out[p.Name] = m.Kubelet.Started
 		}
 	}
 	return out
@@ -135,13 +144,18 @@ func (w *World) kubeletEnded(m *machine) bool {
 }
 
 // takeOver puts the certificate of a kubelet's kubeconfig into the place of its
-// own where that has ended (client-go, util/certificate).
+// own where that has ended, or was taken away (client-go, util/certificate).
 func (w *World) takeOver(m *machine) {
 	conf, own := w.resolve(m, kubeletConf), w.resolve(m, kubeletClient)
-	if conf == nil || conf.Record == nil || conf.Record.Kubeconfig == nil || conf.Record.Kubeconfig.Client == nil || own == nil {
+	if conf == nil || conf.Record == nil || conf.Record.Kubeconfig == nil || conf.Record.Kubeconfig.Client == nil {
 		return
 	}
-	if own.Record == nil || len(own.Record.Certificates) == 0 || !w.clock(m).After(own.Record.Certificates[0].NotAfter) {
+	if own == nil {
+		// The founder's asks for one at once; who had one before waits until it has lived.
+		if !slices.ContainsFunc(w.children(m, kubeletPKI), func(p string) bool { return strings.Contains(p, "kubelet-client-") }) {
+			return
+		}
+	} else if own.Record == nil || len(own.Record.Certificates) == 0 || !w.clock(m).After(own.Record.Certificates[0].NotAfter) {
 		return
 	}
 	stamped := kubeletPKI + "/kubelet-client-" + w.d.Now.UTC().Format("2006-01-02-15-04-05") + ".pem"

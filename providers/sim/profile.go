@@ -100,6 +100,13 @@ func parent(p string) string {
 	return p[:i]
 }
 
+// managerFolders are those of package managers.
+var managerFolders = map[string][]string{
+	"debian": {"/etc/apt/keyrings", "/etc/apt/sources.list.d", "/etc/default"},
+	"ubuntu": {"/etc/apt/keyrings", "/etc/apt/sources.list.d", "/etc/default"},
+	"rocky":  {"/etc/yum.repos.d", "/etc/pki/rpm-gpg", "/etc/sysconfig"},
+}
+
 func (w *World) system(b *baseline, p Profile) {
 	text := func(name, content string) { b.put(name, w.contentFile([]byte(content), "", "")) }
 	text("/etc/os-release", fmt.Sprintf("ID=%s\nVERSION_ID=%q\n", p.OS, p.OSVersion))
@@ -115,6 +122,9 @@ func (w *World) system(b *baseline, p Profile) {
 		"/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
 		"/etc/modules-load.d", "/etc/sysctl.d", "/etc/systemd/system", "/usr/local/bin", "/usr/local/sbin", "/var/lib", "/var/log", "/opt", "/run", "/root", "/usr/libexec",
 	} {
+		b.put(dir, &file{Type: typeDirectory})
+	}
+	for _, dir := range managerFolders[p.OS] {
 		b.put(dir, &file{Type: typeDirectory})
 	}
 	b.put("/tmp", (&file{Type: typeDirectory, Mode: "1777"}))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kubewright/kubewright/state"
 )
@@ -157,8 +156,9 @@ func (f *folder) leave(t state.Target) {
 }
 
 func (f *folder) finish() *state.State {
-	f.state.Items = slices.SortedFunc(maps.Values(f.items), func(a, b state.Item) int {
-		return strings.Compare(a.Address.String(), b.Address.String())
-	})
+	f.state.Items = make([]state.Item, 0, len(f.items))
+	for _, address := range slices.Sorted(maps.Keys(f.items)) {
+		f.state.Items = append(f.state.Items, f.items[address])
+	}
 	return &f.state
 }

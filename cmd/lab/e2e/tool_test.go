@@ -28,6 +28,10 @@ type site struct {
 	planes, workers []lab.Host
 	// extra is HCL inside the cluster block; workerExtra inside each worker's.
 	extra, workerExtra string
+	// top is HCL beside the blocks of the cluster and its nodes.
+	top string
+	// endpoint is the name of the cluster's endpoint; empty is the lab's.
+	endpoint string
 	// on is the host that kubewright runs on; empty is this machine.
 	on string
 	// env is what kubewright's environment has besides.
@@ -83,6 +87,7 @@ func long(t *testing.T) {
 func (s *site) configure() {
 	s.t.Helper()
 	endpoint, _ := s.Endpoint()
+	endpoint = cmp.Or(s.endpoint, endpoint)
 	var b strings.Builder
 	fmt.Fprintf(&b, `cluster "prod" {
   kubernetes_version     = "%s"
@@ -112,6 +117,7 @@ connection {
 `, strings.TrimPrefix(cmp.Or(s.version, s.Release().Kubernetes), "v"), endpoint, lab.JoinPrefixes(s.PodSubnets()), lab.JoinPrefixes(s.Families().ServiceSubnets()), s.kubeletExtra(), s.extra, s.PrivateKey(), s.KnownHosts())
 	s.node(&b, "cp", "control-plane", s.planes, "")
 	s.node(&b, "worker", "worker", s.workers, s.workerExtra)
+	b.WriteString(s.top)
 	if err := os.WriteFile(filepath.Join(s.dir, "cluster.hcl"), []byte(b.String()), 0o600); err != nil {
 		s.t.Fatal(err)
 	}

@@ -23,7 +23,6 @@ const upgradeFrom, upgradeTo = "v1.35.8", "v1.36.3"
 // next minor version. A Deployment behind a Service, the API through the
 // balancer and the quorum of etcd are looked at all the while.
 func TestUpgrade(t *testing.T) {
-	long(t)
 	s := newSiteOf(t, lab.Options{Name: "e2eu", Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 3, Workers: 2})
 	s.logIn()
 	s.must("apply", "-auto-approve", "-no-color")

@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	kubeproxyconfig "k8s.io/kube-proxy/config/v1alpha1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubewright/kubewright/state"
 )
@@ -254,7 +253,7 @@ func (v view) proxyConfigMap() (Object, error) {
 		return Object{}, fmt.Errorf("cannot read the KubeProxyConfiguration: %w", err)
 	}
 	v.defaultProxy(c)
-	content, err := yaml.Marshal(c)
+	content, err := marshalYAML(c)
 	if err != nil {
 		return Object{}, fmt.Errorf("cannot write kube-proxy's configuration: %w", err)
 	}

@@ -3,8 +3,6 @@ package kubeadm
 import (
 	"fmt"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -36,7 +34,7 @@ func (v view) kubeletConfigMap() (Object, error) {
 	if v.release.sharedResolver {
 		v.setResolver(c)
 	}
-	content, err := yaml.Marshal(c)
+	content, err := marshalYAML(c)
 	if err != nil {
 		return Object{}, fmt.Errorf("cannot write the kubelet's configuration: %w", err)
 	}
@@ -119,7 +117,7 @@ func NodeMarks(in Input) Marks {
 
 // mustYAML writes what cannot fail to be written.
 func mustYAML(x any) string {
-	content, err := yaml.Marshal(x)
+	content, err := marshalYAML(x)
 	if err != nil {
 		panic("internal error: cannot write YAML: " + err.Error())
 	}

@@ -119,7 +119,8 @@ func (v view) controllerManager() corev1.Pod {
 }
 
 func (v view) controllerManagerArgs() []state.Arg {
-	signingCert, signingKey := v.pki("ca.crt"), v.pki("ca.key")
+	// It signs with a file of one certificate only.
+	signingCert, signingKey := firstOf(v.signingCert, v.pki("ca.crt")), firstOf(v.signingKey, v.pki("ca.key"))
 	if v.externalCA {
 		// Empty values keep the signing controllers from starting.
 		signingCert, signingKey = "", ""

@@ -26,6 +26,9 @@ type Input struct {
 	RunningKubelet string
 	// ExternalCA tells that no CA key lies in the cluster.
 	ExternalCA bool
+	// SigningCert and SigningKey are the files with which the controller manager
+	// signs; empty are the cluster's CA.
+	SigningCert, SigningKey string
 	// SharedAddress is the address of the control plane that stands for the
 	// cluster where no control_plane_endpoint is configured: a worker joins
 	// through it. Empty is this node's own.
@@ -58,6 +61,8 @@ type view struct {
 	facts      state.Facts
 	release    release
 	externalCA bool
+	// signingCert and signingKey are those of the controller manager.
+	signingCert, signingKey string
 	// name is the Kubernetes node name.
 	name string
 	// advertise is the canonical form of the address that this node advertises.
@@ -69,7 +74,7 @@ type view struct {
 // view resolves an input. It tolerates what a configuration that is being
 // checked may lack.
 func (in Input) view() view {
-	v := view{Cluster: *in.Cluster, node: in.Node, externalCA: in.ExternalCA}
+	v := view{Cluster: *in.Cluster, node: in.Node, externalCA: in.ExternalCA, signingCert: in.SigningCert, signingKey: in.SigningKey}
 	if v.node == nil {
 		v.node = &config.Node{Role: config.ControlPlane}
 	}

@@ -179,7 +179,15 @@ func TestHealthz(t *testing.T) {
 		"kube-apiserver": "https://10.0.0.1:7443/livez false", "kube-controller-manager": "https://[::1]:20257/healthz true",
 		"kube-scheduler": "https://127.0.0.1:10259/livez true",
 	} {
-		url, insecure := kubeadm.Healthz(in, component)
+		manifest, err := kubeadm.StaticPod(in, component)
+		if err != nil {
+			t.Fatal(err)
+		}
+		attributes, err := kubeadm.StaticPodAttributes(manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		url, insecure := kubeadm.Healthz(in, component, attributes)
 		if got := url + map[bool]string{true: " true", false: " false"}[insecure]; got != want {
 			t.Errorf("%s is asked at %s, want %s", component, got, want)
 		}

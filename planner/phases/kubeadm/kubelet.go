@@ -54,7 +54,7 @@ func KubeletConfig(in Input) ([]byte, error) {
 		return nil, err
 	}
 	v.setResolver(c)
-	content, err := yaml.Marshal(c)
+	content, err := marshalYAML(c)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the kubelet's configuration: %w", err)
 	}
@@ -217,23 +217,11 @@ func KubeletHealthz(attributes state.Value) (address string, port int) {
 
 // Healthz is the health check that wait-control-plane makes of a component;
 // insecure tells that its certificate is self-signed. As kubeadm does, the
-// address and port are read back from the flags that the component runs with. Of
-// etcd, which kubeadm asks otherwise, it is that of the pod's readiness probe.
-func Healthz(in Input, component string) (url string, insecure bool) {
+// address and port are read back from the flags that the component runs with:
+// attributes are those of its manifest. Of etcd, which kubeadm asks otherwise, it
+// is that of the pod's readiness probe.
+func Healthz(in Input, component string, attributes state.Value) (url string, insecure bool) {
 	v := in.view()
-	content, err := []byte(nil), error(nil)
-	if component == "etcd" {
-		content, err = EtcdPod(in, "", true)
-	} else {
-		content, err = StaticPod(in, component)
-	}
-	if err != nil {
-		return "", false
-	}
-	attributes, err := StaticPodAttributes(content)
-	if err != nil {
-		return "", false
-	}
 	args := attributes.Get("args")
 	value := func(name, byDefault string) string { return firstOf(args.Get(name).AsString(), byDefault) }
 	switch component {

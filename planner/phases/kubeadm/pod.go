@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/state"
@@ -186,7 +185,7 @@ func (v view) renderPod(pod corev1.Pod) ([]byte, error) {
 	if v.gate("RootlessControlPlane", false) {
 		return nil, errRootless
 	}
-	content, err := yaml.Marshal(pod)
+	content, err := marshalYAML(pod)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the manifest of %s: %w", pod.Name, err)
 	}
@@ -203,7 +202,7 @@ func (v view) renderPod(pod corev1.Pod) ([]byte, error) {
 	if err := utiljson.Unmarshal(patched, &result); err != nil {
 		return nil, fmt.Errorf("cannot read the patched manifest of %s: %w", pod.Name, err)
 	}
-	return yaml.Marshal(result)
+	return marshalYAML(result)
 }
 
 func portString(port int) string { return strconv.Itoa(port) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -150,6 +151,7 @@ func (s *session) settle() error {
 	}
 	settled := phases.Settled(s.view)
 	learned.Moved, learned.Left = settled.Moved, append(learned.Left, settled.Left...)
+	learned.Nodes, learned.Clusters = overlaid(settled.Nodes, learned.Nodes), overlaid(settled.Clusters, learned.Clusters)
 	if learned.IsZero() && s.recorded != nil && !s.leftover && !s.outputsChange() {
 		return s.screen().complete(s.result.Plan, nil)
 	}
@@ -167,6 +169,16 @@ func (s *session) settle() error {
 		return err
 	}
 	return s.screen().complete(s.result.Plan, nil)
+}
+
+// overlaid is a map with the entries of another laid over it.
+func overlaid[K comparable, V any](base, top map[K]V) map[K]V {
+	out := maps.Clone(base)
+	if out == nil {
+		return top
+	}
+	maps.Copy(out, top)
+	return out
 }
 
 // confirm asks as Terraform does: only yes approves; destroy wants the cluster's name.

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/artifacts"
@@ -29,6 +30,10 @@ func (a *app) readArtifacts(cfg *config.Config) diag.Diagnostics {
 			read[dir] = catalog
 		}
 		c.Install.Catalog = catalog
+		if programs := catalog.Programs(); c.Install.Packages != nil && len(programs) > 0 {
+			diags.Append(diag.Errorf("Two sources of software", "%s holds programs, and install.packages brings them too: %s. Beside packages a folder of artifacts may hold images and containerd/*.toml; "+
+				"take the programs out, and their lines in %s, or the packages block.", c.Install.Artifacts, strings.Join(programs, ", "), artifacts.SumsFile).At(c.Origins["install.packages"]))
+		}
 	}
 	return diags
 }

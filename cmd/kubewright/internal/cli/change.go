@@ -15,7 +15,7 @@ import (
 // than configuration and state alone would have it.
 type changeOptions struct {
 	excludes []string
-	// replace, accept and forget are addresses of nodes.
+	// replace has addresses of nodes and CAs, accept and forget of nodes.
 	replace, accept, forget []string
 	// refreshOnly plans for the state alone.
 	refreshOnly bool
@@ -29,10 +29,22 @@ func (o *changeOptions) given() bool {
 // changeFlags adds the flags of changeOptions.
 func (o *changeOptions) changeFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.excludes, "exclude", nil, "leave out this `address`, a node, a phase, or a phase of a node, and what needs it (repeatable)")
-	f.StringArrayVar(&o.replace, phases.ReplaceFlag, nil, "take out and join again the node with this `address` (repeatable)")
+	f.StringArrayVar(&o.replace, phases.ReplaceFlag, nil, "take out and join again the node with this `address`, or rotate the CA cluster.NAME/CA, where CA is ca, front-proxy-ca or etcd-ca (repeatable)")
 	f.StringArrayVar(&o.accept, phases.AcceptNewHostFlag, nil, "with -replace: the host of the node with this `address` is meant to be another machine, or a reinstalled one (repeatable)")
 	f.StringArrayVar(&o.forget, phases.ForgetUnreachableFlag, nil, "take the node with this `address`, whose block is gone and whose host is gone for good, out of its cluster through the others (repeatable)")
 	f.BoolVar(&o.refreshOnly, "refresh-only", false, "only find out what was changed outside, and write that to the state")
+}
+
+// replaced sorts out what is to be replaced: addresses of nodes, and CAs.
+func (o *changeOptions) replaced() (nodes []string, cas []phases.Rotation) {
+	for _, a := range o.replace {
+		if r, ok := phases.ParseRotation(a); ok {
+			cas = append(cas, r)
+		} else {
+			nodes = append(nodes, a)
+		}
+	}
+	return nodes, cas
 }
 
 // targetsOf parses the addresses of a flag, which have to be known.
@@ -61,7 +73,8 @@ func (s *session) targetsOf(flag string, addresses []string, diags *diag.Diagnos
 // change tells a view what the flags say of single nodes.
 func (s *session) change(v *phases.View) error {
 	var diags diag.Diagnostics
-	v.Replace = s.targetsOf(phases.ReplaceFlag, s.opts.replace, &diags)
+	nodes, cas := s.opts.replaced()
+	v.Replace, v.Rotate = s.targetsOf(phases.ReplaceFlag, nodes, &diags), cas
 	v.AcceptNewHost = s.targetsOf(phases.AcceptNewHostFlag, s.opts.accept, &diags)
 	v.ForgetUnreachable = s.targetsOf(phases.ForgetUnreachableFlag, s.opts.forget, &diags)
 	v.RefreshOnly = s.opts.refreshOnly

@@ -230,7 +230,7 @@ func (m *member) observe(ctx context.Context, h providers.Host) (*state.Report, 
 // does not answer there, through the next that holds the same CA.
 func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 	report, err := o.askThrough(ctx, m, r)
-	ca := o.identity(m, r)
+	cas := o.identity(m, r)
 	for _, other := range o.members {
 		if err == nil && report.EtcdUnobserved == "" || ctx.Err() != nil {
 			break
@@ -239,7 +239,7 @@ func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 			continue
 		}
 		seen, lookErr := o.look(ctx, other)
-		if lookErr != nil || seen.Secrets["/etc/kubernetes/admin.conf"].IsZero() || ca == "" || o.ca(other, seen) != ca {
+		if lookErr != nil || seen.Secrets["/etc/kubernetes/admin.conf"].IsZero() || !overlap(cas, o.cas(other, seen)) {
 			continue
 		}
 		// What one shows is taken as a whole, unless the other shows more.
@@ -256,19 +256,28 @@ func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 	o.view.Clusters[m.cluster] = report
 }
 
-// identity is the CA that a control plane of the member's cluster has to hold:
-// the recorded one, and of a cluster that nothing is recorded of the member's.
-func (o *observer) identity(m *member, r *state.Report) string {
+// identity are the CAs of which a control plane of the member's cluster has to
+// hold one: the recorded one, and of a cluster that nothing is recorded of the
+// member's. What the member holds beside the recorded one is the cluster's too:
+// the one is being replaced by the other.
+func (o *observer) identity(m *member, r *state.Report) []string {
+	held := o.cas(m, r)
 	if rec := o.view.Recorded; rec != nil && rec.Clusters[m.cluster] != nil && rec.Clusters[m.cluster].CA != "" {
-		return rec.Clusters[m.cluster].CA
+		if ca := rec.Clusters[m.cluster].CA; !slices.Contains(held, ca) {
+			return []string{ca}
+		}
 	}
-	return o.ca(m, r)
+	return held
 }
 
-// ca is the identity of the cluster whose CA a host holds.
-func (o *observer) ca(m *member, r *state.Report) string {
+// cas are the identities of the cluster whose CA a host holds.
+func (o *observer) cas(m *member, r *state.Report) []string {
 	v := phases.View{Config: o.view.Config, Reports: map[state.Target]*state.Report{m.target: r}}
-	return v.CA(m.target)
+	return v.CAs(m.target)
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
 func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (*state.ClusterReport, error) {

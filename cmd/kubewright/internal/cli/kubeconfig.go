@@ -176,13 +176,18 @@ func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t st
 	switch {
 	case len(certs) == 0:
 		return state.Secret{}, fmt.Errorf("there is no %s: the cluster is not there yet", ca)
-	case s.recorded != nil && s.recorded.Clusters[c.Label] != nil && s.recorded.Clusters[c.Label].CA != certs[0].KeyDigest:
+	case s.recorded != nil && s.recorded.Clusters[c.Label] != nil && !holds(certs, s.recorded.Clusters[c.Label].CA):
 		return state.Secret{}, errOtherCluster
 	}
 	if op.CommonName == "" {
 		return s.fleet.world.issuer().ReadKubeconfig(ctx, h, phases.AdminKubeconfig)
 	}
 	return s.fleet.world.issuer().Kubeconfig(ctx, h, op, contents)
+}
+
+// holds tells that the CA is among certificates: while it is rotated it is not alone.
+func holds(certs []state.CertificateInfo, ca string) bool {
+	return slices.ContainsFunc(certs, func(c state.CertificateInfo) bool { return c.KeyDigest == ca })
 }
 
 // deliver prints a kubeconfig, or puts it into a file.

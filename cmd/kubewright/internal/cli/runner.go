@@ -113,7 +113,7 @@ func (r *runner) gates(ctx context.Context, step *planner.Step) error {
 	for _, g := range step.Gates {
 		var err error
 		switch g {
-		case "etcd-quorum":
+		case planner.QuorumGate, planner.DowntimeGate:
 			err = r.quorumGate(ctx, c, step)
 		case "api-served-elsewhere":
 			err = r.apiGate(ctx, c, step)
@@ -186,9 +186,8 @@ func (r *runner) membersThrough(ctx context.Context, via state.Target) ([]state.
 // none.
 func (s *session) others(t state.Target) []state.Target {
 	var out []state.Target
-	ca := s.view.CA(t)
 	for _, m := range s.fleet.members {
-		if m.target != t && m.plane && ca != "" && s.view.CA(m.target) == ca {
+		if m.target != t && m.plane && s.view.SameCluster(t, m.target) {
 			out = append(out, m.target)
 		}
 	}

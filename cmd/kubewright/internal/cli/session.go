@@ -126,7 +126,8 @@ func (s *session) remember(ctx context.Context) error {
 		return err
 	}
 	var diags diag.Diagnostics // said when it is planned
-	s.fleet.replace = s.targetsOf(phases.ReplaceFlag, s.opts.replace, &diags)
+	nodes, _ := s.opts.replaced()
+	s.fleet.replace = s.targetsOf(phases.ReplaceFlag, nodes, &diags)
 	return err
 }
 
@@ -239,11 +240,29 @@ func (s *session) planBy(ctx context.Context, make planFunc) (diag.Diagnostics, 
 		return nil, err
 	}
 	v.ObservedAt, v.Key = s.fleet.world.clock().Now(), s.key()
+	if diags, err := s.takeOver(v); err != nil || diags.HasErrors() {
+		return diags, err
+	}
 	result, diags := make(v, s.header(), options)
 	if !diags.HasErrors() {
 		s.view, s.result = v, result
 	}
 	return diags, nil
+}
+
+// takeOver lets a view know the clusters of import blocks as recorded. The state
+// file learns them with the apply.
+func (s *session) takeOver(v *phases.View) (diag.Diagnostics, error) {
+	learned, diags := phases.Imports(v)
+	if diags.HasErrors() || learned.IsZero() {
+		return diags, nil
+	}
+	recorded, err := statefile.Fold(v.Recorded, []state.Entry{{Kind: state.EntryDone, Learned: learned}})
+	if err != nil {
+		return nil, err
+	}
+	v.Recorded, v.Imported = recorded, learned
+	return nil, nil
 }
 
 // planAgain plans with the key that a new state gets, from what was seen already.

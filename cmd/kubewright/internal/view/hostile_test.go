@@ -63,7 +63,7 @@ func hostilePlan(s string) *planner.Plan {
 	m.step(t, "certs", planner.Update, s, nil, planner.WriteFile{Path: s}, planner.DeleteObject{Ref: state.ObjectRef{Kind: s, Name: s}})
 	m.step(cluster, "reset", planner.Delete, s, []state.Address{addr(t, "certs", "")}, planner.RemovePath{Path: s})
 	m.Steps[0].Limits, m.Steps[0].Gates = []string{s}, []string{s}
-	m.Quorum, m.Upgrades = []string{s}, []string{s}
+	m.Quorum, m.Upgrades, m.Rotations = []string{s}, []string{s}, []string{s}
 	m.Withheld = []state.Unobserved{{Target: state.NodeKeyTarget("gone", s), Reason: s, Remedy: s}}
 	m.Targets, m.Excluded, m.SkippedPhases, m.ToolVersion = []string{s}, []string{s}, []string{s}, s
 	m.Outputs = map[string]state.Value{s: state.String(s)}

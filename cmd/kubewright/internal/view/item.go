@@ -144,6 +144,8 @@ func (it item) gist() string {
 		return " = " + inline(v.Get("value"))
 	case state.KindUnit:
 		parts = []string{text(v, "enabled"), text(v, "active")}
+	case state.KindPackage:
+		parts = []string{text(v, "version"), held(v)}
 	case state.KindBinary:
 		parts = []string{labelled("from ", it.from)}
 	case state.KindImage:
@@ -160,6 +162,14 @@ func (it item) gist() string {
 		parts = objectGist(v)
 	}
 	return brackets(parts)
+}
+
+// held tells that upgrades of the host leave a package alone.
+func held(v state.Value) string {
+	if v.Get("held").AsBool() {
+		return "held"
+	}
+	return ""
 }
 
 func brackets(parts []string) string {

@@ -74,6 +74,10 @@ func (j *JSONLines) Plan(plan *planner.Plan, o Options) error {
 			record{"change": record{"resource": resourceRecord(d.Address.Target), "action": d.Action, "item": itemToJSON(d)}})
 	}
 	for _, r := range plan.Resources {
+		if r.ImportedFrom != "" {
+			j.emit(j.now(), "info", "planned_change", r.Target.String()+": Plan to import",
+				record{"change": record{"resource": resourceRecord(r.Target), "action": "import", "importing": record{"id": r.ImportedFrom}}})
+		}
 		if r.Action == planner.NoOp {
 			continue
 		}

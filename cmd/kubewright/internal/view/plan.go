@@ -48,7 +48,10 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 	p.line()
 	p.blocks(resources)
 	for _, sentence := range plan.Upgrades {
-		p.line(wrap("Upgrade: "+Clean(sentence), p.width, "  "))
+		p.line(wrap("Upgrade: "+CleanText(sentence), p.width, "  "))
+	}
+	for _, sentence := range plan.Rotations {
+		p.line(wrap("Rotation: "+Clean(sentence), p.width, "  "))
 	}
 	p.order(plan)
 	for _, sentence := range plan.Quorum {
@@ -96,6 +99,9 @@ func (p *page) legend(resources []resource) {
 	for _, r := range resources {
 		used[r.entry.sym] = true
 	}
+	if len(used) == 1 && used[unchanged] {
+		return
+	}
 	p.line("Actions are indicated with the following symbols:")
 	for _, l := range []struct {
 		sym  symbol
@@ -122,7 +128,11 @@ func (p *page) summary(plan *planner.Plan) {
 // planned is the sentence behind "Plan:".
 func planned(plan *planner.Plan) string {
 	add, change, destroy := plan.Counts()
-	return itoa(add) + " to add, " + itoa(change) + " to change, " + itoa(destroy) + " to destroy."
+	imports := ""
+	if n := plan.Imports(); n > 0 {
+		imports = itoa(n) + " to import, "
+	}
+	return imports + itoa(add) + " to add, " + itoa(change) + " to change, " + itoa(destroy) + " to destroy."
 }
 
 // nothing prints that a plan is empty, and why that is good or not.

@@ -36,6 +36,7 @@ type planJSON struct {
 	Limits          map[string]int              `json:"limits,omitempty"`
 	Quorum          []string                    `json:"quorum,omitempty"`
 	Upgrades        []string                    `json:"upgrades,omitempty"`
+	Rotations       []string                    `json:"rotations,omitempty"`
 	Withheld        []state.Unobserved          `json:"withheld,omitempty"`
 }
 
@@ -155,7 +156,7 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 		Summary:         summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),
 		Steps: stepsToJSON(plan, timeline), Estimate: estimateToJSON(timeline),
-		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Withheld: plan.Withheld, PlannedValues: plannedJSON{Outputs: outputsJSON(plan.Outputs)},
+		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Withheld: plan.Withheld, PlannedValues: plannedJSON{Outputs: outputsJSON(plan.Outputs)},
 	}
 	byTarget := map[state.Target][]planner.Change{}
 	for _, c := range plan.Changes {

@@ -26,7 +26,7 @@ func (p *page) resources(plan *planner.Plan) []resource {
 	var out []resource
 	known := map[state.Target]bool{}
 	for _, r := range plan.Resources {
-		if r.Action != planner.NoOp || !r.MovedFrom.IsZero() {
+		if r.Action != planner.NoOp || !r.MovedFrom.IsZero() || r.ImportedFrom != "" {
 			known[r.Target] = true
 			out = append(out, p.resource(plan, r))
 		}
@@ -96,6 +96,13 @@ func (p *page) resourceComments(c planner.ResourceChange, phases []phase) []stri
 	if c.Action == planner.Replace && c.Reason == planner.ReasonRequested {
 		verb = "will be " + p.boldRed("replaced") + ", as requested"
 	}
+	if c.Action == planner.NoOp && c.ImportedFrom != "" {
+		from := ""
+		if c.Target.Type == state.TypeCluster {
+			from = "from " + Clean(c.ImportedFrom)
+		}
+		return []string{p.bold(Clean(c.Target.String())) + " will be imported" + brackets([]string{noteOf(c), from})}
+	}
 	if c.Action == planner.NoOp {
 		return []string{p.bold(Clean(c.MovedFrom.String())) + " has moved to " + p.bold(Clean(c.Target.String()))}
 	}
@@ -104,6 +111,9 @@ func (p *page) resourceComments(c planner.ResourceChange, phases []phase) []stri
 	together := brackets([]string{note, reason})
 	if !c.MovedFrom.IsZero() {
 		return append([]string{first + brackets([]string{note, reason})}, "(moved from "+Clean(c.MovedFrom.String())+")")
+	}
+	if c.ImportedFrom != "" {
+		return append([]string{first + brackets([]string{note, reason})}, "(imported from "+Clean(c.ImportedFrom)+")")
 	}
 	switch {
 	case ansi.StringWidth(first+together)+4 <= p.width:

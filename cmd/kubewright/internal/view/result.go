@@ -47,7 +47,11 @@ func completed(plan *planner.Plan) string {
 	if plan.Destroy {
 		return "Destroy complete! Resources: " + itoa(destroy) + " destroyed."
 	}
-	return "Apply complete! Resources: " + itoa(add) + " added, " + itoa(change) + " changed, " + itoa(destroy) + " destroyed."
+	imported := ""
+	if n := plan.Imports(); n > 0 {
+		imported = itoa(n) + " imported, "
+	}
+	return "Apply complete! Resources: " + imported + itoa(add) + " added, " + itoa(change) + " changed, " + itoa(destroy) + " destroyed."
 }
 
 // Incomplete prints what became of a run that failed or was stopped: a report

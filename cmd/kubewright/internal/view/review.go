@@ -223,6 +223,9 @@ func (r *review) notes() [][2]string {
 	for _, s := range r.Upgrades {
 		out = append(out, [2]string{"Upgrade", Clean(s)})
 	}
+	for _, s := range r.Rotations {
+		out = append(out, [2]string{"Rotation", Clean(s)})
+	}
 	for _, s := range r.Quorum {
 		out = append(out, [2]string{"etcd", Clean(s)})
 	}

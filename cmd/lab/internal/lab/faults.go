@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
@@ -45,6 +46,32 @@ func (l *Lab) Restart(ctx context.Context, host string) error {
 		return err
 	}
 	return l.Start(ctx, host)
+}
+
+// Reinstall makes a host anew under its name and addresses, with disks, machine
+// id and SSH host keys of its own, and boots it. The lab's known hosts have its
+// new keys; its network card goes dead in between.
+func (l *Lab) Reinstall(ctx context.Context, host string) error {
+	h, err := l.Host(host)
+	if err != nil {
+		return err
+	}
+	if err := l.Kill(ctx, host); err != nil {
+		return err
+	}
+	if err := unmountBelow(l.hostDir(host)); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(l.hostDir(host)); err != nil {
+		return err
+	}
+	if err := l.writeHostKeys(h); err != nil {
+		return err
+	}
+	if err := l.writeKnownHosts(); err != nil {
+		return err
+	}
+	return l.hostUp(ctx, h)
 }
 
 // Pause stops all processes of a host where they are. Its kernel still accepts

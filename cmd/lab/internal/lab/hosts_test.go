@@ -287,6 +287,32 @@ func checkFaults(t *testing.T, l *Lab) {
 	if again := exec1(t, l, "w1", "cat", "/proc/sys/kernel/random/boot_id"); again == boot {
 		t.Error("the boot id outlived a reboot")
 	}
+	checkReinstall(t, l)
+}
+
+// checkReinstall wants a host made anew to be another machine in every way that
+// a client can tell.
+func checkReinstall(t *testing.T, l *Lab) {
+	identity := []string{"cat", "/etc/machine-id", "/sys/class/dmi/id/product_uuid", "/etc/ssh/ssh_host_ed25519_key.pub"}
+	was := strings.Split(exec1(t, l, "w1", identity...), "\n")
+	if err := l.Reinstall(t.Context(), "w1"); err != nil {
+		t.Fatalf("reinstall: %v", err)
+	}
+	for i, is := range strings.Split(exec1(t, l, "w1", identity...), "\n") {
+		if is == was[i] {
+			t.Errorf("after reinstall the host has %s still", is)
+		}
+	}
+	if _, err := l.Exec(t.Context(), "w1", "test", "-e", "/root/kept"); err == nil {
+		t.Error("a file outlived a reinstall")
+	}
+	known, err := os.ReadFile(l.KnownHosts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key := exec1(t, l, "w1", "cat", "/etc/ssh/ssh_host_ed25519_key.pub"); !strings.Contains(string(known), key) {
+		t.Error("the new key is not among the known ones")
+	}
 }
 
 // What a killed maker leaves is cleared by the next one of the same name; a lab

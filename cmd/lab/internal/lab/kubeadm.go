@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -20,6 +21,13 @@ type KubeadmOptions struct {
 	ProxyMode     string    // iptables or nftables; default kubeadm's
 	Cluster       string    // further YAML of ClusterConfiguration, at top level
 	Kubelet       string    // further YAML of KubeletConfiguration, at top level
+	Proxy         string    // further YAML of KubeProxyConfiguration, at top level
+	Networking    string    // further fields of networking, as YAML in one line: dnsDomain: corp.example
+	ServiceSubnet string    // default the lab's
+	Node          string    // further YAML of InitConfiguration and JoinConfiguration, at top level
+	// Registration are further fields of a host's nodeRegistration, as YAML in one
+	// line; the name, unless it is among them, is the host's.
+	Registration map[string]string
 	Log           io.Writer // what kubeadm says; default nowhere
 }
 
@@ -172,13 +180,14 @@ kind: InitConfiguration
 bootstrapTokens: [{token: %q}]
 certificateKey: %q
 localAPIEndpoint: {advertiseAddress: %q}
-nodeRegistration: {name: %q, criSocket: unix:///run/containerd/containerd.sock}
+nodeRegistration: {%s}
+%s
 ---
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
 kubernetesVersion: %q
 controlPlaneEndpoint: "%s:%d"
-networking: {podSubnet: %q, serviceSubnet: %q}
+networking: {podSubnet: %q, serviceSubnet: %q%s}
 %s
 ---
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -191,8 +200,28 @@ apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: %q
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
-`, k.token, k.certificateKey, h.Address(), h.Name, k.lab.record.Kubernetes, name, address.Port(),
-		JoinPrefixes(k.lab.PodSubnets()), JoinPrefixes(k.lab.Families().ServiceSubnets()), k.options.Cluster, k.options.Kubelet, k.options.ProxyMode)
+%s
+`, k.token, k.certificateKey, h.Address(), k.registration(h), k.options.Node, k.lab.record.Kubernetes, name, address.Port(),
+		JoinPrefixes(k.lab.PodSubnets()), cmp.Or(k.options.ServiceSubnet, JoinPrefixes(k.lab.Families().ServiceSubnets())), after(k.options.Networking),
+		k.options.Cluster, k.options.Kubelet, k.options.ProxyMode, k.options.Proxy)
+}
+
+// after puts a comma before further fields.
+func after(fields string) string {
+	if fields == "" {
+		return ""
+	}
+	return ", " + fields
+}
+
+// registration are the fields of a host's nodeRegistration.
+func (k *kubeadm) registration(h Host) string {
+	own := k.options.Registration[h.Name]
+	fields := "criSocket: unix:///run/containerd/containerd.sock" + after(own)
+	if !strings.Contains(own, "name: ") {
+		fields += after(fmt.Sprintf("name: %q", h.Name))
+	}
+	return fields
 }
 
 func (k *kubeadm) joinConfig(host, hash string, controlPlane bool) string {
@@ -205,8 +234,9 @@ func (k *kubeadm) joinConfig(host, hash string, controlPlane bool) string {
 kind: JoinConfiguration
 discovery:
   bootstrapToken: {apiServerEndpoint: "%s:%d", token: %q, caCertHashes: [%q]}
-nodeRegistration: {name: %q, criSocket: unix:///run/containerd/containerd.sock}
-`, name, address.Port(), k.token, hash, h.Name)
+nodeRegistration: {%s}
+%s
+`, name, address.Port(), k.token, hash, k.registration(h), k.options.Node)
 	if controlPlane {
 		text += fmt.Sprintf("controlPlane: {certificateKey: %q, localAPIEndpoint: {advertiseAddress: %q}}\n", k.certificateKey, h.Address())
 	}

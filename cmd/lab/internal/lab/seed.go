@@ -37,24 +37,15 @@ func (l *Lab) writeFolder() error {
 	if err != nil {
 		return err
 	}
-	public, err := writeKey(l.PrivateKey(), private, "kubewright-lab")
-	if err != nil {
+	if err := writeKey(l.PrivateKey(), private, "kubewright-lab"); err != nil {
 		return err
 	}
-	if err := os.WriteFile(l.path("authorized_keys"), []byte(public), 0o600); err != nil {
-		return err
-	}
-	var known strings.Builder
 	for _, h := range l.record.Hosts {
-		keys, err := l.writeHostKeys(h)
-		if err != nil {
+		if err := l.writeHostKeys(h); err != nil {
 			return err
 		}
-		for _, key := range keys {
-			fmt.Fprintf(&known, "%s,%s %s", h.Name, joinAddresses(h.Addresses), key)
-		}
 	}
-	if err := os.WriteFile(l.KnownHosts(), []byte(known.String()), 0o644); err != nil {
+	if err := l.writeKnownHosts(); err != nil {
 		return err
 	}
 	if err := os.WriteFile(l.SSHConfig(), []byte(l.sshConfig()), 0o644); err != nil {
@@ -76,52 +67,64 @@ func (l *Lab) sshConfig() string {
 	return b.String()
 }
 
-// writeHostKeys makes a host's SSH keys in its folder, of the two kinds that
-// clients prefer, and answers the public ones.
-func (l *Lab) writeHostKeys(h Host) ([]string, error) {
-	dir := l.hostDir(h.Name, "ssh")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+// hostKeyKinds are those that clients prefer.
+var hostKeyKinds = []string{"ed25519", "ecdsa"}
+
+// writeHostKeys makes a host's SSH keys in its folder.
+func (l *Lab) writeHostKeys(h Host) error {
+	if err := os.MkdirAll(l.hostDir(h.Name, "ssh"), 0o700); err != nil {
+		return err
 	}
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var keys []string
-	for _, k := range []struct {
-		kind string
-		key  any
-	}{{"ed25519", ed}, {"ecdsa", ec}} {
-		public, err := writeKey(filepath.Join(dir, "ssh_host_"+k.kind+"_key"), k.key, "root@"+h.Name)
-		if err != nil {
-			return nil, err
+	for i, key := range []any{ed, ec} {
+		if err := writeKey(l.hostKeyFile(h, hostKeyKinds[i]), key, "root@"+h.Name); err != nil {
+			return err
 		}
-		keys = append(keys, public)
 	}
-	return keys, nil
+	return nil
 }
 
-// writeKey writes a private key and, beside it, its public half, and answers
-// the latter as one line without comment.
-func writeKey(file string, private any, comment string) (public string, err error) {
+func (l *Lab) hostKeyFile(h Host, kind string) string {
+	return l.hostDir(h.Name, "ssh", "ssh_host_"+kind+"_key")
+}
+
+// writeKnownHosts writes for clients of the hosts which keys they have.
+func (l *Lab) writeKnownHosts() error {
+	var known strings.Builder
+	for _, h := range l.record.Hosts {
+		for _, kind := range hostKeyKinds {
+			public, err := os.ReadFile(l.hostKeyFile(h, kind) + ".pub")
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&known, "%s,%s %s", h.Name, joinAddresses(h.Addresses), public)
+		}
+	}
+	return os.WriteFile(l.KnownHosts(), []byte(known.String()), 0o644)
+}
+
+// writeKey writes a private key and, beside it, its public half.
+func writeKey(file string, private any, comment string) error {
 	signer, err := ssh.NewSignerFromKey(private)
 	if err != nil {
-		return "", err
+		return err
 	}
 	block, err := ssh.MarshalPrivateKey(private, comment)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-		return "", err
+		return err
 	}
-	public = string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
-	line := strings.TrimSpace(public) + " " + comment + "\n"
-	return public, os.WriteFile(file+".pub", []byte(line), 0o644)
+	public := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
+	return os.WriteFile(file+".pub", []byte(public+" "+comment+"\n"), 0o644)
 }
 
 // seed fills a new host's folder: what distinguishes it from the others, in the
@@ -145,7 +148,7 @@ func (l *Lab) seed(h Host) error {
 			return err
 		}
 	}
-	for _, kind := range []string{"ed25519", "ecdsa"} {
+	for _, kind := range hostKeyKinds {
 		for suffix, mode := range map[string]os.FileMode{"": 0o600, ".pub": 0o644} {
 			name := "ssh_host_" + kind + "_key" + suffix
 			text, err := os.ReadFile(l.hostDir(h.Name, "ssh", name))
@@ -232,7 +235,7 @@ func networkConfig(h Host) string {
 
 // authorize lets the lab's key in as every user.
 func (l *Lab) authorize(h Host) error {
-	key, err := os.ReadFile(l.path("authorized_keys"))
+	key, err := os.ReadFile(l.PrivateKey() + ".pub")
 	if err != nil {
 		return err
 	}

@@ -32,8 +32,8 @@ func TestFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authorized, _ := os.ReadFile(l.path("authorized_keys"))
-	if string(ssh.MarshalAuthorizedKey(signer.PublicKey())) != string(authorized) {
+	public, _ := os.ReadFile(l.PrivateKey() + ".pub")
+	if authorized, _, _, _, err := ssh.ParseAuthorizedKey(public); err != nil || string(authorized.Marshal()) != string(signer.PublicKey().Marshal()) {
 		t.Error("the hosts let another key in")
 	}
 	if stat, err := os.Stat(l.PrivateKey()); err != nil || stat.Mode().Perm() != 0o600 {

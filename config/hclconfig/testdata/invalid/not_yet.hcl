@@ -1,9 +1,6 @@
 terraform { # ERROR: Not available in this version
 }
 
-import { # ERROR: Not available in this version
-}
-
 module "m" { # ERROR: Not available in this version
 }
 

@@ -55,6 +55,30 @@ cluster "c" {
   }
 }
 
+cluster "mirrored" { # ERROR: Cluster without control plane
+  kubernetes_version = "1.36.3"
+
+  install {
+    packages {
+      key        = "" # ERROR: No key of the package repository
+      repository = "https://me:secret@mirror.example.com/kubernetes" # ERROR: Credentials in an address
+      runtime    = "Containerd!"                                     # ERROR: Invalid package name
+      tools      = ["kubelet"]                                       # ERROR: Unknown tool
+    }
+  }
+}
+
+cluster "mirrored_too" { # ERROR: Cluster without control plane
+  kubernetes_version = "1.36.3"
+
+  install {
+    packages {
+      key        = "-----BEGIN PGP PRIVATE KEY BLOCK-----" # ERROR: Private key given
+      repository = "mirror.example.com"                    # ERROR: Invalid package repository
+    }
+  }
+}
+
 node "cp" {
   cluster                 = cluster.c
   role                    = "control-plane"

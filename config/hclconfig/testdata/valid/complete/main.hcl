@@ -147,6 +147,20 @@ cluster "prod" {
 
   upgrade {
     max_unavailable = "10%"
+    canary          = 1
+    pause           = "10m"
+    allow_downtime  = true
+
+    pool "edge" {
+      selector        = "node.example.com/pool=edge"
+      max_unavailable = 1
+      canary          = 0
+      pause           = "0s"
+    }
+
+    pool "batch" {
+      selector = "node.example.com/pool in (batch, spot)"
+    }
 
     drain {
       timeout              = "5m"
@@ -232,6 +246,16 @@ cluster "prod" {
 
 cluster "edge" {
   kubernetes_version = "1.35.8"
+
+  install {
+    packages {
+      key        = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQ==\n-----END PGP PUBLIC KEY BLOCK-----\n"
+      repository = "https://mirror.example.com/kubernetes"
+      runtime    = "containerd.io"
+      tools      = ["kubectl"]
+      hold       = false
+    }
+  }
 
   etcd {
     external {
@@ -390,4 +414,9 @@ removed {
 removed {
   from        = node.cp["burnt"]
   unreachable = true
+}
+
+import {
+  to = cluster.prod
+  id = "ssh://cp-one.${var.domain}"
 }

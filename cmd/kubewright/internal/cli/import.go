@@ -1,0 +1,415 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/go-multierror"
+	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/adopt"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// importOptions are the flags of import.
+type importOptions struct {
+	planOptions
+	label, out string
+	// How hosts are reached, as in a connection block.
+	keys, knownHosts, bastions []string
+	sshConfig                  string
+	acceptNew                  bool
+}
+
+func (a *app) importCommand() *cobra.Command {
+	var o importOptions
+	cmd := &cobra.Command{
+		Use: "import ssh://[USER@]HOST[:PORT]", Short: "Write the configuration and the state of a cluster that kubeadm made", Args: takes(1, 1),
+		Long: "import reads a running cluster through one of its control planes, and from there every other node\n" +
+			"over SSH with the same user and keys. It writes the configuration as a person would have written it,\n" +
+			"and a state, so that the next plan has nothing to do. What it cannot say is shown as the plan\n" +
+			"that would change it. Nothing is changed on any host, and nothing here is written over.",
+		Example: "  kubewright import ssh://root@10.0.0.11\n  kubewright import -cluster=prod -private-key=~/.ssh/prod ssh://ubuntu@cp1.example.com",
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.importCluster(cmd.Context(), args[0], o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.label, "cluster", "", "the `name` of the cluster block (default the cluster's own name)")
+	f.StringVar(&o.out, "out", "cluster.hcl", "write the configuration to this `file`")
+	f.StringArrayVar(&o.keys, "private-key", nil, "log in with the key in this `file` (repeatable)")
+	f.StringArrayVar(&o.knownHosts, "known-hosts", nil, "know hosts by this `file` (repeatable)")
+	f.StringArrayVar(&o.bastions, "bastion", nil, "pass this `[USER@]HOST[:PORT]` on the way (repeatable)")
+	f.StringVar(&o.sshConfig, "ssh-config", "", "read this OpenSSH configuration `file`; none reads none")
+	f.BoolVar(&o.acceptNew, "accept-new-host-keys", false, "accept the keys of hosts that were never seen")
+	f.BoolVar(&o.input, "input", true, "ask for passphrases on a terminal")
+	o.lockFlag(f)
+	return cmd
+}
+
+// connection is how the host of the command line is reached.
+func (o importOptions) connection(id string) (config.Connection, error) {
+	c, err := hop(id)
+	if err != nil {
+		return c, err
+	}
+	c.Timeout, c.PrivateKeys, c.KnownHosts, c.SSHConfig, c.AcceptNewHostKey = config.DefaultConnectTimeout, o.keys, o.knownHosts, o.sshConfig, o.acceptNew
+	for _, b := range o.bastions {
+		via, err := hop("ssh://" + b)
+		if err != nil {
+			return c, err
+		}
+		c.Bastions = append(c.Bastions, via)
+	}
+	return c, nil
+}
+
+// hop reads ssh://USER@HOST:PORT.
+func hop(id string) (config.Connection, error) {
+	u, err := url.Parse(id)
+	if err != nil || u.Hostname() == "" || u.Scheme != "ssh" && u.Scheme != "sim" || strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment != "" {
+		return config.Connection{}, fmt.Errorf("%q is no host: write ssh://USER@HOST, or ssh://USER@HOST:PORT", id)
+	}
+	if _, given := u.User.Password(); given {
+		return config.Connection{}, errors.New("a password does not belong onto the command line: others see it there. Use a key")
+	}
+	c := config.Connection{Type: u.Scheme, Host: u.Hostname(), User: u.User.Username(), Agent: true}
+	c.Port, _ = strconv.Atoi(u.Port())
+	return c, nil
+}
+
+// importCluster reads a cluster and writes configuration and state.
+func (a *app) importCluster(ctx context.Context, id string, o importOptions) error {
+	connection, err := o.connection(id)
+	if err != nil {
+		return &usageError{"kubewright import", err}
+	}
+	s := &session{app: a, opts: o.planOptions, paths: a.paths()}
+	defer s.close()
+	file := filepath.Join(a.folder(), filepath.Base(o.out))
+	if err := s.vacant(file, o.out); err != nil {
+		return err
+	}
+	if err := s.hold(ctx, "import"); err != nil {
+		return err
+	}
+	d := discovery{session: s, options: o, first: connection}
+	found, err := d.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	text := slices.Concat([]byte("# Written by kubewright import, of a cluster that was there. It is yours to change.\n\n"), hclconfig.Write(found))
+	if err := s.take(filepath.Base(file), text); err != nil {
+		return err
+	}
+	st, err := s.adopted(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.keep(file, text, st); err != nil {
+		return err
+	}
+	return s.imported(id, filepath.Base(file), st)
+}
+
+// vacant refuses a folder in which there is a configuration or a state already.
+func (s *session) vacant(file, out string) error {
+	const summary = "Folder is taken"
+	if filepath.Ext(file) != ".hcl" || filepath.Base(out) != out {
+		return &usageError{"kubewright import", fmt.Errorf("-out=%s: the configuration is a file *.hcl in the configuration folder", out)}
+	}
+	loaded, err := statefile.Load(s.paths)
+	if err != nil {
+		return err
+	}
+	if loaded.State != nil {
+		return &diagError{diag.Diagnostics{diag.Errorf(summary, "%s holds a state (lineage %s, serial %d), and nothing is imported over it. "+
+			"Import in a folder of its own.", s.paths.State, loaded.State.Lineage, loaded.State.Serial)}}
+	}
+	for _, pattern := range []string{"*.hcl", "*.hcl.json"} {
+		names, _ := filepath.Glob(filepath.Join(s.folder(), pattern))
+		if len(names) > 0 {
+			return &diagError{diag.Diagnostics{diag.Errorf(summary, "%s is there already, and nothing is written over or beside it. "+
+				"Import in a folder of its own.", filepath.Base(names[0]))}}
+		}
+	}
+	return nil
+}
+
+// take loads the configuration that was written, as every later command will.
+func (s *session) take(name string, text []byte) error {
+	dir, err := os.MkdirTemp("", "kubewright-import-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+		return err
+	}
+	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: dir, ToolVersion: Version})
+	s.sources = func(string) []byte { return text }
+	if !diags.HasErrors() {
+		diags = append(diags, phases.Check(cfg)...)
+	}
+	if diags.HasErrors() {
+		diags.Append(diag.Errorf("Cluster cannot be described", "The cluster runs with what kubewright would not accept, as said above. Nothing was written. "+
+			"Put it right in the cluster first: kubeadm init phase upload-config and kubeadm upgrade node write it down."))
+	}
+	if err := s.failed(diags); err != nil {
+		return err
+	}
+	s.config, s.secrets = cfg, cfg.Secrets
+	return nil
+}
+
+// adopted is the state of the cluster, and leaves the next plan in the session.
+func (s *session) adopted(ctx context.Context) (*state.State, error) {
+	var err error
+	if s.fleet, err = s.openFleet(s.config, nil, s.passphrase(ctx, s.opts)); err != nil {
+		return nil, err
+	}
+	v := s.look(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	v.ObservedAt = s.fleet.world.clock().Now()
+	learned, diags := phases.Adopt(v, []string{s.config.Clusters[0].Label})
+	if err := s.failed(diags); err != nil {
+		return nil, err
+	}
+	if v.Recorded, err = statefile.Fold(s.ensureState(), []state.Entry{{Kind: state.EntryDone, Learned: learned}}); err != nil {
+		return nil, err
+	}
+	v.Key, s.recorded = s.key(), v.Recorded
+	result, diags := phases.Plan(v, s.header(), planner.Options{})
+	if err := s.failed(diags); err != nil {
+		return nil, err
+	}
+	s.view, s.result = v, result
+	return statefile.Fold(v.Recorded, []state.Entry{{Kind: state.EntryDone, Learned: phases.Record(v, result)}})
+}
+
+// keep writes the configuration, and then the state that belongs to it.
+func (s *session) keep(file string, text []byte, st *state.State) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s has appeared meanwhile, and is not written over", filepath.Base(file))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = statefile.Write(s.paths.State, st)
+	}
+	if err != nil {
+		_ = os.Remove(file)
+	}
+	return err
+}
+
+// imported says what was read and written, and what the next plan is.
+func (s *session) imported(id, file string, st *state.State) error {
+	c := s.config.Clusters[0]
+	planes, workers := len(s.config.NodesOf(c.Label, config.ControlPlane)), len(s.config.NodesOf(c.Label, config.Worker))
+	if !s.result.Plan.Empty() {
+		if err := s.show(); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(s.Stdout, "Imported cluster %q through %s:\nKubernetes %s, %s and %s.\n\nWritten %s, and the state with %d items. Nothing was changed on any host.\n\n",
+		c.Label, id, c.KubernetesVersion, count(planes, "control plane"), count(workers, "worker"), file, len(st.Items))
+	if err != nil {
+		return err
+	}
+	next := "The next plan has no changes. Read " + file + ", and keep both files where you keep such things."
+	if !s.result.Plan.Empty() {
+		next = "The plan above is what kubewright apply would change: the cluster is not in all as\n" +
+			"its own configuration says, or the language cannot say it. Read it before you apply;\n" +
+			"what is to stay as it is goes into " + file + "."
+	}
+	_, err = fmt.Fprintln(s.Stdout, next)
+	return err
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// discovery reads a cluster of which one host is known.
+type discovery struct {
+	*session
+	options importOptions
+	first   config.Connection
+	world   world
+}
+
+// cluster is the cluster's configuration, as far as it can be said.
+func (d *discovery) cluster(ctx context.Context) (*config.Config, error) {
+	var err error
+	probe := &config.Config{Nodes: []*config.Node{{Connection: d.first}}}
+	if d.world, err = d.openWorld(probe, nil, d.passphrase(ctx, d.opts)); err != nil {
+		return nil, err
+	}
+	report, cluster, err := d.entry(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := d.hosts(ctx, report, cluster)
+	if err != nil {
+		return nil, err
+	}
+	found, err := adopt.Read(adopt.Seen{Label: d.label(cluster), Objects: cluster.Objects, Hosts: hosts})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the cluster: %w", err)
+	}
+	if found.ExternalCA {
+		return nil, &diagError{diag.Diagnostics{diag.Errorf("CA key is not in the cluster", "No control plane holds the key of the cluster's CA: it is an external CA, and its certificate "+
+			"and key are yours to give. Nothing was written. Write the configuration by hand, with certificates { ca { … } }, and adopt the cluster with an import block.")}}
+	}
+	for _, n := range found.Config.Nodes {
+		given := n.Connection
+		n.Connection = d.first
+		if n.Connection.Host = given.Host; isHost(report, cluster.Nodes[n.Target.Key], n.Target.Key) && d.first.Host != n.Address {
+			n.Connection.Host = d.first.Host
+		}
+	}
+	return found.Config, nil
+}
+
+// isHost tells that a report is that of a node.
+func isHost(r *state.Report, n state.NodeReport, name string) bool {
+	if len(r.Facts.Addresses) == 0 {
+		return r.Facts.Hostname == name
+	}
+	return slices.ContainsFunc(n.InternalIPs, func(ip string) bool { return slices.Contains(r.Facts.Addresses, ip) })
+}
+
+// label is the cluster block's.
+func (d *discovery) label(r *state.ClusterReport) string {
+	if d.options.label != "" {
+		return d.options.label
+	}
+	return adopt.Label(r.Objects)
+}
+
+// entry looks at the host of the command line, and through it at the API.
+func (d *discovery) entry(ctx context.Context) (*state.Report, *state.ClusterReport, error) {
+	h, err := d.world.open(ctx, d.first, d.first.Host)
+	if err != nil {
+		return nil, nil, d.unreachable([]state.Unobserved{{Target: state.NodeTarget(d.first.Host), Reason: err.Error(), Remedy: remedy(err)}})
+	}
+	defer func() { _ = h.Close() }()
+	report, err := h.Observe(ctx, adopt.Query())
+	if err != nil {
+		return nil, nil, d.unreachable([]state.Unobserved{{Target: state.NodeTarget(d.first.Host), Reason: err.Error(), Remedy: remedy(err)}})
+	}
+	if found := adopt.Entry(d.first.Host, report); found != nil {
+		return nil, nil, &diagError{diag.Diagnostics{found}}
+	}
+	api, err := d.world.access().API(ctx, d.world.remember(h, report.Secrets), adopt.Endpoint(report.Files))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer api.Close()
+	cluster, err := api.Observe(ctx, state.ClusterQuery{Objects: adopt.Objects()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("the API server on %s did not answer, and a cluster is imported while it runs: %w", d.first.Host, err)
+	}
+	return report, cluster, nil
+}
+
+// unreachable is one finding for all hosts that could not be looked at.
+func (d *discovery) unreachable(hosts []state.Unobserved) error {
+	var lines []string
+	for _, u := range hosts {
+		lines = append(lines, "  "+u.Target.Name+": "+u.Reason)
+		if u.Remedy != "" {
+			lines = append(lines, "    To do: "+u.Remedy+".")
+		}
+	}
+	return &diagError{diag.Diagnostics{diag.Errorf("Host could not be looked at", "A cluster is imported as a whole, and not all of its hosts could be looked at. Nothing was written.\n\n%s",
+		strings.Join(lines, "\n"))}}
+}
+
+// hosts looks at the hosts of all nodes at once.
+func (d *discovery) hosts(ctx context.Context, entry *state.Report, cluster *state.ClusterReport) ([]adopt.Host, error) {
+	names := make([]string, 0, len(cluster.Nodes))
+	for name := range cluster.Nodes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	hosts, errs := make([]adopt.Host, len(names)), make([]error, len(names))
+	var group multierror.Group
+	for i, name := range names {
+		group.Go(func() error {
+			hosts[i], errs[i] = d.host(ctx, name, entry, cluster)
+			return errs[i]
+		})
+	}
+	_ = group.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var dark []state.Unobserved
+	for i, err := range errs {
+		if err != nil {
+			dark = append(dark, state.Unobserved{Target: state.NodeTarget(names[i]), Reason: err.Error(), Remedy: remedy(err)})
+		}
+	}
+	if len(dark) > 0 {
+		return nil, d.unreachable(dark)
+	}
+	return hosts, nil
+}
+
+// host looks at the host of one node.
+func (d *discovery) host(ctx context.Context, name string, entry *state.Report, cluster *state.ClusterReport) (adopt.Host, error) {
+	node := cluster.Nodes[name]
+	out := adopt.Host{Name: name, Addresses: node.InternalIPs, Node: node}
+	c := d.first
+	if !isHost(entry, node, name) {
+		if len(node.InternalIPs) == 0 {
+			return out, errors.New("the node has no address of the type InternalIP, by which its host could be reached")
+		}
+		c.Host = node.InternalIPs[0]
+	}
+	h, err := d.world.open(ctx, c, c.Host)
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = h.Close() }()
+	r, err := h.Observe(ctx, adopt.HostQuery(cluster.Objects))
+	if err != nil {
+		return out, err
+	}
+	out.Facts, out.Files = r.Facts, r.Files
+	block := "worker"
+	if out.Role() == config.ControlPlane {
+		block = "cp"
+	}
+	out.Target = state.NodeKeyTarget(block, name)
+	if host, _, err := net.SplitHostPort(adopt.Endpoint(r.Files)); err == nil && host != "" {
+		out.Addresses = []string{host}
+	}
+	if len(out.Addresses) == 0 {
+		return out, errors.New("the node has no address of the type InternalIP")
+	}
+	return out, nil
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/providers/sim"
+)
+
+// rotateAll rotates every CA of crashConfig's cluster.
+var rotateAll = []string{"-replace=cluster.prod/ca", "-replace=cluster.prod/front-proxy-ca", "-replace=cluster.prod/etcd-ca"}
+
+// trustWatch looks after each effect whether everybody trusts everybody, and
+// lets the effect with a number fail.
+type trustWatch struct {
+	mu       sync.Mutex
+	failAt   int
+	effects  int
+	distrust []string
+}
+
+func (w *trustWatch) open(path string) (*sim.World, error) {
+	world, err := sim.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	world.OnEffect = func(e sim.Effect) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !e.Done {
+			w.effects++
+			if w.effects == w.failAt {
+				return errors.New("cut short by the test")
+			}
+			return nil
+		}
+		for _, d := range world.Distrust() {
+			w.distrust = append(w.distrust, fmt.Sprintf("%s: %s", e, d))
+		}
+		return nil
+	}
+	return world, nil
+}
+
+// underWatch runs a command under the watch.
+func (f folder) underWatch(w *trustWatch, args ...string) (int, string) {
+	env, printed := f.env(args...)
+	env.OpenWorld = w.open
+	return cli.Main(env), printed()
+}
+
+// cas are the files of CAs on a host, with their digests.
+func (f folder) cas(t *testing.T, host string) []string {
+	t.Helper()
+	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Split(w.Listing(host), "\n"), func(line string) bool {
+		return !strings.HasPrefix(line, "file /etc/kubernetes/pki/") || !strings.Contains(line, "ca.") && !strings.Contains(line, "ca-")
+	})
+}
+
+// wantRotated wants other CAs than before, the same on all control planes, and
+// nothing else of them.
+func (f folder) wantRotated(t *testing.T, before folder) {
+	t.Helper()
+	was, now := before.cas(t, crashHosts[0]), f.cas(t, crashHosts[0])
+	if len(was) != 6 || len(now) != 6 {
+		t.Errorf("files of CAs: %d before, %d now:\n%s", len(was), len(now), strings.Join(now, "\n"))
+	}
+	for _, line := range now {
+		if slices.Contains(was, line) {
+			t.Errorf("not rotated: %s", line)
+		}
+	}
+	for _, host := range crashHosts[1:3] {
+		if other := f.cas(t, host); !slices.Equal(other, now) {
+			t.Errorf("%s has others:\n%s", host, strings.Join(other, "\n"))
+		}
+	}
+}
+
+// TestNobodyDistrusts rotates all CAs, and looks at every moment whether every
+// component trusts what every other one shows. Cut short at moments, the
+// rotation goes on with an ordinary apply, and nobody distrusts anybody either.
+func TestNobodyDistrusts(t *testing.T) {
+	t.Parallel()
+	founded := newFolder(t, crashConfig)
+	founded.must(t, "apply", "-auto-approve")
+	apply := append([]string{"apply", "-auto-approve", "-parallelism=1"}, rotateAll...)
+	whole := founded.copy(t)
+	w := &trustWatch{}
+	if code, out := whole.underWatch(w, apply...); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	if len(w.distrust) > 0 {
+		t.Fatalf("while it is rotated:\n%s", strings.Join(w.distrust, "\n"))
+	}
+	whole.must(t, "plan", "-detailed-exitcode")
+	whole.wantRotated(t, founded)
+	stride := max(1, w.effects/8)
+	if os.Getenv("KUBEWRIGHT_LONG") != "" {
+		stride = 1
+	}
+	for n := stride / 2; n <= w.effects; n += stride {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			f := founded.copy(t)
+			cut := &trustWatch{failAt: max(1, n)}
+			if code, out := f.underWatch(cut, apply...); code != 1 {
+				t.Fatalf("exit code %d\n%s", code, out)
+			}
+			cut.failAt = 0
+			// Without the flag: what was begun goes on.
+			if code, out := f.underWatch(cut, "apply", "-auto-approve"); code != 0 {
+				t.Errorf("exit code %d\n%s", code, out)
+			}
+			if len(cut.distrust) > 0 {
+				t.Errorf("cut short at effect %d:\n%s", n, strings.Join(cut.distrust, "\n"))
+			}
+			f.must(t, "plan", "-detailed-exitcode")
+			if n > cut.effects/16 {
+				f.wantRotated(t, founded)
+			}
+		})
+	}
+}

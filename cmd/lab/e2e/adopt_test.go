@@ -1,0 +1,287 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// adoption is a cluster that real kubeadm makes and kubewright takes over.
+type adoption struct {
+	name    string
+	lab     lab.Options
+	kubeadm lab.KubeadmOptions
+	// before prepares hosts for kubeadm; after does by hand what people do.
+	before, after func(*site, *lab.KubeadmOptions)
+	// written are texts that the configuration has to have.
+	written []string
+}
+
+// TestAdopt adopts a small cluster, changes it, and gives the hosts back.
+func TestAdopt(t *testing.T) {
+	s := adopted(t, adoption{
+		name: "default", lab: lab.Options{ControlPlanes: 1, Workers: 1},
+		kubeadm: lab.KubeadmOptions{Cluster: "apiServer: {extraArgs: [{name: audit-log-maxage, value: \"30\"}]}"},
+		written: []string{"arg \"audit-log-maxage\" { value = \"30\" }"},
+	})
+	if t.Failed() {
+		return
+	}
+	s.edit("audit-log-maxage\" { value = \"30\" }", "audit-log-maxage\" { value = \"31\" }")
+	r := s.must("apply", "-auto-approve", "-no-color")
+	wantContains(t, r.out, "mark of \"kubewright\"", "Resources: 0 added, 2 changed, 0 destroyed.")
+	s.wantNoChanges()
+}
+
+// TestAdoptAll adopts clusters that differ from each other in what people
+// configure, of all releases.
+func TestAdoptAll(t *testing.T) {
+	long(t)
+	for _, a := range adoptions() {
+		t.Run(a.name, func(t *testing.T) { adopted(t, a) })
+	}
+}
+
+// TestAdoptAndUpgrade adopts a customised cluster of three control planes, and
+// brings it to the next minor version.
+func TestAdoptAndUpgrade(t *testing.T) {
+	long(t)
+	a := customised()
+	a.lab = lab.Options{Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 3, Workers: 1}
+	s := adopted(t, a)
+	if t.Failed() {
+		return
+	}
+	s.bringKubelet(upgradeTo)
+	s.edit(strings.TrimPrefix(upgradeFrom, "v")+"\"\n", strings.TrimPrefix(upgradeTo, "v")+"\"\n  install { artifacts = \"./artifacts\" }\n")
+	r := s.must("apply", "-auto-approve", "-no-color")
+	wantContains(t, r.out, "kubernetes_version: 1.35.8 → 1.36.3", "Resources: 0 added, 5 changed, 0 destroyed.")
+	s.wantVersion(upgradeTo)
+	s.wantNoChanges()
+}
+
+func customised() adoption {
+	return adoption{
+		name: "arguments and volumes", lab: lab.Options{Kubernetes: "v1.34.9", ControlPlanes: 3, Workers: 1},
+		before: func(s *site, _ *lab.KubeadmOptions) {
+			for _, h := range s.planes {
+				s.sh(h.Name, "mkdir -p /etc/kubernetes/audit && printf 'apiVersion: audit.k8s.io/v1\\nkind: Policy\\nrules: [{level: Metadata}]\\n' >/etc/kubernetes/audit/policy.yaml")
+			}
+		},
+		kubeadm: lab.KubeadmOptions{Cluster: `apiServer:
+  certSANs: [api.example.test, 203.0.113.7]
+  extraArgs:
+  - {name: audit-policy-file, value: /etc/kubernetes/audit/policy.yaml}
+  - {name: audit-log-path, value: "-"}
+  extraVolumes:
+  - {name: audit, hostPath: /etc/kubernetes/audit, mountPath: /etc/kubernetes/audit, readOnly: true, pathType: DirectoryOrCreate}
+  extraEnvs: [{name: GOGC, value: "90"}]
+controllerManager: {extraArgs: [{name: node-cidr-mask-size, value: "26"}, {name: terminated-pod-gc-threshold, value: "100"}]}
+scheduler: {extraArgs: [{name: v, value: "2"}]}
+etcd: {local: {dataDir: /var/lib/etcd, extraArgs: [{name: quota-backend-bytes, value: "4294967296"}], serverCertSANs: [etcd.example.test]}}`},
+		written: []string{"extra_volume \"audit\"", "arg \"node-cidr-mask-size\" { value = \"26\" }", "cert_sans", "for_each"},
+	}
+}
+
+// adoptions are the clusters of the long matrix, besides the upgraded one.
+func adoptions() []adoption {
+	small := func(kubernetes string) lab.Options {
+		return lab.Options{Kubernetes: kubernetes, ControlPlanes: 1, Workers: 1}
+	}
+	return []adoption{
+		customised(),
+		{
+			name: "patches", lab: small("v1.35.8"), before: patchFolder,
+			kubeadm: lab.KubeadmOptions{Node: "patches: {directory: /root/patches}"},
+			written: []string{"target  = \"kube-apiserver\"", "memory: 300Mi", "target  = \"kube-scheduler\"", "maxPods = 77"},
+		},
+		{
+			name: "kubelet and proxy settings", lab: small("v1.37.1"),
+			kubeadm: lab.KubeadmOptions{
+				ProxyMode: "nftables", Kubelet: "maxPods: 150\nserializeImagePulls: false\nevictionHard: {memory.available: 5%}\ncontainerLogMaxSize: 5Mi\n",
+				Proxy: "metricsBindAddress: 0.0.0.0:10249\n", Cluster: "encryptionAlgorithm: ECDSA-P256\ncertificateValidityPeriod: 4000h0m0s\n",
+			},
+			written: []string{"maxPods", "\"nftables\"", "algorithm = \"ECDSA-P256\"", "validity  = \"4000h\""},
+		},
+		{
+			name: "external etcd", lab: small("v1.36.3"), before: externalEtcd,
+			written: []string{"external {", "ca_file"},
+		},
+		{
+			name: "dual stack", lab: lab.Options{Kubernetes: "v1.36.3", ControlPlanes: 1, Workers: 1, Families: lab.DualStack},
+			written: []string{","},
+		},
+		{
+			name: "folders and names", lab: small("v1.35.8"),
+			kubeadm: lab.KubeadmOptions{
+				ServiceSubnet: "10.211.0.0/20", Networking: "dnsDomain: corp.example", Cluster: "certificatesDir: /etc/kubernetes/certs\nclusterName: prod-eu\n",
+			},
+			written: []string{"cluster \"prod-eu\"", "dir = \"/etc/kubernetes/certs\"", "dns_domain     = \"corp.example\"", "service_subnet = \"10.211.0.0/20\""},
+		},
+		{
+			name: "labels and taints", lab: lab.Options{Kubernetes: "v1.34.9", ControlPlanes: 1, Workers: 2},
+			kubeadm: lab.KubeadmOptions{Registration: map[string]string{
+				"cp1": "taints: []", "w1": "taints: [{key: dedicated, value: batch, effect: NoSchedule}]",
+			}},
+			after: func(s *site, _ *lab.KubeadmOptions) {
+				s.kubectl("label", "node", "w1", "node.example.com/pool=batch", "node-role.kubernetes.io/batch=")
+				s.kubectl("label", "node", "w2", "topology.kubernetes.io/zone=a")
+			},
+			written: []string{"taints  = []", "taint \"dedicated\"", "\"node.example.com/pool\"       = \"batch\"", "\"topology.kubernetes.io/zone\" = \"a\""},
+		},
+		{
+			name: "image repository", lab: small("v1.36.3"), before: mirrored,
+			kubeadm: lab.KubeadmOptions{Cluster: "imageRepository: mirror.example.test/k8s\n"},
+			written: []string{"image_repository       = \"mirror.example.test/k8s\""},
+		},
+		{
+			name: "kubelet flags and node names", lab: small("v1.35.8"),
+			kubeadm: lab.KubeadmOptions{Registration: map[string]string{
+				"cp1": "name: plane-1.example.test, kubeletExtraArgs: [{name: v, value: \"3\"}]",
+				"w1":  "name: worker-1.example.test, kubeletExtraArgs: [{name: v, value: \"3\"}, {name: node-labels, value: node.example.com/disk=ssd}]",
+			}},
+			written: []string{"arg \"v\" { value = \"3\" }", "node-labels", "name    = each.key"},
+		},
+		{
+			name: "keys and gates", lab: small("v1.36.3"),
+			kubeadm: lab.KubeadmOptions{Cluster: "encryptionAlgorithm: RSA-3072\nfeatureGates: {PublicKeysECDSA: false}\ncaCertificateValidityPeriod: 50000h0m0s\n"},
+			written: []string{"algorithm   = \"RSA-3072\"", "PublicKeysECDSA"},
+		},
+		{
+			name: "edited by hand", lab: small("v1.36.3"),
+			after: func(s *site, _ *lab.KubeadmOptions) {
+				s.sh("cp1", "sed -i 's/- --leader-elect=true/- --leader-elect=true\\n    - --v=3/' /etc/kubernetes/manifests/kube-scheduler.yaml")
+				s.sh("w1", "echo 'maxPods: 42' >>/var/lib/kubelet/config.yaml && systemctl restart kubelet")
+				s.eventually("the scheduler runs as edited", 2*time.Minute, func() (string, bool) {
+					out := s.kubectl("get", "pods", "-n", "kube-system", "-l", "component=kube-scheduler", "-o", "jsonpath={.items[*].spec.containers[0].command} {.items[*].status.containerStatuses[0].ready}")
+					return out, strings.Contains(out, "--v=3") && strings.HasSuffix(out, "true")
+				})
+			},
+			written: []string{"--v=3", "maxPods = 42"},
+		},
+	}
+}
+
+// patchFolder puts kubeadm's patches on the hosts.
+func patchFolder(s *site, _ *lab.KubeadmOptions) {
+	for name, patch := range map[string]string{
+		"kube-apiserver+strategic.yaml":       "spec: {containers: [{name: kube-apiserver, resources: {requests: {memory: 300Mi}}}]}",
+		"kube-scheduler0+json.yaml":           "[{op: add, path: /spec/containers/0/command/-, value: --profiling=false}]",
+		"etcd+merge.yaml":                     "metadata: {annotations: {example.test/owner: storage}}",
+		"kubeletconfiguration+strategic.yaml": "maxPods: 77",
+	} {
+		for _, h := range s.hosts() {
+			s.sh(h.Name, fmt.Sprintf("mkdir -p /root/patches && printf '%%s\\n' '%s' >/root/patches/%s", patch, name))
+		}
+	}
+}
+
+// externalEtcd starts an etcd of the operator's and brings its files.
+func externalEtcd(s *site, o *lab.KubeadmOptions) {
+	etcd, err := s.StartEtcd(context.Background(), 1)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.externalEtcd = true
+	for _, h := range s.planes {
+		for name, file := range map[string]string{"ca.crt": etcd.CA, "client.crt": etcd.Cert, "client.key": etcd.Key} {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			if _, err := s.ExecInput(context.Background(), h.Name, string(content), "sh", "-c", "mkdir -p /etc/etcd-client && cat >/etc/etcd-client/"+name); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+	o.Cluster += fmt.Sprintf("etcd: {external: {endpoints: [%q], caFile: /etc/etcd-client/ca.crt, certFile: /etc/etcd-client/client.crt, keyFile: /etc/etcd-client/client.key}}\n", etcd.Endpoints[0])
+}
+
+// mirrored gives the images on the hosts the names that they have in a mirror.
+func mirrored(s *site, _ *lab.KubeadmOptions) {
+	for _, h := range s.hosts() {
+		s.sh(h.Name, `ctr -n k8s.io images list -q | grep '^registry.k8s.io/' | while read -r image; do
+			ctr -n k8s.io images tag "$image" "mirror.example.test/k8s/${image##*/}" >/dev/null
+		done`)
+	}
+}
+
+// adopted makes the cluster by kubeadm, imports it, and wants nothing to do.
+func adopted(t *testing.T, a adoption) *site {
+	t.Helper()
+	a.lab.Name = "e2ead"
+	s := newSiteOf(t, a.lab)
+	if err := os.Remove(filepath.Join(s.dir, "cluster.hcl")); err != nil {
+		t.Fatal(err)
+	}
+	o := a.kubeadm
+	o.Log = os.Stderr
+	o.Kubelet += "imageGCHighThresholdPercent: 100\n"
+	if !strings.Contains(o.Kubelet, "evictionHard") {
+		o.Kubelet += "evictionHard: {imagefs.available: 0%, nodefs.available: 0%, nodefs.inodesFree: 0%}\n"
+	}
+	if a.before != nil {
+		a.before(s, &o)
+	}
+	if _, err := lab.KubeadmCluster(context.Background(), s.Lab, o); err != nil {
+		t.Fatal(err)
+	}
+	s.wantCluster()
+	if a.after != nil {
+		a.after(s, &o)
+	}
+	before := s.configured()
+	r := s.must("import", "-no-color", "-private-key="+s.PrivateKey(), "-known-hosts="+s.KnownHosts(), "ssh://root@"+s.planes[0].Address().String())
+	written, err := os.ReadFile(filepath.Join(s.dir, "cluster.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s:\n%s", a.name, written)
+	wantContains(t, string(written), a.written...)
+	wantContains(t, r.out, "The next plan has no changes.")
+	s.wantNoChanges()
+	if after := s.configured(); !same(before, after) {
+		t.Error("import or plan wrote to a host")
+	}
+	return s
+}
+
+// configured are the listings of all hosts without what a running cluster
+// writes all the time.
+func (s *site) configured() map[string]string {
+	s.t.Helper()
+	out := s.listings()
+	busy := []string{" /var/lib/etcd", " /var/lib/containerd", " /var/log", " /run", " /var/lib/kubelet/pods", " /var/lib/kubelet/plugins", " /var/lib/cni", " /root/.kube", " /tmp", " /proc", "systemd"}
+	for host, text := range out {
+		lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
+			return slices.ContainsFunc(busy, func(part string) bool { return strings.Contains(line, part) })
+		})
+		out[host] = strings.Join(lines, "\n")
+	}
+	return out
+}
+
+// edit changes the configuration.
+func (s *site) edit(from, to string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, "cluster.hcl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if !strings.Contains(string(text), from) {
+		s.t.Fatalf("the configuration does not contain %q", from)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), from, to)), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}

@@ -1,0 +1,163 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// TestChangesOfNodes takes a cluster of three control planes and two workers
+// through what happens to nodes over the years: a host is installed anew, a
+// worker becomes a control plane and a worker again, the endpoint moves, a host
+// is gone for good. After each the plan finds nothing to do.
+func TestChangesOfNodes(t *testing.T) {
+	long(t)
+	s := newSiteOf(t, lab.Options{Name: "e2en", ControlPlanes: 3, Workers: 2})
+	s.logIn()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	for _, part := range []struct {
+		name string
+		do   func()
+	}{
+		{"host installed anew", s.reinstalled},
+		{"worker becomes control plane", s.promoted},
+		{"and a worker again", s.demoted},
+		{"endpoint moves", s.endpointMoved},
+		{"host gone for good", s.goneForGood},
+	} {
+		if !t.Run(part.name, func(t *testing.T) { s.within(t, part.do) }) {
+			return
+		}
+	}
+	s.must("destroy", "-auto-approve", "-no-color")
+}
+
+// applied applies and wants the cluster to be well and the plan to be empty.
+func (s *site) applied(args ...string) result {
+	s.t.Helper()
+	r := s.must(append([]string{"apply", "-auto-approve", "-no-color"}, args...)...)
+	s.t.Logf("applied within %s", r.took.Round(100*time.Millisecond))
+	s.wantCluster()
+	s.wantMembers(len(s.planes))
+	// A node's pods of DaemonSets outlive a change of its role: the taint of a
+	// control plane keeps new ones out.
+	s.kubectl("delete", "daemonset", "web", "--ignore-not-found", "--cascade=foreground")
+	s.wantWorkload()
+	s.settled()
+	s.wantNoChanges()
+	return r
+}
+
+// reinstalled wants a host that came back as another machine to be refused until
+// that is accepted, and then to take its place again.
+func (s *site) reinstalled() {
+	h := s.planes[1]
+	if err := s.Reinstall(context.Background(), h.Name); err != nil {
+		s.t.Fatal(err)
+	}
+	s.logIn()
+	replace, accept := fmt.Sprintf("-replace=node.cp[%q]", h.Name), fmt.Sprintf("-accept-new-host=node.cp[%q]", h.Name)
+	for _, args := range [][]string{{"plan", "-no-color"}, {"plan", "-no-color", replace}} {
+		if r := s.run(args...); r.code != 1 || !strings.Contains(r.out, "-accept-new-host") {
+			s.t.Errorf("%v of another machine: exit code %d, want 1 and how to accept it", args, r.code)
+		}
+	}
+	r := s.applied(replace, accept)
+	wantContains(s.t, r.out, "nothing is done on its old host", h.Name+" leaves: 2, quorum 2", "1 added", "1 destroyed")
+}
+
+// promoted makes a worker a control plane, under another address.
+func (s *site) promoted() {
+	w := s.workers[0]
+	s.top = fmt.Sprintf("moved {\n  from = node.worker[%[1]q]\n  to   = node.cp[%[1]q]\n}\n", w.Name)
+	s.planes, s.workers = append(slices.Clone(s.planes), w), s.workers[1:]
+	s.configure()
+	r := s.applied()
+	wantContains(s.t, r.out, "role worker -> control-plane", w.Name+" joins: 4, quorum 3")
+}
+
+// demoted makes it a worker again.
+func (s *site) demoted() {
+	last := len(s.planes) - 1
+	w := s.planes[last]
+	s.top = fmt.Sprintf("moved {\n  from = node.cp[%[1]q]\n  to   = node.worker[%[1]q]\n}\n", w.Name)
+	s.planes, s.workers = s.planes[:last], append([]lab.Host{w}, s.workers...)
+	s.configure()
+	r := s.applied()
+	wantContains(s.t, r.out, "role control-plane -> worker", w.Name+" leaves: 3, quorum 2")
+	s.top = ""
+	s.configure()
+	s.wantNoChanges()
+}
+
+// endpointMoved gives the balancer another name, while requests go to the API
+// by its address.
+func (s *site) endpointMoved() {
+	name, address := s.Endpoint()
+	s.endpoint = "moved-" + name
+	for _, h := range s.hosts() {
+		s.sh(h.Name, fmt.Sprintf("echo %s %s >>/etc/hosts", address.Addr(), s.endpoint))
+	}
+	s.configure()
+	poll := s.pollAPI()
+	s.applied()
+	total, failed, retried, last := poll()
+	s.t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d asked to come back", total, failed, retried)
+	if failed > 0 || total == 0 {
+		s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
+	}
+	for _, h := range s.hosts() {
+		if left := s.sh(h.Name, "grep -rl '[/:]"+name+"' /etc/kubernetes /var/lib/kubelet/*.yaml || true"); left != "" {
+			s.t.Errorf("%s has the old endpoint still in:\n%s", h.Name, left)
+		}
+	}
+}
+
+// goneForGood takes a control plane out that has no power, once somebody said
+// that it will not come back.
+func (s *site) goneForGood() {
+	last := len(s.planes) - 1
+	gone := s.planes[last]
+	if err := s.Kill(context.Background(), gone.Name); err != nil {
+		s.t.Fatal(err)
+	}
+	s.planes = s.planes[:last]
+	s.configure()
+	if r := s.run("plan", "-no-color"); r.code != 1 || !strings.Contains(r.out, "-forget-unreachable") {
+		s.t.Errorf("plan without the host: exit code %d, want 1 and how to go on without it", r.code)
+	}
+	r := s.applied(fmt.Sprintf("-forget-unreachable=node.cp[%q]", gone.Name))
+	wantContains(s.t, r.out, gone.Name+" leaves: 2, quorum 2", "1 destroyed")
+	if out := s.kubectl("get", "nodes", "-o", "name"); strings.Contains(out, gone.Name) {
+		s.t.Errorf("node %s is still there:\n%s", gone.Name, out)
+	}
+}
+
+// TestHops brings a control plane and a worker over two minor versions in one plan.
+func TestHops(t *testing.T) {
+	long(t)
+	const from, through, to = "v1.34.9", "v1.35.8", "v1.36.3"
+	s := newSiteOf(t, lab.Options{Name: "e2eh", Kubernetes: from, MoreImages: []string{through, to}, ControlPlanes: 1, Workers: 1})
+	s.logIn()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.version = to
+	s.extra = "  install { artifacts = \"./artifacts\" }\n"
+	s.bringKubelet(to)
+	s.configure()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	t.Logf("upgrade of a control plane and a worker from %s to %s: %s", from, to, r.took.Round(100*time.Millisecond))
+	wantContains(t, r.out, "kubernetes_version: 1.34.9 → 1.35.8 → 1.36.3", "control-plane@1.35.8")
+	s.wantVersion(to)
+	s.wantWorkload()
+	s.settled()
+	s.wantNoChanges()
+}

@@ -1,0 +1,87 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRotation rotates the CA of the cluster, that of front proxies and that of
+// etcd on three control planes and a worker. A Deployment behind a Service, the
+// API through the balancer and the quorum of etcd are looked at all the while.
+func TestRotation(t *testing.T) {
+	long(t)
+	s := newSite(t, "e2er", 3, 1)
+	s.logIn()
+	before := s.listings()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.settled()
+	service := s.deploy()
+	s.wantNoChanges()
+	old := s.onPlanes(casOf)
+	s.sh(s.planes[0].Name, "cp /etc/kubernetes/admin.conf /root/old.conf")
+
+	pods, api, quorum := s.pollService(service), s.pollAPI(), s.watchQuorum()
+	r := s.must("apply", "-auto-approve", "-no-color", "-replace=cluster.prod/ca", "-replace=cluster.prod/front-proxy-ca", "-replace=cluster.prod/etcd-ca")
+	t.Logf("rotation of three CAs on 3 control planes and 1 worker: %s", r.took.Round(100*time.Millisecond))
+	total, failed, retried, last := api()
+	t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d asked to come back", total, failed, retried)
+	if failed > 0 || total == 0 {
+		t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
+	}
+	if lost := quorum(); lost != "" {
+		t.Errorf("etcd: %s", lost)
+	}
+	total, failed, last = pods()
+	t.Logf("Service of two replicas, every 200 ms from a pod on every node meanwhile: %d requests, %d failed", total, failed)
+	if failed > 0 || total == 0 {
+		t.Errorf("%d of %d requests to the Service failed, the last: %s", failed, total, last)
+	}
+	s.wantNoChanges()
+	s.wantRotated(old)
+	s.wantCluster()
+	s.wantWorkload()
+	if !t.Failed() {
+		s.wantGone(before)
+	}
+}
+
+// casOf prints the files of the CAs with their digests.
+const casOf = "cd /etc/kubernetes/pki && find . -name 'ca[.-]*' -o -name 'front-proxy-ca*' | sort | xargs sha256sum"
+
+// wantRotated wants other CAs than before, alone in their files and the same on
+// all control planes, and nobody to know the old ones.
+func (s *site) wantRotated(old map[string]string) {
+	s.t.Helper()
+	now := s.onPlanes(casOf)
+	for _, h := range s.planes {
+		if now[h.Name] != now[s.planes[0].Name] || len(strings.Split(now[h.Name], "\n")) != 6 {
+			s.t.Errorf("%s has\n%s", h.Name, now[h.Name])
+		}
+		for _, line := range strings.Split(now[h.Name], "\n") {
+			if strings.Contains(old[h.Name], line) {
+				s.t.Errorf("%s still has %s", h.Name, line)
+			}
+		}
+	}
+	for _, h := range s.hosts() {
+		out := s.sh(h.Name, "openssl verify -CAfile /etc/kubernetes/pki/ca.crt /var/lib/kubelet/pki/kubelet-client-current.pem 2>&1; grep -c BEGIN /etc/kubernetes/pki/ca.crt")
+		if !strings.HasSuffix(out, "OK\n1") {
+			s.t.Errorf("the kubelet of %s: %s", h.Name, out)
+		}
+	}
+	if out, err := s.Exec(context.Background(), s.planes[0].Name, "kubectl", "--kubeconfig", "/root/old.conf", "get", "--raw", "/readyz"); err == nil {
+		s.t.Errorf("a kubeconfig of the old CA is still good: %s", out)
+	}
+	s.sh(s.planes[0].Name, "rm /root/old.conf")
+	if out := s.sh(s.planes[0].Name, "kubeadm certs check-expiration 2>&1"); strings.Contains(out, "MISSING") || strings.Contains(out, "<invalid>") {
+		s.t.Errorf("kubeadm certs check-expiration:\n%s", out)
+	}
+	// The API server reaches kubelets, and the controller manager signs.
+	s.kubectl("logs", "-n", "kube-system", "-l", "k8s-app=kube-proxy", "--tail=1")
+	s.kubectl("get", "--raw", "/api/v1/nodes/"+s.nodeName(s.workers[0])+"/proxy/healthz")
+}

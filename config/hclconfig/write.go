@@ -1,0 +1,236 @@
+package hclconfig
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Write is a configuration as a person would have written it: what is a default
+// is left out, and nodes that are alike are one block with for_each. It is for
+// configurations that were read off a running cluster, and writes what can be
+// seen there: not variables, conditions, addons, tokens or anything secret. Of
+// the nodes' addresses only the key is kept; Load tells the new ones.
+func Write(c *config.Config) []byte {
+	file := &text{row: root}
+	for _, cl := range c.Clusters {
+		file.cluster(cl)
+	}
+	if len(c.Nodes) > 0 {
+		shared := c.Nodes[0].Connection
+		shared.Host = ""
+		connectionText(file.block("connection", ""), shared)
+	}
+	for _, set := range alike(c.Nodes) {
+		file.nodes(set)
+	}
+	out := hclwrite.NewEmptyFile()
+	file.emit(out.Body())
+	return hclwrite.Format(out.Bytes())
+}
+
+// text is a block that is being written, against its row of the schema.
+type text struct {
+	row    *Block
+	label  string
+	attrs  []written
+	blocks []*text
+}
+
+// written is one attribute.
+type written struct {
+	name   string
+	value  cty.Value
+	tokens hclwrite.Tokens // instead of a value
+}
+
+// set writes an attribute, unless the value is that of the row or says nothing.
+func (t *text) set(name string, v cty.Value) {
+	row := t.row.attribute(name)
+	if row == nil {
+		panic("internal error: the schema of " + t.row.Name + " has no attribute " + name)
+	}
+	if v.IsNull() || row.Default != nil && v.RawEquals(row.value()) {
+		return
+	}
+	t.attrs = append(t.attrs, written{name: name, value: v})
+}
+
+func (t *text) str(name, s string) {
+	if s != "" {
+		t.set(name, cty.StringVal(s))
+	}
+}
+
+func (t *text) boolean(name string, b bool) { t.set(name, cty.BoolVal(b)) }
+
+func (t *text) number(name string, n int) {
+	if n != 0 {
+		t.set(name, cty.NumberIntVal(int64(n)))
+	}
+}
+
+func (t *text) strings(name string, list []string) {
+	if len(list) > 0 {
+		t.set(name, stringList(list))
+	}
+}
+
+func stringList(list []string) cty.Value {
+	var out []cty.Value
+	for _, s := range list {
+		out = append(out, cty.StringVal(s))
+	}
+	return cty.ListVal(out)
+}
+
+// duration writes 8760h0m0s as 8760h.
+func (t *text) duration(name string, d time.Duration) {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	t.str(name, s)
+}
+
+func (t *text) stringMap(name string, m map[string]string) {
+	out := map[string]cty.Value{}
+	for k, v := range m {
+		out[k] = cty.StringVal(v)
+	}
+	if len(out) > 0 {
+		t.set(name, cty.MapVal(out))
+	}
+}
+
+// tree writes a tree of the user's.
+func (t *text) tree(name string, v state.Value) {
+	if !v.IsNull() {
+		t.set(name, fromState(v))
+	}
+}
+
+// fromState is the way back from toState.
+func fromState(v state.Value) cty.Value {
+	switch v.Kind() {
+	case state.KindBool:
+		return cty.BoolVal(v.AsBool())
+	case state.KindNumber:
+		if n, err := cty.ParseNumberVal(v.AsString()); err == nil {
+			return n
+		}
+	case state.KindString:
+		return cty.StringVal(v.AsString())
+	case state.KindList:
+		list := []cty.Value{}
+		for _, e := range v.AsList() {
+			list = append(list, fromState(e))
+		}
+		return cty.TupleVal(list)
+	case state.KindMap:
+		m := map[string]cty.Value{}
+		for k, e := range v.AsMap() {
+			m[k] = fromState(e)
+		}
+		return cty.ObjectVal(m)
+	}
+	return cty.NullVal(cty.DynamicPseudoType)
+}
+
+// expression writes an attribute that is no constant: each.value.
+func (t *text) expression(name, source string) {
+	t.attrs = append(t.attrs, written{name: name, tokens: hclwrite.Tokens{{Type: hclsyntax.TokenIdent, Bytes: []byte(source)}}})
+}
+
+// document writes a text of several lines as they are. Where one of them would
+// end it, or it does not end with a line, it is quoted.
+func (t *text) document(name, content string) {
+	const end = "EOT"
+	if !strings.HasSuffix(content, "\n") || strings.Contains("\n"+content, "\n"+end) || strings.ContainsAny(content, "\r\x00") {
+		t.str(name, content)
+		return
+	}
+	content = strings.NewReplacer("${", "$${", "%{", "%%{").Replace(content)
+	t.attrs = append(t.attrs, written{name: name, tokens: hclwrite.Tokens{
+		{Type: hclsyntax.TokenOHeredoc, Bytes: []byte("<<" + end + "\n")},
+		{Type: hclsyntax.TokenStringLit, Bytes: []byte(content)},
+		{Type: hclsyntax.TokenCHeredoc, Bytes: []byte(end)},
+	}})
+}
+
+// block adds a block. One that stays empty and has no label is not written.
+func (t *text) block(name, label string) *text {
+	row := t.row.block(name)
+	if row == nil {
+		panic("internal error: the schema of " + t.row.Name + " has no block " + name)
+	}
+	b := &text{row: row, label: label}
+	t.blocks = append(t.blocks, b)
+	return b
+}
+
+// empty tells that nothing is to be written.
+func (t *text) empty() bool {
+	if t.label != "" || len(t.attrs) > 0 {
+		return false
+	}
+	for _, b := range t.blocks {
+		if !b.empty() {
+			return false
+		}
+	}
+	return true
+}
+
+// emit writes attributes, then blocks, with a line between those of several lines.
+func (t *text) emit(body *hclwrite.Body) {
+	for _, a := range t.attrs {
+		if a.tokens != nil {
+			body.SetAttributeRaw(a.name, a.tokens)
+		} else {
+			body.SetAttributeValue(a.name, a.value)
+		}
+	}
+	first, shortBefore := len(t.attrs) == 0, false
+	for _, b := range t.blocks {
+		if b.empty() {
+			continue
+		}
+		if short := b.short(); !first && !(short && shortBefore) {
+			body.AppendNewline()
+		}
+		first, shortBefore = false, b.short()
+		var labels []string
+		if b.row.Label != "" {
+			labels = []string{b.label}
+		}
+		block := hclwrite.NewBlock(b.row.Name, labels)
+		b.emit(block.Body())
+		if shortBefore {
+			body.AppendUnstructuredTokens(oneLine(block))
+		} else {
+			body.AppendBlock(block)
+		}
+	}
+}
+
+// short tells that a block is a name with one plain value, which fits into a line.
+func (t *text) short() bool {
+	return t.label != "" && len(t.blocks) == 0 && len(t.attrs) == 1 && t.attrs[0].tokens == nil && t.attrs[0].value.Type().IsPrimitiveType()
+}
+
+// oneLine is a block without the lines around its attribute.
+func oneLine(b *hclwrite.Block) hclwrite.Tokens {
+	tokens := slices.DeleteFunc(b.BuildTokens(nil), func(t *hclwrite.Token) bool { return t.Type == hclsyntax.TokenNewline })
+	return append(tokens, &hclwrite.Token{Type: hclsyntax.TokenNewline, Bytes: []byte("\n")})
+}

@@ -1,0 +1,58 @@
+package config
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// packageName is what both dpkg and rpm accept as a package's name.
+var packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]+$`)
+
+func (c checker) install(i Install) {
+	for _, k := range i.Keep {
+		c.oneOf("install.keep", "Unknown name in keep", k, "runtime", "kubelet", "cni", "images")
+	}
+	if i.Packages != nil {
+		c.packages(*i.Packages)
+	}
+}
+
+func (c checker) packages(p Packages) {
+	const path = "install.packages."
+	for _, tool := range p.Tools {
+		c.oneOf(path+"tools", "Unknown tool", tool, DefaultPackageTools()...)
+	}
+	if p.Runtime != "" && !packageName.MatchString(p.Runtime) {
+		c.errorf(path+"runtime", "Invalid package name", "%s is no name of a package, as in \"containerd\" or \"containerd.io\". With \"\" the runtime is found preinstalled.", c.show(path+"runtime", p.Runtime))
+	}
+	c.packageRepository(path+"repository", p.Repository)
+	c.packageKey(path+"key", p.Key)
+}
+
+// packageRepository wants an address that apt and dnf read as it is written.
+func (c checker) packageRepository(path, repository string) {
+	u, err := url.Parse(repository)
+	const form = "Give the part before /v1.36/deb/, as in \"" + DefaultRepository + "\"."
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsAny(repository, " \t\n\"'[]#$\\"):
+		c.errorf(path, "Invalid package repository", "%s is no address that begins with https:// or http://. %s", c.show(path, repository), form)
+	case u.User != nil:
+		c.errorf(path, "Credentials in an address", "The repository's address has a user or password in it, which everybody on the hosts could read. Put them into /etc/apt/auth.conf.d of the hosts, or let the mirror be read without.")
+	case u.RawQuery != "" || u.Fragment != "":
+		c.errorf(path, "Invalid package repository", "%s has something behind its path. %s", c.show(path, repository), form)
+	}
+}
+
+// packageKey wants a public key as text: which one, is the operator's to know.
+func (c checker) packageKey(path, key string) {
+	const get = "Fetch it once, compare its fingerprint with what the repository's owner publishes, and keep it beside the configuration:\n\n" +
+		"  curl -fsSL " + DefaultRepository + "/v1.36/deb/Release.key -o kubernetes.asc\n  gpg --show-keys kubernetes.asc\n\n" +
+		"and write key = file(\"kubernetes.asc\")"
+	switch {
+	case strings.Contains(key, "PRIVATE KEY BLOCK"):
+		c.errorf(path, "Private key given", "key holds a private key. The hosts need the public one only: gpg --armor --export.")
+	case !strings.Contains(key, "-----BEGIN PGP PUBLIC KEY BLOCK-----") || !strings.Contains(key, "-----END PGP PUBLIC KEY BLOCK-----"):
+		c.errorf(path, "No key of the package repository", "key is no ASCII-armored public key. Without it a host cannot tell the repository's packages from anybody's. %s.", get)
+	}
+}

@@ -1,0 +1,202 @@
+// Package adopt is the way back from a cluster that kubeadm made to the
+// configuration that asks for it: of what hosts and API show it makes a
+// config.Config whose desired items are those that are there.
+//
+// It begins with what kubeadm itself keeps in the cluster (ClusterConfiguration,
+// KubeletConfiguration, KubeProxyConfiguration), takes out what kubeadm would
+// have filled in, and then looks at what each host has otherwise: arguments and
+// patches of static pods, flags and settings of kubelets, labels and taints of
+// nodes. What is said of it is checked by rendering: package kubeadm makes of the
+// result what is there, or the plan shows the difference.
+//
+// All of it is pure. What cannot be said in the language is left out, so that
+// the plan shows it.
+package adopt
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Seen is what was read of a running cluster.
+type Seen struct {
+	// Label is the label that the cluster block gets.
+	Label string
+	// Objects are those of Objects, as far as they exist.
+	Objects map[state.ObjectRef]state.Value
+	// Hosts are those of all nodes of the cluster.
+	Hosts []Host
+}
+
+// Host is one node of the cluster, and what was read on its host.
+type Host struct {
+	// Target is the address that the node gets.
+	Target state.Target
+	// Name is that of the Node object.
+	Name string
+	// Addresses are those by which other nodes reach it, IPs; the first is the
+	// one that its components advertise.
+	Addresses []string
+	Facts     state.Facts
+	// Files are those of Query.
+	Files map[string]state.FileReport
+	Node  state.NodeReport
+}
+
+// Role is what the node does: a control plane has an API server.
+func (h *Host) Role() config.Role {
+	if h.Files[manifest("kube-apiserver")].Exists {
+		return config.ControlPlane
+	}
+	return config.Worker
+}
+
+// Found is what a running cluster amounts to.
+type Found struct {
+	Config *config.Config
+	// ExternalCA tells that no control plane has the key of the cluster's CA.
+	ExternalCA bool
+}
+
+// Files that are read on every host.
+const (
+	kubeletConfig  = "/var/lib/kubelet/config.yaml"
+	kubeletFlags   = "/var/lib/kubelet/kubeadm-flags.env"
+	instanceConfig = "/var/lib/kubelet/instance-config.yaml"
+)
+
+var components = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}
+
+func manifest(component string) string { return "/etc/kubernetes/manifests/" + component + ".yaml" }
+
+// AdminConf is the administrator's kubeconfig, by which the API is read.
+const AdminConf = "/etc/kubernetes/admin.conf"
+
+// Query is what has to be read on a host to know whether it belongs to a
+// cluster, and how it departs from the others. Content of keys is never asked for.
+func Query() state.Query {
+	q := state.Query{Secrets: []string{AdminConf}}
+	for _, c := range components {
+		q.Files = append(q.Files, state.FileQuery{Path: manifest(c), Read: state.ReadContent})
+	}
+	for _, path := range []string{kubeletConfig, kubeletFlags, instanceConfig} {
+		q.Files = append(q.Files, state.FileQuery{Path: path, Read: state.ReadContent})
+	}
+	q.Files = append(q.Files,
+		state.FileQuery{Path: AdminConf},
+		state.FileQuery{Path: kubeletConf, Read: state.ReadKubeconfig})
+	return q
+}
+
+func system(kind, name string) state.ObjectRef {
+	return state.ObjectRef{APIVersion: "v1", Kind: kind, Namespace: "kube-system", Name: name}
+}
+
+var (
+	clusterConfig = system("ConfigMap", "kubeadm-config")
+	sharedKubelet = system("ConfigMap", "kubelet-config")
+	proxyConfig   = system("ConfigMap", "kube-proxy")
+)
+
+// Objects are what has to be read from the API.
+func Objects() []state.ObjectRef {
+	return []state.ObjectRef{clusterConfig, sharedKubelet, proxyConfig}
+}
+
+// reader is a configuration in the making.
+type reader struct {
+	seen       Seen
+	cluster    *config.Cluster
+	nodes      []*config.Node
+	externalCA bool
+}
+
+// Read makes a configuration of what was seen. An error means that this is no
+// cluster that can be described.
+func Read(s Seen) (*Found, error) {
+	text := s.Objects[clusterConfig].Get("data.ClusterConfiguration").AsString()
+	if text == "" {
+		return nil, errors.New("the cluster has no ConfigMap kubeadm-config in kube-system with a ClusterConfiguration: it was not made by kubeadm")
+	}
+	c, err := kubeadm.ReadClusterConfiguration(s.Label, text)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{seen: s, cluster: c, externalCA: true}
+	slices.SortFunc(r.seen.Hosts, func(a, b Host) int { return strings.Compare(a.Target.String(), b.Target.String()) })
+	for i := range r.seen.Hosts {
+		h := &r.seen.Hosts[i]
+		r.nodes = append(r.nodes, r.node(h))
+		if h.Files[c.Certificates.Dir+"/ca.key"].Exists {
+			r.externalCA = false
+		}
+	}
+	if len(r.planes()) == 0 {
+		return nil, fmt.Errorf("none of the %d hosts has a manifest of kube-apiserver", len(s.Hosts))
+	}
+	r.shared()
+	for _, step := range []func() error{r.componentConfigs, r.staticPods, r.kubelets} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	r.hoist()
+	return &Found{Config: &config.Config{Clusters: []*config.Cluster{c}, Nodes: r.nodes}, ExternalCA: r.externalCA}, nil
+}
+
+// node is a node of which nothing but its host is known.
+func (r *reader) node(h *Host) *config.Node {
+	n := config.NewNode(h.Target, r.seen.Label, h.Role(), h.Addresses[0])
+	if h.Name != h.Facts.Hostname {
+		n.Name = h.Name
+	}
+	n.Labels = ownLabels(h)
+	if n.Role == config.ControlPlane {
+		n.Taints = planeTaints(h.Node.Taints)
+	}
+	return n
+}
+
+// plane is a control plane together with its host.
+type plane struct {
+	node *config.Node
+	host *Host
+}
+
+func (r *reader) planes() []plane {
+	var out []plane
+	for i, n := range r.nodes {
+		if n.Role == config.ControlPlane {
+			out = append(out, plane{n, &r.seen.Hosts[i]})
+		}
+	}
+	return out
+}
+
+// input is a node as it is rendered with what is known until now.
+func (r *reader) input(n *config.Node, h *Host) kubeadm.Input {
+	return kubeadm.Input{
+		Cluster: r.cluster, Node: n, NodeName: h.Name, Facts: &h.Facts, ExternalCA: r.externalCA,
+		RunningKubelet: strings.TrimPrefix(h.Node.KubeletVersion, "v"),
+		SharedAddress:  r.planes()[0].node.AdvertiseAddress(),
+	}
+}
+
+// HostQuery is Query once the cluster's configuration is known: whether the host
+// has the key of the cluster's CA shows in its folder of certificates.
+func HostQuery(objects map[state.ObjectRef]state.Value) state.Query {
+	q := Query()
+	q.Secrets = nil
+	dir := kubeadm.ReadDocument(objects[clusterConfig], "ClusterConfiguration").Get("certificatesDir").AsString()
+	if dir == "" {
+		dir = config.DefaultCertificatesDir
+	}
+	q.Files = append(q.Files, state.FileQuery{Path: dir + "/ca.key"})
+	return q
+}

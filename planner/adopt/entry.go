@@ -1,0 +1,50 @@
+package adopt
+
+import (
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Entry says what is wrong with a host through which a cluster is to be read;
+// nil when it is a control plane with an administrator's kubeconfig.
+func Entry(name string, r *state.Report) *diag.Diagnostic {
+	joined := r.Files[kubeletConf]
+	switch {
+	case r.Files[manifest("kube-apiserver")].Exists && r.Files[AdminConf].Exists:
+		return nil
+	case r.Files[manifest("kube-apiserver")].Exists:
+		return diag.Errorf("Host has no administrator's kubeconfig", "%s is a control plane without %s, by which the cluster is read. "+
+			"Nothing was written. Give another control plane, or write it there: kubeadm init phase kubeconfig admin.", name, AdminConf)
+	case joined.Exists:
+		server := ""
+		if joined.Kubeconfig != nil && joined.Kubeconfig.Server != "" {
+			server = ". Its kubelet speaks to " + joined.Kubeconfig.Server
+		}
+		return diag.Errorf("Host is a worker", "%s is a node of a cluster and no control plane of it%s. A cluster is read through a control plane, "+
+			"which leads to its workers. Nothing was written. Give a control plane.", name, server)
+	}
+	return diag.Errorf("Host holds no cluster", "%s has neither %s nor %s: no cluster that kubeadm made runs there. Nothing was written. "+
+		"For a new cluster write a configuration, and run kubewright apply.", name, manifest("kube-apiserver"), kubeletConf)
+}
+
+const kubeletConf = "/etc/kubernetes/kubelet.conf"
+
+// Label is a name for the cluster's block: its own, as far as that can be one.
+func Label(objects map[state.ObjectRef]state.Value) string {
+	name := kubeadm.ReadDocument(objects[clusterConfig], "ClusterConfiguration").Get("clusterName").AsString()
+	label := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, name)
+	if label == "" || strings.IndexAny(label[:1], "0123456789-") == 0 {
+		return config.DefaultClusterName
+	}
+	return label
+}

@@ -1,0 +1,142 @@
+package adopt
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// kubelets reads how each kubelet departs from what its cluster asks of it.
+func (r *reader) kubelets() error {
+	for i, n := range r.nodes {
+		h := &r.seen.Hosts[i]
+		r.socket(n, h)
+		r.flags(n, h)
+		if err := r.settings(n, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// socket is the runtime's endpoint where it is not the one that is detected.
+func (r *reader) socket(n *config.Node, h *Host) {
+	seen := h.flag("container-runtime-endpoint")
+	if f := h.Files[instanceConfig]; f.Exists {
+		if v, err := kubeadm.YAMLAttributes(f.Content); err == nil {
+			seen = v.Get("containerRuntimeEndpoint").AsString()
+		}
+	}
+	if seen != "" && seen != h.Facts.CRISocket {
+		n.CRISocket = seen
+	}
+}
+
+// args are the flags in kubeadm-flags.env.
+func (h *Host) args() []state.Arg {
+	f := h.Files[kubeletFlags]
+	if !f.Exists {
+		return nil
+	}
+	v, err := kubeadm.KubeletFlagsAttributes(f.Content)
+	if err != nil {
+		return nil
+	}
+	return v.Get("args").AsArgs()
+}
+
+// flag is the last value of a flag; empty without one.
+func (h *Host) flag(name string) string {
+	for _, a := range slices.Backward(h.args()) {
+		if a.Name == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// flags reads what was said of one kubelet's flags: its taints, both addresses
+// of a host of two families, and arguments.
+func (r *reader) flags(n *config.Node, h *Host) {
+	if n.Role == config.Worker {
+		n.Taints = flaggedTaints(h)
+	}
+	if both := strings.Split(h.flag("node-ip"), ","); len(both) == 2 && both[0] == n.Address {
+		n.AdvertiseAddresses = both
+	}
+	v, err := kubeadm.KubeletFlagsAttributes(kubeadm.KubeletFlags(r.input(n, h)))
+	if err != nil {
+		return
+	}
+	base := v.Get("args").AsArgs()
+	for _, a := range h.args() {
+		if a.Name == "hostname-override" || a.Name == "container-runtime-endpoint" {
+			continue // the node's name and socket say it
+		}
+		if i := slices.IndexFunc(base, a.Equal); i >= 0 {
+			base = slices.Delete(slices.Clone(base), i, i+1)
+			continue
+		}
+		if word, err := strconv.Unquote(a.Name); err == nil && len(n.Kubelet.Args) > 0 {
+			// A word without dashes belongs to the value before it.
+			n.Kubelet.Args[len(n.Kubelet.Args)-1].Value += " " + word
+			continue
+		}
+		n.Kubelet.Args = append(n.Kubelet.Args, config.Arg{Name: a.Name, Value: a.Value})
+	}
+}
+
+// flaggedTaints are those that a worker registered with and still has. nil when
+// one of them is gone: then they are no more than a flag.
+func flaggedTaints(h *Host) []state.Taint {
+	text := h.flag("register-with-taints")
+	if text == "" {
+		return nil
+	}
+	var out []state.Taint
+	for word := range strings.SplitSeq(text, ",") {
+		pair, effect, _ := strings.Cut(word, ":")
+		key, value, _ := strings.Cut(pair, "=")
+		t := state.Taint{Key: key, Value: value, Effect: effect}
+		if !slices.Contains(h.Node.Taints, t) {
+			return nil
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// settings reads what one kubelet's configuration says otherwise than its
+// cluster's: values as the node's own, what is missing as a patch.
+func (r *reader) settings(n *config.Node, h *Host) error {
+	f := h.Files[kubeletConfig]
+	if !f.Exists {
+		return nil
+	}
+	seen, err := kubeadm.YAMLAttributes(f.Content)
+	if err != nil {
+		return nil // the plan shows it as it is
+	}
+	text, err := kubeadm.KubeletConfig(r.input(n, h))
+	if err != nil {
+		return err
+	}
+	base, err := kubeadm.YAMLAttributes(text)
+	if err != nil {
+		return err
+	}
+	add, gone := over(base, seen)
+	n.Kubelet.Config = add
+	if len(gone) > 0 {
+		content, err := kubeadm.AsYAML(nulls(gone))
+		if err != nil {
+			return err
+		}
+		n.Patches = append(n.Patches, config.Patch{Target: "kubeletconfiguration", Type: "merge", Content: content})
+	}
+	return nil
+}

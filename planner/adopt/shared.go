@@ -1,0 +1,210 @@
+package adopt
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// shared reads what the control planes have in common and kubeadm stores
+// nowhere: what InitConfiguration said, and the environment that kubeadm ran in.
+func (r *reader) shared() {
+	first := r.planes()[0]
+	api, ok := first.host.pod("kube-apiserver")
+	if !ok {
+		return
+	}
+	if _, port, err := net.SplitHostPort(api.Get("annotations").AsMap()[advertiseAnnotation].AsString()); err == nil {
+		if n, err := strconv.Atoi(port); err == nil {
+			r.cluster.BindPort = n
+		}
+	}
+	r.cluster.Timeouts.ControlPlaneComponentHealthCheck = startupTime(api, r.cluster.Timeouts.ControlPlaneComponentHealthCheck)
+	r.cluster.ProxyEnv = r.proxyEnv(api)
+}
+
+// advertiseAnnotation is kubeadm's own record of an API server's address.
+const advertiseAnnotation = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
+
+// Endpoint is the address of the API server on a control plane, HOST:PORT, as
+// kubeadm noted it there; empty when there is none.
+func Endpoint(files map[string]state.FileReport) string {
+	h := Host{Files: files}
+	api, _ := h.pod("kube-apiserver")
+	return api.Get("annotations").AsMap()[advertiseAnnotation].AsString()
+}
+
+// pod is the manifest of a component, parsed.
+func (h *Host) pod(component string) (state.Value, bool) {
+	f := h.Files[manifest(component)]
+	if !f.Exists {
+		return state.Null(), false
+	}
+	v, err := kubeadm.StaticPodAttributes(f.Content)
+	return v, err == nil
+}
+
+// startupTime is how long kubeadm would have waited for a component: a startup
+// probe every ten seconds tries for that long.
+func startupTime(pod state.Value, byDefault time.Duration) time.Duration {
+	probe := pod.Get("probes.startup")
+	tries, err := strconv.Atoi(probe.Get("failureThreshold").AsString())
+	const period = 10 * time.Second
+	asked := time.Duration(tries) * period
+	// What is rounded up to as many tries is the default still.
+	if err != nil || probe.Get("periodSeconds").AsString() != "10" || asked-byDefault >= 0 && asked-byDefault < period {
+		return byDefault
+	}
+	return asked
+}
+
+// proxyEnv are the variables for proxies that the API server has and the
+// configuration does not give it: kubeadm took them from its own environment.
+func (r *reader) proxyEnv(api state.Value) map[string]string {
+	out := map[string]string{}
+	for name, value := range api.Get("env").AsMap() {
+		named := slices.ContainsFunc(r.cluster.APIServer.Envs, func(e config.EnvVar) bool { return e.Name == name })
+		if value.Kind() == state.KindString && strings.HasSuffix(strings.ToLower(name), "_proxy") && !named {
+			out[name] = value.AsString()
+		}
+	}
+	// One that an extra_env of the API server covers shows on the others.
+	for _, component := range components[1:3] {
+		pod, _ := r.planes()[0].host.pod(component)
+		envs := map[string][]config.EnvVar{"kube-controller-manager": r.cluster.ControllerManager.Envs, "kube-scheduler": r.cluster.Scheduler.Envs}[component]
+		for name, value := range pod.Get("env").AsMap() {
+			named := slices.ContainsFunc(envs, func(e config.EnvVar) bool { return e.Name == name })
+			if value.Kind() == state.KindString && strings.HasSuffix(strings.ToLower(name), "_proxy") && !named {
+				out[name] = value.AsString()
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// componentConfigs reads the configurations of kubelets and kube-proxy that the
+// cluster keeps, without what kubeadm fills in.
+func (r *reader) componentConfigs() error {
+	first := r.planes()[0]
+	kubelet, proxy, err := kubeadm.SharedConfigs(r.input(first.node, first.host))
+	if err != nil {
+		return err
+	}
+	// A default that is written out says that the user gave a configuration.
+	r.cluster.Kubelet.Config, err = r.componentConfig(sharedKubelet, "kubelet", kubelet, map[string]any{"cgroupDriver": "systemd"})
+	// What is one host's alone has another place in the language.
+	r.cluster.Kubelet.Config = without(r.cluster.Kubelet.Config, "containerRuntimeEndpoint")
+	if err != nil || r.cluster.KubeProxy.Disabled {
+		return err
+	}
+	r.cluster.KubeProxy.Config, err = r.componentConfig(proxyConfig, "config.conf", proxy,
+		map[string]any{"clientConnection": map[string]any{"kubeconfig": "/var/lib/kube-proxy/kubeconfig.conf"}})
+	r.cluster.KubeProxy.Config = without(r.cluster.KubeProxy.Config, "hostnameOverride")
+	return err
+}
+
+// hashAnnotation is on a component's configuration that kubeadm generated.
+const hashAnnotation = "kubeadm.kubernetes.io/component-config.hash"
+
+// componentConfig is what a ConfigMap says beyond the base.
+func (r *reader) componentConfig(ref state.ObjectRef, key string, base state.Value, given any) (state.Value, error) {
+	object := r.seen.Objects[ref]
+	if object.IsNull() {
+		return state.Null(), nil // the plan makes it
+	}
+	seen := kubeadm.ReadDocument(object, key)
+	if seen.IsNull() {
+		return seen, fmt.Errorf("the ConfigMap %s in kube-system has no %s that can be read", ref.Name, key)
+	}
+	add, _ := over(base, seen)
+	if add.IsNull() && object.Get("metadata.annotations").AsMap()[hashAnnotation].AsString() == "" {
+		return state.FromGo(given), nil
+	}
+	return add, nil
+}
+
+// hoist says once for the cluster what all its nodes have.
+func (r *reader) hoist() {
+	args := func(n *config.Node) string { return fmt.Sprint(n.Kubelet.Args) }
+	if same(r.nodes, args) {
+		r.cluster.Kubelet.Args = r.nodes[0].Kubelet.Args
+		for _, n := range r.nodes {
+			n.Kubelet.Args = nil
+		}
+	}
+	var planes []*config.Node
+	for _, p := range r.planes() {
+		planes = append(planes, p.node)
+	}
+	for _, component := range components {
+		of := func(n *config.Node) []config.Patch {
+			return slices.DeleteFunc(slices.Clone(n.Patches), func(p config.Patch) bool { return p.Target != component })
+		}
+		if !same(planes, func(n *config.Node) string { return fmt.Sprint(of(n)) }) {
+			continue
+		}
+		r.cluster.Patches = append(r.cluster.Patches, of(planes[0])...)
+		for _, n := range planes {
+			n.Patches = slices.DeleteFunc(n.Patches, func(p config.Patch) bool { return p.Target == component })
+		}
+	}
+}
+
+// planeTaints are a control plane's; nil for those that kubeadm sets.
+func planeTaints(seen []state.Taint) []state.Taint {
+	out := []state.Taint{}
+	for _, t := range seen {
+		if !ofControllers(t.Key) {
+			out = append(out, t)
+		}
+	}
+	if len(out) == 1 && out[0] == (state.Taint{Key: "node-role.kubernetes.io/control-plane", Effect: "NoSchedule"}) {
+		return nil
+	}
+	return out
+}
+
+// ofControllers tells that Kubernetes itself sets and removes a taint.
+func ofControllers(key string) bool {
+	prefix, _, _ := strings.Cut(key, "/")
+	return prefix == "node.kubernetes.io" || prefix == "node.cloudprovider.kubernetes.io"
+}
+
+// placed are labels of Kubernetes' own that people set by hand.
+var placed = []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}
+
+// ownLabels are the labels of a node that somebody gave it, besides kubeadm,
+// the kubelet and its flags.
+func ownLabels(h *Host) map[string]string {
+	flags := map[string]string{}
+	for pair := range strings.SplitSeq(h.flag("node-labels"), ",") {
+		key, value, _ := strings.Cut(pair, "=")
+		flags[key] = value
+	}
+	out := map[string]string{}
+	for key, value := range h.Node.Labels {
+		prefix, _, _ := strings.Cut(key, "/")
+		kubernetes := prefix == "kubernetes.io" || strings.HasSuffix(prefix, ".kubernetes.io") || strings.HasSuffix(prefix, "k8s.io")
+		if v, flagged := flags[key]; flagged && v == value {
+			continue
+		}
+		if !kubernetes || slices.Contains(placed, key) || prefix == "node-role.kubernetes.io" && key != "node-role.kubernetes.io/control-plane" {
+			out[key] = value
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return maps.Clone(out)
+}

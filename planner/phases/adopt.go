@@ -1,0 +1,223 @@
+package phases
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Adopt is what the state has to learn so that clusters which somebody else
+// made, by their labels, are ours: their identities, and their nodes with what
+// each does without. It reads what was observed and nothing else; a blank host is
+// a node to come. Errors among the diagnostics mean that there is nothing to adopt.
+func Adopt(v *View, labels []string) (state.Learned, diag.Diagnostics) {
+	v.resolve()
+	l := state.Learned{Nodes: map[state.Target]*state.RecordedNode{}, Clusters: map[string]*state.RecordedCluster{}}
+	var diags diag.Diagnostics
+	for _, c := range v.clusters {
+		if !slices.Contains(labels, c.Label) {
+			continue
+		}
+		found := c.adoptable()
+		if diags = append(diags, found...); found.HasErrors() {
+			continue
+		}
+		diags = append(diags, c.situate()...)
+		for _, n := range c.nodes {
+			if blank(n.report) {
+				continue
+			}
+			r := n.record()
+			r.Adopted = &state.Adoption{Without: n.without()}
+			l.Nodes[n.target] = r
+		}
+		if rec := c.record(); rec != nil {
+			l.Clusters[c.Label] = rec
+		}
+	}
+	return l, diags
+}
+
+// Imports is what the state has to learn of the clusters that import blocks speak
+// of and that it does not know yet.
+func Imports(v *View) (state.Learned, diag.Diagnostics) {
+	var labels []string
+	for _, i := range v.Config.Imports {
+		if v.Recorded == nil || v.Recorded.Clusters[i.To.Name] == nil {
+			labels = append(labels, i.To.Name)
+		}
+	}
+	if len(labels) == 0 || v.Destroy {
+		return state.Learned{}, nil
+	}
+	return Adopt(v, labels)
+}
+
+// importedFrom is the host that a target is imported from; empty when it is not.
+func (v *View) importedFrom(t state.Target, label string) string {
+	if v.Imported.Nodes[t] == nil && (t.Type != state.TypeCluster || v.Imported.Clusters[label] == nil) {
+		return ""
+	}
+	for _, i := range v.Config.Imports {
+		if i.To.Name == label {
+			return i.ID
+		}
+	}
+	return ""
+}
+
+// adoptable checks that the hosts of a cluster are those of one running cluster
+// that is nobody's.
+func (c *cluster) adoptable() diag.Diagnostics {
+	const summary = "Cluster cannot be adopted"
+	var diags diag.Diagnostics
+	if c.report == nil {
+		diags.Append(diag.Errorf(summary, "The API of cluster %q did not answer, and a cluster is adopted while it runs: %s. Start it, and run the same command again.",
+			c.Label, orUnknown(c.view.ClusterErrors[c.Label])).At(c.Source))
+	}
+	cas := map[string][]string{}
+	for _, n := range c.nodes {
+		switch u := c.view.Unobserved[n.target]; {
+		case n.report == nil:
+			diags.Append(diag.Errorf(summary, "%s (%s) could not be looked at, and what it is like belongs into the state. Nothing was changed.\n\n%s", n.target, n.Address, reason(u)).
+				At(n.Source).For(n.target))
+			continue
+		case n.report.Marks != nil && n.report.Marks.Cluster != "":
+			diags.Append(diag.Errorf(summary, "%s (%s) is %s of cluster %q, which kubewright made or adopted before: its state has the lineage %s. "+
+				"Use the folder with that state; if it is lost, kubewright state recover makes it anew.",
+				n.target, n.Address, n.report.Marks.Node, n.report.Marks.Cluster, n.report.Marks.Lineage).At(n.Source).For(n.target))
+			continue
+		case blank(n.report):
+			continue
+		}
+		if ca := n.caDigest(); ca != "" {
+			cas[ca] = append(cas[ca], "  "+short(ca)+": "+n.target.String()+" ("+n.Address+")")
+		}
+		if c.report != nil && !c.knows(n) {
+			diags.Append(diag.Errorf(summary, "%s (%s) holds files of a Kubernetes cluster, but the cluster has no node %q: it has %s. "+
+				"Take it out of the configuration, or give the node's attribute name.", n.target, n.Address, n.name, strings.Join(c.nodeNames(), ", ")).At(n.Source).For(n.target))
+		}
+	}
+	if len(cas) > 1 {
+		diags.Append(diag.Errorf(summary, "The hosts have different CAs, so they are not one cluster:\n\n%s", lines(cas)).At(c.Source))
+	}
+	return diags
+}
+
+func orUnknown(reason string) string {
+	if reason == "" {
+		return "no control plane has an administrator's kubeconfig (" + adminConf + ")"
+	}
+	return reason
+}
+
+// knows tells that the API has the node.
+func (c *cluster) knows(n *node) bool {
+	_, ok := c.report.Nodes[n.name]
+	return ok
+}
+
+func (c *cluster) nodeNames() []string { return sortedNames(c.report.Nodes) }
+
+// caDigest is the identity of the cluster that the host belongs to.
+func (n *node) caDigest() string {
+	if certs := n.report.Files[n.cluster.Certificates.Dir+"/ca.crt"].Certificates; len(certs) > 0 {
+		return certs[0].KeyDigest
+	}
+	return ""
+}
+
+// adoption is what is remembered of the node when somebody else made it. What is
+// replaced, or was reset since, joins as ours.
+func (n *node) adoption() *state.Adoption {
+	v := n.cluster.view
+	if !v.recordedNode(n.target) || v.replaces(n.target) || n.report != nil && blank(n.report) {
+		return nil
+	}
+	return v.Recorded.Nodes[n.target].Adopted
+}
+
+// unmarked tells that the node was adopted and its host does not carry our mark
+// yet: nothing was changed there.
+func (n *node) unmarked() bool {
+	return n.report != nil && n.adoption() != nil && (n.report.Marks == nil || n.report.Marks.Cluster == "")
+}
+
+// checkAdopted refuses a host without a mark that is not of the cluster which
+// was adopted.
+func (n *node) checkAdopted() diag.Diagnostics {
+	recorded := n.cluster.view.Recorded
+	if m := n.report.Marks; m != nil && m.Lineage != "" && recorded.Lineage != "" && m.Lineage != recorded.Lineage {
+		return diag.Diagnostics{n.refuseLineage(m)}
+	}
+	ca := n.cluster.recordedCA()
+	if seen := n.caDigest(); ca == "" || seen == "" || ca == seen {
+		return nil
+	}
+	return diag.Diagnostics{diag.Errorf("Host belongs to another cluster", "%s (%s) holds the CA %s, and cluster %q was adopted with the CA %s. "+
+		"Nothing is changed on any host. Correct the address, or clean the host (kubeadm reset) and plan again.",
+		n.target, n.Address, short(n.caDigest()), n.Cluster, short(ca)).At(n.Source).For(n.target)}
+}
+
+// spared are the kinds of which an adopted node may do without: images, which
+// its kubelet fetches when it needs them, and the file that keeps sysctls which
+// are set already.
+func spared(it *state.Item) bool {
+	return it.Kind == state.KindImage || it.Kind == state.KindMark || it.Kind == state.KindFile && it.Address.ID() == sysctlFile
+}
+
+// without are the items that the node does without, when it is adopted.
+func (n *node) without() []string {
+	var out []string
+	for _, it := range n.desired() {
+		if _, there := n.cluster.view.observe(&it); !there && spared(&it) && it.Kind != state.KindMark {
+			out = append(out, itemName(&it))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// itemName is an item's address on its node: images/image:REF.
+func itemName(it *state.Item) string { return it.Address.Phase + "/" + it.Address.Item }
+
+// missed are the items without those that an adopted node does without.
+func (n *node) missed(items []state.Item) []state.Item {
+	a := n.adoption()
+	if a == nil {
+		return items
+	}
+	return slices.DeleteFunc(items, func(it state.Item) bool {
+		return it.Kind == state.KindMark && n.unmarked() || spared(&it) && slices.Contains(a.Without, itemName(&it))
+	})
+}
+
+// markAdopted puts our mark on the hosts of adopted nodes that are going to be
+// changed: from then on each remembers whose it is.
+func (v *View) markAdopted(changes []planner.Change) ([]state.Item, []planner.Change) {
+	marks := &state.Snapshot{}
+	for _, c := range v.clusters {
+		for _, n := range c.nodes {
+			if n.unmarked() && slices.ContainsFunc(changes, func(c planner.Change) bool { return c.Address.Target == n.target }) {
+				marks.Items = append(marks.Items, n.markItem())
+			}
+		}
+	}
+	return marks.Items, planner.Diff(marks, &state.Snapshot{}, &state.Snapshot{})
+}
+
+// adoptedMarks are those of an adopted host that has none yet, while its node is
+// replaced. Of what was there before nothing is known but that folders which
+// others use as well stay.
+func (l leaver) adoptedMarks() *state.Marks {
+	m := &state.Marks{Format: 1, Cluster: l.Cluster, Node: l.target, Before: map[string]string{}}
+	for _, p := range foldersBefore {
+		if f := l.report.Files[p]; f.Exists && !slices.Contains(foldersOfKubernetes, p) {
+			m.Before["folder:"+p] = f.Mode + " " + f.Owner
+		}
+	}
+	return m
+}

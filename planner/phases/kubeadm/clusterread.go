@@ -1,0 +1,155 @@
+package kubeadm
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
+)
+
+// ReadClusterConfiguration is the way back from what the kubeadm-config
+// ConfigMap holds to a cluster with that label: everything that kubeadm stores
+// there, and for the rest the defaults. What the hosts alone know (ports,
+// patches, timeouts, the proxies' environment) is not in it.
+func ReadClusterConfiguration(label, text string) (*config.Cluster, error) {
+	var k clusterConfiguration
+	if err := yaml.UnmarshalStrict([]byte(text), &k); err != nil {
+		return nil, fmt.Errorf("cannot read ClusterConfiguration: %w", err)
+	}
+	if k.APIVersion != "kubeadm.k8s.io/v1beta4" || k.Kind != "ClusterConfiguration" {
+		return nil, fmt.Errorf("cannot read %s of %s: ClusterConfiguration of kubeadm.k8s.io/v1beta4 is understood", k.Kind, k.APIVersion)
+	}
+	if err := CheckVersion(k.KubernetesVersion); err != nil {
+		return nil, err
+	}
+	c := config.NewCluster(label, strings.TrimPrefix(k.KubernetesVersion, "v"))
+	c.ControlPlaneEndpoint, c.FeatureGates = k.ControlPlaneEndpoint, k.FeatureGates
+	for _, field := range []struct {
+		into *string
+		text string
+	}{
+		{&c.Name, k.ClusterName},
+		{&c.ImageRepository, k.ImageRepository},
+		{&c.Certificates.Dir, k.CertificatesDir},
+		{&c.Certificates.Algorithm, k.EncryptionAlgorithm},
+		{&c.Network.ServiceSubnet, k.Networking.ServiceSubnet},
+		{&c.Network.PodSubnet, k.Networking.PodSubnet},
+		{&c.Network.DNSDomain, k.Networking.DNSDomain},
+	} {
+		if field.text != "" {
+			*field.into = field.text
+		}
+	}
+	if d := k.CertificateValidity.Duration; d > 0 {
+		c.Certificates.Validity = d
+	}
+	if d := k.CAValidity.Duration; d > 0 {
+		c.Certificates.CAValidity = d
+	}
+	c.Certificates.RenewBefore = config.RenewBefore(c.Certificates.Validity)
+	c.APIServer = config.APIServer{Component: k.APIServer.read(), CertSANs: k.APIServer.CertSANs}
+	c.ControllerManager, c.Scheduler = k.ControllerManager.read(), k.Scheduler.read()
+	c.DNS = config.DNS{ImageRepository: k.DNS.ImageRepository, ImageTag: k.DNS.ImageTag, Disabled: k.DNS.Disabled}
+	c.KubeProxy.Disabled = k.Proxy.Disabled
+	k.Etcd.read(&c.Etcd)
+	return c, nil
+}
+
+func (k componentConfig) read() config.Component {
+	c := config.Component{Args: readArgs(k.ExtraArgs), Envs: readEnvs(k.ExtraEnvs)}
+	for _, v := range k.ExtraVolumes {
+		c.Volumes = append(c.Volumes, config.Volume{
+			Name: v.Name, HostPath: v.HostPath, MountPath: v.MountPath, ReadOnly: v.ReadOnly, PathType: string(v.PathType),
+		})
+	}
+	return c
+}
+
+func (k etcdConfig) read(into *config.Etcd) {
+	if x := k.External; x != nil {
+		into.External = &config.ExternalEtcd{
+			Endpoints: x.Endpoints, HTTPEndpoints: x.HTTPEndpoints, CAFile: x.CAFile, CertFile: x.CertFile, KeyFile: x.KeyFile,
+		}
+		if len(x.HTTPEndpoints) == 0 {
+			into.External.HTTPEndpoints = x.Endpoints
+		}
+	}
+	if l := k.Local; l != nil {
+		into.ImageRepository, into.ImageTag = l.ImageRepository, l.ImageTag
+		into.DataDir = firstOf(l.DataDir, into.DataDir)
+		into.Args, into.Envs = readArgs(l.ExtraArgs), readEnvs(l.ExtraEnvs)
+		into.ServerCertSANs, into.PeerCertSANs = l.ServerCertSANs, l.PeerCertSANs
+	}
+}
+
+func readArgs(args []argConfig) []config.Arg {
+	var out []config.Arg
+	for _, a := range args {
+		out = append(out, config.Arg{Name: a.Name, Value: a.Value})
+	}
+	return out
+}
+
+func readEnvs(vars []corev1.EnvVar) []config.EnvVar {
+	var out []config.EnvVar
+	for _, e := range vars {
+		v := config.EnvVar{Name: e.Name, Value: e.Value}
+		if from := e.ValueFrom; from != nil {
+			if from.FieldRef != nil && from.FieldRef.APIVersion == "v1" {
+				from.FieldRef.APIVersion = "" // kubeadm's default
+			}
+			v.ValueFrom = tree(from)
+		}
+		// Of a variable that is given twice the last one counts.
+		if i := slices.IndexFunc(out, func(o config.EnvVar) bool { return o.Name == v.Name }); i >= 0 {
+			out[i] = v
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// ReadDocument parses one document of a ConfigMap's data, such as the
+// KubeletConfiguration of kubelet-config; null when it is not there or no map.
+func ReadDocument(object state.Value, key string) state.Value {
+	data, ok := object.Get("data").AsMap()[key]
+	if !ok {
+		return state.Null()
+	}
+	v, err := yamlMap([]byte(data.AsString()))
+	if err != nil {
+		return state.Null()
+	}
+	return v
+}
+
+// SharedConfigs are the configurations of kubelets and kube-proxy that kubeadm
+// would keep in the cluster, as documents.
+func SharedConfigs(in Input) (kubelet, proxy state.Value, err error) {
+	v := in.view()
+	k, err := v.kubeletConfigMap()
+	if err != nil {
+		return kubelet, proxy, err
+	}
+	p, err := v.proxyConfigMap()
+	return ReadDocument(k.Object, "kubelet"), ReadDocument(p.Object, "config.conf"), err
+}
+
+// AsYAML writes a tree down as YAML with sorted keys.
+func AsYAML(v state.Value) (string, error) {
+	content, err := json.Marshal(v)
+	if err == nil {
+		content, err = yaml.JSONToYAML(content)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot write YAML: %w", err)
+	}
+	return string(content), nil
+}

@@ -1,0 +1,378 @@
+package phases
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+// A CA is rotated in three stages, each of which ends before the next begins:
+//
+//   - trust-both: a new CA is made beside the old one, and everybody is told of
+//     both and has read so.
+//   - reissue: what the old one has signed is issued by the new one, also in the
+//     kubelets' own files, and nobody signs with the old one any more.
+//   - drop-old: everybody is told of the new one alone.
+//
+// At any moment everybody trusts what anybody shows. Until the last stage the
+// first certificate of ca.crt is the old one, and ca.key is its key, so that
+// kubeadm, which takes the first for the CA, signs with what everybody trusts.
+// What the new CA and the old one are is in files beside it until all is done;
+// how far a rotation has come is seen from those and from who has signed what.
+// The procedure is that of the Kubernetes documentation, "Manual Rotation of CA
+// Certificates".
+const (
+	trustBoth = "trust-both"
+	reissue   = "reissue"
+	dropOld   = "drop-old"
+	// rotated is the waypoint at which the files of the rotation are taken away.
+	rotated = "rotated"
+)
+
+// Rotation asks for a CA of a cluster to be replaced by a new one.
+type Rotation struct {
+	Cluster state.Target
+	// CA is its name: ca, front-proxy-ca or etcd-ca.
+	CA string
+}
+
+// String is the rotation as it is asked for.
+func (r Rotation) String() string { return r.Cluster.String() + "/" + r.CA }
+
+// ParseRotation reads cluster.NAME/CA; ok is false for what is written in another way.
+func ParseRotation(s string) (r Rotation, ok bool) {
+	cluster, ca, ok := strings.Cut(s, "/")
+	t, err := state.ParseTarget(cluster)
+	return Rotation{t, ca}, ok && err == nil && t.Type == state.TypeCluster
+}
+
+// RotatableCAs are the names of the CAs.
+func RotatableCAs() []string { return []string{"ca", "front-proxy-ca", "etcd-ca"} }
+
+// rotation is a CA on its way to its successor.
+type rotation struct {
+	authority
+	// source is the control plane that has the new CA, or is to make it.
+	source state.Target
+	// old and new are identities; new is empty as long as the CA is to be made.
+	old, new string
+	// begun tells that the new CA is there, reissuing that it has signed something,
+	// and so is trusted by all, dropping that somebody has let go of the old one,
+	// and so nothing rests on that.
+	begun, reissuing, dropping bool
+}
+
+// nextBase is where the new CA lies, without .crt and .key, until it takes the old one's place.
+func (a authority) nextBase() string { return a.Base + "-next" }
+
+// oldFile is the old CA's certificate alone.
+func (a authority) oldFile() string { return a.Base + "-old.crt" }
+
+// rotationPaths are the files of a rotation, in the order in which they go: the
+// last one tells that those before it may be left of a rotation cut short.
+func (a authority) rotationPaths() []string {
+	return []string{a.oldFile(), a.nextBase() + ".crt", a.nextBase() + ".key"}
+}
+
+// rotationQuery asks for the files of rotations, and whether the kubelet has
+// read its kubeconfig as it is now.
+func (c *cluster) rotationQuery(q *state.Query, controlPlane bool) {
+	q.Processes = append(q.Processes, kubeletProcess)
+	if !controlPlane {
+		return
+	}
+	for _, a := range c.authorities {
+		for _, p := range a.rotationPaths() {
+			read := state.ReadCertificate
+			if strings.HasSuffix(p, ".key") {
+				read = state.ReadStat
+			}
+			q.Files = append(q.Files, state.FileQuery{Path: p, Read: read})
+		}
+	}
+}
+
+// kubeletProcess is the kubelet's process as kubeadm starts it.
+var kubeletProcess = state.Process{Name: "kubelet", Argument: "--kubeconfig=" + kubeletConf}
+
+// cas are the identities of the certificates in a file on the node's host.
+func (n *node) casIn(path string) []string {
+	if n.report == nil {
+		return nil
+	}
+	f := n.report.Files[path]
+	if f.Kubeconfig != nil {
+		return f.Kubeconfig.CAKeyDigests
+	}
+	var out []string
+	for _, c := range f.Certificates {
+		out = append(out, c.KeyDigest)
+	}
+	return out
+}
+
+// requested tells that the rotation of a CA is asked for.
+func (c *cluster) requested(a authority) bool {
+	return slices.Contains(c.view.Rotate, Rotation{c.target, a.Name})
+}
+
+// rotations finds the CAs that are on their way, or are asked to be.
+func (c *cluster) rotations() []*rotation {
+	if c.founding || c.view.Destroy || c.seatNode() == nil || c.seatNode().report == nil {
+		return nil
+	}
+	var out []*rotation
+	for _, a := range c.authorities {
+		if a.custody != made {
+			continue
+		}
+		r := &rotation{authority: a, source: c.seat}
+		r.find(c)
+		if r.begun || c.requested(a) && r.old != "" {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// find sees how far the rotation has come.
+func (r *rotation) find(c *cluster) {
+	order := slices.Clone(c.controlPlanes())
+	slices.SortStableFunc(order, func(a, b *node) int { return boolOrder(b.target == c.seat) - boolOrder(a.target == c.seat) })
+	for _, n := range order {
+		next := n.casIn(r.nextBase() + ".crt")
+		if len(next) > 0 && n.report.Files[r.nextBase()+".key"].Exists {
+			r.source, r.new, r.begun = n.target, next[0], true
+			break
+		}
+	}
+	for _, n := range order {
+		for _, path := range []string{r.oldFile(), r.Base + ".crt"} {
+			if cas := n.casIn(path); len(cas) > 0 && cas[0] != r.new && r.old == "" {
+				r.old = cas[0]
+			}
+		}
+		if cas := n.casIn(r.Base + ".crt"); r.begun && len(cas) > 0 && cas[0] == r.new {
+			r.dropping = true
+		}
+	}
+	r.reissuing = r.dropping || r.begun && slices.ContainsFunc(c.nodes, r.signedFor)
+}
+
+func boolOrder(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// signedFor tells that the node has something that the new CA has signed.
+func (r *rotation) signedFor(n *node) bool {
+	if n.report == nil {
+		return false
+	}
+	for path, f := range n.report.Files {
+		if path == r.nextBase()+".crt" || path == r.Base+".crt" {
+			continue
+		}
+		if len(f.Certificates) > 0 && f.Certificates[0].IssuerKeyDigest == r.new ||
+			f.Kubeconfig != nil && f.Kubeconfig.Client != nil && f.Kubeconfig.Client.IssuerKeyDigest == r.new {
+			return true
+		}
+	}
+	return false
+}
+
+// rotation is that of the CA with the base path; nil when it is not rotated.
+func (c *cluster) rotation(base string) *rotation {
+	for _, r := range c.rotating {
+		if r.Base == base {
+			return r
+		}
+	}
+	return nil
+}
+
+// clusterCA is the rotation of the CA for clients and API servers, or nil.
+func (c *cluster) clusterCA() *rotation { return c.rotation(c.Certificates.Dir + "/ca") }
+
+// rotates tells that this plan goes on with a rotation. Without the API nobody
+// could tell whether all have taken it up; what keeps it down comes first.
+func (c *cluster) rotates() bool { return len(c.rotating) > 0 && c.report != nil }
+
+// checkRotations refuses a rotation that cannot be begun, and what cannot be
+// done while one is under way.
+func (v *View) checkRotations() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, r := range v.Rotate {
+		if d := v.checkRequest(r); d != nil {
+			diags.Append(d)
+		}
+	}
+	for _, c := range v.clusters {
+		if len(c.rotating) > 0 {
+			diags = append(diags, c.checkRotation()...)
+		}
+	}
+	return diags
+}
+
+func (v *View) checkRequest(r Rotation) *diag.Diagnostic {
+	i := slices.IndexFunc(v.clusters, func(c *cluster) bool { return c.target == r.Cluster })
+	if i < 0 {
+		return diag.Errorf("Nothing to rotate", "-%s=%s: the configuration has no such cluster.", ReplaceFlag, r)
+	}
+	c := v.clusters[i]
+	j := slices.IndexFunc(c.authorities, func(a authority) bool { return a.Name == r.CA })
+	switch {
+	case j < 0 && r.CA == "etcd-ca":
+		return diag.Errorf("Nothing to rotate", "-%s=%s: the etcd of this cluster is not ours, and neither is its CA.", ReplaceFlag, r).At(c.Source).For(c.target)
+	case j < 0:
+		return diag.Errorf("Nothing to rotate", "-%s=%s: there is no such CA. There are %s.", ReplaceFlag, r, strings.Join(RotatableCAs(), ", ")).At(c.Source).For(c.target)
+	case c.authorities[j].custody != made:
+		return diag.Errorf("CA is yours", "-%s=%s: the block %s gives the CA %q, so kubewright does not make another. Nothing is changed. "+
+			"This version replaces only the CAs that it has made. To go on using yours beyond its end, have its certificate issued anew for the same key and give that.",
+			ReplaceFlag, r, c.authorities[j].block, c.authorities[j].CommonName).At(c.origin(c.authorities[j].block)).For(c.target)
+	case c.founding:
+		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster is not there yet.", ReplaceFlag, r).At(c.Source).For(c.target)
+	}
+	return nil
+}
+
+// checkRotation looks whether a cluster is as a rotation needs it.
+func (c *cluster) checkRotation() diag.Diagnostics {
+	if d := c.impure(); d != nil {
+		return diag.Diagnostics{d}
+	}
+	if why := c.disturbed(); why != "" {
+		return diag.Diagnostics{diag.Errorf("CA is rotated alone", "%s: %s. Nothing is changed. While a CA of a cluster is rotated its nodes, versions and endpoint stay as they are, "+
+			"and every node has to be seen: one that has not heard of the new CA would be cut off. %s", strings.Join(c.rotatingNames(), ", "), why, c.otherwise()).At(c.Source).For(c.target)}
+	}
+	begun := slices.ContainsFunc(c.rotating, func(r *rotation) bool { return r.begun })
+	if c.report == nil && begun {
+		return diag.Diagnostics{diag.Warningf("Rotation waits", "%s: the API does not answer, so nobody can tell whether all have taken up the new CA. "+
+			"The rotation goes on with the first apply that finds the API.", strings.Join(c.rotatingNames(), ", ")).At(c.Source).For(c.target)}
+	}
+	if c.report == nil {
+		return diag.Diagnostics{diag.Errorf("API does not answer", "%s: a CA is rotated while the API answers, since only that tells whether all have taken up the new one. "+
+			"Nothing is changed. Repair the cluster first (%s).", strings.Join(c.rotatingNames(), ", "), c.darkTargets()[0].Reason).At(c.Source).For(c.target)}
+	}
+	if d := c.otherCallers(); d != nil {
+		return diag.Diagnostics{d}
+	}
+	return nil
+}
+
+// impure refuses to begin where more is trusted than the CA: it would be dropped.
+func (c *cluster) impure() *diag.Diagnostic {
+	for _, r := range c.rotating {
+		for _, n := range c.controlPlanes() {
+			if cas := n.casIn(r.Base + ".crt"); !r.begun && len(cas) > 1 {
+				return diag.Errorf("File trusts several CAs", "%s (%s) has %d certificates in %s.crt. Rotating the CA would leave the new one alone in it. Nothing is changed. "+
+					"Leave only the CA with which the cluster signs in that file, on every node, and have the components read it.", n.target, n.Address, len(cas), r.Base).At(c.Source).For(n.target)
+			}
+		}
+	}
+	return nil
+}
+
+// otherwise is what to do about something that is not to be done now.
+func (c *cluster) otherwise() string {
+	if slices.ContainsFunc(c.rotating, func(r *rotation) bool { return r.begun }) {
+		return "The rotation has begun: take the change back, apply until the rotation is complete, and make the change then."
+	}
+	return "Do one after the other."
+}
+
+func (c *cluster) rotatingNames() []string {
+	var out []string
+	for _, r := range c.rotating {
+		out = append(out, Rotation{c.target, r.Name}.String())
+	}
+	return out
+}
+
+// disturbed says what else would happen in this plan, or what is not seen.
+func (c *cluster) disturbed() string {
+	for _, n := range c.nodes {
+		switch {
+		case n.report == nil:
+			return fmt.Sprintf("%s could not be looked at", n.target)
+		case c.view.replaces(n.target):
+			return fmt.Sprintf("%s would be replaced", n.target)
+		case n.joins():
+			return fmt.Sprintf("%s would join", n.target)
+		}
+	}
+	for _, l := range c.view.leavers() {
+		if l.cluster == c {
+			return fmt.Sprintf("%s would leave", l.target)
+		}
+	}
+	switch {
+	case c.up != nil && (c.up.raises || c.up.begun):
+		return "the version would change"
+	case len(c.formerHosts()) > 0:
+		return "the endpoint would move"
+	case c.view.targeted:
+		return "the plan is for targets only"
+	}
+	return ""
+}
+
+// ownRotation takes out of the drift what a rotation that was cut short has changed.
+func (v *View) ownRotation(drift []planner.Change) []planner.Change {
+	return slices.DeleteFunc(drift, func(ch planner.Change) bool {
+		c := v.clusterOf(ch.Address.Target)
+		if c == nil || len(c.rotating) == 0 || len(ch.Attributes) == 0 {
+			return false
+		}
+		return !slices.ContainsFunc(ch.Attributes, func(a planner.AttributeChange) bool { return a.Path != "signed_by" && a.Path != "ca" })
+	})
+}
+
+// sentence is what a plan says of the rotation.
+func (r *rotation) sentence(c *cluster) string {
+	stage := trustBoth
+	switch {
+	case r.dropping:
+		stage = dropOld
+	case r.reissuing:
+		stage = reissue
+	}
+	name := Rotation{c.target, r.Name}.String()
+	if !r.begun {
+		return name + ": everybody trusts both, the new CA issues what the old one has signed, everybody drops the old one; interrupted, it goes on with the next apply."
+	}
+	return name + ": has begun, and goes on at " + stage + "."
+}
+
+// otherCallers warns of pods that are not ours: nobody here can tell how they
+// know API servers.
+func (c *cluster) otherCallers() *diag.Diagnostic {
+	r := c.clusterCA()
+	if r == nil || r.reissuing {
+		return nil
+	}
+	return diag.Warningf("Pods may have to be restarted", "%s: pods that call the API and read the CA only when they start (client-go before 1.36) do not know the new CA until they are started anew. "+
+		"Those of this configuration's addons are. For others, stop before the new CA issues anything, restart them, and go on with an ordinary apply:\n\n"+
+		"  kubewright apply -%s=%s -exclude=%s@%s", Rotation{c.target, r.Name}, ReplaceFlag, Rotation{c.target, r.Name}, certsPhase, reissue).At(c.Source).For(c.target)
+}
+
+// leavesOf are the certificates of a control plane that the CA signs.
+func (r *rotation) leavesOf(n *node) []kubeadm.Certificate {
+	return slices.DeleteFunc(kubeadm.Leaves(n.input()), func(l kubeadm.Certificate) bool { return l.CA != r.Base })
+}
+
+// signer is the new CA.
+func (r *rotation) signer() planner.Signer {
+	return planner.Signer{Name: r.CAName, Base: r.nextBase(), On: r.source}
+}
+
+// restartMark is what pods carry that were started since both CAs are trusted.
+func (r *rotation) restartMark() string { return "successor of CA " + short(r.old) }

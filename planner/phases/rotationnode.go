@@ -1,0 +1,272 @@
+package phases
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+)
+
+// certificates are the operations on a control plane's CA files and certificates.
+func (s *rotationStage) certificates(n *node) []planner.Operation {
+	var ops []planner.Operation
+	for _, r := range s.cluster().rotating {
+		if !s.takesPart(r) {
+			continue
+		}
+		switch s.name {
+		case trustBoth:
+			ops = append(ops, r.trust(n)...)
+		case reissue:
+			ops = append(ops, r.reissue(n)...)
+		default:
+			ops = append(ops, r.drop(n)...)
+		}
+	}
+	return ops
+}
+
+// trust makes the new CA, or brings it, and puts it behind the old one.
+func (r *rotation) trust(n *node) []planner.Operation {
+	crt, next := r.Base+".crt", r.nextBase()+".crt"
+	bundle := n.casIn(crt)
+	present := r.begun && slices.Contains(n.casIn(next), r.new) && n.report.Files[r.nextBase()+".key"].Exists
+	if present && slices.Contains(bundle, r.old) && slices.Contains(bundle, r.new) && n.report.Files[r.oldFile()].Exists {
+		return nil
+	}
+	var ops []planner.Operation
+	switch {
+	case present:
+	case n.target == r.source:
+		ops = append(ops, planner.IssueCA{CommonName: r.CommonName, Algorithm: r.Algorithm, Validity: r.Validity, To: r.nextBase()})
+	default:
+		ops = append(ops, planner.CopySecrets{From: r.source, Files: []planner.SecretFile{
+			{Path: r.nextBase() + ".key", Mode: keyMode, Owner: root}, {Path: next, Mode: "0644", Owner: root},
+		}})
+	}
+	return append(ops,
+		planner.BundleCertificates{To: r.oldFile(), Of: []string{crt}},
+		planner.BundleCertificates{To: crt, Of: []string{r.oldFile(), next}})
+}
+
+// reissue has the new CA sign what the old one has signed.
+func (r *rotation) reissue(n *node) []planner.Operation {
+	var ops []planner.Operation
+	for _, leaf := range r.leavesOf(n) {
+		if certs := n.report.Files[leaf.Base+".crt"].Certificates; r.begun && len(certs) > 0 && certs[0].IssuerKeyDigest == r.new {
+			continue
+		}
+		op := n.issue(leaf)
+		op.CA, op.Renew = r.signer(), true
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// drop puts the new CA in the old one's place.
+func (r *rotation) drop(n *node) []planner.Operation {
+	if r.begun && slices.Equal(n.casIn(r.Base+".crt"), []string{r.new}) {
+		return nil
+	}
+	return []planner.Operation{
+		planner.CopySecrets{From: n.target, Files: []planner.SecretFile{{Path: r.Base + ".key", Mode: keyMode, Owner: root, Source: r.nextBase() + ".key"}}},
+		planner.BundleCertificates{To: r.Base + ".crt", Of: []string{r.nextBase() + ".crt"}},
+	}
+}
+
+// describe says what becomes of a control plane's CAs.
+func (s *rotationStage) describe(n *node) string {
+	var names []string
+	for _, r := range s.cluster().rotating {
+		if s.takesPart(r) {
+			names = append(names, r.CAName)
+		}
+	}
+	list := strings.Join(names, ", ")
+	switch s.name {
+	case trustBoth:
+		if n.target == s.cluster().rotating[0].source && !s.cluster().rotating[0].begun {
+			return "makes a new CA beside the old one, and trusts both: " + list
+		}
+		return "brings the new CA, and trusts both: " + list
+	case reissue:
+		return "issues what the old CA has signed by the new one: " + list
+	}
+	return "puts the new CA in the place of the old one: " + list
+}
+
+// describeKubeconfigs says what becomes of a control plane's kubeconfigs.
+func (s *rotationStage) describeKubeconfigs() string {
+	return map[string]string{
+		trustBoth: "has its kubeconfigs trust both", reissue: "issues its kubeconfigs by the new one", dropOld: "has its kubeconfigs trust the new one alone",
+	}[s.name]
+}
+
+// satisfied tells that a file trusts what it has to in the stage.
+func (s *rotationStage) satisfied(r *rotation, cas []string) bool {
+	if s.name == dropOld {
+		return r.begun && slices.Equal(cas, []string{r.new})
+	}
+	return r.begun && slices.Contains(cas, r.new) && slices.Contains(cas, r.old)
+}
+
+// kubeconfigs are the operations on the kubeconfigs of a control plane's
+// administrator and controllers.
+func (s *rotationStage) kubeconfigs(n *node) []planner.Operation {
+	r, ca := s.cluster().clusterCA(), s.cluster().caFile()
+	if !s.takesPart(r) {
+		return nil
+	}
+	var ops []planner.Operation
+	for _, k := range kubeadm.Kubeconfigs(n.input(), true) {
+		f := n.report.Files[k.Path]
+		if k.Path == kubeletConf || !f.Exists {
+			continue
+		}
+		switch {
+		case s.name != reissue && s.satisfied(r, n.casIn(k.Path)):
+		case s.name != reissue:
+			ops = append(ops, planner.SetKubeconfig{Path: k.Path, Trust: ca})
+		case !r.begun || f.Kubeconfig == nil || f.Kubeconfig.Client == nil || f.Kubeconfig.Client.IssuerKeyDigest != r.new:
+			op := n.writeKubeconfig(k, planner.Change{Action: planner.Update}).(planner.WriteKubeconfig)
+			op.CA, op.Trust = r.signer(), ca
+			ops = append(ops, op)
+		}
+	}
+	return ops
+}
+
+// pods has the static pods of a phase take up what was written, and waits until
+// they have.
+func (s *rotationStage) pods(n *node, w work, phase string, wrote map[string]bool) planner.Step {
+	step := planner.Step{Via: n.target, Operations: fileOperations(w)}
+	rewritten := n.awaitPods(&step, w)
+	reread := n.takeUpFiles(&step, phase, rewritten, taking{files: wrote, trust: s.name == trustBoth, beyond: s.untouched})
+	step = n.disrupts(step, phase, rewritten, reread)
+	if phase == etcdPhase && len(reread) > 0 && len(n.otherPlanes()) > 0 {
+		step.Impact = "restarts etcd here; quorum is held by the other members"
+	}
+	return step
+}
+
+// untouched tells of a file that this rotation does not write in the stage: that
+// somebody has not read it is another matter.
+func (s *rotationStage) untouched(path string) bool {
+	c := s.cluster()
+	for _, r := range c.rotating {
+		if s.takesPart(r) && path == r.Base+".crt" {
+			return false
+		}
+	}
+	return !s.takesPart(c.clusterCA()) || !slices.Contains([]string{controllerConf, schedulerConf}, path)
+}
+
+// kubelet has a node's kubelet trust what it has to, or gives it a certificate
+// of the new CA.
+func (s *rotationStage) kubelet(n *node) planner.Step {
+	c := s.cluster()
+	r := c.clusterCA()
+	switch {
+	case !s.takesPart(r):
+		return planner.Step{}
+	case s.name == reissue:
+		return s.kubeletCertificate(n, r)
+	}
+	ca := c.caFile()
+	var ops []planner.Operation
+	if !n.isControlPlane() && !s.satisfied(r, n.casIn(ca)) {
+		ops = append(ops, planner.CopySecrets{From: r.source, Files: []planner.SecretFile{{Path: ca, Mode: "0644", Owner: root}}})
+	}
+	if len(ops) == 0 && s.satisfied(r, n.casIn(kubeletConf)) && !n.report.Outdated(kubeletProcess.Name, kubeletConf) {
+		return planner.Step{}
+	}
+	step := planner.Step{Operations: append(ops, planner.SetKubeconfig{Path: kubeletConf, Trust: ca})}
+	n.restartKubelet(&step)
+	step.Impact = "has the kubelet trust both, and restarts it; pods keep running"
+	if s.name == dropOld {
+		step.Impact = "has the kubelet trust the new CA alone, and restarts it; pods keep running"
+	}
+	return step
+}
+
+// kubeletCertificate takes a kubelet's certificate away when another one is in
+// its kubeconfig: it takes that over and goes on from there, as when its own has ended.
+func (s *rotationStage) kubeletCertificate(n *node, r *rotation) planner.Step {
+	own, conf := n.report.Files[kubeletClientCert].Certificates, n.report.Files[kubeletConf].Kubeconfig
+	inlined := conf == nil || conf.Client != nil
+	if r.begun && len(own) > 0 && own[0].IssuerKeyDigest == r.new && !inlined {
+		return planner.Step{}
+	}
+	ops := n.replaceKubeletCertificate(r.signer(), s.cluster().caFile(), true)
+	return planner.Step{
+		Via: n.cluster.seat, Impact: "gives the kubelet a certificate of the new CA and restarts it; pods keep running",
+		Operations: append(ops, n.readyWait()...),
+	}
+}
+
+// clusterInfo has nodes that join from now on trust what the others do.
+func (s *rotationStage) clusterInfo() planner.Step {
+	c := s.cluster()
+	if s.name == reissue || !s.takesPart(c.clusterCA()) {
+		return planner.Step{}
+	}
+	for _, it := range c.objectItems(tokenPhase) {
+		if it.Address.ID() != clusterInfo.String() {
+			continue
+		}
+		return planner.Step{Via: c.seat, Impact: "tells nodes that join which CA to trust", Operations: []planner.Operation{
+			planner.ApplyObject{Object: parsedObject(it.Content), CAFrom: c.caFile(), CAKey: "kubeconfig"},
+		}}
+	}
+	return planner.Step{}
+}
+
+// published waits until pods of every namespace are told, and before anything is
+// issued by the new CA has those start anew that are ours and call the API.
+func (s *rotationStage) published() planner.Step {
+	c := s.cluster()
+	r := c.clusterCA()
+	if s.name == reissue || !s.takesPart(r) {
+		return planner.Step{}
+	}
+	step := planner.Step{Via: c.seat, Impact: "waits until every namespace is told", Operations: []planner.Operation{
+		planner.Wait{For: planner.WaitRootCA, Name: c.caFile(), Timeout: publishTime},
+	}}
+	if s.name != trustBoth {
+		return step
+	}
+	var names []string
+	for _, op := range c.callers(r) {
+		step.Operations = append(step.Operations, op)
+		names = append(names, op.Name)
+	}
+	if len(names) > 0 {
+		step.Impact += fmt.Sprintf(", and restarts the pods of %s", strings.Join(names, ", "))
+	}
+	return step
+}
+
+// publishTime bounds the wait for the controller manager to tell all namespaces.
+const publishTime = 5 * time.Minute
+
+// callers restart the pods of this cluster's addons, which may have read only
+// when they started by which CA they know API servers.
+func (c *cluster) callers(r *rotation) []planner.RestartPods {
+	var out []planner.RestartPods
+	for _, it := range append(c.objectItems(addonPhase), c.userAddons()...) {
+		ref := parseRef(it.Address.ID())
+		if ref.Kind != "DaemonSet" && ref.Kind != "Deployment" || it.CreateOnly {
+			continue
+		}
+		out = append(out, planner.RestartPods{
+			Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Mark: r.restartMark(), Timeout: proxyRestart,
+		})
+	}
+	return out
+}
+
+// signing is a pair of files with which controller managers sign; zero for the cluster's CA.
+type signing struct{ certificate, key string }

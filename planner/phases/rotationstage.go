@@ -1,0 +1,229 @@
+package phases
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// rotationStage is a stage of a cluster's rotations.
+type rotationStage struct {
+	name string
+	// view is the cluster's in this stage, place its place in there.
+	view  *View
+	place int
+}
+
+func (s *rotationStage) cluster() *cluster { return s.view.clusters[s.place] }
+
+func (s *rotationStage) step(t state.Target, phase string) state.Address {
+	id := step(t, phase)
+	id.Waypoint = s.name
+	return id
+}
+
+// takesPart tells that a CA has something left to do in the stage.
+func (s *rotationStage) takesPart(r *rotation) bool {
+	switch s.name {
+	case trustBoth:
+		return r != nil && !r.reissuing
+	case reissue:
+		return r != nil && !r.dropping
+	}
+	return r != nil
+}
+
+// rotationStages prepares the stages of all clusters. Of what a stage wants, the
+// manifest of the controller manager is an item: with a bundle in ca.crt it has to
+// sign with another file. What is observed is then as the last stage leaves it.
+func (v *View) rotationStages(observed *state.Snapshot) (changes []planner.Change, items []state.Item) {
+	for place, c := range v.clusters {
+		c.stages = nil
+		if !c.rotates() {
+			continue
+		}
+		seen := &state.Snapshot{}
+		for _, name := range []string{trustBoth, reissue, dropOld} {
+			s := &rotationStage{name: name, place: place, view: v.signingWith(place, signingAt(c, name))}
+			c.stages = append(c.stages, s)
+			if !s.takesPart(c.clusterCA()) {
+				continue
+			}
+			w := &waypoint{version: name, view: s.view, place: place, items: s.controllerManagers()}
+			changed, desired := w.changes(seen)
+			changes, items = append(changes, changed...), append(items, w.items...)
+			seen = desired
+			overlay(observed, desired)
+		}
+	}
+	return changes, items
+}
+
+// signingAt is the CA with which controller managers sign in a stage, without
+// .crt and .key; empty is the cluster's as always.
+func signingAt(c *cluster, stage string) signing {
+	r := c.clusterCA()
+	switch {
+	case r == nil || stage == dropOld:
+		return signing{}
+	case stage == trustBoth:
+		return signing{certificate: r.oldFile(), key: r.Base + ".key"}
+	}
+	return signing{certificate: r.nextBase() + ".crt", key: r.nextBase() + ".key"}
+}
+
+// signingWith is the view with another CA for the controller managers of the
+// cluster at a place.
+func (v *View) signingWith(place int, with signing) *View {
+	out := *v
+	out.resolve()
+	for i, original := range v.clusters {
+		out.clusters[i].situation = original.situation
+	}
+	out.clusters[place].signing = with
+	return &out
+}
+
+// controllerManagers are the manifests of the stage, sealed.
+func (s *rotationStage) controllerManagers() []state.Item {
+	twin := s.view.twinView()
+	var out []state.Item
+	for j, n := range s.cluster().nodes {
+		if !n.isControlPlane() {
+			continue
+		}
+		items := n.controllerManager()
+		if twin != nil {
+			s.view.seal(items, twin.clusters[s.place].nodes[j].controllerManager())
+		}
+		out = append(out, items...)
+	}
+	return out
+}
+
+func (n *node) controllerManager() []state.Item {
+	return slices.DeleteFunc(controlPlane.nodeItems(n), func(it state.Item) bool {
+		return it.Address.ID() != manifest("kube-controller-manager")
+	})
+}
+
+// rotate adds the stages of a cluster's rotations to the draft, and has all else
+// wait for their end.
+func (b *builder) rotate(c *cluster) {
+	if !c.rotates() || len(c.stages) == 0 {
+		b.endRotation(c, nil)
+		return
+	}
+	others := map[state.Address]bool{}
+	for id := range b.draft.Edges {
+		if id.Waypoint == "" && c.has(id.Target) {
+			others[id] = true
+		}
+	}
+	for _, r := range c.rotating {
+		b.draft.Rotations = append(b.draft.Rotations, r.sentence(c))
+	}
+	var before []state.Address
+	for _, s := range c.stages {
+		before = b.stage(s, before)
+	}
+	done := b.endRotation(c, before)
+	for id := range others {
+		b.draft.Edges[id] = append(slices.Clone(b.draft.Edges[id]), done...)
+	}
+}
+
+// has tells that the target is the cluster, one of its nodes or of its addons.
+func (c *cluster) has(t state.Target) bool {
+	return t == c.target || c.node(t) != nil || t.Type == state.TypeAddon && t.Name == c.Label
+}
+
+// inRotation are the control planes in their order: who has the new CA first.
+func (c *cluster) inRotation() []*node {
+	out := slices.Clone(c.controlPlanes())
+	source := c.rotating[0].source
+	slices.SortStableFunc(out, func(a, b *node) int { return boolOrder(b.target == source) - boolOrder(a.target == source) })
+	return out
+}
+
+// stage adds a stage: one control plane after the other, then all kubelets, then
+// what is kept in the cluster. It returns what the next stage waits for.
+func (b *builder) stage(s *rotationStage, before []state.Address) []state.Address {
+	c := s.cluster()
+	for _, n := range c.inRotation() {
+		before = b.planeStage(s, n, before)
+	}
+	var kubelets []state.Address
+	for _, n := range c.nodes {
+		id := s.step(n.target, kubeletStartPhase)
+		b.addUpdate(id, s.kubelet(n), before)
+		kubelets = append(kubelets, id)
+	}
+	info, pods := s.step(c.target, tokenPhase), s.step(c.target, addonPhase)
+	b.addUpdate(info, s.clusterInfo(), kubelets)
+	b.addUpdate(pods, s.published(), append([]state.Address{info}, kubelets...))
+	return []state.Address{pods}
+}
+
+// planeStage adds what is done on one control plane.
+func (b *builder) planeStage(s *rotationStage, n *node, before []state.Address) []state.Address {
+	wrote := map[string]bool{}
+	note := func(ops []planner.Operation) planner.Step {
+		for _, op := range ops {
+			for _, path := range planner.Overwrites(op) {
+				wrote[path] = true
+			}
+		}
+		return planner.Step{Operations: ops}
+	}
+	first := s.step(n.target, certsPhase)
+	certificates := note(s.certificates(n))
+	certificates.Impact = s.describe(n)
+	b.addUpdate(first, certificates, before)
+	confs := s.step(n.target, kubeconfigPhase)
+	kubeconfigs := note(s.kubeconfigs(n))
+	kubeconfigs.Impact = s.describeKubeconfigs()
+	b.addUpdate(confs, kubeconfigs, []state.Address{first})
+	member := s.step(n.target, etcdPhase)
+	b.addUpdate(member, s.pods(n, work{desired: b.desired}, etcdPhase, wrote), []state.Address{confs})
+	last := s.step(n.target, controlPlanePhase)
+	w := work{changes: b.changes[last], desired: b.desired}
+	b.addUpdate(last, s.pods(n, w, controlPlanePhase, wrote), []state.Address{member})
+	return []state.Address{last}
+}
+
+// addUpdate adds a step that changes what is there.
+func (b *builder) addUpdate(id state.Address, s planner.Step, needs []state.Address) {
+	s.Action = planner.Update
+	b.add(id, s, needs)
+}
+
+// endRotation takes the files of the rotations away, also what is left of one
+// that was cut short in doing so, or before it had a new CA.
+func (b *builder) endRotation(c *cluster, before []state.Address) []state.Address {
+	var done []state.Address
+	for _, n := range c.controlPlanes() {
+		id := step(n.target, certsPhase)
+		id.Waypoint = rotated
+		b.addUpdate(id, planner.Step{Operations: n.endRotations(), Impact: "takes away the old CA, and the second copy of the new one"}, before)
+		done = append(done, id)
+	}
+	return done
+}
+
+// endRotations takes away the files of this cluster's rotations, and those of
+// none that have the new CA's key among them: another ca-old.crt is not ours.
+func (n *node) endRotations() []planner.Operation {
+	var ops []planner.Operation
+	for _, a := range n.cluster.authorities {
+		rotating := n.cluster.rotation(a.Base) != nil
+		left := !rotating && a.custody == made && n.report != nil && n.report.Files[a.nextBase()+".key"].Exists
+		for _, path := range a.rotationPaths() {
+			if rotating && n.cluster.rotates() || left && n.report.Files[path].Exists {
+				ops = append(ops, planner.RemovePath{Path: path})
+			}
+		}
+	}
+	return ops
+}

@@ -1,0 +1,82 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// lookRootCA looks whether pods of every namespace are given the certificates
+// that are in a file.
+func (w *work) lookRootCA(ctx context.Context, a API, op planner.Wait) error {
+	host, err := w.host(ctx)
+	if err != nil {
+		return err
+	}
+	report, err := host.Observe(ctx, state.Query{Files: []state.FileQuery{{Path: op.Name, Read: state.ReadCertificate}}})
+	if err != nil {
+		return err
+	}
+	var want []string
+	for _, c := range report.Files[op.Name].Certificates {
+		want = append(want, c.KeyDigest)
+	}
+	if len(want) == 0 {
+		return fmt.Errorf("there is no certificate in %s", op.Name)
+	}
+	published, err := a.RootCAs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(published)) {
+		if !slices.Equal(published[namespace], want) {
+			return fmt.Errorf("ConfigMap kube-root-ca.crt of namespace %s does not hold what is in %s", Sanitize(namespace, 64), op.Name)
+		}
+	}
+	return nil
+}
+
+// forget has connections through a node opened anew when they are next needed,
+// after files were written by which they know the cluster and are known to it.
+// Whoever uses one at the moment goes on; it is closed with the others.
+func (p *Performer) forget(t state.Target, ops []planner.Operation) {
+	seat, err := p.Seat(t)
+	if err != nil {
+		return // nothing goes through it
+	}
+	folder := seat.Folder
+	if folder == "" {
+		folder = defaultFolder
+	}
+	for _, op := range ops {
+		for _, path := range planner.Overwrites(op) {
+			switch path {
+			case adminConf, superAdminConf:
+				discard(p, p.apis, t)
+			case folder + "/etcd/ca.crt", folder + "/etcd/healthcheck-client.crt":
+				discard(p, p.etcds, t)
+			}
+		}
+	}
+}
+
+// What connections are opened with.
+const (
+	adminConf      = "/etc/kubernetes/admin.conf"
+	superAdminConf = "/etc/kubernetes/super-admin.conf"
+	defaultFolder  = "/etc/kubernetes/pki"
+)
+
+// discard takes a node's connection out of those that are used.
+func discard[T interface{ Close() error }](p *Performer, all map[state.Target]*opened[T], t state.Target) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o := all[t]; o != nil {
+		p.discarded = append(p.discarded, o.close)
+		delete(all, t)
+	}
+}

@@ -1,0 +1,68 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/x509"
+	"fmt"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+)
+
+// stageBundle puts certificates of CAs together. The first of a file is the CA
+// that signs, as for kubeadm.
+func (g *group) stageBundle(j *job, op planner.BundleCertificates) error {
+	var bundle authority
+	for _, path := range op.Of {
+		certs, err := g.certificates(g.on, path)
+		if err != nil {
+			return fmt.Errorf("cannot write %s: %w", op.To, err)
+		}
+		if !certs[0].IsCA {
+			return fmt.Errorf("cannot write %s: the certificate in %s is not that of a CA", op.To, path)
+		}
+		if !has(bundle.certs, certs[0]) {
+			bundle.certs = append(bundle.certs, certs[0])
+		}
+	}
+	if content, ok := g.content(g.on, op.To); ok && bytes.Equal(content, bundle.bundle()) {
+		return nil
+	}
+	g.put(j, op.To, publicMode, rootOwner, bundle.bundle())
+	return nil
+}
+
+func has(certs []*x509.Certificate, c *x509.Certificate) bool {
+	for _, other := range certs {
+		if other.Equal(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// certificates are those in a file.
+func (g *group) certificates(host providers.Host, path string) ([]*x509.Certificate, error) {
+	content, ok := g.content(host, path)
+	if !ok {
+		return nil, fmt.Errorf("%s is not there", path)
+	}
+	certs, err := parseCertificates(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return certs, nil
+}
+
+// trusted is the PEM of the CAs that a kubeconfig is to trust: those of a file of
+// the CA's host, or of the CA's own.
+func (g *group) trusted(j *job, ca *authority, path string) ([]byte, error) {
+	if path == "" {
+		return ca.bundle(), nil
+	}
+	certs, err := g.certificates(j.source, path)
+	if err != nil {
+		return nil, err
+	}
+	return (&authority{certs: certs}).bundle(), nil
+}
