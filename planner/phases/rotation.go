@@ -73,9 +73,10 @@ func (a authority) nextBase() string { return a.Base + "-next" }
 // oldFile is the old CA's certificate alone.
 func (a authority) oldFile() string { return a.Base + "-old.crt" }
 
-// rotationPaths are the files of a rotation.
+// rotationPaths are the files of a rotation, in the order in which they are taken
+// away: as long as the last is there the rotation is known to be under way.
 func (a authority) rotationPaths() []string {
-	return []string{a.nextBase() + ".crt", a.nextBase() + ".key", a.oldFile()}
+	return []string{a.oldFile(), a.nextBase() + ".key", a.nextBase() + ".crt"}
 }
 
 // rotationQuery asks for the files of rotations, and whether the kubelet has
@@ -145,8 +146,11 @@ func (r *rotation) find(c *cluster) {
 	slices.SortStableFunc(order, func(a, b *node) int { return boolOrder(b.target == c.seat) - boolOrder(a.target == c.seat) })
 	for _, n := range order {
 		next := n.casIn(r.nextBase() + ".crt")
-		if len(next) > 0 && n.report.Files[r.nextBase()+".key"].Exists {
+		keyed := len(next) > 0 && n.report.Files[r.nextBase()+".key"].Exists
+		if keyed || len(next) > 0 && !r.begun {
 			r.source, r.new, r.begun = n.target, next[0], true
+		}
+		if keyed {
 			break
 		}
 	}
