@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Catalog is what a folder of artifacts holds. It is read and checked before
 // anything is planned; package artifacts does that.
@@ -51,6 +54,9 @@ type Program struct {
 	Name   string
 	Member string
 	SHA256 string
+	// Version is what a program of Kubernetes says of itself, without v; empty
+	// where it does not.
+	Version string `json:",omitempty"`
 }
 
 // For lists the artifacts for an architecture; for an empty one all.
@@ -70,6 +76,28 @@ func (c *Catalog) Programs() []string {
 		for _, a := range c.Files {
 			if len(a.Programs) > 0 {
 				out = append(out, a.Name)
+			}
+		}
+	}
+	return out
+}
+
+// OtherVersions lists the programs that are known to be of another version of
+// Kubernetes than the wanted one, as "amd64/kubelet is 1.35.8". Builds of a
+// vendor's may add to the version (1.36.3+vendor).
+func (c *Catalog) OtherVersions(want string) []string {
+	var out []string
+	if c == nil {
+		return nil
+	}
+	for _, a := range c.Files {
+		for _, p := range a.Programs {
+			if p.Version != "" && p.Version != want && !strings.HasPrefix(p.Version, want+"+") && !strings.HasPrefix(p.Version, want+"-") {
+				name := a.Name
+				if p.Member != "" {
+					name += " (" + p.Name + ")"
+				}
+				out = append(out, name+" is "+p.Version)
 			}
 		}
 	}

@@ -59,6 +59,13 @@ type API interface {
 	Close() error
 }
 
+// DeprecationReader is an API that knows which deprecated APIs its server was
+// asked for since it was started: of those only which a later release does not
+// serve. Each API server knows its own requests alone.
+type DeprecationReader interface {
+	DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error)
+}
+
 // Etcd is the etcd of a cluster, reached through any of its members.
 type Etcd interface {
 	// Members lists the members with their health, by a linearizable read.

@@ -64,6 +64,10 @@ type ClusterReport struct {
 	// Budgets those that select any of them, by NAMESPACE/NAME.
 	Pods    []PodReport
 	Budgets map[string]BudgetReport
+	// Deprecated are APIs that go and that any API server was asked for, where that
+	// was asked; DeprecatedUnread tells of API servers that did not answer.
+	Deprecated       []DeprecatedAPI
+	DeprecatedUnread []string
 	// Members are etcd's members; nil when not asked for or not answered.
 	Members []EtcdMember
 	// EtcdUnobserved says why Members is nil although it was asked for.

@@ -45,6 +45,8 @@ var allowed = map[string][]string{
 	"providers/kube":                     {"state", "planner", "providers"},
 	"providers/etcd":                     {"state", "planner", "providers"},
 	"providers/pki":                      {"state", "planner", "providers"},
+	"providers/bundle":                   {"config/artifacts"},
+	"providers/bundle/bundletest":        {"config/artifacts/artifactstest"},
 	"providers/hosttest":                 {"state", "planner", "providers"},
 }
 
@@ -57,6 +59,7 @@ var forbidden = []struct {
 	{"github.com/zclconf/go-cty", []string{"config/hclconfig"}},
 	{"golang.org/x/crypto/ssh", []string{"providers/ssh"}},
 	{"k8s.io/client-go/kubernetes", []string{"providers/kube"}},
+	{"github.com/google/go-containerregistry", []string{"providers/bundle", "providers/bundle/bundletest"}},
 	{"k8s.io/kubernetes", nil},
 }
 

@@ -40,7 +40,7 @@ func TestSeatIsDown(t *testing.T) {
 			manifest := "/etc/kubernetes/manifests/" + tt.component + ".yaml"
 			f.edit(t, func(w *sim.World) error { return sim.Edit(w, "10.0.0.11", "file "+manifest+" delete") })
 			code, out := f.run("plan", "-detailed-exitcode")
-			if code != 2 || !strings.Contains(out, manifest) || !strings.Contains(out, "Plan: 0 to add, 1 to change, 0 to destroy.") {
+			if code != 3 || !strings.Contains(out, manifest) || !strings.Contains(out, "Plan: 0 to add, 1 to change, 0 to destroy.") {
 				t.Fatalf("exit code %d\n%s", code, out)
 			}
 			if out := f.must(t, "apply", "-auto-approve"); !strings.Contains(out, "[1/1] "+tt.step) {

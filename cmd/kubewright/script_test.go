@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 //	example NAME          put an example's main.hcl here
 //	artifacts DIR ARCH [containerd-VERSION]
 //	                      put small artifacts for such hosts into a folder
+//	publish               serve releases and images for bundle at $PLACE
 //	quickstart            put the quickstart's main.hcl here
 //	answer TEXT…          the next kubewright can ask, and gets these answers
 //	secret TEXT           the next kubewright can ask, and gets this where nothing is shown
@@ -73,7 +74,7 @@ func TestScripts(t *testing.T) {
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
 			"jsonlines": onlyJSON, "planschema": followsSchema, "digest": keepDigest, "readme": isPicture,
-			"example": putExample, "artifacts": makeArtifacts,
+			"example": putExample, "artifacts": makeArtifacts, "publish": publish,
 			"feed":      func(ts *testscript.TestScript, _ bool, args []string) { of(ts).stdin = ts.ReadFile(args[0]) },
 			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).interruptAt = args[0] },
 			"lock":      holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },

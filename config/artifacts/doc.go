@@ -17,6 +17,7 @@
 // what is not must be on the hosts. Other files are left alone.
 //
 // Every file is read once: its sum is compared, programs must be for the
-// architecture that they are filed under, and image archives are asked for the
+// architecture that they are filed under and Kubernetes' programs say their
+// version, and image archives are asked for the
 // names of their images.
 package artifacts

@@ -84,9 +84,21 @@ func (n *named) contents(in *bufio.Reader) error {
 	if n.Kind == config.ArtifactRunc {
 		name = "runc"
 	}
-	n.Programs = []config.Program{{Name: name}}
 	head, _ := in.Peek(elfHead)
-	return n.checkProgram(head)
+	version, err := n.versionOf(in)
+	n.Programs = []config.Program{{Name: name, Version: version}}
+	return errors.Join(n.checkProgram(head), err)
+}
+
+// versionOf reads a program to its end. Kubernetes' say their version.
+func (n *named) versionOf(in io.Reader) (string, error) {
+	var scan versionScan
+	var to io.Writer = io.Discard
+	if n.Kind == config.ArtifactKubernetes {
+		to = &scan
+	}
+	_, err := io.Copy(to, in)
+	return scan.done(), err
 }
 
 // readPrograms reads an archive of programs.
@@ -113,10 +125,11 @@ func (n *named) readPrograms(in io.Reader) error {
 		if err := n.checkProgram(head); err != nil {
 			return fmt.Errorf("%s in it: %w", member, err)
 		}
-		if _, err := io.Copy(io.Discard, body); err != nil {
+		version, err := n.versionOf(body)
+		if err != nil {
 			return fmt.Errorf("it is no whole archive: %w", err)
 		}
-		n.Programs = append(n.Programs, config.Program{Name: path.Base(member), Member: header.Name, SHA256: hex.EncodeToString(sum.Sum(nil))})
+		n.Programs = append(n.Programs, config.Program{Name: path.Base(member), Member: header.Name, SHA256: hex.EncodeToString(sum.Sum(nil)), Version: version})
 	}
 	if len(n.Programs) == 0 {
 		return errors.New("none of the programs that are expected in such an archive is in it")

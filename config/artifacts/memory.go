@@ -27,10 +27,15 @@ type Memory struct {
 
 // remembered is what a file was found to hold, and when it was last changed.
 type remembered struct {
+	// Format is that of Artifact: what was remembered in another is read anew.
+	Format   int             `json:"format"`
 	Size     int64           `json:"size"`
 	Changed  time.Time       `json:"changed"`
 	Artifact config.Artifact `json:"artifact"`
 }
+
+// memoryFormat grows when more is read from a file than before: 2 has versions.
+const memoryFormat = 2
 
 // settled is the age, by its time of change, from which a file is remembered:
 // a younger one may change again within the clock's grain.
@@ -55,7 +60,7 @@ func (m *Memory) recall(path string, info fs.FileInfo) (config.Artifact, bool) {
 	defer m.mu.Unlock()
 	m.load()
 	r, ok := m.known[path]
-	return r.Artifact, ok && r.Size == info.Size() && r.Changed.Equal(info.ModTime())
+	return r.Artifact, ok && r.Format == memoryFormat && r.Size == info.Size() && r.Changed.Equal(info.ModTime())
 }
 
 // keep notes what a file holds. The info is from before it was read.
@@ -66,7 +71,7 @@ func (m *Memory) keep(path string, info fs.FileInfo, a config.Artifact) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.load()
-	m.known[path], m.dirty = remembered{Size: info.Size(), Changed: info.ModTime(), Artifact: a}, true
+	m.known[path], m.dirty = remembered{Format: memoryFormat, Size: info.Size(), Changed: info.ModTime(), Artifact: a}, true
 }
 
 // save writes what was learnt and forgets files that are gone. That it cannot

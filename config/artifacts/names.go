@@ -46,6 +46,10 @@ type named struct {
 	contrary bool
 }
 
+// KnownArchitecture tells that Kubernetes is published for an architecture, by
+// Go's name of it.
+func KnownArchitecture(arch string) bool { return folders.MatchString(arch + "/") }
+
 // recognise tells what a file is by its path below the folder; false for one
 // that kubewright has no use for.
 func recognise(name string) (named, bool) {

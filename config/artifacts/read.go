@@ -105,7 +105,7 @@ func (r *reader) readSums(names []string) bool {
 		r.refuse("%s cannot be read: %v.", SumsFile, err)
 		return false
 	}
-	if r.sums, err = parseSums(content); err != nil {
+	if r.sums, err = ParseSums(content); err != nil {
 		r.refuse("%s in %s cannot be read: %v. Write it anew:\n\n  %s", SumsFile, r.name, err, anew)
 		return false
 	}

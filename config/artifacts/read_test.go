@@ -255,3 +255,30 @@ func TestMemory(t *testing.T) {
 		t.Error("a broken memory is believed")
 	}
 }
+
+// TestVersions: a program of Kubernetes is known by the version that the linker
+// wrote, wherever in the file it stands, and by no other text.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ text, want string }{
+		"linked":       {"protobuf v1.36.5 v1.20.0.go\x00xv1.36.3\x00" + strings.Repeat("y", 100), "1.36.3"},
+		"at the end":   {strings.Repeat("x", 200) + "v1.36.3\x00", "1.36.3"},
+		"over a chunk": {strings.Repeat("x", 1<<16-64-3) + "v1.36.12+vendor.1\x00" + strings.Repeat("y", 1<<16), "1.36.12+vendor.1"},
+		"none":         {"v1.36.3 v1.2.3", ""},
+		"two":          {"v1.36.3\x00v1.36.4\x00", ""},
+	} {
+		program := artifactstest.Program("amd64", test.text)
+		c := read(t, write(t, artifactstest.Folder{"amd64/kubelet": program, "kubernetes-node-linux-s390x.tar.gz": artifactstest.Archive(map[string][]byte{"kubernetes/node/bin/kubelet": artifactstest.Program("s390x", test.text)}), "amd64/kubeadm": artifactstest.Program("amd64", "v1.36.3\x00")}))
+		for _, a := range c.Files {
+			if p := a.Programs[0]; p.Name == "kubelet" && p.Version != test.want {
+				t.Errorf("%s: %q, want %q", name, p.Version, test.want)
+			}
+		}
+		if got := c.OtherVersions("1.36.3"); (len(got) > 0) != (test.want != "" && test.want != "1.36.3") {
+			t.Errorf("%s: of another version: %v", name, got)
+		}
+		if got := c.OtherVersions("1.35.8"); !slices.Contains(got, "amd64/kubeadm is 1.36.3") {
+			t.Errorf("%s: of another version than 1.35.8: %v", name, got)
+		}
+	}
+}

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// parseSums reads what sha256sum writes: a sum, a blank, a blank or an asterisk,
+// ParseSums reads what sha256sum writes: a sum, a blank, a blank or an asterisk,
 // a name. Lines of its other style (--tag) are read too. Names are made short:
 // ./kubelet is kubelet.
-func parseSums(content []byte) (map[string]string, error) {
+func ParseSums(content []byte) (map[string]string, error) {
 	sums := map[string]string{}
 	lines := bufio.NewScanner(bytes.NewReader(content))
 	for n := 1; lines.Scan(); n++ {

@@ -9,7 +9,8 @@
 #   artifacts/cni-plugins-linux-amd64-v1.7.1.tgz
 #   artifacts/images/*.tar                            (docker save, ctr images export)
 #
-# docs/air-gapped.md says where to get them. It is simulated until you say
+# "kubewright bundle" makes the folder where there is a way to the internet;
+# docs/air-gapped.md says more. It is simulated until you say
 # -var simulate=false; the artifacts have to be there all the same.
 
 variable "simulate" {

@@ -106,7 +106,7 @@ var (
 
 // Objects are what has to be read from the API.
 func Objects() []state.ObjectRef {
-	return []state.ObjectRef{clusterConfig, sharedKubelet, proxyConfig}
+	return []state.ObjectRef{clusterConfig, sharedKubelet, proxyConfig, dnsDeployment, proxyDaemons}
 }
 
 // reader is a configuration in the making.
@@ -141,7 +141,7 @@ func Read(s Seen) (*Found, error) {
 		return nil, fmt.Errorf("none of the %d hosts has a manifest of kube-apiserver", len(s.Hosts))
 	}
 	r.shared()
-	for _, step := range []func() error{r.componentConfigs, r.staticPods, r.kubelets} {
+	for _, step := range []func() error{r.componentConfigs, r.addons, r.staticPods, r.kubelets} {
 		if err := step(); err != nil {
 			return nil, err
 		}

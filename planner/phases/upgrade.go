@@ -187,7 +187,7 @@ func (c *cluster) versionChange() diag.Diagnostics {
 		return refuse("Cluster cannot be upgraded now", "its API did not answer, so it is not known which versions its kubelets run. "+
 			"Bring it to answer first, with kubernetes_version = %q.", c.up.newest)
 	}
-	return slices.Concat(c.unfit(), c.unready(), c.emptyPools(), c.behind())
+	return slices.Concat(c.unfit(), c.unfitOnTheWay(), c.unready(), c.deprecated(), c.emptyPools(), c.behind())
 }
 
 // unready warns of control planes whose Node is not Ready, with which kubeadm

@@ -12,6 +12,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
 )
 
 // running is a cluster of a version, with its kubelets.
@@ -254,4 +255,79 @@ func TestTwoControlPlanes(t *testing.T) {
 	}
 	o.must(o.apply())
 	o.wantNothing()
+}
+
+// TestUpgradeOverGates wants a gate that a version on the way does not know to be
+// refused at plan: its API server would not start.
+func TestUpgradeOverGates(t *testing.T) {
+	t.Parallel()
+	o := running(t, 1, 0, "1.34.9")
+	cl := o.config.Clusters[0]
+	gate := func(version, value string) error {
+		cl.KubernetesVersion, cl.APIServer.Args = version, []config.Arg{{Name: "feature-gates", Value: value}}
+		_, err := o.plan()
+		return err
+	}
+	if err := gate("1.36.3", "AtomicFIFO=true"); err == nil || !strings.Contains(err.Error(), "1.35") || !strings.Contains(err.Error(), "goes through 1.35.8") {
+		t.Errorf("a gate of 1.36: %v, want that 1.35 does not know it", err)
+	}
+	if err := gate("1.35.8", "APIServerTracing=true"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUpgradeCleansWhatIsStored wants gates that are gone from the configuration,
+// since the wanted version does not know them, and flags that it does not have,
+// to be gone from what cluster and hosts keep.
+func TestUpgradeCleansWhatIsStored(t *testing.T) {
+	t.Parallel()
+	cfg := cluster(1, 1)
+	cl := cfg.Clusters[0]
+	cl.KubernetesVersion = "1.34.9"
+	cl.FeatureGates = map[string]bool{"PublicKeysECDSA": true}
+	cl.Kubelet.Config = state.FromGo(map[string]any{"featureGates": map[string]any{"APIServerTracing": true}})
+	cl.APIServer.Args = []config.Arg{{Name: "feature-gates", Value: "APIServerTracing=true"}}
+	o := newOperator(t, cfg)
+	o.kubelets("1.34.9")
+	o.must(o.apply())
+	o.world.Advance(time.Minute)
+	stored := func() string {
+		text := o.listings()
+		for ref, object := range o.observe().Clusters["prod"].Objects {
+			if ref.Name == "kubeadm-config" || ref.Name == "kubelet-config" {
+				b, err := object.MarshalJSON()
+				o.must(err)
+				text += string(b)
+			}
+		}
+		for _, n := range o.config.Nodes {
+			for _, path := range []string{"/var/lib/kubelet/kubeadm-flags.env", "/var/lib/kubelet/config.yaml", "/etc/kubernetes/manifests/kube-apiserver.yaml"} {
+				r, err := o.world.Host(n.Address).Observe(t.Context(), state.Query{Files: []state.FileQuery{{Path: path, Read: state.ReadContent}}})
+				o.must(err)
+				text += string(r.Files[path].Content)
+			}
+		}
+		return text
+	}
+	removed := []string{"PublicKeysECDSA", "APIServerTracing", "pod-infra-container-image"}
+	for before, i := stored(), 0; i < len(removed); i++ {
+		if !strings.Contains(before, removed[i]) {
+			t.Fatalf("%s is nowhere to be cleaned", removed[i])
+		}
+	}
+	cl.KubernetesVersion = "1.37.1"
+	if diags := cfg.Validate(); !diags.HasErrors() {
+		t.Error("1.37 is said to know gates that it does not")
+	}
+	cl.FeatureGates, cl.Kubelet.Config, cl.APIServer.Args = nil, state.Value{}, nil
+	cl.Certificates.Algorithm = "ECDSA-P256" // what the gate had meant
+	o.kubelets("1.37.1")
+	o.must(o.apply())
+	o.wantNothing()
+	after := stored()
+	for _, gone := range removed {
+		if strings.Contains(after, gone) {
+			t.Errorf("%s is still kept somewhere", gone)
+		}
+	}
 }

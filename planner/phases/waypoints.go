@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
@@ -42,6 +44,44 @@ func (c *cluster) through() map[int]planner.Release {
 		}
 	}
 	return out
+}
+
+// unfitOnTheWay refuses what the wanted version knows and one on the way does not,
+// such as a feature gate: the components would not start there.
+func (c *cluster) unfitOnTheWay() diag.Diagnostics {
+	if len(c.up.hops) < 2 {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, d := range c.findings(c.up.want) {
+		known[d.Detail] = true
+	}
+	var diags diag.Diagnostics
+	for _, hop := range c.up.hops[:len(c.up.hops)-1] {
+		for _, d := range c.findings(hop) {
+			if d.Severity == diag.Error && !known[d.Detail] {
+				diags = append(diags, diag.Errorf("Configuration does not fit a version on the way", "%s %s goes through %s, which cannot run with this. "+
+					"Nothing is changed on any host. Take it out, upgrade, and put it in again; or upgrade to %s first.",
+					d.Detail, c.versionNote(), hop, hop).At(d.Subject).For(c.target))
+			}
+		}
+	}
+	return diags
+}
+
+// findings are what validation finds in a version of the cluster. Kubelets,
+// kube-proxy and the configuration in the cluster do not stop on the way.
+func (c *cluster) findings(version planner.Release) diag.Diagnostics {
+	there := *c.Cluster
+	there.KubernetesVersion, there.FeatureGates = version.String(), nil
+	there.Kubelet, there.KubeProxy = config.Kubelet{}, config.KubeProxy{Disabled: c.KubeProxy.Disabled}
+	cfg := &config.Config{Clusters: []*config.Cluster{&there}}
+	for _, n := range c.view.Config.NodesOf(c.Label, "") {
+		plain := *n
+		plain.Kubelet = config.Kubelet{}
+		cfg.Nodes = append(cfg.Nodes, &plain)
+	}
+	return cfg.Validate()
 }
 
 // waypoints has the changes of all clusters on the way to their versions, and

@@ -80,6 +80,9 @@ type answer struct {
 	body any
 }
 
+// raw is a body that is no JSON.
+type raw string
+
 func status(code int, reason string) answer {
 	return answer{code, map[string]any{
 		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": "it is " + reason,
@@ -106,6 +109,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if text, ok := got.body.(string); ok {
 		w.WriteHeader(got.code)
 		fmt.Fprint(w, text)
+		return
+	}
+	if text, ok := got.body.(raw); ok {
+		w.WriteHeader(got.code)
+		_, _ = io.WriteString(w, string(text))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

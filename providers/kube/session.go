@@ -48,6 +48,8 @@ type API struct {
 var (
 	_ providers.API          = (*API)(nil)
 	_ providers.ObjectReader = (*API)(nil)
+
+	_ providers.DeprecationReader = (*API)(nil)
 )
 
 // session is the API as one user.

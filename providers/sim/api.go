@@ -22,6 +22,8 @@ type api struct {
 var (
 	_ providers.API          = (*api)(nil)
 	_ providers.ObjectReader = (*api)(nil)
+
+	_ providers.DeprecationReader = (*api)(nil)
 )
 
 // read does something with the API that changes nothing.

@@ -116,7 +116,7 @@ func (e *edit) run() error {
 		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
 		"install": e.install, "package": e.pkg, "foreign": e.foreign, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
-		"hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget,
+		"hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget, "deprecated": e.deprecated,
 	}
 	verb, err := e.word("a verb")
 	if err != nil {

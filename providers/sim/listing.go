@@ -27,6 +27,11 @@ func (w *World) Listing(address string) string {
 			add("file %s %s %s %s", p, f.mode(), f.owner(), f.SHA256[:min(16, len(f.SHA256))])
 		}
 	}
+	for name := range contents {
+		if p, there := w.pkg(m, name); there {
+			add("package %s %s %s held=%t", name, p.Version, p.status(), p.Held)
+		}
+	}
 	w.listUnits(m, add)
 	w.listKernel(m, add)
 	if m.Marks != nil {

@@ -34,6 +34,9 @@ type machine struct {
 	// Run is the run that had the token first.
 	Run string `json:"run,omitempty"`
 
+	// Deprecated are APIs that the API server here was asked for.
+	Deprecated []state.DeprecatedAPI `json:"deprecated,omitempty"`
+
 	Files    map[string]*file  `json:"files,omitempty"`
 	Versions map[string]string `json:"versions,omitempty"` // of binaries put there, by path
 	Before   map[string]*file  `json:"before,omitempty"`   // kept to be put back, by path

@@ -117,8 +117,8 @@ func adoptions() []adoption {
 			written: []string{"external {", "ca_file"},
 		},
 		{
-			name: "dual stack", lab: lab.Options{Kubernetes: "v1.36.3", ControlPlanes: 1, Workers: 1, Families: lab.DualStack},
-			written: []string{","},
+			name: "dual stack", lab: lab.Options{Kubernetes: "v1.36.3", ControlPlanes: 1, Workers: 1, Families: lab.DualStack}, before: bothFamilies,
+			written: []string{"advertise_addresses = each.value", "fd00:"},
 		},
 		{
 			name: "folders and names", lab: small("v1.35.8"),
@@ -182,6 +182,15 @@ func patchFolder(s *site, _ *lab.KubeadmOptions) {
 		for _, h := range s.hosts() {
 			s.sh(h.Name, fmt.Sprintf("mkdir -p /root/patches && printf '%%s\\n' '%s' >/root/patches/%s", patch, name))
 		}
+	}
+}
+
+// bothFamilies does by hand what kubeadm's guide to dual stack asks for.
+func bothFamilies(s *site, o *lab.KubeadmOptions) {
+	o.Registration = map[string]string{}
+	for _, h := range s.hosts() {
+		s.sh(h.Name, "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.default.forwarding=1 net.ipv6.conf.all.forwarding=1")
+		o.Registration[h.Name] = fmt.Sprintf("kubeletExtraArgs: [{name: node-ip, value: %q}]", h.Addresses[0].String()+","+h.Addresses[1].String())
 	}
 }
 

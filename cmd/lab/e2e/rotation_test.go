@@ -4,17 +4,29 @@ package e2e
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// TestRotation rotates the CA of the cluster, that of front proxies and that of
-// etcd on three control planes and a worker. A Deployment behind a Service, the
-// API through the balancer and the quorum of etcd are looked at all the while.
+// TestRotation rotates the CA of the cluster and that of front proxies.
 func TestRotation(t *testing.T) {
 	long(t)
-	s := newSite(t, "e2er", 3, 1)
+	testRotation(t, "e2er", 1, "ca", "front-proxy-ca")
+}
+
+// TestEtcdRotation rotates the CA of etcd.
+func TestEtcdRotation(t *testing.T) {
+	long(t)
+	testRotation(t, "e2es", 1, "etcd-ca")
+}
+
+// testRotation rotates CAs on three control planes and workers. A Deployment
+// behind a Service, the API through the balancer and the quorum of etcd are looked
+// at all the while.
+func testRotation(t *testing.T, name string, workers int, cas ...string) {
+	s := newSite(t, name, 3, workers)
 	s.logIn()
 	before := s.listings()
 	s.must("apply", "-auto-approve", "-no-color")
@@ -24,10 +36,14 @@ func TestRotation(t *testing.T) {
 	s.wantNoChanges()
 	old := s.onPlanes(casOf)
 	s.sh(s.planes[0].Name, "cp /etc/kubernetes/admin.conf /root/old.conf")
+	args := []string{"apply", "-auto-approve", "-no-color"}
+	for _, ca := range cas {
+		args = append(args, "-replace=cluster.prod/"+ca)
+	}
 
 	pods, api, quorum := s.pollService(service), s.pollAPI(), s.watchQuorum()
-	r := s.must("apply", "-auto-approve", "-no-color", "-replace=cluster.prod/ca", "-replace=cluster.prod/front-proxy-ca", "-replace=cluster.prod/etcd-ca")
-	t.Logf("rotation of three CAs on 3 control planes and 1 worker: %s", r.took.Round(100*time.Millisecond))
+	r := s.must(args...)
+	t.Logf("rotation of %s on 3 control planes and %d workers: %s", strings.Join(cas, ", "), workers, r.took.Round(100*time.Millisecond))
 	total, failed, retried, last := api()
 	t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d asked to come back", total, failed, retried)
 	if failed > 0 || total == 0 {
@@ -42,7 +58,7 @@ func TestRotation(t *testing.T) {
 		t.Errorf("%d of %d requests to the Service failed, the last: %s", failed, total, last)
 	}
 	s.wantNoChanges()
-	s.wantRotated(old)
+	s.wantRotated(old, slices.Contains(cas, "ca"), 2*len(cas))
 	s.wantCluster()
 	s.wantWorkload()
 	if !t.Failed() {
@@ -53,19 +69,24 @@ func TestRotation(t *testing.T) {
 // casOf prints the files of the CAs with their digests.
 const casOf = "cd /etc/kubernetes/pki && find . -name 'ca[.-]*' -o -name 'front-proxy-ca*' | sort | xargs sha256sum"
 
-// wantRotated wants other CAs than before, alone in their files and the same on
-// all control planes, and nobody to know the old ones.
-func (s *site) wantRotated(old map[string]string) {
+// wantRotated wants so many files of CAs to be others than before, all of them the
+// same on all control planes, and, where the cluster's was rotated, nobody to know
+// the old one.
+func (s *site) wantRotated(old map[string]string, clusters bool, files int) {
 	s.t.Helper()
 	now := s.onPlanes(casOf)
 	for _, h := range s.planes {
 		if now[h.Name] != now[s.planes[0].Name] || len(strings.Split(now[h.Name], "\n")) != 6 {
 			s.t.Errorf("%s has\n%s", h.Name, now[h.Name])
 		}
+		changed := 0
 		for _, line := range strings.Split(now[h.Name], "\n") {
-			if strings.Contains(old[h.Name], line) {
-				s.t.Errorf("%s still has %s", h.Name, line)
+			if !strings.Contains(old[h.Name], line) {
+				changed++
 			}
+		}
+		if changed != files {
+			s.t.Errorf("%s has %d new files of CAs, want %d:\n%s\nbefore:\n%s", h.Name, changed, files, now[h.Name], old[h.Name])
 		}
 	}
 	for _, h := range s.hosts() {
@@ -74,8 +95,8 @@ func (s *site) wantRotated(old map[string]string) {
 			s.t.Errorf("the kubelet of %s: %s", h.Name, out)
 		}
 	}
-	if out, err := s.Exec(context.Background(), s.planes[0].Name, "kubectl", "--kubeconfig", "/root/old.conf", "get", "--raw", "/readyz"); err == nil {
-		s.t.Errorf("a kubeconfig of the old CA is still good: %s", out)
+	if out, err := s.Exec(context.Background(), s.planes[0].Name, "kubectl", "--kubeconfig", "/root/old.conf", "get", "--raw", "/readyz"); (err != nil) != clusters {
+		s.t.Errorf("a kubeconfig from before: %v\n%s", err, out)
 	}
 	s.sh(s.planes[0].Name, "rm /root/old.conf")
 	if out := s.sh(s.planes[0].Name, "kubeadm certs check-expiration 2>&1"); strings.Contains(out, "MISSING") || strings.Contains(out, "<invalid>") {

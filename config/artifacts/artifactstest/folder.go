@@ -22,7 +22,7 @@ import (
 type Folder map[string][]byte
 
 // New has everything that a node of the architecture needs, and an archive for
-// each of the images. Programs of Kubernetes say that they are of the version.
+// each of the images. Programs of Kubernetes say that they are of the version, as the linker writes it.
 func New(arch, kubernetes string, images ...string) Folder {
 	f := Folder{
 		"containerd-2.1.4-linux-" + arch + ".tar.gz": Archive(map[string][]byte{
@@ -37,7 +37,7 @@ func New(arch, kubernetes string, images ...string) Folder {
 		"crictl-v1.36.0-linux-" + arch + ".tar.gz": Archive(map[string][]byte{"crictl": Program(arch, "crictl")}),
 	}
 	for _, name := range []string{"kubelet", "kubeadm", "kubectl"} {
-		f[arch+"/"+name] = Program(arch, name+": Kubernetes v"+kubernetes)
+		f[arch+"/"+name] = Program(arch, name+": Kubernetes v"+kubernetes+"\x00")
 	}
 	for _, i := range images {
 		f[arch+"/images/"+strings.NewReplacer("/", "_", ":", "_").Replace(i)+".tar"] = Image(arch, i)

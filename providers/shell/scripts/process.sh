@@ -32,6 +32,18 @@ kw_processes() {
 	date +%s.%N
 }
 
+# kw_ends CMDLINE: waits until a process of kw_k and kw_b, which was told to end,
+# has. After 30 s it is killed, as the kubelet does with a container: an API server
+# would go on to serve its watches.
+kw_ends() {
+	kw_t=0 kw_pid=${1#/proc/} kw_pid=${kw_pid%/cmdline}
+	while [ $kw_t -lt 200 ] && kw_running "$kw_k" "$kw_b" | grep -qxF -e "$1"; do
+		[ $kw_t != 150 ] || kill -KILL "$kw_pid"
+		kw_t=$((kw_t + 1))
+		sleep 0.2
+	done
+}
+
 # kw_restart NAME ARGUMENT FILE...: ends processes that were started before one of
 # the files was written, by a tick at least: so exact is what the kernel tells.
 kw_restart() {
@@ -44,7 +56,7 @@ kw_restart() {
 		kw_p=${kw_f%/cmdline}
 		kw_o=$(awk 'NR == 1 { now = $22; next } { print (now - $22 - 1) / 100 }' /proc/self/stat "$kw_p/stat")
 		if printf '%s\n' "$kw_v" | awk -v now="$(date +%s.%N)" -v age="$kw_o" '$1 > now - age { old = 1 } END { exit !old }'; then
-			kill -TERM "${kw_p#/proc/}" && kw_made=changed
+			kill -TERM "${kw_p#/proc/}" && kw_made=changed && kw_ends "$kw_f"
 		fi
 	done
 	kw_done "$kw_made"

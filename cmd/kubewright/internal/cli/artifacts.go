@@ -30,10 +30,22 @@ func (a *app) readArtifacts(cfg *config.Config) diag.Diagnostics {
 			read[dir] = catalog
 		}
 		c.Install.Catalog = catalog
-		if programs := catalog.Programs(); c.Install.Packages != nil && len(programs) > 0 {
-			diags.Append(diag.Errorf("Two sources of software", "%s holds programs, and install.packages brings them too: %s. Beside packages a folder of artifacts may hold images and containerd/*.toml; "+
-				"take the programs out, and their lines in %s, or the packages block.", c.Install.Artifacts, strings.Join(programs, ", "), artifacts.SumsFile).At(c.Origins["install.packages"]))
-		}
+		diags = append(diags, unfit(c)...)
+	}
+	return diags
+}
+
+// unfit refuses artifacts that do not go with the rest of a cluster's configuration.
+func unfit(c *config.Cluster) diag.Diagnostics {
+	var diags diag.Diagnostics
+	catalog, at := c.Install.Catalog, c.Origins["install.artifacts"]
+	if programs := catalog.Programs(); c.Install.Packages != nil && len(programs) > 0 {
+		diags.Append(diag.Errorf("Two sources of software", "%s holds programs, and install.packages brings them too: %s. Beside packages a folder of artifacts may hold images and containerd/*.toml; "+
+			"take the programs out, and their lines in %s, or the packages block.", c.Install.Artifacts, strings.Join(programs, ", "), artifacts.SumsFile).At(c.Origins["install.packages"]))
+	}
+	if others := catalog.OtherVersions(c.KubernetesVersion); len(others) > 0 {
+		diags.Append(diag.Errorf("Artifacts of another version", "Cluster %q is to be Kubernetes %s, and in %s %s. Bring those of %[2]s, for instance with kubewright bundle, or set kubernetes_version to theirs.",
+			c.Label, c.KubernetesVersion, c.Install.Artifacts, strings.Join(others, ", ")).At(at))
 	}
 	return diags
 }

@@ -158,7 +158,7 @@ func (a *app) root() *cobra.Command {
 	cmd.SetFlagErrorFunc(badFlag)
 	oneDashHelp(cmd)
 	addGroup(cmd, "Main commands:", a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand())
-	addGroup(cmd, "All other commands:", a.certificatesCommand(), a.etcdCommand(), a.fmtCommand(), a.graphCommand(), a.importCommand(), a.kubeconfigCommand(), a.outputCommand(), a.showCommand(), a.simCommand(),
+	addGroup(cmd, "All other commands:", a.bundleCommand(), a.certificatesCommand(), a.etcdCommand(), a.fmtCommand(), a.graphCommand(), a.importCommand(), a.kubeconfigCommand(), a.outputCommand(), a.showCommand(), a.simCommand(),
 		a.stateCommand(), a.versionCommand())
 	cmd.SetCompletionCommandGroupID("All other commands:")
 	cmd.SetHelpCommandGroupID("All other commands:")

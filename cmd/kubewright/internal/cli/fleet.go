@@ -247,6 +247,9 @@ func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 			report, err = again, nil
 		}
 	}
+	if err == nil {
+		o.deprecated(ctx, m, cas, report)
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err != nil {

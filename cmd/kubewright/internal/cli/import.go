@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,14 +12,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hashicorp/go-multierror"
 	"github.com/spf13/cobra"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/adopt"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -250,166 +247,4 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// discovery reads a cluster of which one host is known.
-type discovery struct {
-	*session
-	options importOptions
-	first   config.Connection
-	world   world
-}
-
-// cluster is the cluster's configuration, as far as it can be said.
-func (d *discovery) cluster(ctx context.Context) (*config.Config, error) {
-	var err error
-	probe := &config.Config{Nodes: []*config.Node{{Connection: d.first}}}
-	if d.world, err = d.openWorld(probe, nil, d.passphrase(ctx, d.opts)); err != nil {
-		return nil, err
-	}
-	report, cluster, err := d.entry(ctx)
-	if err != nil {
-		return nil, err
-	}
-	hosts, err := d.hosts(ctx, report, cluster)
-	if err != nil {
-		return nil, err
-	}
-	found, err := adopt.Read(adopt.Seen{Label: d.label(cluster), Objects: cluster.Objects, Hosts: hosts})
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the cluster: %w", err)
-	}
-	if found.ExternalCA {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("CA key is not in the cluster", "No control plane holds the key of the cluster's CA: it is an external CA, and its certificate "+
-			"and key are yours to give. Nothing was written. Write the configuration by hand, with certificates { ca { … } }, and adopt the cluster with an import block.")}}
-	}
-	for _, n := range found.Config.Nodes {
-		given := n.Connection
-		n.Connection = d.first
-		if n.Connection.Host = given.Host; isHost(report, cluster.Nodes[n.Target.Key], n.Target.Key) && d.first.Host != n.Address {
-			n.Connection.Host = d.first.Host
-		}
-	}
-	return found.Config, nil
-}
-
-// isHost tells that a report is that of a node.
-func isHost(r *state.Report, n state.NodeReport, name string) bool {
-	if len(r.Facts.Addresses) == 0 {
-		return r.Facts.Hostname == name
-	}
-	return slices.ContainsFunc(n.InternalIPs, func(ip string) bool { return slices.Contains(r.Facts.Addresses, ip) })
-}
-
-// label is the cluster block's.
-func (d *discovery) label(r *state.ClusterReport) string {
-	if d.options.label != "" {
-		return d.options.label
-	}
-	return adopt.Label(r.Objects)
-}
-
-// entry looks at the host of the command line, and through it at the API.
-func (d *discovery) entry(ctx context.Context) (*state.Report, *state.ClusterReport, error) {
-	h, err := d.world.open(ctx, d.first, d.first.Host)
-	if err != nil {
-		return nil, nil, d.unreachable([]state.Unobserved{{Target: state.NodeTarget(d.first.Host), Reason: err.Error(), Remedy: remedy(err)}})
-	}
-	defer func() { _ = h.Close() }()
-	report, err := h.Observe(ctx, adopt.Query())
-	if err != nil {
-		return nil, nil, d.unreachable([]state.Unobserved{{Target: state.NodeTarget(d.first.Host), Reason: err.Error(), Remedy: remedy(err)}})
-	}
-	if found := adopt.Entry(d.first.Host, report); found != nil {
-		return nil, nil, &diagError{diag.Diagnostics{found}}
-	}
-	api, err := d.world.access().API(ctx, d.world.remember(h, report.Secrets), adopt.Endpoint(report.Files))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer api.Close()
-	cluster, err := api.Observe(ctx, state.ClusterQuery{Objects: adopt.Objects()})
-	if err != nil {
-		return nil, nil, fmt.Errorf("the API server on %s did not answer, and a cluster is imported while it runs: %w", d.first.Host, err)
-	}
-	return report, cluster, nil
-}
-
-// unreachable is one finding for all hosts that could not be looked at.
-func (d *discovery) unreachable(hosts []state.Unobserved) error {
-	var lines []string
-	for _, u := range hosts {
-		lines = append(lines, "  "+u.Target.Name+": "+u.Reason)
-		if u.Remedy != "" {
-			lines = append(lines, "    To do: "+u.Remedy+".")
-		}
-	}
-	return &diagError{diag.Diagnostics{diag.Errorf("Host could not be looked at", "A cluster is imported as a whole, and not all of its hosts could be looked at. Nothing was written.\n\n%s",
-		strings.Join(lines, "\n"))}}
-}
-
-// hosts looks at the hosts of all nodes at once.
-func (d *discovery) hosts(ctx context.Context, entry *state.Report, cluster *state.ClusterReport) ([]adopt.Host, error) {
-	names := make([]string, 0, len(cluster.Nodes))
-	for name := range cluster.Nodes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	hosts, errs := make([]adopt.Host, len(names)), make([]error, len(names))
-	var group multierror.Group
-	for i, name := range names {
-		group.Go(func() error {
-			hosts[i], errs[i] = d.host(ctx, name, entry, cluster)
-			return errs[i]
-		})
-	}
-	_ = group.Wait()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	var dark []state.Unobserved
-	for i, err := range errs {
-		if err != nil {
-			dark = append(dark, state.Unobserved{Target: state.NodeTarget(names[i]), Reason: err.Error(), Remedy: remedy(err)})
-		}
-	}
-	if len(dark) > 0 {
-		return nil, d.unreachable(dark)
-	}
-	return hosts, nil
-}
-
-// host looks at the host of one node.
-func (d *discovery) host(ctx context.Context, name string, entry *state.Report, cluster *state.ClusterReport) (adopt.Host, error) {
-	node := cluster.Nodes[name]
-	out := adopt.Host{Name: name, Addresses: node.InternalIPs, Node: node}
-	c := d.first
-	if !isHost(entry, node, name) {
-		if len(node.InternalIPs) == 0 {
-			return out, errors.New("the node has no address of the type InternalIP, by which its host could be reached")
-		}
-		c.Host = node.InternalIPs[0]
-	}
-	h, err := d.world.open(ctx, c, c.Host)
-	if err != nil {
-		return out, err
-	}
-	defer func() { _ = h.Close() }()
-	r, err := h.Observe(ctx, adopt.HostQuery(cluster.Objects))
-	if err != nil {
-		return out, err
-	}
-	out.Facts, out.Files = r.Facts, r.Files
-	block := "worker"
-	if out.Role() == config.ControlPlane {
-		block = "cp"
-	}
-	out.Target = state.NodeKeyTarget(block, name)
-	if host, _, err := net.SplitHostPort(adopt.Endpoint(r.Files)); err == nil && host != "" {
-		out.Addresses = []string{host}
-	}
-	if len(out.Addresses) == 0 {
-		return out, errors.New("the node has no address of the type InternalIP")
-	}
-	return out, nil
 }

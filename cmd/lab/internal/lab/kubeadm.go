@@ -16,19 +16,19 @@ import (
 // KubeadmOptions says how kubeadm makes a cluster of a lab's hosts. The zero
 // value takes all hosts and kube-proxy's default mode.
 type KubeadmOptions struct {
-	ControlPlanes []string  // hosts, the first is the founder; default all control planes
-	Workers       []string  // default all workers where ControlPlanes is empty too
-	ProxyMode     string    // iptables or nftables; default kubeadm's
-	Cluster       string    // further YAML of ClusterConfiguration, at top level
-	Kubelet       string    // further YAML of KubeletConfiguration, at top level
-	Proxy         string    // further YAML of KubeProxyConfiguration, at top level
-	Networking    string    // further fields of networking, as YAML in one line: dnsDomain: corp.example
-	ServiceSubnet string    // default the lab's
-	Node          string    // further YAML of InitConfiguration and JoinConfiguration, at top level
+	ControlPlanes []string // hosts, the first is the founder; default all control planes
+	Workers       []string // default all workers where ControlPlanes is empty too
+	ProxyMode     string   // iptables or nftables; default kubeadm's
+	Cluster       string   // further YAML of ClusterConfiguration, at top level
+	Kubelet       string   // further YAML of KubeletConfiguration, at top level
+	Proxy         string   // further YAML of KubeProxyConfiguration, at top level
+	Networking    string   // further fields of networking, as YAML in one line: dnsDomain: corp.example
+	ServiceSubnet string   // default the lab's
+	Node          string   // further YAML of InitConfiguration and JoinConfiguration, at top level
 	// Registration are further fields of a host's nodeRegistration, as YAML in one
 	// line; the name, unless it is among them, is the host's.
 	Registration map[string]string
-	Log           io.Writer // what kubeadm says; default nowhere
+	Log          io.Writer // what kubeadm says; default nowhere
 }
 
 // KubeadmTimes tells how long each part of making a cluster took.

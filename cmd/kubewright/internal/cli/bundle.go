@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/artifacts"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/providers/bundle"
+	"github.com/kubewright/kubewright/state"
+)
+
+// bundleOptions are the flags of bundle.
+type bundleOptions struct {
+	planOptions
+	version, dir  string
+	arches, extra []string
+	releases      bundle.Releases
+	sources       bundle.Sources
+	registry      string
+}
+
+func (a *app) bundleCommand() *cobra.Command {
+	o := bundleOptions{releases: bundle.DefaultReleases(), sources: bundle.DefaultSources()}
+	cmd := &cobra.Command{
+		Use: "bundle" + clusterArg, Short: "Make the folder of artifacts for hosts that reach nothing", Args: takes(0, 1),
+		Long: "bundle fetches what install { artifacts } brings to hosts: Kubernetes' programs, containerd, runc, CNI\n" +
+			"plugins, crictl, and all images as archives, with SHA256SUMS. Everything is held against what its project\n" +
+			"publishes, and what is there already is not fetched again. It runs on a machine that reaches the projects'\n" +
+			"places or mirrors of them; the folder is then carried to where kubewright runs. No host is contacted.",
+		Example: "  kubewright bundle\n  kubewright bundle prod -arch=amd64,arm64\n" +
+			"  kubewright bundle -kubernetes-version=1.36.3 -dir=artifacts -from-images=mirror.example.com/k8s",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.bundle(cmd.Context(), o, args) },
+	}
+	f := cmd.Flags()
+	o.variableFlags(f)
+	f.StringVar(&o.version, "kubernetes-version", "", "bundle for this `version` and a cluster of defaults, without a configuration")
+	f.StringVar(&o.dir, "dir", "", "the `folder` to make or complete (default install.artifacts of the cluster, or artifacts)")
+	f.StringSliceVar(&o.arches, "arch", []string{"amd64"}, "`architectures` of the hosts: amd64, arm64, ppc64le, s390x")
+	f.StringArrayVar(&o.extra, "image", nil, "another `image` for every node, such as a network plugin's; can be given more than once")
+	f.StringVar(&o.releases.Containerd, "containerd", o.releases.Containerd, "`version` of containerd; empty leaves it out")
+	f.StringVar(&o.releases.Runc, "runc", o.releases.Runc, "`version` of runc; empty leaves it out")
+	f.StringVar(&o.releases.CNIPlugins, "cni-plugins", o.releases.CNIPlugins, "`version` of the CNI plugins; empty leaves them out")
+	f.StringVar(&o.releases.Crictl, "crictl", o.releases.Crictl, "`version` of crictl; empty leaves it out")
+	f.StringVar(&o.sources.Kubernetes, "from-kubernetes", o.sources.Kubernetes, "`address` of dl.k8s.io or a mirror of it")
+	f.StringVar(&o.sources.GitHub, "from-github", o.sources.GitHub, "`address` of GitHub or a mirror of its releases")
+	f.StringVar(&o.registry, "from-images", "", "pull Kubernetes' images from this `repository`; they keep the names that the cluster asks for")
+	return cmd
+}
+
+func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error {
+	c, err := a.bundled(o, args)
+	if err != nil {
+		return err
+	}
+	dir, called := a.artifactsFolder(c), c.Install.Artifacts
+	if o.dir != "" {
+		dir, called = a.named(o.dir), o.dir
+	}
+	w := bundle.Wish{Kubernetes: c.KubernetesVersion, Releases: o.releases, Architectures: o.arches, Images: imagesOf(c, o)}
+	progress := view.NewBundle(a.Stdout)
+	o.sources.Kubernetes, o.sources.GitHub = strings.TrimSuffix(o.sources.Kubernetes, "/"), strings.TrimSuffix(o.sources.GitHub, "/")
+	if err := bundle.Make(ctx, dir, w, o.sources, progress.File); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &diagError{diag.Diagnostics{diag.Errorf("Bundle is not complete", "%v. What is there already is right, and the same command goes on.", err)}}
+	}
+	catalog, diags := artifacts.Read(dir, called, state.Source{}, &artifacts.Memory{})
+	if !diags.HasErrors() && len(catalog.OtherVersions(w.Kubernetes)) > 0 {
+		diags.Append(diag.Errorf("Artifacts of another version", "Asked for Kubernetes %s, and got: %s. Look at what -from-kubernetes has.", w.Kubernetes, strings.Join(catalog.OtherVersions(w.Kubernetes), ", ")))
+	}
+	if err := a.failed(diags); err != nil {
+		return err
+	}
+	return progress.Complete(called)
+}
+
+// bundled is the cluster that the folder is for: of the configuration, or one of
+// defaults.
+func (a *app) bundled(o bundleOptions, args []string) (*config.Cluster, error) {
+	for _, arch := range o.arches {
+		if !artifacts.KnownArchitecture(arch) {
+			return nil, fmt.Errorf("there is no Kubernetes for architecture %q: amd64, arm64, ppc64le, s390x", arch)
+		}
+	}
+	if o.version != "" {
+		c := config.NewCluster("bundle", strings.TrimPrefix(o.version, "v"))
+		c.Install.Artifacts = "artifacts"
+		if r, ok := planner.ParseRelease(c.KubernetesVersion); !ok || kubeadm.KnownReleases()[r.Minor] == "" {
+			return nil, fmt.Errorf("this kubewright does not make Kubernetes %s; write a version such as 1.36.3", c.KubernetesVersion)
+		}
+		return c, nil
+	}
+	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: a.vars(o.planOptions), Env: a.Environ, ToolVersion: Version})
+	if !diags.HasErrors() {
+		diags = append(diags, phases.Check(cfg)...)
+	}
+	a.sources = a.sourceText
+	if err := a.failed(diags); err != nil {
+		return nil, err
+	}
+	c, err := chosen(cfg, args)
+	if err == nil && c.Install.Artifacts == "" && o.dir == "" {
+		return nil, fmt.Errorf("cluster %q has no install { artifacts }: say with -dir where to put the folder", c.Label)
+	}
+	return c, err
+}
+
+func chosen(cfg *config.Config, args []string) (*config.Cluster, error) {
+	if len(args) == 0 && len(cfg.Clusters) == 1 {
+		return cfg.Clusters[0], nil
+	}
+	var labels []string
+	for _, c := range cfg.Clusters {
+		if len(args) > 0 && c.Label == args[0] {
+			return c, nil
+		}
+		labels = append(labels, c.Label)
+	}
+	if len(args) == 0 {
+		return nil, fmt.Errorf("there is more than one cluster; say for which: %s", strings.Join(labels, ", "))
+	}
+	return nil, fmt.Errorf("there is no cluster %q in the configuration: %s", args[0], strings.Join(labels, ", "))
+}
+
+// imagesOf are the images of a control plane, which has all that kubeadm knows,
+// and those that were named.
+func imagesOf(c *config.Cluster, o bundleOptions) []bundle.Image {
+	images := func(c *config.Cluster) []string {
+		return kubeadm.Images(kubeadm.Input{Cluster: c, Node: &config.Node{Role: config.ControlPlane}, Facts: &state.Facts{}})
+	}
+	names := images(c)
+	from := names
+	if o.registry != "" {
+		mirrored := *c
+		mirrored.ImageRepository = strings.TrimSuffix(o.registry, "/")
+		from = images(&mirrored)
+	}
+	var out []bundle.Image
+	for i, name := range names {
+		out = append(out, bundle.Image{Name: name, From: from[i]})
+	}
+	for _, name := range o.extra {
+		out = append(out, bundle.Image{Name: name, From: name})
+	}
+	return out
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// deprecated asks every API server of the member's cluster which deprecated APIs
+// it was asked for, where the cluster is to get another minor version.
+func (o *observer) deprecated(ctx context.Context, m *member, cas []string, report *state.ClusterReport) {
+	if !phases.AsksForDeprecated(o.view.Config, m.cluster, report.Version) {
+		return
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, other := range o.members {
+		if other.cluster != m.cluster || !other.plane {
+			continue
+		}
+		all.Go(func() {
+			r, err := o.look(ctx, other)
+			if err != nil || r.Secrets["/etc/kubernetes/admin.conf"].IsZero() || other != m && !overlap(cas, o.cas(other, r)) {
+				return // the plan says what is wrong with that host, or that it joins
+			}
+			found, err := o.askDeprecated(ctx, other, r)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				report.DeprecatedUnread = append(report.DeprecatedUnread, fmt.Sprintf("%s: %v", other.target, err))
+			}
+			report.Deprecated = state.MergeDeprecated(report.Deprecated, found)
+		})
+	}
+	all.Wait()
+	slices.Sort(report.DeprecatedUnread)
+}
+
+func (o *observer) askDeprecated(ctx context.Context, m *member, r *state.Report) ([]state.DeprecatedAPI, error) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	api, err := o.world.access().API(ctx, o.world.remember(m.host, r.Secrets), o.seat(m).API)
+	if err != nil {
+		return nil, err
+	}
+	defer api.Close()
+	reader, ok := api.(providers.DeprecationReader)
+	if !ok {
+		return nil, fmt.Errorf("internal error: %T knows nothing of deprecated APIs", api)
+	}
+	return reader.DeprecatedAPIs(ctx)
+}

@@ -1,0 +1,34 @@
+package view
+
+import (
+	"fmt"
+	"io"
+)
+
+// Bundle prints what becomes of the files of a bundle, a line each.
+type Bundle struct {
+	w     io.Writer
+	count map[string]int
+	err   error
+}
+
+// NewBundle prints to w.
+func NewBundle(w io.Writer) *Bundle { return &Bundle{w: w, count: map[string]int{}} }
+
+// File prints what became of a file: fetched, present, replaced, removed.
+func (b *Bundle) File(name, what string) {
+	b.count[what]++
+	if _, err := fmt.Fprintf(b.w, "%-8s  %s\n", what, Clean(name)); b.err == nil {
+		b.err = err
+	}
+}
+
+// Complete prints the last line.
+func (b *Bundle) Complete(dir string) error {
+	if b.err != nil {
+		return b.err
+	}
+	fresh := b.count["fetched"] + b.count["replaced"]
+	_, err := fmt.Fprintf(b.w, "\nBundle complete! %s: %d fetched, %d there before; all are as SHA256SUMS says.\n", Clean(dir), fresh, b.count["present"])
+	return err
+}

@@ -1,0 +1,137 @@
+package adopt
+
+import (
+	"encoding/json"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
+)
+
+func workload(kind, name string) state.ObjectRef {
+	return state.ObjectRef{APIVersion: "apps/v1", Kind: kind, Namespace: "kube-system", Name: name}
+}
+
+var (
+	dnsDeployment = workload("Deployment", "coredns")
+	proxyDaemons  = workload("DaemonSet", "kube-proxy")
+)
+
+// sinceProxyPatch is the minor from which kubeadm patches kube-proxy's DaemonSet.
+const sinceProxyPatch = "1.37."
+
+// addons reads how CoreDNS and kube-proxy depart from what kubeadm makes of
+// them, as far as kubeadm has patches for it. Their images, and how many there
+// are of CoreDNS, are no patch: a patch would keep them through every upgrade.
+func (r *reader) addons() error {
+	first := r.planes()[0]
+	for _, o := range kubeadm.Objects(r.input(first.node, first.host)) {
+		target, typed := "", any(nil)
+		switch {
+		case o.Ref == dnsDeployment:
+			target, typed = "corednsdeployment", appsv1.Deployment{}
+		case o.Ref == proxyDaemons && strings.HasPrefix(r.cluster.KubernetesVersion, sinceProxyPatch):
+			target, typed = "kubeproxydaemonset", appsv1.DaemonSet{}
+		}
+		seen := r.seen.Objects[o.Ref]
+		if target == "" || seen.IsNull() {
+			continue
+		}
+		patch, err := objectPatch(o.Object, seen, typed)
+		if err != nil {
+			return err
+		}
+		if patch != "" {
+			r.cluster.Patches = append(r.cluster.Patches, config.Patch{Target: target, Type: config.DefaultPatchType, Content: patch})
+		}
+	}
+	return nil
+}
+
+// objectPatch is the strategic merge patch that gives an object's leaves the
+// values that were seen; empty when they have them.
+func objectPatch(base, seen state.Value, typed any) (string, error) {
+	projected := project(base, seen)
+	if projected.Equal(base) {
+		return "", nil
+	}
+	from, err := json.Marshal(base)
+	if err != nil {
+		return "", err
+	}
+	to, err := json.Marshal(projected)
+	if err != nil {
+		return "", err
+	}
+	patch, err := strategicpatch.CreateTwoWayMergePatch(from, to, typed)
+	if err != nil {
+		return "", err
+	}
+	var whole any
+	if err := json.Unmarshal(patch, &whole); err != nil {
+		return "", err
+	}
+	text, err := yaml.Marshal(withoutOrder(whole))
+	return string(text), err
+}
+
+// untouched are fields that stay as kubeadm has them, whatever was seen.
+var untouched = map[string]bool{"image": true, "replicas": true, "apiVersion": true, "kind": true}
+
+// project is the tree with the values that were seen of its leaves. What it does
+// not speak of is not looked at: the server fills in much, and others more.
+func project(base, seen state.Value) state.Value {
+	switch {
+	case base.Kind() == state.KindMap && seen.Kind() == state.KindMap:
+		m := map[string]state.Value{}
+		for key, value := range base.AsMap() {
+			is, there := seen.AsMap()[key]
+			switch {
+			case untouched[key]:
+				m[key] = value
+			case there:
+				m[key] = project(value, is)
+			case empty(value):
+				m[key] = value
+			}
+		}
+		return state.Map(m)
+	case base.Kind() == state.KindList && seen.Kind() == state.KindList:
+		return projectList(base, seen)
+	}
+	return seen
+}
+
+// projectList takes elements with a name by it, and others by their places.
+func projectList(base, seen state.Value) state.Value {
+	named := map[string]state.Value{}
+	for _, e := range seen.AsList() {
+		if name := e.Get("name").AsString(); name != "" {
+			named[name] = e
+		}
+	}
+	if len(named) != len(seen.AsList()) {
+		if len(base.AsList()) != len(seen.AsList()) {
+			return seen
+		}
+		named = nil
+	}
+	var out []state.Value
+	for i, e := range base.AsList() {
+		is, there := seen, named == nil
+		if there {
+			is = seen.AsList()[i]
+		} else {
+			is, there = named[e.Get("name").AsString()]
+		}
+		if there {
+			out = append(out, project(e, is))
+		}
+	}
+	return state.List(out...)
+}

@@ -1,0 +1,182 @@
+// Package bundle makes a folder of artifacts, as package config/artifacts reads
+// it, from where the projects publish them, or from mirrors: on a machine that
+// reaches these, for hosts that do not.
+//
+// What a project publishes is held against the SHA-256 that it publishes beside
+// it; images are held against their digests by the registry's client. Every file
+// is written beside its place and renamed when it is whole and right, and stands
+// in SHA256SUMS from then on, so that a bundle that was cut short goes on: what
+// is there with the right sum is not fetched again.
+//
+// That a sum and a file come from one place proves that the file is whole. That
+// it is the project's, HTTPS proves, and whoever compares signatures.
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/artifacts"
+)
+
+// Releases are the versions of what goes with Kubernetes, without v; an empty
+// one is left out.
+type Releases struct {
+	Containerd, Runc, CNIPlugins, Crictl string
+}
+
+// DefaultReleases are versions that go with the Kubernetes versions that
+// kubewright makes; each can be replaced.
+func DefaultReleases() Releases {
+	return Releases{Containerd: "2.4.2", Runc: "1.5.2", CNIPlugins: "1.9.1", Crictl: "1.36.0"}
+}
+
+// Wish is what the folder is to hold.
+type Wish struct {
+	// Kubernetes is the version of kubelet, kubeadm and kubectl, without v.
+	Kubernetes string
+	Releases
+	// Architectures are amd64, arm64, ppc64le, s390x.
+	Architectures []string
+	Images        []Image
+}
+
+// Image is one image: Name is what it is to be called on the hosts, From where
+// it is pulled.
+type Image struct{ Name, From string }
+
+// Sources are where things are published.
+type Sources struct {
+	// Kubernetes has release/vVERSION/bin/linux/ARCH/kubelet.
+	Kubernetes string
+	// GitHub has OWNER/REPOSITORY/releases/download/TAG/FILE.
+	GitHub string
+	Client *http.Client
+}
+
+// DefaultSources are the projects' own.
+func DefaultSources() Sources {
+	return Sources{Kubernetes: "https://dl.k8s.io", GitHub: "https://github.com", Client: http.DefaultClient}
+}
+
+// What became of a file.
+const (
+	Fetched  = "fetched"
+	Present  = "present"
+	Replaced = "replaced" // another release of it was there
+	Removed  = "removed"  // the name of another release of something that is wanted
+)
+
+// Make makes or completes the folder. done is told of every file.
+func Make(ctx context.Context, dir string, w Wish, s Sources, done func(file, what string)) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	b := &bundle{dir: dir, sources: s, done: done}
+	if err := b.readSums(); err != nil {
+		return err
+	}
+	for _, r := range w.releases() {
+		if err := b.release(ctx, r); err != nil {
+			return fmt.Errorf("cannot bundle %s: %w", r.file, err)
+		}
+		if err := b.removeOthers(r); err != nil {
+			return err
+		}
+	}
+	for _, arch := range w.Architectures {
+		for _, i := range w.Images {
+			if err := b.image(ctx, i, arch); err != nil {
+				return fmt.Errorf("cannot bundle image %s for %s: %w", i.Name, arch, err)
+			}
+		}
+	}
+	return nil
+}
+
+// bundle is a folder in the making.
+type bundle struct {
+	dir     string
+	sources Sources
+	sums    map[string]string
+	done    func(file, what string)
+}
+
+func (b *bundle) path(file string) string { return filepath.Join(b.dir, filepath.FromSlash(file)) }
+
+func (b *bundle) readSums() error {
+	content, err := os.ReadFile(b.path(artifacts.SumsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		b.sums = map[string]string{}
+		return nil
+	}
+	if err == nil {
+		b.sums, err = artifacts.ParseSums(content)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read %s: %w", b.path(artifacts.SumsFile), err)
+	}
+	return nil
+}
+
+// place gives a file that was fetched its name, and then its line in SHA256SUMS:
+// without the line the folder is refused, and the file is looked at again.
+func (b *bundle) place(part, file, sum, what string) error {
+	if part != "" {
+		if err := os.Rename(part, b.path(file)); err != nil {
+			return err
+		}
+	}
+	b.sums[file] = sum
+	if err := b.writeSums(); err != nil {
+		return err
+	}
+	b.done(file, what)
+	return nil
+}
+
+func (b *bundle) writeSums() error {
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(b.sums)) {
+		fmt.Fprintf(&lines, "%s  %s\n", b.sums[name], name)
+	}
+	sums := b.path(artifacts.SumsFile)
+	if err := os.WriteFile(sums+partSuffix, []byte(lines.String()), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(sums+partSuffix, sums)
+}
+
+// removeOthers takes away other versions of a file whose name has its version,
+// as far as they are what SHA256SUMS says: of two nobody could tell which is meant.
+func (b *bundle) removeOthers(r release) error {
+	for _, name := range slices.Sorted(maps.Keys(b.sums)) {
+		if ok, _ := path.Match(r.like, name); !ok || name == r.file {
+			continue
+		}
+		if have, err := sumOf(b.path(name)); err != nil || have != b.sums[name] {
+			continue
+		}
+		if err := os.Remove(b.path(name)); err != nil {
+			return err
+		}
+		delete(b.sums, name)
+		if err := b.writeSums(); err != nil {
+			return err
+		}
+		b.done(name, Removed)
+	}
+	return nil
+}
+
+// partSuffix is what files are called while they are written.
+const partSuffix = ".part"

@@ -1,0 +1,78 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// imageFile is where an image's archive stands in the folder.
+func imageFile(image, arch string) string {
+	return arch + "/images/" + strings.NewReplacer("/", "_", ":", "_", "@", "_").Replace(image) + ".tar"
+}
+
+// image brings an image as an archive, as docker save makes one. An archive that
+// is there and whole is not pulled again: a tag of Kubernetes' is never moved.
+func (b *bundle) image(ctx context.Context, i Image, arch string) error {
+	file := imageFile(i.Name, arch)
+	switch have, err := sumOf(b.path(file)); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case have == b.sums[file]:
+		b.done(file, Present)
+		return nil
+	case b.sums[file] == "": // cut off before it was written down
+	default:
+		return fmt.Errorf("%s is there and is not what SHA256SUMS says. Remove it, and run the command again", file)
+	}
+	part := b.path(file) + partSuffix
+	if err := os.MkdirAll(filepath.Dir(part), 0o755); err != nil {
+		return err
+	}
+	if err := pull(ctx, i, arch, part); err != nil {
+		_ = os.Remove(part)
+		return err
+	}
+	sum, err := sumOf(part)
+	if err != nil {
+		return err
+	}
+	return b.place(part, file, sum, Fetched)
+}
+
+// pull writes an image into an archive. What the registry asks for it finds where
+// docker login keeps it.
+func pull(ctx context.Context, i Image, arch, file string) error {
+	from, err := name.ParseReference(i.From)
+	if err != nil {
+		return err
+	}
+	tag, err := name.NewTag(i.Name)
+	if err != nil {
+		return err
+	}
+	image, err := remote.Image(from, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}))
+	if err != nil {
+		return err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return err
+	}
+	if config.Architecture != arch {
+		return fmt.Errorf("%s is there for %s only", i.From, config.Architecture)
+	}
+	return tarball.WriteToFile(file, tag, image)
+}

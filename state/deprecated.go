@@ -1,0 +1,42 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// DeprecatedAPI is a version of an API that somebody has asked an API server
+// for, and that a later release of Kubernetes does not serve any more.
+type DeprecatedAPI struct {
+	Group    string `json:"group"`
+	Version  string `json:"version"`
+	Resource string `json:"resource"`
+	// Removed is the release without it, as in 1.37.
+	Removed string `json:"removed"`
+	// Users are those who have written objects of it, as the objects tell: names of
+	// field managers, each with one such object.
+	Users []string `json:"users,omitempty"`
+}
+
+// String is the API as kubectl prints it: networking.k8s.io/v1beta1 ipaddresses.
+func (d DeprecatedAPI) String() string {
+	return strings.TrimPrefix(d.Group+"/", "/") + d.Version + " " + d.Resource
+}
+
+// MergeDeprecated joins what several API servers tell, each API once.
+func MergeDeprecated(lists ...[]DeprecatedAPI) []DeprecatedAPI {
+	var out []DeprecatedAPI
+	for _, d := range slices.Concat(lists...) {
+		i := slices.IndexFunc(out, func(o DeprecatedAPI) bool { return o.String() == d.String() })
+		if i < 0 {
+			out = append(out, d)
+			continue
+		}
+		users := append(slices.Clone(out[i].Users), d.Users...)
+		slices.Sort(users)
+		out[i].Users = slices.Compact(users)
+	}
+	slices.SortFunc(out, func(a, b DeprecatedAPI) int { return cmp.Compare(a.String(), b.String()) })
+	return out
+}
