@@ -106,8 +106,11 @@ func (b *builder) moveEndpoint(c *cluster) {
 	}
 	var turned, issued []state.Address
 	for _, n := range c.controlPlanes() {
-		// Behind it the API server has been seen to show its certificate.
-		issued = append(issued, step(n.target, controlPlanePhase))
+		// Behind it the API server has been seen to show its certificate. One that
+		// joins has it from the start, and waits for a token itself.
+		if !n.joins() {
+			issued = append(issued, step(n.target, controlPlanePhase))
+		}
 	}
 	for _, n := range c.nodes {
 		if n.isControlPlane() || n.report == nil || n.joins() {

@@ -18,8 +18,8 @@ import (
 
 // TestSequences takes clusters through random sequences of configurations: up
 // to seven control planes and three workers that come, go, change roles, are
-// replaced and installed anew in any mix, and hosts that die where the cluster
-// can do without. Before no step and after none may etcd be without a majority
+// replaced and installed anew in any mix, with versions that rise, endpoints that
+// move, and hosts that die where the cluster can do without. Before no step and after none may etcd be without a majority
 // of healthy voters, and each apply ends with a plan that has nothing to do.
 // With KUBEWRIGHT_LONG set there are many more of them.
 func TestSequences(t *testing.T) {
@@ -33,6 +33,9 @@ func TestSequences(t *testing.T) {
 			t.Parallel()
 			w := &wanderer{operator: newOperator(t, cluster(1, 0)), rand: rand.New(rand.NewPCG(uint64(seed), 7))}
 			w.config.Nodes = nil
+			cl := w.config.Clusters[0]
+			cl.KubernetesVersion, cl.Upgrade.AllowDowntime = sequenceVersions[w.rand.IntN(2)], true
+			w.kubeletsEverywhere(cl.KubernetesVersion)
 			w.choose(1 + 2*w.rand.IntN(2))
 			w.must(w.apply())
 			w.around = w.wantQuorum
@@ -112,12 +115,17 @@ func (w *wanderer) step() bool {
 	before := slices.Clone(w.config.Nodes)
 	w.choose(1 + w.rand.IntN(7))
 	w.faults(before)
-	w.say(fmt.Sprintf("%s; replace %v, accept %v, forget %v", roles(w.config.Nodes), w.replace, w.accept, w.forget))
+	cl := w.config.Clusters[0]
+	was := *cl
+	w.upgrades(cl)
+	w.say(fmt.Sprintf("%s at %s; %s; replace %v, accept %v, forget %v", cl.KubernetesVersion, cl.ControlPlaneEndpoint, roles(w.config.Nodes), w.replace, w.accept, w.forget))
 	if _, err := w.plan(); err != nil {
 		if !strings.Contains(err.Error(), "No control plane would stay") && !strings.Contains(err.Error(), "Plan would lose quorum") {
 			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
 		}
 		w.say("refused: " + err.Error())
+		*cl = was
+		w.kubeletsEverywhere(cl.KubernetesVersion)
 		w.heal(before)
 		return false
 	}
@@ -136,6 +144,29 @@ func (w *wanderer) step() bool {
 	w.t.Fatalf("it does not converge:\n%s\n%s", describe(p), strings.Join(w.story, "\n"))
 	return false
 }
+
+// upgrades moves the endpoint now and then, or raises the version, of the
+// kubelets too.
+func (w *wanderer) upgrades(cl *config.Cluster) {
+	switch w.rand.IntN(3) {
+	case 0:
+		cl.ControlPlaneEndpoint = fmt.Sprintf("api%d.example.com:6443", w.rand.IntN(100))
+	case 1:
+		i := slices.Index(sequenceVersions, cl.KubernetesVersion)
+		cl.KubernetesVersion = sequenceVersions[i+w.rand.IntN(len(sequenceVersions)-i)]
+	}
+	w.kubeletsEverywhere(cl.KubernetesVersion) // also on what was installed anew
+}
+
+// kubeletsEverywhere installs a kubelet on every host that may become a node.
+func (w *wanderer) kubeletsEverywhere(version string) {
+	for host := range 8 {
+		w.must(sim.Edit(w.world, address(host), "install kubelet="+version))
+	}
+}
+
+// sequenceVersions are those that a cluster goes through, never back.
+var sequenceVersions = []string{"1.34.9", "1.35.8", "1.36.3", "1.37.1"}
 
 // faults replaces some nodes, and has one host die or be installed anew.
 func (w *wanderer) faults(before []*config.Node) {
