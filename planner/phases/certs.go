@@ -34,10 +34,14 @@ var certs = phase{
 		items = append(items, n.clientItems()...)
 		sa := n.serviceAccountKey()
 		for _, suffix := range []string{".key", ".pub"} {
-			items = append(items, state.Item{
+			it := state.Item{
 				Address: item(n.target, certsPhase, "file", sa+suffix), Kind: state.KindKey,
 				Attributes: attributes("mode", keyMode, "owner", root),
-			})
+			}
+			if suffix == ".pub" && n.adoption() != nil {
+				it.Initial = []string{"mode"} // kubeadm join lets everybody read it, kubeadm init does not
+			}
+			items = append(items, it)
 		}
 		return items
 	},
@@ -154,10 +158,13 @@ func (n *node) foundCAs(w work) []planner.Operation {
 		}
 	}
 	if sa := n.serviceAccountKey(); w.touches(sa) {
-		ops = append(ops, planner.IssueKeyPair{Algorithm: n.cluster.Certificates.Algorithm, To: sa})
+		ops = append(ops, planner.IssueKeyPair{Algorithm: n.algorithm(), To: sa})
 	}
 	return ops
 }
+
+// algorithm is that of new keys.
+func (n *node) algorithm() string { return kubeadm.ServiceAccountKeys(n.input()).Algorithm }
 
 // touches tells that a change concerns the file pair with this base path.
 func (w work) touches(base string) bool {

@@ -84,7 +84,7 @@ func (n *node) writeKubeconfig(k kubeadm.Kubeconfig, c planner.Change) planner.O
 	return planner.WriteKubeconfig{
 		Path: k.Path, CA: n.cluster.signer(n.cluster.Certificates.Dir + "/ca"),
 		Cluster: k.Cluster, Server: k.Server, User: k.User, CommonName: k.CommonName, Organizations: k.Organizations,
-		Algorithm: n.cluster.Certificates.Algorithm, Validity: n.cluster.Certificates.Validity,
+		Algorithm: n.algorithm(), Validity: n.cluster.Certificates.Validity,
 		Renew: c.Action != planner.Create,
 	}
 }
@@ -112,7 +112,7 @@ func (n *node) kubeconfigItem(phase string, k kubeadm.Kubeconfig) state.Item {
 	m := map[string]any{
 		"server": k.Server, "cluster": k.Cluster, "user": k.User, "common_name": k.CommonName,
 		"mode": keyMode, "owner": root, planner.RenewalDue: false, "renew_before": n.cluster.Certificates.RenewBefore.String(),
-		"ca": n.cluster.signedBy(n.cluster.Certificates.Dir + "/ca"), "algorithm": n.cluster.Certificates.Algorithm,
+		"ca": n.cluster.signedBy(n.cluster.Certificates.Dir + "/ca"), "algorithm": n.algorithm(),
 		"validity": n.cluster.Certificates.Validity.String(),
 	}
 	addList(m, "organizations", k.Organizations)

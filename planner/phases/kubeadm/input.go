@@ -131,12 +131,17 @@ func (v view) gate(name string, byDefault bool) bool {
 	return byDefault
 }
 
-// algorithm is the keys' algorithm; the deprecated gate asks for ECDSA (until 1.36).
+// algorithm is the keys' algorithm. The deprecated gate, where it is written at
+// all, decides instead (until 1.36).
 func (v view) algorithm() string {
-	if v.release.ecdsaGate && v.gate("PublicKeysECDSA", false) {
+	on, written := v.FeatureGates["PublicKeysECDSA"]
+	switch {
+	case !v.release.ecdsaGate || !written:
+		return v.Certificates.Algorithm
+	case on:
 		return "ECDSA-P256"
 	}
-	return v.Certificates.Algorithm
+	return "RSA-2048"
 }
 
 // pki joins a path below the certificates folder.

@@ -268,3 +268,23 @@ func TestInputStaysAsItWas(t *testing.T) {
 		t.Errorf("the configuration was changed: %+v", in.Cluster)
 	}
 }
+
+// TestGateOfAlgorithm: the deprecated gate PublicKeysECDSA decides wherever it is
+// written, also when it is off (seen on kubeadm 1.36.3).
+func TestGateOfAlgorithm(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		version string
+		gates   map[string]bool
+		want    string
+	}{
+		{"1.36.3", nil, "RSA-3072"}, {"1.36.3", map[string]bool{"PublicKeysECDSA": false}, "RSA-2048"},
+		{"1.36.3", map[string]bool{"PublicKeysECDSA": true}, "ECDSA-P256"}, {"1.37.1", map[string]bool{"PublicKeysECDSA": false}, "RSA-3072"},
+	} {
+		c := config.NewCluster("prod", tt.version)
+		c.Certificates.Algorithm, c.FeatureGates = "RSA-3072", tt.gates
+		if got := kubeadm.ServiceAccountKeys(kubeadm.Input{Cluster: c}).Algorithm; got != tt.want {
+			t.Errorf("%s with %v: %s, want %s", tt.version, tt.gates, got, tt.want)
+		}
+	}
+}
