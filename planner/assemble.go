@@ -197,11 +197,28 @@ func order(steps []Step) ([]Step, error) {
 			out = append(out, s)
 		}
 		if len(later) == len(rest) {
-			return nil, fmt.Errorf("internal error: steps wait for one another: %s needs %v", rest[0].ID, rest[0].Needs)
+			return nil, fmt.Errorf("internal error: steps wait for one another: %s", strings.Join(cycle(rest, done), " needs "))
 		}
 		rest = later
 	}
 	return out, nil
+}
+
+// cycle are steps of which each needs the next, the last one being the first
+// again. Of the steps each needs one that is not done.
+func cycle(steps []Step, done map[state.Address]bool) []string {
+	needs := map[state.Address]state.Address{}
+	for _, s := range steps {
+		needs[s.ID] = s.Needs[slices.IndexFunc(s.Needs, func(n state.Address) bool { return !done[n] })]
+	}
+	var way []string
+	for id := steps[0].ID; ; id = needs[id] {
+		first := slices.Index(way, id.String())
+		way = append(way, id.String())
+		if first >= 0 {
+			return way[first:]
+		}
+	}
 }
 
 // keepChanges drops the changes whose steps were left out, and sorts out the
