@@ -18,7 +18,7 @@ demo: build ## plan, apply, drift, apply, destroy on simulated hosts
 	@KUBEWRIGHT=$(CURDIR)/bin/kubewright sh examples/quickstart/demo.sh
 
 test: ## everything that needs no root
-	CGO_ENABLED=1 $(GO) test -race $(LINK) ./...
+	CGO_ENABLED=1 $(GO) test -race $(LINK) -timeout 20m ./...
 
 check: ## format, vet, staticcheck, tidy
 	@files=$$($(GO) run $(GOFUMPT) -l cmd config planner providers state); \

@@ -217,15 +217,15 @@ func TestKilledAnywhere(t *testing.T) {
 		// every is how many kinds of moments there are for one that is tried.
 		every int
 	}{
-		{"found", blank, "apply", 2},
-		{"change", changed, "apply", 5},
-		{"upgrade", raised, "apply", 10},
-		{"roles", replaced, "apply", 12},
-		{"replace", founded, `apply -replace=node.cp["cp1"]`, 12},
-		{"renew", due, "apply", 12},
-		{"renew what has ended", ended, "apply", 12},
-		{"rotate", founded, "apply " + strings.Join(rotateAll, " "), 12},
-		{"destroy", founded, "destroy", 5},
+		{"found", blank, "apply", 4},
+		{"change", changed, "apply", 8},
+		{"upgrade", raised, "apply", 20},
+		{"roles", replaced, "apply", 20},
+		{"replace", founded, `apply -replace=node.cp["cp1"]`, 20},
+		{"renew", due, "apply", 25},
+		{"renew what has ended", ended, "apply", 25},
+		{"rotate", founded, "apply " + strings.Join(rotateAll, " "), 30},
+		{"destroy", founded, "destroy", 8},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -106,7 +106,7 @@ func TestNobodyDistrusts(t *testing.T) {
 	}
 	whole.must(t, "plan", "-detailed-exitcode")
 	whole.wantRotated(t, founded)
-	stride := max(1, w.effects/8)
+	stride := max(1, w.effects/3)
 	if os.Getenv("KUBEWRIGHT_LONG") != "" {
 		stride = 1
 	}

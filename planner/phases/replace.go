@@ -222,8 +222,8 @@ func (l leaver) keptMarks() *state.Marks {
 	return &m
 }
 
-// chainReplaced has replaced nodes join after they have left, and workers among
-// them leave one at a time.
+// chainReplaced has replaced nodes join after they have left, and those that were
+// workers leave one at a time; control planes leave as walked through.
 func (b *builder) chainReplaced(c *cluster) {
 	var last state.Address
 	for _, n := range c.nodes {
@@ -236,12 +236,16 @@ func (b *builder) chainReplaced(c *cluster) {
 				b.after(step(n.target, p.name), reset)
 			}
 		}
+		if c.view.Recorded.Nodes[n.target].Role != string(config.Worker) {
+			continue
+		}
 		if !last.Target.IsZero() {
 			b.after(reset, last)
 			b.after(step(n.target, drainPhase), last)
 		}
-		if n.Role == config.Worker {
-			last = step(n.target, waitBootstrapPhase)
+		last = step(n.target, waitBootstrapPhase)
+		if n.isControlPlane() {
+			last = step(n.target, waitPlanePhase)
 		}
 	}
 }

@@ -186,8 +186,20 @@ func (c *cluster) versionChange() diag.Diagnostics {
 	case c.report == nil && !c.up.begun:
 		return refuse("Cluster cannot be upgraded now", "its API did not answer, so it is not known which versions its kubelets run. "+
 			"Bring it to answer first, with kubernetes_version = %q.", c.up.newest)
+	case c.exchanges():
+		return refuse("Cluster cannot be upgraded now", "control planes are to come and to go in the same plan (%s). Those that go leave before an upgrade, and those that come join after it: "+
+			"etcd would have fewer members while each restarts. Do one after the other: the nodes first, with kubernetes_version = %q, or the upgrade first.", c.story(c.acts()), c.up.newest)
 	}
 	return slices.Concat(c.unfit(), c.unfitOnTheWay(), c.unready(), c.deprecated(), c.emptyPools(), c.behind())
+}
+
+// exchanges tells that members of etcd are to come and to go.
+func (c *cluster) exchanges() bool {
+	comes, goes := false, false
+	for _, a := range c.acts() {
+		comes, goes = comes || a.Add, goes || !a.Add
+	}
+	return comes && goes
 }
 
 // unready warns of control planes whose Node is not Ready, with which kubeadm
