@@ -278,8 +278,10 @@ func TestGateOfAlgorithm(t *testing.T) {
 		gates   map[string]bool
 		want    string
 	}{
-		{"1.36.3", nil, "RSA-3072"}, {"1.36.3", map[string]bool{"PublicKeysECDSA": false}, "RSA-2048"},
-		{"1.36.3", map[string]bool{"PublicKeysECDSA": true}, "ECDSA-P256"}, {"1.37.1", map[string]bool{"PublicKeysECDSA": false}, "RSA-3072"},
+		{"1.36.3", nil, "RSA-3072"},
+		{"1.36.3", map[string]bool{"PublicKeysECDSA": false}, "RSA-2048"},
+		{"1.36.3", map[string]bool{"PublicKeysECDSA": true}, "ECDSA-P256"},
+		{"1.37.1", map[string]bool{"PublicKeysECDSA": false}, "RSA-3072"},
 	} {
 		c := config.NewCluster("prod", tt.version)
 		c.Certificates.Algorithm, c.FeatureGates = "RSA-3072", tt.gates
