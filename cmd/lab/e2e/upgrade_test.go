@@ -128,6 +128,20 @@ func (s *site) deploy() string {
 	return "http://" + s.kubectl("get", "service", "shop", "-o", "jsonpath={.spec.clusterIP}") + "/"
 }
 
+// logs are those of a pod. An API server whose client certificate has changed
+// closes its connections to kubelets when it notices (client-go,
+// transport/cert_rotation.go), and with them a log that is read just then.
+func (s *site) logs(pod string) string {
+	s.t.Helper()
+	var text string
+	s.eventually("kubectl logs "+pod, 30*time.Second, func() (string, bool) {
+		out, err := s.Kubectl(context.Background(), s.planes[0].Name, "logs", pod)
+		text = strings.TrimSpace(string(out))
+		return fmt.Sprint(err), err == nil
+	})
+	return text
+}
+
 const pollers = `
 apiVersion: apps/v1
 kind: DaemonSet
@@ -152,9 +166,7 @@ func (s *site) pollService(url string) func() (total, failed int, last string) {
 	}
 	s.kubectl("rollout", "status", "daemonset/pollers", "--timeout=2m")
 	names := strings.Fields(s.kubectl("get", "pods", "-l", "app=pollers", "-o", "jsonpath={.items[*].metadata.name}"))
-	lines := func(pod string) []string {
-		return strings.Split(s.kubectl("logs", pod), "\n")
-	}
+	lines := func(pod string) []string { return strings.Split(s.logs(pod), "\n") }
 	before := map[string]int{}
 	for _, pod := range names {
 		s.eventually("the Service answers "+pod, time.Minute, func() (string, bool) {
