@@ -84,10 +84,12 @@ func (n *named) contents(in *bufio.Reader) error {
 	if n.Kind == config.ArtifactRunc {
 		name = "runc"
 	}
+	// What is peeked at stays only until the next read.
 	head, _ := in.Peek(elfHead)
+	problem := n.checkProgram(head)
 	version, err := n.versionOf(in)
 	n.Programs = []config.Program{{Name: name, Version: version}}
-	return errors.Join(n.checkProgram(head), err)
+	return errors.Join(problem, err)
 }
 
 // versionOf reads a program to its end. Kubernetes' say their version.

@@ -264,6 +264,7 @@ func TestVersions(t *testing.T) {
 		"linked":       {"protobuf v1.36.5 v1.20.0.go\x00xv1.36.3\x00" + strings.Repeat("y", 100), "1.36.3"},
 		"at the end":   {strings.Repeat("x", 200) + "v1.36.3\x00", "1.36.3"},
 		"over a chunk": {strings.Repeat("x", 1<<16-64-3) + "v1.36.12+vendor.1\x00" + strings.Repeat("y", 1<<16), "1.36.12+vendor.1"},
+		"in a large":   {strings.Repeat("x", 3<<20) + "v1.36.3\x00" + strings.Repeat("y", 3<<20), "1.36.3"},
 		"none":         {"v1.36.3 v1.2.3", ""},
 		"two":          {"v1.36.3\x00v1.36.4\x00", ""},
 	} {
