@@ -143,7 +143,8 @@ func (n *node) marks() state.Marks {
 	if n.report == nil {
 		return m
 	}
-	if old := n.report.Marks; old != nil {
+	// A run that was cut short may have left its token alone.
+	if old := n.report.Marks; old != nil && old.Format > 0 {
 		m.Before, m.Owned, m.Founder, m.ClusterCA = maps.Clone(old.Before), slices.Clone(old.Owned), old.Founder || m.Founder, old.ClusterCA
 		n.markSoftware(&m)
 		return m

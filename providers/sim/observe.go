@@ -77,6 +77,9 @@ func (w *World) observe(m *machine, q state.Query) *state.Report {
 
 // marks is a copy of what kubewright left on the host.
 func (w *World) marks(m *machine) *state.Marks {
+	if m.Marks == nil && m.Token > 0 {
+		return &state.Marks{Lineage: m.Lineage, Token: m.Token}
+	}
 	if m.Marks == nil {
 		return nil
 	}

@@ -70,7 +70,7 @@ func (s *site) renewal() {
 	poll := s.pollAPI()
 	r := s.must("apply", "-auto-approve", "-no-color")
 	total, failed, retried, last := poll()
-	s.t.Logf("renewal of 30 certificates on 3 control planes: %s; API polled every 200 ms: %d requests, %d failed, %d asked to come back",
+	s.t.Logf("renewal of 30 certificates on 3 control planes: %s; API polled every 200 ms: %d requests, %d failed, %d repeated as client-go does",
 		r.took.Round(100*time.Millisecond), total, failed, retried)
 	if failed > 0 {
 		s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)

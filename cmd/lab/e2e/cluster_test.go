@@ -288,7 +288,7 @@ func (s *site) change() {
 	r := s.must("apply", "-auto-approve", "-no-color")
 	wantContains(s.t, r.out, "audit-log-maxage", "maxPods", "node.example.com/pool", "cluster.hcl:")
 	total, failed, retried, last := poll()
-	s.t.Logf("API through the balancer, polled every 200 ms while it changed: %d requests, %d failed, %d asked to come back", total, failed, retried)
+	s.t.Logf("API through the balancer, polled every 200 ms while it changed: %d requests, %d failed, %d repeated as client-go does", total, failed, retried)
 	if failed > 0 || total == 0 {
 		s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
 	}

@@ -110,7 +110,7 @@ func (s *site) endpointMoved() {
 	poll := s.pollAPI()
 	s.applied()
 	total, failed, retried, last := poll()
-	s.t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d asked to come back", total, failed, retried)
+	s.t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d repeated as client-go does", total, failed, retried)
 	if failed > 0 || total == 0 {
 		s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
 	}

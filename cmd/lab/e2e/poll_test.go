@@ -12,11 +12,13 @@ import (
 	"sync"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
 // pollAPI asks the API through the balancer every 200 ms, each time on a new
-// connection, until the answer is called: requests, failures, answers to come back, the last failure.
+// connection, until the answer is called: requests, failures, requests that were repeated, the last failure.
 func (s *site) pollAPI() func() (total, failed, retried int, last string) {
 	_, address := s.Endpoint()
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
@@ -51,12 +53,17 @@ func (s *site) pollAPI() func() (total, failed, retried int, last string) {
 	}
 }
 
-// ask gets the URL as every Kubernetes client does (client-go's rest.Request):
+// ask gets the URL as every Kubernetes client does (client-go, rest/with_retry.go):
 // an API server that starts or stops may answer that one should come back, and
-// says so with Retry-After.
+// says so with Retry-After; one that stops may also close a connection that it
+// has accepted, without an answer.
 func ask(client *http.Client, url string, retried *int) error {
 	for range 10 {
 		resp, err := client.Get(url)
+		if utilnet.IsProbableEOF(err) || utilnet.IsConnectionReset(err) {
+			*retried++
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -70,7 +77,7 @@ func ask(client *http.Client, url string, retried *int) error {
 		}
 		*retried++
 	}
-	return fmt.Errorf("%s asked ten times to come back", url)
+	return fmt.Errorf("%s gave no answer ten times", url)
 }
 
 const poller = `

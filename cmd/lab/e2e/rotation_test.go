@@ -45,7 +45,7 @@ func testRotation(t *testing.T, name string, workers int, cas ...string) {
 	r := s.must(args...)
 	t.Logf("rotation of %s on 3 control planes and %d workers: %s", strings.Join(cas, ", "), workers, r.took.Round(100*time.Millisecond))
 	total, failed, retried, last := api()
-	t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d asked to come back", total, failed, retried)
+	t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d repeated as client-go does", total, failed, retried)
 	if failed > 0 || total == 0 {
 		t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
 	}

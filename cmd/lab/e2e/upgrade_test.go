@@ -41,7 +41,7 @@ func TestUpgrade(t *testing.T) {
 	wantContains(t, r.out, "kubernetes_version: 1.35.8 → 1.36.3", "etcd-snapshot", "Apply complete! Resources: 0 added, 6 changed, 0 destroyed.")
 
 	total, failed, retried, last := api()
-	t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d asked to come back", total, failed, retried)
+	t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d repeated as client-go does", total, failed, retried)
 	if failed > 0 || total == 0 {
 		t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
 	}
