@@ -74,9 +74,9 @@ func (a authority) nextBase() string { return a.Base + "-next" }
 func (a authority) oldFile() string { return a.Base + "-old.crt" }
 
 // rotationPaths are the files of a rotation, in the order in which they go: the
-// last one tells that those before it may be left of a rotation cut short.
+// last one tells that it is a second copy, and may be taken away.
 func (a authority) rotationPaths() []string {
-	return []string{a.oldFile(), a.nextBase() + ".crt", a.nextBase() + ".key"}
+	return []string{a.oldFile(), a.nextBase() + ".key", a.nextBase() + ".crt"}
 }
 
 // rotationQuery asks for the files of rotations, and whether the kubelet has

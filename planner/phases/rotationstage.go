@@ -200,7 +200,7 @@ func (b *builder) addUpdate(id state.Address, s planner.Step, needs []state.Addr
 }
 
 // endRotation takes the files of the rotations away, also what is left of one
-// that was cut short in doing so, or before it had a new CA.
+// that was cut short in doing so.
 func (b *builder) endRotation(c *cluster, before []state.Address) []state.Address {
 	var done []state.Address
 	for _, n := range c.controlPlanes() {
@@ -212,13 +212,15 @@ func (b *builder) endRotation(c *cluster, before []state.Address) []state.Addres
 	return done
 }
 
-// endRotations takes away the files of this cluster's rotations, and those of
-// none that have the new CA's key among them: another ca-old.crt is not ours.
+// endRotations takes away the files of this cluster's rotations, and what is left
+// of one that was cut short in that: a second copy of the CA that is in use. Other
+// files of these names are not ours.
 func (n *node) endRotations() []planner.Operation {
 	var ops []planner.Operation
 	for _, a := range n.cluster.authorities {
 		rotating := n.cluster.rotation(a.Base) != nil
-		left := !rotating && a.custody == made && n.report != nil && n.report.Files[a.nextBase()+".key"].Exists
+		next := n.casIn(a.nextBase() + ".crt")
+		left := !rotating && a.custody == made && len(next) > 0 && slices.Equal(next, n.casIn(a.Base+".crt"))
 		for _, path := range a.rotationPaths() {
 			if rotating && n.cluster.rotates() || left && n.report.Files[path].Exists {
 				ops = append(ops, planner.RemovePath{Path: path})
