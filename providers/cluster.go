@@ -54,16 +54,13 @@ type API interface {
 	// RootCAs are the identities of the CAs in the ConfigMap kube-root-ca.crt of
 	// every namespace, in their order; none for a namespace without one.
 	RootCAs(ctx context.Context) (map[string][]string, error)
+	// DeprecatedAPIs are those that this server was asked for since it was started,
+	// of those only which a later release does not serve. Each API server knows its
+	// own requests alone.
+	DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error)
 	// Ready asks /readyz once.
 	Ready(ctx context.Context) error
 	Close() error
-}
-
-// DeprecationReader is an API that knows which deprecated APIs its server was
-// asked for since it was started: of those only which a later release does not
-// serve. Each API server knows its own requests alone.
-type DeprecationReader interface {
-	DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error)
 }
 
 // Etcd is the etcd of a cluster, reached through any of its members.

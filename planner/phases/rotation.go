@@ -144,9 +144,13 @@ func (c *cluster) rotations() []*rotation {
 func (r *rotation) find(c *cluster) {
 	order := slices.Clone(c.controlPlanes())
 	slices.SortStableFunc(order, func(a, b *node) int { return boolOrder(b.target == c.seat) - boolOrder(a.target == c.seat) })
+	trusted := func(ca string) bool {
+		return slices.ContainsFunc(order, func(n *node) bool { return slices.Contains(n.casIn(r.Base+".crt"), ca) })
+	}
 	for _, n := range order {
+		// A CA that nobody trusts may be anybody's.
 		next := n.casIn(r.nextBase() + ".crt")
-		if len(next) > 0 && n.report.Files[r.nextBase()+".key"].Exists {
+		if len(next) > 0 && n.report.Files[r.nextBase()+".key"].Exists && trusted(next[0]) {
 			r.source, r.new, r.begun = n.target, next[0], true
 			break
 		}

@@ -23,7 +23,7 @@ const requestedDeprecated = "apiserver_requested_deprecated_apis{"
 // looked bounds the objects of a deprecated API that are looked at.
 const looked = 500
 
-// DeprecatedAPIs implements providers.DeprecationReader.
+// DeprecatedAPIs implements providers.API.
 func (a *API) DeprecatedAPIs(ctx context.Context) ([]state.DeprecatedAPI, error) {
 	var out []state.DeprecatedAPI
 	err := a.as("read the metrics of the API server", func(s *session) error {

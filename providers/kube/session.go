@@ -48,8 +48,6 @@ type API struct {
 var (
 	_ providers.API          = (*API)(nil)
 	_ providers.ObjectReader = (*API)(nil)
-
-	_ providers.DeprecationReader = (*API)(nil)
 )
 
 // session is the API as one user.

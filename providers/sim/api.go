@@ -22,8 +22,6 @@ type api struct {
 var (
 	_ providers.API          = (*api)(nil)
 	_ providers.ObjectReader = (*api)(nil)
-
-	_ providers.DeprecationReader = (*api)(nil)
 )
 
 // read does something with the API that changes nothing.

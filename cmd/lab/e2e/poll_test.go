@@ -53,6 +53,30 @@ func (s *site) pollAPI() func() (total, failed, retried int, last string) {
 	}
 }
 
+// watchUsers asks the API through the balancer and the Service from every node,
+// and looks at etcd's quorum, until the answer is called: it prints how often, and
+// wants that nobody was disturbed.
+func (s *site) watchUsers(service string) func() {
+	s.t.Helper()
+	pods, api, quorum := s.pollService(service), s.pollAPI(), s.watchQuorum()
+	return func() {
+		s.t.Helper()
+		total, failed, retried, last := api()
+		s.t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d repeated as client-go does", total, failed, retried)
+		if failed > 0 || total == 0 {
+			s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
+		}
+		if lost := quorum(); lost != "" {
+			s.t.Errorf("etcd: %s", lost)
+		}
+		total, failed, last = pods()
+		s.t.Logf("Service of two replicas, every 200 ms from a pod on every node meanwhile: %d requests, %d failed", total, failed)
+		if failed > 0 || total == 0 {
+			s.t.Errorf("%d of %d requests to the Service failed, the last: %s", failed, total, last)
+		}
+	}
+}
+
 // ask gets the URL as every Kubernetes client does (client-go, rest/with_retry.go):
 // an API server that starts or stops may answer that one should come back, and
 // says so with Retry-After; one that stops may also close a connection that it

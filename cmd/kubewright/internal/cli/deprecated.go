@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/planner/phases"
-	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -50,9 +49,5 @@ func (o *observer) askDeprecated(ctx context.Context, m *member, r *state.Report
 		return nil, err
 	}
 	defer api.Close()
-	reader, ok := api.(providers.DeprecationReader)
-	if !ok {
-		return nil, fmt.Errorf("internal error: %T knows nothing of deprecated APIs", api)
-	}
-	return reader.DeprecatedAPIs(ctx)
+	return api.DeprecatedAPIs(ctx)
 }
