@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -28,6 +29,7 @@ type adoption struct {
 
 // TestAdopt adopts a small cluster, changes it, and gives the hosts back.
 func TestAdopt(t *testing.T) {
+	beside(t)
 	s := adopted(t, adoption{
 		name: "default", lab: lab.Options{ControlPlanes: 1, Workers: 1},
 		kubeadm: lab.KubeadmOptions{Cluster: "apiServer: {extraArgs: [{name: audit-log-maxage, value: \"30\"}]}"},
@@ -46,8 +48,12 @@ func TestAdopt(t *testing.T) {
 // configure, of all releases.
 func TestAdoptAll(t *testing.T) {
 	long(t)
+	beside(t)
 	for _, a := range adoptions() {
-		t.Run(a.name, func(t *testing.T) { adopted(t, a) })
+		t.Run(a.name, func(t *testing.T) {
+			a.lab.Name = "e2eaa"
+			adopted(t, a)
+		})
 	}
 }
 
@@ -55,8 +61,9 @@ func TestAdoptAll(t *testing.T) {
 // brings it to the next minor version.
 func TestAdoptAndUpgrade(t *testing.T) {
 	long(t)
+	beside(t)
 	a := customised()
-	a.lab = lab.Options{Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 3, Workers: 1}
+	a.lab = lab.Options{Name: "e2eau", Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 3, Workers: 1}
 	s := adopted(t, a)
 	if t.Failed() {
 		return
@@ -227,7 +234,7 @@ func mirrored(s *site, _ *lab.KubeadmOptions) {
 // adopted makes the cluster by kubeadm, imports it, and wants nothing to do.
 func adopted(t *testing.T, a adoption) *site {
 	t.Helper()
-	a.lab.Name = "e2ead"
+	a.lab.Name = cmp.Or(a.lab.Name, "e2ead")
 	s := newSiteOf(t, a.lab)
 	if err := os.Remove(filepath.Join(s.dir, "cluster.hcl")); err != nil {
 		t.Fatal(err)

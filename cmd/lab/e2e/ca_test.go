@@ -20,9 +20,8 @@ import (
 // everything is supplied. That API servers, etcd, kubelets and kubectl trust one
 // another is the proof.
 func TestExternalCA(t *testing.T) {
-	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
-		t.Skip("makes three clusters: runs with make e2e-all")
-	}
+	long(t)
+	beside(t)
 	t.Run("the key lies on the hosts", func(t *testing.T) {
 		s := newSite(t, "e2eca", 1, 1)
 		s.writeCAs("ECDSA")
@@ -40,7 +39,7 @@ func TestExternalCA(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Setenv("KUBEWRIGHT_VAR_"+block+"_key", string(key))
+			s.env = append(s.env, "KUBEWRIGHT_VAR_"+block+"_key="+string(key))
 			if err := os.Remove(filepath.Join(s.dir, block+".key")); err != nil {
 				t.Fatal(err)
 			}

@@ -110,6 +110,7 @@ func (s *site) alias(name string) {
 // addresses and what the lab's kernel lacks.
 func TestExamples(t *testing.T) {
 	long(t)
+	beside(t)
 	t.Run("dual-stack", exampleDualStack)
 	t.Run("ha-stacked", exampleStacked)
 	t.Run("external-etcd", exampleExternalEtcd)
@@ -117,14 +118,14 @@ func TestExamples(t *testing.T) {
 }
 
 func exampleDualStack(t *testing.T) {
-	s := newExample(t, "dual-stack", lab.Options{Name: "e2ed", Families: lab.DualStack, ControlPlanes: 3, Workers: 2})
+	s := newExample(t, "dual-stack", lab.Options{Name: "e2exd", Families: lab.DualStack, ControlPlanes: 3, Workers: 2})
 	s.alias("api.dual.example.com")
 	s.life(s.drift)
 }
 
 // exampleStacked reaches its hosts through a bastion, which is one of them here.
 func exampleStacked(t *testing.T) {
-	s := newExample(t, "ha-stacked", lab.Options{Name: "e2eh", ControlPlanes: 3, Workers: 4},
+	s := newExample(t, "ha-stacked", lab.Options{Name: "e2exh", ControlPlanes: 3, Workers: 4},
 		edit{"10.77.0.31", "10.77.0.23"}, edit{"10.77.0.32", "10.77.0.24"},
 		edit{"    #   ", "    "}, // the audit log
 		edit{"jump.example.com", "10.77.0.21"}, edit{`user = "jump"`, `user = "ubuntu"`},
@@ -150,7 +151,7 @@ func exampleStacked(t *testing.T) {
 // exampleExternalEtcd uses an etcd of three members that are no hosts of the
 // cluster, by client files of the operator's.
 func exampleExternalEtcd(t *testing.T) {
-	o := lab.Options{Name: "e2ex", ControlPlanes: 2, Workers: 2}
+	o := lab.Options{Name: "e2exe", ControlPlanes: 2, Workers: 2}
 	s := newExample(t, "external-etcd", o,
 		edit{`"10.77.1.11", "10.77.1.12", "10.77.1.13"`, `"10.77.0.31", "10.77.0.32", "10.77.0.33"`})
 	s.alias("api.prod.example.com")
@@ -193,7 +194,7 @@ func contents(t *testing.T, file string) string {
 
 // exampleSingleNode runs kubewright on the host itself, as root.
 func exampleSingleNode(t *testing.T) {
-	s := newExample(t, "single-node", lab.Options{Name: "e2es", ControlPlanes: 1})
+	s := newExample(t, "single-node", lab.Options{Name: "e2exs", ControlPlanes: 1})
 	s.names = map[string]string{"cp1": "solo"}
 	s.on = s.planes[0].Name
 	ctx := context.Background()

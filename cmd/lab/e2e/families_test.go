@@ -13,6 +13,7 @@ import (
 // members that find each other there.
 func TestIPv6(t *testing.T) {
 	long(t)
+	beside(t)
 	s := newSiteOf(t, lab.Options{Name: "e2e6", Families: lab.IPv6, ControlPlanes: 3, Workers: 1})
 	s.life(s.drift)
 }

@@ -20,9 +20,8 @@ import (
 // else, from a folder of artifacts, changes one of them, and wants the hosts
 // back as they were.
 func TestInstall(t *testing.T) {
-	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
-		t.Skip("takes some minutes: runs with make e2e-all")
-	}
+	long(t)
+	beside(t)
 	s := newBareSite(t, "e2ei", 1, 1)
 	if err := s.Artifacts().WriteFolder(filepath.Join(s.dir, "artifacts")); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 // the hosts back as they were.
 func TestPackages(t *testing.T) {
 	long(t)
+	beside(t)
 	s := newBareSite(t, "e2ep", 1, 1)
 	repository := s.servePackages()
 	for _, h := range s.hosts() {

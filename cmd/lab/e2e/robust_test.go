@@ -22,7 +22,8 @@ import (
 // converges. Then its state file is lost, and made anew.
 func TestKilled(t *testing.T) {
 	long(t)
-	s := newSiteOf(t, lab.Options{Name: "e2ek", ControlPlanes: 1, Workers: 1})
+	beside(t)
+	s := newSiteOf(t, lab.Options{Name: "e2ekl", ControlPlanes: 1, Workers: 1})
 	s.logIn()
 	before := s.listings()
 	cp, w := fmt.Sprintf("node.cp[%q]", s.planes[0].Name), fmt.Sprintf("node.worker[%q]", s.workers[0].Name)
@@ -130,7 +131,8 @@ func (s *site) loseState() {
 // one and puts right exactly that.
 func TestSeatIsDown(t *testing.T) {
 	long(t)
-	s := newSiteOf(t, lab.Options{Name: "e2es", ControlPlanes: 3})
+	beside(t)
+	s := newSiteOf(t, lab.Options{Name: "e2esd", ControlPlanes: 3})
 	s.logIn()
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()

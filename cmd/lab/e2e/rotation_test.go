@@ -19,7 +19,7 @@ func TestRotation(t *testing.T) {
 // TestEtcdRotation rotates the CA of etcd.
 func TestEtcdRotation(t *testing.T) {
 	long(t)
-	testRotation(t, "e2es", 1, "etcd-ca")
+	testRotation(t, "e2ere", 1, "etcd-ca")
 }
 
 // testRotation rotates CAs on three control planes and workers. A Deployment

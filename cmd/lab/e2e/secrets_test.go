@@ -16,10 +16,9 @@ import (
 // token of the user's, and real kubeadm joins a second control plane by them.
 // One argument is sensitive: it is on the host, and in none of our files.
 func TestKubeadmJoinsAControlPlane(t *testing.T) {
-	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
-		t.Skip("takes a lab of its own: runs with make e2e-all")
-	}
-	s := newSite(t, "e2eu", 2, 0)
+	long(t)
+	beside(t)
+	s := newSite(t, "e2ej", 2, 0)
 	guest := s.planes[1]
 	s.planes = s.planes[:1]
 	const token, secret = "e2etok.0123456789abcdef", "canary-e2e-client"

@@ -14,6 +14,7 @@ import (
 // tests do not run.
 func TestVersions(t *testing.T) {
 	long(t)
+	beside(t)
 	for _, release := range build.Releases() {
 		if release.Kubernetes == lab.DefaultKubernetes {
 			continue
