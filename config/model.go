@@ -19,6 +19,8 @@ type Config struct {
 	Removals []Removal `json:",omitempty"`
 	// Imports are clusters that somebody else made and that become ours.
 	Imports []Import `json:",omitempty"`
+	// Backend keeps the state; nil stands for a file beside the configuration.
+	Backend *Backend `json:",omitempty"`
 	// Digest is the hex SHA-256 of all files and variable values. It says
 	// something about short secrets and is not to be kept or shown as it is.
 	Digest string

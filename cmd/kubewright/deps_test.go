@@ -17,12 +17,19 @@ const module = "github.com/kubewright/kubewright/"
 // may import. state ← config ← planner ← executor, providers ← cmd. Before
 // changing a row to mend a build, ask whether the code lies in the right place.
 var allowed = map[string][]string{
-	"state":            {},
-	"state/growth":     {}, // for benchmarks
-	"state/statefile":  {"state"},
-	"config/diag":      {"state"},
-	"config":           {"state", "config/diag"},
-	"config/artifacts": {"state", "config", "config/diag"},
+	"state":           {},
+	"state/growth":    {}, // for benchmarks
+	"state/backend":   {},
+	"state/statefile": {"state", "state/backend"},
+	// One folder per place that keeps a state, and what all of them must do.
+	"state/backend/backendtest": {"state/backend"},
+	"state/backend/http":        {"state/backend"},
+	"state/backend/kubernetes":  {"state/backend"},
+	"state/backend/pg":          {"state/backend"},
+	"state/backend/s3":          {"state/backend"},
+	"config/diag":               {"state"},
+	"config":                    {"state", "config/diag"},
+	"config/artifacts":          {"state", "config", "config/diag"},
 	// Folders for tests.
 	"config/artifacts/artifactstest": {},
 	"config/hclconfig":               {"state", "config", "config/diag"},
@@ -58,7 +65,9 @@ var forbidden = []struct {
 	{"github.com/hashicorp/hcl/v2", []string{"config/hclconfig"}},
 	{"github.com/zclconf/go-cty", []string{"config/hclconfig"}},
 	{"golang.org/x/crypto/ssh", []string{"providers/ssh"}},
-	{"k8s.io/client-go/kubernetes", []string{"providers/kube"}},
+	{"k8s.io/client-go/kubernetes", []string{"providers/kube", "state/backend/kubernetes"}},
+	{"github.com/minio/minio-go/v7", []string{"state/backend/s3"}},
+	{"github.com/jackc/pgx/v5", []string{"state/backend/pg"}},
 	{"github.com/google/go-containerregistry", []string{"providers/bundle", "providers/bundle/bundletest"}},
 	{"k8s.io/kubernetes", nil},
 }

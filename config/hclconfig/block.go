@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -77,6 +78,9 @@ func (e *evaluator) read(body hcl.Body, row *Block, header hcl.Range) *template 
 
 // readBlock reads a block with its labels.
 func (e *evaluator) readBlock(b *hcl.Block, row *Block) *template {
+	if len(row.Variants) > 0 {
+		return e.readVariant(b, row)
+	}
 	t := e.read(b.Body, row, b.DefRange)
 	if row.Label != "" {
 		t.label, t.labelAt = b.Labels[0], b.LabelRanges[0]
@@ -85,6 +89,23 @@ func (e *evaluator) readBlock(b *hcl.Block, row *Block) *template {
 		}
 	}
 	return t
+}
+
+// readVariant reads a block whose label says what may stand in it.
+func (e *evaluator) readVariant(b *hcl.Block, row *Block) *template {
+	t := &template{row: row, label: b.Labels[0], labelAt: b.LabelRanges[0], at: b.DefRange}
+	variant := row.variant(t.label)
+	if variant == nil {
+		var names []string
+		for _, v := range row.Variants {
+			names = append(names, v.Name)
+		}
+		e.errorAt(t.labelAt, "Unknown "+row.Name, "There is no %s %q.%s There are %s.", row.Name, t.label, suggest(t.label, names), strings.Join(names, ", "))
+		return t
+	}
+	inner := e.read(b.Body, variant, b.DefRange)
+	inner.label, inner.labelAt = t.label, t.labelAt
+	return inner
 }
 
 // bodySchema is what hcl must look for in a block of the row.

@@ -47,6 +47,7 @@ type loader struct {
 	declared map[string]*variable
 	missing  []*variable
 	outputs  []*template
+	backend  *config.Backend
 	defaults *block // the connection block at the top
 	// defaultOrigins and defaultSensitive are those of its attributes.
 	defaultOrigins   map[string]state.Source
@@ -105,7 +106,7 @@ func (l *loader) load() *config.Config {
 	l.assign(l.ask(l.collect()))
 	l.reportMissing()
 	c := l.build()
-	c.Digest = l.digest()
+	c.Digest, c.Backend = l.digest(), l.backend
 	l.secrets(c)
 	return c
 }
@@ -117,6 +118,7 @@ func (l *loader) secrets(c *config.Config) {
 	for _, t := range l.eval.variables {
 		roots = append(roots, secretsOf(t.value, false)...)
 	}
+	roots = append(roots, l.backend.Secrets()...)
 	c.Secrets = state.NewRedactor(roots)
 	l.eval.add(c.Validate()...)
 	c.Secrets = state.NewRedactor(append(roots, c.SecretTexts()...))
@@ -135,6 +137,7 @@ func (l *loader) declareAll(body *template) {
 		switch t.row {
 		case settingsBlock:
 			l.checkVersion(t)
+			l.backend = l.eval.backendOf(t)
 		case variableBlock:
 			if e.checkName(t) {
 				l.declared[t.label] = e.declare(t)

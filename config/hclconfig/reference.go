@@ -58,6 +58,8 @@ type blockJSON struct {
 	Since      string          `json:"since,omitempty"`
 	Attributes []attributeJSON `json:"attributes,omitempty"`
 	Blocks     []blockJSON     `json:"blocks,omitempty"`
+	// Variants are by label what may stand in the block.
+	Variants []blockJSON `json:"variants,omitempty"`
 }
 
 type attributeJSON struct {
@@ -83,7 +85,7 @@ func SchemaJSON() ([]byte, error) {
 func jsonBlocks(rows []*Block) []blockJSON {
 	var out []blockJSON
 	for _, r := range rows {
-		b := blockJSON{Name: r.Name, Label: r.Label, Repeat: r.Repeat, Free: r.Free, Doc: r.Doc, Since: r.Since, Blocks: jsonBlocks(r.Blocks)}
+		b := blockJSON{Name: r.Name, Label: r.Label, Repeat: r.Repeat, Free: r.Free, Doc: r.Doc, Since: r.Since, Blocks: jsonBlocks(r.Blocks), Variants: jsonBlocks(r.Variants)}
 		for _, a := range r.Attributes {
 			b.Attributes = append(b.Attributes, attributeJSON{
 				Name: a.Name, Type: a.Type.Name, Required: a.Required, Default: a.Default, Derived: a.Derived,
@@ -136,16 +138,25 @@ func writeBlock(b *strings.Builder, row *Block, parent string, level int) {
 		title = "`" + name + " \"" + row.Label + "\"`"
 	}
 	fmt.Fprintf(b, "%s %s\n\n%s%s\n\n", strings.Repeat("#", min(level, 6)), title, row.Doc, occurrence(row))
-	if len(row.Attributes) > 0 {
-		b.WriteString("| name | type | default | meaning | cost |\n|---|---|---|---|---|\n")
-		for i := range row.Attributes {
-			writeAttribute(b, &row.Attributes[i])
-		}
-		b.WriteString("\n")
-	}
+	writeAttributes(b, row)
 	for _, c := range row.Blocks {
 		writeBlock(b, c, name, level+1)
 	}
+	for _, v := range row.Variants {
+		fmt.Fprintf(b, "%s `%s \"%s\"`\n\n%s\n\n", strings.Repeat("#", min(level+1, 6)), name, v.Name, v.Doc)
+		writeAttributes(b, v)
+	}
+}
+
+func writeAttributes(b *strings.Builder, row *Block) {
+	if len(row.Attributes) == 0 {
+		return
+	}
+	b.WriteString("| name | type | default | meaning | cost |\n|---|---|---|---|---|\n")
+	for i := range row.Attributes {
+		writeAttribute(b, &row.Attributes[i])
+	}
+	b.WriteString("\n")
 }
 
 // occurrence says how often a block can stand.

@@ -89,6 +89,9 @@ type Block struct {
 	Blocks     []*Block
 	// Free allows any attribute, as in locals.
 	Free bool
+	// Variants are the rows of a block whose label says which it is: their names
+	// are the labels.
+	Variants []*Block
 }
 
 // Schema is the whole language: the blocks that may stand in a file.
@@ -110,6 +113,15 @@ func (b *Block) block(name string) *Block {
 		return nil
 	}
 	return b.Blocks[i]
+}
+
+// variant finds the row for a label, or nil.
+func (b *Block) variant(label string) *Block {
+	i := slices.IndexFunc(b.Variants, func(c *Block) bool { return c.Name == label })
+	if i < 0 {
+		return nil
+	}
+	return b.Variants[i]
 }
 
 // single tells a block of which there can be one: its attributes can be referred to.

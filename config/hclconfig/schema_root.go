@@ -10,6 +10,7 @@ var settingsBlock = &Block{
 	Attributes: []Attribute{
 		{Name: "required_version", Type: typeString, Cost: CostNone, Doc: "Versions of kubewright that may be used, as in `>= 0.1.0, < 2.0.0`. The operators are `=`, `!=`, `>`, `>=`, `<`, `<=` and `~>`."},
 	},
+	Blocks: []*Block{backendBlock},
 }
 
 var variableBlock = &Block{

@@ -3,6 +3,8 @@ package statefile
 import (
 	"errors"
 	"strings"
+
+	"github.com/kubewright/kubewright/state/backend"
 )
 
 // Kinds of failure, to be tested with errors.Is on an *Error. In each of these
@@ -15,9 +17,9 @@ var (
 	// ErrForeign: the file belongs to another lineage.
 	ErrForeign = errors.New("of another lineage")
 	// ErrMoved: the file is not the one that was read; somebody wrote in between.
-	ErrMoved = errors.New("changed since it was read")
+	ErrMoved = backend.ErrMoved
 	// ErrLocked: another run holds the lock; the error is a *LockedError.
-	ErrLocked = errors.New("locked")
+	ErrLocked = backend.ErrLocked
 )
 
 // Error is a failure with one of the files.

@@ -242,7 +242,7 @@ func TestSaveCrashesAtEveryCall(t *testing.T) {
 		m.calls, m.crashAt = 0, crashAt
 		saved := saveOn(m, folded, j)
 		for _, lucky := range []bool{false, true} {
-			after, err := load(m.reboot(lucky), memPaths)
+			after, err := Load(on(m.reboot(lucky)))
 			if err != nil || after.State.RunToken != 8 || len(after.State.Applies) != 1 {
 				t.Fatalf("power cut at call %d: %+v, %v", crashAt, after.State, err)
 			}
@@ -260,5 +260,12 @@ func saveOn(m *memFS, st *state.State, j *Journal) error {
 	if j.fsys != FS(m) {
 		panic("the journal is on another disk")
 	}
-	return Save(memPaths, st, j)
+	return Save(on(m), st, j)
+}
+
+// on are the names on a disk in memory.
+func on(m *memFS) Paths {
+	p := memPaths
+	p.FS = m
+	return p
 }

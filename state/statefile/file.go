@@ -1,6 +1,7 @@
 package statefile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,24 +18,8 @@ import (
 func Read(path string) (*state.State, error) { return read(disk{}, path) }
 
 func read(fsys FS, path string) (*state.State, error) {
-	b, err := fsys.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, &Error{Op: "read state", Path: path, Err: bare(err)}
-	}
-	st, err := decode(b)
-	if err == nil {
-		return st, nil
-	}
-	e := (*Error)(nil)
-	if !errors.As(err, &e) {
-		return nil, &Error{Op: "read state", Path: path, Err: err}
-	}
-	e.Op, e.Path = "read state", path
-	e.Remedy = remedy(fsys, path, e.Kind)
-	return nil, e
+	st, _, err := NewStore(Paths{State: path, FS: fsys}, nil).read(context.Background())
+	return st, err
 }
 
 // remedy says what to do about a file that is refused. It names the newest
@@ -56,63 +41,11 @@ func remedy(fsys FS, path string, kind error) string {
 	return "there is no older state beside it: move it away and make a new one from what the hosts hold with\n\n  kubewright state recover"
 }
 
-// Write replaces a state file by the state, which must be the one that was
-// read (or, with serial 0, be written for the first time) with its changes. On
-// success st.Serial has grown by one and the file has that serial.
-//
-// It fails with ErrMoved or ErrForeign when the file is not the one that was
-// read, and leaves it alone. After any error the file holds the old state or
-// the new one, whole. The caller holds the lock.
+// Write replaces a state file by the state; see Store.Write.
 func Write(path string, st *state.State) error { return write(disk{}, path, st) }
 
 func write(fsys FS, path string, st *state.State) error {
-	fail := func(problem string, err error, remedy string) error {
-		return &Error{Op: "write state", Path: path, Problem: problem, Err: bare(err), Remedy: remedy}
-	}
-	if err := check(st); err != nil {
-		return fmt.Errorf("internal error: cannot write state: %w", err)
-	}
-	path, err := fsys.Resolve(path)
-	if err != nil {
-		return fail("", err, "")
-	}
-	if err := keep(fsys, path, st); err != nil {
-		return err
-	}
-	next := *st
-	next.FormatVersion, next.Serial = state.FormatVersion, st.Serial+1
-	b, err := encode(&next)
-	if err != nil {
-		return fail("", err, "")
-	}
-	if err := replace(fsys, path, b); err != nil {
-		return fail("", err, "the journal beside it holds what is missing: make room or mend the disk, and run the same command again")
-	}
-	st.FormatVersion, st.Serial = next.FormatVersion, next.Serial
-	prune(fsys, path)
-	return nil
-}
-
-// keep checks that the file is the one that was read, and copies it aside.
-func keep(fsys FS, path string, st *state.State) error {
-	old, err := read(fsys, path)
-	if err != nil {
-		return err
-	}
-	if err := sameAsRead(path, old, st); err != nil || old == nil {
-		return err
-	}
-	b, err := fsys.ReadFile(path)
-	if err == nil {
-		err = replace(fsys, NewPaths(path).Backup(old.Serial), b)
-	}
-	if err != nil {
-		return &Error{
-			Op: "keep the older state of", Path: path, Err: bare(err),
-			Remedy: "nothing was changed: make room or mend the disk, and run the same command again",
-		}
-	}
-	return nil
+	return NewStore(Paths{State: path, FS: fsys}, nil).Write(context.Background(), st)
 }
 
 func sameAsRead(path string, old, st *state.State) error {

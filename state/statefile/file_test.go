@@ -29,15 +29,15 @@ func mustWrite(t *testing.T, path string, st *state.State) {
 
 func TestPaths(t *testing.T) {
 	t.Parallel()
-	want := statefile.Paths{State: "/c/kubewright.state.json", Journal: "/c/kubewright.journal", Lock: "/c/kubewright.state.lock", Snapshots: "/c/kubewright.snapshots"}
+	want := statefile.Paths{State: "/c/kubewright.state.json", Journal: "/c/kubewright.journal", Lock: "/c/kubewright.state.lock", Errored: "/c/kubewright.errored.state.json", Snapshots: "/c/kubewright.snapshots"}
 	if got := statefile.DirPaths("/c"); got != want {
 		t.Errorf("DirPaths(/c) = %+v", got)
 	}
-	want = statefile.Paths{State: "kubewright.state.json", Journal: "kubewright.journal", Lock: "kubewright.state.lock", Snapshots: "kubewright.snapshots"}
+	want = statefile.Paths{State: "kubewright.state.json", Journal: "kubewright.journal", Lock: "kubewright.state.lock", Errored: "kubewright.errored.state.json", Snapshots: "kubewright.snapshots"}
 	if got := statefile.NewPaths("kubewright.state.json"); got != want {
 		t.Errorf("NewPaths = %+v", got)
 	}
-	want = statefile.Paths{State: "/s/prod.json", Journal: "/s/prod.json.journal", Lock: "/s/prod.json.lock", Snapshots: "/s/prod.json.snapshots"}
+	want = statefile.Paths{State: "/s/prod.json", Journal: "/s/prod.json.journal", Lock: "/s/prod.json.lock", Errored: "/s/prod.json.errored", Snapshots: "/s/prod.json.snapshots"}
 	if got := statefile.NewPaths("/s/prod.json"); got != want || got.Backup(7) != "/s/prod.json.backup.7" {
 		t.Errorf("NewPaths = %+v", got)
 	}

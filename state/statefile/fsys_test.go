@@ -40,7 +40,7 @@ func TestNewerStateNamesTheRemedy(t *testing.T) {
 	if _, err := read(m, memPath); err == nil || !strings.HasSuffix(err.Error(), "; use that version of kubewright or a later one") {
 		t.Errorf("error = %v", err)
 	}
-	if _, err := load(m, memPaths); err == nil {
+	if _, err := Load(on(m)); err == nil {
 		t.Error("a newer state is loaded")
 	}
 }

@@ -30,6 +30,8 @@ type Journal struct {
 	// broken is the first failure to write. After it nothing is appended: what
 	// the disk holds is unknown, and a later fsync that succeeds proves nothing.
 	broken error
+	// guard is asked before every line; nil when there is nothing to guard.
+	guard func() error
 }
 
 // ReadJournal reads the entries of a journal without touching it. One that
@@ -115,8 +117,11 @@ func (j *Journal) Reserve(entries int) error {
 }
 
 // Append writes the entry and syncs; it sets N. After an error every further
-// Append fails with the same one.
+// Append fails with the same one. It is backend.ErrLost when the lock was lost.
 func (j *Journal) Append(e state.Entry) error {
+	if j.broken == nil && j.guard != nil {
+		j.broken = j.guard()
+	}
 	if j.broken != nil {
 		return j.broken
 	}

@@ -1,7 +1,7 @@
 package statefile
 
 import (
-	"errors"
+	"context"
 
 	"github.com/kubewright/kubewright/state"
 )
@@ -14,34 +14,15 @@ type Loaded struct {
 	// killed, or whose state could not be written. They are in State; the state
 	// file has them after the next Save.
 	Recovered []state.Entry
+	// Overtaken are entries of a run of this machine that was cut short, and after
+	// which another machine has written the state. They are not in State.
+	Overtaken []state.Entry
 }
 
-// Load reads the state file and folds the journal into it. It writes nothing
-// and needs no lock. Its errors are those of Read, ReadJournal and Fold.
-func Load(p Paths) (Loaded, error) { return load(p.fsys(), p) }
+// Load reads the state file and folds the journal into it; see Store.Load.
+func Load(p Paths) (Loaded, error) { return NewStore(p, nil).Load(context.Background()) }
 
-func load(fsys FS, p Paths) (Loaded, error) {
-	st, err := read(fsys, p.State)
-	if err != nil {
-		return Loaded{}, err
-	}
-	entries, _, err := readJournal(fsys, p.Journal)
-	if err != nil || len(entries) == 0 {
-		return Loaded{State: st}, err
-	}
-	folded, err := Fold(st, entries)
-	if e := (*Error)(nil); errors.As(err, &e) {
-		e.Path = p.Journal
-	}
-	return Loaded{State: folded, Recovered: entries}, err
-}
-
-// Save writes the state, as Write does, and then empties the journal, whose
-// entries it must contain. Either may be asked again by the next command: an
-// error loses nothing.
+// Save writes the state and empties the journal; see Store.Save.
 func Save(p Paths, st *state.State, j *Journal) error {
-	if err := write(j.fsys, p.State, st); err != nil {
-		return err
-	}
-	return j.Reset()
+	return NewStore(p, nil).Save(context.Background(), st, j)
 }

@@ -4,56 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/kubewright/kubewright/state/backend"
 )
 
 // retryInterval is how often a lock that is held is tried again.
 const retryInterval = 200 * time.Millisecond
 
-// LockInfo says who holds a lock.
-type LockInfo struct {
-	// ID is that of the run.
-	ID string `json:"id"`
-	// Who is user@host.
-	Who       string    `json:"who"`
-	Time      time.Time `json:"time"`
-	PID       int       `json:"pid"`
-	Operation string    `json:"operation"`
-	// File is the lock file that the holder locked; Acquire sets it. In a copy of
-	// the file it is another one.
-	File string `json:"file,omitempty"`
-}
-
-// LockedError says that another run holds the lock. It is an ErrLocked.
-type LockedError struct {
-	Path string
-	// Info is of the holder; it is zero when it could not be read.
-	Info LockInfo
-	// Waited is how long the lock was tried.
-	Waited time.Duration
-}
-
-// Error says who, since when, and what to do.
-func (e *LockedError) Error() string {
-	holder := "another kubewright"
-	if i := e.Info; i.ID != "" {
-		holder = fmt.Sprintf("%s of %s (pid %d, since %s, run %s)",
-			i.Operation, i.Who, i.PID, i.Time.Format(time.RFC3339), i.ID)
-	}
-	waited := ""
-	if e.Waited > 0 {
-		waited = fmt.Sprintf(" after %s", e.Waited)
-	}
-	return fmt.Sprintf("cannot lock state%s: %s holds %s; wait for it to end, or give -lock-timeout=5m to wait longer; "+
-		"the lock goes with its process, so there is nothing to remove by hand", waited, holder, e.Path)
-}
-
-// Unwrap makes it an ErrLocked.
-func (e *LockedError) Unwrap() error { return ErrLocked }
+// LockInfo says who holds a lock, LockedError that another run does.
+type (
+	LockInfo    = backend.LockInfo
+	LockedError = backend.LockedError
+)
 
 // Lock is a lock that is held. The kernel takes it back when the process ends.
 type Lock struct {
@@ -85,6 +51,10 @@ func Acquire(ctx context.Context, path string, info LockInfo, timeout time.Durat
 		_ = l.flock.Close()
 		return nil, &Error{Op: "lock state with", Path: path, Err: bare(err)}
 	case !held:
+		_ = l.flock.Close()
+		return nil, &LockedError{Path: path, Info: ReadLockInfo(path), Waited: timeout}
+	}
+	if l.Confirm() != nil { // ended between its opening and its locking
 		_ = l.flock.Close()
 		return nil, &LockedError{Path: path, Info: ReadLockInfo(path), Waited: timeout}
 	}
@@ -121,7 +91,24 @@ func ReadLockInfo(path string) LockInfo {
 	return info
 }
 
-// Release empties the lock file and gives the lock back.
+// Release empties the lock file and gives the lock back. A file that is not the
+// one which was locked is left alone.
 func (l *Lock) Release() error {
+	if l.Confirm() != nil {
+		return l.flock.Close()
+	}
 	return errors.Join(os.Truncate(l.flock.Path(), 0), l.flock.Close())
+}
+
+// Leave gives the lock back as a process does that is killed: who held it stays
+// written there.
+func (l *Lock) Leave() error { return l.flock.Close() }
+
+// Return gives the lock back as it was found: who ended before without
+// releasing it is still told to the next.
+func (l *Lock) Return() error {
+	if l.left.ID == "" || l.Confirm() != nil {
+		return l.Release()
+	}
+	return errors.Join(writeInfo(l.flock.Path(), l.left), l.flock.Close())
 }

@@ -17,6 +17,8 @@ type Paths struct {
 	State   string
 	Journal string
 	Lock    string
+	// Errored is where a state goes that its backend did not take.
+	Errored string
 	// Snapshots is the folder for snapshots of etcd.
 	Snapshots string
 	// FS is where they are; nil stands for OS.
@@ -32,13 +34,13 @@ func (p Paths) fsys() FS {
 
 // NewPaths derives all names from that of the state file. The default file has
 // kubewright.journal and kubewright.state.lock beside it; any other one, NAME,
-// has NAME.journal, NAME.lock and NAME.snapshots, so that two states in one folder never share.
+// has NAME.journal, NAME.lock and so on, so that two states in one folder never share.
 func NewPaths(statePath string) Paths {
 	dir, name := filepath.Split(statePath)
 	if name == DefaultName {
-		return Paths{State: statePath, Journal: dir + "kubewright.journal", Lock: dir + "kubewright.state.lock", Snapshots: dir + "kubewright.snapshots"}
+		return Paths{State: statePath, Journal: dir + "kubewright.journal", Lock: dir + "kubewright.state.lock", Errored: dir + "kubewright.errored.state.json", Snapshots: dir + "kubewright.snapshots"}
 	}
-	return Paths{State: statePath, Journal: statePath + ".journal", Lock: statePath + ".lock", Snapshots: statePath + ".snapshots"}
+	return Paths{State: statePath, Journal: statePath + ".journal", Lock: statePath + ".lock", Errored: statePath + ".errored", Snapshots: statePath + ".snapshots"}
 }
 
 // DirPaths are the default names in a configuration folder.

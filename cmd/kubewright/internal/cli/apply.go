@@ -94,7 +94,7 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 		return err
 	}
 	if s.result.Plan.Empty() {
-		return s.settle()
+		return s.settle(ctx)
 	}
 	if !by.given() {
 		if err := s.confirm(ctx); err != nil {
@@ -102,7 +102,7 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 		}
 	}
 	if len(s.result.Plan.Steps) == 0 {
-		return s.settle()
+		return s.settle(ctx)
 	}
 	return s.execute(ctx, by)
 }
@@ -144,7 +144,7 @@ func operation(o planOptions) string {
 
 // settle ends an apply that has nothing to do on any host: the state learns
 // what it did not know.
-func (s *session) settle() error {
+func (s *session) settle(ctx context.Context) error {
 	learned := phases.Record(s.view, s.result)
 	if s.opts.refreshOnly {
 		learned = phases.Refreshed(s.view, s.result)
@@ -159,13 +159,13 @@ func (s *session) settle() error {
 	if err != nil {
 		return err
 	}
-	journal, err := statefile.OpenJournal(s.paths)
+	journal, err := s.store.OpenJournal()
 	if err != nil {
 		return err
 	}
 	defer journal.Close()
 	st.Outputs, st.ToolVersion = s.result.Plan.Outputs, Version
-	if err := statefile.Save(s.paths, st, journal); err != nil {
+	if err := s.store.Save(context.WithoutCancel(ctx), st, journal); err != nil {
 		return err
 	}
 	return s.screen().complete(s.result.Plan, nil)
@@ -222,7 +222,7 @@ func (s *session) destroyedClusters() string {
 // execute runs the plan's steps and records what became of them.
 func (s *session) execute(ctx context.Context, by approval) error {
 	st := s.ensureState()
-	journal, err := statefile.OpenJournal(s.paths)
+	journal, err := s.store.OpenJournal()
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (s *session) showCertificateKeys(outcome *executor.Outcome) {
 // record observes once more and writes down what is seen to be as wanted. The
 // journal has been the record until here; with the state written it is emptied.
 func (s *session) record(ctx context.Context, journal *statefile.Journal, outcome *executor.Outcome) error {
-	loaded, err := statefile.Load(s.paths)
+	loaded, err := s.store.Reload(ctx)
 	if err != nil {
 		return err
 	}
@@ -302,11 +302,11 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 	s.recorded, s.moved = st, nil
 	// What was asked for once is done, or is asked for again.
 	s.opts.replace, s.opts.accept, s.opts.forget = nil, nil, nil
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	looking, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if !s.opts.destroy {
 		done := s.result
-		if diags, err := s.replan(ctx); err == nil && !diags.HasErrors() {
+		if diags, err := s.replan(looking); err == nil && !diags.HasErrors() {
 			learned := phases.Record(s.view, s.result)
 			if st, err = statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}}); err != nil {
 				return err
@@ -322,5 +322,5 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 		st.Clusters, st.Items = nil, nil
 	}
 	st.Outputs, st.ToolVersion = s.outputs(), Version
-	return statefile.Save(s.paths, st, journal)
+	return s.store.Save(ctx, st, journal)
 }

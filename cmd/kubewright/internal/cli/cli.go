@@ -31,6 +31,8 @@ type app struct {
 	chdir     string
 	noColor   bool
 	statePath string
+	// backendConfig are the settings of the backend that are given with -backend-config.
+	backendConfig []string
 	// sources reads files for excerpts in diagnostics.
 	sources func(string) []byte
 	// lines is where everything goes with -json; nil without it.
@@ -155,6 +157,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.chdir, "chdir", "", "work in this `folder` instead of the present one")
 	f.BoolVar(&a.noColor, "no-color", false, "print without colour")
 	f.StringVar(&a.statePath, "state", "", "the state `file` (default kubewright.state.json in the configuration folder)")
+	f.StringArrayVar(&a.backendConfig, "backend-config", nil, "a setting of the backend that is not in the configuration: `NAME=VALUE`, or a file (repeatable)")
 	cmd.SetFlagErrorFunc(badFlag)
 	oneDashHelp(cmd)
 	addGroup(cmd, "Main commands:", a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand())

@@ -9,7 +9,6 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
-	"github.com/kubewright/kubewright/state/statefile"
 )
 
 // completeParts lets the shell complete what restricts a plan. The flags are
@@ -35,7 +34,7 @@ func (a *app) completions() []string {
 		cfg = &config.Config{}
 	}
 	var recorded *state.State
-	if loaded, err := statefile.Load(a.paths()); err == nil {
+	if loaded, err := a.completedState(); err == nil {
 		recorded = loaded.State
 	}
 	return selectable(known(cfg, recorded))
@@ -43,7 +42,7 @@ func (a *app) completions() []string {
 
 // recordedTargets are the completions of an address in the state.
 func (a *app) recordedTargets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	loaded, err := statefile.Load(a.paths())
+	loaded, err := a.completedState()
 	if err != nil || loaded.State == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

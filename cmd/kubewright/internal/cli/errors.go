@@ -16,6 +16,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -79,6 +80,7 @@ func explain(err error) *diag.Diagnostic {
 		{providers.ErrHeld, "Cluster is being changed by another run"},
 		{providers.ErrSuperseded, "Another run has taken over"},
 		{statefile.ErrLocked, "State is locked"},
+		{backend.ErrLost, "The lock was lost"},
 		{statefile.ErrDamaged, "State cannot be trusted"},
 		{statefile.ErrNewer, "State is of a newer kubewright"},
 		{statefile.ErrForeign, "State is of another lineage"},
@@ -89,7 +91,7 @@ func explain(err error) *diag.Diagnostic {
 		}
 	}
 	switch {
-	case errors.As(err, new(*statefile.Error)):
+	case errors.As(err, new(*statefile.Error)), errors.As(err, new(*backend.Error)):
 		return diag.Errorf("State cannot be read or written", "%s", detail)
 	case errors.As(err, new(*executor.PanicError)):
 		return diag.Errorf("Defect of kubewright", "%s", detail)

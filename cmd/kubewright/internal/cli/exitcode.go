@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -44,7 +45,7 @@ func finerCode(err error) int {
 	switch {
 	case errors.As(err, &diags):
 		return findingsCode(diags.list.Errors())
-	case errors.Is(err, statefile.ErrLocked), errors.Is(err, providers.ErrHeld), errors.Is(err, providers.ErrSuperseded):
+	case errors.Is(err, statefile.ErrLocked), errors.Is(err, backend.ErrLost), errors.Is(err, providers.ErrHeld), errors.Is(err, providers.ErrSuperseded):
 		return exitLocked
 	case errors.As(err, new(*gateError)), errors.Is(err, providers.ErrMoved):
 		return exitRefused

@@ -94,10 +94,10 @@ func (a *app) importCluster(ctx context.Context, id string, o importOptions) err
 	if err != nil {
 		return &usageError{"kubewright import", err}
 	}
-	s := &session{app: a, opts: o.planOptions, paths: a.paths()}
+	s := &session{app: a, opts: o.planOptions, store: statefile.NewStore(a.paths(), nil)}
 	defer s.close()
 	file := filepath.Join(a.folder(), filepath.Base(o.out))
-	if err := s.vacant(file, o.out); err != nil {
+	if err := s.vacant(ctx, file, o.out); err != nil {
 		return err
 	}
 	if err := s.hold(ctx, "import"); err != nil {
@@ -116,25 +116,25 @@ func (a *app) importCluster(ctx context.Context, id string, o importOptions) err
 	if err != nil {
 		return err
 	}
-	if err := s.keep(file, text, st); err != nil {
+	if err := s.keep(ctx, file, text, st); err != nil {
 		return err
 	}
 	return s.imported(id, filepath.Base(file), st)
 }
 
 // vacant refuses a folder in which there is a configuration or a state already.
-func (s *session) vacant(file, out string) error {
+func (s *session) vacant(ctx context.Context, file, out string) error {
 	const summary = "Folder is taken"
 	if filepath.Ext(file) != ".hcl" || filepath.Base(out) != out {
 		return &usageError{"kubewright import", fmt.Errorf("-out=%s: the configuration is a file *.hcl in the configuration folder", out)}
 	}
-	loaded, err := statefile.Load(s.paths)
+	loaded, err := s.store.Load(ctx)
 	if err != nil {
 		return err
 	}
 	if loaded.State != nil {
 		return &diagError{diag.Diagnostics{diag.Errorf(summary, "%s holds a state (lineage %s, serial %d), and nothing is imported over it. "+
-			"Import in a folder of its own.", s.paths.State, loaded.State.Lineage, loaded.State.Serial)}}
+			"Import in a folder of its own.", s.store.Place(), loaded.State.Lineage, loaded.State.Serial)}}
 	}
 	for _, pattern := range []string{"*.hcl", "*.hcl.json"} {
 		names, _ := filepath.Glob(filepath.Join(s.folder(), pattern))
@@ -200,7 +200,7 @@ func (s *session) adopted(ctx context.Context) (*state.State, error) {
 }
 
 // keep writes the configuration, and then the state that belongs to it.
-func (s *session) keep(file string, text []byte, st *state.State) error {
+func (s *session) keep(ctx context.Context, file string, text []byte, st *state.State) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s has appeared meanwhile, and is not written over", filepath.Base(file))
@@ -210,7 +210,7 @@ func (s *session) keep(file string, text []byte, st *state.State) error {
 	}
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = statefile.Write(s.paths.State, st)
+		err = s.store.Write(ctx, st)
 	}
 	if err != nil {
 		_ = os.Remove(file)

@@ -38,17 +38,17 @@ func (a *app) recover(ctx context.Context, o planOptions) error {
 	defer s.close()
 	if s.recorded != nil {
 		return &diagError{diag.Diagnostics{diag.Errorf("State is there", "%s holds a state (lineage %s, serial %d), and nothing is recovered over it. "+
-			"If it is the wrong one, move it and %s away first.", s.paths.State, s.recorded.Lineage, s.recorded.Serial, s.paths.Journal)}}
+			"If it is the wrong one, move it and %s away first.", s.store.Place(), s.recorded.Lineage, s.recorded.Serial, s.store.Journal)}}
 	}
 	st, err := s.recovered(ctx)
 	if err != nil {
 		return err
 	}
-	if err := statefile.Write(s.paths.State, st); err != nil {
+	if err := s.store.Write(ctx, st); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(s.Stdout, "Recovered the state with lineage %s: %d nodes, %d items.\nWritten to %s.\n\n"+
-		"Run kubewright plan to see what differs from the configuration.\n", st.Lineage, len(st.Nodes), len(st.Items), s.paths.State)
+		"Run kubewright plan to see what differs from the configuration.\n", st.Lineage, len(st.Nodes), len(st.Items), s.store.Place())
 	return err
 }
 

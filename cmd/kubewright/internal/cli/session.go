@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ type planOptions struct {
 type session struct {
 	*app
 	opts   planOptions
-	paths  statefile.Paths
+	store  *statefile.Store
 	config *config.Config
 	// recorded is nil when there is no state yet.
 	recorded *state.State
@@ -68,9 +69,8 @@ type session struct {
 	leaseless bool
 	// planner makes the plan of this command; nil stands for phases.Plan.
 	planner planFunc
-	// lock is held by commands that write; runID names their run, and ended is
+	// runID names the run of a command that writes, which holds the lock; ended is
 	// the run that held the lock before and ended without giving it back.
-	lock  *statefile.Lock
 	runID string
 	ended statefile.LockInfo
 }
@@ -89,10 +89,13 @@ func (a *app) open(ctx context.Context, opts planOptions, operation string) (*se
 	if err := a.openInto(opts.jsonInto); err != nil {
 		return nil, err
 	}
-	s := &session{app: a, opts: opts, paths: a.paths()}
+	s := &session{app: a, opts: opts}
 	err := opts.fits()
 	if err == nil {
 		err = s.load(ctx)
+	}
+	if err == nil {
+		s.store, err = a.openStore(s.config.Backend)
 	}
 	if err == nil && operation != "" {
 		err = s.hold(ctx, operation)
@@ -109,7 +112,10 @@ func (a *app) open(ctx context.Context, opts planOptions, operation string) (*se
 
 // remember loads the state and lists the hosts.
 func (s *session) remember(ctx context.Context) error {
-	loaded, err := statefile.Load(s.paths)
+	loaded, err := s.store.Load(ctx)
+	if err == nil {
+		err = s.overtaken(loaded.Overtaken)
+	}
 	if err != nil {
 		return err
 	}
@@ -193,12 +199,11 @@ func (a *app) vars(o planOptions) []hclconfig.VarArg {
 // hold takes the state's lock until the session is closed.
 func (s *session) hold(ctx context.Context, operation string) error {
 	s.runID = s.NewID()
-	l, err := statefile.Acquire(ctx, s.paths.Lock, statefile.LockInfo{Who: s.Who, Operation: operation, ID: s.runID, Time: s.Now()}, s.opts.lockTimeout)
-	if err != nil {
+	info := statefile.LockInfo{Who: s.Who, Operation: operation, ID: s.runID, Time: s.Now(), PID: os.Getpid()}
+	if err := s.store.Lock(ctx, info, s.opts.lockTimeout); err != nil {
 		return err
 	}
-	s.lock = l
-	if left := l.Left(); left.Who == s.Who {
+	if left := s.store.Held().Left(); left.Who == s.Who {
 		s.ended = left
 	}
 	return nil
@@ -419,8 +424,8 @@ func (s *session) close() {
 	if s.fleet != nil {
 		s.fleet.close()
 	}
-	if s.lock != nil {
-		_ = s.lock.Release()
+	if s.store != nil {
+		s.unlock()
 	}
 }
 

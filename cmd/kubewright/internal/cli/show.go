@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,19 +11,22 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
-	"github.com/kubewright/kubewright/state/statefile"
 	"github.com/spf13/cobra"
 )
 
 // readState reads the state, and says what to do when there is none.
-func (a *app) readState() (*state.State, error) {
-	loaded, err := statefile.Load(a.paths())
+func (a *app) readState(ctx context.Context) (*state.State, error) {
+	store, err := a.storeAlone()
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := store.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if loaded.State == nil {
 		return nil, &diagError{diag.Diagnostics{diag.Errorf("No state", "There is none at %s: nothing was applied from here yet. "+
-			"With -chdir or -state another one is read.", a.paths().State)}}
+			"With -chdir or -state another one is read.", store.Place())}}
 	}
 	return loaded.State, nil
 }
@@ -55,7 +59,7 @@ func (a *app) showCommand() *cobra.Command {
 				return &usageError{cmd.CommandPath(), fmt.Errorf("-format=%s is a form of a plan, and none was named: kubewright show -format=%s FILE", form, form)}
 			}
 			asJSON = asJSON || form == "json"
-			st, err := a.readState()
+			st, err := a.readState(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -89,8 +93,8 @@ func (a *app) outputCommand() *cobra.Command {
 	var asJSON, raw bool
 	cmd := &cobra.Command{
 		Use: "output [NAME]", Short: "Show outputs", Args: takes(0, 1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			st, err := a.readState()
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, err := a.readState(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -126,8 +130,8 @@ func (a *app) stateCommand() *cobra.Command {
 	cmd := group(&cobra.Command{Use: "state", Short: "Look into the state, or recover it"})
 	cmd.AddCommand(&cobra.Command{
 		Use: "list", Short: "List the clusters, nodes and addons in the state", Args: takes(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			st, err := a.readState()
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			st, err := a.readState(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -136,8 +140,8 @@ func (a *app) stateCommand() *cobra.Command {
 	}, &cobra.Command{
 		Use: "show ADDRESS", Short: "Show what is recorded of one cluster, node, addon or item", Args: takes(1, 1),
 		ValidArgsFunction: a.recordedTargets,
-		RunE: func(_ *cobra.Command, args []string) error {
-			st, err := a.readState()
+		RunE: func(cmd *cobra.Command, args []string) error {
+			st, err := a.readState(cmd.Context())
 			if err != nil {
 				return err
 			}

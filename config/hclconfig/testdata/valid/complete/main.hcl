@@ -1,6 +1,12 @@
 # Everything that can be written. A test holds this against the schema.
 kubewright {
   required_version = ">= 0.1.0, < 100.0"
+
+  backend "s3" {
+    bucket         = "states"
+    key            = "prod.json"
+    use_path_style = true
+  }
 }
 
 variable "domain" {

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// openStore is the state of this run, where the configuration keeps it.
+func (a *app) openStore(b *config.Backend) (*statefile.Store, error) {
+	return statefile.NewStore(a.paths(), nil), nil
+}
+
+// storeAlone is the state for a command that needs no configuration.
+func (a *app) storeAlone() (*statefile.Store, error) {
+	b, diags, _ := hclconfig.LoadBackend(hclconfig.Options{Dir: a.folder()})
+	if err := a.failed(diags); err != nil {
+		return nil, err
+	}
+	return a.openStore(b)
+}
+
+// completionTime bounds what a shell waits for.
+const completionTime = 2 * time.Second
+
+// completedState is the state for completions.
+func (a *app) completedState() (statefile.Loaded, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	b, diags, _ := hclconfig.LoadBackend(hclconfig.Options{Dir: a.folder()})
+	if diags.HasErrors() {
+		return statefile.Loaded{}, &diagError{diags}
+	}
+	store, err := a.openStore(b)
+	if err != nil {
+		return statefile.Loaded{}, err
+	}
+	return store.Load(ctx)
+}
+
+// overtaken tells of a run that was cut short here and after which somebody else
+// has written the state. A command that writes moves its journal out of the way.
+func (s *session) overtaken(entries []state.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	what := "The next command that writes moves it out of the way."
+	if s.store.Held() != nil {
+		to, err := s.store.SetAside(entries)
+		if err != nil {
+			return err
+		}
+		what = "It was moved to " + to + "."
+	}
+	var run state.Entry
+	for _, e := range entries {
+		if e.Kind == state.EntryRun {
+			run = e
+		}
+	}
+	s.print(diag.Diagnostics{diag.Warningf("Journal was overtaken", "The journal of run %s, which was cut short here at %s, is not used: "+
+		"the state at %s was written by somebody else since then. What that run did is found on the hosts. %s",
+		run.Run, run.Time.Format(time.RFC3339), s.store.Place(), what)})
+	return nil
+}
+
+// unlockTime bounds giving a lock back.
+const unlockTime = 15 * time.Second
+
+// unlock gives the state's lock back.
+func (s *session) unlock() {
+	ctx, cancel := context.WithTimeout(context.Background(), unlockTime)
+	defer cancel()
+	if err := s.store.Unlock(ctx); err != nil {
+		s.print(diag.Diagnostics{diag.Warningf("Lock was not given back", "%s", fmt.Sprintf("%s. The next command of yours in this folder gives it back; "+
+			"for others it stays until then, or until kubewright force-unlock %s.", sentence(err.Error()), s.runID))})
+	}
+}

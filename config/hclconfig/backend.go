@@ -1,0 +1,220 @@
+package hclconfig
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+)
+
+// LoadBackend reads of a configuration only where the state is kept. A folder
+// without configuration, and one with mistakes elsewhere, is none for it; whole
+// tells that every file could be parsed. A nil backend is a file beside the configuration.
+func LoadBackend(o Options) (b *config.Backend, diags diag.Diagnostics, whole bool) {
+	fsys, closeRoot, err := o.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, true
+	}
+	if err != nil {
+		return nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}, false
+	}
+	defer closeRoot()
+	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
+	names, err := f.listed(".hcl", ".hcl.json")
+	if err != nil || len(names) == 0 {
+		return nil, nil, err == nil
+	}
+	parsed, syntax, unread := f.parse()
+	whole = !syntax.HasErrors() && !unread.HasErrors()
+	e := &evaluator{seen: map[[2]any]bool{}, text: f.text}
+	for _, file := range parsed {
+		for _, settings := range blocksOf(file.Body, settingsBlock.Name, "") {
+			for _, block := range blocksOf(settings.Body, backendBlock.Name, backendBlock.Label) {
+				b = e.backend(e.readBlock(block, backendBlock))
+			}
+		}
+	}
+	e.diags.Sort()
+	return b, e.diags, whole
+}
+
+// blocksOf are the blocks of a type; what else stands there is not looked at.
+func blocksOf(body hcl.Body, name, label string) hcl.Blocks {
+	header := hcl.BlockHeaderSchema{Type: name}
+	if label != "" {
+		header.LabelNames = []string{label}
+	}
+	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{header}})
+	return content.Blocks
+}
+
+// backendOf is the backend of the settings; nil when none is written.
+func (e *evaluator) backendOf(settings *template) *config.Backend {
+	var out *config.Backend
+	var first *template
+	for _, en := range settings.entries {
+		switch {
+		case en.block == nil:
+			e.errorAt(en.dynamic.at, "Dynamic block not allowed", "The settings of the configuration are read before anything else: write the block out.")
+		case first != nil:
+			e.errorAt(en.block.at, "Duplicate backend block", "A backend was already declared at %s. A state is kept in one place.", place(first.at))
+		default:
+			first = en.block
+			out = e.backend(en.block)
+		}
+	}
+	return out
+}
+
+// backend reads a backend block: literals, for nothing else is known yet.
+func (e *evaluator) backend(t *template) *config.Backend {
+	out := &config.Backend{Type: t.label, Settings: map[string]string{}, Sensitive: sensitiveRows(t.row), Source: source(t.at)}
+	if t.row == backendBlock {
+		return nil // of an unknown type, which was said
+	}
+	for _, a := range slices.SortedFunc(maps.Values(t.attrs), byPlace) {
+		if text, ok := e.literal(t.row.attribute(a.Name), a.Expr); ok {
+			out.Settings[a.Name] = text
+		}
+	}
+	return out
+}
+
+func sensitiveRows(row *Block) map[string]bool {
+	out := map[string]bool{}
+	for _, a := range row.Attributes {
+		if a.Sensitive {
+			out[a.Name] = true
+		}
+	}
+	return out
+}
+
+// literal is the text of a value that refers to nothing; ok is false when it is
+// null, or wrong, which is reported.
+func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok bool) {
+	v, diags := x.Value(nil)
+	if diags.HasErrors() {
+		what := "A function is called"
+		if len(x.Variables()) > 0 {
+			what = traversalString(x.Variables()[0]) + " is named"
+		}
+		e.errorAt(x.Range(), "Only literals here", "%s in a backend block. Where the state is kept is read before anything else: write the value out, or give it with -backend-config=%s=VALUE or in the environment.", what, row.Name)
+		return "", false
+	}
+	if v.IsNull() {
+		return "", false
+	}
+	fitted, err := convert.Convert(v, row.Type.cty)
+	if err != nil {
+		e.errorAt(x.Range(), "Incorrect attribute value type", "Inappropriate value for attribute %q: %s", row.Name, sentence(conversionError(err)))
+		return "", false
+	}
+	plain, err := convert.Convert(fitted, cty.String)
+	if err != nil {
+		e.errorAt(x.Range(), "Incorrect attribute value type", "Inappropriate value for attribute %q: %s", row.Name, sentence(conversionError(err)))
+		return "", false
+	}
+	return plain.AsString(), true
+}
+
+// BackendDefaults are the values of what is not written, by name.
+func BackendDefaults(typ string) map[string]string {
+	out := map[string]string{}
+	if row := backendBlock.variant(typ); row != nil {
+		for i := range row.Attributes {
+			if v := row.Attributes[i].value(); !v.IsNull() {
+				text, _ := convert.Convert(v, cty.String)
+				out[row.Attributes[i].Name] = text.AsString()
+			}
+		}
+	}
+	return out
+}
+
+// CompleteBackend lays the values of -backend-config, NAME=VALUE or the name of a
+// file with such lines, over what the block says, and below it the environment's
+// and the defaults. The block itself is not changed.
+func CompleteBackend(b *config.Backend, given []string, getenv func(string) string) (*config.Backend, diag.Diagnostics) {
+	row := backendBlock.variant(b.Type)
+	if row == nil {
+		return nil, diag.Diagnostics{diag.Errorf("Unknown backend", "There is no backend %q.", b.Type)}
+	}
+	e := &evaluator{seen: map[[2]any]bool{}, text: func(string) []byte { return nil }}
+	out := *b
+	out.Sensitive, out.Settings = sensitiveRows(row), BackendDefaults(b.Type)
+	for _, a := range row.Attributes {
+		if text := getenv("KUBEWRIGHT_" + strings.ToUpper(b.Type+"_"+a.Name)); text != "" {
+			e.set(&out, a.Name, text, "the environment variable KUBEWRIGHT_"+strings.ToUpper(b.Type+"_"+a.Name))
+		}
+	}
+	maps.Copy(out.Settings, b.Settings)
+	for _, arg := range given {
+		if name, value, ok := strings.Cut(arg, "="); ok {
+			e.set(&out, strings.TrimSpace(name), value, "-backend-config="+name)
+			continue
+		}
+		e.setFile(&out, arg)
+	}
+	return &out, e.diags
+}
+
+// set takes one setting from outside.
+func (e *evaluator) set(b *config.Backend, name, text, from string) {
+	row := backendBlock.variant(b.Type)
+	a := row.attribute(name)
+	if a == nil {
+		var names []string
+		for _, a := range row.Attributes {
+			names = append(names, a.Name)
+		}
+		e.add(diag.Errorf("Unknown setting of the backend", "%s: the backend %q has no setting %q.%s It has %s.", from, b.Type, name, suggest(name, names), strings.Join(names, ", ")))
+		return
+	}
+	v, err := convert.Convert(cty.StringVal(text), a.Type.cty)
+	if err == nil {
+		v, err = convert.Convert(v, cty.String)
+	}
+	if err != nil {
+		e.add(diag.Errorf("Incorrect setting of the backend", "%s: %s", from, sentence(conversionError(err))))
+		return
+	}
+	b.Settings[name] = v.AsString()
+}
+
+// setFile takes the settings of a file: lines NAME = VALUE, as in the block.
+func (e *evaluator) setFile(b *config.Backend, name string) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		e.add(diag.Errorf("Cannot read the backend's settings", "-backend-config=%s: %s. It is NAME=VALUE, or a file with such lines.", name, withoutPath(err)))
+		return
+	}
+	e.text = func(string) []byte { return text }
+	file, diags := hclsyntax.ParseConfig(text, name, hcl.InitialPos)
+	e.report(diags)
+	if diags.HasErrors() {
+		return
+	}
+	attrs, diags := file.Body.JustAttributes()
+	e.report(diags)
+	for _, a := range slices.SortedFunc(maps.Values(attrs), byPlace) {
+		row := backendBlock.variant(b.Type).attribute(a.Name)
+		if row == nil {
+			e.set(b, a.Name, "", "-backend-config="+name)
+			continue
+		}
+		if value, ok := e.literal(row, a.Expr); ok {
+			b.Settings[a.Name] = value
+		}
+	}
+}

@@ -1,0 +1,259 @@
+// Package http keeps a state at a server that speaks the HTTP protocol which
+// Terraform has for its states, as GitLab does: GET reads, POST writes, LOCK and
+// UNLOCK (or other methods at other addresses) carry a JSON document of who
+// locks, 423 or 409 answer with that of the holder, and a write under a lock
+// names it in the query as ID.
+//
+// The protocol has no conditional write and no way to ask who holds the lock.
+// So a write reads first and compares, while the lock keeps others away; and who
+// wants to know the holder tries to lock.
+//
+// Source: https://developer.hashicorp.com/terraform/language/backend/http and
+// https://docs.gitlab.com/api/terraform_state (as of 2025).
+package http
+
+import (
+	"context"
+	"crypto/md5" //nolint:gosec // the protocol's check against damage on the way
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	nethttp "net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/kubewright/kubewright/state/backend"
+)
+
+// Backend is a state at an HTTP server.
+type Backend struct {
+	settings backend.Settings
+	client   *retryablehttp.Client
+
+	mu sync.Mutex
+	// held is the ID of the lock that this process holds; empty without one.
+	held string
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// maxState bounds what is read of an answer.
+const maxState = 256 << 20
+
+// requestTime bounds one request, answer included.
+const requestTime = 2 * time.Minute
+
+// New is the backend with these settings, with their defaults filled in.
+// Nothing is contacted.
+func New(s backend.Settings) (*Backend, error) {
+	if err := s.Need("http", "address"); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"address", "lock_address", "unlock_address"} {
+		u, err := url.Parse(s[name])
+		switch {
+		case s[name] == "":
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+			return nil, fmt.Errorf("%s of the backend is no URL as in https://states.example.com/prod", name)
+		case u.User != nil:
+			return nil, fmt.Errorf("%s of the backend has a user or a password in it, which errors and logs would show: give username, and KUBEWRIGHT_HTTP_PASSWORD in the environment", name)
+		}
+	}
+	client, err := newClient(s)
+	if err != nil {
+		return nil, err
+	}
+	return &Backend{settings: s, client: client}, nil
+}
+
+func newClient(s backend.Settings) (*retryablehttp.Client, error) {
+	c := retryablehttp.NewClient()
+	c.Logger = nil
+	c.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	c.HTTPClient.Timeout = requestTime
+	var err error
+	var least, most int
+	for name, into := range map[string]*int{"retry_max": &c.RetryMax, "retry_wait_min": &least, "retry_wait_max": &most} {
+		if *into, err = s.Int(name); err != nil {
+			return nil, err
+		}
+	}
+	c.RetryWaitMin, c.RetryWaitMax = time.Duration(least)*time.Second, time.Duration(most)*time.Second
+	config := &tls.Config{InsecureSkipVerify: s.Bool("skip_cert_verification"), MinVersion: tls.VersionTLS12} //nolint:gosec // the user's choice, documented as what it is
+	if pem := s["ca_certificate_pem"]; pem != "" {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM([]byte(pem)) {
+			return nil, errors.New("ca_certificate_pem of the backend holds no certificate")
+		}
+	}
+	if pem := s["client_certificate_pem"]; pem != "" {
+		pair, err := tls.X509KeyPair([]byte(pem), []byte(s["client_private_key_pem"]))
+		if err != nil {
+			return nil, fmt.Errorf("client_certificate_pem and client_private_key_pem of the backend do not fit: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	transport := nethttp.DefaultTransport.(*nethttp.Transport).Clone()
+	transport.TLSClientConfig = config
+	c.HTTPClient.Transport = transport
+	return c, nil
+}
+
+// String is the state's address.
+func (b *Backend) String() string { return b.settings["address"] }
+
+// answer is what a server said.
+type answer struct {
+	status int
+	header nethttp.Header
+	body   []byte
+}
+
+// do sends one request, repeated as the settings say.
+func (b *Backend) do(ctx context.Context, op, method, address string, body []byte) (*answer, error) {
+	fail := func(err error) error {
+		return &backend.Error{Op: op, Place: b.String(), Err: bare(err), Remedy: "see that the server can be reached from here, and run the same command again"}
+	}
+	var payload any
+	if body != nil {
+		payload = body
+	}
+	r, err := retryablehttp.NewRequestWithContext(ctx, method, address, payload)
+	if err != nil {
+		return nil, fail(err)
+	}
+	if body != nil {
+		sum := md5.Sum(body) //nolint:gosec // as above
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Content-MD5", base64.StdEncoding.EncodeToString(sum[:]))
+	}
+	if user := b.settings["username"]; user != "" || b.settings["password"] != "" {
+		r.SetBasicAuth(user, b.settings["password"])
+	}
+	resp, err := b.client.Do(r)
+	if err != nil {
+		return nil, fail(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxState+1))
+	if err != nil {
+		return nil, fail(err)
+	}
+	if len(text) > maxState {
+		return nil, fail(fmt.Errorf("the answer is larger than %d MiB", maxState>>20))
+	}
+	return &answer{resp.StatusCode, resp.Header, text}, nil
+}
+
+// bare drops method and URL, which the error around it names.
+func bare(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// refuse is the error of an answer that the protocol does not foresee.
+func (b *Backend) refuse(op string, a *answer) error {
+	e := &backend.Error{Op: op, Place: b.String(), Problem: fmt.Sprintf("the server answers %d %s", a.status, nethttp.StatusText(a.status))}
+	if text := strings.TrimSpace(string(a.body[:min(len(a.body), 300)])); text != "" && !strings.HasPrefix(text, "<") {
+		e.Problem += " (" + strings.Join(strings.Fields(text), " ") + ")"
+	}
+	switch a.status {
+	case nethttp.StatusUnauthorized, nethttp.StatusForbidden:
+		e.Kind = backend.ErrRefused
+		e.Remedy = "give username, and the password in the environment as KUBEWRIGHT_HTTP_PASSWORD, of somebody who may do this"
+	case nethttp.StatusNotFound:
+		e.Remedy = "see whether the address is right"
+	case nethttp.StatusMethodNotAllowed, nethttp.StatusNotImplemented:
+		e.Remedy = "see which methods this server wants: update_method, lock_method and unlock_method of the backend"
+	case nethttp.StatusRequestEntityTooLarge:
+		e.Kind, e.Remedy = backend.ErrTooLarge, "raise the server's limit for a request"
+	default:
+		e.Remedy = "look into the server's log"
+	}
+	return e
+}
+
+// Read implements backend.Backend.
+func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
+	const op = "read state"
+	a, err := b.do(ctx, op, nethttp.MethodGet, b.settings["address"], nil)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case a.status == nethttp.StatusNotFound, a.status == nethttp.StatusNoContent, a.status == nethttp.StatusOK && len(a.body) == 0:
+		return nil, nil
+	case a.status != nethttp.StatusOK:
+		return nil, b.refuse(op, a)
+	}
+	sum := md5.Sum(a.body) //nolint:gosec // as above
+	if want := a.header.Get("Content-MD5"); want != "" && want != base64.StdEncoding.EncodeToString(sum[:]) {
+		return nil, &backend.Error{Op: op, Place: b.String(), Problem: "the state does not fit its Content-MD5, so it was damaged on the way", Remedy: "run the same command again"}
+	}
+	return &backend.Object{Data: a.body, Version: mark(a.body)}, nil
+}
+
+func mark(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+// Write implements backend.Backend.
+func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.Object) error {
+	const op = "write state"
+	now, err := b.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if (now == nil) != (old == nil) || now != nil && now.Version != old.Version {
+		return backend.Moved(b.String())
+	}
+	b.mu.Lock()
+	held := b.held
+	b.mu.Unlock()
+	address, err := withID(b.settings["address"], held)
+	if err != nil {
+		return err
+	}
+	a, err := b.do(ctx, op, b.settings["update_method"], address, next.Data)
+	if err != nil {
+		return err
+	}
+	switch a.status {
+	case nethttp.StatusOK, nethttp.StatusCreated, nethttp.StatusAccepted, nethttp.StatusNoContent:
+		return nil
+	case nethttp.StatusLocked, nethttp.StatusConflict:
+		holder := readHolder(a.body)
+		if held == "" {
+			return b.locked(holder)
+		}
+		return backend.Lost(b.String(), holder)
+	}
+	return b.refuse(op, a)
+}
+
+// withID names the lock under which a write is made.
+func withID(address, id string) (string, error) {
+	if id == "" {
+		return address, nil
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	q := u.Query()
+	q.Set("ID", id)
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}

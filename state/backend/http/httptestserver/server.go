@@ -1,0 +1,209 @@
+// Package httptestserver is a server of states for tests, strict about the
+// protocol: what GitLab refuses, it refuses.
+package httptestserver
+
+import (
+	"crypto/md5" //nolint:gosec // the protocol's
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// Server keeps one state.
+type Server struct {
+	// URL is the state's address; User and Password are needed there.
+	URL, User, Password string
+	// GitLab makes POST and DELETE at URL/lock what LOCK and UNLOCK are at URL.
+	GitLab bool
+
+	mu     sync.Mutex
+	state  []byte
+	lock   []byte
+	lockID string
+	fail   []int
+	lose   int
+	damage bool
+	// seen are the requests, as METHOD ID.
+	seen []string
+}
+
+// New starts a server that ends with the test.
+func New(t *testing.T) *Server {
+	t.Helper()
+	s := &Server{User: "ann", Password: "secret"}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.URL = server.URL + "/states/prod"
+	return s
+}
+
+// Fail answers the next requests with these statuses.
+func (s *Server) Fail(statuses ...int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = statuses
+}
+
+// Lose does what the next requests ask for, and does not answer.
+func (s *Server) Lose(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lose = n
+}
+
+// Damage changes what is sent from here on.
+func (s *Server) Damage() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.damage = true
+}
+
+// State is what is kept; nil for nothing.
+func (s *Server) State() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// Put replaces what is kept.
+func (s *Server) Put(state []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = state
+}
+
+// Holder is the ID of the lock; empty when nobody has it.
+func (s *Server) Holder() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lockID
+}
+
+// Seen are the requests up to now, as METHOD ID.
+func (s *Server) Seen() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.seen...)
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = append(s.seen, r.Method+" "+r.URL.Query().Get("ID"))
+	if user, password, ok := r.BasicAuth(); !ok || user != s.User || password != s.Password {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if len(s.fail) > 0 {
+		w.WriteHeader(s.fail[0])
+		s.fail = s.fail[1:]
+		return
+	}
+	answer := httptest.NewRecorder()
+	s.serve(answer, r, body)
+	if s.lose > 0 {
+		s.lose--
+		panic(http.ErrAbortHandler) // done, and the connection is cut
+	}
+	for name, values := range answer.Header() {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
+	method := r.Method
+	if s.GitLab && r.URL.Path == "/states/prod/lock" {
+		method = map[string]string{"POST": "LOCK", "DELETE": "UNLOCK"}[r.Method]
+	} else if r.URL.Path != "/states/prod" || s.GitLab && (method == "LOCK" || method == "UNLOCK") {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	switch method {
+	case http.MethodGet:
+		s.get(w)
+	case http.MethodPost:
+		s.post(w, r, body)
+	case "LOCK":
+		s.lockWith(w, body)
+	case "UNLOCK":
+		s.unlock(w, body)
+	default:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	}
+}
+
+func sum(b []byte) string {
+	m := md5.Sum(b) //nolint:gosec // as above
+	return base64.StdEncoding.EncodeToString(m[:])
+}
+
+func (s *Server) get(w http.ResponseWriter) {
+	if s.state == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-MD5", sum(s.state))
+	if s.damage {
+		_, _ = w.Write(append([]byte("x"), s.state...))
+		return
+	}
+	_, _ = w.Write(s.state)
+}
+
+func (s *Server) post(w http.ResponseWriter, r *http.Request, body []byte) {
+	switch {
+	case r.Header.Get("Content-MD5") != sum(body) || r.Header.Get("Content-Type") != "application/json":
+		w.WriteHeader(http.StatusBadRequest)
+	case r.URL.Query().Get("ID") != s.lockID:
+		s.conflict(w)
+	default:
+		s.state = body
+	}
+}
+
+// conflict says who has the lock.
+func (s *Server) conflict(w http.ResponseWriter) {
+	if s.GitLab {
+		w.WriteHeader(http.StatusConflict)
+	} else {
+		w.WriteHeader(http.StatusLocked)
+	}
+	_, _ = w.Write(s.lock)
+}
+
+// lockWith wants every field, as GitLab does.
+func (s *Server) lockWith(w http.ResponseWriter, body []byte) {
+	var fields map[string]string
+	err := json.Unmarshal(body, &fields)
+	for _, name := range []string{"ID", "Operation", "Info", "Who", "Version", "Created", "Path"} {
+		if err != nil || fields[name] == "" {
+			http.Error(w, name+" is missing", http.StatusBadRequest)
+			return
+		}
+	}
+	if s.lockID != "" {
+		s.conflict(w)
+		return
+	}
+	s.lock, s.lockID = body, fields["ID"]
+}
+
+func (s *Server) unlock(w http.ResponseWriter, body []byte) {
+	var d struct{ ID string }
+	if json.Unmarshal(body, &d) != nil || s.lockID != "" && d.ID != s.lockID {
+		s.conflict(w)
+		return
+	}
+	s.lock, s.lockID = nil, ""
+}

@@ -1,0 +1,167 @@
+package http
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	nethttp "net/http"
+	"time"
+
+	"github.com/kubewright/kubewright/state/backend"
+)
+
+// document is who locks, as the protocol has it. Servers keep it as it is, and
+// some want every field.
+type document struct {
+	ID        string
+	Operation string
+	Info      string
+	Who       string
+	Version   string
+	Created   time.Time
+	Path      string
+}
+
+func (b *Backend) document(i backend.LockInfo) []byte {
+	out, _ := json.Marshal(document{ // never fails: texts and a time
+		ID: i.ID, Operation: cmp.Or(i.Operation, "unknown"), Info: fmt.Sprintf("pid %d", i.PID), Who: cmp.Or(i.Who, "unknown"),
+		Version: "kubewright", Created: i.Time.UTC(), Path: b.settings["address"],
+	})
+	return out
+}
+
+// readHolder reads who holds a lock; nil when the answer does not say.
+func readHolder(body []byte) *backend.LockInfo {
+	var d document
+	if json.Unmarshal(body, &d) != nil || d.ID == "" {
+		return nil
+	}
+	i := backend.LockInfo{ID: d.ID, Who: d.Who, Time: d.Created, Operation: d.Operation}
+	_, _ = fmt.Sscanf(d.Info, "pid %d", &i.PID)
+	return &i
+}
+
+func (b *Backend) locked(holder *backend.LockInfo) error {
+	e := &backend.LockedError{Path: "the lock of " + b.String(), Remote: true}
+	if holder != nil {
+		e.Info = *holder
+	}
+	return e
+}
+
+// lock is the lock of a run.
+type lock struct {
+	b    *Backend
+	info backend.LockInfo
+}
+
+// Lock implements backend.Backend. Without lock_address there are no locks.
+func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock, error) {
+	if b.settings["lock_address"] == "" {
+		return nil, nil
+	}
+	holder, free, err := b.try(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	// A request that was repeated because its answer was lost meets its own lock.
+	if !free && (holder == nil || holder.ID != info.ID) {
+		return nil, b.locked(holder)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = info.ID
+	return &lock{b, info}, nil
+}
+
+// try locks, or says who has the lock.
+func (b *Backend) try(ctx context.Context, info backend.LockInfo) (holder *backend.LockInfo, free bool, err error) {
+	const op = "lock state"
+	a, err := b.do(ctx, op, b.settings["lock_method"], b.settings["lock_address"], b.document(info))
+	if err != nil {
+		return nil, false, err
+	}
+	switch a.status {
+	case nethttp.StatusOK, nethttp.StatusCreated, nethttp.StatusNoContent:
+		return nil, true, nil
+	case nethttp.StatusLocked, nethttp.StatusConflict:
+		return readHolder(a.body), false, nil
+	}
+	return nil, false, b.refuse(op, a)
+}
+
+// unlock ends the lock of a run. One that is not there any more has ended.
+func (b *Backend) unlock(ctx context.Context, info backend.LockInfo) error {
+	const op = "unlock state"
+	a, err := b.do(ctx, op, b.settings["unlock_method"], cmp.Or(b.settings["unlock_address"], b.settings["lock_address"]), b.document(info))
+	if err != nil {
+		return err
+	}
+	switch a.status {
+	case nethttp.StatusOK, nethttp.StatusNoContent, nethttp.StatusAccepted, nethttp.StatusNotFound:
+		return nil
+	case nethttp.StatusLocked, nethttp.StatusConflict:
+		return b.locked(readHolder(a.body))
+	}
+	return b.refuse(op, a)
+}
+
+// Holder implements backend.Backend. The protocol cannot be asked: it locks, for
+// a moment, and gives the lock back.
+func (b *Backend) Holder(ctx context.Context) (*backend.LockInfo, error) {
+	if b.settings["lock_address"] == "" {
+		return nil, nil
+	}
+	probe := backend.LockInfo{ID: "probe-" + rand.Text(), Operation: "lock status", Time: time.Now()}
+	holder, free, err := b.try(ctx, probe)
+	if err != nil {
+		return nil, err
+	}
+	if free {
+		return nil, b.unlock(ctx, probe)
+	}
+	if holder == nil {
+		holder = &backend.LockInfo{}
+	}
+	return holder, nil
+}
+
+// ForceUnlock implements backend.Backend.
+func (b *Backend) ForceUnlock(ctx context.Context, id string) error {
+	holder, err := b.Holder(ctx)
+	if err != nil || holder == nil {
+		return err
+	}
+	if holder.ID != id && holder.ID != "" {
+		return b.locked(holder)
+	}
+	holder.ID = id
+	return b.unlock(ctx, *holder)
+}
+
+// Confirm implements backend.Lock. It locks once more: the refusal says who has it.
+func (l *lock) Confirm(ctx context.Context) error {
+	holder, free, err := l.b.try(ctx, l.info)
+	switch {
+	case err != nil:
+		return err
+	case free: // somebody has ended it; that this run has it again helps nobody
+		if err := l.b.unlock(ctx, l.info); err != nil {
+			return err
+		}
+		return backend.Lost(l.b.String(), nil)
+	case holder != nil && holder.ID != l.info.ID:
+		return backend.Lost(l.b.String(), holder)
+	}
+	return nil
+}
+
+// Release implements backend.Lock.
+func (l *lock) Release(ctx context.Context) error {
+	l.b.mu.Lock()
+	l.b.held = ""
+	l.b.mu.Unlock()
+	return l.b.unlock(ctx, l.info)
+}

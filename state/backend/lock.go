@@ -1,0 +1,81 @@
+package backend
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// Heartbeat is how often a run that holds a lock shows that it lives, where the
+// backend keeps such signs. Silent is when a holder that shows none is called
+// silent; nothing is taken from it for that.
+const (
+	Heartbeat = 15 * time.Second
+	Silent    = 2 * time.Minute
+)
+
+// LockInfo says who holds a lock.
+type LockInfo struct {
+	// ID is that of the run.
+	ID string `json:"id"`
+	// Who is user@host.
+	Who       string    `json:"who"`
+	Time      time.Time `json:"time"`
+	PID       int       `json:"pid"`
+	Operation string    `json:"operation"`
+	// File is the lock file that the holder locked, where the lock is a file;
+	// the backend sets it. In a copy of the file it is another one.
+	File string `json:"file,omitempty"`
+	// Renewed is the holder's last sign of life; zero where the backend keeps none.
+	Renewed time.Time `json:"renewed,omitzero"`
+	// Certain tells that the lock ends with its holder's process or connection: that
+	// it is held says that the holder is there.
+	Certain bool `json:"-"`
+}
+
+// String is the holder in one line: apply of ann@laptop (pid 4711, since …, run b71e).
+func (i LockInfo) String() string {
+	if i.ID == "" {
+		return "another kubewright"
+	}
+	pid := ""
+	if i.PID != 0 {
+		pid = fmt.Sprintf("pid %d, ", i.PID)
+	}
+	return fmt.Sprintf("%s of %s (%ssince %s, run %s)", cmp.Or(i.Operation, "a run"), cmp.Or(i.Who, "somebody"), pid, i.Time.Format(time.RFC3339), i.ID)
+}
+
+// LockedError says that another run holds the lock. It is an ErrLocked.
+type LockedError struct {
+	// Path is the lock's place: a file, or the backend's String.
+	Path string
+	// Info is of the holder; it is zero when it could not be read.
+	Info LockInfo
+	// Waited is how long the lock was tried.
+	Waited time.Duration
+	// Remote tells that the lock is not a file of this machine: it can outlive its holder.
+	Remote bool
+}
+
+// Error says who, since when, and what to do.
+func (e *LockedError) Error() string {
+	waited := ""
+	if e.Waited > 0 {
+		waited = fmt.Sprintf(" after %s", e.Waited)
+	}
+	text := fmt.Sprintf("cannot lock state%s: %s holds %s", waited, e.Info, e.Path)
+	const wait = "wait for it to end, or give -lock-timeout=5m to wait longer; "
+	switch {
+	case !e.Remote:
+		return text + "; " + wait + "the lock goes with its process, so there is nothing to remove by hand"
+	case e.Info.ID == "":
+		return text + "; " + wait + "kubewright lock status tells more"
+	}
+	if !e.Info.Renewed.IsZero() {
+		text += "; its last sign of life was at " + e.Info.Renewed.Format(time.RFC3339)
+	}
+	return text + "; " + wait + "if you know that this process is gone for good, end its lock with kubewright force-unlock " + e.Info.ID
+}
+
+// Unwrap makes it an ErrLocked.
+func (e *LockedError) Unwrap() error { return ErrLocked }

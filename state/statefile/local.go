@@ -1,0 +1,160 @@
+package statefile
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/gofrs/flock"
+	"github.com/kubewright/kubewright/state/backend"
+)
+
+// Local is the backend that keeps a state in a file of this machine, with its
+// older generations beside it. The kernel takes its lock back with the process.
+type Local struct{ paths Paths }
+
+var _ backend.Backend = Local{}
+
+// NewLocal is the backend of the file p.State.
+func NewLocal(p Paths) Local { return Local{p} }
+
+// String is the file's name.
+func (l Local) String() string { return l.paths.State }
+
+// Read implements backend.Backend.
+func (l Local) Read(context.Context) (*backend.Object, error) { return l.read(l.paths.State) }
+
+func (l Local) read(path string) (*backend.Object, error) {
+	b, err := l.paths.fsys().ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &Error{Op: "read state", Path: path, Err: bare(err)}
+	}
+	return &backend.Object{Data: b, Version: contentMark(b)}, nil
+}
+
+func contentMark(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Write implements backend.Backend: what was read is kept as an older
+// generation, and then replaced as a whole.
+func (l Local) Write(_ context.Context, old *backend.Object, next backend.Object) error {
+	fsys, path := l.paths.fsys(), l.paths.State
+	fail := func(err error, remedy string) error {
+		return &Error{Op: "write state", Path: path, Err: bare(err), Remedy: remedy}
+	}
+	path, err := fsys.Resolve(path)
+	if err != nil {
+		return fail(err, "")
+	}
+	now, err := l.read(path)
+	if err != nil {
+		return err
+	}
+	if (now == nil) != (old == nil) || now != nil && now.Version != old.Version {
+		return backend.Moved(path)
+	}
+	if old != nil {
+		if err := replace(fsys, NewPaths(path).Backup(old.Serial), old.Data); err != nil {
+			return &Error{
+				Op: "keep the older state of", Path: path, Err: bare(err),
+				Remedy: "nothing was changed: make room or mend the disk, and run the same command again",
+			}
+		}
+	}
+	if err := replace(fsys, path, next.Data); err != nil {
+		return fail(err, "the journal beside it holds what is missing: make room or mend the disk, and run the same command again")
+	}
+	prune(fsys, path)
+	return nil
+}
+
+// Lock implements backend.Backend. Commands take the lock of their folder with
+// Acquire, which is this one.
+func (l Local) Lock(ctx context.Context, info LockInfo) (backend.Lock, error) {
+	lock, err := Acquire(ctx, l.paths.Lock, info, 0)
+	if err != nil {
+		return nil, err
+	}
+	return localLock{lock}, nil
+}
+
+type localLock struct{ *Lock }
+
+func (l localLock) Confirm(context.Context) error { return l.Lock.Confirm() }
+func (l localLock) Release(context.Context) error { return l.Lock.Release() }
+
+// Holder implements backend.Backend. It asks the kernel, by trying the lock.
+func (l Local) Holder(context.Context) (*LockInfo, error) {
+	path := l.paths.Lock
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	try := flock.New(path, flock.SetFlag(os.O_RDWR))
+	defer try.Close()
+	free, err := try.TryRLock()
+	if err != nil {
+		return nil, &Error{Op: "look at the lock", Path: path, Err: bare(err)}
+	}
+	if free {
+		return nil, nil
+	}
+	info := ReadLockInfo(path)
+	info.Certain = true
+	return &info, nil
+}
+
+// ForceUnlock implements backend.Backend. A lock of the kernel's cannot be
+// taken from a process: lock file and journal are replaced by others of the
+// same name, so that the holder finds that what it has open is not the state's
+// any more, and writes nowhere where the next run looks.
+func (l Local) ForceUnlock(ctx context.Context, id string) error {
+	holder, err := l.Holder(ctx)
+	if err != nil || holder == nil {
+		return err
+	}
+	if holder.ID != id {
+		return &LockedError{Path: l.paths.Lock, Info: *holder}
+	}
+	fail := func(path string, err error) error {
+		return &Error{Op: "end the lock with", Path: path, Err: bare(err), Remedy: "nothing was ended: mend the folder's permissions, or end the process"}
+	}
+	fsys := l.paths.fsys()
+	journal, err := fsys.ReadFile(l.paths.Journal)
+	if err == nil {
+		err = replace(fsys, l.paths.Journal, journal)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fail(l.paths.Journal, err)
+	}
+	if err := replace(OS(), l.paths.Lock, nil); err != nil {
+		return fail(l.paths.Lock, err)
+	}
+	return nil
+}
+
+// Confirm fails with backend.ErrLost when the lock's file is not the one that
+// was locked: somebody has ended the lock.
+func (l *Lock) Confirm() error {
+	path := l.flock.Path()
+	mine, err := l.flock.Stat()
+	if err != nil {
+		return &Error{Op: "look at the lock", Path: path, Err: bare(err)}
+	}
+	now, err := os.Stat(path)
+	if err == nil && os.SameFile(mine, now) {
+		return nil
+	}
+	var holder *LockInfo
+	if info := ReadLockInfo(path); info.ID != "" {
+		holder = &info
+	}
+	return backend.Lost(path, holder)
+}
