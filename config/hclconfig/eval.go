@@ -23,6 +23,8 @@ type evaluator struct {
 	nodes     map[string]*nodeSet
 	// unconditional leaves out what a cluster or node has to fulfil to be made.
 	unconditional bool
+	// recorded are the names that nodes have, in a console.
+	recorded map[state.Target]string
 	// stack is what is being evaluated, for the path of a cycle.
 	stack []*thunk
 }

@@ -155,7 +155,8 @@ func parseExpression(text, name string) (hcl.Expression, hcl.Diagnostics) {
 	if d := tooDeep([]byte(text), name); d != nil {
 		return nil, hcl.Diagnostics{d}
 	}
-	return hclsyntax.ParseExpression([]byte(text), name, hcl.InitialPos)
+	x, diags := hclsyntax.ParseExpression([]byte(text), name, hcl.InitialPos)
+	return x, withoutEchoes(diags)
 }
 
 // below reads all files of a folder whose names end so, by their path in it.

@@ -64,20 +64,29 @@ type loader struct {
 // Load reads, evaluates and checks a configuration. All that is wrong is
 // reported at once. The configuration is nil when it is too broken to be used.
 func Load(o Options) (*config.Config, diag.Diagnostics) {
-	fsys, closeRoot, err := o.open()
-	if err != nil {
-		return nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}
+	l, closeRoot, diags := newLoader(o)
+	if diags.HasErrors() {
+		return nil, diags
 	}
 	defer closeRoot()
+	c := l.load()
+	l.eval.diags.Sort()
+	return c, l.eval.diags
+}
+
+// newLoader opens the folder. Without errors the caller closes it.
+func newLoader(o Options) (*loader, func() error, diag.Diagnostics) {
+	fsys, closeRoot, err := o.open()
+	if err != nil {
+		return nil, nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}
+	}
 	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
 	l := &loader{
 		options: o, files: f, declared: map[string]*variable{},
 		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text, unconditional: o.Destroy},
 	}
 	l.eval.functions = l.functions()
-	c := l.load()
-	l.eval.diags.Sort()
-	return c, l.eval.diags
+	return l, closeRoot, nil
 }
 
 // open opens the folder.

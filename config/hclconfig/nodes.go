@@ -95,6 +95,9 @@ func (e *evaluator) addNode(s *nodeSet, target state.Target, key string, each *s
 		b.attrs["for_each"] = s.forEach // evaluated once for all
 	}
 	b.attrs["name"].derive = func() cty.Value {
+		if name := e.recorded[target]; name != "" {
+			return cty.StringVal(name)
+		}
 		return cty.UnknownVal(cty.String).Mark(pendingMark{target, "name"})
 	}
 	s.nodes = append(s.nodes, n)

@@ -1,0 +1,135 @@
+package hclconfig
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// ConsoleFile is what places call the text of an expression of a Console.
+const ConsoleFile = "<console>"
+
+// Console evaluates expressions with all that a configuration declares.
+type Console struct {
+	loader *loader
+	config *config.Config
+	text   []byte
+	close  func() error
+}
+
+// NewConsole loads a configuration as Load does. Recorded are the names of nodes
+// that the state has: with them a name that is its host's is known. Without
+// errors among the findings the caller closes the console.
+func NewConsole(o Options, recorded map[state.Target]string) (*Console, diag.Diagnostics) {
+	l, closeRoot, diags := newLoader(o)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	l.eval.recorded = recorded
+	c := &Console{loader: l, config: l.load(), close: closeRoot}
+	l.eval.diags.Sort()
+	if l.eval.diags.HasErrors() {
+		_ = closeRoot()
+		return nil, l.eval.diags
+	}
+	l.eval.functions["type"] = typeFunc
+	l.eval.text = c.Source
+	return c, l.eval.diags
+}
+
+// Close lets go of the configuration folder.
+func (c *Console) Close() error { return c.close() }
+
+// Secrets takes secrets out of what is said of a failure.
+func (c *Console) Secrets() *state.Redactor { return c.config.Secrets }
+
+// Source is the text of a file of the configuration, or of the expression that
+// was evaluated last.
+func (c *Console) Source(file string) []byte {
+	if file == ConsoleFile {
+		return c.text
+	}
+	return c.loader.files.text(file)
+}
+
+// Eval is the value of an expression. What is sensitive in it, or known only
+// after an apply, is so in the value. With errors among the findings there is none.
+func (c *Console) Eval(text string) (state.Value, diag.Diagnostics) {
+	e := c.loader.eval
+	e.diags, e.seen, c.text = nil, map[[2]any]bool{}, []byte(text)
+	x, diags := parseExpression(text, ConsoleFile)
+	e.report(diags)
+	out := state.Null()
+	if !diags.HasErrors() {
+		out = shown(e.eval(x, nil))
+	}
+	for _, d := range e.diags {
+		d.Summary, d.Detail = c.config.Secrets.Text(d.Summary), c.config.Secrets.Text(d.Detail)
+	}
+	return out, e.diags
+}
+
+// Incomplete tells that an expression has brackets, or a text with << , that
+// another line has to close.
+func Incomplete(text string) bool {
+	tokens, _ := hclsyntax.LexExpression([]byte(text+"\n"), ConsoleFile, hcl.InitialPos)
+	depth := 0
+	for _, t := range tokens {
+		switch t.Type {
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOHeredoc:
+			depth++
+		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCHeredoc:
+			depth--
+		}
+	}
+	return depth > 0
+}
+
+// shown converts a value as toState does, and keeps what must not be shown or is
+// not known apart.
+func shown(v cty.Value) state.Value {
+	plain, marks := v.Unmark()
+	t := plain.Type()
+	switch {
+	case marks.Has(sensitive):
+		return state.SensitiveValue("", "")
+	case !plain.IsKnown():
+		if p := pendingValue(marks); !p.IsNull() {
+			return p
+		}
+		return state.PendingValue("apply", "value")
+	case plain.IsNull() || !plain.CanIterateElements():
+		return toState(plain)
+	case t.IsObjectType() || t.IsMapType():
+		m := map[string]state.Value{}
+		for it := plain.ElementIterator(); it.Next(); {
+			k, e := it.Element()
+			m[k.AsString()] = shown(e)
+		}
+		return state.Map(m)
+	}
+	list := []state.Value{}
+	for it := plain.ElementIterator(); it.Next(); {
+		_, e := it.Element()
+		list = append(list, shown(e))
+	}
+	return state.List(list...)
+}
+
+// typeFunc says what type a value has. Only a console has it: in a configuration
+// nothing may depend on that.
+var typeFunc = function.New(&function.Spec{
+	Params: []function.Parameter{{
+		Name: "value", Type: cty.DynamicPseudoType,
+		AllowNull: true, AllowUnknown: true, AllowDynamicType: true, AllowMarked: true,
+	}},
+	Type: function.StaticReturnType(cty.String),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		return cty.StringVal(typeName(args[0].Type())), nil
+	},
+})
