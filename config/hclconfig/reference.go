@@ -1,14 +1,14 @@
 package hclconfig
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// Reference is the reference documentation of the language, as Markdown.
+// Reference is the reference documentation of the language, as Markdown: the
+// first part of docs/reference.md.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(referenceIntro)
@@ -26,9 +26,7 @@ func Reference() string {
 	return b.String()
 }
 
-const referenceIntro = `# Configuration reference
-
-<!-- Written from the schema table in config/hclconfig. UPDATE=1 go test ./config/hclconfig writes it anew. -->
+const referenceIntro = `# Configuration
 
 All ` + "`*.hcl` and `*.hcl.json`" + ` files of a folder are one configuration. The order of blocks and files means nothing.
 
@@ -45,57 +43,6 @@ The last column is what changing a value does to a cluster that runs:
 Every block can also be written as ` + "`dynamic \"BLOCK\" { for_each = …, labels = [BLOCK.key], content { … } }`" + ` inside of another.
 
 `
-
-// schemaFormat is the version of what SchemaJSON writes; fields are only added.
-const schemaFormat = "1.0"
-
-type blockJSON struct {
-	Name       string          `json:"name"`
-	Label      string          `json:"label,omitempty"`
-	Repeat     bool            `json:"repeat,omitempty"`
-	Free       bool            `json:"free,omitempty"`
-	Doc        string          `json:"doc"`
-	Since      string          `json:"since,omitempty"`
-	Attributes []attributeJSON `json:"attributes,omitempty"`
-	Blocks     []blockJSON     `json:"blocks,omitempty"`
-	// Variants are by label what may stand in the block.
-	Variants []blockJSON `json:"variants,omitempty"`
-}
-
-type attributeJSON struct {
-	Name      string `json:"name"`
-	Type      string `json:"type"`
-	Required  bool   `json:"required,omitempty"`
-	Default   any    `json:"default,omitempty"`
-	Derived   string `json:"derived,omitempty"`
-	Doc       string `json:"doc"`
-	Since     string `json:"since,omitempty"`
-	Sensitive bool   `json:"sensitive,omitempty"`
-	Cost      Cost   `json:"cost"`
-}
-
-// SchemaJSON is the schema table for editors and other programs.
-func SchemaJSON() ([]byte, error) {
-	return json.MarshalIndent(struct {
-		Format string      `json:"format_version"`
-		Blocks []blockJSON `json:"blocks"`
-	}{schemaFormat, jsonBlocks(root.Blocks)}, "", "  ")
-}
-
-func jsonBlocks(rows []*Block) []blockJSON {
-	var out []blockJSON
-	for _, r := range rows {
-		b := blockJSON{Name: r.Name, Label: r.Label, Repeat: r.Repeat, Free: r.Free, Doc: r.Doc, Since: r.Since, Blocks: jsonBlocks(r.Blocks), Variants: jsonBlocks(r.Variants)}
-		for _, a := range r.Attributes {
-			b.Attributes = append(b.Attributes, attributeJSON{
-				Name: a.Name, Type: a.Type.Name, Required: a.Required, Default: a.Default, Derived: a.Derived,
-				Doc: a.Doc, Since: a.Since, Sensitive: a.Sensitive, Cost: a.Cost,
-			})
-		}
-		out = append(out, b)
-	}
-	return out
-}
 
 const referenceExpressions = `## Expressions
 
@@ -182,11 +129,11 @@ func writeAttribute(b *strings.Builder, a *Attribute) {
 	if a.Sensitive {
 		doc += " Sensitive: it is never printed or stored."
 	}
-	fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", a.Name, a.Type.Name, defaultText(a), strings.ReplaceAll(doc, "|", "\\|"), a.Cost)
+	fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", a.Name, a.Type.Name, a.DefaultText(), strings.ReplaceAll(doc, "|", "\\|"), a.Cost)
 }
 
-// defaultText is the default of an attribute in words.
-func defaultText(a *Attribute) string {
+// DefaultText is the default of an attribute in words, as Markdown.
+func (a *Attribute) DefaultText() string {
 	switch x := a.Default.(type) {
 	case nil:
 		switch {

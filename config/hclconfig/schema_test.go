@@ -17,12 +17,6 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestReference: docs/reference.md says what the table says.
-func TestReference(t *testing.T) {
-	t.Parallel()
-	golden(t, filepath.Join("..", "..", "docs", "reference.md"), []byte(hclconfig.Reference()))
-}
-
 // rows lists the paths of all attributes of the schema, such as cluster.network.pod_subnet.
 func rows(b *hclconfig.Block, path string, into map[string]*hclconfig.Attribute) {
 	for i := range b.Attributes {
