@@ -93,6 +93,9 @@ func (a *app) outputCommand() *cobra.Command {
 	var asJSON, raw bool
 	cmd := &cobra.Command{
 		Use: "output [NAME]", Short: "Show outputs", Args: takes(0, 1),
+		Long: "output prints what the output blocks of the configuration were after the last apply, all of them or\n" +
+			"one. They are read from the state: no host is contacted. Of a sensitive output the state keeps no value.",
+		Example: "  kubewright output\n  kubewright output endpoint\n  kubewright output -raw endpoint\n  kubewright output -json | jq .endpoint.value",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			st, err := a.readState(cmd.Context())
 			if err != nil {
@@ -114,7 +117,7 @@ func (a *app) outputCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&raw, "raw", false, "print the bare value")
+	cmd.Flags().BoolVar(&raw, "raw", false, "print the bare value of one output, for a script")
 	return cmd
 }
 
@@ -127,9 +130,18 @@ func listed(names []string) string {
 }
 
 func (a *app) stateCommand() *cobra.Command {
-	cmd := group(&cobra.Command{Use: "state", Short: "Look into the state, or recover it"})
+	cmd := group(&cobra.Command{
+		Use: "state", Short: "Look into the state, or recover it",
+		Long: "The state is what kubewright remembers of clusters, hosts and everything that it has made there:\n" +
+			"digests, attributes and names, and no secrets. It is kubewright.state.json in the configuration folder, or\n" +
+			"the file of -state. These commands read it, and recover makes a lost one anew from the hosts.",
+		Example: "  kubewright state list\n  kubewright state show 'node.cp[\"cp1\"]'\n  kubewright state recover",
+	})
 	cmd.AddCommand(&cobra.Command{
 		Use: "list", Short: "List the clusters, nodes and addons in the state", Args: takes(0, 0),
+		Long: "list prints the address of each cluster, addon and node that is recorded, one per line: what -target\n" +
+			"and state show take. No host is contacted.",
+		Example: "  kubewright state list\n  kubewright -state=/srv/prod.state.json state list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			st, err := a.readState(cmd.Context())
 			if err != nil {
@@ -139,6 +151,10 @@ func (a *app) stateCommand() *cobra.Command {
 		},
 	}, &cobra.Command{
 		Use: "show ADDRESS", Short: "Show what is recorded of one cluster, node, addon or item", Args: takes(1, 1),
+		Long: "show prints what the state knows of an address: of a cluster, an addon or a node with the names of its\n" +
+			"items, of a phase of one with all attributes, of one item, or of one field of it. No host is contacted.",
+		Example: "  kubewright state show 'node.cp[\"cp1\"]'\n  kubewright state show 'node.cp[\"cp1\"]/certs'\n" +
+			"  kubewright state show 'node.cp[\"cp1\"]/kubelet-start/file:/var/lib/kubelet/config.yaml'",
 		ValidArgsFunction: a.recordedTargets,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			st, err := a.readState(cmd.Context())
@@ -160,7 +176,12 @@ func (a *app) graphCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "graph", Short: "Print the plan's steps and their order as a graph", Args: takes(0, 0),
-		Example: "  kubewright graph | dot -Tsvg > plan.svg\n  kubewright graph -format=mermaid",
+		Long: "graph plans, and prints the steps of the plan with what each waits for. An edge is a need, or that two\n" +
+			"steps take turns: of etcd's members and of control planes one changes at a time.\n\n" +
+			"The form dot is for Graphviz, mermaid for Markdown, json for programs, and html is a page that draws\n" +
+			"it and needs nothing else.",
+		Example: "  kubewright graph | dot -Tsvg > plan.svg\n  kubewright graph -format=html > graph.html\n" +
+			"  kubewright graph -format=mermaid -target='node.cp[\"cp1\"]'\n  kubewright graph -destroy -format=json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := view.GraphFormat(format); err != nil {
 				return &usageError{cmd.CommandPath(), err}
@@ -171,11 +192,11 @@ func (a *app) graphCommand() *cobra.Command {
 				return err
 			}
 			defer s.close()
-			return view.Graph(a.Stdout, s.result.Plan, format)
+			return view.Graph(a.Stdout, s.result.Plan, format, s.planView())
 		},
 	}
 	o.partFlags(cmd.Flags())
-	cmd.Flags().StringVar(&format, "format", "dot", "the `form`: dot, mermaid or json")
+	cmd.Flags().StringVar(&format, "format", "dot", "the `form`: dot, html, mermaid or json")
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "the graph of destroy")
 	a.completeParts(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.GraphFormats(), cobra.ShellCompDirectiveNoFileComp))

@@ -29,8 +29,10 @@ type drawnBox struct {
 	Anchor, Label, Title, Action, Mark string
 }
 
+// drawnEdge leads from a box to another, by their places in Boxes.
 type drawnEdge struct {
-	Path string
+	From, To int
+	Path     string
 	// Limit tells a step that only waits for its turn.
 	Limit    bool
 	Critical bool
@@ -145,6 +147,9 @@ func stepBoxes(r *review, vs []*vertex, anchors map[state.Address]string) []box 
 		if took := estimated(spans[s.ID]); took != "" {
 			title += ", about " + took
 		}
+		if s.Impact != "" {
+			title += "\n" + Clean(s.Impact)
+		}
 		out[i] = box{
 			lane: Clean(s.Target.String()), label: name, title: title, action: string(s.Action),
 			mark: symbolText(s.Action), anchor: anchors[s.ID], column: vs[i].depth,
@@ -202,6 +207,7 @@ func draw(boxes []box, edges []arrow) *drawing {
 		x1, y1, x2, y2 := from.X+boxWidth, from.Y+boxHeight/2, to.X, to.Y+boxHeight/2
 		bend := boxSpace / 2
 		d.Edges = append(d.Edges, drawnEdge{
+			From: e.from, To: e.to,
 			Path:  fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x1, y1, x1+bend, y1, x2-bend, y2, x2, y2),
 			Limit: e.limit, Critical: e.critical,
 		})

@@ -13,7 +13,12 @@ import (
 )
 
 // graphs are the forms of a graph, by name.
-var graphs = map[string]func(io.Writer, *planner.Plan) error{"dot": dot, "mermaid": mermaid, "json": graphJSON}
+var graphs = map[string]func(io.Writer, *planner.Plan, Options) error{
+	"dot":     func(w io.Writer, plan *planner.Plan, _ Options) error { return dot(w, plan) },
+	"mermaid": func(w io.Writer, plan *planner.Plan, _ Options) error { return mermaid(w, plan) },
+	"json":    func(w io.Writer, plan *planner.Plan, _ Options) error { return graphJSON(w, plan) },
+	"html":    graphPage,
+}
 
 // GraphFormats are the names of the forms of a graph.
 func GraphFormats() []string { return slices.Sorted(maps.Keys(graphs)) }
@@ -21,19 +26,19 @@ func GraphFormats() []string { return slices.Sorted(maps.Keys(graphs)) }
 // GraphFormat says what is wrong with the name of a form.
 func GraphFormat(format string) error {
 	if graphs[format] == nil {
-		return fmt.Errorf("unknown format %q of a graph; use dot, mermaid or json", format)
+		return fmt.Errorf("unknown format %q of a graph; use %s", format, list(GraphFormats()))
 	}
 	return nil
 }
 
-// Graph prints the steps of a plan and what each waits for: as dot, mermaid or
-// json. Solid edges are needs; dashed ones come from a limit of one, in the
+// Graph prints the steps of a plan and what each waits for: as dot, mermaid, json
+// or a page. Solid edges are needs; dashed ones come from a limit of one, in the
 // order of the plan.
-func Graph(w io.Writer, plan *planner.Plan, format string) error {
+func Graph(w io.Writer, plan *planner.Plan, format string, o Options) error {
 	if err := GraphFormat(format); err != nil {
 		return err
 	}
-	return graphs[format](w, plan)
+	return graphs[format](w, plan, o)
 }
 
 // edge leads from a step to one that comes after it.

@@ -31,11 +31,25 @@ const maxPageItems = 20000
 // html/template sees to that), and its Content-Security-Policy allows no script
 // but its own, by hash. Without scripts all is there, and only the filter is not.
 func htmlPage(w io.Writer, plan *planner.Plan, o Options) error {
+	return newPageData(newReview(plan, o)).print(w)
+}
+
+// graphPage prints the steps of a plan as a page that draws them, and when they
+// would run, and nothing else.
+func graphPage(w io.Writer, plan *planner.Plan, o Options) error {
+	r := newOutline(plan, o)
+	d := newPageHead(r)
+	d.GraphAlone = true
+	d.draw(r, nil)
+	return d.print(w)
+}
+
+func (d *pageData) print(w io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{"plural": plural}).Parse(pageTemplate)
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, newPageData(newReview(plan, o)))
+	return t.Execute(w, d)
 }
 
 // pageData is what the template shows. Anchors are made of places, never of names.
@@ -55,7 +69,9 @@ type pageData struct {
 	Drift       []pageItem
 	Graph       *drawing
 	Undrawn     string
-	Timeline    *gantt
+	// GraphAlone leaves the changes out.
+	GraphAlone bool
+	Timeline   *gantt
 	// Left counts items that are not on the page.
 	Left int
 }
@@ -86,15 +102,20 @@ type pageLine struct{ Class, Text string }
 
 type pageLink struct{ Anchor, Name string }
 
-func newPageData(r *review) *pageData {
+// newPageHead is a page with its head alone.
+func newPageHead(r *review) *pageData {
 	// The hash is of the script as html/template prints it: unchanged.
 	sum := sha256.Sum256([]byte(pageScript))
-	d := &pageData{
+	return &pageData{
 		Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 		Policy:   "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
 		Headline: r.headline(), Digest: r.digest[:planfile.ShortDigest], ToolVersion: Clean(r.ToolVersion), Verb: verb(r.Plan),
 		Notes: r.notes(), Mended: r.mended(),
 	}
+}
+
+func newPageData(r *review) *pageData {
+	d := newPageHead(r)
 	for _, u := range r.Withheld {
 		d.Withheld = append(d.Withheld, pageWithheld{Clean(u.Target.String()), Clean(u.Reason), Clean(u.Remedy)})
 	}
@@ -108,9 +129,14 @@ func newPageData(r *review) *pageData {
 	for _, it := range r.drift {
 		d.Drift = append(d.Drift, pageItemOf(it))
 	}
+	d.draw(r, anchors)
+	return d
+}
+
+// draw adds the pictures. Without anchors they lead nowhere.
+func (d *pageData) draw(r *review, anchors map[state.Address]string) {
 	d.Graph, d.Undrawn = drawGraph(r, anchors)
 	d.Timeline = drawTimeline(r, anchors)
-	return d
 }
 
 // anchorsOf gives each step a name in the page.

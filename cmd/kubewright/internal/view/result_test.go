@@ -192,9 +192,20 @@ func TestOutput(t *testing.T) {
 
 func TestGraph(t *testing.T) {
 	for _, format := range []string{"dot", "mermaid", "json"} {
-		golden(t, "graph."+format, printed(t, func(w io.Writer) error { return view.Graph(w, examplePlan(), format) }))
+		golden(t, "graph."+format, printed(t, func(w io.Writer) error { return view.Graph(w, examplePlan(), format, view.Options{}) }))
 	}
-	if err := view.Graph(io.Discard, examplePlan(), "svg"); err == nil {
+	page := printed(t, func(w io.Writer) error { return view.Graph(w, examplePlan(), "html", view.Options{}) })
+	if got, want := strings.Count(page, `<a class="step"`), len(examplePlan().Steps); got != want {
+		t.Errorf("the page draws %d steps, want %d", got, want)
+	}
+	if strings.Contains(page, "<details") || strings.Contains(page, `href="#`) || !strings.Contains(page, "<title>kubewright graph: Plan: 0 to add, 4 to change, 1 to destroy.</title>") {
+		t.Error("the page of the graph has changes, or links that lead nowhere, or another title")
+	}
+	page = printed(t, func(w io.Writer) error { return view.Graph(w, &planner.Plan{}, "html", view.Options{}) })
+	if !strings.Contains(page, "There is no step to draw.") {
+		t.Error("the page of an empty plan does not say so")
+	}
+	if err := view.Graph(io.Discard, examplePlan(), "svg", view.Options{}); err == nil {
 		t.Error("svg is no format")
 	}
 }

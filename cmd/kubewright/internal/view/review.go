@@ -84,12 +84,17 @@ type reviewedItem struct {
 // endless is a width that nothing is wrapped at.
 const endless = 1 << 20
 
-func newReview(plan *planner.Plan, o Options) *review {
-	r := &review{
+// newOutline is a review without what changes: its steps, and how long they take.
+func newOutline(plan *planner.Plan, o Options) *review {
+	return &review{
 		Plan: plan, digest: planfile.Digest(plan), page: newPage(Options{Width: endless}),
 		outputs:  changedOutputs(o.Recorded.Outputs, plan.Outputs),
 		timeline: executor.Forecast(plan, o.Recorded.Durations, o.Parallelism),
 	}
+}
+
+func newReview(plan *planner.Plan, o Options) *review {
+	r := newOutline(plan, o)
 	spans := map[state.Address]executor.Span{}
 	for _, s := range r.timeline.Steps {
 		spans[s.Step] = s
