@@ -27,10 +27,13 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// TestMain lets scripts run the command as a process of its own where it is
-// killed; everywhere else it runs in this process.
+// TestMain lets tests run the command as a process of its own, for shells and
+// where it is killed; in scripts it runs in this process.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"kubewright-killed": runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal})
+	testscript.Main(m, map[string]func(){
+		"kubewright-process": func() { os.Exit(cli.Main(cli.System(os.Args[1:]))) },
+		"kubewright-killed":  runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal,
+	})
 }
 
 // TestScripts runs testdata/script/*.txtar over simulated hosts. UPDATE=1

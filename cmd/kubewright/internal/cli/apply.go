@@ -24,8 +24,13 @@ func (a *app) applyCommand() *cobra.Command {
 		Use: "apply [PLAN]", Short: "Make the clusters as the configuration says",
 		Long: "apply plans, shows the plan, asks, and then carries out exactly that. A plan that was\n" +
 			"saved with plan -out is carried out unasked, if nothing has changed since: with the\n" +
-			"same configuration and variables. After any failure the remedy is the same command again.",
-		Example: "  kubewright apply\n  kubewright apply plan.kwplan\n  kubewright apply -auto-approve",
+			"same configuration and variables. -approve=DIGEST approves one plan by its digest, as the\n" +
+			"terminal and every review show it, and refuses any other.\n\n" +
+			"Steps run as soon as what they need is done, of etcd's members and of control planes one at a\n" +
+			"time. Ctrl-C lets what runs end and begins nothing more; once more stops at once. After any\n" +
+			"failure, crash or lost connection the remedy is the same command again: it goes on from there.",
+		Example: "  kubewright apply\n  kubewright apply plan.kwplan\n  kubewright apply -approve=3a2816c5be94cc61\n" +
+			"  kubewright apply -auto-approve -lock-timeout=10m\n  kubewright apply -replace='node.worker[\"w1\"]'",
 	})
 	cmd.Args, cmd.ValidArgsFunction = takes(0, 1), nil
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "remove everything")
@@ -36,8 +41,10 @@ func (a *app) destroyCommand() *cobra.Command {
 	return a.changing(&planOptions{destroy: true}, cobra.Command{
 		Use: "destroy", Short: "Remove the clusters and give clean hosts back",
 		Long: "destroy stops everything, removes what kubewright and Kubernetes made, and puts settings back\n" +
-			"to what they were. The data of the clusters is lost.",
-		Example: "  kubewright destroy",
+			"to what they were. The data of the clusters is lost.\n\n" +
+			"It shows what it would do and asks for the names of the clusters. A node is taken out by removing\n" +
+			"it from the configuration instead: then it is drained, and the cluster lives on.",
+		Example: "  kubewright destroy\n  kubewright plan -destroy\n  kubewright destroy -auto-approve -allow-unreachable",
 	})
 }
 

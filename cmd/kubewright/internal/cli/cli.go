@@ -60,6 +60,10 @@ func Main(env *Env) int {
 	cmd.SetArgs(oneDash(env.Args))
 	cmd.SetIn(env.Stdin)
 	cmd.SetOut(env.Stdout)
+	if args, dashes, ok := completion(env.Args); ok {
+		cmd.SetArgs(args)
+		cmd.SetOut(completionWriter{env.Stdout, dashes})
+	}
 	cmd.SetErr(env.Stderr)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -149,7 +153,11 @@ func (a *app) root() *cobra.Command {
 		Short: "Kubernetes clusters on your hosts: plan, apply, destroy",
 		Long: "kubewright builds, changes and removes Kubernetes clusters on hosts you already have.\n" +
 			"Describe clusters in *.hcl files; plan shows what would change on which host,\n" +
-			"apply does exactly that over SSH, destroy gives clean hosts back.",
+			"apply does exactly that over SSH, destroy gives clean hosts back.\n\n" +
+			"Flags are written with one dash or two. Variables come from KUBEWRIGHT_VAR_NAME, from\n" +
+			"kubewright.kwvars and *.auto.kwvars, from -var and -var-file; the last one holds. NO_COLOR and\n" +
+			"CLICOLOR_FORCE turn colour off and on.",
+		Example:      "  kubewright plan\n  kubewright apply\n  kubewright -chdir=clusters/prod plan -var-file=prod.kwvars",
 		SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs, Version: Version,
 	})
 	cmd.SetVersionTemplate(versionText())
@@ -161,12 +169,16 @@ func (a *app) root() *cobra.Command {
 	cmd.SetFlagErrorFunc(badFlag)
 	oneDashHelp(cmd)
 	addGroup(cmd, "Main commands:", a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand())
-	addGroup(cmd, "All other commands:", a.bundleCommand(), a.certificatesCommand(), a.etcdCommand(), a.fmtCommand(), a.graphCommand(), a.importCommand(), a.kubeconfigCommand(), a.outputCommand(), a.showCommand(), a.simCommand(),
-		a.stateCommand(), a.versionCommand())
-	cmd.SetCompletionCommandGroupID("All other commands:")
-	cmd.SetHelpCommandGroupID("All other commands:")
+	addGroup(cmd, otherCommands, a.bundleCommand(), a.certificatesCommand(), a.completionCommand(), a.consoleCommand(),
+		a.etcdCommand(), a.fmtCommand(), a.graphCommand(), a.importCommand(), a.kubeconfigCommand(), a.outputCommand(),
+		a.schemaCommand(), a.showCommand(), a.simCommand(), a.stateCommand(), a.versionCommand())
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.SetHelpCommand(helpCommand())
+	cmd.SetHelpCommandGroupID(otherCommands)
 	return cmd
 }
+
+const otherCommands = "All other commands:"
 
 // addGroup adds commands that help lists under a title.
 func addGroup(cmd *cobra.Command, title string, commands ...*cobra.Command) {

@@ -18,7 +18,13 @@ import (
 )
 
 func (a *app) etcdCommand() *cobra.Command {
-	cmd := group(&cobra.Command{Use: "etcd", Short: "Look after the etcd of a cluster: members, snapshots, space"})
+	cmd := group(&cobra.Command{
+		Use: "etcd", Short: "Look after the etcd of a cluster: members, snapshots, space",
+		Long: "These commands reach etcd through a control plane, over SSH: no port of it has to be open to you, and no\n" +
+			"API server has to work. status, snapshot and defragment are for a cluster that lives, restore is for one\n" +
+			"that has lost its quorum for good.",
+		Example: "  kubewright etcd status\n  kubewright etcd snapshot\n  kubewright etcd defragment prod",
+	})
 	cmd.AddCommand(a.etcdStatusCommand(), a.etcdSnapshotCommand(), a.etcdDefragmentCommand(), a.etcdRestoreCommand())
 	return cmd
 }
@@ -29,7 +35,9 @@ func (a *app) etcdStatusCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use: "status" + clusterArg, Short: "Show the members of etcd, their health, size and alarms", Args: takes(0, 1),
-		Long:    "status asks etcd itself, through a control plane, and works without an API server. Nothing is changed.",
+		Long: "status asks etcd itself, through a control plane, and works without an API server: which members there\n" +
+			"are, who leads, whether each is healthy, how large its database is and how much of that is in use, and\n" +
+			"alarms. Nothing is changed.",
 		Example: "  kubewright etcd status\n  kubewright etcd status prod -json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEtcd(cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
@@ -97,7 +105,7 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 		Long: "defragment shows a plan, asks, and has one member after the other give back what its database does\n" +
 			"not use, the leader last, each only while all others answer. A member does not answer meanwhile.\n" +
 			"An alarm for lack of space is disarmed when all are done.",
-		Example: "  kubewright etcd defragment",
+		Example: "  kubewright etcd defragment\n  kubewright etcd defragment prod -auto-approve",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			make := func(v *phases.View, header planner.Plan, _ planner.Options) (phases.Result, diag.Diagnostics) {
 				label, err := clusterOf(v.Config, args)

@@ -22,8 +22,10 @@ func (a *app) fmtCommand() *cobra.Command {
 	var o fmtOptions
 	cmd := &cobra.Command{
 		Use: "fmt [FOLDER|FILE|-]", Short: "Format the configuration", Args: takes(0, 1),
-		Long: "fmt rewrites *.hcl files in the usual format and lists those it changed.\n" +
+		Long: "fmt rewrites *.hcl and *.kwvars files in the usual format and lists those it changed: those of the\n" +
+			"configuration folder, or of another one, or one file, or with - what comes from stdin.\n\n" +
 			"Exit codes: 0 formatted, 2 a file cannot be parsed or read, 3 with -check: not formatted.",
+		Example: "  kubewright fmt\n  kubewright fmt -check -diff\n  kubewright fmt -recursive clusters\n  kubewright fmt - < main.hcl",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == "-" {
 				return a.fmtStdin()

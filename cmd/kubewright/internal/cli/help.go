@@ -40,6 +40,9 @@ func flagText(set *pflag.FlagSet) string {
 			return
 		}
 		value, text := pflag.UnquoteUsage(f)
+		if own := map[string]string{"help": "print this help", "version": "print the version"}[f.Name]; own != "" && f.Value.Type() == "bool" {
+			text = own
+		}
 		head := "  -" + f.Name
 		switch {
 		case f.DefValue == "true": // what it is for is to be turned off
@@ -80,4 +83,32 @@ func didYouMean(prefix, given string, names []string) string {
 		return ""
 	}
 	return fmt.Sprintf(" Did you mean %s%s?", prefix, near)
+}
+
+// helpCommand prints the help of a command, as -help does.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Print the help of a command",
+		Long:    "help prints what a command does, its flags and examples of it. kubewright COMMAND -help does the same.",
+		Example: "  kubewright help plan\n  kubewright help etcd snapshot",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			if of, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
+				for _, c := range of.Commands() {
+					if c.IsAvailableCommand() {
+						names = append(names, c.Name()+"\t"+c.Short)
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return &usageError{cmd.Root().CommandPath(), fmt.Errorf("there is no command %q", strings.Join(args, " "))}
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
 }

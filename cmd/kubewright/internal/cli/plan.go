@@ -76,8 +76,16 @@ func (a *app) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "plan", Short: "Show what apply would change",
 		Long: "plan compares the configuration with the state and with what hosts, API and etcd show,\n" +
-			"and prints what apply would change, where, and in which order. It writes nothing anywhere.",
-		Example: "  kubewright plan\n  kubewright plan -format=markdown > plan.md\n  kubewright plan -explain='node.cp[\"cp1\"]/control-plane'\n  kubewright plan -target='node.cp[\"cp1\"]'\n  kubewright plan -out=plan.kwplan",
+			"and prints what apply would change, where, in which order, and what that means for those who use\n" +
+			"the cluster. It writes nothing to hosts, cluster or state.\n\n" +
+			"With -out the plan goes into a file: kubewright show prints it in other forms, and kubewright apply\n" +
+			"carries out that very plan. -target and -exclude take a part of it: a node, a phase, or a phase of\n" +
+			"a node. -explain says why something is in the plan.\n\n" +
+			"The exit code is 0, or 1 after an error. With -detailed-exitcode it is 2 when there are changes, 3\n" +
+			"when all of them were made outside of kubewright, and 4, 5 and 6 for errors of three kinds.",
+		Example: "  kubewright plan\n  kubewright plan -out=plan.kwplan\n  kubewright plan -format=markdown > plan.md\n" +
+			"  kubewright plan -explain='node.cp[\"cp1\"]/control-plane'\n  kubewright plan -target='node.cp[\"cp1\"]' -skip-phase=addon\n" +
+			"  kubewright plan -refresh-only -detailed-exitcode",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := form.check(o.json, why); err != nil {
 				return &usageError{cmd.CommandPath(), err}

@@ -11,10 +11,15 @@ import (
 func (a *app) simCommand() *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use: "sim", Short: "Look into and change simulated hosts",
-		Long: "sim works on the simulated hosts of connection { type = \"sim\" }, which live in\n" + simFile + " beside the state.",
+		Long: "sim works on the simulated hosts of connection { type = \"sim\" }, which live in\n" + simFile + " beside the state. With them the whole life of a cluster can be tried, and what happens when\n" +
+			"somebody changes a host by hand, a host is off or reinstalled, or a connection breaks.",
+		Example: "  kubewright sim listing 10.77.0.11\n  kubewright sim edit 10.77.0.21 power off",
 	})
 	cmd.AddCommand(a.simEditCommand(), &cobra.Command{
 		Use: "listing HOST", Short: "List everything on a simulated host", Args: takes(1, 1),
+		Long: "listing prints all files, units, images and what else a simulated host holds, line by line, so that two\n" +
+			"of them can be compared. HOST is the address of the node.",
+		Example: "  kubewright sim listing 10.77.0.11\n  kubewright sim listing 10.77.0.11 > before.txt",
 		RunE: func(_ *cobra.Command, args []string) error {
 			w, err := a.openSim()
 			if err != nil {

@@ -11,7 +11,12 @@ func (a *app) validateCommand() *cobra.Command {
 	var o planOptions
 	cmd := &cobra.Command{
 		Use: "validate", Short: "Check the configuration", Args: takes(0, 0),
-		Long: "validate checks the configuration without contacting any host and without a state.",
+		Long: "validate checks the configuration without contacting any host and without a state: its syntax, what is\n" +
+			"missing or mistyped, values that components would refuse, and what does not go together. All that is\n" +
+			"wrong is reported at once, with the place and with what to write instead. The exit code is 1 when there\n" +
+			"are errors; warnings leave it 0.",
+		Example: "  kubewright validate\n  kubewright validate -var-file=prod.kwvars\n" +
+			"  kubewright validate -json | jq -r '.diagnostics[].summary'",
 		RunE: func(*cobra.Command, []string) error {
 			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: a.vars(o), Env: a.Environ, ToolVersion: Version})
 			if !diags.HasErrors() {

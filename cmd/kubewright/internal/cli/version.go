@@ -12,6 +12,8 @@ func (a *app) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: takes(0, 0),
+		Long:    "version prints the version of kubewright and the platform that it was built for. -version does the same.",
+		Example: "  kubewright version\n  kubewright version -json | jq -r .version",
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				return json.NewEncoder(a.Stdout).Encode(map[string]string{"version": Version, "platform": runtime.GOOS + "_" + runtime.GOARCH})

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// shells are those that commands, flags, addresses and phases are completed in,
+// with what prints the script for each.
+var shells = []struct {
+	name   string
+	script func(root *cobra.Command, w io.Writer) error
+}{
+	{"bash", func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) }},
+	{"zsh", func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) }},
+	{"fish", func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) }},
+	{"powershell", func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) }},
+}
+
+func (a *app) completionCommand() *cobra.Command {
+	var names []string
+	for _, s := range shells {
+		names = append(names, s.name)
+	}
+	return &cobra.Command{
+		Use: "completion SHELL", Short: "Print what completes commands, flags and addresses in your shell", Args: takes(1, 1),
+		Long: "completion prints a script for bash, zsh, fish or powershell. With it the Tab key completes commands and\n" +
+			"flags, with one dash or two, and of -target and its like the phases, and the addresses that\n" +
+			"configuration and state have.\n\n" +
+			"bash needs the package bash-completion. To have it in every new shell:\n\n" +
+			"  bash         kubewright completion bash > /etc/bash_completion.d/kubewright\n" +
+			"  zsh          kubewright completion zsh > \"${fpath[1]}/_kubewright\"\n" +
+			"  fish         kubewright completion fish > ~/.config/fish/completions/kubewright.fish\n" +
+			"  powershell   kubewright completion powershell >> $PROFILE",
+		Example:   "  source <(kubewright completion bash)\n  kubewright completion zsh > _kubewright\n  kubewright completion fish | source",
+		ValidArgs: names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, s := range shells {
+				if s.name == args[0] {
+					return s.script(cmd.Root(), a.Stdout)
+				}
+			}
+			return &usageError{cmd.CommandPath(), fmt.Errorf("there is no completion for %q.%s It is there for %s", args[0], didYouMean("", args[0], names), listed(names))}
+		},
+	}
+}
+
+// completion tells that a shell asks how a command line goes on, and returns its
+// arguments. A flag at their end of which one dash is written gets two: then
+// dashes is 1, as many as the shell wants to see.
+func completion(args []string) (out []string, dashes int, ok bool) {
+	if len(args) < 2 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
+		return nil, 0, false
+	}
+	out, last := oneDash(args), args[len(args)-1]
+	if !strings.HasPrefix(last, "-") || strings.HasPrefix(last, "--") || strings.Contains(last, "=") {
+		return out, 2, true
+	}
+	out[len(out)-1] = "-" + last
+	return out, 1, true
+}
+
+// completionWriter gets completions, one at a time, and writes flags with as many
+// dashes as the shell has, and what they mean without the marks of their values.
+type completionWriter struct {
+	io.Writer
+	dashes int
+}
+
+func (w completionWriter) Write(b []byte) (int, error) {
+	line := bytes.ReplaceAll(b, []byte("`"), nil)
+	if w.dashes == 1 && bytes.HasPrefix(line, []byte("--")) {
+		line = line[1:]
+	}
+	if _, err := w.Writer.Write(line); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}

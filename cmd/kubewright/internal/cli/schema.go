@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config/hclconfig"
+)
+
+func (a *app) schemaCommand() *cobra.Command {
+	var asJSON, jsonSchema bool
+	cmd := &cobra.Command{
+		Use: "schema [PATH]", Short: "Say what can be written in the configuration", Args: takes(0, 1),
+		Long: "schema lists the blocks of the language, or what stands in one of them, or what one attribute means:\n" +
+			"its type, its default, and what a change of it costs a cluster that runs. PATH is cluster.network or\n" +
+			"cluster.network.pod_subnet. Nothing is read or contacted.\n\n" +
+			"-json prints all of it, with the functions of expressions, for programs. -json-schema prints a JSON\n" +
+			"Schema of *.hcl.json files, for editors and for whoever writes such files by program.",
+		Example: "  kubewright schema\n  kubewright schema cluster.network\n  kubewright schema node.address\n" +
+			"  kubewright schema -json | jq -r '.blocks[].name'\n  kubewright schema -json-schema > config.schema.json",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return schemaPaths(hclconfig.Schema(), ""), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case asJSON && jsonSchema:
+				return &usageError{cmd.CommandPath(), errors.New("-json and -json-schema both say what to print: give one of them")}
+			case (asJSON || jsonSchema) && len(args) > 0:
+				return &usageError{cmd.CommandPath(), fmt.Errorf("-json and -json-schema print the whole language: leave out %q", args[0])}
+			case asJSON:
+				return a.printJSON(hclconfig.SchemaJSON())
+			case jsonSchema:
+				return a.printJSON(hclconfig.JSONSchema())
+			}
+			return a.schema(cmd, append(args, "")[0])
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the whole language as JSON")
+	cmd.Flags().BoolVar(&jsonSchema, "json-schema", false, "print a JSON Schema of *.hcl.json files")
+	return cmd
+}
+
+func (a *app) printJSON(b []byte, err error) error {
+	if err == nil {
+		_, err = a.Stdout.Write(append(b, '\n'))
+	}
+	return err
+}
+
+// schema prints the row of the schema table at a path; that of the whole
+// language where it is empty.
+func (a *app) schema(cmd *cobra.Command, path string) error {
+	row, rest := hclconfig.Schema(), path
+	for rest != "" {
+		name, below, _ := strings.Cut(rest, ".")
+		for i := range row.Attributes {
+			if row.Attributes[i].Name == name && below == "" {
+				return view.SchemaAttribute(a.Stdout, path, &row.Attributes[i], a.options())
+			}
+		}
+		next := blockOf(row, name)
+		if next == nil {
+			return &usageError{cmd.CommandPath(), fmt.Errorf("the language has no %s.%s", path, didYouMean("", path, schemaPaths(hclconfig.Schema(), "")))}
+		}
+		row, rest = next, below
+	}
+	return view.Schema(a.Stdout, path, row, a.options())
+}
+
+func blockOf(row *hclconfig.Block, name string) *hclconfig.Block {
+	for _, b := range row.Blocks {
+		if b.Name == name {
+			return b
+		}
+	}
+	return nil
+}
+
+// schemaPaths are the paths of all blocks and attributes.
+func schemaPaths(row *hclconfig.Block, prefix string) []string {
+	var out []string
+	for i := range row.Attributes {
+		out = append(out, prefix+row.Attributes[i].Name)
+	}
+	for _, b := range row.Blocks {
+		out = append(out, prefix+b.Name)
+		out = append(out, schemaPaths(b, prefix+b.Name+".")...)
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package view
+
+import (
+	"io"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/hclconfig"
+)
+
+// Schema prints what stands in a block, as the schema table has it: its
+// attributes with what they mean, and the blocks inside of it. An empty path is
+// the whole language.
+func Schema(w io.Writer, path string, row *hclconfig.Block, o Options) error {
+	p := newPage(o)
+	if path != "" {
+		p.line(p.bold(blockTitle(path, row)))
+		p.line()
+		p.prose(plainText(row.Doc) + repeats(row))
+		p.line()
+	}
+	for i := range row.Attributes {
+		p.schemaRow(row.Attributes[i].Name, &row.Attributes[i])
+	}
+	if len(row.Blocks) > 0 {
+		p.line(map[bool]string{true: "Blocks of a configuration:", false: "Blocks inside of it:"}[path == ""])
+		p.line()
+	}
+	for _, b := range row.Blocks {
+		p.line("  ", p.bold(blockTitle(b.Name, b)))
+		p.line("      ", wrap(firstSentence(plainText(b.Doc)), p.width-6, "      "))
+	}
+	if len(row.Blocks) > 0 {
+		p.line()
+		example := row.Blocks[0].Name
+		if path != "" {
+			example = path + "." + example
+		}
+		p.line("kubewright schema ", example, " says what stands in one of them.")
+	}
+	return p.flush(w)
+}
+
+// SchemaAttribute prints what one attribute means.
+func SchemaAttribute(w io.Writer, path string, a *hclconfig.Attribute, o Options) error {
+	p := newPage(o)
+	p.schemaRow(path, a)
+	p.prose("A change of it: " + costs[a.Cost] + ".")
+	return p.flush(w)
+}
+
+// costs say what a change costs, as docs/reference.md does.
+var costs = map[hclconfig.Cost]string{
+	hclconfig.CostNone:        "nothing that runs; it is in force from the next plan",
+	hclconfig.CostObject:      "API objects, labels or taints change",
+	hclconfig.CostRestart:     "a component restarts on each node concerned, one control plane at a time",
+	hclconfig.CostNodeReplace: "the node is drained, reset and joined anew",
+	hclconfig.CostImmutable:   "refused while the cluster lives",
+}
+
+// schemaRow prints a name, what is known of it in short, and what it means.
+func (p *page) schemaRow(name string, a *hclconfig.Attribute) {
+	about := []string{a.Type.Name}
+	switch text := plainText(a.DefaultText()); {
+	case a.Required:
+		about = append(about, "required")
+	case text != "":
+		about = append(about, "default "+text)
+	}
+	if a.Cost != hclconfig.CostNone {
+		about = append(about, string(a.Cost))
+	}
+	if a.Sensitive {
+		about = append(about, "sensitive")
+	}
+	if a.Since != "" {
+		about = append(about, "since "+a.Since)
+	}
+	p.line("  ", p.bold(name), " (", strings.Join(about, ", "), ")")
+	p.line("      ", wrap(plainText(a.Doc), p.width-6, "      "))
+	p.line()
+}
+
+func blockTitle(name string, row *hclconfig.Block) string {
+	if row.Label != "" {
+		name += ` "` + row.Label + `"`
+	}
+	return name + " { }"
+}
+
+// repeats says how often a block can stand.
+func repeats(row *hclconfig.Block) string {
+	switch {
+	case row.Repeat && row.Label != "":
+		return " It can be repeated, also with the same label."
+	case row.Repeat:
+		return " It can be repeated."
+	}
+	return ""
+}
+
+// plainText is text of the schema table without Markdown's marks.
+func plainText(s string) string { return strings.NewReplacer("`", "", "**", "").Replace(s) }
+
+func firstSentence(s string) string {
+	if first, _, more := strings.Cut(s, ". "); more {
+		return first + "."
+	}
+	return s
+}
