@@ -1,0 +1,572 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// ciConfig is the repository that the workflows of docs/ci.md work on.
+const ciConfig = `cluster "solo" {
+  kubernetes_version = "1.36.3"
+  network {
+    pod_subnet = "10.244.0.0/16"
+  }
+  kubelet {
+    config = { maxPods = 110 }
+  }
+}
+
+node "solo" {
+  cluster = cluster.solo
+  role    = "control-plane"
+  name    = "solo"
+  address = "192.0.2.10"
+}
+
+connection {
+  type = "sim"
+}
+`
+
+// ciStubs are what the services provide: they write down what they are told,
+// with the text that would be posted. The command itself is the real one.
+var ciStubs = map[string]string{
+	"kubewright": "#!/bin/sh\nexec kubewright-process \"$@\"\n",
+	"gh": `#!/bin/sh
+echo "gh $*" >> "$CI_LOG"
+if [ "$1 $2" = "issue list" ]; then echo "$CI_OPEN_ISSUE"; fi
+while [ $# -gt 0 ]; do
+  if [ "$1" = --body-file ]; then cat "$2" >> "$CI_LOG"; fi
+  shift
+done
+`,
+	"glab": `#!/bin/sh
+echo "glab $*" >> "$CI_LOG"
+for last; do :; done
+cat "${last#body=@}" >> "$CI_LOG"
+`,
+}
+
+// ci is a service that runs the workflows of docs/ci.md.
+type ci struct {
+	t *testing.T
+	// files are the YAML documents of the page by the path in their first line.
+	files map[string]map[string]any
+	// left are the steps that have not run yet.
+	left map[string]bool
+	// repo is what a checkout gets, shared what all jobs on the runner see.
+	repo, shared string
+	artifacts    map[string][]byte
+	// values are what the service knows: expressions of GitHub's, variables of GitLab's.
+	values map[string]string
+}
+
+var ciBlock = regexp.MustCompile("(?s)```yaml\n# (\\S+)\n(.*?)```\n")
+
+func newCI(t *testing.T) *ci {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(examples, "..", "docs", "ci.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &ci{t: t, files: map[string]map[string]any{}, left: map[string]bool{}, repo: t.TempDir(), shared: t.TempDir(), artifacts: map[string][]byte{}}
+	for _, m := range ciBlock.FindAllStringSubmatch(string(page), -1) {
+		var doc map[string]any
+		if err := yaml.UnmarshalStrict([]byte(m[2]), &doc); err != nil {
+			t.Fatalf("%s: %v", m[1], err)
+		}
+		c.files[m[1]] = doc
+	}
+	if n := strings.Count(string(page), "```yaml\n"); n != len(c.files) || n == 0 {
+		t.Fatalf("of %d documents in YAML %d name their file in the first line", n, len(c.files))
+	}
+	for name, text := range ciStubs {
+		if err := os.WriteFile(filepath.Join(c.shared, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.edit("", ciConfig)
+	return c
+}
+
+// edit changes the configuration in the repository.
+func (c *ci) edit(old, with string) {
+	c.t.Helper()
+	path := filepath.Join(c.repo, "main.hcl")
+	text := with
+	if old != "" {
+		b, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(b), old) {
+			c.t.Fatalf("%s is not there: %v", old, err)
+		}
+		text = strings.Replace(string(b), old, with, 1)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// checkout is a folder with the repository.
+func (c *ci) checkout() string {
+	c.t.Helper()
+	dir := c.t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(c.repo)); err != nil {
+		c.t.Fatal(err)
+	}
+	return dir
+}
+
+// shell runs a script as the services do. It returns the exit code and what was printed.
+func (c *ci) shell(dir, script string, env map[string]string) (int, string) {
+	c.t.Helper()
+	cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + c.shared + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + c.shared, "CI=true", "CI_LOG=" + filepath.Join(c.shared, "log"),
+	}
+	for name, value := range env {
+		cmd.Env = append(cmd.Env, name+"="+strings.ReplaceAll(value, "/srv/kubewright", c.shared))
+	}
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		c.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// log is what was told to gh and glab since it was asked last.
+func (c *ci) log() string {
+	path := filepath.Join(c.shared, "log")
+	b, _ := os.ReadFile(path)
+	_ = os.Remove(path)
+	return string(b)
+}
+
+// byHand does what somebody does on a host.
+func (c *ci) byHand(change string) {
+	c.t.Helper()
+	if code, out := c.shell(c.checkout(), `kubewright -state="$STATE" sim edit `+change, map[string]string{"STATE": "/srv/kubewright/kubewright.state.json"}); code != 0 {
+		c.t.Fatal(out)
+	}
+}
+
+// want checks a code and texts that were printed.
+func (c *ci) want(what string, code, wantCode int, out string, texts ...string) {
+	c.t.Helper()
+	if code != wantCode {
+		c.t.Fatalf("%s: exit code %d, want %d\n%s", what, code, wantCode, out)
+	}
+	for _, text := range texts {
+		if !strings.Contains(out, text) {
+			c.t.Fatalf("%s: there is no %q in\n%s", what, text, out)
+		}
+	}
+}
+
+// allRan fails for steps of the page that have not run.
+func (c *ci) allRan() {
+	c.t.Helper()
+	if len(c.left) > 0 {
+		c.t.Errorf("these steps of docs/ci.md were never run: %s", strings.Join(slices.Sorted(maps.Keys(c.left)), ", "))
+	}
+}
+
+var shortDigest = regexp.MustCompile(`-approve=([0-9a-f]+)`)
+
+func digestIn(t *testing.T, text string) string {
+	t.Helper()
+	m := shortDigest.FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("no digest in\n%s", text)
+	}
+	return m[1]
+}
+
+// TestGitHubWorkflows runs the workflows of docs/ci.md, from a pull request to a
+// night in which something has changed.
+func TestGitHubWorkflows(t *testing.T) {
+	t.Parallel()
+	c := &github{newCI(t)}
+	c.listSteps()
+
+	code, out := c.event("pull_request")
+	c.want("a pull request", code, 0, out, "::notice title=kubewright::Plan: 2 to add")
+	if log := c.log(); !strings.Contains(log, "gh pr comment 7 ") || !strings.Contains(log, "### kubewright: Plan: 2 to add, 0 to change, 0 to destroy") {
+		t.Fatalf("the comment is %s", log)
+	}
+	code, out = c.event("push")
+	c.want("a push", code, 0, out, "Apply complete! Resources: 2 added")
+	code, out = c.event("push")
+	c.want("a push that changes nothing", code, 0, out, "Nothing to apply.")
+
+	c.edit("maxPods = 110", "maxPods = 120")
+	code, out = c.event("pull_request")
+	c.want("another pull request", code, 0, out, "main.hcl%3A7 changes")
+	c.values["inputs.digest"] = "0123456789abcdef"
+	code, out = c.event("workflow_dispatch")
+	c.want("another digest", code, 1, out, "Another plan was approved")
+	c.values["inputs.digest"] = digestIn(t, c.log())
+	code, out = c.event("workflow_dispatch")
+	c.want("the digest", code, 0, out, "Apply complete! Resources: 0 added")
+
+	code, out = c.event("schedule")
+	c.want("a quiet night", code, 0, out, "Nothing differs.")
+	c.byHand("192.0.2.10 yaml /var/lib/kubelet/config.yaml set maxPods=50")
+	code, out = c.event("schedule")
+	c.want("a night", code, 0, out, "::warning title=node.solo changed outside")
+	if log := c.log(); !strings.Contains(log, "gh issue create --label drift") || !strings.Contains(log, "maxPods = 50 -> 120") {
+		t.Fatalf("the issue is %s", log)
+	}
+	c.values["open issue"] = "12"
+	code, out = c.event("schedule")
+	c.want("the next night", code, 0, out)
+	if log := c.log(); !strings.Contains(log, "gh issue comment 12 ") {
+		t.Fatalf("the issue is %s", log)
+	}
+	c.byHand("192.0.2.10 power off")
+	code, out = c.event("schedule")
+	c.want("a host that is off", code, 6, out, "::error::A host does not answer.")
+	c.allRan()
+}
+
+// github runs workflows as GitHub Actions does.
+type github struct{ *ci }
+
+func (c *github) listSteps() {
+	c.values = map[string]string{
+		"github.token": "secret", "github.event.pull_request.number": "7", "github.repository": "ada/clusters",
+		"github.event.pull_request.head.repo.full_name": "ada/clusters",
+	}
+	for _, file := range c.workflows() {
+		for job, j := range c.files[file]["jobs"].(map[string]any) {
+			for i, s := range j.(map[string]any)["steps"].([]any) {
+				if run, ok := s.(map[string]any)["run"]; ok {
+					c.left[fmt.Sprintf("%s: %s: step %d", file, job, i+1)] = true
+					if strings.Contains(run.(string), "${{") {
+						c.t.Errorf("%s: %s: an expression within a script lets others write commands: give it in env", file, job)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (c *github) workflows() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.files)), func(name string) bool { return !strings.HasPrefix(name, ".github/workflows/") })
+}
+
+// event runs every workflow for an event until a job fails.
+func (c *github) event(name string) (int, string) {
+	c.t.Helper()
+	said, ran := "", false
+	for _, file := range c.workflows() {
+		doc := c.files[file]
+		on := doc["on"]
+		if on == nil {
+			on = doc["true"] // a word of YAML
+		}
+		if _, ok := on.(map[string]any)[name]; !ok {
+			continue
+		}
+		ran = true
+		jobs := doc["jobs"].(map[string]any)
+		for len(jobs) > 0 {
+			for job, j := range jobs {
+				j := j.(map[string]any)
+				if needs, ok := j["needs"].(string); ok && jobs[needs] != nil {
+					continue
+				}
+				jobs = maps.Clone(jobs)
+				delete(jobs, job)
+				code, out := c.job(file, job, doc, j)
+				said += out
+				if code != 0 {
+					return code, said
+				}
+				break
+			}
+		}
+	}
+	if !ran {
+		c.t.Fatalf("no workflow for the event %s", name)
+	}
+	return 0, said
+}
+
+func (c *github) job(file, job string, doc, j map[string]any) (int, string) {
+	c.t.Helper()
+	if !c.condition(j["if"]) {
+		return 0, ""
+	}
+	dir, said := "", ""
+	for i, s := range j["steps"].([]any) {
+		step := s.(map[string]any)
+		if !c.condition(step["if"]) {
+			continue
+		}
+		if uses, ok := step["uses"].(string); ok {
+			dir = c.action(uses, dir, step)
+			continue
+		}
+		delete(c.left, fmt.Sprintf("%s: %s: step %d", file, job, i+1))
+		output, summary := filepath.Join(c.t.TempDir(), "output"), filepath.Join(c.t.TempDir(), "summary")
+		env := map[string]string{"GITHUB_OUTPUT": output, "GITHUB_STEP_SUMMARY": summary, "GITHUB_ACTIONS": "true", "CI_OPEN_ISSUE": c.values["open issue"]}
+		for _, from := range []any{doc["env"], j["env"], step["env"]} {
+			if from, ok := from.(map[string]any); ok {
+				for name, value := range from {
+					env[name] = c.expression(value.(string))
+				}
+			}
+		}
+		code, out := c.shell(dir, step["run"].(string), env)
+		said += out
+		c.outputs(step, j, job, output)
+		if code != 0 {
+			return code, said
+		}
+	}
+	return 0, said
+}
+
+// outputs learns those of a step, and of its job what it makes of them.
+func (c *github) outputs(step, j map[string]any, job, file string) {
+	c.t.Helper()
+	b, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		c.values[fmt.Sprintf("steps.%v.outputs.%s", step["id"], name)] = value
+	}
+	if of, ok := j["outputs"].(map[string]any); ok && len(b) > 0 {
+		for name, value := range of {
+			c.values["needs."+job+".outputs."+name] = c.expression(value.(string))
+		}
+	}
+}
+
+// action is what the actions of the page do.
+func (c *github) action(uses, dir string, step map[string]any) string {
+	c.t.Helper()
+	name, _, _ := strings.Cut(uses, "@")
+	with, _ := step["with"].(map[string]any)
+	switch name {
+	case "actions/checkout":
+		return c.checkout()
+	case "actions/upload-artifact":
+		c.upload(fmt.Sprint(with["name"]), filepath.Join(dir, with["path"].(string)))
+	case "actions/download-artifact":
+		// The file keeps its name within an artifact of one file.
+		c.download(fmt.Sprint(with["name"]), filepath.Join(dir, "plan.kwplan"))
+	default:
+		c.t.Fatalf("what does %s do?", uses)
+	}
+	return dir
+}
+
+func (c *ci) upload(name, path string) {
+	c.t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.artifacts[name] = b
+}
+
+func (c *ci) download(name, path string) {
+	c.t.Helper()
+	if c.artifacts[name] == nil {
+		c.t.Fatalf("there is no artifact %s", name)
+	}
+	if err := os.WriteFile(path, c.artifacts[name], 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+var (
+	githubExpression = regexp.MustCompile(`\$\{\{ *(\S+) *\}\}`)
+	githubCondition  = regexp.MustCompile(`^(\S+) (==|!=) (\S+)$`)
+)
+
+// expression replaces what the service knows.
+func (c *github) expression(text string) string {
+	c.t.Helper()
+	return githubExpression.ReplaceAllStringFunc(text, func(x string) string { return c.value(githubExpression.FindStringSubmatch(x)[1]) })
+}
+
+func (c *github) value(name string) string {
+	c.t.Helper()
+	if text, ok := strings.CutPrefix(name, "'"); ok {
+		return strings.TrimSuffix(text, "'")
+	}
+	v, ok := c.values[name]
+	if !ok {
+		c.t.Fatalf("what is %s?", name)
+	}
+	return v
+}
+
+func (c *github) condition(x any) bool {
+	c.t.Helper()
+	if x == nil {
+		return true
+	}
+	m := githubCondition.FindStringSubmatch(x.(string))
+	if m == nil {
+		c.t.Fatalf("what does the condition %v mean?", x)
+	}
+	return (c.value(m[1]) == c.value(m[3])) == (m[2] == "==")
+}
+
+// TestGitLabPipelines runs the pipelines of docs/ci.md.
+func TestGitLabPipelines(t *testing.T) {
+	t.Parallel()
+	c := &gitlab{newCI(t)}
+	c.listSteps()
+
+	code, out := c.pipeline("merge_request_event", "")
+	c.want("a merge request", code, 0, out, "Plan: 2 to add")
+	if log := c.log(); !strings.Contains(log, "glab api --method POST projects/4/merge_requests/9/notes") || !strings.Contains(log, "### kubewright: Plan: 2 to add") {
+		t.Fatalf("the comment is %s", log)
+	}
+	if junit := c.artifacts["plan.xml"]; !strings.Contains(string(junit), `failures="0"`) {
+		t.Fatalf("the report of the merge request is %s", junit)
+	}
+	code, out = c.pipeline("push", "main")
+	c.want("a push", code, 0, out, "Apply complete! Resources: 2 added")
+	code, out = c.pipeline("schedule", "main")
+	c.want("a quiet night", code, 0, out, "No changes.")
+
+	c.edit("maxPods = 110", "maxPods = 120")
+	code, out = c.pipeline("schedule", "main")
+	c.want("a night after a merge", code, 2, out, "2 to change")
+	code, out = c.pipeline("merge_request_event", "")
+	c.want("another merge request", code, 0, out)
+	c.values["DIGEST"] = digestIn(t, c.log())
+	code, out = c.pipeline("web", "main")
+	c.want("the digest", code, 0, out, "Apply complete!")
+
+	c.byHand("192.0.2.10 yaml /var/lib/kubelet/config.yaml set maxPods=50")
+	code, out = c.pipeline("schedule", "main")
+	c.want("a night", code, 3, out)
+	if junit := string(c.artifacts["drift.xml"]); !strings.Contains(junit, `<failure type="drift"`) || !strings.Contains(junit, "maxPods") {
+		t.Fatalf("the report of the night is %s", junit)
+	}
+	c.allRan()
+}
+
+// gitlab runs pipelines as GitLab does, on a runner with bash.
+type gitlab struct{ *ci }
+
+const gitlabFile = ".gitlab-ci.yml"
+
+func (c *gitlab) listSteps() {
+	c.values = map[string]string{"CI_PROJECT_ID": "4", "CI_MERGE_REQUEST_IID": "9", "CI_DEFAULT_BRANCH": "main", "DIGEST": ""}
+	for name, j := range c.jobs() {
+		for i := range j["script"].([]any) {
+			c.left[fmt.Sprintf("%s: %s: line %d", gitlabFile, name, i+1)] = true
+		}
+	}
+}
+
+// jobs are all but the words that GitLab keeps for itself.
+func (c *gitlab) jobs() map[string]map[string]any {
+	out := map[string]map[string]any{}
+	for name, j := range c.files[gitlabFile] {
+		if !slices.Contains([]string{"stages", "variables", "default"}, name) {
+			out[name] = j.(map[string]any)
+		}
+	}
+	return out
+}
+
+// pipeline runs the jobs that an event has, manual ones as if somebody had
+// approved, until one fails.
+func (c *gitlab) pipeline(event, branch string) (int, string) {
+	c.t.Helper()
+	c.values["CI_PIPELINE_SOURCE"], c.values["CI_COMMIT_BRANCH"] = event, branch
+	jobs := c.jobs()
+	for name, j := range jobs {
+		if !slices.ContainsFunc(j["rules"].([]any), func(r any) bool { return c.rule(r.(map[string]any)["if"].(string)) }) {
+			delete(jobs, name)
+		}
+	}
+	if len(jobs) == 0 {
+		c.t.Fatalf("no job for %s", event)
+	}
+	said := ""
+	for len(jobs) > 0 {
+		for _, name := range slices.Sorted(maps.Keys(jobs)) {
+			if needs, ok := jobs[name]["needs"].([]any); ok && jobs[needs[0].(string)] != nil {
+				continue
+			}
+			code, out := c.job(name, jobs[name])
+			said += out
+			delete(jobs, name)
+			if code != 0 {
+				return code, said
+			}
+		}
+	}
+	return 0, said
+}
+
+func (c *gitlab) job(name string, j map[string]any) (int, string) {
+	c.t.Helper()
+	dir := c.checkout()
+	if j["needs"] != nil {
+		for artifact := range c.artifacts {
+			c.download(artifact, filepath.Join(dir, artifact))
+		}
+	}
+	env := maps.Clone(c.values)
+	for k, v := range c.files[gitlabFile]["variables"].(map[string]any) {
+		env[k] = v.(string)
+	}
+	var lines []string
+	for i, line := range j["script"].([]any) {
+		delete(c.left, fmt.Sprintf("%s: %s: line %d", gitlabFile, name, i+1))
+		lines = append(lines, line.(string))
+	}
+	code, out := c.shell(dir, strings.Join(lines, "\n"), env)
+	if artifacts, ok := j["artifacts"].(map[string]any); ok && (code == 0 || artifacts["when"] == "always") {
+		paths, _ := artifacts["paths"].([]any)
+		for _, report := range artifacts["reports"].(map[string]any) {
+			paths = append(slices.Clip(paths), report)
+		}
+		for _, p := range paths {
+			c.upload(p.(string), filepath.Join(dir, p.(string)))
+		}
+	}
+	return code, out
+}
+
+// rule evaluates what a rule of the page can be: comparisons, all of which hold.
+func (c *gitlab) rule(text string) bool {
+	c.t.Helper()
+	value := func(x string) string {
+		if name, ok := strings.CutPrefix(x, "$"); ok {
+			v, known := c.values[name]
+			if !known {
+				c.t.Fatalf("what is %s?", x)
+			}
+			return v
+		}
+		return strings.Trim(x, `"`)
+	}
+	for part := range strings.SplitSeq(text, " && ") {
+		a, b, compared := strings.Cut(part, " == ")
+		switch {
+		case compared && value(a) != value(b), !compared && value(a) == "":
+			return false
+		}
+	}
+	return true
+}
