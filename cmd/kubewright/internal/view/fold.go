@@ -170,14 +170,15 @@ func (p *page) others(rs []resource) []string {
 func (p *page) fold(resources []resource) [][]resource {
 	var groups [][]resource
 	place := map[string]int{}
-	var siblings []names
+	var all []string
 	for _, r := range resources {
-		siblings = append(siblings, r.names)
+		all = append(all, r.names.all...)
 	}
+	other := newWords(all)
 	for _, r := range resources {
 		shape := ""
 		if r.Target.Type == state.TypeNode && !p.full {
-			shape = p.shape(r, siblings)
+			shape = p.shape(r, other)
 		}
 		if i, ok := place[shape]; ok && shape != "" {
 			groups[i] = append(groups[i], r)
@@ -192,25 +193,18 @@ func (p *page) fold(resources []resource) [][]resource {
 // shape is the resource's text with its own names and addresses taken out. In
 // comments (what stays up meanwhile, what comes next) the names of other nodes
 // are taken out too; in values they count.
-func (p *page) shape(r resource, siblings []names) string {
+func (p *page) shape(r resource, other words) string {
 	text := newPage(Options{Width: 1 << 20})
 	for _, c := range r.comments {
 		text.line("# ", ansi.Strip(c))
 	}
 	text.print([]entry{plainEntry(r.entry)}, 0)
 	own := replacer(r.names.all, "<self>")
-	var others []string
-	for _, s := range siblings {
-		if s.title != r.names.title {
-			others = append(others, s.all...)
-		}
-	}
-	other := replacer(others, "<other>")
 	lines := strings.Split(text.String(), "\n")
 	for i, line := range lines {
 		line = own(line)
 		if strings.HasPrefix(strings.TrimSpace(line), "#") {
-			line = other(line)
+			line = other.replace(line, "<other>")
 		}
 		lines[i] = line
 	}
@@ -241,7 +235,7 @@ type names struct {
 }
 
 // namesOf collects a node's key, address and Kubernetes name from the plan.
-func namesOf(plan *planner.Plan, c planner.ResourceChange) names {
+func namesOf(plan *planIndex, c planner.ResourceChange) names {
 	n := names{title: Clean(c.Target.String())}
 	if c.Target.Type != state.TypeNode {
 		return n
@@ -258,15 +252,13 @@ func namesOf(plan *planner.Plan, c planner.ResourceChange) names {
 	}
 	address, _, _ := strings.Cut(Clean(c.Note), ",")
 	add(address)
-	for _, s := range plan.Steps {
-		if s.Target == c.Target {
-			for _, op := range s.Operations {
-				add(Clean(nodeName(op)))
-			}
+	for _, i := range plan.stepsOf[c.Target] {
+		for _, op := range plan.Steps[i].Operations {
+			add(Clean(nodeName(op)))
 		}
 	}
-	for _, ch := range plan.Changes {
-		if ch.Address.Target == c.Target && ch.Kind == state.KindNodeObject {
+	for _, i := range plan.changesOf[c.Target] {
+		if ch := &plan.Changes[i]; ch.Kind == state.KindNodeObject {
 			id := ch.Address.ID()
 			add(Clean(id[strings.LastIndex(id, "/")+1:]))
 		}
@@ -325,6 +317,59 @@ func replaceWord(line, word, with string) string {
 		}
 		line = line[end:]
 	}
+}
+
+// words are many words to be found in a line at once, by their length.
+type words struct {
+	known   map[string]bool
+	lengths []int // the longest first
+}
+
+func newWords(list []string) words {
+	w := words{known: map[string]bool{}}
+	for _, s := range list {
+		w.known[s] = true
+		w.lengths = append(w.lengths, len(s))
+	}
+	slices.SortFunc(w.lengths, func(a, b int) int { return b - a })
+	w.lengths = slices.Compact(w.lengths)
+	return w
+}
+
+// replace puts another word in place of each, wherever it stands as a whole: of
+// several that begin at a place, of the longest.
+func (w words) replace(line, with string) string {
+	var b strings.Builder
+	before := utf8.RuneError
+	for i := 0; i < len(line); {
+		n := 0
+		if !wordRune(before) {
+			n = w.at(line[i:])
+		}
+		if n > 0 {
+			b.WriteString(with)
+			before, _ = utf8.DecodeLastRuneInString(line[i : i+n])
+			i += n
+			continue
+		}
+		before, n = utf8.DecodeRuneInString(line[i:])
+		b.WriteString(line[i : i+n])
+		i += n
+	}
+	return b.String()
+}
+
+// at is the length of the word that a text begins with; 0 for none.
+func (w words) at(text string) int {
+	for _, n := range w.lengths {
+		if n == 0 || n > len(text) || !w.known[text[:n]] {
+			continue
+		}
+		if after, _ := utf8.DecodeRuneInString(text[n:]); !wordRune(after) {
+			return n
+		}
+	}
+	return 0
 }
 
 func wordRune(r rune) bool {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bufio"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -49,7 +50,12 @@ func (d *pageData) print(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, d)
+	// The template writes piece by piece.
+	b := bufio.NewWriter(w)
+	if err := t.Execute(b, d); err != nil {
+		return err
+	}
+	return b.Flush()
 }
 
 // pageData is what the template shows. Anchors are made of places, never of names.
@@ -72,8 +78,8 @@ type pageData struct {
 	// GraphAlone leaves the changes out.
 	GraphAlone bool
 	Timeline   *gantt
-	// Left counts items that are not on the page.
-	Left int
+	// Left counts items that are not on the page, shown those that are.
+	Left, shown int
 }
 
 type pageWithheld struct{ Target, Reason, Remedy string }
@@ -166,10 +172,11 @@ func (d *pageData) phase(p reviewedPhase, anchors map[state.Address]string) page
 		Symbol: strings.TrimSpace(string(symbolOf(p.action))), Says: p.says, Estimate: estimated(p.span),
 	}
 	for _, it := range p.items {
-		if d.Left > 0 || d.shown() >= maxPageItems {
+		if d.shown == maxPageItems {
 			d.Left++
 			continue
 		}
+		d.shown++
 		out.Items = append(out.Items, pageItemOf(it))
 	}
 	if p.step == nil {
@@ -185,15 +192,6 @@ func (d *pageData) phase(p reviewedPhase, anchors map[state.Address]string) page
 	return out
 }
 
-// shown counts the items on the page so far.
-func (d *pageData) shown() int {
-	n := 0
-	for _, r := range d.Resources {
-		n += r.Items
-	}
-	return n
-}
-
 // estimated is how long a step takes, where that is known and worth a word.
 func estimated(s executor.Span) string {
 	if !s.Known || s.Seconds < 0.1 {
@@ -207,8 +205,9 @@ func pageItemOf(it reviewedItem) pageItem {
 		Address: Clean(it.Address.String()), Action: string(it.Action), Symbol: strings.TrimSpace(string(symbolOf(it.Action))),
 		Reason: Clean(it.Reason), Name: item{Change: it.Change}.head(),
 	}
-	for i, l := range it.lines {
-		if i == 0 && len(it.lines) == 1 && !strings.Contains(l.text, " ") {
+	lines := it.lines()
+	for i, l := range lines {
+		if i == 0 && len(lines) == 1 && !strings.Contains(l.text, " ") {
 			continue
 		}
 		class := map[symbol]string{added: "add", removed: "del", changed: "mod", replaced: "del"}[l.sym]

@@ -144,7 +144,7 @@ func itemCase(it reviewedItem) junitCase {
 	origin := originOf(it.Change)
 	return junitCase{
 		Name: string(it.Action) + " " + Clean(it.Address.String()), ClassName: Clean(it.Address.Target.String()),
-		File: Clean(origin.File), Line: origin.Line, Output: strings.Join(diffText(it.lines), "\n"),
+		File: Clean(origin.File), Line: origin.Line, Output: strings.Join(diffText(it.lines()), "\n"),
 	}
 }
 

@@ -148,7 +148,7 @@ func (m *markdownPage) drift(r *review) {
 	var lines []string
 	for _, d := range r.drift {
 		lines = append(lines, diffText([]laidLine{{sym: unchanged, text: Clean(d.Address.Step().String())}})...)
-		lines = append(lines, diffText(d.lines)...)
+		lines = append(lines, diffText(d.lines())...)
 	}
 	m.folded(plural(len(r.drift), "item"), lines)
 	m.WriteString("\n")

@@ -25,14 +25,15 @@ type resource struct {
 func (p *page) resources(plan *planner.Plan) []resource {
 	var out []resource
 	known := map[state.Target]bool{}
+	all := indexed(plan)
 	for _, r := range plan.Resources {
 		if r.Action != planner.NoOp || !r.MovedFrom.IsZero() || r.ImportedFrom != "" {
 			known[r.Target] = true
-			out = append(out, p.resource(plan, r))
+			out = append(out, p.resource(all, r))
 		}
 	}
 	for _, r := range strangers(plan, known) {
-		out = append(out, p.resource(plan, r))
+		out = append(out, p.resource(all, r))
 	}
 	return out
 }
@@ -58,12 +59,12 @@ func strangers(plan *planner.Plan, known map[state.Target]bool) []planner.Resour
 	return out
 }
 
-func (p *page) resource(plan *planner.Plan, c planner.ResourceChange) resource {
+func (p *page) resource(plan *planIndex, c planner.ResourceChange) resource {
 	if plan.Destroy {
 		c.Reason = ""
 	}
 	r := resource{ResourceChange: c, names: namesOf(plan, c)}
-	phases := phasesOf(plan, c.Target)
+	phases := plan.phasesOf(c.Target)
 	r.entry = entry{sym: symbolOf(c.Action), head: blockHead(c.Target), kids: p.phases(phases, c)}
 	if c.Unchanged > 0 && (c.Action == planner.Update && len(r.entry.kids) > 0 || c.Action == planner.NoOp) {
 		r.entry.kids = append(r.entry.kids, entry{
@@ -72,7 +73,7 @@ func (p *page) resource(plan *planner.Plan, c planner.ResourceChange) resource {
 	}
 	r.entry.block = len(r.entry.kids) > 0
 	r.comments = p.resourceComments(c, phases)
-	r.mirrors = mirrored(plan, c, phases)
+	r.mirrors = mirrored(plan.Plan, c, phases)
 	return r
 }
 
@@ -186,21 +187,39 @@ type phase struct {
 	changes []planner.Change
 }
 
+// planIndex is a plan of which the steps and changes of each target are found
+// without a search: a plan may have thousands of targets.
+type planIndex struct {
+	*planner.Plan
+	// stepsOf and changesOf are places in Steps and Changes.
+	stepsOf, changesOf map[state.Target][]int
+}
+
+func indexed(plan *planner.Plan) *planIndex {
+	x := &planIndex{Plan: plan, stepsOf: map[state.Target][]int{}, changesOf: map[state.Target][]int{}}
+	for i := range plan.Steps {
+		t := plan.Steps[i].Target
+		x.stepsOf[t] = append(x.stepsOf[t], i)
+	}
+	for i := range plan.Changes {
+		t := plan.Changes[i].Address.Target
+		x.changesOf[t] = append(x.changesOf[t], i)
+	}
+	return x
+}
+
 // phasesOf collects the steps of a target in the order of the plan, and its
 // changes without a step behind them.
-func phasesOf(plan *planner.Plan, t state.Target) []phase {
+func (x *planIndex) phasesOf(t state.Target) []phase {
 	var out []phase
 	place := map[state.Address]int{}
-	for i := range plan.Steps {
-		if s := &plan.Steps[i]; s.Target == t {
-			place[s.ID] = len(out)
-			out = append(out, phase{id: s.ID, step: s})
-		}
+	for _, i := range x.stepsOf[t] {
+		s := &x.Steps[i]
+		place[s.ID] = len(out)
+		out = append(out, phase{id: s.ID, step: s})
 	}
-	for _, c := range plan.Changes {
-		if c.Address.Target != t {
-			continue
-		}
+	for _, n := range x.changesOf[t] {
+		c := x.Changes[n]
 		id := c.Address.Step()
 		i, ok := place[id]
 		if !ok {

@@ -54,6 +54,8 @@ type review struct {
 	timeline executor.Timeline
 	// page lays out what is shown of items: without colour, never wrapped.
 	page *page
+	// all finds the steps and changes of a target.
+	all *planIndex
 }
 
 // reviewed is a resource with what is done to it.
@@ -75,10 +77,18 @@ type reviewedPhase struct {
 	span  executor.Span
 }
 
-// reviewedItem is one changed thing and the lines that show how.
+// reviewedItem is one changed thing.
 type reviewedItem struct {
 	planner.Change
-	lines []laidLine
+	step *planner.Step
+	page *page
+}
+
+// lines show how it changes. They are laid out for who asks: not every form
+// shows them, and a plan may have a hundred thousand.
+func (it reviewedItem) lines() []laidLine {
+	shown := items([]planner.Change{it.Change}, it.step)[0]
+	return it.page.layout([]entry{it.page.item(shown, true)}, 0)
 }
 
 // endless is a width that nothing is wrapped at.
@@ -95,6 +105,7 @@ func newOutline(plan *planner.Plan, o Options) *review {
 
 func newReview(plan *planner.Plan, o Options) *review {
 	r := newOutline(plan, o)
+	r.all = indexed(plan)
 	spans := map[state.Address]executor.Span{}
 	for _, s := range r.timeline.Steps {
 		spans[s.Step] = s
@@ -128,7 +139,7 @@ func reviewable(plan *planner.Plan) []planner.ResourceChange {
 }
 
 func (r *review) resource(c planner.ResourceChange, spans map[state.Address]executor.Span) reviewed {
-	phases := phasesOf(r.Plan, c.Target)
+	phases := r.all.phasesOf(c.Target)
 	out := reviewed{ResourceChange: c, verdict: verdict(c), reason: reasonOf(c, phases)}
 	for _, ph := range phases {
 		p := reviewedPhase{phase: ph, action: phaseAction(ph), span: spans[ph.id]}
@@ -157,8 +168,7 @@ func phaseAction(ph phase) planner.Action {
 }
 
 func (r *review) item(c planner.Change, step *planner.Step) reviewedItem {
-	it := items([]planner.Change{c}, step)[0]
-	return reviewedItem{Change: c, lines: r.page.layout([]entry{r.page.item(it, true)}, 0)}
+	return reviewedItem{Change: c, step: step, page: r.page}
 }
 
 // verdict is what becomes of a resource.
