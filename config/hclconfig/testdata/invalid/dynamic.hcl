@@ -19,6 +19,14 @@ cluster "c" {
         value = arg.value
       }
     }
+    dynamic "arg" {
+      for_each = {}
+      iterator = 3 # ERROR: Invalid iterator
+      labels   = [arg.key]
+      content {
+        value = arg.value
+      }
+    }
     dynamic "arg" { # ERROR: Missing content block
       for_each = {}
       labels   = [arg.key]
