@@ -71,7 +71,7 @@ func bodyOf(row *Block, path string) object {
 		if path != "" {
 			body = object{"$ref": "#/definitions/" + path + "." + b.Name}
 		}
-		properties[b.Name] = blockSchema(b, body)
+		properties[b.Name] = occurrencesOf(b, body)
 		dynamic[b.Name] = manyOf(dynamicOf(b, body), 0)
 	}
 	if row != root && len(dynamic) > 0 {
@@ -85,8 +85,8 @@ func bodyOf(row *Block, path string) object {
 	return out
 }
 
-// blockSchema is a block, or several of it: an array, or with labels an object by label.
-func blockSchema(row *Block, body object) object {
+// occurrencesOf is a block, or several of it: an array, or with labels an object by label.
+func occurrencesOf(row *Block, body object) object {
 	most := 1
 	if row.Repeat {
 		most = 0

@@ -229,7 +229,13 @@ func (w jsonWriter) block(c *hclsyntax.Block, parent *hclconfig.Block) any {
 		}
 		return map[string]any{c.Labels[0]: out}
 	}
-	body := w.body(c.Body, find(c.Type))
+	row := find(c.Type)
+	for _, v := range row.Variants {
+		if v.Name == c.Labels[0] {
+			row = v
+		}
+	}
+	body := w.body(c.Body, row)
 	if len(c.Labels) > 0 {
 		return map[string]any{c.Labels[0]: body}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
-	"github.com/kubewright/kubewright/state/statefile"
 )
 
 func (a *app) consoleCommand() *cobra.Command {
@@ -24,7 +23,7 @@ func (a *app) consoleCommand() *cobra.Command {
 			"that of the state. type(VALUE) says what type a value has.\n\n" +
 			"An expression goes on in the next line while one of its brackets is open. On a terminal there is a\n" +
 			"prompt, and exit or Ctrl-D ends it. From a pipe every line is answered, and the exit code is 1 when\n" +
-			"one of them had an error. Nothing is contacted or written, and what is sensitive is not shown.",
+			"one of them had an error. No host is contacted, nothing is written, and what is sensitive is not shown.",
 		Example: "  kubewright console\n" +
 			"  echo 'cidrsubnet(cluster.prod.network.pod_subnet, 8, 1)' | kubewright console\n" +
 			"  echo '{ for k, n in node.worker : k => n.address }' | kubewright console -var-file=prod.kwvars",
@@ -38,7 +37,7 @@ func (a *app) consoleCommand() *cobra.Command {
 func (a *app) console(ctx context.Context, o planOptions) error {
 	a.quietStdout = true
 	a.sources = a.sourceText
-	recorded, err := a.recordedNames()
+	recorded, err := a.recordedNames(ctx)
 	if err != nil {
 		return err
 	}
@@ -112,8 +111,12 @@ func (a *app) expression(ctx context.Context) (string, error) {
 }
 
 // recordedNames are the names of nodes in the state, if there is one.
-func (a *app) recordedNames() (map[state.Target]string, error) {
-	loaded, err := statefile.Load(a.paths())
+func (a *app) recordedNames(ctx context.Context) (map[state.Target]string, error) {
+	store, err := a.storeAlone()
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := store.Load(ctx)
 	if err != nil || loaded.State == nil {
 		return nil, err
 	}

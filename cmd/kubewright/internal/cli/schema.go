@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,7 +73,7 @@ func (a *app) schema(cmd *cobra.Command, path string) error {
 }
 
 func blockOf(row *hclconfig.Block, name string) *hclconfig.Block {
-	for _, b := range row.Blocks {
+	for _, b := range slices.Concat(row.Blocks, row.Variants) {
 		if b.Name == name {
 			return b
 		}
@@ -86,7 +87,7 @@ func schemaPaths(row *hclconfig.Block, prefix string) []string {
 	for i := range row.Attributes {
 		out = append(out, prefix+row.Attributes[i].Name)
 	}
-	for _, b := range row.Blocks {
+	for _, b := range slices.Concat(row.Blocks, row.Variants) {
 		out = append(out, prefix+b.Name)
 		out = append(out, schemaPaths(b, prefix+b.Name+".")...)
 	}

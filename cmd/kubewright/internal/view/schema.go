@@ -21,23 +21,39 @@ func Schema(w io.Writer, path string, row *hclconfig.Block, o Options) error {
 	for i := range row.Attributes {
 		p.schemaRow(row.Attributes[i].Name, &row.Attributes[i])
 	}
-	if len(row.Blocks) > 0 {
-		p.line(map[bool]string{true: "Blocks of a configuration:", false: "Blocks inside of it:"}[path == ""])
-		p.line()
+	p.blocksOf(path, row)
+	return p.flush(w)
+}
+
+// blocksOf lists the blocks inside of one, or the values of its label where those
+// say what it is.
+func (p *page) blocksOf(path string, row *hclconfig.Block) {
+	list, title := row.Blocks, "Blocks inside of it:"
+	switch {
+	case len(row.Variants) > 0:
+		list, title = row.Variants, "Its label is one of these:"
+	case path == "":
+		title = "Blocks of a configuration:"
 	}
-	for _, b := range row.Blocks {
-		p.line("  ", p.bold(blockTitle(b.Name, b)))
+	if len(list) == 0 {
+		return
+	}
+	p.line(title)
+	p.line()
+	for _, b := range list {
+		name := blockTitle(b.Name, b)
+		if len(row.Variants) > 0 {
+			name = row.Name + " \"" + b.Name + "\" { }"
+		}
+		p.line("  ", p.bold(name))
 		p.line("      ", wrap(firstSentence(plainText(b.Doc)), p.width-6, "      "))
 	}
-	if len(row.Blocks) > 0 {
-		p.line()
-		example := row.Blocks[0].Name
-		if path != "" {
-			example = path + "." + example
-		}
-		p.line("kubewright schema ", example, " says what stands in one of them.")
+	p.line()
+	example := list[0].Name
+	if path != "" {
+		example = path + "." + example
 	}
-	return p.flush(w)
+	p.line("kubewright schema ", example, " says what stands in one of them.")
 }
 
 // SchemaAttribute prints what one attribute means.
