@@ -23,6 +23,9 @@ type Removal struct {
 	// Destroy tells that it is drained and reset, as without a removed block.
 	// Otherwise it is forgotten: the state drops it, and nothing is touched.
 	Destroy bool
+	// AllowDestroy tells that prevent_destroy = false is written: the protection that
+	// the state remembers is over.
+	AllowDestroy bool `json:",omitempty"`
 	// Unreachable tells that the host is gone for good: it is taken out of its
 	// cluster, and nothing is done on the host.
 	Unreachable bool
@@ -56,10 +59,20 @@ func Covers(address, t state.Target) bool {
 	return address == t || !address.Keyed && address.Type == t.Type && address.Name == t.Name && t.Type == state.TypeNode
 }
 
+// Prevents is whether a target is protected, when recorded tells whether it was so far:
+// where nothing is written, that stays.
+func (l Lifecycle) Prevents(recorded bool) bool {
+	return l.PreventDestroy || recorded && !l.AllowDestroy
+}
+
 // Lifecycle is the lifecycle block of a cluster or node.
 type Lifecycle struct {
-	// PreventDestroy refuses every plan that would destroy or replace it.
+	// PreventDestroy refuses every plan that would destroy or replace it. The state
+	// remembers it, so that it outlives the block.
 	PreventDestroy bool
+	// AllowDestroy tells that prevent_destroy = false is written: what the state
+	// remembers of a protection is over.
+	AllowDestroy bool `json:",omitempty"`
 	// IgnoreChanges are values that the configuration sets only when the cluster
 	// or node is made; from then on others may change them.
 	IgnoreChanges []Ignored

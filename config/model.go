@@ -19,6 +19,10 @@ type Config struct {
 	Removals []Removal `json:",omitempty"`
 	// Imports are clusters that somebody else made and that become ours.
 	Imports []Import `json:",omitempty"`
+	// Policies say what a plan may not do.
+	Policies []Policy `json:",omitempty"`
+	// Encryption says who can read what is kept of the clusters; nil for everybody.
+	Encryption *Encryption `json:",omitempty"`
 	// Backend keeps the state; nil stands for a file beside the configuration.
 	Backend *Backend `json:",omitempty"`
 	// Digest is the hex SHA-256 of all files and variable values. It says

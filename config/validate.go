@@ -32,6 +32,8 @@ func (c *Config) Validate() diag.Diagnostics {
 		ch.secrets()
 	}
 	c.changes(&out)
+	c.policies(&out)
+	out.Append(c.Encryption.Check()...)
 	c.secretNames(&out)
 	c.checkDuplicates(&out)
 	return out

@@ -106,6 +106,19 @@ type ResourceChange struct {
 	Unchanged int `json:"unchanged,omitempty"`
 }
 
+// PolicyFinding is one thing that a policy has against a plan.
+type PolicyFinding struct {
+	// Policy is the name of the block.
+	Policy string `json:"policy"`
+	// Rule is max_destroys, protected, freeze or approval.
+	Rule string `json:"rule"`
+	// Message is a clause: 3 would be destroyed or replaced, and 1 may be.
+	Message string `json:"message"`
+	// Overridden tells that it stops nothing: somebody has said so.
+	Overridden bool         `json:"overridden,omitempty"`
+	Source     state.Source `json:"source,omitzero"`
+}
+
 // Plan is what would be done: data, without closures and secrets, that
 // round-trips through JSON. The same snapshots give the same bytes.
 type Plan struct {
@@ -157,6 +170,11 @@ type Plan struct {
 	Targets       []string `json:"targets,omitempty"`
 	Excluded      []string `json:"excluded,omitempty"`
 	SkippedPhases []string `json:"skipped_phases,omitempty"`
+	// OverriddenPolicies are the names that were given with the flag -override-policy.
+	OverriddenPolicies []string `json:"overridden_policies,omitempty"`
+	// Policies is what the policies said when the plan was made; an apply asks them
+	// again. It depends on the time and on who approves, and is no part of the digest.
+	Policies []PolicyFinding `json:"policies,omitempty"`
 	// Withheld lists targets whose steps were left out, and why.
 	Withheld []state.Unobserved `json:"withheld,omitempty"`
 }

@@ -33,6 +33,8 @@ type RecordedCluster struct {
 	CA            string `json:"ca,omitempty"`
 	EtcdClusterID string `json:"etcd_cluster_id,omitempty"`
 	Version       string `json:"version,omitempty"`
+	// PreventDestroy tells that the cluster is protected, whether its block still says so or not.
+	PreventDestroy bool `json:"prevent_destroy,omitempty"`
 }
 
 // RecordedNode is what is remembered of a node, enough to reach it and to take
@@ -53,6 +55,8 @@ type RecordedNode struct {
 	Programs Programs `json:"programs,omitzero"`
 	// Adopted is set for a node that somebody else made.
 	Adopted *Adoption `json:"adopted,omitempty"`
+	// PreventDestroy tells that the node is protected, whether its block still says so or not.
+	PreventDestroy bool `json:"prevent_destroy,omitempty"`
 }
 
 // Adoption is what is remembered of a node that was there before kubewright.

@@ -17,10 +17,11 @@ const module = "github.com/kubewright/kubewright/"
 // may import. state ← config ← planner ← executor, providers ← cmd. Before
 // changing a row to mend a build, ask whether the code lies in the right place.
 var allowed = map[string][]string{
-	"state":           {},
-	"state/growth":    {}, // for benchmarks
-	"state/backend":   {},
-	"state/statefile": {"state", "state/backend"},
+	"state":            {},
+	"state/growth":     {}, // for benchmarks
+	"state/backend":    {},
+	"state/statefile":  {"state", "state/backend"},
+	"state/encryption": {"state"},
 	// One folder per place that keeps a state, and what all of them must do.
 	"state/backend/backendtest": {"state/backend"},
 	"state/backend/http":        {"state/backend"},
@@ -28,13 +29,14 @@ var allowed = map[string][]string{
 	"state/backend/pg":          {"state/backend"},
 	"state/backend/s3":          {"state/backend"},
 	"config/diag":               {"state"},
-	"config":                    {"state", "config/diag"},
+	"config":                    {"state", "config/diag", "state/encryption"},
 	"config/artifacts":          {"state", "config", "config/diag"},
 	// Folders for tests.
 	"config/artifacts/artifactstest": {},
 	"config/hclconfig":               {"state", "config", "config/diag"},
 	"planner":                        {"state"},
 	"planner/dag":                    {},
+	"planner/policy":                 {"state", "config", "planner"},
 	"planner/phases/kubeadm":         {"state", "config"},
 	"planner/adopt":                  {"state", "config", "config/diag", "planner/phases/kubeadm"},
 	// Configurations for tests, of this package and of the oracle in cmd/lab.
@@ -64,6 +66,9 @@ var forbidden = []struct {
 }{
 	{"github.com/hashicorp/hcl/v2", []string{"config/hclconfig"}},
 	{"github.com/zclconf/go-cty", []string{"config/hclconfig"}},
+	{"golang.org/x/crypto/ssh", []string{"providers/ssh", "state/encryption"}},
+	{"filippo.io/age", []string{"state/encryption"}},
+	{"k8s.io/client-go/kubernetes", []string{"providers/kube"}},
 	{"golang.org/x/crypto/ssh", []string{"providers/ssh"}},
 	{"k8s.io/client-go/kubernetes", []string{"providers/kube", "state/backend/kubernetes"}},
 	{"github.com/minio/minio-go/v7", []string{"state/backend/s3"}},
@@ -73,7 +78,7 @@ var forbidden = []struct {
 }
 
 // pure packages have no clock, randomness, files, network or goroutines.
-var pure = []string{"state", "config", "planner", "planner/dag", "planner/phases", "planner/phases/kubeadm", "planner/adopt"}
+var pure = []string{"state", "config", "planner", "planner/dag", "planner/policy", "planner/phases", "planner/phases/kubeadm", "planner/adopt"}
 
 var impure = []string{"os", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "context", "sync"}
 

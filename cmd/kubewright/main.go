@@ -5,6 +5,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // freezes name time zones, and a container may have none
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 )

@@ -11,9 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
@@ -51,6 +53,8 @@ func TestMain(m *testing.M) {
 //	jsonlines             the last stdout has nothing but JSON objects, one per line
 //	planschema            the last stdout is a plan as docs/plan.schema.json says
 //	feed FILE             the next kubewright reads this file on stdin
+//	clock TEXT TIME       the operator's clock shows TIME once the next kubewright has printed TEXT
+//	agekey NAME           make a key of age: the private one in NAME.key, the public one in $NAME
 //	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
 //	readme                the README's first picture is the end of the last stdout
 //	edit FILE OLD NEW     replace OLD, which must be there, by NEW (\n is a line break)
@@ -80,6 +84,8 @@ func TestScripts(t *testing.T) {
 			"example": putExample, "artifacts": makeArtifacts, "publish": publish,
 			"feed":      func(ts *testscript.TestScript, _ bool, args []string) { of(ts).stdin = ts.ReadFile(args[0]) },
 			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).interruptAt = args[0] },
+			"clock":     func(ts *testscript.TestScript, _ bool, args []string) { of(ts).clockAt = args },
+			"agekey":    makeAgeKey,
 			"lock":      holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
 		},
 	})
@@ -91,6 +97,7 @@ type operator struct {
 	secret      *string
 	stdin       string
 	interruptAt string
+	clockAt     []string
 	code        int
 	ids         int
 	held        *statefile.Lock
@@ -111,10 +118,17 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 		interrupts <- os.Interrupt
 		time.Sleep(50 * time.Millisecond) // whoever heeds it has to get the processor
 	}}
+	var clock atomic.Pointer[time.Time]
+	clock.Store(&now)
+	if at := o.clockAt; at != nil {
+		later, err := time.Parse(time.RFC3339, at[1])
+		ts.Check(err)
+		stdout.at, stdout.then = at[0], func() { clock.Store(&later) }
+	}
 	env := &cli.Env{
 		Args: args, Stdin: strings.NewReader(o.stdin), Stdout: stdout, Stderr: &watched{Writer: ts.Stderr()},
 		Getenv: ts.Getenv, Dir: ts.MkAbs("."),
-		Size: func() (int, int) { return 0, 0 }, Now: func() time.Time { return now },
+		Size: func() (int, int) { return 0, 0 }, Now: func() time.Time { return *clock.Load() },
 		NewID: func() string { o.ids++; return fmt.Sprintf("%032x", o.ids) },
 		Who:   "ada@laptop", Interrupts: interrupts,
 	}
@@ -127,11 +141,19 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if secret := o.secret; secret != nil {
 		env.Secret = func(context.Context, string) ([]byte, error) { return []byte(*secret), nil }
 	}
-	o.answers, o.secret, o.stdin, o.interruptAt = nil, nil, "", ""
+	o.answers, o.secret, o.stdin, o.interruptAt, o.clockAt = nil, nil, "", "", nil
 	o.code = cli.Main(env)
 	if (o.code != 0) != neg {
 		ts.Fatalf("exit code %d", o.code)
 	}
+}
+
+// makeAgeKey makes a pair of keys.
+func makeAgeKey(ts *testscript.TestScript, _ bool, args []string) {
+	id, err := age.GenerateX25519Identity()
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".key"), []byte(id.String()+"\n"), 0o600))
+	ts.Setenv(args[0], id.Recipient().String())
 }
 
 // watched is a stream that several goroutines may write to, and that does

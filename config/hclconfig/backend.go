@@ -64,6 +64,7 @@ func (e *evaluator) backendOf(settings *template) *config.Backend {
 	var first *template
 	for _, en := range settings.entries {
 		switch {
+		case en.block != nil && en.block.row == encryptionBlock:
 		case en.block == nil:
 			e.errorAt(en.dynamic.at, "Dynamic block not allowed", "The settings of the configuration are read before anything else: write the block out.")
 		case first != nil:

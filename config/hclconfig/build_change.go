@@ -32,9 +32,10 @@ func (l *loader) removals() []config.Removal {
 	var out []config.Removal
 	for _, b := range l.removed {
 		if from, ok := l.eval.address(b, "from"); ok {
+			lifecycle := l.eval.one(b, "lifecycle")
 			out = append(out, config.Removal{
-				From: from, Unreachable: l.eval.boolean(b, "unreachable"),
-				Destroy: l.eval.boolean(l.eval.one(b, "lifecycle"), "destroy"), Source: source(b.at),
+				From: from, Unreachable: l.eval.boolean(b, "unreachable"), AllowDestroy: l.eval.allowsDestroy(lifecycle),
+				Destroy: l.eval.boolean(lifecycle, "destroy"), Source: source(b.at),
 			})
 		}
 	}
@@ -97,7 +98,7 @@ func addressed(ref hcl.Traversal) (state.Target, bool) {
 // lifecycle is the block of that name. Its conditions are looked at in passing.
 func (e *evaluator) lifecycle(of *block, about fmt.Stringer) config.Lifecycle {
 	b := e.one(of, "lifecycle")
-	out := config.Lifecycle{PreventDestroy: e.boolean(b, "prevent_destroy")}
+	out := config.Lifecycle{PreventDestroy: e.boolean(b, "prevent_destroy"), AllowDestroy: e.allowsDestroy(b)}
 	if b.written {
 		out.Source = source(b.at)
 	}
@@ -110,6 +111,13 @@ func (e *evaluator) lifecycle(of *block, about fmt.Stringer) config.Lifecycle {
 		})
 	}
 	return out
+}
+
+// allowsDestroy tells that a lifecycle block says prevent_destroy = false. To say
+// nothing is something else: what the state remembers holds then.
+func (e *evaluator) allowsDestroy(b *block) bool {
+	v, ok := e.get(b, "prevent_destroy")
+	return ok && b.template.attrs["prevent_destroy"] != nil && v.False()
 }
 
 // ignored reads the list of ignore_changes: paths, as they are or quoted.

@@ -28,6 +28,7 @@ func (l *loader) build() *config.Config {
 	sortChanges(l.removed)
 	sortChanges(l.imported)
 	c.Moves, c.Removals, c.Imports = l.moves(), l.removals(), l.imports()
+	c.Policies, c.Encryption = l.policies(), l.eval.encryption(l.settings)
 	l.checks()
 	l.evaluateUnused()
 	return c

@@ -39,7 +39,7 @@ func (l *loader) clusterOf(t *template) string {
 	}
 	label := referenceLabel(a.Expr, "cluster")
 	if label == "" {
-		l.eval.errorAt(a.Expr.Range(), "Invalid cluster reference", "A node names its cluster directly, as in cluster = cluster.%s: which nodes a cluster has must be known before anything else.", exampleCluster(l.clusters))
+		l.eval.errorAt(a.Expr.Range(), "Invalid cluster reference", "A cluster is named directly, as in cluster = cluster.%s: what belongs to a cluster must be known before anything else.", exampleCluster(l.clusters))
 		return ""
 	}
 	if l.eval.clusters[label] == nil {

@@ -56,6 +56,9 @@ type loader struct {
 	clusters         []*block
 	// moved, removed, imported and checked are the blocks of those names.
 	moved, removed, imported, checked []*block
+	// policed are the policy blocks, and settings the kubewright block.
+	policed  []*block
+	settings *block
 	// incomplete tells that mistakes kept nodes from being made, or their role
 	// or cluster from being known.
 	incomplete bool
@@ -145,7 +148,8 @@ func (l *loader) declareAll(body *template) {
 		t := en.block
 		switch t.row {
 		case settingsBlock:
-			l.checkVersion(t)
+			l.settings = bind(t, "kubewright", "", nil)
+			l.checkVersion(l.settings)
 			l.backend = l.eval.backendOf(t)
 		case variableBlock:
 			if e.checkName(t) {
@@ -174,6 +178,10 @@ func (l *loader) declareAll(body *template) {
 		case checkBlock:
 			if e.checkName(t) {
 				l.checked = append(l.checked, bind(t, "check."+t.label, "", nil))
+			}
+		case policyBlock:
+			if e.checkName(t) {
+				l.policed = append(l.policed, bind(t, "policy."+t.label, "", nil))
 			}
 		case nodeBlock:
 			if !e.checkName(t) {

@@ -13,7 +13,7 @@ func lifecycleBlock(ignored string) *Block {
 	return &Block{
 		Name: "lifecycle", Doc: "What changes may do to it.",
 		Attributes: []Attribute{
-			{Name: "prevent_destroy", Type: typeBool, Default: false, Cost: CostNone, Doc: "Refuse every plan that would destroy or replace it. As in Terraform the protection goes with the block."},
+			{Name: "prevent_destroy", Type: typeBool, Default: false, Cost: CostNone, Doc: "Refuse every plan that would destroy or replace it. An apply records it in the state, so that the protection outlives this block; `false`, written out, lifts it."},
 			{Name: "ignore_changes", Type: typeIgnored, Cost: CostNone, Doc: "Values that count only when it is made: what others set there later stays, and a change of them here is not carried out. " + ignored},
 		},
 		Blocks: []*Block{{
@@ -45,6 +45,7 @@ var removedBlock = &Block{
 		Name: "lifecycle", Doc: "What happens to it.",
 		Attributes: []Attribute{
 			{Name: "destroy", Type: typeBool, Default: true, Cost: CostNone, Doc: "With `false` it is only forgotten: the state drops it, and it goes on as it is."},
+			{Name: "prevent_destroy", Type: typeBool, Cost: CostNone, Doc: "`false` lifts the protection that the state remembers of it, from the time when its block said `prevent_destroy = true`."},
 		},
 	}},
 }

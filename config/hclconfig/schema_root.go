@@ -2,7 +2,7 @@ package hclconfig
 
 // root is the language. Every name that can be written is a row below it.
 var root = &Block{
-	Blocks: []*Block{settingsBlock, variableBlock, localsBlock, clusterBlock, connectionBlock, nodeBlock, outputBlock, checkBlock, movedBlock, removedBlock, importBlock},
+	Blocks: []*Block{settingsBlock, variableBlock, localsBlock, clusterBlock, connectionBlock, nodeBlock, outputBlock, checkBlock, policyBlock, movedBlock, removedBlock, importBlock},
 }
 
 var settingsBlock = &Block{
@@ -10,7 +10,14 @@ var settingsBlock = &Block{
 	Attributes: []Attribute{
 		{Name: "required_version", Type: typeString, Cost: CostNone, Doc: "Versions of kubewright that may be used, as in `>= 0.1.0, < 2.0.0`. The operators are `=`, `!=`, `>`, `>=`, `<`, `<=` and `~>`."},
 	},
-	Blocks: []*Block{backendBlock},
+	Blocks: []*Block{backendBlock, encryptionBlock},
+}
+
+var encryptionBlock = &Block{
+	Name: "encryption", Doc: "Encrypts state, backups, journal and saved plans with age.",
+	Attributes: []Attribute{
+		{Name: "recipients", Type: typeStrings, Required: true, Cost: CostNone, Doc: "Public keys of those who can read them: `age1…` as `age-keygen` prints it, or `ssh-ed25519 AAAA…` and `ssh-rsa AAAA…` as in `~/.ssh/*.pub`. A constant: it is read before anything else."},
+	},
 }
 
 var variableBlock = &Block{

@@ -5,14 +5,14 @@ import (
 	"regexp"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 )
 
 // checkVersion holds required_version against the tool's own version.
-func (l *loader) checkVersion(t *template) {
-	b := bind(t, "kubewright", "", nil)
+func (l *loader) checkVersion(b *block) {
 	a := b.attrs["required_version"]
 	if !a.set() {
 		return
@@ -32,6 +32,57 @@ func (l *loader) checkVersion(t *template) {
 	case !fits:
 		l.eval.errorAt(a.expr.Range(), "Unsupported kubewright version", "This configuration needs kubewright %s, and this is %s. Use a version that fits, or change required_version after checking that the configuration means the same.", want.AsString(), l.options.ToolVersion)
 	}
+}
+
+// encryption is the block of that name in the kubewright block; nil without one.
+func (e *evaluator) encryption(settings *block) *config.Encryption {
+	if settings == nil {
+		return nil
+	}
+	b := e.one(settings, "encryption")
+	if !b.written {
+		return nil
+	}
+	out := &config.Encryption{Source: source(b.at)}
+	if a := b.attrs["recipients"]; a.set() {
+		if refs := a.expr.Variables(); len(refs) > 0 {
+			e.errorAt(refs[0].SourceRange(), "Variables not allowed", "recipients is a constant: commands that read the state alone have no variables.")
+			return nil
+		}
+	}
+	out.Recipients = e.strings(b, "recipients")
+	return out
+}
+
+// ReadEncryption reads the encryption block of a configuration and nothing else of it, for
+// commands that have to do with the state alone: what else is wrong with the
+// configuration is no matter to them. It is nil without such a block.
+func ReadEncryption(dir string) (*config.Encryption, diag.Diagnostics) {
+	fsys, closeRoot, err := Options{Dir: dir}.open()
+	if err != nil {
+		return nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}
+	}
+	defer closeRoot()
+	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
+	parsed, syntax, diags := f.parse()
+	e := &evaluator{seen: map[[2]any]bool{}, text: f.text, functions: map[string]function.Function{}}
+	e.variables, e.locals, e.clusters, e.nodes = map[string]*thunk{}, map[string]*thunk{}, map[string]*block{}, map[string]*nodeSet{}
+	e.report(syntax)
+	e.add(diags...)
+	if len(parsed) == 0 || e.diags.HasErrors() {
+		return nil, e.diags
+	}
+	content, _, more := hcl.MergeFiles(parsed).PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: settingsBlock.Name}}})
+	e.report(more)
+	var out *config.Encryption
+	for _, b := range content.Blocks {
+		t := e.readBlock(b, settingsBlock)
+		out = e.encryption(bind(t, settingsBlock.Name, "", nil))
+	}
+	if out != nil {
+		e.add(out.Check()...)
+	}
+	return out, e.diags
 }
 
 var privateKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)

@@ -42,6 +42,9 @@ type Options struct {
 	// Stop, once closed, lets running steps finish and starts nothing new: the
 	// first interrupt. The second cancels the context.
 	Stop <-chan struct{}
+	// Hold, when it is not nil, is asked before each start. What it says, unless it is
+	// empty, is why nothing more may be begun: the run stops as at an interrupt.
+	Hold func() string
 	// Durations are seconds per state.DurationKey, to start the longest path first.
 	Durations map[string]float64
 	// Sink receives the events, one after another, from the goroutine of Execute.

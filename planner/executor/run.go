@@ -153,7 +153,7 @@ func (x *execution) loop(ctx context.Context) {
 	}
 }
 
-// heed looks at both interrupts. It is called before every start, so that a
+// heed looks at both interrupts, and asks whether the run may go on. It is called before every start, so that a
 // completion which arrives together with an interrupt starts nothing. A channel
 // that has fired is set to nil, which select never chooses again.
 func (x *execution) heed(ctx context.Context) {
@@ -166,6 +166,13 @@ func (x *execution) heed(ctx context.Context) {
 	if x.cancelled != nil && ctx.Err() != nil {
 		x.cancelled = nil
 		x.stop(context.Cause(ctx).Error())
+	}
+	left := x.frontier.Count(dag.Pending) + x.frontier.Count(dag.Ready)
+	if x.stopping || x.opts.Hold == nil || left == 0 {
+		return
+	}
+	if why := x.opts.Hold(); why != "" {
+		x.stop(why)
 	}
 }
 

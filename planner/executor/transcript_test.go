@@ -17,7 +17,9 @@ type scenario struct {
 	opts   executor.Options
 	// stopAt and cancelAt are when the first and second interrupt come; 0 for never.
 	stopAt, cancelAt time.Duration
-	failAt           int
+	// holdAt is when Hold begins to say no; 0 for never.
+	holdAt time.Duration
+	failAt int
 }
 
 // play runs a scenario in virtual time and returns its events as text.
@@ -30,6 +32,14 @@ func play(t *testing.T, sc scenario) (text string, out *executor.Outcome, err er
 		stop := make(chan struct{})
 		opts := sc.opts
 		opts.ID, opts.Token, opts.Sink, opts.Stop = "r1", 8, tr.sink, stop
+		if began := time.Now(); sc.holdAt > 0 {
+			opts.Hold = func() string {
+				if time.Since(began) < sc.holdAt {
+					return ""
+				}
+				return "frozen until Monday"
+			}
+		}
 		if sc.stopAt > 0 {
 			defer time.AfterFunc(sc.stopAt, func() { close(stop) }).Stop()
 		}
@@ -59,6 +69,8 @@ func TestTranscripts(t *testing.T) {
 			opts:   executor.Options{OnError: executor.FinishNode, Parallelism: 2},
 			runner: &fakeRunner{took: map[string]time.Duration{"broken": time.Second, "drain": 2 * time.Second, "uncordon": time.Second}, fail: map[string]error{"broken": errors.New("broken")}},
 		},
+		"held":            {plan: two, runner: &fakeRunner{took: took}, holdAt: 2 * time.Second},
+		"held-at-its-end": {plan: two, runner: &fakeRunner{took: took}, holdAt: 26 * time.Second},
 		"interrupt":       {plan: two, runner: &fakeRunner{took: took}, stopAt: 1500 * time.Millisecond},
 		"interrupt-twice": {plan: two, runner: &fakeRunner{took: took}, stopAt: 1500 * time.Millisecond, cancelAt: 4 * time.Second},
 		"journal":         {plan: two, runner: &fakeRunner{took: took}, failAt: 4, opts: executor.Options{Parallelism: 1}},

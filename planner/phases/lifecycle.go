@@ -4,51 +4,10 @@ import (
 	"slices"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
-
-// protected refuses a plan that would destroy or replace what prevent_destroy
-// keeps. A key that leaves a block is protected by the block's other nodes; a
-// block that is gone as a whole protects nothing, as in Terraform.
-func (v *View) protected(p *planner.Plan) diag.Diagnostics {
-	var diags diag.Diagnostics
-	for _, r := range p.Resources {
-		if r.Action != planner.Delete && r.Action != planner.Replace {
-			continue
-		}
-		at, ok := v.protection(r.Target)
-		if !ok {
-			continue
-		}
-		what := "destroy"
-		if r.Action == planner.Replace {
-			what = "replace"
-		}
-		diags.Append(diag.Errorf("Destruction is prevented", "The plan would %s %s, and its block says prevent_destroy = true. Nothing is changed. "+
-			"Keep it in the configuration, or set prevent_destroy = false first; with -target or -exclude the rest can be planned.", what, r.Target).At(at).For(r.Target))
-	}
-	return diags
-}
-
-// protection is the lifecycle block that keeps a target from being destroyed.
-func (v *View) protection(t state.Target) (state.Source, bool) {
-	if t.Type == state.TypeCluster {
-		c := v.Config.Cluster(t.Name)
-		if c == nil || !c.Lifecycle.PreventDestroy {
-			return state.Source{}, false
-		}
-		return c.Lifecycle.Source, true
-	}
-	for _, n := range v.Config.Nodes {
-		if config.Covers(state.NodeTarget(n.Target.Name), t) && n.Target.Name == t.Name && n.Lifecycle.PreventDestroy {
-			return n.Lifecycle.Source, true
-		}
-	}
-	return state.Source{}, false
-}
 
 // ignore puts in place of values that a node's lifecycle, or its
 // cluster's, ignores what is on its host: what is rendered of them equals what

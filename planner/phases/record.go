@@ -26,6 +26,7 @@ func (n *node) record() *state.RecordedNode {
 		Adopted: n.adoption(),
 		HostKey: n.report.HostKey, Cluster: n.Cluster, Role: string(n.Role), Name: n.name, Address: n.AdvertiseAddress(),
 		MachineID: n.facts().MachineID, Connection: n.connection(), Programs: n.report.Programs,
+		PreventDestroy: n.cluster.view.prevents(n.target),
 	}
 }
 
@@ -56,16 +57,19 @@ func Record(v *View, r Result) state.Learned {
 		open[c.Address] = true
 	}
 	l.Gone = slices.Clone(r.Plan.Forgotten)
+	l.Nodes, l.Left = v.remembered(), v.deserted()
 	for _, it := range r.Desired.Items {
 		if open[it.Address] || r.Observed.Find(it.Address) == nil {
 			continue
+		}
+		if it.Kind == state.KindMark && !v.recordedNode(it.Address.Target) {
+			l.Nodes = v.knownAgain(it.Address.Target, l.Nodes)
 		}
 		it = recordable(it)
 		if was := v.recorded.Find(it.Address); was == nil || !was.Attributes.Equal(it.Attributes) {
 			l.Items = append(l.Items, it)
 		}
 	}
-	l.Nodes, l.Left = v.programs(), v.deserted()
 	for _, c := range v.clusters {
 		if rec := c.record(); rec != nil && (v.Recorded == nil || v.Recorded.Clusters[c.Label] == nil || *v.Recorded.Clusters[c.Label] != *rec) {
 			if l.Clusters == nil {
@@ -92,16 +96,35 @@ func (v *View) deserted() []state.Target {
 	return out
 }
 
-// programs are the recorded nodes whose hosts have other programs than recorded.
-func (v *View) programs() map[state.Target]*state.RecordedNode {
+// knownAgain adds a node that the state has forgotten and whose host is marked as
+// its own: nothing has to be done there, and without this a block that goes away
+// later would leave the node behind.
+func (v *View) knownAgain(t state.Target, nodes map[state.Target]*state.RecordedNode) map[state.Target]*state.RecordedNode {
+	c := v.clusterOf(t)
+	if c == nil || c.node(t) == nil || c.node(t).report == nil {
+		return nodes
+	}
+	if nodes == nil {
+		nodes = map[state.Target]*state.RecordedNode{}
+	}
+	nodes[t] = c.node(t).record()
+	return nodes
+}
+
+// remembered are the recorded nodes of which something else is to be remembered:
+// their hosts have other programs, or they are protected or no longer so.
+func (v *View) remembered() map[state.Target]*state.RecordedNode {
 	if v.Recorded == nil {
 		return nil
 	}
 	out := map[state.Target]*state.RecordedNode{}
 	for t, n := range v.Recorded.Nodes {
-		if r := v.Reports[t]; r != nil && !r.Programs.Equal(n.Programs) {
-			changed := *n
+		changed := *n
+		if r := v.Reports[t]; r != nil {
 			changed.Programs = r.Programs
+		}
+		changed.PreventDestroy = v.prevents(t)
+		if !changed.Programs.Equal(n.Programs) || changed.PreventDestroy != n.PreventDestroy {
 			out[t] = &changed
 		}
 	}
@@ -127,6 +150,7 @@ func (c *cluster) record() *state.RecordedCluster {
 		rec = *old.Clusters[c.Label]
 		rec.CA = ca
 	}
+	rec.PreventDestroy = c.view.prevents(c.target)
 	if c.report != nil {
 		rec.Version = c.report.Version
 		if c.report.EtcdClusterID != "" {

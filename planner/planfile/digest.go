@@ -25,6 +25,7 @@ func Digest(p *planner.Plan) string {
 	same.ToolVersion, same.Serial, same.ConfigDigest = "", 0, ""
 	same.Changes, same.Drift = withoutOrigins(p.Changes), withoutOrigins(p.Drift)
 	same.Steps, same.Withheld = slices.Clone(p.Steps), slices.Clone(p.Withheld)
+	same.Policies = nil // when it is, and who has approved
 	for i := range same.Withheld {
 		same.Withheld[i].Reason, same.Withheld[i].Remedy = "", "" // what was heard, and from whom
 	}

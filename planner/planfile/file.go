@@ -52,8 +52,9 @@ var (
 	ErrNewer = errors.New("the saved plan was written by a later version of kubewright")
 )
 
-// Write puts a plan into a file that only its owner may read, in one piece.
-func Write(path string, f File) error {
+// Write puts a plan into a file that only its owner may read, in one piece, as the
+// codec has it; nil for as it is.
+func Write(path string, f File, codec state.Codec) error {
 	saved, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -62,21 +63,37 @@ func Write(path string, f File) error {
 	if err != nil {
 		return err
 	}
-	err = renameio.WriteFile(path, append(b, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
+	b = append(b, '\n')
+	if codec != nil {
+		if b, err = codec.Seal(b); err != nil {
+			return fmt.Errorf("cannot save the plan: %w", err)
+		}
+	}
+	err = renameio.WriteFile(path, b, 0o600, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
 	if err != nil {
 		return fmt.Errorf("cannot save the plan: %w", err)
 	}
 	return nil
 }
 
-// Read reads a saved plan. Errors are ErrNoPlan, ErrDamaged, ErrNewer, or the
-// file system's.
-func Read(path string) (File, error) {
+// Read reads a saved plan. Errors are ErrNoPlan, ErrDamaged, ErrNewer, a
+// *state.CodecError, or the file system's.
+func Read(path string, codec state.Codec) (File, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return File{}, err
 	}
 	fail := func(kind error) (File, error) { return File{}, &fs.PathError{Op: "read plan", Path: path, Err: kind} }
+	if codec != nil {
+		plain, err := codec.Open(b)
+		switch {
+		case errors.As(err, new(*state.CodecError)):
+			return File{}, err
+		case err != nil:
+			return fail(ErrDamaged)
+		}
+		b = plain
+	}
 	var e envelope
 	switch err := json.Unmarshal(b, &e); {
 	case err != nil && bytes.HasPrefix(b, []byte(`{"format_version":`)):

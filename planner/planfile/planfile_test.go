@@ -54,14 +54,14 @@ func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.kwplan")
 	saved := planfile.File{Plan: plan(t), AllowUnreachable: true, PriorOutputs: map[string]state.Value{"o": state.String("x")}}
-	if err := planfile.Write(path, saved); err != nil {
+	if err := planfile.Write(path, saved, nil); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	read, err := planfile.Read(path)
+	read, err := planfile.Read(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestRoundTrip(t *testing.T) {
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.kwplan")
-	if err := planfile.Write(path, planfile.File{Plan: plan(t)}); err != nil {
+	if err := planfile.Write(path, planfile.File{Plan: plan(t)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(path)
@@ -87,7 +87,7 @@ func TestDamage(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := planfile.Read(path); !errors.Is(err, want) {
+		if _, err := planfile.Read(path, nil); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", name, err, want)
 		}
 	}
@@ -106,7 +106,7 @@ func TestDamage(t *testing.T) {
 	refused("a state", `{"format_version":1,"lineage":"x"}`, planfile.ErrNoPlan)
 	refused("HCL", "cluster {}\n", planfile.ErrNoPlan)
 	refused("nothing", "", planfile.ErrNoPlan)
-	if _, err := planfile.Read(path + ".absent"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := planfile.Read(path+".absent", nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -121,6 +121,7 @@ func TestDigest(t *testing.T) {
 		"files":  func(p *planner.Plan) { p.ConfigDigest = "d"; p.Changes[0].Attributes[0].Origin.Line = 99 },
 		"shown":  func(p *planner.Plan) { p.Changes[0].Shown = map[string]state.Value{"days_left": state.Int(3)} },
 		"way":    func(p *planner.Plan) { p.Steps[0].Via = p.Steps[1].Target },
+		"policy": func(p *planner.Plan) { p.Policies = []planner.PolicyFinding{{Policy: "calm", Rule: "freeze"}} },
 		"bytes":  func(p *planner.Plan) { p.Steps[0].Expectation("file:/x", "1") },
 	} {
 		p := plan(t)
@@ -135,6 +136,7 @@ func TestDigest(t *testing.T) {
 		"operation": func(p *planner.Plan) { p.Steps[0].Operations[0] = planner.RemovePath{Path: "false"} },
 		"order":     func(p *planner.Plan) { p.Steps[1].Needs = append(p.Steps[1].Needs, p.Steps[0].ID) },
 		"target":    func(p *planner.Plan) { p.Targets = []string{"certs"} },
+		"exception": func(p *planner.Plan) { p.OverriddenPolicies = []string{"calm"} },
 		"lineage":   func(p *planner.Plan) { p.Lineage = "m" },
 	} {
 		p := plan(t)
@@ -161,6 +163,7 @@ func TestCompare(t *testing.T) {
 		{"a field less", false, func(p *planner.Plan) {
 			p.Changes[1].Attributes = []planner.AttributeChange{{Path: "x", Before: state.Int(1), After: state.Int(2)}}
 		}, []string{kubeletFile + "#x has changed", kubeletFile + "#maxPods has changed"}},
+		{"an exception from a policy", false, func(p *planner.Plan) { p.OverriddenPolicies = []string{"calm"} }, nil},
 		{"another goal", false, func(p *planner.Plan) { p.Changes[1].Attributes[0].After = state.Int(250) }, []string{kubeletFile + "#maxPods would be changed in another way"}},
 		{"done by somebody else", false, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + " is by now as it was to become"}},
 		{"another action", false, func(p *planner.Plan) { p.Changes[1].Action = planner.Create }, []string{kubeletFile + "# would be changed in another way"}},

@@ -38,7 +38,7 @@ func sample() *state.State {
 // wantState fails unless the state on the disk is whole and of one of the serials; 0 stands for none.
 func wantState(t *testing.T, m *memFS, serials ...int64) int64 {
 	t.Helper()
-	st, err := read(m, memPath)
+	st, err := Read(on(m))
 	if err != nil {
 		t.Fatalf("the state cannot be read: %v", err)
 	}
@@ -65,7 +65,7 @@ func written(t *testing.T, serial int64) (*memFS, *state.State) {
 	t.Helper()
 	m, st := newMemFS(), sample()
 	for range serial {
-		if err := write(m, memPath, st); err != nil {
+		if err := Write(on(m), st); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestWriteFailsAtEveryCall(t *testing.T) {
 			for failAt := 1; ; failAt++ {
 				m, st := written(t, serial)
 				m.failAt, m.failWith = failAt, failure
-				err := write(m, memPath, st)
+				err := Write(on(m), st)
 				if m.calls < failAt {
 					break
 				}
@@ -97,14 +97,14 @@ func TestWriteFailsAtEveryCall(t *testing.T) {
 				if err != nil && st.Serial != serial {
 					t.Fatalf("%s: the serial grew to %d", what, st.Serial)
 				}
-				again, err := read(m, memPath)
+				again, err := Read(on(m))
 				if err != nil {
 					t.Fatal(err)
 				}
 				if again == nil {
 					again = sample()
 				}
-				if err := write(m, memPath, again); err != nil {
+				if err := Write(on(m), again); err != nil {
 					t.Fatalf("%s: the next write fails: %v", what, err)
 				}
 				if left := m.leftovers(); len(left) > 0 {
@@ -123,7 +123,7 @@ func TestWriteCrashesAtEveryCall(t *testing.T) {
 		for crashAt := 1; ; crashAt++ {
 			m, st := written(t, serial)
 			m.crashAt = crashAt
-			err := write(m, memPath, st)
+			err := Write(on(m), st)
 			for _, lucky := range []bool{false, true} {
 				after := m.reboot(lucky)
 				now := wantState(t, after, serial, serial+1)
@@ -147,7 +147,7 @@ func entry(i int) state.Entry {
 // and of those that were not acknowledged at most a beginning.
 func wantEntries(t *testing.T, what string, m *memFS, acknowledged, tried int) {
 	t.Helper()
-	entries, _, err := readJournal(m, memPaths.Journal)
+	entries, _, err := readJournal(on(m).medium(), memPaths.Journal)
 	if err != nil {
 		t.Fatalf("%s: the journal cannot be read: %v", what, err)
 	}
@@ -163,7 +163,7 @@ func wantEntries(t *testing.T, what string, m *memFS, acknowledged, tried int) {
 
 // appendSome opens the journal, reserves and appends until something fails.
 func appendSome(m *memFS, count int) (acknowledged int, err error) {
-	j, err := openJournal(m, memPaths.Journal)
+	j, err := OpenJournal(on(m))
 	if err != nil {
 		return 0, err
 	}
@@ -198,7 +198,7 @@ func TestJournalFailsAtEveryCall(t *testing.T) {
 				t.Fatalf("%s: error %v", what, err)
 			}
 			wantEntries(t, what, m, n, 3)
-			if _, err := openJournal(m, memPaths.Journal); err != nil {
+			if _, err := OpenJournal(on(m)); err != nil {
 				t.Fatalf("%s: the journal cannot be opened again: %v", what, err)
 			}
 			wantEntries(t, what+", opened again", m, n, 3)
@@ -228,7 +228,7 @@ func TestSaveCrashesAtEveryCall(t *testing.T) {
 	run := state.Entry{Kind: state.EntryRun, Run: "r1", Lineage: "l1", Token: 8, Steps: 1}
 	for crashAt := 1; ; crashAt++ {
 		m, st := written(t, 2)
-		j, err := openJournal(m, memPaths.Journal)
+		j, err := OpenJournal(on(m))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestSaveCrashesAtEveryCall(t *testing.T) {
 }
 
 func saveOn(m *memFS, st *state.State, j *Journal) error {
-	if j.fsys != FS(m) {
+	if j.medium.FS != FS(m) {
 		panic("the journal is on another disk")
 	}
 	return Save(on(m), st, j)

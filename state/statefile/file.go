@@ -14,26 +14,34 @@ import (
 )
 
 // Read reads a state file. One that does not exist is a nil state and no
-// error. Other failures are an *Error: ErrDamaged, ErrNewer, or the file system's.
-func Read(path string) (*state.State, error) { return read(disk{}, path) }
-
-func read(fsys FS, path string) (*state.State, error) {
-	st, _, err := NewStore(Paths{State: path, FS: fsys}, nil).read(context.Background())
+// error. Other failures are an *Error: ErrDamaged, ErrNewer, state.ErrPlain,
+// state.ErrSealed, or the file system's.
+func Read(p Paths) (*state.State, error) {
+	st, _, err := NewStore(p, nil).read(context.Background())
 	return st, err
+}
+
+// decode is a state as it was written.
+func (m medium) decode(kept []byte) (*state.State, error) {
+	b, err := m.unseal(kept)
+	if err != nil {
+		return nil, err
+	}
+	return decode(b)
 }
 
 // remedy says what to do about a file that is refused. It names the newest
 // older generation that can be read.
-func remedy(fsys FS, path string, kind error) string {
+func remedy(m medium, path string, kind error) string {
 	if kind == ErrNewer {
 		return "use that version of kubewright or a later one"
 	}
-	for _, g := range slices.Backward(generations(fsys, path)) {
-		b, err := fsys.ReadFile(g.path)
+	for _, g := range slices.Backward(generations(m, path)) {
+		b, err := m.ReadFile(g.path)
 		if err != nil {
 			continue
 		}
-		if st, err := decode(b); err == nil {
+		if st, err := m.decode(b); err == nil {
 			return fmt.Sprintf("the newest older state that is whole is of serial %d: put it back with\n\n  cp %s %s\n\n"+
 				"and plan; what it does not know yet is found on the hosts", st.Serial, g.path, path)
 		}
@@ -42,11 +50,7 @@ func remedy(fsys FS, path string, kind error) string {
 }
 
 // Write replaces a state file by the state; see Store.Write.
-func Write(path string, st *state.State) error { return write(disk{}, path, st) }
-
-func write(fsys FS, path string, st *state.State) error {
-	return NewStore(Paths{State: path, FS: fsys}, nil).Write(context.Background(), st)
-}
+func Write(p Paths, st *state.State) error { return NewStore(p, nil).Write(context.Background(), st) }
 
 func sameAsRead(path string, old, st *state.State) error {
 	refuse := func(kind error, problem, remedy string) error {

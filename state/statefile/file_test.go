@@ -22,7 +22,7 @@ func newState() *state.State { return &state.State{Lineage: "l1", ToolVersion: "
 
 func mustWrite(t *testing.T, path string, st *state.State) {
 	t.Helper()
-	if err := statefile.Write(path, st); err != nil {
+	if err := statefile.Write(statefile.NewPaths(path), st); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -46,7 +46,7 @@ func TestPaths(t *testing.T) {
 func TestGenerations(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "kubewright.state.json")
-	if st, err := statefile.Read(path); st != nil || err != nil {
+	if st, err := statefile.Read(statefile.NewPaths(path)); st != nil || err != nil {
 		t.Fatalf("a state that is not there = %v, %v", st, err)
 	}
 	st := newState()
@@ -54,12 +54,12 @@ func TestGenerations(t *testing.T) {
 		st.RunToken = int64(i)
 		mustWrite(t, path, st)
 	}
-	got, err := statefile.Read(path)
+	got, err := statefile.Read(statefile.NewPaths(path))
 	if err != nil || got.Serial != 14 || got.RunToken != 13 || got.FormatVersion != state.FormatVersion {
 		t.Fatalf("read %+v, %v", got, err)
 	}
 	for serial := range int64(15) {
-		old, err := statefile.Read(statefile.NewPaths(path).Backup(serial))
+		old, err := statefile.Read(statefile.NewPaths(statefile.NewPaths(path).Backup(serial)))
 		if err != nil || (old != nil) != (serial >= 4 && serial < 14) || old != nil && old.Serial != serial {
 			t.Errorf("generation %d = %+v, %v", serial, old, err)
 		}
@@ -98,7 +98,7 @@ func TestWriteRefuses(t *testing.T) {
 		mustWrite(t, path, first)
 		mustWrite(t, path, first)
 		before, _ := os.ReadFile(path)
-		err := statefile.Write(path, c.st)
+		err := statefile.Write(statefile.NewPaths(path), c.st)
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error = %v, want one with %q", name, err, c.want)
 		}
@@ -106,10 +106,10 @@ func TestWriteRefuses(t *testing.T) {
 			t.Errorf("%s: the file was changed", name)
 		}
 	}
-	if err := statefile.Write(filepath.Join(t.TempDir(), "s.json"), at("l1", 4)); !errors.Is(err, statefile.ErrMoved) || !strings.Contains(err.Error(), "is gone now") {
+	if err := statefile.Write(statefile.NewPaths(filepath.Join(t.TempDir(), "s.json")), at("l1", 4)); !errors.Is(err, statefile.ErrMoved) || !strings.Contains(err.Error(), "is gone now") {
 		t.Errorf("gone: error = %v", err)
 	}
-	if err := statefile.Write(filepath.Join(t.TempDir(), "s.json"), &state.State{}); err == nil || !strings.Contains(err.Error(), "internal error") {
+	if err := statefile.Write(statefile.NewPaths(filepath.Join(t.TempDir(), "s.json")), &state.State{}); err == nil || !strings.Contains(err.Error(), "internal error") {
 		t.Errorf("without lineage: error = %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestEditedStateNamesTheWayBack(t *testing.T) {
 	}
 	edit(path)
 	edit(statefile.NewPaths(path).Backup(2))
-	_, err := statefile.Read(path)
+	_, err := statefile.Read(statefile.NewPaths(path))
 	if !errors.Is(err, statefile.ErrDamaged) {
 		t.Fatalf("error = %v", err)
 	}
@@ -139,11 +139,11 @@ func TestEditedStateNamesTheWayBack(t *testing.T) {
 			t.Errorf("error = %v, want one with %q", err, want)
 		}
 	}
-	if err := statefile.Write(path, st); !errors.Is(err, statefile.ErrDamaged) {
+	if err := statefile.Write(statefile.NewPaths(path), st); !errors.Is(err, statefile.ErrDamaged) {
 		t.Errorf("Write over it: error = %v", err)
 	}
 	edit(statefile.NewPaths(path).Backup(1))
-	if _, err := statefile.Read(path); err == nil || !strings.Contains(err.Error(), "no older state beside it: move it away") {
+	if _, err := statefile.Read(statefile.NewPaths(path)); err == nil || !strings.Contains(err.Error(), "no older state beside it: move it away") {
 		t.Errorf("without a whole generation: error = %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestEditedStateNamesTheWayBack(t *testing.T) {
 func TestStateThatIsAFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if st, err := statefile.Read(dir); st != nil || err == nil || !strings.Contains(err.Error(), "cannot read state "+dir+": read: is a directory") {
+	if st, err := statefile.Read(statefile.NewPaths(dir)); st != nil || err == nil || !strings.Contains(err.Error(), "cannot read state "+dir+": read: is a directory") {
 		t.Errorf("Read = %v, %v", st, err)
 	}
 }
@@ -170,7 +170,7 @@ func TestLinkedState(t *testing.T) {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is %v, %v", info, err)
 	}
-	if got, err := statefile.Read(real); err != nil || got.Serial != 2 {
+	if got, err := statefile.Read(statefile.NewPaths(real)); err != nil || got.Serial != 2 {
 		t.Errorf("real = %+v, %v", got, err)
 	}
 }

@@ -37,7 +37,7 @@ func TestNewerStateNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	m := newMemFS()
 	m.put(memPath, []byte(`{"format_version":2,"tool_version":"9.9.9"}`))
-	if _, err := read(m, memPath); err == nil || !strings.HasSuffix(err.Error(), "; use that version of kubewright or a later one") {
+	if _, err := Read(on(m)); err == nil || !strings.HasSuffix(err.Error(), "; use that version of kubewright or a later one") {
 		t.Errorf("error = %v", err)
 	}
 	if _, err := Load(on(m)); err == nil {

@@ -100,7 +100,7 @@ func (s *Store) ended(left string) []string {
 	if left != "" {
 		out = append(out, left)
 	}
-	entries, _, err := readJournal(s.fsys(), s.Journal)
+	entries, _, err := readJournal(s.medium(), s.Journal)
 	if err != nil {
 		return out // said when the journal is folded
 	}
@@ -202,7 +202,7 @@ func (s *Store) Unlock(ctx context.Context) error {
 // OpenJournal opens the journal for a run that holds the lock. Nothing is
 // appended once the lock is lost.
 func (s *Store) OpenJournal() (*Journal, error) {
-	j, err := openJournal(s.fsys(), s.Journal)
+	j, err := openJournal(s.medium(), s.Journal)
 	if err == nil {
 		j.guard = func() error { return s.held.Confirm(context.Background()) }
 	}
@@ -230,12 +230,12 @@ func (s *Store) SetAside(entries []state.Entry) (string, error) {
 }
 
 func (s *Store) move(from, to string) error {
-	if _, err := s.fsys().ReadFile(from); err != nil {
+	if _, err := s.medium().ReadFile(from); err != nil {
 		return err
 	}
-	err := s.fsys().Rename(from, to)
+	err := s.medium().Rename(from, to)
 	if err == nil {
-		err = s.fsys().SyncDir(filepath.Dir(to))
+		err = s.medium().SyncDir(filepath.Dir(to))
 	}
 	if err != nil {
 		return &Error{Op: "set aside", Path: from, Err: bare(err), Remedy: "mend the folder's permissions, and run the same command again"}
@@ -245,7 +245,7 @@ func (s *Store) move(from, to string) error {
 
 // forget removes a file that is needed no more.
 func (s *Store) forget(path string) error {
-	if err := s.fsys().Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.medium().Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return &Error{Op: "remove", Path: path, Err: bare(err), Remedy: "remove it by hand: everything in it was written"}
 	}
 	return nil

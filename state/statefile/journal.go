@@ -1,6 +1,7 @@
 package statefile
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -21,7 +22,7 @@ const (
 // Journal is the open journal of a state. One goroutine at a time uses it, and
 // its process holds the lock.
 type Journal struct {
-	fsys    FS
+	medium  medium
 	path    string
 	file    File
 	entries []state.Entry
@@ -37,20 +38,20 @@ type Journal struct {
 // ReadJournal reads the entries of a journal without touching it. One that
 // does not exist has none. A last line that was cut is left out; any other
 // line that is not as it was written is an ErrDamaged that names it.
-func ReadJournal(path string) ([]state.Entry, error) {
-	entries, _, err := readJournal(disk{}, path)
+func ReadJournal(p Paths) ([]state.Entry, error) {
+	entries, _, err := readJournal(p.medium(), p.Journal)
 	return entries, err
 }
 
-func readJournal(fsys FS, path string) ([]state.Entry, int64, error) {
-	b, err := fsys.ReadFile(path)
+func readJournal(m medium, path string) ([]state.Entry, int64, error) {
+	b, err := m.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
 	if err != nil {
 		return nil, 0, &Error{Op: "read journal", Path: path, Err: bare(err)}
 	}
-	entries, size, err := scan(b)
+	entries, size, err := m.scan(b)
 	if e := (*Error)(nil); errors.As(err, &e) {
 		e.Op, e.Path = "read journal", path
 	}
@@ -59,15 +60,15 @@ func readJournal(fsys FS, path string) ([]state.Entry, int64, error) {
 
 // OpenJournal opens the journal for appending and makes it when it is missing. A
 // last line that was cut by a crash is taken off.
-func OpenJournal(p Paths) (*Journal, error) { return openJournal(p.fsys(), p.Journal) }
+func OpenJournal(p Paths) (*Journal, error) { return openJournal(p.medium(), p.Journal) }
 
-func openJournal(fsys FS, path string) (*Journal, error) {
-	entries, size, err := readJournal(fsys, path)
+func openJournal(m medium, path string) (*Journal, error) {
+	entries, size, err := readJournal(m, path)
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{fsys: fsys, path: path, entries: entries, n: int64(len(entries)), size: size}
-	if j.file, err = fsys.Open(path); err != nil {
+	j := &Journal{medium: m, path: path, entries: entries, n: int64(len(entries)), size: size}
+	if j.file, err = m.Open(path); err != nil {
 		return nil, j.failure("open journal", err)
 	}
 	err = j.file.Truncate(size)
@@ -75,7 +76,7 @@ func openJournal(fsys FS, path string) (*Journal, error) {
 		err = j.file.Sync()
 	}
 	if err == nil {
-		err = fsys.SyncDir(filepath.Dir(path))
+		err = m.SyncDir(filepath.Dir(path))
 	}
 	if err != nil {
 		_ = j.file.Close()
@@ -91,6 +92,16 @@ func (j *Journal) failure(op string, err error) error {
 	}
 }
 
+// refused is why an entry cannot be written as it should be.
+func (j *Journal) refused(op string, err error) error {
+	e := (*Error)(nil)
+	if !errors.As(err, &e) {
+		return j.failure(op, err)
+	}
+	e.Op, e.Path = op, j.path
+	return e
+}
+
 // Entries are those that the journal held when it was opened: of a run that
 // did not come to its end. It is empty after Reset.
 func (j *Journal) Entries() []state.Entry { return slices.Clone(j.entries) }
@@ -98,17 +109,28 @@ func (j *Journal) Entries() []state.Entry { return slices.Clone(j.entries) }
 // Reserve makes sure before the first act that the entries of a run will find
 // room, as far as the file system can promise it, and that the folder can be
 // written, which the state file needs in the end.
+//
+// It also makes sure that whoever runs this can read what will be written.
 func (j *Journal) Reserve(entries int) error {
-	if err := j.file.Allocate(j.size + bytesPerRun + int64(entries)*bytesPerEntry); err != nil {
+	size := bytesPerRun + int64(entries)*bytesPerEntry
+	probe := []byte("{}")
+	kept, err := j.medium.sealReadable(probe)
+	if err != nil {
+		return j.refused("write journal", err)
+	}
+	if !bytes.Equal(kept, probe) {
+		size *= 2 // keys and armor of each line
+	}
+	if err := j.file.Allocate(j.size + size); err != nil {
 		return j.failure("reserve space for journal", err)
 	}
 	name := j.path + ".tmp"
-	if err := j.fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := j.medium.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return j.failure("write beside journal", err)
 	}
-	f, err := j.fsys.Create(name)
+	f, err := j.medium.Create(name)
 	if err == nil {
-		err = errors.Join(f.Close(), j.fsys.Remove(name))
+		err = errors.Join(f.Close(), j.medium.Remove(name))
 	}
 	if err != nil {
 		return j.failure("write beside journal", err)
@@ -129,10 +151,12 @@ func (j *Journal) Append(e state.Entry) error {
 	if e.Kind == state.EntryRun {
 		e.Format = JournalFormat
 	}
-	line, err := encodeLine(e)
-	if err == nil {
-		_, err = j.file.WriteAt(line, j.size)
+	line, err := j.medium.encodeLine(e)
+	if err != nil {
+		j.broken = j.refused("append to journal", err)
+		return j.broken
 	}
+	_, err = j.file.WriteAt(line, j.size)
 	if err == nil {
 		err = j.file.Sync()
 	}

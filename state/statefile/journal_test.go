@@ -16,7 +16,7 @@ import (
 func journalBytes(t testing.TB, n int) []byte {
 	t.Helper()
 	m := newMemFS()
-	j, err := openJournal(m, memPaths.Journal)
+	j, err := OpenJournal(on(m))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func journalBytes(t testing.TB, n int) []byte {
 func TestJournalOnDisk(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "kubewright.journal")
-	if entries, err := ReadJournal(path); err != nil || entries != nil {
+	if entries, err := ReadJournal(Paths{Journal: path}); err != nil || entries != nil {
 		t.Fatalf("a journal that is not there = %v, %v", entries, err)
 	}
 	for round := range 2 {
@@ -53,7 +53,7 @@ func TestJournalOnDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	entries, err := ReadJournal(path)
+	entries, err := ReadJournal(Paths{Journal: path})
 	if err != nil || len(entries) != 2 || entries[1].N != 2 {
 		t.Fatalf("entries = %v, %v", entries, err)
 	}
@@ -68,7 +68,7 @@ func TestJournalOnDisk(t *testing.T) {
 	if err := errors.Join(j.Reset(), j.Append(entry(0)), j.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if entries, err := ReadJournal(path); err != nil || len(entries) != 1 || entries[0].N != 1 {
+	if entries, err := ReadJournal(Paths{Journal: path}); err != nil || len(entries) != 1 || entries[0].N != 1 {
 		t.Errorf("after Reset: %v, %v", entries, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestTornTail(t *testing.T) {
 	b := journalBytes(t, 2)
 	for n := range len(b) + 1 {
 		for _, tail := range []string{"", "\x00\x00\x00"} {
-			entries, size, err := scan(append(bytes.Clone(b[:n]), tail...))
+			entries, size, err := (medium{}).scan(append(bytes.Clone(b[:n]), tail...))
 			if err != nil || len(entries) != bytes.Count(b[:n], []byte("\n")) {
 				t.Fatalf("cut after %d: %d entries, %v", n, len(entries), err)
 			}
@@ -119,7 +119,7 @@ func TestFlippedBitInTheJournal(t *testing.T) {
 	for i := range b {
 		for bit := range 8 {
 			b[i] ^= 1 << bit
-			entries, _, err := scan(b)
+			entries, _, err := (medium{}).scan(b)
 			if err == nil && (len(entries) == 3 || i <= last) {
 				t.Fatalf("bit %d of byte %d flipped is read: %v", bit, i, entries)
 			}
@@ -135,7 +135,7 @@ func TestJournalRefuses(t *testing.T) {
 	t.Parallel()
 	b := journalBytes(t, 3)
 	lines := bytes.SplitAfter(b, []byte("\n"))
-	newer, err := encodeLine(state.Entry{N: 1, Kind: state.EntryRun, Format: 2})
+	newer, err := (medium{}).encodeLine(state.Entry{N: 1, Kind: state.EntryRun, Format: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestJournalRefuses(t *testing.T) {
 		m := newMemFS()
 		m.put(memPaths.Journal, bytes.Join(c.lines, nil))
 		before := bytes.Clone(m.names[memPaths.Journal].data)
-		_, err := openJournal(m, memPaths.Journal)
+		_, err := OpenJournal(on(m))
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "cannot read journal "+memPaths.Journal) {
 			t.Errorf("%s: error = %v, want one with %q", name, err, c.want)
 		}
@@ -165,11 +165,11 @@ func TestJournalRefuses(t *testing.T) {
 func FuzzScan(f *testing.F) {
 	f.Add(journalBytes(f, 2))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		entries, size, err := scan(b)
+		entries, size, err := (medium{}).scan(b)
 		if err != nil {
 			return
 		}
-		if again, n, err := scan(b[:size]); err != nil || n != size || len(again) != len(entries) {
+		if again, n, err := (medium{}).scan(b[:size]); err != nil || n != size || len(again) != len(entries) {
 			t.Fatalf("what is valid reads as %d entries of %d, %v", len(again), len(entries), err)
 		}
 	})

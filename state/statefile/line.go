@@ -19,40 +19,76 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func encodeLine(e state.Entry) ([]byte, error) {
+func checksum(body []byte) uint32 { return crc32.Checksum(body, castagnoli) }
+
+// sealedLine is a line of a journal that is encrypted: an entry as text. Each line
+// is encrypted by itself, so that one that was synced is never written again, and
+// one that was cut is told by its checksum, without a key.
+type sealedLine struct {
+	Sealed string `json:"sealed"`
+}
+
+func (m medium) encodeLine(e state.Entry) ([]byte, error) {
 	body, err := json.Marshal(e)
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(body[:len(body)-1:len(body)-1], crcFormat, crc32.Checksum(body, castagnoli)), nil
+	kept, err := m.seal(body)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(kept, body) {
+		if body, err = json.Marshal(sealedLine{string(kept)}); err != nil {
+			return nil, err
+		}
+	}
+	return fmt.Appendf(body[:len(body)-1:len(body)-1], crcFormat, checksum(body)), nil
 }
 
-func decodeLine(line []byte) (state.Entry, error) {
+// decodeLine reads a line. An *Error says that it is whole and cannot be read here.
+func (m medium) decodeLine(line []byte) (state.Entry, error) {
 	cut := len(line) - crcLength
 	if cut < 1 {
 		return state.Entry{}, errors.New("it is too short")
 	}
 	body := append(bytes.Clone(line[:cut]), '}')
-	want := fmt.Sprintf(crcFormat, crc32.Checksum(body, castagnoli))
+	want := fmt.Sprintf(crcFormat, checksum(body))
 	if string(line[cut:])+"\n" != want {
 		return state.Entry{}, errors.New("its checksum does not fit")
 	}
+	if bytes.HasPrefix(body, []byte(`{"sealed":`)) {
+		var line sealedLine
+		if err := json.Unmarshal(body, &line); err != nil {
+			return state.Entry{}, err
+		}
+		body = []byte(line.Sealed)
+	}
+	body, err := m.unseal(body)
+	if err != nil {
+		return state.Entry{}, err
+	}
 	var e state.Entry
-	err := json.Unmarshal(body, &e)
+	err = json.Unmarshal(body, &e)
 	return e, err
 }
 
 // scan reads the entries of a journal and how many bytes they take. Only one
 // line can be unsynced, the last: what is broken there was never acknowledged.
-func scan(b []byte) ([]state.Entry, int64, error) {
+func (m medium) scan(b []byte) ([]state.Entry, int64, error) {
 	b = bytes.TrimRight(b, "\x00") // a length that reached the disk before its content
 	var entries []state.Entry
 	size := 0
 	for size < len(b) {
 		line, rest, whole := bytes.Cut(b[size:], []byte("\n"))
-		e, err := decodeLine(line)
+		e, err := m.decodeLine(line)
 		n := int64(len(entries)) + 1
+		refused := (*Error)(nil)
 		switch {
+		case errors.As(err, &refused) && refused.Kind == ErrDamaged:
+			return nil, 0, brokenLine(n, refused.Problem, refused.Err)
+		case errors.As(err, &refused):
+			refused.Line = int(n)
+			return nil, 0, refused
 		case (!whole || err != nil && len(rest) == 0) && !overlong(line):
 			return entries, int64(size), nil
 		case !whole, err != nil:

@@ -28,7 +28,7 @@ func (l Local) String() string { return l.paths.State }
 func (l Local) Read(context.Context) (*backend.Object, error) { return l.read(l.paths.State) }
 
 func (l Local) read(path string) (*backend.Object, error) {
-	b, err := l.paths.fsys().ReadFile(path)
+	b, err := l.paths.medium().ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -46,7 +46,7 @@ func contentMark(b []byte) string {
 // Write implements backend.Backend: what was read is kept as an older
 // generation, and then replaced as a whole.
 func (l Local) Write(_ context.Context, old *backend.Object, next backend.Object) error {
-	fsys, path := l.paths.fsys(), l.paths.State
+	fsys, path := l.paths.medium(), l.paths.State
 	fail := func(err error, remedy string) error {
 		return &Error{Op: "write state", Path: path, Err: bare(err), Remedy: remedy}
 	}
@@ -62,7 +62,7 @@ func (l Local) Write(_ context.Context, old *backend.Object, next backend.Object
 		return backend.Moved(path)
 	}
 	if old != nil {
-		if err := replace(fsys, NewPaths(path).Backup(old.Serial), old.Data); err != nil {
+		if err := kept(fsys, NewPaths(path).Backup(old.Serial), old.Data); err != nil {
 			return &Error{
 				Op: "keep the older state of", Path: path, Err: bare(err),
 				Remedy: "nothing was changed: make room or mend the disk, and run the same command again",
@@ -74,6 +74,15 @@ func (l Local) Write(_ context.Context, old *backend.Object, next backend.Object
 	}
 	prune(fsys, path)
 	return nil
+}
+
+// kept puts an older state aside. What was not encrypted and is to be is not kept as it was.
+func kept(m medium, path string, b []byte) error {
+	b, err := m.reseal(b)
+	if err != nil {
+		return err
+	}
+	return replace(m, path, b)
 }
 
 // Lock implements backend.Backend. Commands take the lock of their folder with
@@ -126,7 +135,7 @@ func (l Local) ForceUnlock(ctx context.Context, id string) error {
 	fail := func(path string, err error) error {
 		return &Error{Op: "end the lock with", Path: path, Err: bare(err), Remedy: "nothing was ended: mend the folder's permissions, or end the process"}
 	}
-	fsys := l.paths.fsys()
+	fsys := l.paths.medium()
 	journal, err := fsys.ReadFile(l.paths.Journal)
 	if err == nil {
 		err = replace(fsys, l.paths.Journal, journal)

@@ -3,6 +3,8 @@ package statefile
 import (
 	"path/filepath"
 	"strconv"
+
+	"github.com/kubewright/kubewright/state"
 )
 
 // DefaultName is the name of the state file in the configuration folder.
@@ -23,13 +25,15 @@ type Paths struct {
 	Snapshots string
 	// FS is where they are; nil stands for OS.
 	FS FS
+	// Codec is how state, older states and journal are written; nil for as they are.
+	Codec state.Codec
 }
 
-func (p Paths) fsys() FS {
+func (p Paths) medium() medium {
 	if p.FS == nil {
-		return OS()
+		return medium{OS(), p.Codec}
 	}
-	return p.FS
+	return medium{p.FS, p.Codec}
 }
 
 // NewPaths derives all names from that of the state file. The default file has

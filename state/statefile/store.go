@@ -65,7 +65,7 @@ func (s *Store) Reload(ctx context.Context) (Loaded, error) {
 }
 
 func (s *Store) fold(st *state.State) (Loaded, error) {
-	entries, _, err := readJournal(s.fsys(), s.Journal)
+	entries, _, err := readJournal(s.medium(), s.Journal)
 	if err != nil || len(entries) == 0 {
 		return Loaded{State: st}, err
 	}
@@ -112,7 +112,7 @@ func (s *Store) read(ctx context.Context) (*state.State, *backend.Object, error)
 		s.last, s.lastState, s.known = nil, nil, true
 		return nil, nil, nil
 	}
-	st, err := decode(o.Data)
+	st, err := s.medium().decode(o.Data)
 	if err != nil {
 		return nil, nil, s.refused(err)
 	}
@@ -129,8 +129,9 @@ func (s *Store) refused(err error) error {
 	}
 	e.Op, e.Path = "read state", s.Place()
 	switch {
+	case e.Kind == state.ErrPlain, e.Kind == state.ErrSealed: // those know their own
 	case s.local:
-		e.Remedy = remedy(s.fsys(), s.State, e.Kind)
+		e.Remedy = remedy(s.medium(), s.State, e.Kind)
 	case e.Kind == ErrNewer:
 		e.Remedy = "use that version of kubewright or a later one"
 	default:
@@ -159,9 +160,9 @@ func (s *Store) write(ctx context.Context, st *state.State) ([]byte, error) {
 	}
 	next := *st
 	next.FormatVersion, next.Serial = state.FormatVersion, st.Serial+1
-	b, err := encode(&next)
+	b, err := s.encoded(&next)
 	if err != nil {
-		return nil, &Error{Op: "write state", Path: s.Place(), Err: err}
+		return nil, err
 	}
 	if err := s.held.Confirm(ctx); errors.Is(err, backend.ErrLost) {
 		return b, err
@@ -182,6 +183,50 @@ func (s *Store) write(ctx context.Context, st *state.State) ([]byte, error) {
 	st.FormatVersion, st.Serial = next.FormatVersion, next.Serial
 	s.known = false
 	return b, nil
+}
+
+// encoded is a state as it is kept.
+func (s *Store) encoded(st *state.State) ([]byte, error) {
+	b, err := encode(st)
+	if err == nil {
+		b, err = s.medium().sealReadable(b)
+	}
+	if e := (*Error)(nil); errors.As(err, &e) {
+		e.Op, e.Path = "write state", s.Place()
+		return nil, e
+	}
+	if err != nil {
+		return nil, &Error{Op: "write state", Path: s.Place(), Err: err}
+	}
+	return b, nil
+}
+
+// Replace puts a state into the place of the one that is there, whichever that is.
+// On success st.Serial is above both. One that cannot be read is not replaced. The
+// caller holds the lock.
+func (s *Store) Replace(ctx context.Context, st *state.State) error {
+	if err := s.held.Confirm(ctx); errors.Is(err, backend.ErrLost) {
+		return err
+	}
+	old, object, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	next := *st
+	if old != nil {
+		next.Serial = max(st.Serial, old.Serial)
+	}
+	next.FormatVersion, next.Serial = state.FormatVersion, next.Serial+1
+	b, err := s.encoded(&next)
+	if err != nil {
+		return err
+	}
+	if err := s.backend.Write(ctx, object, backend.Object{Data: b, Lineage: next.Lineage, Serial: next.Serial}); err != nil {
+		return err
+	}
+	st.FormatVersion, st.Serial = next.FormatVersion, next.Serial
+	s.known = false
+	return nil
 }
 
 // Save writes the state, as Write does, and then empties the journal, whose
@@ -211,7 +256,7 @@ func (s *Store) aside(err error, b []byte) error {
 	if gone {
 		what = "the journal is kept as well; look at who has written meanwhile, and plan: the hosts are observed anew"
 	}
-	if kept := replace(s.fsys(), s.Errored, b); kept != nil {
+	if kept := replace(s.medium(), s.Errored, b); kept != nil {
 		return fmt.Errorf("%w\n\nThe state could not be written to %s either (%w). The journal %s has what is missing: run the same command again, here",
 			err, s.Errored, bare(kept), s.Journal)
 	}

@@ -88,6 +88,7 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 		return err
 	}
 	defer s.close()
+	s.approved = by.digest != "" || by.saved != nil
 	if prepare != nil {
 		prepare(s)
 	}
@@ -102,6 +103,9 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 	}
 	if s.result.Plan.Empty() {
 		return s.settle(ctx)
+	}
+	if err := s.permitted(); err != nil {
+		return err
 	}
 	if !by.given() {
 		if err := s.confirm(ctx); err != nil {
@@ -253,7 +257,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	outcome, runErr := executor.Execute(ctx, &plan, run, journal, executor.Options{
 		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Learned: phases.Settled(s.view),
 		Parallelism: s.opts.parallelism, OnError: s.opts.onError.meaning(),
-		Stop: stop, Durations: st.Durations, Sink: progress.Event, Now: s.Now,
+		Stop: stop, Hold: s.holdBack(&plan), Durations: st.Durations, Sink: progress.Event, Now: s.Now,
 	})
 	still()
 	done()
@@ -279,6 +283,8 @@ func (s *session) execute(ctx context.Context, by approval) error {
 		return recordErr
 	case outcome.Stopped && over(stop):
 		return exit(exitInterrupted)
+	case outcome.Stopped && len(s.held) > 0:
+		return s.heldBack()
 	case !outcome.OK():
 		return exit(s.outcomeCode(outcome))
 	}

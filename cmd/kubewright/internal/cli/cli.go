@@ -16,6 +16,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/encryption"
 	"github.com/spf13/cobra"
 )
 
@@ -48,6 +49,12 @@ type app struct {
 	interrupts *interruptions
 	// looking is shown while hosts are looked at; nil before.
 	looking *view.Looking
+	// identities are files with private keys, with -age-identity; sealer encrypts and
+	// decrypts what is kept, once that was needed.
+	identities []string
+	sealer     *encryption.Codec
+	// ask is Env.Secret as long as the command runs; nil when nobody can be asked.
+	ask func(prompt string) ([]byte, error)
 	// secrets are taken out of everything that is said of a failure.
 	secrets *state.Redactor
 }
@@ -67,6 +74,9 @@ func Main(env *Env) int {
 	cmd.SetErr(env.Stderr)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	if env.Secret != nil {
+		a.ask = func(prompt string) ([]byte, error) { return env.Secret(ctx, prompt) }
+	}
 	a.interrupts = listen(env.Interrupts, cancel)
 	defer a.interrupts.close()
 	defer a.closeInto()
@@ -165,6 +175,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.chdir, "chdir", "", "work in this `folder` instead of the present one")
 	f.BoolVar(&a.noColor, "no-color", false, "print without colour")
 	f.StringVar(&a.statePath, "state", "", "the state `file` (default kubewright.state.json in the configuration folder)")
+	f.StringArrayVar(&a.identities, "age-identity", nil, "decrypt the state with the private key in this `file`, of age or SSH (repeatable; or "+identityVariable+")")
 	f.StringArrayVar(&a.backendConfig, "backend-config", nil, "a setting of the backend that is not in the configuration: `NAME=VALUE`, or a file (repeatable)")
 	cmd.SetFlagErrorFunc(badFlag)
 	oneDashHelp(cmd)

@@ -29,6 +29,7 @@ func (a *app) completeParts(cmd *cobra.Command) {
 // completions are those of -target, as far as configuration and state can be
 // read without asking anybody.
 func (a *app) completions() []string {
+	a.ask = nil // nobody is asked while typing
 	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Env: a.Environ, ToolVersion: Version})
 	if cfg == nil {
 		cfg = &config.Config{}
@@ -42,6 +43,7 @@ func (a *app) completions() []string {
 
 // recordedTargets are the completions of an address in the state.
 func (a *app) recordedTargets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	a.ask = nil // nobody is asked while typing
 	loaded, err := a.completedState()
 	if err != nil || loaded.State == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

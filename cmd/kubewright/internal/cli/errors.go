@@ -16,6 +16,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
 )
@@ -85,6 +86,8 @@ func explain(err error) *diag.Diagnostic {
 		{statefile.ErrNewer, "State is of a newer kubewright"},
 		{statefile.ErrForeign, "State is of another lineage"},
 		{statefile.ErrMoved, "State has changed meanwhile"},
+		{state.ErrPlain, "State is not encrypted"},
+		{state.ErrSealed, "State is encrypted"},
 	} {
 		if errors.Is(err, k.kind) {
 			return diag.Errorf(k.summary, "%s", detail)

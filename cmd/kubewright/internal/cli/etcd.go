@@ -121,6 +121,7 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 	}
 	o.careFlags(cmd)
 	o.lockFlag(cmd.Flags())
+	o.overrideFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
 	return cmd
 }

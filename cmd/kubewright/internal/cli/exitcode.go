@@ -21,8 +21,8 @@ const (
 	exitChanges = 2
 	// exitDrift: all that the plan changes was changed outside.
 	exitDrift = 3
-	// exitRefused: a step was refused, by a gate, or right before it began because
-	// something has changed since the plan was made.
+	// exitRefused: a plan or a step was refused, by a policy, by a gate, or right
+	// before it began because something has changed since the plan was made.
 	exitRefused = 4
 	// exitLocked: another run holds the state or the cluster.
 	exitLocked = 5
@@ -66,11 +66,14 @@ func findingsCode(list diag.Diagnostics) int {
 		return exitError
 	case !slices.ContainsFunc(list, not(phases.Unreachable)):
 		return exitUnreachable
-	case !slices.ContainsFunc(list, not(phases.Refused)):
+	case !slices.ContainsFunc(list, not(refused)):
 		return exitRefused
 	}
 	return exitError
 }
+
+// refused tells that a gate or a policy refuses a plan.
+func refused(d *diag.Diagnostic) bool { return phases.Refused(d) || d.Summary == policyRefuses }
 
 // outcomeCode is the exit code of a run of which something is left to do: that
 // of the first failure which has one of its own.

@@ -20,6 +20,7 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	o.changeFlags(f)
 	a.completeParts(cmd)
 	o.lockFlag(f)
+	o.overrideFlag(f)
 	f.IntVar(&o.parallelism, "parallelism", 10, "run this `number` of steps at once")
 	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer")
 	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")

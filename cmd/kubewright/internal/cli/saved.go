@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
@@ -11,6 +12,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/state"
 )
 
 // approval is who says yes to a plan, when it is not somebody at the prompt.
@@ -45,12 +47,17 @@ func (a *app) named(path string) string {
 
 // readPlan reads a saved plan.
 func (a *app) readPlan(path string) (planfile.File, error) {
-	f, err := planfile.Read(a.named(path))
+	f, err := planfile.Read(a.named(path), a.codec())
 	if err == nil {
 		return f, nil
 	}
 	remedy := "Make it anew with kubewright plan -out=" + path + "."
+	var refused *state.CodecError
 	switch {
+	case errors.As(err, &refused) && refused.Kind == state.ErrPlain:
+		err = errors.New(refused.Problem)
+	case errors.As(err, &refused):
+		err, remedy = errors.New(refused.Problem), sentence(refused.Remedy)
 	case errors.Is(err, planfile.ErrNoPlan):
 		remedy = "A plan is saved with kubewright plan -out=FILE."
 	case errors.Is(err, planfile.ErrNewer):
@@ -80,7 +87,7 @@ func (s *session) savePlan(path string) error {
 		return s.screen().saved("", s.result.Plan)
 	}
 	f := planfile.File{Plan: s.result.Plan, AllowUnreachable: s.opts.allowUnreachable, PriorOutputs: s.priorOutputs(), Durations: s.durations(), Parallelism: s.opts.parallelism}
-	if err := planfile.Write(s.named(path), f); err != nil {
+	if err := planfile.Write(s.named(path), f, s.codec()); err != nil {
 		return err
 	}
 	if s.quietStdout {
@@ -98,6 +105,8 @@ func savedOptions(o planOptions, f planfile.File) (planOptions, error) {
 		excludes: f.Plan.Excluded, refreshOnly: f.Plan.RefreshOnly,
 		replace: f.Plan.Replace, accept: f.Plan.AcceptNewHost, forget: f.Plan.ForgetUnreachable,
 	}
+	// Who applies may make an exception of their own; what was reviewed stays one.
+	o.overridden = append(slices.Clone(f.Plan.OverriddenPolicies), o.overridden...)
 	o.targets, o.skipPhases, o.destroy, o.allowUnreachable = f.Plan.Targets, f.Plan.SkippedPhases, f.Plan.Destroy, f.AllowUnreachable
 	return o, nil
 }

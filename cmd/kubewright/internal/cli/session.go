@@ -36,6 +36,8 @@ type planOptions struct {
 	// jsonInto is the file that JSON lines go to as well.
 	jsonInto string
 	input    bool
+	// overridden are the names of policies to go on against.
+	overridden []string
 	// onError says what a failed step means for others.
 	onError onError
 }
@@ -67,6 +69,10 @@ type session struct {
 	// leaseless leaves the clusters' leases alone: they are in the etcd that is made
 	// anew. Hosts accept one run all the same.
 	leaseless bool
+	// approved tells that somebody approves this very plan: by its digest, or by
+	// having saved it. held is what policies have against going on with a run.
+	approved bool
+	held     []planner.PolicyFinding
 	// planner makes the plan of this command; nil stands for phases.Plan.
 	planner planFunc
 	// runID names the run of a command that writes, which holds the lock; ended is
@@ -157,7 +163,7 @@ func (a *app) paths() statefile.Paths {
 	if a.statePath != "" {
 		p = statefile.NewPaths(a.named(a.statePath))
 	}
-	p.FS = a.Files
+	p.FS, p.Codec = a.Files, a.codec()
 	return p
 }
 
@@ -249,10 +255,11 @@ func (s *session) planBy(ctx context.Context, make planFunc) (diag.Diagnostics, 
 		return diags, err
 	}
 	result, diags := make(v, s.header(), options)
-	if !diags.HasErrors() {
-		s.view, s.result = v, result
+	if diags.HasErrors() {
+		return diags, nil
 	}
-	return diags, nil
+	s.view, s.result = v, result
+	return diags, s.judge(result.Plan)
 }
 
 // takeOver lets a view know the clusters of import blocks as recorded. The state
@@ -282,7 +289,7 @@ func (s *session) planAgain() error {
 		return s.failed(diags)
 	}
 	s.result = result
-	return nil
+	return s.judge(result.Plan)
 }
 
 // look observes everything, and tells on the way who has not answered yet.
@@ -301,7 +308,7 @@ func (s *session) look(ctx context.Context) *phases.View {
 }
 
 func (s *session) header() planner.Plan {
-	p := planner.Plan{FormatVersion: 1, ToolVersion: Version, ConfigDigest: s.configDigest(), Outputs: s.outputs(), Command: s.command}
+	p := planner.Plan{FormatVersion: 1, ToolVersion: Version, ConfigDigest: s.configDigest(), Outputs: s.outputs(), Command: s.command, OverriddenPolicies: s.overrides()}
 	if s.recorded != nil {
 		p.Lineage, p.Serial = s.recorded.Lineage, s.recorded.Serial
 	}
@@ -363,7 +370,7 @@ func (s *session) plannerOptions() (planner.Options, error) {
 				p, didYouMean("", p, phases.Names()), strings.Join(phases.Names(), ", ")))
 		}
 	}
-	return o, s.failed(diags)
+	return o, s.failed(append(diags, s.unknownPolicies()...))
 }
 
 // exists tells that a selector's target is one of this run's. Every target

@@ -25,8 +25,7 @@ func (a *app) readState(ctx context.Context) (*state.State, error) {
 		return nil, err
 	}
 	if loaded.State == nil {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("No state", "There is none at %s: nothing was applied from here yet. "+
-			"With -chdir or -state another one is read.", store.Place())}}
+		return nil, noState(store.Place())
 	}
 	return loaded.State, nil
 }
@@ -131,10 +130,11 @@ func listed(names []string) string {
 
 func (a *app) stateCommand() *cobra.Command {
 	cmd := group(&cobra.Command{
-		Use: "state", Short: "Look into the state, or recover it",
+		Use: "state", Short: "Look into the state, change it, copy it, or recover it",
 		Long: "The state is what kubewright remembers of clusters, hosts and everything that it has made there:\n" +
 			"digests, attributes and names, and no secrets. It is kubewright.state.json in the configuration folder, or\n" +
-			"the file of -state. These commands read it, and recover makes a lost one anew from the hosts.",
+			"the file of -state. These commands read it, give what is in it other names, forget, copy and encrypt it; recover\n" +
+			"makes a lost one anew from the hosts. None of them changes anything on a host.",
 		Example: "  kubewright state list\n  kubewright state show 'node.cp[\"cp1\"]'\n  kubewright state recover",
 	})
 	cmd.AddCommand(&cobra.Command{
@@ -167,7 +167,7 @@ func (a *app) stateCommand() *cobra.Command {
 			}
 			return view.StateShow(a.Stdout, st, address, a.options())
 		},
-	}, a.stateRecoverCommand())
+	}, a.stateMoveCommand(), a.stateRemoveCommand(), a.statePullCommand(), a.statePushCommand(), a.stateRecoverCommand(), a.stateEncryptCommand(), a.stateDecryptCommand())
 	return cmd
 }
 

@@ -20,7 +20,7 @@ const (
 // annotation is a workflow command of GitHub: what a line of the configuration
 // changes, or what becomes of some resources as a whole.
 type annotation struct {
-	// level is notice or warning.
+	// level is notice, warning or error.
 	level  string
 	title  string
 	origin state.Source
@@ -31,14 +31,14 @@ type annotation struct {
 
 // annotations prints a plan as annotations of a workflow. Each changed item is
 // in one, at the line that changes it: what is destroyed or replaced, what
-// changed outside and what could not be looked at as warnings, the rest as
+// changed outside and what could not be looked at as warnings, what policies refuse as errors, the rest as
 // notices. Those that GitHub would not show are counted in the last of a level.
 func annotations(w io.Writer, plan *planner.Plan, o Options) error {
 	r := newReview(plan, o)
 	all := collectAnnotations(r)
 	p := newPage(Options{Width: endless})
 	p.line("::notice title=kubewright::" + commandText(r.headline()+" Digest "+r.digest[:planfile.ShortDigest]+"."))
-	for _, level := range []string{"warning", "notice"} {
+	for _, level := range []string{"error", "warning", "notice"} {
 		var of []*annotation
 		for _, a := range all.list {
 			if a.level == level {
@@ -98,6 +98,13 @@ func collectAnnotations(r *review) *annotated {
 	a := &annotated{place: map[annotatedKey]*annotation{}}
 	for _, u := range r.Withheld {
 		a.add("warning", "could not be looked at", state.Source{}, u.Target.String(), u.Reason, u.Remedy)
+	}
+	for _, f := range r.Policies {
+		level := "error"
+		if f.Overridden {
+			level = "warning"
+		}
+		a.add(level, "policy "+f.Policy, f.Source, f.Rule, policyText(f))
 	}
 	for _, x := range r.resources {
 		a.resource(x)

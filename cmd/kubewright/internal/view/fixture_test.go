@@ -207,6 +207,10 @@ func driftPlan() *planner.Plan {
 		Target: w22, Reason: "cannot connect to 10.77.0.22:22: i/o timeout after 10s",
 		Remedy: "Bring the host back or take its block out; -target leaves it alone.",
 	}}
+	m.Policies = []planner.PolicyFinding{
+		{Policy: "calm", Rule: "freeze", Message: `frozen until Mon 2026-03-09 07:00 CET by "weekend": call the operator on duty`, Source: state.Source{File: "policy.hcl", Line: 4}},
+		{Policy: "four-eyes", Rule: "approval", Message: `approved by 1 of 2 (ann): who approves adds the line "3a2816c5be94cc61 NAME" to approvals`, Overridden: true, Source: state.Source{File: "policy.hcl", Line: 12}},
+	}
 	m.Quorum = []string{"3 members throughout, quorum 2 held at every step."}
 	return &m.Plan
 }

@@ -65,6 +65,7 @@ func hostilePlan(s string) *planner.Plan {
 	m.Steps[0].Limits, m.Steps[0].Gates = []string{s}, []string{s}
 	m.Quorum, m.Upgrades, m.Rotations = []string{s}, []string{s}, []string{s}
 	m.Withheld = []state.Unobserved{{Target: state.NodeKeyTarget("gone", s), Reason: s, Remedy: s}}
+	m.Policies = []planner.PolicyFinding{{Policy: s, Rule: s, Message: s, Source: origin}, {Policy: s, Rule: s, Message: s, Overridden: true}}
 	m.Targets, m.Excluded, m.SkippedPhases, m.ToolVersion = []string{s}, []string{s}, []string{s}, s
 	m.Outputs = map[string]state.Value{s: state.String(s)}
 	return &m.Plan
@@ -116,9 +117,11 @@ func checkCommands(t *testing.T, s, text string, want int) {
 		t.Errorf("%q makes %d commands of %d", s, len(lines), want)
 	}
 	for _, line := range lines {
-		rest, ok := strings.CutPrefix(line, "::notice title=")
-		if !ok {
-			rest, ok = strings.CutPrefix(line, "::warning title=")
+		rest, ok := "", false
+		for _, level := range []string{"notice", "warning", "error"} {
+			if cut, is := strings.CutPrefix(line, "::"+level+" title="); is {
+				rest, ok = cut, true
+			}
 		}
 		properties, _, closed := strings.Cut(rest, "::")
 		parts := strings.Split(properties, ",")

@@ -69,6 +69,17 @@ func junit(w io.Writer, plan *planner.Plan, o Options) error {
 		}
 		report.add(s)
 	}
+	if len(r.Policies) > 0 {
+		s := junitSuite{Name: "policies"}
+		for _, f := range r.Policies {
+			c := junitCase{Name: Clean(f.Rule), ClassName: Clean(f.Policy), Output: policyText(f)}
+			if !f.Overridden {
+				c.Failure, c.Output = &junitProblem{Type: "policy", Message: policyText(f)}, ""
+			}
+			s.add(c)
+		}
+		report.add(s)
+	}
 	if len(r.Withheld) > 0 {
 		s := junitSuite{Name: "not looked at"}
 		for _, u := range r.Withheld {

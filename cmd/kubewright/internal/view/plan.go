@@ -66,6 +66,7 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 		p.restricted(plan)
 		p.line()
 	}
+	p.policies(plan)
 	p.summary(plan)
 }
 

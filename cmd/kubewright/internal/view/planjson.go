@@ -38,6 +38,16 @@ type planJSON struct {
 	Upgrades        []string                    `json:"upgrades,omitempty"`
 	Rotations       []string                    `json:"rotations,omitempty"`
 	Withheld        []state.Unobserved          `json:"withheld,omitempty"`
+	Policies        []policyJSON                `json:"policies,omitempty"`
+}
+
+// policyJSON is what a policy has against the plan. What is not overridden refuses an apply.
+type policyJSON struct {
+	Policy     string `json:"policy"`
+	Rule       string `json:"rule"`
+	Message    string `json:"message"`
+	Overridden bool   `json:"overridden"`
+	Origin     string `json:"origin,omitempty"`
 }
 
 type summaryJSON struct {
@@ -168,6 +178,9 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 	}
 	for _, r := range append(slices.Clone(plan.Resources), strangers(plan, known)...) {
 		out.ResourceChanges = append(out.ResourceChanges, resourceToJSON(plan, r, byTarget[r.Target]))
+	}
+	for _, f := range plan.Policies {
+		out.Policies = append(out.Policies, policyJSON{f.Policy, f.Rule, f.Message, f.Overridden, f.Source.String()})
 	}
 	for _, d := range plan.Drift {
 		out.ResourceDrift = append(out.ResourceDrift, driftToJSON(d))

@@ -235,6 +235,9 @@ func (r *review) headline() string {
 // notes are the sentences that stand above the details, with a word in front of each.
 func (r *review) notes() [][2]string {
 	var out [][2]string
+	for _, f := range r.Policies {
+		out = append(out, [2]string{"Policy", policyText(f)})
+	}
 	for _, s := range r.Upgrades {
 		out = append(out, [2]string{"Upgrade", Clean(s)})
 	}

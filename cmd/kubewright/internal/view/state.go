@@ -177,11 +177,17 @@ func (p *page) recorded(st *state.State, t state.Target) {
 		add("address", n.Address)
 		add("machine_id", n.MachineID)
 		add("host_key", n.HostKey)
+		if n.PreventDestroy {
+			facts["prevent_destroy"] = state.Bool(true)
+		}
 	}
 	if c := st.Clusters[t.Name]; t.Type == state.TypeCluster && c != nil {
 		add("kubernetes_version", c.Version)
 		add("ca", c.CA)
 		add("etcd_cluster_id", c.EtcdClusterID)
+		if c.PreventDestroy {
+			facts["prevent_destroy"] = state.Bool(true)
+		}
 	}
 	width := 0
 	for name := range facts {

@@ -2,6 +2,10 @@
 kubewright {
   required_version = ">= 0.1.0, < 100.0"
 
+  encryption {
+    recipients = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILn/eBoOj8JI2SCJ2Q26a/7VUO32/ZRV4+ZK60tDuANN ann@laptop"]
+  }
+
   backend "s3" {
     bucket         = "states"
     key            = "prod.json"
@@ -399,6 +403,26 @@ check "endpoint" {
   }
 }
 
+policy "production" {
+  cluster      = cluster.prod
+  max_destroys = 1
+  protected    = ["node.plane", "cluster.*"]
+
+  freeze "nights" {
+    from      = "22:00"
+    to        = "06:00"
+    weekdays  = ["mon", "tuesday"]
+    time_zone = "Europe/Berlin"
+    reason    = "Nobody is there."
+  }
+
+  approval {
+    approvers = 2
+    file      = "approvals"
+    names     = ["ann", "bob", "cy"]
+  }
+}
+
 moved {
   from = node.cp["old"]
   to   = node.plane["new"]
@@ -413,7 +437,8 @@ removed {
   from = node.gone
 
   lifecycle {
-    destroy = false
+    destroy         = false
+    prevent_destroy = false
   }
 }
 

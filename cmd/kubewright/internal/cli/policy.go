@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/planner/policy"
+)
+
+// policyRefuses is the summary of a plan that policies do not let through.
+const policyRefuses = "Refused by a policy"
+
+// overrideFlag adds the flag that goes on against a policy.
+func (o *planOptions) overrideFlag(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.overridden, "override-policy", nil, "go on against the policy with this `name`; the plan shows it (repeatable)")
+}
+
+// overrides are the names given with -override-policy.
+func (s *session) overrides() []string {
+	out := slices.Clone(s.opts.overridden)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// unknownPolicies are the names given with -override-policy that no policy has.
+func (s *session) unknownPolicies() diag.Diagnostics {
+	var names []string
+	for _, p := range s.config.Policies {
+		names = append(names, p.Name)
+	}
+	var diags diag.Diagnostics
+	for _, name := range s.overrides() {
+		if !slices.Contains(names, name) {
+			diags.Append(diag.Errorf("Unknown policy", "-override-policy=%s: the configuration has no such policy.%s Those that there are: %s.", name, didYouMean("", name, names), listed(names)))
+		}
+	}
+	return diags
+}
+
+// judge asks the policies about a plan that was just made.
+func (s *session) judge(p *planner.Plan) error {
+	if len(s.config.Policies) == 0 {
+		return nil
+	}
+	in, err := s.policyInput(p)
+	if err == nil {
+		p.Policies = policy.Evaluate(in)
+	}
+	return err
+}
+
+func (s *session) policyInput(p *planner.Plan) (policy.Input, error) {
+	in := policy.Input{
+		Policies: s.config.Policies, Config: s.config, Recorded: s.recorded, Plan: p, Now: s.Now(),
+		Digest: planfile.Digest(p), Approved: s.approved, Approvals: map[string][]policy.Approval{},
+	}
+	for _, p := range s.config.Policies {
+		if p.Approval == nil || p.Approval.File == "" {
+			continue
+		}
+		var err error
+		if in.Approvals[p.Approval.File], err = s.approvals(p); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
+}
+
+// approvals reads a policy's file of approvals. One that is not there has none. It
+// is no part of the configuration's digest: to approve a plan does not make it
+// another one.
+func (s *session) approvals(p config.Policy) ([]policy.Approval, error) {
+	root, err := os.OpenRoot(s.folder())
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	b, err := fs.ReadFile(root.FS(), filepath.ToSlash(filepath.Clean(p.Approval.File)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var list []policy.Approval
+	if err == nil {
+		list, err = policy.ParseApprovals(string(b))
+	}
+	if err != nil {
+		return nil, s.failed(diag.Diagnostics{diag.Errorf("Approvals cannot be read", "%s, which policy %q names, cannot be read: %v. Nothing was changed.", p.Approval.File, p.Name, bare(err)).At(p.Approval.Source)})
+	}
+	return list, nil
+}
+
+// permitted refuses to carry out a plan that a policy has something against.
+func (s *session) permitted() error {
+	return s.failed(refusals(s.result.Plan.Policies, "Nothing was changed."))
+}
+
+// refusals are the errors of findings that nobody has overridden.
+func refusals(findings []planner.PolicyFinding, so string) diag.Diagnostics {
+	var out diag.Diagnostics
+	for _, f := range policy.Refusals(findings) {
+		out = append(out, diag.Errorf(policyRefuses, "Policy %q, %s: %s. %s If this is an exception, and yours to make, go on against the policy with -override-policy=%s.",
+			f.Policy, f.Rule, strings.TrimSuffix(f.Message, "."), so, f.Policy).At(f.Source))
+	}
+	return out
+}
+
+// holdBack says, right before a step, why no more may be begun; nil while it may.
+func (s *session) holdBack(p *planner.Plan) func() string {
+	if !slices.ContainsFunc(s.config.Policies, func(p config.Policy) bool { return len(p.Freezes) > 0 }) {
+		return nil
+	}
+	return func() string {
+		in := policy.Input{Policies: s.config.Policies, Config: s.config, Recorded: s.recorded, Plan: p, Now: s.Now()}
+		s.held = policy.Frozen(in)
+		if len(s.held) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("policy %q: %s", s.held[0].Policy, s.held[0].Message)
+	}
+}
+
+// heldBack are the errors of a run that a policy has stopped.
+func (s *session) heldBack() error {
+	return s.failed(refusals(s.held, "What was begun was finished, nothing else was begun, and the state has what was done."))
+}

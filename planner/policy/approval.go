@@ -1,0 +1,81 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+)
+
+// Approval is one line of a file of approvals.
+type Approval struct {
+	// Digest is the digest of a plan, or enough of its beginning.
+	Digest string
+	// Name is who approves. It is what the line says: nobody proves it here.
+	Name string
+}
+
+// shortest is how many characters of a digest are enough to approve a plan by.
+const shortest = 16
+
+// ParseApprovals reads a file of approvals: DIGEST NAME on each line; # begins a remark.
+func ParseApprovals(text string) ([]Approval, error) {
+	var out []Approval
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line, _, _ = strings.Cut(line, "#")
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		digest, name, _ := strings.Cut(line, " ")
+		name = strings.Join(strings.Fields(name), " ")
+		if len(digest) < shortest || strings.Trim(strings.ToLower(digest), "0123456789abcdef") != "" || name == "" {
+			return nil, fmt.Errorf("line %d is no approval: it has to be DIGEST NAME, with at least %d characters of the digest that plan prints", number, shortest)
+		}
+		out = append(out, Approval{Digest: strings.ToLower(digest), Name: name})
+	}
+	return out, nil
+}
+
+func (in Input) approval(p config.Policy) []planner.PolicyFinding {
+	a := p.Approval
+	if a == nil {
+		return nil
+	}
+	short := in.Digest[:min(len(in.Digest), shortest)]
+	finding := planner.PolicyFinding{Rule: ApprovalOf, Source: a.Source}
+	if a.File == "" {
+		if in.Approved {
+			return nil
+		}
+		finding.Message = fmt.Sprintf("not approved: apply with -approve=%s, or apply a saved plan", short)
+		return []planner.PolicyFinding{finding}
+	}
+	names := in.approvers(a)
+	if len(names) >= a.Approvers {
+		return nil
+	}
+	finding.Message = fmt.Sprintf("approved by %d of %d", len(names), a.Approvers)
+	if len(names) > 0 {
+		finding.Message += " (" + listed(names) + ")"
+	}
+	finding.Message += fmt.Sprintf(": who approves adds the line \"%s NAME\" to %s", short, a.File)
+	return []planner.PolicyFinding{finding}
+}
+
+// approvers are the different people who approve the plan.
+func (in Input) approvers(a *config.Approval) []string {
+	var out []string
+	for _, line := range in.Approvals[a.File] {
+		if !strings.HasPrefix(in.Digest, line.Digest) || len(a.Names) > 0 && !slices.Contains(a.Names, line.Name) {
+			continue
+		}
+		out = append(out, line.Name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

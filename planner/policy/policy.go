@@ -1,0 +1,162 @@
+// Package policy says what the configuration's policies have against a plan. It
+// is pure: time, digest and approvals come from outside.
+//
+// A plan is made and shown whatever its policies say, so that it can be read and
+// approved; they are asked again before anything is done, and those that depend on
+// the time before each step.
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// The rules of a policy, as PolicyFinding.Rule has them.
+const (
+	MaxDestroys = "max_destroys"
+	Protected   = "protected"
+	Freeze      = "freeze"
+	ApprovalOf  = "approval"
+)
+
+// Input is what policies look at.
+type Input struct {
+	Policies []config.Policy
+	Config   *config.Config
+	// Recorded is nil before the first apply.
+	Recorded *state.State
+	Plan     *planner.Plan
+	// Now is what the operator's clock shows.
+	Now time.Time
+	// Digest is the plan's.
+	Digest string
+	// Approved tells that the digest was given on the command line, or that the plan
+	// is a saved one.
+	Approved bool
+	// Approvals are what the files of approvals hold, by the file's name.
+	Approvals map[string][]Approval
+}
+
+// Evaluate is everything that policies have against a plan, in the order of
+// their names. A plan that changes no host is nobody's concern.
+func Evaluate(in Input) []planner.PolicyFinding {
+	var out []planner.PolicyFinding
+	for _, p := range in.Policies {
+		if !in.concerns(p) {
+			continue
+		}
+		found := slices.Concat(in.destroys(p), in.protects(p), in.freezes(p), in.approval(p))
+		for i := range found {
+			found[i].Policy = p.Name
+			found[i].Overridden = slices.Contains(in.Plan.OverriddenPolicies, p.Name)
+		}
+		out = append(out, found...)
+	}
+	return out
+}
+
+// Frozen are the freezes alone: what may have changed since a run began.
+func Frozen(in Input) []planner.PolicyFinding {
+	return slices.DeleteFunc(Evaluate(in), func(f planner.PolicyFinding) bool { return f.Rule != Freeze || f.Overridden })
+}
+
+// Refusals are the findings that stop an apply.
+func Refusals(findings []planner.PolicyFinding) []planner.PolicyFinding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f planner.PolicyFinding) bool { return f.Overridden })
+}
+
+// concerns tells that a step of the plan is one of what the policy speaks of.
+func (in Input) concerns(p config.Policy) bool {
+	return slices.ContainsFunc(in.Plan.Steps, func(s planner.Step) bool { return in.within(p, s.Target) })
+}
+
+// within tells that a target belongs to the policy's cluster.
+func (in Input) within(p config.Policy, t state.Target) bool {
+	if p.Cluster == "" {
+		return true
+	}
+	if t.Type != state.TypeNode {
+		return t.Name == p.Cluster
+	}
+	for _, n := range in.Config.Nodes {
+		if n.Target == t {
+			return n.Cluster == p.Cluster
+		}
+	}
+	return in.Recorded != nil && in.Recorded.Nodes[t] != nil && in.Recorded.Nodes[t].Cluster == p.Cluster
+}
+
+// leaving are the targets within a policy that the plan destroys or replaces.
+func (in Input) leaving(p config.Policy) []string {
+	var out []string
+	for _, r := range in.Plan.Resources {
+		if (r.Action == planner.Delete || r.Action == planner.Replace) && in.within(p, r.Target) {
+			out = append(out, r.Target.String())
+		}
+	}
+	return out
+}
+
+func (in Input) destroys(p config.Policy) []planner.PolicyFinding {
+	leaving := in.leaving(p)
+	if p.MaxDestroys == config.NoLimit || len(leaving) <= p.MaxDestroys {
+		return nil
+	}
+	return []planner.PolicyFinding{{
+		Rule: MaxDestroys, Source: p.Source,
+		Message: fmt.Sprintf("%d would be destroyed or replaced (%s), and one plan may do that to %d", len(leaving), listed(leaving), p.MaxDestroys),
+	}}
+}
+
+func (in Input) protects(p config.Policy) []planner.PolicyFinding {
+	var out []planner.PolicyFinding
+	for _, r := range in.Plan.Resources {
+		if r.Action != planner.Delete && r.Action != planner.Replace || !in.within(p, r.Target) {
+			continue
+		}
+		i := slices.IndexFunc(p.Protected, func(pattern string) bool { return config.Matches(pattern, r.Target) })
+		if i < 0 {
+			continue
+		}
+		what := "destroyed"
+		if r.Action == planner.Replace {
+			what = "replaced"
+		}
+		out = append(out, planner.PolicyFinding{
+			Rule: Protected, Source: p.Source,
+			Message: fmt.Sprintf("%s would be %s, and %q is protected", r.Target, what, p.Protected[i]),
+		})
+	}
+	return out
+}
+
+func (in Input) freezes(p config.Policy) []planner.PolicyFinding {
+	var out []planner.PolicyFinding
+	for _, f := range p.Freezes {
+		until, active := f.Active(in.Now)
+		if !active {
+			continue
+		}
+		message := fmt.Sprintf("frozen until %s by %q", until.Format("Mon 2006-01-02 15:04 MST"), f.Name)
+		if f.Reason != "" {
+			message += ": " + f.Reason
+		}
+		out = append(out, planner.PolicyFinding{Rule: Freeze, Source: f.Source, Message: message})
+	}
+	return out
+}
+
+// listed names as many as can be read at a glance.
+func listed(names []string) string {
+	const most = 8
+	if n := len(names); n > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", n-most)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,157 @@
+package encryption
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"filippo.io/age"
+	"filippo.io/age/armor"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Options say who reads and writes.
+type Options struct {
+	// Recipients are the public keys that everything is encrypted to; without them
+	// nothing is.
+	Recipients []string
+	// Identities are the files with the private keys of whoever runs this. They are
+	// read when something has to be decrypted.
+	Identities []string
+	// Passphrase asks for that of a protected SSH key; nil when nobody can be asked.
+	Passphrase func(file string) ([]byte, error)
+	// Migrate accepts what is plain where it should be encrypted, and writes plain
+	// what was encrypted: for the one command that turns the one into the other.
+	Migrate bool
+}
+
+// Codec is a state.Codec that encrypts. It may be used by several goroutines.
+type Codec struct {
+	options    Options
+	recipients []age.Recipient
+
+	mu         sync.Mutex
+	identities []age.Identity
+	// failed is why the identities could not be read, once that was tried.
+	failed error
+	// sealed tells that something was decrypted: it is not written plain then.
+	sealed bool
+}
+
+// New fails when a recipient is no public key.
+func New(o Options) (*Codec, error) {
+	c := &Codec{options: o}
+	if len(o.Recipients) == 0 {
+		return c, nil
+	}
+	var err error
+	c.recipients, err = ParseRecipients(o.Recipients)
+	return c, err
+}
+
+// Encrypts tells that what is written is encrypted.
+func (c *Codec) Encrypts() bool { return len(c.recipients) > 0 }
+
+// header is how an encrypted file begins.
+const header = "-----BEGIN AGE ENCRYPTED FILE-----"
+
+// Sealed tells that bytes are encrypted.
+func Sealed(b []byte) bool { return bytes.HasPrefix(b, []byte(header)) }
+
+// Seal implements state.Codec.
+func (c *Codec) Seal(plain []byte) ([]byte, error) {
+	if !c.Encrypts() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.sealed && !c.options.Migrate {
+			return nil, &state.CodecError{
+				Kind: state.ErrPlain, Problem: "it is encrypted, and would be written without encryption, because the configuration has no encryption block any more",
+				Remedy: "put the block back, or decrypt the state for good with\n\n  kubewright state decrypt",
+			}
+		}
+		return plain, nil
+	}
+	var b bytes.Buffer
+	a := armor.NewWriter(&b)
+	w, err := age.Encrypt(a, c.recipients...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encrypt: %w", err)
+	}
+	if _, err := w.Write(plain); err != nil {
+		return nil, fmt.Errorf("cannot encrypt: %w", err)
+	}
+	if err := errors.Join(w.Close(), a.Close()); err != nil {
+		return nil, fmt.Errorf("cannot encrypt: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// Open implements state.Codec.
+func (c *Codec) Open(kept []byte) ([]byte, error) {
+	if !Sealed(kept) {
+		if c.Encrypts() && !c.options.Migrate && len(bytes.TrimSpace(kept)) > 0 {
+			return nil, &state.CodecError{
+				Kind: state.ErrPlain, Problem: "it is not encrypted, and the configuration says that it is",
+				Remedy: "if it is yours, from before there was an encryption block, encrypt it once with\n\n  kubewright state encrypt",
+			}
+		}
+		return kept, nil
+	}
+	identities, err := c.known()
+	if err != nil {
+		return nil, err
+	}
+	r, err := age.Decrypt(armor.NewReader(bytes.NewReader(kept)), identities...)
+	if err != nil {
+		return nil, c.refused(err)
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sealed = true
+	return plain, nil
+}
+
+// known are the identities, read once.
+func (c *Codec) known() ([]age.Identity, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.identities != nil || c.failed != nil {
+		return c.identities, c.failed
+	}
+	if len(c.options.Identities) == 0 {
+		c.failed = &state.CodecError{
+			Kind: state.ErrSealed, Problem: "it is encrypted, and no identity was given to decrypt it with",
+			Remedy: "name the file of your private key with -age-identity=FILE, or in the environment:\n\n  export KUBEWRIGHT_AGE_IDENTITY=~/.config/kubewright/identity.txt",
+		}
+		return nil, c.failed
+	}
+	c.identities, c.failed = readIdentities(c.options.Identities, c.options.Passphrase)
+	if c.failed != nil {
+		c.failed = &state.CodecError{Kind: state.ErrSealed, Problem: "it is encrypted, and " + c.failed.Error()}
+	}
+	return c.identities, c.failed
+}
+
+// refused tells a key that does not fit from bytes that are broken.
+func (c *Codec) refused(err error) error {
+	var none *age.NoIdentityMatchError
+	if errors.As(err, &none) {
+		return &state.CodecError{
+			Kind: state.ErrSealed, Problem: "it is encrypted, and not to the identity that was given",
+			Remedy: "give one of the recipients' private keys with -age-identity=FILE or KUBEWRIGHT_AGE_IDENTITY; who is a recipient by now and was none when it was written has to wait for the next write",
+		}
+	}
+	// agessh wraps these so that only their text is left.
+	if text := err.Error(); strings.HasPrefix(text, "failed to obtain passphrase") || strings.HasPrefix(text, "failed to decrypt SSH key file") {
+		return &state.CodecError{Kind: state.ErrSealed, Problem: "it is encrypted, and the SSH key that was given cannot be used (" + text + ")", Remedy: "run the command again and give the key's passphrase"}
+	}
+	return fmt.Errorf("it cannot be decrypted: %w", err)
+}

@@ -1,0 +1,51 @@
+package statefile
+
+import (
+	"errors"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Encode is a state as a file that nobody encrypts, with its digest.
+func Encode(st *state.State) ([]byte, error) { return encode(st) }
+
+// Decode reads a state from bytes that came from elsewhere, encrypted or not; name
+// is what errors call them. Its errors are those of Read.
+func Decode(p Paths, name string, b []byte) (*state.State, error) {
+	st, err := p.medium().decode(b)
+	if e := (*Error)(nil); errors.As(err, &e) {
+		e.Op, e.Path = "read state", name
+		if e.Kind == ErrNewer {
+			e.Remedy = "use that version of kubewright or a later one"
+		}
+	}
+	return st, err
+}
+
+// Reseal writes the older states anew as the codec has it by now, and tells how many
+// there are. The caller holds the lock.
+// Of a state that is no file here there are none: its place keeps them, if anybody.
+func (s *Store) Reseal() (int, error) {
+	if !s.local {
+		return 0, nil
+	}
+	m := s.medium()
+	all := generations(m, s.State)
+	for _, g := range all {
+		b, err := m.ReadFile(g.path)
+		if err == nil {
+			b, err = m.reseal(b)
+		}
+		if err == nil {
+			err = replace(m, g.path, b)
+		}
+		if e := (*Error)(nil); errors.As(err, &e) {
+			e.Op, e.Path = "write older state", g.path
+			return 0, e
+		}
+		if err != nil {
+			return 0, &Error{Op: "write older state", Path: g.path, Err: bare(err), Remedy: "make room or mend the disk, and run the same command again"}
+		}
+	}
+	return len(all), nil
+}
