@@ -67,7 +67,7 @@ func Main(env *Env) int {
 	cmd.SetErr(env.Stderr)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	a.interrupts = listen(env.Interrupts, cancel)
+	a.interrupts = listen(env.Interrupts, func(os.Signal) { cancel() })
 	defer a.interrupts.close()
 	defer a.closeInto()
 	err := cmd.ExecuteContext(ctx)
