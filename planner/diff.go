@@ -109,12 +109,12 @@ func diffItem(want, have, was *state.Item) (Change, bool) {
 		c.Attributes = created(want)
 		return c, true
 	}
-	if want.CreateOnly {
-		return c, false
-	}
 	c.Action = Update
 	c.Attributes = compareItem(want, have.Attributes)
-	if want.Partial && was != nil {
+	if want.CreateOnly {
+		c.Attributes = slices.DeleteFunc(c.Attributes, func(a AttributeChange) bool { return a.Path != RenewalDue })
+	}
+	if want.Partial && was != nil && !want.CreateOnly {
 		c.Attributes = append(c.Attributes, unwanted(want, have, was)...)
 	}
 	for i := range c.Attributes {

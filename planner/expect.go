@@ -47,6 +47,10 @@ func Overwrites(op Operation) []string {
 		if op.Renew {
 			return []string{op.Path}
 		}
+	case IssueCA:
+		if op.Renew {
+			return []string{op.To + ".crt"}
+		}
 	case IssueCertificate:
 		if op.Renew {
 			return []string{op.To + ".crt"}
@@ -57,7 +61,7 @@ func Overwrites(op Operation) []string {
 			out = append(out, f.Path)
 		}
 		return out
-	case BundleCertificates:
+	case BundleTrust:
 		return []string{op.To}
 	case ImportSecrets:
 		var out []string

@@ -159,12 +159,14 @@ type (
 // Operations with keys: the performer makes or fetches key material in memory
 // and sends it to the step's node on stdin. Files that exist are kept unless Renew.
 type (
-	// IssueCA makes a self-signed CA: To.crt and To.key. Done when To.crt exists.
+	// IssueCA makes a self-signed CA: To.crt and To.key. Done when To.crt exists;
+	// with Renew it takes the place of one that has ended.
 	IssueCA struct {
 		CommonName string        `json:"common_name"`
 		Algorithm  string        `json:"algorithm"`
 		Validity   time.Duration `json:"validity"`
 		To         string        `json:"to"`
+		Renew      bool          `json:"renew,omitempty"`
 	}
 
 	// IssueKeyPair makes the service account key pair: To.key and To.pub.
@@ -180,10 +182,10 @@ type (
 		Files []SecretFile `json:"files"`
 	}
 
-	// BundleCertificates writes To, which whoever reads it trusts: the first
-	// certificate of each of the files Of, all on the step's node, each once. Done
-	// when To is so.
-	BundleCertificates struct {
+	// BundleTrust writes To, which whoever reads it trusts: the first certificate
+	// of each of the files Of, all on the step's node, each once; or the first public
+	// key of each, where To ends in .pub. Done when To is so.
+	BundleTrust struct {
 		To string   `json:"to"`
 		Of []string `json:"of"`
 	}
@@ -479,7 +481,7 @@ var operations = []Operation{
 	IssueCA{},
 	IssueKeyPair{},
 	CopySecrets{},
-	BundleCertificates{},
+	BundleTrust{},
 	ImportSecrets{},
 	IssueCertificate{},
 	WriteKubeconfig{},

@@ -125,10 +125,10 @@ func (CopySecrets) Op() string { return "copy_secrets" }
 func (o CopySecrets) Summary() string { return "copy CAs and keys from " + o.From.String() }
 
 // Op is the name in JSON.
-func (BundleCertificates) Op() string { return "bundle_certificates" }
+func (BundleTrust) Op() string { return "bundle_trust" }
 
 // Summary is one line for the progress display.
-func (o BundleCertificates) Summary() string { return "write " + o.To }
+func (o BundleTrust) Summary() string { return "write " + o.To }
 
 // Op is the name in JSON.
 func (ImportSecrets) Op() string { return "import_secrets" }

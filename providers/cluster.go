@@ -118,8 +118,8 @@ type Issuer interface {
 	ReadKubeconfig(ctx context.Context, from Host, path string) (state.Secret, error)
 	// ImportSecrets brings the operator's files to a host.
 	ImportSecrets(ctx context.Context, on Host, op planner.ImportSecrets, batch Batch) (Outcome, error)
-	// BundleCertificates puts certificates of a host's files together into one.
-	BundleCertificates(ctx context.Context, on Host, op planner.BundleCertificates, batch Batch) (Outcome, error)
+	// BundleTrust puts certificates, or public keys, of a host's files together into one.
+	BundleTrust(ctx context.Context, on Host, op planner.BundleTrust, batch Batch) (Outcome, error)
 }
 
 // Access opens a cluster's API and etcd through a host that is one of its control planes.

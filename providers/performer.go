@@ -221,7 +221,7 @@ func groups(ops []planner.Operation) []group {
 func classOf(op planner.Operation) class {
 	switch op.(type) {
 	case planner.IssueCA, planner.IssueKeyPair, planner.IssueCertificate, planner.WriteKubeconfig,
-		planner.SetKubeconfig, planner.CopySecrets, planner.BundleCertificates, planner.ImportSecrets:
+		planner.SetKubeconfig, planner.CopySecrets, planner.BundleTrust, planner.ImportSecrets:
 		return keyClass
 	}
 	if planner.IsHostOperation(op) {

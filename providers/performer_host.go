@@ -165,8 +165,8 @@ func (w *work) issue(ctx context.Context, on Host, r KeyRequest, b Batch) error 
 		_, err = w.Issuer.SetKubeconfig(ctx, on, op, b)
 	case planner.CopySecrets:
 		_, err = w.Issuer.CopySecrets(ctx, r.Source, on, op, b)
-	case planner.BundleCertificates:
-		_, err = w.Issuer.BundleCertificates(ctx, on, op, b)
+	case planner.BundleTrust:
+		_, err = w.Issuer.BundleTrust(ctx, on, op, b)
 	case planner.ImportSecrets:
 		_, err = w.Issuer.ImportSecrets(ctx, on, op, b)
 	}

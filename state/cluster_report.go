@@ -35,6 +35,8 @@ type ClusterQuery struct {
 	// Kubelet is the version that kubelets are to have, without v: the same is
 	// asked of nodes with another one, which may have to be emptied. Empty for any.
 	Kubelet string
+	// TokenSecrets asks for the Secrets that hold tokens of service accounts.
+	TokenSecrets bool
 }
 
 // Drained are the nodes of which the query asks what a drain would evict, in order.
@@ -64,6 +66,8 @@ type ClusterReport struct {
 	// Budgets those that select any of them, by NAMESPACE/NAME.
 	Pods    []PodReport
 	Budgets map[string]BudgetReport
+	// TokenSecrets are those asked for, by namespace and name.
+	TokenSecrets []TokenSecret
 	// Deprecated are APIs that go and that any API server was asked for, where that
 	// was asked; DeprecatedUnread tells of API servers that did not answer.
 	Deprecated       []DeprecatedAPI
@@ -74,6 +78,15 @@ type ClusterReport struct {
 	EtcdUnobserved string
 	// EtcdClusterID is hex.
 	EtcdClusterID string
+}
+
+// TokenSecret is a Secret of the type kubernetes.io/service-account-token,
+// without its token. Such tokens do not end, and nobody renews them.
+type TokenSecret struct {
+	Namespace, Name string
+	// Key is the identity of the key that has signed the token, as of
+	// FileReport.PublicKeys; empty when the token does not say it.
+	Key string
 }
 
 // NodeReport is what the API shows of a node.

@@ -54,6 +54,8 @@ const (
 	ReadContent Read = "content"
 	// ReadCertificate wants Certificates, parsed from PEM.
 	ReadCertificate Read = "certificate"
+	// ReadPublicKeys wants PublicKeys, parsed from PEM.
+	ReadPublicKeys Read = "public_keys"
 	// ReadKubeconfig wants Kubeconfig; the client key never leaves the host.
 	ReadKubeconfig Read = "kubeconfig"
 )
@@ -147,7 +149,10 @@ type FileReport struct {
 	Link         string
 	Certificates []CertificateInfo
 	Kubeconfig   *KubeconfigInfo
-	// Invalid says why a certificate or kubeconfig could not be parsed.
+	// PublicKeys are the identities of public keys: the hex SHA-256 of each in
+	// PKIX form.
+	PublicKeys []string
+	// Invalid says why a certificate, kubeconfig or public key could not be parsed.
 	Invalid string
 	// Entries counts what a directory holds.
 	Entries int

@@ -14,8 +14,8 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// rotateAll rotates every CA of crashConfig's cluster.
-var rotateAll = []string{"-replace=cluster.prod/ca", "-replace=cluster.prod/front-proxy-ca", "-replace=cluster.prod/etcd-ca"}
+// rotateAll rotates every CA of crashConfig's cluster, and its service account keys.
+var rotateAll = []string{"-replace=cluster.prod/ca", "-replace=cluster.prod/front-proxy-ca", "-replace=cluster.prod/etcd-ca", "-replace=cluster.prod/service-account"}
 
 // trustWatch looks after each effect whether everybody trusts everybody, and
 // lets the effect with a number fail.
@@ -88,7 +88,49 @@ func (f folder) wantRotated(t *testing.T, before folder) {
 	}
 }
 
-// TestNobodyDistrusts rotates all CAs, and looks at every moment whether every
+// keys are the files of the service account keys on a host, with their digests.
+func (f folder) keys(t *testing.T, host string) []string {
+	t.Helper()
+	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Split(w.Listing(host), "\n"), func(line string) bool {
+		return !strings.HasPrefix(line, "file /etc/kubernetes/pki/sa")
+	})
+}
+
+// wantNewKeys lets a day and more pass, and wants an apply to drop the old
+// service account key on all control planes, also when it is cut short.
+func (f folder) wantNewKeys(t *testing.T, before folder, failAt int) {
+	t.Helper()
+	f.must(t, "sim", "edit", crashHosts[0], "time", "26h")
+	w := &trustWatch{failAt: failAt}
+	if code, out := f.underWatch(w, "apply", "-auto-approve", "-parallelism=1"); failAt > 0 && (code != 1 || !strings.Contains(out, "cut short")) {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	w.failAt = 0
+	if code, out := f.underWatch(w, "apply", "-auto-approve"); code != 0 || failAt == 0 && !strings.Contains(out, "No changes.") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if len(w.distrust) > 0 {
+		t.Errorf("while the old key is dropped:\n%s", strings.Join(w.distrust, "\n"))
+	}
+	if out := f.must(t, "plan", "-detailed-exitcode"); strings.Contains(out, "Rotation") {
+		t.Errorf("the rotation has not ended:\n%s", out)
+	}
+	was, now := before.keys(t, crashHosts[0]), f.keys(t, crashHosts[0])
+	if len(was) != 2 || len(now) != 2 || was[0] == now[0] || was[1] == now[1] {
+		t.Errorf("before:\n%s\nnow:\n%s", strings.Join(was, "\n"), strings.Join(now, "\n"))
+	}
+	for _, host := range crashHosts[1:3] {
+		if other := f.keys(t, host); !slices.Equal(other, now) {
+			t.Errorf("%s has others:\n%s", host, strings.Join(other, "\n"))
+		}
+	}
+}
+
+// TestNobodyDistrusts rotates all CAs and keys, and looks at every moment whether every
 // component trusts what every other one shows. Cut short at moments, the
 // rotation goes on with an ordinary apply, and nobody distrusts anybody either.
 func TestNobodyDistrusts(t *testing.T) {
@@ -106,6 +148,13 @@ func TestNobodyDistrusts(t *testing.T) {
 	}
 	whole.must(t, "plan", "-detailed-exitcode")
 	whole.wantRotated(t, founded)
+	t.Run("ended", func(t *testing.T) {
+		t.Parallel()
+		founded.copy(t).wantReplacedAtOnce(t)
+	})
+	dropped := whole.copy(t)
+	dropped.wantNewKeys(t, founded, 0)
+	whole.wantNewKeys(t, founded, 4)
 	stride := max(1, w.effects/3)
 	if os.Getenv("KUBEWRIGHT_LONG") != "" {
 		stride = 1
@@ -135,5 +184,55 @@ func TestNobodyDistrusts(t *testing.T) {
 				f.wantRotated(t, founded)
 			}
 		})
+	}
+}
+
+// wantReplacedAtOnce lets all CAs end, replaces them cut short at some moments,
+// and wants everybody to trust everybody in the end.
+func (f folder) wantReplacedAtOnce(t *testing.T) {
+	t.Helper()
+	f.must(t, "sim", "edit", crashHosts[0], "time", "100000h")
+	if code, out := f.run("plan"); code != 1 || !strings.Contains(out, strings.Join(rotateAll[:3], " ")) {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	apply := append([]string{"apply", "-auto-approve"}, rotateAll[:3]...)
+	whole, w := f.copy(t), &trustWatch{}
+	if code, out := whole.underWatch(w, apply...); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	whole.wantTrust(t)
+	for _, n := range []int{2, w.effects / 4, w.effects / 2, w.effects * 3 / 4} {
+		cut := f.copy(t)
+		if code, out := cut.underWatch(&trustWatch{failAt: n}, append(apply, "-parallelism=1")...); code != 1 {
+			t.Fatalf("cut short at %d: exit code %d\n%s", n, code, out)
+		}
+		if code, out := cut.run("apply", "-auto-approve"); code == 1 {
+			// Not all of them were made: the message names those.
+			var again []string
+			for _, flag := range rotateAll[:3] {
+				if strings.Contains(out, flag) {
+					again = append(again, flag)
+				}
+			}
+			if code, out := cut.run(append([]string{"apply", "-auto-approve"}, again...)...); len(again) == 0 || code != 0 {
+				t.Fatalf("cut short at %d, %v: exit code %d\n%s", n, again, code, out)
+			}
+		}
+		cut.wantTrust(t)
+	}
+}
+
+// wantTrust wants what the API keeps to be put right by an apply at most, and
+// everybody to trust everybody.
+func (f folder) wantTrust(t *testing.T) {
+	t.Helper()
+	f.must(t, "apply", "-auto-approve")
+	f.must(t, "plan", "-detailed-exitcode")
+	world, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := world.Distrust(); len(d) > 0 {
+		t.Errorf("in the end:\n%s", strings.Join(d, "\n"))
 	}
 }

@@ -3,15 +3,21 @@ package main
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"html"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/planner/phases/phasestest"
 )
 
 // canaries are secrets of every way in which one gets to a host or the API.
@@ -34,12 +40,21 @@ variable "etcd"        { sensitive = true }
 variable "kubeproxy"   { sensitive = true }
 variable "token"       { sensitive = true }
 variable "certs"       { sensitive = true }
+variable "sudo"        { sensitive = true }
+variable "cakey"       { sensitive = true }
 variable "image"       { default = "nginx:1" }
 
 cluster "prod" {
   kubernetes_version     = "1.36.3"
   control_plane_endpoint = "api.example.com:6443"
   network { pod_subnet = "10.244.0.0/16" }
+  certificates {
+    front_proxy_ca {
+      certificate = file("ca.crt")
+      key         = var.cakey
+      on_hosts    = true
+    }
+  }
   upload_certs    = true
   certificate_key = var.certs
   bootstrap_token {
@@ -104,7 +119,10 @@ node "worker" {
   }
 }
 
-connection { type = "sim" }
+connection {
+  type          = "sim"
+  sudo_password = var.sudo
+}
 
 output "token" {
   value     = var.argument
@@ -131,7 +149,16 @@ func newVault(t *testing.T) *vault {
 	}
 	v.set("token", "0123456789canary")
 	v.set("certs", strings.Repeat("c0ffee11", 8))
+	v.set("sudo", `canary-"sud0"<&>`)
 	v.write("main.hcl", secretsConfig)
+	ca := phasestest.NewCA(t, "canary", "ECDSA", time.Date(2026, time.March, 2, 8, 0, 0, 0, time.UTC))
+	v.write("ca.crt", string(ca.Certificate))
+	v.set("cakey", string(ca.Key))
+	for line := range strings.SplitSeq(string(ca.Key), "\n") {
+		if line != "" && !strings.HasPrefix(line, "-") {
+			v.known = append(v.known, line)
+		}
+	}
 	return v
 }
 
@@ -145,7 +172,26 @@ func (v *vault) write(name, text string) {
 // set gives a variable its value.
 func (v *vault) set(name, value string) {
 	v.values[name] = value
-	v.known = append(v.known, value, base64.StdEncoding.EncodeToString([]byte(value)))
+	v.hide(value)
+}
+
+// hide has a text searched for, in the forms in which it may get out.
+func (v *vault) hide(value string) {
+	quoted, err := json.Marshal(value)
+	if err != nil {
+		v.Fatal(err)
+	}
+	v.known = append(v.known, value, strings.Trim(string(quoted), `"`), url.QueryEscape(value), html.EscapeString(value), hex.EncodeToString([]byte(value)))
+	// In base64 a text looks in three ways, by where in a longer one it begins.
+	for before := range 3 {
+		text := append(make([]byte, before), value...)
+		from, to := (before*8+5)/6, len(text)*8/6
+		for _, coding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			v.known = append(v.known, coding.EncodeToString(text)[from:to])
+		}
+	}
+	slices.Sort(v.known)
+	v.known = slices.Compact(v.known)
 }
 
 // run runs the command, and looks for secrets in all that it prints and leaves.
@@ -206,10 +252,13 @@ func TestSecretsStay(t *testing.T) {
 	if strings.Count(plan, "(sensitive value)") < 1 {
 		t.Errorf("the plan does not say that something is sensitive:\n%s", plan)
 	}
-	for _, args := range [][]string{{"plan", "-json"}, {"graph", "-format=json"}} {
+	for _, args := range [][]string{{"plan", "-json"}, {"graph", "-format=json"}, {"plan", "-out=plan.kwplan"}} {
 		v.run(0, args...)
 	}
-	v.run(0, "apply", "-auto-approve")
+	for _, form := range []string{"markdown", "html", "junit", "github", "json"} {
+		v.run(0, "show", "-format="+form, "plan.kwplan")
+	}
+	v.run(0, "apply", "-auto-approve", "-json-into=events.json")
 	world, err := os.ReadFile(filepath.Join(v.dir, "kubewright.sim.json"))
 	if err != nil {
 		t.Fatal(err)

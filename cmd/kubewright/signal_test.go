@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 	"github.com/kubewright/kubewright/providers/sim"
@@ -153,4 +154,42 @@ func TestInterruptedPlan(t *testing.T) {
 			t.Errorf("%v: hosts were touched: %v", command, err)
 		}
 	}
+}
+
+// TestTerminated: who is asked to terminate, and works on something that does not
+// end, stops it by itself when its time is over.
+func TestTerminated(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, crashConfig)
+	interrupts := make(chan os.Signal)
+	env, printed := f.env("apply", "-auto-approve", "-parallelism=1")
+	heard := &spoken{Writer: env.Stdout}
+	heard.changed = sync.NewCond(&heard.mu)
+	env.Stdout, env.Interrupts, env.TermGrace = heard, interrupts, time.Millisecond
+	var once sync.Once
+	env.OpenWorld = func(path string) (*sim.World, error) {
+		w, err := sim.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		w.OnEffect = func(e sim.Effect) error {
+			if strings.Contains(e.Detail, "apiserver-kubelet-client") {
+				once.Do(func() {
+					interrupts <- syscall.SIGTERM
+					heard.wait("Time is over. ")
+				})
+			}
+			return nil
+		}
+		return w, nil
+	}
+	if code := cli.Main(env); code != 130 {
+		t.Errorf("exit code %d\n%s", code, printed())
+	}
+	for _, want := range []string{"What runs has 1ms to end", `waiting for node.cp["cp1"]/certs: issue certificate`} {
+		if !strings.Contains(printed(), want) {
+			t.Errorf("%q is not said:\n%s", want, printed())
+		}
+	}
+	f.must(t, "apply", "-auto-approve")
 }

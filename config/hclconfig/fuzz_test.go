@@ -64,6 +64,35 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
+// FuzzVariables: no file, option or environment variable makes Load panic, and a
+// value that is sensitive is in no finding.
+func FuzzVariables(f *testing.F) {
+	for _, text := range []string{"", "a = 1\n", "a = {b = [null]}", "a = \"${", "b = 2", "{", "\xff", "a = \"\"\na = 3\n"} {
+		f.Add(text, "a="+text, "list(string)", false)
+		f.Add(text, text, "any", true)
+	}
+	f.Add(`{"a": {"b": 1}}`, "a={\"b\"=1}", "map(number)", true)
+	f.Fuzz(func(t *testing.T, text, option, kind string, json bool) {
+		name := "kubewright.kwvars"
+		if json {
+			name += ".json"
+		}
+		main := "variable \"a\" {\n  type = " + kind + "\n  default = null\n}\nvariable \"s\" {\n  type = number\n  sensitive = true\n}\n"
+		c, diags := hclconfig.Load(hclconfig.Options{
+			FS: folder("main.hcl", main, name, text), Vars: []hclconfig.VarArg{{Assignment: option}},
+			Env: []string{"KUBEWRIGHT_VAR_a=" + option, "KUBEWRIGHT_VAR_s=c4nary-9f2b"},
+		})
+		if c == nil && !diags.HasErrors() {
+			t.Error("neither a configuration nor an error")
+		}
+		for _, d := range diags {
+			if strings.Contains(d.String()+strings.Join(d.Values, ""), "c4nary-9f2b") {
+				t.Errorf("a secret in a finding: %s", d)
+			}
+		}
+	})
+}
+
 // FuzzFormat: the canonical form means the same, and is its own canonical form.
 func FuzzFormat(f *testing.F) {
 	f.Add("a = \"${b}\"\n")

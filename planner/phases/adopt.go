@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -78,17 +79,15 @@ func (c *cluster) adoptable() diag.Diagnostics {
 		diags.Append(diag.Errorf(summary, "The API of cluster %q did not answer, and a cluster is adopted while it runs: %s. Start it, and run the same command again.",
 			c.Label, orUnknown(c.view.ClusterErrors[c.Label])).At(c.Source))
 	}
-	cas := map[string][]string{}
+	cas, refused := map[string][]string{}, refusals{}
 	for _, n := range c.nodes {
-		switch u := c.view.Unobserved[n.target]; {
+		who := fmt.Sprintf("%s (%s)", n.target, n.Address)
+		switch m := marksOf(n.report); {
 		case n.report == nil:
-			diags.Append(diag.Errorf(summary, "%s (%s) could not be looked at, and what it is like belongs into the state. Nothing was changed.\n\n%s", n.target, n.Address, reason(u)).
-				At(n.Source).For(n.target))
+			refused.dark = append(refused.dark, reason(c.view.Unobserved[n.target]))
 			continue
-		case n.report.Marks != nil && n.report.Marks.Cluster != "":
-			diags.Append(diag.Errorf(summary, "%s (%s) is %s of cluster %q, which kubewright made or adopted before: its state has the lineage %s. "+
-				"Use the folder with that state; if it is lost, kubewright state recover makes it anew.",
-				n.target, n.Address, n.report.Marks.Node, n.report.Marks.Cluster, n.report.Marks.Lineage).At(n.Source).For(n.target))
+		case m != nil && m.Cluster != "":
+			refused.owned = append(refused.owned, fmt.Sprintf("  %s: %s of cluster %q, lineage %s", who, m.Node, m.Cluster, m.Lineage))
 			continue
 		case blank(n.report):
 			continue
@@ -97,14 +96,42 @@ func (c *cluster) adoptable() diag.Diagnostics {
 			cas[ca] = append(cas[ca], "  "+short(ca)+": "+n.target.String()+" ("+n.Address+")")
 		}
 		if c.report != nil && !c.knows(n) {
-			diags.Append(diag.Errorf(summary, "%s (%s) holds files of a Kubernetes cluster, but the cluster has no node %q: it has %s. "+
-				"Take it out of the configuration, or give the node's attribute name.", n.target, n.Address, n.name, strings.Join(c.nodeNames(), ", ")).At(n.Source).For(n.target))
+			refused.unknown = append(refused.unknown, fmt.Sprintf("  %s: %q", who, n.name))
 		}
 	}
+	diags = append(diags, refused.findings(c)...)
 	if len(cas) > 1 {
 		diags.Append(diag.Errorf(summary, "The hosts have different CAs, so they are not one cluster:\n\n%s", lines(cas)).At(c.Source))
 	}
 	return diags
+}
+
+// refusals are the hosts that keep a cluster from being adopted, by why.
+type refusals struct{ dark, owned, unknown []string }
+
+// findings are one for each reason, with its hosts.
+func (r refusals) findings(c *cluster) diag.Diagnostics {
+	var diags diag.Diagnostics
+	say := func(hosts []string, format string, args ...any) {
+		if len(hosts) > 0 {
+			diags.Append(diag.Errorf("Cluster cannot be adopted", format+"\n\n"+strings.ReplaceAll(strings.Join(hosts, "\n"), "%", "%%"), args...).At(c.Source))
+		}
+	}
+	say(r.dark, "Not all hosts of cluster %q could be looked at, and what they are like belongs into the state. Nothing was changed.", c.Label)
+	say(r.owned, "Hosts of cluster %q belong to a state of kubewright already, which has made or adopted them before. "+
+		"Use the folder with that state; if it is lost, kubewright state recover makes it anew.", c.Label)
+	if c.report != nil {
+		say(r.unknown, "Hosts hold files of a Kubernetes cluster, but cluster %q has no nodes of their names: it has %s. "+
+			"Take them out of the configuration, or give the nodes' attribute name.", c.Label, strings.Join(c.nodeNames(), ", "))
+	}
+	return diags
+}
+
+func marksOf(r *state.Report) *state.Marks {
+	if r == nil {
+		return nil
+	}
+	return r.Marks
 }
 
 func orUnknown(reason string) string {

@@ -2,6 +2,7 @@ package phases
 
 import (
 	"crypto/x509"
+	"fmt"
 	"time"
 
 	"github.com/kubewright/kubewright/config"
@@ -87,7 +88,7 @@ func (a authority) keyOnHosts() bool { return a.custody == made || a.custody == 
 // caDigest is the identity of a CA: as given, as seen on the seat, or "" for
 // one that is to be made.
 func (c *cluster) caDigest(base string) string {
-	if a := c.authority(base); a.certificate != nil {
+	if a := c.authority(base); a.certificate != nil && c.rotation(base) == nil {
 		return state.KeyDigest(a.certificate)
 	}
 	return c.cas[base]
@@ -161,11 +162,12 @@ func (n *node) checkAuthority(a authority) *diag.Diagnostic {
 	}
 	key := n.report.Files[a.Base+".key"].Exists
 	switch {
+	case c.rotation(a.Base) != nil:
+		return nil
 	case a.certificate != nil && certs[0].KeyDigest != state.KeyDigest(a.certificate):
 		return diag.Errorf("Cluster has another CA", "%s (%s) has the CA %q in %s.crt (%s), and the configuration gives %q (%s). "+
-			"Nothing is changed. A living cluster keeps the CA that was given for it: kubewright rotates only those that it has made (-replace=%s/CA). "+
-			"Give the CA with which the cluster was founded, or destroy the cluster first.",
-			n.target, n.Address, certs[0].CommonName, a.Base, short(certs[0].KeyDigest), a.CommonName, short(state.KeyDigest(a.certificate)), c.target).At(at).For(n.target)
+			"Nothing is changed. %s",
+			n.target, n.Address, certs[0].CommonName, a.Base, short(certs[0].KeyDigest), a.CommonName, short(state.KeyDigest(a.certificate)), c.toAnother(a)).At(at).For(n.target)
 	case !n.isControlPlane():
 		return nil
 	case a.keyOnHosts() && !key && n.target == c.seat:
@@ -178,6 +180,16 @@ func (n *node) checkAuthority(a authority) *diag.Diagnostic {
 			"if the file was put there by hand, delete it.", n.target, n.Address, a.Base, a.block).At(at).For(n.target)
 	}
 	return nil
+}
+
+// toAnother says how a living cluster gets another CA of the operator's.
+func (c *cluster) toAnother(a authority) string {
+	if a.custody == onHosts {
+		return fmt.Sprintf("If it is to be the cluster's new CA, ask for it: everybody trusts both then, before the new one signs and the old one goes:\n\n  kubewright apply -%s=%s\n\n"+
+			"Otherwise give the CA that the cluster has.", ReplaceFlag, Rotation{c.target, a.Name})
+	}
+	return "A living cluster keeps a CA whose key is not on the control planes: to be rotated, old and new one have to sign there. " +
+		"Give the CA with which the cluster was founded, with the same key if its certificate is issued anew, or destroy the cluster first."
 }
 
 // checkPeriod refuses a CA that is not valid now, and warns of one that ends
@@ -216,8 +228,9 @@ func (c *cluster) checkMadePeriod(a authority, now time.Time) diag.Diagnostics {
 	ca, at := seat.report.Files[a.Base+".crt"].Certificates[0], c.origin("certificates.ca_validity")
 	switch {
 	case now.After(ca.NotAfter):
-		return diag.Diagnostics{diag.Errorf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. Nothing below it is trusted any more. Nothing is changed. "+
-			"A CA is rotated while it is valid. Have its certificate issued anew for the same key (openssl x509 -signkey), put that in its place on every node, and plan again.", ca.CommonName, a.Base, date(ca.NotAfter)).At(at).For(c.target)}
+		if d := c.checkEnded(a, ca); d != nil {
+			return diag.Diagnostics{d}
+		}
 	case now.Add(c.Certificates.Validity).After(ca.NotAfter):
 		return diag.Diagnostics{diag.Warningf("CA ends before its certificates", "The CA %q (%s.crt) is valid until %s, and certificates are issued for %s: "+
 			"from then on they are not trusted. Rotate it before that:\n\n  kubewright apply -%s=%s",

@@ -48,8 +48,9 @@ const (
 	ByKubelet Renewer = "kubelet"
 	// ByOperator: whoever supplies it.
 	ByOperator Renewer = "operator"
-	// ByNobody: nothing renews it: a CA, or what is only for the day on which
-	// nothing else helps.
+	// ByRotation: an apply that is asked to rotate it: a CA that kubewright has made.
+	ByRotation Renewer = "rotation"
+	// ByNobody: nothing renews it.
 	ByNobody Renewer = "nobody"
 )
 
@@ -68,6 +69,14 @@ func (a authority) renewer() Renewer {
 	return ByApply
 }
 
+// successor is who replaces the CA itself.
+func (a authority) successor() Renewer {
+	if a.custody == made {
+		return ByRotation
+	}
+	return ByOperator
+}
+
 // certificateFiles are the files of a node that may hold a certificate, in the
 // order in which kubeadm certs check-expiration has them.
 func (n *node) certificateFiles() []listed {
@@ -75,7 +84,7 @@ func (n *node) certificateFiles() []listed {
 	var out []listed
 	if n.isControlPlane() {
 		confs := c.authority(c.Certificates.Dir + "/ca").renewer()
-		out = append(out, listed{adminConf, kubeconfig, confs}, listed{superAdminConf, kubeconfig, ByNobody},
+		out = append(out, listed{adminConf, kubeconfig, confs}, listed{superAdminConf, kubeconfig, confs},
 			listed{controllerConf, kubeconfig, confs}, listed{schedulerConf, kubeconfig, confs})
 		for _, leaf := range kubeadm.Leaves(n.input()) {
 			out = append(out, listed{leaf.Base + ".crt", state.ReadCertificate, c.authority(leaf.CA).renewer()})
@@ -84,10 +93,10 @@ func (n *node) certificateFiles() []listed {
 			out = append(out, listed{e.CertFile, state.ReadCertificate, ByOperator}, listed{e.CAFile, state.ReadCertificate, ByOperator})
 		}
 		for _, ca := range c.authorities {
-			out = append(out, listed{ca.Base + ".crt", state.ReadCertificate, ByNobody})
+			out = append(out, listed{ca.Base + ".crt", state.ReadCertificate, ca.successor()})
 		}
 	} else {
-		out = append(out, listed{c.caFile(), state.ReadCertificate, ByNobody})
+		out = append(out, listed{c.caFile(), state.ReadCertificate, c.authority(c.caBase()).successor()})
 	}
 	kubelet := ByKubelet
 	if ca := c.authority(c.Certificates.Dir + "/ca"); !ca.keyOnHosts() {
@@ -160,7 +169,10 @@ func (n *node) held(f listed) (HeldCertificate, bool) {
 	h.CA, h.CommonName, h.Organizations, h.Issuer = info.IsCA, info.CommonName, slices.Clone(info.Organizations), info.Issuer
 	h.NotAfter, h.DaysLeft, h.Ended = info.NotAfter, leftOf(*info, now), now.After(info.NotAfter)
 	// What a kubelet or nobody renews is nobody's work here, but for a CA.
-	h.Due = due(*info, c.Certificates.RenewBefore, now) && (f.by == ByApply || f.by == ByOperator || info.IsCA)
+	h.Due = due(*info, c.Certificates.RenewBefore, now) && (f.by == ByApply || f.by == ByOperator)
+	if info.IsCA && (f.by == ByRotation || f.by == ByOperator) {
+		h.Due = due(*info, c.Certificates.Validity, now) // it has to last longer than what it signs
+	}
 	return h, true
 }
 

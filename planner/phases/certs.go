@@ -75,7 +75,10 @@ func (n *node) authorityItem(phase string, a authority) state.Item {
 		it := n.certificateItem(a.Certificate)
 		it.Address = item(n.target, phase, "certificate", a.Base)
 		// A CA that is there stays as it is: everything rests on it.
-		it.Initial = []string{"algorithm", "usages", "dns_names", "common_name", planner.RenewalDue}
+		it.Initial = []string{"algorithm", "usages", "dns_names", "common_name"}
+		if _, ended := n.cluster.atOnce[a.Base]; !ended {
+			it.Initial = append(it.Initial, planner.RenewalDue)
+		}
 		return it
 	}
 	info := state.CertificateInfoOf(a.certificate)
@@ -83,6 +86,8 @@ func (n *node) authorityItem(phase string, a authority) state.Item {
 		Address: item(n.target, phase, "certificate", a.Base), Kind: state.KindCertificate, Partial: true,
 		Attributes: attributes("common_name", info.CommonName, "signed_by", info.KeyDigest, "serial", info.Serial, "not_after", rfc3339(info.NotAfter), "usages", sorted(info.Usages)),
 		Origin:     map[string]state.Source{"": n.cluster.origin(a.block + ".certificate")},
+		// While it is rotated the stages bring it.
+		CreateOnly: n.cluster.rotation(a.Base) != nil,
 	}
 }
 
@@ -154,7 +159,11 @@ func (n *node) foundCAs(w work) []planner.Operation {
 	var ops []planner.Operation
 	for _, ca := range n.cluster.authorities {
 		if ca.custody == made && w.touches(ca.Base) {
-			ops = append(ops, planner.IssueCA{CommonName: ca.CommonName, Algorithm: ca.Algorithm, Validity: ca.Validity, To: ca.Base})
+			_, ended := n.cluster.atOnce[ca.Base]
+			if ended && ca.Base == n.cluster.caBase() {
+				ops = append(ops, planner.BundleTrust{To: n.cluster.endedFile(), Of: []string{ca.Base + ".crt"}})
+			}
+			ops = append(ops, planner.IssueCA{CommonName: ca.CommonName, Algorithm: ca.Algorithm, Validity: ca.Validity, To: ca.Base, Renew: ended})
 		}
 	}
 	if sa := n.serviceAccountKey(); w.touches(sa) {

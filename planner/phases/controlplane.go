@@ -92,6 +92,10 @@ func (n *node) disrupts(s planner.Step, phase string, rewritten, reread []string
 		}
 		return s
 	}
+	if n.blind(phase, restarted) {
+		s.Impact = "restarts etcd here, which nobody can reach"
+		return s
+	}
 	s.Operations = append(s.Operations, n.healthWaits(restarted...)...)
 	s.Limits = []string{c.limit("control-plane-disruption")}
 	serving := slices.Contains(restarted, "etcd") || slices.Contains(restarted, "kube-apiserver")

@@ -7,7 +7,8 @@ import (
 )
 
 // kubeconfigs writes the kubeconfigs of a control plane. Those of the founder
-// alone matter only while they are made. With an external CA nothing in the
+// alone matter only while they are made; super-admin.conf is renewed where it is,
+// as by kubeadm certs renew. With an external CA nothing in the
 // cluster signs, so every node's kubelet has its kubeconfig from here, for good.
 var kubeconfigs = phase{
 	name: kubeconfigPhase,
@@ -44,11 +45,21 @@ const (
 func (n *node) kubeconfigSpecs() []kubeadm.Kubeconfig {
 	switch {
 	case n.isControlPlane():
-		return kubeadm.Kubeconfigs(n.input(), n.isFounder())
+		specs := kubeadm.Kubeconfigs(n.input(), n.isFounder())
+		if !n.isFounder() && n.keepsSuperAdmin() {
+			specs = append(specs, kubeadm.SuperAdminKubeconfig(n.input()))
+		}
+		return specs
 	case n.cluster.externalCA():
 		return []kubeadm.Kubeconfig{kubeadm.KubeletKubeconfig(n.input())}
 	}
 	return nil
+}
+
+// keepsSuperAdmin tells that the founder's super-admin.conf is on the host still,
+// and can be renewed with the others.
+func (n *node) keepsSuperAdmin() bool {
+	return n.report != nil && n.report.Files[superAdminConf].Kubeconfig != nil && n.cluster.authority(n.cluster.caBase()).custody != keyless
 }
 
 func kubeconfigStep(n *node, w work) planner.Step {
@@ -68,7 +79,7 @@ func kubeconfigStep(n *node, w work) planner.Step {
 	}
 	s := planner.Step{Operations: ops}
 	if w.hasEnded() {
-		s.Operations, s.Impact = append(s.Operations, n.reviveKubelet()...), revivesImpact
+		s.Operations, s.Impact = append(s.Operations, n.reviveKubelet()...), n.revivesImpact()
 	}
 	if restart {
 		n.restartKubelet(&s)

@@ -10,7 +10,7 @@ import (
 
 // kubeletCertificateItem is the certificate that a kubelet renews by itself as
 // long as it runs and the API answers. Ours to renew it is only once it has
-// ended. One that is not there has not.
+// ended, or the CA that has signed it is gone. One that is not there has not.
 func (n *node) kubeletCertificateItem(phase string) state.Item {
 	return state.Item{
 		Address: item(n.target, phase, "file", kubeletClientCert), Kind: state.KindCertificate, Partial: true,
@@ -18,13 +18,19 @@ func (n *node) kubeletCertificateItem(phase string) state.Item {
 	}
 }
 
-// observeKubeletCertificate looks whether a kubelet's certificate has ended.
-func observeKubeletCertificate(f state.FileReport, now time.Time) state.Value {
+// observeKubeletCertificate looks whether a kubelet's certificate has ended, or is
+// of no use to it.
+func (v *View) observeKubeletCertificate(it *state.Item, f state.FileReport) state.Value {
 	if len(f.Certificates) == 0 {
 		return attributes(planner.RenewalDue, false)
 	}
-	c := f.Certificates[0]
-	return attributes(planner.RenewalDue, !now.IsZero() && now.After(c.NotAfter), "not_after", rfc3339(c.NotAfter), daysLeft, leftOf(c, now))
+	c, n := f.Certificates[0], v.find(it.Address.Target)
+	due := hasEnded(c, v.ObservedAt) || n != nil && n.report != nil && n.stranger()
+	return attributes(planner.RenewalDue, due, "not_after", rfc3339(c.NotAfter), daysLeft, leftOf(c, v.ObservedAt))
+}
+
+func hasEnded(c state.CertificateInfo, now time.Time) bool {
+	return !now.IsZero() && now.After(c.NotAfter)
 }
 
 // hasEnded tells that a kubelet's certificate is among the changes.
@@ -42,7 +48,9 @@ func (w work) hasEnded() bool {
 // kubeconfig over into its own file (client-go, util/certificate) and goes on
 // from there, so neither API nor controller manager is needed.
 func (n *node) reviveKubelet() []planner.Operation {
-	return n.replaceKubeletCertificate(n.cluster.signer(n.cluster.Certificates.Dir+"/ca"), "", false)
+	certs := n.report.Files[kubeletClientCert].Certificates
+	lives := len(certs) > 0 && !hasEnded(certs[0], n.cluster.view.ObservedAt)
+	return n.replaceKubeletCertificate(n.cluster.signer(n.cluster.caBase()), "", lives)
 }
 
 // replaceKubeletCertificate does that with a certificate of the CA. One that has
@@ -67,4 +75,10 @@ func (n *node) replaceKubeletCertificate(ca planner.Signer, trust string, takeAw
 }
 
 // revivesImpact is what it means to those who use the cluster.
-const revivesImpact = "gives the kubelet a certificate, since its own has ended, and restarts it; pods keep running"
+func (n *node) revivesImpact() string {
+	certs := n.report.Files[kubeletClientCert].Certificates
+	if len(certs) > 0 && !hasEnded(certs[0], n.cluster.view.ObservedAt) {
+		return "gives the kubelet a certificate, since nobody trusts its own, and restarts it; pods keep running"
+	}
+	return "gives the kubelet a certificate, since its own has ended, and restarts it; pods keep running"
+}

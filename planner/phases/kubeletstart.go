@@ -28,6 +28,9 @@ var kubeletStart = phase{
 		if n.joining() {
 			return append(append(needs, step(n.cluster.target, tokenPhase)), n.cluster.beforeJoins()...)
 		}
+		if n.cluster.report == nil {
+			needs = append(needs, step(n.cluster.seat, certsPhase)) // a CA may be new there
+		}
 		if n.cluster.up != nil {
 			needs = append(needs, n.beforeKubelet()...)
 		}
@@ -71,9 +74,13 @@ func (n *node) workerCA() []state.Item {
 	if ca.certificate != nil {
 		return []state.Item{n.authorityItem(kubeletStartPhase, ca)}
 	}
+	want := map[string]state.Value{"signed_by": n.cluster.signedBy(ca.Base)}
+	if _, ended := n.cluster.atOnce[ca.Base]; ended {
+		want[planner.RenewalDue] = state.Bool(false)
+	}
 	return []state.Item{{
 		Address: item(n.target, kubeletStartPhase, "certificate", ca.Base), Kind: state.KindCertificate, Partial: true,
-		Attributes: state.Map(map[string]state.Value{"signed_by": n.cluster.signedBy(ca.Base)}),
+		Attributes: state.Map(want),
 	}}
 }
 
@@ -130,7 +137,7 @@ func kubeletStep(n *node, w work) planner.Step {
 	s.Operations = append(s.Operations, n.readyWait()...)
 	s.Impact = "restarts the kubelet here; pods keep running"
 	if w.hasEnded() {
-		s.Impact = revivesImpact
+		s.Impact = n.revivesImpact()
 	}
 	if n.isControlPlane() {
 		s.Limits = []string{n.cluster.limit("control-plane-disruption")}

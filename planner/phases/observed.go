@@ -63,6 +63,9 @@ func (v *View) Observed(desired, recorded *state.Snapshot) *state.Snapshot {
 // darkTargets are the cluster and its addons, when the API does not answer.
 func (c *cluster) darkTargets() []state.Unobserved {
 	reason := "the API did not answer"
+	if c.replacesAtOnce() {
+		reason = "its CA has ended, so that the API is not trusted"
+	}
 	if e := c.view.ClusterErrors[c.Label]; e != "" {
 		reason += ": " + e
 	}
@@ -106,12 +109,15 @@ func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool
 		f := r.Files[id]
 		return attributes("mode", f.Mode, "owner", f.Owner), f.Exists
 	case state.KindCertificate:
+		f := r.Files[certificateFile(it)]
 		if id == kubeletClientCert {
-			return observeKubeletCertificate(r.Files[id], now), true
+			return v.withLost(it, v.observeKubeletCertificate(it, f), f), true
 		}
-		return observeCertificate(it, r.Files[certificateFile(it)], now)
+		attrs, ok := observeCertificate(it, f, now)
+		return v.withLost(it, attrs, f), ok
 	case state.KindKubeconfig:
-		return observeKubeconfig(it, r.Files[id], now)
+		attrs, ok := observeKubeconfig(it, r.Files[id], now)
+		return v.withLost(it, attrs, r.Files[id]), ok
 	case state.KindBinary:
 		f := r.Files[id]
 		return attributes("sha256", f.SHA256, "mode", f.Mode, "owner", f.Owner), f.Exists

@@ -25,7 +25,7 @@ type Result struct {
 func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.Diagnostics) {
 	diags := append(v.replace(), v.notGone()...)
 	v.resolve()
-	v.targeted = len(options.Targets) > 0
+	v.targeted, v.skipsTokens = len(options.Targets) > 0, slices.Contains(options.SkipPhases, tokenPausePhase)
 	if diags.HasErrors() {
 		return Result{}, append(diags, v.stillOut()...)
 	}
@@ -142,12 +142,15 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 	}
 	for _, c := range v.clusters {
 		if c.report == nil && !c.founding && !v.Destroy {
-			d.Withheld = append(d.Withheld, state.Unobserved{Target: c.target, Reason: c.darkTargets()[0].Reason})
+			d.Withheld = append(d.Withheld, state.Unobserved{Target: c.target, Reason: c.darkTargets()[0].Reason, Remedy: laterInAPI})
 		}
 	}
 	sort.Slice(d.Withheld, func(i, j int) bool { return d.Withheld[i].Target.String() < d.Withheld[j].Target.String() })
 	return d
 }
+
+// laterInAPI is what becomes of objects in an API that does not answer.
+const laterInAPI = "When it answers again, run kubewright apply once more: what is kept in the API is looked at then."
 
 // builder collects the steps of a draft.
 type builder struct {

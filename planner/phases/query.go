@@ -44,6 +44,9 @@ func (n *node) query() state.Query {
 		}
 		q.Files = append(q.Files, state.FileQuery{Path: n.etcdData()})
 	}
+	if n.isControlPlane() {
+		n.keyRotationQuery(&q)
+	}
 	n.readersQuery(&q)
 	c.rotationQuery(&q, n.isControlPlane())
 	for _, p := range slices.Concat(foldersBefore, n.pkiFoldersAround()) {
@@ -174,7 +177,7 @@ func addItems(q *state.Query, items []state.Item) {
 // rank orders what of a file is wanted: a path asked for twice is read as the
 // one who wants more of it asks.
 var rank = map[state.Read]int{
-	state.ReadStat: 0, state.ReadDigest: 1, state.ReadContent: 2, state.ReadKubeconfig: 3, state.ReadCertificate: 4,
+	state.ReadStat: 0, state.ReadDigest: 1, state.ReadContent: 2, state.ReadPublicKeys: 3, state.ReadKubeconfig: 4, state.ReadCertificate: 5,
 }
 
 func normal(q state.Query) state.Query {

@@ -142,6 +142,9 @@ func (c *cluster) record() *state.RecordedCluster {
 	if r := c.clusterCA(); r != nil {
 		ca = r.old // until the new one is in its place
 	}
+	if old, ok := c.atOnce[c.caBase()]; ok {
+		ca = old // likewise
+	}
 	if ca == "" {
 		return nil
 	}

@@ -183,7 +183,7 @@ func (w work) renewed() map[string]bool {
 // was renewed without them: it restarts those that read it only when they start,
 // and waits until others show it. Components in rewritten are restarted anyway.
 func (n *node) takeUp(s *planner.Step, w work, phase string, rewritten []string) (restarted []string) {
-	return n.takeUpFiles(s, phase, rewritten, taking{files: w.renewed(), beyond: func(string) bool { return false }})
+	return n.takeUpFiles(s, phase, rewritten, taking{files: w.renewed(), trust: n.cluster.replacesAtOnce(), beyond: func(string) bool { return false }})
 }
 
 // taking is what components are to take up: files that are written, also those
@@ -213,6 +213,9 @@ func (n *node) takeUpFiles(s *planner.Step, phase string, rewritten []string, t 
 			restarted = append(restarted, r.component)
 			s.Operations = append(s.Operations, planner.RestartProcess{Process: r.process(n), Files: files})
 			waits = append(waits, planner.Wait{For: planner.WaitRestarted, Process: r.process(n), Files: files, Timeout: n.patience()})
+			if n.blind(phase, restarted) {
+				continue
+			}
 		}
 		waits = append(waits, n.showWaits(r, renewed)...)
 	}

@@ -87,6 +87,8 @@ func (v *View) pkiOf(l leaver) []string {
 		for _, a := range l.cluster.authorities {
 			out = append(out, slices.DeleteFunc(a.rotationPaths(), func(p string) bool { return !l.report.Files[p].Exists })...)
 		}
+		keys := append(keyRotationPaths(l.cluster.Certificates.Dir+"/sa"), l.cluster.endedFile())
+		out = append(out, slices.DeleteFunc(keys, func(p string) bool { return !l.report.Files[p].Exists })...)
 	}
 	return slices.Compact(sorted(out))
 }

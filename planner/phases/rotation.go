@@ -34,10 +34,12 @@ const (
 	rotated = "rotated"
 )
 
-// Rotation asks for a CA of a cluster to be replaced by a new one.
+// Rotation asks for a CA of a cluster, or its service account keys, to be
+// replaced by a new one.
 type Rotation struct {
 	Cluster state.Target
-	// CA is its name: ca, front-proxy-ca or etcd-ca.
+	// CA is its name: ca, front-proxy-ca or etcd-ca; or service-account for the
+	// pair of keys by which tokens are believed.
 	CA string
 }
 
@@ -51,8 +53,8 @@ func ParseRotation(s string) (r Rotation, ok bool) {
 	return Rotation{t, ca}, ok && err == nil && t.Type == state.TypeCluster
 }
 
-// RotatableCAs are the names of the CAs.
-func RotatableCAs() []string { return []string{"ca", "front-proxy-ca", "etcd-ca"} }
+// Rotatable are the names of what can be rotated.
+func Rotatable() []string { return []string{"ca", "front-proxy-ca", "etcd-ca", serviceAccount} }
 
 // rotation is a CA on its way to its successor.
 type rotation struct {
@@ -86,6 +88,7 @@ func (c *cluster) rotationQuery(q *state.Query, controlPlane bool) {
 	if !controlPlane {
 		return
 	}
+	q.Files = append(q.Files, state.FileQuery{Path: c.endedFile(), Read: state.ReadCertificate})
 	for _, a := range c.authorities {
 		for _, p := range a.rotationPaths() {
 			read := state.ReadCertificate
@@ -128,22 +131,35 @@ func (c *cluster) rotations() []*rotation {
 	}
 	var out []*rotation
 	for _, a := range c.authorities {
-		if a.custody != made {
+		if _, replaced := c.atOnce[a.Base]; !a.rotatable() || replaced {
 			continue
 		}
 		r := &rotation{authority: a, source: c.seat}
 		r.find(c)
-		if r.begun || c.requested(a) && r.old != "" {
+		if r.begun && r.toGiven() || c.requested(a) && r.old != "" && r.changes() {
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
+// rotatable tells that old and new keys are both on the control planes while the
+// CA is rotated.
+func (a authority) rotatable() bool { return a.custody == made || a.custody == onHosts }
+
+// toGiven tells that the new CA is the one that is given, where one is.
+func (r *rotation) toGiven() bool {
+	return r.certificate == nil || r.new == state.KeyDigest(r.certificate)
+}
+
+// changes tells that the new CA is another one than the old.
+func (r *rotation) changes() bool {
+	return r.certificate == nil || r.old != state.KeyDigest(r.certificate)
+}
+
 // find sees how far the rotation has come.
 func (r *rotation) find(c *cluster) {
-	order := slices.Clone(c.controlPlanes())
-	slices.SortStableFunc(order, func(a, b *node) int { return boolOrder(b.target == c.seat) - boolOrder(a.target == c.seat) })
+	order := c.inOrder()
 	trusted := func(ca string) bool {
 		return slices.ContainsFunc(order, func(n *node) bool { return slices.Contains(n.casIn(r.Base+".crt"), ca) })
 	}
@@ -207,7 +223,9 @@ func (c *cluster) clusterCA() *rotation { return c.rotation(c.Certificates.Dir +
 
 // rotates tells that this plan goes on with a rotation. Without the API nobody
 // could tell whether all have taken it up; what keeps it down comes first.
-func (c *cluster) rotates() bool { return len(c.rotating) > 0 && c.report != nil }
+func (c *cluster) rotates() bool {
+	return (len(c.rotating) > 0 || c.keys.acts()) && c.report != nil
+}
 
 // checkRotations refuses a rotation that cannot be begun, and what cannot be
 // done while one is under way.
@@ -219,9 +237,10 @@ func (v *View) checkRotations() diag.Diagnostics {
 		}
 	}
 	for _, c := range v.clusters {
-		if len(c.rotating) > 0 {
+		if len(c.rotating) > 0 || c.keys.acts() {
 			diags = append(diags, c.checkRotation()...)
 		}
+		diags = append(diags, c.checkKeys()...)
 	}
 	return diags
 }
@@ -234,18 +253,35 @@ func (v *View) checkRequest(r Rotation) *diag.Diagnostic {
 	c := v.clusters[i]
 	j := slices.IndexFunc(c.authorities, func(a authority) bool { return a.Name == r.CA })
 	switch {
+	case j < 0 && r.CA == serviceAccount && !c.founding:
+		return nil
+	case j < 0 && r.CA == serviceAccount:
+		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster is not there yet.", ReplaceFlag, r).At(c.Source).For(c.target)
 	case j < 0 && r.CA == "etcd-ca":
 		return diag.Errorf("Nothing to rotate", "-%s=%s: the etcd of this cluster is not ours, and neither is its CA.", ReplaceFlag, r).At(c.Source).For(c.target)
 	case j < 0:
-		return diag.Errorf("Nothing to rotate", "-%s=%s: there is no such CA. There are %s.", ReplaceFlag, r, strings.Join(RotatableCAs(), ", ")).At(c.Source).For(c.target)
-	case c.authorities[j].custody != made:
-		return diag.Errorf("CA is yours", "-%s=%s: the block %s gives the CA %q, so kubewright does not make another. Nothing is changed. "+
-			"This version replaces only the CAs that it has made. To go on using yours beyond its end, have its certificate issued anew for the same key and give that.",
-			ReplaceFlag, r, c.authorities[j].block, c.authorities[j].CommonName).At(c.origin(c.authorities[j].block)).For(c.target)
+		return diag.Errorf("Nothing to rotate", "-%s=%s: there is no such CA. There are %s.", ReplaceFlag, r, strings.Join(Rotatable(), ", ")).At(c.Source).For(c.target)
 	case c.founding:
 		return diag.Errorf("Nothing to rotate", "-%s=%s: the cluster is not there yet.", ReplaceFlag, r).At(c.Source).For(c.target)
 	}
-	return nil
+	return c.checkGiven(c.authorities[j], r)
+}
+
+// checkGiven refuses to rotate a CA of the operator's, unless another one is given
+// whose key may lie on the control planes.
+func (c *cluster) checkGiven(a authority, r Rotation) *diag.Diagnostic {
+	const summary = "CA is yours"
+	at := func(d *diag.Diagnostic) *diag.Diagnostic { return d.At(c.origin(a.block)).For(c.target) }
+	switch {
+	case a.custody == made || c.rotation(a.Base) != nil:
+		return nil
+	case a.custody == onHosts:
+		return at(diag.Errorf(summary, "-%s=%s: the block %s gives the CA %q, with which the cluster signs already, and kubewright does not make another. Nothing is changed. "+
+			"Give the certificate and the key of the new CA in that block, with on_hosts = true, and run the same command again.", ReplaceFlag, r, a.block, a.CommonName))
+	}
+	return at(diag.Errorf(summary, "-%s=%s: the block %s gives the CA %q, whose key is not on the control planes. kubewright rotates CAs whose keys are: while one is rotated "+
+		"the cluster signs with the old one and then with the new one by itself. Nothing is changed. To go on using yours beyond its end, have its certificate issued anew for the same key and give that.",
+		ReplaceFlag, r, a.block, a.CommonName))
 }
 
 // checkRotation looks whether a cluster is as a rotation needs it.
@@ -257,7 +293,7 @@ func (c *cluster) checkRotation() diag.Diagnostics {
 		return diag.Diagnostics{diag.Errorf("CA is rotated alone", "%s: %s. Nothing is changed. While a CA of a cluster is rotated its nodes, versions and endpoint stay as they are, "+
 			"and every node has to be seen: one that has not heard of the new CA would be cut off. %s", strings.Join(c.rotatingNames(), ", "), why, c.otherwise()).At(c.Source).For(c.target)}
 	}
-	begun := slices.ContainsFunc(c.rotating, func(r *rotation) bool { return r.begun })
+	begun := c.rotationBegun()
 	if c.report == nil && begun {
 		return diag.Diagnostics{diag.Warningf("Rotation waits", "%s: the API does not answer, so nobody can tell whether all have taken up the new CA. "+
 			"The rotation goes on with the first apply that finds the API.", strings.Join(c.rotatingNames(), ", ")).At(c.Source).For(c.target)}
@@ -287,16 +323,24 @@ func (c *cluster) impure() *diag.Diagnostic {
 
 // otherwise is what to do about something that is not to be done now.
 func (c *cluster) otherwise() string {
-	if slices.ContainsFunc(c.rotating, func(r *rotation) bool { return r.begun }) {
+	if c.rotationBegun() {
 		return "The rotation has begun: take the change back, apply until the rotation is complete, and make the change then."
 	}
 	return "Do one after the other."
+}
+
+// rotationBegun tells that something of a rotation of this plan was done before.
+func (c *cluster) rotationBegun() bool {
+	return c.keys.acts() && c.keys.begun || slices.ContainsFunc(c.rotating, func(r *rotation) bool { return r.begun })
 }
 
 func (c *cluster) rotatingNames() []string {
 	var out []string
 	for _, r := range c.rotating {
 		out = append(out, Rotation{c.target, r.Name}.String())
+	}
+	if c.keys.acts() {
+		out = append(out, Rotation{c.target, serviceAccount}.String())
 	}
 	return out
 }

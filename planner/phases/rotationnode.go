@@ -40,6 +40,11 @@ func (r *rotation) trust(n *node) []planner.Operation {
 	var ops []planner.Operation
 	switch {
 	case present:
+	case r.certificate != nil:
+		// Before the certificate: one that exists means that the pair is whole.
+		ops = append(ops, planner.ImportSecrets{Files: []planner.SecretFile{
+			n.cluster.bring(r.nextBase()+".key", keyMode, r.block+".key"), n.cluster.bring(next, "0644", r.block+".certificate"),
+		}})
 	case n.target == r.source:
 		ops = append(ops, planner.IssueCA{CommonName: r.CommonName, Algorithm: r.Algorithm, Validity: r.Validity, To: r.nextBase()})
 	default:
@@ -48,8 +53,8 @@ func (r *rotation) trust(n *node) []planner.Operation {
 		}})
 	}
 	return append(ops,
-		planner.BundleCertificates{To: r.oldFile(), Of: []string{crt}},
-		planner.BundleCertificates{To: crt, Of: []string{r.oldFile(), next}})
+		planner.BundleTrust{To: r.oldFile(), Of: []string{crt}},
+		planner.BundleTrust{To: crt, Of: []string{r.oldFile(), next}})
 }
 
 // reissue has the new CA sign what the old one has signed.
@@ -73,17 +78,31 @@ func (r *rotation) drop(n *node) []planner.Operation {
 	}
 	return []planner.Operation{
 		planner.CopySecrets{From: n.target, Files: []planner.SecretFile{{Path: r.Base + ".key", Mode: keyMode, Owner: root, Source: r.nextBase() + ".key"}}},
-		planner.BundleCertificates{To: r.Base + ".crt", Of: []string{r.nextBase() + ".crt"}},
+		planner.BundleTrust{To: r.Base + ".crt", Of: []string{r.nextBase() + ".crt"}},
 	}
 }
 
-// describe says what becomes of a control plane's CAs.
+// describe says what becomes of a control plane's CAs and keys.
 func (s *rotationStage) describe(n *node) string {
+	var out []string
+	if cas := s.describeCAs(n); cas != "" {
+		out = append(out, cas)
+	}
+	if keys := s.cluster().keys; keys.takesPart(s.name) {
+		out = append(out, keys.describe(s.name))
+	}
+	return strings.Join(out, "; ")
+}
+
+func (s *rotationStage) describeCAs(n *node) string {
 	var names []string
 	for _, r := range s.cluster().rotating {
 		if s.takesPart(r) {
 			names = append(names, r.CAName)
 		}
+	}
+	if len(names) == 0 {
+		return ""
 	}
 	list := strings.Join(names, ", ")
 	switch s.name {
@@ -156,6 +175,9 @@ func (s *rotationStage) pods(n *node, w work, phase string, wrote map[string]boo
 // somebody has not read it is another matter.
 func (s *rotationStage) untouched(path string) bool {
 	c := s.cluster()
+	if c.keys.writes(s.name, path) {
+		return false
+	}
 	for _, r := range c.rotating {
 		if s.takesPart(r) && path == r.Base+".crt" {
 			return false
@@ -209,10 +231,15 @@ func (s *rotationStage) kubeletCertificate(n *node, r *rotation) planner.Step {
 
 // clusterInfo has nodes that join from now on trust what the others do.
 func (s *rotationStage) clusterInfo() planner.Step {
-	c := s.cluster()
-	if s.name == reissue || !s.takesPart(c.clusterCA()) {
+	if s.name == reissue || !s.takesPart(s.cluster().clusterCA()) {
 		return planner.Step{}
 	}
+	return s.told()
+}
+
+// told tells nodes that join what is in the file of the CA.
+func (s *rotationStage) told() planner.Step {
+	c := s.cluster()
 	for _, it := range c.objectItems(tokenPhase) {
 		if it.Address.ID() != clusterInfo.String() {
 			continue
@@ -232,6 +259,11 @@ func (s *rotationStage) published() planner.Step {
 	if s.name == reissue || !s.takesPart(r) {
 		return planner.Step{}
 	}
+	return s.publishedTo(r)
+}
+
+func (s *rotationStage) publishedTo(r *rotation) planner.Step {
+	c := s.cluster()
 	step := planner.Step{Via: c.seat, Impact: "waits until every namespace is told", Operations: []planner.Operation{
 		planner.Wait{For: planner.WaitRootCA, Name: c.caFile(), Timeout: publishTime},
 	}}

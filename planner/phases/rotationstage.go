@@ -111,6 +111,7 @@ func (n *node) controllerManager() []state.Item {
 // rotate adds the stages of a cluster's rotations to the draft, and has all else
 // wait for their end.
 func (b *builder) rotate(c *cluster) {
+	b.replaceAtOnce(c)
 	if !c.rotates() || len(c.stages) == 0 {
 		b.endRotation(c, nil)
 		return
@@ -123,6 +124,9 @@ func (b *builder) rotate(c *cluster) {
 	}
 	for _, r := range c.rotating {
 		b.draft.Rotations = append(b.draft.Rotations, r.sentence(c))
+	}
+	if c.keys.acts() {
+		b.draft.Rotations = append(b.draft.Rotations, c.keys.sentence(c))
 	}
 	var before []state.Address
 	for _, s := range c.stages {
@@ -139,19 +143,13 @@ func (c *cluster) has(t state.Target) bool {
 	return t == c.target || c.node(t) != nil || t.Type == state.TypeAddon && t.Name == c.Label
 }
 
-// inRotation are the control planes in their order: who has the new CA first.
-func (c *cluster) inRotation() []*node {
-	out := slices.Clone(c.controlPlanes())
-	source := c.rotating[0].source
-	slices.SortStableFunc(out, func(a, b *node) int { return boolOrder(b.target == source) - boolOrder(a.target == source) })
-	return out
-}
-
 // stage adds a stage: one control plane after the other, then all kubelets, then
 // what is kept in the cluster. It returns what the next stage waits for.
 func (b *builder) stage(s *rotationStage, before []state.Address) []state.Address {
 	c := s.cluster()
-	for _, n := range c.inRotation() {
+	// What is to be made is made on the seat; what is there already can be brought
+	// from anywhere.
+	for _, n := range c.inOrder() {
 		before = b.planeStage(s, n, before)
 	}
 	var kubelets []state.Address
@@ -178,7 +176,7 @@ func (b *builder) planeStage(s *rotationStage, n *node, before []state.Address) 
 		return planner.Step{Operations: ops}
 	}
 	first := s.step(n.target, certsPhase)
-	certificates := note(s.certificates(n))
+	certificates := note(append(s.certificates(n), s.keys(n)...))
 	certificates.Impact = s.describe(n)
 	b.addUpdate(first, certificates, before)
 	confs := s.step(n.target, kubeconfigPhase)
@@ -206,10 +204,18 @@ func (b *builder) endRotation(c *cluster, before []state.Address) []state.Addres
 	for _, n := range c.controlPlanes() {
 		id := step(n.target, certsPhase)
 		id.Waypoint = rotated
-		b.addUpdate(id, planner.Step{Operations: n.endRotations(), Impact: "takes away the old CA, and the second copy of the new one"}, before)
+		b.addUpdate(id, planner.Step{Operations: n.endRotations(), Impact: c.describeEnd()}, before)
 		done = append(done, id)
 	}
 	return done
+}
+
+// describeEnd says what is taken away behind rotations.
+func (c *cluster) describeEnd() string {
+	if len(c.rotating) == 0 && c.keys != nil {
+		return "takes away the old service account key, and the second copy of the new one"
+	}
+	return "takes away the old CA, and the second copy of the new one"
 }
 
 // endRotations takes away the files of this cluster's rotations, and what is left
@@ -227,5 +233,5 @@ func (n *node) endRotations() []planner.Operation {
 			}
 		}
 	}
-	return ops
+	return append(ops, n.endKeyRotation()...)
 }

@@ -27,6 +27,11 @@ type situation struct {
 	// controller managers sign with meanwhile.
 	rotating []*rotation
 	signing  signing
+	// keys are the service account keys on their way to new ones; nil otherwise.
+	keys *keyRotation
+	// atOnce are the identities of CAs that have ended and are replaced at once, by
+	// base path.
+	atOnce map[string]string
 }
 
 // blank tells that a host holds nothing of any cluster.
@@ -59,7 +64,14 @@ func (v *View) situate() diag.Diagnostics {
 		diags = append(diags, c.checkOwner()...)
 		diags = append(diags, c.situate()...)
 		c.up = c.upgrade()
+		if c.atOnce = c.endedCAs(); c.replacesAtOnce() {
+			c.report = nil // whoever answers still does so on connections from before
+			for base := range c.atOnce {
+				delete(c.cas, base)
+			}
+		}
 		c.rotating = c.rotations()
+		c.keys = c.keyRotation()
 		for _, r := range c.rotating {
 			// Who signs changes within the plan.
 			delete(c.cas, r.Base)

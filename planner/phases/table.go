@@ -48,6 +48,7 @@ const (
 	addonPhase         = "addon"
 	drainPhase         = "drain"
 	pausePhase         = "upgrade-pause"
+	tokenPausePhase    = "token-renewal"
 	resetPhase         = "reset"
 	snapshotPhase      = "etcd-snapshot"
 	defragmentPhase    = "etcd-defragment"
@@ -88,6 +89,7 @@ func Descriptions() []Description {
 		Description{snapshotPhase, "fetches a snapshot of etcd to the operator before a member leaves"},
 		Description{drainPhase, "evicts the pods of a node that is leaving"},
 		Description{pausePhase, "waits between batches of workers in an upgrade, and for those of the last one to be Ready"},
+		Description{tokenPausePhase, "waits, before an old service account key is dropped, until kubelets have renewed the tokens of all pods"},
 		Description{resetPhase, "takes a node out of its cluster and gives the host back as it was"})
 }
 

@@ -59,6 +59,8 @@ type View struct {
 	// targeted tells that the plan is restricted to targets: what would only go
 	// before them does not have to come along.
 	targeted bool
+	// skipsTokens drops a service account key without waiting for new tokens.
+	skipsTokens bool
 	// pathsOnly leaves out what files hold: what to look at does not depend on it.
 	pathsOnly bool
 }

@@ -49,6 +49,9 @@ func (n *node) kubeletHealth() string {
 // caFile is the certificate of the cluster's CA on a control plane.
 func (c *cluster) caFile() string { return c.Certificates.Dir + "/ca.crt" }
 
+// caBase is the path of the cluster's CA without .crt and .key.
+func (c *cluster) caBase() string { return c.Certificates.Dir + "/ca" }
+
 // healthWaits waits for components of this node as kubeadm's wait-control-plane does.
 func (n *node) healthWaits(components ...string) []planner.Operation {
 	var ops []planner.Operation

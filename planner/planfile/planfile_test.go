@@ -30,13 +30,24 @@ const (
 // plan changes maxPods and an argument.
 func plan(t *testing.T) *planner.Plan {
 	t.Helper()
+	return samplePlan()
+}
+
+func samplePlan() *planner.Plan {
+	parse := func(text string) state.Address {
+		a, err := state.ParseAddress(text)
+		if err != nil {
+			panic(err)
+		}
+		return a
+	}
 	change := func(item, path string, before, after state.Value) planner.Change {
 		return planner.Change{
-			Address: address(t, item), Action: planner.Update, Reason: planner.ReasonConfigured,
+			Address: parse(item), Action: planner.Update, Reason: planner.ReasonConfigured,
 			Attributes: []planner.AttributeChange{{Path: path, Before: before, After: after, Origin: state.Source{File: "a.hcl", Line: 3}}},
 		}
 	}
-	kubelet, plane := address(t, kubeletFile), address(t, manifest)
+	kubelet, plane := parse(kubeletFile), parse(manifest)
 	return &planner.Plan{
 		FormatVersion: 1, ToolVersion: "1.0.0", Lineage: "l", Serial: 4, ConfigDigest: "c",
 		Changes: []planner.Change{

@@ -55,6 +55,9 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 	eg.SetLimit(concurrentReads)
 	eg.Go(func() (err error) { nodes, err = s.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); return err })
 	eg.Go(func() (err error) { pods, err = s.typed.CoreV1().Pods("").List(ctx, metav1.ListOptions{}); return err })
+	if q.TokenSecrets {
+		eg.Go(func() (err error) { report.TokenSecrets, err = tokenSecrets(ctx, s); return err })
+	}
 	for _, ref := range q.Objects {
 		eg.Go(func() error {
 			v, err := a.read(ctx, s, ref)

@@ -3,15 +3,20 @@ package pki
 import (
 	"bytes"
 	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"strings"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
 )
 
-// stageBundle puts certificates of CAs together. The first of a file is the CA
-// that signs, as for kubeadm.
-func (g *group) stageBundle(j *job, op planner.BundleCertificates) error {
+// stageBundle puts certificates of CAs together, or public keys. The first of a
+// file is the CA that signs, as for kubeadm.
+func (g *group) stageBundle(j *job, op planner.BundleTrust) error {
+	if strings.HasSuffix(op.To, pub) {
+		return g.stagePublicKeys(j, op)
+	}
 	var bundle authority
 	for _, path := range op.Of {
 		certs, err := g.certificates(g.on, path)
@@ -29,6 +34,31 @@ func (g *group) stageBundle(j *job, op planner.BundleCertificates) error {
 		return nil
 	}
 	g.put(j, op.To, publicMode, rootOwner, bundle.bundle())
+	return nil
+}
+
+// stagePublicKeys puts public keys together, each as it was encoded.
+func (g *group) stagePublicKeys(j *job, op planner.BundleTrust) error {
+	var bundle []byte
+	seen := map[string]bool{}
+	for _, path := range op.Of {
+		content, ok := g.content(g.on, path)
+		if !ok {
+			return fmt.Errorf("cannot write %s: %s is not there", op.To, path)
+		}
+		keys, err := parsePublicKeys(content)
+		if err != nil {
+			return fmt.Errorf("cannot write %s: %s: %w", op.To, path, err)
+		}
+		if first := string(keys[0]); !seen[first] {
+			seen[first] = true
+			bundle = append(bundle, pem.EncodeToMemory(&pem.Block{Type: blockPublicKey, Bytes: keys[0]})...)
+		}
+	}
+	if content, ok := g.content(g.on, op.To); ok && bytes.Equal(content, bundle) {
+		return nil
+	}
+	g.put(j, op.To, secretMode, rootOwner, bundle)
 	return nil
 }
 

@@ -22,8 +22,8 @@ func TestBundle(t *testing.T) {
 	next := clusterCA(algorithm)
 	next.To = dir + "/ca-next"
 	trust := requests(next,
-		planner.BundleCertificates{To: dir + "/ca-old.crt", Of: []string{dir + "/ca.crt"}},
-		planner.BundleCertificates{To: dir + "/ca.crt", Of: []string{dir + "/ca-old.crt", dir + "/ca-next.crt"}},
+		planner.BundleTrust{To: dir + "/ca-old.crt", Of: []string{dir + "/ca.crt"}},
+		planner.BundleTrust{To: dir + "/ca.crt", Of: []string{dir + "/ca-old.crt", dir + "/ca-next.crt"}},
 		planner.SetKubeconfig{Path: "/etc/kubernetes/admin.conf", Trust: dir + "/ca.crt"})
 	for round, want := range []bool{true, false} {
 		for n, o := range issue(t, i, host, trust) {
@@ -45,7 +45,7 @@ func TestBundle(t *testing.T) {
 
 	issue(t, i, host, []providers.KeyRequest{
 		{Operation: planner.CopySecrets{Files: []planner.SecretFile{{Path: dir + "/ca.key", Mode: "0600", Owner: "root:root", Source: dir + "/ca-next.key"}}}, Source: host},
-		{Operation: planner.BundleCertificates{To: dir + "/ca.crt", Of: []string{dir + "/ca-next.crt"}}},
+		{Operation: planner.BundleTrust{To: dir + "/ca.crt", Of: []string{dir + "/ca-next.crt"}}},
 		{Operation: apiserver(algorithm)},
 	})
 	roots := x509.NewCertPool()
@@ -91,7 +91,7 @@ func TestBundleRefused(t *testing.T) {
 	i := pki.New(pki.Options{Now: start})
 	issue(t, i, host, requests(clusterCA("ECDSA-P256"), apiserver("ECDSA-P256")))
 	for _, of := range []string{dir + "/apiserver.crt", dir + "/absent.crt"} {
-		if _, err := i.BundleCertificates(t.Context(), host, planner.BundleCertificates{To: dir + "/ca.crt", Of: []string{of}}, providers.Batch{Token: 1}); err == nil {
+		if _, err := i.BundleTrust(t.Context(), host, planner.BundleTrust{To: dir + "/ca.crt", Of: []string{of}}, providers.Batch{Token: 1}); err == nil {
 			t.Errorf("%s was put into the bundle", of)
 		}
 	}

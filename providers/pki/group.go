@@ -102,7 +102,7 @@ func (g *group) want(j *job) {
 		for _, f := range op.Files {
 			g.see(j.source, cmp.Or(f.Source, f.Path))
 		}
-	case planner.BundleCertificates:
+	case planner.BundleTrust:
 		for _, path := range append([]string{op.To}, op.Of...) {
 			g.see(g.on, path)
 		}
@@ -174,7 +174,7 @@ func (g *group) algorithm(j *job) (name string, ok bool) {
 	name, ok = needsKey(j.Operation)
 	switch op := j.Operation.(type) {
 	case planner.IssueCA:
-		ok = !g.exists(op.To + crt)
+		ok = op.Renew || !g.exists(op.To+crt)
 	case planner.IssueKeyPair:
 		ok = !g.exists(op.To + key)
 	case planner.IssueCertificate:

@@ -90,8 +90,8 @@ func (i *Issuer) one(ctx context.Context, on providers.Host, r providers.KeyRequ
 	return outcomes[0], err
 }
 
-// BundleCertificates implements providers.Issuer.
-func (i *Issuer) BundleCertificates(ctx context.Context, on providers.Host, op planner.BundleCertificates, batch providers.Batch) (providers.Outcome, error) {
+// BundleTrust implements providers.Issuer.
+func (i *Issuer) BundleTrust(ctx context.Context, on providers.Host, op planner.BundleTrust, batch providers.Batch) (providers.Outcome, error) {
 	return i.one(ctx, on, providers.KeyRequest{Operation: op}, batch)
 }
 

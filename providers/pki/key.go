@@ -6,10 +6,13 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // DefaultAlgorithm is what kubeadm takes when encryptionAlgorithm is unset.
@@ -54,6 +57,44 @@ func encodePublicKey(key crypto.PublicKey) ([]byte, error) {
 		return nil, fmt.Errorf("cannot encode public key: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: blockPublicKey, Bytes: der}), nil
+}
+
+// ParsePublicKeys are the identities of the public keys in PEM: the hex SHA-256
+// of each in PKIX form. It is an error when there is none.
+func ParsePublicKeys(b []byte) ([]string, error) {
+	keys, err := parsePublicKeys(b)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, der := range keys {
+		sum := sha256.Sum256(der)
+		out = append(out, hex.EncodeToString(sum[:]))
+	}
+	return out, nil
+}
+
+// parsePublicKeys reads public keys in PEM, and gives them in PKIX form. What an
+// API server would read otherwise than it looks is an error.
+func parsePublicKeys(b []byte) ([][]byte, error) {
+	var out [][]byte
+	for {
+		var block *pem.Block
+		if block, b = pem.Decode(b); block == nil {
+			break
+		}
+		if block.Type != blockPublicKey {
+			return nil, errors.New("cannot parse public keys: there is a " + strconv.Quote(block.Type) + " block among them")
+		}
+		if _, err := x509.ParsePKIXPublicKey(block.Bytes); err != nil {
+			return nil, errors.New("cannot parse public keys: a block is damaged")
+		}
+		out = append(out, block.Bytes)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("cannot parse public keys: there is none")
+	}
+	return out, nil
 }
 
 // parseKey reads the first private key in PEM. Its errors quote nothing of it.

@@ -66,6 +66,7 @@ func TestParseKubeconfig(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("kind: Config"))
+	f.Add([]byte("-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt\n6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q==\n-----END PUBLIC KEY-----\n"))
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if _, err := pki.ParseKubeconfig(b); err != nil && !strings.HasPrefix(err.Error(), "cannot parse") {
@@ -73,6 +74,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if certs, err := pki.ParseCertificates(b); err == nil && len(certs) == 0 {
 			t.Error("neither certificates nor an error")
+		}
+		if keys, err := pki.ParsePublicKeys(b); err == nil && (len(keys) == 0 || len(keys[0]) != 64) {
+			t.Errorf("neither public keys nor an error: %q", keys)
 		}
 	})
 }

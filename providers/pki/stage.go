@@ -25,7 +25,7 @@ func (g *group) stage(j *job) error {
 		return g.stageSetKubeconfig(j, op)
 	case planner.CopySecrets:
 		return g.stageCopy(j, op)
-	case planner.BundleCertificates:
+	case planner.BundleTrust:
 		return g.stageBundle(j, op)
 	case planner.ImportSecrets:
 		return g.stageImport(j, op)

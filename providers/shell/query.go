@@ -134,7 +134,7 @@ func (q *query) add(f state.FileQuery) error {
 	case state.ReadStat:
 		return nil
 	case state.ReadDigest:
-	case state.ReadContent:
+	case state.ReadContent, state.ReadPublicKeys:
 		q.contents = append(q.contents, p)
 	case state.ReadCertificate:
 		q.certificates = append(q.certificates, p)

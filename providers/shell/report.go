@@ -287,6 +287,8 @@ func (r *reading) attach() error {
 			if report.Certificates, err = pki.ParseCertificates(certificates[f.Path]); err == nil {
 				report.Content = certificates[f.Path] // until pki.Link has seen it
 			}
+		case state.ReadPublicKeys:
+			report.PublicKeys, err = pki.ParsePublicKeys(r.contents[f.Path])
 		case state.ReadKubeconfig:
 			report.Kubeconfig, err = pki.ParseKubeconfig(kubeconfigs[f.Path])
 		}

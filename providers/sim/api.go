@@ -86,6 +86,9 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 			r.Nodes[name] = w.nodeReport(c, name)
 		}
 		r.StaticPods = w.staticPods(c)
+		if q.TokenSecrets {
+			r.TokenSecrets = c.tokenSecrets()
+		}
 		r.Pods, r.Budgets = w.podReports(c, q.Drained(r.Nodes))
 		return nil
 	})
@@ -257,6 +260,7 @@ func (a *api) Restart(ctx context.Context, op planner.RestartPods) error {
 		if roots := w.rootCAs(c); roots != nil {
 			o.Trusts = roots
 		}
+		w.issueTokens(c, o)
 		return nil
 	})
 }

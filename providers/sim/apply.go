@@ -20,6 +20,10 @@ func (w *World) apply(c *cluster, ref state.ObjectRef, wanted state.Value) {
 	}
 	if o.Trusts == nil && (ref.Kind == "DaemonSet" || ref.Kind == "Deployment") {
 		o.Trusts = w.rootCAs(c)
+		w.issueTokens(c, o)
+	}
+	if o.Token == nil && isTokenSecret(wanted) {
+		w.signSecret(o)
 	}
 	before := o.Live
 	o.Live = w.defaults(c, ref, merge(o.Live, o.Applied, wanted))

@@ -47,6 +47,11 @@ func (w *World) advance(d time.Duration) {
 		w.expireTokens(w.d.Clusters[id])
 	}
 	w.settle()
+	if d >= time.Hour {
+		for _, id := range sortedKeys(w.d.Clusters) {
+			w.renewTokens(w.d.Clusters[id])
+		}
+	}
 }
 
 // wake marks a host as one on which something may be under way.

@@ -38,6 +38,8 @@ type object struct {
 	// Trusts are the CAs by which its pods have known API servers since they were
 	// started.
 	Trusts []string `json:"trusts,omitempty"`
+	// Token is what its pods show to API servers, or what is in it.
+	Token *podToken `json:"token,omitempty"`
 }
 
 // node is a Node object, without what follows from its host.

@@ -213,6 +213,9 @@ func (w *World) handshake(m, server *machine, name string, r *record) (*session,
 	if !slices.Contains(r.Kubeconfig.CAKeyDigests, cert.IssuerKeyDigest) {
 		return nil, errors.New("x509: certificate signed by unknown authority")
 	}
+	if w.caEnded(server, p.flag("client-ca-file", ""), cert.IssuerKeyDigest) {
+		return nil, errors.New("x509: certificate has expired or is not yet valid: that of its CA")
+	}
 	if !covers(cert, name) {
 		return nil, notFor(cert, name)
 	}

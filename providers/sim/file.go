@@ -40,7 +40,9 @@ type record struct {
 	// Key is the digest of the public half of the private key in the file.
 	Key string `json:"key,omitempty"`
 	// Public is the digest of a public key.
-	Public     string                `json:"public,omitempty"`
+	Public string `json:"public,omitempty"`
+	// Further are those behind it in the same file.
+	Further    []string              `json:"further,omitempty"`
 	Kubeconfig *state.KubeconfigInfo `json:"kubeconfig,omitempty"`
 	// ClientKey is the digest of a kubeconfig's inlined key.
 	ClientKey string `json:"client_key,omitempty"`
@@ -135,6 +137,14 @@ func decodeRecord(content []byte) *record {
 		}
 		content = rest
 	}
+}
+
+// publics are the public keys in the record.
+func (r *record) publics() []string {
+	if r == nil || r.Public == "" {
+		return nil
+	}
+	return append([]string{r.Public}, r.Further...)
 }
 
 func sum(content []byte) string {

@@ -44,7 +44,11 @@ func (r *record) add(block *pem.Block, cas []*x509.Certificate) error {
 		r.Certificates = append(r.Certificates, infoOf(c, cas))
 		return nil
 	case "PUBLIC KEY":
-		r.Public = sum(block.Bytes)
+		if r.Public != "" {
+			r.Further = append(r.Further, sum(block.Bytes))
+		} else {
+			r.Public = sum(block.Bytes)
+		}
 		return nil
 	}
 	if !strings.HasSuffix(block.Type, "PRIVATE KEY") {

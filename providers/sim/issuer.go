@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
@@ -48,7 +49,7 @@ func issue(ctx context.Context, on providers.Host, op planner.Operation, about s
 // IssueCA makes To.crt and To.key unless they exist.
 func (Issuer) IssueCA(ctx context.Context, on providers.Host, op planner.IssueCA, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine) (bool, error) {
-		if w.get(m, clean(op.To)+".crt") != nil {
+		if w.get(m, clean(op.To)+".crt") != nil && !op.Renew {
 			return false, nil
 		}
 		r := w.caRecord(op.CommonName, op.Algorithm, op.Validity, w.derive(64, "key", m.address, m.next()))
@@ -246,9 +247,12 @@ func (Issuer) CopySecrets(ctx context.Context, from, to providers.Host, op plann
 	})
 }
 
-// BundleCertificates puts the first certificates of files together.
-func (Issuer) BundleCertificates(ctx context.Context, on providers.Host, op planner.BundleCertificates, batch providers.Batch) (providers.Outcome, error) {
+// BundleTrust puts the first certificates, or public keys, of files together.
+func (Issuer) BundleTrust(ctx context.Context, on providers.Host, op planner.BundleTrust, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine) (bool, error) {
+		if strings.HasSuffix(op.To, ".pub") {
+			return w.bundlePublicKeys(m, op)
+		}
 		r := &record{}
 		for _, path := range op.Of {
 			f := w.resolve(m, clean(path))
@@ -262,6 +266,20 @@ func (Issuer) BundleCertificates(ctx context.Context, on providers.Host, op plan
 		}
 		return w.write(m, op.To, recordFile(r, "", ""))
 	})
+}
+
+func (w *World) bundlePublicKeys(m *machine, op planner.BundleTrust) (bool, error) {
+	var keys []string
+	for _, path := range op.Of {
+		f := w.resolve(m, clean(path))
+		if f == nil || len(f.Record.publics()) == 0 {
+			return false, fmt.Errorf("cannot write %s: %s is not there", op.To, path)
+		}
+		if first := f.Record.Public; !slices.Contains(keys, first) {
+			keys = append(keys, first)
+		}
+	}
+	return w.write(m, op.To, recordFile(&record{Public: keys[0], Further: keys[1:]}, "0600", ""))
 }
 
 // ImportSecrets brings files of the operator's: certificates, keys and

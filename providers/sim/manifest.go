@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,6 +174,17 @@ func (w *World) valid(m *machine, c *state.CertificateInfo) error {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
+// caEnded reports whether a CA in a file of a host has ended.
+func (w *World) caEnded(m *machine, caFile, key string) bool {
+	f := w.resolve(m, clean(caFile))
+	if f == nil || f.Record == nil {
+		return false
+	}
+	return slices.ContainsFunc(f.Record.Certificates, func(ca state.CertificateInfo) bool {
+		return ca.KeyDigest == key && w.valid(m, &ca) != nil
+	})
+}
+
 // trusts reports whether the CA file on a host holds the certificate's issuer.
 func (w *World) trusts(m *machine, caFile string, c *state.CertificateInfo) bool {
 	f := w.resolve(m, clean(caFile))
@@ -180,7 +192,7 @@ func (w *World) trusts(m *machine, caFile string, c *state.CertificateInfo) bool
 		return false
 	}
 	for _, ca := range f.Record.Certificates {
-		if ca.KeyDigest == c.IssuerKeyDigest {
+		if ca.KeyDigest == c.IssuerKeyDigest && w.valid(m, &ca) == nil {
 			return true
 		}
 	}

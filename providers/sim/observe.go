@@ -152,6 +152,10 @@ func (w *World) readInto(f *file, read state.Read, r *state.FileReport) {
 			return
 		}
 		r.Certificates = append([]state.CertificateInfo(nil), f.Record.Certificates...)
+	case state.ReadPublicKeys:
+		if r.PublicKeys = f.Record.publics(); r.PublicKeys == nil {
+			r.Invalid = "no public key in the file"
+		}
 	case state.ReadKubeconfig:
 		if f.Record == nil || f.Record.Kubeconfig == nil {
 			r.Invalid = "not a kubeconfig"

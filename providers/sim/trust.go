@@ -25,6 +25,18 @@ func (w *World) digests(m *machine, path string) []string {
 	return out
 }
 
+// keys are the identities of the public keys in a file, or of its private one.
+func (w *World) keys(m *machine, path string) []string {
+	f := w.resolve(m, clean(path))
+	switch {
+	case f == nil || f.Record == nil:
+		return nil
+	case f.Record.Key != "":
+		return []string{f.Record.Key}
+	}
+	return f.Record.publics()
+}
+
 // trustedBy is the file with the CAs that a kubeconfig is to trust: what lies
 // where its CA does, unless it is told.
 func trustedBy(op planner.WriteKubeconfig) string {
@@ -62,14 +74,18 @@ var startTrust = []string{"trusted-ca-file", "peer-trusted-ca-file", "etcd-cafil
 func (w *World) readTrust(m *machine, p *pod) {
 	p.Trusts, p.Exited = nil, ""
 	manifest := w.manifest(p.Manifest)
-	for _, flag := range startTrust {
-		if path, ok := manifest.arg(flag); ok {
-			if p.Trusts == nil {
-				p.Trusts = map[string][]string{}
+	read := func(flags []string, in func(*machine, string) []string) {
+		for _, flag := range flags {
+			if path, ok := manifest.arg(flag); ok {
+				if p.Trusts == nil {
+					p.Trusts = map[string][]string{}
+				}
+				p.Trusts[flag] = in(m, path)
 			}
-			p.Trusts[flag] = w.digests(m, path)
 		}
 	}
+	read(startTrust, w.digests)
+	read([]string{flagVerify, flagSign, flagSignLegacy}, w.keys)
 	if path := manifest.flag("cluster-signing-cert-file", ""); path != "" {
 		if n := len(w.digests(m, path)); n > 1 {
 			p.Exited = fmt.Sprintf("error reading CA cert file %q: expected 1 certificate, found %d", path, n)
@@ -107,6 +123,7 @@ func (w *World) Distrust() []string {
 		}
 		if running, p := w.podOf(m, compAPI); running != nil {
 			w.serverDistrust(m, running, p, say)
+			w.tokenDistrust(m, running, p, say)
 		}
 		w.clientDistrust(m, say)
 	}

@@ -33,7 +33,7 @@ func Kubeconfigs(in Input, founder bool) []Kubeconfig {
 	v := in.view()
 	out := []Kubeconfig{v.kubeconfig("admin", v.sharedURL(), "kubernetes-admin", clusterAdmins)}
 	if founder {
-		out = append(out, v.kubeconfig("super-admin", v.sharedURL(), "kubernetes-super-admin", "system:masters"))
+		out = append(out, SuperAdminKubeconfig(in))
 	}
 	if founder || v.externalCA {
 		out = append(out, v.kubeletKubeconfig())
@@ -41,6 +41,13 @@ func Kubeconfigs(in Input, founder bool) []Kubeconfig {
 	return append(out,
 		v.kubeconfig("controller-manager", v.localURL(), "system:kube-controller-manager"),
 		v.kubeconfig("scheduler", v.localURL(), "system:kube-scheduler"))
+}
+
+// SuperAdminKubeconfig is the founder's, which passes every authorization. kubeadm
+// certs renew renews it where it is.
+func SuperAdminKubeconfig(in Input) Kubeconfig {
+	v := in.view()
+	return v.kubeconfig("super-admin", v.sharedURL(), "kubernetes-super-admin", "system:masters")
 }
 
 // KubeletKubeconfig is a kubelet.conf with an inlined certificate: the

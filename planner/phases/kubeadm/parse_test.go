@@ -222,6 +222,25 @@ func FuzzStaticPodAttributes(f *testing.F) {
 	})
 }
 
+// FuzzReadClusterConfiguration: what a cluster holds of its own configuration never
+// panics, and what is read can be rendered.
+func FuzzReadClusterConfiguration(f *testing.F) {
+	for _, text := range []string{
+		"apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3\nnetworking: {podSubnet: 10.244.0.0/16}\n",
+		"apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\napiServer: {extraArgs: {a: b}, extraVolumes: [{}], certSANs: [x]}\netcd: {local: null}\n",
+		"apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\netcd: {external: {endpoints: [a]}}\ncertificateValidityPeriod: 1h\n",
+		"kind: ClusterConfiguration\n---\n[]\n", "", "- a", "a: &a [*a]",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if c, err := kubeadm.ReadClusterConfiguration("prod", text); err == nil && c == nil {
+			t.Error("neither a cluster nor an error")
+		}
+		_, _ = kubeadm.YAMLAttributes([]byte(text))
+	})
+}
+
 // TestHash compares with what the kubelet of each version makes of the same
 // files: testdata/hashes is printed by cmd/lab/oracle/podtypes.
 func TestHash(t *testing.T) {

@@ -247,7 +247,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 		return errors.Join(err, s.fleet.world.save())
 	}
 	progress := s.screen().progress(s.result.Plan, s.planView())
-	ctx, stop, done := s.interrupts.stopper(ctx, progress.Note)
+	ctx, stop, done := s.interrupts.stopper(ctx, cmp.Or(s.TermGrace, TermGrace), progress.Note)
 	ticking := progress.Start(s.Now)
 	// The plan of a cluster that is new knows no lineage yet: it is the state's
 	// that this run begins.

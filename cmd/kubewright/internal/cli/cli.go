@@ -77,7 +77,7 @@ func Main(env *Env) int {
 	if env.Secret != nil {
 		a.ask = func(prompt string) ([]byte, error) { return env.Secret(ctx, prompt) }
 	}
-	a.interrupts = listen(env.Interrupts, cancel)
+	a.interrupts = listen(env.Interrupts, func(os.Signal) { cancel() })
 	defer a.interrupts.close()
 	defer a.closeInto()
 	err := cmd.ExecuteContext(ctx)

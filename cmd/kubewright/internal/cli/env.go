@@ -45,6 +45,8 @@ type Env struct {
 	Who string
 	// Interrupts delivers interrupts.
 	Interrupts <-chan os.Signal
+	// TermGrace is how long what runs may go on after a SIGTERM; 0 is TermGrace.
+	TermGrace time.Duration
 	// Files is where state and journal are kept; nil stands for this machine's.
 	Files statefile.FS
 	// OpenWorld opens a simulated world that is kept at a path; nil stands for sim.Open.

@@ -34,6 +34,8 @@ type fleet struct {
 	now     func() time.Time
 	// replace are the nodes that are to leave their clusters and to join again.
 	replace []state.Target
+	// rotate are the CAs and keys to replace by new ones.
+	rotate []phases.Rotation
 	// answered is told of each host that was looked at, or could not be.
 	answered func(state.Target)
 }
@@ -289,6 +291,7 @@ func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (
 	h := o.world.remember(m.host, r.Secrets)
 	seat := o.seat(m)
 	q := phases.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster, o.replace...)
+	q.TokenSecrets = phases.AsksForTokens(o.view.Config, m.cluster, o.rotate, r)
 	var report *state.ClusterReport
 	var apiErr error
 	var members []state.EtcdMember

@@ -76,9 +76,13 @@ func (o importOptions) connection(id string) (config.Connection, error) {
 
 // hop reads ssh://USER@HOST:PORT.
 func hop(id string) (config.Connection, error) {
+	shown := id
+	if i := strings.LastIndex(id, "@"); i >= 0 && strings.Contains(strings.TrimPrefix(id[:i], "ssh://"), ":") {
+		shown = "…" + id[i:] // what stands before it may be a password
+	}
 	u, err := url.Parse(id)
 	if err != nil || u.Hostname() == "" || u.Scheme != "ssh" && u.Scheme != "sim" || strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment != "" {
-		return config.Connection{}, fmt.Errorf("%q is no host: write ssh://USER@HOST, or ssh://USER@HOST:PORT", id)
+		return config.Connection{}, fmt.Errorf("%q is no host: write ssh://USER@HOST, or ssh://USER@HOST:PORT", shown)
 	}
 	if _, given := u.User.Password(); given {
 		return config.Connection{}, errors.New("a password does not belong onto the command line: others see it there. Use a key")
@@ -162,6 +166,7 @@ func (s *session) take(name string, text []byte) error {
 		diags = append(diags, phases.Check(cfg)...)
 	}
 	if diags.HasErrors() {
+		diags = unwritten(diags, text)
 		diags.Append(diag.Errorf("Cluster cannot be described", "The cluster runs with what kubewright would not accept, as said above. Nothing was written. "+
 			"Put it right in the cluster first: kubeadm init phase upload-config and kubeadm upgrade node write it down."))
 	}
@@ -170,6 +175,47 @@ func (s *session) take(name string, text []byte) error {
 	}
 	s.config, s.secrets = cfg, cfg.Secrets
 	return nil
+}
+
+// refused is failed for a configuration that is not written when there are errors.
+func (s *session) refused(diags diag.Diagnostics) error {
+	if diags.HasErrors() {
+		diags = unwritten(diags, s.sources(""))
+	}
+	return s.failed(diags)
+}
+
+// unwritten are findings about a configuration that is in no file: each shows the
+// text that would have been written, and the hosts with the same finding share one.
+func unwritten(diags diag.Diagnostics, text []byte) diag.Diagnostics {
+	var out diag.Diagnostics
+	first, hosts := map[string]*diag.Diagnostic{}, map[*diag.Diagnostic][]string{}
+	for _, d := range diags {
+		d.Snippet = d.Excerpt(func(string) []byte { return text })
+		d.Subject, d.Context, d.Values = state.Source{}, state.Source{}, nil
+		about := d.Address
+		same := d.Summary + "\n" + d.Detail
+		if about != "" {
+			same = strings.ReplaceAll(same, about, "")
+		}
+		if d.Snippet != nil && d.Snippet.HighlightEnd <= len(d.Snippet.Code) && d.Snippet.HighlightStart <= d.Snippet.HighlightEnd {
+			same += "\n" + d.Snippet.Code[d.Snippet.HighlightStart:d.Snippet.HighlightEnd]
+		}
+		kept := first[same]
+		if kept == nil {
+			first[same], kept = d, d
+			out.Append(d)
+		}
+		if about != "" && !slices.Contains(hosts[kept], about) {
+			hosts[kept] = append(hosts[kept], about)
+		}
+	}
+	for _, d := range out {
+		if len(hosts[d]) > 1 {
+			d.Address = strings.Join(hosts[d], ", ")
+		}
+	}
+	return out
 }
 
 // adopted is the state of the cluster, and leaves the next plan in the session.
@@ -184,7 +230,7 @@ func (s *session) adopted(ctx context.Context) (*state.State, error) {
 	}
 	v.ObservedAt = s.fleet.world.clock().Now()
 	learned, diags := phases.Adopt(v, []string{s.config.Clusters[0].Label})
-	if err := s.failed(diags); err != nil {
+	if err := s.refused(diags); err != nil {
 		return nil, err
 	}
 	if v.Recorded, err = statefile.Fold(s.ensureState(), []state.Entry{{Kind: state.EntryDone, Learned: learned}}); err != nil {
@@ -192,7 +238,7 @@ func (s *session) adopted(ctx context.Context) (*state.State, error) {
 	}
 	v.Key, s.recorded = s.key(), v.Recorded
 	result, diags := phases.Plan(v, s.header(), planner.Options{})
-	if err := s.failed(diags); err != nil {
+	if err := s.refused(diags); err != nil {
 		return nil, err
 	}
 	s.view, s.result = v, result

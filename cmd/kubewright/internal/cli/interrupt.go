@@ -4,19 +4,26 @@ import (
 	"context"
 	"os"
 	"sync"
+	"syscall"
+	"time"
 )
+
+// TermGrace is how long what runs may go on after a SIGTERM: whoever sends one
+// sends SIGKILL later, a container runtime after ten seconds, and a run that stops
+// by itself before that has written its state.
+const TermGrace = 8 * time.Second
 
 // interruptions hands each interrupt to whoever deals with them at the moment:
 // at first the command as a whole, which ends, and while steps run, the run.
 type interruptions struct {
 	mu     sync.Mutex
-	handle func()
+	handle func(os.Signal)
 	quit   chan struct{}
 	ended  chan struct{}
 }
 
 // listen begins to hand signals to handle.
-func listen(signals <-chan os.Signal, handle func()) *interruptions {
+func listen(signals <-chan os.Signal, handle func(os.Signal)) *interruptions {
 	i := &interruptions{handle: handle, quit: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		defer close(i.ended)
@@ -24,19 +31,23 @@ func listen(signals <-chan os.Signal, handle func()) *interruptions {
 			select {
 			case <-i.quit:
 				return
-			case <-signals:
-				i.mu.Lock()
-				i.handle()
-				i.mu.Unlock()
+			case s := <-signals:
+				i.deliver(s)
 			}
 		}
 	}()
 	return i
 }
 
+func (i *interruptions) deliver(s os.Signal) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.handle(s)
+}
+
 // take hands interrupts to another handler until the function that it returns
 // is called; that handler is not at work any more when it has returned.
-func (i *interruptions) take(handle func()) (giveBack func()) {
+func (i *interruptions) take(handle func(os.Signal)) (giveBack func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	before := i.handle
@@ -55,24 +66,50 @@ func (i *interruptions) close() {
 }
 
 // stopper turns the first interrupt into a closed channel (finish what runs,
-// start nothing) and the second into a cancelled context. The function that it
-// returns ends this; nothing is said any more when it has returned.
-func (i *interruptions) stopper(ctx context.Context, say func(string)) (context.Context, <-chan struct{}, func()) {
+// start nothing) and the second into a cancelled context, and so does a SIGTERM
+// when its grace is over. The function that it returns ends this; nothing is said
+// any more when it has returned.
+func (i *interruptions) stopper(ctx context.Context, grace time.Duration, say func(string)) (context.Context, <-chan struct{}, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := make(chan struct{})
-	n := 0
-	giveBack := i.take(func() {
-		n++
-		switch n {
-		case 1:
-			close(stop)
-			say("Interrupted. To stop at once, interrupt again.")
-		case 2:
-			say("Interrupted again. Stopping at once; the next run looks at what was under way.")
+	n, ended := 0, false
+	var deadline *time.Timer
+	atOnce := func(why string) {
+		if n < 2 && !ended {
+			n = 2
+			say(why + " Stopping at once; the next run looks at what was under way.")
 			cancel()
 		}
+	}
+	giveBack := i.take(func(s os.Signal) {
+		switch {
+		case n > 0:
+			atOnce("Interrupted again.")
+		case s == syscall.SIGTERM:
+			n = 1
+			close(stop)
+			say("Interrupted. What runs has " + grace.String() + " to end, and is stopped then. To stop at once, interrupt again.")
+			deadline = time.AfterFunc(grace, func() {
+				i.mu.Lock()
+				defer i.mu.Unlock()
+				atOnce("Time is over.")
+			})
+		default:
+			n = 1
+			close(stop)
+			say("Interrupted. To stop at once, interrupt again.")
+		}
 	})
-	return ctx, stop, func() { giveBack(); cancel() }
+	return ctx, stop, func() {
+		giveBack()
+		i.mu.Lock()
+		ended = true
+		if deadline != nil {
+			deadline.Stop()
+		}
+		i.mu.Unlock()
+		cancel()
+	}
 }
 
 // over reports whether a channel was closed.

@@ -138,8 +138,8 @@ func (s *session) remember(ctx context.Context) error {
 		return err
 	}
 	var diags diag.Diagnostics // said when it is planned
-	nodes, _ := s.opts.replaced()
-	s.fleet.replace = s.targetsOf(phases.ReplaceFlag, nodes, &diags)
+	nodes, rotate := s.opts.replaced()
+	s.fleet.replace, s.fleet.rotate = s.targetsOf(phases.ReplaceFlag, nodes, &diags), rotate
 	return err
 }
 

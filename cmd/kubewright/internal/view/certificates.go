@@ -71,6 +71,10 @@ func renewal(c phases.HeldCertificate) string {
 		return "due"
 	case c.RenewedBy == phases.ByApply:
 		return "by apply"
+	case c.RenewedBy == phases.ByRotation && c.Due:
+		return "due, by -replace"
+	case c.RenewedBy == phases.ByRotation:
+		return "by -replace"
 	case c.RenewedBy == phases.ByKubelet:
 		return "by the kubelet"
 	case c.RenewedBy == phases.ByOperator && c.Due:
@@ -145,7 +149,7 @@ type certificateJSON struct {
 }
 
 // CertificatesJSON prints one object with all certificates. Kind is ca,
-// certificate or kubeconfig; renewed_by is apply, kubelet, operator or nobody.
+// certificate or kubeconfig; renewed_by is apply, kubelet, operator, rotation or nobody.
 func CertificatesJSON(w io.Writer, list []phases.HeldCertificate) error {
 	out := struct {
 		FormatVersion int               `json:"format_version"`

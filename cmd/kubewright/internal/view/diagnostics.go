@@ -148,7 +148,10 @@ func (p *page) excerpt(d *diag.Diagnostic, source func(string) []byte, rule func
 		}
 		return append([]string{where}, p.values(d.Values)...)
 	}
-	if s.Context != "" {
+	switch {
+	case s.Context != "" && where == "":
+		where = "  in " + Clean(s.Context)
+	case s.Context != "":
 		where += ", in " + Clean(s.Context)
 	}
 	var lines []string

@@ -2,6 +2,7 @@ package view
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -128,9 +129,13 @@ func (p *LiveProgress) block() []string {
 		wide = max(wide, ansi.StringWidth(names[i]))
 	}
 	lines := []string{p.head()}
+	tails := p.tails(shown, room-len(shown))
 	for i, r := range shown {
 		line := "  " + fill(names[i], min(wide, p.width/2)) + "  " + fill(times[i], 6) + p.dim(r.doing)
 		lines = append(lines, line)
+		if tails[r] {
+			lines = append(lines, p.dim("    "+r.last))
+		}
 	}
 	if more := len(p.running) - len(shown); more > 0 {
 		lines = append(lines, p.dim("  … and "+itoa(more)+" more"))
@@ -140,6 +145,26 @@ func (p *LiveProgress) block() []string {
 	}
 	return lines
 }
+
+// tails are the steps whose last words stand below them: of those that run for
+// long the slowest, which somebody may wonder about, as many as there is room for.
+func (p *LiveProgress) tails(shown []*runningStep, room int) map[*runningStep]bool {
+	out := map[*runningStep]bool{}
+	slowest := slices.Clone(shown)
+	slices.SortStableFunc(slowest, func(a, b *runningStep) int { return a.began.Compare(b.began) })
+	for _, r := range slowest {
+		if r.last != "" && p.now.Sub(r.began) >= slow && len(out) < min(room, maxTails) {
+			out[r] = true
+		}
+	}
+	return out
+}
+
+const (
+	// slow is how long a step has to run for its last words to be shown.
+	slow     = 5 * time.Second
+	maxTails = 3
+)
 
 // head counts: Applying: 12 of 41 steps done, 1 failed [1m5s, about 20s left].
 func (p *LiveProgress) head() string {

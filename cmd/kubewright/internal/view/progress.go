@@ -107,6 +107,8 @@ type runningStep struct {
 	began time.Time
 	// doing is the operation that runs, with its place among all of them.
 	doing string
+	// last is what it has said last.
+	last string
 }
 
 // take updates the tally and returns the lines that the event is worth, which
@@ -129,14 +131,30 @@ func (t *tally) take(s style, e executor.Event) []string {
 			}
 		}
 	case executor.KindLog:
+		if r := t.find(e.Step); r != nil {
+			r.last = Clean(e.Summary)
+		}
 		return []string{s.dim("  "+stepName(e.Step)+": ") + Clean(e.Summary)}
 	case executor.KindStopping:
 		t.stopping = true
-		return []string{s.bold(s.yellow("Stopping: ")) + Clean(e.Summary) + ". What runs is finished, nothing new is started."}
+		return append([]string{s.bold(s.yellow("Stopping: ")) + Clean(e.Summary) + ". What runs is finished, nothing new is started."}, t.awaited()...)
 	case executor.KindDone, executor.KindFailed, executor.KindSkipped, executor.KindCancelled:
 		return t.settle(s, e)
 	}
 	return nil
+}
+
+// awaited says of each step that runs what it does, and since when.
+func (t *tally) awaited() []string {
+	var out []string
+	for _, r := range t.running {
+		line := "  waiting for " + stepName(r.id)
+		if r.doing != "" {
+			line += ": " + r.doing
+		}
+		out = append(out, line+", for "+seconds(t.now.Sub(r.began)))
+	}
+	return out
 }
 
 // settle takes a step that has ended. Steps that never ran make no line: the

@@ -1,0 +1,182 @@
+package phases
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// A CA that has ended is replaced at once: nobody trusts anything that it has
+// signed any more, so there is no trust to keep while a new one is made known.
+// Everything goes over SSH, as when all certificates have ended: the new CA takes
+// the old one's place on the first control plane, and what the old one has signed
+// counts as due, on every host. Cut short, it goes on by itself, since nothing
+// then fits to the CA that is there; that the cluster has not been told of it shows
+// by the old CA's certificate, which is kept until then. The front proxy's CA is another matter:
+// without it the API answers, so it is rotated as if it had not ended.
+
+// replacedCA is the waypoint at which the cluster is told of a CA that was replaced at once.
+const replacedCA = "replaced"
+
+// ended tells that the CA's certificate, as it is on the seat, is not valid any more.
+func (c *cluster) ended(a authority) bool {
+	seat, now := c.seatNode(), c.view.ObservedAt
+	if seat == nil || seat.report == nil || now.IsZero() {
+		return false
+	}
+	certs := seat.report.Files[a.Base+".crt"].Certificates
+	return len(certs) > 0 && now.After(certs[0].NotAfter)
+}
+
+// carries tells that the API does not answer without the CA.
+func (a authority) carries() bool { return a.Name != "front-proxy-ca" }
+
+// endedCAs are the identities of the CAs that are replaced at once, by base path;
+// none when what has ended keeps nobody from answering.
+func (c *cluster) endedCAs() map[string]string {
+	if c.founding || c.view.Destroy {
+		return nil
+	}
+	out, carries := map[string]string{}, false
+	for _, a := range c.authorities {
+		if a.custody == made && c.requested(a) && c.ended(a) {
+			out[a.Base] = c.cas[a.Base]
+			carries = carries || a.carries()
+		}
+	}
+	if !carries {
+		return nil
+	}
+	return out
+}
+
+// replacesAtOnce tells that CAs which have ended are replaced in this plan.
+func (c *cluster) replacesAtOnce() bool { return len(c.atOnce) > 0 }
+
+// lost tells that who has signed something is a CA that is being replaced.
+func (c *cluster) lost(issuer string) bool {
+	for _, ca := range c.atOnce {
+		if issuer != "" && issuer == ca {
+			return true
+		}
+	}
+	return false
+}
+
+// withLost makes what a CA has signed that is replaced at once due, with the CA.
+func (n *node) withLost(attrs state.Value, f state.FileReport) state.Value {
+	if !n.cluster.replacesAtOnce() || attrs.Get(planner.RenewalDue).IsNull() {
+		return attrs
+	}
+	var cert *state.CertificateInfo
+	switch {
+	case f.Kubeconfig != nil:
+		cert = f.Kubeconfig.Client
+	case len(f.Certificates) > 0:
+		cert = &f.Certificates[0]
+	}
+	if cert == nil || !n.cluster.lost(cert.IssuerKeyDigest) {
+		return attrs
+	}
+	m := map[string]state.Value{}
+	for k, v := range attrs.AsMap() {
+		m[k] = v
+	}
+	m[planner.RenewalDue] = state.Bool(true)
+	return state.Map(m)
+}
+
+// withLost is that of the item's node.
+func (v *View) withLost(it *state.Item, attrs state.Value, f state.FileReport) state.Value {
+	if n := v.find(it.Address.Target); n != nil {
+		return n.withLost(attrs, f)
+	}
+	return attrs
+}
+
+// stranger tells that a kubelet's certificate is signed by nobody whom the seat
+// trusts, and that the API does not know the node to be well: a CA was replaced,
+// and that was cut short before this kubelet.
+func (n *node) stranger() bool {
+	c := n.cluster
+	seat := c.seatNode()
+	certs := n.report.Files[kubeletClientCert].Certificates
+	if seat == nil || seat.report == nil || len(certs) == 0 || c.founding {
+		return false
+	}
+	trusted := seat.casIn(c.caFile())
+	if len(trusted) == 0 || slices.Contains(trusted, certs[0].IssuerKeyDigest) {
+		return false
+	}
+	return c.report == nil || !c.report.Nodes[n.name].Ready
+}
+
+// blind tells that members of etcd restart to trust another CA while nobody
+// answers: none of them can be well before all have done so, so that none is
+// waited for; the API servers behind them are.
+func (n *node) blind(phase string, restarted []string) bool {
+	return phase == etcdPhase && n.cluster.report == nil && slices.Contains(restarted, "etcd")
+}
+
+// checkEnded speaks of a CA that kubewright has made and that has ended.
+func (c *cluster) checkEnded(a authority, ca state.CertificateInfo) *diag.Diagnostic {
+	at := c.origin("certificates.ca_validity")
+	if _, ok := c.atOnce[a.Base]; ok {
+		return diag.Warningf("CA is replaced at once", "The CA %q (%s.crt) was valid until %s, and nobody trusts what it has signed. It is replaced by a new one over SSH alone, and with it everything below it; "+
+			"the API answers again when that is done. Kubeconfigs that were made by hand end with it, and pods that are not of this configuration's addons have to be restarted.", ca.CommonName, a.Base, date(ca.NotAfter)).At(at).For(c.target)
+	}
+	if c.rotation(a.Base) != nil && c.rotates() {
+		return nil // the front proxy's
+	}
+	var flags []string
+	for _, other := range c.authorities {
+		if other.custody == made && c.ended(other) {
+			flags = append(flags, "-"+ReplaceFlag+"="+Rotation{c.target, other.Name}.String())
+		}
+	}
+	return diag.Errorf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. Nothing below it is trusted any more. Nothing is changed. "+
+		"Replace it by a new one; that works over SSH and needs no API:\n\n  kubewright apply %s",
+		ca.CommonName, a.Base, date(ca.NotAfter), strings.Join(flags, " ")).At(at).For(c.target)
+}
+
+// endedFile is where the certificate of a CA that was replaced at once is kept.
+func (c *cluster) endedFile() string { return c.caBase() + "-ended.crt" }
+
+// untoldCA is the identity of the CA that has ended and of whose successor the
+// cluster is still to be told; empty when there is none.
+func (c *cluster) untoldCA() string {
+	if old, ok := c.atOnce[c.caBase()]; ok {
+		return old
+	}
+	seat := c.seatNode()
+	if c.founding || c.view.Destroy || seat == nil {
+		return ""
+	}
+	if old := seat.casIn(c.endedFile()); len(old) > 0 && old[0] != c.cas[c.caBase()] {
+		return old[0]
+	}
+	return ""
+}
+
+// replaceAtOnce tells the cluster, once it answers, of the CA that was replaced.
+func (b *builder) replaceAtOnce(c *cluster) {
+	old := c.untoldCA()
+	if old == "" {
+		return
+	}
+	var before []state.Address
+	for _, n := range c.nodes {
+		before = append(before, step(n.target, controlPlanePhase), step(n.target, kubeletStartPhase), step(n.target, kubeconfigPhase))
+	}
+	s := &rotationStage{name: trustBoth, view: c.view, place: slices.Index(c.view.clusters, c)}
+	r := &rotation{authority: c.authority(c.caBase()), old: old}
+	info, pods, end := step(c.target, tokenPhase), step(c.target, addonPhase), step(c.seat, certsPhase)
+	info.Waypoint, pods.Waypoint, end.Waypoint = replacedCA, replacedCA, replacedCA
+	b.addUpdate(info, s.told(), before)
+	b.addUpdate(pods, s.publishedTo(r), append(before, info))
+	b.addUpdate(end, planner.Step{Operations: []planner.Operation{planner.RemovePath{Path: c.endedFile()}}, Impact: "takes away the CA that has ended"}, []state.Address{pods})
+	b.draft.Rotations = append(b.draft.Rotations, Rotation{c.target, "ca"}.String()+": the CA has ended; when everything below the new one is issued and the API answers, the cluster is told of it.")
+}

@@ -1,0 +1,52 @@
+package kube
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// tokenSecrets lists the Secrets that hold tokens of service accounts.
+func tokenSecrets(ctx context.Context, s *session) ([]state.TokenSecret, error) {
+	list, err := s.typed.CoreV1().Secrets("").List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
+	if err != nil {
+		return nil, err
+	}
+	var out []state.TokenSecret
+	for i := range list.Items {
+		it := &list.Items[i]
+		if it.Type == corev1.SecretTypeServiceAccountToken {
+			out = append(out, state.TokenSecret{Namespace: it.Namespace, Name: it.Name, Key: signingKey(it.Data[corev1.ServiceAccountTokenKey])})
+		}
+	}
+	return out, nil
+}
+
+// signingKey is the identity of the key that a token says has signed it: its key
+// id is the SHA-256 of the public key in PKIX form (pkg/serviceaccount,
+// keyIDFromPublicKey). It is empty where the token says nothing that is one.
+func signingKey(token []byte) string {
+	head, _, ok := strings.Cut(string(token), ".")
+	if !ok {
+		return ""
+	}
+	var header struct {
+		KeyID string `json:"kid"`
+	}
+	plain, err := base64.RawURLEncoding.DecodeString(head)
+	if err != nil || json.Unmarshal(plain, &header) != nil {
+		return ""
+	}
+	sum, err := base64.RawURLEncoding.DecodeString(header.KeyID)
+	if err != nil || len(sum) != 32 {
+		return ""
+	}
+	return hex.EncodeToString(sum)
+}
