@@ -104,7 +104,7 @@ func (n *node) disrupts(s planner.Step, phase string, rewritten, reread []string
 	}
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
 	switch {
-	case !serving && c.report == nil:
+	case c.report == nil: // no API answers: none stays up
 	case !serving:
 		s.Impact += "; the API stays up"
 	case phase == controlPlanePhase || len(n.otherPlanes()) == 0:
