@@ -33,6 +33,8 @@ type app struct {
 	statePath string
 	// backendConfig are the settings of the backend that are given with -backend-config.
 	backendConfig []string
+	// place is where the state is kept, once that was found out.
+	place *used
 	// sources reads files for excerpts in diagnostics.
 	sources func(string) []byte
 	// lines is where everything goes with -json; nil without it.
@@ -161,7 +163,7 @@ func (a *app) root() *cobra.Command {
 	cmd.SetFlagErrorFunc(badFlag)
 	oneDashHelp(cmd)
 	addGroup(cmd, "Main commands:", a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand())
-	addGroup(cmd, "All other commands:", a.bundleCommand(), a.certificatesCommand(), a.etcdCommand(), a.fmtCommand(), a.graphCommand(), a.importCommand(), a.kubeconfigCommand(), a.outputCommand(), a.showCommand(), a.simCommand(),
+	addGroup(cmd, "All other commands:", a.bundleCommand(), a.certificatesCommand(), a.etcdCommand(), a.fmtCommand(), a.forceUnlockCommand(), a.graphCommand(), a.importCommand(), a.initCommand(), a.kubeconfigCommand(), a.lockCommand(), a.outputCommand(), a.showCommand(), a.simCommand(),
 		a.stateCommand(), a.versionCommand())
 	cmd.SetCompletionCommandGroupID("All other commands:")
 	cmd.SetHelpCommandGroupID("All other commands:")
