@@ -171,6 +171,20 @@ func (h *Held) Confirm(ctx context.Context) error {
 	return h.lost
 }
 
+// ForceUnlock ends the lock of a run: the backend's, and, if that run was made
+// in this folder, the folder's with it. See backend.Backend.
+func (s *Store) ForceUnlock(ctx context.Context, id string) error {
+	if !s.local {
+		folder := NewLocal(s.Paths)
+		if holder, err := folder.Holder(ctx); err == nil && holder != nil && holder.ID == id {
+			if err := folder.ForceUnlock(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return s.backend.ForceUnlock(ctx, id)
+}
+
 // Held is the lock that Lock took; nil before and after.
 func (s *Store) Held() *Held { return s.held }
 

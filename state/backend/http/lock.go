@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	nethttp "net/http"
 	"time"
@@ -163,5 +164,9 @@ func (l *lock) Release(ctx context.Context) error {
 	l.b.mu.Lock()
 	l.b.held = ""
 	l.b.mu.Unlock()
-	return l.b.unlock(ctx, l.info)
+	err := l.b.unlock(ctx, l.info)
+	if errors.Is(err, backend.ErrLocked) {
+		return nil // it is another's by now
+	}
+	return err
 }

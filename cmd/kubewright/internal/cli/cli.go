@@ -34,6 +34,8 @@ type app struct {
 	statePath string
 	// backendConfig are the settings of the backend that are given with -backend-config.
 	backendConfig []string
+	// place is where the state is kept, once that was found out.
+	place *used
 	// sources reads files for excerpts in diagnostics.
 	sources func(string) []byte
 	// lines is where everything goes with -json; nil without it.
@@ -181,8 +183,9 @@ func (a *app) root() *cobra.Command {
 	oneDashHelp(cmd)
 	addGroup(cmd, "Main commands:", a.validateCommand(), a.planCommand(), a.applyCommand(), a.destroyCommand())
 	addGroup(cmd, otherCommands, a.bundleCommand(), a.certificatesCommand(), a.completionCommand(), a.consoleCommand(),
-		a.etcdCommand(), a.fmtCommand(), a.graphCommand(), a.importCommand(), a.kubeconfigCommand(), a.outputCommand(),
-		a.schemaCommand(), a.showCommand(), a.simCommand(), a.stateCommand(), a.versionCommand())
+		a.etcdCommand(), a.fmtCommand(), a.forceUnlockCommand(), a.graphCommand(), a.importCommand(), a.initCommand(),
+		a.kubeconfigCommand(), a.lockCommand(), a.outputCommand(), a.schemaCommand(), a.showCommand(), a.simCommand(),
+		a.stateCommand(), a.versionCommand())
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetHelpCommand(helpCommand())
 	cmd.SetHelpCommandGroupID(otherCommands)

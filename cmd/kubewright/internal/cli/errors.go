@@ -84,6 +84,8 @@ func explain(err error) *diag.Diagnostic {
 		{backend.ErrLost, "The lock was lost"},
 		{statefile.ErrDamaged, "State cannot be trusted"},
 		{statefile.ErrNewer, "State is of a newer kubewright"},
+		{statefile.ErrOccupied, "State would be overwritten"},
+		{backend.ErrTooLarge, "State is too large for its backend"},
 		{statefile.ErrForeign, "State is of another lineage"},
 		{statefile.ErrMoved, "State has changed meanwhile"},
 		{state.ErrPlain, "State is not encrypted"},

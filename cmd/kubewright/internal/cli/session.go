@@ -107,7 +107,7 @@ func (a *app) open(ctx context.Context, opts planOptions, operation string) (*se
 		err = s.hold(ctx, operation)
 	}
 	if err == nil {
-		err = s.remember(ctx)
+		err = s.recall(ctx)
 	}
 	if err != nil {
 		s.close()
@@ -116,8 +116,8 @@ func (a *app) open(ctx context.Context, opts planOptions, operation string) (*se
 	return s, nil
 }
 
-// remember loads the state and lists the hosts.
-func (s *session) remember(ctx context.Context) error {
+// recall loads the state and lists the hosts.
+func (s *session) recall(ctx context.Context) error {
 	loaded, err := s.store.Load(ctx)
 	if err == nil {
 		err = s.overtaken(loaded.Overtaken)
@@ -209,10 +209,18 @@ func (s *session) hold(ctx context.Context, operation string) error {
 	if err := s.store.Lock(ctx, info, s.opts.lockTimeout); err != nil {
 		return err
 	}
-	if left := s.store.Held().Left(); left.Who == s.Who {
+	held := s.store.Held()
+	if left := held.Left(); left.Who == s.Who {
 		s.ended = left
 	}
-	return nil
+	if s.store.Local() {
+		return nil
+	}
+	if !held.Locked() {
+		s.print(diag.Diagnostics{diag.Warningf("State is not locked", "The backend at %s has no locks: it has no lock_address. Two runs at once may overwrite each other's state. "+
+			"Hosts and clusters accept one run at a time all the same.", s.store.Place())})
+	}
+	return s.remember(s.place)
 }
 
 // plan observes everything and plans: nothing is written anywhere. Warnings are

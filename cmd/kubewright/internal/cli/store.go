@@ -5,25 +5,31 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// openStore is the state of this run, where the configuration keeps it.
-func (a *app) openStore(b *config.Backend) (*statefile.Store, error) {
-	return statefile.NewStore(a.paths(), nil), nil
-}
-
-// storeAlone is the state for a command that needs no configuration.
+// storeAlone is the state for a command that needs no configuration. Where that
+// cannot be parsed, the state is where it was last.
 func (a *app) storeAlone() (*statefile.Store, error) {
-	b, diags, _ := hclconfig.LoadBackend(hclconfig.Options{Dir: a.folder()})
+	b, diags, whole := hclconfig.LoadBackend(hclconfig.Options{Dir: a.folder()})
+	a.sources = a.sourceText
 	if err := a.failed(diags); err != nil {
 		return nil, err
 	}
-	return a.openStore(b)
+	if b != nil || whole || a.statePath != "" {
+		return a.openStore(b)
+	}
+	last, err := a.lastUsed()
+	if err == nil {
+		last, err = a.again(last)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return statefile.NewStore(a.paths(), last.backend), nil
 }
 
 // completionTime bounds what a shell waits for.
@@ -33,11 +39,7 @@ const completionTime = 2 * time.Second
 func (a *app) completedState() (statefile.Loaded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
 	defer cancel()
-	b, diags, _ := hclconfig.LoadBackend(hclconfig.Options{Dir: a.folder()})
-	if diags.HasErrors() {
-		return statefile.Loaded{}, &diagError{diags}
-	}
-	store, err := a.openStore(b)
+	store, err := a.storeAlone()
 	if err != nil {
 		return statefile.Loaded{}, err
 	}
@@ -77,7 +79,7 @@ const unlockTime = 15 * time.Second
 func (s *session) unlock() {
 	ctx, cancel := context.WithTimeout(context.Background(), unlockTime)
 	defer cancel()
-	if err := s.store.Unlock(ctx); err != nil {
+	if err := s.store.Unlock(ctx); err != nil && !s.store.Local() {
 		s.print(diag.Diagnostics{diag.Warningf("Lock was not given back", "%s", fmt.Sprintf("%s. The next command of yours in this folder gives it back; "+
 			"for others it stays until then, or until kubewright force-unlock %s.", sentence(err.Error()), s.runID))})
 	}

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/backend/http"
+	"github.com/kubewright/kubewright/state/backend/kubernetes"
+	"github.com/kubewright/kubewright/state/backend/pg"
+	"github.com/kubewright/kubewright/state/backend/s3"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// used is a backend as the folder remembers it: what the last command here kept
+// the state in. It holds no secret.
+type used struct {
+	Type string `json:"type"`
+	// Place is the backend's String; two backends with one place are the same.
+	Place    string            `json:"place"`
+	Settings map[string]string `json:"settings,omitempty"`
+	// backend is nil for the file beside the configuration.
+	backend backend.Backend
+}
+
+// localType is the type of the file, which has no block.
+const localType = "local"
+
+func (u *used) String() string { return fmt.Sprintf("%s (backend %q)", u.Place, u.Type) }
+
+// usedPath is where a folder remembers its backend.
+func (a *app) usedPath() string {
+	return filepath.Join(filepath.Dir(a.paths().State), ".kubewright", "backend.json")
+}
+
+// lastUsed is what the folder remembers; nil when there was never another place
+// than the file.
+func (a *app) lastUsed() (*used, error) {
+	b, err := os.ReadFile(a.usedPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	u := &used{}
+	if err == nil {
+		err = json.Unmarshal(b, u)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s, where this folder remembers the place of its state: %w; remove it, and run kubewright init -reconfigure", a.usedPath(), bare(err))
+	}
+	return u, nil
+}
+
+// remember keeps where the state is. Of the file beside the configuration
+// nothing is kept: it is what is meant when nothing is.
+func (a *app) remember(u *used) error {
+	path := a.usedPath()
+	if u.Type == localType {
+		err := os.Remove(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	b, err := json.MarshalIndent(u, "", "  ")
+	if err == nil {
+		b = append(b, '\n')
+		if old, readErr := os.ReadFile(path); readErr == nil && string(old) == string(b) {
+			return nil
+		}
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = renameio.WriteFile(path, b, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s, where this folder remembers the place of its state: %w", path, bare(err))
+	}
+	return nil
+}
+
+// configured is the backend of a block; nil stands for the file.
+func (a *app) configured(b *config.Backend) (*used, error) {
+	if b == nil {
+		if len(a.backendConfig) > 0 {
+			return nil, &usageError{"kubewright", errors.New("-backend-config is about a backend, and the configuration has none: write kubewright { backend \"TYPE\" { } } into it")}
+		}
+		return &used{Type: localType, Place: a.paths().State}, nil
+	}
+	if a.statePath != "" {
+		return nil, &usageError{"kubewright", fmt.Errorf("-state=%s names a file, and the configuration keeps the state in a backend %q: leave one of them out", a.statePath, b.Type)}
+	}
+	given := make([]string, len(a.backendConfig))
+	for i, arg := range a.backendConfig {
+		given[i] = arg
+		if !strings.Contains(arg, "=") {
+			given[i] = a.named(arg)
+		}
+	}
+	full, diags := hclconfig.CompleteBackend(b, given, a.Getenv)
+	if err := a.failed(diags); err != nil {
+		return nil, err
+	}
+	place, err := newBackend(full)
+	if err != nil {
+		return nil, &diagError{diag.Diagnostics{diag.Errorf("Backend cannot be used", "%s", sentence(err.Error())).At(b.Source)}}
+	}
+	u := &used{Type: b.Type, Place: place.String(), Settings: map[string]string{}, backend: place}
+	defaults := hclconfig.BackendDefaults(b.Type)
+	for name, value := range full.Settings {
+		if !full.Sensitive[name] && value != defaults[name] {
+			u.Settings[name] = value
+		}
+	}
+	return u, nil
+}
+
+// newBackend makes the backend of complete settings. Nothing is contacted.
+func newBackend(b *config.Backend) (backend.Backend, error) {
+	settings := backend.Settings(b.Settings)
+	switch b.Type {
+	case "http":
+		return http.New(settings)
+	case "kubernetes":
+		return kubernetes.New(settings)
+	case "pg":
+		return pg.New(settings)
+	case "s3":
+		return s3.New(settings)
+	}
+	return nil, fmt.Errorf("there is no backend %q", b.Type)
+}
+
+// again is a backend that the folder remembers, with its secrets from the
+// environment.
+func (a *app) again(u *used) (*used, error) {
+	if u == nil || u.Type == localType {
+		return &used{Type: localType, Place: a.paths().State}, nil
+	}
+	full, diags := hclconfig.CompleteBackend(&config.Backend{Type: u.Type, Settings: u.Settings}, nil, a.Getenv)
+	if err := a.failed(diags); err != nil {
+		return nil, err
+	}
+	place, err := newBackend(full)
+	if err == nil && place.String() != u.Place {
+		err = fmt.Errorf("what the environment says now is %s, and the state was kept at %s", place, u.Place)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the place where the state was kept before, %s: %w; secrets of it are given in the environment, as KUBEWRIGHT_%s_NAME", u.Place, err, strings.ToUpper(u.Type))
+	}
+	return &used{Type: u.Type, Place: u.Place, Settings: u.Settings, backend: place}, nil
+}
+
+// moved tells that the configuration names another place than the one that was
+// used last in this folder. A folder that remembers none used the file, if
+// there is one.
+func (a *app) moved(last, now *used) bool {
+	switch {
+	case last != nil:
+		return last.Type != now.Type || last.Place != now.Place
+	case now.Type == localType:
+		return false
+	}
+	for _, path := range []string{a.paths().State, a.paths().Journal} {
+		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// elsewhere refuses to work with another place than before.
+func (a *app) elsewhere(last, now *used) error {
+	from := cmp.Or(last, &used{Type: localType, Place: a.paths().State})
+	return &diagError{diag.Diagnostics{diag.Errorf("Backend has changed", "The configuration keeps the state at %s, and the last command here used %s. "+
+		"Nothing was read or written. To take the state along:\n\n  kubewright init -migrate-state\n\n"+
+		"To use what is at the new place, or to begin there, and leave the other as it is:\n\n  kubewright init -reconfigure", now, from)}}
+}
+
+// openStore is the state of this run, where the configuration keeps it.
+func (a *app) openStore(b *config.Backend) (*statefile.Store, error) {
+	now, err := a.configured(b)
+	if err != nil {
+		return nil, err
+	}
+	if a.statePath != "" {
+		return statefile.NewStore(a.paths(), nil), nil // named: what the folder remembers is about another
+	}
+	last, err := a.lastUsed()
+	if err != nil {
+		return nil, err
+	}
+	if a.moved(last, now) {
+		return nil, a.elsewhere(last, now)
+	}
+	a.place = now
+	return statefile.NewStore(a.paths(), now.backend), nil
+}

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// initOptions are the flags of init.
+type initOptions struct {
+	planOptions
+	migrate, reconfigure, copy bool
+}
+
+func (a *app) initCommand() *cobra.Command {
+	var o initOptions
+	cmd := &cobra.Command{
+		Use: "init", Short: "Check where the state is kept, or move it", Args: takes(0, 0),
+		Long: "init reads where the configuration keeps the state, looks there, and says what it found. No other\n" +
+			"command needs it, until the place changes: then -migrate-state copies the state from the old place to\n" +
+			"the new one, under the locks of both, and -reconfigure uses the new one as it is. The old one is\n" +
+			"left as it is, and a state of another lineage or a newer one is never overwritten.",
+		Example: "  kubewright init\n  kubewright init -migrate-state\n  kubewright init -backend-config=team.backend",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.migrate && o.reconfigure {
+				return &usageError{cmd.CommandPath(), errors.New("-migrate-state takes the state along and -reconfigure does not: give one of them")}
+			}
+			return a.initialize(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.migrate, "migrate-state", false, "copy the state from the place where it was to the configuration's")
+	f.BoolVar(&o.reconfigure, "reconfigure", false, "use the configuration's place as it is, and copy nothing")
+	f.BoolVar(&o.copy, "force-copy", false, "with -migrate-state: do not ask")
+	f.BoolVar(&o.input, "input", true, "ask on a terminal")
+	o.lockFlag(f)
+	return cmd
+}
+
+func (a *app) initialize(ctx context.Context, o initOptions) error {
+	if a.statePath != "" {
+		return &usageError{"kubewright init", errors.New("-state names a file for one command; init is about where the configuration keeps the state")}
+	}
+	b, diags, whole := hclconfig.LoadBackend(hclconfig.Options{Dir: a.folder()})
+	a.sources = a.sourceText
+	if !whole && !diags.HasErrors() {
+		diags.Append(diag.Errorf("Configuration cannot be parsed", "kubewright validate says what is wrong."))
+	}
+	if err := a.failed(diags); err != nil {
+		return err
+	}
+	now, err := a.configured(b)
+	if err != nil {
+		return err
+	}
+	last, err := a.lastUsed()
+	if err != nil {
+		return err
+	}
+	moved := a.moved(last, now)
+	if moved && !o.migrate && !o.reconfigure {
+		return a.elsewhere(last, now)
+	}
+	to := statefile.NewStore(a.paths(), now.backend)
+	if moved && o.migrate {
+		err = a.migrate(ctx, o, last, now, to)
+	} else {
+		err = a.lookInto(ctx, to)
+	}
+	if err != nil {
+		return err
+	}
+	return a.remember(now)
+}
+
+// lookInto says what is at the place.
+func (a *app) lookInto(ctx context.Context, to *statefile.Store) error {
+	loaded, err := to.Load(ctx)
+	if err != nil {
+		return err
+	}
+	text := "The state is kept at " + to.Place() + ".\n"
+	if st := loaded.State; st != nil {
+		text += described(st) + "\n"
+	} else {
+		text += "There is none yet: the first apply makes it.\n"
+	}
+	_, err = fmt.Fprint(a.Stdout, text)
+	return err
+}
+
+func described(st *state.State) string {
+	return fmt.Sprintf("Lineage %s, serial %d: %s, %s.", st.Lineage, st.Serial, count(len(st.Clusters), "cluster"), count(len(st.Nodes), "node"))
+}
+
+// migrate copies the state from the last place to the configuration's.
+func (a *app) migrate(ctx context.Context, o initOptions, last, now *used, to *statefile.Store) error {
+	before, err := a.again(last)
+	if err != nil {
+		return err
+	}
+	from := statefile.NewStore(a.paths(), before.backend)
+	if !o.copy {
+		question := fmt.Sprintf("The state is copied\n  from %s\n  to   %s\nand everything uses it there from then on. The old one stays where it is.", before, now)
+		if err := a.agreed(ctx, o.planOptions, question, "-force-copy"); err != nil {
+			return err
+		}
+	}
+	unlock, err := a.lockBoth(ctx, o, from, to)
+	if err != nil {
+		return err
+	}
+	copied, err := from.CopyTo(ctx, to)
+	if err = errors.Join(err, unlock()); err != nil {
+		return err
+	}
+	text := "Copied the state to " + to.Place() + ", and read it back. "
+	switch {
+	case copied.State == nil:
+		text = "There is no state at " + from.Place() + ", so that nothing was to copy. The state is kept at " + to.Place() + " from here on.\n"
+	case !copied.Done:
+		text = to.Place() + " has the state already. "
+	}
+	if copied.State != nil {
+		text += described(copied.State) + "\n" + from.Place() + " is left as it is, and not used any more.\n"
+	}
+	_, err = fmt.Fprint(a.Stdout, text)
+	return err
+}
+
+// lockBoth takes the locks of two places of one folder's state.
+func (a *app) lockBoth(ctx context.Context, o initOptions, from, to *statefile.Store) (unlock func() error, err error) {
+	info := backend.LockInfo{ID: a.NewID(), Who: a.Who, Operation: "init -migrate-state", Time: a.Now(), PID: os.Getpid()}
+	if err := from.Lock(ctx, info, o.lockTimeout); err != nil {
+		return nil, err
+	}
+	end := context.WithoutCancel(ctx)
+	if to.Local() { // the folder's lock is its lock
+		return func() error { return from.Unlock(end) }, nil
+	}
+	other, err := to.Backend().Lock(ctx, info)
+	if err != nil {
+		return nil, errors.Join(err, from.Unlock(end))
+	}
+	return func() error {
+		err := from.Unlock(end)
+		if other != nil {
+			err = errors.Join(other.Release(end), err)
+		}
+		return err
+	}, nil
+}
+
+// agreed asks, and fails unless the answer is yes. flag is what makes asking needless.
+func (a *app) agreed(ctx context.Context, o planOptions, question, flag string) error {
+	if !a.canAsk(o) {
+		return fmt.Errorf("nobody can be asked here: run with %s when this is what you want.\n\n%s", flag, question)
+	}
+	if _, err := fmt.Fprintf(a.Stdout, "%s\n\nOnly yes is accepted.\n\n  Enter a value: ", question); err != nil {
+		return err
+	}
+	line, err := a.line(ctx)
+	if over := ctx.Err(); over != nil {
+		return over
+	}
+	if err != nil || strings.TrimSpace(line) != "yes" {
+		_, err := fmt.Fprintln(a.Stdout, "\nCancelled. Nothing was changed.")
+		return cmp.Or(err, error(exit(exitError)))
+	}
+	_, err = fmt.Fprintln(a.Stdout)
+	return err
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+func (a *app) lockCommand() *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use: "lock", Short: "Look at the state's lock",
+		Long: "lock looks at the lock that keeps two runs from changing one state at once. A run that was killed leaves\n" +
+			"none that hinders its folder; force-unlock ends one that somebody else's run left behind.",
+		Example: "  kubewright lock status",
+	})
+	var asJSON bool
+	status := &cobra.Command{
+		Use: "status", Short: "Show who holds the state's lock", Args: takes(0, 0),
+		Long: "status says whether a run holds the state's lock, whose, since when, and when it last showed a sign of\n" +
+			"life where the backend keeps such signs. Nothing is changed.",
+		Example: "  kubewright lock status\n  kubewright lock status -json | jq .locked",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.lockStatus(cmd.Context(), asJSON) },
+	}
+	status.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(status)
+	return cmd
+}
+
+// lockJSON is what lock status prints for programs.
+type lockJSON struct {
+	Place  string            `json:"place"`
+	Locked bool              `json:"locked"`
+	Holder *backend.LockInfo `json:"holder,omitempty"`
+	// Silent tells that the holder has shown no sign of life for a while.
+	Silent bool `json:"silent,omitempty"`
+}
+
+func (a *app) lockStatus(ctx context.Context, asJSON bool) error {
+	store, err := a.storeAlone()
+	if err != nil {
+		return err
+	}
+	holder, err := store.Backend().Holder(ctx)
+	if err != nil {
+		return err
+	}
+	status := lockJSON{Place: store.Place(), Locked: holder != nil, Holder: holder, Silent: a.silent(holder)}
+	if asJSON {
+		b, err := json.MarshalIndent(status, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(a.Stdout, string(b))
+		return err
+	}
+	text := "The state at " + status.Place + " is not locked.\n"
+	if holder != nil {
+		text = "The state at " + status.Place + " is locked by " + a.holderText(store, holder) + "\n"
+	}
+	_, err = fmt.Fprint(a.Stdout, text)
+	return err
+}
+
+// silent tells that a holder that should show signs of life shows none.
+func (a *app) silent(i *backend.LockInfo) bool {
+	return i != nil && !i.Renewed.IsZero() && a.Now().Sub(i.Renewed) > backend.Silent
+}
+
+// holderText says who holds a lock and what that means.
+func (a *app) holderText(store *statefile.Store, i *backend.LockInfo) string {
+	text := i.String() + ".\n"
+	switch {
+	case i.Certain && store.Local():
+		text += "Its process runs, or is stopped: the lock goes with it."
+	case i.Certain:
+		text += "Its connection is open: the lock goes with it."
+	case a.silent(i):
+		text += fmt.Sprintf("Its last sign of life was %s ago, at %s: its process is gone, its machine sleeps, or it does not reach the backend.",
+			a.Now().Sub(i.Renewed).Round(time.Second), i.Renewed.Format(time.RFC3339))
+	case !i.Renewed.IsZero():
+		text += "Its last sign of life was at " + i.Renewed.Format(time.RFC3339) + "."
+	default:
+		text += "This backend keeps no signs of life: ask who that is whether it still runs."
+	}
+	return text
+}
+
+func (a *app) forceUnlockCommand() *cobra.Command {
+	var force bool
+	o := planOptions{}
+	cmd := &cobra.Command{
+		Use: "force-unlock ID", Short: "End the state's lock of a run that is gone", Args: takes(1, 1),
+		Long: "force-unlock ends the lock of the run with this ID, which lock status and every refusal name. Do it when\n" +
+			"that run's process is gone for good. One that still lives finds its lock gone before its next step,\n" +
+			"stops, and writes its state into a file beside the journal instead of the place that others use.",
+		Example: "  kubewright lock status\n  kubewright force-unlock 3f1c52a09e7b4d68a1c20f9e5b7d6c48",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.forceUnlock(cmd.Context(), o, args[0], force)
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "do not ask")
+	cmd.Flags().BoolVar(&o.input, "input", true, "ask on a terminal")
+	return cmd
+}
+
+func (a *app) forceUnlock(ctx context.Context, o planOptions, id string, force bool) error {
+	store, err := a.storeAlone()
+	if err != nil {
+		return err
+	}
+	holder, err := store.Backend().Holder(ctx)
+	if err != nil {
+		return err
+	}
+	if holder == nil {
+		_, err := fmt.Fprintln(a.Stdout, "The state at "+store.Place()+" is not locked. Nothing was changed.")
+		return err
+	}
+	if holder.ID != id {
+		return &diagError{diag.Diagnostics{diag.Errorf("Another run holds the lock", "The state at %s is locked by %s, and not by run %s. Nothing was changed.",
+			store.Place(), a.holderText(store, holder), id)}}
+	}
+	if !force {
+		question := "The lock of the state at " + store.Place() + " is ended. It is held by " + a.holderText(store, holder) +
+			"\nIf that run still works, it stops before its next step, and what it has done is found on the hosts."
+		if err := a.agreed(ctx, o, question, "-force"); err != nil {
+			return err
+		}
+	}
+	if err := store.ForceUnlock(ctx, id); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.Stdout, "Ended the lock of run "+id+". Plan before you apply: that run may have left something half done.")
+	return err
+}
+

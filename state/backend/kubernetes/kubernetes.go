@@ -1,0 +1,190 @@
+// Package kubernetes keeps a state in a Secret of a cluster, compressed, and its
+// lock in a Lease. Both are written with the resource version that was read, so
+// that the API server refuses what somebody else has overtaken.
+//
+// The Lease says who holds the lock and when that run last showed a sign of life.
+// It is never taken over because it has run out: see package backend.
+package kubernetes
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubewright/kubewright/state/backend"
+)
+
+// Backend is a state in a Secret.
+type Backend struct {
+	client                         kubernetes.Interface
+	host, namespace, secret, lease string
+
+	mu   sync.Mutex
+	held string
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// maxSecret is what the API server lets a Secret hold (corev1.MaxSecretSize).
+const maxSecret = corev1.MaxSecretSize
+
+const (
+	dataKey           = "state"
+	lineageAnnotation = "kubewright.io/lineage"
+	serialAnnotation  = "kubewright.io/serial"
+	lockAnnotation    = "kubewright.io/lock"
+)
+
+// New is the backend with these settings. Nothing is contacted.
+func New(s backend.Settings) (*Backend, error) {
+	if err := s.Need("kubernetes", "secret_suffix"); err != nil {
+		return nil, err
+	}
+	config, namespace, err := access(s)
+	if err != nil {
+		return nil, fmt.Errorf("the backend \"kubernetes\" finds no way to its cluster: %w; give config_path and config_context, or set KUBECONFIG", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Backend{
+		client: client, host: config.Host, namespace: namespace,
+		secret: "kubewright-state-" + s["secret_suffix"], lease: "kubewright-lock-" + s["secret_suffix"],
+	}, nil
+}
+
+func access(s backend.Settings) (*rest.Config, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	if path := s["config_path"]; path != "" {
+		rules.ExplicitPath = path
+	}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s["config_context"]})
+	namespace := s["namespace"]
+	if s.Bool("in_cluster_config") {
+		config, err := rest.InClusterConfig()
+		if namespace == "" {
+			namespace = metav1.NamespaceDefault
+		}
+		return config, namespace, err
+	}
+	config, err := loader.ClientConfig()
+	if err == nil && namespace == "" {
+		namespace, _, err = loader.Namespace()
+	}
+	return config, namespace, err
+}
+
+// String is the Secret with its server and namespace.
+func (b *Backend) String() string {
+	return fmt.Sprintf("secret %s/%s at %s", b.namespace, b.secret, b.host)
+}
+
+// fail makes an error of the API's one that says what to do.
+func (b *Backend) fail(ctx context.Context, op string, err error) error {
+	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Cause(ctx, err), Remedy: "see that the API server can be reached from here, and run the same command again"}
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		e.Kind = backend.ErrRefused
+		e.Remedy = "let the user of the kubeconfig get, create and update secrets and leases of coordination.k8s.io in this namespace"
+	case apierrors.IsNotFound(err):
+		e.Remedy = "make the namespace: kubectl create namespace " + b.namespace
+	case apierrors.IsRequestEntityTooLargeError(err), apierrors.IsInvalid(err):
+		e.Kind, e.Remedy = backend.ErrTooLarge, "keep this state in another backend"
+	}
+	return e
+}
+
+// Read implements backend.Backend.
+func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
+	const op = "read state"
+	secret, err := b.client.CoreV1().Secrets(b.namespace).Get(ctx, b.secret, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, b.fail(ctx, op, err)
+	}
+	data, err := unpack(secret.Data[dataKey])
+	if err != nil {
+		return nil, &backend.Error{Op: op, Place: b.String(), Err: err, Problem: "the Secret's data is not what kubewright writes", Remedy: "put a copy of it back, or delete the Secret and make a state from the hosts with kubewright state recover"}
+	}
+	return &backend.Object{Data: data, Version: secret.ResourceVersion}, nil
+}
+
+func pack(data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.Write(data)
+	return b.Bytes(), errors.Join(err, w.Close())
+}
+
+// maxState bounds what a Secret unpacks to.
+const maxState = 256 << 20
+
+func unpack(packed []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(r, maxState+1))
+	if err == nil && len(data) > maxState {
+		err = fmt.Errorf("it unpacks to more than %d MiB", maxState>>20)
+	}
+	return data, err
+}
+
+// Write implements backend.Backend.
+func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.Object) error {
+	const op = "write state"
+	packed, err := pack(next.Data)
+	if err != nil {
+		return err
+	}
+	if len(packed) > maxSecret {
+		return &backend.Error{
+			Op: op, Place: b.String(), Kind: backend.ErrTooLarge,
+			Problem: fmt.Sprintf("the state has %d KiB, compressed %d KiB, and a Secret holds %d KiB", len(next.Data)>>10, len(packed)>>10, maxSecret>>10),
+			Remedy:  "keep it in a backend without that limit (s3, pg, http): change the backend block and run kubewright init -migrate-state",
+		}
+	}
+	if err := b.confirmHeld(ctx); err != nil {
+		return err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: b.secret, Namespace: b.namespace, Labels: map[string]string{"app.kubernetes.io/managed-by": "kubewright"},
+			Annotations: map[string]string{lineageAnnotation: next.Lineage, serialAnnotation: strconv.FormatInt(next.Serial, 10)},
+		},
+		Type: corev1.SecretTypeOpaque, Data: map[string][]byte{dataKey: packed},
+	}
+	secrets := b.client.CoreV1().Secrets(b.namespace)
+	if old == nil {
+		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
+	} else {
+		secret.ResourceVersion = old.Version
+		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
+	}
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), old != nil && apierrors.IsNotFound(err):
+		return backend.Moved(b.String())
+	}
+	return b.fail(ctx, op, err)
+}

@@ -1,0 +1,223 @@
+// Package pg keeps a state as a row of PostgreSQL. Its lock is an advisory lock
+// of a connection: the server takes it back when the connection ends, be it with
+// the process, so that nothing is left behind. Who holds it stands in a table
+// beside the states, for people.
+//
+// A write changes the row only where it still has the version that was read and,
+// under a lock, only while the table names this run as its holder.
+package pg
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/kubewright/kubewright/state/backend"
+)
+
+// Backend is a state in a database.
+type Backend struct {
+	config       *pgconn.Config
+	schema, name string
+
+	// mu guards the connection, which carries one statement at a time.
+	mu   sync.Mutex
+	conn *pgconn.PgConn
+	held string
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// connectTime bounds finding the server.
+const connectTime = 30 * time.Second
+
+// New is the backend with these settings. Nothing is contacted.
+func New(s backend.Settings) (*Backend, error) {
+	config, err := pgconn.ParseConfig(s["conn_str"])
+	if err != nil {
+		// The library's error has the string in it, and the string may have a password.
+		return nil, errors.New("conn_str of the backend \"pg\" cannot be understood: it is as in postgres://user@db.example.com/states, or host=/run/postgresql dbname=states; the password goes into PGPASSWORD or ~/.pgpass")
+	}
+	if err := s.Need("pg", "schema_name", "name"); err != nil {
+		return nil, err
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectTime
+	}
+	config.RuntimeParams["application_name"] = "kubewright"
+	return &Backend{config: config, schema: s["schema_name"], name: s["name"]}, nil
+}
+
+// String is the row with its database.
+func (b *Backend) String() string {
+	return fmt.Sprintf("row %q of %s.states in database %s at %s", b.name, b.schema, b.config.Database, b.config.Host)
+}
+
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// sql fills in the schema.
+func (b *Backend) sql(text string) string {
+	return strings.ReplaceAll(text, "SCHEMA", quoted(b.schema))
+}
+
+// fail makes an error of the server's one that says what to do.
+func (b *Backend) fail(ctx context.Context, op string, err error) error {
+	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Cause(ctx, err), Remedy: "see that the database can be reached from here, and run the same command again"}
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
+		e.Err = fmt.Errorf("%s (SQLSTATE %s)", server.Message, server.Code)
+		switch {
+		case strings.HasPrefix(server.Code, "28"), server.Code == insufficientPrivilege:
+			e.Kind = backend.ErrRefused
+			e.Remedy = "give a user that may make the schema " + b.schema + " or use it; the password goes into PGPASSWORD or ~/.pgpass"
+		case server.Code == "3D000":
+			e.Remedy = "make the database: createdb " + b.config.Database
+		}
+	}
+	return e
+}
+
+// SQLSTATE codes (PostgreSQL's manual, appendix A).
+const (
+	insufficientPrivilege = "42501"
+	undefinedTable        = "42P01"
+	undefinedSchema       = "3F000"
+	uniqueViolation       = "23505"
+	duplicateSchema       = "42P06"
+	duplicateTable        = "42P07"
+)
+
+func code(err error) string {
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return server.Code
+	}
+	return ""
+}
+
+// rows are the answer to one statement, binary where the statement returns bytes.
+type rows = [][][]byte
+
+// exec runs one statement on the connection, which is made when there is none.
+// A connection that broke is not used again.
+func (b *Backend) exec(ctx context.Context, text string, args ...any) (rows, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.conn == nil || b.conn.IsClosed() {
+		conn, err := pgconn.ConnectConfig(ctx, b.config)
+		if err != nil {
+			return nil, err
+		}
+		b.conn = conn
+	}
+	return run(ctx, b.conn, b.sql(text), args...)
+}
+
+// run runs one statement. Arguments are text, and []byte is binary; so is every result.
+func run(ctx context.Context, conn *pgconn.PgConn, text string, args ...any) (rows, error) {
+	values, formats := make([][]byte, len(args)), make([]int16, len(args))
+	for i, a := range args {
+		switch a := a.(type) {
+		case []byte:
+			values[i], formats[i] = a, 1
+		case int64:
+			values[i] = strconv.AppendInt(nil, a, 10)
+		case string:
+			values[i] = []byte(a)
+		}
+	}
+	r := conn.ExecParams(ctx, text, values, nil, formats, []int16{1}).Read()
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return r.Rows, nil
+}
+
+// ensure makes schema and tables. Of several who do it at once all succeed.
+func (b *Backend) ensure(ctx context.Context) error {
+	for _, text := range []string{
+		`CREATE SCHEMA IF NOT EXISTS SCHEMA`,
+		`CREATE TABLE IF NOT EXISTS SCHEMA.states (name text PRIMARY KEY, version bigint NOT NULL, lineage text NOT NULL, serial bigint NOT NULL, written timestamptz NOT NULL DEFAULT now(), data bytea NOT NULL)`,
+		`CREATE TABLE IF NOT EXISTS SCHEMA.locks (name text PRIMARY KEY, run text NOT NULL, info text NOT NULL)`,
+	} {
+		_, err := b.exec(ctx, text)
+		switch code(err) {
+		case uniqueViolation, duplicateSchema, duplicateTable:
+		case insufficientPrivilege: // whoever runs the database may have made them
+			if _, known := b.exec(ctx, `SELECT 1 FROM SCHEMA.states, SCHEMA.locks LIMIT 0`); known != nil {
+				return err
+			}
+			return nil
+		default:
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Read implements backend.Backend.
+func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
+	found, err := b.exec(ctx, `SELECT data, version::text FROM SCHEMA.states WHERE name = $1`, b.name)
+	if c := code(err); c == undefinedTable || c == undefinedSchema {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, b.fail(ctx, "read state", err)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return &backend.Object{Data: found[0][0], Version: string(found[0][1])}, nil
+}
+
+// Write implements backend.Backend.
+func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.Object) error {
+	const op = "write state"
+	if err := b.ensure(ctx); err != nil {
+		return b.fail(ctx, op, err)
+	}
+	b.mu.Lock()
+	held := b.held
+	b.mu.Unlock()
+	// A version is never used twice, also when a row was removed and made anew.
+	const mine = ` ($5 = '' OR EXISTS (SELECT 1 FROM SCHEMA.locks WHERE name = $1 AND run = $5)) `
+	args := []any{b.name, next.Lineage, next.Serial, next.Data, held}
+	text := `INSERT INTO SCHEMA.states (name, version, lineage, serial, data)
+		SELECT $1::text, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $2::text, $3::bigint, $4::bytea WHERE` + mine + `ON CONFLICT DO NOTHING RETURNING name`
+	if old != nil {
+		text = `UPDATE SCHEMA.states SET version = version + 1, lineage = $2, serial = $3, data = $4, written = now()
+			WHERE name = $1 AND version = $6::bigint AND` + mine + `RETURNING name`
+		args = append(args, old.Version)
+	}
+	done, err := b.exec(ctx, text, args...)
+	if err != nil {
+		return b.fail(ctx, op, err)
+	}
+	if len(done) == 1 {
+		return nil
+	}
+	if held != "" {
+		holder, err := b.Holder(ctx)
+		if err != nil {
+			return err
+		}
+		if holder == nil || holder.ID != held {
+			return backend.Lost(b.String(), holder)
+		}
+	}
+	return backend.Moved(b.String())
+}
+
+// key is the number of the advisory lock, the same for all who mean this row.
+func (b *Backend) key() int64 {
+	sum := sha256.Sum256([]byte("kubewright\x00" + b.schema + "\x00" + b.name))
+	return int64(binary.BigEndian.Uint64(sum[:8]))
+}

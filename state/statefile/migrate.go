@@ -1,0 +1,81 @@
+package statefile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/backend"
+)
+
+// Copied says what CopyTo did.
+type Copied struct {
+	// State is what is at the new place now; nil when neither place has a state.
+	State *state.State
+	// Done tells that something was copied. It was not where the new place had the
+	// same already, or the old one nothing.
+	Done bool
+}
+
+// ErrOccupied: the place to copy to holds a state that would be lost.
+var ErrOccupied = errors.New("occupied")
+
+// CopyTo copies the state as it is, byte by byte, to another store, and reads it
+// back. The old one stays. It fails with ErrOccupied when the other holds a state
+// of another lineage, or one that is not older. The caller holds both locks.
+func (s *Store) CopyTo(ctx context.Context, to *Store) (Copied, error) {
+	st, from, err := s.read(ctx)
+	if err != nil {
+		return Copied{}, err
+	}
+	there, old, err := to.read(ctx)
+	if err != nil {
+		return Copied{}, err
+	}
+	switch {
+	case from == nil:
+		return Copied{State: there}, nil
+	case old != nil && bytes.Equal(old.Data, from.Data):
+		return Copied{State: there}, nil
+	}
+	if err := occupied(to.Place(), st, there); err != nil {
+		return Copied{}, err
+	}
+	if err := to.backend.Write(ctx, old, backend.Object{Data: from.Data, Lineage: from.Lineage, Serial: from.Serial}); err != nil {
+		return Copied{}, err
+	}
+	back, err := to.backend.Read(ctx)
+	if err != nil {
+		return Copied{}, err
+	}
+	if back == nil || !bytes.Equal(back.Data, from.Data) {
+		return Copied{}, &Error{
+			Op: "copy state to", Path: to.Place(), Kind: ErrDamaged, Problem: "what comes back from there is not what was written",
+			Remedy: "the state is at " + s.Place() + " as before: mend that place, and try again",
+		}
+	}
+	return Copied{State: st, Done: true}, nil
+}
+
+// occupied refuses to copy over a state that is worth something.
+func occupied(place string, st, there *state.State) error {
+	refuse := func(problem, remedy string) error {
+		return &Error{Op: "copy state to", Path: place, Kind: ErrOccupied, Problem: problem, Remedy: "nothing was copied: " + remedy}
+	}
+	switch {
+	case there == nil:
+		return nil
+	case there.Lineage != st.Lineage:
+		return refuse(fmt.Sprintf("it holds a state of lineage %s, and the one to copy is of %s", there.Lineage, st.Lineage),
+			"name another place, or, to use what is there, give -reconfigure")
+	case there.Serial > st.Serial:
+		return refuse(fmt.Sprintf("it holds a newer state, of serial %d, and the one to copy is of %d", there.Serial, st.Serial),
+			"somebody has moved it already; to use what is there, give -reconfigure")
+	case there.Serial == st.Serial:
+		return refuse(fmt.Sprintf("it holds another state of the same serial %d", st.Serial),
+			"two runs have written at two places: decide which is right, and remove or rename the other")
+	}
+	return nil
+}
