@@ -26,6 +26,7 @@ import (
 	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -58,6 +59,8 @@ func TestMain(m *testing.M) {
 //	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
 //	readme                the README's first picture is the end of the last stdout
 //	edit FILE OLD NEW     replace OLD, which must be there, by NEW (\n is a line break)
+//	serve                 serve a state at $STATE_URL, to user ann with password secret
+//	remotelock ID         hold the lock there as the run with this ID does
 //	lock FILE, unlock     hold a state's lock as another run does
 //	ca NAME               make a CA: NAME.crt and NAME.key
 //	supply CA DATE [FILE…] sign what certificates.supplied has to hold, until that day
@@ -77,7 +80,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"kubewright": runCommand, "code": checkCode, "quickstart": putQuickstart, "edit": editFile,
-			"ca": scriptCA(t), "supply": scriptSupply(t),
+			"ca": scriptCA(t), "supply": scriptSupply(t), "serve": serveState(t), "remotelock": holdRemotely,
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
 			"jsonlines": onlyJSON, "planschema": followsSchema, "digest": keepDigest, "readme": isPicture,
@@ -101,6 +104,7 @@ type operator struct {
 	code        int
 	ids         int
 	held        *statefile.Lock
+	states      backend.Backend
 	cas         map[string]*phasestest.CA
 }
 

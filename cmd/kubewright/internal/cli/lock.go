@@ -124,8 +124,8 @@ func (a *app) forceUnlock(ctx context.Context, o planOptions, id string, force b
 		return err
 	}
 	if holder.ID != id {
-		return &diagError{diag.Diagnostics{diag.Errorf("Another run holds the lock", "The state at %s is locked by %s, and not by run %s. Nothing was changed.",
-			store.Place(), a.holderText(store, holder), id)}}
+		return &diagError{diag.Diagnostics{diag.Errorf("Another run holds the lock", "Nothing was changed: run %s does not hold the lock of the state at %s. It is held by %s",
+			id, store.Place(), a.holderText(store, holder))}}
 	}
 	if !force {
 		question := "The lock of the state at " + store.Place() + " is ended. It is held by " + a.holderText(store, holder) +
@@ -140,4 +140,3 @@ func (a *app) forceUnlock(ctx context.Context, o planOptions, id string, force b
 	_, err = fmt.Fprintln(a.Stdout, "Ended the lock of run "+id+". Plan before you apply: that run may have left something half done.")
 	return err
 }
-
