@@ -39,11 +39,11 @@ func TestBackend(t *testing.T) {
 		t.Fatalf("%+v, %q, %v", b, said, whole)
 	}
 	for text, want := range map[string]string{
-		`kubewright { backend "s4" {} }`:                              `There is no backend "s4". There are http, kubernetes, pg, s3.`,
-		`kubewright { backend "s3" { bucket = var.bucket } }`:         "var.bucket is named in a backend block",
-		`kubewright { backend "s3" { bucket = lower("X") } }`:         "A function is called in a backend block",
-		`kubewright { backend "s3" { bukket = "x" } }`:                "bukket",
-		`kubewright { backend "http" { retry_max = "often" } }`:       "retry_max",
+		`kubewright { backend "s4" {} }`:                             `There is no backend "s4". There are http, kubernetes, pg, s3.`,
+		`kubewright { backend "s3" { bucket = var.bucket } }`:        "var.bucket is named in a backend block",
+		`kubewright { backend "s3" { bucket = lower("X") } }`:        "A function is called in a backend block",
+		`kubewright { backend "s3" { bukket = "x" } }`:               "bukket",
+		`kubewright { backend "http" { retry_max = "often" } }`:      "retry_max",
 		"kubewright {\n backend \"s3\" {}\n backend \"http\" {}\n }": "",
 	} {
 		_, said, _ := backend(strings.ReplaceAll(strings.ReplaceAll(text, "{ ", "{\n"), " }", "\n}"))
