@@ -46,7 +46,7 @@ func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock
 	}
 	text, err := json.Marshal(info)
 	if err == nil {
-		_, err = run(ctx, conn, b.sql(`INSERT INTO SCHEMA.locks (name, run, info) VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE SET run = $2, info = $3`), b.name, info.ID, string(text))
+		_, err = run(ctx, conn, b.sql(`INSERT INTO {schema}.locks (name, run, info) VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE SET run = $2, info = $3`), b.name, info.ID, string(text))
 	}
 	if err != nil {
 		_ = conn.Close(ctx)
@@ -94,7 +94,7 @@ func (b *Backend) Holder(ctx context.Context) (*backend.LockInfo, error) {
 		return nil, nil
 	}
 	info := &backend.LockInfo{}
-	found, err := b.exec(ctx, `SELECT info FROM SCHEMA.locks WHERE name = $1`, b.name)
+	found, err := b.exec(ctx, `SELECT info FROM {schema}.locks WHERE name = $1`, b.name)
 	if err != nil {
 		return nil, b.fail(ctx, op, err)
 	}
@@ -117,7 +117,7 @@ func (b *Backend) ForceUnlock(ctx context.Context, id string) error {
 	if holder.ID != id {
 		return b.locked(holder)
 	}
-	if _, err = b.exec(ctx, `DELETE FROM SCHEMA.locks WHERE name = $1 AND run = $2`, b.name, id); err == nil {
+	if _, err = b.exec(ctx, `DELETE FROM {schema}.locks WHERE name = $1 AND run = $2`, b.name, id); err == nil {
 		var pid string
 		if pid, err = b.session(ctx); err == nil && pid != "" {
 			_, err = b.exec(ctx, `SELECT pg_terminate_backend($1::int, `+endTime+`)`, pid)
@@ -134,7 +134,7 @@ func (b *Backend) ForceUnlock(ctx context.Context, id string) error {
 func (l *lock) Confirm(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	const mine = `SELECT 1 FROM SCHEMA.locks WHERE name = $1 AND run = $2`
+	const mine = `SELECT 1 FROM {schema}.locks WHERE name = $1 AND run = $2`
 	var found rows
 	var err error
 	if l.conn != nil && !l.conn.IsClosed() {
@@ -176,7 +176,7 @@ func (l *lock) Release(ctx context.Context) error {
 	if l.conn == nil || l.conn.IsClosed() {
 		return nil // and the lock with it
 	}
-	_, err := run(ctx, l.conn, l.b.sql(`DELETE FROM SCHEMA.locks WHERE name = $1 AND run = $2`), l.b.name, l.info.ID)
+	_, err := run(ctx, l.conn, l.b.sql(`DELETE FROM {schema}.locks WHERE name = $1 AND run = $2`), l.b.name, l.info.ID)
 	// The answer to the unlocking says that it is done; that of a closed connection does not.
 	if err == nil {
 		_, err = run(ctx, l.conn, `SELECT pg_advisory_unlock($1::bigint)::text`, l.b.key())

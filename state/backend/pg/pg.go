@@ -8,6 +8,7 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -39,6 +40,10 @@ var _ backend.Backend = (*Backend)(nil)
 // connectTime bounds finding the server.
 const connectTime = 30 * time.Second
 
+// maxName is how long a name may be, in bytes (NAMEDATALEN of PostgreSQL's manual,
+// less one). Of a longer one the server cuts the end off, and two would be one.
+const maxName = 63
+
 // New is the backend with these settings. Nothing is contacted.
 func New(s backend.Settings) (*Backend, error) {
 	config, err := pgconn.ParseConfig(s["conn_str"])
@@ -48,6 +53,9 @@ func New(s backend.Settings) (*Backend, error) {
 	}
 	if err := s.Need("pg", "schema_name", "name"); err != nil {
 		return nil, err
+	}
+	if len(s["schema_name"]) > maxName {
+		return nil, fmt.Errorf("schema_name of the backend \"pg\" has %d bytes, and PostgreSQL heeds the first %d only: give a shorter one", len(s["schema_name"]), maxName)
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTime
@@ -65,7 +73,7 @@ func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""
 
 // sql fills in the schema.
 func (b *Backend) sql(text string) string {
-	return strings.ReplaceAll(text, "SCHEMA", quoted(b.schema))
+	return strings.ReplaceAll(text, "{schema}", quoted(b.schema))
 }
 
 // fail makes an error of the server's one that says what to do.
@@ -92,6 +100,7 @@ const (
 	uniqueViolation       = "23505"
 	duplicateSchema       = "42P06"
 	duplicateTable        = "42P07"
+	duplicateObject       = "42710" // the type of a table's rows
 )
 
 func code(err error) string {
@@ -139,33 +148,40 @@ func run(ctx context.Context, conn *pgconn.PgConn, text string, args ...any) (ro
 	return r.Rows, nil
 }
 
-// ensure makes schema and tables. Of several who do it at once all succeed.
+// ensure makes schema and tables. Of several who do it at once all succeed, and
+// who may not make one of them uses what the database's operator has made.
 func (b *Backend) ensure(ctx context.Context) error {
+	var refused error
 	for _, text := range []string{
-		`CREATE SCHEMA IF NOT EXISTS SCHEMA`,
-		`CREATE TABLE IF NOT EXISTS SCHEMA.states (name text PRIMARY KEY, version bigint NOT NULL, lineage text NOT NULL, serial bigint NOT NULL, written timestamptz NOT NULL DEFAULT now(), data bytea NOT NULL)`,
-		`CREATE TABLE IF NOT EXISTS SCHEMA.locks (name text PRIMARY KEY, run text NOT NULL, info text NOT NULL)`,
+		`CREATE SCHEMA IF NOT EXISTS {schema}`,
+		`CREATE TABLE IF NOT EXISTS {schema}.states (name text PRIMARY KEY, version bigint NOT NULL, lineage text NOT NULL, serial bigint NOT NULL, written timestamptz NOT NULL DEFAULT now(), data bytea NOT NULL)`,
+		`CREATE TABLE IF NOT EXISTS {schema}.locks (name text PRIMARY KEY, run text NOT NULL, info text NOT NULL)`,
 	} {
 		_, err := b.exec(ctx, text)
 		switch code(err) {
-		case uniqueViolation, duplicateSchema, duplicateTable:
-		case insufficientPrivilege: // whoever runs the database may have made them
-			if _, known := b.exec(ctx, `SELECT 1 FROM SCHEMA.states, SCHEMA.locks LIMIT 0`); known != nil {
-				return err
-			}
-			return nil
+		case uniqueViolation, duplicateSchema, duplicateTable, duplicateObject:
+		case insufficientPrivilege:
+			refused = cmp.Or(refused, err)
+		case undefinedSchema: // and it may not be made
+			return cmp.Or(refused, err)
 		default:
 			if err != nil {
 				return err
 			}
 		}
 	}
+	if refused == nil {
+		return nil
+	}
+	if _, err := b.exec(ctx, `SELECT 1 FROM {schema}.states, {schema}.locks LIMIT 0`); err != nil {
+		return refused
+	}
 	return nil
 }
 
 // Read implements backend.Backend.
 func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
-	found, err := b.exec(ctx, `SELECT data, version::text FROM SCHEMA.states WHERE name = $1`, b.name)
+	found, err := b.exec(ctx, `SELECT data, version::text FROM {schema}.states WHERE name = $1`, b.name)
 	if c := code(err); c == undefinedTable || c == undefinedSchema {
 		return nil, nil
 	}
@@ -188,12 +204,12 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 	held := b.held
 	b.mu.Unlock()
 	// A version is never used twice, also when a row was removed and made anew.
-	const mine = ` ($5 = '' OR EXISTS (SELECT 1 FROM SCHEMA.locks WHERE name = $1 AND run = $5)) `
+	const mine = ` ($5 = '' OR EXISTS (SELECT 1 FROM {schema}.locks WHERE name = $1 AND run = $5)) `
 	args := []any{b.name, next.Lineage, next.Serial, next.Data, held}
-	text := `INSERT INTO SCHEMA.states (name, version, lineage, serial, data)
+	text := `INSERT INTO {schema}.states (name, version, lineage, serial, data)
 		SELECT $1::text, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $2::text, $3::bigint, $4::bytea WHERE` + mine + `ON CONFLICT DO NOTHING RETURNING name`
 	if old != nil {
-		text = `UPDATE SCHEMA.states SET version = version + 1, lineage = $2, serial = $3, data = $4, written = now()
+		text = `UPDATE {schema}.states SET version = version + 1, lineage = $2, serial = $3, data = $4, written = now()
 			WHERE name = $1 AND version = $6::bigint AND` + mine + `RETURNING name`
 		args = append(args, old.Version)
 	}
