@@ -139,7 +139,8 @@ func pack(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	_, err = w.Write(data)
-	return b.Bytes(), errors.Join(err, w.Close())
+	err = errors.Join(err, w.Close()) // which writes the end
+	return b.Bytes(), err
 }
 
 // maxState bounds what a Secret unpacks to.
