@@ -14,11 +14,14 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -52,17 +55,22 @@ func New(s backend.Settings) (*Backend, error) {
 	if err := s.Need("kubernetes", "secret_suffix"); err != nil {
 		return nil, err
 	}
+	secret := "kubewright-state-" + s["secret_suffix"]
+	if wrong := validation.IsDNS1123Subdomain(secret); len(wrong) > 0 {
+		return nil, fmt.Errorf("secret_suffix of the backend \"kubernetes\" makes the name %s of a Secret, which cannot be: %s", secret, strings.Join(wrong, "; "))
+	}
 	config, namespace, err := access(s)
 	if err != nil {
 		return nil, fmt.Errorf("the backend \"kubernetes\" finds no way to its cluster: %w; give config_path and config_context, or set KUBECONFIG", err)
 	}
+	config.QPS = -1 // the server protects itself, and a sign of life must not queue
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
 	return &Backend{
 		client: client, host: config.Host, namespace: namespace,
-		secret: "kubewright-state-" + s["secret_suffix"], lease: "kubewright-lock-" + s["secret_suffix"],
+		secret: secret, lease: "kubewright-lock-" + s["secret_suffix"],
 	}, nil
 }
 
@@ -101,7 +109,7 @@ func (b *Backend) fail(ctx context.Context, op string, err error) error {
 		e.Remedy = "let the user of the kubeconfig get, create and update secrets and leases of coordination.k8s.io in this namespace"
 	case apierrors.IsNotFound(err):
 		e.Remedy = "make the namespace: kubectl create namespace " + b.namespace
-	case apierrors.IsRequestEntityTooLargeError(err), apierrors.IsInvalid(err):
+	case apierrors.IsRequestEntityTooLargeError(err), apierrors.HasStatusCause(err, metav1.CauseType(field.ErrorTypeTooLong)):
 		e.Kind, e.Remedy = backend.ErrTooLarge, "keep this state in another backend"
 	}
 	return e
@@ -131,7 +139,8 @@ func pack(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	_, err = w.Write(data)
-	return b.Bytes(), errors.Join(err, w.Close())
+	err = errors.Join(err, w.Close()) // which writes the end
+	return b.Bytes(), err
 }
 
 // maxState bounds what a Secret unpacks to.

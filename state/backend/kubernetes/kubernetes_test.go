@@ -1,0 +1,203 @@
+package kubernetes_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/backend/backendtest"
+	"github.com/kubewright/kubewright/state/backend/kubernetes"
+)
+
+// settings are those of a configuration with a kubeconfig of this server.
+func settings(t *testing.T, s *apiServer, token string) backend.Settings {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	text := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"clusters": [{"name": "c", "cluster": {"server": %q, "certificate-authority-data": %q}}], "users": [{"name": "u", "user": {"token": %q}}],
+		"contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": %q}}]}`, s.URL, base64.StdEncoding.EncodeToString(ca), token, s.namespace)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return backend.Settings{"secret_suffix": "prod", "config_path": path}
+}
+
+func open(t *testing.T, s backend.Settings) *kubernetes.Backend {
+	t.Helper()
+	b, err := kubernetes.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	backendtest.Test(t, backendtest.Options{Most: corev1.MaxSecretSize + 1, New: func(t *testing.T) func() backend.Backend {
+		s := newAPIServer(t)
+		with := settings(t, s, s.token)
+		return func() backend.Backend { return open(t, with) }
+	}})
+}
+
+const (
+	secretPath = "/api/v1/namespaces/states/secrets/kubewright-state-prod"
+	leasePath  = "/apis/coordination.k8s.io/v1/namespaces/states/leases/kubewright-lock-prod"
+)
+
+// TestObjects: what lies in the cluster is what kubectl shows, and the lease
+// outlives its holders.
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	s := newAPIServer(t)
+	b := open(t, settings(t, s, s.token))
+	if err := b.Write(t.Context(), nil, backend.Object{Data: []byte("one"), Lineage: "l1", Serial: 7}); err != nil {
+		t.Fatal(err)
+	}
+	secret := corev1.Secret{}
+	if err := json.Unmarshal(s.objects[secretPath], &secret); err != nil {
+		t.Fatal(err)
+	}
+	if secret.Labels["app.kubernetes.io/managed-by"] != "kubewright" || secret.Annotations["kubewright.io/lineage"] != "l1" || secret.Annotations["kubewright.io/serial"] != "7" || secret.Type != corev1.SecretTypeOpaque {
+		t.Errorf("the secret is %s", s.objects[secretPath])
+	}
+	for _, id := range []string{"r1", "r2"} {
+		held, err := b.Lock(t.Context(), backendtest.Info(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease := coordinationv1.Lease{}
+		if err := json.Unmarshal(s.objects[leasePath], &lease); err != nil {
+			t.Fatal(err)
+		}
+		if lease.Labels["app.kubernetes.io/managed-by"] != "kubewright" || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != id ||
+			lease.Spec.RenewTime == nil || lease.Spec.AcquireTime == nil || *lease.Spec.LeaseDurationSeconds != int32(backend.Silent/time.Second) {
+			t.Errorf("the lease is %s", s.objects[leasePath])
+		}
+		holder, err := b.Holder(t.Context())
+		if err != nil || holder.Renewed.IsZero() {
+			t.Errorf("holder = %+v, %v", holder, err)
+		}
+		if err := held.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.created[leasePath] != 1 {
+		t.Errorf("the lease was made %d times", s.created[leasePath])
+	}
+}
+
+// TestOvertaken: what others do between a look and a write is seen by the server.
+func TestOvertaken(t *testing.T) {
+	t.Parallel()
+	s := newAPIServer(t)
+	with := settings(t, s, s.token)
+	ann, bob, eve := open(t, with), open(t, with), open(t, with)
+	// act does something before the first request with this method arrives.
+	act := func(method string, do func()) {
+		var before func(string)
+		before = func(m string) {
+			if m == method {
+				do()
+				return
+			}
+			s.mu.Lock()
+			s.before = before
+			s.mu.Unlock()
+		}
+		s.mu.Lock()
+		s.before = before
+		s.mu.Unlock()
+	}
+	check := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	var held backend.Lock
+	act("POST", func() {
+		var err error
+		held, err = bob.Lock(t.Context(), backendtest.Info("bob"))
+		check("bob locks", err)
+	})
+	_, err := ann.Lock(t.Context(), backendtest.Info("ann"))
+	locked := (*backend.LockedError)(nil)
+	if !errors.As(err, &locked) || locked.Info.ID != "bob" {
+		t.Fatalf("overtaken: error = %v", err)
+	}
+	act("PUT", func() { check("eve ends bob's lock", eve.ForceUnlock(t.Context(), "bob")) })
+	if err := held.Confirm(t.Context()); !errors.Is(err, backend.ErrLost) {
+		t.Errorf("a sign of life behind the end: error = %v", err)
+	}
+	held, err = bob.Lock(t.Context(), backendtest.Info("bob2"))
+	check("bob locks again", err)
+	act("PUT", func() { check("bob lives", held.Confirm(t.Context())) })
+	check("eve ends a lock that shows a sign of life", eve.ForceUnlock(t.Context(), "bob2"))
+	if holder, err := ann.Holder(t.Context()); holder != nil || err != nil {
+		t.Errorf("holder = %+v, %v", holder, err)
+	}
+}
+
+// TestRefusals: each says what is wrong and what to do, and none has the token in it.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	s := newAPIServer(t)
+	forbidden := newAPIServer(t)
+	forbidden.refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "kubewright-state-prod", errors.New("no rule lets it"))
+	elsewhere := settings(t, s, s.token)
+	elsewhere["namespace"] = "absent"
+	closed := newAPIServer(t)
+	closed.Close()
+	for name, c := range map[string]struct {
+		with backend.Settings
+		kind error
+		want string
+	}{
+		"wrong token":  {settings(t, s, "a-wrong-token"), backend.ErrRefused, "kubeconfig"},
+		"no rights":    {settings(t, forbidden, s.token), backend.ErrRefused, "get, create and update"},
+		"no namespace": {elsewhere, nil, "kubectl create namespace absent"},
+		"nobody there": {settings(t, closed, s.token), nil, "can be reached"},
+	} {
+		b := open(t, c.with)
+		_, lockErr := b.Lock(t.Context(), backendtest.Info("r1"))
+		for _, err := range []error{b.Write(t.Context(), nil, backend.Object{Data: []byte("x")}), lockErr} {
+			if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != nil && !errors.Is(err, c.kind) || strings.Contains(err.Error(), "token") {
+				t.Errorf("%s: error = %v, want one with %q", name, err, c.want)
+			}
+		}
+	}
+	for _, suffix := range []string{"", "Prod", "a_b", "a/b", strings.Repeat("a", 250)} {
+		with := settings(t, s, s.token)
+		with["secret_suffix"] = suffix
+		if _, err := kubernetes.New(with); err == nil || !strings.Contains(err.Error(), "secret_suffix") {
+			t.Errorf("suffix %q: error = %v", suffix, err)
+		}
+	}
+}
+
+// TestDamaged: a Secret that somebody else has written is no empty state.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	s := newAPIServer(t)
+	b := open(t, settings(t, s, s.token))
+	s.objects[secretPath] = []byte(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kubewright-state-prod", "resourceVersion": "1"}, "data": {"state": "eA=="}}`)
+	if o, err := b.Read(context.Background()); o != nil || err == nil || !strings.Contains(err.Error(), "not what kubewright writes") {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
