@@ -17,13 +17,8 @@ build: ## build bin/kubewright
 demo: build ## plan, apply, drift, apply, destroy on simulated hosts
 	@KUBEWRIGHT=$(CURDIR)/bin/kubewright sh examples/quickstart/demo.sh
 
-# The race detector watches everything but these: they encode and decode and
-# share nothing, and to watch them took two fifths of the time.
-CODECS = encoding/json go.yaml.in/yaml/v2 sigs.k8s.io/yaml
-RACE = -race $(foreach codec,$(CODECS),-gcflags=$(codec)=-race=false)
-
 test: ## everything that needs no root
-	CGO_ENABLED=1 $(GO) test $(RACE) $(LINK) -timeout 20m ./...
+	CGO_ENABLED=1 $(GO) test -race $(LINK) -timeout 20m ./...
 
 check: ## format, vet, staticcheck, tidy
 	@files=$$($(GO) run $(GOFUMPT) -l cmd config planner providers state); \
