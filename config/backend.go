@@ -4,7 +4,7 @@ import "github.com/kubewright/kubewright/state"
 
 // Backend says where the state is kept; a nil one is a file beside the configuration.
 type Backend struct {
-	// Type is the block's label: http, kubernetes or pg.
+	// Type is the block's label: http, s3, kubernetes or pg.
 	Type string
 	// Settings are the attributes by name, as text: "true", "3".
 	Settings map[string]string

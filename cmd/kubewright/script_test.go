@@ -35,7 +35,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"kubewright-process": func() { os.Exit(cli.Main(cli.System(os.Args[1:]))) },
-		"kubewright-killed":  runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal,
+		"kubewright-killed":  runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal, "kubewright-stopped": runStopped,
 	})
 }
 
@@ -307,6 +307,9 @@ func runKilled() {
 			w.Durable = os.Getenv("KILLED_DURABLE") != ""
 		}
 		return w, err
+	}
+	if who := os.Getenv("KILLED_AS"); who != "" {
+		env.Who = who
 	}
 	env.Stdout = &watched{Writer: os.Stdout, at: os.Getenv("KILLED_AT"), then: func() { os.Exit(137) }}
 	os.Exit(cli.Main(env))

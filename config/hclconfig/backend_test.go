@@ -39,12 +39,12 @@ func TestBackend(t *testing.T) {
 		t.Fatalf("%+v, %q, %v", b, said, whole)
 	}
 	for text, want := range map[string]string{
-		`kubewright { backend "s4" {} }`:                             `There is no backend "s4". There are http, kubernetes, pg.`,
-		`kubewright { backend "pg" { name = var.name } }`:            "var.name is named in a backend block",
-		`kubewright { backend "pg" { name = lower("X") } }`:          "A function is called in a backend block",
-		`kubewright { backend "pg" { nam = "x" } }`:                  "nam",
+		`kubewright { backend "s4" {} }`:                             `There is no backend "s4". There are http, kubernetes, pg, s3.`,
+		`kubewright { backend "s3" { bucket = var.bucket } }`:        "var.bucket is named in a backend block",
+		`kubewright { backend "s3" { bucket = lower("X") } }`:        "A function is called in a backend block",
+		`kubewright { backend "s3" { bukket = "x" } }`:               "bukket",
 		`kubewright { backend "http" { retry_max = "often" } }`:      "retry_max",
-		"kubewright {\n backend \"pg\" {}\n backend \"http\" {}\n }": "",
+		"kubewright {\n backend \"s3\" {}\n backend \"http\" {}\n }": "",
 	} {
 		_, said, _ := backend(strings.ReplaceAll(strings.ReplaceAll(text, "{ ", "{\n"), " }", "\n}"))
 		if !strings.Contains(said, want) {
@@ -54,7 +54,7 @@ func TestBackend(t *testing.T) {
 	if b, said, whole := backend(`cluster "x" {`); b != nil || said != "" || whole {
 		t.Errorf("a file that cannot be parsed: %+v, %q, %v", b, said, whole)
 	}
-	if _, diags := load("main.hcl", "kubewright {\n backend \"pg\" {}\n backend \"http\" {}\n }"); !strings.Contains(diags.Errors()[0].Detail, "A backend was already declared at main.hcl:2") {
+	if _, diags := load("main.hcl", "kubewright {\n backend \"s3\" {}\n backend \"http\" {}\n }"); !strings.Contains(diags.Errors()[0].Detail, "A backend was already declared at main.hcl:2") {
 		t.Errorf("two backends: %+v", diags)
 	}
 }

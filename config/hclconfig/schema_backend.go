@@ -6,7 +6,7 @@ var backendBlock = &Block{
 	Name: "backend", Label: "TYPE",
 	Doc: "Where the state is kept; without it in `kubewright.state.json` beside the configuration. It is read before anything else, so that its values are literals: no variables, no functions. " +
 		"A setting that is not here is taken from `-backend-config=NAME=VALUE`, which comes first, or from the environment as `KUBEWRIGHT_TYPE_NAME`, which comes last, as in `KUBEWRIGHT_HTTP_PASSWORD`: there is the place for secrets. See [backends.md](backends.md).",
-	Variants: []*Block{httpBackend, kubernetesBackend, pgBackend},
+	Variants: []*Block{httpBackend, kubernetesBackend, pgBackend, s3Backend},
 }
 
 var httpBackend = &Block{
@@ -27,6 +27,22 @@ var httpBackend = &Block{
 		{Name: "retry_max", Type: typeNumber, Default: 2, Cost: CostNone, Doc: "How often a request is repeated that got no answer, or one of 5xx or 429."},
 		{Name: "retry_wait_min", Type: typeNumber, Default: 1, Cost: CostNone, Doc: "Seconds before the first repetition; each further one waits twice as long."},
 		{Name: "retry_wait_max", Type: typeNumber, Default: 30, Cost: CostNone, Doc: "Most seconds between two repetitions."},
+	},
+}
+
+var s3Backend = &Block{
+	Name: "s3", Doc: "An object in a bucket of S3 or of a server that is compatible with it and knows conditional writes. Its lock is an object beside it.",
+	Attributes: []Attribute{
+		{Name: "bucket", Type: typeString, Cost: CostNone, Doc: "The bucket, which must exist. It must be given."},
+		{Name: "key", Type: typeString, Cost: CostNone, Doc: "Name of the object. It must be given. The lock is the object `KEY.lock`."},
+		{Name: "region", Type: typeString, Derived: "`AWS_REGION`, `AWS_DEFAULT_REGION`, `us-east-1`", Cost: CostNone, Doc: "Region of the bucket."},
+		{Name: "endpoint", Type: typeString, Derived: "`AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, AWS", Cost: CostNone, Doc: "URL of a server other than AWS's."},
+		{Name: "use_path_style", Type: typeBool, Default: false, Cost: CostNone, Doc: "Name the bucket in the path of URLs and not in the host name, which servers of one's own mostly want."},
+		{Name: "profile", Type: typeString, Derived: "`AWS_PROFILE`, `default`", Cost: CostNone, Doc: "Profile of `~/.aws/credentials`."},
+		{Name: "access_key", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Access key, with `secret_key`. Without it `AWS_ACCESS_KEY_ID`, `~/.aws/credentials` (or `AWS_SHARED_CREDENTIALS_FILE`) and the machine's own role are asked, in this order."},
+		{Name: "secret_key", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Secret key."},
+		{Name: "token", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Session token of temporary credentials."},
+		{Name: "encrypt", Type: typeBool, Default: false, Cost: CostNone, Doc: "Have the server encrypt what it stores (SSE-S3)."},
 	},
 }
 

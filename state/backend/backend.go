@@ -36,7 +36,7 @@ type Object struct {
 // Backend is a place that keeps one state. Its methods may be called from
 // several goroutines. Errors name the place, and never hold a credential.
 type Backend interface {
-	// String is the place for people, without credentials: https://states.example.com/prod.
+	// String is the place for people, without credentials: s3://team/prod.json.
 	String() string
 	// Read reads the state; nil and no error when there is none.
 	Read(ctx context.Context) (*Object, error)

@@ -1,6 +1,6 @@
 // Package backend says what a place that keeps a state can do, whichever place
 // that is: a file, a server that speaks the HTTP protocol of Terraform's
-// states, a Secret of Kubernetes, a row of PostgreSQL.
+// states, an S3 bucket, a Secret of Kubernetes, a row of PostgreSQL.
 //
 // A backend moves bytes. What they say, whether they are encrypted, and what
 // two states have to do with one another is known above it (package

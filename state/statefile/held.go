@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -35,8 +34,9 @@ const fresh = 10 * time.Second
 // trying once, and then fails with a *LockedError.
 //
 // A lock in the backend that a run of this folder left behind, which was killed,
-// is taken over: that the folder's own lock was free proves that it is gone. Any
-// other is left alone.
+// is taken over: that the folder's own lock was free, in the very file which that
+// run had locked, proves that it is gone. A copy of the folder proves nothing, and
+// any other lock is left alone.
 func (s *Store) Lock(ctx context.Context, info LockInfo, timeout time.Duration) error {
 	began := time.Now()
 	local, err := Acquire(ctx, s.Paths.Lock, info, timeout)
@@ -64,7 +64,6 @@ func withWaited(err error, timeout time.Duration) error {
 }
 
 func (s *Store) lockBackend(ctx context.Context, info LockInfo, dead string, timeout time.Duration) (backend.Lock, error) {
-	gone := s.ended(dead)
 	deadline := time.NewTimer(max(timeout, 0))
 	defer deadline.Stop()
 	for wait := retryInterval; ; wait = min(2*wait, 5*time.Second) {
@@ -73,8 +72,8 @@ func (s *Store) lockBackend(ctx context.Context, info LockInfo, dead string, tim
 		if !errors.As(err, &locked) {
 			return lock, err
 		}
-		if id := locked.Info.ID; id != "" && slices.Contains(gone, id) {
-			gone = slices.DeleteFunc(gone, func(g string) bool { return g == id })
+		if id := locked.Info.ID; id != "" && id == dead {
+			dead = "" // once
 			if err := s.backend.ForceUnlock(ctx, id); err != nil {
 				return nil, err
 			}
@@ -91,25 +90,6 @@ func (s *Store) lockBackend(ctx context.Context, info LockInfo, dead string, tim
 		case <-next.C:
 		}
 	}
-}
-
-// ended are the runs of this folder that are over for certain: the one that
-// left the folder's lock, and those in its journal.
-func (s *Store) ended(left string) []string {
-	var out []string
-	if left != "" {
-		out = append(out, left)
-	}
-	entries, _, err := readJournal(s.medium(), s.Journal)
-	if err != nil {
-		return out // said when the journal is folded
-	}
-	for _, e := range entries {
-		if e.Kind == state.EntryRun && e.Run != "" {
-			out = append(out, e.Run)
-		}
-	}
-	return out
 }
 
 // beat shows signs of life until end is called.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/gofrs/flock"
 	"github.com/kubewright/kubewright/state/backend"
@@ -14,20 +15,26 @@ import (
 
 // Local is the backend that keeps a state in a file of this machine, with its
 // older generations beside it. The kernel takes its lock back with the process.
-type Local struct{ paths Paths }
+type Local struct {
+	paths Paths
 
-var _ backend.Backend = Local{}
+	mu sync.Mutex
+	// held is the lock that Lock gave; nil without one.
+	held *Lock
+}
+
+var _ backend.Backend = (*Local)(nil)
 
 // NewLocal is the backend of the file p.State.
-func NewLocal(p Paths) Local { return Local{p} }
+func NewLocal(p Paths) *Local { return &Local{paths: p} }
 
 // String is the file's name.
-func (l Local) String() string { return l.paths.State }
+func (l *Local) String() string { return l.paths.State }
 
 // Read implements backend.Backend.
-func (l Local) Read(context.Context) (*backend.Object, error) { return l.read(l.paths.State) }
+func (l *Local) Read(context.Context) (*backend.Object, error) { return l.read(l.paths.State) }
 
-func (l Local) read(path string) (*backend.Object, error) {
+func (l *Local) read(path string) (*backend.Object, error) {
 	b, err := l.paths.medium().ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -45,10 +52,21 @@ func contentMark(b []byte) string {
 
 // Write implements backend.Backend: what was read is kept as an older
 // generation, and then replaced as a whole.
-func (l Local) Write(_ context.Context, old *backend.Object, next backend.Object) error {
+func (l *Local) Write(ctx context.Context, old *backend.Object, next backend.Object) error {
 	fsys, path := l.paths.medium(), l.paths.State
 	fail := func(err error, remedy string) error {
 		return &Error{Op: "write state", Path: path, Err: bare(err), Remedy: remedy}
+	}
+	l.mu.Lock()
+	held := l.held
+	l.mu.Unlock()
+	if held != nil {
+		if err := held.Confirm(); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fail(err, "nothing was written")
 	}
 	path, err := fsys.Resolve(path)
 	if err != nil {
@@ -87,21 +105,32 @@ func kept(m medium, path string, b []byte) error {
 
 // Lock implements backend.Backend. Commands take the lock of their folder with
 // Acquire, which is this one.
-func (l Local) Lock(ctx context.Context, info LockInfo) (backend.Lock, error) {
+func (l *Local) Lock(ctx context.Context, info LockInfo) (backend.Lock, error) {
 	lock, err := Acquire(ctx, l.paths.Lock, info, 0)
 	if err != nil {
 		return nil, err
 	}
-	return localLock{lock}, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = lock
+	return localLock{lock, l}, nil
 }
 
-type localLock struct{ *Lock }
+type localLock struct {
+	*Lock
+	of *Local
+}
 
 func (l localLock) Confirm(context.Context) error { return l.Lock.Confirm() }
-func (l localLock) Release(context.Context) error { return l.Lock.Release() }
+func (l localLock) Release(context.Context) error {
+	l.of.mu.Lock()
+	l.of.held = nil
+	l.of.mu.Unlock()
+	return l.Lock.Release()
+}
 
 // Holder implements backend.Backend. It asks the kernel, by trying the lock.
-func (l Local) Holder(context.Context) (*LockInfo, error) {
+func (l *Local) Holder(context.Context) (*LockInfo, error) {
 	path := l.paths.Lock
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -124,7 +153,7 @@ func (l Local) Holder(context.Context) (*LockInfo, error) {
 // taken from a process: lock file and journal are replaced by others of the
 // same name, so that the holder finds that what it has open is not the state's
 // any more, and writes nowhere where the next run looks.
-func (l Local) ForceUnlock(ctx context.Context, id string) error {
+func (l *Local) ForceUnlock(ctx context.Context, id string) error {
 	holder, err := l.Holder(ctx)
 	if err != nil || holder == nil {
 		return err

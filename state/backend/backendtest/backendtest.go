@@ -235,6 +235,10 @@ func count(ctx context.Context, b backend.Backend, id string) error {
 	if err != nil {
 		return err
 	}
+	return errors.Join(countOn(ctx, b), l.Release(ctx))
+}
+
+func countOn(ctx context.Context, b backend.Backend) error {
 	o, err := b.Read(ctx)
 	if err != nil {
 		return err
@@ -245,7 +249,7 @@ func count(ctx context.Context, b backend.Backend, id string) error {
 			return err
 		}
 	}
-	return errors.Join(b.Write(ctx, o, object(strconv.Itoa(n+1), int64(n+1))), l.Release(ctx))
+	return b.Write(ctx, o, object(strconv.Itoa(n+1), int64(n+1)))
 }
 
 // testRace has many lock at once, and, where writes are conditional, write at once.

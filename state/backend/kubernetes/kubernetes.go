@@ -169,7 +169,7 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 		return &backend.Error{
 			Op: op, Place: b.String(), Kind: backend.ErrTooLarge,
 			Problem: fmt.Sprintf("the state has %d KiB, compressed %d KiB, and a Secret holds %d KiB", len(next.Data)>>10, len(packed)>>10, maxSecret>>10),
-			Remedy:  "keep it in a backend without that limit (pg, http): change the backend block and run kubewright init -migrate-state",
+			Remedy:  "keep it in a backend without that limit (s3, pg, http): change the backend block and run kubewright init -migrate-state",
 		}
 	}
 	if err := b.confirmHeld(ctx); err != nil {

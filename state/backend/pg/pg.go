@@ -14,6 +14,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,7 +67,7 @@ func New(s backend.Settings) (*Backend, error) {
 
 // String is the row with its database.
 func (b *Backend) String() string {
-	return fmt.Sprintf("row %q of %s.states in database %s at %s", b.name, b.schema, b.config.Database, b.config.Host)
+	return fmt.Sprintf("row %q of %s.states in database %s at %s", b.name, b.schema, cmp.Or(b.config.Database, b.config.User), net.JoinHostPort(b.config.Host, strconv.Itoa(int(b.config.Port))))
 }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
@@ -118,7 +119,11 @@ type rows = [][][]byte
 func (b *Backend) exec(ctx context.Context, text string, args ...any) (rows, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.conn == nil || b.conn.IsClosed() {
+	if b.conn != nil && b.conn.Ping(ctx) != nil { // the server has ended it, or was restarted
+		_ = b.conn.Close(ctx)
+		b.conn = nil
+	}
+	if b.conn == nil {
 		conn, err := pgconn.ConnectConfig(ctx, b.config)
 		if err != nil {
 			return nil, err

@@ -41,7 +41,7 @@ func sql(t *testing.T, s server, text string) {
 func TestPostgreSQL(t *testing.T) {
 	s := start(t)
 	for name, test := range map[string]func(*testing.T, server){
-		"conformance": testConformance, "a connection that is cut": testCut, "a process that is gone": testGone,
+		"conformance": testConformance, "a connection that is cut": testCut, "a connection that is ended": testEnded, "a process that is gone": testGone,
 		"a user with few rights": testFewRights, "refusals": testRefusals, "two rows": testTwoRows,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
@@ -54,6 +54,18 @@ func testConformance(t *testing.T, s server) {
 		schema := fmt.Sprintf(`States "of" place %d`, places.Add(1))
 		return func() backend.Backend { return open(t, s.settings(schema)) }
 	}})
+}
+
+// testEnded: a server that has ended a connection which nobody used is asked on another.
+func testEnded(t *testing.T, s server) {
+	b := open(t, s.settings("ended"))
+	if err := b.Write(t.Context(), nil, backend.Object{Data: []byte("one")}); err != nil {
+		t.Fatal(err)
+	}
+	sql(t, s, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'kubewright'`)
+	if o, err := b.Read(t.Context()); err != nil || string(o.Data) != "one" {
+		t.Errorf("%+v, %v", o, err)
+	}
 }
 
 const cut = `SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'`

@@ -243,6 +243,10 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	}
 	run := s.newRunner()
 	defer run.performer.Close()
+	// Since the plan was shown somebody may have ended this run's lock.
+	if err := s.store.Held().Confirm(ctx); err != nil {
+		return err
+	}
 	if err := run.fences.claim(ctx); err != nil {
 		return errors.Join(err, s.fleet.world.save())
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/http"
 	"github.com/kubewright/kubewright/state/backend/kubernetes"
 	"github.com/kubewright/kubewright/state/backend/pg"
+	"github.com/kubewright/kubewright/state/backend/s3"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -134,6 +135,8 @@ func newBackend(b *config.Backend) (backend.Backend, error) {
 		return kubernetes.New(settings)
 	case "pg":
 		return pg.New(settings)
+	case "s3":
+		return s3.New(settings)
 	}
 	return nil, fmt.Errorf("there is no backend %q", b.Type)
 }

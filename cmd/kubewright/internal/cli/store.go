@@ -29,6 +29,7 @@ func (a *app) storeAlone() (*statefile.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.place = last
 	return statefile.NewStore(a.paths(), last.backend), nil
 }
 

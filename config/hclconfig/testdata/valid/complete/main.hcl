@@ -6,8 +6,10 @@ kubewright {
     recipients = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILn/eBoOj8JI2SCJ2Q26a/7VUO32/ZRV4+ZK60tDuANN ann@laptop"]
   }
 
-  backend "pg" {
-    name = "prod"
+  backend "s3" {
+    bucket         = "states"
+    key            = "prod.json"
+    use_path_style = true
   }
 }
 

@@ -1,0 +1,383 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
+)
+
+// backendBlock keeps the state at a server of a test's own.
+func backendBlock(s *httptestserver.Server) string {
+	return fmt.Sprintf(`
+kubewright {
+  backend "http" {
+    address        = %q
+    lock_address   = %q
+    username       = %q
+    retry_max      = 1
+    retry_wait_min = 0
+    retry_wait_max = 0
+  }
+}
+`, s.URL, s.URL, s.User)
+}
+
+// leaseOver is how long a cluster's lease outlives the run that was killed.
+const leaseOver = 5 * time.Minute
+
+// team is several operators, each with a copy of the configuration and the same
+// hosts, whose state is at a server.
+type team struct {
+	*shared
+	server *httptestserver.Server
+}
+
+// newTeam has a cluster that runs, and a change to it that nobody has applied.
+func newTeam(t *testing.T) *team {
+	t.Helper()
+	m := &team{server: httptestserver.New(t)}
+	m.server.Password = "correct-horse-battery"
+	f := newFolder(t, backendBlock(m.server)+crashConfig)
+	m.shared = &shared{t, mustReopen(t, f), f}
+	m.want(f, "ada@laptop", 0, "Apply complete!", "apply", "-auto-approve")
+	f.replace(t, `"general"`, `"batch"`)
+	f.replace(t, `cert_sans = ["api.example.com"]`, "cert_sans = [\"api.example.com\"]\n    arg \"audit-log-maxage\" { value = \"30\" }")
+	return m
+}
+
+// as is somebody's command, who knows the server's password.
+func (m *team) as(f folder, who string, args ...string) (*cli.Env, func() string) {
+	env, printed := m.operator(f, who, args...)
+	env.Getenv = func(name string) string {
+		if name == "KUBEWRIGHT_HTTP_PASSWORD" {
+			return m.server.Password
+		}
+		return ""
+	}
+	return env, printed
+}
+
+func (m *team) want(f folder, who string, code int, text string, args ...string) string {
+	m.t.Helper()
+	env, printed := m.as(f, who, args...)
+	got := cli.Main(env)
+	if words := strings.Join(strings.Fields(printed()), " "); got != code || !strings.Contains(words, text) {
+		m.t.Errorf("%s of %s: exit code %d, want %d and %q:\n%s", strings.Join(args, " "), who, got, code, text, printed())
+	}
+	return printed()
+}
+
+// other is another machine: the configuration, and nothing that belongs to the state.
+func (f folder) other(t *testing.T) folder {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(string(f), "main.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newFolder(t, string(text))
+}
+
+func (f folder) has(name string) bool {
+	info, err := os.Stat(filepath.Join(string(f), name))
+	return err == nil && info.Size() > 0
+}
+
+// TestRemoteState: the state of an apply is at the server alone, others go on
+// from it, and nothing that is kept here or there has the password in it.
+func TestRemoteState(t *testing.T) {
+	t.Parallel()
+	m := newTeam(t)
+	ada, grace := m.from, m.from.other(t)
+	if ada.has("kubewright.state.json") || !bytes.Contains(m.server.State(), []byte(`"lineage"`)) || m.server.Holder() != "" {
+		t.Errorf("the state is not at the server, or locked by %q there", m.server.Holder())
+	}
+	m.want(grace, "grace@desk", 2, "Plan: 0 to add", "plan", "-detailed-exitcode")
+	m.want(grace, "grace@desk", 0, "Apply complete!", "apply", "-auto-approve")
+	m.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
+	m.want(ada, "ada@laptop", 0, "node.worker", "state", "list")
+	m.want(ada, "ada@laptop", 0, "is not locked", "lock", "status")
+	m.want(ada, "ada@laptop", 0, "The state is kept at "+m.server.URL, "init")
+	for _, f := range []folder{ada, grace} {
+		err := filepath.WalkDir(string(f), func(path string, d os.DirEntry, err error) error {
+			if b, readErr := os.ReadFile(path); readErr == nil && bytes.Contains(b, []byte(m.server.Password)) {
+				t.Errorf("%s has the password", path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	m.server.Password = "another"
+	env, printed := m.operator(ada, "ada@laptop", "plan")
+	if code := cli.Main(env); code != 1 || !strings.Contains(printed(), "KUBEWRIGHT_HTTP_PASSWORD") {
+		t.Errorf("without the password: exit code %d\n%s", code, printed())
+	}
+	m.want(ada, "ada@laptop", 1, "leave one of them out", "plan", "-state=other.json")
+}
+
+// TestStateNotTaken: a state that the server does not take at the end of an apply
+// is kept here, and the same command goes on from there.
+func TestStateNotTaken(t *testing.T) {
+	t.Parallel()
+	m := newTeam(t)
+	env, printed := m.as(m.from, "ada@laptop", "apply", "-auto-approve")
+	once(env, "[1/5]", func() {
+		gone := make([]int, 100)
+		for i := range gone {
+			gone[i] = 503
+		}
+		m.server.Fail(gone...)
+	})
+	code := cli.Main(env)
+	if words := strings.Join(strings.Fields(printed()), " "); code != 1 || !strings.Contains(words, "kubewright.errored.state.json") || !strings.Contains(words, "run the same command again") {
+		t.Errorf("exit code %d\n%s", code, printed())
+	}
+	if !m.from.has("kubewright.errored.state.json") || !m.from.has("kubewright.journal") {
+		t.Error("what could not be written is not here")
+	}
+	m.server.Fail()
+	m.want(m.from.other(t), "grace@desk", 1, "Error: State is locked", "apply", "-auto-approve")
+	m.want(m.from, "ada@laptop", 0, "", "apply", "-auto-approve")
+	if m.from.has("kubewright.errored.state.json") || m.from.has("kubewright.journal") || m.server.Holder() != "" {
+		t.Errorf("files of the failure, or its lock, are left: %q", m.server.Holder())
+	}
+	m.want(m.from.other(t), "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
+}
+
+// TestKilledRemotely: a run that was killed leaves its lock. Its own machine takes
+// that back; another one is told who holds it, ends it, and goes on; and then what
+// the first has in its journal is not believed any more.
+func TestKilledRemotely(t *testing.T) {
+	t.Parallel()
+	m := newTeam(t)
+	f := m.from
+	m.kill(f)
+	id := m.server.Holder()
+	if id == "" {
+		t.Fatal("the lock is gone with the process")
+	}
+	said := m.want(f.other(t), "grace@desk", 1, "Error: State is locked", "apply", "-auto-approve")
+	if !strings.Contains(strings.Join(strings.Fields(said), " "), "kubewright force-unlock "+id) {
+		t.Errorf("it is not said how to end the lock:\n%s", said)
+	}
+	m.want(f, operatorName, 0, "Apply complete!", "apply", "-auto-approve")
+	m.want(f, operatorName, 0, "No changes.", "plan", "-detailed-exitcode")
+
+	f.replace(t, `"batch"`, `"special"`)
+	m.kill(f)
+	ada, grace := f, f.other(t)
+	id = m.server.Holder()
+	m.want(grace, "grace@desk", 1, "Error: Another run holds the lock", "force-unlock", "-force", "42")
+	m.want(grace, "grace@desk", 1, "Nobody can be asked", "force-unlock", id)
+	m.want(grace, "grace@desk", 0, "Ended the lock of run "+id, "force-unlock", "-force", id)
+	m.want(grace, "grace@desk", 0, "is not locked", "lock", "status")
+	m.world.Advance(leaseOver)
+	m.want(grace, "grace@desk", 0, "", "apply", "-auto-approve")
+	m.want(ada, operatorName, 0, "Journal was overtaken", "apply", "-auto-approve")
+	m.want(ada, operatorName, 0, "No changes.", "plan", "-detailed-exitcode")
+	if ada.has("kubewright.journal") {
+		t.Error("the journal is still there")
+	}
+	if kept, _ := filepath.Glob(filepath.Join(string(ada), "kubewright.journal.overtaken.*")); len(kept) != 1 {
+		t.Errorf("the journal was not kept: %v", kept)
+	}
+}
+
+// kill applies in a process that ends in the middle of a step.
+func (m *team) kill(f folder) {
+	m.t.Helper()
+	cmd := f.process("kubewright-killed", "apply", "-auto-approve", "-parallelism=1")
+	cmd.Env = append(os.Environ(), "KUBEWRIGHT_HTTP_PASSWORD="+m.server.Password, "KILLED_AT=[1/", "KILLED_DURABLE=1", "KILLED_AS="+operatorName)
+	if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 137 {
+		m.t.Fatalf("it was not killed: %v\n%s", err, out)
+	}
+	m.world = mustReopen(m.t, f)
+}
+
+func mustReopen(t *testing.T, f folder) *sim.World {
+	t.Helper()
+	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestLockEnded: of a run that stands still while somebody ends its lock and
+// applies, no further step begins, and its state does not replace the newer one.
+func TestLockEnded(t *testing.T) {
+	t.Parallel()
+	for _, remote := range []bool{false, true} {
+		t.Run(fmt.Sprintf("remote %v", remote), func(t *testing.T) {
+			t.Parallel()
+			m := &team{shared: newShared(t), server: httptestserver.New(t)}
+			if remote {
+				m = newTeam(t)
+			}
+			ada, grace := m.from, m.from
+			if remote {
+				grace = m.from.other(t)
+			}
+			env, printed := m.as(ada, "ada@laptop", "apply", "-auto-approve", "-parallelism=1")
+			var between []byte
+			once(env, "[1/5]", func() {
+				id := firstRun("ada@laptop")
+				m.want(grace, "grace@desk", 0, "is locked by apply of ada@laptop", "lock", "status")
+				m.want(grace, "grace@desk", 0, "Ended the lock", "force-unlock", "-force", id)
+				m.world.Advance(leaseOver)
+				m.want(grace, "grace@desk", 0, "Apply complete!", "apply", "-auto-approve")
+				between = m.stateNow(ada, remote)
+			})
+			code := cli.Main(env)
+			if code == 0 || between == nil || !bytes.Equal(between, m.stateNow(ada, remote)) {
+				t.Errorf("exit code %d, or the newer state was replaced\n%s", code, printed())
+			}
+			if n := strings.Count(printed(), ": done after"); n > 2 {
+				t.Errorf("%d steps were done\n%s", n, printed())
+			}
+			if !ada.has("kubewright.errored.state.json") {
+				t.Errorf("its own state is not kept\n%s", printed())
+			}
+			m.want(grace, "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
+		})
+	}
+}
+
+// firstRun is the ID of an operator's first run: see shared.operator.
+func firstRun(who string) string { return strings.Repeat(who[:1], 8) + fmt.Sprintf("%032x", 1)[8:] }
+
+func (m *team) stateNow(f folder, remote bool) []byte {
+	if remote {
+		return m.server.State()
+	}
+	return []byte(stateOf(m.t, f))
+}
+
+// runStopped is the command in a process that stops itself, with SIGSTOP, at one
+// of its moments.
+func runStopped() {
+	os.Exit(cli.Main(atMoments(cli.System(os.Args[1:]), func() {
+		if err := kill(syscall.SIGSTOP); err != nil {
+			panic(err)
+		}
+	})))
+}
+
+// TestStoppedProcess stops the command with SIGSTOP when it has planned and is
+// about to act; while it stands still its lock is ended and another one applies.
+// It acts no more.
+func TestStoppedProcess(t *testing.T) {
+	t.Parallel()
+	f := newShared(t).from
+	all := f.copy(t).moments(t, "apply")
+	at := 0
+	for n, what := range all {
+		if at == 0 && what == "before open kubewright.journal" {
+			at = n + 1
+		}
+	}
+	cmd := f.process("kubewright-stopped", arguments("apply", "-parallelism=1")...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", momentAt, at))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("it did not stop: %v %v\n%s", status, err, out.String())
+	}
+	if code, said := f.run("apply", "-auto-approve"); code != 1 || !strings.Contains(said, "State is locked") {
+		t.Errorf("beside a process that stands still: exit code %d\n%s", code, said)
+	}
+	_, said := f.run("lock", "status", "-json")
+	_, id, _ := strings.Cut(said, `"id": "`)
+	id, _, _ = strings.Cut(id, `"`)
+	f.must(t, "force-unlock", "-force", id)
+	f.must(t, "apply", "-auto-approve")
+	before, world := stateOf(t, f), listing(t, f)
+	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	if words := strings.Join(strings.Fields(out.String()), " "); err == nil || !strings.Contains(words, "ended this run's lock") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	if stateOf(t, f) != before || listing(t, f) != world {
+		t.Error("it has changed hosts or state all the same")
+	}
+	f.must(t, "plan", "-detailed-exitcode")
+}
+
+// listing is what is on the hosts of crashConfig.
+func listing(t *testing.T, f folder) string {
+	t.Helper()
+	w, all := mustReopen(t, f), ""
+	for _, host := range crashHosts {
+		all += w.Listing(host)
+	}
+	return all
+}
+
+// TestMovedBackend: who changes where the state is kept is asked what becomes of
+// it; it is copied under both locks, and nothing newer is overwritten.
+func TestMovedBackend(t *testing.T) {
+	t.Parallel()
+	first, second := httptestserver.New(t), httptestserver.New(t)
+	m := &team{shared: &shared{t, mustOpen(t), newFolder(t, crashConfig)}, server: first}
+	f := m.from
+	m.want(f, "ada@laptop", 0, "Apply complete!", "apply", "-auto-approve")
+	local := stateOf(t, f)
+	text, err := os.ReadFile(filepath.Join(string(f), "main.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keepAt := func(block string) {
+		if err := os.WriteFile(filepath.Join(string(f), "main.hcl"), []byte(block+string(text)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keepAt(backendBlock(first))
+	for _, command := range [][]string{{"plan"}, {"apply", "-auto-approve"}, {"show"}, {"init"}, {"lock", "status"}} {
+		m.want(f, "ada@laptop", 1, "Error: Backend has changed", command...)
+	}
+	m.want(f, "ada@laptop", 1, "-force-copy", "init", "-migrate-state")
+	m.want(f, "ada@laptop", 0, "Copied the state", "init", "-migrate-state", "-force-copy")
+	if string(first.State()) != local || stateOf(t, f) != local {
+		t.Error("the state is another one at the new place, or gone from the old one")
+	}
+	m.want(f, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
+	keepAt(backendBlock(second))
+	second.Put([]byte(strings.Replace(local, "x", "y", 1)))
+	m.want(f, "ada@laptop", 1, "State cannot be trusted", "init", "-migrate-state", "-force-copy")
+	second.Put(nil)
+	m.want(f, "ada@laptop", 0, "Copied the state", "init", "-migrate-state", "-force-copy")
+	m.want(f.other(t), "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
+	f.replace(t, `"general"`, `"batch"`)
+	m.want(f, "ada@laptop", 0, "Apply complete!", "apply", "-auto-approve")
+	text = bytes.Replace(text, []byte(`"general"`), []byte(`"batch"`), 1)
+	keepAt(backendBlock(first)) // where an older state lies
+	m.want(f, "ada@laptop", 0, "Copied the state", "init", "-migrate-state", "-force-copy")
+	second.Put(first.State())
+	first.Put([]byte(local))
+	keepAt(backendBlock(second))
+	m.want(f, "ada@laptop", 1, "it holds a newer state", "init", "-migrate-state", "-force-copy")
+	m.want(f, "ada@laptop", 0, "The state is kept at "+second.URL, "init", "-reconfigure")
+	keepAt("")
+	m.want(f, "ada@laptop", 1, "Error: Backend has changed", "plan")
+	m.want(f, "ada@laptop", 0, "Copied the state", "init", "-migrate-state", "-force-copy")
+	if stateOf(t, f) != string(second.State()) || f.has(".kubewright/backend.json") {
+		t.Error("the state is not back in its file")
+	}
+	m.want(f, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
+}

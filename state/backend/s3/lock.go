@@ -1,0 +1,151 @@
+package s3
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/kubewright/kubewright/state/backend"
+)
+
+type lock struct {
+	b    *Backend
+	info backend.LockInfo
+}
+
+func (b *Backend) lockKey() string { return b.key + ".lock" }
+
+func (b *Backend) look(ctx context.Context) (*backend.Object, *backend.LockInfo, error) {
+	o, err := b.get(ctx, "look at the lock", b.lockKey())
+	return o, readInfo(o), err
+}
+
+// hold writes the holder over what was read; one without an ID is nobody.
+func (b *Backend) hold(ctx context.Context, old *backend.Object, info backend.LockInfo) error {
+	data := []byte("{}")
+	if info.ID != "" {
+		info.Renewed = time.Now().UTC()
+		var err error
+		if data, err = json.Marshal(info); err != nil {
+			return err
+		}
+	}
+	return b.put(ctx, "lock state", b.lockKey(), old, data, nil)
+}
+
+func (b *Backend) locked(holder *backend.LockInfo) error {
+	e := &backend.LockedError{Path: "the lock of " + b.String(), Remote: true}
+	if holder != nil {
+		e.Info = *holder
+	}
+	return e
+}
+
+// Lock implements backend.Backend.
+func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock, error) {
+	old, holder, err := b.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if holder != nil && holder.ID != info.ID {
+		return nil, b.locked(holder)
+	}
+	err = b.hold(ctx, old, info)
+	if errors.Is(err, errMoved) {
+		if _, holder, err = b.look(ctx); err == nil && (holder == nil || holder.ID != info.ID) {
+			err = b.locked(holder)
+		}
+	}
+	if err == nil {
+		err = b.conditional(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = info.ID
+	return &lock{b, info}, nil
+}
+
+// conditional makes sure that the server heeds conditions: one that takes a
+// second first write of the lock would take anybody's.
+func (b *Backend) conditional(ctx context.Context) error {
+	err := b.hold(ctx, nil, backend.LockInfo{})
+	switch {
+	case errors.Is(err, errMoved):
+		return nil
+	case err != nil:
+		return err
+	}
+	return &backend.Error{
+		Op: "lock state", Place: b.String(), Problem: "the server ignores the condition of a write (If-None-Match), so that nothing would keep two runs apart",
+		Remedy: "use a server that has conditional writes, or another backend",
+	}
+}
+
+// Holder implements backend.Backend.
+func (b *Backend) Holder(ctx context.Context) (*backend.LockInfo, error) {
+	_, holder, err := b.look(ctx)
+	return holder, err
+}
+
+// ForceUnlock implements backend.Backend.
+func (b *Backend) ForceUnlock(ctx context.Context, id string) error {
+	for {
+		old, holder, err := b.look(ctx)
+		if err != nil || holder == nil {
+			return err
+		}
+		if holder.ID != id {
+			return b.locked(holder)
+		}
+		// Where the condition fails its holder has shown a sign of life meanwhile.
+		if err = b.hold(ctx, old, backend.LockInfo{}); !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+}
+
+// confirmHeld fails when this process had the lock and has it no more.
+func (b *Backend) confirmHeld(ctx context.Context) error {
+	b.mu.Lock()
+	held := b.held
+	b.mu.Unlock()
+	if held == "" {
+		return nil
+	}
+	holder, err := b.Holder(ctx)
+	if err == nil && (holder == nil || holder.ID != held) {
+		return backend.Lost(b.String(), holder)
+	}
+	return err
+}
+
+// Confirm implements backend.Lock.
+func (l *lock) Confirm(ctx context.Context) error {
+	old, holder, err := l.b.look(ctx)
+	if err != nil {
+		return err
+	}
+	if holder == nil || holder.ID != l.info.ID {
+		return backend.Lost(l.b.String(), holder)
+	}
+	if err = l.b.hold(ctx, old, l.info); errors.Is(err, errMoved) {
+		return l.b.confirmHeld(ctx)
+	}
+	return err
+}
+
+// Release implements backend.Lock.
+func (l *lock) Release(ctx context.Context) error {
+	l.b.mu.Lock()
+	l.b.held = ""
+	l.b.mu.Unlock()
+	holder, err := l.b.Holder(ctx)
+	if err != nil || holder == nil || holder.ID != l.info.ID {
+		return err
+	}
+	return l.b.ForceUnlock(ctx, l.info.ID)
+}

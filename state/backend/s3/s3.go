@@ -1,0 +1,182 @@
+// Package s3 keeps a state as an object of a bucket, and its lock as another one
+// beside it. Every write is conditional (If-None-Match: * where there was
+// nothing, If-Match with the ETag that was read otherwise), so that the server
+// decides who of two was first. Nothing is ever deleted: a lock that is given
+// back stays as an object that names nobody, because a delete has no condition
+// that all servers know.
+package s3
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/encrypt"
+
+	"github.com/kubewright/kubewright/state/backend"
+)
+
+// Backend is a state in a bucket.
+type Backend struct {
+	core        minio.Core
+	bucket, key string
+	endpoint    string
+	encrypt     bool
+
+	mu   sync.Mutex
+	held string
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// maxState bounds what is read of an object.
+const maxState = 256 << 20
+
+// New is the backend with these settings. Nothing is contacted.
+func New(s backend.Settings) (*Backend, error) {
+	if err := s.Need("s3", "bucket", "key"); err != nil {
+		return nil, err
+	}
+	region := cmp.Or(s["region"], os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
+	given := cmp.Or(s["endpoint"], os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
+	u, err := url.Parse(cmp.Or(given, "https://s3."+region+".amazonaws.com"))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
+		return nil, errors.New("endpoint of the backend is no URL as in https://s3.example.com:9000")
+	}
+	lookup := minio.BucketLookupDNS
+	if s.Bool("use_path_style") {
+		lookup = minio.BucketLookupPath
+	}
+	core, err := minio.NewCore(u.Host, &minio.Options{Creds: login(s), Secure: u.Scheme == "https", Region: region, BucketLookup: lookup, MaxRetries: 3})
+	if err != nil {
+		return nil, fmt.Errorf("the settings of the backend \"s3\" cannot be used: %w", err)
+	}
+	return &Backend{core: *core, bucket: s["bucket"], key: s["key"], endpoint: given, encrypt: s.Bool("encrypt")}, nil
+}
+
+// login finds credentials where AWS's own tools look for them.
+func login(s backend.Settings) *credentials.Credentials {
+	if s["access_key"] != "" {
+		return credentials.NewStaticV4(s["access_key"], s["secret_key"], s["token"])
+	}
+	file := &credentials.FileAWSCredentials{Profile: s["profile"]}
+	chain := []credentials.Provider{&credentials.EnvAWS{}, file, &credentials.IAM{Client: &http.Client{Transport: http.DefaultTransport}}}
+	if s["profile"] != "" { // who names one does not want another
+		chain = []credentials.Provider{file}
+	}
+	return credentials.NewChainCredentials(chain)
+}
+
+// String is the object's URL.
+func (b *Backend) String() string {
+	name := "s3://" + b.bucket + "/" + b.key
+	if b.endpoint != "" {
+		name += " at " + b.endpoint
+	}
+	return name
+}
+
+// fail makes an error of the server's one that says what to do.
+func (b *Backend) fail(ctx context.Context, op string, err error) error {
+	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Cause(ctx, err), Remedy: "see that the server can be reached from here, and run the same command again"}
+	switch r := minio.ToErrorResponse(err); {
+	case r.Code == "NoSuchBucket":
+		e.Remedy = "make the bucket, with versions if the server has them"
+	case r.StatusCode == http.StatusForbidden, r.StatusCode == http.StatusUnauthorized, r.StatusCode == http.StatusBadRequest && strings.Contains(r.Code, "Credential"):
+		e.Kind = backend.ErrRefused
+		e.Remedy = "give credentials that may get and put this object and KEY.lock: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws/credentials"
+	case r.StatusCode == http.StatusNotImplemented:
+		e.Remedy = "this server has no conditional writes, without which two runs could overwrite each other: use one that has, or another backend"
+	case r.Code == "PermanentRedirect", r.Code == "AuthorizationHeaderMalformed":
+		e.Remedy = "see whether region is that of the bucket"
+	}
+	return e
+}
+
+// get reads an object; nil when there is none.
+func (b *Backend) get(ctx context.Context, op, key string) (*backend.Object, error) {
+	body, info, _, err := b.core.GetObject(ctx, b.bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		if minio.ToErrorResponse(err).Code == "NoSuchKey" {
+			return nil, nil
+		}
+		return nil, b.fail(ctx, op, err)
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, maxState+1))
+	if err == nil && len(data) > maxState {
+		err = fmt.Errorf("it is larger than %d MiB", maxState>>20)
+	}
+	if err != nil {
+		return nil, b.fail(ctx, op, err)
+	}
+	return &backend.Object{Data: data, Version: info.ETag}, nil
+}
+
+// errMoved is the server's refusal of a conditional write.
+var errMoved = errors.New("changed meanwhile")
+
+// put replaces old by data.
+func (b *Backend) put(ctx context.Context, op, key string, old *backend.Object, data []byte, labels map[string]string) error {
+	o := minio.PutObjectOptions{ContentType: "application/json", UserMetadata: labels, DisableMultipart: true, SendContentMd5: true}
+	if old == nil {
+		o.SetMatchETagExcept("*")
+	} else {
+		o.SetMatchETag(old.Version)
+	}
+	if b.encrypt {
+		o.ServerSideEncryption = encrypt.NewSSE()
+	}
+	_, err := b.core.Client.PutObject(ctx, b.bucket, key, bytes.NewReader(data), int64(len(data)), o)
+	if err == nil {
+		return nil
+	}
+	switch r := minio.ToErrorResponse(err); {
+	case r.StatusCode == http.StatusPreconditionFailed, r.StatusCode == http.StatusConflict, r.Code == "NoSuchKey":
+		return errMoved
+	}
+	return b.fail(ctx, op, err)
+}
+
+// Read implements backend.Backend.
+func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
+	return b.get(ctx, "read state", b.key)
+}
+
+// Write implements backend.Backend.
+func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.Object) error {
+	if err := b.confirmHeld(ctx); err != nil {
+		return err
+	}
+	labels := map[string]string{"kubewright-lineage": next.Lineage, "kubewright-serial": strconv.FormatInt(next.Serial, 10)}
+	err := b.put(ctx, "write state", b.key, old, next.Data, labels)
+	if !errors.Is(err, errMoved) {
+		return err
+	}
+	// A request that was repeated because its answer was lost meets its own object.
+	if now, readErr := b.Read(ctx); readErr == nil && now != nil && bytes.Equal(now.Data, next.Data) {
+		return nil
+	}
+	return backend.Moved(b.String())
+}
+
+// readInfo is who an object of a lock names; nil for nobody.
+func readInfo(o *backend.Object) *backend.LockInfo {
+	var info backend.LockInfo
+	if o == nil || json.Unmarshal(o.Data, &info) != nil || info.ID == "" {
+		return nil
+	}
+	return &info
+}

@@ -1,0 +1,109 @@
+package s3_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/backend/backendtest"
+	"github.com/kubewright/kubewright/state/backend/s3"
+)
+
+// newServer is a server with the bucket "states", behind what a test makes of its handler.
+func newServer(t *testing.T, wrap func(http.Handler) http.Handler) *httptest.Server {
+	t.Helper()
+	memory := s3mem.New()
+	if err := memory.CreateBucket("states"); err != nil {
+		t.Fatal(err)
+	}
+	handler := gofakes3.New(memory).Server()
+	server := httptest.NewServer(wrap(handler))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// signed lets only requests through that are signed with the key's name; the
+// server itself looks at no signature.
+func signed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=AKTEST/") {
+			w.Header().Set("Content-Type", "application/xml")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`<?xml version="1.0"?><Error><Code>InvalidAccessKeyId</Code><Message>unknown key</Message></Error>`))
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func open(t *testing.T, server *httptest.Server, more backend.Settings) *s3.Backend {
+	t.Helper()
+	s := backend.Settings{
+		"bucket": "states", "key": "team/prod.json", "region": "eu-central-1", "endpoint": server.URL, "use_path_style": "true",
+		"access_key": "AKTEST", "secret_key": "top-secret",
+	}
+	for name, value := range more {
+		s[name] = value
+	}
+	b, err := s3.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	backendtest.Test(t, backendtest.Options{New: func(t *testing.T) func() backend.Backend {
+		server := newServer(t, signed)
+		return func() backend.Backend { return open(t, server, nil) }
+	}})
+}
+
+// TestUnconditionalServer: where conditions are ignored nothing would keep two
+// runs apart, and no lock is given.
+func TestUnconditionalServer(t *testing.T) {
+	t.Parallel()
+	server := newServer(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del("If-None-Match")
+			r.Header.Del("If-Match")
+			h.ServeHTTP(w, r)
+		})
+	})
+	if _, err := open(t, server, nil).Lock(t.Context(), backendtest.Info("r1")); err == nil || !strings.Contains(err.Error(), "ignores the condition") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestRefusals: each says what to do, and none has the secret key in it.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	server := newServer(t, signed)
+	for name, c := range map[string]struct {
+		more backend.Settings
+		kind error
+		want string
+	}{
+		"an unknown key": {backend.Settings{"access_key": "AKOTHER"}, backend.ErrRefused, "AWS_ACCESS_KEY_ID"},
+		"no bucket":      {backend.Settings{"bucket": "nowhere"}, nil, "make the bucket"},
+	} {
+		err := open(t, server, c.more).Write(t.Context(), nil, backend.Object{Data: []byte("x")})
+		if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != nil && !errors.Is(err, c.kind) || strings.Contains(err.Error(), "top-secret") {
+			t.Errorf("%s: error = %v, want one with %q", name, err, c.want)
+		}
+	}
+	for name, s := range map[string]backend.Settings{
+		"no key": {"bucket": "states"}, "no URL": {"bucket": "states", "key": "k", "endpoint": "s3.example.com"},
+	} {
+		if _, err := s3.New(s); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
