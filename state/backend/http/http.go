@@ -26,7 +26,6 @@ import (
 	nethttp "net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -39,9 +38,7 @@ type Backend struct {
 	settings backend.Settings
 	client   *retryablehttp.Client
 
-	mu sync.Mutex
-	// held is the ID of the lock that this process holds; empty without one.
-	held string
+	own backend.Own
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -219,9 +216,7 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 	if (now == nil) != (old == nil) || now != nil && now.Version != old.Version {
 		return backend.Moved(b.String())
 	}
-	b.mu.Lock()
-	held := b.held
-	b.mu.Unlock()
+	held := b.own.ID()
 	address, err := withID(b.settings["address"], held)
 	if err != nil {
 		return err

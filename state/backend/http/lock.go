@@ -71,9 +71,7 @@ func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock
 	if !free && (holder == nil || holder.ID != info.ID) {
 		return nil, b.locked(holder)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.held = info.ID
+	b.own.Set(info.ID)
 	return &lock{b, info}, nil
 }
 
@@ -161,9 +159,7 @@ func (l *lock) Confirm(ctx context.Context) error {
 
 // Release implements backend.Lock.
 func (l *lock) Release(ctx context.Context) error {
-	l.b.mu.Lock()
-	l.b.held = ""
-	l.b.mu.Unlock()
+	l.b.own.Set("")
 	err := l.b.unlock(ctx, l.info)
 	if errors.Is(err, backend.ErrLocked) {
 		return nil // it is another's by now

@@ -15,7 +15,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,8 +33,7 @@ type Backend struct {
 	client                         kubernetes.Interface
 	host, namespace, secret, lease string
 
-	mu   sync.Mutex
-	held string
+	own backend.Own
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -172,7 +170,7 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 			Remedy:  "keep it in a backend without that limit (s3, pg, http): change the backend block and run kubewright init -migrate-state",
 		}
 	}
-	if err := b.confirmHeld(ctx); err != nil {
+	if err := b.own.Confirm(ctx, b); err != nil {
 		return err
 	}
 	secret := &corev1.Secret{

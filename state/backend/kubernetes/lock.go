@@ -29,9 +29,7 @@ func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock
 	if err := b.hold(ctx, lease, info); err != nil {
 		return nil, b.overtaken(ctx, err)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.held = info.ID
+	b.own.Set(info.ID)
 	return &lock{b, info}, nil
 }
 
@@ -147,21 +145,6 @@ func (b *Backend) ForceUnlock(ctx context.Context, id string) error {
 	}
 }
 
-// confirmHeld fails when this process had the lock and has it no more.
-func (b *Backend) confirmHeld(ctx context.Context) error {
-	b.mu.Lock()
-	held := b.held
-	b.mu.Unlock()
-	if held == "" {
-		return nil
-	}
-	holder, err := b.Holder(ctx)
-	if err == nil && (holder == nil || holder.ID != held) {
-		return backend.Lost(b.String(), holder)
-	}
-	return err
-}
-
 // Confirm implements backend.Lock.
 func (l *lock) Confirm(ctx context.Context) error {
 	lease, err := l.b.lookAtLease(ctx)
@@ -173,7 +156,7 @@ func (l *lock) Confirm(ctx context.Context) error {
 	}
 	err = l.b.hold(ctx, lease, l.info)
 	if apierrors.IsConflict(err) {
-		return l.b.confirmHeld(ctx)
+		return l.b.own.Confirm(ctx, l.b)
 	}
 	if err != nil {
 		return l.b.fail(ctx, "show a sign of life", err)
@@ -183,12 +166,5 @@ func (l *lock) Confirm(ctx context.Context) error {
 
 // Release implements backend.Lock.
 func (l *lock) Release(ctx context.Context) error {
-	l.b.mu.Lock()
-	l.b.held = ""
-	l.b.mu.Unlock()
-	holder, err := l.b.Holder(ctx)
-	if err != nil || holder == nil || holder.ID != l.info.ID {
-		return err
-	}
-	return l.b.ForceUnlock(ctx, l.info.ID)
+	return l.b.own.GiveBack(ctx, l.b, l.info.ID)
 }

@@ -19,7 +19,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -35,8 +34,7 @@ type Backend struct {
 	endpoint    string
 	encrypt     bool
 
-	mu   sync.Mutex
-	held string
+	own backend.Own
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -157,7 +155,7 @@ func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
 
 // Write implements backend.Backend.
 func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.Object) error {
-	if err := b.confirmHeld(ctx); err != nil {
+	if err := b.own.Confirm(ctx, b); err != nil {
 		return err
 	}
 	labels := map[string]string{"kubewright-lineage": next.Lineage, "kubewright-serial": strconv.FormatInt(next.Serial, 10)}
