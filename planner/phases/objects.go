@@ -5,8 +5,8 @@ import (
 	"maps"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
-	"sigs.k8s.io/yaml"
 )
 
 // uploadConfig keeps in the cluster what kubeadm and joining nodes read.
@@ -143,9 +143,8 @@ func documents(data state.Value) state.Value {
 	m := map[string]state.Value{}
 	for k, v := range data.AsMap() {
 		m[k] = v
-		var tree map[string]any
-		if yaml.Unmarshal([]byte(v.AsString()), &tree) == nil && len(tree) > 0 {
-			m[k] = state.FromGo(tree)
+		if tree, err := kubeadm.YAMLDocument([]byte(v.AsString())); err == nil && len(tree.AsMap()) > 0 {
+			m[k] = tree
 		}
 	}
 	return state.Map(m)

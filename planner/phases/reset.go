@@ -18,9 +18,7 @@ type leaver struct {
 	report *state.Report
 	// cluster is nil when its block is gone as well.
 	cluster *cluster
-	// pki are the certificates and keys that are the cluster's or were brought
-	// for it. What else lies beside them is the user's.
-	pki []string
+	recorded *state.State
 	// replaced tells that the node joins again on the same host in this plan: the
 	// host stays ours, with its software and settings.
 	replaced bool
@@ -51,7 +49,7 @@ func (v *View) leavers() []leaver {
 // leaverOf is a recorded node as one that leaves.
 func (v *View) leaverOf(t state.Target) leaver {
 	n := v.Recorded.Nodes[t]
-	l := leaver{target: t, RecordedNode: n, report: v.Reports[t], whole: v.Destroy}
+	l := leaver{target: t, RecordedNode: n, report: v.Reports[t], recorded: v.Recorded, whole: v.Destroy}
 	for _, c := range v.clusters {
 		if c.Label == n.Cluster {
 			l.cluster = c
@@ -64,7 +62,6 @@ func (v *View) leaverOf(t state.Target) leaver {
 	if v.abandons(t) {
 		l.report, l.gone = nil, true
 	}
-	l.pki = v.pkiOf(l)
 	return l
 }
 
@@ -75,10 +72,11 @@ func (l leaver) acts() bool { return l.report != nil || l.gone }
 
 func (l leaver) peerURL() string { return peerURLOf(l.Address) }
 
-// pkiOf lists the certificates and keys on a leaver: recorded ones, and those of
-// the configuration in case that an apply was cut short.
-func (v *View) pkiOf(l leaver) []string {
-	out := pkiFiles(recordedItems(v.Recorded, l.target))
+// pki lists the certificates and keys that are the cluster's or were brought for it:
+// recorded ones, and those of the configuration in case that an apply was cut
+// short. What else lies beside them is the user's.
+func (l leaver) pki() []string {
+	out := pkiFiles(recordedItems(l.recorded, l.target))
 	if l.cluster != nil && l.cluster.node(l.target) != nil {
 		out = append(out, l.cluster.node(l.target).pkiPaths()...)
 	}
@@ -181,7 +179,7 @@ func (l leaver) cleanOperations() []planner.Operation {
 		ops = append(ops, l.uninstallOperations()...)
 	}
 	// The modes of folders that were there before were ours meanwhile.
-	for _, dir := range foldersOf(l.pki) {
+	for _, dir := range foldersOf(l.pki()) {
 		if mode, owner, was := strings.Cut(before["folder:"+dir], " "); was {
 			ops = append(ops, planner.EnsureDirectory{Path: dir, Mode: mode, Owner: owner})
 		}
@@ -220,7 +218,7 @@ func (l leaver) paths() []string {
 		// Data of a member that was removed keeps its host from joining again.
 		set[l.cluster.Etcd.DataDir] = true
 	}
-	for _, p := range l.pki {
+	for _, p := range l.pki() {
 		set[p] = true
 		for _, dir := range foldersAround(p) {
 			if l.madeFolder(dir) {

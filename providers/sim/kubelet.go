@@ -266,8 +266,10 @@ func (w *World) stepNode(m *machine) (changed, done bool) {
 	if n := c.Nodes[k.Node]; n != nil && w.d.Now.Before(n.ReadyAt) {
 		return changed, false
 	}
-	if signer, _ := w.signerOf(c); due && signer != nil {
-		return changed, false // with an external CA nobody will ever sign
+	if due {
+		if signer, _ := w.signerOf(c); signer != nil {
+			return changed, false // with an external CA nobody will ever sign
+		}
 	}
 	c.stale = c.stale || slices.ContainsFunc(c.Pods, func(p *Pod) bool { return p.Node == "" })
 	return changed, true

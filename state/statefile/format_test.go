@@ -81,6 +81,24 @@ func TestEveryCut(t *testing.T) {
 	}
 }
 
+// TestAsWritten: what encode wrote need not be taken apart to find that it is
+// whole, and says the same as when it is.
+func TestAsWritten(t *testing.T) {
+	t.Parallel()
+	b := encoded(t, sample())
+	content, version := asWritten(b)
+	doc, err := parse(b)
+	if err != nil || checkDigest(doc) != nil {
+		t.Fatal(err)
+	}
+	if want, err := canonical(doc, ""); err != nil || version != state.FormatVersion || !bytes.Equal(content, want) {
+		t.Errorf("format %d, %v:\n%s\nwant\n%s", version, err, content, want)
+	}
+	if content, _ := asWritten(bytes.Replace(b, []byte("sha256:"), []byte("sha256:0"), 1)); content != nil {
+		t.Error("the digest is not compared")
+	}
+}
+
 func TestReindentedIsNotEdited(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

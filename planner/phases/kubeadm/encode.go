@@ -15,9 +15,21 @@ func marshalYAML(object any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var tree any
-	if err := utiljson.Unmarshal(content, &tree); err != nil {
-		return nil, err
-	}
-	return yaml.Marshal(tree)
+	out := yamlOfJSON.of(string(content))
+	return []byte(out.text), out.err
 }
+
+// yamlText is a document, or why there is none.
+type yamlText struct {
+	text string
+	err  error
+}
+
+var yamlOfJSON = newCached(func(content string) yamlText {
+	var tree any
+	if err := utiljson.Unmarshal([]byte(content), &tree); err != nil {
+		return yamlText{err: err}
+	}
+	text, err := yaml.Marshal(tree)
+	return yamlText{string(text), err}
+})

@@ -33,35 +33,53 @@ import (
 // kubeletVersion is that of the kubelet on the node, which may be behind the
 // cluster's; path is the manifest's on the node.
 func StaticPodHash(manifest []byte, path, nodeName, kubeletVersion string) string {
-	var pod map[string]any
-	if yaml.Unmarshal(manifest, &pod) != nil || pod["kind"] != "Pod" {
-		return ""
-	}
-	if uid := at[string](pod, "metadata", "uid"); uid != "" {
-		return uid
-	}
 	minor, _ := minorPatch(kubeletVersion)
-	if minor < MinMinor || minor > MaxMinor {
-		return ""
-	}
-	pod, _ = dropNulls(pod).(map[string]any)
-	if !defaultPod(pod, minor) {
-		return ""
-	}
-	delete(pod, "kind") // internal objects carry neither
-	delete(pod, "apiVersion")
-	d := dumper{types: podTypes(minor)}
-	d.field("*core.Pod", pod)
-	if d.unknown != "" {
-		return ""
+	pod := podDumps.of(dumpKey{string(manifest), minor})
+	if pod.dump == "" {
+		return pod.uid
 	}
 	var h hash.Hash = fnv.New128a()
 	if minor == 34 {
 		h = md5.New()
 	}
-	fmt.Fprintf(h, "%shost:%sfile:%s", d.out.String(), nodeName, path)
+	fmt.Fprintf(h, "%shost:%sfile:%s", pod.dump, nodeName, path)
 	return hex.EncodeToString(h.Sum(nil))
 }
+
+// dumpKey is a manifest and the minor of the kubelet that reads it.
+type dumpKey struct {
+	manifest string
+	minor    int
+}
+
+// podDump is a pod as a kubelet prints it in order to hash it; or the UID that the
+// manifest gives it, which takes the place of the hash; or neither: unknown.
+type podDump struct{ dump, uid string }
+
+var podDumps = newCached(func(k dumpKey) podDump {
+	var pod map[string]any
+	if yaml.Unmarshal([]byte(k.manifest), &pod) != nil || pod["kind"] != "Pod" {
+		return podDump{}
+	}
+	if uid := at[string](pod, "metadata", "uid"); uid != "" {
+		return podDump{uid: uid}
+	}
+	if k.minor < MinMinor || k.minor > MaxMinor {
+		return podDump{}
+	}
+	pod, _ = dropNulls(pod).(map[string]any)
+	if !defaultPod(pod, k.minor) {
+		return podDump{}
+	}
+	delete(pod, "kind") // internal objects carry neither
+	delete(pod, "apiVersion")
+	d := dumper{types: podTypes(k.minor)}
+	d.field("*core.Pod", pod)
+	if d.unknown != "" {
+		return podDump{}
+	}
+	return podDump{dump: d.out.String()}
+})
 
 // ComponentHash is StaticPodHash of a component's manifest where kubeadm puts
 // it, for the kubelet that runs on the node now.
@@ -86,7 +104,9 @@ type typeTable struct {
 	scalars map[string]string
 }
 
-func podTypes(minor int) typeTable {
+func podTypes(minor int) typeTable { return podTables.of(minor) }
+
+var podTables = newCached(func(minor int) typeTable {
 	t := typeTable{structs: map[string][]typedField{}, scalars: map[string]string{}}
 	for _, kind := range []string{"string", "bool", "int", "int32", "int64", "uint64"} {
 		t.scalars[kind] = kind
@@ -109,7 +129,7 @@ func podTypes(minor int) typeTable {
 		t.structs[name] = fields
 	}
 	return t
-}
+})
 
 // dumper prints a tree as go-spew prints the Go value that it stands for, with
 // the flags of k8s.io/utils/dump.ForHash: types, names of fields, sorted keys.

@@ -70,6 +70,12 @@ func StaticPodAttributes(manifest []byte) (state.Value, error) {
 // are left out.
 func YAMLAttributes(content []byte) (state.Value, error) { return yamlMap(content) }
 
+// YAMLDocument is a YAML document that is a map, with the fields that are null.
+func YAMLDocument(content []byte) (state.Value, error) {
+	tree := yamlTrees.of(string(content))
+	return tree.whole, tree.err
+}
+
 // KubeletFlagsAttributes parses kubeadm-flags.env: args are the kubelet's
 // flags, other is what else the file sets.
 func KubeletFlagsAttributes(content []byte) (state.Value, error) {
@@ -130,12 +136,25 @@ func parseArgs(words []string) []state.Arg {
 }
 
 func yamlMap(content []byte) (state.Value, error) {
-	var tree map[string]any
-	if err := yaml.Unmarshal(content, &tree); err != nil {
-		return state.Value{}, fmt.Errorf("cannot parse YAML: %w", err)
-	}
-	return withoutNulls(state.FromGo(tree)), nil
+	tree := yamlTrees.of(string(content))
+	return tree.value, tree.err
 }
+
+// yamlTree is what a YAML map says, whole and without what is null, or why it
+// cannot be read.
+type yamlTree struct {
+	whole, value state.Value
+	err          error
+}
+
+var yamlTrees = newCached(func(content string) yamlTree {
+	var tree map[string]any
+	if err := yaml.Unmarshal([]byte(content), &tree); err != nil {
+		return yamlTree{err: fmt.Errorf("cannot parse YAML: %w", err)}
+	}
+	whole := state.FromGo(tree)
+	return yamlTree{whole: whole, value: withoutNulls(whole)}
+})
 
 // withoutNulls drops fields that are null, which is how some encoders write "not set".
 func withoutNulls(v state.Value) state.Value {
