@@ -19,6 +19,7 @@ const module = "github.com/kubewright/kubewright/"
 var allowed = map[string][]string{
 	"state":            {},
 	"state/growth":     {}, // for benchmarks
+	"state/cache":      {},
 	"state/backend":    {},
 	"state/statefile":  {"state", "state/backend"},
 	"state/encryption": {"state"},
@@ -38,7 +39,7 @@ var allowed = map[string][]string{
 	"planner":                        {"state"},
 	"planner/dag":                    {},
 	"planner/policy":                 {"state", "config", "planner"},
-	"planner/phases/kubeadm":         {"state", "config"},
+	"planner/phases/kubeadm":         {"state", "state/cache", "config"},
 	"planner/adopt":                  {"state", "config", "config/diag", "planner/phases/kubeadm"},
 	// Configurations for tests, of this package and of the oracle in cmd/lab.
 	"planner/phases/kubeadm/kubeadmtest": {"state", "config", "planner/phases/kubeadm"},
@@ -51,7 +52,7 @@ var allowed = map[string][]string{
 	"providers/shell":                    {"state", "planner", "providers", "providers/pki"},
 	"providers/ssh":                      {"state", "planner", "providers", "providers/shell"},
 	"providers/local":                    {"state", "planner", "providers", "providers/shell"},
-	"providers/sim":                      {"state", "planner", "providers"},
+	"providers/sim":                      {"state", "state/cache", "planner", "providers"},
 	"providers/kube":                     {"state", "planner", "providers"},
 	"providers/etcd":                     {"state", "planner", "providers"},
 	"providers/pki":                      {"state", "planner", "providers"},

@@ -17,7 +17,7 @@ type leaver struct {
 	*state.RecordedNode
 	report *state.Report
 	// cluster is nil when its block is gone as well.
-	cluster *cluster
+	cluster  *cluster
 	recorded *state.State
 	// replaced tells that the node joins again on the same host in this plan: the
 	// host stays ours, with its software and settings.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/cache"
 )
 
 // manifest is what of a static pod's manifest matters.
@@ -32,13 +33,15 @@ func (w *World) manifest(digest string) *manifest {
 	if p := w.manifests[digest]; p != nil {
 		return p
 	}
-	p := parseManifest([]byte(w.d.Blobs[digest]))
+	p := manifests.Of(string(w.d.Blobs[digest]))
 	w.manifests[digest] = p
 	return p
 }
 
-func parseManifest(content []byte) *manifest {
-	tree, err := parseYAML(content)
+var manifests = cache.New(parseManifest)
+
+func parseManifest(content string) *manifest {
+	tree, err := parseYAML([]byte(content))
 	if err != nil {
 		return &manifest{err: err}
 	}

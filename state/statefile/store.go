@@ -1,6 +1,7 @@
 package statefile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,8 @@ type Store struct {
 	backend backend.Backend
 	local   bool
 	held    *Held
-	// last is the state as it was read or written last, and lastState what it says.
+	// last is the state as it was read or written last, and lastState what it says,
+	// which is handed out as copies.
 	last      *backend.Object
 	lastState *state.State
 	known     bool
@@ -65,6 +67,10 @@ func (s *Store) Reload(ctx context.Context) (Loaded, error) {
 }
 
 func (s *Store) fold(st *state.State) (Loaded, error) {
+	if st != nil {
+		own := *st
+		st = &own
+	}
 	entries, _, err := readJournal(s.medium(), s.Journal)
 	if err != nil || len(entries) == 0 {
 		return Loaded{State: st}, err
@@ -111,6 +117,9 @@ func (s *Store) read(ctx context.Context) (*state.State, *backend.Object, error)
 	if o == nil {
 		s.last, s.lastState, s.known = nil, nil, true
 		return nil, nil, nil
+	}
+	if s.last != nil && bytes.Equal(o.Data, s.last.Data) {
+		return s.lastState, s.last, nil
 	}
 	st, err := s.medium().decode(o.Data)
 	if err != nil {

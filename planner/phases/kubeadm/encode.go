@@ -5,6 +5,8 @@ import (
 
 	"go.yaml.in/yaml/v2"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kubewright/kubewright/state/cache"
 )
 
 // marshalYAML writes an API type down as kubeadm does, which uses sigs.k8s.io/yaml:
@@ -15,7 +17,7 @@ func marshalYAML(object any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := yamlOfJSON.of(string(content))
+	out := yamlOfJSON.Of(string(content))
 	return []byte(out.text), out.err
 }
 
@@ -25,7 +27,7 @@ type yamlText struct {
 	err  error
 }
 
-var yamlOfJSON = newCached(func(content string) yamlText {
+var yamlOfJSON = cache.New(func(content string) yamlText {
 	var tree any
 	if err := utiljson.Unmarshal([]byte(content), &tree); err != nil {
 		return yamlText{err: err}

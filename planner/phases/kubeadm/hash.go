@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/dump"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/state/cache"
 )
 
 // StaticPodHash is the hash by which the kubelet tells one version of a static
@@ -34,7 +36,7 @@ import (
 // cluster's; path is the manifest's on the node.
 func StaticPodHash(manifest []byte, path, nodeName, kubeletVersion string) string {
 	minor, _ := minorPatch(kubeletVersion)
-	pod := podDumps.of(dumpKey{string(manifest), minor})
+	pod := podDumps.Of(dumpKey{string(manifest), minor})
 	if pod.dump == "" {
 		return pod.uid
 	}
@@ -56,7 +58,7 @@ type dumpKey struct {
 // manifest gives it, which takes the place of the hash; or neither: unknown.
 type podDump struct{ dump, uid string }
 
-var podDumps = newCached(func(k dumpKey) podDump {
+var podDumps = cache.New(func(k dumpKey) podDump {
 	var pod map[string]any
 	if yaml.Unmarshal([]byte(k.manifest), &pod) != nil || pod["kind"] != "Pod" {
 		return podDump{}
@@ -104,9 +106,9 @@ type typeTable struct {
 	scalars map[string]string
 }
 
-func podTypes(minor int) typeTable { return podTables.of(minor) }
+func podTypes(minor int) typeTable { return podTables.Of(minor) }
 
-var podTables = newCached(func(minor int) typeTable {
+var podTables = cache.New(func(minor int) typeTable {
 	t := typeTable{structs: map[string][]typedField{}, scalars: map[string]string{}}
 	for _, kind := range []string{"string", "bool", "int", "int32", "int64", "uint64"} {
 		t.scalars[kind] = kind

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/cache"
 )
 
 // StaticPodAttributes parses the manifest of a static pod. Nothing of it is
@@ -72,7 +73,7 @@ func YAMLAttributes(content []byte) (state.Value, error) { return yamlMap(conten
 
 // YAMLDocument is a YAML document that is a map, with the fields that are null.
 func YAMLDocument(content []byte) (state.Value, error) {
-	tree := yamlTrees.of(string(content))
+	tree := yamlTrees.Of(string(content))
 	return tree.whole, tree.err
 }
 
@@ -136,7 +137,7 @@ func parseArgs(words []string) []state.Arg {
 }
 
 func yamlMap(content []byte) (state.Value, error) {
-	tree := yamlTrees.of(string(content))
+	tree := yamlTrees.Of(string(content))
 	return tree.value, tree.err
 }
 
@@ -147,7 +148,7 @@ type yamlTree struct {
 	err          error
 }
 
-var yamlTrees = newCached(func(content string) yamlTree {
+var yamlTrees = cache.New(func(content string) yamlTree {
 	var tree map[string]any
 	if err := yaml.Unmarshal([]byte(content), &tree); err != nil {
 		return yamlTree{err: fmt.Errorf("cannot parse YAML: %w", err)}
