@@ -20,7 +20,7 @@ import (
 func TestWrongKey(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
-	wrong, _ := newKeyFile(t, "")
+	wrong, _ := newKeyFile(t)
 	target.Keys = []string{wrong}
 	_, err := ssh.Dial(t.Context(), target)
 	wantKind(t, err, providers.ErrAuth)
@@ -43,7 +43,7 @@ func TestNoKeyAtAll(t *testing.T) {
 func TestUnusableKeys(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
-	open, _ := newKeyFile(t, "")
+	open, _ := newKeyFile(t)
 	if err := os.Chmod(open, 0o640); err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +68,12 @@ func TestUnusableKeys(t *testing.T) {
 
 func TestPassphraseIsAskedOnce(t *testing.T) {
 	t.Parallel()
-	path, public := newKeyFile(t, "correct horse")
+	path, public := protectedKeyFile(t)
 	_, first := newServer(t, authorize(public))
 	_, second := newServer(t, authorize(public))
 	refusing, third := newServer(t)
 	var asked atomic.Int64
-	answers := []string{"wrong", "correct horse"}
+	answers := []string{"wrong", passphrase}
 	ask := func(file string) ([]byte, error) {
 		if file != path {
 			t.Errorf("asked for %s", file)
@@ -112,7 +112,7 @@ func TestPassphraseIsAskedOnce(t *testing.T) {
 // A passphrase that was not known the first time is not asked for by each host again.
 func TestPassphraseIsNotAskedForAgain(t *testing.T) {
 	t.Parallel()
-	path, public := newKeyFile(t, "correct horse")
+	path, public := protectedKeyFile(t)
 	_, first := newServer(t, authorize(public))
 	_, second := newServer(t, authorize(public))
 	var asked atomic.Int64
@@ -203,12 +203,12 @@ func TestDeclaredKeyGoesBeforeManyAgentKeys(t *testing.T) {
 
 func TestEncryptedKeyHeldByAgent(t *testing.T) {
 	t.Parallel()
-	path, public := newKeyFile(t, "secret")
+	path, public := protectedKeyFile(t)
 	pem, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := xssh.ParseRawPrivateKeyWithPassphrase(pem, []byte("secret"))
+	key, err := xssh.ParseRawPrivateKeyWithPassphrase(pem, []byte(passphrase))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestUserCertificate(t *testing.T) {
 	t.Parallel()
 	ca := newSigner(t)
 	_, target := newServer(t, func(s *server) { s.UserCA = ca.PublicKey(); s.Authorized = nil })
-	path, public := newKeyFile(t, "")
+	path, public := newKeyFile(t)
 	cert := &xssh.Certificate{Key: public, CertType: xssh.UserCert, ValidPrincipals: []string{"core"}, ValidBefore: xssh.CertTimeInfinity}
 	if err := cert.SignCert(rand.Reader, ca); err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestUserCertificate(t *testing.T) {
 // TestOptionalKeys: one that cannot be used is left out; they go behind the agent's.
 func TestOptionalKeys(t *testing.T) {
 	t.Parallel()
-	open, _ := newKeyFile(t, "")
+	open, _ := newKeyFile(t)
 	if err := os.Chmod(open, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func TestBastionIsDialledAgainAfterItWasLost(t *testing.T) {
 func TestBastionWithWrongKeyIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	bastion, bastionTarget := newServer(t)
-	wrong, _ := newKeyFile(t, "")
+	wrong, _ := newKeyFile(t)
 	bastionTarget.Keys = []string{wrong}
 	_, target := newServer(t)
 	target.Bastions = []ssh.Target{bastionTarget}

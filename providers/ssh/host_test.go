@@ -82,7 +82,7 @@ func TestHostThroughBastion(t *testing.T) {
 // openSSH starts OpenSSH's server and returns how to reach it.
 func openSSH(t testing.TB, lines ...string) ssh.Target {
 	t.Helper()
-	key, public := newKeyFile(t, "")
+	key, public := newKeyFile(t)
 	s := startSSHD(t, public, lines...)
 	name, _ := currentUser(t)
 	target := ssh.Target{Address: "127.0.0.1", Port: s.Port(), User: name, Keys: []string{key}, HostKeys: []string{s.Pin}}
@@ -141,7 +141,7 @@ func TestOpenSSHForwarding(t *testing.T) {
 func TestOpenSSHRefusesKey(t *testing.T) {
 	t.Parallel()
 	target := openSSH(t)
-	target.Keys[0], _ = newKeyFile(t, "")
+	target.Keys[0], _ = newKeyFile(t)
 	_, err := ssh.Dial(t.Context(), target)
 	wantKind(t, err, providers.ErrAuth)
 }

@@ -320,18 +320,15 @@ func newSigner(t testing.TB) xssh.Signer {
 	return signer
 }
 
-// newKeyFile makes an ed25519 key in a file of the test's, encrypted when there
-// is a passphrase, and returns its path and public half.
-func newKeyFile(t testing.TB, passphrase string) (string, xssh.PublicKey) {
+// newKeyFile makes an ed25519 key in a file of the test's, and returns its path and
+// public half.
+func newKeyFile(t testing.TB) (string, xssh.PublicKey) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	block, err := xssh.MarshalPrivateKey(key, "")
-	if passphrase != "" {
-		block, err = xssh.MarshalPrivateKeyWithPassphrase(key, "", []byte(passphrase))
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,4 +341,31 @@ func newKeyFile(t testing.TB, passphrase string) (string, xssh.PublicKey) {
 		t.Fatal(err)
 	}
 	return path, signer.PublicKey()
+}
+
+// passphrase is that of protectedKeyFile.
+const passphrase = "correct horse"
+
+// protectedKeyFile is a key with a passphrase in a file of the test's, and its
+// public half. It was made with one round of bcrypt (ssh-keygen -a 1): the usual
+// number takes seconds under the race detector.
+func protectedKeyFile(t testing.TB) (string, xssh.PublicKey) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "id_ed25519")
+	private, err := os.ReadFile("testdata/protected_ed25519")
+	if err == nil {
+		err = os.WriteFile(path, private, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := os.ReadFile("testdata/protected_ed25519.pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _, _, _, err := xssh.ParseAuthorizedKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, key
 }

@@ -25,7 +25,7 @@ var quick = ssh.Timeouts{Connect: 5 * time.Second, Handshake: 150 * time.Millise
 // newServer starts a server and returns a target that may log in there.
 func newServer(t *testing.T, options ...func(*server)) (*server, ssh.Target) {
 	t.Helper()
-	key, public := newKeyFile(t, "")
+	key, public := newKeyFile(t)
 	s := startServer(t, append(options, authorize(public))...)
 	return s, ssh.Target{Address: "127.0.0.1", Port: s.Port(), User: "core", Keys: []string{key}, HostKeys: []string{s.Pin()}}
 }

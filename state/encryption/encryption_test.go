@@ -2,7 +2,6 @@ package encryption_test
 
 import (
 	"bytes"
-	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
@@ -39,20 +38,14 @@ func ageKey(t *testing.T) (public, secret string) {
 	return id.Recipient().String(), id.String()
 }
 
-// sshKey is an SSH key; with a passphrase it is protected.
-func sshKey(t *testing.T, passphrase string) (public, secret string) {
+// sshKey is an SSH key.
+func sshKey(t *testing.T) (public, secret string) {
 	t.Helper()
 	pub, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	marshal := func(k crypto.PrivateKey) (*pem.Block, error) { return ssh.MarshalPrivateKey(k, "ann@laptop") }
-	if passphrase != "" {
-		marshal = func(k crypto.PrivateKey) (*pem.Block, error) {
-			return ssh.MarshalPrivateKeyWithPassphrase(k, "ann@laptop", []byte(passphrase))
-		}
-	}
-	block, err := marshal(key)
+	block, err := ssh.MarshalPrivateKey(key, "ann@laptop")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +54,21 @@ func sshKey(t *testing.T, passphrase string) (public, secret string) {
 		t.Fatal(err)
 	}
 	return string(ssh.MarshalAuthorizedKey(sshPub)), string(pem.EncodeToMemory(block))
+}
+
+// protectedKey is an SSH key with the passphrase "open sesame". It was made with
+// one round of bcrypt (ssh-keygen -a 1): the usual number takes seconds under the
+// race detector.
+func protectedKey(t *testing.T) (public, secret string) {
+	t.Helper()
+	for name, to := range map[string]*string{"protected_ed25519.pub": &public, "protected_ed25519": &secret} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		*to = string(b)
+	}
+	return public, secret
 }
 
 func newCodec(t *testing.T, o encryption.Options) *encryption.Codec {
@@ -76,8 +84,8 @@ func newCodec(t *testing.T, o encryption.Options) *encryption.Codec {
 func TestEachReads(t *testing.T) {
 	t.Parallel()
 	agePublic, ageSecret := ageKey(t)
-	sshPublic, sshSecret := sshKey(t, "")
-	protectedPublic, protectedSecret := sshKey(t, "open sesame")
+	sshPublic, sshSecret := sshKey(t)
+	protectedPublic, protectedSecret := protectedKey(t)
 	to := []string{agePublic, sshPublic, protectedPublic}
 	plain := []byte("{\"lineage\": \"x\"}\n")
 	sealed, err := newCodec(t, encryption.Options{Recipients: to}).Seal(plain)
@@ -99,7 +107,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	public, secret := ageKey(t)
 	_, other := ageKey(t)
-	protectedPublic, protectedSecret := sshKey(t, "open sesame")
+	protectedPublic, protectedSecret := protectedKey(t)
 	to := []string{public, protectedPublic}
 	sealed, err := newCodec(t, encryption.Options{Recipients: to}).Seal([]byte("text"))
 	if err != nil {
@@ -173,7 +181,7 @@ func TestNeverPlainByTheWay(t *testing.T) {
 func TestRecipients(t *testing.T) {
 	t.Parallel()
 	public, secret := ageKey(t)
-	sshPublic, _ := sshKey(t, "")
+	sshPublic, _ := sshKey(t)
 	if got, err := encryption.ParseRecipients([]string{" " + public + " ", sshPublic}); err != nil || len(got) != 2 {
 		t.Errorf("%v, %v", got, err)
 	}
