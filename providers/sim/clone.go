@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// Clone returns a world in which everything is as it is in this one, and which
+// goes its own way from then on. It is kept in no file, and nobody is told of
+// its effects; what else was set of this world holds there as well.
+func (w *World) Clone() *World {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return &World{
+		PodHash: w.PodHash, Pace: w.Pace, Watch: w.Watch,
+		d: deep(reflect.ValueOf(w.d)).Interface().(saved), effects: w.effects, violations: slices.Clone(w.violations),
+		// What these hold is made once and never changed.
+		baselines: maps.Clone(w.baselines), manifests: maps.Clone(w.manifests), trees: maps.Clone(w.trees), hashes: maps.Clone(w.hashes),
+		names: maps.Clone(w.names), planes: maps.Clone(w.planes), pending: maps.Clone(w.pending),
+	}
+}
+
+// atoms are the types whose values nobody can change.
+var atoms = map[reflect.Type]bool{reflect.TypeFor[time.Time](): true, reflect.TypeFor[state.Value](): true}
+
+// deep copies a value and everything that it leads to, whatever it consists of,
+// so that nothing that is added to a world is shared by mistake. Fields that are
+// not exported are copied as they are.
+func deep(v reflect.Value) reflect.Value {
+	switch {
+	case atoms[v.Type()]:
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		out := reflect.New(v.Type().Elem())
+		out.Elem().Set(deep(v.Elem()))
+		return out
+	case v.Kind() == reflect.Struct:
+		return deepStruct(v)
+	case v.Kind() == reflect.Slice && !v.IsNil():
+		out := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		for i := range v.Len() {
+			out.Index(i).Set(deep(v.Index(i)))
+		}
+		return out
+	case v.Kind() == reflect.Map && !v.IsNil():
+		out := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for entries := v.MapRange(); entries.Next(); {
+			out.SetMapIndex(entries.Key(), deep(entries.Value()))
+		}
+		return out
+	}
+	return v
+}
+
+func deepStruct(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	for i := range v.NumField() {
+		if v.Type().Field(i).IsExported() {
+			out.Field(i).Set(deep(v.Field(i)))
+		}
+	}
+	return out
+}
