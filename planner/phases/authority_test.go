@@ -62,7 +62,7 @@ func TestGivenCAs(t *testing.T) {
 			p, err := o.plan()
 			o.must(err)
 			o.wantNoKeys(p)
-			o.must(o.apply())
+			o.must(o.carryOut())
 			o.wantNothing()
 			o.wantNoKeys(o.recorded)
 			for _, n := range o.config.Nodes {
@@ -158,7 +158,7 @@ func TestExternalCAHasNoTokens(t *testing.T) {
 			}
 		}
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	if args := o.controllerArgs(); args["cluster-signing-cert-file"] != "" || args["cluster-signing-key-file"] != "" {
 		t.Errorf("the controller manager has %v", args)
 	}
@@ -184,7 +184,7 @@ func TestExternalCARenews(t *testing.T) {
 	if restarted != 2 || !strings.Contains(describe(p), "kubelet.conf") || !strings.Contains(describe(p), "pki/apiserver ") {
 		t.Errorf("%d kubelets restart in\n%s", restarted, describe(p))
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 	o.world.Advance(300 * 24 * time.Hour)
 	o.wantNothing()
@@ -213,14 +213,15 @@ func TestExternalCAGrows(t *testing.T) {
 func TestExternalCACrash(t *testing.T) {
 	t.Parallel()
 	for _, onHosts := range []bool{true, false} {
-		cfg := withCAs(t, 2, 1, onHosts, "ECDSA")
-		crashAnywhere(t, func() *operator { return newOperator(t, cfg) }, 61)
+		crashAnywhere(t, newOperator(t, withCAs(t, 2, 1, onHosts, "ECDSA")), 61)
 	}
 }
 
 // TestForeignCA: a cluster keeps the CA with which it was founded, and its key where it is.
 func TestForeignCA(t *testing.T) {
 	t.Parallel()
+	usual := newOperator(t, withCAs(t, 1, 1, false, "ECDSA"))
+	usual.must(usual.apply())
 	for name, c := range map[string]struct {
 		founded, later func(*config.Certificates)
 		want           string
@@ -234,13 +235,13 @@ func TestForeignCA(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newOperator(t, withCAs(t, 1, 1, false, "ECDSA"))
-			p := &o.config.Clusters[0].Certificates
+			o := usual.copy(t)
 			if c.founded != nil {
-				c.founded(p)
+				o = newOperator(t, withCAs(t, 1, 1, false, "ECDSA"))
+				c.founded(&o.config.Clusters[0].Certificates)
+				o.must(o.apply())
 			}
-			o.must(o.apply())
-			c.later(p)
+			c.later(&o.config.Clusters[0].Certificates)
 			if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the plan is not refused with %q: %v", c.want, err)
 			}

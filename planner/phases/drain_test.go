@@ -10,9 +10,8 @@ import (
 // The pods of a node are looked at when it may have to be emptied.
 func TestPodsAreLookedAt(t *testing.T) {
 	t.Parallel()
-	o := newOperator(t, cluster(1, 2))
+	o := founded(t, 1, 2)
 	all := o.config.Nodes
-	o.must(o.apply())
 	asked := func() []string {
 		v := o.observe()
 		return phases.ClusterQuery(o.config, o.recorded, "prod").Drained(v.Clusters["prod"].Nodes)

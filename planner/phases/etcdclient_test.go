@@ -53,7 +53,7 @@ func TestExternalEtcdFiles(t *testing.T) {
 			if text := describeJSON(t, p); strings.Contains(text, "PRIVATE KEY") || !strings.Contains(text, `"config:cluster.prod#etcd.external.key"`) {
 				t.Error("the plan has to hold a reference to the key and not the key")
 			}
-			o.must(o.apply())
+			o.must(o.carryOut())
 			o.wantNothing()
 			o.wantClientFiles(dir, 2)
 
@@ -63,7 +63,7 @@ func TestExternalEtcdFiles(t *testing.T) {
 			if len(p.Changes) != 2 || len(p.Steps) != 2 || !strings.Contains(describeJSON(t, p), "client-key.pem") {
 				t.Errorf("the plan is not the certificate with its key on two hosts:\n%s", describe(p))
 			}
-			o.must(o.apply())
+			o.must(o.carryOut())
 			o.wantNothing()
 
 			o.must(sim.Edit(o.world, "10.0.0.12", "file "+dir+"/client-key.pem delete"))

@@ -1,6 +1,8 @@
 package phases_test
 
 import (
+	"maps"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -96,7 +98,7 @@ func TestInstallOverPackages(t *testing.T) {
 	if text := describe(p); strings.Contains(text, "password") {
 		t.Errorf("the plan shows what stood in a file of somebody else's:\n%s", text)
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 	if got := o.view.Reports[o.config.Nodes[1].Target].Facts.RuntimeVersion; got != "2.1.4" {
 		t.Errorf("the runtime is %s", got)
@@ -140,6 +142,12 @@ func TestInstallKeeps(t *testing.T) {
 // restarted, one control plane after the other; the rest is left alone.
 func TestInstallChange(t *testing.T) {
 	t.Parallel()
+	installed, folder := airGapped(t, cluster(2, 1))
+	for _, n := range installed.config.Nodes {
+		installed.must(sim.Edit(installed.world, n.Address, "file /etc/cni/net.d/10-site.conflist content {}"))
+	}
+	before := installed.listings()
+	installed.must(installed.apply())
 	for name, test := range map[string]struct {
 		change func(artifactstest.Folder)
 		impact string
@@ -162,12 +170,7 @@ func TestInstallChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, f := airGapped(t, cluster(2, 1))
-			for _, n := range o.config.Nodes {
-				o.must(sim.Edit(o.world, n.Address, "file /etc/cni/net.d/10-site.conflist content {}"))
-			}
-			before := o.listings()
-			o.must(o.apply())
+			o, f := installed.copy(t), maps.Clone(folder)
 			test.change(f)
 			o.bring(f)
 			p, err := o.plan()
@@ -184,7 +187,7 @@ func TestInstallChange(t *testing.T) {
 					t.Errorf("%s has limits %s", s.ID, limits)
 				}
 			}
-			o.must(o.apply())
+			o.must(o.carryOut())
 			o.wantNothing()
 			o.destroy = true
 			o.must(o.apply())
@@ -226,7 +229,7 @@ func TestInstallDrift(t *testing.T) {
 	if len(p.Steps) != 2 || !strings.Contains(text, `install/binary:/usr/local/sbin/runc (`+planner.ReasonDrift) || len(p.Changes) != 2 || !strings.Contains(text, "images/image:"+site) {
 		t.Errorf("got\n%s", text)
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 }
 
@@ -244,7 +247,7 @@ func TestInstallLetsGo(t *testing.T) {
 	if len(p.Steps) != 0 {
 		t.Errorf("something would be done:\n%s", describe(p))
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 	if after := o.listings(); after != made {
 		t.Errorf("something was changed:\n%s", udiff.Unified("before", "after", made, after))
@@ -260,51 +263,20 @@ func TestInstallLetsGo(t *testing.T) {
 // by the next one, and the hosts are given back as they were.
 func TestInstallCrashes(t *testing.T) {
 	t.Parallel()
-	begin := func(t *testing.T) *operator {
-		o, _ := airGapped(t, cluster(1, 1))
-		for _, edit := range []string{"profile prepared", "file /etc/containerd/config.toml content site", "file /opt/cni/bin/bridge content site"} {
-			o.must(sim.Edit(o.world, o.config.Nodes[1].Address, edit))
+	begin, _ := airGapped(t, cluster(1, 1))
+	for _, edit := range []string{"profile prepared", "file /etc/containerd/config.toml content site", "file /opt/cni/bin/bridge content site"} {
+		begin.must(sim.Edit(begin.world, begin.config.Nodes[1].Address, edit))
+	}
+	before := begin.listings()
+	random := rand.New(rand.NewPCG(23, 40))
+	crashAnywhere(t, begin, 23, func(o *operator) {
+		n, done := random.IntN(40)+1, random.IntN(2) == 0
+		crashOnceIn(o, n, done)
+		o.must(o.apply())
+		if after := o.listings(); after != before {
+			t.Fatalf("after a crash at effect %d of the destroy (done %v) hosts are not as they were:\n%s", n, done, udiff.Unified("before", "after", before, after))
 		}
-		return o
-	}
-	effects := 0
-	o := begin(t)
-	o.world.OnEffect = func(e sim.Effect) error { effects = max(effects, e.N); return nil }
-	o.must(o.apply())
-	if effects < 60 {
-		t.Fatalf("there are only %d effects", effects)
-	}
-	stride := crashStride(23)
-	t.Logf("%d effects; a crash before and after every %d", effects, stride)
-	for n := 1; n <= effects; n += stride {
-		for _, done := range []bool{false, true} {
-			o := begin(t)
-			before := o.listings()
-			crashOnce(o, n, done)
-			o.must(o.apply())
-			o.must(o.apply())
-			o.wantNothing()
-			crashOnceIn(o, n%40+1, done)
-			o.must(o.apply())
-			if after := o.listings(); after != before {
-				t.Fatalf("after a crash at effect %d (done %v) hosts are not as they were:\n%s", n, done, udiff.Unified("before", "after", before, after))
-			}
-		}
-	}
-}
-
-// crashOnce lets an apply die at an effect.
-func crashOnce(o *operator, n int, done bool) {
-	crashed := false
-	o.world.OnEffect = func(e sim.Effect) error {
-		if crashed || e.N == n && e.Done == done {
-			crashed = true
-			return errCrash
-		}
-		return nil
-	}
-	_ = o.apply()
-	o.world.OnEffect = nil
+	})
 }
 
 // crashOnceIn lets a destroy die some effects behind its beginning.

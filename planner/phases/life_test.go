@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -133,10 +132,14 @@ func (o *operator) Append(e state.Entry) error {
 
 // apply plans and executes once, and records what is seen afterwards.
 func (o *operator) apply() error {
-	p, err := o.plan()
-	if err != nil {
+	if _, err := o.plan(); err != nil {
 		return err
 	}
+	return o.carryOut()
+}
+
+// carryOut executes what was planned last, and records what is seen afterwards.
+func (o *operator) carryOut() error {
 	if o.recorded == nil {
 		o.recorded = &state.State{FormatVersion: 1, Lineage: "l1", FingerprintKey: "k1"}
 	}
@@ -153,7 +156,7 @@ func (o *operator) apply() error {
 		Content:   func(_ context.Context, s state.Sensitive) (state.Secret, error) { return v.Reveal(desired, s) },
 	}
 	defer perf.Close()
-	out, err := executor.Execute(context.Background(), p, runner{o, perf, desired}, o, executor.Options{ID: "run", Token: o.token, Parallelism: 1, Heartbeat: -1})
+	out, err := executor.Execute(context.Background(), o.result.Plan, runner{o, perf, desired}, o, executor.Options{ID: "run", Token: o.token, Parallelism: 1, Heartbeat: -1})
 	if err != nil {
 		return err
 	}
@@ -327,8 +330,7 @@ func TestDrift(t *testing.T) {
 	} {
 		t.Run(c.edit, func(t *testing.T) {
 			t.Parallel()
-			o := newOperator(t, cluster(3, 1))
-			o.must(o.apply())
+			o := founded(t, 3, 1)
 			o.must(sim.Edit(o.world, c.host, c.edit))
 			p, err := o.plan()
 			o.must(err)
@@ -336,7 +338,7 @@ func TestDrift(t *testing.T) {
 			if !strings.Contains(text, c.want) || !strings.Contains(text, planner.ReasonDrift) || len(p.Steps) != 1 {
 				t.Errorf("the plan is not the one step that puts %q right:\n%s", c.want, text)
 			}
-			o.must(o.apply())
+			o.must(o.carryOut())
 			o.wantNothing()
 		})
 	}
@@ -353,7 +355,7 @@ func TestWorkerLeaves(t *testing.T) {
 	if add, change, destroy := p.Counts(); add+change != 0 || destroy != 1 {
 		t.Errorf("counts are %d, %d, %d; want 1 to destroy:\n%s", add, change, destroy, describe(p))
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 	if after := o.world.Listing("10.0.0.22"); after != before {
 		t.Errorf("the host is not as it was:\n%s", udiff.Unified("before", "after", before, after))
@@ -365,9 +367,8 @@ func TestControlPlaneLeavesAndReturns(t *testing.T) {
 	for _, gone := range []int{0, 1, 2} {
 		t.Run(fmt.Sprintf("cp%d", gone+1), func(t *testing.T) {
 			t.Parallel()
-			o := newOperator(t, cluster(3, 1))
+			o := founded(t, 3, 1)
 			all := o.config.Nodes
-			o.must(o.apply())
 			o.config.Nodes = slices.Delete(slices.Clone(all), gone, gone+1)
 			o.must(o.apply())
 			o.wantNothing()
@@ -378,94 +379,11 @@ func TestControlPlaneLeavesAndReturns(t *testing.T) {
 	}
 }
 
-// TestCrashAnywhere stops the operator before and after single effects of
-// founding a cluster; the same command again ends in the same place. Every
-// effect is tried with KUBEWRIGHT_LONG set, otherwise every 31st.
-func TestCrashAnywhere(t *testing.T) {
-	t.Parallel()
-	cfg := cluster(2, 1)
-	crashAnywhere(t, func() *operator { return newOperator(t, cfg) }, 31)
-}
-
-// crashAnywhere crashes at every so many effects of what an operator is about to
-// apply, or at all with KUBEWRIGHT_LONG set.
-func crashAnywhere(t *testing.T, begin func() *operator, stride int) {
-	t.Helper()
-	effects := 0
-	ended := map[int]bool{} // one that fails, and is tried again, has no end
-	o := begin()
-	before := 0 // the effects that were there to begin with
-	o.world.OnEffect = func(e sim.Effect) error {
-		if before == 0 {
-			before = e.N - 1
-		}
-		effects, ended[e.N] = max(effects, e.N), ended[e.N] || e.Done
-		return nil
-	}
-	o.must(o.apply())
-	if effects-before < 40 {
-		t.Fatalf("there are only %d effects", effects-before)
-	}
-	stride = crashStride(stride)
-	t.Logf("%d effects; a crash before and after every %d", effects-before, stride)
-	for n := before + 1; n <= effects; n += stride {
-		for _, done := range []bool{false, true} {
-			if !done || ended[n] {
-				crashAt(t, begin(), n, done)
-			}
-		}
-	}
-}
-
-// crashStride is how many effects lie between two crashes that are tried: all
-// of them with KUBEWRIGHT_LONG.
-func crashStride(short int) int {
-	if os.Getenv("KUBEWRIGHT_LONG") != "" {
-		return 1
-	}
-	return short
-}
-
-var errCrash = errors.New("the operator's machine lost power")
-
-func crashAt(t *testing.T, o *operator, n int, done bool) {
-	t.Helper()
-	crashed := false
-	o.world.OnEffect = func(e sim.Effect) error {
-		if crashed || e.N == n && e.Done == done {
-			crashed = true
-			return errCrash
-		}
-		return nil
-	}
-	// A crash behind the last effect is none that the run could notice; one in
-	// a round of observation is found by the next command.
-	_ = o.apply()
-	if !crashed {
-		t.Fatalf("there was no crash at effect %d (done %v)", n, done)
-	}
-	o.world.OnEffect = nil
-	for range 3 {
-		if err := o.apply(); err != nil {
-			t.Fatalf("after a crash at effect %d (done %v): %v", n, done, err)
-		}
-		p, err := o.plan()
-		o.must(err)
-		if p.Empty() {
-			o.wantHeld()
-			return
-		}
-	}
-	p, _ := o.plan()
-	t.Fatalf("after a crash at effect %d (done %v) it does not converge:\n%s", n, done, describe(p))
-}
-
 // TestSilentLeaver: a node whose block is gone and whose host does not answer
 // stays in the state, and nothing is done to it or to etcd on its account.
 func TestSilentLeaver(t *testing.T) {
 	t.Parallel()
-	o := newOperator(t, cluster(3, 1))
-	o.must(o.apply())
+	o := founded(t, 3, 1)
 	gone := o.config.Nodes[2]
 	o.config.Nodes = slices.Delete(slices.Clone(o.config.Nodes), 2, 3)
 	o.must(sim.Edit(o.world, gone.Address, "power off"))
@@ -493,7 +411,7 @@ func TestSilentControlPlane(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		o := newOperator(t, cluster(3, 1))
 		if applied {
-			o.must(o.apply())
+			o = founded(t, 3, 1)
 		}
 		o.must(sim.Edit(o.world, "10.0.0.13", "power off"))
 		if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Control plane could not be looked at") {
@@ -506,8 +424,7 @@ func TestSilentControlPlane(t *testing.T) {
 // has lost its data is not let in again as it was.
 func TestReinstalledControlPlane(t *testing.T) {
 	t.Parallel()
-	o := newOperator(t, cluster(3, 0))
-	o.must(o.apply())
+	o := founded(t, 3, 0)
 	for _, path := range []string{"/etc/kubernetes", "/var/lib/kubelet", "/var/lib/etcd", "/var/lib/kubewright"} {
 		o.must(sim.Edit(o.world, "10.0.0.13", "unit kubelet stop"))
 		o.must(sim.Edit(o.world, "10.0.0.13", "file "+path+" delete"))

@@ -308,8 +308,7 @@ func TestPreflightOfRunningNodes(t *testing.T) {
 		}
 		t.Run(s.check+" "+s.text, func(t *testing.T) {
 			t.Parallel()
-			o := newOperator(t, cluster(1, 1))
-			o.must(o.apply())
+			o := founded(t, 1, 1)
 			s.edit(o)
 			if d := s.find(o.findings(nil)); (d != nil) != s.ever {
 				t.Errorf("got %v", d)

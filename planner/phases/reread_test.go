@@ -38,29 +38,24 @@ func restarts(p *planner.Plan) (ended, shown []string) {
 // component that reads it only when it starts, and by no other.
 func TestRenewedByHand(t *testing.T) {
 	t.Parallel()
-	for file, want := range map[string][]string{
-		"/etc/kubernetes/controller-manager.conf":          {"kube-controller-manager on cp2 for /etc/kubernetes/controller-manager.conf"},
-		"/etc/kubernetes/scheduler.conf":                   {"kube-scheduler on cp2 for /etc/kubernetes/scheduler.conf"},
-		"/etc/kubernetes/admin.conf":                       nil,
-		"/etc/kubernetes/pki/apiserver.crt":                nil,
-		"/etc/kubernetes/pki/apiserver-kubelet-client.crt": nil,
-		"/etc/kubernetes/pki/front-proxy-client.crt":       nil,
-		"/etc/kubernetes/pki/apiserver-etcd-client.crt":    nil,
-		"/etc/kubernetes/pki/etcd/server.crt":              nil,
-		"/etc/kubernetes/pki/etcd/peer.crt":                nil,
-		"/etc/kubernetes/pki/etcd/healthcheck-client.crt":  nil,
+	for files, want := range map[string][]string{
+		"controller-manager.conf": {"kube-controller-manager on cp2 for /etc/kubernetes/controller-manager.conf"},
+		"scheduler.conf":          {"kube-scheduler on cp2 for /etc/kubernetes/scheduler.conf"},
+		"admin.conf pki/apiserver.crt pki/apiserver-kubelet-client.crt pki/front-proxy-client.crt pki/apiserver-etcd-client.crt " +
+			"pki/etcd/server.crt pki/etcd/peer.crt pki/etcd/healthcheck-client.crt": nil,
 	} {
-		t.Run(file, func(t *testing.T) {
+		t.Run(files, func(t *testing.T) {
 			t.Parallel()
-			o := newOperator(t, cluster(3, 0))
-			o.must(o.apply())
-			o.must(sim.Edit(o.world, "10.0.0.12", "file "+file+" renew"))
+			o := founded(t, 3, 0)
+			for file := range strings.FieldsSeq(files) {
+				o.must(sim.Edit(o.world, "10.0.0.12", "file /etc/kubernetes/"+file+" renew"))
+			}
 			p, err := o.plan()
 			o.must(err)
 			if ended, _ := restarts(p); !slices.Equal(ended, want) || len(p.Steps) != len(want) {
 				t.Errorf("restarts %v, want %v:\n%s", ended, want, describe(p))
 			}
-			o.must(o.apply())
+			o.must(o.carryOut())
 			o.wantNothing()
 		})
 	}
@@ -70,8 +65,7 @@ func TestRenewedByHand(t *testing.T) {
 // the other; nothing of the next is touched before all is well on the one before.
 func TestRenewal(t *testing.T) {
 	t.Parallel()
-	o := newOperator(t, cluster(3, 1))
-	o.must(o.apply())
+	o := founded(t, 3, 1)
 	o.world.Advance(340 * 24 * time.Hour)
 	p, err := o.plan()
 	o.must(err)
@@ -98,7 +92,7 @@ func TestRenewal(t *testing.T) {
 			}
 		}
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 }
 
@@ -122,7 +116,7 @@ func TestEtcdCAChanges(t *testing.T) {
 			t.Errorf("%s: limits %v, gates %v", s.ID, s.Limits, s.Gates)
 		}
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 }
 
@@ -130,6 +124,9 @@ func TestEtcdCAChanges(t *testing.T) {
 // CAs stay.
 func TestReissued(t *testing.T) {
 	t.Parallel()
+	later := founded(t, 3, 0)
+	later.world.Advance(20 * 24 * time.Hour)
+	later.wantNothing()
 	for name, tt := range map[string]struct {
 		change  func(c *config.Cluster)
 		changes int
@@ -143,12 +140,9 @@ func TestReissued(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := cluster(3, 0)
-			o := newOperator(t, cfg)
-			o.must(o.apply())
-			o.world.Advance(20 * 24 * time.Hour)
-			o.wantNothing()
-			tt.change(cfg.Clusters[0])
+			o := later.copy(t)
+			o.config = cluster(3, 0)
+			tt.change(o.config.Clusters[0])
 			p, err := o.plan()
 			o.must(err)
 			certificates := slices.DeleteFunc(slices.Clone(p.Changes), func(c planner.Change) bool {
@@ -157,7 +151,7 @@ func TestReissued(t *testing.T) {
 			if text := describe(p); len(certificates) != 3*tt.changes || !strings.Contains(text, tt.want) {
 				t.Errorf("%d certificates change, want %d and %s:\n%s", len(certificates), 3*tt.changes, tt.want, text)
 			}
-			o.must(o.apply())
+			o.must(o.carryOut())
 			o.wantNothing()
 		})
 	}
@@ -167,14 +161,12 @@ func TestReissued(t *testing.T) {
 // kubelets' own certificates as well, come back by an apply.
 func TestKubeletsHaveEnded(t *testing.T) {
 	t.Parallel()
-	cfg := cluster(3, 2)
-	o := newOperator(t, cfg)
-	o.must(o.apply())
-	for _, n := range cfg.Nodes {
+	o := founded(t, 3, 2)
+	for _, n := range o.config.Nodes {
 		o.must(sim.Edit(o.world, n.Address, "power off"))
 	}
 	o.world.Advance(400 * 24 * time.Hour)
-	for _, n := range cfg.Nodes {
+	for _, n := range o.config.Nodes {
 		o.must(sim.Edit(o.world, n.Address, "power on"))
 	}
 	p, err := o.plan()
@@ -182,7 +174,7 @@ func TestKubeletsHaveEnded(t *testing.T) {
 	if text := describe(p); strings.Count(text, "kubelet-client-current.pem (renewal due)") != 5 {
 		t.Errorf("the plan does not give 5 kubelets certificates:\n%s", text)
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.must(o.apply()) // what the API could not be asked before
 	o.wantNothing()
 }
@@ -191,8 +183,7 @@ func TestKubeletsHaveEnded(t *testing.T) {
 // planned below one that has ended.
 func TestMadeCAsEnd(t *testing.T) {
 	t.Parallel()
-	o := newOperator(t, cluster(1, 0))
-	o.must(o.apply())
+	o := founded(t, 1, 0)
 	for years, want := range map[int]string{8: "", 9: "CA ends before its certificates", 10: "CA certificate has expired"} {
 		v := o.observe()
 		v.ObservedAt = o.world.Now().Add(time.Duration(years)*365*24*time.Hour + time.Hour)
@@ -208,10 +199,8 @@ func TestMadeCAsEnd(t *testing.T) {
 // waited for, and no restart is for it.
 func TestOtherFiles(t *testing.T) {
 	t.Parallel()
-	cfg := cluster(1, 0)
-	c := cfg.Clusters[0]
-	o := newOperator(t, cfg)
-	o.must(o.apply())
+	o := founded(t, 1, 0)
+	c := o.config.Clusters[0]
 	c.APIServer.Component.Args = append(c.APIServer.Component.Args, config.Arg{Name: "tls-cert-file", Value: "/etc/kubernetes/pki/other.crt"})
 	c.Scheduler.Args = append(c.Scheduler.Args, config.Arg{Name: "kubeconfig", Value: "/etc/kubernetes/other.conf"})
 	o.world.Advance(340 * 24 * time.Hour)

@@ -12,9 +12,8 @@ import (
 // a worker leaves without one, and so do all at once.
 func TestSnapshotBeforeAMemberLeaves(t *testing.T) {
 	t.Parallel()
-	o := newOperator(t, cluster(3, 2))
+	o := founded(t, 3, 2)
 	all := o.config.Nodes
-	o.must(o.apply())
 	snapshot := state.Address{Target: state.ClusterTarget("prod"), Phase: "etcd-snapshot"}
 	o.config.Nodes = slices.Delete(slices.Clone(all), 2, 4) // cp3 and w1
 	p, err := o.plan()

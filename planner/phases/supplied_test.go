@@ -110,7 +110,7 @@ func TestKeylessLife(t *testing.T) {
 			}
 		}
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 	h.wantNoKeys(o.recorded)
 	h.config.Nodes = all
@@ -167,7 +167,7 @@ func TestKeylessRenewal(t *testing.T) {
 		!slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.Impact == "takes up the new certificates without a restart" }) || !strings.Contains(text, `not_after: "2027-03-02T09:00:00Z" -> "2028-03-02T09:00:00Z"`) {
 		t.Errorf("the plan is not the two files:\n%s", text)
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 }
 
@@ -261,8 +261,7 @@ func TestSuppliedServer(t *testing.T) {
 // TestKeylessCrash: as TestCrashAnywhere, from supplied certificates.
 func TestKeylessCrash(t *testing.T) {
 	t.Parallel()
-	cfg := withoutKeys(t, 2, 1).config
-	crashAnywhere(t, func() *operator { return newOperator(t, cfg) }, 61)
+	crashAnywhere(t, newOperator(t, withoutKeys(t, 2, 1).config), 61)
 }
 
 func describeJSON(t *testing.T, v any) string {

@@ -27,9 +27,7 @@ func token(text string, ttl time.Duration) config.BootstrapToken {
 // secretOf is a Secret of kube-system as the API shows it; null when it is gone.
 func (o *operator) secretOf(name string) state.Value {
 	o.t.Helper()
-	_, err := o.plan()
-	o.must(err)
-	return o.view.Clusters["prod"].Objects[state.ObjectRef{APIVersion: "v1", Kind: "Secret", Namespace: "kube-system", Name: name}]
+	return o.observe().Clusters["prod"].Objects[state.ObjectRef{APIVersion: "v1", Kind: "Secret", Namespace: "kube-system", Name: name}]
 }
 
 func decoded(object state.Value, key string) string {
@@ -147,7 +145,7 @@ func TestTokenDrift(t *testing.T) {
 		t.Errorf("the plan is:\n%s", text)
 	}
 	o.wantClean(tokenHalf, "fedcba9876543210")
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 	if got := decoded(o.secretOf("bootstrap-token-abcdef"), "token-secret"); got != tokenHalf {
 		t.Error("the token was not put right")
@@ -189,7 +187,7 @@ func TestUploadCerts(t *testing.T) {
 	if len(p.Steps) != 1 || p.Steps[0].Phase != "upload-certs" {
 		t.Errorf("another key is planned as:\n%s", describe(p))
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 	o.wantClean(key)
 	if o.secretOf("kubeadm-certs").IsNull() {
@@ -207,27 +205,13 @@ func TestUploadCerts(t *testing.T) {
 // secrets, tokens and uploaded certificates.
 func TestCrashWithSecrets(t *testing.T) {
 	t.Parallel()
-	found := func() *config.Config {
-		cfg := cluster(2, 0)
-		c := cfg.Clusters[0]
-		c.UploadCerts = true
-		c.BootstrapTokens = []config.BootstrapToken{token("abcdef."+tokenHalf, 0), token("", time.Hour)}
-		c.APIServer.Args = append(c.APIServer.Args, config.Arg{Name: "oidc-client-id", Value: "canary"})
-		c.Sensitive = map[string]bool{`api_server.arg["oidc-client-id"]`: true}
-		cfg.Secrets = state.NewRedactor(cfg.SecretTexts())
-		return cfg
-	}
-	effects := 0
-	o := newOperator(t, found())
-	o.world.OnEffect = func(e sim.Effect) error { effects = max(effects, e.N); return nil }
-	o.must(o.apply())
-	o.wantClean(tokenHalf, "canary")
-	// From the end, where tokens and certificates are made.
-	stride := crashStride(41)
-	t.Logf("%d effects; a crash before and after every %d", effects, stride)
-	for n := effects; n > 0; n -= stride {
-		for _, done := range []bool{false, true} {
-			crashAt(t, newOperator(t, found()), n, done)
-		}
-	}
+	cfg := cluster(2, 0)
+	c := cfg.Clusters[0]
+	c.UploadCerts = true
+	c.BootstrapTokens = []config.BootstrapToken{token("abcdef."+tokenHalf, 0), token("", time.Hour)}
+	c.APIServer.Args = append(c.APIServer.Args, config.Arg{Name: "oidc-client-id", Value: "canary"})
+	c.Sensitive = map[string]bool{`api_server.arg["oidc-client-id"]`: true}
+	cfg.Secrets = state.NewRedactor(cfg.SecretTexts())
+	// Tokens and certificates are made at the end, where crashes begin.
+	crashAnywhere(t, newOperator(t, cfg), 41, func(o *operator) { o.wantClean(tokenHalf, "canary") })
 }

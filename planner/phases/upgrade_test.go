@@ -15,19 +15,6 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// running is a cluster of a version, with its kubelets.
-func running(t testing.TB, planes, workers int, version string) *operator {
-	t.Helper()
-	cfg := cluster(planes, workers)
-	cfg.Clusters[0].KubernetesVersion = version
-	o := newOperator(t, cfg)
-	o.kubelets(version)
-	o.must(o.apply())
-	o.wantNothing()
-	o.world.Advance(time.Minute)
-	return o
-}
-
 // kubelets installs the kubelet of a version on every host, as a package does.
 func (o *operator) kubelets(version string) {
 	o.t.Helper()
@@ -126,13 +113,11 @@ func TestUpgradeRefused(t *testing.T) {
 // the same command again ends in the same place, and nothing breaks meanwhile.
 func TestUpgradeCrashAnywhere(t *testing.T) {
 	t.Parallel()
-	crashAnywhere(t, func() *operator {
-		o := running(t, 3, 1, "1.34.9")
-		o.world.Watch = true
-		o.config.Clusters[0].KubernetesVersion = "1.36.3"
-		o.kubelets("1.36.3")
-		return o
-	}, 41)
+	o := running(t, 3, 1, "1.34.9")
+	o.world.Watch = true
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.kubelets("1.36.3")
+	crashAnywhere(t, o, 41)
 }
 
 // paced is a cluster of one control plane and six workers in two pools, about to
@@ -148,7 +133,7 @@ func paced(t *testing.T) *operator {
 	cl.Upgrade.Pace = config.Pace{MaxUnavailable: "1", Canary: 1}
 	o.kubelets("1.36.3")
 	for _, n := range o.config.NodesOf("prod", config.Worker)[2:] {
-		o.must(sim.Edit(o.world, "10.0.0.11", "label "+o.view.NodeName(n.Target)+" pool=batch"))
+		o.must(sim.Edit(o.world, "10.0.0.11", "label "+o.recorded.Nodes[n.Target].Name+" pool=batch"))
 	}
 	return o
 }
@@ -185,7 +170,7 @@ func TestUpgradeBatches(t *testing.T) {
 		return nil
 	}
 	o.world.Watch = true
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 	o.wantHeld()
 	m := 10 * time.Minute
@@ -223,7 +208,7 @@ func TestUpgradePauseGoesOn(t *testing.T) {
 		}
 		return nil
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 	if waited != 6*time.Minute {
 		t.Errorf("what was left of the pause took %s, want 6m", waited)
@@ -253,7 +238,7 @@ func TestTwoControlPlanes(t *testing.T) {
 			t.Errorf("%s says %q", s.ID, s.Impact)
 		}
 	}
-	o.must(o.apply())
+	o.must(o.carryOut())
 	o.wantNothing()
 }
 
