@@ -57,7 +57,7 @@ func TestGivenCAs(t *testing.T) {
 	for algorithm, onHosts := range map[string]bool{"RSA": true, "ECDSA": false} {
 		t.Run(algorithm, func(t *testing.T) {
 			t.Parallel()
-			o := newOperator(t, withCAs(t, 3, 2, onHosts, algorithm))
+			o := newOperator(t, withCAs(t, 2, 1, onHosts, algorithm))
 			before := o.listings()
 			p, err := o.plan()
 			o.must(err)

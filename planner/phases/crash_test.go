@@ -91,18 +91,18 @@ func crashAt(t *testing.T, o *operator, n int, done bool) {
 	if !crashOnce(o, n, done) {
 		t.Fatalf("there was no crash at effect %d (done %v)", n, done)
 	}
+	p, err := o.plan()
 	for range 3 {
-		if err := o.apply(); err != nil {
+		o.must(err)
+		if err := o.carryOut(); err != nil {
 			t.Fatalf("after a crash at effect %d (done %v): %v", n, done, err)
 		}
-		p, err := o.plan()
-		o.must(err)
-		if p.Empty() {
+		if p, err = o.plan(); err == nil && p.Empty() {
 			o.wantHeld()
 			return
 		}
 	}
-	p, _ := o.plan()
+	o.must(err)
 	t.Fatalf("after a crash at effect %d (done %v) it does not converge:\n%s", n, done, describe(p))
 }
 

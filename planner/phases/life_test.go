@@ -29,6 +29,7 @@ type operator struct {
 	world    *sim.World
 	config   *config.Config
 	recorded *state.State
+	journal  []state.Entry
 	token    int64
 	destroy  bool
 	// allowUnreachable is the flag.
@@ -121,11 +122,17 @@ func (o *operator) plan() (*planner.Plan, error) {
 	return r.Plan, nil
 }
 
-// Append keeps the journal in the state right away.
+// Append keeps the journal until it is folded.
 func (o *operator) Append(e state.Entry) error {
-	st, err := statefile.Fold(o.recorded, []state.Entry{e})
+	o.journal = append(o.journal, e)
+	return nil
+}
+
+// fold brings the journal into the state.
+func (o *operator) fold() error {
+	st, err := statefile.Fold(o.recorded, o.journal)
 	if err == nil {
-		o.recorded = st
+		o.recorded, o.journal = st, nil
 	}
 	return err
 }
@@ -157,7 +164,7 @@ func (o *operator) carryOut() error {
 	}
 	defer perf.Close()
 	out, err := executor.Execute(context.Background(), o.result.Plan, runner{o, perf, desired}, o, executor.Options{ID: "run", Token: o.token, Parallelism: 1, Heartbeat: -1})
-	if err != nil {
+	if err := errors.Join(err, o.fold()); err != nil {
 		return err
 	}
 	if !out.OK() {
@@ -174,7 +181,8 @@ func (o *operator) carryOut() error {
 	if _, err := o.plan(); err != nil {
 		return err
 	}
-	return o.Append(state.Entry{Kind: state.EntryDone, Lineage: "l1", Learned: phases.Record(o.view, o.result)})
+	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: "l1", Learned: phases.Record(o.view, o.result)}}
+	return o.fold()
 }
 
 // runner joins executor and performer as the command does.

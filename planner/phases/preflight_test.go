@@ -258,17 +258,28 @@ func TestPreflightFindsWhatIsWrong(t *testing.T) {
 }
 
 // ignored: node, cluster and "all" silence the check, another name does not.
+// Nothing else stops the plan. That is shown once; for the other ways there is a
+// second block of the same host, which stops it before it is made.
 func (s spoilt) ignored(t *testing.T, o *operator) {
 	n, c := o.config.Nodes[0], o.config.Clusters[0]
+	twin := *o.config.Nodes[1]
+	twin.Target.Key = "twin"
 	for _, way := range []struct {
 		node, cluster []string
-		stops         bool
+		stops, twin   bool
 	}{
-		{[]string{s.check}, nil, false}, {nil, []string{strings.ToUpper(s.check)}, false}, {nil, []string{"all"}, false}, {[]string{"Swap"}, nil, true},
+		{node: []string{s.check}},
+		{cluster: []string{strings.ToUpper(s.check)}, twin: true},
+		{cluster: []string{"all"}, twin: true},
+		{node: []string{"Swap"}, stops: true, twin: true},
 	} {
 		n.IgnorePreflightErrors, c.IgnorePreflightErrors = way.node, way.cluster
+		if way.twin {
+			o.config.Nodes = append(o.config.Nodes[:2:2], &twin)
+		}
 		diags := o.findings(s.etcd)
-		if d := s.find(diags); diags.HasErrors() != way.stops || d == nil || !way.stops && !strings.Contains(d.Detail, "says to ignore this") {
+		d := s.find(diags)
+		if d == nil || (d.Severity == diag.Error) != way.stops || diags.HasErrors() != (way.stops || way.twin) || !way.stops && !strings.Contains(d.Detail, "says to ignore this") {
 			t.Errorf("node %v, cluster %v: got %v", way.node, way.cluster, diags)
 		}
 		for _, d := range o.config.Validate() {

@@ -131,7 +131,8 @@ func (w *wanderer) step() bool {
 		return false
 	}
 	for range 3 {
-		if err := w.apply(); err != nil {
+		// What is planned, the first time and where something was left to do.
+		if err := w.carryOut(); err != nil {
 			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
 		}
 		if p, err := w.plan(); err != nil {
@@ -238,6 +239,7 @@ func roles(nodes []*config.Node) string {
 func (w *wanderer) wantQuorum(before *planner.Step) error {
 	ctx := context.Background()
 	last := fmt.Errorf("no control plane is known")
+	w.must(w.fold())
 	for _, n := range w.recorded.Nodes {
 		if n.Role != string(config.ControlPlane) {
 			continue

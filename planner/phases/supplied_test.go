@@ -94,11 +94,11 @@ func TestSupplies(t *testing.T) {
 // ever in a plan or the state.
 func TestKeylessLife(t *testing.T) {
 	t.Parallel()
-	h := withoutKeys(t, 3, 2)
+	h := withoutKeys(t, 3, 1)
 	all := h.config.Nodes
-	h.config.Nodes = all[:4]
 	o := newOperator(t, h.config)
 	before := o.listings()
+	h.config.Nodes = all[:3]
 	p, err := o.plan()
 	o.must(err)
 	h.wantNoKeys(p)
@@ -113,17 +113,18 @@ func TestKeylessLife(t *testing.T) {
 	o.must(o.carryOut())
 	o.wantNothing()
 	h.wantNoKeys(o.recorded)
-	h.config.Nodes = all
+	h.config.Nodes = all // the worker joins
 	o.must(o.apply())
 	o.wantNothing()
 	h.config.Nodes = all[1:] // the founder leaves
 	o.must(o.apply())
 	o.wantNothing()
-	h.config.Nodes = all[:4]
+	h.config.Nodes = all[:3] // it returns, and the worker leaves
 	o.must(o.apply())
 	o.destroy = true
 	clear(h.files())
 	o.must(o.apply()) // needs nothing of the operator's any more
+	h.config.Nodes = all
 	if after := o.listings(); after != before {
 		t.Error("hosts are not as they were")
 	}
