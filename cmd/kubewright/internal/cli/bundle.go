@@ -73,7 +73,7 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return &diagError{diag.Diagnostics{diag.Errorf("Bundle is not complete", "%v. What is there already is right, and the same command goes on.", err)}}
+		return &diagError{diag.Diagnostics{diag.Errorf("Bundle is not complete", "%s What is there already is right, and the same command goes on.", sentence(err.Error()))}}
 	}
 	catalog, diags := artifacts.Read(dir, called, state.Source{}, &artifacts.Memory{})
 	if !diags.HasErrors() && len(catalog.OtherVersions(w.Kubernetes)) > 0 {
