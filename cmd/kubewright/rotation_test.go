@@ -135,8 +135,7 @@ func (f folder) wantNewKeys(t *testing.T, before folder, failAt int) {
 // rotation goes on with an ordinary apply, and nobody distrusts anybody either.
 func TestNobodyDistrusts(t *testing.T) {
 	t.Parallel()
-	founded := newFolder(t, crashConfig)
-	founded.must(t, "apply", "-auto-approve")
+	founded := foundedFolder(t)
 	apply := append([]string{"apply", "-auto-approve", "-parallelism=1"}, rotateAll...)
 	whole := founded.copy(t)
 	w := &trustWatch{}
