@@ -266,7 +266,7 @@ func (m *team) stateNow(f folder, remote bool) []byte {
 // runStopped is the command in a process that stops itself, with SIGSTOP, at one
 // of its moments.
 func runStopped() {
-	os.Exit(cli.Main(atMoments(cli.System(os.Args[1:]), func() {
+	os.Exit(cli.Main(atMoment(cli.System(os.Args[1:]), func() {
 		if err := kill(syscall.SIGSTOP); err != nil {
 			panic(err)
 		}
@@ -279,17 +279,10 @@ func runStopped() {
 func TestStoppedProcess(t *testing.T) {
 	t.Parallel()
 	f := newShared(t).from
-	all := f.copy(t).moments(t, "apply")
-	at := 0
-	for n, what := range all {
-		if at == 0 && what == "before open kubewright.journal" {
-			at = n + 1
-		}
-	}
 	cmd := f.process("kubewright-stopped", arguments("apply", "-parallelism=1")...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", momentAt, at))
+	cmd.Env = append(os.Environ(), momentAt+"="+moment{1, "before open kubewright.journal"}.String())
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -132,6 +132,7 @@ func (c *ci) shell(dir, script string, env map[string]string) (int, string) {
 	cmd.Dir = dir
 	cmd.Env = []string{
 		"PATH=" + c.shared + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + c.shared, "CI=true", "CI_LOG=" + filepath.Join(c.shared, "log"),
+		raceOptions + "=" + noWaiting,
 	}
 	for name, value := range env {
 		cmd.Env = append(cmd.Env, name+"="+strings.ReplaceAll(value, "/srv/kubewright", c.shared))

@@ -3,12 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,18 +18,25 @@ import (
 )
 
 // The variables that tell a process of kubewright-crash or kubewright-signal at
-// which moment to do what, and where to list the moments that it passed.
+// which moment to do what.
 const (
-	momentAt   = "MOMENT_AT"
-	momentList = "MOMENT_LIST"
-	signals    = "MOMENT_SIGNALS"
+	momentAt = "MOMENT_AT"
+	signals  = "MOMENT_SIGNALS"
 )
+
+// moment is one of a command: the nth whose name has a text.
+type moment struct {
+	nth  int
+	text string
+}
+
+func (m moment) String() string { return fmt.Sprintf("%d %s", m.nth, m.text) }
 
 // runCrash is the command in a process that is killed, with SIGKILL, at one of
 // its moments: before any call that changes state or journal, in the middle of
 // each write to them, and before and after each effect on a host, etcd or API.
 func runCrash() {
-	os.Exit(cli.Main(atMoments(cli.System(os.Args[1:]), func() {
+	os.Exit(cli.Main(atMoment(cli.System(os.Args[1:]), func() {
 		if err := kill(os.Kill); err != nil {
 			panic(err)
 		}
@@ -40,36 +44,42 @@ func runCrash() {
 	})))
 }
 
-// atMoments has a command pass its moments, and do something at one of them.
-// Its simulated hosts keep every effect, as real ones do.
-func atMoments(env *cli.Env, then func()) *cli.Env {
-	at, _ := strconv.Atoi(os.Getenv(momentAt))
-	m := &moments{at: at, then: then, list: io.Discard}
-	if name := os.Getenv(momentList); name != "" {
-		f, err := os.Create(name)
-		if err != nil {
-			panic(err)
-		}
-		m.list = f
+// atMoment has a command of a process of its own do something at the moment that
+// it is told of. Its simulated hosts keep every effect, as real ones do.
+func atMoment(env *cli.Env, then func()) *cli.Env {
+	nth, text, _ := strings.Cut(os.Getenv(momentAt), " ")
+	left, err := strconv.Atoi(nth)
+	if err != nil {
+		panic(err)
 	}
+	env.Who = operatorName // as who runs the command again
+	return passing(env, true, &moments{pass: func(what string) bool {
+		if strings.Contains(what, text) {
+			left--
+		}
+		return left == 0 && strings.Contains(what, text)
+	}, then: then})
+}
+
+// passing has a command pass its moments.
+func passing(env *cli.Env, durable bool, m *moments) *cli.Env {
 	env.Files = crashFS{statefile.OS(), m}
 	env.OpenWorld = func(path string) (*sim.World, error) {
 		w, err := sim.Open(path)
 		if err != nil {
 			return nil, err
 		}
-		w.Durable = true
+		w.Durable = durable
 		w.OnEffect = func(e sim.Effect) error {
 			when := "before"
 			if e.Done {
 				when = "after"
 			}
-			m.pass(fmt.Sprintf("%s effect: %s %s on %s", when, e.Op, e.Detail, e.Host))
+			m.at(fmt.Sprintf("%s effect: %s %s on %s", when, e.Op, e.Detail, e.Host))
 			return nil
 		}
 		return w, nil
 	}
-	env.Who = operatorName // as who runs the command again
 	return env
 }
 
@@ -83,24 +93,20 @@ func kill(signal os.Signal) error {
 	return self.Signal(signal)
 }
 
-// moments counts the moments of a process and does something at one of them.
+// moments does something at those moments of a command that are the ones.
 type moments struct {
 	mu   sync.Mutex
-	n    int
-	at   int
+	pass func(what string) bool
 	then func()
-	list io.Writer
 }
 
-func (m *moments) pass(what string) { m.passWith(what, func() {}) }
+func (m *moments) at(what string) { m.with(what, func() {}) }
 
-// passWith does something more where this is the moment.
-func (m *moments) passWith(what string, dying func()) {
+// with does something more where this is the moment.
+func (m *moments) with(what string, dying func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.n++
-	fmt.Fprintln(m.list, what)
-	if m.n == m.at {
+	if m.pass(what) {
 		dying()
 		m.then()
 	}
@@ -113,29 +119,29 @@ type crashFS struct {
 }
 
 func (f crashFS) Create(name string) (statefile.File, error) {
-	f.m.pass("before create " + filepath.Base(name))
+	f.m.at("before create " + filepath.Base(name))
 	file, err := f.FS.Create(name)
 	return crashFile{file, filepath.Base(name), f.m}, err
 }
 
 func (f crashFS) Open(name string) (statefile.File, error) {
-	f.m.pass("before open " + filepath.Base(name))
+	f.m.at("before open " + filepath.Base(name))
 	file, err := f.FS.Open(name)
 	return crashFile{file, filepath.Base(name), f.m}, err
 }
 
 func (f crashFS) Rename(from, to string) error {
-	f.m.pass("before rename to " + filepath.Base(to))
+	f.m.at("before rename to " + filepath.Base(to))
 	return f.FS.Rename(from, to)
 }
 
 func (f crashFS) Remove(name string) error {
-	f.m.pass("before remove " + filepath.Base(name))
+	f.m.at("before remove " + filepath.Base(name))
 	return f.FS.Remove(name)
 }
 
 func (f crashFS) SyncDir(dir string) error {
-	f.m.pass("before sync of the folder")
+	f.m.at("before sync of the folder")
 	return f.FS.SyncDir(dir)
 }
 
@@ -146,18 +152,18 @@ type crashFile struct {
 }
 
 func (f crashFile) WriteAt(b []byte, off int64) (int, error) {
-	f.m.pass("before write " + f.name)
-	f.m.passWith("in the middle of write "+f.name, func() { _, _ = f.File.WriteAt(b[:len(b)/2], off) })
+	f.m.at("before write " + f.name)
+	f.m.with("in the middle of write "+f.name, func() { _, _ = f.File.WriteAt(b[:len(b)/2], off) })
 	return f.File.WriteAt(b, off)
 }
 
 func (f crashFile) Truncate(size int64) error {
-	f.m.pass("before truncate " + f.name)
+	f.m.at("before truncate " + f.name)
 	return f.File.Truncate(size)
 }
 
 func (f crashFile) Sync() error {
-	f.m.pass("before sync " + f.name)
+	f.m.at("before sync " + f.name)
 	return f.File.Sync()
 }
 
@@ -190,76 +196,40 @@ node "worker" {
 // TestKilledAnywhere kills the command with SIGKILL at its moments, while it
 // founds a cluster, changes it and its members, upgrades it, renews its
 // certificates and destroys it; the same command again converges. With
-// KUBEWRIGHT_LONG set at every moment, otherwise at one of many kinds of moment.
+// KUBEWRIGHT_LONG set at every moment, otherwise at some of each command.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	blank := newFolder(t, crashConfig)
-	founded := blank.copy(t)
-	founded.must(t, "apply", "-auto-approve")
-	changed := founded.copy(t)
-	changed.replace(t, `"general"`, `"batch"`)
-	changed.replace(t, `cert_sans = ["api.example.com"]`, "cert_sans = [\"api.example.com\"]\n    arg \"audit-log-maxage\" { value = \"30\" }")
-	raised := newFolder(t, strings.Replace(crashConfig, "1.36.3", "1.35.8", 1))
-	raised.kubelets(t, "1.35.8")
-	raised.must(t, "apply", "-auto-approve")
-	raised.replace(t, "1.35.8", "1.36.3")
-	raised.kubelets(t, "1.36.3")
-	replaced := founded.copy(t)
-	replaced.replace(t, "role    = \"worker\"", "role    = \"control-plane\"") // one comes, as another host
-	replaced.replace(t, `cp1 = "10.0.0.11", `, "")
-	due, ended := founded.copy(t), founded.copy(t)
-	due.must(t, "sim", "edit", "10.0.0.11", "time", "8040h")
-	ended.must(t, "sim", "edit", "10.0.0.11", "time", "9000h")
 	for _, tt := range []struct {
 		name    string
-		from    folder
+		from    func(t *testing.T) folder
 		command string
-		// every is how many kinds of moments there are for one that is tried.
-		every int
+		some    []moment
 	}{
-		{"found", blank, "apply", 4},
-		{"change", changed, "apply", 8},
-		{"upgrade", raised, "apply", 20},
-		{"roles", replaced, "apply", 20},
-		{"replace", founded, `apply -replace=node.cp["cp1"]`, 20},
-		{"renew", due, "apply", 25},
-		{"renew what has ended", ended, "apply", 25},
-		{"rotate", founded, "apply " + strings.Join(rotateAll, " "), 30},
-		{"destroy", founded, "destroy", 8},
+		{"found", blankFolder, "apply", []moment{{88, "after effect"}, {131, "before write kubewright.journal"}}},
+		// The smallest one tries what there is about the files of the state.
+		{"change", changedFolder, "apply", []moment{
+			{4, "after effect"}, {5, "before sync kubewright.journal"}, {1, "before write kubewright.state.json.backup"},
+			{1, "in the middle of write kubewright.state.json.tmp"}, {1, "before rename to kubewright.state.json"}, {1, "before remove kubewright.state.json.tmp"},
+		}},
+		{"upgrade", raisedFolder, "apply", []moment{{60, "after effect"}}},
+		{"roles", rolesFolder, "apply", []moment{{100, "after effect"}}},
+		{"replace", foundedFolder, `apply -replace=node.cp["cp1"]`, []moment{{50, "after effect"}, {70, "in the middle of write kubewright.journal"}}},
+		{"renew", after("8040h"), "apply", []moment{{50, "after effect"}}},
+		{"renew what has ended", after("9000h"), "apply", []moment{{20, "after effect"}}},
+		{"rotate", foundedFolder, "apply " + strings.Join(rotateAll, " "), []moment{{100, "after effect"}}},
+		{"destroy", foundedFolder, "destroy", []moment{{98, "after effect"}, {1, "before open kubewright.journal"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			all := tt.from.copy(t).moments(t, tt.command)
-			chosen := oneOfEachKind(all, tt.every)
+			from := tt.from(t)
 			if os.Getenv("KUBEWRIGHT_LONG") != "" {
-				chosen = nil
-				for n := range all {
-					chosen = append(chosen, n)
-				}
+				tt.some = from.copy(t).moments(t, tt.command)
 			}
-			for _, n := range chosen {
-				tt.from.copy(t).killedAt(t, tt.command, n+1, all[n])
+			for _, at := range tt.some {
+				from.copy(t).killedAt(t, tt.command, at)
 			}
-			t.Logf("%s: killed at %d of %d moments", tt.name, len(chosen), len(all))
 		})
 	}
-}
-
-// oneOfEachKind chooses from every nth kind of moment the one in the middle.
-func oneOfEachKind(all []string, every int) []int {
-	kinds := map[string][]int{}
-	for n, what := range all {
-		kind, _, _ := strings.Cut(what, ":")
-		kinds[kind] = append(kinds[kind], n)
-	}
-	var out []int
-	for i, kind := range slices.Sorted(maps.Keys(kinds)) {
-		if of := kinds[kind]; i%every == 0 {
-			out = append(out, of[len(of)/2])
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // folder is a configuration folder with its state and its simulated hosts.
@@ -346,54 +316,62 @@ func arguments(command string, more ...string) []string {
 }
 
 // moments lists the moments of a command that nobody kills.
-func (f folder) moments(t *testing.T, command string) []string {
+func (f folder) moments(t *testing.T, command string) []moment {
 	t.Helper()
-	list := filepath.Join(t.TempDir(), "moments")
-	cmd := f.process("kubewright-crash", arguments(command, "-parallelism=1")...)
-	cmd.Env = append(os.Environ(), momentList+"="+list)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	var all []string
+	env, printed := f.env(arguments(command, "-parallelism=1")...)
+	passing(env, false, &moments{pass: func(what string) bool { all = append(all, what); return false }})
+	if code := cli.Main(env); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, printed())
 	}
-	b, err := os.ReadFile(list)
-	if err != nil {
-		t.Fatal(err)
+	var out []moment
+	for n, what := range all {
+		// Behind the colon there may be an ID, which is another one next time.
+		kind, _, _ := strings.Cut(what, ":")
+		at := moment{0, kind}
+		for _, what := range all[:n+1] {
+			if strings.Contains(what, kind) {
+				at.nth++
+			}
+		}
+		out = append(out, at)
 	}
-	return strings.Split(strings.TrimSpace(string(b)), "\n")
+	return out
 }
 
-// kill runs a command that is killed at its nth moment.
-func (f folder) kill(t *testing.T, command string, n int) {
+// kill runs a command that is killed at a moment.
+func (f folder) kill(t *testing.T, command string, at moment) {
 	t.Helper()
 	cmd := f.process("kubewright-crash", arguments(command, "-parallelism=1")...)
-	cmd.Env = append(os.Environ(), momentAt+"="+strconv.Itoa(n))
+	cmd.Env = append(os.Environ(), momentAt+"="+at.String())
 	out, err := cmd.CombinedOutput()
 	if err == nil || cmd.ProcessState.ExitCode() != -1 {
-		t.Fatalf("moment %d: the command was not killed: %v\n%s", n, err, out)
+		t.Fatalf("moment %s: the command was not killed: %v\n%s", at, err, out)
 	}
 }
 
-// killedAt kills the command at its nth moment and runs it again.
-func (f folder) killedAt(t *testing.T, command string, n int, what string) {
+// killedAt kills the command at a moment and runs it again.
+func (f folder) killedAt(t *testing.T, command string, at moment) {
 	t.Helper()
-	f.kill(t, command, n)
+	f.kill(t, command, at)
 	if _, err := statefile.Load(statefile.DirPaths(string(f))); err != nil {
-		t.Errorf("moment %d (%s): the state cannot be read: %v", n, what, err)
+		t.Errorf("moment %s: the state cannot be read: %v", at, err)
 	}
 	if code, out := f.run(arguments(command)...); code != 0 {
-		t.Errorf("moment %d (%s): the same command again: exit code %d\n%s", n, what, code, out)
+		t.Errorf("moment %s: the same command again: exit code %d\n%s", at, code, out)
 		return
 	}
 	if command == "destroy" {
-		f.wantBlank(t, n, what)
+		f.wantBlank(t, at)
 		return
 	}
 	if code, out := f.run("plan", "-detailed-exitcode"); code != 0 || !strings.Contains(out, "No changes.") {
-		t.Errorf("moment %d (%s): it does not converge: exit code %d\n%s", n, what, code, out)
+		t.Errorf("moment %s: it does not converge: exit code %d\n%s", at, code, out)
 	}
 }
 
 // wantBlank wants hosts on which nothing ever was.
-func (f folder) wantBlank(t *testing.T, n int, what string) {
+func (f folder) wantBlank(t *testing.T, at moment) {
 	t.Helper()
 	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
 	if err != nil {
@@ -402,7 +380,7 @@ func (f folder) wantBlank(t *testing.T, n int, what string) {
 	fresh := sim.New(1, sim.DefaultProfile())
 	for _, host := range crashHosts {
 		if got, want := w.Listing(host), fresh.Listing(host); got != want {
-			t.Errorf("moment %d (%s): %s is not as it was:\n%s\nwant:\n%s", n, what, host, got, want)
+			t.Errorf("moment %s: %s is not as it was:\n%s\nwant:\n%s", at, host, got, want)
 		}
 	}
 }

@@ -13,8 +13,7 @@ import (
 // and the same command again plans with it.
 func TestMovedUnderThePlan(t *testing.T) {
 	t.Parallel()
-	founded := newFolder(t, crashConfig)
-	founded.must(t, "apply", "-auto-approve")
+	founded := foundedFolder(t)
 	for _, tt := range []struct {
 		name string
 		// old and text change the configuration.
@@ -78,8 +77,7 @@ func TestMovedUnderThePlan(t *testing.T) {
 // TestOthersMayChange: what the plan does not overwrite may change meanwhile.
 func TestOthersMayChange(t *testing.T) {
 	t.Parallel()
-	f := newFolder(t, crashConfig)
-	f.must(t, "apply", "-auto-approve")
+	f := foundedFolder(t)
 	f.replace(t, `"general"`, `"batch"`)
 	code, out := f.runAndMeanwhile(t, func(w *sim.World) error {
 		return sim.Edit(w, "10.0.0.11", "label host-10-0-0-21 example.com/other=theirs")

@@ -28,8 +28,7 @@ func (f folder) edit(t *testing.T, change func(*sim.World) error) {
 // puts right exactly that, and apply does.
 func TestSeatIsDown(t *testing.T) {
 	t.Parallel()
-	founded := newFolder(t, crashConfig)
-	founded.must(t, "apply", "-auto-approve")
+	founded := foundedFolder(t)
 	for _, tt := range []struct{ component, step string }{
 		{"kube-apiserver", `node.cp["cp1"]/control-plane`},
 		{"etcd", `node.cp["cp1"]/etcd`},
@@ -55,8 +54,7 @@ func TestSeatIsDown(t *testing.T) {
 // stops doing so. Another one serves the rest.
 func TestSeatStopsServing(t *testing.T) {
 	t.Parallel()
-	f := newFolder(t, crashConfig)
-	f.must(t, "apply", "-auto-approve")
+	f := foundedFolder(t)
 	f.replace(t, `"general"`, `"batch"`)
 	code, out := f.runAndMeanwhile(t, func(w *sim.World) error {
 		w.Fault(sim.Fault{Host: "10.0.0.11", Op: "patch_node", Times: -1, Kind: sim.FaultUnreachable})
@@ -75,8 +73,7 @@ func TestSeatStopsServing(t *testing.T) {
 // not speak for the cluster whose own one is silent.
 func TestAnotherClusterIsNotAsked(t *testing.T) {
 	t.Parallel()
-	f := newFolder(t, crashConfig)
-	f.must(t, "apply", "-auto-approve")
+	f := foundedFolder(t)
 	f.edit(t, func(w *sim.World) error {
 		for _, edit := range []string{"10.0.0.12 file /etc/kubernetes/pki/ca.crt delete", "10.0.0.13 file /etc/kubernetes/pki/ca.crt delete"} {
 			host, change, _ := strings.Cut(edit, " ")

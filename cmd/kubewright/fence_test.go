@@ -22,14 +22,11 @@ type shared struct {
 // newShared is a cluster that runs, and a change to it that nobody has applied.
 func newShared(t *testing.T) *shared {
 	t.Helper()
-	f := newFolder(t, crashConfig)
-	f.must(t, "apply", "-auto-approve")
+	f := changedFolder(t)
 	w, err := sim.Open(filepath.Join(string(f), "kubewright.sim.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.replace(t, `"general"`, `"batch"`)
-	f.replace(t, `cert_sans = ["api.example.com"]`, "cert_sans = [\"api.example.com\"]\n    arg \"audit-log-maxage\" { value = \"30\" }")
 	return &shared{t, w, f}
 }
 
@@ -153,7 +150,6 @@ func mustOpen(t *testing.T) *sim.World {
 func TestLeaseOfTheDead(t *testing.T) {
 	t.Parallel()
 	s := newShared(t)
-	all := s.from.copy(t).moments(t, "apply")
 	for _, tt := range []struct {
 		name, who string
 		later     time.Duration
@@ -167,7 +163,7 @@ func TestLeaseOfTheDead(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			ada := s.from.copy(t)
-			ada.kill(t, "apply", inTheMiddleOf(t, all, "kube-apiserver.yaml"))
+			ada.kill(t, "apply", moment{1, "before effect: write_file /etc/kubernetes/manifests/kube-apiserver.yaml"})
 			w, err := sim.Open(filepath.Join(string(ada), "kubewright.sim.json"))
 			if err != nil {
 				t.Fatal(err)

@@ -33,11 +33,22 @@ import (
 // TestMain lets tests run the command as a process of its own, for shells and
 // where it is killed; in scripts it runs in this process.
 func TestMain(m *testing.M) {
+	// A process that is built with the race detector waits a second when it ends,
+	// for races in what still runs then: in those that tests start nothing does.
+	if err := os.Setenv(raceOptions, noWaiting); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){
 		"kubewright-process": func() { os.Exit(cli.Main(cli.System(os.Args[1:]))) },
 		"kubewright-killed":  runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal, "kubewright-stopped": runStopped,
 	})
 }
+
+// What processes that tests start get in their environment.
+const (
+	raceOptions = "GORACE"
+	noWaiting   = "atexit_sleep_ms=0"
+)
 
 // TestScripts runs testdata/script/*.txtar over simulated hosts. UPDATE=1
 // rewrites what they compare with. Beside testscript's own commands there are
@@ -49,6 +60,7 @@ func TestMain(m *testing.M) {
 //	                      put small artifacts for such hosts into a folder
 //	publish               serve releases and images for bundle at $PLACE
 //	quickstart            put the quickstart's main.hcl here
+//	founded               leave here what a first apply of main.hcl leaves, without its output
 //	answer TEXT…          the next kubewright can ask, and gets these answers
 //	secret TEXT           the next kubewright can ask, and gets this where nothing is shown
 //	jsonlines             the last stdout has nothing but JSON objects, one per line
@@ -76,10 +88,11 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Values[operatorKey{}] = &operator{}
 			env.Setenv("NOW", "2026-03-02T09:00:00Z")
+			env.Setenv(raceOptions, noWaiting)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"kubewright": runCommand, "code": checkCode, "quickstart": putQuickstart, "edit": editFile,
+			"kubewright": runCommand, "code": checkCode, "quickstart": putQuickstart, "founded": putFounded, "edit": editFile,
 			"ca": scriptCA(t), "supply": scriptSupply(t), "serve": serveState(t), "remotelock": holdRemotely,
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },

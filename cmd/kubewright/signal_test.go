@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,7 +24,7 @@ func runSignal() {
 	heard := &spoken{Writer: os.Stdout}
 	heard.changed = sync.NewCond(&heard.mu)
 	env.Stdout = heard
-	os.Exit(cli.Main(atMoments(env, func() {
+	os.Exit(cli.Main(atMoment(env, func() {
 		for i, name := range strings.Fields(os.Getenv(signals)) {
 			signal := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[name]
 			if err := kill(signal); err != nil {
@@ -65,8 +64,6 @@ func (s *spoken) wait(text string) {
 // is; the state is true and the same command goes on.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	blank := newFolder(t, crashConfig)
-	all := blank.copy(t).moments(t, "apply")
 	for _, tt := range []struct {
 		name, signals string
 		// finishes: the step that ran when the signal came is done.
@@ -79,15 +76,14 @@ func TestSignals(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			n := inTheMiddleOf(t, all, "apiserver-kubelet-client")
-			f := blank.copy(t)
+			f := blankFolder(t)
 			cmd := f.process("kubewright-signal", "apply", "-auto-approve", "-parallelism=1")
-			cmd.Env = append(os.Environ(), momentAt+"="+strconv.Itoa(n), signals+"="+tt.signals)
+			cmd.Env = append(os.Environ(), momentAt+"="+inTheFirstStep.String(), signals+"="+tt.signals)
 			out, _ := cmd.CombinedOutput()
 			if code := cmd.ProcessState.ExitCode(); code != 130 {
 				t.Fatalf("exit code %d\n%s", code, out)
 			}
-			f.wantStopped(t, all[n-1], tt.finishes, string(out))
+			f.wantStopped(t, tt.finishes, string(out))
 			if code, out := f.run("apply", "-auto-approve"); code != 0 {
 				t.Fatalf("the same command again: exit code %d\n%s", code, out)
 			}
@@ -96,21 +92,12 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// inTheMiddleOf is the moment before the first effect that has the text.
-func inTheMiddleOf(t *testing.T, all []string, text string) int {
-	t.Helper()
-	for n, what := range all {
-		if strings.HasPrefix(what, "before effect") && strings.Contains(what, text) {
-			return n + 1
-		}
-	}
-	t.Fatalf("no moment has %q", text)
-	return 0
-}
+// inTheFirstStep is in the middle of the first that changes a host.
+var inTheFirstStep = moment{1, "before effect: issue_certificate /etc/kubernetes/pki/apiserver-kubelet-client"}
 
 // wantStopped wants a state that was written and a journal that is empty, and
 // in what was printed one step that ran when the signal came, and none behind it.
-func (f folder) wantStopped(t *testing.T, what string, finishes bool, out string) {
+func (f folder) wantStopped(t *testing.T, finishes bool, out string) {
 	t.Helper()
 	loaded, err := statefile.Load(statefile.DirPaths(string(f)))
 	if err != nil {
@@ -124,10 +111,10 @@ func (f folder) wantStopped(t *testing.T, what string, finishes bool, out string
 	}
 	_, behind, _ := strings.Cut(out, "Interrupted. ")
 	if done := strings.Count(behind, ": done after"); done > 1 || (done == 1) != finishes {
-		t.Errorf("at %s: %d steps were done behind the first signal\n%s", what, done, out)
+		t.Errorf("%d steps were done behind the first signal\n%s", done, out)
 	}
 	if failed := strings.Contains(behind, ": failed after"); failed == finishes {
-		t.Errorf("at %s: failed %v\n%s", what, failed, out)
+		t.Errorf("failed %v\n%s", failed, out)
 	}
 	if !strings.Contains(out, "kubewright apply") {
 		t.Errorf("it is not said how to go on:\n%s", out)

@@ -210,7 +210,9 @@ func (b *blob) UnmarshalText(text []byte) error {
 
 // clean is path.Clean with /var/run resolved, as on every present system.
 func clean(p string) string {
-	p = path.Clean("/" + p)
+	if !strings.HasPrefix(p, "/") || strings.HasSuffix(p, "/") || strings.Contains(p, "//") || strings.Contains(p, "/.") {
+		p = path.Clean("/" + p) // most paths are clean already
+	}
 	if rest, ok := strings.CutPrefix(p, "/var/run/"); ok {
 		return "/run/" + rest
 	}

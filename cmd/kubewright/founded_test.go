@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+)
+
+// founding is what the first apply of a configuration leaves in its folder, for
+// all tests that begin behind it and do not look at what it printed.
+type founding struct {
+	once  sync.Once
+	files map[string][]byte
+	// ids is how many IDs it took.
+	ids int
+	err error
+}
+
+// foundings are those of this process, by configuration.
+var foundings sync.Map
+
+// found applies a configuration, in the simulated world's present, unless that was done before.
+func found(config string) (*founding, error) {
+	entry, _ := foundings.LoadOrStore(config, &founding{})
+	f := entry.(*founding)
+	f.once.Do(func() { f.err = f.apply(config) })
+	return f, f.err
+}
+
+func (f *founding) apply(config string) error {
+	dir, err := os.MkdirTemp("", "founding")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "main.hcl"), []byte(config), 0o600); err != nil {
+		return err
+	}
+	env, printed := folder(dir).env("apply", "-auto-approve")
+	env.Now = func() time.Time { return simulated }
+	env.NewID = func() string { f.ids++; return fmt.Sprintf("%032x", f.ids) }
+	if code := cli.Main(env); code != 0 {
+		return fmt.Errorf("exit code %d\n%s", code, printed())
+	}
+	f.files = map[string][]byte{}
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		f.files[d.Name()], err = os.ReadFile(path)
+		return err
+	})
+}
+
+func (f *founding) write(dir string) error {
+	for name, b := range f.files {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putFounded leaves in a script's folder what a first apply of the main.hcl there
+// would leave.
+func putFounded(ts *testscript.TestScript, _ bool, _ []string) {
+	if had, err := filepath.Glob(ts.MkAbs("kubewright.s*.json")); len(had) > 0 || err != nil || ts.Getenv("NOW") != simulated.Format(time.RFC3339) {
+		ts.Fatalf("a first apply belongs where nothing was applied, at its time: %v %v", had, err)
+	}
+	f, err := found(ts.ReadFile("main.hcl"))
+	ts.Check(err)
+	ts.Check(f.write(ts.MkAbs(".")))
+	of(ts).ids += f.ids
+}
+
+// foundedWith is a folder with a configuration that was applied.
+func foundedWith(t *testing.T, config string) folder {
+	t.Helper()
+	f, err := found(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := folder(t.TempDir())
+	if err := f.write(string(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// foundedFolder is a folder with crashConfig, applied.
+func foundedFolder(t *testing.T) folder {
+	t.Helper()
+	return foundedWith(t, crashConfig)
+}
+
+// blankFolder is a folder with crashConfig, and hosts that know nothing of it.
+func blankFolder(t *testing.T) folder {
+	t.Helper()
+	return newFolder(t, crashConfig)
+}
+
+// changedFolder is a foundedFolder with a change that is not applied.
+func changedFolder(t *testing.T) folder {
+	t.Helper()
+	f := foundedFolder(t)
+	f.replace(t, `"general"`, `"batch"`)
+	f.replace(t, `cert_sans = ["api.example.com"]`, "cert_sans = [\"api.example.com\"]\n    arg \"audit-log-maxage\" { value = \"30\" }")
+	return f
+}
+
+// raisedFolder is a cluster that is about to be upgraded.
+func raisedFolder(t *testing.T) folder {
+	t.Helper()
+	f := newFolder(t, strings.Replace(crashConfig, "1.36.3", "1.35.8", 1))
+	f.kubelets(t, "1.35.8")
+	f.must(t, "apply", "-auto-approve")
+	f.replace(t, "1.35.8", "1.36.3")
+	f.kubelets(t, "1.36.3")
+	return f
+}
+
+// rolesFolder is a cluster in which a worker is about to become a control plane,
+// and a control plane about to leave.
+func rolesFolder(t *testing.T) folder {
+	t.Helper()
+	f := foundedFolder(t)
+	f.replace(t, "role    = \"worker\"", "role    = \"control-plane\"") // one comes, as another host
+	f.replace(t, `cp1 = "10.0.0.11", `, "")
+	return f
+}
+
+// after is a foundedFolder some time later.
+func after(d string) func(t *testing.T) folder {
+	return func(t *testing.T) folder {
+		t.Helper()
+		f := foundedFolder(t)
+		f.must(t, "sim", "edit", crashHosts[0], "time", d)
+		return f
+	}
+}
