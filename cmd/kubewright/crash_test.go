@@ -208,8 +208,12 @@ func TestKilledAnywhere(t *testing.T) {
 		{"found", blankFolder, "apply", []moment{{88, "after effect"}, {131, "before write kubewright.journal"}}},
 		// The smallest one tries what there is about the files of the state.
 		{"change", changedFolder, "apply", []moment{
-			{4, "after effect"}, {5, "before sync kubewright.journal"}, {1, "before write kubewright.state.json.backup"},
-			{1, "in the middle of write kubewright.state.json.tmp"}, {1, "before rename to kubewright.state.json"}, {1, "before remove kubewright.state.json.tmp"},
+			{4, "after effect"},
+			{5, "before sync kubewright.journal"},
+			{1, "before write kubewright.state.json.backup"},
+			{1, "in the middle of write kubewright.state.json.tmp"},
+			{1, "before rename to kubewright.state.json"},
+			{1, "before remove kubewright.state.json.tmp"},
 		}},
 		{"upgrade", raisedFolder, "apply", []moment{{60, "after effect"}}},
 		{"roles", rolesFolder, "apply", []moment{{100, "after effect"}}},
@@ -228,6 +232,7 @@ func TestKilledAnywhere(t *testing.T) {
 			for _, at := range tt.some {
 				from.copy(t).killedAt(t, tt.command, at)
 			}
+			t.Logf("%s: killed at %d moments", tt.name, len(tt.some))
 		})
 	}
 }
