@@ -8,9 +8,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// day is the stride in which time passes: what falls due on the way, such as a
-// kubelet's certificate, is done on the way.
-const day = 24 * time.Hour
+// day is the least stride in which time passes, and maxStrides how many there are
+// of years: what falls due on the way, such as a kubelet's certificate, is done on
+// the way.
+const (
+	day        = 24 * time.Hour
+	maxStrides = 500
+)
 
 // time lets time pass for all hosts.
 func (e *edit) time() error {
@@ -22,8 +26,9 @@ func (e *edit) time() error {
 	if err != nil || d <= 0 {
 		return fmt.Errorf("%q is no duration; write one as in 8000h", word)
 	}
-	for ; d > 0; d -= day {
-		e.w.advance(min(d, day))
+	stride := max(day, d/maxStrides)
+	for ; d > 0; d -= stride {
+		e.w.advance(min(d, stride))
 	}
 	return nil
 }
