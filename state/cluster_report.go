@@ -66,8 +66,10 @@ type ClusterReport struct {
 	// Budgets those that select any of them, by NAMESPACE/NAME.
 	Pods    []PodReport
 	Budgets map[string]BudgetReport
-	// TokenSecrets are those asked for, by namespace and name.
+	// TokenSecrets are those asked for, by namespace and name; TokensSeen tells that
+	// they were, and that these are all.
 	TokenSecrets []TokenSecret
+	TokensSeen   bool
 	// Deprecated are APIs that go and that any API server was asked for, where that
 	// was asked; DeprecatedUnread tells of API servers that did not answer.
 	Deprecated       []DeprecatedAPI

@@ -73,12 +73,20 @@ func (n *node) keyRotationQuery(q *state.Query) {
 }
 
 // AsksForTokens tells that the API is to be asked for Secrets with tokens: the
-// rotation of the service account keys is asked for, or was seen on a control
-// plane. Nobody else wants to know, and what is read are secrets.
+// rotation of the service account keys is asked for, or was seen on the control
+// plane that is asked. One that joined meanwhile has nothing of it but both keys in
+// the file of those that are believed. Nobody else wants to know, and what is read
+// are secrets.
 func AsksForTokens(cfg *config.Config, label string, rotate []Rotation, seen *state.Report) bool {
+	if slices.Contains(rotate, Rotation{state.ClusterTarget(label), serviceAccount}) {
+		return true
+	}
 	c := cfg.Cluster(label)
-	return slices.Contains(rotate, Rotation{state.ClusterTarget(label), serviceAccount}) ||
-		c != nil && seen.Files[c.Certificates.Dir+"/sa-next.pub"].Exists
+	if c == nil {
+		return false
+	}
+	base := c.Certificates.Dir + "/sa"
+	return seen.Files[base+"-next.pub"].Exists || len(seen.Files[base+".pub"].PublicKeys) > 1
 }
 
 func (n *node) publicKeys(path string) []string {
@@ -190,6 +198,8 @@ func (r *keyRotation) dueIn(c *cluster) {
 		r.due = true
 	case c.view.ObservedAt.Before(r.since.Add(tokenAge)):
 		r.held = date(r.since.Add(tokenAge)) + ", when kubelets have renewed the tokens of all pods"
+	case !c.report.TokensSeen:
+		r.held = "the Secrets with tokens were seen"
 	case len(r.secrets) > 0:
 		r.held = "no Secret holds a token of the old key"
 	case c.disturbed() != "":

@@ -56,6 +56,7 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 	eg.Go(func() (err error) { nodes, err = s.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); return err })
 	eg.Go(func() (err error) { pods, err = s.typed.CoreV1().Pods("").List(ctx, metav1.ListOptions{}); return err })
 	if q.TokenSecrets {
+		report.TokensSeen = true
 		eg.Go(func() (err error) { report.TokenSecrets, err = tokenSecrets(ctx, s); return err })
 	}
 	for _, ref := range q.Objects {

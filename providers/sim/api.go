@@ -87,7 +87,7 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 		}
 		r.StaticPods = w.staticPods(c)
 		if q.TokenSecrets {
-			r.TokenSecrets = c.tokenSecrets()
+			r.TokenSecrets, r.TokensSeen = c.tokenSecrets(), true
 		}
 		r.Pods, r.Budgets = w.podReports(c, q.Drained(r.Nodes))
 		return nil

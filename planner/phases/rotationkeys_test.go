@@ -1,0 +1,38 @@
+package phases_test
+
+import (
+	"testing"
+
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestAsksForTokens: whichever control plane the API is asked through, while service
+// account keys are rotated it is asked for Secrets with tokens; also through one
+// that joined meanwhile, and has the next key nowhere but where both are believed.
+func TestAsksForTokens(t *testing.T) {
+	t.Parallel()
+	keys := func(n int) *state.Report {
+		return &state.Report{Files: map[string]state.FileReport{"/etc/kubernetes/pki/sa.pub": {Exists: true, PublicKeys: make([]string, n)}}}
+	}
+	begun := keys(1)
+	begun.Files["/etc/kubernetes/pki/sa-next.pub"] = state.FileReport{Exists: true, PublicKeys: make([]string, 1)}
+	asked, ok := phases.ParseRotation("cluster.prod/service-account")
+	if !ok {
+		t.Fatal("no rotation")
+	}
+	for name, tt := range map[string]struct {
+		seen   *state.Report
+		rotate []phases.Rotation
+		want   bool
+	}{
+		"nothing is rotated":     {keys(1), nil, false},
+		"asked for":              {keys(1), []phases.Rotation{asked}, true},
+		"the next key is there":  {begun, nil, true},
+		"joined while it waited": {keys(2), nil, true},
+	} {
+		if got := phases.AsksForTokens(cluster(1, 0), "prod", tt.rotate, tt.seen); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
