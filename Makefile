@@ -5,6 +5,8 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT = mvdan.cc/gofumpt@v0.12.0
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED ?= 0
+# The same code is built once wherever it is checked out.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 # Without tables for debuggers linking takes a third of the time, and what is
 # linked two thirds of the room; stacks of panics and races are the same.
 LINK = -ldflags='-s -w'
@@ -15,7 +17,7 @@ RACE = -race -gcflags=all=-d=checkptr=0
 .PHONY: build demo test check fmt golden e2e e2e-all bench help
 
 build: ## build bin/kubewright
-	$(GO) build -trimpath $(LINK) -o bin/kubewright ./cmd/kubewright
+	$(GO) build $(LINK) -o bin/kubewright ./cmd/kubewright
 
 demo: build ## plan, apply, drift, apply, destroy on simulated hosts
 	@KUBEWRIGHT=$(CURDIR)/bin/kubewright sh examples/quickstart/demo.sh
@@ -42,7 +44,7 @@ E2E_TIMEOUT ?= 60m
 e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 	@if [ "$$(uname -s)" != Linux ] || [ "$$(id -u)" != 0 ]; then \
 		echo "make e2e needs Linux and root: it makes hosts out of namespaces on this machine"; exit 1; fi
-	$(GO) test -tags e2e $(LINK) -count=1 -v -parallel 2 -timeout $(E2E_TIMEOUT) ./state/backend/pg ./cmd/lab/e2e
+	$(GO) test -tags e2e $(LINK) -count=1 -v -parallel 3 -timeout $(E2E_TIMEOUT) ./state/backend/pg ./cmd/lab/e2e
 
 e2e-all: ## e2e and the long matrices
 	KUBEWRIGHT_E2E_ALL=1 $(MAKE) e2e E2E_TIMEOUT=180m
