@@ -229,7 +229,7 @@ func chains(chain []*x509.Certificate, ca *x509.Certificate) bool {
 func (c *cluster) checkSupplies() diag.Diagnostics {
 	var diags diag.Diagnostics
 	var ending []string
-	at := c.origin("certificates.supplied")
+	at := c.place("certificates.supplied")
 	for _, n := range c.nodes {
 		if n.name == "" {
 			continue // a host that was not seen
