@@ -257,8 +257,9 @@ func (c *cluster) checkSupplies() diag.Diagnostics {
 				config.Quote(c.Certificates.Supplied), n.target, n.Address, strings.Join(lines, "\n")).At(at).For(n.target))
 		}
 		if len(servers) > 0 {
-			diags = append(diags, diag.Warningf("Kubeconfig names another server", "Supplied kubeconfigs of %s name another server than kubeadm would:\n\n%s",
-				n.target, strings.Join(servers, "\n")).At(at).For(n.target))
+			diags = append(diags, diag.Warningf("Kubeconfig names another server", "Supplied kubeconfigs of %s (%s) name another server than kubeadm would:\n\n%s\n\n"+
+				"They are used as they are. Where that is not meant, have them issued with the server that is missed here.",
+				n.target, n.Address, strings.Join(servers, "\n")).At(at).For(n.target))
 		}
 	}
 	if len(ending) > 0 {

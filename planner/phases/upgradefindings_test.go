@@ -12,25 +12,31 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestUpgradeFindings: what keeps a cluster from another version, and what somebody
-// should know before it gets there.
-func TestUpgradeFindings(t *testing.T) {
-	t.Parallel()
-	const line = "main.hcl:5" // where kubernetes_version is
-	kubelet := func(version string) func(*operator, *phases.View) {
-		return func(o *operator, v *phases.View) {
-			n := v.Clusters["prod"].Nodes["host-10-0-0-21"]
-			n.KubeletVersion = "v" + version
-			v.Clusters["prod"].Nodes["host-10-0-0-21"] = n
-		}
+// kubernetesVersion is where kubernetes_version is.
+var kubernetesVersion = state.Source{File: "main.hcl", Line: 5, Column: 1}
+
+// upgrading is an upgrade from 1.35.8.
+type upgrading struct {
+	to     string
+	before func(*operator)
+	seen   func(*operator, *phases.View)
+	want   []finding
+}
+
+// kubeletRuns has the worker's kubelet run a version.
+func kubeletRuns(version string) func(*operator, *phases.View) {
+	return func(_ *operator, v *phases.View) {
+		n := v.Clusters["prod"].Nodes["host-10-0-0-21"]
+		n.KubeletVersion = "v" + version
+		v.Clusters["prod"].Nodes["host-10-0-0-21"] = n
 	}
+}
+
+// upgradings are upgrades with something to say of them.
+func upgradings() map[string]upgrading {
+	line := kubernetesVersion.String()
 	misfit := finding{diag.Error, "Kubelet does not fit", line, "cluster.prod", []string{`Cluster "prod", node host-10-0-0-21: kubelet `, "Nothing is changed on any host"}}
-	for name, c := range map[string]struct {
-		to     string
-		before func(*operator)
-		seen   func(*operator, *phases.View)
-		want   []finding
-	}{
+	return map[string]upgrading{
 		"back": {"1.34.9", nil, nil, []finding{{diag.Error, "Version cannot be reached", line, "cluster.prod", []string{
 			`Cluster "prod": an API server runs 1.35.8 already, and Kubernetes cannot go back`, `Set kubernetes_version = "1.35.8"`, "Nothing is changed on any host",
 		}}}},
@@ -51,9 +57,9 @@ func TestUpgradeFindings(t *testing.T) {
 		}, nil, []finding{{diag.Error, "Cluster cannot be upgraded now", line, "cluster.prod", []string{
 			"control planes are to come and to go in the same plan (cp9 joins, cp3 leaves)", `the nodes first, with kubernetes_version = "1.35.8", or the upgrade first`,
 		}}}},
-		"an old kubelet runs": {"1.36.3", nil, kubelet("1.32.9"), []finding{misfit.saying("kubelet 1.32.9 does not go with", "Stop at 1.35.8 first: with that as kubernetes_version", "Then go on to 1.36.3.")}},
-		"too far at once":     {"1.37.1", nil, kubelet("1.33.9"), []finding{misfit.saying("kubelet 1.33.9 does not go with", "Stop at a release of 1.36 first")}},
-		"a new kubelet runs":  {"1.36.3", nil, kubelet("1.36.3"), []finding{misfit.saying("kubelet 1.36.3 does not go with", "Install the kubelet 1.35.8 there and restart it")}},
+		"an old kubelet runs": {"1.36.3", nil, kubeletRuns("1.32.9"), []finding{misfit.saying("kubelet 1.32.9 does not go with", "Stop at 1.35.8 first: with that as kubernetes_version", "Then go on to 1.36.3.")}},
+		"too far at once":     {"1.37.1", nil, kubeletRuns("1.33.9"), []finding{misfit.saying("kubelet 1.33.9 does not go with", "Stop at a release of 1.36 first")}},
+		"a new kubelet runs":  {"1.36.3", nil, kubeletRuns("1.36.3"), []finding{misfit.saying("kubelet 1.36.3 does not go with", "Install the kubelet 1.35.8 there and restart it")}},
 		"a newer one is installed": {"1.36.3", func(o *operator) { o.edit("10.0.0.21", "install kubelet=1.37.1") }, nil, []finding{
 			{diag.Error, "Kubelet does not fit", line, "cluster.prod", []string{`node.worker["w1"], as installed on the host: kubelet 1.37.1 does not go with`, "Install the kubelet 1.36.3 there."}},
 		}},
@@ -72,7 +78,14 @@ func TestUpgradeFindings(t *testing.T) {
 				`Not every API server of cluster "prod" told which deprecated APIs it was asked for`, `node.cp["cp2"]: connection refused`, "plan again when it answers",
 			}},
 		}},
-	} {
+	}
+}
+
+// TestUpgradeFindings: what keeps a cluster from another version, and what somebody
+// should know before it gets there.
+func TestUpgradeFindings(t *testing.T) {
+	t.Parallel()
+	for name, c := range upgradings() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := running(t, 3, 1, "1.35.8")
@@ -84,7 +97,7 @@ func TestUpgradeFindings(t *testing.T) {
 			places(o.config)
 			cl := o.config.Clusters[0]
 			cl.KubernetesVersion, cl.Origins = c.to, maps.Clone(cl.Origins)
-			cl.Origins["kubernetes_version"] = state.Source{File: "main.hcl", Line: 5, Column: 1}
+			cl.Origins["kubernetes_version"] = kubernetesVersion
 			v := o.observe()
 			if c.seen != nil {
 				c.seen(o, v)
