@@ -120,10 +120,15 @@ func (c *cluster) situate() diag.Diagnostics {
 	return nil
 }
 
-// reachable prefers a control plane with an administrator's kubeconfig whose API server runs.
+// reachable prefers a control plane with an administrator's kubeconfig whose API
+// server runs, and which has what the others are given: its CA and the key of service
+// accounts. An API server goes on for a while when somebody has deleted those.
 func (c *cluster) reachable(fallback *node) *node {
 	for _, n := range c.controlPlanes() {
 		if n.report == nil || !n.report.Files[adminConf].Exists || !n.report.Files[kubeletConf].Exists {
+			continue
+		}
+		if !n.report.Files[c.caBase()+".crt"].Exists || !n.report.Files[n.serviceAccountKey()+".pub"].Exists {
 			continue
 		}
 		if c.report.StaticPods["kube-apiserver-"+n.name].Ready {
