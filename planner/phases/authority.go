@@ -142,6 +142,9 @@ func (c *cluster) checkAuthorities() diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, a := range c.authorities {
 		diags = append(diags, c.checkPeriod(a)...)
+		if d := c.checkMissing(a); d != nil {
+			diags = append(diags, d)
+		}
 		for _, n := range c.nodes {
 			if n.report == nil || n.report.Marks == nil {
 				continue // a host that is not ours is refused for what it holds
@@ -154,9 +157,27 @@ func (c *cluster) checkAuthorities() diag.Diagnostics {
 	return diags
 }
 
+// checkMissing refuses to make a CA anew for a cluster that runs: nobody there would
+// trust it, and nothing brings the old one back once its files are written over.
+func (c *cluster) checkMissing(a authority) *diag.Diagnostic {
+	seat := c.seatNode()
+	if a.custody != made || c.founding || c.view.Destroy || !c.recordedRunning() || seat == nil || seat.report == nil || len(seat.casIn(a.Base+".crt")) > 0 {
+		return nil
+	}
+	from := "a backup,"
+	for _, n := range c.controlPlanes() {
+		if len(n.casIn(a.Base+".crt")) > 0 {
+			from = fmt.Sprintf("%s (%s), which has them,", n.target, n.Address)
+			break
+		}
+	}
+	return diag.Errorf("CA certificate is missing", "%s (%s) has no readable %s.crt, and everybody in cluster %q trusts what that CA has signed. Nothing is changed: no new one is made in its place. "+
+		"Put %s.crt and %s.key back there, from %s and plan again.", seat.target, seat.Address, a.Base, c.Label, a.Base, a.Base, from).At(seat.Source).For(seat.target)
+}
+
 func (n *node) checkAuthority(a authority) *diag.Diagnostic {
 	certs, c := n.report.Files[a.Base+".crt"].Certificates, n.cluster
-	at := c.origin(a.block)
+	at := c.place(a.block)
 	if len(certs) == 0 {
 		return nil
 	}
@@ -202,7 +223,7 @@ func (c *cluster) checkPeriod(a authority) diag.Diagnostics {
 	if a.certificate == nil {
 		return c.checkMadePeriod(a, now)
 	}
-	at, from, to := c.origin(a.block+".certificate"), a.certificate.NotBefore, a.certificate.NotAfter
+	at, from, to := c.place(a.block+".certificate"), a.certificate.NotBefore, a.certificate.NotAfter
 	switch {
 	case now.After(to):
 		return diag.Diagnostics{diag.Errorf("CA certificate has expired", "The CA %q was valid until %s. Nothing below it is trusted any more. "+
@@ -225,7 +246,7 @@ func (c *cluster) checkMadePeriod(a authority, now time.Time) diag.Diagnostics {
 	if seat == nil || seat.report == nil || len(seat.report.Files[a.Base+".crt"].Certificates) == 0 {
 		return nil // it is still to be made
 	}
-	ca, at := seat.report.Files[a.Base+".crt"].Certificates[0], c.origin("certificates.ca_validity")
+	ca, at := seat.report.Files[a.Base+".crt"].Certificates[0], c.place("certificates.ca_validity")
 	switch {
 	case now.After(ca.NotAfter):
 		if d := c.checkEnded(a, ca); d != nil {
