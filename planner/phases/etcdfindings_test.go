@@ -75,8 +75,8 @@ func TestMembershipFindings(t *testing.T) {
 		},
 		"the API does not answer": {
 			func(*operator) {}, func(v *phases.View) { delete(v.Clusters, "prod"); v.ClusterErrors["prod"] = "connection refused" },
-			finding{diag.Error, "Membership of etcd cannot be told", "main.hcl:1", "cluster.prod", []string{
-				`A control plane of cluster "prod" is to leave`, "the API did not answer: connection refused. Nothing is changed.",
+			finding{diag.Error, "Node cannot leave now", "main.hcl:1", "cluster.prod", []string{
+				`The API of cluster "prod" did not answer, so it is not known what runs on node.cp["cp3"]`, "Nothing is changed. Bring the API to answer first", "kubewright etcd restore",
 			}},
 		},
 	} {

@@ -66,7 +66,15 @@ func (c *cluster) lives() map[string]string {
 	return fixed(read)
 }
 
-// checkFixed refuses a configuration in which any of them is another one.
+// checkFixed refuses configurations that want another value of any of them.
+func (v *View) checkFixed() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.clusters {
+		diags = append(diags, c.checkFixed()...)
+	}
+	return diags
+}
+
 func (c *cluster) checkFixed() diag.Diagnostics {
 	if c.founding {
 		return nil

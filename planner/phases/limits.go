@@ -58,10 +58,6 @@ func (v *View) unchangeable() diag.Diagnostics {
 		if twin != nil {
 			diags = append(diags, c.steering(twin.clusters[i])...)
 		}
-		if refused := c.checkFixed(); len(refused) > 0 {
-			diags = append(diags, refused...)
-			continue // the rest would speak of another cluster
-		}
 		diags = append(diags, c.versionChange()...)
 		diags = append(diags, c.lostMembers()...)
 		diags = append(diags, c.removedMembers()...)
@@ -88,7 +84,8 @@ func (c *cluster) unseenLeavers() diag.Diagnostics {
 		return nil
 	}
 	return diag.Diagnostics{diag.Errorf("Node cannot leave now", "The API of cluster %q did not answer, so it is not known what runs on %s, nobody can be asked to evict it, and etcd does not say who its members are. "+
-		"Nothing is changed. Bring the API to answer first, in an apply with the block as it was and without -%s; then take the node out.",
+		"Nothing is changed. Bring the API to answer first, in an apply with the block as it was and without -%s; then take the node out. "+
+		"Where etcd has lost its quorum for good, kubewright etcd restore makes it anew of a snapshot.",
 		c.Label, strings.Join(names, ", "), ReplaceFlag).At(c.Source).For(c.target)}
 }
 

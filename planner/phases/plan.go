@@ -32,6 +32,9 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	diags = append(diags, v.situate()...)
 	diags = append(diags, v.unreachable()...)
 	if !v.Destroy && !v.RefreshOnly {
+		if refused := v.checkFixed(); len(refused) > 0 {
+			return Result{}, slices.Concat(diags, refused, v.stillOut()) // the rest would speak of another cluster
+		}
 		diags = append(diags, v.unchangeable()...)
 		diags = append(diags, v.checkAuthorities()...)
 		diags = append(diags, v.checkRotations()...)

@@ -73,7 +73,10 @@ func (v *View) walk() diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.clusters {
 		acts := c.acts()
-		if c.seen == nil || len(c.seen.Members) == 0 {
+		if c.seen == nil {
+			continue // unseenLeavers refuses that anybody leaves, and the gate looks before anybody is added
+		}
+		if len(c.seen.Members) == 0 {
 			// Where nothing is taken away, the gate looks before anything is added.
 			if c.membersLeave() {
 				diags.Append(c.refuseUntold())
@@ -99,12 +102,8 @@ func (c *cluster) membersLeave() bool {
 // refuseUntold refuses to take a member away from an etcd of which nobody knows
 // who the others are, and how they do.
 func (c *cluster) refuseUntold() *diag.Diagnostic {
-	why := c.darkTargets()[0].Reason
-	if c.seen != nil {
-		why = c.etcdUnobserved()
-	}
 	return diag.Errorf("Membership of etcd cannot be told", "A control plane of cluster %q is to leave, and etcd did not say who its members are: %s. Nothing is changed. "+
-		"Bring API and etcd to answer first; where etcd has lost its quorum for good, kubewright etcd restore makes it anew of a snapshot.", c.Label, why).At(c.Source).For(c.target)
+		"Bring API and etcd to answer first; where etcd has lost its quorum for good, kubewright etcd restore makes it anew of a snapshot.", c.Label, c.etcdUnobserved()).At(c.Source).For(c.target)
 }
 
 // story lists acts for a sentence: cp4 joins, cp1 leaves.
