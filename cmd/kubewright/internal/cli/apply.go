@@ -195,7 +195,7 @@ func overlaid[K comparable, V any](base, top map[K]V) map[K]V {
 // confirm asks as Terraform does: only yes approves; destroy wants the cluster's name.
 func (s *session) confirm(ctx context.Context) error {
 	if !s.canAsk(s.opts) {
-		return fmt.Errorf("nobody can be asked here: run with -auto-approve when the plan above is what you want")
+		return fmt.Errorf("%w: run with -auto-approve when the plan above is what you want", errNobody)
 	}
 	want := cmp.Or(s.typed, "yes")
 	if s.opts.destroy {
