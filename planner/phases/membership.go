@@ -78,6 +78,7 @@ func (c *cluster) etcdOfBefore() string {
 // etcd answers that has nothing of it: that data may be the last of its kind.
 func (n *node) refuseFoundedAnew(was string) *diag.Diagnostic {
 	return diag.Errorf("Etcd was founded anew", "The etcd that answers is %s, and that of the state %s, of which %s (%s) holds data still: a member that came back without its data has founded one of its own, "+
-		"which has nothing of the cluster in it. Nothing is changed on any host. Keep that data, and make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE",
-		n.cluster.report.EtcdClusterID, was, n.target, n.Address).At(n.Source).For(n.target)
+		"which has nothing of the cluster in it. Nothing is changed on any host. Keep that data, and make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
+		"Only if etcd was made anew by hand and on purpose is that data not needed; the node is taken out and joined again with -%s='%s'.",
+		n.cluster.report.EtcdClusterID, was, n.target, n.Address, ReplaceFlag, n.target).At(n.Source).For(n.target)
 }
