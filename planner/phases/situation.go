@@ -289,10 +289,14 @@ func (n *node) refuseLineage(m *state.Marks) *diag.Diagnostic {
 // has there would be taken off the very host that the configuration keeps.
 func (n *node) recordedElsewhere() string {
 	v := n.cluster.view
-	if v.Destroy || !v.recordedNode(n.target) || v.Recorded.Nodes[n.target].Cluster == n.Cluster {
+	if !v.recordedNode(n.target) || v.Recorded.Nodes[n.target].Cluster == n.Cluster {
 		return ""
 	}
-	return v.Recorded.Nodes[n.target].Cluster
+	label := v.Recorded.Nodes[n.target].Cluster
+	if v.Destroy && (n.report.Marks == nil || n.report.Marks.Cluster != label) {
+		return "" // what goes anyway may go by either name
+	}
+	return label
 }
 
 // refuseElsewhere speaks of nodes that the state has in another cluster: one
