@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -26,7 +28,7 @@ func runSignal() {
 	env.Stdout = heard
 	os.Exit(cli.Main(atMoment(env, func() {
 		for i, name := range strings.Fields(os.Getenv(signals)) {
-			signal := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[name]
+			signal := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[name]
 			if err := kill(signal); err != nil {
 				panic(err)
 			}
@@ -71,6 +73,7 @@ func TestSignals(t *testing.T) {
 	}{
 		{"one interrupt", "INT", true},
 		{"a termination", "TERM", true},
+		{"a terminal that is gone", "HUP", true},
 		{"two interrupts", "INT INT", false},
 		{"a termination, then an interrupt", "TERM INT", false},
 	} {
@@ -90,6 +93,42 @@ func TestSignals(t *testing.T) {
 			f.must(t, "plan", "-detailed-exitcode")
 		})
 	}
+}
+
+// runUnread is the command in a process that at one of its moments says so on
+// stderr, and goes on when it has got a line.
+func runUnread() {
+	os.Exit(cli.Main(atMoment(cli.System(os.Args[1:]), func() {
+		os.Stderr.WriteString("now\n")
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	})))
+}
+
+// TestUnread: when nobody reads any more what an apply prints, its steps go on:
+// the one that runs is not left in the middle.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	f := blankFolder(t)
+	cmd := f.process("kubewright-unread", "apply", "-auto-approve", "-parallelism=1")
+	cmd.Env = append(os.Environ(), momentAt+"="+inTheFirstStep.String())
+	stdin, inErr := cmd.StdinPipe()
+	stdout, outErr := cmd.StdoutPipe()
+	stderr, errErr := cmd.StderrPipe()
+	if err := errors.Join(inErr, outErr, errErr, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(stderr)
+	if line, err := lines.ReadString('\n'); err != nil || line != "now\n" {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	stdout.Close()
+	_, writeErr := io.WriteString(stdin, "\n")
+	said, readErr := io.ReadAll(lines)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || errors.Join(writeErr, readErr) != nil {
+		t.Errorf("exit code %d: nobody is told that the output was lost: %v\n%s", code, errors.Join(writeErr, readErr), said)
+	}
+	f.must(t, "plan", "-detailed-exitcode")
 }
 
 // inTheFirstStep is in the middle of the first that changes a host.

@@ -357,6 +357,34 @@ func TestBombs(t *testing.T) {
 	}
 }
 
+// TestUnknownFunction: the nearest one is named, each time the same, so that
+// the mistake is one finding whatever it is made for.
+func TestUnknownFunction(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		_, diags := load("main.hcl", base+"output \"o\" {\n  value = [for x in [\"A\", \"B\", \"C\"] : lowr(x)]\n}\n")
+		if len(diags) != 1 || diags[0].Detail != `There is no function named "lowr". Did you mean "lower"?` {
+			t.Fatalf("got %v", diags)
+		}
+	}
+}
+
+// TestLinkOutside: a link out of the folder is not followed, and it is said why.
+func TestLinkOutside(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "config")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../shared.hcl", filepath.Join(dir, "shared.hcl")); err != nil {
+		t.Skip(err)
+	}
+	_, diags := hclconfig.Load(hclconfig.Options{Dir: dir})
+	if len(diags) != 1 || !strings.HasPrefix(diags[0].Detail, "shared.hcl: it is a link that leads out of the configuration folder") {
+		t.Fatalf("got %v", diags)
+	}
+}
+
 // TestFunctions: some of each kind; most are the library's.
 func TestFunctions(t *testing.T) {
 	t.Parallel()

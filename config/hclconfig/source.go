@@ -1,9 +1,13 @@
 package hclconfig
 
 import (
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
@@ -45,6 +49,7 @@ func fromHCL(d *hcl.Diagnostic, text func(file string) []byte) *diag.Diagnostic 
 		out.Context = within(source(*d.Context), text)
 	}
 	explainNotYet(out, text)
+	nameFunction(out, d)
 	if d.Expression != nil && d.EvalContext != nil {
 		out.Values = describeVariables(d.Expression, d.EvalContext)
 		out.Detail = redact(out.Detail, d.Expression, d.EvalContext)
@@ -82,6 +87,22 @@ func explainNotYet(d *diag.Diagnostic, text func(file string) []byte) {
 	}
 	d.Summary = "Not available in this version"
 	d.Detail = strings.TrimSpace("This version of kubewright has no " + name + ". " + hint)
+}
+
+// nameFunction names the function that was meant: the nearest one, and the same
+// each time. hcl names any that is near.
+func nameFunction(out *diag.Diagnostic, d *hcl.Diagnostic) {
+	called, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallUnknownDiagExtra](d)
+	if !ok || called.CalledFunctionNamespace() != "" {
+		return
+	}
+	var names []string
+	for c := d.EvalContext; c != nil; c = c.Parent() {
+		names = slices.AppendSeq(names, maps.Keys(c.Functions))
+	}
+	slices.Sort(names)
+	name := called.CalledFunctionName()
+	out.Detail = "There is no function named " + strconv.Quote(name) + "." + suggest(name, names)
 }
 
 // report adds findings of hcl's, each once.

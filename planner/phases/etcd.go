@@ -43,7 +43,7 @@ func (n *node) etcdManifest() []byte {
 	switch {
 	case n.isFounder():
 		return must(kubeadm.EtcdPod(n.input(), "", false))
-	case n.report != nil && n.report.Files[n.etcdData()].Exists:
+	case n.report != nil && n.report.Files[n.etcdData()].Exists && !n.cluster.restoring:
 		// A member that has run finds the others in its data. It is named alone, as
 		// by kubeadm's upgrade, and may not found anything should its data be gone.
 		return must(kubeadm.EtcdPod(n.input(), "", true))

@@ -50,9 +50,35 @@ func (c *cluster) removedMembers() diag.Diagnostics {
 		if n.report == nil || !n.report.Files[n.etcdData()].Exists || listed || !c.view.recordedNode(n.target) {
 			continue
 		}
+		if was := c.etcdOfBefore(); was != "" {
+			diags = append(diags, n.refuseFoundedAnew(was))
+			continue
+		}
 		diags = append(diags, diag.Errorf("Etcd does not count this member", "%s (%s) holds the data of an etcd member, and etcd does not list it: it was taken out, and its host was not reset. "+
 			"Nothing is changed: with this data it cannot join again. Have the node taken out as a whole and joined anew:\n\n  -%s='%s'",
 			n.target, n.Address, ReplaceFlag, n.target).At(n.Source).For(n.target))
 	}
 	return diags
+}
+
+// etcdOfBefore is the ID of the etcd that the state knows, when another one
+// answers: a first member founds one by itself that comes back without its data.
+func (c *cluster) etcdOfBefore() string {
+	if c.view.Recorded == nil || c.view.Recorded.Clusters[c.Label] == nil {
+		return ""
+	}
+	was := c.view.Recorded.Clusters[c.Label].EtcdClusterID
+	if was == c.report.EtcdClusterID || c.report.EtcdClusterID == "" {
+		return ""
+	}
+	return was
+}
+
+// refuseFoundedAnew speaks of a host that holds what the cluster knew, while an
+// etcd answers that has nothing of it: that data may be the last of its kind.
+func (n *node) refuseFoundedAnew(was string) *diag.Diagnostic {
+	return diag.Errorf("Etcd was founded anew", "The etcd that answers is %s, and that of the state %s, of which %s (%s) holds data still: a member that came back without its data has founded one of its own, "+
+		"which has nothing of the cluster in it. Nothing is changed on any host. Keep that data, and make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
+		"Only if etcd was made anew by hand and on purpose is that data not needed; the node is taken out and joined again with -%s='%s'.",
+		n.cluster.report.EtcdClusterID, was, n.target, n.Address, ReplaceFlag, n.target).At(n.Source).For(n.target)
 }

@@ -203,7 +203,7 @@ func (b *builder) cluster(c *cluster) {
 		d.Edges[s.ID] = needs
 	}
 	sentence := c.quorum()
-	if len(c.view.clusters) > 1 {
+	if len(c.view.clusters)+len(c.view.goneClusters()) > 1 {
 		sentence = c.target.String() + ": " + sentence
 	}
 	d.Quorum = append(d.Quorum, sentence)

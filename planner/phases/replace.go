@@ -103,10 +103,14 @@ func (v *View) anotherMachine(n *config.Node, was *state.RecordedNode, r *state.
 	if was.MachineID == "" || id == "" || was.MachineID == id || slices.Contains(v.AcceptNewHost, n.Target) {
 		return nil
 	}
+	first := "Its old Node object goes first."
+	if c := v.Config.Cluster(n.Cluster); was.Role == string(config.ControlPlane) && c != nil && c.Etcd.External == nil {
+		first = "Its old etcd member and its old Node object go first, while the others hold quorum."
+	}
 	return diag.Errorf("Host is another machine", "%s (%s) has the machine id %s, and the host that joined had %s: it was reinstalled, or another host has its address. "+
 		"Nothing is changed. If that is as it should be, have the node replaced, and say that the new machine is meant:\n\n"+
-		"  -%s='%s' -%s='%s'\n\nIts old etcd member and its old Node object go first, while the others hold quorum. If it is not, correct the address.",
-		n.Target, n.Address, short(id), short(was.MachineID), ReplaceFlag, n.Target, AcceptNewHostFlag, n.Target).At(n.Source).For(n.Target)
+		"  -%s='%s' -%s='%s'\n\n%s If it is not, correct the address.",
+		n.Target, n.Address, short(id), short(was.MachineID), ReplaceFlag, n.Target, AcceptNewHostFlag, n.Target, first).At(n.Source).For(n.Target)
 }
 
 // replaceReason is why a node cannot stay as it is; "" when it can.

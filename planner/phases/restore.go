@@ -48,7 +48,8 @@ func Restore(v *View, header planner.Plan, r EtcdRestore) (Result, diag.Diagnost
 	first := planes[0]
 	// The data of the first one is that of a cluster that is being founded: its
 	// manifest names it alone.
-	c.seat, c.founding = first.target, true
+	// What another one holds is set aside, so that it joins as one without data.
+	c.seat, c.founding, c.restoring = first.target, true, true
 	b := restore{cluster: c, from: r, planes: planes, draft: planner.Draft{
 		Edges: map[state.Address][]state.Address{}, Limits: map[string]int{c.limit("etcd-membership"): 1},
 	}}

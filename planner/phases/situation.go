@@ -221,13 +221,18 @@ func (c *cluster) refuseLost() diag.Diagnostics {
 // checkOwner refuses hosts that belong to another state, another cluster or another node block.
 func (c *cluster) checkOwner() diag.Diagnostics {
 	var diags diag.Diagnostics
-	orphans := map[string][]*node{}
+	orphans, elsewhere := map[string][]*node{}, map[string][]*node{}
+	leaving := c.view.leavingAt()
 	for _, n := range c.nodes {
 		if n.report == nil {
 			continue
 		}
 		m := n.report.Marks
-		switch {
+		switch label, leaver := n.recordedElsewhere(), leaving[n.Address]; {
+		case label != "":
+			elsewhere[label] = append(elsewhere[label], n)
+		case !leaver.IsZero():
+			diags = append(diags, n.refuseLeaver(leaver))
 		case n.unmarked():
 			diags = append(diags, n.checkAdopted()...)
 		case m == nil && !blank(n.report):
@@ -247,6 +252,9 @@ func (c *cluster) checkOwner() diag.Diagnostics {
 	}
 	for _, lineage := range slices.Sorted(maps.Keys(orphans)) {
 		diags = append(diags, c.refuseOrphans(lineage, orphans[lineage]))
+	}
+	for _, label := range slices.Sorted(maps.Keys(elsewhere)) {
+		diags = append(diags, c.refuseElsewhere(label, elsewhere[label]))
 	}
 	return diags
 }
@@ -290,6 +298,61 @@ func (n *node) refuseLineage(m *state.Marks) *diag.Diagnostic {
 		Detail: fmt.Sprintf("%s (%s) is %s of cluster %q in the state with lineage %s; the state here has lineage %s. Nothing is changed on any host. "+
 			"Use the folder and state that made it, or take another host.", n.target, n.Address, m.Node, m.Cluster, m.Lineage, n.cluster.view.Recorded.Lineage),
 	}
+}
+
+// recordedElsewhere is the other cluster in which the state has a node. What it
+// has there would be taken off the very host that the configuration keeps.
+func (n *node) recordedElsewhere() string {
+	v := n.cluster.view
+	if !v.recordedNode(n.target) || v.Recorded.Nodes[n.target].Cluster == n.Cluster {
+		return ""
+	}
+	label := v.Recorded.Nodes[n.target].Cluster
+	if v.Destroy && (n.report.Marks == nil || n.report.Marks.Cluster != label) {
+		return "" // what goes anyway may go by either name
+	}
+	return label
+}
+
+// refuseElsewhere speaks of nodes that the state has in another cluster: one
+// finding for all of them, as they have one cause.
+func (c *cluster) refuseElsewhere(label string, nodes []*node) *diag.Diagnostic {
+	var lines []string
+	for _, n := range nodes {
+		lines = append(lines, fmt.Sprintf("  %s (%s)", n.target, n.Address))
+	}
+	remedy := "A host changes its cluster by leaving the one and joining the other: take these nodes out of the configuration, apply, and put them back."
+	if c.view.Config.Cluster(label) == nil && c.view.Recorded.Clusters[c.Label] == nil {
+		remedy = fmt.Sprintf("If that cluster has another name now, say so:\n\n  moved {\n    from = cluster.%s\n    to   = cluster.%s\n  }\n\n"+
+			"If they are to be another cluster, destroy the one that is there first, while its block is still written.", label, c.Label)
+	}
+	return &diag.Diagnostic{
+		Severity: diag.Error, Summary: "Host belongs to another cluster", Address: c.target.String(), Subject: c.Source,
+		Detail: fmt.Sprintf("The state has these nodes in cluster %q, and the configuration in %q. Nothing is changed on any host:\n\n%s\n\n%s",
+			label, c.Label, strings.Join(lines, "\n"), remedy),
+	}
+}
+
+// leavingAt are the recorded nodes that would be taken off a host, by its address.
+func (v *View) leavingAt() map[string]state.Target {
+	if v.Destroy {
+		return nil
+	}
+	out := map[string]state.Target{}
+	for _, l := range v.leavers() {
+		if !l.replaced && l.report != nil {
+			out[l.Address] = l.target
+		}
+	}
+	return out
+}
+
+// refuseLeaver speaks of a host that the state has as another node, which is to
+// leave: its reset would take away what this node is.
+func (n *node) refuseLeaver(leaver state.Target) *diag.Diagnostic {
+	return diag.Errorf("Host is another node", "%s is %s in the state, which is no longer in the configuration and would be taken off this host. "+
+		"Nothing is changed on any host. If %s is its name now, say so:\n\n  moved {\n    from = %s\n    to   = %s\n  }\n\n"+
+		"If it is another node, apply without it first, so that the old one leaves.", n.Address, leaver, n.target, leaver, n.target).At(n.Source).For(n.target)
 }
 
 func (n *node) refuseCluster(m *state.Marks) *diag.Diagnostic {

@@ -81,6 +81,8 @@ type cluster struct {
 	// report is nil when the API did not answer. It is without the nodes that are
 	// replaced; seen has them still.
 	report, seen *state.ClusterReport
+	// restoring tells that its etcd is made anew of a snapshot.
+	restoring bool
 	// stages are those of the rotations of its CAs.
 	stages []*rotationStage
 	situation

@@ -195,7 +195,7 @@ func overlaid[K comparable, V any](base, top map[K]V) map[K]V {
 // confirm asks as Terraform does: only yes approves; destroy wants the cluster's name.
 func (s *session) confirm(ctx context.Context) error {
 	if !s.canAsk(s.opts) {
-		return fmt.Errorf("nobody can be asked here: run with -auto-approve when the plan above is what you want")
+		return fmt.Errorf("%w: run with -auto-approve when the plan above is what you want", errNobody)
 	}
 	want := cmp.Or(s.typed, "yes")
 	if s.opts.destroy {
@@ -232,6 +232,7 @@ func (s *session) destroyedClusters() string {
 
 // execute runs the plan's steps and records what became of them.
 func (s *session) execute(ctx context.Context, by approval) error {
+	defer unread()()
 	st := s.ensureState()
 	journal, err := s.store.OpenJournal()
 	if err != nil {
@@ -252,6 +253,12 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	}
 	progress := s.screen().progress(s.result.Plan, s.planView())
 	ctx, stop, done := s.interrupts.stopper(ctx, cmp.Or(s.TermGrace, TermGrace), progress.Note)
+	if err := ctx.Err(); err != nil {
+		// The interrupt came behind the approval and before the first step.
+		done()
+		run.fences.release(ctx)
+		return errors.Join(err, s.fleet.world.save())
+	}
 	ticking := progress.Start(s.Now)
 	// The plan of a cluster that is new knows no lineage yet: it is the state's
 	// that this run begins.

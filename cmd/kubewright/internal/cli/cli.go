@@ -57,6 +57,10 @@ type app struct {
 	sealer     *encryption.Codec
 	// ask is Env.Secret as long as the command runs; nil when nobody can be asked.
 	ask func(prompt string) ([]byte, error)
+	// allowsUnreachable and givenAgain are what the same command has to be given
+	// again to plan the same.
+	allowsUnreachable bool
+	givenAgain        []string
 	// secrets are taken out of everything that is said of a failure.
 	secrets *state.Redactor
 }
@@ -145,7 +149,7 @@ func (a *app) sourceText(name string) []byte {
 
 func (a *app) options() view.Options {
 	width, height := a.Size()
-	return view.Options{Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor)}
+	return view.Options{Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor), AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain}
 }
 
 // folder is the configuration folder: the working folder, or -chdir.

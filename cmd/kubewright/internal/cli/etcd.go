@@ -71,6 +71,9 @@ func (a *app) etcdSnapshotCommand() *cobra.Command {
 			"server. Nothing is changed in the cluster. The file holds every Secret of the cluster: keep it safe.",
 		Example: "  kubewright etcd snapshot\n  kubewright etcd snapshot prod -out=/backup/prod.db -json",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.spares("out", out); err != nil {
+				return err
+			}
 			return a.withEtcd(cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
 				op := planner.SnapshotEtcd{Cluster: e.cluster, Keep: phases.SnapshotsKept}
 				path := out

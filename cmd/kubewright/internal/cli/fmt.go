@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	udiff "github.com/aymanbagabas/go-udiff"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/spf13/cobra"
 )
@@ -31,7 +32,11 @@ func (a *app) fmtCommand() *cobra.Command {
 				return a.fmtStdin()
 			}
 			path := a.folder()
-			if len(args) == 1 {
+			switch {
+			case len(args) == 0:
+			case filepath.IsAbs(args[0]):
+				path = args[0]
+			default:
 				path = filepath.Join(path, args[0])
 			}
 			return a.fmt(path, o)
@@ -65,7 +70,8 @@ func (a *app) fmtStdin() error {
 func (a *app) fmt(path string, o fmtOptions) error {
 	files, err := hclFiles(path, o.recursive)
 	if err != nil {
-		return err
+		a.print(diag.Diagnostics{diag.Errorf("Cannot format", "%s: %v. Name a file, or a folder of *.hcl and *.kwvars files.", path, bare(err))})
+		return exit(exitUnreadable)
 	}
 	changed, bad := false, false
 	for _, f := range files {
@@ -73,7 +79,7 @@ func (a *app) fmt(path string, o fmtOptions) error {
 		if err != nil {
 			bad = true
 			if !errors.As(err, new(exit)) {
-				fmt.Fprintln(a.Stderr, "Error:", err)
+				a.print(diag.Diagnostics{diag.Errorf("Cannot format", "%s: %v.", f, bare(err))})
 			}
 		}
 		changed = changed || c

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -23,18 +24,68 @@ func oneDashHelp(cmd *cobra.Command) {
 		t = strings.ReplaceAll(t, "{{."+set+".FlagUsages | trimTrailingWhitespaces}}", "{{kubewrightFlags ."+set+"}}")
 	}
 	cmd.SetUsageTemplate(strings.ReplaceAll(t, "--help", "-help"))
+	cmd.SetHelpTemplate(strings.ReplaceAll(cmd.HelpTemplate(), "trimTrailingWhitespaces", "kubewrightProse"))
 }
 
 // setUpCobra sets what cobra keeps for the whole process.
 var setUpCobra = sync.OnceFunc(func() {
 	cobra.EnableCommandSorting = false // the order in which one uses them says more
-	cobra.AddTemplateFunc("kubewrightFlags", flagText)
+	cobra.AddTemplateFunc("kubewrightFlags", flagHelp)
+	cobra.AddTemplateFunc("kubewrightProse", helpProse)
 })
+
+// helpWidth is how wide help is: as a terminal at least is.
+const helpWidth = 80
+
+// helpProse wraps the paragraphs of a help; what is indented stays as it is.
+func helpProse(text string) string {
+	parts := strings.Split(strings.TrimSpace(text), "\n\n")
+	for i, part := range parts {
+		if !strings.HasPrefix(part, "  ") && !strings.Contains(part, "\n  ") {
+			parts[i] = strings.Join(wrapped(part, helpWidth), "\n")
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// wrapped breaks a text between words into lines of at most that width.
+func wrapped(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case ansi.StringWidth(line)+1+ansi.StringWidth(word) > width:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
+
+// flagHelp is flagText with what does not fit behind a flag on lines of its own.
+func flagHelp(set *pflag.FlagSet) string {
+	heads, texts, wide := flagsOf(set)
+	for i := range heads {
+		indent := strings.Repeat(" ", wide+3)
+		heads[i] += indent[ansi.StringWidth(heads[i]):] + strings.Join(wrapped(texts[i], max(30, helpWidth-len(indent))), "\n"+indent)
+	}
+	return strings.Join(heads, "\n")
+}
 
 // flagText lists flags: -name=VALUE, what it does, and its default where that says something.
 func flagText(set *pflag.FlagSet) string {
-	var heads, texts []string
-	wide := 0
+	heads, texts, wide := flagsOf(set)
+	for i := range heads {
+		heads[i] += strings.Repeat(" ", wide-ansi.StringWidth(heads[i])+3) + texts[i]
+	}
+	return strings.Join(heads, "\n")
+}
+
+// flagsOf are flags as they are written, what they do, and how wide the widest is.
+func flagsOf(set *pflag.FlagSet) (heads, texts []string, wide int) {
 	set.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden {
 			return
@@ -57,10 +108,7 @@ func flagText(set *pflag.FlagSet) string {
 		heads, texts = append(heads, head), append(texts, text)
 		wide = max(wide, ansi.StringWidth(head))
 	})
-	for i := range heads {
-		heads[i] += strings.Repeat(" ", wide-ansi.StringWidth(heads[i])+3) + texts[i]
-	}
-	return strings.Join(heads, "\n")
+	return heads, texts, wide
 }
 
 // badFlag makes an error of pflag's one of the command line's.
@@ -72,7 +120,36 @@ func badFlag(cmd *cobra.Command, err error) error {
 		cmd.InheritedFlags().VisitAll(collect)
 		err = fmt.Errorf("there is no flag -%s.%s", missing.GetSpecifiedName(), didYouMean("-", missing.GetSpecifiedName(), names))
 	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		err = fmt.Errorf("-%s=%s: %s", invalid.GetFlag().Name, invalid.GetValue(), whatIsTaken(invalid))
+	}
 	return &usageError{cmd.CommandPath(), err}
+}
+
+// whatIsTaken says what a flag takes that was given something else.
+func whatIsTaken(invalid *pflag.InvalidValueError) string {
+	switch invalid.GetFlag().Value.Type() {
+	case "bool":
+		return "it is true or false"
+	case "duration":
+		return "it takes a duration with its unit, as in 90s, 5m or 2h"
+	}
+	return invalid.Unwrap().Error()
+}
+
+// atLeastOne is the value of a flag that takes a whole number from 1 on.
+type atLeastOne int
+
+func (n *atLeastOne) String() string { return strconv.Itoa(int(*n)) }
+func (n *atLeastOne) Type() string   { return "int" }
+
+func (n *atLeastOne) Set(s string) error {
+	v, err := strconv.Atoi(s)
+	if err != nil || v < 1 {
+		return errors.New("it takes a whole number from 1 on")
+	}
+	*n = atLeastOne(v)
+	return nil
 }
 
 // didYouMean is the sentence behind a name that does not exist; empty when no

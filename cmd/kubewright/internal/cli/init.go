@@ -165,7 +165,7 @@ func (a *app) lockBoth(ctx context.Context, o initOptions, from, to *statefile.S
 // agreed asks, and fails unless the answer is yes. flag is what makes asking needless.
 func (a *app) agreed(ctx context.Context, o planOptions, question, flag string) error {
 	if !a.canAsk(o) {
-		return fmt.Errorf("nobody can be asked here: run with %s when this is what you want.\n\n%s", flag, question)
+		return fmt.Errorf("%w: run with %s when this is what you want.\n\n%s", errNobody, flag, question)
 	}
 	if _, err := fmt.Fprintf(a.Stdout, "%s\n\nOnly yes is accepted.\n\n  Enter a value: ", question); err != nil {
 		return err

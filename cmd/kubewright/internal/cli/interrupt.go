@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"os"
+	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -110,6 +111,15 @@ func (i *interruptions) stopper(ctx context.Context, grace time.Duration, say fu
 		i.mu.Unlock()
 		cancel()
 	}
+}
+
+// unread keeps this process alive when nobody reads any more what it prints, until
+// the function that it returns is called: while steps run that would end one in
+// the middle. It is not ignored, which programs that this one starts would inherit.
+func unread() func() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGPIPE)
+	return func() { signal.Stop(signals) }
 }
 
 // over reports whether a channel was closed.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"maps"
+	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/hclconfig"
@@ -21,7 +22,8 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	a.completeParts(cmd)
 	o.lockFlag(f)
 	o.overrideFlag(f)
-	f.IntVar(&o.parallelism, "parallelism", 10, "run this `number` of steps at once")
+	o.parallelism = 10
+	f.Var((*atLeastOne)(&o.parallelism), "parallelism", "run this `number` of steps at once")
 	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer")
 	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")
 	f.StringVar(&o.jsonInto, "json-into", "", "write JSON, one object per line, into this `file` beside what is printed")
@@ -91,6 +93,9 @@ func (a *app) planCommand() *cobra.Command {
 			if err := form.check(o.json, why); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
+			if err := a.spares("out", out); err != nil {
+				return err
+			}
 			a.quietStdout = form.programs()
 			s, err := a.planned(cmd.Context(), o)
 			if err != nil {
@@ -115,6 +120,28 @@ func (a *app) planCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "plan the removal of everything")
 	cmd.Flags().StringVar(&out, "out", "", "save the plan to this `file`, for kubewright apply FILE")
 	return cmd
+}
+
+// flagsToRepeat are NAME=VALUE of the flags that no plan holds, and without which
+// the same command would read something else. The value of a variable may be a
+// secret: its name has to do.
+func (a *app) flagsToRepeat(o planOptions) []string {
+	var out []string
+	if a.chdir != "" {
+		out = append(out, "chdir="+a.chdir)
+	}
+	if a.statePath != "" {
+		out = append(out, "state="+a.statePath)
+	}
+	for _, v := range o.vars {
+		if v.File != "" {
+			out = append(out, "var-file="+v.File)
+			continue
+		}
+		name, _, _ := strings.Cut(v.Assignment, "=")
+		out = append(out, "var="+name+"=…")
+	}
+	return out
 }
 
 // planned is a session that has planned. The caller closes it.

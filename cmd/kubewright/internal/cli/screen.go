@@ -100,7 +100,7 @@ func (s jsonScreen) complete(p *planner.Plan, o *executor.Outcome) error {
 }
 
 func (s jsonScreen) incomplete(p *planner.Plan, o *executor.Outcome) error {
-	return s.lines.Incomplete(p, o)
+	return s.lines.Incomplete(p, o, s.options())
 }
 
 func (s jsonScreen) notConverged(p *planner.Plan) error { return s.lines.NotConverged(p) }

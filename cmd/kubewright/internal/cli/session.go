@@ -92,9 +92,13 @@ func (a *app) open(ctx context.Context, opts planOptions, operation string) (*se
 		a.lines = view.NewJSONLines(a.Stdout, a.Now)
 		a.lines.Version(Version)
 	}
+	if err := a.spares("json-into", opts.jsonInto); err != nil {
+		return nil, err
+	}
 	if err := a.openInto(opts.jsonInto); err != nil {
 		return nil, err
 	}
+	a.allowsUnreachable, a.givenAgain = opts.allowUnreachable, a.flagsToRepeat(opts)
 	s := &session{app: a, opts: opts}
 	err := opts.fits()
 	if err == nil {

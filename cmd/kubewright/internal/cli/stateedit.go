@@ -86,7 +86,7 @@ func (s *session) save(ctx context.Context, st *state.State) error {
 func (s *session) recordedTarget(text string) ([]state.Target, error) {
 	t, err := state.ParseTarget(text)
 	if err != nil {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("Not in the state", "%v.", err)}}
+		return nil, &diagError{diag.Diagnostics{diag.Errorf("Not in the state", "%s", sentence(err.Error()))}}
 	}
 	all := known(&config.Config{}, s.recorded)
 	var out []state.Target
@@ -269,7 +269,7 @@ func (s *session) forgets(targets []state.Target) []view.Forgotten {
 // agree asks; only yes goes on.
 func (s *session) agree(ctx context.Context, command string) error {
 	if !s.canAsk(s.opts) {
-		return fmt.Errorf("nobody can be asked here: run kubewright %s with -auto-approve when the above is what you want", command)
+		return fmt.Errorf("%w: run kubewright %s with -auto-approve when the above is what you want", errNobody, command)
 	}
 	view.Ask(s.Stdout, "yes", s.options())
 	line, err := s.line(ctx)

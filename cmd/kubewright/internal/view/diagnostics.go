@@ -3,6 +3,7 @@ package view
 import (
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -177,14 +178,47 @@ func (p *page) code(s *diag.Snippet, rule func(string) string) []string {
 		}
 		number := itoa(s.StartLine + i)
 		head := "  " + strings.Repeat(" ", len(last)-len(number)) + number + ": "
+		from, to := s.HighlightStart-offset, s.HighlightEnd-offset
+		offset += len(line) + 1
+		line, from, to = clip(line, from, to)
 		out = append(out, head+CleanText(strings.TrimSuffix(line, "\r")))
-		if from, to := part(line, s.HighlightStart-offset, s.HighlightEnd-offset); to > from && (len(lines) == 1 || to-from > 1) {
+		if from, to := part(line, from, to); to > from && (len(lines) == 1 || to-from > 1) {
 			before, marked := CleanText(line[:from]), CleanText(line[from:to])
 			out = append(out, strings.Repeat(" ", len(head)+ansi.StringWidth(before))+rule(strings.Repeat("^", max(1, ansi.StringWidth(marked)))))
 		}
-		offset += len(line) + 1
 	}
 	return out
+}
+
+// mostOfLine is how many bytes of a line of source are shown: a program may have
+// written it, or it is no text at all.
+const mostOfLine = 400
+
+// clip cuts a very long line down to what is around the highlighted part, and
+// moves that along.
+func clip(line string, from, to int) (string, int, int) {
+	if len(line) <= mostOfLine {
+		return line, from, to
+	}
+	start := 0
+	if from > mostOfLine/2 && from < len(line) {
+		start = from - mostOfLine/4
+	}
+	for start > 0 && !utf8.RuneStart(line[start]) {
+		start--
+	}
+	end := min(len(line), start+mostOfLine)
+	for end < len(line) && !utf8.RuneStart(line[end]) {
+		end--
+	}
+	text, moved := line[start:end], start
+	if start > 0 {
+		text, moved = "…"+text, start-len("…")
+	}
+	if end < len(line) {
+		text += "…"
+	}
+	return text, from - moved, min(to-moved, len(text))
 }
 
 // part cuts a highlighted range down to a line, without its indentation.

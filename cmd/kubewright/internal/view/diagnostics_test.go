@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
@@ -76,6 +78,30 @@ func TestDiagnostics(t *testing.T) {
 			}
 			golden(t, tt.name+".txt", visible(b.String()))
 		})
+	}
+}
+
+// TestLongLine: of a line that no person wrote the part is shown that is meant.
+func TestLongLine(t *testing.T) {
+	const before = 5000
+	text := strings.Repeat("ä", before) + "BAD" + strings.Repeat("ö", before)
+	from := strings.Index(text, "BAD")
+	d := diag.Errorf("Bad", "Worse.").At(state.Source{File: "main.hcl", Line: 1, EndLine: 1, StartByte: from, EndByte: from + len("BAD")})
+	var b bytes.Buffer
+	if err := view.Diagnostics(&b, diag.Diagnostics{d}, view.Options{}, func(string) []byte { return []byte(text) }); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i, line := range lines {
+		if len(line) > 600 || strings.Contains(line, `\x`) {
+			t.Errorf("line %d is %d bytes long: %.100s…", i, len(line), line)
+		}
+		if at := strings.Index(line, "BAD"); at >= 0 && strings.Index(lines[i+1], "^^^") != ansi.StringWidth(line[:at]) {
+			t.Errorf("the carets are not below it:\n%s\n%s", line, lines[i+1])
+		}
+	}
+	if !strings.Contains(b.String(), "…ä") || !strings.Contains(b.String(), "BAD") {
+		t.Errorf("got %.200s", b.String())
 	}
 }
 

@@ -248,7 +248,9 @@ func namesOf(plan *planIndex, c planner.ResourceChange) names {
 	add(n.title)
 	if c.Target.Keyed {
 		n.title = Clean(c.Target.Key)
-		add(n.title)
+		if strings.Trim(n.title, "0123456789") != "" { // a number may stand for anything: 2 lines, mode 0644
+			add(n.title)
+		}
 	}
 	address, _, _ := strings.Cut(Clean(c.Note), ",")
 	add(address)

@@ -126,15 +126,15 @@ func (j *JSONLines) timing(plan *planner.Plan, outcome *executor.Outcome) {
 }
 
 // Incomplete prints why a run failed or was stopped, and how to go on.
-func (j *JSONLines) Incomplete(plan *planner.Plan, outcome *executor.Outcome) error {
+func (j *JSONLines) Incomplete(plan *planner.Plan, outcome *executor.Outcome, o Options) error {
 	for _, s := range outcome.Steps {
 		if s.Status == executor.StatusFailed {
 			text := strings.Join(append([]string{CleanText(reason(s))}, lastWords(s.Err)...), "\n")
 			j.Diagnostics(diag.Diagnostics{diag.Errorf("Step failed", "%s", text).For(s.Step)}, nil)
 		}
 	}
-	head, far, command := farness(plan, outcome)
-	j.emit(j.now(), "error", "log", head+": "+far+". To go on: "+command, nil)
+	head, far := farness(plan, outcome)
+	j.emit(j.now(), "error", "log", head+": "+far+". To go on: "+commandFor(plan, o), nil)
 	return j.Close()
 }
 

@@ -76,14 +76,16 @@ func wrapArrows(s string, width int, indent string) string {
 // labels name targets shortly.
 type labels struct {
 	short map[state.Target]string
-	// nodes counts all of the plan, also those without a step.
-	nodes int
+	// nodes counts all of the plan, also those without a step, and blocks those
+	// of each node block.
+	nodes  int
+	blocks map[string]int
 	// clusters counts those with steps: a lone one needs no name.
 	clusters int
 }
 
 func newLabels(plan *planner.Plan) labels {
-	l := labels{short: map[state.Target]string{}}
+	l := labels{short: map[state.Target]string{}, blocks: map[string]int{}}
 	taken := map[string]int{}
 	for _, s := range plan.Steps {
 		if _, ok := l.short[s.Target]; ok {
@@ -99,6 +101,7 @@ func newLabels(plan *planner.Plan) labels {
 	for _, r := range plan.Resources {
 		if r.Target.Type == state.TypeNode {
 			l.nodes++
+			l.blocks[r.Target.Name]++
 		}
 	}
 	for t, name := range l.short {
@@ -128,9 +131,22 @@ func (l labels) who(g group) string {
 	if n := len(g.targets); n > 3 && n == l.nodes && g.targets[0].Type == state.TypeNode {
 		return "all " + itoa(n) + " nodes"
 	}
-	out := make([]string, len(g.targets))
-	for i, t := range g.targets {
-		out[i] = l.short[t]
+	in := map[string]int{}
+	for _, t := range g.targets {
+		if t.Type == state.TypeNode {
+			in[t.Name]++
+		}
+	}
+	var out []string
+	for _, t := range g.targets {
+		switch n := in[t.Name]; {
+		case t.Type == state.TypeNode && n < 0: // named with its block
+		case t.Type != state.TypeNode || n <= maxTurns || n != l.blocks[t.Name]:
+			out = append(out, l.short[t])
+		default:
+			out = append(out, "all "+itoa(n)+" "+Clean("node."+t.Name))
+			in[t.Name] = -1
+		}
 	}
 	return strings.Join(out, ", ")
 }

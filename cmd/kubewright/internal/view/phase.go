@@ -114,7 +114,11 @@ func describe(ph phase) string {
 	var parts []string
 	count := map[string]int{}
 	seen := map[string]bool{}
+	removed := ""
 	for _, op := range ph.step.Operations {
+		if o, ok := op.(planner.RemovePath); ok {
+			removed = Clean(o.Path)
+		}
 		if word := countable(op); word != "" {
 			count[word]++
 			continue
@@ -125,7 +129,10 @@ func describe(ph phase) string {
 		}
 	}
 	for _, c := range []struct{ verb, noun string }{{"removes", "path"}, {"writes", "file"}, {"loads", "image"}, {"uploads", "artifact"}} {
-		if n := count[c.noun]; n > 0 {
+		switch n := count[c.noun]; {
+		case n == 1 && c.noun == "path":
+			parts = append(parts, c.verb+" "+removed)
+		case n > 0:
 			parts = append(parts, c.verb+" "+plural(n, c.noun))
 		}
 	}

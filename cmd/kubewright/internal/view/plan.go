@@ -139,6 +139,12 @@ func planned(plan *planner.Plan) string {
 // nothing prints that a plan is empty, and why that is good or not.
 func (p *page) nothing(plan *planner.Plan, outputs bool) {
 	switch {
+	case plan.Destroy && plan.Restricted():
+		p.line(p.boldGreen("No changes."), " ", p.bold("Nothing of what was selected would be destroyed."))
+		p.line()
+		p.restricted(plan)
+	case plan.Destroy && len(plan.Withheld) > 0:
+		p.line(p.boldGreen("No changes."), " ", p.bold("Nothing of what could be looked at needs to be destroyed."))
 	case plan.Destroy:
 		p.line(p.boldGreen("No changes."), " ", p.bold("No objects need to be destroyed."))
 		p.line()

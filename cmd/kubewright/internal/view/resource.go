@@ -170,8 +170,8 @@ func ordinary(a planner.Action, reason string) bool {
 	switch reason {
 	case "":
 		return true
-	case planner.ReasonNew:
-		return a == planner.Create
+	case planner.ReasonNew: // of what is made on a node that is there, the node is there all the same
+		return a == planner.Create || a == planner.Update
 	case planner.ReasonConfigured:
 		return a == planner.Update
 	case planner.ReasonUnconfigured:

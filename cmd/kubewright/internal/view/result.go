@@ -64,7 +64,7 @@ func Incomplete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o Op
 			p.failure(plan, outcome, s)
 		}
 	}
-	p.remains(plan, outcome)
+	p.remains(plan, outcome, o)
 	return p.flush(w)
 }
 
@@ -170,17 +170,17 @@ func skippedBy(outcome *executor.Outcome, cause state.Address) []string {
 }
 
 // remains says how far the run came and how to go on.
-func (p *page) remains(plan *planner.Plan, outcome *executor.Outcome) {
-	head, far, command := farness(plan, outcome)
+func (p *page) remains(plan *planner.Plan, outcome *executor.Outcome, o Options) {
+	head, far := farness(plan, outcome)
 	p.line(p.bold(head+": "), far, ".")
 	p.line()
 	p.prose("What was done is done and recorded. To go on, run the same command again: it looks at the hosts first and plans what is left.")
 	p.line()
-	p.line("  " + command)
+	p.line("  " + commandFor(plan, o))
 }
 
-// farness is how far a run came, and the command that goes on.
-func farness(plan *planner.Plan, outcome *executor.Outcome) (head, far, command string) {
+// farness is how far a run came.
+func farness(plan *planner.Plan, outcome *executor.Outcome) (head, far string) {
 	parts := []string{itoa(outcome.Done) + " of " + plural(len(outcome.Steps), "step") + " done"}
 	for _, c := range []struct {
 		n    int
@@ -190,17 +190,14 @@ func farness(plan *planner.Plan, outcome *executor.Outcome) (head, far, command 
 			parts = append(parts, itoa(c.n)+c.word)
 		}
 	}
-	head, command = "Apply", "kubewright apply"
+	head = "Apply"
 	if plan.Destroy {
-		head, command = "Destroy", "kubewright destroy"
-	}
-	if plan.Command != "" {
-		command = "kubewright " + Clean(plan.Command)
+		head = "Destroy"
 	}
 	if outcome.Stopped {
-		return head + " stopped", list(parts), command
+		return head + " stopped", list(parts)
 	}
-	return head + " incomplete", list(parts), command
+	return head + " incomplete", list(parts)
 }
 
 // NotConverged warns that a plan right after an apply still finds differences.

@@ -276,7 +276,7 @@ func TestJSONLines(t *testing.T) {
 	play(j, story())
 	j.Note("a word")
 	for _, err := range []error{
-		j.Complete(plan, ran(plan)), j.NotConverged(updatePlan()), j.Incomplete(createPlan(), failed(createPlan())), j.Close(),
+		j.Complete(plan, ran(plan)), j.NotConverged(updatePlan()), j.Incomplete(createPlan(), failed(createPlan()), view.Options{}), j.Close(),
 	} {
 		if err != nil {
 			t.Fatal(err)

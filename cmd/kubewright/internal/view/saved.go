@@ -22,14 +22,14 @@ func Saved(w io.Writer, path string, plan *planner.Plan, o Options) error {
 	if path == "" {
 		p.prose("Note: This plan was not saved, and kubewright apply plans anew. To carry out this plan and no other, save it with -out, or approve it by its digest:")
 		p.line()
-		p.line("    kubewright ", verb(plan), " -approve=", short(plan))
+		p.line("    ", commandFor(plan, o), " -approve=", short(plan))
 		return p.flush(w)
 	}
 	p.line("Saved the plan to: ", Clean(path))
 	p.line("Its digest is ", short(plan), ".")
 	p.line()
 	p.line("To perform exactly these actions, run the following command to apply:")
-	p.line("    kubewright apply ", quote(path))
+	p.line("    ", strings.Join(append(append([]string{"kubewright apply"}, givenAgain(o)...), quote(path)), " "))
 	return p.flush(w)
 }
 

@@ -21,7 +21,7 @@ func StateMoved(w io.Writer, moves []state.Moved, dry bool, o Options) error {
 		p.line("Nothing was written.")
 		return p.flush(w)
 	}
-	p.prose("The configuration has to have the new name as well: what the state has and the configuration has not is destroyed by the next apply. Run kubewright plan to see that nothing is.")
+	p.prose("The configuration has to have the new name as well: a plan is refused as long as hosts have two, and what the configuration has by neither is destroyed by the next apply. Run kubewright plan to see that nothing is.")
 	return p.flush(w)
 }
 
