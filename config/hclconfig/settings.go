@@ -5,7 +5,6 @@ import (
 	"regexp"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -52,37 +51,6 @@ func (e *evaluator) encryption(settings *block) *config.Encryption {
 	}
 	out.Recipients = e.strings(b, "recipients")
 	return out
-}
-
-// ReadEncryption reads the encryption block of a configuration and nothing else of it, for
-// commands that have to do with the state alone: what else is wrong with the
-// configuration is no matter to them. It is nil without such a block.
-func ReadEncryption(dir string) (*config.Encryption, diag.Diagnostics) {
-	fsys, closeRoot, err := Options{Dir: dir}.open()
-	if err != nil {
-		return nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}
-	}
-	defer closeRoot()
-	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
-	parsed, syntax, diags := f.parse()
-	e := &evaluator{seen: map[[2]any]bool{}, text: f.text, functions: map[string]function.Function{}}
-	e.variables, e.locals, e.clusters, e.nodes = map[string]*thunk{}, map[string]*thunk{}, map[string]*block{}, map[string]*nodeSet{}
-	e.report(syntax)
-	e.add(diags...)
-	if len(parsed) == 0 || e.diags.HasErrors() {
-		return nil, e.diags
-	}
-	content, _, more := hcl.MergeFiles(parsed).PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: settingsBlock.Name}}})
-	e.report(more)
-	var out *config.Encryption
-	for _, b := range content.Blocks {
-		t := e.readBlock(b, settingsBlock)
-		out = e.encryption(bind(t, settingsBlock.Name, "", nil))
-	}
-	if out != nil {
-		e.add(out.Check()...)
-	}
-	return out, e.diags
 }
 
 var privateKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)

@@ -78,18 +78,18 @@ func explain(err error) *diag.Diagnostic {
 		kind    error
 		summary string
 	}{
-		{providers.ErrHeld, "Cluster is being changed by another run"},
-		{providers.ErrSuperseded, "Another run has taken over"},
-		{statefile.ErrLocked, "State is locked"},
-		{backend.ErrLost, "The lock was lost"},
-		{statefile.ErrDamaged, "State cannot be trusted"},
-		{statefile.ErrNewer, "State is of a newer kubewright"},
-		{statefile.ErrOccupied, "State would be overwritten"},
-		{backend.ErrTooLarge, "State is too large for its backend"},
-		{statefile.ErrForeign, "State is of another lineage"},
-		{statefile.ErrMoved, "State has changed meanwhile"},
-		{state.ErrPlain, "State is not encrypted"},
-		{state.ErrSealed, "State is encrypted"},
+		{kind: providers.ErrHeld, summary: "Cluster is being changed by another run"},
+		{kind: providers.ErrSuperseded, summary: "Another run has taken over"},
+		{kind: statefile.ErrLocked, summary: "State is locked"},
+		{kind: backend.ErrLost, summary: "The lock was lost"},
+		{kind: statefile.ErrDamaged, summary: "State cannot be trusted"},
+		{kind: statefile.ErrNewer, summary: "State is of a newer kubewright"},
+		{kind: statefile.ErrOccupied, summary: "State would be overwritten"},
+		{kind: backend.ErrTooLarge, summary: "State is too large for its backend"},
+		{kind: statefile.ErrForeign, summary: "State is of another lineage"},
+		{kind: statefile.ErrMoved, summary: "State has changed meanwhile"},
+		{kind: state.ErrPlain, summary: "State is not encrypted"},
+		{kind: state.ErrSealed, summary: "State is encrypted"},
 	} {
 		if errors.Is(err, k.kind) {
 			return diag.Errorf(k.summary, "%s", detail)

@@ -108,9 +108,9 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 		Example: "  kubewright etcd defragment\n  kubewright etcd defragment prod -auto-approve",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			make := func(v *phases.View, header planner.Plan, _ planner.Options) (phases.Result, diag.Diagnostics) {
-				label, err := clusterOf(v.Config, args)
-				if err != nil {
-					return phases.Result{}, diag.Diagnostics{diag.Errorf("Which cluster", "%v.", err)}
+				label, which := clusterOf(v.Config, args)
+				if which != nil {
+					return phases.Result{}, diag.Diagnostics{which}
 				}
 				return phases.Defragment(v, header, label)
 			}
@@ -134,7 +134,7 @@ func (o *planOptions) careFlags(cmd *cobra.Command) {
 }
 
 // clusterOf is the label of the cluster that is meant: named, or the only one.
-func clusterOf(cfg *config.Config, args []string) (string, error) {
+func clusterOf(cfg *config.Config, args []string) (string, *diag.Diagnostic) {
 	var labels []string
 	for _, c := range cfg.Clusters {
 		if len(args) == 1 && c.Label == args[0] {
@@ -144,11 +144,9 @@ func clusterOf(cfg *config.Config, args []string) (string, error) {
 	}
 	switch {
 	case len(args) == 1:
-		return "", fmt.Errorf("the configuration has no cluster %q.%s There are %s", args[0], didYouMean("", args[0], labels), listed(labels))
-	case len(labels) == 0:
-		return "", errors.New("the configuration has no cluster")
-	case len(labels) > 1:
-		return "", fmt.Errorf("the configuration has several clusters, so name one: %s", listed(labels))
+		return "", diag.Errorf("Unknown cluster", "The configuration has no cluster %q.%s It has %s.", args[0], didYouMean("", args[0], labels), listed(labels))
+	case len(labels) != 1:
+		return "", diag.Errorf("Which cluster?", "The configuration has %d clusters: %s. Name one behind the command.", len(labels), listed(labels))
 	}
 	return labels[0], nil
 }
@@ -171,9 +169,9 @@ func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do fun
 		return err
 	}
 	defer s.close()
-	label, err := clusterOf(s.config, args)
-	if err != nil {
-		return err
+	label, which := clusterOf(s.config, args)
+	if which != nil {
+		return &diagError{diag.Diagnostics{which}}
 	}
 	if c := s.config.Cluster(label); c.Etcd.External != nil {
 		return &diagError{phases.RefuseExternalEtcd(c)}

@@ -52,11 +52,12 @@ func (a *app) etcdRestoreCommand() *cobra.Command {
 // restoring plans a restore, once it is known whether etcd answers.
 func (s *session) restoring(ctx context.Context, r phases.EtcdRestore, args []string) planFunc {
 	return func(v *phases.View, header planner.Plan, _ planner.Options) (phases.Result, diag.Diagnostics) {
-		var err error
-		if r.Cluster, err = clusterOf(v.Config, args); err != nil {
-			return phases.Result{}, diag.Diagnostics{diag.Errorf("Which cluster", "%v.", err)}
+		var which *diag.Diagnostic
+		if r.Cluster, which = clusterOf(v.Config, args); which != nil {
+			return phases.Result{}, diag.Diagnostics{which}
 		}
 		s.typed, s.view = r.Cluster, v
+		var err error
 		if r.Answers, err = s.etcdAnswers(ctx, r); err != nil {
 			return phases.Result{}, diag.Diagnostics{diag.Errorf("Cannot tell whether etcd answers",
 				"Nothing is restored over a cluster that may work: %v. Nothing was changed.", err)}

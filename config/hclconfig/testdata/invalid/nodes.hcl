@@ -59,3 +59,10 @@ node "e" {
   address             = "worker.example.com"
   advertise_addresses = ["10.0.0.5", "10.0.0.6"] # ERROR: Invalid advertise address
 }
+
+node "f" {
+  cluster     = cluster.c
+  role        = "worker"
+  address     = "10.0.0.7"
+  annotations = { note = join("", [for i in range(600) : format("%0500d", i)]) } # ERROR: Annotations are too large
+}
