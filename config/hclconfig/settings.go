@@ -55,6 +55,9 @@ func (e *evaluator) encryption(settings *block) *config.Encryption {
 
 var privateKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)
 
+// keyWritten is the summary of a private key in the configuration.
+const keyWritten = "Private key in the configuration"
+
 // secretsInText reports private keys that are written into the configuration.
 func (l *loader) secretsInText(parsed []*hcl.File) {
 	for _, f := range parsed {
@@ -62,7 +65,7 @@ func (l *loader) secretsInText(parsed []*hcl.File) {
 		for _, m := range privateKey.FindAllIndex(f.Bytes, -1) {
 			line := bytes.Count(f.Bytes[:m[0]], []byte("\n")) + 1
 			column := m[0] - bytes.LastIndexByte(f.Bytes[:m[0]], '\n')
-			l.eval.add(diag.Errorf("Private key in the configuration",
+			l.eval.add(diag.Errorf(keyWritten,
 				"A private key is written here. Configuration is copied, committed and shown; a key must not be in it. Put it into a file that is not committed and refer to that (the connection's private_key is a path; a CA's key is file(\"ca.key\")), or give it in a sensitive variable, for example from the environment:\n\n  export %sca_key=\"$(cat ca.key)\"\n\nThen make a new key, for this one has been seen.", envPrefix).
 				At(source(hcl.Range{
 					Filename: name,

@@ -64,6 +64,10 @@ func group(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// defectRemedy is what to do about a fault of ours.
+const defectRemedy = "This is no mistake of yours. What was done before is recorded: the same command goes on from there. " +
+	"If it ends so again, report it with the command, the configuration without its secrets, and this text."
+
 // explain turns an error into a finding whose heading says what kind of
 // failure it is.
 func explain(err error) *diag.Diagnostic {
@@ -99,7 +103,7 @@ func explain(err error) *diag.Diagnostic {
 	case errors.As(err, new(*statefile.Error)), errors.As(err, new(*backend.Error)):
 		return diag.Errorf("State cannot be read or written", "%s", detail)
 	case errors.As(err, new(*executor.PanicError)):
-		return diag.Errorf("Defect of kubewright", "%s", detail)
+		return diag.Errorf("Defect of kubewright", "%s %s", detail, defectRemedy)
 	}
 	return diag.Errorf("Command failed", "%s", detail)
 }
