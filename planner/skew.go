@@ -15,7 +15,8 @@ import (
 // manager and scheduler not newer than the API server beside them and at most
 // one minor older.
 const (
-	kubeletSkew  = 3
+	// KubeletSkew is how many minor versions older than an API server a kubelet may be.
+	KubeletSkew  = 3
 	apiSkew      = 1
 	managerSkew  = 1
 	kubeletLimit = "a kubelet may not be newer than any API server, and at most three minor versions older"
@@ -141,7 +142,7 @@ func (v Versions) Skew() []error {
 
 // KubeletFits reports whether a kubelet may run with API servers from oldest to newest.
 func KubeletFits(kubelet, oldest, newest Release) error {
-	if within(kubelet, oldest, kubeletSkew) && within(kubelet, newest, kubeletSkew) {
+	if within(kubelet, oldest, KubeletSkew) && within(kubelet, newest, KubeletSkew) {
 		return nil
 	}
 	apis := newest.String()

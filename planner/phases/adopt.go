@@ -77,7 +77,7 @@ func (c *cluster) adoptable() diag.Diagnostics {
 	var diags diag.Diagnostics
 	if c.report == nil {
 		diags.Append(diag.Errorf(summary, "The API of cluster %q did not answer, and a cluster is adopted while it runs: %s. Start it, and run the same command again.",
-			c.Label, orUnknown(c.view.ClusterErrors[c.Label])).At(c.Source))
+			c.Label, orUnknown(c.view.ClusterErrors[c.Label])).At(c.Source).For(c.target))
 	}
 	cas, refused := map[string][]string{}, refusals{}
 	for _, n := range c.nodes {
@@ -101,7 +101,8 @@ func (c *cluster) adoptable() diag.Diagnostics {
 	}
 	diags = append(diags, refused.findings(c)...)
 	if len(cas) > 1 {
-		diags.Append(diag.Errorf(summary, "The hosts have different CAs, so they are not one cluster:\n\n%s", lines(cas)).At(c.Source))
+		diags.Append(diag.Errorf(summary, "The hosts of cluster %q have different CAs, so they are not one cluster:\n\n%s\n\nNothing was changed. "+
+			"Take those of another cluster out of the configuration, or correct their addresses.", c.Label, lines(cas)).At(c.Source).For(c.target))
 	}
 	return diags
 }
@@ -114,7 +115,7 @@ func (r refusals) findings(c *cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	say := func(hosts []string, format string, args ...any) {
 		if len(hosts) > 0 {
-			diags.Append(diag.Errorf("Cluster cannot be adopted", format+"\n\n"+strings.ReplaceAll(strings.Join(hosts, "\n"), "%", "%%"), args...).At(c.Source))
+			diags.Append(diag.Errorf("Cluster cannot be adopted", format+"\n\n"+strings.ReplaceAll(strings.Join(hosts, "\n"), "%", "%%"), args...).At(c.Source).For(c.target))
 		}
 	}
 	say(r.dark, "Not all hosts of cluster %q could be looked at, and what they are like belongs into the state. Nothing was changed.", c.Label)

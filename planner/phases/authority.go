@@ -156,7 +156,7 @@ func (c *cluster) checkAuthorities() diag.Diagnostics {
 
 func (n *node) checkAuthority(a authority) *diag.Diagnostic {
 	certs, c := n.report.Files[a.Base+".crt"].Certificates, n.cluster
-	at := c.origin(a.block)
+	at := c.place(a.block)
 	if len(certs) == 0 {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (c *cluster) checkPeriod(a authority) diag.Diagnostics {
 	if a.certificate == nil {
 		return c.checkMadePeriod(a, now)
 	}
-	at, from, to := c.origin(a.block+".certificate"), a.certificate.NotBefore, a.certificate.NotAfter
+	at, from, to := c.place(a.block+".certificate"), a.certificate.NotBefore, a.certificate.NotAfter
 	switch {
 	case now.After(to):
 		return diag.Diagnostics{diag.Errorf("CA certificate has expired", "The CA %q was valid until %s. Nothing below it is trusted any more. "+
@@ -225,7 +225,7 @@ func (c *cluster) checkMadePeriod(a authority, now time.Time) diag.Diagnostics {
 	if seat == nil || seat.report == nil || len(seat.report.Files[a.Base+".crt"].Certificates) == 0 {
 		return nil // it is still to be made
 	}
-	ca, at := seat.report.Files[a.Base+".crt"].Certificates[0], c.origin("certificates.ca_validity")
+	ca, at := seat.report.Files[a.Base+".crt"].Certificates[0], c.place("certificates.ca_validity")
 	switch {
 	case now.After(ca.NotAfter):
 		if d := c.checkEnded(a, ca); d != nil {

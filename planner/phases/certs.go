@@ -237,6 +237,15 @@ func (c *cluster) origin(path string) state.Source {
 	return state.DefaultSource("kubeadm " + minor(c.KubernetesVersion))
 }
 
+// place is where somebody looks who reads of a path of the cluster block: where it
+// is written, what encloses that, or the block when nothing of it is written.
+func (c *cluster) place(path string) state.Source {
+	if s := c.Origins.Of(path); s.File != "" {
+		return s
+	}
+	return c.Source
+}
+
 // minor cuts 1.36.3 to 1.36.
 func minor(version string) string {
 	parts := strings.SplitN(version, ".", 3)

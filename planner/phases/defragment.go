@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -33,7 +34,7 @@ func Defragment(v *View, header planner.Plan, label string) (Result, diag.Diagno
 	for _, m := range members {
 		s, ok := c.defragmentStep(m)
 		if !ok {
-			diags = append(diags, diag.Warningf("Etcd member is left alone", "%s", c.unknownMember(m)))
+			diags = append(diags, c.leftAlone(m))
 			continue
 		}
 		d.Steps, d.Edges[s.ID], last = append(d.Steps, s), last, []state.Address{s.ID}
@@ -54,7 +55,7 @@ func Defragment(v *View, header planner.Plan, label string) (Result, diag.Diagno
 	}
 	p, err := planner.Assemble(header, nil, nil, d, planner.Options{})
 	if err != nil {
-		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
+		return Result{}, append(diags, unsound(err))
 	}
 	return Result{Plan: p, Desired: &state.Snapshot{}, Observed: &state.Snapshot{}}, diags
 }
@@ -81,21 +82,24 @@ func (v *View) careFor(label string) (*cluster, diag.Diagnostics) {
 	case c.Etcd.External != nil:
 		return nil, RefuseExternalEtcd(c.Cluster)
 	case c.report == nil || len(c.report.Members) == 0:
-		why := v.ClusterErrors[label]
+		why := orUnknown(v.ClusterErrors[label])
 		if c.report != nil {
-			why = c.report.EtcdUnobserved
+			why = c.etcdUnobserved()
 		}
-		if why == "" {
-			why = "no control plane of it was set up yet"
-		}
-		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "Of cluster %q the members of etcd are not known: %s. Nothing was changed.", label, why).At(c.Source)}
+		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "Of cluster %q the members of etcd are not known: %s. Nothing was changed.", label, why).At(c.Source).For(c.target)}
 	}
 	return c, nil
 }
 
+// etcdUnobserved is why nobody knows who the members of etcd are, although the API
+// answers.
+func (c *cluster) etcdUnobserved() string {
+	return cmp.Or(c.seen.EtcdUnobserved, "it named none")
+}
+
 // RefuseExternalEtcd refuses to look after the etcd of somebody else.
 func RefuseExternalEtcd(c *config.Cluster) diag.Diagnostics {
-	return diag.Diagnostics{diag.Errorf("Etcd is not kubewright's", "The etcd of cluster %q is external: whoever runs it takes care of it.", c.Label).At(c.Source)}
+	return diag.Diagnostics{diag.Errorf("Etcd is not kubewright's", "The etcd of cluster %q is external: whoever runs it takes care of it.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label))}
 }
 
 // defragmentStep is for a member on a node of the configuration.
@@ -116,8 +120,11 @@ func (c *cluster) defragmentStep(m state.EtcdMember) (planner.Step, bool) {
 	return planner.Step{}, false
 }
 
-func (c *cluster) unknownMember(m state.EtcdMember) string {
-	return fmt.Sprintf("Member %s (%s) is on no control plane of the configuration.", cmp.Or(m.Name, "without a name"), m.ID)
+// leftAlone tells of a member whose host nobody here knows.
+func (c *cluster) leftAlone(m state.EtcdMember) *diag.Diagnostic {
+	return diag.Warningf("Etcd member is left alone", "Member %s (%s, %s) is on no control plane of the configuration, so that its database stays as large as it is. "+
+		"If it belongs to the cluster, defragment it where it runs (etcdctl defrag); if its host is gone, take it out (etcdctl member remove %s).",
+		cmp.Or(m.Name, "without a name"), m.ID, strings.Join(m.PeerURLs, ", "), m.ID).At(c.Source).For(c.target)
 }
 
 // mebibytes prints a size in bytes.

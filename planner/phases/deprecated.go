@@ -48,13 +48,14 @@ func (c *cluster) deprecated() diag.Diagnostics {
 		}
 		diags = append(diags, diag.Warningf(summary, "Since the API servers of cluster %q were started, they were asked for %s:\n\n%s\n\n"+
 			"Bring those who ask to a version of the API that stays; Kubernetes' deprecated API migration guide names it for each. Who else asks is in the audit log, in events with the annotation k8s.io/deprecated.",
-			c.Label, what, strings.Join(lines, "\n")).At(c.origin("kubernetes_version")).For(c.target))
+			c.Label, what, strings.Join(lines, "\n")).At(c.place("kubernetes_version")).For(c.target))
 	}
 	warn("Removed APIs are in use", fmt.Sprintf("APIs that Kubernetes %d.%d does not serve. Such requests fail from then on", c.up.want.Major, c.up.want.Minor), removed)
 	warn("Deprecated APIs are in use", "APIs that a later release will not serve", later)
 	if len(c.report.DeprecatedUnread) > 0 {
-		diags = append(diags, diag.Warningf("Deprecated APIs are not known", "Not every API server of cluster %q told which deprecated APIs it was asked for:\n\n  %s",
-			c.Label, strings.Join(c.report.DeprecatedUnread, "\n  ")).At(c.origin("kubernetes_version")).For(c.target))
+		diags = append(diags, diag.Warningf("Deprecated APIs are not known", "Not every API server of cluster %q told which deprecated APIs it was asked for, so that there may be more than this plan tells of:\n\n  %s\n\n"+
+			"What was asked for there is in its audit log, in events with the annotation k8s.io/deprecated; or plan again when it answers.",
+			c.Label, strings.Join(c.report.DeprecatedUnread, "\n  ")).At(c.place("kubernetes_version")).For(c.target))
 	}
 	return diags
 }

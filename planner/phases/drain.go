@@ -145,7 +145,7 @@ func (c *cluster) refuseDrain(d planner.Drain, s planner.Step) *diag.Diagnostic 
 		return nil
 	}
 	return diag.Errorf("Node cannot be drained", "%s (node %s) is to be emptied, and this plan would not get through it. Nothing is changed on any host:\n\n%s",
-		s.Target, d.Node, strings.Join(lines, "\n")).For(s.Target).At(c.origin("upgrade.drain"))
+		s.Target, d.Node, strings.Join(lines, "\n")).For(s.Target).At(c.place("upgrade.drain"))
 }
 
 // obstacles are what stands against a drain of a node, which leaves for good or

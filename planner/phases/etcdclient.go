@@ -129,7 +129,7 @@ func (c *cluster) checkClient() diag.Diagnostics {
 	if err != nil {
 		return nil // none is given
 	}
-	at := c.origin("etcd.external.cert")
+	at := c.place("etcd.external.cert")
 	switch {
 	case now.After(cert.NotAfter):
 		return diag.Diagnostics{diag.Errorf("Client certificate for etcd has expired", "The certificate %q was valid until %s, and etcd refuses it. "+

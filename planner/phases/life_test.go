@@ -36,6 +36,8 @@ type operator struct {
 	allowUnreachable bool
 	// replace, accept and forget are the flags of those names.
 	replace, accept, forget []state.Target
+	// rotate are what else -replace names.
+	rotate []phases.Rotation
 	// around is called before each step.
 	around func(*planner.Step) error
 	view   *phases.View
@@ -68,7 +70,7 @@ func (o *operator) observe() *phases.View {
 		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
 		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{},
 	}
-	v.Replace, v.AcceptNewHost, v.ForgetUnreachable = o.replace, o.accept, o.forget
+	v.Replace, v.AcceptNewHost, v.ForgetUnreachable, v.Rotate = o.replace, o.accept, o.forget, o.rotate
 	for t, q := range phases.Queries(o.config, o.recorded) {
 		h, _ := o.host(ctx, t)
 		r, err := h.Observe(ctx, q)
@@ -94,7 +96,9 @@ func (o *operator) observeCluster(ctx context.Context, v *phases.View) {
 			v.ClusterErrors["prod"] = err.Error()
 			continue
 		}
-		report, err := api.Observe(ctx, phases.ClusterQuery(o.config, o.recorded, "prod", o.replace...))
+		q := phases.ClusterQuery(o.config, o.recorded, "prod", o.replace...)
+		q.TokenSecrets = phases.AsksForTokens(o.config, "prod", o.rotate, r)
+		report, err := api.Observe(ctx, q)
 		if err != nil {
 			v.ClusterErrors["prod"] = err.Error()
 			continue
@@ -174,7 +178,7 @@ func (o *operator) carryOut() error {
 			}
 		}
 	}
-	o.replace, o.accept, o.forget = nil, nil, nil
+	o.replace, o.accept, o.forget, o.rotate = nil, nil, nil, nil
 	if o.destroy {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
 )
 
 // Check reports what no file can be made of: patches that do not fit,
@@ -29,10 +30,22 @@ func Check(cfg *config.Config) diag.Diagnostics {
 			}
 			said[err.Error()] = true
 			text := cfg.Secrets.Text(err.Error())
-			diags = append(diags, diag.Errorf("Configuration does not fit the component", "For %s: %s.", n.target, text).At(c.Source).For(n.target))
+			diags = append(diags, diag.Errorf("Configuration does not fit the component", "For %s: %s.", n.target, text).At(n.misfitPlace()).For(n.target))
 		}
 	}
 	return diags
+}
+
+// misfitPlace is the block of a node that does not fit: its own when it does
+// without what is written there, otherwise the cluster's.
+func (n *node) misfitPlace() state.Source {
+	in, bare := n.input(), *n.Node
+	bare.Patches, bare.Kubelet.Config = nil, state.Value{}
+	in.Node = &bare
+	if kubeadm.Check(in) == nil {
+		return n.Source
+	}
+	return n.cluster.Source
 }
 
 // unchangeable refuses what cannot be done with the clusters as they are seen.

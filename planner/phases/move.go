@@ -91,7 +91,7 @@ func (m *mover) check(move state.Moved) {
 	}
 	if m.known(move.To) && !slices.ContainsFunc(m.moves, func(o state.Moved) bool { return o.From == move.To }) {
 		m.diags.Append(diag.Errorf("Moved onto something that exists", "The state has both %s and %s, so the one cannot become the other. "+
-			"Remove the moved block if they are two; forget one of them with a removed block if they are one.", move.From, move.To).At(at))
+			"Remove the moved block if they are two; forget one of them with a removed block if they are one.", move.From, move.To).At(at).For(move.To))
 	}
 	if move.From.Type != state.TypeNode {
 		return
@@ -103,7 +103,7 @@ func (m *mover) check(move state.Moved) {
 	for _, n := range m.cfg.Nodes {
 		if n.Target == move.To && n.Cluster != cluster.Name {
 			m.diags.Append(diag.Errorf("Moved into another cluster", "%s is a node of cluster %q, and %s is declared for cluster %q. "+
-				"A host changes its cluster by leaving the one and joining the other: remove the moved block.", move.From, cluster.Name, move.To, n.Cluster).At(at))
+				"A host changes its cluster by leaving the one and joining the other: remove the moved block.", move.From, cluster.Name, move.To, n.Cluster).At(at).For(move.To))
 		}
 	}
 }

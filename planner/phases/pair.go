@@ -60,7 +60,7 @@ func (v *View) checkPairs(p *planner.Plan) diag.Diagnostics {
 		diags = append(diags, diag.Errorf("Etcd would lose quorum",
 			"Of the two control planes of cluster %q, etcd needs both: while one restarts nothing is stored, and the API does not answer. These steps restart one:\n\n  %s\n\n"+
 				"Nothing is changed on any host. Add a third control plane, by a plan of its own. Or accept that the API does not answer for some seconds each time, "+
-				"while pods go on running:\n\n  upgrade { allow_downtime = true }", c.Label, strings.Join(steps, "\n  ")).At(c.origin("upgrade")).For(c.target))
+				"while pods go on running:\n\n  upgrade { allow_downtime = true }", c.Label, strings.Join(steps, "\n  ")).At(c.place("upgrade")).For(c.target))
 	}
 	return diags
 }

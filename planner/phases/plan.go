@@ -65,13 +65,18 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	header.Replace, header.AcceptNewHost, header.ForgetUnreachable = append(printed(v.Replace), printed(v.Rotate)...), printed(v.AcceptNewHost), printed(v.ForgetUnreachable)
 	p, err := planner.Assemble(header, v.withoutLeavers(changes), drift, d, options)
 	if err != nil {
-		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
+		return Result{}, append(diags, unsound(err))
 	}
 	if diags = append(diags, v.protected(p)...); diags.HasErrors() {
 		return Result{}, diags
 	}
 	v.expect(p)
 	return Result{Plan: p, Desired: desired, Observed: observed}, slices.Concat(diags, v.alarms(p), v.checkDrains(p), v.checkPairs(p))
+}
+
+// unsound is what a plan of ours is called that must not be carried out.
+func unsound(err error) *diag.Diagnostic {
+	return diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed. Please report it, with this text and the command.", err)
 }
 
 func printed[T fmt.Stringer](targets []T) []string {

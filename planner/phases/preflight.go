@@ -37,9 +37,8 @@ func (v *View) preflight(skipped []string) diag.Diagnostics {
 			}
 		}
 		diags = append(diags, r.diagnostics()...)
-		diags = append(diags, c.duplicates()...)
 	}
-	return diags
+	return append(diags, v.duplicates()...)
 }
 
 func (n *node) skipsPreflight(skipped []string) bool {
@@ -130,23 +129,30 @@ func (n *node) ignores(check string) bool {
 	return false
 }
 
-// duplicates finds two blocks that reach the same host, and two hosts with one name.
-func (c *cluster) duplicates() diag.Diagnostics {
+// duplicates finds two blocks that reach the same host, of whichever clusters, and
+// two hosts with one name in a cluster.
+func (v *View) duplicates() diag.Diagnostics {
 	var diags diag.Diagnostics
-	machines, names := map[string]*node{}, map[string]*node{}
-	for _, n := range c.nodes {
-		if n.report == nil {
-			continue
+	machines := map[string]*node{}
+	for _, c := range v.clusters {
+		names := map[string]*node{}
+		for _, n := range c.nodes {
+			if n.report == nil {
+				continue
+			}
+			id := n.facts().MachineID
+			if o := machines[id]; o != nil && id != "" {
+				diags.Append(diag.Errorf("Two nodes are one host", "%s (%s) and %s (%s) have the same machine id %s: "+
+					"either two addresses lead to one host, or a host was cloned without a new /etc/machine-id. Nothing is changed on any host. "+
+					"Correct the address, or give the clone an id of its own (systemd-machine-id-setup, behind rm /etc/machine-id) and restart it.",
+					o.target, o.Address, n.target, n.Address, id).At(n.Source).For(n.target))
+			}
+			if o := names[n.name]; o != nil {
+				diags.Append(diag.Errorf("Two nodes have one name", "%s (%s) and %s (%s) would both be node %q in Kubernetes. Nothing is changed on any host. "+
+					"Give one of the hosts another name, or set name in its node block.", o.target, o.Address, n.target, n.Address, n.name).At(n.Source).For(n.target))
+			}
+			machines[id], names[n.name] = n, n
 		}
-		if o := machines[n.facts().MachineID]; o != nil && n.facts().MachineID != "" {
-			diags = append(diags, diag.Errorf("Two nodes are one host", "%s and %s have the same machine id %s: "+
-				"either two addresses lead to one host, or a host was cloned without a new /etc/machine-id.", o.target, n.target, n.facts().MachineID).At(n.Source))
-		}
-		if o := names[n.name]; o != nil {
-			diags = append(diags, diag.Errorf("Two nodes have one name", "%s and %s would both be node %q in Kubernetes. "+
-				"Give one of the hosts another name, or set name in its node block.", o.target, n.target, n.name).At(n.Source))
-		}
-		machines[n.facts().MachineID], names[n.name] = n, n
 	}
 	return diags
 }

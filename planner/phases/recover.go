@@ -82,13 +82,13 @@ func (r *recovery) cluster(c *cluster) {
 		}
 	}
 	if len(cas) > 1 {
-		r.diags.Append(diag.Errorf("State cannot be recovered", "The control planes of cluster %q have different CAs, so they are not one cluster:\n\n%s",
-			c.Label, lines(cas)).At(c.Source))
+		r.diags.Append(diag.Errorf("State cannot be recovered", "The control planes of cluster %q have different CAs, so they are not one cluster:\n\n%s\n\n"+
+			"Take those of another cluster out of this configuration, or correct their addresses.", c.Label, lines(cas)).At(c.Source).For(c.target))
 	}
 	if data && c.report == nil {
 		r.diags.Append(diag.Errorf("State cannot be recovered", "The API of cluster %q did not answer, and a cluster that has data is recovered only while it runs: %s. "+
 			"Start it (systemctl status kubelet and crictl ps on a control plane show what is missing) and run the same command again.",
-			c.Label, c.view.ClusterErrors[c.Label]).At(c.Source))
+			c.Label, orUnknown(c.view.ClusterErrors[c.Label])).At(c.Source).For(c.target))
 		return
 	}
 	r.strangers(c)
@@ -113,7 +113,7 @@ func (r *recovery) strangers(c *cluster) {
 	if len(names) > 0 {
 		r.diags.Append(diag.Warningf("Nodes are not in the configuration", "Cluster %q has nodes that no block speaks of: %s. "+
 			"The new state does not know their hosts, so kubewright leaves them alone. To have it manage or remove one that it made, "+
-			"add its block, move the new state away and recover again.", c.Label, strings.Join(names, ", ")).At(c.Source))
+			"add its block, move the new state away and recover again.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.target))
 	}
 }
 

@@ -78,8 +78,7 @@ func (v *View) replaceUnknown() diag.Diagnostics {
 		case !v.recordedNode(t):
 			diags.Append(diag.Warningf("Nothing to take out", "-%s=%s: the node is not there yet, or an earlier apply has taken it out already. It joins.", ReplaceFlag, t).For(t))
 		case v.Reports[t] == nil:
-			diags.Append(diag.Errorf(hostNotLookedAt, "-%s=%s: %s. A node is replaced on a host that answers. "+
-				"If the host is gone for good, take its block out and remove it with -%s=%s.", ReplaceFlag, t, v.Unobserved[t].Reason, ForgetUnreachableFlag, t).For(t))
+			diags.Append(v.refuseReplacing(t))
 		}
 	}
 	for _, t := range v.AcceptNewHost {
@@ -88,6 +87,13 @@ func (v *View) replaceUnknown() diag.Diagnostics {
 		}
 	}
 	return diags
+}
+
+// refuseReplacing refuses to replace a node whose host was not seen.
+func (v *View) refuseReplacing(t state.Target) *diag.Diagnostic {
+	i := slices.IndexFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t })
+	return diag.Errorf(hostNotLookedAt, "-%s=%s: a node is replaced on a host that answers. Nothing is changed on any host.\n\n%s\n\n"+
+		"If the host is gone for good, take its block out and remove it with -%s='%s'.", ReplaceFlag, t, reason(v.Unobserved[t]), ForgetUnreachableFlag, t).At(v.Config.Nodes[i].Source).For(t)
 }
 
 // anotherMachine refuses a host that is not the one which joined, until somebody
@@ -263,7 +269,7 @@ func (v *View) endpointLeaves() diag.Diagnostics {
 			continue
 		}
 		diags.Append(diag.Errorf("Endpoint would leave", "%s is the host of control_plane_endpoint = %q: without it nobody reaches the other control planes. Nothing is changed. "+
-			"Move the endpoint first, to a balancer or a name that you can move, and apply that.", l.target, l.cluster.ControlPlaneEndpoint).At(l.cluster.origin("control_plane_endpoint")).For(l.target))
+			"Move the endpoint first, to a balancer or a name that you can move, and apply that.", l.target, l.cluster.ControlPlaneEndpoint).At(l.cluster.place("control_plane_endpoint")).For(l.target))
 	}
 	return diags
 }

@@ -66,7 +66,7 @@ func Restore(v *View, header planner.Plan, r EtcdRestore) (Result, diag.Diagnost
 		len(planes)-1, len(planes), len(planes)/2+1)}
 	p, err := planner.Assemble(header, nil, nil, b.draft, planner.Options{})
 	if err != nil {
-		return Result{}, append(diags, diag.Errorf("Plan is not sound", "%v. This is a defect of kubewright; nothing was changed.", err))
+		return Result{}, append(diags, unsound(err))
 	}
 	return Result{Plan: p, Desired: desired, Observed: &state.Snapshot{}}, diags
 }
@@ -83,12 +83,13 @@ func (v *View) clusterToRestore(r EtcdRestore) (*cluster, diag.Diagnostics) {
 	case c.Etcd.External != nil:
 		return nil, RefuseExternalEtcd(c.Cluster)
 	case len(planes) == 0:
-		return nil, diag.Diagnostics{diag.Errorf("Nothing to restore into", "No control plane of cluster %q holds its CA any more, and a snapshot does not hold it. "+
-			"Without the CA's keys the nodes trust no new API server. Nothing was changed.", c.Label).At(c.Source)}
+		return nil, diag.Diagnostics{diag.Errorf("Nothing to restore into", "No control plane of cluster %q holds both its CA (%s/ca.crt) and %s any more, and a snapshot holds neither: "+
+			"the nodes would trust no new API server. Nothing was changed. Put the files back, from a backup of a control plane's /etc/kubernetes; "+
+			"without them the cluster has to be destroyed and made anew.", c.Label, c.Certificates.Dir, adminConf).At(c.Source).For(c.target)}
 	case r.Answers != nil && planes[0].restoredFrom() != r.SHA256:
 		return nil, diag.Diagnostics{diag.Errorf("Etcd works", "The etcd of cluster %q answers: a quorum of its members is there (%s). Nothing is restored over a cluster that works, "+
 			"and nothing was changed. If the cluster is to be put back to what it was, delete or change its objects; if it is to be made anew, destroy and apply it first.",
-			c.Label, membersNamed(r.Answers)).At(c.Source)}
+			c.Label, membersNamed(r.Answers)).At(c.Source).For(c.target)}
 	}
 	return c, nil
 }
@@ -125,7 +126,7 @@ func RestoredFrom(r *state.Report) string {
 
 func (c *cluster) whatIsLost(r EtcdRestore) *diag.Diagnostic {
 	return diag.Warningf("What came after the snapshot is lost", "Cluster %q becomes what it was when %s was taken: objects made since are gone, those deleted since are back, "+
-		"and containers that run are put right to that. What the members hold now is kept on the hosts, beside the new data, as %s.", c.Label, r.Artifact, r.aside()).At(c.Source)
+		"and containers that run are put right to that. What the members hold now is kept on the hosts, beside the new data, as %s.", c.Label, r.Artifact, r.aside()).At(c.Source).For(c.target)
 }
 
 // aside is the name that data gets which is there already.

@@ -271,7 +271,7 @@ func (v *View) checkRequest(r Rotation) *diag.Diagnostic {
 // whose key may lie on the control planes.
 func (c *cluster) checkGiven(a authority, r Rotation) *diag.Diagnostic {
 	const summary = "CA is yours"
-	at := func(d *diag.Diagnostic) *diag.Diagnostic { return d.At(c.origin(a.block)).For(c.target) }
+	at := func(d *diag.Diagnostic) *diag.Diagnostic { return d.At(c.place(a.block)).For(c.target) }
 	switch {
 	case a.custody == made || c.rotation(a.Base) != nil:
 		return nil
@@ -314,7 +314,7 @@ func (c *cluster) impure() *diag.Diagnostic {
 		for _, n := range c.controlPlanes() {
 			if cas := n.casIn(r.Base + ".crt"); !r.begun && len(cas) > 1 {
 				return diag.Errorf("File trusts several CAs", "%s (%s) has %d certificates in %s.crt. Rotating the CA would leave the new one alone in it. Nothing is changed. "+
-					"Leave only the CA with which the cluster signs in that file, on every node, and have the components read it.", n.target, n.Address, len(cas), r.Base).At(c.Source).For(n.target)
+					"Leave only the CA with which the cluster signs in that file, on every node, and have the components read it.", n.target, n.Address, len(cas), r.Base).At(n.Source).For(n.target)
 			}
 		}
 	}

@@ -123,7 +123,7 @@ func (n *node) blind(phase string, restarted []string) bool {
 
 // checkEnded speaks of a CA that kubewright has made and that has ended.
 func (c *cluster) checkEnded(a authority, ca state.CertificateInfo) *diag.Diagnostic {
-	at := c.origin("certificates.ca_validity")
+	at := c.place("certificates.ca_validity")
 	if _, ok := c.atOnce[a.Base]; ok {
 		return diag.Warningf("CA is replaced at once", "The CA %q (%s.crt) was valid until %s, and nobody trusts what it has signed. It is replaced by a new one over SSH alone, and with it everything below it; "+
 			"the API answers again when that is done. Kubeconfigs that were made by hand end with it, and pods that are not of this configuration's addons have to be restarted.", ca.CommonName, a.Base, date(ca.NotAfter)).At(at).For(c.target)
@@ -131,15 +131,34 @@ func (c *cluster) checkEnded(a authority, ca state.CertificateInfo) *diag.Diagno
 	if c.rotation(a.Base) != nil && c.rotates() {
 		return nil // the front proxy's
 	}
-	var flags []string
-	for _, other := range c.authorities {
-		if other.custody == made && c.ended(other) {
-			flags = append(flags, "-"+ReplaceFlag+"="+Rotation{c.target, other.Name}.String())
-		}
+	flags, carries := c.endedFlags()
+	if !carries {
+		return c.warnEndedProxy(a, ca)
 	}
 	return diag.Errorf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. Nothing below it is trusted any more. Nothing is changed. "+
 		"Replace it by a new one; that works over SSH and needs no API:\n\n  kubewright apply %s",
 		ca.CommonName, a.Base, date(ca.NotAfter), strings.Join(flags, " ")).At(at).For(c.target)
+}
+
+// endedFlags ask for all CAs of ours that have ended to be replaced; carries tells
+// that one of them keeps the API from answering.
+func (c *cluster) endedFlags() (flags []string, carries bool) {
+	for _, a := range c.authorities {
+		if a.custody == made && c.ended(a) {
+			flags = append(flags, "-"+ReplaceFlag+"="+Rotation{c.target, a.Name}.String())
+			carries = carries || a.carries()
+		}
+	}
+	return flags, carries
+}
+
+// warnEndedProxy speaks of the front proxy's CA when it alone has ended. It refuses
+// nothing: the rotation needs an API that answers, every node, and a plan of its
+// own, and what keeps one of these away has to be put right before.
+func (c *cluster) warnEndedProxy(a authority, ca state.CertificateInfo) *diag.Diagnostic {
+	return diag.Warningf("CA certificate has expired", "The CA %q (%s.crt) was valid until %s. API servers answer without it, but what serves further APIs behind them, such as metrics.k8s.io, "+
+		"does not trust what it has signed. Rotate it, while the API answers, by a plan in which nodes and versions stay as they are:\n\n  kubewright apply -%s=%s",
+		ca.CommonName, a.Base, date(ca.NotAfter), ReplaceFlag, Rotation{c.target, a.Name}).At(c.place("certificates.ca_validity")).For(c.target)
 }
 
 // endedFile is where the certificate of a CA that was replaced at once is kept.

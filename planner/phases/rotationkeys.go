@@ -319,10 +319,11 @@ func (c *cluster) checkKeys() diag.Diagnostics {
 		switch {
 		case r.begun:
 		case len(f.PublicKeys) == 0:
-			return at(diag.Errorf("Service account key cannot be read", "%s: %s.pub of %s (%s): %s. Nothing is changed.", name, r.base, n.target, n.Address, f.Invalid))
+			return diag.Diagnostics{diag.Errorf("Service account key cannot be read", "%s: %s.pub of %s (%s): %s. Nothing is changed. "+
+				"Copy it from another control plane, or make it of the private key (openssl pkey -in %s.key -pubout), and restart the API server.", name, r.base, n.target, n.Address, f.Invalid, r.base).At(n.Source).For(n.target)}
 		case len(f.PublicKeys) > 1:
-			return at(diag.Errorf("File has several keys", "%s: %s.pub of %s (%s) has %d public keys. Rotating them would leave the new one alone in it. Nothing is changed. "+
-				"Leave only the key with which tokens are signed in that file, on every control plane, and have the API servers read it.", name, r.base, n.target, n.Address, len(f.PublicKeys)))
+			return diag.Diagnostics{diag.Errorf("File has several keys", "%s: %s.pub of %s (%s) has %d public keys. Rotating them would leave the new one alone in it. Nothing is changed. "+
+				"Leave only the key with which tokens are signed in that file, on every control plane, and have the API servers read it.", name, r.base, n.target, n.Address, len(f.PublicKeys)).At(n.Source).For(n.target)}
 		}
 	}
 	if flag := c.foreignKeyFlag(); flag != "" {

@@ -195,10 +195,11 @@ func reason(u state.Unobserved) string {
 
 func (c *cluster) refuseLost() diag.Diagnostics {
 	return diag.Diagnostics{{
-		Severity: diag.Error, Summary: "Cluster is gone from its hosts",
+		Severity: diag.Error, Summary: "Cluster is gone from its hosts", Address: c.target.String(),
 		Detail: fmt.Sprintf("The state says that cluster %q exists (CA %s), but no control plane holds any of it. "+
-			"Nothing is founded over a cluster that is remembered. If the hosts were reinstalled on purpose and the data is not needed, "+
-			"remove the state file and plan again; if addresses changed, correct them.", c.Label, short(c.recordedCA())),
+			"Nothing is founded over a cluster that is remembered. If addresses changed, correct them. "+
+			"If the hosts were emptied on purpose and the data is not needed, have the state forget the cluster, and plan again:\n\n  kubewright state rm '%s'",
+			c.Label, short(c.recordedCA()), c.target),
 		Subject: c.Source,
 	}}
 }

@@ -229,7 +229,7 @@ func chains(chain []*x509.Certificate, ca *x509.Certificate) bool {
 func (c *cluster) checkSupplies() diag.Diagnostics {
 	var diags diag.Diagnostics
 	var ending []string
-	at := c.origin("certificates.supplied")
+	at := c.place("certificates.supplied")
 	for _, n := range c.nodes {
 		if n.name == "" {
 			continue // a host that was not seen
@@ -257,8 +257,9 @@ func (c *cluster) checkSupplies() diag.Diagnostics {
 				config.Quote(c.Certificates.Supplied), n.target, n.Address, strings.Join(lines, "\n")).At(at).For(n.target))
 		}
 		if len(servers) > 0 {
-			diags = append(diags, diag.Warningf("Kubeconfig names another server", "Supplied kubeconfigs of %s name another server than kubeadm would:\n\n%s",
-				n.target, strings.Join(servers, "\n")).At(at).For(n.target))
+			diags = append(diags, diag.Warningf("Kubeconfig names another server", "Supplied kubeconfigs of %s (%s) name another server than kubeadm would:\n\n%s\n\n"+
+				"They are used as they are. Where that is not meant, have them issued with the server that is missed here.",
+				n.target, n.Address, strings.Join(servers, "\n")).At(at).For(n.target))
 		}
 	}
 	if len(ending) > 0 {

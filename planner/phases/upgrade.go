@@ -1,8 +1,10 @@
 package phases
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
@@ -176,7 +178,7 @@ func (c *cluster) versionChange() diag.Diagnostics {
 	}
 	refuse := func(summary, format string, args ...any) diag.Diagnostics {
 		return diag.Diagnostics{diag.Errorf(summary, "Cluster %q: "+format+" Nothing is changed on any host.",
-			append([]any{c.Label}, args...)...).At(c.origin("kubernetes_version"))}
+			append([]any{c.Label}, args...)...).At(c.place("kubernetes_version")).For(c.target)}
 	}
 	switch {
 	case c.up.err != nil:
@@ -184,8 +186,8 @@ func (c *cluster) versionChange() diag.Diagnostics {
 	case !c.up.raises:
 		return append(c.emptyPools(), c.behind()...)
 	case c.report == nil && !c.up.begun:
-		return refuse("Cluster cannot be upgraded now", "its API did not answer, so it is not known which versions its kubelets run. "+
-			"Bring it to answer first, with kubernetes_version = %q.", c.up.newest)
+		return refuse("Cluster cannot be upgraded now", "%s, so that it is not known which versions its kubelets run. "+
+			"Bring it to answer first, with kubernetes_version = %q.", c.darkTargets()[0].Reason, c.up.newest)
 	case c.exchanges():
 		return refuse("Cluster cannot be upgraded now", "control planes are to come and to go in the same plan (%s). Those that go leave before an upgrade, and those that come join after it: "+
 			"etcd would have fewer members while each restarts. Do one after the other: the nodes first, with kubernetes_version = %q, or the upgrade first.", c.story(c.acts()), c.up.newest)
@@ -216,7 +218,7 @@ func (c *cluster) unready() diag.Diagnostics {
 		return nil
 	}
 	return diag.Diagnostics{diag.Warningf("Control plane is not ready", "%s: the Node is not Ready. The upgrade waits %s for it before it touches the node, and goes no further without it. "+
-		"kubectl describe node shows what is wrong.", strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck).At(c.origin("kubernetes_version"))}
+		"kubectl describe node shows what is wrong.", strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck).At(c.place("kubernetes_version"))}
 }
 
 // awaitsReady tells that the node's version is to change and its Node was seen
@@ -231,28 +233,47 @@ func (c *cluster) unfit() diag.Diagnostics {
 		return nil
 	}
 	var diags diag.Diagnostics
+	said := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(c.report.Nodes)) {
 		kubelet, ok := planner.ParseRelease(c.report.Nodes[name].KubeletVersion)
 		if !ok {
 			continue
 		}
 		if err := planner.KubeletFits(kubelet, c.up.oldest, c.up.want); err != nil {
-			diags = append(diags, c.misfit(name, err))
+			said[name] = true
+			diags = append(diags, c.misfit("node "+name, err, c.toFit(kubelet)))
 		}
 	}
 	for _, n := range c.nodes {
-		if coming, ok := planner.ParseRelease(n.comingKubelet()); ok && n.upgrades() {
-			if err := planner.KubeletFits(coming, c.up.want, c.up.want); err != nil {
-				diags = append(diags, c.misfit(n.target.String()+", as installed on the host", err))
-			}
+		coming, ok := planner.ParseRelease(n.comingKubelet())
+		if !ok || !n.upgrades() || said[n.name] {
+			continue
+		}
+		if err := planner.KubeletFits(coming, c.up.want, c.up.want); err != nil {
+			diags = append(diags, c.misfit(n.target.String()+", as installed on the host", err, fmt.Sprintf("Install the kubelet %s there.", c.up.want)))
 		}
 	}
 	return diags
 }
 
-func (c *cluster) misfit(where string, err error) *diag.Diagnostic {
-	return diag.Errorf("Kubelet does not fit", "Cluster %q, %s: %v. Nothing is changed on any host. Install a kubelet from %s to %s there.",
-		c.Label, where, err, c.up.oldest, c.up.want).At(c.origin("kubernetes_version"))
+func (c *cluster) misfit(where string, err error, remedy string) *diag.Diagnostic {
+	return diag.Errorf("Kubelet does not fit", "Cluster %q, %s: %v. Nothing is changed on any host. %s",
+		c.Label, where, err, remedy).At(c.place("kubernetes_version")).For(c.target)
+}
+
+// toFit says how a kubelet that runs comes to go with the control planes: before
+// their upgrade it has to be no newer than they are, and for what comes behind it
+// not too old. An older one takes as many minor versions as it may at a time.
+func (c *cluster) toFit(kubelet planner.Release) string {
+	oldest := c.up.oldest
+	if kubelet.Minor > oldest.Minor {
+		return fmt.Sprintf("Install the kubelet %s there and restart it; newer ones follow their control planes.", oldest)
+	}
+	first := "a release of 1." + strconv.Itoa(kubelet.Minor+planner.KubeletSkew)
+	if oldest.Minor >= kubelet.Minor+planner.KubeletSkew {
+		first = oldest.String()
+	}
+	return fmt.Sprintf("Stop at %s first: with that as kubernetes_version, install its kubelet there and apply. Then go on to %s.", first, c.up.want)
 }
 
 // behind warns of kubelets that stay older than the cluster: those that are
@@ -272,7 +293,7 @@ func (c *cluster) behind() diag.Diagnostics {
 	for _, version := range slices.Sorted(maps.Keys(byVersion)) {
 		diags = append(diags, diag.Warningf("Kubelet stays behind", "%s: the installed kubelet is %s, and kubewright does not replace what it did not install. "+
 			"That may be so for three minor versions. To follow: install the kubelet %s there and plan again; the plan drains each node and restarts its kubelet.",
-			strings.Join(byVersion[version], ", "), version, want).At(c.origin("kubernetes_version")))
+			strings.Join(byVersion[version], ", "), version, want).At(c.place("kubernetes_version")))
 	}
 	return diags
 }

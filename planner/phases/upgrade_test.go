@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
@@ -256,6 +257,10 @@ func TestUpgradeOverGates(t *testing.T) {
 	if err := gate("1.36.3", "AtomicFIFO=true"); err == nil || !strings.Contains(err.Error(), "1.35") || !strings.Contains(err.Error(), "goes through 1.35.8") {
 		t.Errorf("a gate of 1.36: %v, want that 1.35 does not know it", err)
 	}
+	places(o.config)
+	wantFindings(t, o.diagnose(), finding{diag.Error, "Configuration does not fit a version on the way", "main.hcl:1", "cluster.prod", []string{
+		"AtomicFIFO", "1.34.9 → 1.35.8 → 1.36.3 goes through 1.35.8, which cannot run with this", "Nothing is changed on any host", "or upgrade to 1.35.8 first",
+	}}, finding{diag.Warning, "Kubelet stays behind", "main.hcl:1", "", []string{`node.cp["cp1"]: the installed kubelet is 1.34.9`}})
 	if err := gate("1.35.8", "APIServerTracing=true"); err != nil {
 		t.Error(err)
 	}

@@ -73,13 +73,11 @@ func (v *View) walk() diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.clusters {
 		acts := c.acts()
-		removes := slices.ContainsFunc(acts, func(a planner.Act) bool { return !a.Add })
-		if !removes && (c.seen == nil || len(c.seen.Members) == 0) {
-			continue // nothing is taken away, and the gate looks before anything is added
-		}
-		if len(c.seen.Members) == 0 {
-			diags.Append(diag.Errorf("Membership of etcd cannot be told", "A control plane of cluster %q is to leave, and etcd did not say who its members are: %s. "+
-				"Nothing is changed. Bring etcd to answer first.", c.Label, c.seen.EtcdUnobserved).At(c.Source).For(c.target))
+		if c.seen == nil || len(c.seen.Members) == 0 {
+			// Where nothing is taken away, the gate looks before anything is added.
+			if c.membersLeave() {
+				diags.Append(c.refuseUntold())
+			}
 			continue
 		}
 		if _, err := planner.Walk(c.seen.Members, acts); err != nil {
@@ -88,6 +86,25 @@ func (v *View) walk() diag.Diagnostics {
 		}
 	}
 	return diags
+}
+
+// membersLeave tells that nodes with members of the cluster's etcd are to leave a
+// cluster that stays.
+func (c *cluster) membersLeave() bool {
+	return c.Etcd.External == nil && !c.founding && slices.ContainsFunc(c.view.leavers(), func(l leaver) bool {
+		return l.cluster == c && !l.whole && l.acts() && l.Role == string(config.ControlPlane)
+	})
+}
+
+// refuseUntold refuses to take a member away from an etcd of which nobody knows
+// who the others are, and how they do.
+func (c *cluster) refuseUntold() *diag.Diagnostic {
+	why := c.darkTargets()[0].Reason
+	if c.seen != nil {
+		why = c.etcdUnobserved()
+	}
+	return diag.Errorf("Membership of etcd cannot be told", "A control plane of cluster %q is to leave, and etcd did not say who its members are: %s. Nothing is changed. "+
+		"Bring API and etcd to answer first; where etcd has lost its quorum for good, kubewright etcd restore makes it anew of a snapshot.", c.Label, why).At(c.Source).For(c.target)
 }
 
 // story lists acts for a sentence: cp4 joins, cp1 leaves.

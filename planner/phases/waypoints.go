@@ -60,9 +60,13 @@ func (c *cluster) unfitOnTheWay() diag.Diagnostics {
 	for _, hop := range c.up.hops[:len(c.up.hops)-1] {
 		for _, d := range c.findings(hop) {
 			if d.Severity == diag.Error && !known[d.Detail] {
+				at := d.Subject
+				if at.File == "" {
+					at = c.Source
+				}
 				diags = append(diags, diag.Errorf("Configuration does not fit a version on the way", "%s %s goes through %s, which cannot run with this. "+
 					"Nothing is changed on any host. Take it out, upgrade, and put it in again; or upgrade to %s first.",
-					d.Detail, c.versionNote(), hop, hop).At(d.Subject).For(c.target))
+					d.Detail, c.versionNote(), hop, hop).At(at).For(c.target))
 			}
 		}
 	}

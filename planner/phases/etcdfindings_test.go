@@ -1,0 +1,189 @@
+package phases_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
+)
+
+// removeMember takes a member out of etcd by hand.
+func (o *operator) removeMember(peerURL string) {
+	o.t.Helper()
+	ctx := context.Background()
+	etcd, err := sim.Access{}.Etcd(ctx, o.world.Host("10.0.0.11"), []string{providers.Seat{}.EtcdURL()}, "")
+	o.must(err)
+	members, _, err := etcd.Members(ctx)
+	o.must(err)
+	for _, m := range members {
+		if slices.Contains(m.PeerURLs, peerURL) {
+			o.must(etcd.Remove(ctx, m.ID))
+			return
+		}
+	}
+	o.t.Fatalf("there is no member %s", peerURL)
+}
+
+// TestMemberTakenOutByHand: a control plane with the data of a member that etcd
+// does not count any more is refused, and what the text says mends it.
+func TestMemberTakenOutByHand(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 0)
+	places(o.config)
+	o.removeMember("https://10.0.0.13:2380")
+	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd does not count this member", "main.hcl:13", `node.cp["cp3"]`, []string{
+		`node.cp["cp3"] (10.0.0.13) holds the data of an etcd member, and etcd does not list it`, "Nothing is changed", `-replace='node.cp["cp3"]'`,
+	}})
+	o.replace = []state.Target{o.config.Nodes[2].Target}
+	o.must(o.apply())
+	o.wantNothing()
+}
+
+// TestMembershipFindings: nothing is planned that takes a control plane away from
+// an etcd which would lose its quorum, or of which nobody knows who its members are.
+func TestMembershipFindings(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil func(*operator)
+		see   func(*phases.View)
+		want  finding
+	}{
+		"two of three would be dead": {
+			func(o *operator) {
+				o.edit("10.0.0.12", "file /etc/kubernetes/manifests/etcd.yaml delete")
+				o.world.Advance(time.Minute)
+			}, nil,
+			finding{diag.Error, "Plan would lose quorum of etcd", "main.hcl:1", "cluster.prod", []string{
+				`Walking through the changes of membership of cluster "prod", one step cannot be made`, `node.cp["cp3"]/reset`, "The order would be: cp3 leaves", "Nothing is changed",
+			}},
+		},
+		"members are not known": {
+			func(*operator) {}, func(v *phases.View) {
+				v.Clusters["prod"].Members, v.Clusters["prod"].EtcdUnobserved = nil, "10.0.0.11:2379: certificate signed by unknown authority"
+			},
+			finding{diag.Error, "Membership of etcd cannot be told", "main.hcl:1", "cluster.prod", []string{
+				`A control plane of cluster "prod" is to leave`, "10.0.0.11:2379: certificate signed by unknown authority. Nothing is changed. Bring API and etcd to answer first", "kubewright etcd restore",
+			}},
+		},
+		"the API does not answer": {
+			func(*operator) {}, func(v *phases.View) { delete(v.Clusters, "prod"); v.ClusterErrors["prod"] = "connection refused" },
+			finding{diag.Error, "Membership of etcd cannot be told", "main.hcl:1", "cluster.prod", []string{
+				`A control plane of cluster "prod" is to leave`, "the API did not answer: connection refused. Nothing is changed.",
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 0)
+			places(o.config)
+			c.spoil(o)
+			o.leave("cp3")
+			v := o.observe()
+			if c.see != nil {
+				c.see(v)
+			}
+			_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+			wantFindings(t, diags, c.want)
+		})
+	}
+}
+
+// TestDefragmentFindings: etcd is looked after where it is ours and answers; what
+// of it is elsewhere is left alone, and named.
+func TestDefragmentFindings(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 0)
+	dark := func(err string) func(*phases.View) {
+		return func(v *phases.View) {
+			delete(v.Clusters, "prod")
+			if err != "" {
+				v.ClusterErrors["prod"] = err
+			}
+		}
+	}
+	silent := finding{diag.Error, "Etcd does not answer", "main.hcl:1", "cluster.prod", nil}
+	for name, c := range map[string]struct {
+		label string
+		see   func(*phases.View)
+		want  finding
+	}{
+		"no such cluster": {"test", func(*phases.View) {}, finding{diag.Error, "Unknown cluster", "", "", []string{`The configuration has no cluster "test".`}}},
+		"somebody else's": {"prod", func(v *phases.View) {
+			v.Config.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}}
+		}, finding{diag.Error, "Etcd is not kubewright's", "main.hcl:1", "cluster.prod", []string{`The etcd of cluster "prod" is external`}}},
+		"the API is down": {"prod", dark("connection refused"), silent.saying(`Of cluster "prod" the members of etcd are not known: connection refused. Nothing was changed.`)},
+		"not there yet":   {"prod", dark(""), silent.saying("no control plane has an administrator's kubeconfig (/etc/kubernetes/admin.conf)")},
+		"etcd is down": {"prod", func(v *phases.View) {
+			v.Clusters["prod"].Members, v.Clusters["prod"].EtcdUnobserved = nil, "context deadline exceeded"
+		}, silent.saying("context deadline exceeded")},
+		"a member elsewhere": {"prod", func(v *phases.View) {
+			v.Clusters["prod"].Members = append(v.Clusters["prod"].Members, state.EtcdMember{ID: "8e9e05c52164694d", PeerURLs: []string{"https://192.0.2.8:2380"}, Healthy: true})
+		}, finding{diag.Warning, "Etcd member is left alone", "main.hcl:1", "cluster.prod", []string{
+			"Member without a name (8e9e05c52164694d, https://192.0.2.8:2380) is on no control plane of the configuration", "etcdctl defrag",
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := o.copy(t).observe()
+			places(v.Config)
+			cl := *v.Config.Clusters[0]
+			v.Config = &config.Config{Clusters: []*config.Cluster{&cl}, Nodes: v.Config.Nodes}
+			c.see(v)
+			r, diags := phases.Defragment(v, planner.Plan{}, c.label)
+			wantFindings(t, diags, c.want)
+			if c.want.severity == diag.Warning && len(r.Plan.Steps) != 1 {
+				t.Errorf("the member that is ours is left alone as well:\n%s", describe(r.Plan))
+			}
+		})
+	}
+}
+
+// TestNothingToRestoreInto: a snapshot brings no identity back.
+func TestNothingToRestoreInto(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/admin.conf"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 0)
+			places(o.config)
+			for _, n := range o.config.Nodes {
+				o.edit(n.Address, "file "+path+" delete")
+			}
+			_, diags := phases.Restore(o.observe(), planner.Plan{}, phases.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
+			wantFindings(t, diags, finding{diag.Error, "Nothing to restore into", "main.hcl:1", "cluster.prod", []string{
+				`No control plane of cluster "prod" holds both its CA (/etc/kubernetes/pki/ca.crt) and /etc/kubernetes/admin.conf any more, and a snapshot holds neither`, "Nothing was changed",
+			}})
+			_, diags = phases.Restore(o.observe(), planner.Plan{}, phases.EtcdRestore{Cluster: "test"})
+			wantFindings(t, diags, finding{diag.Error, "Unknown cluster", "", "", []string{`no cluster "test"`}})
+		})
+	}
+}
+
+// TestUnsoundPlan: what must not be carried out is no plan, and called a defect of
+// ours. Etcd has no two members at one address, and no configuration one node twice.
+func TestUnsoundPlan(t *testing.T) {
+	t.Parallel()
+	want := finding{diag.Error, "Plan is not sound", "", "", []string{`node.cp["cp1"]/etcd-`, "This is a defect of kubewright; nothing was changed", "report it"}}
+	o := founded(t, 1, 0)
+	v := o.observe()
+	v.Clusters["prod"].Members = append(v.Clusters["prod"].Members, v.Clusters["prod"].Members[0])
+	r, diags := phases.Defragment(v, planner.Plan{}, "prod")
+	wantFindings(t, diags, want)
+	if r.Plan != nil {
+		t.Error("there is a plan to defragment")
+	}
+	v = o.observe()
+	v.Config.Nodes = append(v.Config.Nodes, v.Config.Nodes[0])
+	r, diags = phases.Restore(v, planner.Plan{}, phases.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
+	wantFindings(t, diags, want, finding{diag.Warning, "What came after the snapshot is lost", "", "cluster.prod", []string{"good.db", "member.before-0123456789ab"}})
+	if r.Plan != nil {
+		t.Error("there is a plan to restore")
+	}
+}

@@ -1,0 +1,155 @@
+package phases_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state"
+)
+
+// rotation is what -replace names.
+func rotation(t testing.TB, name string) phases.Rotation {
+	t.Helper()
+	r, ok := phases.ParseRotation("cluster.prod/" + name)
+	if !ok {
+		t.Fatalf("%s is no rotation", name)
+	}
+	return r
+}
+
+// TestRotationFindings: what keeps a CA or the service account keys from being
+// rotated, or goes with it.
+func TestRotationFindings(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 2, 0)
+	keyed := func(n int) func(*operator, *phases.View) {
+		return func(o *operator, v *phases.View) {
+			see(v, o.config.Nodes[1], pki+"sa.pub", func(f *state.FileReport) {
+				if f.PublicKeys = append(f.PublicKeys, "another")[:n]; n == 0 {
+					f.Invalid = "no public key in the file"
+				}
+			})
+		}
+	}
+	for name, c := range map[string]struct {
+		rotate string
+		seen   func(*operator, *phases.View)
+		want   finding
+	}{
+		"several CAs": {"ca", func(o *operator, v *phases.View) {
+			see(v, o.config.Nodes[1], pki+"ca.crt", func(f *state.FileReport) {
+				f.Certificates = append(f.Certificates, state.CertificateInfo{KeyDigest: "other"})
+			})
+		}, finding{diag.Error, "File trusts several CAs", "main.hcl:12", `node.cp["cp2"]`, []string{
+			`node.cp["cp2"] (10.0.0.12) has 2 certificates in /etc/kubernetes/pki/ca.crt`, "Nothing is changed", "Leave only the CA with which the cluster signs",
+		}}},
+		"no key": {"service-account", keyed(0), finding{diag.Error, "Service account key cannot be read", "main.hcl:12", `node.cp["cp2"]`, []string{
+			`cluster.prod/service-account: /etc/kubernetes/pki/sa.pub of node.cp["cp2"] (10.0.0.12): no public key in the file. Nothing is changed`, "another control plane",
+		}}},
+		"several keys": {"service-account", keyed(2), finding{diag.Error, "File has several keys", "main.hcl:12", `node.cp["cp2"]`, []string{
+			`/etc/kubernetes/pki/sa.pub of node.cp["cp2"] (10.0.0.12) has 2 public keys`, "Nothing is changed", "Leave only the key with which tokens are signed",
+		}}},
+		"keys of the operator's": {"service-account", func(o *operator, _ *phases.View) {
+			o.config.Clusters[0].APIServer.Args = []config.Arg{{Name: "service-account-signing-key-file", Value: "/etc/mine/sa.key"}}
+		}, finding{diag.Error, "Service account keys are yours", "main.hcl:1", "cluster.prod", []string{
+			"cluster.prod/service-account: the configuration gives kube-apiserver's --service-account-signing-key-file a value of its own, so the keys are not those of /etc/kubernetes/pki/sa",
+			"give the new public key beside the old one",
+		}}},
+		"tokens that stay": {"service-account", func(_ *operator, v *phases.View) {
+			v.Clusters["prod"].TokenSecrets = []state.TokenSecret{{Namespace: "ci", Name: "robot"}}
+		}, finding{diag.Warning, "Tokens are not renewed", "main.hcl:1", "cluster.prod", []string{
+			"hold tokens of the old key: ci/robot. They are believed until the old key is dropped, which waits for them.", "delete them, make those anew that are needed",
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			o.rotate = []phases.Rotation{rotation(t, c.rotate)}
+			v := o.observe()
+			c.seen(o, v)
+			_, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, diags, c.want)
+		})
+	}
+}
+
+// TestTokensEndWithTheirKey: who has the old service account key dropped at once is
+// told whose tokens end with it.
+func TestTokensEndWithTheirKey(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 0)
+	places(o.config)
+	o.rotate = []phases.Rotation{rotation(t, "service-account")}
+	o.must(o.apply())
+	v := o.observe()
+	v.Clusters["prod"].TokenSecrets = []state.TokenSecret{{Namespace: "ci", Name: "robot"}}
+	_, diags := o.planOf(v, planner.Options{SkipPhases: []string{"token-renewal"}})
+	wantFindings(t, diags, finding{diag.Warning, "Tokens are not renewed", "main.hcl:1", "cluster.prod", []string{
+		"ci/robot. They are believed no more when this plan is done.",
+	}})
+}
+
+// TestFrontProxyCAEndsAlone: without it the API answers, so it is rotated; until
+// somebody asks for that it is told of, and keeps nothing from being put right.
+func TestFrontProxyCAEndsAlone(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	ended := func(o *operator) *phases.View {
+		v := o.observe()
+		for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
+			see(v, n, pki+"front-proxy-ca.crt", func(f *state.FileReport) { f.Certificates[0].NotAfter = v.ObservedAt.Add(-time.Hour) })
+		}
+		return v
+	}
+	told := finding{diag.Warning, "CA certificate has expired", "main.hcl:1", "cluster.prod", []string{
+		`The CA "front-proxy-ca" (/etc/kubernetes/pki/front-proxy-ca.crt) was valid until 2026-03-02 `, "API servers answer without it", "metrics.k8s.io", "kubewright apply -replace=cluster.prod/front-proxy-ca",
+	}}
+	for name, c := range map[string]struct {
+		before func(*operator)
+		seen   func(*phases.View)
+		want   []finding
+		plan   func(*planner.Plan) bool
+	}{
+		"told of": {nil, nil, []finding{told}, (*planner.Plan).Empty},
+		"rotated": {func(o *operator) { o.rotate = []phases.Rotation{rotation(t, "front-proxy-ca")} }, nil, nil, func(p *planner.Plan) bool {
+			stages := map[string]bool{}
+			for _, s := range p.Steps {
+				stages[s.ID.Waypoint] = true
+			}
+			return stages["trust-both"] && stages["reissue"] && stages["drop-old"] && len(p.Rotations) == 1 && !stages["replaced"]
+		}},
+		"a worker leaves": {func(o *operator) { o.leave("w1") }, nil, []finding{told}, func(p *planner.Plan) bool { return len(p.Steps) > 0 }},
+		"the API is to be repaired": {
+			func(o *operator) {
+				for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
+					o.edit(n.Address, "file /etc/kubernetes/manifests/kube-apiserver.yaml delete")
+				}
+			},
+			func(v *phases.View) { delete(v.Clusters, "prod"); v.ClusterErrors["prod"] = "connection refused" },
+			[]finding{told}, func(p *planner.Plan) bool { return len(p.Steps) == 3 },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			if c.before != nil {
+				c.before(o)
+			}
+			v := ended(o)
+			if c.seen != nil {
+				c.seen(v)
+			}
+			r, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, diags, c.want...)
+			if r.Plan == nil || !c.plan(r.Plan) {
+				t.Errorf("the plan is another one:\n%s", describe(r.Plan))
+			}
+		})
+	}
+}
