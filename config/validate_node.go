@@ -75,6 +75,8 @@ func (c checker) advertise(n *Node) {
 		case err != nil || a.Zone() != "":
 			c.errorf(path, summary, "%s is no IP address.", c.show(path, s))
 			return
+		case !c.written(path) && (a.IsUnspecified() || a.IsMulticast()):
+			return // it is the address, of which that was said
 		case a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast():
 			c.errorf(path, summary, "%s is no address under which other nodes reach this one.", a)
 			return

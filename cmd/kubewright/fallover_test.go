@@ -101,7 +101,7 @@ func TestRestoreHasToKnow(t *testing.T) {
 	code, out := f.run("etcd", "restore", "good.db", "-auto-approve")
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
-		"Error: Cannot tell whether etcd answers", "Nothing is restored over a cluster that may work:", "10.0.0.11",
+		"Error: Cannot tell whether etcd answers", "Nothing is restored over a cluster that may work: node.cp[\"cp1\"]: ",
 		"Nothing was changed. Put right what keeps etcd from being asked there, and run the same command again.",
 	} {
 		if code != 1 || !strings.Contains(words, want) {

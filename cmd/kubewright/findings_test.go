@@ -16,34 +16,7 @@ import (
 
 // untested are the summaries of errors and warnings that no test shows, and why.
 // One that a test shows by now has to leave the table.
-var untested = map[string]string{
-	"CA is replaced at once":                          "of the planner",
-	"Cluster cannot be adopted":                       "of the planner",
-	"Cluster cannot be upgraded now":                  "of the planner",
-	"Cluster is gone from its hosts":                  "of the planner",
-	"Configuration does not fit a version on the way": "of the planner",
-	"Configuration does not fit the component":        "of the planner",
-	"Deprecated APIs are not known":                   "of the planner",
-	"Etcd does not answer":                            "of the planner",
-	"Etcd does not count this member":                 "of the planner",
-	"Etcd is not kubewright's":                        "of the planner",
-	"Etcd member is left alone":                       "of the planner",
-	"File has several keys":                           "of the planner",
-	"File trusts several CAs":                         "of the planner",
-	"Kubeconfig names another server":                 "of the planner",
-	"Kubelet does not fit":                            "of the planner",
-	"Membership of etcd cannot be told":               "of the planner",
-	"Moved into another cluster":                      "of the planner",
-	"Moved onto something that exists":                "of the planner",
-	"Nodes are not in the configuration":              "of the planner",
-	"Nothing to forget":                               "of the planner",
-	"Nothing to restore into":                         "of the planner",
-	"Plan is not sound":                               "of the planner",
-	"Service account key cannot be read":              "of the planner",
-	"Service account keys are yours":                  "of the planner",
-	"Two nodes are one host":                          "of the planner",
-	"Two nodes have one name":                         "of the planner",
-}
+var untested = map[string]string{}
 
 // TestEveryFindingIsShownByATest holds that what a user can be told stands in a test:
 // the summary of each error and warning, in a script, a golden file or a unit test.

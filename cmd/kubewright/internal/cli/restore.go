@@ -93,8 +93,11 @@ func (s *session) etcdAnswers(ctx context.Context, r phases.EtcdRestore) ([]stat
 			if err == nil && !s.isItsEtcd(r, n.Target, id) {
 				continue
 			}
-			if err == nil || !silent(err) {
-				return members, err
+			if err == nil {
+				return members, nil
+			}
+			if !silent(err) {
+				return nil, fmt.Errorf("%s: %w", n.Target, err)
 			}
 		}
 	}

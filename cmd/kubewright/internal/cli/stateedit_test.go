@@ -54,3 +54,31 @@ func TestMovesRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestPushRefused: which states do not replace the present one unasked.
+func TestPushRefused(t *testing.T) {
+	t.Parallel()
+	make := func(lineage string, serial int64, version string) *state.State {
+		return &state.State{FormatVersion: state.FormatVersion, Lineage: lineage, Serial: serial, ToolVersion: version}
+	}
+	for name, c := range map[string]struct {
+		pushed   *state.State
+		leftover bool
+		detail   string
+	}{
+		"another lineage": {make("b", 5, ""), false, "x.json is of lineage b, and the present state of a: they are of different clusters, and the hosts of the one do not belong to the other."},
+		"older":           {make("a", 3, ""), false, "x.json has serial 3, and the present state 4: it does not know what was done since."},
+		"as old":          {make("a", 4, "9"), false, "x.json has serial 4 as the present state has, and says something else: it was changed by hand, or the two have gone different ways."},
+		"a journal":       {make("a", 5, ""), true, "A run did not get to its end, and the journal holds what it did: x.json does not know it."},
+	} {
+		s := &session{recorded: make("a", 4, ""), leftover: c.leftover}
+		_, err := s.pushable(c.pushed, "x.json", false)
+		const way = " Nothing was written. With -force it is pushed all the same, and the present state is kept as a backup."
+		if found := findings(t, err); len(found) != 1 || found[0].Summary != "State is not pushed" || found[0].Detail != c.detail+way {
+			t.Errorf("%s: %v, want %s", name, found, c.detail+way)
+		}
+		if _, err := s.pushable(c.pushed, "x.json", true); err != nil {
+			t.Errorf("%s, forced: %v", name, err)
+		}
+	}
+}

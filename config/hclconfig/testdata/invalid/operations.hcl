@@ -103,9 +103,14 @@ cluster "keyless" { # ERROR: Cluster without control plane
 cluster "emptied" { # ERROR: Cluster without control plane
   kubernetes_version = "1.36.3"
 
+  upgrade {
+    max_unavailable = "101%" # ERROR: Invalid max_unavailable
+  }
+
   install {
     packages {
-      key = "" # ERROR: Empty value
+      key        = ""                                        # ERROR: Empty value
+      repository = "https://mirror.example.com/kubernetes?x" # ERROR: Invalid package repository
     }
   }
 }
