@@ -1,6 +1,9 @@
 package state
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // FormatVersion is the number of the state format that this program writes.
 const FormatVersion = 1
@@ -33,8 +36,17 @@ type RecordedCluster struct {
 	CA            string `json:"ca,omitempty"`
 	EtcdClusterID string `json:"etcd_cluster_id,omitempty"`
 	Version       string `json:"version,omitempty"`
+	// Fixed are the settings that the cluster keeps while it lives, by their names in
+	// its block, such as network.pod_subnet.
+	Fixed map[string]string `json:"fixed,omitempty"`
 	// PreventDestroy tells that the cluster is protected, whether its block still says so or not.
 	PreventDestroy bool `json:"prevent_destroy,omitempty"`
+}
+
+// Equal tells that both remember the same.
+func (c RecordedCluster) Equal(o RecordedCluster) bool {
+	return c.CA == o.CA && c.EtcdClusterID == o.EtcdClusterID && c.Version == o.Version &&
+		c.PreventDestroy == o.PreventDestroy && maps.Equal(c.Fixed, o.Fixed)
 }
 
 // RecordedNode is what is remembered of a node, enough to reach it and to take

@@ -2,6 +2,7 @@ package phases_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -131,22 +132,32 @@ func TestFlagFindings(t *testing.T) {
 	}
 }
 
-// TestClusterIsGone: hosts that a state knows, and that hold nothing any more, are
-// no place to found a cluster on; what is said to be done about it works.
+// TestClusterIsGone: hosts that a state knows, and that hold nothing any more but
+// perhaps our mark, are no place to found a cluster on; what is said to be done
+// about it works.
 func TestClusterIsGone(t *testing.T) {
 	t.Parallel()
-	o := founded(t, 1, 1)
-	places(o.config)
-	for _, n := range o.config.Nodes {
-		o.edit(n.Address, "unit kubelet stop", "file /etc/kubernetes delete", "file /var/lib/kubelet delete", "file /var/lib/kubewright delete")
+	for name, marks := range map[string]bool{"reset by kubeadm": true, "emptied": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 1, 1)
+			places(o.config)
+			for _, n := range o.config.Nodes {
+				o.edit(n.Address, "unit kubelet stop", "file /etc/kubernetes delete", "file /var/lib/kubelet delete", "power reboot")
+				if !marks {
+					o.edit(n.Address, "foreign")
+				}
+			}
+			o.world.Advance(time.Minute)
+			o.edit("10.0.0.11", "file /var/lib/etcd delete")
+			wantFindings(t, o.diagnose(), finding{diag.Error, "Cluster is gone from its hosts", "main.hcl:1", "cluster.prod", []string{
+				`The state says that cluster "prod" exists (CA `, "Nothing is founded over a cluster that is remembered", "kubewright state rm 'cluster.prod'",
+			}})
+			o.recorded.Nodes, o.recorded.Clusters, o.recorded.Items = nil, nil, nil
+			o.must(o.apply())
+			o.wantNothing()
+		})
 	}
-	o.edit("10.0.0.11", "file /var/lib/etcd delete")
-	wantFindings(t, o.diagnose(), finding{diag.Error, "Cluster is gone from its hosts", "main.hcl:1", "cluster.prod", []string{
-		`The state says that cluster "prod" exists (CA `, "Nothing is founded over a cluster that is remembered", "kubewright state rm 'cluster.prod'",
-	}})
-	o.recorded.Nodes, o.recorded.Clusters, o.recorded.Items = nil, nil, nil
-	o.must(o.apply())
-	o.wantNothing()
 }
 
 // TestRecoverFindings: a state is made anew of hosts whose cluster can be told, and

@@ -1,6 +1,8 @@
 package phases
 
 import (
+	"strings"
+
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
@@ -56,9 +58,63 @@ func (v *View) unchangeable() diag.Diagnostics {
 		if twin != nil {
 			diags = append(diags, c.steering(twin.clusters[i])...)
 		}
+		if refused := c.checkFixed(); len(refused) > 0 {
+			diags = append(diags, refused...)
+			continue // the rest would speak of another cluster
+		}
 		diags = append(diags, c.versionChange()...)
 		diags = append(diags, c.lostMembers()...)
 		diags = append(diags, c.removedMembers()...)
+		diags = append(diags, c.unseenLeavers()...)
+		diags = append(diags, c.lastServing()...)
 	}
 	return diags
+}
+
+// unseenLeavers refuses to take nodes out of a cluster that stays while its API
+// is silent: what runs on them is not known then, and nobody can be asked to
+// evict it, to keep budgets, or to count members of etcd.
+func (c *cluster) unseenLeavers() diag.Diagnostics {
+	if c.seen != nil || c.founding {
+		return nil
+	}
+	var names []string
+	for _, l := range c.view.leavers() {
+		if l.cluster == c && !l.whole && l.acts() {
+			names = append(names, l.target.String())
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.Errorf("Node cannot leave now", "The API of cluster %q did not answer, so it is not known what runs on %s, nobody can be asked to evict it, and etcd does not say who its members are. "+
+		"Nothing is changed. Bring the API to answer first, in an apply with the block as it was and without -%s; then take the node out.",
+		c.Label, strings.Join(names, ", "), ReplaceFlag).At(c.Source).For(c.target)}
+}
+
+// lastServing refuses to take away the control planes that serve the API while
+// none that stays or comes does: nobody could finish, or put anything right.
+func (c *cluster) lastServing() diag.Diagnostics {
+	if c.seen == nil || c.founding {
+		return nil
+	}
+	var leaving []string
+	for _, l := range c.view.leavers() {
+		if l.cluster == c && !l.whole && !l.gone && l.acts() && l.Role == string(config.ControlPlane) {
+			leaving = append(leaving, l.target.String())
+		}
+	}
+	var silent []string
+	for _, n := range c.controlPlanes() {
+		if n.bootstraps() && !c.view.replaces(n.target) || c.seen.StaticPods["kube-apiserver-"+n.name].Ready && !c.view.replaces(n.target) {
+			return nil
+		}
+		silent = append(silent, n.target.String())
+	}
+	if len(leaving) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.Errorf("No API server would be left", "%s would leave cluster %q, and of those that stay no API server runs: %s. "+
+		"Nothing is changed. Put those right first, in an apply without the removal.",
+		strings.Join(leaving, ", "), c.Label, strings.Join(silent, ", ")).At(c.Source).For(c.target)}
 }

@@ -71,7 +71,7 @@ func Record(v *View, r Result) state.Learned {
 		}
 	}
 	for _, c := range v.clusters {
-		if rec := c.record(); rec != nil && (v.Recorded == nil || v.Recorded.Clusters[c.Label] == nil || *v.Recorded.Clusters[c.Label] != *rec) {
+		if rec := c.record(); rec != nil && (v.Recorded == nil || v.Recorded.Clusters[c.Label] == nil || !v.Recorded.Clusters[c.Label].Equal(*rec)) {
 			if l.Clusters == nil {
 				l.Clusters = map[string]*state.RecordedCluster{}
 			}
@@ -156,6 +156,7 @@ func (c *cluster) record() *state.RecordedCluster {
 	rec.PreventDestroy = c.view.prevents(c.target)
 	if c.report != nil {
 		rec.Version = c.report.Version
+		rec.Fixed = c.recordedFixed(rec.Fixed)
 		if c.report.EtcdClusterID != "" {
 			rec.EtcdClusterID = c.report.EtcdClusterID
 		}

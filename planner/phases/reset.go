@@ -132,6 +132,9 @@ func (l leaver) resetStep() planner.Step {
 	s := planner.Step{ID: step(l.target, resetPhase), Phase: resetPhase, Target: l.target, Action: planner.Delete}
 	if !l.whole {
 		s.Via = l.cluster.seat
+		if l.Role == string(config.ControlPlane) {
+			s.Gates = append(s.Gates, "api-served-elsewhere")
+		}
 		if l.Role == string(config.ControlPlane) && l.cluster.Etcd.External == nil {
 			s.Limits = append(s.Limits, l.cluster.limit("etcd-membership"), l.cluster.limit("control-plane-disruption"))
 			s.Gates = append(s.Gates, "etcd-quorum")

@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -131,7 +132,11 @@ func TestFrontProxyCAEndsAlone(t *testing.T) {
 				}
 			},
 			func(v *phases.View) { delete(v.Clusters, "prod"); v.ClusterErrors["prod"] = "connection refused" },
-			[]finding{told}, func(p *planner.Plan) bool { return len(p.Steps) == 3 },
+			[]finding{told},
+			func(p *planner.Plan) bool {
+				return len(p.Steps) == 3 && len(p.Withheld) == 1 && p.Withheld[0].Target == state.ClusterTarget("prod") &&
+					strings.Contains(p.Withheld[0].Remedy, "When it answers again, run kubewright apply once more")
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,15 +36,12 @@ type situation struct {
 
 // blank tells that a host holds nothing of any cluster.
 func blank(r *state.Report) bool {
-	if r.Marks != nil {
-		return false
-	}
-	for _, p := range tracesOfCluster {
-		if r.Files[p].Exists {
-			return false
-		}
-	}
-	return true
+	return r.Marks == nil && traceless(r)
+}
+
+// traceless tells that a host holds no file of any cluster; it may be marked as ours.
+func traceless(r *state.Report) bool {
+	return !slices.ContainsFunc(tracesOfCluster, func(p string) bool { return r.Files[p].Exists })
 }
 
 // tracesOfCluster are files that show that a host belongs to some cluster.
@@ -107,6 +104,9 @@ func (c *cluster) situate() diag.Diagnostics {
 	case c.report != nil && member != nil:
 		c.seat = c.reachable(member).target
 	case founder != nil:
+		if c.emptied() {
+			return c.refuseLost()
+		}
 		c.founding, c.seat = !c.recordedRunning(), founder.target
 	case member != nil:
 		c.seat = member.target
@@ -120,10 +120,15 @@ func (c *cluster) situate() diag.Diagnostics {
 	return nil
 }
 
-// reachable prefers a control plane with an administrator's kubeconfig whose API server runs.
+// reachable prefers a control plane with an administrator's kubeconfig whose API
+// server runs, and which has what the others are given: its CA and the key of service
+// accounts. An API server goes on for a while when somebody has deleted those.
 func (c *cluster) reachable(fallback *node) *node {
 	for _, n := range c.controlPlanes() {
 		if n.report == nil || !n.report.Files[adminConf].Exists || !n.report.Files[kubeletConf].Exists {
+			continue
+		}
+		if !n.report.Files[c.caBase()+".crt"].Exists || !n.report.Files[n.serviceAccountKey()+".pub"].Exists {
 			continue
 		}
 		if c.report.StaticPods["kube-apiserver-"+n.name].Ready {
@@ -193,12 +198,21 @@ func reason(u state.Unobserved) string {
 	return text
 }
 
+// emptied tells that a cluster whose API was seen has left nothing on its control
+// planes but our marks, as kubeadm reset does: a new one in its place would be
+// empty, with another CA than its nodes and users know.
+func (c *cluster) emptied() bool {
+	return c.recordedRunning() && !c.view.Destroy && !slices.ContainsFunc(c.controlPlanes(), func(n *node) bool {
+		return n.report != nil && !traceless(n.report)
+	})
+}
+
 func (c *cluster) refuseLost() diag.Diagnostics {
 	return diag.Diagnostics{{
 		Severity: diag.Error, Summary: "Cluster is gone from its hosts", Address: c.target.String(),
 		Detail: fmt.Sprintf("The state says that cluster %q exists (CA %s), but no control plane holds any of it. "+
 			"Nothing is founded over a cluster that is remembered. If addresses changed, correct them. "+
-			"If the hosts were emptied on purpose and the data is not needed, have the state forget the cluster, and plan again:\n\n  kubewright state rm '%s'",
+			"If a destroy was cut short, run it again. If the hosts were emptied on purpose and the data is not needed, have the state forget the cluster, and plan again:\n\n  kubewright state rm '%s'",
 			c.Label, short(c.recordedCA()), c.target),
 		Subject: c.Source,
 	}}

@@ -194,7 +194,7 @@ func (s *session) others(t state.Target) []state.Target {
 	return out
 }
 
-// apiGate wants another control plane to serve the API while this one restarts.
+// apiGate wants another control plane to serve the API while this one restarts or leaves.
 // One that does not serve it either has nothing to lose.
 func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
 	var last error
@@ -214,7 +214,7 @@ func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.S
 			return nil
 		}
 	}
-	return fmt.Errorf("refused: no other control plane serves the API, and this step restarts it on %s: %w", step.Target, last)
+	return fmt.Errorf("refused: no other control plane serves the API, and this step stops it on %s: %w", step.Target, last)
 }
 
 // servesAPI asks a control plane's own API server whether it is ready.
