@@ -130,3 +130,17 @@ func TestResolve(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysRefused: what is no key is said to be none, without any of it.
+func TestKeysRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"ca.key": "this is not PEM, which begins with -----BEGIN PRIVATE KEY-----",
+		"-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n":                 "the PEM holds no private key of RSA, ECDSA or Ed25519",
+		"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----\n": "the key is encrypted; decrypt it and give it in a sensitive variable",
+	} {
+		if _, err := config.ParseKey([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%.40q: %v, want %q", text, err, want)
+		}
+	}
+}

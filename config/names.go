@@ -77,7 +77,7 @@ func (c checker) preflight(names []string) {
 	known := Checks()
 	for _, name := range names {
 		if strings.EqualFold(name, "all") && len(names) > 1 {
-			c.errorf(path, "Conflicting preflight checks", "\"all\" cannot stand beside other names.")
+			c.errorf(path, "Conflicting preflight checks", "\"all\" cannot stand beside other names. Write it alone, or only the names.")
 		}
 		if variableCheck.MatchString(name) || slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
 			continue

@@ -104,7 +104,7 @@ func (c checker) absolute(path, value string) {
 	case strings.Contains(value+"/", "/../") || strings.Contains(value+"/", "/./") || strings.Contains(value, "//") || strings.ContainsAny(value, "\x00\n"):
 		c.errorf(path, "Path is not plain", "%s holds empty or relative parts. Write the path as it is.", c.show(path, value))
 	case strings.Contains(value, ":"):
-		c.errorf(path, "Path holds a colon", "%s holds a colon, which separates paths in arguments of components.", c.show(path, value))
+		c.errorf(path, "Path holds a colon", "%s holds a colon, which separates paths in arguments of components. Use a path without one.", c.show(path, value))
 	}
 }
 

@@ -46,7 +46,7 @@ func (c checker) certificateKey(cl *Cluster) {
 		c.errorf("certificate_key", "Invalid certificate key", "A certificate key is 64 hex digits. Make one with: kubeadm certs certificate-key, or openssl rand -hex 32.")
 	}
 	if !cl.UploadCerts {
-		c.warnf("certificate_key", "Certificate key is not used", "Nothing is uploaded without upload_certs = true.")
+		c.warnf("certificate_key", "Certificate key is not used", "Nothing is uploaded without upload_certs = true. Write that as well, or remove the key.")
 	}
 }
 
@@ -56,7 +56,7 @@ func (c checker) periods(p Certificates) {
 	bad := false
 	for path, d := range map[string]time.Duration{valid: p.Validity, ca: p.CAValidity, renew: p.RenewBefore} {
 		if d <= 0 && c.written(path) {
-			c.errorf(path, "Duration is not positive", "Certificates would end before they begin.")
+			c.errorf(path, "Duration is not positive", "Certificates would end before they begin. Write a duration such as \"8760h\".")
 			bad = true
 		}
 	}
@@ -67,7 +67,7 @@ func (c checker) periods(p Certificates) {
 		c.errorf(valid, "Certificates outlive their CA", "validity (%s) is longer than ca_validity (%s). A certificate is worth nothing after its CA.", p.Validity, p.CAValidity)
 	}
 	if p.RenewBefore >= p.Validity {
-		c.errorf(renew, "Certificates are always due", "renew_before (%s) is not less than validity (%s): every plan would renew every certificate.", p.RenewBefore, p.Validity)
+		c.errorf(renew, "Certificates are always due", "renew_before (%s) is not less than validity (%s): every plan would renew every certificate. Write a shorter renew_before.", p.RenewBefore, p.Validity)
 	}
 	if p.Validity > DefaultValidity {
 		c.warnf(valid, "Long validity", "%s is more than kubeadm's recommended year. A stolen key can be used for as long; certificates are renewed by an apply, and by every upgrade.", p.Validity)
@@ -85,7 +85,7 @@ func (c checker) givenCA(path string, ca GivenCA, supplied string) {
 	cert := c.caCertificate(path+".certificate", ca.Certificate)
 	switch {
 	case ca.Key.IsZero() && ca.OnHosts:
-		c.errorf(path+".on_hosts", "CA without key", "on_hosts copies the key to the control planes, and there is no key.")
+		c.errorf(path+".on_hosts", "CA without key", "on_hosts copies the key to the control planes, and there is no key. Give key, or remove on_hosts.")
 	case ca.Key.IsZero() && supplied == "":
 		c.errorf(path, "CA without key", "Without the CA's key nothing can be signed. Give key, or supply certificates and kubeconfigs per node in a folder: supplied = \"DIR\".")
 	case !ca.Key.IsZero() && cert != nil:
@@ -161,7 +161,7 @@ func (c checker) tokens(tokens []BootstrapToken) {
 		}
 		if t.Expires != "" {
 			if t.TTL != 0 {
-				c.errorAt(t.Source, summary, "ttl and expires exclude each other.")
+				c.errorAt(t.Source, summary, "ttl and expires exclude each other. Write one of them.")
 			}
 			if _, err := time.Parse(time.RFC3339, t.Expires); err != nil {
 				c.errorAt(t.Source, summary, "expires is %s, which is no moment such as \"2030-01-02T15:04:05Z\".", Quote(t.Expires))
@@ -184,6 +184,6 @@ func (c checker) tokenUse(t BootstrapToken) {
 		}
 	}
 	if len(t.Groups) > 0 && !slices.Contains(t.Usages, "authentication") {
-		c.errorAt(t.Source, summary, "Groups are given, but the token is not for authentication.")
+		c.errorAt(t.Source, summary, "Groups are given, but the token is not for authentication. Remove them, or add \"authentication\" to usages.")
 	}
 }

@@ -174,7 +174,7 @@ func (c checker) timeouts(t Timeouts) {
 	} {
 		path := "timeouts." + name
 		if s := d.String(); (s == "0s" || strings.HasPrefix(s, "-")) && c.written(path) {
-			c.errorf(path, "Timeout is not positive", "%s gives no time at all.", s)
+			c.errorf(path, "Timeout is not positive", "%s gives no time at all. Write a duration such as \"5m\".", s)
 		}
 	}
 }

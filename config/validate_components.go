@@ -58,7 +58,7 @@ func (c checker) envs(block string, envs []EnvVar) {
 			continue
 		}
 		if e.Value != "" {
-			c.errorf(path+".value_from", "Conflicting values", "value and value_from exclude each other.")
+			c.errorf(path+".value_from", "Conflicting values", "value and value_from exclude each other. Write one of them.")
 		}
 		c.tree(path+".value_from", "EnvVarSource", e.ValueFrom, reflect.TypeFor[corev1.EnvVarSource]())
 	}
@@ -136,7 +136,7 @@ func (c checker) cipherSuites(path string, names []string) {
 	}
 	for _, s := range tls.InsecureCipherSuites() {
 		if slices.Contains(names, s.Name) {
-			c.warnf(path, "Insecure cipher suite", "%s is known to be insecure.", s.Name)
+			c.warnf(path, "Insecure cipher suite", "%s is known to be insecure. Take it out of the list.", s.Name)
 		}
 	}
 }

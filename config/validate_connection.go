@@ -12,7 +12,7 @@ import (
 func (c checker) connection(path string, n Connection) {
 	c.oneOf(path+".type", "Invalid connection type", n.Type, "ssh", "local", "sim")
 	if n.Timeout <= 0 && c.written(path+".timeout") {
-		c.errorf(path+".timeout", "Timeout is not positive", "%s gives no time at all.", n.Timeout)
+		c.errorf(path+".timeout", "Timeout is not positive", "%s gives no time at all. Write a duration such as \"5m\".", n.Timeout)
 	}
 	c.hop(path, n)
 	for i, b := range n.Bastions {

@@ -80,7 +80,7 @@ func (c checker) subnets(path, value string) []netip.Prefix {
 			c.errorf(path, summary, "%s is no CIDR, as in \"10.244.0.0/16\"; two of different families are separated by a comma.", Quote(part))
 			return nil
 		case part != strings.TrimSpace(part):
-			c.errorf(path, summary, "There is a space beside the comma, which components do not accept.")
+			c.errorf(path, summary, "There is a space beside the comma, which components do not accept. Write the two without it.")
 			return nil
 		case p.Addr().Is4In6():
 			c.errorf(path, summary, "%s is an IPv4 address written as IPv6. Write it as IPv4.", Quote(part))

@@ -75,6 +75,8 @@ func (c checker) advertise(n *Node) {
 		case err != nil || a.Zone() != "":
 			c.errorf(path, summary, "%s is no IP address.", c.show(path, s))
 			return
+		case !c.written(path) && (a.IsUnspecified() || a.IsMulticast()):
+			return // it is the address, of which that was said
 		case a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast():
 			c.errorf(path, summary, "%s is no address under which other nodes reach this one.", a)
 			return
@@ -108,10 +110,10 @@ func (c checker) labels(n *Node) {
 			c.errorf(path, "Invalid label value", "%s cannot be the value of a label: %s.", c.show(path, n.Labels[k]), reasons(bad))
 		}
 		if by := ownedLabels[k]; by != "" {
-			c.errorf(path, "Label belongs to another", "%s sets %s to what it finds on the host, each time it starts.", by, k)
+			c.errorf(path, "Label belongs to another", "%s is set by %s, to what it finds on the host, each time it starts. Take it out of labels.", k, by)
 		}
 		if k == controlPlaneLabel && n.Role == Worker {
-			c.errorf(path, "Label contradicts the role", "%s makes a control plane of the node for kubeadm and others, and its role is worker.", k)
+			c.errorf(path, "Label contradicts the role", "%s makes a control plane of the node for kubeadm and others, and its role is worker. Take it out of labels, or change the role.", k)
 		}
 	}
 }
@@ -125,7 +127,7 @@ func (c checker) annotations(m map[string]string) {
 		}
 	}
 	if size > 256<<10 {
-		c.errorf("annotations", "Annotations are too large", "They are %d KiB; all annotations of an object together can be 256 KiB.", size>>10)
+		c.errorf("annotations", "Annotations are too large", "They are %d KiB; all annotations of an object together can be 256 KiB. Shorten them.", size>>10)
 	}
 }
 

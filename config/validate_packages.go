@@ -50,6 +50,7 @@ func (c checker) packageKey(path, key string) {
 		"  curl -fsSL " + DefaultRepository + "/v1.36/deb/Release.key -o kubernetes.asc\n  gpg --show-keys kubernetes.asc\n\n" +
 		"and write key = file(\"kubernetes.asc\")"
 	switch {
+	case key == "": // not written
 	case strings.Contains(key, "PRIVATE KEY BLOCK"):
 		c.errorf(path, "Private key given", "key holds a private key. The hosts need the public one only: gpg --armor --export.")
 	case !strings.Contains(key, "-----BEGIN PGP PUBLIC KEY BLOCK-----") || !strings.Contains(key, "-----END PGP PUBLIC KEY BLOCK-----"):

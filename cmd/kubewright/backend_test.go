@@ -141,6 +141,8 @@ func TestStateNotTaken(t *testing.T) {
 	code := cli.Main(env)
 	if words := strings.Join(strings.Fields(printed()), " "); code != 1 || !strings.Contains(words, "kubewright.errored.state.json") || !strings.Contains(words, "run the same command again") {
 		t.Errorf("exit code %d\n%s", code, printed())
+	} else if !strings.Contains(words, "Warning: Lock was not given back") || !strings.Contains(words, "The next command of yours in this folder gives it back; for others it stays until then, or until kubewright force-unlock "+m.server.Holder()+".") {
+		t.Errorf("it is not said that the lock is left:\n%s", printed())
 	}
 	if !m.from.has("kubewright.errored.state.json") || !m.from.has("kubewright.journal") {
 		t.Error("what could not be written is not here")

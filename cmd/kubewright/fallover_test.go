@@ -88,3 +88,24 @@ func TestAnotherClusterIsNotAsked(t *testing.T) {
 		t.Errorf("the API was asked through a host that does not hold the cluster's CA:\n%s", out)
 	}
 }
+
+// TestRestoreHasToKnow: an etcd that cannot be asked is not taken for one that is gone.
+func TestRestoreHasToKnow(t *testing.T) {
+	t.Parallel()
+	f := foundedFolder(t)
+	f.must(t, "etcd", "snapshot", "-out=good.db")
+	f.edit(t, func(w *sim.World) error {
+		w.Fault(sim.Fault{Op: "etcd.members", Times: -1, Kind: sim.FaultFail})
+		return nil
+	})
+	code, out := f.run("etcd", "restore", "good.db", "-auto-approve")
+	words := strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{
+		"Error: Cannot tell whether etcd answers", "Nothing is restored over a cluster that may work: node.cp[\"cp1\"]: ",
+		"Nothing was changed. Put right what keeps etcd from being asked there, and run the same command again.",
+	} {
+		if code != 1 || !strings.Contains(words, want) {
+			t.Errorf("exit code %d, and it does not say %q:\n%s", code, want, out)
+		}
+	}
+}

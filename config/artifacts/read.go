@@ -101,11 +101,10 @@ func (r *reader) readSums(names []string) bool {
 	case errors.Is(err, fs.ErrNotExist):
 		r.refuse("There is no %s in %s, so nobody can tell whether the files are whole. Compare them with what their projects publish, and write it:\n\n  %s", SumsFile, r.name, anew)
 		return false
-	case err != nil:
-		r.refuse("%s cannot be read: %v.", SumsFile, err)
-		return false
+	case err == nil:
+		r.sums, err = ParseSums(content)
 	}
-	if r.sums, err = ParseSums(content); err != nil {
+	if err != nil {
 		r.refuse("%s in %s cannot be read: %v. Write it anew:\n\n  %s", SumsFile, r.name, err, anew)
 		return false
 	}

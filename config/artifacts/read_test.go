@@ -136,10 +136,18 @@ func TestRefused(t *testing.T) {
 	}{
 		"no sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.Remove(filepath.Join(dir, "SHA256SUMS")))
-		}, []string{"There is no SHA256SUMS in ", "-exec sha256sum {} + > SHA256SUMS"}},
+		}, []string{"There is no SHA256SUMS in ", "so nobody can tell whether the files are whole. Compare them", "-exec sha256sum {} + > SHA256SUMS"}},
 		"bad sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte("# comment\nabc  kubelet\n"), 0o600))
-		}, []string{"line 2 is not of the form"}},
+		}, []string{"line 2 is not of the form", "Write it anew:\n\n  (cd "}},
+		"two sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
+			line := strings.Repeat("a", 64) + "  kubelet\n"
+			must(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(line+strings.ReplaceAll(line, "a", "b")), 0o600))
+		}, []string{"line 2 gives kubelet another sum than a line before it", "Write it anew"}},
+		"no file of sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
+			must(t, os.Remove(filepath.Join(dir, "SHA256SUMS")))
+			must(t, os.Mkdir(filepath.Join(dir, "SHA256SUMS"), 0o700))
+		}, []string{"SHA256SUMS in ", "cannot be read: ", "is a directory. Write it anew"}},
 		"changed": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.WriteFile(filepath.Join(dir, "runc.amd64"), artifactstest.Program("amd64", "evil"), 0o600))
 			must(t, os.WriteFile(filepath.Join(dir, "amd64/kubelet"), artifactstest.Program("amd64", "evil"), 0o600))
@@ -149,7 +157,7 @@ func TestRefused(t *testing.T) {
 		}, []string{"has no line for amd64/images/x.tar"}},
 		"gone": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.Remove(filepath.Join(dir, "runc.amd64")))
-		}, []string{"runc.amd64 stands in SHA256SUMS and is not in "}},
+		}, []string{"runc.amd64 stands in SHA256SUMS and is not in ", "Put it there, or take its line out."}},
 		"wrong architecture": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			f := artifactstest.Folder{"amd64/kubelet": artifactstest.Program("arm64", "k"), "amd64/images/i.tar": artifactstest.Image("s390x", "a/b:1"), "arm64/runc.amd64": artifactstest.Program("amd64", "r")}
 			must(t, f.Write(dir))
@@ -164,7 +172,7 @@ func TestRefused(t *testing.T) {
 		}, []string{"containerd-2.1.4-linux-amd64.tar.gz: it is no whole archive", "images/c.tar: it is no whole archive of images"}},
 		"twice": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, artifactstest.Folder{"kubelet": artifactstest.Program("amd64", "other")}.Write(dir))
-		}, []string{"amd64/kubelet and kubelet are both there"}},
+		}, []string{"amd64/kubelet and kubelet are both there. Take one of them out, and its line in SHA256SUMS."}},
 		"nameless image": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, artifactstest.Folder{"images/n.tar": artifactstest.Image("amd64")}.Write(dir))
 		}, []string{"images/n.tar: no image in it has a name"}},
@@ -188,9 +196,16 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-	for _, dir := range []string{"/no/such/folder", t.TempDir()} {
-		if _, diags := artifacts.Read(dir, dir, state.Source{}, &artifacts.Memory{}); !diags.HasErrors() {
-			t.Errorf("%s is accepted", dir)
+	empty := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(empty, "SHA256SUMS"), nil, 0o600))
+	for dir, want := range map[string]string{
+		"/no/such/folder": "no such file or directory. Name it in install.artifacts, relative to the configuration.",
+		t.TempDir():       "There is no SHA256SUMS in ",
+		empty:             "holds nothing that kubewright knows by its name, such as kubelet",
+	} {
+		_, diags := artifacts.Read(dir, dir, state.Source{}, &artifacts.Memory{})
+		if len(diags) != 1 || diags[0].Summary != "Artifacts do not fit" || !strings.Contains(diags[0].Detail, want) {
+			t.Errorf("%s: %v, want %q", dir, diags, want)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package hclconfig
 
 import (
-	"errors"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -16,37 +14,6 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 )
-
-// LoadBackend reads of a configuration only where the state is kept. A folder
-// without configuration, and one with mistakes elsewhere, is none for it; whole
-// tells that every file could be parsed. A nil backend is a file beside the configuration.
-func LoadBackend(o Options) (b *config.Backend, diags diag.Diagnostics, whole bool) {
-	fsys, closeRoot, err := o.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, true
-	}
-	if err != nil {
-		return nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}, false
-	}
-	defer closeRoot()
-	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
-	names, err := f.listed(".hcl", ".hcl.json")
-	if err != nil || len(names) == 0 {
-		return nil, nil, err == nil
-	}
-	parsed, syntax, unread := f.parse()
-	whole = !syntax.HasErrors() && !unread.HasErrors()
-	e := &evaluator{seen: map[[2]any]bool{}, text: f.text}
-	for _, file := range parsed {
-		for _, settings := range blocksOf(file.Body, settingsBlock.Name, "") {
-			for _, block := range blocksOf(settings.Body, backendBlock.Name, backendBlock.Label) {
-				b = e.backend(e.readBlock(block, backendBlock))
-			}
-		}
-	}
-	e.diags.Sort()
-	return b, e.diags, whole
-}
 
 // blocksOf are the blocks of a type; what else stands there is not looked at.
 func blocksOf(body hcl.Body, name, label string) hcl.Blocks {
@@ -110,7 +77,7 @@ func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok b
 		if len(x.Variables()) > 0 {
 			what = traversalString(x.Variables()[0]) + " is named"
 		}
-		e.errorAt(x.Range(), "Only literals here", "%s in a backend block. Where the state is kept is read before anything else: write the value out, or give it with -backend-config=%s=VALUE or in the environment.", what, row.Name)
+		e.errorAt(x.Range(), "Only literals here", "%s here, but where the state is kept is read before anything else. Write the value out, or give it with -backend-config=%s=VALUE or in the environment, as docs/backends.md says.", what, row.Name)
 		return "", false
 	}
 	if v.IsNull() {
@@ -127,6 +94,15 @@ func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok b
 		return "", false
 	}
 	return plain.AsString(), true
+}
+
+// BackendTypes are the labels that a backend block can have.
+func BackendTypes() []string {
+	var out []string
+	for _, row := range backendBlock.Variants {
+		out = append(out, row.Name)
+	}
+	return out
 }
 
 // BackendDefaults are the values of what is not written, by name.
@@ -149,7 +125,7 @@ func BackendDefaults(typ string) map[string]string {
 func CompleteBackend(b *config.Backend, given []string, getenv func(string) string) (*config.Backend, diag.Diagnostics) {
 	row := backendBlock.variant(b.Type)
 	if row == nil {
-		return nil, diag.Diagnostics{diag.Errorf("Unknown backend", "There is no backend %q.", b.Type)}
+		panic("internal error: the schema has no backend " + b.Type)
 	}
 	e := &evaluator{seen: map[[2]any]bool{}, text: func(string) []byte { return nil }}
 	out := *b

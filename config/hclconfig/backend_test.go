@@ -9,16 +9,22 @@ import (
 	"testing/fstest"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
 func backend(text string) (*config.Backend, string, bool) {
-	b, diags, whole := hclconfig.LoadBackend(hclconfig.Options{FS: fstest.MapFS{"main.hcl": {Data: []byte(text)}}})
-	said := ""
+	s := hclconfig.ReadSettings(hclconfig.Options{FS: fstest.MapFS{"main.hcl": {Data: []byte(text)}}})
+	return s.Backend, said(s.Misplaced), s.Whole
+}
+
+// said is what findings say, with their places.
+func said(diags diag.Diagnostics) string {
+	var lines []string
 	for _, d := range diags {
-		said += d.Summary + ": " + d.Detail + "\n"
+		lines = append(lines, d.String())
 	}
-	return b, said, whole
+	return strings.Join(lines, "\n")
 }
 
 // TestBackend: the block is found among mistakes elsewhere, and takes literals alone.
@@ -40,8 +46,8 @@ func TestBackend(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`kubewright { backend "s4" {} }`:                             `There is no backend "s4". There are http, kubernetes, pg, s3.`,
-		`kubewright { backend "s3" { bucket = var.bucket } }`:        "var.bucket is named in a backend block",
-		`kubewright { backend "s3" { bucket = lower("X") } }`:        "A function is called in a backend block",
+		`kubewright { backend "s3" { bucket = var.bucket } }`:        "var.bucket is named here, but where the state is kept is read before anything else. Write the value out, or give it with -backend-config=bucket=VALUE",
+		`kubewright { backend "s3" { bucket = lower("X") } }`:        "A function is called here",
 		`kubewright { backend "s3" { bukket = "x" } }`:               "bukket",
 		`kubewright { backend "http" { retry_max = "often" } }`:      "retry_max",
 		"kubewright {\n backend \"s3\" {}\n backend \"http\" {}\n }": "",

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
@@ -477,5 +478,27 @@ output "o" {
 	got := strings.Join(diags[0].Values, "; ")
 	if !strings.Contains(got, "local.list is tuple with 2 elements") || !strings.Contains(got, `local.name is "c"`) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestFunctionsRefuse: what functions say of arguments that they cannot take.
+func TestFunctionsRefuse(t *testing.T) {
+	t.Parallel()
+	fsys := folder("bin", "\xff\xfe", "d/y.yaml", "", "big", strings.Repeat("x", 16<<20+1))
+	for x, want := range map[string]string{
+		`length(1)`:           "a string, list, map, set, tuple or object is required",
+		`index(["a"], "c")`:   "the list has no such element",
+		`file("bin")`:         `"bin" is no text in UTF-8; use filebase64 for other files`,
+		`file("d")`:           "it is no regular file",
+		`filesha256("big")`:   "it is larger than 16 MiB",
+		`file("nothing")`:     `there is no file "nothing" below the configuration folder`,
+		`file("../nothing")`:  `"../nothing" lies outside the configuration folder`,
+		`cidrhost("10/8", 1)`: "cidrhost",
+	} {
+		fsys["main.hcl"] = &fstest.MapFile{Data: []byte("output \"o\" {\n  value = " + x + "\n}\n")}
+		_, diags := hclconfig.Load(hclconfig.Options{FS: fsys})
+		if len(diags) != 1 || !strings.Contains(diags[0].Detail, want) || diags[0].Subject.Line != 2 {
+			t.Errorf("%s: %v, want %q", x, diags, want)
+		}
 	}
 }

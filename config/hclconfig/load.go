@@ -132,11 +132,24 @@ func (l *loader) secrets(c *config.Config) {
 	}
 	roots = append(roots, l.backend.Secrets()...)
 	c.Secrets = state.NewRedactor(roots)
-	l.eval.add(c.Validate()...)
+	for _, d := range c.Validate() {
+		if !l.keySeen(d) {
+			l.eval.add(d)
+		}
+	}
 	c.Secrets = state.NewRedactor(append(roots, c.SecretTexts()...))
 	for _, d := range l.eval.diags {
 		d.Summary, d.Detail = c.Secrets.Text(d.Summary), c.Secrets.Text(d.Detail)
 	}
+}
+
+// keySeen tells of a finding about a private key that the text of the files has shown
+// already: it is one mistake.
+func (l *loader) keySeen(d *diag.Diagnostic) bool {
+	return d.Summary == keyWritten && slices.ContainsFunc(l.eval.diags, func(seen *diag.Diagnostic) bool {
+		s := seen.Subject
+		return seen.Summary == keyWritten && s.File == d.Subject.File && d.Subject.Line <= s.Line && s.Line <= d.Subject.EndLine
+	})
 }
 
 // declareAll sorts the blocks of the files by what they are.

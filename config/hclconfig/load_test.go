@@ -48,6 +48,7 @@ func marks(text string) []string {
 }
 
 // TestInvalid: every mistake is found at its place, all at once, and nothing else is.
+// What is said of each stands in a file of its own, for people to read.
 func TestInvalid(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob(filepath.Join("testdata", "invalid", "*.hcl"))
@@ -67,8 +68,21 @@ func TestInvalid(t *testing.T) {
 				t.Fatal("the file expects nothing")
 			}
 			compare(t, want, diags)
+			golden(t, strings.TrimSuffix(name, ".hcl")+".txt", []byte(told(diags)))
 		})
 	}
+}
+
+// told is all that findings say, each with its place and what it is about.
+func told(diags diag.Diagnostics) string {
+	var b strings.Builder
+	for _, d := range diags {
+		fmt.Fprintf(&b, "%s: %s: %s\n", d.Subject, d.Severity, d.Summary)
+		for _, line := range append(strings.Split(d.Detail, "\n"), d.Values...) {
+			b.WriteString(strings.TrimRight("  "+line, " ") + "\n")
+		}
+	}
+	return b.String()
 }
 
 // compare wants exactly the expected findings.

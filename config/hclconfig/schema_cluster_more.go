@@ -48,7 +48,7 @@ var installBlock = &Block{
 var packagesBlock = &Block{
 	Name: "packages", Doc: "Packages of the hosts' own package manager, apt or dnf, instead of artifacts: the kubelet of `kubernetes_version` and what goes with it.",
 	Attributes: []Attribute{
-		{Name: "key", Type: typeString, Required: true, Cost: CostNone, Doc: "The public key that signs the repository, ASCII-armored, as in `file(\"kubernetes.asc\")`."},
+		{Name: "key", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: "The public key that signs the repository, ASCII-armored, as in `file(\"kubernetes.asc\")`."},
 		{Name: "repository", Type: typeString, Default: config.DefaultRepository, Cost: CostNone, Doc: "The package repository up to its minor versions; `/v1.36/deb/` or `/v1.36/rpm/` is put behind it. Any mirror that keeps these folders will do."},
 		{Name: "runtime", Type: typeString, Default: config.DefaultRuntimePackage, Cost: CostRestart, Doc: "The package of containerd, from a repository that the hosts have; `\"\"` where a runtime is preinstalled."},
 		{Name: "tools", Type: typeStrings, Default: config.DefaultPackageTools(), Cost: CostNone, Doc: "What is installed beside the kubelet: `kubeadm`, `kubectl`, both or none."},

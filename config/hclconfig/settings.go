@@ -5,7 +5,6 @@ import (
 	"regexp"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -54,38 +53,10 @@ func (e *evaluator) encryption(settings *block) *config.Encryption {
 	return out
 }
 
-// ReadEncryption reads the encryption block of a configuration and nothing else of it, for
-// commands that have to do with the state alone: what else is wrong with the
-// configuration is no matter to them. It is nil without such a block.
-func ReadEncryption(dir string) (*config.Encryption, diag.Diagnostics) {
-	fsys, closeRoot, err := Options{Dir: dir}.open()
-	if err != nil {
-		return nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}
-	}
-	defer closeRoot()
-	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
-	parsed, syntax, diags := f.parse()
-	e := &evaluator{seen: map[[2]any]bool{}, text: f.text, functions: map[string]function.Function{}}
-	e.variables, e.locals, e.clusters, e.nodes = map[string]*thunk{}, map[string]*thunk{}, map[string]*block{}, map[string]*nodeSet{}
-	e.report(syntax)
-	e.add(diags...)
-	if len(parsed) == 0 || e.diags.HasErrors() {
-		return nil, e.diags
-	}
-	content, _, more := hcl.MergeFiles(parsed).PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: settingsBlock.Name}}})
-	e.report(more)
-	var out *config.Encryption
-	for _, b := range content.Blocks {
-		t := e.readBlock(b, settingsBlock)
-		out = e.encryption(bind(t, settingsBlock.Name, "", nil))
-	}
-	if out != nil {
-		e.add(out.Check()...)
-	}
-	return out, e.diags
-}
-
 var privateKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)
+
+// keyWritten is the summary of a private key in the configuration.
+const keyWritten = "Private key in the configuration"
 
 // secretsInText reports private keys that are written into the configuration.
 func (l *loader) secretsInText(parsed []*hcl.File) {
@@ -94,7 +65,7 @@ func (l *loader) secretsInText(parsed []*hcl.File) {
 		for _, m := range privateKey.FindAllIndex(f.Bytes, -1) {
 			line := bytes.Count(f.Bytes[:m[0]], []byte("\n")) + 1
 			column := m[0] - bytes.LastIndexByte(f.Bytes[:m[0]], '\n')
-			l.eval.add(diag.Errorf("Private key in the configuration",
+			l.eval.add(diag.Errorf(keyWritten,
 				"A private key is written here. Configuration is copied, committed and shown; a key must not be in it. Put it into a file that is not committed and refer to that (the connection's private_key is a path; a CA's key is file(\"ca.key\")), or give it in a sensitive variable, for example from the environment:\n\n  export %sca_key=\"$(cat ca.key)\"\n\nThen make a new key, for this one has been seen.", envPrefix).
 				At(source(hcl.Range{
 					Filename: name,

@@ -332,3 +332,22 @@ node "n" {
 		}
 	}
 }
+
+// TestUnsuitable: of a value that does not fit it is said whose it is, where it came
+// from and why, and the value itself is not repeated.
+func TestUnsuitable(t *testing.T) {
+	t.Parallel()
+	for typ, given := range map[string]string{"number": "manyfold", "list(string)": "manyfold, b"} {
+		_, diags := hclconfig.Load(hclconfig.Options{
+			FS:   folder("main.hcl", base+"variable \"v\" {\n type = "+typ+"\n}\n"),
+			Vars: []hclconfig.VarArg{{Assignment: "v=" + given}},
+		})
+		if len(diags) != 1 || strings.Contains(diags[0].Detail, "manyfold") {
+			t.Errorf("%s: %v", typ, diags)
+			continue
+		}
+		if d := diags[0]; typ == "number" && d.Detail != "The value of var.v from the option -var=\"v=…\" is not suitable: a number is required." {
+			t.Errorf("%s: %s", typ, d)
+		}
+	}
+}

@@ -150,7 +150,14 @@ func (c *Codec) refused(err error) error {
 		}
 	}
 	// agessh wraps these so that only their text is left.
-	if text := err.Error(); strings.HasPrefix(text, "failed to obtain passphrase") || strings.HasPrefix(text, "failed to decrypt SSH key file") {
+	text := err.Error()
+	if why, ok := strings.CutPrefix(text, "failed to obtain passphrase: "); ok && c.options.Passphrase == nil {
+		return &state.CodecError{
+			Kind: state.ErrSealed, Problem: "it is encrypted, and " + why,
+			Remedy: "name the file of a key without one, as age-keygen writes it, with -age-identity=FILE or in KUBEWRIGHT_AGE_IDENTITY (its public key has to be one of the recipients), or run the command on a terminal and without -input=false",
+		}
+	}
+	if strings.HasPrefix(text, "failed to obtain passphrase") || strings.HasPrefix(text, "failed to decrypt SSH key file") {
 		return &state.CodecError{Kind: state.ErrSealed, Problem: "it is encrypted, and the SSH key that was given cannot be used (" + text + ")", Remedy: "run the command again and give the key's passphrase"}
 	}
 	return fmt.Errorf("it cannot be decrypted: %w", err)

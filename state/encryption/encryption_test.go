@@ -124,7 +124,7 @@ func TestRefused(t *testing.T) {
 		"the secret as a name":   {encryption.Options{Identities: []string{secret}}, "it is the secret itself"},
 		"something else":         {encryption.Options{Identities: []string{keyFile(t, "X"+secret)}}, "is no age identity"},
 		"an encrypted identity":  {encryption.Options{Identities: []string{keyFile(t, string(sealed))}}, "itself encrypted"},
-		"a passphrase, unasked":  {encryption.Options{Identities: []string{keyFile(t, protectedSecret)}}, "passphrase"},
+		"a passphrase, unasked":  {encryption.Options{Identities: []string{keyFile(t, protectedSecret)}}, "has a passphrase, for which nobody can be asked here; name the file of a key without one, as age-keygen writes it, with -age-identity=FILE"},
 		"a passphrase, mistyped": {encryption.Options{Identities: []string{keyFile(t, protectedSecret)}, Passphrase: wrong}, "passphrase"},
 		"a broken SSH key":       {encryption.Options{Identities: []string{keyFile(t, "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n")}}, "cannot be used to decrypt"},
 	} {

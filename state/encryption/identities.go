@@ -74,7 +74,7 @@ func sshIdentity(file string, b []byte, passphrase func(string) ([]byte, error))
 	}
 	protected, err := agessh.NewEncryptedSSHIdentity(missing.PublicKey, b, func() ([]byte, error) {
 		if passphrase == nil {
-			return nil, fmt.Errorf("the SSH key %s has a passphrase, and nobody can be asked for it here: use a key without one, or age-keygen", file)
+			return nil, fmt.Errorf("the SSH key %s has a passphrase, for which nobody can be asked here", file)
 		}
 		return passphrase(file)
 	})

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -138,7 +139,7 @@ func newBackend(b *config.Backend) (backend.Backend, error) {
 	case "s3":
 		return s3.New(settings)
 	}
-	return nil, fmt.Errorf("there is no backend %q", b.Type)
+	panic("internal error: there is no backend " + b.Type)
 }
 
 // again is a backend that the folder remembers, with its secrets from the
@@ -146,6 +147,10 @@ func newBackend(b *config.Backend) (backend.Backend, error) {
 func (a *app) again(u *used) (*used, error) {
 	if u == nil || u.Type == localType {
 		return &used{Type: localType, Place: a.paths().State}, nil
+	}
+	if types := hclconfig.BackendTypes(); !slices.Contains(types, u.Type) {
+		return nil, &diagError{diag.Diagnostics{diag.Errorf("Unknown backend", "%s, where this folder remembers the place of its state, names a backend %q, and this kubewright has %s. "+
+			"Use the version that wrote it. If the state is where the configuration says, remove the file, and run kubewright init -reconfigure.", a.usedPath(), u.Type, listed(types))}}
 	}
 	full, diags := hclconfig.CompleteBackend(&config.Backend{Type: u.Type, Settings: u.Settings}, nil, a.Getenv)
 	if err := a.failed(diags); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/encryption"
 	"github.com/spf13/cobra"
@@ -55,6 +56,8 @@ type app struct {
 	// decrypts what is kept, once that was needed.
 	identities []string
 	sealer     *encryption.Codec
+	// read is the kubewright block, once it was needed.
+	read *hclconfig.Settings
 	// ask is Env.Secret as long as the command runs; nil when nobody can be asked.
 	ask func(prompt string) ([]byte, error)
 	// allowsUnreachable and givenAgain are what the same command has to be given
@@ -177,6 +180,11 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs, Version: Version,
 	})
 	cmd.SetVersionTemplate(versionText())
+	cmd.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		if input, err := cmd.Flags().GetBool("input"); err == nil && !input {
+			a.ask = nil
+		}
+	}
 	f := cmd.PersistentFlags()
 	f.StringVar(&a.chdir, "chdir", "", "work in this `folder` instead of the present one")
 	f.BoolVar(&a.noColor, "no-color", false, "print without colour")

@@ -16,13 +16,24 @@ import (
 // identityVariable names files with private keys in the environment, as -age-identity does.
 const identityVariable = "KUBEWRIGHT_AGE_IDENTITY"
 
+// settings are the kubewright block, read once: it says where the state is and to whom it
+// is encrypted, for commands that load nothing else of the configuration.
+func (a *app) settings() *hclconfig.Settings {
+	if a.read == nil {
+		a.read = hclconfig.ReadSettings(hclconfig.Options{Dir: a.folder()})
+	}
+	a.sources = a.sourceText
+	return a.read
+}
+
 // codec is how state, journal and saved plans are read and written here: encrypted
 // as the encryption block of the configuration says. What is wrong with the
 // configuration is no reason not to read; whoever writes has loaded it before.
 func (a *app) codec() state.Codec {
 	if a.sealer == nil {
-		block, diags := hclconfig.ReadEncryption(a.folder())
-		if diags.HasErrors() {
+		settings := a.settings()
+		block := settings.Encryption
+		if settings.Wrong.HasErrors() {
 			block = nil
 		}
 		a.sealer = a.newCodec(block, false)

@@ -64,6 +64,10 @@ func group(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// defectRemedy is what to do about a fault of ours.
+const defectRemedy = "This is no mistake of yours. What was done before is recorded: the same command goes on from there. " +
+	"If it ends so again, report it with the command, the configuration without its secrets, and this text."
+
 // explain turns an error into a finding whose heading says what kind of
 // failure it is.
 func explain(err error) *diag.Diagnostic {
@@ -78,18 +82,18 @@ func explain(err error) *diag.Diagnostic {
 		kind    error
 		summary string
 	}{
-		{providers.ErrHeld, "Cluster is being changed by another run"},
-		{providers.ErrSuperseded, "Another run has taken over"},
-		{statefile.ErrLocked, "State is locked"},
-		{backend.ErrLost, "The lock was lost"},
-		{statefile.ErrDamaged, "State cannot be trusted"},
-		{statefile.ErrNewer, "State is of a newer kubewright"},
-		{statefile.ErrOccupied, "State would be overwritten"},
-		{backend.ErrTooLarge, "State is too large for its backend"},
-		{statefile.ErrForeign, "State is of another lineage"},
-		{statefile.ErrMoved, "State has changed meanwhile"},
-		{state.ErrPlain, "State is not encrypted"},
-		{state.ErrSealed, "State is encrypted"},
+		{kind: providers.ErrHeld, summary: "Cluster is being changed by another run"},
+		{kind: providers.ErrSuperseded, summary: "Another run has taken over"},
+		{kind: statefile.ErrLocked, summary: "State is locked"},
+		{kind: backend.ErrLost, summary: "The lock was lost"},
+		{kind: statefile.ErrDamaged, summary: "State cannot be trusted"},
+		{kind: statefile.ErrNewer, summary: "State is of a newer kubewright"},
+		{kind: statefile.ErrOccupied, summary: "State would be overwritten"},
+		{kind: backend.ErrTooLarge, summary: "State is too large for its backend"},
+		{kind: statefile.ErrForeign, summary: "State is of another lineage"},
+		{kind: statefile.ErrMoved, summary: "State has changed meanwhile"},
+		{kind: state.ErrPlain, summary: "State is not encrypted"},
+		{kind: state.ErrSealed, summary: "State is encrypted"},
 	} {
 		if errors.Is(err, k.kind) {
 			return diag.Errorf(k.summary, "%s", detail)
@@ -101,7 +105,7 @@ func explain(err error) *diag.Diagnostic {
 	case errors.Is(err, errNobody):
 		return diag.Errorf("Approval is missing", "%s", detail)
 	case errors.As(err, new(*executor.PanicError)):
-		return diag.Errorf("Defect of kubewright", "%s", detail)
+		return diag.Errorf("Defect of kubewright", "%s %s", detail, defectRemedy)
 	}
 	return diag.Errorf("Command failed", "%s", detail)
 }

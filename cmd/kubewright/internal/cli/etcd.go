@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
-	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
@@ -30,6 +29,17 @@ func (a *app) etcdCommand() *cobra.Command {
 }
 
 const clusterArg = " [CLUSTER]"
+
+// byArgument is how these commands take a cluster's name.
+const byArgument = "behind the command"
+
+// first is the first argument, or empty.
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
 
 func (a *app) etcdStatusCommand() *cobra.Command {
 	var o planOptions
@@ -111,11 +121,11 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 		Example: "  kubewright etcd defragment\n  kubewright etcd defragment prod -auto-approve",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			make := func(v *phases.View, header planner.Plan, _ planner.Options) (phases.Result, diag.Diagnostics) {
-				label, err := clusterOf(v.Config, args)
-				if err != nil {
-					return phases.Result{}, diag.Diagnostics{diag.Errorf("Which cluster", "%v.", err)}
+				c, which := chosenCluster(v.Config, first(args), byArgument)
+				if which != nil {
+					return phases.Result{}, diag.Diagnostics{which}
 				}
-				return phases.Defragment(v, header, label)
+				return phases.Defragment(v, header, c.Label)
 			}
 			return a.carryOut(cmd.Context(), o, approval{auto: approved}, "etcd defragment", func(s *session) {
 				s.planner, s.command = make, strings.Join(append([]string{"etcd defragment"}, args...), " ")
@@ -136,26 +146,6 @@ func (o *planOptions) careFlags(cmd *cobra.Command) {
 	o.parallelism = 1
 }
 
-// clusterOf is the label of the cluster that is meant: named, or the only one.
-func clusterOf(cfg *config.Config, args []string) (string, error) {
-	var labels []string
-	for _, c := range cfg.Clusters {
-		if len(args) == 1 && c.Label == args[0] {
-			return c.Label, nil
-		}
-		labels = append(labels, c.Label)
-	}
-	switch {
-	case len(args) == 1:
-		return "", fmt.Errorf("the configuration has no cluster %q.%s There are %s", args[0], didYouMean("", args[0], labels), listed(labels))
-	case len(labels) == 0:
-		return "", errors.New("the configuration has no cluster")
-	case len(labels) > 1:
-		return "", fmt.Errorf("the configuration has several clusters, so name one: %s", listed(labels))
-	}
-	return labels[0], nil
-}
-
 // etcdOf is the etcd of a cluster as it can be reached.
 type etcdOf struct {
 	cluster string
@@ -174,13 +164,14 @@ func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do fun
 		return err
 	}
 	defer s.close()
-	label, err := clusterOf(s.config, args)
-	if err != nil {
-		return err
+	c, which := chosenCluster(s.config, first(args), byArgument)
+	if which != nil {
+		return &diagError{diag.Diagnostics{which}}
 	}
-	if c := s.config.Cluster(label); c.Etcd.External != nil {
+	if c.Etcd.External != nil {
 		return &diagError{phases.RefuseExternalEtcd(c)}
 	}
+	label := c.Label
 	s.fleet.only(func(m *member) bool { return m.plane && m.cluster == label })
 	s.view = s.look(ctx)
 	if err := ctx.Err(); err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -52,15 +51,16 @@ func (a *app) initialize(ctx context.Context, o initOptions) error {
 	if a.statePath != "" {
 		return &usageError{"kubewright init", errors.New("-state names a file for one command; init is about where the configuration keeps the state")}
 	}
-	b, diags, whole := hclconfig.LoadBackend(hclconfig.Options{Dir: a.folder()})
-	a.sources = a.sourceText
-	if !whole && !diags.HasErrors() {
-		diags.Append(diag.Errorf("Configuration cannot be parsed", "kubewright validate says what is wrong."))
+	settings := a.settings()
+	diags := settings.Misplaced
+	if !settings.Whole && !diags.HasErrors() {
+		diags = diag.Diagnostics{diag.Errorf("Configuration cannot be parsed", "So it cannot be told whether this is all that it says of where the state is kept. Nothing was changed. "+
+			"What is wrong is said by\n\n  kubewright validate")}
 	}
 	if err := a.failed(diags); err != nil {
 		return err
 	}
-	now, err := a.configured(b)
+	now, err := a.configured(settings.Backend)
 	if err != nil {
 		return err
 	}

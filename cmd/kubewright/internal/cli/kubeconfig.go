@@ -89,9 +89,9 @@ func (a *app) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
 		return err
 	}
 	defer s.close()
-	c, err := s.chosenCluster(o.cluster)
-	if err != nil {
-		return err
+	c, which := chosenCluster(s.config, o.cluster, "with -cluster")
+	if which != nil {
+		return &diagError{diag.Diagnostics{which}}
 	}
 	user, content := o.user, state.Secret{}
 	if user == "" {
@@ -110,22 +110,24 @@ func (a *app) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
 	return a.deliver(content, names, o)
 }
 
-// chosenCluster is the cluster of that label, or the only one.
-func (s *session) chosenCluster(label string) (*config.Cluster, error) {
+// chosenCluster is the cluster of that label, or the only one; how tells how a command
+// takes a label.
+func chosenCluster(cfg *config.Config, label, how string) (*config.Cluster, *diag.Diagnostic) {
 	var labels []string
-	for _, c := range s.config.Clusters {
+	for _, c := range cfg.Clusters {
 		labels = append(labels, c.Label)
 	}
-	switch c := s.config.Cluster(label); {
+	switch c := cfg.Cluster(label); {
 	case c != nil:
 		return c, nil
+	case len(labels) == 0:
+		return nil, diag.Errorf("No cluster", "The configuration has no cluster block.")
 	case label != "":
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("Unknown cluster", "-cluster=%s: the configuration has no such cluster.%s It has %s.",
-			label, didYouMean("", label, labels), listed(labels))}}
+		return nil, diag.Errorf("Unknown cluster", "The configuration has no cluster %q.%s It has %s.", label, didYouMean("", label, labels), listed(labels))
 	case len(labels) == 1:
-		return s.config.Clusters[0], nil
+		return cfg.Clusters[0], nil
 	}
-	return nil, &diagError{diag.Diagnostics{diag.Errorf("Which cluster?", "The configuration has %d clusters: %s. Name one with -cluster.", len(labels), listed(labels))}}
+	return nil, diag.Errorf("Which cluster?", "The configuration has %d clusters: %s. Name one %s.", len(labels), listed(labels), how)
 }
 
 // fetchKubeconfig gets a kubeconfig through the first control plane that can be reached.

@@ -52,14 +52,16 @@ func (a *app) etcdRestoreCommand() *cobra.Command {
 // restoring plans a restore, once it is known whether etcd answers.
 func (s *session) restoring(ctx context.Context, r phases.EtcdRestore, args []string) planFunc {
 	return func(v *phases.View, header planner.Plan, _ planner.Options) (phases.Result, diag.Diagnostics) {
-		var err error
-		if r.Cluster, err = clusterOf(v.Config, args); err != nil {
-			return phases.Result{}, diag.Diagnostics{diag.Errorf("Which cluster", "%v.", err)}
+		c, which := chosenCluster(v.Config, first(args), byArgument)
+		if which != nil {
+			return phases.Result{}, diag.Diagnostics{which}
 		}
+		r.Cluster = c.Label
 		s.typed, s.view = r.Cluster, v
+		var err error
 		if r.Answers, err = s.etcdAnswers(ctx, r); err != nil {
 			return phases.Result{}, diag.Diagnostics{diag.Errorf("Cannot tell whether etcd answers",
-				"Nothing is restored over a cluster that may work: %v. Nothing was changed.", err)}
+				"Nothing is restored over a cluster that may work: %v. Nothing was changed. Put right what keeps etcd from being asked there, and run the same command again.", err)}
 		}
 		return phases.Restore(v, header, r)
 	}
@@ -91,8 +93,11 @@ func (s *session) etcdAnswers(ctx context.Context, r phases.EtcdRestore) ([]stat
 			if err == nil && !s.isItsEtcd(r, n.Target, id) {
 				continue
 			}
-			if err == nil || !silent(err) {
-				return members, err
+			if err == nil {
+				return members, nil
+			}
+			if !silent(err) {
+				return nil, fmt.Errorf("%s: %w", n.Target, err)
 			}
 		}
 	}

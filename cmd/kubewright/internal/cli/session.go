@@ -222,7 +222,7 @@ func (s *session) hold(ctx context.Context, operation string) error {
 	}
 	if !held.Locked() {
 		s.print(diag.Diagnostics{diag.Warningf("State is not locked", "The backend at %s has no locks: it has no lock_address. Two runs at once may overwrite each other's state. "+
-			"Hosts and clusters accept one run at a time all the same.", s.store.Place())})
+			"Hosts and clusters accept one run at a time all the same. Give the backend a lock_address if its server knows locks.", s.store.Place())})
 	}
 	return s.remember(s.place)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/encryption"
@@ -22,9 +21,7 @@ import (
 // no host is looked at, and of the configuration only the encryption is read. The
 // caller closes the session.
 func (a *app) held(ctx context.Context, o planOptions, operation string) (*session, error) {
-	_, diags := hclconfig.ReadEncryption(a.folder())
-	a.sources = a.sourceText
-	if err := a.failed(diags); err != nil {
+	if err := a.failed(a.settings().Wrong); err != nil {
 		return nil, err
 	}
 	store, err := a.storeAlone()
@@ -316,15 +313,14 @@ func (a *app) resealing(name, short, long string, refuse func(*config.Encryption
 	cmd := &cobra.Command{
 		Use: name, Short: short, Long: long, Args: takes(0, 0), Example: "  kubewright state " + name,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			block, diags := hclconfig.ReadEncryption(a.folder())
-			a.sources = a.sourceText
-			if err := a.failed(diags); err != nil {
+			settings := a.settings()
+			if err := a.failed(settings.Wrong); err != nil {
 				return err
 			}
-			if d := refuse(block); d != nil {
+			if d := refuse(settings.Encryption); d != nil {
 				return &diagError{diag.Diagnostics{d}}
 			}
-			a.sealer = a.newCodec(block, true)
+			a.sealer = a.newCodec(settings.Encryption, true)
 			s, err := a.held(cmd.Context(), o, "state "+name)
 			if err != nil {
 				return err

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
 )
@@ -14,13 +13,12 @@ import (
 // storeAlone is the state for a command that needs no configuration. Where that
 // cannot be parsed, the state is where it was last.
 func (a *app) storeAlone() (*statefile.Store, error) {
-	b, diags, whole := hclconfig.LoadBackend(hclconfig.Options{Dir: a.folder()})
-	a.sources = a.sourceText
-	if err := a.failed(diags); err != nil {
+	settings := a.settings()
+	if err := a.failed(settings.Misplaced); err != nil {
 		return nil, err
 	}
-	if b != nil || whole || a.statePath != "" {
-		return a.openStore(b)
+	if settings.Backend != nil || settings.Whole || a.statePath != "" {
+		return a.openStore(settings.Backend)
 	}
 	last, err := a.lastUsed()
 	if err == nil {

@@ -41,3 +41,19 @@ node "d" {
   role    = "control-plane"
   address = "10.0.0.2"
 }
+
+cluster "e" {
+  kubernetes_version = "1.36.3"
+  certificate_key    = "0123456789abcdef" # ERROR: Invalid certificate key # WARNING: Certificate key is not used
+
+  certificates {
+    dir      = "/etc/kubernetes:/pki" # ERROR: Path holds a colon
+    supplied = "../elsewhere"         # ERROR: Cannot read the supplied certificates # ERROR: Nothing to be supplied
+  }
+}
+
+node "e" {
+  cluster = cluster.e
+  role    = "control-plane"
+  address = "10.0.0.3"
+}

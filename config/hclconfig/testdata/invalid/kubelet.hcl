@@ -7,6 +7,7 @@ cluster "c" {
     config = {
       apiVersion          = "kubelet.config.k8s.io/v1" # ERROR: Wrong kind of configuration
       maxpods             = 200                        # ERROR: Unknown field
+      healthzPort         = 70000                      # ERROR: Value out of range
       maxPods             = 0                          # ERROR: Value out of range
       syncFrequency       = 30                         # ERROR: Value of the wrong type
       failSwapOn          = "no"                       # ERROR: Value of the wrong type

@@ -95,3 +95,36 @@ node "g" {
   role    = "control-plane"
   address = "192.0.2.7"
 }
+
+cluster "g" {
+  kubernetes_version = "1.36.3"
+
+  network {
+    pod_subnet     = "10.244.0.0/16, fd00:1::/56" # ERROR: Invalid subnet
+    service_subnet = "::ffff:10.96.0.0/112"       # ERROR: Invalid subnet
+  }
+}
+
+node "h" {
+  cluster = cluster.g
+  role    = "control-plane"
+  address = "192.0.2.8"
+}
+
+cluster "h" {
+  kubernetes_version = "1.36.3"
+
+  network {
+    pod_subnet = "10.244.0.0/16"
+  }
+
+  controller_manager {
+    arg "node-cidr-mask-size-ipv4" { value = "64" } # ERROR: Invalid argument
+  }
+}
+
+node "i" {
+  cluster = cluster.h
+  role    = "control-plane"
+  address = "192.0.2.9"
+}

@@ -59,3 +59,23 @@ node "e" {
   address             = "worker.example.com"
   advertise_addresses = ["10.0.0.5", "10.0.0.6"] # ERROR: Invalid advertise address
 }
+
+node "f" {
+  cluster     = cluster.c
+  role        = "worker"
+  address     = "10.0.0.7"
+  annotations = { note = join("", [for i in range(600) : format("%0500d", i)]) } # ERROR: Annotations are too large
+}
+
+node "g" {
+  cluster             = cluster.c
+  role                = "worker"
+  address             = "10.0.0.8/24"       # ERROR: Invalid node address
+  advertise_addresses = ["::ffff:10.0.0.8"] # ERROR: Invalid advertise address
+}
+
+node "h" {
+  cluster = cluster.c
+  role    = "worker"
+  address = "224.0.0.1" # ERROR: Invalid node address
+}

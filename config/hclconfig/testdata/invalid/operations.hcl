@@ -60,7 +60,7 @@ cluster "mirrored" { # ERROR: Cluster without control plane
 
   install {
     packages {
-      key        = "" # ERROR: No key of the package repository
+      key        = "kubernetes.asc"                                  # ERROR: No key of the package repository
       repository = "https://me:secret@mirror.example.com/kubernetes" # ERROR: Credentials in an address
       runtime    = "Containerd!"                                     # ERROR: Invalid package name
       tools      = ["kubelet"]                                       # ERROR: Unknown tool
@@ -88,5 +88,29 @@ node "cp" {
   patch { # ERROR: Invalid patch
     target  = "corednsdeployment"
     content = "spec: {}"
+  }
+}
+
+cluster "keyless" { # ERROR: Cluster without control plane
+  kubernetes_version = "1.36.3"
+
+  install {
+    packages { # ERROR: Missing required argument
+    }
+  }
+}
+
+cluster "emptied" { # ERROR: Cluster without control plane
+  kubernetes_version = "1.36.3"
+
+  upgrade {
+    max_unavailable = "101%" # ERROR: Invalid max_unavailable
+  }
+
+  install {
+    packages {
+      key        = ""                                        # ERROR: Empty value
+      repository = "https://mirror.example.com/kubernetes?x" # ERROR: Invalid package repository
+    }
   }
 }

@@ -53,6 +53,12 @@ policy "times" {
     to   = "7 pm"
   }
 
+  freeze "both" { # ERROR: Invalid freeze
+    weekdays = ["sat"]
+    from     = "fri 16:00"
+    to       = "sun 10:00"
+  }
+
   freeze "backwards" { # ERROR: Invalid freeze
     from = "2026-02-01"
     to   = "2026-01-01"

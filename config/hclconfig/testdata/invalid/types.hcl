@@ -29,6 +29,10 @@ cluster "c" {
     manifest = "a: [" # ERROR: Invalid manifest
   }
 
+  addon "list" {
+    manifest = "{apiVersion: v1, kind: List, items: [{kind: Pod}]}" # ERROR: Invalid manifest
+  }
+
   addon "z" {
     manifest = "kind: Pod" # ERROR: Invalid manifest
   }
