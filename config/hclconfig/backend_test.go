@@ -41,6 +41,7 @@ func TestBackend(t *testing.T) {
 	for text, want := range map[string]string{
 		`kubewright { backend "s4" {} }`:                             `There is no backend "s4". There are http, kubernetes, pg, s3.`,
 		`kubewright { backend "s3" { bucket = var.bucket } }`:        "var.bucket is named in a backend block",
+		`kubewright { backend "s3" { secret_key = hunter2 } }`:       "Something without quotes is named in a backend block",
 		`kubewright { backend "s3" { bucket = lower("X") } }`:        "A function is called in a backend block",
 		`kubewright { backend "s3" { bukket = "x" } }`:               "bukket",
 		`kubewright { backend "http" { retry_max = "often" } }`:      "retry_max",

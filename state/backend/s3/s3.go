@@ -24,6 +24,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/encrypt"
 
+	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
 )
 
@@ -33,6 +34,7 @@ type Backend struct {
 	bucket, key string
 	endpoint    string
 	encrypt     bool
+	login       *credentials.Credentials
 
 	own backend.Own
 }
@@ -50,18 +52,22 @@ func New(s backend.Settings) (*Backend, error) {
 	region := cmp.Or(s["region"], os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
 	given := cmp.Or(s["endpoint"], os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	u, err := url.Parse(cmp.Or(given, "https://s3."+region+".amazonaws.com"))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "":
 		return nil, errors.New("endpoint of the backend is no URL as in https://s3.example.com:9000")
+	case u.User != nil:
+		return nil, errors.New("endpoint of the backend has a user or a password in it, which errors and logs would show: give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment")
 	}
 	lookup := minio.BucketLookupDNS
 	if s.Bool("use_path_style") {
 		lookup = minio.BucketLookupPath
 	}
-	core, err := minio.NewCore(u.Host, &minio.Options{Creds: login(s), Secure: u.Scheme == "https", Region: region, BucketLookup: lookup, MaxRetries: 3})
+	creds := login(s)
+	core, err := minio.NewCore(u.Host, &minio.Options{Creds: creds, Secure: u.Scheme == "https", Region: region, BucketLookup: lookup, MaxRetries: 3})
 	if err != nil {
 		return nil, fmt.Errorf("the settings of the backend \"s3\" cannot be used: %w", err)
 	}
-	return &Backend{core: *core, bucket: s["bucket"], key: s["key"], endpoint: given, encrypt: s.Bool("encrypt")}, nil
+	return &Backend{core: *core, bucket: s["bucket"], key: s["key"], endpoint: given, encrypt: s.Bool("encrypt"), login: creds}, nil
 }
 
 // login finds credentials where AWS's own tools look for them.
@@ -86,9 +92,21 @@ func (b *Backend) String() string {
 	return name
 }
 
+// secrets takes out of what a server says the credentials that it was shown,
+// wherever they were found.
+func (b *Backend) secrets() *state.Redactor {
+	secrets := backend.ProxySecrets()
+	if !b.login.IsExpired() { // or else nothing was found, or it is found anew, which takes time
+		if v, err := b.login.GetWithContext(&credentials.CredContext{}); err == nil {
+			secrets = append(secrets, v.AccessKeyID, v.SecretAccessKey, v.SessionToken)
+		}
+	}
+	return state.NewRedactor(secrets)
+}
+
 // fail makes an error of the server's one that says what to do.
 func (b *Backend) fail(ctx context.Context, op string, err error) error {
-	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Cause(ctx, err), Remedy: "see that the server can be reached from here, and run the same command again"}
+	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.secrets()), Remedy: "see that the server can be reached from here, and run the same command again"}
 	switch r := minio.ToErrorResponse(err); {
 	case r.Code == "NoSuchBucket":
 		e.Remedy = "make the bucket, with versions if the server has them"
