@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -24,7 +25,7 @@ const (
 )
 
 // NewRedactor makes a redactor of secrets. It knows them in base64, too, as the
-// API has them, as JSON, HTML and queries quote them, and the lines of one that
+// API has them, as JSON, Go, HTML and queries quote them, and the lines of one that
 // has several.
 func NewRedactor(secrets []string) *Redactor {
 	r := &Redactor{}
@@ -37,6 +38,9 @@ func NewRedactor(secrets []string) *Redactor {
 			r.add(base64.StdEncoding.EncodeToString([]byte(s)))
 			if quoted, err := json.Marshal(s); err == nil {
 				r.add(string(quoted[1 : len(quoted)-1]))
+			}
+			if quoted := strconv.Quote(s); len(quoted) > 2 {
+				r.add(quoted[1 : len(quoted)-1])
 			}
 			r.add(html.EscapeString(s))
 			r.add(url.QueryEscape(s))

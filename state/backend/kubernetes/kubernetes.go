@@ -93,8 +93,11 @@ func plain(host string) (address string, ok bool) {
 		full = "https://" + host
 	}
 	u, err := url.Parse(full)
-	if err != nil || u.User == nil {
-		return host, err == nil
+	switch {
+	case err != nil, u.User != nil && (u.RawQuery != "" || u.Fragment != ""):
+		return "", false
+	case u.User == nil:
+		return host, true
 	}
 	u.User = nil
 	return u.String(), true

@@ -72,11 +72,16 @@ func New(s backend.Settings) (*Backend, error) {
 // short: user and password would be taken for host and port, which are shown.
 func misread(connect string) bool {
 	u, err := url.Parse(connect)
-	if err != nil || u.Host == "" || u.User != nil {
+	switch {
+	case err != nil || u.Host == "":
+		return false
+	case u.Fragment != "": // which says nothing of a database
+		return true
+	case u.User != nil:
 		return false
 	}
 	query, _, at := strings.Cut(u.RawQuery, "@")
-	return strings.Contains(u.Path+u.Fragment, "@") || at && !strings.Contains(query, "=")
+	return strings.Contains(u.Path, "@") || at && !strings.Contains(query, "=")
 }
 
 // String is the row with its database.
