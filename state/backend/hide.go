@@ -15,7 +15,7 @@ func Hide(err error, secrets *state.Redactor) error {
 	if err == nil {
 		return nil
 	}
-	text := secrets.Text(state.WithoutPasswords(withoutProxy(err.Error())))
+	text := secrets.Text(state.WithoutPasswords(err.Error()))
 	if text == err.Error() {
 		return err
 	}
@@ -29,17 +29,6 @@ type hidden struct {
 
 func (h *hidden) Error() string { return h.text }
 func (h *hidden) Unwrap() error { return h.err }
-
-// badProxy is how net/http begins its error about the address of a proxy, which
-// it quotes, and then once more what of it is wrong.
-const badProxy = "invalid proxy address "
-
-func withoutProxy(text string) string {
-	if before, _, found := strings.Cut(text, badProxy); found {
-		return before + "the proxy that HTTPS_PROXY or HTTP_PROXY names has an address that cannot be understood: it is as in http://proxy.example.com:3128, and what is special in a password is written with %"
-	}
-	return text
-}
 
 // ProxySecrets are the passwords of the proxies that the environment names: the
 // libraries read them there, and a proxy may send them back.

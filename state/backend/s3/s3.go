@@ -19,6 +19,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -34,7 +35,7 @@ type Backend struct {
 	bucket, key string
 	endpoint    string
 	encrypt     bool
-	login       *credentials.Credentials
+	login       *shown
 
 	own backend.Own
 }
@@ -62,25 +63,51 @@ func New(s backend.Settings) (*Backend, error) {
 	if s.Bool("use_path_style") {
 		lookup = minio.BucketLookupPath
 	}
-	creds := login(s)
-	core, err := minio.NewCore(u.Host, &minio.Options{Creds: creds, Secure: u.Scheme == "https", Region: region, BucketLookup: lookup, MaxRetries: 3})
+	login := &shown{Provider: findLogin(s)}
+	core, err := minio.NewCore(u.Host, &minio.Options{Creds: credentials.New(login), Secure: u.Scheme == "https", Region: region, BucketLookup: lookup, MaxRetries: 3})
 	if err != nil {
 		return nil, fmt.Errorf("the settings of the backend \"s3\" cannot be used: %w", err)
 	}
-	return &Backend{core: *core, bucket: s["bucket"], key: s["key"], endpoint: given, encrypt: s.Bool("encrypt"), login: creds}, nil
+	return &Backend{core: *core, bucket: s["bucket"], key: s["key"], endpoint: given, encrypt: s.Bool("encrypt"), login: login}, nil
 }
 
-// login finds credentials where AWS's own tools look for them.
-func login(s backend.Settings) *credentials.Credentials {
+// shown are the credentials that servers were shown last, wherever they were found.
+type shown struct {
+	credentials.Provider
+
+	mu   sync.Mutex
+	last credentials.Value
+}
+
+// RetrieveWithCredContext implements credentials.Provider.
+func (s *shown) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
+	v, err := s.Provider.RetrieveWithCredContext(cc)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = v
+	return v, err
+}
+
+// secrets takes them out of what a server says.
+func (s *shown) secrets() *state.Redactor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return state.NewRedactor(append(backend.ProxySecrets(), s.last.AccessKeyID, s.last.SecretAccessKey, s.last.SessionToken))
+}
+
+// findLogin finds credentials where AWS's own tools look for them.
+func findLogin(s backend.Settings) credentials.Provider {
 	if s["access_key"] != "" {
-		return credentials.NewStaticV4(s["access_key"], s["secret_key"], s["token"])
+		return &credentials.Static{Value: credentials.Value{
+			AccessKeyID: s["access_key"], SecretAccessKey: s["secret_key"], SessionToken: s["token"], SignerType: credentials.SignatureV4,
+		}}
 	}
 	file := &credentials.FileAWSCredentials{Profile: s["profile"]}
 	chain := []credentials.Provider{&credentials.EnvAWS{}, file, &credentials.IAM{Client: &http.Client{Transport: http.DefaultTransport}}}
 	if s["profile"] != "" { // who names one does not want another
 		chain = []credentials.Provider{file}
 	}
-	return credentials.NewChainCredentials(chain)
+	return &credentials.Chain{Providers: chain}
 }
 
 // String is the object's URL.
@@ -92,21 +119,9 @@ func (b *Backend) String() string {
 	return name
 }
 
-// secrets takes out of what a server says the credentials that it was shown,
-// wherever they were found.
-func (b *Backend) secrets() *state.Redactor {
-	secrets := backend.ProxySecrets()
-	if !b.login.IsExpired() { // or else nothing was found, or it is found anew, which takes time
-		if v, err := b.login.GetWithContext(&credentials.CredContext{}); err == nil {
-			secrets = append(secrets, v.AccessKeyID, v.SecretAccessKey, v.SessionToken)
-		}
-	}
-	return state.NewRedactor(secrets)
-}
-
 // fail makes an error of the server's one that says what to do.
 func (b *Backend) fail(ctx context.Context, op string, err error) error {
-	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.secrets()), Remedy: "see that the server can be reached from here, and run the same command again"}
+	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.login.secrets()), Remedy: "see that the server can be reached from here, and run the same command again"}
 	switch r := minio.ToErrorResponse(err); {
 	case r.Code == "NoSuchBucket":
 		e.Remedy = "make the bucket, with versions if the server has them"
