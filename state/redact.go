@@ -3,7 +3,11 @@ package state
 import (
 	"encoding/base64"
 	"encoding/json"
+	"html"
+	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,7 +25,8 @@ const (
 )
 
 // NewRedactor makes a redactor of secrets. It knows them in base64, too, as the
-// API has them, as JSON quotes them, and the lines of one that has several.
+// API has them, as JSON, Go, HTML and queries quote them, and the lines of one that
+// has several.
 func NewRedactor(secrets []string) *Redactor {
 	r := &Redactor{}
 	for _, s := range secrets {
@@ -34,8 +39,18 @@ func NewRedactor(secrets []string) *Redactor {
 			if quoted, err := json.Marshal(s); err == nil {
 				r.add(string(quoted[1 : len(quoted)-1]))
 			}
+			if quoted := strconv.Quote(s); len(quoted) > 2 {
+				r.add(quoted[1 : len(quoted)-1])
+			}
+			r.add(html.EscapeString(s))
+			r.add(url.QueryEscape(s))
 		}
 	}
+	r.order()
+	return r
+}
+
+func (r *Redactor) order() {
 	slices.SortFunc(r.words, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(b) - len(a) // what holds another goes first
@@ -43,7 +58,37 @@ func NewRedactor(secrets []string) *Redactor {
 		return strings.Compare(a, b)
 	})
 	r.words = slices.Compact(r.words)
-	return r
+}
+
+// And is a redactor of the secrets of both; either may be nil.
+func (r *Redactor) And(other *Redactor) *Redactor {
+	both := &Redactor{}
+	for _, x := range []*Redactor{r, other} {
+		if x != nil {
+			both.words = append(both.words, x.words...)
+		}
+	}
+	both.order()
+	return both
+}
+
+// login is an address with a user and a password in it, also one that cannot be
+// parsed: passwords with / in them are why.
+var login = regexp.MustCompile("([A-Za-z][A-Za-z0-9+.-]*://[^/\\s\"'`@:]*:)([^\\s\"'`]+)@")
+
+// port begins what looks like a password and is a port with a path behind it.
+var port = regexp.MustCompile(`^[0-9]+/`)
+
+// WithoutPasswords takes the passwords out of the addresses in a text:
+// http://ann:secret@proxy.example.com.
+func WithoutPasswords(text string) string {
+	return login.ReplaceAllStringFunc(text, func(address string) string {
+		part := login.FindStringSubmatch(address)
+		if port.MatchString(part[2]) {
+			return address
+		}
+		return part[1] + masked + "@"
+	})
 }
 
 func (r *Redactor) add(s string) {

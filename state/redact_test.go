@@ -16,7 +16,7 @@ import (
 func TestRedactor(t *testing.T) {
 	t.Parallel()
 	const hidden = "(sensitive value)"
-	r := state.NewRedactor([]string{"hunter22", "4711", "ab", "", "two\nlines here", `quo"ted`, "hunter22 and more"})
+	r := state.NewRedactor([]string{"hunter22", "4711", "ab", "", "two\nlines here", `quo"ted`, "hunter22 and more", "p/w<d&"})
 	for text, want := range map[string]string{
 		`Invalid value: "hunter22"`:        `Invalid value: "` + hidden + `"`,
 		"xhunter22x":                       "x" + hidden + "x",
@@ -27,6 +27,9 @@ func TestRedactor(t *testing.T) {
 		"ab is no secret":                  "ab is no secret",
 		`line "lines here"`:                `line "` + hidden + `"`,
 		`"quo\"ted"`:                       `"` + hidden + `"`,
+		"p/w<d&":                           hidden,
+		"p/w&lt;d&amp;":                    hidden,
+		"a=b&c=p%2Fw%3Cd%26":               "a=b&c=" + hidden,
 		"":                                 "",
 	} {
 		if got := r.Text(text); got != want {
@@ -39,6 +42,38 @@ func TestRedactor(t *testing.T) {
 	var none *state.Redactor
 	if none.Text("hunter22") != "hunter22" || !none.IsZero() || r.IsZero() {
 		t.Error("without secrets nothing is taken out")
+	}
+}
+
+// TestRedactors: a redactor of two knows the secrets of both, and what holds another goes first.
+func TestRedactors(t *testing.T) {
+	t.Parallel()
+	var none *state.Redactor
+	both := none.And(state.NewRedactor([]string{"hunter22"})).And(state.NewRedactor([]string{"hunter22 and more"})).And(nil)
+	for text, want := range map[string]string{"hunter22": "(sensitive value)", "hunter22 and more": "(sensitive value)", "other": "other"} {
+		if got := both.Text(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+	if !none.And(nil).IsZero() {
+		t.Error("two that know nothing know something together")
+	}
+}
+
+// TestWithoutPasswords: an address keeps all but its password, however wrong it is.
+func TestWithoutPasswords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"see http://ann:hunter22@proxy:3128/x":      "see http://ann:(sensitive value)@proxy:3128/x",
+		`proxy "http://ann:hun/t@r22@proxy" is not`: `proxy "http://ann:(sensitive value)@proxy" is not`,
+		"postgres://:hunter22@db":                   "postgres://:(sensitive value)@db",
+		"ssh://ann@host and https://host:6443/a@b":  "ssh://ann@host and https://host:6443/a@b",
+		"ann:hunter22@host":                         "ann:hunter22@host",
+		"no address":                                "no address",
+	} {
+		if got := state.WithoutPasswords(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
 	}
 }
 

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +14,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
 
 // ciConfig is the repository that the workflows of docs/ci.md work on.
@@ -40,7 +47,7 @@ connection {
 // ciStubs are what the services provide: they write down what they are told,
 // with the text that would be posted. The command itself is the real one.
 var ciStubs = map[string]string{
-	"kubewright": "#!/bin/sh\nexec kubewright-process \"$@\"\n",
+	"kubewright": "#!/bin/sh\nexec ${CI_PROGRAM:-kubewright-process} \"$@\"\n",
 	"gh": `#!/bin/sh
 echo "gh $*" >> "$CI_LOG"
 if [ "$1 $2" = "issue list" ]; then echo "$CI_OPEN_ISSUE"; fi
@@ -63,16 +70,26 @@ type ci struct {
 	files map[string]map[string]any
 	// left are the steps that have not run yet.
 	left map[string]bool
-	// repo is what a checkout gets, shared what all jobs on the runner see.
+	// repo is what a checkout gets, shared has the programs and the hosts that all
+	// jobs reach. Nothing else outlives a job.
 	repo, shared string
-	artifacts    map[string][]byte
+	// backend is the environment beside what the page says: where the test's servers
+	// are, and of a desk what opens them. secret is in nothing that is printed.
+	backend, desk map[string]string
+	secret        string
+	artifacts     map[string][]byte
 	// values are what the service knows: expressions of GitHub's, variables of GitLab's.
 	values map[string]string
 }
 
-var ciBlock = regexp.MustCompile("(?s)```yaml\n# (\\S+)\n(.*?)```\n")
+var (
+	ciBlock = regexp.MustCompile("(?s)```yaml\n# (\\S+)\n(.*?)```\n")
+	// ciState is the file with the backend, of which each service has one.
+	ciState = regexp.MustCompile("(?s)```hcl\n# state.hcl\n(.*?)```\n")
+)
 
-func newCI(t *testing.T) *ci {
+// newCI is the service whose state is kept in a backend of this type.
+func newCI(t *testing.T, backend string) *ci {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(examples, "..", "docs", "ci.md"))
 	if err != nil {
@@ -95,7 +112,33 @@ func newCI(t *testing.T) *ci {
 		}
 	}
 	c.edit("", ciConfig)
-	return c
+	for _, m := range ciState.FindAllStringSubmatch(string(page), -1) {
+		if strings.Contains(m[1], fmt.Sprintf("backend %q", backend)) {
+			write(t, filepath.Join(c.repo, "state.hcl"), m[1])
+			return c
+		}
+	}
+	t.Fatalf("the page keeps no state in the backend %q", backend)
+	return nil
+}
+
+// ciHosts is where simulated hosts live.
+const ciHosts = "kubewright.sim.json"
+
+// reach lets a job reach the hosts, which stay when it ends.
+func (c *ci) reach(dir string) (leave func()) {
+	c.t.Helper()
+	carry := func(from, to string) {
+		b, err := os.ReadFile(filepath.Join(from, ciHosts))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, ciHosts), b, 0o600)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			c.t.Fatal(err)
+		}
+	}
+	carry(c.shared, dir)
+	return func() { carry(dir, c.shared) }
 }
 
 // edit changes the configuration in the repository.
@@ -134,12 +177,19 @@ func (c *ci) shell(dir, script string, env map[string]string) (int, string) {
 		"PATH=" + c.shared + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + c.shared, "CI=true", "CI_LOG=" + filepath.Join(c.shared, "log"),
 		raceOptions + "=" + noWaiting,
 	}
-	for name, value := range env {
-		cmd.Env = append(cmd.Env, name+"="+strings.ReplaceAll(value, "/srv/kubewright", c.shared))
+	for _, from := range []map[string]string{c.backend, env} {
+		for name, value := range from {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
 	}
+	leave := c.reach(dir)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		c.t.Fatal(err)
+	}
+	leave()
+	if strings.Contains(string(out), c.secret) {
+		c.t.Errorf("what opens the state is printed:\n%s", out)
 	}
 	return cmd.ProcessState.ExitCode(), string(out)
 }
@@ -155,9 +205,17 @@ func (c *ci) log() string {
 // byHand does what somebody does on a host.
 func (c *ci) byHand(change string) {
 	c.t.Helper()
-	if code, out := c.shell(c.checkout(), `kubewright -state="$STATE" sim edit `+change, map[string]string{"STATE": "/srv/kubewright/kubewright.state.json"}); code != 0 {
+	c.atDesk("sim edit " + change)
+}
+
+// atDesk is what a command prints for somebody who works on the same state.
+func (c *ci) atDesk(command string) string {
+	c.t.Helper()
+	code, out := c.shell(c.checkout(), "kubewright "+command, c.desk)
+	if code != 0 {
 		c.t.Fatal(out)
 	}
+	return out
 }
 
 // want checks a code and texts that were printed.
@@ -196,8 +254,9 @@ func digestIn(t *testing.T, text string) string {
 // night in which something has changed.
 func TestGitHubWorkflows(t *testing.T) {
 	t.Parallel()
-	c := &github{newCI(t)}
+	c := &github{newCI(t, "s3")}
 	c.listSteps()
+	c.serve()
 
 	code, out := c.event("pull_request")
 	c.want("a pull request", code, 0, out, "::notice title=kubewright::Plan: 2 to add")
@@ -219,12 +278,14 @@ func TestGitHubWorkflows(t *testing.T) {
 	code, out = c.event("workflow_dispatch")
 	c.want("the digest", code, 0, out, "Apply complete! Resources: 0 added")
 
+	c.edit("maxPods = 120", "maxPods = 130")
+	c.killed()
 	code, out = c.event("schedule")
 	c.want("a quiet night", code, 0, out, "Nothing differs.")
 	c.byHand("192.0.2.10 yaml /var/lib/kubelet/config.yaml set maxPods=50")
 	code, out = c.event("schedule")
 	c.want("a night", code, 0, out, "::warning title=node.solo changed outside")
-	if log := c.log(); !strings.Contains(log, "gh issue create --label drift") || !strings.Contains(log, "maxPods = 50 -> 120") {
+	if log := c.log(); !strings.Contains(log, "gh issue create --label drift") || !strings.Contains(log, "maxPods = 50 -> 130") {
 		t.Fatalf("the issue is %s", log)
 	}
 	c.values["open issue"] = "12"
@@ -241,6 +302,41 @@ func TestGitHubWorkflows(t *testing.T) {
 
 // github runs workflows as GitHub Actions does.
 type github struct{ *ci }
+
+// serve keeps the bucket.
+func (c *github) serve() {
+	c.t.Helper()
+	memory := s3mem.New()
+	if err := memory.CreateBucket("example-kubewright"); err != nil {
+		c.t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(memory).Server())
+	c.t.Cleanup(server.Close)
+	c.secret = "canary-of-the-bucket"
+	c.values["secrets.STATE_ACCESS_KEY_ID"], c.values["secrets.STATE_SECRET_ACCESS_KEY"] = "AKTEST", c.secret
+	c.backend = map[string]string{"AWS_ENDPOINT_URL_S3": server.URL, "KUBEWRIGHT_S3_USE_PATH_STYLE": "true"}
+	c.desk = map[string]string{"AWS_ACCESS_KEY_ID": "AKTEST", "AWS_SECRET_ACCESS_KEY": c.secret}
+}
+
+var ciLock = regexp.MustCompile(`"id": "([0-9a-f]{32})"`)
+
+// killed is a push whose job is killed in the middle of an apply: its lock stays
+// until somebody ends it, and the whole workflow goes on from what is found.
+func (c *github) killed() {
+	c.t.Helper()
+	maps.Copy(c.backend, map[string]string{"CI_PROGRAM": "kubewright-killed", "KILLED_AT": "[1/", "KILLED_DURABLE": "1"})
+	code, out := c.event("push")
+	c.want("a job that is killed", code, 137, out)
+	delete(c.backend, "CI_PROGRAM")
+	id := ciLock.FindStringSubmatch(c.atDesk("lock status -json"))
+	if id == nil {
+		c.t.Fatal("the lock is gone with the job")
+	}
+	c.atDesk("force-unlock -force " + id[1])
+	c.byHand("192.0.2.10 time " + leaseOver.String())
+	code, out = c.event("push")
+	c.want("the next push", code, 0, out, "Apply complete!")
+}
 
 func (c *github) listSteps() {
 	c.values = map[string]string{
@@ -429,8 +525,9 @@ func (c *github) condition(x any) bool {
 // TestGitLabPipelines runs the pipelines of docs/ci.md.
 func TestGitLabPipelines(t *testing.T) {
 	t.Parallel()
-	c := &gitlab{newCI(t)}
+	c := &gitlab{newCI(t, "http")}
 	c.listSteps()
+	c.serve()
 
 	code, out := c.pipeline("merge_request_event", "")
 	c.want("a merge request", code, 0, out, "Plan: 2 to add")
@@ -465,6 +562,17 @@ func TestGitLabPipelines(t *testing.T) {
 
 // gitlab runs pipelines as GitLab does, on a runner with bash.
 type gitlab struct{ *ci }
+
+// serve keeps the state as GitLab does.
+func (c *gitlab) serve() {
+	c.t.Helper()
+	s := httptestserver.New(c.t)
+	base := strings.TrimSuffix(s.URL, s.Path)
+	c.secret = "canary-of-the-job"
+	s.GitLab, s.Path, s.User, s.Password = true, "/api/v4/projects/4/terraform/state/prod", "gitlab-ci-token", c.secret
+	c.values["CI_API_V4_URL"], c.values["CI_JOB_TOKEN"] = base+"/api/v4", c.secret
+	c.desk = map[string]string{"KUBEWRIGHT_HTTP_ADDRESS": base + s.Path, "KUBEWRIGHT_HTTP_USERNAME": s.User, "KUBEWRIGHT_HTTP_PASSWORD": s.Password}
+}
 
 const gitlabFile = ".gitlab-ci.yml"
 
@@ -529,7 +637,12 @@ func (c *gitlab) job(name string, j map[string]any) (int, string) {
 	}
 	env := maps.Clone(c.values)
 	for k, v := range c.files[gitlabFile]["variables"].(map[string]any) {
-		env[k] = v.(string)
+		env[k] = os.Expand(v.(string), func(name string) string {
+			if _, known := c.values[name]; !known {
+				c.t.Fatalf("what is $%s?", name)
+			}
+			return c.values[name]
+		})
 	}
 	var lines []string
 	for i, line := range j["script"].([]any) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -23,8 +24,18 @@ func serveState(t *testing.T) func(*testscript.TestScript, bool, []string) {
 			"retry_max": "0", "retry_wait_min": "0", "retry_wait_max": "0",
 		})
 		ts.Check(err)
-		of(ts).states = b
+		of(ts).states, of(ts).server = b, s
 	}
+}
+
+// served writes what the server of serve keeps into a file.
+func served(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), of(ts).server.State(), 0o600))
+}
+
+// plant replaces what the server of serve keeps by a file.
+func plant(ts *testscript.TestScript, _ bool, args []string) {
+	of(ts).server.Put([]byte(ts.ReadFile(args[0])))
 }
 
 // holdRemotely takes the lock of what serveState serves for another run.

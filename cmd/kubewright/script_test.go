@@ -27,6 +27,7 @@ import (
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -72,6 +73,8 @@ const (
 //	readme                the README's first picture is the end of the last stdout
 //	edit FILE OLD NEW     replace OLD, which must be there, by NEW (\n is a line break)
 //	serve                 serve a state at $STATE_URL, to user ann with password secret
+//	served FILE, plant FILE
+//	                      write what is kept there into a file, or replace it by one
 //	remotelock ID         hold the lock there as the run with this ID does
 //	lock FILE, unlock     hold a state's lock as another run does
 //	ca NAME               make a CA: NAME.crt and NAME.key
@@ -93,7 +96,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"kubewright": runCommand, "code": checkCode, "quickstart": putQuickstart, "founded": putFounded, "edit": editFile,
-			"ca": scriptCA(t), "supply": scriptSupply(t), "serve": serveState(t), "remotelock": holdRemotely,
+			"ca": scriptCA(t), "supply": scriptSupply(t), "serve": serveState(t), "remotelock": holdRemotely, "served": served, "plant": plant,
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
 			"jsonlines": onlyJSON, "planschema": followsSchema, "digest": keepDigest, "readme": isPicture,
@@ -118,6 +121,7 @@ type operator struct {
 	ids         int
 	held        *statefile.Lock
 	states      backend.Backend
+	server      *httptestserver.Server
 	cas         map[string]*phasestest.CA
 }
 

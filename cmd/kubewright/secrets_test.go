@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -139,7 +141,15 @@ type vault struct {
 	// known are all secrets that there have ever been.
 	known []string
 	ids   int
+	// env is the environment besides the variables, typed what is asked for on the
+	// terminal, inputs are files of the user's that are not searched.
+	env    map[string]string
+	typed  string
+	inputs []string
 }
+
+// anyCode is the exit code of a command that may fail or not.
+const anyCode = -1
 
 func newVault(t *testing.T) *vault {
 	t.Helper()
@@ -181,7 +191,8 @@ func (v *vault) hide(value string) {
 	if err != nil {
 		v.Fatal(err)
 	}
-	v.known = append(v.known, value, strings.Trim(string(quoted), `"`), url.QueryEscape(value), html.EscapeString(value), hex.EncodeToString([]byte(value)))
+	plain := strconv.Quote(value)
+	v.known = append(v.known, value, string(quoted[1:len(quoted)-1]), plain[1:len(plain)-1], url.QueryEscape(value), html.EscapeString(value), hex.EncodeToString([]byte(value)))
 	// In base64 a text looks in three ways, by where in a longer one it begins.
 	for before := range 3 {
 		text := append(make([]byte, before), value...)
@@ -200,16 +211,19 @@ func (v *vault) run(code int, args ...string) string {
 	var stdout, stderr bytes.Buffer
 	env := &cli.Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: &watched{Writer: &stdout}, Stderr: &watched{Writer: &stderr},
-		Getenv: func(string) string { return "" }, Dir: v.dir, Size: func() (int, int) { return 0, 0 },
+		Getenv: func(name string) string { return v.env[name] }, Dir: v.dir, Size: func() (int, int) { return 0, 0 },
 		Now:   func() time.Time { return time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC) },
 		NewID: func() string { v.ids++; return fmt.Sprintf("%032x", v.ids) }, Who: "ada@laptop", Interrupts: make(chan os.Signal),
 	}
 	for name, value := range v.values {
 		env.Environ = append(env.Environ, "KUBEWRIGHT_VAR_"+name+"="+value)
 	}
+	if v.typed != "" {
+		env.Secret = func(context.Context, string) ([]byte, error) { return []byte(v.typed), nil }
+	}
 	got := cli.Main(env)
 	text := stdout.String() + stderr.String()
-	if got != code {
+	if got != code && code != anyCode {
 		v.Fatalf("%v: exit code %d, want %d:\n%s", args, got, code, text)
 	}
 	v.search(strings.Join(args, " "), text)
@@ -230,7 +244,7 @@ func (v *vault) search(where, text string) {
 func (v *vault) searchFiles(after string) {
 	v.Helper()
 	err := filepath.WalkDir(v.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == "main.hcl" || d.Name() == "kubewright.sim.json" {
+		if err != nil || d.IsDir() || d.Name() == "main.hcl" || d.Name() == "kubewright.sim.json" || slices.Contains(v.inputs, d.Name()) {
 			return err
 		}
 		b, err := os.ReadFile(path)
@@ -340,4 +354,7 @@ func TestSecretsDrift(t *testing.T) {
 	v.run(0, "plan", "-json")
 	v.run(0, "apply", "-auto-approve")
 	v.noChanges()
+	v.run(0, "sim", "edit", "10.77.0.21", "condition", "no-sudo", "on")
+	v.run(anyCode, "plan")
+	v.run(anyCode, "plan", "-json")
 }

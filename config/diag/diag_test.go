@@ -96,3 +96,29 @@ func TestSort(t *testing.T) {
 		}
 	}
 }
+
+// TestCoveredExcerpt: what is covered is said in words that do not tell its length,
+// and the highlighted part moves along.
+func TestCoveredExcerpt(t *testing.T) {
+	const hidden = "(sensitive value)"
+	for _, tt := range []struct{ text, subject, code, highlighted string }{
+		{"a = \x00\x00\x00 + b", "b", "a = " + hidden + " + b", "b"},
+		{"a = \x00\x00\x00", "\x00\x00\x00", "a = " + hidden, hidden},
+		{"a = \x00\x00\x00 c", "a = \x00", "a = " + hidden + " c", "a = " + hidden},
+		{"a = [\x00, \x00\x00]", "a", "a = [" + hidden + ", " + hidden + "]", "a"},
+		{"\x00\x00\nb = \x00", "b", "b = " + hidden, "b"},
+	} {
+		start := strings.Index(tt.text, tt.subject)
+		line := 1 + strings.Count(tt.text[:start], "\n")
+		s := diag.Errorf("x", "y").At(state.Source{File: "c.hcl", Line: line, EndLine: line, StartByte: start, EndByte: start + len(tt.subject)}).
+			Excerpt(func(string) []byte { return []byte(tt.text) })
+		if s.Code != tt.code || s.Code[s.HighlightStart:s.HighlightEnd] != tt.highlighted {
+			t.Errorf("%q: %q of %q", tt.text, s.Code[s.HighlightStart:s.HighlightEnd], s.Code)
+		}
+	}
+	s := diag.Errorf("x", "y").At(state.Source{File: "c.hcl", Line: 2}).In(state.Source{File: "c.hcl", Line: 1}).
+		Excerpt(func(string) []byte { return []byte("node \"\x00\x00\" {\n  a = 1\n}") })
+	if s.Context != `node "`+hidden+`"` {
+		t.Errorf("the context is %q", s.Context)
+	}
+}

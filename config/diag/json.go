@@ -82,10 +82,45 @@ func (d *Diagnostic) Excerpt(source func(file string) []byte) *Snippet {
 	}
 	code := strings.TrimSuffix(string(text[start:min(end-1, len(text))]), "\r")
 	from, to := highlight(d.Subject, code, start)
+	code, from, to = uncovered(code, from, to)
+	context, _, _ := uncovered(d.contextLine(text), 0, 0)
 	return &Snippet{
-		Context: d.contextLine(text), Code: code, StartLine: d.Subject.Line,
+		Context: context, Code: code, StartLine: d.Subject.Line,
 		HighlightStart: from, HighlightEnd: to, Values: d.Values,
 	}
+}
+
+// Covered stands, in the text of a file, for each byte that must not be shown.
+const Covered = '\x00'
+
+// hidden is what is shown in the place of covered bytes.
+const hidden = "(sensitive value)"
+
+// uncovered says in words what is covered, without telling how long it is, and
+// moves a part of the code along.
+func uncovered(code string, from, to int) (string, int, int) {
+	if strings.IndexByte(code, Covered) < 0 {
+		return code, from, to
+	}
+	var b strings.Builder
+	newFrom, newTo := -1, -1
+	for i := range len(code) + 1 {
+		again := i < len(code) && i > 0 && code[i] == Covered && code[i-1] == Covered
+		if i >= from && newFrom < 0 && !again {
+			newFrom = b.Len()
+		}
+		if i >= to && newTo < 0 && !again {
+			newTo = b.Len()
+		}
+		switch {
+		case i == len(code) || again:
+		case code[i] == Covered:
+			b.WriteString(hidden)
+		default:
+			b.WriteByte(code[i])
+		}
+	}
+	return b.String(), newFrom, newTo
 }
 
 // contextLine is the header of the block around the subject, when that begins

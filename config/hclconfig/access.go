@@ -1,6 +1,7 @@
 package hclconfig
 
 import (
+	"regexp"
 	"slices"
 	"time"
 
@@ -187,14 +188,20 @@ func (e *evaluator) sensitivePaths(b *block, into map[string]bool) {
 			into[path] = true
 			continue
 		}
-		_, marked := e.force(t).UnmarkDeepWithPaths()
+		plain, marked := e.force(t).UnmarkDeepWithPaths()
+		hide := func(inner cty.Path) {
+			into[appendPath(path, inner)] = true
+			if b.row == argBlock {
+				into[b.path] = true
+			}
+		}
 		for _, m := range marked {
 			if m.Marks.Has(sensitive) {
-				into[appendPath(path, m.Path)] = true
-				if b.row == argBlock {
-					into[b.path] = true
-				}
+				hide(m.Path)
 			}
+		}
+		if b.row == argBlock || b.row == envBlock || slices.Contains(mayHoldLogins, t.row.Name) {
+			logins(plain, hide)
 		}
 	}
 	for _, c := range e.children(b) {
@@ -202,6 +209,24 @@ func (e *evaluator) sensitivePaths(b *block, into map[string]bool) {
 			e.sensitivePaths(c, into)
 		}
 	}
+}
+
+// mayHoldLogins are the attributes, besides those of arguments and environments,
+// whose values reach hosts and may be secret.
+var mayHoldLogins = []string{"proxy_env", "config", "annotations"}
+
+// wholeLogin is an address with a user and a password in it.
+var wholeLogin = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://[^/\s@:]*:[^/\s]+@\S*$`)
+
+// logins finds the addresses with a password in them, such as that of a proxy:
+// they are secrets also where nobody calls them sensitive.
+func logins(v cty.Value, found func(cty.Path)) {
+	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
+		if v.Type() == cty.String && v.IsKnown() && !v.IsNull() && wholeLogin.MatchString(v.AsString()) {
+			found(path.Copy())
+		}
+		return true, nil
+	})
 }
 
 // appendPath appends a path inside a value as Origins has it, up to the first list.

@@ -74,8 +74,11 @@ func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok b
 	v, diags := x.Value(nil)
 	if diags.HasErrors() {
 		what := "A function is called"
-		if len(x.Variables()) > 0 {
-			what = traversalString(x.Variables()[0]) + " is named"
+		switch refs := x.Variables(); {
+		case len(refs) > 0 && row.Sensitive:
+			what = "Something without quotes is named" // which may be the secret itself
+		case len(refs) > 0:
+			what = traversalString(refs[0]) + " is named"
 		}
 		e.errorAt(x.Range(), "Only literals here", "%s here, but where the state is kept is read before anything else. Write the value out, or give it with -backend-config=%s=VALUE or in the environment, as docs/backends.md says.", what, row.Name)
 		return "", false

@@ -48,6 +48,7 @@ func TestBackend(t *testing.T) {
 		`kubewright { backend "s4" {} }`:                             `There is no backend "s4". There are http, kubernetes, pg, s3.`,
 		`kubewright { backend "s3" { bucket = var.bucket } }`:        "var.bucket is named here, but where the state is kept is read before anything else. Write the value out, or give it with -backend-config=bucket=VALUE",
 		`kubewright { backend "s3" { bucket = lower("X") } }`:        "A function is called here",
+		`kubewright { backend "s3" { secret_key = hunter2 } }`:       "Something without quotes is named",
 		`kubewright { backend "s3" { bukket = "x" } }`:               "bukket",
 		`kubewright { backend "http" { retry_max = "often" } }`:      "retry_max",
 		"kubewright {\n backend \"s3\" {}\n backend \"http\" {}\n }": "",

@@ -133,10 +133,22 @@ func parseText(b []byte, name string) (*hcl.File, hcl.Diagnostics) {
 		return nil, hcl.Diagnostics{d}
 	}
 	if strings.HasSuffix(name, ".json") {
-		return json.Parse(b, name)
+		file, diags := json.Parse(b, name)
+		return file, withoutValues(diags)
 	}
 	file, diags := hclsyntax.ParseConfig(b, name, hcl.InitialPos)
 	return file, withoutEchoes(diags)
+}
+
+// withoutValues has a word without quotes where JSON wants a value not repeated,
+// for it may be a secret: its place is told.
+func withoutValues(diags hcl.Diagnostics) hcl.Diagnostics {
+	for _, d := range diags {
+		if d.Summary == "Invalid JSON keyword" {
+			d.Detail = "A value of JSON is in quotes, unless it is a number, true, false or null."
+		}
+	}
+	return diags
 }
 
 // openQuote is what HCL says of a quote that is not closed, and again of every

@@ -17,14 +17,17 @@ type Copied struct {
 	// Done tells that something was copied. It was not where the new place had the
 	// same already, or the old one nothing.
 	Done bool
+	// Sealed tells that it is encrypted at the new place, and is not at the old one.
+	Sealed bool
 }
 
 // ErrOccupied: the place to copy to holds a state that would be lost.
 var ErrOccupied = errors.New("occupied")
 
 // CopyTo copies the state as it is, byte by byte, to another store, and reads it
-// back. The old one stays. It fails with ErrOccupied when the other holds a state
-// of another lineage, or one that is not older. The caller holds both locks.
+// back. One that is plain is encrypted where the other store encrypts. The old one
+// stays. It fails with ErrOccupied when the other holds a state of another lineage,
+// or one that is not older. The caller holds both locks.
 func (s *Store) CopyTo(ctx context.Context, to *Store) (Copied, error) {
 	st, from, err := s.read(ctx)
 	if err != nil {
@@ -40,23 +43,55 @@ func (s *Store) CopyTo(ctx context.Context, to *Store) (Copied, error) {
 	case old != nil && bytes.Equal(old.Data, from.Data):
 		return Copied{State: there}, nil
 	}
+	data, sealed, err := to.sealed(st, from.Data)
+	if err != nil {
+		return Copied{}, err
+	}
+	if sealed && there != nil { // encrypted, the same is never the same bytes
+		if same, err := equal(st, there); err != nil || same {
+			return Copied{State: there, Sealed: true}, err
+		}
+	}
 	if err := occupied(to.Place(), st, there); err != nil {
 		return Copied{}, err
 	}
-	if err := to.backend.Write(ctx, old, backend.Object{Data: from.Data, Lineage: from.Lineage, Serial: from.Serial}); err != nil {
+	if err := to.backend.Write(ctx, old, backend.Object{Data: data, Lineage: from.Lineage, Serial: from.Serial}); err != nil {
 		return Copied{}, err
 	}
 	back, err := to.backend.Read(ctx)
 	if err != nil {
 		return Copied{}, err
 	}
-	if back == nil || !bytes.Equal(back.Data, from.Data) {
+	if back == nil || !bytes.Equal(back.Data, data) {
 		return Copied{}, &Error{
 			Op: "copy state to", Path: to.Place(), Kind: ErrDamaged, Problem: "what comes back from there is not what was written",
 			Remedy: "the state is at " + s.Place() + " as before: mend that place, and try again",
 		}
 	}
-	return Copied{State: st, Done: true}, nil
+	return Copied{State: st, Done: true, Sealed: sealed}, nil
+}
+
+// sealed is a state of another place as this one keeps it: encrypted, where this
+// one encrypts and that did not, and otherwise as it was.
+func (s *Store) sealed(st *state.State, data []byte) ([]byte, bool, error) {
+	c, ok := s.Codec.(interface{ Encrypts() bool })
+	if !ok || !c.Encrypts() {
+		return data, false, nil
+	}
+	if _, err := decode(data); err != nil {
+		return data, false, nil // encrypted already
+	}
+	data, err := s.encoded(st)
+	return data, true, err
+}
+
+func equal(a, b *state.State) (bool, error) {
+	x, err := encode(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := encode(b)
+	return bytes.Equal(x, y), err
 }
 
 // occupied refuses to copy over a state that is worth something.

@@ -30,6 +30,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
 )
 
@@ -37,6 +38,7 @@ import (
 type Backend struct {
 	settings backend.Settings
 	client   *retryablehttp.Client
+	secrets  *state.Redactor
 
 	own backend.Own
 }
@@ -69,7 +71,8 @@ func New(s backend.Settings) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{settings: s, client: client}, nil
+	secrets := append(backend.BasicSecrets(s["username"], s["password"]), backend.ProxySecrets()...)
+	return &Backend{settings: s, client: client, secrets: state.NewRedactor(secrets)}, nil
 }
 
 func newClient(s backend.Settings) (*retryablehttp.Client, error) {
@@ -118,7 +121,7 @@ type answer struct {
 // do sends one request, repeated as the settings say.
 func (b *Backend) do(ctx context.Context, op, method, address string, body []byte) (*answer, error) {
 	fail := func(err error) error {
-		return &backend.Error{Op: op, Place: b.String(), Err: bare(err), Remedy: "see that the server can be reached from here, and run the same command again"}
+		return &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(bare(err), b.secrets), Remedy: "see that the server can be reached from here, and run the same command again"}
 	}
 	var payload any
 	if body != nil {
@@ -159,11 +162,19 @@ func bare(err error) error {
 	return err
 }
 
-// refuse is the error of an answer that the protocol does not foresee.
+// What is read of an answer that says why, and what is shown of it.
+const (
+	maxReason   = 64 << 10
+	shownReason = 300
+)
+
+// refuse is the error of an answer that the protocol does not foresee. The answer
+// may quote the request: secrets are taken out before it is cut off.
 func (b *Backend) refuse(op string, a *answer) error {
 	e := &backend.Error{Op: op, Place: b.String(), Problem: fmt.Sprintf("the server answers %d %s", a.status, nethttp.StatusText(a.status))}
-	if text := strings.TrimSpace(string(a.body[:min(len(a.body), 300)])); text != "" && !strings.HasPrefix(text, "<") {
-		e.Problem += " (" + strings.Join(strings.Fields(text), " ") + ")"
+	text := strings.TrimSpace(b.secrets.Text(string(a.body[:min(len(a.body), maxReason)])))
+	if text != "" && !strings.HasPrefix(text, "<") {
+		e.Problem += " (" + strings.Join(strings.Fields(text[:min(len(text), shownReason)]), " ") + ")"
 	}
 	switch a.status {
 	case nethttp.StatusUnauthorized, nethttp.StatusForbidden:

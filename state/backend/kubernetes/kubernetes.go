@@ -13,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"os"
 	"strconv"
 	"strings"
 
@@ -24,7 +26,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
 )
 
@@ -32,6 +36,7 @@ import (
 type Backend struct {
 	client                         kubernetes.Interface
 	host, namespace, secret, lease string
+	secrets                        *state.Redactor
 
 	own backend.Own
 }
@@ -57,27 +62,85 @@ func New(s backend.Settings) (*Backend, error) {
 	if wrong := validation.IsDNS1123Subdomain(secret); len(wrong) > 0 {
 		return nil, fmt.Errorf("secret_suffix of the backend \"kubernetes\" makes the name %s of a Secret, which cannot be: %s", secret, strings.Join(wrong, "; "))
 	}
-	config, namespace, err := access(s)
+	loader := kubeconfig(s)
+	secrets := secretsOf(loader)
+	config, namespace, err := access(s, loader)
 	if err != nil {
-		return nil, fmt.Errorf("the backend \"kubernetes\" finds no way to its cluster: %w; give config_path and config_context, or set KUBECONFIG", err)
+		return nil, fmt.Errorf("the backend \"kubernetes\" finds no way to its cluster: %w; give config_path and config_context, or set KUBECONFIG", hide(err, secrets))
 	}
-	config.QPS = -1 // the server protects itself, and a sign of life must not queue
+	config.QPS = -1                                 // the server protects itself, and a sign of life must not queue
+	token, _ := os.ReadFile(config.BearerTokenFile) // a pod's; without one there is nothing to hide
+	secrets = secrets.And(state.NewRedactor(append(backend.BasicSecrets(config.Username, config.Password), config.BearerToken, strings.TrimSpace(string(token)))))
+	host, ok := plain(config.Host)
+	if !ok {
+		return nil, errors.New("the backend \"kubernetes\" finds no way to its cluster: its server in the kubeconfig has no URL as in https://api.example.com:6443")
+	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return nil, hide(err, secrets)
 	}
 	return &Backend{
-		client: client, host: config.Host, namespace: namespace,
+		client: client, host: host, namespace: namespace, secrets: secrets,
 		secret: secret, lease: "kubewright-lock-" + s["secret_suffix"],
 	}, nil
 }
 
-func access(s backend.Settings) (*rest.Config, string, error) {
+// plain is the address of a server without user and password; ok is false when it
+// cannot be understood, so that nobody knows which part of it is a password.
+func plain(host string) (address string, ok bool) {
+	full := host
+	if !strings.Contains(host, "://") { // HOST:PORT
+		full = "https://" + host
+	}
+	u, err := url.Parse(full)
+	switch {
+	case err != nil, u.User != nil && (u.RawQuery != "" || u.Fragment != ""):
+		return "", false
+	case u.User == nil:
+		return host, true
+	}
+	u.User = nil
+	return u.String(), true
+}
+
+// badProxy is how client-go begins its error about a proxy-url, which it quotes.
+const badProxy = "invalid 'proxy-url'"
+
+// hide is an error of client-go's about a kubeconfig without what is secret in that.
+func hide(err error, secrets *state.Redactor) error {
+	if strings.Contains(err.Error(), badProxy) {
+		return errors.New("the proxy-url of a cluster in the kubeconfig is no URL as in http://proxy.example.com:3128")
+	}
+	return backend.Hide(err, secrets)
+}
+
+func kubeconfig(s backend.Settings) clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	if path := s["config_path"]; path != "" {
 		rules.ExplicitPath = path
 	}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s["config_context"]})
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s["config_context"]})
+}
+
+// secretsOf takes the secrets of a kubeconfig, of all its contexts, out of texts.
+func secretsOf(loader clientcmd.ClientConfig) *state.Redactor {
+	secrets := backend.ProxySecrets()
+	raw, err := loader.RawConfig()
+	if err != nil { // it cannot be read, which is said later
+		raw = clientcmdapi.Config{}
+	}
+	for _, c := range raw.Clusters {
+		secrets = append(secrets, backend.LoginSecrets(c.Server)...)
+		secrets = append(secrets, backend.LoginSecrets(c.ProxyURL)...)
+	}
+	for _, u := range raw.AuthInfos {
+		secrets = append(secrets, backend.BasicSecrets(u.Username, u.Password)...)
+		secrets = append(secrets, u.Token)
+	}
+	return state.NewRedactor(secrets)
+}
+
+func access(s backend.Settings, loader clientcmd.ClientConfig) (*rest.Config, string, error) {
 	namespace := s["namespace"]
 	if s.Bool("in_cluster_config") {
 		config, err := rest.InClusterConfig()
@@ -100,7 +163,7 @@ func (b *Backend) String() string {
 
 // fail makes an error of the API's one that says what to do.
 func (b *Backend) fail(ctx context.Context, op string, err error) error {
-	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Cause(ctx, err), Remedy: "see that the API server can be reached from here, and run the same command again"}
+	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.secrets), Remedy: "see that the API server can be reached from here, and run the same command again"}
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		e.Kind = backend.ErrRefused

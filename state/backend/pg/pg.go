@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
 )
 
@@ -29,6 +31,7 @@ import (
 type Backend struct {
 	config       *pgconn.Config
 	schema, name string
+	secrets      *state.Redactor
 
 	// mu guards the connection, which carries one statement at a time.
 	mu   sync.Mutex
@@ -48,9 +51,9 @@ const maxName = 63
 // New is the backend with these settings. Nothing is contacted.
 func New(s backend.Settings) (*Backend, error) {
 	config, err := pgconn.ParseConfig(s["conn_str"])
-	if err != nil {
+	if err != nil || misread(s["conn_str"]) {
 		// The library's error has the string in it, and the string may have a password.
-		return nil, errors.New("conn_str of the backend \"pg\" cannot be understood: it is as in postgres://user@db.example.com/states, or host=/run/postgresql dbname=states; the password goes into PGPASSWORD or ~/.pgpass")
+		return nil, errors.New("conn_str of the backend \"pg\" cannot be understood: it is as in postgres://user@db.example.com/states, or host=/run/postgresql dbname=states; the password goes into PGPASSWORD or ~/.pgpass (in an address what is special in it would have to be written with %)")
 	}
 	if err := s.Need("pg", "schema_name", "name"); err != nil {
 		return nil, err
@@ -62,7 +65,23 @@ func New(s backend.Settings) (*Backend, error) {
 		config.ConnectTimeout = connectTime
 	}
 	config.RuntimeParams["application_name"] = "kubewright"
-	return &Backend{config: config, schema: s["schema_name"], name: s["name"]}, nil
+	return &Backend{config: config, schema: s["schema_name"], name: s["name"], secrets: state.NewRedactor(backend.BasicSecrets(config.User, config.Password))}, nil
+}
+
+// misread tells of an address in which a password with /, ? or # has cut the host
+// short: user and password would be taken for host and port, which are shown.
+func misread(connect string) bool {
+	u, err := url.Parse(connect)
+	switch {
+	case err != nil || u.Host == "":
+		return false
+	case u.Fragment != "": // which says nothing of a database
+		return true
+	case u.User != nil:
+		return false
+	}
+	query, _, at := strings.Cut(u.RawQuery, "@")
+	return strings.Contains(u.Path, "@") || at && !strings.Contains(query, "=")
 }
 
 // String is the row with its database.
@@ -79,9 +98,9 @@ func (b *Backend) sql(text string) string {
 
 // fail makes an error of the server's one that says what to do.
 func (b *Backend) fail(ctx context.Context, op string, err error) error {
-	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Cause(ctx, err), Remedy: "see that the database can be reached from here, and run the same command again"}
+	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.secrets), Remedy: "see that the database can be reached from here, and run the same command again"}
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
-		e.Err = fmt.Errorf("%s (SQLSTATE %s)", server.Message, server.Code)
+		e.Err = backend.Hide(fmt.Errorf("%s (SQLSTATE %s)", server.Message, server.Code), b.secrets)
 		switch {
 		case strings.HasPrefix(server.Code, "28"), server.Code == insufficientPrivilege:
 			e.Kind = backend.ErrRefused

@@ -19,11 +19,13 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/encrypt"
 
+	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
 )
 
@@ -33,6 +35,7 @@ type Backend struct {
 	bucket, key string
 	endpoint    string
 	encrypt     bool
+	login       *shown
 
 	own backend.Own
 }
@@ -50,31 +53,61 @@ func New(s backend.Settings) (*Backend, error) {
 	region := cmp.Or(s["region"], os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
 	given := cmp.Or(s["endpoint"], os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	u, err := url.Parse(cmp.Or(given, "https://s3."+region+".amazonaws.com"))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "":
 		return nil, errors.New("endpoint of the backend is no URL as in https://s3.example.com:9000")
+	case u.User != nil:
+		return nil, errors.New("endpoint of the backend has a user or a password in it, which errors and logs would show: give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment")
 	}
 	lookup := minio.BucketLookupDNS
 	if s.Bool("use_path_style") {
 		lookup = minio.BucketLookupPath
 	}
-	core, err := minio.NewCore(u.Host, &minio.Options{Creds: login(s), Secure: u.Scheme == "https", Region: region, BucketLookup: lookup, MaxRetries: 3})
+	login := &shown{Provider: findLogin(s)}
+	core, err := minio.NewCore(u.Host, &minio.Options{Creds: credentials.New(login), Secure: u.Scheme == "https", Region: region, BucketLookup: lookup, MaxRetries: 3})
 	if err != nil {
 		return nil, fmt.Errorf("the settings of the backend \"s3\" cannot be used: %w", err)
 	}
-	return &Backend{core: *core, bucket: s["bucket"], key: s["key"], endpoint: given, encrypt: s.Bool("encrypt")}, nil
+	return &Backend{core: *core, bucket: s["bucket"], key: s["key"], endpoint: given, encrypt: s.Bool("encrypt"), login: login}, nil
 }
 
-// login finds credentials where AWS's own tools look for them.
-func login(s backend.Settings) *credentials.Credentials {
+// shown are the credentials that servers were shown last, wherever they were found.
+type shown struct {
+	credentials.Provider
+
+	mu   sync.Mutex
+	last credentials.Value
+}
+
+// RetrieveWithCredContext implements credentials.Provider.
+func (s *shown) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
+	v, err := s.Provider.RetrieveWithCredContext(cc)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = v
+	return v, err
+}
+
+// secrets takes them out of what a server says.
+func (s *shown) secrets() *state.Redactor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return state.NewRedactor(append(backend.ProxySecrets(), s.last.AccessKeyID, s.last.SecretAccessKey, s.last.SessionToken))
+}
+
+// findLogin finds credentials where AWS's own tools look for them.
+func findLogin(s backend.Settings) credentials.Provider {
 	if s["access_key"] != "" {
-		return credentials.NewStaticV4(s["access_key"], s["secret_key"], s["token"])
+		return &credentials.Static{Value: credentials.Value{
+			AccessKeyID: s["access_key"], SecretAccessKey: s["secret_key"], SessionToken: s["token"], SignerType: credentials.SignatureV4,
+		}}
 	}
 	file := &credentials.FileAWSCredentials{Profile: s["profile"]}
 	chain := []credentials.Provider{&credentials.EnvAWS{}, file, &credentials.IAM{Client: &http.Client{Transport: http.DefaultTransport}}}
 	if s["profile"] != "" { // who names one does not want another
 		chain = []credentials.Provider{file}
 	}
-	return credentials.NewChainCredentials(chain)
+	return &credentials.Chain{Providers: chain}
 }
 
 // String is the object's URL.
@@ -88,7 +121,7 @@ func (b *Backend) String() string {
 
 // fail makes an error of the server's one that says what to do.
 func (b *Backend) fail(ctx context.Context, op string, err error) error {
-	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Cause(ctx, err), Remedy: "see that the server can be reached from here, and run the same command again"}
+	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.login.secrets()), Remedy: "see that the server can be reached from here, and run the same command again"}
 	switch r := minio.ToErrorResponse(err); {
 	case r.Code == "NoSuchBucket":
 		e.Remedy = "make the bucket, with versions if the server has them"

@@ -16,6 +16,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/backend/http"
 	"github.com/kubewright/kubewright/state/backend/kubernetes"
@@ -112,6 +113,7 @@ func (a *app) configured(b *config.Backend) (*used, error) {
 	if err := a.failed(diags); err != nil {
 		return nil, err
 	}
+	a.hide(state.NewRedactor(full.Secrets()))
 	place, err := newBackend(full)
 	if err != nil {
 		return nil, &diagError{diag.Diagnostics{diag.Errorf("Backend cannot be used", "%s", sentence(err.Error())).At(b.Source)}}
@@ -156,6 +158,7 @@ func (a *app) again(u *used) (*used, error) {
 	if err := a.failed(diags); err != nil {
 		return nil, err
 	}
+	a.hide(state.NewRedactor(full.Secrets()))
 	place, err := newBackend(full)
 	if err == nil && place.String() != u.Place {
 		err = fmt.Errorf("what the environment says now is %s, and the state was kept at %s", place, u.Place)

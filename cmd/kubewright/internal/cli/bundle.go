@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,6 +59,12 @@ func (a *app) bundleCommand() *cobra.Command {
 }
 
 func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error {
+	for flag, address := range map[string]string{"from-kubernetes": o.sources.Kubernetes, "from-github": o.sources.GitHub} {
+		if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			// Not quoted: it may have a password in it.
+			return &usageError{"kubewright bundle", fmt.Errorf("what -%s names is no address as in https://mirror.example.com", flag)}
+		}
+	}
 	c, err := a.bundled(o, args)
 	if err != nil {
 		return err

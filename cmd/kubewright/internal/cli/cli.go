@@ -131,14 +131,18 @@ func (a *app) failed(diags diag.Diagnostics) error {
 // print shows findings.
 func (a *app) print(diags diag.Diagnostics) {
 	for _, d := range diags {
-		d.Detail = a.secrets.Text(d.Detail)
+		d.Detail = state.WithoutPasswords(a.secrets.Text(d.Detail))
 	}
 	if len(diags) > 0 {
 		a.screen().diagnostics(diags)
 	}
 }
 
-// sourceText reads a file of the configuration, for excerpts.
+// hide has secrets taken out of everything that is said of a failure from here on.
+func (a *app) hide(secrets *state.Redactor) { a.secrets = a.secrets.And(secrets) }
+
+// sourceText reads a file of the configuration, for excerpts, which do not show
+// the secrets that are written there.
 func (a *app) sourceText(name string) []byte {
 	if !filepath.IsLocal(name) {
 		return nil
@@ -147,7 +151,7 @@ func (a *app) sourceText(name string) []byte {
 	if err != nil {
 		return nil
 	}
-	return b
+	return hclconfig.Cover(hclconfig.Options{Dir: a.folder()}, name, b)
 }
 
 func (a *app) options() view.Options {

@@ -51,7 +51,8 @@ func (a *app) console(ctx context.Context, o planOptions) error {
 		return err
 	}
 	defer c.Close()
-	a.sources, a.secrets = c.Source, c.Secrets()
+	a.sources = c.Source
+	a.hide(c.Secrets())
 	wrong := false
 	for {
 		text, err := a.expression(ctx)

@@ -173,7 +173,8 @@ func (s *session) take(name string, text []byte) error {
 	if err := s.failed(diags); err != nil {
 		return err
 	}
-	s.config, s.secrets = cfg, cfg.Secrets
+	s.config = cfg
+	s.hide(cfg.Secrets)
 	return nil
 }
 

@@ -110,7 +110,7 @@ func (a *app) migrate(ctx context.Context, o initOptions, last, now *used, to *s
 	if err != nil {
 		return err
 	}
-	from := statefile.NewStore(a.paths(), before.backend)
+	from := statefile.NewStore(a.oldPaths(), before.backend)
 	if !o.copy {
 		question := fmt.Sprintf("The state is copied\n  from %s\n  to   %s\nand everything uses it there from then on. The old one stays where it is.", before, now)
 		if err := a.agreed(ctx, o.planOptions, question, "-force-copy"); err != nil {
@@ -135,8 +135,21 @@ func (a *app) migrate(ctx context.Context, o initOptions, last, now *used, to *s
 	if copied.State != nil {
 		text += described(copied.State) + "\n" + from.Place() + " is left as it is, and not used any more.\n"
 	}
+	if copied.Sealed {
+		text += "It is encrypted at the new place, and not at the old one, where it and older states are yours to delete.\n"
+	}
 	_, err = fmt.Fprint(a.Stdout, text)
 	return err
+}
+
+// oldPaths are those of the place that a state is taken from. It may be from before
+// the encryption block: who moves it says that it is his, as with state encrypt.
+func (a *app) oldPaths() statefile.Paths {
+	p := a.paths()
+	if a.sealer.Encrypts() {
+		p.Codec = a.newCodec(a.settings().Encryption, true)
+	}
+	return p
 }
 
 // lockBoth takes the locks of two places of one folder's state.

@@ -176,6 +176,9 @@ func (s *session) load(ctx context.Context) error {
 		Dir: s.folder(), Vars: s.vars(s.opts), Env: s.Environ, ToolVersion: Version, Ask: s.asker(ctx, s.opts), Destroy: s.opts.destroy,
 	})
 	s.sources = s.sourceText
+	if cfg != nil {
+		s.hide(cfg.Secrets)
+	}
 	if err := ctx.Err(); err != nil {
 		return err // asked for a variable, and interrupted
 	}
@@ -190,7 +193,6 @@ func (s *session) load(ctx context.Context) error {
 		return err
 	}
 	s.config = cfg
-	s.secrets = cfg.Secrets
 	return nil
 }
 

@@ -17,6 +17,8 @@ import (
 type Server struct {
 	// URL is the state's address; User and Password are needed there.
 	URL, User, Password string
+	// Path is that of URL.
+	Path string
 	// GitLab makes POST and DELETE at URL/lock what LOCK and UNLOCK are at URL.
 	GitLab bool
 
@@ -34,10 +36,10 @@ type Server struct {
 // New starts a server that ends with the test.
 func New(t *testing.T) *Server {
 	t.Helper()
-	s := &Server{User: "ann", Password: "secret"}
+	s := &Server{User: "ann", Password: "secret", Path: "/states/prod"}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	s.URL = server.URL + "/states/prod"
+	s.URL = server.URL + s.Path
 	return s
 }
 
@@ -123,9 +125,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	method := r.Method
-	if s.GitLab && r.URL.Path == "/states/prod/lock" {
+	if s.GitLab && r.URL.Path == s.Path+"/lock" {
 		method = map[string]string{"POST": "LOCK", "DELETE": "UNLOCK"}[r.Method]
-	} else if r.URL.Path != "/states/prod" || s.GitLab && (method == "LOCK" || method == "UNLOCK") {
+	} else if r.URL.Path != s.Path || s.GitLab && (method == "LOCK" || method == "UNLOCK") {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}

@@ -1,0 +1,297 @@
+package hclconfig
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/kubewright/kubewright/config/diag"
+)
+
+// Cover is the text of a file of a configuration with the secrets that are written
+// in it covered (diag.Covered), for excerpts: what an error is about may stand on
+// one line with a password. Covered are the values of what the schema calls
+// sensitive, of sensitive variables, and of sensitive(…), private keys, and
+// passwords in addresses; not what refers to a value somewhere else. The file may
+// be as wrong as it likes: it is looked at token by token.
+func Cover(o Options, name string, text []byte) []byte {
+	c := &cover{out: slices.Clone(text)}
+	values := strings.HasSuffix(name, ".kwvars") || strings.HasSuffix(name, ".kwvars.json")
+	var secret func(string) bool
+	if values {
+		secret = secretVariables(o)
+	}
+	if strings.HasSuffix(name, ".json") {
+		if secret == nil {
+			secret = sensitiveName
+		}
+		c.json(secret)
+	} else {
+		c.tokens, _ = hclsyntax.LexConfig(text, name, hcl.InitialPos)
+		c.walk(secret)
+	}
+	c.patterns()
+	return c.out
+}
+
+// cover covers parts of one text.
+type cover struct {
+	out    []byte
+	tokens hclsyntax.Tokens
+}
+
+// hide covers bytes; lines stay lines.
+func (c *cover) hide(from, to int) {
+	for i := from; i < to; i++ {
+		if c.out[i] != '\n' && c.out[i] != '\r' {
+			c.out[i] = diag.Covered
+		}
+	}
+}
+
+// walk goes through attributes and blocks. secret tells of the names of variables,
+// in a file of their values; nil in a configuration.
+func (c *cover) walk(secret func(string) bool) {
+	rows := []*Block{root}
+	for i := 0; i < len(c.tokens); {
+		row := rows[len(rows)-1]
+		t := c.tokens[i]
+		switch {
+		case t.Type == hclsyntax.TokenIdent && c.is(i+1, hclsyntax.TokenEqual):
+			end := c.expressionEnd(i + 2)
+			if c.sensitive(row, string(t.Bytes), secret) && !c.refers(i+2, end) {
+				c.hideTokens(i+2, end)
+			}
+			c.calls(i+2, end)
+			i = end
+		case t.Type == hclsyntax.TokenOBrace:
+			rows = append(rows, c.header(i, row))
+			i++
+		case t.Type == hclsyntax.TokenCBrace:
+			if len(rows) > 1 {
+				rows = rows[:len(rows)-1]
+			}
+			i++
+		default:
+			i++
+		}
+	}
+}
+
+func (c *cover) is(i int, of hclsyntax.TokenType) bool {
+	return i < len(c.tokens) && c.tokens[i].Type == of
+}
+
+// sensitive tells of an attribute below a row; nobody knows of one below a row
+// that there is not, such as a misspelt one, whose name is all there is to go by.
+func (c *cover) sensitive(row *Block, name string, secret func(string) bool) bool {
+	switch {
+	case secret != nil:
+		return secret(name)
+	case row == nil:
+		return sensitiveName(name)
+	}
+	a := row.attribute(name)
+	return a != nil && a.Sensitive || a == nil && !row.Free && sensitiveName(name)
+}
+
+// secretVariableBlock is the row of a variable that is sensitive.
+var secretVariableBlock = &Block{Name: variableBlock.Name, Label: variableBlock.Label, Attributes: []Attribute{{Name: "default", Sensitive: true}}, Blocks: variableBlock.Blocks}
+
+// header is the row of the block that the brace opens.
+func (c *cover) header(brace int, parent *Block) *Block {
+	first := brace
+	for first > 0 && !slices.Contains([]hclsyntax.TokenType{hclsyntax.TokenNewline, hclsyntax.TokenOBrace, hclsyntax.TokenCBrace, hclsyntax.TokenComment}, c.tokens[first-1].Type) {
+		first--
+	}
+	if parent == nil || !c.is(first, hclsyntax.TokenIdent) {
+		return nil
+	}
+	row := parent.block(string(c.tokens[first].Bytes))
+	if row == variableBlock && c.isSecret(brace) {
+		return secretVariableBlock
+	}
+	if row == nil || len(row.Variants) == 0 {
+		return row
+	}
+	for _, t := range c.tokens[first:brace] {
+		if t.Type == hclsyntax.TokenQuotedLit {
+			return row.variant(string(t.Bytes))
+		}
+	}
+	return nil
+}
+
+// isSecret tells that the block of a variable does not say that it is plain: with
+// sensitive = true, or something else that has to be evaluated.
+func (c *cover) isSecret(brace int) bool {
+	for i, end := brace+1, c.end(brace+1, false); i < end; i++ {
+		if c.is(i, hclsyntax.TokenIdent) && string(c.tokens[i].Bytes) == "sensitive" && c.is(i+1, hclsyntax.TokenEqual) {
+			return !c.is(i+2, hclsyntax.TokenIdent) || string(c.tokens[i+2].Bytes) != "false"
+		}
+	}
+	return false
+}
+
+// expressionEnd is the token behind an expression: the end of its line outside of
+// brackets, or the brace of its block.
+func (c *cover) expressionEnd(i int) int { return c.end(i, true) }
+
+// end is the token that closes the brackets around a token, or, where lines count,
+// ends its line.
+func (c *cover) end(i int, lines bool) int {
+	depth := 0
+	for ; i < len(c.tokens); i++ {
+		switch t := c.tokens[i]; t.Type {
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+			depth++
+		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenTemplateSeqEnd:
+			if depth == 0 {
+				return i
+			}
+			depth--
+		case hclsyntax.TokenNewline, hclsyntax.TokenQuotedNewline:
+			if lines && depth == 0 {
+				return i
+			}
+		case hclsyntax.TokenComment:
+			if lines && depth == 0 && !strings.HasPrefix(string(t.Bytes), "/*") {
+				return i
+			}
+		case hclsyntax.TokenEOF:
+			return i
+		}
+	}
+	return i
+}
+
+// refers tells an expression that begins with a reference or a function: var.token,
+// file("ca.key"). What such a one is made of is covered where it is written.
+func (c *cover) refers(from, end int) bool {
+	return from+1 < end && c.tokens[from].Type == hclsyntax.TokenIdent &&
+		slices.Contains([]hclsyntax.TokenType{hclsyntax.TokenDot, hclsyntax.TokenOBrack, hclsyntax.TokenOParen}, c.tokens[from+1].Type)
+}
+
+// calls covers what stands in the brackets of sensitive(…).
+func (c *cover) calls(from, end int) {
+	for i := from; i+1 < end; i++ {
+		if c.is(i, hclsyntax.TokenIdent) && string(c.tokens[i].Bytes) == "sensitive" && c.is(i+1, hclsyntax.TokenOParen) {
+			last := c.expressionEnd(i + 2)
+			if !c.refers(i+2, last) {
+				c.hideTokens(i+2, last)
+			}
+		}
+	}
+}
+
+func (c *cover) hideTokens(from, end int) {
+	if from < end && from < len(c.tokens) {
+		c.hide(c.tokens[from].Range.Start.Byte, c.tokens[end-1].Range.End.Byte)
+	}
+}
+
+// sensitiveNames are the names of all attributes that are sensitive somewhere.
+var sensitiveNames = func() map[string]bool {
+	out := map[string]bool{}
+	var collect func(*Block)
+	collect = func(b *Block) {
+		for name := range sensitiveRows(b) {
+			out[name] = true
+		}
+		for _, inner := range slices.Concat(b.Blocks, b.Variants) {
+			collect(inner)
+		}
+	}
+	collect(root)
+	return out
+}()
+
+func sensitiveName(name string) bool { return sensitiveNames[name] }
+
+// secretVariables tells of the variables of a configuration. One that is not
+// declared, or whose declaration cannot be read, may well be sensitive.
+func secretVariables(o Options) func(name string) bool {
+	plain := map[string]bool{}
+	fsys, closeRoot, err := o.open()
+	if err != nil {
+		return func(string) bool { return true }
+	}
+	defer closeRoot()
+	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
+	parsed, _, _ := f.parse()
+	for _, file := range parsed {
+		for _, b := range blocksOf(file.Body, variableBlock.Name, variableBlock.Label) {
+			plain[b.Labels[0]] = declaredPlain(b)
+		}
+	}
+	return func(name string) bool { return !plain[name] }
+}
+
+// declaredPlain tells that a variable is for everybody to see.
+func declaredPlain(b *hcl.Block) bool {
+	content, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "sensitive"}}})
+	a := content.Attributes["sensitive"]
+	if a == nil {
+		return true
+	}
+	v, diags := a.Expr.Value(nil)
+	return !diags.HasErrors() && v.RawEquals(cty.False)
+}
+
+var jsonMember = regexp.MustCompile(`"([A-Za-z_][A-Za-z0-9_-]*)"\s*:\s*`)
+
+// json covers the values of members by their name.
+func (c *cover) json(secret func(string) bool) {
+	text := slices.Clone(c.out)
+	for _, m := range jsonMember.FindAllSubmatchIndex(text, -1) {
+		if secret(string(text[m[2]:m[3]])) {
+			c.hide(m[1], jsonEnd(text, m[1]))
+		}
+	}
+}
+
+// jsonEnd is where the value ends that begins at i, whether it is right or not.
+func jsonEnd(text []byte, i int) int {
+	depth, quoted := 0, false
+	for ; i < len(text); i++ {
+		switch b := text[i]; {
+		case quoted && b == '\\':
+			i++
+		case b == '"':
+			quoted = !quoted
+		case quoted && b == '\n': // not closed
+			return i
+		case quoted:
+		case b == '[' || b == '{':
+			depth++
+		case (b == ']' || b == '}') && depth > 0:
+			depth--
+		case strings.IndexByte(" \t\r\n,]}", b) >= 0 && depth == 0:
+			return i
+		}
+	}
+	return min(i, len(text))
+}
+
+var (
+	ageKey     = regexp.MustCompile(`(?i)AGE-SECRET-KEY-[0-9A-Z-]+`)
+	pemKey     = regexp.MustCompile(`(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----)(.*?)(?:-----END|$)`)
+	loginInURL = regexp.MustCompile("://[^/\\s\"'`@:]*:([^/\\s\"'`]+)@")
+)
+
+// patterns covers what is a secret by its looks.
+func (c *cover) patterns() {
+	for _, m := range ageKey.FindAllIndex(c.out, -1) {
+		c.hide(m[0], m[1])
+	}
+	for _, m := range pemKey.FindAllSubmatchIndex(c.out, -1) {
+		c.hide(m[4], m[5])
+	}
+	for _, m := range loginInURL.FindAllSubmatchIndex(c.out, -1) {
+		c.hide(m[2], m[3])
+	}
+}

@@ -1,0 +1,47 @@
+package backendtest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/state/backend"
+)
+
+// stuck is a place that takes no state, and a lock of it is never given back.
+type stuck struct {
+	backend.Backend
+	locks chan struct{}
+}
+
+var errStuck = errors.New("no space left")
+
+func (s stuck) Read(context.Context) (*backend.Object, error) { return nil, nil }
+
+func (s stuck) Write(context.Context, *backend.Object, backend.Object) error { return errStuck }
+
+func (s stuck) Lock(context.Context, backend.LockInfo) (backend.Lock, error) {
+	select {
+	case s.locks <- struct{}{}:
+		return s, nil
+	default:
+		return nil, &backend.LockedError{Path: "stuck"}
+	}
+}
+
+func (s stuck) Confirm(context.Context) error { return nil }
+
+func (s stuck) Release(context.Context) error { return nil }
+
+// TestCountingFails: an operator who fails under the lock and keeps it fails the
+// test, and does not have the others wait for him.
+func TestCountingFails(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := stuck{locks: make(chan struct{}, 1)}
+	if err := counting(ctx, func() backend.Backend { return s }, 3, 2); !errors.Is(err, errStuck) {
+		t.Errorf("error = %v", err)
+	}
+}
