@@ -39,6 +39,10 @@ type Import struct {
 	// ID is a control plane of it, as a URL: ssh://10.0.0.11.
 	ID     string
 	Source state.Source
+	// Connection is how hosts are reached of which nothing else is said.
+	Connection Connection `json:"-"`
+	// Unwritten tells that To has no block, and is to get one of what is found.
+	Unwritten bool `json:",omitempty"`
 }
 
 // Host is the host that the ID names; empty when it names none.
@@ -215,9 +219,10 @@ func (c *Config) imports(out *diag.Diagnostics) {
 		}
 		seen[i.To] = i
 		switch {
+		case i.Unwritten:
 		case i.To.Type != state.TypeCluster || !c.declared(i.To):
-			out.Append(diag.Errorf("Nothing to import to", "%s is no cluster of this configuration. A cluster is imported as a whole, to the block that describes it; "+
-				"kubewright import writes that block.", i.To).At(i.Source))
+			out.Append(diag.Errorf("Nothing to import to", "%s is no cluster of this configuration. A cluster is imported as a whole, to the block that describes it. "+
+				"Write that block, or have it written: kubewright plan -generate-config-out=cluster.hcl.", i.To).At(i.Source))
 		case c.Incomplete:
 		case !slices.ContainsFunc(c.NodesOf(i.To.Name, ControlPlane), func(n *Node) bool {
 			return i.Host() != "" && (n.Address == i.Host() || n.Connection.Host == i.Host())

@@ -65,6 +65,8 @@ const (
 //	answer TEXT…          the next kubewright can ask, and gets these answers
 //	secret TEXT           the next kubewright can ask, and gets this where nothing is shown
 //	jsonlines             the last stdout has nothing but JSON objects, one per line
+//	picture TEXT F=T…     the picture in the docs that holds this text is what was printed last,
+//	                      with T instead of F
 //	planschema            the last stdout is a plan as docs/plan.schema.json says
 //	feed FILE             the next kubewright reads this file on stdin
 //	clock TEXT TIME       the operator's clock shows TIME once the next kubewright has printed TEXT
@@ -99,7 +101,7 @@ func TestScripts(t *testing.T) {
 			"ca": scriptCA(t), "supply": scriptSupply(t), "serve": serveState(t), "remotelock": holdRemotely, "served": served, "plant": plant,
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
-			"jsonlines": onlyJSON, "planschema": followsSchema, "digest": keepDigest, "readme": isPicture,
+			"jsonlines": onlyJSON, "planschema": followsSchema, "digest": keepDigest, "readme": isPicture, "picture": isPictured,
 			"example": putExample, "artifacts": makeArtifacts, "publish": publish,
 			"feed":      func(ts *testscript.TestScript, _ bool, args []string) { of(ts).stdin = ts.ReadFile(args[0]) },
 			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).interruptAt = args[0] },

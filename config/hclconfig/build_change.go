@@ -47,7 +47,10 @@ func (l *loader) imports() []config.Import {
 	var out []config.Import
 	for _, b := range l.imported {
 		if to, ok := l.eval.address(b, "to"); ok {
-			out = append(out, config.Import{To: to, ID: l.eval.str(b, "id"), Source: source(b.at)})
+			out = append(out, config.Import{
+				To: to, ID: l.eval.str(b, "id"), Source: source(b.at), Connection: l.connection(absent(connectionBlock, "connection", "")),
+				Unwritten: l.options.Generate && to.Type == state.TypeCluster && l.eval.clusters[to.Name] == nil,
+			})
 		}
 	}
 	return out

@@ -35,6 +35,9 @@ type Options struct {
 	// Destroy tells that nothing of the configuration is to be left: what it has to
 	// fulfil to be made is not asked.
 	Destroy bool
+	// Generate tells that clusters which import blocks speak of need no block: it is
+	// going to be written.
+	Generate bool
 	// ReadFile reads a file of -var-file; os.ReadFile when nil.
 	ReadFile func(name string) ([]byte, error)
 }

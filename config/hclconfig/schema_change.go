@@ -51,9 +51,9 @@ var removedBlock = &Block{
 }
 
 var importBlock = &Block{
-	Name: "import", Repeat: true, Doc: "A cluster that kubeadm made becomes ours with the next apply: the state learns it as it is. What it differs in from the configuration is planned as ever. Once it is in the state the block says nothing more. `kubewright import` writes the configuration as well.",
+	Name: "import", Repeat: true, Doc: "A cluster that kubeadm made becomes ours with the next apply: the state learns it as it is. What it differs in from the configuration is planned as ever. Once it is in the state the block says nothing more. `kubewright import` writes the configuration as well, and so does `kubewright plan -generate-config-out=FILE`.",
 	Attributes: []Attribute{
-		{Name: "to", Type: typeAddress, Required: true, Cost: CostNone, Doc: "The cluster block that describes it: `cluster.NAME`, with the nodes that name it."},
+		{Name: "to", Type: typeAddress, Required: true, Cost: CostNone, Doc: "The cluster block that describes it: `cluster.NAME`, with the nodes that name it; or the one that is to be written."},
 		{Name: "id", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: "One of its control planes, as in `ssh://10.0.0.11`: the address of a node of the cluster, so that no other is meant."},
 	},
 }

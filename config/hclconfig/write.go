@@ -23,16 +23,44 @@ func Write(c *config.Config) []byte {
 	for _, cl := range c.Clusters {
 		file.cluster(cl)
 	}
+	var shared config.Connection
 	if len(c.Nodes) > 0 {
-		shared := c.Nodes[0].Connection
+		shared = c.Nodes[0].Connection
 		shared.Host = ""
 		connectionText(file.block("connection", ""), shared)
 	}
-	for _, set := range alike(c.Nodes) {
-		file.nodes(set)
+	for _, set := range alike(c.Nodes, "", map[string]bool{}) {
+		file.nodes(set, shared)
 	}
+	return file.bytes()
+}
+
+// WriteBeside is Write of clusters for a further file of a configuration, whose
+// connection block at the top says how hosts are reached. Node blocks have names
+// that it does not have, and say of their connections what that does not say.
+func WriteBeside(c, there *config.Config, shared config.Connection) []byte {
+	taken := map[string]bool{}
+	for _, n := range there.Nodes {
+		taken[n.Target.Name] = true
+	}
+	file := &text{row: root}
+	for _, cl := range c.Clusters {
+		prefix := ""
+		if len(c.Clusters)+len(there.Clusters) > 1 {
+			prefix = cl.Label + "-"
+		}
+		file.cluster(cl)
+		for _, set := range alike(c.NodesOf(cl.Label, ""), prefix, taken) {
+			file.nodes(set, shared)
+		}
+	}
+	return file.bytes()
+}
+
+// bytes is a whole file.
+func (t *text) bytes() []byte {
 	out := hclwrite.NewEmptyFile()
-	file.emit(out.Body())
+	t.emit(out.Body())
 	return hclwrite.Format(out.Bytes())
 }
 

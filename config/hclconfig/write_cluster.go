@@ -47,6 +47,13 @@ func (t *text) cluster(c *config.Cluster) {
 	k.str("algorithm", c.Certificates.Algorithm)
 	k.duration("validity", c.Certificates.Validity)
 	k.duration("ca_validity", c.Certificates.CAValidity)
+	k.str("supplied", c.Certificates.Supplied)
+	for _, ca := range []struct {
+		block string
+		given config.GivenCA
+	}{{"ca", c.Certificates.CA}, {"front_proxy_ca", c.Certificates.FrontProxyCA}, {"etcd_ca", c.Certificates.EtcdCA}} {
+		k.block(ca.block, "").document("certificate", ca.given.Certificate)
+	}
 	b.block("timeouts", "").duration("control_plane_component_health_check", c.Timeouts.ControlPlaneComponentHealthCheck)
 	b.patches(c.Patches)
 }

@@ -23,15 +23,16 @@ type nodeText struct {
 }
 
 // alike puts nodes together that differ in nothing but name and addresses. The
-// largest set of a role has its name and for_each, so that one more node is one
-// more line; a node that is like no other has a block of its own name.
-func alike(nodes []*config.Node) []nodeText {
+// largest set of a role has its name behind the prefix, and for_each, so that one
+// more node is one more line; a node that is like no other has a block of its own
+// name. Names that are taken are left out, and those that are given are taken then.
+func alike(nodes []*config.Node, prefix string, taken map[string]bool) []nodeText {
 	var out []nodeText
-	taken := map[string]bool{"cp": true, "worker": true}
+	planes, workers := free(taken, prefix+"cp"), free(taken, prefix+"worker")
 	for _, role := range []struct {
 		role config.Role
 		name string
-	}{{config.ControlPlane, "cp"}, {config.Worker, "worker"}} {
+	}{{config.ControlPlane, planes}, {config.Worker, workers}} {
 		var order []string
 		sets := map[string][]*config.Node{}
 		for _, n := range nodes {
@@ -97,7 +98,7 @@ func likeness(n *config.Node) string {
 }
 
 // nodes writes the block of a set.
-func (t *text) nodes(set nodeText) {
+func (t *text) nodes(set nodeText, shared config.Connection) {
 	n := set.nodes[0]
 	b := t.block("node", set.block)
 	address, addresses := "each.value", ""
@@ -144,14 +145,26 @@ func (t *text) nodes(set nodeText) {
 		o.str("effect", taint.Effect)
 	}
 	b.kubelet(n.Kubelet)
-	own := n.Connection
-	if own.Host == n.Address {
-		own.Host = ""
-	}
-	if own.Host != "" {
-		b.block("connection", "").str("host", own.Host)
-	}
+	b.block("connection", "").ownConnection(n, shared)
 	b.patches(n.Patches)
+}
+
+// ownConnection writes what of a node's connection the one for all nodes does not say.
+func (t *text) ownConnection(n *config.Node, shared config.Connection) {
+	own := n.Connection
+	say := func(name string, v cty.Value) { t.attrs = append(t.attrs, written{name: name, value: v}) }
+	if own.Type != shared.Type {
+		say("type", cty.StringVal(own.Type))
+	}
+	if own.Host != n.Address {
+		t.str("host", own.Host)
+	}
+	if own.Port != shared.Port {
+		say("port", cty.NumberIntVal(int64(own.Port)))
+	}
+	if own.User != shared.User {
+		say("user", cty.StringVal(own.User))
+	}
 }
 
 // connectionText writes how hosts are reached.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/kubewright/kubewright/planner/adopt"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+	"github.com/kubewright/kubewright/planner/phases/phasestest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -335,5 +337,39 @@ func TestReadsWhatWasEdited(t *testing.T) {
 			loaded := x.reload(found.Config)
 			x.files(kubeadm.Input{Cluster: loaded.Clusters[0], Node: loaded.Nodes[0], NodeName: host.Name, Facts: &host.Facts}, golden.Init)
 		})
+	}
+}
+
+// TestReadsForeignCAs: of a CA whose key no control plane has the certificate is
+// given, and what it signs is supplied; the others are as kubeadm makes them.
+func TestReadsForeignCAs(t *testing.T) {
+	golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle")).Read("1.36.3", "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := kubeadmtest.Runs()[slices.IndexFunc(kubeadmtest.Runs(), func(r kubeadmtest.Run) bool { return r.Version == "1.36.3" && r.Case.Name == "default" })]
+	x := returning{t: t, c: run.Case, golden: golden}
+	host := x.host(run.Case.Founder, golden.Init)
+	ca := phasestest.NewCA(t, "Example", "ECDSA", time.Now())
+	const pki = "/etc/kubernetes/pki"
+	for _, base := range []string{"/ca", "/front-proxy-ca", "/etcd/ca"} {
+		host.Files[pki+base+".crt"] = state.FileReport{Exists: true, Content: ca.Certificate}
+	}
+	host.Files[pki+"/front-proxy-ca.key"] = state.FileReport{Exists: true}
+	delete(host.Files, pki+"/ca.key")
+	found, err := adopt.Read(adopt.Seen{Label: "prod", Objects: x.objects(), Hosts: []adopt.Host{host}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found.ExternalCA || !slices.Equal(found.Keyless, []string{"Example", "Example"}) {
+		t.Errorf("external CA: %v, without keys: %v", found.ExternalCA, found.Keyless)
+	}
+	given := x.reload(found.Config).Clusters[0].Certificates
+	if given.CA.Certificate != string(ca.Certificate) || given.EtcdCA.Certificate != string(ca.Certificate) || !given.FrontProxyCA.IsZero() || given.Supplied != adopt.Supplied {
+		t.Errorf("read again it is %+v", given)
+	}
+	host.Files[pki+"/ca.crt"] = state.FileReport{Exists: true, Content: []byte("x")}
+	if _, err := adopt.Read(adopt.Seen{Label: "prod", Objects: x.objects(), Hosts: []adopt.Host{host}}); err == nil || !strings.Contains(err.Error(), pki+"/ca.crt on "+host.Name) {
+		t.Errorf("got %v", err)
 	}
 }

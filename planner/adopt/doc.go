@@ -62,6 +62,8 @@ type Found struct {
 	Config *config.Config
 	// ExternalCA tells that no control plane has the key of the cluster's CA.
 	ExternalCA bool
+	// Keyless are the common names of all CAs whose key no control plane has.
+	Keyless []string
 }
 
 // Files that are read on every host.
@@ -128,17 +130,18 @@ func Read(s Seen) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{seen: s, cluster: c, externalCA: true}
+	r := &reader{seen: s, cluster: c}
 	slices.SortFunc(r.seen.Hosts, func(a, b Host) int { return strings.Compare(a.Target.String(), b.Target.String()) })
 	for i := range r.seen.Hosts {
 		h := &r.seen.Hosts[i]
 		r.nodes = append(r.nodes, r.node(h))
-		if h.Files[c.Certificates.Dir+"/ca.key"].Exists {
-			r.externalCA = false
-		}
 	}
 	if len(r.planes()) == 0 {
 		return nil, fmt.Errorf("none of the %d hosts has a manifest of kube-apiserver", len(s.Hosts))
+	}
+	keyless, err := r.authorities()
+	if err != nil {
+		return nil, err
 	}
 	r.shared()
 	for _, step := range []func() error{r.componentConfigs, r.addons, r.staticPods, r.kubelets} {
@@ -147,7 +150,7 @@ func Read(s Seen) (*Found, error) {
 		}
 	}
 	r.hoist()
-	return &Found{Config: &config.Config{Clusters: []*config.Cluster{c}, Nodes: r.nodes}, ExternalCA: r.externalCA}, nil
+	return &Found{Config: &config.Config{Clusters: []*config.Cluster{c}, Nodes: r.nodes}, ExternalCA: r.externalCA, Keyless: keyless}, nil
 }
 
 // node is a node of which nothing but its host is known.
@@ -188,8 +191,8 @@ func (r *reader) input(n *config.Node, h *Host) kubeadm.Input {
 	}
 }
 
-// HostQuery is Query once the cluster's configuration is known: whether the host
-// has the key of the cluster's CA shows in its folder of certificates.
+// HostQuery is Query once the cluster's configuration is known: whose the CAs are
+// shows in its folder of certificates. Of their keys only whether they are there.
 func HostQuery(objects map[state.ObjectRef]state.Value) state.Query {
 	q := Query()
 	q.Secrets = nil
@@ -197,6 +200,8 @@ func HostQuery(objects map[state.ObjectRef]state.Value) state.Query {
 	if dir == "" {
 		dir = config.DefaultCertificatesDir
 	}
-	q.Files = append(q.Files, state.FileQuery{Path: dir + "/ca.key"})
+	for _, base := range authorityBases {
+		q.Files = append(q.Files, state.FileQuery{Path: dir + base + ".key"}, state.FileQuery{Path: dir + base + ".crt", Read: state.ReadContent})
+	}
 	return q
 }

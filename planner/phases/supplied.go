@@ -164,48 +164,19 @@ func (c *cluster) check(s Supply) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	ca, leaf, want := c.authority(s.Certificate.CA), f.chain[0], s.Certificate
+	ca, leaf := c.authority(s.Certificate.CA), f.chain[0]
 	var out []string
-	wrong := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if err := config.KeyBelongs(leaf, f.key); err != nil {
-		wrong("its key: %s", err)
+		out = append(out, fmt.Sprintf("its key: %s", err))
 	}
-	if got := leaf.Subject.CommonName; got != want.CommonName {
-		wrong("its common name is %q, it has to be %q", got, want.CommonName)
-	}
-	for _, o := range want.Organizations {
-		if !slices.Contains(leaf.Subject.Organization, o) && !administers(leaf, o) {
-			wrong("its organizations are %q, among them has to be %q", leaf.Subject.Organization, o)
-		}
-	}
-	for _, name := range slices.Concat(want.DNSNames, want.IPAddresses) {
-		if leaf.VerifyHostname(name) != nil {
-			wrong("it does not speak for %s", name)
-		}
-	}
-	for _, u := range want.ExtendedUsages() {
-		if !slices.Contains(state.CertificateInfoOf(leaf).Usages, u) {
-			wrong("it is not for %s", u)
-		}
-	}
+	out = append(out, c.misfits(s, state.CertificateInfoOf(leaf))...)
 	if !chains(f.chain, ca.certificate) {
-		wrong("it is not signed by the CA %q that the configuration gives", ca.CommonName)
+		out = append(out, fmt.Sprintf("it is not signed by the CA %q that the configuration gives", ca.CommonName))
 	}
 	if f.conf != nil && !slices.ContainsFunc(f.conf.cas, ca.certificate.Equal) {
-		wrong("it does not trust the CA %q that the configuration gives", ca.CommonName)
+		out = append(out, fmt.Sprintf("it does not trust the CA %q that the configuration gives", ca.CommonName))
 	}
-	switch now := c.view.ObservedAt; {
-	case now.After(leaf.NotAfter):
-		wrong("it was valid until %s", date(leaf.NotAfter))
-	case !now.IsZero() && now.Before(leaf.NotBefore):
-		wrong("it is valid from %s", date(leaf.NotBefore))
-	}
-	return out
-}
-
-// administers tells that a certificate may do everything, also what the group may.
-func administers(leaf *x509.Certificate, group string) bool {
-	return group == "kubeadm:cluster-admins" && slices.Contains(leaf.Subject.Organization, "system:masters")
+	return append(out, c.outdated(state.CertificateInfoOf(leaf))...)
 }
 
 // chains tells that a certificate is signed by the CA, or by one of those that
@@ -234,32 +205,24 @@ func (c *cluster) checkSupplies() diag.Diagnostics {
 		if n.name == "" {
 			continue // a host that was not seen
 		}
-		var lines, servers []string
+		var r suppliesReport
 		for _, s := range n.supplies() {
-			wrong := c.check(s)
-			for _, w := range wrong {
-				lines = append(lines, fmt.Sprintf("  %s: %s", s.Name, w))
-			}
-			if len(wrong) > 0 {
-				continue
-			}
-			f, _ := c.read(s)
-			if c.view.ObservedAt.Add(c.Certificates.RenewBefore).After(f.chain[0].NotAfter) {
-				ending = append(ending, fmt.Sprintf("  %s: until %s", s.Name, date(f.chain[0].NotAfter)))
-			}
-			if f.conf != nil && f.conf.server != s.Kubeconfig.Server {
-				servers = append(servers, fmt.Sprintf("  %s: %s instead of %s", s.Name, f.conf.server, s.Kubeconfig.Server))
-			}
+			r.add(n, s)
 		}
-		if len(lines) > 0 {
+		ending = append(ending, r.ending...)
+		if len(r.wrong) > 0 {
 			diags = append(diags, diag.Errorf("Supplied certificates do not fit", "What the folder %s has for %s (%s) is not what the node needs. Nothing is changed on any host.\n\n%s\n\n"+
 				"To do: have these files issued by whoever holds the CA's key, and put them there.",
-				config.Quote(c.Certificates.Supplied), n.target, n.Address, strings.Join(lines, "\n")).At(at).For(n.target))
+				config.Quote(c.Certificates.Supplied), n.target, n.Address, strings.Join(r.wrong, "\n")).At(at).For(n.target))
 		}
-		if len(servers) > 0 {
+		if len(r.servers) > 0 {
 			diags = append(diags, diag.Warningf("Kubeconfig names another server", "Supplied kubeconfigs of %s (%s) name another server than kubeadm would:\n\n%s\n\n"+
 				"They are used as they are. Where that is not meant, have them issued with the server that is missed here.",
-				n.target, n.Address, strings.Join(servers, "\n")).At(at).For(n.target))
+				n.target, n.Address, strings.Join(r.servers, "\n")).At(at).For(n.target))
+		}
+		if len(r.open) > 0 {
+			diags = append(diags, diag.Warningf("Kubeconfig can be read by others", "Kubeconfigs of %s (%s) hold a key, and others than root can read them on the host:\n\n%s\n\n"+
+				"To do: chmod 0600, on the host.", n.target, n.Address, strings.Join(r.open, "\n")).At(at).For(n.target))
 		}
 	}
 	if len(ending) > 0 {
@@ -270,30 +233,73 @@ func (c *cluster) checkSupplies() diag.Diagnostics {
 	return diags
 }
 
-// identity are the attributes by which a supplied certificate is known on a host.
-func (s Supply) identity(c *cluster) map[string]any {
-	m := map[string]any{"common_name": s.Certificate.CommonName}
-	if f, err := c.read(s); err == nil {
-		info := state.CertificateInfoOf(f.chain[0])
-		m["common_name"], m["serial"], m["not_after"] = info.CommonName, info.Serial, rfc3339(info.NotAfter)
+// suppliesReport is what is to be said of the supplies of a node, in lines.
+type suppliesReport struct{ wrong, ending, servers, open []string }
+
+// add looks at one supply.
+func (r *suppliesReport) add(n *node, s Supply) {
+	c := n.cluster
+	k, keeps := n.kept(s)
+	check := c.check
+	if keeps {
+		check = func(s Supply) []string { return c.checkKept(s, k) }
 	}
-	return m
+	if wrong := check(s); len(wrong) > 0 {
+		r.line(&r.wrong, s, wrong...)
+		return
+	}
+	if !keeps {
+		f, _ := c.read(s)
+		if k.CertificateInfo = state.CertificateInfoOf(f.chain[0]); f.conf != nil {
+			k.conf, k.mode = &state.KubeconfigInfo{Server: f.conf.server}, keyMode
+		}
+	}
+	if c.view.ObservedAt.Add(c.Certificates.RenewBefore).After(k.NotAfter) {
+		r.line(&r.ending, s, "until "+date(k.NotAfter))
+	}
+	if k.conf != nil && k.conf.Server != s.Kubeconfig.Server {
+		r.line(&r.servers, s, k.conf.Server+" instead of "+s.Kubeconfig.Server)
+	}
+	if k.conf != nil && k.mode != keyMode {
+		r.line(&r.open, s, s.Kubeconfig.Path+" has the mode "+k.mode)
+	}
+}
+
+func (r *suppliesReport) line(to *[]string, s Supply, said ...string) {
+	for _, text := range said {
+		*to = append(*to, fmt.Sprintf("  %s: %s", s.Name, text))
+	}
+}
+
+// identity are the attributes by which a supplied certificate is known on a host.
+func (n *node) identity(s Supply) map[string]any {
+	info := state.CertificateInfo{CommonName: s.Certificate.CommonName}
+	if k, ok := n.kept(s); ok {
+		info = k.CertificateInfo
+	} else if f, err := n.cluster.read(s); err == nil {
+		info = state.CertificateInfoOf(f.chain[0])
+	} else {
+		return map[string]any{"common_name": info.CommonName}
+	}
+	return map[string]any{"common_name": info.CommonName, "serial": info.Serial, "not_after": rfc3339(info.NotAfter)}
 }
 
 // suppliedItem is the desired certificate of a supply.
 func (n *node) suppliedItem(s Supply) state.Item {
 	return state.Item{
 		Address: item(n.target, certsPhase, "certificate", s.Certificate.Base), Kind: state.KindCertificate, Partial: true,
-		Attributes: state.FromGo(s.identity(n.cluster)), Origin: map[string]state.Source{"": n.cluster.origin("certificates.supplied")},
+		Attributes: state.FromGo(n.identity(s)), Origin: map[string]state.Source{"": n.cluster.origin("certificates.supplied")},
 	}
 }
 
 // suppliedConfItem is the desired kubeconfig of a supply.
 func (n *node) suppliedConfItem(s Supply) state.Item {
-	m := s.identity(n.cluster)
+	m := n.identity(s)
 	m["mode"], m["owner"], m["ca"] = keyMode, root, n.cluster.caDigest(s.Certificate.CA)
 	m["server"] = s.Kubeconfig.Server
-	if f, err := n.cluster.read(s); err == nil {
+	if k, ok := n.kept(s); ok {
+		k.asItIs(m)
+	} else if f, err := n.cluster.read(s); err == nil {
 		m["server"], m["ca"] = f.conf.server, state.KeyDigest(f.conf.cas[0])
 	}
 	return state.Item{

@@ -48,6 +48,9 @@ type record struct {
 	ClientKey string `json:"client_key,omitempty"`
 	// Token is a kubeconfig's bootstrap token.
 	Token string `json:"token,omitempty"`
+	// PEM is the text of a CA's certificate that an operator gave: it is public, and
+	// whoever adopts the cluster reads it.
+	PEM string `json:"pem,omitempty"`
 }
 
 // memberRef says whose data a data directory holds.

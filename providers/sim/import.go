@@ -28,6 +28,9 @@ func importRecord(content []byte, cas []*x509.Certificate) (*record, error) {
 		}
 	}
 	if r != nil {
+		if r.Key == "" && len(r.Certificates) > 0 && r.Certificates[0].IsCA {
+			r.PEM = string(content)
+		}
 		return r, nil
 	}
 	return importKubeconfig(content)

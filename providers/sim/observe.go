@@ -145,7 +145,9 @@ func (w *World) report(m *machine, p string, read state.Read) state.FileReport {
 func (w *World) readInto(f *file, read state.Read, r *state.FileReport) {
 	switch read {
 	case state.ReadContent:
-		r.Content = w.content(f)
+		if r.Content = w.content(f); f.Record != nil && f.Record.PEM != "" {
+			r.Content = []byte(f.Record.PEM)
+		}
 	case state.ReadCertificate:
 		if f.Record == nil || len(f.Record.Certificates) == 0 {
 			r.Invalid = "no certificate in the file"

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+	"github.com/kubewright/kubewright/planner/phases/phasestest"
 )
 
 // adoption is a cluster that real kubeadm makes and kubewright takes over.
@@ -124,6 +125,10 @@ func adoptions() []adoption {
 			written: []string{"external {", "ca_file"},
 		},
 		{
+			name: "external CA", lab: small("v1.36.3"), before: externalCA,
+			written: []string{"supplied = \"supplied\"", "certificate = <<EOT"},
+		},
+		{
 			name: "dual stack", lab: lab.Options{Kubernetes: "v1.36.3", ControlPlanes: 1, Workers: 1, Families: lab.DualStack}, before: bothFamilies,
 			written: []string{"advertise_addresses = each.value", "fd00:"},
 		},
@@ -220,6 +225,39 @@ func externalEtcd(s *site, o *lab.KubeadmOptions) {
 		}
 	}
 	o.Cluster += fmt.Sprintf("etcd: {external: {endpoints: [%q], caFile: /etc/etcd-client/ca.crt, certFile: /etc/etcd-client/client.crt, keyFile: /etc/etcd-client/client.key}}\n", etcd.Endpoints[0])
+}
+
+// externalCA does by hand what kubeadm's guide to external CAs asks for: all that
+// the CA signs is on the hosts before kubeadm runs, and its key is nowhere.
+func externalCA(s *site, o *lab.KubeadmOptions) {
+	ca := phasestest.NewCA(s.t, "Lab CA", "ECDSA", time.Now().Add(-time.Hour))
+	s.write("ca.crt", string(ca.Certificate))
+	s.extra = "  certificates {\n    supplied = \"supplied\"\n    ca {\n      certificate = file(\"ca.crt\")\n    }\n  }\n"
+	s.configure()
+	put := func(host, path string, content []byte) {
+		script := fmt.Sprintf("umask 077 && mkdir -p -m 0755 /etc/kubernetes/%s && cat >/etc/kubernetes/%s", filepath.Dir(path), path)
+		if _, err := s.ExecInput(context.Background(), host, string(content), "sh", "-c", script); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for _, want := range s.supplies() {
+		for name, content := range ca.Supply(s.t, want, time.Now().Add(-time.Hour), time.Now().AddDate(1, 0, 0), nil) {
+			host, path, _ := strings.Cut(name, "/")
+			put(host, path, content)
+		}
+	}
+	for _, h := range s.planes {
+		put(h.Name, "pki/ca.crt", ca.Certificate)
+	}
+	o.Registration = map[string]string{}
+	for _, h := range s.workers {
+		o.Registration[h.Name] = "ignorePreflightErrors: [FileAvailable--etc-kubernetes-kubelet.conf]"
+	}
+	for _, name := range []string{"cluster.hcl", "ca.crt"} {
+		if err := os.Remove(filepath.Join(s.dir, name)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 }
 
 // mirrored gives the images on the hosts the names that they have in a mirror.

@@ -107,6 +107,8 @@ func (o planOptions) fits() error {
 		return fmt.Errorf("-refresh-only changes no host, and -destroy takes all of them apart: give one of them")
 	case o.refreshOnly && len(o.replace)+len(o.forget)+len(o.accept) > 0:
 		return fmt.Errorf("-refresh-only changes no host: give it without -%s, -%s and -%s", phases.ReplaceFlag, phases.AcceptNewHostFlag, phases.ForgetUnreachableFlag)
+	case o.destroy && o.generateOut != "":
+		return fmt.Errorf("-destroy takes everything apart, and -%s describes what is to stay: give one of them", generateFlag)
 	case len(o.targets) > 0 && len(o.excludes) > 0:
 		return fmt.Errorf("-target says what to plan and -exclude what not: give one of them")
 	}

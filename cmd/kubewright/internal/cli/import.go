@@ -14,10 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/adopt"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -123,7 +125,10 @@ func (a *app) importCluster(ctx context.Context, id string, o importOptions) err
 	if err := s.keep(ctx, file, text, st); err != nil {
 		return err
 	}
-	return s.imported(id, filepath.Base(file), st)
+	if err := s.imported(id, filepath.Base(file), st); err != nil {
+		return err
+	}
+	return view.Keyless(a.Stdout, d.keyless, adopt.Supplied, s.options())
 }
 
 // vacant refuses a folder in which there is a configuration or a state already.
@@ -166,9 +171,7 @@ func (s *session) take(name string, text []byte) error {
 		diags = append(diags, phases.Check(cfg)...)
 	}
 	if diags.HasErrors() {
-		diags = unwritten(diags, text)
-		diags.Append(diag.Errorf("Cluster cannot be described", "The cluster runs with what kubewright would not accept, as said above. Nothing was written. "+
-			"Put it right in the cluster first: kubeadm init phase upload-config and kubeadm upgrade node write it down."))
+		diags = undescribed(diags, s.sources)
 	}
 	if err := s.failed(diags); err != nil {
 		return err
@@ -178,21 +181,29 @@ func (s *session) take(name string, text []byte) error {
 	return nil
 }
 
+// undescribed are errors about the configuration of a cluster that runs.
+func undescribed(diags diag.Diagnostics, sources func(string) []byte) diag.Diagnostics {
+	diags = unwritten(diags, sources)
+	diags.Append(diag.Errorf("Cluster cannot be described", "The cluster runs with what kubewright would not accept, as said above. Nothing was written. "+
+		"Put it right in the cluster first: kubeadm init phase upload-config and kubeadm upgrade node write it down."))
+	return diags
+}
+
 // refused is failed for a configuration that is not written when there are errors.
 func (s *session) refused(diags diag.Diagnostics) error {
 	if diags.HasErrors() {
-		diags = unwritten(diags, s.sources(""))
+		diags = unwritten(diags, s.sources)
 	}
 	return s.failed(diags)
 }
 
 // unwritten are findings about a configuration that is in no file: each shows the
 // text that would have been written, and the hosts with the same finding share one.
-func unwritten(diags diag.Diagnostics, text []byte) diag.Diagnostics {
+func unwritten(diags diag.Diagnostics, sources func(string) []byte) diag.Diagnostics {
 	var out diag.Diagnostics
 	first, hosts := map[string]*diag.Diagnostic{}, map[*diag.Diagnostic][]string{}
 	for _, d := range diags {
-		d.Snippet = d.Excerpt(func(string) []byte { return text })
+		d.Snippet = d.Excerpt(sources)
 		d.Subject, d.Context, d.Values = state.Source{}, state.Source{}, nil
 		about := d.Address
 		same := d.Summary + "\n" + d.Detail

@@ -22,6 +22,8 @@ type discovery struct {
 	options importOptions
 	first   config.Connection
 	world   world
+	// keyless are the CAs whose key is not in the cluster.
+	keyless []string
 }
 
 // cluster is the cluster's configuration, as far as it can be said.
@@ -43,10 +45,7 @@ func (d *discovery) cluster(ctx context.Context) (*config.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the cluster: %w", err)
 	}
-	if found.ExternalCA {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("CA key is not in the cluster", "No control plane holds the key of the cluster's CA: it is an external CA, and its certificate "+
-			"and key are yours to give. Nothing was written. Write the configuration by hand, with certificates { ca { … } }, and adopt the cluster with an import block.")}}
-	}
+	d.keyless = found.Keyless
 	for _, n := range found.Config.Nodes {
 		given := n.Connection
 		n.Connection = d.first

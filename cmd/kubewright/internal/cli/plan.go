@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strings"
 
@@ -84,11 +85,13 @@ func (a *app) planCommand() *cobra.Command {
 			"With -out the plan goes into a file: kubewright show prints it in other forms, and kubewright apply\n" +
 			"carries out that very plan. -target and -exclude take a part of it: a node, a phase, or a phase of\n" +
 			"a node. -explain says why something is in the plan.\n\n" +
+			"With -generate-config-out a cluster that an import block names, and that has no block yet, is read as\n" +
+			"by kubewright import: its configuration goes into a new file, and the plan is made with it.\n\n" +
 			"The exit code is 0, or 1 after an error. With -detailed-exitcode it is 2 when there are changes, 3\n" +
 			"when all of them were made outside of kubewright, and 4, 5 and 6 for errors of three kinds.",
 		Example: "  kubewright plan\n  kubewright plan -out=plan.kwplan\n  kubewright plan -format=markdown > plan.md\n" +
 			"  kubewright plan -explain='node.cp[\"cp1\"]/control-plane'\n  kubewright plan -target='node.cp[\"cp1\"]' -skip-phase=addon\n" +
-			"  kubewright plan -refresh-only -detailed-exitcode",
+			"  kubewright plan -refresh-only -detailed-exitcode\n  kubewright plan -generate-config-out=prod.hcl",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := form.check(o.json, why); err != nil {
 				return &usageError{cmd.CommandPath(), err}
@@ -105,7 +108,7 @@ func (a *app) planCommand() *cobra.Command {
 			if err := s.showAs(form, why); err != nil {
 				return err
 			}
-			if err := s.savePlan(out); err != nil {
+			if err := errors.Join(s.tellGenerated(), s.savePlan(out)); err != nil {
 				return err
 			}
 			if code := s.changesCode(); a.finer && code != exitOK {
@@ -119,6 +122,7 @@ func (a *app) planCommand() *cobra.Command {
 	why.flag(cmd)
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "plan the removal of everything")
 	cmd.Flags().StringVar(&out, "out", "", "save the plan to this `file`, for kubewright apply FILE")
+	cmd.Flags().StringVar(&o.generateOut, generateFlag, "", "write clusters of import blocks that have no block into this new `file` of the configuration")
 	return cmd
 }
 

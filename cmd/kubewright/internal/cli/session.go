@@ -40,6 +40,8 @@ type planOptions struct {
 	overridden []string
 	// onError says what a failed step means for others.
 	onError onError
+	// generateOut is the file for clusters that import blocks speak of.
+	generateOut string
 }
 
 // session is one run over one configuration folder and its state.
@@ -77,8 +79,11 @@ type session struct {
 	planner planFunc
 	// runID names the run of a command that writes, which holds the lock; ended is
 	// the run that held the lock before and ended without giving it back.
-	runID string
-	ended statefile.LockInfo
+	runID     string
+	ended     statefile.LockInfo
+	generated generation
+	// answers are those of whoever was asked for variables.
+	answers map[string]state.Secret
 }
 
 // planFunc makes a plan of what was observed.
@@ -171,14 +176,46 @@ func (a *app) paths() statefile.Paths {
 	return p
 }
 
-func (s *session) load(ctx context.Context) error {
-	cfg, diags := hclconfig.Load(hclconfig.Options{
-		Dir: s.folder(), Vars: s.vars(s.opts), Env: s.Environ, ToolVersion: Version, Ask: s.asker(ctx, s.opts), Destroy: s.opts.destroy,
-	})
+// loadFolder reads the configuration; with generate it may lack blocks of clusters
+// that are imported.
+func (s *session) loadFolder(ctx context.Context, generate bool) (*config.Config, diag.Diagnostics) {
 	s.sources = s.sourceText
+	cfg, diags := hclconfig.Load(hclconfig.Options{
+		Dir: s.folder(), Vars: s.vars(s.opts), Env: s.Environ, ToolVersion: Version, Ask: s.askOnce(ctx),
+		Destroy: s.opts.destroy, Generate: generate,
+	})
 	if cfg != nil {
 		s.hide(cfg.Secrets)
 	}
+	return cfg, diags
+}
+
+// askOnce asks for a variable the first time that the folder is loaded.
+func (s *session) askOnce(ctx context.Context) func(hclconfig.Missing) (string, error) {
+	ask := s.asker(ctx, s.opts)
+	if ask == nil {
+		return nil
+	}
+	if s.answers == nil {
+		s.answers = map[string]state.Secret{}
+	}
+	return func(m hclconfig.Missing) (string, error) {
+		if given, ok := s.answers[m.Name]; ok {
+			return string(given.Reveal()), nil
+		}
+		text, err := ask(m)
+		if err == nil {
+			s.answers[m.Name] = state.NewSecret([]byte(text))
+		}
+		return text, err
+	}
+}
+
+func (s *session) load(ctx context.Context) error {
+	if err := s.generate(ctx); err != nil {
+		return err
+	}
+	cfg, diags := s.loadFolder(ctx, false)
 	if err := ctx.Err(); err != nil {
 		return err // asked for a variable, and interrupted
 	}
