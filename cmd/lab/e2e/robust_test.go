@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -56,33 +55,13 @@ func TestKilled(t *testing.T) {
 // not run again; the command then ends by itself.
 func (s *site) killedIn(command, step string) {
 	s.t.Helper()
-	journal := filepath.Join(s.dir, "kubewright.journal")
-	seen, _ := os.ReadFile(journal)
-	cmd := exec.Command(binary(s.t), command, "-auto-approve", "-no-color")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, os.Stderr, os.Stderr
-	fmt.Fprintf(os.Stderr, "\n$ kubewright %s   (killed in %s)\n", command, step)
-	if err := cmd.Start(); err != nil {
+	fmt.Fprintf(os.Stderr, "\n(killed in %s:)", step)
+	r := s.start(command, "-auto-approve", "-no-color")
+	r.begins(step)
+	if err := r.cmd.Process.Kill(); err != nil {
 		s.t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for {
-		select {
-		case err := <-ended:
-			s.t.Fatalf("kubewright %s ended before %s had begun: %v", command, step, err)
-		case <-look.C:
-		}
-		now, _ := os.ReadFile(journal)
-		if begun(bytes.TrimPrefix(now, seen), step) {
-			break
-		}
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := <-ended; err == nil {
+	if err := <-r.ended; err == nil {
 		s.t.Fatalf("kubewright %s was done before it could be killed in %s", command, step)
 	}
 }

@@ -28,6 +28,8 @@ type site struct {
 	planes, workers []lab.Host
 	// extra is HCL inside the cluster block; workerExtra inside each worker's.
 	extra, workerExtra string
+	// kubelet is HCL inside the configuration of kubelets.
+	kubelet string
 	// top is HCL beside the blocks of the cluster and its nodes.
 	top string
 	// endpoint is the name of the cluster's endpoint; empty is the lab's.
@@ -135,7 +137,7 @@ func (s *site) kubeletExtra() string {
 	if strings.Contains(s.extra, "# maxPods") {
 		return "\n      maxPods = 120"
 	}
-	return ""
+	return s.kubelet
 }
 
 func (s *site) node(b *strings.Builder, block, role string, hosts []lab.Host, extra string) {

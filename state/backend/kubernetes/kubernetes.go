@@ -68,13 +68,18 @@ func New(s backend.Settings) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the backend \"kubernetes\" finds no way to its cluster: %w; give config_path and config_context, or set KUBECONFIG", hide(err, secrets))
 	}
-	config.QPS = -1                                 // the server protects itself, and a sign of life must not queue
 	token, _ := os.ReadFile(config.BearerTokenFile) // a pod's; without one there is nothing to hide
 	secrets = secrets.And(state.NewRedactor(append(backend.BasicSecrets(config.Username, config.Password), config.BearerToken, strings.TrimSpace(string(token)))))
 	host, ok := plain(config.Host)
 	if !ok {
 		return nil, errors.New("the backend \"kubernetes\" finds no way to its cluster: its server in the kubeconfig has no URL as in https://api.example.com:6443")
 	}
+	// No limit of client-go's (five requests a second), which is made for programs
+	// that watch a cluster: here there are a few requests for each command and two
+	// for a sign of life every Heartbeat, and who waits for a lock waits between
+	// tries. A server under load says when to come back, which client-go heeds. A
+	// limit could only make a sign of life, or the end of a lock, late.
+	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, hide(err, secrets)
