@@ -247,8 +247,12 @@ func TestLockEnded(t *testing.T) {
 			if n := strings.Count(printed(), ": done after"); n > 2 {
 				t.Errorf("%d steps were done\n%s", n, printed())
 			}
-			if !ada.has("kubewright.errored.state.json") {
-				t.Errorf("its own state is not kept\n%s", printed())
+			said := strings.Join(strings.Fields(printed()), " ")
+			if !ada.has("kubewright.errored.state.json") || !strings.Contains(said, "The state was written to") || strings.Contains(said, "cannot write the journal") {
+				t.Errorf("its own state is not kept, or it is not said where\n%s", printed())
+			}
+			if strings.Contains(said, "run the same command again") || !strings.Contains(said, "kubewright plan") {
+				t.Errorf("it is advised to undo what the other run has done\n%s", printed())
 			}
 			m.want(grace, "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
 		})

@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,6 +89,7 @@ type memoryJournal struct {
 	entries []state.Entry
 	calls   int
 	failAt  int
+	fails   error // errDisk when nil
 }
 
 var errDisk = errors.New("no space left on device")
@@ -95,7 +97,7 @@ var errDisk = errors.New("no space left on device")
 func (j *memoryJournal) Append(e state.Entry) error {
 	j.calls++
 	if j.failAt > 0 && j.calls >= j.failAt {
-		return errDisk
+		return cmp.Or(j.fails, errDisk)
 	}
 	j.entries = append(j.entries, e)
 	return nil

@@ -89,6 +89,9 @@ type Outcome struct {
 	Seconds float64
 	// Stopped tells that steps were not started because the run was stopped.
 	Stopped bool
+	// Overtaken tells that the run ended with a *StopError: another one has begun, or
+	// was let in.
+	Overtaken bool
 
 	Done, Failed, Skipped, Cancelled int
 	// Outputs are those of all steps that were done. They hold secrets.

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,10 +46,12 @@ type execution struct {
 	// interrupt and cancelled are the two interrupts, nil once heeded.
 	interrupt, cancelled <-chan struct{}
 	// broken is why the journal cannot be trusted any more.
-	broken  error
-	outputs Outputs
-	seq     int64
-	began   time.Time
+	broken error
+	// overtaken tells that a *StopError came.
+	overtaken bool
+	outputs   Outputs
+	seq       int64
+	began     time.Time
 
 	reports     chan reportRequest
 	completions chan completion
@@ -234,6 +237,7 @@ func (x *execution) complete(c completion) {
 func (x *execution) failed(t *tracked, err error) {
 	id := t.step.ID
 	t.outcome.Status, t.outcome.Err = StatusFailed, err
+	x.overtaken = x.overtaken || errors.As(err, new(*StopError))
 	skipped := x.frontier.Fail(id)
 	x.emit(Event{Kind: KindFailed, Step: id, Seconds: t.outcome.Seconds, Err: err})
 	for _, s := range skipped {
@@ -289,7 +293,13 @@ func (x *execution) append(e state.Entry) error {
 		return x.broken
 	}
 	e.Time = x.opts.Now()
-	if err := x.journal.Append(e); err != nil {
+	err := x.journal.Append(e)
+	switch {
+	case err == nil:
+	case errors.As(err, new(*StopError)):
+		x.broken, x.overtaken = err, true
+		x.stop("the lock of this run was lost")
+	default:
 		x.broken = fmt.Errorf("cannot write the journal: %w", err)
 		x.stop("the journal cannot be written")
 	}
@@ -308,7 +318,7 @@ func (x *execution) cancelRest() {
 }
 
 func (x *execution) outcome(seconds float64) *Outcome {
-	o := &Outcome{Seconds: seconds, Outputs: x.outputs}
+	o := &Outcome{Seconds: seconds, Outputs: x.outputs, Overtaken: x.overtaken}
 	for i := range x.plan.Steps {
 		s := x.steps[x.plan.Steps[i].ID].outcome
 		o.Steps = append(o.Steps, s)

@@ -23,7 +23,8 @@ type Runner interface {
 // Journal keeps what is about to be done and what was done.
 type Journal interface {
 	// Append stores the entry durably before it returns. After an error nothing
-	// more is begun: the run ends with the steps that are under way.
+	// more is begun: the run ends with the steps that are under way. A *StopError
+	// says that the run may write no more, and not that it cannot.
 	Append(state.Entry) error
 }
 

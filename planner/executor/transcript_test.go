@@ -20,6 +20,7 @@ type scenario struct {
 	// holdAt is when Hold begins to say no; 0 for never.
 	holdAt time.Duration
 	failAt int
+	fails  error
 }
 
 // play runs a scenario in virtual time and returns its events as text.
@@ -46,7 +47,7 @@ func play(t *testing.T, sc scenario) (text string, out *executor.Outcome, err er
 		if sc.cancelAt > 0 {
 			defer time.AfterFunc(sc.cancelAt, cancel).Stop()
 		}
-		out, err = executor.Execute(ctx, sc.plan, sc.runner, &memoryJournal{failAt: sc.failAt}, opts)
+		out, err = executor.Execute(ctx, sc.plan, sc.runner, &memoryJournal{failAt: sc.failAt, fails: sc.fails}, opts)
 		text = tr.text.String()
 	})
 	return text, out, err
@@ -74,6 +75,7 @@ func TestTranscripts(t *testing.T) {
 		"interrupt":       {plan: two, runner: &fakeRunner{took: took}, stopAt: 1500 * time.Millisecond},
 		"interrupt-twice": {plan: two, runner: &fakeRunner{took: took}, stopAt: 1500 * time.Millisecond, cancelAt: 4 * time.Second},
 		"journal":         {plan: two, runner: &fakeRunner{took: took}, failAt: 4, opts: executor.Options{Parallelism: 1}},
+		"lock-lost":       {plan: two, runner: &fakeRunner{took: took}, failAt: 4, fails: &executor.StopError{Err: errors.New("somebody has ended this run's lock")}, opts: executor.Options{Parallelism: 1}},
 		"no-journal":      {plan: two, runner: &fakeRunner{took: took}, failAt: 1},
 		"limits": {
 			runner: &fakeRunner{took: map[string]time.Duration{"a": time.Second, "b": time.Second, "c": 1500 * time.Millisecond}},

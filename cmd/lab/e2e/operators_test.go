@@ -276,7 +276,7 @@ func (s *site) standStill(ada, grace *site) {
 	if code != 5 { // locked
 		s.t.Errorf("the run that stood still: exit code %d, want 5", code)
 	}
-	wantContains(s.t, out, "ended this run's lock", "has begun there, this is run")
+	wantContains(s.t, out, "ended this run's lock", "has begun there, this is run", "The state was written to", "kubewright.errored.state.json")
 	s.eventually("sshd has done what was on its way", time.Minute, func() (string, bool) {
 		out := s.sh(w, "pgrep -a "+operatorSession+" || true")
 		return out, out == ""
@@ -292,8 +292,8 @@ func (s *site) standStill(ada, grace *site) {
 	ada.wantNoChanges()
 }
 
-// takeOver ends the lock of another operator's run, and applies as soon as the
-// run's claim on the cluster has ended.
+// takeOver ends the lock of another operator's run, and applies when the run's
+// claim on the cluster has ended, which outlives it by a minute.
 func (s *site) takeOver(from string) {
 	s.t.Helper()
 	apply := []string{"apply", "-auto-approve", "-no-color", "-detailed-exitcode"}
@@ -307,13 +307,18 @@ func (s *site) takeOver(from string) {
 	}
 	wantContains(s.t, words(r.out), "State is locked", "apply of "+from, "kubewright force-unlock "+lock.Holder.ID)
 	s.must("force-unlock", "-force", lock.Holder.ID)
-	s.eventually("the claim of a run that stands still ends", 5*time.Minute, func() (string, bool) {
-		r := s.run(apply...)
-		if r.code != 0 && (r.code != 5 || !strings.Contains(words(r.out), "Cluster is being changed by another run")) {
-			s.t.Fatalf("apply behind force-unlock: exit code %d", r.code)
-		}
-		return r.out, r.code == 0
+	r = s.run(apply...)
+	_, lease, _ := strings.Cut(words(r.out), "kubectl -n kube-system delete lease ")
+	lease, _, _ = strings.Cut(lease, " ")
+	if r.code != 5 || lease == "" {
+		s.t.Fatalf("apply beside a claim on the cluster: exit code %d, want 5", r.code)
+	}
+	s.eventually("the claim of a run that stands still has no sign of life for its minute", 2*time.Minute, func() (string, bool) {
+		renewed := s.kubectl("get", "-n", "kube-system", "lease", lease, "-o", "jsonpath={.spec.renewTime}")
+		at, err := time.Parse(time.RFC3339, renewed)
+		return renewed, err == nil && time.Since(at) > time.Minute
 	})
+	s.must(apply...)
 	s.wantNoChanges()
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
 	"github.com/spf13/cobra"
 )
@@ -265,7 +266,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	plan := *s.result.Plan
 	plan.Lineage = st.Lineage
 	still := run.fences.beat(ctx)
-	outcome, runErr := executor.Execute(ctx, &plan, run, journal, executor.Options{
+	outcome, runErr := executor.Execute(ctx, &plan, run, guarded{journal}, executor.Options{
 		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Learned: phases.Settled(s.view),
 		Parallelism: s.opts.parallelism, OnError: s.opts.onError.meaning(),
 		Stop: stop, Hold: s.holdBack(&plan), Durations: st.Durations, Sink: progress.Event, Now: s.Now,
@@ -288,7 +289,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	}
 	defer s.showCertificateKeys(outcome)
 	switch {
-	case runErr != nil:
+	case runErr != nil && !errors.Is(recordErr, backend.ErrLost): // which says all of it, and where the state is
 		return runErr
 	case recordErr != nil:
 		return recordErr

@@ -13,6 +13,8 @@ import (
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/statefile"
 )
 
 // runner joins the executor, which knows steps, with the performer, which
@@ -91,6 +93,18 @@ func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 // another one has begun.
 func ending(err error) error {
 	if errors.Is(err, providers.ErrSuperseded) || errors.Is(err, providers.ErrHeld) {
+		return &executor.StopError{Err: err}
+	}
+	return err
+}
+
+// guarded is a journal of a run that ends when its lock is lost.
+type guarded struct{ *statefile.Journal }
+
+// Append implements executor.Journal.
+func (j guarded) Append(e state.Entry) error {
+	err := j.Journal.Append(e)
+	if errors.Is(err, backend.ErrLost) {
 		return &executor.StopError{Err: err}
 	}
 	return err
