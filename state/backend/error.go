@@ -45,7 +45,7 @@ func (e *Error) Unwrap() []error {
 func Moved(place string) error {
 	return &Error{
 		Op: "write state", Place: place, Kind: ErrMoved, Problem: "somebody has written it since this run read it",
-		Remedy: "nothing was written: run the same command again, which reads it anew",
+		Remedy: "nothing was written: plan again, which reads it anew",
 	}
 }
 

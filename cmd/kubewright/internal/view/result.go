@@ -174,14 +174,14 @@ func (p *page) remains(plan *planner.Plan, outcome *executor.Outcome, o Options)
 	head, far := farness(plan, outcome)
 	p.line(p.bold(head+": "), far, ".")
 	p.line()
+	next, command := "What was done is done and recorded. To go on, run the same command again: it looks at the hosts first and plans what is left.", commandFor(plan, o)
 	if outcome.Overtaken {
-		p.prose("Another run has begun, or somebody has let one in. What this one has done is found on the hosts. See what a plan says before you go on: it may undo what the other one does.")
+		next = "Another run has begun, or somebody has let one in. What this one has done is found on the hosts. See what a plan says before you go on: it may undo what the other one does."
 		command = "kubewright plan"
-	} else {
-		p.prose("What was done is done and recorded. To go on, run the same command again: it looks at the hosts first and plans what is left.")
 	}
+	p.prose(next)
 	p.line()
-	p.line("  " + commandFor(plan, o))
+	p.line("  " + command)
 }
 
 // farness is how far a run came.
