@@ -123,7 +123,7 @@ func (o *operator) plan() (*planner.Plan, error) {
 		return nil, fmt.Errorf("%s: %s", diags[i].Summary, diags[i].Detail)
 	}
 	o.result = r
-	return r.Plan, nil
+	return r.Plan, together(r.Plan)
 }
 
 // Append keeps the journal until it is folded.

@@ -68,7 +68,7 @@ func (c *cluster) afterPlanes() []state.Address {
 // beforeJoins lets nodes join when the control planes have the new version:
 // their kubelets may not be newer.
 func (c *cluster) beforeJoins() []state.Address {
-	if c.up == nil {
+	if c.up == nil || !c.up.raises {
 		return nil
 	}
 	return c.afterPlanes()
