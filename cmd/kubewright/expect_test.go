@@ -126,7 +126,7 @@ func TestGatesLookAgain(t *testing.T) {
 					before[host] = w.Listing(host)
 				}
 				return nil
-			}, "apply")
+			}, "apply", "-detailed-exitcode")
 			if code != 4 {
 				t.Errorf("exit code %d", code)
 			}

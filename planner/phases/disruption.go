@@ -93,9 +93,18 @@ func (c *cluster) votersAt(at moment) []state.EtcdMember {
 // sick tells that a control plane of the cluster was seen not to serve, or its
 // member of etcd not to be healthy.
 func (n *node) sick() bool {
-	return !n.joins() && (!n.serves() || slices.ContainsFunc(n.cluster.votersAt(anyMoment), func(m state.EtcdMember) bool {
+	return n.cluster.report != nil && !n.joins() && (!n.serves() || slices.ContainsFunc(n.cluster.votersAt(anyMoment), func(m state.EtcdMember) bool {
 		return !m.Healthy && slices.Contains(m.PeerURLs, n.peerURL())
 	}))
+}
+
+// sick are the control planes that run on their hosts and are sick, the seat first.
+// Where nobody answers for the cluster it is not known who is.
+func (c *cluster) sick() []*node {
+	if c.report == nil {
+		return nil
+	}
+	return slices.DeleteFunc(c.running(), func(n *node) bool { return !n.sick() })
 }
 
 // serves tells that the API showed the node's own API server to be ready.
@@ -108,12 +117,19 @@ func (c *cluster) showsReady(name string) bool {
 // disruptions puts the steps that restart static pods of control planes in order
 // with those by which others come and go.
 func (b *builder) disruptions(c *cluster) {
+	if c.report == nil || c.founding || c.view.targeted {
+		return
+	}
 	newcomers, parting := c.newcomers(), c.parting()
+	for _, n := range newcomers {
+		b.afterSick(c, n, step(n.target, kubeletStartPhase))
+	}
 	for _, s := range b.draft.Steps {
 		n := c.node(s.Target)
 		if n == nil || n.joins() || s.ID.Waypoint != "" || !slices.Contains(s.Gates, planner.APIGate) {
 			continue
 		}
+		b.afterSick(c, n, s.ID)
 		at := n.moment(s.Phase)
 		for _, o := range newcomers {
 			switch at {
@@ -131,6 +147,18 @@ func (b *builder) disruptions(c *cluster) {
 				b.after(step(l.target, resetPhase), s.ID)
 			}
 		}
+	}
+}
+
+// afterSick has a step on a control plane that is well, or joins, wait for what is
+// done on those that are sick: it may mend them, and nobody can go down before.
+func (b *builder) afterSick(c *cluster, n *node, id state.Address) {
+	if n.sick() {
+		return
+	}
+	for _, o := range c.sick() {
+		b.after(id, step(o.target, etcdPhase))
+		b.after(id, step(o.target, controlPlanePhase))
 	}
 }
 

@@ -83,7 +83,7 @@ func (n *node) etcdMeanwhile(phase string) string {
 	case len(healthy) > len(voters)/2:
 		return "; quorum is held by " + strings.Join(healthy, ", ")
 	}
-	return "; without " + strings.Join(sick, ", ") + " the other members hold no quorum, and this is refused"
+	return "; quorum is held when " + are(sick) + " back, and before that this is refused"
 }
 
 // memberName is how a member of etcd is called in a sentence: as its node is.

@@ -196,9 +196,9 @@ func (s *session) others(t state.Target) []state.Target {
 
 // apiGate wants another control plane to serve the API while this one restarts or
 // leaves: any that does counts, one that is to leave or has just joined as well.
-// Where none does it matters whether one was to: it is not refused where the plan has said
-// that the API is down meanwhile, since nobody else runs yet or any more. One that
-// does not serve it either has nothing to lose.
+// Where none does it matters whether one was to: a restart is not refused where
+// the plan has said that the API is down meanwhile, since nobody else runs yet or
+// any more. One that does not serve it either has nothing to lose.
 func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
 	var own *member
 	var last error
