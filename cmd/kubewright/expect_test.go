@@ -101,11 +101,15 @@ func TestGatesLookAgain(t *testing.T) {
 		want        []string
 	}{
 		{
-			"etcd", "etcd {\n    arg \"snapshot-count\" { value = \"20000\" }\n  }", []string{"10.0.0.12"}, "etcd.yaml",
+			"etcd", "etcd {\n    arg \"snapshot-count\" { value = \"20000\" }\n  }",
+			[]string{"10.0.0.12"},
+			"etcd.yaml",
 			[]string{`node.cp["cp1"]/etcd`, "refused: etcd has 3 voters of which 2 are healthy", "this step would leave 1, quorum is 2"},
 		},
 		{
-			"API servers", "scheduler {\n    arg \"v\" { value = \"4\" }\n  }", []string{"10.0.0.12", "10.0.0.13"}, "kube-apiserver.yaml",
+			"API servers", "scheduler {\n    arg \"v\" { value = \"4\" }\n  }",
+			[]string{"10.0.0.12", "10.0.0.13"},
+			"kube-apiserver.yaml",
 			[]string{`node.cp["cp1"]/control-plane`, "refused: no other control plane serves the API"},
 		},
 	} {

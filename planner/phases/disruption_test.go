@@ -2,12 +2,13 @@ package phases_test
 
 import (
 	"fmt"
-	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/providers/sim"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/providers/sim"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
