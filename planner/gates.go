@@ -16,6 +16,10 @@ const (
 	DowntimeGate = "etcd-downtime"
 )
 
+// APIGate is the gate that refuses to restart an API server while no other one
+// serves that is to serve then.
+const APIGate = "api-served-elsewhere"
+
 // QuorumAllows is both gates about etcd: it refuses a step that would leave
 // fewer healthy voters than a majority, as a fresh observation shows them.
 // Unknown counts as unhealthy. own is the name of the member on the step's own

@@ -88,6 +88,67 @@ func TestOthersMayChange(t *testing.T) {
 	f.must(t, "plan", "-detailed-exitcode")
 }
 
+// TestGatesLookAgain takes etcd, or API servers, from other control planes while
+// the operator reads the plan: right before the act the step is refused, and
+// nothing is changed anywhere.
+func TestGatesLookAgain(t *testing.T) {
+	t.Parallel()
+	founded := foundedFolder(t)
+	for _, tt := range []struct {
+		name, block string
+		hosts       []string
+		manifest    string
+		want        []string
+	}{
+		{
+			"etcd", "etcd {\n    arg \"snapshot-count\" { value = \"20000\" }\n  }",
+			[]string{"10.0.0.12"},
+			"etcd.yaml",
+			[]string{`node.cp["cp1"]/etcd`, "refused: etcd has 3 voters of which 2 are healthy", "this step would leave 1, quorum is 2"},
+		},
+		{
+			"API servers", "scheduler {\n    arg \"v\" { value = \"4\" }\n  }",
+			[]string{"10.0.0.12", "10.0.0.13"},
+			"kube-apiserver.yaml",
+			[]string{`node.cp["cp1"]/control-plane`, "refused: no other control plane serves the API"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := founded.copy(t)
+			f.replace(t, "api_server {", tt.block+"\n  api_server {")
+			var world *sim.World
+			before := map[string]string{}
+			code, out := f.runAndMeanwhile(t, func(w *sim.World) error {
+				world = w
+				for _, host := range tt.hosts {
+					if err := sim.Edit(w, host, "file /etc/kubernetes/manifests/"+tt.manifest+" delete"); err != nil {
+						return err
+					}
+				}
+				for _, host := range []string{"10.0.0.11", "10.0.0.12", "10.0.0.13", "10.0.0.21"} {
+					before[host] = w.Listing(host)
+				}
+				return nil
+			}, "apply", "-detailed-exitcode")
+			if code != 4 {
+				t.Errorf("exit code %d", code)
+			}
+			words := strings.Join(strings.Fields(out), " ")
+			for _, want := range tt.want {
+				if !strings.Contains(words, want) {
+					t.Errorf("the report has no %q:\n%s", want, out)
+				}
+			}
+			for host, was := range before {
+				if now := world.Listing(host); now != was {
+					t.Errorf("%s is not as it was:\n%s\nwant\n%s", host, now, was)
+				}
+			}
+		})
+	}
+}
+
 // runAndMeanwhile runs a command that asks, and says yes after something has
 // happened to the hosts.
 func (f folder) runAndMeanwhile(t *testing.T, meanwhile func(*sim.World) error, args ...string) (int, string) {

@@ -100,15 +100,17 @@ func (n *node) disrupts(s planner.Step, phase string, rewritten, reread []string
 	s.Limits = []string{c.limit("control-plane-disruption")}
 	serving := slices.Contains(restarted, "etcd") || slices.Contains(restarted, "kube-apiserver")
 	if serving || len(rewritten) > 0 {
-		s.Gates = c.restartGates()
+		s.Gates = n.restartGates(phase)
 	}
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
 	switch {
-	case c.report == nil: // no API answers: none stays up
+	case c.report == nil && phase == controlPlanePhase: // no API answers: none stays up
 	case !serving:
 		s.Impact += "; the API stays up"
-	case phase == controlPlanePhase || len(n.otherPlanes()) == 0:
-		s.Impact += n.apiMeanwhile()
+	case phase == controlPlanePhase || len(c.votersAt(n.moment(phase))) == 1:
+		s.Impact += n.apiMeanwhile(phase)
+	default:
+		s.Impact += n.etcdMeanwhile(phase)
 	}
 	return s
 }

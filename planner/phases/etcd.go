@@ -57,17 +57,13 @@ func etcdStep(n *node, w work) planner.Step {
 	case !w.empty() && !w.concerns(state.KindStaticPod):
 		return n.promoteStep()
 	case !w.create():
-		s := podStep(n, w, etcdPhase)
-		if len(s.Limits) > 0 && len(n.otherPlanes()) > 0 && !strings.Contains(s.Impact, "quorum") {
-			s.Impact = "restarts etcd here" + n.etcdMeanwhile()
-		}
-		return s
+		return podStep(n, w, etcdPhase)
 	}
 	if n.isFounder() {
 		return planner.Step{Operations: append([]planner.Operation{folder("/etc/kubernetes/manifests", "0700"), folder(c.Etcd.DataDir, "0700")}, fileOperations(w)...)}
 	}
 	return planner.Step{
-		Via: c.seat, Limits: []string{c.limit("etcd-membership")}, Gates: []string{"etcd-quorum"},
+		Via: c.seat, Limits: c.memberLimits(), Gates: []string{"etcd-quorum"},
 		Impact:     "adds an etcd member as a learner, which does not count for quorum until it is promoted",
 		Operations: n.joinEtcd(w.etcdManifest(n)),
 	}
@@ -100,7 +96,7 @@ func (n *node) promoteStep() planner.Step {
 		return planner.Step{}
 	}
 	return planner.Step{
-		Via: c.seat, Limits: []string{c.limit("etcd-membership")}, Gates: []string{"etcd-quorum"},
+		Via: c.seat, Limits: c.memberLimits(), Gates: []string{"etcd-quorum"},
 		Operations: []planner.Operation{
 			planner.AddEtcdMember{Name: n.name, PeerURL: n.peerURL()},
 			planner.Wait{For: planner.WaitEtcdStarted, Name: n.name, Timeout: c.Timeouts.EtcdAPICall},
@@ -110,6 +106,13 @@ func (n *node) promoteStep() planner.Step {
 }
 
 func (n *node) peerURL() string { return kubeadm.PeerURL(n.Node) }
+
+// memberLimits are those of a step that changes etcd's membership. A gate looks
+// before its step only, so that no other member may restart during the step:
+// both would be let through, and together they could take the quorum.
+func (c *cluster) memberLimits() []string {
+	return []string{c.limit("etcd-membership"), c.limit("control-plane-disruption")}
+}
 
 // limit is the name of a limit of this cluster.
 func (c *cluster) limit(name string) string { return c.target.String() + "/" + name }

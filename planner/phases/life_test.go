@@ -44,6 +44,8 @@ type operator struct {
 	result phases.Result
 	// artifacts is the folder of artifacts.
 	artifacts string
+	// parallelism is how many steps run at once; one when it is 0.
+	parallelism int
 }
 
 func newOperator(t testing.TB, cfg *config.Config) *operator {
@@ -123,7 +125,7 @@ func (o *operator) plan() (*planner.Plan, error) {
 		return nil, fmt.Errorf("%s: %s", diags[i].Summary, diags[i].Detail)
 	}
 	o.result = r
-	return r.Plan, nil
+	return r.Plan, together(r.Plan)
 }
 
 // Append keeps the journal until it is folded.
@@ -167,7 +169,7 @@ func (o *operator) carryOut() error {
 		Content:   func(_ context.Context, s state.Sensitive) (state.Secret, error) { return v.Reveal(desired, s) },
 	}
 	defer perf.Close()
-	out, err := executor.Execute(context.Background(), o.result.Plan, runner{o, perf, desired}, o, executor.Options{ID: "run", Token: o.token, Parallelism: 1, Heartbeat: -1})
+	out, err := executor.Execute(context.Background(), o.result.Plan, runner{o, perf, desired}, o, executor.Options{ID: "run", Token: o.token, Parallelism: max(o.parallelism, 1), Heartbeat: -1})
 	if err := errors.Join(err, o.fold()); err != nil {
 		return err
 	}

@@ -130,6 +130,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 			b.sequence(c)
 			b.chainReplaced(c)
 			b.moveEndpoint(c)
+			b.disruptions(c)
 			b.rotate(c)
 		}
 	}
@@ -202,7 +203,7 @@ func (b *builder) cluster(c *cluster) {
 		d.Steps = append(d.Steps, s)
 		d.Edges[s.ID] = needs
 	}
-	sentence := c.quorum()
+	sentence := c.quorum(d.Steps)
 	if len(c.view.clusters)+len(c.view.goneClusters()) > 1 {
 		sentence = c.target.String() + ": " + sentence
 	}
@@ -279,8 +280,8 @@ func (c *cluster) joiners() []*node {
 	return out
 }
 
-// quorum is the sentence about etcd membership.
-func (c *cluster) quorum() string {
+// quorum is the sentence about etcd membership, in a plan with these steps.
+func (c *cluster) quorum(steps []planner.Step) string {
 	planes := len(c.controlPlanes())
 	switch {
 	case c.Etcd.External != nil:
@@ -291,14 +292,12 @@ func (c *cluster) quorum() string {
 		return "1 member founded."
 	case len(c.acts()) > 0 && c.seen != nil && len(c.seen.Members) > 0:
 		return c.walked(c.acts())
-	case planes == 1 && c.silentLeavers() == 0:
-		return "1 member throughout."
 	}
 	if silent := c.silentLeavers(); silent > 0 {
 		all := planes + silent
 		return fmt.Sprintf("%d members throughout, %d of which could not be looked at; quorum is %d.", all, silent, all/2+1)
 	}
-	return fmt.Sprintf("%d members throughout, quorum %d held at every step.", planes, planes/2+1)
+	return c.throughout(steps)
 }
 
 // silentLeavers counts control planes that are to leave and do not answer: etcd

@@ -164,11 +164,7 @@ func (s *rotationStage) pods(n *node, w work, phase string, wrote map[string]boo
 	step := planner.Step{Via: n.target, Operations: fileOperations(w)}
 	rewritten := n.awaitPods(&step, w)
 	reread := n.takeUpFiles(&step, phase, rewritten, taking{files: wrote, trust: s.name == trustBoth, beyond: s.untouched})
-	step = n.disrupts(step, phase, rewritten, reread)
-	if phase == etcdPhase && len(reread) > 0 && len(n.otherPlanes()) > 0 {
-		step.Impact = "restarts etcd here; quorum is held by the other members"
-	}
-	return step
+	return n.disrupts(step, phase, rewritten, reread)
 }
 
 // untouched tells of a file that this rotation does not write in the stage: that

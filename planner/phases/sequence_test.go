@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
@@ -20,7 +21,9 @@ import (
 // to seven control planes and three workers that come, go, change roles, are
 // replaced and installed anew in any mix, with versions that rise, endpoints that
 // move, and hosts that die where the cluster can do without. Before no step and after none may etcd be without a majority
-// of healthy voters, and each apply ends with a plan that has nothing to do.
+// of healthy voters, nor at any effect between may versions be too far apart or
+// three members be without quorum or an API server, while several steps run at once.
+// Each apply ends with a plan that has nothing to do.
 // With KUBEWRIGHT_LONG set there are many more of them.
 func TestSequences(t *testing.T) {
 	t.Parallel()
@@ -38,7 +41,7 @@ func TestSequences(t *testing.T) {
 			w.kubeletsEverywhere(cl.KubernetesVersion)
 			w.choose(1 + 2*w.rand.IntN(2))
 			w.must(w.apply())
-			w.around = w.wantQuorum
+			w.around, w.parallelism, w.world.Watch = w.wantQuorum, 4, true
 			applied := 0
 			for range length {
 				if w.step() {
@@ -138,6 +141,7 @@ func (w *wanderer) step() bool {
 		if p, err := w.plan(); err != nil {
 			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
 		} else if p.Empty() {
+			w.wantHeld()
 			w.revive()
 			return true
 		}
@@ -147,10 +151,14 @@ func (w *wanderer) step() bool {
 	return false
 }
 
-// upgrades moves the endpoint now and then, or raises the version, of the
-// kubelets too.
+// upgrades moves the endpoint now and then, has API servers and etcd restart with
+// other arguments, or raises the version, of the kubelets too.
 func (w *wanderer) upgrades(cl *config.Cluster) {
-	switch w.rand.IntN(3) {
+	switch w.rand.IntN(4) {
+	case 3:
+		value := fmt.Sprint(20000 + w.rand.IntN(10000))
+		cl.Etcd.Args = []config.Arg{{Name: "snapshot-count", Value: value}}
+		cl.APIServer.Component.Args = []config.Arg{{Name: "max-requests-inflight", Value: value}}
 	case 0:
 		cl.ControlPlaneEndpoint = fmt.Sprintf("api%d.example.com:6443", w.rand.IntN(100))
 	case 1:
@@ -235,16 +243,37 @@ func roles(nodes []*config.Node) string {
 	return strings.Join(out, ", ")
 }
 
-// wantQuorum asks etcd through any control plane that has it.
+// planeAddresses are those of control planes that are there, or may be by now.
+func (w *wanderer) planeAddresses() []string {
+	var out []string
+	for _, n := range w.recorded.Nodes {
+		if n.Role == string(config.ControlPlane) {
+			out = append(out, n.Address)
+		}
+	}
+	for _, n := range w.config.NodesOf("prod", config.ControlPlane) {
+		out = append(out, n.Address)
+	}
+	return out
+}
+
+// wantQuorum wants a majority of healthy members. Of one or two, a step that runs
+// at the same time may restart one: they come back.
 func (w *wanderer) wantQuorum(before *planner.Step) error {
+	err := w.quorumNow(before)
+	for tries := 0; err != nil && tries < 240; tries++ {
+		w.world.Advance(500 * time.Millisecond)
+		err = w.quorumNow(before)
+	}
+	return err
+}
+
+// quorumNow asks etcd through any control plane that has it.
+func (w *wanderer) quorumNow(before *planner.Step) error {
 	ctx := context.Background()
 	last := fmt.Errorf("no control plane is known")
-	w.must(w.fold())
-	for _, n := range w.recorded.Nodes {
-		if n.Role != string(config.ControlPlane) {
-			continue
-		}
-		etcd, err := (sim.Access{}).Etcd(ctx, w.world.Host(n.Address), []string{providers.Seat{}.EtcdURL()}, "")
+	for _, address := range w.planeAddresses() {
+		etcd, err := (sim.Access{}).Etcd(ctx, w.world.Host(address), []string{providers.Seat{}.EtcdURL()}, "")
 		if err != nil {
 			last = err
 			continue

@@ -17,7 +17,7 @@ import (
 // with it: they may not be newer.
 func (n *node) stoppedStep(w work, phase string, pods []*state.Item) planner.Step {
 	c := n.cluster
-	s := planner.Step{Via: n.target, Action: planner.Update, Limits: []string{c.limit("control-plane-disruption")}, Gates: c.restartGates()}
+	s := planner.Step{Via: n.target, Action: planner.Update, Limits: []string{c.limit("control-plane-disruption")}, Gates: n.restartGates(phase)}
 	if n.awaitsReady() {
 		s.Operations = append(s.Operations, planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: c.Timeouts.KubeletHealthCheck})
 	}
@@ -35,10 +35,10 @@ func (n *node) stoppedStep(w work, phase string, pods []*state.Item) planner.Ste
 	restarted := slices.Concat(names, n.takeUp(&s, w, phase, names))
 	s.Impact = "restarts " + strings.Join(restarted, ", ") + " here"
 	if phase == etcdPhase {
-		s.Impact += n.etcdMeanwhile()
+		s.Impact += n.etcdMeanwhile(phase)
 	}
-	if phase != etcdPhase || !c.pair() {
-		s.Impact += n.apiMeanwhile()
+	if phase != etcdPhase || !n.pair(phase) {
+		s.Impact += n.apiMeanwhile(phase)
 	}
 	return s
 }
@@ -96,12 +96,4 @@ func (n *node) whileStopped(pods []*state.Item, meanwhile ...planner.Operation) 
 		ops, names = append(ops, writeFile(it)), append(names, componentOf(it))
 	}
 	return append(ops, n.healthWaits(names...)...)
-}
-
-// apiMeanwhile says where the API is while this control plane's restarts.
-func (n *node) apiMeanwhile() string {
-	if others := n.otherPlanes(); len(others) > 0 {
-		return "; the API stays up on " + strings.Join(others, ", ")
-	}
-	return "; the API is down while it restarts, since this is the only control plane"
 }

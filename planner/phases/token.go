@@ -25,7 +25,7 @@ var bootstrapToken = phase{
 		return s
 	},
 	clusterNeeds: func(c *cluster) []state.Address {
-		if c.up != nil {
+		if c.up != nil || c.joinsFirst() {
 			return nil
 		}
 		return []state.Address{step(c.seat, waitPlanePhase)}

@@ -137,7 +137,7 @@ func (n *node) turnStep(s planner.Step, w work) planner.Step {
 		s.Limits = []string{n.cluster.limit("control-plane-disruption")}
 	}
 	if len(restarted) > 0 {
-		s.Gates = n.cluster.restartGates()
+		s.Gates = n.restartGates(kubeletStartPhase)
 	}
 	return s
 }
@@ -155,7 +155,13 @@ func (n *node) turned(w work, ops []planner.Operation) []planner.Operation {
 func (n *node) turnImpact(restarted []string) string {
 	impact := "restarts the kubelet here"
 	if len(restarted) > 0 {
-		impact += ", and with it " + strings.Join(restarted, ", ") + n.apiMeanwhile()
+		impact += ", and with it " + strings.Join(restarted, ", ")
+		if slices.Contains(restarted, "etcd") {
+			impact += n.etcdMeanwhile(kubeletStartPhase)
+		}
+		if !slices.Contains(restarted, "etcd") || !n.pair(kubeletStartPhase) {
+			impact += n.apiMeanwhile(kubeletStartPhase)
+		}
 	}
 	if n.marked() {
 		return impact + "; then lets pods in again"

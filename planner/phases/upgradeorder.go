@@ -23,8 +23,9 @@ func (n *node) beforeDisruption() []state.Address {
 }
 
 // inTurn are the control planes in the order in which they take their turns:
-// first those whose API server an earlier apply has stopped, since no other may
-// go down before they are back, then in that of their certificates.
+// first those whose API server an earlier apply has stopped, and those that are
+// sick, since no other may go down before they are back, then in that of their
+// certificates.
 func (c *cluster) inTurn() []*node {
 	running := c.running()
 	var out []*node
@@ -33,7 +34,8 @@ func (c *cluster) inTurn() []*node {
 			out = append(out, n)
 		}
 	}
-	return append(out, running...)
+	well := slices.DeleteFunc(slices.Clone(running), (*node).sick)
+	return slices.Concat(out, slices.DeleteFunc(running, func(n *node) bool { return !n.sick() }), well)
 }
 
 // beforeRisk are the steps that come before the first touch of etcd or of a
@@ -68,7 +70,7 @@ func (c *cluster) afterPlanes() []state.Address {
 // beforeJoins lets nodes join when the control planes have the new version:
 // their kubelets may not be newer.
 func (c *cluster) beforeJoins() []state.Address {
-	if c.up == nil {
+	if c.up == nil || !c.up.raises {
 		return nil
 	}
 	return c.afterPlanes()

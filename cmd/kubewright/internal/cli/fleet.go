@@ -20,6 +20,10 @@ type member struct {
 	target  state.Target
 	cluster string
 	plane   bool
+	// leaves tells that the configuration has no such node.
+	leaves bool
+	// address is the one at which an API server of the node is called.
+	address string
 	query   state.Query
 	open    func(context.Context) (providers.Host, error)
 
@@ -82,7 +86,7 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 	for _, n := range cfg.Nodes {
 		seen[n.Target] = true
 		f.members = append(f.members, &member{
-			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: queries[n.Target],
+			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: queries[n.Target], address: n.AdvertiseAddress(),
 			open: func(ctx context.Context) (providers.Host, error) {
 				if slices.Contains(accepted, n.Target.String()) {
 					return w.open(ctx, n.Connection, n.Address) // the key that was accepted is the old machine's
@@ -100,7 +104,7 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 			continue
 		}
 		f.members = append(f.members, &member{
-			target: t, cluster: n.Cluster, plane: n.Role == string(config.ControlPlane), query: queries[t],
+			target: t, cluster: n.Cluster, plane: n.Role == string(config.ControlPlane), query: queries[t], address: n.Address, leaves: true,
 			open: func(ctx context.Context) (providers.Host, error) {
 				c := config.ConnectionFromValue(n.Connection)
 				c.HostKeys = append(c.HostKeys, hostKeys(n)...)

@@ -129,7 +129,7 @@ func (r *runner) gates(ctx context.Context, step *planner.Step) error {
 		switch g {
 		case planner.QuorumGate, planner.DowntimeGate:
 			err = r.quorumGate(ctx, c, step)
-		case "api-served-elsewhere":
+		case planner.APIGate:
 			err = r.apiGate(ctx, c, step)
 		default:
 			err = fmt.Errorf("internal error: step %s names gate %q, which nobody evaluates", step.ID, g)
@@ -208,36 +208,43 @@ func (s *session) others(t state.Target) []state.Target {
 	return out
 }
 
-// apiGate wants another control plane to serve the API while this one restarts or leaves.
-// One that does not serve it either has nothing to lose.
+// apiGate wants another control plane to serve the API while this one restarts or
+// leaves: any that does counts, one that is to leave or has just joined as well.
+// Where none does it matters whether one was to: a restart is not refused where
+// the plan has said that the API is down meanwhile, since nobody else runs yet or
+// any more. One that does not serve it either has nothing to lose.
 func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
+	var own *member
 	var last error
-	for _, n := range r.session.config.NodesOf(c.Label, config.ControlPlane) {
-		if n.Target == step.Target {
+	for _, m := range r.session.fleet.members {
+		switch {
+		case m.cluster != c.Label || !m.plane || m.leaves && !r.session.view.SameCluster(step.Target, m.target):
+			continue
+		case m.target == step.Target:
+			own = m
 			continue
 		}
-		if last = r.servesAPI(ctx, c, n); last == nil {
+		err := r.servesAPI(ctx, c, m)
+		if err == nil {
 			return nil
 		}
-	}
-	if last == nil {
-		return nil // the only control plane: the plan said that the API is down meanwhile
-	}
-	for _, n := range r.session.config.NodesOf(c.Label, config.ControlPlane) {
-		if n.Target == step.Target && r.servesAPI(ctx, c, n) != nil {
-			return nil
+		if r.session.view.ServesBeside(step, m.target) {
+			last = err
 		}
+	}
+	if last == nil || own != nil && r.servesAPI(ctx, c, own) != nil {
+		return nil
 	}
 	return fmt.Errorf("refused: no other control plane serves the API, and this step stops it on %s: %w", step.Target, last)
 }
 
 // servesAPI asks a control plane's own API server whether it is ready.
-func (r *runner) servesAPI(ctx context.Context, c *config.Cluster, n *config.Node) error {
-	h, err := r.session.fleet.Host(ctx, n.Target)
+func (r *runner) servesAPI(ctx context.Context, c *config.Cluster, m *member) error {
+	h, err := r.session.fleet.Host(ctx, m.target)
 	if err != nil {
 		return err
 	}
-	url := "https://" + config.JoinHostPort(n.AdvertiseAddress(), c.BindPort) + "/readyz"
+	url := "https://" + config.JoinHostPort(m.address, c.BindPort) + "/readyz"
 	status, err := h.HTTPStatus(ctx, url, c.Certificates.Dir+"/ca.crt")
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("%s answers %d", url, status)
