@@ -62,7 +62,7 @@ func (c *cluster) parting() []leaver {
 
 // becomesPair tells that newcomers make two members of etcd of one.
 func (c *cluster) becomesPair() bool {
-	return c.Etcd.External == nil && len(c.votersAt(beforeJoins)) == 1 && len(c.votersAt(afterAll)) == 2
+	return c.Etcd.External == nil && len(c.votersAt(anyMoment)) == 1 && len(c.votersAt(afterAll)) == 2
 }
 
 // votersAt are etcd's voters at a moment: as they were seen, but for those that

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
@@ -20,14 +19,15 @@ import (
 // TestSequences takes clusters through random sequences of configurations: up
 // to seven control planes and three workers that come, go, change roles, are
 // replaced and installed anew in any mix, with versions that rise, endpoints that
-// move, and hosts that die where the cluster can do without. Before no step and after none may etcd be without a majority
-// of healthy voters, nor at any effect between may versions be too far apart or
-// three members be without quorum or an API server, while several steps run at once.
-// Each apply ends with a plan that has nothing to do.
+// move, and hosts that die where the cluster can do without. Before no step and
+// after none may etcd be without a majority of healthy voters, nor at any effect
+// may versions be too far apart, or three members be without quorum or an API
+// server; in every other sequence several steps run at once. Each apply ends with a
+// plan that has nothing to do.
 // With KUBEWRIGHT_LONG set there are many more of them.
 func TestSequences(t *testing.T) {
 	t.Parallel()
-	sequences, length := 2, 3
+	sequences, length := 4, 3
 	if os.Getenv("KUBEWRIGHT_LONG") != "" {
 		sequences, length = 200, 8
 	}
@@ -41,7 +41,11 @@ func TestSequences(t *testing.T) {
 			w.kubeletsEverywhere(cl.KubernetesVersion)
 			w.choose(1 + 2*w.rand.IntN(2))
 			w.must(w.apply())
-			w.around, w.parallelism, w.world.Watch = w.wantQuorum, 4, true
+			w.world.Watch, w.around = true, w.wantQuorum
+			if seed%2 == 1 {
+				// One of one or two members may restart while another step begins.
+				w.parallelism, w.around = 4, nil
+			}
 			applied := 0
 			for range length {
 				if w.step() {
@@ -257,19 +261,8 @@ func (w *wanderer) planeAddresses() []string {
 	return out
 }
 
-// wantQuorum wants a majority of healthy members. Of one or two, a step that runs
-// at the same time may restart one: they come back.
+// wantQuorum asks etcd through any control plane that has it.
 func (w *wanderer) wantQuorum(before *planner.Step) error {
-	err := w.quorumNow(before)
-	for tries := 0; err != nil && tries < 240; tries++ {
-		w.world.Advance(500 * time.Millisecond)
-		err = w.quorumNow(before)
-	}
-	return err
-}
-
-// quorumNow asks etcd through any control plane that has it.
-func (w *wanderer) quorumNow(before *planner.Step) error {
 	ctx := context.Background()
 	last := fmt.Errorf("no control plane is known")
 	for _, address := range w.planeAddresses() {
