@@ -133,11 +133,12 @@ func (l leaver) resetStep() planner.Step {
 	if !l.whole {
 		s.Via = l.cluster.seat
 		if l.Role == string(config.ControlPlane) {
-			s.Gates = append(s.Gates, "api-served-elsewhere")
+			s.Limits = append(s.Limits, l.cluster.limit("control-plane-disruption"))
+			s.Gates = append(s.Gates, planner.APIGate)
 		}
 		if l.Role == string(config.ControlPlane) && l.cluster.Etcd.External == nil {
-			s.Limits = append(s.Limits, l.cluster.limit("etcd-membership"), l.cluster.limit("control-plane-disruption"))
-			s.Gates = append(s.Gates, "etcd-quorum")
+			s.Limits = append(s.Limits, l.cluster.limit("etcd-membership"))
+			s.Gates = append(s.Gates, planner.QuorumGate)
 			s.Operations = append(s.Operations, planner.RemoveEtcdMember{Name: l.Name, PeerURL: l.peerURL(), Timeout: l.cluster.Timeouts.EtcdAPICall})
 		}
 	}
