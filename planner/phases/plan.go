@@ -130,6 +130,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 			b.sequence(c)
 			b.chainReplaced(c)
 			b.moveEndpoint(c)
+			b.mendFirst(c)
 			b.rotate(c)
 		}
 	}

@@ -24,24 +24,32 @@ func (c *cluster) running() []*node {
 
 // turn lets certificates of control planes that run change one control plane
 // after the other: only when everything on one is proved to be well with its new
-// ones does the next get its own. Where nobody answers for the cluster there is
-// nothing to keep, and none gets well before all have theirs.
+// ones does the next get its own. One that fails waits for nobody, and all but the
+// seat, which the others get CAs from, wait for it. Where nobody answers for the
+// cluster there is nothing to keep, and none gets well before all have theirs.
 func (n *node) turn() []state.Address {
 	c := n.cluster
-	if c.report == nil || c.view.targeted {
+	if c.report == nil || c.view.targeted || !n.runs() || n.target == c.seat || n.fails() {
 		return nil
 	}
+	var out []state.Address
 	var before *node
 	for _, o := range c.running() {
 		if o == n {
 			break
 		}
+		if o.fails() {
+			continue
+		}
 		before = o
 	}
-	if before == nil || !n.runs() {
-		return nil
+	if before != nil {
+		out = append(out, step(before.target, controlPlanePhase))
 	}
-	return []state.Address{step(before.target, controlPlanePhase)}
+	for _, o := range c.failing() {
+		out = append(out, step(o.target, waitPlanePhase))
+	}
+	return out
 }
 
 // afterAll lets control planes of a cluster that does not answer wait for one

@@ -23,17 +23,19 @@ func (n *node) beforeDisruption() []state.Address {
 }
 
 // inTurn are the control planes in the order in which they take their turns:
-// first those whose API server an earlier apply has stopped, since no other may
-// go down before they are back, then in that of their certificates.
+// first those whose API server an earlier apply has stopped, and those that fail,
+// since no other may go down before they are back, then in that of their
+// certificates.
 func (c *cluster) inTurn() []*node {
-	running := c.running()
+	running, failing := c.running(), c.failing()
 	var out []*node
 	for _, n := range c.controlPlanes() {
 		if n.upgrades() && !slices.Contains(running, n) {
 			out = append(out, n)
 		}
 	}
-	return append(out, running...)
+	well := slices.DeleteFunc(running, func(n *node) bool { return slices.Contains(failing, n) })
+	return slices.Concat(out, failing, well)
 }
 
 // beforeRisk are the steps that come before the first touch of etcd or of a
