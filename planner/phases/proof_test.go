@@ -222,31 +222,36 @@ func TestProofIsOfTheMoment(t *testing.T) {
 }
 
 // TestFailingPlaneLeadsAnUpgrade: an upgrade begins with the control plane that an
-// earlier one has broken, and a rotation waits for its proof.
+// earlier one has broken, also when that was on the way to the wanted version.
 func TestFailingPlaneLeadsAnUpgrade(t *testing.T) {
 	t.Parallel()
-	o := running(t, 3, 0, "1.35.8")
-	cl := o.config.Clusters[0]
-	cl.KubernetesVersion = "1.36.3"
-	o.kubelets("1.36.3")
-	cl.Scheduler.Args = []config.Arg{{Name: "audit-policy-file", Value: absentFile}}
-	for range 2 {
-		if err := o.apply(); err == nil {
-			t.Fatal("an upgrade is complete, and a component does not run")
-		}
-		if got := o.broken("kube-scheduler"); !slices.Equal(got, []string{"cp1"}) {
-			t.Fatalf("broken are %v, want cp1 alone", got)
-		}
+	for _, from := range []string{"1.35.8", "1.34.9"} {
+		t.Run(from, func(t *testing.T) {
+			t.Parallel()
+			o := running(t, 3, 0, from)
+			cl := o.config.Clusters[0]
+			cl.KubernetesVersion = "1.36.3"
+			o.kubelets("1.36.3")
+			cl.Scheduler.Args = []config.Arg{{Name: "audit-policy-file", Value: absentFile}}
+			for range 2 {
+				if err := o.apply(); err == nil {
+					t.Fatal("an upgrade is complete, and a component does not run")
+				}
+				if got := o.broken("kube-scheduler"); !slices.Equal(got, []string{"cp1"}) {
+					t.Fatalf("broken are %v, want cp1 alone", got)
+				}
+			}
+			cl.Scheduler.Args = nil
+			p, err := o.plan()
+			o.must(err)
+			i := slices.IndexFunc(p.Steps, func(s planner.Step) bool { return s.Phase == "control-plane" || s.Phase == "etcd" })
+			if got := p.Steps[i].ID.Target.Key; got != "cp1" {
+				t.Errorf("the first control plane is %s, want cp1:\n%s", got, describe(p))
+			}
+			o.must(o.carryOut())
+			o.wantNothing()
+		})
 	}
-	cl.Scheduler.Args = nil
-	p, err := o.plan()
-	o.must(err)
-	i := slices.IndexFunc(p.Steps, func(s planner.Step) bool { return s.Phase == "control-plane" || s.Phase == "etcd" })
-	if got := p.Steps[i].ID.Target.Key; got != "cp1" {
-		t.Errorf("the first control plane is %s, want cp1:\n%s", got, describe(p))
-	}
-	o.must(o.carryOut())
-	o.wantNothing()
 }
 
 // TestRotationWaitsForFailing: a rotation touches no control plane before one that
