@@ -21,9 +21,10 @@ func (n *node) proofStep(w work) planner.Step {
 	t := n.cluster.Timeouts
 	var ops []planner.Operation
 	var components []string
+	withEtcd := n.podsOf(w.of(etcdPhase), etcdPhase)
 	for _, component := range n.staticPods() {
 		it := w.desired.Find(item(n.target, podPhase(component), "file", manifest(component)))
-		if it == nil || w.of(podPhase(component)).writes(it) || n.proved(component) {
+		if it == nil || w.of(podPhase(component)).writes(it) || n.proved(component) || slices.ContainsFunc(withEtcd, func(o *state.Item) bool { return componentOf(o) == component }) {
 			continue
 		}
 		components = append(components, component)
