@@ -112,8 +112,8 @@ func TestOnlyPlaneFails(t *testing.T) {
 	}
 }
 
-// planOf plans over what is seen as somebody changes it.
-func (o *operator) planOf(change func(v *phases.View)) *planner.Plan {
+// planSeeing plans over what is seen as somebody changes it.
+func (o *operator) planSeeing(change func(v *phases.View)) *planner.Plan {
 	o.t.Helper()
 	v := o.observe()
 	v.Key = state.NewKey(o.recorded.FingerprintKey)
@@ -172,7 +172,7 @@ func TestWhatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := first.copy(t).planOf(func(v *phases.View) {
+			p := first.copy(t).planSeeing(func(v *phases.View) {
 				for _, change := range tt.seen {
 					change(v)
 				}
@@ -208,7 +208,7 @@ func TestProofIsOfTheMoment(t *testing.T) {
 			t.Parallel()
 			o := founded(t, 3, 0)
 			o.config.Clusters[0].Scheduler.Args = []config.Arg{{Name: "v", Value: "3"}}
-			well, failing := o.planOf(func(*phases.View) {}), o.planOf(pod(component, notReady))
+			well, failing := o.planSeeing(func(*phases.View) {}), o.planSeeing(pod(component, notReady))
 			if planfile.Digest(well) == planfile.Digest(failing) {
 				t.Fatal("the plan does not show what fails")
 			}
@@ -259,7 +259,7 @@ func TestFailingPlaneLeadsAnUpgrade(t *testing.T) {
 func TestRotationWaitsForFailing(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
-	p := o.planOf(func(v *phases.View) {
+	p := o.planSeeing(func(v *phases.View) {
 		v.Rotate = []phases.Rotation{{Cluster: state.ClusterTarget("prod"), CA: "ca"}}
 		pod("kube-scheduler", notReady)(v)
 	})
@@ -279,7 +279,7 @@ func TestProcessesOutliveTheirFiles(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 3, 0)
 	o.must(sim.Edit(o.world, "10.0.0.11", "file /etc/kubernetes/scheduler.conf delete"))
-	p := o.planOf(func(*phases.View) {})
+	p := o.planSeeing(func(*phases.View) {})
 	if i := slices.IndexFunc(p.Steps, func(s planner.Step) bool { return s.OnlyProves() }); i >= 0 {
 		t.Errorf("%s: a file that vanished has ended a process", p.Steps[i].Impact)
 	}
