@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,9 @@ func (c *cluster) wholeSeat() diag.Diagnostics {
 	seat := c.seatNode()
 	if c.founding || c.view.Destroy || seat == nil || seat.report == nil || seat.report.Marks == nil && !seat.unmarked() || len(seat.lacks()) == 0 {
 		return nil // a host that is not ours is refused for what it holds
+	}
+	if f := seat.report.Files[manifest("kube-apiserver")]; f.Exists && !bytes.Contains(f.Content, []byte("="+c.caFile())) {
+		return nil // another folder than the one that it was made with is refused as such
 	}
 	var whole []*node
 	for _, n := range c.controlPlanes() {
