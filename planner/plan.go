@@ -89,6 +89,15 @@ func (s *Step) Expectation(key, digest string) {
 	s.Expect[key] = digest
 }
 
+// OnlyProves tells that the step changes nothing: it waits until what is there
+// runs. Whether it is needed depends on the moment.
+func (s *Step) OnlyProves() bool {
+	return len(s.Operations) > 0 && !slices.ContainsFunc(s.Operations, func(op Operation) bool {
+		w, waits := op.(Wait)
+		return !waits || w.For != WaitStaticPod && w.For != WaitHTTP
+	})
+}
+
 // ResourceChange is a cluster, node or addon as the plan counts it.
 type ResourceChange struct {
 	Target state.Target `json:"target"`

@@ -98,6 +98,9 @@ type NodeReport struct {
 	Taints        []Taint
 	Unschedulable bool
 	Ready         bool
+	// Silent tells that the kubelet has not been heard of for a while: what the API
+	// shows of its pods may not be so any more.
+	Silent bool
 	// InternalIPs are the addresses that the node has for the others.
 	InternalIPs []string
 	// KubeletVersion is as in status.nodeInfo, with the leading v.

@@ -139,12 +139,9 @@ func (v *View) checkAuthorities() diag.Diagnostics {
 // checkAuthorities holds the operator's CAs against what is on the hosts: a
 // living cluster keeps its CAs, and their keys where they are.
 func (c *cluster) checkAuthorities() diag.Diagnostics {
-	var diags diag.Diagnostics
+	diags := c.refuseLostCAs()
 	for _, a := range c.authorities {
 		diags = append(diags, c.checkPeriod(a)...)
-		if d := c.checkMissing(a); d != nil {
-			diags = append(diags, d)
-		}
 		for _, n := range c.nodes {
 			if n.report == nil || n.report.Marks == nil {
 				continue // a host that is not ours is refused for what it holds
@@ -155,24 +152,6 @@ func (c *cluster) checkAuthorities() diag.Diagnostics {
 		}
 	}
 	return diags
-}
-
-// checkMissing refuses to make a CA anew for a cluster that runs: nobody there would
-// trust it, and nothing brings the old one back once its files are written over.
-func (c *cluster) checkMissing(a authority) *diag.Diagnostic {
-	seat := c.seatNode()
-	if a.custody != made || c.founding || c.view.Destroy || !c.recordedRunning() || seat == nil || seat.report == nil || len(seat.casIn(a.Base+".crt")) > 0 {
-		return nil
-	}
-	from := "a backup,"
-	for _, n := range c.controlPlanes() {
-		if len(n.casIn(a.Base+".crt")) > 0 {
-			from = fmt.Sprintf("%s (%s), which has them,", n.target, n.Address)
-			break
-		}
-	}
-	return diag.Errorf("CA certificate is missing", "%s (%s) has no readable %s.crt, and everybody in cluster %q trusts what that CA has signed. Nothing is changed: no new one is made in its place. "+
-		"Put %s.crt and %s.key back there, from %s and plan again.", seat.target, seat.Address, a.Base, c.Label, a.Base, a.Base, from).At(seat.Source).For(seat.target)
 }
 
 func (n *node) checkAuthority(a authority) *diag.Diagnostic {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
-	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
@@ -296,54 +295,6 @@ func TestMixedCustody(t *testing.T) {
 			o := newOperator(t, h.config)
 			o.must(o.apply())
 			o.wantNothing()
-		})
-	}
-}
-
-// TestLostCA: what somebody has deleted of a CA is brought from a control plane that
-// has it, also while the API server beside it goes on; where none has it, no other
-// one is made under the feet of a cluster that runs.
-func TestLostCA(t *testing.T) {
-	t.Parallel()
-	base := founded(t, 3, 0)
-	for name, c := range map[string]struct {
-		ca   string
-		lost int
-		want []finding
-	}{
-		"the seat's": {"ca", 1, nil},
-		"everybody's": {"ca", 3, []finding{{diag.Error, "CA certificate is missing", "main.hcl:11", `node.cp["cp1"]`, []string{
-			`node.cp["cp1"] (10.0.0.11) has no readable /etc/kubernetes/pki/ca.crt`, "Nothing is changed", "Put /etc/kubernetes/pki/ca.crt and /etc/kubernetes/pki/ca.key back there, from a backup, and plan again",
-		}}}},
-		"the seat's of etcd": {"etcd/ca", 1, []finding{{diag.Error, "CA certificate is missing", "main.hcl:11", `node.cp["cp1"]`, []string{
-			`from node.cp["cp2"] (10.0.0.12), which has them, and plan again`,
-		}}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := base.copy(t)
-			places(o.config)
-			v := o.observe()
-			for _, n := range o.config.Nodes[:c.lost] {
-				for _, suffix := range []string{".crt", ".key"} {
-					see(v, n, pki+c.ca+suffix, func(f *state.FileReport) { *f = state.FileReport{} })
-				}
-			}
-			r, diags := o.planOf(v, planner.Options{})
-			wantFindings(t, diags, c.want...)
-			if r.Plan == nil {
-				return
-			}
-			for _, s := range r.Plan.Steps {
-				for _, op := range s.Operations {
-					if _, made := op.(planner.IssueCA); made {
-						t.Errorf("%s makes another CA", s.ID)
-					}
-				}
-			}
-			if len(r.Plan.Steps) == 0 {
-				t.Error("nothing is brought")
-			}
 		})
 	}
 }

@@ -90,10 +90,10 @@ func (c *cluster) votersAt(at moment) []state.EtcdMember {
 	return out
 }
 
-// sick tells that a control plane of the cluster was seen not to serve, or its
-// member of etcd not to be healthy.
+// sick tells that a control plane of the cluster was seen not to serve, a component
+// of it not to run as its file says, or its member of etcd not to be healthy.
 func (n *node) sick() bool {
-	return n.cluster.report != nil && !n.joins() && (!n.serves() || slices.ContainsFunc(n.cluster.votersAt(anyMoment), func(m state.EtcdMember) bool {
+	return n.cluster.report != nil && !n.joins() && (!n.serves() || n.fails() || slices.ContainsFunc(n.cluster.votersAt(anyMoment), func(m state.EtcdMember) bool {
 		return !m.Healthy && slices.Contains(m.PeerURLs, n.peerURL())
 	}))
 }

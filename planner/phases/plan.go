@@ -131,6 +131,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 			b.chainReplaced(c)
 			b.moveEndpoint(c)
 			b.disruptions(c)
+			b.mendFirst(c)
 			b.rotate(c)
 		}
 	}

@@ -128,7 +128,7 @@ func (b *builder) rotate(c *cluster) {
 	if c.keys.acts() {
 		b.draft.Rotations = append(b.draft.Rotations, c.keys.sentence(c))
 	}
-	var before []state.Address
+	before := b.provenBefore(c, others)
 	for _, s := range c.stages {
 		before = b.stage(s, before)
 	}
@@ -136,6 +136,23 @@ func (b *builder) rotate(c *cluster) {
 	for id := range others {
 		b.draft.Edges[id] = append(slices.Clone(b.draft.Edges[id]), done...)
 	}
+}
+
+// provenBefore are the proofs of control planes that fail, before the first stage:
+// an earlier apply may have been cut short when it had broken one. Those that get
+// something else than the stages bring get it behind them, and their proof with it.
+func (b *builder) provenBefore(c *cluster, others map[state.Address]bool) []state.Address {
+	var out []state.Address
+	for _, n := range c.failing() {
+		id := step(n.target, waitPlanePhase)
+		if len(b.changes[step(n.target, etcdPhase)])+len(b.changes[step(n.target, controlPlanePhase)])+len(b.changes[step(n.target, kubeletStartPhase)]) > 0 {
+			continue
+		}
+		b.draft.Edges[id] = nil
+		delete(others, id)
+		out = append(out, id)
+	}
+	return out
 }
 
 // has tells that the target is the cluster, one of its nodes or of its addons.

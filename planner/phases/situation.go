@@ -21,6 +21,9 @@ type situation struct {
 	// cas are the key digests of the CAs on the seat, by base path; a CA that
 	// does not exist yet is missing.
 	cas map[string]string
+	// failed are the components of control planes that are known not to run as
+	// their files say.
+	failed map[state.Target][]string
 	// up is how versions change; nil when none does.
 	up *upgrade
 	// rotating are the CAs that are on their way to a new one, signing what its
@@ -67,6 +70,7 @@ func (v *View) situate() diag.Diagnostics {
 				delete(c.cas, base)
 			}
 		}
+		c.failed = c.failures()
 		c.rotating = c.rotations()
 		c.keys = c.keyRotation()
 		for _, r := range c.rotating {
@@ -116,6 +120,7 @@ func (c *cluster) situate() diag.Diagnostics {
 		}
 		c.founding, c.seat = true, planes[0].target
 	}
+	c.wholeSeat()
 	c.cas = c.caDigests()
 	return nil
 }

@@ -48,6 +48,9 @@ func (n *node) turn() []state.Address {
 	if before != nil {
 		out = append(out, step(before.target, controlPlanePhase))
 	}
+	for _, o := range c.failing() {
+		out = append(out, step(o.target, waitPlanePhase))
+	}
 	return out
 }
 

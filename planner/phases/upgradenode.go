@@ -9,52 +9,6 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// proofStep proves a control plane in an upgrade before the next one's turn:
-// what an earlier apply wrote, and did not live to see run. What this plan
-// writes is waited for where it is written.
-func (n *node) proofStep(w work) planner.Step {
-	if !n.isControlPlane() {
-		return planner.Step{}
-	}
-	t := n.cluster.Timeouts
-	var ops []planner.Operation
-	var components []string
-	for _, component := range n.staticPods() {
-		it := w.desired.Find(item(n.target, podPhase(component), "file", manifest(component)))
-		if it == nil || w.of(podPhase(component)).changesItem(it.Address) || n.proved(component) {
-			continue
-		}
-		wait := planner.Wait{For: planner.WaitStaticPod, Name: component + "-" + n.name, Timeout: t.UpgradeManifests}
-		if it.Sealed.IsZero() {
-			wait.Hash = n.manifestHash(component)
-		}
-		ops = append(ops, wait)
-		components = append(components, component)
-	}
-	if len(ops) == 0 {
-		return planner.Step{}
-	}
-	return planner.Step{Via: n.target, Operations: append(ops, n.healthWaits(components...)...)}
-}
-
-// podPhase is the phase that owns a component's manifest.
-func podPhase(component string) string {
-	if component == "etcd" {
-		return etcdPhase
-	}
-	return controlPlanePhase
-}
-
-// proved tells that a component was seen to run by the manifest on its host.
-func (n *node) proved(component string) bool {
-	if n.cluster.report == nil {
-		return false
-	}
-	pod := n.cluster.report.StaticPods[component+"-"+n.name]
-	hash := n.manifestHash(component)
-	return pod.Running && pod.Ready && (hash == "" || slices.Contains(strings.Fields(hash), pod.Hash))
-}
-
 // manifestHash is podHash of the manifest on the host.
 func (n *node) manifestHash(component string) string {
 	return n.podHash(component, n.report.Files[manifest(component)].Content)

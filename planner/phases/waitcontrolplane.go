@@ -18,7 +18,7 @@ var waitControlPlane = phase{
 			return n.proofStep(w)
 		}
 		if !n.isControlPlane() || !w.creates(controlPlanePhase) && !w.creates(kubeletStartPhase) && !n.apiMissing() {
-			return planner.Step{}
+			return n.proofStep(w)
 		}
 		t := n.cluster.Timeouts
 		ops := []planner.Operation{planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck}}

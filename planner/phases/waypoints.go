@@ -204,10 +204,7 @@ func (w *waypoint) step(t state.Target, phase string) state.Address {
 // a time, behind all of the waypoint before.
 func (b *builder) waypoint(c *cluster, w *waypoint, before []state.Address) {
 	previous := before
-	for _, n := range w.cluster().controlPlanes() {
-		if !n.upgrades() {
-			continue
-		}
+	for _, n := range w.inTurn() {
 		for _, p := range waypointPhases {
 			id := w.step(n.target, p.name)
 			needs := []state.Address{step(n.target, preparePhase)}
@@ -223,8 +220,26 @@ func (b *builder) waypoint(c *cluster, w *waypoint, before []state.Address) {
 			}
 			b.add(id, s, needs)
 		}
+		if proof := w.step(n.target, waitPlanePhase); n.fails() && w == c.up.way[0] {
+			b.add(proof, n.proofStep(b.workAt(w, n, waitPlanePhase)), w.done(n)[:2])
+		}
 		previous = w.done(n)
 	}
+}
+
+// inTurn are the control planes, those first that fail.
+func (w *waypoint) inTurn() []*node {
+	var first, then []*node
+	for _, n := range w.cluster().controlPlanes() {
+		switch {
+		case !n.upgrades():
+		case n.fails():
+			first = append(first, n)
+		default:
+			then = append(then, n)
+		}
+	}
+	return append(first, then...)
 }
 
 // workAt is what a phase has to do on a node at a waypoint.
@@ -235,9 +250,10 @@ func (b *builder) workAt(w *waypoint, n *node, phase string) work {
 	}
 }
 
-// done is when a control plane has the waypoint's version.
+// done is when a control plane has the waypoint's version, and one that failed
+// before is proved to run.
 func (w *waypoint) done(n *node) []state.Address {
-	return []state.Address{w.step(n.target, etcdPhase), w.step(n.target, controlPlanePhase)}
+	return []state.Address{w.step(n.target, etcdPhase), w.step(n.target, controlPlanePhase), w.step(n.target, waitPlanePhase)}
 }
 
 // doneAll is when all control planes have it.

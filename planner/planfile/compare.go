@@ -2,6 +2,7 @@ package planfile
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
@@ -37,7 +38,7 @@ const (
 func Compare(saved, now *planner.Plan, begun bool) []Difference {
 	same := *now // who applies may make an exception from a policy, and does the same
 	same.OverriddenPolicies = saved.OverriddenPolicies
-	if Digest(saved) == Digest(&same) {
+	if Digest(saved) == Digest(&same) || proves(saved) != proves(&same) && Digest(apartFromProofs(saved)) == Digest(apartFromProofs(&same)) {
 		return nil
 	}
 	then := map[state.Address]planner.Change{}
@@ -129,11 +130,52 @@ func same(saved, now state.Value) bool {
 	return saved.Equal(now)
 }
 
-// strangers are steps that are not in the saved plan.
+// proves lists the steps of a plan that only prove that something runs.
+func proves(p *planner.Plan) string {
+	var out []string
+	for _, s := range p.Steps {
+		if s.OnlyProves() {
+			out = append(out, s.ID.String())
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// apartFromProofs is what a plan changes: without the steps that only prove that
+// something runs, which may be so by now or not any more, and without what
+// follows from them for the others: their order, and who is said to serve meanwhile.
+func apartFromProofs(p *planner.Plan) *planner.Plan {
+	out, touched := *p, map[state.Target]bool{}
+	out.Steps, out.Quorum, out.Resources = nil, nil, slices.Clone(p.Resources)
+	for _, c := range p.Changes {
+		touched[c.Address.Target] = true
+	}
+	for _, s := range p.Steps {
+		if s.OnlyProves() {
+			continue
+		}
+		touched[s.Target] = true
+		s.Needs, s.Impact = nil, ""
+		out.Steps = append(out.Steps, s)
+	}
+	slices.SortFunc(out.Steps, func(a, b planner.Step) int { return a.ID.Compare(b.ID) })
+	for i := range out.Resources {
+		r := &out.Resources[i]
+		r.Unchanged = 0
+		if r.Action == planner.Update && !touched[r.Target] {
+			r.Action = planner.NoOp
+		}
+	}
+	return &out
+}
+
+// strangers are steps that are not in the saved plan, but for those that only
+// prove what is there.
 func strangers(saved, now *planner.Plan) []Difference {
 	var out []Difference
 	for _, s := range now.Steps {
-		if saved.Step(s.ID) == nil {
+		if saved.Step(s.ID) == nil && !s.OnlyProves() {
 			out = append(out, Difference{Address: s.ID, What: Appeared})
 		}
 	}
@@ -146,6 +188,7 @@ func otherSteps(saved, now *planner.Plan) []Difference {
 	for _, s := range saved.Steps {
 		n := now.Step(s.ID)
 		switch {
+		case n == nil && s.OnlyProves():
 		case n == nil:
 			out = append(out, Difference{Address: s.ID, What: Settled})
 		case !slices.Equal(summaries(s), summaries(*n)):

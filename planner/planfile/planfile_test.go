@@ -160,6 +160,11 @@ func TestDigest(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
+	plane := address(t, manifest).Target
+	proof := planner.Step{
+		ID: state.Address{Target: plane, Phase: "wait-control-plane"}, Phase: "wait-control-plane", Target: plane, Action: planner.Update,
+		Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "kube-apiserver-cp1", Hash: "h"}, planner.Wait{For: planner.WaitHTTP, URL: "https://10.0.0.11:6443/livez"}},
+	}
 	for _, tt := range []struct {
 		name   string
 		begun  bool
@@ -180,6 +185,16 @@ func TestCompare(t *testing.T) {
 		{"another action", false, func(p *planner.Plan) { p.Changes[1].Action = planner.Create }, []string{kubeletFile + "# would be changed in another way"}},
 		{"another operation", false, func(p *planner.Plan) { p.Steps[1].Operations = planner.Operations{planner.RemovePath{Path: "false"}} }, []string{`node.w["w1"]/kubelet-start would be changed in another way`}},
 		{"another order", false, func(p *planner.Plan) { p.Steps[1].Needs = append(p.Steps[1].Needs, p.Steps[0].ID) }, []string{" would be changed in another way"}},
+		{"a proof more", false, func(p *planner.Plan) {
+			p.Steps = append(p.Steps, proof)
+			p.Steps[1].Needs = append(p.Steps[1].Needs, proof.ID)
+		}, nil},
+		{"a proof more, and another order", false, func(p *planner.Plan) { p.Steps = append([]planner.Step{proof}, p.Steps[1], p.Steps[0]) }, nil},
+		{"a proof more, and another operation", false, func(p *planner.Plan) {
+			p.Steps = append(p.Steps, proof)
+			p.Steps[1].Operations = planner.Operations{planner.RemovePath{Path: "false"}}
+		}, []string{`node.w["w1"]/kubelet-start would be changed in another way`}},
+		{"begun, with a proof of what it wrote", true, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], append([]planner.Step{proof}, p.Steps[0]) }, nil},
 		{"a part is done", true, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, nil},
 		{"half of it is done", true, func(p *planner.Plan) { p.Changes[1].Attributes[0].Before = state.Int(50) }, nil},
 		{"begun, with another goal", true, func(p *planner.Plan) { p.Changes[1].Attributes[0].After = state.Int(250) }, []string{kubeletFile + "#maxPods would be changed in another way"}},
@@ -208,6 +223,23 @@ func TestCompare(t *testing.T) {
 		if strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
 		}
+	}
+}
+
+// TestCompareProvenMeanwhile: what had to be proved when a plan was saved, and is
+// well by now, is no difference.
+func TestCompareProvenMeanwhile(t *testing.T) {
+	t.Parallel()
+	saved, now := plan(t), plan(t)
+	target := address(t, `node.cp["cp2"]/x`).Target
+	saved.Resources = []planner.ResourceChange{{Target: target, Action: planner.Update}}
+	now.Resources = []planner.ResourceChange{{Target: target, Action: planner.NoOp, Unchanged: 9}}
+	saved.Steps = append(saved.Steps, planner.Step{
+		ID: state.Address{Target: target, Phase: "wait-control-plane"}, Target: target, Action: planner.Update,
+		Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "kube-scheduler-cp2"}},
+	})
+	if got := planfile.Compare(saved, now, false); len(got) != 0 {
+		t.Errorf("got %v", got)
 	}
 }
 

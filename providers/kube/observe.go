@@ -144,7 +144,7 @@ func nodeReport(n *corev1.Node) state.NodeReport {
 	}
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			r.Ready = c.Status == corev1.ConditionTrue
+			r.Ready, r.Silent = c.Status == corev1.ConditionTrue, c.Status == corev1.ConditionUnknown
 		}
 	}
 	return r

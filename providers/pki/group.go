@@ -78,6 +78,9 @@ func (g *group) want(j *job) {
 	switch op := j.Operation.(type) {
 	case planner.IssueCA:
 		g.see(g.on, op.To+crt)
+		if !op.Renew {
+			g.see(g.on, op.To+key)
+		}
 	case planner.IssueKeyPair:
 		g.see(g.on, op.To+key)
 	case planner.IssueCertificate:
@@ -174,7 +177,7 @@ func (g *group) algorithm(j *job) (name string, ok bool) {
 	name, ok = needsKey(j.Operation)
 	switch op := j.Operation.(type) {
 	case planner.IssueCA:
-		ok = op.Renew || !g.exists(op.To+crt)
+		ok = op.Renew || !g.exists(op.To+crt) && !g.exists(op.To+key)
 	case planner.IssueKeyPair:
 		ok = !g.exists(op.To + key)
 	case planner.IssueCertificate:

@@ -350,6 +350,30 @@ func TestLostInBetween(t *testing.T) {
 	checkLeaf(t, host)
 }
 
+// A key without its certificate is kept, and so is one that cannot be read: it
+// may have signed something.
+func TestKeyWithoutCertificate(t *testing.T) {
+	t.Parallel()
+	host := newMemory()
+	i := pki.New(pki.Options{Now: start})
+	issue(t, i, host, requests(clusterCA("ECDSA-P256")))
+	private := string(host.files[dir+"/ca.key"])
+	before := certificate(t, host, dir+"/ca.crt")
+	delete(host.files, dir+"/ca.crt")
+	out := issue(t, pki.New(pki.Options{Now: start}), host, requests(clusterCA("ECDSA-P256"), apiserver("ECDSA-P256")))
+	after := certificate(t, host, dir+"/ca.crt")
+	if !out[0].Changed || string(host.files[dir+"/ca.key"]) != private || !before.PublicKey.(*ecdsa.PublicKey).Equal(after.PublicKey) {
+		t.Error("the key was replaced")
+	}
+	checkLeaf(t, host)
+	delete(host.files, dir+"/ca.crt")
+	host.files[dir+"/ca.key"] = []byte("nonsense")
+	_, err := pki.New(pki.Options{Now: start}).IssueAll(t.Context(), host, requests(clusterCA("ECDSA-P256")), providers.Batch{})
+	if err == nil || !strings.Contains(err.Error(), dir+"/ca.key is there without a certificate") || string(host.files[dir+"/ca.key"]) != "nonsense" {
+		t.Errorf("a key that cannot be read: %v", err)
+	}
+}
+
 // Errors name what is missing and quote nothing of what is there.
 func TestErrors(t *testing.T) {
 	t.Parallel()

@@ -33,13 +33,29 @@ func (g *group) stage(j *job) error {
 	return fmt.Errorf("internal error: %T is no operation with keys", j.Operation)
 }
 
+// stageCA keeps a private key that lies there without a certificate, as where an
+// apply was cut short between the two: it may have signed something, and what is
+// written over is lost for good.
 func (g *group) stageCA(j *job, op planner.IssueCA) error {
-	if j.key == nil {
-		return nil
+	signer := j.key
+	if signer == nil {
+		if g.exists(op.To + crt) {
+			return nil
+		}
+		content, _ := g.content(g.on, op.To+key)
+		var err error
+		if signer, err = parseKey(content); err != nil {
+			return fmt.Errorf("cannot issue CA %s: %s%s is there without a certificate, and is not written over: it cannot be used: %w. "+
+				"If nothing was ever signed with it, delete it", op.CommonName, op.To, key, err)
+		}
 	}
-	certificate, err := selfSigned(op, j.key, g.issuer.now)
+	certificate, err := selfSigned(op, signer, g.issuer.now)
 	if err != nil {
 		return fmt.Errorf("cannot issue CA %s: %w", op.CommonName, err)
+	}
+	if j.key == nil {
+		g.put(j, op.To+crt, publicMode, rootOwner, certificate)
+		return nil
 	}
 	return g.putPair(j, op.To, certificate)
 }

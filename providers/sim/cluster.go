@@ -162,6 +162,9 @@ func (w *World) nodeReport(c *cluster, name string) state.NodeReport {
 	}
 	r.Labels["kubernetes.io/hostname"] = name
 	maps.Copy(r.Labels, n.Labels)
+	if m := w.d.Hosts[n.Host]; m == nil || !w.kubeletRuns(m) {
+		r.Silent = true
+	}
 	if !r.Ready {
 		r.Taints = append(r.Taints, state.Taint{Key: "node.kubernetes.io/not-ready", Effect: "NoSchedule"})
 	}

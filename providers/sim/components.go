@@ -57,11 +57,6 @@ func (w *World) fault(m *machine, component string) error {
 	if running.Exited != "" {
 		return fmt.Errorf("%s exits: %s", component, running.Exited)
 	}
-	for _, need := range p.filesNeeded() {
-		if w.resolve(m, clean(need)) == nil {
-			return fmt.Errorf("%s exits: open %s: no such file or directory", component, need)
-		}
-	}
 	switch component {
 	case compEtcd:
 		return w.etcdFault(m)
@@ -75,7 +70,7 @@ func (w *World) fault(m *machine, component string) error {
 
 // apiFault checks what an API server needs besides its files.
 func (w *World) apiFault(m *machine, p *manifest) error {
-	cert, err := w.certificateAt(m, p.flag("tls-cert-file", ""), p.flag("tls-private-key-file", ""))
+	cert, err := w.certificateAt(m, p.flag("tls-cert-file", ""), w.unlessGone(m, p.flag("tls-private-key-file", "")))
 	if err != nil {
 		return err
 	}
@@ -96,7 +91,7 @@ func (w *World) apiFault(m *machine, p *manifest) error {
 func (w *World) etcdOf(m *machine, p *manifest) (*cluster, error) {
 	endpoints := strings.Split(p.flag("etcd-servers", ""), ",")
 	if file, ok := p.arg("etcd-certfile"); ok {
-		if _, err := w.certificateAt(m, file, p.flag("etcd-keyfile", "")); err != nil {
+		if _, err := w.certificateAt(m, file, w.unlessGone(m, p.flag("etcd-keyfile", ""))); err != nil {
 			return nil, err
 		}
 	}
@@ -115,7 +110,7 @@ func (w *World) etcdOf(m *machine, p *manifest) (*cluster, error) {
 // clientFault checks a component that lives on the API.
 func (w *World) clientFault(m *machine, component string, p *manifest) error {
 	running, _ := w.podOf(m, component)
-	if w.resolve(m, clean(p.flag("kubeconfig", ""))) == nil || running.Conf == nil {
+	if running.Conf == nil {
 		return errors.New("no kubeconfig")
 	}
 	s, err := w.dial(m, &file{Record: running.Conf})
@@ -237,7 +232,7 @@ func (w *World) handshake(m, server *machine, name string, r *record) (*session,
 	if err := w.valid(server, client); err != nil {
 		return nil, err
 	}
-	if !w.trusts(server, p.flag("client-ca-file", ""), client) {
+	if !w.stillTrusts(server, p.flag("client-ca-file", ""), client) {
 		return nil, errors.New("unauthorized: x509: certificate signed by unknown authority")
 	}
 	s.user, s.groups = client.CommonName, client.Organizations

@@ -78,21 +78,19 @@ func (c *cluster) voters() []*member {
 
 // etcdFiles checks etcd's certificates.
 func (w *World) etcdFiles(m *machine, p *manifest) error {
-	for _, need := range p.filesNeeded() {
-		if w.resolve(m, clean(need)) == nil {
-			return fmt.Errorf("open %s: no such file or directory", need)
-		}
+	if running, _ := w.podOf(m, compEtcd); running != nil && running.Exited != "" {
+		return errors.New(running.Exited)
 	}
 	for _, flags := range [][3]string{{"cert-file", "key-file", "trusted-ca-file"}, {"peer-cert-file", "peer-key-file", "peer-trusted-ca-file"}} {
 		file, ok := p.arg(flags[0])
 		if !ok {
 			continue
 		}
-		cert, err := w.certificateAt(m, file, p.flag(flags[1], ""))
+		cert, err := w.certificateAt(m, file, w.unlessGone(m, p.flag(flags[1], "")))
 		if err != nil {
 			return err
 		}
-		if ca, ok := p.arg(flags[2]); ok && !w.trusts(m, ca, cert) {
+		if ca, ok := p.arg(flags[2]); ok && !w.stillTrusts(m, ca, cert) {
 			return fmt.Errorf("x509: %s is signed by unknown authority", file)
 		}
 	}
@@ -187,7 +185,7 @@ func (w *World) peersTrust(m *machine, p *manifest, c *cluster) bool {
 			continue
 		}
 		theirs, err := w.certificateAt(other, op.flag("peer-cert-file", ""), "")
-		if err != nil || !w.trusts(other, op.flag("peer-trusted-ca-file", ""), mine) || !w.trusts(m, p.flag("peer-trusted-ca-file", ""), theirs) {
+		if err != nil || !w.stillTrusts(other, op.flag("peer-trusted-ca-file", ""), mine) || !w.stillTrusts(m, p.flag("peer-trusted-ca-file", ""), theirs) {
 			return false
 		}
 	}

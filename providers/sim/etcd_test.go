@@ -134,6 +134,11 @@ func TestAPINeedsItsFiles(t *testing.T) {
 		t.Errorf("got %v from a host without an API", err)
 	}
 	r.must(sim.Edit(r.w, cp1, "file "+pki+"/apiserver.key delete"))
+	if code, err := status("https://"+cp1+":6443/readyz", ca); err != nil || code != 200 {
+		t.Errorf("an API server whose key has vanished: %d, %v", code, err)
+	}
+	r.must(sim.Edit(r.w, cp1, "power reboot"))
+	r.w.Advance(time.Minute)
 	if _, err := status("https://"+cp1+":6443/readyz", ca); err == nil {
 		t.Error("an API server without its key answers")
 	}

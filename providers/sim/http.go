@@ -86,11 +86,8 @@ func (w *World) componentOn(m *machine, port int, balanced bool) string {
 
 // up reports whether a component has come up as far as to listen.
 func (w *World) up(m *machine, component string) bool {
-	running, p := w.podOf(m, component)
-	if running == nil || w.d.Now.Before(running.Started.Add(startup(component))) {
-		return false
-	}
-	return !slices.ContainsFunc(p.filesNeeded(), func(need string) bool { return w.resolve(m, clean(need)) == nil })
+	running, _ := w.podOf(m, component)
+	return running != nil && running.Exited == "" && !w.d.Now.Before(running.Started.Add(startup(component)))
 }
 
 // health is the status of a component's health endpoint.

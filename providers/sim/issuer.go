@@ -46,11 +46,15 @@ func issue(ctx context.Context, on providers.Host, op planner.Operation, about s
 	return outcome, err
 }
 
-// IssueCA makes To.crt and To.key unless they exist.
+// IssueCA makes To.crt and To.key unless they exist; a private key that exists is kept.
 func (Issuer) IssueCA(ctx context.Context, on providers.Host, op planner.IssueCA, batch providers.Batch) (providers.Outcome, error) {
 	return issue(ctx, on, op, op.To, batch, func(w *World, m *machine) (bool, error) {
 		if w.get(m, clean(op.To)+".crt") != nil && !op.Renew {
 			return false, nil
+		}
+		if present := w.get(m, clean(op.To)+".key"); present != nil && present.Record != nil && present.Record.Key != "" && !op.Renew {
+			r := w.caRecord(op.CommonName, op.Algorithm, op.Validity, present.Record.Key)
+			return w.write(m, op.To+".crt", recordFile(&record{Certificates: r.Certificates}, "", ""))
 		}
 		r := w.caRecord(op.CommonName, op.Algorithm, op.Validity, w.derive(64, "key", m.address, m.next()))
 		return w.writePair(m, op.To, r)

@@ -188,6 +188,21 @@ func (w *World) caEnded(m *machine, caFile, key string) bool {
 	})
 }
 
+// unlessGone is the path of a key, or empty where that has vanished: who runs has
+// read it.
+func (w *World) unlessGone(m *machine, path string) string {
+	if w.resolve(m, clean(path)) == nil {
+		return ""
+	}
+	return path
+}
+
+// stillTrusts is trusts of a component that runs: it goes on with what it has
+// read of a file that has vanished.
+func (w *World) stillTrusts(m *machine, caFile string, c *state.CertificateInfo) bool {
+	return w.resolve(m, clean(caFile)) == nil || w.trusts(m, caFile, c)
+}
+
 // trusts reports whether the CA file on a host holds the certificate's issuer.
 func (w *World) trusts(m *machine, caFile string, c *state.CertificateInfo) bool {
 	f := w.resolve(m, clean(caFile))

@@ -52,7 +52,7 @@ func (w *World) process(m *machine, p state.Process) *pod {
 func (w *World) started(m *machine, list []state.Process) map[string]time.Time {
 	out := map[string]time.Time{}
 	for _, p := range list {
-		if running := w.process(m, p); running != nil {
+		if running := w.process(m, p); running != nil && running.Exited == "" {
 			out[p.Name] = running.Started
 		}
 		if p.Name == "kubelet" && w.kubeletRuns(m) {

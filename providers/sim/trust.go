@@ -68,8 +68,9 @@ func (w *World) trustedAt(signer providers.Host, own *machine, path string) ([]s
 // startTrust are the flags with CAs that components read only when they start.
 var startTrust = []string{"trusted-ca-file", "peer-trusted-ca-file", "etcd-cafile", "root-ca-file"}
 
-// readTrust lets a component that starts read whom it trusts from then on. A
-// controller manager exits where it is to sign with a bundle
+// readTrust lets a component that starts read whom it trusts from then on. It
+// exits where a file is missing that it is told to read; one that vanishes later
+// does not end it. A controller manager exits where it is to sign with a bundle
 // (pkg/controller/certificates/signer).
 func (w *World) readTrust(m *machine, p *pod) {
 	p.Trusts, p.Exited = nil, ""
@@ -82,6 +83,11 @@ func (w *World) readTrust(m *machine, p *pod) {
 				}
 				p.Trusts[flag] = in(m, path)
 			}
+		}
+	}
+	for _, need := range manifest.filesNeeded() {
+		if w.resolve(m, clean(need)) == nil {
+			p.Exited = "open " + need + ": no such file or directory"
 		}
 	}
 	read(startTrust, w.digests)

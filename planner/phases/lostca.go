@@ -1,0 +1,125 @@
+package phases
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// A CA and the service account key pair are made when a cluster is founded, and in
+// a rotation that somebody asked for. Afterwards everything rests on them, so that
+// one which is missing was lost: it is brought from a control plane that still has
+// it, or put back by somebody, and never made anew.
+
+// wholeSeat takes another control plane for the seat, from which the others get
+// what they lack, where the seat lacks something that all share.
+func (c *cluster) wholeSeat() {
+	if !c.hasLost() {
+		return
+	}
+	var whole []*node
+	for _, n := range c.controlPlanes() {
+		if n.runs() && len(n.lacks()) == 0 {
+			whole = append(whole, n)
+		}
+	}
+	answers := slices.IndexFunc(whole, func(n *node) bool { return n.serves() })
+	switch {
+	case answers >= 0:
+		c.seat = whole[answers].target
+	case len(whole) > 0:
+		c.seat = whole[0].target
+	}
+}
+
+// hasLost tells that the seat of a cluster that lives lacks something that all share.
+func (c *cluster) hasLost() bool {
+	seat := c.seatNode()
+	if c.founding || c.view.Destroy || seat == nil || seat.report == nil || seat.report.Marks == nil && !seat.unmarked() {
+		return false // a host that is not ours is refused for what it holds
+	}
+	if f := seat.report.Files[manifest("kube-apiserver")]; f.Exists && !bytes.Contains(f.Content, []byte("="+c.caFile())) {
+		return false // another folder than the one that it was made with is refused as such
+	}
+	return len(seat.lacks()) > 0
+}
+
+// lacks are the files that a control plane of a cluster that lives does not have,
+// and that cannot be made of others: those of CAs of ours, and the key that signs
+// the tokens of service accounts.
+func (n *node) lacks() []string {
+	var out []string
+	for _, a := range n.cluster.authorities {
+		if a.custody != made {
+			continue
+		}
+		for _, path := range []string{a.Base + ".crt", a.Base + ".key"} {
+			if !n.report.Files[path].Exists {
+				out = append(out, path)
+			}
+		}
+	}
+	if sa := n.serviceAccountKey() + ".key"; !n.report.Files[sa].Exists {
+		out = append(out, sa)
+	}
+	return out
+}
+
+// refuseLostCAs names what the seat lacks, as no control plane has all of it, and
+// what would be made anew. That of a CA the
+// key alone is missing is found where the CAs are checked.
+func (c *cluster) refuseLostCAs() diag.Diagnostics {
+	if !c.hasLost() {
+		return nil
+	}
+	seat := c.seatNode()
+	var diags diag.Diagnostics
+	for _, path := range seat.lacks() {
+		base, isKey := strings.CutSuffix(path, ".key")
+		if isKey && base != seat.serviceAccountKey() {
+			continue
+		}
+		others := ""
+		if len(seat.otherPlanes()) > 0 {
+			others = ", and no other control plane has all that they share"
+		}
+		rests := "all that it has signed rests on it, and nobody would trust a new one"
+		if isKey {
+			rests = "the tokens of all pods are signed with it, and nobody would believe them by a new one"
+		}
+		diags = append(diags, diag.Errorf("File of a CA is missing", "%s (%s) has no %s%s. It is made when a cluster is founded, and only replaced when that is asked for: %s. "+
+			"Nothing is changed on any host. Put it back on %s, from a backup of %s.%s",
+			seat.target, seat.Address, path, others, rests, seat.target, c.Certificates.Dir, seat.whereElse(path)).At(seat.Source).For(seat.target))
+	}
+	return diags
+}
+
+// whereElse says where the certificate of a CA is kept as well, whose key is there.
+func (n *node) whereElse(path string) string {
+	base, certificate := strings.CutSuffix(path, ".crt")
+	if !certificate || !n.report.Files[base+".key"].Exists {
+		return ""
+	}
+	kept := ""
+	switch base {
+	case n.cluster.caBase():
+		kept = fmt.Sprintf("as certificate-authority-data in %s there (base64), and in the ConfigMap kube-root-ca.crt of every namespace", adminConf)
+	case n.cluster.Certificates.Dir + "/front-proxy-ca":
+		kept = "as requestheader-client-ca-file in the ConfigMap extension-apiserver-authentication of the namespace kube-system"
+	default:
+		return ""
+	}
+	return " Its key is there, so that the certificate alone is enough: the cluster has it " + kept + "."
+}
+
+// withoutKey tells that an item is a CA of ours whose key is not beside its
+// certificate: half of it is as good as none, and it is brought whole.
+func (v *View) withoutKey(it *state.Item, r *state.Report) bool {
+	n := v.find(it.Address.Target)
+	return n != nil && n.isControlPlane() && it.Address.Class() == "certificate" && !r.Files[it.Address.ID()+".key"].Exists &&
+		slices.ContainsFunc(n.cluster.authorities, func(a authority) bool { return a.custody == made && a.Base == it.Address.ID() })
+}
