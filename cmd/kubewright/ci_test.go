@@ -566,10 +566,10 @@ type gitlab struct{ *ci }
 // serve keeps the state as GitLab does.
 func (c *gitlab) serve() {
 	c.t.Helper()
-	s := httptestserver.New(c.t)
-	base := strings.TrimSuffix(s.URL, s.Path)
 	c.secret = "canary-of-the-job"
-	s.GitLab, s.Path, s.User, s.Password = true, "/api/v4/projects/4/terraform/state/prod", "gitlab-ci-token", c.secret
+	s := &httptestserver.Server{GitLab: true, Path: "/api/v4/projects/4/terraform/state/prod", User: "gitlab-ci-token", Password: c.secret}
+	s.Start(c.t)
+	base := strings.TrimSuffix(s.URL, s.Path)
 	c.values["CI_API_V4_URL"], c.values["CI_JOB_TOKEN"] = base+"/api/v4", c.secret
 	c.desk = map[string]string{"KUBEWRIGHT_HTTP_ADDRESS": base + s.Path, "KUBEWRIGHT_HTTP_USERNAME": s.User, "KUBEWRIGHT_HTTP_PASSWORD": s.Password}
 }

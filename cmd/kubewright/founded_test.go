@@ -45,7 +45,7 @@ func (f *founding) apply(config string) error {
 	if err := os.WriteFile(filepath.Join(dir, "main.hcl"), []byte(config), 0o600); err != nil {
 		return err
 	}
-	env, printed := folder(dir).env("apply", "-auto-approve")
+	env, printed := folder(dir).env("apply", "-auto-approve", "-parallelism=1") // so that pods are where they are every time
 	env.Now = func() time.Time { return simulated }
 	env.NewID = func() string { f.ids++; return fmt.Sprintf("%032x", f.ids) }
 	if code := cli.Main(env); code != 0 {

@@ -62,8 +62,8 @@ func TestSecretsOfBackends(t *testing.T) {
 	t.Parallel()
 	for name, serve := range map[string]func(*vault) (block string, kept func() string){
 		"http": func(v *vault) (string, func() string) {
-			s := httptestserver.New(v.T)
-			s.Password = password
+			s := &httptestserver.Server{User: "ann", Password: password, Path: "/states/prod"}
+			s.Start(v.T)
 			v.env["KUBEWRIGHT_HTTP_PASSWORD"] = password
 			return backendBlock(s), func() string { return string(s.State()) }
 		},

@@ -37,10 +37,17 @@ type Server struct {
 func New(t *testing.T) *Server {
 	t.Helper()
 	s := &Server{User: "ann", Password: "secret", Path: "/states/prod"}
+	s.Start(t)
+	return s
+}
+
+// Start has a server serve until the end of the test; what it is like has to be
+// told before.
+func (s *Server) Start(t *testing.T) {
+	t.Helper()
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	s.URL = server.URL + s.Path
-	return s
 }
 
 // Fail answers the next requests with these statuses.
