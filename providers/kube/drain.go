@@ -28,6 +28,12 @@ const (
 	// drainGrace is how much longer than its own timeout a drain may take.
 	drainGrace     = 30 * time.Second
 	podsPerRequest = 500
+	// leaderGap is how long a drain waits for a controller manager to lead: twice what
+	// the lease of one that is gone lasts (--leader-elect-lease-duration).
+	leaderGap = 30 * time.Second
+	// renewal is the pause between two looks at that lease, which is renewed every two
+	// seconds (--leader-elect-retry-period).
+	renewal = 500 * time.Millisecond
 )
 
 // errNoEviction: without evictions kubectl deletes pods instead.
@@ -58,6 +64,9 @@ func (a *API) Drain(ctx context.Context, op planner.Drain, log func(string)) err
 				return errNoEviction
 			}
 		}
+		if len(pods.Pods()) > 0 {
+			awaitLeader(until, s, log)
+		}
 		err := h.DeleteOrEvictPods(pods.Pods())
 		if err == nil || op.Timeout == 0 || time.Since(began) < op.Timeout || ctx.Err() != nil {
 			return err
@@ -73,6 +82,34 @@ func (a *API) Drain(ctx context.Context, op planner.Drain, log func(string)) err
 		return blocked
 	}
 	return err
+}
+
+// awaitLeader waits until the controller managers' lease is renewed. When their
+// leader was restarted nobody leads until its lease ends: pods that are evicted
+// meanwhile stay among the addresses of their Services when they are gone, and
+// nobody starts others. Where there is no such lease, or nobody renews it in
+// time, the drain goes on as kubectl's does.
+func awaitLeader(ctx context.Context, s *session, log func(string)) {
+	ctx, cancel := context.WithTimeout(ctx, leaderGap)
+	defer cancel()
+	first := ""
+	for {
+		lease, err := s.typed.CoordinationV1().Leases(leaseNamespace).Get(ctx, "kube-controller-manager", metav1.GetOptions{})
+		switch {
+		case err != nil:
+			return
+		case first == "":
+			first = lease.ResourceVersion
+		case lease.ResourceVersion != first:
+			return
+		}
+		select {
+		case <-ctx.Done():
+			log("no controller manager has renewed its lease; going on without")
+			return
+		case <-time.After(renewal):
+		}
+	}
 }
 
 // pause is that after an eviction that was not allowed; shorter where there is

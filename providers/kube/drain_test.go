@@ -25,6 +25,9 @@ type shop struct {
 	// noEviction is an API without the subresource.
 	noEviction       bool
 	evicted, deleted []string
+	// renewals are the versions in which the controller managers' lease is found, one
+	// after another; without any there is no lease.
+	renewals []string
 }
 
 // pod is one of w1's with a controller of the kind; more is merged into its spec.
@@ -63,6 +66,10 @@ func (s *shop) answer(_, method, path string, _ []byte) answer {
 		return list("Pod", "v1", slices.DeleteFunc(slices.Clone(s.pods), func(p any) bool { return s.gone(p.(object)["metadata"].(object)["name"].(string)) }))
 	case path == "/apis/policy/v1/poddisruptionbudgets":
 		return list("PodDisruptionBudget", "policy/v1", s.budgets)
+	case path == "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager" && len(s.renewals) > 0:
+		version := s.renewals[0]
+		s.renewals = s.renewals[min(1, len(s.renewals)-1):]
+		return answer{200, object{"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": object{"name": "kube-controller-manager", "resourceVersion": version}}}
 	case path == "/api/v1/persistentvolumes":
 		return list("PersistentVolume", "v1", s.volumes)
 	case path == "/apis/apps/v1/namespaces/shop/daemonsets/DaemonSet":
@@ -124,6 +131,20 @@ func TestDrain(t *testing.T) {
 }
 
 func quietly(string) {}
+
+// A drain waits until some controller manager leads: the lease of one that was
+// restarted is there, and nobody renews it.
+func TestDrainAwaitsLeader(t *testing.T) {
+	t.Parallel()
+	s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}, renewals: []string{"7", "7", "8"}}
+	a, h := start(t, s.answer)
+	if err := open(t, h).Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: -1}, quietly); err != nil {
+		t.Fatal(err)
+	}
+	if n := a.saw("kubernetes-admin GET /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"); n != 3 || !slices.Equal(s.evicted, []string{"cart"}) {
+		t.Errorf("the lease was looked at %d times, want 3; evicted %v", n, s.evicted)
+	}
+}
 
 // A drain that a budget blocks ends at its deadline and names pods and budgets.
 // What may be evicted is; nothing is deleted.
