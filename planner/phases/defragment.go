@@ -110,7 +110,7 @@ func (c *cluster) defragmentStep(m state.EtcdMember) (planner.Step, bool) {
 		}
 		return planner.Step{
 			ID: step(n.target, defragmentPhase), Phase: defragmentPhase, Target: n.target, Action: planner.Update, Via: c.seat,
-			Limits: []string{c.limit("etcd-membership")}, Gates: []string{"etcd-quorum"},
+			Limits: []string{c.limit("etcd-membership")}, Gates: []string{planner.QuorumGate},
 			Impact: fmt.Sprintf("%s on the disk, of which %s are in use", mebibytes(m.DBSize), mebibytes(m.DBInUse)),
 			Operations: planner.Operations{
 				planner.DefragmentEtcd{Name: m.Name, PeerURL: n.peerURL(), Timeout: c.Timeouts.EtcdAPICall},

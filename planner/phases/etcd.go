@@ -63,7 +63,7 @@ func etcdStep(n *node, w work) planner.Step {
 		return planner.Step{Operations: append([]planner.Operation{folder("/etc/kubernetes/manifests", "0700"), folder(c.Etcd.DataDir, "0700")}, fileOperations(w)...)}
 	}
 	return planner.Step{
-		Via: c.seat, Limits: c.memberLimits(), Gates: []string{"etcd-quorum"},
+		Via: c.seat, Limits: c.memberLimits(), Gates: []string{planner.QuorumGate},
 		Impact:     "adds an etcd member as a learner, which does not count for quorum until it is promoted",
 		Operations: n.joinEtcd(w.etcdManifest(n)),
 	}
@@ -96,7 +96,7 @@ func (n *node) promoteStep() planner.Step {
 		return planner.Step{}
 	}
 	return planner.Step{
-		Via: c.seat, Limits: c.memberLimits(), Gates: []string{"etcd-quorum"},
+		Via: c.seat, Limits: c.memberLimits(), Gates: []string{planner.QuorumGate},
 		Operations: []planner.Operation{
 			planner.AddEtcdMember{Name: n.name, PeerURL: n.peerURL()},
 			planner.Wait{For: planner.WaitEtcdStarted, Name: n.name, Timeout: c.Timeouts.EtcdAPICall},

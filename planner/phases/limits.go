@@ -96,14 +96,14 @@ func (c *cluster) lastServing() diag.Diagnostics {
 		return nil
 	}
 	var leaving []string
-	for _, l := range c.view.leavers() {
-		if l.cluster == c && !l.whole && !l.gone && l.acts() && l.Role == string(config.ControlPlane) {
+	for _, l := range c.parting() {
+		if !l.gone {
 			leaving = append(leaving, l.target.String())
 		}
 	}
 	var silent []string
 	for _, n := range c.controlPlanes() {
-		if n.bootstraps() && !c.view.replaces(n.target) || c.seen.StaticPods["kube-apiserver-"+n.name].Ready && !c.view.replaces(n.target) {
+		if !c.view.replaces(n.target) && (n.bootstraps() || c.showsReady(n.name)) {
 			return nil
 		}
 		silent = append(silent, n.target.String())

@@ -199,7 +199,7 @@ func (b *restore) start() {
 func (b *restore) join(n *node) planner.Step {
 	s := planner.Step{Via: b.planes[0].target, Impact: "joins etcd and starts the API server"}
 	if !b.votes(n) {
-		s.Limits, s.Gates = []string{b.cluster.limit("etcd-membership")}, []string{"etcd-quorum"}
+		s.Limits, s.Gates = []string{b.cluster.limit("etcd-membership")}, []string{planner.QuorumGate}
 		s.Operations = n.joinEtcd(work{desired: b.desired}.etcdManifest(n))
 	}
 	s.Operations = append(s.Operations, b.file(n, controlPlanePhase, "kube-apiserver"))

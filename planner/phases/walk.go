@@ -94,9 +94,7 @@ func (v *View) walk() diag.Diagnostics {
 // membersLeave tells that nodes with members of the cluster's etcd are to leave a
 // cluster that stays.
 func (c *cluster) membersLeave() bool {
-	return c.Etcd.External == nil && !c.founding && slices.ContainsFunc(c.view.leavers(), func(l leaver) bool {
-		return l.cluster == c && !l.whole && l.acts() && l.Role == string(config.ControlPlane)
-	})
+	return c.Etcd.External == nil && !c.founding && len(c.parting()) > 0
 }
 
 // refuseUntold refuses to take a member away from an etcd of which nobody knows
