@@ -233,10 +233,17 @@ func (m *member) observe(ctx context.Context, h providers.Host) (*state.Report, 
 }
 
 // cluster asks API and etcd through one control plane, and where one of them
-// does not answer there, through the next that holds the same CA.
+// does not answer there, through the next that holds the same CA. One that holds
+// another CA than the recorded one speaks for the cluster only where all do.
 func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
-	report, err := o.askThrough(ctx, m, r)
 	cas := o.identity(m, r)
+	var report *state.ClusterReport
+	err := fmt.Errorf("none of the control planes that were reached holds the CA that the state has recorded of cluster %q", m.cluster)
+	speaks := overlap(cas, o.cas(m, r))
+	if speaks {
+		report, err = o.askThrough(ctx, m, r)
+	}
+	nobody := !speaks
 	for _, other := range o.members {
 		if err == nil && report.EtcdUnobserved == "" || ctx.Err() != nil {
 			break
@@ -245,13 +252,21 @@ func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 			continue
 		}
 		seen, lookErr := o.look(ctx, other)
-		if lookErr != nil || seen.Secrets["/etc/kubernetes/admin.conf"].IsZero() || !overlap(cas, o.cas(other, seen)) {
+		if lookErr != nil {
+			nobody = false // for all that is known
 			continue
 		}
-		// What one shows is taken as a whole, unless the other shows more.
-		if again, askErr := o.askThrough(ctx, other, seen); askErr == nil && (err != nil || again.EtcdUnobserved == "") {
-			report, err = again, nil
+		if seen.Secrets["/etc/kubernetes/admin.conf"].IsZero() || !overlap(cas, o.cas(other, seen)) {
+			continue
 		}
+		nobody = false
+		// What one shows is taken as a whole, unless the other shows more.
+		if again, askErr := o.askThrough(ctx, other, seen); err != nil || askErr == nil && again.EtcdUnobserved == "" {
+			report, err = again, askErr
+		}
+	}
+	if nobody {
+		report, err = o.askThrough(ctx, m, r)
 	}
 	if err == nil {
 		o.deprecated(ctx, m, cas, report)
