@@ -110,6 +110,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 		b.changes[c.Address.Step()] = append(b.changes[c.Address.Step()], c)
 	}
 	for _, c := range v.clusters {
+		c.weighDoubts(changes)
 		if !v.Destroy {
 			b.cluster(c)
 		}

@@ -128,6 +128,41 @@ func (n *node) processGone(component string) bool {
 	return false
 }
 
+// surelyFails tells that a component that fails does not merely start: it has no
+// process, or one of another manifest. The API shows a pod as ready only some
+// seconds after it is.
+func (n *node) surelyFails(component string) bool {
+	if r := n.cluster.report; r != nil {
+		if pod := r.StaticPods[component+"-"+n.name]; pod.Hash != "" && n.runsAnother(component, pod) {
+			return true
+		}
+	}
+	return n.processGone(component)
+}
+
+// weighDoubts drops what may merely start from what fails, unless a control plane
+// is about to be touched: it is no reason for a plan by itself, and reason enough
+// to wait before another one is disturbed.
+func (c *cluster) weighDoubts(changes []planner.Change) {
+	if c.up != nil || len(c.rotating) > 0 || c.keys.acts() || c.touchesPlanes(changes) {
+		return
+	}
+	for t, components := range c.failed {
+		n := c.node(t)
+		c.failed[t] = slices.DeleteFunc(components, func(component string) bool { return !n.surelyFails(component) })
+	}
+}
+
+// touchesPlanes tells that something is changed on a control plane, or that one leaves.
+func (c *cluster) touchesPlanes(changes []planner.Change) bool {
+	return slices.ContainsFunc(changes, func(change planner.Change) bool {
+		n := c.node(change.Address.Target)
+		return n != nil && n.isControlPlane()
+	}) || slices.ContainsFunc(c.view.leavers(), func(l leaver) bool {
+		return l.cluster == c && !l.gone && l.Role == string(config.ControlPlane)
+	})
+}
+
 // failures are the components that are known to fail, by control plane.
 func (c *cluster) failures() map[state.Target][]string {
 	out := map[state.Target][]string{}

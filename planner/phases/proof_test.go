@@ -148,54 +148,66 @@ func gone(component string) func(v *phases.View) {
 // dark has no API answer.
 func dark(v *phases.View) { delete(v.Clusters, "prod") }
 
-// TestWhatFails: what is known not to run is waited for, what nobody can tell is not.
+// TestWhatFails: what is known not to run is waited for, what nobody can tell is
+// not. What may merely start is so only where a control plane is touched.
 func TestWhatFails(t *testing.T) {
 	t.Parallel()
 	first := founded(t, 3, 0)
 	api, etcd := "kube-apiserver", "etcd"
+	type seen []func(v *phases.View)
+	another := pod(api, func(p *state.StaticPodReport) { p.Hash = "another" })
 	for name, tt := range map[string]struct {
-		seen []func(v *phases.View)
-		want []string
+		seen          seen
+		alone, before []string
 	}{
-		"all is well":                       {nil, nil},
-		"not ready":                         {[]func(*phases.View){pod(api, notReady)}, []string{api}},
-		"two not ready":                     {[]func(*phases.View){pod(api, notReady), pod(etcd, notReady)}, []string{etcd, api}},
-		"not running":                       {[]func(*phases.View){pod(api, func(p *state.StaticPodReport) { p.Running = false })}, []string{api}},
-		"another manifest":                  {[]func(*phases.View){pod(api, func(p *state.StaticPodReport) { p.Hash = "another" })}, []string{api}},
-		"another manifest, kubelet silent":  {[]func(*phases.View){silent, pod(api, func(p *state.StaticPodReport) { p.Hash = "another" })}, []string{api}},
-		"not ready, kubelet silent":         {[]func(*phases.View){silent, pod(api, notReady)}, nil},
-		"not ready, silent, and not there":  {[]func(*phases.View){silent, pod(api, notReady), gone(api)}, []string{api}},
-		"no hash":                           {[]func(*phases.View){pod(api, func(p *state.StaticPodReport) { p.Hash = "" })}, nil},
-		"API silent":                        {[]func(*phases.View){dark}, nil},
-		"API silent, process not there":     {[]func(*phases.View){dark, gone(api)}, []string{api}},
-		"API silent, processes not told of": {[]func(*phases.View){dark, func(v *phases.View) { v.Reports[state.NodeKeyTarget("cp", "cp1")].Started = nil }}, nil},
+		"all is well":                       {nil, nil, nil},
+		"not ready":                         {seen{pod(api, notReady)}, nil, []string{api}},
+		"two not ready":                     {seen{pod(api, notReady), pod(etcd, notReady)}, nil, []string{etcd, api}},
+		"not ready, and not there":          {seen{pod(api, notReady), gone(api)}, []string{api}, []string{api}},
+		"one starts, one is not there":      {seen{pod(api, notReady), gone(api), pod(etcd, notReady)}, []string{api}, []string{etcd, api}},
+		"not running":                       {seen{pod(api, func(p *state.StaticPodReport) { p.Running = false })}, nil, []string{api}},
+		"another manifest":                  {seen{another}, []string{api}, []string{api}},
+		"another manifest, kubelet silent":  {seen{silent, another}, []string{api}, []string{api}},
+		"not ready, kubelet silent":         {seen{silent, pod(api, notReady)}, nil, nil},
+		"not ready, silent, and not there":  {seen{silent, pod(api, notReady), gone(api)}, []string{api}, []string{api}},
+		"no hash":                           {seen{pod(api, func(p *state.StaticPodReport) { p.Hash = "" })}, nil, nil},
+		"API silent":                        {seen{dark}, nil, nil},
+		"API silent, process not there":     {seen{dark, gone(api)}, []string{api}, []string{api}},
+		"API silent, processes not told of": {seen{dark, func(v *phases.View) { v.Reports[state.NodeKeyTarget("cp", "cp1")].Started = nil }}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := first.copy(t).planSeeing(func(v *phases.View) {
+			see := func(v *phases.View) {
 				for _, change := range tt.seen {
 					change(v)
 				}
-			})
-			var steps []string
-			for _, s := range p.Steps {
-				steps = append(steps, s.ID.String()+": "+s.Impact)
 			}
-			if len(tt.want) == 0 {
-				if len(steps) > 0 {
-					t.Errorf("the steps are %v, want none", steps)
-				}
-				return
-			}
-			if len(steps) != 1 || !strings.HasPrefix(steps[0], `node.cp["cp1"]/wait-control-plane: waits until `+strings.Join(tt.want, ", ")+" run") {
-				t.Errorf("the steps are %v, want the proof of %v", steps, tt.want)
-			}
-			for _, op := range p.Steps[0].Operations {
-				if _, only := op.(planner.Wait); !only || !p.Steps[0].OnlyProves() {
-					t.Errorf("a proof changes something: %s", op.Summary())
-				}
-			}
+			wantProof(t, first.copy(t).planSeeing(see), tt.alone, true)
+			o := first.copy(t)
+			o.config.Clusters[0].Scheduler.Args = []config.Arg{{Name: "v", Value: "3"}}
+			wantProof(t, o.planSeeing(see), tt.before, false)
 		})
+	}
+}
+
+// wantProof wants a plan to prove components of the first control plane, and no
+// others; alone wants it to do nothing else.
+func wantProof(t *testing.T, p *planner.Plan, components []string, alone bool) {
+	t.Helper()
+	var proofs []planner.Step
+	for _, s := range p.Steps {
+		if s.OnlyProves() {
+			proofs = append(proofs, s)
+		} else if alone {
+			t.Errorf("there is %s beside the proof", s.ID)
+		}
+	}
+	switch {
+	case len(components) == 0 && len(proofs) > 0:
+		t.Errorf("there is %s: %s; want no proof", proofs[0].ID, proofs[0].Impact)
+	case len(components) > 0 && (len(proofs) != 1 || proofs[0].ID.String() != `node.cp["cp1"]/wait-control-plane` ||
+		!strings.HasPrefix(proofs[0].Impact, "waits until "+strings.Join(components, ", ")+" run")):
+		t.Errorf("the proofs are %+v, want that of %v", proofs, components)
 	}
 }
 

@@ -12,7 +12,12 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
@@ -53,14 +58,76 @@ func (s *site) pollAPI() func() (total, failed, retried int, last string) {
 	}
 }
 
+// writes are those to the API in a time: how many there were, how many failed,
+// how long the longest took, and how the last of them failed that did.
+type writes struct {
+	total, failed int
+	longest       time.Duration
+	last          string
+}
+
+// pollWrites changes a ConfigMap through the balancer every 200 ms, as a
+// controller does with client-go, until the answer is called. Unlike what is read
+// of an API server alone, each has to get through etcd.
+func (s *site) pollWrites() func() writes {
+	s.t.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(s.sh(s.planes[0].Name, "cat /etc/kubernetes/admin.conf")))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	name, address := s.Endpoint()
+	config.Host, config.ServerName, config.Timeout, config.QPS = "https://"+address.String(), name, 10*time.Second, -1
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	maps := api.CoreV1().ConfigMaps("default")
+	if _, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "written"}}, metav1.CreateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+	var w writes
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			began := time.Now()
+			patch := fmt.Appendf(nil, `{"data": {"n": "%d"}}`, w.total)
+			// What was begun is ended: an answer that is not waited for is no failure.
+			_, err := maps.Patch(context.WithoutCancel(ctx), "written", types.MergePatchType, patch, metav1.PatchOptions{})
+			w.total++
+			w.longest = max(w.longest, time.Since(began))
+			if err != nil {
+				w.failed++
+				w.last = fmt.Sprintf("%s: %v", began.UTC().Format(time.TimeOnly), err)
+			}
+		}
+	})
+	return func() writes {
+		s.t.Helper()
+		cancel()
+		done.Wait()
+		s.kubectl("delete", "configmap", "written")
+		return w
+	}
+}
+
 // watchUsers asks the API through the balancer and the Service from every node,
-// and looks at etcd's quorum, until the answer is called: it prints how often, and
-// wants that nobody was disturbed.
+// writes to the API, and looks at etcd's quorum, until the answer is called: it
+// prints how often, and wants that nobody was disturbed.
 func (s *site) watchUsers(service string) func() {
 	s.t.Helper()
-	pods, api, quorum := s.pollService(service), s.pollAPI(), s.watchQuorum()
+	pods, api, quorum, written := s.pollService(service), s.pollAPI(), s.watchQuorum(), s.pollWrites()
 	return func() {
 		s.t.Helper()
+		w := written()
+		s.t.Logf("writes through the balancer, every 200 ms meanwhile: %d, %d failed, the longest took %s %s", w.total, w.failed, w.longest.Round(time.Millisecond), w.last)
 		total, failed, retried, last := api()
 		s.t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d repeated as client-go does", total, failed, retried)
 		if failed > 0 || total == 0 {
