@@ -1,6 +1,7 @@
 package main
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -81,6 +82,42 @@ var forbidden = []struct {
 var pure = []string{"state", "config", "planner", "planner/dag", "planner/policy", "planner/phases", "planner/phases/kubeadm", "planner/adopt"}
 
 var impure = []string{"os", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "context", "sync"}
+
+// TestPurePackagesHaveNoClock: what they do depends on what they are given alone,
+// and is done when they return.
+func TestPurePackagesHaveNoClock(t *testing.T) {
+	t.Parallel()
+	for _, pkg := range pure {
+		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pkg), "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no files: %v", pkg, err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			set := token.NewFileSet()
+			f, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.GoStmt:
+					t.Errorf("%s: package %s is pure and may not start a goroutine", set.Position(n.Pos()), pkg)
+				case *ast.SelectorExpr:
+					if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clock, n.Sel.Name) {
+						t.Errorf("%s: package %s is pure and may not ask for the time", set.Position(n.Pos()), pkg)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// clock are the functions of package time that depend on when they are called.
+var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer"}
 
 func TestImportsFollowTheDiagram(t *testing.T) {
 	t.Parallel()
