@@ -14,17 +14,20 @@ import (
 )
 
 // How the balancer finds out about its backends, as a balancer in front of API
-// servers is usually set up: a request for /readyz now and then.
+// servers is usually set up: a request for /readyz now and then, and some time
+// for what one that stops has begun to answer.
 const (
 	probeEvery  = 500 * time.Millisecond
 	dialTimeout = time.Second
+	drainFor    = 5 * time.Second
 )
 
 // A Balancer forwards TCP connections to whichever backend takes them. It asks
 // every backend's /readyz and prefers those that answer well; where none does
-// (a cluster being founded), it tries them all in turn. When a backend stops
-// being ready, its connections are closed, so that clients come back and reach
-// another one instead of waiting for a dead host.
+// (a cluster being founded), it tries them all in turn. A backend that stops
+// being ready gets no more connections; those it has are closed some seconds
+// later, so that clients come back and reach another one instead of waiting for
+// a dead host.
 type Balancer struct {
 	listener net.Listener
 	backends []*backend
@@ -186,14 +189,21 @@ func (be *backend) probe(ctx context.Context) {
 	client := &http.Client{Transport: transport, Timeout: 2 * dialTimeout}
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
+	var lost time.Time // when it stopped being ready; zero when it is, or is drained
 	for {
 		ready := be.answers(ctx, client)
 		be.mu.Lock()
-		lost := be.ready && !ready
+		switch {
+		case ready:
+			lost = time.Time{}
+		case be.ready:
+			lost = time.Now()
+		}
 		be.ready = ready
 		be.mu.Unlock()
-		if lost {
+		if !lost.IsZero() && time.Since(lost) >= drainFor {
 			be.closeConns()
+			lost = time.Time{}
 		}
 		select {
 		case <-ctx.Done():

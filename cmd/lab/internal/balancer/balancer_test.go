@@ -20,15 +20,21 @@ import (
 type apiServer struct {
 	*httptest.Server
 	unready atomic.Bool
+	held    atomic.Int32
+	release chan struct{} // closed when requests for /held may be answered
 }
 
 func newAPIServer(t *testing.T, name string) *apiServer {
 	t.Helper()
-	s := &apiServer{}
+	s := &apiServer{release: make(chan struct{})}
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/wait":
 			<-r.Context().Done()
+		case r.URL.Path == "/held":
+			s.held.Add(1)
+			<-s.release
+			io.WriteString(w, name)
 		case r.URL.Path == "/readyz" && s.unready.Load():
 			w.WriteHeader(http.StatusServiceUnavailable)
 		default:
@@ -121,7 +127,35 @@ func TestReadyBackendsArePreferredInTurn(t *testing.T) {
 	}
 }
 
-// A client of a backend that stopped being ready is told at once.
+// A backend that stops answers what it has begun with.
+func TestWhatIsBegunIsAnswered(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, "one")
+	b := newBalancer(t, server.address())
+	waitReady(t, b, server.address())
+	answered := make(chan error, 1)
+	go func() {
+		_, err := get(t, b, "/held")
+		answered <- err
+	}()
+	err := process.Until(t.Context(), 20*time.Second, time.Millisecond, "the request", func(context.Context) error {
+		if server.held.Load() == 0 {
+			return errors.New("it has not arrived")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.unready.Store(true)
+	waitReady(t, b)
+	close(server.release)
+	if err := <-answered; err != nil {
+		t.Errorf("the answer was cut off: %v", err)
+	}
+}
+
+// A client of a backend that stopped being ready is sent away after a while.
 func TestLostBackendLosesItsConnections(t *testing.T) {
 	t.Parallel()
 	server := newAPIServer(t, "one")
