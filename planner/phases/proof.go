@@ -40,7 +40,11 @@ func (n *node) proofStep(w work) planner.Step {
 	if ops = append(ops, n.healthWaits(components...)...); len(ops) == 0 {
 		return planner.Step{}
 	}
-	return planner.Step{Via: n.target, Action: planner.Update, Impact: n.proofImpact(components), Operations: ops}
+	s := planner.Step{Via: n.target, Action: planner.NoOp, Impact: n.proofImpact(components), Operations: ops}
+	if n.upgrades() || slices.ContainsFunc(components, n.surelyFails) {
+		s.Action = planner.Update
+	}
+	return s
 }
 
 // writes tells that the item is among the changes, be it on the way to a version.
@@ -141,8 +145,8 @@ func (n *node) surelyFails(component string) bool {
 }
 
 // weighDoubts drops what may merely start from what fails, unless a control plane
-// is about to be touched: it is no reason for a plan by itself, and reason enough
-// to wait before another one is disturbed.
+// is about to be touched: it is no reason for a plan and no change by itself, and
+// reason enough to wait before another one is disturbed.
 func (c *cluster) weighDoubts(changes []planner.Change) {
 	if c.up != nil || len(c.rotating) > 0 || c.keys.acts() || c.touchesPlanes(changes) {
 		return

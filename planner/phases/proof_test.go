@@ -185,7 +185,11 @@ func TestWhatFails(t *testing.T) {
 			wantProof(t, first.copy(t).planSeeing(see), tt.alone, true)
 			o := first.copy(t)
 			o.config.Clusters[0].Scheduler.Args = []config.Arg{{Name: "v", Value: "3"}}
-			wantProof(t, o.planSeeing(see), tt.before, false)
+			p := o.planSeeing(see)
+			wantProof(t, p, tt.before, false)
+			if i := slices.IndexFunc(p.Steps, func(s planner.Step) bool { return s.OnlyProves() }); len(tt.alone) == 0 && i >= 0 && p.Steps[i].Action != planner.NoOp {
+				t.Errorf("a wait for what may merely start counts as %s", p.Steps[i].Action)
+			}
 		})
 	}
 }
