@@ -30,7 +30,7 @@ type adoption struct {
 
 // TestAdopt adopts a small cluster, changes it, and gives the hosts back.
 func TestAdopt(t *testing.T) {
-	beside(t)
+	beside(t, 2*time.Minute)
 	s := adopted(t, adoption{
 		name: "default", lab: lab.Options{ControlPlanes: 1, Workers: 1},
 		kubeadm: lab.KubeadmOptions{Cluster: "apiServer: {extraArgs: [{name: audit-log-maxage, value: \"30\"}]}"},
@@ -49,7 +49,7 @@ func TestAdopt(t *testing.T) {
 // configure, of all releases.
 func TestAdoptAll(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 40*time.Minute)
 	for _, a := range adoptions() {
 		t.Run(a.name, func(t *testing.T) {
 			a.lab.Name = "e2eaa"
@@ -62,7 +62,7 @@ func TestAdoptAll(t *testing.T) {
 // brings it to the next minor version.
 func TestAdoptAndUpgrade(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 15*time.Minute)
 	a := customised()
 	a.lab = lab.Options{Name: "e2eau", Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 3, Workers: 1}
 	s := adopted(t, a)

@@ -21,7 +21,7 @@ import (
 // another is the proof.
 func TestExternalCA(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 15*time.Minute)
 	t.Run("the key lies on the hosts", func(t *testing.T) {
 		s := newSite(t, "e2eca", 1, 1)
 		s.writeCAs("ECDSA")

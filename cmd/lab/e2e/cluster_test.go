@@ -42,7 +42,7 @@ func TestFirstLight(t *testing.T) {
 
 // TestChanges has such a cluster drift and put right, changed, shrunk, gone.
 func TestChanges(t *testing.T) {
-	beside(t)
+	beside(t, 5*time.Minute)
 	s := newSite(t, "e2ec", 3, 2)
 	s.logIn()
 	before := s.listings()

@@ -22,7 +22,7 @@ import (
 // cluster anew after two of three members have lost their data.
 func TestEtcdCare(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 5*time.Minute)
 	s := newSite(t, "e2es", 3, 1)
 	s.extra = "  upgrade {\n    drain {\n      timeout       = \"20s\"\n      stay_cordoned = false\n    }\n  }\n"
 	s.configure()

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
@@ -110,7 +111,7 @@ func (s *site) alias(name string) {
 // addresses and what the lab's kernel lacks.
 func TestExamples(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 20*time.Minute)
 	t.Run("dual-stack", exampleDualStack)
 	t.Run("ha-stacked", exampleStacked)
 	t.Run("external-etcd", exampleExternalEtcd)

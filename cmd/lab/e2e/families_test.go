@@ -5,6 +5,7 @@ package e2e
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
@@ -13,7 +14,7 @@ import (
 // members that find each other there.
 func TestIPv6(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 8*time.Minute)
 	s := newSiteOf(t, lab.Options{Name: "e2e6", Families: lab.IPv6, ControlPlanes: 3, Workers: 1})
 	s.life(s.drift)
 }

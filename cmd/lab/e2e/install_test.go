@@ -21,7 +21,7 @@ import (
 // back as they were.
 func TestInstall(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 8*time.Minute)
 	s := newBareSite(t, "e2ei", 1, 1)
 	if err := s.Artifacts().WriteFolder(filepath.Join(s.dir, "artifacts")); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 // Before, kubeadm makes a cluster of the same configuration on the same hosts,
 // new: what is in its API must be what is in that of ours.
 func TestKubeadmKnowsTheCluster(t *testing.T) {
-	beside(t)
+	beside(t, time.Minute)
 	theirs := kubeadmObjects(t)
 	s := newSite(t, "e2ek", 1, 2)
 	guest := s.workers[1]

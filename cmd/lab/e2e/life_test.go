@@ -19,7 +19,7 @@ import (
 // is gone for good. After each the plan finds nothing to do.
 func TestChangesOfNodes(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 6*time.Minute)
 	s := newSiteOf(t, lab.Options{Name: "e2en", ControlPlanes: 3, Workers: 2})
 	s.logIn()
 	s.must("apply", "-auto-approve", "-no-color")
@@ -145,7 +145,7 @@ func (s *site) goneForGood() {
 // TestHops brings a control plane and a worker over two minor versions in one plan.
 func TestHops(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 15*time.Minute)
 	const from, through, to = "v1.34.9", "v1.35.8", "v1.36.3"
 	s := newSiteOf(t, lab.Options{Name: "e2eho", Kubernetes: from, MoreImages: []string{through, to}, ControlPlanes: 1, Workers: 1})
 	s.logIn()

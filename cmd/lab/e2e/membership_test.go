@@ -12,7 +12,7 @@ import (
 // membership: the first is replaced, then it goes down to the first alone, and
 // up again. After each the plan finds nothing to do and pods answer.
 func TestMembership(t *testing.T) {
-	beside(t)
+	beside(t, 4*time.Minute)
 	s := newSite(t, "members", 3, 1)
 	s.logIn()
 	before := s.listings()

@@ -35,7 +35,7 @@ import (
 // takes over.
 func TestTwoOperators(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 3*time.Minute)
 	s := newSite(t, "e2eto", 1, 3)
 	desks := s.workers[1:]
 	s.workers = s.workers[:1]

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/build"
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
@@ -18,7 +19,7 @@ import (
 // and wants the goldens, to which make test compares what kubewright renders,
 // to be what kubeadm writes now.
 func TestOracle(t *testing.T) {
-	beside(t)
+	beside(t, 3*time.Minute)
 	oracle := filepath.Join(t.TempDir(), "oracle")
 	compile := exec.Command("go", "build", "-trimpath", "-o", oracle, "../oracle")
 	compile.Env = append(os.Environ(), "CGO_ENABLED=0") // it stands in for systemctl in an empty root

@@ -20,7 +20,7 @@ import (
 // the hosts back as they were.
 func TestPackages(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 2*time.Minute)
 	s := newBareSite(t, "e2ep", 1, 1)
 	repository := s.servePackages()
 	for _, h := range s.hosts() {

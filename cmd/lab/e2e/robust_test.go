@@ -21,7 +21,7 @@ import (
 // converges. Then its state file is lost, and made anew.
 func TestKilled(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 10*time.Minute)
 	s := newSiteOf(t, lab.Options{Name: "e2ekl", ControlPlanes: 1, Workers: 1})
 	s.logIn()
 	before := s.listings()
@@ -110,7 +110,7 @@ func (s *site) loseState() {
 // one and puts right exactly that.
 func TestSeatIsDown(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 4*time.Minute)
 	s := newSiteOf(t, lab.Options{Name: "e2esd", ControlPlanes: 3})
 	s.logIn()
 	s.must("apply", "-auto-approve", "-no-color")

@@ -17,7 +17,7 @@ import (
 // One argument is sensitive: it is on the host, and in none of our files.
 func TestKubeadmJoinsAControlPlane(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 3*time.Minute)
 	s := newSite(t, "e2ej", 2, 0)
 	guest := s.planes[1]
 	s.planes = s.planes[:1]

@@ -85,13 +85,6 @@ func long(t *testing.T) {
 	}
 }
 
-// beside lets a test run beside others: it measures nothing and waits most of
-// its time. Tests of what users of a cluster feel, or of time, run alone.
-func beside(t *testing.T) {
-	t.Helper()
-	t.Parallel()
-}
-
 // configure writes the configuration for the hosts of the site.
 func (s *site) configure() {
 	s.t.Helper()

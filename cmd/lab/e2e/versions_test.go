@@ -14,7 +14,7 @@ import (
 // tests do not run.
 func TestVersions(t *testing.T) {
 	long(t)
-	beside(t)
+	beside(t, 45*time.Minute)
 	for _, release := range build.Releases() {
 		if release.Kubernetes == lab.DefaultKubernetes {
 			continue
