@@ -73,6 +73,7 @@ const (
 //	agekey NAME           make a key of age: the private one in NAME.key, the public one in $NAME
 //	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
 //	readme                the README's first picture is the end of the last stdout
+//	mode FILE BITS        a file has these permissions
 //	edit FILE OLD NEW     replace OLD, which must be there, by NEW (\n is a line break)
 //	serve                 serve a state at $STATE_URL, to user ann with password secret
 //	served FILE, plant FILE
@@ -97,7 +98,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"kubewright": runCommand, "code": checkCode, "quickstart": putQuickstart, "founded": putFounded, "edit": editFile,
+			"kubewright": runCommand, "code": checkCode, "quickstart": putQuickstart, "founded": putFounded, "edit": editFile, "mode": hasMode,
 			"ca": scriptCA(t), "supply": scriptSupply(t), "serve": serveState(t), "remotelock": holdRemotely, "served": served, "plant": plant,
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
@@ -295,6 +296,14 @@ func editFile(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("%s has no %q", args[0], args[1])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(text, args[1], strings.ReplaceAll(args[2], `\n`, "\n"), 1)), 0o600))
+}
+
+func hasMode(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if got := strconv.FormatUint(uint64(info.Mode().Perm()), 8); got != args[1] {
+		ts.Fatalf("%s has mode %s", args[0], got)
+	}
 }
 
 func holdLock(ts *testscript.TestScript, _ bool, args []string) {

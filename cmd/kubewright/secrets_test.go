@@ -146,6 +146,8 @@ type vault struct {
 	env    map[string]string
 	typed  string
 	inputs []string
+	// logged is how much logs have had.
+	logged int
 }
 
 // anyCode is the exit code of a command that may fail or not.
@@ -211,7 +213,7 @@ func (v *vault) run(code int, args ...string) string {
 	var stdout, stderr bytes.Buffer
 	env := &cli.Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: &watched{Writer: &stdout}, Stderr: &watched{Writer: &stderr},
-		Getenv: func(name string) string { return v.env[name] }, Dir: v.dir, Size: func() (int, int) { return 0, 0 },
+		Getenv: v.getenv, Dir: v.dir, Size: func() (int, int) { return 0, 0 },
 		Now:   func() time.Time { return time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC) },
 		NewID: func() string { v.ids++; return fmt.Sprintf("%032x", v.ids) }, Who: "ada@laptop", Interrupts: make(chan os.Signal),
 	}
@@ -228,7 +230,35 @@ func (v *vault) run(code int, args ...string) string {
 	}
 	v.search(strings.Join(args, " "), text)
 	v.searchFiles(strings.Join(args, " "))
+	v.searchLog()
 	return text
+}
+
+// everything is the log of one command, at the level that has the most.
+const everything = "everything.log"
+
+func (v *vault) getenv(name string) string {
+	switch name {
+	case "KUBEWRIGHT_LOG":
+		return "trace"
+	case "KUBEWRIGHT_LOG_PATH":
+		return everything
+	}
+	return v.env[name]
+}
+
+// searchLog wants a log, in which searchFiles has found nothing.
+func (v *vault) searchLog() {
+	v.Helper()
+	path := filepath.Join(v.dir, everything)
+	log, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(log, []byte("command begins")) || !bytes.Contains(log, []byte("command ended")) {
+		v.Errorf("there is no log: %v\n%s", err, log)
+	}
+	v.logged += len(log)
+	if err := os.Remove(path); err != nil {
+		v.Error(err)
+	}
 }
 
 func (v *vault) search(where, text string) {
@@ -272,7 +302,11 @@ func TestSecretsStay(t *testing.T) {
 	for _, form := range []string{"markdown", "html", "junit", "github", "json"} {
 		v.run(0, "show", "-format="+form, "plan.kwplan")
 	}
+	before := v.logged
 	v.run(0, "apply", "-auto-approve", "-json-into=events.json")
+	if v.logged-before < 100_000 {
+		t.Errorf("the log of an apply has %d bytes: too few to have everything", v.logged-before)
+	}
 	world, err := os.ReadFile(filepath.Join(v.dir, "kubewright.sim.json"))
 	if err != nil {
 		t.Fatal(err)

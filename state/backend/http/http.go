@@ -78,6 +78,9 @@ func New(s backend.Settings) (*Backend, error) {
 func newClient(s backend.Settings) (*retryablehttp.Client, error) {
 	c := retryablehttp.NewClient()
 	c.Logger = nil
+	c.RequestLogHook = func(_ retryablehttp.Logger, r *nethttp.Request, number int) {
+		backend.Tried(r.Context(), backend.Try{Method: r.Method, Number: number})
+	}
 	c.ErrorHandler = retryablehttp.PassthroughErrorHandler
 	c.HTTPClient.Timeout = requestTime
 	var err error

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
@@ -47,6 +48,14 @@ func (a *app) line(ctx context.Context) (string, error) {
 // canAsk tells that questions are answered: on a terminal, without -input=false
 // and -json.
 func (a *app) canAsk(o planOptions) bool { return o.input && !o.json && a.Interactive }
+
+// takesInput gives -input to a command that asks for nothing but the passphrase of
+// a key which decrypts the state.
+func takesInput(cmd *cobra.Command) {
+	if cmd.Flags().Lookup("input") == nil {
+		cmd.Flags().Bool("input", true, "ask for passphrases on a terminal")
+	}
+}
 
 // asker asks for variables without a value; nil when nobody can be asked.
 func (a *app) asker(ctx context.Context, o planOptions) func(hclconfig.Missing) (string, error) {

@@ -114,7 +114,7 @@ func (a *app) configured(b *config.Backend) (*used, error) {
 		return nil, err
 	}
 	a.hide(state.NewRedactor(full.Secrets()))
-	place, err := newBackend(full)
+	place, err := a.newBackend(full)
 	if err != nil {
 		return nil, &diagError{diag.Diagnostics{diag.Errorf("Backend cannot be used", "%s", sentence(err.Error())).At(b.Source)}}
 	}
@@ -159,7 +159,7 @@ func (a *app) again(u *used) (*used, error) {
 		return nil, err
 	}
 	a.hide(state.NewRedactor(full.Secrets()))
-	place, err := newBackend(full)
+	place, err := a.newBackend(full)
 	if err == nil && place.String() != u.Place {
 		err = fmt.Errorf("what the environment says now is %s, and the state was kept at %s", place, u.Place)
 	}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/logged"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
@@ -66,6 +67,10 @@ type app struct {
 	givenAgain        []string
 	// secrets are taken out of everything that is said of a failure.
 	secrets *state.Redactor
+	// log is what KUBEWRIGHT_LOG asks for, or nil; logsToScreen tells that it is
+	// written to stderr.
+	log          *logged.Log
+	logsToScreen bool
 }
 
 // Main runs the command and returns its exit code.
@@ -76,11 +81,17 @@ func Main(env *Env) int {
 	cmd.SetArgs(oneDash(env.Args))
 	cmd.SetIn(env.Stdin)
 	cmd.SetOut(env.Stdout)
+	cmd.SetErr(env.Stderr)
 	if args, dashes, ok := completion(env.Args); ok {
 		cmd.SetArgs(args)
 		cmd.SetOut(completionWriter{env.Stdout, dashes})
+	} else { // a shell that asks what could be typed gets nothing else
+		closing, err := a.openLog()
+		if err != nil {
+			return a.ended(context.Background(), err)
+		}
+		defer closing()
 	}
-	cmd.SetErr(env.Stderr)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if env.Secret != nil {
@@ -89,7 +100,14 @@ func Main(env *Env) int {
 	a.interrupts = listen(env.Interrupts, func(os.Signal) { cancel() })
 	defer a.interrupts.close()
 	defer a.closeInto()
-	err := cmd.ExecuteContext(ctx)
+	began := env.Now()
+	code := a.ended(ctx, cmd.ExecuteContext(ctx))
+	a.log.Info("command ended", "exit_code", code, "duration", env.Now().Sub(began))
+	return code
+}
+
+// ended says what is left to be said of how a command has ended, and is its exit code.
+func (a *app) ended(ctx context.Context, err error) int {
 	var code exit
 	var diags *diagError
 	switch {
@@ -134,12 +152,16 @@ func (a *app) print(diags diag.Diagnostics) {
 		d.Detail = state.WithoutPasswords(a.secrets.Text(d.Detail))
 	}
 	if len(diags) > 0 {
+		a.logFindings(diags)
 		a.screen().diagnostics(diags)
 	}
 }
 
 // hide has secrets taken out of everything that is said of a failure from here on.
-func (a *app) hide(secrets *state.Redactor) { a.secrets = a.secrets.And(secrets) }
+func (a *app) hide(secrets *state.Redactor) {
+	a.secrets = a.secrets.And(secrets)
+	a.log.Hide(a.secrets)
+}
 
 // sourceText reads a file of the configuration, for excerpts, which do not show
 // the secrets that are written there.
@@ -156,7 +178,19 @@ func (a *app) sourceText(name string) []byte {
 
 func (a *app) options() view.Options {
 	width, height := a.Size()
-	return view.Options{Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor), AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain}
+	return view.Options{Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor, width > 0), AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain}
+}
+
+// errorOptions are options for what goes to stderr, which may be another terminal
+// than stdout, or a file.
+func (a *app) errorOptions() view.Options {
+	o := a.options()
+	o.Width, o.Height, o.Size = 0, 0, nil
+	if a.ErrorWidth != nil {
+		o.Width = a.ErrorWidth()
+	}
+	o.Color = a.color(a.noColor, o.Width > 0)
+	return o
 }
 
 // folder is the configuration folder: the working folder, or -chdir.
@@ -179,12 +213,14 @@ func (a *app) root() *cobra.Command {
 			"apply does exactly that over SSH, destroy gives clean hosts back.\n\n" +
 			"Flags are written with one dash or two. Variables come from KUBEWRIGHT_VAR_NAME, from\n" +
 			"kubewright.kwvars and *.auto.kwvars, from -var and -var-file; the last one holds. NO_COLOR and\n" +
-			"CLICOLOR_FORCE turn colour off and on.",
+			"CLICOLOR_FORCE turn colour off and on. KUBEWRIGHT_LOG writes a log, to stderr or into\n" +
+			"KUBEWRIGHT_LOG_PATH: error, warn, info, debug or trace.",
 		Example:      "  kubewright plan\n  kubewright apply\n  kubewright -chdir=clusters/prod plan -var-file=prod.kwvars",
 		SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs, Version: Version,
 	})
 	cmd.SetVersionTemplate(versionText())
 	cmd.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		a.logBegin(cmd)
 		if input, err := cmd.Flags().GetBool("input"); err == nil && !input {
 			a.ask = nil
 		}

@@ -34,6 +34,8 @@ type Env struct {
 	Dir     string
 	// Size is the terminal's in columns and rows, 0 when stdout is no terminal.
 	Size func() (width, height int)
+	// ErrorWidth is stderr's in columns, 0 when that is no terminal; nil stands for 0.
+	ErrorWidth func() int
 	// Interactive tells that questions can be asked on stdin and stdout.
 	Interactive bool
 	// Secret asks on the terminal, without showing what is typed; nil without one.
@@ -67,15 +69,16 @@ func System(args []string) *Env {
 	return &Env{
 		Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Getenv: os.Getenv, Environ: os.Environ(), Dir: dir,
-		Size:        terminalSize,
+		Size:        func() (int, int) { return terminalSize(os.Stdout) },
+		ErrorWidth:  func() int { width, _ := terminalSize(os.Stderr); return width },
 		Interactive: term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd())),
 		Secret:      terminalSecret(),
 		Now:         time.Now, NewID: randomID, Who: who(), Interrupts: interrupts,
 	}
 }
 
-func terminalSize() (width, height int) {
-	width, height, err := term.GetSize(int(os.Stdout.Fd()))
+func terminalSize(f *os.File) (width, height int) {
+	width, height, err := term.GetSize(int(f.Fd()))
 	if err != nil {
 		return 0, 0
 	}
@@ -106,16 +109,18 @@ func who() string {
 	return name + "@" + host
 }
 
-// color decides whether to colour: as -no-color, NO_COLOR and CLICOLOR_FORCE
-// say, and otherwise on a terminal.
-func (e *Env) color(never bool) bool {
+// color decides whether to colour what goes to a stream: as -no-color, NO_COLOR,
+// CLICOLOR_FORCE and TERM say, and otherwise when it is a terminal.
+func (e *Env) color(never, terminal bool) bool {
 	switch {
-	case never, e.Getenv("NO_COLOR") != "", e.Getenv("TERM") == "dumb":
+	case never, e.Getenv("NO_COLOR") != "":
 		return false
 	case e.Getenv("CLICOLOR_FORCE") != "" && e.Getenv("CLICOLOR_FORCE") != "0":
 		return true
+	case e.Getenv("TERM") == "dumb":
+		return false
 	}
-	return e.terminal()
+	return terminal
 }
 
 // oneDash lets long flags be written as in Terraform, with one dash: what

@@ -211,6 +211,9 @@ func (o *observer) look(ctx context.Context, m *member) (*state.Report, error) {
 		return nil, err
 	}
 	r, err := m.observe(ctx, h)
+	if inner, ok := h.(interface{ Unwrap() providers.Host }); ok {
+		h = inner.Unwrap()
+	}
 	if s, ok := h.(*ssh.Host); ok && err == nil {
 		r.HostKey = s.Conn().HostKey()
 	}

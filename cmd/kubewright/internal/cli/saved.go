@@ -91,7 +91,7 @@ func (s *session) savePlan(path string) error {
 		return err
 	}
 	if s.quietStdout {
-		return view.Saved(s.Stderr, path, s.result.Plan, s.options())
+		return view.Saved(s.Stderr, path, s.result.Plan, s.errorOptions())
 	}
 	return s.screen().saved(path, s.result.Plan)
 }

@@ -44,11 +44,11 @@ func (a *app) screen() screen {
 type textScreen struct{ *app }
 
 func (s textScreen) diagnostics(list diag.Diagnostics) {
-	w := s.Stdout
+	w, o := s.Stdout, s.options()
 	if list.HasErrors() || s.quietStdout {
-		w = s.Stderr
+		w, o = s.Stderr, s.errorOptions()
 	}
-	_ = view.Diagnostics(w, list, s.options(), s.sources)
+	_ = view.Diagnostics(w, list, o, s.sources)
 }
 
 func (s textScreen) plan(p *planner.Plan, o view.Options) error { return view.Plan(s.Stdout, p, o) }
@@ -60,7 +60,7 @@ func (s textScreen) saved(path string, p *planner.Plan) error {
 func (s textScreen) progress(p *planner.Plan, o view.Options) view.Display {
 	fmt.Fprintln(s.Stdout) // apart from the plan, or the answer, above
 	o.Estimate = view.Estimate(p, o)
-	return view.NewProgress(s.Stdout, o, s.terminal())
+	return view.NewProgress(s.Stdout, o, s.draws())
 }
 
 func (s textScreen) complete(p *planner.Plan, o *executor.Outcome) error {
@@ -71,11 +71,11 @@ func (s textScreen) complete(p *planner.Plan, o *executor.Outcome) error {
 }
 
 func (s textScreen) incomplete(p *planner.Plan, o *executor.Outcome) error {
-	return view.Incomplete(s.Stderr, p, o, s.options())
+	return view.Incomplete(s.Stderr, p, o, s.errorOptions())
 }
 
 func (s textScreen) notConverged(p *planner.Plan) error {
-	return view.NotConverged(s.Stderr, p, s.options())
+	return view.NotConverged(s.Stderr, p, s.errorOptions())
 }
 
 // jsonScreen prints everything as one object per line.

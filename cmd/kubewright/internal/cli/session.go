@@ -249,9 +249,11 @@ func (a *app) vars(o planOptions) []hclconfig.VarArg {
 func (s *session) hold(ctx context.Context, operation string) error {
 	s.runID = s.NewID()
 	info := statefile.LockInfo{Who: s.Who, Operation: operation, ID: s.runID, Time: s.Now(), PID: os.Getpid()}
+	s.logState("locking the state")
 	if err := s.store.Lock(ctx, info, s.opts.lockTimeout); err != nil {
 		return err
 	}
+	s.logState("locked the state")
 	held := s.store.Held()
 	if left := held.Left(); left.Who == s.Who {
 		s.ended = left
@@ -310,6 +312,7 @@ func (s *session) planBy(ctx context.Context, make planFunc) (diag.Diagnostics, 
 		return diags, nil
 	}
 	s.view, s.result = v, result
+	s.logPlan()
 	return diags, s.judge(result.Plan)
 }
 
@@ -346,16 +349,16 @@ func (s *session) planAgain() error {
 // look observes everything, and tells on the way who has not answered yet.
 func (s *session) look(ctx context.Context) *phases.View {
 	if s.lines != nil || s.quietStdout {
-		return s.fleet.observe(ctx, s.config, s.recorded)
+		return s.logLooked(s.fleet.observe(ctx, s.config, s.recorded))
 	}
 	var names []string
 	for _, m := range s.fleet.members {
 		names = append(names, m.target.String())
 	}
-	s.looking = view.NewLooking(s.Stdout, s.options(), s.terminal(), names, s.Now())
+	s.looking = view.NewLooking(s.Stdout, s.options(), s.draws(), names, s.Now())
 	s.fleet.answered = func(t state.Target) { s.looking.Answered(t.String()) }
 	defer s.looking.Start(s.Now)()
-	return s.fleet.observe(ctx, s.config, s.recorded)
+	return s.logLooked(s.fleet.observe(ctx, s.config, s.recorded))
 }
 
 func (s *session) header() planner.Plan {

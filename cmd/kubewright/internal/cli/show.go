@@ -71,6 +71,7 @@ func (a *app) showCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	form.flag(cmd)
 	why.flag(cmd)
+	takesInput(cmd)
 	return cmd
 }
 
@@ -117,6 +118,7 @@ func (a *app) outputCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the bare value of one output, for a script")
+	takesInput(cmd)
 	return cmd
 }
 
@@ -168,6 +170,9 @@ func (a *app) stateCommand() *cobra.Command {
 			return view.StateShow(a.Stdout, st, address, a.options())
 		},
 	}, a.stateMoveCommand(), a.stateRemoveCommand(), a.statePullCommand(), a.statePushCommand(), a.stateRecoverCommand(), a.stateEncryptCommand(), a.stateDecryptCommand())
+	for _, c := range cmd.Commands() {
+		takesInput(c)
+	}
 	return cmd
 }
 

@@ -36,9 +36,13 @@ func (a *app) openWorld(cfg *config.Config, recorded *state.State, passphrase fu
 	case kinds[true] > 0 && kinds[false] > 0:
 		return nil, errors.New("some nodes are simulated and others are not: one configuration is all of the one or all of the other")
 	case kinds[true] > 0:
-		return a.openSim()
+		w, err := a.openSim()
+		if err != nil {
+			return nil, err
+		}
+		return a.logged(w), nil
 	}
-	return &realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase}, nil
+	return a.logged(&realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase}), nil
 }
 
 // realWorld reaches hosts over SSH, or is this machine.

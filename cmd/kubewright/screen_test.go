@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+)
+
+// twoPlanes has a warning, which goes to stdout: two members of etcd are no more
+// than one.
+const twoPlanes = `
+cluster "prod" {
+  kubernetes_version     = "1.36.3"
+  control_plane_endpoint = "api.example.com:6443"
+}
+
+connection { type = "sim" }
+
+node "cp" {
+  for_each = { cp1 = "10.0.0.11", cp2 = "10.0.0.12" }
+  cluster  = cluster.prod
+  role     = "control-plane"
+  address  = each.value
+}
+`
+
+// streams runs the command on streams of these widths; 0 is no terminal.
+func (f folder) streams(environment map[string]string, out, err int, args ...string) (stdout, stderr string) {
+	var o, e bytes.Buffer
+	env, _ := f.env(args...)
+	env.Stdout, env.Stderr = &o, &e
+	env.Getenv = func(name string) string { return environment[name] }
+	env.Size = func() (int, int) {
+		if out == 0 {
+			return 0, 0
+		}
+		return out, 24
+	}
+	env.ErrorWidth = func() int { return err }
+	cli.Main(env)
+	return o.String(), e.String()
+}
+
+// TestColour: each stream is coloured when it is a terminal, unless somebody has
+// said something else; -no-color and NO_COLOR are the last words.
+func TestColour(t *testing.T) {
+	t.Parallel()
+	const terminal, pipe = 80, 0
+	warns, wrong := newFolder(t, twoPlanes), newFolder(t, twoPlanes+"nonsense {}\n")
+	type set map[string]string
+	for _, tt := range []struct {
+		name        string
+		environment set
+		noColor     bool
+		out, err    int
+		// whether stdout and stderr are coloured.
+		colours [2]bool
+	}{
+		{"two pipes", nil, false, pipe, pipe, [2]bool{false, false}},
+		{"two terminals", nil, false, terminal, terminal, [2]bool{true, true}},
+		{"errors into a file", nil, false, terminal, pipe, [2]bool{true, false}},
+		{"output into a file", nil, false, pipe, terminal, [2]bool{false, true}},
+		{"NO_COLOR", set{"NO_COLOR": "1"}, false, terminal, terminal, [2]bool{false, false}},
+		{"NO_COLOR of any value", set{"NO_COLOR": "0"}, false, terminal, terminal, [2]bool{false, false}},
+		{"NO_COLOR of no value", set{"NO_COLOR": ""}, false, terminal, terminal, [2]bool{true, true}},
+		{"-no-color", nil, true, terminal, terminal, [2]bool{false, false}},
+		{"CLICOLOR_FORCE", set{"CLICOLOR_FORCE": "1"}, false, pipe, pipe, [2]bool{true, true}},
+		{"CLICOLOR_FORCE=0", set{"CLICOLOR_FORCE": "0"}, false, pipe, pipe, [2]bool{false, false}},
+		{"CLICOLOR_FORCE=0 on a terminal", set{"CLICOLOR_FORCE": "0"}, false, terminal, terminal, [2]bool{true, true}},
+		{"NO_COLOR and CLICOLOR_FORCE", set{"NO_COLOR": "1", "CLICOLOR_FORCE": "1"}, false, terminal, pipe, [2]bool{false, false}},
+		{"-no-color and CLICOLOR_FORCE", set{"CLICOLOR_FORCE": "1"}, true, terminal, pipe, [2]bool{false, false}},
+		{"a dumb terminal", set{"TERM": "dumb"}, false, terminal, terminal, [2]bool{false, false}},
+		{"a dumb terminal and CLICOLOR_FORCE", set{"TERM": "dumb", "CLICOLOR_FORCE": "1"}, false, terminal, pipe, [2]bool{true, true}},
+		{"another terminal", set{"TERM": "xterm-256color"}, false, terminal, terminal, [2]bool{true, true}},
+	} {
+		args := []string{"validate"}
+		if tt.noColor {
+			args = append(args, "-no-color")
+		}
+		stdout, none := warns.streams(tt.environment, tt.out, tt.err, args...)
+		_, stderr := wrong.streams(tt.environment, tt.out, tt.err, args...)
+		if !strings.Contains(stdout, "Warning: ") && !strings.Contains(stdout, "Warning") || !strings.Contains(stderr, "Error") || none != "" {
+			t.Fatalf("%s: no warning, or no error:\n%s\n%s\n%s", tt.name, stdout, none, stderr)
+		}
+		if got := [2]bool{strings.Contains(stdout, "\x1b["), strings.Contains(stderr, "\x1b[")}; got != tt.colours {
+			t.Errorf("%s: stdout and stderr are coloured %v, want %v\n%q\n%q", tt.name, got, tt.colours, stdout, stderr)
+		}
+	}
+}
+
+// TestDrawnAnew: only a terminal that can move its cursor, and on which no log is
+// written in between, has parts that are drawn anew.
+func TestDrawnAnew(t *testing.T) {
+	t.Parallel()
+	from := changedFolder(t)
+	for _, tt := range []struct {
+		name        string
+		environment map[string]string
+		width       int
+		anew        bool
+	}{
+		{"a terminal", nil, 80, true},
+		{"a terminal without colours", map[string]string{"NO_COLOR": "1"}, 80, true},
+		{"a dumb terminal", map[string]string{"TERM": "dumb"}, 80, false},
+		{"a terminal with a log", map[string]string{"KUBEWRIGHT_LOG": "info"}, 80, false},
+		{"a terminal with a log elsewhere", map[string]string{"KUBEWRIGHT_LOG": "info", "KUBEWRIGHT_LOG_PATH": "run.log"}, 80, true},
+		{"a pipe", map[string]string{"CLICOLOR_FORCE": "1"}, 0, false},
+	} {
+		stdout, _ := from.copy(t).streams(tt.environment, tt.width, tt.width, "apply", "-auto-approve")
+		if !strings.Contains(stdout, ": done after") && !strings.Contains(stdout, "done\x1b[0m after") && !strings.Contains(stdout, "done\x1b[m after") {
+			t.Errorf("%s: nothing was applied:\n%s", tt.name, stdout)
+		}
+		if anew := strings.Contains(stdout, "\x1b[J") || strings.Contains(stdout, "\x1b[0J"); anew != tt.anew {
+			t.Errorf("%s: drawn anew: %v\n%q", tt.name, anew, stdout)
+		}
+	}
+}
+
+// TestWidth: prose takes the room that its own stream has, and 80 columns where
+// that is no terminal.
+func TestWidth(t *testing.T) {
+	t.Parallel()
+	warns, wrong := newFolder(t, twoPlanes), newFolder(t, strings.Replace(twoPlanes, "1.36.3", "1.99.9", 1))
+	for _, tt := range []struct{ out, err, wide, errorsWide int }{
+		{0, 0, 80, 80}, {60, 60, 60, 60}, {100, 100, 100, 100}, {100, 0, 100, 80}, {0, 100, 80, 100}, {60, 100, 60, 100}, {100, 60, 100, 60},
+	} {
+		stdout, _ := warns.streams(map[string]string{"NO_COLOR": "1"}, tt.out, tt.err, "validate")
+		_, stderr := wrong.streams(map[string]string{"NO_COLOR": "1"}, tt.out, tt.err, "validate")
+		fills(t, "stdout", stdout, tt.wide)
+		fills(t, "stderr", stderr, tt.errorsWide)
+	}
+}
+
+// fills wants a text whose longest line has no room left for one more word.
+func fills(t *testing.T, what, text string, width int) {
+	t.Helper()
+	const longestWord = 24
+	longest := 0
+	for line := range strings.Lines(text) {
+		longest = max(longest, len([]rune(strings.TrimSuffix(line, "\n"))))
+	}
+	if longest > width || longest < width-longestWord {
+		t.Errorf("the longest line of %s has %d columns of %d:\n%s", what, longest, width, text)
+	}
+}
