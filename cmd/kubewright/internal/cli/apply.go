@@ -96,6 +96,9 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 	if err := s.planFor(ctx, by); err != nil {
 		return err
 	}
+	if by.saved != nil && s.begun(by.saved) && s.result.Plan.Empty() && s.lesson().nothing {
+		return s.appliedAlready()
+	}
 	if err := s.show(); err != nil {
 		return err
 	}
@@ -154,9 +157,14 @@ func operation(o planOptions) string {
 	return "apply"
 }
 
-// settle ends an apply that has nothing to do on any host: the state learns
-// what it did not know.
-func (s *session) settle(ctx context.Context) error {
+// lesson is what a state learns from a plan without steps.
+type lesson struct {
+	state.Learned
+	// nothing tells that it knows all of it.
+	nothing bool
+}
+
+func (s *session) lesson() lesson {
 	learned := phases.Record(s.view, s.result)
 	if s.opts.refreshOnly {
 		learned = phases.Refreshed(s.view, s.result)
@@ -164,10 +172,17 @@ func (s *session) settle(ctx context.Context) error {
 	settled := phases.Settled(s.view)
 	learned.Moved, learned.Left = settled.Moved, append(learned.Left, settled.Left...)
 	learned.Nodes, learned.Clusters = overlaid(settled.Nodes, learned.Nodes), overlaid(settled.Clusters, learned.Clusters)
-	if learned.IsZero() && s.recorded != nil && !s.leftover && !s.outputsChange() {
+	return lesson{learned, learned.IsZero() && s.recorded != nil && !s.leftover && !s.outputsChange()}
+}
+
+// settle ends an apply that has nothing to do on any host: the state learns
+// what it did not know.
+func (s *session) settle(ctx context.Context) error {
+	learned := s.lesson()
+	if learned.nothing {
 		return s.screen().complete(s.result.Plan, nil)
 	}
-	st, err := statefile.Fold(s.ensureState(), []state.Entry{{Kind: state.EntryDone, Lineage: s.ensureState().Lineage, Learned: learned}})
+	st, err := statefile.Fold(s.ensureState(), []state.Entry{{Kind: state.EntryDone, Lineage: s.ensureState().Lineage, Learned: learned.Learned}})
 	if err != nil {
 		return err
 	}

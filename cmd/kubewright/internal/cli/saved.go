@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
@@ -160,6 +162,13 @@ func (s *session) unmoved(f *planfile.File) error {
 		return nil
 	}
 	return s.failed(diag.Diagnostics{diag.Errorf("Saved plan is stale", "%s\n\nNothing was changed. Plan again, and have that plan reviewed.", view.Differences(differences))})
+}
+
+// appliedAlready refuses a saved plan of which nothing is left to do.
+func (s *session) appliedAlready() error {
+	last := s.recorded.Applies[len(s.recorded.Applies)-1]
+	return s.failed(diag.Diagnostics{diag.Errorf("Saved plan is stale", "It was applied already, to its end: by run %s of %s, which began at %s. Nothing was changed. To see whether something is left to do, plan again.",
+		last.Run, cmp.Or(last.Who, "somebody"), last.Time.Format(time.RFC3339))})
 }
 
 // approves refuses a plan that is not the one which the digest approves.

@@ -2,17 +2,21 @@ package view
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/planner/policy"
 	"github.com/kubewright/kubewright/state"
 )
 
 // Saved ends a plan: where it was saved and how it is applied, or with an empty
-// path that it was not. Of a plan without changes that is not worth a word.
+// path that it was not. Of a plan without changes, or one that a policy refuses,
+// that is not worth a word.
 func Saved(w io.Writer, path string, plan *planner.Plan, o Options) error {
-	if path == "" && plan.Empty() {
+	refused := refusedAsItIs(plan)
+	if path == "" && (plan.Empty() || refused) {
 		return nil
 	}
 	p := newPage(o)
@@ -28,9 +32,19 @@ func Saved(w io.Writer, path string, plan *planner.Plan, o Options) error {
 	p.line("Saved the plan to: ", Clean(path))
 	p.line("Its digest is ", short(plan), ".")
 	p.line()
+	if refused {
+		p.prose("kubewright apply refuses it as long as the policies above have something against it.")
+		return p.flush(w)
+	}
 	p.line("To perform exactly these actions, run the following command to apply:")
 	p.line("    ", strings.Join(append(append([]string{"kubewright apply"}, givenAgain(o)...), quote(path)), " "))
 	return p.flush(w)
+}
+
+// refusedAsItIs tells that a policy has something against the plan that nobody's
+// approval would lift.
+func refusedAsItIs(plan *planner.Plan) bool {
+	return slices.ContainsFunc(policy.Refusals(plan.Policies), func(f planner.PolicyFinding) bool { return f.Rule != policy.ApprovalOf })
 }
 
 // verb is the command that makes such a plan and carries it out.

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/planner/planfile"
+)
+
+// TestPlanOfAnotherVersion: a plan that another version has made is refused with
+// the names of both, before any host is looked at.
+func TestPlanOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	f := changedFolder(t)
+	f.must(t, "plan", "-out=plan.kwplan")
+	path := filepath.Join(string(f), "plan.kwplan")
+	saved, err := planfile.Read(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved.Plan.ToolVersion = "0.0.9"
+	if err := planfile.Write(path, saved, nil); err != nil {
+		t.Fatal(err)
+	}
+	before, world := stateOf(t, f), listing(t, f)
+	code, out := f.run("apply", "plan.kwplan")
+	want := "Error: Saved plan is stale It was made by kubewright 0.0.9, and this is " + cli.Version + ". Nothing was changed. Plan again, and have that plan reviewed."
+	if words := strings.Join(strings.Fields(strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(out)), " "); code != 1 || words != want {
+		t.Errorf("exit code %d, and it is said\n%s", code, out)
+	}
+	if stateOf(t, f) != before || listing(t, f) != world {
+		t.Error("something was changed all the same")
+	}
+	if _, out := f.run("show", "plan.kwplan"); !strings.Contains(out, "Plan: ") {
+		t.Errorf("it cannot be read any more:\n%s", out)
+	}
+}
+
+// TestSealedWithoutQuestions: who says -input=false is not asked for the passphrase
+// of the key that decrypts the state, by no command that reads it.
+func TestSealedWithoutQuestions(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, "")
+	private, recipient := sealedKey(t)
+	if err := os.WriteFile(filepath.Join(string(f), "id_ed25519"), private, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("kubewright {\n  encryption {\n    recipients = [%q]\n  }\n}\n", recipient) + crashConfig
+	if err := os.WriteFile(filepath.Join(string(f), "main.hcl"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	run := func(args ...string) (int, string) {
+		env, printed := f.env(args...)
+		env.Getenv = func(name string) string { return map[string]string{"KUBEWRIGHT_AGE_IDENTITY": "id_ed25519"}[name] }
+		env.Secret = func(context.Context, string) ([]byte, error) { asked++; return []byte("open sesame"), nil }
+		return cli.Main(env), printed()
+	}
+	if code, out := run("apply", "-auto-approve"); code != 0 || !bytes.HasPrefix([]byte(stateOf(t, f)), []byte("-----BEGIN AGE")) {
+		t.Fatalf("exit code %d, or the state is not encrypted\n%s", code, out)
+	}
+	if code, out := run("plan", "-out=plan.kwplan"); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	for _, command := range [][]string{
+		{"state", "list"},
+		{"state", "show", "cluster.prod"},
+		{"show"},
+		{"show", "plan.kwplan"},
+		{"output"},
+		{"state", "pull", "-decrypt"},
+		{"state", "mv", "node.worker", "node.other"},
+		{"state", "rm", "-auto-approve", "node.worker"},
+		{"plan"},
+		{"graph"},
+	} {
+		asked = 0
+		code, out := run(append(command, "-input=false")...)
+		if asked > 0 || code != 1 || !strings.Contains(strings.Join(strings.Fields(out), " "), "passphrase") {
+			t.Errorf("%v: exit code %d, asked %d times\n%s", command, code, asked, out)
+		}
+	}
+	if code, out := run("state", "list"); asked != 1 || code != 0 {
+		t.Errorf("exit code %d, asked %d times\n%s", code, asked, out)
+	}
+}
+
+// sealedKey is a private key of SSH with a passphrase, and its public one.
+func sealedKey(t *testing.T) (private []byte, public string) {
+	t.Helper()
+	_, key, keyErr := ed25519.GenerateKey(rand.Reader)
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte("open sesame"))
+	signer, signErr := ssh.NewSignerFromKey(key)
+	if err := errors.Join(err, signErr, keyErr); err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(block), strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
+}
