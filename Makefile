@@ -45,6 +45,7 @@ e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 	@if [ "$$(uname -s)" != Linux ] || [ "$$(id -u)" != 0 ]; then \
 		echo "make e2e needs Linux and root: it makes hosts out of namespaces on this machine"; exit 1; fi
 	$(GO) test -tags e2e $(LINK) -count=1 -v ./state/backend/pg
+	$(GO) test -tags e2e $(LINK) -count=1 -v -run TestStateInPostgreSQL ./cmd/kubewright
 	$(GO) test -tags e2e $(LINK) -count=1 -v -parallel 3 -timeout $(E2E_TIMEOUT) ./cmd/lab/e2e
 
 e2e-all: ## e2e and the long matrices

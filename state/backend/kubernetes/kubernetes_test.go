@@ -2,13 +2,8 @@ package kubernetes_test
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,20 +16,13 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/backend/backendtest"
 	"github.com/kubewright/kubewright/state/backend/kubernetes"
+	"github.com/kubewright/kubewright/state/backend/kubernetes/kubernetestest"
 )
 
 // settings are those of a configuration with a kubeconfig of this server.
-func settings(t *testing.T, s *apiServer, token string) backend.Settings {
+func settings(t *testing.T, s *kubernetestest.Server, token string) backend.Settings {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	text := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "c",
-		"clusters": [{"name": "c", "cluster": {"server": %q, "certificate-authority-data": %q}}], "users": [{"name": "u", "user": {"token": %q}}],
-		"contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": %q}}]}`, s.URL, base64.StdEncoding.EncodeToString(ca), token, s.namespace)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return backend.Settings{"secret_suffix": "prod", "config_path": path}
+	return backend.Settings{"secret_suffix": "prod", "config_path": s.Kubeconfig(t, token)}
 }
 
 func open(t *testing.T, s backend.Settings) *kubernetes.Backend {
@@ -49,8 +37,8 @@ func open(t *testing.T, s backend.Settings) *kubernetes.Backend {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	backendtest.Test(t, backendtest.Options{Most: corev1.MaxSecretSize + 1, New: func(t *testing.T) func() backend.Backend {
-		s := newAPIServer(t)
-		with := settings(t, s, s.token)
+		s := kubernetestest.New(t)
+		with := settings(t, s, s.Token)
 		return func() backend.Backend { return open(t, with) }
 	}})
 }
@@ -64,17 +52,17 @@ const (
 // outlives its holders.
 func TestObjects(t *testing.T) {
 	t.Parallel()
-	s := newAPIServer(t)
-	b := open(t, settings(t, s, s.token))
+	s := kubernetestest.New(t)
+	b := open(t, settings(t, s, s.Token))
 	if err := b.Write(t.Context(), nil, backend.Object{Data: []byte("one"), Lineage: "l1", Serial: 7}); err != nil {
 		t.Fatal(err)
 	}
 	secret := corev1.Secret{}
-	if err := json.Unmarshal(s.objects[secretPath], &secret); err != nil {
+	if err := json.Unmarshal(s.Object(secretPath), &secret); err != nil {
 		t.Fatal(err)
 	}
 	if secret.Labels["app.kubernetes.io/managed-by"] != "kubewright" || secret.Annotations["kubewright.io/lineage"] != "l1" || secret.Annotations["kubewright.io/serial"] != "7" || secret.Type != corev1.SecretTypeOpaque {
-		t.Errorf("the secret is %s", s.objects[secretPath])
+		t.Errorf("the secret is %s", s.Object(secretPath))
 	}
 	for _, id := range []string{"r1", "r2"} {
 		held, err := b.Lock(t.Context(), backendtest.Info(id))
@@ -82,12 +70,12 @@ func TestObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		lease := coordinationv1.Lease{}
-		if err := json.Unmarshal(s.objects[leasePath], &lease); err != nil {
+		if err := json.Unmarshal(s.Object(leasePath), &lease); err != nil {
 			t.Fatal(err)
 		}
 		if lease.Labels["app.kubernetes.io/managed-by"] != "kubewright" || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != id ||
 			lease.Spec.RenewTime == nil || lease.Spec.AcquireTime == nil || *lease.Spec.LeaseDurationSeconds != int32(backend.Silent/time.Second) {
-			t.Errorf("the lease is %s", s.objects[leasePath])
+			t.Errorf("the lease is %s", s.Object(leasePath))
 		}
 		holder, err := b.Holder(t.Context())
 		if err != nil || holder.Renewed.IsZero() {
@@ -97,16 +85,16 @@ func TestObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s.created[leasePath] != 1 {
-		t.Errorf("the lease was made %d times", s.created[leasePath])
+	if s.Created(leasePath) != 1 {
+		t.Errorf("the lease was made %d times", s.Created(leasePath))
 	}
 }
 
 // TestOvertaken: what others do between a look and a write is seen by the server.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
-	s := newAPIServer(t)
-	with := settings(t, s, s.token)
+	s := kubernetestest.New(t)
+	with := settings(t, s, s.Token)
 	ann, bob, eve := open(t, with), open(t, with), open(t, with)
 	// act does something before the first request with this method arrives.
 	act := func(method string, do func()) {
@@ -116,13 +104,9 @@ func TestOvertaken(t *testing.T) {
 				do()
 				return
 			}
-			s.mu.Lock()
-			s.before = before
-			s.mu.Unlock()
+			s.Before(before)
 		}
-		s.mu.Lock()
-		s.before = before
-		s.mu.Unlock()
+		s.Before(before)
 	}
 	check := func(what string, err error) {
 		t.Helper()
@@ -157,12 +141,12 @@ func TestOvertaken(t *testing.T) {
 // TestRefusals: each says what is wrong and what to do, and none has the token in it.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	s := newAPIServer(t)
-	forbidden := newAPIServer(t)
-	forbidden.refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "kubewright-state-prod", errors.New("no rule lets it"))
-	elsewhere := settings(t, s, s.token)
+	s := kubernetestest.New(t)
+	forbidden := kubernetestest.New(t)
+	forbidden.Refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "kubewright-state-prod", errors.New("no rule lets it"))
+	elsewhere := settings(t, s, s.Token)
 	elsewhere["namespace"] = "absent"
-	closed := newAPIServer(t)
+	closed := kubernetestest.New(t)
 	closed.Close()
 	for name, c := range map[string]struct {
 		with backend.Settings
@@ -170,9 +154,9 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		"wrong token":  {settings(t, s, "a-wrong-token"), backend.ErrRefused, "kubeconfig"},
-		"no rights":    {settings(t, forbidden, s.token), backend.ErrRefused, "get, create and update"},
+		"no rights":    {settings(t, forbidden, s.Token), backend.ErrRefused, "get, create and update"},
 		"no namespace": {elsewhere, nil, "kubectl create namespace absent"},
-		"nobody there": {settings(t, closed, s.token), nil, "can be reached"},
+		"nobody there": {settings(t, closed, s.Token), nil, "can be reached"},
 	} {
 		b := open(t, c.with)
 		_, lockErr := b.Lock(t.Context(), backendtest.Info("r1"))
@@ -183,7 +167,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for _, suffix := range []string{"", "Prod", "a_b", "a/b", strings.Repeat("a", 250)} {
-		with := settings(t, s, s.token)
+		with := settings(t, s, s.Token)
 		with["secret_suffix"] = suffix
 		if _, err := kubernetes.New(with); err == nil || !strings.Contains(err.Error(), "secret_suffix") {
 			t.Errorf("suffix %q: error = %v", suffix, err)
@@ -194,9 +178,9 @@ func TestRefusals(t *testing.T) {
 // TestDamaged: a Secret that somebody else has written is no empty state.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
-	s := newAPIServer(t)
-	b := open(t, settings(t, s, s.token))
-	s.objects[secretPath] = []byte(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kubewright-state-prod", "resourceVersion": "1"}, "data": {"state": "eA=="}}`)
+	s := kubernetestest.New(t)
+	b := open(t, settings(t, s, s.Token))
+	s.Put(secretPath, []byte(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kubewright-state-prod", "resourceVersion": "1"}, "data": {"state": "eA=="}}`))
 	if o, err := b.Read(context.Background()); o != nil || err == nil || !strings.Contains(err.Error(), "not what kubewright writes") {
 		t.Errorf("%+v, %v", o, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/backend/backendtest"
 	"github.com/kubewright/kubewright/state/backend/pg"
+	"github.com/kubewright/kubewright/state/backend/pg/pgtest"
 )
 
 func open(t *testing.T, s backend.Settings) *pg.Backend {
@@ -26,9 +27,9 @@ func open(t *testing.T, s backend.Settings) *pg.Backend {
 }
 
 // sql runs statements past the backend, as whoever runs the database would.
-func sql(t *testing.T, s server, text string) {
+func sql(t *testing.T, s pgtest.Server, text string) {
 	t.Helper()
-	conn, err := pgconn.Connect(t.Context(), s.connect(superuser, password, "postgres"))
+	conn, err := pgconn.Connect(t.Context(), s.Connect(pgtest.Superuser, pgtest.Password, "postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +40,8 @@ func sql(t *testing.T, s server, text string) {
 }
 
 func TestPostgreSQL(t *testing.T) {
-	s := start(t)
-	for name, test := range map[string]func(*testing.T, server){
+	s := pgtest.Start(t)
+	for name, test := range map[string]func(*testing.T, pgtest.Server){
 		"conformance": testConformance, "a connection that is cut": testCut, "a connection that is ended": testEnded, "a process that is gone": testGone,
 		"a user with few rights": testFewRights, "refusals": testRefusals, "two rows": testTwoRows,
 	} {
@@ -48,17 +49,17 @@ func TestPostgreSQL(t *testing.T) {
 	}
 }
 
-func testConformance(t *testing.T, s server) {
+func testConformance(t *testing.T, s pgtest.Server) {
 	places := atomic.Int64{}
 	backendtest.Test(t, backendtest.Options{New: func(t *testing.T) func() backend.Backend {
 		schema := fmt.Sprintf(`States "of" place %d`, places.Add(1))
-		return func() backend.Backend { return open(t, s.settings(schema)) }
+		return func() backend.Backend { return open(t, s.Settings(schema)) }
 	}})
 }
 
 // testEnded: a server that has ended a connection which nobody used is asked on another.
-func testEnded(t *testing.T, s server) {
-	b := open(t, s.settings("ended"))
+func testEnded(t *testing.T, s pgtest.Server) {
+	b := open(t, s.Settings("ended"))
 	if err := b.Write(t.Context(), nil, backend.Object{Data: []byte("one")}); err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +72,8 @@ func testEnded(t *testing.T, s server) {
 const cut = `SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'`
 
 // testCut: a lock whose connection was cut is taken again, unless another run was faster.
-func testCut(t *testing.T, s server) {
-	ann, bob := open(t, s.settings("cut")), open(t, s.settings("cut"))
+func testCut(t *testing.T, s pgtest.Server) {
+	ann, bob := open(t, s.Settings("cut")), open(t, s.Settings("cut"))
 	held, err := ann.Lock(t.Context(), backendtest.Info("r1"))
 	if err != nil {
 		t.Fatal(err)
@@ -101,8 +102,8 @@ func testCut(t *testing.T, s server) {
 }
 
 // testGone: what a killed run leaves in the table holds nobody up.
-func testGone(t *testing.T, s server) {
-	gone, bob := open(t, s.settings("gone")), open(t, s.settings("gone"))
+func testGone(t *testing.T, s pgtest.Server) {
+	gone, bob := open(t, s.Settings("gone")), open(t, s.Settings("gone"))
 	if _, err := gone.Lock(t.Context(), backendtest.Info("r1")); err != nil {
 		t.Fatal(err)
 	}
@@ -121,10 +122,10 @@ func testGone(t *testing.T, s server) {
 
 // testFewRights: a user that may not make schemas uses one that was made for
 // it, with tables or without.
-func testFewRights(t *testing.T, s server) {
+func testFewRights(t *testing.T, s pgtest.Server) {
 	sql(t, s, `CREATE ROLE tenant LOGIN PASSWORD 'a-secret'; CREATE SCHEMA tenant AUTHORIZATION tenant; CREATE SCHEMA others`)
-	settings := s.settings("tenant")
-	settings["conn_str"] = s.connect("tenant", "a-secret", "postgres")
+	settings := s.Settings("tenant")
+	settings["conn_str"] = s.Connect("tenant", "a-secret", "postgres")
 	b := open(t, settings)
 	held, err := b.Lock(t.Context(), backendtest.Info("r1"))
 	if err != nil {
@@ -144,17 +145,17 @@ func testFewRights(t *testing.T, s server) {
 }
 
 // testRefusals: each says what to do, and none has the password in it.
-func testRefusals(t *testing.T, s server) {
+func testRefusals(t *testing.T, s pgtest.Server) {
 	for name, c := range map[string]struct {
 		connect string
 		kind    error
 		want    string
 	}{
-		"wrong password": {s.connect(superuser, "a-wrong-secret", "postgres"), backend.ErrRefused, "PGPASSWORD"},
-		"no database":    {s.connect(superuser, password, "states"), nil, "createdb states"},
-		"nobody there":   {"host=" + s.dir + "/none user=ann password=a-secret", nil, "can be reached"},
+		"wrong password": {s.Connect(pgtest.Superuser, "a-wrong-secret", "postgres"), backend.ErrRefused, "PGPASSWORD"},
+		"no database":    {s.Connect(pgtest.Superuser, pgtest.Password, "states"), nil, "createdb states"},
+		"nobody there":   {"host=" + s.Dir + "/none user=ann password=a-secret", nil, "can be reached"},
 	} {
-		settings := s.settings("refusals")
+		settings := s.Settings("refusals")
 		settings["conn_str"] = c.connect
 		b := open(t, settings)
 		_, readErr := b.Read(t.Context())
@@ -181,8 +182,8 @@ func TestLongSchema(t *testing.T) {
 }
 
 // testTwoRows: two states of one schema are two, and so are their locks.
-func testTwoRows(t *testing.T, s server) {
-	prod, staging := s.settings("rows"), s.settings("rows")
+func testTwoRows(t *testing.T, s pgtest.Server) {
+	prod, staging := s.Settings("rows"), s.Settings("rows")
 	staging["name"] = "staging"
 	for _, settings := range []backend.Settings{prod, staging} {
 		b := open(t, settings)

@@ -1,6 +1,7 @@
 //go:build e2e
 
-package pg_test
+// Package pgtest starts a PostgreSQL for tests.
+package pgtest
 
 import (
 	"bufio"
@@ -19,21 +20,25 @@ import (
 )
 
 const (
-	superuser = "operator"
-	password  = "a-secret-of-the-test"
+	// Superuser is who may do everything, with Password.
+	Superuser = "operator"
+	Password  = "a-secret-of-the-test"
 )
 
-// server is a PostgreSQL of this test, which listens on a unix socket only.
-type server struct{ dir string }
-
-// connect is a connection string of its database postgres, or of another.
-func (s server) connect(user, pass, database string) string {
-	return "host=" + s.dir + " user=" + user + " password=" + pass + " dbname=" + database
+// Server is a PostgreSQL of a test, which listens on a unix socket only.
+type Server struct {
+	// Dir is where the socket is.
+	Dir string
 }
 
-// settings are those of a configuration whose state is in this schema.
-func (s server) settings(schema string) backend.Settings {
-	return backend.Settings{"conn_str": s.connect(superuser, password, "postgres"), "schema_name": schema, "name": "prod"}
+// Connect is a connection string of its database postgres, or of another.
+func (s Server) Connect(user, pass, database string) string {
+	return "host=" + s.Dir + " user=" + user + " password=" + pass + " dbname=" + database
+}
+
+// Settings are those of a configuration whose state is in this schema.
+func (s Server) Settings(schema string) backend.Settings {
+	return backend.Settings{"conn_str": s.Connect(Superuser, Password, "postgres"), "schema_name": schema, "name": "prod"}
 }
 
 // program finds one of PostgreSQL's: on the PATH or where Debian has it.
@@ -73,8 +78,8 @@ func unprivileged(t *testing.T, dir string) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// start makes a cluster of databases and starts its server, which ends with the test.
-func start(t *testing.T) server {
+// Start makes a cluster of databases and starts its server, which ends with the test.
+func Start(t *testing.T) Server {
 	t.Helper()
 	// t.TempDir's names are too long for a socket.
 	dir, err := os.MkdirTemp("", "kw-pg")
@@ -84,7 +89,7 @@ func start(t *testing.T) server {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	who := unprivileged(t, dir)
 	data, secret := filepath.Join(dir, "data"), filepath.Join(dir, "password")
-	if err := os.WriteFile(secret, []byte(password+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(secret, []byte(Password+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	command := func(name string, args ...string) *exec.Cmd {
@@ -95,11 +100,11 @@ func start(t *testing.T) server {
 	}
 	runtime.LockOSThread() // Pdeathsig is about the thread
 	t.Cleanup(runtime.UnlockOSThread)
-	if out, err := command("initdb", "-D", data, "-A", "scram-sha-256", "-U", superuser, "--pwfile", secret, "-E", "UTF8", "--no-sync").CombinedOutput(); err != nil {
+	if out, err := command("initdb", "-D", data, "-A", "scram-sha-256", "-U", Superuser, "--pwfile", secret, "-E", "UTF8", "--no-sync").CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
 	serve(t, command("postgres", "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB"))
-	return server{dir}
+	return Server{dir}
 }
 
 // serve returns when the server says that it answers.

@@ -1,11 +1,16 @@
-package kubernetes_test
+// Package kubernetestest serves Secrets and Leases to tests, as an API server does.
+package kubernetestest
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,26 +27,71 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// apiServer keeps Secrets and Leases of one namespace as an API server does: a
+// Server keeps Secrets and Leases of one namespace as an API server does: a
 // create meets what is there, an update what has another resource version.
-type apiServer struct {
+type Server struct {
 	*httptest.Server
-	namespace, token string
+	// Namespace is the only one, and Token the one that everything may be done with.
+	Namespace, Token string
+	// Refuse is the answer to everything, when it is set.
+	Refuse *apierrors.StatusError
 
 	mu      sync.Mutex
 	version int
 	objects map[string][]byte // by path
 	created map[string]int    // how often each was made
-	refuse  *apierrors.StatusError
-	before  func(method string) // what others do before the next request
+	before  func(method string)
 }
 
-func newAPIServer(t *testing.T) *apiServer {
+// New starts a server, which ends with the test.
+func New(t *testing.T) *Server {
 	t.Helper()
-	s := &apiServer{namespace: "states", token: "a-token-of-the-test", objects: map[string][]byte{}, created: map[string]int{}}
+	s := &Server{Namespace: "states", Token: "a-token-of-the-test", objects: map[string][]byte{}, created: map[string]int{}}
 	s.Server = httptest.NewTLSServer(s) // over plain HTTP a client keeps its token to itself
 	t.Cleanup(s.Close)
 	return s
+}
+
+// Kubeconfig is the path of one for this server, with a token.
+func (s *Server) Kubeconfig(t *testing.T, token string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	text := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+		"clusters": [{"name": "c", "cluster": {"server": %q, "certificate-authority-data": %q}}], "users": [{"name": "u", "user": {"token": %q}}],
+		"contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": %q}}]}`, s.URL, base64.StdEncoding.EncodeToString(ca), token, s.Namespace)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Before has something done before the next request, whose method it is told.
+func (s *Server) Before(do func(method string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = do
+}
+
+// Object is what is kept at a path; nil when there is nothing.
+func (s *Server) Object(path string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.objects[path]
+}
+
+// Put keeps something at a path, as nobody else would.
+func (s *Server) Put(path string, object []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects[path] = object
+}
+
+// Created is how often an object was made anew at a path.
+func (s *Server) Created(path string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.created[path]
 }
 
 // object is a Secret or a Lease.
@@ -67,7 +117,7 @@ func empty(r schema.GroupResource) object {
 const maxRequest = 3 << 20
 
 // ServeHTTP answers as an API server does.
-func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	before := s.before
 	s.before = nil
@@ -89,12 +139,12 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer)
 }
 
-func (s *apiServer) answer(r *http.Request) ([]byte, int, *apierrors.StatusError) {
-	if r.Header.Get("Authorization") != "Bearer "+s.token {
+func (s *Server) answer(r *http.Request) ([]byte, int, *apierrors.StatusError) {
+	if r.Header.Get("Authorization") != "Bearer "+s.Token {
 		return nil, 0, apierrors.NewUnauthorized("Unauthorized")
 	}
-	if s.refuse != nil {
-		return nil, 0, s.refuse
+	if s.Refuse != nil {
+		return nil, 0, s.Refuse
 	}
 	for prefix, resource := range resources {
 		rest, ok := strings.CutPrefix(r.URL.Path, prefix+"namespaces/")
@@ -116,7 +166,7 @@ func (s *apiServer) answer(r *http.Request) ([]byte, int, *apierrors.StatusError
 	return nil, 0, apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, r.Method, schema.GroupResource{}, r.URL.Path, "the server does not know this", 0, true)
 }
 
-func (s *apiServer) store(r *http.Request, resource schema.GroupResource, namespace, name string) ([]byte, int, *apierrors.StatusError) {
+func (s *Server) store(r *http.Request, resource schema.GroupResource, namespace, name string) ([]byte, int, *apierrors.StatusError) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxRequest))
 	if err != nil {
 		return nil, 0, apierrors.NewRequestEntityTooLargeError(err.Error())
@@ -129,7 +179,7 @@ func (s *apiServer) store(r *http.Request, resource schema.GroupResource, namesp
 	if r.Method == http.MethodPost {
 		path, code = path+"/"+o.GetName(), http.StatusCreated
 		switch {
-		case namespace != s.namespace:
+		case namespace != s.Namespace:
 			return nil, 0, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
 		case o.GetResourceVersion() != "":
 			return nil, 0, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
@@ -155,7 +205,7 @@ func (s *apiServer) store(r *http.Request, resource schema.GroupResource, namesp
 }
 
 // compare refuses what somebody else has overtaken.
-func (s *apiServer) compare(path string, o object, resource schema.GroupResource, create bool) *apierrors.StatusError {
+func (s *Server) compare(path string, o object, resource schema.GroupResource, create bool) *apierrors.StatusError {
 	there, found := s.objects[path]
 	if create {
 		if found {
