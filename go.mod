@@ -49,6 +49,7 @@ require (
 
 require (
 	filippo.io/age v1.3.2
+	github.com/creack/pty v1.1.24
 	github.com/hashicorp/go-retryablehttp v0.7.8
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/johannesboyne/gofakes3 v1.2.0

@@ -1,0 +1,418 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/creack/pty"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+)
+
+// runHeld is the command in a process that at one of its moments says so on file
+// descriptor 3, and goes on when it has got a line on 4.
+func runHeld() {
+	said, told := os.NewFile(3, "said"), bufio.NewReader(os.NewFile(4, "told"))
+	os.Exit(cli.Main(atMoment(cli.System(os.Args[1:]), func() {
+		_, _ = said.WriteString("now\n")
+		_, _ = told.ReadString('\n')
+	})))
+}
+
+// model is what a terminal shows that folds long lines, and folds them anew when
+// its width changes. All rows that have scrolled away are kept.
+type model struct {
+	mu            sync.Mutex
+	changed       *sync.Cond
+	rows          []modelRow
+	row, column   int
+	width, height int
+	pending       []byte // the beginning of what is not there as a whole yet
+	frames, marks int    // how often what is below was erased, and how often a mark came
+	ended         bool
+}
+
+// modelRow is a row; one that continues in the next was folded.
+type modelRow struct {
+	text      []rune
+	continues bool
+}
+
+func newModel(width, height int) *model {
+	m := &model{width: width, height: height, rows: make([]modelRow, 1)}
+	m.changed = sync.NewCond(&m.mu)
+	return m
+}
+
+// control are the sequences that the model knows; the mark is a title, which no
+// terminal shows.
+var control = regexp.MustCompile(`^(?:\x1b\[(\d*)([AJKm])|\x1b\[[\d;]*m|\x1b\](mark)\x07)`)
+
+// Write implements io.Writer.
+func (m *model) Write(b []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pending = append(m.pending, b...)
+	for len(m.pending) > 0 && m.take() {
+	}
+	m.changed.Broadcast()
+	return len(b), nil
+}
+
+// take takes one character or sequence, if it is there.
+func (m *model) take() bool {
+	if m.pending[0] == '\x1b' {
+		found := control.FindSubmatch(m.pending)
+		if found == nil {
+			if len(m.pending) > 16 {
+				panic("the model does not know " + strconv.Quote(string(m.pending[:16])))
+			}
+			return false
+		}
+		m.pending = m.pending[len(found[0]):]
+		if found[3] != nil {
+			m.marks++
+		}
+		m.control(string(found[2]), string(found[1]))
+		return true
+	}
+	if !utf8.FullRune(m.pending) {
+		return false
+	}
+	r, size := utf8.DecodeRune(m.pending)
+	m.pending = m.pending[size:]
+	switch r {
+	case '\r':
+		m.column = 0
+	case '\n':
+		m.down()
+	default:
+		m.put(r)
+	}
+	return true
+}
+
+func (m *model) control(what, number string) {
+	n, _ := strconv.Atoi(number)
+	row := &m.rows[m.row]
+	switch what {
+	case "A":
+		m.row = max(0, len(m.rows)-m.height, m.row-max(1, n))
+	case "J":
+		m.rows = m.rows[:m.row+1]
+		m.frames++
+		fallthrough
+	case "K":
+		row.text, row.continues = row.text[:min(m.column, len(row.text))], false
+	}
+}
+
+func (m *model) down() {
+	if m.row++; m.row == len(m.rows) {
+		m.rows = append(m.rows, modelRow{})
+	}
+}
+
+func (m *model) put(r rune) {
+	if m.column == m.width {
+		m.rows[m.row].continues = true
+		m.column = 0
+		m.down()
+	}
+	row := &m.rows[m.row]
+	for len(row.text) <= m.column {
+		row.text = append(row.text, ' ')
+	}
+	row.text[m.column] = r
+	m.column++
+}
+
+// resize folds everything anew. The cursor is at the beginning of a row of its own.
+func (m *model) resize(width, height int) {
+	old, at := m.rows, m.row
+	m.width, m.height = width, height
+	m.rows, m.row, m.column = make([]modelRow, 1), 0, 0
+	cursor := 0
+	for i, row := range old {
+		if i == at {
+			cursor = m.row
+		}
+		for _, r := range row.text {
+			m.put(r)
+		}
+		if !row.continues && i < len(old)-1 {
+			m.column = 0
+			m.down()
+		}
+	}
+	m.row, m.column = cursor, 0
+}
+
+// until waits for a condition on the model.
+func (m *model) until(t *testing.T, what string, holds func(*model) bool) {
+	t.Helper()
+	late := false
+	timer := time.AfterFunc(2*time.Minute, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		late = true
+		m.changed.Broadcast()
+	})
+	defer timer.Stop()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for !holds(m) {
+		if late || m.ended {
+			t.Fatalf("%s did not come to be:\n%s", what, m.text())
+		}
+		m.changed.Wait()
+	}
+}
+
+// shows is the condition that a text is there.
+func shows(text string) func(*model) bool {
+	return func(m *model) bool { return strings.Contains(m.text(), text) }
+}
+
+// text are all rows, of lines that were folded as one.
+func (m *model) text() string {
+	var b strings.Builder
+	for _, row := range m.rows {
+		b.WriteString(string(row.text))
+		if !row.continues {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// console is a command on a terminal of its own, which a test holds still.
+type console struct {
+	*testing.T
+	*model
+	cmd           *exec.Cmd
+	master, slave *os.File
+	said          *bufio.Reader
+	told          *os.File
+}
+
+func startConsole(t *testing.T, f folder, width, height int, args ...string) *console {
+	t.Helper()
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, saying, saidErr := os.Pipe()
+	hearing, told, toldErr := os.Pipe()
+	if err := errors.Join(saidErr, toldErr, pty.Setsize(master, &pty.Winsize{Rows: uint16(height), Cols: uint16(width)})); err != nil {
+		t.Fatal(err)
+	}
+	c := &console{T: t, model: newModel(width, height), cmd: f.process("kubewright-held", args...), master: master, slave: slave, said: bufio.NewReader(said), told: told}
+	c.cmd.Env = append(os.Environ(), momentAt+"="+inTheFirstStep.String(), "TERM=xterm-256color", "NO_COLOR=", "CLICOLOR_FORCE=", "KUBEWRIGHT_LOG=")
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = slave, slave, slave
+	c.cmd.ExtraFiles = []*os.File{saying, hearing}
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	saying.Close()
+	hearing.Close()
+	t.Cleanup(func() {
+		_ = c.cmd.Process.Kill()
+		for _, file := range []*os.File{master, slave, said, told} {
+			file.Close()
+		}
+	})
+	go func() {
+		_, _ = io.Copy(c.model, master) // ends with an error when nobody has the terminal any more
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ended = true
+		c.changed.Broadcast()
+	}()
+	return c
+}
+
+// types is somebody at the keyboard.
+func (c *console) types(text string) {
+	c.Helper()
+	if _, err := io.WriteString(c.master, text); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// held waits until the command is at its moment, and shows what it does.
+func (c *console) held(step string) {
+	c.Helper()
+	if line, err := c.said.ReadString('\n'); err != nil || line != "now\n" {
+		c.Fatalf("got %q, %v:\n%s", line, err, c.text())
+	}
+	c.until(c.T, "the block with "+step, func(m *model) bool { return strings.Contains(strings.Join(m.block(), "\n"), step) })
+}
+
+// resizes changes the terminal while the command stands still and all that it has
+// written was read, and waits until it has drawn twice.
+func (c *console) resizes(width, height int) {
+	c.Helper()
+	var status syscall.WaitStatus
+	if err := c.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		c.Fatal(err)
+	}
+	if _, err := syscall.Wait4(c.cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		c.Fatalf("it did not stop: %v %v", status, err)
+	}
+	c.mu.Lock()
+	marks := c.marks
+	c.mu.Unlock()
+	if _, err := io.WriteString(c.slave, "\x1b]mark\x07"); err != nil {
+		c.Fatal(err)
+	}
+	c.until(c.T, "the mark", func(m *model) bool { return m.marks > marks })
+	if err := pty.Setsize(c.master, &pty.Winsize{Rows: uint16(height), Cols: uint16(width)}); err != nil {
+		c.Fatal(err)
+	}
+	c.mu.Lock()
+	c.model.resize(width, height)
+	frames := c.frames
+	c.mu.Unlock()
+	if err := c.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		c.Fatal(err)
+	}
+	// The first one may erase twice: what the terminal has folded, too.
+	c.until(c.T, "a new picture", func(m *model) bool { return m.frames > frames+3 && m.column == 0 && len(m.pending) == 0 })
+}
+
+// block is what stands at the end of the screen while steps run.
+func (m *model) block() []string {
+	var out []string
+	for _, row := range m.rows {
+		if text := string(row.text); strings.HasPrefix(text, "Applying: ") {
+			out = []string{text}
+		} else if len(out) > 0 && text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// wantBlock wants the block once, and each line of it in one row.
+func (c *console) wantBlock(step string) {
+	c.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	block := c.block()
+	if strings.Count(c.text(), "Applying: ") != 1 || len(block) != 2 || !strings.HasPrefix(block[1], "  "+step) {
+		c.Errorf("the block is not there once, with one step that runs:\n%s", c.text())
+	}
+	for _, line := range block {
+		if n := utf8.RuneCountInString(line); n >= c.width {
+			c.Errorf("a line has %d columns, and the terminal %d: %q", n, c.width, line)
+		}
+	}
+	for i := range c.rows {
+		if strings.HasPrefix(string(c.rows[i].text), "Applying: ") && len(c.rows)-1-i != 2 {
+			c.Errorf("the block is not at the end of the screen:\n%s", c.text())
+		}
+	}
+}
+
+// ends lets the command go on to its end, and returns all that is on the screen then.
+func (c *console) ends(code int) string {
+	c.Helper()
+	if _, err := io.WriteString(c.told, "\n"); err != nil {
+		c.Fatal(err)
+	}
+	_ = c.cmd.Wait()
+	c.slave.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.ended {
+		c.changed.Wait()
+	}
+	if got := c.cmd.ProcessState.ExitCode(); got != code {
+		c.Errorf("exit code %d", got)
+	}
+	if strings.Contains(c.text(), "Applying: ") {
+		c.Errorf("the block is left on the screen:\n%s", c.text())
+	}
+	return c.text()
+}
+
+var stepDone = regexp.MustCompile(`(?m)^\[ *(\d+)/(\d+)\] (\S+): done after \S+$`)
+
+// wantDone wants a line for each step that is done, once and in order, and returns
+// how many there are, and how many steps there are at all.
+func wantDone(t *testing.T, screen string) (done, all int) {
+	t.Helper()
+	seen := map[string]bool{}
+	for i, m := range stepDone.FindAllStringSubmatch(screen, -1) {
+		if n, err := strconv.Atoi(m[1]); err != nil || n != i+1 || seen[m[3]] {
+			t.Fatalf("line %q is not the one of step %d:\n%s", m[0], i+1, screen)
+		}
+		seen[m[3]] = true
+		done = i + 1
+		all, _ = strconv.Atoi(m[2])
+	}
+	return done, all
+}
+
+const heldStep = `node.cp["cp1"]/certs`
+
+// TestTerminal has an apply on a terminal: it asks and is answered there, shows
+// what runs and folds what is done, also when the terminal becomes another one,
+// and leaves a screen with what has happened and nothing else.
+func TestTerminal(t *testing.T) {
+	t.Parallel()
+	c := startConsole(t, blankFolder(t), 100, 24, "apply", "-parallelism=1")
+	c.until(t, "the question", shows("Enter a value: "))
+	c.types("yes\n")
+	c.held(heldStep)
+	c.wantBlock(heldStep)
+	for _, size := range [][2]int{{44, 12}, {130, 40}, {36, 10}, {100, 24}} {
+		c.resizes(size[0], size[1])
+		c.wantBlock(heldStep[:4]) // of a narrow one the name is cut off
+	}
+	screen := c.ends(0)
+	if done, all := wantDone(t, screen); done != all || done < 20 {
+		t.Errorf("%d of %d steps are done:\n%s", done, all, screen)
+	}
+	if !strings.Contains(screen, "Enter a value: yes\n") || !strings.Contains(screen, "\nApply complete! Resources: 5 added, 0 changed, 0 destroyed.\n") {
+		t.Errorf("the end is another one:\n%s", screen)
+	}
+}
+
+// TestTerminalInterrupted types ^C: what is waited for is named, and the step that
+// runs is finished.
+func TestTerminalInterrupted(t *testing.T) {
+	t.Parallel()
+	f := blankFolder(t)
+	c := startConsole(t, f, 100, 24, "apply", "-auto-approve", "-parallelism=1")
+	c.held(heldStep)
+	c.types("\x03")
+	c.until(t, "what is waited for", shows("waiting for "+heldStep+": issue certificate"))
+	c.until(t, "the word in the block", func(m *model) bool {
+		return strings.HasSuffix(strings.TrimRight(strings.Join(m.block()[:min(1, len(m.block()))], ""), " "), "stopping")
+	})
+	c.wantBlock(heldStep)
+	screen := c.ends(130)
+	done, all := wantDone(t, screen)
+	_, behind, _ := strings.Cut(screen, "Interrupted. To stop at once, interrupt again.")
+	if n, _ := wantDone(t, screen[:len(screen)-len(behind)]); n+1 != done || done >= all {
+		t.Errorf("%d of %d steps are done, %d of them before the interrupt:\n%s", done, all, n, screen)
+	}
+	if !strings.Contains(behind, heldStep+": done after") || !strings.Contains(behind, "Apply stopped: "+strconv.Itoa(done)+" of "+strconv.Itoa(all)+" steps done") {
+		t.Errorf("the end is another one:\n%s", screen)
+	}
+	f.must(t, "apply", "-auto-approve")
+}
