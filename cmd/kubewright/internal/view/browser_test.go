@@ -1,7 +1,6 @@
 package view_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,11 +12,19 @@ import (
 	"time"
 )
 
-// browser finds a Chromium: the one in KUBEWRIGHT_BROWSER, or one of the usual names.
+// browser finds a Chromium: the one in KUBEWRIGHT_BROWSER, which has to be there then,
+// or one of the usual names.
 func browser(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{os.Getenv("KUBEWRIGHT_BROWSER"), "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(cmp.Or(name, "/none")); err == nil {
+	if name := os.Getenv("KUBEWRIGHT_BROWSER"); name != "" {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatalf("KUBEWRIGHT_BROWSER: %v", err)
+		}
+		return path
+	}
+	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
 	}
