@@ -370,6 +370,9 @@ type withSecrets struct {
 	secrets map[string]state.Secret
 }
 
+// Unwrap is the host itself.
+func (h withSecrets) Unwrap() providers.Host { return h.Host }
+
 // ReadSecrets answers from memory, and asks the host for what is not there.
 func (h withSecrets) ReadSecrets(ctx context.Context, paths []string) (map[string]state.Secret, error) {
 	out := map[string]state.Secret{}

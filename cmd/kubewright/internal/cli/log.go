@@ -20,6 +20,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/statefile"
 )
 
 // The log is asked for as Terraform's is, with TF_LOG and TF_LOG_PATH.
@@ -60,8 +61,12 @@ func (a *app) openLog() (closing func(), err error) {
 	return closing, nil
 }
 
-// openLogFile goes on with a log. Only its owner may read it.
+// openLogFile goes on with a log. Only its owner may read it. Flags are not read
+// yet: which state is meant, is not known, and none gets a log.
 func (a *app) openLogFile(path string) (*os.File, error) {
+	if err := spared("The log "+path, a.named(path), statefile.DirPaths(filepath.Dir(a.named(path)))); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(a.named(path), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err == nil {
 		var info os.FileInfo

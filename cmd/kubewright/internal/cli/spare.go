@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state/statefile"
 )
 
 // readSuffixes are those of the files that make a configuration.
@@ -17,8 +18,13 @@ func (a *app) spares(flag, name string) error {
 	if name == "" {
 		return nil
 	}
-	path, what := filepath.Clean(a.named(name)), ""
-	p := a.paths()
+	return spared("-"+flag+"="+name, a.named(name), a.paths())
+}
+
+// spared is spares of what asks for a file, and the files of a state.
+func spared(asks, path string, p statefile.Paths) error {
+	path = filepath.Clean(path)
+	what := ""
 	if slices.ContainsFunc(readSuffixes, func(suffix string) bool { return strings.HasSuffix(path, suffix) }) {
 		what = "is named as a file of a configuration"
 	}
@@ -28,5 +34,5 @@ func (a *app) spares(flag, name string) error {
 	if what == "" {
 		return nil
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("File would be written over", "-%s=%s %s. Nothing was written. Give another name.", flag, name, what)}}
+	return &diagError{diag.Diagnostics{diag.Errorf("File would be written over", "%s %s. Nothing was written. Give another name.", asks, what)}}
 }

@@ -115,6 +115,11 @@ func newWorld(t *testing.T) *sim.World {
 	return w
 }
 
+// inside is a host that is wrapped once more.
+type inside struct{ providers.Host }
+
+func (h inside) Unwrap() providers.Host { return h.Host }
+
 // TestHost: each question is told before and behind, with the host, and what fails
 // with its cause; whoever needs the host itself finds it.
 func TestHost(t *testing.T) {
@@ -132,7 +137,7 @@ func TestHost(t *testing.T) {
 	if err == nil {
 		t.Fatal("a simulated host lets through")
 	}
-	if _, err := l.Access(sim.Access{}).API(context.Background(), h, "10.0.0.1:6443"); err != nil {
+	if _, err := l.Access(sim.Access{}).API(context.Background(), inside{h}, "10.0.0.1:6443"); err != nil {
 		t.Errorf("the host is not found behind the log: %v", err)
 	}
 	for _, want := range []string{
