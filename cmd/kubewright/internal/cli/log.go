@@ -134,9 +134,9 @@ func (w loggedWorld) open(ctx context.Context, c config.Connection, address stri
 func (w loggedWorld) access() providers.Access { return w.log.Access(w.world.access()) }
 func (w loggedWorld) clock() providers.Clock   { return w.log.Clock(w.world.clock()) }
 
-// logState tells what is done to the state: where it is and by which run.
+// logState tells what a run that writes does to the state's lock.
 func (s *session) logState(what string) {
-	if s.log != nil && s.store != nil {
+	if s.log != nil && s.runID != "" {
 		s.log.Info(what, "state", s.store.Place(), "run", s.runID)
 	}
 }

@@ -57,6 +57,8 @@ type Log struct {
 	lines   *slog.Logger
 	now     func() time.Time
 	secrets atomic.Pointer[state.Redactor]
+	// clean tells that the handler leaves characters in values that are no text.
+	clean bool
 }
 
 // Options say what is written and how.
@@ -69,7 +71,7 @@ type Options struct {
 
 // New makes a log.
 func New(w io.Writer, o Options) *Log {
-	l := &Log{now: o.Now}
+	l := &Log{now: o.Now, clean: o.JSON}
 	handler := &slog.HandlerOptions{Level: o.Level, ReplaceAttr: l.attribute}
 	out := &lines{w: w, log: l}
 	if o.JSON {
@@ -157,10 +159,14 @@ func levelName(v slog.Value) string {
 	return v.String()
 }
 
-// text is without secrets, on one line, and has nothing in it that a terminal or a
-// CI runner takes for a command.
+// text is without secrets, and of what the handler does not quote without what a
+// terminal or a CI runner takes for a command.
 func (l *Log) text(s string) string {
-	return view.Clean(state.WithoutPasswords(l.secrets.Load().Text(s)))
+	s = state.WithoutPasswords(l.secrets.Load().Text(s))
+	if l.clean {
+		s = view.Clean(s)
+	}
+	return s
 }
 
 // lines writes whole lines. Quoting may have made a secret of two words, or a

@@ -81,6 +81,9 @@ func TestVisible(t *testing.T) {
 	if strings.ContainsAny(b.String(), "\x1b\x07\r\u202e\u009b\x7f") || strings.Count(b.String(), "\n") != 1 || strings.Contains(b.String(), "##[") || strings.HasPrefix(b.String(), "::") {
 		t.Errorf("%q", b)
 	}
+	if !strings.Contains(b.String(), `text="a\x1b[31mred\a\r\nlevel=ERROR msg=forged\u202egnp.`) {
+		t.Errorf("what is no text cannot be read: %s", b)
+	}
 	l, b = newLog(logged.LevelTrace, true)
 	l.Error(hostile, "text", hostile, "error", errors.New(hostile))
 	var line struct{ Msg, Text, Level string }
