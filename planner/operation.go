@@ -149,9 +149,13 @@ type (
 		Links []string `json:"links,omitempty"`
 	}
 
-	// Mark writes what kubewright keeps on a host, or with Remove takes it away.
+	// Mark writes what kubewright keeps on a host, or with Remove takes it away. CA is
+	// the file with the cluster's CA on the host: where it is named, the mark gets the
+	// CA that is first in it then as ClusterCA, and what the host's mark said before
+	// among FormerCAs.
 	Mark struct {
 		Marks  state.Marks `json:"marks"`
+		CA     string      `json:"ca,omitempty"`
 		Remove bool        `json:"remove,omitempty"`
 	}
 )

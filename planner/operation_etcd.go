@@ -81,6 +81,11 @@ type (
 // of which snapshot its etcd was made: the hex SHA-256.
 const RestoredMark = "/var/lib/kubewright/etcd-restored"
 
+// RestoredData is the file within the data of a member that was made of a snapshot,
+// which says of which, in the same form. It goes where the data goes: an etcd that
+// a member founds by itself, when its disk was lost, has none.
+const RestoredData = "kubewright-restored"
+
 // Op is the name in JSON.
 func (SetAsideEtcd) Op() string { return "set_aside_etcd" }
 

@@ -77,6 +77,12 @@ var (
 	// before is. A retry helps when what blocked it has been dealt with.
 	ErrBlocked = errors.New("pods could not be evicted in time")
 
+	// ErrUntrusted: somebody answered, and one of the two sides does not trust the
+	// other's certificate. Who is there and how it is, is not known. A retry helps
+	// only when the certificates are renewed meanwhile. It comes together with the
+	// kind that says that nothing was served.
+	ErrUntrusted = errors.New("not trusted")
+
 	// ErrForeign: the host belongs to another state: the lineage that it
 	// remembers is not the run's. Nothing was done. A retry does not help.
 	ErrForeign = errors.New("host belongs to another state")

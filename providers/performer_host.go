@@ -1,8 +1,10 @@
 package providers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
@@ -44,6 +46,9 @@ func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
 	if err != nil {
 		return err
 	}
+	if ops, err = marked(ctx, host, ops); err != nil {
+		return err
+	}
 	b := w.batch(ops)
 	if b.Contents, err = w.contents(ctx, ops); err != nil {
 		return err
@@ -59,6 +64,44 @@ func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
 		return changed // and not how the host put it, which got something else than was planned
 	}
 	return err
+}
+
+// marked has marks say by which CA the host is part of its cluster: it was made or
+// brought in this very run, so that no plan knows it.
+func marked(ctx context.Context, host Host, ops []planner.Operation) ([]planner.Operation, error) {
+	out := slices.Clone(ops)
+	for i, op := range ops {
+		m, ok := op.(planner.Mark)
+		if !ok || m.CA == "" || m.Remove {
+			continue
+		}
+		r, err := host.Observe(ctx, state.Query{Files: []state.FileQuery{{Path: m.CA, Read: state.ReadCertificate}}})
+		if err != nil {
+			return nil, err
+		}
+		m.Marks, m.CA = ofCA(m.Marks, r, m.CA), ""
+		out[i] = m
+	}
+	return out, nil
+}
+
+// ofCA is a mark that names the CA that a host holds, and those that it has held
+// before.
+func ofCA(m state.Marks, r *state.Report, file string) state.Marks {
+	former := append(slices.Clone(m.FormerCAs), m.ClusterCA)
+	if r.Marks != nil {
+		former = append(append(former, r.Marks.FormerCAs...), r.Marks.ClusterCA)
+		m.ClusterCA = cmp.Or(m.ClusterCA, r.Marks.ClusterCA)
+	}
+	if certs := r.Files[file].Certificates; len(certs) > 0 {
+		m.ClusterCA = certs[0].KeyDigest
+	}
+	slices.Sort(former)
+	m.FormerCAs = slices.DeleteFunc(slices.Compact(former), func(ca string) bool { return ca == "" || ca == m.ClusterCA })
+	if len(m.FormerCAs) == 0 {
+		m.FormerCAs = nil
+	}
+	return m
 }
 
 // contents resolves everything that the operations refer to.

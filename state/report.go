@@ -207,10 +207,15 @@ type KubeconfigInfo struct {
 	Token bool `json:"token,omitempty"`
 }
 
+// MarksFormat is the format of the marks that this version writes. It reads that
+// one and older ones; of a newer one it does not know what it leaves unread.
+const MarksFormat = 1
+
 // Marks is what kubewright keeps on a host in /var/lib/kubewright: whose the
 // host is, and what was there before. Written before the first change of a
 // host, removed last. It holds no secrets.
 type Marks struct {
+	// Format is MarksFormat of who wrote them.
 	Format  int    `json:"format"`
 	Lineage string `json:"lineage"`
 	Cluster string `json:"cluster"`
@@ -218,8 +223,11 @@ type Marks struct {
 	Node Target `json:"node,omitzero"`
 	// Founder marks the control plane on which the cluster is founded.
 	Founder bool `json:"founder,omitempty"`
-	// ClusterCA is the KeyDigest of the cluster's CA, once known.
-	ClusterCA string `json:"cluster_ca,omitempty"`
+	// ClusterCA is the KeyDigest of the CA of the cluster that the host is part of,
+	// once known; marks that older versions wrote have none. FormerCAs are those of
+	// the CAs that it has taken the place of, in rotations of ours.
+	ClusterCA string   `json:"cluster_ca,omitempty"`
+	FormerCAs []string `json:"former_cas,omitempty"`
 	// Token is the highest run token seen; an operation with a lower one is refused.
 	Token int64 `json:"token"`
 	// Owned are the paths that we made; Before is what stood there, per path or

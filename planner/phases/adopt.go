@@ -241,7 +241,7 @@ func (v *View) markAdopted(changes []planner.Change) ([]state.Item, []planner.Ch
 // replaced. Of what was there before nothing is known but that folders which
 // others use as well stay.
 func (l leaver) adoptedMarks() *state.Marks {
-	m := &state.Marks{Format: 1, Cluster: l.Cluster, Node: l.target, Before: map[string]string{}}
+	m := &state.Marks{Format: state.MarksFormat, Cluster: l.Cluster, Node: l.target, Before: map[string]string{}}
 	for _, p := range foldersBefore {
 		if f := l.report.Files[p]; f.Exists && !slices.Contains(foldersOfKubernetes, p) {
 			m.Before["folder:"+p] = f.Mode + " " + f.Owner

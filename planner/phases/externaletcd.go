@@ -32,15 +32,16 @@ type ExternalEtcdQuery struct {
 }
 
 // ExternalEtcdQueries lists the external etcds on which a cluster is to be
-// founded: no control plane has anything of a cluster yet. Reports are those of
-// the hosts that answered.
+// founded: as far as the state knows no API has served it yet, and its control
+// planes are blank or have what an earlier run left that was cut short. Reports are
+// those of the hosts that answered.
 func ExternalEtcdQueries(cfg *config.Config, recorded *state.State, reports map[state.Target]*state.Report) []ExternalEtcdQuery {
 	var out []ExternalEtcdQuery
 	for _, c := range cfg.Clusters {
 		planes := cfg.NodesOf(c.Label, config.ControlPlane)
-		founded := recorded != nil && recorded.Clusters[c.Label] != nil || slices.ContainsFunc(planes, func(n *config.Node) bool {
+		founded := recorded != nil && recorded.Clusters[c.Label] != nil && recorded.Clusters[c.Label].Version != "" || slices.ContainsFunc(planes, func(n *config.Node) bool {
 			r := reports[n.Target]
-			return r == nil || !blank(r)
+			return r == nil || r.Marks == nil && !blank(r)
 		})
 		if c.Etcd.External != nil && !founded && len(planes) > 0 {
 			out = append(out, ExternalEtcdQuery{Cluster: c, Via: planes[0].Target, Prefix: registryPrefix(c)})
@@ -64,11 +65,11 @@ func registryPrefix(c *config.Cluster) string {
 // MinExternalEtcdVersion of 1.34 to 1.37).
 const minExternalEtcd = "3.5.24"
 
-// seenExternalEtcd is what was seen through the node; nil when it is not the
-// one through which it was asked.
+// seenExternalEtcd is what was seen through the node, before the cluster's API has
+// served anything; nil when it is not the one through which it was asked.
 func (n *node) seenExternalEtcd() *ExternalEtcd {
 	c := n.cluster
-	if c.Etcd.External == nil || c.controlPlanes()[0] != n {
+	if c.Etcd.External == nil || !c.founding || c.controlPlanes()[0] != n {
 		return nil
 	}
 	return c.view.ExternalEtcds[c.Label]
@@ -82,8 +83,8 @@ func externalEtcdVersion(n *node) []finding {
 		return nil
 	case seen.Blind:
 		return []finding{{
-			warning: true, text: "the external etcd was not looked at, because this host's sshd does not let connections through",
-			remedy: "see that it is " + minExternalEtcd + " or newer and holds no other cluster, or set AllowTcpForwarding in sshd_config",
+			text:   "the external etcd could not be looked at, because this host's sshd does not let connections through. Nobody knows whether it is new enough and holds another cluster's data",
+			remedy: "set AllowTcpForwarding in sshd_config, or see for yourself that it is " + minExternalEtcd + " or newer and holds no other cluster",
 		}}
 	}
 	var out []finding
@@ -95,7 +96,7 @@ func externalEtcdVersion(n *node) []finding {
 			})
 		}
 	}
-	if seen.Err != nil {
+	if seen.Err != nil && len(etcdClientFiles(n)) == 0 { // which would be the cause, and is told by itself
 		out = append(out, finding{
 			text:   fmt.Sprintf("seen from here, %v", seen.Err),
 			remedy: "check the endpoints of etcd { external }, that etcd runs and may be reached from the control planes, and that it trusts the client certificate",
@@ -104,10 +105,11 @@ func externalEtcdVersion(n *node) []finding {
 	return out
 }
 
-// externalEtcdData finds keys of another cluster in an external etcd.
+// externalEtcdData finds keys of another cluster in an external etcd. Once an API
+// server of this one may have run they may be its own.
 func externalEtcdData(n *node) []finding {
 	seen := n.seenExternalEtcd()
-	if seen == nil || seen.Keys == 0 {
+	if seen == nil || seen.Keys == 0 || slices.ContainsFunc(n.cluster.controlPlanes(), (*node).hasAPIServer) {
 		return nil
 	}
 	prefix := registryPrefix(n.cluster.Cluster)
@@ -115,4 +117,9 @@ func externalEtcdData(n *node) []finding {
 		text:   fmt.Sprintf("the external etcd holds a cluster already: %d keys begin with %s. A new cluster would take over that one's objects, and what was signed or encrypted for it would not be valid any more", seen.Keys, prefix),
 		remedy: fmt.Sprintf("find out whose it is; use another etcd, or another etcd-prefix for the API server. If nobody needs it any more, as after destroy: etcdctl del --prefix %s", prefix),
 	}}
+}
+
+// hasAPIServer tells that an API server may have run on the node.
+func (n *node) hasAPIServer() bool {
+	return n.report != nil && n.report.Files[manifest("kube-apiserver")].Exists
 }

@@ -203,7 +203,7 @@ func installStep(n *node, w work) planner.Step {
 	}
 	i := installation{node: n, marks: n.marks(), touched: map[part]bool{}}
 	i.choose(w)
-	ops := append([]planner.Operation{planner.Mark{Marks: i.marks}}, i.keeps...)
+	ops := append([]planner.Operation{i.mark()}, i.keeps...)
 	ops = append(ops, i.uploads()...)
 	ops = append(ops, i.writes...)
 	ops = append(ops, i.packageOperations()...)

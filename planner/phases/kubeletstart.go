@@ -118,6 +118,9 @@ func kubeletStep(n *node, w work) planner.Step {
 	if n.bootstraps() {
 		s.Operations = append(s.Operations, n.bootstrapOperations()...)
 	}
+	if n.marksCA() {
+		s.Operations = append(s.Operations, n.markCA(n.cluster.atOnce[n.cluster.caBase()]))
+	}
 	s.Operations = append(s.Operations, fileOperations(w)...)
 	units := []planner.Operation{
 		planner.Unit{Unit: kubeletUnit, Action: "enable"},

@@ -46,8 +46,7 @@ func (c *cluster) removedMembers() diag.Diagnostics {
 		return nil
 	}
 	for _, n := range c.controlPlanes() {
-		listed := slices.ContainsFunc(c.report.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, n.peerURL()) })
-		if n.report == nil || !n.report.Files[n.etcdData()].Exists || listed || !c.view.recordedNode(n.target) {
+		if !n.unlisted() {
 			continue
 		}
 		if was := c.etcdOfBefore(); was != "" {
@@ -59,6 +58,16 @@ func (c *cluster) removedMembers() diag.Diagnostics {
 			n.target, n.Address, ReplaceFlag, n.target).At(n.Source).For(n.target))
 	}
 	return diags
+}
+
+// unlisted tells that the host of a known node holds the data of a member that the
+// etcd which answers does not count.
+func (n *node) unlisted() bool {
+	c := n.cluster
+	if len(c.report.Members) == 0 || n.report == nil || !n.report.Files[n.etcdData()].Exists || !c.view.recordedNode(n.target) {
+		return false
+	}
+	return !slices.ContainsFunc(c.report.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, n.peerURL()) })
 }
 
 // etcdOfBefore is the ID of the etcd that the state knows, when another one

@@ -150,7 +150,7 @@ var spoiltHosts = []spoilt{
 		etcd: &phases.ExternalEtcd{Err: errors.New("cannot reach the external etcd: refused")},
 	},
 	{
-		check: "ExternalEtcdVersion", text: "the external etcd was not looked at", config: externalEtcd, warning: true,
+		check: "ExternalEtcdVersion", text: "the external etcd could not be looked at, because this host's sshd does not let connections through", config: externalEtcd,
 		etcd: &phases.ExternalEtcd{Err: errors.New("no forwarding"), Blind: true},
 	},
 	{

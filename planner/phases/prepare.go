@@ -32,7 +32,7 @@ var prepare = phase{
 		if w.empty() {
 			return planner.Step{}
 		}
-		ops := []planner.Operation{planner.Mark{Marks: n.marks()}}
+		ops := []planner.Operation{n.mark()}
 		for _, c := range w.changes {
 			switch c.Kind {
 			case state.KindSysctl:
@@ -44,6 +44,9 @@ var prepare = phase{
 		return planner.Step{Operations: append(ops, fileOperations(w)...)}
 	},
 }
+
+// ownFolder is where hosts keep our mark.
+const ownFolder = "/var/lib/kubewright"
 
 // markItem is our mark on the host.
 func (n *node) markItem() state.Item {
@@ -136,16 +139,43 @@ var sysctlsOfOthers = []string{
 	"net.netfilter.nf_conntrack_tcp_timeout_established", "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
 }
 
+// mark writes the mark. On a host that is part of the cluster already it is to say
+// by which CA.
+func (n *node) mark() planner.Mark {
+	if n.joins() {
+		return planner.Mark{Marks: n.marks()}
+	}
+	return n.markCA("")
+}
+
+// markCA writes the mark, and has it say by which CA the host is part of the
+// cluster: by the one that it holds then, and that has taken the former one's place.
+func (n *node) markCA(former string) planner.Mark {
+	m := n.marks()
+	if former != "" {
+		m.FormerCAs = appendNew(m.FormerCAs, former)
+	}
+	return planner.Mark{Marks: m, CA: n.cluster.caFile()}
+}
+
+// marksCA tells that the kubelet's step has to have the mark say by which CA the
+// host is part of the cluster: it does not say so yet, or is about to be wrong.
+func (n *node) marksCA() bool {
+	_, replaced := n.cluster.atOnce[n.cluster.caBase()]
+	return replaced || n.report.Marks == nil || n.report.Marks.ClusterCA == ""
+}
+
 // marks is what the host is to remember. What was there before is written
 // once and kept by later marks.
 func (n *node) marks() state.Marks {
-	m := state.Marks{Format: 1, Cluster: n.Cluster, Node: n.target, Founder: n.isFounder()}
+	m := state.Marks{Format: state.MarksFormat, Cluster: n.Cluster, Node: n.target, Founder: n.isFounder()}
 	if n.report == nil {
 		return m
 	}
 	// A run that was cut short may have left its token alone.
 	if old := n.report.Marks; old != nil && old.Format > 0 {
-		m.Before, m.Owned, m.Founder, m.ClusterCA = maps.Clone(old.Before), slices.Clone(old.Owned), old.Founder || m.Founder, old.ClusterCA
+		m.Before, m.Owned, m.Founder = maps.Clone(old.Before), slices.Clone(old.Owned), old.Founder || m.Founder
+		m.ClusterCA, m.FormerCAs = old.ClusterCA, slices.Clone(old.FormerCAs)
 		n.markSoftware(&m)
 		return m
 	}

@@ -42,7 +42,7 @@ func (n *node) query() state.Query {
 		for _, name := range []string{"ca.crt", "healthcheck-client.crt", "healthcheck-client.key"} {
 			q.Secrets = append(q.Secrets, c.Certificates.Dir+"/etcd/"+name)
 		}
-		q.Files = append(q.Files, state.FileQuery{Path: n.etcdData()})
+		q.Files = append(q.Files, state.FileQuery{Path: n.etcdData()}, state.FileQuery{Path: n.restoredData(), Read: state.ReadContent})
 	}
 	if n.isControlPlane() {
 		n.keyRotationQuery(&q)

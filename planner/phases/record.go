@@ -18,7 +18,22 @@ func Identify(v *View, s *planner.Step) state.Learned {
 	if n == nil {
 		return state.Learned{}
 	}
-	return state.Learned{Nodes: map[state.Target]*state.RecordedNode{n.target: n.record()}}
+	l := state.Learned{Nodes: map[state.Target]*state.RecordedNode{n.target: n.record()}}
+	if s.ID.Phase == restorePhase && s.ID.Waypoint == restoreDone {
+		l.Clusters = c.withoutEtcdID()
+	}
+	return l
+}
+
+// withoutEtcdID is what is recorded of the cluster without the ID of its etcd: it was
+// made anew, and as soon as the restore has ended nothing else tells of that.
+func (c *cluster) withoutEtcdID() map[string]*state.RecordedCluster {
+	if c.view.Recorded == nil || c.view.Recorded.Clusters[c.Label] == nil {
+		return nil
+	}
+	rec := *c.view.Recorded.Clusters[c.Label]
+	rec.EtcdClusterID = ""
+	return map[string]*state.RecordedCluster{c.Label: &rec}
 }
 
 func (n *node) record() *state.RecordedNode {

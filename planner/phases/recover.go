@@ -16,6 +16,9 @@ import (
 // among the diagnostics mean that the marks do not allow it.
 func Recover(v *View) (*state.State, diag.Diagnostics) {
 	v.resolve()
+	if diags := v.newerMarks(); diags.HasErrors() {
+		return nil, diags
+	}
 	st := &state.State{FormatVersion: state.FormatVersion, Nodes: map[state.Target]*state.RecordedNode{}}
 	r := recovery{state: st, lineages: map[string][]string{}}
 	for _, c := range v.clusters {

@@ -228,7 +228,7 @@ func (l leaver) keptMarks() *state.Marks {
 		return l.adoptedMarks()
 	}
 	m := *l.report.Marks
-	m.Founder, m.ClusterCA = false, ""
+	m.Founder, m.ClusterCA, m.FormerCAs = false, "", nil
 	return &m
 }
 

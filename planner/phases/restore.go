@@ -39,6 +39,7 @@ const (
 // over a cluster that works, and goes on where it was interrupted.
 func Restore(v *View, header planner.Plan, r EtcdRestore) (Result, diag.Diagnostics) {
 	v.resolve()
+	v.restores = true
 	diags := v.situate()
 	c, more := v.clusterToRestore(r)
 	if diags = append(diags, more...); diags.HasErrors() {
@@ -87,6 +88,8 @@ func (v *View) clusterToRestore(r EtcdRestore) (*cluster, diag.Diagnostics) {
 		return nil, diag.Diagnostics{diag.Errorf("Nothing to restore into", "No control plane of cluster %q holds both its CA (%s/ca.crt) and %s any more, and a snapshot holds neither: "+
 			"the nodes would trust no new API server. Nothing was changed. Put the files back, from a backup of a control plane's /etc/kubernetes; "+
 			"without them the cluster has to be destroyed and made anew.", c.Label, c.Certificates.Dir, adminConf).At(c.Source).For(c.target)}
+	case planes[0].restoredFrom() == r.SHA256 && !planes[0].holdsRestored(r.SHA256):
+		return nil, diag.Diagnostics{planes[0].refuseLostAgain(r)}
 	case r.Answers != nil && planes[0].restoredFrom() != r.SHA256:
 		return nil, diag.Diagnostics{diag.Errorf("Etcd works", "The etcd of cluster %q answers: a quorum of its members is there (%s). Nothing is restored over a cluster that works, "+
 			"and nothing was changed. If the cluster is to be put back to what it was, delete or change its objects; if it is to be made anew, destroy and apply it first.",
@@ -123,6 +126,28 @@ func (n *node) restoredFrom() string { return RestoredFrom(n.report) }
 // while that restore goes on; empty when none does.
 func RestoredFrom(r *state.Report) string {
 	return strings.TrimSpace(string(r.Files[planner.RestoredMark].Content))
+}
+
+// restoredData is the file within a member's data that says of which snapshot it is.
+func (n *node) restoredData() string { return n.etcdData() + "/" + planner.RestoredData }
+
+// holdsRestored tells that the data of the node's member is the one that was made of
+// the snapshot with the digest.
+func (n *node) holdsRestored(sha256 string) bool {
+	return sha256 != "" && strings.TrimSpace(string(n.report.Files[n.restoredData()].Content)) == sha256
+}
+
+// refuseLostAgain speaks of a restore that has begun on a node, whose data has been
+// lost since. To go on would be to start an etcd with nothing in it.
+func (n *node) refuseLostAgain(r EtcdRestore) *diag.Diagnostic {
+	holds := "there is none any more"
+	if n.report.Files[n.etcdData()].Exists {
+		holds = "what is there now is not it: etcd has begun with empty data, or somebody has put other data there"
+	}
+	return diag.Errorf("Restored data is lost", "A restore of %s into cluster %q was cut short, and %s (%s) had its data, but %s (%s). Nothing was changed: to go on would be to go on without what was restored. "+
+		"See first that no other control plane holds it: those that had joined may be a quorum (kubewright etcd status). "+
+		"If none does, have the restore begin anew: delete %s on that host, and run the same command again.",
+		r.Artifact, n.cluster.Label, n.target, n.Address, holds, n.etcdData(), planner.RestoredMark).At(n.Source).For(n.target)
 }
 
 func (c *cluster) whatIsLost(r EtcdRestore) *diag.Diagnostic {
@@ -192,7 +217,7 @@ func (b *restore) start() {
 		last = b.add(n, restoreJoin, b.join(n), last)
 	}
 	b.add(first, restoreDone, planner.Step{
-		Impact: "ends the restore", Operations: planner.Operations{planner.RemovePath{Path: planner.RestoredMark}},
+		Impact: "ends the restore", Operations: planner.Operations{planner.RemovePath{Path: planner.RestoredMark}, planner.RemovePath{Path: first.restoredData()}},
 	}, last)
 }
 

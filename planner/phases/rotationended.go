@@ -196,6 +196,6 @@ func (b *builder) replaceAtOnce(c *cluster) {
 	info.Waypoint, pods.Waypoint, end.Waypoint = replacedCA, replacedCA, replacedCA
 	b.addUpdate(info, s.told(), before)
 	b.addUpdate(pods, s.publishedTo(r), append(before, info))
-	b.addUpdate(end, planner.Step{Operations: []planner.Operation{planner.RemovePath{Path: c.endedFile()}}, Impact: "takes away the CA that has ended"}, []state.Address{pods})
+	b.addUpdate(end, planner.Step{Operations: []planner.Operation{c.seatNode().markCA(old), planner.RemovePath{Path: c.endedFile()}}, Impact: "takes away the CA that has ended"}, []state.Address{pods})
 	b.draft.Rotations = append(b.draft.Rotations, Rotation{c.target, "ca"}.String()+": the CA has ended; when everything below the new one is issued and the API answers, the cluster is told of it.")
 }

@@ -197,6 +197,9 @@ func (s *rotationStage) kubelet(n *node) planner.Step {
 	var ops []planner.Operation
 	if !n.isControlPlane() && !s.satisfied(r, n.casIn(ca)) {
 		ops = append(ops, planner.CopySecrets{From: r.source, Files: []planner.SecretFile{{Path: ca, Mode: "0644", Owner: root}}})
+		if s.name == dropOld {
+			ops = append(ops, n.markCA(r.old))
+		}
 	}
 	if len(ops) == 0 && s.satisfied(r, n.casIn(kubeletConf)) && !n.report.Outdated(kubeletProcess.Name, kubeletConf) {
 		return planner.Step{}

@@ -242,6 +242,9 @@ func (n *node) endRotations() []planner.Operation {
 	var ops []planner.Operation
 	for _, a := range n.cluster.authorities {
 		rotating := n.cluster.rotation(a.Base) != nil
+		if r := n.cluster.rotation(a.Base); rotating && n.cluster.rotates() && a.Base == n.cluster.caBase() {
+			ops = append(ops, n.markCA(r.old)) // from here on nothing else tells of the old one
+		}
 		next := n.casIn(a.nextBase() + ".crt")
 		left := !rotating && a.custody == made && len(next) > 0 && slices.Equal(next, n.casIn(a.Base+".crt"))
 		for _, path := range a.rotationPaths() {

@@ -59,10 +59,14 @@ var tracesOfCluster = []string{
 // guessed: a cluster is founded only if every control plane was seen to be
 // blank and neither state nor any host holds a cluster's identity.
 func (v *View) situate() diag.Diagnostics {
-	var diags diag.Diagnostics
+	diags := v.newerMarks()
 	for _, c := range v.clusters {
-		diags = append(diags, c.checkOwner()...)
+		owned := c.checkOwner()
+		diags = append(diags, owned...)
 		diags = append(diags, c.situate()...)
+		if !owned.HasErrors() {
+			diags = append(diags, c.checkIdentity()...)
+		}
 		c.up = c.upgrade()
 		if c.atOnce = c.endedCAs(); c.replacesAtOnce() {
 			c.report = nil // whoever answers still does so on connections from before

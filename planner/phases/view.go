@@ -61,6 +61,9 @@ type View struct {
 	targeted bool
 	// skipsTokens drops a service account key without waiting for new tokens.
 	skipsTokens bool
+	// restores tells that an etcd is to be made anew of a snapshot, which makes it
+	// another one.
+	restores bool
 	// pathsOnly leaves out what files hold: what to look at does not depend on it.
 	pathsOnly bool
 }

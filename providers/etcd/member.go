@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
@@ -66,11 +67,17 @@ type remote struct {
 	mu sync.Mutex
 	// lastDial is why the endpoint could not be connected to; gRPC passes on its text only.
 	lastDial error
+	// refused is why one side did not trust the other's certificate, likewise.
+	refused error
 }
 
 // dial makes a client for one endpoint. It connects when it is first used.
 func dial(host providers.Host, endpoint string, config *tls.Config) (*remote, error) {
 	r := &remote{endpoint: endpoint}
+	var options []grpc.DialOption
+	if config != nil {
+		options = append(options, grpc.WithTransportCredentials(watching{credentials.NewTLS(config), r.trust}))
+	}
 	var err error
 	r.Client, err = clientv3.New(clientv3.Config{
 		Endpoints: []string{endpoint},
@@ -78,7 +85,7 @@ func dial(host providers.Host, endpoint string, config *tls.Config) (*remote, er
 		Logger:    zap.NewNop(),
 		// The caller decides about retries: it reads before it repeats.
 		MaxUnaryRetries: 1,
-		DialOptions: []grpc.DialOption{
+		DialOptions: append(options,
 			grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 				conn, err := host.DialContext(ctx, "tcp", address)
 				r.mu.Lock()
@@ -90,7 +97,7 @@ func dial(host providers.Host, endpoint string, config *tls.Config) (*remote, er
 				Backoff:           backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second},
 				MinConnectTimeout: 5 * time.Second,
 			}),
-		},
+		),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make client of etcd at %s: %w", endpoint, err)
@@ -119,8 +126,11 @@ func (r *remote) explain(err error) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.lastDial != nil {
+	switch {
+	case r.lastDial != nil:
 		return fmt.Errorf("%s: %w", r.endpoint, r.lastDial)
+	case r.refused != nil:
+		return &untrustedError{r.endpoint, r.refused}
 	}
 	return fmt.Errorf("%s: %w", r.endpoint, err)
 }

@@ -59,6 +59,9 @@ func (Access) ExternalEtcd(ctx context.Context, via providers.Host, endpoints []
 	defer h.w.mu.Unlock()
 	r := state.ExternalEtcdReport{Versions: map[string]string{}}
 	err = h.w.read(ctx, h.machine(), "external_etcd", strings.Join(endpoints, ","), func() error {
+		if h.machine().Conditions.NoForwarding {
+			return &providers.Error{Kind: providers.ErrNoForwarding, Do: "reach the external etcd"}
+		}
 		c := h.w.externalEtcd(endpoints)
 		for _, endpoint := range endpoints {
 			r.Versions[endpoint] = externalEtcdVersion

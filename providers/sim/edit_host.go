@@ -143,7 +143,7 @@ func (e *edit) condition() error {
 	flags := map[string]*bool{
 		"unreachable": &c.Unreachable, "changed-host-key": &c.ChangedHostKey, "refuses-key": &c.RefusesKey, "no-sudo": &c.NoSudo,
 		"disk-full": &c.DiskFull, "no-registry": &c.NoRegistry, "foreign-cluster": &c.ForeignCluster,
-		"no-mirror": &c.NoMirror, "no-systemd": &c.NoSystemd, "cgroup-v1": &c.CgroupV1,
+		"no-mirror": &c.NoMirror, "no-forwarding": &c.NoForwarding, "no-systemd": &c.NoSystemd, "cgroup-v1": &c.CgroupV1,
 	}
 	switch flag := flags[w[0]]; {
 	case w[0] == "arch":

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -40,10 +41,12 @@ func (e *etcdClient) cluster() (*cluster, error) {
 		switch {
 		case at != nil:
 			last = at
+		case !c.external() && client == nil:
+			return nil, fmt.Errorf("cannot %s: %w", do, err) // nobody is asked without a certificate
 		case !c.external() && err != nil:
-			last = err
+			last = fmt.Errorf("%w: %w", providers.ErrUntrusted, err)
 		case !c.external() && !w.admits(c, client):
-			last = errors.New("remote error: tls: unknown certificate authority")
+			last = fmt.Errorf("%w: remote error: tls: unknown certificate authority", providers.ErrUntrusted)
 		case !w.hasQuorum(c):
 			return nil, &providers.Error{Kind: providers.ErrUnavailable, Do: do, Cause: errText("etcdserver: request timed out: no leader")}
 		default:

@@ -71,6 +71,8 @@ type Conditions struct {
 	DiskFull bool `json:"disk_full,omitempty"`
 	// NoRegistry: images cannot be pulled.
 	NoRegistry bool `json:"no_registry,omitempty"`
+	// NoForwarding: sshd lets no connections through to other hosts.
+	NoForwarding bool `json:"no_forwarding,omitempty"`
 	// NoMirror: the package repository does not answer.
 	NoMirror bool `json:"no_mirror,omitempty"`
 	// NoPackages are those that the repository does not have, as NAME=VERSION.

@@ -87,6 +87,7 @@ func (w *World) restoreEtcd(m *machine, op planner.RestoreEtcd, batch providers.
 	c.Members, c.Leader = []*member{mb}, mb.ID
 	w.d.Clusters[c.ID] = c
 	w.put(m, data, &file{Type: typeDirectory, Mode: "0700", Member: &memberRef{c.ID, mb.ID}})
+	w.put(m, data+"/"+planner.RestoredData, w.contentFile([]byte(op.SHA256+"\n"), "0600", ""))
 	w.put(m, planner.RestoredMark, w.contentFile([]byte(op.SHA256+"\n"), "0600", ""))
 	w.forgetDead()
 	w.advance(timeImage)

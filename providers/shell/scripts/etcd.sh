@@ -68,6 +68,7 @@ kw_etcd_restore() {
 	kw_etcdutl "$kw_image" "$kw_socket" snapshot restore "$kw_d/part-$kw_n" --data-dir "$kw_f/kubewright-restore" \
 		--bump-revision 1000000000 --mark-compacted "$@" || kw_drop "$kw_d/part-$kw_n"
 	rm -f -- "$kw_d/part-$kw_n"
+	printf '%s\n' "$kw_sum" >"$kw_f/kubewright-restore/member/kubewright-restored" || kw_fail
 	mv -T -- "$kw_f/kubewright-restore/member" "$kw_f/member" && rm -rf -- "$kw_f/kubewright-restore" && sync -f "$kw_f" || kw_fail
 	printf '%s\n' "$kw_sum" >"$kw_marker" && sync -- "$kw_marker" || kw_fail
 	kw_done changed

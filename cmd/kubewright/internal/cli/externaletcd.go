@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -16,30 +17,31 @@ import (
 // The files by which they are reached came with the look at the host.
 func (o *observer) externalEtcds(ctx context.Context) {
 	for _, q := range phases.ExternalEtcdQueries(o.view.Config, o.view.Recorded, o.view.Reports) {
-		seen, err := o.externalEtcd(ctx, q)
-		if err != nil {
-			continue // the files by which it is reached are not there: preflight says so
-		}
 		if o.view.ExternalEtcds == nil {
 			o.view.ExternalEtcds = map[string]*phases.ExternalEtcd{}
 		}
-		o.view.ExternalEtcds[q.Cluster.Label] = seen
+		o.view.ExternalEtcds[q.Cluster.Label] = o.externalEtcd(ctx, q)
 	}
 }
 
-// externalEtcd looks at one; nil with an error when it cannot even be tried.
-func (o *observer) externalEtcd(ctx context.Context, q phases.ExternalEtcdQuery) (*phases.ExternalEtcd, error) {
+// externalEtcd looks at one. What keeps it from being looked at, whatever it is, is
+// told: nothing may be founded on an etcd of which nothing is known.
+func (o *observer) externalEtcd(ctx context.Context, q phases.ExternalEtcdQuery) *phases.ExternalEtcd {
+	report, err := o.askExternalEtcd(ctx, q)
+	return &phases.ExternalEtcd{ExternalEtcdReport: report, Err: err, Blind: errors.Is(err, providers.ErrNoForwarding)}
+}
+
+func (o *observer) askExternalEtcd(ctx context.Context, q phases.ExternalEtcdQuery) (state.ExternalEtcdReport, error) {
 	host, err := o.Host(ctx, q.Via)
 	if err != nil {
-		return nil, err
+		return state.ExternalEtcdReport{}, err
 	}
 	host = o.world.remember(host, o.view.Reports[q.Via].Secrets)
 	client, err := etcdCredentials(ctx, host, q.Cluster.Etcd.External)
 	if err != nil {
-		return nil, err
+		return state.ExternalEtcdReport{}, fmt.Errorf("cannot ask the external etcd: %w", err)
 	}
-	report, err := o.world.access().ExternalEtcd(ctx, host, q.Cluster.Etcd.External.Endpoints, client, q.Prefix)
-	return &phases.ExternalEtcd{ExternalEtcdReport: report, Err: err, Blind: errors.Is(err, providers.ErrNoForwarding)}, nil
+	return o.world.access().ExternalEtcd(ctx, host, q.Cluster.Etcd.External.Endpoints, client, q.Prefix)
 }
 
 // etcdCredentials are the configuration's, and where it does not bring them, the host's.

@@ -122,8 +122,12 @@ func (s *session) isItsEtcd(r phases.EtcdRestore, t state.Target, id string) boo
 	return id == s.recorded.Clusters[r.Cluster].EtcdClusterID || phases.RestoredFrom(s.view.Reports[t]) == r.SHA256
 }
 
-// silent tells an etcd that does not answer from one that could not be asked.
+// silent tells an etcd that does not answer from one that could not be asked, as
+// one that refuses our certificate.
 func silent(err error) bool {
+	if errors.Is(err, providers.ErrUntrusted) {
+		return false
+	}
 	for _, kind := range []error{providers.ErrUnreachable, providers.ErrTimeout, providers.ErrUnavailable, providers.ErrDisconnected} {
 		if errors.Is(err, kind) {
 			return true

@@ -1,0 +1,206 @@
+package phases
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// A cluster is told from every other one by its CA, and its etcd by the ID that
+// etcd has given itself. The state has both, and the mark on each host has the CA.
+// What is seen to be another cluster is left alone, and so is what is remembered of
+// the one that was.
+
+// checkIdentity refuses a cluster that is another one than the state knows, and
+// hosts with our marks that are part of another one by now.
+func (c *cluster) checkIdentity() diag.Diagnostics {
+	if d := c.anotherCA(); d != nil {
+		return diag.Diagnostics{d} // the rest would speak of another cluster
+	}
+	var diags diag.Diagnostics
+	if d := c.inhabited(); d != nil {
+		diags = append(diags, d)
+	}
+	diags = append(diags, c.strays()...)
+	if d := c.anotherEtcd(); d != nil {
+		diags = append(diags, d)
+	}
+	return diags
+}
+
+// heldCAs are the identities of the CAs in the seat's file of the cluster's CA.
+func (c *cluster) heldCAs() []string {
+	if seat := c.seatNode(); seat != nil {
+		return seat.casIn(c.caFile())
+	}
+	return nil
+}
+
+// itsCAs are the identities by which the cluster goes, as its seat shows them: the
+// CAs that it holds, one that is being replaced, and those whose place its CA has
+// taken before, which the mark tells as long as it speaks of the CA that is there.
+func (c *cluster) itsCAs() []string {
+	held := c.heldCAs()
+	if len(held) == 0 {
+		return nil
+	}
+	seat := c.seatNode()
+	out := slices.Concat(held, seat.casIn(c.authority(c.caBase()).oldFile()), seat.casIn(c.endedFile()))
+	if m := seat.report.Marks; m != nil && slices.Contains(held, m.ClusterCA) {
+		out = append(out, m.FormerCAs...)
+	}
+	return out
+}
+
+// anotherCA refuses a cluster whose CA is not the one that the state has. As long
+// as a cluster is being founded nothing rests on the CA that an earlier run made.
+func (c *cluster) anotherCA() *diag.Diagnostic {
+	recorded, cas := c.recordedCA(), c.itsCAs()
+	if c.founding || recorded == "" || len(cas) == 0 || slices.Contains(cas, recorded) {
+		return nil
+	}
+	seat := c.seatNode()
+	return diag.Errorf("Cluster is another one", "The state has cluster %q with the CA %s, and %s (%s) holds the CA %s. Nothing is changed on any host, and the state is left as it is. "+
+		"If that is another cluster, correct the addresses, or use the state that belongs to it. If a file was replaced by mistake, put %s back, from a backup or from another control plane. "+
+		"If the CA was replaced by hand and on purpose, have the state forget the cluster, which changes no host, and plan again: what the hosts hold counts then.\n\n  kubewright state rm '%s'",
+		c.Label, short(recorded), seat.target, seat.Address, short(cas[0]), c.caFile(), c.target).At(c.Source).For(c.target)
+}
+
+// strays refuses hosts with our marks that hold a CA which the cluster does not
+// know: they were reset and are part of another cluster by now, or the state was
+// made to forget the one that they are of. What is on them may be the last of its kind.
+func (c *cluster) strays() diag.Diagnostics {
+	its := c.itsCAs()
+	if len(its) == 0 {
+		return nil
+	}
+	known := append(its, c.recordedCA())
+	var diags diag.Diagnostics
+	for _, n := range c.nodes {
+		if n.target == c.seat || !n.inhabited() {
+			continue
+		}
+		own := n.ownCAs()
+		if len(own) == 0 || slices.ContainsFunc(own, func(ca string) bool { return slices.Contains(known, ca) }) {
+			continue
+		}
+		diags.Append(n.refuseStray(own[0], its[0]))
+	}
+	return diags
+}
+
+// inhabited tells that our mark is on the host, and files of a cluster.
+func (n *node) inhabited() bool {
+	return n.report != nil && n.report.Marks != nil && n.report.Marks.Cluster != "" && !traceless(n.report)
+}
+
+// ownCAs are the identities of the cluster that the host is part of: by its file of
+// the CA, where that is gone by its kubelet's kubeconfig, and at last by our mark.
+func (n *node) ownCAs() []string {
+	for _, path := range []string{n.cluster.caFile(), kubeletConf} {
+		if cas := n.casIn(path); len(cas) > 0 {
+			return cas
+		}
+	}
+	if m := n.report.Marks; m != nil && m.ClusterCA != "" {
+		return []string{m.ClusterCA}
+	}
+	return nil
+}
+
+func (n *node) refuseStray(own, its string) *diag.Diagnostic {
+	c := n.cluster
+	return diag.Errorf("Host belongs to another cluster", "%s (%s) is marked as a node of cluster %q, but it holds the CA %s, which the cluster does not know: by %s that is %s. "+
+		"Nothing is changed on any host. If the host is part of another cluster now, take another one. If nobody needs what is on it, clean it (kubeadm reset), and plan again. "+
+		"If only %s was replaced by mistake, delete that file on the host: it is brought again.",
+		n.target, n.Address, c.Label, short(own), c.seat, short(its), c.caFile()).At(n.Source).For(n.target)
+}
+
+// inhabited refuses to found a cluster while hosts of the configuration are still
+// part of one: all control planes are blank, and the state does not know of it any
+// more, but these hosts show that it was there.
+func (c *cluster) inhabited() *diag.Diagnostic {
+	if !c.founding || c.view.Destroy || len(c.heldCAs()) > 0 {
+		return nil
+	}
+	var lines []string
+	recorded := true
+	for _, n := range c.nodes {
+		if n.target == c.seat || !n.inhabited() {
+			continue
+		}
+		line := fmt.Sprintf("  %s (%s)", n.target, n.Address)
+		if cas := n.ownCAs(); len(cas) > 0 {
+			line += ": CA " + short(cas[0])
+		}
+		lines = append(lines, line)
+		recorded = recorded && c.view.recordedNode(n.target)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	remedy := "clean each of these hosts (kubeadm reset), and plan again."
+	if recorded {
+		remedy = "give its hosts back, and apply again:\n\n  kubewright destroy"
+	}
+	return diag.Errorf("Hosts still belong to a cluster", "%s (%s) holds nothing of cluster %q, so that it would be founded anew, but these hosts are part of one that was there before:\n\n%s\n\n"+
+		"Nothing is changed on any host. If its control planes are at other addresses, correct those. If its data is needed, put /etc/kubernetes and %s of a control plane back, from a backup, "+
+		"and make etcd anew of a snapshot (kubewright etcd restore). If nobody needs that cluster any more, %s",
+		c.seat, c.seatNode().Address, c.Label, strings.Join(lines, "\n"), ownFolder, remedy).At(c.Source).For(c.target)
+}
+
+// anotherEtcd refuses an etcd that is not the one that the state has. While one is
+// made anew of a snapshot it is another one on purpose, and one that goes may be any.
+func (c *cluster) anotherEtcd() *diag.Diagnostic {
+	if c.report == nil || c.Etcd.External != nil || c.view.Destroy || c.view.restores || c.founding || c.inRestore() {
+		return nil
+	}
+	was := c.etcdOfBefore()
+	if was == "" || !c.view.RefreshOnly && slices.ContainsFunc(c.controlPlanes(), (*node).unlisted) {
+		return nil // who holds data of the one before is refused as such
+	}
+	return diag.Errorf("Etcd is another one", "The etcd that answers for cluster %q is %s, and that of the state %s: a member that came back without its data has founded one of its own, which has nothing of the cluster in it, "+
+		"or somebody has made etcd anew by hand. Nothing is changed on any host, and the state is left as it is. If data was lost, make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
+		"If what this etcd holds is what is meant, have the state forget the cluster, which changes no host, and plan again:\n\n  kubewright state rm '%s'",
+		c.Label, c.report.EtcdClusterID, was, c.target).At(c.Source).For(c.target)
+}
+
+// inRestore tells that the cluster's etcd is being made anew of a snapshot, and that
+// this was cut short.
+func (c *cluster) inRestore() bool {
+	return slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.report != nil && n.holdsRestored(n.restoredFrom()) })
+}
+
+// newerMarks refuses hosts that a newer version has marked: what it wrote there,
+// and is to be put back one day, may not be understood here, and would be lost.
+func (v *View) newerMarks() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.clusters {
+		for _, n := range c.nodes {
+			if d := newerMark(n.target, n.Address, n.report); d != nil {
+				diags.Append(d.At(n.Source))
+			}
+		}
+	}
+	for _, l := range v.leavers() {
+		if v.find(l.target) == nil {
+			if d := newerMark(l.target, l.Address, l.report); d != nil {
+				diags.Append(d)
+			}
+		}
+	}
+	return diags
+}
+
+func newerMark(t state.Target, address string, r *state.Report) *diag.Diagnostic {
+	m := marksOf(r)
+	if m == nil || m.Format <= state.MarksFormat {
+		return nil
+	}
+	return diag.Errorf("Host was marked by a newer version", "What kubewright keeps on %s (%s), in %s, has format %d, and this version knows formats up to %d: a newer kubewright has written it. "+
+		"Nothing is changed on any host: what this version does not understand of it would be lost. Update kubewright here, and run the same command again.",
+		t, address, ownFolder, m.Format, state.MarksFormat).For(t)
+}

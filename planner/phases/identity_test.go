@@ -1,0 +1,291 @@
+package phases_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state"
+)
+
+// forgetAll has the state forget a cluster and nodes, as state rm does.
+func (o *operator) forgetAll(nodes ...*config.Node) {
+	o.t.Helper()
+	o.recorded.Clusters, o.recorded.Nodes = nil, maps.Clone(o.recorded.Nodes)
+	gone := []state.Target{state.ClusterTarget("prod")}
+	for _, n := range nodes {
+		delete(o.recorded.Nodes, n.Target)
+		gone = append(gone, n.Target)
+	}
+	o.recorded.Items = slices.DeleteFunc(o.recorded.Items, func(it state.Item) bool {
+		return it.Address.Target.Type == state.TypeAddon || slices.Contains(gone, it.Address.Target)
+	})
+}
+
+// know changes what the state has of the cluster.
+func (o *operator) know(change func(*state.RecordedCluster)) {
+	rec := *o.recorded.Clusters["prod"]
+	change(&rec)
+	o.recorded.Clusters = map[string]*state.RecordedCluster{"prod": &rec}
+}
+
+// knowCA has the state know the cluster by another CA.
+func (o *operator) knowCA(ca string) { o.know(func(c *state.RecordedCluster) { c.CA = ca }) }
+
+// strangeCA has a host seen with another CA.
+func strangeCA(v *phases.View, n *config.Node) {
+	see(v, n, pki+"ca.crt", func(f *state.FileReport) { f.Certificates[0].KeyDigest = strings.Repeat("f", 64) })
+}
+
+// mark changes what was seen of a host's mark.
+func mark(v *phases.View, n *config.Node, change func(*state.Marks)) {
+	m := *v.Reports[n.Target].Marks
+	change(&m)
+	v.Reports[n.Target].Marks = &m
+}
+
+// TestAnotherCluster: what is seen to be another cluster than the state knows, or
+// a host of another one, is refused in whatever is planned.
+func TestAnotherCluster(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 2, 1)
+	newer := finding{diag.Error, "Host was marked by a newer version", "main.hcl:13", `node.worker["w1"]`, []string{
+		"in /var/lib/kubewright, has format 2, and this version knows formats up to 1", "Nothing is changed on any host", "Update kubewright",
+	}}
+	for name, c := range map[string]struct {
+		spoil func(*operator, *phases.View)
+		want  finding
+	}{
+		"the state has another CA": {
+			func(o *operator, _ *phases.View) { o.knowCA(strings.Repeat("e", 64)) },
+			finding{diag.Error, "Cluster is another one", "main.hcl:1", "cluster.prod", []string{
+				`The state has cluster "prod" with the CA eeeeeeeeeeee, and node.cp["cp1"] (10.0.0.11) holds the CA`, "Nothing is changed on any host, and the state is left as it is", "kubewright state rm 'cluster.prod'",
+			}},
+		},
+		"a control plane is of another one": {
+			func(o *operator, v *phases.View) { strangeCA(v, o.config.Nodes[1]) },
+			finding{diag.Error, "Host belongs to another cluster", "main.hcl:12", `node.cp["cp2"]`, []string{
+				`node.cp["cp2"] (10.0.0.12) is marked as a node of cluster "prod", but it holds the CA ffffffffffff, which the cluster does not know: by node.cp["cp1"] that is`,
+				"Nothing is changed on any host", "kubeadm reset", "delete that file on the host",
+			}},
+		},
+		"a worker's mark is of another one": {
+			func(o *operator, v *phases.View) {
+				see(v, o.config.Nodes[2], pki+"ca.crt", func(f *state.FileReport) { *f = state.FileReport{} })
+				see(v, o.config.Nodes[2], "/etc/kubernetes/kubelet.conf", func(f *state.FileReport) { f.Kubeconfig = nil })
+				mark(v, o.config.Nodes[2], func(m *state.Marks) { m.ClusterCA = strings.Repeat("d", 64) })
+			},
+			finding{diag.Error, "Host belongs to another cluster", "main.hcl:13", `node.worker["w1"]`, []string{"it holds the CA dddddddddddd"}},
+		},
+		"a newer version marked a host": {
+			func(o *operator, v *phases.View) { mark(v, o.config.Nodes[2], func(m *state.Marks) { m.Format = 2 }) }, newer,
+		},
+	} {
+		for how, change := range map[string]func(*phases.View){
+			"apply": func(*phases.View) {}, "destroy": func(v *phases.View) { v.Destroy = true }, "refresh": func(v *phases.View) { v.RefreshOnly = true },
+		} {
+			t.Run(how+", "+name, func(t *testing.T) {
+				t.Parallel()
+				o := base.copy(t)
+				places(o.config)
+				v := o.observe()
+				c.spoil(o, v)
+				change(v)
+				_, diags := o.planOf(v, planner.Options{})
+				wantFindings(t, diags, c.want)
+			})
+		}
+	}
+	t.Run("recover, a newer version marked a host", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		places(o.config)
+		o.recorded = nil
+		v := o.observe()
+		mark(v, o.config.Nodes[2], func(m *state.Marks) { m.Format = 2 })
+		_, diags := phases.Recover(v)
+		wantFindings(t, diags, newer)
+	})
+}
+
+// TestNewerMarkOfALeaver: a host whose block is gone is not reset either by a
+// version that does not know what is to be put back there.
+func TestNewerMarkOfALeaver(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	w := o.config.Nodes[1]
+	places(o.config)
+	o.leave(w.Target.Key)
+	v := o.observe()
+	mark(v, w, func(m *state.Marks) { m.Format = 2 })
+	_, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags, finding{diag.Error, "Host was marked by a newer version", "", `node.worker["w1"]`, []string{"10.0.0.21"}})
+}
+
+// TestOlderMarks: marks of older versions, without a format or a CA, are accepted.
+func TestOlderMarks(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	v := o.observe()
+	for _, n := range o.config.Nodes {
+		mark(v, n, func(m *state.Marks) { m.Format, m.ClusterCA = 0, "" })
+	}
+	r, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags)
+	if !r.Plan.Empty() {
+		t.Errorf("there is something to do:\n%s", describe(r.Plan))
+	}
+}
+
+// TestAnotherEtcd: an etcd that the state does not know is refused, and what the
+// text says lets it be known.
+func TestAnotherEtcd(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 2, 1)
+	places(o.config)
+	was := o.recorded.Clusters["prod"].EtcdClusterID
+	o.know(func(c *state.RecordedCluster) { c.EtcdClusterID = "deadbeef" })
+	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd is another one", "main.hcl:1", "cluster.prod", []string{
+		`The etcd that answers for cluster "prod" is ` + was + ", and that of the state deadbeef", "Nothing is changed on any host, and the state is left as it is",
+		"kubewright etcd restore FILE", "kubewright state rm 'cluster.prod'",
+	}})
+	v := o.observe()
+	v.Destroy = true
+	_, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags)
+	o.wantKnownAgain()
+	if now := o.recorded.Clusters["prod"].EtcdClusterID; now != was {
+		t.Errorf("the state has the etcd %s, want %s", now, was)
+	}
+}
+
+// wantKnownAgain has the state forget the whole cluster, and wants it known again
+// by an apply that changes nothing on its hosts.
+func (o *operator) wantKnownAgain() {
+	o.t.Helper()
+	o.forgetAll(o.config.Nodes...)
+	before := o.listings()
+	o.must(o.apply())
+	o.wantNothing()
+	if after := o.listings(); after != before {
+		o.t.Error("hosts were changed")
+	}
+}
+
+// TestAnotherCAIsKnownAgain: what is said of a CA that was replaced by hand works.
+func TestAnotherCAIsKnownAgain(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 2, 1)
+	was := o.recorded.Clusters["prod"].CA
+	o.knowCA(strings.Repeat("e", 64))
+	if _, err := o.plan(); err == nil {
+		t.Fatal("there is a plan")
+	}
+	o.wantKnownAgain()
+	if now := o.recorded.Clusters["prod"].CA; now != was {
+		t.Errorf("the state has the CA %s, want %s", now, was)
+	}
+}
+
+// TestMarksNameTheCA: every host's mark says by which CA it is part of its cluster,
+// and after a rotation which one that has replaced: a copy of the state from before
+// is of the same cluster.
+func TestMarksNameTheCA(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 2, 1)
+	was := o.recorded.Clusters["prod"].CA
+	o.wantMarked(was, nil)
+	o.rotate = []phases.Rotation{rotation(t, "ca")}
+	o.must(o.apply())
+	o.wantNothing()
+	now := o.recorded.Clusters["prod"].CA
+	if now == was {
+		t.Fatal("the CA is still the old one")
+	}
+	o.wantMarked(now, []string{was})
+	o.knowCA(was)
+	o.wantNothing()
+	o.knowCA(strings.Repeat("e", 64))
+	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Cluster is another one") {
+		t.Errorf("another cluster's state is taken: %v", err)
+	}
+}
+
+func (o *operator) wantMarked(ca string, former []string) {
+	o.t.Helper()
+	for _, n := range o.config.Nodes {
+		if m := o.observe().Reports[n.Target].Marks; m.ClusterCA != ca || !slices.Equal(m.FormerCAs, former) {
+			o.t.Errorf("the mark of %s says %s, before that %v, want %s and %v", n.Target, m.ClusterCA, m.FormerCAs, ca, former)
+		}
+	}
+}
+
+// TestNothingIsFoundedBesideACluster: with the state and all control planes gone,
+// workers that are still part of a cluster keep another one from being founded,
+// until what the text says is done.
+func TestNothingIsFoundedBesideACluster(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 1, 2)
+	places(base.config)
+	refused := finding{diag.Error, "Hosts still belong to a cluster", "main.hcl:1", "cluster.prod", []string{
+		`node.cp["cp1"] (10.0.0.11) holds nothing of cluster "prod", so that it would be founded anew`,
+		`node.worker["w1"] (10.0.0.21): CA `, `node.worker["w2"] (10.0.0.22): CA `, "Nothing is changed on any host", "kubewright etcd restore",
+	}}
+	t.Run("workers that the state knows", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		o.forgetAll(o.config.Nodes[0])
+		o.edit("10.0.0.11", "reinstall")
+		wantFindings(t, o.diagnose(), refused.saying("give its hosts back, and apply again:\n\n  kubewright destroy"))
+		o.destroy = true
+		o.must(o.apply())
+		o.destroy = false
+		o.must(o.apply())
+		o.wantNothing()
+	})
+	t.Run("workers that it does not know", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		o.forgetAll(o.config.Nodes...)
+		o.edit("10.0.0.11", "reinstall")
+		wantFindings(t, o.diagnose(), refused.saying("clean each of these hosts (kubeadm reset), and plan again."))
+		for _, address := range []string{"10.0.0.21", "10.0.0.22"} {
+			o.kubeadmReset(address)
+		}
+		o.must(o.apply())
+		o.wantNothing()
+	})
+}
+
+// kubeadmReset takes away what kubeadm reset does, as far as it tells.
+func (o *operator) kubeadmReset(address string) {
+	o.t.Helper()
+	o.edit(address, "unit kubelet.service stop", "file /etc/kubernetes/kubelet.conf delete", "file /etc/kubernetes/pki delete",
+		"file /var/lib/kubelet/config.yaml delete", "file /var/lib/kubelet/pki delete")
+}
+
+// TestFoundingGoesOnBesideItsOwn: hosts that an earlier run has brought the CA to
+// keep nobody from going on.
+func TestFoundingGoesOnBesideItsOwn(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(2, 1))
+	o.around = func(s *planner.Step) error {
+		if s.Phase == "control-plane" && s.Target == o.config.Nodes[1].Target {
+			return errors.New("interrupted")
+		}
+		return nil
+	}
+	if err := o.apply(); err == nil {
+		t.Fatal("nothing stopped it")
+	}
+	o.around = nil
+	o.must(o.apply())
+	o.wantNothing()
+	o.wantMarked(o.recorded.Clusters["prod"].CA, nil)
+}

@@ -1,0 +1,123 @@
+package etcd_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/etcd"
+	"github.com/kubewright/kubewright/state"
+)
+
+// authority signs one certificate, for a server and for a client.
+type authority struct {
+	ca, certificate, key []byte
+}
+
+func newAuthority(t *testing.T) authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "etcd-ca"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "leaf"}, NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	signed := func(template *x509.Certificate) []byte {
+		der, err := x509.CreateCertificate(rand.Reader, template, ca, key.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority{signed(ca), signed(leaf), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})}
+}
+
+// holder is a host with the client certificate of etcd.
+type holder struct {
+	dialer
+	ca     []byte
+	client authority
+}
+
+func (h holder) ReadSecrets(context.Context, []string) (map[string]state.Secret, error) {
+	return map[string]state.Secret{
+		"/pki/etcd/ca.crt": state.NewSecret(h.ca), "/pki/etcd/healthcheck-client.crt": state.NewSecret(h.client.certificate), "/pki/etcd/healthcheck-client.key": state.NewSecret(h.client.key),
+	}, nil
+}
+
+// TestUntrusted: an etcd that answers and with which one side does not trust the
+// other is not one that is silent.
+func TestUntrusted(t *testing.T) {
+	t.Parallel()
+	ours, theirs := newAuthority(t), newAuthority(t)
+	for name, c := range map[string]struct {
+		trusts []byte // our CA of etcd
+		client authority
+		want   bool
+	}{
+		"it does not trust us":      {theirs.ca, ours, true},
+		"we do not trust it":        {ours.ca, theirs, true},
+		"nobody is there to answer": {theirs.ca, theirs, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !c.want {
+				l.Close()
+			} else {
+				s := grpc.NewServer(grpc.Creds(credentials.NewTLS(serverConfig(t, theirs))))
+				go s.Serve(l) //nolint:errcheck // ends with the test
+				t.Cleanup(s.Stop)
+			}
+			host := holder{dialer{to: l.Addr().String()}, c.trusts, c.client}
+			client, err := etcd.Open(t.Context(), host, []string{"https://127.0.0.1:2379"}, etcd.Options{Folder: "/pki"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			_, _, err = client.Members(t.Context())
+			if err == nil || errors.Is(err, providers.ErrUntrusted) != c.want || c.want && !errors.Is(err, providers.ErrUnreachable) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// serverConfig is that of an etcd as kubeadm sets it up.
+func serverConfig(t *testing.T, a authority) *tls.Config {
+	t.Helper()
+	pair, err := tls.X509KeyPair(a.certificate, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(a.ca)
+	return &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
+}
