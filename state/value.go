@@ -194,7 +194,14 @@ func (v Value) HasSensitive() bool {
 }
 
 // Keys lists the keys of a map in order.
-func (v Value) Keys() []string { return slices.Sorted(maps.Keys(v.m)) }
+func (v Value) Keys() []string {
+	keys := make([]string, 0, len(v.m))
+	for k := range v.m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
 
 // Equal reports whether two values are the same. Numbers compare by their
 // value where both are plain decimals; argument lists by order and repetition.
