@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +9,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/kubewright/kubewright/state/cache"
 )
 
 // ValueKind says what a Value holds.
@@ -419,16 +420,40 @@ func wrapTagged(m map[string]any) any {
 	return m
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads what MarshalJSON writes. Of what is alike, as a file is on
+// every node and an object in every plan, one value stands for all.
 func (v *Value) UnmarshalJSON(b []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
+	read := decode
+	if 0 < len(b) && len(b) <= alike && b[0] == '{' {
+		read = decoded.Of
+	}
+	d := read(string(b))
+	if d.err == nil {
+		*v = d.value
+	}
+	return d.err
+}
+
+// alike is how long, in bytes, the JSON of a value may be that is remembered: longer
+// than a manifest, and short enough for thousands of them.
+const alike = 16 << 10
+
+// decoding is what became of reading JSON.
+type decoding struct {
+	value Value
+	err   error
+}
+
+var decoded = cache.New(decode)
+
+func decode(text string) decoding {
+	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
 	var x any
 	if err := dec.Decode(&x); err != nil {
-		return err
+		return decoding{err: err}
 	}
-	*v = untag(x)
-	return nil
+	return decoding{value: untag(x)}
 }
 
 // untag converts decoded JSON and recognises the tagged forms on the way.
