@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +9,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/kubewright/kubewright/state/cache"
 )
 
 // ValueKind says what a Value holds.
@@ -72,11 +73,28 @@ type Value struct {
 	kind ValueKind
 	bool bool
 	text string // of a string; decimal form of a number
-	list []Value
 	m    map[string]Value
+	more *more // nil but for the kinds that it is for
+}
+
+// more is what few values hold. There are very many values, most of them plain
+// ones in maps, which copy them all the time.
+type more struct {
+	list []Value
 	args []Arg
 	pend Pending
 	sens Sensitive
+}
+
+// nothing is what a value without more holds.
+var nothing more
+
+// rest is what it holds more.
+func (v Value) rest() *more {
+	if v.more == nil {
+		return &nothing
+	}
+	return v.more
 }
 
 // Null is the absent value.
@@ -95,7 +113,7 @@ func Number(decimal string) Value { return Value{kind: KindNumber, text: decimal
 func String(s string) Value { return Value{kind: KindString, text: s} }
 
 // List makes a list value.
-func List(vs ...Value) Value { return Value{kind: KindList, list: vs} }
+func List(vs ...Value) Value { return Value{kind: KindList, more: &more{list: vs}} }
 
 // Strings makes a list of strings.
 func Strings(ss ...string) Value {
@@ -115,16 +133,16 @@ func Map(m map[string]Value) Value {
 }
 
 // Args makes an ordered list of arguments.
-func Args(args []Arg) Value { return Value{kind: KindArgs, args: args} }
+func Args(args []Arg) Value { return Value{kind: KindArgs, more: &more{args: args}} }
 
 // PendingValue makes a value that only apply will know.
 func PendingValue(step, output string) Value {
-	return Value{kind: KindPending, pend: Pending{step, output}}
+	return Value{kind: KindPending, more: &more{pend: Pending{step, output}}}
 }
 
 // SensitiveValue makes a reference to a secret.
 func SensitiveValue(ref, fingerprint string) Value {
-	return Value{kind: KindSensitive, sens: Sensitive{ref, fingerprint}}
+	return Value{kind: KindSensitive, more: &more{sens: Sensitive{ref, fingerprint}}}
 }
 
 // Kind says what the value holds.
@@ -148,29 +166,43 @@ func (v Value) AsString() string {
 }
 
 // AsList is the list held, or nil.
-func (v Value) AsList() []Value { return v.list }
+func (v Value) AsList() []Value { return v.rest().list }
 
 // AsMap is the map held, or nil. It must not be changed.
 func (v Value) AsMap() map[string]Value { return v.m }
 
 // AsArgs is the argument list held, or nil.
-func (v Value) AsArgs() []Arg { return v.args }
+func (v Value) AsArgs() []Arg { return v.rest().args }
 
 // AsPending is the pending reference held.
-func (v Value) AsPending() Pending { return v.pend }
+func (v Value) AsPending() Pending { return v.rest().pend }
 
 // AsSensitive is the sensitive reference held.
-func (v Value) AsSensitive() Sensitive { return v.sens }
+func (v Value) AsSensitive() Sensitive { return v.rest().sens }
 
 // HasSensitive reports whether the value is sensitive or holds something that is.
 func (v Value) HasSensitive() bool {
-	return v.kind == KindSensitive || slices.ContainsFunc(v.list, Value.HasSensitive) ||
-		slices.ContainsFunc(v.args, func(a Arg) bool { return !a.Hidden.IsZero() }) ||
-		slices.ContainsFunc(slices.Collect(maps.Values(v.m)), Value.HasSensitive)
+	if v.kind == KindSensitive || slices.ContainsFunc(v.AsList(), Value.HasSensitive) ||
+		slices.ContainsFunc(v.AsArgs(), func(a Arg) bool { return !a.Hidden.IsZero() }) {
+		return true
+	}
+	for _, e := range v.m {
+		if e.HasSensitive() {
+			return true
+		}
+	}
+	return false
 }
 
 // Keys lists the keys of a map in order.
-func (v Value) Keys() []string { return slices.Sorted(maps.Keys(v.m)) }
+func (v Value) Keys() []string {
+	keys := make([]string, 0, len(v.m))
+	for k := range v.m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
 
 // Equal reports whether two values are the same. Numbers compare by their
 // value where both are plain decimals; argument lists by order and repetition.
@@ -188,15 +220,15 @@ func (v Value) Equal(w Value) bool {
 	case KindString:
 		return v.text == w.text
 	case KindList:
-		return slices.EqualFunc(v.list, w.list, Value.Equal)
+		return slices.EqualFunc(v.AsList(), w.AsList(), Value.Equal)
 	case KindMap:
 		return maps.EqualFunc(v.m, w.m, Value.Equal)
 	case KindArgs:
-		return slices.EqualFunc(v.args, w.args, Arg.Equal)
+		return slices.EqualFunc(v.AsArgs(), w.AsArgs(), Arg.Equal)
 	case KindPending:
-		return v.pend == w.pend
+		return v.AsPending() == w.AsPending()
 	default:
-		return v.sens.Fingerprint == w.sens.Fingerprint
+		return v.AsSensitive().Fingerprint == w.AsSensitive().Fingerprint
 	}
 }
 
@@ -226,14 +258,15 @@ func (v Value) child(key string) Value {
 	case KindMap:
 		return v.m[key]
 	case KindArgs:
-		for i := len(v.args) - 1; i >= 0; i-- {
-			if v.args[i].Name == key {
-				return v.args[i].Of()
+		for _, a := range slices.Backward(v.AsArgs()) {
+			if a.Name == key {
+				return a.Of()
 			}
 		}
 	case KindList:
-		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(v.list) {
-			return v.list[i]
+		list := v.AsList()
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(list) {
+			return list[i]
 		}
 	}
 	return Value{}
@@ -337,8 +370,8 @@ func (v Value) tree(seal func(map[string]any) any) any {
 	case KindString:
 		return v.text
 	case KindList:
-		out := make([]any, len(v.list))
-		for i, e := range v.list {
+		out := make([]any, len(v.AsList()))
+		for i, e := range v.AsList() {
 			out[i] = e.tree(seal)
 		}
 		return out
@@ -349,15 +382,15 @@ func (v Value) tree(seal func(map[string]any) any) any {
 		}
 		return seal(out)
 	case KindArgs:
-		out := make([]any, len(v.args))
-		for i, a := range v.args {
+		out := make([]any, len(v.AsArgs()))
+		for i, a := range v.AsArgs() {
 			out[i] = []any{a.Name, a.Of().tree(seal)}
 		}
 		return map[string]any{tagArgs: out}
 	case KindPending:
-		return map[string]any{tagPending: map[string]any{"step": v.pend.Step, "output": v.pend.Output}}
+		return map[string]any{tagPending: map[string]any{"step": v.AsPending().Step, "output": v.AsPending().Output}}
 	case KindSensitive:
-		return map[string]any{tagSensitive: map[string]any{"ref": v.sens.Ref, "fingerprint": v.sens.Fingerprint}}
+		return map[string]any{tagSensitive: map[string]any{"ref": v.AsSensitive().Ref, "fingerprint": v.AsSensitive().Fingerprint}}
 	}
 	return nil
 }
@@ -387,16 +420,40 @@ func wrapTagged(m map[string]any) any {
 	return m
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads what MarshalJSON writes. Of what is alike, as a file is on
+// every node and an object in every plan, one value stands for all.
 func (v *Value) UnmarshalJSON(b []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
+	read := decode
+	if 0 < len(b) && len(b) <= alike && b[0] == '{' {
+		read = decoded.Of
+	}
+	d := read(string(b))
+	if d.err == nil {
+		*v = d.value
+	}
+	return d.err
+}
+
+// alike is how long, in bytes, the JSON of a value may be that is remembered: longer
+// than a manifest, and short enough for thousands of them.
+const alike = 16 << 10
+
+// decoding is what became of reading JSON.
+type decoding struct {
+	value Value
+	err   error
+}
+
+var decoded = cache.New(decode)
+
+func decode(text string) decoding {
+	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
 	var x any
 	if err := dec.Decode(&x); err != nil {
-		return err
+		return decoding{err: err}
 	}
-	*v = untag(x)
-	return nil
+	return decoding{value: untag(x)}
 }
 
 // untag converts decoded JSON and recognises the tagged forms on the way.

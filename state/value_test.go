@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -70,6 +71,28 @@ func TestValueRoundTrip(t *testing.T) {
 			t.Fatalf("%s → %s, %v", b, again, err)
 		}
 	})
+}
+
+// TestValuesThatAreAlike: a value is the same however often and however long it is
+// read, and what is no JSON is refused each time and leaves what was there.
+func TestValuesThatAreAlike(t *testing.T) {
+	t.Parallel()
+	for _, length := range []int{1, 1 << 10, 1 << 16} {
+		want := state.Map(map[string]state.Value{"a": state.String(strings.Repeat("x", length)), "b": state.List(state.Int(int64(length)))})
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			var got state.Value
+			if err := got.UnmarshalJSON(text); err != nil || !got.Equal(want) {
+				t.Errorf("of %d letters: %v, %v", length, got.Go(), err)
+			}
+			if err := got.UnmarshalJSON(text[:len(text)-1]); err == nil || !got.Equal(want) {
+				t.Errorf("of %d letters and cut: %v, %v", length, got.Go(), err)
+			}
+		}
+	}
 }
 
 func TestValueJSON(t *testing.T) {

@@ -3,11 +3,13 @@ package kubeadm
 import (
 	"crypto/md5"
 	_ "embed"
+	"encoding"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash"
 	"hash/fnv"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -36,51 +38,69 @@ import (
 // cluster's; path is the manifest's on the node.
 func StaticPodHash(manifest []byte, path, nodeName, kubeletVersion string) string {
 	minor, _ := minorPatch(kubeletVersion)
-	pod := podDumps.Of(dumpKey{string(manifest), minor})
-	if pod.dump == "" {
+	pod := podHashes.Of(hashKey{string(manifest), minor})
+	if pod.begun == nil {
 		return pod.uid
 	}
-	var h hash.Hash = fnv.New128a()
-	if minor == 34 {
-		h = md5.New()
+	h := podHash(minor)
+	if err := h.(encoding.BinaryUnmarshaler).UnmarshalBinary(pod.begun); err != nil {
+		panic("internal error: a hash does not know its own state: " + err.Error())
 	}
-	fmt.Fprintf(h, "%shost:%sfile:%s", pod.dump, nodeName, path)
+	fmt.Fprintf(h, "host:%sfile:%s", nodeName, path)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// dumpKey is a manifest and the minor of the kubelet that reads it.
-type dumpKey struct {
+// podHash is how the kubelet of a minor hashes.
+func podHash(minor int) hash.Hash {
+	if minor == 34 {
+		return md5.New()
+	}
+	return fnv.New128a()
+}
+
+// hashKey is a manifest and the minor of the kubelet that reads it.
+type hashKey struct {
 	manifest string
 	minor    int
 }
 
-// podDump is a pod as a kubelet prints it in order to hash it; or the UID that the
-// manifest gives it, which takes the place of the hash; or neither: unknown.
-type podDump struct{ dump, uid string }
+// begunHash is a hash that a pod, as a kubelet prints it, was written to, and that
+// goes on for each node; or the UID that the manifest gives the pod, which takes the
+// place of the hash; or neither: unknown.
+type begunHash struct {
+	begun []byte
+	uid   string
+}
 
-var podDumps = cache.New(func(k dumpKey) podDump {
+var podHashes = cache.New(func(k hashKey) begunHash {
 	var pod map[string]any
 	if yaml.Unmarshal([]byte(k.manifest), &pod) != nil || pod["kind"] != "Pod" {
-		return podDump{}
+		return begunHash{}
 	}
 	if uid := at[string](pod, "metadata", "uid"); uid != "" {
-		return podDump{uid: uid}
+		return begunHash{uid: uid}
 	}
 	if k.minor < MinMinor || k.minor > MaxMinor {
-		return podDump{}
+		return begunHash{}
 	}
 	pod, _ = dropNulls(pod).(map[string]any)
 	if !defaultPod(pod, k.minor) {
-		return podDump{}
+		return begunHash{}
 	}
 	delete(pod, "kind") // internal objects carry neither
 	delete(pod, "apiVersion")
 	d := dumper{types: podTypes(k.minor)}
 	d.field("*core.Pod", pod)
 	if d.unknown != "" {
-		return podDump{}
+		return begunHash{}
 	}
-	return podDump{dump: d.out.String()}
+	h := podHash(k.minor)
+	_, _ = io.WriteString(h, d.out.String()) // it never fails
+	begun, err := h.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		panic("internal error: the state of a hash cannot be kept: " + err.Error())
+	}
+	return begunHash{begun: begun}
 })
 
 // ComponentHash is StaticPodHash of a component's manifest where kubeadm puts

@@ -120,18 +120,24 @@ func diffLines(got, want string) string {
 
 // normal is the one JSON text of a value, with sorted keys.
 func normal(v any) string {
-	content, err := json.Marshal(v)
-	var plain any
-	if err == nil {
-		err = json.Unmarshal(content, &plain)
-	}
-	if err == nil {
-		content, err = json.MarshalIndent(plain, "", "  ")
-	}
+	content, err := json.MarshalIndent(plain(v), "", "  ")
 	if err != nil {
 		panic(err)
 	}
 	return string(content)
+}
+
+// plain is a value as JSON knows it.
+func plain(v any) any {
+	content, err := json.Marshal(v)
+	var out any
+	if err == nil {
+		err = json.Unmarshal(content, &out)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return out
 }
 
 func (x *comparison) run() {
@@ -301,10 +307,7 @@ func (x *comparison) objects(objects []kubeadm.Object) {
 	got, want := map[string]any{}, map[string]any{}
 	var gotOrder, wantOrder []string
 	for _, o := range objects {
-		var tree map[string]any
-		if err := json.Unmarshal([]byte(normal(o.Object)), &tree); err != nil {
-			x.t.Fatal(err)
-		}
+		tree, _ := plain(o.Object).(map[string]any)
 		key := refOf(tree).String()
 		if key != o.Ref.String() {
 			x.t.Errorf("object %s has the reference %s", key, o.Ref)

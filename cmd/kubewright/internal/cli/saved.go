@@ -173,8 +173,11 @@ func (s *session) appliedAlready() error {
 
 // approves refuses a plan that is not the one which the digest approves.
 func (by approval) approves(s *session) error {
+	if by.digest == "" {
+		return nil
+	}
 	digest := planfile.Digest(s.result.Plan)
-	if by.digest == "" || len(by.digest) >= planfile.ShortDigest && strings.HasPrefix(digest, strings.ToLower(by.digest)) {
+	if len(by.digest) >= planfile.ShortDigest && strings.HasPrefix(digest, strings.ToLower(by.digest)) {
 		return nil
 	}
 	return s.failed(diag.Diagnostics{diag.Errorf("Another plan was approved", "-approve=%s is the digest of another plan; this one's is %s. Nothing was changed. "+
