@@ -101,7 +101,7 @@ var externalEtcdBlock = &Block{
 }
 
 var dnsBlock = &Block{
-	Name: "dns", Doc: "The addon CoreDNS.",
+	Name: "dns", Doc: "The addon CoreDNS. Its Corefile and its number of replicas are written once; what you make of them in the cluster stays.",
 	Attributes: []Attribute{
 		{Name: "enabled", Type: typeBool, Default: true, Cost: CostObject, Doc: "Whether there is one."},
 		{Name: "image_repository", Type: typeString, Derived: "the cluster's", Cost: CostObject, Doc: "Registry of its image."},

@@ -133,7 +133,7 @@ func (v *View) remembered() map[state.Target]*state.RecordedNode {
 
 // recordable is a desired item as the state remembers it.
 func recordable(it state.Item) state.Item {
-	it.Origin, it.Content, it.Sealed, it.Outline = nil, nil, state.Sensitive{}, state.Value{}
+	it.Origin, it.Outdated, it.Content, it.Sealed, it.Outline = nil, nil, nil, state.Sensitive{}, state.Value{}
 	return it
 }
 
