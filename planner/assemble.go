@@ -31,6 +31,9 @@ type Selector struct {
 	Target state.Target
 	// Phase is empty for every phase, Waypoint for every one that a phase has.
 	Phase, Waypoint string
+	// Members are the nodes that go with Target: those of a cluster that is taken
+	// apart as a whole.
+	Members []state.Target
 }
 
 // Matches reports whether the step with the address is selected.
@@ -38,7 +41,7 @@ func (s Selector) Matches(step state.Address) bool {
 	if s.Phase != "" && s.Phase != step.Phase || s.Waypoint != "" && s.Waypoint != step.Waypoint {
 		return false
 	}
-	return s.Target.IsZero() || s.Target == step.Target ||
+	return s.Target.IsZero() || s.Target == step.Target || slices.Contains(s.Members, step.Target) ||
 		s.Target.Type == state.TypeNode && !s.Target.Keyed && step.Target.Type == state.TypeNode && step.Target.Name == s.Target.Name
 }
 
@@ -105,7 +108,7 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 		p.Excluded = append(p.Excluded, s.String())
 	}
 	p.SkippedPhases = o.SkipPhases
-	p.Resources = count(d.Resources, &p)
+	p.Resources = count(d.Resources, &p, o)
 	return &p, p.Check()
 }
 
@@ -260,11 +263,16 @@ func keepDrift(drift []Change, p *Plan, o Options) []Change {
 
 // count gives each resource the action that its steps amount to and drops
 // those of which nothing is left.
-func count(resources []ResourceChange, p *Plan) []ResourceChange {
+func count(resources []ResourceChange, p *Plan, o Options) []ResourceChange {
 	touched := map[state.Target]bool{}
 	for _, s := range p.Steps {
 		if s.Action != NoOp {
 			touched[s.Target] = true
+		}
+	}
+	for _, s := range o.Targets {
+		if s.Phase == "" && slices.ContainsFunc(s.Members, func(t state.Target) bool { return touched[t] }) {
+			touched[s.Target] = true // it goes with its nodes
 		}
 	}
 	for _, c := range p.Changes {

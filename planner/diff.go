@@ -207,7 +207,7 @@ type walk struct {
 }
 
 func (w walk) compare(path string, want, have state.Value) {
-	if slices.Contains(w.item.Initial, path) && !have.IsNull() || want.IsPending() && !have.IsNull() {
+	if !have.IsNull() && (want.IsPending() || w.settled(path)) {
 		return
 	}
 	w.exact = w.exact || slices.Contains(w.item.Exact, path)
@@ -221,6 +221,11 @@ func (w walk) compare(path string, want, have state.Value) {
 	case !want.Equal(have):
 		w.add(path, have, want)
 	}
+}
+
+// settled tells that what is at the path matters no longer once it is there.
+func (w walk) settled(path string) bool {
+	return slices.Contains(w.item.Initial, path) && !slices.Contains(w.item.Outdated, path)
 }
 
 func (w walk) partial() bool { return w.item.Partial && !w.exact }

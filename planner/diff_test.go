@@ -52,6 +52,8 @@ func TestDiff(t *testing.T) {
 	item := state.Item{Address: address("file:/x"), Kind: state.KindFile}
 	image := state.Item{Address: address("image:i"), Kind: state.KindImage}
 	object := state.Item{Address: address("object:v1/ConfigMap/ns/x"), Kind: state.KindObject, Partial: true, Exact: []string{"data.doc"}, Initial: []string{"spec.replicas"}}
+	outdated := object
+	outdated.Outdated = object.Initial
 	for _, tt := range []struct {
 		name                string
 		item                state.Item
@@ -79,6 +81,7 @@ func TestDiff(t *testing.T) {
 			nil,
 			"update object:v1/ConfigMap/ns/x: configuration changed\n  data.doc.b 2 -> null",
 		},
+		{"what is outdated", outdated, tree{"spec": tree{"replicas": 2}}, tree{"spec": tree{"replicas": 5}}, nil, "update object:v1/ConfigMap/ns/x: configuration changed\n  spec.replicas 5 -> 2"},
 		{"what matters only at first", object, tree{"spec": tree{"replicas": 2}}, tree{"spec": tree{"replicas": 5}}, nil, ""},
 		{
 			"a leaf that we set and want no more", object,

@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/kubewright/kubewright/planner"
@@ -18,7 +19,7 @@ func FuzzParseSelector(f *testing.F) {
 			return
 		}
 		again, err := planner.ParseSelector(s.String(), phases)
-		if err != nil || again != s {
+		if err != nil || !reflect.DeepEqual(again, s) {
 			t.Errorf("%q is %+v, and %q is %+v (%v)", text, s, s.String(), again, err)
 		}
 	})

@@ -145,7 +145,9 @@ type (
 	// RemoveNetwork removes what Kubernetes and CNI made in the host's network:
 	// links and their state, kube-proxy's and the kubelet's firewall rules.
 	RemoveNetwork struct {
-		// Links are name patterns such as cni0, veth*.
+		// Links are name patterns such as cni0, flannel.*. Of bridges among them the
+		// ends of pods' links (veth) that hang on them go as well; those of another
+		// container engine hang on its own.
 		Links []string `json:"links,omitempty"`
 	}
 

@@ -72,6 +72,9 @@ type Item struct {
 	// Initial lists attribute paths that matter only while the item is made: a
 	// Deployment's replicas, which somebody may scale.
 	Initial []string `json:"initial,omitempty"`
+	// Outdated lists those of Initial that are written all the same: what is there
+	// is what was usual before, and nobody has changed it. Desired only, never stored.
+	Outdated []string `json:"-"`
 	// Content is what a write would put there. Desired only, never stored.
 	Content []byte `json:"-"`
 	// Sealed stands for Content in a plan when something in it is sensitive; of

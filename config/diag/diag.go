@@ -50,16 +50,16 @@ type Diagnostic struct {
 
 // Errorf makes an error; the format and its arguments are the detail.
 func Errorf(summary, format string, args ...any) *Diagnostic {
-	return &Diagnostic{Severity: Error, Summary: summary, Detail: detail(format, args)}
+	return &Diagnostic{Severity: Error, Summary: summary, Detail: detail(format, args...)}
 }
 
 // Warningf makes a warning; the format and its arguments are the detail.
 func Warningf(summary, format string, args ...any) *Diagnostic {
-	return &Diagnostic{Severity: Warning, Summary: summary, Detail: detail(format, args)}
+	return &Diagnostic{Severity: Warning, Summary: summary, Detail: detail(format, args...)}
 }
 
 // detail leaves a text without arguments alone, percent signs included.
-func detail(format string, args []any) string {
+func detail(format string, args ...any) string {
 	if len(args) == 0 {
 		return format
 	}

@@ -73,7 +73,7 @@ func TestErr(t *testing.T) {
 	if err := ds.Err(); err != nil {
 		t.Fatalf("a warning is no error: %v", err)
 	}
-	ds.Append(diag.Errorf("Bad", "100% wrong"))
+	ds.Append(diag.Errorf("Bad", "100% wrong", []any{}...))
 	err := fmt.Errorf("cannot load: %w", ds.Err())
 	if got := diag.From(err, "Other"); len(got) != 2 || got[1].Detail != "100% wrong" {
 		t.Errorf("got %v", got)

@@ -8,7 +8,7 @@ var clusterBlock = &Block{
 		{Name: "kubernetes_version", Type: typeString, Required: true, NonEmpty: true, Cost: CostRestart, Doc: "Version of Kubernetes, as in `1.36.3`. Changing it upgrades the cluster, over every minor version on the way."},
 		{Name: "control_plane_endpoint", Type: typeString, Cost: CostRestart, Doc: "HOST:PORT of a balancer, or of a name that you can move, in front of the API servers. The port is `bind_port` when left out. Needed with more than one control plane. Changing it renews certificates and kubeconfigs."},
 		{Name: "cluster_name", Type: typeString, Default: config.DefaultClusterName, Cost: CostImmutable, Doc: "Name of the cluster in kubeconfigs."},
-		{Name: "bind_port", Type: typeNumber, Default: config.DefaultBindPort, Cost: CostRestart, Doc: "Port on which API servers listen."},
+		{Name: "bind_port", Type: typeNumber, Default: config.DefaultBindPort, Cost: CostImmutable, Doc: "Port on which API servers listen."},
 		{Name: "image_repository", Type: typeString, Default: config.DefaultImageRepository, Cost: CostRestart, Doc: "Registry, with an optional path, of the images of Kubernetes."},
 		{Name: "feature_gates", Type: typeBoolMap, Cost: CostRestart, Doc: "kubeadm's own feature gates. Those of components are arguments: `arg \"feature-gates\"`."},
 		{Name: "upload_certs", Type: typeBool, Default: false, Cost: CostObject, Doc: "Keep the certificates in the Secret kubeadm-certs for two hours, for a `kubeadm join --control-plane` by hand."},
@@ -101,7 +101,7 @@ var externalEtcdBlock = &Block{
 }
 
 var dnsBlock = &Block{
-	Name: "dns", Doc: "The addon CoreDNS.",
+	Name: "dns", Doc: "The addon CoreDNS. Its Corefile and its number of replicas are written once; what you make of them in the cluster stays.",
 	Attributes: []Attribute{
 		{Name: "enabled", Type: typeBool, Default: true, Cost: CostObject, Doc: "Whether there is one."},
 		{Name: "image_repository", Type: typeString, Derived: "the cluster's", Cost: CostObject, Doc: "Registry of its image."},

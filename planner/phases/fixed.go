@@ -1,13 +1,16 @@
 package phases
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
 )
 
 // fixed are the settings that a cluster keeps while it lives, by their names in
@@ -20,6 +23,7 @@ func fixed(c *config.Cluster) map[string]string {
 		"network.service_subnet": c.Network.ServiceSubnet,
 		"network.dns_domain":     c.Network.DNSDomain,
 		"certificates.dir":       c.Certificates.Dir,
+		apiPort:                  strconv.Itoa(wantedPort(c)),
 	}
 	if c.Etcd.External != nil {
 		out["etcd"] = "external"
@@ -53,7 +57,7 @@ func (c *cluster) recordedFixed(old map[string]string) map[string]string {
 // else what is stored in the cluster itself.
 func (c *cluster) lives() map[string]string {
 	if r := c.view.Recorded; r != nil && r.Clusters[c.Label] != nil && len(r.Clusters[c.Label].Fixed) > 0 {
-		return r.Clusters[c.Label].Fixed
+		return c.withPort(r.Clusters[c.Label].Fixed)
 	}
 	if c.report == nil {
 		return nil
@@ -63,7 +67,66 @@ func (c *cluster) lives() map[string]string {
 	if err != nil {
 		return nil // drift, which the plan shows
 	}
-	return fixed(read)
+	out := fixed(read)
+	delete(out, apiPort) // the cluster's own configuration does not have it
+	return c.withPort(out)
+}
+
+// apiPort is where API servers listen. Each tells pods its own port as that of all
+// of them (Service kubernetes): while some listen on another one, calls fail.
+const apiPort = "bind_port"
+
+// wantedPort is the port that API servers are given.
+func wantedPort(c *config.Cluster) int {
+	for _, a := range slices.Backward(c.APIServer.Args) {
+		if port, err := strconv.Atoi(a.Value); a.Name == "secure-port" && err == nil {
+			return port
+		}
+	}
+	return c.BindPort
+}
+
+// withPort adds the port of an API server that was seen, where nothing is
+// remembered of it.
+func (c *cluster) withPort(known map[string]string) map[string]string {
+	if known[apiPort] != "" {
+		return known
+	}
+	for _, n := range c.controlPlanes() {
+		if port := seenPort(n.report); port != 0 {
+			out := maps.Clone(known)
+			out[apiPort] = strconv.Itoa(port)
+			return out
+		}
+	}
+	return known
+}
+
+// APIPort is the port of the API server on a host: what its manifest there says, and
+// where there is none what the configuration does. The cluster may be nil.
+func APIPort(c *config.Cluster, r *state.Report) int {
+	if port := seenPort(r); port != 0 || c == nil {
+		return cmp.Or(port, config.DefaultBindPort)
+	}
+	return wantedPort(c)
+}
+
+// APIManifest asks for what APIPort reads.
+func APIManifest() state.Query {
+	return state.Query{Files: []state.FileQuery{{Path: manifest("kube-apiserver"), Read: state.ReadContent}}}
+}
+
+// seenPort is 0 where there is no API server, or nobody can tell.
+func seenPort(r *state.Report) int {
+	if r == nil || !r.Files[manifest("kube-apiserver")].Exists {
+		return 0
+	}
+	pod, err := kubeadm.StaticPodAttributes(r.Files[manifest("kube-apiserver")].Content)
+	if err != nil {
+		return 0
+	}
+	port, _ := strconv.Atoi(pod.Get("args.secure-port").AsString())
+	return port
 }
 
 // checkFixed refuses configurations that want another value of any of them.
@@ -92,10 +155,14 @@ func (c *cluster) checkFixed() diag.Diagnostics {
 			text = fmt.Sprintf("%s etcd, and the configuration says %s", lives[name], value)
 			place = c.Source
 		}
+		why := "certificates, addresses and data in the cluster depend on it, and there is no safe way from one to the other"
+		if name == apiPort {
+			why = "every API server tells pods its own port as that of all of them, so that calls fail while some listen on another one, and kubeadm has no way either"
+		}
 		diags = append(diags, diag.Errorf("Living cluster keeps this setting",
-			"Cluster %q was made with %s. Nothing is changed on any host: certificates, addresses and data in the cluster depend on it, "+
-				"and there is no safe way from one to the other. Write the old value again; or make a new cluster with the new one, and move what runs there.",
-			c.Label, text).At(place).For(c.target))
+			"Cluster %q was made with %s. Nothing is changed on any host: %s. "+
+				"Write the old value again; or make a new cluster with the new one, and move what runs there.",
+			c.Label, text, why).At(place).For(c.target))
 	}
 	return diags
 }

@@ -443,7 +443,10 @@ func TestReinstalledControlPlane(t *testing.T) {
 		o.must(sim.Edit(o.world, "10.0.0.13", "unit kubelet stop"))
 		o.must(sim.Edit(o.world, "10.0.0.13", "file "+path+" delete"))
 	}
-	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Etcd member has lost its data") {
-		t.Errorf("the plan is not refused: %v", err)
+	_, err := o.plan()
+	for _, want := range []string{"Etcd member has lost its data", "as member host-10-0-0-13, but", `kubewright apply -replace='node.cp["cp3"]'`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the plan is not refused with %q: %v", want, err)
+		}
 	}
 }

@@ -31,8 +31,8 @@ func (c *cluster) lostMembers() diag.Diagnostics {
 		diags = append(diags, diag.Errorf("Etcd member has lost its data",
 			"Etcd counts %s (%s) as member %s, but the host holds no data of it: it was reinstalled, or another host has its address. "+
 				"Nothing is changed: a member that comes back without its data can make the cluster lose writes. "+
-				"While the others hold quorum, have the node taken out and joined anew:\n\n  -%s='%s'",
-			n.target, n.Address, m.Name, m.ID, ReplaceFlag, n.target).At(n.Source).For(n.target))
+				"While the others hold quorum, have the node taken out and joined anew:\n\n  kubewright apply -%s='%s'",
+			n.target, n.Address, m.Name, ReplaceFlag, n.target).At(n.Source).For(n.target))
 	}
 	return diags
 }

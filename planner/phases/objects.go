@@ -3,6 +3,7 @@ package phases
 import (
 	"encoding/base64"
 	"maps"
+	"slices"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
@@ -56,7 +57,10 @@ func (c *cluster) objectItems(phase string) []state.Item {
 			continue
 		}
 		it := objectItem(c.target, phase, o.Ref, o.Object)
-		it.CreateOnly, it.Initial = o.CreateOnly, o.Initial
+		it.CreateOnly, it.Initial, it.Outdated = o.CreateOnly, o.Initial, c.formerDefaults(o)
+		if len(it.Initial) > 0 {
+			it.Content = c.settled(it, o)
+		}
 		it.Origin = c.objectOrigins(o.Ref)
 		if o.Ref == clusterInfo {
 			it.Attributes = c.clusterInfoAttributes(o.Object)
@@ -64,6 +68,40 @@ func (c *cluster) objectItems(phase string) []state.Item {
 		items = append(items, it)
 	}
 	return items
+}
+
+// formerDefaults are the paths of an object that are settled once it is there and that an
+// upgrade replaces all the same, as kubeadm's does: what is there is the default of
+// an earlier release. Outside of an upgrade it is left alone.
+func (c *cluster) formerDefaults(o kubeadm.Object) []string {
+	if c.up == nil || o.Outdated == nil {
+		return nil
+	}
+	have := c.there(o.Ref)
+	return slices.DeleteFunc(slices.Clone(o.Initial), func(path string) bool {
+		return !o.Outdated(path, have.Get(path).AsString())
+	})
+}
+
+// settled is what a write would put there, with the values in it that matter no
+// longer once they are there as they are by now: somebody may have scaled what an
+// upgrade gives another image.
+func (c *cluster) settled(it state.Item, o kubeadm.Object) []byte {
+	have, want := c.there(o.Ref), o.Object
+	for _, path := range it.Initial {
+		if v := have.Get(path); !v.IsNull() && !slices.Contains(it.Outdated, path) {
+			want = replaced(want, state.SplitPath(path), v)
+		}
+	}
+	return []byte(must(want.MarshalJSON()))
+}
+
+// there is an object as the cluster was seen to have it; null when it was not.
+func (c *cluster) there(ref state.ObjectRef) state.Value {
+	if c.report == nil {
+		return state.Null()
+	}
+	return c.report.Objects[ref]
 }
 
 func (c *cluster) userAddons() []state.Item {

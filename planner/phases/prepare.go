@@ -111,14 +111,14 @@ func swapAllowed(n *node) bool {
 // there, so that a reset knows which to take away.
 var foldersBefore = []string{
 	"/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp",
-	"/var/lib/kubelet", "/var/lib/etcd", "/etc/cni/net.d", "/var/lib/cni", "/var/log/pods", "/var/log/containers",
-	"/usr/libexec/kubernetes", "/var/lib/kube-proxy", "/opt/cni/bin", logindFolder,
+	"/var/lib/kubelet", "/var/lib/etcd", cniConfigs, "/var/lib/cni", "/var/log/pods", "/var/log/containers",
+	"/usr/libexec/kubernetes", "/var/lib/kube-proxy", "/opt/cni/bin", logindFolder, flannelState,
 }
 
 // foldersOfKubernetes are those of them that nothing else uses.
 var foldersOfKubernetes = []string{
 	"/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp",
-	"/var/lib/kubelet", "/var/lib/etcd", "/usr/libexec/kubernetes", "/var/lib/kube-proxy",
+	"/var/lib/kubelet", "/var/lib/etcd", "/usr/libexec/kubernetes", "/var/lib/kube-proxy", flannelState,
 }
 
 // The kubelet has logind wait for its graceful shutdown, and never takes that
@@ -195,6 +195,7 @@ func (n *node) marks() state.Marks {
 			m.Before["folder:"+p] = "" // ours to take away
 		}
 	}
+	m.Before[beforeEntries+cniConfigs] = strings.Join(cniEntries(n.report), "/")
 	for name, value := range n.report.Sysctls {
 		m.Before["sysctl:"+name] = value
 	}

@@ -118,6 +118,7 @@ func baseQuery(controlPlane bool) state.Query {
 	for _, p := range tracesOfCluster {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}
+	q.Globs = []string{cniConfigs + "/*"}
 	for _, p := range installFolders {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}

@@ -62,6 +62,28 @@ func Left(s *planner.Step) state.Learned {
 	return state.Learned{Left: []state.Target{s.Target}}
 }
 
+// TakenApart is what a destroy leaves of the clusters that its plan took apart, once
+// the state has none of their nodes any more: nothing.
+func TakenApart(p *planner.Plan, st *state.State) state.Learned {
+	var l state.Learned
+	for _, r := range p.Resources {
+		if r.Target.Type == state.TypeCluster && r.Action == planner.Delete && !inhabited(st, r.Target.Name) {
+			l.Left = append(l.Left, r.Target)
+		}
+	}
+	return l
+}
+
+// inhabited tells that the state has nodes of a cluster.
+func inhabited(st *state.State, label string) bool {
+	for _, n := range st.Nodes {
+		if n.Cluster == label {
+			return true
+		}
+	}
+	return false
+}
+
 // Record is what the state has to learn from a round of observation: the
 // desired items that are seen to be so, and the identities of clusters. It is
 // the difference to what is recorded; zero when there is none.
@@ -100,11 +122,7 @@ func Record(v *View, r Result) state.Learned {
 func (v *View) deserted() []state.Target {
 	var out []state.Target
 	for _, label := range v.goneClusters() {
-		inhabited := false
-		for _, n := range v.Recorded.Nodes {
-			inhabited = inhabited || n.Cluster == label
-		}
-		if !inhabited {
+		if !inhabited(v.Recorded, label) {
 			out = append(out, state.ClusterTarget(label))
 		}
 	}
@@ -148,7 +166,7 @@ func (v *View) remembered() map[state.Target]*state.RecordedNode {
 
 // recordable is a desired item as the state remembers it.
 func recordable(it state.Item) state.Item {
-	it.Origin, it.Content, it.Sealed, it.Outline = nil, nil, state.Sensitive{}, state.Value{}
+	it.Origin, it.Outdated, it.Content, it.Sealed, it.Outline = nil, nil, nil, state.Sensitive{}, state.Value{}
 	return it
 }
 

@@ -170,7 +170,7 @@ func (l leaver) cleanOperations() []planner.Operation {
 	ops := []planner.Operation{
 		planner.RemovePods{Socket: l.socket()},
 		planner.Unmount{Below: "/var/lib/kubelet"},
-		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "kube-ipvs0", "nodelocaldns", "veth*"}},
+		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "kube-ipvs0", "nodelocaldns"}},
 	}
 	for _, p := range l.paths() {
 		if mode, owner, was := strings.Cut(before["folder:"+p], " "); was {
@@ -179,6 +179,7 @@ func (l leaver) cleanOperations() []planner.Operation {
 		}
 		ops = append(ops, planner.RemovePath{Path: p})
 	}
+	ops = append(ops, l.networkOperations(before)...)
 	if !l.replaced {
 		ops = append(ops, l.uninstallOperations()...)
 	}
@@ -232,7 +233,7 @@ func (l leaver) paths() []string {
 	}
 	set[kubeadmPKI] = !l.keeps("folder:" + kubeadmPKI)
 	// Folders that were not there before go whole; the others keep what is not ours.
-	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes", logindFolder} {
+	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes", logindFolder, flannelState} {
 		set[p] = !l.keeps("folder:" + p)
 	}
 	var out []string

@@ -85,3 +85,40 @@ func TestDestroyTakesBackWhatTheKubeletToldLogind(t *testing.T) {
 		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
 	}
 }
+
+// flannel is a network addon as far as hosts notice it.
+func flannel() *config.Addon {
+	volume := func(name, path string) map[string]any {
+		return map[string]any{"name": name, "hostPath": map[string]any{"path": path}}
+	}
+	return &config.Addon{Name: "cni", Objects: []state.Value{state.FromGo(map[string]any{
+		"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": map[string]any{"name": "kube-flannel-ds", "namespace": "kube-system"},
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+			"volumes": []any{volume("cni", "/etc/cni/net.d"), volume("run", "/run/flannel")},
+		}}},
+	})}}
+}
+
+// TestDestroyTakesTheNetwork: what a network addon leaves on hosts goes, and what is
+// another container engine's, or stood there before, stays.
+func TestDestroyTakesTheNetwork(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 1))
+	o.config.Clusters[0].Addons = []*config.Addon{flannel()}
+	o.put("10.0.0.21", "/etc/cni/net.d/05-mine.conflist", "mine")
+	o.edit("10.0.0.21", "link docker0", "link veth1@docker0")
+	before := o.listings()
+	o.must(o.apply())
+	o.wantNothing()
+	for _, want := range []string{"/etc/cni/net.d/10-kube-flannel-ds.conflist", "/run/flannel", "link veth1@docker0", "link cni0", "link flannel.1"} {
+		if !strings.Contains(o.listings(), want) {
+			t.Errorf("no %s on the hosts", want)
+		}
+	}
+	o.destroy = true
+	o.must(o.apply())
+	before = strings.ReplaceAll(before, "file /var/lib/kubewright directory 0700 root:root\n", "") // of the user's batch
+	if after := o.listings(); after != before {
+		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+	}
+}

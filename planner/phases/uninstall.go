@@ -30,7 +30,7 @@ const runtimeStore = "/var/lib/containerd"
 
 // partOfFolder tells with which part of the software a folder goes.
 var partOfFolder = map[string]part{
-	"/etc/systemd/system/kubelet.service.d": kubeletPart, "/opt/cni": cniPart, cniPrograms: cniPart, "/etc/cni/net.d": cniPart, runtimeStore: imagesPart,
+	"/etc/systemd/system/kubelet.service.d": kubeletPart, "/opt/cni": cniPart, cniPrograms: cniPart, cniConfigs: cniPart, runtimeStore: imagesPart,
 }
 
 // markSoftware remembers what stood where install is going to put something.
@@ -92,7 +92,7 @@ func (l leaver) uninstallOperations() []planner.Operation {
 	for _, p := range l.report.Marks.Owned {
 		u.file(p)
 	}
-	for _, p := range slices.Concat(installFolders, []string{cniPrograms, "/etc/cni/net.d"}) {
+	for _, p := range slices.Concat(installFolders, []string{cniPrograms, cniConfigs}) {
 		u.folder(p)
 	}
 	u.turnBack(containerdUnit, runtimePart)

@@ -31,6 +31,7 @@ object KIND NAMESPACE/NAME delete
 unit NAME start|stop|restart|enable|disable
 sysctl NAME=VALUE
 module NAME load|unload
+link NAME@BRIDGE                   another container engine's
 swap on|off
 image add|remove REF
 install PROGRAM=VERSION            another kubelet, kubeadm, kubectl or containerd
@@ -116,7 +117,7 @@ func (e *edit) run() error {
 		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
 		"install": e.install, "package": e.pkg, "foreign": e.foreign, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
-		"hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget, "deprecated": e.deprecated,
+		"link": e.link, "hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget, "deprecated": e.deprecated,
 	}
 	verb, err := e.word("a verb")
 	if err != nil {

@@ -29,6 +29,14 @@ func (e *edit) sysctl() error {
 	return err
 }
 
+func (e *edit) link() error {
+	name, err := e.word("a link")
+	if err == nil {
+		insert(&e.m.Links, name)
+	}
+	return err
+}
+
 func (e *edit) module() error {
 	w, err := e.words("a module", "load or unload")
 	if err != nil {

@@ -47,7 +47,7 @@ func (w *World) removePods(m *machine) (bool, error) {
 	}
 	m.Pods, m.Daemons = nil, nil
 	delete(w.planes, m.address)
-	m.Links = slices.DeleteFunc(m.Links, func(l string) bool { return strings.HasPrefix(l, "veth") })
+	m.Links = slices.DeleteFunc(m.Links, podLink)
 	w.advance(timePods)
 	return true, nil
 }
@@ -58,12 +58,23 @@ func (w *World) unmount(m *machine, dir string) bool {
 	return len(m.Mounts) != n
 }
 
+// podBridge is the bridge that the links of pods hang on.
+const podBridge = "cni0"
+
+// podLink tells that a link leads to a pod: it hangs on no other bridge, which would
+// stand behind its name.
+func podLink(link string) bool {
+	return strings.HasPrefix(link, "veth") && !strings.Contains(link, "@")
+}
+
 func (w *World) removeNetwork(m *machine, patterns []string) bool {
 	changed := len(m.Rules) > 0
 	m.Rules = nil
 	n := len(m.Links)
-	m.Links = slices.DeleteFunc(m.Links, func(link string) bool {
+	goes := func(link string) bool {
 		return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, link) })
-	})
+	}
+	bridge := slices.ContainsFunc(m.Links, func(link string) bool { return link == podBridge && goes(link) })
+	m.Links = slices.DeleteFunc(m.Links, func(link string) bool { return goes(link) || bridge && podLink(link) })
 	return changed || len(m.Links) != n
 }

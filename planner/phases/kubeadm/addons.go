@@ -89,7 +89,7 @@ func (v view) dnsObjects() ([]Object, error) {
 	account := subject("ServiceAccount", "coredns")
 	read := []string{"list", "watch"}
 	return []Object{
-		configMap(addon, systemNamespace, "coredns", map[string]string{"Corefile": corefile(v.Network.DNSDomain)}, nil),
+		v.dnsConfig(),
 		newObject(addon, rbacVersion, "ClusterRole", "", "system:coredns", object{"rules": []object{
 			rule("", []string{"endpoints", "services", "pods", "namespaces"}, read),
 			rule("discovery.k8s.io", []string{"endpointslices"}, read),
@@ -99,37 +99,6 @@ func (v view) dnsObjects() ([]Object, error) {
 		deployment,
 		v.dnsService(),
 	}, nil
-}
-
-// corefile is CoreDNS's configuration. Answers for the cluster's own names are
-// not cached (since 1.32).
-func corefile(domain string) string {
-	lines := []string{
-		".:53 {",
-		"    errors",
-		"    health {",
-		"       lameduck 5s",
-		"    }",
-		"    ready",
-		"    kubernetes " + domain + " in-addr.arpa ip6.arpa {",
-		"       pods insecure",
-		"       fallthrough in-addr.arpa ip6.arpa",
-		"       ttl 30",
-		"    }",
-		"    prometheus :9153",
-		"    forward . /etc/resolv.conf {",
-		"       max_concurrent 1000",
-		"    }",
-		"    cache 30 {",
-		"       disable success " + domain,
-		"       disable denial " + domain,
-		"    }",
-		"    loop",
-		"    reload",
-		"    loadbalance",
-		"}",
-	}
-	return strings.Join(lines, "\n") + "\n"
 }
 
 var dnsLabels = map[string]string{"k8s-app": "kube-dns"}

@@ -22,6 +22,9 @@ type Object struct {
 	// Initial lists paths that matter only while the object is made: a
 	// Deployment's replicas, which somebody may scale.
 	Initial []string
+	// Outdated tells that the value of such a path is what kubeadm wrote there in
+	// an earlier release: an upgrade replaces it. Nil where no release differs.
+	Outdated func(path, value string) bool
 }
 
 // The phases that objects belong to.

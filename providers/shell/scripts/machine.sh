@@ -217,23 +217,22 @@ kw_unmount() {
 	kw_done changed
 }
 
-# kw_network PATTERN...: links with these names, the namespaces of pods, and the
-# firewall rules of kube-proxy, kubelet and CNI plugins.
+# kw_network PATTERN...: links with these names and the ends of pods' links that hang
+# on them, the namespaces of pods, and the firewall rules of kube-proxy, kubelet and
+# CNI plugins.
 kw_network() {
 	kw_made=same
-	for kw_f in /sys/class/net/*; do
+	for kw_f in "$kw_r"/sys/class/net/*; do
 		for kw_p do
 			# shellcheck disable=SC2254 # it is a pattern
 			case ${kw_f##*/} in
 			$kw_p)
-				if [ -e "$kw_f" ]; then # the other end of a pair may have taken it along
-					ip link delete dev "${kw_f##*/}" </dev/null || ! [ -e "$kw_f" ] || kw_fail
-					kw_made=changed
-				fi ;;
+				for kw_e in "$kw_f"/brif/veth*; do kw_unlink "$kw_r/sys/class/net/${kw_e##*/}"; done
+				kw_unlink "$kw_f" ;;
 			esac
 		done
 	done
-	for kw_f in /run/netns/cni-*; do
+	for kw_f in "$kw_r"/run/netns/cni-*; do
 		if [ -e "$kw_f" ]; then ip netns delete "${kw_f##*/}" </dev/null || kw_fail; kw_made=changed; fi
 	done
 	kw_rules iptables
@@ -246,6 +245,13 @@ kw_network() {
 		kw_tables
 	fi
 	kw_done "$kw_made"
+}
+
+# kw_unlink LINK: the other end of a pair may have taken it along.
+kw_unlink() {
+	if ! [ -e "$1" ]; then return; fi
+	ip link delete dev "${1##*/}" </dev/null || ! [ -e "$1" ] || kw_fail
+	kw_made=changed
 }
 
 # kw_tables: takes out tables of iptables in which no rule and no policy but

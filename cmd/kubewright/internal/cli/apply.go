@@ -328,6 +328,16 @@ func (s *session) showCertificateKeys(outcome *executor.Outcome) {
 	}
 }
 
+// takenApart is the state without the clusters of which a destroy left no node.
+func (s *session) takenApart(st *state.State) (*state.State, error) {
+	if len(st.Nodes) == 0 {
+		st.Clusters, st.Items = nil, nil
+		return st, nil
+	}
+	learned := phases.TakenApart(s.result.Plan, st)
+	return statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
+}
+
 // record observes once more and writes down what is seen to be as wanted. The
 // journal has been the record until here; with the state written it is emptied.
 func (s *session) record(ctx context.Context, journal *statefile.Journal, outcome *executor.Outcome) error {
@@ -358,8 +368,10 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 			}
 		}
 		s.result = done
-	} else if outcome.OK() && len(st.Nodes) == 0 {
-		st.Clusters, st.Items = nil, nil
+	} else if outcome.OK() {
+		if st, err = s.takenApart(st); err != nil {
+			return err
+		}
 	}
 	st.Outputs, st.ToolVersion = s.outputs(), Version
 	return s.store.Save(ctx, st, journal)

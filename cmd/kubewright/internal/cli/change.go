@@ -95,7 +95,22 @@ func (s *session) selectors(flag string, addresses []string, diags *diag.Diagnos
 				flag, a, sel.Target, didYouMean("", sel.Target.String(), selectable(s.known())), strings.Join(s.targets(), ", ")))
 			continue
 		}
+		sel.Members = s.goingWith(sel.Target)
 		out = append(out, sel)
+	}
+	return out
+}
+
+// goingWith are the nodes of a cluster that is taken apart: they are meant with it.
+func (s *session) goingWith(t state.Target) []state.Target {
+	if t.Type != state.TypeCluster || !s.opts.destroy && s.config.Cluster(t.Name) != nil || s.recorded == nil {
+		return nil
+	}
+	var out []state.Target
+	for node, n := range s.recorded.Nodes {
+		if n.Cluster == t.Name {
+			out = append(out, node)
+		}
 	}
 	return out
 }

@@ -311,7 +311,7 @@ func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	h := o.world.remember(m.host, r.Secrets)
-	seat := o.seat(m)
+	seat := o.seat(m, r)
 	q := phases.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster, o.replace...)
 	q.TokenSecrets = phases.AsksForTokens(o.view.Config, m.cluster, o.rotate, r)
 	var report *state.ClusterReport
@@ -354,14 +354,13 @@ func (o *observer) askEtcd(ctx context.Context, h providers.Host, seat providers
 }
 
 // seat is how the member's own API server and etcd are reached.
-func (o *observer) seat(m *member) providers.Seat {
-	for _, n := range o.view.Config.Nodes {
-		if n.Target == m.target {
-			c := o.view.Config.Cluster(n.Cluster)
-			return providers.Seat{API: config.JoinHostPort(n.AdvertiseAddress(), c.BindPort), Folder: c.Certificates.Dir}
-		}
+func (o *observer) seat(m *member, r *state.Report) providers.Seat {
+	c := o.view.Config.Cluster(m.cluster)
+	seat := providers.Seat{API: config.JoinHostPort(m.address, phases.APIPort(c, r))}
+	if c != nil {
+		seat.Folder = c.Certificates.Dir
 	}
-	return providers.Seat{API: config.JoinHostPort(o.view.Recorded.Nodes[m.target].Address, 6443)}
+	return seat
 }
 
 // withSecrets answers for secrets that the observing round trip has brought already.

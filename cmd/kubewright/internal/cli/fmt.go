@@ -11,9 +11,11 @@ import (
 	"strings"
 
 	udiff "github.com/aymanbagabas/go-udiff"
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/spf13/cobra"
 )
 
 // fmtOptions are the flags of fmt.
@@ -119,11 +121,38 @@ func (a *app) fmtFile(path string, o fmtOptions) (changed bool, err error) {
 	if o.check || !o.write {
 		return true, nil
 	}
-	info, err := os.Stat(path)
+	return true, replaceFile(path, out, keepOwner)
+}
+
+// replaceFile puts other content into a file that is there, at once: whoever reads it,
+// or finds it after a crash, has the old file or the new one. What a link leads to is
+// replaced, mode and owner stay.
+func replaceFile(path string, content []byte, keepOwner func(f *os.File, was fs.FileInfo) error) error {
+	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return true, err
+		return err
 	}
-	return true, os.WriteFile(path, out, info.Mode().Perm())
+	old, err := os.OpenFile(path, os.O_WRONLY, 0) // a file that is protected is
+	if err != nil {
+		return err
+	}
+	defer func() { _ = old.Close() }()
+	was, err := old.Stat()
+	if err != nil {
+		return err
+	}
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(was.Mode().Perm()))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Cleanup() }()
+	if err := keepOwner(f.File, was); err != nil {
+		return fmt.Errorf("it is somebody else's, and would be yours: %w. Have its owner format it", bare(err))
+	}
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
 }
 
 // hclFiles lists the files to format: one file, or those of a folder.

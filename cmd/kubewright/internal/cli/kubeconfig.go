@@ -148,8 +148,8 @@ func (s *session) fetchKubeconfig(ctx context.Context, c *config.Cluster, o kube
 	var failed []string
 	for _, n := range s.config.NodesOf(c.Label, config.ControlPlane) {
 		content, err := s.kubeconfigThrough(ctx, c, n.Target, op, contents)
-		if err == nil {
-			return content, nil
+		if err == nil || errors.As(err, new(*diagError)) {
+			return content, err
 		}
 		failed = append(failed, fmt.Sprintf("  %s: %s", n.Target, err))
 		if ctx.Err() != nil || errors.Is(err, errOtherCluster) {
@@ -184,7 +184,27 @@ func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t st
 	if op.CommonName == "" {
 		return s.fleet.world.issuer().ReadKubeconfig(ctx, h, phases.AdminKubeconfig)
 	}
+	if d := outlives(certs[0], ca, op.Validity, s.fleet.world.clock().Now()); d != nil {
+		return state.Secret{}, &diagError{diag.Diagnostics{d}}
+	}
 	return s.fleet.world.issuer().Kubeconfig(ctx, h, op, contents)
+}
+
+// outlives refuses a certificate that would end after the CA that signs it, as the
+// configuration's own may not: nobody would believe it to the end that it names.
+func outlives(ca state.CertificateInfo, file string, validity time.Duration, now time.Time) *diag.Diagnostic {
+	const summary, layout = "Certificate outlives its CA", "2006-01-02 15:04 MST"
+	until := ca.NotAfter.UTC().Format(layout)
+	switch left := ca.NotAfter.Sub(now).Truncate(time.Minute); {
+	case left >= validity:
+		return nil
+	case left < time.Minute:
+		return diag.Errorf(summary, "The CA %q (%s) is valid until %s, and it is %s: what it signs is worth nothing. Replace the CA first; kubewright plan says how.",
+			ca.CommonName, file, until, now.UTC().Format(layout))
+	default:
+		return diag.Errorf(summary, "The CA %q (%s) is valid until %s, which is sooner than -validity=%s from now, and a certificate is worth nothing after its CA. "+
+			"Give -validity=%s at most, or replace the CA first.", ca.CommonName, file, until, validity, left)
+	}
 }
 
 // holds tells that the CA is among certificates: while it is rotated it is not alone.

@@ -50,8 +50,23 @@ func (s *session) seat(t state.Target) (providers.Seat, error) {
 	if m == nil {
 		return providers.Seat{}, fmt.Errorf("internal error: %s is no node of this run", t)
 	}
-	o := observer{fleet: s.fleet, view: s.view}
-	return o.seat(m), nil
+	return s.seatOf(m), nil
+}
+
+// seatOf is how a member's own API server is reached by now: one that somebody gave
+// another port has it until this run has put it back.
+func (s *session) seatOf(m *member) providers.Seat {
+	r, c := s.view.Reports[m.target], s.config.Cluster(m.cluster)
+	if phases.APIPort(c, r) != phases.APIPort(c, nil) {
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+		defer cancel()
+		if h, err := m.connect(ctx); err == nil {
+			if now, err := h.Observe(ctx, phases.APIManifest()); err == nil {
+				r = now
+			}
+		}
+	}
+	return (&observer{fleet: s.fleet, view: s.view}).seat(m, r)
 }
 
 // RunStep implements executor.Runner.
@@ -244,7 +259,7 @@ func (r *runner) servesAPI(ctx context.Context, c *config.Cluster, m *member) er
 	if err != nil {
 		return err
 	}
-	url := "https://" + config.JoinHostPort(m.address, c.BindPort) + "/readyz"
+	url := "https://" + r.session.seatOf(m).API + "/readyz"
 	status, err := h.HTTPStatus(ctx, url, c.Certificates.Dir+"/ca.crt")
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("%s answers %d", url, status)
