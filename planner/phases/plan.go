@@ -70,6 +70,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if err != nil {
 		return Result{}, append(diags, unsound(err))
 	}
+	diags = append(diags, v.refusePartial(d, p)...)
 	if diags = append(diags, v.protected(p)...); diags.HasErrors() {
 		return Result{}, diags
 	}
