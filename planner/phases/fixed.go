@@ -87,19 +87,27 @@ func wantedPort(c *config.Cluster) int {
 }
 
 // withPort adds the port of an API server that was seen, where nothing is
-// remembered of it.
+// remembered of it. One that has the wanted port speaks for all: those that have
+// another one were changed by hand, and are put right.
 func (c *cluster) withPort(known map[string]string) map[string]string {
 	if known[apiPort] != "" {
 		return known
 	}
+	lives := 0
 	for _, n := range c.controlPlanes() {
-		if port := seenPort(n.report); port != 0 {
-			out := maps.Clone(known)
-			out[apiPort] = strconv.Itoa(port)
-			return out
+		port := seenPort(n.report)
+		if port == wantedPort(c.Cluster) {
+			lives = port
+			break
 		}
+		lives = cmp.Or(lives, port)
 	}
-	return known
+	if lives == 0 {
+		return known
+	}
+	out := maps.Clone(known)
+	out[apiPort] = strconv.Itoa(lives)
+	return out
 }
 
 // APIPort is the port of the API server on a host: what its manifest there says, and
