@@ -51,8 +51,13 @@ type Performer struct {
 	Content func(ctx context.Context, s state.Sensitive) (state.Secret, error)
 	// Secrets takes the operator's secrets out of errors and log lines of others.
 	Secrets *state.Redactor
+	// Made hears of secrets that a step has made, as soon as there are any and maybe
+	// from several steps at once. Not called when nil.
+	Made func(*state.Redactor)
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// made are all secrets that were made so far: a later step's host may quote them.
+	made  *state.Redactor
 	apis  map[state.Target]*opened[API]
 	etcds map[state.Target]*opened[Etcd]
 	// discarded close connections that are not used any more.
@@ -311,14 +316,26 @@ func (w *work) output(p state.Pending) (Output, bool) {
 	return w.run.Output(p)
 }
 
-// mask takes the operator's secrets and the step's secret outputs out of a text.
-func (w *work) mask(text string) string {
-	for _, o := range w.outputs {
-		if s := string(o.Secret.Reveal()); s != "" {
-			text = strings.ReplaceAll(text, s, o.Secret.String())
-		}
+// hide has a secret that was made taken out of texts from here on. Of a bootstrap
+// token the second half alone is secret as well; the first one is its name.
+func (p *Performer) hide(made state.Secret) {
+	text := string(made.Reveal())
+	_, half, _ := strings.Cut(text, ".")
+	secrets := state.NewRedactor([]string{text, half})
+	p.mu.Lock()
+	p.made = p.made.And(secrets)
+	p.mu.Unlock()
+	if p.Made != nil {
+		p.Made(secrets)
 	}
-	return w.Secrets.Text(text)
+}
+
+// mask takes the operator's secrets and those that were made out of a text.
+func (w *work) mask(text string) string {
+	w.mu.Lock()
+	made := w.made
+	w.mu.Unlock()
+	return w.Secrets.Text(made.Text(text))
 }
 
 // maskedError is an error whose text holds no secret. What it wraps can be

@@ -158,6 +158,7 @@ func (w *work) createToken(ctx context.Context, a API, op planner.CreateToken) e
 		return err
 	}
 	token, err := a.CreateToken(ctx, op, secret)
+	w.hide(token)
 	if err == nil && op.ID == "" {
 		w.outputs["token"] = Output{Secret: token}
 	}
@@ -189,6 +190,7 @@ func (w *work) uploadCerts(ctx context.Context, a API, op planner.UploadCerts) e
 		files[f.Key] = found[f.Path]
 	}
 	made, err := a.UploadCerts(ctx, op, files, key)
+	w.hide(made)
 	if err == nil && op.Key.IsZero() {
 		w.outputs[CertificateKey] = Output{Secret: made}
 	}

@@ -500,3 +500,31 @@ func TestFallOver(t *testing.T) {
 		})
 	}
 }
+
+// TestMadeSecretsAreTold: what a run has made is secret for whoever writes down what
+// hosts and APIs say, and for the steps behind the one that made it: whole, and of a
+// token the half that nobody may know.
+func TestMadeSecretsAreTold(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	p := s.performer()
+	hidden := state.NewRedactor(nil)
+	p.Made = func(secrets *state.Redactor) { hidden = hidden.And(secrets) }
+	perform := func(run providers.Run, ops ...planner.Operation) (map[string]providers.Output, error) {
+		return p.Perform(t.Context(), &planner.Step{Target: cp2, Via: cp1, Operations: ops}, run, providers.Progress{})
+	}
+	outputs, err := perform(providers.Run{}, planner.CreateToken{}, planner.UploadCerts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := string(outputs[providers.CertificateKey].Secret.Reveal())
+	for _, secret := range []string{token, "0123456789abcdef", key} {
+		if text := hidden.Text("it said " + secret + "."); secret == "" || text != "it said (sensitive value)." {
+			t.Errorf("%q is not known to be secret: %s", secret, text)
+		}
+	}
+	s.hostErr = fmt.Errorf("cannot use %s, of which 0123456789abcdef and %s are wrong", token, key)
+	if _, err := perform(providers.Run{}, planner.EnsureDirectory{Path: "/a"}); err == nil || strings.Contains(err.Error(), "0123456789abcdef") || strings.Contains(err.Error(), key) {
+		t.Errorf("a later step says %v", err)
+	}
+}

@@ -39,7 +39,7 @@ func (s *session) newPerformer() *providers.Performer {
 	v, desired := s.view, s.result.Desired
 	return &providers.Performer{
 		Host: s.fleet.Host, Seat: s.seat, Others: s.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
-		Artifacts: s.artifactsOf, Snapshots: s.store.Snapshots, Secrets: s.config.Secrets,
+		Artifacts: s.artifactsOf, Snapshots: s.store.Snapshots, Secrets: s.config.Secrets, Made: s.log.Hide,
 		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) { return v.Reveal(desired, x) },
 	}
 }

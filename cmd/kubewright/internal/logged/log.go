@@ -83,10 +83,17 @@ func New(w io.Writer, o Options) *Log {
 	return l
 }
 
-// Hide takes secrets out of everything that is written from here on.
+// Hide takes secrets out of everything that is written from here on, besides those
+// of calls before. Steps that make secrets call it at the same time.
 func (l *Log) Hide(secrets *state.Redactor) {
-	if l != nil {
-		l.secrets.Store(secrets)
+	if l == nil {
+		return
+	}
+	for {
+		old := l.secrets.Load()
+		if l.secrets.CompareAndSwap(old, old.And(secrets)) {
+			return
+		}
 	}
 }
 

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/logged"
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+const (
+	madeToken = "abcdef.0123456789abcdef"
+	madeKey   = "c0ffee11c0ffee11c0ffee11c0ffee11"
+)
+
+// telltale is a world in which an API makes secrets and hosts quote them.
+type telltale struct{ world }
+
+type telltaleHost struct{ providers.Host }
+
+type telltaleAPI struct{ providers.API }
+
+func (telltale) open(context.Context, config.Connection, string) (providers.Host, error) {
+	return telltaleHost{}, nil
+}
+func (telltale) access() providers.Access { return telltaleAccess{} }
+func (telltale) issuer() providers.Issuer { return sim.Issuer{} }
+func (telltale) clock() providers.Clock   { return wallClock{} }
+
+type telltaleAccess struct{ providers.Access }
+
+func (telltaleAccess) API(context.Context, providers.Host, string) (providers.API, error) {
+	return telltaleAPI{}, nil
+}
+
+func (telltaleAPI) CreateToken(context.Context, planner.CreateToken, state.Secret) (state.Secret, error) {
+	return state.NewSecret([]byte(madeToken)), nil
+}
+
+func (telltaleAPI) UploadCerts(context.Context, planner.UploadCerts, map[string]state.Secret, state.Secret) (state.Secret, error) {
+	return state.NewSecret([]byte(madeKey)), nil
+}
+
+func (telltaleHost) ReadSecrets(context.Context, []string) (map[string]state.Secret, error) {
+	return nil, nil
+}
+
+func (telltaleHost) Perform(context.Context, providers.Batch) ([]providers.Outcome, error) {
+	return nil, fmt.Errorf("cannot use %s with %s", madeToken, madeKey)
+}
+
+// TestLogHidesWhatTheRunMade: the log hears of a host's error before anything is taken
+// out of it, and so has to know itself of the secrets that this run has made.
+func TestLogHidesWhatTheRunMade(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	log := logged.New(&b, logged.Options{Level: logged.LevelTrace, Now: time.Now})
+	log.Hide(state.NewRedactor([]string{"hunter22"}))
+	a := &app{Env: &Env{}, log: log}
+	w := a.logged(telltale{})
+	s := &session{app: a, fleet: &fleet{world: w}, view: &phases.View{}, config: &config.Config{}, store: &statefile.Store{}}
+	p := s.newPerformer()
+	p.Host = func(ctx context.Context, _ state.Target) (providers.Host, error) { return w.open(ctx, config.Connection{}, "10.0.0.1") }
+	p.Seat = func(state.Target) (providers.Seat, error) { return providers.Seat{}, nil }
+	node := state.NodeKeyTarget("cp", "cp1")
+	step := &planner.Step{Target: node, Via: node, Operations: []planner.Operation{planner.CreateToken{}, planner.UploadCerts{}, planner.EnsureDirectory{Path: "/hunter22"}}}
+	if _, err := p.Perform(t.Context(), step, providers.Run{}, providers.Progress{}); err == nil {
+		t.Fatal("the host has done it")
+	}
+	if text := b.String(); !strings.Contains(text, `error="cannot use (sensitive value) with (sensitive value)"`) || strings.Contains(text, "hunter22") {
+		t.Errorf("the log says\n%s", text)
+	}
+}
