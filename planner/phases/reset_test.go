@@ -122,3 +122,36 @@ func TestDestroyTakesTheNetwork(t *testing.T) {
 		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
 	}
 }
+
+// TestDestroySparesContainerEngines: what podman, nerdctl and CRI-O have put beside the
+// network of pods after the cluster was made is theirs, and so is the folder then.
+func TestDestroySparesContainerEngines(t *testing.T) {
+	t.Parallel()
+	for name, bare := range map[string]bool{"a folder that was there": false, "a folder that came with install": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t, cluster(1, 0))
+			if bare {
+				o, _ = airGapped(t, cluster(1, 0))
+			}
+			o.config.Clusters[0].Addons = []*config.Addon{flannel()}
+			o.must(o.apply())
+			theirs := []string{"87-podman-bridge.conflist", "nerdctl-blue.conflist", "11-crio-ipv4-bridge.conflist", "200-loopback.conf"}
+			for _, name := range append(theirs, "10-calico.conflist") {
+				o.edit("10.0.0.11", "file /etc/cni/net.d/"+name+" content later than us")
+			}
+			o.destroy = true
+			o.must(o.apply())
+			for _, name := range theirs {
+				if !strings.Contains(o.listings(), "/etc/cni/net.d/"+name) {
+					t.Errorf("%s was taken away", name)
+				}
+			}
+			for _, name := range []string{"10-calico.conflist", "10-kube-flannel-ds.conflist"} {
+				if strings.Contains(o.listings(), name) {
+					t.Errorf("%s was left", name)
+				}
+			}
+		})
+	}
+}

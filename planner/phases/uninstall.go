@@ -164,6 +164,7 @@ func (u *uninstallation) folder(p string) {
 		of = runtimePart
 	}
 	switch {
+	case p == cniConfigs && u.sharesNetworks():
 	case u.keeps(of) || (of == runtimePart || of == imagesPart) && !u.broughtRuntime():
 	case u.before[beforeFolder+p] == "":
 		u.ops = append(u.ops, planner.RemovePath{Path: p})
