@@ -175,3 +175,29 @@ func once(env *cli.Env, text string, then func()) {
 	out := env.Stdout.(*watched)
 	out.at, out.then = text, then
 }
+
+// TestNotSeenAgain: when the look at the end of an apply is refused the user is told,
+// and the apply is complete all the same.
+func TestNotSeenAgain(t *testing.T) {
+	t.Parallel()
+	f := foundedFolder(t)
+	f.replace(t, `"general"`, `"batch"`)
+	env, printed := f.env("apply", "-auto-approve")
+	var world *sim.World
+	env.OpenWorld = func(path string) (w *sim.World, err error) { world, err = sim.Open(path); return world, err }
+	once(env, "[1/1]", func() {
+		world.Fault(sim.Fault{Host: "10.0.0.21", Op: "observe", Times: -1, Kind: sim.FaultUnreachable})
+	})
+	code, out := cli.Main(env), printed()
+	words := strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{
+		"Warning: Looking again was refused", "Every step was done and the state was written", "Host could not be looked at", "10.0.0.21",
+		"run kubewright plan to see whether anything is left to do", "Apply complete!",
+	} {
+		if code != 0 || !strings.Contains(words, want) {
+			t.Errorf("exit code %d, and it does not say %q:\n%s", code, want, out)
+		}
+	}
+	f.edit(t, func(w *sim.World) error { w.ClearFaults(); return nil })
+	f.must(t, "plan", "-detailed-exitcode")
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/planner/phases"
@@ -352,27 +353,60 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 	s.recorded, s.moved = st, nil
 	// What was asked for once is done, or is asked for again.
 	s.opts.replace, s.opts.accept, s.opts.forget = nil, nil, nil
-	looking, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
+	var unseen diag.Diagnostics
 	if !s.opts.destroy {
-		done := s.result
-		if diags, err := s.replan(looking); err == nil && !diags.HasErrors() {
-			learned := phases.Record(s.view, s.result)
-			if st, err = statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}}); err != nil {
-				return err
-			}
-			if outcome.OK() && s.planner == nil && !s.result.Plan.Restricted() && len(s.result.Plan.Steps) > 0 {
-				if err := s.screen().notConverged(s.result.Plan); err != nil {
-					return err
-				}
-			}
+		if st, unseen, err = s.lookAgain(ctx, st, outcome); err != nil {
+			return err
 		}
-		s.result = done
 	} else if outcome.OK() {
 		if st, err = s.takenApart(st); err != nil {
 			return err
 		}
 	}
 	st.Outputs, st.ToolVersion = s.outputs(), Version
-	return s.store.Save(ctx, st, journal)
+	if err := s.store.Save(ctx, st, journal); err != nil {
+		return err
+	}
+	s.print(unseen)
+	return nil
+}
+
+// lookAgain is the state with what is seen to be as wanted, and what is to be told
+// when nothing could be seen: it spoils nothing that was done.
+func (s *session) lookAgain(ctx context.Context, st *state.State, outcome *executor.Outcome) (*state.State, diag.Diagnostics, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	done := s.result
+	defer func() { s.result = done }()
+	if diags, err := s.replan(ctx); err != nil || diags.HasErrors() {
+		return st, s.unseen(outcome, diags, err), nil
+	}
+	learned := phases.Record(s.view, s.result)
+	st, err := statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
+	if err == nil && outcome.OK() && s.planner == nil && !s.result.Plan.Restricted() && len(s.result.Plan.Steps) > 0 {
+		err = s.screen().notConverged(s.result.Plan)
+	}
+	return st, nil, err
+}
+
+// unseen tells why an apply that did all it was to do was not looked at afterwards.
+// After one that did not, the same command looks again anyway.
+func (s *session) unseen(outcome *executor.Outcome, diags diag.Diagnostics, err error) diag.Diagnostics {
+	if err != nil {
+		diags = append(diags, explain(err))
+	}
+	var why []string
+	for _, d := range diags {
+		if d.Severity == diag.Error {
+			why = append(why, d.Summary+": "+d.Detail)
+		}
+	}
+	if !outcome.OK() {
+		s.log.Warn("looking again was refused", "why", why)
+		return nil
+	}
+	return diag.Diagnostics{diag.Warningf("Looking again was refused",
+		"Every step was done and the state was written, but nobody has seen what has become of it: the look at all hosts "+
+			"that ends an apply came to an error, as a plan would now.\n\n%s\n\n"+
+			"Put that right, and run kubewright plan to see whether anything is left to do.", strings.Join(why, "\n\n"))}
 }

@@ -70,7 +70,9 @@ func TestLogHidesWhatTheRunMade(t *testing.T) {
 	w := a.logged(telltale{})
 	s := &session{app: a, fleet: &fleet{world: w}, view: &phases.View{}, config: &config.Config{}, store: &statefile.Store{}}
 	p := s.newPerformer()
-	p.Host = func(ctx context.Context, _ state.Target) (providers.Host, error) { return w.open(ctx, config.Connection{}, "10.0.0.1") }
+	p.Host = func(ctx context.Context, _ state.Target) (providers.Host, error) {
+		return w.open(ctx, config.Connection{}, "10.0.0.1")
+	}
 	p.Seat = func(state.Target) (providers.Seat, error) { return providers.Seat{}, nil }
 	node := state.NodeKeyTarget("cp", "cp1")
 	step := &planner.Step{Target: node, Via: node, Operations: []planner.Operation{planner.CreateToken{}, planner.UploadCerts{}, planner.EnsureDirectory{Path: "/hunter22"}}}
