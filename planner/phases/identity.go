@@ -39,18 +39,55 @@ func (c *cluster) heldCAs() []string {
 	return nil
 }
 
-// itsCAs are the identities by which the cluster goes, as its seat shows them: the
-// CAs that it holds, one that is being replaced, and those whose place its CA has
-// taken before, which the mark tells as long as it speaks of the CA that is there.
+// itsCAs are the identities by which the cluster goes, as its seat shows them.
 func (c *cluster) itsCAs() []string {
-	held := c.heldCAs()
+	if seat := c.seatNode(); seat != nil {
+		return goesBy(seat.report, c.caBase())
+	}
+	return nil
+}
+
+// goesBy are the identities by which a cluster goes, as one of its hosts shows them:
+// the CAs that it holds, one that is being replaced, and those whose place its CA has
+// taken before, which the mark tells as long as it speaks of the CA that is there.
+func goesBy(r *state.Report, base string) []string {
+	held := casIn(r, base+".crt")
 	if len(held) == 0 {
 		return nil
 	}
-	seat := c.seatNode()
-	out := slices.Concat(held, seat.casIn(c.authority(c.caBase()).oldFile()), seat.casIn(c.endedFile()))
-	if m := seat.report.Marks; m != nil && slices.Contains(held, m.ClusterCA) {
-		out = append(out, m.FormerCAs...)
+	return slices.Concat(held, casIn(r, oldFile(base)), casIn(r, endedFile(base)), formerCAs(r, held))
+}
+
+// formerCAs are those whose place one of the CAs has taken, as the mark tells.
+func formerCAs(r *state.Report, cas []string) []string {
+	if m := marksOf(r); m != nil && slices.Contains(cas, m.ClusterCA) {
+		return m.FormerCAs
+	}
+	return nil
+}
+
+// vouched are the CAs that are known, and those by which control planes go that go by
+// one of these as well: a CA that is on its way to a new one is known by either,
+// wherever that was cut short.
+func vouched(known []string, planes []*state.Report, base string) []string {
+	known = slices.Clone(known)
+	for _, r := range planes {
+		if cas := goesBy(r, base); shareOne(cas, known) {
+			known = append(known, cas...)
+		}
+	}
+	return known
+}
+
+func shareOne(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// planeReports are what was seen of the control planes.
+func (c *cluster) planeReports() []*state.Report {
+	var out []*state.Report
+	for _, n := range c.controlPlanes() {
+		out = append(out, n.report)
 	}
 	return out
 }
