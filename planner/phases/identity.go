@@ -93,10 +93,11 @@ func (c *cluster) planeReports() []*state.Report {
 }
 
 // anotherCA refuses a cluster whose CA is not the one that the state has. As long
-// as a cluster is being founded nothing rests on the CA that an earlier run made.
+// as no apply has seen the cluster's API nothing rests on the CA that an earlier run
+// made: it may have been cleaned away and founded again.
 func (c *cluster) anotherCA() *diag.Diagnostic {
 	recorded, cas := c.recordedCA(), c.itsCAs()
-	if c.founding || recorded == "" || len(cas) == 0 || slices.Contains(cas, recorded) {
+	if !c.recordedRunning() || recorded == "" || len(cas) == 0 || slices.Contains(cas, recorded) {
 		return nil
 	}
 	seat := c.seatNode()

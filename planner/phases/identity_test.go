@@ -289,3 +289,42 @@ func TestFoundingGoesOnBesideItsOwn(t *testing.T) {
 	o.wantNothing()
 	o.wantMarked(o.recorded.Clusters["prod"].CA, nil)
 }
+
+// TestFoundingIsBegunAgain: a founding that was cut short behind the CA, and whose
+// host was cleaned by hand, is begun again with another CA, and is complete then.
+func TestFoundingIsBegunAgain(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 1))
+	o.around = func(s *planner.Step) error {
+		if s.Phase == "control-plane" {
+			return errors.New("interrupted")
+		}
+		return nil
+	}
+	if err := o.apply(); err == nil {
+		t.Fatal("nothing stopped it")
+	}
+	o.around = nil
+	o.recordSeen()
+	was := o.recorded.Clusters["prod"]
+	if was == nil || was.CA == "" || was.Version != "" {
+		t.Fatalf("the state has %+v, want a CA and no version", was)
+	}
+	o.edit("10.0.0.11", "file /etc/kubernetes delete")
+	o.must(o.apply())
+	o.wantNothing()
+	if now := o.recorded.Clusters["prod"]; now.CA == was.CA || now.Version == "" {
+		t.Errorf("the state has %+v, want another CA than %s and a version", now, was.CA)
+	}
+	o.wantMarked(o.recorded.Clusters["prod"].CA, nil)
+}
+
+// recordSeen writes down what is seen, as the command does also behind an apply that
+// has failed.
+func (o *operator) recordSeen() {
+	o.t.Helper()
+	_, err := o.plan()
+	o.must(err)
+	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: "l1", Learned: phases.Record(o.view, o.result)}}
+	o.must(o.fold())
+}
