@@ -371,6 +371,10 @@ func TestStrayLeavers(t *testing.T) {
 				join(v, w)
 				_, diags = o.planOf(v, planner.Options{})
 				wantFindings(t, diags, refused)
+				o.recorded.Nodes = maps.Clone(o.recorded.Nodes)
+				delete(o.recorded.Nodes, w.Target)
+				_, diags = o.planOf(v, planner.Options{})
+				wantFindings(t, diags)
 			})
 		}
 	}
