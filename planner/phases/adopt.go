@@ -175,14 +175,14 @@ func (n *node) unmarked() bool {
 }
 
 // checkAdopted refuses a host without a mark that is not of the cluster which
-// was adopted.
+// was adopted. While its CA is rotated a host may hold the new one before it is marked.
 func (n *node) checkAdopted() diag.Diagnostics {
 	recorded := n.cluster.view.Recorded
 	if m := n.report.Marks; m != nil && m.Lineage != "" && recorded.Lineage != "" && m.Lineage != recorded.Lineage {
 		return diag.Diagnostics{n.refuseLineage(m)}
 	}
 	ca := n.cluster.recordedCA()
-	if seen := n.caDigest(); ca == "" || seen == "" || ca == seen {
+	if seen := n.caDigest(); ca == "" || seen == "" || slices.Contains(vouched([]string{ca}, n.cluster.planeReports(), n.cluster.caBase()), seen) {
 		return nil
 	}
 	return diag.Diagnostics{diag.Errorf("Host belongs to another cluster", "%s (%s) holds the CA %s, and cluster %q was adopted with the CA %s. "+

@@ -1,10 +1,12 @@
 package phases
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 )
@@ -21,8 +23,8 @@ func (c *cluster) checkIdentity() diag.Diagnostics {
 		return diag.Diagnostics{d} // the rest would speak of another cluster
 	}
 	var diags diag.Diagnostics
-	if d := c.inhabited(); d != nil {
-		diags = append(diags, d)
+	if d := c.refuseDeserted(); d != nil {
+		return diag.Diagnostics{d} // it names these hosts
 	}
 	diags = append(diags, c.strays()...)
 	if d := c.anotherEtcd(); d != nil {
@@ -39,27 +41,65 @@ func (c *cluster) heldCAs() []string {
 	return nil
 }
 
-// itsCAs are the identities by which the cluster goes, as its seat shows them: the
-// CAs that it holds, one that is being replaced, and those whose place its CA has
-// taken before, which the mark tells as long as it speaks of the CA that is there.
+// itsCAs are the identities by which the cluster goes, as its seat shows them.
 func (c *cluster) itsCAs() []string {
-	held := c.heldCAs()
+	if seat := c.seatNode(); seat != nil {
+		return goesBy(seat.report, c.caBase())
+	}
+	return nil
+}
+
+// goesBy are the identities by which a cluster goes, as one of its hosts shows them:
+// the CAs that it holds, one that is being replaced, and those whose place its CA has
+// taken before, which the mark tells as long as it speaks of the CA that is there.
+func goesBy(r *state.Report, base string) []string {
+	held := casIn(r, base+".crt")
 	if len(held) == 0 {
 		return nil
 	}
-	seat := c.seatNode()
-	out := slices.Concat(held, seat.casIn(c.authority(c.caBase()).oldFile()), seat.casIn(c.endedFile()))
-	if m := seat.report.Marks; m != nil && slices.Contains(held, m.ClusterCA) {
-		out = append(out, m.FormerCAs...)
+	return slices.Concat(held, casIn(r, oldFile(base)), casIn(r, endedFile(base)), formerCAs(r, held))
+}
+
+// formerCAs are those whose place one of the CAs has taken, as the mark tells.
+func formerCAs(r *state.Report, cas []string) []string {
+	if m := marksOf(r); m != nil && slices.Contains(cas, m.ClusterCA) {
+		return m.FormerCAs
+	}
+	return nil
+}
+
+// vouched are the CAs that are known, and those by which control planes go that go by
+// one of these as well: a CA that is on its way to a new one is known by either,
+// wherever that was cut short.
+func vouched(known []string, planes []*state.Report, base string) []string {
+	known = slices.Clone(known)
+	for _, r := range planes {
+		if cas := goesBy(r, base); shareOne(cas, known) {
+			known = append(known, cas...)
+		}
+	}
+	return known
+}
+
+func shareOne(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// planeReports are what was seen of the control planes.
+func (c *cluster) planeReports() []*state.Report {
+	var out []*state.Report
+	for _, n := range c.controlPlanes() {
+		out = append(out, n.report)
 	}
 	return out
 }
 
 // anotherCA refuses a cluster whose CA is not the one that the state has. As long
-// as a cluster is being founded nothing rests on the CA that an earlier run made.
+// as no apply has seen the cluster's API nothing rests on the CA that an earlier run
+// made: it may have been cleaned away and founded again.
 func (c *cluster) anotherCA() *diag.Diagnostic {
 	recorded, cas := c.recordedCA(), c.itsCAs()
-	if c.founding || recorded == "" || len(cas) == 0 || slices.Contains(cas, recorded) {
+	if !c.recordedRunning() || recorded == "" || len(cas) == 0 || slices.Contains(cas, recorded) {
 		return nil
 	}
 	seat := c.seatNode()
@@ -73,23 +113,30 @@ func (c *cluster) anotherCA() *diag.Diagnostic {
 // know: they were reset and are part of another cluster by now, or the state was
 // made to forget the one that they are of. What is on them may be the last of its kind.
 func (c *cluster) strays() diag.Diagnostics {
-	its := c.itsCAs()
-	if len(its) == 0 {
+	known := c.knownCAs()
+	if len(known) == 0 {
 		return nil
 	}
-	known := append(its, c.recordedCA())
 	var diags diag.Diagnostics
 	for _, n := range c.nodes {
-		if n.target == c.seat || !n.inhabited() {
+		if !n.inhabited() {
 			continue
 		}
-		own := n.ownCAs()
-		if len(own) == 0 || slices.ContainsFunc(own, func(ca string) bool { return slices.Contains(known, ca) }) {
-			continue
+		if own := ownCAs(n.report, c.caBase()); len(own) > 0 && !shareOne(own, known) {
+			diags.Append(n.refuseStray(own[0]))
 		}
-		diags.Append(n.refuseStray(own[0], its[0]))
 	}
 	return diags
+}
+
+// knownCAs are the identities by which the cluster goes: as its seat shows them, and
+// by the state, which knows one also when the seat was emptied.
+func (c *cluster) knownCAs() []string {
+	known := c.itsCAs()
+	if recorded := c.recordedCA(); recorded != "" {
+		known = append(known, recorded)
+	}
+	return vouched(known, c.planeReports(), c.caBase())
 }
 
 // inhabited tells that our mark is on the host, and files of a cluster.
@@ -97,32 +144,109 @@ func (n *node) inhabited() bool {
 	return n.report != nil && n.report.Marks != nil && n.report.Marks.Cluster != "" && !traceless(n.report)
 }
 
-// ownCAs are the identities of the cluster that the host is part of: by its file of
-// the CA, where that is gone by its kubelet's kubeconfig, and at last by our mark.
-func (n *node) ownCAs() []string {
-	for _, path := range []string{n.cluster.caFile(), kubeletConf} {
-		if cas := n.casIn(path); len(cas) > 0 {
-			return cas
+// ownCAs are the identities of the cluster that a host is part of: by its file of the
+// CA, where that is gone by its kubelet's kubeconfig, and at last by our mark; and
+// those that the mark says it went by before.
+func ownCAs(r *state.Report, base string) []string {
+	for _, path := range []string{base + ".crt", kubeletConf} {
+		if cas := casIn(r, path); len(cas) > 0 {
+			return slices.Concat(cas, formerCAs(r, cas))
 		}
 	}
-	if m := n.report.Marks; m != nil && m.ClusterCA != "" {
-		return []string{m.ClusterCA}
+	if m := marksOf(r); m != nil && m.ClusterCA != "" {
+		return append([]string{m.ClusterCA}, m.FormerCAs...)
 	}
 	return nil
 }
 
-func (n *node) refuseStray(own, its string) *diag.Diagnostic {
+func (n *node) refuseStray(own string) *diag.Diagnostic {
 	c := n.cluster
-	return diag.Errorf("Host belongs to another cluster", "%s (%s) is marked as a node of cluster %q, but it holds the CA %s, which the cluster does not know: by %s that is %s. "+
+	by, its := c.seat.String(), c.itsCAs()
+	if len(its) == 0 {
+		by, its = "the state", []string{c.recordedCA()}
+	}
+	return diag.Errorf(strayHost, "%s (%s) is marked as a node of cluster %q, but it holds the CA %s, which the cluster does not know: by %s that is %s. "+
 		"Nothing is changed on any host. If the host is part of another cluster now, take another one. If nobody needs what is on it, clean it (kubeadm reset), and plan again. "+
 		"If only %s was replaced by mistake, delete that file on the host: it is brought again.",
-		n.target, n.Address, c.Label, short(own), c.seat, short(its), c.caFile()).At(n.Source).For(n.target)
+		n.target, n.Address, c.Label, short(own), by, short(its[0]), c.caFile()).At(n.Source).For(n.target)
 }
 
-// inhabited refuses to found a cluster while hosts of the configuration are still
+const strayHost = "Host belongs to another cluster"
+
+// strayLeavers refuses to give back hosts that are part of another cluster by now,
+// which the reset would tear out of it.
+func (v *View) strayLeavers() diag.Diagnostics {
+	var diags diag.Diagnostics
+	leavers := v.leavers()
+	for _, l := range leavers {
+		if l.report == nil || traceless(l.report) || v.find(l.target) != nil {
+			continue // what is configured was looked at with its cluster
+		}
+		own, known := ownCAs(l.report, l.caBase()), l.knownCAs(leavers)
+		if len(own) > 0 && len(known) > 0 && !shareOne(own, known) {
+			diags.Append(l.refuseStray(own[0]))
+		}
+	}
+	return diags
+}
+
+// knownCAs are the identities by which the leaver's cluster goes. When its block is
+// gone as well, its control planes are among the leavers.
+func (l leaver) knownCAs(leavers []leaver) []string {
+	if l.cluster != nil {
+		return l.cluster.knownCAs()
+	}
+	rec := l.recorded.Clusters[l.Cluster]
+	if rec == nil || rec.CA == "" {
+		return nil
+	}
+	var planes []*state.Report
+	for _, other := range leavers {
+		if other.Cluster == l.Cluster && other.Role == string(config.ControlPlane) {
+			planes = append(planes, other.report)
+		}
+	}
+	return vouched([]string{rec.CA}, planes, l.caBase())
+}
+
+// caBase is the path of the CA of the leaver's cluster without .crt and .key: where
+// the block is gone, that of the recorded item which is not below another folder.
+func (l leaver) caBase() string {
+	if l.cluster != nil {
+		return l.cluster.caBase()
+	}
+	base := ""
+	for _, it := range recordedItems(l.recorded, l.target) {
+		if it.Kind != state.KindCertificate {
+			continue
+		}
+		if b, ok := strings.CutSuffix(certificateFile(&it), ".crt"); ok && strings.HasSuffix(b, "/ca") && (base == "" || len(b) < len(base)) {
+			base = b
+		}
+	}
+	return cmp.Or(base, kubeadmPKI+"/ca")
+}
+
+func (l leaver) refuseStray(own string) *diag.Diagnostic {
+	return diag.Errorf(strayHost, "%s (%s) is to leave cluster %q, and its host to be given back, but it holds the CA %s, which that cluster does not know. Nothing is changed on any host: "+
+		"the reset would tear the host out of the cluster that it is part of now. If that cluster is needed, have the state forget the node, which changes no host, and plan again:\n\n  kubewright state rm '%s'\n\n"+
+		"If nobody needs what is on the host, clean it (kubeadm reset), and plan again.",
+		l.target, l.Address, l.Cluster, short(own), l.target).For(l.target)
+}
+
+// identityQuery asks for what tells of which cluster the leaver's host is part.
+func (l leaver) identityQuery(q *state.Query) {
+	base := l.caBase()
+	for _, path := range []string{base + ".crt", oldFile(base), endedFile(base)} {
+		q.Files = append(q.Files, state.FileQuery{Path: path, Read: state.ReadCertificate})
+	}
+	q.Files = append(q.Files, state.FileQuery{Path: kubeletConf, Read: state.ReadKubeconfig})
+}
+
+// refuseDeserted refuses to found a cluster while hosts of the configuration are still
 // part of one: all control planes are blank, and the state does not know of it any
 // more, but these hosts show that it was there.
-func (c *cluster) inhabited() *diag.Diagnostic {
+func (c *cluster) refuseDeserted() *diag.Diagnostic {
 	if !c.founding || c.view.Destroy || len(c.heldCAs()) > 0 {
 		return nil
 	}
@@ -133,7 +257,7 @@ func (c *cluster) inhabited() *diag.Diagnostic {
 			continue
 		}
 		line := fmt.Sprintf("  %s (%s)", n.target, n.Address)
-		if cas := n.ownCAs(); len(cas) > 0 {
+		if cas := ownCAs(n.report, c.caBase()); len(cas) > 0 {
 			line += ": CA " + short(cas[0])
 		}
 		lines = append(lines, line)

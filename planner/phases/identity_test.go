@@ -289,3 +289,140 @@ func TestFoundingGoesOnBesideItsOwn(t *testing.T) {
 	o.wantNothing()
 	o.wantMarked(o.recorded.Clusters["prod"].CA, nil)
 }
+
+// TestFoundingIsBegunAgain: a founding that was cut short behind the CA, and whose
+// host was cleaned by hand, is begun again with another CA, and is complete then.
+func TestFoundingIsBegunAgain(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 1))
+	o.around = func(s *planner.Step) error {
+		if s.Phase == "control-plane" {
+			return errors.New("interrupted")
+		}
+		return nil
+	}
+	if err := o.apply(); err == nil {
+		t.Fatal("nothing stopped it")
+	}
+	o.around = nil
+	o.recordSeen()
+	was := o.recorded.Clusters["prod"]
+	if was == nil || was.CA == "" || was.Version != "" {
+		t.Fatalf("the state has %+v, want a CA and no version", was)
+	}
+	o.edit("10.0.0.11", "file /etc/kubernetes delete")
+	o.must(o.apply())
+	o.wantNothing()
+	if now := o.recorded.Clusters["prod"]; now.CA == was.CA || now.Version == "" {
+		t.Errorf("the state has %+v, want another CA than %s and a version", now, was.CA)
+	}
+	o.wantMarked(o.recorded.Clusters["prod"].CA, nil)
+}
+
+// recordSeen writes down what is seen, as the command does also behind an apply that
+// has failed.
+func (o *operator) recordSeen() {
+	o.t.Helper()
+	_, err := o.plan()
+	o.must(err)
+	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: "l1", Learned: phases.Record(o.view, o.result)}}
+	o.must(o.fold())
+}
+
+// TestStrayLeavers: a host that is part of another cluster by now is not given back,
+// whether its block goes away or that of the whole cluster.
+func TestStrayLeavers(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 2, 1)
+	places(base.config)
+	refused := finding{diag.Error, "Host belongs to another cluster", "", `node.worker["w1"]`, []string{
+		`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and its host to be given back, but it holds the CA ffffffffffff`,
+		"Nothing is changed on any host", "kubeadm reset", `kubewright state rm 'node.worker["w1"]'`,
+	}}
+	for how, leave := range map[string]func(*operator){
+		"its block is gone":             func(o *operator) { o.leave("w1") },
+		"the block of all is gone":      func(o *operator) { o.config.Clusters, o.config.Nodes = nil, nil },
+		"the control planes are silent": func(o *operator) { o.config.Clusters, o.config.Nodes = nil, nil; o.allowUnreachable = true },
+	} {
+		for what, join := range map[string]func(*phases.View, *config.Node){
+			"with our mark": func(v *phases.View, n *config.Node) { strangeCA(v, n) },
+			"without it":    func(v *phases.View, n *config.Node) { strangeCA(v, n); v.Reports[n.Target].Marks = nil },
+			"its file of the CA is gone": func(v *phases.View, n *config.Node) {
+				see(v, n, pki+"ca.crt", func(f *state.FileReport) { *f = state.FileReport{} })
+				see(v, n, "/etc/kubernetes/kubelet.conf", func(f *state.FileReport) {
+					f.Kubeconfig = &state.KubeconfigInfo{CAKeyDigests: []string{strings.Repeat("f", 64)}}
+				})
+			},
+		} {
+			t.Run(how+", "+what, func(t *testing.T) {
+				t.Parallel()
+				o := base.copy(t)
+				planes := o.config.Nodes[:2]
+				w := o.config.Nodes[2]
+				leave(o)
+				v := o.observe()
+				if o.allowUnreachable {
+					for _, n := range planes {
+						delete(v.Reports, n.Target)
+					}
+				}
+				_, diags := o.planOf(v, planner.Options{})
+				wantFindings(t, diags)
+				join(v, w)
+				_, diags = o.planOf(v, planner.Options{})
+				wantFindings(t, diags, refused)
+				o.recorded.Nodes = maps.Clone(o.recorded.Nodes)
+				delete(o.recorded.Nodes, w.Target)
+				_, diags = o.planOf(v, planner.Options{})
+				wantFindings(t, diags)
+			})
+		}
+	}
+}
+
+// TestDestroyOfAnEmptiedSeat: a destroy looks whose the hosts are also when nothing is
+// left on the control plane that would tell.
+func TestDestroyOfAnEmptiedSeat(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	places(o.config)
+	o.destroy = true
+	o.edit("10.0.0.11", "file /etc/kubernetes delete", "file /var/lib/etcd delete")
+	v := o.observe()
+	_, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags)
+	strangeCA(v, o.config.Nodes[1])
+	_, diags = o.planOf(v, planner.Options{})
+	wantFindings(t, diags, finding{diag.Error, "Host belongs to another cluster", "main.hcl:12", `node.worker["w1"]`, []string{
+		"it holds the CA ffffffffffff, which the cluster does not know: by the state that is " + o.recorded.Clusters["prod"].CA[:12], "kubeadm reset",
+	}})
+}
+
+// TestCutShortRotationIsTakenApart: wherever a rotation was cut short, its hosts are
+// the cluster's, in a destroy and when the block of the cluster is gone.
+func TestCutShortRotationIsTakenApart(t *testing.T) {
+	t.Parallel()
+	begin := founded(t, 2, 1)
+	begin.rotate = []phases.Rotation{rotation(t, "ca")}
+	_, err := begin.plan()
+	begin.must(err)
+	first, last, _ := begin.copy(t).effects()
+	for n, done := range crashes(t, first, last, 5) {
+		o := begin.copy(t)
+		crashOnce(o, n, done)
+		o.rotate, o.destroy = nil, true
+		o.wantFree(n)
+		o.edit("10.0.0.11", "file /etc/kubernetes delete", "file /var/lib/etcd delete")
+		o.wantFree(n)
+		o.destroy, o.config = false, &config.Config{}
+		o.wantFree(n)
+	}
+}
+
+// wantFree wants no host to be taken for one of another cluster.
+func (o *operator) wantFree(n int) {
+	o.t.Helper()
+	if d := o.diagnose(); d.HasErrors() {
+		o.t.Errorf("after a crash at effect %d:\n%s", n, printedFindings(d))
+	}
+}

@@ -73,7 +73,9 @@ type rotation struct {
 func (a authority) nextBase() string { return a.Base + "-next" }
 
 // oldFile is the old CA's certificate alone.
-func (a authority) oldFile() string { return a.Base + "-old.crt" }
+func (a authority) oldFile() string { return oldFile(a.Base) }
+
+func oldFile(base string) string { return base + "-old.crt" }
 
 // rotationPaths are the files of a rotation, in the order in which they go: the
 // last one tells that it is a second copy, and may be taken away.
@@ -103,12 +105,14 @@ func (c *cluster) rotationQuery(q *state.Query, controlPlane bool) {
 // kubeletProcess is the kubelet's process as kubeadm starts it.
 var kubeletProcess = state.Process{Name: "kubelet", Argument: "--kubeconfig=" + kubeletConf}
 
-// cas are the identities of the certificates in a file on the node's host.
-func (n *node) casIn(path string) []string {
-	if n.report == nil {
+// casIn are the identities of the certificates in a file on the node's host.
+func (n *node) casIn(path string) []string { return casIn(n.report, path) }
+
+func casIn(r *state.Report, path string) []string {
+	if r == nil {
 		return nil
 	}
-	f := n.report.Files[path]
+	f := r.Files[path]
 	if f.Kubeconfig != nil {
 		return f.Kubeconfig.CAKeyDigests
 	}

@@ -162,7 +162,9 @@ func (c *cluster) warnEndedProxy(a authority, ca state.CertificateInfo) *diag.Di
 }
 
 // endedFile is where the certificate of a CA that was replaced at once is kept.
-func (c *cluster) endedFile() string { return c.caBase() + "-ended.crt" }
+func (c *cluster) endedFile() string { return endedFile(c.caBase()) }
+
+func endedFile(base string) string { return base + "-ended.crt" }
 
 // untoldCA is the identity of the CA that has ended and of whose successor the
 // cluster is still to be told; empty when there is none.

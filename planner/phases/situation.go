@@ -82,7 +82,7 @@ func (v *View) situate() diag.Diagnostics {
 			delete(c.cas, r.Base)
 		}
 	}
-	return diags
+	return append(diags, v.strayLeavers()...)
 }
 
 func (c *cluster) situate() diag.Diagnostics {

@@ -1,0 +1,71 @@
+package phases_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
+)
+
+// adopted is an operator whose cluster somebody else has made, and that was adopted:
+// no host has our mark.
+func adopted(t testing.TB, planes, workers int) *operator {
+	t.Helper()
+	o := founded(t, planes, workers)
+	for _, n := range o.config.Nodes {
+		o.edit(n.Address, "foreign")
+	}
+	o.recorded = &state.State{FormatVersion: 1, Lineage: "l1", FingerprintKey: "k1"}
+	learned, diags := phases.Adopt(o.observe(), []string{"prod"})
+	wantFindings(t, diags)
+	st, err := statefile.Fold(o.recorded, []state.Entry{{Kind: state.EntryDone, Lineage: "l1", Learned: learned}})
+	o.must(err)
+	o.recorded = st
+	return o
+}
+
+// TestAdoptedRotationCrash: a rotation of an adopted cluster's CA goes on wherever it
+// was cut short, also where hosts hold the new CA and have no mark yet.
+func TestAdoptedRotationCrash(t *testing.T) {
+	t.Parallel()
+	o := adopted(t, 2, 1)
+	o.rotate = []phases.Rotation{rotation(t, "ca")}
+	crashAnywhere(t, o, 5)
+}
+
+// TestAdoptedHostWithAnotherCA: a host without our mark is of the cluster that was
+// adopted when a control plane goes by its CA as well, and otherwise of another one.
+func TestAdoptedHostWithAnotherCA(t *testing.T) {
+	t.Parallel()
+	base := adopted(t, 1, 1)
+	places(base.config)
+	for name, c := range map[string]struct {
+		// keeps is where the control plane keeps the CA that the worker holds.
+		keeps string
+		want  []finding
+	}{
+		"of another cluster": {"", []finding{{diag.Error, "Host belongs to another cluster", "main.hcl:12", `node.worker["w1"]`, []string{
+			`node.worker["w1"] (10.0.0.21) holds the CA ffffffffffff, and cluster "prod" was adopted with the CA `, "Nothing is changed on any host",
+		}}}},
+		"replaced at once, cut short": {pki + "ca-ended.crt", nil},
+		"rotated, cut short":          {pki + "ca-old.crt", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			v := o.observe()
+			strangeCA(v, o.config.Nodes[1])
+			if c.keeps != "" {
+				see(v, o.config.Nodes[0], c.keeps, func(f *state.FileReport) {
+					f.Exists, f.Certificates = true, []state.CertificateInfo{{KeyDigest: strings.Repeat("f", 64)}}
+				})
+			}
+			_, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, diags, c.want...)
+		})
+	}
+}
