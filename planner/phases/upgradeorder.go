@@ -23,9 +23,9 @@ func (n *node) beforeDisruption() []state.Address {
 }
 
 // inTurn are the control planes in the order in which they take their turns:
-// first those whose API server an earlier apply has stopped, and those that are
-// sick, since no other may go down before they are back, then in that of their
-// certificates.
+// first those whose API server an earlier apply has stopped, those that fail, for
+// whose proof all others wait, and those that are sick otherwise, since no other
+// may go down before they are back, then in that of their certificates.
 func (c *cluster) inTurn() []*node {
 	running := c.running()
 	var out []*node
@@ -34,8 +34,10 @@ func (c *cluster) inTurn() []*node {
 			out = append(out, n)
 		}
 	}
-	well := slices.DeleteFunc(slices.Clone(running), (*node).sick)
-	return slices.Concat(out, slices.DeleteFunc(running, func(n *node) bool { return !n.sick() }), well)
+	without := func(drop func(n *node) bool) []*node { return slices.DeleteFunc(slices.Clone(running), drop) }
+	sick := without(func(n *node) bool { return n.fails() || !n.sick() })
+	well := without(func(n *node) bool { return n.fails() || n.sick() })
+	return slices.Concat(out, c.failing(), sick, well)
 }
 
 // beforeRisk are the steps that come before the first touch of etcd or of a
