@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,23 +10,27 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// refusePartial refuses a destroy that -target or -exclude restrict to some nodes
-// of a cluster. Who is destroyed takes no leave: nothing is drained, no member of
-// etcd is removed, and the others would be left with a cluster that counts on it.
-// Hosts that cannot be reached are not among those that are left out.
+// refusePartial refuses what -target or -exclude restrict to some nodes of a
+// cluster that goes as a whole: in a destroy, or since its blocks are gone. Who
+// goes with it takes no leave: nothing is drained, no member of etcd is removed,
+// and the others would be left with a cluster that counts on it. Hosts that cannot
+// be reached are not among those that are left out.
 func (v *View) refusePartial(d planner.Draft, p *planner.Plan) diag.Diagnostics {
-	if !v.Destroy {
-		return nil
+	whole := map[state.Target]leaver{}
+	for _, l := range v.leavers() {
+		if l.whole {
+			whole[l.target] = l
+		}
 	}
 	goes, stays := map[string][]string{}, map[string][]string{}
 	for _, s := range d.Steps {
-		n := v.Recorded.Nodes[s.Target]
+		l, ok := whole[s.Target]
 		switch {
-		case n == nil || s.Phase != resetPhase:
+		case !ok || s.Phase != resetPhase:
 		case p.Step(s.ID) != nil:
-			goes[n.Cluster] = append(goes[n.Cluster], s.Target.String())
+			goes[l.Cluster] = append(goes[l.Cluster], s.Target.String())
 		default:
-			stays[n.Cluster] = append(stays[n.Cluster], s.Target.String())
+			stays[l.Cluster] = append(stays[l.Cluster], s.Target.String())
 		}
 	}
 	var diags diag.Diagnostics
@@ -34,11 +39,21 @@ func (v *View) refusePartial(d planner.Draft, p *planner.Plan) diag.Diagnostics 
 			continue
 		}
 		diags = append(diags, diag.Errorf("Part of a cluster cannot be destroyed",
-			"Of cluster %q %s would be destroyed, without a drain and without leaving etcd, and %s would be left. Nothing was changed. "+
-				"To take single nodes out of a cluster that stays, remove them from the configuration and run kubewright apply: it evicts their pods, lets them leave etcd while quorum holds, and resets their hosts. "+
-				"To destroy the whole cluster, give -target=%s.",
-			label, strings.Join(goes[label], ", "), strings.Join(left, ", "), state.ClusterTarget(label)).For(state.ClusterTarget(label)))
+			"Of cluster %q %s would be destroyed, without a drain and without leaving etcd, and %s would be left. Nothing was changed. %s",
+			label, strings.Join(goes[label], ", "), strings.Join(left, ", "), v.insteadOfPart(label)).For(state.ClusterTarget(label)))
 	}
 	slices.SortFunc(diags, func(a, b *diag.Diagnostic) int { return strings.Compare(a.Detail, b.Detail) })
 	return diags
+}
+
+// insteadOfPart says how single nodes are taken out of a cluster, and how all of it goes.
+func (v *View) insteadOfPart(label string) string {
+	const leave = "it evicts their pods, lets them leave etcd while quorum holds, and resets their hosts. To destroy the whole cluster, "
+	if v.Destroy {
+		return "To take single nodes out of a cluster that stays, remove them from the configuration and run kubewright apply: " +
+			leave + fmt.Sprintf("give -target=%s.", state.ClusterTarget(label))
+	}
+	return "The configuration has no control plane of it any more, so that it goes as a whole. To take single nodes out of a cluster that stays, " +
+		"put its blocks back, leave out those of these nodes alone, and run kubewright apply: " +
+		leave + fmt.Sprintf("run kubewright destroy -target=%s.", state.ClusterTarget(label))
 }
