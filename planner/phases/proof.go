@@ -32,7 +32,7 @@ func (n *node) proofStep(w work) planner.Step {
 			continue // nobody shows pods before the API answers
 		}
 		wait := planner.Wait{For: planner.WaitStaticPod, Name: component + "-" + n.name, Timeout: t.UpgradeManifests}
-		if it.Sealed.IsZero() {
+		if it.Sealed.IsZero() && !n.doubtsHash(component) {
 			wait.Hash = n.manifestHash(component)
 		}
 		ops = append(ops, wait)
@@ -110,7 +110,7 @@ func (n *node) componentFails(component string) bool {
 	}
 	pod, shown := c.report.StaticPods[component+"-"+n.name]
 	switch {
-	case shown && pod.Hash != "" && n.runsAnother(component, pod):
+	case n.showsAnother(component):
 		return true
 	case shown && pod.Running && pod.Ready:
 		return false
@@ -134,14 +134,28 @@ func (n *node) processGone(component string) bool {
 
 // surelyFails tells that a component that fails does not merely start: it has no
 // process, or one of another manifest. The API shows a pod as ready only some
-// seconds after it is.
+// seconds after it is. A hash alone is not enough, for the kubelet reckons it and
+// may do it otherwise than is known here: the process has to be older than the
+// manifest, too.
 func (n *node) surelyFails(component string) bool {
-	if r := n.cluster.report; r != nil {
-		if pod := r.StaticPods[component+"-"+n.name]; pod.Hash != "" && n.runsAnother(component, pod) {
-			return true
-		}
+	return n.showsAnother(component) && n.report.Outdated(component, manifest(component)) || n.processGone(component)
+}
+
+// showsAnother tells that the API shows a pod by another hash than that of the
+// manifest on the host.
+func (n *node) showsAnother(component string) bool {
+	if n.cluster.report == nil {
+		return false
 	}
-	return n.processGone(component)
+	pod := n.cluster.report.StaticPods[component+"-"+n.name]
+	return pod.Hash != "" && n.runsAnother(component, pod)
+}
+
+// doubtsHash tells that a pod shows another hash, and nothing else says that it
+// runs another manifest. The hash that is expected may never come, so that the
+// pod is waited for by being ready and healthy.
+func (n *node) doubtsHash(component string) bool {
+	return n.showsAnother(component) && !n.surelyFails(component)
 }
 
 // weighDoubts drops what may merely start from what fails, unless a control plane

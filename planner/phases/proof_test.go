@@ -4,10 +4,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
@@ -145,6 +147,17 @@ func gone(component string) func(v *phases.View) {
 	return func(v *phases.View) { delete(v.Reports[state.NodeKeyTarget("cp", "cp1")].Started, component) }
 }
 
+// older has a process of the first control plane be older than its manifest.
+func older(component string) func(v *phases.View) {
+	return func(v *phases.View) {
+		r := v.Reports[state.NodeKeyTarget("cp", "cp1")]
+		path := "/etc/kubernetes/manifests/" + component + ".yaml"
+		f := r.Files[path]
+		f.Modified = r.Started[component].Add(time.Second)
+		r.Files[path] = f
+	}
+}
+
 // dark has no API answer.
 func dark(v *phases.View) { delete(v.Clusters, "prod") }
 
@@ -166,8 +179,12 @@ func TestWhatFails(t *testing.T) {
 		"not ready, and not there":          {seen{pod(api, notReady), gone(api)}, []string{api}, []string{api}},
 		"one starts, one is not there":      {seen{pod(api, notReady), gone(api), pod(etcd, notReady)}, []string{api}, []string{etcd, api}},
 		"not running":                       {seen{pod(api, func(p *state.StaticPodReport) { p.Running = false })}, nil, []string{api}},
-		"another manifest":                  {seen{another}, []string{api}, []string{api}},
-		"another manifest, kubelet silent":  {seen{silent, another}, []string{api}, []string{api}},
+		"another manifest":                  {seen{another}, nil, []string{api}},
+		"another manifest, kubelet silent":  {seen{silent, another}, nil, []string{api}},
+		"another manifest, older process":   {seen{another, older(api)}, []string{api}, []string{api}},
+		"older process, kubelet silent":     {seen{silent, another, older(api)}, []string{api}, []string{api}},
+		"older process, its manifest":       {seen{older(api)}, nil, nil},
+		"another manifest, and not there":   {seen{another, gone(api)}, []string{api}, []string{api}},
 		"not ready, kubelet silent":         {seen{silent, pod(api, notReady)}, nil, nil},
 		"not ready, silent, and not there":  {seen{silent, pod(api, notReady), gone(api)}, []string{api}, []string{api}},
 		"no hash":                           {seen{pod(api, func(p *state.StaticPodReport) { p.Hash = "" })}, nil, nil},
@@ -212,6 +229,32 @@ func wantProof(t *testing.T, p *planner.Plan, components []string, alone bool) {
 	case len(components) > 0 && (len(proofs) != 1 || proofs[0].ID.String() != `node.cp["cp1"]/wait-control-plane` ||
 		!strings.HasPrefix(proofs[0].Impact, "waits until "+strings.Join(components, ", ")+" run")):
 		t.Errorf("the proofs are %+v, want that of %v", proofs, components)
+	}
+}
+
+// TestHashIsNoProofByItself: how a kubelet makes the hash of a pod is its own
+// affair, and one that is reckoned otherwise keeps no plan from being empty and no
+// other control plane from being changed. A process that was started since the
+// manifest was written runs by it.
+func TestHashIsNoProofByItself(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(3, 0))
+	o.world.PodHash = func(manifest []byte, path, node, kubelet string) string {
+		if strings.HasSuffix(path, "/kube-scheduler.yaml") {
+			return "reckoned-otherwise"
+		}
+		return kubeadm.StaticPodHash(manifest, path, node, kubelet)
+	}
+	o.must(o.apply())
+	o.wantNothing()
+	o.config.Clusters[0].ControllerManager.Args = []config.Arg{{Name: "v", Value: "3"}}
+	o.must(o.apply())
+	o.wantNothing()
+
+	another := pod("kube-scheduler", func(p *state.StaticPodReport) { p.Hash = "another" })
+	p := founded(t, 3, 0).planSeeing(func(v *phases.View) { another(v); older("kube-scheduler")(v) })
+	if !slices.ContainsFunc(p.Steps[0].Operations, func(op planner.Operation) bool { w, ok := op.(planner.Wait); return ok && w.Hash != "" }) {
+		t.Error("a process that is older than its manifest is not waited for by the pod's hash")
 	}
 }
 
