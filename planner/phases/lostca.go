@@ -3,6 +3,7 @@ package phases
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,8 +71,8 @@ func (n *node) lacks() []string {
 }
 
 // refuseLostCAs names what the seat lacks, as no control plane has all of it, and
-// what would be made anew. That of a CA the
-// key alone is missing is found where the CAs are checked.
+// what would be made anew. A CA of which the key alone is missing is found where
+// the CAs are checked.
 func (c *cluster) refuseLostCAs() diag.Diagnostics {
 	if !c.hasLost() {
 		return nil
@@ -116,10 +117,17 @@ func (n *node) whereElse(path string) string {
 	return " Its key is there, so that the certificate alone is enough: the cluster has it " + kept + "."
 }
 
-// withoutKey tells that an item is a CA of ours whose key is not beside its
-// certificate: half of it is as good as none, and it is brought whole.
-func (v *View) withoutKey(it *state.Item, r *state.Report) bool {
-	n := v.find(it.Address.Target)
-	return n != nil && n.isControlPlane() && it.Address.Class() == "certificate" && !r.Files[it.Address.ID()+".key"].Exists &&
-		slices.ContainsFunc(n.cluster.authorities, func(a authority) bool { return a.custody == made && a.Base == it.Address.ID() })
+// withLostKey adds to a CA of ours that its key is not beside its certificate:
+// half of it is as good as none (a controller manager signs by that of the cluster),
+// and the pair is brought whole. Keys that are to lie elsewhere are the operator's
+// to give.
+func (v *View) withLostKey(it *state.Item, attrs state.Value, r *state.Report) state.Value {
+	n, key := v.find(it.Address.Target), it.Address.ID()+".key"
+	if n == nil || !n.isControlPlane() || it.Address.Class() != "certificate" || r.Files[key].Exists ||
+		!slices.ContainsFunc(n.cluster.authorities, func(a authority) bool { return a.custody == made && a.Base == it.Address.ID() }) {
+		return attrs
+	}
+	m := maps.Clone(attrs.AsMap())
+	m["key"] = state.String(key + " is missing")
+	return state.Map(m)
 }

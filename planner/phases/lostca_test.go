@@ -127,3 +127,16 @@ func TestPublicKeyIsDerived(t *testing.T) {
 	o.must(o.apply())
 	o.wantNothing()
 }
+
+// TestLostKeyIsNamed: where the key alone of a CA is missing, the plan says so
+// instead of calling all of the CA new.
+func TestLostKeyIsNamed(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 0)
+	o.lose("10.0.0.12", "ca.key")
+	p, err := o.plan()
+	o.must(err)
+	if want := `/etc/kubernetes/pki/ca.key is missing`; !strings.Contains(describe(p), want) {
+		t.Errorf("the plan does not say that %s:\n%s", want, describe(p))
+	}
+}

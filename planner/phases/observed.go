@@ -114,7 +114,10 @@ func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool
 			return v.withLost(it, v.observeKubeletCertificate(it, f), f), true
 		}
 		attrs, ok := observeCertificate(it, f, now)
-		return v.withLost(it, attrs, f), ok && !v.withoutKey(it, r)
+		if ok {
+			attrs = v.withLostKey(it, v.withLost(it, attrs, f), r)
+		}
+		return attrs, ok
 	case state.KindKubeconfig:
 		attrs, ok := observeKubeconfig(it, r.Files[id], now)
 		return v.withLost(it, attrs, r.Files[id]), ok
