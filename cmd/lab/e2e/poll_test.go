@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,10 +15,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
@@ -73,25 +76,49 @@ type writes struct {
 // hands over first. etcd does not try again, and neither does who asked.
 var lostByLeaders = []string{"etcdserver: leader changed", "etcdserver: request timed out, possibly due to previous leader failure"}
 
-// pollWrites changes a ConfigMap through the balancer every 200 ms, as a
-// controller does with client-go, until the answer is called. Unlike what is read
-// of an API server alone, each has to get through etcd.
-func (s *site) pollWrites() func() writes {
-	s.t.Helper()
-	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(s.sh(s.planes[0].Name, "cat /etc/kubernetes/admin.conf")))
+// writer is access to the ConfigMaps that are written, by admin.conf as it is now.
+func (s *site) writer(ctx context.Context) (typed.ConfigMapInterface, error) {
+	content, err := s.Exec(ctx, s.planes[0].Name, "cat", "/etc/kubernetes/admin.conf")
 	if err != nil {
-		s.t.Fatal(err)
+		return nil, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(content)
+	if err != nil {
+		return nil, err
 	}
 	name, address := s.Endpoint()
 	config.Host, config.ServerName, config.Timeout, config.QPS = "https://"+address.String(), name, 10*time.Second, -1
 	api, err := kubernetes.NewForConfig(config)
 	if err != nil {
+		return nil, err
+	}
+	return api.CoreV1().ConfigMaps("default"), nil
+}
+
+// distrusts tells that server and client do not trust each other, as where a CA was
+// replaced since the client has read its kubeconfig.
+func distrusts(err error) bool {
+	return errors.As(err, new(*tls.CertificateVerificationError)) || apierrors.IsUnauthorized(err)
+}
+
+// pollWrites changes a ConfigMap through the balancer every 200 ms, as a
+// controller does with client-go, until the answer is called. Unlike what is read
+// of an API server alone, each has to get through etcd. Who is not trusted any
+// more reads its kubeconfig again, once.
+func (s *site) pollWrites() func() writes {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	maps, err := s.writer(ctx)
+	if err == nil {
+		_, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "written"}}, metav1.CreateOptions{})
+	}
+	if err != nil {
 		s.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	maps := api.CoreV1().ConfigMaps("default")
-	if _, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "written"}}, metav1.CreateOptions{}); err != nil {
-		s.t.Fatal(err)
+	write := func(n int) error {
+		// What was begun is ended: an answer that is not waited for is no failure.
+		_, err := maps.Patch(context.WithoutCancel(ctx), "written", types.MergePatchType, fmt.Appendf(nil, `{"data": {"n": "%d"}}`, n), metav1.PatchOptions{})
+		return err
 	}
 	var w writes
 	var done sync.WaitGroup
@@ -105,9 +132,13 @@ func (s *site) pollWrites() func() writes {
 			case <-tick.C:
 			}
 			began := time.Now()
-			patch := fmt.Appendf(nil, `{"data": {"n": "%d"}}`, w.total)
-			// What was begun is ended: an answer that is not waited for is no failure.
-			_, err := maps.Patch(context.WithoutCancel(ctx), "written", types.MergePatchType, patch, metav1.PatchOptions{})
+			err := write(w.total)
+			if distrusts(err) {
+				if again, readErr := s.writer(context.WithoutCancel(ctx)); readErr == nil {
+					maps = again
+					err = write(w.total)
+				}
+			}
 			w.total++
 			w.longest = max(w.longest, time.Since(began))
 			switch {
