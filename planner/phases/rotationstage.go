@@ -241,8 +241,9 @@ func (c *cluster) describeEnd() string {
 func (n *node) endRotations() []planner.Operation {
 	var ops []planner.Operation
 	for _, a := range n.cluster.authorities {
-		rotating := n.cluster.rotation(a.Base) != nil
-		if r := n.cluster.rotation(a.Base); rotating && n.cluster.rotates() && a.Base == n.cluster.caBase() {
+		r := n.cluster.rotation(a.Base)
+		rotating := r != nil
+		if rotating && n.cluster.rotates() && a.Base == n.cluster.caBase() {
 			ops = append(ops, n.markCA(r.old)) // from here on nothing else tells of the old one
 		}
 		next := n.casIn(a.nextBase() + ".crt")

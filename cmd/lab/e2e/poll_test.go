@@ -26,18 +26,10 @@ import (
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
-// pollAPI asks the API through the balancer every 200 ms, each time on a new
-// connection, until the answer is called: requests, failures, requests that were repeated, the last failure.
-func (s *site) pollAPI() func() (total, failed, retried int, last string) {
-	_, address := s.Endpoint()
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		// Whose certificate it is has been proved elsewhere; here only the answer counts.
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-	}}
+// meanwhile does something every 200 ms until end is called, which returns when the
+// last of it is done. The context that it gets ends with the call.
+func meanwhile(do func(ctx context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	var total, failed, retried int
-	var last string
 	var done sync.WaitGroup
 	done.Go(func() {
 		tick := time.NewTicker(200 * time.Millisecond)
@@ -47,17 +39,36 @@ func (s *site) pollAPI() func() (total, failed, retried int, last string) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-			}
-			total++
-			if err := ask(client, fmt.Sprintf("https://%s/version", address), &retried); err != nil {
-				failed++
-				last = err.Error()
+				do(ctx)
 			}
 		}
 	})
-	return func() (int, int, int, string) {
+	return func() {
 		cancel()
 		done.Wait()
+	}
+}
+
+// pollAPI asks the API through the balancer every 200 ms, each time on a new
+// connection, until the answer is called: requests, failures, requests that were repeated, the last failure.
+func (s *site) pollAPI() func() (total, failed, retried int, last string) {
+	_, address := s.Endpoint()
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		// Whose certificate it is has been proved elsewhere; here only the answer counts.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}}
+	var total, failed, retried int
+	var last string
+	end := meanwhile(func(context.Context) {
+		total++
+		if err := ask(client, fmt.Sprintf("https://%s/version", address), &retried); err != nil {
+			failed++
+			last = err.Error()
+		}
+	})
+	return func() (int, int, int, string) {
+		end()
 		return total, failed, retried, last
 	}
 }
@@ -107,7 +118,7 @@ func distrusts(err error) bool {
 // more reads its kubeconfig again, once.
 func (s *site) pollWrites() func() writes {
 	s.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx := context.Background() // what was begun is ended: an answer that is not waited for is no failure
 	maps, err := s.writer(ctx)
 	if err == nil {
 		_, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "written"}}, metav1.CreateOptions{})
@@ -116,46 +127,34 @@ func (s *site) pollWrites() func() writes {
 		s.t.Fatal(err)
 	}
 	write := func(n int) error {
-		// What was begun is ended: an answer that is not waited for is no failure.
-		_, err := maps.Patch(context.WithoutCancel(ctx), "written", types.MergePatchType, fmt.Appendf(nil, `{"data": {"n": "%d"}}`, n), metav1.PatchOptions{})
+		_, err := maps.Patch(ctx, "written", types.MergePatchType, fmt.Appendf(nil, `{"data": {"n": "%d"}}`, n), metav1.PatchOptions{})
 		return err
 	}
 	var w writes
-	var done sync.WaitGroup
-	done.Go(func() {
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
+	end := meanwhile(func(context.Context) {
+		began := time.Now()
+		err := write(w.total)
+		if distrusts(err) {
+			if again, readErr := s.writer(ctx); readErr == nil {
+				maps = again
+				err = write(w.total)
 			}
-			began := time.Now()
-			err := write(w.total)
-			if distrusts(err) {
-				if again, readErr := s.writer(context.WithoutCancel(ctx)); readErr == nil {
-					maps = again
-					err = write(w.total)
-				}
-			}
-			w.total++
-			w.longest = max(w.longest, time.Since(began))
-			switch {
-			case err == nil:
-				continue
-			case slices.ContainsFunc(lostByLeaders, func(text string) bool { return strings.Contains(err.Error(), text) }):
-				w.lost++
-			default:
-				w.failed++
-			}
-			w.last = fmt.Sprintf("(the last that failed at %s: %v)", began.UTC().Format(time.TimeOnly), err)
 		}
+		w.total++
+		w.longest = max(w.longest, time.Since(began))
+		switch {
+		case err == nil:
+			return
+		case slices.ContainsFunc(lostByLeaders, func(text string) bool { return strings.Contains(err.Error(), text) }):
+			w.lost++
+		default:
+			w.failed++
+		}
+		w.last = fmt.Sprintf("(the last that failed at %s: %v)", began.UTC().Format(time.TimeOnly), err)
 	})
 	return func() writes {
 		s.t.Helper()
-		cancel()
-		done.Wait()
+		end()
 		s.kubectl("delete", "configmap", "written")
 		return w
 	}

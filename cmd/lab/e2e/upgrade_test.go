@@ -188,33 +188,21 @@ func (s *site) pollService(url string) func() (total, failed int, last string) {
 // watchQuorum counts the members of etcd that answer, every 200 ms. The answer
 // to the call says when fewer than a quorum did; empty when that never was.
 func (s *site) watchQuorum() func() string {
-	ctx, cancel := context.WithCancel(context.Background())
-	lost := make(chan string, 1)
-	go func() {
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		worst := ""
-		for {
-			select {
-			case <-ctx.Done():
-				lost <- worst
-				return
-			case <-tick.C:
-			}
-			up := 0
-			for _, h := range s.planes {
-				if s.etcdServes(ctx, h) {
-					up++
-				}
-			}
-			if ctx.Err() == nil && up <= len(s.planes)/2 {
-				worst = fmt.Sprintf("%d of %d members served at %s", up, len(s.planes), time.Now().UTC().Format(time.RFC3339))
+	worst := ""
+	end := meanwhile(func(ctx context.Context) {
+		up := 0
+		for _, h := range s.planes {
+			if s.etcdServes(ctx, h) {
+				up++
 			}
 		}
-	}()
+		if ctx.Err() == nil && up <= len(s.planes)/2 {
+			worst = fmt.Sprintf("%d of %d members served at %s", up, len(s.planes), time.Now().UTC().Format(time.RFC3339))
+		}
+	})
 	return func() string {
-		cancel()
-		return <-lost
+		end()
+		return worst
 	}
 }
 
