@@ -5,6 +5,10 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -228,7 +232,10 @@ func externalEtcd(s *site, o *lab.KubeadmOptions) {
 }
 
 // externalCA does by hand what kubeadm's guide to external CAs asks for: all that
-// the CA signs is on the hosts before kubeadm runs, and its key is nowhere.
+// the CA signs is on the hosts before kubeadm runs, and its key is nowhere. Below
+// such a CA kubeadm makes no keys of service accounts either (v1.36.3 says "Using
+// existing sa keys" also where there are none, and then waits for an API server
+// that cannot start).
 func externalCA(s *site, o *lab.KubeadmOptions) {
 	ca := phasestest.NewCA(s.t, "Lab CA", "ECDSA", time.Now().Add(-time.Hour))
 	s.write("ca.crt", string(ca.Certificate))
@@ -246,8 +253,11 @@ func externalCA(s *site, o *lab.KubeadmOptions) {
 			put(host, path, content)
 		}
 	}
+	private, public := serviceAccountKeys(s.t)
 	for _, h := range s.planes {
 		put(h.Name, "pki/ca.crt", ca.Certificate)
+		put(h.Name, "pki/sa.key", private)
+		put(h.Name, "pki/sa.pub", public)
 	}
 	o.Registration = map[string]string{}
 	for _, h := range s.workers {
@@ -258,6 +268,20 @@ func externalCA(s *site, o *lab.KubeadmOptions) {
 			s.t.Fatal(err)
 		}
 	}
+}
+
+// serviceAccountKeys are the files sa.key and sa.pub as openssl genrsa makes them.
+func serviceAccountKeys(t *testing.T) (private, public []byte) {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return phasestest.EncodeKey(t, key), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
 // mirrored gives the images on the hosts the names that they have in a mirror.
