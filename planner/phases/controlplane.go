@@ -111,6 +111,9 @@ func (n *node) disrupts(s planner.Step, phase string, rewritten, reread []string
 		s.Impact += n.apiMeanwhile(phase)
 	default:
 		s.Impact += n.etcdMeanwhile(phase)
+		if slices.Contains(restarted, "kube-apiserver") && !n.pair(phase) {
+			s.Impact += n.apiMeanwhile(phase)
+		}
 	}
 	return s
 }

@@ -196,20 +196,12 @@ type taking struct {
 }
 
 func (n *node) takeUpFiles(s *planner.Step, phase string, rewritten []string, t taking) (restarted []string) {
-	renewed := t.files
 	var waits []planner.Operation
-	for _, r := range n.readersOf(phase) {
+	for _, r := range n.takers(phase, t) {
 		if !n.report.Files[manifest(r.component)].Exists {
 			continue // it will read them when it starts
 		}
-		held := r.files(n)
-		if t.trust && r.trusts != nil {
-			for _, u := range r.configured(n, r.trusts(n)) {
-				held = appendNew(held, u.path)
-			}
-		}
-		files := slices.DeleteFunc(held, func(p string) bool { return !renewed[p] && (t.beyond(p) || !n.report.Outdated(r.component, p)) })
-		if len(files) > 0 && !slices.Contains(rewritten, r.component) {
+		if files := n.unread(r, t); len(files) > 0 && !slices.Contains(rewritten, r.component) {
 			restarted = append(restarted, r.component)
 			s.Operations = append(s.Operations, planner.RestartProcess{Process: r.process(n), Files: files})
 			waits = append(waits, planner.Wait{For: planner.WaitRestarted, Process: r.process(n), Files: files, Timeout: n.patience()})
@@ -217,10 +209,43 @@ func (n *node) takeUpFiles(s *planner.Step, phase string, rewritten []string, t 
 				continue
 			}
 		}
-		waits = append(waits, n.showWaits(r, renewed)...)
+		waits = append(waits, n.showWaits(r, t.files)...)
 	}
 	s.Operations = append(s.Operations, waits...)
 	return restarted
+}
+
+// takers are the components that take something up in a phase, in the order in which
+// they go down. An API server that has to restart when the etcd beside it does goes
+// down with it, and first: it cannot serve without it, but would go on to accept
+// requests, and whoever is connected to it would wait for those.
+func (n *node) takers(phase string, t taking) []reader {
+	takers := n.readersOf(phase)
+	if n.cluster.report == nil { // nobody is connected
+		return takers
+	}
+	all := n.readersOf("")
+	member := slices.IndexFunc(all, func(r reader) bool { return r.component == "etcd" && len(n.unread(r, t)) > 0 })
+	server := slices.IndexFunc(all, func(r reader) bool { return r.component == "kube-apiserver" && len(n.unread(r, t)) > 0 })
+	switch {
+	case member < 0 || server < 0:
+	case phase == etcdPhase:
+		return []reader{all[server], all[member]}
+	default:
+		takers = slices.DeleteFunc(takers, func(r reader) bool { return r.component == "kube-apiserver" })
+	}
+	return takers
+}
+
+// unread are the files for which a component has to be restarted.
+func (n *node) unread(r reader, t taking) []string {
+	files := r.files(n)
+	if t.trust && r.trusts != nil {
+		for _, u := range r.configured(n, r.trusts(n)) {
+			files = appendNew(files, u.path)
+		}
+	}
+	return slices.DeleteFunc(files, func(p string) bool { return !t.files[p] && (t.beyond(p) || !n.report.Outdated(r.component, p)) })
 }
 
 // showWaits wait until a component shows the certificates that are renewed.

@@ -75,11 +75,11 @@ func (s *site) pollAPI() func() (total, failed, retried int, last string) {
 
 // writes are those to the API in a time: how many there were, how many failed,
 // and of those that did not, how many etcd's leaders lost between them; how long
-// the longest took, and how the last of them failed that did.
+// the longest took, and what became of each that failed or took over a second.
 type writes struct {
 	total, failed, lost int
 	longest             time.Duration
-	last                string
+	slow                []string
 }
 
 // lostByLeaders are etcd's answers to a write that was under way to the leader
@@ -140,8 +140,12 @@ func (s *site) pollWrites() func() writes {
 				err = write(w.total)
 			}
 		}
+		took := time.Since(began).Round(time.Millisecond)
 		w.total++
-		w.longest = max(w.longest, time.Since(began))
+		w.longest = max(w.longest, took)
+		if err != nil || took > time.Second {
+			w.slow = append(w.slow, fmt.Sprintf("%s, %s: %v", began.UTC().Format(time.TimeOnly), took, err))
+		}
 		switch {
 		case err == nil:
 			return
@@ -150,7 +154,6 @@ func (s *site) pollWrites() func() writes {
 		default:
 			w.failed++
 		}
-		w.last = fmt.Sprintf("(the last that failed at %s: %v)", began.UTC().Format(time.TimeOnly), err)
 	})
 	return func() writes {
 		s.t.Helper()
@@ -169,10 +172,10 @@ func (s *site) watchUsers(service string) func() {
 	return func() {
 		s.t.Helper()
 		w := written()
-		s.t.Logf("writes through the balancer, every 200 ms meanwhile: %d, %d failed, %d lost between two leaders of etcd, the longest took %s %s",
-			w.total, w.failed, w.lost, w.longest.Round(time.Millisecond), w.last)
+		s.t.Logf("writes through the balancer, every 200 ms meanwhile: %d, %d failed, %d lost between two leaders of etcd, the longest took %s\n%s",
+			w.total, w.failed, w.lost, w.longest, strings.Join(w.slow, "\n"))
 		if w.failed > 0 || w.total == 0 {
-			s.t.Errorf("%d of %d writes failed %s", w.failed, w.total, w.last)
+			s.t.Errorf("%d of %d writes failed", w.failed, w.total)
 		}
 		total, failed, retried, last := api()
 		s.t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d repeated as client-go does", total, failed, retried)
