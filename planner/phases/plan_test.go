@@ -2,6 +2,7 @@ package phases_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 	"time"
 
@@ -89,5 +90,22 @@ func TestPlanIsDeterministic(t *testing.T) {
 			t.Fatal("two plans of the same input differ")
 		}
 		first = b
+	}
+}
+
+// TestKubeletThatStartsInVain: a kubelet without a configuration is active for a
+// moment every ten seconds. The plan is the same whenever somebody looks, so that one
+// which was saved is not stale.
+func TestKubeletThatStartsInVain(t *testing.T) {
+	t.Parallel()
+	at := func(active string) *planner.Plan {
+		v := blankHosts(cluster(1, 1))
+		for _, r := range v.Reports {
+			r.Units = map[string]state.UnitReport{"kubelet.service": {Exists: true, Active: active, Enabled: "enabled"}}
+		}
+		return plan(t, v)
+	}
+	if a, b := at("activating"), at("active"); !reflect.DeepEqual(a, b) {
+		t.Errorf("the plans differ:\n%v\n%v", a, b)
 	}
 }

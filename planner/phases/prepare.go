@@ -202,8 +202,7 @@ func (n *node) marks() state.Marks {
 	if n.report.Facts.Swap {
 		m.Before["swap"] = "on"
 	}
-	u := n.report.Units[kubeletUnit]
-	m.Before["unit:"+kubeletUnit] = u.Enabled + " " + u.Active
+	m.Before["unit:"+kubeletUnit] = n.report.Units[kubeletUnit].Enabled + " " + kubeletActive(n.report)
 	n.markSoftware(&m)
 	return m
 }

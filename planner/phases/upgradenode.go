@@ -50,7 +50,21 @@ func (v *View) observeUnit(it *state.Item, u state.UnitReport) state.Value {
 			return attributes("active", u.Active, "enabled", u.Enabled, "version", n.runningKubelet())
 		}
 	}
+	if it.Address.ID() == kubeletUnit {
+		return attributes("active", kubeletActive(v.Reports[it.Address.Target]), "enabled", u.Enabled)
+	}
 	return attributes("active", u.Active, "enabled", u.Enabled)
+}
+
+// kubeletActive is whether a host's kubelet runs, in systemd's words. One that finds
+// no configuration starts every ten seconds and ends at once, as packages leave it:
+// which moment of that somebody looked at is no difference.
+func kubeletActive(r *state.Report) string {
+	active := r.Units[kubeletUnit].Active
+	if active == "active" && !r.Files[kubeletConfig].Exists {
+		return "activating"
+	}
+	return active
 }
 
 // drainStep takes the pods off a node before its kubelet is replaced. One that
