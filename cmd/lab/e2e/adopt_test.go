@@ -140,6 +140,8 @@ func adoptions() []adoption {
 			name: "folders and names", lab: small("v1.35.8"),
 			kubeadm: lab.KubeadmOptions{
 				ServiceSubnet: "10.211.0.0/20", Networking: "dnsDomain: corp.example", Cluster: "certificatesDir: /etc/kubernetes/certs\nclusterName: prod-eu\n",
+				// Else a worker's CA goes to the default folder, where its kubelet does not look.
+				Join: "caCertPath: /etc/kubernetes/certs/ca.crt",
 			},
 			written: []string{"cluster \"prod-eu\"", "dir = \"/etc/kubernetes/certs\"", "dns_domain     = \"corp.example\"", "service_subnet = \"10.211.0.0/20\""},
 		},

@@ -25,6 +25,7 @@ type KubeadmOptions struct {
 	Networking    string   // further fields of networking, as YAML in one line: dnsDomain: corp.example
 	ServiceSubnet string   // default the lab's
 	Node          string   // further YAML of InitConfiguration and JoinConfiguration, at top level
+	Join          string   // further YAML of JoinConfiguration, at top level
 	// Registration are further fields of a host's nodeRegistration, as YAML in one
 	// line; the name, unless it is among them, is the host's.
 	Registration map[string]string
@@ -236,7 +237,8 @@ discovery:
   bootstrapToken: {apiServerEndpoint: "%s:%d", token: %q, caCertHashes: [%q]}
 nodeRegistration: {%s}
 %s
-`, name, address.Port(), k.token, hash, k.registration(h), k.options.Node)
+%s
+`, name, address.Port(), k.token, hash, k.registration(h), k.options.Node, k.options.Join)
 	if controlPlane {
 		text += fmt.Sprintf("controlPlane: {certificateKey: %q, localAPIEndpoint: {advertiseAddress: %q}}\n", k.certificateKey, h.Address())
 	}
