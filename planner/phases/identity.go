@@ -179,8 +179,8 @@ func (v *View) strayLeavers() diag.Diagnostics {
 	var diags diag.Diagnostics
 	leavers := v.leavers()
 	for _, l := range leavers {
-		if l.report == nil || traceless(l.report) || v.find(l.target) != nil {
-			continue // what is configured was looked at with its cluster
+		if l.report == nil || traceless(l.report) || v.find(l.target) != nil && !l.replaced {
+			continue // what stays configured was looked at with its cluster
 		}
 		own, known := ownCAs(l.report, l.caBase()), l.knownCAs(leavers)
 		if len(own) > 0 && len(known) > 0 && !shareOne(own, known) {
@@ -228,10 +228,14 @@ func (l leaver) caBase() string {
 }
 
 func (l leaver) refuseStray(own string) *diag.Diagnostic {
-	return diag.Errorf(strayHost, "%s (%s) is to leave cluster %q, and its host to be given back, but it holds the CA %s, which that cluster does not know. Nothing is changed on any host: "+
-		"the reset would tear the host out of the cluster that it is part of now. If that cluster is needed, have the state forget the node, which changes no host, and plan again:\n\n  kubewright state rm '%s'\n\n"+
+	wish, way := "its host to be given back", fmt.Sprintf("have the state forget the node, which changes no host, and plan again:\n\n  kubewright state rm '%s'\n\n", l.target)
+	if l.replaced {
+		wish, way = "to join anew on the same host", "take another host for the node. "
+	}
+	return diag.Errorf(strayHost, "%s (%s) is to leave cluster %q, and %s, but it holds the CA %s, which that cluster does not know. Nothing is changed on any host: "+
+		"the reset would tear the host out of the cluster that it is part of now. If that cluster is needed, %s"+
 		"If nobody needs what is on the host, clean it (kubeadm reset), and plan again.",
-		l.target, l.Address, l.Cluster, short(own), l.target).For(l.target)
+		l.target, l.Address, l.Cluster, wish, short(own), way).For(l.target)
 }
 
 // identityQuery asks for what tells of which cluster the leaver's host is part.

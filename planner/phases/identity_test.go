@@ -380,6 +380,41 @@ func TestStrayLeavers(t *testing.T) {
 	}
 }
 
+// TestStrayReplaced: nor is a node replaced on such a host, which would be reset first.
+func TestStrayReplaced(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	for _, i := range []int{1, 3} {
+		n := base.config.Nodes[i]
+		for what, see := range map[string]func(*phases.View){
+			"the machine that joined": func(*phases.View) {},
+			"another machine": func(v *phases.View) {
+				v.AcceptNewHost = v.Replace
+				v.Reports[n.Target].Facts.MachineID = strings.Repeat("b", 32)
+				v.Reports[n.Target].Marks = nil
+			},
+		} {
+			t.Run(n.Target.String()+", "+what, func(t *testing.T) {
+				t.Parallel()
+				o := base.copy(t)
+				o.replace = []state.Target{n.Target}
+				v := o.observe()
+				see(v)
+				_, diags := o.planOf(v, planner.Options{})
+				wantFindings(t, diags)
+				v = o.observe()
+				see(v)
+				strangeCA(v, n)
+				_, diags = o.planOf(v, planner.Options{})
+				wantFindings(t, diags, finding{diag.Error, "Host belongs to another cluster", "", n.Target.String(), []string{
+					`is to leave cluster "prod", and to join anew on the same host, but it holds the CA ffffffffffff`,
+					"Nothing is changed on any host", "take another host for the node", "kubeadm reset",
+				}})
+			})
+		}
+	}
+}
+
 // TestDestroyOfAnEmptiedSeat: a destroy looks whose the hosts are also when nothing is
 // left on the control plane that would tell.
 func TestDestroyOfAnEmptiedSeat(t *testing.T) {
