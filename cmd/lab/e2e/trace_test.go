@@ -1,0 +1,56 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+	"github.com/kubewright/kubewright/cmd/lab/trace"
+)
+
+// TestTrace leads the life that simulated hosts have to lead too, and wants the
+// plans that are kept of it. UPDATE=1 keeps these.
+func TestTrace(t *testing.T) {
+	long(t)
+	beside(t, 5*time.Minute)
+	s := newSite(t, "e2etr", 3, 2)
+	s.logIn()
+	life, err := trace.Lead(s.place(), operator{s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(filepath.Join("..", "trace", "life.txt"), []byte(life), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for _, line := range trace.Differences(trace.Recorded, life) {
+		t.Error(line)
+	}
+}
+
+// operator leads a life on the hosts of a lab.
+type operator struct{ *site }
+
+func (o operator) Do(d trace.Deed)            { o.sh(d.Host, d.Shell) }
+func (o operator) Write(configuration string) { o.write("cluster.hcl", configuration) }
+func (o operator) Run(args ...string) string  { return o.must(args...).out }
+
+// place is the lab as a place to lead a life in.
+func (s *site) place() trace.Place {
+	endpoint, _ := s.Endpoint()
+	p := trace.Place{
+		Endpoint: endpoint, PodSubnet: lab.JoinPrefixes(s.PodSubnets()), Addresses: map[string]string{},
+		Connection: fmt.Sprintf("connection {\n  user        = \"root\"\n  private_key = %q\n  known_hosts = [%q]\n}", s.PrivateKey(), s.KnownHosts()),
+	}
+	for _, h := range s.hosts() {
+		p.Addresses[h.Name] = h.Address().String()
+	}
+	return p
+}

@@ -1,0 +1,338 @@
+// Package trace holds the simulated hosts against real ones. A life of a cluster
+// (founded, changed by hand, changed in its configuration, smaller, larger, gone)
+// was led on real hosts, and what kubewright planned at each moment of it is kept in
+// life.txt: which steps in which order, and every operation of each. As a plan
+// depends on the configuration and on what was observed alone, simulated hosts that
+// lead the same life have to lead to the same plans; and the next life on real hosts
+// has to lead to what is kept.
+//
+// What differs wherever a cluster is made is written the same: addresses, names and
+// subnets of the place by what they are for; contents by their digest; what is drawn
+// by lot, and what a host was before, not at all.
+package trace
+
+import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Recorded is the life as it was led on real hosts, one block of text per act.
+//
+//go:embed life.txt
+var Recorded string
+
+// A Place is where a life is led.
+type Place struct {
+	// Endpoint is the name of the cluster's endpoint, PodSubnet what its pods get
+	// their addresses from.
+	Endpoint, PodSubnet string
+	// Addresses are those of the hosts cp1, cp2, cp3, w1 and w2.
+	Addresses map[string]string
+	// Connection is the block that says how to reach them.
+	Connection string
+}
+
+// An act is one moment of the life: something is done by hand or changes in the
+// configuration, then kubewright plans, and applies that plan.
+type act struct {
+	name string
+	// byHand is done first.
+	byHand []Deed
+	// planes and workers are how many hosts of each kind are configured.
+	planes, workers int
+	// changed tells that three settings have another value than at first.
+	changed bool
+	// plan are the arguments of the plan.
+	plan []string
+}
+
+// A Deed is done by hand on a host.
+type Deed struct {
+	Host string
+	// Shell does it on a real host, and ends when its effect is there.
+	Shell string
+	// Edit are the arguments of kubewright sim edit that do it on a simulated one.
+	Edit []string
+}
+
+// An Operator is who leads a life at a place.
+type Operator interface {
+	// Do does a deed.
+	Do(Deed)
+	// Write puts the configuration where commands find it.
+	Write(configuration string)
+	// Run is a command of kubewright that has to succeed, and what it prints.
+	Run(args ...string) string
+}
+
+// Lead leads the life, and writes it as it is kept.
+func Lead(p Place, o Operator) (string, error) {
+	var life strings.Builder
+	for _, act := range acts() {
+		for _, deed := range act.byHand {
+			o.Do(deed)
+		}
+		o.Write(act.configuration(p))
+		o.Run(append([]string{"plan", "-out=plan"}, act.plan...)...)
+		block, err := act.block(p, []byte(o.Run("show", "-json", "plan")))
+		if err != nil {
+			return "", err
+		}
+		life.WriteString(block)
+		o.Run("apply", "plan")
+	}
+	return life.String(), nil
+}
+
+// acts are the life that is led.
+func acts() []act {
+	return []act{
+		{name: "founded", planes: 3, workers: 2},
+		{name: "changed by hand", planes: 3, workers: 2, byHand: byHand()},
+		{name: "changed", planes: 3, workers: 2, changed: true},
+		{name: "a worker and a control plane leave", planes: 2, workers: 1, changed: true},
+		{name: "both come back", planes: 3, workers: 2, changed: true},
+		{name: "destroyed", planes: 3, workers: 2, changed: true, plan: []string{"-destroy"}},
+	}
+}
+
+const (
+	manifests     = "/etc/kubernetes/manifests/"
+	kubeletConfig = "/var/lib/kubelet/config.yaml"
+	balancerLabel = "node.kubernetes.io/exclude-from-external-load-balancers"
+)
+
+func byHand() []Deed {
+	return []Deed{
+		{
+			Host:  "cp1",
+			Shell: "kubectl --kubeconfig /etc/kubernetes/admin.conf label node cp1 " + balancerLabel + "-",
+			Edit:  []string{"label", "cp1", balancerLabel + "-"},
+		},
+		{
+			Host: "cp3",
+			Shell: "sed -i 's/- --secure-port=6443/&\\n    - --request-timeout=59s/' " + manifests + "kube-apiserver.yaml && " +
+				"timeout 120 sh -c 'until pgrep -f kube-apiserver.*request-timeout=59s && kubectl --kubeconfig /etc/kubernetes/admin.conf " +
+				"--server https://$(sed -n s/.*--advertise-address=//p " + manifests + "kube-apiserver.yaml):6443 get --raw /readyz; do sleep 0.5; done'",
+			Edit: []string{"file", manifests + "kube-apiserver.yaml", "set-arg", "request-timeout=59s"},
+		},
+		{
+			Host:  "w1",
+			Shell: "sed -i 's/^rotateCertificates: true/&\\nmaxPods: 50/' " + kubeletConfig,
+			Edit:  []string{"yaml", kubeletConfig, "set", "maxPods=50"},
+		},
+		{
+			Host:  "w2",
+			Shell: "systemctl disable kubelet",
+			Edit:  []string{"unit", "kubelet", "disable"},
+		},
+		{
+			Host:  "cp2",
+			Shell: "rm /etc/kubernetes/pki/apiserver-kubelet-client.crt",
+			Edit:  []string{"file", "/etc/kubernetes/pki/apiserver-kubelet-client.crt", "delete"},
+		},
+	}
+}
+
+// configuration is the HCL of an act.
+func (a act) configuration(p Place) string {
+	arg, maxPods, pool := "30", 100, "general"
+	if a.changed {
+		arg, maxPods, pool = "31", 90, "batch"
+	}
+	return fmt.Sprintf(`cluster "prod" {
+  kubernetes_version     = "1.36.3"
+  control_plane_endpoint = "%s:6443"
+  network {
+    pod_subnet = "%s"
+  }
+  api_server {
+    arg "audit-log-maxage" { value = "%s" }
+  }
+  kubelet {
+    config = {
+      failCgroupV1 = false
+      maxPods      = %d
+      # The hosts of a lab share one disk, which may be as full as it likes.
+      evictionHard                = { "imagefs.available" = "0%%", "nodefs.available" = "0%%", "nodefs.inodesFree" = "0%%" }
+      imageGCHighThresholdPercent = 100
+    }
+  }
+  kube_proxy {
+    config = { conntrack = { maxPerCore = 0, min = 0, tcpEstablishedTimeout = "0s", tcpCloseWaitTimeout = "0s" } }
+  }
+}
+
+node "cp" {
+  for_each = %s
+  cluster = cluster.prod
+  role    = "control-plane"
+  name    = each.key
+  address = each.value
+}
+
+node "worker" {
+  for_each = %s
+  cluster = cluster.prod
+  role    = "worker"
+  name    = each.key
+  address = each.value
+  labels  = { "node.example.com/pool" = "%s" }
+}
+
+%s
+`, p.Endpoint, p.PodSubnet, arg, maxPods, p.hosts("cp", a.planes), p.hosts("w", a.workers), pool, p.Connection)
+}
+
+// hosts is an HCL object of the first n hosts of a kind.
+func (p Place) hosts(kind string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		name := fmt.Sprint(kind, i+1)
+		fmt.Fprintf(&b, " %s = %q,", name, p.Addresses[name])
+	}
+	return "{" + b.String() + " }"
+}
+
+// block is an act as it is kept: its name, and the steps of its plan.
+func (a act) block(p Place, planJSON []byte) (string, error) {
+	var plan struct {
+		Steps []map[string]any `json:"steps"`
+	}
+	if err := json.Unmarshal([]byte(p.general(string(planJSON))), &plan); err != nil {
+		return "", fmt.Errorf("cannot read the plan of %q: %w", a.name, err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "== %s\n", a.name)
+	for _, s := range plan.Steps {
+		line := fmt.Sprint(s["id"])
+		for _, key := range []string{"via", "needs", "limits", "gates", "impact"} {
+			if v, has := s[key]; has && !(key == "impact" && s["phase"] == "drain") { // where pods run is the scheduler's choice
+				line += fmt.Sprintf(" %s=%s", key, compact(v))
+			}
+		}
+		fmt.Fprintln(&b, line)
+		if expect, has := s["expect"].(map[string]any); has {
+			fmt.Fprintln(&b, "  expects", strings.Join(slices.Sorted(maps.Keys(expect)), " "))
+		}
+		operations, _ := s["operations"].([]any)
+		for _, o := range operations {
+			op, _ := o.(map[string]any)
+			if ofTheHost(fmt.Sprint(s["phase"]), op) {
+				continue
+			}
+			name := op["op"]
+			delete(op, "op")
+			fmt.Fprintf(&b, "  %s %s\n", name, compact(general(op)))
+		}
+	}
+	return b.String(), nil
+}
+
+// general replaces what is of the place by what it is for.
+func (p Place) general(text string) string {
+	names := slices.SortedFunc(maps.Keys(p.Addresses), func(a, b string) int {
+		return cmp.Or(len(p.Addresses[b])-len(p.Addresses[a]), cmp.Compare(a, b)) // 10.0.0.11 before 10.0.0.1
+	})
+	var pairs []string
+	for _, name := range names {
+		pairs = append(pairs, p.Addresses[name], "ADDRESS-"+strings.ToUpper(name))
+	}
+	return strings.NewReplacer(append(pairs, p.Endpoint, "ENDPOINT", p.PodSubnet, "PODS")...).Replace(text)
+}
+
+// random are the members of operations that are drawn by lot, follow from such or
+// from addresses, or tell what a host was before.
+var random = []string{"lineage", "sha256", "hash", "before", "contents_only"}
+
+// ofTheHost tells of an operation that depends on what a host was before: sysctls
+// that it had already, and what a reset puts back.
+func ofTheHost(phase string, op map[string]any) bool {
+	switch op["op"] {
+	case "set_sysctl":
+		return true
+	case "ensure_directory":
+		return phase == "reset"
+	case "unit":
+		return phase == "reset" && op["action"] == "start"
+	}
+	return false
+}
+
+// general leaves out of a value what is random, and writes contents as digests.
+func general(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for key, member := range v {
+			if !slices.Contains(random, key) {
+				out[key] = general(member)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, member := range v {
+			out[i] = general(member)
+		}
+		return out
+	case string:
+		if strings.Contains(v, "\n") {
+			return fmt.Sprintf("%d lines %.8x", strings.Count(v, "\n"), sha256.Sum256([]byte(v)))
+		}
+	}
+	return v
+}
+
+func compact(v any) string {
+	b, err := json.Marshal(v) // of what was JSON before
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// Differences tells where two lives, or blocks of them, differ, line by line of
+// each step; nil where nowhere.
+func Differences(recorded, got string) []string {
+	var out []string
+	a, b := lines(recorded), lines(got)
+	for _, line := range a {
+		if !slices.Contains(b, line) {
+			out = append(out, "- "+line)
+		}
+	}
+	for _, line := range b {
+		if !slices.Contains(a, line) {
+			out = append(out, "+ "+line)
+		}
+	}
+	if out == nil && recorded != got {
+		out = []string{"the same steps, in another order"}
+	}
+	return out
+}
+
+// lines are those of a life, each with the act and the step that it belongs to.
+func lines(text string) []string {
+	var out []string
+	var act, step string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "== "):
+			act, step = line[3:], ""
+		case !strings.HasPrefix(line, "  "):
+			step, _, _ = strings.Cut(line, " via=")
+			step, _, _ = strings.Cut(step, " needs=")
+		}
+		out = append(out, fmt.Sprintf("%s, %s: %s", act, step, strings.TrimSpace(line)))
+	}
+	return out
+}
