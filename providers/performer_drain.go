@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
@@ -53,6 +54,12 @@ func Blocked(op planner.Drain, left []StillThere) error {
 		Kind: ErrBlocked, Do: "drain node " + op.Node,
 		Cause: fmt.Errorf("after %s it has pods still: %s", op.Timeout, strings.Join(lines, ", ")),
 	}
+}
+
+// WhyTerminating says of a pod that was deleted by when it was to be gone. The API
+// tells that time, and not when it was deleted: the pod's grace period is in it.
+func WhyTerminating(goneBy time.Time) string {
+	return "it terminates still, and was to be gone by " + goneBy.UTC().Format(time.RFC3339)
 }
 
 // WhyBlocked says of a budget what it wants and has.

@@ -1,5 +1,7 @@
 package state
 
+import "time"
+
 // PodReport is a pod that a drain of its node would look at: no mirror pod and
 // none of a DaemonSet.
 type PodReport struct {
@@ -14,8 +16,11 @@ type PodReport struct {
 	Finished bool
 	// LocalClaims are its PersistentVolumeClaims whose volume is on the node's own disk.
 	LocalClaims []string
-	// Budgets are the PodDisruptionBudgets that select it, as NAMESPACE/NAME.
+	// Budgets are the PodDisruptionBudgets that its eviction has to ask, as
+	// NAMESPACE/NAME. The API refuses one that would have to ask several.
 	Budgets []string
+	// GoneBy is when it was to be gone, of one that terminates already.
+	GoneBy time.Time
 }
 
 // String is NAMESPACE/NAME.

@@ -19,7 +19,7 @@ var upgradeBlock = &Block{
 			{Name: "delete_emptydir_data", Type: typeBool, Default: false, Cost: CostNone, Doc: "Also delete pods with emptyDir volumes, whose data is lost."},
 			{Name: "disable_eviction", Type: typeBool, Default: false, Cost: CostNone, Doc: "Delete instead of evict, past any PodDisruptionBudget."},
 			{Name: "pod_selector", Type: typeString, Cost: CostNone, Doc: "Label selector of the pods concerned."},
-			{Name: "skip_wait_for_delete_timeout", Type: typeDuration, Default: "0s", Cost: CostNone, Doc: "Do not wait for pods that have been terminating for longer than this; `0s` waits for all."},
+			{Name: "skip_wait_for_delete_timeout", Type: typeDuration, Default: "0s", Cost: CostNone, Doc: "Do not wait for pods that terminate still when the time by which they were to be gone is over for longer than this; `0s` waits for all."},
 			{Name: "stay_cordoned", Type: typeBool, Default: true, Cost: CostNone, Doc: "Whether a node whose drain did not succeed stays unschedulable; `false` lets pods in again."},
 		},
 	}},

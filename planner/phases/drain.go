@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -45,15 +46,48 @@ func (c *cluster) drain(node string) planner.Operations {
 	}
 }
 
+// podsOf are the pods of a node that a drain looks at.
+func (c *cluster) podsOf(node string) []state.PodReport {
+	return slices.DeleteFunc(slices.Clone(c.seen.Pods), func(p state.PodReport) bool { return p.Node != node })
+}
+
 // evicted are the pods of a node that a drain evicts.
 func (c *cluster) evicted(node string) []state.PodReport {
-	selector, err := labels.Parse(c.Upgrade.Drain.PodSelector)
-	if err != nil {
-		selector = labels.Everything() // validation has refused it
+	return slices.DeleteFunc(c.podsOf(node), func(p state.PodReport) bool { return c.passedOver(p) != "" })
+}
+
+// passedOver is the option by which a drain leaves a pod where it is; empty for
+// one that it evicts.
+func (c *cluster) passedOver(p state.PodReport) string {
+	d := c.Upgrade.Drain
+	selector, err := labels.Parse(d.PodSelector)
+	switch {
+	case err == nil && !selector.Matches(labels.Set(p.Labels)): // validation has refused what is no selector
+		return "pod_selector"
+	case d.SkipWait > 0 && !p.GoneBy.IsZero() && c.view.ObservedAt.Sub(p.GoneBy) > d.SkipWait:
+		return "skip_wait_for_delete_timeout"
 	}
-	return slices.DeleteFunc(slices.Clone(c.seen.Pods), func(p state.PodReport) bool {
-		return p.Node != node || !selector.Matches(labels.Set(p.Labels))
-	})
+	return ""
+}
+
+// leftBehind names the pods that a drain of a node passes over, and the option
+// that says so.
+func (c *cluster) leftBehind(node string) string {
+	names := map[string][]string{}
+	for _, p := range c.podsOf(node) {
+		if option := c.passedOver(p); option != "" {
+			names[option] = append(names[option], p.String())
+		}
+	}
+	text := ""
+	for _, option := range slices.Sorted(maps.Keys(names)) {
+		pods := names[option]
+		if more := len(pods) - podsNamed; more > 0 {
+			pods = append(pods[:podsNamed:podsNamed], fmt.Sprintf("%d more", more))
+		}
+		text += "; passed over by " + option + ": " + strings.Join(pods, ", ")
+	}
+	return text
 }
 
 // podsNamed is how many pods the plan names of a node.
@@ -62,16 +96,19 @@ const podsNamed = 8
 // drainImpact names the pods to evict, what is lost with them, and the budgets
 // that they have to wait for.
 func (c *cluster) drainImpact(node string) string {
-	pods := c.evicted(node)
-	text := fmt.Sprintf("%d pods to evict", len(pods))
+	pods, todo := c.evicted(node), "evict"
+	if c.Upgrade.Drain.DisableEviction {
+		todo = "delete"
+	}
+	text := fmt.Sprintf("%d pods to %s", len(pods), todo)
 	if len(pods) == 1 {
-		text = "1 pod to evict"
+		text = "1 pod to " + todo
 	}
 	var names []string
 	budgets := map[string]bool{}
 	for i, p := range pods {
 		if i < podsNamed {
-			names = append(names, p.String()+" ("+podNote(p)+")")
+			names = append(names, p.String()+" ("+podNote(p, c.view.ObservedAt)+")")
 		}
 		for _, b := range p.Budgets {
 			budgets[b] = budgets[b] || c.seen.Budgets[b].Allowed == 0
@@ -92,11 +129,12 @@ func (c *cluster) drainImpact(node string) string {
 	if len(waits) > 0 {
 		text += "; blocked at the moment by " + strings.Join(waits, ", ")
 	}
-	return text
+	return text + c.leftBehind(node)
 }
 
-// podNote says what brings a pod back, and what does not come back with it.
-func podNote(p state.PodReport) string {
+// podNote says what brings a pod back, what does not come back with it, and
+// whether it goes already.
+func podNote(p state.PodReport, now time.Time) string {
 	note := p.Controller
 	switch {
 	case p.Finished:
@@ -106,6 +144,13 @@ func podNote(p state.PodReport) string {
 	}
 	if p.EmptyDir && !p.Finished {
 		note += ", the data of its emptyDir is lost"
+	}
+	switch {
+	case p.GoneBy.IsZero():
+	case now.After(p.GoneBy):
+		note += ", terminates still and was to be gone by " + p.GoneBy.Format(time.RFC3339)
+	default:
+		note += ", terminates already"
 	}
 	return note
 }
@@ -158,13 +203,21 @@ func (c *cluster) obstacles(d planner.Drain, leaves bool) []obstacle {
 		}
 		found[why].pods = append(found[why].pods, p.String()+what)
 	}
-	for _, p := range c.evicted(d.Node) {
+	for _, p := range c.podsOf(d.Node) {
+		// The disk goes with the host, whatever becomes of the pod.
 		if leaves && len(p.LocalClaims) > 0 {
 			note("Pods whose data is on the disk of this host alone",
 				"copy the data elsewhere, then delete the PersistentVolumeClaims, so that the pods are made anew without them", p, " ("+strings.Join(p.LocalClaims, ", ")+")")
 		}
+		if c.passedOver(p) != "" {
+			continue
+		}
+		if len(p.Budgets) > 1 && !d.DisableEviction {
+			note("Pods that several PodDisruptionBudgets select, of which the API evicts none",
+				"leave each pod to one budget; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, " ("+strings.Join(p.Budgets, ", ")+")")
+		}
 		for _, b := range p.Budgets {
-			if c.seen.Budgets[b].Never() && !d.DisableEviction {
+			if c.seen.Budgets[b].Never() && len(p.Budgets) == 1 && !d.DisableEviction {
 				r := c.seen.Budgets[b]
 				note(fmt.Sprintf("PodDisruptionBudget %s wants %d of %d pods to stay and so never allows an eviction", b, r.Wanted, r.Expected),
 					"scale up what it protects, or change the budget; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, "")

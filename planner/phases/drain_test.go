@@ -1,10 +1,18 @@
 package phases_test
 
 import (
+	"errors"
+	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers/sim"
 )
 
 // The pods of a node are looked at when it may have to be emptied.
@@ -27,5 +35,205 @@ func TestPodsAreLookedAt(t *testing.T) {
 	o.config.Clusters[0].KubernetesVersion = "1.37.1"
 	if got := asked(); len(got) != 3 {
 		t.Errorf("all are upgraded, and asked is for %v", got)
+	}
+}
+
+// drainOf is what a plan has to empty a node, by the key of its step.
+func drainOf(t *testing.T, p *planner.Plan, name string) (planner.Drain, string) {
+	t.Helper()
+	s := stepOf(p, name)
+	if s == nil {
+		t.Fatalf("there is no step %s:\n%s", name, describe(p))
+	}
+	for _, op := range s.Operations {
+		if d, ok := op.(planner.Drain); ok {
+			return d, s.Impact
+		}
+	}
+	t.Fatalf("step %s drains nothing", name)
+	return planner.Drain{}, ""
+}
+
+// Every option of the configuration reaches the drain of a node that leaves and
+// that of one that is upgraded.
+func TestDrainOptions(t *testing.T) {
+	t.Parallel()
+	given := config.DrainOptions{
+		Timeout: 3 * time.Minute, GracePeriod: 7, Force: true, DeleteEmptyDirData: true, DisableEviction: true, PodSelector: "app!=cache", SkipWait: 2 * time.Minute,
+	}
+	usual := config.NewCluster("prod", "1.36.3").Upgrade.Drain
+	for i := range reflect.TypeFor[config.DrainOptions]().NumField() {
+		if v := reflect.ValueOf(usual).Field(i); v.Equal(reflect.ValueOf(given).Field(i)) {
+			t.Errorf("%s is as it is without being given", reflect.TypeFor[config.DrainOptions]().Field(i).Name)
+		}
+	}
+	for _, change := range []func(o *operator){
+		func(o *operator) { o.leave("w2") },
+		func(o *operator) { o.config.Clusters[0].KubernetesVersion = "1.37.1"; o.kubelets("1.37.1") },
+	} {
+		o := founded(t, 1, 2)
+		change(o)
+		for _, c := range []struct {
+			options config.DrainOptions
+			want    planner.Drain
+		}{
+			{usual, planner.Drain{Timeout: 10 * time.Minute, GracePeriod: -1}},
+			{given, planner.Drain{
+				Timeout: 3 * time.Minute, GracePeriod: 7, Force: true, DeleteEmptyDirData: true, DisableEviction: true, PodSelector: "app!=cache", SkipWait: 2 * time.Minute,
+				Uncordon: true,
+			}},
+		} {
+			o.config.Clusters[0].Upgrade.Drain = c.options
+			p, err := o.plan()
+			o.must(err)
+			c.want.Node = "host-10-0-0-22"
+			if got, _ := drainOf(t, p, "w2/drain"); got != c.want {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+		}
+	}
+}
+
+// crowded is a cluster of one control plane and two workers, of which the second
+// has pods of every sort, and leaves.
+func crowded(t *testing.T) *operator {
+	t.Helper()
+	o := founded(t, 1, 2)
+	const node = "host-10-0-0-22"
+	for _, p := range []string{"cart", "cache " + node + " emptydir", "lone " + node + " bare", "stuck " + node + " terminating"} {
+		name, rest, ok := strings.Cut(p, " ")
+		if !ok {
+			rest = node
+		}
+		o.edit("10.0.0.11", "pod shop/"+name+" "+rest)
+	}
+	for _, p := range o.world.Pods(node) {
+		if p.Node == node && p.Namespace != "shop" {
+			o.edit("10.0.0.11", "pod "+p.Namespace+"/"+p.Name+" delete") // its controller makes it anew where there is more room
+		}
+	}
+	o.world.Advance(90 * time.Second)
+	o.leave("w2")
+	return o
+}
+
+// The plan names each pod and why, or refuses it, as the options have it.
+func TestDrainPlan(t *testing.T) {
+	t.Parallel()
+	o := crowded(t)
+	const stuck = "shop/stuck (ReplicaSet, terminates still and was to be gone by "
+	for _, c := range []struct {
+		what    string
+		options config.DrainOptions
+		want    []string
+		not     []string
+	}{
+		{
+			"none",
+			config.DrainOptions{},
+			[]string{"Node cannot be drained", "emptyDir volumes, whose data would be lost: shop/cache.", "no controller brings back: shop/lone."},
+			[]string{"cart", "stuck"},
+		},
+		{"force", config.DrainOptions{Force: true}, []string{"Node cannot be drained", "shop/cache"}, []string{"shop/lone"}},
+		{"emptyDir", config.DrainOptions{DeleteEmptyDirData: true}, []string{"Node cannot be drained", "shop/lone"}, []string{"shop/cache"}},
+		{
+			"all of it",
+			config.DrainOptions{DeleteEmptyDirData: true, Force: true},
+			[]string{"4 pods to evict: shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/cart (ReplicaSet), shop/lone (no controller brings it back), " + stuck},
+			[]string{"passed over", "blocked"},
+		},
+		{
+			"a selector",
+			config.DrainOptions{PodSelector: "app notin (cache, lone)"},
+			[]string{"2 pods to evict: shop/cart (ReplicaSet), " + stuck, "; passed over by pod_selector: shop/cache, shop/lone"},
+			nil,
+		},
+		{
+			"terminating for longer",
+			config.DrainOptions{PodSelector: "app in (cart, stuck)", SkipWait: time.Minute},
+			[]string{"1 pod to evict: shop/cart (ReplicaSet); passed over by pod_selector: shop/cache, shop/lone; passed over by skip_wait_for_delete_timeout: shop/stuck"},
+			nil,
+		},
+		{"terminating for shorter", config.DrainOptions{PodSelector: "app in (cart, stuck)", SkipWait: time.Hour}, []string{"2 pods to evict", stuck}, []string{"skip_wait"}},
+		{"deletion", config.DrainOptions{PodSelector: "app=cart", DisableEviction: true}, []string{"1 pod to delete: shop/cart (ReplicaSet)"}, []string{"evict"}},
+	} {
+		o.config.Clusters[0].Upgrade.Drain = c.options
+		p, err := o.plan()
+		said := fmt.Sprint(err)
+		if err == nil {
+			_, said = drainOf(t, p, "w2/drain")
+		}
+		for _, want := range c.want {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: it is not said %q, but\n%s", c.what, want, said)
+			}
+		}
+		for _, not := range c.not {
+			if strings.Contains(said, not) {
+				t.Errorf("%s: it is said %q:\n%s", c.what, not, said)
+			}
+		}
+	}
+}
+
+// What a drain would pass over is lost with the disk all the same.
+func TestDrainPassesNoDataOver(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 2)
+	o.edit("10.0.0.11", "pod shop/db host-10-0-0-22 local")
+	o.config.Clusters[0].Upgrade.Drain.PodSelector = "app!=db"
+	o.leave("w2")
+	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "on the disk of this host alone: shop/db (db-data)") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The API evicts no pod that two budgets select, whatever these allow.
+func TestDrainOfTwoBudgets(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 2)
+	const node = "host-10-0-0-22"
+	o.edit("10.0.0.11", "pod shop/cart-1 "+node, "pod shop/cart-2 host-10-0-0-21")
+	for _, name := range []string{"a", "b"} {
+		o.must(o.world.AddPDB(node, sim.PDB{Namespace: "shop", Name: name, Selector: map[string]string{"app": "cart"}, MinAvailable: 1}))
+	}
+	o.leave("w2")
+	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Pods that several PodDisruptionBudgets select, of which the API evicts none: shop/cart-1 (shop/a, shop/b)") {
+		t.Errorf("got %v", err)
+	}
+	o.config.Clusters[0].Upgrade.Drain.DisableEviction = true
+	p, err := o.plan()
+	o.must(err)
+	if _, said := drainOf(t, p, "w2/drain"); !strings.Contains(said, "shop/cart-1 (ReplicaSet)") {
+		t.Errorf("got %s", said)
+	}
+}
+
+// A node that an upgrade has emptied but for what it passes over is not drained again.
+func TestDrainedOnce(t *testing.T) {
+	t.Parallel()
+	o := crowded(t)
+	o.config.Nodes = cluster(1, 2).Nodes
+	o.config.Clusters[0].KubernetesVersion = "1.37.1"
+	o.kubelets("1.37.1")
+	o.config.Clusters[0].Upgrade.Drain.PodSelector = "app=cart"
+	for _, drained := range []bool{false, true} {
+		p, err := o.plan()
+		o.must(err)
+		if s := stepOf(p, "w2/drain"); (s == nil) != drained {
+			t.Errorf("drained before: %t; the plan has the step: %t", drained, s != nil)
+		}
+		if !drained {
+			o.around = func(s *planner.Step) error {
+				if s.Target.Key == "w2" && s.Phase == "kubelet-start" {
+					return errors.New("stopped")
+				}
+				return nil
+			}
+			if err := o.apply(); err == nil || !strings.Contains(err.Error(), "stopped") {
+				t.Fatalf("got %v", err)
+			}
+			o.around = nil
+		}
 	}
 }

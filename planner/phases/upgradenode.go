@@ -75,7 +75,7 @@ func (n *node) drainStep() planner.Step {
 		return planner.Step{}
 	}
 	seen := n.cluster.report.Nodes[n.name]
-	if n.cordoned() && seen.Unschedulable && seen.Pods == 0 || len(n.cluster.report.Nodes) < 2 {
+	if n.cordoned() && seen.Unschedulable && n.emptied() || len(n.cluster.report.Nodes) < 2 {
 		return planner.Step{}
 	}
 	impact := n.cluster.drainImpact(n.name)
@@ -85,6 +85,13 @@ func (n *node) drainStep() planner.Step {
 	ops := n.cluster.drain(n.name)
 	ops[0] = planner.Cordon{Node: n.name, For: forUpgrade}
 	return planner.Step{Via: n.cluster.seat, Limits: []string{n.cluster.limit("drain")}, Impact: impact, Operations: ops}
+}
+
+// emptied tells that the node has no pod any more that a drain would evict. Where
+// its pods were not looked at, one that has none at all is.
+func (n *node) emptied() bool {
+	all := n.cluster.report.Nodes[n.name].Pods
+	return all == 0 || len(n.cluster.podsOf(n.name)) == all && len(n.cluster.evicted(n.name)) == 0
 }
 
 // turnStep completes kubelet-start for a kubelet that gets another version: it

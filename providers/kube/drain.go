@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -127,7 +128,8 @@ func drainHelper(ctx context.Context, s *session, op planner.Drain, lines *lineW
 		Force: op.Force, GracePeriodSeconds: op.GracePeriod, IgnoreAllDaemonSets: true,
 		Timeout: op.Timeout, DeleteEmptyDirData: op.DeleteEmptyDirData, PodSelector: op.PodSelector,
 		ChunkSize: podsPerRequest, DisableEviction: op.DisableEviction, EvictErrorRetryDelay: pause(op.Timeout),
-		SkipWaitForDeleteTimeoutSeconds: int(op.SkipWait.Seconds()),
+		// Less than a second is not none, which would wait for ever.
+		SkipWaitForDeleteTimeoutSeconds: int(math.Ceil(op.SkipWait.Seconds())),
 		Out:                             lines, ErrOut: lines,
 		OnPodDeletionOrEvictionFinished: func(pod *corev1.Pod, _ bool, err error) {
 			if err == nil {
@@ -162,10 +164,10 @@ func stillThere(ctx context.Context, s *session, op planner.Drain) []providers.S
 // why says what keeps a pod on its node.
 func why(p *corev1.Pod, budgets *policyv1.PodDisruptionBudgetList) string {
 	if !p.DeletionTimestamp.IsZero() {
-		return "it is terminating since " + p.DeletionTimestamp.UTC().Format(time.RFC3339)
+		return providers.WhyTerminating(p.DeletionTimestamp.Time)
 	}
-	for i := range budgets.Items {
-		if b := &budgets.Items[i]; selected(b, p) && b.Status.DisruptionsAllowed == 0 {
+	for _, b := range asked(budgets, p) {
+		if b.Status.DisruptionsAllowed == 0 {
 			return providers.WhyBlocked(b.Namespace+"/"+b.Name, budgetReport(b))
 		}
 	}

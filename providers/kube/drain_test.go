@@ -28,6 +28,12 @@ type shop struct {
 	// renewals are the versions in which the controller managers' lease is found, one
 	// after another; without any there is no lease.
 	renewals []string
+	// stays are pods that do not end when they are evicted.
+	stays map[string]bool
+	// later is as what a pod is found when it is asked for by name.
+	later map[string]any
+	// looked is told when a pod was asked for.
+	looked func()
 }
 
 // pod is one of w1's with a controller of the kind; more is merged into its spec.
@@ -36,7 +42,10 @@ func pod(name, owner string, annotations object, volumes ...any) object {
 	if owner != "" {
 		meta["ownerReferences"] = []any{object{"kind": owner, "name": owner, "controller": true, "apiVersion": "apps/v1", "uid": "1"}}
 	}
-	return object{"kind": "Pod", "apiVersion": "v1", "spec": object{"nodeName": "w1", "volumes": volumes}, "metadata": meta}
+	return object{
+		"kind": "Pod", "apiVersion": "v1", "spec": object{"nodeName": "w1", "volumes": volumes}, "metadata": meta,
+		"status": object{"phase": "Running", "conditions": []any{object{"type": "Ready", "status": "True"}}},
+	}
 }
 
 func budget(name string, allowed, healthy, wanted, expected int) object {
@@ -89,13 +98,24 @@ func (s *shop) answer(_, method, path string, _ []byte) answer {
 		s.deleted = append(s.deleted, name)
 		return answer{200, object{"kind": "Status", "apiVersion": "v1", "status": "Success"}}
 	case isPod && method == "GET" && !s.gone(name):
-		return answer{200, pod(name, "ReplicaSet", nil)}
+		return answer{200, s.found(name)}
 	}
 	return status(404, "NotFound")
 }
 
+// found is a pod that is asked for by name.
+func (s *shop) found(name string) any {
+	if s.looked != nil {
+		s.looked()
+	}
+	if p := s.later[name]; p != nil {
+		return p
+	}
+	return s.pods[slices.IndexFunc(s.pods, func(p any) bool { return p.(object)["metadata"].(object)["name"] == name })]
+}
+
 func (s *shop) gone(pod string) bool {
-	return slices.Contains(s.evicted, pod) || slices.Contains(s.deleted, pod)
+	return !s.stays[pod] && (slices.Contains(s.evicted, pod) || slices.Contains(s.deleted, pod))
 }
 
 // A drain leaves pods of DaemonSets and mirror pods, and evicts the rest.

@@ -155,13 +155,10 @@ func nodeReport(n *corev1.Node) state.NodeReport {
 func countPods(report *state.ClusterReport, pods *corev1.PodList) {
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		if _, mirror := p.Annotations[mirrorAnnotation]; mirror {
-			if p.Namespace == metav1.NamespaceSystem {
-				report.StaticPods[p.Name] = staticPodReport(p)
-			}
-			continue
+		if _, mirror := p.Annotations[mirrorAnnotation]; mirror && p.Namespace == metav1.NamespaceSystem {
+			report.StaticPods[p.Name] = staticPodReport(p)
 		}
-		if owner := metav1.GetControllerOf(p); owner != nil && owner.Kind == "DaemonSet" {
+		if stays(p) {
 			continue
 		}
 		if n, ok := report.Nodes[p.Spec.NodeName]; ok {

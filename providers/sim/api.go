@@ -342,7 +342,7 @@ func (a *api) Drain(ctx context.Context, op planner.Drain, log func(string)) err
 		if c.Nodes[op.Node] == nil {
 			return notFound(op.Node)
 		}
-		pods, err := c.evictable(op)
+		pods, err := c.evictable(w.d.Now, op)
 		if err != nil {
 			return err
 		}

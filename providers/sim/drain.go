@@ -28,6 +28,8 @@ type Pod struct {
 	LocalClaims []string `json:"local_claims,omitempty"`
 	// ReadyAt is when it becomes ready, after it was moved.
 	ReadyAt time.Time `json:"ready_at,omitzero"`
+	// GoneBy is when it was to be gone, of one that terminates and does not end.
+	GoneBy time.Time `json:"gone_by,omitzero"`
 }
 
 // PDB is a PodDisruptionBudget.
@@ -87,11 +89,11 @@ func (w *World) clusterWith(node string) *cluster {
 }
 
 // evictable lists the pods that a drain removes, and refuses as kubectl does.
-func (c *cluster) evictable(op planner.Drain) ([]*Pod, error) {
+func (c *cluster) evictable(now time.Time, op planner.Drain) ([]*Pod, error) {
 	var out []*Pod
 	var refused []string
 	for _, p := range c.Pods {
-		if p.Node != op.Node || p.Controller == daemonSet || !selects(op.PodSelector, p.Labels) {
+		if p.Node != op.Node || p.Controller == daemonSet || !selects(op.PodSelector, p.Labels) || p.skipped(now, op) {
 			continue
 		}
 		switch {
@@ -107,6 +109,11 @@ func (c *cluster) evictable(op planner.Drain) ([]*Pod, error) {
 		return nil, fmt.Errorf("cannot delete %s", strings.Join(refused, ", "))
 	}
 	return out, nil
+}
+
+// skipped tells that a drain does not wait for a pod that terminates for too long.
+func (p *Pod) skipped(now time.Time, op planner.Drain) bool {
+	return op.SkipWait > 0 && !p.GoneBy.IsZero() && now.Sub(p.GoneBy) > op.SkipWait
 }
 
 // selects understands equality-based selectors.
@@ -132,6 +139,12 @@ func (w *World) evict(ctx context.Context, c *cluster, op planner.Drain, pods []
 		var blocked []*Pod
 		var why string
 		for _, p := range pods {
+			if !p.GoneBy.IsZero() {
+				if !p.skipped(w.d.Now, op) {
+					blocked, why = append(blocked, p), fmt.Sprintf("pod %s/%s: %s", p.Namespace, p.Name, providers.WhyTerminating(p.GoneBy))
+				}
+				continue
+			}
 			if b := c.blocking(w.d.Now, p); b != nil && !op.DisableEviction {
 				blocked = append(blocked, p)
 				why = fmt.Sprintf("pod %s/%s: it would violate PodDisruptionBudget %s", p.Namespace, p.Name, b.Name)
@@ -149,12 +162,18 @@ func (w *World) evict(ctx context.Context, c *cluster, op planner.Drain, pods []
 			w.advance(deadline.Sub(w.d.Now))
 			return providers.Blocked(op, w.stillThere(c, pods))
 		}
-		if op.Timeout <= 0 && !c.improves(w.d.Now) {
+		if op.Timeout <= 0 && !c.improves(w.d.Now) && !ends(pods, op) {
 			return &providers.Error{Kind: providers.ErrTimeout, Do: "drain " + op.Node, Cause: errText("for ever: " + why)}
 		}
 		w.advance(drainRetry)
 	}
 	return nil
+}
+
+// ends tells that a drain without a deadline comes to an end by itself: what is
+// left terminates, and is waited for no longer than the drain says.
+func ends(pods []*Pod, op planner.Drain) bool {
+	return op.SkipWait > 0 && !slices.ContainsFunc(pods, func(p *Pod) bool { return p.GoneBy.IsZero() })
 }
 
 // improves reports whether waiting can help: some pod becomes ready yet.

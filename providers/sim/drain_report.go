@@ -18,9 +18,9 @@ func (w *World) podReports(c *cluster, nodes []string) ([]state.PodReport, map[s
 		if p.Controller == daemonSet || !slices.Contains(nodes, p.Node) {
 			continue
 		}
-		r := state.PodReport{Namespace: p.Namespace, Name: p.Name, Node: p.Node, Controller: p.Controller, Labels: p.Labels, EmptyDir: p.EmptyDir, LocalClaims: p.LocalClaims}
+		r := state.PodReport{Namespace: p.Namespace, Name: p.Name, Node: p.Node, Controller: p.Controller, Labels: p.Labels, EmptyDir: p.EmptyDir, LocalClaims: p.LocalClaims, GoneBy: p.GoneBy}
 		for _, b := range c.PDBs {
-			if b.Namespace == p.Namespace && b.matches(p) {
+			if p.GoneBy.IsZero() && b.Namespace == p.Namespace && b.matches(p) {
 				r.Budgets = append(r.Budgets, b.key())
 				budgets[b.key()] = w.budgetReport(c, b)
 			}
@@ -53,7 +53,7 @@ func (w *World) budgetReport(c *cluster, b *PDB) state.BudgetReport {
 func (w *World) stillThere(c *cluster, pods []*Pod) []providers.StillThere {
 	var out []providers.StillThere
 	for _, p := range pods {
-		why := "it terminates still"
+		why := providers.WhyTerminating(p.GoneBy)
 		if b := c.blocking(w.d.Now, p); b != nil {
 			why = providers.WhyBlocked(b.key(), w.budgetReport(c, b))
 		}

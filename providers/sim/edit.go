@@ -50,9 +50,10 @@ condition package-lock PROGRAM|off that works with the package manager
 condition arch ARCH
 condition clock-skew DURATION
 time DURATION                      passes everywhere, as in 8000h
-pod NAMESPACE/NAME NODE|delete [emptydir] [bare] [local] [unready]
+pod NAMESPACE/NAME NODE|delete [emptydir] [bare] [local] [unready] [terminating]
                                    a workload's pod that a drain has to evict: with data of its own,
-                                   without a controller, with a volume on the host's disk, not ready
+                                   without a controller, with a volume on the host's disk, not ready,
+                                   or deleted now and never gone
 budget NAMESPACE/APP NUMBER|delete a PodDisruptionBudget: so many pods named APP-… have to stay
 etcd garbage BYTES                 what the host's etcd member has on its disk and does not use
 etcd alarm NOSPACE|CORRUPT         as etcd raises it of the member`

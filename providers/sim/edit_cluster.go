@@ -151,8 +151,10 @@ func (e *edit) pod() error {
 			p.ReadyAt = e.w.d.Now.AddDate(1, 0, 0)
 		case "local":
 			p.LocalClaims = []string{name + "-data"}
+		case "terminating":
+			p.GoneBy = e.w.d.Now
 		default:
-			return fmt.Errorf("%q is neither emptydir, bare, unready nor local", k)
+			return fmt.Errorf("%q is neither emptydir, bare, local, unready nor terminating", k)
 		}
 	}
 	c.Pods = append(c.Pods, p)

@@ -1,0 +1,232 @@
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// with puts attributes into a part of a pod.
+func with(pod object, part string, attributes object) object {
+	for k, v := range attributes {
+		pod[part].(object)[k] = v
+	}
+	return pod
+}
+
+// terminating is a pod that was to be gone some time ago.
+func terminating(pod object, since time.Duration) object {
+	return with(pod, "metadata", object{"deletionTimestamp": time.Now().Add(-since).UTC().Format(time.RFC3339)})
+}
+
+// A drain gives pods the time that it is told, whether it evicts or deletes them.
+func TestDrainGracePeriod(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		seconds int
+		want    string
+	}{{-1, "the pod's own"}, {0, "0s"}, {30, "30s"}} {
+		for _, deletes := range []bool{false, true} {
+			s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}}
+			a, h := start(t, s.answer)
+			op := planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: c.seconds, DisableEviction: deletes}
+			if err := open(t, h).Drain(t.Context(), op, quietly); err != nil {
+				t.Fatal(err)
+			}
+			var given *metav1.DeleteOptions
+			if deletes {
+				given = a.decoded(t, "DELETE /api/v1/namespaces/shop/pods/cart").(*metav1.DeleteOptions)
+			} else {
+				given = a.decoded(t, "POST /api/v1/namespaces/shop/pods/cart/eviction").(*policyv1.Eviction).DeleteOptions
+			}
+			got := "the pod's own"
+			if given.GracePeriodSeconds != nil {
+				got = fmt.Sprintf("%ds", *given.GracePeriodSeconds)
+			}
+			if got != c.want {
+				t.Errorf("grace_period %d, deleting %t: the pod is given %s, want %s", c.seconds, deletes, got, c.want)
+			}
+		}
+	}
+}
+
+// The API server is asked for the pods of the selector alone.
+func TestDrainPodSelector(t *testing.T) {
+	t.Parallel()
+	for selector, want := range map[string]string{
+		"":                      "/api/v1/pods?fieldSelector=spec.nodeName%3Dw1&limit=500",
+		"app=web,tier!=cache":   "/api/v1/pods?fieldSelector=spec.nodeName%3Dw1&labelSelector=app%3Dweb%2Ctier%21%3Dcache&limit=500",
+		"app in (web,shop),!db": "/api/v1/pods?fieldSelector=spec.nodeName%3Dw1&labelSelector=app+in+%28shop%2Cweb%29%2C%21db&limit=500",
+	} {
+		s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}}
+		a, h := start(t, s.answer)
+		op := planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: -1, PodSelector: selector}
+		if err := open(t, h).Drain(t.Context(), op, quietly); err != nil {
+			t.Fatal(err)
+		}
+		if a.saw("kubernetes-admin GET "+want) == 0 {
+			t.Errorf("pod_selector %q: nobody asked for %s, but %q", selector, want, a.requests)
+		}
+	}
+}
+
+// A pod that terminates for too long is neither evicted nor waited for; one that
+// does so for a shorter time is. Less than a second is a time as well.
+func TestDrainSkipsWait(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		skip, since time.Duration
+		waits       bool
+	}{
+		{0, time.Hour, true},
+		{time.Minute, time.Hour, false},
+		{2 * time.Hour, time.Hour, true},
+		{100 * time.Millisecond, time.Hour, false},
+	} {
+		t.Run(c.skip.String(), func(t *testing.T) {
+			t.Parallel()
+			stuck := terminating(pod("stuck", "ReplicaSet", nil), c.since)
+			s := &shop{pods: []any{stuck, pod("cart", "ReplicaSet", nil)}, stays: map[string]bool{"stuck": true}}
+			_, h := start(t, s.answer)
+			op := planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1, SkipWait: c.skip}
+			err := open(t, h).Drain(t.Context(), op, quietly)
+			if !slices.Contains(s.evicted, "cart") || errors.Is(err, providers.ErrBlocked) != c.waits || !c.waits && (err != nil || len(s.evicted) != 1) {
+				t.Errorf("terminating since %s: evicted %v, %v", c.since, s.evicted, err)
+			}
+			by := stuck["metadata"].(object)["deletionTimestamp"].(string)
+			if c.waits && !strings.Contains(fmt.Sprint(err), "shop/stuck (it terminates still, and was to be gone by "+by+")") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Nor is a pod that turns out to be such a one when it was evicted.
+func TestDrainSkipsWaitLater(t *testing.T) {
+	t.Parallel()
+	s := &shop{
+		pods:  []any{pod("stuck", "ReplicaSet", nil)},
+		stays: map[string]bool{"stuck": true}, later: map[string]any{"stuck": terminating(pod("stuck", "ReplicaSet", nil), time.Hour)},
+	}
+	_, h := start(t, s.answer)
+	op := planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: -1, SkipWait: time.Minute}
+	if err := open(t, h).Drain(t.Context(), op, quietly); err != nil || !slices.Equal(s.evicted, []string{"stuck"}) {
+		t.Errorf("evicted %v, %v", s.evicted, err)
+	}
+}
+
+// What nothing brings back goes when that is told, each by an option of its own.
+func TestDrainForce(t *testing.T) {
+	t.Parallel()
+	data := object{"name": "tmp", "emptyDir": object{}}
+	for _, c := range []struct {
+		op      planner.Drain
+		evicted []string
+		refused []string
+	}{
+		{planner.Drain{}, nil, []string{"shop/data", "shop/lone"}},
+		{planner.Drain{Force: true}, nil, []string{"shop/data"}},
+		{planner.Drain{DeleteEmptyDirData: true}, nil, []string{"shop/lone"}},
+		{planner.Drain{Force: true, DeleteEmptyDirData: true}, []string{"data", "lone"}, nil},
+	} {
+		s := &shop{pods: []any{pod("lone", "", nil), pod("data", "ReplicaSet", nil, data)}}
+		_, h := start(t, s.answer)
+		c.op.Node, c.op.Timeout, c.op.GracePeriod = "w1", time.Minute, -1
+		err := open(t, h).Drain(t.Context(), c.op, quietly)
+		slices.Sort(s.evicted)
+		if !slices.Equal(s.evicted, c.evicted) || (err != nil) != (len(c.refused) > 0) {
+			t.Errorf("%+v: evicted %v, %v", c.op, s.evicted, err)
+		}
+		for _, name := range []string{"shop/data", "shop/lone"} {
+			if strings.Contains(fmt.Sprint(err), name) != slices.Contains(c.refused, name) {
+				t.Errorf("%+v: refused are %v, not %v", c.op, err, c.refused)
+			}
+		}
+	}
+}
+
+// Deleting goes past a budget that refuses evictions.
+func TestDrainDisableEviction(t *testing.T) {
+	t.Parallel()
+	s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}, budgets: []any{budget("cart", 0, 2, 2, 2)}, refuses: map[string]bool{"cart": true}}
+	_, h := start(t, s.answer)
+	op := planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1, DisableEviction: true}
+	if err := open(t, h).Drain(t.Context(), op, quietly); err != nil || len(s.evicted) > 0 || !slices.Equal(s.deleted, []string{"cart"}) {
+		t.Errorf("evicted %v, deleted %v, %v", s.evicted, s.deleted, err)
+	}
+}
+
+// A drain without a deadline goes on until whoever runs it stops it.
+func TestDrainWithoutDeadline(t *testing.T) {
+	t.Parallel()
+	s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}, stays: map[string]bool{"cart": true}}
+	_, h := start(t, s.answer)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	asked := 0
+	s.looked = func() {
+		if asked++; asked == 2 {
+			stop()
+		}
+	}
+	err := open(t, h).Drain(ctx, planner.Drain{Node: "w1", GracePeriod: -1}, quietly)
+	if err == nil || errors.Is(err, providers.ErrBlocked) || asked < 2 {
+		t.Errorf("looked %d times, then %v", asked, err)
+	}
+}
+
+// The plan is told which budgets an eviction asks: all that select the pod, but
+// none where the pod disrupts nothing any more; and which pods terminate.
+func TestObservePodsThatGo(t *testing.T) {
+	t.Parallel()
+	named := func(name string, p object) object { return with(p, "metadata", object{"name": name}) }
+	web := func(name string) object { return named(name, pod("web", "ReplicaSet", nil)) }
+	phase := func(p object, phase string) object { return with(p, "status", object{"phase": phase}) }
+	unready := func(p object) object { return with(p, "status", object{"conditions": []any{}}) }
+	foreign := named("foreign", pod("db", "DaemonSet", nil))
+	foreign["metadata"].(object)["ownerReferences"].([]any)[0].(object)["apiVersion"] = "apps.kruise.io/v1alpha1"
+	letting := budget("lets", 0, 1, 2, 2)
+	letting["spec"].(object)["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
+	also := budget("also", 1, 2, 1, 2)
+	also["spec"] = object{"selector": object{"matchLabels": object{"app": "web", "tier": "front"}}}
+	both := web("both")
+	both["metadata"].(object)["labels"] = object{"app": "web", "tier": "front"}
+	s := &shop{
+		pods: []any{
+			web("well"), unready(web("ill")), phase(web("ended"), "Succeeded"), phase(web("pending"), "Pending"), terminating(web("going"), time.Hour), both, foreign,
+			unready(named("let", pod("lets", "ReplicaSet", nil))), unready(named("enough", pod("enough", "ReplicaSet", nil))),
+		},
+		budgets: []any{budget("web", 0, 1, 2, 3), also, letting, budget("enough", 0, 1, 1, 2)},
+	}
+	_, h := start(t, s.answer)
+	report, err := open(t, h).Observe(t.Context(), state.ClusterQuery{PodsOn: []string{"w1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range report.Pods {
+		line := strings.TrimSpace(p.Name + " " + strings.Join(p.Budgets, " "))
+		if !p.GoneBy.IsZero() {
+			line += " goes"
+		}
+		got = append(got, line)
+	}
+	want := []string{"both shop/also shop/web", "ended", "enough", "foreign", "going goes", "ill shop/web", "let", "pending", "well shop/web"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if n := report.Nodes["w1"].Pods; n != len(want) {
+		t.Errorf("%d pods are counted, want %d", n, len(want))
+	}
+}
