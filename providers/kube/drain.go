@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubectl/pkg/drain"
 
 	"github.com/kubewright/kubewright/planner"
@@ -42,47 +44,59 @@ var errNoEviction = errors.New("the API server serves no evictions, and pods are
 
 // Drain implements providers.API. DaemonSets' pods stay, as nearly everybody
 // wants. A drain that may not evict something evicts nothing, and never deletes
-// instead. What is there still at its deadline is providers.ErrBlocked.
+// instead. What is there still at its deadline is providers.ErrBlocked. One that the
+// API was not there for has the kind of that, and may be begun again.
 func (a *API) Drain(ctx context.Context, op planner.Drain, log func(string)) error {
-	until := ctx
-	if op.Timeout > 0 {
-		var cancel context.CancelFunc
-		until, cancel = context.WithTimeout(ctx, op.Timeout+drainGrace)
-		defer cancel()
-	}
 	began := time.Now()
-	var blocked error
+	var told error
 	err := a.as("drain node "+op.Node, func(s *session) error {
-		h := drainHelper(until, s, op, &lineWriter{write: log})
-		pods, errs := h.GetPodsForDeletion(op.Node)
-		if len(errs) > 0 {
-			return errors.Join(errs...)
-		}
-		if !op.DisableEviction {
-			if version, err := drain.CheckEvictionSupport(s.typed); err != nil {
-				return err
-			} else if version.Empty() {
-				return errNoEviction
-			}
-		}
-		if len(pods.Pods()) > 0 {
-			awaitLeader(until, s, log)
-		}
-		err := h.DeleteOrEvictPods(pods.Pods())
-		if err == nil || op.Timeout == 0 || time.Since(began) < op.Timeout || ctx.Err() != nil {
+		way, err := evict(ctx, s, op, log)
+		if err == nil || forbidden(err) || ctx.Err() != nil {
 			return err
 		}
-		// The deadline's own context is over: what is left is asked with the caller's.
-		if left := stillThere(ctx, s, op); len(left) > 0 {
-			blocked = providers.Blocked(op, left)
+		if op.Timeout > 0 && time.Since(began) >= op.Timeout {
+			// The deadline's own context is over: what is left is asked with the caller's.
+			if left := stillThere(ctx, s, op); len(left) > 0 {
+				told = providers.Blocked(op, left)
+				return nil
+			}
+		}
+		if kind := way.kind(); kind != nil {
+			told = &providers.Error{Kind: kind, Do: "drain node " + op.Node, Cause: err}
 			return nil
 		}
 		return err
 	})
-	if blocked != nil {
-		return blocked
+	return cmp.Or(told, err)
+}
+
+// evict takes the pods off a node, and returns by which way it has spoken with the API.
+func evict(ctx context.Context, s *session, op planner.Drain, log func(string)) (*noting, error) {
+	if op.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, op.Timeout+drainGrace)
+		defer cancel()
 	}
-	return err
+	client, way, err := s.noted()
+	if err != nil {
+		return way, err
+	}
+	h := drainHelper(ctx, client, op, &lineWriter{write: log})
+	pods, errs := h.GetPodsForDeletion(op.Node)
+	if len(errs) > 0 {
+		return way, errors.Join(errs...)
+	}
+	if !op.DisableEviction {
+		if version, err := drain.CheckEvictionSupport(client); err != nil {
+			return way, err
+		} else if version.Empty() {
+			return way, errNoEviction
+		}
+	}
+	if len(pods.Pods()) > 0 {
+		awaitLeader(ctx, s, log)
+	}
+	return way, h.DeleteOrEvictPods(pods.Pods())
 }
 
 // awaitLeader waits until the controller managers' lease is renewed. When their
@@ -122,9 +136,9 @@ func pause(timeout time.Duration) time.Duration {
 	return min(evictRetry, max(timeout/10, 100*time.Millisecond))
 }
 
-func drainHelper(ctx context.Context, s *session, op planner.Drain, lines *lineWriter) *drain.Helper {
+func drainHelper(ctx context.Context, client kubernetes.Interface, op planner.Drain, lines *lineWriter) *drain.Helper {
 	return &drain.Helper{
-		Ctx: ctx, Client: s.typed,
+		Ctx: ctx, Client: client,
 		Force: op.Force, GracePeriodSeconds: op.GracePeriod, IgnoreAllDaemonSets: true,
 		Timeout: op.Timeout, DeleteEmptyDirData: op.DeleteEmptyDirData, PodSelector: op.PodSelector,
 		ChunkSize: podsPerRequest, DisableEviction: op.DisableEviction, EvictErrorRetryDelay: pause(op.Timeout),
@@ -144,7 +158,7 @@ func drainHelper(ctx context.Context, s *session, op planner.Drain, lines *lineW
 func stillThere(ctx context.Context, s *session, op planner.Drain) []providers.StillThere {
 	ctx, cancel := context.WithTimeout(ctx, drainGrace)
 	defer cancel()
-	list, errs := drainHelper(ctx, s, op, &lineWriter{write: func(string) {}}).GetPodsForDeletion(op.Node)
+	list, errs := drainHelper(ctx, s.typed, op, &lineWriter{write: func(string) {}}).GetPodsForDeletion(op.Node)
 	if len(errs) > 0 {
 		return nil
 	}

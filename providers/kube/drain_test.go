@@ -32,6 +32,8 @@ type shop struct {
 	stays map[string]bool
 	// later is as what a pod is found when it is asked for by name.
 	later map[string]any
+	// first is what the first request to evict a pod is answered.
+	first map[string]answer
 	// looked is told when a pod was asked for.
 	looked func()
 }
@@ -91,6 +93,10 @@ func (s *shop) answer(_, method, path string, _ []byte) answer {
 		}}}
 	case isPod && method == "POST" && s.refuses[strings.TrimSuffix(name, "/eviction")]:
 		return status(429, "TooManyRequests")
+	case isPod && method == "POST" && s.first[strings.TrimSuffix(name, "/eviction")].body != nil:
+		out := s.first[strings.TrimSuffix(name, "/eviction")]
+		delete(s.first, strings.TrimSuffix(name, "/eviction"))
+		return out
 	case isPod && method == "POST":
 		s.evicted = append(s.evicted, strings.TrimSuffix(name, "/eviction"))
 		return answer{201, object{"kind": "Status", "apiVersion": "v1", "status": "Success"}}

@@ -230,3 +230,37 @@ func TestObservePodsThatGo(t *testing.T) {
 		t.Errorf("%d pods are counted, want %d", n, len(want))
 	}
 }
+
+// A drain that the API was not there for has the kind of that, so that it is begun
+// again; one that was refused is told as it is.
+func TestDrainSaysWhatMayPass(t *testing.T) {
+	t.Parallel()
+	kinds := []error{providers.ErrUnavailable, providers.ErrDisconnected, providers.ErrTimeout, providers.ErrUnreachable}
+	for what, c := range map[string]struct {
+		answer answer
+		kind   error
+	}{
+		"unavailable": {status(503, "ServiceUnavailable"), providers.ErrUnavailable},
+		"lost":        {answer{body: "lost"}, providers.ErrDisconnected},
+		"refused":     {status(500, "PodHasTwoBudgets"), nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}, first: map[string]answer{"cart": c.answer}}
+			_, h := start(t, s.answer)
+			api, op := open(t, h), planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: -1}
+			err := api.Drain(t.Context(), op, quietly)
+			if err == nil || !strings.HasPrefix(err.Error(), "cannot drain node w1: ") || strings.Count(err.Error(), "cannot") != 1 {
+				t.Errorf("got %v", err)
+			}
+			for _, kind := range kinds {
+				if errors.Is(err, kind) != (kind == c.kind) {
+					t.Errorf("got the kind %t %v: %v", kind != c.kind, kind, err)
+				}
+			}
+			if err := api.Drain(t.Context(), op, quietly); err != nil || !slices.Equal(s.evicted, []string{"cart"}) {
+				t.Errorf("the second time: %v, evicted %v", err, s.evicted)
+			}
+		})
+	}
+}

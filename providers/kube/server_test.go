@@ -74,7 +74,7 @@ func (h *host) DialContext(ctx context.Context, network, address string) (net.Co
 	return (&net.Dialer{}).DialContext(ctx, network, server)
 }
 
-// answer is what the server says to one request.
+// answer is what the server says to one request; without a code the connection is lost.
 type answer struct {
 	code int
 	body any
@@ -106,6 +106,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.bodies[r.Method+" "+r.URL.Path] = body
 	got := a.handle(user, r.Method, r.URL.Path, body)
 	a.mu.Unlock()
+	if got.code == 0 {
+		panic(http.ErrAbortHandler)
+	}
 	if text, ok := got.body.(string); ok {
 		w.WriteHeader(got.code)
 		fmt.Fprint(w, text)

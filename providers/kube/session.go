@@ -55,6 +55,8 @@ type session struct {
 	http    *http.Client
 	typed   kubernetes.Interface
 	dynamic dynamic.Interface
+	// config is that of typed.
+	config *rest.Config
 }
 
 // Open reads the administrator's kubeconfig from the host and returns a client
@@ -120,6 +122,7 @@ func connect(config *rest.Config) (*session, error) {
 	typed := rest.CopyConfig(config)
 	typed.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	typed.ContentType = "application/vnd.kubernetes.protobuf"
+	s.config = typed
 	if s.typed, err = kubernetes.NewForConfigAndClient(typed, client); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,66 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// noting is a way to the API that remembers what went wrong on it and may be over
+// soon. Code that is not ours tells errors as text, in which no kind is found.
+type noting struct {
+	next http.RoundTripper
+
+	mu  sync.Mutex
+	err error
+}
+
+// noted is a session's client that goes by way of a noting.
+func (s *session) noted() (kubernetes.Interface, *noting, error) {
+	n := &noting{next: s.http.Transport}
+	client, err := kubernetes.NewForConfigAndClient(s.config, &http.Client{Transport: n, Timeout: s.http.Timeout})
+	return client, n, err
+}
+
+// RoundTrip implements http.RoundTripper.
+func (n *noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := n.next.RoundTrip(r)
+	switch {
+	case r.Context().Err() != nil: // nobody waits for it any more
+	case err != nil:
+		n.note(&url.Error{Op: r.Method, URL: r.URL.Path, Err: err})
+	case answer.StatusCode == http.StatusBadGateway, answer.StatusCode == http.StatusServiceUnavailable, answer.StatusCode == http.StatusGatewayTimeout:
+		n.note(fmt.Errorf("%w: %s", providers.ErrUnavailable, answer.Status))
+	}
+	return answer, err
+}
+
+func (n *noting) note(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.err = err
+}
+
+// kind is that of what went wrong last; nil when nothing did that may be over soon.
+func (n *noting) kind() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.err == nil {
+		return nil
+	}
+	if kind := kindOf(n.err); kind != nil {
+		return kind
+	}
+	for _, known := range []error{providers.ErrUnreachable, providers.ErrDisconnected, providers.ErrTimeout, providers.ErrUnavailable} {
+		if errors.Is(n.err, known) {
+			return known
+		}
+	}
+	return nil
+}
