@@ -18,7 +18,7 @@ var uploadConfig = phase{
 	clusterStep:  objectStep,
 	clusterNeeds: func(c *cluster) []state.Address {
 		switch {
-		case c.founding:
+		case c.founding, c.unbound():
 			return []state.Address{step(c.seat, waitPlanePhase)}
 		case c.up != nil:
 			return c.afterFirstPlane()
@@ -29,6 +29,17 @@ var uploadConfig = phase{
 		}
 		return needs
 	},
+}
+
+// unbound tells that the administrator has no rights: an earlier apply was cut short
+// before it gave them. What is asked of an API server by its own host's admin.conf
+// has to wait for them; on the founder there is super-admin.conf as well.
+func (c *cluster) unbound() bool {
+	if c.report == nil || c.up != nil {
+		return false
+	}
+	_, bound := c.report.Objects[kubeadm.AdminBinding]
+	return !bound
 }
 
 // addons applies CoreDNS, kube-proxy and the user's manifests.

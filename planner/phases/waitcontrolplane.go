@@ -32,7 +32,11 @@ var waitControlPlane = phase{
 		if n.upgrades() {
 			return []state.Address{step(n.target, controlPlanePhase), step(n.target, etcdPhase)}
 		}
-		return []state.Address{step(n.target, kubeletStartPhase), step(n.target, controlPlanePhase), step(n.target, etcdPhase)}
+		needs := []state.Address{step(n.target, kubeletStartPhase), step(n.target, controlPlanePhase), step(n.target, etcdPhase)}
+		if n.cluster.unbound() && n.target != n.cluster.seat {
+			needs = append(needs, step(n.cluster.target, uploadConfigPhase))
+		}
+		return needs
 	},
 }
 

@@ -1,6 +1,10 @@
 package kubeadm
 
-import "net"
+import (
+	"net"
+
+	"github.com/kubewright/kubewright/state"
+)
 
 // Kubeconfig is what a kubeconfig is to be.
 type Kubeconfig struct {
@@ -22,6 +26,9 @@ type Kubeconfig struct {
 
 // clusterAdmins is a group and the binding that makes it administrators.
 const clusterAdmins = "kubeadm:cluster-admins"
+
+// AdminBinding is what gives the administrator's kubeconfig its rights.
+var AdminBinding = state.ObjectRef{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRoleBinding", Name: clusterAdmins}
 
 // RotatedCertificate is where the kubelet keeps the certificate that it renews by itself.
 const RotatedCertificate = "/var/lib/kubelet/pki/kubelet-client-current.pem"
