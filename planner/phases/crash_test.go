@@ -108,11 +108,15 @@ func crashAt(t *testing.T, o *operator, n int, done bool) {
 
 // crashOnce lets what was planned die at an effect. It reports whether there was
 // such an effect.
-func crashOnce(o *operator, n int, done bool) bool {
+func crashOnce(o *operator, n int, done bool) bool { return crashing(o, n, done, func() {}) }
+
+// crashing is crashOnce, and says when it is.
+func crashing(o *operator, n int, done bool, now func()) bool {
 	crashed := false
 	o.world.OnEffect = func(e sim.Effect) error {
 		if crashed || e.N == n && e.Done == done {
 			crashed = true
+			now()
 			return errCrash
 		}
 		return nil

@@ -152,6 +152,7 @@ func (w *World) evict(ctx context.Context, c *cluster, op planner.Drain, pods []
 				continue
 			}
 			log("evicted pod " + p.Namespace + "/" + p.Name)
+			w.did(w.d.Hosts[c.Nodes[op.Node].Host], "evict "+p.Namespace+"/"+p.Name)
 			w.move(c, p)
 		}
 		pods = blocked

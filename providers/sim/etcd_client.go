@@ -88,6 +88,7 @@ func (e *etcdClient) act(ctx context.Context, op, detail string, do func(*World,
 		if err := do(w, c); err != nil {
 			return err
 		}
+		w.did(m, op+" "+detail)
 		for _, mb := range c.Members {
 			if mb.Host != "" && mb.Host != externalHost {
 				w.pending[mb.Host] = true

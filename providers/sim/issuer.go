@@ -40,7 +40,9 @@ func issue(ctx context.Context, on providers.Host, op planner.Operation, about s
 		return outcome, err
 	}
 	err = h.w.act(m, op.Op(), about, func() error {
-		outcome.Changed, err = do(h.w, m)
+		if outcome.Changed, err = do(h.w, m); outcome.Changed {
+			h.w.did(m, op.Op()+" "+about)
+		}
 		return err
 	}, nil)
 	return outcome, err

@@ -57,6 +57,7 @@ func (w *World) kubeletTurned(m *machine, on bool) {
 	m.Kubelet = nil
 	if on {
 		m.Kubelet = &kubelet{}
+		w.did(m, "start kubelet")
 	}
 	w.wake(m)
 }
@@ -232,6 +233,7 @@ func (w *World) syncPod(m *machine, name, digest, path string) bool {
 	if m.Pods == nil {
 		m.Pods = map[string]*pod{}
 	}
+	w.did(m, "start "+name)
 	m.Pods[name] = &pod{Manifest: digest}
 	w.startPod(m, m.Pods[name])
 	if path != usualManifest(name) {

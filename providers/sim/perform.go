@@ -106,7 +106,9 @@ func (w *World) perform(ctx context.Context, m *machine, op planner.Operation, b
 	}
 	err := w.act(m, op.Op(), detail(op), func() error {
 		changed, err := w.do(m, op, batch)
-		outcome.Changed = changed
+		if outcome.Changed = changed; changed {
+			w.did(m, op.Op()+" "+detail(op))
+		}
 		return err
 	}, func() { w.doHalf(m, op) })
 	return outcome, err

@@ -73,6 +73,7 @@ func (w *World) restart(m *machine, op planner.RestartProcess) bool {
 		return false
 	}
 	if w.kubeletRuns(m) {
+		w.did(m, "start "+op.Process.Name)
 		w.startPod(m, running)
 		return true
 	}

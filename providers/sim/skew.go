@@ -35,6 +35,7 @@ func (w *World) restartPods(m *machine, node, before, after string) {
 	for _, name := range sortedKeys(m.Pods) {
 		p := m.Pods[name]
 		if w.podHash(p, name, node, before) != w.podHash(p, name, node, after) {
+			w.did(m, "start "+name)
 			p.Started = w.d.Now
 		}
 	}

@@ -67,6 +67,7 @@ type World struct {
 	effects   int
 	// violations are what Watch has found.
 	violations []string
+	deeds      map[string]int
 }
 
 // saved is the world's file.
