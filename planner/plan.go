@@ -173,6 +173,10 @@ type Plan struct {
 	Upgrades []string `json:"upgrades,omitempty"`
 	// Rotations are sentences, one per CA that is rotated.
 	Rotations []string `json:"rotations,omitempty"`
+	// Certificates are those that the hosts of the configuration held when the plan
+	// was made, by node in the order of the configuration. They are shown, and are no
+	// part of the digest.
+	Certificates []CertificateEnd `json:"certificates,omitempty"`
 	// Outputs are the configuration's outputs as far as they are known.
 	Outputs map[string]state.Value `json:"outputs,omitempty"`
 	// Targets and SkippedPhases restrict the plan: of what lies outside, it says nothing.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
@@ -32,49 +33,43 @@ type HeldCertificate struct {
 	// Ended tells that it is not valid any more, Due that it is to be renewed.
 	Ended, Due bool
 	// RenewedBy is who renews it.
-	RenewedBy Renewer
+	RenewedBy planner.Renewer
 	// Invalid says why nothing can be told of it; the rest is empty then.
 	Invalid string
 }
 
-// Renewer is who renews a certificate.
-type Renewer string
-
-// The renewers.
-const (
-	// ByApply: kubewright, with the next apply once it is due.
-	ByApply Renewer = "apply"
-	// ByKubelet: the kubelet by itself, while it runs.
-	ByKubelet Renewer = "kubelet"
-	// ByOperator: whoever supplies it.
-	ByOperator Renewer = "operator"
-	// ByRotation: an apply that is asked to rotate it: a CA that kubewright has made.
-	ByRotation Renewer = "rotation"
-	// ByNobody: nothing renews it.
-	ByNobody Renewer = "nobody"
-)
+// Kind is ca, certificate or kubeconfig.
+func (h HeldCertificate) Kind() string {
+	switch {
+	case h.Kubeconfig:
+		return "kubeconfig"
+	case h.CA:
+		return "ca"
+	}
+	return "certificate"
+}
 
 // listed is a file that may hold a certificate.
 type listed struct {
 	path string
 	read state.Read
-	by   Renewer
+	by   planner.Renewer
 }
 
 // renewer is who renews what the CA has signed.
-func (a authority) renewer() Renewer {
+func (a authority) renewer() planner.Renewer {
 	if a.custody == keyless {
-		return ByOperator
+		return planner.ByOperator
 	}
-	return ByApply
+	return planner.ByApply
 }
 
 // successor is who replaces the CA itself.
-func (a authority) successor() Renewer {
+func (a authority) successor() planner.Renewer {
 	if a.custody == made {
-		return ByRotation
+		return planner.ByRotation
 	}
-	return ByOperator
+	return planner.ByOperator
 }
 
 // certificateFiles are the files of a node that may hold a certificate, in the
@@ -90,7 +85,7 @@ func (n *node) certificateFiles() []listed {
 			out = append(out, listed{leaf.Base + ".crt", state.ReadCertificate, c.authority(leaf.CA).renewer()})
 		}
 		if e := c.Etcd.External; e != nil && e.CertFile != "" {
-			out = append(out, listed{e.CertFile, state.ReadCertificate, ByOperator}, listed{e.CAFile, state.ReadCertificate, ByOperator})
+			out = append(out, listed{e.CertFile, state.ReadCertificate, planner.ByOperator}, listed{e.CAFile, state.ReadCertificate, planner.ByOperator})
 		}
 		for _, ca := range c.authorities {
 			out = append(out, listed{ca.Base + ".crt", state.ReadCertificate, ca.successor()})
@@ -98,14 +93,56 @@ func (n *node) certificateFiles() []listed {
 	} else {
 		out = append(out, listed{c.caFile(), state.ReadCertificate, c.authority(c.caBase()).successor()})
 	}
-	kubelet := ByKubelet
+	kubelet := planner.ByKubelet
 	if ca := c.authority(c.Certificates.Dir + "/ca"); !ca.keyOnHosts() {
 		kubelet = ca.renewer()
 	}
 	return append(out, listed{kubeletConf, kubeconfig, kubelet},
-		listed{kubeletClientCert, state.ReadCertificate, ByKubelet},
+		listed{kubeletClientCert, state.ReadCertificate, planner.ByKubelet},
 		// What a kubelet has signed for itself it never signs anew, and nobody verifies it.
-		listed{path.Dir(kubeletClientCert) + "/kubelet.crt", state.ReadCertificate, ByNobody})
+		listed{path.Dir(kubeletClientCert) + "/kubelet.crt", state.ReadCertificate, planner.ByNobody})
+}
+
+// certificatesQuery adds the files of which the plan tells when what they hold ends.
+// What is looked at for another reason is read as that wants.
+func (n *node) certificatesQuery(q *state.Query) {
+	asked := map[string]bool{}
+	for _, f := range q.Files {
+		asked[f.Path] = true
+	}
+	for _, f := range n.certificateFiles() {
+		if !asked[f.path] {
+			q.Files = append(q.Files, state.FileQuery{Path: f.path, Read: f.read})
+		}
+	}
+}
+
+// certificateEnds are the certificates on the hosts of the configuration, and
+// whether the plan issues others.
+func (v *View) certificateEnds(p *planner.Plan) []planner.CertificateEnd {
+	changed := map[state.Target]map[string]bool{}
+	for _, c := range p.Changes {
+		if changed[c.Address.Target] == nil {
+			changed[c.Address.Target] = map[string]bool{}
+		}
+		changed[c.Address.Target][c.Address.ID()] = true
+	}
+	var out []planner.CertificateEnd
+	for _, c := range v.clusters {
+		for _, n := range c.nodes {
+			for _, h := range n.certificates() {
+				if h.Invalid != "" || h.NotAfter.IsZero() {
+					continue // the plan tells of it elsewhere, where it is to be mended
+				}
+				ids := changed[n.target]
+				out = append(out, planner.CertificateEnd{
+					Cluster: c.target, Node: n.target, Host: h.Host, Path: h.Path, Kind: h.Kind(), NotAfter: h.NotAfter.UTC(), DaysLeft: h.DaysLeft,
+					RenewedBy: h.RenewedBy, Due: h.Due, Changed: v.replacements[n.target] != nil || ids[h.Path] || ids[strings.TrimSuffix(h.Path, ".crt")],
+				})
+			}
+		}
+	}
+	return out
 }
 
 // CertificateQueries says what to look at to list the certificates of all nodes
@@ -133,14 +170,21 @@ func Certificates(v *View) []HeldCertificate {
 	var out []HeldCertificate
 	for _, c := range v.clusters {
 		for _, n := range c.nodes {
-			if n.report == nil {
-				continue
-			}
-			for _, f := range n.certificateFiles() {
-				if h, ok := n.held(f); ok {
-					out = append(out, h)
-				}
-			}
+			out = append(out, n.certificates()...)
+		}
+	}
+	return out
+}
+
+// certificates are those that the node's host holds, as far as it was looked at.
+func (n *node) certificates() []HeldCertificate {
+	if n.report == nil {
+		return nil
+	}
+	var out []HeldCertificate
+	for _, f := range n.certificateFiles() {
+		if h, ok := n.held(f); ok {
+			out = append(out, h)
 		}
 	}
 	return out
@@ -168,9 +212,14 @@ func (n *node) held(f listed) (HeldCertificate, bool) {
 	}
 	h.CA, h.CommonName, h.Organizations, h.Issuer = info.IsCA, info.CommonName, slices.Clone(info.Organizations), info.Issuer
 	h.NotAfter, h.DaysLeft, h.Ended = info.NotAfter, leftOf(*info, now), now.After(info.NotAfter)
-	// What a kubelet or nobody renews is nobody's work here, but for a CA.
-	h.Due = due(*info, c.Certificates.RenewBefore, now) && (f.by == ByApply || f.by == ByOperator)
-	if info.IsCA && (f.by == ByRotation || f.by == ByOperator) {
+	switch {
+	case f.by == planner.ByApply, f.by == planner.ByOperator:
+		h.Due = due(*info, c.Certificates.RenewBefore, now)
+	case f.by == planner.ByKubelet:
+		// A kubelet that runs has renewed it before nine tenths of its time are over.
+		h.Due = due(*info, info.NotAfter.Sub(info.NotBefore)/10, now)
+	}
+	if info.IsCA && (f.by == planner.ByRotation || f.by == planner.ByOperator) {
 		h.Due = due(*info, c.Certificates.Validity, now) // it has to last longer than what it signs
 	}
 	return h, true

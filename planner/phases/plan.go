@@ -75,6 +75,9 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		return Result{}, diags
 	}
 	v.expect(p)
+	if !v.Destroy {
+		p.Certificates = v.certificateEnds(p)
+	}
 	return Result{Plan: p, Desired: desired, Observed: observed}, slices.Concat(diags, v.alarms(p), v.checkDrains(p), v.checkPairs(p))
 }
 

@@ -71,6 +71,7 @@ func (n *node) query() state.Query {
 	if recorded != nil {
 		addItems(&q, recordedItems(recorded, n.target))
 	}
+	n.certificatesQuery(&q)
 	return normal(q)
 }
 

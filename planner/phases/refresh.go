@@ -17,6 +17,7 @@ func (v *View) refresh(header planner.Plan, desired, observed *state.Snapshot) R
 		header.Withheld = append(header.Withheld, u)
 	}
 	slices.SortFunc(header.Withheld, func(a, b state.Unobserved) int { return compareTargets(a.Target, b.Target) })
+	header.Certificates = v.certificateEnds(&header)
 	return Result{Plan: &header, Desired: desired, Observed: observed}
 }
 

@@ -26,6 +26,7 @@ func Digest(p *planner.Plan) string {
 	same.Changes, same.Drift = withoutOrigins(p.Changes), withoutOrigins(p.Drift)
 	same.Steps, same.Withheld = slices.Clone(p.Steps), slices.Clone(p.Withheld)
 	same.Policies = nil // when it is, and who has approved
+	same.Certificates = nil
 	for i := range same.Withheld {
 		same.Withheld[i].Reason, same.Withheld[i].Remedy = "", "" // what was heard, and from whom
 	}

@@ -133,7 +133,10 @@ func TestDigest(t *testing.T) {
 		"shown":  func(p *planner.Plan) { p.Changes[0].Shown = map[string]state.Value{"days_left": state.Int(3)} },
 		"way":    func(p *planner.Plan) { p.Steps[0].Via = p.Steps[1].Target },
 		"policy": func(p *planner.Plan) { p.Policies = []planner.PolicyFinding{{Policy: "calm", Rule: "freeze"}} },
-		"bytes":  func(p *planner.Plan) { p.Steps[0].Expectation("file:/x", "1") },
+		"days": func(p *planner.Plan) {
+			p.Certificates = []planner.CertificateEnd{{Path: "/x", DaysLeft: 3, Due: true}}
+		},
+		"bytes": func(p *planner.Plan) { p.Steps[0].Expectation("file:/x", "1") },
 	} {
 		p := plan(t)
 		same(p)

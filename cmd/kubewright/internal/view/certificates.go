@@ -8,6 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
 )
 
@@ -67,19 +68,21 @@ func left(c phases.HeldCertificate) string {
 // renewal says whether and by whom a certificate is renewed.
 func renewal(c phases.HeldCertificate) string {
 	switch {
-	case c.RenewedBy == phases.ByApply && c.Due:
+	case c.RenewedBy == planner.ByApply && c.Due:
 		return "due"
-	case c.RenewedBy == phases.ByApply:
+	case c.RenewedBy == planner.ByApply:
 		return "by apply"
-	case c.RenewedBy == phases.ByRotation && c.Due:
+	case c.RenewedBy == planner.ByRotation && c.Due:
 		return "due, by -replace"
-	case c.RenewedBy == phases.ByRotation:
+	case c.RenewedBy == planner.ByRotation:
 		return "by -replace"
-	case c.RenewedBy == phases.ByKubelet:
+	case c.RenewedBy == planner.ByKubelet && c.Due:
+		return "due, by the kubelet"
+	case c.RenewedBy == planner.ByKubelet:
 		return "by the kubelet"
-	case c.RenewedBy == phases.ByOperator && c.Due:
+	case c.RenewedBy == planner.ByOperator && c.Due:
 		return "due, by you"
-	case c.RenewedBy == phases.ByOperator:
+	case c.RenewedBy == planner.ByOperator:
 		return "by you"
 	}
 	return "none"
@@ -157,14 +160,8 @@ func CertificatesJSON(w io.Writer, list []phases.HeldCertificate) error {
 	}{1, []certificateJSON{}}
 	for _, c := range list {
 		j := certificateJSON{
-			Node: c.Node.String(), Host: c.Host, Address: c.Address, Path: c.Path, Kind: "certificate", CommonName: c.CommonName,
+			Node: c.Node.String(), Host: c.Host, Address: c.Address, Path: c.Path, Kind: c.Kind(), CommonName: c.CommonName,
 			Organizations: c.Organizations, CA: c.Issuer, DaysLeft: c.DaysLeft, Ended: c.Ended, Due: c.Due, RenewedBy: string(c.RenewedBy), Invalid: c.Invalid,
-		}
-		switch {
-		case c.Kubeconfig:
-			j.Kind = "kubeconfig"
-		case c.CA:
-			j.Kind = "ca"
 		}
 		if c.Invalid == "" {
 			at := c.NotAfter.UTC()

@@ -2,6 +2,7 @@ package view_test
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
@@ -147,7 +148,22 @@ func updatePlan() *planner.Plan {
 	m.step(prod, "upload-config", planner.Update, "", all, planner.ApplyObject{})
 	leave(&m, w22)
 	m.Quorum = []string{"3 members throughout, quorum 2 held at every step."}
+	for i, t := range planes {
+		m.Certificates = append(m.Certificates, ends(t, "/etc/kubernetes/pki/apiserver.crt", 40-i, planner.ByApply), ends(t, "/etc/kubernetes/admin.conf", 41, planner.ByApply))
+	}
 	return &m.Plan
+}
+
+// ends is a certificate with so many days left.
+func ends(t state.Target, path string, days int, by planner.Renewer) planner.CertificateEnd {
+	kind := "certificate"
+	if strings.HasSuffix(path, ".conf") {
+		kind = "kubeconfig"
+	}
+	return planner.CertificateEnd{
+		Cluster: prod, Node: t, Host: machines[t].name, Path: path, Kind: kind,
+		NotAfter: time.Date(2027, 3, 2, 9, 0, 0, 0, time.UTC).AddDate(0, 0, days), DaysLeft: days, RenewedBy: by,
+	}
 }
 
 // leave takes a worker out.

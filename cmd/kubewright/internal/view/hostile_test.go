@@ -64,6 +64,7 @@ func hostilePlan(s string) *planner.Plan {
 	m.step(cluster, "reset", planner.Delete, s, []state.Address{addr(t, "certs", "")}, planner.RemovePath{Path: s})
 	m.Steps[0].Limits, m.Steps[0].Gates = []string{s}, []string{s}
 	m.Quorum, m.Upgrades, m.Rotations = []string{s}, []string{s}, []string{s}
+	m.Certificates = []planner.CertificateEnd{{Cluster: cluster, Node: t, Host: s, Path: s}, {Cluster: state.ClusterTarget(s), Node: t, Host: s, Path: s}}
 	m.Withheld = []state.Unobserved{{Target: state.NodeKeyTarget("gone", s), Reason: s, Remedy: s}}
 	m.Policies = []planner.PolicyFinding{{Policy: s, Rule: s, Message: s, Source: origin}, {Policy: s, Rule: s, Message: s, Overridden: true}}
 	m.Targets, m.Excluded, m.SkippedPhases, m.ToolVersion = []string{s}, []string{s}, []string{s}, s

@@ -25,6 +25,10 @@ func Plan(w io.Writer, plan *planner.Plan, o Options) error {
 	case plan.Empty():
 		p.withheld(plan)
 		p.nothing(plan, len(outputs) > 0)
+		if ends := certificateEnds(plan); len(ends) > 0 {
+			p.line()
+			p.certificates(ends)
+		}
 	default:
 		p.actions(plan, o)
 	}
@@ -57,8 +61,10 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 	for _, sentence := range plan.Quorum {
 		p.line(wrap("etcd: "+Clean(sentence), p.width, "  "))
 	}
+	ends := certificateEnds(plan)
+	p.certificates(ends)
 	p.estimate(executor.Forecast(plan, o.Recorded.Durations, o.Parallelism), newLabels(plan))
-	if len(plan.Steps) > 0 || len(plan.Quorum) > 0 {
+	if len(plan.Steps)+len(plan.Quorum)+len(ends) > 0 {
 		p.line()
 	}
 	p.withheld(plan)

@@ -37,6 +37,7 @@ type planJSON struct {
 	Quorum          []string                    `json:"quorum,omitempty"`
 	Upgrades        []string                    `json:"upgrades,omitempty"`
 	Rotations       []string                    `json:"rotations,omitempty"`
+	Certificates    []planner.CertificateEnd    `json:"certificates,omitempty"`
 	Withheld        []state.Unobserved          `json:"withheld,omitempty"`
 	Policies        []policyJSON                `json:"policies,omitempty"`
 }
@@ -166,7 +167,7 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 		Summary:         summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),
 		Steps: stepsToJSON(plan, timeline), Estimate: estimateToJSON(timeline),
-		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Withheld: plan.Withheld, PlannedValues: plannedJSON{Outputs: outputsJSON(plan.Outputs)},
+		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, PlannedValues: plannedJSON{Outputs: outputsJSON(plan.Outputs)},
 	}
 	byTarget := map[state.Target][]planner.Change{}
 	for _, c := range plan.Changes {

@@ -1,8 +1,10 @@
 package view
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -43,7 +45,62 @@ func ending(shown map[string]state.Value) string {
 	case err != nil:
 		return "ends " + day
 	case left < 0:
-		return "ended " + day + ", " + plural(-left-1, "day") + " ago"
+		return "ended " + day + ", " + daysFrom(left)
 	}
-	return "ends " + day + ", in " + plural(left, "day")
+	return "ends " + day + ", " + daysFrom(left)
+}
+
+// daysFrom is in 25 days, or 3 days ago.
+func daysFrom(left int) string {
+	if left < 0 {
+		return plural(-left-1, "day") + " ago"
+	}
+	return "in " + plural(left, "day")
+}
+
+// certificateEnds are sentences, one per cluster, about the certificate that ends
+// first of those that a plan leaves as they are. A plan that has something else to
+// tell is silent of what is not due.
+func certificateEnds(plan *planner.Plan) []string {
+	several := slices.ContainsFunc(plan.Certificates, func(c planner.CertificateEnd) bool { return c.Cluster != plan.Certificates[0].Cluster })
+	var out []string
+	for _, c := range plan.FirstEnds() {
+		if !plan.Empty() && !c.Due {
+			continue
+		}
+		verb := "is"
+		if c.DaysLeft < 0 {
+			verb = "was"
+		}
+		text := "the first to end " + verb + " " + Clean(c.Path) + " on " + Clean(c.Host) + ", " + c.NotAfter.UTC().Format(time.DateOnly) + ", " + daysFrom(c.DaysLeft) + "." + whoRenews(c)
+		if several {
+			text = Clean(c.Cluster.String()) + ": " + text
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// whoRenews says who has to do something about a certificate that is due and that
+// the plan leaves as it is.
+func whoRenews(c planner.CertificateEnd) string {
+	switch {
+	case !c.Due:
+	case c.RenewedBy == planner.ByApply:
+		return " It is due, and this plan does not renew it."
+	case c.RenewedBy == planner.ByKubelet:
+		return " The kubelet ought to have renewed it."
+	case c.RenewedBy == planner.ByOperator:
+		return " It is due, and you renew it."
+	case c.RenewedBy == planner.ByRotation:
+		return " It is due, and renewed by -replace."
+	}
+	return ""
+}
+
+// certificates prints when certificates end.
+func (p *page) certificates(ends []string) {
+	for _, sentence := range ends {
+		p.line(wrap("Certificates: "+sentence, p.width, "  "))
+	}
 }

@@ -247,6 +247,9 @@ func (r *review) notes() [][2]string {
 	for _, s := range r.Quorum {
 		out = append(out, [2]string{"etcd", Clean(s)})
 	}
+	for _, s := range certificateEnds(r.Plan) {
+		out = append(out, [2]string{"Certificates", s})
+	}
 	if text := takes(r.timeline); text != "" {
 		out = append(out, [2]string{"Time", text})
 	}
