@@ -71,7 +71,7 @@ var forbidden = []struct {
 }{
 	{"github.com/hashicorp/hcl/v2", []string{"config/hclconfig"}},
 	{"github.com/zclconf/go-cty", []string{"config/hclconfig"}},
-	{"golang.org/x/crypto/ssh", []string{"providers/ssh", "state/encryption"}},
+	{"golang.org/x/crypto/ssh", []string{"providers/ssh", "providers/ssh/sshtest", "state/encryption"}},
 	{"filippo.io/age", []string{"state/encryption"}},
 	{"k8s.io/client-go/kubernetes", []string{"providers/kube", "state/backend/kubernetes", "state/backend/kubernetes/kubernetestest"}},
 	{"github.com/minio/minio-go/v7", []string{"state/backend/s3"}},
