@@ -71,6 +71,7 @@ func (o importOptions) connection(id string) (config.Connection, error) {
 		if err != nil {
 			return c, err
 		}
+		via.AcceptNewHostKey = o.acceptNew
 		c.Bastions = append(c.Bastions, via)
 	}
 	return c, nil
