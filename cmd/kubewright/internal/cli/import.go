@@ -77,6 +77,29 @@ func (o importOptions) connection(id string) (config.Connection, error) {
 	return c, nil
 }
 
+// fromFolder has files of the command line, which are named from where the command
+// runs, as the configuration names them: from its folder.
+func (a *app) fromFolder(o *importOptions) {
+	named := func(file string) string {
+		if file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "~/") {
+			return file
+		}
+		from, err := filepath.Rel(a.folder(), a.named(file))
+		if err != nil {
+			return a.named(file)
+		}
+		return from
+	}
+	for _, files := range [][]string{o.keys, o.knownHosts} {
+		for i := range files {
+			files[i] = named(files[i])
+		}
+	}
+	if o.sshConfig != noSSHConfig {
+		o.sshConfig = named(o.sshConfig)
+	}
+}
+
 // hop reads ssh://USER@HOST:PORT.
 func hop(id string) (config.Connection, error) {
 	shown := id
@@ -97,6 +120,7 @@ func hop(id string) (config.Connection, error) {
 
 // importCluster reads a cluster and writes configuration and state.
 func (a *app) importCluster(ctx context.Context, id string, o importOptions) error {
+	a.fromFolder(&o)
 	connection, err := o.connection(id)
 	if err != nil {
 		return &usageError{"kubewright import", err}

@@ -74,6 +74,9 @@ func (w *realWorld) open(ctx context.Context, c config.Connection, address strin
 	return ssh.NewHost(conn, options), nil
 }
 
+// noSSHConfig stands for no OpenSSH configuration where one is named.
+const noSSHConfig = "none"
+
 func (w *realWorld) target(c config.Connection, address string) ssh.Target {
 	if c.Host != "" {
 		address = c.Host
@@ -84,7 +87,7 @@ func (w *realWorld) target(c config.Connection, address string) ssh.Target {
 	}
 	switch c.SSHConfig {
 	case "":
-	case "none":
+	case noSSHConfig:
 		t.Config = os.DevNull
 	default:
 		t.Config = w.path(c.SSHConfig)
