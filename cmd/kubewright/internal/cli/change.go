@@ -122,6 +122,10 @@ func (o planOptions) fits() error {
 		return fmt.Errorf("-refresh-only changes no host, and -destroy takes all of them apart: give one of them")
 	case o.refreshOnly && len(o.replace)+len(o.forget)+len(o.accept) > 0:
 		return fmt.Errorf("-refresh-only changes no host: give it without -%s, -%s and -%s", phases.ReplaceFlag, phases.AcceptNewHostFlag, phases.ForgetUnreachableFlag)
+	case o.destroy && len(o.replace)+len(o.forget)+len(o.accept) > 0:
+		return fmt.Errorf("-%s, -%s and -%s are about single nodes and CAs of clusters that live on, and a destroy takes all of them apart. "+
+			"To take out one node, remove its block or its key; to leave out hosts that do not answer, give -%s",
+			phases.ReplaceFlag, phases.AcceptNewHostFlag, phases.ForgetUnreachableFlag, phases.AllowUnreachableFlag)
 	case o.destroy && o.generateOut != "":
 		return fmt.Errorf("-destroy takes everything apart, and -%s describes what is to stay: give one of them", generateFlag)
 	case len(o.targets) > 0 && len(o.excludes) > 0:
