@@ -65,7 +65,7 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 			return &usageError{"kubewright bundle", fmt.Errorf("what -%s names is no address as in https://mirror.example.com", flag)}
 		}
 	}
-	c, err := a.bundled(o, args)
+	c, err := a.bundled(ctx, o, args)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 
 // bundled is the cluster that the folder is for: of the configuration, or one of
 // defaults.
-func (a *app) bundled(o bundleOptions, args []string) (*config.Cluster, error) {
+func (a *app) bundled(ctx context.Context, o bundleOptions, args []string) (*config.Cluster, error) {
 	for _, arch := range o.arches {
 		if !artifacts.KnownArchitecture(arch) {
 			return nil, fmt.Errorf("there is no Kubernetes for architecture %q: amd64, arm64, ppc64le, s390x", arch)
@@ -108,7 +108,10 @@ func (a *app) bundled(o bundleOptions, args []string) (*config.Cluster, error) {
 		}
 		return c, nil
 	}
-	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: a.vars(o.planOptions), Env: a.Environ, ToolVersion: Version})
+	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: a.vars(o.planOptions), Env: a.Environ, ToolVersion: Version, Ask: a.asker(ctx, o.planOptions)})
+	if err := ctx.Err(); err != nil {
+		return nil, err // asked for a variable, and interrupted
+	}
 	if !diags.HasErrors() {
 		diags = append(diags, phases.Check(cfg)...)
 	}

@@ -17,8 +17,11 @@ func (a *app) validateCommand() *cobra.Command {
 			"are errors; warnings leave it 0.",
 		Example: "  kubewright validate\n  kubewright validate -var-file=prod.kwvars\n" +
 			"  kubewright validate -json | jq -r '.diagnostics[].summary'",
-		RunE: func(*cobra.Command, []string) error {
-			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: a.vars(o), Env: a.Environ, ToolVersion: Version})
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, diags := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Vars: a.vars(o), Env: a.Environ, ToolVersion: Version, Ask: a.asker(cmd.Context(), o)})
+			if err := cmd.Context().Err(); err != nil {
+				return err // asked for a variable, and interrupted
+			}
 			if !diags.HasErrors() {
 				diags = append(diags, phases.Check(cfg)...)
 				diags = append(diags, a.readArtifacts(cfg)...)
