@@ -56,6 +56,14 @@ func (s *Store) Lock(ctx context.Context, info LockInfo, timeout time.Duration) 
 	return nil
 }
 
+// LockBackend takes the backend's lock alone, for who holds that of the folder for
+// another place of the same state. It waits as Lock does; nil is the lock of a
+// backend that has none.
+func (s *Store) LockBackend(ctx context.Context, info LockInfo, timeout time.Duration) (backend.Lock, error) {
+	lock, err := s.lockBackend(ctx, info, "", timeout)
+	return lock, withWaited(err, timeout)
+}
+
 func withWaited(err error, timeout time.Duration) error {
 	if e, ok := errors.AsType[*LockedError](err); ok {
 		e.Waited = timeout

@@ -162,7 +162,7 @@ func (a *app) lockBoth(ctx context.Context, o initOptions, from, to *statefile.S
 	if to.Local() { // the folder's lock is its lock
 		return func() error { return from.Unlock(end) }, nil
 	}
-	other, err := to.Backend().Lock(ctx, info)
+	other, err := to.LockBackend(ctx, info, o.lockTimeout)
 	if err != nil {
 		return nil, errors.Join(err, from.Unlock(end))
 	}
