@@ -1,6 +1,9 @@
 package phases
 
 import (
+	"fmt"
+
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
@@ -15,7 +18,7 @@ var kubeletStart = phase{
 		instance := n.fileItem(kubeletStartPhase, state.KindYAMLFile, instanceConfig, "0644", func(n *node) []byte { return kubeadm.InstanceConfig(n.input()) })
 		configFile := n.fileItem(kubeletStartPhase, state.KindYAMLFile, kubeletConfig, "0644", (*node).kubeletConfig)
 		flags := n.fileItem(kubeletStartPhase, state.KindEnvFile, kubeletFlags, "0644", func(n *node) []byte { return kubeadm.KubeletFlags(n.input()) })
-		configFile.Origin = n.kubeletOrigins()
+		configFile.Origin, flags.Origin = n.kubeletOrigins(), n.kubeletFlagOrigins()
 		items := append(n.workerCA(), instance, configFile, flags, n.kubeletUnit())
 		if !n.isControlPlane() && !n.cluster.externalCA() {
 			items = append(items, n.kubeletCertificateItem(kubeletStartPhase))
@@ -61,6 +64,25 @@ func (n *node) kubeletOrigins() map[string]state.Source {
 				}
 			}
 		}
+	}
+	return out
+}
+
+// kubeletFlagOrigins tells which lines of the configuration the kubelet's flags come from.
+func (n *node) kubeletFlagOrigins() map[string]state.Source {
+	out := map[string]state.Source{"": state.DefaultSource("kubeadm " + minor(n.cluster.KubernetesVersion))}
+	for _, from := range []struct {
+		args    []config.Arg
+		origins map[string]state.Source
+	}{{n.cluster.Kubelet.Args, n.cluster.Origins}, {n.Kubelet.Args, n.Origins}} {
+		for _, name := range argNames(from.args) {
+			if s, ok := from.origins[fmt.Sprintf("kubelet.arg[%q]", name)]; ok {
+				out[state.JoinPath("args", name)] = s
+			}
+		}
+	}
+	if len(n.Taints) > 0 {
+		out[state.JoinPath("args", "register-with-taints")] = n.origin("taints", fmt.Sprintf("taint[%q]", n.Taints[0].Key))
 	}
 	return out
 }
