@@ -84,7 +84,8 @@ func dial(host providers.Host, endpoint string, config *tls.Config) (*remote, er
 		TLS:       config,
 		Logger:    zap.NewNop(),
 		// The caller decides about retries: it reads before it repeats.
-		MaxUnaryRetries: 1,
+		MaxUnaryRetries:    1,
+		MaxCallRecvMsgSize: messageCap,
 		DialOptions: append(options,
 			grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 				conn, err := host.DialContext(ctx, "tcp", address)
@@ -104,6 +105,10 @@ func dial(host providers.Host, endpoint string, config *tls.Config) (*remote, er
 	}
 	return r, nil
 }
+
+// messageCap is how large a message of etcd's may be, in bytes. Members and sizes
+// take some KiB, and a snapshot comes in parts of 32 KiB.
+const messageCap = 16 << 20
 
 // tlsConfig verifies members against etcd's CA and shows the client certificate.
 func tlsConfig(ca, crt, key []byte) (*tls.Config, error) {

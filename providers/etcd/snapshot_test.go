@@ -120,6 +120,22 @@ func serve(t *testing.T, send func(pb.Maintenance_SnapshotServer) error) (c *Cli
 	return c, g.Stop
 }
 
+// A message that is larger than any of etcd's is not taken in.
+func TestSnapshotInOnePart(t *testing.T) {
+	t.Parallel()
+	c, _ := serve(t, func(to pb.Maintenance_SnapshotServer) error {
+		return to.Send(&pb.SnapshotResponse{Blob: make([]byte, messageCap)})
+	})
+	s, err := c.Snapshot(t.Context())
+	if err == nil {
+		_, err = io.Copy(io.Discard, s)
+		_ = s.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "larger than max") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // What etcd streams in blobs, and its hash after them, becomes a file.
 func TestSnapshotStream(t *testing.T) {
 	t.Parallel()
