@@ -24,6 +24,9 @@ func failure(do string, err error) error {
 	if err == nil {
 		return nil
 	}
+	if large, ok := errors.AsType[*tooLargeError](err); ok {
+		return &providers.Error{Kind: providers.ErrProtocol, Do: do, Cause: large}
+	}
 	if kind := kindOf(err); kind != nil {
 		return &providers.Error{Kind: kind, Do: do, Cause: err}
 	}

@@ -35,7 +35,8 @@ const (
 // Errors wrap a kind where one is known: providers.ErrUnreachable when no
 // connection was made, ErrDisconnected and ErrTimeout when it is open whether
 // something happened, ErrUnavailable when the API answered that it cannot serve
-// now, ErrNotFound when a node to be changed does not exist.
+// now, ErrNotFound when a node to be changed does not exist, ErrProtocol when an
+// answer had no end.
 type API struct {
 	// sessions are the administrator's and, on the founder, the super administrator's.
 	sessions []*session
@@ -100,17 +101,19 @@ func newSession(via providers.Host, endpoint string, kubeconfig state.Secret) (*
 			CAData: config.CAData, CertData: config.CertData, KeyData: config.KeyData,
 		},
 		Dial: via.DialContext,
-	})
+	}, answerCap)
 }
 
-// connect makes the clients of a session, which share their connections.
-func connect(config *rest.Config) (*session, error) {
+// connect makes the clients of a session, which share their connections. An answer
+// with more bytes than most is cut off.
+func connect(config *rest.Config, most int64) (*session, error) {
 	// The connection begins on the host: the operator's proxy is not in its way.
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
 	config.UserAgent = fieldManager
 	config.QPS = -1
 	config.DisableCompression = true
 	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return capped{rt, most} })
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, errors.New("its client certificate, key and CA do not fit together")
