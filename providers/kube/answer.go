@@ -32,6 +32,10 @@ func (c capped) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
+// WrappedRoundTripper implements net.RoundTripperWrapper of apimachinery, by which
+// idle connections are found.
+func (c capped) WrappedRoundTripper() http.RoundTripper { return c.RoundTripper }
+
 // cappedBody is the body of an answer, of which some bytes are left to come.
 type cappedBody struct {
 	io.ReadCloser

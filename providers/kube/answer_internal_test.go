@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -45,5 +48,41 @@ func TestEndlessAnswer(t *testing.T) {
 		}
 		_ = api.Close()
 		server.Close()
+	}
+}
+
+// TestCloseEndsConnections: a connection is a channel to a host, and does not stay
+// open when nobody asks any more.
+func TestCloseEndsConnections(t *testing.T) {
+	t.Parallel()
+	closed := make(chan struct{})
+	once := sync.OnceFunc(func() { close(closed) })
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateClosed {
+			once()
+		}
+	}
+	server.Start()
+	defer server.Close()
+	s, err := connect(&rest.Config{Host: server.URL}, answerCap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := s.typed.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(t.Context()); err != nil || string(b) != "ok" {
+		t.Fatalf("got %q, %v", b, err)
+	}
+	select {
+	case <-closed:
+		t.Fatal("it is closed before it is to be")
+	default:
+	}
+	if err := (&API{sessions: []*session{s}}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second): // on its own it ends after 90
+		t.Error("the connection is left open")
 	}
 }

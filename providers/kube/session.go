@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -136,7 +137,8 @@ func connect(config *rest.Config, most int64) (*session, error) {
 func (a *API) Close() error {
 	for _, s := range a.sessions {
 		if s.http != nil {
-			s.http.CloseIdleConnections()
+			// Not s.http.CloseIdleConnections: what client-go wraps around a transport hides it.
+			utilnet.CloseIdleConnectionsFor(s.http.Transport)
 		}
 	}
 	return nil
