@@ -1,13 +1,61 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+
+	"github.com/creack/pty"
 )
+
+// completed are command lines, and what Tab offers at their end.
+var completed = map[string][]string{
+	"kubewright pl":                  {"plan"},
+	"kubewright etcd sna":            {"snapshot"},
+	"kubewright plan -detailed":      {"-detailed-exitcode"},
+	"kubewright plan --detailed":     {"--detailed-exitcode"},
+	"kubewright -ch":                 {"-chdir"},
+	"kubewright plan -target certs":  {"certs"},
+	"kubewright plan -target node.w": {`node.worker`, `node.worker["w1"]`, `node.worker["w2"]`},
+	"kubewright plan -format=mark":   {"markdown"},
+	"kubewright apply -on-error fin": {"finish-node"},
+	"kubewright completion z":        {"zsh"},
+	"kubewright schema cluster.netw": {"cluster.network", "cluster.network.dns_domain", "cluster.network.pod_subnet", "cluster.network.service_subnet"},
+	"kubewright help etcd sta":       {"status"},
+	"kubewright plan -nonsense":      nil,
+}
+
+// shell finds a shell to press Tab in: one that KUBEWRIGHT_SHELLS names has to be there.
+func shell(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil:
+	case slices.Contains(strings.Fields(os.Getenv("KUBEWRIGHT_SHELLS")), name):
+		t.Fatalf("KUBEWRIGHT_SHELLS: %v", err)
+	default:
+		t.Skipf("no %s here: completion is not pressed in it. Install it; with its name in KUBEWRIGHT_SHELLS this test fails where it is missing.", name)
+	}
+	return path
+}
+
+// quickstartFolder is a configuration to complete the addresses of.
+func quickstartFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(examples, "quickstart"))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
 
 // pressTab asks a shell how a command line goes on. What a shell has of its own
 // to read the line is in bash a package, which may be missing: then it is what
@@ -30,29 +78,9 @@ printf '%s\n' "${COMPREPLY[@]}"
 // TestCompletionInBash presses Tab.
 func TestCompletionInBash(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("there is no bash here: completion is not tried")
-	}
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(examples, "quickstart"))); err != nil {
-		t.Fatal(err)
-	}
-	for line, want := range map[string][]string{
-		"kubewright pl":                  {"plan"},
-		"kubewright etcd sna":            {"snapshot"},
-		"kubewright plan -detailed":      {"-detailed-exitcode"},
-		"kubewright plan --detailed":     {"--detailed-exitcode"},
-		"kubewright -ch":                 {"-chdir"},
-		"kubewright plan -target certs":  {"certs"},
-		"kubewright plan -target node.w": {`node.worker`, `node.worker["w1"]`, `node.worker["w2"]`},
-		"kubewright plan -format=mark":   {"markdown"},
-		"kubewright apply -on-error fin": {"finish-node"},
-		"kubewright completion z":        {"zsh"},
-		"kubewright schema cluster.netw": {"cluster.network", "cluster.network.dns_domain", "cluster.network.pod_subnet", "cluster.network.service_subnet"},
-		"kubewright help etcd sta":       {"status"},
-		"kubewright plan -nonsense":      nil,
-	} {
-		cmd := exec.Command("bash", append([]string{"--noprofile", "--norc", "-c", pressTab, "bash"}, strings.Fields(line)...)...)
+	bash, dir := shell(t, "bash"), quickstartFolder(t)
+	for line, want := range completed {
+		cmd := exec.Command(bash, append([]string{"--noprofile", "--norc", "-c", pressTab, "bash"}, strings.Fields(line)...)...)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -68,6 +96,148 @@ func TestCompletionInBash(t *testing.T) {
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s<Tab>: got %q, want %q", line, got, want)
+		}
+	}
+}
+
+// zshStart has zsh tell what Tab did: the line as it is then, and all that was offered.
+// What completions add goes through compadd; with -O, -A or -D nothing is added.
+const zshStart = `
+PROMPT= RPROMPT=
+unset zle_bracketed_paste
+autoload -Uz compinit && compinit -u -D
+source <(kubewright completion zsh)
+typeset -ga offered
+compadd() {
+  if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then builtin compadd "$@"; return; fi
+  local -a hits; builtin compadd -A hits "$@"; offered+=("${hits[@]}")
+  builtin compadd "$@"
+}
+press() {
+  offered=(); zle expand-or-complete
+  print -u3 -r -- "$BUFFER"$'\t'"${(pj:\t:)offered}"
+  BUFFER=
+}
+zle -N press; bindkey '^I' press
+zle-line-init() { print -u3 ready }
+zle -N zle-line-init
+`
+
+// fishStart has fish tell the same at Ctrl-X, once a Tab has done what it does.
+const fishStart = `
+function fish_greeting; end
+function fish_prompt; end
+kubewright completion fish | source
+function said --on-event fish_prompt; echo ready >&3; end
+bind \t 'set -g offered (complete -C (commandline -c) | string replace -r "\t.*" ""); commandline -f complete'
+bind \cx 'string join \t -- (commandline) $offered >&3; commandline -r ""'
+`
+
+// TestCompletionInZsh presses Tab in a terminal.
+func TestCompletionInZsh(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	write(t, filepath.Join(home, ".zshrc"), zshStart)
+	newTypist(t, home, shell(t, "zsh"), "-d", "-i").presses("\t")
+}
+
+// TestCompletionInFish presses Tab in a terminal.
+func TestCompletionInFish(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	// Where this folder is missing, fish fills it in the background from all manual pages.
+	if err := os.MkdirAll(filepath.Join(home, "fish", "generated_completions"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(home, "fish", "config.fish"), fishStart)
+	newTypist(t, home, shell(t, "fish"), "-i").presses("\t\x18")
+}
+
+// typist sits at a terminal with a shell, which says on file descriptor 3 what its
+// keys have done.
+type typist struct {
+	*testing.T
+	master *os.File
+	said   *bufio.Reader
+
+	mu     sync.Mutex
+	screen bytes.Buffer
+}
+
+// newTypist starts a shell in a folder with a configuration; home has its own files.
+func newTypist(t *testing.T, home, shell string, args ...string) *typist {
+	t.Helper()
+	command := filepath.Join(home, "kubewright")
+	if err := os.WriteFile(command, []byte("#!/bin/sh\nexec kubewright-process \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	said, saying, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(shell, args...)
+	cmd.Dir = quickstartFolder(t)
+	cmd.Env = append(os.Environ(), "PATH="+home+string(filepath.ListSeparator)+os.Getenv("PATH"), "HOME="+home, "ZDOTDIR="+home,
+		"XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home, "TERM=dumb", "LC_ALL=C.UTF-8")
+	cmd.ExtraFiles = []*os.File{saying}
+	c := &typist{T: t, said: bufio.NewReader(said)}
+	if c.master, err = pty.StartWithAttrs(cmd, &pty.Winsize{Rows: 40, Cols: 200}, &syscall.SysProcAttr{Setsid: true, Setctty: true}); err != nil {
+		t.Fatal(err)
+	}
+	saying.Close()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		c.master.Close()
+		said.Close()
+	})
+	go func() { _, _ = io.Copy(c, c.master) }()
+	if line := c.hears(); line != "ready" {
+		t.Fatalf("the shell says %q", line)
+	}
+	return c
+}
+
+// Write implements io.Writer: what the shell shows is of use when a test has failed.
+func (c *typist) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.screen.Write(b)
+}
+
+// hears waits for a line of the shell's.
+func (c *typist) hears() string {
+	c.Helper()
+	line, err := c.said.ReadString('\n')
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.Fatalf("%v:\n%s", err, c.screen.String())
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
+// presses types each command line and a key, and wants what is offered; where that is
+// one word, the line has it at its end.
+func (c *typist) presses(key string) {
+	c.Helper()
+	for line, want := range completed {
+		if _, err := io.WriteString(c.master, line+key); err != nil {
+			c.Fatal(err)
+		}
+		got := strings.Split(strings.ReplaceAll(c.hears(), `\`, ""), "\t")
+		whole, offered := strings.TrimSpace(got[0]), slices.DeleteFunc(got[1:], func(word string) bool { return word == "" })
+		for i, word := range offered { // fish offers a flag with its value
+			if _, value, ok := strings.Cut(word, "="); ok && strings.Contains(line, "=") {
+				offered[i] = value
+			}
+		}
+		slices.Sort(offered)
+		if !slices.Equal(offered, want) {
+			c.Errorf("%s<Tab>: got %q, want %q", line, offered, want)
+		}
+		if len(want) == 1 && !strings.HasSuffix(whole, want[0]) {
+			c.Errorf("%s<Tab>: the line is %q, and should end with %q", line, whole, want[0])
 		}
 	}
 }
