@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/state/statefile"
 )
 
 // canaries are secrets of every way in which one gets to a host or the API.
@@ -146,8 +147,8 @@ type vault struct {
 	env    map[string]string
 	typed  string
 	inputs []string
-	// logged is how much logs have had.
-	logged int
+	// logged is how much logs have had, and journaled how much the journal.
+	logged, journaled int
 }
 
 // anyCode is the exit code of a command that may fail or not.
@@ -216,6 +217,7 @@ func (v *vault) run(code int, args ...string) string {
 		Getenv: v.getenv, Dir: v.dir, Size: func() (int, int) { return 0, 0 },
 		Now:   func() time.Time { return time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC) },
 		NewID: func() string { v.ids++; return fmt.Sprintf("%032x", v.ids) }, Who: "ada@laptop", Interrupts: make(chan os.Signal),
+		Files: searchedFS{statefile.OS(), v},
 	}
 	for name, value := range v.values {
 		env.Environ = append(env.Environ, "KUBEWRIGHT_VAR_"+name+"="+value)
@@ -232,6 +234,37 @@ func (v *vault) run(code int, args ...string) string {
 	v.searchFiles(strings.Join(args, " "))
 	v.searchLog()
 	return text
+}
+
+// searchedFS looks for secrets in all that is written of state and journal, also in
+// what is gone again when the command ends.
+type searchedFS struct {
+	statefile.FS
+	v *vault
+}
+
+func (f searchedFS) Create(name string) (statefile.File, error) {
+	file, err := f.FS.Create(name)
+	return searchedFile{file, filepath.Base(name), f.v}, err
+}
+
+func (f searchedFS) Open(name string) (statefile.File, error) {
+	file, err := f.FS.Open(name)
+	return searchedFile{file, filepath.Base(name), f.v}, err
+}
+
+type searchedFile struct {
+	statefile.File
+	name string
+	v    *vault
+}
+
+func (f searchedFile) WriteAt(b []byte, off int64) (int, error) {
+	f.v.search("what was written into "+f.name, string(b))
+	if f.name == "kubewright.journal" {
+		f.v.journaled += len(b)
+	}
+	return f.File.WriteAt(b, off)
 }
 
 // everything is the log of one command, at the level that has the most.
@@ -306,6 +339,9 @@ func TestSecretsStay(t *testing.T) {
 	v.run(0, "apply", "-auto-approve", "-json-into=events.json")
 	if v.logged-before < 100_000 {
 		t.Errorf("the log of an apply has %d bytes: too few to have everything", v.logged-before)
+	}
+	if v.journaled < 10_000 {
+		t.Errorf("the journal of an apply had %d bytes: too few to have everything", v.journaled)
 	}
 	world, err := os.ReadFile(filepath.Join(v.dir, "kubewright.sim.json"))
 	if err != nil {
