@@ -127,12 +127,12 @@ func (s *session) fits(f *planfile.File) error {
 	switch digest := p.ConfigDigest; {
 	case p.ToolVersion != Version:
 		return stale("It was made by kubewright %s, and this is %s.", p.ToolVersion, Version)
+	case p.Lineage != lineage && !s.begun(f): // whose key the configuration's digest has, too
+		return stale("It was made for the state of lineage %s, and this one's is %s.", orNone(p.Lineage), orNone(lineage))
 	case digest != "" && digest != s.configDigest() && digest != s.config.Digest:
 		return stale("The configuration, or a variable, is not as it was when the plan was made. A plan holds no values of variables: give the same ones.")
 	case s.begun(f):
 		return nil // this plan's own steps have made the state another one
-	case p.Lineage != lineage:
-		return stale("It was made for the state of lineage %s, and this one's is %s.", orNone(p.Lineage), orNone(lineage))
 	case p.Serial != serial:
 		return stale("The state was of serial %d when the plan was made, and is of %d: something was applied since.", p.Serial, serial)
 	}
