@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// unsaid are errors that no test shows, by words of theirs, and when they are said.
+var unsaid = map[string]string{
+	"has appeared meanwhile, and is not":                  "somebody else makes the file between two looks at the folder",
+	"the question was interrupted":                        "the command ends as interrupted, and it is that which is said",
+	"it is neither in the configuration nor in the state": "a step of a node that nobody knows, which no plan has",
+	"the node has no address of the type internalip":      "a Node without addresses, which no kubelet of the simulation makes",
+	"a cluster is imported while it runs":                 "the API server ends between two looks at its host",
+	"cannot read the cluster":                             "a cluster whose objects cannot be read, of which the package adopt has tests",
+	"the host holds another cluster than the state":       "another cluster is made on a host between an apply and this command",
+	"cannot ask the external etcd":                        "the connection to a control plane is lost while the external etcd is asked",
+	"none of the control planes that were reached holds":  "all control planes that answer are of another cluster",
+}
+
+// TestEveryErrorIsShownByATest holds that what this package says in errors, beside
+// the findings with a summary, stands in a test: of the longest part of each that is
+// always the same a few words in a row.
+func TestEveryErrorIsShownByATest(t *testing.T) {
+	t.Parallel()
+	tests, errors := plain(testTexts(t)), errorTexts(t)
+	if len(errors) < 50 {
+		t.Fatalf("only %d errors were found", len(errors))
+	}
+	said := map[string]bool{}
+	for place, text := range errors {
+		excepted := ""
+		for words := range unsaid {
+			if strings.Contains(text, words) {
+				excepted, said[words] = words, true
+			}
+		}
+		switch shown := shows(tests, text); {
+		case !shown && excepted == "":
+			t.Errorf("%s: no test shows %q. Reach it in a script below testdata/script, or in a test of this package", place, text)
+		case shown && excepted != "":
+			t.Errorf("%s: a test shows %q: take it out of the table of exceptions", place, text)
+		}
+	}
+	for words := range unsaid {
+		if !said[words] {
+			t.Errorf("nothing says %q any more: take it out of the table of exceptions", words)
+		}
+	}
+}
+
+// errorTexts are the errors of this package by where they stand: the longest part of
+// each that is always the same. What only passes another error on is left out, and
+// what speaks of a defect.
+func errorTexts(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 && makesError(call.Fun) {
+				text := wholeText(call.Args[0])
+				if part := longestPart(text); strings.Count(part, " ") >= 2 && !strings.HasPrefix(text, "internal error") {
+					out[fmt.Sprintf("%s:%d", name, set.Position(call.Pos()).Line)] = part
+				}
+			}
+			return true
+		})
+	}
+	return out
+}
+
+func makesError(fn ast.Expr) bool {
+	sel, ok := fn.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return ok && (x.Name == "fmt" && sel.Sel.Name == "Errorf" || x.Name == "errors" && sel.Sel.Name == "New")
+}
+
+// wholeText is a text that is put together of constants.
+func wholeText(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.BasicLit:
+		text, _ := strconv.Unquote(x.Value)
+		return text
+	case *ast.BinaryExpr:
+		return wholeText(x.X) + wholeText(x.Y)
+	}
+	return ""
+}
+
+var verb = regexp.MustCompile(`%[+#]?(\[\d\])?[a-z]`)
+
+func longestPart(format string) string {
+	longest := ""
+	for _, part := range verb.Split(format, -1) {
+		if part = strings.Trim(part, " .:,;"); len(part) > len(longest) {
+			longest = part
+		}
+	}
+	return plain(longest)
+}
+
+// plain is a text without what scripts, patterns and Go write otherwise, its words
+// apart by one space.
+func plain(text string) string {
+	text = strings.NewReplacer(`''`, `'`, `\s+`, " ", `\"`, `"`, `\`, "").Replace(text)
+	return strings.ToLower(strings.Join(strings.Fields(text), " "))
+}
+
+// shows tells that four words in a row of a text, or all that it has, are in tests.
+func shows(tests, text string) bool {
+	words := strings.Fields(text)
+	n := min(4, len(words))
+	for i := range len(words) - n + 1 {
+		if strings.Contains(tests, strings.Join(words[i:i+n], " ")) {
+			return true
+		}
+	}
+	return false
+}
+
+// testTexts are the scripts and tests of the command, but for this one.
+func testTexts(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "said_test.go" || !strings.HasSuffix(path, "_test.go") && filepath.Ext(path) != ".txtar" {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		text.Write(b)
+		text.WriteByte('\n')
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
