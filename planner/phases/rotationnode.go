@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
 )
 
 // certificates are the operations on a control plane's CA files and certificates.
@@ -301,3 +302,26 @@ func (c *cluster) callers(r *rotation) []planner.RestartPods {
 
 // signing is a pair of files with which controller managers sign; zero for the cluster's CA.
 type signing struct{ certificate, key string }
+
+// signing is with what this node's controller manager signs: what the stage says, and
+// while no stage can go on, for the API is silent, what it was last told. With a
+// bundle in the CA's file it cannot sign with that, and would not come up.
+func (n *node) signing() signing {
+	r := n.cluster.clusterCA()
+	if n.cluster.rotates() || r == nil || !r.begun || n.report == nil {
+		return n.cluster.signing
+	}
+	var told signing
+	for _, a := range n.seen(state.KindStaticPod, manifest("kube-controller-manager")).AsMap()["args"].AsArgs() {
+		switch a.Name {
+		case "cluster-signing-cert-file":
+			told.certificate = a.Value
+		case "cluster-signing-key-file":
+			told.key = a.Value
+		}
+	}
+	if told.certificate == r.Base+".crt" && len(n.casIn(told.certificate)) > 1 {
+		return signingAt(n.cluster, trustBoth)
+	}
+	return told
+}

@@ -238,7 +238,7 @@ func (n *node) facts() *state.Facts {
 func (n *node) input() kubeadm.Input {
 	in := kubeadm.Input{
 		Cluster: n.settings, Node: n.Node, NodeName: n.name, Facts: n.facts(), RunningKubelet: n.runningKubelet(),
-		ExternalCA: n.cluster.externalCA(), SigningCert: n.cluster.signing.certificate, SigningKey: n.cluster.signing.key,
+		ExternalCA: n.cluster.externalCA(), SigningCert: n.signing().certificate, SigningKey: n.signing().key,
 	}
 	// Without an endpoint the first control plane stands for the cluster.
 	if seat := n.cluster.seatNode(); seat != nil {
