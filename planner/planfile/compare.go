@@ -130,12 +130,12 @@ func same(saved, now state.Value) bool {
 	return saved.Equal(now)
 }
 
-// proves lists the steps of a plan that only prove that something runs.
+// proves lists the steps of a plan that only prove that something runs, and what.
 func proves(p *planner.Plan) string {
 	var out []string
 	for _, s := range p.Steps {
 		if s.OnlyProves() {
-			out = append(out, s.ID.String())
+			out = append(out, s.ID.String()+" "+s.Impact)
 		}
 	}
 	slices.Sort(out)

@@ -244,6 +244,14 @@ func TestCompareProvenMeanwhile(t *testing.T) {
 	if got := planfile.Compare(saved, now, false); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
+	// Nor is it that something else beside it is to be proved by then.
+	more := saved.Steps[len(saved.Steps)-1]
+	more.Operations = append(planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "kube-apiserver-cp2"}}, more.Operations...)
+	more.Impact = "waits until kube-apiserver, kube-scheduler run here"
+	now.Steps = append(now.Steps, more)
+	if got := planfile.Compare(saved, now, false); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
 }
 
 // What only an earlier step could tell is no difference once that step has run.
