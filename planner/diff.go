@@ -280,21 +280,18 @@ func index(list state.Value) (map[string]state.Value, bool) {
 	return m, true
 }
 
-// compareArgs names the arguments that differ; where only order or repetition
-// differ it gives both whole lists.
+// compareArgs names the arguments that differ. In which order those of different
+// names stand is no difference, for it makes none to who reads them (pflag); of those
+// of one name it is.
 func (w walk) compareArgs(path string, want, have state.Value) {
 	if want.Equal(have) {
 		return
 	}
 	wanted, had := groupArgs(want.AsArgs()), groupArgs(have.AsArgs())
-	n := len(*w.out)
 	for _, name := range sortedKeys(wanted, had) {
 		if !slices.EqualFunc(wanted[name], had[name], state.Arg.Equal) {
 			w.add(state.JoinPath(path, name), argValue(had[name]), argValue(wanted[name]))
 		}
-	}
-	if len(*w.out) == n {
-		w.add(path, have, want)
 	}
 }
 

@@ -112,8 +112,14 @@ func TestDiff(t *testing.T) {
 			"the order of arguments", item,
 			tree{"args": args("a", "1", "b", "2")},
 			tree{"args": args("b", "2", "a", "1")},
+			nil, "",
+		},
+		{
+			"the order of arguments of one name", item,
+			tree{"args": args("a", "1", "b", "2", "a", "3")},
+			tree{"args": args("a", "3", "a", "1", "b", "2")},
 			nil,
-			"update file:/x: configuration changed\n  args {\"$args\":[[\"b\",\"2\"],[\"a\",\"1\"]]} -> {\"$args\":[[\"a\",\"1\"],[\"b\",\"2\"]]}",
+			"update file:/x: configuration changed\n  args.a [\"3\",\"1\"] -> [\"1\",\"3\"]",
 		},
 		{"what only apply can know", item, tree{"ca": state.PendingValue("s", "o")}, tree{"ca": "abc"}, nil, ""},
 	} {
