@@ -118,6 +118,10 @@ var notOnSurface = []struct{ what, why string }{
 		"discovery.file, discovery.tlsBootstrapToken, discovery.bootstrapToken.caCertHashes, controlPlane.certificateKey",
 		"ways for a host to find the cluster and its keys; they leave no trace in what is written",
 	},
+	{
+		"timeouts, skipPhases, nodeRegistration.ignorePreflightErrors of JoinConfiguration",
+		"how long and for what kubeadm join waits, and what it leaves out; InitConfiguration has the same fields, and some configuration sets each",
+	},
 	{"ResetConfiguration, UpgradeConfiguration", "what to do, not what to write"},
 	{"Arg.mergeMethod", "kubeadm.k8s.io/v1, experimental in 1.37 and never stored"},
 }
