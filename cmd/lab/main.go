@@ -1,6 +1,7 @@
 // Command lab makes real hosts on this machine, as root, for demos, end-to-end
 // tests and benchmarks of kubewright.
 //
+//	lab tools                  install what the end-to-end tests call, where it is missing
 //	lab build                  build what hosts are made of, into the cache
 //	lab up                     bring up a lab: hosts, their network, a balancer
 //	lab status                 labs that are up, and how to reach their hosts

@@ -3,38 +3,70 @@ package build
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
 )
 
-// tools maps each program the lab calls to its Debian package.
+// tools maps each program that the lab and the tests on it call to its Debian package.
 func tools() map[string]string {
 	return map[string]string{
 		"debootstrap": "debootstrap",
 		"depmod":      "kmod",
 		"dpkg-deb":    "dpkg",
+		"gpg":         "gpg",
 		"ip":          "iproute2",
 		"nsenter":     "util-linux",
+		"pkill":       "procps",
+		"ssh":         "openssh-client",
 		"unshare":     "util-linux",
 	}
 }
 
+// databases are programs that no lab needs, but end-to-end tests beside it do.
+func databases() map[string]string { return map[string]string{"postgres": "postgresql"} }
+
 // InstallTools installs, with apt-get, the packages of those tools that are
 // missing; where none is, it does nothing and asks for no rights.
-func InstallTools(ctx context.Context) error {
-	var missing []string
-	for program, pkg := range tools() {
-		if _, err := exec.LookPath(program); err != nil && !slices.Contains(missing, pkg) {
-			missing = append(missing, pkg)
+func InstallTools(ctx context.Context) error { return install(ctx, missing(tools())) }
+
+// InstallTestTools is InstallTools for all that end-to-end tests call.
+func InstallTestTools(ctx context.Context) error {
+	all := tools()
+	maps.Copy(all, databases())
+	return install(ctx, missing(all))
+}
+
+// missing lists the packages of those programs that are not here, each once and in order.
+func missing(programs map[string]string) []string {
+	var packages []string
+	for program, pkg := range programs {
+		if !installed(program) && !slices.Contains(packages, pkg) {
+			packages = append(packages, pkg)
 		}
 	}
+	slices.Sort(packages)
+	return packages
+}
+
+// installed tells whether a program is on the PATH, or where Debian has those of
+// PostgreSQL.
+func installed(program string) bool {
+	if _, err := exec.LookPath(program); err == nil {
+		return true
+	}
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + program)
+	return err == nil && len(found) > 0
+}
+
+func install(ctx context.Context, missing []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	slices.Sort(missing)
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("cannot install %v: not root", missing)
 	}

@@ -32,7 +32,7 @@ func Run(ctx context.Context, args []string) error {
 	}
 	var s session
 	root.PersistentFlags().StringVar(&s.name, "lab", "lab", "name of the lab")
-	root.AddCommand(s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host(), s.kubeadm(), s.kubeconfig(), s.install(), s.artifacts())
+	root.AddCommand(tools(), s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host(), s.kubeadm(), s.kubeconfig(), s.install(), s.artifacts())
 	root.SetArgs(doubleDashes(args))
 	return root.ExecuteContext(ctx)
 }
@@ -95,6 +95,15 @@ func (s *session) build() *cobra.Command {
 	cmd.Flags().StringVar(&version, "kubernetes", build.DefaultKubernetes, "version of Kubernetes")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "build these programs only, such as kubeadm")
 	return cmd
+}
+
+func tools() *cobra.Command {
+	return &cobra.Command{
+		Use:   "tools",
+		Short: "Install what the end-to-end tests call on this machine, where it is missing",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return build.InstallTestTools(cmd.Context()) },
+	}
 }
 
 // buildThings prints the path of each program asked for, or of the artifacts.

@@ -1,0 +1,15 @@
+package build
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestMissingTools: a package is named once, and only where its program is missing.
+func TestMissingTools(t *testing.T) {
+	t.Parallel()
+	got := missing(map[string]string{"sh": "dash", "kw-none": "zeta", "kw-neither": "zeta", "kw-nor": "alpha"})
+	if want := []string{"alpha", "zeta"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
