@@ -47,6 +47,9 @@ E2E_TIMEOUT ?= 60m
 e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 	@if [ "$$(uname -s)" != Linux ] || [ "$$(id -u)" != 0 ]; then \
 		echo "make e2e needs Linux and root: it makes hosts out of namespaces on this machine"; exit 1; fi
+	$(GO) run $(LINK) ./cmd/lab tools
+	@out=$$($(GO) test $(LINK) -count=1 -v -run '^TestOracle$$' ./planner/phases/kubeadm 2>&1) || { echo "$$out"; exit 1; }; \
+	echo "$$out" | sed -n 's/^ *oracle_test.go:[0-9]*: //p'
 	$(GO) test -tags e2e $(LINK) -count=1 -v ./state/backend/pg
 	$(GO) test -tags e2e $(LINK) -count=1 -v -run TestStateInPostgreSQL ./cmd/kubewright
 	$(GO) test -tags e2e $(LINK) -count=1 -v -parallel 3 -timeout $(E2E_TIMEOUT) ./cmd/lab/e2e
