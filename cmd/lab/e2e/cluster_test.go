@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -138,7 +139,7 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec:
-      tolerations: [{key: dedicated, operator: Exists}]
+      tolerations: [{key: dedicated, operator: Exists}, {key: nvidia.com/gpu, operator: Exists}]
       containers: [{name: web, image: %[1]q, imagePullPolicy: Never, args: [serve], ports: [{containerPort: 8080}]}]
 ---
 apiVersion: v1
@@ -177,7 +178,7 @@ func (s *site) wantWorkload() {
 		}
 		return out, len(pods) == len(s.runners())
 	})
-	urls := []string{"http://web.default.svc.cluster.local/"}
+	urls := []string{"http://web.default.svc." + cmp.Or(s.domain, "cluster.local") + "/"}
 	addresses := strings.Fields(s.kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIPs[*]}"))
 	if len(addresses) != len(s.PodSubnets()) {
 		s.t.Errorf("the Service has the addresses %v, want one of each of %v", addresses, s.PodSubnets())

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,15 +108,58 @@ func (s *site) alias(name string) {
 	}
 }
 
+// examples are the folders of examples, and how each is applied or why it is not.
+var examples = []struct {
+	name  string
+	apply func(*testing.T)
+	why   string
+}{
+	{name: "dual-stack", apply: exampleDualStack},
+	{name: "ha-stacked", apply: exampleStacked},
+	{name: "external-etcd", apply: exampleExternalEtcd},
+	{name: "single-node", apply: exampleSingleNode},
+	{name: "external-ca", apply: exampleExternalCA},
+	{name: "external-ca-keyless", apply: exampleKeyless},
+	{name: "air-gapped", apply: exampleAirGapped},
+	{name: "many-workers", apply: exampleManyWorkers},
+	{name: "quickstart", why: "its hosts are simulated ones; make demo applies it"},
+}
+
+// TestExamplesAreListed: a new example is applied here, or it is said why not.
+func TestExamplesAreListed(t *testing.T) {
+	folders, err := os.ReadDir("../../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have, listed []string
+	for _, f := range folders {
+		have = append(have, f.Name())
+	}
+	for _, e := range examples {
+		listed = append(listed, e.name)
+		switch {
+		case (e.apply == nil) == (e.why == ""):
+			t.Errorf("example %s is either applied or has a reason why not", e.name)
+		case e.why != "":
+			t.Logf("not applied: %s: %s", e.name, e.why)
+		}
+	}
+	slices.Sort(listed)
+	if !slices.Equal(listed, have) {
+		t.Errorf("in the folder of examples there are %v, listed are %v", have, listed)
+	}
+}
+
 // TestExamples applies the examples to real hosts, as they stand but for
 // addresses and what the lab's kernel lacks.
 func TestExamples(t *testing.T) {
 	long(t)
-	beside(t, 20*time.Minute)
-	t.Run("dual-stack", exampleDualStack)
-	t.Run("ha-stacked", exampleStacked)
-	t.Run("external-etcd", exampleExternalEtcd)
-	t.Run("single-node", exampleSingleNode)
+	beside(t, 40*time.Minute)
+	for _, e := range examples {
+		if e.apply != nil {
+			t.Run(e.name, e.apply)
+		}
+	}
 }
 
 func exampleDualStack(t *testing.T) {

@@ -42,6 +42,10 @@ type site struct {
 	names map[string]string
 	// externalEtcd tells that no control plane has a member.
 	externalEtcd bool
+	// unsigned tells that nothing in the cluster can sign what kubelets ask for.
+	unsigned bool
+	// domain is that of Services; empty is cluster.local.
+	domain string
 	// version of Kubernetes in the configuration; empty is the lab's.
 	version string
 }

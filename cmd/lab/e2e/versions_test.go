@@ -37,7 +37,9 @@ func (s *site) life(parts ...func()) {
 	s.wantCluster()
 	s.wantAddresses()
 	s.wantWorkload()
-	s.settled()
+	if !s.unsigned {
+		s.settled()
+	}
 	s.wantNoChanges()
 	for _, part := range parts {
 		part()

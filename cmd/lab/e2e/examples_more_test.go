@@ -1,0 +1,118 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+	"github.com/kubewright/kubewright/planner/phases/phasestest"
+)
+
+// exampleCA writes the CA of an example beside its configuration.
+func (s *site) exampleCA() *phasestest.CA {
+	s.t.Helper()
+	ca := phasestest.NewCA(s.t, "Example Kubernetes CA", "ECDSA", time.Now().Add(-time.Hour))
+	s.write("ca.crt", string(ca.Certificate))
+	s.unsigned = true
+	return ca
+}
+
+// wantNoCAKey wants the key of the CA that was given to be on no host.
+func (s *site) wantNoCAKey() {
+	for _, h := range s.hosts() {
+		if found := s.sh(h.Name, "ls /etc/kubernetes/pki/ca.key 2>/dev/null || true"); found != "" {
+			s.t.Errorf("%s has %s", h.Name, found)
+		}
+	}
+}
+
+// exampleExternalCA signs with a key that is in the operator's environment only.
+func exampleExternalCA(t *testing.T) {
+	s := newExample(t, "external-ca", lab.Options{Name: "e2exca", ControlPlanes: 3, Workers: 1})
+	s.alias("api.prod.example.com")
+	s.env = append(s.env, "KUBEWRIGHT_VAR_ca_key="+string(s.exampleCA().Key))
+	s.life(s.drift, s.wantNoCAKey)
+}
+
+// exampleKeyless gets from somebody else all that its CA signs.
+func exampleKeyless(t *testing.T) {
+	s := newExample(t, "external-ca-keyless", lab.Options{Name: "e2exck", ControlPlanes: 3, Workers: 1})
+	s.alias("api.prod.example.com")
+	ca := s.exampleCA()
+	for _, want := range s.supplies() {
+		for name, content := range ca.Supply(t, want, time.Now().Add(-time.Hour), time.Now().AddDate(1, 0, 0), nil) {
+			s.write(filepath.Join("supplied", name), string(content))
+		}
+	}
+	s.life(s.drift, s.wantNoCAKey)
+}
+
+// exampleAirGapped begins with bare hosts, and has everything from a folder.
+func exampleAirGapped(t *testing.T) {
+	s := newExample(t, "air-gapped", lab.Options{Name: "e2exag", ControlPlanes: 3, Workers: 2, Bare: true}, edit{`user = "ops"`, `user = "ubuntu"`})
+	s.domain = "vault.local"
+	s.alias("api.vault.example.internal")
+	s.write("known_hosts", contents(t, s.KnownHosts()))
+	if err := s.Artifacts().WriteFolder(filepath.Join(s.dir, "artifacts")); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range s.hosts() { // instead of a network plugin
+		s.sh(h.Name, "mkdir -p /etc/cni/net.d && cat >/etc/cni/net.d/10-lab.conflist <<'E'\n"+network(h)+"E\n")
+	}
+	s.logIn()
+	before := s.listings()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	t.Logf("apply of 3 control planes and 2 workers from bare hosts: %s", r.took.Round(100*time.Millisecond))
+	s.wantCluster()
+	s.wantWorkload()
+	s.settled()
+	s.wantNoChanges()
+	s.must("destroy", "-auto-approve", "-no-color")
+	s.wantNothingLeft(before, leftover{" /var/lib/containerd", "install.keep has the images stay"})
+}
+
+// exampleManyWorkers has as many workers as fit beside three control planes on
+// this machine. One pool is of a single node.
+func exampleManyWorkers(t *testing.T) {
+	s := newExample(t, "many-workers", lab.Options{Name: "e2exmw", ControlPlanes: 3, Workers: 5})
+	s.alias("api.farm.example.com")
+	s.writeInventory()
+	s.life(s.wantGPU, func() {
+		leaver := s.workers[len(s.workers)-1].Name
+		s.workers = s.workers[:len(s.workers)-1]
+		s.writeInventory()
+		r := s.must("apply", "-auto-approve", "-no-color")
+		wantContains(t, r.out, "Plan: 0 to add, 0 to change, 1 to destroy.", leaver)
+		s.wantNoChanges()
+		s.wantCluster()
+		wantContains(t, s.must("output", "-no-color").out, "general", "gpu")
+	}, s.drift)
+}
+
+// writeInventory writes the workers as the other tool keeps them; the second has a GPU.
+func (s *site) writeInventory() {
+	var b strings.Builder
+	for i, h := range s.workers {
+		pool := "general"
+		if i == 1 {
+			pool = "gpu"
+		}
+		fmt.Fprintf(&b, "%s: { address: %s, pool: %s, zone: zone-%c }\n", h.Name, h.Address(), pool, 'a'+i%3)
+	}
+	s.write("workers.yaml", b.String())
+}
+
+// wantGPU wants the worker of the pool gpu to be what that is, and another not.
+func (s *site) wantGPU() {
+	for host, want := range map[string]string{s.workers[0].Name: "general  110", s.workers[1].Name: "gpu nvidia.com/gpu 20"} {
+		got := s.kubectl("get", "node", host, "-o", `jsonpath={.metadata.labels.node\.example\.com/pool} {.spec.taints[*].key} {.status.capacity.pods}`)
+		if got != want {
+			s.t.Errorf("node %s: pool, taints and pods are %q, want %q", host, got, want)
+		}
+	}
+}
