@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -207,6 +209,7 @@ func (s *site) wantStable() {
 	s.t.Helper()
 	s.settled()
 	s.wantNoChanges()
+	s.wantOneEach()
 	s.timePlan()
 	for _, h := range s.hosts() {
 		s.sh(h.Name, "touch /run/kubewright-e2e-mark")
@@ -220,6 +223,30 @@ func (s *site) wantStable() {
 	}
 	if after := s.processes(); after != pids {
 		s.t.Errorf("an apply without changes restarted something:\nbefore %s\nafter  %s", pids, after)
+	}
+}
+
+var askedHost = regexp.MustCompile(`msg="asking host" host=(\S+) for=(\S+|"[^"]*")`)
+
+// wantOneEach wants a plan without changes to connect to each host once and to
+// have it run one command. The ways through it, to API and etcd, are channels of
+// the same connection.
+func (s *site) wantOneEach() {
+	s.t.Helper()
+	env := s.env
+	s.env = append(slices.Clone(env), "KUBEWRIGHT_LOG=trace", "KUBEWRIGHT_LOG_PATH=asked.log")
+	s.wantNoChanges()
+	s.env = env
+	asked := map[string][]string{}
+	for _, line := range askedHost.FindAllStringSubmatch(contents(s.t, filepath.Join(s.dir, "asked.log")), -1) {
+		if line[2] != `"way through"` {
+			asked[line[1]] = append(asked[line[1]], line[2])
+		}
+	}
+	for _, h := range s.hosts() {
+		if got, want := asked[h.Address().String()], []string{"connection", "observation"}; !slices.Equal(got, want) {
+			s.t.Errorf("a plan without changes asked %s for %q, want %q", h.Name, got, want)
+		}
 	}
 }
 
@@ -335,18 +362,66 @@ func (s *site) change() {
 	}
 }
 
-// removeWorker takes a worker's line out of the configuration.
+// movable is a pod that a Deployment brings back elsewhere, on a node that it
+// likes best.
+const movable = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: movable, namespace: default}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: movable}}
+  template:
+    metadata: {labels: {app: movable}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      affinity:
+        nodeAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution:
+          - {weight: 100, preference: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]}}
+      containers: [{name: movable, image: %q, imagePullPolicy: Never, args: [serve]}]
+`
+
+// movablePod is the name of the Deployment's pod, and the node it runs on.
+func (s *site) movablePod() (name, node string) {
+	s.t.Helper()
+	s.eventually("one pod of the Deployment runs", 2*time.Minute, func() (string, bool) {
+		out := s.kubectl("get", "pods", "-l", "app=movable", "--no-headers", "-o", "custom-columns=N:.metadata.name,W:.spec.nodeName,P:.status.phase,D:.metadata.deletionTimestamp")
+		f := strings.Fields(out)
+		if len(f) != 4 || f[2] != "Running" || f[3] != "<none>" {
+			return out, false
+		}
+		name, node = f[0], f[1]
+		return out, true
+	})
+	return name, node
+}
+
+// removeWorker takes a worker's line out of the configuration. The pod that runs
+// there is named before it is evicted, and runs elsewhere afterwards.
 func (s *site) removeWorker() {
 	gone := s.workers[len(s.workers)-1]
+	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(movable, gone.Name, lab.WorkloadImage), "apply", "-f", "-"); err != nil {
+		s.t.Fatal(err)
+	}
+	before, node := s.movablePod()
+	if node != gone.Name {
+		s.t.Fatalf("pod %s runs on %s, not on %s, which leaves", before, node, gone.Name)
+	}
 	s.workers = s.workers[:len(s.workers)-1]
 	s.configure()
 	r := s.must("apply", "-auto-approve", "-no-color")
 	wantContains(s.t, r.out, "Plan: 0 to add, 0 to change, 1 to destroy.")
+	wantContains(s.t, strings.Join(strings.Fields(r.out), " "), " to evict: ", "default/"+before+" (ReplicaSet)")
 	if out := s.kubectl("get", "nodes", "--no-headers"); strings.Contains(out, gone.Name+" ") {
 		s.t.Errorf("node %s is still there:\n%s", gone.Name, out)
 	}
 	if left := s.sh(gone.Name, "ls -d /etc/kubernetes/kubelet.conf /var/lib/kubewright /var/lib/kubelet/config.yaml 2>/dev/null || true"); left != "" {
 		s.t.Errorf("left behind on %s:\n%s", gone.Name, left)
+	}
+	after, node := s.movablePod()
+	if after == before || node == gone.Name {
+		s.t.Errorf("pod %s of %s is now %s of %s", before, gone.Name, after, node)
 	}
 	s.wantNoChanges()
 }
