@@ -180,6 +180,61 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestSkipPhases: each phase, and each part of one, is either left out or refused with
+// a reason, which is checked before any host is asked.
+func TestSkipPhases(t *testing.T) {
+	t.Parallel()
+	told := func(role config.Role, phases ...string) string {
+		c := &config.Config{
+			Clusters: []*config.Cluster{config.NewCluster("c", "1.36.3")},
+			Nodes: []*config.Node{
+				config.NewNode(state.NodeTarget("n"), "c", config.ControlPlane, "192.0.2.1"),
+				config.NewNode(state.NodeTarget("w"), "c", config.Worker, "192.0.2.2"),
+			},
+		}
+		switch role {
+		case "":
+			c.Clusters[0].SkipPhases = phases
+		case config.Worker:
+			c.Nodes[1].SkipPhases = phases
+		default:
+			c.Nodes[0].SkipPhases = phases
+		}
+		var out []string
+		for _, d := range c.Validate() {
+			out = append(out, d.Summary)
+			if len(d.Detail) < 60 {
+				t.Errorf("%s: %s", d.Summary, d.Detail)
+			}
+		}
+		return strings.Join(out, ", ")
+	}
+	const refused, another = "Phase cannot be left out", "Phase is not the node's"
+	open := map[string][3]string{ // for the cluster, a control plane, a worker
+		"preflight": {}, "images": {}, "addon": {1: another, 2: another},
+		"mark-control-plane": {2: another}, "control-plane-join/mark-control-plane": {2: another}, "mark-worker": {1: another},
+	}
+	for phase, parts := range config.Phases() {
+		names := []string{phase}
+		for _, part := range parts {
+			names = append(names, phase+"/"+part)
+		}
+		for _, name := range names {
+			want, ok := open[name]
+			if !ok {
+				if want, ok = open[phase]; !ok {
+					want = [3]string{refused, refused, refused}
+				}
+			}
+			for i, role := range []config.Role{"", config.ControlPlane, config.Worker} {
+				if got := told(role, name); got != want[i] {
+					t.Errorf("%s of %q: %q instead of %q", name, role, got, want[i])
+				}
+			}
+		}
+	}
+}
+
 func TestNodesOf(t *testing.T) {
 	t.Parallel()
 	c := &config.Config{Nodes: []*config.Node{

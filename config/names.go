@@ -26,12 +26,14 @@ func Phases() map[string][]string {
 		"control-plane-prepare": {"all", "download-certs", "certs", "kubeconfig", "control-plane"},
 		"check-etcd":            nil, "etcd-join": nil,
 		"control-plane-join": {"all", "etcd", "mark-control-plane"},
+		"mark-worker":        nil,
 		"drain":              nil, "reset": nil, "remove-etcd-member": nil, "cleanup-node": nil,
+		"kubelet-config": nil, "post-upgrade": nil, "etcd-snapshot": nil, "upgrade-pause": nil, "token-renewal": nil,
 	}
 }
 
-// phases checks skip_phases.
-func (c checker) phases(names []string) {
+// phases checks skip_phases of a cluster, or of a node.
+func (c checker) phases(names []string, n *Node) {
 	const path, summary = "skip_phases", "Unknown phase"
 	known := Phases()
 	for _, name := range names {
@@ -44,6 +46,8 @@ func (c checker) phases(names []string) {
 			c.errorf(path, summary, "The phase %q has no parts.", parent)
 		case nested && !slices.Contains(children, child):
 			c.errorf(path, summary, "The phase %q has no part %q.%s Its parts are %s.", parent, child, didYouMean(child, children), list(children))
+		default:
+			c.skippable(name, n)
 		}
 	}
 }

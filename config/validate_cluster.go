@@ -38,7 +38,7 @@ func (c checker) cluster(cl *Cluster) {
 	c.patches(cl.Patches, false)
 	c.clusterPatches(cl)
 	c.preflight(cl.IgnorePreflightErrors)
-	c.phases(cl.SkipPhases)
+	c.phases(cl.SkipPhases, nil)
 	c.proxy(cl.ProxyEnv)
 	c.addons(cl.Addons)
 }

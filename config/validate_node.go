@@ -32,7 +32,7 @@ func (c checker) node(n *Node, cl *Cluster) {
 	c.socket(n.CRISocket)
 	c.patches(n.Patches, true)
 	c.preflight(n.IgnorePreflightErrors)
-	c.phases(n.SkipPhases)
+	c.phases(n.SkipPhases, n)
 	c.pullPolicy(n.ImagePullPolicy)
 	c.connection("connection", n.Connection)
 }

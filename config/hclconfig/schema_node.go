@@ -16,7 +16,7 @@ var nodeBlock = &Block{
 		{Name: "taints", Type: typeTaints, Derived: "the role's", Cost: CostObject, Doc: "The whole list of taints, with `key`, `value` and `effect`; `[]` is none, also on a control plane. Excludes `taint` blocks."},
 		{Name: "cri_socket", Type: typeString, Derived: "detected", Cost: CostRestart, Doc: "Socket of the container runtime, as in `unix:///run/containerd/containerd.sock`."},
 		{Name: "ignore_preflight_errors", Type: typeStrings, Cost: CostNone, Doc: "Preflight checks whose errors are only warnings on this node, besides the cluster's."},
-		{Name: "skip_phases", Type: typeStrings, Cost: CostNone, Doc: "Phases that are not run on this node, besides the cluster's."},
+		{Name: "skip_phases", Type: typeStrings, Cost: CostNone, Doc: "Phases that plans leave out for this node, besides the cluster's: `preflight`, `images`, `mark-control-plane`, `mark-worker`."},
 		{Name: "image_pull_policy", Type: typeString, Derived: "the cluster's", Cost: CostNone, Doc: "When images are pulled on this node: `Always`, `IfNotPresent` or `Never`."},
 		{Name: "image_pull_serial", Type: typeBool, Derived: "the cluster's", Cost: CostNone, Doc: "Pull the images of this node one after the other."},
 	},

@@ -145,7 +145,7 @@ func (b *builder) moveEndpoint(c *cluster) {
 func (b *builder) restartProxies(c *cluster) state.Address {
 	id := step(c.target, addonPhase)
 	id.Waypoint = endpointMoved
-	if c.KubeProxy.Disabled || slices.Contains(c.SkipPhases, addonPhase) || slices.Contains(c.SkipPhases, addonPhase+"/kube-proxy") {
+	if c.KubeProxy.Disabled || c.Skips(kubeProxyPart) {
 		b.draft.Edges[id] = []state.Address{step(c.target, addonPhase)}
 		return id
 	}

@@ -58,6 +58,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	changes = v.unignored(append(changes, planner.Diff(desired, observed, recorded)...))
 	marks, marked := v.markAdopted(changes)
 	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
+	changes, drift = v.unskipped(changes), v.unskipped(drift)
 	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
 	desired.Items = append(desired.Items, waypoints...)
 	desired.Sort()

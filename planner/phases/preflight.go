@@ -42,7 +42,7 @@ func (v *View) preflight(skipped []string) diag.Diagnostics {
 }
 
 func (n *node) skipsPreflight(skipped []string) bool {
-	return slices.Contains(slices.Concat(skipped, n.SkipPhases, n.cluster.SkipPhases), preflightPhase)
+	return slices.Contains(skipped, preflightPhase) || n.leavesOut(preflightPhase)
 }
 
 // findings runs the checks that are due on the node: all of them before its

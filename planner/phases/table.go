@@ -55,6 +55,12 @@ const (
 	restorePhase       = "etcd-restore"
 )
 
+// The parts of the addon phase that are kubeadm's.
+const (
+	coreDNSPart   = addonPhase + "/coredns"
+	kubeProxyPart = addonPhase + "/kube-proxy"
+)
+
 // tokenCleanup is the waypoint of the step that deletes the join token.
 const tokenCleanup = "joined"
 

@@ -114,11 +114,9 @@ func fillDefaults(c *config.Cluster) {
 	c.ControlPlaneEndpoint = withPort(c.ControlPlaneEndpoint, c.BindPort)
 	c.APIServer.CertSANs = lower(c.APIServer.CertSANs)
 	// init stores a skipped addon as a disabled one.
-	c.DNS.Disabled = c.DNS.Disabled || skips(c, "addon") || skips(c, "addon/coredns")
-	c.KubeProxy.Disabled = c.KubeProxy.Disabled || skips(c, "addon") || skips(c, "addon/kube-proxy")
+	c.DNS.Disabled = c.DNS.Disabled || c.Skips("addon/coredns")
+	c.KubeProxy.Disabled = c.KubeProxy.Disabled || c.Skips("addon/kube-proxy")
 }
-
-func skips(c *config.Cluster, phase string) bool { return slices.Contains(c.SkipPhases, phase) }
 
 // controlPlane tells that the node is a control plane.
 func (v view) controlPlane() bool { return v.node.Role == config.ControlPlane }

@@ -1,7 +1,7 @@
 cluster "c" {
   kubernetes_version      = "1.36.3"
-  skip_phases             = ["addon/kubeproxy", "prefligt", "preflight/x", "certs"] # ERROR: Unknown phase # ERROR: Unknown phase # ERROR: Unknown phase
-  ignore_preflight_errors = ["swap", "NumCPUs"]                                     # ERROR: Unknown preflight check
+  skip_phases             = ["addon/kubeproxy", "prefligt", "preflight/x", "certs", "addon/all"] # ERROR: Unknown phase # ERROR: Unknown phase # ERROR: Unknown phase # ERROR: Phase cannot be left out
+  ignore_preflight_errors = ["swap", "NumCPUs"]                                                  # ERROR: Unknown preflight check
 
   upgrade {
     max_unavailable = "0" # ERROR: Invalid max_unavailable

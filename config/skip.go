@@ -1,0 +1,123 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// skipRule says of a name in skip_phases where it may stand, or why it may not.
+type skipRule struct {
+	// cluster and node tell which blocks may have it; both are false for a name
+	// that is refused.
+	cluster, node bool
+	// role is whose phase it is, where not every node has it.
+	role Role
+	// refused says why the phase is not left out, and what to write instead.
+	refused string
+}
+
+// Reasons that several names share.
+const (
+	needsAllFiles = "Without it a control plane does not start, or what lies there runs out unseen, as nobody compares and renews it."
+	onlyOnce      = "A plan that passed it over every time would break what it promises."
+	noSuchStep    = "kubewright has no step of the kind, so leaving it out would change nothing."
+)
+
+// skipRules has a rule for each of Phases, without its parts. What may be left out
+// is what a user can see to by other means. The rest is needed by the steps behind
+// it, by the promises of a plan, or by kubeadm and those who use it on our hosts.
+var skipRules = map[string]skipRule{
+	"preflight": {cluster: true, node: true},
+	"images":    {cluster: true, node: true},
+	"addon":     {cluster: true},
+
+	"mark-control-plane": {cluster: true, node: true, role: ControlPlane},
+	"mark-worker":        {cluster: true, node: true, role: Worker},
+
+	"prepare": {refused: "It puts our mark on a host before the first change, by which the host is known again and given back as it was. " +
+		"For hosts that keep their swap, set failSwapOn = false in kubelet { config }."},
+	"install":       {refused: "What is installed is for the install block to say: without one, what is found on the hosts is used."},
+	"certs":         {refused: needsAllFiles + " Certificates of your own are brought by certificates { supplied }."},
+	"kubeconfig":    {refused: needsAllFiles + " Kubeconfigs of your own are brought by certificates { supplied }."},
+	"etcd":          {refused: "The API server does not start without it. An etcd of your own is etcd { external }."},
+	"control-plane": {refused: "It is what a control plane is. A node without one has role = \"worker\"."},
+	"kubelet-start": {refused: "A node without a kubelet is none. Leave the node block out."},
+	"kubelet-wait-bootstrap": {refused: "The steps behind it need the node to be there, and the token by which it joins is deleted after. " +
+		"How long it waits is timeouts { tls_bootstrap }."},
+	"wait-control-plane": {refused: onlyOnce + " The next control plane is touched only when this one is healthy. " +
+		"How long it waits is timeouts { control_plane_component_health_check }."},
+	"upload-config": {refused: "kubeadm itself reads from there what it joins and upgrades with, and would no longer work on this cluster."},
+	"upload-certs":  {refused: "It is left out unless upload_certs = true asks for it. Leave that out."},
+	"bootstrap-token": {refused: "Nodes join, and kubelets get and renew their certificates, by what it makes. " +
+		"Tokens of your own that stay are bootstrap_token blocks; others are deleted when the last node has joined."},
+	"kubelet-finalize": {refused: "The first control plane's kubelet would keep a certificate that nobody renews."},
+	"drain":            {refused: onlyOnce + " Pods are evicted before their node goes away. How is said in upgrade { drain }."},
+	"reset":            {refused: onlyOnce + " A host that leaves is given back as it was."},
+	"etcd-snapshot":    {refused: onlyOnce + " Before a member of etcd leaves, its data is saved."},
+	"upgrade-pause":    {refused: "It waits as long as upgrade { pause } says. Leave that out."},
+	"token-renewal":    {refused: onlyOnce + " Pods would lose their access to the API while a service account key is replaced."},
+
+	"show-join-command": {refused: noSuchStep + " Nodes join by being in the configuration."},
+	"check-etcd":        {refused: onlyOnce + " No member joins or leaves an etcd that is not healthy."},
+	"etcd-join":         {refused: "The API server does not start without it. An etcd of your own is etcd { external }."},
+	"control-plane-prepare": {refused: needsAllFiles +
+		" Certificates and kubeconfigs of your own are brought by certificates { supplied }."},
+	"control-plane-join": {refused: "Only a part of it can be left out: write \"mark-control-plane\"."},
+	"remove-etcd-member": {refused: onlyOnce + " A member that is gone and still counts costs quorum."},
+	"cleanup-node":       {refused: onlyOnce + " A host that leaves is given back as it was."},
+	"kubelet-config":     {refused: "A kubelet would run with other settings than the configuration's. Set them in kubelet { config }."},
+	"post-upgrade":       {refused: noSuchStep},
+}
+
+// oncePhases are the refused phases that -skip-phase takes for one command.
+var oncePhases = []string{
+	"prepare", "install", "certs", "kubeconfig", "etcd", "control-plane", "kubelet-start", "kubelet-wait-bootstrap", "wait-control-plane",
+	"upload-config", "upload-certs", "bootstrap-token", "kubelet-finalize", "drain", "reset", "etcd-snapshot", "upgrade-pause", "token-renewal",
+}
+
+// plainPhase is a name of skip_phases in the form in which phases ask for it: a
+// phase with all its parts is the phase, and a part of kubeadm's that is a phase of
+// ours is called so.
+func plainPhase(name string) string {
+	if name == "control-plane-join/mark-control-plane" {
+		return "mark-control-plane"
+	}
+	return strings.TrimSuffix(name, "/all")
+}
+
+// skips tells that names have a phase, or the phase that it is a part of.
+func skips(names []string, phase string) bool {
+	whole, _, _ := strings.Cut(phase, "/")
+	return slices.ContainsFunc(names, func(name string) bool {
+		name = plainPhase(name)
+		return name == phase || name == whole
+	})
+}
+
+// Skips tells that the cluster's plans leave out a phase, or a part of one as
+// PHASE/PART.
+func (c *Cluster) Skips(phase string) bool { return skips(c.SkipPhases, phase) }
+
+// Skips tells that plans leave out a phase on the node: by its own word, not by its
+// cluster's.
+func (n *Node) Skips(phase string) bool { return skips(n.SkipPhases, phase) }
+
+// skippable refuses a known name that is not left out of every plan. The node is nil
+// for a cluster.
+func (c checker) skippable(name string, n *Node) {
+	const path = "skip_phases"
+	plain := plainPhase(name)
+	parent, _, _ := strings.Cut(plain, "/")
+	switch rule := skipRules[parent]; {
+	case rule.refused != "":
+		once := ""
+		if slices.Contains(oncePhases, name) {
+			once = " To leave it out of one plan, give -skip-phase=" + name + " to the command."
+		}
+		c.errorf(path, "Phase cannot be left out", "%q stays in every plan. %s%s", name, rule.refused, once)
+	case n != nil && !rule.node:
+		c.errorf(path, "Phase is not the node's", "%q is done once for the cluster, so that a node has nothing to leave out. Write it in skip_phases of its cluster.", name)
+	case n != nil && rule.role != "" && n.Role != "" && rule.role != n.Role:
+		c.errorf(path, "Phase is not the node's", "%q is done on nodes with role = %q alone. Leave it out here.", name, rule.role)
+	}
+}
