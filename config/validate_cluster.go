@@ -20,6 +20,7 @@ func (c checker) cluster(cl *Cluster) {
 	c.repository("image_repository", cl.ImageRepository)
 	c.clusterName(cl.Name)
 	c.pullPolicy(cl.ImagePullPolicy)
+	c.pullSerial(cl.ImagePullSerial)
 	c.sans("api_server.cert_sans", cl.APIServer.CertSANs)
 	c.component("api_server", "kube-apiserver", cl.APIServer.Component)
 	c.component("controller_manager", "kube-controller-manager", cl.ControllerManager)
@@ -88,6 +89,14 @@ func (c checker) repository(path, value string) {
 func (c checker) tag(path, value string) {
 	if value != "" && !tagPattern.MatchString(value) {
 		c.errorf(path, "Invalid image tag", "%s is no tag of an image: letters, digits, underscores, dots and hyphens, as in \"v1.14.2\".", c.show(path, value))
+	}
+}
+
+// pullSerial refuses to pull the images of one node all at once.
+func (c checker) pullSerial(serial bool) {
+	if !serial && c.written("image_pull_serial") {
+		c.errorf("image_pull_serial", "Images are pulled one by one", "The images of a node are pulled one after the other, those of all nodes at the same time, which uses what the registry's line gives. "+
+			"Leave image_pull_serial out, or bring the images as archives in install { artifacts }.")
 	}
 }
 
@@ -187,7 +196,15 @@ func (c checker) written(path string) bool {
 
 func (c checker) reset(r Reset) {
 	for _, f := range r.UnmountFlags {
-		c.oneOf("reset.unmount_flags", "Unknown unmount flag", f, "MNT_FORCE", "MNT_DETACH", "MNT_EXPIRE", "UMOUNT_NOFOLLOW")
+		const path = "reset.unmount_flags"
+		switch f {
+		case "MNT_EXPIRE":
+			c.errorf(path, "Unmount flag of no use", "With MNT_EXPIRE a first unmount only marks what is mounted, so that a reset would leave it. Leave it out, or write MNT_DETACH, which takes off what is still in use.")
+		case "UMOUNT_NOFOLLOW":
+			c.errorf(path, "Unmount flag of no use", "UMOUNT_NOFOLLOW matters for paths with symbolic links. A reset unmounts what the kernel lists, where paths have none. Leave it out.")
+		default:
+			c.oneOf(path, "Unknown unmount flag", f, "MNT_FORCE", "MNT_DETACH")
+		}
 	}
 }
 

@@ -140,6 +140,8 @@ type (
 	// Unmount takes off everything mounted below a folder.
 	Unmount struct {
 		Below string `json:"below"`
+		// Flags are MNT_FORCE and MNT_DETACH, as umount(2) has them.
+		Flags []string `json:"flags,omitempty"`
 	}
 
 	// RemoveNetwork removes what Kubernetes and CNI made in the host's network:

@@ -64,7 +64,7 @@ var timeoutsBlock = &Block{
 		{Name: "kubernetes_api_call", Type: typeDuration, Default: "1m", Cost: CostNone, Doc: "For a call of the API, with repetitions."},
 		{Name: "etcd_api_call", Type: typeDuration, Default: "2m", Cost: CostNone, Doc: "For a call of etcd, with repetitions."},
 		{Name: "tls_bootstrap", Type: typeDuration, Default: "5m", Cost: CostNone, Doc: "Until a joining kubelet has its certificate."},
-		{Name: "discovery", Type: typeDuration, Default: "5m", Cost: CostNone, Doc: "Until a joining node has found the cluster."},
+		{Name: "discovery", Type: typeDuration, Default: "5m", Cost: CostNone, Doc: "Until a joining node has found the cluster. Its kubelet asks for its certificate in one go, so that the wait for that is this and `tls_bootstrap`."},
 		{Name: "upgrade_manifests", Type: typeDuration, Default: "5m", Cost: CostNone, Doc: "Until a static pod runs by its new manifest."},
 	},
 }
@@ -85,8 +85,8 @@ var bootstrapTokenBlock = &Block{
 var resetBlock = &Block{
 	Name: "reset", Doc: "How a node is given back, beyond what kubeadm's reset does.",
 	Attributes: []Attribute{
-		{Name: "cleanup_tmp_dir", Type: typeBool, Default: false, Cost: CostNone, Doc: "Also empty /etc/kubernetes/tmp."},
-		{Name: "unmount_flags", Type: typeStrings, Cost: CostNone, Doc: "Flags for unmounting below /var/lib/kubelet: `MNT_FORCE`, `MNT_DETACH`, `MNT_EXPIRE`, `UMOUNT_NOFOLLOW`."},
+		{Name: "cleanup_tmp_dir", Type: typeBool, Default: false, Cost: CostNone, Doc: "Also empty /etc/kubernetes/tmp where it was there before. One that was not goes in any case."},
+		{Name: "unmount_flags", Type: typeStrings, Cost: CostNone, Doc: "Flags for unmounting below /var/lib/kubelet: `MNT_FORCE`, `MNT_DETACH`."},
 	},
 }
 

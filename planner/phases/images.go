@@ -41,6 +41,7 @@ var images = phase{
 				s.Operations = append(s.Operations, op)
 			}
 		}
+		s.Operations = append(s.Operations, n.pullsAgain(w)...)
 		if len(loads) > 0 {
 			s.Limits = []string{n.cluster.limit(uploadsLimit)}
 		}
@@ -55,6 +56,23 @@ var images = phase{
 		}
 		return []state.Address{step(n.target, preparePhase), step(n.target, installPhase)}
 	},
+}
+
+// pullsAgain pulls what is there already, as image_pull_policy Always asks: once,
+// when kubeadm would in its preflight, before the node joins or is upgraded. What
+// comes from an archive is told by its digest.
+func (n *node) pullsAgain(w work) []planner.Operation {
+	if n.pullPolicy() != "Always" || n.leavesOut(imagesPhase) || !n.joins() && !n.upgrades() {
+		return nil
+	}
+	var ops []planner.Operation
+	for _, image := range n.images() {
+		missing := slices.ContainsFunc(w.changes, func(c planner.Change) bool { return c.Address.ID() == image })
+		if !missing && n.archiveOf(image) == nil {
+			ops = append(ops, planner.LoadImage{Image: image, Socket: n.criSocket(), Policy: n.pullPolicy()})
+		}
+	}
+	return ops
 }
 
 // loads are images by the archives that they come from: each travels once.

@@ -247,7 +247,8 @@ func (n *node) registrationWaits() []planner.Operation {
 	t := n.cluster.Timeouts
 	ops := []planner.Operation{planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck}}
 	if n.bootstraps() {
-		ops = append(ops, planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Timeout: t.TLSBootstrap})
+		// Its kubelet finds the cluster and asks for its certificate in one go.
+		ops = append(ops, planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Timeout: t.Discovery + t.TLSBootstrap})
 	}
 	ops = append(ops, planner.Wait{For: planner.WaitNodeRegistered, Name: n.name, Timeout: t.TLSBootstrap})
 	if n.bootstraps() {

@@ -169,7 +169,7 @@ func (l leaver) cleanOperations() []planner.Operation {
 	}
 	ops := []planner.Operation{
 		planner.RemovePods{Socket: l.socket()},
-		planner.Unmount{Below: "/var/lib/kubelet"},
+		planner.Unmount{Below: "/var/lib/kubelet", Flags: l.reset().UnmountFlags},
 		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "kube-ipvs0", "nodelocaldns"}},
 	}
 	for _, p := range l.paths() {
@@ -196,6 +196,18 @@ func (l leaver) cleanOperations() []planner.Operation {
 	return append(ops, planner.Mark{Remove: true})
 }
 
+// kubeadmTemporary is where kubeadm puts what it sets aside.
+const kubeadmTemporary = "/etc/kubernetes/tmp"
+
+// reset is what the configuration says of how hosts are given back. Nothing is said
+// once the block of the cluster is gone.
+func (l leaver) reset() config.Reset {
+	if l.cluster == nil {
+		return config.Reset{}
+	}
+	return l.cluster.Reset
+}
+
 func (l leaver) socket() string {
 	if l.report != nil && l.report.Facts.CRISocket != "" {
 		return l.report.Facts.CRISocket
@@ -205,7 +217,7 @@ func (l leaver) socket() string {
 
 // contentsGo are folders that stay when they were there before, but empty.
 var contentsGo = map[string]bool{
-	"/etc/kubernetes/manifests": true, "/etc/kubernetes/tmp": true,
+	"/etc/kubernetes/manifests": true, kubeadmTemporary: true,
 	"/var/lib/kubelet": true, "/var/lib/etcd": true, "/var/lib/cni": true,
 	"/var/log/pods": true, "/var/log/containers": true, "/var/lib/kube-proxy": true,
 }
@@ -219,6 +231,8 @@ func (l leaver) paths() []string {
 	for p := range contentsGo {
 		set[p] = true
 	}
+	// What was in it before us stays, unless it is to go as well.
+	set[kubeadmTemporary] = l.reset().CleanupTmpDir || !l.keeps("folder:"+kubeadmTemporary)
 	if l.cluster != nil && l.Role == string(config.ControlPlane) && l.cluster.Etcd.External == nil {
 		// Data of a member that was removed keeps its host from joining again.
 		set[l.cluster.Etcd.DataDir] = true

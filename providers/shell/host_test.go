@@ -402,6 +402,7 @@ func TestRefusedOperations(t *testing.T) {
 		planner.RemoveNetwork{Links: []string{"*"}},
 		planner.Unmount{Below: "/"},
 		planner.Unmount{Below: "/var/lib"},
+		planner.Unmount{Below: "/var/lib/kubelet", Flags: []string{"MNT_EXPIRE"}},
 		planner.Cordon{Node: "x"},
 		planner.RemovePods{Socket: "x"},
 	} {

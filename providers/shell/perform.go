@@ -221,7 +221,8 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 		socket, err := socketPath(op.Socket)
 		return call("kw_pods", socket), err
 	case planner.Unmount:
-		return call("kw_unmount", c.root+op.Below), errors.Join(checkPath(op.Below), checkDepth(op.Below))
+		options, err := unmountOptions(op.Flags)
+		return call("kw_unmount", append([]string{c.root + op.Below}, options...)...), errors.Join(err, checkPath(op.Below), checkDepth(op.Below))
 	case planner.RemoveNetwork:
 		for _, l := range op.Links {
 			if !linkPattern.MatchString(l) {
@@ -391,6 +392,19 @@ func unit(op planner.Unit) (string, error) {
 		return "", fmt.Errorf("internal error: no unit action %q", op.Action)
 	}
 	return call("kw_unit", op.Unit, op.Action, yesNo(op.Reload)), checkWord("unit", op.Unit)
+}
+
+// unmountOptions are umount's options for flags of umount(2).
+func unmountOptions(flags []string) ([]string, error) {
+	var options []string
+	for _, flag := range flags {
+		option := map[string]string{"MNT_FORCE": "-f", "MNT_DETACH": "-l"}[flag]
+		if option == "" {
+			return nil, fmt.Errorf("umount has no option for %q", flag)
+		}
+		options = append(options, option)
+	}
+	return options, nil
 }
 
 // socketPath takes unix:// off an endpoint.

@@ -197,10 +197,12 @@ kw_pods_ctr() {
 	kw_made=changed
 }
 
-# kw_unmount FOLDER: everything mounted below it, the deepest first.
+# kw_unmount FOLDER [OPTION...]: everything mounted below it, the deepest first.
 kw_unmount() {
 	if ! [ -d "$1" ]; then kw_done same; return; fi
 	kw_p=$(cd -P -- "$1" && pwd -P) || kw_fail
+	shift
+	kw_o=$*
 	set --
 	while read -r kw_a kw_b kw_v; do
 		case $kw_b in # mount points have blanks and the like in octal
@@ -212,7 +214,8 @@ kw_unmount() {
 	done </proc/mounts
 	if [ $# = 0 ]; then kw_done same; return; fi
 	for kw_b do
-		kw_long umount -- "$kw_b" || kw_fail
+		# shellcheck disable=SC2086 # options, none of which holds a blank
+		kw_long umount $kw_o -- "$kw_b" || kw_fail
 	done
 	kw_done changed
 }

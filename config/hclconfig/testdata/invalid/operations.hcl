@@ -3,6 +3,8 @@ cluster "c" {
   skip_phases             = ["addon/kubeproxy", "prefligt", "preflight/x", "certs", "addon/all"] # ERROR: Unknown phase # ERROR: Unknown phase # ERROR: Unknown phase # ERROR: Phase cannot be left out
   ignore_preflight_errors = ["swap", "NumCPUs"]                                                  # ERROR: Unknown preflight check
 
+  image_pull_serial = false # ERROR: Images are pulled one by one
+
   upgrade {
     max_unavailable = "0" # ERROR: Invalid max_unavailable
 
@@ -24,7 +26,7 @@ cluster "c" {
   }
 
   reset {
-    unmount_flags = ["MNT_FORCED"] # ERROR: Unknown unmount flag
+    unmount_flags = ["MNT_FORCED", "MNT_EXPIRE", "UMOUNT_NOFOLLOW"] # ERROR: Unknown unmount flag # ERROR: Unmount flag of no use # ERROR: Unmount flag of no use
   }
 
   patch { # ERROR: Invalid patch # ERROR: Invalid patch

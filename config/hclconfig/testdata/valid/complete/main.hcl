@@ -59,7 +59,7 @@ cluster "prod" {
   ignore_preflight_errors = ["Swap", "Port-7443"]
   skip_phases             = ["addon/kube-proxy"]
   image_pull_policy       = "Always"
-  image_pull_serial       = false
+  image_pull_serial       = true
 
   network {
     pod_subnet     = "10.244.0.0/16,fd00:10:244::/56"
