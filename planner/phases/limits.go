@@ -11,9 +11,10 @@ import (
 
 // Check reports what no file can be made of: patches that do not fit,
 // component configurations that the component would not read. It looks at the
-// configuration alone and comes before anything else.
-func Check(cfg *config.Config) diag.Diagnostics {
-	v := &View{Config: cfg}
+// configuration alone and comes before anything else. What is known to be wrong already is left
+// aside.
+func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
+	v := &View{Config: withoutWrong(cfg, wrong)}
 	v.resolve()
 	var diags diag.Diagnostics
 	said := map[string]bool{}

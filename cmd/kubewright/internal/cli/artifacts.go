@@ -8,8 +8,24 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/artifacts"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
+
+// unfit is what does not fit in a configuration as far as it could be read, whatever
+// else is wrong with it: patches, configurations of components, and artifacts where
+// they are needed.
+func (a *app) unfit(cfg *config.Config, wrong diag.Diagnostics, needed bool) diag.Diagnostics {
+	if cfg == nil {
+		return nil
+	}
+	diags := phases.Check(cfg, wrong...)
+	if needed {
+		diags = append(diags, a.readArtifacts(cfg)...)
+	}
+	return diags
+}
 
 // readArtifacts reads the folders of artifacts that clusters name. Clusters
 // that name the same folder share what was read.
@@ -30,20 +46,20 @@ func (a *app) readArtifacts(cfg *config.Config) diag.Diagnostics {
 			read[dir] = catalog
 		}
 		c.Install.Catalog = catalog
-		diags = append(diags, unfit(c)...)
+		diags = append(diags, misfits(c)...)
 	}
 	return diags
 }
 
-// unfit refuses artifacts that do not go with the rest of a cluster's configuration.
-func unfit(c *config.Cluster) diag.Diagnostics {
+// misfits refuses artifacts that do not go with the rest of a cluster's configuration.
+func misfits(c *config.Cluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	catalog, at := c.Install.Catalog, c.Origins["install.artifacts"]
 	if programs := catalog.Programs(); c.Install.Packages != nil && len(programs) > 0 {
 		diags.Append(diag.Errorf("Two sources of software", "%s holds programs, and install.packages brings them too: %s. Beside packages a folder of artifacts may hold images and containerd/*.toml; "+
 			"take the programs out, and their lines in %s, or the packages block.", c.Install.Artifacts, strings.Join(programs, ", "), artifacts.SumsFile).At(c.Origins["install.packages"]))
 	}
-	if others := catalog.OtherVersions(c.KubernetesVersion); len(others) > 0 {
+	if others := catalog.OtherVersions(c.KubernetesVersion); len(others) > 0 && kubeadm.CheckVersion(c.KubernetesVersion) == nil {
 		diags.Append(diag.Errorf("Artifacts of another version", "Cluster %q is to be Kubernetes %s, and in %s %s. Bring those of %[2]s, for instance with kubewright bundle, or set kubernetes_version to theirs.",
 			c.Label, c.KubernetesVersion, c.Install.Artifacts, strings.Join(others, ", ")).At(at))
 	}

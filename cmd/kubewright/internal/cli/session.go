@@ -219,13 +219,7 @@ func (s *session) load(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err // asked for a variable, and interrupted
 	}
-	if !diags.HasErrors() {
-		diags = append(diags, phases.Check(cfg)...)
-		// What goes needs no artifacts, which may be gone themselves.
-		if !s.opts.destroy {
-			diags = append(diags, s.readArtifacts(cfg)...)
-		}
-	}
+	diags = append(diags, s.unfit(cfg, diags, !s.opts.destroy)...) // what goes needs no artifacts, which may be gone themselves
 	if err := s.failed(diags); err != nil {
 		return err
 	}

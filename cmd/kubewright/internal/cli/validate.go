@@ -3,7 +3,6 @@ package cli
 import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/spf13/cobra"
 )
 
@@ -22,10 +21,7 @@ func (a *app) validateCommand() *cobra.Command {
 			if err := cmd.Context().Err(); err != nil {
 				return err // asked for a variable, and interrupted
 			}
-			if !diags.HasErrors() {
-				diags = append(diags, phases.Check(cfg)...)
-				diags = append(diags, a.readArtifacts(cfg)...)
-			}
+			diags = append(diags, a.unfit(cfg, diags, true)...)
 			a.sources = a.sourceText
 			if o.json {
 				if err := view.ValidateJSON(a.Stdout, diags, a.sources); err != nil {
