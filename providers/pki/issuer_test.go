@@ -80,7 +80,7 @@ func certificate(t *testing.T, m *memory, path string) *x509.Certificate {
 // A whole founder's set in one group: one read, one write, everything verifies.
 func TestIssueAll(t *testing.T) {
 	t.Parallel()
-	for _, algorithm := range []string{"RSA-2048", "RSA-3072", "ECDSA-P256", "ECDSA-P384"} {
+	for _, algorithm := range []string{"RSA-2048", "RSA-3072", "RSA-4096", "ECDSA-P256", "ECDSA-P384"} {
 		t.Run(algorithm, func(t *testing.T) {
 			t.Parallel()
 			host := newMemory()
