@@ -137,10 +137,10 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 	o := of(ts)
 	now, err := time.Parse(time.RFC3339, ts.Getenv("NOW"))
 	ts.Check(err)
-	interrupts := make(chan os.Signal)
+	interrupts, heeded := make(chan os.Signal), make(chan struct{}, 1)
 	stdout := &watched{Writer: ts.Stdout(), at: o.interruptAt, then: func() {
 		interrupts <- os.Interrupt
-		time.Sleep(50 * time.Millisecond) // whoever heeds it has to get the processor
+		<-heeded
 	}}
 	var clock atomic.Pointer[time.Time]
 	clock.Store(&now)
@@ -154,7 +154,7 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 		Getenv: ts.Getenv, Dir: ts.MkAbs("."),
 		Size: func() (int, int) { return 0, 0 }, Now: func() time.Time { return *clock.Load() },
 		NewID: func() string { o.ids++; return fmt.Sprintf("%032x", o.ids) },
-		Who:   "ada@laptop", Interrupts: interrupts,
+		Who:   "ada@laptop", Interrupts: interrupts, Heeded: func() { heeded <- struct{}{} },
 	}
 	if v := ts.Getenv("KUBEWRIGHT_VAR_kubernetes_version"); v != "" {
 		env.Environ = []string{"KUBEWRIGHT_VAR_kubernetes_version=" + v}

@@ -97,7 +97,14 @@ func Main(env *Env) int {
 	if env.Secret != nil {
 		a.ask = func(prompt string) ([]byte, error) { return env.Secret(ctx, prompt) }
 	}
-	a.interrupts = listen(env.Interrupts, func(os.Signal) { cancel() })
+	heeded := env.Heeded
+	if heeded == nil {
+		heeded = func() {}
+	}
+	a.interrupts = listen(env.Interrupts, func(os.Signal) {
+		cancel()
+		heeded()
+	}, heeded)
 	defer a.interrupts.close()
 	defer a.closeInto()
 	began := env.Now()

@@ -47,6 +47,9 @@ type Env struct {
 	Who string
 	// Interrupts delivers interrupts.
 	Interrupts <-chan os.Signal
+	// Heeded, where there is one, is called when an interrupt has taken effect, before
+	// anything is said of it.
+	Heeded func()
 	// TermGrace is how long what runs may go on after a SIGTERM; 0 is TermGrace.
 	TermGrace time.Duration
 	// Files is where state and journal are kept; nil stands for this machine's.

@@ -19,13 +19,15 @@ const TermGrace = 8 * time.Second
 type interruptions struct {
 	mu     sync.Mutex
 	handle func(os.Signal)
+	// heeded is called when an interrupt has taken effect.
+	heeded func()
 	quit   chan struct{}
 	ended  chan struct{}
 }
 
 // listen begins to hand signals to handle.
-func listen(signals <-chan os.Signal, handle func(os.Signal)) *interruptions {
-	i := &interruptions{handle: handle, quit: make(chan struct{}), ended: make(chan struct{})}
+func listen(signals <-chan os.Signal, handle func(os.Signal), heeded func()) *interruptions {
+	i := &interruptions{handle: handle, heeded: heeded, quit: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		defer close(i.ended)
 		for {
@@ -89,6 +91,7 @@ func (i *interruptions) stopper(ctx context.Context, grace time.Duration, say fu
 		case s == syscall.SIGTERM:
 			n = 1
 			close(stop)
+			i.heeded()
 			say("Interrupted. What runs has " + grace.String() + " to end, and is stopped then. To stop at once, interrupt again.")
 			deadline = time.AfterFunc(grace, func() {
 				i.mu.Lock()
@@ -98,6 +101,7 @@ func (i *interruptions) stopper(ctx context.Context, grace time.Duration, say fu
 		default:
 			n = 1
 			close(stop)
+			i.heeded()
 			say("Interrupted. To stop at once, interrupt again.")
 		}
 	})
