@@ -102,6 +102,9 @@ func defragments(step *Step) bool {
 	return false
 }
 
+// ChangesMembers tells that the step adds a member to etcd or removes one.
+func ChangesMembers(step *Step) bool { return addsMember(step) || removesMember(step) }
+
 func removesMember(step *Step) bool {
 	for _, op := range step.Operations {
 		if _, ok := op.(RemoveEtcdMember); ok {

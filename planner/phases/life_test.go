@@ -239,17 +239,24 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 func (o *operator) quorum(ctx context.Context, s *planner.Step) error {
 	last := errors.New("no control plane answers for etcd")
 	for range 240 {
+		var members []state.EtcdMember
 		for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
 			etcd, err := sim.Access{}.Etcd(ctx, o.world.Host(n.Address), []string{providers.Seat{}.EtcdURL()}, "")
 			if err != nil {
 				continue
 			}
-			if members, _, err := etcd.Members(ctx); err != nil {
+			if members, _, err = etcd.Members(ctx); err != nil {
 				last = err
 			} else if last = planner.QuorumAllows(s, o.view.NodeName(s.Target), members); last == nil {
 				return nil
 			} else {
 				break
+			}
+		}
+		if phases.StartsMember(s, members) {
+			h, _ := o.host(ctx, s.Target)
+			if r, err := h.Observe(ctx, phases.MemberQuery(o.config.Clusters[0])); err == nil && o.view.MemberDown(s.Target, r) {
+				return nil
 			}
 		}
 		o.world.Advance(500 * time.Millisecond)

@@ -169,11 +169,24 @@ func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 		} else if err = planner.QuorumAllows(step, r.session.view.NodeName(step.Target), members); err == nil {
 			return nil
 		}
+		if phases.StartsMember(step, members) && r.memberDown(ctx, c, step.Target) {
+			return nil // what does not run cannot be lost, and it comes back by this step
+		}
 		// A member that has just been promoted or restarted needs a moment to answer.
 		if clock.Now().After(deadline) || clock.Sleep(ctx, gateInterval) != nil {
 			return err
 		}
 	}
+}
+
+// memberDown looks whether the member on a step's own host is down.
+func (r *runner) memberDown(ctx context.Context, c *config.Cluster, t state.Target) bool {
+	h, err := r.session.fleet.Host(ctx, t)
+	if err != nil {
+		return false
+	}
+	seen, err := h.Observe(ctx, phases.MemberQuery(c))
+	return err == nil && r.session.view.MemberDown(t, seen)
 }
 
 // gateInterval is the time between two looks at a condition that is not met yet.

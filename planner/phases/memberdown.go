@@ -1,0 +1,51 @@
+package phases
+
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// MemberQuery asks a control plane's host for what MemberDown reads.
+func MemberQuery(c *config.Cluster) state.Query {
+	dir := c.Etcd.DataDir
+	for _, a := range c.Etcd.Args {
+		if a.Name == "data-dir" {
+			dir = a.Value
+		}
+	}
+	return state.Query{
+		Files:     []state.FileQuery{{Path: manifest("etcd")}, {Path: c.Etcd.DataDir + "/member"}},
+		Processes: []state.Process{{Name: "etcd", Argument: "--data-dir=" + dir}},
+	}
+}
+
+// MemberDown tells that a host has the data of an etcd member that does not run, and
+// does not start by itself either: its manifest is gone. Who starts it takes no
+// quorum from anybody, and may be the only one who can bring it back. Where the
+// control plane is the only one it need not be gone: nobody else counts on a member
+// that exits again and again.
+func (v *View) MemberDown(t state.Target, r *state.Report) bool {
+	c := v.clusterOf(t)
+	if c == nil || r == nil || r.Started == nil || !r.Files[c.Etcd.DataDir+"/member"].Exists {
+		return false
+	}
+	_, runs := r.Started["etcd"]
+	return !runs && (!r.Files[manifest("etcd")].Exists || c.onlyPlane(t))
+}
+
+// onlyPlane tells that a cluster has no other control plane than this one, nor had
+// another one that is still to leave.
+func (c *cluster) onlyPlane(t state.Target) bool {
+	planes := c.controlPlanes()
+	return len(planes) == 1 && planes[0].target == t && (c.seen == nil || len(c.seen.Members) < 2) &&
+		!slices.ContainsFunc(c.view.leavers(), func(l leaver) bool { return l.cluster == c && l.Role == string(config.ControlPlane) })
+}
+
+// StartsMember tells that what a step does to etcd is to start the member on its own
+// host where that is down, whatever other members do.
+func StartsMember(s *planner.Step, members []state.EtcdMember) bool {
+	return planner.RestartsMember(s) && !planner.ChangesMembers(s) && planner.AlarmsAllow(s, members) == nil
+}
