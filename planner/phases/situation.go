@@ -155,9 +155,14 @@ func (c *cluster) recordedCA() string {
 }
 
 // recordedRunning tells that an apply once saw the cluster's API.
-func (c *cluster) recordedRunning() bool {
-	return c.view.Recorded != nil && c.view.Recorded.Clusters[c.Label] != nil &&
-		c.view.Recorded.Clusters[c.Label].Version != ""
+func (c *cluster) recordedRunning() bool { return c.recordedVersion() != "" }
+
+// recordedVersion is the version of the cluster's API server as an apply saw it last.
+func (c *cluster) recordedVersion() string {
+	if c.view.Recorded == nil || c.view.Recorded.Clusters[c.Label] == nil {
+		return ""
+	}
+	return c.view.Recorded.Clusters[c.Label].Version
 }
 
 func (c *cluster) caDigests() map[string]string {

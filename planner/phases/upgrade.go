@@ -10,6 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -66,6 +67,7 @@ func (c *cluster) upgrade() *upgrade {
 	if up.oldest == (planner.Release{}) {
 		return nil
 	}
+	up.begun, up.raises = c.cutShort(), !c.tells() && up.oldest != want
 	held := false
 	for _, n := range c.nodes {
 		for _, component := range planeVersions {
@@ -91,7 +93,8 @@ func (c *cluster) upgrade() *upgrade {
 }
 
 // apiServers are the versions of the control planes' API servers, as their
-// manifests have them; the one that answered where no manifest tells.
+// manifests have them; the one that answered where no manifest tells, or the one
+// that answered last where an earlier apply has stopped all of them.
 func (c *cluster) apiServers() []planner.Release {
 	var out []planner.Release
 	for _, n := range c.controlPlanes() {
@@ -103,12 +106,37 @@ func (c *cluster) apiServers() []planner.Release {
 			}
 		}
 	}
-	if len(out) == 0 && c.report != nil {
-		if r, ok := planner.ParseRelease(c.report.Version); ok {
-			out = append(out, r)
-		}
+	version := c.recordedVersion()
+	if c.report != nil {
+		version = c.report.Version
+	}
+	if r, ok := planner.ParseRelease(version); ok && len(out) == 0 {
+		out = append(out, r)
 	}
 	return out
+}
+
+// tells tells that some manifest of a control plane tells its version, or the API does.
+func (c *cluster) tells() bool {
+	return c.report != nil || slices.ContainsFunc(c.controlPlanes(), func(n *node) bool {
+		return slices.ContainsFunc(planeVersions, func(component string) bool {
+			_, known := n.planned(component)
+			return known
+		})
+	})
+}
+
+// cutShort tells that an earlier apply was cut short when it had stopped an API
+// server for the wanted version: that goes down first, before any manifest has the
+// new version, and every host has the images by then.
+func (c *cluster) cutShort() bool {
+	return slices.ContainsFunc(c.controlPlanes(), func(n *node) bool {
+		if n.report == nil || n.joins() || n.report.Files[manifest("kube-apiserver")].Exists {
+			return false
+		}
+		image := slices.IndexFunc(kubeadm.Images(n.input()), func(image string) bool { return strings.HasSuffix(repository(image), "/kube-apiserver") })
+		return image >= 0 && slices.Contains(n.report.Images, kubeadm.Images(n.input())[image])
+	})
 }
 
 // planned is the version that a component's manifest on the host asks for; false
@@ -229,13 +257,10 @@ func (n *node) awaitsReady() bool {
 
 // unfit refuses kubelets that are too old for the wanted version, or newer.
 func (c *cluster) unfit() diag.Diagnostics {
-	if c.report == nil {
-		return nil
-	}
 	var diags diag.Diagnostics
-	said := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(c.report.Nodes)) {
-		kubelet, ok := planner.ParseRelease(c.report.Nodes[name].KubeletVersion)
+	said, kubelets := map[string]bool{}, c.kubelets()
+	for _, name := range slices.Sorted(maps.Keys(kubelets)) {
+		kubelet, ok := planner.ParseRelease(kubelets[name])
 		if !ok {
 			continue
 		}
@@ -254,6 +279,24 @@ func (c *cluster) unfit() diag.Diagnostics {
 		}
 	}
 	return diags
+}
+
+// kubelets are the versions that kubelets run, by their nodes' names: as the API
+// shows them, and while that does not answer as the state remembers them.
+func (c *cluster) kubelets() map[string]string {
+	out := map[string]string{}
+	if c.report != nil {
+		for name, n := range c.report.Nodes {
+			out[name] = n.KubeletVersion
+		}
+		return out
+	}
+	for _, n := range c.nodes {
+		if it := c.view.recorded.Find(item(n.target, kubeletStartPhase, "unit", kubeletUnit)); it != nil {
+			out[n.name] = it.Attributes.Get("version").AsString()
+		}
+	}
+	return out
 }
 
 func (c *cluster) misfit(where string, err error, remedy string) *diag.Diagnostic {
