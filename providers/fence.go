@@ -103,6 +103,23 @@ func (f *Fence) Release(ctx context.Context) {
 	_ = f.Through(ctx, f.via, func(ctx context.Context, a API) error { return a.DeleteLease(ctx, f.current) })
 }
 
+// Bury gives back what a run that has ended left, where this one did not come to hold
+// it: the API did not answer when it began. The next run would wait for it.
+func (f *Fence) Bury(ctx context.Context, via state.Target) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held || f.lost != nil || f.Dead == "" {
+		return
+	}
+	_ = f.Through(ctx, via, func(ctx context.Context, a API) error {
+		there, err := f.read(ctx, a)
+		if err != nil || there == nil || there.Run != f.Dead || there.Who != f.Mine.Who {
+			return err
+		}
+		return a.DeleteLease(ctx, *there)
+	})
+}
+
 // renew shows a sign of life. When somebody was faster it is either an answer
 // to this run that was lost, or another run.
 func (f *Fence) renew(ctx context.Context, a API) error {

@@ -158,6 +158,33 @@ func TestFenceHolds(t *testing.T) {
 	}
 }
 
+// What a run that was killed has left goes with the next one, also where that could
+// not hold the lease; nobody else's does.
+func TestFenceBuries(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		run, who string
+		want     bool
+	}{
+		{"killed", "ada@laptop", true},
+		{"killed", "eve@desk", false},
+		{"other", "ada@laptop", false},
+	} {
+		s := newScene()
+		l := &leases{there: held(s, tt.run, tt.who, 4, 0), err: providers.ErrUnreachable}
+		f := l.fence(s, "mine", 5)
+		if err := f.Hold(t.Context(), cp1); err != nil {
+			t.Fatal(err)
+		}
+		l.err = nil
+		f.Bury(t.Context(), cp1)
+		f.Release(t.Context())
+		if (l.there == nil) != tt.want {
+			t.Errorf("of the lease of %s by %s there is left %+v", tt.run, tt.who, l.there)
+		}
+	}
+}
+
 // A lease that cannot be read for another reason than silence is an error.
 func TestFenceForbidden(t *testing.T) {
 	t.Parallel()

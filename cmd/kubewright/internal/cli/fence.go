@@ -109,7 +109,8 @@ func (f *fences) beat(ctx context.Context) (end func()) {
 func (f *fences) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
-	for _, fence := range f.all {
+	for label, fence := range f.all {
+		fence.Bury(ctx, f.session.view.Seat(label))
 		fence.Release(ctx)
 	}
 }
