@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -383,10 +384,19 @@ func (s *session) lookAgain(ctx context.Context, st *state.State, outcome *execu
 	}
 	learned := phases.Record(s.view, s.result)
 	st, err := statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
-	if err == nil && outcome.OK() && s.planner == nil && !s.result.Plan.Restricted() && len(s.result.Plan.Steps) > 0 {
+	if err == nil && outcome.OK() && s.planner == nil && !s.result.Plan.Restricted() && len(s.result.Plan.Steps) > 0 && !s.wasLeftAlone(done.Plan) {
 		err = s.screen().notConverged(s.result.Plan)
 	}
 	return st, nil, err
+}
+
+// wasLeftAlone tells that what is still to do is of targets, or of clusters whose API
+// did not answer, that the plan which was carried out had left alone and says so.
+func (s *session) wasLeftAlone(done *planner.Plan) bool {
+	return !slices.ContainsFunc(s.result.Plan.Steps, func(step planner.Step) bool {
+		cluster := state.ClusterTarget(s.clusterLabel(&step))
+		return !slices.ContainsFunc(done.Withheld, func(u state.Unobserved) bool { return u.Target == step.Target || u.Target == cluster })
+	})
 }
 
 // unseen tells why an apply that did all it was to do was not looked at afterwards.
