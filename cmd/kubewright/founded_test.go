@@ -120,11 +120,34 @@ func changedFolder(t *testing.T) folder {
 // raisedFolder is a cluster that is about to be upgraded.
 func raisedFolder(t *testing.T) folder {
 	t.Helper()
-	f := newFolder(t, strings.Replace(crashConfig, "1.36.3", "1.35.8", 1))
+	return raisedWith(t, crashConfig)
+}
+
+func raisedWith(t *testing.T, config string) folder {
+	t.Helper()
+	f := newFolder(t, strings.Replace(config, "1.36.3", "1.35.8", 1))
 	f.kubelets(t, "1.35.8")
 	f.must(t, "apply", "-auto-approve")
 	f.replace(t, "1.35.8", "1.36.3")
 	f.kubelets(t, "1.36.3")
+	return f
+}
+
+// oneConfig is crashConfig with one control plane and nothing else.
+var oneConfig = strings.Replace(crashConfig[:strings.Index(crashConfig, "node \"worker\"")], `, cp2 = "10.0.0.12", cp3 = "10.0.0.13"`, "", 1)
+
+// raisedOneFolder is a cluster of one control plane that is about to be upgraded.
+func raisedOneFolder(t *testing.T) folder {
+	t.Helper()
+	return raisedWith(t, oneConfig)
+}
+
+// tunedOneFolder is a cluster of one control plane whose etcd is about to get
+// another argument.
+func tunedOneFolder(t *testing.T) folder {
+	t.Helper()
+	f := foundedWith(t, oneConfig)
+	f.replace(t, "  api_server {", "  etcd {\n    arg \"snapshot-count\" { value = \"20000\" }\n  }\n  api_server {")
 	return f
 }
 
