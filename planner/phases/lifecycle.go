@@ -229,6 +229,27 @@ func (v *View) unignored(changes []planner.Change) []planner.Change {
 	return out
 }
 
+// onceSet is an item as the state remembers it where a lifecycle leaves some of it to
+// others: what is there as it is wanted, or else what was set before. What the
+// configuration says of it by now was never set, and nobody took it away.
+func (v *View) onceSet(it state.Item, was, have *state.Item) state.Item {
+	n := v.find(it.Address.Target)
+	if it.Kind != state.KindNodeObject || n == nil {
+		return it
+	}
+	before := state.Null()
+	if was != nil {
+		before = was.Attributes
+	}
+	for _, path := range it.Attributes.Leaves() {
+		keys := state.SplitPath(path)
+		if n.Lifecycle.Ignores(keys...) && !it.Attributes.Get(path).Equal(have.Attributes.Get(path)) {
+			it.Attributes = replaced(it.Attributes, keys, at(before, keys))
+		}
+	}
+	return it
+}
+
 // ignoredDrift drops the drift that the configuration accepts: what is wanted
 // there is, by ignore_changes, what is there.
 func (v *View) ignoredDrift(drift []planner.Change, desired, observed *state.Snapshot) []planner.Change {

@@ -102,8 +102,9 @@ func Record(v *View, r Result) state.Learned {
 		if it.Kind == state.KindMark && !v.recordedNode(it.Address.Target) {
 			l.Nodes = v.knownAgain(it.Address.Target, l.Nodes)
 		}
-		it = recordable(it)
-		if was := v.recorded.Find(it.Address); was == nil || !was.Attributes.Equal(it.Attributes) {
+		was := v.recorded.Find(it.Address)
+		it = v.onceSet(recordable(it), was, r.Observed.Find(it.Address))
+		if was == nil || !was.Attributes.Equal(it.Attributes) {
 			l.Items = append(l.Items, it)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // refresh is the plan that changes no host: it says what was changed outside.
 func (v *View) refresh(header planner.Plan, desired, observed *state.Snapshot) Result {
 	header.RefreshOnly, header.Moved = true, v.Moved
-	drift := v.ownRotation(planner.Drift(observed, v.recorded))
+	drift := v.ownRotation(v.ignoredDrift(planner.Drift(observed, v.recorded), desired, observed))
 	header.Drift = slices.DeleteFunc(drift, func(c planner.Change) bool { return v.forgets(c.Address.Target) })
 	v.scrub(header.Drift)
 	for _, u := range v.Unobserved {
