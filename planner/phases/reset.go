@@ -1,9 +1,12 @@
 package phases
 
 import (
+	"cmp"
 	"maps"
+	"net"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
@@ -126,8 +129,8 @@ func (l leaver) drainStep() planner.Step {
 	}
 }
 
-// resetStep gives the host back. In a cluster that stays, the etcd member goes
-// first and the Node object when its kubelet has stopped.
+// resetStep gives the host back. In a cluster that stays, the API server goes first,
+// then the etcd member behind it, and the Node object when its kubelet has stopped.
 func (l leaver) resetStep() planner.Step {
 	s := planner.Step{ID: step(l.target, resetPhase), Phase: resetPhase, Target: l.target, Action: planner.Delete}
 	if !l.whole {
@@ -139,7 +142,7 @@ func (l leaver) resetStep() planner.Step {
 		if l.Role == string(config.ControlPlane) && l.cluster.Etcd.External == nil {
 			s.Limits = append(s.Limits, l.cluster.limit("etcd-membership"))
 			s.Gates = append(s.Gates, planner.QuorumGate)
-			s.Operations = append(s.Operations, planner.RemoveEtcdMember{Name: l.Name, PeerURL: l.peerURL(), Timeout: l.cluster.Timeouts.EtcdAPICall})
+			s.Operations = append(l.closeAPI(), planner.RemoveEtcdMember{Name: l.Name, PeerURL: l.peerURL(), Timeout: l.cluster.Timeouts.EtcdAPICall})
 		}
 	}
 	if !l.gone {
@@ -158,6 +161,31 @@ func (l leaver) resetStep() planner.Step {
 		s.Impact = "stops the kubelet, removes all containers and every file of Kubernetes; software and settings of the host stay"
 	}
 	return s
+}
+
+// closeAPI has the kubelet stop the API server while the etcd beside it is still a
+// member: without it that API server would go on taking requests until its pod is
+// removed, and fail them. What it serves is done then, and nobody is sent to it any
+// more. Without a kubelet nobody stops it, and nothing is waited for.
+func (l leaver) closeAPI() []planner.Operation {
+	if l.gone || l.report.Units[kubeletUnit].Active != "active" {
+		return nil
+	}
+	path := manifest("kube-apiserver")
+	c := l.cluster
+	host, port := l.Address, strconv.Itoa(wantedPort(c.Cluster))
+	if f := l.report.Files[path]; f.Exists {
+		// As it runs, which its file alone tells.
+		if tree, err := c.view.memo.tree(state.KindStaticPod, f.Content); err == nil {
+			args := tree.Get("args")
+			host = cmp.Or(args.Get("advertise-address").AsString(), host)
+			port = cmp.Or(args.Get("secure-port").AsString(), port)
+		}
+	}
+	return []planner.Operation{
+		planner.RemovePath{Path: path},
+		planner.Wait{For: planner.WaitClosed, URL: "https://" + net.JoinHostPort(host, port) + "/livez", CA: c.caFile(), Timeout: c.Timeouts.UpgradeManifests},
+	}
 }
 
 // cleanOperations remove what kubeadm's reset removes and what it leaves

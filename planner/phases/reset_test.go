@@ -155,3 +155,51 @@ func TestDestroySparesContainerEngines(t *testing.T) {
 		})
 	}
 }
+
+// TestAPIServerLeavesFirst: a control plane that leaves takes no more requests when
+// the etcd beside it is no member any more. Where nobody is there to stop its API
+// server, nothing waits for that.
+func TestAPIServerLeavesFirst(t *testing.T) {
+	t.Parallel()
+	stopped := "its kubelet has stopped"
+	for name, change := range map[string]func(*operator){
+		"it goes":        func(o *operator) { o.leave("cp2") },
+		"it is replaced": func(o *operator) { o.replace = []state.Target{o.config.Nodes[1].Target} },
+		"it becomes a worker": func(o *operator) {
+			n := *o.config.Nodes[1]
+			n.Role = config.Worker
+			o.config.Nodes[1] = &n
+		},
+		"it has another port": func(o *operator) {
+			o.edit("10.0.0.12", "file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg secure-port=7443")
+			o.leave("cp2")
+		},
+		stopped: func(o *operator) {
+			o.edit("10.0.0.12", "unit kubelet stop")
+			o.leave("cp2")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 0)
+			change(o)
+			o.world.Watch = name != stopped
+			p, err := o.plan()
+			o.must(err)
+			s, waits := stepOf(p, "cp2/reset"), false
+			if s == nil {
+				t.Fatalf("nobody leaves:\n%s", describe(p))
+			}
+			for _, op := range s.Operations {
+				w, ok := op.(planner.Wait)
+				waits = waits || ok && w.For == planner.WaitClosed
+			}
+			if waits == (name == stopped) {
+				t.Errorf("that the API server is closed is waited for: %v", waits)
+			}
+			o.must(o.carryOut())
+			o.wantHeld()
+			o.wantNothing()
+		})
+	}
+}

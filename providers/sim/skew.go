@@ -41,9 +41,15 @@ func (w *World) restartPods(m *machine, node, before, after string) {
 	}
 }
 
-// watch notes what is broken at this moment: rules of version skew, and quorum
-// and API of clusters of three control planes or more, once they have had them.
+// watch notes what is broken at this moment: API servers without the etcd beside
+// them, rules of version skew, and quorum and API of clusters of three control
+// planes or more, once they have had them.
 func (w *World) watch(e Effect) {
+	for _, address := range sortedKeys(w.planes) {
+		if w.stranded(w.d.Hosts[address]) {
+			w.violated(e, "the API server of "+address+" has no etcd behind it")
+		}
+	}
 	for _, id := range sortedKeys(w.d.Clusters) {
 		c := w.d.Clusters[id]
 		v := planner.Versions{
@@ -81,6 +87,18 @@ func (w *World) watch(e Effect) {
 			w.violated(e, "no API server serves")
 		}
 	}
+}
+
+// stranded tells that an API server takes requests while the etcd beside it is no
+// member of its cluster any more: it fails them.
+func (w *World) stranded(m *machine) bool {
+	api, _ := w.podOf(m, compAPI)
+	etcd, p := w.podOf(m, compEtcd)
+	if m.Off || api == nil || etcd == nil || api.Exited != "" {
+		return false
+	}
+	f := w.get(m, dataFolder(p))
+	return f != nil && f.Member != nil && w.memberOf(m, p) == nil
 }
 
 func (w *World) violated(e Effect, what string) {
