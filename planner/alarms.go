@@ -49,7 +49,7 @@ func AlarmsAllow(step *Step, members []state.EtcdMember) error {
 	text := Alarmed(members)
 	helps := slices.ContainsFunc(step.Operations, func(op Operation) bool {
 		switch op.(type) {
-		case DefragmentEtcd, DisarmEtcd:
+		case CompactEtcd, DefragmentEtcd, DisarmEtcd:
 			return true
 		}
 		return false

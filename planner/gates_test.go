@@ -69,7 +69,7 @@ func TestDefragmentationWantsAllOthers(t *testing.T) {
 // With an alarm nothing is done to etcd but what helps against it.
 func TestAlarmsAllow(t *testing.T) {
 	t.Parallel()
-	helps := map[string]planner.Operation{"defragment": planner.DefragmentEtcd{}, "disarm": planner.DisarmEtcd{}}
+	helps := map[string]planner.Operation{"compact": planner.CompactEtcd{}, "defragment": planner.DefragmentEtcd{}, "disarm": planner.DisarmEtcd{}}
 	other := map[string]planner.Operation{"add": planner.AddEtcdMember{}, "remove": planner.RemoveEtcdMember{}}
 	for _, alarm := range []string{planner.AlarmNoSpace, planner.AlarmCorrupt} {
 		members := []state.EtcdMember{{Name: "a", Healthy: true}, {Name: "b", Healthy: true, Alarms: []string{alarm}}, {Name: "c", Healthy: true}}

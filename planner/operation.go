@@ -499,6 +499,7 @@ var operations = []Operation{
 	PromoteEtcdMember{},
 	RemoveEtcdMember{},
 	SnapshotEtcd{},
+	CompactEtcd{},
 	DefragmentEtcd{},
 	DisarmEtcd{},
 	SetAsideEtcd{},

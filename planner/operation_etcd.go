@@ -21,6 +21,17 @@ func (SnapshotEtcd) Op() string { return "snapshot_etcd" }
 // Summary is one line for the progress display.
 func (SnapshotEtcd) Summary() string { return "fetch a snapshot of etcd" }
 
+// CompactEtcd has etcd drop what was deleted or written over, up to now, and waits
+// until every member has. It comes before a defragmentation, which gives back
+// nothing else, where no API server can have done it. A second time does no harm.
+type CompactEtcd struct{}
+
+// Op is the name in JSON.
+func (CompactEtcd) Op() string { return "compact_etcd" }
+
+// Summary is one line for the progress display.
+func (CompactEtcd) Summary() string { return "compact what etcd keeps of the past" }
+
 // DefragmentEtcd has a member of etcd give back the space on its disk that its
 // database does not use, and waits until it answers again. Leadership is moved
 // away first. The member does not answer meanwhile. A second time does no harm.

@@ -75,6 +75,9 @@ type Etcd interface {
 	Remove(ctx context.Context, id string) error
 	// MoveLeader hands leadership from the present leader to the member with the ID.
 	MoveLeader(ctx context.Context, to string) error
+	// Compact has all members drop what was deleted or written over, up to the present
+	// revision, and waits until each has. Done before, it is no error.
+	Compact(ctx context.Context) error
 	// Defragment has a member give back the space that its database does not use.
 	// The member does not answer meanwhile.
 	Defragment(ctx context.Context, id string) error

@@ -275,6 +275,8 @@ func (w *work) perform(ctx context.Context, g group) error {
 		return w.removeMember(ctx, op)
 	case planner.SnapshotEtcd:
 		return w.snapshotEtcd(ctx, op)
+	case planner.CompactEtcd:
+		return w.retryEtcd(ctx, memberTime, passing, func(ctx context.Context, e Etcd) error { return e.Compact(ctx) })
 	case planner.DefragmentEtcd:
 		return w.defragment(ctx, op)
 	case planner.DisarmEtcd:

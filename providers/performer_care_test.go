@@ -18,6 +18,18 @@ func three() []state.EtcdMember {
 	return out
 }
 
+func TestCompact(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.etcdErr = []error{&providers.Error{Kind: providers.ErrTimeout, Do: "compact etcd"}}
+	if _, err := s.perform(t, providers.Run{}, planner.CompactEtcd{}); err != nil {
+		t.Error(err)
+	}
+	if got := s.did("compact"); len(got) != 2 {
+		t.Errorf("etcd, which was too slow once, was asked %d times", len(got))
+	}
+}
+
 func TestDefragment(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{

@@ -286,6 +286,11 @@ func (e *fakeEtcd) MoveLeader(_ context.Context, to string) error {
 
 var errNoStream = errors.New("no stream is left")
 
+func (e *fakeEtcd) Compact(context.Context) error {
+	e.say("compact etcd")
+	return pop(&e.etcdErr)
+}
+
 func (e *fakeEtcd) Defragment(_ context.Context, id string) error {
 	e.say("defragment %s", id)
 	return pop(&e.etcdErr)

@@ -13,8 +13,8 @@ import (
 )
 
 // Defragment plans for every etcd member of a cluster to give back the space
-// that its database does not use: one after the other, the leader last. When
-// that is done an alarm for lack of space is disarmed.
+// that its database does not use: one after the other, the leader last. Under an
+// alarm for lack of space etcd is compacted first, and disarmed when all is done.
 func Defragment(v *View, header planner.Plan, label string) (Result, diag.Diagnostics) {
 	v.resolve()
 	diags := v.situate()
@@ -31,6 +31,10 @@ func Defragment(v *View, header planner.Plan, label string) (Result, diag.Diagno
 		return cmp.Compare(a.Name, b.Name)
 	})
 	var last []state.Address
+	if full(members) {
+		s := c.compactStep()
+		d.Steps, last = append(d.Steps, s), []state.Address{s.ID}
+	}
 	for _, m := range members {
 		s, ok := c.defragmentStep(m)
 		if !ok {
@@ -58,6 +62,16 @@ func Defragment(v *View, header planner.Plan, label string) (Result, diag.Diagno
 		return Result{}, append(diags, unsound(err))
 	}
 	return Result{Plan: p, Desired: &state.Snapshot{}, Observed: &state.Snapshot{}}, diags
+}
+
+// compactStep has etcd drop the past. API servers do that every five minutes, but
+// not under the alarm: they agree on it by a write, which etcd refuses.
+func (c *cluster) compactStep() planner.Step {
+	return planner.Step{
+		ID: step(c.target, compactPhase), Phase: compactPhase, Target: c.target, Action: planner.Update, Via: c.seat,
+		Impact:     "drops what was deleted or written over, which no API server can under the alarm; watches of clients begin anew",
+		Operations: planner.Operations{planner.CompactEtcd{}},
+	}
 }
 
 func rankOf(leader bool) int {

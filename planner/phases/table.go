@@ -51,6 +51,7 @@ const (
 	tokenPausePhase    = "token-renewal"
 	resetPhase         = "reset"
 	snapshotPhase      = "etcd-snapshot"
+	compactPhase       = "etcd-compact"
 	defragmentPhase    = "etcd-defragment"
 	restorePhase       = "etcd-restore"
 )

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/kubewright/kubewright/providers"
 )
@@ -15,6 +16,42 @@ import (
 // defragTimeout bounds a defragmentation, during which a member does not
 // answer. It copies what is in use, of at most 8 GiB as etcd recommends.
 const defragTimeout = 5 * time.Minute
+
+// compactTimeout bounds a compaction, which a member does in small pieces beside
+// everything else.
+const compactTimeout = 5 * time.Minute
+
+// Compact implements providers.Etcd. Etcd agrees on the revision once, and each
+// member then drops in its own time: so each is asked itself, and the later ones
+// answer that it is compacted when they have done it.
+func (c *Client) Compact(ctx context.Context) error {
+	const do = "compact etcd"
+	l, teller, err := c.list(ctx)
+	if err != nil {
+		return err
+	}
+	reading, cancel := context.WithTimeout(ctx, readTimeout)
+	now, err := teller.read(reading)
+	cancel()
+	if err != nil {
+		return failure(do, providers.ErrUnreachable, err)
+	}
+	ctx, cancel = context.WithTimeout(ctx, compactTimeout)
+	defer cancel()
+	for _, m := range l.members {
+		if m.IsLearner || m.Name == "" || len(m.ClientURLs) == 0 {
+			continue
+		}
+		at, err := c.at(m.ClientURLs[0])
+		if err == nil {
+			err = at.compact(ctx, now.revision)
+		}
+		if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+			return failure(do+" at member "+m.Name, providers.ErrDisconnected, err)
+		}
+	}
+	return nil
+}
 
 // Defragment implements providers.Etcd.
 func (c *Client) Defragment(ctx context.Context, id string) error {

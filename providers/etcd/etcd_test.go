@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -22,6 +23,8 @@ type cluster struct {
 	leader  uint64
 	down    map[string]bool
 	alarm   map[uint64][]string
+	// revision is the present one, compacted up to which the past is dropped.
+	revision, compacted int64
 	// fail makes the next change fail, after it took effect when late.
 	fail error
 	late bool
@@ -102,7 +105,7 @@ func (f *fake) read(context.Context) (s status, err error) {
 		if f.self().IsLearner {
 			return errors.New("not supported for learner")
 		}
-		s = status{clusterID: clusterID, id: f.self().ID}
+		s = status{clusterID: clusterID, id: f.self().ID, revision: f.revision}
 		return nil
 	})
 	return s, err
@@ -138,6 +141,15 @@ func (f *fake) remove(_ context.Context, id uint64) error {
 
 func (f *fake) moveLeader(_ context.Context, to uint64) error {
 	return f.change("move", func() { f.leader = to })
+}
+
+func (f *fake) compact(_ context.Context, revision int64) error {
+	err := f.change(fmt.Sprint("compact ", revision), func() {})
+	if err == nil && revision <= f.compacted {
+		return fmt.Errorf("%s: %w", f.endpoint, rpctypes.ErrCompacted)
+	}
+	f.compacted = max(f.compacted, revision)
+	return err
 }
 
 func (f *fake) defragment(context.Context) error { return f.change("defragment", func() {}) }
@@ -281,6 +293,27 @@ func TestMoveLeader(t *testing.T) {
 	c.fail = errors.New("refused")
 	if err := client.MoveLeader(t.Context(), "1"); err == nil || c.leader != 2 {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestCompact: every voter is asked itself, since each drops in its own time; that
+// it is done already is no error.
+func TestCompact(t *testing.T) {
+	t.Parallel()
+	c := three()
+	c.revision = 7
+	c.members = append(c.members, &pb.Member{ID: 4, PeerURLs: []string{peer("d")}, IsLearner: true})
+	for range 2 {
+		if err := c.client().Compact(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := strings.Join(c.calls, ", "), "a compact 7, b compact 7, c compact 7"; got != want+", "+want {
+		t.Errorf("got %s", got)
+	}
+	c.down[url("b")] = true
+	if err := c.client().Compact(t.Context()); !errors.Is(err, providers.ErrUnreachable) || !strings.Contains(err.Error(), "cannot compact etcd at member b") {
+		t.Errorf("one that is down: %v", err)
 	}
 }
 

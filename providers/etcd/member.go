@@ -52,6 +52,8 @@ type member interface {
 	promote(ctx context.Context, id uint64) error
 	remove(ctx context.Context, id uint64) error
 	moveLeader(ctx context.Context, to uint64) error
+	// compact drops the past up to a revision, and waits until this member has.
+	compact(ctx context.Context, revision int64) error
 	defragment(ctx context.Context) error
 	disarm(ctx context.Context, id uint64, alarm pb.AlarmType) error
 	// snapshot streams the database, with its hash behind it.
@@ -196,6 +198,11 @@ func (r *remote) remove(ctx context.Context, id uint64) error {
 
 func (r *remote) moveLeader(ctx context.Context, to uint64) error {
 	_, err := r.MoveLeader(ctx, to)
+	return r.explain(err)
+}
+
+func (r *remote) compact(ctx context.Context, revision int64) error {
+	_, err := r.Compact(ctx, revision, clientv3.WithCompactPhysical())
 	return r.explain(err)
 }
 

@@ -45,6 +45,7 @@ func (w *World) advance(d time.Duration) {
 	}
 	for _, id := range sortedKeys(w.d.Clusters) {
 		w.expireTokens(w.d.Clusters[id])
+		w.compactDue(w.d.Clusters[id])
 	}
 	w.settle()
 	if d >= time.Hour {

@@ -16,6 +16,10 @@ type cluster struct {
 	ID      string    `json:"id"` // etcd's cluster ID
 	Members []*member `json:"members,omitempty"`
 	Leader  string    `json:"leader,omitempty"`
+	// History is what was deleted or written over, in bytes, and since when. Every
+	// member holds it until etcd is compacted.
+	History int64     `json:"history,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
 
 	Objects map[string]*object `json:"objects,omitempty"` // by state.ObjectRef's text
 	Nodes   map[string]*node   `json:"nodes,omitempty"`

@@ -56,6 +56,8 @@ pod NAMESPACE/NAME NODE|delete [emptydir] [bare] [local] [unready] [terminating]
                                    or deleted now and never gone
 budget NAMESPACE/APP NUMBER|delete a PodDisruptionBudget: so many pods named APP-… have to stay
 etcd garbage BYTES                 what the host's etcd member has on its disk and does not use
+etcd history BYTES                 what all members hold of the past until etcd is compacted, by API servers every
+                                   five minutes
 etcd alarm NOSPACE|CORRUPT         as etcd raises it of the member`
 
 // Edit changes something on a host, or in the cluster that it is a node of, by

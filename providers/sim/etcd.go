@@ -20,7 +20,8 @@ type member struct {
 	Host string `json:"host,omitempty"`
 	// Synced is when a learner has caught up.
 	Synced time.Time `json:"synced,omitzero"`
-	// Garbage is what the database holds that is not in use, in bytes.
+	// Garbage is what the database holds that is not in use, in bytes: what was
+	// compacted, until the member is defragmented.
 	Garbage int64    `json:"garbage,omitempty"`
 	Alarms  []string `json:"alarms,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // errNoSpace is what etcd answers to a write while a member has no space.
@@ -23,8 +24,31 @@ func (c *cluster) armed(alarm string) bool {
 	return slices.ContainsFunc(c.Members, func(mb *member) bool { return slices.Contains(mb.Alarms, alarm) })
 }
 
-// size is what of a database is in use, in bytes: pages that grow with the objects.
-func (c *cluster) size() int64 { return int64(4+len(c.Objects)+len(c.Nodes)+len(c.Pods)) * 4096 }
+// size is what of a database is in use, in bytes: pages that grow with the objects,
+// and what of the past was not compacted yet.
+func (c *cluster) size() int64 {
+	return int64(4+len(c.Objects)+len(c.Nodes)+len(c.Pods))*4096 + c.History
+}
+
+// compactInterval is how long API servers keep the past
+// (kube-apiserver: etcd-compaction-interval).
+const compactInterval = 5 * time.Minute
+
+// compactDue lets API servers drop the past. They agree on who does it by a
+// write, which etcd refuses while it has no space.
+func (w *World) compactDue(c *cluster) {
+	if c.History > 0 && w.d.Now.Sub(c.Since) >= compactInterval && !c.armed(alarmNoSpace) && !c.armed(alarmCorrupt) && w.hasQuorum(c) {
+		c.compact()
+	}
+}
+
+// compact makes the past garbage, which a member has until it is defragmented.
+func (c *cluster) compact() {
+	for _, mb := range c.Members {
+		mb.Garbage += c.History
+	}
+	c.History, c.Since = 0, time.Time{}
+}
 
 // etcdVersion is that of a member's image.
 func (w *World) etcdVersion(mb *member) string {
@@ -35,6 +59,14 @@ func (w *World) etcdVersion(mb *member) string {
 	_, p := w.podOf(m, compEtcd)
 	version, _, _ := strings.Cut(p.tag(), "-")
 	return strings.TrimPrefix(version, "v")
+}
+
+// Compact drops the past. Etcd does that under an alarm as well.
+func (e *etcdClient) Compact(ctx context.Context) error {
+	return e.act(ctx, "compact_etcd", "", func(_ *World, c *cluster) error {
+		c.compact()
+		return nil
+	})
 }
 
 // Defragment gives back what a member does not use.
@@ -54,7 +86,7 @@ func (e *etcdClient) Defragment(ctx context.Context, id string) error {
 func (e *etcdClient) Disarm(ctx context.Context, id, alarm string) error {
 	return e.act(ctx, "disarm_etcd", id, func(_ *World, c *cluster) error {
 		mb := c.member(id)
-		if mb == nil || alarm == alarmNoSpace && mb.Garbage > 0 {
+		if mb == nil || alarm == alarmNoSpace && mb.Garbage+c.History > 0 {
 			return nil
 		}
 		mb.Alarms = slices.DeleteFunc(mb.Alarms, func(a string) bool { return a == alarm })
@@ -64,7 +96,7 @@ func (e *etcdClient) Disarm(ctx context.Context, id, alarm string) error {
 
 // etcd changes what the host's own member is like.
 func (e *edit) etcd() error {
-	w, err := e.words("garbage or alarm", "a size in bytes, NOSPACE or CORRUPT")
+	w, err := e.words("garbage, history or alarm", "a size in bytes, NOSPACE or CORRUPT")
 	if err != nil {
 		return err
 	}
@@ -73,13 +105,18 @@ func (e *edit) etcd() error {
 		return fmt.Errorf("%s runs no etcd member", e.m.address)
 	}
 	mb := e.w.memberOf(e.m, p)
+	c := e.w.d.Clusters[e.w.get(e.m, dataFolder(p)).Member.Cluster]
 	switch {
 	case w[0] == "garbage":
 		mb.Garbage, err = strconv.ParseInt(w[1], 10, 64)
+		return err
+	case w[0] == "history":
+		c.History, err = strconv.ParseInt(w[1], 10, 64)
+		c.Since = e.w.d.Now
 		return err
 	case w[0] == "alarm" && (w[1] == alarmNoSpace || w[1] == alarmCorrupt):
 		insert(&mb.Alarms, w[1])
 		return nil
 	}
-	return fmt.Errorf("%q is neither garbage BYTES nor alarm NOSPACE|CORRUPT", strings.Join(w, " "))
+	return fmt.Errorf("%q is none of garbage BYTES, history BYTES and alarm NOSPACE|CORRUPT", strings.Join(w, " "))
 }

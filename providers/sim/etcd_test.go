@@ -219,3 +219,32 @@ func TestKubeletWaitsForItsFiles(t *testing.T) {
 		t.Errorf("listening: %v", q.Ports)
 	}
 }
+
+// TestHistory: what was deleted is in use until API servers compact etcd, which they
+// cannot while it has no space, and on the disk until a member is defragmented.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.found(cp1)
+	ctx, etcd := context.Background(), r.etcd(cp1)
+	sizes := func() (onDisk, inUse int64) { m := r.member(cp1, cp1); return m.DBSize, m.DBInUse }
+	_, base := sizes()
+	step := func(what string, do func() error, onDisk, inUse int64) {
+		t.Helper()
+		r.must(do())
+		if d, u := sizes(); d != base+onDisk || u != base+inUse {
+			t.Errorf("%s: %d on the disk, %d in use; want %d and %d more than %d", what, d, u, onDisk, inUse, base)
+		}
+	}
+	edit := func(expr string) func() error { return func() error { return sim.Edit(r.w, cp1, expr) } }
+	defragment := func() error { return etcd.Defragment(ctx, r.member(cp1, cp1).ID) }
+	step("deleted", edit("etcd history 4096"), 4096, 4096)
+	step("defragmented too early", defragment, 4096, 4096)
+	step("later", edit("time 10m"), 4096, 0)
+	step("defragmented", defragment, 0, 0)
+	step("no space", edit("etcd alarm NOSPACE"), 0, 0)
+	step("deleted then", edit("etcd history 4096"), 4096, 4096)
+	step("later then", edit("time 10m"), 4096, 4096)
+	step("compacted", func() error { return etcd.Compact(ctx) }, 4096, 0)
+	step("defragmented then", defragment, 0, 0)
+}

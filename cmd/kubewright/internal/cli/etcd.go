@@ -117,7 +117,7 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 		Use: "defragment" + clusterArg, Short: "Have etcd give back the space that it does not use, one member at a time", Args: takes(0, 1),
 		Long: "defragment shows a plan, asks, and has one member after the other give back what its database does\n" +
 			"not use, the leader last, each only while all others answer. A member does not answer meanwhile.\n" +
-			"An alarm for lack of space is disarmed when all are done.",
+			"Under an alarm for lack of space etcd is compacted first, and the alarm disarmed when all are done.",
 		Example: "  kubewright etcd defragment\n  kubewright etcd defragment prod -auto-approve",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			make := func(v *phases.View, header planner.Plan, _ planner.Options) (phases.Result, diag.Diagnostics) {

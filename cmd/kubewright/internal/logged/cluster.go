@@ -202,6 +202,11 @@ func (e *etcd) MoveLeader(ctx context.Context, to string) error {
 	return e.ask("another leader", func() error { return e.Etcd.MoveLeader(ctx, to) }, "member", to)
 }
 
+// Compact implements providers.Etcd.
+func (e *etcd) Compact(ctx context.Context) error {
+	return e.ask("compaction", func() error { return e.Etcd.Compact(ctx) })
+}
+
 // Defragment implements providers.Etcd.
 func (e *etcd) Defragment(ctx context.Context, id string) error {
 	return e.ask("defragmentation", func() error { return e.Etcd.Defragment(ctx, id) }, "member", id)
