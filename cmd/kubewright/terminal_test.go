@@ -309,6 +309,8 @@ func (m *model) block() []string {
 // wantBlock wants the block once, and each line of it in one row.
 func (c *console) wantBlock(step string) {
 	c.Helper()
+	// Part of a picture may have been read so far.
+	c.until(c.T, "a whole block", func(m *model) bool { return len(m.block()) == 2 && m.column == 0 && len(m.pending) == 0 })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	block := c.block()

@@ -38,9 +38,18 @@ func TestTrace(t *testing.T) {
 // operator leads a life on the hosts of a lab.
 type operator struct{ *site }
 
-func (o operator) Do(d trace.Deed)            { o.sh(d.Host, d.Shell) }
-func (o operator) Write(configuration string) { o.write("cluster.hcl", configuration) }
-func (o operator) Run(args ...string) string  { return o.must(args...).out }
+func (o operator) Do(d trace.Deed) { o.sh(d.Host, d.Shell) }
+
+// Write waits as well until the API shows what the act before has restarted as ready:
+// what is planned in these seconds waits for it.
+func (o operator) Write(configuration string) {
+	o.write("cluster.hcl", configuration)
+	if o.sh("cp1", "test -e /etc/kubernetes/admin.conf || echo blank") == "" {
+		o.kubectl("wait", "pods", "--all", "-n", "kube-system", "--for=condition=Ready", "--timeout=2m")
+	}
+}
+
+func (o operator) Run(args ...string) string { return o.must(args...).out }
 
 // place is the lab as a place to lead a life in.
 func (s *site) place() trace.Place {
