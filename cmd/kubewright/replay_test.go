@@ -40,7 +40,9 @@ func (r replayer) Do(d trace.Deed) {
 	r.must(r.t, append([]string{"sim", "edit", r.Addresses[d.Host]}, d.Edit...)...)
 }
 
+// Write lets time pass as well, in which what the act before has restarted gets ready.
 func (r replayer) Write(configuration string) {
+	r.Do(trace.Deed{Host: "cp1", Edit: []string{"time", "2m"}})
 	if err := os.WriteFile(filepath.Join(string(r.folder), "main.hcl"), []byte(configuration), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
