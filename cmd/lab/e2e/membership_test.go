@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
 // TestMembership takes a cluster of three control planes through changes of
@@ -51,6 +53,60 @@ func TestMembership(t *testing.T) {
 	s.settled()
 	s.wantNoChanges()
 	s.wantGone(before)
+}
+
+// TestFiveControlPlanes takes a cluster from one control plane over three to five,
+// and down again to one on which it was not founded. Where three of them are or
+// more, the API takes writes all the while. One of the plans adds a worker too and
+// takes another one out.
+func TestFiveControlPlanes(t *testing.T) {
+	long(t)
+	beside(t, 8*time.Minute)
+	s := newSite(t, "e2efive", 5, 2)
+	s.logIn()
+	before := s.listings()
+	all, workers := s.planes, s.workers
+	s.become(all[:1], workers[:1])
+	s.applied()
+	for _, part := range []struct {
+		name            string
+		planes, workers []lab.Host
+		written         bool
+		says            []string
+	}{
+		{"one to three", all[:3], workers[:1], false, []string{
+			"1 member, quorum 1 → cp2 joins: 2, quorum 2 → cp3 joins: 3, quorum 2; held at every step.", "Resources: 2 added,", "0 destroyed.",
+		}},
+		{"three to five", all, workers[1:], true, []string{
+			"3 members, quorum 2 → cp4 joins: 4, quorum 3 → cp5 joins: 5, quorum 3; held at every step.", "Resources: 3 added,", "1 destroyed.",
+		}},
+		{"five to three", all[2:], workers[1:], true, []string{
+			"5 members, quorum 3 →", "leaves: 4, quorum 3 →", "leaves: 3, quorum 2; held at every step.", "Resources: 0 added,", "2 destroyed.",
+		}},
+		{"three to one", all[2:3], workers[1:], false, []string{
+			"leaves: 2, quorum 2 →", "leaves: 1, quorum 1; held at every step.", "Resources: 0 added,", "2 destroyed.",
+		}},
+	} {
+		if !t.Run(part.name, func(t *testing.T) {
+			s.within(t, func() {
+				if part.written {
+					defer s.watchWrites()()
+				}
+				s.become(part.planes, part.workers)
+				wantContains(t, words(s.applied().out), part.says...)
+			})
+		}) {
+			return
+		}
+	}
+	s.wantGone(before)
+}
+
+// become changes which hosts are in the configuration.
+func (s *site) become(planes, workers []lab.Host) {
+	s.t.Helper()
+	s.planes, s.workers = planes, workers
+	s.configure()
 }
 
 // memberList asks etcd for its members on a control plane.

@@ -87,8 +87,8 @@ type writes struct {
 // hands over first. etcd does not try again, and neither does who asked.
 var lostByLeaders = []string{"etcdserver: leader changed", "etcdserver: request timed out, possibly due to previous leader failure"}
 
-// writer is access to the ConfigMaps that are written, by admin.conf as it is now.
-func (s *site) writer(ctx context.Context) (typed.ConfigMapInterface, error) {
+// api is access to the API through the balancer, by admin.conf as it is now.
+func (s *site) api(ctx context.Context) (kubernetes.Interface, error) {
 	content, err := s.Exec(ctx, s.planes[0].Name, "cat", "/etc/kubernetes/admin.conf")
 	if err != nil {
 		return nil, err
@@ -99,7 +99,12 @@ func (s *site) writer(ctx context.Context) (typed.ConfigMapInterface, error) {
 	}
 	name, address := s.Endpoint()
 	config.Host, config.ServerName, config.Timeout, config.QPS = "https://"+address.String(), name, 10*time.Second, -1
-	api, err := kubernetes.NewForConfig(config)
+	return kubernetes.NewForConfig(config)
+}
+
+// writer is access to the ConfigMaps that are written.
+func (s *site) writer(ctx context.Context) (typed.ConfigMapInterface, error) {
+	api, err := s.api(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -163,12 +168,11 @@ func (s *site) pollWrites() func() writes {
 	}
 }
 
-// watchUsers asks the API through the balancer and the Service from every node,
-// writes to the API, and looks at etcd's quorum, until the answer is called: it
-// prints how often, and wants that nobody was disturbed.
-func (s *site) watchUsers(service string) func() {
+// watchWrites writes to the API until the answer is called: it prints how often,
+// and wants that none of it failed.
+func (s *site) watchWrites() func() {
 	s.t.Helper()
-	pods, api, quorum, written := s.pollService(service), s.pollAPI(), s.watchQuorum(), s.pollWrites()
+	written := s.pollWrites()
 	return func() {
 		s.t.Helper()
 		w := written()
@@ -177,6 +181,18 @@ func (s *site) watchUsers(service string) func() {
 		if w.failed > 0 || w.total == 0 {
 			s.t.Errorf("%d of %d writes failed", w.failed, w.total)
 		}
+	}
+}
+
+// watchUsers asks the API through the balancer and the Service from every node,
+// writes to the API, and looks at etcd's quorum, until the answer is called: it
+// prints how often, and wants that nobody was disturbed.
+func (s *site) watchUsers(service string) func() {
+	s.t.Helper()
+	pods, api, quorum, written := s.pollService(service), s.pollAPI(), s.watchQuorum(), s.watchWrites()
+	return func() {
+		s.t.Helper()
+		written()
 		total, failed, retried, last := api()
 		s.t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d repeated as client-go does", total, failed, retried)
 		if failed > 0 || total == 0 {

@@ -1,0 +1,121 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// TestGone powers a worker and a control plane off for good. That they are silent
+// takes neither out of the cluster; the word of somebody does, once by a flag and
+// once by the configuration.
+func TestGone(t *testing.T) {
+	long(t)
+	beside(t, 6*time.Minute)
+	s := newSite(t, "e2egone", 3, 2)
+	s.logIn()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.settled()
+	s.wantNoChanges()
+
+	t.Run("host that answers", func(t *testing.T) { s.within(t, s.notGone) })
+	t.Run("worker", func(t *testing.T) { s.within(t, s.workerGone) })
+	t.Run("control plane", func(t *testing.T) { s.within(t, s.planeGone) })
+	if !t.Failed() {
+		s.must("destroy", "-auto-approve", "-no-color")
+	}
+}
+
+// notGone wants a host that answers not to be taken for gone.
+func (s *site) notGone() {
+	all := s.workers
+	s.become(s.planes, all[:1])
+	r := s.run("plan", "-no-color", fmt.Sprintf("-forget-unreachable=node.worker[%q]", all[1].Name))
+	if r.code != 1 {
+		s.t.Errorf("plan without a host that answers: exit code %d, want 1", r.code)
+	}
+	wantContains(s.t, words(r.out), "Host is not gone", "is said to be gone for good, and it answers")
+	s.become(s.planes, all)
+	s.wantNoChanges()
+}
+
+// workerGone takes out a worker without power by the flag.
+func (s *site) workerGone() {
+	gone := s.workers[1]
+	address := fmt.Sprintf("node.worker[%q]", gone.Name)
+	s.powerOff(gone)
+	s.wantSilent("Host could not be looked at", address, "To go on without it: -allow-unreachable")
+	s.wantLeftAlone(gone)
+
+	s.become(s.planes, s.workers[:1])
+	s.wantSilent("Host could not be looked at", address, "-forget-unreachable='"+address+"'")
+	s.wantLeftAlone(gone)
+	r := s.applied("-forget-unreachable=" + address)
+	wantContains(s.t, words(r.out), "removes the node from the cluster through the others; nothing is done on its old host", "Resources: 0 added, 0 changed, 1 destroyed.")
+	s.wantNode(gone, false)
+}
+
+// planeGone takes out a control plane without power by a removed block, which may
+// stay or go when it is done.
+func (s *site) planeGone() {
+	gone := s.planes[len(s.planes)-1]
+	address := fmt.Sprintf("node.cp[%q]", gone.Name)
+	s.powerOff(gone)
+	s.wantSilent("Control plane could not be looked at", address, "nothing is planned for this cluster")
+	s.wantNode(gone, true)
+
+	s.top = fmt.Sprintf("removed {\n  from        = %s\n  unreachable = true\n}\n", address)
+	s.become(s.planes[:len(s.planes)-1], s.workers)
+	r := s.applied()
+	wantContains(s.t, words(r.out), gone.Name+" leaves: 2, quorum 2; held at every step.",
+		"removes the node from the cluster through the others; nothing is done on its old host", "Resources: 0 added, 0 changed, 1 destroyed.")
+	s.wantNode(gone, false)
+	s.top = ""
+	s.configure()
+	s.wantNoChanges()
+}
+
+func (s *site) powerOff(h lab.Host) {
+	s.t.Helper()
+	if err := s.Kill(context.Background(), h.Name); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// wantSilent wants a plan to end because a host does not answer.
+func (s *site) wantSilent(says ...string) {
+	s.t.Helper()
+	r := s.run("plan", "-detailed-exitcode", "-no-color")
+	if r.code != 6 { // a host does not answer
+		s.t.Errorf("plan with a silent host: exit code %d, want 6", r.code)
+	}
+	wantContains(s.t, words(r.out), says...)
+}
+
+// wantLeftAlone wants a plan that may go on without a host to do nothing about it.
+func (s *site) wantLeftAlone(h lab.Host) {
+	s.t.Helper()
+	r := s.must("plan", "-allow-unreachable", "-no-color")
+	wantContains(s.t, r.out, "1 target is left alone")
+	if strings.Contains(r.out, "will be destroyed") {
+		s.t.Error("the plan takes out a node whose host is silent")
+	}
+	s.wantNode(h, true)
+}
+
+// wantNode wants the API to know the node of a host, or not.
+func (s *site) wantNode(h lab.Host, there bool) {
+	s.t.Helper()
+	nodes := strings.Fields(s.kubectl("get", "nodes", "-o", "name"))
+	if slices.Contains(nodes, "node/"+s.nodeName(h)) != there {
+		s.t.Errorf("the API knows of %v; that %s is among them has to be %v", nodes, h.Name, there)
+	}
+}
