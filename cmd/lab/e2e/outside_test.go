@@ -1,0 +1,219 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestOutside changes a label, a kubelet and an API server by hand. It is shown,
+// accepted by the words that are offered for it, and left to others, on a cluster
+// that runs; what is nobody's business but the users' is neither shown nor touched.
+func TestOutside(t *testing.T) {
+	long(t)
+	beside(t, 5*time.Minute)
+	s := newSite(t, "e2eout", 1, 1)
+	s.workerExtra = poolLabel("batch")
+	s.configure()
+	s.logIn()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.settled()
+	s.wantNoChanges()
+	wantContains(t, s.must("plan", "-refresh-only", "-detailed-exitcode", "-no-color").out, "Your clusters still match the state.")
+
+	var offers string
+	t.Run("shown", func(t *testing.T) { s.within(t, func() { offers = s.shownOutside() }) })
+	if t.Failed() {
+		return
+	}
+	t.Run("accepted", func(t *testing.T) { s.within(t, func() { s.acceptedOutside(offers) }) })
+	if t.Failed() {
+		return
+	}
+	t.Run("ignored", func(t *testing.T) { s.within(t, s.ignoredOutside) })
+}
+
+// poolLabel is HCL of a worker's label.
+func poolLabel(pool string) string {
+	return fmt.Sprintf("  labels = { \"node.example.com/pool\" = %q }\n", pool)
+}
+
+// byHand are values that somebody sets by hand, each in a place of its own.
+type byHand struct {
+	maxPods         int
+	profiling, pool string
+}
+
+// setByHand sets them, and waits until they are in force.
+func (s *site) setByHand(v byHand) {
+	s.t.Helper()
+	cp, w := s.planes[0].Name, s.workers[0].Name
+	s.kubectl("label", "node", w, "node.example.com/pool="+v.pool, "--overwrite")
+	s.sh(w, fmt.Sprintf("sed -i -e '/^maxPods:/d' -e 's/^rotateCertificates: true/&\\nmaxPods: %d/' %s && systemctl restart kubelet", v.maxPods, kubeletFile))
+	s.sh(cp, fmt.Sprintf("sed -i -e '/--profiling=/d' -e 's/- --secure-port=6443/&\\n    - --profiling=%s/' /etc/kubernetes/manifests/kube-apiserver.yaml", v.profiling))
+	s.eventually("the API server serves as somebody wants", 2*time.Minute, func() (string, bool) {
+		out, err := s.Exec(context.Background(), cp, "sh", "-c",
+			"pgrep -f '[k]ube-apiserver .*--profiling="+v.profiling+"' && kubectl --kubeconfig /etc/kubernetes/admin.conf get --raw /readyz")
+		return fmt.Sprint(string(out), err), err == nil
+	})
+	s.eventually("the kubelet takes as many pods as somebody wants", time.Minute, func() (string, bool) {
+		out := s.podsOf(w)
+		return out, out == fmt.Sprint(v.maxPods)
+	})
+	s.wantCluster()
+}
+
+// kubeletFile is the kubelet's configuration on a host.
+const kubeletFile = "/var/lib/kubelet/config.yaml"
+
+// podsOf is how many pods a node takes.
+func (s *site) podsOf(node string) string {
+	s.t.Helper()
+	return s.kubectl("get", "node", node, "-o", "jsonpath={.status.capacity.pods}")
+}
+
+// standing is what somebody could have changed on hosts and in the cluster.
+type standing struct {
+	hosts            map[string]string
+	objects, running string
+}
+
+// versions are those of objects on which nobody writes who is not asked to; of
+// what has a status that of the rest.
+const versions = `jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} `
+
+func (s *site) stands() standing {
+	s.t.Helper()
+	objects := s.kubectl("get", "configmaps,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings", "--all-namespaces",
+		"-o", versions+`{.metadata.resourceVersion}{"\n"}{end}`)
+	objects += "\n" + s.kubectl("get", "daemonsets,deployments", "--all-namespaces", "-o", versions+`{.metadata.generation}{"\n"}{end}`)
+	objects += "\n" + s.kubectl("get", "nodes", "-o", versions+`{.metadata.labels}{.metadata.annotations}{.spec.taints}{"\n"}{end}`)
+	return standing{s.configured(), objects, s.processes()}
+}
+
+// wantUntouched wants nothing to be changed or restarted since, but for objects.
+func (s *site) wantUntouched(since standing, but ...string) {
+	s.t.Helper()
+	now := s.stands()
+	for _, o := range []*string{&now.objects, &since.objects} {
+		lines := slices.DeleteFunc(strings.Split(*o, "\n"), func(line string) bool {
+			return slices.ContainsFunc(but, func(name string) bool { return strings.HasPrefix(line, name+" ") })
+		})
+		*o = strings.Join(lines, "\n")
+	}
+	if !same(since.hosts, now.hosts) {
+		s.t.Error("something was written on a host")
+	}
+	if now.objects != since.objects {
+		s.t.Errorf("objects were changed:\n%s\nbefore:\n%s", now.objects, since.objects)
+	}
+	if now.running != since.running {
+		s.t.Errorf("something was restarted:\n%s\nbefore:\n%s", now.running, since.running)
+	}
+}
+
+// shownOutside wants what somebody has changed to be shown, that alone, and to be
+// written into the state alone. It returns what was printed.
+func (s *site) shownOutside() string {
+	w := s.workers[0].Name
+	s.kubectl("label", "node", w, "team.example.com/owner=ada")
+	s.kubectl("annotate", "node", w, "team.example.com/ticket=17")
+	s.kubectl("create", "configmap", "theirs", "-n", "kube-system")
+	s.setByHand(byHand{maxPods: 50, profiling: "false", pool: "other"})
+	before := s.stands()
+
+	shown := s.run("plan", "-refresh-only", "-detailed-exitcode", "-no-color")
+	if shown.code != 3 { // only drift
+		s.t.Errorf("plan -refresh-only: exit code %d, want 3", shown.code)
+	}
+	wantContains(s.t, shown.out,
+		fmt.Sprintf("# node.cp[%q]/control-plane has changed", s.planes[0].Name), "+ profiling = \"false\"",
+		fmt.Sprintf("# node.worker[%q]/kubelet-start has changed", w), "+ maxPods = 50",
+		fmt.Sprintf("# node.worker[%q]/mark-worker has changed", w), `~ "node.example.com/pool" = "batch" -> "other"`)
+	if n := strings.Count(shown.out, " has changed\n"); n != 3 || strings.Contains(shown.out, "team.example.com") || strings.Contains(shown.out, "theirs") {
+		s.t.Errorf("%d changes are shown, want three", n)
+	}
+	if r := s.run("plan", "-detailed-exitcode", "-no-color"); r.code != 3 {
+		s.t.Errorf("plan: exit code %d, want 3", r.code)
+	}
+	r := s.must("apply", "-refresh-only", "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "Apply complete! Resources: 0 added, 0 changed, 0 destroyed.")
+	s.must("plan", "-refresh-only", "-detailed-exitcode", "-no-color")
+	s.wantUntouched(before)
+	return shown.out
+}
+
+// offered is what to write into a block to keep what was changed there.
+func offered(printed, block string) string {
+	words := "To keep it, write into " + block + ":\n"
+	var b strings.Builder
+	_, rest, more := strings.Cut(printed, words)
+	for more {
+		offer, _, _ := strings.Cut(rest, "\n\n")
+		b.WriteString(offer + "\n")
+		_, rest, more = strings.Cut(rest, words)
+	}
+	return b.String()
+}
+
+// acceptedOutside writes what is offered where it is to be written, and wants that
+// to be how the cluster is. What kubeadm is told of the cluster knows nothing of
+// an argument that somebody has given to an API server, and learns it.
+func (s *site) acceptedOutside(offers string) {
+	before := s.stands()
+	s.extra = offered(offers, "the block of its cluster, for all control planes")
+	s.workerExtra = offered(offers, fmt.Sprintf("the block of node.worker[%q]", s.workers[0].Name))
+	s.t.Logf("accepted:\n%s%s", s.extra, s.workerExtra)
+	s.configure()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "kubeadm-config", "Resources: 0 added, 1 changed, 0 destroyed.")
+	if strings.Contains(r.out, "# node.") {
+		s.t.Error("a node is changed to what it is")
+	}
+	s.wantNoChanges()
+	s.wantUntouched(before, "ConfigMap kube-system/kubeadm-config")
+}
+
+// ignoredOutside leaves the three values to others: who changes them changes
+// nothing for us, also where the same files are written for another reason.
+func (s *site) ignoredOutside() {
+	cp, w := s.planes[0].Name, s.workers[0].Name
+	s.extra += "  lifecycle {\n    ignore_changes = [api_server.arg[\"profiling\"]]\n  }\n"
+	s.workerExtra += "  lifecycle {\n    ignore_changes = [labels[\"node.example.com/pool\"], kubelet.config.maxPods]\n  }\n"
+	s.configure()
+	s.wantNoChanges()
+	s.setByHand(byHand{maxPods: 60, profiling: "true", pool: "third"})
+	if r := s.wantNoChanges(); strings.Contains(r.out, "outside of kubewright") {
+		s.t.Error("what is left to others is shown as changed outside")
+	}
+	if r := s.run("plan", "-refresh-only", "-detailed-exitcode", "-no-color"); r.code != 0 {
+		s.t.Errorf("plan -refresh-only of what is left to others: exit code %d, want 0", r.code)
+	}
+
+	s.kubelet = "\n      serializeImagePulls = false"
+	s.extra = strings.Replace(s.extra, "api_server {\n", "api_server {\n        arg \"audit-log-maxage\" { value = \"30\" }\n", 1)
+	s.workerExtra = strings.Replace(s.workerExtra, `"other"`, `"fourth"`, 1)
+	s.configure()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "audit-log-maxage", "serializeImagePulls")
+	for _, value := range []string{"profiling", "maxPods", "third", "fourth"} {
+		if strings.Contains(r.out, value) {
+			s.t.Errorf("the plan speaks of %s, which is left to others", value)
+		}
+	}
+	s.wantCluster()
+	s.wantNoChanges()
+	s.sh(cp, "pgrep -f '[k]ube-apiserver .*--profiling=true'")
+	if pods := s.podsOf(w); pods != "60" {
+		s.t.Errorf("the kubelet takes %s pods, want 60 as somebody set it", pods)
+	}
+	if pool := s.kubectl("get", "node", w, "-o", `jsonpath={.metadata.labels.node\.example\.com/pool}`); pool != "third" {
+		s.t.Errorf("the label is %q, want third as somebody set it", pool)
+	}
+}
