@@ -170,6 +170,14 @@ func (s *site) blockedDrain() {
 	s.wantNoChanges()
 }
 
+// loseData ends the members of etcd on these hosts, and takes their data away for good.
+func (s *site) loseData(hosts []lab.Host) {
+	s.t.Helper()
+	for _, h := range hosts {
+		s.sh(h.Name, "mv /etc/kubernetes/manifests/etcd.yaml /root/ && while pgrep -x etcd >/dev/null; do sleep 0.2; done; rm -rf /var/lib/etcd/member /root/etcd.yaml")
+	}
+}
+
 // restore: two members lose their data. Until then a restore is refused.
 func (s *site) restore() {
 	s.kubectl("create", "configmap", "before")
@@ -181,9 +189,7 @@ func (s *site) restore() {
 		s.t.Errorf("exit code %d while a quorum answers", r.code)
 	}
 	wantContains(s.t, r.out, "Etcd works")
-	for _, h := range s.planes[1:] {
-		s.sh(h.Name, "mv /etc/kubernetes/manifests/etcd.yaml /root/ && while pgrep -x etcd >/dev/null; do sleep 0.2; done; rm -rf /var/lib/etcd/member /root/etcd.yaml")
-	}
+	s.loseData(s.planes[1:])
 	start := time.Now()
 	r = s.must("etcd", "restore", file, "-auto-approve", "-no-color")
 	s.t.Logf("restored three control planes in %s", time.Since(start).Round(100*time.Millisecond))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,10 +54,10 @@ func TestKilled(t *testing.T) {
 // killedIn runs a command and kills it as soon as its journal says that an
 // operation of the step has begun. A step that an earlier command has done is
 // not run again; the command then ends by itself.
-func (s *site) killedIn(command, step string) {
+func (s *site) killedIn(command, step string, more ...string) {
 	s.t.Helper()
 	fmt.Fprintf(os.Stderr, "\n(killed in %s:)", step)
-	r := s.start(command, "-auto-approve", "-no-color")
+	r := s.start(slices.Concat(strings.Fields(command), more, []string{"-auto-approve", "-no-color"})...)
 	r.begins(step)
 	if err := r.cmd.Process.Kill(); err != nil {
 		s.t.Fatal(err)

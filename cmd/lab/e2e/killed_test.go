@@ -1,0 +1,112 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// TestKilledUpgrade upgrades a small cluster by commands that are killed with
+// SIGKILL in the middle of steps; the same command again converges.
+func TestKilledUpgrade(t *testing.T) {
+	long(t)
+	beside(t, 7*time.Minute)
+	s := newSiteOf(t, lab.Options{Name: "e2eku", Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 1, Workers: 1})
+	s.logIn()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.deploy()
+	s.version = upgradeTo
+	s.extra = "  install { artifacts = \"./artifacts\" }\n"
+	s.bringKubelet(upgradeTo)
+	s.configure()
+	cp, w := fmt.Sprintf("node.cp[%q]", s.planes[0].Name), fmt.Sprintf("node.worker[%q]", s.workers[0].Name)
+	s.killedInEach([]string{
+		"cluster.prod/etcd-snapshot", cp + "/etcd", "cluster.prod/upload-config", cp + "/install", cp + "/kubelet-start",
+		w + "/drain", w + "/install", w + "/kubelet-start", "cluster.prod/addon",
+	}, "apply")
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantVersion(upgradeTo)
+	s.wantWorkload()
+	s.wantNoChanges()
+}
+
+// TestKilledCare kills the rotation of a CA and the restore of etcd, each at some
+// moments. While the CA is rotated the API takes writes all the while.
+func TestKilledCare(t *testing.T) {
+	long(t)
+	beside(t, 9*time.Minute)
+	s := newSite(t, "e2ekc", 3, 1)
+	s.logIn()
+	before := s.listings()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.settled()
+	s.wantNoChanges()
+	t.Run("rotation", func(t *testing.T) { s.within(t, s.killedRotation) })
+	t.Run("restore", func(t *testing.T) { s.within(t, s.killedRestore) })
+	if !t.Failed() {
+		s.wantGone(before)
+	}
+}
+
+// killedInEach kills a command in one step after the other. Where it could not be,
+// what follows is tried all the same.
+func (s *site) killedInEach(steps []string, command string, more ...string) {
+	s.t.Helper()
+	for _, step := range steps {
+		s.t.Run("in "+strings.ReplaceAll(step, "/", " "), func(t *testing.T) {
+			s.within(t, func() { s.killedIn(command, step, more...) })
+		})
+	}
+}
+
+// killedRotation replaces the CA of the cluster.
+func (s *site) killedRotation() {
+	old := s.onPlanes(casOf)
+	s.sh(s.planes[0].Name, "cp /etc/kubernetes/admin.conf /root/old.conf")
+	written := s.watchWrites()
+	s.killedInEach([]string{
+		`node.cp["cp1"]/certs@trust-both`, `node.cp["cp2"]/control-plane@trust-both`, `node.worker["w1"]/kubelet-start@trust-both`,
+		"cluster.prod/addon@trust-both", `node.cp["cp1"]/certs@reissue`, `node.cp["cp3"]/control-plane@reissue`,
+		`node.worker["w1"]/kubelet-start@reissue`, `node.cp["cp2"]/certs@drop-old`, "cluster.prod/bootstrap-token@drop-old",
+	}, "apply", "-replace=cluster.prod/ca")
+	// It is known to have begun, and asking for it once more when it is done would
+	// be another one.
+	s.must("apply", "-auto-approve", "-no-color")
+	written()
+	s.wantNoChanges()
+	s.wantRotated(old, true, 2)
+	s.wantCluster()
+	s.wantWorkload()
+}
+
+// killedRestore makes etcd anew when two of three members have lost their data.
+func (s *site) killedRestore() {
+	s.kubectl("create", "configmap", "before")
+	file := filepath.Join(s.dir, "good.db")
+	s.must("etcd", "snapshot", "-out="+file)
+	s.kubectl("create", "configmap", "after")
+	s.loseData(s.planes[1:])
+	s.killedInEach([]string{
+		`node.cp["cp2"]/etcd-restore@stop`, `node.cp["cp1"]/etcd-restore@data`, `node.cp["cp1"]/etcd-restore@start`,
+		`node.cp["cp2"]/etcd-restore@join`, `node.cp["cp3"]/etcd-restore@join`,
+	}, "etcd restore", file)
+	r := s.must("etcd", "restore", file, "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "Apply complete!")
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantNoChanges()
+	wantContains(s.t, s.must("etcd", "status", "-no-color").out, "3 of 3 voters healthy")
+	s.wantCluster()
+	out := s.kubectl("get", "configmaps", "-o", "name")
+	if !strings.Contains(out, "configmap/before") || strings.Contains(out, "configmap/after") {
+		s.t.Errorf("there are %s", out)
+	}
+	s.wantWorkload()
+}
