@@ -21,7 +21,6 @@ func TestKilledUpgrade(t *testing.T) {
 	s.logIn()
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantCluster()
-	s.deploy()
 	s.version = upgradeTo
 	s.extra = "  install { artifacts = \"./artifacts\" }\n"
 	s.bringKubelet(upgradeTo)
