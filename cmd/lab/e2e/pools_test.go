@@ -28,8 +28,8 @@ const pools = `  install { artifacts = "./artifacts" }
   }
 `
 
-// served is HCL that has the API servers serve what a later release does not.
-const served = `  api_server {
+// beta is HCL that has the API servers serve what a later release does not.
+const beta = `  api_server {
     arg "runtime-config" { value = "networking.k8s.io/v1beta1=true" }
   }
 `
@@ -50,7 +50,7 @@ func TestPools(t *testing.T) {
 	const from, to = "v1.36.3", "v1.37.1"
 	s := newSiteOf(t, lab.Options{Name: "e2epl", Kubernetes: from, MoreImages: []string{to}, ControlPlanes: 1, Workers: 3})
 	s.workerExtra = "  labels = { \"node.example.com/tier\" = each.key == \"w3\" ? \"edge\" : \"general\" }\n"
-	s.extra = served
+	s.extra = beta
 	s.configure()
 	s.logIn()
 	s.must("apply", "-auto-approve", "-no-color")
