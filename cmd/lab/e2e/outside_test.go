@@ -97,15 +97,18 @@ func (s *site) stands() standing {
 	return standing{s.configured(), objects, s.processes()}
 }
 
-// wantUntouched wants nothing to be changed or restarted since, but for objects.
+// wantUntouched wants nothing to be changed or restarted since, but for objects and
+// files whose lines have these words.
 func (s *site) wantUntouched(since standing, but ...string) {
 	s.t.Helper()
 	now := s.stands()
-	for _, o := range []*string{&now.objects, &since.objects} {
-		lines := slices.DeleteFunc(strings.Split(*o, "\n"), func(line string) bool {
-			return slices.ContainsFunc(but, func(name string) bool { return strings.HasPrefix(line, name+" ") })
-		})
-		*o = strings.Join(lines, "\n")
+	for _, st := range []*standing{&now, &since} {
+		st.objects = withoutLines(st.objects, but)
+		hosts := map[string]string{}
+		for host, text := range st.hosts {
+			hosts[host] = withoutLines(text, but)
+		}
+		st.hosts = hosts
 	}
 	if !same(since.hosts, now.hosts) {
 		s.t.Error("something was written on a host")
@@ -116,6 +119,14 @@ func (s *site) wantUntouched(since standing, but ...string) {
 	if now.running != since.running {
 		s.t.Errorf("something was restarted:\n%s\nbefore:\n%s", now.running, since.running)
 	}
+}
+
+// withoutLines drops the lines that have one of the words.
+func withoutLines(text string, words []string) string {
+	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(line, w) })
+	})
+	return strings.Join(lines, "\n")
 }
 
 // shownOutside wants what somebody has changed to be shown, that alone, and to be
@@ -177,7 +188,7 @@ func (s *site) acceptedOutside(offers string) {
 		s.t.Error("a node is changed to what it is")
 	}
 	s.wantNoChanges()
-	s.wantUntouched(before, "ConfigMap kube-system/kubeadm-config")
+	s.wantUntouched(before, "ConfigMap kube-system/kubeadm-config ", " /var/lib/kubewright/token ")
 }
 
 // ignoredOutside leaves the three values to others: who changes them changes
