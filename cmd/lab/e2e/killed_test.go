@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -26,8 +27,12 @@ func TestKilledUpgrade(t *testing.T) {
 	s.bringKubelet(upgradeTo)
 	s.configure()
 	cp, w := fmt.Sprintf("node.cp[%q]", s.planes[0].Name), fmt.Sprintf("node.worker[%q]", s.workers[0].Name)
+	s.killedInEach([]string{"cluster.prod/etcd-snapshot"}, "apply")
+	t.Run("while the API server is stopped", func(t *testing.T) {
+		s.within(t, func() { s.killedOnce("apply", s.planes[0].Name, "! test -e /etc/kubernetes/manifests/kube-apiserver.yaml") })
+	})
 	s.killedInEach([]string{
-		"cluster.prod/etcd-snapshot", cp + "/etcd", "cluster.prod/upload-config", cp + "/install", cp + "/kubelet-start",
+		"cluster.prod/upload-config", cp + "/install", cp + "/kubelet-start",
 		w + "/drain", w + "/install", w + "/kubelet-start", "cluster.prod/addon",
 	}, "apply")
 	s.must("apply", "-auto-approve", "-no-color")
@@ -63,6 +68,22 @@ func (s *site) killedInEach(steps []string, command string, more ...string) {
 		s.t.Run("in "+strings.ReplaceAll(step, "/", " "), func(t *testing.T) {
 			s.within(t, func() { s.killedIn(command, step, more...) })
 		})
+	}
+}
+
+// killedOnce runs a command and kills it as soon as a test is true on a host.
+func (s *site) killedOnce(command, host, test string) {
+	s.t.Helper()
+	r := s.start(command, "-auto-approve", "-no-color")
+	s.eventually(test, 3*time.Minute, func() (string, bool) {
+		out, err := s.Exec(context.Background(), host, "sh", "-c", test)
+		return fmt.Sprint(string(out), err), err == nil
+	})
+	if err := r.cmd.Process.Kill(); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := <-r.ended; err == nil {
+		s.t.Fatalf("kubewright %s was done before it could be killed", command)
 	}
 }
 
