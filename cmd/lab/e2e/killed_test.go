@@ -29,7 +29,9 @@ func TestKilledUpgrade(t *testing.T) {
 	cp, w := fmt.Sprintf("node.cp[%q]", s.planes[0].Name), fmt.Sprintf("node.worker[%q]", s.workers[0].Name)
 	s.killedInEach([]string{"cluster.prod/etcd-snapshot"}, "apply")
 	t.Run("while the API server is stopped", func(t *testing.T) {
-		s.within(t, func() { s.killedOnce("apply", s.planes[0].Name, "! test -e /etc/kubernetes/manifests/kube-apiserver.yaml") })
+		s.within(t, func() {
+			s.killedOnce("apply", s.planes[0].Name, "! test -e /etc/kubernetes/manifests/kube-apiserver.yaml")
+		})
 	})
 	s.killedInEach([]string{
 		"cluster.prod/upload-config", cp + "/install", cp + "/kubelet-start",
