@@ -15,7 +15,7 @@ import (
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 )
 
-var askedHost = regexp.MustCompile(`msg="asking host" host=(\S+) for=(\S+|"[^"]*")`)
+var askedHost = regexp.MustCompile(`msg="asking host" host=(\S+) for=("[^"]*"|\S+)`)
 
 // TestPlanAsksEachHostOnce: a plan that finds nothing to do connects to each host
 // once and sends it one request. API and etcd are looked at through one of them.

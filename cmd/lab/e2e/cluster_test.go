@@ -226,7 +226,7 @@ func (s *site) wantStable() {
 	}
 }
 
-var askedHost = regexp.MustCompile(`msg="asking host" host=(\S+) for=(\S+|"[^"]*")`)
+var askedHost = regexp.MustCompile(`msg="asking host" host=(\S+) for=("[^"]*"|\S+)`)
 
 // wantOneEach wants a plan without changes to connect to each host once and to
 // have it run one command. The ways through it, to API and etcd, are channels of
