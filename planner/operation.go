@@ -130,6 +130,8 @@ type (
 	// Swap turns all swap off, or on again as fstab has it.
 	Swap struct {
 		On bool `json:"on"`
+		// Boot is SwapStaysOff, SwapReturns, or empty: what boots do is let alone.
+		Boot string `json:"boot,omitempty"`
 	}
 
 	// RemovePods stops and removes all pod sandboxes of the runtime, as kubeadm reset does.

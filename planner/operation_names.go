@@ -241,9 +241,24 @@ func loadModuleSummary(o LoadModule) string {
 	return "load module " + o.Module
 }
 
+// What an operation does about boots: swap stays off, or is on again after the next.
+const (
+	SwapStaysOff = "off"
+	SwapReturns  = "on"
+)
+
+// SwapTarget is the unit by which systemd turns on at boot what fstab, partition
+// tables and generators have of swap. While it is masked nothing pulls that in.
+const SwapTarget = "swap.target"
+
 func swapSummary(o Swap) string {
-	if o.On {
+	switch {
+	case o.On:
 		return "turn swap on again"
+	case o.Boot == SwapStaysOff:
+		return "turn swap off, and mask " + SwapTarget
+	case o.Boot == SwapReturns:
+		return "unmask " + SwapTarget
 	}
 	return "turn swap off"
 }

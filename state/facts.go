@@ -33,6 +33,8 @@ type Facts struct {
 	CgroupV2 bool `json:"cgroup_v2,omitempty"`
 	// Swap tells that a swap device is in use.
 	Swap bool `json:"swap,omitempty"`
+	// SwapAtBoot tells that the next boot turns swap on.
+	SwapAtBoot bool `json:"swap_at_boot,omitempty"`
 	// KubeletVersion and RuntimeVersion are as printed, without the leading v; empty when not installed.
 	KubeletVersion string `json:"kubelet_version,omitempty"`
 	RuntimeVersion string `json:"runtime_version,omitempty"`

@@ -26,7 +26,7 @@ const (
 	KindPackage     Kind = "package"     // version, held; status where it is there in part
 	KindSysctl      Kind = "sysctl"      // value
 	KindModule      Kind = "module"      // loaded
-	KindSwap        Kind = "swap"        // on
+	KindSwap        Kind = "swap"        // on, at_boot
 	KindEtcdMember  Kind = "etcd_member" // name, peer_url, learner
 	KindMark        Kind = "mark"        // kubewright's own mark on a host: cluster, node
 	KindNodeObject  Kind = "node_object" // labels, taints, annotations that are ours

@@ -137,7 +137,7 @@ func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool
 	case state.KindModule:
 		return attributes("loaded", true), r.Modules[id]
 	case state.KindSwap:
-		return attributes("on", r.Facts.Swap), true
+		return attributes("on", r.Facts.Swap, "at_boot", r.Facts.SwapAtBoot), true
 	case state.KindMark:
 		if r.Marks == nil {
 			return state.Value{}, false

@@ -24,7 +24,7 @@ var prepare = phase{
 		}
 		items = append(items, n.fileItem(preparePhase, state.KindFile, sysctlFile, "0644", sysctlContent))
 		if !swapAllowed(n) {
-			items = append(items, state.Item{Address: item(n.target, preparePhase, "swap", "all"), Kind: state.KindSwap, Attributes: attributes("on", false)})
+			items = append(items, state.Item{Address: item(n.target, preparePhase, "swap", "all"), Kind: state.KindSwap, Attributes: attributes("on", false, "at_boot", false)})
 		}
 		return items
 	},
@@ -38,7 +38,7 @@ var prepare = phase{
 			case state.KindSysctl:
 				ops = append(ops, planner.SetSysctl{Name: c.Address.ID(), Value: "1"})
 			case state.KindSwap:
-				ops = append(ops, planner.Swap{})
+				ops = append(ops, n.swapOff())
 			}
 		}
 		return planner.Step{Operations: append(ops, fileOperations(w)...)}
@@ -106,6 +106,29 @@ func swapAllowed(n *node) bool {
 	fails, set := n.kubeletFlag("failSwapOn")
 	return set && !fails
 }
+
+// swapOff turns swap off, and keeps it off where a boot would turn it on: the
+// kubelet would not start then.
+func (n *node) swapOff() planner.Swap {
+	if n.report != nil && n.report.Facts.SwapAtBoot {
+		return planner.Swap{Boot: planner.SwapStaysOff}
+	}
+	return planner.Swap{}
+}
+
+// markSwapAtBoot has the mark remember what swapOff masks. It may come later than
+// the first mark: fstab gets a swap device when somebody adds one.
+func (n *node) markSwapAtBoot(m *state.Marks) {
+	if m.Before != nil && n.report.Facts.SwapAtBoot && !swapAllowed(n) {
+		m.Before[beforeSwapAtBoot] = "on"
+	}
+}
+
+// What a mark remembers of swap.
+const (
+	beforeSwap       = "swap"
+	beforeSwapAtBoot = "swap_at_boot"
+)
 
 // foldersBefore are folders of which the mark remembers whether they were
 // there, so that a reset knows which to take away.
@@ -176,6 +199,7 @@ func (n *node) marks() state.Marks {
 	if old := n.report.Marks; old != nil && old.Format > 0 {
 		m.Before, m.Owned, m.Founder = maps.Clone(old.Before), slices.Clone(old.Owned), old.Founder || m.Founder
 		m.ClusterCA, m.FormerCAs = old.ClusterCA, slices.Clone(old.FormerCAs)
+		n.markSwapAtBoot(&m)
 		n.markSoftware(&m)
 		return m
 	}
@@ -200,8 +224,9 @@ func (n *node) marks() state.Marks {
 		m.Before["sysctl:"+name] = value
 	}
 	if n.report.Facts.Swap {
-		m.Before["swap"] = "on"
+		m.Before[beforeSwap] = "on"
 	}
+	n.markSwapAtBoot(&m)
 	m.Before["unit:"+kubeletUnit] = n.report.Units[kubeletUnit].Enabled + " " + kubeletActive(n.report)
 	n.markSoftware(&m)
 	return m

@@ -319,8 +319,11 @@ func (l leaver) restoreOperations(before map[string]string) []planner.Operation 
 			ops = append(ops, planner.SetSysctl{Name: name, Value: before[k]})
 		}
 	}
-	if before["swap"] == "on" {
-		ops = append(ops, planner.Swap{On: true})
+	if swap := (planner.Swap{On: before[beforeSwap] == "on"}); before[beforeSwapAtBoot] == "on" {
+		swap.Boot = planner.SwapReturns
+		ops = append(ops, swap)
+	} else if swap.On {
+		ops = append(ops, swap)
 	}
 	enabled, active, _ := strings.Cut(before["unit:"+kubeletUnit], " ")
 	if enabled == "disabled" {

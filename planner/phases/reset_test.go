@@ -4,12 +4,15 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"time"
 
 	udiff "github.com/aymanbagabas/go-udiff"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -201,5 +204,103 @@ func TestAPIServerLeavesFirst(t *testing.T) {
 			o.wantHeld()
 			o.wantNothing()
 		})
+	}
+}
+
+// swapping is an operator over hosts on which fstab has swap.
+func swapping(t *testing.T) *operator {
+	t.Helper()
+	o := newOperator(t, cluster(1, 1))
+	p := sim.DefaultProfile()
+	p.Swap = true
+	o.world = sim.New(1, p)
+	o.world.PodHash = kubeadm.StaticPodHash
+	return o
+}
+
+// swap tells whether the control plane's swap is on, and will be after a boot.
+func (o *operator) swap() (on, boots bool) {
+	o.t.Helper()
+	r, err := o.world.Host("10.0.0.11").Observe(o.t.Context(), state.Query{})
+	o.must(err)
+	return r.Facts.Swap, r.Facts.SwapAtBoot
+}
+
+// TestSwapStaysOff: swap that fstab has is off after a boot as well, so that the
+// kubelet starts, and as it was before when the cluster is gone.
+func TestSwapStaysOff(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]bool{"in use": false, "turned off by hand": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := swapping(t)
+			if off {
+				o.must(sim.Edit(o.world, "10.0.0.11", "swap off"))
+			}
+			before := o.listings()
+			wasOn, _ := o.swap()
+			o.must(o.apply())
+			o.wantNothing()
+			o.world.Reboot("10.0.0.11")
+			o.must(o.world.Clock().Sleep(t.Context(), time.Minute))
+			if on, boots := o.swap(); on || boots {
+				t.Errorf("after a boot swap is on: %t, and will be after the next: %t", on, boots)
+			}
+			o.wantNothing()
+			o.destroy = true
+			o.must(o.apply())
+			if after := o.listings(); after != before {
+				t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+			}
+			if on, boots := o.swap(); on != wasOn || !boots {
+				t.Errorf("after all swap is on: %t, and will be after a boot: %t", on, boots)
+			}
+		})
+	}
+}
+
+// TestSwapReturnsToFstab: swap that somebody adds later is off at the next boot
+// again, and is there when the cluster is gone.
+func TestSwapReturnsToFstab(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 1))
+	o.must(o.apply())
+	o.must(sim.Edit(o.world, "10.0.0.11", "file /etc/fstab append /swap.img none swap sw 0 0"))
+	p, err := o.plan()
+	o.must(err)
+	if len(p.Changes) != 1 || p.Changes[0].Address.String() != `node.cp["cp1"]/prepare/swap:all` || len(p.Changes[0].Attributes) != 1 || p.Changes[0].Attributes[0].Path != "at_boot" {
+		t.Errorf("the changes are %+v, want that of swap at boot", p.Changes)
+	}
+	o.must(o.carryOut())
+	o.wantNothing()
+	o.destroy = true
+	o.must(o.apply())
+	if _, boots := o.swap(); !boots {
+		t.Error("the swap of fstab is gone")
+	}
+}
+
+// TestSwapIsLetAlone: where the kubelet runs with swap, it is as it was.
+func TestSwapIsLetAlone(t *testing.T) {
+	t.Parallel()
+	o := swapping(t)
+	cl := o.config.Clusters[0]
+	cl.Kubelet.Config = state.FromGo(map[string]any{"failSwapOn": false, "memorySwap": map[string]any{"swapBehavior": "LimitedSwap"}})
+	before := o.listings()
+	o.must(o.apply())
+	o.wantNothing()
+	if on, boots := o.swap(); !on || !boots {
+		t.Errorf("swap is on: %t, and will be after a boot: %t; want both", on, boots)
+	}
+	cl.Kubelet.Config = state.Value{}
+	o.must(o.apply())
+	o.wantNothing()
+	cl.Kubelet.Config = state.FromGo(map[string]any{"failSwapOn": false})
+	o.must(o.apply())
+	o.wantNothing()
+	o.destroy = true
+	o.must(o.apply())
+	if after := o.listings(); after != before {
+		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
 	}
 }

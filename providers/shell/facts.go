@@ -57,6 +57,8 @@ func (r *reading) facts(began time.Time) error {
 			f.MemoryBytes *= 1024
 		case "swap":
 			f.Swap = true
+		case "swap_at_boot":
+			f.SwapAtBoot = true
 		case "cgroup":
 			f.CgroupV2 = true
 		case "systemd":

@@ -83,6 +83,7 @@ kernel 6.1.0-13-amd64
 boot_id 58837d5e-da5d-4636-a5d8-9f5a035a36a9
 memory 2048
 swap yes
+swap_at_boot yes
 cgroup 2
 systemd yes
 
@@ -176,7 +177,7 @@ func TestParseReport(t *testing.T) {
 	}
 	r := got.report
 	f := r.Facts
-	if f.Hostname != "cp1.example.com" || f.Arch != "amd64" || f.CPUs != 2 || f.MemoryBytes != 2<<20 || !f.Swap || !f.CgroupV2 || !f.Systemd ||
+	if f.Hostname != "cp1.example.com" || f.Arch != "amd64" || f.CPUs != 2 || f.MemoryBytes != 2<<20 || !f.Swap || !f.SwapAtBoot || !f.CgroupV2 || !f.Systemd ||
 		f.ClockOffset != 500*time.Millisecond || f.KubeletVersion != "1.36.3" || f.RuntimeVersion != "2.4.2" || len(f.Addresses) != 2 ||
 		len(f.CRISockets) != 1 || f.CRISocket != "unix:///var/run/containerd/containerd.sock" || f.SystemdResolved {
 		t.Errorf("facts: %+v", f)

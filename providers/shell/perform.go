@@ -213,10 +213,7 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 		}
 		return call(function, op.Module), checkWord("module", op.Module)
 	case planner.Swap:
-		if op.On {
-			return call("kw_swap_on"), nil
-		}
-		return call("kw_swap_off"), nil
+		return c.swap(op)
 	case planner.RemovePods:
 		socket, err := socketPath(op.Socket)
 		return call("kw_pods", socket), err
@@ -451,4 +448,16 @@ func (c *compiler) mark(op planner.Mark) (string, error) {
 	return c.writeFile(planner.WriteFile{
 		Path: path.Clean(marksFile), Mode: "0600", Content: planner.Content{Inline: string(data) + "\n"},
 	})
+}
+
+// swap compiles what swap is to be now and after a boot.
+func (c *compiler) swap(op planner.Swap) (string, error) {
+	if op.Boot != "" && op.Boot != planner.SwapStaysOff && op.Boot != planner.SwapReturns {
+		return "", fmt.Errorf("internal error: swap at boot is to be %q", op.Boot)
+	}
+	now := "off"
+	if op.On {
+		now = "on"
+	}
+	return call("kw_swap", now, op.Boot), nil
 }

@@ -57,7 +57,7 @@ func (e *edit) swap() error {
 	}
 	on, err := either(word, "on", "off")
 	if err == nil {
-		e.m.SwapOn, e.m.SwapOff = on && !e.w.profile(e.m).Swap, !on && e.w.profile(e.m).Swap
+		e.w.turnSwap(e.m, on)
 	}
 	return err
 }

@@ -179,7 +179,7 @@ func (w *World) do(m *machine, op planner.Operation, batch providers.Batch) (boo
 	case planner.LoadModule:
 		return w.loadModule(m, op.Module, !op.Unload)
 	case planner.Swap:
-		return w.setSwap(m, op.On), nil
+		return w.setSwap(m, op), nil
 	case planner.RemovePods:
 		return w.removePods(m)
 	case planner.Unmount:
@@ -480,16 +480,38 @@ func (w *World) loadModule(m *machine, name string, load bool) (bool, error) {
 	return true, nil
 }
 
-func (w *World) setSwap(m *machine, on bool) bool {
-	if w.swap(m) == on {
-		return false
+// swapTarget is where a mask on the unit lies that turns swap on at boot.
+const swapTarget = "/etc/systemd/system/" + planner.SwapTarget
+
+func (w *World) setSwap(m *machine, op planner.Swap) bool {
+	changed, masked := false, w.get(m, swapTarget) != nil
+	switch {
+	case op.Boot == planner.SwapStaysOff && !masked:
+		w.put(m, swapTarget, &file{Type: typeLink, Link: "/dev/null"})
+		changed = true
+	case op.Boot == planner.SwapReturns && masked:
+		w.remove(m, swapTarget)
+		changed = true
 	}
 	// On again as fstab has it: nothing happens where it has none.
-	if on && !strings.Contains(string(w.content(w.get(m, "/etc/fstab"))), " swap ") {
-		return false
+	if w.swap(m) == op.On || op.On && !w.swapConfigured(m) {
+		return changed
 	}
-	m.SwapOff, m.SwapOn = !on && w.profile(m).Swap, on && !w.profile(m).Swap
+	w.turnSwap(m, op.On)
 	return true
+}
+
+func (w *World) turnSwap(m *machine, on bool) {
+	m.SwapOff, m.SwapOn = !on && w.profile(m).Swap, on && !w.profile(m).Swap
+}
+
+func (w *World) swapConfigured(m *machine) bool {
+	return strings.Contains(string(w.content(w.get(m, "/etc/fstab"))), " swap ")
+}
+
+// swapAtBoot tells whether a boot turns swap on.
+func (w *World) swapAtBoot(m *machine) bool {
+	return w.swapConfigured(m) && w.get(m, swapTarget) == nil
 }
 
 func (w *World) mark(m *machine, op planner.Mark) bool {

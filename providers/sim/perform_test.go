@@ -51,6 +51,10 @@ func TestHostOperations(t *testing.T) {
 		planner.LoadModule{Module: "br_netfilter", Unload: true},
 		planner.Swap{On: false},
 		planner.Swap{On: true},
+		planner.Swap{Boot: planner.SwapStaysOff},
+		planner.Swap{Boot: planner.SwapReturns},
+		planner.Swap{Boot: planner.SwapStaysOff},
+		planner.Swap{On: true, Boot: planner.SwapReturns},
 	} {
 		r.wantChanged(both, cp1, op, op)
 	}

@@ -32,11 +32,9 @@ func (w *World) boot(m *machine) {
 	m.Boots++
 	m.Mounts, m.Links, m.Rules, m.Daemons, m.Pods = nil, nil, nil, nil, nil
 	delete(w.planes, m.address)
-	m.Modules, m.Sysctls, m.SwapOn, m.SwapOff = nil, nil, false, false
+	m.Modules, m.Sysctls = nil, nil
 	w.bootKernel(m)
-	if w.profile(m).Swap && !strings.Contains(string(w.content(w.get(m, "/etc/fstab"))), " swap ") {
-		m.SwapOff = true
-	}
+	w.turnSwap(m, w.swapAtBoot(m))
 	for _, name := range w.unitNames(m) {
 		if u, ok := w.unit(m, name); ok {
 			u.Active = u.Enabled

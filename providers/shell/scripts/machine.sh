@@ -135,16 +135,34 @@ kw_module_off() {
 	kw_done changed
 }
 
-# kw_swap_off, kw_swap_on
-kw_swap_off() {
-	if ! { read -r kw_v; read -r kw_v; } </proc/swaps; then kw_done same; return; fi
-	swapoff -a </dev/null || kw_fail
-	kw_done changed
+# kw_swap on|off BOOT: swap as it is to be now. BOOT is off to keep it off, by a mask
+# on what pulls in all that fstab and generators have of it, on to take the mask off
+# again, or empty.
+kw_swap() {
+	kw_made=same
+	if [ "$2" = off ] && ! kw_swap_masked; then
+		systemctl --quiet mask swap.target </dev/null || kw_fail
+		kw_made=changed
+	elif [ "$2" = on ] && kw_swap_masked; then
+		systemctl --quiet unmask swap.target </dev/null || kw_fail
+		kw_made=changed
+	fi
+	if [ "$1" = off ] && kw_swap_used; then
+		swapoff -a </dev/null || kw_fail
+		kw_made=changed
+	elif [ "$1" = on ] && ! kw_swap_used; then
+		swapon -a </dev/null || kw_fail
+		# What generators make stands in no fstab.
+		systemctl --quiet --no-block start swap.target </dev/null || kw_fail
+		kw_made=changed
+	fi
+	kw_done "$kw_made"
 }
-kw_swap_on() {
-	if { read -r kw_v; read -r kw_v; } </proc/swaps; then kw_done same; return; fi
-	swapon -a </dev/null || kw_fail
-	kw_done changed
+
+kw_swap_masked() { [ "$kw_r/etc/systemd/system/swap.target" -ef /dev/null ]; }
+
+kw_swap_used() {
+	[ -f "$kw_r/proc/swaps" ] && { read -r kw_v && read -r kw_v; } <"$kw_r/proc/swaps"
 }
 
 # kw_pods SOCKET: stops and removes every pod, Kubernetes' or not, as kubeadm

@@ -16,12 +16,41 @@ kw_facts() {
 		if [ "$kw_k" = MemTotal: ]; then printf 'memory %s\n' "$kw_v"; break; fi
 	done </proc/meminfo
 	{ read -r kw_v; if read -r kw_v; then echo 'swap yes'; fi; } </proc/swaps
+	if kw_swap_boots; then echo 'swap_at_boot yes'; fi
 	if [ -f /sys/fs/cgroup/cgroup.controllers ]; then echo 'cgroup 2'; fi
 	if [ -d /run/systemd/system ]; then echo 'systemd yes'; fi
 	kw_say addresses
 	ip -o addr show scope global || hostname -I
 	kw_say sockets
 	grep -e containerd.sock -e crio.sock -e cri-dockerd.sock /proc/net/unix
+}
+
+# kw_swap_boots: whether a boot turns swap on, which swap.target pulls in unless it
+# is masked. Of fstab the file counts, not what was made of it at the last boot.
+kw_swap_boots() {
+	if [ "$kw_r/etc/systemd/system/swap.target" -ef /dev/null ]; then return 1; fi
+	if [ -f "$kw_r/etc/fstab" ]; then
+		while read -r kw_k kw_v kw_x kw_e kw_i || [ -n "$kw_k" ]; do
+			case $kw_k:$kw_x:,$kw_e, in
+			'#'* | *,noauto,*) ;;
+			*:swap:*) return 0 ;;
+			esac
+		done <"$kw_r/etc/fstab"
+	fi
+	for kw_f in etc/systemd/system run/systemd/generator run/systemd/generator.early run/systemd/generator.late usr/lib/systemd/system; do
+		for kw_e in "$kw_r/$kw_f"/swap.target.wants/* "$kw_r/$kw_f"/swap.target.requires/*; do
+			if [ -f "$kw_e" ] && ! kw_of_fstab "$kw_e"; then return 0; fi
+		done
+	done
+	return 1
+}
+
+# kw_of_fstab FILE: whether a unit was made of fstab.
+kw_of_fstab() {
+	while read -r kw_v; do
+		if [ "$kw_v" = SourcePath=/etc/fstab ]; then return 0; fi
+	done <"$1"
+	return 1
 }
 
 # kw_line NAME FILE: the first line of a file, by name.
