@@ -347,11 +347,13 @@ type Cluster struct {
 	ProxyEnv              map[string]string
 	IgnorePreflightErrors []string
 	SkipPhases            []string
-	ImagePullPolicy       string
-	ImagePullSerial       bool
-	Patches               []Patch
-	Lifecycle             Lifecycle `json:",omitzero"`
-	Origins               Origins
+	// KernelModules are loaded on every node, now and at each boot.
+	KernelModules   []string
+	ImagePullPolicy string
+	ImagePullSerial bool
+	Patches         []Patch
+	Lifecycle       Lifecycle `json:",omitzero"`
+	Origins         Origins
 	// Sensitive are the values that must not be shown, by keys as in Origins.
 	Sensitive map[string]bool
 	Source    state.Source

@@ -52,6 +52,25 @@ func (c checker) phases(names []string, n *Node) {
 	}
 }
 
+// moduleName is what the kernel calls a module below /sys/module.
+var moduleName = regexp.MustCompile(`^[A-Za-z0-9_]{1,55}$`)
+
+// kernelModules checks the names of modules. modprobe takes dashes for underscores,
+// the kernel shows underscores only: with one spelling nothing is looked for twice.
+func (c checker) kernelModules(names []string) {
+	const path = "kernel_modules"
+	for i, name := range names {
+		switch plain := strings.ReplaceAll(name, "-", "_"); {
+		case !moduleName.MatchString(plain):
+			c.errorf(path, "Invalid kernel module", "%q is no name of a kernel module: letters, digits and _, at most 55 of them, as lsmod shows it.", name)
+		case plain != name:
+			c.errorf(path, "Invalid kernel module", "The kernel shows underscores where a module's file may have dashes. Write %q.", plain)
+		case slices.Contains(names[:i], name):
+			c.errorf(path, "Duplicate kernel module", "%q is listed twice.", name)
+		}
+	}
+}
+
 // Checks are the names of preflight checks: kubeadm's, and our own beside them.
 func Checks() []string {
 	names := map[string]bool{}

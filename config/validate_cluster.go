@@ -40,6 +40,7 @@ func (c checker) cluster(cl *Cluster) {
 	c.clusterPatches(cl)
 	c.preflight(cl.IgnorePreflightErrors)
 	c.phases(cl.SkipPhases, nil)
+	c.kernelModules(cl.KernelModules)
 	c.proxy(cl.ProxyEnv)
 	c.addons(cl.Addons)
 }

@@ -121,7 +121,7 @@ type (
 		Value string `json:"value"`
 	}
 
-	// LoadModule loads a kernel module, or unloads it.
+	// LoadModule loads a kernel module, or unloads it when nothing uses it.
 	LoadModule struct {
 		Module string `json:"module"`
 		Unload bool   `json:"unload,omitempty"`

@@ -191,10 +191,10 @@ func (n *node) checkAdopted() diag.Diagnostics {
 }
 
 // spared are the kinds of which an adopted node may do without: images, which
-// its kubelet fetches when it needs them, and the file that keeps sysctls which
-// are set already.
+// its kubelet fetches when it needs them, and the files that keep sysctls and
+// modules which are set and loaded already.
 func spared(it *state.Item) bool {
-	return it.Kind == state.KindImage || it.Kind == state.KindMark || it.Kind == state.KindFile && it.Address.ID() == sysctlFile
+	return it.Kind == state.KindImage || it.Kind == state.KindMark || it.Kind == state.KindFile && (it.Address.ID() == sysctlFile || it.Address.ID() == modulesFile)
 }
 
 // without are the items that the node does without, when it is adopted.

@@ -26,7 +26,7 @@ func (v *View) Observed(desired, recorded *state.Snapshot) *state.Snapshot {
 	for _, s := range []*state.Snapshot{desired, recorded} {
 		for _, it := range s.Items {
 			// What is let go of is not looked for: it is forgotten, not taken away.
-			if seen[it.Address] || s == recorded && letGo(it.Address.Phase) {
+			if seen[it.Address] || s == recorded && letGo(it.Address) {
 				continue
 			}
 			seen[it.Address] = true

@@ -23,6 +23,12 @@ var prepare = phase{
 			items = append(items, state.Item{Address: item(n.target, preparePhase, "sysctl", name), Kind: state.KindSysctl, Attributes: attributes("value", "1")})
 		}
 		items = append(items, n.fileItem(preparePhase, state.KindFile, sysctlFile, "0644", sysctlContent))
+		for _, name := range n.cluster.KernelModules {
+			items = append(items, state.Item{Address: item(n.target, preparePhase, "module", name), Kind: state.KindModule, Attributes: attributes("loaded", true)})
+		}
+		if len(n.cluster.KernelModules) > 0 {
+			items = append(items, n.fileItem(preparePhase, state.KindFile, modulesFile, "0644", modulesContent))
+		}
 		if !swapAllowed(n) {
 			items = append(items, state.Item{Address: item(n.target, preparePhase, "swap", "all"), Kind: state.KindSwap, Attributes: attributes("on", false, "at_boot", false)})
 		}
@@ -37,6 +43,8 @@ var prepare = phase{
 			switch c.Kind {
 			case state.KindSysctl:
 				ops = append(ops, planner.SetSysctl{Name: c.Address.ID(), Value: "1"})
+			case state.KindModule:
+				ops = append(ops, planner.LoadModule{Module: c.Address.ID()})
 			case state.KindSwap:
 				ops = append(ops, n.swapOff())
 			}
@@ -99,6 +107,33 @@ func sysctlContent(n *node) []byte {
 		fmt.Fprintf(&b, "%s = 1\n", name)
 	}
 	return []byte(b.String())
+}
+
+// modulesFile has systemd load modules at each boot: modules-load.d(5).
+const modulesFile = "/etc/modules-load.d/kubewright.conf"
+
+func modulesContent(n *node) []byte {
+	return []byte("# written by kubewright: kernel_modules of the cluster\n" + strings.Join(n.cluster.KernelModules, "\n") + "\n")
+}
+
+// beforeModule in Marks.Before tells of a module whether it was loaded.
+const beforeModule = "module:"
+
+// markModules has the mark remember which modules were loaded before us. It may come
+// later than the first mark: with a module that is listed later.
+func (n *node) markModules(m *state.Marks) {
+	if m.Before == nil {
+		return
+	}
+	for _, name := range n.cluster.KernelModules {
+		if _, known := m.Before[beforeModule+name]; known {
+			continue
+		}
+		m.Before[beforeModule+name] = ""
+		if n.report.Modules[name] {
+			m.Before[beforeModule+name] = "loaded"
+		}
+	}
 }
 
 // swapAllowed tells that the kubelet is configured to run with swap.
@@ -200,6 +235,7 @@ func (n *node) marks() state.Marks {
 		m.Before, m.Owned, m.Founder = maps.Clone(old.Before), slices.Clone(old.Owned), old.Founder || m.Founder
 		m.ClusterCA, m.FormerCAs = old.ClusterCA, slices.Clone(old.FormerCAs)
 		n.markSwapAtBoot(&m)
+		n.markModules(&m)
 		n.markSoftware(&m)
 		return m
 	}
@@ -227,6 +263,7 @@ func (n *node) marks() state.Marks {
 		m.Before[beforeSwap] = "on"
 	}
 	n.markSwapAtBoot(&m)
+	n.markModules(&m)
 	m.Before["unit:"+kubeletUnit] = n.report.Units[kubeletUnit].Enabled + " " + kubeletActive(n.report)
 	n.markSoftware(&m)
 	return m

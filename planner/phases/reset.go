@@ -253,7 +253,7 @@ var contentsGo = map[string]bool{
 // paths are what goes: the files that we own, in the folders of Kubernetes and beside.
 func (l leaver) paths() []string {
 	set := map[string]bool{}
-	for _, p := range []string{adminConf, superAdminConf, kubeletConf, bootstrapConf, controllerConf, schedulerConf, sysctlFile, logindFile} {
+	for _, p := range []string{adminConf, superAdminConf, kubeletConf, bootstrapConf, controllerConf, schedulerConf, sysctlFile, modulesFile, logindFile} {
 		set[p] = true
 	}
 	for p := range contentsGo {
@@ -306,7 +306,7 @@ func (l leaver) madeFolder(dir string) bool {
 	return known && was == ""
 }
 
-// restoreOperations put sysctls, swap and the kubelet's unit back.
+// restoreOperations put sysctls, modules, swap and the kubelet's unit back.
 func (l leaver) restoreOperations(before map[string]string) []planner.Operation {
 	var ops []planner.Operation
 	var names []string
@@ -317,6 +317,9 @@ func (l leaver) restoreOperations(before map[string]string) []planner.Operation 
 	for _, k := range names {
 		if name, ok := strings.CutPrefix(k, "sysctl:"); ok {
 			ops = append(ops, planner.SetSysctl{Name: name, Value: before[k]})
+		}
+		if name, ok := strings.CutPrefix(k, beforeModule); ok && before[k] == "" {
+			ops = append(ops, planner.LoadModule{Module: name, Unload: true})
 		}
 	}
 	if swap := (planner.Swap{On: before[beforeSwap] == "on"}); before[beforeSwapAtBoot] == "on" {

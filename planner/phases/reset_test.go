@@ -2,6 +2,7 @@ package phases_test
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,6 +208,50 @@ func TestAPIServerLeavesFirst(t *testing.T) {
 	}
 }
 
+// TestKernelModules: modules that are listed are there now and after a boot. One that
+// is listed no more stays until the cluster is gone, when only those go that were not
+// there before.
+func TestKernelModules(t *testing.T) {
+	t.Parallel()
+	const host = "10.0.0.21"
+	o := newOperator(t, cluster(1, 1))
+	o.edit(host, "module ip_vs load")
+	before := o.listings()
+	loaded := func(want ...string) {
+		t.Helper()
+		names := []string{"br_netfilter", "ip_vs", "overlay"}
+		r, err := o.world.Host(host).Observe(t.Context(), state.Query{Modules: names})
+		o.must(err)
+		if got := slices.DeleteFunc(names, func(name string) bool { return !r.Modules[name] }); !slices.Equal(got, want) {
+			t.Errorf("the modules %v are loaded, want %v", got, want)
+		}
+	}
+	list := func(names ...string) {
+		t.Helper()
+		o.config.Clusters[0].KernelModules = names
+		o.must(o.apply())
+		o.wantNothing()
+	}
+
+	list("ip_vs", "overlay")
+	loaded("ip_vs", "overlay")
+	o.world.Reboot(host)
+	o.must(o.world.Clock().Sleep(t.Context(), time.Minute))
+	loaded("ip_vs", "overlay")
+	o.wantNothing()
+	o.edit(host, "module overlay unload")
+	list("ip_vs", "overlay")
+	list("br_netfilter")
+	loaded("br_netfilter", "ip_vs", "overlay")
+	list()
+	o.destroy = true
+	o.must(o.apply())
+	loaded("ip_vs")
+	if after := o.listings(); after != before {
+		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+	}
+}
+
 // swapping is an operator over hosts on which fstab has swap.
 func swapping(t *testing.T) *operator {
 	t.Helper()
@@ -278,6 +323,19 @@ func TestSwapReturnsToFstab(t *testing.T) {
 	if _, boots := o.swap(); !boots {
 		t.Error("the swap of fstab is gone")
 	}
+}
+
+// TestSwapIsAllowedLater: swap that the kubelet may run with from now on is of no
+// concern to a plan any more.
+func TestSwapIsAllowedLater(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 1))
+	o.must(o.apply())
+	o.config.Clusters[0].Kubelet.Config = state.FromGo(map[string]any{"failSwapOn": false})
+	o.must(o.apply())
+	o.wantNothing()
+	o.edit("10.0.0.11", "swap on")
+	o.wantNothing()
 }
 
 // TestSwapIsLetAlone: where the kubelet runs with swap, it is as it was.

@@ -73,7 +73,7 @@ func settings() map[string]setting {
 		"Timeouts.KubernetesAPICall": 7 * time.Minute, "Timeouts.EtcdAPICall": 7 * time.Minute, "Timeouts.TLSBootstrap": 7 * time.Minute,
 		"Timeouts.Discovery": 7 * time.Minute,
 		"UploadCerts":        true, "ProxyEnv": map[string]string{"HTTPS_PROXY": "http://proxy.example.com:3128"},
-		"SkipPhases": []string{"mark-control-plane"}, "ImagePullPolicy": "Always",
+		"SkipPhases": []string{"mark-control-plane"}, "KernelModules": []string{"br_netfilter"}, "ImagePullPolicy": "Always",
 		"Patches":         []config.Patch{{Target: "kube-apiserver", Type: "merge", Content: "metadata:\n  labels:\n    a: b\n"}},
 		"BootstrapTokens": []config.BootstrapToken{{Description: "own", Usages: []string{"signing"}}},
 		"Addons": []*config.Addon{{Name: "own", Objects: []state.Value{state.FromGo(map[string]any{

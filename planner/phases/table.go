@@ -76,10 +76,15 @@ func table() []phase {
 // Description is a phase's name and what it does, for help and documentation.
 type Description struct{ Name, Doc string }
 
-// letGo tells whether items of the phase are let go of.
-func letGo(name string) bool {
+// letGo tells whether an item that is not wanted any more is let go of: it is of a
+// phase that lets go of its items, or of the kernel, where something else may need it
+// by now. A reset puts the kernel back.
+func letGo(a state.Address) bool {
+	if class := a.Class(); a.Phase == preparePhase && (class == "module" || class == "swap") {
+		return true
+	}
 	for _, p := range table() {
-		if p.name == name {
+		if p.name == a.Phase {
 			return p.letsGo
 		}
 	}

@@ -128,9 +128,11 @@ kw_module() {
 	kw_done changed
 }
 
-# kw_module_off MODULE
+# kw_module_off MODULE: unloads it, unless something uses it.
 kw_module_off() {
 	if ! [ -d "/sys/module/$1" ]; then kw_done same; return; fi
+	kw_f="/sys/module/$1/refcnt"
+	if [ -f "$kw_f" ] && read -r kw_v <"$kw_f" && [ "$kw_v" != 0 ]; then kw_done same; return; fi
 	modprobe -r -- "$1" </dev/null || kw_fail
 	kw_done changed
 }

@@ -3,6 +3,8 @@ cluster "c" {
   skip_phases             = ["addon/kubeproxy", "prefligt", "preflight/x", "certs", "addon/all"] # ERROR: Unknown phase # ERROR: Unknown phase # ERROR: Unknown phase # ERROR: Phase cannot be left out
   ignore_preflight_errors = ["swap", "NumCPUs"]                                                  # ERROR: Unknown preflight check
 
+  kernel_modules = ["br-netfilter", "overlay; reboot", "overlay", "overlay"] # ERROR: Invalid kernel module # ERROR: Invalid kernel module # ERROR: Duplicate kernel module
+
   image_pull_serial = false # ERROR: Images are pulled one by one
 
   upgrade {

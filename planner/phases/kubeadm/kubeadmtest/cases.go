@@ -26,6 +26,7 @@ func basics() []Case {
 		newCase("second-control-plane", plane, endpoint("api.example.test:6443")),
 		newCase("rsa-2048", func(c *Case) { c.Cluster.Certificates.Algorithm = "RSA-2048" }),
 		newCase("rsa-3072", func(c *Case) { c.Cluster.Certificates.Algorithm = "RSA-3072" }),
+		newCase("rsa-4096", func(c *Case) { c.Cluster.Certificates.Algorithm = "RSA-4096" }),
 		newCase("ecdsa-p384", plane, endpoint("api.example.test:6443"), func(c *Case) { c.Cluster.Certificates.Algorithm = "ECDSA-P384" }),
 		newCase("validity", func(c *Case) {
 			c.Cluster.Certificates.Validity, c.Cluster.Certificates.CAValidity = 1000*time.Hour+30*time.Minute, 20000*time.Hour

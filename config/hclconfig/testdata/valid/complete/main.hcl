@@ -58,6 +58,7 @@ cluster "prod" {
   proxy_env               = { HTTPS_PROXY = "http://proxy:3128", no_proxy = ".svc" }
   ignore_preflight_errors = ["Swap", "Port-7443"]
   skip_phases             = ["addon/kube-proxy"]
+  kernel_modules          = ["overlay", "br_netfilter"]
   image_pull_policy       = "Always"
   image_pull_serial       = true
 
