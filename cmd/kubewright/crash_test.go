@@ -221,7 +221,7 @@ func TestKilledAnywhere(t *testing.T) {
 		{"renew", after("8040h"), "apply", []moment{{50, "after effect"}}},
 		{"renew what has ended", after("9000h"), "apply", []moment{{20, "after effect"}}},
 		{"rotate", foundedFolder, "apply " + strings.Join(rotateAll, " "), []moment{{100, "after effect"}}},
-		{"upgrade one", raisedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {4, "after effect: remove_path"}}},
+		{"upgrade one", raisedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {4, "after effect: remove_path"}, {6, "after effect"}}},
 		{"change etcd of one", tunedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {2, "after effect: remove_path"}}},
 		{"destroy", foundedFolder, "destroy", []moment{{98, "after effect"}, {1, "before open kubewright.journal"}}},
 	} {

@@ -292,11 +292,19 @@ func (c *cluster) kubelets() map[string]string {
 		return out
 	}
 	for _, n := range c.nodes {
-		if it := c.view.recorded.Find(item(n.target, kubeletStartPhase, "unit", kubeletUnit)); it != nil {
-			out[n.name] = it.Attributes.Get("version").AsString()
-		}
+		out[n.name] = n.lastKubelet()
 	}
 	return out
+}
+
+// lastKubelet is runningKubelet, and while the API does not answer the version that
+// the state remembers.
+func (n *node) lastKubelet() string {
+	it := n.cluster.view.recorded.Find(item(n.target, kubeletStartPhase, "unit", kubeletUnit))
+	if n.cluster.report != nil || it == nil {
+		return n.runningKubelet()
+	}
+	return it.Attributes.Get("version").AsString()
 }
 
 func (c *cluster) misfit(where string, err error, remedy string) *diag.Diagnostic {

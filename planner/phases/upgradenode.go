@@ -16,9 +16,11 @@ func (n *node) manifestHash(component string) string {
 
 // podHash is the hash by which the kubelet knows a static pod. The API tells a
 // kubelet's version as of the time when that could last speak with it: one that
-// was replaced since may run already, and then has a hash of its own.
+// was replaced since may run already, and then has a hash of its own. While the API
+// does not answer the version is the one that is remembered.
 func (n *node) podHash(component string, content []byte) string {
 	in := n.input()
+	in.RunningKubelet = n.lastKubelet()
 	hash := kubeadm.ComponentHash(in, component, content)
 	if in.RunningKubelet = n.comingKubelet(); in.RunningKubelet == "" {
 		return hash
