@@ -126,16 +126,25 @@ func (c *cluster) tells() bool {
 	})
 }
 
-// cutShort tells that an earlier apply was cut short when it had stopped an API
-// server for the wanted version: that goes down first, before any manifest has the
-// new version, and every host has the images by then.
+// cutShort tells that an earlier apply was cut short on its way to the wanted
+// version before any manifest had that: every host has its images by then, and the
+// control plane is not as it was left, for static pods are stopped, or have a version
+// in between.
 func (c *cluster) cutShort() bool {
 	return slices.ContainsFunc(c.controlPlanes(), func(n *node) bool {
-		if n.report == nil || n.joins() || n.report.Files[manifest("kube-apiserver")].Exists {
-			return false
-		}
-		image := slices.IndexFunc(kubeadm.Images(n.input()), func(image string) bool { return strings.HasSuffix(repository(image), "/kube-apiserver") })
-		return image >= 0 && slices.Contains(n.report.Images, kubeadm.Images(n.input())[image])
+		return n.report != nil && !n.joins() && n.halfway() && slices.ContainsFunc(kubeadm.Images(n.input()), func(image string) bool {
+			return strings.HasSuffix(repository(image), "/kube-apiserver") && slices.Contains(n.report.Images, image)
+		})
+	})
+}
+
+// halfway tells that a static pod of a control plane is stopped, or has another
+// version than the state remembers.
+func (n *node) halfway() bool {
+	was, remembered := planner.ParseRelease(n.cluster.recordedVersion())
+	return slices.ContainsFunc(n.staticPods(), func(component string) bool {
+		r, known := n.planned(component)
+		return !n.report.Files[manifest(component)].Exists || component != "etcd" && remembered && known && r != was
 	})
 }
 
