@@ -68,6 +68,10 @@ func (c *cluster) upgrade() *upgrade {
 		return nil
 	}
 	up.begun, up.raises = c.cutShort(), !c.tells() && up.oldest != want
+	// What has stopped on its way never ran with the version that it was given there.
+	if was, ok := planner.ParseRelease(c.recordedVersion()); ok && up.begun && was.Compare(up.oldest) < 0 && slices.ContainsFunc(c.controlPlanes(), (*node).stopped) {
+		up.oldest = was
+	}
 	held := false
 	for _, n := range c.nodes {
 		for _, component := range planeVersions {
@@ -138,13 +142,20 @@ func (c *cluster) cutShort() bool {
 	})
 }
 
+// stopped tells that static pods of a control plane are stopped.
+func (n *node) stopped() bool {
+	return n.report != nil && !n.joins() && slices.ContainsFunc(n.staticPods(), func(component string) bool {
+		return !n.report.Files[manifest(component)].Exists
+	})
+}
+
 // halfway tells that a static pod of a control plane is stopped, or has another
 // version than the state remembers.
 func (n *node) halfway() bool {
 	was, remembered := planner.ParseRelease(n.cluster.recordedVersion())
-	return slices.ContainsFunc(n.staticPods(), func(component string) bool {
+	return n.stopped() || remembered && slices.ContainsFunc(planeVersions, func(component string) bool {
 		r, known := n.planned(component)
-		return !n.report.Files[manifest(component)].Exists || component != "etcd" && remembered && known && r != was
+		return known && r != was
 	})
 }
 
