@@ -246,6 +246,10 @@ func TestWait(t *testing.T) {
 			seen := time.Date(2030, 1, 1, 0, 0, 9, 5, time.UTC)
 			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Running: true, Ready: true, Seen: seen, Started: seen.Add(-time.Minute)}}
 		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, "pod p has not been restarted yet"},
+		{"old container, new kubelet", func(s *scene) {
+			seen := time.Date(2030, 1, 1, 0, 0, 9, 5, time.UTC)
+			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Running: true, Ready: true, Seen: seen, Acknowledged: seen.Truncate(time.Second), Started: seen.Add(-time.Minute)}}
+		}, planner.Wait{For: planner.WaitStaticPod, Name: "p", Hash: "h"}, ""},
 		{"new container within the second", func(s *scene) {
 			seen := time.Date(2030, 1, 1, 0, 0, 9, 5, time.UTC)
 			s.pods = map[string]state.StaticPodReport{"p": {Hash: "h", Running: true, Ready: true, Seen: seen, Started: seen.Truncate(time.Second)}}

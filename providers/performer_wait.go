@@ -196,7 +196,7 @@ func lookStaticPod(ctx context.Context, a API, op planner.Wait) error {
 		return fmt.Errorf("pod %s does not exist", op.Name)
 	case op.Hash != "" && !slices.Contains(strings.Fields(op.Hash), pod.Hash):
 		return fmt.Errorf("pod %s still runs another manifest", op.Name)
-	case op.Hash != "" && pod.Started.Before(pod.Seen.Truncate(time.Second)):
+	case op.Hash != "" && pod.Stale():
 		return fmt.Errorf("pod %s has not been restarted yet", op.Name)
 	case !pod.Running:
 		return fmt.Errorf("pod %s is not running", op.Name)

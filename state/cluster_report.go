@@ -123,14 +123,23 @@ type StaticPodReport struct {
 	Running bool
 	Ready   bool
 	Image   string
-	// Seen is when the kubelet saw the manifest that Hash names, Started when the
-	// container was started; both by the host's clock, zero when not known. A
-	// container that started before was made from an older manifest: the API
-	// shows the new hash while the old container still stops.
-	Seen    time.Time
-	Started time.Time
+	// Seen is when the kubelet saw the manifest that Hash names, Acknowledged when it
+	// took on the pod that the status is of (status.startTime), and Started when the
+	// container was started; all by the host's clock, zero when not known.
+	Seen         time.Time
+	Acknowledged time.Time
+	Started      time.Time
 	// Args is the command line that runs, without the binary.
 	Args []string
+}
+
+// Stale tells that the status is of a pod of an older manifest: the API shows the
+// new hash while the old container still stops. That the container is older than the
+// moment when the manifest was seen does not tell so alone: a kubelet that was
+// restarted sees manifests anew, and goes on with the containers.
+func (r *StaticPodReport) Stale() bool {
+	seen := r.Seen.Truncate(time.Second) // the other two have no parts of seconds
+	return r.Started.Before(seen) && r.Acknowledged.Before(seen)
 }
 
 // ExternalEtcdReport is what was seen of an etcd that is not kubewright's.

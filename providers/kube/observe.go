@@ -172,6 +172,9 @@ func staticPodReport(p *corev1.Pod) state.StaticPodReport {
 	r := state.StaticPodReport{Hash: p.Annotations[hashAnnotation], Running: p.Status.Phase == corev1.PodRunning}
 	// Left zero, and then of no consequence, when it cannot be parsed.
 	r.Seen, _ = time.Parse(time.RFC3339Nano, p.Annotations[seenAnnotation])
+	if p.Status.StartTime != nil {
+		r.Acknowledged = p.Status.StartTime.Time
+	}
 	for _, c := range p.Status.ContainerStatuses {
 		if c.State.Running != nil {
 			r.Started = c.State.Running.StartedAt.Time
