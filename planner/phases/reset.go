@@ -253,12 +253,13 @@ var contentsGo = map[string]bool{
 // paths are what goes: the files that we own, in the folders of Kubernetes and beside.
 func (l leaver) paths() []string {
 	set := map[string]bool{}
-	for _, p := range []string{adminConf, superAdminConf, kubeletConf, bootstrapConf, controllerConf, schedulerConf, sysctlFile, modulesFile, logindFile} {
+	for _, p := range []string{adminConf, superAdminConf, kubeletConf, bootstrapConf, controllerConf, schedulerConf, sysctlFile, logindFile} {
 		set[p] = true
 	}
 	for p := range contentsGo {
 		set[p] = true
 	}
+	set[modulesFile] = l.listsModules()
 	// What was in it before us stays, unless it is to go as well.
 	set[kubeadmTemporary] = l.reset().CleanupTmpDir || !l.keeps("folder:"+kubeadmTemporary)
 	if l.cluster != nil && l.Role == string(config.ControlPlane) && l.cluster.Etcd.External == nil {
@@ -287,6 +288,20 @@ func (l leaver) paths() []string {
 	// Files go before the folders that hold them.
 	sort.Slice(out, func(i, j int) bool { return out[i] > out[j] })
 	return out
+}
+
+// listsModules tells that a list of kernel modules may be on the host: the mark
+// remembers modules, or is one of an adopted node, which remembers nothing.
+func (l leaver) listsModules() bool {
+	if l.report == nil || l.report.Marks == nil || l.report.Marks.Before == nil {
+		return true
+	}
+	for k := range l.report.Marks.Before {
+		if strings.HasPrefix(k, beforeModule) {
+			return true
+		}
+	}
+	return false
 }
 
 func (l leaver) keeps(what string) bool {
