@@ -47,6 +47,7 @@ cluster "vault" {
   # addon from a file of yours. An archive of its image belongs into
   # artifacts/images, from where it goes to every node:
   #
+  #   kernel_modules = ["br_netfilter"] # flannel asks for it
   #   addon "cni" { manifest = file("flannel.yaml") }
 }
 
