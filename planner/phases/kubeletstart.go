@@ -263,7 +263,18 @@ func (n *node) kubeletConfItem(phase string) state.Item {
 		Address: item(n.target, phase, "file", kubeletConf), Kind: state.KindKubeconfig,
 		Attributes: attributes("server", kubeadm.KubeletServer(n.input()), "client_certificate", kubeletClientCert),
 		Origin:     map[string]state.Source{"server": n.cluster.origin("control_plane_endpoint")},
+		// A kubelet that is getting a certificate of another CA is turned by the stages.
+		CreateOnly: n.cluster.rotates() && n.cluster.clusterCA() != nil && n.inlined(),
 	}
+}
+
+// inlined tells that the kubelet's certificate is in its kubeconfig, or was on its way there.
+func (n *node) inlined() bool {
+	if n.report == nil {
+		return false
+	}
+	conf := n.report.Files[kubeletConf].Kubeconfig
+	return conf == nil || conf.Client != nil
 }
 
 // turnKubelet points a kubelet at its server and its rotated certificate.

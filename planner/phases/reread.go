@@ -141,11 +141,17 @@ func (n *node) readersQuery(q *state.Query) {
 	}
 }
 
-// withStale adds what the component of a static pod has not read as it is now.
+// leavesToStages tells that a component is to read its files in a stage of a rotation,
+// for which the API has to answer first, and that does not live on the component.
+func (c *cluster) leavesToStages(r reader) bool {
+	return c.report == nil && len(c.rotating) > 0 && r.component != "etcd" && r.component != "kube-apiserver"
+}
+
+// withStale adds what the component of a static pod has not read as it is now. While
+// CAs are rotated the stages see to it.
 func (n *node) withStale(path string, attrs state.Value) state.Value {
 	for _, r := range n.readersOf("") {
-		// While CAs are rotated the stages see to it.
-		if manifest(r.component) != path || n.cluster.rotates() {
+		if manifest(r.component) != path || n.cluster.rotates() || n.cluster.leavesToStages(r) {
 			continue
 		}
 		var stale []any
@@ -222,7 +228,7 @@ func (n *node) takeUpFiles(s *planner.Step, phase string, rewritten []string, t 
 func (n *node) takers(phase string, t taking) []reader {
 	takers := n.readersOf(phase)
 	if n.cluster.report == nil { // nobody is connected
-		return takers
+		return slices.DeleteFunc(takers, n.cluster.leavesToStages)
 	}
 	all := n.readersOf("")
 	member := slices.IndexFunc(all, func(r reader) bool { return r.component == "etcd" && len(n.unread(r, t)) > 0 })

@@ -123,9 +123,38 @@ func casIn(r *state.Report, path string) []string {
 	return out
 }
 
-// requested tells that the rotation of a CA is asked for.
-func (c *cluster) requested(a authority) bool {
-	return slices.Contains(c.view.Rotate, Rotation{c.target, a.Name})
+// requested tells that the rotation of a CA, or of the service account keys, is asked
+// for, and not by the command whose rotation is over but for its files.
+func (c *cluster) requested(name string) bool {
+	return slices.Contains(c.view.Rotate, Rotation{c.target, name}) && !c.tidying()
+}
+
+// tidying tells that a rotation is over, and that the apply which took its files away
+// was cut short in that: everybody is told of the new CA or key alone, of which some
+// control planes still have the second copy.
+func (c *cluster) tidying() bool {
+	if c.seatNode() == nil {
+		return false
+	}
+	planes := slices.DeleteFunc(c.inOrder(), func(n *node) bool { return n.report == nil })
+	left := func(told, second func(*node) []string, private string) bool {
+		var next []string
+		for _, n := range planes {
+			if len(next) == 0 {
+				next = second(n)
+			}
+		}
+		return len(next) > 0 &&
+			!slices.ContainsFunc(planes, func(n *node) bool { return !slices.Equal(told(n), next) }) &&
+			slices.ContainsFunc(planes, func(n *node) bool { return len(second(n)) == 0 || !n.report.Files[private].Exists })
+	}
+	for _, a := range c.authorities {
+		if left(func(n *node) []string { return n.casIn(a.Base + ".crt") }, func(n *node) []string { return n.casIn(a.nextBase() + ".crt") }, a.nextBase()+".key") {
+			return true
+		}
+	}
+	keys := c.seatNode().serviceAccountKey()
+	return left(func(n *node) []string { return n.publicKeys(keys + ".pub") }, func(n *node) []string { return n.publicKeys(keys + "-next.pub") }, keys+"-next.key")
 }
 
 // rotations finds the CAs that are on their way, or are asked to be.
@@ -140,7 +169,7 @@ func (c *cluster) rotations() []*rotation {
 		}
 		r := &rotation{authority: a, source: c.seat}
 		r.find(c)
-		if r.begun && r.toGiven() || c.requested(a) && r.old != "" && r.changes() {
+		if r.begun && r.toGiven() || c.requested(a.Name) && r.old != "" && r.changes() {
 			out = append(out, r)
 		}
 	}
@@ -255,6 +284,9 @@ func (v *View) checkRequest(r Rotation) *diag.Diagnostic {
 		return diag.Errorf("Nothing to rotate", "-%s=%s: the configuration has no such cluster.", ReplaceFlag, r)
 	}
 	c := v.clusters[i]
+	if !c.founding && c.tidying() {
+		return diag.Warningf("Rotation is over", "-%s=%s: a rotation is complete, and was cut short as it took its files away. This plan does that. To rotate once more, run the same command again when it is done.", ReplaceFlag, r).At(c.Source).For(c.target)
+	}
 	j := slices.IndexFunc(c.authorities, func(a authority) bool { return a.Name == r.CA })
 	switch {
 	case j < 0 && r.CA == serviceAccount && !c.founding:

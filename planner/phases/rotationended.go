@@ -42,7 +42,7 @@ func (c *cluster) endedCAs() map[string]string {
 	}
 	out, carries := map[string]string{}, false
 	for _, a := range c.authorities {
-		if a.custody == made && c.requested(a) && c.ended(a) {
+		if a.custody == made && c.requested(a.Name) && c.ended(a) {
 			out[a.Base] = c.cas[a.Base]
 			carries = carries || a.carries()
 		}

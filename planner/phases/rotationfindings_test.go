@@ -9,6 +9,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -93,6 +94,57 @@ func TestTokensEndWithTheirKey(t *testing.T) {
 	wantFindings(t, diags, finding{diag.Warning, "Tokens are not renewed", "main.hcl:1", "cluster.prod", []string{
 		"ci/robot. They are believed no more when this plan is done.",
 	}})
+}
+
+// TestRotationIsOver: the command that was cut short as it took the files of its
+// rotation away does not rotate once more, and says so. The next one does.
+func TestRotationIsOver(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]string{"front-proxy-ca": "front-proxy-ca-next.crt", "service-account": "sa-next.pub"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 2, 0)
+			places(o.config)
+			planned := func(options planner.Options) diag.Diagnostics {
+				o.rotate = []phases.Rotation{rotation(t, name)}
+				o.view = o.observe()
+				r, diags := o.planOf(o.view, options)
+				o.result = r
+				return diags
+			}
+			if name == "service-account" { // its old key is dropped by a later plan
+				planned(planner.Options{})
+				o.must(o.carryOut())
+			}
+			if diags := planned(planner.Options{SkipPhases: []string{"token-renewal"}}); diags.HasErrors() || len(o.result.Plan.Rotations) != 1 {
+				t.Fatalf("it is not rotated: %v", diags)
+			}
+			dead := false
+			o.world.OnEffect = func(e sim.Effect) error {
+				if dead = dead || e.Op == "remove_path" && strings.Contains(e.Detail, last); dead {
+					return errCrash
+				}
+				return nil
+			}
+			if o.carryOut() == nil {
+				t.Fatal("nothing was taken away")
+			}
+			o.world.OnEffect = nil
+
+			wantFindings(t, planned(planner.Options{}), finding{diag.Warning, "Rotation is over", "main.hcl:1", "cluster.prod", []string{
+				"-replace=cluster.prod/" + name + ": a rotation is complete, and was cut short", "run the same command again when it is done",
+			}})
+			for _, s := range o.result.Plan.Steps {
+				if s.ID.Waypoint != "rotated" {
+					t.Errorf("%s is done again", s.ID)
+				}
+			}
+			o.must(o.carryOut())
+			if diags := planned(planner.Options{}); diags.HasErrors() || len(o.result.Plan.Rotations) != 1 {
+				t.Errorf("it is not rotated once more: %v", diags)
+			}
+		})
+	}
 }
 
 // TestFrontProxyCAEndsAlone: without it the API answers, so it is rotated; until

@@ -126,7 +126,7 @@ func (c *cluster) keyRotation() *keyRotation {
 	}
 	r := &keyRotation{base: seat.serviceAccountKey(), source: c.seat}
 	r.find(c)
-	if !r.begun && !slices.Contains(c.view.Rotate, Rotation{c.target, serviceAccount}) {
+	if !r.begun && !c.requested(serviceAccount) {
 		return nil
 	}
 	r.dueIn(c)

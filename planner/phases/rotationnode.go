@@ -217,9 +217,8 @@ func (s *rotationStage) kubelet(n *node) planner.Step {
 // kubeletCertificate takes a kubelet's certificate away when another one is in
 // its kubeconfig: it takes that over and goes on from there, as when its own has ended.
 func (s *rotationStage) kubeletCertificate(n *node, r *rotation) planner.Step {
-	own, conf := n.report.Files[kubeletClientCert].Certificates, n.report.Files[kubeletConf].Kubeconfig
-	inlined := conf == nil || conf.Client != nil
-	if r.begun && len(own) > 0 && own[0].IssuerKeyDigest == r.new && !inlined {
+	own := n.report.Files[kubeletClientCert].Certificates
+	if r.begun && len(own) > 0 && own[0].IssuerKeyDigest == r.new && !n.inlined() {
 		return planner.Step{}
 	}
 	ops := n.replaceKubeletCertificate(r.signer(), s.cluster().caFile(), true)
