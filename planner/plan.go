@@ -98,6 +98,11 @@ func (s *Step) OnlyProves() bool {
 	})
 }
 
+// OnlyProves tells that the plan changes nothing, and that there is something it waits for.
+func (p *Plan) OnlyProves() bool {
+	return len(p.Steps) > 0 && !slices.ContainsFunc(p.Steps, func(s Step) bool { return !s.OnlyProves() })
+}
+
 // ResourceChange is a cluster, node or addon as the plan counts it.
 type ResourceChange struct {
 	Target state.Target `json:"target"`

@@ -375,11 +375,15 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 // lookAgain is the state with what is seen to be as wanted, and what is to be told
 // when nothing could be seen: it spoils nothing that was done.
 func (s *session) lookAgain(ctx context.Context, st *state.State, outcome *executor.Outcome) (*state.State, diag.Diagnostics, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute+startsWithin)
 	defer cancel()
 	done := s.result
 	defer func() { s.result = done }()
-	if diags, err := s.replan(ctx); err != nil || diags.HasErrors() {
+	look := s.replan
+	if outcome.OK() {
+		look = s.replanStarted
+	}
+	if diags, err := look(ctx); err != nil || diags.HasErrors() {
 		return st, s.unseen(outcome, diags, err), nil
 	}
 	learned := phases.Record(s.view, s.result)
@@ -397,6 +401,26 @@ func (s *session) wasLeftAlone(done *planner.Plan) bool {
 		cluster := state.ClusterTarget(s.clusterLabel(&step))
 		return !slices.ContainsFunc(done.Withheld, func(u state.Unobserved) bool { return u.Target == step.Target || u.Target == cluster })
 	})
+}
+
+// startsWithin is how long what an apply has disturbed may take to be up again.
+const startsWithin = time.Minute
+
+// replanStarted plans once more, and again while all there is to do is to wait
+// until something runs: static pods that start anew, because a kubelet got another
+// version or etcd beside them restarted, are no difference from the configuration.
+func (s *session) replanStarted(ctx context.Context) (diag.Diagnostics, error) {
+	clock := s.fleet.world.clock()
+	until := clock.Now().Add(startsWithin)
+	for {
+		diags, err := s.replan(ctx)
+		if err != nil || diags.HasErrors() || !s.result.Plan.OnlyProves() || !clock.Now().Before(until) {
+			return diags, err
+		}
+		if err := clock.Sleep(ctx, time.Second); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // unseen tells why an apply that did all it was to do was not looked at afterwards.
