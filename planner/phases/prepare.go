@@ -23,12 +23,7 @@ var prepare = phase{
 			items = append(items, state.Item{Address: item(n.target, preparePhase, "sysctl", name), Kind: state.KindSysctl, Attributes: attributes("value", "1")})
 		}
 		items = append(items, n.fileItem(preparePhase, state.KindFile, sysctlFile, "0644", sysctlContent))
-		for _, name := range n.cluster.KernelModules {
-			items = append(items, state.Item{Address: item(n.target, preparePhase, "module", name), Kind: state.KindModule, Attributes: attributes("loaded", true)})
-		}
-		if len(n.cluster.KernelModules) > 0 {
-			items = append(items, n.fileItem(preparePhase, state.KindFile, modulesFile, "0644", modulesContent))
-		}
+		items = append(items, n.moduleItems()...)
 		if !swapAllowed(n) {
 			items = append(items, state.Item{Address: item(n.target, preparePhase, "swap", "all"), Kind: state.KindSwap, Attributes: attributes("on", false, "at_boot", false)})
 		}
@@ -111,6 +106,21 @@ func sysctlContent(n *node) []byte {
 
 // modulesFile has systemd load modules at each boot: modules-load.d(5).
 const modulesFile = "/etc/modules-load.d/kubewright.conf"
+
+// moduleItems are the kernel modules of the configuration.
+func (n *node) moduleItems() []state.Item {
+	if len(n.cluster.KernelModules) == 0 {
+		return nil
+	}
+	from := map[string]state.Source{"": n.cluster.origin("kernel_modules")}
+	list := n.fileItem(preparePhase, state.KindFile, modulesFile, "0644", modulesContent)
+	list.Origin = from
+	items := []state.Item{list}
+	for _, name := range n.cluster.KernelModules {
+		items = append(items, state.Item{Address: item(n.target, preparePhase, "module", name), Kind: state.KindModule, Attributes: attributes("loaded", true), Origin: from})
+	}
+	return items
+}
 
 func modulesContent(n *node) []byte {
 	return []byte("# written by kubewright: kernel_modules of the cluster\n" + strings.Join(n.cluster.KernelModules, "\n") + "\n")

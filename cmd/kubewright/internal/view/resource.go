@@ -174,8 +174,8 @@ func ordinary(a planner.Action, reason string) bool {
 		return a == planner.Create || a == planner.Update
 	case planner.ReasonConfigured:
 		return a == planner.Update
-	case planner.ReasonUnconfigured:
-		return a == planner.Delete || a == planner.Forget
+	case planner.ReasonUnconfigured: // of what is taken away from a node that stays, the node is not
+		return a == planner.Delete || a == planner.Forget || a == planner.Update
 	}
 	return false
 }
