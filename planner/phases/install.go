@@ -20,7 +20,12 @@ var install = phase{
 	name:      installPhase,
 	doc:       "puts container runtime, kubelet and CNI plugins in place, from artifacts or packages",
 	letsGo:    true,
-	nodeItems: func(n *node) []state.Item { return append(n.software().items(n), n.packageItems()...) },
+	nodeItems: func(n *node) []state.Item {
+		if n.awaitsAPI() {
+			return nil
+		}
+		return append(n.software().items(n), n.packageItems()...)
+	},
 	nodeStep:  installStep,
 	nodeNeeds: func(n *node) []state.Address {
 		if n.turns() {
@@ -217,13 +222,19 @@ func installStep(n *node, w work) planner.Step {
 	// A node that runs is told by its kubelet, through the API, to be well again.
 	s.Via = n.cluster.seat
 	s.Impact = "restarts " + i.restarted() + " here; pods keep running"
-	s.Operations = append(s.Operations,
-		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck},
-		planner.Wait{For: planner.WaitNodeReady, Name: n.name, Timeout: n.cluster.Timeouts.KubeletHealthCheck})
+	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck})
+	s.Operations = append(s.Operations, n.readyWait()...)
 	if n.isControlPlane() {
 		s.Limits = append(s.Limits, n.cluster.limit("control-plane-disruption"))
 	}
 	return s
+}
+
+// awaitsAPI tells that the node's software gets another version when the API answers
+// again: an upgrade was cut short while that was stopped, so that nobody can take the
+// pods off the node, and its kubelet would be newer than the control plane.
+func (n *node) awaitsAPI() bool {
+	return n.cluster.report == nil && n.upgrades() && n.cluster.up.raises
 }
 
 // uploadsLimit bounds the steps that send artifacts: they share the operator's line.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/artifacts/artifactstest"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
 )
@@ -18,6 +19,15 @@ func raised(t *testing.T, planes int, from, to string) *operator {
 	o := running(t, planes, 0, from)
 	o.config.Clusters[0].KubernetesVersion = to
 	o.kubelets(to)
+	return o
+}
+
+// shipped is a cluster that is about to be upgraded with artifacts.
+func shipped(t *testing.T, planes int) *operator {
+	t.Helper()
+	o := running(t, planes, 1, "1.35.8")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.bring(artifactstest.New("amd64", "1.36.3", kubernetesImages(o.config)...))
 	return o
 }
 
@@ -66,10 +76,11 @@ func (o *operator) wantDone() {
 func TestCutShortWhileStopped(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(t *testing.T, planes int) *operator{
-		"upgrade":             func(t *testing.T, planes int) *operator { return raised(t, planes, "1.35.8", "1.36.3") },
-		"upgrade that pulls":  func(t *testing.T, planes int) *operator { return raised(t, planes, "1.35.8", "1.36.1") },
-		"upgrade through one": func(t *testing.T, planes int) *operator { return raised(t, planes, "1.34.9", "1.36.3") },
-		"argument":            tuned,
+		"upgrade":              func(t *testing.T, planes int) *operator { return raised(t, planes, "1.35.8", "1.36.3") },
+		"upgrade that pulls":   func(t *testing.T, planes int) *operator { return raised(t, planes, "1.35.8", "1.36.1") },
+		"upgrade through one":  func(t *testing.T, planes int) *operator { return raised(t, planes, "1.34.9", "1.36.3") },
+		"upgrade of artifacts": shipped,
+		"argument":             tuned,
 	} {
 		for _, planes := range []int{1, 3} {
 			pods := 4
