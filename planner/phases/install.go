@@ -17,16 +17,16 @@ import (
 // distribution stay whole beside them and are back when ours go. What is no
 // longer wanted stays until the node is reset.
 var install = phase{
-	name:      installPhase,
-	doc:       "puts container runtime, kubelet and CNI plugins in place, from artifacts or packages",
-	letsGo:    true,
+	name:   installPhase,
+	doc:    "puts container runtime, kubelet and CNI plugins in place, from artifacts or packages",
+	letsGo: true,
 	nodeItems: func(n *node) []state.Item {
 		if n.awaitsAPI() {
 			return nil
 		}
 		return append(n.software().items(n), n.packageItems()...)
 	},
-	nodeStep:  installStep,
+	nodeStep: installStep,
 	nodeNeeds: func(n *node) []state.Address {
 		if n.turns() {
 			return []state.Address{step(n.target, preparePhase), step(n.target, drainPhase)}

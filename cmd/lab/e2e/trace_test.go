@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,13 +41,25 @@ type operator struct{ *site }
 
 func (o operator) Do(d trace.Deed) { o.sh(d.Host, d.Shell) }
 
-// Write waits as well until the API shows what the act before has restarted as ready:
-// what is planned in these seconds waits for it.
+// Write waits as well until the API shows what the act before has restarted as ready,
+// and that it stays so: what is planned in these seconds waits for it. Whoever holds a
+// lease ends some seconds after the API server beside it did.
 func (o operator) Write(configuration string) {
 	o.write("cluster.hcl", configuration)
-	if o.sh("cp1", "test -e /etc/kubernetes/admin.conf || echo blank") == "" {
-		o.kubectl("wait", "pods", "--all", "-n", "kube-system", "--for=condition=Ready", "--timeout=2m")
+	if o.sh("cp1", "test -e /etc/kubernetes/admin.conf || echo blank") != "" {
+		return
 	}
+	var since time.Time
+	o.eventually("all pods are ready, and have been for 20 s", 4*time.Minute, func() (string, bool) {
+		out, err := o.Kubectl(context.Background(), o.planes[0].Name, "wait", "pods", "--all", "-n", "kube-system", "--for=condition=Ready", "--timeout=1s")
+		switch {
+		case err != nil:
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		}
+		return fmt.Sprint(string(out), err), !since.IsZero() && time.Since(since) > 20*time.Second
+	})
 }
 
 func (o operator) Run(args ...string) string { return o.must(args...).out }
