@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,9 +52,10 @@ func (o operator) Write(configuration string) {
 	}
 	var since time.Time
 	o.eventually("all pods are ready, and have been for 20 s", 4*time.Minute, func() (string, bool) {
-		out, err := o.Kubectl(context.Background(), o.planes[0].Name, "wait", "pods", "--all", "-n", "kube-system", "--for=condition=Ready", "--timeout=1s")
+		out, err := o.Kubectl(context.Background(), o.planes[0].Name, "get", "pods", "-n", "kube-system", "-o",
+			`jsonpath={range .items[*]}{.metadata.name} ready={.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
 		switch {
-		case err != nil:
+		case err != nil || strings.Count(string(out), "ready=True\n") < strings.Count(string(out), "\n"):
 			since = time.Time{}
 		case since.IsZero():
 			since = time.Now()
