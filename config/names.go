@@ -52,7 +52,8 @@ func (c checker) phases(names []string, n *Node) {
 	}
 }
 
-// moduleName is what the kernel calls a module below /sys/module.
+// moduleName is what the kernel calls a module below /sys/module, at most as long as
+// its MODULE_NAME_LEN allows (include/linux/moduleparam.h).
 var moduleName = regexp.MustCompile(`^[A-Za-z0-9_]{1,55}$`)
 
 // kernelModules checks the names of modules. modprobe takes dashes for underscores,

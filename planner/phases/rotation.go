@@ -131,7 +131,8 @@ func (c *cluster) requested(name string) bool {
 
 // tidying tells that a rotation is over, and that the apply which took its files away
 // was cut short in that: everybody is told of the new CA or key alone, of which some
-// control planes still have the second copy.
+// control planes still have the second copy. A CA that is given is not rotated once
+// more by the same command anyway.
 func (c *cluster) tidying() bool {
 	if c.seatNode() == nil {
 		return false
@@ -149,7 +150,7 @@ func (c *cluster) tidying() bool {
 			slices.ContainsFunc(planes, func(n *node) bool { return len(second(n)) == 0 || !n.report.Files[private].Exists })
 	}
 	for _, a := range c.authorities {
-		if left(func(n *node) []string { return n.casIn(a.Base + ".crt") }, func(n *node) []string { return n.casIn(a.nextBase() + ".crt") }, a.nextBase()+".key") {
+		if a.custody == made && left(func(n *node) []string { return n.casIn(a.Base + ".crt") }, func(n *node) []string { return n.casIn(a.nextBase() + ".crt") }, a.nextBase()+".key") {
 			return true
 		}
 	}

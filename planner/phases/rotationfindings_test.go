@@ -147,6 +147,22 @@ func TestRotationIsOver(t *testing.T) {
 	}
 }
 
+// TestCopyOfAGivenCA: a second copy of a CA of the operator's, which nobody takes
+// away, keeps nothing else from being rotated.
+func TestCopyOfAGivenCA(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, withCAs(t, 2, 0, true, "ECDSA"))
+	o.must(o.apply())
+	o.rotate = []phases.Rotation{rotation(t, "service-account")}
+	v := o.observe()
+	seat := o.config.Nodes[0]
+	see(v, seat, pki+"ca-next.crt", func(f *state.FileReport) { *f = v.Reports[seat.Target].Files[pki+"ca.crt"] })
+	r, diags := o.planOf(v, planner.Options{})
+	if diags.HasErrors() || len(r.Plan.Rotations) != 1 {
+		t.Errorf("the keys are not rotated: %v", diags)
+	}
+}
+
 // TestFrontProxyCAEndsAlone: without it the API answers, so it is rotated; until
 // somebody asks for that it is told of, and keeps nothing from being put right.
 func TestFrontProxyCAEndsAlone(t *testing.T) {
