@@ -17,7 +17,7 @@ import (
 var images = phase{
 	name:   imagesPhase,
 	doc:    "makes all images present in the runtime",
-	letsGo: true,
+	letsGo: anyItem,
 	nodeItems: func(n *node) []state.Item {
 		var items []state.Item
 		for _, image := range n.images() {

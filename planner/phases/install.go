@@ -19,7 +19,7 @@ import (
 var install = phase{
 	name:   installPhase,
 	doc:    "puts container runtime, kubelet and CNI plugins in place, from artifacts or packages",
-	letsGo: true,
+	letsGo: anyItem,
 	nodeItems: func(n *node) []state.Item {
 		if n.awaitsAPI() {
 			return nil

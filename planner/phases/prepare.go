@@ -17,6 +17,9 @@ import (
 var prepare = phase{
 	name: preparePhase,
 	doc:  "marks the host as ours, sets kernel modules and sysctls, turns swap off",
+	// Something else may need a module by now; swap is nobody's affair where the kubelet
+	// runs with it. A reset puts the kernel back.
+	letsGo: func(class string) bool { return class == "module" || class == "swap" },
 	nodeItems: func(n *node) []state.Item {
 		items := []state.Item{n.markItem()}
 		for _, name := range forwarding(n) {

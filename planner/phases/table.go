@@ -19,7 +19,7 @@ type phase struct {
 	clusterStep func(c *cluster, w work) planner.Step
 	// letsGo tells that an item which nobody wants any more stays where it is and
 	// is forgotten: something else may still rest on it.
-	letsGo bool
+	letsGo func(class string) bool
 	// nodeNeeds and clusterNeeds are the steps that come before, whether they
 	// have something to do or not.
 	nodeNeeds    func(n *node) []state.Address
@@ -76,20 +76,18 @@ func table() []phase {
 // Description is a phase's name and what it does, for help and documentation.
 type Description struct{ Name, Doc string }
 
-// letGo tells whether an item that is not wanted any more is let go of: it is of a
-// phase that lets go of its items, or of the kernel, where something else may need it
-// by now. A reset puts the kernel back.
+// letGo tells whether an item is let go of.
 func letGo(a state.Address) bool {
-	if class := a.Class(); a.Phase == preparePhase && (class == "module" || class == "swap") {
-		return true
-	}
 	for _, p := range table() {
 		if p.name == a.Phase {
-			return p.letsGo
+			return p.letsGo != nil && p.letsGo(a.Class())
 		}
 	}
 	return false
 }
+
+// anyItem is letsGo of phases that let go of all their items.
+func anyItem(string) bool { return true }
 
 // Descriptions lists all phases in order.
 func Descriptions() []Description {
