@@ -29,10 +29,7 @@ func TestAlarm(t *testing.T) {
 	s.extra = args
 	s.configure()
 	s.logIn()
-	s.must("apply", "-auto-approve", "-no-color")
-	s.wantCluster()
-	s.settled()
-	s.wantNoChanges()
+	s.founded()
 
 	s.fill()
 	s.wantBlocked(args)

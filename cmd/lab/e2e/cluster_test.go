@@ -100,6 +100,15 @@ func wantContains(t *testing.T, text string, parts ...string) {
 
 func (s *site) hosts() []lab.Host { return append(append([]lab.Host{}, s.planes...), s.workers...) }
 
+// founded makes the cluster, and wants it as it is configured, with nothing left to do.
+func (s *site) founded() {
+	s.t.Helper()
+	s.must("apply", "-auto-approve", "-no-color")
+	s.wantCluster()
+	s.settled()
+	s.wantNoChanges()
+}
+
 // wantCluster wants every node Ready and every pod of the system running.
 func (s *site) wantCluster() {
 	s.t.Helper()

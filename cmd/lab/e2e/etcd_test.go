@@ -194,6 +194,14 @@ func (s *site) restore() {
 	r = s.must("etcd", "restore", file, "-auto-approve", "-no-color")
 	s.t.Logf("restored three control planes in %s", time.Since(start).Round(100*time.Millisecond))
 	wantContains(s.t, r.out, "What came after the snapshot is lost", "Apply complete!")
+	s.wantRestored()
+	wantContains(s.t, s.sh(s.planes[0].Name, "ls /var/lib/etcd"), "member.before-")
+	s.wantWorkload()
+}
+
+// wantRestored wants the cluster as it was when the snapshot was made, and all of it.
+func (s *site) wantRestored() {
+	s.t.Helper()
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
 	wantContains(s.t, s.must("etcd", "status", "-no-color").out, "3 of 3 voters healthy")
@@ -202,6 +210,4 @@ func (s *site) restore() {
 	if !strings.Contains(out, "configmap/before") || strings.Contains(out, "configmap/after") {
 		s.t.Errorf("there are %s", out)
 	}
-	wantContains(s.t, s.sh(s.planes[0].Name, "ls /var/lib/etcd"), "member.before-")
-	s.wantWorkload()
 }

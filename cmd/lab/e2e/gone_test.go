@@ -21,10 +21,7 @@ func TestGone(t *testing.T) {
 	beside(t, 6*time.Minute)
 	s := newSite(t, "e2egone", 3, 2)
 	s.logIn()
-	s.must("apply", "-auto-approve", "-no-color")
-	s.wantCluster()
-	s.settled()
-	s.wantNoChanges()
+	s.founded()
 
 	t.Run("host that answers", func(t *testing.T) { s.within(t, s.notGone) })
 	t.Run("worker", func(t *testing.T) { s.within(t, s.workerGone) })

@@ -21,10 +21,7 @@ func TestOutside(t *testing.T) {
 	s.workerExtra = poolLabel("batch")
 	s.configure()
 	s.logIn()
-	s.must("apply", "-auto-approve", "-no-color")
-	s.wantCluster()
-	s.settled()
-	s.wantNoChanges()
+	s.founded()
 	wantContains(t, s.must("plan", "-refresh-only", "-detailed-exitcode", "-no-color").out, "Your clusters still match the state.")
 
 	var offers string

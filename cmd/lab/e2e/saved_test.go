@@ -20,10 +20,7 @@ func TestSaved(t *testing.T) {
 	s.workerExtra = poolLabel("batch")
 	s.configure()
 	s.logIn()
-	s.must("apply", "-auto-approve", "-no-color")
-	s.wantCluster()
-	s.settled()
-	s.wantNoChanges()
+	s.founded()
 	t.Run("file", func(t *testing.T) { s.within(t, s.savedPlan) })
 	if !t.Failed() {
 		t.Run("digest", func(t *testing.T) { s.within(t, s.approvedPlan) })
