@@ -36,7 +36,7 @@ func (o *observer) askExternalEtcd(ctx context.Context, q phases.ExternalEtcdQue
 	if err != nil {
 		return state.ExternalEtcdReport{}, err
 	}
-	host = o.world.remember(host, o.view.Reports[q.Via].Secrets)
+	host = o.world.remember(host, o.member(q.Via).query.Secrets, o.view.Reports[q.Via])
 	client, err := etcdCredentials(ctx, host, q.Cluster.Etcd.External)
 	if err != nil {
 		return state.ExternalEtcdReport{}, fmt.Errorf("cannot ask the external etcd: %w", err)

@@ -50,8 +50,8 @@ type world interface {
 	access() providers.Access
 	issuer() providers.Issuer
 	clock() providers.Clock
-	// remember is the host that answers for secrets which it has sent already.
-	remember(h providers.Host, secrets map[string]state.Secret) providers.Host
+	// remember is the host that answers for secrets which it has been asked for already.
+	remember(h providers.Host, asked []string, r *state.Report) providers.Host
 	// beat is how often a run shows a sign of life while it works; 0 for never.
 	beat() time.Duration
 	// save keeps what a simulated world has become.
@@ -310,7 +310,7 @@ func overlap(a, b []string) bool {
 func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (*state.ClusterReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	h := o.world.remember(m.host, r.Secrets)
+	h := o.world.remember(m.host, m.query.Secrets, r)
 	seat := o.seat(m, r)
 	q := phases.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster, o.replace...)
 	q.TokenSecrets = phases.AsksForTokens(o.view.Config, m.cluster, o.rotate, r)
@@ -363,10 +363,12 @@ func (o *observer) seat(m *member, r *state.Report) providers.Seat {
 	return seat
 }
 
-// withSecrets answers for secrets that the observing round trip has brought already.
+// withSecrets answers for secrets that the observing round trip has asked for
+// already, among them those that are not there.
 type withSecrets struct {
 	providers.Host
-	secrets map[string]state.Secret
+	asked []string
+	found map[string]state.Secret
 }
 
 // Unwrap is the host itself.
@@ -376,11 +378,12 @@ func (h withSecrets) Unwrap() providers.Host { return h.Host }
 func (h withSecrets) ReadSecrets(ctx context.Context, paths []string) (map[string]state.Secret, error) {
 	out := map[string]state.Secret{}
 	for _, p := range paths {
-		s, ok := h.secrets[p]
-		if !ok {
+		if !slices.Contains(h.asked, p) {
 			return h.Host.ReadSecrets(ctx, paths)
 		}
-		out[p] = s
+		if s, ok := h.found[p]; ok {
+			out[p] = s
+		}
 	}
 	return out, nil
 }

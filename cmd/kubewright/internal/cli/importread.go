@@ -79,14 +79,15 @@ func (d *discovery) entry(ctx context.Context) (*state.Report, *state.ClusterRep
 		return nil, nil, d.unreachable([]state.Unobserved{{Target: state.NodeTarget(d.first.Host), Reason: err.Error(), Remedy: remedy(err)}})
 	}
 	defer func() { _ = h.Close() }()
-	report, err := h.Observe(ctx, adopt.Query())
+	query := adopt.Query()
+	report, err := h.Observe(ctx, query)
 	if err != nil {
 		return nil, nil, d.unreachable([]state.Unobserved{{Target: state.NodeTarget(d.first.Host), Reason: err.Error(), Remedy: remedy(err)}})
 	}
 	if found := adopt.Entry(d.first.Host, report); found != nil {
 		return nil, nil, &diagError{diag.Diagnostics{found}}
 	}
-	api, err := d.world.access().API(ctx, d.world.remember(h, report.Secrets), adopt.Endpoint(report.Files))
+	api, err := d.world.access().API(ctx, d.world.remember(h, query.Secrets, report), adopt.Endpoint(report.Files))
 	if err != nil {
 		return nil, nil, err
 	}

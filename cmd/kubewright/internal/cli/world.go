@@ -122,8 +122,8 @@ func (w *realWorld) clock() providers.Clock   { return wallClock{} }
 func (w *realWorld) save() error              { return nil }
 func (w *realWorld) beat() time.Duration      { return providers.LeaseBeat }
 
-func (w *realWorld) remember(h providers.Host, secrets map[string]state.Secret) providers.Host {
-	return withSecrets{h, secrets}
+func (w *realWorld) remember(h providers.Host, asked []string, r *state.Report) providers.Host {
+	return withSecrets{h, asked, r.Secrets}
 }
 
 // realAccess opens real clusters.
@@ -190,4 +190,4 @@ func (w simWorld) save() error              { return w.Save() }
 // Time passes only where somebody waits, and a run that waits has shown a sign of life before.
 func (w simWorld) beat() time.Duration { return 0 }
 
-func (w simWorld) remember(h providers.Host, _ map[string]state.Secret) providers.Host { return h }
+func (w simWorld) remember(h providers.Host, _ []string, _ *state.Report) providers.Host { return h }
