@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/spf13/cobra"
 )
@@ -18,14 +22,14 @@ func (a *app) simCommand() *cobra.Command {
 	cmd.AddCommand(a.simEditCommand(), &cobra.Command{
 		Use: "listing HOST", Short: "List everything on a simulated host", Args: takes(1, 1),
 		Long: "listing prints all files, units, images and what else a simulated host holds, line by line, so that two\n" +
-			"of them can be compared. HOST is the address of the node.",
+			"of them can be compared. HOST is the address of the node, or its name.",
 		Example: "  kubewright sim listing 10.77.0.11\n  kubewright sim listing 10.77.0.11 > before.txt",
 		RunE: func(_ *cobra.Command, args []string) error {
-			w, err := a.openSim()
+			w, host, err := a.simHost(args[0])
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(a.Stdout, w.(simWorld).Listing(args[0]))
+			_, err = fmt.Fprint(a.Stdout, w.Listing(host))
 			return err
 		},
 	})
@@ -35,24 +39,55 @@ func (a *app) simCommand() *cobra.Command {
 func (a *app) simEditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit HOST CHANGE…", Short: "Change something on a simulated host by hand, as somebody might on a real one",
-		Long: "edit changes something on a simulated host, or in the cluster that it is a node of. CHANGE is one of\n\n" + indent(sim.EditHelp),
+		Long: "edit changes something on a simulated host, or in the cluster that it is a node of. HOST is the\naddress of the node, or its name. CHANGE is one of\n\n" + indent(sim.EditHelp),
 		Example: "  kubewright sim edit 10.0.0.11 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false\n" +
 			"  kubewright sim edit 10.0.0.11 label cp1 pool=batch\n  kubewright sim edit 10.0.0.21 power off",
 		Args: takes(2, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			w, err := a.openSim()
+			w, host, err := a.simHost(args[0])
 			if err != nil {
 				return err
 			}
-			if err := sim.Edit(w.(simWorld).World, args[0], strings.Join(args[1:], " ")); err != nil {
+			if err := sim.Edit(w, host, strings.Join(args[1:], " ")); err != nil {
 				return err
 			}
-			return w.save()
+			return w.Save()
 		},
 	}
 	// What comes behind HOST is the change's own, a negative number included.
 	cmd.Flags().SetInterspersed(false)
 	return cmd
+}
+
+// simHost is the simulated world, and the address of one of its hosts, which may be
+// given by the name of a node of the configuration. One that neither the world nor
+// the configuration has is refused: the world would make it up, and what is changed
+// on it would be seen by nobody. Without a configuration every address is a host's.
+func (a *app) simHost(given string) (*sim.World, string, error) {
+	opened, err := a.openSim()
+	if err != nil {
+		return nil, "", err
+	}
+	w := opened.(simWorld).World
+	cfg, _ := hclconfig.Load(hclconfig.Options{Dir: a.folder(), Env: a.Environ, ToolVersion: Version})
+	if cfg == nil || slices.Contains(w.Hosts(), given) {
+		return w, given, nil
+	}
+	var have []string
+	for _, n := range cfg.Nodes {
+		if n.Connection.Type != "sim" {
+			continue
+		}
+		address := cmp.Or(n.Connection.Host, n.AdvertiseAddress())
+		if slices.Contains([]string{address, n.Name, n.Target.String()}, given) {
+			return w, address, nil
+		}
+		have = append(have, address+" ("+n.Name+")")
+	}
+	if len(have) == 0 {
+		return w, given, nil
+	}
+	return nil, "", &diagError{diag.Diagnostics{diag.Errorf("No such simulated host", "%q is none of the hosts of the configuration, which are %s.", given, strings.Join(have, ", "))}}
 }
 
 func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
