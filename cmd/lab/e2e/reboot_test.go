@@ -1,0 +1,53 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestReboot founds a cluster on hosts whose fstab has swap, and reboots them: the
+// cluster is back by itself, swap is not, and there is nothing to plan. Destroy lets
+// the next boot turn swap on again. (That swap itself goes off and on is proved over
+// simulated hosts: it would be this machine's.)
+func TestReboot(t *testing.T) {
+	long(t)
+	beside(t, 3*time.Minute)
+	s := newSite(t, "e2erb", 1, 1)
+	s.logIn()
+	for _, h := range s.hosts() {
+		s.sh(h.Name, "echo '/swap.img none swap sw 0 0' >> /etc/fstab")
+	}
+	before := s.listings()
+	r := s.must("plan", "-no-color")
+	wantContains(t, r.out, "swap", "at_boot")
+	s.founded()
+	s.wantSwapAtBoot("masked")
+	for _, h := range s.hosts() {
+		if err := s.Restart(context.Background(), h.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.wantCluster()
+	s.wantWorkload()
+	s.wantSwapAtBoot("masked")
+	s.eventually("a plan finds nothing to do", 2*time.Minute, func() (string, bool) {
+		r := s.run("plan", "-detailed-exitcode", "-no-color")
+		return r.out, r.code == 0
+	})
+	s.wantGone(before)
+	s.wantSwapAtBoot("static")
+}
+
+// wantSwapAtBoot wants systemd to say so of what pulls swap in at a boot.
+func (s *site) wantSwapAtBoot(want string) {
+	s.t.Helper()
+	for _, h := range s.hosts() {
+		if got := strings.TrimSpace(s.sh(h.Name, "systemctl is-enabled swap.target || true")); got != want {
+			s.t.Errorf("swap.target of %s is %q, want %q", h.Name, got, want)
+		}
+	}
+}
