@@ -273,7 +273,7 @@ func externalCA(s *site, o *lab.KubeadmOptions) {
 }
 
 // serviceAccountKeys are the files sa.key and sa.pub as openssl genrsa makes them.
-func serviceAccountKeys(t *testing.T) (private, public []byte) {
+func serviceAccountKeys(t testing.TB) (private, public []byte) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -25,7 +25,9 @@ func TestMain(m *testing.M) {
 	if err := at.Set("1000"); err != nil { // all of them queue up here
 		panic(err)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	sayFailures(os.Stdout)
+	os.Exit(code)
 }
 
 // others are the tests that run beside one another.

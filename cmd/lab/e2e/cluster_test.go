@@ -84,12 +84,12 @@ func (s *site) logIn() {
 // within runs a part of the test as a subtest of the same site.
 func (s *site) within(t *testing.T, part func()) {
 	outer := s.t
-	s.t = t
+	s.t = reporter{t}
 	defer func() { s.t = outer }()
 	part()
 }
 
-func wantContains(t *testing.T, text string, parts ...string) {
+func wantContains(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for _, p := range parts {
 		if !strings.Contains(text, p) {

@@ -228,7 +228,7 @@ func exampleExternalEtcd(t *testing.T) {
 	wantContains(t, strings.Join(strings.Fields(r.out), " "), "the external etcd holds a cluster already", "etcdctl del --prefix /registry/", "ExternalEtcdData")
 }
 
-func contents(t *testing.T, file string) string {
+func contents(t testing.TB, file string) string {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {

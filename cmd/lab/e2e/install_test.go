@@ -153,7 +153,7 @@ func newBareSite(t *testing.T, name string, planes, workers int) *site {
 			_ = l.Down(context.Background())
 		}
 	})
-	s := &site{Lab: l, t: t, dir: t.TempDir()}
+	s := &site{Lab: l, t: reporter{t}, dir: t.TempDir()}
 	for _, h := range l.Hosts() {
 		if h.Role == lab.ControlPlane {
 			s.planes = append(s.planes, h)

@@ -141,7 +141,7 @@ func (s *site) wantTurns(seen turns) {
 }
 
 // wantInOrder wants a text to have parts in their order.
-func wantInOrder(t *testing.T, text string, parts ...string) {
+func wantInOrder(t testing.TB, text string, parts ...string) {
 	t.Helper()
 	for i, p := range parts {
 		_, rest, found := strings.Cut(text, p)

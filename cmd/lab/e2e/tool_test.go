@@ -22,7 +22,7 @@ import (
 // site is a lab together with an operator's folder for it.
 type site struct {
 	*lab.Lab
-	t   *testing.T
+	t   reporter
 	dir string
 	// planes and workers are the hosts in the configuration.
 	planes, workers []lab.Host
@@ -69,7 +69,7 @@ func newSiteOf(t *testing.T, o lab.Options) *site {
 			_ = l.Down(context.Background())
 		}
 	})
-	s := &site{Lab: l, t: t, dir: t.TempDir()}
+	s := &site{Lab: l, t: reporter{t}, dir: t.TempDir()}
 	for _, h := range l.Hosts() {
 		if strings.HasPrefix(h.Name, "cp") {
 			s.planes = append(s.planes, h)
@@ -230,7 +230,7 @@ func (s *site) wantNoChanges() result {
 }
 
 // binary is the built tool.
-func binary(t *testing.T) string {
+func binary(t testing.TB) string {
 	t.Helper()
 	path, err := filepath.Abs("../../../bin/kubewright")
 	if err != nil {

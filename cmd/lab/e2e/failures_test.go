@@ -1,0 +1,63 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A reporter is a test whose failures are said once more when all tests are over:
+// where they are said first they stand among thousands of lines.
+type reporter struct{ *testing.T }
+
+// failures are those of all tests.
+var failures struct {
+	sync.Mutex
+	said []string
+}
+
+func (r reporter) Error(args ...any) {
+	r.Helper()
+	r.keep(fmt.Sprint(args...))
+	r.T.Error(args...)
+}
+
+func (r reporter) Errorf(format string, args ...any) {
+	r.Helper()
+	r.keep(fmt.Sprintf(format, args...))
+	r.T.Errorf(format, args...)
+}
+
+func (r reporter) Fatal(args ...any) {
+	r.Helper()
+	r.keep(fmt.Sprint(args...))
+	r.T.Fatal(args...)
+}
+
+func (r reporter) Fatalf(format string, args ...any) {
+	r.Helper()
+	r.keep(fmt.Sprintf(format, args...))
+	r.T.Fatalf(format, args...)
+}
+
+func (r reporter) keep(text string) {
+	failures.Lock()
+	defer failures.Unlock()
+	failures.said = append(failures.said, r.Name()+": "+text)
+}
+
+// sayFailures prints what the tests of sites have failed for.
+func sayFailures(to io.Writer) {
+	failures.Lock()
+	defer failures.Unlock()
+	if len(failures.said) > 0 {
+		fmt.Fprintln(to, "\nWhat failed, once more:")
+	}
+	for _, f := range failures.said {
+		fmt.Fprintf(to, "\n%s\n", strings.TrimSpace(f))
+	}
+}
