@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,13 +13,20 @@ import (
 
 // TestWhatStartsIsNoDifference: a component of a control plane that is down for a
 // moment when an apply is through is waited for by the look that ends it, and is
-// told of only when it does not come.
+// told of only when it does not come. An interrupt ends the waiting, and nothing else.
 func TestWhatStartsIsNoDifference(t *testing.T) {
 	t.Parallel()
 	const file = "/etc/audit.yaml"
 	from := changedFolder(t)
 	from.replace(t, `arg "audit-log-maxage" { value = "30" }`, `arg "audit-policy-file" { value = "`+file+`" }`)
-	for name, returns := range map[string]bool{"returns": true, "stays down": false} {
+	for name, c := range map[string]struct {
+		returns, interrupted bool
+		waited               int // seconds
+	}{
+		"returns":     {returns: true, waited: 1},
+		"stays down":  {waited: 60},
+		"interrupted": {interrupted: true, waited: 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := from.copy(t)
@@ -32,7 +40,9 @@ func TestWhatStartsIsNoDifference(t *testing.T) {
 				}
 			}
 			env, printed := f.env("apply", "-auto-approve", "-parallelism=1")
-			down := false
+			down, waited := false, 0
+			interrupts, heeded := make(chan os.Signal), make(chan struct{})
+			env.Interrupts, env.Heeded = interrupts, func() { close(heeded) }
 			out := env.Stdout.(*watched)
 			out.at, out.then = "[5/5] ", func() {
 				down = true
@@ -42,8 +52,15 @@ func TestWhatStartsIsNoDifference(t *testing.T) {
 			env.OpenWorld = func(path string) (w *sim.World, err error) {
 				world, err = sim.Open(path)
 				world.Pace = func(context.Context, time.Duration) {
-					if down && returns {
+					if !down {
+						return
+					}
+					if waited++; c.returns {
 						edit("file " + file + " content {}")
+					}
+					if c.interrupted {
+						interrupts <- os.Interrupt
+						<-heeded
 					}
 				}
 				return world, err
@@ -51,8 +68,11 @@ func TestWhatStartsIsNoDifference(t *testing.T) {
 			if code := cli.Main(env); code != 0 || !down || !strings.Contains(printed(), "Apply complete!") {
 				t.Fatalf("exit code %d, down behind the last step: %t\n%s", code, down, printed())
 			}
-			if warned := strings.Contains(printed(), "Warning: Hosts differ"); warned == returns {
+			if warned := strings.Contains(printed(), "Warning: Not everything runs yet"); warned == c.returns {
 				t.Errorf("warned: %t\n%s", warned, printed())
+			}
+			if told := strings.Count(printed(), "Waiting until what the steps disturbed"); told != 1 || waited != c.waited {
+				t.Errorf("told %d times that it waits, want once; waited %d s, want %d\n%s", told, waited, c.waited, printed())
 			}
 		})
 	}

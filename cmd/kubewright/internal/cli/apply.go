@@ -409,16 +409,22 @@ const startsWithin = time.Minute
 // replanStarted plans once more, and again while all there is to do is to wait
 // until something runs: static pods that start anew, because a kubelet got another
 // version or etcd beside them restarted, are no difference from the configuration.
+// An interrupt ends the waiting: everything is done by then.
 func (s *session) replanStarted(ctx context.Context) (diag.Diagnostics, error) {
 	clock := s.fleet.world.clock()
 	until := clock.Now().Add(startsWithin)
-	for {
+	patient, over := s.interrupts.patience(ctx)
+	defer over()
+	for told := false; ; told = true {
 		diags, err := s.replan(ctx)
 		if err != nil || diags.HasErrors() || !s.result.Plan.OnlyProves() || !clock.Now().Before(until) {
 			return diags, err
 		}
-		if err := clock.Sleep(ctx, time.Second); err != nil {
-			return nil, err
+		if !told {
+			s.screen().note(fmt.Sprintf("Every step is done. Waiting until what the steps disturbed runs again, for %.0f s at most. An interrupt ends the waiting.", startsWithin.Seconds()))
+		}
+		if err := clock.Sleep(patient, time.Second); err != nil {
+			return diags, ctx.Err()
 		}
 	}
 }

@@ -117,6 +117,20 @@ func (i *interruptions) stopper(ctx context.Context, grace time.Duration, say fu
 	}
 }
 
+// patience is a context for what need not be waited for: the first interrupt ends
+// it and nothing else, until the function that it returns is called.
+func (i *interruptions) patience(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	giveBack := i.take(func(os.Signal) {
+		cancel()
+		i.heeded()
+	})
+	return ctx, func() {
+		giveBack()
+		cancel()
+	}
+}
+
 // unread keeps this process alive when nobody reads any more what it prints, until
 // the function that it returns is called: while steps run that would end one in
 // the middle. It is not ignored, which programs that this one starts would inherit.

@@ -66,6 +66,11 @@ func (b bothScreens) incomplete(p *planner.Plan, o *executor.Outcome) error {
 	return errors.Join(b[0].incomplete(p, o), b[1].incomplete(p, o))
 }
 
+func (b bothScreens) note(text string) {
+	b[0].note(text)
+	b[1].note(text)
+}
+
 func (b bothScreens) notConverged(p *planner.Plan) error {
 	return errors.Join(b[0].notConverged(p), b[1].notConverged(p))
 }

@@ -24,6 +24,8 @@ type screen interface {
 	complete(*planner.Plan, *executor.Outcome) error
 	// incomplete ends an apply that failed or was stopped.
 	incomplete(*planner.Plan, *executor.Outcome) error
+	// note tells what goes on while nothing else is shown.
+	note(text string)
 	// notConverged warns that a plan right after an apply still finds differences.
 	notConverged(*planner.Plan) error
 }
@@ -74,6 +76,8 @@ func (s textScreen) incomplete(p *planner.Plan, o *executor.Outcome) error {
 	return view.Incomplete(s.Stderr, p, o, s.errorOptions())
 }
 
+func (s textScreen) note(text string) { _ = view.Note(s.Stdout, text, s.options()) }
+
 func (s textScreen) notConverged(p *planner.Plan) error {
 	return view.NotConverged(s.Stderr, p, s.errorOptions())
 }
@@ -102,5 +106,7 @@ func (s jsonScreen) complete(p *planner.Plan, o *executor.Outcome) error {
 func (s jsonScreen) incomplete(p *planner.Plan, o *executor.Outcome) error {
 	return s.lines.Incomplete(p, o, s.options())
 }
+
+func (s jsonScreen) note(text string) { s.lines.Note(text) }
 
 func (s jsonScreen) notConverged(p *planner.Plan) error { return s.lines.NotConverged(p) }

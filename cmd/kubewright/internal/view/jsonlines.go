@@ -140,8 +140,9 @@ func (j *JSONLines) Incomplete(plan *planner.Plan, outcome *executor.Outcome, o 
 
 // NotConverged warns that a plan right after an apply still finds differences.
 func (j *JSONLines) NotConverged(plan *planner.Plan) error {
-	text := notConvergedDetail + "\n  " + strings.Join(remaining(plan), "\n  ")
-	j.Diagnostics(diag.Diagnostics{diag.Warningf(notConverged, "%s", text)}, nil)
+	summary, detail := notConverged(plan)
+	text := detail + "\n  " + strings.Join(remaining(plan), "\n  ")
+	j.Diagnostics(diag.Diagnostics{diag.Warningf(summary, "%s", text)}, nil)
 	return j.Close()
 }
 

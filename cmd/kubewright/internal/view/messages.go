@@ -46,6 +46,14 @@ func Cancelled(w io.Writer, destroy bool, o Options) error {
 	return p.flush(w)
 }
 
+// Note tells what goes on while nothing else is shown.
+func Note(w io.Writer, text string, o Options) error {
+	p := newPage(o)
+	p.line()
+	p.prose(text)
+	return p.flush(w)
+}
+
 // Valid is what validate prints when there is nothing wrong.
 func Valid(w io.Writer, o Options) error {
 	p := newPage(o)

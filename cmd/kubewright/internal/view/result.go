@@ -208,10 +208,11 @@ func farness(plan *planner.Plan, outcome *executor.Outcome) (head, far string) {
 // NotConverged warns that a plan right after an apply still finds differences.
 func NotConverged(w io.Writer, plan *planner.Plan, o Options) error {
 	p := newPage(o)
+	summary, detail := notConverged(plan)
 	p.line()
-	p.line(p.bold(p.yellow("Warning: ")), p.bold(notConverged))
+	p.line(p.bold(p.yellow("Warning: ")), p.bold(summary))
 	p.line()
-	p.prose(notConvergedDetail)
+	p.prose(detail)
 	p.line()
 	for _, line := range remaining(plan) {
 		p.line("  ", line)
@@ -219,11 +220,16 @@ func NotConverged(w io.Writer, plan *planner.Plan, o Options) error {
 	return p.flush(w)
 }
 
-const (
-	notConverged       = "Hosts differ from the configuration after the apply"
-	notConvergedDetail = "Every step was done, but looking again still shows differences. Either something changes them back, or this is a defect of kubewright. They are:"
-	maxRemaining       = 20
-)
+const maxRemaining = 20
+
+// notConverged says what it means that a plan is left.
+func notConverged(plan *planner.Plan) (summary, detail string) {
+	if plan.OnlyProves() {
+		return "Not everything runs yet", "Every step was done and hosts are as configured, but what is to run on them does not yet, or not as its file says. kubewright plan shows whether it does by now; what stays down says why in its log on the host. These steps would wait for it:"
+	}
+	return "Hosts differ from the configuration after the apply",
+		"Every step was done, but looking again still shows differences. Either something changes them back, or this is a defect of kubewright. They are:"
+}
 
 // remaining lists what a plan would still change, as far as it can be read at a glance.
 func remaining(plan *planner.Plan) []string {
