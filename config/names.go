@@ -84,7 +84,7 @@ func Checks() []string {
 		"FileAvailable--etc-kubernetes-manifests-kube-apiserver.yaml", "FileAvailable--etc-kubernetes-manifests-kube-controller-manager.yaml",
 		"FileAvailable--etc-kubernetes-manifests-kube-scheduler.yaml", "FileAvailable--etc-kubernetes-manifests-etcd.yaml",
 		"FileAvailable--etc-kubernetes-kubelet.conf", "FileAvailable--etc-kubernetes-bootstrap-kubelet.conf", "FileAvailable--etc-kubernetes-pki-ca.crt",
-		"InitSystem", "Architecture", "Clock", "DiskSpace", "DirWritable--etc", "KernelLog", "KernelDefaults", "AdvertiseAddress", "Artifacts", "Packages",
+		"InitSystem", "Architecture", "Clock", "DiskSpace", "DirWritable--etc", "KernelLog", "KernelDefaults", "KernelModules", "AdvertiseAddress", "Artifacts", "Packages",
 		"CoreDNSUnsupportedPlugins", "CoreDNSMigration", "CreateJob", "ControlPlaneNodesReady", "StaticPodManifest",
 	} {
 		names[n] = true

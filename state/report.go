@@ -85,6 +85,9 @@ type Report struct {
 	Sysctls map[string]string
 	// Modules tells for each module asked for whether it is loaded or built in.
 	Modules map[string]bool
+	// NoModules tells for each module asked for that is not loaded whether it
+	// cannot be: the kernel in use has no such module.
+	NoModules map[string]bool
 	// Ports tells for each port asked for whether somebody listens.
 	Ports map[int]bool
 	// Started tells when each process asked for was started, by its name, on the

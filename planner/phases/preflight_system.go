@@ -71,6 +71,22 @@ func kernelConfig(n *node) []finding {
 	}}
 }
 
+func kernelModules(n *node) []finding {
+	var missing []string
+	for _, name := range n.cluster.KernelModules {
+		if n.report.NoModules[name] {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return []finding{{
+		text:   fmt.Sprintf("the kernel that runs, %s, does not have the modules of kernel_modules: %s", n.facts().Kernel, strings.Join(missing, ", ")),
+		remedy: "install the package of the distribution that has them, boot the kernel whose modules are installed, or correct the name",
+	}}
+}
+
 // cgroupVersion is what the kubelet says of cgroup v1: it refuses it from 1.35
 // on, unless failCgroupV1 is off.
 func cgroupVersion(n *node) []finding {

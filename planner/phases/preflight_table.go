@@ -84,6 +84,7 @@ var preflightChecks = []preflightCheck{
 	{name: "Hostname", on: onAll, by: byKubeadm, treatment: checked, note: "a name that Kubernetes does not accept is an error, as in kubeadm's validation of its configuration; one that does not resolve is a warning. Only the host's own name is looked up", find: hostName},
 	{name: "ImagePull", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "with image_pull_policy Never, all images are present or in an archive of the artifacts. Otherwise the images phase pulls or loads what is missing before anything is disrupted; a pull is a change, and preflight makes none", find: imagesAtHand},
 	{name: "Firewalld", on: onAll, by: byKubeadm, treatment: checked, note: "a warning", find: firewalld},
+	{name: "KernelModules", on: onAll, by: ours, treatment: checked, always: true, note: "the kernel in use has the modules of kernel_modules", find: kernelModules},
 	{name: "HTTPProxy", on: onPlanes, by: byKubeadm, treatment: checked, note: "a warning. kubeadm asks the environment that it runs in; here it is proxy_env, which becomes the components'", find: proxiedHost},
 	{name: "HTTPProxyCIDR", on: onPlanes, by: byKubeadm, treatment: checked, note: "a warning, as HTTPProxy, for the first address of each subnet", find: proxiedSubnets},
 

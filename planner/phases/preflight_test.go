@@ -94,6 +94,9 @@ var spoiltHosts = []spoilt{
 	{edits: "preflight kernel_missing=MEMCG CGROUP_BPF CGROUP_DEVICE", check: "SystemVerification", text: "CONFIG_MEMCG, CONFIG_CGROUP_BPF."},
 	{edits: "preflight cgroup_controllers=cpu io hugetlb", check: "SystemVerification", text: "limits pods: cpuset, memory, pids."},
 	{edits: "preflight cgroup_controllers=cpu cpuset memory pids", check: "SystemVerification", text: "missing: hugetlb, io", warning: true},
+	{edits: "condition no-module ip_vs", check: "KernelModules", text: "of kernel_modules: ip_vs", ever: true, config: func(c *config.Config) {
+		c.Clusters[0].KernelModules = []string{"br_netfilter", "ip_vs"}
+	}},
 	{edits: "condition cgroup-v1 on", check: "SystemVerification", text: "refuses from 1.35 on"},
 	{edits: "condition cgroup-v1 on", check: "SystemVerification", text: "about to give up", warning: true, config: kubelet("failCgroupV1", false)},
 	{edits: "condition cgroup-v1 on\npreflight kernel_missing=CGROUP_DEVICE", check: "SystemVerification", text: "CONFIG_CGROUP_DEVICE.", config: kubelet("failCgroupV1", false)},

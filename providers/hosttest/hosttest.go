@@ -154,8 +154,8 @@ func testFacts(t *testing.T, s *subject) {
 	if _, ok := r.Sysctls["no.such.sysctl"]; ok {
 		t.Error("a sysctl that does not exist has a value")
 	}
-	if r.Modules["no_such_module"] || r.Commands["no-such-command"] || !r.Commands["cp"] {
-		t.Errorf("modules %v, commands %v", r.Modules, r.Commands)
+	if r.Modules["no_such_module"] || !r.NoModules["no_such_module"] || r.Commands["no-such-command"] || !r.Commands["cp"] {
+		t.Errorf("modules %v, none of %v, commands %v", r.Modules, r.NoModules, r.Commands)
 	}
 }
 

@@ -242,6 +242,9 @@ func (r *reading) simple() error {
 	if r.report.Modules, err = r.present("modules", r.query.Modules); err != nil {
 		return err
 	}
+	if r.report.NoModules, err = r.present("no_modules", r.query.Modules); err != nil {
+		return err
+	}
 	r.report.Commands, err = r.present("commands", r.query.Commands)
 	return err
 }

@@ -166,8 +166,12 @@ func (e *edit) condition() error {
 		if c.NoPackages = append(c.NoPackages, w[1]); w[1] == "none" {
 			c.NoPackages = nil
 		}
+	case w[0] == "no-module":
+		if c.NoModules = append(c.NoModules, w[1]); w[1] == "none" {
+			c.NoModules = nil
+		}
 	case flag == nil:
-		return fmt.Errorf("unknown condition %q; one of arch, clock-skew, no-package, package-lock, %s", w[0], strings.Join(sortedKeys(flags), ", "))
+		return fmt.Errorf("unknown condition %q; one of arch, clock-skew, no-module, no-package, package-lock, %s", w[0], strings.Join(sortedKeys(flags), ", "))
 	default:
 		if *flag, err = either(w[1], "on", "off"); err == nil && *flag && w[0] == "foreign-cluster" {
 			e.w.makeForeign(e.m)

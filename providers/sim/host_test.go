@@ -10,8 +10,11 @@ import (
 
 func TestHost(t *testing.T) {
 	t.Parallel()
-	hosttest.Run(t, func(*testing.T) hosttest.Subject {
+	hosttest.Run(t, func(t *testing.T) hosttest.Subject {
 		w := sim.New(1, sim.DefaultProfile())
+		if err := sim.Edit(w, "10.0.0.1", "condition no-module no_such_module"); err != nil {
+			t.Fatal(err)
+		}
 		return hosttest.Subject{
 			Host: w.Host("10.0.0.1"), Owner: "root:root",
 			Again: func(*testing.T) providers.Host { return w.Host("10.0.0.1") },

@@ -76,6 +76,8 @@ type Conditions struct {
 	NoMirror bool `json:"no_mirror,omitempty"`
 	// NoPackages are those that the repository does not have, as NAME=VERSION.
 	NoPackages []string `json:"no_packages,omitempty"`
+	// NoModules are those that the kernel does not have.
+	NoModules []string `json:"no_modules,omitempty"`
 	// PackageLock is a program that works with the package manager.
 	PackageLock string `json:"package_lock,omitempty"`
 	// ForeignCluster: files of a cluster made by somebody else are there.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ const roundTrip = 20 * time.Millisecond
 func (w *World) observe(m *machine, q state.Query) *state.Report {
 	r := &state.Report{
 		Facts: w.facts(m), Files: make(map[string]state.FileReport, len(q.Files)), Units: map[string]state.UnitReport{},
-		Sysctls: map[string]string{}, Modules: map[string]bool{}, Ports: map[int]bool{}, Commands: map[string]bool{},
+		Sysctls: map[string]string{}, Modules: map[string]bool{}, NoModules: map[string]bool{}, Ports: map[int]bool{}, Commands: map[string]bool{},
 		Elapsed: roundTrip,
 	}
 	for _, f := range q.Files {
@@ -50,7 +51,7 @@ func (w *World) observe(m *machine, q state.Query) *state.Report {
 		}
 	}
 	for _, name := range q.Modules {
-		r.Modules[name] = w.module(m, name)
+		r.Modules[name], r.NoModules[name] = w.module(m, name), slices.Contains(m.Conditions.NoModules, name)
 	}
 	for _, port := range q.Ports {
 		r.Ports[port] = w.listens(m, port)

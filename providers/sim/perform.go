@@ -469,6 +469,9 @@ func (w *World) loadModule(m *machine, name string, load bool) (bool, error) {
 	if w.module(m, name) == load {
 		return false, nil
 	}
+	if load && slices.Contains(m.Conditions.NoModules, name) {
+		return false, fmt.Errorf("modprobe: FATAL: Module %s not found", name)
+	}
 	setFlag(&m.Modules, name, load, w.base(m).modules[name])
 	if name == "br_netfilter" && !load {
 		for sysctl := range m.Sysctls {

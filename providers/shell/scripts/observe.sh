@@ -186,12 +186,22 @@ kw_sysctls() {
 	[ $# = 0 ] || grep -sH -m 1 '' -- "$@"
 }
 
-# kw_modules MODULE...: those that are loaded or built in.
+# kw_modules MODULE...: those that are loaded or built in, and those that modprobe
+# would not find.
 kw_modules() {
 	kw_say modules
 	IFS= read -r kw_v </proc/sys/kernel/osrelease
+	kw_x=
 	for kw_f do
-		if [ -d "/sys/module/$kw_f" ] || grep -qs "/$kw_f\.ko" "/lib/modules/$kw_v/modules.builtin"; then printf '%s\n' "$kw_f"; fi
+		if [ -d "/sys/module/$kw_f" ] || grep -qs "/$kw_f\.ko" "/lib/modules/$kw_v/modules.builtin"; then
+			printf '%s\n' "$kw_f"
+		else
+			kw_x="$kw_x $kw_f"
+		fi
+	done
+	kw_say no_modules
+	for kw_f in $kw_x; do
+		modprobe -n -q -- "$kw_f" >/dev/null 2>&1 || printf '%s\n' "$kw_f"
 	done
 }
 
