@@ -440,6 +440,9 @@ func through[T interface{ Close() error }](
 const (
 	retryInterval = 500 * time.Millisecond
 	retryTime     = time.Minute
+	// addressTime is how long a Service is tried: an address that a request which
+	// was cut off has left allocated is freed after a minute.
+	addressTime = 3 * time.Minute
 )
 
 // passing reports whether an error may be over soon, for something that is

@@ -23,6 +23,9 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 		if err != nil {
 			return err
 		}
+		if op.Object.Get("kind").AsString() == "Service" {
+			limit = addressTime
+		}
 		do = w.applier(op, object)
 	case planner.DeleteObject:
 		do = func(ctx context.Context, a API) error { return a.Delete(ctx, op.Ref) }

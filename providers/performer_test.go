@@ -195,16 +195,20 @@ func TestRetry(t *testing.T) {
 // Retrying ends, with the last error.
 func TestRetryEnds(t *testing.T) {
 	t.Parallel()
-	s := newScene()
-	for range 1000 {
-		s.apiErrs = append(s.apiErrs, providers.ErrUnavailable)
-	}
-	_, err := s.perform(t, providers.Run{}, planner.ApplyObject{})
-	if !errors.Is(err, providers.ErrUnavailable) || !strings.Contains(err.Error(), "tried for 1m0s") {
-		t.Errorf("got %v", err)
-	}
-	if tried := 1000 - len(s.apiErrs); tried != 120 {
-		t.Errorf("got %d attempts", tried)
+	service := state.FromGo(map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "kube-dns"}})
+	for limit, op := range map[string]planner.ApplyObject{"1m0s": {}, "3m0s": {Object: service}} {
+		s := newScene()
+		for range 1000 {
+			s.apiErrs = append(s.apiErrs, providers.ErrUnavailable)
+		}
+		_, err := s.perform(t, providers.Run{}, op)
+		if !errors.Is(err, providers.ErrUnavailable) || !strings.Contains(err.Error(), "tried for "+limit) {
+			t.Errorf("got %v", err)
+		}
+		length, _ := time.ParseDuration(limit)
+		if tried := 1000 - len(s.apiErrs); tried != int(2*length.Seconds()) {
+			t.Errorf("got %d attempts within %s", tried, limit)
+		}
 	}
 }
 

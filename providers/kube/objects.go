@@ -36,11 +36,11 @@ func (a *API) Apply(ctx context.Context, object state.Value, createOnly bool) er
 			if apierrors.IsAlreadyExists(err) {
 				return nil
 			}
-			return err
+			return addressTaken(ctx, s, u, err)
 		}
 		force := true
 		_, err = client.Patch(ctx, ref.Name, types.ApplyPatchType, b, metav1.PatchOptions{FieldManager: fieldManager, Force: &force})
-		return err
+		return addressTaken(ctx, s, u, err)
 	})
 }
 

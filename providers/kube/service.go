@@ -1,0 +1,46 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// allocated is what the API server says of a Service's address that it has given away.
+const allocated = "provided IP is already allocated"
+
+// addressTaken tells of a Service that was refused for its address who has that. Where
+// no Service has it, a request that was cut off has left it allocated: the API server
+// takes the address for leaked when it is a minute old, and frees it
+// (repairip.go of Kubernetes 1.34 to 1.37; kubernetes/kubernetes#92285). Every other
+// error is returned as it is.
+func addressTaken(ctx context.Context, s *session, object *unstructured.Unstructured, err error) error {
+	if object.GetKind() != "Service" || !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), allocated) {
+		return err
+	}
+	wanted, _, _ := unstructured.NestedStringSlice(object.Object, "spec", "clusterIPs")
+	if ip, _, _ := unstructured.NestedString(object.Object, "spec", "clusterIP"); ip != "" {
+		wanted = append(wanted, ip)
+	}
+	services, listErr := s.typed.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if listErr != nil {
+		return errors.Join(err, listErr)
+	}
+	for _, service := range services.Items {
+		for _, ip := range service.Spec.ClusterIPs {
+			if slices.Contains(wanted, ip) {
+				return fmt.Errorf("its address %s is that of Service %s/%s, which has to be made anew with another one", ip, service.Namespace, service.Name)
+			}
+		}
+	}
+	return fmt.Errorf("its address %s is allocated, and no Service has it: a request that was cut off has left it so, and the API server frees it about a minute later: %w",
+		strings.Join(slices.Compact(wanted), ", "), providers.ErrUnavailable)
+}
