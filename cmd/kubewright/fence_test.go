@@ -189,6 +189,25 @@ func TestLeaseOfTheDead(t *testing.T) {
 	}
 }
 
+// TestLeaseOfTheDeadIsKnown: whoever looks first, and does nothing, does not take from
+// the next apply that the run which holds the claim was killed.
+func TestLeaseOfTheDeadIsKnown(t *testing.T) {
+	t.Parallel()
+	ada := newShared(t).from
+	ada.kill(t, "apply", moment{1, "before effect: write_file /etc/kubernetes/manifests/kube-apiserver.yaml"})
+	w, err := sim.Open(filepath.Join(string(ada), "kubewright.sim.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := &shared{t, w, ada}
+	next.want(ada, operatorName, 2, "Plan:", "plan", "-detailed-exitcode")
+	next.want(ada, operatorName, 1, "Approval is missing", "apply")
+	next.want(ada, operatorName, 0, "Apply complete!", "apply", "-auto-approve")
+	if l := w.Leases(); len(l) != 0 {
+		t.Errorf("the lease was not given back: %v", l)
+	}
+}
+
 // TestLeaseLost: a run whose claim somebody has ended begins no further step.
 func TestLeaseLost(t *testing.T) {
 	t.Parallel()

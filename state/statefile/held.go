@@ -19,6 +19,7 @@ type Held struct {
 	local  *Lock
 	remote backend.Lock
 	end    func()
+	passOn bool
 
 	mu   sync.Mutex
 	lost error
@@ -179,6 +180,10 @@ func (s *Store) Held() *Held { return s.held }
 // Left says whose run held the folder's lock before, and ended without giving it back.
 func (h *Held) Left() LockInfo { return h.local.Left() }
 
+// PassOn has the next command told what Left tells this one, which has done nothing
+// about what that run left behind.
+func (h *Held) PassOn() { h.passOn = true }
+
 // Locked tells that the backend holds a lock of this run. Some have none.
 func (h *Held) Locked() bool { return h.remote != nil }
 
@@ -197,6 +202,9 @@ func (s *Store) Unlock(ctx context.Context) error {
 	if err != nil {
 		// The next command here gives back what this one could not.
 		return errors.Join(err, h.local.Leave())
+	}
+	if h.passOn {
+		return h.local.Return()
 	}
 	return h.local.Release()
 }

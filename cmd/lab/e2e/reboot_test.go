@@ -31,6 +31,10 @@ func TestReboot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	s.eventually("the API answers the administrator", 2*time.Minute, func() (string, bool) {
+		out, err := s.Kubectl(context.Background(), s.planes[0].Name, "get", "nodes")
+		return string(out), err == nil
+	})
 	s.wantCluster()
 	s.wantWorkload()
 	s.wantSwapAtBoot("masked")

@@ -109,6 +109,7 @@ func (f *fences) beat(ctx context.Context) (end func()) {
 func (f *fences) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
+	f.session.buried = true
 	for label, fence := range f.all {
 		fence.Bury(ctx, f.session.view.Seat(label))
 		fence.Release(ctx)

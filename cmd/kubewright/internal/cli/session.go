@@ -81,6 +81,8 @@ type session struct {
 	// the run that held the lock before and ended without giving it back.
 	runID     string
 	ended     statefile.LockInfo
+	// buried tells that what that run left in the clusters was given back.
+	buried bool
 	generated generation
 	// answers are those of whoever was asked for variables.
 	answers map[string]state.Secret

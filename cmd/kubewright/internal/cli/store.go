@@ -79,6 +79,9 @@ func (s *session) unlock() {
 	ctx, cancel := context.WithTimeout(context.Background(), unlockTime)
 	defer cancel()
 	s.logState("unlocking the state")
+	if held := s.store.Held(); held != nil && !s.buried {
+		held.PassOn()
+	}
 	if err := s.store.Unlock(ctx); err != nil && !s.store.Local() {
 		s.print(diag.Diagnostics{diag.Warningf("Lock was not given back", "%s", fmt.Sprintf("%s. The next command of yours in this folder gives it back; "+
 			"for others it stays until then, or until kubewright force-unlock %s.", sentence(err.Error()), s.runID))})
