@@ -10,7 +10,7 @@ import (
 
 // kubeletCertificateItem is the certificate that a kubelet renews by itself as
 // long as it runs and the API answers. Ours to renew it is only once it has
-// ended, or the CA that has signed it is gone. One that is not there has not.
+// ended, the CA that has signed it is gone, or the kubelet has lost it.
 func (n *node) kubeletCertificateItem(phase string) state.Item {
 	return state.Item{
 		Address: item(n.target, phase, "file", kubeletClientCert), Kind: state.KindCertificate, Partial: true,
@@ -21,16 +21,55 @@ func (n *node) kubeletCertificateItem(phase string) state.Item {
 // observeKubeletCertificate looks whether a kubelet's certificate has ended, or is
 // of no use to it.
 func (v *View) observeKubeletCertificate(it *state.Item, f state.FileReport) state.Value {
+	n := v.find(it.Address.Target)
+	lost := n != nil && n.bereft() != ""
 	if len(f.Certificates) == 0 {
-		return attributes(planner.RenewalDue, false)
+		return attributes(planner.RenewalDue, lost)
 	}
-	c, n := f.Certificates[0], v.find(it.Address.Target)
-	due := hasEnded(c, v.ObservedAt) || n != nil && n.report != nil && n.stranger()
+	c := f.Certificates[0]
+	due := lost || hasEnded(c, v.ObservedAt) || n != nil && n.report != nil && n.stranger()
 	return attributes(planner.RenewalDue, due, "not_after", rfc3339(c.NotAfter), daysLeft, leftOf(c, v.ObservedAt))
 }
 
 func hasEnded(c state.CertificateInfo, now time.Time) bool {
 	return !now.IsZero() && now.After(c.NotAfter)
+}
+
+// bereft says what a kubelet has lost of its identity in the cluster; empty when it
+// has all of it, or never had one. It still runs with what it has read, but would not
+// start again, and neither is given to it by joining once more, which needs a node
+// that is not there. One whose certificate is in its kubeconfig is about to get its own.
+func (n *node) bereft() string {
+	if n.report == nil || n.cluster.externalCA() || !n.report.Files[kubeletConfig].Exists || !n.known() {
+		return ""
+	}
+	conf, own := n.report.Files[kubeletConf], n.report.Files[kubeletClientCert]
+	switch {
+	case !conf.Exists:
+		return "its kubeconfig is gone"
+	case conf.Kubeconfig == nil:
+		return "its kubeconfig cannot be read"
+	case conf.Kubeconfig.Client != nil || len(own.Certificates) > 0:
+		return ""
+	case own.Exists:
+		return "its own cannot be read"
+	}
+	return "its own is gone"
+}
+
+// known tells that the cluster has the node: by the API, and where that is silent by
+// what an apply has completed on it.
+func (n *node) known() bool {
+	if n.cluster.report != nil {
+		_, ok := n.cluster.report.Nodes[n.name]
+		return ok
+	}
+	phase := waitBootstrapPhase
+	if n.isControlPlane() {
+		phase = finalizePhase
+	}
+	recorded := n.cluster.view.recorded
+	return recorded != nil && recorded.Find(item(n.target, phase, "file", kubeletConf)) != nil
 }
 
 // hasEnded tells that a kubelet's certificate is among the changes.
@@ -43,14 +82,14 @@ func (w work) hasEnded() bool {
 	return false
 }
 
-// reviveKubelet gives a kubelet whose certificate has ended another one: it can
-// ask for none any more, and would not even start. It takes what is in its
+// reviveKubelet gives a kubelet whose certificate has ended, or is lost, another one:
+// it can ask for none any more, and would not even start. It takes what is in its
 // kubeconfig over into its own file (client-go, util/certificate) and goes on
 // from there, so neither API nor controller manager is needed.
 func (n *node) reviveKubelet() []planner.Operation {
-	certs := n.report.Files[kubeletClientCert].Certificates
-	lives := len(certs) > 0 && !hasEnded(certs[0], n.cluster.view.ObservedAt)
-	return n.replaceKubeletCertificate(n.cluster.signer(n.cluster.caBase()), "", lives)
+	own := n.report.Files[kubeletClientCert]
+	ended := len(own.Certificates) > 0 && hasEnded(own.Certificates[0], n.cluster.view.ObservedAt)
+	return n.replaceKubeletCertificate(n.cluster.signer(n.cluster.caBase()), "", own.Exists && !ended)
 }
 
 // replaceKubeletCertificate does that with a certificate of the CA. One that has
@@ -76,9 +115,13 @@ func (n *node) replaceKubeletCertificate(ca planner.Signer, trust string, takeAw
 
 // revivesImpact is what it means to those who use the cluster.
 func (n *node) revivesImpact() string {
-	certs := n.report.Files[kubeletClientCert].Certificates
-	if len(certs) > 0 && !hasEnded(certs[0], n.cluster.view.ObservedAt) {
-		return "gives the kubelet a certificate, since nobody trusts its own, and restarts it; pods keep running"
+	certs, since := n.report.Files[kubeletClientCert].Certificates, n.bereft()
+	switch {
+	case since != "":
+	case len(certs) > 0 && !hasEnded(certs[0], n.cluster.view.ObservedAt):
+		since = "nobody trusts its own"
+	default:
+		since = "its own has ended"
 	}
-	return "gives the kubelet a certificate, since its own has ended, and restarts it; pods keep running"
+	return "gives the kubelet a certificate, since " + since + ", and restarts it; pods keep running"
 }

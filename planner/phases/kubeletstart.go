@@ -183,7 +183,7 @@ func (n *node) bootstraps() bool { return n.joining() && !n.cluster.externalCA()
 // is replaced has it in the kubeconfig.
 func (n *node) joins() bool {
 	switch {
-	case n.report == nil:
+	case n.report == nil || n.bereft() != "":
 		return false
 	case n.target == n.cluster.seat:
 		return !n.report.Files[kubeletConf].Exists
@@ -228,7 +228,7 @@ var waitBootstrap = phase{
 		switch {
 		case n.joining():
 			return planner.Step{Via: n.cluster.seat, Operations: n.registrationWaits()}
-		case w.empty():
+		case w.empty() || w.of(kubeletStartPhase).hasEnded(): // that writes it as it is to be
 			return planner.Step{}
 		}
 		return n.turnKubelet()

@@ -62,7 +62,7 @@ var kubeletFinalize = phase{
 		return []state.Item{n.kubeletConfItem(finalizePhase)}
 	},
 	nodeStep: func(n *node, w work) planner.Step {
-		if w.empty() {
+		if w.empty() || w.of(kubeconfigPhase).hasEnded() { // that writes it as it is to be
 			return planner.Step{}
 		}
 		return n.turnKubelet()
