@@ -56,6 +56,9 @@ const (
 	ReadCertificate Read = "certificate"
 	// ReadPublicKeys wants PublicKeys, parsed from PEM.
 	ReadPublicKeys Read = "public_keys"
+	// ReadKey wants the digest, and to know whether there is a private key in PEM form;
+	// nothing else of it leaves the host.
+	ReadKey Read = "key"
 	// ReadKubeconfig wants Kubeconfig; the client key never leaves the host.
 	ReadKubeconfig Read = "kubeconfig"
 )
@@ -155,7 +158,7 @@ type FileReport struct {
 	// PublicKeys are the identities of public keys: the hex SHA-256 of each in
 	// PKIX form.
 	PublicKeys []string
-	// Invalid says why a certificate, kubeconfig or public key could not be parsed.
+	// Invalid says why a certificate, kubeconfig or key could not be parsed.
 	Invalid string
 	// Entries counts what a directory holds.
 	Entries int

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -58,16 +59,21 @@ func (n *node) lacks() []string {
 		if a.custody != made {
 			continue
 		}
-		for _, path := range []string{a.Base + ".crt", a.Base + ".key"} {
-			if !n.report.Files[path].Exists {
-				out = append(out, path)
-			}
-		}
+		out = append(out, a.Base+".crt", a.Base+".key")
 	}
-	if sa := n.serviceAccountKey() + ".key"; !n.report.Files[sa].Exists {
-		out = append(out, sa)
+	out = append(out, n.serviceAccountKey()+".key")
+	return slices.DeleteFunc(out, func(path string) bool { f := n.report.Files[path]; return f.Exists && f.Invalid == "" })
+}
+
+// hasNo says what is not on the host of what it lacks.
+func (n *node) hasNo(path string) string {
+	switch {
+	case !n.report.Files[path].Exists:
+		return "no " + path
+	case strings.HasSuffix(path, ".key"):
+		return "no private key in " + path
 	}
-	return out
+	return "no certificate in " + path
 }
 
 // refuseLostCAs names what the seat lacks, as no control plane has all of it, and
@@ -92,9 +98,9 @@ func (c *cluster) refuseLostCAs() diag.Diagnostics {
 		if isKey {
 			rests = "the tokens of all pods are signed with it, and nobody would believe them by a new one"
 		}
-		diags = append(diags, diag.Errorf("File of a CA is missing", "%s (%s) has no %s%s. It is made when a cluster is founded, and only replaced when that is asked for: %s. "+
+		diags = append(diags, diag.Errorf("File of a CA is missing", "%s (%s) has %s%s. It is made when a cluster is founded, and only replaced when that is asked for: %s. "+
 			"Nothing is changed on any host. Put it back on %s, from a backup of %s.%s",
-			seat.target, seat.Address, path, others, rests, seat.target, c.Certificates.Dir, seat.whereElse(path)).At(seat.Source).For(seat.target))
+			seat.target, seat.Address, seat.hasNo(path), others, rests, seat.target, c.Certificates.Dir, seat.whereElse(path)).At(seat.Source).For(seat.target))
 	}
 	return diags
 }
@@ -117,17 +123,45 @@ func (n *node) whereElse(path string) string {
 	return " Its key is there, so that the certificate alone is enough: the cluster has it " + kept + "."
 }
 
-// withLostKey adds to a CA of ours that its key is not beside its certificate:
-// half of it is as good as none (a controller manager signs by that of the cluster),
-// and the pair is brought whole. Keys that are to lie elsewhere are the operator's
-// to give.
+// withLostKey adds to a certificate that its key is not beside it: half of a pair is
+// as good as none. That of a CA of ours is brought whole (a controller manager signs by
+// that of the cluster), and of what we can issue both are issued anew, since whoever
+// uses it would not start again. Keys that are to lie elsewhere are the operator's to give.
 func (v *View) withLostKey(it *state.Item, attrs state.Value, r *state.Report) state.Value {
-	n, key := v.find(it.Address.Target), it.Address.ID()+".key"
-	if n == nil || !n.isControlPlane() || it.Address.Class() != "certificate" || r.Files[key].Exists ||
-		!slices.ContainsFunc(n.cluster.authorities, func(a authority) bool { return a.custody == made && a.Base == it.Address.ID() }) {
+	n, base := v.find(it.Address.Target), it.Address.ID()
+	if n == nil || it.Address.Class() != "certificate" || !n.keepsKey(base) {
+		return attrs
+	}
+	fault := keyFault(r.Files[base+".key"])
+	if fault == "" {
 		return attrs
 	}
 	m := maps.Clone(attrs.AsMap())
-	m["key"] = state.String(key + " is missing")
+	m["key"] = state.String(base + ".key " + fault)
 	return state.Map(m)
+}
+
+// keepsKey tells that the key of a pair is on the node's host, and of our making.
+func (n *node) keepsKey(base string) bool {
+	if !n.isControlPlane() {
+		return false
+	}
+	if slices.ContainsFunc(n.cluster.authorities, func(a authority) bool { return a.custody == made && a.Base == base }) {
+		return true
+	}
+	return slices.ContainsFunc(kubeadm.Leaves(n.input()), func(leaf kubeadm.Certificate) bool {
+		_, supplied := n.suppliedLeaf(leaf)
+		return leaf.Base == base && !supplied
+	})
+}
+
+// keyFault says why a file is of no use as a private key; empty when it is one.
+func keyFault(f state.FileReport) string {
+	switch {
+	case !f.Exists:
+		return "is missing"
+	case f.Invalid != "":
+		return "holds no private key"
+	}
+	return ""
 }

@@ -107,6 +107,9 @@ func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool
 		return attrs, ok
 	case state.KindDirectory, state.KindKey:
 		f := r.Files[id]
+		if f.Invalid != "" {
+			return attributes("mode", f.Mode, "owner", f.Owner, "invalid", f.Invalid), f.Exists
+		}
 		return attributes("mode", f.Mode, "owner", f.Owner), f.Exists
 	case state.KindCertificate:
 		f := r.Files[certificateFile(it)]

@@ -157,7 +157,7 @@ func addItems(q *state.Query, items []state.Item) {
 		case state.KindCertificate:
 			q.Files = append(q.Files, state.FileQuery{Path: certificateFile(&it), Read: state.ReadCertificate})
 			if it.Address.Class() == "certificate" {
-				q.Files = append(q.Files, state.FileQuery{Path: id + ".key"})
+				q.Files = append(q.Files, state.FileQuery{Path: id + ".key", Read: state.ReadKey})
 			}
 		case state.KindUnit:
 			q.Units = append(q.Units, id)
@@ -180,7 +180,7 @@ func addItems(q *state.Query, items []state.Item) {
 // rank orders what of a file is wanted: a path asked for twice is read as the
 // one who wants more of it asks.
 var rank = map[state.Read]int{
-	state.ReadStat: 0, state.ReadDigest: 1, state.ReadContent: 2, state.ReadPublicKeys: 3, state.ReadKubeconfig: 4, state.ReadCertificate: 5,
+	state.ReadStat: 0, state.ReadDigest: 1, state.ReadKey: 2, state.ReadContent: 3, state.ReadPublicKeys: 4, state.ReadKubeconfig: 5, state.ReadCertificate: 6,
 }
 
 func normal(q state.Query) state.Query {

@@ -67,9 +67,7 @@ func (n *node) keyRotationQuery(q *state.Query) {
 	for _, p := range []string{base + ".pub", base + "-old.pub", base + "-next.pub"} {
 		q.Files = append(q.Files, state.FileQuery{Path: p, Read: state.ReadPublicKeys})
 	}
-	for _, p := range []string{base + ".key", base + "-next.key"} {
-		q.Files = append(q.Files, state.FileQuery{Path: p, Read: state.ReadDigest})
-	}
+	q.Files = append(q.Files, state.FileQuery{Path: base + ".key", Read: state.ReadKey}, state.FileQuery{Path: base + "-next.key", Read: state.ReadDigest})
 }
 
 // AsksForTokens tells that the API is to be asked for Secrets with tokens: the

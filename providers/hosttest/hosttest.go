@@ -45,6 +45,7 @@ func Run(t *testing.T, blank func(t *testing.T) Subject) {
 		"RemoveRefusesFolders":  testRemoveRefusesFolders,
 		"Glob":                  testGlob,
 		"ReadSecrets":           testReadSecrets,
+		"Keys":                  testKeys,
 		"Upload":                testUpload,
 		"Unpack":                testUnpack,
 		"WrongArtifact":         testWrongArtifact,
@@ -484,5 +485,42 @@ func testParallel(t *testing.T, s *subject) {
 	wg.Wait()
 	if f := s.look(t, folder); f.Entries != 5 {
 		t.Errorf("%d files, want 5", f.Entries)
+	}
+}
+
+// testKeys: of a private key it is told whether there is one, and nothing that is in it.
+func testKeys(t *testing.T, s *subject) {
+	const begin, end = "-----BEGIN EC PRIVATE KEY-----\n", "-----END EC PRIVATE KEY-----\n"
+	files := map[string]struct {
+		content string
+		held    bool
+	}{
+		folder + "/whole.key":   {begin + "AAAA\n" + end, true},
+		folder + "/behind.key":  {"-----BEGIN EC PARAMETERS-----\nBggq\n-----END EC PARAMETERS-----\n" + begin + "AAAA\n" + end, true},
+		folder + "/garbage.key": {"garbage\n", false},
+		folder + "/empty.key":   {"", false},
+		folder + "/cut.key":     {begin + "AAAA\n", false},
+		folder + "/public.key":  {"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", false},
+	}
+	var q state.Query
+	ops := []planner.Operation{planner.EnsureDirectory{Path: folder + "/folder.key", Mode: "0700", Owner: s.Owner}}
+	for path, f := range files {
+		ops = append(ops, s.write(path, f.content))
+		q.Files = append(q.Files, state.FileQuery{Path: path, Read: state.ReadKey})
+	}
+	s.do(t, ops...)
+	q.Files = append(q.Files, state.FileQuery{Path: folder + "/folder.key", Read: state.ReadKey}, state.FileQuery{Path: folder + "/none.key", Read: state.ReadKey})
+	r := s.observe(t, q)
+	for path, want := range files {
+		got := r.Files[path]
+		if !got.Exists || (got.Invalid == "") != want.held || got.SHA256 != digest(want.content) || got.Content != nil {
+			t.Errorf("%s: %+v, want a key: %t", path, got, want.held)
+		}
+	}
+	if got := r.Files[folder+"/folder.key"]; !got.Exists || got.Invalid == "" {
+		t.Errorf("a folder holds a key: %+v", got)
+	}
+	if got := r.Files[folder+"/none.key"]; got.Exists || got.Invalid != "" {
+		t.Errorf("what is not there is told of: %+v", got)
 	}
 }

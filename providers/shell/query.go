@@ -93,6 +93,7 @@ type query struct {
 	root                               string
 	stats, digests                     []string
 	contents, certificates, kubeconfig []string
+	keys                               []string
 	// facts tells that all of a report is wanted, and not only secrets.
 	facts bool
 }
@@ -133,6 +134,8 @@ func (q *query) add(f state.FileQuery) error {
 	switch f.Read {
 	case state.ReadStat:
 		return nil
+	case state.ReadKey:
+		q.keys = append(q.keys, p)
 	case state.ReadDigest:
 	case state.ReadContent, state.ReadPublicKeys:
 		q.contents = append(q.contents, p)
@@ -252,6 +255,9 @@ func (q *query) fileCalls() string {
 	b.WriteString(call("kw_small kw_contents", q.contents...))
 	if len(q.certificates) > 0 {
 		b.WriteString(call("kw_small kw_certificates", q.certificates...))
+	}
+	if len(q.keys) > 0 {
+		b.WriteString(call("kw_small kw_keys", q.keys...))
 	}
 	if len(q.kubeconfig) > 0 {
 		b.WriteString(call("kw_small kw_kubeconfigs", q.kubeconfig...))

@@ -261,13 +261,17 @@ func (r *reading) sizes() error {
 	return nil
 }
 
-// attach puts digests, contents, certificates and kubeconfigs into the files' reports.
+// attach puts digests, contents, certificates, kubeconfigs and what is known of keys into the files' reports.
 func (r *reading) attach() error {
 	certificates, err := r.texts("certificates")
 	if err != nil {
 		return err
 	}
 	kubeconfigs, err := r.texts("kubeconfigs")
+	if err != nil {
+		return err
+	}
+	keys, err := r.holders()
 	if err != nil {
 		return err
 	}
@@ -287,6 +291,10 @@ func (r *reading) attach() error {
 			if report.Certificates, err = pki.ParseCertificates(certificates[f.Path]); err == nil {
 				report.Content = certificates[f.Path] // until pki.Link has seen it
 			}
+		case state.ReadKey:
+			if !keys[f.Path] {
+				err = errNoKey
+			}
 		case state.ReadPublicKeys:
 			report.PublicKeys, err = pki.ParsePublicKeys(r.contents[f.Path])
 		case state.ReadKubeconfig:
@@ -302,6 +310,21 @@ func (r *reading) attach() error {
 	}
 	pki.Link(r.report.Files)
 	return nil
+}
+
+var errNoKey = errors.New("no private key in the file")
+
+// holders are the files that hold a private key.
+func (r *reading) holders() (map[string]bool, error) {
+	out := map[string]bool{}
+	if len(r.sections["keys"]) == 0 {
+		return out, nil
+	}
+	lines, err := r.lines("keys")
+	for _, line := range lines {
+		out[r.path(line)] = true
+	}
+	return out, err
 }
 
 // texts are the parts of several files, each behind a line ">PATH".

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/pem"
 	"maps"
 	"path"
 	"slices"
@@ -134,7 +135,13 @@ func (w *World) report(m *machine, p string, read state.Read) state.FileReport {
 	if f.Type == typeLink {
 		f = w.resolve(m, p)
 	}
-	if read == state.ReadStat || !f.isRegular() {
+	if read == state.ReadStat {
+		return r
+	}
+	if !f.isRegular() {
+		if read == state.ReadKey {
+			r.Invalid = noKey
+		}
 		return r
 	}
 	r.SHA256 = f.SHA256
@@ -155,6 +162,10 @@ func (w *World) readInto(f *file, read state.Read, r *state.FileReport) {
 			return
 		}
 		r.Certificates = append([]state.CertificateInfo(nil), f.Record.Certificates...)
+	case state.ReadKey:
+		if !w.holdsKey(f) {
+			r.Invalid = noKey
+		}
 	case state.ReadPublicKeys:
 		if r.PublicKeys = f.Record.publics(); r.PublicKeys == nil {
 			r.Invalid = "no public key in the file"
@@ -171,6 +182,21 @@ func (w *World) readInto(f *file, read state.Read, r *state.FileReport) {
 		}
 		r.Kubeconfig = &k
 	}
+}
+
+const noKey = "no private key in the file"
+
+// holdsKey tells that a private key is in a file.
+func (w *World) holdsKey(f *file) bool {
+	if f.Record != nil {
+		return f.Record.Key != ""
+	}
+	for block, rest := pem.Decode(w.content(f)); block != nil; block, rest = pem.Decode(rest) {
+		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
+			return true
+		}
+	}
+	return false
 }
 
 // nameIssuers leaves the issuer's digest only where its certificate is in the

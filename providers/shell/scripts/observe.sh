@@ -163,6 +163,14 @@ kw_certificates() {
 		/-----END CERTIFICATE-----/ { on = 0 }' "$@"
 }
 
+# kw_keys PATH...: the files that hold a private key, by name, and nothing of what is in them.
+kw_keys() {
+	awk 'FNR == 1 { on = 0 }
+		/^-----BEGIN ([A-Z]+ )?PRIVATE KEY-----[ \t\r]*$/ { on = 1; next }
+		on == 1 && /^[A-Za-z0-9+\/=]+[ \t\r]*$/ { on = 2 }
+		on == 2 && /^-----END ([A-Z]+ )?PRIVATE KEY-----[ \t\r]*$/ { print FILENAME; on = 0 }' "$@"
+}
+
 # kw_kubeconfigs PATH...: kubeconfigs without their secrets. Lines that are not
 # known to be harmless are left out, and of secrets only the name is kept.
 kw_kubeconfigs() {
