@@ -330,6 +330,9 @@ func (c *cluster) checkRotation() diag.Diagnostics {
 		return diag.Diagnostics{diag.Errorf("CA is rotated alone", "%s: %s. Nothing is changed. While a CA of a cluster is rotated its nodes, versions and endpoint stay as they are, "+
 			"and every node has to be seen: one that has not heard of the new CA would be cut off. %s", strings.Join(c.rotatingNames(), ", "), why, c.otherwise()).At(c.Source).For(c.target)}
 	}
+	if d := c.incomplete(); d != nil {
+		return diag.Diagnostics{d}
+	}
 	begun := c.rotationBegun()
 	if c.report == nil && begun {
 		return diag.Diagnostics{diag.Warningf("Rotation waits", "%s: the API does not answer, so nobody can tell whether all have taken up the new CA. "+
@@ -353,6 +356,25 @@ func (c *cluster) impure() *diag.Diagnostic {
 				return diag.Errorf("File trusts several CAs", "%s (%s) has %d certificates in %s.crt. Rotating the CA would leave the new one alone in it. Nothing is changed. "+
 					"Leave only the CA with which the cluster signs in that file, on every node, and have the components read it.", n.target, n.Address, len(cas), r.Base).At(n.Source).For(n.target)
 			}
+		}
+	}
+	return nil
+}
+
+// incomplete refuses to begin where a control plane lacks something that all share: what
+// is to take up the new CA there would not come up before the end, when that is brought.
+func (c *cluster) incomplete() *diag.Diagnostic {
+	if c.rotationBegun() {
+		return nil // the stages bring what they need
+	}
+	for _, n := range c.controlPlanes() {
+		var lacks []string
+		for _, path := range n.lacks() {
+			lacks = append(lacks, n.hasNo(path))
+		}
+		if len(lacks) > 0 {
+			return diag.Errorf("File of a CA is missing", "%s: %s (%s) has %s. Nothing is changed. The file is brought from another control plane by an apply that asks for no rotation; "+
+				"run that first, and then the same command again:\n\n  kubewright apply", strings.Join(c.rotatingNames(), ", "), n.target, n.Address, strings.Join(lacks, " and ")).At(n.Source).For(n.target)
 		}
 	}
 	return nil
