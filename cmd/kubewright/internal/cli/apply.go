@@ -135,6 +135,9 @@ func (s *session) planFor(ctx context.Context, by approval) error {
 	if err := s.fits(by.saved); err != nil {
 		return err
 	}
+	if s.begun(by.saved) {
+		s.forgetKnown() // the part that was carried out has taken out the others
+	}
 	if err := s.plan(ctx); err != nil {
 		return err
 	}
@@ -352,8 +355,10 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 		st.FingerprintKey = s.recorded.FingerprintKey
 	}
 	s.recorded, s.moved = st, nil
-	// What was asked for once is done, or is asked for again.
-	s.opts.replace, s.opts.accept, s.opts.forget = nil, nil, nil
+	// What was asked for once is done, or is asked for again. Hosts are gone for good
+	// all the same, whether their nodes were taken out already or not.
+	s.opts.replace, s.opts.accept = nil, nil
+	s.forgetKnown()
 	var unseen diag.Diagnostics
 	if !s.opts.destroy {
 		if st, unseen, err = s.lookAgain(ctx, st, outcome); err != nil {

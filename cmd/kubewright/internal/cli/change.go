@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
@@ -68,6 +69,14 @@ func (s *session) targetsOf(flag string, addresses []string, diags *diag.Diagnos
 		}
 	}
 	return out
+}
+
+// forgetKnown leaves of the nodes to forget those that the state still has.
+func (s *session) forgetKnown() {
+	s.opts.forget = slices.DeleteFunc(slices.Clone(s.opts.forget), func(a string) bool {
+		t, err := state.ParseTarget(a)
+		return err == nil && s.recorded.Nodes[t] == nil
+	})
 }
 
 // change tells a view what the flags say of single nodes.

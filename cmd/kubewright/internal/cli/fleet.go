@@ -58,6 +58,12 @@ type world interface {
 	save() error
 }
 
+// left tells that the member was taken out since the fleet was listed: neither
+// configuration nor state know it any more, so that nobody asks how it is.
+func (m *member) left(recorded *state.State) bool {
+	return m.leaves && (recorded == nil || recorded.Nodes[m.target] == nil)
+}
+
 // connect returns the member's host, connected.
 func (m *member) connect(ctx context.Context) (providers.Host, error) {
 	m.mu.Lock()
@@ -165,6 +171,9 @@ func (f *fleet) observe(ctx context.Context, cfg *config.Config, recorded *state
 	}
 	o := observer{fleet: f, view: v, asked: map[string]bool{}}
 	for _, m := range f.members {
+		if m.left(recorded) {
+			continue
+		}
 		o.wait.Go(func() {
 			o.host(ctx, m)
 			f.answered(m.target)
