@@ -18,6 +18,9 @@ type Result struct {
 	Desired *state.Snapshot
 	// Observed has what was seen of each desired or recorded item.
 	Observed *state.Snapshot
+	// Open has the items that are not as they are wanted, also those that a
+	// restricted plan leaves as they are.
+	Open map[state.Address]bool
 }
 
 // Plan compares the configuration with what was observed and recorded. Errors
@@ -58,6 +61,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	changes = v.unignored(append(changes, planner.Diff(desired, observed, recorded)...))
 	marks, marked := v.markAdopted(changes)
 	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
+	open := addressesOf(changes)
 	changes, drift = v.unskipped(changes), v.unskipped(drift)
 	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
 	desired.Items = append(desired.Items, waypoints...)
@@ -79,7 +83,16 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if !v.Destroy {
 		p.Certificates = v.certificateEnds(p)
 	}
-	return Result{Plan: p, Desired: desired, Observed: observed}, slices.Concat(diags, v.alarms(p), v.checkDrains(p), v.checkPairs(p))
+	return Result{Plan: p, Desired: desired, Observed: observed, Open: open}, slices.Concat(diags, v.alarms(p), v.checkDrains(p), v.checkPairs(p))
+}
+
+// addressesOf are the items that change.
+func addressesOf(changes []planner.Change) map[state.Address]bool {
+	out := map[state.Address]bool{}
+	for _, c := range changes {
+		out[c.Address] = true
+	}
+	return out
 }
 
 // unsound is what a plan of ours is called that must not be carried out.

@@ -86,21 +86,23 @@ func inhabited(st *state.State, label string) bool {
 
 // Record is what the state has to learn from a round of observation: the
 // desired items that are seen to be so, and the identities of clusters. It is
-// the difference to what is recorded; zero when there is none.
+// the difference to what is recorded; zero when there is none. What a restricted
+// plan has left undone is not recorded, nor is what a host that never joined has
+// by itself: nobody has put it there, and nothing of it is to be taken away.
 func Record(v *View, r Result) state.Learned {
 	var l state.Learned
-	open := map[state.Address]bool{}
-	for _, c := range r.Plan.Changes {
-		open[c.Address] = true
-	}
 	l.Gone = slices.Clone(r.Plan.Forgotten)
 	l.Nodes, l.Left = v.remembered(), v.deserted()
+	settled := func(it *state.Item) bool { return !r.Open[it.Address] && r.Observed.Find(it.Address) != nil }
 	for _, it := range r.Desired.Items {
-		if open[it.Address] || r.Observed.Find(it.Address) == nil {
-			continue
-		}
-		if it.Kind == state.KindMark && !v.recordedNode(it.Address.Target) {
+		if it.Kind == state.KindMark && settled(&it) && !v.recordedNode(it.Address.Target) {
 			l.Nodes = v.knownAgain(it.Address.Target, l.Nodes)
+		}
+	}
+	for _, it := range r.Desired.Items {
+		t := it.Address.Target
+		if !settled(&it) || t.Type == state.TypeNode && !v.recordedNode(t) && l.Nodes[t] == nil {
+			continue
 		}
 		was := v.recorded.Find(it.Address)
 		it = v.onceSet(recordable(it), was, r.Observed.Find(it.Address))
