@@ -84,6 +84,25 @@ type Options struct {
 	SkipPhases []string
 }
 
+// Selects tells that a plan restricted in this way speaks of the step with the
+// address, even where no other step needs it.
+func (o Options) Selects(step state.Address) bool {
+	matches := func(s Selector) bool { return s.Matches(step) }
+	return (len(o.Targets) == 0 || slices.ContainsFunc(o.Targets, matches)) && !slices.ContainsFunc(o.Excludes, matches) &&
+		!slices.Contains(o.SkipPhases, step.Phase)
+}
+
+// Restrict lets a plan say to what it is restricted.
+func (o Options) Restrict(p *Plan) {
+	for _, s := range o.Targets {
+		p.Targets = append(p.Targets, s.String())
+	}
+	for _, s := range o.Excludes {
+		p.Excluded = append(p.Excluded, s.String())
+	}
+	p.SkippedPhases = o.SkipPhases
+}
+
 // Assemble puts changes and a draft together into a plan: it resolves needs
 // through steps that do not exist, applies the options, and orders the steps.
 func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error) {
@@ -101,13 +120,7 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 	p.Upgrades, p.Rotations = d.Upgrades, d.Rotations
 	p.Changes, p.Forgotten = keepChanges(changes, ordered)
 	p.Drift = keepDrift(drift, &p, o)
-	for _, s := range o.Targets {
-		p.Targets = append(p.Targets, s.String())
-	}
-	for _, s := range o.Excludes {
-		p.Excluded = append(p.Excluded, s.String())
-	}
-	p.SkippedPhases = o.SkipPhases
+	o.Restrict(&p)
 	p.Resources = count(d.Resources, &p, o)
 	return &p, p.Check()
 }
@@ -252,9 +265,7 @@ func keepDrift(drift []Change, p *Plan, o Options) []Change {
 	var out []Change
 	for _, c := range drift {
 		id := c.Address.Step()
-		selected := len(o.Targets) == 0 || has[id] || slices.ContainsFunc(o.Targets, func(s Selector) bool { return s.Matches(id) })
-		excluded := slices.ContainsFunc(o.Excludes, func(s Selector) bool { return s.Matches(id) })
-		if selected && !excluded && !slices.Contains(o.SkipPhases, id.Phase) && !slices.Contains(p.Forgotten, c.Address) {
+		if (has[id] || o.Selects(id)) && !slices.Contains(p.Forgotten, c.Address) {
 			out = append(out, c)
 		}
 	}

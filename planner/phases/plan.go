@@ -52,10 +52,9 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	observed := v.Observed(desired, recorded)
 	rotations, stages := v.rotationStages(observed)
 	if v.RefreshOnly {
-		return v.refresh(header, desired, observed), diags
+		return v.refresh(header, desired, observed, options), diags
 	}
-	drift := v.ownRotation(v.ignoredDrift(planner.Drift(observed, recorded), desired, observed))
-	drift = slices.DeleteFunc(drift, func(c planner.Change) bool { return v.forgets(c.Address.Target) })
+	drift := v.drift(desired, observed)
 	changes, waypoints := v.waypoints(observed)
 	changes, waypoints = append(changes, rotations...), append(waypoints, stages...)
 	changes = v.unignored(append(changes, planner.Diff(desired, observed, recorded)...))

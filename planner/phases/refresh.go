@@ -8,10 +8,10 @@ import (
 )
 
 // refresh is the plan that changes no host: it says what was changed outside.
-func (v *View) refresh(header planner.Plan, desired, observed *state.Snapshot) Result {
+func (v *View) refresh(header planner.Plan, desired, observed *state.Snapshot, options planner.Options) Result {
 	header.RefreshOnly, header.Moved = true, v.Moved
-	drift := v.ownRotation(v.ignoredDrift(planner.Drift(observed, v.recorded), desired, observed))
-	header.Drift = slices.DeleteFunc(drift, func(c planner.Change) bool { return v.forgets(c.Address.Target) })
+	options.Restrict(&header)
+	header.Drift = slices.DeleteFunc(v.drift(desired, observed), func(c planner.Change) bool { return !options.Selects(c.Address.Step()) })
 	v.scrub(header.Drift)
 	for _, u := range v.Unobserved {
 		header.Withheld = append(header.Withheld, u)
@@ -19,6 +19,20 @@ func (v *View) refresh(header planner.Plan, desired, observed *state.Snapshot) R
 	slices.SortFunc(header.Withheld, func(a, b state.Unobserved) int { return compareTargets(a.Target, b.Target) })
 	header.Certificates = v.certificateEnds(&header)
 	return Result{Plan: &header, Desired: desired, Observed: observed}
+}
+
+// drift is what somebody else has changed. Of a node that leaves, now or in a later
+// plan, it says nothing: not all of it was looked at, and its reset takes everything away.
+func (v *View) drift(desired, observed *state.Snapshot) []planner.Change {
+	if v.Destroy {
+		return nil
+	}
+	leaves := map[state.Target]bool{}
+	for _, l := range v.leavers() {
+		leaves[l.target] = !l.replaced
+	}
+	drift := v.ownRotation(v.ignoredDrift(planner.Drift(observed, v.recorded), desired, observed))
+	return slices.DeleteFunc(drift, func(c planner.Change) bool { return leaves[c.Address.Target] || v.forgets(c.Address.Target) })
 }
 
 // Refreshed is what the state learns of a refresh-only plan: what drifted, as it

@@ -32,13 +32,18 @@ func (n *node) podHash(component string, content []byte) string {
 }
 
 // kubeletUnit is the desired kubelet. Of one that runs the version is compared:
-// that of the program with that of the process.
+// that of the program with that of the process. While the API does not answer
+// nobody tells that of the process: the one that is remembered stands for both.
 func (n *node) kubeletUnit() state.Item {
 	it := state.Item{
 		Address: item(n.target, kubeletStartPhase, "unit", kubeletUnit), Kind: state.KindUnit, Partial: true,
 		Attributes: attributes("active", "active", "enabled", "enabled"),
 	}
-	if v := n.comingKubelet(); n.runningKubelet() != "" && v != "" && !n.joins() {
+	v := n.comingKubelet()
+	if n.cluster.report == nil {
+		v = n.lastKubelet()
+	}
+	if n.lastKubelet() != "" && v != "" && !n.joins() {
 		it.Attributes = attributes("active", "active", "enabled", "enabled", "version", v)
 		it.Origin = map[string]state.Source{"version": n.cluster.origin("kubernetes_version")}
 	}
@@ -47,15 +52,17 @@ func (n *node) kubeletUnit() state.Item {
 
 // observeUnit is a unit as it was seen, and of a kubelet the version that runs.
 func (v *View) observeUnit(it *state.Item, u state.UnitReport) state.Value {
-	if it.Address.ID() == kubeletUnit {
-		if n := v.find(it.Address.Target); n != nil && n.runningKubelet() != "" {
-			return attributes("active", u.Active, "enabled", u.Enabled, "version", n.runningKubelet())
-		}
+	if it.Address.ID() != kubeletUnit {
+		return attributes("active", u.Active, "enabled", u.Enabled)
 	}
-	if it.Address.ID() == kubeletUnit {
-		return attributes("active", kubeletActive(v.Reports[it.Address.Target]), "enabled", u.Enabled)
+	n, active := v.find(it.Address.Target), u.Active
+	if n == nil || n.runningKubelet() == "" {
+		active = kubeletActive(v.Reports[it.Address.Target])
 	}
-	return attributes("active", u.Active, "enabled", u.Enabled)
+	if n == nil || n.lastKubelet() == "" {
+		return attributes("active", active, "enabled", u.Enabled)
+	}
+	return attributes("active", active, "enabled", u.Enabled, "version", n.lastKubelet())
 }
 
 // kubeletActive is whether a host's kubelet runs, in systemd's words. One that finds

@@ -173,6 +173,12 @@ func (p *page) nothing(plan *planner.Plan, outputs bool) {
 }
 
 func (p *page) refreshOnly(plan *planner.Plan) {
+	if len(plan.Drift) == 0 && plan.Restricted() {
+		p.line(p.boldGreen("No changes."), " ", p.bold("What was selected still matches the state."))
+		p.line()
+		p.restricted(plan)
+		return
+	}
 	if len(plan.Drift) == 0 {
 		p.line(p.boldGreen("No changes."), " ", p.bold("Your clusters still match the state."))
 		p.line()
@@ -183,6 +189,10 @@ func (p *page) refreshOnly(plan *planner.Plan) {
 		"Apply it to write what was found to the state.")
 	p.line()
 	p.prose("The configuration wins: the next apply that is not refresh-only puts back what it says. What is to stay is written into it, or left to others with ignore_changes.")
+	if plan.Restricted() {
+		p.line()
+		p.restricted(plan)
+	}
 }
 
 // withheld lists what could not be looked at and is therefore left alone.
