@@ -57,6 +57,10 @@ type node struct {
 	Taints        []state.Taint     `json:"taints,omitempty"`
 	Unschedulable bool              `json:"unschedulable,omitempty"`
 	Kubelet       string            `json:"kubelet,omitempty"` // its version
+	// rested tells that the world was opened since the kubelet was started. Its time
+	// stands still between two commands, and to whoever comes back to real hosts a
+	// kubelet that was restarted is not starting for ever.
+	rested bool
 }
 
 func (c *cluster) init() {
@@ -120,8 +124,12 @@ func (c *cluster) registerNode(w *World, m *machine, name string) {
 	if before != "" {
 		w.restartPods(m, name, strings.TrimPrefix(before, "v"), w.versionOf(m, "kubelet"))
 	}
-	n.ReadyAt = w.d.Now.Add(3 * time.Second)
+	n.ReadyAt, n.rested = w.d.Now.Add(3*time.Second), false
 }
+
+// starting tells that the kubelet of a node was started and has not said yet that it
+// is ready.
+func (w *World) starting(n *node) bool { return !n.rested && w.d.Now.Before(n.ReadyAt) }
 
 // registered reads the kubelet's flags for labels and taints.
 func registered(labels, taints string) (map[string]string, []state.Taint) {
@@ -186,7 +194,7 @@ func (w *World) nodeReport(c *cluster, name string) state.NodeReport {
 // nodeReady reports whether a node's kubelet is there and its network is set up.
 func (w *World) nodeReady(n *node) bool {
 	m := w.d.Hosts[n.Host]
-	return m != nil && w.kubeletRuns(m) && m.Kubelet.Node != "" && w.active(m, "containerd") && w.hasNetwork(m) && !w.d.Now.Before(n.ReadyAt)
+	return m != nil && w.kubeletRuns(m) && m.Kubelet.Node != "" && w.active(m, "containerd") && w.hasNetwork(m) && !w.starting(n)
 }
 
 // nodeObject is the Node as an object.

@@ -80,6 +80,9 @@ func TestSaveAndOpen(t *testing.T) {
 	r := &rig{t: t, w: w, token: 1}
 	r.found(cp1)
 	r.joinWorker(worker, cp1)
+	if n := r.node(cp1, nodeName(worker)); n == nil || n.Ready {
+		t.Fatalf("the worker is ready at once: %+v", n)
+	}
 	r.must(w.Save())
 	before, err := w.JSON()
 	r.must(err)
@@ -92,6 +95,9 @@ func TestSaveAndOpen(t *testing.T) {
 		t.Error("the world changed by being saved and opened")
 	}
 	r2 := &rig{t: t, w: again, token: 2}
+	if n := r2.node(cp1, nodeName(worker)); n == nil || !n.Ready {
+		t.Errorf("the worker that was starting is not ready after opening: %+v", n)
+	}
 	if !r2.ready(cp1) {
 		t.Error("the API does not answer after opening")
 	}

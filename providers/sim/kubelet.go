@@ -265,7 +265,7 @@ func (w *World) stepNode(m *machine) (changed, done bool) {
 		due, changed = false, true
 	}
 	changed = w.runDaemons(m, c) || changed
-	if n := c.Nodes[k.Node]; n != nil && w.d.Now.Before(n.ReadyAt) {
+	if n := c.Nodes[k.Node]; n != nil && w.starting(n) {
 		return changed, false
 	}
 	if due {

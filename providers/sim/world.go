@@ -111,6 +111,11 @@ func Open(path string) (*World, error) {
 		return nil, fmt.Errorf("cannot open simulated world %s: its format %d is newer than this program's %d", path, w.d.Format, formatVersion)
 	}
 	w.index()
+	for _, c := range w.d.Clusters {
+		for _, n := range c.Nodes {
+			n.rested = true
+		}
+	}
 	return w, nil
 }
 
