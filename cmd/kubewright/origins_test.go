@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/planner"
@@ -41,6 +43,38 @@ const manySettings = `
     manifest = [yamlencode({ apiVersion = "v1", kind = "ConfigMap", metadata = { name = "app", namespace = "default" }, data = { a = "b" } })]
   }
 `
+
+// TestServerOfOwnControlPlane: where a control plane speaks to its own API server, the
+// line of its address says so, and not that of the shared endpoint.
+func TestServerOfOwnControlPlane(t *testing.T) {
+	t.Parallel()
+	f := foundedFolder(t)
+	f.must(t, "sim", "edit", "10.0.0.12", "file", "/etc/kubernetes/scheduler.conf", "delete")
+	f.must(t, "plan", "-out=plan.kwplan")
+	saved, err := planfile.Read(filepath.Join(string(f), "plan.kwplan"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(string(f), "main.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, servers := strings.Split(string(text), "\n"), 0
+	for _, c := range saved.Plan.Changes {
+		for _, a := range c.Attributes {
+			if a.Path != "server" || !strings.Contains(a.After.AsString(), "10.0.0.12") {
+				continue
+			}
+			servers++
+			if line := a.Origin.Line; line == 0 || !strings.Contains(lines[line-1], "address  = each.value") {
+				t.Errorf("%s is said to come from line %d", c.Address, line)
+			}
+		}
+	}
+	if servers == 0 {
+		t.Error("no server is planned")
+	}
+}
 
 // TestEveryValueHasItsLine: each value that a plan changes comes with the file and
 // the line of the configuration that asks for it, or with the default that it is.

@@ -131,7 +131,7 @@ func (n *node) kubeconfigItem(phase string, k kubeadm.Kubeconfig) state.Item {
 		Address: item(n.target, phase, "file", k.Path), Kind: state.KindKubeconfig, Attributes: state.FromGo(m),
 		Classes: shownOfCertificates,
 		Origin: map[string]state.Source{
-			"server": n.cluster.origin("control_plane_endpoint"), "algorithm": n.cluster.origin("certificates.algorithm"), "validity": n.cluster.origin("certificates.validity"),
+			"server": n.serverOrigin(k.Server), "algorithm": n.cluster.origin("certificates.algorithm"), "validity": n.cluster.origin("certificates.validity"),
 		},
 	}
 }

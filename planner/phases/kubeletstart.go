@@ -2,6 +2,7 @@ package phases
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
@@ -257,12 +258,22 @@ func (n *node) registrationWaits() []planner.Operation {
 	return ops
 }
 
+// serverOrigin is who wants the server of a kubeconfig: the endpoint of the cluster,
+// or the address of the node, where its own API server is spoken to.
+func (n *node) serverOrigin(server string) state.Source {
+	if e := n.cluster.ControlPlaneEndpoint; e != "" && !strings.Contains(server, e) && strings.Contains(server, n.AdvertiseAddress()) {
+		return n.origin("advertise_addresses", "address")
+	}
+	return n.cluster.origin("control_plane_endpoint")
+}
+
 // kubeletConfItem is the kubelet's own kubeconfig, as far as it is ours.
 func (n *node) kubeletConfItem(phase string) state.Item {
+	server := kubeadm.KubeletServer(n.input())
 	return state.Item{
 		Address: item(n.target, phase, "file", kubeletConf), Kind: state.KindKubeconfig,
-		Attributes: attributes("server", kubeadm.KubeletServer(n.input()), "client_certificate", kubeletClientCert),
-		Origin:     map[string]state.Source{"server": n.cluster.origin("control_plane_endpoint")},
+		Attributes: attributes("server", server, "client_certificate", kubeletClientCert),
+		Origin:     map[string]state.Source{"server": n.serverOrigin(server)},
 		// A kubelet that is getting a certificate of another CA is turned by the stages.
 		CreateOnly: n.cluster.rotates() && n.cluster.clusterCA() != nil && n.inlined(),
 	}

@@ -11,6 +11,9 @@ import (
 // what somebody has changed outside, where the language can say it.
 func (p *page) accept(c planner.Change) {
 	where := "the block of " + Clean(c.Address.Target.String())
+	if c.Address.Target.Keyed {
+		where += ", which is that of its other keys as well (by each.key it can be for this one alone)"
+	}
 	if c.Kind == state.KindStaticPod {
 		where = "the block of its cluster, for all control planes"
 	}
@@ -21,7 +24,7 @@ func (p *page) accept(c planner.Change) {
 	if len(lines) == 0 || c.Action == planner.Delete {
 		return
 	}
-	p.line("    To keep it, write into ", where, ":")
+	p.line("    ", wrap("To keep it, write into "+where+":", p.width-4, "    "))
 	for _, l := range lines {
 		p.line("      ", l)
 	}

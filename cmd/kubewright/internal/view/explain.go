@@ -151,7 +151,7 @@ func (e explainer) step(p reviewedPhase) {
 	}
 	e.line(e.bold("step "+stepName(p.id)), ", ", e.place(p.id))
 	if p.step.Impact != "" {
-		e.line("  ", e.yellow(wrap("it "+Clean(p.step.Impact), e.width, "  ")))
+		e.line("  ", e.yellow(wrap(Clean(p.step.Impact), e.width, "  ")))
 	}
 	if took := estimated(p.span); took != "" {
 		e.line("  takes about ", took, ", going by the last time")
@@ -193,7 +193,7 @@ func (e explainer) place(id state.Address) string {
 // what a step means, behind its name.
 func (e explainer) what(id state.Address) string {
 	if s := e.review.Step(id); s != nil && s.Impact != "" {
-		return ", which " + Clean(s.Impact)
+		return ": " + Clean(s.Impact)
 	}
 	return ""
 }
