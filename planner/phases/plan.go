@@ -82,7 +82,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if !v.Destroy {
 		p.Certificates = v.certificateEnds(p)
 	}
-	return Result{Plan: p, Desired: desired, Observed: observed, Open: open}, slices.Concat(diags, v.alarms(p), v.checkDrains(p), v.checkPairs(p))
+	return Result{Plan: p, Desired: desired, Observed: observed, Open: open}, slices.Concat(diags, v.alarms(p), v.warnForgotten(), v.checkDrains(p), v.checkPairs(p))
 }
 
 // addressesOf are the items that change.
@@ -340,6 +340,9 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 		return planner.Create
 	}
 	if v.Destroy {
+		if !v.remembers(c.Label) {
+			return nil
+		}
 		return []planner.ResourceChange{{Target: c.target, Action: planner.Delete, Reason: ""}}
 	}
 	unchanged, before := unchangedPhases(d, desired), v.movedFrom()
@@ -385,10 +388,15 @@ func (v *View) recordedNode(t state.Target) bool {
 	return v.Recorded != nil && v.Recorded.Nodes[t] != nil
 }
 
+// remembers tells that the state has a cluster, or a node of it.
+func (v *View) remembers(label string) bool {
+	return v.Recorded != nil && (v.Recorded.Clusters[label] != nil || inhabited(v.Recorded, label))
+}
+
 // goneClusters are recorded clusters whose block is gone.
 func (v *View) goneClusters() []string {
 	var out []string
-	if v.Recorded == nil || v.Destroy {
+	if v.Recorded == nil {
 		return nil
 	}
 	for label := range v.Recorded.Clusters {

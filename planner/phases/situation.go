@@ -61,7 +61,7 @@ var tracesOfCluster = []string{
 func (v *View) situate() diag.Diagnostics {
 	diags := v.newerMarks()
 	for _, c := range v.clusters {
-		owned := c.checkOwner()
+		owned := append(c.checkOwner(), c.checkForgotten()...)
 		diags = append(diags, owned...)
 		diags = append(diags, c.situate()...)
 		if !owned.HasErrors() {
@@ -271,6 +271,67 @@ func (c *cluster) checkOwner() diag.Diagnostics {
 		diags = append(diags, c.refuseElsewhere(label, elsewhere[label]))
 	}
 	return diags
+}
+
+// checkForgotten refuses to destroy a cluster of which the state knows nothing, and
+// which its hosts carry: it would be left running, as if nothing were there.
+func (c *cluster) checkForgotten() diag.Diagnostics {
+	if !c.view.Destroy || c.view.remembers(c.Label) {
+		return nil
+	}
+	var lines []string
+	for _, n := range c.nodes {
+		if n.forgotten() {
+			lines = append(lines, fmt.Sprintf("  %s (%s)", n.target, n.Address))
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.Errorf("Hosts are not in the state", "Hosts of this configuration carry cluster %q, of which the state knows nothing, so that a destroy would leave it running. "+
+		"Nothing is changed on any host:\n\n%s\n\nTo destroy it, have the state know it again first, which kubewright apply does. "+
+		"If it is to stay as it is, take its blocks out of the configuration.", c.Label, strings.Join(lines, "\n")).At(c.Source).For(c.target)}
+}
+
+// warnForgotten tells of nodes that the next apply has the state know again, or that a
+// destroy does not touch.
+func (v *View) warnForgotten() diag.Diagnostics {
+	var names []string
+	for _, t := range Unremembered(v) {
+		names = append(names, t.String())
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	then := "An apply has it know them again, and changes there only what this plan shows. Until then a block that goes away leaves its node running."
+	if v.Destroy {
+		then = "They are left as they are. To destroy them as well, have the state know them again first, which kubewright apply does."
+	}
+	return diag.Diagnostics{diag.Warningf("Node is not in the state", "The state has forgotten %s, which the hosts carry. %s", strings.Join(names, ", "), then)}
+}
+
+// Unremembered are the nodes whose hosts are marked as this state's, which does not know
+// them: somebody has had it forget them.
+func Unremembered(v *View) []state.Target {
+	var out []state.Target
+	for _, c := range v.clusters {
+		for _, n := range c.nodes {
+			if n.forgotten() {
+				out = append(out, n.target)
+			}
+		}
+	}
+	return out
+}
+
+// forgotten tells that the host is marked as this state's, which does not know it.
+func (n *node) forgotten() bool {
+	v := n.cluster.view
+	if n.report == nil || n.report.Marks == nil || v.Recorded == nil {
+		return false
+	}
+	m := n.report.Marks
+	return m.Lineage == v.Recorded.Lineage && !v.recordedNode(n.target) && !v.recordedNode(m.Node)
 }
 
 // refuseOrphans speaks of hosts that a state has made which is not here: one

@@ -1,6 +1,7 @@
 package statefile
 
 import (
+	"context"
 	"errors"
 
 	"github.com/kubewright/kubewright/state"
@@ -20,6 +21,28 @@ func Decode(p Paths, name string, b []byte) (*state.State, error) {
 		}
 	}
 	return st, err
+}
+
+// Any tells whether the state, or an older one beside it, is such as it is kept.
+func (s *Store) Any(ctx context.Context, such func(kept []byte) bool) (bool, error) {
+	o, err := s.backend.Read(ctx)
+	if err != nil || o != nil && such(o.Data) {
+		return err == nil, err
+	}
+	if !s.local {
+		return false, nil
+	}
+	m := s.medium()
+	for _, g := range generations(m, s.State) {
+		b, err := m.ReadFile(g.path)
+		if err != nil {
+			return false, &Error{Op: "read older state", Path: g.path, Err: bare(err)}
+		}
+		if such(b) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Reseal writes the older states anew as the codec has it by now, and tells how many

@@ -184,7 +184,7 @@ func (s *session) lesson() lesson {
 // what it did not know.
 func (s *session) settle(ctx context.Context) error {
 	learned := s.lesson()
-	if learned.nothing {
+	if learned.nothing || s.opts.destroy && s.recorded == nil { // nothing was there, and no state is made of that
 		return s.screen().complete(s.result.Plan, nil)
 	}
 	st, err := statefile.Fold(s.ensureState(), []state.Entry{{Kind: state.EntryDone, Lineage: s.ensureState().Lineage, Learned: learned.Learned}})

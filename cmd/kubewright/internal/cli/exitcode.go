@@ -93,7 +93,7 @@ func (a *app) outcomeCode(outcome *executor.Outcome) int {
 func (s *session) changesCode() int {
 	p := s.result.Plan
 	switch {
-	case s.outputsChange():
+	case s.outputsChange(), !p.RefreshOnly && len(phases.Unremembered(s.view)) > 0:
 		return exitChanges
 	case p.Empty():
 		return exitOK

@@ -229,8 +229,8 @@ func (s *session) load(ctx context.Context) error {
 	return nil
 }
 
-// vars are the variables of the command line; files are named from where the
-// command runs, as the state is.
+// vars are the variables of the command line; files are named from the
+// folder of -chdir, as the state is.
 func (a *app) vars(o planOptions) []hclconfig.VarArg {
 	out := slices.Clone(o.vars)
 	for i, v := range out {
@@ -243,6 +243,9 @@ func (a *app) vars(o planOptions) []hclconfig.VarArg {
 
 // hold takes the state's lock until the session is closed.
 func (s *session) hold(ctx context.Context, operation string) error {
+	if err := s.writable(operation); err != nil {
+		return err
+	}
 	s.runID = s.NewID()
 	info := statefile.LockInfo{Who: s.Who, Operation: operation, ID: s.runID, Time: s.Now(), PID: os.Getpid()}
 	s.logState("locking the state")

@@ -329,6 +329,14 @@ func (a *app) resealing(name, short, long string, refuse func(*config.Encryption
 			if err := s.there(); err != nil {
 				return err
 			}
+			if settings.Encryption == nil && !s.leftover {
+				if sealed, err := s.store.Any(cmd.Context(), encryption.Sealed); err != nil || !sealed {
+					if err == nil {
+						_, err = fmt.Fprintln(s.Stdout, "The state is not encrypted, nor is an older one beside it: nothing was written.")
+					}
+					return err
+				}
+			}
 			if err := s.save(cmd.Context(), s.recorded); err != nil {
 				return err
 			}

@@ -16,6 +16,9 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
+// pullOperation holds the lock, and writes nothing.
+const pullOperation = "state pull"
+
 func (a *app) statePullCommand() *cobra.Command {
 	var o planOptions
 	var decrypt bool
@@ -27,7 +30,7 @@ func (a *app) statePullCommand() *cobra.Command {
 		Example: "  kubewright state pull > state.json\n  kubewright state pull -decrypt | jq .serial",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.quietStdout = true
-			s, err := a.held(cmd.Context(), o, "state pull")
+			s, err := a.held(cmd.Context(), o, pullOperation)
 			if err != nil {
 				return err
 			}

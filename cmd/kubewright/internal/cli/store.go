@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/kubewright/kubewright/config/diag"
@@ -43,6 +44,17 @@ func (a *app) completedState() (statefile.Loaded, error) {
 		return statefile.Loaded{}, err
 	}
 	return store.Load(ctx)
+}
+
+// writable refuses to begin what writes the state while its file is read-only: who made
+// it so does not want it replaced, which needs nothing but the folder.
+func (s *session) writable(operation string) error {
+	info, err := os.Stat(s.store.State)
+	if err != nil || !s.store.Local() || operation == pullOperation || info.Mode().Perm()&0o200 != 0 {
+		return nil
+	}
+	return &diagError{diag.Diagnostics{diag.Errorf("State is read-only", "%s is write-protected (mode %04o), so that its owner does not want it changed. Nothing was changed, neither there nor on any host. "+
+		"To have kubewright write it again:\n\n  chmod u+w %s", s.store.Place(), info.Mode().Perm(), s.store.Place())}}
 }
 
 // overtaken tells of a run that was cut short here and after which somebody else
