@@ -44,6 +44,6 @@ var outputBlock = &Block{
 	Attributes: []Attribute{
 		{Name: "value", Type: typeAny, Required: true, Cost: CostNone, Doc: "The value."},
 		{Name: "description", Type: typeString, Cost: CostNone, Doc: "What it is for."},
-		{Name: "sensitive", Type: typeBool, Default: false, Cost: CostNone, Doc: "Do not print it unless asked by name. Required when the value is made of something sensitive."},
+		{Name: "sensitive", Type: typeBool, Default: false, Cost: CostNone, Doc: "Never print it, and keep no value of it in the state: to ask for it by name is an error. Required when the value is made of something sensitive."},
 	},
 }

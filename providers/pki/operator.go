@@ -130,15 +130,17 @@ func nameOf(entry any) string {
 	return name
 }
 
-// Clusters are the names of the clusters in a kubeconfig.
-func Clusters(kubeconfig []byte) ([]string, error) {
+// Named are the names of the clusters and of the users in a kubeconfig.
+func Named(kubeconfig []byte) (clusters, users []string, err error) {
 	config, err := readKubeconfig(kubeconfig)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []string
 	for _, c := range config.Clusters {
-		out = append(out, c.Name)
+		clusters = append(clusters, c.Name)
 	}
-	return out, nil
+	for _, u := range config.Users {
+		users = append(users, u.Name)
+	}
+	return clusters, users, nil
 }

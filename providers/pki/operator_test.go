@@ -92,7 +92,7 @@ func TestMergeRefuses(t *testing.T) {
 		}
 	}
 	s, err := pki.Merge(nil, add)
-	if names, listErr := pki.Clusters(s.Reveal()); err != nil || listErr != nil || len(names) != 1 {
-		t.Errorf("into nothing: %v, %v, %v", names, err, listErr)
+	if names, users, listErr := pki.Named(s.Reveal()); err != nil || listErr != nil || len(names) != 1 || len(users) != 0 {
+		t.Errorf("into nothing: %v, %v, %v, %v", names, users, err, listErr)
 	}
 }

@@ -233,7 +233,7 @@ func (a *app) root() *cobra.Command {
 		}
 	}
 	f := cmd.PersistentFlags()
-	f.StringVar(&a.chdir, "chdir", "", "work in this `folder` instead of the present one")
+	f.StringVar(&a.chdir, "chdir", "", "work in this `folder` instead of the present one: relative names of files begin there")
 	f.BoolVar(&a.noColor, "no-color", false, "print without colour")
 	f.StringVar(&a.statePath, "state", "", "the state `file` (default kubewright.state.json in the configuration folder)")
 	f.StringArrayVar(&a.identities, "age-identity", nil, "decrypt the state with the private key in this `file`, of age or SSH (repeatable; or "+identityVariable+")")

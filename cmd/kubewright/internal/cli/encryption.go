@@ -68,7 +68,8 @@ func (a *app) newCodec(block *config.Encryption, migrate bool) *encryption.Codec
 // environment.
 func (a *app) identityFiles() []string {
 	var out []string
-	for _, file := range slices.Concat(a.identities, filepath.SplitList(a.Getenv(identityVariable))) {
+	fromEnv := filepath.SplitList(a.Getenv(identityVariable))
+	for i, file := range slices.Concat(a.identities, fromEnv) {
 		if file == "" {
 			continue
 		}
@@ -76,6 +77,10 @@ func (a *app) identityFiles() []string {
 			if home, err := os.UserHomeDir(); err == nil {
 				file = filepath.Join(home, rest)
 			}
+		}
+		if i >= len(a.identities) {
+			out = append(out, a.fromHere(file))
+			continue
 		}
 		out = append(out, a.named(file))
 	}

@@ -77,8 +77,8 @@ func (o importOptions) connection(id string) (config.Connection, error) {
 	return c, nil
 }
 
-// fromFolder has files of the command line, which are named from where the command
-// runs, as the configuration names them: from its folder.
+// fromFolder has files of the command line as the configuration names them: from its
+// folder.
 func (a *app) fromFolder(o *importOptions) {
 	named := func(file string) string {
 		if file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "~/") {

@@ -40,10 +40,10 @@ func (a *app) kubeconfigCommand() *cobra.Command {
 		Use: "kubeconfig", Short: "Get a kubeconfig: the administrator's, or one for a user", Args: takes(0, 0),
 		Long: "kubeconfig fetches the administrator's kubeconfig from a control plane, over SSH. With -user it makes one\n" +
 			"for a user instead: the key is made on this machine, and the certificate signed with the cluster's CA.\n" +
-			"It goes to stdout, into a file of its own (-out), or into the one that kubectl uses (-merge), which keeps\n" +
-			"what it holds; files are readable by you alone. Nothing of it is kept in the state, and nothing is\n" +
-			"changed on any host. What a user may do, RBAC in the cluster says. A certificate cannot be taken back:\n" +
-			"it is believed until it ends.",
+			"It goes to stdout, or into a file of its own (-out). With -merge it goes into the file that kubectl uses, or\n" +
+			"into that of -out, which keeps what it holds; files are readable by you alone. Nothing of it is kept in\n" +
+			"the state, and nothing is changed on any host. What a user may do, RBAC in the cluster says. A\n" +
+			"certificate cannot be taken back: it is believed until it ends.",
 		Example: "  kubewright kubeconfig -merge\n" +
 			"  kubewright kubeconfig -user=jane -group=developers -validity=8h -out=jane.kubeconfig\n" +
 			"  kubectl --kubeconfig <(kubewright kubeconfig) get nodes",
@@ -229,9 +229,8 @@ func (a *app) deliver(content state.Secret, names pki.Naming, o kubeconfigOption
 			return fmt.Errorf("cannot merge into %s, which stays as it is: %w", file, err)
 		}
 	default:
-		if clusters, err := pki.Clusters(present); err != nil || slices.ContainsFunc(clusters, func(c string) bool { return c != names.Cluster }) {
-			return fmt.Errorf("cannot write %s: it is there, and holds something else than a kubeconfig for cluster %q. "+
-				"Give -merge to keep what it holds, or another file", file, names.Cluster)
+		if err := replaceable(file, present, names); err != nil {
+			return err
 		}
 	}
 	if err := writeSecret(file, content); err != nil {
@@ -244,6 +243,22 @@ func (a *app) deliver(content state.Secret, names pki.Naming, o kubeconfigOption
 	}
 	_, err = fmt.Fprint(a.Stdout, text)
 	return err
+}
+
+// replaceable refuses a file that holds more than what is to be written anew: another
+// cluster, or the certificate of another user.
+func replaceable(file string, present []byte, names pki.Naming) error {
+	clusters, users, err := pki.Named(present)
+	what := ""
+	switch {
+	case err != nil || slices.ContainsFunc(clusters, func(c string) bool { return c != names.Cluster }):
+		what = fmt.Sprintf("something else than a kubeconfig for cluster %q", names.Cluster)
+	case slices.ContainsFunc(users, func(u string) bool { return u != names.User }):
+		what = fmt.Sprintf("that of %s, and not of %s", listed(users), names.User)
+	default:
+		return nil
+	}
+	return fmt.Errorf("cannot write %s: it is there, and holds %s. Give -merge to keep what it holds, or another file", file, what)
 }
 
 // writeSecret puts a file in place that its owner alone can read, whoever could
@@ -273,7 +288,7 @@ func (a *app) kubeconfigFile(o kubeconfigOptions) string {
 	case file == "":
 		for _, f := range filepath.SplitList(a.Getenv("KUBECONFIG")) {
 			if f != "" {
-				file = f
+				file = a.fromHere(f)
 				break
 			}
 		}

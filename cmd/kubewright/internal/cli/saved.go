@@ -39,8 +39,18 @@ func (by approval) digestOf(p *planner.Plan) string {
 	return planfile.Digest(p)
 }
 
-// named is a file of the command line: its name begins where the command runs.
+// named is a file of the command line: its name begins in the folder of -chdir, as if
+// the command ran there.
 func (a *app) named(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.folder(), path)
+}
+
+// fromHere is a file that the environment names, as it does for other programs: its
+// name begins where the command runs.
+func (a *app) fromHere(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}

@@ -94,7 +94,8 @@ func (a *app) outputCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "output [NAME]", Short: "Show outputs", Args: takes(0, 1),
 		Long: "output prints what the output blocks of the configuration were after the last apply, all of them or\n" +
-			"one. They are read from the state: no host is contacted. Of a sensitive output the state keeps no value.",
+			"one. They are read from the state: no host is contacted. Of a sensitive output the\n" +
+			"state keeps no value, so that none can be printed: to ask for it by name is an error.",
 		Example: "  kubewright output\n  kubewright output endpoint\n  kubewright output -raw endpoint\n  kubewright output -json | jq .endpoint.value",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			st, err := a.readState(cmd.Context())

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +19,22 @@ func (a *app) spares(flag, name string) error {
 	if name == "" {
 		return nil
 	}
-	return spared("-"+flag+"="+name, a.named(name), a.paths())
+	if err := spared("-"+flag+"="+name, a.named(name), a.paths()); err != nil {
+		return err
+	}
+	return placed("-"+flag+"="+name, name, a.named(name))
+}
+
+// placed refuses a file that has no folder to be in, or is one itself. Folders are
+// not made: a slip of the fingers would put what is secret where nobody looks for it.
+func placed(asks, name, path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return &diagError{diag.Diagnostics{diag.Errorf("Not a file", "%s is a folder. Nothing was written. Name a file, in it or elsewhere.", asks)}}
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err == nil && info.IsDir() {
+		return nil
+	}
+	return &diagError{diag.Diagnostics{diag.Errorf("Folder is not there", "%s is to be written into a folder, and %s is none. Nothing was written. Make that folder first (mkdir -p), or correct the name.", asks, filepath.Dir(name))}}
 }
 
 // spared is spares of what asks for a file, and the files of a state.

@@ -178,8 +178,11 @@ func TestOutput(t *testing.T) {
 		{state.Int(3), true, false, "3"},
 		{state.Strings("a"), true, false, ""},
 		{state.SensitiveValue("r", "f"), true, false, ""},
-		{state.SensitiveValue("r", "f"), false, false, "(sensitive value)\n"},
+		{state.SensitiveValue("r", "f"), false, false, ""},
+		{state.SensitiveValue("r", "f"), false, true, ""},
 		{state.PendingValue("r", "f"), true, false, ""},
+		{state.PendingValue("r", "f"), false, true, ""},
+		{state.PendingValue("r", "f"), false, false, "(known after apply)\n"},
 	}
 	for _, tt := range tests {
 		var b bytes.Buffer

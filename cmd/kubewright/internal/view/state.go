@@ -15,6 +15,10 @@ import (
 // value is printed as it is and without a line break.
 func Output(w io.Writer, v state.Value, raw, asJSON bool, o Options) error {
 	switch {
+	case v.Kind() == state.KindSensitive:
+		return fmt.Errorf("the output is sensitive, and its value is kept nowhere: the state has a fingerprint of it. Take it from where the configuration has it")
+	case v.Kind() == state.KindPending && (raw || asJSON):
+		return fmt.Errorf("the output is known only after an apply")
 	case asJSON:
 		return writeJSON(w, known(v))
 	case !raw:
@@ -29,10 +33,6 @@ func Output(w io.Writer, v state.Value, raw, asJSON bool, o Options) error {
 	case state.KindBool:
 		_, err := io.WriteString(w, inline(v))
 		return err
-	case state.KindSensitive:
-		return fmt.Errorf("the output is sensitive, and its value is kept nowhere")
-	case state.KindPending:
-		return fmt.Errorf("the output is known only after an apply")
 	}
 	return fmt.Errorf("only a string, number or boolean can be printed bare; use -json for others")
 }
