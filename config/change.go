@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 type Move struct {
 	From, To state.Target
 	Source   state.Source
+	// ToSource is where To is written.
+	ToSource state.Source `json:"-"`
 }
 
 // Removal is a removed block: what is to become of something whose block is gone.
@@ -182,6 +185,7 @@ func (c checker) lifecycle(l Lifecycle, rows []ignorable) {
 
 // changes checks moved and removed blocks against the blocks that there are.
 func (c *Config) changes(out *diag.Diagnostics) {
+	before := len(out.Errors())
 	from, to := map[state.Target]Move{}, map[state.Target]Move{}
 	for _, m := range c.Moves {
 		c.move(out, m)
@@ -198,6 +202,9 @@ func (c *Config) changes(out *diag.Diagnostics) {
 			out.Append(diag.Errorf("Cycle of moves", "%s comes back to itself by the moved blocks. What changes places with another needs three applies, "+
 				"with a name in between.", m.From).At(m.Source))
 		}
+	}
+	if len(out.Errors()) == before && !c.Incomplete {
+		c.destinations(out)
 	}
 	c.imports(out)
 	seen := map[state.Target]Removal{}
@@ -224,12 +231,26 @@ func (c *Config) imports(out *diag.Diagnostics) {
 			out.Append(diag.Errorf("Nothing to import to", "%s is no cluster of this configuration. A cluster is imported as a whole, to the block that describes it. "+
 				"Write that block, or have it written: kubewright plan -generate-config-out=cluster.hcl.", i.To).At(i.Source))
 		case c.Incomplete:
-		case !slices.ContainsFunc(c.NodesOf(i.To.Name, ControlPlane), func(n *Node) bool {
-			return i.Host() != "" && (n.Address == i.Host() || n.Connection.Host == i.Host())
-		}):
-			out.Append(diag.Errorf("Unknown host", "%s has no control plane with the address of id = %s. Write one that it has, as in \"ssh://10.0.0.11\".", i.To, Quote(i.ID)).At(i.Source))
+		case i.Host() == "":
+			out.Append(diag.Errorf("Unknown host", "id = %s does not say how the host is reached: it is a URL. Write %s.", Quote(i.ID), Quote(c.importable(i))).At(i.Source))
+		case !slices.ContainsFunc(c.NodesOf(i.To.Name, ControlPlane), func(n *Node) bool { return n.Address == i.Host() || n.Connection.Host == i.Host() }):
+			out.Append(diag.Errorf("Unknown host", "%s has no control plane with the address of id = %s. Write one that it has, as in %s.", i.To, Quote(i.ID), Quote(c.importable(i))).At(i.Source))
 		}
 	}
+}
+
+// importable is an id that an import could have: that of the host which its id names
+// without saying how it is reached, or of the cluster's first control plane.
+func (c *Config) importable(i Import) string {
+	planes := c.NodesOf(i.To.Name, ControlPlane)
+	if len(planes) == 0 {
+		return "ssh://10.0.0.11"
+	}
+	n := planes[0]
+	if at := slices.IndexFunc(planes, func(n *Node) bool { return i.ID != "" && (n.Address == i.ID || n.Connection.Host == i.ID) }); at >= 0 {
+		n = planes[at]
+	}
+	return cmp.Or(n.Connection.Type, DefaultConnectionType) + "://" + cmp.Or(n.Connection.Host, n.Address)
 }
 
 func circle(m Move, from map[state.Target]Move) bool {
@@ -255,6 +276,32 @@ func (c *Config) move(out *diag.Diagnostics, m Move) {
 	case c.declared(m.From):
 		out.Append(diag.Errorf("Moved object still exists", "This says that %s is %s by now, but %s is still declared. "+
 			"Remove its block or its key, or this moved block.", m.From, m.To, m.From).At(m.Source))
+	}
+}
+
+// destinations warns of moves to what is declared nowhere: what was moved there goes
+// away, under a name that nobody has read. Another moved block may go on from there,
+// and a removed block may say that this is meant.
+func (c *Config) destinations(out *diag.Diagnostics) {
+	var names []string
+	for _, cl := range c.Clusters {
+		names = append(names, state.ClusterTarget(cl.Label).String())
+	}
+	for _, n := range c.Nodes {
+		names = append(names, n.Target.String())
+	}
+	for _, m := range c.Moves {
+		goesOn := slices.ContainsFunc(c.Moves, func(o Move) bool { return Covers(o.From, m.To) || Covers(m.To, o.From) })
+		ends := slices.ContainsFunc(c.Removals, func(r Removal) bool { return r.Covers(m.To) || Covers(m.To, r.From) })
+		if goesOn || ends || c.declared(m.To) || slices.ContainsFunc(c.Nodes, func(n *Node) bool { return Covers(m.To, n.Target) }) {
+			continue
+		}
+		hint := ""
+		if near := Nearest(m.To.String(), names); near != "" {
+			hint = " Did you mean " + near + "?"
+		}
+		out.Append(diag.Warningf("Move to nothing", "%s is declared nowhere.%s What %s is in the state gets this name, and is then no longer in the configuration: "+
+			"a node is drained and reset. Write the address that it has in the configuration, or remove this moved block when both are gone.", m.To, hint, m.From).At(m.ToSource))
 	}
 }
 

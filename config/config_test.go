@@ -33,7 +33,7 @@ func TestNearest(t *testing.T) {
 	names := []string{"kubernetes_version", "control_plane_endpoint", "Always", "dns_domain", "pod_subnet", "service_subnet", "a"}
 	for given, want := range map[string]string{
 		"kubernetes_versoin": "kubernetes_version", "control_plan_endpoint": "control_plane_endpoint", "always": "Always",
-		"domain": "dns_domain", "subnet": "", "b": "", "xyz": "", "": "", "podsubnet": "pod_subnet",
+		"domain": "dns_domain", "subnet": "", "plane": "", "b": "", "xyz": "", "": "", "podsubnet": "pod_subnet",
 		strings.Repeat("x", 1000): "",
 	} {
 		if got := config.Nearest(given, names); got != want {

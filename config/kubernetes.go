@@ -16,6 +16,9 @@ const (
 
 var releasePattern = regexp.MustCompile(`^1\.(0|[1-9]\d{0,2})\.(0|[1-9]\d{0,3})$`)
 
+// anyRelease is MAJOR.MINOR.PATCH, also of versions that there are not.
+var anyRelease = regexp.MustCompile(`^(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}$`)
+
 // MinorOf is the minor version of MAJOR.MINOR.PATCH, or 0 when it is no
 // version that kubewright supports.
 func MinorOf(version string) int {
@@ -40,7 +43,7 @@ func (c checker) version(v string) {
 		c.errorf(path, summary, "%s is not MAJOR.MINOR.PATCH. Write %q.", c.show(path, v), fmt.Sprintf("%d.%d.%d", w.n[0], w.n[1], w.n[2]))
 		return
 	}
-	if !releasePattern.MatchString(v) {
+	if !anyRelease.MatchString(v) {
 		c.errorf(path, summary, "%s is not MAJOR.MINOR.PATCH of a release, as in \"1.%d.1\". Labels such as stable are not resolved, so that the same configuration gives the same cluster.", c.show(path, v), MaxMinor)
 		return
 	}

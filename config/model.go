@@ -30,6 +30,10 @@ type Config struct {
 	Digest string
 	// Secrets takes the configuration's secrets out of texts of others.
 	Secrets *state.Redactor `json:"-"`
+	// Named makes the outputs once more, with the names that nodes took from their
+	// hosts: what is made of those is pending in Outputs. It is nil where nothing is,
+	// and returns nil when they cannot be made.
+	Named func(names map[state.Target]string) []*Output `json:"-"`
 	// Incomplete tells that mistakes kept nodes from being made, so that it
 	// says nothing when there are too few.
 	Incomplete bool

@@ -41,7 +41,7 @@ func (c checker) phases(names []string, n *Node) {
 		children, ok := known[parent]
 		switch {
 		case !ok:
-			c.errorf(path, summary, "There is no phase %q.%s The phases are %s.", name, didYouMean(parent, keys(known)), list(keys(known)))
+			c.errorf(path, summary, "There is no phase %q.%s Those that can be left out here are %s.", name, didYouMean(parent, keys(known)), list(skippablePhases(n)))
 		case nested && len(children) == 0:
 			c.errorf(path, summary, "The phase %q has no parts.", parent)
 		case nested && !slices.Contains(children, child):

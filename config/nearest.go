@@ -6,7 +6,8 @@ import (
 )
 
 // Nearest is the name that was probably meant, or "" when none is near: one
-// with few letters different, or the only one that the given is a part of.
+// with few letters different, or the only one that the given is a part of, and
+// the half or more.
 func Nearest(given string, names []string) string {
 	best, distance := "", max(1, len(given)/3)+1
 	var longer []string
@@ -24,7 +25,7 @@ func Nearest(given string, names []string) string {
 			longer = append(longer, name)
 		}
 	}
-	if best == "" && len(longer) == 1 {
+	if best == "" && len(longer) == 1 && 2*len(given) >= len(longer[0]) {
 		return longer[0]
 	}
 	return best

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,8 @@ type Policy struct {
 	Name string
 	// Cluster is the label of the cluster that is meant; empty for all of them.
 	Cluster string
+	// Unclear tells that a part of it is wrong, and was reported.
+	Unclear bool `json:"-"`
 	// MaxDestroys is how many clusters, nodes and addons one plan may destroy or
 	// replace, or NoLimit.
 	MaxDestroys int
@@ -28,7 +31,7 @@ type Policy struct {
 }
 
 // NoLimit stands for any number.
-const NoLimit = -1
+const NoLimit = math.MaxInt
 
 // Approval says who has to say yes to a plan.
 type Approval struct {

@@ -102,6 +102,19 @@ func (c *Cluster) Skips(phase string) bool { return skips(c.SkipPhases, phase) }
 // cluster's.
 func (n *Node) Skips(phase string) bool { return skips(n.SkipPhases, phase) }
 
+// skippablePhases are the phases that every plan can leave out: on the node, or for
+// the cluster when that is nil.
+func skippablePhases(n *Node) []string {
+	var out []string
+	for _, name := range keys(skipRules) {
+		rule := skipRules[name]
+		if n == nil && rule.cluster || n != nil && rule.node && (rule.role == "" || n.Role == "" || rule.role == n.Role) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // skippable refuses a known name that is not left out of every plan. The node is nil
 // for a cluster.
 func (c checker) skippable(name string, n *Node) {

@@ -26,7 +26,8 @@ func (c checker) certificates(cl *Cluster) {
 		ca   GivenCA
 	}{{"ca", p.CA}, {"front_proxy_ca", p.FrontProxyCA}, {"etcd_ca", p.EtcdCA}} {
 		c.givenCA("certificates."+ca.name, ca.ca, p.Supplied)
-		external = external || !ca.ca.IsZero() && ca.ca.Key.IsZero()
+		// One that is written and has nothing could not be read, which is reported.
+		external = external || ca.ca.Key.IsZero() && (!ca.ca.IsZero() || c.written("certificates."+ca.name))
 	}
 	switch {
 	case p.Supplied != "" && !external:

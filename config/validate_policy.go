@@ -22,10 +22,10 @@ func (c *Config) policies(out *diag.Diagnostics) {
 			}
 		}
 		p.approval(out)
-		if p.MaxDestroys < NoLimit {
+		if p.MaxDestroys < 0 {
 			out.Append(diag.Errorf("Invalid policy", "max_destroys = %d: it is a number of clusters, nodes and addons, and 0 where none may be destroyed.", p.MaxDestroys).At(p.Source))
 		}
-		if p.MaxDestroys == NoLimit && len(p.Protected)+len(p.Freezes) == 0 && p.Approval == nil {
+		if !p.Unclear && p.MaxDestroys == NoLimit && len(p.Protected)+len(p.Freezes) == 0 && p.Approval == nil {
 			out.Append(diag.Errorf("Policy without a rule", "policy %s forbids nothing: give it max_destroys, protected, a freeze block or an approval block.", Quote(p.Name)).At(p.Source))
 		}
 	}

@@ -19,7 +19,7 @@ func (c checker) topology(all *Config, cl *Cluster) {
 	c.nodeAddresses(nodes, pods, services)
 	c.simulation(nodes)
 	c.controlPlaneFamilies(planes, services)
-	if !all.Incomplete {
+	if !all.Incomplete && !slices.ContainsFunc(nodes, func(n *Node) bool { return n.Role != ControlPlane && n.Role != Worker }) {
 		c.controlPlanes(cl, planes)
 	}
 	c.endpointOfNode(cl, planes)

@@ -127,7 +127,12 @@ func cutTarget(s string) (Target, string, error) {
 	}
 	quoted, err := strconv.QuotedPrefix(rest[1:])
 	if err != nil {
-		return Target{}, "", fmt.Errorf("cannot parse address %q: the key in brackets must be quoted", s)
+		key, after, closed := strings.Cut(rest[1:], "]")
+		if !closed || key == "" || strings.ContainsAny(key, `"'`) {
+			return Target{}, "", fmt.Errorf("cannot parse address %q: the key in brackets must be quoted", s)
+		}
+		t.Key, t.Keyed = key, true
+		return Target{}, "", fmt.Errorf("cannot parse address %q: the key in brackets must be quoted, and a shell takes quotes away: write '%s%s'", s, t, after)
 	}
 	rest = rest[1+len(quoted):]
 	if !strings.HasPrefix(rest, "]") {

@@ -30,6 +30,12 @@ func (e *evaluator) get(b *block, name string) (v cty.Value, ok bool) {
 	return v, v.IsKnown() && !v.IsNull()
 }
 
+// wrong tells that an attribute has a value which could not be had.
+func (e *evaluator) wrong(b *block, name string) bool {
+	_, marks := e.force(b.attrs[name]).UnmarkDeep()
+	return failed(marks)
+}
+
 func (e *evaluator) str(b *block, name string) string {
 	if v, ok := e.get(b, name); ok {
 		return v.AsString()

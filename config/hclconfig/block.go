@@ -22,6 +22,8 @@ type template struct {
 	entries []entry
 	at      hcl.Range // the header
 	labelAt hcl.Range
+	// broken tells that something stands in it that does not belong there, or is missing.
+	broken bool
 }
 
 // entry is a nested block, written out or dynamic.
@@ -61,6 +63,7 @@ func (e *evaluator) read(body hcl.Body, row *Block, header hcl.Range) *template 
 		}
 	}
 	e.report(diags)
+	t.broken = diags.HasErrors()
 	t.attrs = content.Attributes
 	for _, b := range content.Blocks {
 		if b.Type == "dynamic" {
@@ -281,6 +284,6 @@ func (e *evaluator) checkName(t *template) bool {
 	if hclsyntax.ValidIdentifier(t.label) {
 		return true
 	}
-	e.errorAt(t.labelAt, "Invalid name", "%q is no name for a %s: it must begin with a letter and may hold letters, digits, underscores and hyphens, because other blocks and the command line refer to it.", t.label, t.row.Name)
+	e.errorAt(t.labelAt, "Invalid name", "%q is no name for %s %s: it must begin with a letter and may hold letters, digits, underscores and hyphens, because other blocks and the command line refer to it.", t.label, strings.ToLower(article(t.row.Name)), t.row.Name)
 	return false
 }

@@ -21,7 +21,7 @@ func (l *loader) moves() []config.Move {
 		from, ok := l.eval.address(b, "from")
 		to, also := l.eval.address(b, "to")
 		if ok && also {
-			out = append(out, config.Move{From: from, To: to, Source: source(b.at)})
+			out = append(out, config.Move{From: from, To: to, Source: source(b.at), ToSource: source(b.template.attrs["to"].Expr.Range())})
 		}
 	}
 	return out

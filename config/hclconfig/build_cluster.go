@@ -20,10 +20,10 @@ func (l *loader) build() *config.Config {
 	slices.SortFunc(c.Clusters, func(a, b *config.Cluster) int { return cmp.Compare(a.Label, b.Label) })
 	c.Nodes = l.buildNodes()
 	c.Incomplete = l.incomplete
-	for _, t := range l.outputs {
-		c.Outputs = append(c.Outputs, l.eval.output(t))
+	c.Outputs = l.buildOutputs()
+	if slices.ContainsFunc(c.Outputs, func(o *config.Output) bool { return o.Value.IsPending() }) {
+		c.Named = l.named
 	}
-	slices.SortFunc(c.Outputs, func(a, b *config.Output) int { return cmp.Compare(a.Name, b.Name) })
 	sortChanges(l.moved)
 	sortChanges(l.removed)
 	sortChanges(l.imported)
@@ -288,6 +288,50 @@ func (e *evaluator) sensitiveElements(t *thunk) func(i int) bool {
 		out = append(out, marks.Has(sensitive))
 	}
 	return func(i int) bool { return i < len(out) && out[i] }
+}
+
+// buildOutputs are the outputs, in the order of their names.
+func (l *loader) buildOutputs() []*config.Output {
+	var out []*config.Output
+	for _, t := range l.outputs {
+		out = append(out, l.eval.output(t))
+	}
+	slices.SortFunc(out, func(a, b *config.Output) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// named are the outputs with names of nodes that have become known; nil when they
+// cannot be made of those.
+func (l *loader) named(names map[state.Target]string) []*config.Output {
+	if l.pending == nil {
+		l.pending = l.eval.pending(l.nodes)
+	}
+	for _, t := range l.pending {
+		t.status = waiting
+	}
+	l.eval.recorded, l.eval.diags = names, nil
+	out := l.buildOutputs()
+	if l.eval.diags.HasErrors() {
+		return nil
+	}
+	return out
+}
+
+// pending are the names of nodes and the locals that only an apply can know.
+func (e *evaluator) pending(sets []*nodeSet) []*thunk {
+	all := slices.Collect(maps.Values(e.locals))
+	for _, set := range sets {
+		for _, n := range set.nodes {
+			all = append(all, n.block.attrs["name"])
+		}
+	}
+	return slices.DeleteFunc(all, func(t *thunk) bool {
+		if t.status != done {
+			return true
+		}
+		_, marks := t.value.UnmarkDeep()
+		return !hasPending(marks)
+	})
 }
 
 // output builds an output.

@@ -3,6 +3,7 @@ package hclconfig
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/state"
@@ -39,7 +40,11 @@ func (l *loader) clusterOf(t *template) string {
 	}
 	label := referenceLabel(a.Expr, "cluster")
 	if label == "" {
-		l.eval.errorAt(a.Expr.Range(), "Invalid cluster reference", "A cluster is named directly, as in cluster = cluster.%s: what belongs to a cluster must be known before anything else.", exampleCluster(l.clusters))
+		form := "cluster = cluster.%s"
+		if strings.HasSuffix(a.Expr.Range().Filename, ".json") {
+			form = "\"cluster\": \"cluster.%s\""
+		}
+		l.eval.errorAt(a.Expr.Range(), "Invalid cluster reference", "A cluster is named directly, as in "+form+": what belongs to a cluster must be known before anything else.", exampleCluster(l.clusters))
 		return ""
 	}
 	if l.eval.clusters[label] == nil {

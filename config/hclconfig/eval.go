@@ -13,8 +13,10 @@ import (
 
 // evaluator holds what expressions can refer to, and what was found wrong.
 type evaluator struct {
-	diags     diag.Diagnostics
-	seen      map[[2]any]bool
+	diags diag.Diagnostics
+	seen  map[[2]any]bool
+	// failures are where the attributes are whose values could not be had.
+	failures  map[state.Source]bool
 	text      func(file string) []byte
 	functions map[string]function.Function
 	variables map[string]*thunk
@@ -122,6 +124,12 @@ func (e *evaluator) force(t *thunk) cty.Value {
 	v := e.evaluate(t)
 	e.stack = e.stack[:len(e.stack)-1]
 	t.value, t.status = v, done
+	if _, marks := v.UnmarkDeep(); failed(marks) && t.expr != nil {
+		if e.failures == nil {
+			e.failures = map[state.Source]bool{}
+		}
+		e.failures[source(t.at)] = true
+	}
 	return v
 }
 

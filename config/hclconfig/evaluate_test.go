@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
@@ -500,5 +501,46 @@ func TestFunctionsRefuse(t *testing.T) {
 		if len(diags) != 1 || !strings.Contains(diags[0].Detail, want) || diags[0].Subject.Line != 2 {
 			t.Errorf("%s: %v, want %q", x, diags, want)
 		}
+	}
+}
+
+// TestOutputsOfHostNames: what is made of a name that its host has is pending, and is
+// known with the names that are recorded, also through a local; with others again.
+func TestOutputsOfHostNames(t *testing.T) {
+	t.Parallel()
+	c, diags := load("main.hcl", consoleConfig+`
+locals { first = upper(node.n["a"].name) }
+output "all" { value = { for k, n in node.n : k => n.name } }
+output "first" { value = "it is ${local.first}" }
+output "plain" { value = 1 }`)
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	values := func(outputs []*config.Output) map[string]state.Value {
+		out := map[string]state.Value{}
+		for _, o := range outputs {
+			out[o.Name] = o.Value
+		}
+		return out
+	}
+	if got := values(c.Outputs); !got["all"].IsPending() || !got["first"].IsPending() || !got["plain"].Equal(state.Int(1)) {
+		t.Fatalf("got %v", got)
+	}
+	a, b := state.NodeKeyTarget("n", "a"), state.NodeKeyTarget("n", "b")
+	for _, first := range []string{"host-a", "other"} {
+		got := values(c.Named(map[state.Target]string{a: first}))
+		if !got["all"].IsPending() || !got["first"].Equal(state.String("it is "+strings.ToUpper(first))) {
+			t.Errorf("with one name: got %v", got)
+		}
+		got = values(c.Named(map[state.Target]string{a: first, b: "host-b"}))
+		if want := state.Map(map[string]state.Value{"a": state.String(first), "b": state.String("host-b")}); !got["all"].Equal(want) || !got["plain"].Equal(state.Int(1)) {
+			t.Errorf("with all names: got %v", got)
+		}
+	}
+	if got := values(c.Named(nil)); !got["first"].IsPending() {
+		t.Errorf("without names: got %v", got)
+	}
+	if c, _ := load("main.hcl", consoleConfig); c.Named != nil {
+		t.Error("nothing is made of a name, and it is said that something is")
 	}
 }

@@ -105,7 +105,7 @@ func (f *files) parse() ([]*hcl.File, hcl.Diagnostics, diag.Diagnostics) {
 		return nil, nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}
 	}
 	if len(names) == 0 {
-		return nil, nil, diag.Diagnostics{diag.Errorf("No configuration files", "The folder has no file whose name ends in .hcl or .hcl.json. Change to the folder of your configuration, or name it with -chdir.")}
+		return nil, nil, diag.Diagnostics{diag.Errorf("No configuration files", "The folder has no file whose name ends in .hcl or .hcl.json.%s Change to the folder of your configuration, or name it with -chdir.", f.ofTerraform())}
 	}
 	var (
 		parsed []*hcl.File
@@ -125,6 +125,15 @@ func (f *files) parse() ([]*hcl.File, hcl.Diagnostics, diag.Diagnostics) {
 		}
 	}
 	return parsed, syntax, diags
+}
+
+// ofTerraform says that a folder has files of Terraform's; empty when it has none.
+func (f *files) ofTerraform() string {
+	names, _ := f.listed(".tf", ".tf.json")
+	if len(names) == 0 {
+		return ""
+	}
+	return " It has " + names[0] + ", and files whose names end in .tf are Terraform's: those of kubewright are called main.hcl, for example."
 }
 
 // parseText parses HCL or, by the name, its JSON form.

@@ -50,6 +50,8 @@ type loader struct {
 	declared map[string]*variable
 	missing  []*variable
 	outputs  []*template
+	// pending is what outputs are made of that only an apply can know, once it was asked for.
+	pending  []*thunk
 	backend  *config.Backend
 	defaults *block // the connection block at the top
 	// defaultOrigins and defaultSensitive are those of its attributes.
@@ -136,7 +138,7 @@ func (l *loader) secrets(c *config.Config) {
 	roots = append(roots, l.backend.Secrets()...)
 	c.Secrets = state.NewRedactor(roots)
 	for _, d := range c.Validate() {
-		if !l.keySeen(d) {
+		if !l.keySeen(d) && !l.eval.followsFrom(d) {
 			l.eval.add(d)
 		}
 	}
@@ -153,6 +155,18 @@ func (l *loader) keySeen(d *diag.Diagnostic) bool {
 		s := seen.Subject
 		return seen.Summary == keyWritten && s.File == d.Subject.File && d.Subject.Line <= s.Line && s.Line <= d.Subject.EndLine
 	})
+}
+
+// followsFrom tells of a finding about a value that could not be had: that was
+// reported, and what stands there instead was not written by anybody.
+func (e *evaluator) followsFrom(d *diag.Diagnostic) bool {
+	s := d.Subject
+	for f := range e.failures {
+		if f.File == s.File && f.StartByte <= s.StartByte && s.EndByte <= f.EndByte {
+			return true
+		}
+	}
+	return false
 }
 
 // declareAll sorts the blocks of the files by what they are.

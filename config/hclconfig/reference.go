@@ -58,7 +58,7 @@ Every attribute takes an expression of HCL. It can refer to
 | ` + "`each.key`, `each.value`" + ` | the element, in a node block with ` + "`for_each`" + ` |
 | ` + "`path.module`, `path.root`" + ` | the folder of the configuration |
 
-Each attribute is evaluated by itself, when it is needed: clusters may refer to nodes and nodes to clusters, as long as no attribute depends on itself. The name of a node that takes its host's is known only after an apply; it can be used in outputs alone.
+Each attribute is evaluated by itself, when it is needed: clusters may refer to nodes and nodes to clusters, as long as no attribute depends on itself. The name of a node that takes its host's is known only after an apply; it can be used in outputs alone, which have it from then on.
 
 ### Functions
 

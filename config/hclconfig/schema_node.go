@@ -6,7 +6,7 @@ var nodeBlock = &Block{
 	Name: "node", Label: "NAME", Doc: "A node of a cluster, or with `for_each` one per element: `node.NAME[\"KEY\"]`.",
 	Attributes: []Attribute{
 		{Name: "for_each", Type: typeForEach, Cost: CostNone, Doc: "A map or set of strings; `each.key` and `each.value` stand for the element."},
-		{Name: "cluster", Type: typeReference, Required: true, Cost: CostNodeReplace, Doc: "The cluster, as in `cluster.prod`. It is a name, no expression."},
+		{Name: "cluster", Type: typeReference, Required: true, Cost: CostNodeReplace, Doc: "The cluster, as in `cluster.prod`. It is a name, no expression: in JSON `\"cluster\": \"cluster.prod\"`."},
 		{Name: "role", Type: typeString, Required: true, NonEmpty: true, Cost: CostNodeReplace, Doc: "`control-plane` or `worker`."},
 		{Name: "address", Type: typeString, Required: true, NonEmpty: true, Cost: CostNone, Doc: "Name or IP address by which the other nodes reach the host."},
 		{Name: "name", Type: typeString, Derived: "the host's name", Cost: CostNodeReplace, Doc: "Name of the node in Kubernetes. The host's name is taken when the node is first seen, and kept from then on."},

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
 	"github.com/kubewright/kubewright/config"
 )
 
@@ -38,15 +41,43 @@ var policyBlock = &Block{
 	},
 }
 
+// quoted reports addresses in protected that are not quoted. They are patterns, and
+// taken for values they would be those of attributes.
+func (e *evaluator) quoted(b *block) bool {
+	a := b.template.attrs["protected"]
+	if a == nil {
+		return true
+	}
+	list, _ := hcl.ExprList(a.Expr)
+	ok := true
+	for _, x := range list {
+		native, is := x.(*hclsyntax.ScopeTraversalExpr)
+		if !is {
+			continue
+		}
+		if t, is := addressed(native.Traversal); is {
+			e.errorAt(x.Range(), "Invalid pattern", "Addresses are quoted here, for they are patterns, and what they speak of need not be there. Write %s.", config.Quote(t.String()))
+			ok = false
+		}
+	}
+	return ok
+}
+
 // policies are the policy blocks, in the order of their names.
 func (l *loader) policies() []config.Policy {
 	var out []config.Policy
 	e := l.eval
 	for _, b := range l.policed {
-		p := config.Policy{Name: b.label, MaxDestroys: config.NoLimit, Protected: e.strings(b, "protected"), Source: source(b.at)}
+		p := config.Policy{Name: b.label, MaxDestroys: config.NoLimit, Unclear: b.template.broken, Source: source(b.at)}
+		if e.quoted(b) {
+			p.Protected = e.strings(b, "protected")
+		} else {
+			p.Unclear = true
+		}
 		if _, ok := e.get(b, "max_destroys"); ok {
 			p.MaxDestroys = e.number(b, "max_destroys")
 		}
+		p.Unclear = p.Unclear || e.wrong(b, "max_destroys") || e.wrong(b, "protected")
 		if b.template.attrs["cluster"] != nil {
 			p.Cluster = l.clusterOf(b.template)
 		}

@@ -121,7 +121,26 @@ func (e *evaluator) add(ds ...*diag.Diagnostic) {
 			continue
 		}
 		e.seen[key] = true
+		e.nameElement(d)
 		e.diags.Append(d)
+	}
+}
+
+// nameElement says which element of a for_each a finding is about: the others may be
+// well, or are wrong in the same way.
+func (e *evaluator) nameElement(d *diag.Diagnostic) {
+	if len(e.stack) == 0 {
+		return
+	}
+	t := e.stack[len(e.stack)-1]
+	each, ok := t.scope.find("each")
+	if !ok || t.expr == nil || !slices.ContainsFunc(t.expr.Variables(), func(ref hcl.Traversal) bool { return ref.RootName() == "each" }) {
+		return
+	}
+	said := "each.key " + describe(each.GetAttr("key"))
+	if !slices.Contains(d.Values, said) {
+		d.Values = append(d.Values, said)
+		slices.Sort(d.Values)
 	}
 }
 

@@ -114,6 +114,7 @@ func (l *loader) collect() map[string]given {
 	if err != nil {
 		return out
 	}
+	l.unreadVariables()
 	for _, name := range variableFiles(names) {
 		b, err := l.files.read(name)
 		if err != nil {
@@ -130,6 +131,25 @@ func (l *loader) collect() map[string]given {
 		}
 	}
 	return out
+}
+
+// unreadVariables warns of files with variables that Terraform would read and
+// kubewright does not. Beside files of Terraform's they are meant for those.
+func (l *loader) unreadVariables() {
+	if l.files.ofTerraform() != "" {
+		return
+	}
+	names, _ := l.files.listed(".tfvars", ".tfvars.json")
+	for _, name := range names {
+		base, ending, _ := strings.Cut(name, ".tfvars")
+		here, isAuto := base+".kwvars"+ending, strings.HasSuffix(base, ".auto")
+		if base == "terraform" {
+			here = "kubewright.kwvars" + ending
+		} else if !isAuto {
+			continue // read by nobody unless it is named
+		}
+		l.eval.add(diag.Warningf("Variables are not read", "%s is a name that Terraform looks for. Nothing in that file is used: call it %s, or give it with -var-file=%s.", name, here, name))
+	}
 }
 
 // variableFiles are those that are read without being named, in their order.
@@ -256,6 +276,7 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	}
 	value, diags := g.expr.Value(nil)
 	if diags.HasErrors() {
+		diags = constantOnly(diags)
 		if g.text != "" {
 			l.badValue(v, g, diags[0].Detail)
 		} else {
@@ -264,6 +285,17 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 		return cty.NilVal, false
 	}
 	return value, true
+}
+
+// constantOnly says of a name in a value from outside what may have been meant: there
+// are no other values here, and a text without its quotes looks like the name of one.
+func constantOnly(diags hcl.Diagnostics) hcl.Diagnostics {
+	for _, d := range diags {
+		if d.Summary == "Variables not allowed" {
+			d.Detail = "A value from outside is a constant, and this is the name of another value. If it is a text, write it in quotes."
+		}
+	}
+	return diags
 }
 
 // badValue reports a value from outside, at its place if it has one. The value

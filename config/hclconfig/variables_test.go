@@ -351,3 +351,37 @@ func TestUnsuitable(t *testing.T) {
 		}
 	}
 }
+
+// TestTerraformFiles: files that Terraform would read are not read without a word.
+func TestTerraformFiles(t *testing.T) {
+	t.Parallel()
+	const declared = base + "variable \"size\" {\n  default = 1\n}\n"
+	for name, tt := range map[string]struct {
+		files []string
+		want  string
+	}{
+		"terraform.tfvars": {[]string{"main.hcl", declared, "terraform.tfvars", "size = 2"}, "warning: Variables are not read: terraform.tfvars is a name that Terraform looks for. Nothing in that file is used: call it kubewright.kwvars, or give it with -var-file=terraform.tfvars."},
+		"auto":             {[]string{"main.hcl", declared, "a.auto.tfvars.json", "{}"}, "warning: Variables are not read: a.auto.tfvars.json is a name that Terraform looks for. Nothing in that file is used: call it a.auto.kwvars.json, or give it with -var-file=a.auto.tfvars.json."},
+		"named by hand":    {[]string{"main.hcl", declared, "prod.tfvars", "size = 2"}, ""},
+		"Terraform's own":  {[]string{"main.hcl", declared, "main.tf", "", "terraform.tfvars", "size = 2"}, ""},
+		"no configuration": {[]string{"main.tf", ""}, "error: No configuration files: The folder has no file whose name ends in .hcl or .hcl.json. It has main.tf, and files whose names end in .tf are Terraform's: those of kubewright are called main.hcl, for example. Change to the folder of your configuration, or name it with -chdir."},
+		"nothing":          {[]string{"README.md", ""}, "error: No configuration files: The folder has no file whose name ends in .hcl or .hcl.json. Change to the folder of your configuration, or name it with -chdir."},
+		"quotes forgotten": {[]string{"main.hcl", declared, "kubewright.kwvars", "size = large"}, "kubewright.kwvars:1: error: Variables not allowed: A value from outside is a constant, and this is the name of another value. If it is a text, write it in quotes."},
+		"cluster in JSON":  {[]string{"main.hcl", declared, "n.hcl.json", `{"node": {"m": {"cluster": "${cluster.c}", "role": "worker", "address": "10.0.0.9"}}}`}, `n.hcl.json:1: error: Invalid cluster reference: A cluster is named directly, as in "cluster": "cluster.c": what belongs to a cluster must be known before anything else.`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, diags := load(tt.files...)
+			if got := strings.Join(lines(diags), "\n"); got != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+	_, diags := hclconfig.Load(hclconfig.Options{
+		FS:   folder("main.hcl", base+"variable \"sizes\" {\n  type = list(string)\n}\n"),
+		Vars: []hclconfig.VarArg{{Assignment: "sizes=[large]"}},
+	})
+	if len(diags) != 1 || !strings.Contains(diags[0].Detail, "If it is a text, write it in quotes.") {
+		t.Errorf("got %v", diags)
+	}
+}

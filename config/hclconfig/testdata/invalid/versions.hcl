@@ -10,6 +10,10 @@ cluster "short" {
   kubernetes_version = "1.36" # ERROR: Unsupported Kubernetes version
 }
 
+cluster "major" {
+  kubernetes_version = "2.0.0" # ERROR: Unsupported Kubernetes version
+}
+
 cluster "label" {
   kubernetes_version = "stable" # ERROR: Unsupported Kubernetes version
 }
@@ -64,4 +68,10 @@ node "rc" {
   cluster = cluster.rc
   role    = "control-plane"
   address = "10.0.0.6"
+}
+
+node "major" {
+  cluster = cluster.major
+  role    = "control-plane"
+  address = "10.0.0.7"
 }

@@ -426,7 +426,7 @@ policy "production" {
 
 moved {
   from = node.cp["old"]
-  to   = node.plane["new"]
+  to   = node.cp["one"]
 }
 
 moved {
