@@ -196,7 +196,7 @@ func (s *session) settle(ctx context.Context) error {
 		return err
 	}
 	defer journal.Close()
-	st.Outputs, st.ToolVersion = s.result.Plan.Outputs, Version
+	s.conclude(st)
 	if err := s.store.Save(context.WithoutCancel(ctx), st, journal); err != nil {
 		return err
 	}
@@ -369,12 +369,20 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 			return err
 		}
 	}
-	st.Outputs, st.ToolVersion = s.outputs(), Version
+	s.conclude(st)
 	if err := s.store.Save(ctx, st, journal); err != nil {
 		return err
 	}
 	s.print(unseen)
 	return nil
+}
+
+// conclude gives a state what an apply ends with. By then the names that nodes took
+// from their hosts are known, and outputs that are made of them.
+func (s *session) conclude(st *state.State) {
+	s.recorded = st
+	st.Outputs, st.ToolVersion = s.outputs(), Version
+	s.result.Plan.Outputs = st.Outputs
 }
 
 // lookAgain is the state with what is seen to be as wanted, and what is to be told

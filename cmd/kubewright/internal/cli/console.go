@@ -118,12 +118,20 @@ func (a *app) recordedNames(ctx context.Context) (map[state.Target]string, error
 		return nil, err
 	}
 	loaded, err := store.Load(ctx)
-	if err != nil || loaded.State == nil {
+	if err != nil {
 		return nil, err
 	}
+	return nodeNames(loaded.State), nil
+}
+
+// nodeNames are the names of the nodes of a state; there may be none.
+func nodeNames(recorded *state.State) map[state.Target]string {
+	if recorded == nil {
+		return nil
+	}
 	out := map[state.Target]string{}
-	for t, n := range loaded.State.Nodes {
+	for t, n := range recorded.Nodes {
 		out[t] = n.Name
 	}
-	return out, nil
+	return out
 }

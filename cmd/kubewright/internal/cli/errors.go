@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/providers"
@@ -47,6 +48,16 @@ func takes(least, most int) cobra.PositionalArgs {
 	}
 }
 
+// elsewhere says of commands of Terraform's what there is here instead.
+var elsewhere = map[string]string{
+	"get":       "There are no modules: a folder is one configuration",
+	"providers": "There are no plugins: hosts are reached as connection blocks say",
+	"refresh":   "What is there is looked at by every plan. kubewright apply -refresh-only has the state learn it",
+	"taint":     "A node is made anew with kubewright apply -replace=ADDRESS",
+	"untaint":   "Nothing is marked beforehand: a node is made anew with kubewright apply -replace=ADDRESS",
+	"workspace": "Another state is another folder, or another file with -state=FILE",
+}
+
 // group makes a command of one that only holds others: without one of them it
 // prints its help, with one that does not exist it says so.
 func group(cmd *cobra.Command) *cobra.Command {
@@ -55,9 +66,17 @@ func group(cmd *cobra.Command) *cobra.Command {
 			return cmd.Help()
 		}
 		text := fmt.Sprintf("there is no command %q below %s", args[0], cmd.CommandPath())
-		cmd.SuggestionsMinimumDistance = 2
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			text += fmt.Sprintf(". Did you mean %q?", near[0])
+		var names []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				names = append(names, c.Name())
+			}
+		}
+		switch near := config.Nearest(args[0], names); {
+		case !cmd.HasParent() && elsewhere[args[0]] != "":
+			text += ". " + elsewhere[args[0]]
+		case near != "":
+			text += fmt.Sprintf(". Did you mean %q?", near)
 		}
 		return &usageError{cmd.CommandPath(), errors.New(text)}
 	}

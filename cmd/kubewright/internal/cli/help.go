@@ -118,7 +118,11 @@ func badFlag(cmd *cobra.Command, err error) error {
 		collect := func(f *pflag.Flag) { names = append(names, f.Name) }
 		cmd.Flags().VisitAll(collect)
 		cmd.InheritedFlags().VisitAll(collect)
-		err = fmt.Errorf("there is no flag -%s.%s", missing.GetSpecifiedName(), didYouMean("-", missing.GetSpecifiedName(), names))
+		hint := didYouMean("-", missing.GetSpecifiedName(), names)
+		if missing.GetSpecifiedName() == "refresh" {
+			hint = " Every plan looks at the hosts. -refresh-only has the state learn what is there, and changes nothing."
+		}
+		err = fmt.Errorf("there is no flag -%s.%s", missing.GetSpecifiedName(), hint)
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		err = fmt.Errorf("-%s=%s: %s", invalid.GetFlag().Name, invalid.GetValue(), whatIsTaken(invalid))
@@ -132,7 +136,7 @@ func whatIsTaken(invalid *pflag.InvalidValueError) string {
 	case "bool":
 		return "it is true or false"
 	case "duration":
-		return "it takes a duration with its unit, as in 90s, 5m or 2h"
+		return "it takes a duration with its unit, as in 90s, 5m or 2h, of at most 2562047h"
 	}
 	return invalid.Unwrap().Error()
 }

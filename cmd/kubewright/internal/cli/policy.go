@@ -16,6 +16,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/planner/policy"
+	"github.com/kubewright/kubewright/state"
 )
 
 // policyRefuses is the summary of a plan that policies do not let through.
@@ -43,6 +44,22 @@ func (s *session) unknownPolicies() diag.Diagnostics {
 	for _, name := range s.overrides() {
 		if !slices.Contains(names, name) {
 			diags.Append(diag.Errorf("Unknown policy", "-override-policy=%s: the configuration has no such policy.%s Those that there are: %s.", name, didYouMean("", name, names), listed(names)))
+		}
+	}
+	return diags
+}
+
+// idlePatterns warns of patterns of protected that nothing matches: what they were to
+// protect is not protected.
+func (s *session) idlePatterns() diag.Diagnostics {
+	var diags diag.Diagnostics
+	known := s.known()
+	for _, p := range s.config.Policies {
+		for _, pattern := range p.Protected {
+			if !slices.ContainsFunc(known, func(t state.Target) bool { return config.Matches(pattern, t) }) {
+				diags.Append(diag.Warningf("Nothing is protected", "policy %q protects %s, and nothing in configuration or state has such an address.%s",
+					p.Name, pattern, didYouMean("", pattern, selectable(known))).At(p.Source))
+			}
 		}
 	}
 	return diags

@@ -278,7 +278,7 @@ func (s *session) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.failed(diags)
+	return s.failed(append(s.idlePatterns(), diags...))
 }
 
 // replan plans what the configuration asks for, once more.
@@ -375,7 +375,13 @@ func (s *session) outputs() map[string]state.Value {
 	if s.opts.destroy {
 		return out
 	}
-	for _, o := range s.config.Outputs {
+	outputs := s.config.Outputs
+	if s.config.Named != nil {
+		if named := s.config.Named(nodeNames(s.recorded)); named != nil {
+			outputs = named
+		}
+	}
+	for _, o := range outputs {
 		out[o.Name] = o.Value
 		if o.Sensitive {
 			out[o.Name] = state.SensitiveValue("output:"+o.Name, s.key().Fingerprint(o.Value))

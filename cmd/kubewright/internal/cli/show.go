@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -46,6 +48,9 @@ func (a *app) showCommand() *cobra.Command {
 				return &usageError{cmd.CommandPath(), err}
 			}
 			if len(args) == 1 {
+				if err := a.noAddress(args[0]); err != nil {
+					return &usageError{cmd.CommandPath(), err}
+				}
 				if asJSON {
 					form = "json"
 				}
@@ -73,6 +78,15 @@ func (a *app) showCommand() *cobra.Command {
 	why.flag(cmd)
 	takesInput(cmd)
 	return cmd
+}
+
+// noAddress refuses the address of something in the state in the place of a plan's file.
+func (a *app) noAddress(name string) error {
+	_, err := state.ParseAddress(name)
+	if _, missing := os.Stat(a.named(name)); err != nil || !errors.Is(missing, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("%q is an address and no file of a plan: what the state has of it is shown by kubewright state show '%s'", name, name)
 }
 
 // showPlan prints a saved plan. Nothing is contacted.

@@ -82,7 +82,10 @@ func (a *app) simHost(given string) (*sim.World, string, error) {
 		if slices.Contains([]string{address, n.Name, n.Target.String()}, given) {
 			return w, address, nil
 		}
-		have = append(have, address+" ("+n.Name+")")
+		if n.Name != "" {
+			address += " (" + n.Name + ")"
+		}
+		have = append(have, address)
 	}
 	if len(have) == 0 {
 		return w, given, nil

@@ -83,7 +83,7 @@ func (s *session) save(ctx context.Context, st *state.State) error {
 func (s *session) recordedTarget(text string) ([]state.Target, error) {
 	t, err := state.ParseTarget(text)
 	if err != nil {
-		return nil, &diagError{diag.Diagnostics{diag.Errorf("Not in the state", "%s", sentence(err.Error()))}}
+		return nil, &diagError{diag.Diagnostics{diag.Errorf("Invalid address", "%s", sentence(err.Error()))}}
 	}
 	all := known(&config.Config{}, s.recorded)
 	var out []state.Target

@@ -38,7 +38,7 @@ func TestMovesRefused(t *testing.T) {
 		Items: []state.Item{addon("cni"), addon("dns")},
 	}}
 	for name, c := range map[string]struct{ from, to, summary, detail string }{
-		"no address":      {"node.worker[0]", "node.x", "Not in the state", "node.worker[0]"},
+		"no address":      {"node.worker[0]", "node.x", "Invalid address", `write 'node.worker["0"]'`},
 		"unknown":         {"node.workr", "node.x", "Not in the state", "The state has no node.workr. Did you mean node.worker? It has cluster.one, "},
 		"to no address":   {"node.cp", "cp", "Cannot be moved", `"cp"`},
 		"another kind":    {"node.cp", "cluster.cp", "Cannot be moved", "node.cp is of the kind node and cluster.cp of the kind cluster. What is moved keeps its kind."},
