@@ -50,7 +50,7 @@ func (v *View) replace() diag.Diagnostics {
 		if was == nil || r == nil || was.Cluster != n.Cluster {
 			continue
 		}
-		if d := v.anotherMachine(n, was, r); d != nil {
+		if d := cmp.Or(v.oldHostRuns(n, was, r), v.anotherMachine(n, was, r)); d != nil {
 			diags.Append(d)
 			continue
 		}
@@ -111,6 +111,40 @@ func (v *View) anotherMachine(n *config.Node, was *state.RecordedNode, r *state.
 		"Nothing is changed. If that is as it should be, have the node replaced, and say that the new machine is meant:\n\n"+
 		"  -%s='%s' -%s='%s'\n\n%s If it is not, correct the address.",
 		n.Target, n.Address, short(id), short(was.MachineID), ReplaceFlag, n.Target, AcceptNewHostFlag, n.Target, first).At(n.Source).For(n.Target)
+}
+
+// oldHostRuns refuses another host for a node while the one that joined, at another
+// address, goes on as that node: it would be neither drained nor reset, and no plan
+// would speak of it any more.
+func (v *View) oldHostRuns(n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
+	c := v.Clusters[n.Cluster]
+	other := was.MachineID != "" && r.Facts.MachineID != "" && was.MachineID != r.Facts.MachineID || r.Marks == nil && blank(r)
+	if c == nil || !readdressed(n, was) || !other || !v.planeStays(n) {
+		return nil
+	}
+	if seen, there := c.Nodes[was.Name]; !there || seen.Silent {
+		return nil
+	}
+	return diag.Errorf("Old host is still the node", "%s has the address %s now, where another machine is, and the kubelet of node %q still speaks to the API: the host that joined, at %s, goes on as that node. "+
+		"Nothing is changed: it would be neither drained nor reset, and it would keep its kubelet, its pods with their data, and the keys of the cluster. Let it leave first: "+
+		"take the block of %s, or its key, out of the configuration and apply, which drains and resets the old host; then put it back with the new address.\n\n"+
+		"If the old host is not to be reset, drain it (kubectl drain %s), switch it off, and once the API shows its node as NotReady, with the status unknown:\n\n"+
+		"  kubewright apply -%s='%s' -%s='%s'\n\nIf the address is a mistake, correct it.",
+		n.Target, n.AdvertiseAddress(), was.Name, was.Address, n.Target, was.Name, ReplaceFlag, n.Target, AcceptNewHostFlag, n.Target).At(n.Source).For(n.Target)
+}
+
+// readdressed tells that the node is at another address than when it was recorded.
+func readdressed(n *config.Node, was *state.RecordedNode) bool {
+	return was.Address != "" && was.Address != n.AdvertiseAddress()
+}
+
+// planeStays tells that a control plane stays at its address besides the node: a
+// cluster without one goes as a whole, so its block is nothing to take out.
+func (v *View) planeStays(n *config.Node) bool {
+	return slices.ContainsFunc(v.Config.NodesOf(n.Cluster, config.ControlPlane), func(p *config.Node) bool {
+		was := v.Recorded.Nodes[p.Target]
+		return p.Target != n.Target && was != nil && was.Role == string(config.ControlPlane) && !readdressed(p, was)
+	})
 }
 
 // replaceReason is why a node cannot stay as it is; "" when it can.
