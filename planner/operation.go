@@ -390,7 +390,7 @@ type (
 	// Cordon makes a node unschedulable, or schedulable again with Undo. For says
 	// what for, and the node remembers it in CordonAnnotation: a node that is
 	// unschedulable already is then somebody else's and stays as it is, and Undo
-	// undoes only what was done for the same. With Remember, a version, the node
+	// undoes only what was done for the same; without For it undoes all of it. With Remember, a version, the node
 	// remembers in LetInAnnotation when that was undone, and for which version.
 	Cordon struct {
 		Node     string `json:"node"`

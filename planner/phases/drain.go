@@ -32,12 +32,16 @@ func leaving(cfg *config.Config, recorded *state.State, label string, replace []
 	return out
 }
 
-// drain empties a node of the cluster as the configuration says. A node that
-// somebody has cordoned before stays so in any case.
-func (c *cluster) drain(node string) planner.Operations {
+// forLeaving is what nodes are cordoned for that leave their cluster, or their
+// host. Until they are gone somebody may think better of it.
+const forLeaving = "leaving"
+
+// drain empties a node of the cluster as the configuration says, for what it is
+// cordoned for. A node that somebody has cordoned before stays so in any case.
+func (c *cluster) drain(node, purpose string) planner.Operations {
 	d := c.Upgrade.Drain
 	return planner.Operations{
-		planner.Cordon{Node: node},
+		planner.Cordon{Node: node, For: purpose},
 		planner.Drain{
 			Node: node, Timeout: d.Timeout, GracePeriod: d.GracePeriod, Force: d.Force,
 			DeleteEmptyDirData: d.DeleteEmptyDirData, DisableEviction: d.DisableEviction, PodSelector: d.PodSelector,

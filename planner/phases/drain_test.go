@@ -237,3 +237,37 @@ func TestDrainedOnce(t *testing.T) {
 		}
 	}
 }
+
+// A node that was emptied to leave, and stays after all, gets pods again; one that
+// somebody else has cordoned does not.
+func TestThoughtBetterOfLeaving(t *testing.T) {
+	t.Parallel()
+	const first, second = "host-10-0-0-21", "host-10-0-0-22"
+	o := founded(t, 1, 2)
+	o.edit("10.0.0.11", "cordon "+first)
+	o.wantNothing()
+	o.leave("w1", "w2")
+	o.around = func(s *planner.Step) error {
+		if s.Phase == "reset" {
+			return errors.New("stopped")
+		}
+		return nil
+	}
+	if err := o.apply(); err == nil || !strings.Contains(err.Error(), "stopped") {
+		t.Fatalf("got %v", err)
+	}
+	o.around, o.config.Nodes = nil, cluster(1, 2).Nodes
+	p, err := o.plan()
+	o.must(err)
+	s := stepOf(p, "w2/kubelet-start")
+	if s == nil || !strings.Contains(s.Impact, "lets pods in again") || stepOf(p, "w1/kubelet-start") != nil {
+		t.Fatalf("w2 is to be let in again, and w1 is not:\n%s", describe(p))
+	}
+	o.must(o.apply())
+	for name, held := range map[string]bool{first: true, second: false} {
+		if n := o.view.Clusters["prod"].Nodes[name]; n.Unschedulable != held || n.Annotations[planner.CordonAnnotation] != "" {
+			t.Errorf("%s: unschedulable is %t, want %t, and its annotations are %v", name, n.Unschedulable, held, n.Annotations)
+		}
+	}
+	o.wantNothing()
+}

@@ -121,6 +121,8 @@ func kubeletStep(n *node, w work) planner.Step {
 	switch {
 	case w.empty() && n.cordoned():
 		return n.resumeStep()
+	case w.empty() && n.wasLeaving():
+		return n.stayStep()
 	case w.empty() && !n.joining():
 		return planner.Step{}
 	}
@@ -161,9 +163,13 @@ func kubeletStep(n *node, w work) planner.Step {
 	}
 	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck})
 	s.Operations = append(s.Operations, n.readyWait()...)
+	s.Operations = append(s.Operations, n.stay()...)
 	s.Impact = "restarts the kubelet here; pods keep running"
 	if w.hasEnded() {
 		s.Impact = n.revivesImpact()
+	}
+	if n.wasLeaving() {
+		s.Impact += letsIn
 	}
 	if n.isControlPlane() {
 		s.Limits = []string{n.cluster.limit("control-plane-disruption")}

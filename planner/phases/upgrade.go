@@ -214,8 +214,14 @@ func (n *node) turnsTo() string {
 }
 
 // cordoned tells that the node was cordoned for an upgrade, by an earlier apply.
-func (n *node) cordoned() bool {
-	return n.cluster.report != nil && n.cluster.report.Nodes[n.name].Annotations[planner.CordonAnnotation] == forUpgrade
+func (n *node) cordoned() bool { return n.cordonedFor(forUpgrade) }
+
+// wasLeaving tells that the node was cordoned by an earlier apply to leave, and
+// that it stays after all.
+func (n *node) wasLeaving() bool { return n.cordonedFor(forLeaving) }
+
+func (n *node) cordonedFor(purpose string) bool {
+	return n.cluster.report != nil && n.cluster.report.Nodes[n.name].Annotations[planner.CordonAnnotation] == purpose
 }
 
 // versionChange refuses versions that cannot be reached, and says which kubelets

@@ -88,12 +88,10 @@ func (n *node) drainStep() planner.Step {
 		return planner.Step{}
 	}
 	impact := n.cluster.drainImpact(n.name)
-	if seen.Unschedulable && !n.cordoned() {
+	if seen.Unschedulable && !n.cordoned() && !n.wasLeaving() {
 		impact += "; the node is cordoned already and stays so"
 	}
-	ops := n.cluster.drain(n.name)
-	ops[0] = planner.Cordon{Node: n.name, For: forUpgrade}
-	return planner.Step{Via: n.cluster.seat, Limits: []string{n.cluster.limit("drain")}, Impact: impact, Operations: ops}
+	return planner.Step{Via: n.cluster.seat, Limits: []string{n.cluster.limit("drain")}, Impact: impact, Operations: n.cluster.drain(n.name, forUpgrade)}
 }
 
 // emptied tells that the node has no pod any more that a drain would evict. Where
@@ -115,7 +113,7 @@ func (n *node) turnStep(s planner.Step, w work) planner.Step {
 	for _, it := range restarted {
 		names = append(names, componentOf(it))
 	}
-	s.Operations = append(s.Operations, n.letIn()...)
+	s.Operations = slices.Concat(s.Operations, n.letIn(), n.stay())
 	s.Impact = n.turnImpact(names)
 	if n.isControlPlane() {
 		s.Limits = []string{n.cluster.limit("control-plane-disruption")}
@@ -136,6 +134,9 @@ func (n *node) turned(w work, ops []planner.Operation) []planner.Operation {
 		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck})...)
 }
 
+// letsIn ends what a step does to a node that was cordoned for something.
+const letsIn = "; then lets pods in again"
+
 func (n *node) turnImpact(restarted []string) string {
 	impact := "restarts the kubelet here"
 	if len(restarted) > 0 {
@@ -147,8 +148,8 @@ func (n *node) turnImpact(restarted []string) string {
 			impact += n.apiMeanwhile(kubeletStartPhase)
 		}
 	}
-	if n.marked() {
-		return impact + "; then lets pods in again"
+	if n.marked() || n.wasLeaving() {
+		return impact + letsIn
 	}
 	return impact
 }
@@ -184,6 +185,20 @@ func (n *node) resumeStep() planner.Step {
 		Via: n.cluster.seat, Impact: "lets pods in again, where an earlier apply was cut short",
 		Operations: append(planner.Operations{n.waitTurned()}, n.letIn()...),
 	}
+}
+
+// stayStep lets pods in again on a node that was to leave, and stays.
+func (n *node) stayStep() planner.Step {
+	return planner.Step{Via: n.cluster.seat, Impact: "lets pods in again, as an earlier apply was to take the node out", Operations: n.stay()}
+}
+
+// stay uncordons a node that was cordoned to leave, and nothing that somebody else
+// has cordoned.
+func (n *node) stay() planner.Operations {
+	if !n.wasLeaving() {
+		return nil
+	}
+	return planner.Operations{planner.Cordon{Node: n.name, Undo: true, For: forLeaving}}
 }
 
 // changesItem tells that the item is among the changes.

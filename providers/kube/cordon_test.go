@@ -46,6 +46,23 @@ func TestCordonFor(t *testing.T) {
 	}
 }
 
+// To let pods in again, whatever a node was cordoned for, takes the mark away with it:
+// whoever cordons the node later is not taken for kubewright.
+func TestUncordonTakesTheMarkAway(t *testing.T) {
+	t.Parallel()
+	a, h := start(t, func(_, _, _ string, _ []byte) answer {
+		metadata := object{"name": "w1", "resourceVersion": "7", "annotations": object{planner.CordonAnnotation: "leaving"}}
+		return answer{200, object{"kind": "Node", "apiVersion": "v1", "metadata": metadata, "spec": object{"unschedulable": true}}}
+	})
+	if err := open(t, h).Cordon(t.Context(), planner.Cordon{Node: "w1", Undo: true}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"metadata":{"annotations":{"kubewright.github.io/cordoned-for":null},"resourceVersion":"7"},"spec":{"unschedulable":null}}`
+	if got := string(a.bodies["PATCH /api/v1/nodes/w1"]); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // A node behind which there is a pause remembers when it was let in.
 func TestLetInIsRemembered(t *testing.T) {
 	t.Parallel()

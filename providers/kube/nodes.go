@@ -114,8 +114,8 @@ func (a *API) Cordon(ctx context.Context, op planner.Cordon) error {
 		if err != nil {
 			return err
 		}
-		if op.For == "" {
-			return drain.RunCordonOrUncordon(&drain.Helper{Ctx: ctx, Client: s.typed}, n, !op.Undo)
+		if op.For == "" && !op.Undo {
+			return drain.RunCordonOrUncordon(&drain.Helper{Ctx: ctx, Client: s.typed}, n, true)
 		}
 		patch, err := cordonPatch(n, op, time.Now())
 		if err != nil || patch == nil {
@@ -127,10 +127,11 @@ func (a *API) Cordon(ctx context.Context, op planner.Cordon) error {
 }
 
 // cordonPatch sets or removes the mark and what it stands for at once; nil when
-// the node is as wanted, or somebody else's business.
+// the node is as wanted, or somebody else's business. To undo it whatever it was
+// for takes any mark away.
 func cordonPatch(n *corev1.Node, op planner.Cordon, now time.Time) ([]byte, error) {
 	unschedulable, annotations := any(true), map[string]any{planner.CordonAnnotation: op.For}
-	switch marked := n.Annotations[planner.CordonAnnotation] == op.For; {
+	switch marked := op.For == "" || n.Annotations[planner.CordonAnnotation] == op.For; {
 	case op.Undo && !marked, !op.Undo && n.Spec.Unschedulable:
 		return nil, nil
 	case op.Undo:
