@@ -26,7 +26,8 @@ type Result struct {
 // Plan compares the configuration with what was observed and recorded. Errors
 // among the diagnostics mean that there is no plan; nothing is to be done then.
 func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.Diagnostics) {
-	diags := append(v.replace(), v.notGone()...)
+	diags := v.setAside(options.Targets)
+	diags = slices.Concat(diags, v.replace(), v.notGone())
 	v.resolve()
 	v.targeted, v.skipsTokens = len(options.Targets) > 0, slices.Contains(options.SkipPhases, tokenPausePhase)
 	if diags.HasErrors() {
