@@ -387,6 +387,18 @@ func (c *cluster) versionNote() string {
 	return strings.Join(versions, " → ")
 }
 
+// lowers tells that versions of kubelets change and all become older ones: those that
+// somebody has installed. That is no upgrade.
+func (c *cluster) lowers() bool {
+	for t, version := range c.up.turns {
+		to, _ := planner.ParseRelease(version)
+		if from, ok := planner.ParseRelease(c.node(t).runningKubelet()); !ok || to.Compare(from) > 0 {
+			return false
+		}
+	}
+	return !c.up.raises && len(c.up.turns) > 0
+}
+
 // upgradeLine is the sentence about the upgrade.
 func (c *cluster) upgradeLine() string {
 	var parts []string

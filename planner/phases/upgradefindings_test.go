@@ -124,3 +124,15 @@ func TestConfigurationFits(t *testing.T) {
 	cfg.Nodes[1].Patches = []config.Patch{patch}
 	wantFindings(t, phases.Check(cfg), finding{diag.Error, "Configuration does not fit the component", "main.hcl:12", `node.cp["cp2"]`, []string{"cannot apply the json patch of kube-apiserver"}})
 }
+
+// A kubelet that somebody has put back to an older version is no upgrade.
+func TestOlderKubeletIsNoUpgrade(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	o.edit("10.0.0.21", "install kubelet=1.35.8")
+	p, err := o.plan()
+	o.must(err)
+	if len(p.Upgrades) > 0 || stepOf(p, "w1/kubelet-start") == nil {
+		t.Errorf("got upgrades %q, and\n%s", p.Upgrades, describe(p))
+	}
+}

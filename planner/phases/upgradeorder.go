@@ -144,7 +144,9 @@ func (b *builder) upgrade(c *cluster) {
 	if c.up == nil {
 		return
 	}
-	b.draft.Upgrades = append(b.draft.Upgrades, c.upgradeLine())
+	if !c.lowers() {
+		b.draft.Upgrades = append(b.draft.Upgrades, c.upgradeLine())
+	}
 	for _, n := range c.nodes {
 		if !n.upgrades() {
 			continue
