@@ -27,6 +27,10 @@ func Adopt(v *View, labels []string) (state.Learned, diag.Diagnostics) {
 			continue
 		}
 		diags = append(diags, c.situate()...)
+		if names := c.strangers(); len(names) > 0 {
+			diags.Append(diag.Warningf(unconfigured, "Cluster %q is adopted without nodes that no block speaks of: %s. kubewright does not know their hosts, and leaves them alone; "+
+				"a block that is added later is refused, as the cluster is adopted once. Add their blocks first.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.target))
+		}
 		for _, n := range c.nodes {
 			if blank(n.report) {
 				continue

@@ -69,3 +69,19 @@ func TestAdoptedHostWithAnotherCA(t *testing.T) {
 		})
 	}
 }
+
+// What is adopted without some of its nodes says so.
+func TestAdoptedWithoutSome(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	places(o.config)
+	for _, n := range o.config.Nodes {
+		o.edit(n.Address, "foreign")
+	}
+	o.recorded = nil
+	o.leave("w1")
+	_, diags := phases.Adopt(o.observe(), []string{"prod"})
+	wantFindings(t, diags, finding{diag.Warning, "Nodes are not in the configuration", "main.hcl:1", "cluster.prod", []string{
+		`Cluster "prod" is adopted without nodes that no block speaks of: host-10-0-0-21.`, "Add their blocks first",
+	}})
+}

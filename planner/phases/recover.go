@@ -100,8 +100,19 @@ func (r *recovery) cluster(c *cluster) {
 // strangers warns of nodes that the cluster has and the configuration has not:
 // a state made here does not know their hosts.
 func (r *recovery) strangers(c *cluster) {
+	if names := c.strangers(); len(names) > 0 {
+		r.diags.Append(diag.Warningf(unconfigured, "Cluster %q has nodes that no block speaks of: %s. "+
+			"The new state does not know their hosts, so kubewright leaves them alone. To have it manage or remove one that it made, "+
+			"add its block, move the new state away and recover again.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.target))
+	}
+}
+
+const unconfigured = "Nodes are not in the configuration"
+
+// strangers are the nodes that the cluster has and the configuration has not.
+func (c *cluster) strangers() []string {
 	if c.report == nil {
-		return
+		return nil
 	}
 	known := map[string]bool{}
 	for _, n := range c.nodes {
@@ -113,11 +124,7 @@ func (r *recovery) strangers(c *cluster) {
 			names = append(names, name)
 		}
 	}
-	if len(names) > 0 {
-		r.diags.Append(diag.Warningf("Nodes are not in the configuration", "Cluster %q has nodes that no block speaks of: %s. "+
-			"The new state does not know their hosts, so kubewright leaves them alone. To have it manage or remove one that it made, "+
-			"add its block, move the new state away and recover again.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.target))
-	}
+	return names
 }
 
 // agree checks that there are marks and that all are of one lineage.
