@@ -129,6 +129,9 @@ func (c *cluster) externalCA() bool {
 func (v *View) checkAuthorities() diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.clusters {
+		if c.disowned {
+			continue
+		}
 		diags = append(diags, c.checkAuthorities()...)
 		diags = append(diags, c.checkSupplies()...)
 		diags = append(diags, c.checkClient()...)

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
@@ -76,18 +77,23 @@ func (c *cluster) unseenLeavers() diag.Diagnostics {
 		return nil
 	}
 	var names []string
+	silent := ""
 	for _, l := range c.view.leavers() {
-		if l.cluster == c && !l.whole && l.acts() {
-			names = append(names, l.target.String())
+		if l.cluster != c || l.whole || !l.acts() {
+			continue
+		}
+		names = append(names, l.target.String())
+		if l.report == nil {
+			silent = fmt.Sprintf(" A node whose host does not answer either stays out of the configuration meanwhile: with -%s, and without saying that its host is gone, the apply goes on without it.", AllowUnreachableFlag)
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
 	return diag.Diagnostics{diag.Errorf("Node cannot leave now", "The API of cluster %q did not answer, so it is not known what runs on %s, nobody can be asked to evict it, and etcd does not say who its members are. "+
-		"Nothing is changed. Bring the API to answer first, in an apply with the block as it was and without -%s; then take the node out. "+
+		"Nothing is changed. Bring the API to answer first, in an apply with the block as it was and without -%s; then take the node out.%s "+
 		"Where etcd has lost its quorum for good, kubewright etcd restore makes it anew of a snapshot.",
-		c.Label, strings.Join(names, ", "), ReplaceFlag).At(c.Source).For(c.target)}
+		c.Label, strings.Join(names, ", "), ReplaceFlag, silent).At(c.Source).For(c.target)}
 }
 
 // lastServing refuses to take away the control planes that serve the API while

@@ -16,6 +16,17 @@ func (n *node) restartGates(phase string) []string {
 	return []string{planner.APIGate, planner.QuorumGate}
 }
 
+// toBeThree says how etcd comes to hold quorum while one member restarts. Without one
+// that is gone for good nothing is planned, so that another comes in the same plan.
+func (c *cluster) toBeThree() string {
+	for _, l := range c.view.leavers() {
+		if l.cluster == c && c.view.abandons(l.target) {
+			return "Add another control plane in the same plan that forgets " + l.target.String() + "."
+		}
+	}
+	return "Add a third control plane, by a plan of its own."
+}
+
 // checkPairs refuses plans that restart one of two members of etcd, unless
 // somebody has accepted that nothing is served meanwhile.
 func (v *View) checkPairs(p *planner.Plan) diag.Diagnostics {
@@ -34,8 +45,8 @@ func (v *View) checkPairs(p *planner.Plan) diag.Diagnostics {
 		}
 		diags = append(diags, diag.Errorf("Etcd would lose quorum",
 			"Of the two control planes of cluster %q, etcd needs both: while one restarts nothing is stored, and the API does not answer. These steps restart one:\n\n  %s\n\n"+
-				"Nothing is changed on any host. Add a third control plane, by a plan of its own. Or accept that the API does not answer for some seconds each time, "+
-				"while pods go on running:\n\n  upgrade { allow_downtime = true }", c.Label, strings.Join(steps, "\n  ")).At(c.place("upgrade")).For(c.target))
+				"Nothing is changed on any host. %s Or accept that the API does not answer for some seconds each time, "+
+				"while pods go on running:\n\n  upgrade { allow_downtime = true }", c.Label, strings.Join(steps, "\n  "), c.toBeThree()).At(c.place("upgrade")).For(c.target))
 	}
 	return diags
 }

@@ -35,6 +35,9 @@ type situation struct {
 	// atOnce are the identities of CAs that have ended and are replaced at once, by
 	// base path.
 	atOnce map[string]string
+	// disowned tells that hosts of it belong to somebody else: what their files say
+	// is said of another cluster.
+	disowned bool
 }
 
 // blank tells that a host holds nothing of any cluster.
@@ -61,7 +64,9 @@ var tracesOfCluster = []string{
 func (v *View) situate() diag.Diagnostics {
 	diags := v.newerMarks()
 	for _, c := range v.clusters {
-		owned := append(c.checkOwner(), c.checkForgotten()...)
+		owned := c.checkOwner()
+		c.disowned = owned.HasErrors()
+		owned = append(owned, c.checkForgotten()...)
 		diags = append(diags, owned...)
 		diags = append(diags, c.situate()...)
 		if !owned.HasErrors() {
@@ -198,9 +203,23 @@ func (c *cluster) refuseSilent(silent []string, known bool) diag.Diagnostics {
 	return diag.Diagnostics{{
 		Severity: diag.Error, Summary: controlPlaneNotLookedAt,
 		Detail: detail + " Nothing is changed on any host. Put right what follows, and plan again.\n\n" +
-			strings.Join(reasons, "\n"),
+			strings.Join(reasons, "\n") + c.toForget(silent),
 		Subject: c.Source,
 	}}
+}
+
+// toForget says what to do about control planes that are gone for good, where one
+// of the cluster answers through which they can be taken out.
+func (c *cluster) toForget(silent []string) string {
+	if c.report == nil {
+		return ""
+	}
+	var flags []string
+	for _, t := range silent {
+		flags = append(flags, fmt.Sprintf("-%s='%s'", ForgetUnreachableFlag, t))
+	}
+	return fmt.Sprintf("\n\nIf such a host is gone for good, take its block, or its key, out of the configuration; its node is then taken out of the cluster without it:\n\n"+
+		"  kubewright apply %s\n\nA removed block with unreachable = true does the same.", strings.Join(flags, " "))
 }
 
 // reason is why a host was not observed, and below it what to do.
@@ -358,13 +377,25 @@ func (n *node) refuseForeign() *diag.Diagnostic {
 			found = append(found, p)
 		}
 	}
+	if n.cluster.view.recordedNode(n.target) {
+		return n.refuseUnknown(found)
+	}
 	return &diag.Diagnostic{
-		Severity: diag.Error, Summary: "Host belongs to another cluster", Address: n.target.String(),
+		Severity: diag.Error, Summary: strayHost, Address: n.target.String(),
 		Detail: fmt.Sprintf("%s (%s) holds files of a Kubernetes cluster that kubewright did not make: %s. "+
 			"Nothing is changed on any host. Take another host, or clean this one (kubeadm reset) if that cluster is not needed. "+
 			"If it is the cluster that this configuration means, adopt it: kubewright import says how.",
 			n.target, n.Address, strings.Join(found, ", ")), Subject: n.Source,
 	}
+}
+
+// refuseUnknown speaks of a node of the state's whose host holds a cluster's files and
+// nothing any more by which kubewright knows it.
+func (n *node) refuseUnknown(found []string) *diag.Diagnostic {
+	return diag.Errorf(strayHost, "%s (%s) is a node of cluster %q by the state, and its host holds files of a Kubernetes cluster (%s), but not %s, by which kubewright knows its hosts: "+
+		"it was deleted, or another host is at this address. Nothing is changed on any host. If it is the host that joined, put that folder back from a backup, or have the node leave and join again:\n\n"+
+		"  kubewright apply -%s='%s'\n\nIf it is another one, correct the address, or clean it (kubeadm reset) if what is on it is not needed.",
+		n.target, n.Address, n.Cluster, strings.Join(found, ", "), ownFolder, ReplaceFlag, n.target).At(n.Source).For(n.target)
 }
 
 func (n *node) refuseLineage(m *state.Marks) *diag.Diagnostic {
