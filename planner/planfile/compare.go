@@ -193,6 +193,8 @@ func otherSteps(saved, now *planner.Plan) []Difference {
 			out = append(out, Difference{Address: s.ID, What: Settled})
 		case !slices.Equal(summaries(s), summaries(*n)):
 			out = append(out, Difference{Address: s.ID, What: Otherwise})
+		case n.Impact != s.Impact: // such as the pods that a drain evicts
+			out = append(out, Difference{Address: s.ID, What: Moved, Path: "impact", Saved: state.String(s.Impact), Now: state.String(n.Impact)})
 		}
 	}
 	return out
