@@ -13,7 +13,7 @@ var nodeBlock = &Block{
 		{Name: "advertise_addresses", Type: typeStrings, Derived: "`[address]`", Cost: CostRestart, Doc: "IP addresses that components on this node advertise, one per family. Two of them are also the kubelet's `node-ip`, unless an `arg` says otherwise."},
 		{Name: "labels", Type: typeStringMap, Cost: CostObject, Doc: "Labels of the node."},
 		{Name: "annotations", Type: typeStringMap, Cost: CostObject, Doc: "Annotations of the node."},
-		{Name: "taints", Type: typeTaints, Derived: "the role's", Cost: CostObject, Doc: "The whole list of taints, with `key`, `value` and `effect`; `[]` is none, also on a control plane. Excludes `taint` blocks."},
+		{Name: "taints", Type: typeTaints, Derived: "the role's", Cost: CostObject, Doc: "All taints that kubewright sets, with `key`, `value` and `effect`, in the place of the role's; `[]` is none, also on a control plane. Taints that others set stay, and are not shown. Excludes `taint` blocks."},
 		{Name: "cri_socket", Type: typeString, Derived: "detected", Cost: CostRestart, Doc: "Socket of the container runtime, as in `unix:///run/containerd/containerd.sock`."},
 		{Name: "ignore_preflight_errors", Type: typeStrings, Cost: CostNone, Doc: "Preflight checks whose errors are only warnings on this node, besides the cluster's."},
 		{Name: "skip_phases", Type: typeStrings, Cost: CostNone, Doc: "Phases that plans leave out for this node, besides the cluster's: `preflight`, `images`, `mark-control-plane`, `mark-worker`."},
@@ -26,7 +26,7 @@ var nodeBlock = &Block{
 }
 
 var taintBlock = &Block{
-	Name: "taint", Label: "KEY", Repeat: true, Doc: "A taint of the node. The blocks together are the whole list: the role's default is not added.",
+	Name: "taint", Label: "KEY", Repeat: true, Doc: "A taint of the node. The blocks together are all that kubewright sets: the role's default is not added, and taints that others set stay.",
 	Attributes: []Attribute{
 		{Name: "value", Type: typeString, Cost: CostObject, Doc: "The value."},
 		{Name: "effect", Type: typeString, Required: true, NonEmpty: true, Cost: CostObject, Doc: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`."},
