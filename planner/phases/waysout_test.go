@@ -19,10 +19,16 @@ func TestWaysOut(t *testing.T) {
 		spoil           func(*operator)
 		summary, says   string
 	}{
-		"a control plane is off": {3, 0, func(o *operator) { o.edit("10.0.0.12", "power off") },
-			"Control plane could not be looked at", `kubewright apply -forget-unreachable='node.cp["cp2"]'`},
-		"the mark is lost": {1, 1, func(o *operator) { o.edit("10.0.0.21", "foreign") },
-			"Host belongs to another cluster", `kubewright apply -replace='node.worker["w1"]'`},
+		"a control plane is off": {
+			3, 0,
+			func(o *operator) { o.edit("10.0.0.12", "power off") },
+			"Control plane could not be looked at", `kubewright apply -forget-unreachable='node.cp["cp2"]'`,
+		},
+		"the mark is lost": {
+			1, 1,
+			func(o *operator) { o.edit("10.0.0.21", "foreign") },
+			"Host belongs to another cluster", `kubewright apply -replace='node.worker["w1"]'`,
+		},
 		"a pair beside one that is gone": {3, 0, func(o *operator) {
 			o.edit("10.0.0.12", "file "+etcd+" set-arg snapshot-count=5000")
 			o.world.Advance(time.Minute)
