@@ -275,11 +275,18 @@ func (f folder) replace(t *testing.T, old, text string) {
 // crashHosts are the hosts of crashConfig.
 var crashHosts = []string{"10.0.0.11", "10.0.0.12", "10.0.0.13", "10.0.0.21"}
 
-// kubelets installs the kubelet of a version on every host, as a package does.
+// kubelets installs the kubelet of a version on every host of the configuration, as a
+// package does.
 func (f folder) kubelets(t *testing.T, version string) {
 	t.Helper()
+	config, err := os.ReadFile(filepath.Join(string(f), "main.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, host := range crashHosts {
-		f.must(t, "sim", "edit", host, "install", "kubelet="+version)
+		if strings.Contains(string(config), host) {
+			f.must(t, "sim", "edit", host, "install", "kubelet="+version)
+		}
 	}
 }
 

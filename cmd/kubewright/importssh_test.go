@@ -118,7 +118,7 @@ func TestImportOverSSH(t *testing.T) {
 		{name: "over two bastions", args: "import -private-key=key -known-hosts=known -bastion=jump@OUTER -bastion=hop@INNER ssh://core@HOST", outer: "jump", inner: "hop", host: "core"},
 		{name: "over a bastion that was never seen", args: "import -private-key=key -known-hosts=known -bastion=hop@INNER ssh://core@HOST", unseen: true, says: "is not known"},
 		{name: "over bastions that are accepted", args: "import -private-key=key -accept-new-host-keys -bastion=jump@OUTER -bastion=hop@INNER ssh://core@HOST", unseen: true, outer: "jump", inner: "hop", host: "core"},
-		{name: "files of where it runs", args: "import -chdir=conf -private-key=key -known-hosts=known -ssh-config=other ssh://HOST", other: "Host *\n User core\n", host: "core"},
+		{name: "files of the folder it works in", args: "import -chdir=conf -private-key=../key -known-hosts=../known -ssh-config=../other ssh://HOST", other: "Host *\n User core\n", host: "core"},
 		{name: "no bastion", args: "import -private-key=key -known-hosts=known -bastion=jump@ ssh://core@HOST", says: "is no host"},
 		{name: "configuration", args: "import -ssh-config=other ssh://cp1", other: conf, outer: "jump", host: "core"},
 		{name: "own configuration", args: "import ssh://cp1", own: conf, outer: "jump", host: "core"},
