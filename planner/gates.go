@@ -24,9 +24,14 @@ const APIGate = "api-served-elsewhere"
 // fewer healthy voters than a majority, as a fresh observation shows them.
 // Unknown counts as unhealthy. own is the name of the member on the step's own
 // node: one that is down already is not lost by a step that mends or removes it.
+// A step that takes out nobody, because etcd does not count its node as a voter, is
+// allowed: it changes nothing of etcd.
 func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 	if err := AlarmsAllow(step, members); err != nil {
 		return err
+	}
+	if removesMember(step) && !removesVoter(step, members) {
+		return nil
 	}
 	voters, healthy := 0, 0
 	lost := 1 // the member on the step's own node restarts or goes
@@ -104,6 +109,19 @@ func defragments(step *Step) bool {
 
 // ChangesMembers tells that the step adds a member to etcd or removes one.
 func ChangesMembers(step *Step) bool { return addsMember(step) || removesMember(step) }
+
+// removesVoter tells that a member which the step removes is a voter by the list.
+func removesVoter(step *Step, members []state.EtcdMember) bool {
+	for _, op := range step.Operations {
+		remove, ok := op.(RemoveEtcdMember)
+		if ok && slices.ContainsFunc(members, func(m state.EtcdMember) bool {
+			return !m.Learner && slices.Contains(m.PeerURLs, remove.PeerURL)
+		}) {
+			return true
+		}
+	}
+	return false
+}
 
 func removesMember(step *Step) bool {
 	for _, op := range step.Operations {

@@ -14,15 +14,18 @@ import (
 func TestQuorumAllows(t *testing.T) {
 	t.Parallel()
 	add := &planner.Step{Operations: planner.Operations{planner.AddEtcdMember{}}}
-	remove := &planner.Step{Operations: planner.Operations{planner.RemoveEtcdMember{}}}
+	peer := func(i int) string { return fmt.Sprintf("https://10.0.0.%d:2380", i) }
+	remove := func(i int) *planner.Step {
+		return &planner.Step{Operations: planner.Operations{planner.RemoveEtcdMember{PeerURL: peer(i)}}}
+	}
 	restart := &planner.Step{Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "etcd-x"}}}
 	kill := &planner.Step{Operations: planner.Operations{planner.RestartProcess{Process: state.Process{Name: "etcd"}}}}
 	other := &planner.Step{Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "kube-apiserver-x"}}}
 	for voters := 0; voters <= 7; voters++ {
 		for healthy := 0; healthy <= voters; healthy++ {
-			members := []state.EtcdMember{{Name: "learner", Learner: true, Healthy: true}}
+			members := []state.EtcdMember{{Name: "learner", PeerURLs: []string{peer(8)}, Learner: true, Healthy: true}}
 			for i := range voters {
-				members = append(members, state.EtcdMember{Name: fmt.Sprint(i), Healthy: i < healthy})
+				members = append(members, state.EtcdMember{Name: fmt.Sprint(i), PeerURLs: []string{peer(i)}, Healthy: i < healthy})
 			}
 			for _, tt := range []struct {
 				name string
@@ -34,10 +37,12 @@ func TestQuorumAllows(t *testing.T) {
 			}{
 				// The newcomer may turn out dead: the others alone are then a majority of one more.
 				{"add", add, 0, voters == 1 && healthy == 1 || voters > 1 && 2*healthy > voters+1},
-				{"remove", remove, 0, voters > 1 && healthy > 0 && 2*(healthy-1) > voters-1},
+				{"remove", remove(0), 0, voters == 0 || voters > 1 && healthy > 0 && 2*(healthy-1) > voters-1},
 				{"restart", restart, 0, voters == 1 || voters > 1 && healthy > 0 && 2*(healthy-1) > voters},
 				{"restart its process", kill, 0, voters == 1 || voters > 1 && healthy > 0 && 2*(healthy-1) > voters},
-				{"remove the last", remove, voters - 1, voters > 1 && (healthy == voters && 2*(healthy-1) > voters-1 || healthy < voters && 2*healthy > voters-1)},
+				{"remove a learner", remove(8), 8, true},
+				{"remove who is no member", remove(9), 9, true},
+				{"remove the last", remove(voters - 1), voters - 1, voters == 0 || voters > 1 && (healthy == voters && 2*(healthy-1) > voters-1 || healthy < voters && 2*healthy > voters-1)},
 				{"restart the last", restart, voters - 1, voters == 1 || healthy == voters && voters > 1 && 2*(healthy-1) > voters || healthy < voters && 2*healthy > voters},
 				{"restart something else", other, 0, voters == 1 || 2*healthy > voters},
 			} {
@@ -70,7 +75,7 @@ func TestDefragmentationWantsAllOthers(t *testing.T) {
 func TestAlarmsAllow(t *testing.T) {
 	t.Parallel()
 	helps := map[string]planner.Operation{"compact": planner.CompactEtcd{}, "defragment": planner.DefragmentEtcd{}, "disarm": planner.DisarmEtcd{}}
-	other := map[string]planner.Operation{"add": planner.AddEtcdMember{}, "remove": planner.RemoveEtcdMember{}}
+	other := map[string]planner.Operation{"add": planner.AddEtcdMember{}, "remove": planner.RemoveEtcdMember{PeerURL: "https://10.0.0.1:2380"}}
 	for _, alarm := range []string{planner.AlarmNoSpace, planner.AlarmCorrupt} {
 		members := []state.EtcdMember{{Name: "a", Healthy: true}, {Name: "b", Healthy: true, Alarms: []string{alarm}}, {Name: "c", Healthy: true}}
 		for name, op := range helps {

@@ -38,7 +38,7 @@ func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
 		case i >= 0 && at[i].Learner:
 			at = slices.Delete(at, i, i+1)
 		case i >= 0:
-			err = QuorumAllows(&Step{Operations: Operations{RemoveEtcdMember{}}}, at[i].Name, at)
+			err = QuorumAllows(&Step{Operations: Operations{RemoveEtcdMember{PeerURL: a.PeerURL}}}, at[i].Name, at)
 			at = slices.Delete(at, i, i+1)
 		}
 		if err != nil {
