@@ -67,6 +67,9 @@ type API interface {
 type Etcd interface {
 	// Members lists the members with their health, by a linearizable read.
 	Members(ctx context.Context) (members []state.EtcdMember, clusterID string, err error)
+	// Identity is what the member at the first endpoint knows of the cluster that it
+	// is in, whether or not that has a quorum.
+	Identity(ctx context.Context) (state.EtcdIdentity, error)
 	// AddLearner adds a learner with the peer URL. A member that already has it is no error.
 	AddLearner(ctx context.Context, peerURL string) error
 	// Promote makes the learner a voter. One that is a voter already is no error.

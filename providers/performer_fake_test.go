@@ -260,6 +260,10 @@ func (e *fakeEtcd) Members(context.Context) ([]state.EtcdMember, string, error) 
 	return slices.Clone(e.members), "1", nil
 }
 
+func (e *fakeEtcd) Identity(context.Context) (state.EtcdIdentity, error) {
+	return state.EtcdIdentity{ClusterID: "1"}, nil
+}
+
 func (e *fakeEtcd) AddLearner(_ context.Context, peerURL string) error {
 	e.say("add learner %s", peerURL)
 	if err := pop(&e.etcdErr); err != nil {

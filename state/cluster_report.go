@@ -82,6 +82,14 @@ type ClusterReport struct {
 	EtcdClusterID string
 }
 
+// EtcdIdentity is of which etcd a member is, as it says itself.
+type EtcdIdentity struct {
+	// ClusterID is hex.
+	ClusterID string
+	// PeerURLs are those of all members that it knows; nil when it does not tell.
+	PeerURLs []string
+}
+
 // TokenSecret is a Secret of the type kubernetes.io/service-account-token,
 // without its token. Such tokens do not end, and nobody renews them.
 type TokenSecret struct {

@@ -47,6 +47,50 @@ func TestMemberTakenOutByHand(t *testing.T) {
 	o.wantNothing()
 }
 
+// TestFounderWithoutData: a first member that comes back empty founds an etcd of its
+// own. That node is refused, also where the ID does not tell it.
+func TestFounderWithoutData(t *testing.T) {
+	t.Parallel()
+	want := finding{diag.Error, "Etcd was founded anew", "main.hcl:11", `node.cp["cp1"]`, []string{
+		"Nothing is changed on any host", "a quorum of them answers", `kubewright apply -replace='node.cp["cp1"]'`,
+	}}
+	base := founded(t, 3, 0)
+	for name, sameID := range map[string]bool{"another ID": false, "the same ID": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			well := o.observe()
+			o.edit("10.0.0.11", "file /var/lib/etcd/member delete")
+			o.world.Advance(time.Minute)
+			v := o.observe()
+			v.Clusters = well.Clusters // as another control plane tells it
+			if first := o.config.Nodes[0].Target; sameID {
+				e := v.Etcds[first]
+				e.ClusterID = well.Etcds[first].ClusterID
+				v.Etcds[first] = e
+			}
+			_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+			wantFindings(t, diags, want)
+		})
+	}
+}
+
+// TestMembersWithoutDataInTheDark: members that have lost their data are found where
+// no quorum is left that could tell of them.
+func TestMembersWithoutDataInTheDark(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 0)
+	places(o.config)
+	o.edit("10.0.0.12", "file /var/lib/etcd/member delete")
+	o.edit("10.0.0.13", "file /var/lib/etcd/member delete")
+	o.world.Advance(time.Minute)
+	lost := finding{diag.Error, "Etcd member has lost its data", "main.hcl:12", `node.cp["cp2"]`, []string{"too many are lost for a quorum", "kubewright etcd restore FILE"}}
+	other := lost
+	other.at, other.of = "main.hcl:13", `node.cp["cp3"]`
+	wantFindings(t, o.diagnose(), lost, other)
+}
+
 // TestMembershipFindings: nothing is planned that takes a control plane away from
 // an etcd which would lose its quorum, or of which nobody knows who its members are.
 func TestMembershipFindings(t *testing.T) {

@@ -27,6 +27,9 @@ func (c *cluster) checkIdentity() diag.Diagnostics {
 		return diag.Diagnostics{d} // it names these hosts
 	}
 	diags = append(diags, c.strays()...)
+	if astray := c.strayEtcds(); len(astray) > 0 {
+		return append(diags, astray...)
+	}
 	if d := c.anotherEtcd(); d != nil {
 		diags = append(diags, d)
 	}

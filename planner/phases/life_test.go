@@ -70,7 +70,7 @@ func (o *operator) observe() *phases.View {
 	v := &phases.View{
 		Config: o.config, Recorded: o.recorded, Destroy: o.destroy, AllowUnreachable: o.allowUnreachable, ObservedAt: o.world.Now(),
 		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
-		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{},
+		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{},
 	}
 	v.Replace, v.AcceptNewHost, v.ForgetUnreachable, v.Rotate = o.replace, o.accept, o.forget, o.rotate
 	for t, q := range phases.Queries(o.config, o.recorded) {
@@ -93,6 +93,14 @@ func (o *operator) observeCluster(ctx context.Context, v *phases.View) {
 			continue
 		}
 		h := o.world.Host(n.Address)
+		if etcd, err := (sim.Access{}).Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, ""); err == nil {
+			if id, err := etcd.Identity(ctx); err == nil {
+				v.Etcds[n.Target] = id
+			}
+		}
+		if v.Clusters["prod"] != nil {
+			continue
+		}
 		api, err := sim.Access{}.API(ctx, h, config.JoinHostPort(n.Address, 6443))
 		if err != nil {
 			v.ClusterErrors["prod"] = err.Error()
@@ -109,7 +117,6 @@ func (o *operator) observeCluster(ctx context.Context, v *phases.View) {
 			report.Members, report.EtcdClusterID, _ = etcd.Members(ctx)
 		}
 		v.Clusters["prod"] = report
-		return
 	}
 }
 

@@ -1,7 +1,9 @@
 package phases
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
@@ -13,28 +15,59 @@ import (
 // remember can make the others lose acknowledged writes, so it has to be
 // removed before the host joins anew (etcd: runtime reconfiguration).
 func (c *cluster) lostMembers() diag.Diagnostics {
-	var diags diag.Diagnostics
-	if c.report == nil || c.Etcd.External != nil {
-		return nil
+	if c.Etcd.External != nil || c.founding || c.inRestore() || c.seat.IsZero() && !c.tellsMembers() {
+		return nil // where there is no seat, the cluster as a whole is spoken of
 	}
+	var lost []*node
 	for _, n := range c.controlPlanes() {
-		if n.report == nil || n.report.Files[n.etcdData()].Exists {
-			continue
+		if n.report != nil && !n.report.Files[n.etcdData()].Exists && n.counted() != "" {
+			lost = append(lost, n)
 		}
-		i := slices.IndexFunc(c.report.Members, func(m state.EtcdMember) bool {
-			return m.Name != "" && slices.Contains(m.PeerURLs, n.peerURL())
-		})
-		if i < 0 {
-			continue
-		}
-		m := c.report.Members[i]
+	}
+	var diags diag.Diagnostics
+	for _, n := range lost {
 		diags = append(diags, diag.Errorf("Etcd member has lost its data",
 			"Etcd counts %s (%s) as member %s, but the host holds no data of it: it was reinstalled, or another host has its address. "+
-				"Nothing is changed: a member that comes back without its data can make the cluster lose writes. "+
-				"While the others hold quorum, have the node taken out and joined anew:\n\n  kubewright apply -%s='%s'",
-			n.target, n.Address, m.Name, ReplaceFlag, n.target).At(n.Source).For(n.target))
+				"Nothing is changed: a member that comes back without its data can make the cluster lose writes. %s",
+			n.target, n.Address, n.counted(), n.backFromLoss(len(lost))).At(n.Source).For(n.target))
 	}
 	return diags
+}
+
+// counted is the name by which etcd counts the node as a member that has run and,
+// where etcd does not say who its members are, by which the state has it as one;
+// empty when it is none.
+func (n *node) counted() string {
+	c := n.cluster
+	if !c.tellsMembers() {
+		if c.view.recorded.Find(item(n.target, etcdPhase, "member", n.peerURL())) == nil {
+			return ""
+		}
+		return n.name
+	}
+	for _, m := range c.report.Members {
+		if slices.Contains(m.PeerURLs, n.peerURL()) {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// tellsMembers tells that etcd answers.
+func (c *cluster) tellsMembers() bool { return c.report != nil && len(c.report.Members) > 0 }
+
+// backFromLoss says how a member comes back that has lost its data, as one of several.
+func (n *node) backFromLoss(lost int) string {
+	c := n.cluster
+	restore := "make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE"
+	again := fmt.Sprintf("have the node taken out and joined anew:\n\n  kubewright apply -%s='%s'", ReplaceFlag, n.target)
+	switch all := len(c.controlPlanes()); {
+	case c.tellsMembers():
+		return "While the others hold quorum, " + again
+	case all-lost < all/2+1:
+		return fmt.Sprintf("Of %s too many are lost for a quorum: %s", members(all), restore)
+	}
+	return "No quorum answers now. Bring the other members back first, and then " + again + "\n\nIf their data is lost as well, " + restore
 }
 
 // removedMembers refuses a control plane that holds the data of a member which
@@ -54,17 +87,27 @@ func (c *cluster) removedMembers() diag.Diagnostics {
 			continue
 		}
 		diags = append(diags, diag.Errorf("Etcd does not count this member", "%s (%s) holds the data of an etcd member, and etcd does not list it: it was taken out, and its host was not reset. "+
-			"Nothing is changed: with this data it cannot join again. Have the node taken out as a whole and joined anew:\n\n  -%s='%s'",
-			n.target, n.Address, ReplaceFlag, n.target).At(n.Source).For(n.target))
+			"Nothing is changed: with this data it cannot join again. %s",
+			n.target, n.Address, n.joinsAnew()).At(n.Source).For(n.target))
 	}
 	return diags
 }
 
-// unlisted tells that the host of a known node holds the data of a member that the
+// joinsAnew says how a node with old data joins. One that the state has forgotten
+// cannot be taken out by it any more.
+func (n *node) joinsAnew() string {
+	if n.cluster.view.recordedNode(n.target) {
+		return fmt.Sprintf("Have the node taken out as a whole and joined anew:\n\n  -%s='%s'", ReplaceFlag, n.target)
+	}
+	return "The state does not know the node any more. Clean the host (kubeadm reset there), and plan again: it joins as a new one. " +
+		"Where an apply has begun to join it, take it out and join it anew with -" + ReplaceFlag + "."
+}
+
+// unlisted tells that the host of a node of ours holds the data of a member that the
 // etcd which answers does not count.
 func (n *node) unlisted() bool {
 	c := n.cluster
-	if len(c.report.Members) == 0 || n.report == nil || !n.report.Files[n.etcdData()].Exists || !c.view.recordedNode(n.target) {
+	if len(c.report.Members) == 0 || n.report == nil || !n.report.Files[n.etcdData()].Exists || !c.view.recordedNode(n.target) && n.report.Marks == nil {
 		return false
 	}
 	return !slices.ContainsFunc(c.report.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, n.peerURL()) })
@@ -86,8 +129,14 @@ func (c *cluster) etcdOfBefore() string {
 // refuseFoundedAnew speaks of a host that holds what the cluster knew, while an
 // etcd answers that has nothing of it: that data may be the last of its kind.
 func (n *node) refuseFoundedAnew(was string) *diag.Diagnostic {
-	return diag.Errorf("Etcd was founded anew", "The etcd that answers is %s, and that of the state %s, of which %s (%s) holds data still: a member that came back without its data has founded one of its own, "+
-		"which has nothing of the cluster in it. Nothing is changed on any host. Keep that data, and make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
+	var founders []string
+	for t, e := range n.cluster.view.Etcds {
+		if e.ClusterID == n.cluster.report.EtcdClusterID {
+			founders = append(founders, " of "+t.String())
+		}
+	}
+	return diag.Errorf(foundedAnew, "The etcd that answers%s is %s, and that of the state %s, of which %s (%s) holds data still: a member that came back without its data has founded one of its own, "+
+		"which has nothing of the cluster in it. Nothing is changed on any host. Keep that data. If etcd is only down where it is, bring it back, and plan again. If a quorum of it is lost for good, make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
 		"Only if etcd was made anew by hand and on purpose is that data not needed; the node is taken out and joined again with -%s='%s'.",
-		n.cluster.report.EtcdClusterID, was, n.target, n.Address, ReplaceFlag, n.target).At(n.Source).For(n.target)
+		strings.Join(sorted(founders), ","), n.cluster.report.EtcdClusterID, was, n.target, n.Address, ReplaceFlag, n.target).At(n.Source).For(n.target)
 }

@@ -92,8 +92,8 @@ func (v *View) clusterToRestore(r EtcdRestore) (*cluster, diag.Diagnostics) {
 		return nil, diag.Diagnostics{planes[0].refuseLostAgain(r)}
 	case r.Answers != nil && planes[0].restoredFrom() != r.SHA256:
 		return nil, diag.Diagnostics{diag.Errorf("Etcd works", "The etcd of cluster %q answers: a quorum of its members is there (%s). Nothing is restored over a cluster that works, "+
-			"and nothing was changed. If the cluster is to be put back to what it was, delete or change its objects; if it is to be made anew, destroy and apply it first.",
-			c.Label, membersNamed(r.Answers)).At(c.Source).For(c.target)}
+			"and nothing was changed. %sIf the cluster is to be put back to what it was, delete or change its objects; if it is to be made anew, destroy and apply it first.",
+			c.Label, membersNamed(r.Answers), c.astrayText()).At(c.Source).For(c.target)}
 	}
 	return c, nil
 }

@@ -20,6 +20,9 @@ type View struct {
 	// Clusters has the clusters whose API answered, by label; ClusterErrors says why others did not.
 	Clusters      map[string]*state.ClusterReport
 	ClusterErrors map[string]string
+	// Etcds is of which etcd the member on each control plane's own host says that it
+	// is; of those that did not answer nothing is there.
+	Etcds map[state.Target]state.EtcdIdentity
 	// ExternalEtcds has the external etcds that were looked at, by the cluster's label.
 	ExternalEtcds map[string]*ExternalEtcd
 	// ObservedAt is when: certificates are due or not relative to it.
@@ -187,10 +190,21 @@ func (v *View) CAs(t state.Target) []string {
 	return out
 }
 
-// SameCluster tells that two nodes were seen to hold a CA that is the same.
+// SameCluster tells that two nodes were seen to hold a CA that is the same, and are
+// not known to be on different etcds.
 func (v *View) SameCluster(a, b state.Target) bool {
 	cas := v.CAs(b)
-	return slices.ContainsFunc(v.CAs(a), func(ca string) bool { return slices.Contains(cas, ca) })
+	return v.astray(a) == v.astray(b) && slices.ContainsFunc(v.CAs(a), func(ca string) bool { return slices.Contains(cas, ca) })
+}
+
+// astray tells that the node's own etcd is not its cluster's.
+func (v *View) astray(t state.Target) bool {
+	for _, n := range v.Config.Nodes {
+		if n.Target == t {
+			return slices.Contains(v.StrayEtcds(n.Cluster), t)
+		}
+	}
+	return v.recordedNode(t) && slices.Contains(v.StrayEtcds(v.Recorded.Nodes[t].Cluster), t)
 }
 
 // Seat is the control plane through which a cluster is spoken to; zero when

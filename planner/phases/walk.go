@@ -67,6 +67,11 @@ func (c *cluster) votes(peerURL string) bool {
 	})
 }
 
+// lists tells that etcd counts the member, as a voter or as a learner.
+func (c *cluster) lists(peerURL string) bool {
+	return slices.ContainsFunc(c.seen.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peerURL) })
+}
+
 // walk goes through the acts as they would be made, and refuses a plan of which
 // any prefix would lose quorum.
 func (v *View) walk() diag.Diagnostics {
@@ -126,6 +131,9 @@ func (c *cluster) walked(acts []planner.Act) string {
 	before := len(slices.DeleteFunc(slices.Clone(c.seen.Members), func(m state.EtcdMember) bool { return m.Learner }))
 	out := fmt.Sprintf("%s, quorum %d", members(before), before/2+1)
 	for i, a := range acts {
+		if !a.Add && !c.lists(a.PeerURL) {
+			continue // etcd does not count who leaves
+		}
 		out += fmt.Sprintf(" → %s: %d, quorum %d", c.story([]planner.Act{a}), sizes[i], sizes[i]/2+1)
 	}
 	return out + "; held at every step."

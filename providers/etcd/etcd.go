@@ -45,6 +45,8 @@ type Client struct {
 	// endpoints are those given, and the members' as they were last listed.
 	given, listed []string
 	members       map[string]member
+	// known is the ID of the cluster whose members were listed.
+	known uint64
 }
 
 var _ providers.Etcd = (*Client)(nil)
@@ -136,6 +138,28 @@ func (c *Client) Members(ctx context.Context) ([]state.EtcdMember, string, error
 	return out, hex(l.clusterID), nil
 }
 
+// Identity implements providers.Etcd. Nothing of it needs a quorum; a learner
+// does not tell who the others are.
+func (c *Client) Identity(ctx context.Context) (state.EtcdIdentity, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	own, err := c.at(c.given[0])
+	if err != nil {
+		return state.EtcdIdentity{}, err
+	}
+	st, err := own.status(ctx)
+	if err != nil {
+		return state.EtcdIdentity{}, failure("ask etcd who it is", providers.ErrUnreachable, err)
+	}
+	out := state.EtcdIdentity{ClusterID: hex(st.clusterID)}
+	if l, err := own.listed(ctx); err == nil && l.clusterID == st.clusterID {
+		for _, m := range l.members {
+			out.PeerURLs = append(out.PeerURLs, m.PeerURLs...)
+		}
+	}
+	return out, nil
+}
+
 // endpoints are all that may lead to a member.
 func (c *Client) endpoints() []string {
 	c.mu.Lock()
@@ -150,12 +174,20 @@ func (c *Client) endpoints() []string {
 func (c *Client) learn(l list) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.listed = nil
+	c.listed, c.known = nil, l.clusterID
 	for _, m := range l.members {
 		if len(m.ClientURLs) > 0 && !m.IsLearner {
 			c.listed = append(c.listed, m.ClientURLs[0])
 		}
 	}
+}
+
+// foreign tells an answer of another etcd than the one that has named the endpoint:
+// a member that came back without its data may have founded one by itself.
+func (c *Client) foreign(endpoint string, l list) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !slices.Contains(c.given, endpoint) && l.clusterID != c.known
 }
 
 // list asks all endpoints at once and takes the first answer.
@@ -177,6 +209,9 @@ func (c *Client) list(ctx context.Context) (list, member, error) {
 				return
 			}
 			l, err := m.list(ctx)
+			if err == nil && c.foreign(endpoint, l) {
+				err = fmt.Errorf("%s: it is a member of another etcd, %s", endpoint, hex(l.clusterID))
+			}
 			answers <- answer{l, m, err}
 		}()
 	}

@@ -92,6 +92,8 @@ func (f *fake) list(context.Context) (l list, err error) {
 	return l, err
 }
 
+func (f *fake) listed(ctx context.Context) (list, error) { return f.list(ctx) }
+
 func (f *fake) status(context.Context) (s status, err error) {
 	err = f.answer(func() error {
 		s = status{clusterID: clusterID, id: f.self().ID, leader: f.leader}

@@ -44,6 +44,8 @@ type status struct {
 // error says nothing about whether a change was made.
 type member interface {
 	list(ctx context.Context) (list, error)
+	// listed is the membership as this member has it, quorum or not.
+	listed(ctx context.Context) (list, error)
 	// read does a linearizable read and returns who answered.
 	read(ctx context.Context) (status, error)
 	status(ctx context.Context) (status, error)
@@ -142,8 +144,14 @@ func (r *remote) explain(err error) error {
 	return fmt.Errorf("%s: %w", r.endpoint, err)
 }
 
-func (r *remote) list(ctx context.Context) (list, error) {
-	resp, err := r.MemberList(ctx)
+func (r *remote) list(ctx context.Context) (list, error) { return r.membership(ctx) }
+
+func (r *remote) listed(ctx context.Context) (list, error) {
+	return r.membership(ctx, clientv3.WithSerializable())
+}
+
+func (r *remote) membership(ctx context.Context, options ...clientv3.OpOption) (list, error) {
+	resp, err := r.MemberList(ctx, options...)
 	if err != nil {
 		return list{}, r.explain(err)
 	}

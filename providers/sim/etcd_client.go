@@ -128,6 +128,26 @@ func (e *etcdClient) Members(ctx context.Context) ([]state.EtcdMember, string, e
 	return out, id, err
 }
 
+// Identity is what the member at the first endpoint knows of its cluster.
+func (e *etcdClient) Identity(ctx context.Context) (state.EtcdIdentity, error) {
+	w, m := e.h.w, e.h.machine()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out state.EtcdIdentity
+	err := w.read(ctx, m, "etcd.identity", "", func() error {
+		c, err := w.etcdAt(m, e.endpoints[0], e.endpoints)
+		if err != nil {
+			return &providers.Error{Kind: providers.ErrUnavailable, Do: "ask etcd who it is through " + m.address, Cause: err}
+		}
+		out.ClusterID = c.ID
+		for _, mb := range c.Members {
+			out.PeerURLs = append(out.PeerURLs, mb.PeerURL)
+		}
+		return nil
+	})
+	return out, err
+}
+
 // AddLearner adds a learner.
 func (e *etcdClient) AddLearner(ctx context.Context, peerURL string) error {
 	return e.act(ctx, "add_etcd_member", peerURL, func(w *World, c *cluster) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -184,10 +185,16 @@ func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do fun
 			why = append(why, fmt.Sprintf("  %s: %s", m.target, u.Reason))
 		case s.view.CA(m.target) == "":
 			why = append(why, fmt.Sprintf("  %s: no control plane was set up there yet", m.target))
+		case s.view.OtherEtcd(label, m.target):
+			why = append(why, fmt.Sprintf("  %s: its etcd is %s, and the cluster's is %s: one that came back without its data has founded one of its own", m.target, s.view.Etcds[m.target].ClusterID, s.view.EtcdID(label)))
 		default:
 			p := s.newPerformer()
+			p.Others = func(t state.Target) []state.Target {
+				return slices.DeleteFunc(s.others(t), func(o state.Target) bool { return s.view.OtherEtcd(label, o) })
+			}
 			defer p.Close()
 			err := do(ctx, etcdOf{label, m.target, p})
+			a.print(phases.AstrayEtcds(s.view, label))
 			return errors.Join(err, s.fleet.world.save())
 		}
 	}

@@ -167,7 +167,7 @@ func (f *fleet) observe(ctx context.Context, cfg *config.Config, recorded *state
 	v := &phases.View{
 		Config: cfg, Recorded: recorded,
 		Reports: map[state.Target]*state.Report{}, Unobserved: map[state.Target]state.Unobserved{},
-		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{},
+		Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{},
 	}
 	o := observer{fleet: f, view: v, asked: map[string]bool{}}
 	for _, m := range f.members {
@@ -180,6 +180,7 @@ func (f *fleet) observe(ctx context.Context, cfg *config.Config, recorded *state
 		})
 	}
 	o.wait.Wait()
+	o.correct(ctx)
 	o.externalEtcds(ctx)
 	return v
 }
@@ -208,6 +209,9 @@ func (o *observer) host(ctx context.Context, m *member) {
 		o.asked[m.cluster] = true
 	}
 	o.mu.Unlock()
+	if m.plane && admin {
+		o.wait.Go(func() { o.ownEtcd(ctx, m, r) })
+	}
 	if ask {
 		o.cluster(ctx, m, r)
 	}
@@ -353,13 +357,22 @@ func (o *observer) askAPI(ctx context.Context, h providers.Host, address string,
 	return api.Observe(ctx, q)
 }
 
-func (o *observer) askEtcd(ctx context.Context, h providers.Host, seat providers.Seat) ([]state.EtcdMember, string, error) {
+func (o *observer) askEtcd(ctx context.Context, h providers.Host, seat providers.Seat) (members []state.EtcdMember, id string, err error) {
+	err = o.withEtcd(ctx, h, seat, func(e providers.Etcd) error {
+		members, id, err = e.Members(ctx)
+		return err
+	})
+	return members, id, err
+}
+
+// withEtcd does something with the etcd on a control plane's own host.
+func (o *observer) withEtcd(ctx context.Context, h providers.Host, seat providers.Seat, do func(providers.Etcd) error) error {
 	etcd, err := o.world.access().Etcd(ctx, h, []string{seat.EtcdURL()}, seat.Folder)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	defer etcd.Close()
-	return etcd.Members(ctx)
+	return do(etcd)
 }
 
 // seat is how the member's own API server and etcd are reached.

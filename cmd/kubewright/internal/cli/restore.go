@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,7 +87,7 @@ func (s *session) etcdAnswers(ctx context.Context, r phases.EtcdRestore) ([]stat
 			}
 		}
 		for _, n := range s.config.NodesOf(r.Cluster, config.ControlPlane) {
-			if s.view.CA(n.Target) == "" {
+			if s.view.CA(n.Target) == "" || slices.Contains(s.view.StrayEtcds(r.Cluster), n.Target) {
 				continue
 			}
 			members, id, err := membersThrough(ctx, p, n.Target)

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// ownEtcd asks the etcd on a control plane's own host of which cluster it is. One that
+// does not answer says nothing.
+func (o *observer) ownEtcd(ctx context.Context, m *member, r *state.Report) {
+	if c := o.view.Config.Cluster(m.cluster); c != nil && c.Etcd.External != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	var id state.EtcdIdentity
+	err := o.withEtcd(ctx, o.world.remember(m.host, m.query.Secrets, r), o.seat(m, r), func(e providers.Etcd) (err error) {
+		id, err = e.Identity(ctx)
+		return err
+	})
+	if err != nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.view.Etcds[m.target] = id
+}
+
+// correct asks API and etcd again where a control plane is on an etcd of its own, which
+// may be the one that spoke for the cluster: through those that are not. Who that is
+// shows only when all hosts have answered.
+func (o *observer) correct(ctx context.Context) {
+	for label := range o.asked {
+		strays := o.view.StrayEtcds(label)
+		if len(strays) == 0 {
+			continue
+		}
+		delete(o.view.Clusters, label)
+		for _, m := range o.members {
+			r := o.view.Reports[m.target]
+			if _, answers := o.view.Etcds[m.target]; m.cluster != label || !answers || slices.Contains(strays, m.target) || r == nil {
+				continue
+			}
+			report, err := o.askThrough(ctx, m, r)
+			if err != nil {
+				o.view.ClusterErrors[label] = err.Error()
+				continue
+			}
+			o.deprecated(ctx, m, o.identity(m, r), report)
+			o.view.Clusters[label] = report
+			delete(o.view.ClusterErrors, label)
+			break
+		}
+	}
+}
