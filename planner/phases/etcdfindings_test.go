@@ -76,6 +76,23 @@ func TestFounderWithoutData(t *testing.T) {
 	}
 }
 
+// TestEtcdsAreDivided: where neither the state nor a majority says which etcd is the
+// cluster's, nothing is done by the word of one of them.
+func TestEtcdsAreDivided(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 2, 0)
+	places(o.config)
+	v := o.observe()
+	second := o.config.Nodes[1].Target
+	e := v.Etcds[second]
+	e.ClusterID = "another"
+	v.Etcds[second], v.Recorded.Clusters["prod"].EtcdClusterID = e, ""
+	_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+	wantFindings(t, diags, finding{diag.Error, "Control planes have different etcds", "main.hcl:1", "cluster.prod", []string{
+		`node.cp["cp2"] (10.0.0.12): another`, "Nothing is changed on any host", "-replace='NODE'",
+	}})
+}
+
 // TestMembersWithoutDataInTheDark: members that have lost their data are found where
 // no quorum is left that could tell of them.
 func TestMembersWithoutDataInTheDark(t *testing.T) {

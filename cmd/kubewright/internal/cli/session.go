@@ -79,10 +79,10 @@ type session struct {
 	planner planFunc
 	// runID names the run of a command that writes, which holds the lock; ended is
 	// the run that held the lock before and ended without giving it back.
-	runID     string
-	ended     statefile.LockInfo
+	runID string
+	ended statefile.LockInfo
 	// buried tells that what that run left in the clusters was given back.
-	buried bool
+	buried    bool
 	generated generation
 	// answers are those of whoever was asked for variables.
 	answers map[string]state.Secret
