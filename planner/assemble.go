@@ -20,9 +20,16 @@ type Draft struct {
 	// Resources lists clusters, nodes and addons in the order to show them.
 	Resources []ResourceChange
 	Quorum    []string
-	Upgrades  []string
+	// Remarks are sentences for Quorum that are true where their step is in the plan.
+	Remarks   []Remark
 	Rotations []string
 	Withheld  []state.Unobserved
+}
+
+// Remark is a sentence about what a step does.
+type Remark struct {
+	Step state.Address
+	Text string
 }
 
 // Selector restricts a plan to a target, a phase, or a phase on a target.
@@ -117,11 +124,16 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 		return nil, err
 	}
 	p.Steps, p.Limits, p.Quorum, p.Withheld = ordered, d.Limits, d.Quorum, d.Withheld
-	p.Upgrades, p.Rotations = d.Upgrades, d.Rotations
+	p.Rotations = d.Rotations
+	for _, r := range d.Remarks {
+		if p.Step(r.Step) != nil {
+			p.Quorum = append(p.Quorum, r.Text)
+		}
+	}
 	p.Changes, p.Forgotten = keepChanges(changes, ordered)
 	p.Drift = keepDrift(drift, &p, o)
 	o.Restrict(&p)
-	p.Resources = count(d.Resources, &p, o)
+	p.Resources = count(d, &p, o)
 	return &p, p.Check()
 }
 
@@ -273,9 +285,15 @@ func keepDrift(drift []Change, p *Plan, o Options) []Change {
 }
 
 // count gives each resource the action that its steps amount to and drops
-// those of which nothing is left.
-func count(resources []ResourceChange, p *Plan, o Options) []ResourceChange {
-	touched := map[state.Target]bool{}
+// those of which nothing is left. What is to be deleted is changed alone where the
+// last step of that is left out.
+func count(d Draft, p *Plan, o Options) []ResourceChange {
+	touched, stays := map[state.Target]bool{}, map[state.Target]bool{}
+	for _, s := range d.Steps {
+		if s.Action == Delete {
+			stays[s.Target] = p.Step(s.ID) == nil
+		}
+	}
 	for _, s := range p.Steps {
 		if s.Action != NoOp {
 			touched[s.Target] = true
@@ -289,11 +307,14 @@ func count(resources []ResourceChange, p *Plan, o Options) []ResourceChange {
 	for _, c := range p.Changes {
 		touched[c.Address.Target] = true
 	}
-	out := slices.Clone(resources)
+	out := slices.Clone(d.Resources)
 	for i := range out {
-		stays := out[i].Action == Delete && !p.Restricted() || out[i].Action == Forget
-		if !touched[out[i].Target] && !stays {
+		goes := out[i].Action == Delete && !p.Restricted() || out[i].Action == Forget
+		switch {
+		case !touched[out[i].Target] && !goes:
 			out[i].Action = NoOp
+		case out[i].Action == Delete && stays[out[i].Target]:
+			out[i].Action = Update
 		}
 	}
 	return out

@@ -24,7 +24,7 @@ var certs = phase{
 		for _, ca := range n.cluster.authorities {
 			items = append(items, n.authorityItem(certsPhase, ca))
 		}
-		for _, leaf := range kubeadm.Leaves(n.input()) {
+		for _, leaf := range n.leaves() {
 			if s, ok := n.suppliedLeaf(leaf); ok {
 				items = append(items, n.suppliedItem(s))
 				continue
@@ -133,7 +133,7 @@ func certsStep(n *node, w work) planner.Step {
 		ops = append(ops, planner.ImportSecrets{Files: files})
 	}
 	ops = append(ops, n.clientOperations(w)...)
-	for _, leaf := range kubeadm.Leaves(n.input()) {
+	for _, leaf := range n.leaves() {
 		i := slices.IndexFunc(w.changes, func(c planner.Change) bool { return c.Address.ID() == leaf.Base })
 		if _, supplied := n.suppliedLeaf(leaf); i < 0 || supplied {
 			continue

@@ -1,12 +1,15 @@
 package phases
 
 import (
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
@@ -65,12 +68,64 @@ func (c *cluster) formerHosts() []string {
 	return slices.Compact(out)
 }
 
+// absentCallers are the names by which workers call API servers that could not be
+// looked at, as the state remembers them, and that are not the configuration's any
+// more: with those workers. They turn to the new name when they are seen again.
+func (c *cluster) absentCallers() map[string][]string {
+	v := c.view
+	if c.founding || v.pathsOnly || v.Recorded == nil || c.ControlPlaneEndpoint == "" {
+		return nil
+	}
+	out, wanted := map[string][]string{}, c.sharedURL()
+	for t, n := range v.Recorded.Nodes {
+		if n.Cluster != c.Label || n.Role != string(config.Worker) || v.Reports[t] != nil || v.forgets(t) || v.abandons(t) {
+			continue
+		}
+		for _, it := range recordedItems(v.Recorded, t) {
+			server := it.Attributes.Get("server").AsString()
+			if u, err := url.Parse(server); it.Address.ID() == kubeletConf && err == nil && server != wanted && u.Hostname() != "" {
+				out[u.Hostname()] = append(out[u.Hostname()], t.String())
+			}
+		}
+	}
+	return out
+}
+
+// absentNames warns of names that stay in certificates for nodes that were not seen.
+func (v *View) absentNames() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.clusters {
+		absent := c.absentCallers()
+		for _, host := range slices.Sorted(maps.Keys(absent)) {
+			slices.Sort(absent[host])
+			diags.Append(diag.Warningf("Old endpoint stays known", "%s could not be looked at, and by the state still calls API servers by the name %s. Their certificates keep that name, and it has to lead to them, "+
+				"until the first plan that reaches the node turns it to %s.", strings.Join(absent[host], ", "), host, c.ControlPlaneEndpoint).At(c.place("control_plane_endpoint")).For(c.target))
+		}
+	}
+	return diags
+}
+
+// leaves are the certificates of a control plane: that of the API server with the
+// names by which nodes call it that nobody could look at.
+func (n *node) leaves() []kubeadm.Certificate {
+	out := kubeadm.Leaves(n.input())
+	for i := range out {
+		out[i] = alsoNamed(out[i], slices.Sorted(maps.Keys(n.cluster.absentCallers())))
+	}
+	return out
+}
+
 // bothNames adds to an API server's certificate the names by which it is still called.
 func (n *node) bothNames(leaf kubeadm.Certificate) kubeadm.Certificate {
+	return alsoNamed(leaf, n.cluster.formerHosts())
+}
+
+// alsoNamed adds names to an API server's certificate.
+func alsoNamed(leaf kubeadm.Certificate, hosts []string) kubeadm.Certificate {
 	if leaf.Name != "apiserver" {
 		return leaf
 	}
-	for _, host := range n.cluster.formerHosts() {
+	for _, host := range hosts {
 		if _, err := netip.ParseAddr(host); err != nil {
 			leaf.DNSNames = appendNew(leaf.DNSNames, host)
 		} else {
@@ -166,7 +221,7 @@ const proxyRestart = 10 * time.Minute
 // dropName issues the API server's certificate without the names that nobody
 // calls any more.
 func (b *builder) dropName(n *node, needs []state.Address) {
-	for _, leaf := range kubeadm.Leaves(n.input()) {
+	for _, leaf := range n.leaves() {
 		both := n.bothNames(leaf)
 		if _, supplied := n.suppliedLeaf(leaf); supplied || slices.Equal(both.DNSNames, leaf.DNSNames) && slices.Equal(both.IPAddresses, leaf.IPAddresses) {
 			continue

@@ -44,6 +44,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		diags = append(diags, v.checkRotations()...)
 		diags = append(diags, v.preflight(options.SkipPhases)...)
 		diags = append(diags, v.endpointLeaves()...)
+		diags = append(diags, v.absentNames()...)
 		diags = append(diags, v.walk()...)
 	}
 	if diags.HasErrors() {
@@ -75,7 +76,9 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if err != nil {
 		return Result{}, append(diags, unsound(err))
 	}
+	v.speak(d, p)
 	diags = append(diags, v.refusePartial(d, p)...)
+	diags = append(diags, v.refuseHalves(d, p, options)...)
 	if diags = append(diags, v.protected(p)...); diags.HasErrors() {
 		return Result{}, diags
 	}
@@ -223,11 +226,6 @@ func (b *builder) cluster(c *cluster) {
 		d.Steps = append(d.Steps, s)
 		d.Edges[s.ID] = needs
 	}
-	sentence := c.quorum(d.Steps)
-	if len(c.view.clusters)+len(c.view.goneClusters()) > 1 {
-		sentence = c.target.String() + ": " + sentence
-	}
-	d.Quorum = append(d.Quorum, sentence)
 	b.upgrade(c)
 }
 
@@ -298,26 +296,6 @@ func (c *cluster) joiners() []*node {
 		}
 	}
 	return out
-}
-
-// quorum is the sentence about etcd membership, in a plan with these steps.
-func (c *cluster) quorum(steps []planner.Step) string {
-	planes := len(c.controlPlanes())
-	switch {
-	case c.Etcd.External != nil:
-		return "external, never changed by kubewright."
-	case c.founding && planes > 1:
-		return fmt.Sprintf("1 member founded, then %d added one at a time as learners; %d members, quorum %d.", planes-1, planes, planes/2+1)
-	case c.founding:
-		return "1 member founded."
-	case len(c.acts()) > 0 && c.seen != nil && len(c.seen.Members) > 0:
-		return c.walked(c.acts())
-	}
-	if silent := c.silentLeavers(); silent > 0 {
-		all := planes + silent
-		return fmt.Sprintf("%d members throughout, %d of which could not be looked at; quorum is %d.", all, silent, all/2+1)
-	}
-	return c.throughout(steps)
 }
 
 // silentLeavers counts control planes that are to leave and do not answer: etcd

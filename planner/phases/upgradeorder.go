@@ -144,9 +144,6 @@ func (b *builder) upgrade(c *cluster) {
 	if c.up == nil {
 		return
 	}
-	if !c.lowers() {
-		b.draft.Upgrades = append(b.draft.Upgrades, c.upgradeLine())
-	}
 	for _, n := range c.nodes {
 		if !n.upgrades() {
 			continue

@@ -1,0 +1,236 @@
+package phases
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// half is a step that stays in a plan although one is left out without which it
+// does harm.
+type half struct {
+	stays, gone state.Address
+	why         string
+}
+
+// restsOn is why a step is not done without one before it.
+const restsOn = "rests on %s"
+
+// bearing are the phases on which steps behind them rest. The others may be left
+// out: they wait, look, save or mark, or somebody can see to them by other means.
+var bearing = []string{
+	installPhase, certsPhase, kubeconfigPhase, etcdPhase, controlPlanePhase, kubeletStartPhase, waitBootstrapPhase, tokenPhase, addonPhase, resetPhase,
+}
+
+// refuseHalves refuses a plan that -target, -exclude or -skip-phase would have
+// break off in the middle. Three things are not left out alone: what a step of a
+// join, an upgrade, a move of the endpoint or a rotation rests on; what ends
+// something that another step begins; and a static pod that another step writes.
+// What is left out together, as -exclude does with all that waits, is no half: the
+// next plan goes on there.
+func (v *View) refuseHalves(d planner.Draft, p *planner.Plan, o planner.Options) diag.Diagnostics {
+	if v.Destroy || !p.Restricted() {
+		return nil
+	}
+	left := absent{gone: map[state.Address]bool{}, edges: d.Edges}
+	for _, s := range d.Steps {
+		left.gone[s.ID] = p.Step(s.ID) == nil
+	}
+	var found []half
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if v.rests(s.ID) {
+			found = append(found, left.missed(s.ID)...)
+		}
+		found = append(found, left.unended(s.ID, v.endsOf(s))...)
+		if len(o.Targets) == 0 { // a target says itself what is wanted
+			found = append(found, left.written(s)...)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.Errorf("Plan would break off in the middle", "%s would leave out what other steps of the plan cannot do without. Nothing is changed on any host.\n\n%s\n\n%s",
+		strings.Join(restrictions(o), " "), describeHalves(found), instead(found, o))}
+}
+
+// rests tells that a step is one of several that go one after another, each in the
+// belief that those before it are done.
+func (v *View) rests(id state.Address) bool {
+	if id.Waypoint != "" {
+		return true
+	}
+	c := v.clusterOf(id.Target)
+	if c == nil {
+		return false
+	}
+	n := c.node(id.Target)
+	return c.up != nil || c.founding || n != nil && (n.joins() || v.replaces(n.target))
+}
+
+// absent are the steps of a draft that are not in its plan.
+type absent struct {
+	gone  map[state.Address]bool
+	edges map[state.Address][]state.Address
+}
+
+// missed finds what a step rests on: directly, or through steps that are not
+// there either.
+func (l absent) missed(id state.Address) []half {
+	var out []half
+	seen := map[state.Address]bool{}
+	var visit func(at state.Address)
+	visit = func(at state.Address) {
+		for _, need := range l.edges[at] {
+			gone, drafted := l.gone[need]
+			if seen[need] || drafted && !gone {
+				continue
+			}
+			seen[need] = true
+			if gone && slices.Contains(bearing, need.Phase) {
+				out = append(out, half{id, need, restsOn})
+				continue
+			}
+			visit(need)
+		}
+	}
+	visit(id)
+	return out
+}
+
+// end is a step that ends what another one begins.
+type end struct {
+	id  state.Address
+	why string
+}
+
+// endsOf are the steps that end what a step begins.
+func (v *View) endsOf(s *planner.Step) []end {
+	n := v.find(s.Target)
+	if n == nil {
+		return nil
+	}
+	start := step(n.target, kubeletStartPhase)
+	switch {
+	case s.Phase == drainPhase && n.turns():
+		return []end{{start, "takes the pods off, and only %s lets pods in again"}}
+	case s.Phase == resetPhase:
+		const again = "takes the node out, which is to join again, also by %s"
+		return append(n.joinEnds(again), end{start, again})
+	case s.ID == start && n.joins():
+		return n.joinEnds("has the node join, which is not all there without %s")
+	}
+	return nil
+}
+
+// joinEnds are the steps that end what a kubelet begins that joins.
+func (n *node) joinEnds(why string) []end {
+	return []end{{step(n.target, etcdPhase), why}, {step(n.target, controlPlanePhase), why}, {step(n.target, waitBootstrapPhase), why}}
+}
+
+func (l absent) unended(id state.Address, ends []end) []half {
+	var out []half
+	for _, e := range ends {
+		if l.gone[e.id] {
+			out = append(out, half{id, e.id, e.why})
+		}
+	}
+	return out
+}
+
+// written finds the static pods that a step writes for another one: an API server
+// is down while etcd changes, and comes back as it is to be.
+func (l absent) written(s *planner.Step) []half {
+	var out []half
+	for _, component := range append([]string{"etcd"}, planeVersions...) {
+		other := s.ID
+		other.Phase = podPhase(component)
+		writes := slices.ContainsFunc(s.Operations, func(op planner.Operation) bool { return slices.Contains(planner.Overwrites(op), manifest(component)) })
+		if writes && l.gone[other] && !slices.ContainsFunc(out, func(h half) bool { return h.gone == other }) {
+			out = append(out, half{s.ID, other, "writes " + manifest(component) + ", which is the work of %s as well"})
+		}
+	}
+	return out
+}
+
+// halvesNamed is how many halves an error names.
+const halvesNamed = 6
+
+func describeHalves(found []half) string {
+	var out []string
+	said := map[state.Address]bool{}
+	more := 0
+	for _, h := range found {
+		switch {
+		case said[h.stays]:
+		case len(said) >= halvesNamed:
+			more++
+		default:
+			out = append(out, "  "+h.stays.String()+" "+fmt.Sprintf(h.why, h.gone))
+		}
+		said[h.stays] = said[h.stays] || len(said) < halvesNamed
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("  and %d more", more))
+	}
+	return strings.Join(out, "\n")
+}
+
+// restrictions are the restrictions of a plan as they were given.
+func restrictions(o planner.Options) []string {
+	var out []string
+	for _, s := range o.Targets {
+		out = append(out, "-target="+quoted(s))
+	}
+	for _, s := range o.Excludes {
+		out = append(out, "-exclude="+quoted(s))
+	}
+	for _, name := range o.SkipPhases {
+		out = append(out, "-skip-phase="+name)
+	}
+	return out
+}
+
+// quoted is a selector as a shell takes it.
+func quoted(s planner.Selector) string {
+	if text := s.String(); strings.ContainsAny(text, `["`) {
+		return "'" + text + "'"
+	}
+	return s.String()
+}
+
+// instead says which flags leave no half.
+func instead(found []half, o planner.Options) string {
+	goes, stays := map[string][]state.Address{}, map[string][]state.Address{}
+	for _, h := range found {
+		goes[h.gone.Phase] = append(goes[h.gone.Phase], h.gone)
+		if h.why != restsOn {
+			stays[h.stays.Phase] = append(stays[h.stays.Phase], h.stays)
+		}
+	}
+	if len(o.Targets) > 0 && len(o.SkipPhases) == 0 {
+		return "To do these as well, add " + strings.Join(selectors("-target=", goes, o.Targets), " ") + "."
+	}
+	maps.Copy(goes, stays)
+	return "To leave all of it out for now, and have a later plan go on there: " + strings.Join(selectors("-exclude=", goes, o.Excludes), " ") +
+		". Unlike -skip-phase, -exclude leaves out with a step all that waits for it."
+}
+
+// selectors name the steps of each phase: on one target where those that are given
+// speak of one.
+func selectors(flag string, steps map[string][]state.Address, given []planner.Selector) []string {
+	var out []string
+	for _, phase := range slices.Sorted(maps.Keys(steps)) {
+		s := planner.Selector{Phase: phase}
+		if len(given) == 1 {
+			s.Target = given[0].Target
+		}
+		out = append(out, flag+quoted(s))
+	}
+	return out
+}
