@@ -130,9 +130,10 @@ func (e *etcdClient) Members(ctx context.Context) ([]state.EtcdMember, string, e
 
 // Identity is what the member at the first endpoint knows of its cluster.
 func (e *etcdClient) Identity(ctx context.Context) (state.EtcdIdentity, error) {
-	w, m := e.h.w, e.h.machine()
+	w := e.h.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	m := e.h.machine()
 	var out state.EtcdIdentity
 	err := w.read(ctx, m, "etcd.identity", "", func() error {
 		c, err := w.etcdAt(m, e.endpoints[0], e.endpoints)
