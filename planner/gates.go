@@ -25,12 +25,13 @@ const APIGate = "api-served-elsewhere"
 // Unknown counts as unhealthy. own is the name of the member on the step's own
 // node: one that is down already is not lost by a step that mends or removes it.
 // A step that takes out nobody, because etcd does not count its node as a voter, is
-// allowed: it changes nothing of etcd.
+// allowed: it changes nothing of etcd. A list without voters says that of nobody.
 func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 	if err := AlarmsAllow(step, members); err != nil {
 		return err
 	}
-	if removesMember(step) && !removesVoter(step, members) {
+	known := slices.ContainsFunc(members, func(m state.EtcdMember) bool { return !m.Learner })
+	if removesMember(step) && known && !removesVoter(step, members) {
 		return nil
 	}
 	voters, healthy := 0, 0

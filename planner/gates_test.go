@@ -37,12 +37,12 @@ func TestQuorumAllows(t *testing.T) {
 			}{
 				// The newcomer may turn out dead: the others alone are then a majority of one more.
 				{"add", add, 0, voters == 1 && healthy == 1 || voters > 1 && 2*healthy > voters+1},
-				{"remove", remove(0), 0, voters == 0 || voters > 1 && healthy > 0 && 2*(healthy-1) > voters-1},
+				{"remove", remove(0), 0, voters > 1 && healthy > 0 && 2*(healthy-1) > voters-1},
 				{"restart", restart, 0, voters == 1 || voters > 1 && healthy > 0 && 2*(healthy-1) > voters},
 				{"restart its process", kill, 0, voters == 1 || voters > 1 && healthy > 0 && 2*(healthy-1) > voters},
-				{"remove a learner", remove(8), 8, true},
-				{"remove who is no member", remove(9), 9, true},
-				{"remove the last", remove(voters - 1), voters - 1, voters == 0 || voters > 1 && (healthy == voters && 2*(healthy-1) > voters-1 || healthy < voters && 2*healthy > voters-1)},
+				{"remove a learner", remove(8), 8, voters > 0},
+				{"remove who is no member", remove(9), 9, voters > 0},
+				{"remove the last", remove(voters - 1), voters - 1, voters > 1 && (healthy == voters && 2*(healthy-1) > voters-1 || healthy < voters && 2*healthy > voters-1)},
 				{"restart the last", restart, voters - 1, voters == 1 || healthy == voters && voters > 1 && 2*(healthy-1) > voters || healthy < voters && 2*healthy > voters},
 				{"restart something else", other, 0, voters == 1 || 2*healthy > voters},
 			} {
