@@ -51,7 +51,7 @@ e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 	@out=$$($(GO) test $(LINK) -count=1 -v -run '^TestOracle$$' ./planner/phases/kubeadm 2>&1) || { echo "$$out"; exit 1; }; \
 	echo "$$out" | sed -n 's/^ *oracle_test.go:[0-9]*: //p'
 	$(GO) test -tags e2e $(LINK) -count=1 -v ./state/backend/pg
-	$(GO) test -tags e2e $(LINK) -count=1 -v -run TestStateInPostgreSQL ./cmd/kubewright
+	$(GO) test -tags e2e $(LINK) -count=1 -v -run '^(TestStateInPostgreSQL|TestConftest)$$' ./cmd/kubewright
 	$(GO) test -tags e2e $(LINK) -count=1 -v -parallel 3 -timeout $(E2E_TIMEOUT) ./cmd/lab/e2e
 
 e2e-all: ## e2e and the long matrices

@@ -116,6 +116,11 @@ type ResourceChange struct {
 	// ImportedFrom is where a target is found that somebody else made and that the
 	// state learns with this plan: ssh://10.0.0.11.
 	ImportedFrom string `json:"imported_from,omitempty"`
+	// Before is what the state remembers of a target and After what its block says,
+	// for the policies of reviewers: kubernetes_version of a cluster; cluster, role,
+	// name and address of a node.
+	Before map[string]string `json:"before,omitempty"`
+	After  map[string]string `json:"after,omitempty"`
 	// Unchanged counts phases of the target without a change.
 	Unchanged int `json:"unchanged,omitempty"`
 }

@@ -167,6 +167,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 	for _, c := range v.goneClusters() {
 		d.Resources = append(d.Resources, planner.ResourceChange{Target: state.ClusterTarget(c), Action: planner.Delete})
 	}
+	v.describe(d.Resources)
 	for _, u := range v.Unobserved {
 		if !v.abandons(u.Target) {
 			d.Withheld = append(d.Withheld, u)

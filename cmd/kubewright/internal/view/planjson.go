@@ -113,8 +113,8 @@ type driftJSON struct {
 	Change changeJSON `json:"change"`
 }
 
-// changeJSON has what changes of a resource as trees: phase and item, then the
-// attributes' paths. Sensitive values are null and marked.
+// changeJSON has what a cluster or node is, and what changes of it as trees: phase and
+// item, then the attributes' paths. Sensitive values are null and marked.
 type changeJSON struct {
 	Actions         []string `json:"actions"`
 	Before          tree     `json:"before"`
@@ -223,6 +223,12 @@ func resourceToJSON(plan *planner.Plan, r planner.ResourceChange, changes []plan
 		if s.Target == r.Target && s.Impact != "" && !slices.Contains(out.Impact, s.Impact) {
 			out.Impact = append(out.Impact, s.Impact)
 		}
+	}
+	for name, value := range r.Before {
+		out.Change.Before.put([]string{name}, value, true)
+	}
+	for name, value := range r.After {
+		out.Change.After.put([]string{name}, value, true)
 	}
 	for _, c := range changes {
 		out.Items = append(out.Items, itemToJSON(c))

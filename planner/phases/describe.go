@@ -1,0 +1,55 @@
+package phases
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// describe adds to clusters and nodes what the state remembers and what their blocks
+// say. Of an addon there is nothing to say.
+func (v *View) describe(resources []planner.ResourceChange) {
+	for i := range resources {
+		r := &resources[i]
+		r.Before = v.traitsBefore(r.Target)
+		if r.Action != planner.Delete && r.Action != planner.Forget {
+			r.After = v.traitsAfter(r.Target)
+		}
+	}
+}
+
+func (v *View) traitsBefore(t state.Target) map[string]string {
+	if v.Recorded == nil {
+		return nil
+	}
+	if c := v.Recorded.Clusters[t.Name]; c != nil && t.Type == state.TypeCluster {
+		return traits{"kubernetes_version": strings.TrimPrefix(c.Version, "v")}.known() // the cluster says v1.36.3, blocks 1.36.3
+	}
+	if n := v.Recorded.Nodes[t]; n != nil {
+		return traits{"cluster": n.Cluster, "role": n.Role, "name": n.Name, "address": n.Address}.known()
+	}
+	return nil
+}
+
+func (v *View) traitsAfter(t state.Target) map[string]string {
+	for _, c := range v.clusters {
+		if c.target == t {
+			return traits{"kubernetes_version": c.KubernetesVersion}.known()
+		}
+	}
+	if n := v.find(t); n != nil {
+		return traits{"cluster": n.cluster.Label, "role": string(n.Role), "name": n.name, "address": n.Address}.known()
+	}
+	return nil
+}
+
+// traits are what tells clusters and nodes apart, by the names of their blocks' settings.
+type traits map[string]string
+
+// known leaves out what nobody knows yet, such as the name of a host that was not seen.
+func (t traits) known() map[string]string {
+	maps.DeleteFunc(t, func(_, value string) bool { return value == "" })
+	return t
+}
