@@ -66,13 +66,10 @@ func gateVersions(name string) string {
 	var known []string
 	for minor := MinMinor; minor <= MaxMinor; minor++ {
 		if _, ok := componentGates[minor][name]; ok {
-			known = append(known, "1."+strconv.Itoa(minor))
+			known = append(known, strconv.Itoa(minor))
 		}
 	}
-	if len(known) == 0 {
-		return ""
-	}
-	return " It is known in " + list(known) + "."
+	return knownIn(known)
 }
 
 // gateList checks the form NAME=true,NAME=false of an argument.

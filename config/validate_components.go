@@ -79,6 +79,8 @@ func (c checker) args(block, component string, args []Arg) {
 			c.errorAt(a.Source, "Argument name with a value", "Write arg %q { value = %q }.", name, value)
 		case !argName.MatchString(a.Name):
 			c.errorAt(a.Source, "Invalid argument name", "%q cannot name an argument of %s.", a.Name, component)
+		default:
+			c.flag(component, a)
 		}
 		if strings.ContainsAny(a.Value, "\n\x00") {
 			c.errorAt(a.Source, "Invalid argument value", "The value of %s holds a line break or a zero byte.", a.Name)

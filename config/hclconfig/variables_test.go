@@ -212,7 +212,7 @@ variable "s" {
 cluster "c" {
   kubernetes_version = "1.36.3"
   api_server {
-    arg "x" { value = "a-${var.s}" }
+    arg "oidc-client-id" { value = "a-${var.s}" }
   }
   kubelet {
     config = { staticPodURLHeader = { Authorization = [var.s] }, maxPods = 20 }
@@ -234,7 +234,7 @@ connection {
 		t.Fatal(diags)
 	}
 	cl, n := c.Clusters[0], c.Nodes[0]
-	for _, path := range []string{`api_server.arg["x"]`, "kubelet.config.staticPodURLHeader.Authorization", `addon["a"].manifest`} {
+	for _, path := range []string{`api_server.arg["oidc-client-id"]`, "kubelet.config.staticPodURLHeader.Authorization", `addon["a"].manifest`} {
 		if !cl.Sensitive[path] {
 			t.Errorf("%s is not sensitive: %v", path, cl.Sensitive)
 		}

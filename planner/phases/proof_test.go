@@ -291,7 +291,7 @@ func TestFailingPlaneLeadsAnUpgrade(t *testing.T) {
 			cl := o.config.Clusters[0]
 			cl.KubernetesVersion = "1.36.3"
 			o.kubelets("1.36.3")
-			cl.Scheduler.Args = []config.Arg{{Name: "audit-policy-file", Value: absentFile}}
+			cl.Scheduler.Args = []config.Arg{{Name: "requestheader-client-ca-file", Value: absentFile}}
 			for range 2 {
 				if err := o.apply(); err == nil {
 					t.Fatal("an upgrade is complete, and a component does not run")

@@ -10,6 +10,7 @@ cluster "c" {
     arg "--v" { value = "4" }                               # ERROR: Argument name with dashes
     arg "v=4" { value = "" }                                # ERROR: Argument name with a value
     arg "a b" { value = "" }                                # ERROR: Invalid argument name
+    arg "audit-log-maxagee" { value = "30" }                # ERROR: Unknown argument
     arg "v" { value = "1\n2" }                              # ERROR: Invalid argument value
     arg "" { value = "" }                                   # ERROR: Empty label
     arg "tls-min-version" { value = "TLS1.3" }              # ERROR: Invalid TLS version
