@@ -35,21 +35,32 @@ func TestRestoreLeavesNobodyOut(t *testing.T) {
 		"off and taken out": {func(o *operator) { off(o); o.leave("cp1", "cp2") }, refused(
 			`  node.cp["cp1"] (10.0.0.11): no longer in the configuration, and `, `  node.cp["cp2"] (10.0.0.12): `, "Put them back",
 			`kubewright etcd restore FILE -forget-unreachable='node.cp["cp1"]' -forget-unreachable='node.cp["cp2"]'`), ""},
-		"one said to be gone": {func(o *operator) { off(o); o.leave("cp1", "cp2"); o.forget = []state.Target{cp1} },
-			refused(`kubewright etcd restore FILE -forget-unreachable='node.cp["cp2"]'`), ""},
+		"one said to be gone": {
+			func(o *operator) { off(o); o.leave("cp1", "cp2"); o.forget = []state.Target{cp1} },
+			refused(`kubewright etcd restore FILE -forget-unreachable='node.cp["cp2"]'`), "",
+		},
 		"both said to be gone": {func(o *operator) {
 			off(o)
 			o.leave("cp1", "cp2")
 			o.forget, o.config.Removals = []state.Target{cp1}, []config.Removal{{From: cp2, Destroy: true, Unreachable: true}}
 		}, []finding{lost}, "1 member of the snapshot, quorum 1."},
-		"reinstalled and taken out": {func(o *operator) { o.edit("10.0.0.11", "reinstall"); o.leave("cp1") }, []finding{lost},
-			"1 member of the snapshot, then 1 added one at a time as learners; 2 members, quorum 2."},
-		"on and taken out": {func(o *operator) { o.leave("cp1"); o.forget = []state.Target{cp1} },
-			refused(`node.cp["cp1"] (10.0.0.11): no longer in the configuration, and its host answers`), ""},
-		"let go of": {func(o *operator) { o.leave("cp1"); o.config.Removals = []config.Removal{{From: cp1}} },
-			refused(`node.cp["cp1"] (10.0.0.11): no longer in the configuration, and `), ""},
-		"at another address": {func(o *operator) { o.readdress(0, "10.0.0.19") },
-			refused(`node.cp["cp1"] (10.0.0.11): the configuration gives it another address, 10.0.0.19`), ""},
+		"reinstalled and taken out": {
+			func(o *operator) { o.edit("10.0.0.11", "reinstall"); o.leave("cp1") },
+			[]finding{lost},
+			"1 member of the snapshot, then 1 added one at a time as learners; 2 members, quorum 2.",
+		},
+		"on and taken out": {
+			func(o *operator) { o.leave("cp1"); o.forget = []state.Target{cp1} },
+			refused(`node.cp["cp1"] (10.0.0.11): no longer in the configuration, and its host answers`), "",
+		},
+		"let go of": {
+			func(o *operator) { o.leave("cp1"); o.config.Removals = []config.Removal{{From: cp1}} },
+			refused(`node.cp["cp1"] (10.0.0.11): no longer in the configuration, and `), "",
+		},
+		"at another address": {
+			func(o *operator) { o.readdress(0, "10.0.0.19") },
+			refused(`node.cp["cp1"] (10.0.0.11): the configuration gives it another address, 10.0.0.19`), "",
+		},
 		"another role": {func(o *operator) {
 			n := *o.config.Nodes[0]
 			n.Role = config.Worker
