@@ -56,8 +56,9 @@ const (
 	ReadCertificate Read = "certificate"
 	// ReadPublicKeys wants PublicKeys, parsed from PEM.
 	ReadPublicKeys Read = "public_keys"
-	// ReadKey wants the digest, and to know whether there is a private key in PEM form;
-	// nothing else of it leaves the host.
+	// ReadKey wants the digest, and to know whether there is a private key in PEM form and
+	// which: its public part in PublicKeys, where that can be told; nothing else of it
+	// leaves the host.
 	ReadKey Read = "key"
 	// ReadKubeconfig wants Kubeconfig; the client key never leaves the host.
 	ReadKubeconfig Read = "kubeconfig"

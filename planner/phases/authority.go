@@ -163,7 +163,6 @@ func (n *node) checkAuthority(a authority) *diag.Diagnostic {
 	if len(certs) == 0 {
 		return nil
 	}
-	key := n.report.Files[a.Base+".key"]
 	switch {
 	case c.rotation(a.Base) != nil:
 		return nil
@@ -173,11 +172,11 @@ func (n *node) checkAuthority(a authority) *diag.Diagnostic {
 			n.target, n.Address, certs[0].CommonName, a.Base, short(certs[0].KeyDigest), a.CommonName, short(state.KeyDigest(a.certificate)), c.toAnother(a)).At(at).For(n.target)
 	case !n.isControlPlane():
 		return nil
-	case a.keyOnHosts() && keyFault(key) != "" && n.target == c.seat:
+	case a.keyOnHosts() && keyFault(n.report, a.Base+".key") != "" && n.target == c.seat:
 		return diag.Errorf("CA key is missing", "%s (%s) has %s.crt and %s, so that nothing can be signed there. Nothing is changed. "+
 			"If the key was lost, put it back. If the CA is yours, give it in the block %s, as it was when the cluster was founded.",
 			n.target, n.Address, a.Base, n.hasNo(a.Base+".key"), a.block).At(at).For(n.target)
-	case !a.keyOnHosts() && key.Exists:
+	case !a.keyOnHosts() && n.report.Files[a.Base+".key"].Exists:
 		return diag.Errorf("CA key is on a host", "%s (%s) has %s.key, and the configuration says that this key stays with you. Nothing is changed: "+
 			"kubelets that renewed their certificates by it would be left without one. Write on_hosts = true in the block %s; "+
 			"if the file was put there by hand, delete it.", n.target, n.Address, a.Base, a.block).At(at).For(n.target)

@@ -62,7 +62,10 @@ func (n *node) lacks() []string {
 		out = append(out, a.Base+".crt", a.Base+".key")
 	}
 	out = append(out, n.serviceAccountKey()+".key")
-	return slices.DeleteFunc(out, func(path string) bool { f := n.report.Files[path]; return f.Exists && f.Invalid == "" })
+	return slices.DeleteFunc(out, func(path string) bool {
+		f := n.report.Files[path]
+		return f.Exists && f.Invalid == "" && !anothersKey(n.report, path)
+	})
 }
 
 // hasNo says what is not on the host of what it lacks.
@@ -70,6 +73,8 @@ func (n *node) hasNo(path string) string {
 	switch {
 	case !n.report.Files[path].Exists:
 		return "no " + path
+	case anothersKey(n.report, path):
+		return "in " + path + " the key of another certificate"
 	case strings.HasSuffix(path, ".key"):
 		return "no private key in " + path
 	}
@@ -123,7 +128,7 @@ func (n *node) whereElse(path string) string {
 	return " Its key is there, so that the certificate alone is enough: the cluster has it " + kept + "."
 }
 
-// withLostKey adds to a certificate that its key is not beside it: half of a pair is
+// withLostKey adds to a certificate that its key is not beside it, or another one: half of a pair is
 // as good as none. That of a CA of ours is brought whole (a controller manager signs by
 // that of the cluster), and of what we can issue both are issued anew, since whoever
 // uses it would not start again. Keys that are to lie elsewhere are the operator's to give.
@@ -132,7 +137,7 @@ func (v *View) withLostKey(it *state.Item, attrs state.Value, r *state.Report) s
 	if n == nil || it.Address.Class() != "certificate" || !n.keepsKey(base) {
 		return attrs
 	}
-	fault := keyFault(r.Files[base+".key"])
+	fault := keyFault(r, base+".key")
 	if fault == "" {
 		return attrs
 	}
@@ -155,13 +160,25 @@ func (n *node) keepsKey(base string) bool {
 	})
 }
 
-// keyFault says why a file is of no use as a private key; empty when it is one.
-func keyFault(f state.FileReport) string {
-	switch {
+// keyFault says why a file is of no use as the private key of the certificate beside
+// it; empty when it is one.
+func keyFault(r *state.Report, path string) string {
+	switch f := r.Files[path]; {
 	case !f.Exists:
 		return "is missing"
 	case f.Invalid != "":
 		return "holds no private key"
+	case anothersKey(r, path):
+		return "belongs to another certificate"
 	}
 	return ""
+}
+
+// anothersKey tells a file with a private key that is of no certificate in the file
+// beside it, as far as the host tells whose it is. While a CA is rotated several are there.
+func anothersKey(r *state.Report, path string) bool {
+	base, isKey := strings.CutSuffix(path, ".key")
+	certificates, keys := r.Files[base+".crt"].Certificates, r.Files[path].PublicKeys
+	return isKey && len(certificates) > 0 && len(keys) > 0 &&
+		!slices.ContainsFunc(certificates, func(c state.CertificateInfo) bool { return c.KeyDigest == "" || c.KeyDigest == keys[0] })
 }

@@ -11,11 +11,18 @@ import (
 // leafPairs are the pairs of a control plane that a CA has signed.
 var leafPairs = []string{"apiserver", "apiserver-kubelet-client", "apiserver-etcd-client", "front-proxy-client", "etcd/server", "etcd/peer", "etcd/healthcheck-client"}
 
+// anotherKey is a private key of nobody's.
+const anotherKey = `-----BEGIN EC PRIVATE KEY-----
+MHcCAQEEIFf37xNvzFFN6Va0NB2owmSe1IwdEVhBWczYqjza2DBboAoGCCqGSM49
+AwEHoUQDQgAEq3T4H0WJ/1b5I+7Tpb4lY3wdIsfuDx+Yi3/CrSkVKt1ilfJYacFU
+v5IMLezaJ68RG2WSs+cDHqEHubesbQut9A==
+-----END EC PRIVATE KEY-----`
+
 // TestLostKeyIsReissued: a certificate without its key is half a pair, and is issued
 // anew with another, before whoever uses it finds that it cannot start any more.
 func TestLostKeyIsReissued(t *testing.T) {
 	t.Parallel()
-	for name, edit := range map[string]string{"is missing": "delete", "holds no private key": "content garbage"} {
+	for name, edit := range map[string]string{"is missing": "delete", "holds no private key": "content garbage", "belongs to another certificate": "content " + anotherKey} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := founded(t, 3, 0)
@@ -77,12 +84,14 @@ func TestLostKeyStopsComponents(t *testing.T) {
 func TestGarbledIsBrought(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"10.0.0.11", "10.0.0.12"} {
-		for _, name := range []string{"ca.crt", "ca.key", "etcd/ca.key", "sa.key", "sa.pub"} {
+		for name, content := range map[string]string{
+			"ca.crt": "garbage", "ca.key": "garbage", "etcd/ca.key": anotherKey, "front-proxy-ca.key": anotherKey, "sa.key": "garbage", "sa.pub": "garbage",
+		} {
 			t.Run(host+" "+name, func(t *testing.T) {
 				t.Parallel()
 				o := founded(t, 3, 0)
 				before := o.shared(host)
-				o.edit(host, "file /etc/kubernetes/pki/"+name+" content garbage")
+				o.edit(host, "file /etc/kubernetes/pki/"+name+" content "+content)
 				p, err := o.plan()
 				o.must(err)
 				if made := issues(p); name != "sa.pub" && len(made) > 0 || len(p.Steps) == 0 {
@@ -103,12 +112,16 @@ func TestGarbledIsNamed(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"ca.key": "no private key in /etc/kubernetes/pki/ca.key", "ca.crt": "no certificate in /etc/kubernetes/pki/ca.crt",
-		"sa.key": "no private key in /etc/kubernetes/pki/sa.key",
+		"sa.key": "no private key in /etc/kubernetes/pki/sa.key", "etcd/ca.key": "in /etc/kubernetes/pki/etcd/ca.key the key of another certificate",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := founded(t, 1, 0)
-			o.edit("10.0.0.11", "file /etc/kubernetes/pki/"+name+" content garbage")
+			content := "garbage"
+			if strings.Contains(want, "another") {
+				content = anotherKey
+			}
+			o.edit("10.0.0.11", "file /etc/kubernetes/pki/"+name+" content "+content)
 			if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v\nwant %s", err, want)
 			}

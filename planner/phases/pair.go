@@ -18,13 +18,17 @@ func (n *node) restartGates(phase string) []string {
 
 // toBeThree says how etcd comes to hold quorum while one member restarts. Without one
 // that is gone for good nothing is planned, so that another comes in the same plan.
+// While a CA is rotated none comes, and what is left is to accept it.
 func (c *cluster) toBeThree() string {
+	if c.rotationBegun() {
+		return "Until the rotation is complete no other control plane can join. Accept"
+	}
 	for _, l := range c.view.leavers() {
 		if l.cluster == c && c.view.abandons(l.target) {
-			return "Add another control plane in the same plan that forgets " + l.target.String() + "."
+			return "Add another control plane in the same plan that forgets " + l.target.String() + ". Or accept"
 		}
 	}
-	return "Add a third control plane, by a plan of its own."
+	return "Add a third control plane, by a plan of its own. Or accept"
 }
 
 // checkPairs refuses plans that restart one of two members of etcd, unless
@@ -45,7 +49,7 @@ func (v *View) checkPairs(p *planner.Plan) diag.Diagnostics {
 		}
 		diags = append(diags, diag.Errorf("Etcd would lose quorum",
 			"Of the two control planes of cluster %q, etcd needs both: while one restarts nothing is stored, and the API does not answer. These steps restart one:\n\n  %s\n\n"+
-				"Nothing is changed on any host. %s Or accept that the API does not answer for some seconds each time, "+
+				"Nothing is changed on any host. %s that the API does not answer for some seconds each time, "+
 				"while pods go on running:\n\n  upgrade { allow_downtime = true }", c.Label, strings.Join(steps, "\n  "), c.toBeThree()).At(c.place("upgrade")).For(c.target))
 	}
 	return diags

@@ -64,13 +64,21 @@ func Restore(v *View, header planner.Plan, r EtcdRestore) (Result, diag.Diagnost
 	for _, n := range planes {
 		b.draft.Resources = append(b.draft.Resources, planner.ResourceChange{Target: n.target, Action: planner.Update, Note: n.Address + ", " + string(n.Role)})
 	}
-	b.draft.Quorum = []string{fmt.Sprintf("1 member of the snapshot, then %d added one at a time as learners; %d members, quorum %d.",
-		len(planes)-1, len(planes), len(planes)/2+1)}
+	b.draft.Quorum = []string{restoredMembers(len(planes))}
+	header.ForgetUnreachable = printed(v.ForgetUnreachable)
 	p, err := planner.Assemble(header, nil, nil, b.draft, planner.Options{})
 	if err != nil {
 		return Result{}, append(diags, unsound(err))
 	}
 	return Result{Plan: p, Desired: desired, Observed: &state.Snapshot{}}, diags
+}
+
+// restoredMembers is the sentence about the members that a restore makes.
+func restoredMembers(count int) string {
+	if count == 1 {
+		return "1 member of the snapshot, quorum 1."
+	}
+	return fmt.Sprintf("1 member of the snapshot, then %d added one at a time as learners; %d members, quorum %d.", count-1, count, count/2+1)
 }
 
 // clusterToRestore is the cluster, unless nothing may be restored over it.
@@ -94,6 +102,9 @@ func (v *View) clusterToRestore(r EtcdRestore) (*cluster, diag.Diagnostics) {
 		return nil, diag.Diagnostics{diag.Errorf("Etcd works", "The etcd of cluster %q answers: a quorum of its members is there (%s). Nothing is restored over a cluster that works, "+
 			"and nothing was changed. %sIf the cluster is to be put back to what it was, delete or change its objects; if it is to be made anew, destroy and apply it first.",
 			c.Label, membersNamed(r.Answers), c.astrayText()).At(c.Source).For(c.target)}
+	}
+	if d := c.refuseNotStopped(); d != nil {
+		return nil, diag.Diagnostics{d}
 	}
 	return c, nil
 }

@@ -1,7 +1,6 @@
 package phases
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -326,15 +325,14 @@ func (c *cluster) checkRotation() diag.Diagnostics {
 	if d := c.impure(); d != nil {
 		return diag.Diagnostics{d}
 	}
-	if why := c.disturbed(); why != "" {
+	if d := c.disturbed(); d != nil {
 		return diag.Diagnostics{diag.Errorf("CA is rotated alone", "%s: %s. Nothing is changed. While a CA of a cluster is rotated its nodes, versions and endpoint stay as they are, "+
-			"and every node has to be seen: one that has not heard of the new CA would be cut off. %s", strings.Join(c.rotatingNames(), ", "), why, c.otherwise()).At(c.Source).For(c.target)}
+			"and every node has to be seen: one that has not heard of the new CA would be cut off. %s", strings.Join(c.rotatingNames(), ", "), d.why, d.way).At(c.Source).For(c.target)}
 	}
 	if d := c.incomplete(); d != nil {
 		return diag.Diagnostics{d}
 	}
-	begun := c.rotationBegun()
-	if c.report == nil && begun {
+	if c.rotationWaits() {
 		return diag.Diagnostics{diag.Warningf("Rotation waits", "%s: the API does not answer, so nobody can tell whether all have taken up the new CA. "+
 			"The rotation goes on with the first apply that finds the API.", strings.Join(c.rotatingNames(), ", ")).At(c.Source).For(c.target)}
 	}
@@ -380,14 +378,6 @@ func (c *cluster) incomplete() *diag.Diagnostic {
 	return nil
 }
 
-// otherwise is what to do about something that is not to be done now.
-func (c *cluster) otherwise() string {
-	if c.rotationBegun() {
-		return "The rotation has begun: take the change back, apply until the rotation is complete, and make the change then."
-	}
-	return "Do one after the other."
-}
-
 // rotationBegun tells that something of a rotation of this plan was done before.
 func (c *cluster) rotationBegun() bool {
 	return c.keys.acts() && c.keys.begun || slices.ContainsFunc(c.rotating, func(r *rotation) bool { return r.begun })
@@ -402,34 +392,6 @@ func (c *cluster) rotatingNames() []string {
 		out = append(out, Rotation{c.target, serviceAccount}.String())
 	}
 	return out
-}
-
-// disturbed says what else would happen in this plan, or what is not seen.
-func (c *cluster) disturbed() string {
-	for _, n := range c.nodes {
-		switch {
-		case n.report == nil:
-			return fmt.Sprintf("%s could not be looked at", n.target)
-		case c.view.replaces(n.target):
-			return fmt.Sprintf("%s would be replaced", n.target)
-		case n.joins():
-			return fmt.Sprintf("%s would join", n.target)
-		}
-	}
-	for _, l := range c.view.leavers() {
-		if l.cluster == c {
-			return fmt.Sprintf("%s would leave", l.target)
-		}
-	}
-	switch {
-	case c.up != nil && (c.up.raises || c.up.begun):
-		return "the version would change"
-	case len(c.formerHosts()) > 0:
-		return "the endpoint would move"
-	case c.view.targeted:
-		return "the plan is for targets only"
-	}
-	return ""
 }
 
 // ownRotation takes out of the drift what a rotation that was cut short has changed.

@@ -200,8 +200,8 @@ func (r *keyRotation) dueIn(c *cluster) {
 		r.held = "the Secrets with tokens were seen"
 	case len(r.secrets) > 0:
 		r.held = "no Secret holds a token of the old key"
-	case c.disturbed() != "":
-		r.held = "nothing else of the cluster changes (" + c.disturbed() + ")"
+	case c.disturbed() != nil:
+		r.held = "nothing else of the cluster changes (" + c.disturbed().why + ")"
 	default:
 		r.due = true
 	}

@@ -128,7 +128,7 @@ func (b *builder) rotate(c *cluster) {
 	if c.keys.acts() {
 		b.draft.Rotations = append(b.draft.Rotations, c.keys.sentence(c))
 	}
-	before := b.provenBefore(c, others)
+	before := append(b.provenBefore(c, others), c.departures()...)
 	for _, s := range c.stages {
 		before = b.stage(s, before)
 	}

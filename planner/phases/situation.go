@@ -211,12 +211,16 @@ func (c *cluster) refuseSilent(silent []string, known bool) diag.Diagnostics {
 // toForget says what to do about control planes that are gone for good, where one
 // of the cluster answers through which they can be taken out.
 func (c *cluster) toForget(silent []string) string {
-	if c.report == nil {
+	if c.report == nil && !c.view.restores {
 		return ""
 	}
 	var flags []string
 	for _, t := range silent {
 		flags = append(flags, fmt.Sprintf("-%s='%s'", ForgetUnreachableFlag, t))
+	}
+	if c.view.restores {
+		return fmt.Sprintf("\n\nIf such a host is gone for good, take its block, or its key, out of the configuration; etcd is then restored without it:\n\n"+
+			"  kubewright etcd restore FILE %s\n\nA removed block with unreachable = true does the same.", strings.Join(flags, " "))
 	}
 	return fmt.Sprintf("\n\nIf such a host is gone for good, take its block, or its key, out of the configuration; its node is then taken out of the cluster without it:\n\n"+
 		"  kubewright apply %s\n\nA removed block with unreachable = true does the same.", strings.Join(flags, " "))

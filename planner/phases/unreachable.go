@@ -35,13 +35,23 @@ func (v *View) unreachable() diag.Diagnostics {
 			continue
 		}
 		d := v.couldNotLook(diag.Error, u)
-		d.Detail += fmt.Sprintf("\n\nTo go on without it: -%s. Then nothing is done to the host, and its node counts as neither healthy nor gone.", AllowUnreachableFlag)
+		if !v.hasToBeSeen(u.Target) {
+			d.Detail += fmt.Sprintf("\n\nTo go on without it: -%s. Then nothing is done to the host, and its node counts as neither healthy nor gone.", AllowUnreachableFlag)
+		}
 		if v.find(u.Target) == nil && !v.Destroy {
 			d.Detail += fmt.Sprintf("\n\nIf the host is gone for good, its node is taken out of the cluster without it: -%s='%s', or a removed block with unreachable = true.", ForgetUnreachableFlag, u.Target)
 		}
 		diags = append(diags, d)
 	}
 	return diags
+}
+
+// hasToBeSeen tells of a node whose cluster rotates a CA: no flag helps there.
+func (v *View) hasToBeSeen(t state.Target) bool {
+	label := v.labelOf(t)
+	return !v.Destroy && !v.RefreshOnly && slices.ContainsFunc(v.clusters, func(c *cluster) bool {
+		return c.Label == label && (len(c.rotating) > 0 || c.keys.acts()) && !c.rotationWaits()
+	})
 }
 
 // stillOut are the hosts that the flag leaves out, for a report that has other

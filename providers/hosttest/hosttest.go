@@ -488,13 +488,26 @@ func testParallel(t *testing.T, s *subject) {
 	}
 }
 
-// testKeys: of a private key it is told whether there is one, and nothing that is in it.
+// privateKey is a key, publicKey the identity of its public half.
+const (
+	privateKey = `-----BEGIN EC PRIVATE KEY-----
+MHcCAQEEIF+DoZDj413N8Ep5fElsCA07vmiJX5dOH+CQwK1biEO8oAoGCCqGSM49
+AwEHoUQDQgAEywrGHbzBOIwaIjbOb7eMzPikoFubBf4hMF+tJVuGEYMu70rrkz+v
+awxYAtYlZuQ2WjB+YocitDF0qqsp5Y9uvA==
+-----END EC PRIVATE KEY-----
+`
+	publicKey = "b347f8fb444c9956a8bebac8590f70fd488e2983c6e7f9a8c074806138d2881e"
+)
+
+// testKeys: of a private key it is told whether there is one and to which public key it
+// belongs, where that can be told, and nothing else that is in it.
 func testKeys(t *testing.T, s *subject) {
 	const begin, end = "-----BEGIN EC PRIVATE KEY-----\n", "-----END EC PRIVATE KEY-----\n"
 	files := map[string]struct {
 		content string
 		held    bool
 	}{
+		folder + "/real.key":    {privateKey, true},
 		folder + "/whole.key":   {begin + "AAAA\n" + end, true},
 		folder + "/behind.key":  {"-----BEGIN EC PARAMETERS-----\nBggq\n-----END EC PARAMETERS-----\n" + begin + "AAAA\n" + end, true},
 		folder + "/garbage.key": {"garbage\n", false},
@@ -515,6 +528,9 @@ func testKeys(t *testing.T, s *subject) {
 		got := r.Files[path]
 		if !got.Exists || (got.Invalid == "") != want.held || got.SHA256 != digest(want.content) || got.Content != nil {
 			t.Errorf("%s: %+v, want a key: %t", path, got, want.held)
+		}
+		if public := []string{publicKey}; slices.Equal(got.PublicKeys, public) != (want.content == privateKey) {
+			t.Errorf("%s: it is told to be that of %v", path, got.PublicKeys)
 		}
 	}
 	if got := r.Files[folder+"/folder.key"]; !got.Exists || got.Invalid == "" {

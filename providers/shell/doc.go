@@ -60,7 +60,7 @@
 // it belongs to), and does one batch after the other (a lock beside it). Each
 // operation is answered by itself, so that after a failure it is known how far
 // the batch got. Private keys of certificates and kubeconfigs are left out on
-// the host already.
+// the host already; of those in files their public part is told.
 //
 // When the connection is lost, the operation under way goes on to its end and
 // the batch ends behind it; the next batch waits for that, and finds it done.

@@ -292,9 +292,11 @@ func (r *reading) attach() error {
 				report.Content = certificates[f.Path] // until pki.Link has seen it
 			}
 		case state.ReadKey:
-			if !keys[f.Path] {
+			public, held := keys[f.Path]
+			if !held {
 				err = errNoKey
 			}
+			report.PublicKeys = pki.PublicOf(public)
 		case state.ReadPublicKeys:
 			report.PublicKeys, err = pki.ParsePublicKeys(r.contents[f.Path])
 		case state.ReadKubeconfig:
@@ -314,15 +316,16 @@ func (r *reading) attach() error {
 
 var errNoKey = errors.New("no private key in the file")
 
-// holders are the files that hold a private key.
-func (r *reading) holders() (map[string]bool, error) {
-	out := map[string]bool{}
+// holders are the files that hold a private key, each with what the host says of it.
+func (r *reading) holders() (map[string]string, error) {
+	out := map[string]string{}
 	if len(r.sections["keys"]) == 0 {
 		return out, nil
 	}
 	lines, err := r.lines("keys")
 	for _, line := range lines {
-		out[r.path(line)] = true
+		public, name, _ := strings.Cut(line, " ")
+		out[r.path(name)] = public
 	}
 	return out, err
 }

@@ -163,7 +163,9 @@ func (w *World) readInto(f *file, read state.Read, r *state.FileReport) {
 		}
 		r.Certificates = append([]state.CertificateInfo(nil), f.Record.Certificates...)
 	case state.ReadKey:
-		if !w.holdsKey(f) {
+		if key := w.keyIn(f); key != "" {
+			r.PublicKeys = []string{key}
+		} else if !w.holdsKey(f) {
 			r.Invalid = noKey
 		}
 	case state.ReadPublicKeys:
@@ -185,6 +187,18 @@ func (w *World) readInto(f *file, read state.Read, r *state.FileReport) {
 }
 
 const noKey = "no private key in the file"
+
+// keyIn is the identity of the private key in a file; empty where it cannot be told.
+func (w *World) keyIn(f *file) string {
+	r := f.Record
+	if r == nil {
+		r, _ = importRecord(w.content(f), nil)
+	}
+	if r == nil {
+		return ""
+	}
+	return r.Key
+}
 
 // holdsKey tells that a private key is in a file.
 func (w *World) holdsKey(f *file) bool {

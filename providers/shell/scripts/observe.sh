@@ -163,12 +163,29 @@ kw_certificates() {
 		/-----END CERTIFICATE-----/ { on = 0 }' "$@"
 }
 
-# kw_keys PATH...: the files that hold a private key, by name, and nothing of what is in them.
+# kw_keys PATH...: the files that hold a private key, by name, each behind what of it
+# is public: in the forms of RSA (PKCS #1, PKCS #8; 2048, 3072, 4096 bits) modulus and
+# exponent, which come first, in those of P-256 and P-384 (SEC 1, PKCS #8) the point,
+# which comes last. A file of another form says "-", and nothing else that is in one
+# leaves the host: where the public part ends or begins is counted from the form.
 kw_keys() {
-	awk 'FNR == 1 { on = 0 }
-		/^-----BEGIN ([A-Z]+ )?PRIVATE KEY-----[ \t\r]*$/ { on = 1; next }
-		on == 1 && /^[A-Za-z0-9+\/=]+[ \t\r]*$/ { on = 2 }
-		on == 2 && /^-----END ([A-Z]+ )?PRIVATE KEY-----[ \t\r]*$/ { print FILENAME; on = 0 }' "$@"
+	awk 'function public(t) {
+			if (t ~ /^MII[EGJ].[AQgw]IBAAKCAQEA/) return substr(t, 1, 364)
+			if (t ~ /^MII[EGJ].[AQgw]IBAAKCAYEA/) return substr(t, 1, 536)
+			if (t ~ /^MII[EGJ].[AQgw]IBAAKCAgEA/) return substr(t, 1, 708)
+			if (t ~ /^MII[EGJ].[AQgw]IBADANBgkqhkiG9w0BAQEFAASC....gg..AgEAAoIBAQ/) return substr(t, 1, 400)
+			if (t ~ /^MII[EGJ].[AQgw]IBADANBgkqhkiG9w0BAQEFAASC....gg..AgEAAoIBgQ/) return substr(t, 1, 572)
+			if (t ~ /^MII[EGJ].[AQgw]IBADANBgkqhkiG9w0BAQEFAASC....gg..AgEAAoICAQ/) return substr(t, 1, 740)
+			if (length(t) == 164 && t ~ /^MHcCAQEEI/ && substr(t, 53, 4) == "oAoG") return substr(t, 53)
+			if (length(t) == 224 && t ~ /^MIGkAgEBBD/ && substr(t, 77, 4) == "BwYF") return substr(t, 77)
+			if (length(t) == 184 && t ~ /^MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg/ && substr(t, 93, 4) == "RANC") return substr(t, 93)
+			if (length(t) == 248 && t ~ /^MIG2AgEAMBAGByqGSM49AgEGBSuBBAAiBIGeMIGbAgEBBD/ && substr(t, 113, 4) == "ZANi") return substr(t, 113)
+			return "-"
+		}
+		FNR == 1 { on = 0; told = 0 }
+		/^-----BEGIN ([A-Z]+ )?PRIVATE KEY-----[ \t\r]*$/ && !told { on = 1; text = ""; next }
+		on && /^[A-Za-z0-9+\/=]+[ \t\r]*$/ { on = 2; sub(/[ \t\r]+$/, ""); text = text $0 }
+		on == 2 && /^-----END ([A-Z]+ )?PRIVATE KEY-----[ \t\r]*$/ { print public(text) " " FILENAME; on = 0; told = 1 }' "$@"
 }
 
 # kw_kubeconfigs PATH...: kubeconfigs without their secrets. Lines that are not

@@ -46,6 +46,7 @@ func (a *app) etcdRestoreCommand() *cobra.Command {
 	o.careFlags(cmd)
 	o.lockFlag(cmd.Flags())
 	o.overrideFlag(cmd.Flags())
+	cmd.Flags().StringArrayVar(&o.forget, phases.ForgetUnreachableFlag, nil, "go on without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
 	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
 	return cmd
 }
