@@ -116,6 +116,9 @@ type ResourceChange struct {
 	// ImportedFrom is where a target is found that somebody else made and that the
 	// state learns with this plan: ssh://10.0.0.11.
 	ImportedFrom string `json:"imported_from,omitempty"`
+	// Partly tells of a cluster that is taken apart that some of it is left: it goes,
+	// and is counted, with the last of its nodes.
+	Partly bool `json:"partly,omitempty"`
 	// Unchanged counts phases of the target without a change.
 	Unchanged int `json:"unchanged,omitempty"`
 }
@@ -220,7 +223,9 @@ func (p *Plan) Counts() (add, change, destroy int) {
 		case Update:
 			change++
 		case Delete:
-			destroy++
+			if !r.Partly {
+				destroy++
+			}
 		case Replace:
 			add++
 			destroy++

@@ -76,6 +76,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if err != nil {
 		return Result{}, append(diags, unsound(err))
 	}
+	v.countWhole(p)
 	v.speak(d, p)
 	diags = append(diags, v.refusePartial(d, p)...)
 	diags = append(diags, v.refuseHalves(d, p, options)...)
