@@ -191,6 +191,9 @@ type Plan struct {
 	Targets       []string `json:"targets,omitempty"`
 	Excluded      []string `json:"excluded,omitempty"`
 	SkippedPhases []string `json:"skipped_phases,omitempty"`
+	// LeftOut are nodes and steps that are left out although Excluded does not mean
+	// them, since they need what it means.
+	LeftOut []string `json:"left_out,omitempty"`
 	// OverriddenPolicies are the names that were given with the flag -override-policy.
 	OverriddenPolicies []string `json:"overridden_policies,omitempty"`
 	// Policies is what the policies said when the plan was made; an apply asks them

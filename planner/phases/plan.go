@@ -126,7 +126,7 @@ func (v *View) withoutLeavers(changes []planner.Change) []planner.Change {
 
 // draft lets each phase choose its operations.
 func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.Draft {
-	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Limits: map[string]int{}}
+	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Limits: map[string]int{}}
 	b := builder{draft: &d, desired: desired, changes: map[state.Address][]planner.Change{}}
 	for _, c := range changes {
 		b.changes[c.Address.Step()] = append(b.changes[c.Address.Step()], c)
