@@ -15,6 +15,9 @@ type Draft struct {
 	// Edges are the needs of every step that could exist, also of those that
 	// have nothing to do: through them the order of the others follows.
 	Edges map[state.Address][]state.Address
+	// Turns are edges that bring steps into an order and no more: where a step is
+	// left out, who waited for its turn behind it goes on without it.
+	Turns map[state.Address][]state.Address
 	// Limits bounds steps by name.
 	Limits map[string]int
 	// Resources lists clusters, nodes and addons in the order to show them.
@@ -118,7 +121,10 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 	if len(o.Targets) > 0 {
 		steps = selectSteps(steps, o.Targets)
 	}
+	all := slices.Clone(steps)
 	steps = excludeSteps(steps, o.Excludes)
+	p.LeftOut = leftOut(all, steps, o.Excludes)
+	resolveNeeds(steps, d.Edges, d.Turns)
 	ordered, err := order(steps)
 	if err != nil {
 		return nil, err
@@ -139,7 +145,7 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 
 // resolveNeeds turns the edges into needs between the steps that exist: a need
 // of a step without work becomes that step's own needs.
-func resolveNeeds(steps []Step, edges map[state.Address][]state.Address) {
+func resolveNeeds(steps []Step, edges ...map[state.Address][]state.Address) {
 	exists := map[state.Address]bool{}
 	for _, s := range steps {
 		exists[s.ID] = true
@@ -149,15 +155,17 @@ func resolveNeeds(steps []Step, edges map[state.Address][]state.Address) {
 		var needs []state.Address
 		var visit func(id state.Address)
 		visit = func(id state.Address) {
-			for _, n := range edges[id] {
-				switch {
-				case seen[n]:
-				case exists[n]:
-					seen[n] = true
-					needs = append(needs, n)
-				default:
-					seen[n] = true
-					visit(n)
+			for _, some := range edges {
+				for _, n := range some[id] {
+					switch {
+					case seen[n]:
+					case exists[n]:
+						seen[n] = true
+						needs = append(needs, n)
+					default:
+						seen[n] = true
+						visit(n)
+					}
 				}
 			}
 		}
@@ -206,6 +214,30 @@ func excludeSteps(steps []Step, selectors []Selector) []Step {
 		}
 	}
 	return slices.DeleteFunc(steps, func(s Step) bool { return gone[s.ID] })
+}
+
+// leftOut names what was left out although no selector means it, since it needs
+// what one does: a node of which nothing is left, or else the steps.
+func leftOut(all, kept []Step, selectors []Selector) []string {
+	stays, busy := map[state.Address]bool{}, map[state.Target]bool{}
+	for _, s := range kept {
+		stays[s.ID], busy[s.Target] = true, true
+	}
+	var out []string
+	for _, s := range all {
+		if stays[s.ID] || slices.ContainsFunc(selectors, func(sel Selector) bool { return sel.Matches(s.ID) }) {
+			continue
+		}
+		name := s.ID.String()
+		if s.Target.Type == state.TypeNode && !busy[s.Target] {
+			name = s.Target.String()
+		}
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // order sorts steps so that each stands behind what it needs; among those that

@@ -36,6 +36,48 @@ func TestAssembleOrdersThroughStepsWithoutWork(t *testing.T) {
 	}
 }
 
+// TestAssembleInTurn: a step that is left out takes those along that need it, which
+// are named, and not those that only wait for their turn: these wait for what the
+// step had waited for.
+func TestAssembleInTurn(t *testing.T) {
+	t.Parallel()
+	id := func(node, phase string) state.Address {
+		return state.Address{Target: state.NodeTarget(node), Phase: phase}
+	}
+	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}}
+	for i, node := range []string{"a", "b", "c"} {
+		for _, phase := range []string{"p", "q"} {
+			d.Steps = append(d.Steps, planner.Step{ID: id(node, phase), Phase: phase, Target: state.NodeTarget(node), Operations: planner.Operations{planner.RemovePods{}}})
+		}
+		d.Edges[id(node, "q")] = []state.Address{id(node, "p")}
+		if i > 0 {
+			d.Turns[id(node, "p")] = []state.Address{id(string(rune('a'+i-1)), "q")}
+		}
+	}
+	for _, test := range []struct {
+		name, want string
+		options    planner.Options
+	}{
+		{"everything", "a/p[] a/q[a/p] b/p[a/q] b/q[b/p] c/p[b/q] c/q[c/p]; []", planner.Options{}},
+		{"without a node", "a/p[] a/q[a/p] c/p[a/q] c/q[c/p]; []", planner.Options{Excludes: []planner.Selector{{Target: state.NodeTarget("b")}}}},
+		{"without a part of a node", "a/p[] a/q[a/p] c/p[a/q] c/q[c/p]; [node.b]", planner.Options{Excludes: []planner.Selector{{Target: state.NodeTarget("b"), Phase: "p"}}}},
+		{"without the last part of a node", "a/p[] a/q[a/p] b/p[a/q] c/p[b/p] c/q[c/p]; []", planner.Options{Excludes: []planner.Selector{{Target: state.NodeTarget("b"), Phase: "q"}}}},
+		{"one node", "b/p[] b/q[b/p]; []", planner.Options{Targets: []planner.Selector{{Target: state.NodeTarget("b"), Phase: "q"}}}},
+	} {
+		p, err := planner.Assemble(planner.Plan{}, nil, nil, d, test.options)
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		var steps []string
+		for _, s := range p.Steps {
+			steps = append(steps, fmt.Sprintf("%s%v", s.ID, s.Needs))
+		}
+		if got := strings.ReplaceAll(strings.Join(steps, " "), "node.", "") + "; " + fmt.Sprint(p.LeftOut); got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
+		}
+	}
+}
+
 func TestAssembleOfAPart(t *testing.T) {
 	t.Parallel()
 	at := func(node, phase, item string) state.Address {

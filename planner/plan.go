@@ -121,6 +121,9 @@ type ResourceChange struct {
 	// name and address of a node.
 	Before map[string]string `json:"before,omitempty"`
 	After  map[string]string `json:"after,omitempty"`
+	// Partly tells of a cluster that is taken apart that some of it is left: it goes,
+	// and is counted, with the last of its nodes.
+	Partly bool `json:"partly,omitempty"`
 	// Unchanged counts phases of the target without a change.
 	Unchanged int `json:"unchanged,omitempty"`
 }
@@ -193,6 +196,9 @@ type Plan struct {
 	Targets       []string `json:"targets,omitempty"`
 	Excluded      []string `json:"excluded,omitempty"`
 	SkippedPhases []string `json:"skipped_phases,omitempty"`
+	// LeftOut are nodes and steps that are left out although Excluded does not mean
+	// them, since they need what it means.
+	LeftOut []string `json:"left_out,omitempty"`
 	// OverriddenPolicies are the names that were given with the flag -override-policy.
 	OverriddenPolicies []string `json:"overridden_policies,omitempty"`
 	// Policies is what the policies said when the plan was made; an apply asks them
@@ -225,7 +231,9 @@ func (p *Plan) Counts() (add, change, destroy int) {
 		case Update:
 			change++
 		case Delete:
-			destroy++
+			if !r.Partly {
+				destroy++
+			}
 		case Replace:
 			add++
 			destroy++

@@ -19,6 +19,9 @@ import (
 // envPrefix begins the names of environment variables that set variables.
 const envPrefix = "KUBEWRIGHT_VAR_"
 
+// terraformPrefix begins those that Terraform reads.
+const terraformPrefix = "TF_VAR_"
+
 // VarArg is one option of the command line: -var NAME=VALUE, or -var-file FILE.
 type VarArg struct {
 	// Assignment is NAME=VALUE.
@@ -130,7 +133,21 @@ func (l *loader) collect() map[string]given {
 			l.assignment(out, arg.Assignment)
 		}
 	}
+	l.unreadEnvironment(out)
 	return out
+}
+
+// unreadEnvironment warns of environment variables that Terraform would read and
+// kubewright does not, where nothing else gives the variable a value.
+func (l *loader) unreadEnvironment(out map[string]given) {
+	for _, kv := range l.options.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		short, prefixed := strings.CutPrefix(name, terraformPrefix)
+		if _, set := out[short]; !prefixed || set || l.declared[short] == nil {
+			continue
+		}
+		l.eval.add(diag.Warningf("Variables are not read", "%s is the name of an environment variable that Terraform looks for. Its value is not used: set %s%s to it.", name, envPrefix, short))
+	}
 }
 
 // unreadVariables warns of files with variables that Terraform would read and

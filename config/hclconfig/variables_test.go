@@ -142,6 +142,9 @@ func TestUndeclared(t *testing.T) {
 		want string
 	}{
 		{"environment", hclconfig.Options{FS: folder("main.hcl", declared), Env: []string{"KUBEWRIGHT_VAR_verison=2"}}, ""},
+		{"environment of Terraform", hclconfig.Options{FS: folder("main.hcl", declared), Env: []string{"TF_VAR_version=s3cret", "TF_VAR_other=3"}}, `warning: Variables are not read: TF_VAR_version is the name of an environment variable that Terraform looks for. Its value is not used: set KUBEWRIGHT_VAR_version to it.`},
+		{"both environments", hclconfig.Options{FS: folder("main.hcl", declared), Env: []string{"TF_VAR_version=2", "KUBEWRIGHT_VAR_version=2"}}, ""},
+		{"environment of Terraform beside an option", hclconfig.Options{FS: folder("main.hcl", declared), Env: []string{"TF_VAR_version=2"}, Vars: []hclconfig.VarArg{{Assignment: "version=2"}}}, ""},
 		{"file", hclconfig.Options{FS: folder("main.hcl", declared, "a.auto.kwvars", "verison = 2\n")}, `a.auto.kwvars:1: warning: Value for undeclared variable: The file sets the variable "verison", which no variable block declares. Did you mean "version"?`},
 		{"option", hclconfig.Options{FS: folder("main.hcl", declared), Vars: []hclconfig.VarArg{{Assignment: "verison=2"}}}, `error: Value for undeclared variable: A variable named "verison" was given by -var, but no variable block declares it. Did you mean "version"?`},
 		{"no assignment", hclconfig.Options{FS: folder("main.hcl", declared), Vars: []hclconfig.VarArg{{Assignment: "version"}}}, `error: Invalid -var option: -var="version" is not of the form -var="NAME=VALUE".`},

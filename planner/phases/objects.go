@@ -50,7 +50,7 @@ var addons = phase{
 	clusterStep:  objectStep,
 	clusterNeeds: func(c *cluster) []state.Address {
 		if c.up != nil {
-			return c.afterKubelets()
+			return c.afterPlanes()
 		}
 		return []state.Address{step(c.seat, waitPlanePhase)}
 	},

@@ -46,6 +46,38 @@ func (v *View) refusePartial(d planner.Draft, p *planner.Plan) diag.Diagnostics 
 	return diags
 }
 
+// countWhole finds out which of the clusters that are taken apart go with all of
+// their nodes, whatever has chosen these, and of which some are left: a cluster
+// goes, and is counted, once.
+func (v *View) countWhole(p *planner.Plan) {
+	if v.Recorded == nil {
+		return
+	}
+	for i := range p.Resources {
+		r := &p.Resources[i]
+		if r.Target.Type != state.TypeCluster || !v.Destroy && r.Action != planner.Delete {
+			continue
+		}
+		goes, left := false, []string{}
+		for t, n := range v.Recorded.Nodes {
+			switch {
+			case n.Cluster != r.Target.Name:
+			case v.forgets(t) || p.Step(step(t, resetPhase)) != nil:
+				goes = true
+			default:
+				left = append(left, t.String())
+			}
+		}
+		if goes {
+			r.Action = planner.Delete // whatever chose the nodes
+		}
+		if r.Action == planner.Delete && len(left) > 0 {
+			slices.Sort(left)
+			r.Partly, r.Note = true, "all but "+strings.Join(left, ", ")
+		}
+	}
+}
+
 // insteadOfPart says how single nodes are taken out of a cluster, and how all of it goes.
 func (v *View) insteadOfPart(label string) string {
 	const leave = "it evicts their pods, lets them leave etcd while quorum holds, and resets their hosts. To destroy the whole cluster, "

@@ -76,6 +76,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if err != nil {
 		return Result{}, append(diags, unsound(err))
 	}
+	v.countWhole(p)
 	v.speak(d, p)
 	diags = append(diags, v.refusePartial(d, p)...)
 	diags = append(diags, v.refuseHalves(d, p, options)...)
@@ -125,7 +126,7 @@ func (v *View) withoutLeavers(changes []planner.Change) []planner.Change {
 
 // draft lets each phase choose its operations.
 func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.Draft {
-	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Limits: map[string]int{}}
+	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Limits: map[string]int{}}
 	b := builder{draft: &d, desired: desired, changes: map[state.Address][]planner.Change{}}
 	for _, c := range changes {
 		b.changes[c.Address.Step()] = append(b.changes[c.Address.Step()], c)

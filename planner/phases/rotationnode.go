@@ -276,6 +276,9 @@ func (s *rotationStage) publishedTo(r *rotation) planner.Step {
 	}
 	if len(names) > 0 {
 		step.Impact += fmt.Sprintf(", and restarts the pods of %s", strings.Join(names, ", "))
+		if r.begun {
+			step.Impact += " if that was not done yet"
+		}
 	}
 	return step
 }

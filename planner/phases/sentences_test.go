@@ -36,17 +36,18 @@ func TestSentencesOfAPart(t *testing.T) {
 		wantNot  []string
 		destroys int
 	}{
-		"a member leaves":                {"", leaves("cp3"), planner.Options{}, []string{snapshot, "cp3 leaves: 2"}, nil, 1},
-		"a member leaves, no snapshot":   {"", leaves("cp3"), planner.Options{SkipPhases: []string{"etcd-snapshot"}}, []string{"cp3 leaves: 2"}, []string{snapshot}, 1},
-		"no member leaves":               {"", leaves("cp3"), planner.Options{SkipPhases: []string{"reset"}}, []string{"3 members throughout"}, []string{"cp3 leaves"}, 0},
-		"a worker stays":                 {"", leaves("w2"), planner.Options{SkipPhases: []string{"reset"}}, nil, nil, 0},
-		"a worker goes":                  {"", leaves("w2"), planner.Options{SkipPhases: []string{"drain"}}, nil, nil, 1},
-		"replaced":                       {"", replace, planner.Options{}, []string{"cp1 leaves: 2", "cp1 joins: 3", snapshot}, nil, 1},
-		"replaced, but left out":         {"", replace, planner.Options{Excludes: selected(`node.cp["cp1"]`)}, []string{"3 members throughout"}, []string{"cp1 leaves", "joins"}, 0},
-		"upgrade":                        {"1.34.9", upgrade, planner.Options{}, []string{"1.34.9 → 1.35.8 → 1.36.3; control planes one at a time", snapshot}, []string{"this plan"}, 0},
-		"upgrade, no snapshot":           {"1.34.9", upgrade, planner.Options{SkipPhases: []string{"etcd-snapshot"}}, []string{"1.34.9 → 1.35.8"}, []string{snapshot}, 0},
-		"upgrade without a plane":        {"1.34.9", upgrade, planner.Options{Excludes: selected(`node.cp["cp3"]`)}, []string{"this plan does not change a version yet"}, []string{"one at a time"}, 0},
-		"upgrade of control planes only": {"1.34.9", upgrade, planner.Options{Excludes: append(selected("kubelet-start"), selected("drain")...)}, []string{"this plan does 12 of the 17 steps that change a version"}, nil, 0},
+		"a member leaves":                 {"", leaves("cp3"), planner.Options{}, []string{snapshot, "cp3 leaves: 2"}, nil, 1},
+		"a member leaves, no snapshot":    {"", leaves("cp3"), planner.Options{SkipPhases: []string{"etcd-snapshot"}}, []string{"cp3 leaves: 2"}, []string{snapshot}, 1},
+		"no member leaves":                {"", leaves("cp3"), planner.Options{SkipPhases: []string{"reset"}}, []string{"3 members throughout"}, []string{"cp3 leaves"}, 0},
+		"a worker stays":                  {"", leaves("w2"), planner.Options{SkipPhases: []string{"reset"}}, nil, nil, 0},
+		"a worker goes":                   {"", leaves("w2"), planner.Options{SkipPhases: []string{"drain"}}, nil, nil, 1},
+		"replaced":                        {"", replace, planner.Options{}, []string{"cp1 leaves: 2", "cp1 joins: 3", snapshot}, nil, 1},
+		"replaced, but left out":          {"", replace, planner.Options{Excludes: selected(`node.cp["cp1"]`)}, []string{"3 members throughout"}, []string{"cp1 leaves", "joins"}, 0},
+		"upgrade":                         {"1.34.9", upgrade, planner.Options{}, []string{"1.34.9 → 1.35.8 → 1.36.3; control planes one at a time", snapshot}, []string{"this plan"}, 0},
+		"upgrade, no snapshot":            {"1.34.9", upgrade, planner.Options{SkipPhases: []string{"etcd-snapshot"}}, []string{"1.34.9 → 1.35.8"}, []string{snapshot}, 0},
+		"upgrade without a plane":         {"1.34.9", upgrade, planner.Options{Excludes: selected(`node.cp["cp3"]`)}, []string{"this plan does 4 of the 17 steps that change a version"}, []string{"one at a time"}, 0},
+		"upgrade without the first plane": {"1.34.9", upgrade, planner.Options{Excludes: selected(`node.cp["cp1"]`)}, []string{"this plan does not change a version yet"}, []string{"one at a time"}, 0},
+		"upgrade of control planes only":  {"1.34.9", upgrade, planner.Options{Excludes: append(selected("kubelet-start"), selected("drain")...)}, []string{"this plan does 12 of the 17 steps that change a version"}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -138,21 +138,6 @@ func (c *cluster) batchOf(n *node) int {
 	return slices.IndexFunc(c.paced(), func(b batch) bool { return slices.Contains(b.nodes, n) })
 }
 
-// beforeTurn are the steps before a worker's turn: its batch has begun, and in it
-// the node so many places before is back.
-func (n *node) beforeTurn() []state.Address {
-	c := n.cluster
-	i := c.batchOf(n)
-	if i < 0 {
-		return nil
-	}
-	needs := []state.Address{c.pause(i)}
-	if before := before(c.paced()[i].nodes, n, c.paced()[i].lanes); before != nil {
-		needs = append(needs, step(before.target, kubeletStartPhase))
-	}
-	return needs
-}
-
 // pause is the step between the batch before a place and the one there.
 func (c *cluster) pause(i int) state.Address {
 	id := step(c.target, pausePhase)

@@ -9,13 +9,13 @@ import (
 )
 
 // beforeDisruption are the steps that come before the static pods of a control
-// plane are touched in an upgrade: all images of all hosts, and the proof of the
+// plane are touched in an upgrade: the images of its host, and the proof of the
 // control plane before it.
 func (n *node) beforeDisruption() []state.Address {
 	if !n.upgrades() {
 		return nil
 	}
-	needs := slices.Concat(n.cluster.beforeRisk(), n.cluster.afterWaypoints(), n.cluster.allImages())
+	needs := slices.Concat(n.cluster.beforeRisk(), n.cluster.afterWaypoints(), n.cluster.imagesOf(n.target))
 	if before := before(n.cluster.inTurn(), n, 1); before != nil {
 		needs = append(needs, step(before.target, waitPlanePhase))
 	}
@@ -78,9 +78,9 @@ func (c *cluster) beforeJoins() []state.Address {
 	return c.afterPlanes()
 }
 
-// afterKubelets is when every kubelet has its version.
+// afterKubelets is when every kubelet has its version: the addons come last.
 func (c *cluster) afterKubelets() []state.Address {
-	needs := c.afterPlanes()
+	var needs []state.Address
 	for _, n := range c.nodes {
 		if n.upgrades() {
 			needs = append(needs, step(n.target, kubeletStartPhase))
@@ -96,20 +96,34 @@ func (n *node) beforeKubelet() []state.Address {
 	return append(n.cluster.afterPlanes(), step(n.target, drainPhase), step(n.target, installPhase))
 }
 
-// beforeDrain are the steps before a node is drained for its kubelet: the
-// control planes one after another, then the workers in their batches.
+// beforeDrain are the steps that the drain of a node for its kubelet rests on: all
+// control planes have the version, and the batches before its own are well.
 func (n *node) beforeDrain() []state.Address {
+	needs := append(n.cluster.afterPlanes(), step(n.target, imagesPhase))
+	if i := n.cluster.batchOf(n); i >= 0 && !n.isControlPlane() {
+		needs = append(needs, n.cluster.pause(i))
+	}
+	return needs
+}
+
+// beforeTurn are the kubelets whose turn comes before a node is drained for its own:
+// those of the control planes one after another, then those of the workers, of which
+// in a batch the one so many places before is back.
+func (n *node) beforeTurn() []state.Address {
 	c := n.cluster
-	needs := append(c.afterPlanes(), step(n.target, imagesPhase))
 	planes := c.turning(config.ControlPlane)
+	turn := []*node{before(planes, n, 1)}
 	if !n.isControlPlane() {
-		for _, o := range planes {
+		turn = planes
+		if i := c.batchOf(n); i >= 0 {
+			turn = append(turn, before(c.paced()[i].nodes, n, c.paced()[i].lanes))
+		}
+	}
+	var needs []state.Address
+	for _, o := range turn {
+		if o != nil {
 			needs = append(needs, step(o.target, kubeletStartPhase))
 		}
-		return append(needs, n.beforeTurn()...)
-	}
-	if before := before(planes, n, 1); before != nil {
-		needs = append(needs, step(before.target, kubeletStartPhase))
 	}
 	return needs
 }
@@ -148,12 +162,17 @@ func (b *builder) upgrade(c *cluster) {
 		if !n.upgrades() {
 			continue
 		}
+		b.draft.Turns[step(n.target, etcdPhase)], b.draft.Turns[step(n.target, controlPlanePhase)] = c.allImages(), c.allImages()
 		id := step(n.target, drainPhase)
-		b.draft.Edges[id] = n.beforeDrain()
+		b.draft.Edges[id], b.draft.Turns[id] = n.beforeDrain(), n.beforeTurn()
 		if s := n.drainStep(); len(s.Operations) > 0 {
 			s.ID, s.Phase, s.Target, s.Action = id, drainPhase, n.target, planner.Update
 			b.draft.Steps = append(b.draft.Steps, s)
 		}
+	}
+	b.draft.Turns[step(c.target, addonPhase)] = c.afterKubelets()
+	for _, a := range c.Addons {
+		b.draft.Turns[step(state.AddonTarget(c.Label, a.Name), addonPhase)] = c.afterKubelets()
 	}
 	b.pauses(c)
 	before := c.beforeRisk()

@@ -52,6 +52,61 @@ func TestUpgradeOrders(t *testing.T) {
 	}
 }
 
+// TestUpgradeOfAPart: a node that is left out of an upgrade holds up those alone that
+// need it: kubelets wait for all control planes, since they may not be newer, and not
+// for one another.
+func TestUpgradeOfAPart(t *testing.T) {
+	t.Parallel()
+	all := func(nodes ...string) (out []planner.Selector) {
+		for _, n := range nodes {
+			block, key, _ := strings.Cut(n, "/")
+			out = append(out, planner.Selector{Target: state.NodeKeyTarget(block, key)})
+		}
+		return out
+	}
+	for name, tt := range map[string]struct {
+		options     planner.Options
+		turns, left string
+		addon       bool
+	}{
+		"everything":                 {planner.Options{}, "cp1 cp2 cp3 w1 w2 w3", "[]", true},
+		"without a worker":           {planner.Options{Excludes: all("worker/w2")}, "cp1 cp2 cp3 w1 w3", "[]", true},
+		"without the first worker":   {planner.Options{Excludes: all("worker/w1")}, "cp1 cp2 cp3 w2 w3", "[]", true},
+		"without a control plane":    {planner.Options{Excludes: all("cp/cp3")}, "", `[cluster.prod/addon node.cp["cp1"]/drain node.cp["cp1"]/kubelet-start node.cp["cp2"]/drain node.cp["cp2"]/kubelet-start node.worker["w1"] node.worker["w2"] node.worker["w3"]]`, false},
+		"of the kubelet of a worker": {planner.Options{Targets: all("worker/w2")}, "w2", "[]", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := running(t, 3, 3, "1.35.8")
+			o.config.Clusters[0].KubernetesVersion = "1.36.3"
+			o.kubelets("1.36.3")
+			r, diags := o.planOf(o.observe(), tt.options)
+			if diags.HasErrors() {
+				t.Fatal(diags)
+			}
+			var turns []string
+			addon := false
+			for _, s := range r.Plan.Steps {
+				if s.Phase == "kubelet-start" {
+					turns = append(turns, s.Target.Key)
+				}
+				addon = addon || s.Phase == "addon"
+			}
+			if got := strings.Join(turns, " "); got != tt.turns || addon != tt.addon {
+				t.Errorf("kubelets of %q, addons %v; want %q, %v", got, addon, tt.turns, tt.addon)
+			}
+			if got := fmt.Sprint(r.Plan.LeftOut); got != tt.left {
+				t.Errorf("left out as well: %s\nwant %s", got, tt.left)
+			}
+			w := newUpgradeWalk(t, o, "1.35.8")
+			w.run(r.Plan, rand.New(rand.NewPCG(1, 1)))
+			if w.most > 1 {
+				t.Errorf("%d workers are down at once", w.most)
+			}
+		})
+	}
+}
+
 // upgradeWalk is a cluster on which the steps of a plan are done one by one.
 type upgradeWalk struct {
 	t       *testing.T

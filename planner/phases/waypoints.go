@@ -209,7 +209,8 @@ func (b *builder) waypoint(c *cluster, w *waypoint, before []state.Address) {
 			id := w.step(n.target, p.name)
 			needs := []state.Address{step(n.target, preparePhase)}
 			if p.name != imagesPhase {
-				needs = slices.Concat(previous, c.allImages())
+				needs = slices.Concat(previous, c.imagesOf(n.target))
+				b.draft.Turns[id] = c.allImages()
 			}
 			if p.name == controlPlanePhase {
 				needs = append(needs, w.step(n.target, etcdPhase))
@@ -265,17 +266,23 @@ func (w *waypoint) doneAll() []state.Address {
 	return out
 }
 
-// allImages are the steps that bring images to the hosts, of all versions.
+// allImages are the steps that bring images to the hosts, of all versions: all hosts
+// have theirs before the first risk.
 func (c *cluster) allImages() []state.Address {
 	var out []state.Address
 	for _, n := range c.nodes {
-		if !n.upgrades() {
-			continue
+		if n.upgrades() {
+			out = append(out, c.imagesOf(n.target)...)
 		}
-		out = append(out, step(n.target, imagesPhase))
-		for _, w := range c.up.way {
-			out = append(out, w.step(n.target, imagesPhase))
-		}
+	}
+	return out
+}
+
+// imagesOf are the steps that bring images to one host.
+func (c *cluster) imagesOf(t state.Target) []state.Address {
+	out := []state.Address{step(t, imagesPhase)}
+	for _, w := range c.up.way {
+		out = append(out, w.step(t, imagesPhase))
 	}
 	return out
 }

@@ -92,11 +92,11 @@ func (in Input) within(p config.Policy, t state.Target) bool {
 	return in.Recorded != nil && in.Recorded.Nodes[t] != nil && in.Recorded.Nodes[t].Cluster == p.Cluster
 }
 
-// leaving are the targets within a policy that the plan destroys or replaces.
+// leaving are the targets within a policy that the plan counts as destroyed or replaced.
 func (in Input) leaving(p config.Policy) []string {
 	var out []string
 	for _, r := range in.Plan.Resources {
-		if (r.Action == planner.Delete || r.Action == planner.Replace) && in.within(p, r.Target) {
+		if !r.Partly && (r.Action == planner.Delete || r.Action == planner.Replace) && in.within(p, r.Target) {
 			out = append(out, r.Target.String())
 		}
 	}

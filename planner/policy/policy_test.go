@@ -39,6 +39,9 @@ func TestEvaluate(t *testing.T) {
 	}{
 		{"nothing to say", config.Policy{MaxDestroys: 1}, nil, ""},
 		{"one too many", config.Policy{}, nil, "max_destroys"},
+		{"a cluster of which some is left counts with the last of its nodes", config.Policy{MaxDestroys: 1}, func(in *policy.Input) {
+			in.Plan.Resources = append(in.Plan.Resources, planner.ResourceChange{Target: state.ClusterTarget("prod"), Action: planner.Delete, Partly: true})
+		}, ""},
 		{"without a limit", config.Policy{MaxDestroys: config.NoLimit}, nil, ""},
 		{"of another cluster", config.Policy{Cluster: "test"}, nil, ""},
 		{"of its cluster, whose block has no such node any more", config.Policy{Cluster: "prod"}, nil, "max_destroys"},

@@ -2,13 +2,18 @@ package cli
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state/statefile"
 	"github.com/spf13/cobra"
 )
 
@@ -43,7 +48,12 @@ func (a *app) simEditCommand() *cobra.Command {
 		Example: "  kubewright sim edit 10.0.0.11 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false\n" +
 			"  kubewright sim edit 10.0.0.11 label cp1 pool=batch\n  kubewright sim edit 10.0.0.21 power off",
 		Args: takes(2, -1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			end, err := a.holdSim(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer end()
 			w, host, err := a.simHost(args[0])
 			if err != nil {
 				return err
@@ -57,6 +67,27 @@ func (a *app) simEditCommand() *cobra.Command {
 	// What comes behind HOST is the change's own, a negative number included.
 	cmd.Flags().SetInterspersed(false)
 	return cmd
+}
+
+// holdSim keeps others from the simulated hosts, by the lock of the state beside
+// them, until they are let in again. A run that is under way has read the hosts and
+// writes all of them with each step: what is edited meanwhile would be lost. Where
+// there is no lock nobody has begun anything here yet.
+func (a *app) holdSim(ctx context.Context) (end func(), err error) {
+	path := a.paths().Lock
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return func() {}, nil
+	}
+	lock, err := statefile.Acquire(ctx, path, statefile.LockInfo{Who: a.Who, Operation: "sim edit", ID: a.NewID(), Time: a.Now(), PID: os.Getpid()}, 0)
+	var locked *statefile.LockedError
+	if errors.As(err, &locked) {
+		return nil, &diagError{diag.Diagnostics{diag.Errorf("Simulated hosts are in use", "%s works on them, and would overwrite what is edited meanwhile. Nothing is changed. "+
+			"Edit them when that has ended, or before it begins.", locked.Info)}}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = lock.Return() }, nil
 }
 
 // simHost is the simulated world, and the address of one of its hosts, which may be

@@ -40,11 +40,23 @@ func (p *page) order(plan *planner.Plan) {
 		}
 		for n, stage := range label.stages(part) {
 			head := "  " + pad2(n+1) + ". "
-			for _, line := range stage {
-				p.line(head, wrapArrows(line, p.width-len(head), strings.Repeat(" ", len(head)+2)))
+			for _, turns := range stage {
+				p.inTurn(head, turns)
 				head = strings.Repeat(" ", len(head))
 			}
 		}
+	}
+}
+
+// inTurn prints lines that follow one another, one below the other: in one line
+// the last would read as a part of what is done on each target of the first.
+func (p *page) inTurn(head string, turns []string) {
+	indent := strings.Repeat(" ", len(head)+2)
+	for i, turn := range turns {
+		if i > 0 {
+			head, turn = indent, "then "+turn
+		}
+		p.line(head, wrapArrows(turn, p.width-len(head), indent+strings.Repeat(" ", 2*min(i, 1))))
 	}
 }
 
@@ -177,13 +189,13 @@ func (l labels) inline(x expr) string {
 }
 
 // stages cuts a long chain where the targets change; what runs side by side
-// has a line each.
-func (l labels) stages(x expr) [][]string {
-	var out [][]string
+// has a line each, or some where it is a chain itself.
+func (l labels) stages(x expr) [][][]string {
+	var out [][][]string
 	var inTurn []expr
 	flush := func() {
 		for _, t := range l.turns(inTurn) {
-			out = append(out, []string{t})
+			out = append(out, [][]string{{t}})
 		}
 		inTurn = nil
 	}
@@ -210,7 +222,7 @@ func (l labels) turns(runs []expr) []string {
 	for _, x := range runs {
 		who, one := l.common(x)
 		if !one {
-			turns = append(turns, turn{nil, l.long(x)})
+			turns = append(turns, turn{nil, "{" + l.inline(x) + "}"})
 			continue
 		}
 		text := phaseNames(x)
@@ -239,14 +251,15 @@ func (l labels) turns(runs []expr) []string {
 // maxTurns is how many targets are named that take turns.
 const maxTurns = 8
 
-// sides are lines for what runs side by side: single phases of the same
+// sides are the lines of each that runs side by side: single phases of the same
 // targets share one, and so do the targets of the same phases.
-func (l labels) sides(kids []expr) []string {
-	var lines, whos []string
+func (l labels) sides(kids []expr) [][]string {
+	var lines [][]string
+	var whos []string
 	names := map[string]string{}
 	for _, k := range kids {
 		if k.op != single {
-			lines = append(lines, l.long(k))
+			lines = append(lines, l.turns(l.runs(flat(k, chain))))
 			continue
 		}
 		who, _ := l.common(k)
@@ -268,9 +281,9 @@ func (l labels) sides(kids []expr) []string {
 		phases = append(phases, names[who])
 	}
 	for _, phase := range phases {
-		lines = append(lines, targets[phase]+": "+phase)
+		lines = append(lines, []string{targets[phase] + ": " + phase})
 	}
-	slices.Sort(lines)
+	slices.SortFunc(lines, slices.Compare)
 	return lines
 }
 
@@ -307,17 +320,6 @@ func (l labels) common(x expr) (string, bool) {
 		ok = ok && one && who == first
 	}
 	return first, ok
-}
-
-// long prints an expression with its targets in front: cp1: certs → kubeconfig.
-func (l labels) long(x expr) string {
-	if who, one := l.common(x); one {
-		return who + ": " + phaseNames(x)
-	}
-	if x.op == chain {
-		return strings.Join(l.turns(l.runs(x.kids)), " → ")
-	}
-	return "{" + l.inline(x) + "}"
 }
 
 // phaseNames prints an expression without its targets.

@@ -83,13 +83,28 @@ func (p *page) restricted(plan *planner.Plan) {
 		parts = append(parts, "speaks only of "+list(cleaned(plan.Targets))+" and what that needs")
 	}
 	if len(plan.Excluded) > 0 {
-		parts = append(parts, "leaves out "+list(cleaned(plan.Excluded))+" and what needs that")
+		parts = append(parts, "leaves out "+list(cleaned(plan.Excluded))+consequence(plan))
 	}
 	if len(plan.SkippedPhases) > 0 {
 		parts = append(parts, "leaves out "+list(cleaned(plan.SkippedPhases)))
 	}
 	p.prose(p.yellow("Note:") + " This plan " + strings.Join(parts, ", and ") + ". Plan without -target, -exclude and -skip-phase to see everything else.")
 }
+
+// consequence names what is left out because it needs what was to be left out.
+func consequence(plan *planner.Plan) string {
+	names := cleaned(plan.LeftOut)
+	if len(names) == 0 {
+		return ""
+	}
+	if n := len(names); n > maxLeftOut+1 {
+		names = append(names[:maxLeftOut:maxLeftOut], itoa(n-maxLeftOut)+" more")
+	}
+	return " and what needs that: " + list(names)
+}
+
+// maxLeftOut bounds how much is named that is left out as a consequence.
+const maxLeftOut = 8
 
 func cleaned(words []string) []string {
 	out := make([]string, len(words))

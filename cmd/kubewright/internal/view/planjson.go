@@ -30,6 +30,8 @@ type planJSON struct {
 	Forgotten       []state.Address             `json:"forgotten,omitempty"`
 	Targets         []string                    `json:"targets,omitempty"`
 	SkippedPhases   []string                    `json:"skipped_phases,omitempty"`
+	Excluded        []string                    `json:"excluded,omitempty"`
+	LeftOut         []string                    `json:"left_out,omitempty"`
 	PlannedValues   plannedJSON                 `json:"planned_values"`
 	Steps           []stepJSON                  `json:"steps"`
 	Estimate        *estimateJSON               `json:"estimate,omitempty"`
@@ -162,7 +164,7 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 	timeline := executor.Forecast(plan, o.Recorded.Durations, o.Parallelism)
 	out := planJSON{
 		FormatVersion: jsonFormat, ToolVersion: plan.ToolVersion, Digest: planfile.Digest(plan), Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
-		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases,
+		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases, Excluded: plan.Excluded, LeftOut: plan.LeftOut,
 		Complete: len(plan.Withheld) == 0 && !plan.Restricted(), Applyable: !plan.Empty() || len(changedOutputs(o.Recorded.Outputs, plan.Outputs)) > 0,
 		Summary:         summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),

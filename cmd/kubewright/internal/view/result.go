@@ -38,7 +38,7 @@ func (p *page) stillToDo(plan *planner.Plan) {
 	}
 	p.line()
 	p.prose("Not everything is done: " + list(names) + " could not be looked at, and nothing was done there. " +
-		"Run kubewright apply again when what is missing answers.")
+		"Run kubewright " + verb(plan) + " again when what is missing answers.")
 }
 
 // completed is the sentence for a plan that was carried out.

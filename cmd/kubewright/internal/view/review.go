@@ -254,12 +254,20 @@ func (r *review) notes() [][2]string {
 		out = append(out, [2]string{"Time", text})
 	}
 	if r.Restricted() {
-		out = append(out, [2]string{"Part", "The plan speaks of a part only: " + list(restrictions(r.Plan)) + "."})
+		out = append(out, [2]string{"Part", "The plan speaks of a part only: " + list(restrictions(r.Plan)) + leavesOut(r.Plan) + "."})
 	}
 	if len(r.outputs) > 0 {
 		out = append(out, [2]string{"Outputs", "These change: " + list(cleaned(r.outputs)) + "."})
 	}
 	return out
+}
+
+// leavesOut names what -exclude leaves out besides what it means.
+func leavesOut(plan *planner.Plan) string {
+	if also := consequence(plan); also != "" {
+		return ", which leaves out what is meant" + also
+	}
+	return ""
 }
 
 // restrictions are the flags by which a plan speaks of a part only.
