@@ -5,16 +5,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 //go:embed component_flags.txt
 var componentFlagList string
 
 // componentFlags are the minor versions that know a flag, by component and flag.
-var componentFlags = sync.OnceValue(func() map[string]map[string][]string {
+var componentFlags = parseFlags(componentFlagList)
+
+func parseFlags(text string) map[string]map[string][]string {
 	out := map[string]map[string][]string{}
-	for line := range strings.Lines(componentFlagList) {
+	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		if words[0] == "#" {
 			continue
@@ -25,12 +26,12 @@ var componentFlags = sync.OnceValue(func() map[string]map[string][]string {
 		out[words[0]][words[1]] = words[2:]
 	}
 	return out
-})
+}
 
 // flag checks that a component knows a flag: it exits on any other. Of an image of
 // etcd that somebody chose, nobody here knows which flags it has.
 func (c checker) flag(component string, a Arg) {
-	known := componentFlags()[component]
+	known := componentFlags[component]
 	if c.minor == 0 || component == "etcd" && c.written("etcd.image_tag") {
 		return
 	}

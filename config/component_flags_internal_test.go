@@ -13,7 +13,7 @@ import (
 func TestComponentFlags(t *testing.T) {
 	t.Parallel()
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"} {
-		if n := len(componentFlags()[component]); n < 60 {
+		if n := len(componentFlags[component]); n < 60 {
 			t.Errorf("%s has %d flags", component, n)
 		}
 	}

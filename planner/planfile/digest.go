@@ -25,6 +25,10 @@ func Digest(p *planner.Plan) string {
 	same.ToolVersion, same.Serial, same.ConfigDigest = "", 0, ""
 	same.Changes, same.Drift = withoutOrigins(p.Changes), withoutOrigins(p.Drift)
 	same.Steps, same.Withheld = slices.Clone(p.Steps), slices.Clone(p.Withheld)
+	same.Resources = slices.Clone(p.Resources)
+	for i := range same.Resources {
+		same.Resources[i].Before, same.Resources[i].After = nil, nil
+	}
 	same.Policies = nil // when it is, and who has approved
 	same.Certificates = nil
 	for i := range same.Withheld {
