@@ -253,13 +253,14 @@ var contentsGo = map[string]bool{
 // paths are what goes: the files that we own, in the folders of Kubernetes and beside.
 func (l leaver) paths() []string {
 	set := map[string]bool{}
-	for _, p := range []string{adminConf, superAdminConf, kubeletConf, bootstrapConf, controllerConf, schedulerConf, sysctlFile, logindFile} {
+	for _, p := range []string{adminConf, superAdminConf, kubeletConf, bootstrapConf, controllerConf, schedulerConf, logindFile} {
 		set[p] = true
 	}
 	for p := range contentsGo {
 		set[p] = true
 	}
-	set[modulesFile] = l.listsModules()
+	// What the host was set to stays with a node that joins again.
+	set[sysctlFile], set[modulesFile] = !l.replaced, !l.replaced && l.listsModules()
 	// What was in it before us stays, unless it is to go as well.
 	set[kubeadmTemporary] = l.reset().CleanupTmpDir || !l.keeps("folder:"+kubeadmTemporary)
 	if l.cluster != nil && l.Role == string(config.ControlPlane) && l.cluster.Etcd.External == nil {
