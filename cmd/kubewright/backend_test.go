@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -270,12 +271,16 @@ func (m *team) stateNow(f folder, remote bool) []byte {
 }
 
 // runStopped is the command in a process that stops itself, with SIGSTOP, at one
-// of its moments.
+// of its moments, and goes on there when it is told to: on a busy machine the thread
+// that has sent the signal runs for a while before it stops.
 func runStopped() {
 	os.Exit(cli.Main(atMoment(cli.System(os.Args[1:]), func() {
+		resumed := make(chan os.Signal, 1)
+		signal.Notify(resumed, syscall.SIGCONT)
 		if err := kill(syscall.SIGSTOP); err != nil {
 			panic(err)
 		}
+		<-resumed
 	})))
 }
 

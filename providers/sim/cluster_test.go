@@ -3,7 +3,9 @@ package sim_test
 import (
 	"bytes"
 	"context"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/providers/sim"
@@ -102,4 +104,15 @@ func TestSaveAndOpen(t *testing.T) {
 		t.Error("the API does not answer after opening")
 	}
 	r2.joinControlPlane(cp2, cp1)
+
+	r.must(again.Save())
+	r.must(again.Save()) // its own file is no other's
+	newer, err := os.ReadFile(path)
+	r.must(err)
+	if err := w.Save(); err == nil || !strings.Contains(err.Error(), "another command has changed its hosts meanwhile") {
+		t.Errorf("over what another has saved: %v", err)
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, newer) {
+		t.Errorf("what another has saved is replaced: %v", err)
+	}
 }

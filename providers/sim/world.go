@@ -65,6 +65,8 @@ type World struct {
 	planes    map[string]bool   // addresses of hosts that run static pods
 	pending   map[string]bool   // addresses of hosts on which something is under way
 	effects   int
+	// kept is what this world has read or written last.
+	kept version
 	// violations are what Watch has found.
 	violations []string
 	deeds      map[string]int
@@ -95,7 +97,7 @@ func New(seed int64, p Profile) *World {
 // seed 1 and the default profile.
 func Open(path string) (*World, error) {
 	w := New(1, DefaultProfile())
-	w.path = path
+	w.path, w.kept = path, written(path)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return w, nil
@@ -146,32 +148,61 @@ func (w *World) index() {
 	}
 }
 
-// Save writes the world to the file it was opened from, in one step.
+// Save writes the world to the file it was opened from, in one step. Where another
+// command has written that meanwhile it writes nothing: hosts do not forget what
+// somebody else did to them.
 func (w *World) Save() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.path == "" {
 		return errors.New("cannot save simulated world: it was not opened from a file")
 	}
-	b, err := w.encode()
+	b, err := w.toKeep()
 	if err != nil {
 		return fmt.Errorf("cannot save simulated world: %w", err)
 	}
 	if err := renameio.WriteFile(w.path, b, 0o600); err != nil {
 		return fmt.Errorf("cannot save simulated world: %w", err)
 	}
+	w.kept = written(w.path)
 	return nil
+}
+
+// toKeep is the world as it is written, unless another command has written its file.
+func (w *World) toKeep() ([]byte, error) {
+	if written(w.path) != w.kept {
+		return nil, fmt.Errorf("another command has changed its hosts meanwhile, and %s stays as that left it", w.path)
+	}
+	return w.encode()
+}
+
+// version tells one writing of a file from another.
+type version struct {
+	at   time.Time
+	size int64
+}
+
+// written is the version of a file that is there now, zero of none.
+func written(path string) version {
+	info, err := os.Stat(path)
+	if err != nil {
+		return version{}
+	}
+	return version{info.ModTime(), info.Size()}
 }
 
 // keep is Save for one effect of many: a process may be killed behind it, but
 // a loss of power may take it.
 func (w *World) keep() error {
-	b, err := w.encode()
+	b, err := w.toKeep()
 	if err == nil {
 		err = os.WriteFile(w.path+".new", b, 0o600)
 	}
 	if err == nil {
 		err = os.Rename(w.path+".new", w.path)
+	}
+	if err == nil {
+		w.kept = written(w.path)
 	}
 	return err
 }
