@@ -157,15 +157,15 @@ func (s *site) shownOutside() string {
 	return shown.out
 }
 
-// offered is what to write into a block to keep what was changed there.
+// offered is what to write into a block to keep what was changed there. The words in
+// front of it may say more of the block.
 func offered(printed, block string) string {
-	words := "To keep it, write into " + block + ":\n"
 	var b strings.Builder
-	_, rest, more := strings.Cut(printed, words)
-	for more {
-		offer, _, _ := strings.Cut(rest, "\n\n")
-		b.WriteString(offer + "\n")
-		_, rest, more = strings.Cut(rest, words)
+	for _, part := range strings.Split(printed, "To keep it, write into ")[1:] {
+		if where, offer, ok := strings.Cut(part, ":\n"); ok && strings.HasPrefix(where, block) {
+			offer, _, _ = strings.Cut(offer, "\n\n")
+			b.WriteString(offer + "\n")
+		}
 	}
 	return b.String()
 }
