@@ -52,6 +52,7 @@ func Defragment(v *View, header planner.Plan, label string) (Result, diag.Diagno
 		d.Steps, d.Edges[s.ID] = append(d.Steps, s), last
 		d.Resources = append(d.Resources, planner.ResourceChange{Target: c.target, Action: planner.Update, Note: "Kubernetes " + c.KubernetesVersion})
 	}
+	c.view.describe(d.Resources)
 	if len(members) > 1 {
 		d.Quorum = []string{fmt.Sprintf("%d members, of which one at a time does not answer for some seconds.", len(members))}
 	} else {

@@ -64,6 +64,7 @@ func Restore(v *View, header planner.Plan, r EtcdRestore) (Result, diag.Diagnost
 	for _, n := range planes {
 		b.draft.Resources = append(b.draft.Resources, planner.ResourceChange{Target: n.target, Action: planner.Update, Note: n.Address + ", " + string(n.Role)})
 	}
+	v.describe(b.draft.Resources)
 	b.draft.Quorum = []string{restoredMembers(len(planes))}
 	header.ForgetUnreachable = printed(v.ForgetUnreachable)
 	p, err := planner.Assemble(header, nil, nil, b.draft, planner.Options{})

@@ -77,6 +77,19 @@ func TestRestoreLeavesNobodyOut(t *testing.T) {
 			if c.quorum != "" && (r.Plan == nil || !slices.Contains(r.Plan.Quorum, c.quorum)) {
 				t.Errorf("the plan says of members %v", strings.Join(r.Plan.Quorum, " "))
 			}
+			for _, p := range resourcesOf(r) {
+				if p.Before["role"] != "control-plane" || p.After["role"] != "control-plane" {
+					t.Errorf("%s is said to be %v, and then %v", p.Target, p.Before, p.After)
+				}
+			}
 		})
 	}
+}
+
+// resourcesOf are the clusters and nodes of a plan, if there is one.
+func resourcesOf(r phases.Result) []planner.ResourceChange {
+	if r.Plan == nil {
+		return nil
+	}
+	return r.Plan.Resources
 }

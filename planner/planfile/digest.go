@@ -17,9 +17,9 @@ const ShortDigest = 16
 // Digest is the hex SHA-256 of what a plan would do. It does not depend on when
 // and by which version of the tool the plan was made, on the state's serial, on
 // where in which file the configuration says something, on how a file that is to
-// be changed was written (values are compared, never bytes), or on which control
-// plane the API is reached through, or on what is only shown, such as days left. Two plans with the same digest do the same
-// for the same reasons.
+// be changed was written (values are compared, never bytes), on which control plane
+// the API is reached through, or on what is only shown, such as days left. Two plans
+// with the same digest do the same for the same reasons.
 func Digest(p *planner.Plan) string {
 	same := *p
 	same.ToolVersion, same.Serial, same.ConfigDigest = "", 0, ""
