@@ -94,45 +94,6 @@ func TestCompleteEndpoint(t *testing.T) {
 	}
 }
 
-func TestParseManifest(t *testing.T) {
-	t.Parallel()
-	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
-	tests := []struct {
-		name, text string
-		objects    int
-		err        string
-	}{
-		{"one", namespace, 1, ""},
-		{"several", "---\n" + namespace + "---\n# nothing\n---\n" + strings.Replace(namespace, "a}", "b}", 1), 2, ""},
-		{"list", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n- {apiVersion: v1, kind: Pod, metadata: {name: b}}\n", 2, ""},
-		{"json", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"n":9007199254740993}`, 1, ""},
-		{"nothing", "# nothing\n", 0, "holds no object"},
-		{"no kind", "apiVersion: v1\nmetadata: {name: a}\n", 0, "kind is missing"},
-		{"no name", "apiVersion: v1\nkind: Pod\nmetadata: {}\n", 0, "metadata.name is missing"},
-		{"generated name", "apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}\n", 0, "generateName"},
-		{"key twice", namespace + "kind: Pod\n", 0, "already"},
-		{"no object", "- a\n", 0, "no object"},
-		{"second is wrong", namespace + "---\na: [\n", 0, "document 2"},
-		{"item is wrong", "apiVersion: v1\nkind: List\nitems: [{kind: Pod}]\n", 0, "item 0"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			objects, err := config.ParseManifest(tt.text)
-			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
-				t.Fatalf("got %v, want %q", err, tt.err)
-			}
-			if err == nil && len(objects) != tt.objects {
-				t.Errorf("got %d objects, want %d", len(objects), tt.objects)
-			}
-		})
-	}
-	objects, err := config.ParseManifest(tests[3].text)
-	if err != nil || objects[0].Get("n").AsString() != "9007199254740993" {
-		t.Errorf("a large number became %v, %v", objects, err)
-	}
-}
-
 func TestMinorOf(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[string]int{"1.34.0": 34, "1.37.12": 37, "1.33.1": 0, "1.38.0": 0, "v1.36.0": 0, "1.36": 0, "1.36.01": 0, "2.36.0": 0} {

@@ -278,6 +278,9 @@ type Addon struct {
 	Name string
 	// Objects are the manifest's documents.
 	Objects []state.Value
+	// Omits are, of each object, the paths of empty values that the API leaves out
+	// when it shows the object.
+	Omits [][]string
 	// Sensitive tells of each object whether its text is made of something sensitive.
 	Sensitive []bool
 	Source    state.Source

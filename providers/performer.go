@@ -443,6 +443,8 @@ const (
 	// addressTime is how long a Service is tried: an address that a request which
 	// was cut off has left allocated is freed after a minute.
 	addressTime = 3 * time.Minute
+	// goneTime is how long an object may take to go: a namespace with what is in it.
+	goneTime = 5 * time.Minute
 )
 
 // passing reports whether an error may be over soon, for something that is

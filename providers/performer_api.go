@@ -26,9 +26,11 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 		if op.Object.Get("kind").AsString() == "Service" {
 			limit = addressTime
 		}
+		// Its namespace may be another addon's, which is applied at the same time.
+		again = func(err error) bool { return passing(err) || errors.Is(err, ErrNotFound) }
 		do = w.applier(op, object)
 	case planner.DeleteObject:
-		do = func(ctx context.Context, a API) error { return a.Delete(ctx, op.Ref) }
+		limit, do = goneTime, func(ctx context.Context, a API) error { return deleted(ctx, a, op.Ref) }
 	case planner.PatchNode:
 		// The kubelet may be about to register the node.
 		limit, again = max(limit, op.Timeout), func(err error) bool { return passing(err) || errors.Is(err, ErrNotFound) }
@@ -65,6 +67,26 @@ func (w *work) performAPI(ctx context.Context, op planner.Operation) error {
 	return w.retry(ctx, limit, again, func(ctx context.Context) error {
 		return w.Through(ctx, w.via(), do)
 	})
+}
+
+// deleted deletes an object, and wants it gone: a namespace goes when all in it has
+// gone, and others may hold an object by its finalizers until they have put things in order.
+func deleted(ctx context.Context, a API, ref state.ObjectRef) error {
+	if err := a.Delete(ctx, ref); err != nil {
+		return err
+	}
+	live, err := objectOf(ctx, a, ref)
+	if err != nil || live.Get("metadata.deletionTimestamp").IsNull() {
+		return err
+	}
+	why := "it is being deleted"
+	if held := live.Get("metadata.finalizers").AsList(); len(held) > 0 {
+		why += ", and held by"
+		for _, f := range held {
+			why += " " + f.AsString()
+		}
+	}
+	return &Error{Kind: ErrUnavailable, Do: "delete " + ref.String(), Cause: errors.New(why)}
 }
 
 // applier applies an object that nobody has changed since the plan was made.

@@ -45,6 +45,8 @@ type scene struct {
 	snapshots string
 	// applying, when set, stands for what an attempt to apply an object does.
 	applying func() error
+	// deleting, when set, happens at each attempt to delete an object.
+	deleting func()
 }
 
 func newScene() *scene { return &scene{now: time.Unix(0, 0), files: map[string]string{}} }
@@ -199,6 +201,14 @@ func (a *fakeAPI) Apply(_ context.Context, o state.Value, createOnly bool) error
 	a.applied = o
 	if a.applying != nil {
 		return a.applying()
+	}
+	return pop(&a.apiErrs)
+}
+
+func (a *fakeAPI) Delete(_ context.Context, ref state.ObjectRef) error {
+	a.say("delete %s", ref)
+	if a.deleting != nil {
+		a.deleting()
 	}
 	return pop(&a.apiErrs)
 }

@@ -176,7 +176,7 @@ func TestRetry(t *testing.T) {
 		{"token refused for now", planner.CreateToken{}, []error{busy}, nil, 0},
 		{"token's answer lost", planner.CreateToken{}, []error{lost, nil}, providers.ErrTimeout, 1},
 		{"node not there yet", planner.PatchNode{Node: "n"}, []error{absent, absent}, nil, 0},
-		{"object not there", planner.ApplyObject{}, []error{absent, nil}, providers.ErrNotFound, 1},
+		{"namespace not there yet", planner.ApplyObject{}, []error{absent, absent}, nil, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -189,6 +189,29 @@ func TestRetry(t *testing.T) {
 				t.Errorf("%d attempts were not made, want %d", len(s.apiErrs), tt.left)
 			}
 		})
+	}
+}
+
+// TestDeletedIsGone: an object that is held is waited for, and who holds it is named.
+func TestDeletedIsGone(t *testing.T) {
+	t.Parallel()
+	ref := state.ObjectRef{APIVersion: "v1", Kind: "Namespace", Name: "tools"}
+	held := state.FromGo(map[string]any{"metadata": map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": []any{"example.org/agent"}}})
+	s := newScene()
+	s.objects = map[state.ObjectRef]state.Value{ref: held}
+	s.deleting = func() {
+		if len(s.log) == 5 {
+			delete(s.objects, ref)
+		}
+	}
+	if _, err := s.perform(t, providers.Run{}, planner.DeleteObject{Ref: ref}); err != nil || len(s.log) < 5 {
+		t.Errorf("got %v after %q", err, s.log)
+	}
+	s = newScene()
+	s.objects = map[state.ObjectRef]state.Value{ref: held}
+	_, err := s.perform(t, providers.Run{}, planner.DeleteObject{Ref: ref})
+	if !errors.Is(err, providers.ErrUnavailable) || !strings.Contains(err.Error(), "it is being deleted, and held by example.org/agent (tried for 5m0s)") {
+		t.Errorf("got %v", err)
 	}
 }
 

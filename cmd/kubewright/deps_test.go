@@ -36,9 +36,10 @@ var allowed = map[string][]string{
 	"config/diag":                             {"state"},
 	"config":                                  {"state", "config/diag", "state/encryption"},
 	"config/artifacts":                        {"state", "config", "config/diag"},
+	"config/manifest":                         {"state"},
 	// Folders for tests.
 	"config/artifacts/artifactstest": {},
-	"config/hclconfig":               {"state", "config", "config/diag"},
+	"config/hclconfig":               {"state", "config", "config/diag", "config/manifest"},
 	"planner":                        {"state"},
 	"planner/dag":                    {},
 	"planner/policy":                 {"state", "config", "planner"},
@@ -73,7 +74,8 @@ var forbidden = []struct {
 	{"github.com/zclconf/go-cty", []string{"config/hclconfig"}},
 	{"golang.org/x/crypto/ssh", []string{"providers/ssh", "providers/ssh/sshtest", "state/encryption"}},
 	{"filippo.io/age", []string{"state/encryption"}},
-	{"k8s.io/client-go/kubernetes", []string{"providers/kube", "state/backend/kubernetes", "state/backend/kubernetes/kubernetestest"}},
+	// Of config/manifest the types of the API alone.
+	{"k8s.io/client-go/kubernetes", []string{"config/manifest", "providers/kube", "state/backend/kubernetes", "state/backend/kubernetes/kubernetestest"}},
 	{"github.com/minio/minio-go/v7", []string{"state/backend/s3"}},
 	{"github.com/jackc/pgx/v5", []string{"state/backend/pg"}},
 	{"github.com/google/go-containerregistry", []string{"providers/bundle", "providers/bundle/bundletest"}},
@@ -81,7 +83,7 @@ var forbidden = []struct {
 }
 
 // pure packages have no clock, randomness, files, network or goroutines.
-var pure = []string{"state", "config", "planner", "planner/dag", "planner/policy", "planner/phases", "planner/phases/kubeadm", "planner/adopt"}
+var pure = []string{"state", "config", "config/manifest", "planner", "planner/dag", "planner/policy", "planner/phases", "planner/phases/kubeadm", "planner/adopt"}
 
 var impure = []string{"os", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "context", "sync"}
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/manifest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -262,14 +263,13 @@ func (e *evaluator) addon(b *block) *config.Addon {
 	a := &config.Addon{Name: b.label, Source: source(b.at)}
 	secret := e.sensitiveElements(b.attrs["manifest"])
 	for i, text := range e.strings(b, "manifest") {
-		objects, err := config.ParseManifest(text)
+		objects, err := manifest.Parse(text)
 		if err != nil {
 			e.errorAt(b.attrs["manifest"].at, "Invalid manifest", "The manifest of addon %q cannot be used: %s.", b.label, err)
 			return a
 		}
-		a.Objects = append(a.Objects, objects...)
-		for range objects {
-			a.Sensitive = append(a.Sensitive, secret(i))
+		for _, o := range objects {
+			a.Objects, a.Omits, a.Sensitive = append(a.Objects, o.Value), append(a.Omits, o.Omits), append(a.Sensitive, secret(i))
 		}
 	}
 	return a

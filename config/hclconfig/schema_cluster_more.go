@@ -102,8 +102,9 @@ func patchBlock(doc string) *Block {
 }
 
 var addonBlock = &Block{
-	Name: "addon", Label: "NAME", Doc: "A manifest of yours, applied to the cluster and pruned when it is removed.",
+	Name: "addon", Label: "NAME", Doc: "A manifest of yours. Its objects are applied by server-side apply, namespaces and CustomResourceDefinitions before what rests on them. " +
+		"What the manifest has no longer is deleted from the cluster, and with the block all of it; a plan shows it first.",
 	Attributes: []Attribute{
-		{Name: "manifest", Type: typeOneOrMore, Required: true, Cost: CostObject, Doc: "YAML with one or more objects: `file(\"flannel.yaml\")` or `templatefile(…)`."},
+		{Name: "manifest", Type: typeOneOrMore, Required: true, Cost: CostObject, Doc: "YAML with one or more objects: `file(\"flannel.yaml\")` or `templatefile(…)`. Objects of Kubernetes' own kinds are checked for unknown fields and wrong types."},
 	},
 }

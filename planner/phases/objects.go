@@ -1,8 +1,6 @@
 package phases
 
 import (
-	"encoding/base64"
-	"maps"
 	"slices"
 
 	"github.com/kubewright/kubewright/planner"
@@ -40,20 +38,6 @@ func (c *cluster) unbound() bool {
 	}
 	_, bound := c.report.Objects[kubeadm.AdminBinding]
 	return !bound
-}
-
-// addons applies CoreDNS, kube-proxy and the user's manifests.
-var addons = phase{
-	name:         addonPhase,
-	doc:          "applies CoreDNS, kube-proxy and the manifests of addon blocks",
-	clusterItems: func(c *cluster) []state.Item { return append(c.objectItems(addonPhase), c.userAddons()...) },
-	clusterStep:  objectStep,
-	clusterNeeds: func(c *cluster) []state.Address {
-		if c.up != nil {
-			return c.afterPlanes()
-		}
-		return []state.Address{step(c.seat, waitPlanePhase)}
-	},
 }
 
 func objectStep(c *cluster, w work) planner.Step {
@@ -113,36 +97,6 @@ func (c *cluster) there(ref state.ObjectRef) state.Value {
 		return state.Null()
 	}
 	return c.report.Objects[ref]
-}
-
-func (c *cluster) userAddons() []state.Item {
-	var items []state.Item
-	for _, a := range c.Addons {
-		for _, o := range a.Objects {
-			o = withoutStringData(o)
-			it := objectItem(state.AddonTarget(c.Label, a.Name), addonPhase, refOf(o), o)
-			it.Origin = map[string]state.Source{"": a.Source}
-			items = append(items, it)
-		}
-	}
-	return items
-}
-
-// withoutStringData moves a Secret's stringData to data, in base64, where the
-// API shows it.
-func withoutStringData(o state.Value) state.Value {
-	plain := o.Get("stringData")
-	if o.Get("kind").AsString() != "Secret" || plain.IsNull() {
-		return o
-	}
-	object, data := maps.Clone(o.AsMap()), map[string]state.Value{}
-	maps.Copy(data, o.Get("data").AsMap())
-	for k, v := range plain.AsMap() {
-		data[k] = state.String(base64.StdEncoding.EncodeToString([]byte(v.AsString())))
-	}
-	delete(object, "stringData")
-	object["data"] = state.Map(data)
-	return state.Map(object)
 }
 
 // objectItem is a desired object: only the leaves that we set are ours, but of

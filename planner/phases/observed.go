@@ -70,8 +70,9 @@ func (c *cluster) darkTargets() []state.Unobserved {
 		reason += ": " + e
 	}
 	out := []state.Unobserved{{Target: c.target, Reason: reason}}
-	for _, a := range c.Addons {
-		out = append(out, state.Unobserved{Target: state.AddonTarget(c.Label, a.Name), Reason: reason})
+	configured, gone := c.addonTargets()
+	for _, t := range slices.Concat(configured, gone) {
+		out = append(out, state.Unobserved{Target: t, Reason: reason})
 	}
 	for _, n := range c.nodes {
 		for _, class := range []string{"node", "member"} {

@@ -59,7 +59,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	drift := v.drift(desired, observed)
 	changes, waypoints := v.waypoints(observed)
 	changes, waypoints = append(changes, rotations...), append(waypoints, stages...)
-	changes = v.unignored(append(changes, planner.Diff(desired, observed, recorded)...))
+	changes = v.unignored(append(changes, handedOver(planner.Diff(desired, observed, recorded), desired)...))
 	marks, marked := v.markAdopted(changes)
 	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
 	open := addressesOf(changes)
@@ -206,7 +206,9 @@ func (b *builder) cluster(c *cluster) {
 		if p.clusterStep != nil {
 			id := step(c.target, p.name)
 			b.add(id, p.clusterStep(c, b.work(id, joiners)), c.needs(p))
-			b.addonSteps(c, p)
+			if p.name == addonPhase {
+				b.addonSteps(c)
+			}
 		}
 		if p.nodeStep == nil {
 			continue
@@ -236,17 +238,6 @@ func (c *cluster) needs(p phase) []state.Address {
 		return nil
 	}
 	return p.clusterNeeds(c)
-}
-
-// addonSteps gives each addon of the user's a step of its own.
-func (b *builder) addonSteps(c *cluster, p phase) {
-	if p.name != addonPhase {
-		return
-	}
-	for _, a := range c.Addons {
-		id := step(state.AddonTarget(c.Label, a.Name), addonPhase)
-		b.add(id, p.clusterStep(c, b.work(id, nil)), c.needs(p))
-	}
 }
 
 func (b *builder) work(id state.Address, joiners []*node) work {
@@ -328,9 +319,12 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 	}
 	unchanged, before := unchangedPhases(d, desired), v.movedFrom()
 	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote(), MovedFrom: before[c.target], ImportedFrom: v.importedFrom(c.target, c.Label)}}
-	for _, a := range c.Addons {
-		t := state.AddonTarget(c.Label, a.Name)
+	configured, gone := c.addonTargets()
+	for _, t := range configured {
 		out = append(out, planner.ResourceChange{Target: t, Action: action(v.owns(t))})
+	}
+	for _, t := range gone {
+		out = append(out, planner.ResourceChange{Target: t, Action: planner.Delete, Reason: planner.ReasonUnconfigured})
 	}
 	for _, n := range c.nodes {
 		r := planner.ResourceChange{Target: n.target, Action: action(v.recordedNode(n.target)), Note: n.Address + ", " + string(n.Role)}

@@ -171,8 +171,9 @@ func (b *builder) upgrade(c *cluster) {
 		}
 	}
 	b.draft.Turns[step(c.target, addonPhase)] = c.afterKubelets()
-	for _, a := range c.Addons {
-		b.draft.Turns[step(state.AddonTarget(c.Label, a.Name), addonPhase)] = c.afterKubelets()
+	configured, gone := c.addonTargets()
+	for _, t := range slices.Concat(configured, gone) {
+		b.draft.Turns[step(t, addonPhase)] = c.afterKubelets()
 	}
 	b.pauses(c)
 	before := c.beforeRisk()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -365,7 +366,7 @@ func (c *cluster) admits(v state.Value) (state.ObjectRef, error) {
 		return ref, errors.New("a node is made by its kubelet and changed by a patch")
 	case ref.Namespace != "" && !slices.Contains(systemNamespaces, ref.Namespace) &&
 		!c.has(state.ObjectRef{APIVersion: "v1", Kind: "Namespace", Name: ref.Namespace}):
-		return ref, fmt.Errorf("namespaces %q not found", ref.Namespace)
+		return ref, fmt.Errorf("namespaces %q: %w", ref.Namespace, providers.ErrNotFound)
 	}
 	return ref, nil
 }

@@ -43,7 +43,7 @@ func TestFirstLight(t *testing.T) {
 	s.wantGone(before)
 }
 
-// TestChanges has such a cluster drift and put right, changed, shrunk, gone.
+// TestChanges has such a cluster drift and put right, given addons, changed, shrunk, gone.
 func TestChanges(t *testing.T) {
 	beside(t, 5*time.Minute)
 	s := newSite(t, "e2ec", 3, 2)
@@ -54,6 +54,7 @@ func TestChanges(t *testing.T) {
 	s.wantWorkload()
 
 	t.Run("drift", func(t *testing.T) { s.within(t, s.drift) })
+	t.Run("addons", func(t *testing.T) { s.within(t, s.addons) })
 	t.Run("change", func(t *testing.T) { s.within(t, s.change) })
 	t.Run("worker leaves", func(t *testing.T) { s.within(t, s.removeWorker) })
 	if t.Failed() {

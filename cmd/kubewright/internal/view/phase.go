@@ -13,20 +13,26 @@ import (
 func (p *page) phases(phases []phase, c planner.ResourceChange) []entry {
 	width := 0
 	for _, ph := range phases {
-		if len(ph.changes) == 0 || c.Action == planner.Delete {
+		if inOneLine(ph, c) {
 			width = max(width, ansi.StringWidth(phaseName(ph)))
 		}
 	}
 	shared := reasonOf(c, phases)
 	var out []entry
 	for _, ph := range phases {
-		if len(ph.changes) == 0 || c.Action == planner.Delete {
+		if inOneLine(ph, c) {
 			out = append(out, p.phaseLine(ph, c, width)...)
 			continue
 		}
 		out = append(out, p.phaseBlock(ph, shared))
 	}
 	return out
+}
+
+// inOneLine tells that a phase has no items to show, or that those of what goes are
+// only forgotten.
+func inOneLine(ph phase, c planner.ResourceChange) bool {
+	return len(ph.changes) == 0 || c.Action == planner.Delete && ph.step == nil
 }
 
 func phaseName(ph phase) string {

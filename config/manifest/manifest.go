@@ -1,4 +1,6 @@
-package config
+// Package manifest reads Kubernetes manifests: the objects in them, in the form in
+// which the API shows them.
+package manifest
 
 import (
 	"bufio"
@@ -14,10 +16,11 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// ParseManifest takes the objects out of YAML with one or more documents. A
-// List is taken apart.
-func ParseManifest(text string) ([]state.Value, error) {
-	var out []state.Value
+// Parse takes the objects out of YAML with one or more documents, each in its
+// canonical form (Canonical). A List is taken apart. The error names the document,
+// the object where it is known, and the field.
+func Parse(text string) ([]Object, error) {
+	var out []Object
 	r := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
 	for i := 1; ; i++ {
 		doc, err := r.Read()
@@ -31,7 +34,13 @@ func ParseManifest(text string) ([]state.Value, error) {
 		if err != nil {
 			return nil, fmt.Errorf("document %d: %w", i, err)
 		}
-		out = append(out, objects...)
+		for _, o := range objects {
+			object, err := Canonical(o)
+			if err != nil {
+				return nil, fmt.Errorf("document %d: %w", i, err)
+			}
+			out = append(out, object)
+		}
 	}
 	if len(out) == 0 {
 		return nil, errors.New("it holds no object")

@@ -1,0 +1,109 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	sigsjson "sigs.k8s.io/json"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// types are the kinds of Kubernetes' own and CustomResourceDefinitions.
+var types = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(scheme.AddToScheme(s))
+	utilruntime.Must(apiextensions.AddToScheme(s))
+	return s
+}()
+
+// Object is one of a manifest.
+type Object struct {
+	// Value is the object as it is given, but for how its values are spelled.
+	Value state.Value
+	// Omits are the paths of values that the API leaves out when it shows the object,
+	// because they are its type's empty ones: hostPID: false. Elements of lists are
+	// named by their place.
+	Omits []string
+}
+
+// Canonical spells an object as the API shows it after it was applied, so that the
+// two can be compared: the API reads an object into its types and writes them out
+// again, by which cpu: 1000m becomes "1". Nothing is added that the object does not
+// have. Objects of kinds that are not Kubernetes' own are kept by the API as they are
+// given.
+//
+// The error names a field that the kind does not have, or whose value has another
+// type; the API would refuse the object.
+func Canonical(o state.Value) (Object, error) {
+	gvk := schema.FromAPIVersionAndKind(o.Get("apiVersion").AsString(), o.Get("kind").AsString())
+	typed, err := types.New(gvk)
+	if err != nil {
+		return Object{Value: o}, nil //nolint:nilerr // a kind of somebody else's
+	}
+	text, err := o.MarshalJSON()
+	if err != nil {
+		return Object{}, err
+	}
+	strict, err := sigsjson.UnmarshalStrict(text, typed)
+	if err != nil {
+		return Object{}, fmt.Errorf("%s %q: %s", gvk.Kind, o.Get("metadata.name").AsString(), strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if len(strict) > 0 {
+		var fields []string
+		for _, e := range strict {
+			fields = append(fields, e.Error())
+		}
+		slices.Sort(fields)
+		return Object{}, fmt.Errorf("%s %q: %s", gvk.Kind, o.Get("metadata.name").AsString(), strings.Join(fields, ", "))
+	}
+	if text, err = json.Marshal(typed); err != nil {
+		return Object{}, err
+	}
+	var shown state.Value
+	if err := shown.UnmarshalJSON(text); err != nil {
+		return Object{}, err
+	}
+	out := Object{}
+	out.Value = out.respelled("", o, shown)
+	return out, nil
+}
+
+// respelled is what is given, in the words in which it is shown. An empty value that
+// is not shown is noted; null is no value.
+func (o *Object) respelled(path string, given, shown state.Value) state.Value {
+	switch {
+	case given.Kind() == state.KindMap && shown.Kind() == state.KindMap:
+		out := map[string]state.Value{}
+		for key, v := range given.AsMap() {
+			if v.IsNull() {
+				continue
+			}
+			at := state.JoinPath(path, key)
+			s, ok := shown.AsMap()[key]
+			if !ok {
+				o.Omits = append(o.Omits, at)
+				out[key] = v
+				continue
+			}
+			out[key] = o.respelled(at, v, s)
+		}
+		slices.Sort(o.Omits)
+		return state.Map(out)
+	case given.Kind() == state.KindList && shown.Kind() == state.KindList && len(given.AsList()) == len(shown.AsList()):
+		var out []state.Value
+		for i, v := range given.AsList() {
+			out = append(out, o.respelled(state.JoinPath(path, strconv.Itoa(i)), v, shown.AsList()[i]))
+		}
+		return state.List(out...)
+	}
+	return shown
+}
