@@ -2,9 +2,14 @@ package main
 
 import (
 	"context"
+	"net/http/httptest"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kubewright/kubewright/state/backend"
@@ -38,8 +43,37 @@ func plant(ts *testscript.TestScript, _ bool, args []string) {
 	of(ts).server.Put([]byte(ts.ReadFile(args[0])))
 }
 
-// holdRemotely takes the lock of what serveState serves for another run.
+// holdRemotely takes the lock of what serveState serves for another run. It may be
+// somebody who means ill: what he writes there has escapes as in Go.
 func holdRemotely(ts *testscript.TestScript, _ bool, args []string) {
-	_, err := of(ts).states.Lock(context.Background(), backendtest.Info(args[0]))
+	for i := range args {
+		text, err := strconv.Unquote(`"` + args[i] + `"`)
+		ts.Check(err)
+		args[i] = text
+	}
+	info := backendtest.Info(args[0])
+	if len(args) == 3 {
+		info.Who, info.Operation = args[1], args[2]
+	}
+	ts.Setenv("HOLDER", info.ID)
+	_, err := of(ts).states.Lock(context.Background(), info)
 	ts.Check(err)
+}
+
+// serveBucket serves a bucket until the test ends, in which files lie.
+func serveBucket(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
+		memory := s3mem.New()
+		ts.Check(memory.CreateBucket("states"))
+		for _, name := range args {
+			text := ts.ReadFile(name)
+			_, err := memory.PutObject("states", name, nil, strings.NewReader(text), int64(len(text)), nil)
+			ts.Check(err)
+		}
+		server := httptest.NewServer(gofakes3.New(memory).Server())
+		t.Cleanup(server.Close)
+		ts.Setenv("BUCKET_URL", server.URL)
+		ts.Setenv("KUBEWRIGHT_S3_ACCESS_KEY", "AKTEST")
+		ts.Setenv("KUBEWRIGHT_S3_SECRET_KEY", "top-secret")
+	}
 }

@@ -78,7 +78,9 @@ const (
 //	serve                 serve a state at $STATE_URL, to user ann with password secret
 //	served FILE, plant FILE
 //	                      write what is kept there into a file, or replace it by one
-//	remotelock ID         hold the lock there as the run with this ID does
+//	remotelock ID [WHO OPERATION]
+//	                      hold the lock there as the run with this ID does, which is $HOLDER then
+//	bucket FILE…          serve the bucket "states" at $BUCKET_URL, with these files in it
 //	lock FILE, unlock     hold a state's lock as another run does
 //	ca NAME               make a CA: NAME.crt and NAME.key
 //	supply CA DATE [FILE…] sign what certificates.supplied has to hold, until that day
@@ -99,7 +101,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"kubewright": runCommand, "code": checkCode, "quickstart": putQuickstart, "founded": putFounded, "edit": editFile, "mode": hasMode,
-			"ca": scriptCA(t), "supply": scriptSupply(t), "serve": serveState(t), "remotelock": holdRemotely, "served": served, "plant": plant,
+			"ca": scriptCA(t), "supply": scriptSupply(t), "serve": serveState(t), "remotelock": holdRemotely, "bucket": serveBucket(t), "served": served, "plant": plant,
 			"answer":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).answers = args },
 			"secret":    func(ts *testscript.TestScript, _ bool, args []string) { of(ts).secret = &args[0] },
 			"jsonlines": onlyJSON, "planschema": followsSchema, "digest": keepDigest, "readme": isPicture, "picture": isPictured,

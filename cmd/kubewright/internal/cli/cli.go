@@ -164,6 +164,13 @@ func (a *app) print(diags diag.Diagnostics) {
 	}
 }
 
+// say prints text for people. What comes from elsewhere in it, out of a lock, a state
+// or the marks on a host, is made fit for a terminal.
+func (a *app) say(format string, args ...any) error {
+	_, err := fmt.Fprint(a.Stdout, view.CleanText(fmt.Sprintf(format, args...)))
+	return err
+}
+
 // hide has secrets taken out of everything that is said of a failure from here on.
 func (a *app) hide(secrets *state.Redactor) {
 	a.secrets = a.secrets.And(secrets)

@@ -310,7 +310,7 @@ func (s *session) imported(id, file string, st *state.State) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(s.Stdout, "Imported cluster %q through %s:\nKubernetes %s, %s and %s.\n\nWritten %s, and the state with %d items. Nothing was changed on any host.\n\n",
+	err := s.say("Imported cluster %q through %s:\nKubernetes %s, %s and %s.\n\nWritten %s, and the state with %d items. Nothing was changed on any host.\n\n",
 		c.Label, id, c.KubernetesVersion, count(planes, "control plane"), count(workers, "worker"), file, len(st.Items))
 	if err != nil {
 		return err
@@ -321,8 +321,7 @@ func (s *session) imported(id, file string, st *state.State) error {
 			"its own configuration says, or the language cannot say it. Read it before you apply;\n" +
 			"what is to stay as it is goes into " + file + "."
 	}
-	_, err = fmt.Fprintln(s.Stdout, next)
-	return err
+	return s.say("%s\n", next)
 }
 
 func count(n int, what string) string {

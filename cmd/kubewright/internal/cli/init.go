@@ -96,8 +96,7 @@ func (a *app) lookInto(ctx context.Context, to *statefile.Store) error {
 	} else {
 		text += "There is none yet: the first apply makes it.\n"
 	}
-	_, err = fmt.Fprint(a.Stdout, text)
-	return err
+	return a.say("%s", text)
 }
 
 func described(st *state.State) string {
@@ -138,8 +137,7 @@ func (a *app) migrate(ctx context.Context, o initOptions, last, now *used, to *s
 	if copied.Sealed {
 		text += "It is encrypted at the new place, and not at the old one, where it and older states are yours to delete.\n"
 	}
-	_, err = fmt.Fprint(a.Stdout, text)
-	return err
+	return a.say("%s", text)
 }
 
 // oldPaths are those of the place that a state is taken from. It may be from before
@@ -180,7 +178,7 @@ func (a *app) agreed(ctx context.Context, o planOptions, question, flag string) 
 	if !a.canAsk(o) {
 		return fmt.Errorf("%w: run with %s when this is what you want.\n\n%s", errNobody, flag, question)
 	}
-	if _, err := fmt.Fprintf(a.Stdout, "%s\n\nOnly yes is accepted.\n\n  Enter a value: ", question); err != nil {
+	if err := a.say("%s\n\nOnly yes is accepted.\n\n  Enter a value: ", question); err != nil {
 		return err
 	}
 	line, err := a.line(ctx)

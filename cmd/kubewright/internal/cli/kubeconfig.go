@@ -241,8 +241,7 @@ func (a *app) deliver(content state.Secret, names pki.Naming, o kubeconfigOption
 		until := a.Now().Add(o.validity).UTC().Format("2006-01-02 15:04 MST")
 		text = fmt.Sprintf("Context %s is in %s, and is believed until %s.\n", names.Context, file, until)
 	}
-	_, err = fmt.Fprint(a.Stdout, text)
-	return err
+	return a.say("%s", text)
 }
 
 // replaceable refuses a file that holds more than what is to be written anew: another

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state/backend"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -64,8 +65,7 @@ func (a *app) lockStatus(ctx context.Context, asJSON bool) error {
 	if holder != nil {
 		text = "The state at " + status.Place + " is locked by " + a.holderText(store, holder) + "\n"
 	}
-	_, err = fmt.Fprint(a.Stdout, text)
-	return err
+	return a.say("%s", text)
 }
 
 // silent tells that a holder that should show signs of life shows none.
@@ -73,9 +73,10 @@ func (a *app) silent(i *backend.LockInfo) bool {
 	return i != nil && !i.Renewed.IsZero() && a.Now().Sub(i.Renewed) > backend.Silent
 }
 
-// holderText says who holds a lock and what that means.
+// holderText says who holds a lock and what that means. Who holds it has written it,
+// and gets one line.
 func (a *app) holderText(store *statefile.Store, i *backend.LockInfo) string {
-	text := i.String() + ".\n"
+	text := view.Clean(i.String()) + ".\n"
 	switch {
 	case i.Certain && store.Local():
 		text += "Its process runs, or is stopped: the lock goes with it."
@@ -120,8 +121,7 @@ func (a *app) forceUnlock(ctx context.Context, o planOptions, id string, force b
 		return err
 	}
 	if holder == nil {
-		_, err := fmt.Fprintln(a.Stdout, "The state at "+store.Place()+" is not locked. Nothing was changed.")
-		return err
+		return a.say("The state at %s is not locked. Nothing was changed.\n", store.Place())
 	}
 	if holder.ID != id {
 		return &diagError{diag.Diagnostics{diag.Errorf("Another run holds the lock", "Nothing was changed: run %s does not hold the lock of the state at %s. It is held by %s",
@@ -137,6 +137,5 @@ func (a *app) forceUnlock(ctx context.Context, o planOptions, id string, force b
 	if err := store.ForceUnlock(ctx, id); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.Stdout, "Ended the lock of run "+id+". Plan before you apply: that run may have left something half done.")
-	return err
+	return a.say("Ended the lock of run %s. Plan before you apply: that run may have left something half done.\n", id)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -47,9 +46,8 @@ func (a *app) recover(ctx context.Context, o planOptions) error {
 	if err := s.store.Write(ctx, st); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Stdout, "Recovered the state with lineage %s: %d nodes, %d items.\nWritten to %s.\n\n"+
+	return s.say("Recovered the state with lineage %s: %d nodes, %d items.\nWritten to %s.\n\n"+
 		"Run kubewright plan to see what differs from the configuration.\n", st.Lineage, len(st.Nodes), len(st.Items), s.store.Place())
-	return err
 }
 
 // recovered is the state that hosts and configuration amount to. Nothing is written.

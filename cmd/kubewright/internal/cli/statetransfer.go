@@ -104,9 +104,8 @@ func (a *app) push(ctx context.Context, o planOptions, file string, force bool) 
 	if err := s.replace(ctx, pushed); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.Stdout, "Pushed the state of lineage %s: %d nodes, %d items; it has serial %d now.\nRun kubewright plan to see what differs from the configuration.\n",
+	return a.say("Pushed the state of lineage %s: %d nodes, %d items; it has serial %d now.\nRun kubewright plan to see what differs from the configuration.\n",
 		pushed.Lineage, len(pushed.Nodes), len(pushed.Items), pushed.Serial)
-	return err
 }
 
 // readPushed reads the file of push, or stdin.
