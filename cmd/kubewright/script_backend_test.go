@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	nethttp "net/http"
 	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -67,7 +69,8 @@ func serveBucket(t *testing.T) func(*testscript.TestScript, bool, []string) {
 		ts.Check(memory.CreateBucket("states"))
 		for _, name := range args {
 			text := ts.ReadFile(name)
-			_, err := memory.PutObject("states", name, nil, strings.NewReader(text), int64(len(text)), nil)
+			meta := map[string]string{"Last-Modified": time.Now().UTC().Format(nethttp.TimeFormat)}
+			_, err := memory.PutObject("states", name, meta, strings.NewReader(text), int64(len(text)), nil)
 			ts.Check(err)
 		}
 		server := httptest.NewServer(gofakes3.New(memory).Server())
