@@ -55,6 +55,9 @@ func (a *app) destroyCommand() *cobra.Command {
 func (a *app) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
 	var by approval
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := planForm("").check(o.json, a.full, explanation{}); err != nil {
+			return &usageError{cmd.CommandPath(), err}
+		}
 		if len(args) == 0 {
 			return a.apply(cmd.Context(), *o, by)
 		}

@@ -46,6 +46,9 @@ type app struct {
 	into *linesFile
 	// finer tells errors apart by exit codes, with -detailed-exitcode.
 	finer bool
+	// full shows a plan with all that is otherwise left out or said once, with -full;
+	// compactWarnings shows of warnings what they are called, with -compact-warnings.
+	full, compactWarnings bool
 	// quietStdout keeps stdout for a result that programs read: warnings go to stderr.
 	quietStdout bool
 	// stdin is Env.Stdin, once something was read from it.
@@ -192,7 +195,10 @@ func (a *app) sourceText(name string) []byte {
 
 func (a *app) options() view.Options {
 	width, height := a.Size()
-	return view.Options{Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor, width > 0), AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain}
+	return view.Options{
+		Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor, width > 0), Full: a.full, CompactWarnings: a.compactWarnings,
+		AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain,
+	}
 }
 
 // errorOptions are options for what goes to stderr, which may be another terminal

@@ -43,8 +43,17 @@ func (f *planForm) flag(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.PlanFormats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check refuses a form that does not exist, or one beside -json or -explain.
-func (f planForm) check(json bool, why explanation) error {
+// fullFlag adds -full to a command.
+func (a *app) fullFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.full, "full", false, "show every operation, all of what is new, and each node by itself")
+}
+
+// check refuses a form that does not exist, or one beside -json or -explain, and
+// -full with anything but text.
+func (f planForm) check(json, full bool, why explanation) error {
+	if full && (json || why.given || f.programs()) {
+		return errors.New("-full is about the plan as text: give it without -json, -format and -explain")
+	}
 	if why.given && (json || f.programs()) {
 		return errors.New("-explain speaks to people: give it without -json and -format")
 	}

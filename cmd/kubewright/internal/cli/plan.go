@@ -27,6 +27,8 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	f.Var((*atLeastOne)(&o.parallelism), "parallelism", "run this `number` of steps at once")
 	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer")
 	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")
+	a.fullFlag(cmd)
+	f.BoolVar(&a.compactWarnings, "compact-warnings", false, "print only the summaries of warnings, when there are no errors")
 	f.StringVar(&o.jsonInto, "json-into", "", "write JSON, one object per line, into this `file` beside what is printed")
 	f.BoolVar(&a.finer, "detailed-exitcode", false, "tell by the exit code: 2 changes, 3 only drift, 4 a step was refused, 5 locked, 6 a host does not answer")
 }
@@ -84,16 +86,18 @@ func (a *app) planCommand() *cobra.Command {
 			"the cluster. It writes nothing to hosts, cluster or state.\n\n" +
 			"With -out the plan goes into a file: kubewright show prints it in other forms, and kubewright apply\n" +
 			"carries out that very plan. -target and -exclude take a part of it: a node, a phase, or a phase of\n" +
-			"a node. -explain says why something is in the plan.\n\n" +
+			"a node. -explain says why something is in the plan. Of new nodes that are alike only the first is\n" +
+			"shown, and of what is new not everything that makes it up: -full shows all of it.\n\n" +
 			"With -generate-config-out a cluster that an import block names, and that has no block yet, is read as\n" +
 			"by kubewright import: its configuration goes into a new file, and the plan is made with it.\n\n" +
 			"The exit code is 0, or 1 after an error. With -detailed-exitcode it is 2 when there are changes, 3\n" +
 			"when all of them were made outside of kubewright, and 4, 5 and 6 for errors of three kinds.",
 		Example: "  kubewright plan\n  kubewright plan -out=plan.kwplan\n  kubewright plan -format=markdown > plan.md\n" +
+			"  kubewright plan -full -compact-warnings\n" +
 			"  kubewright plan -explain='node.cp[\"cp1\"]/control-plane'\n  kubewright plan -target='node.cp[\"cp1\"]' -skip-phase=addon\n" +
 			"  kubewright plan -refresh-only -detailed-exitcode\n  kubewright plan -generate-config-out=prod.hcl",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := form.check(o.json, why); err != nil {
+			if err := form.check(o.json, a.full, why); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
 			if err := a.spares("out", out); err != nil {

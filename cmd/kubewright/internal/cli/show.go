@@ -42,9 +42,9 @@ func (a *app) showCommand() *cobra.Command {
 			"Nothing is contacted. The form markdown is for a pull request and html for a browser; junit\n" +
 			"is for the test tab of CI, github for annotations of a workflow, and json for policies.",
 		Example: "  kubewright show\n  kubewright show -json plan.kwplan\n  kubewright show -format=markdown plan.kwplan > comment.md\n" +
-			"  kubewright show -format=html plan.kwplan > plan.html",
+			"  kubewright show -format=html plan.kwplan > plan.html\n  kubewright show -full plan.kwplan",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := form.check(asJSON, why); err != nil {
+			if err := form.check(asJSON, a.full, why); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
 			if len(args) == 1 {
@@ -58,6 +58,9 @@ func (a *app) showCommand() *cobra.Command {
 			}
 			if why.given {
 				return &usageError{cmd.CommandPath(), errors.New("-explain is of a plan, and none was named: kubewright show -explain=ADDRESS FILE")}
+			}
+			if a.full {
+				return &usageError{cmd.CommandPath(), errors.New("-full is of a plan, and none was named: kubewright show -full FILE")}
 			}
 			if form.programs() && form != "json" {
 				return &usageError{cmd.CommandPath(), fmt.Errorf("-format=%s is a form of a plan, and none was named: kubewright show -format=%s FILE", form, form)}
@@ -76,6 +79,7 @@ func (a *app) showCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	form.flag(cmd)
 	why.flag(cmd)
+	a.fullFlag(cmd)
 	takesInput(cmd)
 	return cmd
 }
@@ -194,15 +198,22 @@ func (a *app) stateCommand() *cobra.Command {
 func (a *app) graphCommand() *cobra.Command {
 	var o planOptions
 	var format string
+	var html bool
 	cmd := &cobra.Command{
 		Use: "graph", Short: "Print the plan's steps and their order as a graph", Args: takes(0, 0),
 		Long: "graph plans, and prints the steps of the plan with what each waits for. An edge is a need, or that two\n" +
 			"steps take turns: of etcd's members and of control planes one changes at a time.\n\n" +
 			"The form dot is for Graphviz, mermaid for Markdown, json for programs, and html is a page that draws\n" +
 			"it and needs nothing else.",
-		Example: "  kubewright graph | dot -Tsvg > plan.svg\n  kubewright graph -format=html > graph.html\n" +
+		Example: "  kubewright graph | dot -Tsvg > plan.svg\n  kubewright graph -html > graph.html\n" +
 			"  kubewright graph -format=mermaid -target='node.cp[\"cp1\"]'\n  kubewright graph -destroy -format=json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if html {
+				if cmd.Flags().Changed("format") {
+					return &usageError{cmd.CommandPath(), errors.New("-html and -format both say how to print: give one of them")}
+				}
+				format = "html"
+			}
 			if err := view.GraphFormat(format); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
@@ -217,6 +228,7 @@ func (a *app) graphCommand() *cobra.Command {
 	}
 	o.partFlags(cmd.Flags())
 	cmd.Flags().StringVar(&format, "format", "dot", "the `form`: dot, html, mermaid or json")
+	cmd.Flags().BoolVar(&html, "html", false, "the same as -format=html")
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "the graph of destroy")
 	a.completeParts(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.GraphFormats(), cobra.ShellCompDirectiveNoFileComp))
