@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -537,6 +538,7 @@ func TestGitLabPipelines(t *testing.T) {
 	if junit := c.artifacts["plan.xml"]; !strings.Contains(string(junit), `failures="0"`) {
 		t.Fatalf("the report of the merge request is %s", junit)
 	}
+	c.widget(2, 0, 0)
 	code, out = c.pipeline("push", "main")
 	c.want("a push", code, 0, out, "Apply complete! Resources: 2 added")
 	code, out = c.pipeline("schedule", "main")
@@ -547,6 +549,7 @@ func TestGitLabPipelines(t *testing.T) {
 	c.want("a night after a merge", code, 2, out, "2 to change")
 	code, out = c.pipeline("merge_request_event", "")
 	c.want("another merge request", code, 0, out)
+	c.widget(0, 2, 0)
 	c.values["DIGEST"] = digestIn(t, c.log())
 	code, out = c.pipeline("web", "main")
 	c.want("the digest", code, 0, out, "Apply complete!")
@@ -558,6 +561,23 @@ func TestGitLabPipelines(t *testing.T) {
 		t.Fatalf("the report of the night is %s", junit)
 	}
 	c.allRan()
+	dir := c.checkout()
+	code, out = c.shell(dir, "kubewright plan -destroy -input=false -out=plan.kwplan\n"+c.countingLine(), c.desk)
+	c.want("a plan that removes everything", code, 0, out, "2 to destroy")
+	c.upload("plan.json", filepath.Join(dir, "plan.json"))
+	c.widget(0, 0, 2)
+}
+
+// widget checks what GitLab counts in a merge request, as its parser reads the report
+// (lib/gitlab/ci/parsers/terraform/tfplan.rb): three keys, and a whole number each.
+func (c *gitlab) widget(create, update, remove int) {
+	c.t.Helper()
+	reports := c.jobs()["plan"]["artifacts"].(map[string]any)["reports"].(map[string]any)
+	var got map[string]int
+	want := map[string]int{"create": create, "update": update, "delete": remove}
+	if err := json.Unmarshal(c.artifacts[reports["terraform"].(string)], &got); err != nil || !maps.Equal(got, want) {
+		c.t.Fatalf("the widget gets %v, want %v: %v", got, want, err)
+	}
 }
 
 // gitlab runs pipelines as GitLab does, on a runner with bash.
@@ -575,6 +595,26 @@ func (c *gitlab) serve() {
 }
 
 const gitlabFile = ".gitlab-ci.yml"
+
+var jqProgram = regexp.MustCompile(`kubewright show -json plan.kwplan \| jq '([^']+)'`)
+
+// countingLine is the line of the pipeline that counts for the widget, with the same
+// program as on docs/review.md.
+func (c *gitlab) countingLine() string {
+	c.t.Helper()
+	page, err := os.ReadFile(filepath.Join(examples, "..", "docs", "review.md"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	there := jqProgram.FindStringSubmatch(string(page))
+	for _, line := range c.jobs()["plan"]["script"].([]any) {
+		if here := jqProgram.FindStringSubmatch(line.(string)); here != nil && there != nil && here[1] == there[1] {
+			return line.(string)
+		}
+	}
+	c.t.Fatalf("docs/review.md counts with %q, and docs/ci.md otherwise", there)
+	return ""
+}
 
 func (c *gitlab) listSteps() {
 	c.values = map[string]string{"CI_PROJECT_ID": "4", "CI_MERGE_REQUEST_IID": "9", "CI_DEFAULT_BRANCH": "main", "DIGEST": ""}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"filippo.io/age"
+	jq "github.com/itchyny/gojq/cli"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
@@ -42,6 +43,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"kubewright-process": func() { os.Exit(cli.Main(cli.System(os.Args[1:]))) },
 		"kubewright-killed":  runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal, "kubewright-unread": runUnread, "kubewright-stopped": runStopped, "kubewright-held": runHeld,
+		// What the pages pipe through jq is tried wherever Go is.
+		"jq": func() { os.Exit(jq.Run()) },
 	})
 }
 
