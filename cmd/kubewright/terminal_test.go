@@ -18,6 +18,9 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/statefile"
 )
 
 // runHeld is the command in a process that at one of its moments says so on file
@@ -376,14 +379,23 @@ const heldStep = `node.cp["cp1"]/certs`
 // and leaves a screen with what has happened and nothing else.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
-	c := startConsole(t, blankFolder(t), 100, 24, "apply", "-parallelism=1")
+	f := blankFolder(t)
+	// What an apply before has left: how long such a step took then.
+	before := &state.State{Lineage: "b71e", Durations: map[string]float64{state.DurationKey("certs", string(planner.Create)): 40}}
+	if err := statefile.Write(statefile.DirPaths(string(f)), before); err != nil {
+		t.Fatal(err)
+	}
+	c := startConsole(t, f, 100, 24, "apply", "-parallelism=1")
 	c.until(t, "the question", shows("Enter a value: "))
 	c.types("yes\n")
 	c.held(heldStep)
 	c.wantBlock(heldStep)
 	for _, size := range [][2]int{{44, 12}, {130, 40}, {36, 10}, {100, 24}} {
 		c.resizes(size[0], size[1])
-		c.wantBlock(heldStep[:4]) // of a narrow one the name is cut off
+		c.wantBlock(heldStep)
+		c.until(t, "what is expected, where there is room for it", func(m *model) bool {
+			return strings.Contains(strings.Join(m.block(), "\n"), " of about 40s") == (size[0] > 40)
+		})
 	}
 	screen := c.ends(0)
 	if done, all := wantDone(t, screen); done != all || done < 20 {

@@ -61,8 +61,7 @@ func (s textScreen) saved(path string, p *planner.Plan) error {
 
 func (s textScreen) progress(p *planner.Plan, o view.Options) view.Display {
 	fmt.Fprintln(s.Stdout) // apart from the plan, or the answer, above
-	o.Estimate = view.Estimate(p, o)
-	return view.NewProgress(s.Stdout, o, s.draws())
+	return view.NewProgress(s.Stdout, view.Expect(p, o), s.draws())
 }
 
 func (s textScreen) complete(p *planner.Plan, o *executor.Outcome) error {

@@ -10,12 +10,15 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/state"
 )
 
-// LiveProgress redraws a block at the end of the terminal: what runs where and
-// since when. Steps that end become lines above it and scroll with everything
-// else. A redraw is one write: the cursor goes up, each line is overwritten and
-// cleared behind, and what is below is cleared, so nothing flickers.
+// LiveProgress redraws a block at the end of the terminal: what runs where, since
+// when, and how long that took before. Steps that end become lines above it and scroll with everything
+// else. A redraw is one write: the cursor goes up, each line is overwritten, and
+// what is below is cleared, so nothing flickers. Of a row that had more its whole
+// line is cleared first: behind its end a terminal (tmux) would keep blanks, and
+// fold them into rows of their own when it becomes narrower.
 type LiveProgress struct {
 	mu sync.Mutex
 	tally
@@ -24,6 +27,7 @@ type LiveProgress struct {
 	width, height int
 	size          func() (width, height int)
 	estimate      time.Duration
+	expected      map[state.Address]time.Duration
 	// drawn are the widths of the lines of the block on the screen.
 	drawn []int
 	// refolded tells that the terminal has another width than when the block was
@@ -41,7 +45,7 @@ const redraw = 100 * time.Millisecond
 // NewLiveProgress makes a display for a terminal of the options' width and
 // height. With Options.Size it follows changes, and Resize tells of them.
 func NewLiveProgress(w io.Writer, o Options) *LiveProgress {
-	p := &LiveProgress{w: w, style: style{o.Color}, width: o.Width, height: o.Height, estimate: o.Estimate, size: o.Size}
+	p := &LiveProgress{w: w, style: style{o.Color}, width: o.Width, height: o.Height, estimate: o.Estimate, expected: o.Expected, size: o.Size}
 	if p.width <= 0 {
 		p.width = defaultWidth
 	}
@@ -123,15 +127,24 @@ func (p *LiveProgress) block() []string {
 		shown = shown[:max(1, room-1)]
 	}
 	names, times := make([]string, len(shown)), make([]string, len(shown))
-	wide := 0
+	wide, long := 0, 4
 	for i, r := range shown {
-		names[i], times[i] = stepName(r.id), seconds(p.now.Sub(r.began))
+		names[i] = ansi.Truncate(stepName(r.id), max(1, p.width-timeRoom), "…")
 		wide = max(wide, ansi.StringWidth(names[i]))
+	}
+	wide = min(wide, p.width/2)
+	for i, r := range shown {
+		columns := 0
+		times[i], columns = p.time(r, p.width-1-len("    ")-max(wide, ansi.StringWidth(names[i])))
+		long = max(long, columns)
 	}
 	lines := []string{p.head()}
 	tails := p.tails(shown, room-len(shown))
 	for i, r := range shown {
-		line := "  " + fill(names[i], min(wide, p.width/2)) + "  " + fill(times[i], 6) + p.dim(r.doing)
+		line := "  " + fill(names[i], wide) + "  " + times[i]
+		if doing := len("    ") + max(wide, ansi.StringWidth(names[i])) + long + 2; doing+1 < p.width && r.doing != "" {
+			line = fill(line, doing) + p.dim(r.doing)
+		}
 		lines = append(lines, line)
 		if tails[r] {
 			lines = append(lines, p.dim("    "+r.last))
@@ -144,6 +157,25 @@ func (p *LiveProgress) block() []string {
 		lines[i] = ansi.Truncate(lines[i], p.width-1, "…")
 	}
 	return lines
+}
+
+// timeRoom is how many columns of a row the name of a step leaves for the rest.
+const timeRoom = 12
+
+// time is since when a step runs, and how long such a step took before if that is
+// known and there is room for all of it: 12s of about 40s. Columns are how many it
+// takes up until it is as late as that.
+func (p *LiveProgress) time(r *runningStep, room int) (text string, columns int) {
+	text = seconds(p.now.Sub(r.began))
+	expected := p.expected[r.id].Round(time.Second)
+	if expected > 0 {
+		about := duration(expected)
+		of := " of about " + about
+		if columns = max(len(text), len(about)) + len(of); columns <= room {
+			return text + of, columns
+		}
+	}
+	return text, len(text)
 }
 
 // tails are the steps whose last words stand below them: of those that run for
@@ -193,15 +225,27 @@ func (p *LiveProgress) write(block []string) {
 		return
 	}
 	var b strings.Builder
+	had := p.drawn
 	if n := p.rows(); n > 0 {
 		b.WriteString("\r" + ansi.CursorUp(n))
 		if p.refolded { // rows remember that they continue one another until they are cleared
 			b.WriteString(ansi.EraseScreenBelow)
+			had = nil
 		}
 	}
 	p.refolded = false
 	for _, line := range append(p.pending, block...) {
-		b.WriteString(line + ansi.EraseLineRight + "\n")
+		n := p.rowsOf(ansi.StringWidth(line))
+		end := ""
+		switch covered := had[min(n-1, len(had)):]; {
+		case len(covered) == 0:
+		case n > 1:
+			end = ansi.EraseLineRight
+		case covered[0] > ansi.StringWidth(line):
+			b.WriteString(ansi.EraseEntireLine)
+		}
+		had = had[min(n, len(had)):]
+		b.WriteString(line + end + "\n")
 	}
 	b.WriteString(ansi.EraseScreenBelow)
 	p.pending, p.drawn = nil, p.drawn[:0]
@@ -218,7 +262,10 @@ func (p *LiveProgress) write(block []string) {
 func (p *LiveProgress) rows() int {
 	n := 0
 	for _, w := range p.drawn {
-		n += max(1, (w+p.width-1)/p.width)
+		n += p.rowsOf(w)
 	}
 	return n
 }
+
+// rowsOf is how many rows a line takes of which this is the width.
+func (p *LiveProgress) rowsOf(width int) int { return max(1, (width+p.width-1)/p.width) }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/state"
 )
@@ -83,7 +84,8 @@ func TestPlainProgress(t *testing.T) {
 
 func TestLiveProgress(t *testing.T) {
 	screen := &terminal{width: 80, height: 24}
-	p := view.NewLiveProgress(screen, view.Options{Width: 80, Estimate: 50 * time.Second})
+	expected := map[state.Address]time.Duration{id(cp1, "etcd"): 14600 * time.Millisecond, id(w21, "images"): 400 * time.Millisecond}
+	p := view.NewLiveProgress(screen, view.Options{Width: 80, Estimate: 50 * time.Second, Expected: expected})
 	var frames strings.Builder
 	for _, m := range story() {
 		play(p, []moment{m})
@@ -94,6 +96,98 @@ func TestLiveProgress(t *testing.T) {
 	}
 	fmt.Fprintf(&frames, "--- closed\n%s", screen)
 	golden(t, "progress.live.txt", frames.String())
+}
+
+// TestLiveProgressExpected: what a step took before stands behind what it has taken
+// so far, as a whole or not at all, and no column moves for that.
+func TestLiveProgressExpected(t *testing.T) {
+	t.Parallel()
+	long, short, new := id(cp1, "wait-control-plane"), id(w21, "images"), id(w21, "certs")
+	plan := &planner.Plan{}
+	for _, step := range []state.Address{long, short, new} {
+		plan.Steps = append(plan.Steps, planner.Step{ID: step, Target: step.Target, Phase: step.Phase, Action: planner.Create})
+	}
+	took := map[string]float64{
+		state.DurationKey(long.Phase, string(planner.Create)):  75.3,
+		state.DurationKey(short.Phase, string(planner.Create)): 9.6,
+	}
+	o := view.Expect(plan, view.Options{Recorded: view.Recorded{Durations: took}})
+	if o.Estimate != 75300*time.Millisecond || o.Expected[short] != 9600*time.Millisecond || len(o.Expected) != 2 {
+		t.Fatalf("expected are %v and %v", o.Estimate, o.Expected)
+	}
+	var pictures strings.Builder
+	for _, width := range []int{100, 64, 52, 30, 12} {
+		screen := &terminal{width: width, height: 24}
+		o.Width = width
+		p := view.NewLiveProgress(screen, o)
+		p.Event(executor.Event{Kind: executor.KindRun, Time: start, Total: 3})
+		for _, step := range []state.Address{long, short, new} {
+			p.Event(executor.Event{Kind: executor.KindStarted, Time: start, Total: 3, Step: step})
+			p.Event(executor.Event{Kind: executor.KindOp, Time: start, Total: 3, Step: step, Ops: 1, Summary: "do what has to be done"})
+		}
+		for _, after := range []int{3, 12, 80, 130} {
+			p.Tick(start.Add(time.Duration(after) * time.Second))
+			fmt.Fprintf(&pictures, "--- %d columns, after %ds\n%s", width, after, screen)
+			for line := range strings.Lines(screen.String()) {
+				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n >= width {
+					t.Errorf("a line has %d columns of %d: %s", n, width, line)
+				}
+			}
+		}
+	}
+	golden(t, "progress.expected.txt", pictures.String())
+}
+
+// erasing are the sequences that clear something, and early those that clear a row
+// anywhere else than right before it is written anew.
+var (
+	erasing = regexp.MustCompile(`\x1b\[\d*[JK]`)
+	early   = regexp.MustCompile(`[^\nA]\x1b\[2K|\x1b\[2K\n`)
+)
+
+// writes are kept one by one.
+type writes struct {
+	terminal
+	all []string
+}
+
+func (w *writes) Write(b []byte) (int, error) {
+	w.all = append(w.all, string(b))
+	return w.terminal.Write(b)
+}
+
+// TestLiveProgressNeverFlickers: a new picture is one write, which goes over the old
+// one line by line: nothing is cleared but a row that had more, right before it is
+// written anew, and what is left below.
+func TestLiveProgressNeverFlickers(t *testing.T) {
+	t.Parallel()
+	screen := &writes{terminal: terminal{width: 80, height: 24}}
+	p := view.NewLiveProgress(screen, view.Options{Width: 80, Color: true})
+	drawn := 0
+	for i, m := range story() {
+		before := len(screen.all)
+		play(p, []moment{m})
+		n := len(screen.all) - before
+		if n > 1 || m.event.Kind == "" && n != 1 {
+			t.Fatalf("moment %d, at %.1fs, makes %d writes: %q", i, m.at, n, screen.all[before:])
+		}
+		for _, text := range screen.all[before:] {
+			above, erased, found := strings.Cut(text, "\x1b[J")
+			if cleared := len(erasing.FindAllString(above, -1)); !found || erased != "" || cleared != strings.Count(above, "\x1b[2K")+strings.Count(above, "\x1b[K\n") || early.MatchString(above) {
+				t.Errorf("something is cleared before it is written anew: %q", text)
+			}
+			if strings.Contains(above, "Applying") {
+				drawn++
+			}
+		}
+	}
+	if drawn < 10 {
+		t.Errorf("only %d pictures were drawn", drawn)
+	}
+	before := len(screen.all)
+	if err := p.Close(); err != nil || len(screen.all)-before > 1 {
+		t.Errorf("the end makes %d writes: %v", len(screen.all)-before, err)
+	}
 }
 
 // TestLiveProgressResize makes the terminal narrower and wider between draws;
@@ -118,6 +212,31 @@ func TestLiveProgressResize(t *testing.T) {
 	}
 	if strings.Contains(screen.String(), "Applying:") {
 		t.Fatalf("the block is left on the screen:\n%s", screen)
+	}
+}
+
+// TestLiveProgressNarrower: a short line where a long one stood before is short for
+// the terminal, too, which folds what it thinks is there when it becomes narrower.
+func TestLiveProgressNarrower(t *testing.T) {
+	t.Parallel()
+	screen := &terminal{width: 100, height: 24}
+	p := view.NewLiveProgress(screen, view.Options{Width: 100})
+	first, second := id(cp1, "certs"), id(w21, "certs")
+	p.Event(executor.Event{Kind: executor.KindRun, Time: start, Total: 2})
+	for _, step := range []state.Address{first, second} {
+		p.Event(executor.Event{Kind: executor.KindStarted, Time: start, Total: 2, Step: step})
+		p.Event(executor.Event{Kind: executor.KindOp, Time: start, Total: 2, Step: step, Ops: 1, Summary: strings.Repeat("long ", 20)})
+	}
+	p.Tick(start.Add(time.Second))
+	p.Event(executor.Event{Kind: executor.KindDone, Time: start.Add(2 * time.Second), Total: 2, Step: first, Seconds: 2})
+	screen.resize(60)
+	p.Resize(60, 24)
+	p.Tick(start.Add(3 * time.Second))
+	want := "[1/2] node.cp[\"cp1\"]/certs: done after 2s\n" +
+		"Applying: 1 of 2 steps done [3s]\n" +
+		"  node.worker[\"10.77.0.21\"]/certs  3s    long long long lo…\n"
+	if got := screen.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 
@@ -154,7 +273,11 @@ func (s *terminal) Write(b []byte) (int, error) {
 				s.row = max(0, s.row-max(1, n))
 			case "J":
 				s.lines = s.lines[:min(len(s.lines), s.row)]
-			case "K", "m":
+			case "K":
+				if m[1] == "2" && s.row < len(s.lines) {
+					s.lines[s.row] = ""
+				}
+			case "m":
 			default:
 				panic("the model knows no " + m[0][1:])
 			}
@@ -178,7 +301,8 @@ func (s *terminal) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// put writes a line at the cursor, folded at the width.
+// put writes a line at the cursor, folded at the width. What stood behind its end
+// becomes blanks, as in tmux, which counts them as part of the line.
 func (s *terminal) put(line string) {
 	r := []rune(line)
 	for {
@@ -186,7 +310,7 @@ func (s *terminal) put(line string) {
 		for len(s.lines) <= s.row {
 			s.lines = append(s.lines, "")
 		}
-		s.lines[s.row] = string(r[:n])
+		s.lines[s.row] = string(r[:n]) + strings.Repeat(" ", max(0, len([]rune(s.lines[s.row]))-n))
 		s.row++
 		if r = r[n:]; len(r) == 0 {
 			return
@@ -205,7 +329,11 @@ func (s *terminal) resize(width int) {
 
 // String is the screen.
 func (s *terminal) String() string {
-	return strings.Join(s.lines[max(0, len(s.lines)-s.height):], "\n") + "\n"
+	var b strings.Builder
+	for _, line := range s.lines[max(0, len(s.lines)-s.height):] {
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
 }
 
 func TestLooking(t *testing.T) {

@@ -13,14 +13,20 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Estimate is how long the plan would take, going by earlier applies; 0 where
-// they say nothing.
-func Estimate(plan *planner.Plan, o Options) time.Duration {
+// Expect fills in how long the plan and each of its steps would take, going by
+// earlier applies: nothing where they say nothing.
+func Expect(plan *planner.Plan, o Options) Options {
 	t := executor.Forecast(plan, o.Recorded.Durations, o.Parallelism)
 	if !tells(t) {
-		return 0
+		return o
 	}
-	return ofSeconds(t.Seconds)
+	o.Estimate, o.Expected = ofSeconds(t.Seconds), map[state.Address]time.Duration{}
+	for _, s := range t.Steps {
+		if s.Known {
+			o.Expected[s.Step] = ofSeconds(s.Seconds)
+		}
+	}
+	return o
 }
 
 // tells reports that a timeline is worth a word: simulated hosts take no time.

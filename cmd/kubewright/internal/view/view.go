@@ -62,6 +62,9 @@ type Options struct {
 	Parallelism int
 	// Estimate is how long an apply takes, going by earlier ones; 0 is unknown.
 	Estimate time.Duration
+	// Expected is how long each of its steps takes; of one that nobody knows of it
+	// has nothing. Expect fills in both.
+	Expected map[state.Address]time.Duration
 }
 
 // Recorded is what the state knows that a plan is read beside.
