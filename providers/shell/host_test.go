@@ -22,6 +22,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -314,6 +315,9 @@ func TestHTTPStatusTrustsTheClustersCA(t *testing.T) {
 	if _, err := h.HTTPStatus(t.Context(), web.URL, "/etc/kubernetes/pki/ca.crt"); err == nil {
 		t.Error("trusted without a CA")
 	}
+	put(t, root+"/etc/kubernetes/pki/ca.crt", "no certificate")
+	_, err := h.HTTPStatus(t.Context(), web.URL, "/etc/kubernetes/pki/ca.crt")
+	says(t, "a CA without a certificate", err, "cannot verify TLS: cp1 has no certificate in /etc/kubernetes/pki/ca.crt")
 	other, _ := certificate(t)
 	put(t, root+"/etc/kubernetes/pki/ca.crt", string(other))
 	if _, err := h.HTTPStatus(t.Context(), web.URL, "/etc/kubernetes/pki/ca.crt"); err == nil {
@@ -359,26 +363,37 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 	}
 }
 
+// says wants an error with a text.
+func says(t *testing.T, what any, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("%#v: error %v, want one that says %q", what, err, text)
+	}
+}
+
 func TestRefusedQueries(t *testing.T) {
 	t.Parallel()
 	h, _, s := newHost(t)
-	for _, q := range []state.Query{
-		{Files: []state.FileQuery{{Path: "relative"}}},
-		{Files: []state.FileQuery{{Path: "/a/../b"}}},
-		{Files: []state.FileQuery{{Path: "/a\nb"}}},
-		{Files: []state.FileQuery{{Path: `/a\b`}}},
-		{Files: []state.FileQuery{{Path: "/a", Read: "everything"}}},
-		{Globs: []string{"*"}},
-		{Units: []string{"--now"}},
-		{Units: []string{"a b"}},
-		{Sysctls: []string{"a;b"}},
-		{Modules: []string{""}},
-		{Commands: []string{"$(id)"}},
-		{Secrets: []string{"x"}},
+	for _, test := range []struct {
+		query state.Query
+		text  string
+	}{
+		{state.Query{Files: []state.FileQuery{{Path: "relative"}}}, `path "relative" is not absolute`},
+		{state.Query{Files: []state.FileQuery{{Path: "/a/../b"}}}, `path "/a/../b" is not in its shortest form`},
+		{state.Query{Files: []state.FileQuery{{Path: "/a\nb"}}}, `path "/a\nb" contains '\n'`},
+		{state.Query{Files: []state.FileQuery{{Path: `/a\b`}}}, `path "/a\\b" contains '\\'`},
+		{state.Query{Files: []state.FileQuery{{Path: "/a", Read: "everything"}}}, "internal error"},
+		{state.Query{Globs: []string{"*"}}, `pattern "*" is not absolute`},
+		{state.Query{Units: []string{"--now"}}, `unit "--now" is not a plain name`},
+		{state.Query{Units: []string{"a b"}}, `unit "a b" is not a plain name`},
+		{state.Query{Sysctls: []string{"a;b"}}, `"a;b" is not a plain name`},
+		{state.Query{Modules: []string{""}}, `"" is not a plain name`},
+		{state.Query{Commands: []string{"$(id)"}}, `"$(id)" is not a plain name`},
+		{state.Query{Secrets: []string{"x"}}, `path "x" is not absolute`},
+		{state.Query{Packages: state.PackageQuery{Names: []string{"kubelet"}, Version: "1 2"}}, `"1 2" is no name or version of a package`},
 	} {
-		if _, err := h.Observe(t.Context(), q); err == nil {
-			t.Errorf("%+v was asked", q)
-		}
+		_, err := h.Observe(t.Context(), test.query)
+		says(t, test.query, err, test.text)
 	}
 	if len(s.commands) != 0 {
 		t.Errorf("%d commands", len(s.commands))
@@ -388,31 +403,45 @@ func TestRefusedQueries(t *testing.T) {
 func TestRefusedOperations(t *testing.T) {
 	t.Parallel()
 	h, _, s := newHost(t)
-	for _, op := range []planner.Operation{
-		write("relative", ""), write("/a/../b", ""),
-		planner.WriteFile{Path: "/etc/a", Mode: "rw"},
-		planner.WriteFile{Path: "/etc/a", Mode: "0600", Owner: "root; id"},
-		planner.WriteFile{Path: "/etc/a", Mode: "0600", Content: planner.Content{Ref: "nobody:brought"}},
-		planner.Unit{Unit: "kubelet", Action: "mask"},
-		planner.Unit{Unit: "-x", Action: "start"},
-		planner.LoadImage{Image: "--help", Socket: "unix:///run/x"},
-		planner.LoadImage{Image: "a", Socket: "tcp://x"},
-		planner.SetSysctl{Name: "a b"},
-		planner.LoadModule{Module: "-r"},
-		planner.RemoveNetwork{Links: []string{"*"}},
-		planner.Unmount{Below: "/"},
-		planner.Unmount{Below: "/var/lib"},
-		planner.Unmount{Below: "/var/lib/kubelet", Flags: []string{"MNT_EXPIRE"}},
-		planner.Cordon{Node: "x"},
-		planner.RemovePods{Socket: "x"},
+	none := strings.Repeat("0", 64)
+	for _, test := range []struct {
+		op   planner.Operation
+		text string
+	}{
+		{write("relative", ""), `path "relative" is not absolute`},
+		{write("/a/../b", ""), "is not in its shortest form"},
+		{planner.WriteFile{Path: "/etc/a", Mode: "rw"}, `mode "rw" is not octal`},
+		{planner.WriteFile{Path: "/etc/a", Mode: "0600", Owner: "root; id"}, `owner "root; id" is not USER:GROUP`},
+		{planner.WriteFile{Path: "/etc/a", Mode: "0600", Content: planner.Content{Ref: "nobody:brought"}}, "internal error"},
+		{planner.WriteFile{Path: "/etc/a", Mode: "0600", SHA256: none}, "its content has digest e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855, planned was " + none},
+		{planner.Unit{Unit: "kubelet", Action: "mask"}, "internal error"},
+		{planner.Unit{Unit: "-x", Action: "start"}, `unit "-x" is not a plain name`},
+		{planner.LoadImage{Image: "--help", Socket: "unix:///run/x"}, `"--help" is no image`},
+		{planner.LoadImage{Image: "a", Socket: "tcp://x"}, `path "tcp://x" is not absolute`},
+		{planner.SetSysctl{Name: "a b"}, `"a b" is not a plain name`},
+		{planner.LoadModule{Module: "-r"}, `"-r" is not a plain name`},
+		{planner.RemoveNetwork{Links: []string{"*"}}, `"*" is no pattern of link names`},
+		{planner.Unmount{Below: "/"}, "/ belongs to the whole machine"},
+		{planner.Unmount{Below: "/var/lib"}, "/var/lib belongs to the whole machine"},
+		{planner.Unmount{Below: "/var/lib/kubelet", Flags: []string{"MNT_EXPIRE"}}, `umount has no option for "MNT_EXPIRE"`},
+		{planner.Cordon{Node: "x"}, "internal error"},
+		{planner.RemovePods{Socket: "x"}, `path "x" is not absolute`},
+		{planner.Packages{Manager: "apt", Repository: "/etc/x", List: []planner.Package{{Name: "a", Version: "$(id)"}}}, `"a" in version "$(id)" is no package`},
 	} {
-		if out, err := perform(t, h, op); err == nil || len(out) != 0 {
-			t.Errorf("%#v: %v, %v", op, out, err)
+		out, err := perform(t, h, test.op)
+		says(t, test.op, err, test.text)
+		if len(out) != 0 {
+			t.Errorf("%#v: %v", test.op, out)
 		}
 	}
-	if _, err := h.Perform(t.Context(), providers.Batch{Lineage: "two words"}); err == nil {
-		t.Error("lineage of two words")
+	archive := providers.Batch{
+		Operations: []planner.Operation{planner.UploadArtifact{Artifact: "a", SHA256: none, Files: []planner.ArtifactFile{{Member: "../x", Path: "/etc/x", Mode: "0600", SHA256: none}}}},
+		Artifacts:  map[string]providers.Artifact{"a": {}},
 	}
+	_, err := h.Perform(t.Context(), archive)
+	says(t, "a member outside", err, `"../x" is no plain name in an archive`)
+	_, err = h.Perform(t.Context(), providers.Batch{Lineage: "two words"})
+	says(t, "lineage of two words", err, `lineage "two words" is no word`)
 	if len(s.commands) != 0 {
 		t.Errorf("%d commands", len(s.commands))
 	}
@@ -516,9 +545,10 @@ func TestTokenIsRemembered(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 	_, err = h.Perform(t.Context(), providers.Batch{Token: 40, Lineage: "b71e"})
-	if !errors.Is(err, providers.ErrSuperseded) || !strings.Contains(err.Error(), "41") {
+	if !errors.Is(err, providers.ErrSuperseded) {
 		t.Errorf("got %v", err)
 	}
+	says(t, "a lower token", err, "run 41 has begun there, this is run 40")
 }
 
 // archive is a gzipped tar archive with one file.
@@ -541,13 +571,35 @@ func TestFileThatMoves(t *testing.T) {
 		t.Errorf("%d commands, %v, %+v", len(s.commands), err, r)
 	}
 	moves = 100
-	if _, err := h.Observe(t.Context(), q); !errors.Is(err, providers.ErrProtocol) {
+	_, err = h.Observe(t.Context(), q)
+	if !errors.Is(err, providers.ErrProtocol) {
 		t.Errorf("got %v", err)
 	}
+	says(t, "a file that never rests", err, "a file changed while it was being read")
+}
+
+// TestBatchAtWork: a host on which an earlier batch has not ended in time says so.
+func TestBatchAtWork(t *testing.T) {
+	t.Parallel()
+	h, _, s := newHost(t)
+	s.tamper = func(_ int, answer string) string {
+		before, rest, _ := strings.Cut(answer, " begin\n")
+		_, nonce, _ := strings.Cut(before[strings.LastIndex(before, "\n"):], "kubewright ")
+		if rest == "" || nonce == "" {
+			t.Errorf("the answer has no beginning: %q", answer)
+		}
+		return before + " begin\n\nkubewright " + nonce + " busy\n\nkubewright " + nonce + " end\n"
+	}
+	out, err := perform(t, h, write("/etc/a", "a"))
+	if !errors.Is(err, providers.ErrTimeout) || len(out) != 0 {
+		t.Errorf("got %v, %v", out, err)
+	}
+	says(t, "busy", err, "cannot change cp1: an earlier batch of operations is still at work there")
 }
 
 // TestAnswerCutOff: at whatever byte an answer to a batch ends, the outcomes
-// are those of operations that were begun, and there is an error.
+// are those of operations that were begun, and there is an error, which tells how
+// far the host got.
 func TestAnswerCutOff(t *testing.T) {
 	t.Parallel()
 	h, _, s := newHost(t)
@@ -563,10 +615,16 @@ func TestAnswerCutOff(t *testing.T) {
 	if _, err := perform(t, h, ops...); err != nil {
 		t.Fatal(err)
 	}
+	left := []string{"the login shell runs no commands, exit code 0", "no POSIX shell could be started, exit code 0", "the script ended early with exit code 0"}
 	for cut = 0; cut < whole-len("end\n"); cut += 23 {
 		out, err := perform(t, h, ops...)
 		if err == nil || len(out) > 2 {
 			t.Errorf("cut after %d of %d bytes: %v, %v", cut, whole, out, err)
+			continue
 		}
+		left = slices.DeleteFunc(left, func(text string) bool { return strings.Contains(err.Error(), text) })
+	}
+	if len(left) != 0 {
+		t.Errorf("of no answer it is said that %q", left)
 	}
 }

@@ -178,9 +178,7 @@ func TestLoginShells(t *testing.T) {
 	_, target := newServer(t, func(s *server) { s.Shell = []string{silent} })
 	_, err := ssh.NewHost(dial(t, target), ownRoot(t)).Observe(t.Context(), state.Query{})
 	wantKind(t, err, providers.ErrUnsupported)
-	if err == nil || !strings.Contains(err.Error(), "This account is not available.") {
-		t.Errorf("got %v", err)
-	}
+	wantText(t, err, "the login shell runs no commands, exit code 1: This account is not available.")
 }
 
 // roundTrip writes a file and reads it back.
@@ -352,8 +350,12 @@ func TestSudo(t *testing.T) {
 			}
 			h, s, log := sudoHost(t, test.sudo, o)
 			for range 2 {
-				if _, err := h.Observe(t.Context(), state.Query{}); !errors.Is(err, test.kind) {
+				_, err := h.Observe(t.Context(), state.Query{})
+				if !errors.Is(err, test.kind) {
 					t.Errorf("got %v, want %v", err, test.kind)
+				}
+				if test.kind != nil {
+					wantText(t, err, "cannot observe 127.0.0.1: sudo did not let us through: sudo: ")
 				}
 			}
 			attempts, _ := os.ReadFile(log)

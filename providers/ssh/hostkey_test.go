@@ -42,44 +42,45 @@ func TestHostKeys(t *testing.T) {
 		file func(s *server) string // known_hosts
 		tofu bool
 		kind error // nil: accepted
+		says string
 		new  bool
 	}{
-		{name: "nothing known", kind: providers.ErrHostKeyUnknown},
+		{name: "nothing known", kind: providers.ErrHostKeyUnknown, says: ` is not known; if it is right, set host_key = "ssh-ed25519 `},
 		{name: "nothing known, new ones accepted", tofu: true, new: true},
 		{name: "pinned", pins: func(s *server) []string { return []string{s.Pin()} }},
 		{name: "one of two pins", pins: func(s *server) []string { return []string{keyLine(other), s.Pin()} }},
 		{
-			name: "pin differs", tofu: true, kind: providers.ErrHostKeyChanged,
+			name: "pin differs", tofu: true, kind: providers.ErrHostKeyChanged, says: ", pinned is ssh-ed25519 SHA256:",
 			pins: func(*server) []string { return []string{keyLine(other)} },
 		},
 		{
-			name: "pin of another type", kind: providers.ErrHostKeyChanged,
+			name: "pin of another type", kind: providers.ErrHostKeyChanged, says: "it has none of the key types known for it (",
 			pins: func(*server) []string { return []string{keyLine(another)} },
 		},
 		{
-			name: "pin is nonsense", kind: providers.ErrHostKeyUnknown,
+			name: "pin is nonsense", kind: providers.ErrHostKeyUnknown, says: `host_key "ssh-ed25519 nonsense" is not a public key such as "ssh-ed25519 AAAA…"`,
 			pins: func(*server) []string { return []string{"ssh-ed25519 nonsense"} },
 		},
 		{name: "known", file: func(s *server) string { return fmt.Sprintf("[127.0.0.1]:%d %s\n", s.Port(), s.Pin()) }},
 		{name: "known by wildcard", file: func(s *server) string { return "127.* " + s.Pin() }},
 		{
-			name: "known by another port only", kind: providers.ErrHostKeyUnknown,
+			name: "known by another port only", kind: providers.ErrHostKeyUnknown, says: ", or add this line to known_hosts: [127.0.0.1]:",
 			file: func(s *server) string { return "127.0.0.1 " + s.Pin() },
 		},
 		{
-			name: "known is another", tofu: true, kind: providers.ErrHostKeyChanged,
+			name: "known is another", tofu: true, kind: providers.ErrHostKeyChanged, says: "its key is ssh-ed25519 SHA256:",
 			file: func(s *server) string {
 				return fmt.Sprintf("[127.0.0.1]:%d %s\n", s.Port(), keyLine(other))
 			},
 		},
 		{
-			name: "known is another type", tofu: true, kind: providers.ErrHostKeyChanged,
+			name: "known is another type", tofu: true, kind: providers.ErrHostKeyChanged, says: "it has none of the key types known for it (",
 			file: func(s *server) string {
 				return fmt.Sprintf("[127.0.0.1]:%d %s\n", s.Port(), keyLine(another))
 			},
 		},
 		{
-			name: "revoked", tofu: true, kind: providers.ErrHostKeyChanged,
+			name: "revoked", tofu: true, kind: providers.ErrHostKeyChanged, says: " is revoked in ",
 			file: func(s *server) string { return "@revoked * " + s.Pin() },
 		},
 		{
@@ -100,6 +101,7 @@ func TestHostKeys(t *testing.T) {
 			c, err := ssh.Dial(t.Context(), target)
 			if test.kind != nil {
 				wantKind(t, err, test.kind)
+				wantText(t, err, test.says)
 				if n := s.Attempts.Load() + s.Offers.Load(); n != 0 {
 					t.Errorf("%d attempts to log in", n)
 				}
@@ -200,7 +202,12 @@ func TestUnreadableKnownHosts(t *testing.T) {
 	target.HostKeys = nil
 	target.KnownHosts = []string{writeFile(t, "known_hosts", "this is no known_hosts file\n")}
 	_, err := ssh.Dial(t.Context(), target)
-	if err == nil || !strings.Contains(err.Error(), "known_hosts:1") || s.Attempts.Load() != 0 {
-		t.Errorf("got %v", err)
+	wantText(t, err, "cannot read known hosts: ")
+	wantText(t, err, "known_hosts:1")
+	target.KnownHosts[0] += "/within"
+	_, err = ssh.Dial(t.Context(), target)
+	wantText(t, err, "cannot read known hosts: stat ")
+	if s.Attempts.Load() != 0 {
+		t.Errorf("%d attempts to log in", s.Attempts.Load())
 	}
 }

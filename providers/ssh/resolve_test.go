@@ -127,17 +127,23 @@ func TestResolveLeavesTheTargetAlone(t *testing.T) {
 func TestResolveRefuses(t *testing.T) {
 	t.Parallel()
 	for config, text := range map[string]string{
-		"Host a\n ProxyCommand nc %h %p\n":   "ProxyCommand is not supported",
-		"Host *\n Port many\n":               "not a number",
-		"Host *\n ProxyJump a\n":             "more than 8 times",
-		"Match exec \"true\"\n User root\n":  "Match",
-		"Host *\n ProxyJump x:y\n":           "ProxyJump",
-		"Host *\n ServerAliveInterval -1 \n": "not a number",
+		"Host a\n ProxyCommand nc %h %p\n":   "cannot use ssh configuration for a: ProxyCommand is not supported; use ProxyJump there, or a bastion block",
+		"Host *\n Port many\n":               `cannot use ssh configuration for a: Port "many" is not a number`,
+		"Host *\n ProxyJump a\n":             "cannot use ssh configuration for a: ProxyJump leads on more than 8 times",
+		"Match exec \"true\"\n User root\n":  "cannot read ssh configuration /",
+		"Host *\n ProxyJump x:y\n":           `cannot use ssh configuration for a: ProxyJump "x:y" is not [user@]host[:port]`,
+		"Host *\n ProxyJump [::1\n":          `ProxyJump "[::1" is not [user@]host[:port]`,
+		"Host *\n ServerAliveInterval -1 \n": `ServerAliveInterval "-1" is not a number`,
 	} {
 		_, err := ssh.Resolve(ssh.Target{Address: "a"}, operator(t, config))
 		if err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%q: got %v, want it to say %q", config, err, text)
 		}
+	}
+	within := operator(t, "")
+	within.Config += "/within"
+	if _, err := ssh.Resolve(ssh.Target{Address: "a"}, within); err == nil || !strings.Contains(err.Error(), "cannot read ssh configuration: open ") {
+		t.Errorf("a file within a file: %v", err)
 	}
 	if _, err := ssh.Resolve(ssh.Target{Address: "a"}, operator(t, "Host *\n ProxyCommand none\n")); err != nil {
 		t.Error(err)

@@ -47,6 +47,13 @@ func wantKind(t *testing.T, err, kind error) {
 	}
 }
 
+func wantText(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("got error %v, want one that says %q", err, text)
+	}
+}
+
 func TestExec(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
@@ -157,6 +164,15 @@ func TestSessionsFreedLate(t *testing.T) {
 	wg.Wait()
 }
 
+// TestNoSessions: a server that opens no session at all says so, and that is told.
+func TestNoSessions(t *testing.T) {
+	t.Parallel()
+	_, target := newServer(t, func(s *server) { s.MaxSessions = -1 })
+	_, err := dial(t, target).Exec(t.Context(), "true", nil, nil, nil)
+	wantKind(t, err, providers.ErrUnreachable)
+	wantText(t, err, "the host opens no session: open failed")
+}
+
 func TestForwarding(t *testing.T) {
 	t.Parallel()
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
@@ -202,12 +218,17 @@ func TestUnreachable(t *testing.T) {
 	_, err := ssh.Dial(t.Context(), target)
 	wantKind(t, err, providers.ErrUnreachable)
 
-	for _, address := range []string{"", "-oProxyCommand=x", "a b", "a\nb", "a$(x)"} {
+	for address, text := range map[string]string{
+		"": "host is empty", "-oProxyCommand=x": `host "-oProxyCommand=x" begins with a dash`, "a b": "contains", "a\nb": "contains", "a$(x)": "contains",
+	} {
 		target.Address = address
-		if _, err := ssh.Dial(t.Context(), target); err == nil {
-			t.Errorf("address %q was taken", address)
-		}
+		_, err := ssh.Dial(t.Context(), target)
+		wantText(t, err, "cannot connect to host: ")
+		wantText(t, err, text)
 	}
+	target.Address, target.Port = "127.0.0.1", 70000
+	_, err = ssh.Dial(t.Context(), target)
+	wantText(t, err, "port 70000 is not between 1 and 65535")
 }
 
 // TestStall cuts the conversation off silently after every few bytes from the
@@ -229,6 +250,7 @@ func TestStall(t *testing.T) {
 				return
 			}
 			wantKind(t, err, providers.ErrTimeout)
+			wantText(t, err, "no answer during the ")
 			mu.Lock()
 			failed++
 			mu.Unlock()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"os"
@@ -71,6 +73,22 @@ func protectedKey(t *testing.T) (public, secret string) {
 	return public, secret
 }
 
+// oldKey is a protected SSH key in the form of before OpenSSH 7.8, whose public half
+// nobody can read without the passphrase.
+func oldKey(t *testing.T) string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	//lint:ignore SA1019 the old form is what is tested
+	block, err := x509.EncryptPEMBlock(rand.Reader, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key), []byte("open sesame"), x509.PEMCipherAES128)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(block))
+}
+
 func newCodec(t *testing.T, o encryption.Options) *encryption.Codec {
 	t.Helper()
 	c, err := encryption.New(o)
@@ -118,15 +136,16 @@ func TestRefused(t *testing.T) {
 		options encryption.Options
 		want    string
 	}{
-		"nobody":                 {encryption.Options{}, "no identity was given"},
-		"another":                {encryption.Options{Identities: []string{keyFile(t, other)}}, "not to the identity"},
-		"no such file":           {encryption.Options{Identities: []string{"/no/such/file"}}, "/no/such/file cannot be read"},
+		"nobody":                 {encryption.Options{}, "it is encrypted, and no identity was given to decrypt it with; name the file of your private key with -age-identity=FILE"},
+		"another":                {encryption.Options{Identities: []string{keyFile(t, other)}}, "it is encrypted, and not to the identity that was given; give one of the recipients' private keys"},
+		"no such file":           {encryption.Options{Identities: []string{"/no/such/file"}}, "it is encrypted, and the age identity /no/such/file cannot be read: no such file"},
 		"the secret as a name":   {encryption.Options{Identities: []string{secret}}, "it is the secret itself"},
 		"something else":         {encryption.Options{Identities: []string{keyFile(t, "X"+secret)}}, "is no age identity"},
-		"an encrypted identity":  {encryption.Options{Identities: []string{keyFile(t, string(sealed))}}, "itself encrypted"},
+		"an encrypted identity":  {encryption.Options{Identities: []string{keyFile(t, string(sealed))}}, "is itself encrypted with a passphrase, which is not supported: decrypt it for the time of the command, as in -age-identity=<(age -d "},
 		"a passphrase, unasked":  {encryption.Options{Identities: []string{keyFile(t, protectedSecret)}}, "has a passphrase, for which nobody can be asked here; name the file of a key without one, as age-keygen writes it, with -age-identity=FILE"},
-		"a passphrase, mistyped": {encryption.Options{Identities: []string{keyFile(t, protectedSecret)}, Passphrase: wrong}, "passphrase"},
-		"a broken SSH key":       {encryption.Options{Identities: []string{keyFile(t, "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n")}}, "cannot be used to decrypt"},
+		"a passphrase, mistyped": {encryption.Options{Identities: []string{keyFile(t, protectedSecret)}, Passphrase: wrong}, "it is encrypted, and the SSH key that was given cannot be used ("},
+		"a broken SSH key":       {encryption.Options{Identities: []string{keyFile(t, "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n")}}, "cannot be used to decrypt: it is broken, or neither of the kind ed25519 nor rsa"},
+		"an old SSH key":         {encryption.Options{Identities: []string{keyFile(t, oldKey(t))}}, "is protected, and of an old format that does not tell its public key: write it anew with ssh-keygen -p -f /"},
 	} {
 		tt.options.Recipients = to
 		_, err := newCodec(t, tt.options).Open(sealed)
@@ -143,7 +162,10 @@ func TestRefused(t *testing.T) {
 			t.Errorf("cut at %d: %v", n, err)
 		}
 	}
-	if _, err := mine.Open([]byte("{}")); !errors.Is(err, state.ErrPlain) {
+	if _, err := mine.Open(sealed[:len(sealed)/3]); err == nil || !strings.Contains(err.Error(), "it cannot be decrypted: ") {
+		t.Errorf("cut: %v", err)
+	}
+	if _, err := mine.Open([]byte("{}")); !errors.Is(err, state.ErrPlain) || !strings.Contains(err.Error(), "it is not encrypted, and the configuration says that it is; if it is yours, from before there was an encryption block, encrypt it once with") {
 		t.Errorf("plain: %v", err)
 	}
 	if got, err := mine.Open(nil); err != nil || len(got) != 0 {
@@ -168,8 +190,12 @@ func TestNeverPlainByTheWay(t *testing.T) {
 		if _, err := c.Open(sealed); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Seal([]byte("after")); errors.Is(err, state.ErrPlain) == migrate {
+		_, err := c.Seal([]byte("after"))
+		if errors.Is(err, state.ErrPlain) == migrate {
 			t.Errorf("migrate %v: %v", migrate, err)
+		}
+		if !migrate && !strings.Contains(err.Error(), "would be written without encryption, because the configuration has no encryption block any more; put the block back, or decrypt the state for good with") {
+			t.Errorf("it is not said what to do: %v", err)
 		}
 	}
 	c := newCodec(t, encryption.Options{Recipients: []string{public}, Migrate: true})
@@ -186,10 +212,10 @@ func TestRecipients(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"":                       "no public key",
+		"":                       `recipient "" is no public key: write age1… as age-keygen prints it, or ssh-ed25519 AAAA…`,
 		"age1nobody":             "no public key of age",
 		public[:len(public)-1]:   "no public key of age",
-		"ssh-ed25519 AAAA":       "no SSH key",
+		"ssh-ed25519 AAAA":       `recipient "ssh-ed25519 AAAA" is no SSH key that can be encrypted to (`,
 		"ssh-dss AAAA":           "no SSH key",
 		"ann@laptop":             "no public key",
 		secret:                   "this is a secret one",
@@ -202,7 +228,7 @@ func TestRecipients(t *testing.T) {
 			t.Errorf("%.30q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := encryption.ParseRecipients(nil); err == nil {
-		t.Error("nobody is a recipient")
+	if _, err := encryption.ParseRecipients(nil); err == nil || err.Error() != "recipients is empty: nobody could read what is written" {
+		t.Errorf("nobody is a recipient: %v", err)
 	}
 }

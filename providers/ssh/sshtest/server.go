@@ -41,7 +41,8 @@ type Server struct {
 	Authorized []xssh.PublicKey
 	// Shell is the login shell, to be called with -c COMMAND: /bin/sh by default.
 	Shell []string
-	// MaxSessions is how many sessions may be open at once; 0 means any number.
+	// MaxSessions is how many sessions may be open at once; 0 means any number, and
+	// less than that none.
 	MaxSessions int
 	// Late is how many sessions are refused after each that has ended, as a busy
 	// sshd does that has not come to freeing it.
@@ -209,7 +210,7 @@ func (s *Server) channel(ch xssh.NewChannel, open, refusals *atomic.Int64) {
 	switch ch.ChannelType() {
 	case "session":
 		n := open.Add(1)
-		if s.MaxSessions > 0 && n > int64(s.MaxSessions) {
+		if s.MaxSessions != 0 && n > int64(s.MaxSessions) {
 			open.Add(-1)
 			_ = ch.Reject(xssh.ConnectionFailed, "open failed")
 			return

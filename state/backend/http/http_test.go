@@ -67,7 +67,7 @@ func TestRetries(t *testing.T) {
 		t.Errorf("an answer that was lost: %v", err)
 	}
 	s.Fail(503, 503, 503)
-	if _, err := b.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "503") {
+	if _, err := b.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the server answers 503 Service Unavailable; look into the server's log") {
 		t.Errorf("three failures: %v", err)
 	}
 }
@@ -83,8 +83,9 @@ func TestRefusals(t *testing.T) {
 		kind error
 		want string
 	}{
-		"wrong password": {backend.Settings{"password": "wrong-secret"}, backend.ErrRefused, "KUBEWRIGHT_HTTP_PASSWORD"},
-		"wrong method":   {backend.Settings{"update_method": "PATCH"}, nil, "update_method"},
+		"wrong password": {backend.Settings{"password": "wrong-secret"}, backend.ErrRefused, "the server answers 401 Unauthorized; give username, and the password in the environment as KUBEWRIGHT_HTTP_PASSWORD"},
+		"wrong method":   {backend.Settings{"update_method": "PATCH"}, nil, "see which methods this server wants: update_method, lock_method and unlock_method of the backend"},
+		"wrong address":  {backend.Settings{"address": s.URL + "/elsewhere"}, nil, "the server answers 404 Not Found; see whether the address is right"},
 		"nobody there":   {backend.Settings{"address": plain.URL + "/s", "retry_max": "0"}, nil, "can be reached"},
 	} {
 		err := open(t, settings(s, c.more)).Write(t.Context(), nil, backend.Object{Data: []byte("x")})
@@ -92,9 +93,20 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: error = %v, want one with %q", name, err, c.want)
 		}
 	}
-	for _, address := range []string{"", "states.example.com", "https://ann:secret@states.example.com/x"} {
-		if _, err := http.New(settings(s, backend.Settings{"address": address})); err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("address %q: error = %v", address, err)
+	s.Fail(404, 413) // no state yet, and none of this size
+	if err := open(t, settings(s, nil)).Write(t.Context(), nil, backend.Object{Data: []byte("x")}); !errors.Is(err, backend.ErrTooLarge) || !strings.Contains(err.Error(), "raise the server's limit for a request") {
+		t.Errorf("too large: error = %v", err)
+	}
+	for _, c := range []struct{ name, value, want string }{
+		{"address", "", `the backend "http" needs address: write it into the backend block, or give it with -backend-config=address=VALUE`},
+		{"address", "states.example.com", "address of the backend is no URL as in https://states.example.com/prod"},
+		{"address", "https://ann:secret@states.example.com/x", "address of the backend has a user or a password in it, which errors and logs would show"},
+		{"retry_max", "often", "retry_max = often: it is a whole number"},
+		{"ca_certificate_pem", "no secret", "ca_certificate_pem of the backend holds no certificate"},
+		{"client_certificate_pem", "no secret", "client_certificate_pem and client_private_key_pem of the backend do not fit: "},
+	} {
+		if _, err := http.New(settings(s, backend.Settings{c.name: c.value})); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s %q: error = %v, want one with %q", c.name, c.value, err, c.want)
 		}
 	}
 }

@@ -2,8 +2,11 @@ package kubernetes_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +147,8 @@ func TestRefusals(t *testing.T) {
 	s := kubernetestest.New(t)
 	forbidden := kubernetestest.New(t)
 	forbidden.Refuse = apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "kubewright-state-prod", errors.New("no rule lets it"))
+	full := kubernetestest.New(t)
+	full.Refuse = apierrors.NewRequestEntityTooLargeError("limit is 3145728")
 	elsewhere := settings(t, s, s.Token)
 	elsewhere["namespace"] = "absent"
 	closed := kubernetestest.New(t)
@@ -153,9 +158,10 @@ func TestRefusals(t *testing.T) {
 		kind error
 		want string
 	}{
-		"wrong token":  {settings(t, s, "a-wrong-token"), backend.ErrRefused, "kubeconfig"},
-		"no rights":    {settings(t, forbidden, s.Token), backend.ErrRefused, "get, create and update"},
-		"no namespace": {elsewhere, nil, "kubectl create namespace absent"},
+		"wrong token":  {settings(t, s, "a-wrong-token"), backend.ErrRefused, "let the user of the kubeconfig get, create and update secrets and leases"},
+		"no rights":    {settings(t, forbidden, s.Token), backend.ErrRefused, "let the user of the kubeconfig get, create and update secrets and leases"},
+		"no namespace": {elsewhere, nil, "make the namespace: kubectl create namespace absent"},
+		"too large":    {settings(t, full, s.Token), backend.ErrTooLarge, "keep this state in another backend"},
 		"nobody there": {settings(t, closed, s.Token), nil, "can be reached"},
 	} {
 		b := open(t, c.with)
@@ -169,8 +175,52 @@ func TestRefusals(t *testing.T) {
 	for _, suffix := range []string{"", "Prod", "a_b", "a/b", strings.Repeat("a", 250)} {
 		with := settings(t, s, s.Token)
 		with["secret_suffix"] = suffix
-		if _, err := kubernetes.New(with); err == nil || !strings.Contains(err.Error(), "secret_suffix") {
-			t.Errorf("suffix %q: error = %v", suffix, err)
+		want := `secret_suffix of the backend "kubernetes" makes the name kubewright-state-` + suffix + " of a Secret, which cannot be: "
+		if suffix == "" {
+			want = `the backend "kubernetes" needs secret_suffix: write it into the backend block`
+		}
+		if _, err := kubernetes.New(with); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("suffix %q: error = %v, want one with %q", suffix, err, want)
+		}
+	}
+}
+
+// TestNoWay: a kubeconfig that leads nowhere is told apart, without what is secret in it.
+func TestNoWay(t *testing.T) {
+	t.Parallel()
+	for want, cluster := range map[string]string{
+		"its server in the kubeconfig has no URL as in https://api.example.com:6443":                 `{"server": "https://ann:to/ken@api.example.com"}`,
+		"the proxy-url of a cluster in the kubeconfig is no URL as in http://proxy.example.com:3128": `{"server": "https://api.example.com", "proxy-url": "ann:to/ken@proxy"}`,
+		"give config_path and config_context, or set KUBECONFIG":                                     `{"server": "https://api.example.com", "certificate-authority": "/does/not/exist"}`,
+	} {
+		path := filepath.Join(t.TempDir(), "kubeconfig")
+		text := `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {}}],
+			"clusters": [{"name": "c", "cluster": ` + cluster + `}], "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}`
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := kubernetes.New(backend.Settings{"secret_suffix": "prod", "config_path": path})
+		if err == nil || !strings.Contains(err.Error(), `the backend "kubernetes" finds no way to its cluster: `) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "to/ken") {
+			t.Errorf("error = %v, want one with %q", err, want)
+		}
+	}
+}
+
+// TestTooLarge: what a Secret cannot hold is said before it is sent.
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	s := kubernetestest.New(t)
+	noise := make([]byte, corev1.MaxSecretSize+1<<10)
+	if _, err := rand.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	err := open(t, settings(t, s, s.Token)).Write(t.Context(), nil, backend.Object{Data: noise})
+	for _, want := range []string{
+		"the state has 1025 KiB, compressed ", " KiB, and a Secret holds 1024 KiB",
+		"keep it in a backend without that limit (s3, pg, http): change the backend block and run kubewright init -migrate-state",
+	} {
+		if !errors.Is(err, backend.ErrTooLarge) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error = %v, want one with %q", err, want)
 		}
 	}
 }
@@ -181,7 +231,7 @@ func TestDamaged(t *testing.T) {
 	s := kubernetestest.New(t)
 	b := open(t, settings(t, s, s.Token))
 	s.Put(secretPath, []byte(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kubewright-state-prod", "resourceVersion": "1"}, "data": {"state": "eA=="}}`))
-	if o, err := b.Read(context.Background()); o != nil || err == nil || !strings.Contains(err.Error(), "not what kubewright writes") {
+	if o, err := b.Read(context.Background()); o != nil || err == nil || !strings.Contains(err.Error(), "the Secret's data is not what kubewright writes: ") || !strings.Contains(err.Error(), "put a copy of it back, or delete the Secret and make a state from the hosts with kubewright state recover") {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

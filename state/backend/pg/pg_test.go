@@ -152,7 +152,7 @@ func testRefusals(t *testing.T, s pgtest.Server) {
 		want    string
 	}{
 		"wrong password": {s.Connect(pgtest.Superuser, "a-wrong-secret", "postgres"), backend.ErrRefused, "PGPASSWORD"},
-		"no database":    {s.Connect(pgtest.Superuser, pgtest.Password, "states"), nil, "createdb states"},
+		"no database":    {s.Connect(pgtest.Superuser, pgtest.Password, "states"), nil, "make the database: createdb states"},
 		"nobody there":   {"host=" + s.Dir + "/none user=ann password=a-secret", nil, "can be reached"},
 	} {
 		settings := s.Settings("refusals")

@@ -77,7 +77,27 @@ func TestUnconditionalServer(t *testing.T) {
 			h.ServeHTTP(w, r)
 		})
 	})
-	if _, err := open(t, server, nil).Lock(t.Context(), backendtest.Info("r1")); err == nil || !strings.Contains(err.Error(), "ignores the condition") {
+	if _, err := open(t, server, nil).Lock(t.Context(), backendtest.Info("r1")); err == nil || !strings.Contains(err.Error(), "the server ignores the condition of a write (If-None-Match), so that nothing would keep two runs apart; use a server that has conditional writes, or another backend") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestNoConditions: a server that knows no conditions says so, and is not used.
+func TestNoConditions(t *testing.T) {
+	t.Parallel()
+	server := newServer(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("If-None-Match") == "" {
+				h.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/xml")
+			w.WriteHeader(http.StatusNotImplemented)
+			_, _ = w.Write([]byte(`<?xml version="1.0"?><Error><Code>NotImplemented</Code><Message>a header that you provided is not implemented</Message></Error>`))
+		})
+	})
+	err := open(t, server, nil).Write(t.Context(), nil, backend.Object{Data: []byte("x")})
+	if err == nil || !strings.Contains(err.Error(), "this server has no conditional writes, without which two runs could overwrite each other: use one that has, or another backend") {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -91,19 +111,22 @@ func TestRefusals(t *testing.T) {
 		kind error
 		want string
 	}{
-		"an unknown key": {backend.Settings{"access_key": "AKOTHER"}, backend.ErrRefused, "AWS_ACCESS_KEY_ID"},
-		"no bucket":      {backend.Settings{"bucket": "nowhere"}, nil, "make the bucket"},
+		"an unknown key": {backend.Settings{"access_key": "AKOTHER"}, backend.ErrRefused, "give credentials that may get and put this object and KEY.lock: AWS_ACCESS_KEY_ID"},
+		"no bucket":      {backend.Settings{"bucket": "nowhere"}, nil, "make the bucket, with versions if the server has them"},
 	} {
 		err := open(t, server, c.more).Write(t.Context(), nil, backend.Object{Data: []byte("x")})
 		if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != nil && !errors.Is(err, c.kind) || strings.Contains(err.Error(), "top-secret") {
 			t.Errorf("%s: error = %v, want one with %q", name, err, c.want)
 		}
 	}
-	for name, s := range map[string]backend.Settings{
-		"no key": {"bucket": "states"}, "no URL": {"bucket": "states", "key": "k", "endpoint": "s3.example.com"},
+	for want, s := range map[string]backend.Settings{
+		`the backend "s3" needs key: write it into the backend block`:              {"bucket": "states"},
+		"endpoint of the backend is no URL as in https://s3.example.com:9000":      {"bucket": "states", "key": "k", "endpoint": "s3.example.com"},
+		"endpoint of the backend has a user or a password in it, which errors and": {"bucket": "states", "key": "k", "endpoint": "https://ann:top-secret@s3.example.com"},
+		`the settings of the backend "s3" cannot be used: `:                        {"bucket": "states", "key": "k", "endpoint": "https://s3.example.com-"},
 	} {
-		if _, err := s3.New(s); err == nil {
-			t.Errorf("%s is accepted", name)
+		if _, err := s3.New(s); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "top-secret") {
+			t.Errorf("error = %v, want one with %q", err, want)
 		}
 	}
 }

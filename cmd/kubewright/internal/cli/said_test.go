@@ -25,45 +25,72 @@ var unsaid = map[string]string{
 	"the host holds another cluster than the state":       "another cluster is made on a host between an apply and this command",
 	"cannot ask the external etcd":                        "the connection to a control plane is lost while the external etcd is asked",
 	"none of the control planes that were reached holds":  "all control planes that answer are of another cluster",
+	"logged in too late":                                  "the deadline has passed, and it is that which is said",
+	"the answer is larger than":                           "a state of 256 MiB, which no test keeps in memory",
+	"it is larger than":                                   "the same, in a bucket",
+	"it unpacks to more than":                             "the same, of a Secret",
 }
 
-// TestEveryErrorIsShownByATest holds that what this package says in errors, beside
+// said are the packages whose errors people read, and the folders whose tests show
+// them: those of the scripts show everybody's.
+var said = map[string]string{
+	".":             ".",
+	"providers/ssh": "providers", "providers/shell": "providers",
+	"state/encryption": "state", "state/backend": "state", "state/backend/http": "state", "state/backend/s3": "state",
+	"state/backend/kubernetes": "state", "state/backend/pg": "state",
+}
+
+// inRepository is the path of a folder of this repository.
+func inRepository(folder string) string {
+	if folder == "." {
+		return "."
+	}
+	return filepath.Join("..", "..", "..", "..", folder)
+}
+
+// TestEveryErrorIsShownByATest holds that what these packages say in errors, beside
 // the findings with a summary, stands in a test: of the longest part of each that is
 // always the same a few words in a row.
 func TestEveryErrorIsShownByATest(t *testing.T) {
 	t.Parallel()
-	tests, errors := plain(testTexts(t)), errorTexts(t)
-	if len(errors) < 50 {
-		t.Fatalf("only %d errors were found", len(errors))
-	}
-	said := map[string]bool{}
-	for place, text := range errors {
-		excepted := ""
-		for words := range unsaid {
-			if strings.Contains(text, words) {
-				excepted, said[words] = words, true
-			}
+	scripts, seen := testTexts(t, filepath.Join("..", "..")), map[string]bool{}
+	tests := map[string]string{".": plain(scripts)}
+	for folder, by := range said {
+		if tests[by] == "" {
+			tests[by] = plain(scripts + testTexts(t, inRepository(by)))
 		}
-		switch shown := shows(tests, text); {
-		case !shown && excepted == "":
-			t.Errorf("%s: no test shows %q. Reach it in a script below testdata/script, or in a test of this package", place, text)
-		case shown && excepted != "":
-			t.Errorf("%s: a test shows %q: take it out of the table of exceptions", place, text)
+		errors := errorTexts(t, folder)
+		if least := map[string]int{".": 50, "providers/ssh": 30, "providers/shell": 30}[folder]; len(errors) < max(least, 3) {
+			t.Fatalf("only %d errors were found in %s", len(errors), folder)
+		}
+		for place, text := range errors {
+			excepted := ""
+			for words := range unsaid {
+				if strings.Contains(text, words) {
+					excepted, seen[words] = words, true
+				}
+			}
+			switch shown := shows(tests[by], text); {
+			case !shown && excepted == "":
+				t.Errorf("%s: no test shows %q. Reach it in a script below testdata/script, or in a test of its package", place, text)
+			case shown && excepted != "":
+				t.Errorf("%s: a test shows %q: take it out of the table of exceptions", place, text)
+			}
 		}
 	}
 	for words := range unsaid {
-		if !said[words] {
+		if !seen[words] {
 			t.Errorf("nothing says %q any more: take it out of the table of exceptions", words)
 		}
 	}
 }
 
-// errorTexts are the errors of this package by where they stand: the longest part of
+// errorTexts are the errors of a package by where they stand: the longest part of
 // each that is always the same. What only passes another error on is left out, and
 // what speaks of a defect.
-func errorTexts(t *testing.T) map[string]string {
+func errorTexts(t *testing.T, folder string) map[string]string {
 	t.Helper()
-	names, err := filepath.Glob("*.go")
+	names, err := filepath.Glob(filepath.Join(inRepository(folder), "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,16 +105,42 @@ func errorTexts(t *testing.T) map[string]string {
 			t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 && makesError(call.Fun) {
-				text := wholeText(call.Args[0])
-				if part := longestPart(text); strings.Count(part, " ") >= 2 && !strings.HasPrefix(text, "internal error") {
-					out[fmt.Sprintf("%s:%d", name, set.Position(call.Pos()).Line)] = part
-				}
+			text := errorText(n)
+			if part := longestPart(text); strings.Count(part, " ") >= 2 && !strings.HasPrefix(text, "internal error") {
+				out[fmt.Sprintf("%s:%d", filepath.Join(folder, filepath.Base(name)), set.Position(n.Pos()).Line)] = part
 			}
 			return true
 		})
 	}
 	return out
+}
+
+// errorText is the text of what makes an error, or says in one what is wrong or what
+// to do about it; empty for everything else.
+func errorText(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		if len(n.Args) > 0 && makesError(n.Fun) {
+			return wholeText(n.Args[0])
+		}
+	case *ast.KeyValueExpr:
+		if isAdvice(n.Key) {
+			return wholeText(n.Value)
+		}
+	case *ast.AssignStmt:
+		for i, to := range n.Lhs {
+			if sel, ok := to.(*ast.SelectorExpr); ok && isAdvice(sel.Sel) && len(n.Rhs) == len(n.Lhs) {
+				return wholeText(n.Rhs[i])
+			}
+		}
+	}
+	return ""
+}
+
+// isAdvice tells the fields of the errors of state.
+func isAdvice(field ast.Expr) bool {
+	name, ok := field.(*ast.Ident)
+	return ok && (name.Name == "Problem" || name.Name == "Remedy")
 }
 
 func makesError(fn ast.Expr) bool {
@@ -99,9 +152,13 @@ func makesError(fn ast.Expr) bool {
 	return ok && (x.Name == "fmt" && sel.Sel.Name == "Errorf" || x.Name == "errors" && sel.Sel.Name == "New")
 }
 
-// wholeText is a text that is put together of constants.
+// wholeText is a text that is put together of constants, or what it is formatted with.
 func wholeText(x ast.Expr) string {
 	switch x := x.(type) {
+	case *ast.CallExpr:
+		if sel, ok := x.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Sprintf" && len(x.Args) > 0 {
+			return wholeText(x.Args[0])
+		}
 	case *ast.BasicLit:
 		text, _ := strconv.Unquote(x.Value)
 		return text
@@ -111,7 +168,7 @@ func wholeText(x ast.Expr) string {
 	return ""
 }
 
-var verb = regexp.MustCompile(`%[+#]?(\[\d\])?[a-z]`)
+var verb = regexp.MustCompile(`%[+#0-9.]*(\[\d\])?[a-zA-Z]`)
 
 func longestPart(format string) string {
 	longest := ""
@@ -142,11 +199,11 @@ func shows(tests, text string) bool {
 	return false
 }
 
-// testTexts are the scripts and tests of the command, but for this one.
-func testTexts(t *testing.T) string {
+// testTexts are the scripts and tests below a folder, but for this one.
+func testTexts(t *testing.T, below string) string {
 	t.Helper()
 	var text strings.Builder
-	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(below, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || d.Name() == "said_test.go" || !strings.HasSuffix(path, "_test.go") && filepath.Ext(path) != ".txtar" {
 			return err
 		}
