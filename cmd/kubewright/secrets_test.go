@@ -332,9 +332,8 @@ func TestSecretsStay(t *testing.T) {
 	for _, args := range [][]string{{"plan", "-json"}, {"graph", "-format=json"}, {"plan", "-out=plan.kwplan"}} {
 		v.run(0, args...)
 	}
-	for _, form := range []string{"markdown", "html", "junit", "github", "json"} {
-		v.run(0, "show", "-format="+form, "plan.kwplan")
-	}
+	v.readers("plan.kwplan")
+	v.explains("plan.kwplan")
 	before := v.logged
 	v.run(0, "apply", "-auto-approve", "-json-into=events.json")
 	if v.logged-before < 100_000 {
@@ -383,6 +382,11 @@ func TestSecretsStay(t *testing.T) {
 	if strings.Contains(plan, "user") || strings.Contains(plan, "maxPods") {
 		t.Errorf("the plan speaks of what stays:\n%s", plan)
 	}
+	v.run(0, "plan", `-explain=node.cp["cp1"]/control-plane`, "-out=change.kwplan")
+	v.readers("change.kwplan")
+	v.explains("change.kwplan")
+	v.run(0, "graph", "-html")
+	v.run(0, "graph", "-format=mermaid")
 	// A digest without a key would tell whether a short secret was guessed.
 	asJSON := v.run(0, "plan", "-json")
 	if strings.Contains(asJSON, `kube-apiserver.yaml":"sha256:`) || strings.Contains(asJSON, `Secret/default/db":"sha256:`) {
@@ -390,6 +394,30 @@ func TestSecretsStay(t *testing.T) {
 	}
 	v.run(0, "apply", "-auto-approve")
 	v.noChanges()
+}
+
+// readers looks into each form of a saved plan.
+func (v *vault) readers(plan string) {
+	v.Helper()
+	v.run(0, "show", "-full", plan)
+	for _, form := range []string{"markdown", "html", "junit", "github", "json"} {
+		v.run(0, "show", "-format="+form, plan)
+	}
+}
+
+// explains looks into why a saved plan has what it has, at all that has a secret.
+func (v *vault) explains(plan string) {
+	v.Helper()
+	said := ""
+	for _, address := range []string{
+		"cluster.prod", `cluster.prod.addon["app"]`, `node.cp["cp1"]`, `node.cp["cp2"]`, "node.worker",
+		`node.cp["cp1"]/control-plane/file:/etc/kubernetes/manifests/kube-apiserver.yaml`, "node.worker/kubelet-start/file:/var/lib/kubelet/config.yaml",
+	} {
+		said += v.run(0, "show", "-explain="+address, plan)
+	}
+	if !strings.Contains(said, "(sensitive value)") || !strings.Contains(said, "oidc-client-id") {
+		v.Errorf("the explanations speak of no secret:\n%s", said)
+	}
 }
 
 func (v *vault) noChanges() {
@@ -422,6 +450,27 @@ func TestSecretsDrift(t *testing.T) {
 		}
 	}
 	v.run(0, "plan", "-json")
+	v.run(0, "plan", "-full", "-out=mend.kwplan")
+	v.readers("mend.kwplan")
+	for _, address := range []string{`node.cp["cp1"]`, `node.cp["cp2"]`, "node.worker", `cluster.prod.addon["app"]`} {
+		v.run(0, "show", "-explain="+address, "mend.kwplan")
+	}
+	v.run(0, "plan", "-refresh-only", "-json")
+	// What would accept the drift is offered as configuration, without the secret.
+	text = v.run(0, "plan", "-refresh-only", "-out=drift.kwplan")
+	for _, want := range []string{"oidc-username-claim", "clusterDomain", "staticPodURL"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("what has changed outside does not speak of %s:\n%s", want, text)
+		}
+	}
+	v.readers("drift.kwplan")
+	v.run(0, "show", `-explain=node.cp["cp2"]`, "drift.kwplan")
+	v.run(0, "show", "-explain=node.worker", "drift.kwplan")
+	v.run(0, "apply", "-refresh-only", "-auto-approve")
+	if text := v.run(0, "plan", "-refresh-only"); !strings.Contains(text, "No changes.") {
+		t.Errorf("what was taken over is told again:\n%s", text)
+	}
+	v.run(0, "plan")
 	v.run(0, "apply", "-auto-approve")
 	v.noChanges()
 	v.run(0, "sim", "edit", "10.77.0.21", "condition", "no-sudo", "on")

@@ -36,9 +36,16 @@ func (v *View) drift(desired, observed *state.Snapshot) []planner.Change {
 }
 
 // Refreshed is what the state learns of a refresh-only plan: what drifted, as it
-// is. Of an item that is ours in part only that part is.
+// is. Of an item that is ours in part only that part is. A secret that somebody has
+// put elsewhere is recorded as it is shown, which is covered.
 func Refreshed(v *View, r Result) state.Learned {
 	var l state.Learned
+	learn := func(it state.Item) {
+		if !v.Config.Secrets.IsZero() {
+			it.Attributes = v.scrubbed(it.Attributes)
+		}
+		l.Items = append(l.Items, it)
+	}
 	for _, c := range r.Plan.Drift {
 		was, it := v.recorded.Find(c.Address), r.Observed.Find(c.Address)
 		switch {
@@ -50,9 +57,9 @@ func Refreshed(v *View, r Result) state.Learned {
 				path := enclosingMap(was.Attributes, state.SplitPath(a.Path))
 				ours.Attributes = replaced(ours.Attributes, path, at(it.Attributes, path))
 			}
-			l.Items = append(l.Items, ours)
+			learn(ours)
 		default:
-			l.Items = append(l.Items, *it)
+			learn(*it)
 		}
 	}
 	return l
