@@ -27,7 +27,7 @@ func Plan(w io.Writer, plan *planner.Plan, o Options) error {
 		p.nothing(plan, len(outputs) > 0)
 		if ends := certificateEnds(plan); len(ends) > 0 {
 			p.line()
-			p.certificates(ends)
+			p.certificates(plan, ends)
 		}
 	default:
 		p.actions(plan, o)
@@ -62,9 +62,9 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 		p.line(wrap("etcd: "+Clean(sentence), p.width, "  "))
 	}
 	ends := certificateEnds(plan)
-	p.certificates(ends)
+	p.certificates(plan, ends)
 	p.estimate(executor.Forecast(plan, o.Recorded.Durations, o.Parallelism), newLabels(plan))
-	if len(plan.Steps)+len(plan.Quorum)+len(ends) > 0 {
+	if len(plan.Steps)+len(plan.Quorum)+len(ends) > 0 || p.full && len(plan.Certificates) > 0 {
 		p.line()
 	}
 	p.withheld(plan)

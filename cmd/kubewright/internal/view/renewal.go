@@ -98,9 +98,26 @@ func whoRenews(c planner.CertificateEnd) string {
 	return ""
 }
 
-// certificates prints when certificates end.
-func (p *page) certificates(ends []string) {
+// certificates prints when certificates end: the first of each cluster, and with
+// -full all of them, as they are before the plan is carried out.
+func (p *page) certificates(plan *planner.Plan, ends []string) {
 	for _, sentence := range ends {
 		p.line(wrap("Certificates: "+sentence, p.width, "  "))
+	}
+	if !p.full || len(plan.Certificates) == 0 {
+		return
+	}
+	rows := [][]string{{"HOST", "CERTIFICATE", "EXPIRES", "LEFT", "THIS PLAN"}}
+	for _, c := range plan.Certificates {
+		does := ""
+		if c.Changed {
+			does = "replaces or removes it"
+		}
+		rows = append(rows, []string{Clean(c.Host), Clean(c.Path), c.NotAfter.UTC().Format(time.DateOnly), daysFrom(c.DaysLeft), does})
+	}
+	columns := []int{0, 1, 2, 3, 4}
+	p.line("Certificates on the hosts now:")
+	for _, row := range rows {
+		p.line("  " + tableLine(rows, columns, row))
 	}
 }
