@@ -72,7 +72,8 @@ func (c checker) kernelModules(names []string) {
 	}
 }
 
-// Checks are the names of preflight checks: kubeadm's, and our own beside them.
+// Checks are the names of preflight checks that may be ignored: kubeadm's, and our own
+// beside them.
 func Checks() []string {
 	names := map[string]bool{}
 	for _, n := range []string{
@@ -81,9 +82,6 @@ func Checks() []string {
 		"SystemVerification", "Hostname", "KubeletVersion", "Service-kubelet", "Port-6443", "Port-10250", "Port-10257", "Port-10259", "Port-2379", "Port-2380",
 		"FileContent--proc-sys-net-ipv4-ip_forward", "FileContent--proc-sys-net-ipv6-conf-default-forwarding",
 		"FileExisting-losetup", "FileExisting-mount", "FileExisting-cp", "DirAvailable--var-lib-etcd",
-		"FileAvailable--etc-kubernetes-manifests-kube-apiserver.yaml", "FileAvailable--etc-kubernetes-manifests-kube-controller-manager.yaml",
-		"FileAvailable--etc-kubernetes-manifests-kube-scheduler.yaml", "FileAvailable--etc-kubernetes-manifests-etcd.yaml",
-		"FileAvailable--etc-kubernetes-kubelet.conf", "FileAvailable--etc-kubernetes-bootstrap-kubelet.conf", "FileAvailable--etc-kubernetes-pki-ca.crt",
 		"InitSystem", "Architecture", "Clock", "DiskSpace", "DirWritable--etc", "KernelLog", "KernelDefaults", "KernelModules", "AdvertiseAddress", "Artifacts", "Packages",
 		"CoreDNSUnsupportedPlugins", "CoreDNSMigration", "CreateJob", "ControlPlaneNodesReady", "StaticPodManifest",
 	} {
@@ -93,7 +91,10 @@ func Checks() []string {
 }
 
 // variableCheck are checks whose name holds a port or a path.
-var variableCheck = regexp.MustCompile(`(?i)^(Port-\d{1,5}|Service-[a-z0-9@._-]+|(File|Dir)(Available|Existing|Content)-+.+|HostPath-.+)$`)
+var variableCheck = regexp.MustCompile(`(?i)^(Port-\d{1,5}|Service-[a-z0-9@._-]+|File(Existing|Content)-+.+|DirAvailable-+.+|HostPath-.+)$`)
+
+// foreignFile are kubeadm's checks for files of a cluster that was there before.
+var foreignFile = regexp.MustCompile(`(?i)^FileAvailable-`)
 
 // preflight checks ignore_preflight_errors.
 func (c checker) preflight(names []string) {
@@ -102,6 +103,11 @@ func (c checker) preflight(names []string) {
 	for _, name := range names {
 		if strings.EqualFold(name, "all") && len(names) > 1 {
 			c.errorf(path, "Conflicting preflight checks", "\"all\" cannot stand beside other names. Write it alone, or only the names.")
+		}
+		if foreignFile.MatchString(name) {
+			c.errorf(path, "Preflight check cannot be ignored", "%q is kubeadm's check for files of a cluster that was on the host before. Here such a host is always refused, also with \"all\": "+
+				"what it holds may be somebody's data. Take the name out. To make the host free, clean it (kubeadm reset); to take over the cluster it belongs to, kubewright import.", name)
+			continue
 		}
 		if variableCheck.MatchString(name) || slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
 			continue

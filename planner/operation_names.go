@@ -49,6 +49,9 @@ func (o LoadImage) Summary() string {
 	if len(o.Others) > 0 {
 		return fmt.Sprintf("load image %s and %d more", o.Image, len(o.Others))
 	}
+	if o.Artifact == "" {
+		return "pull image " + o.Image
+	}
 	return "load image " + o.Image
 }
 

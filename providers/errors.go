@@ -111,6 +111,11 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
+// NotPulled is what is said of an image that a host's runtime could not pull, below
+// the runtime's own words.
+const NotPulled = "the host's runtime did not get it, in 5 tries. To do: see that the registry has this image, and that the runtime reaches it and is let in; " +
+	"correct image_repository or the tag if it is another one; or bring the image in an archive, as docs/air-gapped.md says"
+
 // CommandError says that a command ran on a host and failed. It has no kind:
 // the command's exit code and words are all that is known.
 type CommandError struct {

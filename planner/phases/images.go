@@ -58,6 +58,22 @@ var images = phase{
 	},
 }
 
+// imagesFirst lets CoreDNS and kube-proxy of a cluster that runs wait until their images
+// are on every host of it: one that a host does not get disrupts nobody. Where a cluster
+// is founded, and on nodes that join, there is nothing to disrupt.
+func (b *builder) imagesFirst(c *cluster) {
+	if c.founding {
+		return
+	}
+	var all []state.Address
+	for _, n := range c.nodes {
+		if !n.joins() && !c.view.replaces(n.target) {
+			all = append(all, step(n.target, imagesPhase))
+		}
+	}
+	b.draft.Turns[step(c.target, addonPhase)] = all
+}
+
 // pullsAgain pulls what is there already, as image_pull_policy Always asks: once,
 // when kubeadm would in its preflight, before the node joins or is upgraded. What
 // comes from an archive is told by its digest.

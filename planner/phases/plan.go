@@ -230,6 +230,7 @@ func (b *builder) cluster(c *cluster) {
 		d.Steps = append(d.Steps, s)
 		d.Edges[s.ID] = needs
 	}
+	b.imagesFirst(c)
 	b.upgrade(c)
 }
 

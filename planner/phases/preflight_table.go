@@ -92,7 +92,7 @@ var preflightChecks = []preflightCheck{
 	{name: "FileContent--proc-sys-net-ipv6-conf-default-forwarding", on: onAll, by: byKubeadm, treatment: madeTrue, note: "prepare sets it, now and for the next boot"},
 	{name: "FileContent--proc-sys-net-bridge-bridge-nf-call-iptables", on: onAll, by: byKubeadm, treatment: notApplicable, note: "no longer asked for by kubeadm 1.34 to 1.37; kernel_modules loads br_netfilter for network addons that need it"},
 	{name: "Swap", on: onAll, by: byKubeadm, treatment: madeTrue, note: "prepare turns swap off and masks swap.target, so that it stays off, unless the kubelet is configured to run with it"},
-	{name: "FileAvailable-", on: onAll, by: byKubeadm, treatment: elsewhere, note: "kubeconfigs, manifests and the CA of a cluster that is not ours: refused as another cluster's host, and not to be ignored, because what is there may be somebody's data"},
+	{name: "FileAvailable-", on: onAll, by: byKubeadm, treatment: elsewhere, note: "kubeconfigs, manifests and the CA of a cluster that is not ours: refused as another cluster's host, and not to be ignored by name or with `all`, because what is there may be somebody's data"},
 	{name: "KubernetesVersion", on: onPlanes, by: byKubeadm, treatment: elsewhere, note: "validate refuses versions that this kubewright does not make, before a host is contacted"},
 	{name: "CoreDNSUnsupportedPlugins", on: onPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},
 	{name: "CoreDNSMigration", on: onPlanes, by: byUpgrade, treatment: notApplicable, note: "a check of kubeadm upgrade"},

@@ -386,8 +386,9 @@ func TestPreflightDocs(t *testing.T) {
 		"Before the first change of a host, and all hosts in one report, kubewright checks what kubeadm and the kubelet demand.\n" +
 		"An error stops the plan; a warning does not. `ignore_preflight_errors` of a node or a cluster makes errors of the\n" +
 		"checks that it names into warnings; the names are kubeadm's where kubeadm has the check. A name that ends with a\n" +
-		"hyphen goes on with a port or a path, as in `Port-6443` and `DirAvailable--var-lib-etcd`. Nodes that run are told only\n" +
-		"of what holds at any time: init system, architecture, clock, runtime and the kubelet's version.\n\n" +
+		"hyphen goes on with a port or a path, as in `Port-6443` and `DirAvailable--var-lib-etcd`. `all` names every check that\n" +
+		"is done here; what is refused elsewhere stays refused, and `FileAvailable-` is no name that can be given. Nodes that run\n" +
+		"are told only of what holds at any time: init system, architecture, clock, runtime and the kubelet's version.\n\n" +
 		"| check | hosts | whose | what becomes of it | |\n|---|---|---|---|---|\n")
 	for _, c := range phases.PreflightChecks() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.Name, c.On, c.By, c.Treatment, c.Note)

@@ -422,7 +422,7 @@ func (c *compiler) image(op planner.LoadImage) (string, error) {
 		return "", fmt.Errorf("%q is no image", op.Image)
 	}
 	if op.Artifact == "" {
-		return call("kw_image_pull", op.Image, socket, op.Policy), checkText("policy", op.Policy)
+		return call("kw_image_pull", op.Image, socket, op.Policy, providers.NotPulled), checkText("policy", op.Policy)
 	}
 	for _, other := range op.Others {
 		if !imageForm.MatchString(other) {

@@ -95,21 +95,28 @@ kw_image_load() {
 	kw_done changed
 }
 
-# kw_image_pull IMAGE SOCKET POLICY
+# kw_image_pull IMAGE SOCKET POLICY WHY: WHY is what to say where the runtime fails.
 kw_image_pull() {
 	if [ "$3" != Always ] && kw_has_image "$1" "$2"; then kw_done same; return; fi
 	[ "$3" != Never ] || kw_fail "$1 is not present, and the pull policy is Never"
+	command -v crictl >/dev/null || kw_uses_ctr "$2" || kw_fail 'there is neither crictl nor ctr to pull with'
 	for kw_i in 1 2 3 4 5; do # as often as kubeadm
-		if command -v crictl >/dev/null; then
-			kw_long kw_cri "$2" pull "$1" && break
-		elif kw_uses_ctr "$2"; then
-			kw_long kw_ctr "$2" images pull --hosts-dir /etc/containerd/certs.d "$1" && break
-		else
-			kw_fail 'there is neither crictl nor ctr to pull with'
-		fi
-		[ "$kw_i" != 5 ] || kw_fail
+		kw_pull "$1" "$2" 2>"$kw_d/part-why"
+		kw_x=$?
+		if [ "$kw_x" = 0 ]; then kw_done changed; return; fi
 	done
-	kw_done changed
+	cat "$kw_d/part-why" >&2
+	(exit "$kw_x")
+	kw_fail "$4"
+}
+
+# kw_pull IMAGE SOCKET
+kw_pull() {
+	if command -v crictl >/dev/null; then
+		kw_long kw_cri "$2" pull "$1"
+	else
+		kw_long kw_ctr "$2" images pull --hosts-dir /etc/containerd/certs.d "$1"
+	fi
 }
 
 # kw_sysctl NAME FILE VALUE

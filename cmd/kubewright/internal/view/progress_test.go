@@ -39,7 +39,7 @@ func story() []moment {
 		e(0, executor.KindStarted, certs, none),
 		e(0, executor.KindStarted, images, none),
 		e(0.1, executor.KindOp, certs, executor.Event{Op: 0, Ops: 3, Summary: "issue CA kubernetes"}),
-		e(0.1, executor.KindOp, images, executor.Event{Op: 0, Ops: 2, Summary: "load image registry.k8s.io/kube-proxy:v1.36.3"}),
+		e(0.1, executor.KindOp, images, executor.Event{Op: 0, Ops: 2, Summary: "pull image registry.k8s.io/kube-proxy:v1.36.3"}),
 		{0.2, none},
 		e(1.2, executor.KindDone, certs, executor.Event{Seconds: 1.2, Done: 1}),
 		e(1.2, executor.KindStarted, etcd, none),

@@ -1,7 +1,7 @@
 cluster "c" {
   kubernetes_version      = "1.36.3"
   skip_phases             = ["addon/kubeproxy", "prefligt", "preflight/x", "certs", "addon/all"] # ERROR: Unknown phase # ERROR: Unknown phase # ERROR: Unknown phase # ERROR: Phase cannot be left out
-  ignore_preflight_errors = ["swap", "NumCPUs"]                                                  # ERROR: Unknown preflight check
+  ignore_preflight_errors = ["swap", "NumCPUs", "FileAvailable--etc-kubernetes-pki-ca.crt"]      # ERROR: Unknown preflight check # ERROR: Preflight check cannot be ignored
 
   kernel_modules = ["br-netfilter", "overlay; reboot", "overlay", "overlay"] # ERROR: Invalid kernel module # ERROR: Invalid kernel module # ERROR: Duplicate kernel module
 
