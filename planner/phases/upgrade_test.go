@@ -368,3 +368,51 @@ func TestUpgradeCleansWhatIsStored(t *testing.T) {
 		}
 	}
 }
+
+// TestUpgradeRenews: certificates that are due are renewed by the plan of an upgrade,
+// each once, and what reads them is restarted for its version alone: as often as
+// where nothing is due.
+func TestUpgradeRenews(t *testing.T) {
+	t.Parallel()
+	for _, versions := range [][2]string{{"1.36.1", "1.36.3"}, {"1.35.8", "1.36.3"}, {"1.34.9", "1.36.3"}} {
+		t.Run(versions[0], func(t *testing.T) {
+			t.Parallel()
+			var started [2]map[string]int
+			for i, later := range []time.Duration{0, 340 * 24 * time.Hour} {
+				o := running(t, 3, 1, versions[0])
+				o.config.Clusters[0].KubernetesVersion = versions[1]
+				o.kubelets(versions[1])
+				o.world.Advance(later)
+				o.world.Watch = true
+				p, err := o.plan()
+				o.must(err)
+				due := 0
+				for _, c := range p.Changes {
+					if c.Reason == planner.ReasonDue {
+						due++
+					}
+				}
+				// Of each control plane seven certificates and three kubeconfigs, and super-admin.conf.
+				if want := map[bool]int{true: 31}[later > 0]; len(p.Upgrades) != 1 || due != want {
+					t.Errorf("after %s the plan upgrades %q and renews %d, want %d:\n%s", later, p.Upgrades, due, want, describe(p))
+				}
+				before := o.world.Deeds()
+				o.must(o.carryOut())
+				o.wantNothing()
+				o.wantHeld()
+				started[i] = map[string]int{}
+				for deed, times := range o.world.Deeds() {
+					if strings.HasPrefix(deed, "start ") {
+						started[i][deed] = times - before[deed]
+					}
+					if times -= before[deed]; strings.HasPrefix(deed, "issue_") && times > 1 {
+						t.Errorf("%s %d times", deed, times)
+					}
+				}
+			}
+			if !maps.Equal(started[0], started[1]) {
+				t.Errorf("started with certificates that are due:\n%v\nand without:\n%v", started[1], started[0])
+			}
+		})
+	}
+}
