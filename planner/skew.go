@@ -96,7 +96,7 @@ func Hops(oldest, newest, want Release, through map[int]Release) ([]Release, err
 			next, known = newest, true
 		}
 		if !known {
-			return nil, fmt.Errorf("from %s to %s the control planes go through %d.%d, and no patch release of it is known here", oldest, want, want.Major, minor)
+			return nil, unknownOnTheWay(oldest, want, through)
 		}
 		hops = append(hops, next)
 	}
@@ -104,6 +104,20 @@ func Hops(oldest, newest, want Release, through map[int]Release) ([]Release, err
 		hops = append(hops, want)
 	}
 	return hops, nil
+}
+
+// unknownOnTheWay says which minor versions on the way are not known, and that somebody
+// else has to bring the control planes to the last of them: from there it is one step.
+func unknownOnTheWay(oldest, want Release, through map[int]Release) error {
+	var unknown []string
+	for minor := oldest.Minor + 1; minor < want.Minor; minor++ {
+		if _, known := through[minor]; !known {
+			unknown = append(unknown, fmt.Sprintf("%d.%d", want.Major, minor))
+		}
+	}
+	return fmt.Errorf("from %s to %s the control planes go through %s, and no release of that is known here. "+
+		"Bring them to %s first with what made the cluster, as with kubeadm upgrade, and plan again",
+		oldest, want, strings.Join(unknown, " and "), unknown[len(unknown)-1])
 }
 
 // Versions are those of a cluster's components by node: what runs at one moment.

@@ -60,8 +60,9 @@ const (
 //	kubewright ARG…       run the command; ! expects that it fails
 //	code N                the last exit code was N
 //	example NAME          put an example's main.hcl here
-//	artifacts DIR ARCH [containerd-VERSION]
-//	                      put small artifacts for such hosts into a folder
+//	artifacts DIR ARCH [containerd-VERSION | images-VERSION]...
+//	                      put small artifacts for such hosts into a folder, images of
+//	                      another version of Kubernetes beside the others
 //	publish               serve releases and images for bundle at $PLACE
 //	quickstart            put the quickstart's main.hcl here
 //	founded               leave here what a first apply of main.hcl leaves, without its output
@@ -268,14 +269,24 @@ func makeArtifacts(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // bringArtifacts puts everything that a bare host of the architecture needs
-// into a folder; containerd is another one where it is named.
-func bringArtifacts(dir, arch string, containerd ...string) error {
-	c := config.NewCluster("prod", "1.36.3")
-	images := kubeadm.Images(kubeadm.Input{Cluster: c, Node: &config.Node{Role: config.ControlPlane}, Facts: &state.Facts{}})
-	folder := artifactstest.New(arch, c.KubernetesVersion, append(images, siteImage)...)
-	for _, name := range containerd {
-		delete(folder, "containerd-2.1.4-linux-"+arch+".tar.gz")
-		folder[name+"-linux-"+arch+".tar.gz"] = artifactstest.Archive(map[string][]byte{"bin/containerd": artifactstest.Program(arch, name)})
+// into a folder; containerd is another one where it is named, and images of other
+// versions come along.
+func bringArtifacts(dir, arch string, others ...string) error {
+	imagesOf := func(version string) []string {
+		return kubeadm.Images(kubeadm.Input{Cluster: config.NewCluster("prod", version), Node: &config.Node{Role: config.ControlPlane}, Facts: &state.Facts{}})
+	}
+	images := append(imagesOf("1.36.3"), siteImage)
+	for _, name := range others {
+		if version, ok := strings.CutPrefix(name, "images-"); ok {
+			images = append(images, imagesOf(version)...)
+		}
+	}
+	folder := artifactstest.New(arch, "1.36.3", images...)
+	for _, name := range others {
+		if strings.HasPrefix(name, "containerd-") {
+			delete(folder, "containerd-2.1.4-linux-"+arch+".tar.gz")
+			folder[name+"-linux-"+arch+".tar.gz"] = artifactstest.Archive(map[string][]byte{"bin/containerd": artifactstest.Program(arch, name)})
+		}
 	}
 	return folder.Write(dir)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 )
 
 // installCommands unpack archives on a host; runc is looked up because a
@@ -51,37 +53,129 @@ func (n *node) broughtRuntime() []finding {
 	return out
 }
 
-// imagesAtHand checks that all images can be had.
+// imagesAtHand checks that all images can be had, also those of versions on the way.
 func imagesAtHand(n *node) []finding {
 	if !n.artifactsFit() {
 		return nil
 	}
-	var missing, elsewhere, archived []string
-	for _, image := range n.images() {
-		switch {
-		case slices.Contains(n.report.Images, image):
-		case n.archiveOf(image) != nil:
-			archived = append(archived, image)
-		case n.pullPolicy() == "Never":
-			missing = append(missing, image)
-			elsewhere = append(elsewhere, n.likeIn(image)...)
-		}
-	}
 	var out []finding
-	if len(archived) > 0 && n.otherRuntime() {
+	wanted := n.images()
+	for _, hop := range n.hops() {
+		wanted = append(wanted, n.imagesAt(hop)...)
+	}
+	if n.otherRuntime() && slices.ContainsFunc(wanted, func(image string) bool { return !n.hasImage(image) && n.archiveOf(image) != nil }) {
 		out = append(out, finding{
 			text:   "image archives can be loaded into containerd only, and the host has another runtime",
 			remedy: "load them there yourself, or take images/ out of the artifacts and pull",
 		})
 	}
-	if len(missing) > 0 {
-		text := "images are neither present nor in an archive, and image_pull_policy is Never: " + strings.Join(missing, ", ")
-		if len(elsewhere) > 0 {
-			text += ". Archives hold them under another name: " + strings.Join(elsewhere, ", ")
+	if n.pullPolicy() != "Never" {
+		return out
+	}
+	if missing := n.missing(n.images()); len(missing) > 0 {
+		out = append(out, finding{
+			text:   "images are neither present nor in an archive, and image_pull_policy is Never: " + n.named(missing),
+			remedy: "put an archive of them into images/ of the artifacts, with these names, or let them be pulled",
+		})
+	}
+	for _, hop := range n.hops() {
+		if missing := n.missing(n.imagesAt(hop)); len(missing) > 0 {
+			out = append(out, finding{
+				text:   fmt.Sprintf("control planes are upgraded by way of %s, images of which are neither present nor in an archive, and image_pull_policy is Never: %s", hop, n.named(missing)),
+				remedy: "put an archive of them into images/ of the artifacts, with these names, let them be pulled" + n.cluster.otherWay(hop),
+			})
 		}
-		out = append(out, finding{text: text, remedy: "put an archive of them into images/ of the artifacts, with these names, or let them be pulled"})
 	}
 	return out
+}
+
+// hops are the versions on the way to the wanted one that the node goes through.
+func (n *node) hops() []planner.Release {
+	if up := n.cluster.up; n.isControlPlane() && n.upgrades() && len(up.hops) > 1 {
+		return up.hops[:len(up.hops)-1]
+	}
+	return nil
+}
+
+// imagesAt are the images that a control plane needs to go through a version: those
+// of its static pods.
+func (n *node) imagesAt(version planner.Release) []string {
+	return slices.DeleteFunc(n.imagesOf(version), func(image string) bool { return !slices.Contains(n.staticPods(), path.Base(repository(image))) })
+}
+
+// imagesOf are the images that kubeadm wants on the node in a version.
+func (n *node) imagesOf(version planner.Release) []string {
+	in := n.input()
+	there := *in.Cluster
+	there.KubernetesVersion = version.String()
+	in.Cluster = &there
+	return kubeadm.Images(in)
+}
+
+// otherWay is what else somebody can do who has not the images of a version on the way:
+// go to a patch release beside it whose images are there. Where API servers run the
+// version already, the others follow to no other.
+func (c *cluster) otherWay(hop planner.Release) string {
+	if c.up.newest == hop {
+		return ""
+	}
+	var best planner.Release
+	for _, n := range c.controlPlanes() {
+		for _, r := range n.apiServersAtHand() {
+			if r.Major == hop.Major && r.Minor == hop.Minor && r.Compare(best) > 0 && c.hasImagesOf(r) {
+				best = r
+			}
+		}
+	}
+	if best == (planner.Release{}) {
+		return fmt.Sprintf(", or upgrade first to a patch release of %d.%d whose images are there", hop.Major, hop.Minor)
+	}
+	return ", or upgrade first to " + best.String() + ", whose images are there"
+}
+
+// hasImagesOf tells that every node which is upgraded has what it needs in a version.
+func (c *cluster) hasImagesOf(version planner.Release) bool {
+	return !slices.ContainsFunc(c.nodes, func(n *node) bool { return n.upgrades() && len(n.missing(n.imagesOf(version))) > 0 })
+}
+
+// apiServersAtHand are the versions of the API server whose images the node has, or
+// can be sent.
+func (n *node) apiServersAtHand() []planner.Release {
+	var images []string
+	if n.report != nil {
+		images = append(images, n.report.Images...)
+	}
+	for _, a := range n.artifacts() {
+		images = append(images, a.Images...)
+	}
+	var out []planner.Release
+	for _, image := range images {
+		tag, ours := strings.CutPrefix(image, n.cluster.ImageRepository+"/kube-apiserver:")
+		if r, ok := planner.ParseRelease(tag); ours && ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (n *node) hasImage(image string) bool { return slices.Contains(n.report.Images, image) }
+
+// missing are images that the host does not have, and can be sent by nobody.
+func (n *node) missing(images []string) []string {
+	return slices.DeleteFunc(slices.Clone(images), func(image string) bool { return n.hasImage(image) || n.archiveOf(image) != nil })
+}
+
+// named lists images that are missing, and what archives hold of the kind.
+func (n *node) named(missing []string) string {
+	text := strings.Join(missing, ", ")
+	var elsewhere []string
+	for _, image := range missing {
+		elsewhere = append(elsewhere, n.likeIn(image)...)
+	}
+	if len(elsewhere) > 0 {
+		text += ". Archives hold them under another name: " + strings.Join(elsewhere, ", ")
+	}
+	return text
 }
 
 // likeIn names images of the archives that differ from one in their registry only.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/artifacts/artifactstest"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/sim"
@@ -89,6 +90,52 @@ func TestUpgradeWaypoints(t *testing.T) {
 	if want := "kubernetes_version: 1.34.9 → 1.35.8 → 1.36.3; control planes one at a time."; len(p.Upgrades) != 1 || p.Upgrades[0] != want {
 		t.Errorf("the plan says %q, want %q", p.Upgrades, want)
 	}
+}
+
+// TestUpgradeImagesOnTheWay: with image_pull_policy Never the images of a version on the
+// way have to be there as well. What is missing is said at plan, and which other
+// patch release there is.
+func TestUpgradeImagesOnTheWay(t *testing.T) {
+	t.Parallel()
+	o := running(t, 3, 1, "1.34.9")
+	places(o.config)
+	cl := o.config.Clusters[0]
+	o.kubelets("1.36.3")
+	images := func(version string) []string {
+		cl.KubernetesVersion = version
+		return kubernetesImages(o.config)
+	}
+	for _, n := range o.config.Nodes {
+		o.edit(n.Address, "condition no-registry on")
+	}
+	archives := artifactstest.Folder{}
+	archive := func(version string) {
+		for _, i := range images(version) {
+			archives["amd64/images/"+strings.NewReplacer("/", "_", ":", "_").Replace(i)+".tar"] = artifactstest.Image("amd64", i)
+		}
+		cl.KubernetesVersion, cl.ImagePullPolicy = "1.36.3", "Never"
+		o.bring(archives)
+	}
+	archive("1.36.3")
+	missing := finding{diag.Error, "Host is not ready for Kubernetes", "main.hcl:11", "", []string{
+		`node.cp["cp1"] (10.0.0.11), node.cp["cp2"] (10.0.0.12), node.cp["cp3"] (10.0.0.13): control planes are upgraded by way of 1.35.8, images of which`,
+		"image_pull_policy is Never: registry.k8s.io/kube-apiserver:v1.35.8, registry.k8s.io/kube-controller-manager:v1.35.8, registry.k8s.io/kube-scheduler:v1.35.8, registry.k8s.io/etcd:3.6.6-0. Nothing",
+		"put an archive of them into images/", "let them be pulled", `ignore_preflight_errors = ["ImagePull"]`,
+	}}
+	wantFindings(t, o.diagnose(), missing.saying("or upgrade first to a patch release of 1.35 whose images are there."))
+	for _, n := range o.config.Nodes {
+		for _, i := range images("1.35.7") {
+			o.edit(n.Address, "image add "+i)
+		}
+	}
+	cl.KubernetesVersion = "1.36.3"
+	missing.says[1] = "image_pull_policy is Never: registry.k8s.io/kube-apiserver:v1.35.8, registry.k8s.io/kube-controller-manager:v1.35.8, registry.k8s.io/kube-scheduler:v1.35.8. Nothing"
+	wantFindings(t, o.diagnose(), missing.saying("or upgrade first to 1.35.7, whose images are there."))
+	archive("1.35.8")
+	o.world.Watch = true
+	o.must(o.apply())
+	o.wantNothing()
+	o.wantHeld()
 }
 
 func TestUpgradeRefused(t *testing.T) {
@@ -319,5 +366,53 @@ func TestUpgradeCleansWhatIsStored(t *testing.T) {
 		if strings.Contains(after, gone) {
 			t.Errorf("%s is still kept somewhere", gone)
 		}
+	}
+}
+
+// TestUpgradeRenews: certificates that are due are renewed by the plan of an upgrade,
+// each once, and what reads them is restarted for its version alone: as often as
+// where nothing is due.
+func TestUpgradeRenews(t *testing.T) {
+	t.Parallel()
+	for _, versions := range [][2]string{{"1.36.1", "1.36.3"}, {"1.35.8", "1.36.3"}, {"1.34.9", "1.36.3"}} {
+		t.Run(versions[0], func(t *testing.T) {
+			t.Parallel()
+			var started [2]map[string]int
+			for i, later := range []time.Duration{0, 340 * 24 * time.Hour} {
+				o := running(t, 3, 1, versions[0])
+				o.config.Clusters[0].KubernetesVersion = versions[1]
+				o.kubelets(versions[1])
+				o.world.Advance(later)
+				o.world.Watch = true
+				p, err := o.plan()
+				o.must(err)
+				due := 0
+				for _, c := range p.Changes {
+					if c.Reason == planner.ReasonDue {
+						due++
+					}
+				}
+				// Of each control plane seven certificates and three kubeconfigs, and super-admin.conf.
+				if want := map[bool]int{true: 31}[later > 0]; len(p.Upgrades) != 1 || due != want {
+					t.Errorf("after %s the plan upgrades %q and renews %d, want %d:\n%s", later, p.Upgrades, due, want, describe(p))
+				}
+				before := o.world.Deeds()
+				o.must(o.carryOut())
+				o.wantNothing()
+				o.wantHeld()
+				started[i] = map[string]int{}
+				for deed, times := range o.world.Deeds() {
+					if strings.HasPrefix(deed, "start ") {
+						started[i][deed] = times - before[deed]
+					}
+					if times -= before[deed]; strings.HasPrefix(deed, "issue_") && times > 1 {
+						t.Errorf("%s %d times", deed, times)
+					}
+				}
+			}
+			if !maps.Equal(started[0], started[1]) {
+				t.Errorf("started with certificates that are due:\n%v\nand without:\n%v", started[1], started[0])
+			}
+		})
 	}
 }

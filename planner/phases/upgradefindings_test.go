@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"testing"
@@ -39,6 +40,17 @@ func upgradings() map[string]upgrading {
 	return map[string]upgrading{
 		"back": {"1.34.9", nil, nil, []finding{{diag.Error, "Version cannot be reached", line, "cluster.prod", []string{
 			`Cluster "prod": an API server runs 1.35.8 already, and Kubernetes cannot go back`, `Set kubernetes_version = "1.35.8"`, "Nothing is changed on any host",
+		}}}},
+		"from what is not known": {"1.35.8", nil, func(o *operator, v *phases.View) {
+			for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
+				for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+					see(v, n, "/etc/kubernetes/manifests/"+component+".yaml", func(f *state.FileReport) {
+						f.Content = bytes.ReplaceAll(f.Content, []byte(":v1.35.8"), []byte(":v1.31.9"))
+					})
+				}
+			}
+		}, []finding{{diag.Error, "Version cannot be reached", line, "cluster.prod", []string{
+			"from 1.31.9 to 1.35.8 the control planes go through 1.32 and 1.33, and no release of that is known here", "Bring them to 1.33 first", "kubeadm upgrade", "Nothing is changed on any host",
 		}}}},
 		"in the dark": {"1.36.3", nil, func(_ *operator, v *phases.View) {
 			delete(v.Clusters, "prod")

@@ -38,7 +38,7 @@ func (c *cluster) through() map[int]planner.Release {
 	for _, a := range c.Install.Catalog.Files {
 		for _, image := range a.Images {
 			tag, ours := strings.CutPrefix(image, c.ImageRepository+"/kube-apiserver:")
-			if r, ok := planner.ParseRelease(tag); ours && ok && r.Compare(brought[r.Minor]) > 0 {
+			if r, ok := planner.ParseRelease(tag); ours && ok && kubeadm.KnownReleases()[r.Minor] != "" && r.Compare(brought[r.Minor]) > 0 {
 				brought[r.Minor], out[r.Minor] = r, r
 			}
 		}
