@@ -18,8 +18,8 @@ import (
 )
 
 // TestEtcdCare takes snapshots of a real etcd and has etcdutl look at them,
-// defragments it, sees a real PodDisruptionBudget block a drain, and makes the
-// cluster anew after two of three members have lost their data.
+// defragments it, sees a real PodDisruptionBudget block a drain, has a drain do what
+// each of its options says, and makes the cluster anew after two of three members have lost their data.
 func TestEtcdCare(t *testing.T) {
 	long(t)
 	beside(t, 5*time.Minute)
@@ -34,6 +34,7 @@ func TestEtcdCare(t *testing.T) {
 	t.Run("snapshot", func(t *testing.T) { s.within(t, s.snapshot) })
 	t.Run("defragment", func(t *testing.T) { s.within(t, s.defragment) })
 	t.Run("blocked drain", func(t *testing.T) { s.within(t, s.blockedDrain) })
+	t.Run("drain options", func(t *testing.T) { s.within(t, s.drainOptions) })
 	t.Run("restore", func(t *testing.T) { s.within(t, s.restore) })
 	if t.Failed() {
 		return

@@ -17,17 +17,15 @@ import (
 )
 
 // TestInstall makes a cluster of hosts that have systemd and sshd and nothing
-// else, from a folder of artifacts, changes one of them, and wants the hosts
-// back as they were.
+// else, from a folder of artifacts that kubewright bundle has made, changes one of
+// them, and wants the hosts back as they were.
 func TestInstall(t *testing.T) {
 	long(t)
 	beside(t, 8*time.Minute)
 	s := newBareSite(t, "e2ei", 1, 1)
-	if err := s.Artifacts().WriteFolder(filepath.Join(s.dir, "artifacts")); err != nil {
-		t.Fatal(err)
-	}
 	s.extra = "  image_pull_policy = \"Never\"\n  install { artifacts = \"./artifacts\" }\n"
 	s.configure()
+	s.bundled()
 	for _, h := range s.hosts() {
 		s.sh(h.Name, "mkdir -p /etc/cni/net.d && cat >/etc/cni/net.d/10-lab.conflist <<'E'\n"+network(h)+"E\n")
 	}

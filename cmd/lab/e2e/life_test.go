@@ -4,11 +4,14 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
@@ -16,12 +19,15 @@ import (
 // TestChangesOfNodes takes a cluster of three control planes and two workers
 // through what happens to nodes over the years: a host is installed anew, a
 // worker becomes a control plane and a worker again, the endpoint moves, a host
-// is gone for good. After each the plan finds nothing to do.
+// is gone for good. After each the plan finds nothing to do. The operator has no
+// keys of the hosts: those that they show at first contact are the only ones after it.
 func TestChangesOfNodes(t *testing.T) {
 	long(t)
 	beside(t, 6*time.Minute)
 	s := newSiteOf(t, lab.Options{Name: "e2en", ControlPlanes: 3, Workers: 2})
 	s.logIn()
+	s.unseen = true
+	s.configure()
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantCluster()
 	for _, part := range []struct {
@@ -58,21 +64,73 @@ func (s *site) applied(args ...string) result {
 }
 
 // reinstalled wants a host that came back as another machine to be refused until
-// that is accepted, and then to take its place again.
+// that is accepted, and then to take its place again: for its new key, and where
+// somebody has put that into known_hosts, for what it is.
 func (s *site) reinstalled() {
 	h := s.planes[1]
+	node := fmt.Sprintf("node.cp[%q]", h.Name)
+	before := s.hostKey(node)
 	if err := s.Reinstall(context.Background(), h.Name); err != nil {
 		s.t.Fatal(err)
 	}
 	s.logIn()
-	replace, accept := fmt.Sprintf("-replace=node.cp[%q]", h.Name), fmt.Sprintf("-accept-new-host=node.cp[%q]", h.Name)
-	for _, args := range [][]string{{"plan", "-no-color"}, {"plan", "-no-color", replace}} {
-		if r := s.run(args...); r.code != 1 || !strings.Contains(r.out, "-accept-new-host") {
-			s.t.Errorf("%v of another machine: exit code %d, want 1 and how to accept it", args, r.code)
+	refused := func(says string, args ...string) {
+		r := s.run(append([]string{"plan", "-no-color"}, args...)...)
+		if r.code != 1 {
+			s.t.Errorf("plan %v with another machine: exit code %d, want 1", args, r.code)
+		}
+		wantContains(s.t, words(r.out), says, fmt.Sprintf("-replace='%[1]s' -accept-new-host='%[1]s'", node))
+	}
+	replace := "-replace=" + node
+	for _, args := range [][]string{nil, {replace}} {
+		refused("pinned is "+fingerprint(s.t, before), args...)
+	}
+	s.unseen = false // the lab's known hosts have the new keys
+	s.configure()
+	for _, args := range [][]string{nil, {replace}} {
+		refused("Host is another machine", args...)
+	}
+	s.unseen = true
+	s.configure()
+
+	r := s.applied(replace, "-accept-new-host="+node)
+	wantContains(s.t, r.out, "nothing is done on its old host", h.Name+" leaves: 2, quorum 2", "1 added", "1 destroyed")
+	after := s.hostKey(node)
+	if known := contents(s.t, s.KnownHosts()); after == before || !strings.Contains(known, after) {
+		s.t.Errorf("the state knows %s by %s, before by %s; the host has\n%s", node, after, before, known)
+	}
+}
+
+// hostKey is the key by which the state knows a node's host.
+func (s *site) hostKey(node string) string {
+	s.t.Helper()
+	out, err := s.command("state", "pull").Output()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var pulled struct {
+		Nodes map[string]struct {
+			HostKey string `json:"host_key"`
 		}
 	}
-	r := s.applied(replace, accept)
-	wantContains(s.t, r.out, "nothing is done on its old host", h.Name+" leaves: 2, quorum 2", "1 added", "1 destroyed")
+	if err := json.Unmarshal(out, &pulled); err != nil {
+		s.t.Fatal(err)
+	}
+	key := pulled.Nodes[node].HostKey
+	if key == "" {
+		s.t.Fatalf("the state has no key of the host of %s", node)
+	}
+	return key
+}
+
+// fingerprint is a key as ssh-keygen -l names it.
+func fingerprint(t testing.TB, key string) string {
+	t.Helper()
+	public, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return public.Type() + " " + ssh.FingerprintSHA256(public)
 }
 
 // promoted makes a worker a control plane, under another address.

@@ -46,6 +46,9 @@ type site struct {
 	unsigned bool
 	// domain is that of Services; empty is cluster.local.
 	domain string
+	// unseen tells that the operator has no keys of hosts: what a host shows first is
+	// accepted, and kept in the state.
+	unseen bool
 	// version of Kubernetes in the configuration; empty is the lab's.
 	version string
 }
@@ -94,6 +97,10 @@ func (s *site) configure() {
 	s.t.Helper()
 	endpoint, _ := s.Endpoint()
 	endpoint = cmp.Or(s.endpoint, endpoint)
+	knownHosts, accept := s.KnownHosts(), ""
+	if s.unseen {
+		knownHosts, accept = filepath.Join(s.dir, "known_hosts"), "  accept_new_host_keys = true\n"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `cluster "prod" {
   kubernetes_version     = "%s"
@@ -119,8 +126,8 @@ connection {
   user        = "root"
   private_key = "%s"
   known_hosts = ["%s"]
-}
-`, strings.TrimPrefix(cmp.Or(s.version, s.Release().Kubernetes), "v"), endpoint, lab.JoinPrefixes(s.PodSubnets()), lab.JoinPrefixes(s.Families().ServiceSubnets()), s.kubeletExtra(), s.extra, s.PrivateKey(), s.KnownHosts())
+%s}
+`, strings.TrimPrefix(cmp.Or(s.version, s.Release().Kubernetes), "v"), endpoint, lab.JoinPrefixes(s.PodSubnets()), lab.JoinPrefixes(s.Families().ServiceSubnets()), s.kubeletExtra(), s.extra, s.PrivateKey(), knownHosts, accept)
 	s.node(&b, "cp", "control-plane", s.planes, "")
 	s.node(&b, "worker", "worker", s.workers, s.workerExtra)
 	b.WriteString(s.top)

@@ -22,6 +22,8 @@ type member struct {
 	plane   bool
 	// leaves tells that the configuration has no such node.
 	leaves bool
+	// keyRecorded tells that the host is known by the key in the state alone.
+	keyRecorded bool
 	// address is the one at which an API server of the node is called.
 	address string
 	query   state.Query
@@ -91,14 +93,14 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 	queries := phases.Queries(cfg, recorded)
 	for _, n := range cfg.Nodes {
 		seen[n.Target] = true
+		c := n.Connection
+		if !slices.Contains(accepted, n.Target.String()) { // else the key that was accepted is the old machine's
+			c = pinned(c, recorded, n.Target)
+		}
 		f.members = append(f.members, &member{
 			target: n.Target, cluster: n.Cluster, plane: n.Role == config.ControlPlane, query: queries[n.Target], address: n.AdvertiseAddress(),
-			open: func(ctx context.Context) (providers.Host, error) {
-				if slices.Contains(accepted, n.Target.String()) {
-					return w.open(ctx, n.Connection, n.Address) // the key that was accepted is the old machine's
-				}
-				return w.open(ctx, pinned(n.Connection, recorded, n.Target), n.Address)
-			},
+			keyRecorded: len(c.HostKeys) > len(n.Connection.HostKeys),
+			open:        func(ctx context.Context) (providers.Host, error) { return w.open(ctx, c, n.Address) },
 		})
 	}
 	if recorded == nil {
@@ -111,6 +113,7 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 		}
 		f.members = append(f.members, &member{
 			target: t, cluster: n.Cluster, plane: n.Role == string(config.ControlPlane), query: queries[t], address: n.Address, leaves: true,
+			keyRecorded: n.HostKey != "",
 			open: func(ctx context.Context) (providers.Host, error) {
 				c := config.ConnectionFromValue(n.Connection)
 				c.HostKeys = append(c.HostKeys, hostKeys(n)...)
@@ -198,7 +201,7 @@ func (o *observer) host(ctx context.Context, m *member) {
 	r, err := o.look(ctx, m)
 	o.mu.Lock()
 	if err != nil {
-		o.view.Unobserved[m.target] = state.Unobserved{Target: m.target, Reason: err.Error(), Remedy: remedy(err)}
+		o.view.Unobserved[m.target] = state.Unobserved{Target: m.target, Reason: err.Error(), Remedy: m.remedy(err)}
 		o.mu.Unlock()
 		return
 	}
@@ -420,6 +423,23 @@ func (f *fleet) close() {
 	}
 }
 
+// otherKey is what a key that is not the known one may mean.
+const otherKey = "find out why the host shows another key than before: it is another machine, it was reinstalled, or somebody is in between. "
+
+// remedy says what to do about the member's host, which could not be looked at. A
+// key that the state has is replaced by what the operator says, not in known_hosts.
+func (m *member) remedy(err error) string {
+	own, ok := err.(*providers.Error) // that of a bastion comes wrapped
+	switch {
+	case !ok || own.Kind != providers.ErrHostKeyChanged || !m.keyRecorded:
+		return remedy(err)
+	case m.leaves:
+		return otherKey + "The state knows it by its old key. If it is the machine that joined, put its block back, with the new key in host_key"
+	}
+	return otherKey + fmt.Sprintf("The state knows it by its old key. Only when you know: if it is the machine that joined, set host_key to its new key; "+
+		"if it is another one, or a reinstalled one, have the node replaced: -%s='%s' -%s='%s'", phases.ReplaceFlag, m.target, phases.AcceptNewHostFlag, m.target)
+}
+
 // remedy says what to do about a host that could not be looked at.
 func remedy(err error) string {
 	for _, r := range []struct {
@@ -427,7 +447,7 @@ func remedy(err error) string {
 		text string
 	}{
 		{providers.ErrHostKeyUnknown, "add its key to known_hosts, pin it with host_key, or allow accept_new_host_keys"},
-		{providers.ErrHostKeyChanged, "find out why the host shows another key than before: it is another machine, it was reinstalled, or somebody is in between. Only then take its new key into known_hosts or host_key"},
+		{providers.ErrHostKeyChanged, otherKey + "Only then take its new key into known_hosts or host_key"},
 		{providers.ErrAuth, "check user and private_key of the connection, and that the host has the public key in authorized_keys"},
 		{providers.ErrSudo, "let the connection's user run sudo without a password (NOPASSWD), or give sudo_password in the connection block"},
 		{providers.ErrUnreachable, "check address, port and that the host is up"},

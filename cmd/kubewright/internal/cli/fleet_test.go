@@ -2,12 +2,20 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	xssh "golang.org/x/crypto/ssh"
+
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/ssh/sshtest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -45,5 +53,125 @@ func TestRemember(t *testing.T) {
 		if asked := strings.Join(host.asked, " "); asked != c.asked {
 			t.Errorf("reading %s asked the host for %q, want %q", c.read, asked, c.asked)
 		}
+	}
+}
+
+// TestPinned: the key that was accepted unseen is the only one from then on. What
+// somebody wrote down, in host_key or known_hosts, goes before it.
+func TestPinned(t *testing.T) {
+	t.Parallel()
+	node := state.NodeKeyTarget("worker", "w1")
+	recorded := func(key string) *state.State {
+		return &state.State{Nodes: map[state.Target]*state.RecordedNode{node: {HostKey: key}}}
+	}
+	accepts := config.Connection{AcceptNewHostKey: true}
+	for name, c := range map[string]struct {
+		connection config.Connection
+		recorded   *state.State
+		want       []string
+	}{
+		"accepted before":    {accepts, recorded("ssh-ed25519 AAAA"), []string{"ssh-ed25519 AAAA"}},
+		"first contact":      {accepts, &state.State{}, nil},
+		"no state":           {accepts, nil, nil},
+		"no key in state":    {accepts, recorded(""), nil},
+		"known by host_key":  {config.Connection{AcceptNewHostKey: true, HostKeys: []string{"ssh-ed25519 BBBB"}}, recorded("ssh-ed25519 AAAA"), []string{"ssh-ed25519 BBBB"}},
+		"by known_hosts":     {config.Connection{}, recorded("ssh-ed25519 AAAA"), nil},
+		"recorded of others": {accepts, &state.State{Nodes: map[state.Target]*state.RecordedNode{state.NodeKeyTarget("worker", "w2"): {HostKey: "ssh-ed25519 AAAA"}}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := pinned(c.connection, c.recorded, node).HostKeys; !slices.Equal(got, c.want) {
+				t.Errorf("the keys that are trusted: %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// changedKey is a host that shows another key than before, and how it is known.
+type changedKey struct {
+	// recorded is the key in the state, written the one in host_key, and known that in known_hosts.
+	recorded, written, known string
+	accepted, leaves         bool
+}
+
+// look has a run look at the host, and returns why it could not and what to do.
+func (c changedKey) look(t *testing.T) state.Unobserved {
+	t.Helper()
+	file, public := sshtest.NewKeyFile(t)
+	server := sshtest.Start(t, sshtest.Authorize(public), func(s *sshtest.Server) {
+		s.Run = func(string, xssh.Channel) int { return 1 }
+	})
+	known := filepath.Join(t.TempDir(), "known_hosts")
+	if c.known != "" {
+		if err := os.WriteFile(known, fmt.Appendf(nil, "[127.0.0.1]:%d %s\n", server.Port(), c.known), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node := state.NodeKeyTarget("worker", "w1")
+	connection := config.Connection{
+		Type: "ssh", Host: "127.0.0.1", Port: server.Port(), User: "root", PrivateKeys: []string{file},
+		KnownHosts: []string{known}, SSHConfig: noSSHConfig, AcceptNewHostKey: true, Timeout: config.DefaultConnectTimeout,
+	}
+	if c.written != "" {
+		connection.HostKeys = []string{c.written}
+	}
+	recorded := &state.State{Nodes: map[state.Target]*state.RecordedNode{node: {Cluster: "prod", Role: "worker", Address: "127.0.0.1", HostKey: c.recorded, Connection: connection.ToValue()}}}
+	cfg := &config.Config{Clusters: []*config.Cluster{config.NewCluster("prod", "1.36.3")}}
+	if !c.leaves {
+		cfg.Nodes = []*config.Node{{Target: node, Cluster: "prod", Role: config.Worker, Address: "127.0.0.1", Connection: connection}}
+	}
+	var accepted []string
+	if c.accepted {
+		accepted = append(accepted, node.String())
+	}
+	a := &app{Env: &Env{Dir: t.TempDir(), Now: time.Now}}
+	f, err := a.openFleet(cfg, recorded, nil, accepted...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close()
+	return f.observe(t.Context(), cfg, recorded).Unobserved[node]
+}
+
+// TestChangedHostKey: what is said to be done about a host that shows another key is
+// what helps: of a key that the state has, nothing in known_hosts does. Once the new
+// host is accepted, the old key is no reason any more.
+func TestChangedHostKey(t *testing.T) {
+	t.Parallel()
+	_, public := sshtest.NewKeyFile(t)
+	old := strings.TrimSpace(string(xssh.MarshalAuthorizedKey(public)))
+	const (
+		pinned  = "pinned is ssh-ed25519 SHA256:"
+		replace = `have the node replaced: -replace='node.worker["w1"]' -accept-new-host='node.worker["w1"]'`
+		file    = "take its new key into known_hosts or host_key"
+	)
+	for name, c := range map[string]struct {
+		host                   changedKey
+		reason, remedy, absent string
+	}{
+		"recorded":                 {changedKey{recorded: old}, pinned, replace, "known_hosts"},
+		"recorded, leaves":         {changedKey{recorded: old, leaves: true}, pinned, "put its block back, with the new key in host_key", "-replace"},
+		"recorded, and accepted":   {changedKey{recorded: old, accepted: true}, "", "", "key"},
+		"host_key":                 {changedKey{recorded: old, written: old}, pinned, file, "-replace"},
+		"host_key, and accepted":   {changedKey{recorded: old, written: old, accepted: true}, pinned, file, "-replace"},
+		"known_hosts":              {changedKey{known: old}, "known_hosts:1 is ssh-ed25519", file, "-replace"},
+		"known_hosts and accepted": {changedKey{recorded: old, known: old, accepted: true}, "known_hosts:1 is ssh-ed25519", file, "-replace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := c.host.look(t)
+			if !strings.Contains(got.Reason, c.reason) || strings.Contains(got.Reason, "its key") != (c.reason != "") {
+				t.Errorf("the host could not be looked at: %q; want %q", got.Reason, c.reason)
+			}
+			if !strings.Contains(got.Remedy, c.remedy) || strings.Contains(got.Remedy, c.absent) {
+				t.Errorf("it says %q; want %q in it, and not %q", got.Remedy, c.remedy, c.absent)
+			}
+		})
+	}
+	// A bastion's key is not the state's.
+	m := &member{keyRecorded: true, target: state.NodeKeyTarget("worker", "w1")}
+	changed := &providers.Error{Kind: providers.ErrHostKeyChanged, Do: "verify host 10.0.0.9"}
+	if got := m.remedy(fmt.Errorf("cannot reach 10.0.0.21 through bastion 10.0.0.9: %w", changed)); !strings.Contains(got, file) {
+		t.Errorf("of a bastion it says %q", got)
 	}
 }
