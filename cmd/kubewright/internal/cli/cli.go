@@ -64,7 +64,9 @@ type app struct {
 	// allowsUnreachable and givenAgain are what the same command has to be given
 	// again to plan the same.
 	allowsUnreachable bool
-	givenAgain        []string
+	// savedPlan is the file of the plan that is carried out.
+	savedPlan  string
+	givenAgain []string
 	// secrets are taken out of everything that is said of a failure.
 	secrets *state.Redactor
 	// log is what KUBEWRIGHT_LOG asks for, or nil; logsToScreen tells that it is
@@ -185,7 +187,7 @@ func (a *app) sourceText(name string) []byte {
 
 func (a *app) options() view.Options {
 	width, height := a.Size()
-	return view.Options{Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor, width > 0), AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain}
+	return view.Options{Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor, width > 0), AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain, SavedPlan: a.savedPlan}
 }
 
 // errorOptions are options for what goes to stderr, which may be another terminal
