@@ -28,7 +28,7 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer")
 	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")
 	f.StringVar(&o.jsonInto, "json-into", "", "write JSON, one object per line, into this `file` beside what is printed")
-	f.BoolVar(&a.finer, "detailed-exitcode", false, "tell by the exit code: 2 changes, 3 only drift, 4 a step was refused, 5 locked, 6 a host does not answer")
+	f.BoolVar(&a.finer, "detailed-exitcode", false, "tell by the exit code: 2 changes, 3 only drift, 4 refused, 5 locked, 6 a host does not answer")
 }
 
 // partFlags adds the flags of variables, and those that restrict a plan.
