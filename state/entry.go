@@ -27,16 +27,20 @@ type Entry struct {
 	Kind EntryKind `json:"event"`
 	// Format is the number of the journal's format; the journal sets it on EntryRun.
 	Format int `json:"format_version,omitempty"`
-	// Run, Token, Lineage, Serial, Plan, Who and Steps are set by EntryRun.
+	// Run, Token, Lineage, Serial, Plan, Resumes, Partial, Who and Steps are set by EntryRun.
 	Run     string `json:"run,omitempty"`
 	Token   int64  `json:"token,omitempty"`
 	Lineage string `json:"lineage,omitempty"`
 	// Serial is that of the state file which the run began with.
 	Serial int64 `json:"serial,omitempty"`
 	// Plan is the plan's digest.
-	Plan  string `json:"plan,omitempty"`
-	Who   string `json:"who,omitempty"`
-	Steps int    `json:"steps,omitempty"`
+	Plan string `json:"plan,omitempty"`
+	// Resumes is the run whose plan this one goes on with; Partial tells that it has to
+	// leave a part of that for yet another one.
+	Resumes string `json:"resumes,omitempty"`
+	Partial bool   `json:"partial,omitempty"`
+	Who     string `json:"who,omitempty"`
+	Steps   int    `json:"steps,omitempty"`
 	// Step is the ID of a step.
 	Step string `json:"step,omitempty"`
 	// Op is the index of the first operation spoken of; nil for the whole step.
@@ -50,6 +54,9 @@ type Entry struct {
 	Action  string  `json:"action,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
 	Error   string  `json:"error,omitempty"`
+	// Refused tells of a step that failed because what it was about to overwrite is not
+	// as it was when the plan was made.
+	Refused bool `json:"refused,omitempty"`
 	// Learned is what the state is to remember from here on.
 	Learned Learned `json:"learned,omitzero"`
 }

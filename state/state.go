@@ -80,10 +80,23 @@ type Adoption struct {
 
 // Apply is one entry of the history.
 type Apply struct {
-	Time   time.Time `json:"time"`
-	Run    string    `json:"run"`
-	Plan   string    `json:"plan"`
-	Who    string    `json:"who,omitempty"`
-	Steps  int       `json:"steps"`
-	Failed int       `json:"failed,omitempty"`
+	Time time.Time `json:"time"`
+	Run  string    `json:"run"`
+	// Plan is the plan's digest and Serial that of the state which it was made for:
+	// together they tell one plan from all others.
+	Plan   string `json:"plan"`
+	Serial int64  `json:"serial,omitempty"`
+	Who    string `json:"who,omitempty"`
+	Steps  int    `json:"steps"`
+	Failed int    `json:"failed,omitempty"`
+	// Unfinished tells that the plan has not come to its end: only then does it go on
+	// when it is applied again. Entries of versions that did not know this lack it, so
+	// that nothing is done twice on the strength of them.
+	Unfinished bool `json:"unfinished,omitempty"`
+	// Begun are the steps of an unfinished plan that were begun, in this run or in those
+	// that it goes on from, as sorted addresses. What they change may be changed already.
+	Begun []string `json:"begun,omitempty"`
 }
+
+// Finish notes that the plan has come to its end.
+func (a *Apply) Finish() { a.Unfinished, a.Begun = false, nil }

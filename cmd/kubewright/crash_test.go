@@ -193,19 +193,19 @@ node "worker" {
 }
 `
 
-// TestKilledAnywhere kills the command with SIGKILL at its moments, while it
-// founds a cluster, changes it and its members, upgrades it, renews its
-// certificates and destroys it; the same command again converges. With
-// KUBEWRIGHT_LONG set at every moment, otherwise at some of each command.
-func TestKilledAnywhere(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name    string
-		from    func(t *testing.T) folder
-		command string
-		some    []moment
-	}{
-		{"found", blankFolder, "apply", []moment{{88, "after effect"}, {131, "before write kubewright.journal"}}},
+// killing is a command that is killed at some of its moments, and beside it the same
+// as a saved plan.
+type killing struct {
+	name    string
+	from    func(t *testing.T) folder
+	command string
+	some    []moment
+	saved   []moment
+}
+
+func killings() []killing {
+	return []killing{
+		{"found", blankFolder, "apply", []moment{{88, "after effect"}, {131, "before write kubewright.journal"}}, []moment{{150, "after effect"}}},
 		// The smallest one tries what there is about the files of the state.
 		{"change", changedFolder, "apply", []moment{
 			{4, "after effect"},
@@ -214,17 +214,26 @@ func TestKilledAnywhere(t *testing.T) {
 			{1, "in the middle of write kubewright.state.json.tmp"},
 			{1, "before rename to kubewright.state.json"},
 			{1, "before remove kubewright.state.json.tmp"},
-		}},
-		{"upgrade", raisedFolder, "apply", []moment{{60, "after effect"}}},
-		{"roles", rolesFolder, "apply", []moment{{100, "after effect"}}},
-		{"replace", foundedFolder, `apply -replace=node.cp["cp1"]`, []moment{{50, "after effect"}, {70, "in the middle of write kubewright.journal"}}},
-		{"renew", after("8040h"), "apply", []moment{{50, "after effect"}}},
-		{"renew what has ended", after("9000h"), "apply", []moment{{20, "after effect"}}},
-		{"rotate", foundedFolder, "apply " + strings.Join(rotateAll, " "), []moment{{100, "after effect"}}},
-		{"upgrade one", raisedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {4, "after effect: remove_path"}, {6, "after effect"}}},
-		{"change etcd of one", tunedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {2, "after effect: remove_path"}}},
-		{"destroy", foundedFolder, "destroy", []moment{{98, "after effect"}, {1, "before open kubewright.journal"}}},
-	} {
+		}, []moment{{2, "before effect"}, {1, "before rename to kubewright.state.json"}}},
+		{"upgrade", raisedFolder, "apply", []moment{{60, "after effect"}}, []moment{{40, "after effect"}}},
+		{"roles", rolesFolder, "apply", []moment{{100, "after effect"}}, []moment{{60, "after effect"}}},
+		{"replace", foundedFolder, `apply -replace=node.cp["cp1"]`, []moment{{50, "after effect"}, {70, "in the middle of write kubewright.journal"}}, []moment{{60, "after effect"}}},
+		{"renew", after("8040h"), "apply", []moment{{50, "after effect"}}, []moment{{30, "after effect"}}},
+		{"renew what has ended", after("9000h"), "apply", []moment{{20, "after effect"}}, []moment{{40, "after effect"}}},
+		{"rotate", foundedFolder, "apply " + strings.Join(rotateAll, " "), []moment{{100, "after effect"}}, []moment{{150, "after effect"}}},
+		{"upgrade one", raisedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {4, "after effect: remove_path"}, {6, "after effect"}}, []moment{{1, "after effect: remove_path"}}},
+		{"change etcd of one", tunedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {2, "after effect: remove_path"}}, []moment{{1, "after effect: remove_path"}}},
+		{"destroy", foundedFolder, "destroy", []moment{{98, "after effect"}, {1, "before open kubewright.journal"}}, []moment{{50, "after effect"}}},
+	}
+}
+
+// TestKilledAnywhere kills the command with SIGKILL at its moments, while it
+// founds a cluster, changes it and its members, upgrades it, renews its
+// certificates and destroys it; the same command again converges. With
+// KUBEWRIGHT_LONG set at every moment, otherwise at some of each command.
+func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, tt := range killings() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			from := tt.from(t)
@@ -236,6 +245,63 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 			t.Logf("%s: killed at %d moments", tt.name, len(tt.some))
 		})
+	}
+}
+
+// savedPlan is the apply of a saved plan.
+const savedPlan = "apply plan.kwplan"
+
+// TestSavedKilledAnywhere kills the apply of a saved plan: the same file again goes on
+// and converges, whatever the part that was carried out has changed, and is refused
+// from then on.
+func TestSavedKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, tt := range killings() {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			from := tt.from(t)
+			verb, flags, _ := strings.Cut(tt.command, " ")
+			args := append([]string{"plan", "-out=plan.kwplan"}, strings.Fields(flags)...)
+			if verb == "destroy" {
+				args = append(args, "-destroy")
+			}
+			from.must(t, args...)
+			if os.Getenv("KUBEWRIGHT_LONG") != "" {
+				tt.saved = from.copy(t).moments(t, savedPlan)
+			}
+			for _, at := range tt.saved {
+				from.copy(t).savedKilledAt(t, at, verb == "destroy")
+			}
+			t.Logf("%s: killed at %d moments", tt.name, len(tt.saved))
+		})
+	}
+}
+
+// appliedToItsEnd is said of a saved plan that is applied once more.
+const appliedToItsEnd = "applied already, to its end"
+
+// savedKilledAt kills the apply of a saved plan at a moment and applies it again, until
+// it is refused because it came to its end. While the only control plane is stopped
+// nobody can look at what it serves, so that once may not be enough.
+func (f folder) savedKilledAt(t *testing.T, at moment, destroys bool) {
+	t.Helper()
+	f.kill(t, savedPlan, at)
+	ended := false
+	for n := 0; n < 4 && !ended; n++ {
+		code, out := f.run(strings.Fields(savedPlan)...)
+		ended = strings.Contains(strings.Join(strings.Fields(out), " "), appliedToItsEnd)
+		if code != 0 && !ended {
+			t.Errorf("moment %s: the same file again: exit code %d\n%s", at, code, out)
+			return
+		}
+	}
+	if !ended {
+		t.Errorf("moment %s: it can be applied for ever", at)
+	}
+	if destroys {
+		f.wantBlank(t, at)
+	} else if code, out := f.run("plan", "-detailed-exitcode"); code != 0 || !strings.Contains(out, "No changes.") {
+		t.Errorf("moment %s: it does not converge: exit code %d\n%s", at, code, out)
 	}
 }
 

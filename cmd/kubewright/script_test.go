@@ -76,6 +76,9 @@ const (
 //	clock TEXT TIME       the operator's clock shows TIME once the next kubewright has printed TEXT
 //	agekey NAME           make a key of age: the private one in NAME.key, the public one in $NAME
 //	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
+//	meanwhile TEXT HOST EDIT…
+//	                      somebody edits a simulated host, as sim edit does, once the next
+//	                      kubewright has printed TEXT
 //	readme                the README's first picture is the end of the last stdout
 //	mode FILE BITS        a file has these permissions
 //	edit FILE OLD NEW     replace OLD, which must be there, by NEW (\n is a line break)
@@ -112,6 +115,7 @@ func TestScripts(t *testing.T) {
 			"example": putExample, "artifacts": makeArtifacts, "publish": publish,
 			"feed":      func(ts *testscript.TestScript, _ bool, args []string) { of(ts).stdin = ts.ReadFile(args[0]) },
 			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).interruptAt = args[0] },
+			"meanwhile": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).meanwhile = args },
 			"clock":     func(ts *testscript.TestScript, _ bool, args []string) { of(ts).clockAt = args },
 			"agekey":    makeAgeKey,
 			"lock":      holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
@@ -126,6 +130,7 @@ type operator struct {
 	stdin       string
 	interruptAt string
 	clockAt     []string
+	meanwhile   []string
 	code        int
 	ids         int
 	held        *statefile.Lock
@@ -171,7 +176,12 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if secret := o.secret; secret != nil {
 		env.Secret = func(context.Context, string) ([]byte, error) { return []byte(*secret), nil }
 	}
-	o.answers, o.secret, o.stdin, o.interruptAt, o.clockAt = nil, nil, "", "", nil
+	if edit := o.meanwhile; edit != nil {
+		var world *sim.World
+		env.OpenWorld = func(path string) (w *sim.World, err error) { world, err = sim.Open(path); return world, err }
+		stdout.at, stdout.then = edit[0], func() { ts.Check(sim.Edit(world, edit[1], strings.Join(edit[2:], " "))) }
+	}
+	o.answers, o.secret, o.stdin, o.interruptAt, o.clockAt, o.meanwhile = nil, nil, "", "", nil, nil
 	o.code = cli.Main(env)
 	if (o.code != 0) != neg {
 		ts.Fatalf("exit code %d", o.code)

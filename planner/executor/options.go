@@ -34,8 +34,11 @@ type Options struct {
 	Who   string
 	// Learned is what the state learns with the run's beginning.
 	Learned state.Learned
-	// PlanDigest is written to the journal.
+	// PlanDigest is written to the journal, and so are Resumes, the run whose plan this
+	// one goes on with, and Partial: that it leaves a part of that for yet another one.
 	PlanDigest string
+	Resumes    string
+	Partial    bool
 	// Parallelism is how many steps run at once; DefaultParallelism when below 1.
 	Parallelism int
 	OnError     OnError

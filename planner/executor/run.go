@@ -123,7 +123,8 @@ func (x *execution) run(ctx context.Context) (*Outcome, error) {
 	if len(x.plan.Steps) > 0 {
 		x.append(state.Entry{
 			Kind: state.EntryRun, Run: x.opts.ID, Token: x.opts.Token, Lineage: x.plan.Lineage,
-			Serial: x.plan.Serial, Plan: x.opts.PlanDigest, Who: x.opts.Who, Steps: len(x.plan.Steps), Learned: x.opts.Learned,
+			Serial: x.plan.Serial, Plan: x.opts.PlanDigest, Resumes: x.opts.Resumes, Partial: x.opts.Partial,
+			Who: x.opts.Who, Steps: len(x.plan.Steps), Learned: x.opts.Learned,
 		})
 	}
 	x.loop(ctx)
@@ -219,7 +220,7 @@ func (x *execution) complete(c completion) {
 		Phase: t.step.Phase, Action: string(t.step.Action), Seconds: t.outcome.Seconds,
 	}
 	if c.err != nil {
-		entry.Kind, entry.Error = state.EntryFailed, c.err.Error()
+		entry.Kind, entry.Error, entry.Refused = state.EntryFailed, c.err.Error(), c.result.Refused
 	}
 	x.append(entry) // that this line is missing stops the run, but changes nothing of what was done
 	if c.err != nil {

@@ -57,12 +57,12 @@ func TestJournalOfARun(t *testing.T) {
 				report(executor.OpEvent{Kind: executor.OpLog, Text: "still there"}),
 				report(executor.OpEvent{Kind: executor.OpDone, Op: 0, Count: 2, Observed: "sha256:41d0"}),
 				report(executor.OpEvent{Kind: executor.OpBegin, Op: 2}))
-			return executor.Result{Learned: state.Learned{Items: []state.Item{seen}}}, errors.Join(err, errors.New("timed out"))
+			return executor.Result{Learned: state.Learned{Items: []state.Item{seen}}, Refused: true}, errors.Join(err, errors.New("timed out"))
 		},
 	}}
 	j := &memoryJournal{}
 	if _, err := executor.Execute(t.Context(), planOf(step("a", 3)), runner, j, executor.Options{
-		ID: "r1", Token: 8, Who: "me@here", PlanDigest: "sha256:77ab",
+		ID: "r1", Token: 8, Who: "me@here", PlanDigest: "sha256:77ab", Resumes: "r0", Partial: true,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestJournalOfARun(t *testing.T) {
 		t.Fatalf("%d entries: %+v", len(e), e)
 	}
 	if e[0].Kind != state.EntryRun || e[0].Run != "r1" || e[0].Token != 8 || e[0].Lineage != "l1" || e[0].Serial != 4 ||
-		e[0].Plan != "sha256:77ab" || e[0].Who != "me@here" || e[0].Steps != 1 || e[0].Time.IsZero() {
+		e[0].Plan != "sha256:77ab" || e[0].Resumes != "r0" || !e[0].Partial || e[0].Who != "me@here" || e[0].Steps != 1 || e[0].Time.IsZero() {
 		t.Errorf("run entry = %+v", e[0])
 	}
 	if e[1].Kind != state.EntryBegin || *e[1].Op != 0 || e[1].Count != 2 || e[1].Step != id("a").String() {
@@ -83,7 +83,7 @@ func TestJournalOfARun(t *testing.T) {
 	if e[3].Kind != state.EntryBegin || *e[3].Op != 2 {
 		t.Errorf("second begin entry = %+v", e[3])
 	}
-	if e[4].Kind != state.EntryFailed || e[4].Op != nil || e[4].Error != "timed out" || len(e[4].Learned.Items) != 1 || e[4].Phase != "a" || e[4].Action != "create" {
+	if e[4].Kind != state.EntryFailed || e[4].Op != nil || e[4].Error != "timed out" || len(e[4].Learned.Items) != 1 || e[4].Phase != "a" || e[4].Action != "create" || !e[4].Refused {
 		t.Errorf("failed entry = %+v", e[4])
 	}
 }

@@ -44,6 +44,9 @@ type Result struct {
 	Outputs map[string]Output
 	// Learned is what was observed after the step; it goes to the journal.
 	Learned state.Learned
+	// Refused tells, with an error, that what the step was about to overwrite is not as
+	// it was when the plan was made.
+	Refused bool
 }
 
 // Output is a value, or a secret that stays in memory.

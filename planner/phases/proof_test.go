@@ -272,7 +272,7 @@ func TestProofIsOfTheMoment(t *testing.T) {
 				t.Fatal("the plan does not show what fails")
 			}
 			for _, pair := range [][2]*planner.Plan{{well, failing}, {failing, well}} {
-				if d := planfile.Compare(pair[0], pair[1], false); len(d) > 0 {
+				if d := planfile.Compare(pair[0], pair[1], nil); len(d) > 0 {
 					t.Errorf("the plans differ: %+v", d)
 				}
 			}

@@ -18,6 +18,9 @@ type Difference struct {
 	// and Now are its values then and now.
 	Path       string
 	Saved, Now state.Value
+	// Action is what the one plan that speaks of it does to an item that is meant as a
+	// whole, because all of it has appeared or settled; empty otherwise.
+	Action planner.Action
 }
 
 // What became of an item or step.
@@ -32,10 +35,46 @@ const (
 	Otherwise = "would be changed in another way"
 )
 
+// Progress is how far a saved plan was carried out before it was cut short.
+type Progress struct {
+	// Begun are the steps that were begun. What they were to do may be done or not.
+	Begun []state.Address
+	// Touched tells of an item or a step whether those steps may have changed it.
+	Touched func(state.Address) bool
+}
+
+// touched tells that a difference of an item or step may be the work of what was begun.
+func (p *Progress) touched(saved *planner.Plan, a state.Address) bool {
+	return p != nil && (p.Touched(a) || p.wrote(saved, a))
+}
+
+// wrote tells that a step which was begun was to write or remove the item itself,
+// whichever phase it belongs to: a step that changes etcd stops the API server by
+// taking its manifest away, and brings that back.
+func (p *Progress) wrote(saved *planner.Plan, a state.Address) bool {
+	return p != nil && a.Item != "" && slices.ContainsFunc(p.Begun, func(id state.Address) bool {
+		s := saved.Step(id)
+		return s != nil && s.Target == a.Target && slices.ContainsFunc(s.Operations, func(op planner.Operation) bool {
+			return slices.Contains(planner.Overwrites(op), a.ID())
+		})
+	})
+}
+
+// owes tells that a change of which the saved plan says nothing is the saved plan's
+// own all the same: to bring back what a step has taken away and was to bring back, or
+// to have a static pod read anew what was renewed for it.
+func (p *Progress) owes(saved *planner.Plan, c planner.Change) bool {
+	return p != nil && (c.Action == planner.Create && p.wrote(saved, c.Address) ||
+		c.OnlyRereads() && saved.Step(c.Address.Step()) != nil)
+}
+
 // Compare lists what a plan made now does otherwise than a saved one; nothing
-// when it is the same plan. Of a saved plan that was carried out in part
-// (begun), what is done already is no difference: what is left must be in it.
-func Compare(saved, now *planner.Plan, begun bool) []Difference {
+// when it is the same plan. Of a saved plan that was carried out in part, progress
+// is how far, and nil of one that was not begun. What that part may have changed has
+// to have the same goal, however it is now; what is done of it is no difference.
+// Everything else has to be as it was when the plan was saved: what is not is
+// somebody else's.
+func Compare(saved, now *planner.Plan, progress *Progress) []Difference {
 	same := *now // who applies may make an exception from a policy, and does the same
 	same.OverriddenPolicies = saved.OverriddenPolicies
 	if Digest(saved) == Digest(&same) || proves(saved) != proves(&same) && Digest(apartFromProofs(saved)) == Digest(apartFromProofs(&same)) {
@@ -46,27 +85,29 @@ func Compare(saved, now *planner.Plan, begun bool) []Difference {
 		then[c.Address] = c
 	}
 	var out []Difference
+	owed := map[state.Address]bool{}
 	for _, c := range now.Changes {
 		was, planned := then[c.Address]
 		delete(then, c.Address)
 		switch {
-		case !planned && begun && c.OnlyRereads() && saved.Step(c.Address.Step()) != nil:
-			// The part that was carried out has renewed what the rest is to take up.
+		case !planned && progress.owes(saved, c):
+			owed[c.Address.Step()] = true
 		case !planned:
-			out = append(out, Difference{Address: c.Address, What: Appeared})
-		case begun:
+			out = append(out, appeared(saved, c)...)
+		case progress.touched(saved, c.Address):
 			out = append(out, otherGoal(was, c)...)
 		default:
-			out = append(out, moved(was, c)...)
+			out = append(out, moved(was, c, progress != nil)...)
 		}
 	}
-	if begun {
-		return append(out, strangers(saved, now)...)
-	}
+	leaves := progress != nil && Leaves(saved, now) // what cannot be looked at is not done now, and may be later
 	for _, c := range saved.Changes {
-		if _, left := then[c.Address]; left {
-			out = append(out, Difference{Address: c.Address, What: Settled})
+		if _, left := then[c.Address]; left && !leaves && !progress.touched(saved, c.Address) {
+			out = append(out, settled(c)...)
 		}
+	}
+	if progress != nil {
+		return append(out, otherWork(saved, now, progress, owed)...)
 	}
 	if len(out) == 0 {
 		out = otherSteps(saved, now)
@@ -77,19 +118,64 @@ func Compare(saved, now *planner.Plan, begun bool) []Difference {
 	return out
 }
 
-// moved lists the attributes in which two changes of an item differ.
-func moved(was, now planner.Change) []Difference {
+// Leaves tells that a plan made now cannot do all of a saved one, because it leaves out
+// what could be looked at then.
+func Leaves(saved, now *planner.Plan) bool {
+	return slices.ContainsFunc(now.Withheld, func(u state.Unobserved) bool { return !withheld(saved, u.Target) })
+}
+
+func withheld(p *planner.Plan, t state.Target) bool {
+	return slices.ContainsFunc(p.Withheld, func(u state.Unobserved) bool { return u.Target == t })
+}
+
+// appeared lists what became of an item that nothing was to be done about: it was as
+// it is to be, unless nobody could look at it. In a cluster that could not be looked
+// at that may be what it has of a node as well.
+func appeared(saved *planner.Plan, now planner.Change) []Difference {
+	whole := []Difference{{Address: now.Address, What: Appeared}}
+	if slices.ContainsFunc(saved.Withheld, func(u state.Unobserved) bool {
+		return u.Target == now.Address.Target || u.Target.Type == state.TypeCluster
+	}) {
+		return whole
+	}
+	if whole[0].Action = now.Action; now.Action != planner.Update || len(now.Attributes) == 0 {
+		return whole
+	}
+	var out []Difference
+	for _, a := range now.Attributes {
+		out = append(out, Difference{Address: now.Address, What: Appeared, Path: a.Path, Saved: a.After, Now: a.Before})
+	}
+	return out
+}
+
+// settled lists what became of an item that was to be changed and is as it was to become.
+func settled(was planner.Change) []Difference {
+	if was.Action != planner.Update || len(was.Attributes) == 0 {
+		return []Difference{{Address: was.Address, What: Settled, Action: was.Action}}
+	}
+	var out []Difference
+	for _, a := range was.Attributes {
+		out = append(out, Difference{Address: was.Address, What: Settled, Path: a.Path, Saved: a.Before, Now: a.After})
+	}
+	return out
+}
+
+// moved lists the attributes in which two changes of an item differ. Once a part of
+// the plan was carried out (begun) that may have told what was not known before, and
+// may have renewed what the item is to take up.
+func moved(was, now planner.Change, begun bool) []Difference {
 	var out []Difference
 	before := byPath(was)
 	for _, a := range now.Attributes {
 		b, planned := before[a.Path]
 		delete(before, a.Path)
 		switch {
+		case !planned && begun && a.Path == planner.StaleFiles:
 		case !planned:
 			out = append(out, Difference{Address: now.Address, What: Moved, Path: a.Path, Saved: a.After, Now: a.Before})
 		case !same(b.Before, a.Before):
 			out = append(out, Difference{Address: now.Address, What: Moved, Path: a.Path, Saved: b.Before, Now: a.Before})
-		case !same(b.After, a.After):
+		case !same(b.After, a.After) && !(begun && b.After.IsPending()):
 			out = append(out, Difference{Address: now.Address, What: Otherwise, Path: a.Path, Saved: b.After, Now: a.After})
 		}
 	}
@@ -172,10 +258,19 @@ func apartFromProofs(p *planner.Plan) *planner.Plan {
 
 // strangers are steps that are not in the saved plan, but for those that only
 // prove what is there.
-func strangers(saved, now *planner.Plan) []Difference {
+func strangers(saved, now *planner.Plan) []planner.Step {
+	return slices.DeleteFunc(slices.Clone(now.Steps), func(s planner.Step) bool { return saved.Step(s.ID) != nil || s.OnlyProves() })
+}
+
+// otherWork names the steps that are not in a saved plan which goes on, unless they
+// are the rest of it: they do what is owed, or have what was renewed taken up by what
+// the saved plan restarts there as well, at whichever waypoint. What steps change was
+// compared before; which of them restarts what depends on how far the others came.
+func otherWork(saved, now *planner.Plan, progress *Progress, owed map[state.Address]bool) []Difference {
 	var out []Difference
-	for _, s := range now.Steps {
-		if saved.Step(s.ID) == nil && !s.OnlyProves() {
+	for _, s := range strangers(saved, now) {
+		planned := slices.ContainsFunc(saved.Steps, func(o planner.Step) bool { return o.Target == s.Target && o.ID.Phase == s.ID.Phase })
+		if !planned && !owed[s.ID] && !progress.touched(saved, s.ID) {
 			out = append(out, Difference{Address: s.ID, What: Appeared})
 		}
 	}
@@ -184,7 +279,10 @@ func strangers(saved, now *planner.Plan) []Difference {
 
 // otherSteps names the steps in which two plans with the same changes differ.
 func otherSteps(saved, now *planner.Plan) []Difference {
-	out := strangers(saved, now)
+	var out []Difference
+	for _, s := range strangers(saved, now) {
+		out = append(out, Difference{Address: s.ID, What: Appeared})
+	}
 	for _, s := range saved.Steps {
 		n := now.Step(s.ID)
 		switch {

@@ -22,6 +22,9 @@ func address(t *testing.T, text string) state.Address {
 	return a
 }
 
+// everything may have been changed by what was carried out.
+var everything = &planfile.Progress{Touched: func(state.Address) bool { return true }}
+
 const (
 	kubeletFile = `node.w["w1"]/kubelet-start/file:/var/lib/kubelet/config.yaml`
 	manifest    = `node.cp["cp1"]/control-plane/file:/etc/kubernetes/manifests/kube-apiserver.yaml`
@@ -56,7 +59,7 @@ func samplePlan() *planner.Plan {
 		},
 		Steps: []planner.Step{
 			{ID: plane.Step(), Phase: "control-plane", Target: plane.Target, Operations: planner.Operations{planner.RemovePath{Path: "true"}}},
-			{ID: kubelet.Step(), Phase: "kubelet-start", Target: kubelet.Target, Operations: planner.Operations{planner.RemovePath{Path: "true"}}},
+			{ID: kubelet.Step(), Phase: "kubelet-start", Target: kubelet.Target, Operations: planner.Operations{planner.RemovePath{Path: "/o"}}},
 		},
 	}
 }
@@ -168,58 +171,86 @@ func TestCompare(t *testing.T) {
 		ID: state.Address{Target: plane, Phase: "wait-control-plane"}, Phase: "wait-control-plane", Target: plane, Action: planner.Update,
 		Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "kube-apiserver-cp1", Hash: "h"}, planner.Wait{For: planner.WaitHTTP, URL: "https://10.0.0.11:6443/livez"}},
 	}
+	planesOnly := &planfile.Progress{Begun: []state.Address{address(t, manifest).Step()}, Touched: func(a state.Address) bool { return a.Target == plane }}
+	other := planner.Change{Address: address(t, `node.w["w1"]/other/file:/o`), Action: planner.Create, Attributes: []planner.AttributeChange{{Path: "x", After: state.Int(1)}}}
+	otherStep := planner.Step{ID: other.Address.Step(), Target: other.Address.Target, Operations: planner.Operations{planner.WriteFile{Path: "/o"}}}
+	kubeletBegun := &planfile.Progress{Begun: []state.Address{address(t, kubeletFile).Step()}, Touched: func(state.Address) bool { return false }}
 	for _, tt := range []struct {
-		name   string
-		begun  bool
-		change func(p *planner.Plan)
-		want   []string
+		name     string
+		progress *planfile.Progress
+		change   func(p *planner.Plan)
+		want     []string
 	}{
-		{"nothing", false, func(*planner.Plan) {}, nil},
-		{"a value moved", false, func(p *planner.Plan) { p.Changes[1].Attributes[0].Before = state.Int(50) }, []string{kubeletFile + "#maxPods has changed"}},
-		{"a field more", false, func(p *planner.Plan) {
+		{"nothing", nil, func(*planner.Plan) {}, nil},
+		{"a value moved", nil, func(p *planner.Plan) { p.Changes[1].Attributes[0].Before = state.Int(50) }, []string{kubeletFile + "#maxPods has changed"}},
+		{"a field more", nil, func(p *planner.Plan) {
 			p.Changes[1].Attributes = append(p.Changes[1].Attributes, planner.AttributeChange{Path: "x", Before: state.Int(1), After: state.Int(2)})
 		}, []string{kubeletFile + "#x has changed"}},
-		{"a field less", false, func(p *planner.Plan) {
+		{"a field less", nil, func(p *planner.Plan) {
 			p.Changes[1].Attributes = []planner.AttributeChange{{Path: "x", Before: state.Int(1), After: state.Int(2)}}
 		}, []string{kubeletFile + "#x has changed", kubeletFile + "#maxPods has changed"}},
-		{"an exception from a policy", false, func(p *planner.Plan) { p.OverriddenPolicies = []string{"calm"} }, nil},
-		{"another goal", false, func(p *planner.Plan) { p.Changes[1].Attributes[0].After = state.Int(250) }, []string{kubeletFile + "#maxPods would be changed in another way"}},
-		{"done by somebody else", false, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + " is by now as it was to become"}},
-		{"another action", false, func(p *planner.Plan) { p.Changes[1].Action = planner.Create }, []string{kubeletFile + "# would be changed in another way"}},
-		{"another operation", false, func(p *planner.Plan) { p.Steps[1].Operations = planner.Operations{planner.RemovePath{Path: "false"}} }, []string{`node.w["w1"]/kubelet-start would be changed in another way`}},
-		{"another impact", false, func(p *planner.Plan) { p.Steps[1].Impact = "2 pods to evict" }, []string{`node.w["w1"]/kubelet-start#impact has changed`}},
-		{"another order", false, func(p *planner.Plan) { p.Steps[1].Needs = append(p.Steps[1].Needs, p.Steps[0].ID) }, []string{" would be changed in another way"}},
-		{"a proof more", false, func(p *planner.Plan) {
+		{"an exception from a policy", nil, func(p *planner.Plan) { p.OverriddenPolicies = []string{"calm"} }, nil},
+		{"another goal", nil, func(p *planner.Plan) { p.Changes[1].Attributes[0].After = state.Int(250) }, []string{kubeletFile + "#maxPods would be changed in another way"}},
+		{"done by somebody else", nil, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + "#maxPods is by now as it was to become"}},
+		{"another action", nil, func(p *planner.Plan) { p.Changes[1].Action = planner.Create }, []string{kubeletFile + "# would be changed in another way"}},
+		{"another operation", nil, func(p *planner.Plan) { p.Steps[1].Operations = planner.Operations{planner.RemovePath{Path: "false"}} }, []string{`node.w["w1"]/kubelet-start would be changed in another way`}},
+		{"another impact", nil, func(p *planner.Plan) { p.Steps[1].Impact = "2 pods to evict" }, []string{`node.w["w1"]/kubelet-start#impact has changed`}},
+		{"another order", nil, func(p *planner.Plan) { p.Steps[1].Needs = append(p.Steps[1].Needs, p.Steps[0].ID) }, []string{" would be changed in another way"}},
+		{"a proof more", nil, func(p *planner.Plan) {
 			p.Steps = append(p.Steps, proof)
 			p.Steps[1].Needs = append(p.Steps[1].Needs, proof.ID)
 		}, nil},
-		{"a proof more, and another order", false, func(p *planner.Plan) { p.Steps = append([]planner.Step{proof}, p.Steps[1], p.Steps[0]) }, nil},
-		{"a proof more, and another operation", false, func(p *planner.Plan) {
+		{"a proof more, and another order", nil, func(p *planner.Plan) { p.Steps = append([]planner.Step{proof}, p.Steps[1], p.Steps[0]) }, nil},
+		{"a proof more, and another operation", nil, func(p *planner.Plan) {
 			p.Steps = append(p.Steps, proof)
 			p.Steps[1].Operations = planner.Operations{planner.RemovePath{Path: "false"}}
 		}, []string{`node.w["w1"]/kubelet-start would be changed in another way`}},
-		{"begun, with a proof of what it wrote", true, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], append([]planner.Step{proof}, p.Steps[0]) }, nil},
-		{"a part is done", true, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, nil},
-		{"half of it is done", true, func(p *planner.Plan) { p.Changes[1].Attributes[0].Before = state.Int(50) }, nil},
-		{"begun, with another goal", true, func(p *planner.Plan) { p.Changes[1].Attributes[0].After = state.Int(250) }, []string{kubeletFile + "#maxPods would be changed in another way"}},
-		{"begun, and to be deleted", true, func(p *planner.Plan) { p.Changes[1].Action = planner.Delete }, []string{kubeletFile + " would be changed in another way"}},
-		{"begun, with a component to be restarted", true, func(p *planner.Plan) {
+		{"begun, with a proof of what it wrote", everything, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], append([]planner.Step{proof}, p.Steps[0]) }, nil},
+		{"a part is done", everything, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, nil},
+		{"half of it is done", everything, func(p *planner.Plan) { p.Changes[1].Attributes[0].Before = state.Int(50) }, nil},
+		{"begun, with another goal", everything, func(p *planner.Plan) { p.Changes[1].Attributes[0].After = state.Int(250) }, []string{kubeletFile + "#maxPods would be changed in another way"}},
+		{"begun, and to be deleted", everything, func(p *planner.Plan) { p.Changes[1].Action = planner.Delete }, []string{kubeletFile + " would be changed in another way"}},
+		{"begun, with a component to be restarted", everything, func(p *planner.Plan) {
 			p.Changes = append(p.Changes, planner.Change{
 				Address: state.Address{Target: p.Steps[0].Target, Phase: p.Steps[0].Phase, Item: "file:/etc/kubernetes/manifests/kube-scheduler.yaml"}, Action: planner.Update,
 				Attributes: []planner.AttributeChange{{Path: planner.StaleFiles, Before: state.Strings("/etc/kubernetes/scheduler.conf")}},
 			})
 		}, nil},
-		{"begun, with a stranger", true, func(p *planner.Plan) {
+		{"begun elsewhere, and a value moved", planesOnly, func(p *planner.Plan) { p.Changes[1].Attributes[0].Before = state.Int(50) }, []string{kubeletFile + "#maxPods has changed"}},
+		{"begun, and a value moved where it was", planesOnly, func(p *planner.Plan) { p.Changes[0].Attributes[0].Before = state.String("5") }, nil},
+		{"begun elsewhere, and a field more", planesOnly, func(p *planner.Plan) {
+			p.Changes[1].Attributes = append(p.Changes[1].Attributes, planner.AttributeChange{Path: "x", Before: state.Int(1), After: state.Int(2)})
+		}, []string{kubeletFile + "#x has changed"}},
+		{"begun elsewhere, and more to be read anew", planesOnly, func(p *planner.Plan) {
+			p.Changes[1].Attributes = append(p.Changes[1].Attributes, planner.AttributeChange{Path: planner.StaleFiles, Before: state.Strings("/x")})
+		}, nil},
+		{"begun elsewhere, and done by somebody else", planesOnly, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, []string{kubeletFile + "#maxPods is by now as it was to become"}},
+		{"begun elsewhere, and not seen", planesOnly, func(p *planner.Plan) {
+			p.Changes, p.Steps = p.Changes[:1], p.Steps[:1]
+			p.Withheld = []state.Unobserved{{Target: state.NodeKeyTarget("w", "w1")}}
+		}, nil},
+		{"begun, and done where it was", planesOnly, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[1:], p.Steps[1:] }, nil},
+		{"begun, with an item that drifted", planesOnly, func(p *planner.Plan) {
+			p.Changes[1].Address = address(t, `node.w["w1"]/kubelet-start/file:/x`)
+			p.Changes = append(p.Changes, plan(t).Changes[1])
+		}, []string{`node.w["w1"]/kubelet-start/file:/x#maxPods would be changed now as well`}},
+		{"with a file that is gone", nil, func(p *planner.Plan) { p.Changes, p.Steps = append(p.Changes, other), append(p.Steps, otherStep) }, []string{other.Address.String() + " would be changed now as well"}},
+		{"begun elsewhere, with a file that is gone", planesOnly, func(p *planner.Plan) { p.Changes, p.Steps = append(p.Changes, other), append(p.Steps, otherStep) }, []string{other.Address.String() + " would be changed now as well", other.Address.Step().String() + " would be changed now as well"}},
+		{"begun, with a file that it has taken away", kubeletBegun, func(p *planner.Plan) { p.Changes, p.Steps = append(p.Changes, other), append(p.Steps, otherStep) }, nil},
+		{"begun, with a stranger", everything, func(p *planner.Plan) {
 			p.Changes[1].Address = address(t, `node.w["w2"]/kubelet-start/file:/x`)
 			p.Steps[1].ID = p.Changes[1].Address.Step()
-		}, []string{`node.w["w2"]/kubelet-start/file:/x would be changed now as well`, `node.w["w2"]/kubelet-start would be changed now as well`}},
+		}, []string{`node.w["w2"]/kubelet-start/file:/x#maxPods would be changed now as well`}},
+		{"begun elsewhere, with a stranger", planesOnly, func(p *planner.Plan) {
+			p.Steps = append(p.Steps, planner.Step{ID: address(t, `node.w["w2"]/drain/x:y`).Step(), Operations: planner.Operations{planner.RemovePath{Path: "/x"}}})
+		}, []string{`node.w["w2"]/drain would be changed now as well`}},
 	} {
 		now := plan(t)
 		tt.change(now)
 		var got []string
-		for _, d := range planfile.Compare(plan(t), now, tt.begun) {
+		for _, d := range planfile.Compare(plan(t), now, tt.progress) {
 			line := d.Address.String()
-			if d.Path != "" || d.What == planfile.Otherwise && !d.Saved.IsNull() && !tt.begun {
+			if d.Path != "" || d.What == planfile.Otherwise && !d.Saved.IsNull() && tt.progress == nil {
 				line += "#" + d.Path
 			}
 			got = append(got, line+" "+d.What)
@@ -242,7 +273,7 @@ func TestCompareProvenMeanwhile(t *testing.T) {
 		ID: state.Address{Target: target, Phase: "wait-control-plane"}, Target: target, Action: planner.Update,
 		Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "kube-scheduler-cp2"}},
 	})
-	if got := planfile.Compare(saved, now, false); len(got) != 0 {
+	if got := planfile.Compare(saved, now, nil); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 	// Nor is it that something else beside it is to be proved by then.
@@ -250,7 +281,7 @@ func TestCompareProvenMeanwhile(t *testing.T) {
 	more.Operations = append(planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "kube-apiserver-cp2"}}, more.Operations...)
 	more.Impact = "waits until kube-apiserver, kube-scheduler run here"
 	now.Steps = append(now.Steps, more)
-	if got := planfile.Compare(saved, now, false); len(got) != 0 {
+	if got := planfile.Compare(saved, now, nil); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 }
@@ -261,19 +292,19 @@ func TestCompareWhatWasNotKnown(t *testing.T) {
 	saved, now := plan(t), plan(t)
 	saved.Changes[1].Attributes[0].After = state.PendingValue("step", "ca")
 	now.Changes[1].Attributes[0].After = state.String("abc")
-	if got := planfile.Compare(saved, now, true); len(got) != 0 {
+	if got := planfile.Compare(saved, now, everything); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
-	if got := planfile.Compare(saved, now, false); len(got) != 1 {
+	if got := planfile.Compare(saved, now, nil); len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
 	saved.Changes[1].Attributes[0].After = state.SensitiveValue("variable:x", "")
 	now.Changes[1].Attributes[0].After = state.SensitiveValue("variable:x", "1234")
-	if got := planfile.Compare(saved, now, true); len(got) != 0 {
+	if got := planfile.Compare(saved, now, everything); len(got) != 0 {
 		t.Errorf("a secret of a plan without fingerprints: got %v", got)
 	}
 	saved.Changes[1].Attributes[0].After = state.SensitiveValue("variable:x", "5678")
-	if got := planfile.Compare(saved, now, true); len(got) != 1 {
+	if got := planfile.Compare(saved, now, everything); len(got) != 1 {
 		t.Errorf("another secret: got %v", got)
 	}
 }

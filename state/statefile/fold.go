@@ -29,10 +29,14 @@ func Fold(st *state.State, entries []state.Entry) (*state.State, error) {
 type folder struct {
 	state state.State
 	items map[string]state.Item
+	// done are the steps of the last run that were done; partial tells that they are not
+	// all of its plan.
+	done    map[string]bool
+	partial bool
 }
 
 func newFolder(st *state.State) *folder {
-	f := &folder{state: state.State{FormatVersion: state.FormatVersion}, items: map[string]state.Item{}}
+	f := &folder{state: state.State{FormatVersion: state.FormatVersion}, items: map[string]state.Item{}, done: map[string]bool{}}
 	if st != nil {
 		f.state = *st
 	}
@@ -40,6 +44,9 @@ func newFolder(st *state.State) *folder {
 	f.state.Nodes = orEmpty(maps.Clone(f.state.Nodes))
 	f.state.Durations = orEmpty(maps.Clone(f.state.Durations))
 	f.state.Applies = slices.Clone(f.state.Applies)
+	for i := range f.state.Applies {
+		f.state.Applies[i].Begun = slices.Clone(f.state.Applies[i].Begun)
+	}
 	for _, item := range f.state.Items {
 		f.items[item.Address.String()] = item
 	}
@@ -63,18 +70,70 @@ func (f *folder) apply(e state.Entry) error {
 	case state.EntryBegin:
 		// Whose host it is has to be known before its first change.
 		f.learn(e.Learned)
+		f.begun(e.Step)
 	case state.EntryDone:
 		f.learn(e.Learned)
 		if e.Op == nil && e.Phase != "" {
 			f.state.Durations[state.DurationKey(e.Phase, e.Action)] = e.Seconds
+			f.closed(e.Step)
 		}
 	case state.EntryFailed:
 		f.learn(e.Learned)
-		if n := len(f.state.Applies); n > 0 {
-			f.state.Applies[n-1].Failed++
-		}
+		f.failed(e)
 	}
 	return nil
+}
+
+// last is the entry of the history that a journal goes on with; nil before the first.
+func (f *folder) last() *state.Apply {
+	if n := len(f.state.Applies); n > 0 {
+		return &f.state.Applies[n-1]
+	}
+	return nil
+}
+
+// begun notes a step of which something may have been done.
+func (f *folder) begun(step string) {
+	a := f.last()
+	if a == nil || !a.Unfinished || step == "" {
+		return
+	}
+	if i, found := slices.BinarySearch(a.Begun, step); !found {
+		a.Begun = slices.Insert(a.Begun, i, step)
+	}
+}
+
+// closed notes a step that was done; with the last one the plan has come to its end.
+func (f *folder) closed(step string) {
+	f.begun(step)
+	f.done[step] = true
+	a := f.last()
+	if a == nil || !a.Unfinished || f.partial || len(f.done) < a.Steps {
+		return
+	}
+	a.Finish()
+	f.forgetBegun()
+}
+
+// failed notes a step that failed. One that was refused because of what somebody has
+// changed counts as not begun, whatever it has done before that: going on with the
+// plan has to find that change, and not to take it for the step's own.
+func (f *folder) failed(e state.Entry) {
+	a := f.last()
+	if a == nil {
+		return
+	}
+	a.Failed++
+	if i, found := slices.BinarySearch(a.Begun, e.Step); found && e.Refused {
+		a.Begun = slices.Delete(a.Begun, i, i+1)
+	}
+}
+
+// forgetBegun drops the steps of plans that do not go on any more.
+func (f *folder) forgetBegun() {
+	for i := range f.state.Applies {
+		f.state.Applies[i].Begun = nil
+	}
 }
 
 // run opens a run. One that the state knows already is counted anew.
@@ -90,8 +149,16 @@ func (f *folder) run(e state.Entry) error {
 		}
 	}
 	f.state.RunToken = max(f.state.RunToken, e.Token)
+	a := state.Apply{Time: e.Time, Run: e.Run, Plan: e.Plan, Serial: e.Serial, Who: e.Who, Steps: e.Steps, Unfinished: true}
+	before := slices.IndexFunc(f.state.Applies, func(a state.Apply) bool { return a.Run == e.Resumes })
+	if e.Resumes != "" && before >= 0 {
+		a.Serial, a.Begun = f.state.Applies[before].Serial, slices.Clone(f.state.Applies[before].Begun)
+	} else {
+		f.forgetBegun()
+	}
+	f.done, f.partial = map[string]bool{}, e.Partial
 	f.state.Applies = slices.DeleteFunc(f.state.Applies, func(a state.Apply) bool { return a.Run == e.Run })
-	f.state.Applies = append(f.state.Applies, state.Apply{Time: e.Time, Run: e.Run, Plan: e.Plan, Who: e.Who, Steps: e.Steps})
+	f.state.Applies = append(f.state.Applies, a)
 	f.state.Applies = f.state.Applies[max(0, len(f.state.Applies)-maxApplies):]
 	return nil
 }

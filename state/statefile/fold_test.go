@@ -60,10 +60,65 @@ func TestFold(t *testing.T) {
 		Nodes:     map[state.Target]*state.RecordedNode{cp1: {Name: "cp1"}},
 		Items:     []state.Item{b},
 		Durations: map[string]float64{"certs/create": 2, "reset/delete": 1},
-		Applies:   []state.Apply{{Run: "r1", Plan: "sha256:77ab", Who: "me", Steps: 3, Failed: 1}},
+		Applies: []state.Apply{{
+			Run: "r1", Plan: "sha256:77ab", Who: "me", Steps: 3, Failed: 1,
+			Unfinished: true, Begun: []string{`node.cp["cp1"]/certs`, "node.w/reset"},
+		}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// TestFoldTellsHowFarAPlanCame: a plan has come to its end when all steps of a run
+// that leaves nothing were done, and until then it is known which were begun, also in
+// the runs that it goes on from.
+func TestFoldTellsHowFarAPlanCame(t *testing.T) {
+	t.Parallel()
+	run := func(id, resumes string) state.Entry {
+		return state.Entry{Kind: state.EntryRun, Run: id, Resumes: resumes, Plan: "p", Serial: 4, Steps: 2}
+	}
+	begin := func(step string) state.Entry { return state.Entry{Kind: state.EntryBegin, Step: step, Op: new(0)} }
+	op := func(step string) state.Entry { return state.Entry{Kind: state.EntryDone, Step: step, Op: new(0)} }
+	done := func(step string) state.Entry { return state.Entry{Kind: state.EntryDone, Step: step, Phase: "p"} }
+	failed := func(step string) state.Entry { return state.Entry{Kind: state.EntryFailed, Step: step, Phase: "p"} }
+	refused := func(step string) state.Entry {
+		return state.Entry{Kind: state.EntryFailed, Step: step, Phase: "p", Refused: true}
+	}
+	later, another, partial := run("r2", "r1"), run("r2", ""), run("r2", "r1")
+	later.Serial, partial.Serial, partial.Partial, another.Plan = 5, 5, true, "q"
+	cut := []state.Entry{run("r1", ""), begin("b"), op("b"), done("b"), begin("a")}
+	for _, tt := range []struct {
+		name       string
+		entries    []state.Entry
+		serial     int64
+		unfinished bool
+		begun      []string
+	}{
+		{"nothing", []state.Entry{run("r1", "")}, 4, true, nil},
+		{"a part", cut, 4, true, []string{"a", "b"}},
+		{"all", append(slices.Clone(cut), op("a"), done("a")), 4, false, nil},
+		{"all, and one failed", append(slices.Clone(cut), op("a"), failed("a")), 4, true, []string{"a", "b"}},
+		{"refused by a gate", []state.Entry{run("r1", ""), failed("a")}, 4, true, nil},
+		{"moved under it", append(slices.Clone(cut), refused("a")), 4, true, []string{"b"}},
+		{"gone on", append(slices.Clone(cut), later, begin("c")), 4, true, []string{"a", "b", "c"}},
+		{"gone on to the end", append(slices.Clone(cut), later, begin("a"), done("a"), begin("c"), done("c")), 4, false, nil},
+		{"gone on to the end of a part", append(slices.Clone(cut), partial, begin("a"), done("a"), begin("c"), done("c")), 4, true, []string{"a", "b", "c"}},
+		{"another plan", append(slices.Clone(cut), another, begin("c")), 4, true, []string{"c"}},
+	} {
+		st, err := Fold(nil, tt.entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := st.Applies[len(st.Applies)-1]
+		if a.Serial != tt.serial || a.Unfinished != tt.unfinished || !slices.Equal(a.Begun, tt.begun) {
+			t.Errorf("%s: got %+v", tt.name, a)
+		}
+		for _, before := range st.Applies[:len(st.Applies)-1] {
+			if len(before.Begun) > 0 && (!a.Unfinished || a.Plan != before.Plan) {
+				t.Errorf("%s: what was begun before is still known: %+v", tt.name, before)
+			}
+		}
 	}
 }
 
@@ -91,9 +146,9 @@ func TestHistoryIsBounded(t *testing.T) {
 func drawEntries(t *rapid.T) []state.Entry {
 	files := []string{"node.a/certs/file:/x", "node.a/certs/file:/y", "node.b/certs/file:/x", `cluster.prod.addon["cni"]/addon/object:z`}
 	targets := []state.Target{state.NodeTarget("a"), state.NodeTarget("b"), state.ClusterTarget("prod")}
-	entries := []state.Entry{{Kind: state.EntryRun, Run: "r1", Lineage: "l1", Token: 9}}
+	entries := []state.Entry{{Kind: state.EntryRun, Run: "r1", Lineage: "l1", Token: 9, Steps: rapid.IntRange(1, 3).Draw(t, "steps")}}
 	for range rapid.IntRange(0, 6).Draw(t, "entries") {
-		e := state.Entry{Kind: rapid.SampledFrom([]state.EntryKind{state.EntryBegin, state.EntryDone, state.EntryFailed}).Draw(t, "kind"), Phase: "certs", Action: "create"}
+		e := state.Entry{Step: rapid.SampledFrom([]string{"", "node.a/certs", "node.b/certs"}).Draw(t, "step"), Kind: rapid.SampledFrom([]state.EntryKind{state.EntryBegin, state.EntryDone, state.EntryFailed}).Draw(t, "kind"), Phase: "certs", Action: "create"}
 		switch rapid.IntRange(0, 2).Draw(t, "learned") {
 		case 0:
 			e.Learned.Items = []state.Item{fileItem(rapid.SampledFrom(files).Draw(t, "item"), rapid.StringN(1, 2, 4).Draw(t, "sha"))}

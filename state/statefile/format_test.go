@@ -47,6 +47,24 @@ func TestFormat1(t *testing.T) {
 	}
 }
 
+// TestAppliesOfBefore: an apply of a version that did not record whether the plan came
+// to its end is read, and counts as one that did: nothing goes on from it.
+func TestAppliesOfBefore(t *testing.T) {
+	t.Parallel()
+	st := sample()
+	st.Applies = []state.Apply{{Run: "r1", Plan: "77ab", Who: "me", Steps: 3}}
+	b := encoded(t, st)
+	for _, key := range []string{"unfinished", "begun"} {
+		if bytes.Contains(b, []byte(key)) {
+			t.Fatalf("it is not as such a version writes it: it has %s", key)
+		}
+	}
+	back, err := decode(b)
+	if err != nil || len(back.Applies) != 1 || back.Applies[0].Unfinished || back.Applies[0].Plan != "77ab" {
+		t.Errorf("decode = %+v, %v", back, err)
+	}
+}
+
 // TestEveryFlippedBit: no bit of a file can change what it says unnoticed.
 func TestEveryFlippedBit(t *testing.T) {
 	t.Parallel()

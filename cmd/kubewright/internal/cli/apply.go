@@ -69,6 +69,7 @@ func (a *app) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
 		if err != nil {
 			return &usageError{cmd.CommandPath(), err}
 		}
+		a.savedPlan = args[0]
 		return a.apply(cmd.Context(), opts, approval{saved: &saved})
 	}
 	a.planning(o, &cmd)
@@ -101,9 +102,6 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 	if err := s.planFor(ctx, by); err != nil {
 		return err
 	}
-	if by.saved != nil && s.begun(by.saved) && s.result.Plan.Empty() && s.lesson().nothing {
-		return s.appliedAlready()
-	}
 	if err := s.show(); err != nil {
 		return err
 	}
@@ -111,7 +109,7 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 		return err
 	}
 	if s.result.Plan.Empty() {
-		return s.settle(ctx)
+		return s.settle(ctx, by)
 	}
 	if err := s.permitted(); err != nil {
 		return err
@@ -122,7 +120,7 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 		}
 	}
 	if len(s.result.Plan.Steps) == 0 {
-		return s.settle(ctx)
+		return s.settle(ctx, by)
 	}
 	return s.execute(ctx, by)
 }
@@ -138,8 +136,8 @@ func (s *session) planFor(ctx context.Context, by approval) error {
 	if err := s.fits(by.saved); err != nil {
 		return err
 	}
-	if s.begun(by.saved) {
-		s.forgetKnown() // the part that was carried out has taken out the others
+	if s.resumed != nil {
+		s.resume(by.saved.Plan)
 	}
 	if err := s.plan(ctx); err != nil {
 		return err
@@ -184,15 +182,19 @@ func (s *session) lesson() lesson {
 }
 
 // settle ends an apply that has nothing to do on any host: the state learns
-// what it did not know.
-func (s *session) settle(ctx context.Context) error {
+// what it did not know, and that a saved plan which went on has come to its end.
+func (s *session) settle(ctx context.Context, by approval) error {
 	learned := s.lesson()
-	if learned.nothing || s.opts.destroy && s.recorded == nil { // nothing was there, and no state is made of that
+	ends := s.resumed != nil && s.resumed.Unfinished && !s.leaves(by)
+	if learned.nothing && !ends || s.opts.destroy && s.recorded == nil { // nothing was there, and no state is made of that
 		return s.screen().complete(s.result.Plan, nil)
 	}
 	st, err := statefile.Fold(s.ensureState(), []state.Entry{{Kind: state.EntryDone, Lineage: s.ensureState().Lineage, Learned: learned.Learned}})
 	if err != nil {
 		return err
+	}
+	if ends {
+		st.Applies[len(st.Applies)-1].Finish() // that of this plan: it was the last
 	}
 	journal, err := s.store.OpenJournal()
 	if err != nil {
@@ -290,7 +292,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	plan.Lineage = st.Lineage
 	still := run.fences.beat(ctx)
 	outcome, runErr := executor.Execute(ctx, &plan, run, guarded{journal}, executor.Options{
-		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Learned: phases.Settled(s.view),
+		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: phases.Settled(s.view),
 		Parallelism: s.opts.parallelism, OnError: s.opts.onError.meaning(),
 		Stop: stop, Hold: s.holdBack(&plan), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now,
 	})

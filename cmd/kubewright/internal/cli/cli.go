@@ -67,7 +67,9 @@ type app struct {
 	// allowsUnreachable and givenAgain are what the same command has to be given
 	// again to plan the same.
 	allowsUnreachable bool
-	givenAgain        []string
+	// savedPlan is the file of the plan that is carried out.
+	savedPlan  string
+	givenAgain []string
 	// secrets are taken out of everything that is said of a failure.
 	secrets *state.Redactor
 	// log is what KUBEWRIGHT_LOG asks for, or nil; logsToScreen tells that it is
@@ -197,7 +199,7 @@ func (a *app) options() view.Options {
 	width, height := a.Size()
 	return view.Options{
 		Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor, width > 0), Full: a.full, CompactWarnings: a.compactWarnings,
-		AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain,
+		AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain, SavedPlan: a.savedPlan,
 	}
 }
 

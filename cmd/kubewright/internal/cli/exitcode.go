@@ -21,8 +21,8 @@ const (
 	exitChanges = 2
 	// exitDrift: all that the plan changes was changed outside.
 	exitDrift = 3
-	// exitRefused: a plan or a step was refused, by a policy, by a gate, or right
-	// before it began because something has changed since the plan was made.
+	// exitRefused: a plan or a step was refused, by a policy, by a gate, or because
+	// something has changed since the plan was made.
 	exitRefused = 4
 	// exitLocked: another run holds the state or the cluster.
 	exitLocked = 5
@@ -72,8 +72,11 @@ func findingsCode(list diag.Diagnostics) int {
 	return exitError
 }
 
-// refused tells that a gate or a policy refuses a plan.
-func refused(d *diag.Diagnostic) bool { return phases.Refused(d) || d.Summary == policyRefuses }
+// refused tells that a gate or a policy refuses a plan, or that it is not the one
+// which was approved or saved, because something has changed since.
+func refused(d *diag.Diagnostic) bool {
+	return phases.Refused(d) || slices.Contains([]string{policyRefuses, planIsStale, anotherPlan}, d.Summary)
+}
 
 // outcomeCode is the exit code of a run of which something is left to do: that
 // of the first failure which has one of its own.

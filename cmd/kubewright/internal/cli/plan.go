@@ -30,7 +30,7 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	a.fullFlag(cmd)
 	f.BoolVar(&a.compactWarnings, "compact-warnings", false, "print only the summaries of warnings, when there are no errors")
 	f.StringVar(&o.jsonInto, "json-into", "", "write JSON, one object per line, into this `file` beside what is printed")
-	f.BoolVar(&a.finer, "detailed-exitcode", false, "tell by the exit code: 2 changes, 3 only drift, 4 a step was refused, 5 locked, 6 a host does not answer")
+	f.BoolVar(&a.finer, "detailed-exitcode", false, "tell by the exit code: 2 changes, 3 only drift, 4 refused, 5 locked, 6 a host does not answer")
 }
 
 // partFlags adds the flags of variables, and those that restrict a plan.

@@ -101,6 +101,7 @@ func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 	if err == nil {
 		result.Learned = phases.Learned(step, r.desired)
 	}
+	result.Refused = errors.Is(err, providers.ErrMoved)
 	return result, ending(err)
 }
 

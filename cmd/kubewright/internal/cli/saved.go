@@ -17,6 +17,12 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
+// Summaries of plans that are not carried out because they are not what was approved.
+const (
+	planIsStale = "Saved plan is stale"
+	anotherPlan = "Another plan was approved"
+)
+
 // approval is who says yes to a plan, when it is not somebody at the prompt.
 type approval struct {
 	// auto approves any plan.
@@ -123,28 +129,37 @@ func savedOptions(o planOptions, f planfile.File) (planOptions, error) {
 	return o, nil
 }
 
+// stale refuses a saved plan.
+func (s *session) stale(format string, args ...any) error {
+	return s.failed(diag.Diagnostics{diag.Errorf(planIsStale, format+" Nothing was changed. Plan again, and have that plan reviewed.", args...)})
+}
+
 // fits tells whether a saved plan was made by this program, from this
-// configuration and for this state. Nothing was contacted yet.
+// configuration and for this state, and whether it goes on from an apply that was cut
+// short. Nothing was contacted yet.
 func (s *session) fits(f *planfile.File) error {
 	p := f.Plan
-	stale := func(format string, args ...any) error {
-		return s.failed(diag.Diagnostics{diag.Errorf("Saved plan is stale", format+" Nothing was changed. Plan again, and have that plan reviewed.", args...)})
-	}
 	lineage, serial := "", int64(0)
 	if s.recorded != nil {
 		lineage, serial = s.recorded.Lineage, s.recorded.Serial
 	}
+	last, since := s.applied(p)
 	switch digest := p.ConfigDigest; {
 	case p.ToolVersion != Version:
-		return stale("It was made by kubewright %s, and this is %s.", p.ToolVersion, Version)
-	case p.Lineage != lineage && !s.begun(f): // whose key the configuration's digest has, too
-		return stale("It was made for the state of lineage %s, and this one's is %s.", orNone(p.Lineage), orNone(lineage))
+		return s.stale("It was made by kubewright %s, and this is %s.", p.ToolVersion, Version)
+	case last != nil && !last.Unfinished && (since != nil || !s.leftover): // what is left over is its end
+		return s.appliedAlready(last)
+	case since != nil:
+		return s.stale("It was begun by run %s of %s and cut short, and run %s of %s, which began at %s, has applied another plan since.",
+			last.Run, cmp.Or(last.Who, "somebody"), since.Run, cmp.Or(since.Who, "somebody"), since.Time.Format(time.RFC3339))
+	case p.Lineage != lineage && last == nil: // whose key the configuration's digest has, too
+		return s.stale("It was made for the state of lineage %s, and this one's is %s.", orNone(p.Lineage), orNone(lineage))
 	case digest != "" && digest != s.configDigest() && digest != s.config.Digest:
-		return stale("The configuration, or a variable, is not as it was when the plan was made. A plan holds no values of variables: give the same ones.")
-	case s.begun(f):
-		return nil // this plan's own steps have made the state another one
+		return s.stale("The configuration, or a variable, is not as it was when the plan was made. A plan holds no values of variables: give the same ones.")
+	case last != nil:
+		s.resumed = last
 	case p.Serial != serial:
-		return stale("The state was of serial %d when the plan was made, and is of %d: something was applied since.", p.Serial, serial)
+		return s.stale("The state was of serial %d when the plan was made, and is of %d: something was applied since.", p.Serial, serial)
 	}
 	return nil
 }
@@ -156,29 +171,85 @@ func orNone(s string) string {
 	return s
 }
 
-// begun tells that the last apply was of the saved plan, and did not get to its end.
-func (s *session) begun(f *planfile.File) bool {
-	if s.recorded == nil || len(s.recorded.Applies) == 0 {
-		return false
+// applied is the last apply of a saved plan, and the last one of another plan behind
+// it; nil when there is none. A plan is known by its digest and by the state that it was
+// made for: who has one made anew later may want the same once more.
+func (s *session) applied(p *planner.Plan) (last, since *state.Apply) {
+	if s.recorded == nil {
+		return nil, nil
 	}
-	return s.recorded.Applies[len(s.recorded.Applies)-1].Plan == planfile.Digest(f.Plan)
+	applies, digest := s.recorded.Applies, planfile.Digest(p)
+	for i := len(applies) - 1; i >= 0; i-- {
+		if a := applies[i]; a.Plan == digest && a.Serial == p.Serial {
+			return &a, since
+		}
+		since = cmp.Or(since, &applies[i])
+	}
+	return nil, nil
 }
 
-// unmoved refuses when the plan that was just made is not the saved one, and
-// says what is not as it was.
+// begun are the steps of the saved plan that were begun: all of one that came to its
+// end and whose state was not written any more.
+func (s *session) begun(p *planner.Plan) []state.Address {
+	var out []state.Address
+	for _, step := range p.Steps {
+		if !s.resumed.Unfinished {
+			out = append(out, step.ID)
+		}
+	}
+	for _, text := range s.resumed.Begun {
+		if a, err := state.ParseAddress(text); err == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// resume takes out of what the saved plan was asked for once what the part that was
+// carried out has done.
+func (s *session) resume(p *planner.Plan) {
+	s.forgetKnown()
+	s.opts.replace = phases.Unreplaced(s.config, s.opts.replace, s.begun(p))
+	s.opts.accept = slices.DeleteFunc(slices.Clone(s.opts.accept), func(a string) bool { return !slices.Contains(s.opts.replace, a) })
+}
+
+// unmoved refuses when the plan that was just made is not the saved one, or what is
+// left of it, and says what is not as it was.
 func (s *session) unmoved(f *planfile.File) error {
-	differences := planfile.Compare(f.Plan, s.result.Plan, s.begun(f))
+	var progress *planfile.Progress
+	if s.resumed != nil {
+		begun := s.begun(f.Plan)
+		progress = &planfile.Progress{Begun: begun, Touched: phases.Touched(begun)}
+	}
+	if s.resumed != nil && !s.resumed.Unfinished && len(s.result.Plan.Steps) > 0 && !s.result.Plan.OnlyProves() {
+		return s.appliedAlready(s.resumed)
+	}
+	differences := planfile.Compare(f.Plan, s.result.Plan, progress)
 	if len(differences) == 0 {
 		return nil
 	}
-	return s.failed(diag.Diagnostics{diag.Errorf("Saved plan is stale", "%s\n\nNothing was changed. Plan again, and have that plan reviewed.", view.Differences(differences))})
+	return s.failed(diag.Diagnostics{diag.Errorf(planIsStale, "%s\n\nNothing was changed. Plan again, and have that plan reviewed.", view.Differences(differences))})
 }
 
-// appliedAlready refuses a saved plan of which nothing is left to do.
-func (s *session) appliedAlready() error {
-	last := s.recorded.Applies[len(s.recorded.Applies)-1]
-	return s.failed(diag.Diagnostics{diag.Errorf("Saved plan is stale", "It was applied already, to its end: by run %s of %s, which began at %s. Nothing was changed. To see whether something is left to do, plan again.",
+// appliedAlready refuses a saved plan that came to its end: once more it would replace
+// what it has replaced, and put right what nobody has reviewed.
+func (s *session) appliedAlready(last *state.Apply) error {
+	return s.failed(diag.Diagnostics{diag.Errorf(planIsStale, "It was applied already, to its end: by run %s of %s, which began at %s. A plan is carried out once. Nothing was changed. To see whether something is left to do, plan again.",
 		last.Run, cmp.Or(last.Who, "somebody"), last.Time.Format(time.RFC3339))})
+}
+
+// leaves tells that a run which goes on with a saved plan has to leave a part of it for
+// another one: something cannot be looked at that could be then.
+func (s *session) leaves(by approval) bool {
+	return by.saved != nil && planfile.Leaves(by.saved.Plan, s.result.Plan)
+}
+
+// resumes is the run whose plan this one goes on with; empty when it goes on with none.
+func (s *session) resumes() string {
+	if s.resumed == nil {
+		return ""
+	}
+	return s.resumed.Run
 }
 
 // approves refuses a plan that is not the one which the digest approves.
@@ -190,6 +261,6 @@ func (by approval) approves(s *session) error {
 	if len(by.digest) >= planfile.ShortDigest && strings.HasPrefix(digest, strings.ToLower(by.digest)) {
 		return nil
 	}
-	return s.failed(diag.Diagnostics{diag.Errorf("Another plan was approved", "-approve=%s is the digest of another plan; this one's is %s. Nothing was changed. "+
+	return s.failed(diag.Diagnostics{diag.Errorf(anotherPlan, "-approve=%s is the digest of another plan; this one's is %s. Nothing was changed. "+
 		"Read the plan above, and approve that if it is what you want.", by.digest, digest[:planfile.ShortDigest])})
 }

@@ -71,6 +71,9 @@ type session struct {
 	// leaseless leaves the clusters' leases alone: they are in the etcd that is made
 	// anew. Hosts accept one run all the same.
 	leaseless bool
+	// resumed is the apply that this one goes on from, of a saved plan that was begun
+	// before; nil otherwise.
+	resumed *state.Apply
 	// approved tells that somebody approves this very plan: by its digest, or by
 	// having saved it. held is what policies have against going on with a run.
 	approved bool

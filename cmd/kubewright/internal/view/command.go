@@ -12,6 +12,13 @@ func commandFor(plan *planner.Plan, o Options) string {
 	if plan.Command != "" {
 		return "kubewright " + Clean(plan.Command)
 	}
+	if o.SavedPlan != "" { // has the flags
+		words := []string{"kubewright apply"}
+		for _, name := range plan.OverriddenPolicies { // who applies may have added some
+			words = append(words, "-override-policy="+shellWord(name))
+		}
+		return strings.Join(append(append(words, givenAgain(o)...), shellWord(o.SavedPlan)), " ")
+	}
 	words := []string{"kubewright", verb(plan)}
 	if plan.RefreshOnly {
 		words = append(words, "-refresh-only")

@@ -73,6 +73,9 @@ func Differences(list []planfile.Difference) string {
 		if d.Address != of {
 			of = d.Address
 			lines = append(lines, "  "+Clean(of.String()))
+			if d.Path != "" && (d.What == planfile.Appeared || d.What == planfile.Settled) {
+				lines = append(lines, "    "+d.What+":")
+			}
 		}
 		lines = append(lines, "    "+difference(d))
 	}
@@ -86,13 +89,30 @@ func difference(d planfile.Difference) string {
 	case d.Address == (state.Address{}):
 		return "the plan as a whole is another one: in its order, its limits or what it leaves out"
 	case d.Path == "":
-		return d.What
+		return d.What + presence(d)
 	case d.What == planfile.Otherwise:
 		return Clean(d.Path) + " was to become " + saved + ", and would become " + now
+	case d.Now.IsPending(): // only an apply would have told what it is to become
+		return Clean(d.Path) + " was " + saved + " when the plan was saved"
+	case d.Saved.IsPending():
+		return Clean(d.Path) + " is " + now + " now"
 	case d.Saved.IsNull():
 		return Clean(d.Path) + " was not there when the plan was saved, and is " + now + " now"
 	case d.Now.IsNull():
 		return Clean(d.Path) + " was " + saved + " when the plan was saved, and is not there now"
 	}
 	return Clean(d.Path) + " was " + saved + " when the plan was saved, and is " + now + " now"
+}
+
+// presence says of an item that is meant as a whole whether it was there and is.
+func presence(d planfile.Difference) string {
+	was, is := "there", "is not there now"
+	switch {
+	case d.Action == planner.Create && d.What == planfile.Settled:
+		was, is = "not there", "is now"
+	case d.Action == planner.Create || d.Action == planner.Delete && d.What == planfile.Settled:
+	default:
+		return ""
+	}
+	return ": it was " + was + " when the plan was saved, and " + is
 }

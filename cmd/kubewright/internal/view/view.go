@@ -56,6 +56,8 @@ type Options struct {
 	// the same command would plan something else.
 	AllowUnreachable bool
 	GivenAgain       []string
+	// SavedPlan is the file whose plan is carried out; empty when there is none.
+	SavedPlan string
 	// Recorded is what the state knows.
 	Recorded Recorded
 	// Parallelism is how many steps run at once, for estimates; 0 is the default.
