@@ -17,7 +17,7 @@ RACE = -race -gcflags=all=-d=checkptr=0
 # less time, and the limit keeps what is not collected from filling the machine.
 GARBAGE = GOGC=400 GOMEMLIMIT=2GiB
 
-.PHONY: build demo test check fmt golden e2e e2e-all bench help
+.PHONY: build demo test long check fmt golden e2e e2e-all bench help
 
 build: ## build bin/kubewright
 	$(GO) build $(LINK) -o bin/kubewright ./cmd/kubewright
@@ -27,6 +27,12 @@ demo: build ## plan, apply, drift, apply, destroy on simulated hosts
 
 test: ## everything that needs no root
 	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GARBAGE) $(GO) test $(RACE) $(LINK) -timeout 20m ./...
+
+LONG_TIMEOUT ?= 180m
+
+long: ## the long forms of the tests that read KUBEWRIGHT_LONG: every moment, many more sequences
+	KUBEWRIGHT_LONG=1 $(GARBAGE) $(GO) test $(LINK) -count=1 -timeout $(LONG_TIMEOUT) \
+		$$(grep -rl --include='*_test.go' KUBEWRIGHT_LONG . | xargs -n1 dirname | sort -u)
 
 check: ## format, vet, staticcheck, tidy
 	@files=$$($(GO) run $(GOFUMPT) -l cmd config planner providers state); \

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,23 @@ const APIGate = "api-served-elsewhere"
 // node: one that is down already is not lost by a step that mends or removes it.
 // A step that takes out nobody, because etcd does not count its node as a voter, is
 // allowed: it changes nothing of etcd. A list without voters says that of nobody.
+//
+// Beyond the majority it is as strict as putting right what is broken leaves room for:
+//
+//   - A member that is well restarts, or is defragmented, only while all others are
+//     well: with one of five down a majority would hold, but one that does not come
+//     back, or fails in these seconds, would be one too many, and nothing forces
+//     anybody to begin now. A member that is down already restarts as long as there is
+//     a majority without it, however many others are down: this mends it.
+//   - A member is added only where there is no learner but its own, left by an apply
+//     that was cut short: etcd takes one at a time, and a second one is an error behind
+//     minutes of trying. Of voters a majority of one more has to be well, the newcomer
+//     taken for dead; etcd 3.6 takes nobody either while one is down, newer ones do.
+//   - A voter is removed beside a learner, too. A learner has no vote, so that a
+//     majority neither gains nor loses by it, and a dead one, left by a join that was
+//     cut short, must not keep a dead voter in. A learner itself may always go.
+//   - The last but one voter may go where both are well: one control plane of two is
+//     what the configuration then asks for, and the plan says what quorum is behind it.
 func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 	if err := AlarmsAllow(step, members); err != nil {
 		return err
@@ -35,7 +53,7 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 		return nil
 	}
 	voters, healthy := 0, 0
-	lost := 1 // the member on the step's own node restarts or goes
+	lost, well := 1, false // the member on the step's own node restarts or goes; it is well
 	var sick []string
 	for _, m := range members {
 		if m.Learner {
@@ -44,6 +62,7 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 		voters++
 		if m.Healthy {
 			healthy++
+			well = well || m.Name == own
 			continue
 		}
 		sick = append(sick, m.Name)
@@ -58,12 +77,11 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 	left := healthy
 	switch {
 	case defragments(step):
-		// The member does not answer for a while, and that has to be the only one.
-		if healthy == voters {
-			return nil
-		}
-		return fmt.Errorf("refused: a member is defragmented only while all others answer, and %s does not. Bring it back first", strings.Join(sick, ", "))
+		return allWell(sick, "defragmented")
 	case addsMember(step):
+		if err := oneLearner(step, members); err != nil {
+			return err
+		}
 		need = (voters+1)/2 + 1
 		if voters == 1 {
 			need = 1
@@ -79,15 +97,41 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 	case RestartsMember(step):
 		left -= lost
 	}
-	if left >= need {
+	if left < need {
+		down := ""
+		if len(sick) > 0 {
+			down = fmt.Sprintf(" (not %s)", strings.Join(sick, ", "))
+		}
+		return fmt.Errorf("refused: etcd has %d voters of which %d are healthy%s; this step would leave %d, quorum is %d. "+
+			"Bring other members back first, or add one", voters, healthy, down, left, need)
+	}
+	if well && RestartsMember(step) && !ChangesMembers(step) {
+		return allWell(sick, "restarted")
+	}
+	return nil
+}
+
+// allWell refuses what takes a member out for a while where others do not answer.
+func allWell(sick []string, what string) error {
+	if len(sick) == 0 {
 		return nil
 	}
-	down := ""
-	if len(sick) > 0 {
-		down = fmt.Sprintf(" (not %s)", strings.Join(sick, ", "))
+	return fmt.Errorf("refused: a member is %s only while all others answer, and %s does not. Bring it back first", what, strings.Join(sick, ", "))
+}
+
+// oneLearner refuses to add a member beside a learner that is another one.
+func oneLearner(step *Step, members []state.EtcdMember) error {
+	for _, m := range members {
+		own := slices.ContainsFunc(step.Operations, func(op Operation) bool {
+			add, ok := op.(AddEtcdMember)
+			return ok && slices.Contains(m.PeerURLs, add.PeerURL)
+		})
+		if m.Learner && !own {
+			return fmt.Errorf("refused: etcd has a learner already, %s (%s), and takes one at a time. Wait until it is promoted by whoever added it; "+
+				"if nobody is at it any more, take it out (etcdctl member remove %s)", cmp.Or(m.Name, "which has not started"), strings.Join(m.PeerURLs, ", "), m.ID)
+		}
 	}
-	return fmt.Errorf("refused: etcd has %d voters of which %d are healthy%s; this step would leave %d, quorum is %d. "+
-		"Bring other members back first, or add one", voters, healthy, down, left, need)
+	return nil
 }
 
 func addsMember(step *Step) bool {

@@ -9,48 +9,90 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestQuorumAllows walks all memberships of up to seven voters against the
-// rule said another way: what stays healthy has to be a majority.
+// TestQuorumAllows walks all memberships of up to seven voters, with and without a
+// learner, against the rule said another way: what stays healthy has to be a majority,
+// one that is well restarts only while all are, and there is one learner at a time.
 func TestQuorumAllows(t *testing.T) {
 	t.Parallel()
-	add := &planner.Step{Operations: planner.Operations{planner.AddEtcdMember{}}}
 	peer := func(i int) string { return fmt.Sprintf("https://10.0.0.%d:2380", i) }
+	add := func(i int) *planner.Step {
+		return &planner.Step{Operations: planner.Operations{planner.AddEtcdMember{PeerURL: peer(i)}}}
+	}
 	remove := func(i int) *planner.Step {
 		return &planner.Step{Operations: planner.Operations{planner.RemoveEtcdMember{PeerURL: peer(i)}}}
 	}
 	restart := &planner.Step{Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "etcd-x"}}}
 	kill := &planner.Step{Operations: planner.Operations{planner.RestartProcess{Process: state.Process{Name: "etcd"}}}}
 	other := &planner.Step{Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "kube-apiserver-x"}}}
-	for voters := 0; voters <= 7; voters++ {
-		for healthy := 0; healthy <= voters; healthy++ {
-			members := []state.EtcdMember{{Name: "learner", PeerURLs: []string{peer(8)}, Learner: true, Healthy: true}}
-			for i := range voters {
-				members = append(members, state.EtcdMember{Name: fmt.Sprint(i), PeerURLs: []string{peer(i)}, Healthy: i < healthy})
-			}
-			for _, tt := range []struct {
-				name string
-				step *planner.Step
-				// own is the member on the step's node: the first is healthy when any is,
-				// the last only when all are.
-				own  int
-				want bool
-			}{
-				// The newcomer may turn out dead: the others alone are then a majority of one more.
-				{"add", add, 0, voters == 1 && healthy == 1 || voters > 1 && 2*healthy > voters+1},
-				{"remove", remove(0), 0, voters > 1 && healthy > 0 && 2*(healthy-1) > voters-1},
-				{"restart", restart, 0, voters == 1 || voters > 1 && healthy > 0 && 2*(healthy-1) > voters},
-				{"restart its process", kill, 0, voters == 1 || voters > 1 && healthy > 0 && 2*(healthy-1) > voters},
-				{"remove a learner", remove(8), 8, voters > 0},
-				{"remove who is no member", remove(9), 9, voters > 0},
-				{"remove the last", remove(voters - 1), voters - 1, voters > 1 && (healthy == voters && 2*(healthy-1) > voters-1 || healthy < voters && 2*healthy > voters-1)},
-				{"restart the last", restart, voters - 1, voters == 1 || healthy == voters && voters > 1 && 2*(healthy-1) > voters || healthy < voters && 2*healthy > voters},
-				{"restart something else", other, 0, voters == 1 || 2*healthy > voters},
-			} {
-				if err := planner.QuorumAllows(tt.step, fmt.Sprint(tt.own), members); (err == nil) != tt.want {
-					t.Errorf("%s with %d of %d healthy: allowed is %v, want %v (%v)", tt.name, healthy, voters, err == nil, tt.want, err)
-				}
+	for _, c := range everyMembership() {
+		voters, healthy := c.voters, c.healthy
+		var members []state.EtcdMember
+		if c.learner {
+			members = append(members, state.EtcdMember{Name: "learner", PeerURLs: []string{peer(8)}, Learner: true, Healthy: true})
+		}
+		for i := range voters {
+			members = append(members, state.EtcdMember{Name: fmt.Sprint(i), PeerURLs: []string{peer(i)}, Healthy: i < healthy})
+		}
+		// The newcomer may turn out dead: the others alone are then a majority of one more.
+		adds := voters == 1 && healthy == 1 || voters > 1 && 2*healthy > voters+1
+		for _, tt := range []struct {
+			name string
+			step *planner.Step
+			// own is the member on the step's node: the first is healthy when any is,
+			// the last only when all are.
+			own  int
+			want bool
+		}{
+			{"add", add(9), 9, adds && !c.learner},
+			{"add the learner", add(8), 8, adds},
+			{"remove", remove(0), 0, voters > 1 && healthy > 0 && 2*(healthy-1) > voters-1},
+			{"restart", restart, 0, voters == 1 || healthy == voters && voters > 2},
+			{"restart its process", kill, 0, voters == 1 || healthy == voters && voters > 2},
+			{"remove a learner", remove(8), 8, voters > 0},
+			{"remove who is no member", remove(9), 9, voters > 0},
+			{"remove the last", remove(voters - 1), voters - 1, voters > 1 && (healthy == voters && 2*(healthy-1) > voters-1 || healthy < voters && 2*healthy > voters-1)},
+			{"restart the last", restart, voters - 1, voters == 1 || healthy == voters && voters > 2 || healthy < voters && 2*healthy > voters},
+			{"restart something else", other, 0, voters == 1 || 2*healthy > voters},
+		} {
+			if err := planner.QuorumAllows(tt.step, fmt.Sprint(tt.own), members); (err == nil) != tt.want {
+				t.Errorf("%s with %d of %d healthy, a learner %v: allowed is %v, want %v (%v)", tt.name, healthy, voters, c.learner, err == nil, tt.want, err)
 			}
 		}
+	}
+}
+
+// membership is how many voters there are, and how many of them are healthy.
+type membership struct {
+	voters, healthy int
+	learner         bool
+}
+
+func everyMembership() []membership {
+	var out []membership
+	for voters := 0; voters <= 7; voters++ {
+		for healthy := 0; healthy <= voters; healthy++ {
+			out = append(out, membership{voters, healthy, false}, membership{voters, healthy, true})
+		}
+	}
+	return out
+}
+
+// A refusal says who stands in the way, and what to do.
+func TestQuorumRefusals(t *testing.T) {
+	t.Parallel()
+	five := []state.EtcdMember{{Name: "a", Healthy: true}, {Name: "b", Healthy: true}, {Name: "c", Healthy: true}, {Name: "d", Healthy: true}, {Name: "e"}}
+	restart := &planner.Step{Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "etcd-a"}}}
+	if err := planner.QuorumAllows(restart, "a", five); err == nil || !strings.Contains(err.Error(), "restarted only while all others answer, and e does not. Bring it back first") {
+		t.Errorf("a restarts with e down: %v", err)
+	}
+	if err := planner.QuorumAllows(restart, "e", five); err != nil {
+		t.Errorf("e, which is down, restarts: %v", err)
+	}
+	learner := append(five[:4:4], state.EtcdMember{ID: "8e9e05c52164694d", PeerURLs: []string{"https://10.0.0.8:2380"}, Learner: true})
+	add := &planner.Step{Operations: planner.Operations{planner.AddEtcdMember{PeerURL: "https://10.0.0.9:2380"}}}
+	if err := planner.QuorumAllows(add, "f", learner); err == nil || !strings.Contains(err.Error(), "a learner already, which has not started (https://10.0.0.8:2380)") ||
+		!strings.Contains(err.Error(), "etcdctl member remove 8e9e05c52164694d") {
+		t.Errorf("another one joins beside a learner: %v", err)
 	}
 }
 

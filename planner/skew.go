@@ -116,7 +116,7 @@ func unknownOnTheWay(oldest, want Release, through map[int]Release) error {
 		}
 	}
 	return fmt.Errorf("from %s to %s the control planes go through %s, and no release of that is known here. "+
-		"Bring them to %s first with what made the cluster, as with kubeadm upgrade, and plan again",
+		"Bring them to %s first with the tool that made the cluster, and plan again",
 		oldest, want, strings.Join(unknown, " and "), unknown[len(unknown)-1])
 }
 

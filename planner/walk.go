@@ -33,7 +33,7 @@ func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
 		case a.Add && i >= 0:
 			at[i].Learner, at[i].Healthy, at[i].Name = false, true, a.Name
 		case a.Add:
-			err = QuorumAllows(&Step{Operations: Operations{AddEtcdMember{}}}, a.Name, at)
+			err = QuorumAllows(&Step{Operations: Operations{AddEtcdMember{PeerURL: a.PeerURL}}}, a.Name, at)
 			at = append(at, state.EtcdMember{Name: a.Name, PeerURLs: []string{a.PeerURL}, Healthy: true})
 		case i >= 0 && at[i].Learner:
 			at = slices.Delete(at, i, i+1)
@@ -47,6 +47,12 @@ func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
 		sizes = append(sizes, voters(at))
 	}
 	return sizes, nil
+}
+
+// IsLearner tells that the member at the URL is a learner: one that an apply has
+// added, and did not live to promote.
+func IsLearner(members []state.EtcdMember, peerURL string) bool {
+	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return m.Learner && slices.Contains(m.PeerURLs, peerURL) })
 }
 
 // Dead tells that the member at the URL is a voter that does not answer, or

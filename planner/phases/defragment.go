@@ -15,7 +15,8 @@ import (
 // Defragment plans for every etcd member of a cluster to give back the space
 // that its database does not use: one after the other, the leader last. Under an
 // alarm for lack of space etcd is compacted first, and disarmed when all is done.
-func Defragment(v *View, header planner.Plan, label string) (Result, diag.Diagnostics) {
+// What etcd holds is fetched before; options may skip that phase.
+func Defragment(v *View, header planner.Plan, options planner.Options, label string) (Result, diag.Diagnostics) {
 	v.resolve()
 	diags := v.situate()
 	c, more := v.careFor(label)
@@ -23,6 +24,7 @@ func Defragment(v *View, header planner.Plan, label string) (Result, diag.Diagno
 		return Result{}, diags
 	}
 	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Limits: map[string]int{c.limit("etcd-membership"): 1}}
+	d.Resources = []planner.ResourceChange{{Target: c.target, Action: planner.Update, Note: "Kubernetes " + c.KubernetesVersion}}
 	members := slices.Clone(c.report.Members)
 	slices.SortStableFunc(members, func(a, b state.EtcdMember) int {
 		if a.Leader != b.Leader {
@@ -50,7 +52,10 @@ func Defragment(v *View, header planner.Plan, label string) (Result, diag.Diagno
 			Impact: "disarms the alarm for lack of space, so that etcd takes writes again", Operations: planner.Operations{planner.DisarmEtcd{Alarm: planner.AlarmNoSpace}},
 		}
 		d.Steps, d.Edges[s.ID] = append(d.Steps, s), last
-		d.Resources = append(d.Resources, planner.ResourceChange{Target: c.target, Action: planner.Update, Note: "Kubernetes " + c.KubernetesVersion})
+	}
+	if len(d.Steps) > 0 {
+		b := builder{draft: &d}
+		b.snapshotBefore(c, "", "members are defragmented", d.Steps[0].ID)
 	}
 	c.view.describe(d.Resources)
 	if len(members) > 1 {
@@ -58,7 +63,7 @@ func Defragment(v *View, header planner.Plan, label string) (Result, diag.Diagno
 	} else {
 		d.Quorum = []string{"1 member, without which the API does not answer for some seconds."}
 	}
-	p, err := planner.Assemble(header, nil, nil, d, planner.Options{})
+	p, err := planner.Assemble(header, nil, nil, d, planner.Options{SkipPhases: options.SkipPhases})
 	if err != nil {
 		return Result{}, append(diags, unsound(err))
 	}

@@ -212,7 +212,7 @@ func installStep(n *node, w work) planner.Step {
 	ops = append(ops, i.uploads()...)
 	ops = append(ops, i.writes...)
 	ops = append(ops, i.packageOperations()...)
-	s := planner.Step{Operations: append(ops, i.turnUnits()...)}
+	s := planner.Step{Operations: append(ops, i.turnUnits()...), Impact: i.heldNote()}
 	if len(i.artifacts) > 0 {
 		s.Limits = append(s.Limits, n.cluster.limit(uploadsLimit))
 	}
@@ -222,6 +222,9 @@ func installStep(n *node, w work) planner.Step {
 	// A node that runs is told by its kubelet, through the API, to be well again.
 	s.Via = n.cluster.seat
 	s.Impact = "restarts " + i.restarted() + " here; pods keep running"
+	if note := i.heldNote(); note != "" {
+		s.Impact += "; " + note
+	}
 	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck})
 	s.Operations = append(s.Operations, n.readyWait()...)
 	if n.isControlPlane() {

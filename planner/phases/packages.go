@@ -192,6 +192,19 @@ func (i *installation) choosePackages(w work) {
 	}
 }
 
+// heldNote says, where dnf installs the runtime, what upgrades of the host leave alone.
+// What a repository's file excludes is left alone in that repository, and that of the
+// runtime is not ours; a file of dnf's for all of them that could be added and taken
+// away again is not there before dnf 5, and its plug-in for that may not be installed.
+func (i *installation) heldNote() string {
+	p := i.cluster.Install.Packages
+	runtime := slices.ContainsFunc(i.list, func(o planner.Package) bool { return p.Runtime != "" && o.Name == p.Runtime })
+	if !runtime || !p.Hold || i.report.Packages.Manager != dnf {
+		return ""
+	}
+	return fmt.Sprintf("upgrades of the host leave %s alone, by the repository's file, and not %s", strings.Join(p.Kubernetes(), ", "), p.Runtime)
+}
+
 // partOfPackage tells with which part of the software a package goes. kubeadm
 // and kubectl start nothing anew.
 func partOfPackage(name string) part {

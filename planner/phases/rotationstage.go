@@ -128,10 +128,12 @@ func (b *builder) rotate(c *cluster) {
 	if c.keys.acts() {
 		b.draft.Rotations = append(b.draft.Rotations, c.keys.sentence(c))
 	}
-	before := append(b.provenBefore(c, others), c.departures()...)
+	proofs := b.provenBefore(c, others)
+	before := append(slices.Clone(proofs), c.departures()...)
 	for _, s := range c.stages {
 		before = b.stage(s, before)
 	}
+	b.snapshotBeforeRotating(c, proofs)
 	done := b.endRotation(c, before)
 	for id := range others {
 		b.draft.Edges[id] = append(slices.Clone(b.draft.Edges[id]), done...)

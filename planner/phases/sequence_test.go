@@ -7,7 +7,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
@@ -19,11 +21,12 @@ import (
 // TestSequences takes clusters through random sequences of configurations: up
 // to seven control planes and three workers that come, go, change roles, are
 // replaced and installed anew in any mix, with versions that rise, endpoints that
-// move, and hosts that die where the cluster can do without. Before no step and
+// move, and hosts that die where the cluster can do without. In the midst of an
+// apply something goes wrong on a host, and later it is well again. Before no step and
 // after none may etcd be without a majority of healthy voters, nor at any effect
 // may versions be too far apart, or three members be without quorum or an API
-// server; in every other sequence several steps run at once. Each apply ends with a
-// plan that has nothing to do.
+// server; in every other sequence several steps run at once. The same command ends
+// with a plan that has nothing to do.
 // With KUBEWRIGHT_LONG set there are many more of them.
 func TestSequences(t *testing.T) {
 	t.Parallel()
@@ -31,10 +34,17 @@ func TestSequences(t *testing.T) {
 	if os.Getenv("KUBEWRIGHT_LONG") != "" {
 		sequences, length = 200, 8
 	}
+	var sevens, cut atomic.Int64
+	t.Cleanup(func() {
+		t.Logf("%d applies came to seven control planes, %d were cut short by what went wrong", sevens.Load(), cut.Load())
+		if sevens.Load() == 0 || cut.Load() == 0 {
+			t.Error("no sequence came to seven control planes, or no apply was cut short")
+		}
+	})
 	for seed := range sequences {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			w := &wanderer{operator: newOperator(t, cluster(1, 0)), rand: rand.New(rand.NewPCG(uint64(seed), 7))}
+			w := &wanderer{operator: newOperator(t, cluster(1, 0)), rand: rand.New(rand.NewPCG(uint64(seed), 7)), luck: rand.New(rand.NewPCG(uint64(seed), 8)), sevens: &sevens, cut: &cut}
 			w.config.Nodes = nil
 			cl := w.config.Clusters[0]
 			cl.KubernetesVersion, cl.Upgrade.AllowDowntime = sequenceVersions[w.rand.IntN(2)], true
@@ -64,6 +74,11 @@ func TestSequences(t *testing.T) {
 type wanderer struct {
 	*operator
 	rand *rand.Rand
+	// luck says what goes wrong in the midst of an apply.
+	luck *rand.Rand
+	// sevens counts the applies of all wanderers that came to seven control planes, and
+	// cut those that were cut short.
+	sevens, cut *atomic.Int64
 	// keeper is the address of a control plane that stays.
 	keeper string
 	// story is what was done, for a failure.
@@ -137,22 +152,140 @@ func (w *wanderer) step() bool {
 		w.heal(before)
 		return false
 	}
+	w.through()
 	for range 3 {
 		// What is planned, the first time and where something was left to do.
-		if err := w.carryOut(); err != nil {
-			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
-		}
 		if p, err := w.plan(); err != nil {
 			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
 		} else if p.Empty() {
 			w.wantHeld()
 			w.revive()
+			if len(w.config.NodesOf("prod", config.ControlPlane)) == 7 {
+				w.sevens.Add(1)
+			}
 			return true
+		}
+		if err := w.carryOut(); err != nil {
+			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
 		}
 	}
 	p, _ := w.plan()
 	w.t.Fatalf("it does not converge:\n%s\n%s", describe(p), strings.Join(w.story, "\n"))
 	return false
+}
+
+// through carries out what was planned while something goes wrong on a host, more
+// often than not, and puts that host right again. An apply that was cut short by it
+// leaves to the next one what it had not done.
+func (w *wanderer) through() {
+	w.t.Helper()
+	around := w.around
+	end := w.trouble()
+	err := w.carryOut()
+	w.around = around
+	if end == nil && err != nil {
+		w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
+	}
+	if end != nil {
+		end()
+	}
+	if err != nil {
+		w.say("cut short: " + err.Error())
+		w.cut.Add(1)
+		w.world.Advance(time.Minute)
+		// Who was forgotten by then is not named again.
+		w.forget = slices.DeleteFunc(w.forget, func(t state.Target) bool { return w.recorded.Nodes[t] == nil })
+	}
+}
+
+// trouble has something go wrong on one host in the midst of what is carried out next:
+// a call fails there or its answer is lost, the host answers nobody from some moment
+// on, or it stops where the cluster can do without it, and boots behind some steps
+// more. It returns what puts the host right; nil when all goes well.
+func (w *wanderer) trouble() func() {
+	hosts := w.spare()
+	if len(hosts) == 0 {
+		return nil
+	}
+	host, kinds := hosts[w.luck.IntN(len(hosts))], []sim.FaultKind{sim.FaultDropBefore, sim.FaultDropAfter, sim.FaultFail, sim.FaultHang, sim.FaultPartial}
+	switch n := w.luck.IntN(4); {
+	case n == 0:
+		return nil
+	case n == 1:
+		fault := sim.Fault{Host: host, Skip: w.luck.IntN(100), Kind: kinds[w.luck.IntN(len(kinds))]}
+		w.say(fmt.Sprintf("  call %d on %s: %s", fault.Skip, host, fault.Kind))
+		w.world.Fault(fault)
+	case n == 2 || w.around == nil:
+		fault := sim.Fault{Host: host, Skip: w.luck.IntN(100), Times: -1, Kind: sim.FaultUnreachable}
+		w.say(fmt.Sprintf("  from call %d on %s answers nobody", fault.Skip, host))
+		w.world.Fault(fault)
+	default:
+		return w.stops(host)
+	}
+	return w.world.ClearFaults
+}
+
+// stops has a host stop before some step, and boot before a later one or at the end.
+func (w *wanderer) stops(host string) func() {
+	around, count, off := w.around, 0, false
+	at := w.luck.IntN(max(1, len(w.result.Plan.Steps)))
+	back := at + 1 + w.luck.IntN(8)
+	w.say(fmt.Sprintf("  %s stops before step %d, and boots before step %d", host, at, back))
+	boot := func() {
+		if off {
+			w.must(sim.Edit(w.world, host, "power on"))
+		}
+		off = false
+	}
+	w.around = func(s *planner.Step) error {
+		switch count++; {
+		case count > back:
+			boot()
+		case count > at && !off && w.canDoWithout(host):
+			w.must(sim.Edit(w.world, host, "power off"))
+			off = true
+		}
+		return around(s)
+	}
+	return boot
+}
+
+// spare are the addresses of hosts that run, are nodes or are to be, and without each
+// of which the cluster can do: workers, and where there are three control planes before
+// and behind also those.
+func (w *wanderer) spare() []string {
+	was, gone := 0, map[string]bool{}
+	for _, n := range w.recorded.Nodes {
+		if n.Role == string(config.ControlPlane) {
+			was++
+		}
+	}
+	for _, t := range w.forget {
+		gone[w.recorded.Nodes[t].Address] = true
+		was--
+	}
+	planes := w.planeAddresses()
+	var out []string
+	for host := range 8 {
+		configured := slices.ContainsFunc(w.config.Nodes, func(n *config.Node) bool { return n.Target == target(host) })
+		switch {
+		case gone[address(host)] || !configured && w.recorded.Nodes[target(host)] == nil:
+		case slices.Contains(planes, address(host)) && min(was, len(w.config.NodesOf("prod", config.ControlPlane))) < 3:
+		default:
+			out = append(out, address(host))
+		}
+	}
+	return out
+}
+
+// canDoWithout tells that etcd has three voters at least, and all of them are well; or
+// that the host has none of them.
+func (w *wanderer) canDoWithout(host string) bool {
+	if !slices.Contains(w.planeAddresses(), host) {
+		return true
+	}
+	voters, healthy, err := w.voters()
+	return err == nil && voters >= 3 && healthy == voters
 }
 
 // upgrades moves the endpoint now and then, has API servers and etcd restart with
@@ -261,22 +394,31 @@ func (w *wanderer) planeAddresses() []string {
 	return out
 }
 
-// wantQuorum asks etcd through any control plane that has it.
+// wantQuorum wants a majority of voters to be healthy.
 func (w *wanderer) wantQuorum(before *planner.Step) error {
+	voters, healthy, err := w.voters()
+	switch {
+	case err != nil:
+		return fmt.Errorf("before %s nobody answers for etcd: %w", before.ID, err)
+	case 2*healthy <= voters:
+		return fmt.Errorf("before %s etcd has %d healthy voters of %d", before.ID, healthy, voters)
+	}
+	return nil
+}
+
+// voters asks etcd through any control plane that has it.
+func (w *wanderer) voters() (voters, healthy int, err error) {
 	ctx := context.Background()
-	last := fmt.Errorf("no control plane is known")
+	err = fmt.Errorf("no control plane is known")
 	for _, address := range w.planeAddresses() {
-		etcd, err := (sim.Access{}).Etcd(ctx, w.world.Host(address), []string{providers.Seat{}.EtcdURL()}, "")
-		if err != nil {
-			last = err
+		var etcd providers.Etcd
+		if etcd, err = (sim.Access{}).Etcd(ctx, w.world.Host(address), []string{providers.Seat{}.EtcdURL()}, ""); err != nil {
 			continue
 		}
-		members, _, err := etcd.Members(ctx)
-		if err != nil {
-			last = err
+		var members []state.EtcdMember
+		if members, _, err = etcd.Members(ctx); err != nil {
 			continue
 		}
-		voters, healthy := 0, 0
 		for _, m := range members {
 			if !m.Learner {
 				voters++
@@ -285,10 +427,7 @@ func (w *wanderer) wantQuorum(before *planner.Step) error {
 				healthy++
 			}
 		}
-		if 2*healthy <= voters {
-			return fmt.Errorf("before %s etcd has %d healthy voters of %d", before.ID, healthy, voters)
-		}
-		return nil
+		return voters, healthy, nil
 	}
-	return fmt.Errorf("before %s nobody answers for etcd: %w", before.ID, last)
+	return 0, 0, err
 }

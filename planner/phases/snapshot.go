@@ -8,8 +8,8 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Snapshots before risk: a step that takes a member out of etcd, or puts another
-// etcd there, waits for one.
+// Snapshots before risk: a step that takes a member out of etcd, puts another etcd
+// there, or begins to rotate a CA or key waits for one, and so does a defragmentation.
 const (
 	// SnapshotsKept is how many snapshots of a cluster stay with the operator.
 	SnapshotsKept = 10
@@ -50,6 +50,23 @@ func (b *builder) snapshotBefore(c *cluster, waypoint, what string, risky ...sta
 func (b *builder) snapshotBeforeLeaving(l leaver, reset planner.Step) {
 	if l.cluster != nil && slices.ContainsFunc(reset.Operations, removesMember) {
 		b.snapshotBefore(l.cluster, "", "a member leaves", step(l.target, drainPhase), reset.ID)
+	}
+}
+
+// snapshotBeforeRotating has a rotation begin after a snapshot. Once something of it was
+// done there is none any more: the stages behind, and the applies that go on with it,
+// rest on that of the beginning. It waits for the proofs of control planes that the first
+// stage waits for. A CA that has ended is replaced at once without one,
+// since nobody answers who could send it.
+func (b *builder) snapshotBeforeRotating(c *cluster, proofs []state.Address) {
+	begins := c.keys.acts() && !c.keys.begun
+	what := "a service account key is rotated"
+	if slices.ContainsFunc(c.rotating, func(r *rotation) bool { return !r.begun }) {
+		begins, what = true, "a CA is rotated"
+	}
+	if first := c.stages[0]; begins {
+		b.snapshotBefore(c, "", what, first.step(first.cluster().inOrder()[0].target, certsPhase))
+		b.draft.Edges[step(c.target, snapshotPhase)] = proofs
 	}
 }
 

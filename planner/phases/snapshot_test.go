@@ -1,10 +1,13 @@
 package phases_test
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -45,5 +48,73 @@ func TestSnapshotBeforeAMemberLeaves(t *testing.T) {
 	o.must(err)
 	if p.Step(snapshot) != nil {
 		t.Error("a snapshot is fetched of a cluster that is destroyed")
+	}
+}
+
+// TestSnapshotBeforeRotation: a rotation begins after a snapshot. One that was cut short
+// goes on without another, for it rests on that of its beginning.
+func TestSnapshotBeforeRotation(t *testing.T) {
+	t.Parallel()
+	snapshot := state.Address{Target: state.ClusterTarget("prod"), Phase: "etcd-snapshot"}
+	for name, says := range map[string]string{
+		"etcd-ca": "before a CA is rotated.", "front-proxy-ca": "before a CA is rotated.", "service-account": "before a service account key is rotated.",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 1)
+			o.rotate = []phases.Rotation{rotation(t, name)}
+			p, err := o.plan()
+			o.must(err)
+			if p.Step(snapshot) == nil || !slices.ContainsFunc(p.Quorum, func(s string) bool { return strings.HasSuffix(s, says) }) {
+				t.Fatalf("there is no snapshot %s %q", says, p.Quorum)
+			}
+			for _, s := range p.Steps {
+				if s.ID != snapshot && len(s.Needs) == 0 {
+					t.Errorf("%s does not wait for the snapshot", s.ID)
+				}
+			}
+			cut := errors.New("the operator's machine is off")
+			o.around = func(s *planner.Step) error {
+				if s.ID.Waypoint == "reissue" {
+					return cut
+				}
+				return nil
+			}
+			if err := o.carryOut(); !errors.Is(err, cut) {
+				t.Fatal(err)
+			}
+			o.around, o.rotate = nil, nil
+			p, err = o.plan()
+			o.must(err)
+			if len(p.Rotations) != 1 || p.Step(snapshot) != nil {
+				t.Errorf("what was begun goes on as %q with the snapshot %v", p.Rotations, p.Step(snapshot))
+			}
+			o.must(o.carryOut())
+		})
+	}
+}
+
+// TestSnapshotBeforeDefragmentation: nothing is defragmented before a snapshot was
+// fetched, unless that is left out.
+func TestSnapshotBeforeDefragmentation(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 1)
+	snapshot := state.Address{Target: state.ClusterTarget("prod"), Phase: "etcd-snapshot"}
+	for _, skipped := range [][]string{nil, {"etcd-snapshot"}} {
+		r, diags := phases.Defragment(o.observe(), planner.Plan{}, planner.Options{SkipPhases: skipped}, "prod")
+		if diags.HasErrors() {
+			t.Fatal(printedFindings(diags))
+		}
+		if found := r.Plan.Step(snapshot) != nil; found != (skipped == nil) || len(r.Plan.Steps) != 4-len(skipped) {
+			t.Errorf("with %q skipped there is a snapshot: %v\n%s", skipped, found, describe(r.Plan))
+		}
+		for i, s := range r.Plan.Steps {
+			if i > 0 && !slices.Contains(s.Needs, r.Plan.Steps[i-1].ID) {
+				t.Errorf("%s does not wait for %s", s.ID, r.Plan.Steps[i-1].ID)
+			}
+		}
+		if _, change, _ := r.Plan.Counts(); change != 3 {
+			t.Errorf("%d to change, want 3", change)
+		}
 	}
 }

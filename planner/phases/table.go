@@ -96,7 +96,7 @@ func Descriptions() []Description {
 		out = append(out, Description{p.name, p.doc})
 	}
 	return append(out,
-		Description{snapshotPhase, "fetches a snapshot of etcd to the operator before a member leaves"},
+		Description{snapshotPhase, "fetches a snapshot of etcd to the operator before a member leaves, a version changes, a CA or key is rotated, or members are defragmented"},
 		Description{drainPhase, "evicts the pods of a node that is leaving"},
 		Description{pausePhase, "waits between batches of workers in an upgrade, and for those of the last one to be Ready"},
 		Description{tokenPausePhase, "waits, before an old service account key is dropped, until kubelets have renewed the tokens of all pods"},

@@ -50,7 +50,7 @@ func upgradings() map[string]upgrading {
 				}
 			}
 		}, []finding{{diag.Error, "Version cannot be reached", line, "cluster.prod", []string{
-			"from 1.31.9 to 1.35.8 the control planes go through 1.32 and 1.33, and no release of that is known here", "Bring them to 1.33 first", "kubeadm upgrade", "Nothing is changed on any host",
+			"from 1.31.9 to 1.35.8 the control planes go through 1.32 and 1.33, and no release of that is known here", "Bring them to 1.33 first with the tool that made the cluster, and plan again", "Nothing is changed on any host",
 		}}}},
 		"in the dark": {"1.36.3", nil, func(_ *operator, v *phases.View) {
 			delete(v.Clusters, "prod")

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,47 +13,51 @@ import (
 )
 
 // acts are the changes of the cluster's etcd membership in the order in which
-// they are made. A dead member goes first, because every other act needs a
-// majority of those that are left; then members come and go by turns, so that
-// neither more hosts than necessary are members nor fewer than there will be;
-// then nodes are replaced, each by itself; what only goes, goes last.
+// they are made. Dead members go first, because every other act needs a majority
+// of those that are left, and learners, because etcd has one at a time; then one is
+// promoted that an apply has left as a learner, and the dead are replaced. Then
+// members come and go by turns, so that neither more hosts than necessary are members
+// nor fewer than there will be; then nodes are replaced, each by itself; what only
+// goes, goes last.
 func (c *cluster) acts() []planner.Act {
 	if c.Etcd.External != nil || c.founding || c.view.Destroy || c.seen == nil {
 		return nil
 	}
-	var dead, comes, goes, replaced []planner.Act
+	var dead, begun, back, comes, goes, replaced []planner.Act
 	readd := map[state.Target]planner.Act{}
 	for _, n := range c.controlPlanes() {
 		if n.report == nil || c.votes(n.peerURL()) && !c.view.replaces(n.target) {
 			continue
 		}
 		add := planner.Act{Step: step(n.target, etcdPhase), Name: n.name, PeerURL: n.peerURL(), Add: true}
-		if c.view.replaces(n.target) && c.view.Recorded.Nodes[n.target].Role == string(config.ControlPlane) {
+		switch {
+		case c.view.replaces(n.target) && c.view.Recorded.Nodes[n.target].Role == string(config.ControlPlane):
 			readd[n.target] = add
-			continue
+		case planner.IsLearner(c.seen.Members, add.PeerURL):
+			begun = append(begun, add)
+		default:
+			comes = append(comes, add)
 		}
-		comes = append(comes, add)
 	}
 	for _, l := range c.view.leavers() {
 		if l.cluster != c || l.whole || !l.acts() || l.Role != string(config.ControlPlane) {
 			continue
 		}
 		remove := planner.Act{Step: step(l.target, resetPhase), Name: l.Name, PeerURL: l.peerURL()}
-		again, back := readd[l.target]
-		both := []planner.Act{remove}
-		if back {
-			both = append(both, again)
-		}
+		again, returns := readd[l.target]
 		switch {
-		case planner.Dead(c.seen.Members, remove.PeerURL):
-			dead = append(dead, both...)
-		case back:
-			replaced = append(replaced, both...)
+		case planner.Dead(c.seen.Members, remove.PeerURL) || planner.IsLearner(c.seen.Members, remove.PeerURL):
+			dead = append(dead, remove)
+			if returns {
+				back = append(back, again)
+			}
+		case returns:
+			replaced = append(replaced, remove, again)
 		default:
 			goes = append(goes, remove)
 		}
 	}
-	out := dead
+	out := slices.Concat(dead, begun, back)
 	turns := min(len(comes), len(goes))
 	for i := range turns {
 		out = append(out, comes[i], goes[i])
@@ -88,12 +93,31 @@ func (v *View) walk() diag.Diagnostics {
 			}
 			continue
 		}
-		if _, err := planner.Walk(c.seen.Members, acts); err != nil {
+		if d := c.strayLearner(acts); d != nil {
+			diags.Append(d)
+		} else if _, err := planner.Walk(c.seen.Members, acts); err != nil {
 			diags.Append(diag.Errorf(wouldLoseQuorum, "Walking through the changes of membership of cluster %q, one step cannot be made:\n\n  %v.\n\n"+
 				"The order would be: %s. Nothing is changed.", c.Label, err, c.story(acts)).At(c.Source).For(c.target))
 		}
 	}
 	return diags
+}
+
+// strayLearner refuses to add members beside a learner of which no node is known: etcd
+// takes one at a time.
+func (c *cluster) strayLearner(acts []planner.Act) *diag.Diagnostic {
+	if !slices.ContainsFunc(acts, func(a planner.Act) bool { return a.Add }) {
+		return nil
+	}
+	for _, m := range c.seen.Members {
+		ours := slices.ContainsFunc(acts, func(a planner.Act) bool { return slices.Contains(m.PeerURLs, a.PeerURL) })
+		if m.Learner && !ours {
+			return diag.Errorf(otherLearner, "Etcd of cluster %q has a member without a vote already, %s (%s), which is no node of the configuration, and takes one at a time, so that nobody else can join (%s). Nothing is changed. "+
+				"If somebody has a control plane join now, wait until that is done. If nobody does, take the member out, and plan again:\n\n  etcdctl member remove %s",
+				c.Label, cmp.Or(m.Name, "not started yet"), strings.Join(m.PeerURLs, ", "), c.story(acts), m.ID).At(c.Source).For(c.target)
+		}
+	}
+	return nil
 }
 
 // membersLeave tells that nodes with members of the cluster's etcd are to leave a
@@ -160,6 +184,8 @@ func (b *builder) sequence(c *cluster) {
 			switch {
 			case a.Add && !before.Add:
 				b.after(a.Step, done)
+			case a.Add && planner.IsLearner(c.seen.Members, before.PeerURL):
+				b.after(a.Step, before.Step)
 			case !a.Add:
 				b.after(a.Step, done)
 				b.after(step(a.Step.Target, drainPhase), done)
@@ -183,8 +209,13 @@ func (b *builder) after(id, need state.Address) {
 	b.draft.Edges[id] = append(slices.Clone(b.draft.Edges[id]), need)
 }
 
-// wouldLoseQuorum is the finding that a gate would refuse a step of the plan.
-const wouldLoseQuorum = "Plan would lose quorum of etcd"
+// Findings that a gate would refuse a step of the plan.
+const (
+	wouldLoseQuorum = "Plan would lose quorum of etcd"
+	otherLearner    = "Etcd has another learner"
+)
 
 // Refused tells a finding that a gate would refuse a step of the plan.
-func Refused(d *diag.Diagnostic) bool { return d.Summary == wouldLoseQuorum }
+func Refused(d *diag.Diagnostic) bool {
+	return d.Summary == wouldLoseQuorum || d.Summary == otherLearner
+}

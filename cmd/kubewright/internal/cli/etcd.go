@@ -118,15 +118,16 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 		Use: "defragment" + clusterArg, Short: "Have etcd give back the space that it does not use, one member at a time", Args: takes(0, 1),
 		Long: "defragment shows a plan, asks, and has one member after the other give back what its database does\n" +
 			"not use, the leader last, each only while all others answer. A member does not answer meanwhile.\n" +
-			"Under an alarm for lack of space etcd is compacted first, and the alarm disarmed when all are done.",
+			"A snapshot is fetched before. Under an alarm for lack of space etcd is compacted first, and the alarm\n" +
+			"disarmed when all are done.",
 		Example: "  kubewright etcd defragment\n  kubewright etcd defragment prod -auto-approve",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			make := func(v *phases.View, header planner.Plan, _ planner.Options) (phases.Result, diag.Diagnostics) {
+			make := func(v *phases.View, header planner.Plan, options planner.Options) (phases.Result, diag.Diagnostics) {
 				c, which := chosenCluster(v.Config, first(args), byArgument)
 				if which != nil {
 					return phases.Result{}, diag.Diagnostics{which}
 				}
-				return phases.Defragment(v, header, c.Label)
+				return phases.Defragment(v, header, options, c.Label)
 			}
 			return a.carryOut(cmd.Context(), o, approval{auto: approved}, "etcd defragment", func(s *session) {
 				s.planner, s.command = make, strings.Join(append([]string{"etcd defragment"}, args...), " ")
@@ -137,6 +138,7 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 	o.lockFlag(cmd.Flags())
 	o.overrideFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
+	cmd.Flags().StringArrayVar(&o.skipPhases, "skip-phase", nil, "leave out this `phase`: etcd-snapshot")
 	return cmd
 }
 
