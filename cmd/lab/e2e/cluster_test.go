@@ -463,8 +463,8 @@ func same(a, b map[string]string) bool {
 
 // kept is what a destroy leaves alone, and why.
 var kept = []struct{ part, reason string }{
-	{" /var/lib/containerd", "the container runtime was there before and keeps its own store"},
-	{" /run/containerd", "the container runtime was there before and keeps its own state"},
+	{" /var/lib/containerd", "the container runtime was there before and keeps its own store; what of it runs is asked of it"},
+	{" /run/containerd", "the container runtime was there before and keeps its own state; its mounts are looked at"},
 	{" /run/netns ", "the container runtime makes the folder for the networks of its first pod"},
 	{" kernel.panic", "one kernel serves all hosts here; proved over simulated hosts"},
 	{" vm.overcommit_memory", "one kernel serves all hosts here; proved over simulated hosts"},
@@ -473,9 +473,31 @@ var kept = []struct{ part, reason string }{
 	{" " + operatorFolder, "the operator's folder, of this test"},
 }
 
+// wantNothingRuns wants the container runtime of every host to hold nothing of the
+// cluster: no pod sandbox, container or task, and nothing mounted for one.
+func (s *site) wantNothingRuns() {
+	s.t.Helper()
+	for _, h := range s.Hosts() {
+		for _, look := range []struct{ what, command string }{
+			{"pod sandboxes", "crictl pods --quiet"},
+			{"containers of pods", "crictl ps --all --quiet"},
+			{"containers", "ctr --namespace k8s.io containers list --quiet"},
+			{"tasks", "ctr --namespace k8s.io tasks list --quiet"},
+			{"snapshots of containers", "ctr --namespace k8s.io snapshots list | awk 'NR > 1 && $NF == \"Active\"'"},
+			{"processes that keep containers", "pgrep -af '[c]ontainerd-shim' || true"},
+			{"mounts", "awk '$5 ~ \"^/(run/containerd|run/netns|var/lib/containerd|var/lib/kubelet)/\"' /proc/self/mountinfo"},
+		} {
+			if left := s.sh(h.Name, look.command); left != "" {
+				s.t.Errorf("%s still has %s of the cluster:\n%s", h.Name, look.what, left)
+			}
+		}
+	}
+}
+
 // wantBefore wants every host to be as it was, but for what is kept.
 func (s *site) wantBefore(before map[string]string) {
 	s.t.Helper()
+	s.wantNothingRuns()
 	for name, after := range s.listings() {
 		var left []string
 		for _, line := range strings.Split(lab.DiffListings(before[name], after), "\n") {
