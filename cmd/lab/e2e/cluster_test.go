@@ -220,19 +220,31 @@ func (s *site) wantStable() {
 	s.wantNoChanges()
 	s.wantOneEach()
 	s.timePlan()
+	s.wantNoOperation()
+}
+
+// kubeletsOwn are files below /var/lib/kubelet that a kubelet writes as it goes on.
+const kubeletsOwn = `-path /var/lib/kubelet/pods -o -path '/var/lib/kubelet/plugins*' -o -path /var/lib/kubelet/device-plugins`
+
+// wantNoOperation wants an apply to perform no operation: on the hosts nothing is
+// written, also not with the same content, and nothing restarted, and no object of
+// the cluster is another one.
+func (s *site) wantNoOperation() {
+	s.t.Helper()
 	for _, h := range s.hosts() {
 		s.sh(h.Name, "touch /run/kubewright-e2e-mark")
 	}
-	pids := s.processes()
-	s.must("apply", "-auto-approve", "-no-color")
+	before := s.stands()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "No changes.", "Apply complete! Resources: 0 added, 0 changed, 0 destroyed.")
 	for _, h := range s.hosts() {
-		if written := s.sh(h.Name, "find /etc /var/lib/kubewright /var/lib/kubelet/config.yaml /usr/lib/systemd /etc/systemd -newer /run/kubewright-e2e-mark -type f"); written != "" {
+		find := "find /etc /usr /opt /root /home /var/lib/kubewright /var/lib/kubelet /var/lib/cni " +
+			`\( ` + kubeletsOwn + ` -o -path /root/.kube \) -prune -o -cnewer /run/kubewright-e2e-mark -print`
+		if written := s.sh(h.Name, find+" 2>/dev/null || true"); written != "" {
 			s.t.Errorf("an apply without changes wrote on %s:\n%s", h.Name, written)
 		}
 	}
-	if after := s.processes(); after != pids {
-		s.t.Errorf("an apply without changes restarted something:\nbefore %s\nafter  %s", pids, after)
-	}
+	s.wantUntouched(before)
 }
 
 var askedHost = regexp.MustCompile(`msg="asking host" host=(\S+) for=("[^"]*"|\S+)`)
@@ -301,11 +313,20 @@ func (s *site) settled() {
 	}
 }
 
-// processes are the process ids of Kubernetes on all hosts.
+// processes are those of Kubernetes on all hosts.
 func (s *site) processes() string {
+	s.t.Helper()
+	return s.processesOf("kubelet|etcd|kube-apiserver|kube-controller|kube-scheduler")
+}
+
+// processesOf are the processes of these names on all hosts: id, name and when each
+// began, in ticks since the machine was started.
+func (s *site) processesOf(names string) string {
+	s.t.Helper()
 	var out []string
 	for _, h := range s.hosts() {
-		out = append(out, h.Name+": "+strings.ReplaceAll(s.sh(h.Name, "pgrep -x 'kubelet|etcd|kube-apiserver|kube-controller|kube-scheduler' | sort -n"), "\n", " "))
+		lines := s.sh(h.Name, "for p in $(pgrep -x '"+names+"'); do cut -d ' ' -f 1,2,22 /proc/$p/stat; done | sort -n")
+		out = append(out, h.Name+": "+strings.ReplaceAll(lines, "\n", ", "))
 	}
 	return strings.Join(out, "; ")
 }
