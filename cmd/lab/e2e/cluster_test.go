@@ -360,38 +360,6 @@ func (s *site) drift() {
 	s.wantCluster()
 }
 
-// change edits the configuration and wants exactly that to change, one control
-// plane at a time, with the API answering throughout.
-func (s *site) change() {
-	s.extra = "  # maxPods\n  api_server {\n    arg \"audit-log-maxage\" { value = \"30\" }\n  }\n"
-	s.workerExtra = "  labels  = { \"node.example.com/pool\" = \"batch\" }\n"
-	s.configure()
-	fromPod := s.pollFromPod()
-	poll := s.pollAPI()
-	r := s.must("apply", "-auto-approve", "-no-color")
-	wantContains(s.t, r.out, "audit-log-maxage", "maxPods", "node.example.com/pool", "cluster.hcl:")
-	total, failed, retried, last := poll()
-	s.t.Logf("API through the balancer, polled every 200 ms while it changed: %d requests, %d failed, %d repeated as client-go does", total, failed, retried)
-	if failed > 0 || total == 0 {
-		s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
-	}
-	total, failed, last = fromPod()
-	s.t.Logf("API from a pod through kubernetes.default, polled every 200 ms while it changed: %d requests, %d failed %s", total, failed, last)
-	if total == 0 {
-		s.t.Error("the pod has not asked the API")
-	}
-	s.wantNoChanges()
-	s.wantCluster()
-	for _, h := range s.planes {
-		s.sh(h.Name, "pgrep -af kube-apiserver | grep -q audit-log-maxage=30")
-	}
-	for _, h := range s.workers {
-		if got := s.kubectl("get", "node", h.Name, "-o", "jsonpath={.metadata.labels.node\\.example\\.com/pool}"); got != "batch" {
-			s.t.Errorf("label of %s is %q", h.Name, got)
-		}
-	}
-}
-
 // movable is a pod that a Deployment brings back elsewhere, on a node that it
 // likes best.
 const movable = `
