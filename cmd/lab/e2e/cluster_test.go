@@ -221,19 +221,31 @@ func (s *site) wantStable() {
 	s.wantNoChanges()
 	s.wantOneEach()
 	s.timePlan()
+	s.wantNoOperation()
+}
+
+// kubeletsOwn are files below /var/lib/kubelet that a kubelet writes as it goes on.
+const kubeletsOwn = `-path /var/lib/kubelet/pods -o -path '/var/lib/kubelet/plugins*' -o -path /var/lib/kubelet/device-plugins`
+
+// wantNoOperation wants an apply to perform no operation: on the hosts nothing is
+// written, also not with the same content, and nothing restarted, and no object of
+// the cluster is another one.
+func (s *site) wantNoOperation() {
+	s.t.Helper()
 	for _, h := range s.hosts() {
 		s.sh(h.Name, "touch /run/kubewright-e2e-mark")
 	}
-	pids := s.processes()
-	s.must("apply", "-auto-approve", "-no-color")
+	before := s.stands()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "No changes.", "Apply complete! Resources: 0 added, 0 changed, 0 destroyed.")
 	for _, h := range s.hosts() {
-		if written := s.sh(h.Name, "find /etc /var/lib/kubewright /var/lib/kubelet/config.yaml /usr/lib/systemd /etc/systemd -newer /run/kubewright-e2e-mark -type f"); written != "" {
+		find := "find /etc /usr /opt /root /home /var/lib/kubewright /var/lib/kubelet /var/lib/cni " +
+			`\( ` + kubeletsOwn + ` -o -path /root/.kube \) -prune -o -cnewer /run/kubewright-e2e-mark -print`
+		if written := s.sh(h.Name, find+" 2>/dev/null || true"); written != "" {
 			s.t.Errorf("an apply without changes wrote on %s:\n%s", h.Name, written)
 		}
 	}
-	if after := s.processes(); after != pids {
-		s.t.Errorf("an apply without changes restarted something:\nbefore %s\nafter  %s", pids, after)
-	}
+	s.wantUntouched(before)
 }
 
 var askedHost = regexp.MustCompile(`msg="asking host" host=(\S+) for=("[^"]*"|\S+)`)
@@ -302,11 +314,20 @@ func (s *site) settled() {
 	}
 }
 
-// processes are the process ids of Kubernetes on all hosts.
+// processes are those of Kubernetes on all hosts.
 func (s *site) processes() string {
+	s.t.Helper()
+	return s.processesOf("kubelet|etcd|kube-apiserver|kube-controller|kube-scheduler")
+}
+
+// processesOf are the processes of these names on all hosts: id, name and when each
+// began, in ticks since the machine was started.
+func (s *site) processesOf(names string) string {
+	s.t.Helper()
 	var out []string
 	for _, h := range s.hosts() {
-		out = append(out, h.Name+": "+strings.ReplaceAll(s.sh(h.Name, "pgrep -x 'kubelet|etcd|kube-apiserver|kube-controller|kube-scheduler' | sort -n"), "\n", " "))
+		lines := s.sh(h.Name, "for p in $(pgrep -x '"+names+"'); do cut -d ' ' -f 1,2,22 /proc/$p/stat; done | sort -n")
+		out = append(out, h.Name+": "+strings.ReplaceAll(lines, "\n", ", "))
 	}
 	return strings.Join(out, "; ")
 }
@@ -338,38 +359,6 @@ func (s *site) drift() {
 		s.t.Error("the flag is still in the manifest")
 	}
 	s.wantCluster()
-}
-
-// change edits the configuration and wants exactly that to change, one control
-// plane at a time, with the API answering throughout.
-func (s *site) change() {
-	s.extra = "  # maxPods\n  api_server {\n    arg \"audit-log-maxage\" { value = \"30\" }\n  }\n"
-	s.workerExtra = "  labels  = { \"node.example.com/pool\" = \"batch\" }\n"
-	s.configure()
-	fromPod := s.pollFromPod()
-	poll := s.pollAPI()
-	r := s.must("apply", "-auto-approve", "-no-color")
-	wantContains(s.t, r.out, "audit-log-maxage", "maxPods", "node.example.com/pool", "cluster.hcl:")
-	total, failed, retried, last := poll()
-	s.t.Logf("API through the balancer, polled every 200 ms while it changed: %d requests, %d failed, %d repeated as client-go does", total, failed, retried)
-	if failed > 0 || total == 0 {
-		s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
-	}
-	total, failed, last = fromPod()
-	s.t.Logf("API from a pod through kubernetes.default, polled every 200 ms while it changed: %d requests, %d failed %s", total, failed, last)
-	if total == 0 {
-		s.t.Error("the pod has not asked the API")
-	}
-	s.wantNoChanges()
-	s.wantCluster()
-	for _, h := range s.planes {
-		s.sh(h.Name, "pgrep -af kube-apiserver | grep -q audit-log-maxage=30")
-	}
-	for _, h := range s.workers {
-		if got := s.kubectl("get", "node", h.Name, "-o", "jsonpath={.metadata.labels.node\\.example\\.com/pool}"); got != "batch" {
-			s.t.Errorf("label of %s is %q", h.Name, got)
-		}
-	}
 }
 
 // movable is a pod that a Deployment brings back elsewhere, on a node that it
@@ -464,8 +453,8 @@ func same(a, b map[string]string) bool {
 
 // kept is what a destroy leaves alone, and why.
 var kept = []struct{ part, reason string }{
-	{" /var/lib/containerd", "the container runtime was there before and keeps its own store"},
-	{" /run/containerd", "the container runtime was there before and keeps its own state"},
+	{" /var/lib/containerd", "the container runtime was there before and keeps its own store; what of it runs is asked of it"},
+	{" /run/containerd", "the container runtime was there before and keeps its own state; its mounts are looked at"},
 	{" /run/netns ", "the container runtime makes the folder for the networks of its first pod"},
 	{" kernel.panic", "one kernel serves all hosts here; proved over simulated hosts"},
 	{" vm.overcommit_memory", "one kernel serves all hosts here; proved over simulated hosts"},
@@ -474,9 +463,31 @@ var kept = []struct{ part, reason string }{
 	{" " + operatorFolder, "the operator's folder, of this test"},
 }
 
+// wantNothingRuns wants the container runtime of every host to hold nothing of the
+// cluster: no pod sandbox, container or task, and nothing mounted for one.
+func (s *site) wantNothingRuns() {
+	s.t.Helper()
+	for _, h := range s.Hosts() {
+		for _, look := range []struct{ what, command string }{
+			{"pod sandboxes", "crictl pods --quiet"},
+			{"containers of pods", "crictl ps --all --quiet"},
+			{"containers", "ctr --namespace k8s.io containers list --quiet"},
+			{"tasks", "ctr --namespace k8s.io tasks list --quiet"},
+			{"snapshots of containers", "ctr --namespace k8s.io snapshots list | awk 'NR > 1 && $NF == \"Active\"'"},
+			{"processes that keep containers", "pgrep -af '[c]ontainerd-shim' || true"},
+			{"mounts", "awk '$5 ~ \"^/(run/containerd|run/netns|var/lib/containerd|var/lib/kubelet)/\"' /proc/self/mountinfo"},
+		} {
+			if left := s.sh(h.Name, look.command); left != "" {
+				s.t.Errorf("%s still has %s of the cluster:\n%s", h.Name, look.what, left)
+			}
+		}
+	}
+}
+
 // wantBefore wants every host to be as it was, but for what is kept.
 func (s *site) wantBefore(before map[string]string) {
 	s.t.Helper()
+	s.wantNothingRuns()
 	for name, after := range s.listings() {
 		var left []string
 		for _, line := range strings.Split(lab.DiffListings(before[name], after), "\n") {

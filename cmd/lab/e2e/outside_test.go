@@ -87,11 +87,12 @@ const versions = `jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.meta
 
 func (s *site) stands() standing {
 	s.t.Helper()
-	objects := s.kubectl("get", "configmaps,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings", "--all-namespaces",
+	objects := s.kubectl("get", "configmaps,secrets,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings", "--all-namespaces",
 		"-o", versions+`{.metadata.resourceVersion}{"\n"}{end}`)
 	objects += "\n" + s.kubectl("get", "daemonsets,deployments", "--all-namespaces", "-o", versions+`{.metadata.generation}{"\n"}{end}`)
 	objects += "\n" + s.kubectl("get", "nodes", "-o", versions+`{.metadata.labels}{.metadata.annotations}{.spec.taints}{"\n"}{end}`)
-	return standing{s.configured(), objects, s.processes()}
+	// Names of processes are cut off at 15 characters.
+	return standing{s.configured(), objects, s.processesOf("kubelet|etcd|kube-apiserver|kube-controller|kube-scheduler|kube-proxy|coredns|containerd|containerd-shim|pause|workload")}
 }
 
 // wantUntouched wants nothing to be changed or restarted since, but for objects and

@@ -28,11 +28,14 @@ import (
 
 // meanwhile does something every 200 ms until end is called, which returns when the
 // last of it is done. The context that it gets ends with the call.
-func meanwhile(do func(ctx context.Context)) (end func()) {
+func meanwhile(do func(ctx context.Context)) (end func()) { return each(200*time.Millisecond, do) }
+
+// each is meanwhile with another interval.
+func each(interval time.Duration, do func(ctx context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() {
-		tick := time.NewTicker(200 * time.Millisecond)
+		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		for {
 			select {

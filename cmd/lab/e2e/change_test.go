@@ -1,0 +1,193 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// change edits the configuration and wants exactly that to change, one control
+// plane at a time, with the API answering throughout.
+func (s *site) change() {
+	s.extra = "  # maxPods\n  api_server {\n    arg \"audit-log-maxage\" { value = \"30\" }\n  }\n"
+	s.workerExtra = "  labels  = { \"node.example.com/pool\" = \"batch\" }\n"
+	s.configure()
+	s.wantItems(s.changed())
+	fromPod := s.pollFromPod()
+	poll, outages := s.pollAPI(), s.watchServers()
+	r := s.must("apply", "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, "audit-log-maxage", "maxPods", "node.example.com/pool", "cluster.hcl:",
+		fmt.Sprintf("Plan: 0 to add, %d to change, 0 to destroy.", len(s.hosts())+1),
+		fmt.Sprintf("Apply complete! Resources: 0 added, %d changed, 0 destroyed.", len(s.hosts())+1))
+	s.wantOneAtATime(outages())
+	total, failed, retried, last := poll()
+	s.t.Logf("API through the balancer, polled every 200 ms while it changed: %d requests, %d failed, %d repeated as client-go does", total, failed, retried)
+	if failed > 0 || total == 0 {
+		s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
+	}
+	total, failed, last = fromPod()
+	s.t.Logf("API from a pod through kubernetes.default, polled every 200 ms while it changed: %d requests, %d failed %s", total, failed, last)
+	if total == 0 {
+		s.t.Error("the pod has not asked the API")
+	}
+	s.wantNoChanges()
+	s.wantCluster()
+	for _, h := range s.planes {
+		s.sh(h.Name, "pgrep -af kube-apiserver | grep -q audit-log-maxage=30")
+	}
+	for _, h := range s.workers {
+		if got := s.kubectl("get", "node", h.Name, "-o", "jsonpath={.metadata.labels.node\\.example\\.com/pool}"); got != "batch" {
+			s.t.Errorf("label of %s is %q", h.Name, got)
+		}
+	}
+}
+
+// changed are the items that change concerns, and the fields of each.
+func (s *site) changed() map[string]string {
+	const uploaded = "cluster.prod/upload-config/object:v1/ConfigMap/kube-system/"
+	out := map[string]string{
+		uploaded + "kubeadm-config": "data.ClusterConfiguration.apiServer.extraArgs",
+		uploaded + "kubelet-config": "data.kubelet.maxPods",
+	}
+	for _, h := range s.planes {
+		node := fmt.Sprintf("node.cp[%q]", h.Name)
+		out[node+"/control-plane/file:/etc/kubernetes/manifests/kube-apiserver.yaml"] = "args.audit-log-maxage"
+		out[node+"/kubelet-start/file:"+kubeletFile] = "maxPods"
+	}
+	for _, h := range s.workers {
+		node := fmt.Sprintf("node.worker[%q]", h.Name)
+		out[node+"/kubelet-start/file:"+kubeletFile] = "maxPods"
+		out[node+"/mark-worker/node:"+h.Name] = `labels["node.example.com/pool"]`
+	}
+	return out
+}
+
+// wantItems wants a plan to update exactly these items, and of each these fields.
+func (s *site) wantItems(want map[string]string) {
+	s.t.Helper()
+	var plan struct {
+		Resources []struct {
+			Address string
+			Items   []struct {
+				Address    string
+				Actions    []string
+				Attributes []struct{ Path string }
+			}
+		} `json:"resource_changes"`
+	}
+	r := s.must("plan", "-format=json")
+	if err := json.Unmarshal([]byte(r.out), &plan); err != nil {
+		s.t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, resource := range plan.Resources {
+		for _, i := range resource.Items {
+			var paths []string
+			for _, a := range i.Attributes {
+				paths = append(paths, a.Path)
+			}
+			got[i.Address] = strings.Join(paths, " ")
+			if !slices.Equal(i.Actions, []string{"update"}) {
+				s.t.Errorf("%s: %v, want an update in place", i.Address, i.Actions)
+			}
+		}
+	}
+	for address := range got {
+		if got[address] != want[address] {
+			s.t.Errorf("%s: the plan changes %q, want %q", address, got[address], want[address])
+		}
+	}
+	for address := range want {
+		if _, ok := got[address]; !ok {
+			s.t.Errorf("the plan does not change %s", address)
+		}
+	}
+}
+
+// outage is a time in which the API server of a host was not ready.
+type outage struct {
+	host     string
+	from, to time.Time
+}
+
+// watchServers asks every API server by itself whether it is ready, until the answer
+// is called: the times in which one was not, in order.
+func (s *site) watchServers() func() []outage {
+	var mu sync.Mutex
+	var all []outage
+	var ends []func()
+	for _, h := range s.planes {
+		ready, down := s.server(h), time.Time{}
+		ends = append(ends, each(50*time.Millisecond, func(context.Context) {
+			switch up := ready(); {
+			case !up && down.IsZero():
+				down = time.Now()
+			case up && !down.IsZero():
+				mu.Lock()
+				all = append(all, outage{h.Name, down, time.Now()})
+				mu.Unlock()
+				down = time.Time{}
+			}
+		}))
+	}
+	return func() []outage {
+		for _, end := range ends {
+			end()
+		}
+		slices.SortFunc(all, func(a, b outage) int { return a.from.Compare(b.from) })
+		return all
+	}
+}
+
+// server asks the API server of a host whether it is ready. That etcd is slow to
+// answer it is no outage.
+func (s *site) server(h lab.Host) (ready func() bool) {
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		// Whose certificate it is has been proved elsewhere; here only the answer counts.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}}
+	url := fmt.Sprintf("https://%s/readyz?exclude=etcd&exclude=etcd-readiness", netip.AddrPortFrom(h.Address(), 6443))
+	return func() bool {
+		answer, err := client.Get(url)
+		if err != nil {
+			return false
+		}
+		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16))
+		_ = answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	}
+}
+
+// wantOneAtATime wants each API server to have been away once, and the next one to be
+// stopped only when the one before was ready again.
+func (s *site) wantOneAtATime(outages []outage) {
+	s.t.Helper()
+	var hosts []string
+	for i, o := range outages {
+		hosts = append(hosts, o.host)
+		s.t.Logf("API server of %s away for %s", o.host, o.to.Sub(o.from).Round(10*time.Millisecond))
+		if i > 0 && o.from.Before(outages[i-1].to) {
+			s.t.Errorf("the API server of %s was stopped %s before that of %s was ready", o.host, outages[i-1].to.Sub(o.from), outages[i-1].host)
+		}
+	}
+	slices.Sort(hosts)
+	var want []string
+	for _, h := range s.planes {
+		want = append(want, h.Name)
+	}
+	if !slices.Equal(hosts, want) {
+		s.t.Errorf("the API servers of %v were away, want each of %v once", hosts, want)
+	}
+}

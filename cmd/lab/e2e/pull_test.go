@@ -1,0 +1,203 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+)
+
+// TestPull makes a cluster whose images are in a registry and nowhere else: they are
+// pulled by the hosts' own runtime, when it is founded and where one is missing
+// later. One that the registry does not have is told of before anything is disrupted.
+func TestPull(t *testing.T) {
+	long(t)
+	beside(t, 3*time.Minute)
+	s := newSite(t, "e2epull", 1, 1)
+	m := s.mirror()
+	s.extra = fmt.Sprintf("  image_repository = %q\n", m.repository)
+	s.configure()
+	s.logIn()
+	before := s.listings()
+
+	// All images are there but one.
+	scheduler := "kube-scheduler:" + s.Release().Kubernetes
+	for _, image := range s.Release().Images() {
+		if image := path.Base(image); image != scheduler && !strings.HasPrefix(image, "workload:") {
+			m.push(image)
+		}
+	}
+	s.wantNotPulled(s.planes[0], m.repository+"/"+scheduler)
+	for _, h := range s.hosts() {
+		if begun := s.sh(h.Name, "ls /etc/kubernetes/manifests/* /var/lib/kubelet/config.yaml 2>/dev/null; crictl pods --quiet"); begun != "" {
+			t.Errorf("something runs on %s, of which an image is missing:\n%s", h.Name, begun)
+		}
+	}
+
+	m.push(scheduler)
+	r := s.must("apply", "-auto-approve", "-no-color")
+	t.Logf("apply of a control plane and a worker with images from a registry: %s", r.took.Round(100*time.Millisecond))
+	s.wantCluster()
+	s.settled()
+	s.wantNoOperation()
+	for _, image := range strings.Fields(s.kubectl("get", "pods", "-n", "kube-system", "-o", "jsonpath={.items[*].spec.containers[*].image}")) {
+		if !strings.HasPrefix(image, m.repository+"/") {
+			t.Errorf("a pod runs %s, want one of %s", image, m.repository)
+		}
+	}
+
+	t.Run("absent", func(t *testing.T) { s.within(t, func() { s.absentImage(m) }) })
+	t.Run("removed", func(t *testing.T) { s.within(t, func() { s.removedImage(m, "crictl") }) })
+	t.Run("removed without crictl", func(t *testing.T) {
+		s.within(t, func() {
+			w := s.workers[0].Name
+			s.sh(w, "mv /usr/bin/crictl /usr/bin/crictl.away")
+			s.removedImage(m, "ctr")
+			s.sh(w, "mv /usr/bin/crictl.away /usr/bin/crictl")
+		})
+	})
+	if !t.Failed() {
+		s.wantGone(before)
+	}
+}
+
+// wantNotPulled wants an apply to fail for an image of a host, and to say so.
+func (s *site) wantNotPulled(h lab.Host, image string) {
+	s.t.Helper()
+	r := s.run("apply", "-auto-approve", "-no-color")
+	if r.code != 1 {
+		s.t.Errorf("apply with an image that is nowhere: exit code %d, want 1", r.code)
+	}
+	wantContains(s.t, words(r.out), fmt.Sprintf("node.cp[%q]/images (%s)", h.Name, h.Address()), "cannot pull image "+image, "not found", "To do: ")
+}
+
+// absentImage asks for an image that the registry does not have: nothing of the
+// running cluster changes.
+func (s *site) absentImage(m *mirror) {
+	extra := s.extra
+	before := s.stands()
+	s.extra += "  dns { image_tag = \"v9.9.9\" }\n"
+	s.configure()
+	s.wantNotPulled(s.planes[0], m.repository+"/coredns:v9.9.9")
+	s.wantUntouched(before, " /var/lib/kubewright")
+	s.extra = extra
+	s.configure()
+	s.wantNoChanges()
+}
+
+// removedImage removes an image from a host, and has it pulled again by a client of
+// the runtime's.
+func (s *site) removedImage(m *mirror, client string) {
+	w := s.workers[0]
+	image := m.repository + "/kube-proxy:" + s.Release().Kubernetes
+	s.sh(w.Name, "ctr --namespace k8s.io images remove --sync "+image)
+	s.eventually("the runtime does not know "+image, time.Minute, func() (string, bool) {
+		out := s.sh(w.Name, "ctr --namespace k8s.io images list --quiet")
+		return out, !strings.Contains(out, image)
+	})
+	before := s.processes()
+	m.asked(w)
+	r := s.must("apply", "-auto-approve", "-no-color")
+	wantContains(s.t, r.out, fmt.Sprintf("+ image %q", image), "Plan: 0 to add, 1 to change, 0 to destroy.", "Apply complete!")
+	if n := m.asked(w); n == 0 {
+		s.t.Errorf("%s has not asked the registry for %s with %s", w.Name, image, client)
+	}
+	wantContains(s.t, s.sh(w.Name, "ctr --namespace k8s.io images list --quiet"), image)
+	s.wantNoChanges()
+	if now := s.processes(); now != before {
+		s.t.Errorf("something was restarted:\n%s\nbefore:\n%s", now, before)
+	}
+}
+
+// mirror is a registry on the lab's network.
+type mirror struct {
+	*site
+	// repository is where the images of Kubernetes are.
+	repository string
+
+	mu       sync.Mutex
+	requests map[string]int // by address
+}
+
+// mirror serves an empty registry to the hosts, whose runtime knows that it speaks
+// plain HTTP.
+func (s *site) mirror() *mirror {
+	s.t.Helper()
+	_, address := s.Endpoint()
+	l, err := net.Listen("tcp", netip.AddrPortFrom(address.Addr(), 0).String())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m := &mirror{site: s, repository: l.Addr().String() + "/mirror/kubernetes", requests: map[string]int{}}
+	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(s.t.TempDir())))
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/manifests/") {
+			from, _, _ := net.SplitHostPort(r.RemoteAddr)
+			m.mu.Lock()
+			m.requests[from]++
+			m.mu.Unlock()
+		}
+		images.ServeHTTP(w, r)
+	})}
+	go func() { _ = server.Serve(l) }()
+	s.t.Cleanup(func() { _ = server.Close() })
+	folder := "/etc/containerd/certs.d/" + l.Addr().String()
+	settings := fmt.Sprintf("server = \"http://%[1]s\"\n[host.\"http://%[1]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", l.Addr())
+	for _, h := range s.hosts() {
+		s.sh(h.Name, "mkdir -p "+folder+" && cat >"+folder+"/hosts.toml <<'E'\n"+settings+"E\n")
+		// Its own default is a list of two folders, which it does not find anything in.
+		s.sh(h.Name, "printf '\\n[plugins.\"io.containerd.cri.v1.images\".registry]\\n  config_path = \"/etc/containerd/certs.d\"\\n' >>/etc/containerd/config.toml && systemctl restart containerd")
+	}
+	return m
+}
+
+// push puts one of the lab's images into the registry.
+func (m *mirror) push(image string) {
+	m.t.Helper()
+	for i, file := range m.Artifacts().Images() {
+		if path.Base(m.Release().Images()[i]) != image {
+			continue
+		}
+		content, err := tarball.ImageFromPath(file, nil)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		to, err := name.ParseReference(m.repository+"/"+image, name.Insecure)
+		if err == nil {
+			err = remote.Write(to, content)
+		}
+		if err != nil {
+			m.t.Fatalf("cannot push %s: %v", image, err)
+		}
+		fmt.Fprintf(os.Stderr, "pushed %s\n", to)
+		return
+	}
+	m.t.Fatalf("the lab has no image %s", image)
+}
+
+// asked is how often a host has asked for an image since it was last counted.
+func (m *mirror) asked(h lab.Host) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	from := h.Address().String()
+	n := m.requests[from]
+	delete(m.requests, from)
+	return n
+}
