@@ -24,7 +24,6 @@ var unsaid = map[string]string{
 	"cannot read the cluster":                             "a cluster whose objects cannot be read, of which the package adopt has tests",
 	"the host holds another cluster than the state":       "another cluster is made on a host between an apply and this command",
 	"cannot ask the external etcd":                        "the connection to a control plane is lost while the external etcd is asked",
-	"none of the control planes that were reached holds":  "all control planes that answer are of another cluster",
 	"logged in too late":                                  "the deadline has passed, and it is that which is said",
 	"the answer is larger than":                           "a state of 256 MiB, which no test keeps in memory",
 	"it is larger than":                                   "the same, in a bucket",
