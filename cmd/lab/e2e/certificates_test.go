@@ -27,6 +27,7 @@ func TestCertificates(t *testing.T) {
 	t.Run("renewal", func(t *testing.T) { s.within(t, s.renewal) })
 	t.Run("renewed by hand", func(t *testing.T) { s.within(t, s.renewedByHand) })
 	t.Run("kubeconfig of a user", func(t *testing.T) { s.within(t, s.userKubeconfig) })
+	t.Run("kubeconfigs in files", func(t *testing.T) { s.within(t, s.kubeconfigFiles) })
 	t.Run("kubelet has ended", func(t *testing.T) { s.within(t, s.kubeletEnded) })
 	t.Run("ended", func(t *testing.T) { s.within(t, s.ended) })
 	if !t.Failed() {
