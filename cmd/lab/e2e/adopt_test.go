@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubewright/kubewright/cmd/lab/internal/build"
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
 )
@@ -30,6 +31,8 @@ type adoption struct {
 	before, after func(*site, *lab.KubeadmOptions)
 	// written are texts that the configuration has to have.
 	written []string
+	// gates are feature gates that the next version does not have.
+	gates []string
 }
 
 // TestAdopt adopts a small cluster, changes it, and gives the hosts back.
@@ -50,34 +53,73 @@ func TestAdopt(t *testing.T) {
 }
 
 // TestAdoptAll adopts clusters that differ from each other in what people
-// configure, of all releases.
+// configure, and brings each to the next minor version.
 func TestAdoptAll(t *testing.T) {
 	long(t)
-	beside(t, 40*time.Minute)
+	beside(t, 25*time.Minute)
+	adoptAll(t, "e2eaa", true)
+}
+
+// TestAdoptOthers is TestAdoptAll for the clusters of other releases than the
+// default one.
+func TestAdoptOthers(t *testing.T) {
+	long(t)
+	beside(t, 20*time.Minute)
+	adoptAll(t, "e2eao", false)
+}
+
+// adoptAll adopts the clusters of the default release, or those of the others.
+func adoptAll(t *testing.T, name string, ofDefault bool) {
+	t.Helper()
 	for _, a := range adoptions() {
+		if (a.lab.Kubernetes == lab.DefaultKubernetes) != ofDefault {
+			continue
+		}
 		t.Run(a.name, func(t *testing.T) {
-			a.lab.Name = "e2eaa"
-			adopted(t, a)
+			a.lab.Name = name
+			to := nextMinor(a.lab.Kubernetes)
+			if to != "" {
+				a.lab.MoreImages = []string{to}
+			}
+			s := adopted(t, a)
+			switch {
+			case t.Failed():
+			case to == "":
+				t.Logf("%s: adopted at %s, the newest that there is: not upgraded", a.name, a.lab.Kubernetes)
+			default:
+				s.upgradeAdopted(a, to)
+			}
 		})
 	}
 }
 
-// TestAdoptAndUpgrade adopts a customised cluster of three control planes, and
-// brings it to the next minor version.
-func TestAdoptAndUpgrade(t *testing.T) {
-	long(t)
-	beside(t, 15*time.Minute)
-	a := customised()
-	a.lab = lab.Options{Name: "e2eau", Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 3, Workers: 1}
-	s := adopted(t, a)
-	if t.Failed() {
-		return
+// nextMinor is the release of the next minor version; "" after the newest.
+func nextMinor(version string) string {
+	releases := build.Releases()
+	for i, r := range releases[:len(releases)-1] {
+		if r.Kubernetes == version {
+			return releases[i+1].Kubernetes
+		}
 	}
-	s.bringKubelet(upgradeTo)
-	s.edit(strings.TrimPrefix(upgradeFrom, "v")+"\"\n", strings.TrimPrefix(upgradeTo, "v")+"\"\n  install { artifacts = \"./artifacts\" }\n")
+	return ""
+}
+
+// upgradeAdopted raises the version in the HCL that import wrote, and wants every
+// node to have it, and nothing else to do.
+func (s *site) upgradeAdopted(a adoption, to string) {
+	s.t.Helper()
+	from := a.lab.Kubernetes
+	s.bringKubelet(to)
+	s.edit("\""+strings.TrimPrefix(from, "v")+"\"\n", "\""+strings.TrimPrefix(to, "v")+"\"\n  install { artifacts = \"./artifacts\" }\n")
+	for _, gate := range a.gates {
+		wantContains(s.t, words(s.run("plan", "-no-color").out), "has no feature gate "+gate+" any more", "Remove the line.")
+		s.removeLine(gate)
+	}
 	r := s.must("apply", "-auto-approve", "-no-color")
-	wantContains(t, r.out, "kubernetes_version: 1.35.8 → 1.36.3", "Resources: 0 added, 5 changed, 0 destroyed.")
-	s.wantVersion(upgradeTo)
+	s.t.Logf("%s: adopted, and upgraded from %s to %s: %s", a.name, from, to, r.took.Round(100*time.Millisecond))
+	wantContains(s.t, r.out, fmt.Sprintf("kubernetes_version: %s → %s", strings.TrimPrefix(from, "v"), strings.TrimPrefix(to, "v")),
+		fmt.Sprintf("Resources: 0 added, %d changed, 0 destroyed.", len(s.hosts())+1))
+	s.wantVersion(to)
 	s.wantNoChanges()
 }
 
@@ -104,7 +146,7 @@ etcd: {local: {dataDir: /var/lib/etcd, extraArgs: [{name: quota-backend-bytes, v
 	}
 }
 
-// adoptions are the clusters of the long matrix, besides the upgraded one.
+// adoptions are the clusters of the long matrix.
 func adoptions() []adoption {
 	small := func(kubernetes string) lab.Options {
 		return lab.Options{Kubernetes: kubernetes, ControlPlanes: 1, Workers: 1}
@@ -173,6 +215,7 @@ func adoptions() []adoption {
 			name: "keys and gates", lab: small("v1.36.3"),
 			kubeadm: lab.KubeadmOptions{Cluster: "encryptionAlgorithm: RSA-3072\nfeatureGates: {PublicKeysECDSA: false}\ncaCertificateValidityPeriod: 50000h0m0s\n"},
 			written: []string{"algorithm   = \"RSA-3072\"", "PublicKeysECDSA"},
+			gates:   []string{"PublicKeysECDSA"},
 		},
 		{
 			name: "edited by hand", lab: small("v1.36.3"),
@@ -366,6 +409,20 @@ func (s *site) edit(from, to string) {
 		s.t.Fatalf("the configuration does not contain %q", from)
 	}
 	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), from, to)), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// removeLine takes the line with a text out of the configuration.
+func (s *site) removeLine(text string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, "cluster.hcl")
+	lines := strings.SplitAfter(contents(s.t, path), "\n")
+	left := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Contains(line, text) })
+	if len(left) != len(lines)-1 {
+		s.t.Fatalf("%d lines of the configuration have %q, want one", len(lines)-len(left), text)
+	}
+	if err := os.WriteFile(path, []byte(strings.Join(left, "")), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 }

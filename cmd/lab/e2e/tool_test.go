@@ -46,6 +46,8 @@ type site struct {
 	unsigned bool
 	// domain is that of Services; empty is cluster.local.
 	domain string
+	// algorithm is that of new keys; empty is the default.
+	algorithm string
 	// unseen tells that the operator has no keys of hosts: what a host shows first is
 	// accepted, and kept in the state.
 	unseen bool
