@@ -3,8 +3,11 @@ package phases_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers/sim"
+	"github.com/kubewright/kubewright/state"
 )
 
 // TestBereftKubelets: a kubelet that has lost what it is known by in its cluster gets
@@ -71,4 +74,43 @@ func impacts(p *planner.Plan, part string) int {
 		}
 	}
 	return count
+}
+
+// TestJoinBesideOldNode: a join that was cut short goes on as one, also where the API
+// shows a Node of a former life of the host: one that was forgotten, and came back.
+func TestJoinBesideOldNode(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 2)
+	o.edit("10.0.0.22", "power off")
+	o.leave("w2")
+	o.forget = []state.Target{state.NodeKeyTarget("worker", "w2")}
+	o.must(o.apply())
+	o.edit("10.0.0.22", "power on")
+	o.world.Advance(time.Minute)
+	o.edit("10.0.0.22", "reinstall")
+	o.config = cluster(3, 2)
+	_, err := o.plan()
+	o.must(err)
+	if _, there := o.view.Clusters["prod"].Nodes["host-10-0-0-22"]; !there {
+		t.Fatal("the old Node is gone")
+	}
+	crashed := false
+	o.world.OnEffect = func(e sim.Effect) error {
+		if crashed = crashed || e.Done && e.Host == "10.0.0.22" && e.Detail == "/var/lib/kubelet/config.yaml"; crashed {
+			return errCrash
+		}
+		return nil
+	}
+	_ = o.carryOut()
+	o.world.OnEffect = nil
+	if !crashed {
+		t.Fatal("there was no crash")
+	}
+	p, err := o.plan()
+	o.must(err)
+	if said := impacts(p, "gives the kubelet a certificate"); said > 0 {
+		t.Errorf("what never had one is given a certificate:\n%s", describe(p))
+	}
+	o.must(o.carryOut())
+	o.wantNothing()
 }

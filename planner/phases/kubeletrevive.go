@@ -45,6 +45,8 @@ func (n *node) bereft() string {
 	}
 	conf, own := n.report.Files[kubeletConf], n.report.Files[kubeletClientCert]
 	switch {
+	case !conf.Exists && !own.Exists && n.report.Files[bootstrapConf].Exists:
+		return "" // an apply was cut short as it joined: a Node that is there is of a former life of its host
 	case !conf.Exists:
 		return "its kubeconfig is gone"
 	case conf.Kubeconfig == nil:

@@ -49,6 +49,7 @@ func (n *node) query() state.Query {
 		n.keyRotationQuery(&q)
 	}
 	n.readersQuery(&q)
+	q.Files = append(q.Files, state.FileQuery{Path: bootstrapConf})
 	c.rotationQuery(&q, n.isControlPlane())
 	for _, p := range slices.Concat(foldersBefore, n.pkiFoldersAround()) {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
