@@ -60,6 +60,9 @@ e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 	$(GO) test -tags e2e $(LINK) -count=1 -v -run '^(TestStateInPostgreSQL|TestConftest)$$' ./cmd/kubewright
 	$(GO) test -tags e2e $(LINK) -count=1 -v -parallel 3 -timeout $(E2E_TIMEOUT) ./cmd/lab/e2e
 
+fetch: ## download what e2e builds, ahead of it
+	$(GO) run $(LINK) ./cmd/lab fetch v1.36.3 v1.35.8
+
 e2e-all: ## e2e and the long matrices
 	KUBEWRIGHT_E2E_ALL=1 $(MAKE) e2e E2E_TIMEOUT=180m
 

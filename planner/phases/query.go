@@ -116,7 +116,7 @@ func recordedItems(recorded *state.State, t state.Target) []state.Item {
 
 func baseQuery(controlPlane bool) state.Query {
 	q := state.Query{
-		Units: []string{kubeletUnit, containerdUnit}, Commands: slices.Concat(requiredCommands, installCommands), Sysctls: sysctlsOfOthers,
+		Units: []string{kubeletUnit, containerdUnit}, Commands: slices.Concat(requiredCommands, installCommands), Sysctls: slices.Clone(sysctlsOfOthers),
 	}
 	for _, p := range tracesOfCluster {
 		q.Files = append(q.Files, state.FileQuery{Path: p})

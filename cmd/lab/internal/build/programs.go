@@ -45,6 +45,37 @@ func (c *Cache) Programs(ctx context.Context, r Release, names ...string) (map[s
 	return paths, nil
 }
 
+// Fetch downloads the modules that the programs of a release are built of, which are
+// not built yet: it waits for the network where building waits for the cores.
+func (c *Cache) Fetch(ctx context.Context, r Release) error {
+	for _, s := range r.sources() {
+		if !slices.ContainsFunc(s.programs, func(p program) bool { return !disk.Exists(c.programPath(s, p)) }) {
+			continue
+		}
+		if err := c.Timed("fetch "+s.name+" "+s.version, func() error { return c.fetch(ctx, s) }); err != nil {
+			return fmt.Errorf("cannot fetch %s %s: %w", s.name, s.version, err)
+		}
+	}
+	return nil
+}
+
+func (c *Cache) fetch(ctx context.Context, s source) error {
+	dir, err := c.temp("programs/" + s.name + "-" + s.version)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if _, err := s.writeModule(ctx, dir); err != nil {
+		return err
+	}
+	args := []string{"list", "-deps", "-tags", s.tags, "-f", "{{.ImportPath}}"}
+	for _, p := range s.programs {
+		args = append(args, p.pkg)
+	}
+	_, err = goCommand(ctx, dir, args...)
+	return err
+}
+
 func (s source) only(names []string) []program {
 	return slices.DeleteFunc(slices.Clone(s.programs), func(p program) bool {
 		return !slices.Contains(names, p.name)
@@ -188,5 +219,9 @@ func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) 
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOWORK=off")
+	if args[0] == "list" {
+		// go downloads as many modules at a time as it may use cores.
+		cmd.Env = append(cmd.Env, "GOMAXPROCS=16")
+	}
 	return process.Output(cmd)
 }

@@ -32,7 +32,7 @@ func Run(ctx context.Context, args []string) error {
 	}
 	var s session
 	root.PersistentFlags().StringVar(&s.name, "lab", "lab", "name of the lab")
-	root.AddCommand(tools(), s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host(), s.kubeadm(), s.kubeconfig(), s.install(), s.artifacts())
+	root.AddCommand(tools(), s.fetch(), s.build(), s.up(), s.down(), s.status(), s.exec(), s.listing(), s.serve(), s.host(), s.kubeadm(), s.kubeconfig(), s.install(), s.artifacts())
 	root.SetArgs(doubleDashes(args))
 	return root.ExecuteContext(ctx)
 }
@@ -95,6 +95,30 @@ func (s *session) build() *cobra.Command {
 	cmd.Flags().StringVar(&version, "kubernetes", build.DefaultKubernetes, "version of Kubernetes")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "build these programs only, such as kubeadm")
 	return cmd
+}
+
+func (s *session) fetch() *cobra.Command {
+	return &cobra.Command{
+		Use:   "fetch VERSION…",
+		Short: "Download what these versions of Kubernetes are built of, where it is not built yet",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cache, err := s.cache(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			for _, version := range args {
+				release, err := build.FindRelease(version)
+				if err != nil {
+					return err
+				}
+				if err := cache.Fetch(cmd.Context(), release); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
 }
 
 func tools() *cobra.Command {
