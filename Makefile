@@ -17,7 +17,7 @@ RACE = -race -gcflags=all=-d=checkptr=0
 # less time, and the limit keeps what is not collected from filling the machine.
 GARBAGE = GOGC=400 GOMEMLIMIT=2GiB
 
-.PHONY: build demo test long check fmt golden e2e e2e-all bench help
+.PHONY: build demo test long check fmt golden e2e fetch e2e-all bench help
 
 build: ## build bin/kubewright
 	$(GO) build $(LINK) -o bin/kubewright ./cmd/kubewright

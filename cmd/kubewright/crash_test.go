@@ -200,7 +200,8 @@ type killing struct {
 	from    func(t *testing.T) folder
 	command string
 	some    []moment
-	saved   []moment
+	// saved are moments of the saved plan; none where only the long form tries it.
+	saved []moment
 }
 
 func killings() []killing {
@@ -214,16 +215,16 @@ func killings() []killing {
 			{1, "in the middle of write kubewright.state.json.tmp"},
 			{1, "before rename to kubewright.state.json"},
 			{1, "before remove kubewright.state.json.tmp"},
-		}, []moment{{2, "before effect"}, {1, "before rename to kubewright.state.json"}}},
+		}, nil},
 		{"upgrade", raisedFolder, "apply", []moment{{60, "after effect"}}, []moment{{40, "after effect"}}},
-		{"roles", rolesFolder, "apply", []moment{{100, "after effect"}}, []moment{{60, "after effect"}}},
+		{"roles", rolesFolder, "apply", []moment{{100, "after effect"}}, nil},
 		{"replace", foundedFolder, `apply -replace=node.cp["cp1"]`, []moment{{50, "after effect"}, {70, "in the middle of write kubewright.journal"}}, []moment{{60, "after effect"}}},
-		{"renew", after("8040h"), "apply", []moment{{50, "after effect"}}, []moment{{30, "after effect"}}},
-		{"renew what has ended", after("9000h"), "apply", []moment{{20, "after effect"}}, []moment{{40, "after effect"}}},
+		{"renew", after("8040h"), "apply", []moment{{50, "after effect"}}, nil},
+		{"renew what has ended", after("9000h"), "apply", []moment{{20, "after effect"}}, nil},
 		{"rotate", foundedFolder, "apply " + strings.Join(rotateAll, " "), []moment{{100, "after effect"}}, []moment{{150, "after effect"}}},
-		{"upgrade one", raisedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {4, "after effect: remove_path"}, {6, "after effect"}}, []moment{{1, "after effect: remove_path"}}},
-		{"change etcd of one", tunedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {2, "after effect: remove_path"}}, []moment{{1, "after effect: remove_path"}}},
-		{"destroy", foundedFolder, "destroy", []moment{{98, "after effect"}, {1, "before open kubewright.journal"}}, []moment{{50, "after effect"}}},
+		{"upgrade one", raisedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {4, "after effect: remove_path"}, {6, "after effect"}}, nil},
+		{"change etcd of one", tunedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {2, "after effect: remove_path"}}, nil},
+		{"destroy", foundedFolder, "destroy", []moment{{98, "after effect"}, {1, "before open kubewright.journal"}}, nil},
 	}
 }
 
@@ -253,10 +254,13 @@ const savedPlan = "apply plan.kwplan"
 
 // TestSavedKilledAnywhere kills the apply of a saved plan: the same file again goes on
 // and converges, whatever the part that was carried out has changed, and is refused
-// from then on.
+// from then on. With KUBEWRIGHT_LONG set each command at every moment, otherwise some at one.
 func TestSavedKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, tt := range killings() {
+		if len(tt.saved) == 0 && os.Getenv("KUBEWRIGHT_LONG") == "" {
+			continue
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			from := tt.from(t)
