@@ -37,6 +37,12 @@ func TestMembership(t *testing.T) {
 
 	s.planes = all[:1]
 	s.configure()
+	// Joining ends with a restart of the kubelet, behind which it shows the API server as
+	// not ready for some seconds: until then the others may not leave.
+	s.eventually("the API server that stays is shown as ready", time.Minute, func() (string, bool) {
+		r := s.run("plan", "-no-color")
+		return r.out, r.code == 0
+	})
 	r = s.must("apply", "-auto-approve", "-no-color")
 	t.Logf("two control planes left within %s", r.took.Round(100*time.Millisecond))
 	s.wantCluster()
