@@ -100,7 +100,15 @@ func (f *Fence) Release(ctx context.Context) {
 		return
 	}
 	f.held = false
-	_ = f.Through(ctx, f.via, func(ctx context.Context, a API) error { return a.DeleteLease(ctx, f.current) })
+	// Looked at once more: the answer to the last sign of life may have been lost, and
+	// the lease be a newer one of this run's.
+	_ = f.Through(ctx, f.via, func(ctx context.Context, a API) error {
+		there, err := f.read(ctx, a)
+		if err != nil || there == nil || there.Run != f.current.Run {
+			return err
+		}
+		return a.DeleteLease(ctx, *there)
+	})
 }
 
 // Bury gives back what a run that has ended left, where this one did not come to hold

@@ -158,6 +158,22 @@ func TestFenceHolds(t *testing.T) {
 	}
 }
 
+// The answer to the last sign of life was lost: the lease is given back all the same.
+func TestFenceReleasesWhatItDidNotHearOf(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	l := &leases{}
+	f := l.fence(s, "mine", 5)
+	if err := f.Hold(t.Context(), cp1); err != nil || l.there == nil {
+		t.Fatalf("got %v, %+v", err, l.there)
+	}
+	l.there.Version = "written, not heard of"
+	f.Release(t.Context())
+	if l.there != nil {
+		t.Errorf("after the release: %+v", l.there)
+	}
+}
+
 // What a run that was killed has left goes with the next one, also where that could
 // not hold the lease; nobody else's does.
 func TestFenceBuries(t *testing.T) {
