@@ -80,8 +80,9 @@ func (c *cluster) compactStep() planner.Step {
 	}
 }
 
-func rankOf(leader bool) int {
-	if leader {
+// rankOf sorts those of which something is so behind the others.
+func rankOf(so bool) int {
+	if so {
 		return 1
 	}
 	return 0
