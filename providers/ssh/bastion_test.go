@@ -2,6 +2,7 @@ package ssh_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +63,21 @@ func TestBastionIsDialledAgainAfterItWasLost(t *testing.T) {
 		wantKind(t, err, providers.ErrUnreachable)
 	}
 	_ = c.Close()
+}
+
+// TestConnectFromALostHost: nothing was sent through a connection that could not be
+// made, whatever became of the one to the host in between.
+func TestConnectFromALostHost(t *testing.T) {
+	t.Parallel()
+	s, target := newServer(t)
+	c := dial(t, target)
+	s.Cut()
+	<-c.Done()
+	_, err := c.DialContext(t.Context(), "tcp", "127.0.0.1:1")
+	wantKind(t, err, providers.ErrUnreachable)
+	if errors.Is(err, providers.ErrDisconnected) || !strings.Contains(err.Error(), "cannot use the connection to 127.0.0.1") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestBastionWithWrongKeyIsAskedOnce(t *testing.T) {

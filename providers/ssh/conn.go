@@ -140,7 +140,8 @@ func (c *Conn) keepAlive(every time.Duration, misses int) {
 
 // DialContext connects to an address as the host itself would (direct-tcpip).
 // ErrNoForwarding means that sshd forbids it, ErrUnreachable that the host
-// could not connect there.
+// could not connect there, or that the connection to the host itself was lost:
+// whatever should have been sent through it was not.
 func (c *Conn) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	do := fmt.Sprintf("connect to %s from %s", address, c.target.Address)
 	conn, err := c.client.DialContext(ctx, network, address)
@@ -156,7 +157,7 @@ func (c *Conn) DialContext(ctx context.Context, network, address string) (net.Co
 	case errors.As(err, &refused):
 		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: errors.New(providers.Sanitize(refused.Message, 200))}
 	case c.Err() != nil:
-		return nil, c.Err()
+		err = errors.New(c.Err().Error()) // its words, not its kind: nothing was under way
 	}
 	return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: sanitized(err)}
 }

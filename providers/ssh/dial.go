@@ -76,23 +76,32 @@ func (d *Dialer) Close() error {
 }
 
 func (d *Dialer) dialThrough(ctx context.Context, t Target, hops []Target) (*Conn, error) {
-	times := t.Timeouts.withDefaults()
 	if len(hops) == 0 {
-		raw, err := connect(ctx, t, times.Connect, (&net.Dialer{}).DialContext)
+		raw, err := connect(ctx, t, t.Timeouts.withDefaults().Connect, (&net.Dialer{}).DialContext)
 		if err != nil {
 			return nil, err
 		}
 		return d.handshake(ctx, raw, t)
 	}
-	bastion, err := d.bastion(ctx, hops)
+	raw, lost, err := d.connectThrough(ctx, t, hops)
+	if lost { // it is shared and may be old; there is a new one to be had
+		raw, _, err = d.connectThrough(ctx, t, hops)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach %s through bastion %s: %w", t.Address, hops[len(hops)-1].Address, err)
 	}
-	raw, err := connect(ctx, t, times.Connect, bastion.DialContext)
-	if err != nil {
-		return nil, fmt.Errorf("cannot reach %s through bastion %s: %w", t.Address, bastion.target.Address, err)
-	}
 	return d.handshake(ctx, raw, t)
+}
+
+// connectThrough makes the transport connection from the last of the hops. lost
+// says that there was none because the connection to that hop has ended.
+func (d *Dialer) connectThrough(ctx context.Context, t Target, hops []Target) (conn net.Conn, lost bool, err error) {
+	bastion, err := d.bastion(ctx, hops)
+	if err != nil {
+		return nil, false, err
+	}
+	conn, err = connect(ctx, t, t.Timeouts.withDefaults().Connect, bastion.DialContext)
+	return conn, err != nil && bastion.Err() != nil, err
 }
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
