@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -24,10 +25,13 @@ import (
 
 // password is one of a backend, with all in it that has to be written in another
 // way in an address, in JSON and in HTML.
-const password = `c4n@ry/b?ck#nd:"<&>`
+var password = `c4n@ry/b?ck#nd:"<&>` + rand.Text()[:12]
 
 // slashed is one with which no address can be understood when it is written there as it is.
-const slashed = "canary/sl4shed"
+var slashed = "canary/" + rand.Text()[:12]
+
+// sessionToken is one of S3's, serviceToken one of Kubernetes'.
+var sessionToken, serviceToken = marker(), marker()
 
 // newKeeper is a folder with a small cluster, whose state a backend keeps.
 func newKeeper(t *testing.T, block string) *vault {
@@ -112,9 +116,9 @@ func s3Keeper(v *vault) (string, func() string) {
 	}
 	server := httptest.NewServer(gofakes3.New(memory).Server())
 	v.Cleanup(server.Close)
-	v.env["KUBEWRIGHT_S3_ACCESS_KEY"], v.env["KUBEWRIGHT_S3_SECRET_KEY"], v.env["KUBEWRIGHT_S3_TOKEN"] = "AKCANARY", password, "canary-t0ken"
+	v.env["KUBEWRIGHT_S3_ACCESS_KEY"], v.env["KUBEWRIGHT_S3_SECRET_KEY"], v.env["KUBEWRIGHT_S3_TOKEN"] = "AKCANARY", password, sessionToken
 	v.hide("AKCANARY")
-	v.hide("canary-t0ken")
+	v.hide(sessionToken)
 	return s3Block(server.URL), func() string {
 		o, err := memory.GetObject("states", "prod.json", nil)
 		if err != nil {
@@ -230,7 +234,7 @@ func kubeconfigOf(t *testing.T, server, proxy, user string) string {
 func TestSecretsOfBackendsInErrors(t *testing.T) {
 	t.Parallel()
 	plain, tls := httptest.NewServer, httptest.NewTLSServer
-	token := fmt.Sprintf(`"token": %q`, "canary-t0ken-of-kubernetes")
+	token := fmt.Sprintf(`"token": %q`, serviceToken)
 	for name, c := range map[string]struct {
 		block string
 		env   map[string]string
@@ -241,8 +245,8 @@ func TestSecretsOfBackendsInErrors(t *testing.T) {
 		"http is not there":      {httpBlock(nobody(t)), map[string]string{"HTTP_PASSWORD": password}, "can be reached"},
 		"http, password in it":   {httpBlock(login("https://states.example.com/x")), nil, "has a user or a password in it"},
 		"http, wrong address":    {httpBlock("https://ann:" + slashed + "@states"), nil, "is no URL"},
-		"s3 refuses":             {s3Block(echo(t, plain, 403)), map[string]string{"S3_ACCESS_KEY": "AKCANARY", "S3_SECRET_KEY": password, "S3_TOKEN": "canary-t0ken"}, "AWS_ACCESS_KEY_ID"},
-		"s3 fails":               {s3Block(echo(t, plain, 405)), map[string]string{"S3_ACCESS_KEY": "AKCANARY", "S3_SECRET_KEY": password, "S3_TOKEN": "canary-t0ken"}, "can be reached"},
+		"s3 refuses":             {s3Block(echo(t, plain, 403)), map[string]string{"S3_ACCESS_KEY": "AKCANARY", "S3_SECRET_KEY": password, "S3_TOKEN": sessionToken}, "AWS_ACCESS_KEY_ID"},
+		"s3 fails":               {s3Block(echo(t, plain, 405)), map[string]string{"S3_ACCESS_KEY": "AKCANARY", "S3_SECRET_KEY": password, "S3_TOKEN": sessionToken}, "can be reached"},
 		"s3, password in it":     {s3Block(login("https://s3.example.com")), nil, "has a user or a password in it"},
 		"s3, wrong address":      {s3Block("https://ann:" + slashed + "@s3"), nil, "is no URL"},
 		"pg refuses":             {pgBlock, map[string]string{"PG_CONN_STR": login(echoDatabase(t))}, "28P01"},
@@ -263,7 +267,7 @@ func TestSecretsOfBackendsInErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := newKeeper(t, c.block)
-			for _, secret := range []string{"AKCANARY", "canary-t0ken", "canary-t0ken-of-kubernetes"} {
+			for _, secret := range []string{"AKCANARY", sessionToken, serviceToken} {
 				v.hide(secret)
 			}
 			for name, value := range c.env {
@@ -289,7 +293,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(home, ".aws"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(home, ".aws", "credentials"), "[default]\naws_access_key_id = AKTEST\naws_secret_access_key = x\naws_session_token = canary-t0ken\n")
+	write(t, filepath.Join(home, ".aws", "credentials"), "[default]\naws_access_key_id = AKTEST\naws_secret_access_key = x\naws_session_token = " + sessionToken + "\n")
 	toDatabase := strings.Replace(database, "://", "://ann@", 1)
 	for name, c := range map[string]struct {
 		block, want string
@@ -297,7 +301,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	}{
 		"PGPASSWORD": {pgBlock, "28P01", []string{"KUBEWRIGHT_PG_CONN_STR=" + toDatabase, "PGPASSWORD=" + password}},
 		".pgpass":    {pgBlock, "28P01", []string{"KUBEWRIGHT_PG_CONN_STR=" + toDatabase, "PGPASSFILE=" + filepath.Join(home, ".pgpass")}},
-		"AWS":        {s3Block(echo(t, httptest.NewServer, 405)), "can be reached", []string{"AWS_ACCESS_KEY_ID=AKTEST", "AWS_SECRET_ACCESS_KEY=" + password, "AWS_SESSION_TOKEN=canary-t0ken"}},
+		"AWS":        {s3Block(echo(t, httptest.NewServer, 405)), "can be reached", []string{"AWS_ACCESS_KEY_ID=AKTEST", "AWS_SECRET_ACCESS_KEY=" + password, "AWS_SESSION_TOKEN=" + sessionToken}},
 		".aws":       {s3Block(echo(t, httptest.NewServer, 405)), "can be reached", nil},
 		"a proxy":    {httpBlock("http://states.example.com/x"), "407", []string{"HTTP_PROXY=" + login(echo(t, httptest.NewServer, 407))}},
 		"no proxy":   {httpBlock("http://states.example.com/x"), "can be reached", []string{"HTTP_PROXY=" + login(nobody(t))}},
@@ -305,7 +309,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := newKeeper(t, c.block)
-			v.hide("canary-t0ken")
+			v.hide(sessionToken)
 			cmd := folder(v.dir).process("kubewright-process", "init")
 			cmd.Env = append(append(os.Environ(), "HOME="+home, "NO_PROXY=", "no_proxy=", "http_proxy="), c.env...)
 			out, err := cmd.CombinedOutput()

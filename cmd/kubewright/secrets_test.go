@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html"
 	"io/fs"
+	mathrand "math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -23,11 +26,21 @@ import (
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
-// canaries are secrets of every way in which one gets to a host or the API.
-var canaries = map[string]string{
-	"argument": "canary-Ar9ument", "environment": "canary-3nvironment", "kubelet": "canary-kUbelet", "proxy": "canary:pr0xy", "patch": "canary-pAtch",
-	"annotation": "canary-ann0tation", "addon": "canary-aDd0n", "object": "canary-0bject", "node": "canary-n0de", "etcd": "canary-3tcd", "kubeproxy": "10.99.0.0/16",
+// canaries makes secrets of every way in which one gets to a host or the API, other
+// ones each time.
+func canaries() map[string]string {
+	made := map[string]string{
+		"proxy": "canary:" + marker(), "node": strings.ToLower(marker()), // part of a domain
+		"kubeproxy": fmt.Sprintf("10.%d.%d.0/24", 100+mathrand.IntN(100), mathrand.IntN(256)),
+	}
+	for _, name := range []string{"argument", "environment", "kubelet", "patch", "annotation", "addon", "object", "etcd"} {
+		made[name] = marker()
+	}
+	return made
 }
+
+// marker is a text that nothing has but the secret that it was made for.
+func marker() string { return "canary-" + rand.Text()[:12] }
 
 const secretsConfig = `
 variable "argument"    { sensitive = true }
@@ -157,12 +170,8 @@ const anyCode = -1
 func newVault(t *testing.T) *vault {
 	t.Helper()
 	v := &vault{T: t, dir: t.TempDir(), values: map[string]string{}}
-	for name, value := range canaries {
-		v.set(name, value)
-	}
-	v.set("token", "0123456789canary")
-	v.set("certs", strings.Repeat("c0ffee11", 8))
-	v.set("sudo", `canary-"sud0"<&>`)
+	v.renew()
+	v.set("sudo", `"<&>`+marker())
 	v.write("main.hcl", secretsConfig)
 	ca := phasestest.NewCA(t, "canary", "ECDSA", time.Date(2026, time.March, 2, 8, 0, 0, 0, time.UTC))
 	v.write("ca.crt", string(ca.Certificate))
@@ -180,6 +189,15 @@ func (v *vault) write(name, text string) {
 	if err := os.WriteFile(filepath.Join(v.dir, name), []byte(text), 0o600); err != nil {
 		v.Fatal(err)
 	}
+}
+
+// renew gives every secret that a cluster can have changed another value.
+func (v *vault) renew() {
+	for name, value := range canaries() {
+		v.set(name, value)
+	}
+	v.set("token", strings.ToLower(rand.Text()[:16]))
+	v.set("certs", fmt.Sprintf("%x", sha256.Sum256([]byte(rand.Text()))))
 }
 
 // set gives a variable its value.
@@ -346,7 +364,8 @@ func TestSecretsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, secret := range canaries {
+	for name := range canaries() {
+		secret := v.values[name]
 		if !bytes.Contains(world, []byte(secret)) && !bytes.Contains(world, []byte(base64.StdEncoding.EncodeToString([]byte(secret)))) {
 			t.Errorf("secret %s did not get to any host", name)
 		}
@@ -368,11 +387,7 @@ func TestSecretsStay(t *testing.T) {
 	v.run(1, "output", "-raw", "token")
 
 	// Every secret becomes another: the plan says so of each, and no more.
-	for name, secret := range canaries {
-		v.set(name, strings.NewReplacer("canary", "second", "10.99", "10.98").Replace(secret))
-	}
-	v.set("token", "9876543210canary")
-	v.set("certs", strings.Repeat("c0ffee22", 8))
+	v.renew()
 	plan = v.run(0, "plan")
 	for _, want := range []string{"bootstrap-token-abcdef", "kubeadm-certs", "oidc-client-id", "TOKEN", "ETCD_TOKEN", "HTTPS_PROXY", "staticPodURLHeader", "clusterDomain", "example.com/token", "example.com/secret", "password"} {
 		if !strings.Contains(plan, want) {
@@ -436,9 +451,9 @@ func TestSecretsDrift(t *testing.T) {
 	for _, edit := range []string{
 		// Another value, the secret in another place, what cannot be parsed, and what is gone.
 		"10.77.0.11 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg oidc-client-id=else",
-		"10.77.0.12 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg oidc-username-claim=" + canaries["argument"],
+		"10.77.0.12 file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg oidc-username-claim=" + v.values["argument"],
 		"10.77.0.21 yaml /var/lib/kubelet/config.yaml set clusterDomain=else",
-		"10.77.0.11 yaml /var/lib/kubelet/config.yaml set staticPodURL=x" + canaries["kubelet"],
+		"10.77.0.11 yaml /var/lib/kubelet/config.yaml set staticPodURL=x" + v.values["kubelet"],
 		"10.77.0.11 object Secret default/db set data.password=ZWxzZQ==",
 	} {
 		v.run(0, append([]string{"sim", "edit"}, strings.Fields(edit)...)...)
