@@ -65,7 +65,7 @@ func (c *Cache) fetch(ctx context.Context, s source) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if _, err := s.writeModule(ctx, dir); err != nil {
+	if _, err := s.writeModule(ctx, dir, s.programs); err != nil {
 		return err
 	}
 	args := []string{"list", "-deps", "-tags", s.tags, "-f", "{{.ImportPath}}"}
@@ -127,7 +127,7 @@ func (c *Cache) buildSource(ctx context.Context, s source, wanted []program) err
 // build builds programs into dir/out from a module made in dir, which requires
 // the source as anyone's module would. Nothing of the source is checked out.
 func (s source) build(ctx context.Context, dir string, programs []program) error {
-	info, err := s.writeModule(ctx, dir)
+	info, err := s.writeModule(ctx, dir, programs)
 	if err != nil {
 		return err
 	}
@@ -155,11 +155,11 @@ func (s source) build(ctx context.Context, dir string, programs []program) error
 	return err
 }
 
-// writeModule writes dir/go.mod. The source's own language version and godebug
+// writeModule writes dir/go.mod, and what is ours of the programs. The source's own language version and godebug
 // settings are repeated there, because go heeds those of the main module only,
 // and its replacements by other modules too. Kubernetes replaces its staging
 // libraries by folders, which the proxy serves as modules of their own.
-func (s source) writeModule(ctx context.Context, dir string) (moduleInfo, error) {
+func (s source) writeModule(ctx context.Context, dir string, programs []program) (moduleInfo, error) {
 	var info moduleInfo
 	out, err := goCommand(ctx, dir, "mod", "download", "-json", s.module+"@"+s.version)
 	if err != nil {
@@ -184,6 +184,11 @@ func (s source) writeModule(ctx context.Context, dir string) (moduleInfo, error)
 	if err != nil {
 		return info, err
 	}
+	for _, p := range programs {
+		if err := p.writeMain(dir); err != nil {
+			return info, err
+		}
+	}
 	return info, os.WriteFile(filepath.Join(dir, "go.mod"), text, 0o644)
 }
 
@@ -195,7 +200,7 @@ func (s source) buildModule(upstream []byte) ([]byte, error) {
 		return nil, fmt.Errorf("cannot read go.mod of %s: %w", s.module, err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "module kubewright.test/lab\n\ngo %s\n\n", up.Go.Version)
+	fmt.Fprintf(&b, "module %s\n\ngo %s\n\n", labModule, up.Go.Version)
 	for _, g := range up.Godebug {
 		fmt.Fprintf(&b, "godebug %s=%s\n", g.Key, g.Value)
 	}

@@ -2,6 +2,10 @@ package build
 
 import (
 	"context"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +74,31 @@ func TestKubernetesVariables(t *testing.T) {
 	} {
 		if got[name] != want {
 			t.Errorf("%s = %q, want %q", name, got[name], want)
+		}
+	}
+}
+
+// A main of ours is a program of Go, in the folder that is built, with every plugin
+// that kubeadm's Corefile names.
+func TestMainOfOurs(t *testing.T) {
+	t.Parallel()
+	r, _ := FindRelease("")
+	dir := t.TempDir()
+	p := r.coreDNS().programs[0]
+	if err := p.writeMain(dir); err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, "coredns", "main.go"), nil, 0)
+	if err != nil || p.pkg != "kubewright.test/lab/coredns" {
+		t.Fatalf("package %s: %v", p.pkg, err)
+	}
+	var got []string
+	for _, i := range file.Imports {
+		got = append(got, strings.Trim(i.Path.Value, `"`))
+	}
+	for _, plugin := range []string{"errors", "health", "ready", "kubernetes", "metrics", "forward", "cache", "loop", "reload", "loadbalance"} {
+		if want := "github.com/coredns/coredns/plugin/" + plugin; !slices.Contains(got, want) {
+			t.Errorf("no import of %s in %q", want, got)
 		}
 	}
 }

@@ -2,7 +2,10 @@ package build
 
 import (
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -18,10 +21,38 @@ type source struct {
 	programs []program
 }
 
-// A program is one binary of a source.
+// A program is one binary of a source: of one of its packages, or of a main of ours
+// that imports these.
 type program struct {
-	name string
-	pkg  string
+	name    string
+	pkg     string
+	imports []string
+}
+
+// ofOurs is a program whose main calls Run of the first package, and imports the
+// others for what they register.
+func ofOurs(name string, imports ...string) program {
+	return program{name, path.Join(labModule, name), imports}
+}
+
+// labModule is the module in which the programs of a source are built.
+const labModule = "kubewright.test/lab"
+
+// writeMain writes the main of a program that has one of ours into the module in dir.
+func (p program) writeMain(dir string) error {
+	if p.imports == nil {
+		return nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "package main\n\nimport (\n\tfirst %q\n", p.imports[0])
+	for _, i := range p.imports[1:] {
+		fmt.Fprintf(&b, "\t_ %q\n", i)
+	}
+	b.WriteString(")\n\nfunc main() { first.Run() }\n")
+	if err := os.MkdirAll(filepath.Join(dir, p.name), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, p.name, "main.go"), []byte(b.String()), 0o644)
 }
 
 // moduleInfo is what the module proxy knows of a version.
@@ -66,7 +97,7 @@ func (r Release) kubernetes() source {
 		"kubeadm", "kubelet", "kubectl",
 		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy",
 	} {
-		s.programs = append(s.programs, program{name, path.Join("k8s.io/kubernetes/cmd", name)})
+		s.programs = append(s.programs, program{name: name, pkg: path.Join("k8s.io/kubernetes/cmd", name)})
 	}
 	return s
 }
@@ -100,7 +131,7 @@ func (r Release) etcd() source {
 	return source{
 		name: "etcd", module: "go.etcd.io/etcd/server/v3", version: r.Etcd,
 		variable: etcdVariables,
-		programs: []program{{"etcd", "go.etcd.io/etcd/server/v3"}},
+		programs: []program{{name: "etcd", pkg: "go.etcd.io/etcd/server/v3"}},
 	}
 }
 
@@ -108,7 +139,7 @@ func (r Release) etcdctl() source {
 	return source{
 		name: "etcdctl", module: "go.etcd.io/etcd/etcdctl/v3", version: r.Etcd,
 		variable: etcdVariables,
-		programs: []program{{"etcdctl", "go.etcd.io/etcd/etcdctl/v3"}},
+		programs: []program{{name: "etcdctl", pkg: "go.etcd.io/etcd/etcdctl/v3"}},
 	}
 }
 
@@ -116,7 +147,7 @@ func (r Release) etcdutl() source {
 	return source{
 		name: "etcdutl", module: "go.etcd.io/etcd/etcdutl/v3", version: r.Etcd,
 		variable: etcdVariables,
-		programs: []program{{"etcdutl", "go.etcd.io/etcd/etcdutl/v3"}},
+		programs: []program{{name: "etcdutl", pkg: "go.etcd.io/etcd/etcdutl/v3"}},
 	}
 }
 
@@ -137,19 +168,27 @@ func (r Release) containerd() source {
 		},
 	}
 	for _, name := range []string{"containerd", "ctr", "containerd-shim-runc-v2"} {
-		s.programs = append(s.programs, program{name, path.Join(module, "cmd", name)})
+		s.programs = append(s.programs, program{name: name, pkg: path.Join(module, "cmd", name)})
 	}
 	return s
 }
 
+// coreDNS has the plugins of kubeadm's Corefile, and those that people add to it
+// first. With those of every cloud it would take three times as long to build.
 func (r Release) coreDNS() source {
 	const module = "github.com/coredns/coredns"
+	imports := []string{module + "/coremain"}
+	for _, plugin := range []string{
+		"cache", "errors", "forward", "health", "hosts", "kubernetes", "loadbalance", "log", "loop", "metrics", "ready", "reload", "rewrite",
+	} {
+		imports = append(imports, path.Join(module, "plugin", plugin))
+	}
 	return source{
 		name: "coredns", module: module, version: r.CoreDNS,
 		variable: func(info moduleInfo) map[string]string {
 			return map[string]string{module + "/coremain.GitCommit": info.commit()}
 		},
-		programs: []program{{"coredns", module}},
+		programs: []program{ofOurs("coredns", imports...)},
 	}
 }
 
@@ -160,7 +199,7 @@ func (r Release) crictl() source {
 		variable: func(moduleInfo) map[string]string {
 			return map[string]string{module + "/pkg/version.Version": crictlVersion}
 		},
-		programs: []program{{"crictl", module + "/cmd/crictl"}},
+		programs: []program{{name: "crictl", pkg: module + "/cmd/crictl"}},
 	}
 }
 
