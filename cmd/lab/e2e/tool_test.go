@@ -34,6 +34,8 @@ type site struct {
 	top string
 	// endpoint is the name of the cluster's endpoint; empty is the lab's.
 	endpoint string
+	// user is whom one logs in as; empty is root.
+	user string
 	// on is the host that kubewright runs on; empty is this machine.
 	on string
 	// env is what kubewright's environment has besides.
@@ -125,11 +127,11 @@ func (s *site) configure() {
 %s}
 
 connection {
-  user        = "root"
+  user        = "%s"
   private_key = "%s"
   known_hosts = ["%s"]
 %s}
-`, strings.TrimPrefix(cmp.Or(s.version, s.Release().Kubernetes), "v"), endpoint, lab.JoinPrefixes(s.PodSubnets()), lab.JoinPrefixes(s.Families().ServiceSubnets()), s.kubeletExtra(), s.extra, s.PrivateKey(), knownHosts, accept)
+`, strings.TrimPrefix(cmp.Or(s.version, s.Release().Kubernetes), "v"), endpoint, lab.JoinPrefixes(s.PodSubnets()), lab.JoinPrefixes(s.Families().ServiceSubnets()), s.kubeletExtra(), s.extra, cmp.Or(s.user, "root"), s.PrivateKey(), knownHosts, accept)
 	s.node(&b, "cp", "control-plane", s.planes, "")
 	s.node(&b, "worker", "worker", s.workers, s.workerExtra)
 	b.WriteString(s.top)
