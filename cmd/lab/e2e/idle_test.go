@@ -27,6 +27,7 @@ func TestIdle(t *testing.T) {
 	s.workerExtra = "  connection {\n    user          = \"carol\"\n    sudo_password = var.sudo_password\n  }\n"
 	s.env = append(s.env, "KUBEWRIGHT_VAR_sudo_password="+lab.SudoPassword)
 	s.configure()
+	s.must("plan", "-no-color") // sudo and PAM leave files when somebody logs in first
 	before := s.listings()
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
