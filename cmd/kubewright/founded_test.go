@@ -120,15 +120,21 @@ func changedFolder(t *testing.T) folder {
 // raisedFolder is a cluster that is about to be upgraded.
 func raisedFolder(t *testing.T) folder {
 	t.Helper()
-	return raisedWith(t, crashConfig)
+	return raisedFrom(t, "1.35.8", crashConfig)
 }
 
-func raisedWith(t *testing.T, config string) folder {
+// raisedTwiceFolder is a cluster that is about to be upgraded over a version between.
+func raisedTwiceFolder(t *testing.T) folder {
 	t.Helper()
-	f := newFolder(t, strings.Replace(config, "1.36.3", "1.35.8", 1))
-	f.kubelets(t, "1.35.8")
+	return raisedFrom(t, "1.34.9", crashConfig)
+}
+
+func raisedFrom(t *testing.T, version, config string) folder {
+	t.Helper()
+	f := newFolder(t, strings.Replace(config, "1.36.3", version, 1))
+	f.kubelets(t, version)
 	f.must(t, "apply", "-auto-approve")
-	f.replace(t, "1.35.8", "1.36.3")
+	f.replace(t, version, "1.36.3")
 	f.kubelets(t, "1.36.3")
 	return f
 }
@@ -139,7 +145,7 @@ var oneConfig = strings.Replace(crashConfig[:strings.Index(crashConfig, "node \"
 // raisedOneFolder is a cluster of one control plane that is about to be upgraded.
 func raisedOneFolder(t *testing.T) folder {
 	t.Helper()
-	return raisedWith(t, oneConfig)
+	return raisedFrom(t, "1.35.8", oneConfig)
 }
 
 // tunedOneFolder is a cluster of one control plane whose etcd is about to get
