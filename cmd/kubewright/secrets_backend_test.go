@@ -293,7 +293,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(home, ".aws"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(home, ".aws", "credentials"), "[default]\naws_access_key_id = AKTEST\naws_secret_access_key = x\naws_session_token = " + sessionToken + "\n")
+	write(t, filepath.Join(home, ".aws", "credentials"), "[default]\naws_access_key_id = AKTEST\naws_secret_access_key = x\naws_session_token = "+sessionToken+"\n")
 	toDatabase := strings.Replace(database, "://", "://ann@", 1)
 	for name, c := range map[string]struct {
 		block, want string
