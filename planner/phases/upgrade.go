@@ -69,7 +69,7 @@ func (c *cluster) upgrade() *upgrade {
 	}
 	up.begun, up.raises = c.cutShort(), !c.tells() && up.oldest != want
 	// What has stopped on its way never ran with the version that it was given there.
-	if was, ok := planner.ParseRelease(c.recordedVersion()); ok && up.begun && was.Compare(up.oldest) < 0 && slices.ContainsFunc(c.controlPlanes(), (*node).stopped) {
+	if was, ok := c.lowest(up.newest); ok && up.begun && was.Compare(up.oldest) < 0 && slices.ContainsFunc(c.controlPlanes(), (*node).stopped) {
 		up.oldest = was
 	}
 	held := false
@@ -94,6 +94,17 @@ func (c *cluster) upgrade() *upgrade {
 	}
 	up.hops, up.err = planner.Hops(up.oldest, up.newest, want, c.through())
 	return up
+}
+
+// lowest is the oldest version that a control plane can have while another one has the
+// newest: what the state remembers or, where that is more than one minor version
+// behind, the last version on the way, which all of them reach before any goes on.
+func (c *cluster) lowest(newest planner.Release) (planner.Release, bool) {
+	was, ok := planner.ParseRelease(c.recordedVersion())
+	if ok && was.Major == newest.Major && was.Minor < newest.Minor-1 {
+		was, ok = c.through()[newest.Minor-1]
+	}
+	return was, ok
 }
 
 // apiServers are the versions of the control planes' API servers, as their
