@@ -217,7 +217,7 @@ func killings() []killing {
 			{1, "before remove kubewright.state.json.tmp"},
 		}, nil},
 		{"upgrade", raisedFolder, "apply", []moment{{60, "after effect"}}, []moment{{40, "after effect"}}},
-		{"upgrade twice", raisedTwiceFolder, "apply", nil, nil},
+		{"upgrade twice", raisedTwiceFolder, "apply", []moment{{45, "after effect"}}, nil},
 		{"roles", rolesFolder, "apply", []moment{{100, "after effect"}}, nil},
 		{"replace", foundedFolder, `apply -replace=node.cp["cp1"]`, []moment{{50, "after effect"}, {70, "in the middle of write kubewright.journal"}}, []moment{{60, "after effect"}}},
 		{"renew", after("8040h"), "apply", []moment{{50, "after effect"}}, nil},

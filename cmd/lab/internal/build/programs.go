@@ -155,10 +155,10 @@ func (s source) build(ctx context.Context, dir string, programs []program) error
 	return err
 }
 
-// writeModule writes dir/go.mod, and what is ours of the programs. The source's own language version and godebug
-// settings are repeated there, because go heeds those of the main module only,
-// and its replacements by other modules too. Kubernetes replaces its staging
-// libraries by folders, which the proxy serves as modules of their own.
+// writeModule writes dir/go.mod, and what is ours of the programs. The source's own
+// language version and godebug settings are repeated there, because go heeds those of
+// the main module only, and its replacements by other modules too. Kubernetes replaces
+// its staging libraries by folders, which the proxy serves as modules of their own.
 func (s source) writeModule(ctx context.Context, dir string, programs []program) (moduleInfo, error) {
 	var info moduleInfo
 	out, err := goCommand(ctx, dir, "mod", "download", "-json", s.module+"@"+s.version)

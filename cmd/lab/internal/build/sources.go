@@ -174,7 +174,8 @@ func (r Release) containerd() source {
 }
 
 // coreDNS has the plugins of kubeadm's Corefile, and those that people add to it
-// first. With those of every cloud it would take three times as long to build.
+// first. With those of every cloud there would be 1330 packages to build instead of 776
+// (CoreDNS 1.14.2).
 func (r Release) coreDNS() source {
 	const module = "github.com/coredns/coredns"
 	imports := []string{module + "/coremain"}
