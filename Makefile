@@ -65,7 +65,6 @@ fetch: ## download what e2e builds, ahead of it
 
 e2e-all: ## e2e and the long matrices
 	KUBEWRIGHT_E2E_ALL=1 $(MAKE) e2e E2E_TIMEOUT=180m
-	KUBEWRIGHT_LAB_TEST=1 $(GO) test $(LINK) -count=1 -v ./cmd/lab/internal/lab
 
 bench: ## time, memory and growth of plans and observations
 	$(GO) test -run '^$$' -bench . -benchmem ./...
