@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -54,12 +53,7 @@ func (a *app) lockStatus(ctx context.Context, asJSON bool) error {
 	}
 	status := lockJSON{Place: store.Place(), Locked: holder != nil, Holder: holder, Silent: a.silent(holder)}
 	if asJSON {
-		b, err := json.MarshalIndent(status, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(a.Stdout, string(b))
-		return err
+		return view.WriteJSON(a.Stdout, status)
 	}
 	text := "The state at " + status.Place + " is not locked.\n"
 	if holder != nil {

@@ -1,11 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 )
 
 func (a *app) versionCommand() *cobra.Command {
@@ -16,7 +17,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  kubewright version\n  kubewright version -json | jq -r .version",
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return json.NewEncoder(a.Stdout).Encode(map[string]string{"version": Version, "platform": runtime.GOOS + "_" + runtime.GOARCH})
+				return view.WriteJSON(a.Stdout, map[string]string{"version": Version, "platform": runtime.GOOS + "_" + runtime.GOARCH})
 			}
 			_, err := fmt.Fprint(a.Stdout, versionText())
 			return err

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"io"
 	"strings"
 	"time"
@@ -169,7 +168,5 @@ func CertificatesJSON(w io.Writer, list []phases.HeldCertificate) error {
 		}
 		out.Certificates = append(out.Certificates, j)
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return WriteJSON(w, out)
 }

@@ -41,7 +41,7 @@ func EtcdSnapshot(w io.Writer, s EtcdSnapshotFile, o Options) error {
 }
 
 // EtcdSnapshotJSON is EtcdSnapshot for programs.
-func EtcdSnapshotJSON(w io.Writer, s EtcdSnapshotFile) error { return writeJSON(w, s) }
+func EtcdSnapshotJSON(w io.Writer, s EtcdSnapshotFile) error { return WriteJSON(w, s) }
 
 // EtcdStatus prints the members of an etcd as a table, and its alarms below.
 func EtcdStatus(w io.Writer, cluster, id string, members []state.EtcdMember, o Options) error {
@@ -66,7 +66,7 @@ func EtcdStatus(w io.Writer, cluster, id string, members []state.EtcdMember, o O
 
 // EtcdStatusJSON is EtcdStatus for programs.
 func EtcdStatusJSON(w io.Writer, cluster, id string, members []state.EtcdMember) error {
-	return writeJSON(w, struct {
+	return WriteJSON(w, struct {
 		Cluster string             `json:"cluster"`
 		EtcdID  string             `json:"etcd_cluster_id"`
 		Members []state.EtcdMember `json:"members"`

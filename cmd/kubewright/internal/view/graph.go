@@ -170,7 +170,7 @@ func graphJSON(w io.Writer, plan *planner.Plan) error {
 	for _, e := range edgesOf(plan) {
 		edges = append(edges, graphEdge{plan.Steps[e.from].ID.String(), plan.Steps[e.to].ID.String(), e.limit})
 	}
-	return writeJSON(w, struct {
+	return WriteJSON(w, struct {
 		FormatVersion string      `json:"format_version"`
 		Nodes         []graphNode `json:"nodes"`
 		Edges         []graphEdge `json:"edges"`

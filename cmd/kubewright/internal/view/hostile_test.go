@@ -33,7 +33,7 @@ var hostile = []string{
 	"https://evil.example www.evil.example @octo/pwned octo/repo#1 $`pwned`$ $$x$$",
 	"<!-- pwned", "--> ]]> <![CDATA[ pwned",
 	"\n::error title=pwned::pwned\n::stop-commands::x", "%0A::warning::pwned", "a,file=/etc/passwd,line=1::pwned", "##[error]pwned",
-	"\x1b[2J\x1b]0;pwned\x07\x9b31m", "\u202epwned\u2066", "pwned\u2028pwned\u0085", "\xff\xfe pwned", "\r\npwned",
+	"\x1b[2J\x1b]0;pwned\x07\x9b31m", "\u202epwned\u2066", "pwned\u2028pwned\u0085", "\xff\xfe pwned", "\r\npwned", "\u009b31mpwned\x7f \U000e0001",
 	"{{.Policy}} {{template \"item\" .}} &lt;script&gt;pwned()&lt;/script&gt;",
 	"</script><script>pwned()</script>", "</style><style>*{display:none}", "javascript:pwned()",
 	"# pwned\n\n- [ ] pwned\n\n> [!NOTE]\n> pwned", "***pwned*** ~~x~~ __y__ :tada: :pwned:",
@@ -81,10 +81,10 @@ func TestHostileText(t *testing.T) {
 	wantLines := strings.Count(planAs(t, harmless, "github"), "\n")
 	for _, s := range hostile {
 		plan := hostilePlan(s)
-		for _, format := range []string{"text", "markdown", "html", "junit", "github"} {
+		for _, format := range []string{"text", "markdown", "html", "junit", "github", "json"} {
 			text := planAs(t, plan, format)
 			for _, r := range text {
-				if r != '\n' && !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+				if r != '\n' && !unicode.IsPrint(r) || r == unicode.ReplacementChar && format != "json" {
 					t.Errorf("%q in %s leaves %q", s, format, r)
 				}
 			}
@@ -101,6 +101,9 @@ func TestHostileText(t *testing.T) {
 		checkCommands(t, s, planAs(t, plan, "github"), wantLines)
 		if !json.Valid([]byte(planAs(t, plan, "json"))) {
 			t.Errorf("%q breaks JSON", s)
+		}
+		if strings.Contains(planAs(t, plan, "json"), "##[") {
+			t.Errorf("%q in JSON is a command to an older runner", s)
 		}
 		for line := range strings.Lines(planAs(t, plan, "text")) {
 			if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"io"
 
 	"github.com/kubewright/kubewright/config/diag"
@@ -14,7 +13,7 @@ const jsonFormat = "1.2"
 
 // OutputsJSON prints outputs for programs.
 func OutputsJSON(w io.Writer, outputs map[string]state.Value) error {
-	return writeJSON(w, outputsJSON(outputs))
+	return WriteJSON(w, outputsJSON(outputs))
 }
 
 // StateJSON prints the state for programs.
@@ -45,7 +44,7 @@ func StateJSON(w io.Writer, st *state.State) error {
 		}
 		resources = append(resources, r)
 	}
-	return writeJSON(w, map[string]any{
+	return WriteJSON(w, map[string]any{
 		"format_version": jsonFormat, "kubewright_version": st.ToolVersion, "lineage": st.Lineage, "serial": st.Serial,
 		"values": map[string]any{"outputs": outputsJSON(st.Outputs), "resources": resources},
 	})
@@ -59,26 +58,11 @@ func ValidateJSON(w io.Writer, list diag.Diagnostics, source func(file string) [
 	for _, d := range list {
 		found = append(found, d.JSON(source))
 	}
-	return writeJSON(w, struct {
+	return WriteJSON(w, struct {
 		FormatVersion string      `json:"format_version"`
 		Valid         bool        `json:"valid"`
 		Errors        int         `json:"error_count"`
 		Warnings      int         `json:"warning_count"`
 		Diagnostics   []diag.JSON `json:"diagnostics"`
 	}{jsonFormat, !list.HasErrors(), len(list.Errors()), len(list.Warnings()), found})
-}
-
-// writeJSON prints a value as one document, indented.
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
-// compactJSON prints a value as one document on one line.
-func compactJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }

@@ -20,7 +20,7 @@ func Output(w io.Writer, v state.Value, raw, asJSON bool, o Options) error {
 	case v.Kind() == state.KindPending && (raw || asJSON):
 		return fmt.Errorf("the output is known only after an apply")
 	case asJSON:
-		return writeJSON(w, known(v))
+		return WriteJSON(w, known(v))
 	case !raw:
 		p := newPage(o)
 		p.line(hcl(v, ""))
