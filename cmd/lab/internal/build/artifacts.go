@@ -56,9 +56,13 @@ func artifactPrograms() []string {
 // Artifacts answers the artifacts of a release, built where missing. Files are
 // hard links into the cache, so the folder costs no space.
 func (c *Cache) Artifacts(ctx context.Context, r Release) (Artifacts, error) {
-	programs, err := c.Programs(ctx, r, artifactPrograms()...)
+	all, err := c.Programs(ctx, r) // those of the images as well: they are made of the same packages
 	if err != nil {
 		return Artifacts{}, err
+	}
+	programs := map[string]string{}
+	for _, name := range artifactPrograms() {
+		programs[name] = all[name]
 	}
 	images, err := c.Images(ctx, r)
 	if err != nil {

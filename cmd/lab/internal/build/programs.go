@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 	"github.com/kubewright/kubewright/cmd/lab/internal/process"
@@ -30,17 +31,17 @@ func (c *Cache) Programs(ctx context.Context, r Release, names ...string) (map[s
 		}
 	}
 	paths := map[string]string{}
+	builds, ctx := errgroup.WithContext(ctx)
+	builds.SetLimit(2) // one program is linked on one core: the other one compiles meanwhile
 	for _, s := range r.sources() {
 		wanted := s.only(names)
-		if len(wanted) == 0 {
-			continue
-		}
-		if err := c.buildSource(ctx, s, wanted); err != nil {
-			return nil, err
-		}
 		for _, p := range wanted {
 			paths[p.name] = c.programPath(s, p)
 		}
+		builds.Go(func() error { return c.buildSource(ctx, s, wanted) })
+	}
+	if err := builds.Wait(); err != nil {
+		return nil, err
 	}
 	return paths, nil
 }
@@ -90,6 +91,9 @@ func (c *Cache) programPath(s source, p program) string {
 // together, because most of their packages are the same, and renamed one by one,
 // so that a later call finds each by itself.
 func (c *Cache) buildSource(ctx context.Context, s source, wanted []program) error {
+	if len(wanted) == 0 {
+		return nil
+	}
 	key := "programs/" + s.name + "-" + s.version
 	unlock, err := c.Lock(ctx, key)
 	if err != nil {
@@ -139,7 +143,8 @@ func (s source) build(ctx context.Context, dir string, programs []program) error
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		ldflags += fmt.Sprintf(" -X %s=%s", name, vars[name])
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", s.tags, "-ldflags", ldflags, "-o"}
+	// What debuggers read is not linked (-w); not to write it saves a tenth of compiling.
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-tags", s.tags, "-ldflags", ldflags, "-o"}
 	if len(programs) == 1 { // its package may be named differently, as etcd's is
 		_, err := goCommand(ctx, dir, append(args, filepath.Join("out", programs[0].name), programs[0].pkg)...)
 		return err
