@@ -87,8 +87,38 @@ type writes struct {
 
 // lostByLeaders are etcd's answers to a write that was under way to the leader
 // when another one took over, as at the restart of the leader's member, which
-// hands over first. etcd does not try again, and neither does who asked.
+// hands over first: a leader drops what comes while it does. etcd does not try
+// again, and neither does who asked.
 var lostByLeaders = []string{"etcdserver: leader changed", "etcdserver: request timed out, possibly due to previous leader failure"}
+
+// perhapsByLeaders are answers to such a write as well, of the member that gave the
+// leadership away and of those that have not got it, and to others.
+var perhapsByLeaders = []string{"raft proposal dropped", "etcdserver: request timed out"}
+
+// lostByLeaders tells that a write which began at a moment was lost between two leaders.
+func (s *site) lostByLeaders(err error, began time.Time) bool {
+	said := func(text string) bool { return strings.Contains(err.Error(), text) }
+	return slices.ContainsFunc(lostByLeaders, said) || slices.ContainsFunc(perhapsByLeaders, said) && s.handedOver(began)
+}
+
+// handedOver tells from the logs of etcd's members that one of them got another
+// leader within a second of a moment.
+func (s *site) handedOver(at time.Time) bool {
+	for _, h := range s.planes {
+		log, err := s.Exec(context.Background(), h.Name, "sh", "-c", "cat /var/log/pods/kube-system_etcd-*/etcd/*.log")
+		if err != nil {
+			continue // its member is just being restarted, and the others tell as well
+		}
+		for line := range strings.Lines(string(log)) {
+			when, _, _ := strings.Cut(line, " ")
+			t, err := time.Parse(time.RFC3339Nano, when)
+			if err == nil && t.Sub(at).Abs() < time.Second && (strings.Contains(line, " elected leader ") || strings.Contains(line, " changed leader ")) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // api is access to the API through the balancer, by admin.conf as it is now.
 func (s *site) api(ctx context.Context) (kubernetes.Interface, error) {
@@ -157,7 +187,7 @@ func (s *site) pollWrites() func() writes {
 		switch {
 		case err == nil:
 			return
-		case slices.ContainsFunc(lostByLeaders, func(text string) bool { return strings.Contains(err.Error(), text) }):
+		case s.lostByLeaders(err, began):
 			w.lost++
 		default:
 			w.failed++
