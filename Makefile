@@ -65,8 +65,9 @@ ahead: ## download and build what e2e builds, on cores that nothing else wants m
 	chrt --idle 0 $(GO) run $(LINK) ./cmd/lab build --kubernetes v1.36.3
 	chrt --idle 0 $(GO) run $(LINK) ./cmd/lab build --kubernetes v1.35.8
 
-e2e-all: ## e2e and the long matrices
+e2e-all: ## e2e, the long matrices, and the lab's own tests
 	KUBEWRIGHT_E2E_ALL=1 $(MAKE) e2e E2E_TIMEOUT=180m
+	KUBEWRIGHT_LAB_TEST=1 $(GO) test $(LINK) -count=1 -v ./cmd/lab/internal/lab
 
 bench: ## time, memory and growth of plans and observations
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -348,10 +348,6 @@ func adopted(t *testing.T, a adoption) *site {
 	}
 	o := a.kubeadm
 	o.Log = os.Stderr
-	o.Kubelet += "imageGCHighThresholdPercent: 100\n"
-	if !strings.Contains(o.Kubelet, "evictionHard") {
-		o.Kubelet += "evictionHard: {imagefs.available: 0%, nodefs.available: 0%, nodefs.inodesFree: 0%}\n"
-	}
 	if a.before != nil {
 		a.before(s, &o)
 	}

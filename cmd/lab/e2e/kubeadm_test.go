@@ -64,8 +64,7 @@ func kubeadmObjects(t *testing.T) map[string]tree {
 	s.workers = s.workers[:1]
 	_, err := lab.KubeadmCluster(context.Background(), s.Lab, lab.KubeadmOptions{
 		ControlPlanes: []string{s.planes[0].Name}, Workers: []string{s.workers[0].Name},
-		Kubelet: "evictionHard: {imagefs.available: 0%, nodefs.available: 0%, nodefs.inodesFree: 0%}\nimageGCHighThresholdPercent: 100\n",
-		Log:     os.Stderr,
+		Log: os.Stderr,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -204,7 +204,25 @@ conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeou
 %s
 `, k.token, k.certificateKey, h.Address(), k.registration(h), k.options.Node, k.lab.record.Kubernetes, name, address.Port(),
 		JoinPrefixes(k.lab.PodSubnets()), cmp.Or(k.options.ServiceSubnet, JoinPrefixes(k.lab.Families().ServiceSubnets())), after(k.options.Networking),
-		k.options.Cluster, k.options.Kubelet, k.options.ProxyMode, k.options.Proxy)
+		k.options.Cluster, k.kubelet(), k.options.ProxyMode, k.options.Proxy)
+}
+
+// sharedDisk are settings of kubelets whose disk is that of the machine: that others
+// have filled it must neither evict a pod nor take an image away.
+var sharedDisk = []struct{ setting, value string }{
+	{"evictionHard", "{imagefs.available: 0%, nodefs.available: 0%, nodefs.inodesFree: 0%}"},
+	{"imageGCHighThresholdPercent", "100"},
+}
+
+// kubelet is the further YAML of KubeletConfiguration.
+func (k *kubeadm) kubelet() string {
+	text := strings.TrimSuffix(k.options.Kubelet, "\n")
+	for _, s := range sharedDisk {
+		if !strings.Contains(text, s.setting) {
+			text += "\n" + s.setting + ": " + s.value
+		}
+	}
+	return strings.TrimPrefix(text, "\n")
 }
 
 // after puts a comma before further fields.

@@ -11,7 +11,7 @@ func TestKubeadmConfigs(t *testing.T) {
 	t.Parallel()
 	k := kubeadm{
 		lab: testLab(t), token: "abcdef.0123456789abcdef", certificateKey: "cafe",
-		options: KubeadmOptions{Kubelet: "maxPods: 50", Cluster: "certificatesDir: /etc/kubernetes/pki", ProxyMode: "nftables"},
+		options: KubeadmOptions{Kubelet: "maxPods: 50\nevictionHard: {memory.available: 5%}\n", Cluster: "certificatesDir: /etc/kubernetes/pki", ProxyMode: "nftables"},
 	}
 	docs := map[string]map[string]any{}
 	for _, text := range strings.Split(k.initConfig("cp1")+"---\n"+k.joinConfig("cp1", "sha256:ab", true), "---\n") {
@@ -26,6 +26,9 @@ func TestKubeadmConfigs(t *testing.T) {
 	}
 	if got := docs["KubeletConfiguration"]["maxPods"]; got != 50.0 {
 		t.Errorf("further configuration is lost: %v", got)
+	}
+	if docs["KubeletConfiguration"]["imageGCHighThresholdPercent"] != 100.0 {
+		t.Error("a full disk of the machine takes images away")
 	}
 	if got := docs["KubeProxyConfiguration"]["mode"]; got != "nftables" {
 		t.Errorf("mode %v", got)
