@@ -277,13 +277,18 @@ type Install struct {
 type Addon struct {
 	Name string
 	// Objects are the manifest's documents.
-	Objects []state.Value
-	// Omits are, of each object, the paths of empty values that the API leaves out
-	// when it shows the object.
-	Omits [][]string
-	// Sensitive tells of each object whether its text is made of something sensitive.
-	Sensitive []bool
-	Source    state.Source
+	Objects []AddonObject
+	Source  state.Source
+}
+
+// AddonObject is one document of an addon's manifest.
+type AddonObject struct {
+	Value state.Value
+	// Omits are the paths of empty values that the API leaves out when it shows the
+	// object.
+	Omits []string
+	// Sensitive tells that its text is made of something sensitive.
+	Sensitive bool
 }
 
 // Timeouts are kubeadm's.

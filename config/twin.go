@@ -293,10 +293,10 @@ func (t *twins) addon(a *Addon) *Addon {
 	out.Objects = slices.Clone(a.Objects)
 	for i, o := range out.Objects {
 		switch {
-		case i < len(a.Sensitive) && a.Sensitive[i]:
-			out.Objects[i] = t.object(o)
-		case o.Get("apiVersion").AsString() == "v1" && o.Get("kind").AsString() == "Secret":
-			out.Objects[i] = t.secret(o)
+		case o.Sensitive:
+			out.Objects[i].Value = t.object(o.Value)
+		case o.Value.Get("apiVersion").AsString() == "v1" && o.Value.Get("kind").AsString() == "Secret":
+			out.Objects[i].Value = t.secret(o.Value)
 		}
 	}
 	return &out

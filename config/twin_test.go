@@ -23,10 +23,10 @@ func secretCluster() *config.Config {
 			{Content: "a: S-patch\n---\nb: {name: kept, v: S-more}"},
 			{Type: "json", Content: `[{"op":"add","path":"/spec","value":"S-value"}]`},
 		},
-		Addons: []*config.Addon{{Sensitive: []bool{false, true, false}, Objects: []state.Value{
-			object("ConfigMap", map[string]any{"data": map[string]any{"k": "open"}}),
-			object("ConfigMap", map[string]any{"data": map[string]any{"k": "S-object"}}),
-			object("Secret", map[string]any{"stringData": map[string]any{"k": "S-secret"}, "type": "Opaque"}),
+		Addons: []*config.Addon{{Objects: []config.AddonObject{
+			{Value: object("ConfigMap", map[string]any{"data": map[string]any{"k": "open"}})},
+			{Value: object("ConfigMap", map[string]any{"data": map[string]any{"k": "S-object"}}), Sensitive: true},
+			{Value: object("Secret", map[string]any{"stringData": map[string]any{"k": "S-secret"}, "type": "Opaque"})},
 		}}},
 		Sensitive: map[string]bool{`api_server.arg["s"]`: true, "kubelet.config.maxPods": true, "kubelet.config.hidden": true, "patch[1].content": true, "patch[2].content": true},
 	}}, Nodes: []*config.Node{{Labels: map[string]string{"open": "x", "s": "S-label"}, Sensitive: map[string]bool{"labels.s": true}}}}
@@ -53,8 +53,11 @@ func TestTwin(t *testing.T) {
 		got[2].Content != `[{"op":"add","path":"/spec","value":"T-wbmvf"}]` {
 		t.Errorf("patches: %v", got)
 	}
-	o := cl.Addons[0].Objects
-	if !o[0].Equal(c.Clusters[0].Addons[0].Objects[0]) || o[1].Get("data.k").AsString() != "T-pckfdu" || o[1].Get("metadata.name").AsString() != "n" ||
+	var o []state.Value
+	for _, object := range cl.Addons[0].Objects {
+		o = append(o, object.Value)
+	}
+	if !o[0].Equal(c.Clusters[0].Addons[0].Objects[0].Value) || o[1].Get("data.k").AsString() != "T-pckfdu" || o[1].Get("metadata.name").AsString() != "n" ||
 		o[1].Get("metadata.labels.a").AsString() != "c" || o[2].Get("stringData.k").AsString() != "T-tfdsfu" || o[2].Get("type").AsString() != "Opaque" {
 		t.Errorf("objects: %v", o)
 	}

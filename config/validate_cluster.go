@@ -223,7 +223,8 @@ func (c checker) proxy(env map[string]string) {
 func (c checker) addons(addons []*Addon) {
 	owner := map[string]string{}
 	for _, a := range addons {
-		for _, o := range a.Objects {
+		for _, object := range a.Objects {
+			o := object.Value
 			id := strings.Join([]string{o.Get("apiVersion").AsString(), o.Get("kind").AsString(), o.Get("metadata.namespace").AsString(), o.Get("metadata.name").AsString()}, "/")
 			before, seen := owner[id]
 			owner[id] = a.Name

@@ -269,7 +269,7 @@ func (e *evaluator) addon(b *block) *config.Addon {
 			return a
 		}
 		for _, o := range objects {
-			a.Objects, a.Omits, a.Sensitive = append(a.Objects, o.Value), append(a.Omits, o.Omits), append(a.Sensitive, secret(i))
+			a.Objects = append(a.Objects, config.AddonObject{Value: o.Value, Omits: o.Omits, Sensitive: secret(i)})
 		}
 	}
 	return a

@@ -242,7 +242,7 @@ connection {
 			t.Errorf("%s is not sensitive: %v", path, cl.Sensitive)
 		}
 	}
-	if cl.Sensitive["kubelet.config.maxPods"] || n.Sensitive["labels.a"] || !n.Sensitive["labels.b"] || !n.Sensitive["connection.sudo_password"] || !cl.Addons[0].Sensitive[0] {
+	if cl.Sensitive["kubelet.config.maxPods"] || n.Sensitive["labels.a"] || !n.Sensitive["labels.b"] || !n.Sensitive["connection.sudo_password"] || !cl.Addons[0].Objects[0].Sensitive {
 		t.Errorf("got %v %v", cl.Sensitive, n.Sensitive)
 	}
 }

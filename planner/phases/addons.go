@@ -30,8 +30,8 @@ var addons = phase{
 func (c *cluster) userAddons() []state.Item {
 	var items []state.Item
 	for _, a := range c.Addons {
-		for _, o := range a.Objects {
-			o = withoutStringData(o)
+		for _, object := range a.Objects {
+			o := withoutStringData(object.Value)
 			it := objectItem(state.AddonTarget(c.Label, a.Name), addonPhase, refOf(o), o)
 			it.Origin = map[string]state.Source{"": a.Source}
 			items = append(items, it)
@@ -47,9 +47,9 @@ func (c *cluster) withOmitted(t state.Target, ref state.ObjectRef, shown state.V
 		if state.AddonTarget(c.Label, a.Name) != t {
 			continue
 		}
-		for i, o := range a.Objects {
-			if i < len(a.Omits) && len(a.Omits[i]) > 0 && refOf(o) == ref {
-				return omitted(a.Omits[i]).into("", o, shown)
+		for _, o := range a.Objects {
+			if len(o.Omits) > 0 && refOf(o.Value) == ref {
+				return omitted(o.Omits).into("", o.Value, shown)
 			}
 		}
 	}
@@ -152,7 +152,8 @@ func (b *builder) addonSteps(c *cluster) {
 func (c *cluster) addonNeeds() map[state.Target][]state.Address {
 	owner := map[string]state.Target{}
 	for _, a := range c.Addons {
-		for _, o := range a.Objects {
+		for _, object := range a.Objects {
+			o := object.Value
 			switch o.Get("kind").AsString() {
 			case "Namespace":
 				owner["namespace "+o.Get("metadata.name").AsString()] = state.AddonTarget(c.Label, a.Name)
@@ -168,7 +169,8 @@ func (c *cluster) addonNeeds() map[state.Target][]state.Address {
 	}
 	for _, a := range c.Addons {
 		t := state.AddonTarget(c.Label, a.Name)
-		for _, o := range a.Objects {
+		for _, object := range a.Objects {
+			o := object.Value
 			group, _, _ := strings.Cut(o.Get("apiVersion").AsString(), "/")
 			for _, key := range []string{"namespace " + o.Get("metadata.namespace").AsString(), "kind " + group + "/" + o.Get("kind").AsString()} {
 				if other, ok := owner[key]; ok && !reaches(other, t) && !slices.Contains(needs[t], step(other, addonPhase)) {

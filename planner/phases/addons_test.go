@@ -38,13 +38,13 @@ func acts(p *planner.Plan, addon string) []string {
 func TestAddonOrder(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 1)
-	addon := &config.Addon{Name: "tools", Objects: []state.Value{
+	addon := &config.Addon{Name: "tools", Objects: documents(
 		object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "asks"),
 		object("v1", "ServiceAccount", "tools", "second"),
 		object("example.org/v1", "Agent", "tools", "first"),
 		object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "agents.example.org"),
 		object("v1", "Namespace", "", "tools"),
-	}}
+	)}
 	cfg.Clusters[0].Addons = []*config.Addon{addon}
 	o := newOperator(t, cfg)
 	p, err := o.plan()
@@ -54,7 +54,7 @@ func TestAddonOrder(t *testing.T) {
 	o.wantNothing()
 
 	addon.Objects = addon.Objects[1:4]
-	addon.Objects[0] = object("v1", "ServiceAccount", "tools", "third")
+	addon.Objects[0].Value = object("v1", "ServiceAccount", "tools", "third")
 	p, err = o.plan()
 	o.must(err)
 	inOrder(t, acts(p, "tools"), "apply ServiceAccount third", "delete admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration", "delete v1/ServiceAccount/tools/second", "delete v1/Namespace/tools")
@@ -80,7 +80,7 @@ func inOrder(t *testing.T, got []string, want ...string) {
 func TestAddonNamedOtherwise(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(1, 1)
-	addon := &config.Addon{Name: "old", Objects: []state.Value{object("example.org/v1beta1", "Agent", "default", "one")}}
+	addon := &config.Addon{Name: "old", Objects: documents(object("example.org/v1beta1", "Agent", "default", "one"))}
 	cfg.Clusters[0].Addons = []*config.Addon{addon}
 	o := newOperator(t, cfg)
 	o.must(o.apply())
@@ -93,7 +93,7 @@ func TestAddonNamedOtherwise(t *testing.T) {
 	}
 	o.must(o.apply())
 	o.wantNothing()
-	addon.Objects[0] = object("example.org/v1", "Agent", "default", "one")
+	addon.Objects[0].Value = object("example.org/v1", "Agent", "default", "one")
 	p, err = o.plan()
 	o.must(err)
 	if got := strings.Join(acts(p, "new"), "\n"); strings.Contains(got, "delete") {
@@ -118,9 +118,9 @@ func TestAddonsRestOnOthers(t *testing.T) {
 	})
 	cfg := cluster(1, 1)
 	cfg.Clusters[0].Addons = []*config.Addon{
-		{Name: "agents", Objects: []state.Value{object("example.org/v1", "Agent", "default", "one")}},
-		{Name: "apps", Objects: []state.Value{object("v1", "ServiceAccount", "tools", "robot"), object("v1", "Namespace", "", "apps")}},
-		{Name: "kinds", Objects: []state.Value{kind, object("v1", "Namespace", "", "tools"), object("v1", "ServiceAccount", "apps", "robot")}},
+		{Name: "agents", Objects: documents(object("example.org/v1", "Agent", "default", "one"))},
+		{Name: "apps", Objects: documents(object("v1", "ServiceAccount", "tools", "robot"), object("v1", "Namespace", "", "apps"))},
+		{Name: "kinds", Objects: documents(kind, object("v1", "Namespace", "", "tools"), object("v1", "ServiceAccount", "apps", "robot"))},
 	}
 	p, err := newOperator(t, cfg).plan()
 	if err != nil {
@@ -135,4 +135,13 @@ func TestAddonsRestOnOthers(t *testing.T) {
 			t.Errorf("%s waits for %v", s.ID, s.Needs)
 		}
 	}
+}
+
+// documents are those of a manifest.
+func documents(values ...state.Value) []config.AddonObject {
+	var out []config.AddonObject
+	for _, v := range values {
+		out = append(out, config.AddonObject{Value: v})
+	}
+	return out
 }

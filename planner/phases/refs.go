@@ -50,7 +50,7 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string, repla
 		}
 		for _, a := range c.Addons {
 			for _, o := range a.Objects {
-				add(refOf(o))
+				add(refOf(o.Value))
 			}
 		}
 	}

@@ -95,12 +95,12 @@ func flannel() *config.Addon {
 	volume := func(name, path string) map[string]any {
 		return map[string]any{"name": name, "hostPath": map[string]any{"path": path}}
 	}
-	return &config.Addon{Name: "cni", Objects: []state.Value{state.FromGo(map[string]any{
+	return &config.Addon{Name: "cni", Objects: documents(state.FromGo(map[string]any{
 		"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": map[string]any{"name": "kube-flannel-ds", "namespace": "kube-system"},
 		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
 			"volumes": []any{volume("cni", "/etc/cni/net.d"), volume("run", "/run/flannel")},
 		}}},
-	})}}
+	}))}
 }
 
 // TestDestroyTakesTheNetwork: what a network addon leaves on hosts goes, and what is

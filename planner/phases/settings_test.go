@@ -76,9 +76,9 @@ func settings() map[string]setting {
 		"SkipPhases": []string{"mark-control-plane"}, "KernelModules": []string{"br_netfilter"}, "ImagePullPolicy": "Always",
 		"Patches":         []config.Patch{{Target: "kube-apiserver", Type: "merge", Content: "metadata:\n  labels:\n    a: b\n"}},
 		"BootstrapTokens": []config.BootstrapToken{{Description: "own", Usages: []string{"signing"}}},
-		"Addons": []*config.Addon{{Name: "own", Objects: []state.Value{state.FromGo(map[string]any{
+		"Addons": []*config.Addon{{Name: "own", Objects: documents(state.FromGo(map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": "own"},
-		})}}},
+		}))}},
 	} {
 		out["cluster."+path] = onCluster(path, value)
 	}

@@ -15,9 +15,9 @@ import (
 func skippable() *config.Config {
 	cfg := cluster(2, 1)
 	cfg.Nodes[2].Labels = map[string]string{"example.com/pool": "batch"}
-	cfg.Clusters[0].Addons = []*config.Addon{{Name: "own", Objects: []state.Value{state.FromGo(map[string]any{
+	cfg.Clusters[0].Addons = []*config.Addon{{Name: "own", Objects: documents(state.FromGo(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": "own"},
-	})}}}
+	}))}}
 	return cfg
 }
 
