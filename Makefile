@@ -13,11 +13,13 @@ LINK = -ldflags='-s -w'
 # -race checks pointer arithmetic too, for a tenth of the time; nothing here does any.
 # And each program of tests would sleep for a second at its end (GORACE below).
 RACE = -race -gcflags=all='-dwarf=false -d=checkptr=0'
-# Each test leaves garbage and keeps little: to collect it less often takes a tenth
-# less time, and the limit keeps what is not collected from filling the machine.
+# Tests, compilers and checkers leave garbage and keep little: to collect it less often
+# takes less time, and the limit keeps what is not collected from filling the machine.
 GARBAGE = GOGC=400 GOMEMLIMIT=2GiB
+# Tests are vetted by make check, with everything else.
+TEST = $(GO) test -vet=off $(LINK)
 
-.PHONY: build demo test long check fmt golden e2e ahead e2e-all bench help
+.PHONY: build demo test long check fmt golden e2e fetch e2e-all bench help
 
 build: ## build bin/kubewright
 	$(GO) build $(LINK) -o bin/kubewright ./cmd/kubewright
@@ -26,19 +28,19 @@ demo: build ## plan, apply, drift, apply, destroy on simulated hosts
 	@KUBEWRIGHT=$(CURDIR)/bin/kubewright sh examples/quickstart/demo.sh
 
 test: ## everything that needs no root
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GARBAGE) $(GO) test $(RACE) $(LINK) -timeout 20m ./...
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GARBAGE) $(TEST) $(RACE) -timeout 20m ./...
 
 LONG_TIMEOUT ?= 180m
 
 long: ## the long forms of the tests that read KUBEWRIGHT_LONG: every moment, many more sequences
-	KUBEWRIGHT_LONG=1 $(GARBAGE) $(GO) test $(LINK) -count=1 -timeout $(LONG_TIMEOUT) \
+	KUBEWRIGHT_LONG=1 $(GARBAGE) $(TEST) -count=1 -timeout $(LONG_TIMEOUT) \
 		$$(grep -rl --include='*_test.go' KUBEWRIGHT_LONG . | xargs -n1 dirname | sort -u)
 
 check: ## format, vet, staticcheck, tidy
 	@files=$$($(GO) run $(GOFUMPT) -l cmd config planner providers state); \
 	if [ -n "$$files" ]; then echo "not formatted (make fmt):"; echo "$$files"; exit 1; fi
-	$(GO) vet -tags e2e ./...
-	$(GO) run $(STATICCHECK) -tags e2e ./...
+	$(GARBAGE) $(GO) vet -tags e2e ./...
+	$(GARBAGE) $(GO) run $(STATICCHECK) -tags e2e ./...
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 
@@ -54,20 +56,18 @@ e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 	@if [ "$$(uname -s)" != Linux ] || [ "$$(id -u)" != 0 ]; then \
 		echo "make e2e needs Linux and root: it makes hosts out of namespaces on this machine"; exit 1; fi
 	$(GO) run $(LINK) ./cmd/lab tools
-	@out=$$($(GO) test $(LINK) -count=1 -v -run '^TestOracle$$' ./planner/phases/kubeadm 2>&1) || { echo "$$out"; exit 1; }; \
+	@out=$$($(TEST) -count=1 -v -run '^TestOracle$$' ./planner/phases/kubeadm 2>&1) || { echo "$$out"; exit 1; }; \
 	echo "$$out" | sed -n 's/^ *oracle_test.go:[0-9]*: //p'
-	$(GO) test -tags e2e $(LINK) -count=1 -v ./state/backend/pg
-	$(GO) test -tags e2e $(LINK) -count=1 -v -run '^(TestStateInPostgreSQL|TestConftest)$$' ./cmd/kubewright
-	$(GO) test -tags e2e $(LINK) -count=1 -v -parallel 3 -timeout $(E2E_TIMEOUT) ./cmd/lab/e2e
+	$(TEST) -tags e2e -count=1 -v ./state/backend/pg
+	$(TEST) -tags e2e -count=1 -v -run '^(TestStateInPostgreSQL|TestConftest)$$' ./cmd/kubewright
+	$(TEST) -tags e2e -count=1 -v -parallel 3 -timeout $(E2E_TIMEOUT) ./cmd/lab/e2e
 
-ahead: ## download and build what e2e builds, on cores that nothing else wants meanwhile
+fetch: ## download what e2e builds, ahead of it
 	$(GO) run $(LINK) ./cmd/lab fetch v1.36.3 v1.35.8
-	chrt --idle 0 $(GO) run $(LINK) ./cmd/lab build --kubernetes v1.36.3
-	chrt --idle 0 $(GO) run $(LINK) ./cmd/lab build --kubernetes v1.35.8
 
 e2e-all: ## e2e, the long matrices, and the lab's own tests
 	KUBEWRIGHT_E2E_ALL=1 $(MAKE) e2e E2E_TIMEOUT=180m
-	KUBEWRIGHT_LAB_TEST=1 $(GO) test $(LINK) -count=1 -v ./cmd/lab/internal/lab
+	KUBEWRIGHT_LAB_TEST=1 $(TEST) -count=1 -v ./cmd/lab/internal/lab
 
 bench: ## time, memory and growth of plans and observations
 	$(GO) test -run '^$$' -bench . -benchmem ./...

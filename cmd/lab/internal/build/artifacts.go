@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
@@ -56,8 +58,17 @@ func artifactPrograms() []string {
 // Artifacts answers the artifacts of a release, built where missing. Files are
 // hard links into the cache, so the folder costs no space.
 func (c *Cache) Artifacts(ctx context.Context, r Release) (Artifacts, error) {
-	all, err := c.Programs(ctx, r) // those of the images as well: they are made of the same packages
-	if err != nil {
+	var all map[string]string
+	parts, building := errgroup.WithContext(ctx)
+	parts.Go(func() (err error) { // those of the images as well: they are made of the same packages
+		all, err = c.Programs(building, r)
+		return err
+	})
+	parts.Go(func() error { // waits for the network where programs wait for the cores
+		_, err := c.Rootfs(building)
+		return err
+	})
+	if err := parts.Wait(); err != nil {
 		return Artifacts{}, err
 	}
 	programs := map[string]string{}

@@ -228,7 +228,8 @@ func (s source) buildModule(upstream []byte) ([]byte, error) {
 func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-mod=mod", "GOWORK=off",
+		"GOGC=400", "GOMEMLIMIT=2GiB") // compilers leave garbage and keep little
 	if args[0] == "list" {
 		// go downloads as many modules at a time as it may use cores.
 		cmd.Env = append(cmd.Env, "GOMAXPROCS=16")
