@@ -15,4 +15,10 @@ node "cp" {
   cluster = cluster.c
   role    = "control-plane"
   address = cidrhost("10.0.0.0/30", 9) # ERROR: Error in function call
+
+  labels = {
+    a = templatefile("main.hcl", "x")                # ERROR: Invalid function argument
+    b = templatefile("main.hcl", { "a b" = "x" })    # ERROR: Invalid function argument
+    c = matchkeys(["a"], ["b", "c"], ["b"])[0]         # ERROR: Error in function call
+  }
 }

@@ -64,8 +64,19 @@ policy "times" {
     to   = "2026-01-01"
   }
 
+  freeze "week" { # ERROR: Invalid freeze
+    from = "fri 16:00"
+    to   = "fri 16:00"
+  }
+
   approval { # ERROR: Invalid approval
     approvers = 2
+  }
+}
+
+policy "nobody" {
+  approval { # ERROR: Invalid approval
+    approvers = 0
   }
 }
 
