@@ -257,7 +257,7 @@ func (c *cluster) versionChange() diag.Diagnostics {
 		return refuse("Cluster cannot be upgraded now", "control planes are to come and to go in the same plan (%s). Those that go leave before an upgrade, and those that come join after it: "+
 			"etcd would have fewer members while each restarts. Do one after the other: the nodes first, with kubernetes_version = %q, or the upgrade first.", c.story(c.acts()), c.up.newest)
 	}
-	return slices.Concat(c.unfit(), c.unfitOnTheWay(), c.unready(), c.deprecated(), c.emptyPools(), c.behind())
+	return slices.Concat(c.unfit(), c.unfitOnTheWay(), c.unready(), c.deprecated(), c.emptyPools(), c.tooManyDown(), c.behind())
 }
 
 // exchanges tells that members of etcd are to come and to go.

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -82,13 +83,14 @@ func (c *cluster) paced() []batch {
 
 func (c *cluster) paceOf(p *config.Pool, members, turning []*node) []batch {
 	var out []batch
-	lanes := atOnce(p.MaxUnavailable, len(members))
+	lanes := max(atOnce(p.MaxUnavailable, len(members))-len(c.down(members)), 1)
 	cut := func(nodes []*node, canary bool, size int) {
 		for chunk := range slices.Chunk(nodes, max(size, 1)) {
 			out = append(out, batch{pool: p, canary: canary, nodes: chunk, lanes: lanes})
 		}
 	}
 	rest := slices.DeleteFunc(slices.Clone(turning), func(n *node) bool { return !slices.Contains(members, n) })
+	slices.SortStableFunc(rest, func(a, b *node) int { return cmp.Compare(a.urgency(), b.urgency()) })
 	canaries := p.Canary
 	for _, n := range members {
 		if running, ok := planner.ParseRelease(n.runningKubelet()); ok && running == c.up.want && !n.turns() {
@@ -108,6 +110,54 @@ func (c *cluster) paceOf(p *config.Pool, members, turning []*node) []batch {
 		cut(rest[first:], false, len(rest))
 	}
 	return out
+}
+
+// urgency puts workers in order: first those that an earlier apply has cordoned, then
+// those that are down, by which no other one goes down.
+func (n *node) urgency() int {
+	switch {
+	case n.cordoned():
+		return 0
+	case n.isDown():
+		return 1
+	}
+	return 2
+}
+
+// isDown tells that the node's Node is there and was seen to be not Ready.
+func (n *node) isDown() bool {
+	if n.cluster.report == nil {
+		return false
+	}
+	seen, ok := n.cluster.report.Nodes[n.name]
+	return ok && !seen.Ready
+}
+
+// down are workers that are down and whose turn does not come: they count as
+// unavailable throughout.
+func (c *cluster) down(members []*node) []*node {
+	turning := c.turning(config.Worker)
+	return slices.DeleteFunc(slices.Clone(members), func(n *node) bool { return !n.isDown() || slices.Contains(turning, n) })
+}
+
+// tooManyDown refuses to take workers down where as many as may be down are so already.
+func (c *cluster) tooManyDown() diag.Diagnostics {
+	var diags diag.Diagnostics
+	pools, turning := c.pools(), c.turning(config.Worker)
+	members := c.members(pools)
+	for _, p := range pools {
+		down := c.down(members[p])
+		if len(down) < atOnce(p.MaxUnavailable, len(members[p])) || !slices.ContainsFunc(members[p], func(n *node) bool { return slices.Contains(turning, n) }) {
+			continue
+		}
+		of, at := "", c.place("kubernetes_version")
+		if p.Name != "" {
+			of, at = fmt.Sprintf(" of pool %q", p.Name), p.Source
+		}
+		diags = append(diags, diag.Errorf("Workers are down already", "max_unavailable = %q%s: the Node of %s is not Ready, and no other worker may be down with it. "+
+			"kubectl describe node shows what is wrong. Bring it back, take it out of the configuration, or raise max_unavailable.", p.MaxUnavailable, of, names(down)).At(at))
+	}
+	return diags
 }
 
 // atOnce is a number or percentage of nodes: of a percentage the whole ones, and
