@@ -38,7 +38,9 @@ func Alarmed(members []state.EtcdMember) string {
 	}
 	if kinds[AlarmNoSpace] {
 		text += " A database has reached its quota, and etcd takes no writes. Delete what filled it, such as events, then run " +
-			"kubewright etcd defragment, which gives the space back and disarms the alarm; or raise quota-backend-bytes."
+			"kubewright etcd defragment, which gives the space back and disarms the alarm. Where all of it is needed, raise --quota-backend-bytes in " +
+			"/etc/kubernetes/manifests/etcd.yaml on one control plane after the other and disarm the alarm (etcdctl alarm disarm); " +
+			"with the same value in etcd { arg } it stays."
 	}
 	return text
 }

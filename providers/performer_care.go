@@ -85,7 +85,7 @@ func (w *work) disarm(ctx context.Context, op planner.DisarmEtcd) error {
 		}
 		if len(still) > 0 {
 			return errors.New("etcd raises alarm " + op.Alarm + " again for " + strings.Join(still, ", ") +
-				": what fills its database is in use. Delete objects, or raise quota-backend-bytes (etcd { arg })")
+				": what fills its database is in use. Delete objects, or raise --quota-backend-bytes in /etc/kubernetes/manifests/etcd.yaml on one control plane after the other; with the same value in etcd { arg } it stays")
 		}
 		return nil
 	})
