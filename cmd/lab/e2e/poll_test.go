@@ -214,6 +214,9 @@ func (s *site) watchWrites() func() {
 		if w.failed > 0 || w.total == 0 {
 			s.t.Errorf("%d of %d writes failed", w.failed, w.total)
 		}
+		if most := 2 * len(s.planes); w.lost > most { // one is under way at a time, and few come at that moment
+			s.t.Errorf("%d writes were lost between two leaders of etcd, want %d at most", w.lost, most)
+		}
 	}
 }
 
