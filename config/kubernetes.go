@@ -47,7 +47,11 @@ func (c checker) version(v string) {
 		c.errorf(path, summary, "%s is not MAJOR.MINOR.PATCH of a release, as in \"1.%d.1\". Labels such as stable are not resolved, so that the same configuration gives the same cluster.", c.show(path, v), MaxMinor)
 		return
 	}
-	c.errorf(path, summary, "This version of kubewright makes clusters of Kubernetes 1.%d to 1.%d, any patch release; %s is none of them.", MinMinor, MaxMinor, c.show(path, v))
+	way := "A newer kubewright may know it."
+	if w, ok := parseVersion(v); ok && w.n[0] == 1 && w.n[1] < MinMinor {
+		way = fmt.Sprintf("A cluster that runs it is brought to 1.%d by kubeadm upgrade first.", MinMinor)
+	}
+	c.errorf(path, summary, "This version of kubewright makes clusters of Kubernetes 1.%d to 1.%d, any patch release; %s is none of them. %s", MinMinor, MaxMinor, c.show(path, v), way)
 }
 
 // gate is a feature gate of kubeadm's in one minor version.

@@ -341,8 +341,8 @@ func TestStrayLeavers(t *testing.T) {
 	}}
 	for how, leave := range map[string]func(*operator){
 		"its block is gone":             func(o *operator) { o.leave("w1") },
-		"the block of all is gone":      func(o *operator) { o.config.Clusters, o.config.Nodes = nil, nil },
-		"the control planes are silent": func(o *operator) { o.config.Clusters, o.config.Nodes = nil, nil; o.allowUnreachable = true },
+		"the block of all is gone":      func(o *operator) { o.config = nothing() },
+		"the control planes are silent": func(o *operator) { o.config = nothing(); o.allowUnreachable = true },
 	} {
 		for what, join := range map[string]func(*phases.View, *config.Node){
 			"with our mark": func(v *phases.View, n *config.Node) { strangeCA(v, n) },
@@ -449,7 +449,7 @@ func TestCutShortRotationIsTakenApart(t *testing.T) {
 		o.wantFree(n)
 		o.edit("10.0.0.11", "file /etc/kubernetes delete", "file /var/lib/etcd delete")
 		o.wantFree(n)
-		o.destroy, o.config = false, &config.Config{}
+		o.destroy, o.config = false, nothing()
 		o.wantFree(n)
 	}
 }

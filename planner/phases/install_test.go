@@ -119,7 +119,7 @@ func TestInstallKeeps(t *testing.T) {
 		o.must(o.apply())
 		address := o.config.Nodes[0].Address
 		if gone {
-			o.config = &config.Config{}
+			o.config = nothing()
 		} else {
 			o.destroy = true
 		}

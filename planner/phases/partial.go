@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
@@ -43,6 +44,25 @@ func (v *View) refusePartial(d planner.Draft, p *planner.Plan) diag.Diagnostics 
 			label, strings.Join(goes[label], ", "), strings.Join(left, ", "), v.insteadOfPart(label)).For(state.ClusterTarget(label)))
 	}
 	slices.SortFunc(diags, func(a, b *diag.Diagnostic) int { return strings.Compare(a.Detail, b.Detail) })
+	return diags
+}
+
+// refuseUnasked refuses to take a cluster apart only because the configuration does
+// not speak of it any more, as after a file was lost or another branch checked out:
+// what its etcd holds would be lost. A node that leaves loses nothing of that.
+func (v *View) refuseUnasked(p *planner.Plan) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, r := range p.Resources {
+		asked := v.Destroy || slices.ContainsFunc(v.Config.Removals, func(m config.Removal) bool { return m.Destroy && m.From == r.Target })
+		if r.Target.Type != state.TypeCluster || r.Action != planner.Delete || asked {
+			continue
+		}
+		diags = append(diags, diag.Errorf("Cluster would be destroyed",
+			"The state knows cluster %q, and the configuration does not speak of it any more. All of its hosts would be reset, and everything in its etcd lost. "+
+				"Nothing was changed. To keep it put its blocks back. To destroy it run\n\n  kubewright destroy -target=%s\n\nor write where its block was\n\n"+
+				"  removed {\n    from = %s\n  }\n\nTo forget it and leave its hosts as they are, add lifecycle { destroy = false } to that.",
+			r.Target.Name, r.Target, r.Target).For(r.Target))
+	}
 	return diags
 }
 

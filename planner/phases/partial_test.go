@@ -22,7 +22,7 @@ func TestPartOfACluster(t *testing.T) {
 		state.NodeKeyTarget("cp", "cp1"), state.NodeKeyTarget("cp", "cp2"), state.NodeKeyTarget("cp", "cp3"), state.NodeKeyTarget("worker", "w1"),
 	}}}
 	destroy := func(o *operator) { o.destroy = true }
-	blocksGone := func(o *operator) { o.config = &config.Config{} }
+	blocksGone := func(o *operator) { o.config = nothing() }
 	for name, tt := range map[string]struct {
 		change  func(o *operator)
 		options planner.Options
@@ -61,5 +61,26 @@ func TestPartOfACluster(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// nothing is a configuration that has no cluster any more, and says that it is meant.
+func nothing() *config.Config {
+	return &config.Config{Removals: []config.Removal{{From: state.ClusterTarget("prod"), Destroy: true}}}
+}
+
+// TestClusterIsDestroyedWhenAsked: that its blocks are gone is not enough.
+func TestClusterIsDestroyedWhenAsked(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	o.config = &config.Config{}
+	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Cluster would be destroyed") {
+		t.Errorf("it is planned: %v", err)
+	}
+	o.config = nothing()
+	p, err := o.plan()
+	o.must(err)
+	if p.Step(state.Address{Target: state.NodeKeyTarget("cp", "cp1"), Phase: "reset"}) == nil {
+		t.Error("it is not destroyed")
 	}
 }

@@ -79,6 +79,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	v.countWhole(p)
 	v.speak(d, p)
 	diags = append(diags, v.refusePartial(d, p)...)
+	diags = append(diags, v.refuseUnasked(p)...)
 	diags = append(diags, v.refuseHalves(d, p, options)...)
 	if diags = append(diags, v.protected(p)...); diags.HasErrors() {
 		return Result{}, diags
@@ -87,7 +88,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if !v.Destroy {
 		p.Certificates = v.certificateEnds(p)
 	}
-	return Result{Plan: p, Desired: desired, Observed: observed, Open: open}, slices.Concat(diags, v.alarms(p), v.warnForgotten(), v.checkDrains(p), v.checkPairs(p))
+	return Result{Plan: p, Desired: desired, Observed: observed, Open: open}, slices.Concat(diags, v.alarms(p), v.warnForgotten(), v.unreplaced(p, options), v.checkDrains(p), v.checkPairs(p))
 }
 
 // addressesOf are the items that change.

@@ -89,6 +89,18 @@ func (v *View) replaceUnknown() diag.Diagnostics {
 	return diags
 }
 
+// unreplaced warns of nodes that are to be replaced and of which -target or -exclude
+// leaves nothing in the plan.
+func (v *View) unreplaced(p *planner.Plan, o planner.Options) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, t := range v.Replace {
+		if p.Restricted() && v.replaces(t) && !slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.Target == t }) {
+			diags.Append(diag.Warningf("Node is not replaced", "-%s=%s: the plan leaves the node out, by %s.", ReplaceFlag, t, strings.Join(restrictions(o), " ")).For(t))
+		}
+	}
+	return diags
+}
+
 // refuseReplacing refuses to replace a node whose host was not seen.
 func (v *View) refuseReplacing(t state.Target) *diag.Diagnostic {
 	i := slices.IndexFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t })
