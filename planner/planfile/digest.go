@@ -18,8 +18,8 @@ const ShortDigest = 16
 // and by which version of the tool the plan was made, on the state's serial, on
 // where in which file the configuration says something, on how a file that is to
 // be changed was written (values are compared, never bytes), on which control plane
-// the API is reached through, or on what is only shown, such as days left. Two plans
-// with the same digest do the same for the same reasons.
+// the API is reached through, or on what is only shown, such as days left and how large
+// etcd's databases are. Two plans with the same digest do the same for the same reasons.
 func Digest(p *planner.Plan) string {
 	same := *p
 	same.ToolVersion, same.Serial, same.ConfigDigest = "", 0, ""
@@ -36,6 +36,9 @@ func Digest(p *planner.Plan) string {
 	}
 	for i := range same.Steps {
 		same.Steps[i].Expect, same.Steps[i].Via = nil, state.Target{}
+		if slices.ContainsFunc(same.Steps[i].Operations, measures) {
+			same.Steps[i].Impact = ""
+		}
 	}
 	b, err := json.Marshal(same)
 	if err != nil {
@@ -43,6 +46,12 @@ func Digest(p *planner.Plan) string {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
+}
+
+// measures tells an operation whose step says how large something is by now.
+func measures(op planner.Operation) bool {
+	_, is := op.(planner.DefragmentEtcd)
+	return is
 }
 
 func withoutOrigins(changes []planner.Change) []planner.Change {

@@ -26,6 +26,9 @@ type File struct {
 	Plan *planner.Plan `json:"plan"`
 	// AllowUnreachable is the flag of that name.
 	AllowUnreachable bool `json:"allow_unreachable,omitempty"`
+	// GivenAgain are NAME=VALUE of the other flags without which the same command would
+	// plan something else, of variables with their names alone, to show that command.
+	GivenAgain []string `json:"given_again,omitempty"`
 	// PriorOutputs are the state's, to show how they change.
 	PriorOutputs map[string]state.Value `json:"prior_outputs,omitempty"`
 	// Durations are the state's, and Parallelism the flag, to show how long it takes.
@@ -69,11 +72,24 @@ func Write(path string, f File, codec state.Codec) error {
 			return fmt.Errorf("cannot save the plan: %w", err)
 		}
 	}
-	err = renameio.WriteFile(path, b, 0o600, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
-	if err != nil {
+	if err := write(path, b); err != nil {
 		return fmt.Errorf("cannot save the plan: %w", err)
 	}
 	return nil
+}
+
+// write puts a file in place that its owner alone can read, whoever could read the
+// one that was there: renameio.WriteFile would leave that as it was.
+func write(path string, b []byte) error {
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Cleanup() }()
+	if _, err := f.Write(b); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
 }
 
 // Read reads a saved plan. Errors are ErrNoPlan, ErrDamaged, ErrNewer, a

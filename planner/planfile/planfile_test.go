@@ -67,6 +67,10 @@ func samplePlan() *planner.Plan {
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.kwplan")
+	// Whoever can read what has the name cannot read the plan.
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, 0o644)); err != nil {
+		t.Fatal(err)
+	}
 	saved := planfile.File{Plan: plan(t), AllowUnreachable: true, PriorOutputs: map[string]state.Value{"o": state.String("x")}}
 	if err := planfile.Write(path, saved, nil); err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func (in Input) approval(p config.Policy) []planner.PolicyFinding {
 		if in.Approved {
 			return nil
 		}
-		finding.Message = fmt.Sprintf("not approved: apply with -approve=%s, or apply a saved plan", short)
+		finding.Message = "not approved: " + how(in.Plan, "-approve="+short)
 		return []planner.PolicyFinding{finding}
 	}
 	names := in.approvers(a)
@@ -65,6 +65,17 @@ func (in Input) approval(p config.Policy) []planner.PolicyFinding {
 	}
 	finding.Message += fmt.Sprintf(": who approves adds the line \"%s NAME\" to %s", short, a.File)
 	return []planner.PolicyFinding{finding}
+}
+
+// how is the way in which somebody approves a plan, by the command that it is of.
+func how(p *planner.Plan, flag string) string {
+	switch {
+	case p.Command != "":
+		return "run kubewright " + p.Command + " with " + flag
+	case p.Destroy:
+		return "destroy with " + flag + ", or apply a saved plan"
+	}
+	return "apply with " + flag + ", or apply a saved plan"
 }
 
 // approvers are the different people who approve the plan.

@@ -28,7 +28,7 @@ func (a *app) applyCommand() *cobra.Command {
 		Long: "apply plans, shows the plan, asks, and then carries out exactly that. A plan that was\n" +
 			"saved with plan -out is carried out unasked, if nothing has changed since: with the\n" +
 			"same configuration and variables. -approve=DIGEST approves one plan by its digest, as the\n" +
-			"terminal and every review show it, and refuses any other.\n\n" +
+			"terminal and every review show it, and refuses any other, one in a file as well.\n\n" +
 			"Steps run as soon as what they need is done, of etcd's members and of control planes one at a\n" +
 			"time. Ctrl-C lets what runs end and begins nothing more; once more stops at once. After any\n" +
 			"failure, crash or lost connection the remedy is the same command again: it goes on from there.",
@@ -61,6 +61,9 @@ func (a *app) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return a.apply(cmd.Context(), *o, by)
 		}
+		if err := a.apart(o.jsonInto, args[0]); err != nil {
+			return err
+		}
 		saved, err := a.readPlan(args[0])
 		if err != nil {
 			return err
@@ -70,11 +73,10 @@ func (a *app) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
 			return &usageError{cmd.CommandPath(), err}
 		}
 		a.savedPlan = args[0]
-		return a.apply(cmd.Context(), opts, approval{saved: &saved})
+		return a.apply(cmd.Context(), opts, approval{digest: by.digest, saved: &saved})
 	}
 	a.planning(o, &cmd)
-	cmd.Flags().BoolVar(&by.auto, "auto-approve", false, "do not ask")
-	cmd.Flags().StringVar(&by.digest, "approve", "", "do not ask if the plan has this `digest`, and refuse any other")
+	by.flags(&cmd)
 	o.onError.flag(&cmd)
 	return &cmd
 }
@@ -105,8 +107,10 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 	if err := s.show(); err != nil {
 		return err
 	}
-	if err := by.approves(s); err != nil {
-		return err
+	if by.saved == nil { // of which it was asked before
+		if err := by.approves(s, s.result.Plan); err != nil {
+			return err
+		}
 	}
 	if s.result.Plan.Empty() {
 		return s.settle(ctx, by)
@@ -132,6 +136,10 @@ func (s *session) planFor(ctx context.Context, by approval) error {
 	if by.saved == nil {
 		s.begin()
 		return s.plan(ctx)
+	}
+	// What goes on with a plan is only the rest of it, and has another digest.
+	if err := by.approves(s, by.saved.Plan); err != nil {
+		return err
 	}
 	if err := s.fits(by.saved); err != nil {
 		return err

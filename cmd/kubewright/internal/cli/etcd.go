@@ -113,14 +113,14 @@ func (a *app) etcdSnapshotCommand() *cobra.Command {
 
 func (a *app) etcdDefragmentCommand() *cobra.Command {
 	var o planOptions
-	var approved bool
+	var by approval
 	cmd := &cobra.Command{
 		Use: "defragment" + clusterArg, Short: "Have etcd give back the space that it does not use, one member at a time", Args: takes(0, 1),
 		Long: "defragment shows a plan, asks, and has one member after the other give back what its database does\n" +
 			"not use, the leader last, each only while all others answer. A member does not answer meanwhile.\n" +
 			"A snapshot is fetched before. Under an alarm for lack of space etcd is compacted first, and the alarm\n" +
 			"disarmed when all are done.",
-		Example: "  kubewright etcd defragment\n  kubewright etcd defragment prod -auto-approve",
+		Example: "  kubewright etcd defragment\n  kubewright etcd defragment prod -auto-approve\n  kubewright etcd defragment -approve=3a2816c5be94cc61",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			make := func(v *phases.View, header planner.Plan, options planner.Options) (phases.Result, diag.Diagnostics) {
 				c, which := chosenCluster(v.Config, first(args), byArgument)
@@ -129,7 +129,7 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 				}
 				return phases.Defragment(v, header, options, c.Label)
 			}
-			return a.carryOut(cmd.Context(), o, approval{auto: approved}, "etcd defragment", func(s *session) {
+			return a.carryOut(cmd.Context(), o, by, "etcd defragment", func(s *session) {
 				s.planner, s.command = make, strings.Join(append([]string{"etcd defragment"}, args...), " ")
 			})
 		},
@@ -137,7 +137,7 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 	o.careFlags(cmd)
 	o.lockFlag(cmd.Flags())
 	o.overrideFlag(cmd.Flags())
-	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
+	by.flags(cmd)
 	cmd.Flags().StringArrayVar(&o.skipPhases, "skip-phase", nil, "leave out this `phase`: etcd-snapshot")
 	return cmd
 }

@@ -17,13 +17,18 @@ type linesFile struct {
 	lines *view.JSONLines
 }
 
-// openInto begins to write lines into a file. Only its owner may read it: it has
-// the plan, as a saved plan does.
+// openInto begins to write lines into a file, or a stream. Only its owner may read a
+// file: it has the plan, as a saved plan does.
 func (a *app) openInto(path string) error {
 	if path == "" || a.into != nil {
 		return nil
 	}
-	f, err := os.OpenFile(a.named(path), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if !stream(a.named(path)) {
+		if err := a.spares("json-into", path); err != nil {
+			return err
+		}
+	}
+	f, err := openPrivate(a.named(path), os.O_TRUNC)
 	if err != nil {
 		return fmt.Errorf("-json-into=%s: %w", path, bare(err))
 	}

@@ -84,6 +84,11 @@ func (o kubeconfigOptions) check(cmd *cobra.Command) error {
 }
 
 func (a *app) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
+	if file := a.kubeconfigFile(o); file != "" {
+		if err := regular(file, file); err != nil {
+			return err
+		}
+	}
 	s, err := a.open(ctx, o.planOptions, "")
 	if err != nil {
 		return err

@@ -67,16 +67,7 @@ func (a *app) openLogFile(path string) (*os.File, error) {
 	if err := spared("The log "+path, a.named(path), statefile.DirPaths(filepath.Dir(a.named(path)))); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(a.named(path), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err == nil {
-		var info os.FileInfo
-		if info, err = f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-			err = f.Chmod(0o600)
-		}
-		if err != nil {
-			_ = f.Close()
-		}
-	}
+	f, err := openPrivate(a.named(path), os.O_APPEND)
 	if err != nil {
 		return nil, &diagError{diag.Diagnostics{diag.Errorf("Log cannot be written", "%s: %v. Nothing was done. Name a file that can be written in %s, or leave %s out.", path, bare(err), logPathVariable, logVariable)}}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -100,7 +101,7 @@ func (a *app) planCommand() *cobra.Command {
 			if err := form.check(o.json, a.full, why); err != nil {
 				return &usageError{cmd.CommandPath(), err}
 			}
-			if err := a.spares("out", out); err != nil {
+			if err := cmp.Or(a.spares("out", out), a.apart(o.jsonInto, out)); err != nil {
 				return err
 			}
 			a.quietStdout = form.programs()

@@ -22,7 +22,7 @@ import (
 
 func (a *app) etcdRestoreCommand() *cobra.Command {
 	var o planOptions
-	var approved bool
+	var by approval
 	cmd := &cobra.Command{
 		Use: "restore FILE" + clusterArg, Short: "Make the etcd of a cluster anew from a snapshot, when it has lost its quorum for good", Args: takes(1, 2),
 		Long: "restore shows a plan, asks for the cluster's name, and makes etcd anew from a snapshot: API servers and\n" +
@@ -36,7 +36,7 @@ func (a *app) etcdRestoreCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("cannot restore from %s: %w", args[0], err)
 			}
-			return a.carryOut(cmd.Context(), o, approval{auto: approved}, "etcd restore", func(s *session) {
+			return a.carryOut(cmd.Context(), o, by, "etcd restore", func(s *session) {
 				s.sending, s.leaseless = filepath.Dir(file), true
 				s.command = strings.Join(append([]string{"etcd restore"}, args...), " ")
 				s.planner = s.restoring(cmd.Context(), phases.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256}, args[1:])
@@ -47,7 +47,7 @@ func (a *app) etcdRestoreCommand() *cobra.Command {
 	o.lockFlag(cmd.Flags())
 	o.overrideFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&o.forget, phases.ForgetUnreachableFlag, nil, "go on without the control plane with this `address`, whose block is gone and whose host is gone for good (repeatable)")
-	cmd.Flags().BoolVar(&approved, "auto-approve", false, "do not ask")
+	by.flags(cmd)
 	return cmd
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
@@ -32,6 +34,32 @@ type approval struct {
 	// saved approves the plan in a file.
 	saved *planfile.File
 }
+
+// flags adds those by which a command is told that its plan is approved.
+func (by *approval) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&by.auto, "auto-approve", false, "do not ask")
+	cmd.Flags().Var((*approvedDigest)(&by.digest), "approve", "do not ask if the plan has this `digest`, and refuse any other")
+}
+
+// approvedDigest is the value of -approve. An empty one is refused, and does
+// not count as none: it comes of a script in which nobody has set what is to stand
+// there, and beside -auto-approve any plan would be carried out.
+type approvedDigest string
+
+// Set implements pflag.Value.
+func (d *approvedDigest) Set(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return errors.New("an empty digest approves no plan: give the one that the plan ends with")
+	}
+	*d = approvedDigest(s)
+	return nil
+}
+
+// String implements pflag.Value.
+func (d *approvedDigest) String() string { return string(*d) }
+
+// Type implements pflag.Value.
+func (d *approvedDigest) Type() string { return "string" }
 
 // given tells that nobody has to be asked.
 func (by approval) given() bool { return by.auto || by.digest != "" || by.saved != nil }
@@ -104,7 +132,7 @@ func (s *session) savePlan(path string) error {
 		}
 		return s.screen().saved("", s.result.Plan)
 	}
-	f := planfile.File{Plan: s.result.Plan, AllowUnreachable: s.opts.allowUnreachable, PriorOutputs: s.priorOutputs(), Durations: s.durations(), Parallelism: s.opts.parallelism}
+	f := planfile.File{Plan: s.result.Plan, AllowUnreachable: s.opts.allowUnreachable, GivenAgain: s.givenAgain, PriorOutputs: s.priorOutputs(), Durations: s.durations(), Parallelism: s.opts.parallelism}
 	if err := planfile.Write(s.named(path), f, s.codec()); err != nil {
 		return err
 	}
@@ -253,14 +281,17 @@ func (s *session) resumes() string {
 }
 
 // approves refuses a plan that is not the one which the digest approves.
-func (by approval) approves(s *session) error {
+func (by approval) approves(s *session, p *planner.Plan) error {
 	if by.digest == "" {
 		return nil
 	}
-	digest := planfile.Digest(s.result.Plan)
+	digest, read := planfile.Digest(p), "Read the plan above"
+	if by.saved != nil {
+		read = "Read it with kubewright show " + s.savedPlan
+	}
 	if len(by.digest) >= planfile.ShortDigest && strings.HasPrefix(digest, strings.ToLower(by.digest)) {
 		return nil
 	}
 	return s.failed(diag.Diagnostics{diag.Errorf(anotherPlan, "-approve=%s is the digest of another plan; this one's is %s. Nothing was changed. "+
-		"Read the plan above, and approve that if it is what you want.", by.digest, digest[:planfile.ShortDigest])})
+		read+", and approve it if it is what you want.", by.digest, digest[:planfile.ShortDigest])})
 }

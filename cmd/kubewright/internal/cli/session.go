@@ -102,9 +102,6 @@ func (a *app) open(ctx context.Context, opts planOptions, operation string) (*se
 		a.lines = view.NewJSONLines(a.Stdout, a.Now)
 		a.lines.Version(Version)
 	}
-	if err := a.spares("json-into", opts.jsonInto); err != nil {
-		return nil, err
-	}
 	if err := a.openInto(opts.jsonInto); err != nil {
 		return nil, err
 	}

@@ -100,6 +100,7 @@ func (a *app) showPlan(path string, form planForm, why explanation) error {
 		return err
 	}
 	o := a.options()
+	o.AllowUnreachable, o.GivenAgain = f.AllowUnreachable, f.GivenAgain
 	o.Recorded, o.Parallelism = view.Recorded{Outputs: f.PriorOutputs, Durations: f.Durations}, f.Parallelism
 	if why.given {
 		return view.Explain(a.Stdout, f.Plan, why.at, o)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -37,7 +36,7 @@ func annotations(w io.Writer, plan *planner.Plan, o Options) error {
 	r := newReview(plan, o)
 	all := collectAnnotations(r)
 	p := newPage(Options{Width: endless})
-	p.line("::notice title=kubewright::" + commandText(r.headline()+" Digest "+r.digest[:planfile.ShortDigest]+"."))
+	p.line("::notice title=kubewright::" + commandText(r.headline()+" Digest "+r.short()+"."))
 	for _, level := range []string{"error", "warning", "notice"} {
 		var of []*annotation
 		for _, a := range all.list {
@@ -150,10 +149,19 @@ func itemLines(it reviewedItem) []string {
 	out := []string{string(it.Action) + " " + it.Address.String()}
 	if it.Action == planner.Update || len(it.Attributes) <= 3 {
 		for _, a := range it.Attributes {
-			out = append(out, "  "+a.Path+": "+inline(shortDigest(a.Before))+" -> "+inline(shortDigest(a.After)))
+			out = append(out, "  "+a.Path+": "+beforeAfter(a))
 		}
 	}
 	return out
+}
+
+// beforeAfter is a change on one line, of a secret in the words of the text.
+func beforeAfter(a planner.AttributeChange) string {
+	secret := a.Before.Kind() == state.KindSensitive || a.After.Kind() == state.KindSensitive
+	if secret && !a.Before.IsNull() && !a.After.IsNull() {
+		return secretChange(a.Before, a.After)
+	}
+	return inline(shortDigest(a.Before)) + " -> " + inline(shortDigest(a.After))
 }
 
 // command is the annotation as a workflow command.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
@@ -9,9 +10,6 @@ import (
 // commandFor is the command that makes such a plan again and carries it out: it
 // has the flags that make the plan what it is. Without them it would be another.
 func commandFor(plan *planner.Plan, o Options) string {
-	if plan.Command != "" {
-		return "kubewright " + Clean(plan.Command)
-	}
 	if o.SavedPlan != "" { // has the flags
 		words := []string{"kubewright apply"}
 		for _, name := range plan.OverriddenPolicies { // who applies may have added some
@@ -19,7 +17,7 @@ func commandFor(plan *planner.Plan, o Options) string {
 		}
 		return strings.Join(append(append(words, givenAgain(o)...), shellWord(o.SavedPlan)), " ")
 	}
-	words := []string{"kubewright", verb(plan)}
+	words := []string{"kubewright", cmp.Or(Clean(plan.Command), verb(plan))}
 	if plan.RefreshOnly {
 		words = append(words, "-refresh-only")
 	}

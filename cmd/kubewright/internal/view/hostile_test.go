@@ -91,6 +91,14 @@ func TestHostileText(t *testing.T) {
 		}
 		checkElements(t, s, "html", elements(t, planAs(t, plan, "html")), wantPage)
 		checkElements(t, s, "markdown", elements(t, rendered(t, planAs(t, plan, "markdown"))), wantComment)
+		// The command is there only of a plan that no policy refuses.
+		free := func(s string) *planner.Plan {
+			p := hostilePlan(s)
+			p.Policies = nil
+			return p
+		}
+		checkElements(t, s, "html", elements(t, planAs(t, free(s), "html")), elements(t, planAs(t, free("harmless"), "html")))
+		checkElements(t, s, "markdown", elements(t, rendered(t, planAs(t, free(s), "markdown"))), elements(t, rendered(t, planAs(t, free("harmless"), "markdown"))))
 		var report struct{}
 		if err := xml.Unmarshal([]byte(planAs(t, plan, "junit")), &report); err != nil {
 			t.Errorf("%q breaks the report of tests: %v", s, err)

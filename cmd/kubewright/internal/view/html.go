@@ -11,7 +11,6 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
-	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -66,7 +65,7 @@ type pageData struct {
 	Headline    string
 	Digest      string
 	ToolVersion string
-	Verb        string
+	Command     string
 	Severe      []string
 	Withheld    []pageWithheld
 	Notes       [][2]string
@@ -115,7 +114,7 @@ func newPageHead(r *review) *pageData {
 	return &pageData{
 		Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 		Policy:   "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
-		Headline: r.headline(), Digest: r.digest[:planfile.ShortDigest], ToolVersion: Clean(r.ToolVersion), Verb: verb(r.Plan),
+		Headline: r.headline(), Digest: r.short(), ToolVersion: Clean(r.ToolVersion), Command: r.command,
 		Notes: r.notes(), Mended: r.mended(),
 	}
 }

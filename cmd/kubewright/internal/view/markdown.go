@@ -8,7 +8,6 @@ import (
 	"unicode"
 
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/planfile"
 )
 
 // markdownLimit is how long a plan in Markdown becomes at most, in bytes. GitHub
@@ -225,12 +224,24 @@ func (m *markdownPage) folded(title string, lines []string) bool {
 }
 
 func (m *markdownPage) foot(r *review) {
-	if r.Empty() && len(r.outputs) == 0 {
+	if r.nothing() {
 		return
 	}
-	m.WriteString("\n<sub>Plan " + mdCode(r.digest[:planfile.ShortDigest]) + "; `" + verb(r.Plan) + " -approve=" + r.digest[:planfile.ShortDigest] + "` carries out this plan and no other. " +
-		"In the diffs `+` is created, `!` changed, `-` destroyed.</sub>\n")
+	how := "; " + mdCode(r.command)
+	switch {
+	case r.command == "":
+		how = ""
+	case len(how) > maxCommand:
+		how = "; the command that `kubewright plan` ends with"
+	}
+	if how != "" {
+		how += " carries out this plan and no other"
+	}
+	m.WriteString("\n<sub>Plan " + mdCode(r.short()) + how + ". In the diffs `+` is created, `!` changed, `-` destroyed.</sub>\n")
 }
+
+// maxCommand is how long a command is shown: a part of it would be another one.
+const maxCommand = 1000
 
 // diffText is laid out lines with the symbol in the first column, where GitHub's
 // colours want it.

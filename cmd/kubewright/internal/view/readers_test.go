@@ -277,6 +277,101 @@ func checkMarkdown(t *testing.T, name string, plan *planner.Plan, text string) {
 	}
 }
 
+// TestCommandIsTheSame: who reads a plan in whichever form copies the same command, with
+// the flags that make the plan what it is; and none of a plan that a policy refuses as it
+// is, or that has nothing to do.
+func TestCommandIsTheSame(t *testing.T) {
+	const says = "carries out this plan and no other"
+	plan := *fixtures["update"]()
+	plan.Targets, plan.SkippedPhases = []string{`node.cp["cp1"]`}, []string{"addon"}
+	o := view.Options{AllowUnreachable: true, GivenAgain: []string{"chdir=prod", "var=size=…"}}
+	as := func(form string) string {
+		var b bytes.Buffer
+		show, format := view.PlanAs, form
+		if form == "graph" {
+			show, format = view.Graph, "html"
+		}
+		if err := show(&b, &plan, format, o); err != nil {
+			t.Fatal(err)
+		}
+		return html.UnescapeString(b.String())
+	}
+	forms := []string{"markdown", "html", "graph"}
+	var b bytes.Buffer
+	if err := view.Saved(&b, "", &plan, o); err != nil {
+		t.Fatal(err)
+	}
+	command := strings.TrimSpace(regexp.MustCompile(`(?m)^ +kubewright apply .*$`).FindString(b.String()))
+	if want := `kubewright apply -target='node.cp["cp1"]' -skip-phase=addon -allow-unreachable -chdir=prod -var='size=…' -approve=`; !strings.HasPrefix(command, want) {
+		t.Errorf("the text says %q, want %s…", command, want)
+	}
+	for _, form := range forms {
+		if text := as(form); !strings.Contains(text, command+"` "+says) && !strings.Contains(text, command+"</code> "+says) {
+			t.Errorf("%s does not say %s", form, command)
+		}
+	}
+	plan.Policies = []planner.PolicyFinding{{Policy: "four-eyes", Rule: "approval", Message: "not approved"}}
+	for _, form := range forms {
+		if !strings.Contains(as(form), says) {
+			t.Errorf("%s of a plan that only lacks an approval does not say how it is applied", form)
+		}
+	}
+	plan.Policies[0].Rule = "freeze"
+	for _, form := range forms {
+		if text := as(form); strings.Contains(text, says) || strings.Contains(text, "-approve=") {
+			t.Errorf("%s of a plan that a policy refuses says how it is applied", form)
+		}
+	}
+	plan = planner.Plan{}
+	for _, form := range forms {
+		if strings.Contains(as(form), says) {
+			t.Errorf("%s of a plan with nothing to do says how it is applied", form)
+		}
+	}
+	// A plan that another command makes is carried out by that, with its flags.
+	plan = *fixtures["update"]()
+	plan.Command, plan.ForgetUnreachable = "etcd restore good.db prod", []string{"node.cp"}
+	for _, form := range forms {
+		if want := "kubewright etcd restore good.db prod -forget-unreachable=node.cp -allow-unreachable -chdir=prod -var='size=…' -approve="; !strings.Contains(as(form), want) {
+			t.Errorf("%s does not say %s…", form, want)
+		}
+	}
+	// A part of a command would be another one.
+	plan = *fixtures["update"]()
+	for i := range 100 {
+		plan.Targets = append(plan.Targets, fmt.Sprintf("node.worker[%q]", fmt.Sprint(i)))
+	}
+	if text := as("markdown"); strings.Contains(text, "-approve=") || !strings.Contains(text, "the command that `kubewright plan` ends with "+says) {
+		t.Error("markdown has a command that is longer than it may become")
+	}
+}
+
+// TestSecretsInAnnotations: they say of a secret what the text says, whether it is
+// another one.
+func TestSecretsInAnnotations(t *testing.T) {
+	var m maker
+	target := state.NodeTarget("w")
+	secret := func(fingerprint string) state.Value { return state.SensitiveValue("var.token", fingerprint) }
+	m.Resources = []planner.ResourceChange{{Target: target, Action: planner.Update}}
+	m.change(target, "addon", "file:/x", state.KindFile, planner.Update, []planner.AttributeChange{
+		{Path: "another", Before: secret("1"), After: secret("2")},
+		{Path: "same", Before: secret("1"), After: secret("1")},
+		{Path: "unknown", Before: secret(""), After: secret("2")},
+		{Path: "was_plain", Before: state.String("x"), After: secret("2")},
+		{Path: "fresh", After: secret("2")},
+	})
+	m.step(target, "addon", planner.Update, "", nil, planner.WriteFile{Path: "/x"})
+	text := planAs(t, &m.Plan, "github")
+	for _, want := range []string{
+		"another: (sensitive value) changed%0A", "same: (sensitive value) unchanged%0A", "unknown: (sensitive value)%0A",
+		"was_plain: (sensitive value)%0A", "fresh: null -> (sensitive value)\n",
+	} {
+		if !strings.Contains(text, "  "+want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+}
+
 // TestMarkdownFits makes a plan far too large for a comment: the summary is
 // there, what does not fit is counted, and every resource is accounted for.
 func TestMarkdownFits(t *testing.T) {

@@ -45,7 +45,10 @@ func PlanAs(w io.Writer, plan *planner.Plan, format string, o Options) error {
 // to which resource, phase by phase and item by item, the worst first.
 type review struct {
 	*planner.Plan
-	digest    string
+	digest string
+	// command carries out this plan and no other; empty where there is nothing to do,
+	// and where a policy refuses the plan whoever approves it.
+	command   string
 	resources []reviewed
 	// drift is what changed outside and the plan leaves so.
 	drift []reviewedItem
@@ -96,12 +99,22 @@ const endless = 1 << 20
 
 // newOutline is a review without what changes: its steps, and how long they take.
 func newOutline(plan *planner.Plan, o Options) *review {
-	return &review{
+	r := &review{
 		Plan: plan, digest: planfile.Digest(plan), page: newPage(Options{Width: endless}),
 		outputs:  changedOutputs(o.Recorded.Outputs, plan.Outputs),
 		timeline: executor.Forecast(plan, o.Recorded.Durations, o.Parallelism),
 	}
+	if !r.nothing() && !refusedAsItIs(plan) {
+		r.command = commandFor(plan, o) + " -approve=" + r.short()
+	}
+	return r
 }
+
+// short is the digest as it is shown.
+func (r *review) short() string { return r.digest[:planfile.ShortDigest] }
+
+// nothing tells that the plan has nothing to do, on any host or with the outputs.
+func (r *review) nothing() bool { return r.Empty() && len(r.outputs) == 0 }
 
 func newReview(plan *planner.Plan, o Options) *review {
 	r := newOutline(plan, o)
