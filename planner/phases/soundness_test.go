@@ -2,6 +2,7 @@ package phases_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +64,8 @@ var works = map[string]struct {
 }
 
 // TestPlansAreSound: whatever three control planes have, the steps of a plan wait
-// for one another in some order, or it is said why there is no plan.
+// for one another in some order, or it is said why there is no plan. Without
+// KUBEWRIGHT_LONG every third combination is tried.
 func TestPlansAreSound(t *testing.T) {
 	t.Parallel()
 	names := []string{"failing", "silent", "unhealthy member", "well"}
@@ -75,6 +77,9 @@ func TestPlansAreSound(t *testing.T) {
 				first.kubelets("1.36.3")
 			}
 			for i := range 64 {
+				if i%3 != 0 && os.Getenv("KUBEWRIGHT_LONG") == "" {
+					continue
+				}
 				has := []string{names[i%4], names[i/4%4], names[i/16]}
 				o := first.copy(t)
 				v := o.observe()
