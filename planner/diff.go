@@ -66,22 +66,27 @@ func Drift(observed, recorded *state.Snapshot) []Change {
 	var drift []Change
 	for i := range recorded.Items {
 		was := &recorded.Items[i]
-		if observed.Dark(was.Address) || was.CreateOnly {
+		if observed.Dark(was.Address) {
 			continue
 		}
 		have := observed.Find(was.Address)
 		c := Change{Address: was.Address, Kind: was.Kind, Reason: ReasonDrift}
 		if have == nil {
 			c.Action = Delete
-			if !was.Expires {
+			if !was.Expires && !was.CreateOnly {
 				drift = append(drift, c)
 			}
 			continue
 		}
 		c.Action = Update
-		// The arrow points from what we remember to what is there now.
-		for _, a := range compareItem(was, have.Attributes) {
-			if a.Path == RenewalDue {
+		differences := compareItem(was, have.Attributes)
+		if was.CreateOnly {
+			differences = onceThere(was.Kind, differences)
+		}
+		// The arrow points from what we remember to what is there now. Who may read a
+		// key an older version did not remember.
+		for _, a := range differences {
+			if a.Path == RenewalDue || isAccess(was.Kind, a.Path) && a.After.IsNull() {
 				continue
 			}
 			c.Attributes = append(c.Attributes, AttributeChange{Path: a.Path, Before: a.After, After: a.Before})
@@ -112,7 +117,7 @@ func diffItem(want, have, was *state.Item) (Change, bool) {
 	c.Action = Update
 	c.Attributes = compareItem(want, have.Attributes)
 	if want.CreateOnly {
-		c.Attributes = slices.DeleteFunc(c.Attributes, func(a AttributeChange) bool { return a.Path != RenewalDue })
+		c.Attributes = onceThere(want.Kind, c.Attributes)
 	}
 	if want.Partial && was != nil && !want.CreateOnly {
 		c.Attributes = append(c.Attributes, unwanted(want, have, was)...)

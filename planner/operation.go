@@ -474,6 +474,7 @@ var operations = []Operation{
 	WriteFile{},
 	RemovePath{},
 	EnsureDirectory{},
+	SetAccess{},
 	UploadArtifact{},
 	Preserve{},
 	Restore{},
@@ -522,7 +523,7 @@ var operations = []Operation{
 // that it can travel with its neighbours in one round trip.
 func IsHostOperation(op Operation) bool {
 	switch op.(type) {
-	case WriteFile, RemovePath, EnsureDirectory, UploadArtifact, Preserve, Restore, Packages, LoadImage, Unit,
+	case WriteFile, RemovePath, EnsureDirectory, SetAccess, UploadArtifact, Preserve, Restore, Packages, LoadImage, Unit,
 		RestartProcess, SetSysctl, LoadModule, Swap, RemovePods, Unmount, RemoveNetwork, Mark, SetAsideEtcd, RestoreEtcd:
 		return true
 	}

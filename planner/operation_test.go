@@ -162,7 +162,7 @@ func TestIsHostOperation(t *testing.T) {
 			host++
 		}
 	}
-	if host != 19 || IsHostOperation(Drain{}) || !IsHostOperation(WriteFile{}) {
+	if host != 20 || IsHostOperation(Drain{}) || !IsHostOperation(WriteFile{}) {
 		t.Errorf("%d operations are done by a host alone", host)
 	}
 }

@@ -77,9 +77,27 @@ type Step struct {
 	// Gates are conditions evaluated again right before the step.
 	Gates []string `json:"gates,omitempty"`
 	// Impact is what the step means to those who use the cluster.
-	Impact     string     `json:"impact,omitempty"`
-	Operations Operations `json:"operations"`
+	Impact string `json:"impact,omitempty"`
+	// Pods are all pods that a drain looks at, in order of their names. They are shown,
+	// and are no part of the digest.
+	Pods       []DrainedPod `json:"pods,omitempty"`
+	Operations Operations   `json:"operations"`
 }
+
+// PodsNamed is how many pods the impact of a drain names, beside those that matter.
+const PodsNamed = 8
+
+// DrainedPod is a pod of a node that is to be drained.
+type DrainedPod struct {
+	// Name is NAMESPACE/NAME.
+	Name string `json:"name"`
+	// Note says what brings it back and what is lost with it, or which option leaves
+	// it where it is.
+	Note string `json:"note"`
+}
+
+// String is NAMESPACE/NAME (NOTE).
+func (p DrainedPod) String() string { return p.Name + " (" + p.Note + ")" }
 
 // Expectation adds to Expect.
 func (s *Step) Expectation(key, digest string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,22 +38,40 @@ func (w *work) drain(ctx context.Context, op planner.Drain) error {
 type StillThere struct {
 	Pod string
 	Why string
+	// Budget is the PodDisruptionBudget that does not let it go; empty where it is
+	// something else.
+	Budget string
 }
 
-// Blocked is the error of a drain that reached its deadline.
+// stillNamed bounds the pods that the error of a drain names: more than a kubelet runs
+// unless it is told to.
+const stillNamed = 110
+
+// Blocked is the error of a drain that reached its deadline. It names those that a
+// budget does not let go first, and pods with the same reason together.
 func Blocked(op planner.Drain, left []StillThere) error {
-	const most = 10
-	var lines []string
-	for i, p := range left {
-		if i == most {
-			lines = append(lines, fmt.Sprintf("%d more", len(left)-most))
-			break
+	left = slices.Clone(left)
+	slices.SortStableFunc(left, func(a, b StillThere) int {
+		if (a.Budget == "") != (b.Budget == "") {
+			return strings.Compare(b.Budget, a.Budget) // what has none comes last
 		}
-		lines = append(lines, p.Pod+" ("+p.Why+")")
+		return strings.Compare(a.Budget, b.Budget)
+	})
+	shown := left[:min(len(left), stillNamed)]
+	var groups []string
+	for i := 0; i < len(shown); {
+		var pods []string
+		for why := shown[i].Why; i < len(shown) && shown[i].Why == why; i++ {
+			pods = append(pods, shown[i].Pod)
+		}
+		groups = append(groups, strings.Join(pods, ", ")+" ("+shown[i-1].Why+")")
+	}
+	if more := len(left) - len(shown); more > 0 {
+		groups = append(groups, fmt.Sprintf("%d more", more))
 	}
 	return &Error{
 		Kind: ErrBlocked, Do: "drain node " + op.Node,
-		Cause: fmt.Errorf("after %s it has pods still: %s", op.Timeout, strings.Join(lines, ", ")),
+		Cause: fmt.Errorf("after %s it has pods still: %s", op.Timeout, strings.Join(groups, "; ")),
 	}
 }
 
@@ -64,6 +83,9 @@ func WhyTerminating(goneBy time.Time) string {
 
 // WhyBlocked says of a budget what it wants and has.
 func WhyBlocked(name string, b state.BudgetReport) string {
+	if b.Failed != "" {
+		return fmt.Sprintf("PodDisruptionBudget %s never allows a disruption, because its pods cannot be counted: %s; give it minAvailable as a number, or change what it selects", name, b.Failed)
+	}
 	why := fmt.Sprintf("PodDisruptionBudget %s allows %d disruptions: %d of %d pods are healthy, %d have to stay", name, b.Allowed, b.Healthy, b.Expected, b.Wanted)
 	if b.Never() {
 		why += ", so it never allows one; scale up or change it"

@@ -29,8 +29,8 @@ type ClusterQuery struct {
 	Objects []ObjectRef
 	// Etcd asks for the members of stacked etcd.
 	Etcd bool
-	// PodsOn are nodes of which it is asked what a drain would evict, and which
-	// PodDisruptionBudgets speak of it.
+	// PodsOn are nodes of which it is asked what a drain would evict, which
+	// PodDisruptionBudgets speak of it, and which volumes they alone have.
 	PodsOn []string
 	// Kubelet is the version that kubelets are to have, without v: the same is
 	// asked of nodes with another one, which may have to be emptied. Empty for any.
@@ -66,6 +66,9 @@ type ClusterReport struct {
 	// Budgets those that select any of them, by NAMESPACE/NAME.
 	Pods    []PodReport
 	Budgets map[string]BudgetReport
+	// Claims are bound ones whose volume one of the nodes asked for alone has, and that
+	// none of Pods uses now, in order of namespace and name.
+	Claims []ClaimReport
 	// TokenSecrets are those asked for, by namespace and name; TokensSeen tells that
 	// they were, and that these are all.
 	TokenSecrets []TokenSecret

@@ -59,7 +59,8 @@ type Item struct {
 	Classes map[string]Class `json:"classes,omitempty"`
 	// CreateOnly marks an item that matters only while it is made: once it is
 	// present it is not diffed, but for a renewal that is due (super-admin.conf, the
-	// founder's kubelet.conf), and that somebody takes it away is no drift.
+	// founder's kubelet.conf) and who may read it, and that somebody takes it away is
+	// no drift.
 	CreateOnly bool `json:"create_only,omitempty"`
 	// Expires marks an item that Kubernetes takes away when its time is over:
 	// once it was made as it is wanted, its absence is no difference.

@@ -122,6 +122,9 @@ func (n *node) certificatesQuery(q *state.Query) {
 func (v *View) certificateEnds(p *planner.Plan) []planner.CertificateEnd {
 	changed := map[state.Target]map[string]bool{}
 	for _, c := range p.Changes {
+		if c.OnlyAccess() {
+			continue
+		}
 		if changed[c.Address.Target] == nil {
 			changed[c.Address.Target] = map[string]bool{}
 		}

@@ -60,8 +60,6 @@ var certs = phase{
 	},
 }
 
-const keyMode = "0600"
-
 // shownOfCertificates are attributes of certificates and kubeconfigs that time
 // or the configuration's wish changes, and no file.
 var shownOfCertificates = map[string]state.Class{"not_after": state.Shown, "renew_before": state.Shown, daysLeft: state.Shown}
@@ -82,13 +80,17 @@ func (n *node) authorityItem(phase string, a authority) state.Item {
 		return it
 	}
 	info := state.CertificateInfoOf(a.certificate)
-	return state.Item{
+	it := state.Item{
 		Address: item(n.target, phase, "certificate", a.Base), Kind: state.KindCertificate, Partial: true,
 		Attributes: attributes("common_name", info.CommonName, "signed_by", info.KeyDigest, "serial", info.Serial, "not_after", rfc3339(info.NotAfter), "usages", sorted(info.Usages)),
 		Origin:     map[string]state.Source{"": n.cluster.origin(a.block + ".certificate")},
 		// While it is rotated the stages bring it.
 		CreateOnly: n.cluster.rotation(a.Base) != nil,
 	}
+	if phase == certsPhase && a.keyOnHosts() {
+		return withKeyAccess(it)
+	}
+	return it
 }
 
 // certificateItem is a desired certificate. Who signs it is known once the CA exists.
@@ -104,14 +106,14 @@ func (n *node) certificateItem(c kubeadm.Certificate) state.Item {
 	addList(m, "organizations", c.Organizations)
 	addList(m, "dns_names", c.DNSNames)
 	addList(m, "ip_addresses", c.IPAddresses)
-	return state.Item{
+	return withKeyAccess(state.Item{
 		Address: item(n.target, certsPhase, "certificate", c.Base), Kind: state.KindCertificate, Attributes: state.FromGo(m),
 		Classes: shownOfCertificates,
 		Origin: map[string]state.Source{
 			"": n.cluster.origin("certificates"), "dns_names": n.cluster.sansOrigin(c), "ip_addresses": n.cluster.sansOrigin(c),
 			"algorithm": n.cluster.origin("certificates.algorithm"), "validity": n.cluster.origin("certificates.validity"),
 		},
-	}
+	})
 }
 
 // sansOrigin is where the configuration speaks of a certificate's names.

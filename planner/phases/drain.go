@@ -77,25 +77,57 @@ func (c *cluster) passedOver(p state.PodReport) string {
 // leftBehind names the pods that a drain of a node passes over, and the option
 // that says so.
 func (c *cluster) leftBehind(node string) string {
-	names := map[string][]string{}
+	pods := map[string][]state.PodReport{}
 	for _, p := range c.podsOf(node) {
 		if option := c.passedOver(p); option != "" {
-			names[option] = append(names[option], p.String())
+			pods[option] = append(pods[option], p)
 		}
 	}
 	text := ""
-	for _, option := range slices.Sorted(maps.Keys(names)) {
-		pods := names[option]
-		if more := len(pods) - podsNamed; more > 0 {
-			pods = append(pods[:podsNamed:podsNamed], fmt.Sprintf("%d more", more))
-		}
-		text += "; passed over by " + option + ": " + strings.Join(pods, ", ")
+	for _, option := range slices.Sorted(maps.Keys(pods)) {
+		text += "; passed over by " + option + ": " + c.named(pods[option], state.PodReport.String)
 	}
 	return text
 }
 
-// podsNamed is how many pods the plan names of a node.
-const podsNamed = 8
+// named lists pods as say has them: first those that matter, each of them, and of the
+// others as many as there is room for.
+func (c *cluster) named(pods []state.PodReport, say func(state.PodReport) string) string {
+	matter := slices.DeleteFunc(slices.Clone(pods), func(p state.PodReport) bool { return !c.matters(p) })
+	others := slices.DeleteFunc(slices.Clone(pods), c.matters)
+	var names []string
+	for i, p := range slices.Concat(matter, others) {
+		if i >= max(planner.PodsNamed, len(matter)) {
+			names = append(names, fmt.Sprintf("%d more", len(pods)-i))
+			break
+		}
+		names = append(names, say(p))
+	}
+	return strings.Join(names, ", ")
+}
+
+// matters tells that a pod does not just start anew elsewhere: something is lost with
+// it, or the drain has to wait for it.
+func (c *cluster) matters(p state.PodReport) bool {
+	return !p.Finished && (p.Controller == "" || p.EmptyDir) || overdue(p, c.view.ObservedAt) ||
+		!c.Upgrade.Drain.DisableEviction && slices.ContainsFunc(p.Budgets, func(b string) bool { return c.seen.Budgets[b].Allowed == 0 })
+}
+
+// overdue tells that a pod terminates for longer than it was to.
+func overdue(p state.PodReport, now time.Time) bool { return !p.GoneBy.IsZero() && now.After(p.GoneBy) }
+
+// drainedPods are all pods that a drain of a node looks at, as programs read them.
+func (c *cluster) drainedPods(node string) []planner.DrainedPod {
+	var out []planner.DrainedPod
+	for _, p := range c.podsOf(node) {
+		note := podNote(p, c.view.ObservedAt)
+		if option := c.passedOver(p); option != "" {
+			note = "passed over by " + option
+		}
+		out = append(out, planner.DrainedPod{Name: p.String(), Note: note})
+	}
+	return out
+}
 
 // drainImpact names the pods to evict, what is lost with them, and the budgets
 // that they have to wait for.
@@ -108,21 +140,14 @@ func (c *cluster) drainImpact(node string) string {
 	if len(pods) == 1 {
 		text = "1 pod to " + todo
 	}
-	var names []string
+	if len(pods) > 0 {
+		text += ": " + c.named(pods, func(p state.PodReport) string { return p.String() + " (" + podNote(p, c.view.ObservedAt) + ")" })
+	}
 	budgets := map[string]bool{}
-	for i, p := range pods {
-		if i < podsNamed {
-			names = append(names, p.String()+" ("+podNote(p, c.view.ObservedAt)+")")
-		}
+	for _, p := range pods {
 		for _, b := range p.Budgets {
 			budgets[b] = budgets[b] || c.seen.Budgets[b].Allowed == 0
 		}
-	}
-	if more := len(pods) - podsNamed; more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	if len(names) > 0 {
-		text += ": " + strings.Join(names, ", ")
 	}
 	var waits []string
 	for _, b := range slices.Sorted(maps.Keys(budgets)) {
@@ -151,7 +176,7 @@ func podNote(p state.PodReport, now time.Time) string {
 	}
 	switch {
 	case p.GoneBy.IsZero():
-	case now.After(p.GoneBy):
+	case overdue(p, now):
 		note += ", terminates still and was to be gone by " + p.GoneBy.Format(time.RFC3339)
 	default:
 		note += ", terminates already"
@@ -178,17 +203,17 @@ func (v *View) checkDrains(p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// obstacle is one reason why a node cannot be drained, with the pods that it
-// speaks of and what to do.
+// obstacle is one reason why a node cannot be drained, with the pods or claims that
+// it speaks of and what to do.
 type obstacle struct {
 	why, todo string
-	pods      []string
+	of        []string
 }
 
 func (c *cluster) refuseDrain(d planner.Drain, s planner.Step) *diag.Diagnostic {
 	var lines []string
 	for _, o := range c.obstacles(d, s.Action == planner.Delete) {
-		lines = append(lines, "  "+o.why+": "+strings.Join(o.pods, ", ")+".\n    To do: "+o.todo+".")
+		lines = append(lines, "  "+o.why+": "+strings.Join(o.of, ", ")+".\n    To do: "+o.todo+".")
 	}
 	if len(lines) == 0 {
 		return nil
@@ -197,15 +222,31 @@ func (c *cluster) refuseDrain(d planner.Drain, s planner.Step) *diag.Diagnostic 
 		s.Target, d.Node, strings.Join(lines, "\n")).For(s.Target).At(c.place("upgrade.drain"))
 }
 
+// neverAllows says why a budget never allows an eviction, and what to do about it.
+func neverAllows(name string, b state.BudgetReport) (why, todo string) {
+	if b.Failed != "" {
+		return fmt.Sprintf("PodDisruptionBudget %s never allows an eviction, because its pods cannot be counted (%s)", name, b.Failed),
+			"give the budget minAvailable as a number, for which nobody has to know how many pods are to be there, or change what it selects"
+	}
+	return fmt.Sprintf("PodDisruptionBudget %s wants %d of %d pods to stay and so never allows an eviction", name, b.Wanted, b.Expected),
+		"scale up what it protects, or change the budget"
+}
+
 // obstacles are what stands against a drain of a node, which leaves for good or
 // comes back.
 func (c *cluster) obstacles(d planner.Drain, leaves bool) []obstacle {
 	found := map[string]*obstacle{}
-	note := func(why, todo string, p state.PodReport, what string) {
+	note := func(why, todo string, of fmt.Stringer, what string) {
 		if found[why] == nil {
 			found[why] = &obstacle{why: why, todo: todo}
 		}
-		found[why].pods = append(found[why].pods, p.String()+what)
+		found[why].of = append(found[why].of, of.String()+what)
+	}
+	for _, k := range c.seen.Claims {
+		if leaves && k.Node == d.Node {
+			note("PersistentVolumeClaims whose data is on this host alone, and that no pod to evict uses now",
+				"copy the data elsewhere, then delete the PersistentVolumeClaims", k, " (PersistentVolume "+k.Volume+")")
+		}
 	}
 	for _, p := range c.podsOf(d.Node) {
 		// The disk goes with the host, whatever becomes of the pod.
@@ -222,9 +263,8 @@ func (c *cluster) obstacles(d planner.Drain, leaves bool) []obstacle {
 		}
 		for _, b := range p.Budgets {
 			if c.seen.Budgets[b].Never() && len(p.Budgets) == 1 && !d.DisableEviction {
-				r := c.seen.Budgets[b]
-				note(fmt.Sprintf("PodDisruptionBudget %s wants %d of %d pods to stay and so never allows an eviction", b, r.Wanted, r.Expected),
-					"scale up what it protects, or change the budget; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, "")
+				why, todo := neverAllows(b, c.seen.Budgets[b])
+				note(why, todo+"; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, "")
 			}
 		}
 		switch {

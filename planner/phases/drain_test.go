@@ -139,13 +139,13 @@ func TestDrainPlan(t *testing.T) {
 		{
 			"all of it",
 			config.DrainOptions{DeleteEmptyDirData: true, Force: true},
-			[]string{"4 pods to evict: shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/cart (ReplicaSet), shop/lone (no controller brings it back), " + stuck},
+			[]string{"4 pods to evict: shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/lone (no controller brings it back), " + stuck, "), shop/cart (ReplicaSet)"},
 			[]string{"passed over", "blocked"},
 		},
 		{
 			"a selector",
 			config.DrainOptions{PodSelector: "app notin (cache, lone)"},
-			[]string{"2 pods to evict: shop/cart (ReplicaSet), " + stuck, "; passed over by pod_selector: shop/cache, shop/lone"},
+			[]string{"2 pods to evict: " + stuck, "), shop/cart (ReplicaSet); passed over by pod_selector: shop/cache, shop/lone"},
 			nil,
 		},
 		{
@@ -176,6 +176,74 @@ func TestDrainPlan(t *testing.T) {
 	}
 }
 
+// Where there are more pods than a sentence has room for, those are named that are
+// lost, that lose data and that a budget blocks, and all are there for programs.
+func TestDrainOfManyPods(t *testing.T) {
+	t.Parallel()
+	const node = "host-10-0-0-22"
+	names := func(app string) (out []string) {
+		for i := range 6 {
+			out = append(out, fmt.Sprintf("shop/%s-%d", app, i))
+		}
+		return out
+	}
+	o := founded(t, 1, 2)
+	for _, p := range o.world.Pods(node) {
+		if p.Node == node {
+			o.edit("10.0.0.11", "pod "+p.Namespace+"/"+p.Name+" delete")
+		}
+	}
+	for _, name := range slices.Concat(names("a"), names("b")) {
+		o.edit("10.0.0.11", "pod "+name+" "+node)
+	}
+	for _, name := range names("lone") {
+		o.edit("10.0.0.11", "pod "+name+" "+node+" bare")
+	}
+	for _, name := range names("scratch") {
+		o.edit("10.0.0.11", "pod "+name+" "+node+" emptydir")
+	}
+	o.edit("10.0.0.11", "pod shop/web-0 "+node, "pod shop/web-1 host-10-0-0-21 unready", "budget shop/web 1")
+	matter := append(slices.Concat(names("lone"), names("scratch")), "shop/web-0")
+	o.leave("w2")
+
+	drain := &o.config.Clusters[0].Upgrade.Drain
+	drain.Force, drain.DeleteEmptyDirData = true, true
+	p, err := o.plan()
+	o.must(err)
+	_, said := drainOf(t, p, "w2/drain")
+	for _, name := range matter {
+		if !strings.Contains(said, " "+name+" (") {
+			t.Errorf("%s is not named: %s", name, said)
+		}
+	}
+	if !strings.Contains(said, "25 pods to evict: ") || !strings.Contains(said, ", 12 more; blocked") {
+		t.Errorf("the others are not counted: %s", said)
+	}
+	var listed []string
+	for _, pod := range stepOf(p, "w2/drain").Pods {
+		listed = append(listed, pod.Name)
+		if want := map[bool]string{true: "no controller brings it back"}[strings.HasPrefix(pod.Name, "shop/lone")]; want != "" && pod.Note != want {
+			t.Errorf("got %s, want %s", pod, want)
+		}
+	}
+	if want := slices.Concat(names("a"), names("b"), matter); !slices.Equal(listed, want) {
+		t.Errorf("got  %q\nwant %q", listed, want)
+	}
+
+	drain.PodSelector = "app=none"
+	p, err = o.plan()
+	o.must(err)
+	_, said = drainOf(t, p, "w2/drain")
+	for _, name := range matter {
+		if !strings.Contains(said, " "+name+",") {
+			t.Errorf("%s, which is passed over, is not named: %s", name, said)
+		}
+	}
+	if pods := stepOf(p, "w2/drain").Pods; len(pods) != 25 || pods[0].String() != "shop/a-0 (passed over by pod_selector)" {
+		t.Errorf("got %v", pods)
+	}
+}
+
 // What a drain would pass over is lost with the disk all the same.
 func TestDrainPassesNoDataOver(t *testing.T) {
 	t.Parallel()
@@ -185,6 +253,28 @@ func TestDrainPassesNoDataOver(t *testing.T) {
 	o.leave("w2")
 	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "on the disk of this host alone: shop/db (db-data)") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A claim that no pod uses keeps its node from leaving, and not from being upgraded.
+func TestUnusedLocalClaim(t *testing.T) {
+	t.Parallel()
+	const node = "host-10-0-0-22"
+	o := founded(t, 1, 2)
+	o.edit("10.0.0.11", "claim shop/db-data "+node, "claim shop/other host-10-0-0-21")
+	all := o.config.Nodes
+	o.leave("w2")
+	_, err := o.plan()
+	if err == nil || !strings.Contains(err.Error(), "on this host alone, and that no pod to evict uses now: shop/db-data (PersistentVolume pv-db-data).") {
+		t.Errorf("got %v", err)
+	}
+	o.config.Nodes = all
+	o.config.Clusters[0].KubernetesVersion = "1.37.1"
+	o.kubelets("1.37.1")
+	p, err := o.plan()
+	o.must(err)
+	if _, said := drainOf(t, p, "w2/drain"); strings.Contains(said, "db-data") {
+		t.Errorf("a node that stays loses nothing: %s", said)
 	}
 }
 

@@ -21,6 +21,9 @@ var kubeconfigs = phase{
 				it = n.suppliedConfItem(s)
 			}
 			it.CreateOnly = k.Path == superAdminConf || k.Path == kubeletConf && !n.cluster.externalCA()
+			if it.CreateOnly && k.Path == kubeletConf {
+				it.Initial = []string{"mode", "owner"} // later on they are those of kubelet-finalize
+			}
 			items = append(items, it)
 		}
 		if n.isControlPlane() && !n.cluster.externalCA() {

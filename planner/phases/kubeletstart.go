@@ -278,7 +278,7 @@ func (n *node) kubeletConfItem(phase string) state.Item {
 	server := kubeadm.KubeletServer(n.input())
 	return state.Item{
 		Address: item(n.target, phase, "file", kubeletConf), Kind: state.KindKubeconfig,
-		Attributes: attributes("server", server, "client_certificate", kubeletClientCert),
+		Attributes: attributes("server", server, "client_certificate", kubeletClientCert, "mode", keyMode, "owner", root),
 		Origin:     map[string]state.Source{"server": n.serverOrigin(server)},
 		// A kubelet that is getting a certificate of another CA is turned by the stages.
 		CreateOnly: n.cluster.rotates() && n.cluster.clusterCA() != nil && n.inlined(),

@@ -1,7 +1,9 @@
 package phases
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
@@ -50,18 +52,16 @@ var markWorker = phase{
 }
 
 func (n *node) nodeItem(phase string) state.Item {
-	labels, taints := maps.Clone(n.Labels), n.Taints
+	labels := maps.Clone(n.Labels)
 	if n.isControlPlane() {
-		marks := kubeadm.NodeMarks(n.input())
-		taints = marks.Taints
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		maps.Copy(labels, marks.Labels)
+		maps.Copy(labels, kubeadm.NodeMarks(n.input()).Labels)
 	}
 	it := state.Item{
 		Address: item(n.target, phase, "node", n.name), Kind: state.KindNodeObject, Partial: true,
-		Attributes: nodeAttributes(labels, n.Annotations, taints), Origin: map[string]state.Source{"": state.DefaultSource("kubeadm " + minor(n.cluster.KubernetesVersion))},
+		Attributes: nodeAttributes(labels, n.Annotations, n.wantedTaints()), Origin: map[string]state.Source{"": state.DefaultSource("kubeadm " + minor(n.cluster.KubernetesVersion))},
 	}
 	for key := range n.Labels {
 		it.Origin[state.JoinPath("labels", key)] = n.origin(state.JoinPath("labels", key), "labels")
@@ -69,7 +69,21 @@ func (n *node) nodeItem(phase string) state.Item {
 	for key := range n.Annotations {
 		it.Origin[state.JoinPath("annotations", key)] = n.origin(state.JoinPath("annotations", key), "annotations")
 	}
+	for _, t := range n.Taints {
+		// Of several blocks of one name it is not known which is where.
+		if !slices.ContainsFunc(n.Taints, func(o state.Taint) bool { return o.Key == t.Key && o.Effect != t.Effect }) {
+			it.Origin[state.JoinPath("taints", t.Key+":"+t.Effect)] = n.origin("taints", fmt.Sprintf("taint[%q]", t.Key))
+		}
+	}
 	return it
+}
+
+// wantedTaints are those that kubewright sets.
+func (n *node) wantedTaints() []state.Taint {
+	if n.isControlPlane() {
+		return kubeadm.NodeMarks(n.input()).Taints
+	}
+	return n.Taints
 }
 
 // origin is the first of the paths that the node block speaks of.

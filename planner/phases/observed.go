@@ -106,12 +106,16 @@ func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool
 			attrs = n.withStale(id, attrs)
 		}
 		return attrs, ok
-	case state.KindDirectory, state.KindKey:
+	case state.KindDirectory:
 		f := r.Files[id]
-		if f.Invalid != "" {
-			return attributes("mode", f.Mode, "owner", f.Owner, "invalid", f.Invalid), f.Exists
-		}
 		return attributes("mode", f.Mode, "owner", f.Owner), f.Exists
+	case state.KindKey:
+		f := r.Files[id]
+		mode, owner := access(f, it.Attributes.Get("mode"), it.Attributes.Get("owner"))
+		if f.Invalid != "" {
+			return attributes("mode", mode, "owner", owner, "invalid", f.Invalid), f.Exists
+		}
+		return attributes("mode", mode, "owner", owner), f.Exists
 	case state.KindCertificate:
 		f := r.Files[certificateFile(it)]
 		if id == kubeletClientCert {
@@ -119,7 +123,7 @@ func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool
 		}
 		attrs, ok := observeCertificate(it, f, now)
 		if ok {
-			attrs = v.withLostKey(it, v.withLost(it, attrs, f), r)
+			attrs = observeKeyAccess(it, v.withLostKey(it, v.withLost(it, attrs, f), r), r)
 		}
 		return attrs, ok
 	case state.KindKubeconfig:
@@ -242,7 +246,8 @@ func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state
 	if k == nil {
 		return attributes("invalid", f.Invalid), true
 	}
-	m := map[string]any{"server": k.Server, "mode": f.Mode, "owner": f.Owner}
+	mode, owner := access(f, it.Attributes.Get("mode"), it.Attributes.Get("owner"))
+	m := map[string]any{"server": k.Server, "mode": mode, "owner": owner}
 	if len(k.CAKeyDigests) > 0 {
 		m["ca"] = k.CAKeyDigests[0]
 	}

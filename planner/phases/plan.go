@@ -88,7 +88,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if !v.Destroy {
 		p.Certificates = v.certificateEnds(p)
 	}
-	return Result{Plan: p, Desired: desired, Observed: observed, Open: open}, slices.Concat(diags, v.alarms(p), v.warnForgotten(), v.unreplaced(p, options), v.checkDrains(p), v.checkPairs(p))
+	return Result{Plan: p, Desired: desired, Observed: observed, Open: open}, slices.Concat(diags, v.alarms(p), v.warnForgotten(), v.unreplaced(p, options), v.checkDrains(p), v.noRoom(p), v.checkPairs(p))
 }
 
 // addressesOf are the items that change.
@@ -128,9 +128,16 @@ func (v *View) withoutLeavers(changes []planner.Change) []planner.Change {
 // draft lets each phase choose its operations.
 func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.Draft {
 	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Limits: map[string]int{}}
-	b := builder{draft: &d, desired: desired, changes: map[state.Address][]planner.Change{}}
+	b := builder{draft: &d, desired: desired, changes: map[state.Address][]planner.Change{}, access: map[state.Address][]planner.Operation{}}
 	for _, c := range changes {
-		b.changes[c.Address.Step()] = append(b.changes[c.Address.Step()], c)
+		id := c.Address.Step()
+		c, access := v.setAccess(c)
+		if access != nil {
+			b.access[id] = append(b.access[id], access)
+		}
+		if access == nil || len(c.Attributes) > 0 {
+			b.changes[id] = append(b.changes[id], c)
+		}
 	}
 	for _, c := range v.clusters {
 		c.weighDoubts(changes)
@@ -192,6 +199,8 @@ type builder struct {
 	draft   *planner.Draft
 	desired *state.Snapshot
 	changes map[state.Address][]planner.Change
+	// access are the operations by which steps put right who may read keys.
+	access map[state.Address][]planner.Operation
 }
 
 func (b *builder) cluster(c *cluster) {
@@ -252,6 +261,12 @@ func (b *builder) work(id state.Address, joiners []*node) work {
 // add keeps a step that has something to do, and its edges in any case.
 func (b *builder) add(id state.Address, s planner.Step, needs []state.Address) {
 	b.draft.Edges[id] = needs
+	if access := b.access[id]; len(access) > 0 {
+		if len(s.Operations) == 0 {
+			s.Action = planner.Update
+		}
+		s.Operations = append(s.Operations, access...)
+	}
 	if len(s.Operations) == 0 {
 		return
 	}

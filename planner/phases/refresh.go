@@ -12,6 +12,9 @@ func (v *View) refresh(header planner.Plan, desired, observed *state.Snapshot, o
 	header.RefreshOnly, header.Moved = true, v.Moved
 	options.Restrict(&header)
 	header.Drift = slices.DeleteFunc(v.drift(desired, observed), func(c planner.Change) bool { return !options.Selects(c.Address.Step()) })
+	for i := range header.Drift {
+		v.say(&header.Drift[i], desired, observed)
+	}
 	v.scrub(header.Drift)
 	for _, u := range v.Unobserved {
 		header.Withheld = append(header.Withheld, u)
@@ -19,6 +22,47 @@ func (v *View) refresh(header planner.Plan, desired, observed *state.Snapshot, o
 	slices.SortFunc(header.Withheld, func(a, b state.Unobserved) int { return compareTargets(a.Target, b.Target) })
 	header.Certificates = v.certificateEnds(&header)
 	return Result{Plan: &header, Desired: desired, Observed: observed}
+}
+
+// say adds to what was changed outside where the configuration speaks of it, and of a
+// node whose taints can be said only all at once which it has by now.
+func (v *View) say(c *planner.Change, desired, observed *state.Snapshot) {
+	want, have := desired.Find(c.Address), observed.Find(c.Address)
+	if want == nil || have == nil {
+		return
+	}
+	c.Attributes = slices.Clone(c.Attributes)
+	for i := range c.Attributes {
+		if from := want.OriginOf(c.Attributes[i].Path); from.File != "" {
+			c.Attributes[i].Origin = from
+		}
+	}
+	if n := v.find(c.Address.Target); n != nil && c.Kind == state.KindNodeObject && slices.ContainsFunc(c.Attributes, ofTaints) {
+		left, whole := n.taintsLeft(want, have)
+		if !v.Config.Secrets.IsZero() {
+			left = v.scrubbed(left)
+		}
+		if whole && !left.HasSensitive() {
+			c.Shown = map[string]state.Value{"taints": left}
+		}
+	}
+}
+
+func ofTaints(a planner.AttributeChange) bool { return state.SplitPath(a.Path)[0] == "taints" }
+
+// taintsLeft are those of the taints that are wanted of a node which it has, with the
+// values that they have. whole tells that only all of them together can be written: the
+// configuration has them as one list, or what is left of them is none, which on a control
+// plane has to be said.
+func (n *node) taintsLeft(want, have *state.Item) (left state.Value, whole bool) {
+	m := map[string]state.Value{}
+	for key := range want.Attributes.Get("taints").AsMap() {
+		if value, there := have.Attributes.Get("taints").AsMap()[key]; there {
+			m[key] = value
+		}
+	}
+	_, listed := n.Origins["taints"]
+	return state.Map(m), listed || n.isControlPlane() && len(m) == 0
 }
 
 // drift is what somebody else has changed. Of a node that leaves, now or in a later

@@ -125,7 +125,7 @@ func (l leaver) drainStep() planner.Step {
 	return planner.Step{
 		ID: step(l.target, drainPhase), Phase: drainPhase, Target: l.target, Action: planner.Delete, Via: l.cluster.seat,
 		Limits: []string{l.cluster.limit("drain")},
-		Impact: l.cluster.drainImpact(l.Name), Operations: l.cluster.drain(l.Name, forLeaving),
+		Impact: l.cluster.drainImpact(l.Name), Pods: l.cluster.drainedPods(l.Name), Operations: l.cluster.drain(l.Name, forLeaving),
 	}
 }
 

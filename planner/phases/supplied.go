@@ -220,10 +220,6 @@ func (c *cluster) checkSupplies() diag.Diagnostics {
 				"They are used as they are. Where that is not meant, have them issued with the server that is missed here.",
 				n.target, n.Address, strings.Join(r.servers, "\n")).At(at).For(n.target))
 		}
-		if len(r.open) > 0 {
-			diags = append(diags, diag.Warningf("Kubeconfig can be read by others", "Kubeconfigs of %s (%s) hold a key, and others than root can read them on the host:\n\n%s\n\n"+
-				"To do: chmod 0600, on the host.", n.target, n.Address, strings.Join(r.open, "\n")).At(at).For(n.target))
-		}
 	}
 	if len(ending) > 0 {
 		diags = append(diags, diag.Warningf("Supplied certificates end soon", "These are not renewed by kubewright, which does not have the CA's key:\n\n%s\n\n"+
@@ -234,7 +230,7 @@ func (c *cluster) checkSupplies() diag.Diagnostics {
 }
 
 // suppliesReport is what is to be said of the supplies of a node, in lines.
-type suppliesReport struct{ wrong, ending, servers, open []string }
+type suppliesReport struct{ wrong, ending, servers []string }
 
 // add looks at one supply.
 func (r *suppliesReport) add(n *node, s Supply) {
@@ -251,7 +247,7 @@ func (r *suppliesReport) add(n *node, s Supply) {
 	if !keeps {
 		f, _ := c.read(s)
 		if k.CertificateInfo = state.CertificateInfoOf(f.chain[0]); f.conf != nil {
-			k.conf, k.mode = &state.KubeconfigInfo{Server: f.conf.server}, keyMode
+			k.conf = &state.KubeconfigInfo{Server: f.conf.server}
 		}
 	}
 	if c.view.ObservedAt.Add(c.Certificates.RenewBefore).After(k.NotAfter) {
@@ -259,9 +255,6 @@ func (r *suppliesReport) add(n *node, s Supply) {
 	}
 	if k.conf != nil && k.conf.Server != s.Kubeconfig.Server {
 		r.line(&r.servers, s, k.conf.Server+" instead of "+s.Kubeconfig.Server)
-	}
-	if k.conf != nil && k.mode != keyMode {
-		r.line(&r.open, s, s.Kubeconfig.Path+" has the mode "+k.mode)
 	}
 }
 
@@ -286,10 +279,10 @@ func (n *node) identity(s Supply) map[string]any {
 
 // suppliedItem is the desired certificate of a supply.
 func (n *node) suppliedItem(s Supply) state.Item {
-	return state.Item{
+	return withKeyAccess(state.Item{
 		Address: item(n.target, certsPhase, "certificate", s.Certificate.Base), Kind: state.KindCertificate, Partial: true,
 		Attributes: state.FromGo(n.identity(s)), Origin: map[string]state.Source{"": n.cluster.origin("certificates.supplied")},
-	}
+	})
 }
 
 // suppliedConfItem is the desired kubeconfig of a supply.

@@ -14,8 +14,7 @@ import (
 type kept struct {
 	state.CertificateInfo
 	// conf is nil for a certificate.
-	conf        *state.KubeconfigInfo
-	mode, owner string
+	conf *state.KubeconfigInfo
 }
 
 // kept finds a supply on its host. What was supplied need not stay in the folder
@@ -44,7 +43,7 @@ func (n *node) kept(s Supply) (kept, bool) {
 // kubelet asked for while the CA's key was in the cluster still.
 func (n *node) keptConf(spec *kubeadm.Kubeconfig) (kept, bool) {
 	f := n.report.Files[spec.Path]
-	k := kept{conf: f.Kubeconfig, mode: f.Mode, owner: f.Owner}
+	k := kept{conf: f.Kubeconfig}
 	if k.conf == nil {
 		return k, false
 	}
@@ -125,10 +124,10 @@ func administers(leaf state.CertificateInfo, group string) bool {
 	return group == "kubeadm:cluster-admins" && slices.Contains(leaf.Organizations, "system:masters")
 }
 
-// asItIs makes the attributes of a kubeconfig those of the one that is kept:
-// there is nothing to write it anew with.
+// asItIs makes the attributes of a kubeconfig those of the one that is kept, but for
+// who may read it: there is nothing to write it anew with.
 func (k kept) asItIs(m map[string]any) {
-	m["mode"], m["owner"], m["server"] = k.mode, k.owner, k.conf.Server
+	m["server"] = k.conf.Server
 	if len(k.conf.CAKeyDigests) > 0 {
 		m["ca"] = k.conf.CAKeyDigests[0]
 	}

@@ -36,7 +36,6 @@ func TestSuppliedOnce(t *testing.T) {
 			afterward: func() { api.CertSANs = nil },
 		},
 		{name: "half of it in the folder", change: func() { h.files()["cp1/pki/apiserver.key"] = state.NewSecret([]byte("x")) }, errors: true, want: "there is no cp1/pki/apiserver.crt", afterward: func() { clear(h.files()) }},
-		{name: "readable", edit: "file /etc/kubernetes/admin.conf mode 0644", want: "cp1/admin.conf: /etc/kubernetes/admin.conf has the mode 0644"},
 		{name: "key gone", edit: "file /etc/kubernetes/pki/etcd/peer.key delete", errors: true, want: "cp1/pki/etcd/peer: there is no cp1/pki/etcd/peer.key and no cp1/pki/etcd/peer.crt"},
 		{name: "kubeconfig gone", edit: "file /etc/kubernetes/scheduler.conf delete", errors: true, want: "cp1/scheduler.conf: there is no cp1/scheduler.conf"},
 	} {

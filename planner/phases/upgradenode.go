@@ -91,7 +91,10 @@ func (n *node) drainStep() planner.Step {
 	if seen.Unschedulable && !n.cordoned() && !n.wasLeaving() {
 		impact += "; the node is cordoned already and stays so"
 	}
-	return planner.Step{Via: n.cluster.seat, Limits: []string{n.cluster.limit("drain")}, Impact: impact, Operations: n.cluster.drain(n.name, forUpgrade)}
+	return planner.Step{
+		Via: n.cluster.seat, Limits: []string{n.cluster.limit("drain")},
+		Impact: impact, Pods: n.cluster.drainedPods(n.name), Operations: n.cluster.drain(n.name, forUpgrade),
+	}
 }
 
 // emptied tells that the node has no pod any more that a drain would evict. Where

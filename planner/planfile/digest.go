@@ -35,7 +35,7 @@ func Digest(p *planner.Plan) string {
 		same.Withheld[i].Reason, same.Withheld[i].Remedy = "", "" // what was heard, and from whom
 	}
 	for i := range same.Steps {
-		same.Steps[i].Expect, same.Steps[i].Via = nil, state.Target{}
+		same.Steps[i].Expect, same.Steps[i].Via, same.Steps[i].Pods = nil, state.Target{}, nil
 		if slices.ContainsFunc(same.Steps[i].Operations, measures) {
 			same.Steps[i].Impact = ""
 		}

@@ -144,6 +144,7 @@ func TestDigest(t *testing.T) {
 			p.Certificates = []planner.CertificateEnd{{Path: "/x", DaysLeft: 3, Due: true}}
 		},
 		"bytes": func(p *planner.Plan) { p.Steps[0].Expectation("file:/x", "1") },
+		"pods":  func(p *planner.Plan) { p.Steps[0].Pods = []planner.DrainedPod{{Name: "shop/web", Note: "Job"}} },
 	} {
 		p := plan(t)
 		same(p)

@@ -40,6 +40,7 @@ func Run(t *testing.T, blank func(t *testing.T) Subject) {
 		"WrongDigest":           testWrongDigest,
 		"StrangeNames":          testStrangeNames,
 		"Directory":             testDirectory,
+		"Access":                testAccess,
 		"Remove":                testRemove,
 		"RemoveContents":        testRemoveContents,
 		"RemoveRefusesFolders":  testRemoveRefusesFolders,
@@ -267,6 +268,30 @@ func testDirectory(t *testing.T, s *subject) {
 	wantChanged(t, s.do(t, op, s.write(op.Path+"/.hidden", ""), s.write(op.Path+"/file", "")), true, true, true)
 	if f := s.look(t, op.Path); f.Mode != "0755" || f.Entries != 2 {
 		t.Errorf("got %+v", f)
+	}
+}
+
+// testAccess: mode and owner of a file change, and nothing else of it, not even when
+// it was written. Where there is no file there is none afterwards either.
+func testAccess(t *testing.T, s *subject) {
+	path := folder + "/ca.key"
+	s.do(t, s.write(path, "secret"))
+	before := s.look(t, path)
+	op := planner.SetAccess{Path: path, Mode: "0640", Owner: s.Owner}
+	wantChanged(t, s.do(t, op, op), true, false)
+	after := s.look(t, path)
+	wantFile(t, after, "secret", "0640", s.Owner)
+	if !after.Modified.Equal(before.Modified) {
+		t.Errorf("it was written at %s, and seems to be of %s", before.Modified, after.Modified)
+	}
+	s.do(t, planner.EnsureDirectory{Path: folder + "/folder", Mode: "0700", Owner: s.Owner})
+	for _, path := range []string{folder + "/absent/file", folder + "/folder"} {
+		if _, err := s.Host.Perform(t.Context(), s.batch(planner.SetAccess{Path: path, Mode: "0640", Owner: s.Owner})); err == nil {
+			t.Errorf("%s has another mode now", path)
+		}
+	}
+	if s.look(t, folder+"/absent").Exists || s.look(t, folder+"/folder").Mode != "0700" {
+		t.Error("something was made, or changed")
 	}
 }
 

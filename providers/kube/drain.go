@@ -169,23 +169,25 @@ func stillThere(ctx context.Context, s *session, op planner.Drain) []providers.S
 	var out []providers.StillThere
 	pods := list.Pods()
 	for i := range pods {
-		out = append(out, providers.StillThere{Pod: pods[i].Namespace + "/" + pods[i].Name, Why: why(&pods[i], budgets)})
+		p := providers.StillThere{Pod: pods[i].Namespace + "/" + pods[i].Name}
+		p.Why, p.Budget = why(&pods[i], budgets)
+		out = append(out, p)
 	}
 	slices.SortFunc(out, func(a, b providers.StillThere) int { return strings.Compare(a.Pod, b.Pod) })
 	return out
 }
 
-// why says what keeps a pod on its node.
-func why(p *corev1.Pod, budgets *policyv1.PodDisruptionBudgetList) string {
+// why says what keeps a pod on its node, and which budget it is when one does.
+func why(p *corev1.Pod, budgets *policyv1.PodDisruptionBudgetList) (text, budget string) {
 	if !p.DeletionTimestamp.IsZero() {
-		return providers.WhyTerminating(p.DeletionTimestamp.Time)
+		return providers.WhyTerminating(p.DeletionTimestamp.Time), ""
 	}
 	for _, b := range asked(budgets, p) {
-		if b.Status.DisruptionsAllowed == 0 {
-			return providers.WhyBlocked(b.Namespace+"/"+b.Name, budgetReport(b))
+		if name := b.Namespace + "/" + b.Name; b.Status.DisruptionsAllowed == 0 {
+			return providers.WhyBlocked(name, budgetReport(b)), name
 		}
 	}
-	return "it was not evicted"
+	return "it was not evicted", ""
 }
 
 // selected tells that a budget is about a pod. An empty selector is about all
@@ -196,10 +198,16 @@ func selected(b *policyv1.PodDisruptionBudget, p *corev1.Pod) bool {
 }
 
 func budgetReport(b *policyv1.PodDisruptionBudget) state.BudgetReport {
-	return state.BudgetReport{
+	r := state.BudgetReport{
 		Allowed: int(b.Status.DisruptionsAllowed), Healthy: int(b.Status.CurrentHealthy),
 		Wanted: int(b.Status.DesiredHealthy), Expected: int(b.Status.ExpectedPods),
 	}
+	for _, c := range b.Status.Conditions {
+		if c.Type == policyv1.DisruptionAllowedCondition && c.Status == metav1.ConditionFalse && c.Reason == policyv1.SyncFailedReason {
+			r.Failed = strings.TrimRight(cmp.Or(c.Message, c.Reason), ". \n")
+		}
+	}
+	return r
 }
 
 // lineWriter passes on whole lines. Several goroutines write to it.

@@ -70,7 +70,9 @@ func (s *shop) answer(_, method, path string, _ []byte) answer {
 	case path == "/version":
 		return answer{200, object{"gitVersion": "v1.36.3"}}
 	case path == "/api/v1/nodes":
-		return list("Node", "v1", []any{object{"metadata": object{"name": "w1"}}})
+		return list("Node", "v1", []any{
+			object{"metadata": object{"name": "w1", "labels": object{"kubernetes.io/hostname": "w1.example.com"}}}, object{"metadata": object{"name": "w2"}},
+		})
 	case path == "/api/v1/nodes/w1":
 		return answer{200, object{"kind": "Node", "apiVersion": "v1", "metadata": object{"name": "w1"}}}
 	case path == "/api/v1/pods":

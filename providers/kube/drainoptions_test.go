@@ -231,6 +231,36 @@ func TestObservePodsThatGo(t *testing.T) {
 	}
 }
 
+// A budget whose pods its controller cannot count lets none go, whatever becomes of
+// them: the plan is told so, and so is the error of a drain.
+func TestBudgetThatFails(t *testing.T) {
+	t.Parallel()
+	const reason = "found no controllers for pod \"cart\""
+	failed := budget("cart", 0, 0, 0, 0)
+	failed["status"].(object)["conditions"] = []any{object{"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed", "message": reason}}
+	blocked := budget("web", 0, 1, 1, 2)
+	blocked["status"].(object)["conditions"] = []any{object{"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "x"}}
+	s := &shop{
+		pods: []any{pod("cart", "ReplicaSet", nil), pod("web", "ReplicaSet", nil)}, budgets: []any{failed, blocked},
+		refuses: map[string]bool{"cart": true, "web": true},
+	}
+	_, h := start(t, s.answer)
+	report, err := open(t, h).Observe(t.Context(), state.ClusterQuery{PodsOn: []string{"w1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := report.Budgets["shop/cart"]; b.Failed != reason || !b.Never() {
+		t.Errorf("got %+v", b)
+	}
+	if b := report.Budgets["shop/web"]; b.Failed != "" || b.Never() {
+		t.Errorf("got %+v", b)
+	}
+	err = open(t, h).Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1}, quietly)
+	if err == nil || !strings.Contains(err.Error(), "shop/cart (PodDisruptionBudget shop/cart never allows a disruption, because its pods cannot be counted: "+reason+"; give it minAvailable") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A drain that the API was not there for has the kind of that, so that it is begun
 // again; one that was refused is told as it is.
 func TestDrainSaysWhatMayPass(t *testing.T) {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ func observePods(ctx context.Context, s *session, report *state.ClusterReport, p
 	if err != nil {
 		return err
 	}
-	local := localClaims(volumes)
+	local := localVolumes(volumes, report.Nodes)
 	report.Budgets = map[string]state.BudgetReport{}
 	for i := range pods.Items {
 		p := &pods.Items[i]
@@ -44,6 +45,7 @@ func observePods(ctx context.Context, s *session, report *state.ClusterReport, p
 		report.Pods = append(report.Pods, r)
 	}
 	slices.SortFunc(report.Pods, func(a, b state.PodReport) int { return strings.Compare(a.String(), b.String()) })
+	report.Claims = unusedClaims(local, report.Pods, nodes)
 	return nil
 }
 
@@ -99,7 +101,7 @@ func ready(p *corev1.Pod) bool {
 func labelsOf(p *corev1.Pod) labels.Set { return p.Labels }
 
 // podReport is a pod without its budgets.
-func podReport(p *corev1.Pod, local map[string]bool) state.PodReport {
+func podReport(p *corev1.Pod, local map[string]localVolume) state.PodReport {
 	r := state.PodReport{Namespace: p.Namespace, Name: p.Name, Node: p.Spec.NodeName, Labels: p.Labels, Finished: finished(p)}
 	if at := p.DeletionTimestamp; at != nil {
 		r.GoneBy = at.UTC()
@@ -111,22 +113,99 @@ func podReport(p *corev1.Pod, local map[string]bool) state.PodReport {
 		if v.EmptyDir != nil {
 			r.EmptyDir = true
 		}
-		if c := v.PersistentVolumeClaim; c != nil && local[p.Namespace+"/"+c.ClaimName] {
-			r.LocalClaims = append(r.LocalClaims, c.ClaimName)
+		if c := v.PersistentVolumeClaim; c != nil {
+			if _, is := local[p.Namespace+"/"+c.ClaimName]; is {
+				r.LocalClaims = append(r.LocalClaims, c.ClaimName)
+			}
 		}
 	}
 	slices.Sort(r.LocalClaims)
 	return r
 }
 
-// localClaims are the claims, as NAMESPACE/NAME, whose volume is on the disk of
-// one host.
-func localClaims(volumes *corev1.PersistentVolumeList) map[string]bool {
-	out := map[string]bool{}
+// localVolume is a volume that one host alone has.
+type localVolume struct {
+	state.ClaimReport
+	// bound tells that its claim is there. The volume of a deleted one may stay, and
+	// nobody waits for what is in it.
+	bound bool
+}
+
+// localVolumes are the volumes that one host alone has, by the claim that they belong
+// to, as NAMESPACE/NAME: those of the host's disk by their type, and those of any type
+// that say themselves that they can be used on one node only. Of a folder of a host
+// (hostPath) the API may not tell of which.
+func localVolumes(volumes *corev1.PersistentVolumeList, nodes map[string]state.NodeReport) map[string]localVolume {
+	out := map[string]localVolume{}
+	names := nodesByName(nodes)
 	for i := range volumes.Items {
-		v := &volumes.Items[i].Spec
-		if v.ClaimRef != nil && (v.Local != nil || v.HostPath != nil) {
-			out[v.ClaimRef.Namespace+"/"+v.ClaimRef.Name] = true
+		v := &volumes.Items[i]
+		c, node := v.Spec.ClaimRef, holder(v, names)
+		if c != nil && (v.Spec.Local != nil || v.Spec.HostPath != nil || node != "") {
+			out[c.Namespace+"/"+c.Name] = localVolume{
+				state.ClaimReport{Namespace: c.Namespace, Name: c.Name, Volume: v.Name, Node: node}, v.Status.Phase == corev1.VolumeBound,
+			}
+		}
+	}
+	return out
+}
+
+// nodesByName leads from what volumes call a node, its name or its hostname, to its name.
+func nodesByName(nodes map[string]state.NodeReport) map[string]string {
+	out := map[string]string{}
+	for name, n := range nodes {
+		if host := n.Labels[corev1.LabelHostname]; host != "" {
+			out[host] = name
+		}
+	}
+	for name := range nodes {
+		out[name] = name
+	}
+	return out
+}
+
+// holder is the one node that a volume can be used on, by its node affinity; empty
+// where that may be several.
+func holder(v *corev1.PersistentVolume, names map[string]string) string {
+	if v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil {
+		return ""
+	}
+	held := ""
+	for _, term := range v.Spec.NodeAffinity.Required.NodeSelectorTerms { // any of them is enough
+		node := pinned(term, names)
+		if node == "" || held != "" && node != held {
+			return ""
+		}
+		held = node
+	}
+	return held
+}
+
+// pinned is the node that a term selects alone: it wants the value of a label to be
+// what that node is called, whichever label the driver has chosen, such as
+// kubernetes.io/hostname or topology.topolvm.io/node.
+func pinned(term corev1.NodeSelectorTerm, names map[string]string) string {
+	for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {
+		if r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1 && names[r.Values[0]] != "" {
+			return names[r.Values[0]]
+		}
+	}
+	return ""
+}
+
+// unusedClaims are claims whose volume one of the nodes alone has, and that none of the
+// pods uses now: those of a StatefulSet without replicas, or of a job between two runs.
+func unusedClaims(local map[string]localVolume, pods []state.PodReport, nodes []string) []state.ClaimReport {
+	used := map[string]bool{}
+	for _, p := range pods {
+		for _, name := range p.LocalClaims {
+			used[p.Namespace+"/"+name] = true
+		}
+	}
+	var out []state.ClaimReport
+	for _, key := range slices.Sorted(maps.Keys(local)) {
+		if v := local[key]; v.bound && !used[key] && slices.Contains(nodes, v.Node) {
+			out = append(out, v.ClaimReport)
 		}
 	}
 	return out

@@ -189,6 +189,9 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 	case planner.EnsureDirectory:
 		mode, owner, err := c.access(op.Path, op.Mode, op.Owner)
 		return call("kw_directory", c.root+op.Path, mode, owner), err
+	case planner.SetAccess:
+		mode, owner, err := c.access(op.Path, op.Mode, op.Owner)
+		return call("kw_access", c.root+op.Path, mode, owner), err
 	case planner.UploadArtifact:
 		return c.upload(op)
 	case planner.Preserve:

@@ -90,6 +90,7 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 			r.TokenSecrets, r.TokensSeen = c.tokenSecrets(), true
 		}
 		r.Pods, r.Budgets = w.podReports(c, q.Drained(r.Nodes))
+		r.Claims = c.claimReports(q.Drained(r.Nodes))
 		return nil
 	})
 	if err != nil {

@@ -30,6 +30,7 @@ func (r *rig) shakeUp() {
 		{cp1, "object ConfigMap kube-public/cluster-info set data.more=text"},
 		{cp1, "pod default/app-1 " + nodeName(worker)},
 		{cp1, "budget default/app 1"},
+		{cp1, "claim default/data " + nodeName(worker)},
 		{cp1, "etcd history 4096"},
 		{cp1, "etcd alarm NOSPACE"},
 		{worker, "unit kubelet stop"},

@@ -26,6 +26,7 @@ type cluster struct {
 	Nodes   map[string]*node   `json:"nodes,omitempty"`
 	Pods    []*Pod             `json:"pods,omitempty"`
 	PDBs    []*PDB             `json:"pdbs,omitempty"`
+	Claims  []*Claim           `json:"claims,omitempty"`
 	Leases  map[string]*lease  `json:"leases,omitempty"`
 	Made    int                `json:"made,omitempty"`
 	// Leased counts the versions of all leases.

@@ -40,6 +40,14 @@ type PDB struct {
 	MinAvailable int               `json:"min_available"`
 }
 
+// Claim is a PersistentVolumeClaim that no pod uses, and whose volume is on the disk of
+// a node. Those that pods use are theirs.
+type Claim struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Node      string `json:"node"`
+}
+
 const daemonSet = "DaemonSet"
 
 // AddPod puts a pod into the cluster that has the pod's node.

@@ -32,6 +32,41 @@ func (w *World) podReports(c *cluster, nodes []string) ([]state.PodReport, map[s
 	return out, budgets
 }
 
+// claimReports are the claims whose volume one of the nodes alone has.
+func (c *cluster) claimReports(nodes []string) []state.ClaimReport {
+	var out []state.ClaimReport
+	for _, k := range c.Claims {
+		if slices.Contains(nodes, k.Node) {
+			out = append(out, state.ClaimReport{Namespace: k.Namespace, Name: k.Name, Volume: "pv-" + k.Name, Node: k.Node})
+		}
+	}
+	slices.SortFunc(out, func(a, b state.ClaimReport) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// claim puts a PersistentVolumeClaim into the cluster whose volume is on a node's disk.
+func (e *edit) claim() error {
+	w, err := e.words("NAMESPACE/NAME", "a node, or delete")
+	if err != nil {
+		return err
+	}
+	namespace, name, ok := strings.Cut(w[0], "/")
+	c, err := e.cluster()
+	switch {
+	case !ok:
+		return fmt.Errorf("%q is not written NAMESPACE/NAME", w[0])
+	case err != nil:
+		return err
+	case w[1] != "delete" && c.Nodes[w[1]] == nil:
+		return fmt.Errorf("no node %q", w[1])
+	}
+	c.Claims = slices.DeleteFunc(c.Claims, func(k *Claim) bool { return k.Namespace == namespace && k.Name == name })
+	if w[1] != "delete" {
+		c.Claims = append(c.Claims, &Claim{Namespace: namespace, Name: name, Node: w[1]})
+	}
+	return nil
+}
+
 func (b *PDB) key() string { return b.Namespace + "/" + b.Name }
 
 func (w *World) budgetReport(c *cluster, b *PDB) state.BudgetReport {
@@ -53,11 +88,11 @@ func (w *World) budgetReport(c *cluster, b *PDB) state.BudgetReport {
 func (w *World) stillThere(c *cluster, pods []*Pod) []providers.StillThere {
 	var out []providers.StillThere
 	for _, p := range pods {
-		why := providers.WhyTerminating(p.GoneBy)
+		left := providers.StillThere{Pod: p.Namespace + "/" + p.Name, Why: providers.WhyTerminating(p.GoneBy)}
 		if b := c.blocking(w.d.Now, p); b != nil {
-			why = providers.WhyBlocked(b.key(), w.budgetReport(c, b))
+			left.Why, left.Budget = providers.WhyBlocked(b.key(), w.budgetReport(c, b)), b.key()
 		}
-		out = append(out, providers.StillThere{Pod: p.Namespace + "/" + p.Name, Why: why})
+		out = append(out, left)
 	}
 	return out
 }

@@ -55,6 +55,7 @@ pod NAMESPACE/NAME NODE|delete [emptydir] [bare] [local] [unready] [terminating]
                                    a workload's pod that a drain has to evict: with data of its own,
                                    without a controller, with a volume on the host's disk, not ready,
                                    or deleted now and never gone
+claim NAMESPACE/NAME NODE|delete   a PersistentVolumeClaim that no pod uses, with its volume on the host's disk
 budget NAMESPACE/APP NUMBER|delete a PodDisruptionBudget: so many pods named APP-… have to stay
 etcd garbage BYTES                 what the host's etcd member has on its disk and does not use
 etcd history BYTES                 what all members hold of the past until etcd is compacted, by API servers every
@@ -121,7 +122,7 @@ func (e *edit) run() error {
 		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
 		"install": e.install, "package": e.pkg, "foreign": e.foreign, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
-		"link": e.link, "hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget, "deprecated": e.deprecated,
+		"link": e.link, "hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget, "claim": e.claim, "deprecated": e.deprecated,
 	}
 	verb, err := e.word("a verb")
 	if err != nil {

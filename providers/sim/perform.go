@@ -123,6 +123,8 @@ func detail(op planner.Operation) string {
 		return op.Path
 	case planner.EnsureDirectory:
 		return op.Path
+	case planner.SetAccess:
+		return op.Path
 	case planner.UploadArtifact:
 		return op.Artifact
 	case planner.Preserve:
@@ -160,6 +162,8 @@ func (w *World) do(m *machine, op planner.Operation, batch providers.Batch) (boo
 		return w.removePath(m, op)
 	case planner.EnsureDirectory:
 		return w.ensureDirectory(m, op)
+	case planner.SetAccess:
+		return w.setAccess(m, op)
 	case planner.UploadArtifact:
 		return w.uploadArtifact(m, op, batch)
 	case planner.Preserve:
@@ -270,6 +274,8 @@ func checkOperation(op planner.Operation) error {
 		return errors.Join(checkPath(op.Path), checkAccess(op.Mode, op.Owner))
 	case planner.EnsureDirectory:
 		return errors.Join(checkPath(op.Path), checkAccess(op.Mode, op.Owner))
+	case planner.SetAccess:
+		return errors.Join(checkPath(op.Path), checkAccess(op.Mode, op.Owner))
 	case planner.UploadArtifact:
 		return checkFiles(op.Files)
 	case planner.Preserve:
@@ -366,6 +372,20 @@ func (w *World) ensureDirectory(m *machine, op planner.EnsureDirectory) (bool, e
 		return false, m.commandError("make folder "+op.Path, 1, op.Path+": File exists")
 	}
 	return w.write(m, op.Path, f.withMode(op.Mode, op.Owner))
+}
+
+func (w *World) setAccess(m *machine, op planner.SetAccess) (bool, error) {
+	present := w.get(m, clean(op.Path))
+	if !present.isRegular() {
+		return false, m.commandError(op.Summary(), 1, op.Path+" is no file")
+	}
+	f := present.withMode(op.Mode, op.Owner)
+	if same(present, f) {
+		return false, nil
+	}
+	w.put(m, clean(op.Path), f)
+	w.advance(timeFile)
+	return true, nil
 }
 
 func (w *World) loadImage(m *machine, op planner.LoadImage, batch providers.Batch) (bool, error) {

@@ -41,6 +41,7 @@ func TestHostOperations(t *testing.T) {
 	for _, op := range []planner.Operation{
 		write("/etc/x/y", "text", "0600"),
 		planner.EnsureDirectory{Path: "/var/lib/etcd", Mode: "0700", Owner: "root:root"},
+		planner.SetAccess{Path: "/etc/x/y", Mode: "0640", Owner: "nobody:nogroup"},
 		planner.RemovePath{Path: "/etc/x"},
 		planner.LoadImage{Image: "example.com/a:1", Socket: socket, Policy: "IfNotPresent"},
 		planner.Unit{Unit: "kubelet.service", Action: "disable"},
@@ -75,6 +76,8 @@ func TestHostOperationsThatFail(t *testing.T) {
 		{write("/etc/ssl", "", "0600"), "Is a directory"},
 		{write("/etc/x", "", "rw"), `mode "rw" is not octal`},
 		{planner.EnsureDirectory{Path: "/etc/hosts", Mode: "0700"}, "File exists"},
+		{planner.SetAccess{Path: "/etc/ssl", Mode: "0600"}, "/etc/ssl is no file"},
+		{planner.SetAccess{Path: "/etc/hosts", Mode: "rw"}, `mode "rw" is not octal`},
 		{planner.RemovePath{Path: "/var/lib"}, "belongs to the whole machine"},
 		{planner.Unit{Unit: "nobody.service", Action: "start"}, "Unit nobody.service not found"},
 		{planner.Unit{Unit: "kubelet", Action: "jump"}, "unknown unit action"},

@@ -301,6 +301,16 @@ kw_directory() {
 	kw_done "$kw_made"
 }
 
+# kw_access PATH MODE OWNER: makes a file that is there so, and leaves what is in it.
+kw_access() {
+	if ! kw_there "$1"; then kw_fail "$1 is not there"; fi
+	kw_enter "$1"
+	if [ -L "./$kw_name" ] || ! [ -f "./$kw_name" ]; then kw_fail "$1 is no file"; fi
+	if kw_is "./$kw_name" 'regular file' "$2" "$3"; then kw_done same; return; fi
+	kw_own "./$kw_name" "$2" "$3" && sync "./$kw_name" || kw_fail
+	kw_done changed
+}
+
 # kw_remove PATH: a file, a link or a tree, but no other file system mounted in
 # it. A folder that is a mount point itself is emptied, since it cannot go.
 kw_remove() {

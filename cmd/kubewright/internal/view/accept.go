@@ -1,34 +1,97 @@
 package view
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
-// accept prints what to write into the configuration so that it agrees with
-// what somebody has changed outside, where the language can say it.
+// acceptance is what to do about the configuration so that it agrees with what
+// somebody has changed outside, where the language can say it.
+type acceptance struct {
+	// write are lines for the block that is spoken of.
+	write []string
+	// out are the places of what is to be taken out.
+	out []string
+	// ignored are entries of ignore_changes, for what nothing else can be said of.
+	ignored []string
+}
+
+// accept prints how to keep what was changed outside.
 func (p *page) accept(c planner.Change) {
-	where := "the block of " + Clean(c.Address.Target.String())
-	if c.Address.Target.Keyed {
-		where += ", which is that of its other keys as well (by each.key it can be for this one alone)"
+	a, where := accepting(c), blockOf(c)
+	offer := func(sentence string, lines []string) {
+		p.line("    ", wrap(sentence, p.width-4, "    "))
+		for _, l := range lines {
+			p.line("      ", l)
+		}
+		p.line()
 	}
-	if c.Kind == state.KindStaticPod {
-		where = "the block of its cluster, for all control planes"
+	if len(a.write) > 0 {
+		offer("To keep it, write into "+where+":", a.write)
 	}
-	var lines []string
+	if len(a.out) > 0 {
+		offer("To keep it, take out what the configuration says of it: "+strings.Join(a.out, ", ")+".", nil)
+	}
+	if len(a.ignored) > 0 {
+		offer("To leave it to others, write into "+where+", or add to what is there:", within("lifecycle", "ignore_changes = ["+strings.Join(a.ignored, ", ")+"]"))
+	}
+}
+
+// blockOf is the block of the configuration that speaks of a changed item.
+func blockOf(c planner.Change) string {
+	t := c.Address.Target
+	switch {
+	case c.Kind == state.KindStaticPod:
+		return "the block of its cluster, for all control planes"
+	case t.Type == state.TypeAddon:
+		return "the block of " + Clean(state.ClusterTarget(t.Name).String())
+	case t.Keyed:
+		return "the block of " + Clean(t.String()) + ", which is that of its other keys as well (by each.key it can be for this one alone)"
+	}
+	return "the block of " + Clean(t.String())
+}
+
+// accepting finds what can be done for each attribute: to write it, to take it out, or
+// to ignore it. An argument or a setting that was removed and that nobody has configured
+// is rendered again whatever is ignored, and nothing can be said of it.
+func accepting(c planner.Change) acceptance {
+	var out acceptance
+	if c.Kind != state.KindFile && slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Path == "content" }) {
+		return out // what cannot be parsed
+	}
+	var written []planner.AttributeChange
+	all, whole := c.Shown["taints"]
 	for _, a := range c.Attributes {
-		lines = append(lines, acceptable(c, a)...)
+		path := state.SplitPath(a.Path)
+		entry, rendered := ignorable(c, path), c.Kind != state.KindNodeObject && c.Address.Target.Type != state.TypeAddon
+		switch {
+		case entry == "" || whole && entry == "taints":
+		case writable(c, a):
+			written = append(written, a)
+		case a.After.IsNull() && a.Origin.File != "" && c.Kind != state.KindObject:
+			out.out = appendNew(out.out, sourceNote(a.Origin))
+		case !a.After.IsNull() || !rendered:
+			out.ignored = appendNew(out.ignored, entry)
+		}
 	}
-	if len(lines) == 0 || c.Action == planner.Delete {
-		return
+	if entry := ignorable(c, nil); entry != "" && len(c.Attributes) == 0 {
+		out.ignored = append(out.ignored, entry)
 	}
-	p.line("    ", wrap("To keep it, write into "+where+":", p.width-4, "    "))
-	for _, l := range lines {
-		p.line("      ", l)
+	out.write = lines(c, written)
+	if whole {
+		out.write = append(out.write, "taints = "+taintList(all)+" # all that it says of taints")
 	}
-	p.line()
+	return out
+}
+
+func appendNew(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
 }
 
 // argBlocks are the blocks of the components whose manifests lie under these names.
@@ -36,40 +99,140 @@ var argBlocks = map[string]string{
 	"kube-apiserver": "api_server", "kube-controller-manager": "controller_manager", "kube-scheduler": "scheduler", "etcd": "etcd",
 }
 
-// acceptable is one changed attribute as the language writes it; none for what
-// it has no word for, and for what was taken away.
-func acceptable(c planner.Change, a planner.AttributeChange) []string {
-	path, id := state.SplitPath(a.Path), c.Address.ID()
-	if a.After.IsNull() || a.After.Kind() == state.KindSensitive || len(path) == 0 {
-		return nil
-	}
-	value, plain := inline(a.After), a.After.Kind() == state.KindString
-	arg := len(path) == 2 && path[0] == "args" && plain
-	switch {
-	case c.Kind == state.KindNodeObject && len(path) == 2 && path[0] == "taints":
-		name, effect, _ := strings.Cut(path[1], ":")
-		return within("taint "+quote(name), "value  = "+value, "effect = "+quote(effect))
-	case c.Kind == state.KindNodeObject && len(path) == 2:
-		return []string{path[0] + " = { " + quote(path[1]) + " = " + value + " }"}
-	case c.Kind == state.KindStaticPod && arg:
-		component := strings.TrimSuffix(id[strings.LastIndex(id, "/")+1:], ".yaml")
-		return within(argBlocks[component], "arg "+quote(path[1])+" { value = "+value+" }")
-	case c.Kind == state.KindEnvFile && arg:
-		return within("kubelet", "arg "+quote(path[1])+" { value = "+value+" }")
-	case c.Kind == state.KindYAMLFile && id == "/var/lib/kubelet/config.yaml" && path[0] != "mode" && path[0] != "owner":
-		for i := len(path) - 1; i >= 0; i-- {
-			value = "{ " + key(path[i]) + " = " + value + " }"
-		}
-		return within("kubelet", "config = "+value)
-	}
-	return nil
+// argBlock is the block of the component whose manifest an item is.
+func argBlock(c planner.Change) string {
+	id := c.Address.ID()
+	return argBlocks[strings.TrimSuffix(id[strings.LastIndex(id, "/")+1:], ".yaml")]
 }
 
-// within puts lines into a block; none without one.
-func within(block string, lines ...string) []string {
-	if block == "" {
+// ofKubeletConfig tells that an attribute is a field of the kubelet's configuration on a host.
+func ofKubeletConfig(c planner.Change, path []string) bool {
+	return c.Kind == state.KindYAMLFile && c.Address.ID() == "/var/lib/kubelet/config.yaml" && len(path) > 0 && path[0] != "mode" && path[0] != "owner"
+}
+
+// writable tells that the language can say what an attribute is by now.
+func writable(c planner.Change, a planner.AttributeChange) bool {
+	path := state.SplitPath(a.Path)
+	if a.After.IsNull() || a.After.HasSensitive() {
+		return false
+	}
+	switch arg := len(path) == 2 && path[0] == "args" && a.After.Kind() == state.KindString; c.Kind {
+	case state.KindNodeObject:
+		return len(path) == 2
+	case state.KindStaticPod:
+		return arg && argBlock(c) != ""
+	case state.KindEnvFile:
+		return arg
+	}
+	return ofKubeletConfig(c, path)
+}
+
+// lines are writable attributes of an item as its block has them.
+func lines(c planner.Change, written []planner.AttributeChange) []string {
+	if len(written) == 0 {
 		return nil
 	}
+	now := values(planner.Change{Attributes: written})
+	if c.Kind == state.KindYAMLFile {
+		return within("kubelet", "config = "+inline(now))
+	}
+	if c.Kind == state.KindNodeObject {
+		return nodeLines(now, written)
+	}
+	block := "kubelet"
+	if c.Kind == state.KindStaticPod {
+		block = argBlock(c)
+	}
+	var args []string
+	for _, a := range written {
+		args = append(args, "arg "+quote(state.SplitPath(a.Path)[1])+" { value = "+inline(a.After)+" }")
+	}
+	return within(block, args...)
+}
+
+// nodeLines are labels, annotations and taints; a taint takes the place of the block
+// that has said something else of it.
+func nodeLines(now state.Value, written []planner.AttributeChange) []string {
+	var out []string
+	for _, name := range []string{"labels", "annotations"} {
+		if m := now.Get(name); !m.IsNull() {
+			out = append(out, name+" = "+inline(m))
+		}
+	}
+	for _, a := range written {
+		path := state.SplitPath(a.Path)
+		if path[0] != "taints" {
+			continue
+		}
+		name, effect, _ := strings.Cut(path[1], ":")
+		block := within("taint "+quote(name), "value  = "+inline(a.After), "effect = "+quote(effect))
+		if place := sourceNote(a.Origin); place != "" {
+			block[0] += " # in the place of that at " + place
+		}
+		out = append(out, block...)
+	}
+	return out
+}
+
+// taintList are taints as the attribute of that name has them.
+func taintList(all state.Value) string {
+	var list []string
+	for _, k := range all.Keys() {
+		name, effect, _ := strings.Cut(k, ":")
+		value := ""
+		if v := all.AsMap()[k]; v.AsString() != "" {
+			value = "value = " + inline(v) + ", "
+		}
+		list = append(list, "{ key = "+quote(name)+", "+value+"effect = "+quote(effect)+" }")
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
+// ignorable is the entry of ignore_changes that covers an attribute; none for what
+// cannot be ignored.
+func ignorable(c planner.Change, path []string) string {
+	t, named := c.Address.Target, func(of, name string) string { return of + "[" + quote(name) + "]" }
+	switch {
+	case t.Type == state.TypeAddon:
+		return named("addon", t.Key)
+	case c.Action == planner.Delete:
+		return ""
+	case c.Kind == state.KindNodeObject && len(path) == 2 && path[0] == "taints":
+		return "taints"
+	case c.Kind == state.KindNodeObject && len(path) == 2:
+		return named(path[0], path[1])
+	case c.Kind == state.KindStaticPod && len(path) == 2 && path[0] == "args" && argBlock(c) != "":
+		return named(argBlock(c)+".arg", path[1])
+	case c.Kind == state.KindEnvFile && len(path) == 2 && path[0] == "args":
+		return named("kubelet.arg", path[1])
+	case ofKubeletConfig(c, path):
+		return below("kubelet.config", path)
+	case c.Kind != state.KindObject || len(path) < 3 || path[0] != "data":
+		return ""
+	}
+	switch id := c.Address.ID() + " " + path[1]; id {
+	case "v1/ConfigMap/kube-system/kubelet-config kubelet":
+		return below("kubelet.config", path[2:])
+	case "v1/ConfigMap/kube-system/kube-proxy config.conf":
+		return below("kube_proxy.config", path[2:])
+	}
+	return ""
+}
+
+// below is a path in a tree as ignore_changes has it.
+func below(of string, path []string) string {
+	for _, k := range path {
+		if word := key(k); strings.HasPrefix(word, `"`) {
+			of += "[" + word + "]"
+		} else {
+			of += "." + word
+		}
+	}
+	return of
+}
+
+// within puts lines into a block.
+func within(block string, lines ...string) []string {
 	out := []string{block + " {"}
 	for _, l := range lines {
 		out = append(out, "  "+l)

@@ -153,6 +153,9 @@ func (e explainer) step(p reviewedPhase) {
 	if p.step.Impact != "" {
 		e.line("  ", e.yellow(wrap(Clean(p.step.Impact), e.width, "  ")))
 	}
+	for _, pod := range podsBeside(p.step) {
+		e.line("    ", wrap(Clean(pod.String()), e.width, "    "))
+	}
 	if took := estimated(p.span); took != "" {
 		e.line("  takes about ", took, ", going by the last time")
 	}

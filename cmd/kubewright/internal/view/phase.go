@@ -61,7 +61,21 @@ func (p *page) phaseLine(ph phase, c planner.ResourceChange, width int) []entry 
 	}
 	// The text is wrapped under itself.
 	indent := strings.Repeat(" ", width+11)
-	return []entry{{sym: sym, head: fill(phaseName(ph), width), text: "   " + wrap(text, p.width, indent)}}
+	out := []entry{{sym: sym, head: fill(phaseName(ph), width), text: "   " + wrap(text, p.width, indent)}}
+	if p.full {
+		for _, pod := range podsBeside(ph.step) {
+			out = append(out, entry{comment: true, indented: true, text: "# " + Clean(pod.String())})
+		}
+	}
+	return out
+}
+
+// podsBeside are the pods of a drain where they are more than its impact names in any case.
+func podsBeside(s *planner.Step) []planner.DrainedPod {
+	if s == nil || len(s.Pods) <= planner.PodsNamed {
+		return nil
+	}
+	return s.Pods
 }
 
 func onlyWaits(s *planner.Step) bool {

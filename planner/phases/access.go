@@ -1,0 +1,82 @@
+package phases
+
+import (
+	"maps"
+	"strconv"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// Who may read a private key is put right without touching what is in its file: no
+// phase hears of it, or it would issue, bring or restart something for it.
+
+// keyMode is the mode of files that hold a private key, as kubeadm has it.
+const keyMode = "0600"
+
+// withKeyAccess adds to a desired certificate whose key is to lie beside it who may
+// read that.
+func withKeyAccess(it state.Item) state.Item {
+	m := maps.Clone(it.Attributes.AsMap())
+	m[planner.KeyMode], m[planner.KeyOwner] = state.String(keyMode), state.String(root)
+	it.Attributes = state.Map(m)
+	return it
+}
+
+// observeKeyAccess adds who may read the key to an observed certificate of which that
+// is wanted.
+func observeKeyAccess(it *state.Item, attrs state.Value, r *state.Report) state.Value {
+	mode, owner := it.Attributes.Get(planner.KeyMode), it.Attributes.Get(planner.KeyOwner)
+	if mode.IsNull() || owner.IsNull() {
+		return attrs
+	}
+	m := maps.Clone(attrs.AsMap())
+	if f := r.Files[it.Address.ID()+".key"]; f.Exists { // a key that is missing is told of as such
+		mode, owner = access(f, mode, owner)
+	}
+	m[planner.KeyMode], m[planner.KeyOwner] = mode, owner
+	return state.Map(m)
+}
+
+// access is who may read a file with a private key, as it compares with what is wanted.
+// A mode that allows less is as good. A link has a mode of its own, which says nothing.
+func access(f state.FileReport, mode, owner state.Value) (state.Value, state.Value) {
+	if f.Type == "link" {
+		return mode, owner
+	}
+	if !within(f.Mode, mode.AsString()) {
+		mode = state.String(f.Mode)
+	}
+	return mode, state.String(f.Owner)
+}
+
+// within tells that a mode allows nothing that another one does not.
+func within(mode, other string) bool {
+	have, err := strconv.ParseUint(mode, 8, 16)
+	want, otherErr := strconv.ParseUint(other, 8, 16)
+	return err == nil && otherErr == nil && have&^want == 0
+}
+
+// setAccess is a change without what it says of who may read a key, and the operation
+// that puts that right; nil when it says nothing of it.
+func (v *View) setAccess(c planner.Change) (planner.Change, planner.Operation) {
+	wrong, others := c.Access()
+	if len(wrong) == 0 {
+		return c, nil
+	}
+	path := c.Address.ID()
+	if c.Address.Class() == "certificate" {
+		path += ".key"
+	}
+	f := v.Reports[c.Address.Target].Files[path]
+	op := planner.SetAccess{Path: path, Mode: f.Mode, Owner: f.Owner}
+	for _, a := range wrong {
+		if a.Path == "mode" || a.Path == planner.KeyMode {
+			op.Mode = a.After.AsString()
+		} else {
+			op.Owner = a.After.AsString()
+		}
+	}
+	c.Attributes = others
+	return c, op
+}
