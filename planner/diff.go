@@ -123,8 +123,8 @@ func diffItem(want, have, was *state.Item) (Change, bool) {
 		c.Attributes = append(c.Attributes, unwanted(want, have, was)...)
 	}
 	for i := range c.Attributes {
-		if c.Attributes[i].Origin.IsZero() {
-			c.Attributes[i].Origin = want.OriginOf(c.Attributes[i].Path)
+		if a := &c.Attributes[i]; a.Origin.IsZero() {
+			a.Origin = want.OriginOfChange(a.Path, a.Before, a.After)
 		}
 	}
 	c.Reason = reason(c.Attributes, was)
@@ -161,7 +161,8 @@ func created(want *state.Item) []AttributeChange {
 	var out []AttributeChange
 	for _, path := range want.Attributes.Leaves() {
 		if want.Class(path) == state.Bound {
-			out = append(out, AttributeChange{Path: path, After: want.Attributes.Get(path), Origin: want.OriginOf(path)})
+			after := want.Attributes.Get(path)
+			out = append(out, AttributeChange{Path: path, After: after, Origin: want.OriginOfChange(path, state.Null(), after)})
 		}
 	}
 	return out

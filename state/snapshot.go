@@ -53,7 +53,9 @@ type Item struct {
 	// Attributes is a map.
 	Attributes Value `json:"attributes"`
 	// Origin tells, per attribute path, who wants the value. The longest path
-	// that is a prefix of an attribute's path speaks for it. Desired only.
+	// that is a prefix of an attribute's path speaks for it. Below the path of a list
+	// there may be its elements, by their names or texts, and below that of a text
+	// what it is made of. Desired only.
 	Origin map[string]Source `json:"origin,omitempty"`
 	// Classes names the attributes that are not bound, by their first key.
 	Classes map[string]Class `json:"classes,omitempty"`
@@ -95,22 +97,6 @@ func (i Item) Class(path string) Class {
 		return c
 	}
 	return Bound
-}
-
-// OriginOf returns who wants the attribute at the path: the entry for the
-// longest path that equals it or leads to it.
-func (i Item) OriginOf(path string) Source {
-	keys := SplitPath(path)
-	for n := len(keys); n >= 0; n-- {
-		p := ""
-		for _, k := range keys[:n] {
-			p = JoinPath(p, k)
-		}
-		if s, ok := i.Origin[p]; ok {
-			return s
-		}
-	}
-	return Source{}
 }
 
 // Unobserved says that something could not be looked at, and why. It is no

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -134,6 +135,7 @@ func (e *evaluator) origins(b *block, into map[string]state.Source) {
 		into[path] = source(t.at)
 		if t.row.Type.Name != typeForEach.Name && (t.row.Type.cty == cty.DynamicPseudoType || t.row.Type.cty.IsMapType()) {
 			e.keyOrigins(path, t.expr, t.scope, into)
+			e.valueOrigins(path, t, into)
 		}
 		if b.row == argBlock && t.row.Name == "value" {
 			into[b.path] = source(t.at)
@@ -160,6 +162,21 @@ func (e *evaluator) keyOrigins(path string, x hcl.Expression, sc *scope, into ma
 		inner := state.JoinPath(path, key)
 		into[inner] = source(hcl.RangeBetween(p.Key.Range(), p.Value.Range()))
 		e.keyOrigins(inner, p.Value, sc, into)
+	}
+}
+
+// valueOrigins records the places of what an object holds whose keys are not written
+// out one by one, as in merge(local.all, local.own): that of the nearest which encloses it.
+func (e *evaluator) valueOrigins(path string, t *thunk, into map[string]state.Source) {
+	v, _ := e.force(t).UnmarkDeep()
+	for _, leaf := range toTree(v).Leaves() {
+		inner := path
+		for _, key := range state.SplitPath(leaf) {
+			inner = state.JoinPath(inner, key)
+		}
+		if _, ok := into[inner]; !ok {
+			into[inner] = config.Origins(into).Of(inner)
+		}
 	}
 }
 

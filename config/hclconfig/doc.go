@@ -34,8 +34,10 @@
 //	api_server.arg["x"].value          an attribute of it
 //	patch[0].content                   the first of several blocks without label
 //	kubelet.config.maxPods             a key of a tree, where the expression is
-//	labels["node.example.com/pool"]    an object that is written out
+//	labels["node.example.com/pool"]    a key of a map
 //
+// Each value of a map or tree has a key: where its own is not written out, as in
+// merge(local.all, local.own), with the place of the attribute or of what is written.
 // Labels are always quoted in brackets. Keys of maps and trees are appended as
 // state.JoinPath does: quoted only when they are no plain word. Where several
 // blocks share a label the last one has the key. Origins.Of finds the nearest

@@ -223,6 +223,11 @@ func TestOrigins(t *testing.T) {
       evictionHard = { "memory.available" = "5%" }
     }
   }
+  kube_proxy {
+    config = merge({ mode = "nftables" }, {
+      conntrack = { min = 1 }
+    })
+  }
 }
 node "n" {
   cluster = cluster.c
@@ -247,7 +252,13 @@ node "n" {
 			t.Errorf("%s: got line %d, want %d", path, got.Line, line)
 		}
 	}
-	for path, line := range map[string]int{"labels.a": 19, `annotations["example.com/a"]`: 23, "name": 0} {
+	// What is not written out key by key has its keys all the same.
+	for _, path := range []string{"kube_proxy.config.mode", "kube_proxy.config.conntrack.min"} {
+		if got, ok := c.Clusters[0].Origins[path]; !ok || got.Line != 15 {
+			t.Errorf("%s: got %v, want line 15", path, got)
+		}
+	}
+	for path, line := range map[string]int{"labels.a": 24, `annotations["example.com/a"]`: 28, "name": 0} {
 		if got := c.Nodes[0].Origins.Of(path); got.Line != line {
 			t.Errorf("%s: got line %d, want %d", path, got.Line, line)
 		}

@@ -1,7 +1,7 @@
 package phases
 
 import (
-	"cmp"
+	"net"
 	"slices"
 	"strings"
 
@@ -109,17 +109,66 @@ func (n *node) certificateItem(c kubeadm.Certificate) state.Item {
 	return withKeyAccess(state.Item{
 		Address: item(n.target, certsPhase, "certificate", c.Base), Kind: state.KindCertificate, Attributes: state.FromGo(m),
 		Classes: shownOfCertificates,
-		Origin: map[string]state.Source{
-			"": n.cluster.origin("certificates"), "dns_names": n.cluster.sansOrigin(c), "ip_addresses": n.cluster.sansOrigin(c),
-			"algorithm": n.cluster.origin("certificates.algorithm"), "validity": n.cluster.origin("certificates.validity"),
-		},
+		Origin:  n.certificateOrigins(c),
 	})
 }
 
-// sansOrigin is where the configuration speaks of a certificate's names.
-func (c *cluster) sansOrigin(cert kubeadm.Certificate) state.Source {
-	return c.origin(cmp.Or(map[string]string{"etcd-server": "etcd.server_cert_sans", "etcd-peer": "etcd.peer_cert_sans"}[cert.Name], "api_server.cert_sans"))
+// certificateOrigins tells where the values of a certificate come from, of its names
+// and addresses each by itself.
+func (n *node) certificateOrigins(c kubeadm.Certificate) map[string]state.Source {
+	cl := n.cluster
+	out := map[string]state.Source{
+		"": cl.usual(), "algorithm": cl.origin("certificates.algorithm"), "validity": cl.origin("certificates.validity"),
+		planner.RenewalDue: cl.origin("certificates.renew_before", "certificates.validity"),
+	}
+	setting, ok := sanSettings[c.Name]
+	if !ok {
+		return out
+	}
+	if s, ok := n.Origins["name"]; ok && c.CommonName == n.name {
+		out["common_name"] = s
+	}
+	extra := map[string][]string{"apiserver": cl.APIServer.CertSANs, "etcd-server": cl.Etcd.ServerCertSANs, "etcd-peer": cl.Etcd.PeerCertSANs}[c.Name]
+	for path, names := range map[string][]string{"dns_names": c.DNSNames, "ip_addresses": c.IPAddresses} {
+		for _, name := range names {
+			if !slices.ContainsFunc(extra, func(e string) bool { return strings.EqualFold(e, name) }) {
+				out[state.JoinPath(path, name)] = n.nameOrigin(name)
+				continue
+			}
+			out[state.JoinPath(path, name)] = cl.origin(setting)
+			out[path] = cl.origin(setting) // also of those that are no longer in the list
+		}
+	}
+	return out
 }
+
+// nameOrigin is where a name or address of a certificate comes from that no list of
+// such has.
+func (n *node) nameOrigin(name string) state.Source {
+	c := n.cluster
+	endpoint, _, _ := net.SplitHostPort(c.ControlPlaneEndpoint)
+	own, named := n.Origins["name"]
+	service := func(subnet string) bool {
+		_, ips, err := net.ParseCIDR(strings.TrimSpace(subnet))
+		return err == nil && ips.Contains(net.ParseIP(name))
+	}
+	switch {
+	case strings.EqualFold(endpoint, name):
+		return c.origin("control_plane_endpoint")
+	case name == n.AdvertiseAddress() || slices.Contains(n.AdvertiseAddresses, name):
+		return n.origin("advertise_addresses", "address")
+	case name == n.name && named:
+		return own
+	case strings.HasSuffix(name, ".svc."+c.Network.DNSDomain):
+		return c.origin("network.dns_domain")
+	case slices.ContainsFunc(strings.Split(c.Network.ServiceSubnet, ","), service):
+		return c.origin("network.service_subnet")
+	}
+	return c.usual()
+}
+
+// sanSettings are where the configuration adds names and addresses to certificates.
+var sanSettings = map[string]string{"apiserver": "api_server.cert_sans", "etcd-server": "etcd.server_cert_sans", "etcd-peer": "etcd.peer_cert_sans"}
 
 func certsStep(n *node, w work) planner.Step {
 	if w.empty() {
@@ -228,15 +277,6 @@ func (n *node) sharedFiles(w work) []planner.SecretFile {
 		add(sa+".pub", keyMode)
 	}
 	return files
-}
-
-// origin is where the configuration speaks of a path of the cluster block, or
-// the default that kubeadm of this version has.
-func (c *cluster) origin(path string) state.Source {
-	if s, ok := c.Origins[path]; ok {
-		return s
-	}
-	return state.DefaultSource("kubeadm " + minor(c.KubernetesVersion))
 }
 
 // place is where somebody looks who reads of a path of the cluster block: where it

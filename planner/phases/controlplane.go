@@ -1,11 +1,9 @@
 package phases
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
@@ -20,9 +18,10 @@ var controlPlane = phase{
 			return nil
 		}
 		var items []state.Item
-		for _, c := range planeComponents {
-			it := n.fileItem(controlPlanePhase, state.KindStaticPod, manifest(c.name), "0600", func(n *node) []byte { return must(kubeadm.StaticPod(n.input(), c.name)) })
-			it.Origin = n.podOrigins(c.name, c.block+".arg")
+		for _, component := range planeComponents {
+			render := func(in kubeadm.Input) ([]byte, error) { return kubeadm.StaticPod(in, component) }
+			it := n.fileItem(controlPlanePhase, state.KindStaticPod, manifest(component), "0600", func(n *node) []byte { return must(render(n.input())) })
+			n.podOrigins(&it, component, render)
 			items = append(items, it)
 		}
 		return items
@@ -39,34 +38,8 @@ var controlPlane = phase{
 	},
 }
 
-// planeComponents are the static pods of the control-plane phase and the
-// blocks that configure them.
-var planeComponents = []struct{ name, block string }{
-	{"kube-apiserver", "api_server"}, {"kube-controller-manager", "controller_manager"}, {"kube-scheduler", "scheduler"},
-}
-
-// podOrigins tells which lines of the configuration a manifest's arguments come from.
-func (n *node) podOrigins(component, block string) map[string]state.Source {
-	c := n.cluster
-	out := map[string]state.Source{"": state.DefaultSource("kubeadm " + minor(c.KubernetesVersion)), "image": c.origin("kubernetes_version")}
-	var args []string
-	switch component {
-	case "etcd":
-		args = argNames(c.Etcd.Args)
-	case "kube-apiserver":
-		args = argNames(c.APIServer.Component.Args)
-	case "kube-controller-manager":
-		args = argNames(c.ControllerManager.Args)
-	case "kube-scheduler":
-		args = argNames(c.Scheduler.Args)
-	}
-	for _, name := range args {
-		if s, ok := c.Origins[fmt.Sprintf("%s[%q]", block, name)]; ok {
-			out[state.JoinPath("args", name)] = s
-		}
-	}
-	return out
-}
+// planeComponents are the static pods of the control-plane phase.
+var planeComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 // podStep changes static pods that run, and restarts those that have to read
 // something anew: one control plane of the cluster at a time, each waited for
@@ -165,12 +138,4 @@ func shortName(t state.Target) string {
 		return t.Key
 	}
 	return t.Name
-}
-
-func argNames(args []config.Arg) []string {
-	var out []string
-	for _, a := range args {
-		out = append(out, a.Name)
-	}
-	return out
 }

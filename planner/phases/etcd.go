@@ -17,8 +17,8 @@ var etcd = phase{
 		if !n.isControlPlane() || n.cluster.Etcd.External != nil {
 			return nil
 		}
-		it := n.fileItem(etcdPhase, state.KindStaticPod, manifest("etcd"), "0600", (*node).etcdManifest)
-		it.Origin = n.podOrigins("etcd", "etcd.arg")
+		it := n.fileItem(etcdPhase, state.KindStaticPod, manifest("etcd"), "0600", func(n *node) []byte { return must(n.etcdManifest(n.input())) })
+		n.podOrigins(&it, "etcd", n.etcdManifest)
 		return []state.Item{it, {
 			Address: item(n.target, etcdPhase, "member", n.peerURL()), Kind: state.KindEtcdMember, Attributes: attributes("voter", true),
 		}}
@@ -39,16 +39,16 @@ func manifest(component string) string { return "/etc/kubernetes/manifests/" + c
 
 // etcdManifest is the pod as it should be. One who joins gets a placeholder,
 // since who else is a member is known only then.
-func (n *node) etcdManifest() []byte {
+func (n *node) etcdManifest(in kubeadm.Input) ([]byte, error) {
 	switch {
 	case n.isFounder():
-		return must(kubeadm.EtcdPod(n.input(), "", false))
+		return kubeadm.EtcdPod(in, "", false)
 	case n.report != nil && n.report.Files[n.etcdData()].Exists && !n.cluster.restoring:
 		// A member that has run finds the others in its data. It is named alone, as
 		// by kubeadm's upgrade, and may not found anything should its data be gone.
-		return must(kubeadm.EtcdPod(n.input(), "", true))
+		return kubeadm.EtcdPod(in, "", true)
 	}
-	return must(kubeadm.EtcdPod(n.input(), planner.InitialClusterPlaceholder, true))
+	return kubeadm.EtcdPod(in, planner.InitialClusterPlaceholder, true)
 }
 
 func etcdStep(n *node, w work) planner.Step {

@@ -23,6 +23,7 @@ var images = phase{
 		for _, image := range n.images() {
 			items = append(items, state.Item{
 				Address: item(n.target, imagesPhase, "image", image), Kind: state.KindImage, Attributes: attributes("present", true),
+				Origin: map[string]state.Source{"": n.imageOrigin(image)},
 			})
 		}
 		return items
@@ -126,6 +127,22 @@ func (n *node) images() []string {
 		}
 	}
 	return out
+}
+
+// imageOrigin is who wants an image on the node: the setting of its registry where the
+// same is there of another one, otherwise that of its tag.
+func (n *node) imageOrigin(image string) state.Source {
+	c := n.cluster
+	if !slices.Contains(kubeadm.Images(n.input()), image) {
+		return c.origin("install.artifacts")
+	}
+	name := image[strings.LastIndex(image, "/")+1:]
+	block := map[string]string{"etcd": "etcd", "coredns": "dns"}[strings.Split(name, ":")[0]]
+	elsewhere := func(other string) bool { return other != image && strings.HasSuffix(other, "/"+name) }
+	if n.report != nil && slices.ContainsFunc(n.report.Images, elsewhere) {
+		return c.origin(block+".image_repository", "image_repository")
+	}
+	return c.origin(block+".image_tag", "kubernetes_version")
 }
 
 // repository is an image's name without tag and digest.

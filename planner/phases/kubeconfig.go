@@ -134,7 +134,9 @@ func (n *node) kubeconfigItem(phase string, k kubeadm.Kubeconfig) state.Item {
 		Address: item(n.target, phase, "file", k.Path), Kind: state.KindKubeconfig, Attributes: state.FromGo(m),
 		Classes: shownOfCertificates,
 		Origin: map[string]state.Source{
-			"server": n.serverOrigin(k.Server), "algorithm": n.cluster.origin("certificates.algorithm"), "validity": n.cluster.origin("certificates.validity"),
+			"": n.cluster.usual(), "server": n.serverOrigin(k.Server), "cluster": n.cluster.origin("cluster_name"),
+			"algorithm": n.cluster.origin("certificates.algorithm"), "validity": n.cluster.origin("certificates.validity"),
+			planner.RenewalDue: n.cluster.origin("certificates.renew_before", "certificates.validity"),
 		},
 	}
 }

@@ -1,10 +1,9 @@
 package phases
 
 import (
-	"fmt"
+	"net"
 	"strings"
 
-	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
@@ -19,7 +18,9 @@ var kubeletStart = phase{
 		instance := n.fileItem(kubeletStartPhase, state.KindYAMLFile, instanceConfig, "0644", func(n *node) []byte { return kubeadm.InstanceConfig(n.input()) })
 		configFile := n.fileItem(kubeletStartPhase, state.KindYAMLFile, kubeletConfig, "0644", (*node).kubeletConfig)
 		flags := n.fileItem(kubeletStartPhase, state.KindEnvFile, kubeletFlags, "0644", func(n *node) []byte { return kubeadm.KubeletFlags(n.input()) })
-		configFile.Origin, flags.Origin = n.kubeletOrigins(), n.kubeletFlagOrigins()
+		n.fileOrigins(&instance, instancePlacings)
+		n.fileOrigins(&flags, kubeletFlagPlacings)
+		n.kubeletOrigins(&configFile)
 		items := append(n.workerCA(), instance, configFile, flags, n.kubeletUnit())
 		if !n.isControlPlane() && !n.cluster.externalCA() {
 			items = append(items, n.kubeletCertificateItem(kubeletStartPhase))
@@ -48,45 +49,6 @@ const (
 	instanceConfig = "/var/lib/kubelet/instance-config.yaml"
 	kubeletFlags   = "/var/lib/kubelet/kubeadm-flags.env"
 )
-
-// kubeletOrigins tells which lines of the configuration the kubelet's settings come from.
-func (n *node) kubeletOrigins() map[string]state.Source {
-	out := map[string]state.Source{"": state.DefaultSource("kubeadm " + minor(n.cluster.KubernetesVersion))}
-	for _, from := range []struct {
-		config  state.Value
-		origins map[string]state.Source
-	}{{n.cluster.Kubelet.Config, n.cluster.Origins}, {n.Kubelet.Config, n.Origins}} {
-		for _, key := range from.config.Keys() {
-			path := state.JoinPath("", key)
-			for _, o := range []string{state.JoinPath("kubelet.config", key), "kubelet.config"} {
-				if s, ok := from.origins[o]; ok {
-					out[path] = s
-					break
-				}
-			}
-		}
-	}
-	return out
-}
-
-// kubeletFlagOrigins tells which lines of the configuration the kubelet's flags come from.
-func (n *node) kubeletFlagOrigins() map[string]state.Source {
-	out := map[string]state.Source{"": state.DefaultSource("kubeadm " + minor(n.cluster.KubernetesVersion))}
-	for _, from := range []struct {
-		args    []config.Arg
-		origins map[string]state.Source
-	}{{n.cluster.Kubelet.Args, n.cluster.Origins}, {n.Kubelet.Args, n.Origins}} {
-		for _, name := range argNames(from.args) {
-			if s, ok := from.origins[fmt.Sprintf("kubelet.arg[%q]", name)]; ok {
-				out[state.JoinPath("args", name)] = s
-			}
-		}
-	}
-	if len(n.Taints) > 0 {
-		out[state.JoinPath("args", "register-with-taints")] = n.origin("taints", fmt.Sprintf("taint[%q]", n.Taints[0].Key))
-	}
-	return out
-}
 
 // workerCA is the cluster's CA certificate on a worker; control planes have it from certs.
 func (n *node) workerCA() []state.Item {
@@ -265,12 +227,19 @@ func (n *node) registrationWaits() []planner.Operation {
 }
 
 // serverOrigin is who wants the server of a kubeconfig: the endpoint of the cluster,
-// or the address of the node, where its own API server is spoken to.
+// or the address of the control plane whose own API server is spoken to.
 func (n *node) serverOrigin(server string) state.Source {
-	if e := n.cluster.ControlPlaneEndpoint; e != "" && !strings.Contains(server, e) && strings.Contains(server, n.AdvertiseAddress()) {
-		return n.origin("advertise_addresses", "address")
+	c := n.cluster
+	if c.ControlPlaneEndpoint != "" && strings.Contains(server, c.ControlPlaneEndpoint) {
+		return c.origin("control_plane_endpoint")
 	}
-	return n.cluster.origin("control_plane_endpoint")
+	host, _, _ := net.SplitHostPort(strings.TrimPrefix(server, "https://"))
+	for _, o := range append([]*node{n}, c.controlPlanes()...) {
+		if o.AdvertiseAddress() == host {
+			return o.origin("advertise_addresses", "address")
+		}
+	}
+	return c.origin("control_plane_endpoint")
 }
 
 // kubeletConfItem is the kubelet's own kubeconfig, as far as it is ours.

@@ -61,7 +61,7 @@ func (n *node) nodeItem(phase string) state.Item {
 	}
 	it := state.Item{
 		Address: item(n.target, phase, "node", n.name), Kind: state.KindNodeObject, Partial: true,
-		Attributes: nodeAttributes(labels, n.Annotations, n.wantedTaints()), Origin: map[string]state.Source{"": state.DefaultSource("kubeadm " + minor(n.cluster.KubernetesVersion))},
+		Attributes: nodeAttributes(labels, n.Annotations, n.wantedTaints()), Origin: map[string]state.Source{"": n.cluster.usual()},
 	}
 	for key := range n.Labels {
 		it.Origin[state.JoinPath("labels", key)] = n.origin(state.JoinPath("labels", key), "labels")
@@ -72,7 +72,7 @@ func (n *node) nodeItem(phase string) state.Item {
 	for _, t := range n.Taints {
 		// Of several blocks of one name it is not known which is where.
 		if !slices.ContainsFunc(n.Taints, func(o state.Taint) bool { return o.Key == t.Key && o.Effect != t.Effect }) {
-			it.Origin[state.JoinPath("taints", t.Key+":"+t.Effect)] = n.origin("taints", fmt.Sprintf("taint[%q]", t.Key))
+			it.Origin[state.JoinPath("taints", taintKey(t))] = n.origin("taints", fmt.Sprintf("taint[%q]", t.Key))
 		}
 	}
 	return it
@@ -86,26 +86,19 @@ func (n *node) wantedTaints() []state.Taint {
 	return n.Taints
 }
 
-// origin is the first of the paths that the node block speaks of.
-func (n *node) origin(paths ...string) state.Source {
-	for _, p := range paths {
-		if s, ok := n.Origins[p]; ok {
-			return s
-		}
-	}
-	return n.Source
-}
-
 // nodeAttributes is a node as it is compared: each label, annotation and taint by itself.
 func nodeAttributes(labels, annotations map[string]string, taints []state.Taint) state.Value {
 	m := map[string]state.Value{"labels": state.FromGo(labels), "annotations": state.FromGo(annotations)}
 	byKey := map[string]string{}
 	for _, t := range taints {
-		byKey[t.Key+":"+t.Effect] = t.Value
+		byKey[taintKey(t)] = t.Value
 	}
 	m["taints"] = state.FromGo(byKey)
 	return state.Map(m)
 }
+
+// taintKey tells a taint from the others of a node.
+func taintKey(t state.Taint) string { return t.Key + ":" + t.Effect }
 
 func markStep(n *node, w work) planner.Step {
 	if w.empty() {

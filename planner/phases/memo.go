@@ -15,12 +15,18 @@ type memo struct {
 	// objects are by the node that stands for the cluster.
 	objects map[*node][]kubeadm.Object
 	health  map[healthKey]health
+	// settings are those that stand in the block of a cluster or node.
+	settings map[state.Target]map[string][]written
+	shared   map[sharedKey]map[string]state.Source
+	// patched are the paths of kubelets' configurations that patches made others.
+	patched map[kubeletKey][]patchedPath
 }
 
 func newMemo() *memo {
 	return &memo{
 		trees: map[treeKey]parsed{}, kubelets: map[kubeletKey][]byte{}, objects: map[*node][]kubeadm.Object{},
-		health: map[healthKey]health{},
+		health: map[healthKey]health{}, settings: map[state.Target]map[string][]written{}, shared: map[sharedKey]map[string]state.Source{},
+		patched: map[kubeletKey][]patchedPath{},
 	}
 }
 
@@ -55,6 +61,10 @@ type kubeletKey struct {
 	socket   string
 }
 
+func (n *node) kubeletKey() kubeletKey {
+	return kubeletKey{n.settings, n.facts().SystemdResolved, n.criSocket()}
+}
+
 // plain tells that the node block has no part in what components are configured
 // with but arguments, which always fit.
 func (n *node) plain() bool { return n.Kubelet.Config.IsNull() && len(n.Patches) == 0 }
@@ -64,8 +74,7 @@ func (n *node) kubeletConfig() []byte {
 	if !n.plain() {
 		return must(kubeadm.KubeletConfig(n.input()))
 	}
-	key := kubeletKey{n.settings, n.facts().SystemdResolved, n.criSocket()}
-	m := n.cluster.view.memo
+	m, key := n.cluster.view.memo, n.kubeletKey()
 	content, ok := m.kubelets[key]
 	if !ok {
 		content = must(kubeadm.KubeletConfig(key.input()))
@@ -123,11 +132,16 @@ func (c *cluster) kubeadmObjects() []kubeadm.Object {
 	}
 	m := c.view.memo
 	if _, ok := m.objects[seat]; !ok {
-		in := seat.input()
-		in.Cluster = c.shared
-		m.objects[seat] = kubeadm.Objects(in)
+		m.objects[seat] = kubeadm.Objects(c.seatInput())
 	}
 	return m.objects[seat]
+}
+
+// seatInput is what the objects in the cluster are rendered of.
+func (c *cluster) seatInput() kubeadm.Input {
+	in := c.seatNode().input()
+	in.Cluster = c.shared
+	return in
 }
 
 // input is made of the key alone: what is not in the key cannot be rendered.

@@ -56,7 +56,7 @@ func (c *cluster) objectItems(phase string) []state.Item {
 		if len(it.Initial) > 0 {
 			it.Content = c.settled(it, o)
 		}
-		it.Origin = c.objectOrigins(o.Ref)
+		c.objectOrigins(&it, o.Ref)
 		if o.Ref == clusterInfo {
 			it.Attributes = c.clusterInfoAttributes(o.Object)
 		}
@@ -168,35 +168,6 @@ func refOf(o state.Value) state.ObjectRef {
 		APIVersion: o.Get("apiVersion").AsString(), Kind: o.Get("kind").AsString(),
 		Namespace: o.Get("metadata.namespace").AsString(), Name: o.Get("metadata.name").AsString(),
 	}
-}
-
-// objectOrigins tells which lines the stored configuration comes from, as far
-// as they can be told apart.
-func (c *cluster) objectOrigins(ref state.ObjectRef) map[string]state.Source {
-	out := map[string]state.Source{"": state.DefaultSource("kubeadm " + minor(c.KubernetesVersion))}
-	switch ref.Name {
-	case "kubelet-config":
-		for _, key := range c.Kubelet.Config.Keys() {
-			if s, ok := c.Origins[state.JoinPath("kubelet.config", key)]; ok {
-				out[state.JoinPath("data.kubelet", key)] = s
-			}
-		}
-	case "kubeadm-config":
-		out["data.ClusterConfiguration.kubernetesVersion"] = c.origin("kubernetes_version")
-		out["data.ClusterConfiguration.controlPlaneEndpoint"] = c.origin("control_plane_endpoint")
-		for field, block := range map[string]string{"apiServer": "api_server", "controllerManager": "controller_manager", "scheduler": "scheduler", "networking": "network"} {
-			if s, ok := c.firstOrigin(block); ok {
-				out["data.ClusterConfiguration."+field] = s
-			}
-		}
-	}
-	return out
-}
-
-// firstOrigin is the place of a block, if the configuration has it.
-func (c *cluster) firstOrigin(block string) (state.Source, bool) {
-	s, ok := c.Origins[block]
-	return s, ok
 }
 
 func (c *cluster) objectOperations(w work) []planner.Operation {

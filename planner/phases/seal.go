@@ -442,7 +442,7 @@ func healthPlaces(n *node) string {
 	out := n.kubeletHealth()
 	if n.Role == config.ControlPlane {
 		for _, c := range planeComponents {
-			out += " " + n.health(c.name).url
+			out += " " + n.health(c).url
 		}
 	}
 	return out

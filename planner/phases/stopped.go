@@ -58,7 +58,7 @@ func (n *node) podsOf(w work, phase string) []*state.Item {
 		return pods
 	}
 	for _, c := range planeComponents {
-		a := item(n.target, controlPlanePhase, "file", manifest(c.name))
+		a := item(n.target, controlPlanePhase, "file", manifest(c))
 		a.Waypoint = waypoint
 		if it := w.desired.Find(a); it != nil && (isAPIServer(it) || w.of(controlPlanePhase).changesItem(a)) {
 			pods = append(pods, it)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -19,8 +20,17 @@ import (
 // patches are the cluster's patches of a target, then the node's, each in the
 // order of the configuration. (kubeadm orders a folder's files by name.)
 func (v view) patches(target string) []config.Patch {
+	return patchesOf(target, v.Patches, v.node.Patches)
+}
+
+// Patches are those of a target, in the order in which they are applied.
+func Patches(in Input, target string) []config.Patch {
+	return patchesOf(target, in.Cluster.Patches, in.Node.Patches)
+}
+
+func patchesOf(target string, lists ...[]config.Patch) []config.Patch {
 	var out []config.Patch
-	for _, p := range append(append([]config.Patch{}, v.Patches...), v.node.Patches...) {
+	for _, p := range slices.Concat(lists...) {
 		if p.Target == target {
 			out = append(out, p)
 		}

@@ -1,0 +1,111 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// OriginOf returns who wants the attribute at the path: the entry for the
+// longest path that equals it or leads to it.
+func (i Item) OriginOf(path string) Source {
+	keys := SplitPath(path)
+	for n := len(keys); n >= 0; n-- {
+		p := ""
+		for _, k := range keys[:n] {
+			p = JoinPath(p, k)
+		}
+		if s, ok := i.Origin[p]; ok {
+			return s
+		}
+	}
+	return Source{}
+}
+
+// OriginOfChange returns who wants a change of the attribute at the path: of what is
+// made of several settings, the one that made it another.
+func (i Item) OriginOfChange(path string, before, after Value) Source {
+	own, exact := i.Origin[path]
+	if exact && !composed(after) && (before.IsNull() || after.Kind() != KindString) {
+		return own
+	}
+	var parts, changed []Source
+	for p, s := range i.Origin {
+		rest, below := cutPath(p, path)
+		if !below || after.IsNull() {
+			continue
+		}
+		is := part(after, rest)
+		if is.IsNull() {
+			continue
+		}
+		parts = append(parts, s)
+		if !is.Equal(part(before, rest)) {
+			changed = append(changed, s)
+		}
+	}
+	switch {
+	case len(changed) > 0 && (!exact || len(changed) < len(parts)):
+		return first(changed)
+	case !exact && len(parts) > 0 && !grown(before, after):
+		return first(parts)
+	}
+	return i.OriginOf(path)
+}
+
+// composed tells that a value has values in it.
+func composed(v Value) bool {
+	return v.Kind() == KindMap || v.Kind() == KindList || v.Kind() == KindArgs
+}
+
+// cutPath returns the keys of a path below another one.
+func cutPath(path, above string) (rest []string, below bool) {
+	tail, ok := strings.CutPrefix(path, above)
+	if !ok || tail == "" || above != "" && tail[0] != '.' && tail[0] != '[' {
+		return nil, false
+	}
+	return SplitPath(tail), true
+}
+
+// part is what a value has at some keys, null when it has nothing there. An element of
+// a list goes by its name, or by its text; a text has each text that it contains. Of
+// a secret nobody knows: it is taken for its part.
+func part(v Value, keys []string) Value {
+	for _, key := range keys {
+		switch {
+		case v.Kind() == KindList:
+			v = element(v, key)
+		case v.Kind() == KindString && strings.Contains(v.AsString(), key):
+			v = String(key)
+		case v.Kind() != KindSensitive:
+			v = v.child(key)
+		}
+	}
+	return v
+}
+
+func element(list Value, key string) Value {
+	for _, e := range list.AsList() {
+		if e.Kind() == KindMap && e.Get("name").AsString() == key || e.Kind() == KindString && e.AsString() == key {
+			return e
+		}
+	}
+	return Null()
+}
+
+// grown tells that a list has elements that it did not have.
+func grown(before, after Value) bool {
+	return slices.ContainsFunc(after.AsList(), func(e Value) bool {
+		return !slices.ContainsFunc(before.AsList(), e.Equal)
+	})
+}
+
+// first is the source that is written before the others; defaults come last.
+func first(sources []Source) Source {
+	return slices.MinFunc(sources, func(a, b Source) int {
+		if (a.File == "") != (b.File == "") {
+			return len(b.File) - len(a.File)
+		}
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Default, b.Default))
+	})
+}

@@ -1,0 +1,54 @@
+package state_test
+
+import (
+	"testing"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestOriginOfChange: of what several settings have made together, the one that
+// changed it is named.
+func TestOriginOfChange(t *testing.T) {
+	t.Parallel()
+	line := func(n int) state.Source { return state.Source{File: "main.hcl", Line: n} }
+	it := state.Item{Origin: map[string]state.Source{
+		"": state.DefaultSource("kubeadm 1.36"), "image": line(2), `image["mirror"]`: line(3), `image[":1.2"]`: line(2),
+		"extraArgs.a": line(5), "extraArgs.b": line(6), "config.x": line(9), "config.y": line(8), "names.own": line(11),
+		"names.usual": state.DefaultSource("kubeadm 1.36"), "secret.a": line(13), "args.v": line(15), "env": line(17),
+	}}
+	type tree = map[string]any
+	arg := func(name, value string) any { return tree{"name": name, "value": value} }
+	const usual = "default(kubeadm 1.36)"
+	for _, c := range []struct {
+		name, path    string
+		before, after any
+		want          string
+	}{
+		{"a text whose one part changed", "image", "old/x:1.2", "mirror/x:1.2", "main.hcl:3"},
+		{"the other part", "image", "mirror/x:1.1", "mirror/x:1.2", "main.hcl:2"},
+		{"both", "image", "old/x:1.1", "mirror/x:1.2", "main.hcl:2"},
+		{"neither", "image", "mirror/y:1.2", "mirror/x:1.2", "main.hcl:2"},
+		{"a new text", "image", nil, "mirror/x:1.2", "main.hcl:2"},
+		{"the element that changed", "extraArgs", []any{arg("a", "1"), arg("b", "1")}, []any{arg("a", "1"), arg("b", "2")}, "main.hcl:6"},
+		{"the first of two", "extraArgs", nil, []any{arg("b", "1"), arg("a", "1")}, "main.hcl:5"},
+		{"an element that is gone", "extraArgs", []any{arg("a", "1"), arg("b", "1")}, []any{arg("b", "1")}, "main.hcl:6"},
+		{"an element of nobody's", "extraArgs", []any{arg("a", "1")}, []any{arg("a", "1"), arg("c", "1")}, usual},
+		{"a list that is gone", "extraArgs", []any{arg("a", "1")}, nil, usual},
+		{"an element by its text", "names", []any{"usual"}, []any{"usual", "own"}, "main.hcl:11"},
+		{"a usual one", "names", []any{"own"}, []any{"usual", "own"}, usual},
+		{"a map that is new", "config", nil, tree{"x": 1, "y": 2, "z": 3}, "main.hcl:8"},
+		{"a map of nobody's", "config", nil, tree{"z": 3}, usual},
+		{"a part of something with a line", "env.A", nil, tree{"b": 1}, "main.hcl:17"},
+	} {
+		if got := it.OriginOfChange(c.path, state.FromGo(c.before), state.FromGo(c.after)).String(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	args := state.Args([]state.Arg{{Name: "v", Value: "2"}, {Name: "w", Value: "1"}})
+	if got := it.OriginOfChange("args", state.Null(), args).String(); got != "main.hcl:15" {
+		t.Errorf("all arguments: %s", got)
+	}
+	if got := it.OriginOfChange("secret", state.Null(), state.SensitiveValue("ref", "print")).String(); got != "main.hcl:13" {
+		t.Errorf("a secret: %s", got)
+	}
+}
