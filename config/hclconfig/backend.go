@@ -73,8 +73,10 @@ func sensitiveRows(row *Block) map[string]bool {
 func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok bool) {
 	v, diags := x.Value(nil)
 	if diags.HasErrors() {
-		what := "A function is called"
+		what := "Something is computed"
 		switch refs := x.Variables(); {
+		case len(refs) == 0 && diags[0].Summary == "Function calls not allowed":
+			what = "A function is called"
 		case len(refs) > 0 && row.Sensitive:
 			what = "Something without quotes is named" // which may be the secret itself
 		case len(refs) > 0:

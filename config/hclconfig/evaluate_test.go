@@ -364,8 +364,12 @@ func TestBombs(t *testing.T) {
 		"arrays": deep("[", "]", 20_000), "objects": strings.Repeat(`{"a":`, 20_000), "broken": strings.Repeat(`[x`, 20_000),
 		"template": `{"output": {"o": {"value": "${` + deep("(", ")", 5000) + `}"}}}`,
 	} {
-		if _, diags := load("main.hcl.json", text); !diags.HasErrors() {
-			t.Errorf("JSON %s: no error", name)
+		want := "main.hcl.json:1: error: Nested too deeply: Objects and arrays can be nested 200 deep."
+		if name == "template" {
+			want = "main.hcl.json:1: error: Nested too deeply: Brackets, templates and operators can be nested 200 deep, and an expression can have 10000 operators."
+		}
+		if _, diags := load("main.hcl.json", text); said(diags) != want {
+			t.Errorf("JSON %s: %v", name, diags)
 		}
 	}
 }
@@ -393,7 +397,7 @@ func TestLinkOutside(t *testing.T) {
 		t.Skip(err)
 	}
 	_, diags := hclconfig.Load(hclconfig.Options{Dir: dir})
-	if len(diags) != 1 || !strings.HasPrefix(diags[0].Detail, "shared.hcl: it is a link that leads out of the configuration folder") {
+	if len(diags) != 1 || diags[0].Detail != "shared.hcl: it is a link that leads out of the configuration folder, and nothing outside is read. Put a copy in the place of the link; values of variables can come from elsewhere with -var-file." {
 		t.Fatalf("got %v", diags)
 	}
 }
@@ -491,27 +495,60 @@ output "o" {
 	if !strings.Contains(got, "local.list is tuple with 2 elements") || !strings.Contains(got, `local.name is "c"`) {
 		t.Errorf("got %q", got)
 	}
+	_, diags = load("main.hcl", consoleConfig+`
+check "password" {
+  assert {
+    condition     = length(var.password) > 99 && node.n["a"].name != ""
+    error_message = "It is short."
+  }
+}`)
+	if got := strings.Join(diags[0].Values, "; "); got != `node.n["a"].name is known only after an apply; var.password has a sensitive value` {
+		t.Errorf("got %q", got)
+	}
 }
 
 // TestFunctionsRefuse: what functions say of arguments that they cannot take.
 func TestFunctionsRefuse(t *testing.T) {
 	t.Parallel()
-	fsys := folder("bin", "\xff\xfe", "d/y.yaml", "", "big", strings.Repeat("x", 16<<20+1))
+	fsys := folder("bin", "\xff\xfe", "d/y.yaml", "", "big", strings.Repeat("x", 16<<20+1), "deep.json", strings.Repeat("[", 300)+strings.Repeat("]", 300),
+		"deep.tpl", "${"+strings.Repeat("(", 300)+"1"+strings.Repeat(")", 300)+"}", "stars.yaml", "a: ["+strings.Repeat("*", 10_001))
+	for i := range 10_001 {
+		fsys[fmt.Sprintf("many/%d.txt", i)] = &fstest.MapFile{}
+	}
 	for x, want := range map[string]string{
-		`length(1)`:           "a string, list, map, set, tuple or object is required",
-		`index(["a"], "c")`:   "the list has no such element",
-		`file("bin")`:         `"bin" is no text in UTF-8; use filebase64 for other files`,
-		`file("d")`:           "it is no regular file",
-		`filesha256("big")`:   "it is larger than 16 MiB",
-		`file("nothing")`:     `there is no file "nothing" below the configuration folder`,
-		`file("../nothing")`:  `"../nothing" lies outside the configuration folder`,
-		`cidrhost("10/8", 1)`: "cidrhost",
+		`jsondecode(file("deep.json"))`:  "the text is nested more than 200 deep.",
+		`yamldecode(file("deep.json"))`:  "the text is nested more than 200 deep.",
+		`yamldecode(file("stars.yaml"))`: "the text holds more than 10000 asterisks, and what they may stand for is too much.",
+		`templatefile("deep.tpl", {})`:   "the template is nested too deeply. Brackets, templates and operators can be nested 200 deep, and an expression can have 10000 operators.",
+		`fileset("many", "*.txt")`:       "more than 10000 files match.",
+		`length(1)`:                      "a string, list, map, set, tuple or object is required",
+		`index(["a"], "c")`:              "the list has no such element",
+		`file("bin")`:                    `"bin" is no text in UTF-8; use filebase64 for other files`,
+		`file("d")`:                      "it is no regular file",
+		`filesha256("big")`:              "it is larger than 16 MiB",
+		`file("nothing")`:                `there is no file "nothing" below the configuration folder`,
+		`file("../nothing")`:             `"../nothing" lies outside the configuration folder`,
+		`cidrhost("10/8", 1)`:            "cidrhost",
 	} {
 		fsys["main.hcl"] = &fstest.MapFile{Data: []byte("output \"o\" {\n  value = " + x + "\n}\n")}
 		_, diags := hclconfig.Load(hclconfig.Options{FS: fsys})
 		if len(diags) != 1 || !strings.Contains(diags[0].Detail, want) || diags[0].Subject.Line != 2 {
 			t.Errorf("%s: %v, want %q", x, diags, want)
 		}
+	}
+}
+
+// TestSuppliedTooMany: a folder that holds everything else is not taken for one with
+// certificates.
+func TestSuppliedTooMany(t *testing.T) {
+	t.Parallel()
+	fsys, empty := folder("main.hcl", strings.Replace(base, "\"1.36.3\"", "\"1.36.3\"\n certificates {\n  supplied = \"keys\"\n }", 1)), &fstest.MapFile{}
+	for i := range 200_001 {
+		fsys[fmt.Sprintf("keys/%d.key", i)] = empty
+	}
+	_, diags := hclconfig.Load(hclconfig.Options{FS: fsys})
+	if len(diags) == 0 || diags[0].Detail != `The folder "keys" cannot be read: it holds more than 200000 files.` {
+		t.Errorf("got %v", diags)
 	}
 }
 

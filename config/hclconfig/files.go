@@ -69,8 +69,8 @@ func (f *files) read(name string) ([]byte, error) {
 // withoutPath drops operation and path of an error, which the caller says better.
 func withoutPath(err error) error {
 	if err != nil && strings.HasSuffix(err.Error(), "path escapes from parent") { // os.Root has no value for it
-		return errors.New("it is a link that leads out of the configuration folder, of which nothing else is read. " +
-			"Copy it here; values can come from elsewhere with -var-file")
+		return errors.New("it is a link that leads out of the configuration folder, and nothing outside is read. " +
+			"Put a copy in the place of the link; values of variables can come from elsewhere with -var-file")
 	}
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
