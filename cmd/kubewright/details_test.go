@@ -17,15 +17,30 @@ import (
 // many sentences are found in each at least. It is those that a user reads in a
 // finding, an error, a note of a plan or the description of an operation.
 var detailed = map[string]int{
+	"config": 450, "config/artifacts": 30, "config/hclconfig": 180, "config/manifest": 4,
 	"state/backend": 10,
 }
 
 // unshown are sentences that no test shows, by words of theirs, and why none can. One
 // that a test shows by now, and one that nobody says any more, have to leave the table.
-var unshown = map[string]string{}
+var unshown = map[string]string{
+	"path escapes from parent":        "os.Root's own words, which are looked for and not said",
+	"extraneous json object property": "hcl's own words, which are looked for and not said",
+	"function calls not allowed":      "hcl's own words, which are looked for and not said",
+}
 
 // unsaidFields are fields whose texts are no finding, and who shows them.
-var unsaidFields = map[string]string{}
+var unsaidFields = map[string]string{
+	"Doc": "docs/reference.md, which a test compares",
+}
+
+// pages are files without findings: what they say stands in pages that tests compare,
+// docs/reference.md and the JSON schema.
+var pages = []string{
+	"config/hclconfig/jsonschema.go", "config/hclconfig/reference.go", "config/hclconfig/schema.go", "config/hclconfig/schema_backend.go",
+	"config/hclconfig/schema_change.go", "config/hclconfig/schema_cluster.go", "config/hclconfig/schema_cluster_more.go",
+	"config/hclconfig/schema_node.go", "config/hclconfig/schema_root.go",
+}
 
 // TestEverySentenceIsShownByATest holds that not only the summary of what a user is
 // told stands in a test, which TestEveryFindingIsShownByATest sees to, but each
@@ -79,6 +94,9 @@ func sentencesOf(t *testing.T, files []string) []sentence {
 	t.Helper()
 	s := &sentences{set: token.NewFileSet()}
 	for _, path := range files {
+		if slices.Contains(pages, strings.TrimPrefix(filepath.ToSlash(path), "../../")) {
+			continue
+		}
 		file, err := parser.ParseFile(s.set, path, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +175,7 @@ func (s *sentences) add(n ast.Node, text string) {
 	place := filepath.ToSlash(p.Filename) + ":" + strconv.Itoa(p.Line)
 	for _, part := range sentenceEnd.Split(text, -1) {
 		longest := ""
-		for _, constant := range anyVerb.Split(part, -1) {
+		for _, constant := range anyVerb.Split(strings.ReplaceAll(part, "%%", "% "), -1) {
 			if constant = asRead(strings.Trim(constant, " .:,;")); len(constant) > len(longest) {
 				longest = constant
 			}
