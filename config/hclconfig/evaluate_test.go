@@ -538,20 +538,6 @@ func TestFunctionsRefuse(t *testing.T) {
 	}
 }
 
-// TestSuppliedTooMany: a folder that holds everything else is not taken for one with
-// certificates.
-func TestSuppliedTooMany(t *testing.T) {
-	t.Parallel()
-	fsys, empty := folder("main.hcl", strings.Replace(base, "\"1.36.3\"", "\"1.36.3\"\n certificates {\n  supplied = \"keys\"\n }", 1)), &fstest.MapFile{}
-	for i := range 200_001 {
-		fsys[fmt.Sprintf("keys/%d.key", i)] = empty
-	}
-	_, diags := hclconfig.Load(hclconfig.Options{FS: fsys})
-	if len(diags) == 0 || diags[0].Detail != `The folder "keys" cannot be read: it holds more than 200000 files.` {
-		t.Errorf("got %v", diags)
-	}
-}
-
 // TestOutputsOfHostNames: what is made of a name that its host has is pending, and is
 // known with the names that are recorded, also through a local; with others again.
 func TestOutputsOfHostNames(t *testing.T) {
