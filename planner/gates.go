@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,19 +66,22 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 			well = well || m.Name == own
 			continue
 		}
-		sick = append(sick, m.Name)
+		sick = append(sick, cmp.Or(m.Name, "the one at "+strings.Join(m.PeerURLs, ", ")))
 		if own != "" && m.Name == own {
 			lost = 0
 		}
 	}
-	if voters == 0 || voters == 1 && removesMember(step) {
-		return fmt.Errorf("refused: etcd shows %d voters, and the last one is never removed", voters)
+	switch {
+	case voters == 0:
+		return errors.New("refused: etcd names no member with a vote, so that nobody can tell who holds quorum. Bring etcd to answer first")
+	case voters == 1 && removesMember(step):
+		return errors.New("refused: etcd has one voter, and the last one is never removed. Add another control plane first, or have the whole cluster destroyed")
 	}
 	need := voters/2 + 1
 	left := healthy
 	switch {
 	case defragments(step):
-		return allWell(sick, "defragmented")
+		return allWell(sick, "defragmented", voters)
 	case addsMember(step):
 		if err := oneLearner(step, members); err != nil {
 			return err
@@ -98,25 +102,46 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 		left -= lost
 	}
 	if left < need {
-		down := ""
+		down, are := "", "are"
+		if healthy == 1 {
+			are = "is"
+		}
 		if len(sick) > 0 {
 			down = fmt.Sprintf(" (not %s)", strings.Join(sick, ", "))
 		}
-		return fmt.Errorf("refused: etcd has %d voters of which %d are healthy%s; this step would leave %d, quorum is %d. "+
-			"Bring other members back first, or add one", voters, healthy, down, left, need)
+		return fmt.Errorf("refused: etcd has %d voters of which %d %s healthy%s; this step would leave %d, quorum is %d. %s",
+			voters, healthy, are, down, left, need, backToQuorum(sick, voters))
 	}
 	if well && RestartsMember(step) && !ChangesMembers(step) {
-		return allWell(sick, "restarted")
+		return allWell(sick, "restarted", voters)
 	}
 	return nil
 }
 
 // allWell refuses what takes a member out for a while where others do not answer.
-func allWell(sick []string, what string) error {
+func allWell(sick []string, what string, voters int) error {
 	if len(sick) == 0 {
 		return nil
 	}
-	return fmt.Errorf("refused: a member is %s only while all others answer, and %s does not. Bring it back first", what, strings.Join(sick, ", "))
+	verb := "does"
+	if len(sick) > 1 {
+		verb = "do"
+	}
+	return fmt.Errorf("refused: a member is %s only while all others answer, and %s %s not. %s", what, strings.Join(sick, ", "), verb, backToQuorum(sick, voters))
+}
+
+// backToQuorum says what comes before a step that was refused. Beside a member that
+// is down none can be added, but one that is lost can be taken out as long as there
+// is a majority without it.
+func backToQuorum(sick []string, voters int) string {
+	switch names := strings.Join(sick, ", "); {
+	case len(sick) == 0:
+		return "Add another control plane first, or accept that nothing is served meanwhile: upgrade { allow_downtime = true }"
+	case voters-len(sick) < voters/2+1:
+		return "Bring " + names + " back first; where so many are lost for good, kubewright etcd restore makes etcd anew of a snapshot"
+	default:
+		return "Bring " + names + " back first; a control plane whose host is gone for good is taken out with -forget-unreachable"
+	}
 }
 
 // oneLearner refuses to add a member beside a learner that is another one.

@@ -42,7 +42,7 @@ func Digest(p *planner.Plan) string {
 	}
 	b, err := json.Marshal(same)
 	if err != nil {
-		panic("a plan cannot be written as JSON: " + err.Error()) // each of its types can
+		panic("internal error: a plan cannot be written as JSON: " + err.Error()) // each of its types can
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

@@ -121,6 +121,10 @@ func TestDamage(t *testing.T) {
 		refused("changed", string(changed), planfile.ErrDamaged)
 	}
 	refused("newer", strings.Replace(body, `"format_version":1`, `"format_version":2`, 1), planfile.ErrNewer)
+	_, err = planfile.Read(path, nil)
+	if want := "read plan " + path + ": the saved plan was written by a later version of kubewright (1.0.0, format 2)"; err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
 	refused("a state", `{"format_version":1,"lineage":"x"}`, planfile.ErrNoPlan)
 	refused("HCL", "cluster {}\n", planfile.ErrNoPlan)
 	refused("nothing", "", planfile.ErrNoPlan)
