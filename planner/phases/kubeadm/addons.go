@@ -224,7 +224,7 @@ func (v view) proxyConfigMap() (Object, error) {
 	v.defaultProxy(c)
 	content, err := marshalYAML(c)
 	if err != nil {
-		return Object{}, fmt.Errorf("cannot write kube-proxy's configuration: %w", err)
+		return Object{}, fmt.Errorf("internal error: cannot write kube-proxy's configuration: %w", err)
 	}
 	data := map[string]string{
 		"config.conf":     strings.TrimSuffix(string(content), "\n"),

@@ -36,7 +36,7 @@ func (v view) kubeletConfigMap() (Object, error) {
 	}
 	content, err := marshalYAML(c)
 	if err != nil {
-		return Object{}, fmt.Errorf("cannot write the kubelet's configuration: %w", err)
+		return Object{}, fmt.Errorf("internal error: cannot write the kubelet's configuration: %w", err)
 	}
 	data := map[string]string{"kubelet": string(content)}
 	var metadata object
