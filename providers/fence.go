@@ -148,7 +148,7 @@ func (f *Fence) renew(ctx context.Context, a API) error {
 }
 
 func (f *Fence) superseded(there *Lease) error {
-	cause := errors.New("its lease was taken away")
+	cause := fmt.Errorf("its lease %s was deleted while it ran. See that no other run is at work on the cluster, and run the same command again", f.Mine.Name)
 	if there != nil {
 		cause = fmt.Errorf("%s has taken its lease (run %s)", there.Who, there.Run)
 	}

@@ -206,7 +206,7 @@ func TestOtherEndpoint(t *testing.T) {
 		t.Errorf("got %+v, %v", members, err)
 	}
 	c.becomes(func() { c.down[url("b")], c.down[url("c")] = true, true })
-	if _, _, err := client.Members(t.Context()); !errors.Is(err, providers.ErrUnreachable) {
+	if _, _, err := client.Members(t.Context()); !errors.Is(err, providers.ErrUnreachable) || !strings.HasPrefix(err.Error(), "cannot list members of etcd: ") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -274,7 +274,7 @@ func TestRemove(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	c.becomes(func() { c.members = c.members[:1] })
-	if err := client.Remove(t.Context(), "2"); err == nil || !strings.Contains(err.Error(), "only voter") {
+	if err := client.Remove(t.Context(), "2"); err == nil || !strings.Contains(err.Error(), "cannot remove etcd member 2: it is the only voter: without it there is no cluster") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -293,7 +293,11 @@ func TestMoveLeader(t *testing.T) {
 		t.Errorf("got %v, leader %d", c.calls, c.leader)
 	}
 	c.fail = errors.New("refused")
-	if err := client.MoveLeader(t.Context(), "1"); err == nil || c.leader != 2 {
+	if err := client.MoveLeader(t.Context(), "1"); err == nil || err.Error() != "cannot move leadership of etcd to 1: refused" || c.leader != 2 {
+		t.Errorf("got %v", err)
+	}
+	c.becomes(func() { c.leader = 0 })
+	if err := client.MoveLeader(t.Context(), "1"); err == nil || err.Error() != "cannot find the leader of etcd: there is none at the moment" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -259,6 +259,16 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestTakenToken: an ID that somebody has already is not written over.
+func TestTakenToken(t *testing.T) {
+	t.Parallel()
+	_, h := start(t, func(_, _, _ string, _ []byte) answer { return status(409, "AlreadyExists") })
+	_, err := open(t, h).CreateToken(t.Context(), planner.CreateToken{TTL: time.Hour}, state.Secret{})
+	if err == nil || !strings.HasSuffix(err.Error(), "create bootstrap token: its ID is taken; try again") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestReadyAndKinds(t *testing.T) {
 	t.Parallel()
 	_, h := start(t, func(_, _, path string, _ []byte) answer {
@@ -299,6 +309,11 @@ func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	const canary = "c2VjcmV0LWNhbmFyeQ"
 	for _, tt := range []struct{ name, conf, want string }{
+		{
+			"another key", "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n" +
+				"clusters: [{name: k, cluster: {server: 'https://a', certificate-authority-data: eA==}}]\nusers: [{name: u, user: {client-certificate-data: eA==, client-key-data: " + canary + "==}}]",
+			"cannot use /etc/kubernetes/admin.conf: its client certificate, key and CA do not fit together",
+		},
 		{"absent", "", "cannot reach the API: /etc/kubernetes/admin.conf is not there"},
 		{"broken", "users: [" + canary, "cannot use /etc/kubernetes/admin.conf: it is no kubeconfig with a current context"},
 		{
