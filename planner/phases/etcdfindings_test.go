@@ -176,7 +176,7 @@ func TestDefragmentFindings(t *testing.T) {
 		see   func(*phases.View)
 		want  finding
 	}{
-		"no such cluster": {"test", func(*phases.View) {}, finding{diag.Error, "Unknown cluster", "", "", []string{`The configuration has no cluster "test".`}}},
+		"no such cluster": {"test", func(*phases.View) {}, finding{diag.Error, "Unknown cluster", "", "", []string{`The configuration has no cluster "test". It has prod.`}}},
 		"somebody else's": {"prod", func(v *phases.View) {
 			v.Config.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}}
 		}, finding{diag.Error, "Etcd is not kubewright's", "main.hcl:1", "cluster.prod", []string{`The etcd of cluster "prod" is external`}}},

@@ -184,7 +184,7 @@ func TestAnotherCAIsKnownAgain(t *testing.T) {
 	o := founded(t, 2, 1)
 	was := o.recorded.Clusters["prod"].CA
 	o.knowCA(strings.Repeat("e", 64))
-	if _, err := o.plan(); err == nil {
+	if _, err := o.planShown(); err == nil {
 		t.Fatal("there is a plan")
 	}
 	o.wantKnownAgain()
@@ -212,7 +212,7 @@ func TestMarksNameTheCA(t *testing.T) {
 	o.knowCA(was)
 	o.wantNothing()
 	o.knowCA(strings.Repeat("e", 64))
-	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Cluster is another one") {
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Cluster is another one") {
 		t.Errorf("another cluster's state is taken: %v", err)
 	}
 }
@@ -323,7 +323,7 @@ func TestFoundingIsBegunAgain(t *testing.T) {
 // has failed.
 func (o *operator) recordSeen() {
 	o.t.Helper()
-	_, err := o.plan()
+	_, err := o.planShown()
 	o.must(err)
 	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: "l1", Learned: phases.Record(o.view, o.result)}}
 	o.must(o.fold())

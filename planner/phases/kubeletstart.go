@@ -13,7 +13,6 @@ import (
 // joins gets a bootstrap kubeconfig with a token made for this run.
 var kubeletStart = phase{
 	name: kubeletStartPhase,
-	doc:  "configures and starts the kubelet; a joining node bootstraps its certificate",
 	nodeItems: func(n *node) []state.Item {
 		instance := n.fileItem(kubeletStartPhase, state.KindYAMLFile, instanceConfig, "0644", func(n *node) []byte { return kubeadm.InstanceConfig(n.input()) })
 		configFile := n.fileItem(kubeletStartPhase, state.KindYAMLFile, kubeletConfig, "0644", (*node).kubeletConfig)
@@ -186,7 +185,6 @@ func (n *node) bootstrapOperations() []planner.Operation {
 // certificate. A worker's kubelet stays with the server it bootstrapped at.
 var waitBootstrap = phase{
 	name: waitBootstrapPhase,
-	doc:  "waits until a joining node is registered with its own certificate",
 	nodeItems: func(n *node) []state.Item {
 		if n.isControlPlane() || n.cluster.externalCA() {
 			return nil

@@ -97,7 +97,7 @@ func (c *cluster) removedMembers() diag.Diagnostics {
 // cannot be taken out by it any more.
 func (n *node) joinsAnew() string {
 	if n.cluster.view.recordedNode(n.target) {
-		return fmt.Sprintf("Have the node taken out as a whole and joined anew:\n\n  -%s='%s'", ReplaceFlag, n.target)
+		return fmt.Sprintf("Have the node taken out as a whole and joined anew:\n\n  kubewright apply -%s='%s'", ReplaceFlag, n.target)
 	}
 	return "The state does not know the node any more. Clean the host (kubeadm reset there), and plan again: it joins as a new one. " +
 		"Where an apply has begun to join it, take it out and join it anew with -" + ReplaceFlag + "."

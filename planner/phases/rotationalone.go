@@ -35,7 +35,7 @@ func (c *cluster) disturbed() *disturbance {
 	case len(c.formerHosts()) > 0:
 		return &disturbance{"the endpoint would move", c.otherwise()}
 	case c.view.targeted:
-		return &disturbance{"the plan is for targets only", c.otherwise()}
+		return &disturbance{"the plan is for targets only", "Leave -target out."}
 	}
 	return nil
 }

@@ -178,6 +178,7 @@ func wantRefused(t *testing.T, o *operator, summary string, says ...string) {
 	if i < 0 {
 		t.Fatalf("%s is not among\n%s", summary, printedFindings(diags))
 	}
+	show(t, diags[i])
 	for _, part := range says {
 		if !strings.Contains(diags[i].Detail+"\n", part) {
 			t.Errorf("%q is not in\n%s", part, diags[i].Detail)

@@ -229,8 +229,9 @@ func TestCheck(t *testing.T) {
 	for want, change := range map[string]func(*config.Cluster){
 		"Kubernetes 1.33.1 is not supported: versions 1.34 to 1.37 are":                                                           func(c *config.Cluster) { c.KubernetesVersion = "1.33.1" },
 		"cannot render static pods with the feature gate RootlessControlPlane: it is not supported. Take it out of feature_gates": func(c *config.Cluster) { c.FeatureGates = map[string]bool{"RootlessControlPlane": true} },
-		`unknown field "maxPod"`:  func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxPod": 1}) },
-		`unknown field "maxpods"`: func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxpods": 1}) },
+		`unknown field "maxPod"`:                 func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxPod": 1}) },
+		"cannot read the KubeletConfiguration: ": func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxPods": "many"}) },
+		`unknown field "maxpods"`:                func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxpods": 1}) },
 		`cannot read the KubeProxyConfiguration: json: cannot unmarshal number into Go struct field KubeProxyConfiguration.mode of type v1alpha1.ProxyMode`: func(c *config.Cluster) { c.KubeProxy.Config = state.FromGo(map[string]any{"mode": 1}) },
 		"cannot set the proxies' environment of kube-proxy: a patch removed its containers": func(c *config.Cluster) {
 			c.KubernetesVersion, c.ProxyEnv = "1.37.1", map[string]string{"https_proxy": "http://proxy:3128"}
