@@ -128,6 +128,9 @@ func TestDamage(t *testing.T) {
 	refused("a state", `{"format_version":1,"lineage":"x"}`, planfile.ErrNoPlan)
 	refused("HCL", "cluster {}\n", planfile.ErrNoPlan)
 	refused("nothing", "", planfile.ErrNoPlan)
+	if err := planfile.Write(filepath.Join(path, "below"), planfile.File{Plan: plan(t)}, nil); err == nil || !strings.HasPrefix(err.Error(), "cannot save the plan: ") {
+		t.Errorf("got %v", err)
+	}
 	if _, err := planfile.Read(path+".absent", nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}

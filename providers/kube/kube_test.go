@@ -1,6 +1,7 @@
 package kube_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -332,6 +333,25 @@ func TestOpenErrors(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// silent is a host that reads no files.
+type silent struct{ *host }
+
+func (silent) ReadSecrets(context.Context, []string) (map[string]state.Secret, error) {
+	return nil, providers.ErrDisconnected
+}
+
+// What cannot be read says what was to be read.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	if _, err := kube.Open(t.Context(), silent{&host{}}, endpoint); !errors.Is(err, providers.ErrDisconnected) || !strings.HasPrefix(err.Error(), "cannot read the administrator's kubeconfig: ") {
+		t.Errorf("got %v", err)
+	}
+	_, h := start(t, func(_, _, _ string, _ []byte) answer { return status(403, "Forbidden") })
+	if _, err := open(t, h).RootCAs(t.Context()); err == nil || !strings.Contains(err.Error(), "read the root CAs of all namespaces: ") {
+		t.Errorf("got %v", err)
 	}
 }
 
