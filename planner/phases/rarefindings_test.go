@@ -193,23 +193,23 @@ func TestRestoreFindings(t *testing.T) {
 	}})
 }
 
-// TestOwnerFindings: hosts that are another node's, cluster's or state's, or that the
-// state has forgotten, say whose they are and what to do.
-func TestOwnerFindings(t *testing.T) {
-	t.Parallel()
-	base := founded(t, 2, 1)
-	worker := `node.worker["w1"]`
+// ownership is a situation in which a host is not whose it seems.
+type ownership struct {
+	before func(*operator)
+	seen   func(*phases.View, *config.Node)
+	want   finding
+}
+
+// ownerships are what may be said of whose a host is.
+func ownerships() map[string]ownership {
+	const worker = `node.worker["w1"]`
 	renamed := func(o *operator) {
 		o.config.Clusters[0].Label = "other"
 		for _, n := range o.config.Nodes {
 			n.Cluster = "other"
 		}
 	}
-	for name, c := range map[string]struct {
-		before func(*operator)
-		seen   func(*phases.View, *config.Node)
-		want   finding
-	}{
+	return map[string]ownership{
 		"another node": {nil, func(v *phases.View, w *config.Node) {
 			mark(v, w, func(m *state.Marks) { m.Node = state.NodeKeyTarget("cp", "cp2") })
 		}, finding{diag.Error, "Host is another node", "main.hcl:13", worker, []string{
@@ -252,7 +252,15 @@ func TestOwnerFindings(t *testing.T) {
 				`Hosts of this configuration carry cluster "prod", of which the state knows nothing, so that a destroy would leave it running.`, "To destroy it, have the state know it again first, which kubewright apply does.",
 			},
 		}},
-	} {
+	}
+}
+
+// TestOwnerFindings: hosts that are another node's, cluster's or state's, or that the
+// state has forgotten, say whose they are and what to do.
+func TestOwnerFindings(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 2, 1)
+	for name, c := range ownerships() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := base.copy(t)
@@ -544,10 +552,37 @@ func TestImpactsAreTold(t *testing.T) {
 	if diags.HasErrors() || impacts(r.Plan, "drops what was deleted or written over, which no API server can under the alarm; watches of clients begin anew") != 1 {
 		t.Errorf("%s%s", printedFindings(diags), describe(r.Plan))
 	}
+}
+
+// TestNotesAreTold: what a plan says beside its steps, and of what it makes.
+func TestNotesAreTold(t *testing.T) {
+	t.Parallel()
+	o := running(t, 1, 0, "1.34.9")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.edit("10.0.0.11", "file /etc/kubernetes/manifests/kube-scheduler.yaml delete")
+	p, err := o.plan()
+	o.must(err)
+	if !slices.ContainsFunc(p.Changes, func(c planner.Change) bool { return c.Reason == "an earlier apply did not finish" }) {
+		t.Errorf("a pod that an upgrade has stopped is called otherwise:\n%s", describe(p))
+	}
+	o = newOperator(t, cluster(1, 1))
+	p, err = o.plan()
+	o.must(err)
+	made := 0
+	for _, s := range p.Steps {
+		for _, op := range s.Operations {
+			if token, ok := op.(planner.CreateToken); ok && token.Description == "kubewright: for the nodes that join in one apply" {
+				made++
+			}
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d tokens say what they are for", made)
+	}
 	o = newOperator(t, cluster(1, 0))
 	s, err := planner.ParseSelector("prepare", phases.Names())
 	o.must(err)
-	r, _ = phases.Plan(o.observe(), planner.Plan{}, planner.Options{Targets: []planner.Selector{s}})
+	r, _ := phases.Plan(o.observe(), planner.Plan{}, planner.Options{Targets: []planner.Selector{s}})
 	if r.Plan == nil || !slices.Contains(r.Plan.Quorum, "cluster.prod: no member is founded by this plan.") && !strings.Contains(strings.Join(r.Plan.Quorum, " "), "no member is founded by this plan.") {
 		t.Errorf("quorum is %q", r.Plan.Quorum)
 	}
