@@ -32,7 +32,6 @@ var unshown = map[string]string{
 	"exclude=kubelet kubeadm kubectl":   "the repository's file of dnf, which a host's test reads",
 	"settings of your own go into":      "a remark in containerd's configuration",
 	"kubernetes forwards packets":       "a remark in a file of sysctls",
-	"make room or mend the folder's":    "the disk is full between two writes of the lock's file, which is no file of the tests' own disk",
 	"no controller manager has renewed": "half a minute without a controller manager, which no test waits for",
 }
 

@@ -133,7 +133,7 @@ func TestEditRefusals(t *testing.T) {
 		"file /etc/hosts renew":           "/etc/hosts is neither a certificate nor a kubeconfig with one",
 		"unit kubelet":                    "ends where start, stop, restart, enable or disable is expected",
 		"condition no-registry":           "ends where on, off or a value is expected",
-		"hardware":                        "ends where cpus=N, memory=MIB, kernel=RELEASE, os=NAME or hostname=NAME is expected",
+		"hardware":                        `"" is not written cpus=N, memory=MIB, kernel=RELEASE, os=NAME or hostname=NAME`,
 		"hardware disks=2":                `unknown hardware "disks"; one of cpus, memory, kernel, os, hostname`,
 		"package libc6":                   "ends where hold, unhold or a status such as half-configured is expected",
 		"object ConfigMap a/b":            "ends where set, unset or delete is expected",
