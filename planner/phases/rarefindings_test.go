@@ -340,7 +340,8 @@ func TestRotationRefusals(t *testing.T) {
 			o.config.Clusters[0].ControlPlaneEndpoint = "moved.example.com:6443"
 		}, nil, planner.Options{}, alone("the endpoint would move", "Do one after the other.")},
 		"targets": {
-			made, "ca", nil, nil, planner.Options{Targets: []planner.Selector{{Target: state.NodeKeyTarget("cp", "cp1")}}},
+			made, "ca", nil, nil,
+			planner.Options{Targets: []planner.Selector{{Target: state.NodeKeyTarget("cp", "cp1")}}},
 			alone("the plan is for targets only", "Leave -target out."),
 		},
 	} {
