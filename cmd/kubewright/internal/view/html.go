@@ -100,7 +100,9 @@ type pagePhase struct {
 
 type pageItem struct {
 	Address, Action, Symbol, Reason, Name string
-	Lines                                 []pageLine
+	// Where is the target, where nothing around the item says it.
+	Where string
+	Lines []pageLine
 }
 
 type pageLine struct{ Class, Text string }
@@ -132,7 +134,9 @@ func newPageData(r *review) *pageData {
 		d.Resources = append(d.Resources, d.resource(x, anchors))
 	}
 	for _, it := range r.drift {
-		d.Drift = append(d.Drift, pageItemOf(it))
+		item := pageItemOf(it)
+		item.Where = Clean(it.Address.Target.String())
+		d.Drift = append(d.Drift, item)
 	}
 	d.draw(r, anchors)
 	return d
