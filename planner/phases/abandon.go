@@ -60,7 +60,7 @@ func (v *View) notGone() diag.Diagnostics {
 		switch {
 		case v.configured(t):
 			diags.Append(diag.Errorf("Node is still in the configuration", "-%s=%s: the configuration has the node still, so it would be made again. Take its block or its key out first; "+
-				"if another machine has taken its place, have it replaced: -%s='%s' -%s='%s'.", ForgetUnreachableFlag, t, ReplaceFlag, t, AcceptNewHostFlag, t).For(t))
+				"if another machine has taken its place, have it replaced: %s.", ForgetUnreachableFlag, t, AsFlags(t, ReplaceFlag, AcceptNewHostFlag)).For(t))
 		case !v.recordedNode(t):
 			diags.Append(diag.Errorf("Nothing to forget", "-%s=%s: the state has no such node.", ForgetUnreachableFlag, t))
 		}

@@ -151,7 +151,7 @@ func TestClusterIsGone(t *testing.T) {
 			o.world.Advance(time.Minute)
 			o.edit("10.0.0.11", "file /var/lib/etcd delete")
 			wantFindings(t, o.diagnose(), finding{diag.Error, "Cluster is gone from its hosts", "main.hcl:1", "cluster.prod", []string{
-				`The state says that cluster "prod" exists (CA `, "Nothing is founded over a cluster that is remembered", "kubewright state rm 'cluster.prod'",
+				`The state says that cluster "prod" exists (CA `, "Nothing is founded over a cluster that is remembered", "kubewright state rm cluster.prod",
 			}})
 			o.recorded.Nodes, o.recorded.Clusters, o.recorded.Items = nil, nil, nil
 			o.must(o.apply())

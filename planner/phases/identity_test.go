@@ -65,7 +65,7 @@ func TestAnotherCluster(t *testing.T) {
 		"the state has another CA": {
 			func(o *operator, _ *phases.View) { o.knowCA(strings.Repeat("e", 64)) },
 			finding{diag.Error, "Cluster is another one", "main.hcl:1", "cluster.prod", []string{
-				`The state has cluster "prod" with the CA eeeeeeeeeeee, and node.cp["cp1"] (10.0.0.11) holds the CA`, "Nothing is changed on any host, and the state is left as it is", "kubewright state rm 'cluster.prod'",
+				`The state has cluster "prod" with the CA eeeeeeeeeeee, and node.cp["cp1"] (10.0.0.11) holds the CA`, "Nothing is changed on any host, and the state is left as it is", "kubewright state rm cluster.prod",
 			}},
 		},
 		"a control plane is of another one": {
@@ -153,7 +153,7 @@ func TestAnotherEtcd(t *testing.T) {
 	o.know(func(c *state.RecordedCluster) { c.EtcdClusterID = "deadbeef" })
 	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd is another one", "main.hcl:1", "cluster.prod", []string{
 		`The etcd that answers for cluster "prod" is ` + was + ", and that of the state deadbeef", "Nothing is changed on any host, and the state is left as it is",
-		"kubewright etcd restore FILE", "kubewright state rm 'cluster.prod'",
+		"kubewright etcd restore FILE", "kubewright state rm cluster.prod",
 	}})
 	v := o.observe()
 	v.Destroy = true

@@ -113,7 +113,7 @@ func (c *cluster) leavesFirstBy(t state.Target) string {
 	}
 	command := "kubewright apply"
 	if !c.view.answers(t) {
-		command += fmt.Sprintf(" -%s='%s'", ForgetUnreachableFlag, t)
+		command += " " + AsFlags(t, ForgetUnreachableFlag)
 	}
 	return then + ":\n\n  " + command
 }

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/kubewright/kubewright/state"
 )
 
 // maxOffered is how many keys are offered to a host at most. sshd closes the
@@ -76,7 +78,7 @@ func readPrivate(path string) ([]byte, error) {
 		return nil, fmt.Errorf("cannot read private key: %w", err)
 	}
 	if perm := info.Mode().Perm(); perm&0o077 != 0 {
-		return nil, fmt.Errorf("cannot use private key %s: its mode %04o lets others read it; run: chmod 600 %s", path, perm, path)
+		return nil, fmt.Errorf("cannot use private key %s: its mode %04o lets others read it; run: chmod 600 %s", path, perm, state.ShellWord(path))
 	}
 	b, err := io.ReadAll(io.LimitReader(f, 1<<20))
 	if err != nil {

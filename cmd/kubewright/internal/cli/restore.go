@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,7 +37,7 @@ func (a *app) etcdRestoreCommand() *cobra.Command {
 			}
 			return a.carryOut(cmd.Context(), o, by, "etcd restore", func(s *session) {
 				s.sending, s.leaseless = filepath.Dir(file), true
-				s.command = strings.Join(append([]string{"etcd restore"}, args...), " ")
+				s.command = "etcd restore " + state.ShellWords(args...)
 				s.planner = s.restoring(cmd.Context(), phases.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256}, args[1:])
 			})
 		},
