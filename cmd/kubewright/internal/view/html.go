@@ -191,7 +191,10 @@ func (d *pageData) phase(p reviewedPhase, anchors map[state.Address]string) page
 	for _, n := range p.step.Needs {
 		out.Needs = append(out.Needs, pageLink{anchors[n], Clean(n.String())})
 	}
-	out.Limits, out.Gates = cleaned(p.step.Limits), cleaned(p.step.Gates)
+	out.Limits = cleaned(p.step.Limits)
+	for _, g := range p.step.Gates {
+		out.Gates = append(out.Gates, gateText(g))
+	}
 	return out
 }
 
