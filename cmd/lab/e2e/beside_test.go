@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	others.free = slots
+	others.slots, others.free = slots, slots
 	if err := at.Set("1000"); err != nil { // all of them queue up here
 		panic(err)
 	}
@@ -34,21 +34,32 @@ func TestMain(m *testing.M) {
 var others = newQueue()
 
 // beside lets a test run beside others: it measures nothing and waits most of its
-// time. Tests of what users of a cluster feel, or of time, run alone. usual is
-// what it takes on two cores, other tests beside it.
+// time. Tests of time run alone. usual is what it takes on two cores, other tests
+// beside it.
 func beside(t *testing.T, usual time.Duration) {
+	t.Helper()
+	takePart(t, usual, 1)
+}
+
+// besideOne lets a test of what users of a cluster feel run beside one other.
+func besideOne(t *testing.T, usual time.Duration) {
+	t.Helper()
+	takePart(t, usual, max(1, others.slots-1))
+}
+
+func takePart(t *testing.T, usual time.Duration, slots int) {
 	t.Helper()
 	others.join(usual)
 	t.Parallel() // returns when all that run alone have, and all others have joined
-	others.enter(usual)
-	t.Cleanup(others.leave)
+	others.enter(usual, slots)
+	t.Cleanup(func() { others.leave(slots) })
 }
 
 // A queue lets in as many as there is room for, the longest first.
 type queue struct {
 	*sync.Cond
-	free    int
-	waiting []time.Duration
+	slots, free int
+	waiting     []time.Duration
 }
 
 func newQueue() *queue { return &queue{Cond: sync.NewCond(&sync.Mutex{})} }
@@ -59,22 +70,22 @@ func (q *queue) join(usual time.Duration) {
 	q.waiting = append(q.waiting, usual)
 }
 
-// enter returns when it is the turn of one that takes that long.
-func (q *queue) enter(usual time.Duration) {
+// enter returns when it is the turn of one that takes that long and so many slots.
+func (q *queue) enter(usual time.Duration, slots int) {
 	q.L.Lock()
 	defer q.L.Unlock()
-	for q.free == 0 || usual < slices.Max(q.waiting) {
+	for q.free < slots || usual < slices.Max(q.waiting) {
 		q.Wait()
 	}
-	q.free--
+	q.free -= slots
 	i := slices.Index(q.waiting, usual)
 	q.waiting = slices.Delete(q.waiting, i, i+1)
 	q.Broadcast()
 }
 
-func (q *queue) leave() {
+func (q *queue) leave(slots int) {
 	q.L.Lock()
 	defer q.L.Unlock()
-	q.free++
+	q.free += slots
 	q.Broadcast()
 }

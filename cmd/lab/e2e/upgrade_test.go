@@ -21,8 +21,10 @@ const upgradeFrom, upgradeTo = "v1.35.8", "v1.36.3"
 
 // TestUpgrade brings a cluster of three control planes and two workers to the
 // next minor version. A Deployment behind a Service, the API through the
-// balancer and the quorum of etcd are looked at all the while.
+// balancer and the quorum of etcd are looked at all the while. The time that it
+// prints is with another test beside it; that of kubeadm was measured without.
 func TestUpgrade(t *testing.T) {
+	besideOne(t, 6*time.Minute)
 	s := newSiteOf(t, lab.Options{Name: "e2eu", Kubernetes: upgradeFrom, MoreImages: []string{upgradeTo}, ControlPlanes: 3, Workers: 2})
 	s.logIn()
 	s.must("apply", "-auto-approve", "-no-color")
