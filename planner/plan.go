@@ -74,6 +74,10 @@ type Step struct {
 	// (ObjectExpectation) that was there when the plan was made and that the step
 	// overwrites. The step is refused when one of them has changed since.
 	Expect map[string]string `json:"expect,omitempty"`
+	// RestsOn are attributes of what a step takes away as it is found, by their names:
+	// which machine the host of a node that leaves is, and which member of etcd it has.
+	// They are bound: a saved plan is not carried out where one is another by then.
+	RestsOn map[string]state.Value `json:"rests_on,omitempty"`
 	// Gates are conditions evaluated again right before the step.
 	Gates []string `json:"gates,omitempty"`
 	// Impact is what the step means to those who use the cluster.

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -75,4 +76,38 @@ func (v *View) notGone() diag.Diagnostics {
 		}
 	}
 	return diags
+}
+
+// otherHosts refuses to give back machines that never were the node: one that has its
+// address by now, or that was installed anew. What is on it is not ours to take away, and
+// the machine that joined may go on somewhere else. By our mark it is known whatever its
+// machine id is; in a destroy one on which nothing of a cluster is loses nothing.
+func (v *View) otherHosts() diag.Diagnostics {
+	var diags diag.Diagnostics
+	if v.Recorded == nil || v.RefreshOnly {
+		return diags
+	}
+	for _, t := range slices.SortedFunc(maps.Keys(v.Recorded.Nodes), compareTargets) {
+		was, r := v.Recorded.Nodes[t], v.Reports[t]
+		leaves := v.Destroy || !v.configured(t)
+		if !leaves || r == nil || v.saidGone(t) && !v.Destroy || v.forgets(t) || blank(r) && v.Destroy {
+			continue
+		}
+		if id := r.Facts.MachineID; was.MachineID == "" || id == "" || id == was.MachineID || r.Marks != nil && r.Marks.Lineage == v.Recorded.Lineage {
+			continue
+		}
+		diags.Append(refuseOtherHost(t, was, r))
+	}
+	return diags
+}
+
+func refuseOtherHost(t state.Target, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
+	way := fmt.Sprintf("The host that joined may go on somewhere else. If it is gone for good, say so, and the node is taken out through the others, without that machine:\n\n  -%s='%s'\n\n", ForgetUnreachableFlag, t)
+	if !blank(r) {
+		way = fmt.Sprintf("There are files of a cluster on it, which the reset would take away. If somebody needs them, have the state forget the node, which changes no host, and plan again:\n\n  kubewright state rm '%s'\n\n"+
+			"If nobody does, clean that machine (kubeadm reset), and plan again. ", t)
+	}
+	return diag.Errorf("Host is another machine", "%s (%s) is to leave cluster %q, and its host to be given back, but the machine there has the machine id %s, and the host that joined had %s: it was reinstalled, or another host has its address. "+
+		"Nothing is changed on any host. %sIf the host that joined has another address by now, put its block back with that one.",
+		t, was.Address, was.Cluster, short(r.Facts.MachineID), short(was.MachineID), way).For(t)
 }

@@ -34,6 +34,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		return Result{}, append(diags, v.stillOut()...)
 	}
 	diags = append(diags, v.situate()...)
+	diags = append(diags, v.otherHosts()...)
 	diags = append(diags, v.unreachable()...)
 	if !v.Destroy && !v.RefreshOnly {
 		if refused := v.checkFixed(); len(refused) > 0 {

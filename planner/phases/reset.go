@@ -126,13 +126,14 @@ func (l leaver) drainStep() planner.Step {
 		ID: step(l.target, drainPhase), Phase: drainPhase, Target: l.target, Action: planner.Delete, Via: l.cluster.seat,
 		Limits: []string{l.cluster.limit("drain")},
 		Impact: l.cluster.drainImpact(l.Name), Pods: l.cluster.drainedPods(l.Name), Operations: l.cluster.drain(l.Name, forLeaving),
+		RestsOn: l.drainRestsOn(),
 	}
 }
 
 // resetStep gives the host back. In a cluster that stays, the API server goes first,
 // then the etcd member behind it, and the Node object when its kubelet has stopped.
 func (l leaver) resetStep() planner.Step {
-	s := planner.Step{ID: step(l.target, resetPhase), Phase: resetPhase, Target: l.target, Action: planner.Delete}
+	s := planner.Step{ID: step(l.target, resetPhase), Phase: resetPhase, Target: l.target, Action: planner.Delete, RestsOn: l.resetRestsOn()}
 	if !l.whole {
 		s.Via = l.cluster.seat
 		if l.Role == string(config.ControlPlane) {

@@ -160,6 +160,7 @@ func TestDigest(t *testing.T) {
 		"target":    func(p *planner.Plan) { p.Targets = []string{"certs"} },
 		"exception": func(p *planner.Plan) { p.OverriddenPolicies = []string{"calm"} },
 		"lineage":   func(p *planner.Plan) { p.Lineage = "m" },
+		"ground":    func(p *planner.Plan) { p.Steps[0].RestsOn = map[string]state.Value{"machine_id": state.String("m")} },
 	} {
 		p := plan(t)
 		other(p)
@@ -180,6 +181,7 @@ func TestCompare(t *testing.T) {
 	other := planner.Change{Address: address(t, `node.w["w1"]/other/file:/o`), Action: planner.Create, Attributes: []planner.AttributeChange{{Path: "x", After: state.Int(1)}}}
 	otherStep := planner.Step{ID: other.Address.Step(), Target: other.Address.Target, Operations: planner.Operations{planner.WriteFile{Path: "/o"}}}
 	kubeletBegun := &planfile.Progress{Begun: []state.Address{address(t, kubeletFile).Step()}, Touched: func(state.Address) bool { return false }}
+	kubeletBegunHere := &planfile.Progress{Touched: func(a state.Address) bool { return a.Target == address(t, kubeletFile).Target }}
 	for _, tt := range []struct {
 		name     string
 		progress *planfile.Progress
@@ -200,6 +202,9 @@ func TestCompare(t *testing.T) {
 		{"another action", nil, func(p *planner.Plan) { p.Changes[1].Action = planner.Create }, []string{kubeletFile + "# would be changed in another way"}},
 		{"another operation", nil, func(p *planner.Plan) { p.Steps[1].Operations = planner.Operations{planner.RemovePath{Path: "false"}} }, []string{`node.w["w1"]/kubelet-start would be changed in another way`}},
 		{"another impact", nil, func(p *planner.Plan) { p.Steps[1].Impact = "2 pods to evict" }, []string{`node.w["w1"]/kubelet-start#impact has changed`}},
+		{"another ground", nil, func(p *planner.Plan) { p.Steps[1].RestsOn = map[string]state.Value{"machine_id": state.String("m")} }, []string{`node.w["w1"]/kubelet-start#machine_id has changed`}},
+		{"begun elsewhere, and another ground", planesOnly, func(p *planner.Plan) { p.Steps[1].RestsOn = map[string]state.Value{"machine_id": state.String("m")} }, []string{`node.w["w1"]/kubelet-start#machine_id has changed`}},
+		{"begun, and another ground", kubeletBegunHere, func(p *planner.Plan) { p.Steps[1].RestsOn = map[string]state.Value{"machine_id": state.String("m")} }, nil},
 		{"another order", nil, func(p *planner.Plan) { p.Steps[1].Needs = append(p.Steps[1].Needs, p.Steps[0].ID) }, []string{" would be changed in another way"}},
 		{"a proof more", nil, func(p *planner.Plan) {
 			p.Steps = append(p.Steps, proof)

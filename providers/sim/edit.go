@@ -60,7 +60,8 @@ budget NAMESPACE/APP NUMBER|delete a PodDisruptionBudget: so many pods named APP
 etcd garbage BYTES                 what the host's etcd member has on its disk and does not use
 etcd history BYTES                 what all members hold of the past until etcd is compacted, by API servers every
                                    five minutes
-etcd alarm NOSPACE|CORRUPT         as etcd raises it of the member`
+etcd alarm NOSPACE|CORRUPT         as etcd raises it of the member
+etcd member ID                     it was taken out by hand and has joined again, so that it has this ID`
 
 // Edit changes something on a host, or in the cluster that it is a node of, by
 // hand. The expression is one of EditHelp; the last word may contain blanks.
