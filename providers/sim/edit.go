@@ -19,6 +19,7 @@ file PATH content TEXT             replace the content
 file PATH append TEXT              add a line
 file PATH mode 0600
 file PATH owner USER:GROUP
+file PATH move ELSEWHERE           and leave a symbolic link to there
 file PATH delete
 file PATH renew                    a certificate or kubeconfig, as kubeadm certs renew does
 yaml PATH set FIELD=VALUE          set a field, as in maxPods=50 or a.b=text
@@ -143,7 +144,7 @@ func (e *edit) run() error {
 }
 
 func (e *edit) file() error {
-	w, err := e.words("a path", "set-arg, unset-arg, content, append, mode, owner, delete or renew")
+	w, err := e.words("a path", "set-arg, unset-arg, content, append, mode, owner, move, delete or renew")
 	if err != nil {
 		return err
 	}
@@ -175,12 +176,19 @@ func (e *edit) file() error {
 			owner = rest
 		}
 		e.w.put(e.m, p, f.withMode(mode, owner))
+	case "move":
+		to, err := e.word("another path")
+		if err != nil {
+			return err
+		}
+		e.w.put(e.m, clean(to), f)
+		e.w.put(e.m, p, &file{Type: typeLink, Link: to})
 	case "delete":
 		e.w.remove(e.m, p)
 	case "renew":
 		return e.renew(p, f)
 	default:
-		return fmt.Errorf("unknown action %q on a file; set-arg, unset-arg, content, append, mode, owner, delete or renew", w[1])
+		return fmt.Errorf("unknown action %q on a file; set-arg, unset-arg, content, append, mode, owner, move, delete or renew", w[1])
 	}
 	return nil
 }
