@@ -38,6 +38,9 @@ type AttributeChange struct {
 	Before state.Value  `json:"before"`
 	After  state.Value  `json:"after"`
 	Origin state.Source `json:"origin,omitzero"`
+	// Origins are those of the parts of a map or list that several lines want together:
+	// of its leaves by their paths, or of its elements by their names or texts.
+	Origins map[string]state.Source `json:"origins,omitempty"`
 }
 
 // Change is what happens to one item, computed from desired and observed.

@@ -59,7 +59,7 @@ func withoutOrigins(changes []planner.Change) []planner.Change {
 	for i, c := range out {
 		out[i].Attributes, out[i].Shown = slices.Clone(c.Attributes), nil
 		for j := range out[i].Attributes {
-			out[i].Attributes[j].Origin = state.Source{}
+			out[i].Attributes[j].Origin, out[i].Attributes[j].Origins = state.Source{}, nil
 		}
 	}
 	return out

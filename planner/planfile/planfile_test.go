@@ -137,6 +137,9 @@ func TestDigest(t *testing.T) {
 		"tool":   func(p *planner.Plan) { p.ToolVersion = "2.0.0" },
 		"serial": func(p *planner.Plan) { p.Serial = 9 },
 		"files":  func(p *planner.Plan) { p.ConfigDigest = "d"; p.Changes[0].Attributes[0].Origin.Line = 99 },
+		"lines": func(p *planner.Plan) {
+			p.Changes[0].Attributes[0].Origins = map[string]state.Source{"x": {File: "a.hcl", Line: 9}}
+		},
 		"shown":  func(p *planner.Plan) { p.Changes[0].Shown = map[string]state.Value{"days_left": state.Int(3)} },
 		"way":    func(p *planner.Plan) { p.Steps[0].Via = p.Steps[1].Target },
 		"policy": func(p *planner.Plan) { p.Policies = []planner.PolicyFinding{{Policy: "calm", Rule: "freeze"}} },

@@ -32,20 +32,50 @@ func textLines(v state.Value) []string {
 	return strings.Split(strings.TrimSuffix(CleanText(v.AsString()), "\n"), "\n")
 }
 
-// listDiff shows two lists: on one line when both are short, else by element.
-// Where only what is sensitive differs there is nothing else to say.
-func (p *page) listDiff(e *entry, before, after state.Value) {
+// listDiff shows two lists: on one line when both are short and one line of the
+// configuration wants what is new, else by element. Where only what is sensitive differs
+// there is nothing else to say.
+func (p *page) listDiff(e *entry, before, after state.Value, notes map[string]string) {
 	if inline(before) == inline(after) && after.HasSensitive() {
 		e.text = sensitiveValue
 		return
 	}
 	short := inline(before) + p.yellow(" -> ") + inline(after)
-	if ansi.StringWidth(short) <= shortList {
+	if ansi.StringWidth(short) <= shortList && notes == nil {
 		e.text = short
 		return
 	}
 	e.text, e.tail = "[", "]"
 	e.body = p.diffLines(elements(before), elements(after), "element")
+	p.noteElements(e, after, notes)
+}
+
+// noteElements puts the line that wants an element behind each one that is new.
+func (p *page) noteElements(e *entry, list state.Value, notes map[string]string) {
+	if notes == nil {
+		return
+	}
+	e.note = ""
+	of := map[string]string{}
+	for i, line := range elements(list) {
+		if list.Kind() == state.KindArgs {
+			of[line] = notes[state.JoinPath("", list.AsArgs()[i].Name)]
+		} else if key := state.ElementKey(list.AsList()[i]); key != "" {
+			of[line] = notes[state.JoinPath("", key)]
+		}
+	}
+	column := 0
+	for _, l := range e.body {
+		if w := ansi.StringWidth(l.text); w <= maxNoteColumn && l.sym == added {
+			column = max(column, w)
+		}
+	}
+	for i, l := range e.body {
+		if note := of[l.text]; note != "" && l.sym == added {
+			gap := max(2, column-ansi.StringWidth(l.text)+noteGap)
+			e.body[i].text += strings.Repeat(" ", gap) + p.dim("# "+note)
+		}
+	}
 }
 
 // shortList is how wide two lists may be to share a line.

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,7 +92,10 @@ func (e explainer) item(it reviewedItem) bool {
 	e.because("  ", it.Reason)
 	for _, a := range changes {
 		e.line("    ", Clean(a.Path), ": ", attributeText(a))
-		if from := origin(a.Origin); from != "" {
+		for _, path := range slices.Sorted(maps.Keys(a.Origins)) {
+			e.line("      ", Clean(path), ": ", origin(a.Origins[path]))
+		}
+		if from := origin(a.Origin); from != "" && a.Origins == nil {
 			e.line("      ", from)
 		}
 	}

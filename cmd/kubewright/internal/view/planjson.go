@@ -152,6 +152,8 @@ type attributeJSON struct {
 	AfterUnknown bool   `json:"after_unknown,omitempty"`
 	Sensitive    bool   `json:"sensitive,omitempty"`
 	Origin       string `json:"origin,omitempty"`
+	// Origins are those of its parts, where several lines want them.
+	Origins map[string]string `json:"origins,omitempty"`
 }
 
 // PlanJSON prints a plan for programs, on one line.
@@ -369,8 +371,19 @@ func itemToJSON(c planner.Change) itemJSON {
 	for _, a := range c.Attributes {
 		out.Attributes = append(out.Attributes, attributeJSON{
 			Path: a.Path, Before: known(a.Before), After: known(a.After), AfterUnknown: a.After.IsPending(),
-			Sensitive: a.Before.HasSensitive() || a.After.HasSensitive(), Origin: a.Origin.String(),
+			Sensitive: a.Before.HasSensitive() || a.After.HasSensitive(), Origin: a.Origin.String(), Origins: originsJSON(a.Origins),
 		})
+	}
+	return out
+}
+
+func originsJSON(origins map[string]state.Source) map[string]string {
+	var out map[string]string
+	for path, s := range origins {
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[path] = s.String()
 	}
 	return out
 }
