@@ -52,10 +52,11 @@ condition package-lock PROGRAM|off that works with the package manager
 condition arch ARCH
 condition clock-skew DURATION
 time DURATION                      passes everywhere, as in 8000h
-pod NAMESPACE/NAME NODE|delete [emptydir] [bare] [local] [unready] [terminating]
+pod NAMESPACE/NAME NODE|delete [emptydir] [bare] [local] [unready] [terminating] [tolerant] [on=KEY=VALUE]
                                    a workload's pod that a drain has to evict: with data of its own,
                                    without a controller, with a volume on the host's disk, not ready,
-                                   or deleted now and never gone
+                                   deleted now and never gone, that tolerates every taint, or that wants
+                                   a label of its node
 claim NAMESPACE/NAME NODE|delete   a PersistentVolumeClaim that no pod uses, with its volume on the host's disk
 budget NAMESPACE/APP NUMBER|delete a PodDisruptionBudget: so many pods named APP-… have to stay
 etcd garbage BYTES                 what the host's etcd member has on its disk and does not use

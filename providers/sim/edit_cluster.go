@@ -153,8 +153,14 @@ func (e *edit) pod() error {
 			p.LocalClaims = []string{name + "-data"}
 		case "terminating":
 			p.GoneBy = e.w.d.Now
+		case "tolerant":
+			p.Tolerations = []state.Toleration{{Any: true}}
 		default:
-			return fmt.Errorf("%q is neither emptydir, bare, local, unready nor terminating", k)
+			selects, ok := strings.CutPrefix(k, "on=")
+			if !ok || !strings.Contains(selects, "=") {
+				return fmt.Errorf("%q is neither emptydir, bare, local, unready, terminating, tolerant nor on=KEY=VALUE", k)
+			}
+			p.Selects = selects
 		}
 	}
 	c.Pods = append(c.Pods, p)
