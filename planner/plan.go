@@ -43,6 +43,10 @@ type AttributeChange struct {
 	Origins map[string]state.Source `json:"origins,omitempty"`
 }
 
+// SharedSetting is the name in Change.Shown that tells of what was changed on a node, and
+// taken away there, that a block of its cluster speaks of it.
+const SharedSetting = "shared_setting"
+
 // Change is what happens to one item, computed from desired and observed.
 type Change struct {
 	Address    state.Address     `json:"address"`

@@ -25,6 +25,7 @@ file PATH renew                    a certificate or kubeconfig, as kubeadm certs
 yaml PATH set FIELD=VALUE          set a field, as in maxPods=50 or a.b=text
 yaml PATH unset FIELD
 label NODE KEY=VALUE               or KEY- to remove
+annotate NODE KEY=VALUE            or KEY- to remove
 taint NODE KEY=VALUE:EFFECT        or KEY:EFFECT- to remove
 cordon NODE                        or uncordon NODE
 object KIND NAMESPACE/NAME set FIELD=VALUE
@@ -121,7 +122,7 @@ func (e *edit) pair(what string) (string, string, error) {
 
 func (e *edit) run() error {
 	verbs := map[string]func() error{
-		"file": e.file, "yaml": e.yaml, "label": e.label, "taint": e.taint, "object": e.object,
+		"file": e.file, "yaml": e.yaml, "label": e.label, "annotate": e.annotate, "taint": e.taint, "object": e.object,
 		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
 		"install": e.install, "package": e.pkg, "foreign": e.foreign, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,

@@ -60,6 +60,24 @@ func (e *edit) label() error {
 	return nil
 }
 
+func (e *edit) annotate() error {
+	n, err := e.node()
+	if err != nil {
+		return err
+	}
+	if key, ok := strings.CutSuffix(e.rest, "-"); ok && !strings.Contains(key, "=") {
+		e.rest = ""
+		n.patch(nil, nil, nil, []string{key}, nil, nil)
+		return nil
+	}
+	key, value, err := e.pair("KEY=VALUE or KEY-")
+	if err != nil {
+		return err
+	}
+	n.patch(nil, map[string]string{key: value}, nil, nil, nil, nil)
+	return nil
+}
+
 func (e *edit) taint() error {
 	n, err := e.node()
 	if err != nil {
