@@ -135,7 +135,7 @@ func (v view) dnsDeployment() Object {
 					"affinity":           object{"podAntiAffinity": spreadOverNodes()},
 					"tolerations": []object{
 						{"key": "CriticalAddonsOnly", "operator": "Exists"},
-						{"key": controlPlaneRole, "effect": "NoSchedule"},
+						{"key": ControlPlaneRole, "effect": "NoSchedule"},
 					},
 					"nodeSelector": map[string]string{"kubernetes.io/os": "linux"},
 					"containers":   []object{v.dnsContainer()},

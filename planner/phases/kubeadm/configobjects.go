@@ -107,10 +107,10 @@ func NodeMarks(in Input) Marks {
 	}
 	taints := v.node.Taints
 	if taints == nil {
-		taints = []state.Taint{{Key: controlPlaneRole, Effect: "NoSchedule"}}
+		taints = []state.Taint{{Key: ControlPlaneRole, Effect: "NoSchedule"}}
 	}
 	return Marks{
-		Labels: map[string]string{controlPlaneRole: "", "node.kubernetes.io/exclude-from-external-load-balancers": ""},
+		Labels: map[string]string{ControlPlaneRole: "", "node.kubernetes.io/exclude-from-external-load-balancers": ""},
 		Taints: taints,
 	}
 }
