@@ -32,7 +32,12 @@ func readLimited(fsys fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	return readAll(f)
+}
+
+// readAll reads at most maxFileSize.
+func readAll(r io.Reader) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxFileSize+1))
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +83,9 @@ func withoutPath(err error) error {
 	return err
 }
 
+// leftAside tells of a name that is hidden, or that an editor leaves behind.
+func leftAside(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") }
+
 // listed are the names in the folder, without those that editors leave behind.
 func (f *files) listed(suffixes ...string) ([]string, error) {
 	entries, err := fs.ReadDir(f.fsys, ".")
@@ -87,7 +95,7 @@ func (f *files) listed(suffixes ...string) ([]string, error) {
 	var names []string
 	for _, en := range entries {
 		name := en.Name()
-		if en.IsDir() || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") {
+		if en.IsDir() || leftAside(name) {
 			continue
 		}
 		if slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(name, s) }) {

@@ -346,7 +346,17 @@ func (o Options) readFile(name string) ([]byte, error) {
 	if o.ReadFile != nil {
 		return o.ReadFile(name)
 	}
-	return os.ReadFile(name)
+	return readNamed(name)
+}
+
+// readNamed reads a file that the command line names: maybe a pipe, as of a shell's <(…).
+func readNamed(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f)
 }
 
 // Missing is a required variable without a value, for which a terminal may be asked.

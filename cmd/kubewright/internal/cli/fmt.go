@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	udiff "github.com/aymanbagabas/go-udiff"
 	"github.com/google/renameio/v2"
@@ -96,7 +95,7 @@ func (a *app) fmt(path string, o fmtOptions) error {
 }
 
 func (a *app) fmtFile(path string, o fmtOptions) (changed bool, err error) {
-	src, err := os.ReadFile(path)
+	src, err := hclconfig.ReadFile(path)
 	if err != nil {
 		return false, err
 	}
@@ -164,17 +163,9 @@ func hclFiles(path string, recursive bool) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	var files []string
-	err = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && p != path && (!recursive || strings.HasPrefix(d.Name(), ".")):
-			return filepath.SkipDir
-		case !d.IsDir() && (strings.HasSuffix(p, ".hcl") || strings.HasSuffix(p, ".kwvars")):
-			files = append(files, p)
-		}
-		return nil
-	})
+	files, err := hclconfig.FilesToFormat(os.DirFS(path), recursive)
+	for i, name := range files {
+		files[i] = filepath.Join(path, filepath.FromSlash(name))
+	}
 	return files, err
 }
