@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -158,6 +160,25 @@ func TestUndeclared(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestFilesOfTheCommandLine: what is named there is not read without end, and what is
+// nested without end does not end the process.
+func TestFilesOfTheCommandLine(t *testing.T) {
+	t.Parallel()
+	large, deep := filepath.Join(t.TempDir(), "large.kwvars"), filepath.Join(t.TempDir(), "deep.kwvars")
+	if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 17<<20), os.WriteFile(deep, []byte("username = "+strings.Repeat("[", 1_000_000)), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{large: "it is larger than 16 MiB", deep: "Nested too deeply"} {
+		_, of := hclconfig.Load(hclconfig.Options{FS: folder("main.hcl", base), Vars: []hclconfig.VarArg{{File: file}}})
+		_, settings := hclconfig.CompleteBackend(&config.Backend{Type: "http"}, []string{file}, func(string) string { return "" })
+		for option, diags := range map[string]diag.Diagnostics{"-var-file": of, "-backend-config": settings} {
+			if got := lines(diags); len(got) != 1 || !strings.Contains(got[0], want) {
+				t.Errorf("%s=%s: %q, want %q", option, filepath.Base(file), got, want)
+			}
+		}
 	}
 }
 
