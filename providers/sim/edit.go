@@ -57,6 +57,8 @@ pod NAMESPACE/NAME NODE|delete [emptydir] [bare] [local] [unready] [terminating]
                                    or deleted now and never gone
 claim NAMESPACE/NAME NODE|delete   a PersistentVolumeClaim that no pod uses, with its volume on the host's disk
 budget NAMESPACE/APP NUMBER|delete a PodDisruptionBudget: so many pods named APP-… have to stay
+deprecated API RELEASE NAME        somebody who signs as NAME asks the API server for API, written as
+                                   GROUP/VERSION/RESOURCE, which RELEASE does not serve any more
 etcd garbage BYTES                 what the host's etcd member has on its disk and does not use
 etcd history BYTES                 what all members hold of the past until etcd is compacted, by API servers every
                                    five minutes

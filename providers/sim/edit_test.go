@@ -10,6 +10,21 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
+// TestEditHelp: there is no change that the help does not tell.
+func TestEditHelp(t *testing.T) {
+	t.Parallel()
+	err := sim.Edit(newRig(t).w, cp1, "nonsense")
+	if err == nil {
+		t.Fatal("nonsense is understood")
+	}
+	_, verbs, _ := strings.Cut(err.Error(), "; one of ")
+	for verb := range strings.SplitSeq(verbs, ", ") {
+		if !strings.Contains("\n"+sim.EditHelp, "\n"+verb+" ") && !strings.Contains(sim.EditHelp, " or "+verb+" ") {
+			t.Errorf("the help does not have %q", verb)
+		}
+	}
+}
+
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
