@@ -315,8 +315,16 @@ output "f" {
 	if again := digest(hclconfig.Options{}, "unrelated", "x"); again != first || len(first) != 64 {
 		t.Errorf("got %s, then %s", first, again)
 	}
+	// Where a file of variables is, and what else stands in it, is all the same.
+	of := func(file, text string) string {
+		return digest(hclconfig.Options{Vars: []hclconfig.VarArg{{File: file}}, ReadFile: func(string) ([]byte, error) { return []byte(text), nil }})
+	}
+	if here, there := of("/builds/1/prod.kwvars", "v = 3"), of("/builds/2/prod.kwvars", "# size\nv = 3"); here != there {
+		t.Errorf("the same values in another folder: %s, then %s", here, there)
+	}
 	seen := map[string]bool{first: true}
 	for i, d := range []string{
+		of("x.kwvars", "v = 4"),
 		digest(hclconfig.Options{Vars: []hclconfig.VarArg{{Assignment: "v=2"}}}),
 		digest(hclconfig.Options{}, "f", "2"), digest(hclconfig.Options{}, "g", ""),
 		digest(hclconfig.Options{}, "a.txt", ""), digest(hclconfig.Options{}, "other.hcl", ""),

@@ -122,6 +122,7 @@ func (l *loader) collect() map[string]given {
 		b, err := l.files.read(name)
 		if err != nil {
 			l.eval.add(diag.Errorf("Cannot read file", "%s: %s.", name, err))
+			l.unread = true
 			continue
 		}
 		l.variableFile(out, name, b)
@@ -190,9 +191,10 @@ func (l *loader) argumentFile(out map[string]given, name string) {
 	b, err := l.options.readFile(name)
 	if err != nil {
 		l.eval.add(diag.Errorf("Cannot read variables file", "-var-file=%s: %s.", name, withoutPath(err)))
+		l.unread = true
 		return
 	}
-	l.files.texts[name] = b
+	l.files.named[name] = b
 	l.variableFile(out, name, b)
 }
 
@@ -201,10 +203,12 @@ func (l *loader) variableFile(out map[string]given, name string, b []byte) {
 	file, diags := parseText(b, name)
 	if file == nil || diags.HasErrors() {
 		l.eval.report(diags)
+		l.unread = true
 		return
 	}
 	attrs, diags := file.Body.JustAttributes()
 	l.eval.report(diags)
+	l.unread = l.unread || diags.HasErrors()
 	for _, a := range slices.SortedFunc(maps.Values(attrs), byPlace) {
 		if l.declared[a.Name] == nil {
 			l.eval.add(diag.Warningf("Value for undeclared variable",

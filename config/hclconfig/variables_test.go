@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -160,6 +161,32 @@ func TestUndeclared(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestUnreadValues: where a file of values cannot be read, nobody says which variables
+// lack one, nor asks for them.
+func TestUnreadValues(t *testing.T) {
+	t.Parallel()
+	const declared = base + "variable \"v\" {}\n"
+	read := func(text string, err error) func(string) ([]byte, error) {
+		return func(string) ([]byte, error) { return []byte(text), err }
+	}
+	named := []hclconfig.VarArg{{File: "x.kwvars"}}
+	for want, o := range map[string]hclconfig.Options{
+		"Cannot read variables file": {FS: folder("main.hcl", declared), Vars: named, ReadFile: read("", fs.ErrNotExist)},
+		"Invalid expression":         {FS: folder("main.hcl", declared), Vars: named, ReadFile: read("v = \n", nil)},
+		"Unexpected \"b\" block":     {FS: folder("main.hcl", declared), Vars: named, ReadFile: read("b {}\n", nil)},
+		"Argument or block":          {FS: folder("main.hcl", declared, "kubewright.kwvars", "v")},
+		"Cannot read file":           {FS: fstest.MapFS{"main.hcl": &fstest.MapFile{Data: []byte(declared)}, "a.auto.kwvars": &fstest.MapFile{Mode: fs.ModeNamedPipe}}},
+	} {
+		o.Ask = func(m hclconfig.Missing) (string, error) { t.Errorf("%s: asked for %s", want, m.Name); return "1", nil }
+		if _, diags := hclconfig.Load(o); len(diags) != 1 || !strings.Contains(diags[0].Summary, want) {
+			t.Errorf("%s: %q", want, lines(diags))
+		}
+	}
+	if _, diags := hclconfig.Load(hclconfig.Options{FS: folder("main.hcl", declared), Vars: named, ReadFile: read("", nil)}); len(diags) != 1 || diags[0].Summary != "No value for required variable" {
+		t.Errorf("an empty file: %q", lines(diags))
 	}
 }
 
