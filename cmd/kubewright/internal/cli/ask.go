@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 
@@ -42,6 +43,26 @@ func (a *app) line(ctx context.Context) (string, error) {
 			return "", got.err
 		}
 		return strings.TrimRight(got.text, "\r\n"), nil
+	}
+}
+
+// everything reads all of stdin, or ends with the command: an interrupt is heeded also
+// where nobody closes it.
+func (a *app) everything(ctx context.Context) ([]byte, error) {
+	type answer struct {
+		text []byte
+		err  error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		text, err := io.ReadAll(a.Stdin)
+		read <- answer{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case got := <-read:
+		return got.text, got.err
 	}
 }
 

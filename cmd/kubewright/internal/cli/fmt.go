@@ -2,9 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,9 +28,9 @@ func (a *app) fmtCommand() *cobra.Command {
 			"configuration folder, or of another one, or one file, or with - what comes from stdin.\n\n" +
 			"Exit codes: 0 formatted, 2 a file cannot be parsed or read, 3 with -check: not formatted.",
 		Example: "  kubewright fmt\n  kubewright fmt -check -diff\n  kubewright fmt -recursive clusters\n  kubewright fmt - < main.hcl",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == "-" {
-				return a.fmtStdin()
+				return a.fmtStdin(cmd.Context())
 			}
 			path := a.folder()
 			switch {
@@ -54,8 +54,8 @@ func (a *app) fmtCommand() *cobra.Command {
 
 const exitUnreadable = 2
 
-func (a *app) fmtStdin() error {
-	src, err := io.ReadAll(a.Stdin)
+func (a *app) fmtStdin(ctx context.Context) error {
+	src, err := a.everything(ctx)
 	if err != nil {
 		return err
 	}
