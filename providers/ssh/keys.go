@@ -75,10 +75,13 @@ func readPrivate(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read private key: %w", err)
 	}
+	b, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if _, _, _, _, other := ssh.ParseAuthorizedKey(b); other == nil {
+		return nil, fmt.Errorf("cannot use private key %s: it is a public key; name the private one, which mostly has the name without .pub", path)
+	}
 	if perm := info.Mode().Perm(); perm&0o077 != 0 {
 		return nil, fmt.Errorf("cannot use private key %s: its mode %04o lets others read it; run: chmod 600 %s", path, perm, path)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, 1<<20))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read private key: %w", err)
 	}
