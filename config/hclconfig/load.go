@@ -250,7 +250,7 @@ func (l *loader) ask(values map[string]given) map[string]given {
 		}
 		text, err := l.options.Ask(Missing{Name: name, Description: l.eval.str(v.block, "description"), Sensitive: v.sensitive, Source: source(v.block.at)})
 		if err != nil {
-			l.eval.add(diag.Errorf("No value for required variable", "var.%s: %s.", name, err).At(source(v.block.at)))
+			v.unanswered = err
 			continue
 		}
 		values[name] = given{from: "the terminal", text: text}
@@ -265,8 +265,12 @@ func (l *loader) reportMissing() {
 		return
 	}
 	for _, v := range l.missing {
+		why := "no value was given"
+		if v.unanswered != nil {
+			why = v.unanswered.Error()
+		}
 		l.eval.errorAt(v.block.at, "No value for required variable",
-			"The variable %q has no default and no value was given. Set it with -var=\"%s=…\", with -var-file, in kubewright.kwvars, or in the environment as %s%s.", v.name, v.name, envPrefix, v.name)
+			"The variable %q has no default and %s. Set it with -var=\"%s=…\", with -var-file, in kubewright.kwvars, or in the environment as %s%s.", v.name, why, v.name, envPrefix, v.name)
 	}
 }
 

@@ -39,6 +39,8 @@ type variable struct {
 	sensitive bool
 	nullable  bool
 	fallback  cty.Value // NilVal: required
+	// unanswered is why nobody has said the value who was asked for it.
+	unanswered error
 }
 
 // given is a value from outside, not converted yet.

@@ -89,11 +89,16 @@ func (a *app) asker(ctx context.Context, o planOptions) func(hclconfig.Missing) 
 		}
 		if !m.Sensitive {
 			text, err := a.line(ctx)
+			if errors.Is(err, context.Canceled) {
+				return "", noAnswer(err)
+			}
+			if _, ended := a.Stdout.Write([]byte("\n")); ended != nil {
+				return "", ended
+			}
 			if err != nil {
 				return "", noAnswer(err)
 			}
-			_, err = a.Stdout.Write([]byte("\n"))
-			return text, err
+			return text, nil
 		}
 		if a.Secret == nil {
 			return "", errNobody
