@@ -102,13 +102,25 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 		if len(sick) > 0 {
 			down = fmt.Sprintf(" (not %s)", strings.Join(sick, ", "))
 		}
-		return fmt.Errorf("refused: etcd has %d voters of which %d are healthy%s; this step would leave %d, quorum is %d. "+
-			"Bring other members back first, or add one", voters, healthy, down, left, need)
+		return fmt.Errorf("refused: etcd has %d voters of which %d are healthy%s; this step would leave %d, quorum is %d. %s",
+			voters, healthy, down, left, need, wayToQuorum(voters, healthy))
 	}
 	if well && RestartsMember(step) && !ChangesMembers(step) {
 		return allWell(sick, "restarted")
 	}
 	return nil
+}
+
+// wayToQuorum says what to do where a step would leave no quorum. While one member is
+// down nobody is added: that would ask for one more that is well.
+func wayToQuorum(voters, healthy int) string {
+	switch {
+	case healthy == voters:
+		return "Add a member first"
+	case healthy < voters/2+1:
+		return "Bring other members back first"
+	}
+	return "Bring other members back first, or take out those that are down for good"
 }
 
 // allWell refuses what takes a member out for a while where others do not answer.

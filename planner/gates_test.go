@@ -96,6 +96,50 @@ func TestQuorumRefusals(t *testing.T) {
 	}
 }
 
+// What a refusal offers as the way round is allowed by the same gate.
+func TestQuorumWaysRound(t *testing.T) {
+	t.Parallel()
+	peer := func(i int) string { return fmt.Sprintf("https://10.0.0.%d:2380", i) }
+	add := &planner.Step{Operations: planner.Operations{planner.AddEtcdMember{PeerURL: peer(9)}}}
+	remove := func(i int) *planner.Step {
+		return &planner.Step{Operations: planner.Operations{planner.RemoveEtcdMember{PeerURL: peer(i)}}}
+	}
+	restart := &planner.Step{Operations: planner.Operations{planner.Wait{For: planner.WaitStaticPod, Name: "etcd-0"}}}
+	offers := map[string]int{}
+	for _, c := range everyMembership() {
+		var members []state.EtcdMember
+		for i := range c.voters {
+			members = append(members, state.EtcdMember{Name: fmt.Sprint(i), PeerURLs: []string{peer(i)}, Healthy: i < c.healthy})
+		}
+		last := c.voters - 1 // down when anybody is
+		for _, step := range []*planner.Step{add, remove(0), restart} {
+			own := "0"
+			if step == add {
+				own = "9"
+			}
+			refusal := planner.QuorumAllows(step, own, members)
+			switch {
+			case c.learner || refusal == nil:
+			case strings.HasSuffix(refusal.Error(), "Add a member first"):
+				offers["add"]++
+				if err := planner.QuorumAllows(add, "9", members); err != nil {
+					t.Errorf("%d of %d: a member is to be added: %v", c.healthy, c.voters, err)
+				}
+			case strings.HasSuffix(refusal.Error(), "or take out those that are down for good"):
+				offers["take out"]++
+				if err := planner.QuorumAllows(remove(last), fmt.Sprint(last), members); err != nil {
+					t.Errorf("%d of %d: who is down is to be taken out: %v", c.healthy, c.voters, err)
+				}
+			case strings.HasSuffix(refusal.Error(), "Bring other members back first"):
+				offers["bring back"]++
+			}
+		}
+	}
+	if len(offers) != 3 {
+		t.Errorf("only these were offered: %v", offers)
+	}
+}
+
 // A member that is defragmented has to be the only one that does not answer.
 func TestDefragmentationWantsAllOthers(t *testing.T) {
 	t.Parallel()

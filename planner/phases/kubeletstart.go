@@ -60,13 +60,13 @@ func (n *node) workerCA() []state.Item {
 		return []state.Item{n.authorityItem(kubeletStartPhase, ca)}
 	}
 	want := map[string]state.Value{"signed_by": n.cluster.signedBy(ca.Base)}
+	it := state.Item{Address: item(n.target, kubeletStartPhase, "certificate", ca.Base), Kind: state.KindCertificate, Partial: true}
 	if _, ended := n.cluster.atOnce[ca.Base]; ended {
 		want[planner.RenewalDue] = state.Bool(false)
+		it.Classes = shownOfCertificates
 	}
-	return []state.Item{{
-		Address: item(n.target, kubeletStartPhase, "certificate", ca.Base), Kind: state.KindCertificate, Partial: true,
-		Attributes: state.Map(want),
-	}}
+	it.Attributes = state.Map(want)
+	return []state.Item{it}
 }
 
 // bringCA brings the CA's certificate to a worker.

@@ -1,11 +1,13 @@
 package view
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -48,7 +50,31 @@ func (p *page) listDiff(e *entry, before, after state.Value) {
 	e.body = p.diffLines(elements(before), elements(after), "element")
 }
 
-// shortList is how wide two lists may be to share a line.
+// mapDiff is a map of which keys come, go or change: two that are short side by
+// side, of others what changes.
+func (p *page) mapDiff(e *entry, before, after state.Value) {
+	short := inline(before) + p.yellow(" -> ") + inline(after)
+	if ansi.StringWidth(short) <= shortList {
+		e.text = short
+		return
+	}
+	e.block = true
+	was, is := before.AsMap(), after.AsMap()
+	keys := slices.Compact(slices.Sorted(slices.Values(append(before.Keys(), after.Keys()...))))
+	same := 0
+	for _, k := range keys {
+		if was[k].Equal(is[k]) {
+			same++
+			continue
+		}
+		e.kids = append(e.kids, p.attribute(key(k), planner.AttributeChange{Before: was[k], After: is[k]}))
+	}
+	if same > 0 {
+		e.kids = append(e.kids, entry{comment: true, indented: true, text: "# (" + plural(same, "unchanged element") + " hidden)"})
+	}
+}
+
+// shortList is how wide two lists or maps may be to share a line.
 const shortList = 50
 
 // elements are the elements of a list, each on a line with its comma.

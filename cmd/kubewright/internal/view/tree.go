@@ -210,6 +210,8 @@ func (p *page) attribute(name string, c planner.AttributeChange) entry {
 		p.textDiff(&e, before, after)
 	case isList(before) && isList(after):
 		p.listDiff(&e, before, after)
+	case before.Kind() == state.KindMap && after.Kind() == state.KindMap:
+		p.mapDiff(&e, before, after)
 	default:
 		e.text = inline(before) + p.yellow(" -> ") + inline(after)
 	}
