@@ -23,8 +23,10 @@ const APIGate = "api-served-elsewhere"
 
 // QuorumAllows is both gates about etcd: it refuses a step that would leave
 // fewer healthy voters than a majority, as a fresh observation shows them.
-// Unknown counts as unhealthy. own is the name of the member on the step's own
-// node: one that is down already is not lost by a step that mends or removes it.
+// Unknown counts as unhealthy. own is the peer URL of the member on the step's own
+// node: one that is down already is not lost by a step that mends or removes it. By
+// the name nobody is told apart: a member has none before it has started, and
+// somebody may have given it another node's.
 // A step that takes out nobody, because etcd does not count its node as a voter, is
 // allowed: it changes nothing of etcd. A list without voters says that of nobody.
 //
@@ -52,6 +54,9 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 	if removesMember(step) && known && !removesVoter(step, members) {
 		return nil
 	}
+	if url := removed(step); url != "" {
+		own = url
+	}
 	voters, healthy := 0, 0
 	lost, well := 1, false // the member on the step's own node restarts or goes; it is well
 	var sick []string
@@ -60,13 +65,14 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 			continue
 		}
 		voters++
+		its := slices.Contains(m.PeerURLs, own)
 		if m.Healthy {
 			healthy++
-			well = well || m.Name == own
+			well = well || its
 			continue
 		}
-		sick = append(sick, m.Name)
-		if own != "" && m.Name == own {
+		sick = append(sick, cmp.Or(m.Name, strings.Join(m.PeerURLs, ", ")))
+		if its {
 			lost = 0
 		}
 	}
@@ -155,26 +161,22 @@ func defragments(step *Step) bool {
 // ChangesMembers tells that the step adds a member to etcd or removes one.
 func ChangesMembers(step *Step) bool { return addsMember(step) || removesMember(step) }
 
-// removesVoter tells that a member which the step removes is a voter by the list.
+// removesVoter tells that the member which the step removes is a voter by the list.
 func removesVoter(step *Step, members []state.EtcdMember) bool {
-	for _, op := range step.Operations {
-		remove, ok := op.(RemoveEtcdMember)
-		if ok && slices.ContainsFunc(members, func(m state.EtcdMember) bool {
-			return !m.Learner && slices.Contains(m.PeerURLs, remove.PeerURL)
-		}) {
-			return true
-		}
-	}
-	return false
+	url := removed(step)
+	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return !m.Learner && slices.Contains(m.PeerURLs, url) })
 }
 
-func removesMember(step *Step) bool {
+func removesMember(step *Step) bool { return removed(step) != "" }
+
+// removed is the peer URL of the member that the step removes; empty when it removes none.
+func removed(step *Step) string {
 	for _, op := range step.Operations {
-		if _, ok := op.(RemoveEtcdMember); ok {
-			return true
+		if remove, ok := op.(RemoveEtcdMember); ok {
+			return remove.PeerURL
 		}
 	}
-	return false
+	return ""
 }
 
 // RestartsMember tells that the step restarts etcd on its node: it writes its

@@ -360,6 +360,7 @@ func TestRemoveMember(t *testing.T) {
 		{ID: "1", PeerURLs: []string{"p1"}, Healthy: false},
 		{ID: "2", PeerURLs: []string{"p2"}, Healthy: true, Leader: true},
 		{ID: "3", PeerURLs: []string{"p3"}, Healthy: true},
+		{ID: "4", PeerURLs: []string{"p4"}, Healthy: true},
 	}
 	if _, err := s.perform(t, providers.Run{}, planner.RemoveEtcdMember{Name: "b", PeerURL: "p2"}, planner.RemoveEtcdMember{Name: "gone", PeerURL: "p9"}); err != nil {
 		t.Fatal(err)
@@ -367,8 +368,14 @@ func TestRemoveMember(t *testing.T) {
 	if got := strings.Join(s.log, "|"); !strings.Contains(got, "move leader to 3|remove 2|done") || strings.Count(got, "remove") != 1 {
 		t.Errorf("got %s", got)
 	}
+	// Another one has gone down since the gate was looked at.
+	s.members[3].Healthy, s.log = false, nil
+	_, err := s.perform(t, providers.Run{}, planner.RemoveEtcdMember{Name: "b", PeerURL: "p2", Timeout: time.Second})
+	if err == nil || !strings.Contains(err.Error(), "cannot remove etcd member b: refused: etcd has 4 voters of which 2 are healthy") || strings.Contains(strings.Join(s.log, "|"), "remove 2") {
+		t.Errorf("got %v and %s", err, s.log)
+	}
 	s.members = s.members[1:2]
-	_, err := s.perform(t, providers.Run{}, planner.RemoveEtcdMember{Name: "b", PeerURL: "p2"})
+	_, err = s.perform(t, providers.Run{}, planner.RemoveEtcdMember{Name: "b", PeerURL: "p2"})
 	if err == nil || !strings.Contains(err.Error(), "cannot remove etcd member b: it is the last voter") {
 		t.Errorf("got %v", err)
 	}

@@ -254,7 +254,7 @@ func (o *operator) quorum(ctx context.Context, s *planner.Step) error {
 			}
 			if members, _, err = etcd.Members(ctx); err != nil {
 				last = err
-			} else if last = planner.QuorumAllows(s, o.view.NodeName(s.Target), members); last == nil {
+			} else if last = planner.QuorumAllows(s, o.view.PeerURL(s.Target), members); last == nil {
 				return nil
 			} else {
 				break

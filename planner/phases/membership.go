@@ -93,6 +93,34 @@ func (c *cluster) removedMembers() diag.Diagnostics {
 	return diags
 }
 
+// movedMembers refuses to let a control plane leave that etcd does not count at its
+// address, and at another one by its name: nobody would be taken out, and the host be
+// reset all the same, so that etcd went on counting on a member which is lost.
+func (c *cluster) movedMembers() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, l := range c.parting() {
+		if c.lists(l.peerURL()) {
+			continue
+		}
+		for _, m := range c.seen.Members {
+			if m.Name != l.Name || c.known(m) {
+				continue
+			}
+			diags.Append(diag.Errorf("Etcd has the member at another address", "%s (%s) is to leave, and etcd has no member at %s, but one of that name at %s. Nothing is changed: it would stay a member whose host was reset. "+
+				"If it is this one, give it back the address by which the state knows it, and plan again:\n\n  etcdctl member update %s --peer-urls=%s\n\nIf it is another one, give it another name.",
+				l.target, l.Address, l.peerURL(), strings.Join(m.PeerURLs, ", "), m.ID, l.peerURL()).At(c.Source).For(l.target))
+		}
+	}
+	return diags
+}
+
+// known tells that a member of etcd is that of a node of the configuration, or of one
+// that leaves.
+func (c *cluster) known(m state.EtcdMember) bool {
+	return slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return slices.Contains(m.PeerURLs, n.peerURL()) }) ||
+		slices.ContainsFunc(c.parting(), func(l leaver) bool { return slices.Contains(m.PeerURLs, l.peerURL()) })
+}
+
 // joinsAnew says how a node with old data joins. One that the state has forgotten
 // cannot be taken out by it any more.
 func (n *node) joinsAnew() string {

@@ -212,7 +212,7 @@ func TestUpgradeBatches(t *testing.T) {
 			last = o.world.Now()
 		case "drain":
 			if !last.IsZero() {
-				pauses[o.view.NodeName(s.Target)] = o.world.Now().Sub(last).Round(time.Minute)
+				pauses[o.view.Recorded.Nodes[s.Target].Name] = o.world.Now().Sub(last).Round(time.Minute)
 			}
 		}
 		return nil
