@@ -58,13 +58,13 @@ func (l *leases) fence(s *scene, run string, token int64) *providers.Fence {
 		Through: func(ctx context.Context, _ state.Target, do func(context.Context, providers.API) error) error {
 			return do(ctx, l)
 		},
-		Clock: clock{s}, Mine: providers.Lease{Name: "kubewright-l1", Run: run, Who: "ada@laptop", Token: token}, Dead: "killed",
+		Clock: clock{s}, Mine: providers.Lease{Name: "kubewright", Lineage: "l1", Run: run, Who: "ada@laptop", Token: token}, Dead: "killed",
 	}
 }
 
 // held is a lease of another run that showed a sign of life a while ago.
 func held(s *scene, run, who string, token int64, ago time.Duration) *providers.Lease {
-	return &providers.Lease{Run: run, Who: who, Token: token, Since: s.now, Renewed: s.now.Add(-ago), Duration: time.Minute, Version: "x"}
+	return &providers.Lease{Lineage: "l1", Run: run, Who: who, Token: token, Since: s.now, Renewed: s.now.Add(-ago), Duration: time.Minute, Version: "x"}
 }
 
 func TestFenceTakes(t *testing.T) {
@@ -85,6 +85,16 @@ func TestFenceTakes(t *testing.T) {
 		{"one of a clock that is ahead", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, -time.Hour) }, false, providers.ErrHeld, false},
 		{"one without a sign of life", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, time.Hour) }, false, nil, true},
 		{"one of a clock that is behind", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, time.Hour) }, true, providers.ErrHeld, true},
+		{"one by another state, whose tokens are other numbers", func(s *scene) *providers.Lease {
+			l := held(s, "other", "eve@desk", 6, time.Hour)
+			l.Lineage = "l2"
+			return l
+		}, false, nil, true},
+		{"one by another state, with a sign of life", func(s *scene) *providers.Lease {
+			l := held(s, "other", "eve@desk", 6, 0)
+			l.Lineage = "l2"
+			return l
+		}, false, providers.ErrHeld, false},
 		{"one of a later run", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 6, time.Hour) }, false, providers.ErrSuperseded, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
