@@ -271,13 +271,15 @@ kw_versions() {
 	wait
 }
 
+# kw_images: the images of the runtime, unless it does not list them: then nobody
+# knows which there are.
 kw_images() {
 	kw_say images
 	if [ -S /run/containerd/containerd.sock ] && command -v ctr >/dev/null; then
-		ctr --address /run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet
+		ctr --address /run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet || kw_say no_images
 	else
 		for kw_f in containerd/containerd.sock crio/crio.sock cri-dockerd.sock; do
-			if [ -S "/run/$kw_f" ]; then crictl --runtime-endpoint "unix:///run/$kw_f" images --output json; break; fi
+			if [ -S "/run/$kw_f" ]; then crictl --runtime-endpoint "unix:///run/$kw_f" images --output json || kw_say no_images; break; fi
 		done
 	fi
 }
