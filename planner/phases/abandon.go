@@ -48,8 +48,7 @@ func (v *View) answers(t state.Target) bool {
 	if r == nil {
 		return false
 	}
-	other := was.MachineID != "" && r.Facts.MachineID != "" && was.MachineID != r.Facts.MachineID
-	return !other || !blank(r)
+	return !otherMachine(was, r) || !blank(r)
 }
 
 // notGone refuses to forget hosts that answer, and flags that name what they

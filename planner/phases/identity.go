@@ -176,14 +176,21 @@ func (n *node) refuseStray(own string) *diag.Diagnostic {
 
 const strayHost = "Host belongs to another cluster"
 
-// strayLeavers refuses to give back hosts that are part of another cluster by now,
-// which the reset would tear out of it.
+// strayLeavers refuses to give back hosts that are not those which joined, or are part
+// of another cluster by now, which the reset would tear out of it.
 func (v *View) strayLeavers() diag.Diagnostics {
 	var diags diag.Diagnostics
 	leavers := v.leavers()
 	for _, l := range leavers {
-		if l.report == nil || traceless(l.report) || v.find(l.target) != nil && !l.replaced {
+		if l.report == nil || v.find(l.target) != nil && !l.replaced {
 			continue // what stays configured was looked at with its cluster
+		}
+		if d := v.otherHost(l); d != nil {
+			diags.Append(d)
+			continue
+		}
+		if traceless(l.report) {
+			continue
 		}
 		own, known := ownCAs(l.report, l.caBase()), l.knownCAs(leavers)
 		if len(own) > 0 && len(known) > 0 && !shareOne(own, known) {

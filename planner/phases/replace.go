@@ -112,7 +112,7 @@ func (v *View) refuseReplacing(t state.Target) *diag.Diagnostic {
 // has said that it is meant.
 func (v *View) anotherMachine(n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
 	id := r.Facts.MachineID
-	if was.MachineID == "" || id == "" || was.MachineID == id || slices.Contains(v.AcceptNewHost, n.Target) {
+	if !otherMachine(was, r) || slices.Contains(v.AcceptNewHost, n.Target) {
 		return nil
 	}
 	first := "Its old Node object goes first."
@@ -130,7 +130,7 @@ func (v *View) anotherMachine(n *config.Node, was *state.RecordedNode, r *state.
 // would speak of it any more.
 func (v *View) oldHostRuns(n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
 	c := v.Clusters[n.Cluster]
-	other := was.MachineID != "" && r.Facts.MachineID != "" && was.MachineID != r.Facts.MachineID || r.Marks == nil && blank(r)
+	other := otherMachine(was, r) || blank(r)
 	if c == nil || !readdressed(n, was) || !other || !v.planeStays(n) {
 		return nil
 	}

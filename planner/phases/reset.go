@@ -62,8 +62,8 @@ func (v *View) leaverOf(t state.Target) leaver {
 	if r := v.replacements[t]; r != nil {
 		l.replaced, l.report, l.gone = true, r.report, r.report == nil
 	}
-	if v.abandons(t) {
-		l.report, l.gone = nil, true
+	if v.abandons(t) || l.whole && !l.replaced && l.report != nil && otherMachine(n, l.report) && blank(l.report) {
+		l.report, l.gone = nil, true // with the cluster goes what is left of it, and here nothing is
 	}
 	return l
 }
