@@ -26,6 +26,7 @@ yaml PATH unset FIELD
 label NODE KEY=VALUE               or KEY- to remove
 taint NODE KEY=VALUE:EFFECT        or KEY:EFFECT- to remove
 cordon NODE                        or uncordon NODE
+node NODE delete                   the Node object, as kubectl delete node does
 object KIND NAMESPACE/NAME set FIELD=VALUE
 object KIND NAMESPACE/NAME delete
 unit NAME start|stop|restart|enable|disable
@@ -119,7 +120,7 @@ func (e *edit) pair(what string) (string, string, error) {
 func (e *edit) run() error {
 	verbs := map[string]func() error{
 		"file": e.file, "yaml": e.yaml, "label": e.label, "taint": e.taint, "object": e.object,
-		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
+		"node": e.deleteNode, "cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
 		"install": e.install, "package": e.pkg, "foreign": e.foreign, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
 		"link": e.link, "hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget, "claim": e.claim, "deprecated": e.deprecated,

@@ -88,6 +88,26 @@ func (e *edit) cordon(on bool) error {
 	return nil
 }
 
+// deleteNode deletes a Node object. Its kubelet runs on, and does not make another one
+// before it starts again.
+func (e *edit) deleteNode() error {
+	w, err := e.words("the name of a node", "delete")
+	if err != nil {
+		return err
+	}
+	c, err := e.cluster()
+	switch {
+	case err != nil:
+		return err
+	case w[1] != "delete":
+		return fmt.Errorf("unknown action %q on a node; delete", w[1])
+	case c.Nodes[w[0]] == nil:
+		return fmt.Errorf("no node %q; there are %s", w[0], strings.Join(sortedKeys(c.Nodes), ", "))
+	}
+	c.deleteNode(w[0])
+	return nil
+}
+
 func (e *edit) object() error {
 	w, err := e.words("a kind", "NAMESPACE/NAME", "set, unset or delete")
 	if err != nil {
