@@ -383,7 +383,7 @@ func TestStrayLeavers(t *testing.T) {
 // blankHost has a host seen as a machine on which nobody has done anything.
 func blankHost(v *phases.View, n *config.Node) {
 	r := *v.Reports[n.Target]
-	r.Marks, r.Files = nil, map[string]state.FileReport{}
+	r.Marks, r.Files, r.Units = nil, map[string]state.FileReport{}, map[string]state.UnitReport{}
 	v.Reports[n.Target] = &r
 }
 
@@ -432,6 +432,42 @@ func TestLeaversOnOtherHosts(t *testing.T) {
 			tt.see(v)
 			_, diags := o.planOf(v, planner.Options{})
 			wantFindings(t, diags, tt.want...)
+		})
+	}
+}
+
+// TestGivenBackAlready: a state that is older than the leave of a node still has it. Its
+// host shows that it was given back, and what is there now is nobody's to take away.
+func TestGivenBackAlready(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 1, 1)
+	w1 := base.config.Nodes[1]
+	for name, leave := range map[string]func(*operator){
+		"its block is gone": func(o *operator) { o.leave("w1") },
+		"everything goes":   func(o *operator) { o.destroy = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			leave(o)
+			v := o.observe()
+			blankHost(v, w1)
+			res, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, diags)
+			for _, s := range res.Plan.Steps {
+				if s.Target == w1.Target && slices.ContainsFunc(s.Operations, planner.IsHostOperation) {
+					t.Errorf("something is done on its host:\n%s", describe(res.Plan))
+				}
+			}
+			// As long as a kubelet runs there it is not given back.
+			v.Reports[w1.Target].Units["kubelet.service"] = state.UnitReport{Exists: true, Active: "active"}
+			res, diags = o.planOf(v, planner.Options{})
+			wantFindings(t, diags)
+			if !slices.ContainsFunc(res.Plan.Steps, func(s planner.Step) bool {
+				return s.Target == w1.Target && slices.ContainsFunc(s.Operations, planner.IsHostOperation)
+			}) {
+				t.Errorf("nothing stops its kubelet:\n%s", describe(res.Plan))
+			}
 		})
 	}
 }
