@@ -406,7 +406,7 @@ func TestLeaversOnOtherHosts(t *testing.T) {
 		see  func(*phases.View)
 		want []finding
 	}{
-		"it is the one": {func(*phases.View) {}, nil},
+		"it is the one":                {func(*phases.View) {}, nil},
 		"its machine id was made anew": {other, nil},
 		"another one, with nothing on it": {func(v *phases.View) { other(v); blankHost(v, w1) }, []finding{
 			machine(`-forget-unreachable='node.worker["w1"]'`, "unreachable = true"),
