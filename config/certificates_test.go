@@ -77,11 +77,11 @@ func TestGivenCA(t *testing.T) {
 		"OpenSSL's SEC 1":  {own, block("EC PARAMETERS", []byte{6, 8}) + block("EC PRIVATE KEY", sec1), true, ""},
 		"PKCS #1":          {selfSigned(t, large, nil), block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(large)), true, ""},
 		"Ed25519 stays":    {selfSigned(t, edwards, nil), pkcs8(t, edwards), false, ""},
-		"Ed25519 on hosts": {selfSigned(t, edwards, nil), pkcs8(t, edwards), true, "kubeadm and the controller manager read keys of RSA and ECDSA only"},
+		"Ed25519 on hosts": {selfSigned(t, edwards, nil), pkcs8(t, edwards), true, "kubeadm and the controller manager read keys of RSA and ECDSA only, and this one is of Ed25519. Leave on_hosts out, so that the key stays with you, or take another CA."},
 		"another key":      {own, pkcs8(t, large), false, "This is not the key of the certificate."},
 		"no key":           {own, "ca.key", false, `A path alone is not read: write file("ca.key").`},
 		"encrypted key":    {own, block("ENCRYPTED PRIVATE KEY", sec1), false, "The key is encrypted"},
-		"no CA":            {selfSigned(t, key, func(c *x509.Certificate) { c.IsCA = false }), pkcs8(t, key), false, "it is not that of a CA"},
+		"no CA":            {selfSigned(t, key, func(c *x509.Certificate) { c.IsCA = false }), pkcs8(t, key), false, "The certificate is \"CN=given\", and it is not that of a CA: it cannot sign others."},
 		"may not sign": {
 			selfSigned(t, key, func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageDigitalSignature }), pkcs8(t, key), false,
 			"it may not sign others",

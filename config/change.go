@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -171,15 +172,19 @@ func (r ignorable) takes(path []string) bool {
 
 // lifecycle checks what ignore_changes names.
 func (c checker) lifecycle(l Lifecycle, rows []ignorable) {
-	var names []string
+	var names, paths []string
 	for _, r := range rows {
-		names = append(names, r.name())
+		names, paths = append(names, r.name()), append(paths, strings.Join(r.path, "."))
 	}
 	for _, i := range l.IgnoreChanges {
-		if !slices.ContainsFunc(rows, func(r ignorable) bool { return r.takes(i.Path) }) {
-			c.errorAt(i.Source, "Change cannot be ignored", "%s is nothing whose changes can be ignored here.%s Entries are %s, or a key below one of them.",
-				i, didYouMean(strings.Join(i.Path, "."), names), list(names))
+		if slices.ContainsFunc(rows, func(r ignorable) bool { return r.takes(i.Path) }) {
+			continue
 		}
+		hint := ""
+		if near := Nearest(strings.Join(i.Path[:min(2, len(i.Path))], "."), paths); near != "" {
+			hint = " Did you mean " + names[slices.Index(paths, near)] + "?"
+		}
+		c.errorAt(i.Source, "Change cannot be ignored", "%s is nothing whose changes can be ignored here.%s Entries are %s, or a key below one of them.", i, hint, list(names))
 	}
 }
 
@@ -242,12 +247,21 @@ func (c *Config) imports(out *diag.Diagnostics) {
 // importable is an id that an import could have: that of the host which its id names
 // without saying how it is reached, or of the cluster's first control plane.
 func (c *Config) importable(i Import) string {
-	planes := c.NodesOf(i.To.Name, ControlPlane)
+	planes, host := c.NodesOf(i.To.Name, ControlPlane), ""
+	if i.Host() == "" {
+		host = i.ID
+		if before, _, err := net.SplitHostPort(i.ID); err == nil {
+			host = before
+		}
+	}
 	if len(planes) == 0 {
-		return "ssh://10.0.0.11"
+		if !validHost(host) {
+			host = "10.0.0.11"
+		}
+		return DefaultConnectionType + "://" + host
 	}
 	n := planes[0]
-	if at := slices.IndexFunc(planes, func(n *Node) bool { return i.ID != "" && (n.Address == i.ID || n.Connection.Host == i.ID) }); at >= 0 {
+	if at := slices.IndexFunc(planes, func(n *Node) bool { return host != "" && (n.Address == host || n.Connection.Host == host) }); at >= 0 {
 		n = planes[at]
 	}
 	return cmp.Or(n.Connection.Type, DefaultConnectionType) + "://" + cmp.Or(n.Connection.Host, n.Address)
@@ -283,26 +297,37 @@ func (c *Config) move(out *diag.Diagnostics, m Move) {
 // away, under a name that nobody has read. Another moved block may go on from there,
 // and a removed block may say that this is meant.
 func (c *Config) destinations(out *diag.Diagnostics) {
-	var names []string
-	for _, cl := range c.Clusters {
-		names = append(names, state.ClusterTarget(cl.Label).String())
-	}
-	for _, n := range c.Nodes {
-		names = append(names, n.Target.String())
-	}
 	for _, m := range c.Moves {
 		goesOn := slices.ContainsFunc(c.Moves, func(o Move) bool { return Covers(o.From, m.To) || Covers(m.To, o.From) })
 		ends := slices.ContainsFunc(c.Removals, func(r Removal) bool { return r.Covers(m.To) || Covers(m.To, r.From) })
 		if goesOn || ends || c.declared(m.To) || slices.ContainsFunc(c.Nodes, func(n *Node) bool { return Covers(m.To, n.Target) }) {
 			continue
 		}
-		hint := ""
-		if near := Nearest(m.To.String(), names); near != "" {
-			hint = " Did you mean " + near + "?"
+		end := "a node is drained and reset"
+		if m.To.Type == state.TypeCluster {
+			end = "every plan is refused until it is asked for that the cluster is destroyed"
 		}
 		out.Append(diag.Warningf("Move to nothing", "%s is declared nowhere.%s What %s is in the state gets this name, and is then no longer in the configuration: "+
-			"a node is drained and reset. Write the address that it has in the configuration, or remove this moved block when both are gone.", m.To, hint, m.From).At(m.ToSource))
+			"%s. Write the address that it has in the configuration, or remove this moved block when both are gone.", m.To, c.near(m.To), m.From, end).At(m.ToSource))
 	}
+}
+
+// near is a question whether the nearest cluster or node was meant, or "".
+func (c *Config) near(t state.Target) string {
+	var names []string
+	if t.Type == state.TypeCluster {
+		for _, cl := range c.Clusters {
+			names = append(names, cl.Label)
+		}
+	} else {
+		for _, n := range c.Nodes {
+			names = append(names, strings.TrimPrefix(n.Target.String(), state.TypeNode+"."))
+		}
+	}
+	if near := Nearest(strings.TrimPrefix(t.String(), t.Type+"."), names); near != "" {
+		return " Did you mean " + t.Type + "." + near + "?"
+	}
+	return ""
 }
 
 func (c *Config) removal(out *diag.Diagnostics, r Removal) {

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -72,9 +73,13 @@ func TestVersionMatches(t *testing.T) {
 			t.Errorf("%s %s: got %t, %v", tt.have, tt.want, got, err)
 		}
 	}
-	for _, bad := range []string{"", ">=", "=> 1.0", "latest", "1.2.3.4", ">= 1.0 < 2.0"} {
-		if _, err := config.VersionMatches("1.0.0", bad); err == nil {
-			t.Errorf("%q: no error", bad)
+	const constraint = ` is no version constraint; write one such as ">= 0.1.0, < 2.0.0"`
+	for bad, want := range map[string]string{
+		"": `""` + constraint, ">=": `">="` + constraint, "latest": `"latest"` + constraint, "1.2.3.4": `"1.2.3.4"` + constraint,
+		">= 1.0 < 2.0": `">= 1.0 < 2.0"` + constraint, "=> 1.0": `"=>" is no operator; the operators are =, !=, >, >=, <, <= and ~>`,
+	} {
+		if _, err := config.VersionMatches("1.0.0", bad); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", bad, err, want)
 		}
 	}
 	if _, err := config.VersionMatches("devel", ">= 1.0"); err == nil {
@@ -193,6 +198,39 @@ func TestSkipPhases(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestWhyPhasesStay: why each phase is in every plan, and what to write instead, as it
+// is said. UPDATE=1 writes it anew.
+func TestWhyPhasesStay(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for phase := range config.Phases() {
+		names = append(names, phase)
+	}
+	slices.Sort(names)
+	c := &config.Config{
+		Clusters: []*config.Cluster{config.NewCluster("c", "1.36.3")},
+		Nodes: []*config.Node{
+			config.NewNode(state.NodeTarget("n"), "c", config.ControlPlane, "192.0.2.1"),
+			config.NewNode(state.NodeTarget("w"), "c", config.Worker, "192.0.2.2"),
+		},
+	}
+	c.Clusters[0].SkipPhases = append(names, "control-plane-join/etcd", "certs/nothing", "images/all", "mark")
+	c.Nodes[0].SkipPhases, c.Nodes[1].SkipPhases = []string{"addon/coredns", "mark-worker", "mark"}, []string{"mark-control-plane"}
+	var got strings.Builder
+	for _, d := range c.Validate() {
+		got.WriteString(d.Address + ": " + d.Summary + ": " + d.Detail + "\n")
+	}
+	const golden = "testdata/phases.txt"
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(golden); err != nil || got.String() != string(want) {
+		t.Errorf("%v, got\n%s", err, got.String())
 	}
 }
 

@@ -60,9 +60,12 @@ type gate struct {
 	deprecated bool
 }
 
+// rootless is a gate of kubeadm's that every version has and kubewright does not carry out.
+const rootless = "RootlessControlPlane"
+
 // featureGates are kubeadm's own by minor version.
 func featureGates(minor int) map[string]gate {
-	gates := map[string]gate{"RootlessControlPlane": {deprecated: minor >= 37}}
+	gates := map[string]gate{rootless: {}}
 	if minor <= 36 {
 		gates["PublicKeysECDSA"] = gate{deprecated: true}
 		gates["NodeLocalCRISocket"] = gate{locked: minor == 36}
@@ -82,7 +85,7 @@ var removedGates = map[string]string{
 	"WaitForAllControlPlaneComponents": "all components are always waited for",
 	"ControlPlaneKubeletLocalMode":     "kubelets of control planes always use their own API server",
 	"NodeLocalCRISocket":               "the socket is always kept on the node",
-	"PublicKeysECDSA":                  "write certificates { algorithm = \"ECDSA-P256\" } instead",
+	"PublicKeysECDSA":                  "what keys are made with is certificates { algorithm }, as in \"ECDSA-P256\"",
 }
 
 // featureGates checks the names and values of feature gates.
@@ -101,10 +104,14 @@ func (c checker) featureGates(gates map[string]bool) {
 			c.errorf(path, "Unknown feature gate", "kubeadm 1.%d has no feature gate %q; it has %s.%s Gates of components are arguments: arg \"feature-gates\" { value = \"%s=%t\" }.", c.minor, name, list(keys(known)), didYouMean(name, keys(known)), name, gates[name])
 		case g.locked && !gates[name]:
 			c.errorf(path, "Feature gate is locked", "%s is always on in kubeadm 1.%d and cannot be turned off. Remove the line.", name, c.minor)
-		case g.deprecated && gates[name] && name == "PublicKeysECDSA":
-			c.warnf(path, "Deprecated feature gate", "PublicKeysECDSA is removed in 1.37. Write certificates { algorithm = \"ECDSA-P256\" } instead.")
-		case g.deprecated && gates[name]:
-			c.warnf(path, "Deprecated feature gate", "%s is deprecated in kubeadm 1.%d.", name, c.minor)
+		case gates[name] && name == rootless:
+			c.errorf(path, "Feature gate is not supported", "With %s the pods of the control plane run as users of their own, and kubewright runs them as root. Remove the line.", name)
+		case g.deprecated:
+			algorithm := "RSA-2048"
+			if gates[name] {
+				algorithm = "ECDSA-P256"
+			}
+			c.warnf(path, "Deprecated feature gate", "%s says what keys are made with, whatever certificates { algorithm } says, and is removed in 1.37. Write certificates { algorithm = %q } instead.", name, algorithm)
 		}
 	}
 }

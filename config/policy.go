@@ -189,9 +189,9 @@ func (f Freeze) window() (window, error) {
 	case w.from.kind != timeOfDay && len(w.days) > 0:
 		return w, fmt.Errorf("weekdays go with times of day, and from is %s", w.from.kind)
 	case w.from.kind == aMoment && !w.from.at.Before(w.to.at):
-		return w, fmt.Errorf("it ends before it begins")
+		return w, fmt.Errorf("its end is not after its beginning")
 	case w.from.kind == timeOfWeek && w.from == w.to:
-		return w, fmt.Errorf("it ends when it begins: for a whole week there is no need of a window")
+		return w, fmt.Errorf("it ends when it begins; a whole week is weekdays with all seven days, without from and to")
 	}
 	return w, nil
 }

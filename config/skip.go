@@ -20,7 +20,7 @@ type skipRule struct {
 const (
 	needsAllFiles = "Without it a control plane does not start, or what lies there runs out unseen, as nobody compares and renews it."
 	onlyOnce      = "A plan that passed it over every time would break what it promises."
-	noSuchStep    = "kubewright has no step of the kind, so leaving it out would change nothing."
+	noSuchStep    = "kubewright has no step of the kind, so leaving it out would change nothing: take the name out."
 )
 
 // skipRules has a rule for each of Phases, without its parts. What may be left out
@@ -62,7 +62,7 @@ var skipRules = map[string]skipRule{
 	"etcd-join":         {refused: "The API server does not start without it. An etcd of your own is etcd { external }."},
 	"control-plane-prepare": {refused: needsAllFiles +
 		" Certificates and kubeconfigs of your own are brought by certificates { supplied }."},
-	"control-plane-join": {refused: "Only a part of it can be left out: write \"mark-control-plane\"."},
+	"control-plane-join": {refused: "Of control-plane-join only the marks can be left out: write \"mark-control-plane\"."},
 	"remove-etcd-member": {refused: onlyOnce + " A member that is gone and still counts costs quorum."},
 	"cleanup-node":       {refused: onlyOnce + " A host that leaves is given back as it was."},
 	"kubelet-config":     {refused: "A kubelet would run with other settings than the configuration's. Set them in kubelet { config }."},
@@ -127,7 +127,7 @@ func (c checker) skippable(name string, n *Node) {
 		if slices.Contains(oncePhases, name) {
 			once = " To leave it out of one plan, give -skip-phase=" + name + " to the command."
 		}
-		c.errorf(path, "Phase cannot be left out", "%q stays in every plan. %s%s", name, rule.refused, once)
+		c.errorf(path, "Phase cannot be left out", "skip_phases cannot leave out %q. %s%s", name, rule.refused, once)
 	case n != nil && !rule.node:
 		c.errorf(path, "Phase is not the node's", "%q is done once for the cluster, so that a node has nothing to leave out. Write it in skip_phases of its cluster.", name)
 	case n != nil && rule.role != "" && n.Role != "" && rule.role != n.Role:

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -18,3 +20,15 @@ func Quote(s string) string {
 
 // keys are the keys of a map in order.
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// Duration writes a duration as a person does: 8760h for 8760h0m0s.
+func Duration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

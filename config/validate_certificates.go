@@ -25,6 +25,9 @@ func (c checker) certificates(cl *Cluster) {
 		name string
 		ca   GivenCA
 	}{{"ca", p.CA}, {"front_proxy_ca", p.FrontProxyCA}, {"etcd_ca", p.EtcdCA}} {
+		if ca.name == "etcd_ca" && cl.Etcd.External != nil {
+			continue // it has no place there, which is reported
+		}
 		c.givenCA("certificates."+ca.name, ca.ca, p.Supplied)
 		// One that is written and has nothing could not be read, which is reported.
 		external = external || ca.ca.Key.IsZero() && (!ca.ca.IsZero() || c.written("certificates."+ca.name))
@@ -57,7 +60,11 @@ func (c checker) periods(p Certificates) {
 	bad := false
 	for path, d := range map[string]time.Duration{valid: p.Validity, ca: p.CAValidity, renew: p.RenewBefore} {
 		if d <= 0 && c.written(path) {
-			c.errorf(path, "Duration is not positive", "Certificates would end before they begin. Write a duration such as \"8760h\".")
+			what, such := "Certificates would end before they begin", DefaultValidity
+			if path == renew {
+				what, such = "Certificates would be renewed only after they have ended", DefaultRenewBefore
+			}
+			c.errorf(path, "Duration is not positive", "%s. Write a duration such as %q.", what, Duration(such))
 			bad = true
 		}
 	}
@@ -65,16 +72,16 @@ func (c checker) periods(p Certificates) {
 		return
 	}
 	if p.Validity > p.CAValidity {
-		c.errorf(valid, "Certificates outlive their CA", "validity (%s) is longer than ca_validity (%s). A certificate is worth nothing after its CA.", p.Validity, p.CAValidity)
+		c.errorf(valid, "Certificates outlive their CA", "validity (%s) is longer than ca_validity (%s). A certificate is worth nothing after its CA.", Duration(p.Validity), Duration(p.CAValidity))
 	}
 	if p.RenewBefore >= p.Validity {
-		c.errorf(renew, "Certificates are always due", "renew_before (%s) is not less than validity (%s): every plan would renew every certificate. Write a shorter renew_before.", p.RenewBefore, p.Validity)
+		c.errorf(renew, "Certificates are always due", "renew_before (%s) is not less than validity (%s): every plan would renew every certificate. Write a shorter renew_before.", Duration(p.RenewBefore), Duration(p.Validity))
 	}
 	if p.Validity > DefaultValidity {
-		c.warnf(valid, "Long validity", "%s is more than kubeadm's recommended year. A stolen key can be used for as long; certificates are renewed by an apply, and by every upgrade.", p.Validity)
+		c.warnf(valid, "Long validity", "%s is more than kubeadm's recommended year. A stolen key can be used for as long; certificates are renewed by an apply, and by every upgrade.", Duration(p.Validity))
 	}
 	if p.CAValidity > DefaultCAValidity {
-		c.warnf(ca, "Long validity", "%s is more than kubeadm's recommended ten years.", p.CAValidity)
+		c.warnf(ca, "Long validity", "%s is more than kubeadm's recommended ten years. A stolen key of the CA can be used for as long.", Duration(p.CAValidity))
 	}
 }
 
@@ -150,9 +157,9 @@ func (c checker) tokens(tokens []BootstrapToken) {
 		if !t.Token.IsZero() {
 			m := tokenPattern.FindSubmatch(t.Token.Reveal())
 			if m == nil {
-				c.errorAt(t.Source, summary, "A token is six characters, a dot and sixteen characters, of lower case letters and digits, as in \"abcdef.0123456789abcdef\".")
+				c.errorAt(t.Source, summary, "A token is six characters, a dot and sixteen characters, of lower case letters and digits. Make one with kubeadm token generate, or leave token out, so that one is made.")
 			} else if ids[string(m[1])] {
-				c.errorAt(t.Source, summary, "Two tokens have the same first part, which is their name.")
+				c.errorAt(t.Source, summary, "Two tokens have the same first part, which is their name. Make another with kubeadm token generate.")
 			} else {
 				ids[string(m[1])] = true
 			}
@@ -181,7 +188,7 @@ func (c checker) tokenUse(t BootstrapToken) {
 	}
 	for _, g := range t.Groups {
 		if !groupPattern.MatchString(g) {
-			c.errorAt(t.Source, summary, "%s is no group for bootstrap tokens; those are system:bootstrappers: and more, in lower case.", Quote(g))
+			c.errorAt(t.Source, summary, "%s is no group for bootstrap tokens; those begin with system:bootstrappers: and go on in lower case.", Quote(g))
 		}
 	}
 	if len(t.Groups) > 0 && !slices.Contains(t.Usages, "authentication") {

@@ -232,7 +232,11 @@ func (c checker) addons(addons []*Addon) {
 				continue
 			}
 			path := `addon["` + a.Name + `"].manifest`
-			c.errorf(path, "Object given twice", "The object %s %q of addon %q is also in addon %q. Each would undo the other.", o.Get("kind").AsString(), o.Get("metadata.name").AsString(), a.Name, before)
+			also := fmt.Sprintf("is also in addon %q. Each would undo the other: take it out of one of them", before)
+			if before == a.Name {
+				also = "stands twice in its manifest. Take one of the two out"
+			}
+			c.errorf(path, "Object given twice", "The object %s %q of addon %q %s.", o.Get("kind").AsString(), o.Get("metadata.name").AsString(), a.Name, also)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (c checker) sans(path string, names []string) {
 		}
 		hint := ""
 		if strings.Contains(name, ":") {
-			hint = " A port is no part of it."
+			hint = " A port, and brackets, are no part of it."
 		}
 		c.errorf(path, "Invalid certificate name", "%s is neither a DNS name in lower case, nor one that begins with \"*.\", nor an IP address.%s", c.show(path, name), hint)
 	}
@@ -163,7 +163,7 @@ func (c checker) etcd(cl *Cluster) {
 		}
 	}
 	if !cl.Certificates.EtcdCA.IsZero() {
-		c.errorf("certificates.etcd_ca", "Setting of a stacked etcd", "With an external etcd there is no CA of etcd's here; its certificate is etcd.external.ca_file.")
+		c.errorf("certificates.etcd_ca", "Setting of a stacked etcd", "With an external etcd there is no CA of etcd's here. Remove etcd_ca; the CA of the external one is ca_file in etcd { external }.")
 	}
 	c.externalEtcd(e.External)
 }
@@ -189,7 +189,7 @@ func (c checker) externalEtcd(e *ExternalEtcd) {
 	if c.written(block + ".http_endpoints") {
 		c.etcdEndpoints(block+".http_endpoints", e.HTTPEndpoints, false)
 		if c.minor != 0 && c.minor < 35 {
-			c.errorf(block+".http_endpoints", summary, "http_endpoints exists since Kubernetes 1.35.")
+			c.errorf(block+".http_endpoints", summary, "http_endpoints exists since Kubernetes 1.35. Leave it out, or take a newer kubernetes_version.")
 		}
 	}
 	for name, value := range map[string]string{"ca_file": e.CAFile, "cert_file": e.CertFile, "key_file": e.KeyFile} {

@@ -116,8 +116,9 @@ func (c checker) rules(block string, v state.Value, rules []rule) {
 		}
 		if n, ok := c.number(value); ok && r.outside(n) {
 			switch {
-			case r.max >= many:
+			case r.max >= many && n < r.min:
 				c.errorf(path, "Value out of range", "%s is %d; it must be %d or more.", r.path, n, r.min)
+			case r.max >= many: // more than its type holds, which was said
 			default:
 				c.errorf(path, "Value out of range", "%s is %d; it must be from %d to %d.", r.path, n, r.min, r.max)
 			}
@@ -149,7 +150,7 @@ func (c checker) kubeletCombinations(v state.Value) {
 		high = 85
 	}
 	if (okLow || okHigh) && low >= high {
-		c.errorf(block+"imageGCHighThresholdPercent", "Values contradict each other", "imageGCLowThresholdPercent (%d) must be less than imageGCHighThresholdPercent (%d).", low, high)
+		c.errorf(block+"imageGCHighThresholdPercent", "Values contradict each other", "imageGCLowThresholdPercent (%s) must be less than imageGCHighThresholdPercent (%s).", orDefault(low, okLow), orDefault(high, okHigh))
 	}
 	all, _ := time.ParseDuration(v.Get("shutdownGracePeriod").AsString())
 	critical, _ := time.ParseDuration(v.Get("shutdownGracePeriodCriticalPods").AsString())
@@ -157,13 +158,20 @@ func (c checker) kubeletCombinations(v state.Value) {
 		c.errorf(block+"shutdownGracePeriodCriticalPods", "Values contradict each other", "shutdownGracePeriodCriticalPods is a part of shutdownGracePeriod and cannot be longer than that.")
 	}
 	if all > 0 && len(v.Get("shutdownGracePeriodByPodPriority").AsList()) > 0 {
-		c.errorf(block+"shutdownGracePeriodByPodPriority", "Values contradict each other", "shutdownGracePeriodByPodPriority and shutdownGracePeriod exclude each other.")
+		c.errorf(block+"shutdownGracePeriodByPodPriority", "Values contradict each other", "shutdownGracePeriodByPodPriority and shutdownGracePeriod exclude each other. Write one of them.")
 	}
-	if n, ok := c.number(v.Get("maxParallelImagePulls")); ok && n > 1 && v.Get("serializeImagePulls").Kind() != state.KindBool {
-		c.errorf(block+"maxParallelImagePulls", "Values contradict each other", "maxParallelImagePulls above 1 needs serializeImagePulls = false.")
-	} else if ok && n > 1 && v.Get("serializeImagePulls").AsBool() {
-		c.errorf(block+"maxParallelImagePulls", "Values contradict each other", "maxParallelImagePulls is %d while serializeImagePulls is true.", n)
+	// Where serializeImagePulls is not written, the kubelet makes it false for more than one.
+	if n, ok := c.number(v.Get("maxParallelImagePulls")); ok && n > 1 && v.Get("serializeImagePulls").AsBool() {
+		c.errorf(block+"maxParallelImagePulls", "Values contradict each other", "maxParallelImagePulls is %d while serializeImagePulls is true, and the kubelet would not start. Remove serializeImagePulls, or write 1.", n)
 	}
+}
+
+// orDefault is a number for a message, which says so when nobody wrote it.
+func orDefault(n int64, written bool) string {
+	if written {
+		return strconv.FormatInt(n, 10)
+	}
+	return strconv.FormatInt(n, 10) + " by default"
 }
 
 // kubeletLists checks the elements of lists and maps.
@@ -222,7 +230,7 @@ func (c checker) managed(v state.Value) {
 		c.warnf(block+"rotateCertificates", "Setting has no effect", "kubeadm always sets rotateCertificates to true: otherwise kubelets lose the cluster when their certificates end.")
 	}
 	if p := v.Get("staticPodPath").AsString(); p != "" && p != "/etc/kubernetes/manifests" {
-		c.errorf(block+"staticPodPath", "Field belongs elsewhere", "The control plane runs from /etc/kubernetes/manifests; a kubelet that looks elsewhere would not start it.")
+		c.errorf(block+"staticPodPath", "Field belongs elsewhere", "The control plane runs from /etc/kubernetes/manifests; a kubelet that looks elsewhere would not start it. Remove staticPodPath.")
 	}
 	if n, ok := c.number(v.Get("readOnlyPort")); ok && n != 0 {
 		c.warnf(block+"readOnlyPort", "Insecure setting", "The read-only port shows pods and their environment to everybody without authentication. kubeadm sets it to 0.")
@@ -249,7 +257,7 @@ func (c checker) kubeProxy(cl *Cluster) {
 		c.warnf(block+".mode", "Deprecated proxy mode", "ipvs is deprecated since Kubernetes 1.35. Use nftables.")
 	}
 	if v.Get("hostnameOverride").AsString() != "" {
-		c.errorf(block+".hostnameOverride", "Field belongs elsewhere", "One configuration serves all nodes, and each is told its own name.")
+		c.errorf(block+".hostnameOverride", "Field belongs elsewhere", "One configuration serves all nodes, and each is told its own name. Remove hostnameOverride.")
 	}
 	for _, name := range []string{"healthzBindAddress", "metricsBindAddress"} {
 		if s := v.Get(name).AsString(); s != "" {

@@ -51,6 +51,9 @@ func (c checker) endpoint(endpoint string) {
 		return
 	}
 	host, port, err := net.SplitHostPort(endpoint)
+	if !strings.Contains(endpoint, ":") { // a port would have been added to any host
+		host, port, err = endpoint, strconv.Itoa(DefaultBindPort), nil
+	}
 	if err != nil {
 		c.errorf(path, summary, "%s is not HOST:PORT, as in \"api.example.com:6443\".", c.show(path, endpoint))
 		return
@@ -163,7 +166,7 @@ func (c checker) podSubnet(p netip.Prefix, args []Arg, nodes int) {
 	case mask-p.Bits() > maxNodeMaskSpread:
 		c.errorf(path, summary, "Each node gets a /%d of the pod subnet, and %s would be more than 65536 of them, which the controller manager refuses. Use /%d or a longer mask, or set controller_manager's argument %s.", mask, p, mask-maxNodeMaskSpread, name)
 	case nodes > 1<<(mask-p.Bits()):
-		c.errorf(path, summary, "Each node gets a /%d of the pod subnet, and %s has only %d of them for %d nodes.", mask, p, 1<<(mask-p.Bits()), nodes)
+		c.errorf(path, summary, "Each node gets a /%d of the pod subnet, and %s has only %d of them for %d nodes. Use a subnet with a shorter mask, or a longer mask of each node's part in controller_manager's argument %s.", mask, p, 1<<(mask-p.Bits()), nodes, name)
 	}
 }
 

@@ -38,7 +38,7 @@ func (c checker) packageRepository(path, repository string) {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsAny(repository, " \t\n\"'[]#$\\"):
 		c.errorf(path, "Invalid package repository", "%s is no address that begins with https:// or http://. %s", c.show(path, repository), form)
 	case u.User != nil:
-		c.errorf(path, "Credentials in an address", "The repository's address has a user or password in it, which everybody on the hosts could read. Put them into /etc/apt/auth.conf.d of the hosts, or let the mirror be read without.")
+		c.errorf(path, "Credentials in an address", "The repository's address has a user or password in it, which everybody on the hosts could read. On hosts with apt put them into /etc/apt/auth.conf.d; otherwise let the mirror be read without.")
 	case u.RawQuery != "" || u.Fragment != "":
 		c.errorf(path, "Invalid package repository", "%s has something behind its path. %s", c.show(path, repository), form)
 	}

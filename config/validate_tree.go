@@ -3,6 +3,7 @@ package config
 import (
 	"encoding"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"strings"
 
@@ -55,7 +56,7 @@ func (c checker) wants(path, kind string, v state.Value, want state.ValueKind, w
 	if v.Kind() == want {
 		return true
 	}
-	c.errorf(path, "Value of the wrong type", "%s of %s must be %s, not %s.", lastKey(path), kind, word, kindWord(v))
+	c.errorf(path, "Value of the wrong type", "%s of %s must be %s, not %s.", fieldName(path), kind, word, kindWord(v))
 	return false
 }
 
@@ -75,8 +76,12 @@ func kindWord(v state.Value) string {
 	return "nothing"
 }
 
-// lastKey is the last key of a path.
-func lastKey(path string) string {
+// fieldName is a field for a message: where it lies in a component's configuration, or
+// the last key of its path.
+func fieldName(path string) string {
+	if _, inner, ok := strings.Cut(path, ".config."); ok {
+		return inner
+	}
 	keys := state.SplitPath(path)
 	if len(keys) == 0 {
 		return path
@@ -101,10 +106,18 @@ func (c checker) leaf(path, kind string, v state.Value, t reflect.Type) {
 		return
 	}
 	hint := strings.TrimPrefix(err.Error(), "json: ")
-	if t.Name() == "Duration" {
+	_, mismatch := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case t.Name() == "Duration":
 		hint = "a duration is a string with a unit, as in \"30s\" or \"5m\""
+	case t.Name() == "Quantity":
+		hint = "a quantity is as in \"500m\" or \"1Gi\""
+	case mismatch && strings.ContainsAny(v.AsString(), ".e"):
+		hint = "a whole number is required"
+	case mismatch && v.Kind() == state.KindNumber:
+		hint = "the number is out of the field's range"
 	}
-	c.errorf(path, "Value of the wrong type", "%s of %s cannot be %s: %s.", lastKey(path), kind, c.show(path, plainText(v)), hint)
+	c.errorf(path, "Value of the wrong type", "%s of %s cannot be %s: %s.", fieldName(path), kind, c.show(path, plainText(v)), hint)
 }
 
 func plainText(v state.Value) string {

@@ -34,7 +34,7 @@ func Alarmed(members []state.EtcdMember) string {
 	if kinds[AlarmCorrupt] {
 		text += " The data of a member differs from that of the others, and etcd serves nothing until that is settled. " +
 			"Find out which members agree (etcdctl endpoint hashkv), remove the one that does not (etcdctl member remove), " +
-			"disarm the alarm (etcdctl alarm disarm), and let kubewright add the control plane anew."
+			"disarm the alarm (etcdctl alarm disarm), and have its node taken out and joined anew (kubewright apply -replace=NODE)."
 	}
 	if kinds[AlarmNoSpace] {
 		text += " A database has reached its quota, and etcd takes no writes. Delete what filled it, such as events, then run " +

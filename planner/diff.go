@@ -125,6 +125,7 @@ func diffItem(want, have, was *state.Item) (Change, bool) {
 	for i := range c.Attributes {
 		if a := &c.Attributes[i]; a.Origin.IsZero() {
 			a.Origin = want.OriginOfChange(a.Path, a.Before, a.After)
+			a.Origins = want.OriginsOfChange(a.Path, a.Before, a.After)
 		}
 	}
 	c.Reason = reason(c.Attributes, was)
@@ -162,7 +163,10 @@ func created(want *state.Item) []AttributeChange {
 	for _, path := range want.Attributes.Leaves() {
 		if want.Class(path) == state.Bound {
 			after := want.Attributes.Get(path)
-			out = append(out, AttributeChange{Path: path, After: after, Origin: want.OriginOfChange(path, state.Null(), after)})
+			out = append(out, AttributeChange{
+				Path: path, After: after,
+				Origin: want.OriginOfChange(path, state.Null(), after), Origins: want.OriginsOfChange(path, state.Null(), after),
+			})
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,8 +24,10 @@ const APIGate = "api-served-elsewhere"
 
 // QuorumAllows is both gates about etcd: it refuses a step that would leave
 // fewer healthy voters than a majority, as a fresh observation shows them.
-// Unknown counts as unhealthy. own is the name of the member on the step's own
-// node: one that is down already is not lost by a step that mends or removes it.
+// Unknown counts as unhealthy. own is the peer URL of the member on the step's own
+// node: one that is down already is not lost by a step that mends or removes it. By
+// the name nobody is told apart: a member has none before it has started, and
+// somebody may have given it another node's.
 // A step that takes out nobody, because etcd does not count its node as a voter, is
 // allowed: it changes nothing of etcd. A list without voters says that of nobody.
 //
@@ -52,6 +55,9 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 	if removesMember(step) && known && !removesVoter(step, members) {
 		return nil
 	}
+	if url := removed(step); url != "" {
+		own = url
+	}
 	voters, healthy := 0, 0
 	lost, well := 1, false // the member on the step's own node restarts or goes; it is well
 	var sick []string
@@ -60,24 +66,30 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 			continue
 		}
 		voters++
+		its := slices.Contains(m.PeerURLs, own)
 		if m.Healthy {
 			healthy++
-			well = well || m.Name == own
+			well = well || its
 			continue
 		}
-		sick = append(sick, m.Name)
-		if own != "" && m.Name == own {
+		sick = append(sick, cmp.Or(m.Name, "the one at "+strings.Join(m.PeerURLs, ", ")))
+		if its {
 			lost = 0
 		}
 	}
-	if voters == 0 || voters == 1 && removesMember(step) {
-		return fmt.Errorf("refused: etcd shows %d voters, and the last one is never removed", voters)
+	switch {
+	case voters == 0:
+		return errors.New("refused: etcd names no member with a vote, so that nobody can tell who holds quorum. Bring etcd to answer first")
+	case voters == 1 && healthy == 0 && removesMember(step):
+		return errors.New("refused: etcd has one voter, which does not answer, and the last one is never removed. Bring it back first, or have the whole cluster destroyed")
+	case voters == 1 && removesMember(step):
+		return errors.New("refused: etcd has one voter, and the last one is never removed. Add another control plane first, or have the whole cluster destroyed")
 	}
 	need := voters/2 + 1
 	left := healthy
 	switch {
 	case defragments(step):
-		return allWell(sick, "defragmented")
+		return allWell(sick, "defragmented", voters)
 	case addsMember(step):
 		if err := oneLearner(step, members); err != nil {
 			return err
@@ -98,25 +110,51 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 		left -= lost
 	}
 	if left < need {
-		down := ""
-		if len(sick) > 0 {
-			down = fmt.Sprintf(" (not %s)", strings.Join(sick, ", "))
-		}
-		return fmt.Errorf("refused: etcd has %d voters of which %d are healthy%s; this step would leave %d, quorum is %d. "+
-			"Bring other members back first, or add one", voters, healthy, down, left, need)
+		return quorumLost(voters, healthy, left, need, sick)
 	}
 	if well && RestartsMember(step) && !ChangesMembers(step) {
-		return allWell(sick, "restarted")
+		return allWell(sick, "restarted", voters)
 	}
 	return nil
 }
 
+// quorumLost refuses a step that would leave fewer members than are needed.
+func quorumLost(voters, healthy, left, need int, sick []string) error {
+	down, are := "", "are"
+	if healthy == 1 {
+		are = "is"
+	}
+	if len(sick) > 0 {
+		down = fmt.Sprintf(" (not %s)", strings.Join(sick, ", "))
+	}
+	return fmt.Errorf("refused: etcd has %d voters of which %d %s healthy%s; this step would leave %d, quorum is %d. %s",
+		voters, healthy, are, down, left, need, backToQuorum(sick, voters))
+}
+
 // allWell refuses what takes a member out for a while where others do not answer.
-func allWell(sick []string, what string) error {
+func allWell(sick []string, what string, voters int) error {
 	if len(sick) == 0 {
 		return nil
 	}
-	return fmt.Errorf("refused: a member is %s only while all others answer, and %s does not. Bring it back first", what, strings.Join(sick, ", "))
+	verb := "does"
+	if len(sick) > 1 {
+		verb = "do"
+	}
+	return fmt.Errorf("refused: a member is %s only while all others answer, and %s %s not. %s", what, strings.Join(sick, ", "), verb, backToQuorum(sick, voters))
+}
+
+// backToQuorum says what comes before a step that was refused. Beside a member that
+// is down none can be added, but one that is lost can be taken out as long as there
+// is a majority without it.
+func backToQuorum(sick []string, voters int) string {
+	switch names := strings.Join(sick, ", "); {
+	case len(sick) == 0:
+		return "Add another control plane first, or accept that nothing is served meanwhile: upgrade { allow_downtime = true }"
+	case voters-len(sick) < voters/2+1:
+		return "Bring " + names + " back first; where so many are lost for good, kubewright etcd restore makes etcd anew of a snapshot"
+	default:
+		return "Bring " + names + " back first; a control plane whose host is gone for good is taken out with -forget-unreachable"
+	}
 }
 
 // oneLearner refuses to add a member beside a learner that is another one.
@@ -155,26 +193,22 @@ func defragments(step *Step) bool {
 // ChangesMembers tells that the step adds a member to etcd or removes one.
 func ChangesMembers(step *Step) bool { return addsMember(step) || removesMember(step) }
 
-// removesVoter tells that a member which the step removes is a voter by the list.
+// removesVoter tells that the member which the step removes is a voter by the list.
 func removesVoter(step *Step, members []state.EtcdMember) bool {
-	for _, op := range step.Operations {
-		remove, ok := op.(RemoveEtcdMember)
-		if ok && slices.ContainsFunc(members, func(m state.EtcdMember) bool {
-			return !m.Learner && slices.Contains(m.PeerURLs, remove.PeerURL)
-		}) {
-			return true
-		}
-	}
-	return false
+	url := removed(step)
+	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return !m.Learner && slices.Contains(m.PeerURLs, url) })
 }
 
-func removesMember(step *Step) bool {
+func removesMember(step *Step) bool { return removed(step) != "" }
+
+// removed is the peer URL of the member that the step removes; empty when it removes none.
+func removed(step *Step) string {
 	for _, op := range step.Operations {
-		if _, ok := op.(RemoveEtcdMember); ok {
-			return true
+		if remove, ok := op.(RemoveEtcdMember); ok {
+			return remove.PeerURL
 		}
 	}
-	return false
+	return ""
 }
 
 // RestartsMember tells that the step restarts etcd on its node: it writes its

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/state"
 )
@@ -170,28 +171,38 @@ func TestIsHostOperation(t *testing.T) {
 func TestSummariesOfVariants(t *testing.T) {
 	t.Parallel()
 	for want, op := range map[string]Operation{
-		"load module br_netfilter":                   LoadModule{Module: "br_netfilter"},
-		"unload module br_netfilter":                 LoadModule{Module: "br_netfilter", Unload: true},
-		"turn swap off":                              Swap{},
-		"turn swap on again":                         Swap{On: true, Boot: SwapReturns},
-		"turn swap off, and mask swap.target":        Swap{Boot: SwapStaysOff},
-		"unmask swap.target":                         Swap{Boot: SwapReturns},
-		"cordon node w1":                             Cordon{Node: "w1"},
-		"uncordon node w1":                           Cordon{Node: "w1", Undo: true},
-		"mark the host as part of cluster prod":      Mark{Marks: state.Marks{Cluster: "prod"}},
-		"take kubewright's marks off the host":       Mark{Remove: true},
-		"wait for https://a/readyz":                  Wait{For: WaitHTTP, URL: "https://a/readyz"},
-		"wait for the API":                           Wait{For: WaitAPI},
-		"wait for pod kube-apiserver-cp1":            Wait{For: WaitStaticPod, Name: "kube-apiserver-cp1"},
-		"wait for node w1 to register":               Wait{For: WaitNodeRegistered, Name: "w1"},
-		"wait for node w1 to be ready":               Wait{For: WaitNodeReady, Name: "w1"},
-		"wait for /etc/kubernetes/kubelet.conf":      Wait{For: WaitFile, Name: "/etc/kubernetes/kubelet.conf"},
-		"wait for etcd to be restarted":              Wait{For: WaitRestarted, Process: state.Process{Name: "etcd"}},
-		"wait for /a.crt to be served at https://a":  Wait{For: WaitServed, Name: "/a.crt", URL: "https://a"},
-		"wait for etcd member cp2":                   Wait{For: WaitEtcdStarted, Name: "cp2"},
-		"wait for moon":                              Wait{For: "moon"},
-		"apply ConfigMap kubeadm-config":             ApplyObject{Object: state.FromGo(map[string]any{"kind": "ConfigMap", "metadata": map[string]any{"name": "kubeadm-config"}})},
-		"delete v1/ConfigMap/kube-system/kubeadm-xy": DeleteObject{Ref: state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "kubeadm-xy"}},
+		"load module br_netfilter":                                  LoadModule{Module: "br_netfilter"},
+		"unload module br_netfilter":                                LoadModule{Module: "br_netfilter", Unload: true},
+		"turn swap off":                                             Swap{},
+		"turn swap on again":                                        Swap{On: true, Boot: SwapReturns},
+		"turn swap off, and mask swap.target":                       Swap{Boot: SwapStaysOff},
+		"unmask swap.target":                                        Swap{Boot: SwapReturns},
+		"cordon node w1":                                            Cordon{Node: "w1"},
+		"uncordon node w1":                                          Cordon{Node: "w1", Undo: true},
+		"mark the host as part of cluster prod":                     Mark{Marks: state.Marks{Cluster: "prod"}},
+		"take kubewright's marks off the host":                      Mark{Remove: true},
+		"wait for https://a/readyz":                                 Wait{For: WaitHTTP, URL: "https://a/readyz"},
+		"wait for the API":                                          Wait{For: WaitAPI},
+		"wait for pod kube-apiserver-cp1":                           Wait{For: WaitStaticPod, Name: "kube-apiserver-cp1"},
+		"wait for node w1 to register":                              Wait{For: WaitNodeRegistered, Name: "w1"},
+		"wait for node w1 to be ready":                              Wait{For: WaitNodeReady, Name: "w1"},
+		"wait for /etc/kubernetes/kubelet.conf":                     Wait{For: WaitFile, Name: "/etc/kubernetes/kubelet.conf"},
+		"wait for etcd to be restarted":                             Wait{For: WaitRestarted, Process: state.Process{Name: "etcd"}},
+		"wait for /a.crt to be served at https://a":                 Wait{For: WaitServed, Name: "/a.crt", URL: "https://a"},
+		"wait for etcd member cp2":                                  Wait{For: WaitEtcdStarted, Name: "cp2"},
+		"put back the former /etc/fstab":                            Restore{Path: "/etc/fstab"},
+		"compact what etcd keeps of the past":                       CompactEtcd{},
+		"set etcd's data aside as member.before-1":                  SetAsideEtcd{As: "member.before-1"},
+		"bring the operator's certificates and keys":                ImportSecrets{},
+		"delete the bootstrap token":                                DeleteToken{},
+		"restart the pods of DaemonSet kube-system/kube-proxy":      RestartPods{Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy"},
+		"wait for node w1 to be ready with kubelet 1.36.3":          Wait{For: WaitNodeReady, Name: "w1", Version: "1.36.3"},
+		"wait until node w1 has been back for 2m0s":                 Wait{For: WaitPause, Name: "w1", Pause: 2 * time.Minute},
+		"wait until nobody answers at https://a/livez":              Wait{For: WaitClosed, URL: "https://a/livez"},
+		"wait until every namespace has the CAs of /etc/pki/ca.crt": Wait{For: WaitRootCA, Name: "/etc/pki/ca.crt"},
+		"wait for moon":                                             Wait{For: "moon"},
+		"apply ConfigMap kubeadm-config":                            ApplyObject{Object: state.FromGo(map[string]any{"kind": "ConfigMap", "metadata": map[string]any{"name": "kubeadm-config"}})},
+		"delete v1/ConfigMap/kube-system/kubeadm-xy":                DeleteObject{Ref: state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "kubeadm-xy"}},
 	} {
 		if got := op.Summary(); got != want {
 			t.Errorf("summary = %q, want %q", got, want)

@@ -38,7 +38,14 @@ type AttributeChange struct {
 	Before state.Value  `json:"before"`
 	After  state.Value  `json:"after"`
 	Origin state.Source `json:"origin,omitzero"`
+	// Origins are those of the parts of a map or list that several lines want together:
+	// of its leaves by their paths, or of its elements by their names or texts.
+	Origins map[string]state.Source `json:"origins,omitempty"`
 }
+
+// SharedSetting is the name in Change.Shown that tells of what was changed on a node, and
+// taken away there, that a block of its cluster speaks of it.
+const SharedSetting = "shared_setting"
 
 // Change is what happens to one item, computed from desired and observed.
 type Change struct {
@@ -74,6 +81,10 @@ type Step struct {
 	// (ObjectExpectation) that was there when the plan was made and that the step
 	// overwrites. The step is refused when one of them has changed since.
 	Expect map[string]string `json:"expect,omitempty"`
+	// RestsOn are attributes of what a step takes away as it is found, by their names:
+	// which machine the host of a node that leaves is, and which member of etcd it has.
+	// They are bound: a saved plan is not carried out where one is another by then.
+	RestsOn map[string]state.Value `json:"rests_on,omitempty"`
 	// Gates are conditions evaluated again right before the step.
 	Gates []string `json:"gates,omitempty"`
 	// Impact is what the step means to those who use the cluster.

@@ -80,13 +80,13 @@ func (r Release) minorName() string { return fmt.Sprintf("%d.%d", r.Major, r.Min
 func Hops(oldest, newest, want Release, through map[int]Release) ([]Release, error) {
 	switch {
 	case oldest.Major != want.Major || newest.Major != want.Major:
-		return nil, fmt.Errorf("there is no way from %s to %s", oldest, want)
+		return nil, fmt.Errorf("there is no way from %s to %s: an upgrade goes from one minor version to the next", oldest, want)
 	case want.Compare(newest) < 0:
 		return nil, fmt.Errorf("an API server runs %s already, and Kubernetes cannot go back to an older version: "+
 			"what it has stored may be in a form that %s does not read. Set kubernetes_version = %q", newest, want, newest)
 	case newest.Minor-oldest.Minor > apiSkew:
 		return nil, fmt.Errorf("API servers run %s and %s, which are more than one minor version apart. "+
-			"Bring the older ones to %s by hand first", oldest, newest, newest.minorName())
+			"Bring the older ones to %s by hand first, one minor version after another", oldest, newest, newest.minorName())
 	}
 	var hops []Release
 	for minor := oldest.Minor + 1; minor < want.Minor; minor++ {

@@ -46,12 +46,12 @@ func TestHops(t *testing.T) {
 		{"1.34.9", "1.35.2", "1.36.3", "[1.35.2 1.36.3]", ""},
 		{"1.36.1", "1.36.3", "1.36.3", "[1.36.3]", ""},
 		// What cannot be.
-		{"1.36.3", "1.36.3", "1.36.1", "", "cannot go back"},
+		{"1.36.3", "1.36.3", "1.36.1", "", "an API server runs 1.36.3 already, and Kubernetes cannot go back to an older version: what it has stored may be in a form that 1.36.1 does not read. Set kubernetes_version = \"1.36.3\""},
 		{"1.36.3", "1.36.3", "1.35.8", "", "cannot go back"},
 		{"1.35.8", "1.36.3", "1.35.8", "", `Set kubernetes_version = "1.36.3"`},
-		{"1.34.9", "1.36.3", "1.36.3", "", "more than one minor version apart"},
+		{"1.34.9", "1.36.3", "1.36.3", "", "API servers run 1.34.9 and 1.36.3, which are more than one minor version apart. Bring the older ones to 1.36 by hand first, one minor version after another"},
 		{"1.33.4", "1.33.4", "1.35.8", "", "go through 1.34"},
-		{"1.36.3", "1.36.3", "2.0.0", "", "no way"},
+		{"1.36.3", "1.36.3", "2.0.0", "", "there is no way from 1.36.3 to 2.0.0: an upgrade goes from one minor version to the next"},
 		{"1.36.3", "1.36.3", "1.36.3-rc.1", "", "cannot go back"},
 	} {
 		hops, err := planner.Hops(release(t, c.oldest), release(t, c.newest), release(t, c.want), through)

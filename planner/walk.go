@@ -33,12 +33,12 @@ func Walk(members []state.EtcdMember, acts []Act) ([]int, error) {
 		case a.Add && i >= 0:
 			at[i].Learner, at[i].Healthy, at[i].Name = false, true, a.Name
 		case a.Add:
-			err = QuorumAllows(&Step{Operations: Operations{AddEtcdMember{PeerURL: a.PeerURL}}}, a.Name, at)
+			err = QuorumAllows(&Step{Operations: Operations{AddEtcdMember{PeerURL: a.PeerURL}}}, a.PeerURL, at)
 			at = append(at, state.EtcdMember{Name: a.Name, PeerURLs: []string{a.PeerURL}, Healthy: true})
 		case i >= 0 && at[i].Learner:
 			at = slices.Delete(at, i, i+1)
 		case i >= 0:
-			err = QuorumAllows(&Step{Operations: Operations{RemoveEtcdMember{PeerURL: a.PeerURL}}}, at[i].Name, at)
+			err = QuorumAllows(&Step{Operations: Operations{RemoveEtcdMember{PeerURL: a.PeerURL}}}, a.PeerURL, at)
 			at = slices.Delete(at, i, i+1)
 		}
 		if err != nil {

@@ -91,3 +91,27 @@ func TestTailKeepsTheEnd(t *testing.T) {
 		t.Errorf("got %d lines ending in %q", len(lines), lines[len(lines)-1])
 	}
 }
+
+// A kind speaks for itself where no cause does.
+func TestKindsSpeak(t *testing.T) {
+	t.Parallel()
+	for want, kind := range map[string]error{
+		"forwarding forbidden by the host":    providers.ErrNoForwarding,
+		"not supported by the host":           providers.ErrUnsupported,
+		"superseded by a later run":           providers.ErrSuperseded,
+		"another run is changing the cluster": providers.ErrHeld,
+		"changed since the plan was made":     providers.ErrMoved,
+		"pods could not be evicted in time":   providers.ErrBlocked,
+		"host belongs to another state":       providers.ErrForeign,
+		"not available at the moment":         providers.ErrUnavailable,
+	} {
+		if got := (&providers.Error{Kind: kind, Do: "work there"}).Error(); got != "cannot work there: "+want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	const pulled = "the host's runtime did not get it, in 5 tries. To do: see that the registry has this image, and that the runtime reaches it and is let in; " +
+		"correct image_repository or the tag if it is another one; or bring the image in an archive, as docs/air-gapped.md says"
+	if providers.NotPulled != pulled {
+		t.Errorf("got %s", providers.NotPulled)
+	}
+}

@@ -15,6 +15,9 @@ import (
 type Lease struct {
 	// Name is that of the object, in kube-system.
 	Name string
+	// Lineage is that of the state by which the holder acts. Tokens of another one are
+	// other numbers.
+	Lineage string
 	// Run, Who and Token are those of the run that holds it.
 	Run   string
 	Who   string
@@ -148,7 +151,7 @@ func (f *Fence) renew(ctx context.Context, a API) error {
 }
 
 func (f *Fence) superseded(there *Lease) error {
-	cause := errors.New("its lease was taken away")
+	cause := fmt.Errorf("its lease %s was deleted while it ran. See that no other run is at work on the cluster, and plan again", f.Mine.Name)
 	if there != nil {
 		cause = fmt.Errorf("%s has taken its lease (run %s)", there.Who, there.Run)
 	}
@@ -181,7 +184,7 @@ func (f *Fence) mayTake(ctx context.Context, a API, there *Lease) error {
 	switch {
 	case there.Run == f.Mine.Run, there.Run == f.Dead && there.Who == f.Mine.Who:
 		return nil
-	case there.Token > f.Mine.Token:
+	case there.Lineage == f.Mine.Lineage && there.Token > f.Mine.Token:
 		return f.superseded(there)
 	case f.Clock.Now().Sub(there.Renewed) < there.Duration:
 		return f.heldBy(there)

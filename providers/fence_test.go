@@ -58,13 +58,13 @@ func (l *leases) fence(s *scene, run string, token int64) *providers.Fence {
 		Through: func(ctx context.Context, _ state.Target, do func(context.Context, providers.API) error) error {
 			return do(ctx, l)
 		},
-		Clock: clock{s}, Mine: providers.Lease{Name: "kubewright-l1", Run: run, Who: "ada@laptop", Token: token}, Dead: "killed",
+		Clock: clock{s}, Mine: providers.Lease{Name: "kubewright", Lineage: "l1", Run: run, Who: "ada@laptop", Token: token}, Dead: "killed",
 	}
 }
 
 // held is a lease of another run that showed a sign of life a while ago.
 func held(s *scene, run, who string, token int64, ago time.Duration) *providers.Lease {
-	return &providers.Lease{Run: run, Who: who, Token: token, Since: s.now, Renewed: s.now.Add(-ago), Duration: time.Minute, Version: "x"}
+	return &providers.Lease{Lineage: "l1", Run: run, Who: who, Token: token, Since: s.now, Renewed: s.now.Add(-ago), Duration: time.Minute, Version: "x", Name: "kubewright"}
 }
 
 func TestFenceTakes(t *testing.T) {
@@ -85,6 +85,16 @@ func TestFenceTakes(t *testing.T) {
 		{"one of a clock that is ahead", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, -time.Hour) }, false, providers.ErrHeld, false},
 		{"one without a sign of life", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, time.Hour) }, false, nil, true},
 		{"one of a clock that is behind", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 4, time.Hour) }, true, providers.ErrHeld, true},
+		{"one by another state, whose tokens are other numbers", func(s *scene) *providers.Lease {
+			l := held(s, "other", "eve@desk", 6, time.Hour)
+			l.Lineage = "l2"
+			return l
+		}, false, nil, true},
+		{"one by another state, with a sign of life", func(s *scene) *providers.Lease {
+			l := held(s, "other", "eve@desk", 6, 0)
+			l.Lineage = "l2"
+			return l
+		}, false, providers.ErrHeld, false},
 		{"one of a later run", func(s *scene) *providers.Lease { return held(s, "other", "eve@desk", 6, time.Hour) }, false, providers.ErrSuperseded, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -208,4 +218,31 @@ func TestFenceForbidden(t *testing.T) {
 	if err := l.fence(newScene(), "mine", 5).Hold(t.Context(), cp1); err == nil || !strings.Contains(err.Error(), "forbidden") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// Who may not go on is told who is at it, since when, and what ends it.
+func TestFenceSays(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.now = time.Unix(1e9, 0)
+	l := &leases{there: held(s, "other", "eve@desk", 4, 30*time.Second)}
+	says := func(f *providers.Fence, want string) {
+		t.Helper()
+		if err := f.Hold(t.Context(), cp1); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+	says(l.fence(s, "mine", 5), "cannot change the cluster: eve@desk has been changing it since 2001-09-09T01:46:40Z (run other, last sign of life 2001-09-09T01:46:10Z). "+
+		"Wait for that run to end, and plan again. If it was killed, its claim ends 1m0s after its last sign of life; "+
+		"when it is certain that it does not run any more, kubectl -n kube-system delete lease kubewright ends it at once")
+	l.there.Token = 6
+	says(l.fence(s, "mine", 5), "cannot go on with the cluster: eve@desk has taken its lease (run other)")
+
+	l.there = nil
+	f := l.fence(s, "mine", 5)
+	if err := f.Hold(t.Context(), cp1); err != nil {
+		t.Fatal(err)
+	}
+	l.there, s.now = nil, s.now.Add(time.Minute)
+	says(f, "cannot go on with the cluster: its lease kubewright was deleted while it ran. See that no other run is at work on the cluster, and plan again")
 }

@@ -56,7 +56,7 @@ func artifactOf(op planner.Operation) (name, digest string) {
 func (s *shipment) add(w *work, name, digest string) error {
 	if s.root == nil {
 		if w.Artifacts == nil {
-			return errors.New("no folder of artifacts is known")
+			return errors.New("internal error: no folder of artifacts is known")
 		}
 		folder, err := w.Artifacts(w.own())
 		if err != nil {

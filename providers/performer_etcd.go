@@ -112,7 +112,9 @@ func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) 
 	})
 }
 
-// removeMember takes a member out of the cluster, never the last voter.
+// removeMember takes a member out of the cluster, never the last voter, and only while
+// the others hold quorum: since the step's gate was looked at its API server may have
+// taken minutes to stop, and each attempt comes later still.
 // Leadership is moved away first; where that fails etcd elects a new leader.
 func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) error {
 	refused := errors.New("it is the last voter, and without it there is no cluster")
@@ -128,6 +130,9 @@ func (w *work) removeMember(ctx context.Context, op planner.RemoveEtcdMember) er
 		}
 		if !m.Learner && len(votersWithout(members, m.ID)) == 0 {
 			return fmt.Errorf("cannot remove etcd member %s: %w", op.Name, refused)
+		}
+		if err := planner.QuorumAllows(w.step, op.PeerURL, members); err != nil {
+			return fmt.Errorf("cannot remove etcd member %s: %w", op.Name, err)
 		}
 		w.moveLeadership(ctx, e, members, *m)
 		return e.Remove(ctx, m.ID)

@@ -32,6 +32,8 @@ type scene struct {
 	batches  []providers.Batch
 	issued   []providers.KeyRequest
 	hostErr  error
+	// moveErr keeps leadership of etcd where it is.
+	moveErr error
 	// started are processes, served is the serial of a certificate on the wire.
 	started map[string]time.Time
 	served  string
@@ -146,7 +148,7 @@ func (h *fakeHost) ReadSecrets(_ context.Context, paths []string) (map[string]st
 			out[p] = state.NewSecret([]byte(b))
 		}
 	}
-	return out, nil
+	return out, h.hostErr
 }
 
 func (h *fakeHost) HTTPStatus(_ context.Context, url, _ string) (int, error) {
@@ -249,6 +251,8 @@ func (a *fakeAPI) Drain(_ context.Context, op planner.Drain, log func(string)) e
 	return pop(&a.apiErrs)
 }
 
+func (a *fakeAPI) Cordon(context.Context, planner.Cordon) error { return pop(&a.apiErrs) }
+
 func (a *fakeAPI) RootCAs(context.Context) (map[string][]string, error) {
 	return a.rootCAs, pop(&a.apiErrs)
 }
@@ -295,7 +299,7 @@ func (e *fakeEtcd) Remove(_ context.Context, id string) error {
 
 func (e *fakeEtcd) MoveLeader(_ context.Context, to string) error {
 	e.say("move leader to %s", to)
-	return nil
+	return e.moveErr
 }
 
 var errNoStream = errors.New("no stream is left")

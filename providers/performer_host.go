@@ -124,7 +124,7 @@ func (w *work) contents(ctx context.Context, ops []planner.Operation) (map[strin
 
 func (w *work) resolve(ctx context.Context, s state.Sensitive) (state.Secret, error) {
 	if w.Content == nil {
-		return state.Secret{}, fmt.Errorf("cannot find content %s: nothing is known of it", s.Ref)
+		return state.Secret{}, fmt.Errorf("internal error: nothing is known of content %s", s.Ref)
 	}
 	return w.Content(ctx, s)
 }

@@ -86,7 +86,7 @@ func (p *Performer) writeSnapshot(ctx context.Context, e Etcd, op planner.Snapsh
 		return Snapshot{}, fmt.Errorf("cannot keep a snapshot of etcd as %s: %w", path, err)
 	}
 	if err := snapshots.Prune(p.Snapshots, op.Cluster, op.Keep); err != nil {
-		return Snapshot{}, fmt.Errorf("cannot remove older snapshots of etcd: %w", err)
+		return Snapshot{}, fmt.Errorf("a snapshot of etcd was kept as %s, but older ones beside it cannot be removed: %w", path, err)
 	}
 	return Snapshot{File: snapshots.File{Name: name, Path: path}, Digest: digest, Member: stream.Member}, nil
 }

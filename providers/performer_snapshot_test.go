@@ -59,9 +59,30 @@ func TestSnapshotEtcd(t *testing.T) {
 	if out, err = s.perform(t, providers.Run{}, op); err != nil || out[providers.SnapshotPath].Value.AsString() != path {
 		t.Errorf("the second time: %v, %v", out, err)
 	}
+	if got := strings.Join(s.did("log"), "\n"); !strings.Contains(got, "a snapshot that is recent enough is there: "+path) {
+		t.Errorf("got %s", got)
+	}
 	s.now = s.now.Add(10 * time.Minute)
 	if _, err = s.perform(t, providers.Run{}, op); !errors.Is(err, errNoStream) {
 		t.Errorf("after 20 minutes: %v", err)
+	}
+}
+
+// A snapshot that was kept is named where older ones beside it cannot be removed.
+func TestOlderSnapshotsStay(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.snapshots, s.now = t.TempDir(), time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+	left := filepath.Join(s.snapshots, ".prod-20260301T090000Z-r5-1.db1")
+	longAgo := time.Now().AddDate(0, 0, -2)
+	if err := errors.Join(os.MkdirAll(filepath.Join(left, "a folder that is not empty"), 0o700), os.Chtimes(left, longAgo, longAgo)); err != nil {
+		t.Fatal(err)
+	}
+	s.streams = []io.Reader{bytes.NewReader(database())}
+	_, err := s.perform(t, providers.Run{}, planner.SnapshotEtcd{Cluster: "prod", Keep: 1})
+	want := "a snapshot of etcd was kept as " + filepath.Join(s.snapshots, "prod-20260302T090000Z-r7-1.db") + ", but older ones beside it cannot be removed: remove " + left + ": directory not empty"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 

@@ -257,6 +257,10 @@ func TestWait(t *testing.T) {
 		{"api", func(s *scene) { s.apiErrs = []error{errRefused, errRefused} }, planner.Wait{For: planner.WaitAPI}, ""},
 		{"node", func(s *scene) { s.nodes = map[string]state.NodeReport{"n": {}} }, planner.Wait{For: planner.WaitNodeRegistered, Name: "n"}, ""},
 		{"node not ready", func(s *scene) { s.nodes = map[string]state.NodeReport{"n": {}} }, planner.Wait{For: planner.WaitNodeReady, Name: "n"}, "last seen: node n is not ready"},
+		{"no node", func(*scene) {}, planner.Wait{For: planner.WaitNodeReady, Name: "n"}, "last seen: node n does not exist"},
+		{"another kubelet", func(s *scene) {
+			s.nodes = map[string]state.NodeReport{"n": {Ready: true, KubeletVersion: "v1.35.8"}}
+		}, planner.Wait{For: planner.WaitNodeReady, Name: "n", Version: "1.36.3"}, "last seen: the kubelet of node n reports version 1.35.8"},
 		{"pause", func(s *scene) {
 			s.nodes = map[string]state.NodeReport{"n": {Annotations: map[string]string{planner.LetInAnnotation: "2099-01-02T03:04:05Z 1.36.3"}}}
 		}, planner.Wait{For: planner.WaitPause, Name: "n", Version: "1.36.3", Pause: time.Hour}, "the pause of 1h0m0s behind node n ends in"},
@@ -348,7 +352,12 @@ func TestPromoteMember(t *testing.T) {
 		t.Error("it was not tried again")
 	}
 	_, err := s.perform(t, providers.Run{}, planner.PromoteEtcdMember{PeerURL: "q", Timeout: time.Second})
-	if err == nil || !strings.Contains(err.Error(), "etcd does not list it") {
+	if err == nil || !strings.Contains(err.Error(), "cannot promote etcd member q: etcd does not list it") {
+		t.Errorf("got %v", err)
+	}
+	s.members[0].Name = ""
+	_, err = s.perform(t, providers.Run{}, planner.PromoteEtcdMember{PeerURL: "p", Timeout: time.Second})
+	if err == nil || !strings.Contains(err.Error(), "cannot promote etcd member p: it has not started") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -360,6 +369,7 @@ func TestRemoveMember(t *testing.T) {
 		{ID: "1", PeerURLs: []string{"p1"}, Healthy: false},
 		{ID: "2", PeerURLs: []string{"p2"}, Healthy: true, Leader: true},
 		{ID: "3", PeerURLs: []string{"p3"}, Healthy: true},
+		{ID: "4", PeerURLs: []string{"p4"}, Healthy: true},
 	}
 	if _, err := s.perform(t, providers.Run{}, planner.RemoveEtcdMember{Name: "b", PeerURL: "p2"}, planner.RemoveEtcdMember{Name: "gone", PeerURL: "p9"}); err != nil {
 		t.Fatal(err)
@@ -367,8 +377,14 @@ func TestRemoveMember(t *testing.T) {
 	if got := strings.Join(s.log, "|"); !strings.Contains(got, "move leader to 3|remove 2|done") || strings.Count(got, "remove") != 1 {
 		t.Errorf("got %s", got)
 	}
+	// Another one has gone down since the gate was looked at.
+	s.members[3].Healthy, s.log = false, nil
+	_, err := s.perform(t, providers.Run{}, planner.RemoveEtcdMember{Name: "b", PeerURL: "p2", Timeout: time.Second})
+	if err == nil || !strings.Contains(err.Error(), "cannot remove etcd member b: refused: etcd has 4 voters of which 2 are healthy") || strings.Contains(strings.Join(s.log, "|"), "remove 2") {
+		t.Errorf("got %v and %s", err, s.log)
+	}
 	s.members = s.members[1:2]
-	_, err := s.perform(t, providers.Run{}, planner.RemoveEtcdMember{Name: "b", PeerURL: "p2"})
+	_, err = s.perform(t, providers.Run{}, planner.RemoveEtcdMember{Name: "b", PeerURL: "p2"})
 	if err == nil || !strings.Contains(err.Error(), "cannot remove etcd member b: it is the last voter") {
 		t.Errorf("got %v", err)
 	}

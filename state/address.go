@@ -132,7 +132,7 @@ func cutTarget(s string) (Target, string, error) {
 			return Target{}, "", fmt.Errorf("cannot parse address %q: the key in brackets must be quoted", s)
 		}
 		t.Key, t.Keyed = key, true
-		return Target{}, "", fmt.Errorf("cannot parse address %q: the key in brackets must be quoted, and a shell takes quotes away: write '%s%s'", s, t, after)
+		return Target{}, "", fmt.Errorf("cannot parse address %q: the key in brackets must be quoted, and a shell takes quotes away: write %s", s, ShellWord(t.String()+after))
 	}
 	rest = rest[1+len(quoted):]
 	if !strings.HasPrefix(rest, "]") {

@@ -21,6 +21,26 @@ type PodReport struct {
 	Budgets []string
 	// GoneBy is when it was to be gone, of one that terminates already.
 	GoneBy time.Time
+	// Tolerations are those of taints that somebody sets; of what Kubernetes notes of a
+	// node for a while nothing is told.
+	Tolerations []Toleration
+	// NodeSelectors are label selectors, of which the node that it may run on has to match
+	// one, with its name as the label metadata.name. Without any it may run on all.
+	NodeSelectors []string
+}
+
+// Toleration lets a pod run on nodes that have a taint. An empty key is any, and so is an
+// empty effect. Any tells that the value may be any.
+type Toleration struct {
+	Key    string `json:"key,omitempty"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect,omitempty"`
+	Any    bool   `json:"any,omitempty"`
+}
+
+// Tolerates tells that a toleration is of a taint.
+func (t Toleration) Tolerates(x Taint) bool {
+	return (t.Effect == "" || t.Effect == x.Effect) && (t.Key == x.Key || t.Key == "" && t.Any) && (t.Any || t.Value == x.Value)
 }
 
 // String is NAMESPACE/NAME.

@@ -53,6 +53,65 @@ func (i Item) OriginOfChange(path string, before, after Value) Source {
 	return i.OriginOf(path)
 }
 
+// OriginsOfChange returns who wants each part of a change of the attribute at the path
+// that several lines want together: of a map its leaves, by their paths, and of a list
+// its elements, by their names or texts, where they are new or others than before. It is
+// nil where one line wants all of it.
+func (i Item) OriginsOfChange(path string, before, after Value) map[string]Source {
+	out, lines := map[string]Source{}, map[Source]bool{}
+	for _, p := range parts(after) {
+		was, is := part(before, SplitPath(p)), part(after, SplitPath(p))
+		if is.Equal(was) {
+			continue
+		}
+		whole := path
+		for _, key := range SplitPath(p) {
+			whole = JoinPath(whole, key)
+		}
+		out[p] = i.OriginOfChange(whole, was, is)
+		if out[p].File != "" {
+			lines[out[p]] = true
+		}
+	}
+	if len(lines) < 2 {
+		return nil
+	}
+	return out
+}
+
+// parts are the paths of what a value is made of: the leaves of a map, and the elements
+// of a list that have a name or are texts.
+func parts(v Value) []string {
+	var out []string
+	switch v.Kind() {
+	case KindMap:
+		return v.Leaves()
+	case KindList:
+		for _, e := range v.AsList() {
+			if key := ElementKey(e); key != "" {
+				out = append(out, JoinPath("", key))
+			}
+		}
+	case KindArgs:
+		for _, a := range v.AsArgs() {
+			out = append(out, JoinPath("", a.Name))
+		}
+	}
+	return out
+}
+
+// ElementKey is what an element of a list goes by: its name, or its text; empty where it
+// has neither.
+func ElementKey(e Value) string {
+	if e.Kind() == KindMap {
+		return e.Get("name").AsString()
+	}
+	if e.Kind() == KindString {
+		return e.AsString()
+	}
+	return ""
+}
+
 // composed tells that a value has values in it.
 func composed(v Value) bool {
 	return v.Kind() == KindMap || v.Kind() == KindList || v.Kind() == KindArgs
@@ -86,7 +145,7 @@ func part(v Value, keys []string) Value {
 
 func element(list Value, key string) Value {
 	for _, e := range list.AsList() {
-		if e.Kind() == KindMap && e.Get("name").AsString() == key || e.Kind() == KindString && e.AsString() == key {
+		if (e.Kind() == KindMap || e.Kind() == KindString) && ElementKey(e) == key {
 			return e
 		}
 	}

@@ -1,6 +1,9 @@
 package state_test
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/state"
@@ -51,4 +54,50 @@ func TestOriginOfChange(t *testing.T) {
 	if got := it.OriginOfChange("secret", state.Null(), state.SensitiveValue("ref", "print")).String(); got != "main.hcl:13" {
 		t.Errorf("a secret: %s", got)
 	}
+}
+
+// TestOriginsOfChange: what several lines want together has a line for each part that
+// is new.
+func TestOriginsOfChange(t *testing.T) {
+	t.Parallel()
+	line := func(n int) state.Source { return state.Source{File: "main.hcl", Line: n} }
+	it := state.Item{Origin: map[string]state.Source{
+		"": state.DefaultSource("kubeadm 1.36"), "env.A": line(2), "env.B": line(3), "list.a": line(4), "list.b.x": line(5), "list.b.y": line(6), "args.v": line(7), "args.w": line(8),
+		"names.own": line(9), "one": line(10),
+	}}
+	type tree = map[string]any
+	element := func(name string) any { return tree{"name": name, "x": 1, "y": 2} }
+	for _, c := range []struct {
+		path          string
+		before, after any
+		want          string
+	}{
+		{"env", nil, tree{"A": "1", "B": "2", "C": "3"}, "A main.hcl:2, B main.hcl:3, C default(kubeadm 1.36)"},
+		{"env", tree{"A": "1"}, tree{"A": "1", "B": "2"}, ""},
+		{"env", nil, tree{"A": "1", "C": "3"}, ""},
+		{"list", nil, []any{element("b"), element("a")}, "a main.hcl:4, b main.hcl:5"},
+		{"list", []any{element("a")}, []any{element("a"), element("b")}, ""},
+		{"list", []any{element("a")}, nil, ""},
+		{"names", nil, []any{"own", "usual"}, ""},
+		{"one", nil, tree{"x": 1, "y": 2}, ""},
+		{"env.A", "1", "2", ""},
+		{"env", nil, tree{}, ""},
+	} {
+		if got := lines(it.OriginsOfChange(c.path, state.FromGo(c.before), state.FromGo(c.after))); got != c.want {
+			t.Errorf("%s, %v: %s, want %s", c.path, c.after, got, c.want)
+		}
+	}
+	args := state.Args([]state.Arg{{Name: "v", Value: "2"}, {Name: "w", Value: "1"}})
+	if got, want := lines(it.OriginsOfChange("args", state.Null(), args)), "v main.hcl:7, w main.hcl:8"; got != want {
+		t.Errorf("arguments: %s, want %s", got, want)
+	}
+}
+
+// lines are origins as text.
+func lines(origins map[string]state.Source) string {
+	var out []string
+	for _, path := range slices.Sorted(maps.Keys(origins)) {
+		out = append(out, path+" "+origins[path].String())
+	}
+	return strings.Join(out, ", ")
 }

@@ -152,8 +152,11 @@ type FileReport struct {
 	SHA256 string
 	// Content is set for ReadContent only.
 	Content []byte
-	// Link is where a symbolic link points.
-	Link         string
+	// Link is where a symbolic link points. Of one that leads to a regular file, by
+	// whichever way, Target is that file, and the others its mode and owner.
+	Link                            string
+	Target, TargetMode, TargetOwner string
+
 	Certificates []CertificateInfo
 	Kubeconfig   *KubeconfigInfo
 	// PublicKeys are the identities of public keys: the hex SHA-256 of each in

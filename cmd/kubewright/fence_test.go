@@ -144,6 +144,49 @@ func mustOpen(t *testing.T) *sim.World {
 	return w
 }
 
+// TestTwoAdopters: two who have adopted the same cluster have two states, and most of
+// its hosts know neither. While the one changes it the other does not.
+func TestTwoAdopters(t *testing.T) {
+	t.Parallel()
+	s := newShared(t)
+	ada := s.from
+	if err := os.Remove(filepath.Join(string(ada), "kubewright.state.json")); err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range s.world.Hosts() {
+		if err := sim.Edit(s.world, host, "foreign"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(string(ada), "import.hcl"), []byte("import {\n  to = cluster.prod\n  id = \"sim://10.0.0.11\"\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	grace := ada.copy(t)
+	begun, over, ended := make(chan struct{}), make(chan struct{}), make(chan int, 1)
+	first, said := s.operator(ada, "ada@laptop", "apply", "-auto-approve", "-parallelism=1")
+	once(first, "[1/", func() { close(begun); <-over })
+	second, printed := s.operator(grace, "grace@desk", "apply")
+	answersYes(second, func() {
+		go func() { ended <- cli.Main(first) }()
+		select {
+		case <-begun:
+		case code := <-ended:
+			t.Errorf("the first ended with %d\n%s", code, said())
+			ended <- code
+		}
+	})
+	code := cli.Main(second)
+	close(over)
+	if out := strings.Join(strings.Fields(printed()), " "); code != 1 || !strings.Contains(out, "Cluster is being changed by another run") || !strings.Contains(out, "ada@laptop has been changing it since") {
+		t.Errorf("exit code %d\n%s", code, printed())
+	}
+	if code := <-ended; code != 0 {
+		t.Errorf("the first ended with %d\n%s", code, said())
+	}
+	s.want(grace, "grace@desk", 1, "belong to a state of kubewright already", "apply", "-auto-approve")
+	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
+}
+
 // TestLeaseOfTheDead: the claim of a run that was killed is no difference; the
 // one who ran it goes on at once, others when it has shown no sign of life for
 // a while.

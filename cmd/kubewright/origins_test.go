@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/state"
 )
 
 // manySettings are settings of many kinds for the cluster of crashConfig, and
@@ -142,19 +143,25 @@ func TestEveryValueHasItsLine(t *testing.T) {
 		if c.Action == planner.Delete {
 			continue
 		}
-		for _, a := range c.Attributes {
-			said := a.Origin.Default
-			if a.Origin.Line > 0 {
-				said = strings.TrimSpace(lines[a.Origin.Line-1])
+		note := func(value string, origin state.Source) {
+			said := origin.Default
+			if origin.Line > 0 {
+				said = strings.TrimSpace(lines[origin.Line-1])
 			}
 			if said == "patch {" {
-				said = strings.TrimSpace(lines[a.Origin.Line])
+				said = strings.TrimSpace(lines[origin.Line])
 			}
-			value := path.Base(c.Address.ID()) + " " + a.Path
 			if other, ok := got[value]; ok && other != said {
 				t.Errorf("%s is said to come from %q on one node, and from %q on another", value, said, other)
 			}
 			got[value] = said
+		}
+		for _, a := range c.Attributes {
+			value := path.Base(c.Address.ID()) + " " + a.Path
+			note(value, a.Origin)
+			for part, origin := range a.Origins {
+				note(value+" | "+part, origin)
+			}
 		}
 	}
 	for value, said := range got {
@@ -229,4 +236,18 @@ var lineOf = map[string]string{
 	"kubelet-config data.kubelet.maxPods":                                                "maxPods             = 100",
 	"kubelet-config data.kubelet.serializeImagePulls":                                    "serializeImagePulls = false",
 	`kubelet-config metadata.annotations["kubeadm.kubernetes.io/component-config.hash"]`: "config = {",
+	"kube-apiserver.yaml env | HTTPS_PROXY":                                              "extra_env \"HTTPS_PROXY\" { value = \"http://other:3128\" }",
+	"kube-apiserver.yaml env | IP.valueFrom.fieldRef.apiVersion":                         "value_from = { fieldRef = { fieldPath = \"status.hostIP\" } }",
+	"kube-apiserver.yaml env | IP.valueFrom.fieldRef.fieldPath":                          "value_from = { fieldRef = { fieldPath = \"status.hostIP\" } }",
+	"kube-apiserver.yaml env | LEVEL":                                                    "extra_env \"LEVEL\" { value = \"api\" }",
+	"kube-apiserver.yaml env | NO_PROXY":                                                 "proxy_env = merge({ HTTPS_PROXY = \"http://proxy:3128\" }, { NO_PROXY = \"10.0.0.0/8\" })",
+	"kube-apiserver.yaml volumes.audit | hostPath.path":                                  "host_path  = \"/var/log/audit\"",
+	"kube-apiserver.yaml volumes.audit | hostPath.type":                                  "path_type  = \"DirectoryOrCreate\"",
+	"kubeadm-config data.ClusterConfiguration.apiServer.extraArgs | audit-log-maxage":    "arg \"audit-log-maxage\" { value = \"30\" }",
+	"kubeadm-config data.ClusterConfiguration.apiServer.extraArgs | audit-log-path":      "arg \"audit-log-path\" { value = \"/audit/log\" }",
+	"kubeadm-config data.ClusterConfiguration.apiServer.extraEnvs | HTTPS_PROXY":         "extra_env \"HTTPS_PROXY\" { value = \"http://other:3128\" }",
+	"kubeadm-config data.ClusterConfiguration.apiServer.extraEnvs | IP":                  "value_from = { fieldRef = { fieldPath = \"status.hostIP\" } }",
+	"kubeadm-config data.ClusterConfiguration.apiServer.extraEnvs | LEVEL":               "extra_env \"LEVEL\" { value = \"api\" }",
+	"kubeadm-config data.ClusterConfiguration.controllerManager.extraArgs | profiling":   "arg \"profiling\" { value = \"false\" }",
+	"kubeadm-config data.ClusterConfiguration.controllerManager.extraArgs | v":           "arg \"v\" { value = \"3\" }",
 }

@@ -186,6 +186,27 @@ func TestInterruptedPlan(t *testing.T) {
 	}
 }
 
+// endless is a stream that nobody closes. It does something once somebody waits for it.
+type endless func()
+
+func (e endless) Read([]byte) (int, error) {
+	e()
+	select {}
+}
+
+// TestInterruptedInput: a command that reads what nobody ends is interrupted.
+func TestInterruptedInput(t *testing.T) {
+	t.Parallel()
+	for _, command := range [][]string{{"fmt", "-"}, {"state", "push", "-"}} {
+		interrupts := make(chan os.Signal)
+		env, printed := newFolder(t, crashConfig).env(command...)
+		env.Interrupts, env.Stdin = interrupts, endless(func() { interrupts <- os.Interrupt })
+		if code := cli.Main(env); code != 130 || !strings.Contains(printed(), "Error: Interrupted") {
+			t.Errorf("%v: exit code %d\n%s", command, code, printed())
+		}
+	}
+}
+
 // TestTerminated: who is asked to terminate, and works on something that does not
 // end, stops it by itself when its time is over.
 func TestTerminated(t *testing.T) {

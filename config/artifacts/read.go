@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -95,7 +96,7 @@ func (r *reader) list() ([]string, error) {
 
 // readSums reads the file with the sums and wants every known file to be in it.
 func (r *reader) readSums(names []string) bool {
-	anew := "(cd " + r.name + " && find . -type f ! -name " + SumsFile + " -exec sha256sum {} + > " + SumsFile + ")"
+	anew := r.sumAll()
 	content, err := os.ReadFile(filepath.Join(r.dir, SumsFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -119,6 +120,18 @@ func (r *reader) readSums(names []string) bool {
 			SumsFile, r.name, strings.Join(missing, ", "), anew)
 	}
 	return true
+}
+
+// plainPath is a path that a shell takes as it is written.
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./~@%+=:,-]+$`)
+
+// sumAll is the command that writes the sums anew, those of linked files as well.
+func (r *reader) sumAll() string {
+	dir := r.name
+	if !plainPath.MatchString(dir) {
+		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	}
+	return "(cd " + dir + ` && find . \( -type f -o -type l \) ! -name ` + SumsFile + " -exec sha256sum {} + > " + SumsFile + ")"
 }
 
 // examine reads all files, as many at once as there are processors.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -136,7 +138,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"no sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.Remove(filepath.Join(dir, "SHA256SUMS")))
-		}, []string{"There is no SHA256SUMS in ", "so nobody can tell whether the files are whole. Compare them", "-exec sha256sum {} + > SHA256SUMS"}},
+		}, []string{"There is no SHA256SUMS in ", "so nobody can tell whether the files are whole. Compare them with what their projects publish, and write it:\n\n  (cd ", ` && find . \( -type f -o -type l \) ! -name SHA256SUMS -exec sha256sum {} + > SHA256SUMS)`}},
 		"bad sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte("# comment\nabc  kubelet\n"), 0o600))
 		}, []string{"line 2 is not of the form", "Write it anew:\n\n  (cd "}},
@@ -151,10 +153,10 @@ func TestRefused(t *testing.T) {
 		"changed": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.WriteFile(filepath.Join(dir, "runc.amd64"), artifactstest.Program("amd64", "evil"), 0o600))
 			must(t, os.WriteFile(filepath.Join(dir, "amd64/kubelet"), artifactstest.Program("amd64", "evil"), 0o600))
-		}, []string{"runc.amd64: its SHA-256 is ", "amd64/kubelet: its SHA-256 is ", "Fetch it again"}},
+		}, []string{"runc.amd64: its SHA-256 is ", "amd64/kubelet: its SHA-256 is ", ", and SHA256SUMS says ", ". Fetch it again, and compare it with what its project publishes."}},
 		"new": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.WriteFile(filepath.Join(dir, "amd64", "images", "x.tar"), artifactstest.Image("amd64", "example.com/x:1"), 0o600))
-		}, []string{"has no line for amd64/images/x.tar"}},
+		}, []string{"has no line for amd64/images/x.tar. Compare what is new with what its project publishes, and write the file anew:\n\n  (cd "}},
 		"gone": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.Remove(filepath.Join(dir, "runc.amd64")))
 		}, []string{"runc.amd64 stands in SHA256SUMS and is not in ", "Put it there, or take its line out."}},
@@ -175,7 +177,7 @@ func TestRefused(t *testing.T) {
 		}, []string{"amd64/kubelet and kubelet are both there. Take one of them out, and its line in SHA256SUMS."}},
 		"nameless image": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, artifactstest.Folder{"images/n.tar": artifactstest.Image("amd64")}.Write(dir))
-		}, []string{"images/n.tar: no image in it has a name"}},
+		}, []string{"images/n.tar: no image in it has a name: save it by name and tag, as in docker save registry.k8s.io/pause:3.10.2."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -201,7 +203,7 @@ func TestRefused(t *testing.T) {
 	for dir, want := range map[string]string{
 		"/no/such/folder": "no such file or directory. Name it in install.artifacts, relative to the configuration.",
 		t.TempDir():       "There is no SHA256SUMS in ",
-		empty:             "holds nothing that kubewright knows by its name, such as kubelet",
+		empty:             "holds nothing that kubewright knows by its name, such as kubelet, containerd-2.1.4-linux-amd64.tar.gz, runc.amd64, cni-plugins-linux-amd64-v1.7.1.tgz or images/*.tar. Keep the names of the projects' releases.",
 	} {
 		_, diags := artifacts.Read(dir, dir, state.Source{}, &artifacts.Memory{})
 		if len(diags) != 1 || diags[0].Summary != "Artifacts do not fit" || !strings.Contains(diags[0].Detail, want) {
@@ -210,10 +212,62 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestNoImages: archives that hold something else are told apart.
+func TestNoImages(t *testing.T) {
+	t.Parallel()
+	many := map[string][]byte{}
+	for i := range 17 {
+		many["blobs/"+strconv.Itoa(i)] = bytes.Repeat([]byte("["), 4<<20)
+	}
+	dir := write(t, artifactstest.Folder{
+		"images/a.tgz": artifactstest.Archive(map[string][]byte{"manifest.json": []byte("[1")}),
+		"images/b.tgz": artifactstest.Archive(map[string][]byte{"index.json": []byte("{]")}),
+		"images/c.tgz": artifactstest.Archive(map[string][]byte{"layer": []byte("x")}),
+		"images/d.tgz": artifactstest.Archive(many),
+	})
+	_, diags := artifacts.Read(dir, dir, state.Source{}, &artifacts.Memory{})
+	var got []string
+	for _, d := range diags {
+		got = append(got, d.Detail)
+	}
+	if want := []string{
+		"images/a.tgz: its manifest.json cannot be read: unexpected end of JSON input.",
+		"images/b.tgz: its index.json cannot be read: invalid character ']' looking for beginning of object key string.",
+		"images/c.tgz: it is no archive of images: it has neither manifest.json nor index.json.",
+		"images/d.tgz: it is no archive of images: it has too many documents.",
+	}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSumsAnew: the command that is told writes sums with which the folder is accepted,
+// whatever it is called, and also where files of it are links.
+func TestSumsAnew(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "Ann's files (new)")
+	must(t, os.Mkdir(dir, 0o700))
+	must(t, artifactstest.New("amd64", "1.36.3", pause).Write(dir))
+	runc := filepath.Join(t.TempDir(), "elsewhere")
+	must(t, os.Rename(filepath.Join(dir, "runc.amd64"), runc))
+	must(t, os.Symlink(runc, filepath.Join(dir, "runc.amd64")))
+	must(t, os.Remove(filepath.Join(dir, artifacts.SumsFile)))
+	_, diags := artifacts.Read(dir, dir, state.Source{}, &artifacts.Memory{})
+	if len(diags) != 1 {
+		t.Fatalf("got %v", diags)
+	}
+	_, command, _ := strings.Cut(diags[0].Detail, "\n\n  ")
+	if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	if got := programs(read(t, dir), "amd64"); !strings.Contains(got, "runc") {
+		t.Errorf("got %s", got)
 	}
 }
 

@@ -67,6 +67,29 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestContext: a block is named only where the subject stands in it, and not where it
+// is in another one that holds for the block too.
+func TestContext(t *testing.T) {
+	for _, tt := range []struct {
+		name, text     string
+		block, subject int
+		want           string
+	}{
+		{"in it", "node \"a\" { # the first\n  taint \"x\" {\n  }\n  port = 1\n}\n", 1, 4, "node \"a\""},
+		{"above it", "connection {\n  port = 1\n}\nnode \"a\" {\n}\n", 4, 2, ""},
+		{"below it", "node \"a\" {\n}\nconnection {\n  port = 1\n}\n", 1, 4, ""},
+		{"below one of a line", "node \"a\" { role = \"worker\" }\nconnection {\n  port = 1\n}\n", 1, 3, ""},
+		{"in it, in JSON", "{\"node\": {\n  \"a\": {\n    \"port\": 1\n  }\n}}\n", 2, 3, "\"a\""},
+		{"below it, in JSON", "{\"node\": {\n  \"a\": {\n    \"role\": 1\n  },\n  \"b\": {\n    \"port\": 1\n  }\n}}\n", 2, 6, ""},
+	} {
+		s := diag.Errorf("x", "y").At(state.Source{File: "c.hcl", Line: tt.subject}).In(state.Source{File: "c.hcl", Line: tt.block}).
+			Excerpt(func(string) []byte { return []byte(tt.text) })
+		if s.Context != tt.want {
+			t.Errorf("%s: the context is %q, want %q", tt.name, s.Context, tt.want)
+		}
+	}
+}
+
 func TestErr(t *testing.T) {
 	var ds diag.Diagnostics
 	ds.Append(diag.Warningf("Even number of etcd members", "Use 3 instead."))

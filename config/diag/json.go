@@ -124,18 +124,36 @@ func uncovered(code string, from, to int) (string, int, int) {
 }
 
 // contextLine is the header of the block around the subject, when that begins
-// on another line of the same file.
+// on a line above it of the same file.
 func (d *Diagnostic) contextLine(text []byte) string {
-	if d.Context.File != d.Subject.File || d.Context.Line < 1 || d.Context.Line == d.Subject.Line {
+	if d.Context.File != d.Subject.File || d.Context.Line < 1 || d.Context.Line >= d.Subject.Line {
 		return ""
 	}
 	start, ok := lineOffset(text, d.Context.Line)
-	if !ok {
+	end, below := lineOffset(text, d.Subject.Line)
+	if !ok || !below {
 		return ""
 	}
-	line := strings.TrimSpace(string(text[start:lineEnd(text, start)]))
-	return strings.TrimSpace(strings.TrimSuffix(line, "{"))
+	line := string(text[start:lineEnd(text, start)])
+	header, rest, opens := strings.Cut(line, "{")
+	if !opens || strings.Contains(rest, "}") || closes(string(text[start+len(line):end]), indentation(line)) {
+		return "" // what is wrong stands elsewhere: in a block that holds for several
+	}
+	return strings.TrimSuffix(strings.TrimSpace(header), ":") // which JSON has
 }
+
+// closes tells that a block ends in these lines: one begins with a brace that stands
+// no deeper than the block's header.
+func closes(lines string, deep int) bool {
+	for line := range strings.Lines(lines) {
+		if strings.HasPrefix(strings.TrimLeft(line, " \t"), "}") && indentation(line) <= deep {
+			return true
+		}
+	}
+	return false
+}
+
+func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
 // highlight finds the subject within its lines: by bytes where they fit, else
 // by column, else everything but the indentation.

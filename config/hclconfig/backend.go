@@ -2,12 +2,10 @@ package hclconfig
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -73,8 +71,10 @@ func sensitiveRows(row *Block) map[string]bool {
 func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok bool) {
 	v, diags := x.Value(nil)
 	if diags.HasErrors() {
-		what := "A function is called"
+		what := "Something is computed"
 		switch refs := x.Variables(); {
+		case len(refs) == 0 && diags[0].Summary == "Function calls not allowed":
+			what = "A function is called"
 		case len(refs) > 0 && row.Sensitive:
 			what = "Something without quotes is named" // which may be the secret itself
 		case len(refs) > 0:
@@ -174,15 +174,15 @@ func (e *evaluator) set(b *config.Backend, name, text, from string) {
 
 // setFile takes the settings of a file: lines NAME = VALUE, as in the block.
 func (e *evaluator) setFile(b *config.Backend, name string) {
-	text, err := os.ReadFile(name)
+	text, err := readNamed(name)
 	if err != nil {
 		e.add(diag.Errorf("Cannot read the backend's settings", "-backend-config=%s: %s. It is NAME=VALUE, or a file with such lines.", name, withoutPath(err)))
 		return
 	}
 	e.text = func(string) []byte { return text }
-	file, diags := hclsyntax.ParseConfig(text, name, hcl.InitialPos)
+	file, diags := parseText(text, name)
 	e.report(diags)
-	if diags.HasErrors() {
+	if file == nil || diags.HasErrors() {
 		return
 	}
 	attrs, diags := file.Body.JustAttributes()

@@ -3,6 +3,7 @@ package hclconfig
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"strings"
 	"time"
@@ -153,8 +154,11 @@ func oneOrMore(v cty.Value) (cty.Value, error) {
 
 // wholeNumber accepts integers.
 func wholeNumber(v cty.Value) (cty.Value, error) {
-	if i, acc := v.AsBigFloat().Int64(); acc != big.Exact || int64(int32(i)) != i {
+	if !v.AsBigFloat().IsInt() {
 		return cty.NilVal, errors.New("a whole number is required")
+	}
+	if i, acc := v.AsBigFloat().Int64(); acc != big.Exact || int64(int32(i)) != i {
+		return cty.NilVal, fmt.Errorf("the number is out of range: it can be from %d to %d", math.MinInt32, math.MaxInt32)
 	}
 	return v, nil
 }

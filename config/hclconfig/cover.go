@@ -1,6 +1,7 @@
 package hclconfig
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ import (
 // passwords in addresses; not what refers to a value somewhere else. The file may
 // be as wrong as it likes: it is looked at token by token.
 func Cover(o Options, name string, text []byte) []byte {
-	c := &cover{out: slices.Clone(text)}
+	c := &cover{out: bytes.ReplaceAll(text, []byte{diag.Covered}, []byte("?"))} // what is not covered does not look so
 	values := strings.HasSuffix(name, ".kwvars") || strings.HasSuffix(name, ".kwvars.json")
 	var secret func(string) bool
 	if values {

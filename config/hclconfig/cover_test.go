@@ -42,6 +42,14 @@ func TestCover(t *testing.T) {
 	}
 }
 
+// TestCoverNothing: bytes of a file that is no text are not taken for what is covered.
+func TestCoverNothing(t *testing.T) {
+	t.Parallel()
+	if got := hclconfig.Cover(hclconfig.Options{FS: folder("main.hcl", "")}, "main.hcl", []byte("a = \"\x00\"\n")); string(got) != "a = \"?\"\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // covered is a text without its marks, and what has to become of it.
 func covered(marked string) (want, text []byte) {
 	hide := false

@@ -17,6 +17,12 @@ const (
 	maxOperators = 10_000
 )
 
+// What is said of a text that is nested too deeply: of expressions, of JSON.
+var (
+	deepExpression = fmt.Sprintf("Brackets, templates and operators can be nested %d deep, and an expression can have %d operators.", maxDepth, maxOperators)
+	deepObjects    = fmt.Sprintf("Objects and arrays can be nested %d deep.", maxDepth)
+)
+
 // tooDeep reports a text that is nested too deeply, from its tokens.
 func tooDeep(b []byte, name string) *hcl.Diagnostic {
 	if strings.HasSuffix(name, ".json") {
@@ -53,7 +59,7 @@ func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 			r := t.Range
 			return &hcl.Diagnostic{
 				Severity: hcl.DiagError, Summary: "Nested too deeply", Subject: &r,
-				Detail: fmt.Sprintf("Brackets, templates and operators can be nested %d deep, and an expression can have %d operators.", maxDepth, maxOperators),
+				Detail: deepExpression,
 			}
 		}
 	}
@@ -130,11 +136,11 @@ func tooDeepJSON(b []byte, name string) *hcl.Diagnostic {
 				depth--
 			}
 			if depth > maxDepth {
-				return deepAt(b, name, int(dec.InputOffset()))
+				return deepAt(b, name, int(dec.InputOffset()), deepObjects)
 			}
 		case string:
 			if (strings.Contains(t, "${") || strings.Contains(t, "%{")) && tooDeepTemplate([]byte(t), name) != nil {
-				return deepAt(b, name, int(dec.InputOffset()))
+				return deepAt(b, name, int(dec.InputOffset()), deepExpression)
 			}
 		}
 	}
@@ -151,18 +157,18 @@ func deepBrackets(b []byte, name string, from, depth int) *hcl.Diagnostic {
 			depth--
 		}
 		if depth > maxDepth {
-			return deepAt(b, name, i)
+			return deepAt(b, name, i, deepObjects)
 		}
 	}
 	return nil
 }
 
-func deepAt(b []byte, name string, offset int) *hcl.Diagnostic {
+func deepAt(b []byte, name string, offset int, detail string) *hcl.Diagnostic {
 	offset = min(offset, len(b))
 	line := bytes.Count(b[:offset], []byte("\n")) + 1
 	pos := hcl.Pos{Line: line, Column: offset - bytes.LastIndexByte(b[:offset], '\n'), Byte: offset}
 	return &hcl.Diagnostic{
 		Severity: hcl.DiagError, Summary: "Nested too deeply", Subject: &hcl.Range{Filename: name, Start: pos, End: pos},
-		Detail: fmt.Sprintf("Objects and arrays can be nested %d deep.", maxDepth),
+		Detail: detail,
 	}
 }

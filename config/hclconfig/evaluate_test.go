@@ -315,8 +315,16 @@ output "f" {
 	if again := digest(hclconfig.Options{}, "unrelated", "x"); again != first || len(first) != 64 {
 		t.Errorf("got %s, then %s", first, again)
 	}
+	// Where a file of variables is, and what else stands in it, is all the same.
+	of := func(file, text string) string {
+		return digest(hclconfig.Options{Vars: []hclconfig.VarArg{{File: file}}, ReadFile: func(string) ([]byte, error) { return []byte(text), nil }})
+	}
+	if here, there := of("/builds/1/prod.kwvars", "v = 3"), of("/builds/2/prod.kwvars", "# size\nv = 3"); here != there {
+		t.Errorf("the same values in another folder: %s, then %s", here, there)
+	}
 	seen := map[string]bool{first: true}
 	for i, d := range []string{
+		of("x.kwvars", "v = 4"),
 		digest(hclconfig.Options{Vars: []hclconfig.VarArg{{Assignment: "v=2"}}}),
 		digest(hclconfig.Options{}, "f", "2"), digest(hclconfig.Options{}, "g", ""),
 		digest(hclconfig.Options{}, "a.txt", ""), digest(hclconfig.Options{}, "other.hcl", ""),
@@ -364,8 +372,12 @@ func TestBombs(t *testing.T) {
 		"arrays": deep("[", "]", 20_000), "objects": strings.Repeat(`{"a":`, 20_000), "broken": strings.Repeat(`[x`, 20_000),
 		"template": `{"output": {"o": {"value": "${` + deep("(", ")", 5000) + `}"}}}`,
 	} {
-		if _, diags := load("main.hcl.json", text); !diags.HasErrors() {
-			t.Errorf("JSON %s: no error", name)
+		want := "main.hcl.json:1: error: Nested too deeply: Objects and arrays can be nested 200 deep."
+		if name == "template" {
+			want = "main.hcl.json:1: error: Nested too deeply: Brackets, templates and operators can be nested 200 deep, and an expression can have 10000 operators."
+		}
+		if _, diags := load("main.hcl.json", text); said(diags) != want {
+			t.Errorf("JSON %s: %v", name, diags)
 		}
 	}
 }
@@ -393,7 +405,8 @@ func TestLinkOutside(t *testing.T) {
 		t.Skip(err)
 	}
 	_, diags := hclconfig.Load(hclconfig.Options{Dir: dir})
-	if len(diags) != 1 || !strings.HasPrefix(diags[0].Detail, "shared.hcl: it is a link that leads out of the configuration folder") {
+	if len(diags) != 1 || diags[0].Detail != "shared.hcl: it is a link that leads out of the configuration folder, and nothing outside is read. Put a copy in the place of the link; values of variables can come from elsewhere with -var-file. "+
+		"Each file whose name ends in .hcl or .hcl.json is read: put that right, or give it another name." {
 		t.Fatalf("got %v", diags)
 	}
 }
@@ -491,21 +504,40 @@ output "o" {
 	if !strings.Contains(got, "local.list is tuple with 2 elements") || !strings.Contains(got, `local.name is "c"`) {
 		t.Errorf("got %q", got)
 	}
+	_, diags = load("main.hcl", consoleConfig+`
+check "password" {
+  assert {
+    condition     = length(var.password) > 99 && node.n["a"].name != ""
+    error_message = "It is short."
+  }
+}`)
+	if got := strings.Join(diags[0].Values, "; "); got != `node.n["a"].name is known only after an apply; var.password has a sensitive value` {
+		t.Errorf("got %q", got)
+	}
 }
 
 // TestFunctionsRefuse: what functions say of arguments that they cannot take.
 func TestFunctionsRefuse(t *testing.T) {
 	t.Parallel()
-	fsys := folder("bin", "\xff\xfe", "d/y.yaml", "", "big", strings.Repeat("x", 16<<20+1))
+	fsys := folder("bin", "\xff\xfe", "d/y.yaml", "", "big", strings.Repeat("x", 16<<20+1), "deep.json", strings.Repeat("[", 300)+strings.Repeat("]", 300),
+		"deep.tpl", "${"+strings.Repeat("(", 300)+"1"+strings.Repeat(")", 300)+"}", "stars.yaml", "a: ["+strings.Repeat("*", 10_001))
+	for i := range 10_001 {
+		fsys[fmt.Sprintf("many/%d.txt", i)] = &fstest.MapFile{}
+	}
 	for x, want := range map[string]string{
-		`length(1)`:           "a string, list, map, set, tuple or object is required",
-		`index(["a"], "c")`:   "the list has no such element",
-		`file("bin")`:         `"bin" is no text in UTF-8; use filebase64 for other files`,
-		`file("d")`:           "it is no regular file",
-		`filesha256("big")`:   "it is larger than 16 MiB",
-		`file("nothing")`:     `there is no file "nothing" below the configuration folder`,
-		`file("../nothing")`:  `"../nothing" lies outside the configuration folder`,
-		`cidrhost("10/8", 1)`: "cidrhost",
+		`jsondecode(file("deep.json"))`:  "the text is nested more than 200 deep.",
+		`yamldecode(file("deep.json"))`:  "the text is nested more than 200 deep.",
+		`yamldecode(file("stars.yaml"))`: "the text holds more than 10000 asterisks, and what they may stand for is too much.",
+		`templatefile("deep.tpl", {})`:   "the template is nested too deeply. Brackets, templates and operators can be nested 200 deep, and an expression can have 10000 operators.",
+		`fileset("many", "*.txt")`:       "more than 10000 files match.",
+		`length(1)`:                      "a string, list, map, set, tuple or object is required",
+		`index(["a"], "c")`:              "the list has no such element",
+		`file("bin")`:                    `"bin" is no text in UTF-8; use filebase64 for other files`,
+		`file("d")`:                      "it is no regular file",
+		`filesha256("big")`:              "it is larger than 16 MiB",
+		`file("nothing")`:                `there is no file "nothing" below the configuration folder`,
+		`file("../nothing")`:             `"../nothing" lies outside the configuration folder`,
+		`cidrhost("10/8", 1)`:            "cidrhost",
 	} {
 		fsys["main.hcl"] = &fstest.MapFile{Data: []byte("output \"o\" {\n  value = " + x + "\n}\n")}
 		_, diags := hclconfig.Load(hclconfig.Options{FS: fsys})

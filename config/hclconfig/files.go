@@ -1,6 +1,7 @@
 package hclconfig
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +33,12 @@ func readLimited(fsys fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	return readAll(f)
+}
+
+// readAll reads at most maxFileSize.
+func readAll(r io.Reader) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxFileSize+1))
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +52,20 @@ func readLimited(fsys fs.FS, name string) ([]byte, error) {
 type files struct {
 	fsys  fs.FS
 	texts map[string][]byte
+	// named are the texts of files that the command line names. The configuration does not
+	// depend on them, but on the values that they have, and not on where they are.
+	named map[string][]byte
 	// answers are what functions found out about files without reading them.
 	answers map[string]string
 }
 
 // text is the text of a file that was read, or nil.
-func (f *files) text(name string) []byte { return f.texts[name] }
+func (f *files) text(name string) []byte {
+	if b, ok := f.named[name]; ok {
+		return b
+	}
+	return f.texts[name]
+}
 
 // read reads a file once and remembers it for the digest and for excerpts.
 func (f *files) read(name string) ([]byte, error) {
@@ -69,14 +83,20 @@ func (f *files) read(name string) ([]byte, error) {
 // withoutPath drops operation and path of an error, which the caller says better.
 func withoutPath(err error) error {
 	if err != nil && strings.HasSuffix(err.Error(), "path escapes from parent") { // os.Root has no value for it
-		return errors.New("it is a link that leads out of the configuration folder, of which nothing else is read. " +
-			"Copy it here; values can come from elsewhere with -var-file")
+		return errors.New("it is a link that leads out of the configuration folder, and nothing outside is read. " +
+			"Put a copy in the place of the link; values of variables can come from elsewhere with -var-file")
 	}
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		if errors.Is(pe.Err, fs.ErrInvalid) && !fs.ValidPath(pe.Path) {
+			return errors.New("its name is no text in UTF-8")
+		}
 		return pe.Err
 	}
 	return err
 }
+
+// leftAside tells of a name that is hidden, or that an editor leaves behind.
+func leftAside(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") }
 
 // listed are the names in the folder, without those that editors leave behind.
 func (f *files) listed(suffixes ...string) ([]string, error) {
@@ -87,7 +107,7 @@ func (f *files) listed(suffixes ...string) ([]string, error) {
 	var names []string
 	for _, en := range entries {
 		name := en.Name()
-		if en.IsDir() || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") {
+		if en.IsDir() || leftAside(name) {
 			continue
 		}
 		if slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(name, s) }) {
@@ -115,7 +135,7 @@ func (f *files) parse() ([]*hcl.File, hcl.Diagnostics, diag.Diagnostics) {
 	for _, name := range names {
 		b, err := f.read(name)
 		if err != nil {
-			diags.Append(diag.Errorf("Cannot read file", "%s: %s.", name, err))
+			diags.Append(diag.Errorf("Cannot read file", "%s: %s. Each file whose name ends in .hcl or .hcl.json is read: put that right, or give it another name.", name, err))
 			continue
 		}
 		file, more := parseText(b, name)
@@ -138,6 +158,12 @@ func (f *files) ofTerraform() string {
 
 // parseText parses HCL or, by the name, its JSON form.
 func parseText(b []byte, name string) (*hcl.File, hcl.Diagnostics) {
+	if d := noText(b, name); d != nil {
+		return nil, hcl.Diagnostics{d}
+	}
+	if rest, marked := bytes.CutPrefix(b, []byte(byteOrderMark)); marked && strings.HasSuffix(name, ".json") {
+		b = slices.Concat([]byte("   "), rest) // each byte keeps its place
+	}
 	if d := tooDeep(b, name); d != nil {
 		return nil, hcl.Diagnostics{d}
 	}
@@ -149,9 +175,37 @@ func parseText(b []byte, name string) (*hcl.File, hcl.Diagnostics) {
 	return file, withoutEchoes(diags)
 }
 
+// byteOrderMark begins what editors of Windows write as UTF-8.
+const byteOrderMark = "\ufeff"
+
+// noText says at once of a file in another encoding what is wrong with it, and not of
+// each of its characters.
+func noText(b []byte, name string) *hcl.Diagnostic {
+	at := hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.InitialPos}
+	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Invalid character encoding", Subject: &at}
+	zero := bytes.IndexByte(b, 0)
+	switch {
+	case bytes.HasPrefix(b, []byte("\xff\xfe")), bytes.HasPrefix(b, []byte("\xfe\xff")):
+		d.Detail = "The file is in UTF-16. Save it as UTF-8."
+		at.End = hcl.Pos{Line: 1, Column: 3, Byte: 2}
+	case zero >= 0:
+		d.Detail = "There is a zero byte, which no text has. Take it out, or save the file as UTF-8 if it is in another encoding."
+		line := bytes.LastIndexByte(b[:zero], '\n') + 1
+		at.Start = hcl.Pos{Line: 1 + bytes.Count(b[:zero], []byte("\n")), Column: 1 + zero - line, Byte: zero}
+		at.End = hcl.Pos{Line: at.Start.Line, Column: at.Start.Column + 1, Byte: zero + 1}
+	default:
+		return nil
+	}
+	return d
+}
+
 // withoutValues has a word without quotes where JSON wants a value not repeated,
-// for it may be a secret: its place is told.
+// for it may be a secret: its place is told. That no object was found follows from
+// what else is wrong.
 func withoutValues(diags hcl.Diagnostics) hcl.Diagnostics {
+	if len(diags) > 1 {
+		diags = slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool { return d.Summary == "Root value must be object" })
+	}
 	for _, d := range diags {
 		if d.Summary == "Invalid JSON keyword" {
 			d.Detail = "A value of JSON is in quotes, unless it is a number, true, false or null."

@@ -1,11 +1,11 @@
 package hclconfig
 
 import (
-	"bytes"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
@@ -13,57 +13,29 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 )
 
-// Formatted is a file and its canonical form.
-type Formatted struct {
-	Name   string
-	Before []byte
-	After  []byte
-}
-
-// Changed reports whether the file is not in its canonical form.
-func (f Formatted) Changed() bool { return !bytes.Equal(f.Before, f.After) }
-
-// Diff is the difference as a unified diff, empty when there is none.
-func (f Formatted) Diff() string {
-	return udiff.Unified("old/"+f.Name, "new/"+f.Name, string(f.Before), string(f.After))
-}
-
-// FormatFolder formats the .hcl and .kwvars files of a folder, and with
-// recursive those of the folders below it. It writes nothing. Files in JSON
-// have no canonical form.
-func FormatFolder(fsys fs.FS, recursive bool) ([]Formatted, diag.Diagnostics) {
-	var (
-		out   []Formatted
-		diags diag.Diagnostics
-	)
+// FilesToFormat lists the .hcl and .kwvars files of a folder, and with recursive those
+// of the folders below it. Files in JSON have no canonical form, and what is not read
+// as configuration, hidden or left behind by an editor, is not formatted either.
+func FilesToFormat(fsys fs.FS, recursive bool) ([]string, error) {
+	var out []string
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir():
-			if name != "." && (!recursive || strings.HasPrefix(d.Name(), ".")) {
-				return fs.SkipDir
-			}
-			return nil
-		case strings.HasPrefix(d.Name(), ".") || !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".kwvars"):
-			return nil
-		}
-		b, err := readLimited(fsys, name)
-		if err != nil {
-			diags.Append(diag.Errorf("Cannot read file", "%s: %s.", name, withoutPath(err)))
-			return nil
-		}
-		after, more := Format(name, b)
-		diags = append(diags, more...)
-		if !more.HasErrors() {
-			out = append(out, Formatted{Name: name, Before: b, After: after})
+		case d.IsDir() && name != "." && (!recursive || leftAside(d.Name())):
+			return fs.SkipDir
+		case !d.IsDir() && !leftAside(d.Name()) && (strings.HasSuffix(name, ".hcl") || strings.HasSuffix(name, ".kwvars")):
+			out = append(out, name)
 		}
 		return nil
 	})
-	if err != nil {
-		diags.Append(diag.Errorf("Cannot read the configuration folder", "%s.", withoutPath(err)))
-	}
-	return out, diags
+	return out, err
+}
+
+// ReadFile reads a file to format: a regular one, and not larger than what is read of
+// a configuration.
+func ReadFile(name string) ([]byte, error) {
+	return readLimited(os.DirFS(filepath.Dir(name)), filepath.Base(name))
 }
 
 // Format puts the text of a .hcl file into its canonical form: indentation and

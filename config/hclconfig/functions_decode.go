@@ -2,6 +2,7 @@ package hclconfig
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	ctyyaml "github.com/zclconf/go-cty-yaml"
@@ -21,7 +22,7 @@ var (
 	yamlDecodeFunc = guarded(ctyyaml.YAMLDecodeFunc, checkYAML)
 )
 
-var errTooDeep = errors.New("the text is nested too deeply")
+var errTooDeep = fmt.Errorf("the text is nested more than %d deep", maxDepth)
 
 // guarded is a decoding function that looks at its text before it decodes: what
 // a manifest from elsewhere can make of a few lines must not end the process.
@@ -51,7 +52,7 @@ func checkYAML(text string) error {
 	case err != nil && (strings.Contains(err.Error(), "excessive aliasing") || strings.Contains(err.Error(), "max depth")):
 		return errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
 	case err != nil && strings.Count(text, "*") > maxOperators:
-		return errors.New("the text holds too many aliases")
+		return fmt.Errorf("the text holds more than %d asterisks, and what they may stand for is too much", maxOperators)
 	}
 	return nil
 }

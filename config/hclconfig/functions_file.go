@@ -1,6 +1,7 @@
 package hclconfig
 
 import (
+	"cmp"
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -143,7 +144,7 @@ func matchFiles(fsys fs.FS, pattern string) ([]string, error) {
 			names = append(names, name)
 		}
 		if len(names) > maxNodes {
-			return errors.New("too many files")
+			return fmt.Errorf("more than %d files match", maxNodes)
 		}
 		return nil
 	})
@@ -199,7 +200,7 @@ func templateString(functions map[string]function.Function) function.Function {
 
 func parseTemplate(b []byte, name string) (hcl.Expression, error) {
 	if d := tooDeepTemplate(b, name); d != nil {
-		return nil, errors.New("the template is nested too deeply")
+		return nil, errors.New("the template is nested too deeply. " + strings.TrimSuffix(d.Detail, "."))
 	}
 	x, diags := hclsyntax.ParseTemplate(b, name, hcl.InitialPos)
 	if diags.HasErrors() {
@@ -245,7 +246,7 @@ func renderTemplate(x hcl.Expression, vars cty.Value, functions map[string]funct
 	}
 	for _, ref := range x.Variables() {
 		if _, ok := all[ref.RootName()]; !ok {
-			return cty.NilVal, function.NewArgErrorf(1, "the template needs a variable %q at %s.%s", ref.RootName(), place(ref.SourceRange()), suggest(ref.RootName(), slices.Sorted(maps.Keys(all))))
+			return cty.NilVal, function.NewArgErrorf(1, "the template needs a variable %q at %s, and is given %s", ref.RootName(), place(ref.SourceRange()), cmp.Or(strings.Join(slices.Sorted(maps.Keys(all)), ", "), "none"))
 		}
 	}
 	v, diags := x.Value(&hcl.EvalContext{Variables: all, Functions: functions})

@@ -49,7 +49,9 @@ type loader struct {
 	eval     *evaluator
 	declared map[string]*variable
 	missing  []*variable
-	outputs  []*template
+	// unread tells that a file of values could not be read.
+	unread  bool
+	outputs []*template
 	// pending is what outputs are made of that only an apply can know, once it was asked for.
 	pending  []*thunk
 	backend  *config.Backend
@@ -88,7 +90,7 @@ func newLoader(o Options) (*loader, func() error, diag.Diagnostics) {
 	if err != nil {
 		return nil, nil, diag.Diagnostics{diag.Errorf("Cannot read the configuration folder", "%s.", err)}
 	}
-	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
+	f := &files{fsys: fsys, texts: map[string][]byte{}, named: map[string][]byte{}, answers: map[string]string{}}
 	l := &loader{
 		options: o, files: f, declared: map[string]*variable{},
 		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text, unconditional: o.Destroy},
@@ -238,20 +240,17 @@ func (l *loader) declareLocals(t *template) {
 
 // ask asks for required variables that have no value.
 func (l *loader) ask(values map[string]given) map[string]given {
-	if l.options.Ask == nil {
+	if l.options.Ask == nil || l.unread {
 		return values
 	}
 	for _, name := range l.variableNames() {
 		v := l.declared[name]
-		if _, ok := values[name]; ok || v.fallback.IsWhollyKnown() && v.block.template.attrs["default"] != nil {
-			continue
-		}
-		if v.block.template.attrs["default"] != nil {
+		if _, ok := values[name]; ok || v.block.template.attrs["default"] != nil {
 			continue
 		}
 		text, err := l.options.Ask(Missing{Name: name, Description: l.eval.str(v.block, "description"), Sensitive: v.sensitive, Source: source(v.block.at)})
 		if err != nil {
-			l.eval.add(diag.Errorf("No value for required variable", "var.%s: %s.", name, err).At(source(v.block.at)))
+			v.unanswered = err
 			continue
 		}
 		values[name] = given{from: "the terminal", text: text}
@@ -259,15 +258,24 @@ func (l *loader) ask(values map[string]given) map[string]given {
 	return values
 }
 
-// reportMissing reports required variables without a value.
+// reportMissing reports required variables without a value. Where a file of values
+// could not be read nobody knows which those are.
 func (l *loader) reportMissing() {
+	if l.unread {
+		return
+	}
 	for _, v := range l.missing {
+		why := "no value was given"
+		if v.unanswered != nil {
+			why = v.unanswered.Error()
+		}
 		l.eval.errorAt(v.block.at, "No value for required variable",
-			"The variable %q has no default and no value was given. Set it with -var=\"%s=…\", with -var-file, in kubewright.kwvars, or in the environment as %s%s.", v.name, v.name, envPrefix, v.name)
+			"The variable %q has no default and %s. Set it with -var=\"%s=…\", with -var-file, in kubewright.kwvars, or in the environment as %s%s.", v.name, why, v.name, envPrefix, v.name)
 	}
 }
 
-// digest is over every file that was read, every answer about files and every variable.
+// digest is over every file of the folder that was read, every answer about files and
+// every variable. A saved plan is carried out in another folder, too.
 func (l *loader) digest() string {
 	h := sha256.New()
 	write := func(parts ...string) {

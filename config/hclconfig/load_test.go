@@ -188,3 +188,31 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 	t.Fatalf("%s has %d lines, got %d", name, len(w), len(g))
 }
+
+// TestEncodings: editors of Windows are understood, and what is no text is said once.
+func TestEncodings(t *testing.T) {
+	t.Parallel()
+	const inJSON = `{"locals": {"a": 1}}`
+	for _, tt := range []struct{ name, text, want string }{
+		{"x.hcl", "\ufefflocals {\r\n  a = 1\r\n}\r\n", ""},
+		{"x.hcl.json", "\ufeff" + inJSON + "\r\n", ""},
+		{"kubewright.kwvars.json", "\ufeff{}", ""},
+		{"x.hcl", "\xff\xfel\x00o\x00\n\x00c\x00", "x.hcl:1: error: Invalid character encoding: The file is in UTF-16. Save it as UTF-8."},
+		{"x.hcl.json", "\xfe\xff\x00{\x00}", "x.hcl.json:1: error: Invalid character encoding: The file is in UTF-16. Save it as UTF-8."},
+		{"x.hcl", "locals {\n  a = \"x\x00y\"\n}\n", "x.hcl:2: error: Invalid character encoding: There is a zero byte, which no text has. Take it out, or save the file as UTF-8 if it is in another encoding."},
+		{"x.hcl.json", `{"locals": {"a": 1},}`, "x.hcl.json:1: error: Trailing comma in object: JSON does not permit a trailing comma after the final property in an object."},
+		{"x.hcl.json", "null", "x.hcl.json:1: error: Root value must be object: The root value in a JSON-based configuration must be either a JSON object or a JSON array of objects."},
+		{"x\xff.hcl", "", "error: Cannot read file: x\xff.hcl: its name is no text in UTF-8. Each file whose name ends in .hcl or .hcl.json is read: put that right, or give it another name."},
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"main.hcl": base, tt.name: tt.text} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Skip(err) // a file system that takes no such name
+			}
+		}
+		_, diags := hclconfig.Load(hclconfig.Options{Dir: dir})
+		if got := strings.Join(lines(diags), "\n"); got != tt.want {
+			t.Errorf("%q: got\n%s\nwant\n%s", tt.text, got, tt.want)
+		}
+	}
+}

@@ -134,10 +134,6 @@ func (e *evaluator) checkForEach(t *thunk, v cty.Value, marks cty.ValueMarks) bo
 		e.errorAt(r, "Invalid for_each argument", "for_each of a node takes a map or a set of strings, because the keys name the nodes; this is %s. A list of strings becomes a set with toset([…]).", typ.FriendlyName())
 		return false
 	}
-	if typ.IsSetType() && !v.IsWhollyKnown() {
-		e.errorAt(r, "Invalid for_each argument", "The keys are known only after an apply.")
-		return false
-	}
 	if n := v.LengthInt(); n > maxNodes {
 		e.errorAt(r, "Too many nodes", "for_each has %d elements. A configuration can have %d nodes.", n, maxNodes)
 		return false
@@ -147,8 +143,8 @@ func (e *evaluator) checkForEach(t *thunk, v cty.Value, marks cty.ValueMarks) bo
 		if typ.IsSetType() {
 			key = value
 		}
-		if _, m := key.Unmark(); m.Has(sensitive) || key.IsNull() || strings.TrimSpace(key.AsString()) == "" {
-			e.errorAt(r, "Invalid for_each argument", "A key is null, empty or sensitive. Keys name the nodes.")
+		if key.IsNull() || strings.TrimSpace(key.AsString()) == "" {
+			e.errorAt(r, "Invalid for_each argument", "A key is null or empty. Keys name the nodes.")
 			return false
 		}
 	}

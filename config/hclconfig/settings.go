@@ -17,7 +17,7 @@ func (l *loader) checkVersion(b *block) {
 		return
 	}
 	if refs := a.expr.Variables(); len(refs) > 0 {
-		l.eval.errorAt(refs[0].SourceRange(), "Variables not allowed", "required_version is a constant: it is read before anything else.")
+		l.eval.errorAt(refs[0].SourceRange(), "Variables not allowed", "required_version is a constant: it is read before anything else. Write it out.")
 		return
 	}
 	want, ok := l.eval.get(b, "required_version")
@@ -45,7 +45,7 @@ func (e *evaluator) encryption(settings *block) *config.Encryption {
 	out := &config.Encryption{Source: source(b.at)}
 	if a := b.attrs["recipients"]; a.set() {
 		if refs := a.expr.Variables(); len(refs) > 0 {
-			e.errorAt(refs[0].SourceRange(), "Variables not allowed", "recipients is a constant: commands that read the state alone have no variables.")
+			e.errorAt(refs[0].SourceRange(), "Variables not allowed", "recipients is a constant: commands that read the state alone have no variables. Write the keys out.")
 			return nil
 		}
 	}

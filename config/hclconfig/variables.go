@@ -39,6 +39,8 @@ type variable struct {
 	sensitive bool
 	nullable  bool
 	fallback  cty.Value // NilVal: required
+	// unanswered is why nobody has said the value who was asked for it.
+	unanswered error
 }
 
 // given is a value from outside, not converted yet.
@@ -122,6 +124,7 @@ func (l *loader) collect() map[string]given {
 		b, err := l.files.read(name)
 		if err != nil {
 			l.eval.add(diag.Errorf("Cannot read file", "%s: %s.", name, err))
+			l.unread = true
 			continue
 		}
 		l.variableFile(out, name, b)
@@ -190,9 +193,10 @@ func (l *loader) argumentFile(out map[string]given, name string) {
 	b, err := l.options.readFile(name)
 	if err != nil {
 		l.eval.add(diag.Errorf("Cannot read variables file", "-var-file=%s: %s.", name, withoutPath(err)))
+		l.unread = true
 		return
 	}
-	l.files.texts[name] = b
+	l.files.named[name] = b
 	l.variableFile(out, name, b)
 }
 
@@ -201,10 +205,12 @@ func (l *loader) variableFile(out map[string]given, name string, b []byte) {
 	file, diags := parseText(b, name)
 	if file == nil || diags.HasErrors() {
 		l.eval.report(diags)
+		l.unread = true
 		return
 	}
 	attrs, diags := file.Body.JustAttributes()
 	l.eval.report(diags)
+	l.unread = l.unread || diags.HasErrors()
 	for _, a := range slices.SortedFunc(maps.Values(attrs), byPlace) {
 		if l.declared[a.Name] == nil {
 			l.eval.add(diag.Warningf("Value for undeclared variable",
@@ -346,7 +352,17 @@ func (o Options) readFile(name string) ([]byte, error) {
 	if o.ReadFile != nil {
 		return o.ReadFile(name)
 	}
-	return os.ReadFile(name)
+	return readNamed(name)
+}
+
+// readNamed reads a file that the command line names: maybe a pipe, as of a shell's <(…).
+func readNamed(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f)
 }
 
 // Missing is a required variable without a value, for which a terminal may be asked.

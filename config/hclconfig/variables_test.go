@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -158,6 +161,51 @@ func TestUndeclared(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestUnreadValues: where a file of values cannot be read, nobody says which variables
+// lack one, nor asks for them.
+func TestUnreadValues(t *testing.T) {
+	t.Parallel()
+	const declared = base + "variable \"v\" {}\n"
+	read := func(text string, err error) func(string) ([]byte, error) {
+		return func(string) ([]byte, error) { return []byte(text), err }
+	}
+	named := []hclconfig.VarArg{{File: "x.kwvars"}}
+	for want, o := range map[string]hclconfig.Options{
+		"Cannot read variables file": {FS: folder("main.hcl", declared), Vars: named, ReadFile: read("", fs.ErrNotExist)},
+		"Invalid expression":         {FS: folder("main.hcl", declared), Vars: named, ReadFile: read("v = \n", nil)},
+		"Unexpected \"b\" block":     {FS: folder("main.hcl", declared), Vars: named, ReadFile: read("b {}\n", nil)},
+		"Argument or block":          {FS: folder("main.hcl", declared, "kubewright.kwvars", "v")},
+		"Cannot read file":           {FS: fstest.MapFS{"main.hcl": &fstest.MapFile{Data: []byte(declared)}, "a.auto.kwvars": &fstest.MapFile{Mode: fs.ModeNamedPipe}}},
+	} {
+		o.Ask = func(m hclconfig.Missing) (string, error) { t.Errorf("%s: asked for %s", want, m.Name); return "1", nil }
+		if _, diags := hclconfig.Load(o); len(diags) != 1 || !strings.Contains(diags[0].Summary, want) {
+			t.Errorf("%s: %q", want, lines(diags))
+		}
+	}
+	if _, diags := hclconfig.Load(hclconfig.Options{FS: folder("main.hcl", declared), Vars: named, ReadFile: read("", nil)}); len(diags) != 1 || diags[0].Summary != "No value for required variable" {
+		t.Errorf("an empty file: %q", lines(diags))
+	}
+}
+
+// TestFilesOfTheCommandLine: what is named there is not read without end, and what is
+// nested without end does not end the process.
+func TestFilesOfTheCommandLine(t *testing.T) {
+	t.Parallel()
+	large, deep := filepath.Join(t.TempDir(), "large.kwvars"), filepath.Join(t.TempDir(), "deep.kwvars")
+	if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 17<<20), os.WriteFile(deep, []byte("username = "+strings.Repeat("[", 1_000_000)), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{large: "it is larger than 16 MiB", deep: "Nested too deeply"} {
+		_, of := hclconfig.Load(hclconfig.Options{FS: folder("main.hcl", base), Vars: []hclconfig.VarArg{{File: file}}})
+		_, settings := hclconfig.CompleteBackend(&config.Backend{Type: "http"}, []string{file}, func(string) string { return "" })
+		for option, diags := range map[string]diag.Diagnostics{"-var-file": of, "-backend-config": settings} {
+			if got := lines(diags); len(got) != 1 || !strings.Contains(got[0], want) {
+				t.Errorf("%s=%s: %q, want %q", option, filepath.Base(file), got, want)
+			}
+		}
 	}
 }
 
@@ -340,17 +388,17 @@ node "n" {
 // from and why, and the value itself is not repeated.
 func TestUnsuitable(t *testing.T) {
 	t.Parallel()
-	for typ, given := range map[string]string{"number": "manyfold", "list(string)": "manyfold, b"} {
+	for typ, tt := range map[string]struct{ given, want string }{
+		"number":                          {"manyfold", "a number is required."},
+		"list(string)":                    {"manyfold, b", `it is no expression of the type list(string); text in it must be quoted, as in ["a", "b"].`},
+		"list(string)\n nullable = false": {"null", "it is null, and nullable is false."},
+	} {
 		_, diags := hclconfig.Load(hclconfig.Options{
 			FS:   folder("main.hcl", base+"variable \"v\" {\n type = "+typ+"\n}\n"),
-			Vars: []hclconfig.VarArg{{Assignment: "v=" + given}},
+			Vars: []hclconfig.VarArg{{Assignment: "v=" + tt.given}},
 		})
-		if len(diags) != 1 || strings.Contains(diags[0].Detail, "manyfold") {
+		if len(diags) != 1 || diags[0].Detail != "The value of var.v from the option -var=\"v=…\" is not suitable: "+tt.want {
 			t.Errorf("%s: %v", typ, diags)
-			continue
-		}
-		if d := diags[0]; typ == "number" && d.Detail != "The value of var.v from the option -var=\"v=…\" is not suitable: a number is required." {
-			t.Errorf("%s: %s", typ, d)
 		}
 	}
 }
@@ -369,6 +417,7 @@ func TestTerraformFiles(t *testing.T) {
 		"Terraform's own":  {[]string{"main.hcl", declared, "main.tf", "", "terraform.tfvars", "size = 2"}, ""},
 		"no configuration": {[]string{"main.tf", ""}, "error: No configuration files: The folder has no file whose name ends in .hcl or .hcl.json. It has main.tf, and files whose names end in .tf are Terraform's: those of kubewright are called main.hcl, for example. Change to the folder of your configuration, or name it with -chdir."},
 		"nothing":          {[]string{"README.md", ""}, "error: No configuration files: The folder has no file whose name ends in .hcl or .hcl.json. Change to the folder of your configuration, or name it with -chdir."},
+		"JSON":             {[]string{"main.hcl", declared, "t.hcl.json", `{"resource": {"a": {}}}`}, "t.hcl.json:1: error: Not available in this version: This version of kubewright has no resource. Write cluster and node blocks."},
 		"quotes forgotten": {[]string{"main.hcl", declared, "kubewright.kwvars", "size = large"}, "kubewright.kwvars:1: error: Variables not allowed: A value from outside is a constant, and this is the name of another value. If it is a text, write it in quotes."},
 		"cluster in JSON":  {[]string{"main.hcl", declared, "n.hcl.json", `{"node": {"m": {"cluster": "${cluster.c}", "role": "worker", "address": "10.0.0.9"}}}`}, `n.hcl.json:1: error: Invalid cluster reference: A cluster is named directly, as in "cluster": "cluster.c": what belongs to a cluster must be known before anything else.`},
 	} {

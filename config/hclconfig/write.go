@@ -119,17 +119,7 @@ func stringList(list []string) cty.Value {
 	return cty.ListVal(out)
 }
 
-// duration writes 8760h0m0s as 8760h.
-func (t *text) duration(name string, d time.Duration) {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	t.str(name, s)
-}
+func (t *text) duration(name string, d time.Duration) { t.str(name, config.Duration(d)) }
 
 func (t *text) stringMap(name string, m map[string]string) {
 	out := map[string]cty.Value{}

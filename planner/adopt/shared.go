@@ -125,7 +125,7 @@ func (r *reader) componentConfig(ref state.ObjectRef, key string, base state.Val
 	}
 	seen := kubeadm.ReadDocument(object, key)
 	if seen.IsNull() {
-		return seen, fmt.Errorf("the ConfigMap %s in kube-system has no %s that can be read", ref.Name, key)
+		return seen, fmt.Errorf("the ConfigMap %s in kube-system has no %s that can be read. Put it right there, and run the same command again", ref.Name, key)
 	}
 	add, _ := over(base, seen)
 	if add.IsNull() && object.Get("metadata.annotations").AsMap()[hashAnnotation].AsString() == "" {

@@ -95,7 +95,7 @@ func TestNewFrontierRefuses(t *testing.T) {
 		"twice":   {[]node{{Key: "a"}, {Key: "a"}}, nil, "a is there twice"},
 		"unknown": {[]node{{Key: "a", Needs: []string{"b"}}}, nil, "a needs b, which is not there"},
 		"cycle":   {[]node{{Key: "a", Needs: []string{"b"}}, {Key: "b", Needs: []string{"a"}}}, nil, "a → b → a"},
-		"limit":   {nil, map[string]int{"drain": 0}, "limit drain of 0"},
+		"limit":   {nil, map[string]int{"drain": 0}, "cannot walk with limit drain of 0: it must be at least 1"},
 	} {
 		_, err := dag.NewFrontier(c.nodes, c.limits)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

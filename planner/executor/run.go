@@ -92,7 +92,7 @@ func newExecution(plan *planner.Plan, runner Runner, journal Journal, opts Optio
 	}
 	frontier, err := dag.NewFrontier(nodesOf(plan, opts.Durations), plan.Limits)
 	if err != nil {
-		return nil, fmt.Errorf("cannot run the plan: %w", err)
+		return nil, fmt.Errorf("internal error: cannot run the plan: %w", err)
 	}
 	return &execution{
 		plan: plan, runner: runner, journal: journal, opts: opts,

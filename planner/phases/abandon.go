@@ -48,8 +48,7 @@ func (v *View) answers(t state.Target) bool {
 	if r == nil {
 		return false
 	}
-	other := was.MachineID != "" && r.Facts.MachineID != "" && was.MachineID != r.Facts.MachineID
-	return !other || !blank(r)
+	return !otherMachine(was, r) || !blank(r)
 }
 
 // notGone refuses to forget hosts that answer, and flags that name what they
@@ -60,9 +59,9 @@ func (v *View) notGone() diag.Diagnostics {
 		switch {
 		case v.configured(t):
 			diags.Append(diag.Errorf("Node is still in the configuration", "-%s=%s: the configuration has the node still, so it would be made again. Take its block or its key out first; "+
-				"if another machine has taken its place, have it replaced: -%s='%s' -%s='%s'.", ForgetUnreachableFlag, t, ReplaceFlag, t, AcceptNewHostFlag, t).For(t))
+				"if another machine has taken its place, have it replaced: %s.", ForgetUnreachableFlag, t, AsFlags(t, ReplaceFlag, AcceptNewHostFlag)).For(t))
 		case !v.recordedNode(t):
-			diags.Append(diag.Errorf("Nothing to forget", "-%s=%s: the state has no such node.", ForgetUnreachableFlag, t))
+			diags.Append(diag.Errorf("Nothing to forget", "-%s=%s: the state has no such node. kubewright state list names those that it has.", ForgetUnreachableFlag, t))
 		}
 	}
 	if v.Recorded == nil {

@@ -37,6 +37,7 @@ func TestAbsentCallerKeepsItsName(t *testing.T) {
 			known(true)
 			o.wantNothing()
 			_, diags := o.planOf(o.observe(), planner.Options{})
+			show(t, diags...)
 			if !slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool {
 				return d.Summary == "Old endpoint stays known" && strings.Contains(d.Detail, away.Target.String()) && strings.Contains(d.Detail, old)
 			}) {

@@ -39,10 +39,14 @@ func observeKeyAccess(it *state.Item, attrs state.Value, r *state.Report) state.
 }
 
 // access is who may read a file with a private key, as it compares with what is wanted.
-// A mode that allows less is as good. A link has a mode of its own, which says nothing.
+// A mode that allows less is as good. Of a symbolic link, whose own mode says nothing,
+// the file counts that it leads to; where it leads to none nobody can read anything.
 func access(f state.FileReport, mode, owner state.Value) (state.Value, state.Value) {
 	if f.Type == "link" {
-		return mode, owner
+		if f.Target == "" {
+			return mode, owner
+		}
+		f.Mode, f.Owner = f.TargetMode, f.TargetOwner
 	}
 	if !within(f.Mode, mode.AsString()) {
 		mode = state.String(f.Mode)
@@ -69,6 +73,9 @@ func (v *View) setAccess(c planner.Change) (planner.Change, planner.Operation) {
 		path += ".key"
 	}
 	f := v.Reports[c.Address.Target].Files[path]
+	if f.Type == "link" { // what is put right is the file, and links are never followed to it
+		path, f.Mode, f.Owner = f.Target, f.TargetMode, f.TargetOwner
+	}
 	op := planner.SetAccess{Path: path, Mode: f.Mode, Owner: f.Owner}
 	for _, a := range wrong {
 		if a.Path == "mode" || a.Path == planner.KeyMode {

@@ -134,6 +134,64 @@ func TestStricterAccessStays(t *testing.T) {
 	}
 }
 
+// TestAccessOfLinks: of a symbolic link the file counts that it leads to, and is put
+// right where it is. The link stays.
+func TestAccessOfLinks(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 1)
+	elsewhere := func(path string) string { return "/srv/keys" + strings.TrimPrefix(path, "/etc/kubernetes") }
+	for path := range loosened {
+		o.edit("10.0.0.11", "file "+path+" move "+elsewhere(path))
+	}
+	o.must(o.apply()) // who has read the files before reads them anew
+	o.wantNothing()
+	if p := o.result.Plan; len(p.Drift) > 0 {
+		t.Errorf("drift: %v", p.Drift)
+	}
+	for path, edit := range loosened {
+		o.edit("10.0.0.11", "file "+elsewhere(path)+" "+edit)
+	}
+	p, err := o.plan()
+	o.must(err)
+	if len(p.Drift) != len(loosened) {
+		t.Errorf("%d items drifted, want %d:\n%s", len(p.Drift), len(loosened), describe(p))
+	}
+	o.wantOnlyAccess(p, len(loosened))
+	for _, s := range p.Steps {
+		for _, op := range s.Operations {
+			if path := op.(planner.SetAccess).Path; !strings.HasPrefix(path, "/srv/keys/") {
+				t.Errorf("%s is changed", path)
+			}
+		}
+	}
+	o.must(o.carryOut())
+	o.wantNothing()
+	r, err := o.world.Host("10.0.0.11").Observe(t.Context(), state.Query{Files: []state.FileQuery{{Path: "/etc/kubernetes/pki/ca.key"}, {Path: "/srv/keys/pki/ca.key"}}})
+	o.must(err)
+	if link, file := r.Files["/etc/kubernetes/pki/ca.key"], r.Files["/srv/keys/pki/ca.key"]; link.Type != "link" || file.Mode != "0600" {
+		t.Errorf("there are %+v and %+v", link, file)
+	}
+}
+
+// TestLinksToNothing: a link that leads to no file is as good as no key, and is said to
+// be so; what is brought takes its place.
+func TestLinksToNothing(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/etc/kubernetes/pki/sa.key": "invalid", "/etc/kubernetes/pki/apiserver.key": "apiserver.key holds no private key", "/etc/kubernetes/admin.conf": "invalid",
+	} {
+		o := founded(t, 3, 0)
+		o.edit("10.0.0.12", "file "+path+" move /srv/key", "file /srv/key delete")
+		p, err := o.plan()
+		o.must(err)
+		if len(p.Drift) == 0 || !strings.Contains(describe(p), want) {
+			t.Errorf("%s: the plan does not say %s:\n%s", path, want, describe(p))
+		}
+		o.must(o.carryOut())
+		o.wantNothing()
+	}
+}
+
 // TestAccessWithRenewal: what is issued anew for another reason is so with the right access.
 func TestAccessWithRenewal(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,6 @@ import (
 // addons applies CoreDNS, kube-proxy and the user's manifests.
 var addons = phase{
 	name:         addonPhase,
-	doc:          "applies CoreDNS, kube-proxy and the manifests of addon blocks",
 	clusterItems: func(c *cluster) []state.Item { return append(c.objectItems(addonPhase), c.userAddons()...) },
 	clusterStep:  objectStep,
 	clusterNeeds: func(c *cluster) []state.Address {

@@ -215,7 +215,7 @@ func (c *cluster) checkPeriod(a authority) diag.Diagnostics {
 	case a.custody != keyless && now.Add(c.Certificates.Validity).After(to):
 		return diag.Diagnostics{diag.Warningf("CA ends before its certificates", "The CA %q is valid until %s, and certificates are issued for %s: "+
 			"from then on they are not trusted. Have the CA's certificate issued anew for the same key before that.",
-			a.CommonName, date(to), c.Certificates.Validity).At(at).For(c.target)}
+			a.CommonName, date(to), brief(c.Certificates.Validity)).At(at).For(c.target)}
 	}
 	return nil
 }
@@ -236,7 +236,7 @@ func (c *cluster) checkMadePeriod(a authority, now time.Time) diag.Diagnostics {
 	case now.Add(c.Certificates.Validity).After(ca.NotAfter):
 		return diag.Diagnostics{diag.Warningf("CA ends before its certificates", "The CA %q (%s.crt) is valid until %s, and certificates are issued for %s: "+
 			"from then on they are not trusted. Rotate it before that:\n\n  kubewright apply -%s=%s",
-			ca.CommonName, a.Base, date(ca.NotAfter), c.Certificates.Validity, ReplaceFlag, Rotation{c.target, a.Name}).At(at).For(c.target)}
+			ca.CommonName, a.Base, date(ca.NotAfter), brief(c.Certificates.Validity), ReplaceFlag, Rotation{c.target, a.Name}).At(at).For(c.target)}
 	}
 	return nil
 }

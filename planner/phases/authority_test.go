@@ -242,7 +242,7 @@ func TestForeignCA(t *testing.T) {
 				o.must(o.apply())
 			}
 			c.later(&o.config.Clusters[0].Certificates)
-			if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the plan is not refused with %q: %v", c.want, err)
 			}
 		})
@@ -258,6 +258,7 @@ func TestPeriodOfCA(t *testing.T) {
 		v.ObservedAt = simulated.AddDate(years, 0, -1*years)
 		_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
 		var got []string
+		show(t, diags...)
 		for _, d := range diags {
 			got = append(got, d.Summary)
 		}

@@ -89,7 +89,7 @@ func TestJoinBesideOldNode(t *testing.T) {
 	o.world.Advance(time.Minute)
 	o.edit("10.0.0.22", "reinstall")
 	o.config = cluster(3, 2)
-	_, err := o.plan()
+	_, err := o.planShown()
 	o.must(err)
 	if _, there := o.view.Clusters["prod"].Nodes["host-10-0-0-22"]; !there {
 		t.Fatal("the old Node is gone")

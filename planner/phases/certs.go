@@ -15,7 +15,6 @@ import (
 // What is the operator's is brought instead of made.
 var certs = phase{
 	name: certsPhase,
-	doc:  "makes or brings CAs, certificates and the service account keys of a control plane",
 	nodeItems: func(n *node) []state.Item {
 		if !n.isControlPlane() {
 			return nil

@@ -12,7 +12,6 @@ import (
 // controlPlane runs the API server, the controller manager and the scheduler.
 var controlPlane = phase{
 	name: controlPlanePhase,
-	doc:  "runs kube-apiserver, kube-controller-manager and kube-scheduler as static pods",
 	nodeItems: func(n *node) []state.Item {
 		if !n.isControlPlane() {
 			return nil

@@ -96,7 +96,7 @@ func full(members []state.EtcdMember) bool {
 func (v *View) careFor(label string) (*cluster, diag.Diagnostics) {
 	i := slices.IndexFunc(v.clusters, func(c *cluster) bool { return c.Label == label })
 	if i < 0 {
-		return nil, diag.Diagnostics{diag.Errorf("Unknown cluster", "The configuration has no cluster %q.", label)}
+		return nil, diag.Diagnostics{v.unknownCluster(label)}
 	}
 	c := v.clusters[i]
 	switch {
@@ -107,9 +107,18 @@ func (v *View) careFor(label string) (*cluster, diag.Diagnostics) {
 		if c.report != nil {
 			why = c.etcdUnobserved()
 		}
-		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "Of cluster %q the members of etcd are not known: %s. Nothing was changed.", label, why).At(c.Source).For(c.target)}
+		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "Of cluster %q the members of etcd are not known: %s. Nothing was changed. Bring it to answer (systemctl status kubelet and crictl ps on a control plane show what is missing), and run the same command again.", label, why).At(c.Source).For(c.target)}
 	}
 	return c, nil
+}
+
+// unknownCluster refuses a label that no cluster has.
+func (v *View) unknownCluster(label string) *diag.Diagnostic {
+	var labels []string
+	for _, c := range v.clusters {
+		labels = append(labels, c.Label)
+	}
+	return diag.Errorf("Unknown cluster", "The configuration has no cluster %q. It has %s.", label, cmp.Or(strings.Join(labels, ", "), "none"))
 }
 
 // etcdUnobserved is why nobody knows who the members of etcd are, although the API

@@ -7,5 +7,5 @@
 // in a View. What kubeadm would write, byte for byte, is the business of
 // planner/phases/kubeadm.
 //
-// To add a phase: write a file with a phase literal, and name it in Table.
+// To add a phase: write a file with a phase literal, and name it in table.
 package phases

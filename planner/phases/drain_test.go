@@ -158,7 +158,7 @@ func TestDrainPlan(t *testing.T) {
 		{"deletion", config.DrainOptions{PodSelector: "app=cart", DisableEviction: true}, []string{"1 pod to delete: shop/cart (ReplicaSet)"}, []string{"evict"}},
 	} {
 		o.config.Clusters[0].Upgrade.Drain = c.options
-		p, err := o.plan()
+		p, err := o.planShown()
 		said := fmt.Sprint(err)
 		if err == nil {
 			_, said = drainOf(t, p, "w2/drain")
@@ -251,7 +251,7 @@ func TestDrainPassesNoDataOver(t *testing.T) {
 	o.edit("10.0.0.11", "pod shop/db host-10-0-0-22 local")
 	o.config.Clusters[0].Upgrade.Drain.PodSelector = "app!=db"
 	o.leave("w2")
-	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "on the disk of this host alone: shop/db (db-data)") {
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "on the disk of this host alone: shop/db (db-data)") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -264,7 +264,7 @@ func TestUnusedLocalClaim(t *testing.T) {
 	o.edit("10.0.0.11", "claim shop/db-data "+node, "claim shop/other host-10-0-0-21")
 	all := o.config.Nodes
 	o.leave("w2")
-	_, err := o.plan()
+	_, err := o.planShown()
 	if err == nil || !strings.Contains(err.Error(), "on this host alone, and that no pod to evict uses now: shop/db-data (PersistentVolume pv-db-data).") {
 		t.Errorf("got %v", err)
 	}
@@ -288,7 +288,7 @@ func TestDrainOfTwoBudgets(t *testing.T) {
 		o.must(o.world.AddPDB(node, sim.PDB{Namespace: "shop", Name: name, Selector: map[string]string{"app": "cart"}, MinAvailable: 1}))
 	}
 	o.leave("w2")
-	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Pods that several PodDisruptionBudgets select, of which the API evicts none: shop/cart-1 (shop/a, shop/b)") {
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Pods that several PodDisruptionBudgets select, of which the API evicts none: shop/cart-1 (shop/a, shop/b)") {
 		t.Errorf("got %v", err)
 	}
 	o.config.Clusters[0].Upgrade.Drain.DisableEviction = true

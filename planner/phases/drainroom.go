@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
@@ -30,19 +32,23 @@ func (c *cluster) noRoom(p *planner.Plan) *diag.Diagnostic {
 	var nodes, budgets []string
 	pods, takers := map[string]int{}, c.takers(p)
 	for _, node := range c.drained(p) {
-		if c.hasRoom(node, takers) {
-			continue
-		}
-		nodes = append(nodes, node)
+		stranded := false
 		for _, pod := range c.evicted(node) {
+			if hasRoom(pod, takers) {
+				continue
+			}
 			for _, b := range pod.Budgets {
 				pods[b]++
+				stranded = true
 			}
+		}
+		if stranded {
+			nodes = append(nodes, node)
 		}
 	}
 	for _, b := range slices.Sorted(maps.Keys(pods)) {
 		if r := c.seen.Budgets[b]; pods[b] > r.Allowed && !r.Never() { // one that never allows any is refused
-			budgets = append(budgets, fmt.Sprintf("  PodDisruptionBudget %s allows %d, and selects %d of the pods there", b, r.Allowed, pods[b]))
+			budgets = append(budgets, fmt.Sprintf("  PodDisruptionBudget %s allows %d, and selects %d of these pods", b, r.Allowed, pods[b]))
 		}
 	}
 	if len(budgets) == 0 {
@@ -52,10 +58,9 @@ func (c *cluster) noRoom(p *planner.Plan) *diag.Diagnostic {
 	if t := c.Upgrade.Drain.Timeout; t > 0 {
 		ends = "ends at its timeout (" + brief(t) + ") and the plan stops there"
 	}
-	return diag.Warningf("Pods have nowhere to go", "Cluster %q: this plan empties %s, and no other node is left for the pods: there is none, or it is cordoned or tainted. "+
+	return diag.Warningf("Pods have nowhere to go", "Cluster %q: this plan empties %s, and no other node is left for pods there: there is none, or each is cordoned, has a taint that they do not tolerate, or lacks a label that they want. "+
 		"What is evicted does not start elsewhere, so that budgets let no more pods go than they do now:\n\n%s\n\n"+
-		"Unless the pods tolerate the taints of the nodes that are left, the drain %s. "+
-		"To do: have another worker join first, or take the taint off a control plane (taints = []); or scale down what the budgets protect; "+
+		"The drain %s. To do: have another worker join first, or let a node that is left take them: uncordon it, give it the label, or take the taint off it (off a control plane with taints = []); or scale down what the budgets protect; "+
 		"or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget.",
 		c.Label, strings.Join(nodes, ", "), strings.Join(budgets, "\n"), ends).At(c.place("upgrade.drain")).For(c.target)
 }
@@ -74,18 +79,25 @@ func (c *cluster) drained(p *planner.Plan) []string {
 	return out
 }
 
-// takers are the nodes that take pods while a plan is carried out and after it, by
-// name with the taints that they have then: those that are there and do not leave for
-// good, and those that join.
-func (c *cluster) takers(p *planner.Plan) map[string][]state.Taint {
+// taker is a node that takes pods, with the taints that it has then.
+type taker struct {
+	name   string
+	taints []state.Taint
+	// labels are nil of one that is to join: what others will put there nobody knows.
+	labels map[string]string
+}
+
+// takers are the nodes that take pods while a plan is carried out and after it: those
+// that are there and do not leave for good, and those that join.
+func (c *cluster) takers(p *planner.Plan) []taker {
 	planned := map[state.Target]bool{}
 	for _, s := range p.Steps {
 		planned[s.Target] = true
 	}
-	out := map[string][]state.Taint{}
+	out := map[string]taker{}
 	for name, n := range c.report.Nodes {
 		if !n.Silent && !n.Unschedulable {
-			out[name] = n.Taints
+			out[name] = taker{name, n.Taints, n.Labels}
 		}
 	}
 	for _, l := range c.view.leavers() {
@@ -96,23 +108,40 @@ func (c *cluster) takers(p *planner.Plan) map[string][]state.Taint {
 	for _, n := range c.nodes {
 		seen, there := c.report.Nodes[n.name]
 		closed := seen.Silent || seen.Unschedulable && !n.cordoned() && !n.wasLeaving()
-		if there && !closed || !there && planned[n.target] {
-			out[n.name] = n.taintsAfter()
+		switch {
+		case there && !closed:
+			has := map[string]string{}
+			maps.Copy(has, seen.Labels)
+			maps.Copy(has, n.Labels)
+			out[n.name] = taker{n.name, n.taintsAfter(), has}
+		case !there && planned[n.target]:
+			out[n.name] = taker{name: n.name, taints: n.taintsAfter()}
 		}
 	}
-	return out
+	return slices.Collect(maps.Values(out))
 }
 
-// hasRoom tells that another node takes the pods of one that is emptied: one without
-// taints that it has not itself.
-func (c *cluster) hasRoom(node string, takers map[string][]state.Taint) bool {
-	own := c.seen.Nodes[node].Taints
-	for name, taints := range takers {
-		if name != node && !slices.ContainsFunc(taints, func(t state.Taint) bool { return keepsOut(t) && !slices.Contains(own, t) }) {
-			return true
-		}
+// hasRoom tells that another node than its own may take a pod. Whether it has space, and
+// what other pods have to say to it, is not known here.
+func hasRoom(pod state.PodReport, takers []taker) bool {
+	return slices.ContainsFunc(takers, func(t taker) bool {
+		return t.name != pod.Node && t.wantedBy(pod.NodeSelectors) && !slices.ContainsFunc(t.taints, func(x state.Taint) bool {
+			return keepsOut(x) && !slices.ContainsFunc(pod.Tolerations, func(o state.Toleration) bool { return o.Tolerates(x) })
+		})
+	})
+}
+
+// wantedBy tells that the node is one that selectors want, of which one is enough.
+func (t taker) wantedBy(selectors []string) bool {
+	if len(selectors) == 0 || t.labels == nil {
+		return true
 	}
-	return false
+	set := labels.Set{"metadata.name": t.name}
+	maps.Copy(set, t.labels)
+	return slices.ContainsFunc(selectors, func(text string) bool {
+		s, err := labels.Parse(text)
+		return err != nil || s.Matches(set)
+	})
 }
 
 func keepsOut(t state.Taint) bool { return t.Effect == "NoSchedule" || t.Effect == "NoExecute" }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -27,10 +28,10 @@ func TestNoRoom(t *testing.T) {
 	t.Parallel()
 	worker := func(name string) state.Target { return state.NodeKeyTarget("worker", name) }
 	warned := func(says ...string) []finding {
-		return []finding{{diag.Warning, "Pods have nowhere to go", "main.hcl:1", "cluster.prod", append(says, "the drain ends at its timeout (10m)", "disable_eviction = true")}}
+		return []finding{{diag.Warning, "Pods have nowhere to go", "main.hcl:1", "cluster.prod", append(says, "The drain ends at its timeout (10m)", "disable_eviction = true")}}
 	}
 	upgrade := func(o *operator) { o.config.Clusters[0].KubernetesVersion = "1.37.1"; o.kubelets("1.37.1") }
-	const both = "  PodDisruptionBudget shop/cart allows 1, and selects 2 of the pods there"
+	const both = "  PodDisruptionBudget shop/cart allows 1, and selects 2 of these pods"
 	for name, c := range map[string]struct {
 		change func(o *operator)
 		want   []finding
@@ -61,6 +62,38 @@ func TestNoRoom(t *testing.T) {
 		"the control plane has a taint that only asks": {func(o *operator) {
 			o.leave("w1", "w2")
 			o.config.Nodes[0].Taints = []state.Taint{{Key: "for", Effect: "PreferNoSchedule"}}
+		}, nil},
+		"the pods tolerate every taint": {func(o *operator) { o.cart("host-10-0-0-21 tolerant", "host-10-0-0-22 tolerant"); o.leave("w1", "w2") }, nil},
+		"one of the pods does":          {func(o *operator) { o.cart("host-10-0-0-21 tolerant", "host-10-0-0-22"); o.leave("w1", "w2") }, nil},
+		"pods on a tainted node do not tolerate its taint": {func(o *operator) {
+			o.cart("host-10-0-0-21", "host-10-0-0-21")
+			o.edit("10.0.0.11", "taint host-10-0-0-21 for=others:NoSchedule", "taint host-10-0-0-22 for=others:NoSchedule")
+			o.leave("w1")
+		}, warned("empties host-10-0-0-21, and no other node", both)},
+		"the other node lacks the label that they want": {func(o *operator) {
+			o.cart("host-10-0-0-21 on=disk=fast", "host-10-0-0-21 on=disk=fast")
+			o.leave("w1")
+		}, warned("empties host-10-0-0-21, and no other node", both)},
+		"the other node has the label": {func(o *operator) {
+			o.cart("host-10-0-0-21 on=disk=fast", "host-10-0-0-21 on=disk=fast")
+			o.edit("10.0.0.11", "label host-10-0-0-22 disk=fast")
+			o.leave("w1")
+		}, nil},
+		"the other node is to have the label": {func(o *operator) {
+			o.cart("host-10-0-0-21 on=disk=fast", "host-10-0-0-21 on=disk=fast")
+			o.config.Nodes[2].Labels = map[string]string{"disk": "fast"}
+			o.leave("w1")
+		}, nil},
+		"one that joins may have it": {func(o *operator) {
+			o.cart("host-10-0-0-21 on=disk=fast", "host-10-0-0-21 on=disk=fast")
+			o.leave("w1")
+			o.config.Nodes = append(o.config.Nodes, cluster(1, 3).Nodes[3])
+		}, nil},
+		"CoreDNS tolerates control planes": {func(o *operator) {
+			o.edit("10.0.0.11", "budget shop/cart delete", "object Deployment kube-system/coredns set spec.replicas=6")
+			o.must(o.world.AddPDB("host-10-0-0-21", sim.PDB{Namespace: "kube-system", Name: "dns", Selector: map[string]string{"k8s-app": "kube-dns"}, MinAvailable: 5}))
+			o.world.Advance(time.Minute)
+			o.leave("w1", "w2")
 		}, nil},
 		"the budget allows it": {func(o *operator) { o.edit("10.0.0.11", "budget shop/cart 0"); o.leave("w1", "w2") }, nil},
 		"pods are deleted": {func(o *operator) {
@@ -93,6 +126,12 @@ func TestNoRoom(t *testing.T) {
 			}
 		})
 	}
+}
+
+// cart puts the pods elsewhere, or makes others of them.
+func (o *operator) cart(first, second string) {
+	o.edit("10.0.0.11", "pod shop/cart-1 delete", "pod shop/cart-2 delete", "pod shop/cart-1 "+first, "pod shop/cart-2 "+second)
+	o.world.Advance(time.Minute)
 }
 
 // What the warning tells of happens.

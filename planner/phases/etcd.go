@@ -12,7 +12,6 @@ import (
 // ones are added as learners and promoted once they have caught up.
 var etcd = phase{
 	name: etcdPhase,
-	doc:  "runs the stacked etcd member and its membership",
 	nodeItems: func(n *node) []state.Item {
 		if !n.isControlPlane() || n.cluster.Etcd.External != nil {
 			return nil

@@ -101,6 +101,7 @@ func TestExternalEtcdEnds(t *testing.T) {
 		v.ObservedAt = simulated.AddDate(0, 0, days)
 		_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
 		var got []string
+		show(t, diags...)
 		for _, d := range diags {
 			got = append(got, d.Summary)
 		}

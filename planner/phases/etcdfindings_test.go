@@ -134,6 +134,19 @@ func TestMembershipFindings(t *testing.T) {
 				`A control plane of cluster "prod" is to leave`, "10.0.0.11:2379: certificate signed by unknown authority. Nothing is changed. Bring API and etcd to answer first", "kubewright etcd restore",
 			}},
 		},
+		"somebody has given its member another address": {
+			func(*operator) {}, func(v *phases.View) {
+				v.Clusters["prod"].Members = slices.Clone(v.Clusters["prod"].Members)
+				for i, m := range v.Clusters["prod"].Members {
+					if m.PeerURLs[0] == "https://10.0.0.13:2380" {
+						v.Clusters["prod"].Members[i].PeerURLs = []string{"https://192.0.2.13:2380"}
+					}
+				}
+			},
+			finding{diag.Error, "Etcd has the member at another address", "main.hcl:1", `node.cp["cp3"]`, []string{
+				`node.cp["cp3"] (10.0.0.13) is to leave, and etcd has no member at https://10.0.0.13:2380, but one of that name at https://192.0.2.13:2380`, "Nothing is changed", "--peer-urls=https://10.0.0.13:2380",
+			}},
+		},
 		"the API does not answer": {
 			func(*operator) {}, func(v *phases.View) { delete(v.Clusters, "prod"); v.ClusterErrors["prod"] = "connection refused" },
 			finding{diag.Error, "Node cannot leave now", "main.hcl:1", "cluster.prod", []string{
@@ -176,7 +189,7 @@ func TestDefragmentFindings(t *testing.T) {
 		see   func(*phases.View)
 		want  finding
 	}{
-		"no such cluster": {"test", func(*phases.View) {}, finding{diag.Error, "Unknown cluster", "", "", []string{`The configuration has no cluster "test".`}}},
+		"no such cluster": {"test", func(*phases.View) {}, finding{diag.Error, "Unknown cluster", "", "", []string{`The configuration has no cluster "test". It has prod.`}}},
 		"somebody else's": {"prod", func(v *phases.View) {
 			v.Config.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}}
 		}, finding{diag.Error, "Etcd is not kubewright's", "main.hcl:1", "cluster.prod", []string{`The etcd of cluster "prod" is external`}}},

@@ -93,8 +93,8 @@ func AstrayEtcds(v *View, label string) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, t := range v.StrayEtcds(label) {
 		diags.Append(diag.Warningf("Etcd of a control plane is another one", "The etcd of %s is %s, and that of cluster %q is %s: a member that came back without its data has founded one of its own, "+
-			"which has nothing of the cluster in it. It was not asked. Have the node taken out and joined anew:\n\n  kubewright apply -%s='%s'",
-			t, v.Etcds[t].ClusterID, label, v.EtcdID(label), ReplaceFlag, t).For(t))
+			"which has nothing of the cluster in it. It was not asked. Have the node taken out and joined anew:\n\n  kubewright apply %s",
+			t, v.Etcds[t].ClusterID, label, v.EtcdID(label), AsFlags(t, ReplaceFlag)).For(t))
 	}
 	return diags
 }
@@ -113,7 +113,7 @@ func (v *View) alone(e state.EtcdIdentity, planes []state.Target) bool {
 func (c *cluster) astrayText() string {
 	var out string
 	for _, t := range c.view.StrayEtcds(c.Label) {
-		out += fmt.Sprintf("The etcd of %s is not the cluster's: it came back without its data, and founded one of its own. Have the node taken out and joined anew:\n\n  kubewright apply -%s='%s'\n\n", t, ReplaceFlag, t)
+		out += fmt.Sprintf("The etcd of %s is not the cluster's: it came back without its data, and founded one of its own. Have the node taken out and joined anew:\n\n  kubewright apply %s\n\n", t, AsFlags(t, ReplaceFlag))
 	}
 	return out
 }
@@ -146,7 +146,7 @@ func (n *node) refuseStrayEtcd(strays []state.Target) *diag.Diagnostic {
 		what = fmt.Sprintf("The etcd of %s (%s) knows no other member than itself, and that of cluster %q has others", n.target, n.Address, c.Label)
 	}
 	what += ": a member that came back without its data has founded one of its own, which has nothing of the cluster in it. Nothing is changed on any host. "
-	again := fmt.Sprintf("have the node taken out and joined anew:\n\n  kubewright apply -%s='%s'", ReplaceFlag, n.target)
+	again := "have the node taken out and joined anew:\n\n  kubewright apply " + AsFlags(n.target, ReplaceFlag)
 	if c.seen != nil && c.seen.EtcdClusterID == its && len(c.seen.Members) > 0 {
 		return diag.Errorf(foundedAnew, "%sThe others hold the cluster's data, and a quorum of them answers: %s", what, again).At(n.Source).For(n.target)
 	}

@@ -115,7 +115,7 @@ func externalEtcdData(n *node) []finding {
 	prefix := registryPrefix(n.cluster.Cluster)
 	return []finding{{
 		text:   fmt.Sprintf("the external etcd holds a cluster already: %d keys begin with %s. A new cluster would take over that one's objects, and what was signed or encrypted for it would not be valid any more", seen.Keys, prefix),
-		remedy: fmt.Sprintf("find out whose it is; use another etcd, or another etcd-prefix for the API server. If nobody needs it any more, as after destroy: etcdctl del --prefix %s", prefix),
+		remedy: fmt.Sprintf("find out whose it is; use another etcd, or another etcd-prefix for the API server. If nobody needs it any more, as after destroy: etcdctl del --prefix %s", state.ShellWord(prefix)),
 	}}
 }
 

@@ -48,6 +48,7 @@ func (o *operator) diagnose() diag.Diagnostics {
 // wantFindings wants these findings and no others, in any order.
 func wantFindings(t testing.TB, diags diag.Diagnostics, want ...finding) {
 	t.Helper()
+	show(t, diags...)
 	for _, w := range want {
 		if d := w.in(diags); d == nil {
 			t.Errorf("%s %q at %q of %q is not among\n%s", w.severity, w.summary, w.at, w.of, printedFindings(diags))

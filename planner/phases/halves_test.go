@@ -104,6 +104,7 @@ func TestNoHalves(t *testing.T) {
 				tt.change(o)
 			}
 			r, diags := o.planOf(o.observe(), tt.options)
+			show(t, diags...)
 			i := slices.IndexFunc(diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error })
 			switch {
 			case len(tt.want) == 0 && i >= 0:
@@ -119,6 +120,9 @@ func TestNoHalves(t *testing.T) {
 				}
 			}
 			if len(tt.want) > 0 {
+				if _, then := o.planOf(o.observe(), wayOut(t, diags[i].Detail, tt.options)); then.HasErrors() {
+					t.Errorf("%s\nand then\n%s", diags[i].Detail, printedFindings(then))
+				}
 				return
 			}
 			for _, s := range r.Plan.Steps {
@@ -128,4 +132,28 @@ func TestNoHalves(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wayOut are the options by which a refusal says that nothing is left half done.
+func wayOut(t *testing.T, detail string, given planner.Options) planner.Options {
+	t.Helper()
+	out := planner.Options{Targets: slices.Clone(given.Targets)}
+	_, advice, _ := strings.Cut(detail[strings.LastIndex(detail, "\n\n"):], "-")
+	for word := range strings.FieldsSeq("-" + advice) {
+		name, value, _ := strings.Cut(strings.TrimRight(word, "."), "=")
+		if value == "" {
+			continue
+		}
+		s, err := planner.ParseSelector(strings.Trim(value, "'"), phases.Names())
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch name {
+		case "-exclude":
+			out.Excludes = append(out.Excludes, s)
+		case "-target":
+			out.Targets = append(out.Targets, s)
+		}
+	}
+	return out
 }

@@ -151,7 +151,7 @@ func TestClusterIsGone(t *testing.T) {
 			o.world.Advance(time.Minute)
 			o.edit("10.0.0.11", "file /var/lib/etcd delete")
 			wantFindings(t, o.diagnose(), finding{diag.Error, "Cluster is gone from its hosts", "main.hcl:1", "cluster.prod", []string{
-				`The state says that cluster "prod" exists (CA `, "Nothing is founded over a cluster that is remembered", "kubewright state rm 'cluster.prod'",
+				`The state says that cluster "prod" exists (CA `, "Nothing is founded over a cluster that is remembered", "kubewright state rm cluster.prod",
 			}})
 			o.recorded.Nodes, o.recorded.Clusters, o.recorded.Items = nil, nil, nil
 			o.must(o.apply())
@@ -180,6 +180,11 @@ func TestRecoverFindings(t *testing.T) {
 		"two clusters": {nil, func(o *operator, v *phases.View) { otherCA(v, o.config.Nodes[1]) }, refused.saying(
 			`The control planes of cluster "prod" have different CAs`, `  othercaother: node.cp["cp2"] (10.0.0.12)`, "correct their addresses",
 		)},
+		"another node": {nil, func(o *operator, v *phases.View) {
+			mark(v, o.config.Nodes[2], func(m *state.Marks) { m.Cluster, m.Node = "test", state.NodeTarget("x") })
+		}, finding{diag.Error, "State cannot be recovered", "main.hcl:13", `node.worker["w1"]`, []string{
+			`node.worker["w1"] (10.0.0.21) is node.x of cluster "test" to the state that made it, and node.worker["w1"] of cluster "prod" to this configuration. Use the configuration that made it, or correct the addresses here.`,
+		}}},
 		"two states": {nil, func(o *operator, v *phases.View) { v.Reports[o.config.Nodes[2].Target].Marks.Lineage = "l2" }, finding{
 			diag.Error, "State cannot be recovered", "", "", []string{"The hosts belong to different states", `  l2: node.worker["w1"] (10.0.0.21)`, "Take the hosts of other states out of this configuration"},
 		}},

@@ -108,8 +108,8 @@ func (c *cluster) anotherCA() *diag.Diagnostic {
 	seat := c.seatNode()
 	return diag.Errorf("Cluster is another one", "The state has cluster %q with the CA %s, and %s (%s) holds the CA %s. Nothing is changed on any host, and the state is left as it is. "+
 		"If that is another cluster, correct the addresses, or use the state that belongs to it. If a file was replaced by mistake, put %s back, from a backup or from another control plane. "+
-		"If the CA was replaced by hand and on purpose, have the state forget the cluster, which changes no host, and plan again: what the hosts hold counts then.\n\n  kubewright state rm '%s'",
-		c.Label, short(recorded), seat.target, seat.Address, short(cas[0]), c.caFile(), c.target).At(c.Source).For(c.target)
+		"If the CA was replaced by hand and on purpose, have the state forget the cluster, which changes no host, and plan again: what the hosts hold counts then.\n\n  kubewright state rm %s",
+		c.Label, short(recorded), seat.target, seat.Address, short(cas[0]), c.caFile(), state.ShellWord(c.target.String())).At(c.Source).For(c.target)
 }
 
 // strays refuses hosts with our marks that hold a CA which the cluster does not
@@ -176,14 +176,21 @@ func (n *node) refuseStray(own string) *diag.Diagnostic {
 
 const strayHost = "Host belongs to another cluster"
 
-// strayLeavers refuses to give back hosts that are part of another cluster by now,
-// which the reset would tear out of it.
+// strayLeavers refuses to give back hosts that are not those which joined, or are part
+// of another cluster by now, which the reset would tear out of it.
 func (v *View) strayLeavers() diag.Diagnostics {
 	var diags diag.Diagnostics
 	leavers := v.leavers()
 	for _, l := range leavers {
-		if l.report == nil || traceless(l.report) || v.find(l.target) != nil && !l.replaced {
+		if l.report == nil || v.find(l.target) != nil && !l.replaced {
 			continue // what stays configured was looked at with its cluster
+		}
+		if d := v.otherHost(l); d != nil {
+			diags.Append(d)
+			continue
+		}
+		if traceless(l.report) {
+			continue
 		}
 		own, known := ownCAs(l.report, l.caBase()), l.knownCAs(leavers)
 		if len(own) > 0 && len(known) > 0 && !shareOne(own, known) {
@@ -231,7 +238,7 @@ func (l leaver) caBase() string {
 }
 
 func (l leaver) refuseStray(own string) *diag.Diagnostic {
-	wish, way := "its host to be given back", fmt.Sprintf("have the state forget the node, which changes no host, and plan again:\n\n  kubewright state rm '%s'\n\n", l.target)
+	wish, way := "its host to be given back", "have the state forget the node, which changes no host, and plan again:\n\n  kubewright state rm "+state.ShellWord(l.target.String())+"\n\n"
 	if l.replaced {
 		wish, way = "to join anew on the same host", "take another host for the node. "
 	}
@@ -295,8 +302,8 @@ func (c *cluster) anotherEtcd() *diag.Diagnostic {
 	}
 	return diag.Errorf("Etcd is another one", "The etcd that answers for cluster %q is %s, and that of the state %s: a member that came back without its data has founded one of its own, which has nothing of the cluster in it, "+
 		"or somebody has made etcd anew by hand. Nothing is changed on any host, and the state is left as it is. If data was lost, make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
-		"If what this etcd holds is what is meant, have the state forget the cluster, which changes no host, and plan again:\n\n  kubewright state rm '%s'",
-		c.Label, c.report.EtcdClusterID, was, c.target).At(c.Source).For(c.target)
+		"If what this etcd holds is what is meant, have the state forget the cluster, which changes no host, and plan again:\n\n  kubewright state rm %s",
+		c.Label, c.report.EtcdClusterID, was, state.ShellWord(c.target.String())).At(c.Source).For(c.target)
 }
 
 // inRestore tells that the cluster's etcd is being made anew of a snapshot, and that

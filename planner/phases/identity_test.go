@@ -65,7 +65,7 @@ func TestAnotherCluster(t *testing.T) {
 		"the state has another CA": {
 			func(o *operator, _ *phases.View) { o.knowCA(strings.Repeat("e", 64)) },
 			finding{diag.Error, "Cluster is another one", "main.hcl:1", "cluster.prod", []string{
-				`The state has cluster "prod" with the CA eeeeeeeeeeee, and node.cp["cp1"] (10.0.0.11) holds the CA`, "Nothing is changed on any host, and the state is left as it is", "kubewright state rm 'cluster.prod'",
+				`The state has cluster "prod" with the CA eeeeeeeeeeee, and node.cp["cp1"] (10.0.0.11) holds the CA`, "Nothing is changed on any host, and the state is left as it is", "kubewright state rm cluster.prod",
 			}},
 		},
 		"a control plane is of another one": {
@@ -153,7 +153,7 @@ func TestAnotherEtcd(t *testing.T) {
 	o.know(func(c *state.RecordedCluster) { c.EtcdClusterID = "deadbeef" })
 	wantFindings(t, o.diagnose(), finding{diag.Error, "Etcd is another one", "main.hcl:1", "cluster.prod", []string{
 		`The etcd that answers for cluster "prod" is ` + was + ", and that of the state deadbeef", "Nothing is changed on any host, and the state is left as it is",
-		"kubewright etcd restore FILE", "kubewright state rm 'cluster.prod'",
+		"kubewright etcd restore FILE", "kubewright state rm cluster.prod",
 	}})
 	v := o.observe()
 	v.Destroy = true
@@ -184,7 +184,7 @@ func TestAnotherCAIsKnownAgain(t *testing.T) {
 	o := founded(t, 2, 1)
 	was := o.recorded.Clusters["prod"].CA
 	o.knowCA(strings.Repeat("e", 64))
-	if _, err := o.plan(); err == nil {
+	if _, err := o.planShown(); err == nil {
 		t.Fatal("there is a plan")
 	}
 	o.wantKnownAgain()
@@ -212,7 +212,7 @@ func TestMarksNameTheCA(t *testing.T) {
 	o.knowCA(was)
 	o.wantNothing()
 	o.knowCA(strings.Repeat("e", 64))
-	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Cluster is another one") {
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Cluster is another one") {
 		t.Errorf("another cluster's state is taken: %v", err)
 	}
 }
@@ -323,7 +323,7 @@ func TestFoundingIsBegunAgain(t *testing.T) {
 // has failed.
 func (o *operator) recordSeen() {
 	o.t.Helper()
-	_, err := o.plan()
+	_, err := o.planShown()
 	o.must(err)
 	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: "l1", Learned: phases.Record(o.view, o.result)}}
 	o.must(o.fold())
@@ -378,6 +378,142 @@ func TestStrayLeavers(t *testing.T) {
 			})
 		}
 	}
+}
+
+// blankHost has a host seen as a machine on which nobody has done anything.
+func blankHost(v *phases.View, n *config.Node) {
+	r := *v.Reports[n.Target]
+	r.Marks, r.Files, r.Units = nil, map[string]state.FileReport{}, map[string]state.UnitReport{}
+	v.Reports[n.Target] = &r
+}
+
+// TestLeaversOnOtherHosts: a host that is not the one which joined is not given back,
+// whatever is on it: its address was given to another machine, or leads to another node.
+func TestLeaversOnOtherHosts(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 2, 2)
+	places(base.config)
+	w1, w2 := base.config.Nodes[2], base.config.Nodes[3]
+	other := func(v *phases.View) { v.Reports[w1.Target].Facts.MachineID = strings.Repeat("b", 32) }
+	etcd := func(v *phases.View) {
+		v.Reports[w1.Target].Files["/var/lib/etcd/member"] = state.FileReport{Exists: true, Type: "directory"}
+	}
+	machine := func(says ...string) finding {
+		return finding{diag.Error, "Host is another machine", "", w1.Target.String(), append(says,
+			`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and its host has the machine id bbbbbbbbbbbb and no mark of kubewright's`, "Nothing is changed on any host")}
+	}
+	for name, tt := range map[string]struct {
+		see  func(*phases.View)
+		want []finding
+	}{
+		"it is the one":                {func(*phases.View) {}, nil},
+		"its machine id was made anew": {other, nil},
+		"another one, with nothing on it": {func(v *phases.View) { other(v); blankHost(v, w1) }, []finding{
+			machine(`-forget-unreachable='node.worker["w1"]'`, "unreachable = true"),
+		}},
+		"another one, with an etcd of somebody's": {func(v *phases.View) { other(v); blankHost(v, w1); etcd(v) }, []finding{
+			machine("kubeadm reset", `kubewright state rm 'node.worker["w1"]'`),
+		}},
+		"another one, joined by hand": {func(v *phases.View) { other(v); v.Reports[w1.Target].Marks = nil }, []finding{
+			machine("kubeadm reset", `kubewright state rm 'node.worker["w1"]'`),
+		}},
+		"that of another node": {func(v *phases.View) { v.Reports[w1.Target] = v.Reports[w2.Target] }, []finding{{
+			diag.Error, "Host is another node", "", w1.Target.String(),
+			[]string{`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and the host at its address is marked as node.worker["w2"]`, "Nothing is changed on any host", "kubewright state rm"},
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			o.leave("w1")
+			v := o.observe()
+			r := *v.Reports[w1.Target]
+			v.Reports[w1.Target] = &r
+			tt.see(v)
+			_, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, diags, tt.want...)
+		})
+	}
+}
+
+// TestGivenBackAlready: a state that is older than the leave of a node still has it. Its
+// host shows that it was given back, and what is there now is nobody's to take away.
+func TestGivenBackAlready(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 1, 1)
+	w1 := base.config.Nodes[1]
+	for name, leave := range map[string]func(*operator){
+		"its block is gone": func(o *operator) { o.leave("w1") },
+		"everything goes":   func(o *operator) { o.destroy = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			leave(o)
+			v := o.observe()
+			blankHost(v, w1)
+			res, diags := o.planOf(v, planner.Options{})
+			wantFindings(t, diags)
+			for _, s := range res.Plan.Steps {
+				if s.Target == w1.Target && slices.ContainsFunc(s.Operations, planner.IsHostOperation) {
+					t.Errorf("something is done on its host:\n%s", describe(res.Plan))
+				}
+			}
+			// As long as a kubelet runs there it is not given back.
+			v.Reports[w1.Target].Units["kubelet.service"] = state.UnitReport{Exists: true, Active: "active"}
+			res, diags = o.planOf(v, planner.Options{})
+			wantFindings(t, diags)
+			if !slices.ContainsFunc(res.Plan.Steps, func(s planner.Step) bool {
+				return s.Target == w1.Target && slices.ContainsFunc(s.Operations, planner.IsHostOperation)
+			}) {
+				t.Errorf("nothing stops its kubelet:\n%s", describe(res.Plan))
+			}
+		})
+	}
+}
+
+// TestDestroyOnOtherHosts: with a cluster goes what is left of it. On a machine that
+// has taken the place of a host nothing is, and nothing is done there.
+func TestDestroyOnOtherHosts(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	w1 := o.config.Nodes[1]
+	o.destroy = true
+	v := o.observe()
+	r := *v.Reports[w1.Target]
+	r.Facts.MachineID = strings.Repeat("b", 32)
+	v.Reports[w1.Target] = &r
+	blankHost(v, w1)
+	res, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags)
+	for _, s := range res.Plan.Steps {
+		if s.Target == w1.Target && len(s.Operations) > 0 {
+			t.Errorf("on another machine something is done:\n%s", describe(res.Plan))
+		}
+	}
+	if !slices.ContainsFunc(res.Plan.Resources, func(r planner.ResourceChange) bool { return r.Target == w1.Target && r.Action == planner.Delete }) {
+		t.Error("the node is not counted as destroyed")
+	}
+}
+
+// TestAcceptedHostWithData: a new machine was accepted for a node, and it holds data that
+// is of no cluster which anybody knows.
+func TestAcceptedHostWithData(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 1)
+	w1 := o.config.Nodes[3]
+	o.replace = []state.Target{w1.Target}
+	v := o.observe()
+	v.AcceptNewHost = v.Replace
+	r := *v.Reports[w1.Target]
+	r.Facts.MachineID = strings.Repeat("b", 32)
+	v.Reports[w1.Target] = &r
+	blankHost(v, w1)
+	_, diags := o.planOf(v, planner.Options{})
+	wantFindings(t, diags)
+	v.Reports[w1.Target].Files["/var/lib/etcd/member"] = state.FileReport{Exists: true, Type: "directory"}
+	_, diags = o.planOf(v, planner.Options{})
+	wantFindings(t, diags, finding{diag.Error, "Host is another machine", "", w1.Target.String(), []string{"Nothing is changed on any host", "kubeadm reset"}})
 }
 
 // TestStrayReplaced: nor is a node replaced on such a host, which would be reset first.

@@ -16,7 +16,6 @@ import (
 // plugin's, go to every node.
 var images = phase{
 	name:   imagesPhase,
-	doc:    "makes all images present in the runtime",
 	letsGo: anyItem,
 	nodeItems: func(n *node) []state.Item {
 		var items []state.Item

@@ -17,7 +17,7 @@ func TestIncompleteIsNotRotated(t *testing.T) {
 			o := founded(t, 3, 0)
 			o.lose("10.0.0.13", lost)
 			o.rotate = []phases.Rotation{rotation(t, "ca")}
-			_, err := o.plan()
+			_, err := o.planShown()
 			if err == nil {
 				t.Fatal("there is a plan")
 			}

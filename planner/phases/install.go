@@ -18,7 +18,6 @@ import (
 // longer wanted stays until the node is reset.
 var install = phase{
 	name:   installPhase,
-	doc:    "puts container runtime, kubelet and CNI plugins in place, from artifacts or packages",
 	letsGo: anyItem,
 	nodeItems: func(n *node) []state.Item {
 		if n.awaitsAPI() {

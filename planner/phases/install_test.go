@@ -342,6 +342,7 @@ func TestInstallFindings(t *testing.T) {
 			o.config.Clusters[0].ImagePullPolicy = test.policy
 			_, diags := phases.Plan(o.observe(), planner.Plan{}, planner.Options{})
 			var text strings.Builder
+			show(t, diags...)
 			for _, d := range diags {
 				text.WriteString(d.Detail + "\n")
 			}

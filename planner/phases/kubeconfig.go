@@ -12,7 +12,6 @@ import (
 // cluster signs, so every node's kubelet has its kubeconfig from here, for good.
 var kubeconfigs = phase{
 	name: kubeconfigPhase,
-	doc:  "writes the kubeconfigs of the administrator, the controllers and the founder's kubelet; with an external CA every kubelet's",
 	nodeItems: func(n *node) []state.Item {
 		var items []state.Item
 		for _, k := range n.kubeconfigSpecs() {

@@ -13,7 +13,6 @@ import (
 // joins gets a bootstrap kubeconfig with a token made for this run.
 var kubeletStart = phase{
 	name: kubeletStartPhase,
-	doc:  "configures and starts the kubelet; a joining node bootstraps its certificate",
 	nodeItems: func(n *node) []state.Item {
 		instance := n.fileItem(kubeletStartPhase, state.KindYAMLFile, instanceConfig, "0644", func(n *node) []byte { return kubeadm.InstanceConfig(n.input()) })
 		configFile := n.fileItem(kubeletStartPhase, state.KindYAMLFile, kubeletConfig, "0644", (*node).kubeletConfig)
@@ -60,13 +59,13 @@ func (n *node) workerCA() []state.Item {
 		return []state.Item{n.authorityItem(kubeletStartPhase, ca)}
 	}
 	want := map[string]state.Value{"signed_by": n.cluster.signedBy(ca.Base)}
+	it := state.Item{Address: item(n.target, kubeletStartPhase, "certificate", ca.Base), Kind: state.KindCertificate, Partial: true}
 	if _, ended := n.cluster.atOnce[ca.Base]; ended {
 		want[planner.RenewalDue] = state.Bool(false)
+		it.Classes = shownOfCertificates
 	}
-	return []state.Item{{
-		Address: item(n.target, kubeletStartPhase, "certificate", ca.Base), Kind: state.KindCertificate, Partial: true,
-		Attributes: state.Map(want),
-	}}
+	it.Attributes = state.Map(want)
+	return []state.Item{it}
 }
 
 // bringCA brings the CA's certificate to a worker.
@@ -127,6 +126,9 @@ func kubeletStep(n *node, w work) planner.Step {
 	s.Operations = append(s.Operations, n.readyWait()...)
 	s.Operations = append(s.Operations, n.stay()...)
 	s.Impact = "restarts the kubelet here; pods keep running"
+	if n.unregistered() {
+		s.Impact = "restarts the kubelet here, which makes its Node anew"
+	}
 	if w.hasEnded() {
 		s.Impact = n.revivesImpact()
 	}
@@ -186,7 +188,6 @@ func (n *node) bootstrapOperations() []planner.Operation {
 // certificate. A worker's kubelet stays with the server it bootstrapped at.
 var waitBootstrap = phase{
 	name: waitBootstrapPhase,
-	doc:  "waits until a joining node is registered with its own certificate",
 	nodeItems: func(n *node) []state.Item {
 		if n.isControlPlane() || n.cluster.externalCA() {
 			return nil

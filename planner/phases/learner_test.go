@@ -16,7 +16,7 @@ import (
 // cutAfterAdding carries out what is planned until etcd has a learner more, and no further.
 func (o *operator) cutAfterAdding() {
 	o.t.Helper()
-	_, err := o.plan()
+	_, err := o.planShown()
 	o.must(err)
 	crashed := false
 	o.world.OnEffect = func(e sim.Effect) error {
@@ -95,7 +95,7 @@ func TestRestartsWhileAllAreWell(t *testing.T) {
 		}
 		return nil
 	}
-	if err := o.apply(); err == nil || !strings.Contains(err.Error(), "a member is restarted only while all others answer, and host-10-0-0-15 does not. Bring it back first") {
+	if err := o.apply(); err == nil || !strings.Contains(err.Error(), "a member is restarted only while all others answer, and host-10-0-0-15 does not. Bring host-10-0-0-15 back first; a control plane whose host is gone for good") {
 		t.Errorf("with cp5 down: %v", err)
 	}
 	if restarted != 2 {

@@ -42,6 +42,8 @@ type operator struct {
 	around func(*planner.Step) error
 	view   *phases.View
 	result phases.Result
+	// said is what the last plan said.
+	said diag.Diagnostics
 	// artifacts is the folder of artifacts.
 	artifacts string
 	// parallelism is how many steps run at once; one when it is 0.
@@ -127,12 +129,21 @@ func (o *operator) plan() (*planner.Plan, error) {
 		o.view.Key = state.NewKey(o.recorded.FingerprintKey)
 	}
 	r, diags := phases.Plan(o.view, planner.Plan{}, planner.Options{})
+	o.said = diags
 	if diags.HasErrors() {
 		i := slices.IndexFunc(diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error })
 		return nil, fmt.Errorf("%s: %s", diags[i].Summary, diags[i].Detail)
 	}
 	o.result = r
 	return r.Plan, together(r.Plan)
+}
+
+// planShown is plan, whose findings are held as they are said.
+func (o *operator) planShown() (*planner.Plan, error) {
+	o.t.Helper()
+	p, err := o.plan()
+	show(o.t, o.said...)
+	return p, err
 }
 
 // Append keeps the journal until it is folded.
@@ -254,7 +265,7 @@ func (o *operator) quorum(ctx context.Context, s *planner.Step) error {
 			}
 			if members, _, err = etcd.Members(ctx); err != nil {
 				last = err
-			} else if last = planner.QuorumAllows(s, o.view.NodeName(s.Target), members); last == nil {
+			} else if last = planner.QuorumAllows(s, o.view.PeerURL(s.Target), members); last == nil {
 				return nil
 			} else {
 				break
@@ -415,7 +426,7 @@ func TestSilentLeaver(t *testing.T) {
 	gone := o.config.Nodes[2]
 	o.config.Nodes = slices.Delete(slices.Clone(o.config.Nodes), 2, 3)
 	o.must(sim.Edit(o.world, gone.Address, "power off"))
-	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "-allow-unreachable") {
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "-allow-unreachable") {
 		t.Errorf("the plan is not refused: %v", err)
 	}
 	o.allowUnreachable = true
@@ -442,7 +453,7 @@ func TestSilentControlPlane(t *testing.T) {
 			o = founded(t, 3, 1)
 		}
 		o.must(sim.Edit(o.world, "10.0.0.13", "power off"))
-		if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Control plane could not be looked at") {
+		if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Control plane could not be looked at") {
 			t.Errorf("applied %v: the plan is not refused: %v", applied, err)
 		}
 	}
@@ -457,7 +468,7 @@ func TestReinstalledControlPlane(t *testing.T) {
 		o.must(sim.Edit(o.world, "10.0.0.13", "unit kubelet stop"))
 		o.must(sim.Edit(o.world, "10.0.0.13", "file "+path+" delete"))
 	}
-	_, err := o.plan()
+	_, err := o.planShown()
 	for _, want := range []string{"Etcd member has lost its data", "as member host-10-0-0-13, but", `kubewright apply -replace='node.cp["cp3"]'`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the plan is not refused with %q: %v", want, err)

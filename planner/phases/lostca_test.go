@@ -105,7 +105,7 @@ func TestLostCAIsNotMade(t *testing.T) {
 			for _, n := range o.config.Nodes[:tt.planes] {
 				o.lose(n.Address, tt.lost...)
 			}
-			_, err := o.plan()
+			_, err := o.planShown()
 			if err == nil {
 				t.Fatal("there is a plan")
 			}

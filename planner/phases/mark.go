@@ -15,7 +15,6 @@ import (
 // configuration says of the node besides.
 var markControlPlane = phase{
 	name: markPlanePhase,
-	doc:  "sets a control plane's labels, annotations and taints",
 	nodeItems: func(n *node) []state.Item {
 		if !n.isControlPlane() {
 			return nil
@@ -34,7 +33,6 @@ var markControlPlane = phase{
 // markWorker does for a worker what kubeadm leaves to kubectl label and taint.
 var markWorker = phase{
 	name: markWorkerPhase,
-	doc:  "sets a worker's labels, annotations and taints",
 	nodeItems: func(n *node) []state.Item {
 		if n.isControlPlane() {
 			return nil

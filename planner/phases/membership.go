@@ -60,7 +60,7 @@ func (c *cluster) tellsMembers() bool { return c.report != nil && len(c.report.M
 func (n *node) backFromLoss(lost int) string {
 	c := n.cluster
 	restore := "make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE"
-	again := fmt.Sprintf("have the node taken out and joined anew:\n\n  kubewright apply -%s='%s'", ReplaceFlag, n.target)
+	again := "have the node taken out and joined anew:\n\n  kubewright apply " + AsFlags(n.target, ReplaceFlag)
 	switch all := len(c.controlPlanes()); {
 	case c.tellsMembers():
 		return "While the others hold quorum, " + again
@@ -93,11 +93,39 @@ func (c *cluster) removedMembers() diag.Diagnostics {
 	return diags
 }
 
+// movedMembers refuses to let a control plane leave that etcd does not count at its
+// address, and at another one by its name: nobody would be taken out, and the host be
+// reset all the same, so that etcd went on counting on a member which is lost.
+func (c *cluster) movedMembers() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, l := range c.parting() {
+		if c.lists(l.peerURL()) {
+			continue
+		}
+		for _, m := range c.seen.Members {
+			if m.Name != l.Name || c.known(m) {
+				continue
+			}
+			diags.Append(diag.Errorf("Etcd has the member at another address", "%s (%s) is to leave, and etcd has no member at %s, but one of that name at %s. Nothing is changed: it would stay a member whose host was reset. "+
+				"If it is this one, give it back the address by which the state knows it, and plan again:\n\n  etcdctl member update %s --peer-urls=%s\n\nIf it is another one, give it another name.",
+				l.target, l.Address, l.peerURL(), strings.Join(m.PeerURLs, ", "), m.ID, l.peerURL()).At(c.Source).For(l.target))
+		}
+	}
+	return diags
+}
+
+// known tells that a member of etcd is that of a node of the configuration, or of one
+// that leaves.
+func (c *cluster) known(m state.EtcdMember) bool {
+	return slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return slices.Contains(m.PeerURLs, n.peerURL()) }) ||
+		slices.ContainsFunc(c.parting(), func(l leaver) bool { return slices.Contains(m.PeerURLs, l.peerURL()) })
+}
+
 // joinsAnew says how a node with old data joins. One that the state has forgotten
 // cannot be taken out by it any more.
 func (n *node) joinsAnew() string {
 	if n.cluster.view.recordedNode(n.target) {
-		return fmt.Sprintf("Have the node taken out as a whole and joined anew:\n\n  -%s='%s'", ReplaceFlag, n.target)
+		return "Have the node taken out as a whole and joined anew:\n\n  kubewright apply " + AsFlags(n.target, ReplaceFlag)
 	}
 	return "The state does not know the node any more. Clean the host (kubeadm reset there), and plan again: it joins as a new one. " +
 		"Where an apply has begun to join it, take it out and join it anew with -" + ReplaceFlag + "."
@@ -137,6 +165,6 @@ func (n *node) refuseFoundedAnew(was string) *diag.Diagnostic {
 	}
 	return diag.Errorf(foundedAnew, "The etcd that answers%s is %s, and that of the state %s, of which %s (%s) holds data still: a member that came back without its data has founded one of its own, "+
 		"which has nothing of the cluster in it. Nothing is changed on any host. Keep that data. If etcd is only down where it is, bring it back, and plan again. If a quorum of it is lost for good, make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
-		"Only if etcd was made anew by hand and on purpose is that data not needed; the node is taken out and joined again with -%s='%s'.",
-		strings.Join(sorted(founders), ","), n.cluster.report.EtcdClusterID, was, n.target, n.Address, ReplaceFlag, n.target).At(n.Source).For(n.target)
+		"Only if etcd was made anew by hand and on purpose is that data not needed; the node is taken out and joined again with %s.",
+		strings.Join(sorted(founders), ","), n.cluster.report.EtcdClusterID, was, n.target, n.Address, AsFlags(n.target, ReplaceFlag)).At(n.Source).For(n.target)
 }

@@ -11,7 +11,6 @@ import (
 // uploadConfig keeps in the cluster what kubeadm and joining nodes read.
 var uploadConfig = phase{
 	name:         uploadConfigPhase,
-	doc:          "keeps the cluster's and the kubelets' configuration in the cluster",
 	clusterItems: func(c *cluster) []state.Item { return c.objectItems(uploadConfigPhase) },
 	clusterStep:  objectStep,
 	clusterNeeds: func(c *cluster) []state.Address {

@@ -112,6 +112,9 @@ func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool
 	case state.KindKey:
 		f := r.Files[id]
 		mode, owner := access(f, it.Attributes.Get("mode"), it.Attributes.Get("owner"))
+		if f.Type == "link" && f.Target == "" && f.Invalid == "" {
+			f.Invalid = "a symbolic link that leads to no file"
+		}
 		if f.Invalid != "" {
 			return attributes("mode", mode, "owner", owner, "invalid", f.Invalid), f.Exists
 		}

@@ -40,7 +40,7 @@ func TestOldHostGoesOn(t *testing.T) {
 			wantFindings(t, o.diagnose(), want)
 			o.edit(c.was, "power off")
 			o.world.Advance(time.Minute)
-			_, err := o.plan()
+			_, err := o.planShown()
 			o.must(err)
 		})
 	}

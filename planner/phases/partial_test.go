@@ -46,6 +46,7 @@ func TestPartOfACluster(t *testing.T) {
 			tt.change(o)
 			v.Config, v.Destroy, v.Key = o.config, o.destroy, state.NewKey(o.recorded.FingerprintKey)
 			_, diags := phases.Plan(v, planner.Plan{}, tt.options)
+			show(t, diags...)
 			i := slices.IndexFunc(diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error })
 			switch {
 			case len(tt.want) == 0 && i >= 0:
@@ -74,7 +75,7 @@ func TestClusterIsDestroyedWhenAsked(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
 	o.config = &config.Config{}
-	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Cluster would be destroyed") {
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Cluster would be destroyed") {
 		t.Errorf("it is planned: %v", err)
 	}
 	o.config = nothing()

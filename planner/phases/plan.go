@@ -44,6 +44,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		diags = append(diags, v.checkRotations()...)
 		diags = append(diags, v.preflight(options.SkipPhases)...)
 		diags = append(diags, v.endpointLeaves()...)
+		diags = append(diags, v.takenNames()...)
 		diags = append(diags, v.absentNames()...)
 		diags = append(diags, v.walk()...)
 	}

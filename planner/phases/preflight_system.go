@@ -126,7 +126,7 @@ func cgroupControllers(n *node) []finding {
 	if len(missing) > 0 {
 		out = append(out, finding{
 			text:   "the kernel lacks cgroup controllers by which the kubelet limits pods: " + strings.Join(missing, ", "),
-			remedy: "boot a newer kernel, or take cgroup_disable off the kernel's command line, add cgroup_enable=memory where the distribution turns it off",
+			remedy: "boot a newer kernel, or take cgroup_disable off the kernel's command line, and add cgroup_enable=memory where the distribution turns it off",
 		})
 	}
 	if lacks := without(recommended, have); len(lacks) > 0 {

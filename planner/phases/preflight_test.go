@@ -245,6 +245,7 @@ func TestPreflightFindsWhatIsWrong(t *testing.T) {
 			if d == nil {
 				t.Fatalf("not found in %v", diags)
 			}
+			show(t, d)
 			if (d.Severity == diag.Warning) != s.warning || diags.HasErrors() == s.warning {
 				t.Errorf("it is a %s, among %v", d.Severity, diags)
 			}

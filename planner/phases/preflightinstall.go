@@ -38,12 +38,21 @@ func (n *node) otherRuntime() bool {
 	return slices.ContainsFunc(n.facts().CRISockets, func(s string) bool { return !strings.Contains(s, "containerd") })
 }
 
+// sockets are those on which runtimes listen, and that of the node block.
+func (n *node) sockets() []string {
+	out := slices.Clone(n.facts().CRISockets)
+	if n.CRISocket != "" && !slices.Contains(out, n.CRISocket) {
+		out = append(out, n.CRISocket)
+	}
+	return out
+}
+
 // broughtRuntime checks that the containerd of the artifacts can be the host's runtime.
 func (n *node) broughtRuntime() []finding {
 	var out []finding
 	if n.otherRuntime() || n.CRISocket != "" && !strings.Contains(n.CRISocket, "containerd") {
 		out = append(out, finding{
-			text:   "the artifacts hold containerd, and the host has another container runtime: " + strings.Join(append(slices.Clone(n.facts().CRISockets), n.CRISocket), ", "),
+			text:   "the artifacts hold containerd, and the host has another container runtime: " + strings.Join(n.sockets(), ", "),
 			remedy: "take containerd out of the artifacts, or the other runtime off the host",
 		})
 	}

@@ -29,7 +29,7 @@ func packagesFit(n *node) []finding {
 	if r.Locked != "" {
 		out = append(out, finding{
 			text:   fmt.Sprintf("%s works with the package manager now, which then does nothing else", r.Locked),
-			remedy: "none, if it ends by itself: an apply waits five minutes for it", warning: true,
+			remedy: "nothing, if it ends by itself: an apply waits five minutes for it", warning: true,
 		})
 	}
 	return append(append(out, n.repositoryFits()...), n.shadowed()...)

@@ -16,7 +16,6 @@ import (
 // before, and then the kernel settings that Kubernetes needs.
 var prepare = phase{
 	name: preparePhase,
-	doc:  "marks the host as ours, sets kernel modules and sysctls, turns swap off",
 	// Something else may need a module by now; swap is nobody's affair where the kubelet
 	// runs with it. A reset puts the kernel back.
 	letsGo: func(class string) bool { return class == "module" || class == "swap" },

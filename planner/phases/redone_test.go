@@ -36,7 +36,7 @@ func TestRedoesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := begin(t)
-			_, err := o.plan()
+			_, err := o.planShown()
 			o.must(err)
 			whole := ledgerOf(o.copy(t))
 			first, last, ended := whole.o.effects()

@@ -32,12 +32,17 @@ func (v *View) say(c *planner.Change, desired, observed *state.Snapshot) {
 		return
 	}
 	c.Attributes = slices.Clone(c.Attributes)
+	n, shared := v.find(c.Address.Target), false
 	for i := range c.Attributes {
 		if from := want.OriginOf(c.Attributes[i].Path); from.File != "" {
 			c.Attributes[i].Origin = from
+			shared = shared || n != nil && c.Attributes[i].After.IsNull() && !n.says(from)
 		}
 	}
-	if n := v.find(c.Address.Target); n != nil && c.Kind == state.KindNodeObject && slices.ContainsFunc(c.Attributes, ofTaints) {
+	if shared {
+		c.Shown = map[string]state.Value{planner.SharedSetting: state.Bool(true)}
+	}
+	if n != nil && c.Kind == state.KindNodeObject && slices.ContainsFunc(c.Attributes, ofTaints) {
 		left, whole := n.taintsLeft(want, have)
 		if !v.Config.Secrets.IsZero() {
 			left = v.scrubbed(left)
@@ -46,6 +51,16 @@ func (v *View) say(c *planner.Change, desired, observed *state.Snapshot) {
 			c.Shown = map[string]state.Value{"taints": left}
 		}
 	}
+}
+
+// says tells that a place in the configuration is in the node's own block.
+func (n *node) says(at state.Source) bool {
+	for _, s := range n.Origins {
+		if s == at {
+			return true
+		}
+	}
+	return false
 }
 
 func ofTaints(a planner.AttributeChange) bool { return state.SplitPath(a.Path)[0] == "taints" }

@@ -23,6 +23,16 @@ const (
 	ForgetUnreachableFlag = "forget-unreachable"
 )
 
+// AsFlags are these flags with a node's address each, as words of a command that is
+// printed to be copied.
+func AsFlags(t state.Target, flags ...string) string {
+	words := make([]string, len(flags))
+	for i, f := range flags {
+		words[i] = "-" + f + "=" + state.ShellWord(t.String())
+	}
+	return strings.Join(words, " ")
+}
+
 // replacement is a node that leaves its cluster and joins again in one plan.
 type replacement struct {
 	reason string
@@ -105,14 +115,14 @@ func (v *View) unreplaced(p *planner.Plan, o planner.Options) diag.Diagnostics {
 func (v *View) refuseReplacing(t state.Target) *diag.Diagnostic {
 	i := slices.IndexFunc(v.Config.Nodes, func(n *config.Node) bool { return n.Target == t })
 	return diag.Errorf(hostNotLookedAt, "-%s=%s: a node is replaced on a host that answers. Nothing is changed on any host.\n\n%s\n\n"+
-		"If the host is gone for good, take its block out and remove it with -%s='%s'.", ReplaceFlag, t, reason(v.Unobserved[t]), ForgetUnreachableFlag, t).At(v.Config.Nodes[i].Source).For(t)
+		"If the host is gone for good, take its block out and remove it with %s.", ReplaceFlag, t, reason(v.Unobserved[t]), AsFlags(t, ForgetUnreachableFlag)).At(v.Config.Nodes[i].Source).For(t)
 }
 
 // anotherMachine refuses a host that is not the one which joined, until somebody
 // has said that it is meant.
 func (v *View) anotherMachine(n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
 	id := r.Facts.MachineID
-	if was.MachineID == "" || id == "" || was.MachineID == id || slices.Contains(v.AcceptNewHost, n.Target) {
+	if !otherMachine(was, r) || slices.Contains(v.AcceptNewHost, n.Target) {
 		return nil
 	}
 	first := "Its old Node object goes first."
@@ -121,8 +131,8 @@ func (v *View) anotherMachine(n *config.Node, was *state.RecordedNode, r *state.
 	}
 	return diag.Errorf("Host is another machine", "%s (%s) has the machine id %s, and the host that joined had %s: it was reinstalled, or another host has its address. "+
 		"Nothing is changed. If that is as it should be, have the node replaced, and say that the new machine is meant:\n\n"+
-		"  -%s='%s' -%s='%s'\n\n%s If it is not, correct the address.",
-		n.Target, n.Address, short(id), short(was.MachineID), ReplaceFlag, n.Target, AcceptNewHostFlag, n.Target, first).At(n.Source).For(n.Target)
+		"  %s\n\n%s If it is not, correct the address.",
+		n.Target, n.Address, short(id), short(was.MachineID), AsFlags(n.Target, ReplaceFlag, AcceptNewHostFlag), first).At(n.Source).For(n.Target)
 }
 
 // oldHostRuns refuses another host for a node while the one that joined, at another
@@ -130,7 +140,7 @@ func (v *View) anotherMachine(n *config.Node, was *state.RecordedNode, r *state.
 // would speak of it any more.
 func (v *View) oldHostRuns(n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
 	c := v.Clusters[n.Cluster]
-	other := was.MachineID != "" && r.Facts.MachineID != "" && was.MachineID != r.Facts.MachineID || r.Marks == nil && blank(r)
+	other := otherMachine(was, r) || blank(r)
 	if c == nil || !readdressed(n, was) || !other || !v.planeStays(n) {
 		return nil
 	}
@@ -141,8 +151,8 @@ func (v *View) oldHostRuns(n *config.Node, was *state.RecordedNode, r *state.Rep
 		"Nothing is changed: it would be neither drained nor reset, and it would keep its kubelet, its pods with their data, and the keys of the cluster. Let it leave first: "+
 		"take the block of %s, or its key, out of the configuration and apply, which drains and resets the old host; then put it back with the new address.\n\n"+
 		"If the old host is not to be reset, drain it (kubectl drain %s), switch it off, and once the API shows its node as NotReady, with the status unknown:\n\n"+
-		"  kubewright apply -%s='%s' -%s='%s'\n\nIf the address is a mistake, correct it.",
-		n.Target, n.AdvertiseAddress(), was.Name, was.Address, n.Target, was.Name, ReplaceFlag, n.Target, AcceptNewHostFlag, n.Target).At(n.Source).For(n.Target)
+		"  kubewright apply %s\n\nIf the address is a mistake, correct it.",
+		n.Target, n.AdvertiseAddress(), was.Name, was.Address, n.Target, was.Name, AsFlags(n.Target, ReplaceFlag, AcceptNewHostFlag)).At(n.Source).For(n.Target)
 }
 
 // readdressed tells that the node is at another address than when it was recorded.
@@ -198,7 +208,7 @@ func (v *View) replaceAll() diag.Diagnostics {
 		}
 		if present > 0 && stay == 0 {
 			diags.Append(diag.Errorf("No control plane would stay", "Of cluster %q every control plane would leave in this plan, and new ones join through one that stays. "+
-				"Nothing is changed. Do it in two plans: add or replace some first, then the rest. To remove the cluster with its data, use kubewright destroy.", c.Label).At(c.Source))
+				"Nothing is changed. Do it in two plans: add or replace some first, then the rest. To remove the cluster with its data, use kubewright destroy.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label)))
 		}
 	}
 	return diags

@@ -188,6 +188,7 @@ func TestMadeCAsEnd(t *testing.T) {
 		v := o.observe()
 		v.ObservedAt = o.world.Now().Add(time.Duration(years)*365*24*time.Hour + time.Hour)
 		_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+		show(t, diags...)
 		seen := slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == want && d.Severity == diag.Error == (years == 10) })
 		if want == "" && len(diags) > 0 || want != "" && (!seen || len(diags) != 3) {
 			t.Errorf("after %d years: %v, want %q of three CAs", years, diags, want)

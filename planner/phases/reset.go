@@ -62,10 +62,19 @@ func (v *View) leaverOf(t state.Target) leaver {
 	if r := v.replacements[t]; r != nil {
 		l.replaced, l.report, l.gone = true, r.report, r.report == nil
 	}
-	if v.abandons(t) {
+	if v.abandons(t) || l.given() {
 		l.report, l.gone = nil, true
 	}
 	return l
+}
+
+// given tells that the host was given back already: our mark, which is the last thing to
+// go, is not there, nothing of Kubernetes is, and no kubelet runs. The state may be older
+// than that, and whatever is on the host somebody else's. Another machine is spoken of
+// where the cluster stays, and with the cluster goes only what is left of it.
+func (l leaver) given() bool {
+	return !l.replaced && l.report != nil && blank(l.report) && l.report.Units[kubeletUnit].Active != "active" &&
+		(l.whole || !otherMachine(l.RecordedNode, l.report))
 }
 
 // acts tells that something is done for the leaver. A host that was not seen is
@@ -126,13 +135,14 @@ func (l leaver) drainStep() planner.Step {
 		ID: step(l.target, drainPhase), Phase: drainPhase, Target: l.target, Action: planner.Delete, Via: l.cluster.seat,
 		Limits: []string{l.cluster.limit("drain")},
 		Impact: l.cluster.drainImpact(l.Name), Pods: l.cluster.drainedPods(l.Name), Operations: l.cluster.drain(l.Name, forLeaving),
+		RestsOn: l.drainRestsOn(),
 	}
 }
 
 // resetStep gives the host back. In a cluster that stays, the API server goes first,
 // then the etcd member behind it, and the Node object when its kubelet has stopped.
 func (l leaver) resetStep() planner.Step {
-	s := planner.Step{ID: step(l.target, resetPhase), Phase: resetPhase, Target: l.target, Action: planner.Delete}
+	s := planner.Step{ID: step(l.target, resetPhase), Phase: resetPhase, Target: l.target, Action: planner.Delete, RestsOn: l.resetRestsOn()}
 	if !l.whole {
 		s.Via = l.cluster.seat
 		if l.Role == string(config.ControlPlane) {
@@ -151,7 +161,11 @@ func (l leaver) resetStep() planner.Step {
 	if !l.whole {
 		s.Operations = append(s.Operations, planner.DeleteObject{Ref: state.ObjectRef{APIVersion: "v1", Kind: "Node", Name: l.Name}})
 	}
-	if l.gone {
+	switch {
+	case l.gone && l.whole:
+		s.Impact = "nothing is done on its host, which holds nothing of the cluster any more"
+		return s
+	case l.gone:
 		s.Impact = "removes the node from the cluster through the others; nothing is done on its old host"
 		return s
 	}

@@ -86,7 +86,7 @@ func restoredMembers(count int) string {
 func (v *View) clusterToRestore(r EtcdRestore) (*cluster, diag.Diagnostics) {
 	i := slices.IndexFunc(v.clusters, func(c *cluster) bool { return c.Label == r.Cluster })
 	if i < 0 {
-		return nil, diag.Diagnostics{diag.Errorf("Unknown cluster", "The configuration has no cluster %q.", r.Cluster)}
+		return nil, diag.Diagnostics{v.unknownCluster(r.Cluster)}
 	}
 	c := v.clusters[i]
 	planes := c.restorable()

@@ -56,7 +56,7 @@ func (c *cluster) refuseNotStopped() *diag.Diagnostic {
 	var flags []string
 	for _, t := range targets {
 		if c.node(t) == nil && c.view.Reports[t] == nil {
-			flags = append(flags, fmt.Sprintf("-%s='%s'", ForgetUnreachableFlag, t))
+			flags = append(flags, AsFlags(t, ForgetUnreachableFlag))
 		}
 	}
 	way := ""

@@ -3,8 +3,10 @@ package phases
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -35,7 +37,7 @@ func (c *cluster) disturbed() *disturbance {
 	case len(c.formerHosts()) > 0:
 		return &disturbance{"the endpoint would move", c.otherwise()}
 	case c.view.targeted:
-		return &disturbance{"the plan is for targets only", c.otherwise()}
+		return &disturbance{"the plan is for targets only", "Leave -target out."}
 	}
 	return nil
 }
@@ -88,6 +90,36 @@ func (c *cluster) departing() *disturbance {
 	return nil
 }
 
+// unheard speaks of nodes that the API shows and that neither the configuration nor the
+// state has: joined by hand, or forgotten by the state. Nobody here brings them a new CA.
+// Of one that only control planes hold, workers need not hear.
+func (c *cluster) unheard() *disturbance {
+	if c.report == nil {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, n := range c.nodes {
+		known[n.name] = true
+	}
+	for _, l := range c.view.leavers() {
+		known[l.Name] = known[l.Name] || l.cluster == c
+	}
+	var names []string
+	for name, n := range c.report.Nodes {
+		if _, plane := n.Labels[kubeadm.ControlPlaneRole]; !known[name] && (plane || c.clusterCA() != nil) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &disturbance{
+		fmt.Sprintf("no block speaks of %s, which would be cut off", strings.Join(sorted(names), ", ")),
+		"Give what an earlier apply has made its block back: it is known again then. What was joined by hand, or is gone, leaves first: " +
+			"drain it, clean its host (kubeadm reset), and delete its Node (kubectl delete node). It can join again when the rotation is complete.",
+	}
+}
+
 // leavesFirst tells a node that may leave although a rotation has begun: its host is
 // gone for good, or holds nothing of the cluster any more, so that there is nobody
 // who would have to hear of the new CA.
@@ -113,7 +145,7 @@ func (c *cluster) leavesFirstBy(t state.Target) string {
 	}
 	command := "kubewright apply"
 	if !c.view.answers(t) {
-		command += fmt.Sprintf(" -%s='%s'", ForgetUnreachableFlag, t)
+		command += " " + AsFlags(t, ForgetUnreachableFlag)
 	}
 	return then + ":\n\n  " + command
 }

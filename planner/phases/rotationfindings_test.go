@@ -203,7 +203,7 @@ func TestFrontProxyCAEndsAlone(t *testing.T) {
 			[]finding{told},
 			func(p *planner.Plan) bool {
 				return len(p.Steps) == 3 && len(p.Withheld) == 1 && p.Withheld[0].Target == state.ClusterTarget("prod") &&
-					strings.Contains(p.Withheld[0].Remedy, "When it answers again, run kubewright apply once more")
+					strings.Contains(p.Withheld[0].Remedy, "When it answers again, run kubewright apply once more: what is kept in the API is looked at then.")
 			},
 		},
 	} {

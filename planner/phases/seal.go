@@ -389,7 +389,7 @@ func (v *View) Reveal(desired *state.Snapshot, s state.Sensitive) (state.Secret,
 	}
 	a, err := state.ParseAddress(text)
 	if !ok || err != nil {
-		return state.Secret{}, fmt.Errorf("cannot find what %q stands for: it is no reference to the configuration", s.Ref)
+		return state.Secret{}, fmt.Errorf("internal error: %q is no reference to the configuration", s.Ref)
 	}
 	field := a.Field
 	it := desired.Find(a.WithField(""))

@@ -44,7 +44,7 @@ func tuned(t *testing.T, planes int) *operator {
 // been removed or written.
 func (o *operator) cutShort(changed int) {
 	o.t.Helper()
-	_, err := o.plan()
+	_, err := o.planShown()
 	o.must(err)
 	o.world.OnEffect = func(e sim.Effect) error {
 		if e.Done && (e.Op == "remove_path" || e.Op == "write_file") && strings.Contains(e.Detail, "/manifests/") {
@@ -146,7 +146,7 @@ func TestUpgradeNotBegunInTheDark(t *testing.T) {
 			for _, f := range files {
 				o.must(sim.Edit(o.world, "10.0.0.11", "file /etc/kubernetes/manifests/"+f+".yaml delete"))
 			}
-			if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), `Bring it to answer first, with kubernetes_version = "1.35.8"`) {
+			if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), `Bring it to answer first, with kubernetes_version = "1.35.8"`) {
 				t.Errorf("the upgrade is not refused: %v", err)
 			}
 			o.config.Clusters[0].KubernetesVersion = "1.35.8"
@@ -175,7 +175,7 @@ func TestMemberDown(t *testing.T) {
 		{planes: 1, exited: true, want: true},
 	} {
 		o := founded(t, c.planes, 0)
-		_, err := o.plan()
+		_, err := o.planShown()
 		o.must(err)
 		own := slices.IndexFunc(o.config.Nodes, func(n *config.Node) bool { return n.Address == "10.0.0.11" })
 		r := *o.view.Reports[o.config.Nodes[own].Target]

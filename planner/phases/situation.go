@@ -216,7 +216,7 @@ func (c *cluster) toForget(silent []string) string {
 	}
 	var flags []string
 	for _, t := range silent {
-		flags = append(flags, fmt.Sprintf("-%s='%s'", ForgetUnreachableFlag, t))
+		flags = append(flags, "-"+ForgetUnreachableFlag+"="+state.ShellWord(t))
 	}
 	if c.view.restores {
 		return fmt.Sprintf("\n\nIf such a host is gone for good, take its block, or its key, out of the configuration; etcd is then restored without it:\n\n"+
@@ -249,8 +249,8 @@ func (c *cluster) refuseLost() diag.Diagnostics {
 		Severity: diag.Error, Summary: "Cluster is gone from its hosts", Address: c.target.String(),
 		Detail: fmt.Sprintf("The state says that cluster %q exists (CA %s), but no control plane holds any of it. "+
 			"Nothing is founded over a cluster that is remembered. If addresses changed, correct them. "+
-			"If a destroy was cut short, run it again. If the hosts were emptied on purpose and the data is not needed, have the state forget the cluster, and plan again:\n\n  kubewright state rm '%s'",
-			c.Label, short(c.recordedCA()), c.target),
+			"If a destroy was cut short, run it again. If the hosts were emptied on purpose and the data is not needed, have the state forget the cluster, and plan again:\n\n  kubewright state rm %s",
+			c.Label, short(c.recordedCA()), state.ShellWord(c.target.String())),
 		Subject: c.Source,
 	}}
 }
@@ -398,8 +398,8 @@ func (n *node) refuseForeign() *diag.Diagnostic {
 func (n *node) refuseUnknown(found []string) *diag.Diagnostic {
 	return diag.Errorf(strayHost, "%s (%s) is a node of cluster %q by the state, and its host holds files of a Kubernetes cluster (%s), but not %s, by which kubewright knows its hosts: "+
 		"it was deleted, or another host is at this address. Nothing is changed on any host. If it is the host that joined, put that folder back from a backup, or have the node leave and join again:\n\n"+
-		"  kubewright apply -%s='%s'\n\nIf it is another one, correct the address, or clean it (kubeadm reset) if what is on it is not needed.",
-		n.target, n.Address, n.Cluster, strings.Join(found, ", "), ownFolder, ReplaceFlag, n.target).At(n.Source).For(n.target)
+		"  kubewright apply %s\n\nIf it is another one, correct the address, or clean it (kubeadm reset) if what is on it is not needed.",
+		n.target, n.Address, n.Cluster, strings.Join(found, ", "), ownFolder, AsFlags(n.target, ReplaceFlag)).At(n.Source).For(n.target)
 }
 
 func (n *node) refuseLineage(m *state.Marks) *diag.Diagnostic {

@@ -152,6 +152,7 @@ func TestKeylessRenewal(t *testing.T) {
 	o.must(o.apply())
 	o.world.Advance(340 * 24 * time.Hour)
 	r, diags := phases.Plan(o.observe(), planner.Plan{}, planner.Options{})
+	show(t, diags...)
 	if len(diags) != 1 || diags[0].Summary != "Supplied certificates end soon" || strings.Count(diags[0].Detail, "until") != 12 || !r.Plan.Empty() {
 		t.Fatalf("got %v and\n%s", diags, describe(r.Plan))
 	}
@@ -207,7 +208,7 @@ func TestSuppliedChecks(t *testing.T) {
 		{"name", of("cp1/scheduler.conf", func(c *x509.Certificate) { c.Subject.CommonName = "scheduler" }), []string{
 			`cp1/scheduler.conf: its common name is "scheduler", it has to be "system:kube-scheduler"`,
 		}},
-		{"organization", of("w1/kubelet.conf", func(c *x509.Certificate) { c.Subject.Organization = nil }), []string{`among them has to be "system:nodes"`}},
+		{"organization", of("w1/kubelet.conf", func(c *x509.Certificate) { c.Subject.Organization = nil }), []string{`w1/kubelet.conf: it has no organization, and it has to have "system:nodes"`}},
 		{"administrators", of("cp1/admin.conf", func(c *x509.Certificate) { c.Subject.Organization = []string{"system:masters"} }), nil},
 		{"names", of("cp1/pki/apiserver", func(c *x509.Certificate) { c.DNSNames, c.IPAddresses = c.DNSNames[:1], c.IPAddresses[:1] }), []string{
 			"it does not speak for kubernetes.default.svc.cluster.local", "it does not speak for 10.0.0.11",
@@ -221,6 +222,9 @@ func TestSuppliedChecks(t *testing.T) {
 		}},
 		{"not yet", of("cp1/admin.conf", func(c *x509.Certificate) { c.NotBefore = simulated.Add(time.Hour) }), []string{"cp1/admin.conf: it is valid from 2026-03-02 10:00 UTC"}},
 		{"no kubeconfig", put("w1/kubelet.conf", "kind: Pod"), []string{"w1/kubelet.conf: it is no kubeconfig"}},
+		{"no CA inside", put("w1/kubelet.conf", "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"+
+			"clusters: [{name: k, cluster: {server: 'https://a:6443', certificate-authority-data: eA==}}]\n"+
+			"users: [{name: u, user: {client-certificate-data: eA==, client-key-data: eA==}}]"), []string{"w1/kubelet.conf: its certificate-authority-data holds no certificate"}},
 		{"paths", put("w1/kubelet.conf", "kind: Config\nusers: [{name: u, user: {client-key: /x}}]"), []string{"the certificates have to be inside"}},
 	} {
 		clear(h.files())
@@ -229,6 +233,7 @@ func TestSuppliedChecks(t *testing.T) {
 		v := blankHosts(h.config)
 		v.ObservedAt = simulated
 		_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+		show(t, diags...)
 		var text strings.Builder
 		for _, d := range diags {
 			text.WriteString(d.Summary + ": " + d.Detail + "\n")

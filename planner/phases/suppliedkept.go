@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
@@ -88,7 +89,11 @@ func (c *cluster) misfits(s Supply, leaf state.CertificateInfo) []string {
 	}
 	for _, o := range want.Organizations {
 		if !slices.Contains(leaf.Organizations, o) && !administers(leaf, o) {
-			wrong("its organizations are %q, among them has to be %q", leaf.Organizations, o)
+			has := "it has no organization"
+			if len(leaf.Organizations) > 0 {
+				has = "its organization is " + strings.Join(leaf.Organizations, ", ")
+			}
+			wrong("%s, and it has to have %q", has, o)
 		}
 	}
 	named := &x509.Certificate{DNSNames: leaf.DNSNames}

@@ -45,6 +45,7 @@ func TestSuppliedOnce(t *testing.T) {
 			c.change()
 		}
 		r, diags := phases.Plan(o.observe(), planner.Plan{}, planner.Options{})
+		show(t, diags...)
 		var text strings.Builder
 		for _, d := range diags {
 			text.WriteString(d.Summary + ": " + d.Detail + "\n")

@@ -9,8 +9,6 @@ import (
 // that has nothing to do yields no operations.
 type phase struct {
 	name string
-	// doc is one sentence for help and documentation.
-	doc string
 	// items are what the phase wants on a node, or in a cluster.
 	nodeItems    func(n *node) []state.Item
 	clusterItems func(c *cluster) []state.Item
@@ -73,9 +71,6 @@ func table() []phase {
 	}
 }
 
-// Description is a phase's name and what it does, for help and documentation.
-type Description struct{ Name, Doc string }
-
 // letGo tells whether an item is let go of.
 func letGo(a state.Address) bool {
 	for _, p := range table() {
@@ -89,27 +84,13 @@ func letGo(a state.Address) bool {
 // anyItem is letsGo of phases that let go of all their items.
 func anyItem(string) bool { return true }
 
-// Descriptions lists all phases in order.
-func Descriptions() []Description {
-	out := []Description{{preflightPhase, "checks every host before anything is changed"}}
-	for _, p := range table() {
-		out = append(out, Description{p.name, p.doc})
-	}
-	return append(out,
-		Description{snapshotPhase, "fetches a snapshot of etcd to the operator before a member leaves, a version changes, a CA or key is rotated, or members are defragmented"},
-		Description{drainPhase, "evicts the pods of a node that is leaving"},
-		Description{pausePhase, "waits between batches of workers in an upgrade, and for those of the last one to be Ready"},
-		Description{tokenPausePhase, "waits, before an old service account key is dropped, until kubelets have renewed the tokens of all pods"},
-		Description{resetPhase, "takes a node out of its cluster and gives the host back as it was"})
-}
-
-// Names lists the names of all phases.
+// Names lists the names of all phases, in order.
 func Names() []string {
-	var out []string
-	for _, d := range Descriptions() {
-		out = append(out, d.Name)
+	out := []string{preflightPhase}
+	for _, p := range table() {
+		out = append(out, p.name)
 	}
-	return out
+	return append(out, snapshotPhase, drainPhase, pausePhase, tokenPausePhase, resetPhase)
 }
 
 // work is what a phase has to do on one target.

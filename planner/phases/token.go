@@ -12,7 +12,6 @@ import (
 // made just in time and deleted when all have joined.
 var bootstrapToken = phase{
 	name:         tokenPhase,
-	doc:          "keeps what joining needs in the cluster, and your tokens; makes a token for the nodes that join and deletes it after",
 	clusterItems: func(c *cluster) []state.Item { return append(c.objectItems(tokenPhase), c.tokenItems()...) },
 	clusterStep: func(c *cluster, w work) planner.Step {
 		s := objectStep(c, w)
@@ -54,7 +53,6 @@ func tokenCleanupStep(c *cluster, joiners []*node) (planner.Step, []state.Addres
 // that bootstrapped.
 var kubeletFinalize = phase{
 	name: finalizePhase,
-	doc:  "points a control plane's kubelet at its own API server and its rotated certificate",
 	nodeItems: func(n *node) []state.Item {
 		if !n.isControlPlane() || n.cluster.externalCA() {
 			return nil

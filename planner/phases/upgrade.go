@@ -334,11 +334,11 @@ func (c *cluster) kubelets() map[string]string {
 	return out
 }
 
-// lastKubelet is runningKubelet, and while the API does not answer the version that
-// the state remembers.
+// lastKubelet is runningKubelet, and while the API does not answer, or has no Node of
+// the kubelet's, the version that the state remembers.
 func (n *node) lastKubelet() string {
 	it := n.cluster.view.recorded.Find(item(n.target, kubeletStartPhase, "unit", kubeletUnit))
-	if n.cluster.report != nil || it == nil {
+	if n.cluster.report != nil && !n.unregistered() || it == nil {
 		return n.runningKubelet()
 	}
 	return it.Attributes.Get("version").AsString()

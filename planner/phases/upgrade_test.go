@@ -150,7 +150,7 @@ func TestUpgradeRefused(t *testing.T) {
 	} {
 		o := running(t, c.planes, 0, "1.35.8")
 		o.config.Clusters[0].KubernetesVersion = c.version
-		if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("1.35.8 → %s with %d control planes: %v; want %q", c.version, c.planes, err, c.want)
 		}
 	}
@@ -212,7 +212,7 @@ func TestUpgradeBatches(t *testing.T) {
 			last = o.world.Now()
 		case "drain":
 			if !last.IsZero() {
-				pauses[o.view.NodeName(s.Target)] = o.world.Now().Sub(last).Round(time.Minute)
+				pauses[o.view.Recorded.Nodes[s.Target].Name] = o.world.Now().Sub(last).Round(time.Minute)
 			}
 		}
 		return nil
@@ -271,7 +271,7 @@ func TestTwoControlPlanes(t *testing.T) {
 	o := running(t, 2, 1, "1.35.8")
 	cl := o.config.Clusters[0]
 	cl.Etcd.Args = []config.Arg{{Name: "quota-backend-bytes", Value: "4294967296"}}
-	if _, err := o.plan(); err == nil || !strings.Contains(err.Error(), "Etcd would lose quorum") {
+	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "Etcd would lose quorum") {
 		t.Errorf("another argument of etcd: %v", err)
 	}
 	cl.Etcd.Args = nil
@@ -298,7 +298,7 @@ func TestUpgradeOverGates(t *testing.T) {
 	cl := o.config.Clusters[0]
 	gate := func(version, value string) error {
 		cl.KubernetesVersion, cl.APIServer.Args = version, []config.Arg{{Name: "feature-gates", Value: value}}
-		_, err := o.plan()
+		_, err := o.planShown()
 		return err
 	}
 	if err := gate("1.36.3", "AtomicFIFO=true"); err == nil || !strings.Contains(err.Error(), "1.35") || !strings.Contains(err.Error(), "goes through 1.35.8") {
@@ -306,7 +306,7 @@ func TestUpgradeOverGates(t *testing.T) {
 	}
 	places(o.config)
 	wantFindings(t, o.diagnose(), finding{diag.Error, "Configuration does not fit a version on the way", "main.hcl:1", "cluster.prod", []string{
-		"AtomicFIFO", "1.34.9 → 1.35.8 → 1.36.3 goes through 1.35.8, which cannot run with this", "Nothing is changed on any host", "or upgrade to 1.35.8 first",
+		"AtomicFIFO", "1.34.9 → 1.35.8 → 1.36.3 goes through 1.35.8, which cannot run with this", "Nothing is changed on any host. Take it out, upgrade, and put it in again.",
 	}}, finding{diag.Warning, "Kubelet stays behind", "main.hcl:1", "", []string{`node.cp["cp1"]: the installed kubelet is 1.34.9`}})
 	if err := gate("1.35.8", "APIServerTracing=true"); err != nil {
 		t.Error(err)

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -47,7 +48,27 @@ func (n *node) kubeletUnit() state.Item {
 		it.Attributes = attributes("active", "active", "enabled", "enabled", "version", v)
 		it.Origin = map[string]state.Source{"version": n.cluster.origin("kubernetes_version")}
 	}
+	if n.unregistered() {
+		it.Attributes = with(it.Attributes, "registered", true)
+	}
 	return it
+}
+
+// unregistered tells that a kubelet runs and its Node is gone, as when somebody has
+// deleted that. A kubelet makes it when it starts, and not again.
+func (n *node) unregistered() bool {
+	if n.report == nil || n.cluster.report == nil || n.cluster.founding || n.joins() || n.report.Units[kubeletUnit].Active != "active" {
+		return false
+	}
+	_, there := n.cluster.report.Nodes[n.name]
+	return !there
+}
+
+// with is a map with one more value.
+func with(m state.Value, name string, value any) state.Value {
+	out := maps.Clone(m.AsMap())
+	out[name] = state.FromGo(value)
+	return state.Map(out)
 }
 
 // observeUnit is a unit as it was seen, and of a kubelet the version that runs.
@@ -59,10 +80,14 @@ func (v *View) observeUnit(it *state.Item, u state.UnitReport) state.Value {
 	if n == nil || n.runningKubelet() == "" {
 		active = kubeletActive(v.Reports[it.Address.Target])
 	}
-	if n == nil || n.lastKubelet() == "" {
-		return attributes("active", active, "enabled", u.Enabled)
+	out := attributes("active", active, "enabled", u.Enabled)
+	if n != nil && n.lastKubelet() != "" {
+		out = with(out, "version", n.lastKubelet())
 	}
-	return attributes("active", active, "enabled", u.Enabled, "version", n.lastKubelet())
+	if n != nil && n.unregistered() {
+		out = with(out, "registered", false)
+	}
+	return out
 }
 
 // kubeletActive is whether a host's kubelet runs, in systemd's words. One that finds

@@ -17,7 +17,6 @@ import (
 // takes the Secret away, which is no drift.
 var uploadCerts = phase{
 	name: uploadCertsPhase,
-	doc:  "keeps the shared certificates in the cluster, encrypted, for two hours (on request)",
 	clusterItems: func(c *cluster) []state.Item {
 		if !c.UploadCerts {
 			return nil

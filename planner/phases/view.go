@@ -146,17 +146,14 @@ func (v *View) node(c *cluster, n *config.Node) *node {
 	return out
 }
 
-// NodeName is the Kubernetes name of a node, which its etcd member has as well;
-// empty when it is not known.
-func (v *View) NodeName(t state.Target) string {
-	if v.replaces(t) {
-		return v.Recorded.Nodes[t].Name
+// PeerURL is that of the etcd member on a node's host, as it is before the node is
+// replaced; empty when the node is not known.
+func (v *View) PeerURL(t state.Target) string {
+	if c := v.clusterOf(t); c != nil && c.node(t) != nil && !v.replaces(t) {
+		return c.node(t).peerURL()
 	}
-	if c := v.clusterOf(t); c != nil && c.node(t) != nil {
-		return c.node(t).name
-	}
-	if v.Recorded != nil && v.Recorded.Nodes[t] != nil {
-		return v.Recorded.Nodes[t].Name
+	if v.recordedNode(t) {
+		return peerURLOf(v.Recorded.Nodes[t].Address)
 	}
 	return ""
 }

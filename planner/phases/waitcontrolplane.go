@@ -12,7 +12,6 @@ import (
 // control plane are healthy.
 var waitControlPlane = phase{
 	name: waitPlanePhase,
-	doc:  "waits until a control plane's kubelet and components are healthy",
 	nodeStep: func(n *node, w work) planner.Step {
 		if n.upgrades() {
 			return n.proofStep(w)

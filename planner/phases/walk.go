@@ -93,7 +93,9 @@ func (v *View) walk() diag.Diagnostics {
 			}
 			continue
 		}
-		if d := c.strayLearner(acts); d != nil {
+		if moved := c.movedMembers(); len(moved) > 0 {
+			diags = append(diags, moved...)
+		} else if d := c.strayLearner(acts); d != nil {
 			diags.Append(d)
 		} else if _, err := planner.Walk(c.seen.Members, acts); err != nil {
 			diags.Append(diag.Errorf(wouldLoseQuorum, "Walking through the changes of membership of cluster %q, one step cannot be made:\n\n  %v.\n\n"+

@@ -65,8 +65,8 @@ func (c *cluster) unfitOnTheWay() diag.Diagnostics {
 					at = c.Source
 				}
 				diags = append(diags, diag.Errorf("Configuration does not fit a version on the way", "%s %s goes through %s, which cannot run with this. "+
-					"Nothing is changed on any host. Take it out, upgrade, and put it in again; or upgrade to %s first.",
-					d.Detail, c.versionNote(), hop, hop).At(at).For(c.target))
+					"Nothing is changed on any host. Take it out, upgrade, and put it in again.",
+					d.Detail, c.versionNote(), hop).At(at).For(c.target))
 			}
 		}
 	}

@@ -51,6 +51,7 @@ func TestWaysOut(t *testing.T) {
 			_, diags := o.planOf(o.view, planner.Options{})
 			for _, d := range diags {
 				if d.Summary == c.summary && strings.Contains(d.Detail, c.says) {
+					show(t, d)
 					return
 				}
 			}

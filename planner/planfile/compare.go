@@ -1,6 +1,7 @@
 package planfile
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -106,6 +107,7 @@ func Compare(saved, now *planner.Plan, progress *Progress) []Difference {
 			out = append(out, settled(c)...)
 		}
 	}
+	out = append(out, otherGround(saved, now, progress)...)
 	if progress != nil {
 		return append(out, otherWork(saved, now, progress, owed)...)
 	}
@@ -260,6 +262,28 @@ func apartFromProofs(p *planner.Plan) *planner.Plan {
 // prove what is there.
 func strangers(saved, now *planner.Plan) []planner.Step {
 	return slices.DeleteFunc(slices.Clone(now.Steps), func(s planner.Step) bool { return saved.Step(s.ID) != nil || s.OnlyProves() })
+}
+
+// otherGround lists what steps of both plans rest on and what is another by now.
+func otherGround(saved, now *planner.Plan, progress *Progress) []Difference {
+	var out []Difference
+	for _, s := range saved.Steps {
+		n := now.Step(s.ID)
+		if n == nil || progress.touched(saved, s.ID) {
+			continue
+		}
+		all := maps.Clone(n.RestsOn)
+		if all == nil {
+			all = map[string]state.Value{}
+		}
+		maps.Copy(all, s.RestsOn)
+		for _, path := range slices.Sorted(maps.Keys(all)) {
+			if then, by := s.RestsOn[path], n.RestsOn[path]; !then.Equal(by) {
+				out = append(out, Difference{Address: s.ID, What: Moved, Path: path, Saved: then, Now: by})
+			}
+		}
+	}
+	return out
 }
 
 // otherWork names the steps that are not in a saved plan which goes on, unless they

@@ -42,7 +42,7 @@ func Digest(p *planner.Plan) string {
 	}
 	b, err := json.Marshal(same)
 	if err != nil {
-		panic("a plan cannot be written as JSON: " + err.Error()) // each of its types can
+		panic("internal error: a plan cannot be written as JSON: " + err.Error()) // each of its types can
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
@@ -59,7 +59,7 @@ func withoutOrigins(changes []planner.Change) []planner.Change {
 	for i, c := range out {
 		out[i].Attributes, out[i].Shown = slices.Clone(c.Attributes), nil
 		for j := range out[i].Attributes {
-			out[i].Attributes[j].Origin = state.Source{}
+			out[i].Attributes[j].Origin, out[i].Attributes[j].Origins = state.Source{}, nil
 		}
 	}
 	return out

@@ -121,9 +121,16 @@ func TestDamage(t *testing.T) {
 		refused("changed", string(changed), planfile.ErrDamaged)
 	}
 	refused("newer", strings.Replace(body, `"format_version":1`, `"format_version":2`, 1), planfile.ErrNewer)
+	_, err = planfile.Read(path, nil)
+	if want := "read plan " + path + ": the saved plan was written by a later version of kubewright (1.0.0, format 2)"; err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
 	refused("a state", `{"format_version":1,"lineage":"x"}`, planfile.ErrNoPlan)
 	refused("HCL", "cluster {}\n", planfile.ErrNoPlan)
 	refused("nothing", "", planfile.ErrNoPlan)
+	if err := planfile.Write(filepath.Join(path, "below"), planfile.File{Plan: plan(t)}, nil); err == nil || !strings.HasPrefix(err.Error(), "cannot save the plan: ") {
+		t.Errorf("got %v", err)
+	}
 	if _, err := planfile.Read(path+".absent", nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
@@ -137,6 +144,9 @@ func TestDigest(t *testing.T) {
 		"tool":   func(p *planner.Plan) { p.ToolVersion = "2.0.0" },
 		"serial": func(p *planner.Plan) { p.Serial = 9 },
 		"files":  func(p *planner.Plan) { p.ConfigDigest = "d"; p.Changes[0].Attributes[0].Origin.Line = 99 },
+		"lines": func(p *planner.Plan) {
+			p.Changes[0].Attributes[0].Origins = map[string]state.Source{"x": {File: "a.hcl", Line: 9}}
+		},
 		"shown":  func(p *planner.Plan) { p.Changes[0].Shown = map[string]state.Value{"days_left": state.Int(3)} },
 		"way":    func(p *planner.Plan) { p.Steps[0].Via = p.Steps[1].Target },
 		"policy": func(p *planner.Plan) { p.Policies = []planner.PolicyFinding{{Policy: "calm", Rule: "freeze"}} },
@@ -160,6 +170,7 @@ func TestDigest(t *testing.T) {
 		"target":    func(p *planner.Plan) { p.Targets = []string{"certs"} },
 		"exception": func(p *planner.Plan) { p.OverriddenPolicies = []string{"calm"} },
 		"lineage":   func(p *planner.Plan) { p.Lineage = "m" },
+		"ground":    func(p *planner.Plan) { p.Steps[0].RestsOn = map[string]state.Value{"machine_id": state.String("m")} },
 	} {
 		p := plan(t)
 		other(p)
@@ -180,6 +191,7 @@ func TestCompare(t *testing.T) {
 	other := planner.Change{Address: address(t, `node.w["w1"]/other/file:/o`), Action: planner.Create, Attributes: []planner.AttributeChange{{Path: "x", After: state.Int(1)}}}
 	otherStep := planner.Step{ID: other.Address.Step(), Target: other.Address.Target, Operations: planner.Operations{planner.WriteFile{Path: "/o"}}}
 	kubeletBegun := &planfile.Progress{Begun: []state.Address{address(t, kubeletFile).Step()}, Touched: func(state.Address) bool { return false }}
+	kubeletBegunHere := &planfile.Progress{Touched: func(a state.Address) bool { return a.Target == address(t, kubeletFile).Target }}
 	for _, tt := range []struct {
 		name     string
 		progress *planfile.Progress
@@ -200,6 +212,9 @@ func TestCompare(t *testing.T) {
 		{"another action", nil, func(p *planner.Plan) { p.Changes[1].Action = planner.Create }, []string{kubeletFile + "# would be changed in another way"}},
 		{"another operation", nil, func(p *planner.Plan) { p.Steps[1].Operations = planner.Operations{planner.RemovePath{Path: "false"}} }, []string{`node.w["w1"]/kubelet-start would be changed in another way`}},
 		{"another impact", nil, func(p *planner.Plan) { p.Steps[1].Impact = "2 pods to evict" }, []string{`node.w["w1"]/kubelet-start#impact has changed`}},
+		{"another ground", nil, func(p *planner.Plan) { p.Steps[1].RestsOn = map[string]state.Value{"machine_id": state.String("m")} }, []string{`node.w["w1"]/kubelet-start#machine_id has changed`}},
+		{"begun elsewhere, and another ground", planesOnly, func(p *planner.Plan) { p.Steps[1].RestsOn = map[string]state.Value{"machine_id": state.String("m")} }, []string{`node.w["w1"]/kubelet-start#machine_id has changed`}},
+		{"begun, and another ground", kubeletBegunHere, func(p *planner.Plan) { p.Steps[1].RestsOn = map[string]state.Value{"machine_id": state.String("m")} }, nil},
 		{"another order", nil, func(p *planner.Plan) { p.Steps[1].Needs = append(p.Steps[1].Needs, p.Steps[0].ID) }, []string{" would be changed in another way"}},
 		{"a proof more", nil, func(p *planner.Plan) {
 			p.Steps = append(p.Steps, proof)

@@ -105,8 +105,37 @@ func TestParseApprovals(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for _, wrong := range []string{digest, digest[:15] + " ann", "ann " + digest, strings.Repeat("g", 16) + " ann"} {
-		if _, err := policy.ParseApprovals("# remark\n" + wrong); err == nil || !strings.HasPrefix(err.Error(), "line 2 is no approval") {
+		if _, err := policy.ParseApprovals("# remark\n" + wrong); err == nil || err.Error() != "line 2 is no approval: it has to be DIGEST NAME, with at least 16 characters of the digest that plan prints" {
 			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
+// What keeps a plan back says what is missing, and how it comes.
+func TestWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	const flag = "-approve=0123456789abcdef"
+	for want, c := range map[string]struct {
+		plan     planner.Plan
+		approval config.Approval
+		given    []policy.Approval
+	}{
+		"not approved: apply with " + flag + ", or apply a saved plan":                {approval: config.Approval{Approvers: 1}},
+		"not approved: destroy with " + flag + ", or apply a saved plan":              {plan: planner.Plan{Destroy: true}, approval: config.Approval{Approvers: 1}},
+		"not approved: run kubewright etcd restore FILE with " + flag:                 {plan: planner.Plan{Command: "etcd restore FILE"}, approval: config.Approval{Approvers: 1}},
+		`approved by 0 of 1: who approves adds the line "0123456789abcdef NAME" to a`: {approval: config.Approval{Approvers: 1, File: "a"}},
+		`approved by 1 of 2 (ann): who approves adds the line "0123456789abcdef NAME" to a`: {
+			approval: config.Approval{Approvers: 2, File: "a"}, given: []policy.Approval{{digest[:16], "ann"}},
+		},
+	} {
+		w := state.NodeTarget("w")
+		c.plan.Steps = []planner.Step{{Target: w}}
+		found := policy.Evaluate(policy.Input{
+			Config: &config.Config{Nodes: []*config.Node{{Target: w, Cluster: "prod"}}}, Plan: &c.plan, Digest: digest,
+			Policies: []config.Policy{{Name: "p", MaxDestroys: config.NoLimit, Approval: &c.approval}}, Approvals: map[string][]policy.Approval{"a": c.given},
+		})
+		if len(found) != 1 || found[0].Message != want {
+			t.Errorf("got %+v, want %s", found, want)
 		}
 	}
 }

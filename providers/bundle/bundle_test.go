@@ -178,7 +178,7 @@ func TestBundleRefuses(t *testing.T) {
 	s.wish.Runc = ""
 	s.must(map[string]string{"*": bundle.Present, containerd: bundle.Present, "crictl-v1.36.0-linux-amd64.tar.gz": bundle.Fetched, "cni-plugins-linux-amd64-v1.9.1.tgz": bundle.Fetched, pause: bundle.Fetched, "amd64/images/registry.k8s.io_kube-proxy_v1.36.3.tar": bundle.Fetched})
 	s.write(kubelet, "changed")
-	s.refused("cannot bundle amd64/kubelet", "Remove it, and run the command again")
+	s.refused("cannot bundle amd64/kubelet", ": it was changed or is cut off. Remove it, and run the command again")
 	if err := os.Remove(filepath.Join(s.dir, kubelet)); err != nil {
 		t.Fatal(err)
 	}
@@ -191,4 +191,7 @@ func TestBundleRefuses(t *testing.T) {
 	s.refused("cannot bundle image registry.k8s.io/none:1")
 	s.wish.Images, s.wish.Architectures = s.wish.Images[:2], []string{"arm64"}
 	s.refused("arm64/kubelet", "404")
+	s.wish.Architectures, s.wish.Runc = []string{"amd64"}, "1.5.2"
+	s.place.Publish("/github/opencontainers/runc/releases/download/v1.5.2/runc.sha256sum", []byte(strings.Repeat("0", 64)+"  runc.arm64\n"), ".other", "")
+	s.refused("cannot bundle runc.amd64: ", "/runc.sha256sum has no SHA-256 of it")
 }

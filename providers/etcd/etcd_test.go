@@ -23,6 +23,9 @@ type cluster struct {
 	leader  uint64
 	down    map[string]bool
 	alarm   map[uint64][]string
+	// alarmErr keeps alarms from being told; foreign are members of another etcd.
+	alarmErr error
+	foreign  map[string]bool
 	// revision is the present one, compacted up to which the past is dropped.
 	revision, compacted int64
 	// fail makes the next change fail, after it took effect when late.
@@ -87,6 +90,9 @@ func (f *fake) answer(do func() error) error {
 func (f *fake) list(context.Context) (l list, err error) {
 	err = f.answer(func() error {
 		l = list{clusterID, slices.Clone(f.members)}
+		if f.foreign[f.endpoint] {
+			l.clusterID++
+		}
 		return nil
 	})
 	return l, err
@@ -113,7 +119,7 @@ func (f *fake) read(context.Context) (s status, err error) {
 	return s, err
 }
 
-func (f *fake) alarms(context.Context) (map[uint64][]string, error) { return f.alarm, nil }
+func (f *fake) alarms(context.Context) (map[uint64][]string, error) { return f.alarm, f.alarmErr }
 
 func (f *fake) change(what string, do func()) error {
 	return f.answer(func() error {
@@ -206,7 +212,33 @@ func TestOtherEndpoint(t *testing.T) {
 		t.Errorf("got %+v, %v", members, err)
 	}
 	c.becomes(func() { c.down[url("b")], c.down[url("c")] = true, true })
-	if _, _, err := client.Members(t.Context()); !errors.Is(err, providers.ErrUnreachable) {
+	if _, _, err := client.Members(t.Context()); !errors.Is(err, providers.ErrUnreachable) || !strings.HasPrefix(err.Error(), "cannot list members of etcd: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What etcd does not tell says what it was asked.
+func TestUntold(t *testing.T) {
+	t.Parallel()
+	c := three()
+	client := c.client()
+	if _, _, err := client.Members(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.becomes(func() { c.alarmErr = errors.New("refused") })
+	if _, _, err := client.Members(t.Context()); err == nil || err.Error() != "cannot list alarms of etcd: refused" {
+		t.Errorf("got %v", err)
+	}
+	c.becomes(func() {
+		c.down[url("a")], c.down[url("c")], c.foreign = true, true, map[string]bool{url("b"): true}
+	})
+	if _, _, err := client.Members(t.Context()); err == nil || !strings.Contains(err.Error(), "https://b:2379: it is a member of another etcd, abd") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := client.Identity(t.Context()); !errors.Is(err, providers.ErrUnreachable) || !strings.HasPrefix(err.Error(), "cannot ask etcd who it is: ") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := tlsConfig([]byte("x"), nil, nil); err == nil || err.Error() != "the CA of etcd holds no certificate" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -274,7 +306,7 @@ func TestRemove(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	c.becomes(func() { c.members = c.members[:1] })
-	if err := client.Remove(t.Context(), "2"); err == nil || !strings.Contains(err.Error(), "only voter") {
+	if err := client.Remove(t.Context(), "2"); err == nil || !strings.Contains(err.Error(), "cannot remove etcd member 2: it is the only voter: without it there is no cluster") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -293,7 +325,11 @@ func TestMoveLeader(t *testing.T) {
 		t.Errorf("got %v, leader %d", c.calls, c.leader)
 	}
 	c.fail = errors.New("refused")
-	if err := client.MoveLeader(t.Context(), "1"); err == nil || c.leader != 2 {
+	if err := client.MoveLeader(t.Context(), "1"); err == nil || err.Error() != "cannot move leadership of etcd to 1: refused" || c.leader != 2 {
+		t.Errorf("got %v", err)
+	}
+	c.becomes(func() { c.leader = 0 })
+	if err := client.MoveLeader(t.Context(), "1"); err == nil || err.Error() != "cannot find the leader of etcd: there is none at the moment" {
 		t.Errorf("got %v", err)
 	}
 }

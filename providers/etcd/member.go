@@ -105,7 +105,7 @@ func dial(host providers.Host, endpoint string, config *tls.Config) (*remote, er
 		),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make client of etcd at %s: %w", endpoint, err)
+		return nil, fmt.Errorf("internal error: cannot make client of etcd at %s: %w", endpoint, err)
 	}
 	return r, nil
 }

@@ -122,7 +122,11 @@ func (w *watched) Read(b []byte) (int, error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}
-	if cause := context.Cause(w.ctx); cause != nil {
+	cause := context.Cause(w.ctx)
+	switch {
+	case errors.Is(cause, errStalled):
+		return n, errStalled
+	case cause != nil:
 		err = cause
 	}
 	return n, failure("read the snapshot of etcd", providers.ErrDisconnected, err)

@@ -206,7 +206,7 @@ func TestSnapshotStreamStalls(t *testing.T) {
 		}
 		begin := time.Now()
 		_, err := s.Read(make([]byte, 1))
-		if !errors.Is(err, providers.ErrTimeout) || time.Since(begin) != stallTimeout {
+		if !errors.Is(err, providers.ErrTimeout) || time.Since(begin) != stallTimeout || err.Error() != "cannot read the snapshot of etcd: nothing has come for "+stallTimeout.String() {
 			t.Errorf("after %s: %v", time.Since(begin), err)
 		}
 		if err := s.Close(); err != nil {

@@ -204,7 +204,7 @@ func TestDrainNeverDeletes(t *testing.T) {
 	_, h := start(t, s.answer)
 	api := open(t, h)
 	err := api.Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: -1}, quietly)
-	if err == nil || !strings.Contains(err.Error(), "serves no evictions") || len(s.deleted) > 0 {
+	if err == nil || !strings.Contains(err.Error(), "the API server serves no evictions, and pods are not deleted instead: that would pass every PodDisruptionBudget by. Set disable_eviction = true in upgrade { drain } when that is wanted") || len(s.deleted) > 0 {
 		t.Errorf("got %v, deleted %v", err, s.deleted)
 	}
 	if err := api.Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: -1, DisableEviction: true}, quietly); err != nil {

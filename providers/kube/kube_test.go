@@ -1,6 +1,7 @@
 package kube_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -259,6 +260,16 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestTakenToken: an ID that somebody has already is not written over.
+func TestTakenToken(t *testing.T) {
+	t.Parallel()
+	_, h := start(t, func(_, _, _ string, _ []byte) answer { return status(409, "AlreadyExists") })
+	_, err := open(t, h).CreateToken(t.Context(), planner.CreateToken{TTL: time.Hour}, state.Secret{})
+	if err == nil || !strings.HasSuffix(err.Error(), "create bootstrap token: its ID is taken; try again") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestReadyAndKinds(t *testing.T) {
 	t.Parallel()
 	_, h := start(t, func(_, _, path string, _ []byte) answer {
@@ -299,6 +310,11 @@ func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	const canary = "c2VjcmV0LWNhbmFyeQ"
 	for _, tt := range []struct{ name, conf, want string }{
+		{
+			"another key", "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n" +
+				"clusters: [{name: k, cluster: {server: 'https://a', certificate-authority-data: eA==}}]\nusers: [{name: u, user: {client-certificate-data: eA==, client-key-data: " + canary + "==}}]",
+			"cannot use /etc/kubernetes/admin.conf: its client certificate, key and CA do not fit together",
+		},
 		{"absent", "", "cannot reach the API: /etc/kubernetes/admin.conf is not there"},
 		{"broken", "users: [" + canary, "cannot use /etc/kubernetes/admin.conf: it is no kubeconfig with a current context"},
 		{
@@ -317,6 +333,25 @@ func TestOpenErrors(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// silent is a host that reads no files.
+type silent struct{ *host }
+
+func (silent) ReadSecrets(context.Context, []string) (map[string]state.Secret, error) {
+	return nil, providers.ErrDisconnected
+}
+
+// What cannot be read says what was to be read.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	if _, err := kube.Open(t.Context(), silent{&host{}}, endpoint); !errors.Is(err, providers.ErrDisconnected) || !strings.HasPrefix(err.Error(), "cannot read the administrator's kubeconfig: ") {
+		t.Errorf("got %v", err)
+	}
+	_, h := start(t, func(_, _, _ string, _ []byte) answer { return status(403, "Forbidden") })
+	if _, err := open(t, h).RootCAs(t.Context()); err == nil || !strings.Contains(err.Error(), "read the root CAs of all namespaces: ") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -16,8 +16,11 @@ import (
 // leaseNamespace is where the leases of Kubernetes' own components are.
 const leaseNamespace = metav1.NamespaceSystem
 
-// tokenAnnotation holds the run token of a lease's holder.
-const tokenAnnotation = "kubewright/run-token"
+// The annotations of a lease hold its holder's run token and lineage.
+const (
+	tokenAnnotation   = "kubewright/run-token"
+	lineageAnnotation = "kubewright/lineage"
+)
 
 // Lease implements providers.API.
 func (a *API) Lease(ctx context.Context, name string) (*providers.Lease, error) {
@@ -77,7 +80,7 @@ func leaseObject(l providers.Lease) *coordinationv1.Lease {
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: l.Name, Namespace: leaseNamespace, ResourceVersion: l.Version,
-			Annotations: map[string]string{tokenAnnotation: strconv.FormatInt(l.Token, 10)},
+			Annotations: map[string]string{tokenAnnotation: strconv.FormatInt(l.Token, 10), lineageAnnotation: l.Lineage},
 		},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &since, RenewTime: &renewed},
 	}
@@ -86,7 +89,7 @@ func leaseObject(l providers.Lease) *coordinationv1.Lease {
 // leaseOf reads what leaseObject wrote. What somebody else made of it counts as
 // a lease without a sign of life.
 func leaseOf(l *coordinationv1.Lease) *providers.Lease {
-	out := &providers.Lease{Name: l.Name, Version: l.ResourceVersion}
+	out := &providers.Lease{Name: l.Name, Version: l.ResourceVersion, Lineage: l.Annotations[lineageAnnotation]}
 	if h := l.Spec.HolderIdentity; h != nil {
 		i := strings.LastIndex(*h, " ")
 		out.Who, out.Run = (*h)[:max(i, 0)], (*h)[i+1:]

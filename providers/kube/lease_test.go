@@ -58,7 +58,7 @@ func TestLease(t *testing.T) {
 	}
 	at := time.Date(2026, time.March, 2, 9, 0, 0, 5000, time.UTC)
 	mine := providers.Lease{
-		Name: "kubewright-l1", Run: "b71e", Who: "ada at@laptop", Token: 7, Since: at, Renewed: at.Add(time.Second), Duration: time.Minute,
+		Name: "kubewright-l1", Lineage: "l1", Run: "b71e", Who: "ada at@laptop", Token: 7, Since: at, Renewed: at.Add(time.Second), Duration: time.Minute,
 	}
 	var err error
 	if mine.Version, err = client.PutLease(t.Context(), mine); err != nil || mine.Version != "1" {

@@ -120,6 +120,7 @@ func podReport(p *corev1.Pod, local map[string]localVolume) state.PodReport {
 		}
 	}
 	slices.Sort(r.LocalClaims)
+	r.Tolerations, r.NodeSelectors = tolerations(p), nodeSelectors(p)
 	return r
 }
 

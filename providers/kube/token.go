@@ -21,7 +21,7 @@ import (
 func (a *API) CreateToken(ctx context.Context, op planner.CreateToken, half state.Secret) (state.Secret, error) {
 	token, err := util.GenerateBootstrapToken()
 	if err != nil {
-		return state.Secret{}, errors.New("cannot make bootstrap token: no randomness")
+		return state.Secret{}, errors.New("internal error: cannot make bootstrap token: no randomness")
 	}
 	if op.ID != "" {
 		return a.keepToken(ctx, op, token, half)

@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/hosttest"
@@ -76,7 +77,25 @@ func TestExecEndsWithItsContext(t *testing.T) {
 		cancel()
 		_, _ = io.Copy(io.Discard, r)
 	}()
-	if _, err := (local.Machine{}).Exec(ctx, "sleep 1000 & echo x; wait", nil, w, nil); err == nil {
-		t.Error("no error")
+	if _, err := (local.Machine{}).Exec(ctx, "sleep 1000 & echo x; wait", nil, w, nil); err == nil || err.Error() != "cannot run a command on this machine: context canceled" {
+		t.Errorf("got %v", err)
 	}
+	for want, c := range map[string]struct {
+		shell string
+		ended context.Context
+	}{
+		"cannot run a command on this machine: context deadline exceeded":                           {"", past(t)},
+		"cannot run a command on this machine: fork/exec /no/such/shell: no such file or directory": {"/no/such/shell", t.Context()},
+	} {
+		if _, err := (local.Machine{Shell: c.shell}).Exec(c.ended, "true", nil, nil, nil); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// past is a context whose deadline has passed.
+func past(t *testing.T) context.Context {
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	t.Cleanup(cancel)
+	return ctx
 }

@@ -162,7 +162,7 @@ func addresses(texts []string) ([]net.IP, error) {
 func newSerial() (*big.Int, error) {
 	n, err := rand.Int(rand.Reader, big.NewInt(math.MaxInt64-1))
 	if err != nil {
-		return nil, fmt.Errorf("cannot make serial number: %w", err)
+		return nil, fmt.Errorf("internal error: cannot make serial number: %w", err)
 	}
 	return n.Add(n, big.NewInt(1)), nil
 }

@@ -369,8 +369,10 @@ func TestKeyWithoutCertificate(t *testing.T) {
 	delete(host.files, dir+"/ca.crt")
 	host.files[dir+"/ca.key"] = []byte("nonsense")
 	_, err := pki.New(pki.Options{Now: start}).IssueAll(t.Context(), host, requests(clusterCA("ECDSA-P256")), providers.Batch{})
-	if err == nil || !strings.Contains(err.Error(), dir+"/ca.key is there without a certificate") || string(host.files[dir+"/ca.key"]) != "nonsense" {
-		t.Errorf("a key that cannot be read: %v", err)
+	want := "cannot issue CA kubernetes: " + dir + "/ca.key is there without a certificate, and is not written over: it cannot be used: cannot parse key: no PEM block with a private key. " +
+		"If nothing was ever signed with it, delete it"
+	if err == nil || err.Error() != want || string(host.files[dir+"/ca.key"]) != "nonsense" {
+		t.Errorf("a key that cannot be read: %v, want %s", err, want)
 	}
 }
 

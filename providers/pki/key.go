@@ -43,7 +43,7 @@ func encodeKey(key crypto.Signer) ([]byte, error) {
 	case *ecdsa.PrivateKey:
 		der, err := x509.MarshalECPrivateKey(k)
 		if err != nil {
-			return nil, fmt.Errorf("cannot encode key: %w", err)
+			return nil, fmt.Errorf("internal error: cannot encode key: %w", err)
 		}
 		return pem.EncodeToMemory(&pem.Block{Type: blockECKey, Bytes: der}), nil
 	}
@@ -54,7 +54,7 @@ func encodeKey(key crypto.Signer) ([]byte, error) {
 func encodePublicKey(key crypto.PublicKey) ([]byte, error) {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("cannot encode public key: %w", err)
+		return nil, fmt.Errorf("internal error: cannot encode public key: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: blockPublicKey, Bytes: der}), nil
 }

@@ -64,6 +64,24 @@ func TestParseKubeconfig(t *testing.T) {
 	}
 }
 
+// TestUnparsable: what holds something else says what, and quotes nothing of it.
+func TestUnparsable(t *testing.T) {
+	t.Parallel()
+	const damaged = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"
+	for text, want := range map[string]string{
+		"":      "cannot parse public keys: there is none",
+		damaged: "cannot parse public keys: a block is damaged",
+		"-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n": `cannot parse public keys: there is a "RSA PRIVATE KEY" block among them`,
+	} {
+		if _, err := pki.ParsePublicKeys([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if _, err := pki.ParseCertificates([]byte(damaged)); err == nil || err.Error() != "cannot parse certificate: no PEM block CERTIFICATE" {
+		t.Errorf("got %v", err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("kind: Config"))
 	f.Add([]byte("-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt\n6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q==\n-----END PUBLIC KEY-----\n"))

@@ -3,6 +3,7 @@ package shell
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -169,15 +170,19 @@ func (r *reading) sockets() error {
 }
 
 // units reads systemctl show: a block of properties for each unit, in order,
-// with a blank line between. Where systemd does not run there is no block.
+// with a blank line between. Where systemd does not run there is no block; where it
+// runs and does not answer nobody knows which units there are.
 func (r *reading) units() error {
 	lines, err := r.lines("units")
 	if err != nil {
 		return err
 	}
 	r.report.Units = map[string]state.UnitReport{}
-	names := r.query.units()
-	for n, block := range blocks(lines) {
+	names, seen := r.query.units(), blocks(lines)
+	if r.report.Facts.Systemd && len(seen) < len(names) {
+		return unexpected("units", fmt.Sprintf("systemd tells of %d of %d", len(seen), len(names)))
+	}
+	for n, block := range seen {
 		if n >= len(names) {
 			return unexpected("units", strings.Join(lines, " "))
 		}
@@ -323,6 +328,12 @@ func (r *reading) slow() error {
 	}
 	if !r.query.Images || len(r.sections["images"]) == 0 {
 		return nil
+	}
+	if len(r.sections["no_images"]) > 0 {
+		if f.CRISocket == "" {
+			return nil // there is no runtime, only what one has left
+		}
+		return unexpected("images", "a runtime listens at "+f.CRISocket+" and does not list them")
 	}
 	body := r.sections["images"][0].body
 	if strings.HasPrefix(strings.TrimSpace(string(body)), "{") {

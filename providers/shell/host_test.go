@@ -342,7 +342,13 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	var q state.Query
-	for _, path := range []string{"/etc/pipe", "/etc/large", "/etc", "/etc/dangling"} {
+	put(t, root+"/srv/keys/ca.key", "key")
+	for _, link := range [][2]string{{"ca.key", "../srv/../srv/keys/ca.key"}, {"twice", "ca.key"}, {"folder", "/"}} {
+		if err := os.Symlink(link[1], root+"/etc/"+link[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"/etc/pipe", "/etc/large", "/etc", "/etc/dangling", "/etc/ca.key", "/etc/twice", "/etc/folder"} {
 		q.Files = append(q.Files, state.FileQuery{Path: path, Read: state.ReadContent})
 	}
 	r, err := h.Observe(t.Context(), q)
@@ -355,11 +361,24 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 	if f := r.Files["/etc/large"]; f.Content != nil || f.SHA256 == "" || f.Invalid == "" {
 		t.Errorf("large: %+v", f)
 	}
-	if f := r.Files["/etc"]; f.Type != "directory" || f.Entries != 3 {
+	if f := r.Files["/etc"]; f.Type != "directory" || f.Entries != 6 {
 		t.Errorf("folder: %+v", f)
 	}
-	if f := r.Files["/etc/dangling"]; f.Type != "link" || f.Link != "nowhere" || !f.Exists {
+	if f := r.Files["/etc/dangling"]; f.Type != "link" || f.Link != "nowhere" || !f.Exists || f.Target != "" {
 		t.Errorf("dangling link: %+v", f)
+	}
+	if f := r.Files["/etc/folder"]; f.Type != "link" || f.Target != "" {
+		t.Errorf("link to a folder: %+v", f)
+	}
+	info, err := os.Stat(root + "/srv/keys/ca.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mode := fmt.Sprintf("%04o", info.Mode().Perm())
+	for _, path := range []string{"/etc/ca.key", "/etc/twice"} {
+		if f := r.Files[path]; f.Type != "link" || f.Target != "/srv/keys/ca.key" || f.TargetMode != mode || f.TargetOwner != r.Files["/etc/large"].Owner {
+			t.Errorf("link to a file: %+v", f)
+		}
 	}
 }
 

@@ -231,6 +231,10 @@ func TestParseReportRefuses(t *testing.T) {
 		{"root true", "shell true"},
 		{"kubewright NONCE facts\n", ""},
 		{"kubewright NONCE units", "kubewright NONCE stats"},
+		// What does not answer has not said that nothing is there.
+		{"LoadState=not-found\nActiveState=inactive\nUnitFileState=\n\n", ""},
+		{"LoadState=not-found\nActiveState=inactive\nUnitFileState=\n\nLoadState=loaded\nActiveState=activating\nUnitFileState=enabled\n", ""},
+		{"registry.k8s.io/pause:3.10\nsha256:1234\n", "\nkubewright NONCE no_images\n"},
 	} {
 		if !strings.Contains(goodAnswer, change[0]) {
 			t.Fatalf("%q does not occur", change[0])
@@ -253,6 +257,31 @@ func FuzzParseReport(f *testing.F) {
 			t.Errorf("report %v, error %v", r, err)
 		}
 	})
+}
+
+// TestNoRuntime: where nothing listens there is no image, and where systemd does not
+// run no unit.
+func TestNoRuntime(t *testing.T) {
+	t.Parallel()
+	raw := goodAnswer
+	for _, change := range [][2]string{
+		{"0000000000000000: 00000002 00000000 00010000 0001 01 123 /run/containerd/containerd.sock\n", ""},
+		{"registry.k8s.io/pause:3.10\nsha256:1234\n", "\nkubewright NONCE no_images\n"},
+		{"systemd yes\n", ""},
+		{"LoadState=not-found\nActiveState=inactive\nUnitFileState=\n\nLoadState=loaded\nActiveState=activating\nUnitFileState=enabled\n", ""},
+	} {
+		if !strings.Contains(raw, change[0]) {
+			t.Fatalf("%q does not occur", change[0])
+		}
+		raw = strings.Replace(raw, change[0], change[1], 1)
+	}
+	got, err := parseReport(testQuery(t), parseAnswer([]byte(raw), testNonce), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := got.report; len(r.Images) > 0 || r.Units["kubelet.service"].Exists || r.Facts.CRISocket != "" {
+		t.Errorf("got %+v", r)
+	}
 }
 
 func TestMarksFromTokenAlone(t *testing.T) {

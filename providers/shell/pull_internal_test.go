@@ -31,7 +31,7 @@ esac
 // no crictl, and tried as often as by kubeadm; the words of the last try are kept.
 func TestPull(t *testing.T) {
 	t.Parallel()
-	crictl := "crictl --runtime-endpoint unix://" + pullSocket + " --image-endpoint unix://" + pullSocket + " pull " + pulledImage
+	crictl := "crictl --timeout 30s --runtime-endpoint unix://" + pullSocket + " --image-endpoint unix://" + pullSocket + " pull " + pulledImage
 	ctr := "ctr --address " + pullSocket + " --namespace k8s.io images pull --hosts-dir /etc/containerd/certs.d " + pulledImage
 	for name, tt := range map[string]struct {
 		clients, policy, late string

@@ -44,7 +44,7 @@ func parseReport(q *query, a answer, began time.Time) (*reading, error) {
 	for _, s := range a.sections {
 		r.sections[s.words[0]] = append(r.sections[s.words[0]], s)
 	}
-	steps := []func() error{r.stats, r.links, r.entries, r.readDigests, r.readContents, r.attach}
+	steps := []func() error{r.stats, r.links, r.targets, r.entries, r.readDigests, r.readContents, r.attach}
 	if q.facts {
 		steps = append(steps, func() error { return r.facts(began) }, r.addresses, r.sockets, r.files, r.units, r.simple, r.ports, r.processes, r.packages, r.slow, r.preflight, r.marks)
 	}
@@ -136,6 +136,35 @@ func (r *reading) links() error {
 		f := r.report.Files[p]
 		f.Link = providers.Sanitize(lines[i+1], 4096)
 		r.report.Files[p] = f
+	}
+	return nil
+}
+
+// targets notes the files that links lead to. A host on which there is no such link says
+// nothing of it.
+func (r *reading) targets() error {
+	if len(r.sections["targets"]) == 0 {
+		return nil
+	}
+	lines, err := r.lines("targets")
+	if err != nil {
+		return err
+	}
+	if len(lines)%2 != 0 {
+		return unexpected("links", strings.Join(lines, " "))
+	}
+	for i, line := range lines[:len(lines)/2] {
+		f, target := strings.SplitN(line, "|", 3), lines[len(lines)/2+i]
+		if len(f) != 3 || !strings.HasPrefix(target, "/") || r.report.Files[r.path(f[2])].Type != "link" {
+			return unexpected("links", line+" "+target)
+		}
+		mode, err := strconv.ParseUint(f[0], 8, 32)
+		if err != nil {
+			return unexpected("links", line)
+		}
+		link := r.report.Files[r.path(f[2])]
+		link.Target, link.TargetMode, link.TargetOwner = r.path(target), fmt.Sprintf("%04o", mode), providers.Sanitize(f[1], 100)
+		r.report.Files[r.path(f[2])] = link
 	}
 	return nil
 }

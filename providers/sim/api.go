@@ -193,16 +193,21 @@ func conflict(name string) error {
 	}
 }
 
+// deleteNode deletes a Node and what only it would run again.
+func (c *cluster) deleteNode(name string) {
+	delete(c.Nodes, name)
+	c.Pods = slices.DeleteFunc(c.Pods, func(p *Pod) bool {
+		return p.Node == name && (p.Controller == "" || p.Controller == daemonSet)
+	})
+	c.stale = true
+}
+
 // Delete deletes an object; of a namespace, also what is in it.
 func (a *api) Delete(ctx context.Context, ref state.ObjectRef) error {
 	return a.act(ctx, "delete_object", ref.String(), func(w *World, c *cluster) error {
 		switch {
 		case ref.APIVersion == "v1" && ref.Kind == "Node":
-			delete(c.Nodes, ref.Name)
-			c.Pods = slices.DeleteFunc(c.Pods, func(p *Pod) bool {
-				return p.Node == ref.Name && (p.Controller == "" || p.Controller == daemonSet)
-			})
-			c.stale = true
+			c.deleteNode(ref.Name)
 			return nil
 		case ref.APIVersion == "v1" && ref.Kind == "Namespace":
 			for key, o := range c.Objects {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
 )
 
 // Pod is a pod of a workload: a replica of a Deployment in the API, or put into
@@ -30,6 +31,10 @@ type Pod struct {
 	ReadyAt time.Time `json:"ready_at,omitzero"`
 	// GoneBy is when it was to be gone, of one that terminates and does not end.
 	GoneBy time.Time `json:"gone_by,omitzero"`
+	// Tolerations are those of a pod that was added by hand, and Selects a label
+	// KEY=VALUE that it wants of its node.
+	Tolerations []state.Toleration `json:"tolerations,omitempty"`
+	Selects     string             `json:"selects,omitempty"`
 }
 
 // PDB is a PodDisruptionBudget.

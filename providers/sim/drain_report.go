@@ -18,7 +18,10 @@ func (w *World) podReports(c *cluster, nodes []string) ([]state.PodReport, map[s
 		if p.Controller == daemonSet || !slices.Contains(nodes, p.Node) {
 			continue
 		}
-		r := state.PodReport{Namespace: p.Namespace, Name: p.Name, Node: p.Node, Controller: p.Controller, Labels: p.Labels, EmptyDir: p.EmptyDir, LocalClaims: p.LocalClaims, GoneBy: p.GoneBy}
+		r := state.PodReport{Namespace: p.Namespace, Name: p.Name, Node: p.Node, Controller: p.Controller, Labels: p.Labels, EmptyDir: p.EmptyDir, LocalClaims: p.LocalClaims, GoneBy: p.GoneBy, Tolerations: c.tolerationsOf(p)}
+		if p.Selects != "" {
+			r.NodeSelectors = []string{p.Selects}
+		}
 		for _, b := range c.PDBs {
 			if p.GoneBy.IsZero() && b.Namespace == p.Namespace && b.matches(p) {
 				r.Budgets = append(r.Budgets, b.key())

@@ -19,13 +19,16 @@ file PATH content TEXT             replace the content
 file PATH append TEXT              add a line
 file PATH mode 0600
 file PATH owner USER:GROUP
+file PATH move ELSEWHERE           and leave a symbolic link to there
 file PATH delete
 file PATH renew                    a certificate or kubeconfig, as kubeadm certs renew does
 yaml PATH set FIELD=VALUE          set a field, as in maxPods=50 or a.b=text
 yaml PATH unset FIELD
 label NODE KEY=VALUE               or KEY- to remove
+annotate NODE KEY=VALUE            or KEY- to remove
 taint NODE KEY=VALUE:EFFECT        or KEY:EFFECT- to remove
 cordon NODE                        or uncordon NODE
+node NODE delete                   the Node object, as kubectl delete node does
 object KIND NAMESPACE/NAME set FIELD=VALUE
 object KIND NAMESPACE/NAME delete
 unit NAME start|stop|restart|enable|disable
@@ -51,16 +54,20 @@ condition package-lock PROGRAM|off that works with the package manager
 condition arch ARCH
 condition clock-skew DURATION
 time DURATION                      passes everywhere, as in 8000h
-pod NAMESPACE/NAME NODE|delete [emptydir] [bare] [local] [unready] [terminating]
+pod NAMESPACE/NAME NODE|delete [emptydir] [bare] [local] [unready] [terminating] [tolerant] [on=KEY=VALUE]
                                    a workload's pod that a drain has to evict: with data of its own,
                                    without a controller, with a volume on the host's disk, not ready,
-                                   or deleted now and never gone
+                                   deleted now and never gone, that tolerates every taint, or that wants
+                                   a label of its node
 claim NAMESPACE/NAME NODE|delete   a PersistentVolumeClaim that no pod uses, with its volume on the host's disk
 budget NAMESPACE/APP NUMBER|delete a PodDisruptionBudget: so many pods named APP-… have to stay
+deprecated API RELEASE NAME        somebody who signs as NAME asks the API server for API, written as
+                                   GROUP/VERSION/RESOURCE, which RELEASE does not serve any more
 etcd garbage BYTES                 what the host's etcd member has on its disk and does not use
 etcd history BYTES                 what all members hold of the past until etcd is compacted, by API servers every
                                    five minutes
-etcd alarm NOSPACE|CORRUPT         as etcd raises it of the member`
+etcd alarm NOSPACE|CORRUPT         as etcd raises it of the member
+etcd member ID                     it was taken out by hand and has joined again, so that it has this ID`
 
 // Edit changes something on a host, or in the cluster that it is a node of, by
 // hand. The expression is one of EditHelp; the last word may contain blanks.
@@ -118,8 +125,8 @@ func (e *edit) pair(what string) (string, string, error) {
 
 func (e *edit) run() error {
 	verbs := map[string]func() error{
-		"file": e.file, "yaml": e.yaml, "label": e.label, "taint": e.taint, "object": e.object,
-		"cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
+		"file": e.file, "yaml": e.yaml, "label": e.label, "annotate": e.annotate, "taint": e.taint, "object": e.object,
+		"node": e.deleteNode, "cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
 		"install": e.install, "package": e.pkg, "foreign": e.foreign, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
 		"link": e.link, "hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget, "claim": e.claim, "deprecated": e.deprecated,
@@ -142,7 +149,7 @@ func (e *edit) run() error {
 }
 
 func (e *edit) file() error {
-	w, err := e.words("a path", "set-arg, unset-arg, content, append, mode, owner, delete or renew")
+	w, err := e.words("a path", "set-arg, unset-arg, content, append, mode, owner, move, delete or renew")
 	if err != nil {
 		return err
 	}
@@ -174,12 +181,19 @@ func (e *edit) file() error {
 			owner = rest
 		}
 		e.w.put(e.m, p, f.withMode(mode, owner))
+	case "move":
+		to, err := e.word("another path")
+		if err != nil {
+			return err
+		}
+		e.w.put(e.m, clean(to), f)
+		e.w.put(e.m, p, &file{Type: typeLink, Link: to})
 	case "delete":
 		e.w.remove(e.m, p)
 	case "renew":
 		return e.renew(p, f)
 	default:
-		return fmt.Errorf("unknown action %q on a file; set-arg, unset-arg, content, append, mode, owner, delete or renew", w[1])
+		return fmt.Errorf("unknown action %q on a file; set-arg, unset-arg, content, append, mode, owner, move, delete or renew", w[1])
 	}
 	return nil
 }

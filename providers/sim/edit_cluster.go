@@ -60,6 +60,24 @@ func (e *edit) label() error {
 	return nil
 }
 
+func (e *edit) annotate() error {
+	n, err := e.node()
+	if err != nil {
+		return err
+	}
+	if key, ok := strings.CutSuffix(e.rest, "-"); ok && !strings.Contains(key, "=") {
+		e.rest = ""
+		n.patch(nil, nil, nil, []string{key}, nil, nil)
+		return nil
+	}
+	key, value, err := e.pair("KEY=VALUE or KEY-")
+	if err != nil {
+		return err
+	}
+	n.patch(nil, map[string]string{key: value}, nil, nil, nil, nil)
+	return nil
+}
+
 func (e *edit) taint() error {
 	n, err := e.node()
 	if err != nil {
@@ -85,6 +103,26 @@ func (e *edit) cordon(on bool) error {
 		return err
 	}
 	n.Unschedulable = on
+	return nil
+}
+
+// deleteNode deletes a Node object. Its kubelet runs on, and does not make another one
+// before it starts again.
+func (e *edit) deleteNode() error {
+	w, err := e.words("the name of a node", "delete")
+	if err != nil {
+		return err
+	}
+	c, err := e.cluster()
+	switch {
+	case err != nil:
+		return err
+	case w[1] != "delete":
+		return fmt.Errorf("unknown action %q on a node; delete", w[1])
+	case c.Nodes[w[0]] == nil:
+		return fmt.Errorf("no node %q; there are %s", w[0], strings.Join(sortedKeys(c.Nodes), ", "))
+	}
+	c.deleteNode(w[0])
 	return nil
 }
 
@@ -153,8 +191,14 @@ func (e *edit) pod() error {
 			p.LocalClaims = []string{name + "-data"}
 		case "terminating":
 			p.GoneBy = e.w.d.Now
+		case "tolerant":
+			p.Tolerations = []state.Toleration{{Any: true}}
 		default:
-			return fmt.Errorf("%q is neither emptydir, bare, local, unready nor terminating", k)
+			selects, ok := strings.CutPrefix(k, "on=")
+			if !ok || !strings.Contains(selects, "=") {
+				return fmt.Errorf("%q is neither emptydir, bare, local, unready, terminating, tolerant nor on=KEY=VALUE", k)
+			}
+			p.Selects = selects
 		}
 	}
 	c.Pods = append(c.Pods, p)

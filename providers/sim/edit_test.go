@@ -10,6 +10,21 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
+// TestEditHelp: there is no change that the help does not tell.
+func TestEditHelp(t *testing.T) {
+	t.Parallel()
+	err := sim.Edit(newRig(t).w, cp1, "nonsense")
+	if err == nil {
+		t.Fatal("nonsense is understood")
+	}
+	_, verbs, _ := strings.Cut(err.Error(), "; one of ")
+	for verb := range strings.SplitSeq(verbs, ", ") {
+		if !strings.Contains("\n"+sim.EditHelp, "\n"+verb+" ") && !strings.Contains(sim.EditHelp, " or "+verb+" ") {
+			t.Errorf("the help does not have %q", verb)
+		}
+	}
+}
+
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -128,15 +143,24 @@ func TestEditRefusals(t *testing.T) {
 		"fly away":                        `unknown verb "fly"`,
 		"file":                            "ends where a path is expected",
 		"file /etc/none delete":           "/etc/none does not exist",
-		"file /etc/hosts fold":            `unknown action "fold"`,
+		"file /etc/hosts":                 "ends where set-arg, unset-arg, content, append, mode, owner, move, delete or renew is expected",
+		"file /etc/hosts fold":            `unknown action "fold" on a file; set-arg, unset-arg, content, append, mode, owner, move, delete or renew`,
+		"file /etc/hosts renew":           "/etc/hosts is neither a certificate nor a kubeconfig with one",
+		"unit kubelet":                    "ends where start, stop, restart, enable or disable is expected",
+		"condition no-registry":           "ends where on, off or a value is expected",
+		"hardware":                        `"" is not written cpus=N, memory=MIB, kernel=RELEASE, os=NAME or hostname=NAME`,
+		"hardware disks=2":                `unknown hardware "disks"; one of cpus, memory, kernel, os, hostname`,
+		"package libc6":                   "ends where hold, unhold or a status such as half-configured is expected",
+		"object ConfigMap a/b":            "ends where set, unset or delete is expected",
+		"time soon":                       `"soon" is no duration; write one as in 8000h`,
 		"file /etc/hosts set-arg a":       `"a" is not written NAME=VALUE`,
 		"yaml /etc/kubelet set a=1":       "/etc/kubelet does not exist",
-		"unit kubelet jump":               `unknown action "jump"`,
+		"unit kubelet jump":               `unknown action "jump"; start, stop, restart, enable or disable`,
 		"unit nobody start":               "Unit nobody.service not found",
 		"label cp1 a=b":                   "is in no cluster",
 		"power up":                        `"up" is not on, off or reboot`,
 		"power off now":                   `unexpected "now"`,
-		"condition sad on":                `unknown condition "sad"`,
+		"condition sad on":                `unknown condition "sad"; one of arch, clock-skew, no-module, no-package, package-lock, `,
 		"sysctl no.such=1":                "No such file or directory",
 		"swap maybe":                      `"maybe" is neither on nor off`,
 		"pod x y":                         `"x" is not written NAMESPACE/NAME`,

@@ -96,7 +96,7 @@ func (e *etcdClient) Disarm(ctx context.Context, id, alarm string) error {
 
 // etcd changes what the host's own member is like.
 func (e *edit) etcd() error {
-	w, err := e.words("garbage, history or alarm", "a size in bytes, NOSPACE or CORRUPT")
+	w, err := e.words("garbage, history, alarm or member", "a size in bytes, NOSPACE or CORRUPT, or an ID")
 	if err != nil {
 		return err
 	}
@@ -104,9 +104,14 @@ func (e *edit) etcd() error {
 	if p == nil || e.w.memberOf(e.m, p) == nil {
 		return fmt.Errorf("%s runs no etcd member", e.m.address)
 	}
-	mb := e.w.memberOf(e.m, p)
-	c := e.w.d.Clusters[e.w.get(e.m, dataFolder(p)).Member.Cluster]
+	mb, data := e.w.memberOf(e.m, p), e.w.get(e.m, dataFolder(p))
+	c := e.w.d.Clusters[data.Member.Cluster]
 	switch {
+	case w[0] == "member": // files are never changed: others may hold the same one
+		other, ref := *data, memberRef{Cluster: data.Member.Cluster, ID: w[1]}
+		other.Member, mb.ID = &ref, w[1]
+		e.w.put(e.m, dataFolder(p), &other)
+		return nil
 	case w[0] == "garbage":
 		mb.Garbage, err = strconv.ParseInt(w[1], 10, 64)
 		return err
@@ -118,5 +123,5 @@ func (e *edit) etcd() error {
 		insert(&mb.Alarms, w[1])
 		return nil
 	}
-	return fmt.Errorf("%q is none of garbage BYTES, history BYTES and alarm NOSPACE|CORRUPT", strings.Join(w, " "))
+	return fmt.Errorf("%q is none of garbage BYTES, history BYTES, alarm NOSPACE|CORRUPT and member ID", strings.Join(w, " "))
 }

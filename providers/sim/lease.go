@@ -11,6 +11,7 @@ import (
 
 // lease is a Lease object of a simulated cluster: the fields that are looked at.
 type lease struct {
+	Lineage  string        `json:"lineage"`
 	Run      string        `json:"run"`
 	Who      string        `json:"who"`
 	Token    int64         `json:"token"`
@@ -31,7 +32,7 @@ func (a *api) Lease(ctx context.Context, name string) (*providers.Lease, error) 
 	err := a.read(ctx, "api.lease", name, func(s *session) error {
 		if l := s.cluster.Leases[leaseRef(name)]; l != nil {
 			out = &providers.Lease{
-				Name: name, Run: l.Run, Who: l.Who, Token: l.Token, Since: l.Since, Renewed: l.Renewed, Duration: l.Duration, Version: l.Version,
+				Name: name, Lineage: l.Lineage, Run: l.Run, Who: l.Who, Token: l.Token, Since: l.Since, Renewed: l.Renewed, Duration: l.Duration, Version: l.Version,
 			}
 		}
 		return nil
@@ -53,7 +54,7 @@ func (a *api) PutLease(ctx context.Context, l providers.Lease) (string, error) {
 			c.Leases = map[string]*lease{}
 		}
 		c.Leases[leaseRef(l.Name)] = &lease{
-			Run: l.Run, Who: l.Who, Token: l.Token, Since: l.Since, Renewed: l.Renewed, Duration: l.Duration, Version: version,
+			Lineage: l.Lineage, Run: l.Run, Who: l.Who, Token: l.Token, Since: l.Since, Renewed: l.Renewed, Duration: l.Duration, Version: version,
 		}
 		return nil
 	})

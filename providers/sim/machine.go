@@ -202,6 +202,12 @@ func (w *World) get(m *machine, p string) *file {
 
 // resolve is get with a symbolic link followed.
 func (w *World) resolve(m *machine, p string) *file {
+	f, _ := w.follow(m, p)
+	return f
+}
+
+// follow is what is at a path, or where a symbolic link there leads, and the path of that.
+func (w *World) follow(m *machine, p string) (*file, string) {
 	f := w.get(m, p)
 	for i := 0; f != nil && f.Type == typeLink && i < 8; i++ {
 		target := f.Link
@@ -211,7 +217,7 @@ func (w *World) resolve(m *machine, p string) *file {
 		p = clean(target)
 		f = w.get(m, p)
 	}
-	return f
+	return f, p
 }
 
 // put puts a file in place, with the folders above it.

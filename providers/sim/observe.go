@@ -133,7 +133,10 @@ func (w *World) report(m *machine, p string, read state.Read) state.FileReport {
 		r.Entries = len(w.children(m, p))
 	}
 	if f.Type == typeLink {
-		f = w.resolve(m, p)
+		target := ""
+		if f, target = w.follow(m, p); f.isRegular() {
+			r.Target, r.TargetMode, r.TargetOwner = target, f.mode(), f.owner()
+		}
 	}
 	if read == state.ReadStat {
 		return r

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kubewright/kubewright/state"
 )
@@ -84,19 +85,31 @@ func (w *World) place(c *cluster, p *Pod, from string) {
 	w.plug(c, p)
 }
 
-// tolerates reports whether a pod tolerates all taints of a node.
+// tolerates reports whether a pod tolerates all taints of a node, and wants its labels.
 func (c *cluster) tolerates(p *Pod, n *node) bool {
-	var tolerations []state.Value
-	if o := c.Objects[p.Owner]; o != nil {
-		tolerations = o.Live.Get("spec.template.spec.tolerations").AsList()
+	key, value, selects := strings.Cut(p.Selects, "=")
+	if has, there := n.Labels[key]; selects && (!there || has != value) {
+		return false
 	}
+	tolerations := c.tolerationsOf(p)
 	return !slices.ContainsFunc(n.Taints, func(t state.Taint) bool {
-		return t.Effect != "PreferNoSchedule" && !slices.ContainsFunc(tolerations, func(v state.Value) bool {
-			key, effect := v.Get("key").AsString(), v.Get("effect").AsString()
-			exists := v.Get("operator").AsString() == "Exists"
-			return (effect == "" || effect == t.Effect) && (key == t.Key && (exists || v.Get("value").AsString() == t.Value) || key == "" && exists)
-		})
+		return t.Effect != "PreferNoSchedule" && !slices.ContainsFunc(tolerations, func(o state.Toleration) bool { return o.Tolerates(t) })
 	})
+}
+
+// tolerationsOf are a pod's: of a replica those of its template.
+func (c *cluster) tolerationsOf(p *Pod) []state.Toleration {
+	o := c.Objects[p.Owner]
+	if o == nil {
+		return p.Tolerations
+	}
+	var out []state.Toleration
+	for _, v := range o.Live.Get("spec.template.spec.tolerations").AsList() {
+		t := state.Toleration{Key: v.Get("key").AsString(), Value: v.Get("value").AsString(), Effect: v.Get("effect").AsString()}
+		t.Any = v.Get("operator").AsString() == "Exists"
+		out = append(out, t)
+	}
+	return out
 }
 
 // plug makes what a pod on the cluster's network needs on its host.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -32,7 +31,11 @@ func TestFullDisk(t *testing.T) {
 	if !errors.Is(err, ErrDisk) || !errors.Is(err, syscall.ENOSPC) || f.named {
 		t.Fatalf("error %v, named %v", err, f.named)
 	}
-	if text := err.Error(); !strings.Contains(text, "no space left on device") || !strings.Contains(text, "Make room there") {
-		t.Errorf("got %s", text)
+	if text, want := err.Error(), "cannot write to the disk: write /x/prod.db: no space left on device. Nothing was kept. Make room there, or name another folder"; text != want {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+	denied := diskError(&os.PathError{Op: "open", Path: "/x/.prod.db", Err: os.ErrPermission})
+	if want := "cannot write to the disk: open /x/.prod.db: permission denied. Nothing was kept. Give the folder to who runs this, or name another one"; denied.Error() != want {
+		t.Errorf("got  %v\nwant %s", denied, want)
 	}
 }

@@ -58,11 +58,11 @@ func TestNotWhole(t *testing.T) {
 		kind   error
 		text   string
 	}{
-		"cut stream":       {io.MultiReader(bytes.NewReader(whole[:5000]), iotest.ErrReader(lost)), lost, "cut off after 5000 bytes"},
-		"ends early":       {bytes.NewReader(whole[:5000]), snapshots.ErrInvalid, "it has 5000 bytes"},
+		"cut stream":       {io.MultiReader(bytes.NewReader(whole[:5000]), iotest.ErrReader(lost)), lost, "the stream of the snapshot was cut off after 5000 bytes, and nothing of it was kept: connection lost"},
+		"ends early":       {bytes.NewReader(whole[:5000]), snapshots.ErrInvalid, "it has 5000 bytes, which is no database with its hash behind it; it was cut off, or copied from a data folder: not a whole snapshot of etcd"},
 		"without its hash": {bytes.NewReader(whole[:len(whole)-sha256.Size]), snapshots.ErrInvalid, "no database with its hash"},
 		"a page is lost":   {bytes.NewReader(append(bytes.Clone(whole[:4096]), whole[4608:]...)), snapshots.ErrInvalid, "does not fit the hash"},
-		"changed":          {bytes.NewReader(changed), snapshots.ErrInvalid, "does not fit the hash"},
+		"changed":          {bytes.NewReader(changed), snapshots.ErrInvalid, "its content does not fit the hash at its end; it was changed on the way or on the disk: not a whole snapshot of etcd"},
 		"empty":            {strings.NewReader(""), snapshots.ErrInvalid, "it has 0 bytes"},
 		"hash alone":       {bytes.NewReader(whole[len(whole)-sha256.Size:]), snapshots.ErrInvalid, "it has 32 bytes"},
 	} {

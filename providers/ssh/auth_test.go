@@ -84,6 +84,7 @@ func TestUnusableKeys(t *testing.T) {
 	for _, test := range []struct{ key, certificate, text string }{
 		{open, "", "cannot use private key " + open + ": its mode 0640 lets others read it; run: chmod 600 " + open},
 		{nonsense, "", "cannot parse private key " + nonsense},
+		{bare, "", "cannot use private key " + bare + ": it is a public key; name the private one"},
 		{"/does/not/exist", "", "cannot read private key: open /does/not/exist: no such file"},
 		{t.TempDir(), "", "lets others read it"},
 		{old, "", "cannot use private key " + old + ": it is encrypted in the old PEM form, which needs its public key beside it: "},

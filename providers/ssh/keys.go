@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/kubewright/kubewright/state"
 )
 
 // maxOffered is how many keys are offered to a host at most. sshd closes the
@@ -75,10 +77,13 @@ func readPrivate(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read private key: %w", err)
 	}
-	if perm := info.Mode().Perm(); perm&0o077 != 0 {
-		return nil, fmt.Errorf("cannot use private key %s: its mode %04o lets others read it; run: chmod 600 %s", path, perm, path)
-	}
 	b, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if _, _, _, _, other := ssh.ParseAuthorizedKey(b); other == nil {
+		return nil, fmt.Errorf("cannot use private key %s: it is a public key; name the private one, which mostly has the name without .pub", path)
+	}
+	if perm := info.Mode().Perm(); perm&0o077 != 0 {
+		return nil, fmt.Errorf("cannot use private key %s: its mode %04o lets others read it; run: chmod 600 %s", path, perm, state.ShellWord(path))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read private key: %w", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/kubewright/kubewright/state"
 )
 
 // Heartbeat is how often a run that holds a lock shows that it lives, where the
@@ -74,7 +76,7 @@ func (e *LockedError) Error() string {
 	if !e.Info.Renewed.IsZero() {
 		text += "; its last sign of life was at " + e.Info.Renewed.Format(time.RFC3339)
 	}
-	return text + "; " + wait + "if you know that this process is gone for good, end its lock with kubewright force-unlock " + e.Info.ID
+	return text + "; " + wait + "if you know that this process is gone for good, end its lock with kubewright force-unlock " + state.ShellWord(e.Info.ID)
 }
 
 // Unwrap makes it an ErrLocked.

@@ -137,7 +137,7 @@ func TestRefused(t *testing.T) {
 		want    string
 	}{
 		"nobody":                 {encryption.Options{}, "it is encrypted, and no identity was given to decrypt it with; name the file of your private key with -age-identity=FILE"},
-		"another":                {encryption.Options{Identities: []string{keyFile(t, other)}}, "it is encrypted, and not to the identity that was given; give one of the recipients' private keys"},
+		"another":                {encryption.Options{Identities: []string{keyFile(t, other)}}, "it is encrypted, and not to the identity that was given; give one of the recipients' private keys with -age-identity=FILE or KUBEWRIGHT_AGE_IDENTITY; who is a recipient by now and was none when it was written has to wait for the next write"},
 		"no such file":           {encryption.Options{Identities: []string{"/no/such/file"}}, "it is encrypted, and the age identity /no/such/file cannot be read: no such file"},
 		"the secret as a name":   {encryption.Options{Identities: []string{secret}}, "it is the secret itself"},
 		"something else":         {encryption.Options{Identities: []string{keyFile(t, "X"+secret)}}, "is no age identity"},
@@ -218,7 +218,7 @@ func TestRecipients(t *testing.T) {
 		"ssh-ed25519 AAAA":       `recipient "ssh-ed25519 AAAA" is no SSH key that can be encrypted to (`,
 		"ssh-dss AAAA":           "no SSH key",
 		"ann@laptop":             "no public key",
-		secret:                   "this is a secret one",
+		secret:                   "a recipient is a public key, and this is a secret one. It has been written down here: make a new one with age-keygen, and write its public key (age1…)",
 		strings.ToLower(secret):  "this is a secret one",
 		public + "\n" + public:   "no public key of age",
 		"age1yubikey1qqqqqqqqqq": "plugin",

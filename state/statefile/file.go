@@ -43,7 +43,7 @@ func remedy(m medium, path string, kind error) string {
 		}
 		if st, err := m.decode(b); err == nil {
 			return fmt.Sprintf("the newest older state that is whole is of serial %d: put it back with\n\n  cp %s %s\n\n"+
-				"and plan; what it does not know yet is found on the hosts", st.Serial, g.path, path)
+				"and plan; what it does not know yet is found on the hosts", st.Serial, state.ShellWord(g.path), state.ShellWord(path))
 		}
 	}
 	return "there is no older state beside it: move it away and make a new one from what the hosts hold with\n\n  kubewright state recover"

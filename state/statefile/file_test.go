@@ -134,7 +134,7 @@ func TestEditedStateNamesTheWayBack(t *testing.T) {
 	if !errors.Is(err, statefile.ErrDamaged) {
 		t.Fatalf("error = %v", err)
 	}
-	for _, want := range []string{"cannot read state " + path, "changed by hand", fmt.Sprintf("serial 1: put it back with\n\n  cp %s.backup.1 %s\n", path, path)} {
+	for _, want := range []string{"cannot read state " + path, "changed by hand", fmt.Sprintf("the newest older state that is whole is of serial 1: put it back with\n\n  cp %s.backup.1 %s\n", path, path)} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error = %v, want one with %q", err, want)
 		}

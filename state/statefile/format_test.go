@@ -94,7 +94,7 @@ func TestEveryCut(t *testing.T) {
 			t.Fatalf("cut after %d bytes of %d: error %v", n, whole, err)
 		}
 	}
-	if _, err := decode(append(bytes.Clone(b), b...)); !errors.Is(err, ErrDamaged) {
+	if _, err := decode(append(bytes.Clone(b), b...)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "something follows behind the end") {
 		t.Errorf("two documents in one file: error %v", err)
 	}
 }
@@ -160,7 +160,7 @@ func TestDecodeRefuses(t *testing.T) {
 		want string
 	}{
 		"empty":        {nil, ErrDamaged, "it is empty"},
-		"not JSON":     {[]byte("kubewright {}"), ErrDamaged, "not complete JSON"},
+		"not JSON":     {[]byte("kubewright {}"), ErrDamaged, "it is not complete JSON, so it was cut or changed by hand"},
 		"other JSON":   {[]byte("{}"), ErrDamaged, "no format_version"},
 		"a list":       {[]byte("[]"), ErrDamaged, "not complete JSON"},
 		"format 0":     {[]byte(`{"format_version":0}`), ErrDamaged, "no format of kubewright"},
@@ -169,7 +169,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"newer":        {[]byte(`{"format_version":2,"tool_version":"9.9.9","other":1}`), ErrNewer, "newer kubewright (9.9.9, state format 2; this one knows formats up to 1)"},
 		"edited":       {bytes.Replace(encoded(t, sample()), []byte(`"cp1"`), []byte(`"cp2"`), 1), ErrDamaged, "does not fit its digest"},
 		"new field":    {resealed(t, func(d document) { d["new"] = true }), ErrNewer, "holds what this kubewright does not know"},
-		"no lineage":   {resealed(t, func(d document) { delete(d, "lineage") }), ErrDamaged, "no lineage"},
+		"no lineage":   {resealed(t, func(d document) { delete(d, "lineage") }), ErrDamaged, "its content contradicts itself: it has no lineage"},
 		"null node":    {resealed(t, func(d document) { d["nodes"] = document{"node.a": nil} }), ErrDamaged, "node.a is null"},
 		"null cluster": {resealed(t, func(d document) { d["clusters"] = document{"prod": nil} }), ErrDamaged, "cluster prod is null"},
 		"serial":       {resealed(t, func(d document) { d["serial"] = -1 }), ErrDamaged, "serial -1 is negative"},
@@ -197,7 +197,7 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("upgraded = %+v, %v", st, err)
 	}
 	chain[1] = func(document) error { return errors.New("no nodes") }
-	if _, err := decodeFormat(encoded(t, sample()), 3, chain); err == nil || !strings.Contains(err.Error(), "from format 2 to 3: no nodes") {
+	if _, err := decodeFormat(encoded(t, sample()), 3, chain); err == nil || !strings.Contains(err.Error(), "it cannot be taken from format 2 to 3: no nodes") {
 		t.Errorf("error = %v", err)
 	}
 	if len(upgrades) != state.FormatVersion-1 {

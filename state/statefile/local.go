@@ -83,12 +83,12 @@ func (l *Local) Write(ctx context.Context, old *backend.Object, next backend.Obj
 		if err := kept(fsys, NewPaths(path).Backup(old.Serial), old.Data); err != nil {
 			return &Error{
 				Op: "keep the older state of", Path: path, Err: bare(err),
-				Remedy: "nothing was changed: make room or mend the disk, and run the same command again",
+				Remedy: "nothing was written: make room or mend the disk, and run the same command again",
 			}
 		}
 	}
 	if err := replace(fsys, path, next.Data); err != nil {
-		return fail(err, "the journal beside it holds what is missing: make room or mend the disk, and run the same command again")
+		return fail(err, "what a run has done is in the journal beside it: make room or mend the disk, and run the same command again")
 	}
 	prune(fsys, path)
 	return nil

@@ -135,7 +135,7 @@ func (v view) dnsDeployment() Object {
 					"affinity":           object{"podAntiAffinity": spreadOverNodes()},
 					"tolerations": []object{
 						{"key": "CriticalAddonsOnly", "operator": "Exists"},
-						{"key": controlPlaneRole, "effect": "NoSchedule"},
+						{"key": ControlPlaneRole, "effect": "NoSchedule"},
 					},
 					"nodeSelector": map[string]string{"kubernetes.io/os": "linux"},
 					"containers":   []object{v.dnsContainer()},
@@ -224,7 +224,7 @@ func (v view) proxyConfigMap() (Object, error) {
 	v.defaultProxy(c)
 	content, err := marshalYAML(c)
 	if err != nil {
-		return Object{}, fmt.Errorf("cannot write kube-proxy's configuration: %w", err)
+		return Object{}, fmt.Errorf("internal error: cannot write kube-proxy's configuration: %w", err)
 	}
 	data := map[string]string{
 		"config.conf":     strings.TrimSuffix(string(content), "\n"),

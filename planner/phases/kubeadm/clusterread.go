@@ -23,10 +23,10 @@ func ReadClusterConfiguration(label, text string) (*config.Cluster, error) {
 		return nil, fmt.Errorf("cannot read ClusterConfiguration: %w", err)
 	}
 	if k.APIVersion != "kubeadm.k8s.io/v1beta4" || k.Kind != "ClusterConfiguration" {
-		return nil, fmt.Errorf("cannot read %s of %s: ClusterConfiguration of kubeadm.k8s.io/v1beta4 is understood", k.Kind, k.APIVersion)
+		return nil, fmt.Errorf("cannot read %s of %s: only ClusterConfiguration of kubeadm.k8s.io/v1beta4 is understood, as which kubeadm 1.31 and later write it when they upgrade a cluster", k.Kind, k.APIVersion)
 	}
 	if err := CheckVersion(k.KubernetesVersion); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w. An older cluster is upgraded by what made it first", err)
 	}
 	c := config.NewCluster(label, strings.TrimPrefix(k.KubernetesVersion, "v"))
 	c.ControlPlaneEndpoint, c.FeatureGates = k.ControlPlaneEndpoint, k.FeatureGates

@@ -36,7 +36,7 @@ func (v view) kubeletConfigMap() (Object, error) {
 	}
 	content, err := marshalYAML(c)
 	if err != nil {
-		return Object{}, fmt.Errorf("cannot write the kubelet's configuration: %w", err)
+		return Object{}, fmt.Errorf("internal error: cannot write the kubelet's configuration: %w", err)
 	}
 	data := map[string]string{"kubelet": string(content)}
 	var metadata object
@@ -107,10 +107,10 @@ func NodeMarks(in Input) Marks {
 	}
 	taints := v.node.Taints
 	if taints == nil {
-		taints = []state.Taint{{Key: controlPlaneRole, Effect: "NoSchedule"}}
+		taints = []state.Taint{{Key: ControlPlaneRole, Effect: "NoSchedule"}}
 	}
 	return Marks{
-		Labels: map[string]string{controlPlaneRole: "", "node.kubernetes.io/exclude-from-external-load-balancers": ""},
+		Labels: map[string]string{ControlPlaneRole: "", "node.kubernetes.io/exclude-from-external-load-balancers": ""},
 		Taints: taints,
 	}
 }

@@ -46,7 +46,8 @@ const (
 
 // Names that several objects share.
 const (
-	controlPlaneRole = "node-role.kubernetes.io/control-plane"
+	// ControlPlaneRole is the label of nodes that are control planes.
+	ControlPlaneRole = "node-role.kubernetes.io/control-plane"
 	systemNamespace  = "kube-system"
 )
 

@@ -227,17 +227,22 @@ func TestCheck(t *testing.T) {
 		return func(c *config.Cluster) { c.Patches = []config.Patch{{Target: target, Type: kind, Content: content}} }
 	}
 	for want, change := range map[string]func(*config.Cluster){
-		"versions 1.34 to 1.37":   func(c *config.Cluster) { c.KubernetesVersion = "1.33.1" },
-		"RootlessControlPlane":    func(c *config.Cluster) { c.FeatureGates = map[string]bool{"RootlessControlPlane": true} },
-		`unknown field "maxPod"`:  func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxPod": 1}) },
-		`unknown field "maxpods"`: func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxpods": 1}) },
-		"KubeProxyConfiguration":  func(c *config.Cluster) { c.KubeProxy.Config = state.FromGo(map[string]any{"mode": 1}) },
-		"tlsCurvePreferences": func(c *config.Cluster) {
+		"version 1.33.1 of Kubernetes is not supported: versions 1.34 to 1.37 are":                                                func(c *config.Cluster) { c.KubernetesVersion = "1.33.1" },
+		"cannot render static pods with the feature gate RootlessControlPlane: it is not supported. Take it out of feature_gates": func(c *config.Cluster) { c.FeatureGates = map[string]bool{"RootlessControlPlane": true} },
+		`unknown field "maxPod"`:                 func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxPod": 1}) },
+		"cannot read the KubeletConfiguration: ": func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxPods": "many"}) },
+		`unknown field "maxpods"`:                func(c *config.Cluster) { c.Kubelet.Config = state.FromGo(map[string]any{"maxpods": 1}) },
+		`cannot read the KubeProxyConfiguration: json: cannot unmarshal number into Go struct field KubeProxyConfiguration.mode of type v1alpha1.ProxyMode`: func(c *config.Cluster) { c.KubeProxy.Config = state.FromGo(map[string]any{"mode": 1}) },
+		"cannot set the proxies' environment of kube-proxy: a patch removed its containers": func(c *config.Cluster) {
+			c.KubernetesVersion, c.ProxyEnv = "1.37.1", map[string]string{"https_proxy": "http://proxy:3128"}
+			patch("kubeproxydaemonset", "json", `[{"op":"remove","path":"/spec/template/spec/containers"}]`)(c)
+		},
+		"cannot use tlsCurvePreferences of KubeletConfiguration: the kubelet of Kubernetes 1.34 does not know it": func(c *config.Cluster) {
 			c.KubernetesVersion = "1.34.9"
 			c.Kubelet.Config = state.FromGo(map[string]any{"tlsCurvePreferences": []any{29}})
 		},
-		"json patch of kube-apiserver":  patch("kube-apiserver", "json", `[{"op":"remove","path":"/spec/nothing"}]`),
-		"unknown type":                  patch("etcd", "other", "{}"),
+		"json patch of kube-apiserver": patch("kube-apiserver", "json", `[{"op":"remove","path":"/spec/nothing"}]`),
+		`cannot apply the other patch of etcd: unknown type "other", must be json, merge or strategic`: patch("etcd", "other", "{}"),
 		"patch of kube-scheduler":       patch("kube-scheduler", "", "a: [\n"),
 		"patched manifest of etcd":      patch("etcd", "merge", "spec: {priority: high}"),
 		"patched Deployment coredns":    patch("corednsdeployment", "merge", "spec: {replicas: many}"),
@@ -245,8 +250,8 @@ func TestCheck(t *testing.T) {
 	} {
 		in := plane("1.36.3")
 		change(in.Cluster)
-		if err := kubeadm.Check(in); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
+		if err := kubeadm.Check(in); err == nil || strings.Count(err.Error(), want) != 1 {
+			t.Errorf("want an error with %q, once, got %v", want, err)
 		}
 	}
 }

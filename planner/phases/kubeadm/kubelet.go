@@ -56,13 +56,13 @@ func KubeletConfig(in Input) ([]byte, error) {
 	v.setResolver(c)
 	content, err := marshalYAML(c)
 	if err != nil {
-		return nil, fmt.Errorf("cannot write the kubelet's configuration: %w", err)
+		return nil, fmt.Errorf("internal error: cannot write the kubelet's configuration: %w", err)
 	}
 	patches := v.patches(kubeletTarget)
 	if !isEmpty(v.node.Kubelet.Config) {
 		own, err := json.Marshal(v.node.Kubelet.Config)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read the kubelet's configuration of the node: %w", err)
+			return nil, fmt.Errorf("internal error: cannot write the kubelet's configuration of the node: %w", err)
 		}
 		patches = append([]config.Patch{{Target: kubeletTarget, Content: string(own)}}, patches...)
 	}

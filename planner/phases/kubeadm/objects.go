@@ -88,7 +88,19 @@ func Check(in Input) error {
 		errs = append(errs, err)
 	}
 	_, err := KubeletConfig(in)
-	return errors.Join(append(errs, err)...)
+	return once(append(errs, err))
+}
+
+// once joins errors, each text once: what several files are made of is wrong in all of them.
+func once(errs []error) error {
+	said := map[string]bool{}
+	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
+		if err == nil || said[err.Error()] {
+			return true
+		}
+		said[err.Error()] = true
+		return false
+	})...)
 }
 
 // newObject makes an object from its reference and fields.

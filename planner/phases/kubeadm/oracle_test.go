@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -46,6 +47,27 @@ func TestOracle(t *testing.T) {
 	t.Logf("what is rendered here, beside kubeadm's: %d of %d equal (%d of %d texts byte for byte), of %d configurations", total.equal, total.all, total.bytes, total.texts, total.runs)
 	for _, row := range notCompared {
 		t.Logf("not compared: %s: %s", row.what, row.why)
+	}
+	if total.runs == len(kubeadmtest.Runs()) { // and not some of them, by -run
+		total.wantInDocs(t)
+	}
+}
+
+// wantInDocs wants the page of what works today to have the figures of today.
+func (s *tally) wantInDocs(t *testing.T) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "status.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := len(kubeadmtest.Cases())
+	for _, want := range []string{
+		fmt.Sprintf("%d of %d certificates, kubeconfigs, manifests, kubelet files and objects equal", s.equal, s.all),
+		fmt.Sprintf("writes over %d configurations", cases), fmt.Sprintf("wrote for %d configurations", cases),
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("docs/status.md does not say %q", want)
+		}
 	}
 }
 

@@ -171,9 +171,10 @@ func edit(v any, n *int, what *string, path string) any {
 
 func TestStaticPodAttributesOfOddManifests(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "[]", "a: [", "kind: Pod", "kind: Pod\nspec: {}", "kind: Pod\nspec: {containers: []}", "spec: 1"} {
-		if v, err := kubeadm.StaticPodAttributes([]byte(text)); err == nil {
-			t.Errorf("%q gives %v and no error", text, v)
+	const none = "the manifest has no containers"
+	for text, want := range map[string]string{"": "", "[]": "", "a: [": "", "kind: Pod": none, "kind: Pod\nspec: {}": none, "kind: Pod\nspec: {containers: []}": none, "spec: 1": ""} {
+		if v, err := kubeadm.StaticPodAttributes([]byte(text)); err == nil || want != "" && err.Error() != want {
+			t.Errorf("%q gives %v and %v, want %s", text, v, err, want)
 		}
 	}
 	v := attributes(t, []byte(`{kind: Pod, spec: {containers: [{name: x, command: [run, --a, b, --c=d=e, "--=f", "", -g=h]}]}}`))
@@ -202,8 +203,8 @@ func TestKubeletFlagsAttributes(t *testing.T) {
 			t.Errorf("%q gives %s, want %s", text, got, want)
 		}
 	}
-	if _, err := kubeadm.KubeletFlagsAttributes([]byte(`KUBELET_KUBEADM_ARGS="--a`)); err == nil {
-		t.Error("quotes that do not match are no error")
+	if _, err := kubeadm.KubeletFlagsAttributes([]byte(`KUBELET_KUBEADM_ARGS="--a`)); err == nil || err.Error() != "cannot read the value of KUBELET_KUBEADM_ARGS: the quotes do not match" {
+		t.Errorf("quotes that do not match are %v", err)
 	}
 }
 

@@ -44,7 +44,7 @@ func patchesOf(target string, lists ...[]config.Patch) []config.Patch {
 func applyPatches(document []byte, patches []config.Patch, dataStruct any) ([]byte, error) {
 	data, err := yaml.YAMLToJSON(document)
 	if err != nil {
-		return nil, fmt.Errorf("cannot convert to JSON: %w", err)
+		return nil, fmt.Errorf("internal error: cannot convert to JSON: %w", err)
 	}
 	for _, p := range patches {
 		docs, err := patchDocuments(p.Content)

@@ -28,7 +28,7 @@ var planeComponents = []string{"kube-apiserver", "kube-controller-manager", "kub
 const probePort = "probe-port"
 
 // errRootless refuses a gate that needs users made on the host first.
-var errRootless = errors.New("cannot render static pods with the feature gate RootlessControlPlane: it is not supported")
+var errRootless = errors.New("cannot render static pods with the feature gate RootlessControlPlane: it is not supported. Take it out of feature_gates")
 
 // StaticPod renders the manifest of kube-apiserver, kube-controller-manager or kube-scheduler.
 func StaticPod(in Input, component string) ([]byte, error) {
@@ -187,7 +187,7 @@ func (v view) renderPod(pod corev1.Pod) ([]byte, error) {
 	}
 	content, err := marshalYAML(pod)
 	if err != nil {
-		return nil, fmt.Errorf("cannot write the manifest of %s: %w", pod.Name, err)
+		return nil, fmt.Errorf("internal error: cannot write the manifest of %s: %w", pod.Name, err)
 	}
 	patches := v.patches(pod.Name)
 	if len(patches) == 0 {

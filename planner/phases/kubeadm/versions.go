@@ -142,7 +142,7 @@ func minorPatch(version string) (minor, patch int) {
 func CheckVersion(version string) error {
 	minor, _ := minorPatch(version)
 	if !strings.HasPrefix(strings.TrimPrefix(version, "v"), "1.") || minor < MinMinor || minor > MaxMinor {
-		return fmt.Errorf("cannot make Kubernetes %s: versions 1.%d to 1.%d are supported", version, MinMinor, MaxMinor)
+		return fmt.Errorf("version %s of Kubernetes is not supported: versions 1.%d to 1.%d are", strings.TrimPrefix(version, "v"), MinMinor, MaxMinor)
 	}
 	return nil
 }

@@ -43,11 +43,12 @@ kw_ctr() {
 	ctr --address "$kw_k" --namespace k8s.io "$@" </dev/null
 }
 
-# kw_cri SOCKET ARGUMENT...: the client of every runtime.
+# kw_cri SOCKET ARGUMENT...: the client of every runtime. Its own two seconds are too few
+# where a host is busy.
 kw_cri() {
 	kw_k=$1
 	shift
-	crictl --runtime-endpoint "unix://$kw_k" --image-endpoint "unix://$kw_k" "$@" </dev/null
+	crictl --timeout 30s --runtime-endpoint "unix://$kw_k" --image-endpoint "unix://$kw_k" "$@" </dev/null
 }
 
 # kw_uses_ctr SOCKET

@@ -59,7 +59,7 @@ kw_line() {
 }
 
 # kw_stats PATH...: type, size, mode, owner, time of those that exist; where links
-# lead, how many entries a folder has.
+# lead and what is there, how many entries a folder has.
 kw_stats() {
 	for kw_f do
 		shift
@@ -75,6 +75,20 @@ kw_stats() {
 	for kw_f do
 		if [ -d "$kw_f" ] && ! [ -L "$kw_f" ]; then kw_count "$kw_f"; printf '%s %s\n' "$kw_i" "$kw_f"; fi
 	done
+	kw_targets "$@"
+}
+
+# kw_targets PATH...: mode and owner of the regular files that links among them lead to,
+# and then where each of these is.
+kw_targets() {
+	for kw_f do
+		shift
+		if [ -L "$kw_f" ] && [ -f "$kw_f" ]; then set -- "$@" "$kw_f"; fi
+	done
+	[ $# != 0 ] || return 0
+	kw_say targets
+	stat -L -c '%a|%U:%G|%n' -- "$@"
+	for kw_f do readlink -f -- "$kw_f"; done
 }
 
 # kw_count FOLDER: sets kw_i to its number of entries.
@@ -271,13 +285,15 @@ kw_versions() {
 	wait
 }
 
+# kw_images: the images of the runtime, unless it does not list them: then nobody
+# knows which there are.
 kw_images() {
 	kw_say images
 	if [ -S /run/containerd/containerd.sock ] && command -v ctr >/dev/null; then
-		ctr --address /run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet
+		ctr --address /run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet || kw_say no_images
 	else
 		for kw_f in containerd/containerd.sock crio/crio.sock cri-dockerd.sock; do
-			if [ -S "/run/$kw_f" ]; then crictl --runtime-endpoint "unix:///run/$kw_f" images --output json; break; fi
+			if [ -S "/run/$kw_f" ]; then crictl --runtime-endpoint "unix:///run/$kw_f" images --output json || kw_say no_images; break; fi
 		done
 	fi
 }

@@ -100,7 +100,7 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
 		{"address", "", `the backend "http" needs address: write it into the backend block, or give it with -backend-config=address=VALUE`},
 		{"address", "states.example.com", "address of the backend is no URL as in https://states.example.com/prod"},
-		{"address", "https://ann:secret@states.example.com/x", "address of the backend has a user or a password in it, which errors and logs would show"},
+		{"address", "https://ann:secret@states.example.com/x", "address of the backend has a user or a password in it, which errors and logs would show: give username, and KUBEWRIGHT_HTTP_PASSWORD in the environment"},
 		{"retry_max", "often", "retry_max = often: it is a whole number"},
 		{"ca_certificate_pem", "no secret", "ca_certificate_pem of the backend holds no certificate"},
 		{"client_certificate_pem", "no secret", "client_certificate_pem and client_private_key_pem of the backend do not fit: "},

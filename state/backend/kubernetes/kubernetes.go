@@ -174,7 +174,7 @@ func (b *Backend) fail(ctx context.Context, op string, err error) error {
 		e.Kind = backend.ErrRefused
 		e.Remedy = "let the user of the kubeconfig get, create and update secrets and leases of coordination.k8s.io in this namespace"
 	case apierrors.IsNotFound(err):
-		e.Remedy = "make the namespace: kubectl create namespace " + b.namespace
+		e.Remedy = "make the namespace: kubectl create namespace " + state.ShellWord(b.namespace)
 	case apierrors.IsRequestEntityTooLargeError(err), apierrors.HasStatusCause(err, metav1.CauseType(field.ErrorTypeTooLong)):
 		e.Kind, e.Remedy = backend.ErrTooLarge, "keep this state in another backend"
 	}

@@ -151,7 +151,7 @@ func testRefusals(t *testing.T, s pgtest.Server) {
 		kind    error
 		want    string
 	}{
-		"wrong password": {s.Connect(pgtest.Superuser, "a-wrong-secret", "postgres"), backend.ErrRefused, "PGPASSWORD"},
+		"wrong password": {s.Connect(pgtest.Superuser, "a-wrong-secret", "postgres"), backend.ErrRefused, "give a user that may make the schema refusals or use it; the password goes into PGPASSWORD or ~/.pgpass"},
 		"no database":    {s.Connect(pgtest.Superuser, pgtest.Password, "states"), nil, "make the database: createdb states"},
 		"nobody there":   {"host=" + s.Dir + "/none user=ann password=a-secret", nil, "can be reached"},
 	} {

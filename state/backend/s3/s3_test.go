@@ -111,7 +111,7 @@ func TestRefusals(t *testing.T) {
 		kind error
 		want string
 	}{
-		"an unknown key": {backend.Settings{"access_key": "AKOTHER"}, backend.ErrRefused, "give credentials that may get and put this object and KEY.lock: AWS_ACCESS_KEY_ID"},
+		"an unknown key": {backend.Settings{"access_key": "AKOTHER"}, backend.ErrRefused, "give credentials that may get and put this object and KEY.lock: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws/credentials"},
 		"no bucket":      {backend.Settings{"bucket": "nowhere"}, nil, "make the bucket, with versions if the server has them"},
 	} {
 		err := open(t, server, c.more).Write(t.Context(), nil, backend.Object{Data: []byte("x")})
@@ -120,10 +120,10 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for want, s := range map[string]backend.Settings{
-		`the backend "s3" needs key: write it into the backend block`:              {"bucket": "states"},
-		"endpoint of the backend is no URL as in https://s3.example.com:9000":      {"bucket": "states", "key": "k", "endpoint": "s3.example.com"},
-		"endpoint of the backend has a user or a password in it, which errors and": {"bucket": "states", "key": "k", "endpoint": "https://ann:top-secret@s3.example.com"},
-		`the settings of the backend "s3" cannot be used: `:                        {"bucket": "states", "key": "k", "endpoint": "https://s3.example.com-"},
+		`the backend "s3" needs key: write it into the backend block`:                                                                                                   {"bucket": "states"},
+		"endpoint of the backend is no URL as in https://s3.example.com:9000":                                                                                           {"bucket": "states", "key": "k", "endpoint": "s3.example.com"},
+		"endpoint of the backend has a user or a password in it, which errors and logs would show: give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment": {"bucket": "states", "key": "k", "endpoint": "https://ann:top-secret@s3.example.com"},
+		`the settings of the backend "s3" cannot be used: `:                                                                                                             {"bucket": "states", "key": "k", "endpoint": "https://s3.example.com-"},
 	} {
 		if _, err := s3.New(s); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "top-secret") {
 			t.Errorf("error = %v, want one with %q", err, want)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 
@@ -45,6 +46,26 @@ func (a *app) line(ctx context.Context) (string, error) {
 	}
 }
 
+// everything reads all of stdin, or ends with the command: an interrupt is heeded also
+// where nobody closes it.
+func (a *app) everything(ctx context.Context) ([]byte, error) {
+	type answer struct {
+		text []byte
+		err  error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		text, err := io.ReadAll(a.Stdin)
+		read <- answer{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case got := <-read:
+		return got.text, got.err
+	}
+}
+
 // canAsk tells that questions are answered: on a terminal, without -input=false
 // and -json.
 func (a *app) canAsk(o planOptions) bool { return o.input && !o.json && a.Interactive }
@@ -68,11 +89,16 @@ func (a *app) asker(ctx context.Context, o planOptions) func(hclconfig.Missing) 
 		}
 		if !m.Sensitive {
 			text, err := a.line(ctx)
+			if errors.Is(err, context.Canceled) {
+				return "", noAnswer(err)
+			}
+			if _, ended := a.Stdout.Write([]byte("\n")); ended != nil {
+				return "", ended
+			}
 			if err != nil {
 				return "", noAnswer(err)
 			}
-			_, err = a.Stdout.Write([]byte("\n"))
-			return text, err
+			return text, nil
 		}
 		if a.Secret == nil {
 			return "", errNobody

@@ -42,9 +42,9 @@ const localType = "local"
 func (u *used) String() string { return fmt.Sprintf("%s (backend %q)", u.Place, u.Type) }
 
 // usedPath is where a folder remembers its backend.
-func (a *app) usedPath() string {
-	return filepath.Join(filepath.Dir(a.paths().State), ".kubewright", "backend.json")
-}
+func (a *app) usedPath() string { return filepath.Join(filepath.Dir(a.paths().State), usedName) }
+
+const usedName = ".kubewright/backend.json"
 
 // lastUsed is what the folder remembers; nil when there was never another place
 // than the file.

@@ -1,8 +1,8 @@
 // Package cli is the command line: one file per command, flags into options,
 // exit codes. It finds out once what the machine is like (Env) and wires the
-// other packages together; session.go has the seven verbs of a run: load,
-// observe, plan, confirm, execute, record. What a user sees is printed by
-// package view alone.
+// other packages together. A run is seven verbs in a row, in carryOut of apply.go:
+// load, observe, plan, show, confirm, execute, record; what they work on is the
+// session of session.go. What a user sees is printed by package view alone.
 package cli
 
 import (

@@ -130,7 +130,7 @@ func (a *app) etcdDefragmentCommand() *cobra.Command {
 				return phases.Defragment(v, header, options, c.Label)
 			}
 			return a.carryOut(cmd.Context(), o, by, "etcd defragment", func(s *session) {
-				s.planner, s.command = make, strings.Join(append([]string{"etcd defragment"}, args...), " ")
+				s.planner, s.command = make, strings.TrimSpace("etcd defragment "+state.ShellWords(args...))
 			})
 		},
 	}

@@ -19,6 +19,10 @@ type fences struct {
 	all     map[string]*providers.Fence
 }
 
+// leaseName is one for whoever changes a cluster, with whatever state: two who have
+// adopted the same one have two, and its hosts tell them apart only once each was changed.
+const leaseName = "kubewright"
+
 // releaseTime bounds giving the claims back: an API that went away keeps none.
 const releaseTime = 5 * time.Second
 
@@ -35,7 +39,7 @@ func (s *session) newFences(p *providers.Performer, lineage string) *fences {
 		}
 		f.all[label] = &providers.Fence{
 			Through: p.Through, Clock: s.fleet.world.clock(), Dead: s.ended.ID,
-			Mine: providers.Lease{Name: "kubewright-" + lineage, Run: s.runID, Who: s.Who, Token: s.nextToken()},
+			Mine: providers.Lease{Name: leaseName, Lineage: lineage, Run: s.runID, Who: s.Who, Token: s.nextToken()},
 		}
 	}
 	return f

@@ -2,13 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	udiff "github.com/aymanbagabas/go-udiff"
 	"github.com/google/renameio/v2"
@@ -29,9 +28,9 @@ func (a *app) fmtCommand() *cobra.Command {
 			"configuration folder, or of another one, or one file, or with - what comes from stdin.\n\n" +
 			"Exit codes: 0 formatted, 2 a file cannot be parsed or read, 3 with -check: not formatted.",
 		Example: "  kubewright fmt\n  kubewright fmt -check -diff\n  kubewright fmt -recursive clusters\n  kubewright fmt - < main.hcl",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == "-" {
-				return a.fmtStdin()
+				return a.fmtStdin(cmd.Context())
 			}
 			path := a.folder()
 			switch {
@@ -55,8 +54,8 @@ func (a *app) fmtCommand() *cobra.Command {
 
 const exitUnreadable = 2
 
-func (a *app) fmtStdin() error {
-	src, err := io.ReadAll(a.Stdin)
+func (a *app) fmtStdin(ctx context.Context) error {
+	src, err := a.everything(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,7 +95,7 @@ func (a *app) fmt(path string, o fmtOptions) error {
 }
 
 func (a *app) fmtFile(path string, o fmtOptions) (changed bool, err error) {
-	src, err := os.ReadFile(path)
+	src, err := hclconfig.ReadFile(path)
 	if err != nil {
 		return false, err
 	}
@@ -164,17 +163,9 @@ func hclFiles(path string, recursive bool) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	var files []string
-	err = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && p != path && (!recursive || strings.HasPrefix(d.Name(), ".")):
-			return filepath.SkipDir
-		case !d.IsDir() && (strings.HasSuffix(p, ".hcl") || strings.HasSuffix(p, ".kwvars")):
-			files = append(files, p)
-		}
-		return nil
-	})
+	files, err := hclconfig.FilesToFormat(os.DirFS(path), recursive)
+	for i, name := range files {
+		files[i] = filepath.Join(path, filepath.FromSlash(name))
+	}
 	return files, err
 }

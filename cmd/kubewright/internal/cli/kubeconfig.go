@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func (o kubeconfigOptions) check(cmd *cobra.Command) error {
 
 func (a *app) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
 	if file := a.kubeconfigFile(o); file != "" {
-		if err := regular(file, file); err != nil {
+		if err := cmp.Or(regular(file, file), spared(file, file, a.folder(), a.paths())); err != nil {
 			return err
 		}
 	}

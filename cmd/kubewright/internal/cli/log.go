@@ -64,7 +64,7 @@ func (a *app) openLog() (closing func(), err error) {
 // openLogFile goes on with a log. Only its owner may read it. Flags are not read
 // yet: which state is meant, is not known, and none gets a log.
 func (a *app) openLogFile(path string) (*os.File, error) {
-	if err := spared("The log "+path, a.named(path), statefile.DirPaths(filepath.Dir(a.named(path)))); err != nil {
+	if err := spared("The log "+path, a.named(path), a.folder(), statefile.DirPaths(a.folder())); err != nil {
 		return nil, err
 	}
 	f, err := openPrivate(a.named(path), os.O_APPEND)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,7 +37,7 @@ func (a *app) etcdRestoreCommand() *cobra.Command {
 			}
 			return a.carryOut(cmd.Context(), o, by, "etcd restore", func(s *session) {
 				s.sending, s.leaseless = filepath.Dir(file), true
-				s.command = strings.Join(append([]string{"etcd restore"}, args...), " ")
+				s.command = "etcd restore " + state.ShellWords(args...)
 				s.planner = s.restoring(cmd.Context(), phases.EtcdRestore{Artifact: filepath.Base(file), SHA256: digest.SHA256}, args[1:])
 			})
 		},
@@ -60,13 +59,49 @@ func (s *session) restoring(ctx context.Context, r phases.EtcdRestore, args []st
 		}
 		r.Cluster = c.Label
 		s.typed, s.view = r.Cluster, v
+		other := s.otherSnapshot(r)
+		if other.HasErrors() {
+			return phases.Result{}, other
+		}
 		var err error
 		if r.Answers, err = s.etcdAnswers(ctx, r); err != nil {
 			return phases.Result{}, diag.Diagnostics{diag.Errorf("Cannot tell whether etcd answers",
 				"Nothing is restored over a cluster that may work: %v. Nothing was changed. Put right what keeps etcd from being asked there, and run the same command again.", err)}
 		}
-		return phases.Restore(v, header, r)
+		result, diags := phases.Restore(v, header, r)
+		return result, append(other, diags...)
 	}
+}
+
+// otherSnapshot refuses a snapshot that was taken of another cluster, as its name tells:
+// everything of that one would stand in this one's place. Of one whose name tells
+// nothing nobody knows.
+func (s *session) otherSnapshot(r phases.EtcdRestore) diag.Diagnostics {
+	name, told := snapshots.ParseName(r.Artifact)
+	its := ""
+	if s.recorded != nil && s.recorded.Clusters[r.Cluster] != nil {
+		its = s.recorded.Clusters[r.Cluster].EtcdClusterID
+	}
+	switch {
+	case !told || its == "" && name.Cluster == r.Cluster || name.EtcdID == its:
+		return nil
+	case name.Cluster == r.Cluster:
+		return diag.Diagnostics{diag.Warningf("Snapshot is of another etcd", "%s was taken of the etcd %s, and the state knows that of cluster %q as %s. It may be of before an earlier restore, which makes another one of it; "+
+			"or of another cluster of that name, which would then stand in this one's place.", r.Artifact, name.EtcdID, r.Cluster, its)}
+	}
+	return diag.Diagnostics{diag.Errorf("Snapshot is of another cluster", "%s was taken of cluster %q, whose etcd was %s: its name tells that. Restored into cluster %q it would put everything of that one in the place of what is here. "+
+		"Nothing was changed. Take a snapshot of this cluster; %s. If the cluster had that name before, give the file a name that begins with %s-, and run the same command again.",
+		r.Artifact, name.Cluster, name.EtcdID, r.Cluster, s.snapshotsOf(r.Cluster), r.Cluster)}
+}
+
+// snapshotsOf says which snapshots of a cluster are here.
+func (s *session) snapshotsOf(cluster string) string {
+	files, err := snapshots.List(s.store.Snapshots, cluster)
+	folder := filepath.Base(s.store.Snapshots)
+	if err != nil || len(files) == 0 {
+		return "there is none in " + folder
+	}
+	return "the latest one here is " + filepath.Join(folder, files[0].String())
 }
 
 // How often etcd is asked before it counts as silent: an election takes a few seconds.

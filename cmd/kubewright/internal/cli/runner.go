@@ -167,7 +167,7 @@ func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 		members, err := r.members(ctx, step.Via)
 		if err != nil {
 			err = fmt.Errorf("cannot tell whether etcd holds quorum: %w", err)
-		} else if err = planner.QuorumAllows(step, r.session.view.NodeName(step.Target), members); err == nil {
+		} else if err = planner.QuorumAllows(step, r.session.view.PeerURL(step.Target), members); err == nil {
 			return nil
 		}
 		if phases.StartsMember(step, members) && r.memberDown(ctx, c, step.Target) {

@@ -16,7 +16,6 @@ import (
 
 // unsaid are errors that no test shows, by words of theirs, and when they are said.
 var unsaid = map[string]string{
-	"has appeared meanwhile, and is not":                  "somebody else makes the file between two looks at the folder",
 	"the question was interrupted":                        "the command ends as interrupted, and it is that which is said",
 	"it is neither in the configuration nor in the state": "a step of a node that nobody knows, which no plan has",
 	"the node has no address of the type internalip":      "a Node without addresses, which no kubelet of the simulation makes",

@@ -97,7 +97,7 @@ func (a *app) readPlan(path string) (planfile.File, error) {
 	if err == nil {
 		return f, nil
 	}
-	remedy := "Make it anew with kubewright plan -out=" + path + "."
+	remedy := "Make it anew with\n\n  kubewright plan -out=" + state.ShellWord(path)
 	var refused *state.CodecError
 	switch {
 	case errors.As(err, &refused) && refused.Kind == state.ErrPlain:
@@ -287,11 +287,11 @@ func (by approval) approves(s *session, p *planner.Plan) error {
 	}
 	digest, read := planfile.Digest(p), "Read the plan above"
 	if by.saved != nil {
-		read = "Read it with kubewright show " + s.savedPlan
+		read = "Read it (kubewright show " + state.ShellWord(s.savedPlan) + ")"
 	}
 	if len(by.digest) >= planfile.ShortDigest && strings.HasPrefix(digest, strings.ToLower(by.digest)) {
 		return nil
 	}
 	return s.failed(diag.Diagnostics{diag.Errorf(anotherPlan, "-approve=%s is the digest of another plan; this one's is %s. Nothing was changed. "+
-		read+", and approve it if it is what you want.", by.digest, digest[:planfile.ShortDigest])})
+		"%s, and approve it if it is what you want.", by.digest, digest[:planfile.ShortDigest], read)})
 }

@@ -90,7 +90,7 @@ func (a *app) noAddress(name string) error {
 	if _, missing := os.Stat(a.named(name)); err != nil || !errors.Is(missing, fs.ErrNotExist) {
 		return nil
 	}
-	return fmt.Errorf("%q is an address and no file of a plan: what the state has of it is shown by kubewright state show '%s'", name, name)
+	return fmt.Errorf("%q is an address and no file of a plan: what the state has of it is shown by kubewright state show %s", name, state.ShellWord(name))
 }
 
 // showPlan prints a saved plan. Nothing is contacted.

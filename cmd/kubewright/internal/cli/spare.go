@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,19 +21,13 @@ func (a *app) spares(flag, name string) error {
 	if name == "" {
 		return nil
 	}
-	if err := spared("-"+flag+"="+name, a.named(name), a.paths()); err != nil {
-		return err
-	}
-	return placed("-"+flag+"="+name, name, a.named(name))
+	asks, path := "-"+flag+"="+name, a.named(name)
+	return cmp.Or(regular(asks, path), spared(asks, path, a.folder(), a.paths()), placed(asks, name, path))
 }
 
-// placed refuses a file that has no folder to be in, or is there and no regular one.
-// Folders are not made: a slip of the fingers would put what is secret where nobody
-// looks for it.
+// placed refuses a file that has no folder to be in. Folders are not made: a slip of the
+// fingers would put what is secret where nobody looks for it.
 func placed(asks, name, path string) error {
-	if err := regular(asks, path); err != nil {
-		return err
-	}
 	if info, err := os.Stat(filepath.Dir(path)); err == nil && info.IsDir() {
 		return nil
 	}
@@ -41,7 +36,7 @@ func placed(asks, name, path string) error {
 
 // apart refuses to write lines over the plan that the same command saves, or carries out.
 func (a *app) apart(lines, plan string) error {
-	if lines == "" || plan == "" || filepath.Clean(a.named(lines)) != filepath.Clean(a.named(plan)) {
+	if lines == "" || plan == "" || !sameFile(a.named(lines), a.named(plan)) {
 		return nil
 	}
 	return &diagError{diag.Diagnostics{diag.Errorf("File would be written over", "-json-into=%s names the file of the plan as well. Nothing was written. Give another name.", lines)}}
@@ -94,22 +89,103 @@ func openPrivate(path string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// spared is spares of what asks for a file, and the files of a state.
-func spared(asks, path string, p statefile.Paths) error {
-	path = filepath.Clean(path)
-	what := ""
-	if slices.ContainsFunc(readSuffixes, func(suffix string) bool { return strings.HasSuffix(path, suffix) }) {
-		what = "is named as a file of a configuration"
+// spared is spares of what asks for a file; folder is that of the configuration. By links
+// a file has other names than its own: it is told by each of them.
+func spared(asks, path, folder string, p statefile.Paths) error {
+	clean := filepath.Clean(path)
+	for _, name := range append([]string{clean, resolved(path)}, otherNames(path, folder, filepath.Dir(p.State), p.Snapshots)...) {
+		what := belongs(name, p)
+		if what == "" { // to a state of the folder that it is in
+			what = belongs(name, statefile.DirPaths(filepath.Dir(name)))
+		}
+		if what == "" {
+			continue
+		}
+		if name != clean {
+			asks += " leads to " + name + ", which"
+		}
+		return &diagError{diag.Diagnostics{diag.Errorf("File would be written over", "%s %s. Nothing was written. Give another name.", asks, what)}}
 	}
-	own := []string{p.State, p.Journal, p.Lock, p.Errored}
-	if slices.ContainsFunc(own, func(own string) bool { return filepath.Clean(own) == path }) || strings.HasPrefix(path, filepath.Clean(p.State)+".backup.") {
-		what = "belongs to the state"
+	return nil
+}
+
+// belongs says of what a file is by its name: of a configuration, or of a state; "" of
+// neither.
+func belongs(name string, p statefile.Paths) string {
+	named := func(own string, behind ...string) bool {
+		for _, own := range []string{filepath.Clean(own), settled(own), resolved(own)} {
+			if name == own || slices.ContainsFunc(behind, func(b string) bool { return strings.HasPrefix(name, own+b) }) {
+				return true
+			}
+		}
+		return false
 	}
-	if path == filepath.Join(filepath.Dir(p.State), simFile) {
-		what = "holds the simulated hosts"
+	dir := filepath.Dir(p.State)
+	switch {
+	case slices.ContainsFunc(readSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) }):
+		return "is named as a file of a configuration"
+	case named(p.State, ".backup."), named(p.Journal, ".overtaken."), named(p.Errored, ".overtaken."), named(p.Lock), named(filepath.Join(dir, usedName)):
+		return "belongs to the state"
+	case named(filepath.Join(dir, simFile)):
+		return "holds the simulated hosts"
 	}
-	if what == "" {
+	if _, err := os.Lstat(name); err == nil && named(p.Snapshots, string(filepath.Separator)) {
+		return "is among the snapshots that are kept"
+	}
+	return ""
+}
+
+// resolved is where a name leads to in the end, be there a file or none yet.
+func resolved(path string) string {
+	for range maxLinks {
+		path = settled(path)
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Dir(path) + string(filepath.Separator) + to
+		}
+		path = to
+	}
+	return path
+}
+
+// maxLinks is how many links lead to one another at most, as in Linux.
+const maxLinks = 40
+
+// settled is a name in the folder where its own leads to.
+func settled(path string) string {
+	dir, base := filepath.Split(path)
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return filepath.Join(real, base)
+	}
+	return filepath.Clean(path)
+}
+
+// sameFile tells that two names are of one file, or would be.
+func sameFile(a, b string) bool {
+	if resolved(a) == resolved(b) {
+		return true
+	}
+	x, err := os.Stat(a)
+	y, otherErr := os.Stat(b)
+	return err == nil && otherErr == nil && os.SameFile(x, y)
+}
+
+// otherNames are those that a file which is there has in these folders.
+func otherNames(path string, folders ...string) []string {
+	if _, err := os.Stat(path); err != nil {
 		return nil
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("File would be written over", "%s %s. Nothing was written. Give another name.", asks, what)}}
+	var out []string
+	for _, folder := range folders {
+		entries, _ := os.ReadDir(folder) // one that is not there has none
+		for _, e := range entries {
+			if name := filepath.Join(folder, e.Name()); sameFile(path, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
 }

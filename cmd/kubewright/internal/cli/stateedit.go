@@ -171,7 +171,7 @@ func (s *session) moves(source, destination string) ([]state.Moved, error) {
 	have := known(&config.Config{}, s.recorded)
 	for _, m := range moves {
 		if slices.Contains(have, m.To) {
-			return nil, &diagError{diag.Diagnostics{diag.Errorf(summary, "The state has %s as well, so that %s cannot become it. If the two are one by now, forget one of them first with\n\n  kubewright state rm '%s'", m.To, m.From, m.To)}}
+			return nil, &diagError{diag.Diagnostics{diag.Errorf(summary, "The state has %s as well, so that %s cannot become it. If the two are one by now, forget one of them first with\n\n  kubewright state rm %s", m.To, m.From, state.ShellWord(m.To.String()))}}
 		}
 	}
 	return moves, nil

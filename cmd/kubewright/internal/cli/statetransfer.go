@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
@@ -73,7 +72,7 @@ func (a *app) statePushCommand() *cobra.Command {
 }
 
 func (a *app) push(ctx context.Context, o planOptions, file string, force bool) error {
-	b, err := a.readPushed(file)
+	b, err := a.readPushed(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -109,9 +108,9 @@ func (a *app) push(ctx context.Context, o planOptions, file string, force bool) 
 }
 
 // readPushed reads the file of push, or stdin.
-func (a *app) readPushed(file string) ([]byte, error) {
+func (a *app) readPushed(ctx context.Context, file string) ([]byte, error) {
 	if file == "-" {
-		return io.ReadAll(a.Stdin)
+		return a.everything(ctx)
 	}
 	b, err := os.ReadFile(a.named(file))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,6 +17,8 @@ type acceptance struct {
 	out []string
 	// ignored are entries of ignore_changes, for what nothing else can be said of.
 	ignored []string
+	// then is what the next apply does all the same when that is done.
+	then string
 }
 
 // accept prints how to keep what was changed outside.
@@ -34,6 +36,9 @@ func (p *page) accept(c planner.Change) {
 	}
 	if len(a.out) > 0 {
 		offer("To keep it, take out what the configuration says of it: "+strings.Join(a.out, ", ")+".", nil)
+	}
+	if then := a.then; then != "" && len(a.write)+len(a.out) > 0 {
+		offer(then, nil)
 	}
 	if len(a.ignored) > 0 {
 		offer("To leave it to others, write into "+where+", or add to what is there:", within("lifecycle", "ignore_changes = ["+strings.Join(a.ignored, ", ")+"]"))
@@ -80,12 +85,33 @@ func accepting(c planner.Change) acceptance {
 	if entry := ignorable(c, nil); entry != "" && len(c.Attributes) == 0 {
 		out.ignored = append(out.ignored, entry)
 	}
+	out.then = besides(c)
 	out.write = lines(c, written)
 	if whole {
 		out.write = append(out.write, "taints = "+taintList(all)+" # all that it says of taints")
 	}
 	return out
 }
+
+// besides is what follows from the configuration beside the item, once it agrees with what
+// was changed outside.
+func besides(c planner.Change) string {
+	shared := c.Shown[planner.SharedSetting].AsBool()
+	switch {
+	case c.Kind == state.KindNodeObject && c.Address.Phase == workerMarks && slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return state.SplitPath(a.Path)[0] == "taints" }):
+		return "The next apply tells its kubelet as well, which registers the node with its taints, and restarts it. No pod is touched by that."
+	case c.Kind == state.KindStaticPod:
+		return "The next apply brings it to all control planes, and writes it into kubeadm-config."
+	case shared && c.Kind == state.KindYAMLFile:
+		return "What is said there is said of all nodes: the next apply takes it from the others, and from kubelet-config."
+	case shared:
+		return "What is said there is said of all nodes: the next apply takes it from the others."
+	}
+	return ""
+}
+
+// workerMarks is the phase that a worker's labels, annotations and taints belong to.
+const workerMarks = "mark-worker"
 
 func appendNew(list []string, s string) []string {
 	if slices.Contains(list, s) {

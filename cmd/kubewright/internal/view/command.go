@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
 )
 
 // commandFor is the command that makes such a plan again and carries it out: it
@@ -54,13 +55,4 @@ func givenAgain(o Options) []string {
 }
 
 // shellWord is a word that a shell takes as it is, in quotes where it has to be.
-func shellWord(s string) string {
-	s = Clean(s)
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./@:=,", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
+func shellWord(s string) string { return state.ShellWord(Clean(s)) }

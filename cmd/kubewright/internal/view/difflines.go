@@ -1,11 +1,13 @@
 package view
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -32,23 +34,77 @@ func textLines(v state.Value) []string {
 	return strings.Split(strings.TrimSuffix(CleanText(v.AsString()), "\n"), "\n")
 }
 
-// listDiff shows two lists: on one line when both are short, else by element.
-// Where only what is sensitive differs there is nothing else to say.
-func (p *page) listDiff(e *entry, before, after state.Value) {
+// listDiff shows two lists: on one line when both are short and one line of the
+// configuration wants what is new, else by element. Where only what is sensitive differs
+// there is nothing else to say.
+func (p *page) listDiff(e *entry, before, after state.Value, notes map[string]string) {
 	if inline(before) == inline(after) && after.HasSensitive() {
 		e.text = sensitiveValue
 		return
 	}
 	short := inline(before) + p.yellow(" -> ") + inline(after)
-	if ansi.StringWidth(short) <= shortList {
+	if ansi.StringWidth(short) <= shortList && notes == nil {
 		e.text = short
 		return
 	}
 	e.text, e.tail = "[", "]"
 	e.body = p.diffLines(elements(before), elements(after), "element")
+	p.noteElements(e, after, notes)
 }
 
-// shortList is how wide two lists may be to share a line.
+// noteElements puts the line that wants an element behind each one that is new.
+func (p *page) noteElements(e *entry, list state.Value, notes map[string]string) {
+	if notes == nil {
+		return
+	}
+	e.note = ""
+	of := map[string]string{}
+	for i, line := range elements(list) {
+		if list.Kind() == state.KindArgs {
+			of[line] = notes[state.JoinPath("", list.AsArgs()[i].Name)]
+		} else if key := state.ElementKey(list.AsList()[i]); key != "" {
+			of[line] = notes[state.JoinPath("", key)]
+		}
+	}
+	column := 0
+	for _, l := range e.body {
+		if w := ansi.StringWidth(l.text); w <= maxNoteColumn && l.sym == added {
+			column = max(column, w)
+		}
+	}
+	for i, l := range e.body {
+		if note := of[l.text]; note != "" && l.sym == added {
+			gap := max(2, column-ansi.StringWidth(l.text)+noteGap)
+			e.body[i].text += strings.Repeat(" ", gap) + p.dim("# "+note)
+		}
+	}
+}
+
+// mapDiff is a map of which keys come, go or change: two that are short side by
+// side, of others what changes.
+func (p *page) mapDiff(e *entry, before, after state.Value) {
+	short := inline(before) + p.yellow(" -> ") + inline(after)
+	if ansi.StringWidth(short) <= shortList {
+		e.text = short
+		return
+	}
+	e.block = true
+	was, is := before.AsMap(), after.AsMap()
+	keys := slices.Compact(slices.Sorted(slices.Values(append(before.Keys(), after.Keys()...))))
+	same := 0
+	for _, k := range keys {
+		if was[k].Equal(is[k]) {
+			same++
+			continue
+		}
+		e.kids = append(e.kids, p.attribute(key(k), planner.AttributeChange{Before: was[k], After: is[k]}))
+	}
+	if same > 0 {
+		e.kids = append(e.kids, entry{comment: true, indented: true, text: "# (" + plural(same, "unchanged element") + " hidden)"})
+	}
+}
+
+// shortList is how wide two lists or maps may be to share a line.
 const shortList = 50
 
 // elements are the elements of a list, each on a line with its comma.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/charmbracelet/x/ansi"
@@ -43,13 +44,13 @@ const maxBoxes = 240
 
 // The measures of a drawing.
 const (
-	boxWidth   = 168
+	boxWidth   = 182
 	boxHeight  = 24
 	boxGap     = 6
-	boxSpace   = 44
+	boxSpace   = 36
 	laneLabel  = 18
 	laneGap    = 10
-	labelCells = 22
+	labelCells = 25
 )
 
 // box is a step, or steps of one phase that run side by side, before it has a place.
@@ -203,47 +204,52 @@ func draw(boxes []box, edges []arrow) *drawing {
 		})
 	}
 	for _, e := range edges {
-		from, to := d.Boxes[e.from], d.Boxes[e.to]
-		x1, y1, x2, y2 := from.X+boxWidth, from.Y+boxHeight/2, to.X, to.Y+boxHeight/2
-		bend := boxSpace / 2
-		d.Edges = append(d.Edges, drawnEdge{
-			From: e.from, To: e.to,
-			Path:  fmt.Sprintf("M%d %d C%d %d %d %d %d %d", x1, y1, x1+bend, y1, x2-bend, y2, x2, y2),
-			Limit: e.limit, Critical: e.critical,
-		})
+		path := d.Boxes[e.from].to(d.Boxes[e.to], boxes[e.to].column-boxes[e.from].column > 1)
+		d.Edges = append(d.Edges, drawnEdge{From: e.from, To: e.to, Path: path, Limit: e.limit, Critical: e.critical})
 	}
 	return d
 }
 
-// gantt is the timeline of a plan as it is drawn.
+// to is the line from a box to another one in a column behind it. Past the columns in
+// between a long one runs above the row of the other: through boxes it would not be seen.
+func (b drawnBox) to(o drawnBox, long bool) string {
+	x, y, end, down := b.X+boxWidth, b.Y+boxHeight/2, o.X, o.Y+boxHeight/2
+	path := fmt.Sprintf("M%d %d", x, y)
+	bend := func(toX, toY int) {
+		path += fmt.Sprintf(" C%d %d %d %d %d %d", x+boxSpace/2, y, toX-boxSpace/2, toY, toX, toY)
+		x, y = toX, toY
+	}
+	if long {
+		bend(x+boxSpace, o.Y-boxGap/2)
+		x = end - boxSpace
+		path += fmt.Sprintf(" H%d", x)
+	}
+	bend(end, down)
+	return path
+}
+
+// gantt is the timeline of a plan as it is drawn: as wide as there is room, in percent.
 type gantt struct {
-	Width, Height int
-	Bars          []ganttBar
-	Ticks         []ganttTick
+	Bars  []ganttBar
+	Ticks []ganttTick
 	// Says tells what the lengths go by.
 	Says string
 	Left int
 }
 
 type ganttBar struct {
-	X, Y, Width, TextY           int
+	Start, Length                float64
 	Anchor, Label, Title, Action string
 	Critical                     bool
 }
 
 type ganttTick struct {
-	X     int
+	At    float64
 	Label string
 }
 
-// The measures of a timeline.
-const (
-	ganttLabel = 330
-	ganttTrack = 800
-	ganttRow   = 20
-	ganttTop   = 22
-	maxBars    = 400
-)
+// maxBars bounds a timeline; what is left out is counted.
+const maxBars = 400
 
 // drawTimeline draws when each step would run. Where no earlier apply tells how
 // long they take, each takes one unit: then the bars show the order alone.
@@ -278,24 +284,22 @@ func drawTimeline(r *review, anchors map[state.Address]string) *gantt {
 		}
 		return 0
 	})
-	g := &gantt{Width: ganttLabel + ganttTrack + 60, Says: says, Left: max(0, len(spans)-maxBars)}
-	scale := ganttTrack / max(t.Seconds, 0.001)
-	for i, s := range spans[:min(len(spans), maxBars)] {
+	g := &gantt{Says: says, Left: max(0, len(spans)-maxBars)}
+	percent := func(seconds float64) float64 { return math.Round(seconds/max(t.Seconds, 0.001)*1e4) / 100 }
+	for _, s := range spans[:min(len(spans), maxBars)] {
 		name := stepName(s.Step)
 		title := name
 		if took := estimated(s); took != "" && tells(r.timeline) {
 			title += ": " + took + ", from " + duration(ofSeconds(s.Start))
 		}
-		y := ganttTop + i*ganttRow
 		g.Bars = append(g.Bars, ganttBar{
-			X: ganttLabel + int(s.Start*scale), Y: y, Width: max(2, int(s.Seconds*scale)), TextY: y + 13,
-			Anchor: anchors[s.Step], Label: ansi.Truncate(name, 46, "…"), Title: title, Action: actions[s.Step], Critical: critical[s.Step],
+			Start: percent(s.Start), Length: percent(s.Seconds),
+			Anchor: anchors[s.Step], Label: name, Title: title, Action: actions[s.Step], Critical: critical[s.Step],
 		})
 	}
-	g.Height = ganttTop + len(g.Bars)*ganttRow + 6
 	if tells(r.timeline) {
 		for i := range 5 {
-			g.Ticks = append(g.Ticks, ganttTick{ganttLabel + i*ganttTrack/4, duration(ofSeconds(t.Seconds * float64(i) / 4))})
+			g.Ticks = append(g.Ticks, ganttTick{float64(i * 25), duration(ofSeconds(t.Seconds * float64(i) / 4))})
 		}
 	}
 	return g

@@ -3,9 +3,11 @@ package view
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/state"
@@ -19,8 +21,13 @@ func Explain(w io.Writer, plan *planner.Plan, at state.Address, o Options) error
 	p := newPage(o)
 	e := explainer{p, r, at}
 	found := 0
+	for _, u := range r.Withheld {
+		if e.withheld(u) {
+			found++
+		}
+	}
 	for _, x := range r.resources {
-		if x.Target == at.Target {
+		if config.Covers(at.Target, x.Target) {
 			found += e.resource(x)
 		}
 	}
@@ -42,10 +49,29 @@ type explainer struct {
 	at     state.Address
 }
 
-// about tells whether the address asked for is this one, or above it.
+// about tells whether the address asked for is this one, or above it. A phase without a
+// waypoint is meant at each of them.
 func (e explainer) about(a state.Address) bool {
-	return (e.at.Phase == "" || e.at.Phase == a.Phase && e.at.Waypoint == a.Waypoint) && (e.at.Item == "" || e.at.Item == a.Item)
+	step := e.at.Phase == "" || e.at.Phase == a.Phase && (e.at.Waypoint == "" || e.at.Waypoint == a.Waypoint)
+	return step && (e.at.Item == "" || e.at.Item == a.Item)
 }
+
+// withheld explains why nothing is planned where nobody could look.
+func (e explainer) withheld(u state.Unobserved) bool {
+	if !config.Covers(e.at.Target, u.Target) {
+		return false
+	}
+	e.line(e.bold(Clean(u.Target.String())), " could not be looked at, and is left alone.")
+	e.line("  ", wrap(sentenceOf(u.Reason), e.width-2, "  "))
+	if u.Remedy != "" {
+		e.line("  ", wrap("To do: "+sentenceOf(u.Remedy), e.width-2, "  "))
+	}
+	e.line()
+	return true
+}
+
+// sentenceOf ends a clause with a full stop.
+func sentenceOf(s string) string { return strings.TrimSuffix(Clean(s), ".") + "." }
 
 // resource explains a resource or what is asked for of it, and counts what it found.
 func (e explainer) resource(x reviewed) int {
@@ -90,8 +116,11 @@ func (e explainer) item(it reviewedItem) bool {
 	e.line(e.bold(Clean(it.Address.String())), ": ", string(it.Action))
 	e.because("  ", it.Reason)
 	for _, a := range changes {
-		e.line("    ", Clean(a.Path), ": ", attributeText(a))
-		if from := origin(a.Origin); from != "" {
+		e.line("    ", Clean(a.Path), ": ", attributeText(a, it.Action))
+		for _, path := range slices.Sorted(maps.Keys(a.Origins)) {
+			e.line("      ", Clean(path), ": ", origin(a.Origins[path]))
+		}
+		if from := origin(a.Origin); from != "" && a.Origins == nil {
 			e.line("      ", from)
 		}
 	}
@@ -99,15 +128,16 @@ func (e explainer) item(it reviewedItem) bool {
 	return true
 }
 
-// attributeText is a change on one line; text of several lines is counted.
-func attributeText(a planner.AttributeChange) string {
+// attributeText is a change on one line; text of several lines is counted. Of what is
+// new as a whole nothing was there before.
+func attributeText(a planner.AttributeChange, of planner.Action) string {
 	if multiline(a.Before) || multiline(a.After) {
 		return plural(len(textLines(a.Before)), "line") + " -> " + plural(len(textLines(a.After)), "line")
 	}
 	if a.Before.Kind() == state.KindSensitive && a.After.Kind() == state.KindSensitive {
 		return secretChange(a.Before, a.After)
 	}
-	if a.Before.IsNull() {
+	if a.Before.IsNull() && of == planner.Create {
 		return inline(shortDigest(a.After))
 	}
 	return inline(shortDigest(a.Before)) + " -> " + inline(shortDigest(a.After))
@@ -160,23 +190,41 @@ func (e explainer) step(p reviewedPhase) {
 		e.line("  takes about ", took, ", going by the last time")
 	}
 	for _, need := range p.step.Needs {
-		e.line("  waits for ", Clean(need.String()), e.what(need))
+		e.other("waits for ", need)
 	}
 	for _, limit := range p.step.Limits {
 		e.line("  takes turns under ", Clean(limit), " (", itoa(max(1, e.review.Limits[limit])), " at once)")
 	}
 	for _, gate := range p.step.Gates {
-		e.line("  only if, right before it, ", Clean(gate), " holds")
+		e.line("  only if, right before it, ", gateText(gate))
 	}
 	for _, s := range e.review.Steps {
 		if slices.Contains(s.Needs, p.id) {
-			e.line("  before ", Clean(s.ID.String()), e.what(s.ID))
+			e.other("before ", s.ID)
 		}
 	}
 	for i, op := range p.step.Operations {
 		e.line("  ", pad2(i+1), ". ", Clean(op.Summary()))
 	}
 	e.line()
+}
+
+// other names another step, and what that means.
+func (e explainer) other(how string, id state.Address) {
+	e.line("  ", wrap(how+Clean(id.String())+e.what(id), e.width-2, "    "))
+}
+
+// gateText is what has to be so right before a step, in words.
+func gateText(gate string) string {
+	switch gate {
+	case planner.QuorumGate:
+		return "etcd keeps its quorum"
+	case planner.DowntimeGate:
+		return "both members of etcd are there, so that it only pauses"
+	case planner.APIGate:
+		return "another API server serves"
+	}
+	return Clean(gate) + " holds"
 }
 
 // place is where a step stands in the plan and in its longest chain.
@@ -203,7 +251,7 @@ func (e explainer) what(id state.Address) string {
 
 // drift tells what somebody else did, where that is asked for.
 func (e explainer) drift(d planner.Change) bool {
-	if d.Address.Target != e.at.Target || !e.about(d.Address) {
+	if !config.Covers(e.at.Target, d.Address.Target) || !e.about(d.Address) {
 		return false
 	}
 	e.line(e.bold(Clean(d.Address.String())), " was changed outside of kubewright since the last apply")
@@ -211,32 +259,63 @@ func (e explainer) drift(d planner.Change) bool {
 		e.line("    it is gone")
 	}
 	for _, a := range d.Attributes {
-		e.line("    ", Clean(a.Path), ": ", attributeText(a))
+		e.line("    ", Clean(a.Path), ": ", attributeText(a, d.Action))
 	}
 	e.line()
 	return true
 }
 
-// notInPlan says that there is nothing to explain, and of what there is.
+// notInPlan says that there is nothing to explain, and of what there is near.
 func notInPlan(plan *planner.Plan, at state.Address) error {
-	var near []string
-	for _, c := range plan.Changes {
-		if c.Address.Target == at.Target && len(near) < maxNear {
-			near = append(near, "  "+Clean(c.Address.String()))
+	text := "the plan does nothing at " + Clean(at.String()) + ": it is as it should be, or it is left alone"
+	if !slices.ContainsFunc(plan.Resources, func(r planner.ResourceChange) bool { return config.Covers(at.Target, r.Target) }) {
+		text = "the plan knows no " + Clean(at.Target.String()) + ": it is in neither configuration nor state, or it is left out"
+	}
+	if near := nearby(plan, at); len(near) > 0 {
+		text += ". Of what the plan changes there are:\n\n  " + strings.Join(near[:min(len(near), maxNear)], "\n  ")
+		if left := len(near) - maxNear; left > 0 {
+			text += "\n  and " + itoa(left) + " more"
 		}
 	}
-	if len(near) == 0 {
-		for _, r := range reviewable(plan) {
-			if len(near) < maxNear {
-				near = append(near, "  "+Clean(r.Target.String()))
+	return fmt.Errorf("%s", text)
+}
+
+// nearby are the addresses of a plan that are nearest to one that it has not: other fields
+// of the same item, other items of the same phase, other phases, or what else there is.
+func nearby(plan *planner.Plan, at state.Address) []string {
+	var fields, items, phases, resources []string
+	add := func(list *[]string, a fmt.Stringer) {
+		if text := Clean(a.String()); !slices.Contains(*list, text) {
+			*list = append(*list, text)
+		}
+	}
+	for _, c := range slices.Concat(plan.Changes, plan.Drift) {
+		e := explainer{at: state.Address{Phase: at.Phase, Waypoint: at.Waypoint}}
+		if !config.Covers(at.Target, c.Address.Target) || !e.about(c.Address) {
+			continue
+		}
+		add(&items, c.Address)
+		for _, a := range c.Attributes {
+			if field := c.Address; c.Address.Item == at.Item {
+				field.Field = a.Path
+				add(&fields, field)
 			}
 		}
 	}
-	text := "the plan does nothing at " + Clean(at.String()) + ": it is as it should be, it is not in configuration and state, or it is left alone"
-	if len(near) > 0 {
-		text += ". Of what the plan changes there are:\n\n" + strings.Join(near, "\n")
+	for _, s := range plan.Steps {
+		if config.Covers(at.Target, s.Target) {
+			add(&phases, s.ID)
+		}
 	}
-	return fmt.Errorf("%s", text)
+	for _, r := range reviewable(plan) {
+		add(&resources, r.Target)
+	}
+	for _, list := range [][]string{fields, items, phases, resources} {
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return nil
 }
 
 // maxNear is how many addresses are named in place of one that is not there.

@@ -26,3 +26,22 @@ func upgradePlan() *planner.Plan {
 	m.Quorum = []string{"a snapshot is fetched to this machine and verified before a version changes."}
 	return &m.Plan
 }
+
+// importPlan learns a cluster that kubeadm made, of which one node is not as it is to
+// be, and another is called otherwise by now.
+func importPlan() *planner.Plan {
+	var m maker
+	for _, t := range []state.Target{prod, cp1, w21} {
+		r := resource(t, planner.NoOp, 4)
+		r.ImportedFrom = "ssh://root@10.77.0.11"
+		m.Resources = append(m.Resources, r)
+	}
+	m.Resources[2].Action = planner.Update
+	moved := resource(w22, planner.NoOp, 4)
+	moved.MovedFrom = state.NodeKeyTarget("batch", "w2")
+	m.Resources = append(m.Resources, moved)
+	m.Moved = []state.Moved{{From: moved.MovedFrom, To: w22}}
+	m.change(w21, "mark-worker", "node:w1", state.KindNodeObject, planner.Update, attrs(`labels["node.example.com/pool"]`, nil, "batch", src(47)))
+	m.step(w21, "mark-worker", planner.Update, "", nil, planner.PatchNode{Node: "w1", Labels: map[string]string{"node.example.com/pool": "batch"}})
+	return &m.Plan
+}

@@ -37,7 +37,7 @@ func visible(s string) string { return strings.ReplaceAll(s, "\x1b", "␛") }
 
 var fixtures = map[string]func() *planner.Plan{
 	"create": createPlan, "update": updatePlan, "example": examplePlan, "drift": driftPlan,
-	"empty": emptyPlan, "destroy": destroyPlan, "replace": replacePlan, "upgrade": upgradePlan,
+	"empty": emptyPlan, "destroy": destroyPlan, "replace": replacePlan, "upgrade": upgradePlan, "import": importPlan,
 }
 
 // load writes the fixture as a plan file when golden files are rewritten, and reads it.

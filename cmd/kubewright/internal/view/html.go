@@ -100,7 +100,9 @@ type pagePhase struct {
 
 type pageItem struct {
 	Address, Action, Symbol, Reason, Name string
-	Lines                                 []pageLine
+	// Where is the target, where nothing around the item says it.
+	Where string
+	Lines []pageLine
 }
 
 type pageLine struct{ Class, Text string }
@@ -132,7 +134,9 @@ func newPageData(r *review) *pageData {
 		d.Resources = append(d.Resources, d.resource(x, anchors))
 	}
 	for _, it := range r.drift {
-		d.Drift = append(d.Drift, pageItemOf(it))
+		item := pageItemOf(it)
+		item.Where = Clean(it.Address.Target.String())
+		d.Drift = append(d.Drift, item)
 	}
 	d.draw(r, anchors)
 	return d
@@ -187,7 +191,10 @@ func (d *pageData) phase(p reviewedPhase, anchors map[state.Address]string) page
 	for _, n := range p.step.Needs {
 		out.Needs = append(out.Needs, pageLink{anchors[n], Clean(n.String())})
 	}
-	out.Limits, out.Gates = cleaned(p.step.Limits), cleaned(p.step.Gates)
+	out.Limits = cleaned(p.step.Limits)
+	for _, g := range p.step.Gates {
+		out.Gates = append(out.Gates, gateText(g))
+	}
 	return out
 }
 

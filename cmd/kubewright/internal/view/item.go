@@ -87,13 +87,38 @@ func (p *page) item(it item, attributes bool) entry {
 	}
 	if attributes && len(it.Attributes) > 0 {
 		e.block = true
-		e.kids = p.entries(grow(it.Attributes), e.sym)
+		e.kids = p.entries(grow(readable(it.Attributes)), e.sym)
 		return e
 	}
 	if it.Action == planner.Create {
 		e.text = it.gist()
 	}
 	return e
+}
+
+// readable are the changes of an item with how long a certificate is to hold as the
+// configuration has it: 2160h, and not 2160h0m0s.
+func readable(changes []planner.AttributeChange) []planner.AttributeChange {
+	out := slices.Clone(changes)
+	for i, c := range out {
+		if c.Path == "validity" {
+			out[i].Before, out[i].After = wholeHours(c.Before), wholeHours(c.After)
+		}
+	}
+	return out
+}
+
+func wholeHours(v state.Value) state.Value {
+	if v.Kind() != state.KindString {
+		return v
+	}
+	s := v.AsString()
+	for _, unit := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, unit) {
+			s = s[:len(s)-2]
+		}
+	}
+	return state.String(s)
 }
 
 // head is the item's kind and name, as the address has them or in a word that

@@ -129,7 +129,7 @@ func (m *markdownPage) table(r *review) {
 			what += " " + mdText(note)
 		}
 		// A table of everything leaves no room for how: half is enough.
-		row := "| " + actionWord(x.Action) + " | " + what + " | " + strings.Join(why, "; ") + " |\n"
+		row := "| " + x.word() + " | " + what + " | " + strings.Join(why, "; ") + " |\n"
 		if m.Len()+len(row) > m.room/2 {
 			m.WriteString("\n" + plural(len(r.resources)-i, "more resource") + " left out of this table: " + counts(r.resources[i:]) + ".\n")
 			break

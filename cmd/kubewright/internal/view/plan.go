@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/state"
@@ -221,7 +223,9 @@ func (p *page) withheld(plan *planner.Plan) {
 	}
 	p.line(p.bold(p.yellow("Warning: ")), plural(len(plan.Withheld), "target"), verb)
 	for _, u := range plan.Withheld {
-		p.line("  ", p.bold(Clean(u.Target.String())), "  ", wrap(Clean(u.Reason), p.width-4, "    "))
+		name := Clean(u.Target.String())
+		room := strings.Repeat("-", ansi.StringWidth(name)+1) // that the name takes of the first line
+		p.line("  ", p.bold(name), " ", strings.TrimPrefix(wrap(room+" "+Clean(u.Reason), p.width, "    "), room))
 		if u.Remedy != "" {
 			p.line("    ", wrap(Clean(u.Remedy), p.width, "    "))
 		}

@@ -3,6 +3,7 @@ package view
 import (
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
@@ -60,9 +61,38 @@ type summaryJSON struct {
 }
 
 type plannedJSON struct {
-	Outputs map[string]outputJSON `json:"outputs,omitempty"`
-	// RootModule is empty: readers of Terraform's plans want it to be there.
-	RootModule struct{} `json:"root_module"`
+	Outputs    map[string]outputJSON `json:"outputs,omitempty"`
+	RootModule moduleJSON            `json:"root_module"`
+}
+
+// moduleJSON has all that is there after an apply. Policies count it.
+type moduleJSON struct {
+	Resources []plannedResourceJSON `json:"resources"`
+}
+
+type plannedResourceJSON struct {
+	identityJSON
+	SchemaVersion int               `json:"schema_version"`
+	Values        map[string]string `json:"values"`
+	Sensitive     struct{}          `json:"sensitive_values"`
+}
+
+// identityJSON says which resource is meant.
+type identityJSON struct {
+	Address  string  `json:"address"`
+	Mode     string  `json:"mode"`
+	Type     string  `json:"type"`
+	Name     string  `json:"name"`
+	Index    *string `json:"index,omitempty"`
+	Provider string  `json:"provider_name"`
+}
+
+// providerName stands where Terraform's plans have a provider's address: some readers
+// have no resource without one.
+const providerName = "github.com/kubewright/kubewright"
+
+func identityOf(t state.Target) identityJSON {
+	return identityJSON{Address: t.String(), Mode: "managed", Type: t.Type, Name: t.Name, Index: index(t), Provider: providerName}
 }
 
 // stepJSON is a step with how long such a step took the last time, in seconds.
@@ -87,11 +117,7 @@ type outputJSON struct {
 }
 
 type resourceJSON struct {
-	Address string  `json:"address"`
-	Mode    string  `json:"mode"`
-	Type    string  `json:"type"`
-	Name    string  `json:"name"`
-	Index   *string `json:"index,omitempty"`
+	identityJSON
 	// PreviousAddress is the name that it had before.
 	PreviousAddress string `json:"previous_address,omitempty"`
 	Note            string `json:"note,omitempty"`
@@ -108,11 +134,12 @@ type resourceJSON struct {
 // resource as well: what the last apply left before, what is there now after.
 type driftJSON struct {
 	itemJSON
-	Mode   string     `json:"mode"`
-	Type   string     `json:"type"`
-	Name   string     `json:"name"`
-	Index  *string    `json:"index,omitempty"`
-	Change changeJSON `json:"change"`
+	Mode     string     `json:"mode"`
+	Type     string     `json:"type"`
+	Name     string     `json:"name"`
+	Index    *string    `json:"index,omitempty"`
+	Provider string     `json:"provider_name"`
+	Change   changeJSON `json:"change"`
 }
 
 // changeJSON has what a cluster or node is, and what changes of it as trees: phase and
@@ -124,6 +151,14 @@ type changeJSON struct {
 	AfterUnknown    tree     `json:"after_unknown"`
 	BeforeSensitive tree     `json:"before_sensitive"`
 	AfterSensitive  tree     `json:"after_sensitive"`
+	// ReplacePaths lead to what cannot change without a replacement.
+	ReplacePaths [][]string `json:"replace_paths,omitempty"`
+	// Importing tells where something is that somebody else made and the state learns.
+	Importing *importingJSON `json:"importing,omitempty"`
+}
+
+type importingJSON struct {
+	ID string `json:"id"`
 }
 
 // outputChangeJSON is changeJSON of an output, which is one value.
@@ -152,6 +187,8 @@ type attributeJSON struct {
 	AfterUnknown bool   `json:"after_unknown,omitempty"`
 	Sensitive    bool   `json:"sensitive,omitempty"`
 	Origin       string `json:"origin,omitempty"`
+	// Origins are those of its parts, where several lines want them.
+	Origins map[string]string `json:"origins,omitempty"`
 }
 
 // PlanJSON prints a plan for programs, on one line.
@@ -169,7 +206,7 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 		Summary:         summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),
 		Steps: stepsToJSON(plan, timeline), Estimate: estimateToJSON(timeline),
-		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, PlannedValues: plannedJSON{Outputs: outputsJSON(plan.Outputs)},
+		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, PlannedValues: plannedJSON{outputsJSON(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
 	}
 	byTarget := map[state.Target][]planner.Change{}
 	for _, c := range plan.Changes {
@@ -181,6 +218,10 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 	}
 	for _, r := range append(slices.Clone(plan.Resources), strangers(plan, known)...) {
 		out.ResourceChanges = append(out.ResourceChanges, resourceToJSON(plan, r, byTarget[r.Target]))
+		if r.Action != planner.Delete && r.Action != planner.Forget {
+			all := &out.PlannedValues.RootModule.Resources
+			*all = append(*all, plannedResourceJSON{identityJSON: identityOf(r.Target), Values: orEmpty(r.After)})
+		}
 	}
 	for _, f := range plan.Policies {
 		out.Policies = append(out.Policies, policyJSON{f.Policy, f.Rule, f.Message, f.Overridden, f.Source.String()})
@@ -214,9 +255,12 @@ func estimateToJSON(t executor.Timeline) *estimateJSON {
 }
 
 func resourceToJSON(plan *planner.Plan, r planner.ResourceChange, changes []planner.Change) resourceJSON {
-	out := resourceJSON{
-		Address: r.Target.String(), Mode: "managed", Type: r.Target.Type, Name: r.Target.Name, Index: index(r.Target),
-		Note: r.Note, Reason: r.Reason, ActionReason: actionReason(r), Change: newChange(r.Action),
+	out := resourceJSON{identityJSON: identityOf(r.Target), Note: r.Note, Reason: r.Reason, ActionReason: actionReason(plan, r), Change: newChange(r.Action)}
+	if r.ImportedFrom != "" {
+		out.Change.Importing = &importingJSON{r.ImportedFrom}
+	}
+	if name, _, _ := strings.Cut(r.Reason, " "); r.Action == planner.Replace && r.Before[name] != r.After[name] { // role worker -> control-plane
+		out.Change.ReplacePaths = [][]string{{name}}
 	}
 	if !r.MovedFrom.IsZero() {
 		out.PreviousAddress = r.MovedFrom.String()
@@ -241,7 +285,7 @@ func resourceToJSON(plan *planner.Plan, r planner.ResourceChange, changes []plan
 
 func driftToJSON(d planner.Change) driftJSON {
 	t := d.Address.Target
-	out := driftJSON{itemJSON: itemToJSON(d), Mode: "managed", Type: t.Type, Name: t.Name, Index: index(t), Change: newChange(d.Action)}
+	out := driftJSON{itemJSON: itemToJSON(d), Mode: "managed", Type: t.Type, Name: t.Name, Index: index(t), Provider: providerName, Change: newChange(d.Action)}
 	out.Change.put(nil, d)
 	return out
 }
@@ -254,16 +298,29 @@ func index(t state.Target) *string {
 }
 
 // actionReason is Terraform's word for a reason, where it has one.
-func actionReason(r planner.ResourceChange) string {
+func actionReason(plan *planner.Plan, r planner.ResourceChange) string {
+	others := func(o planner.ResourceChange) bool {
+		return o.Target.Type == r.Target.Type && o.Target.Name == r.Target.Name && o.Action != planner.Delete && o.Action != planner.Forget
+	}
 	switch {
 	case r.Action == planner.Replace && r.Reason == planner.ReasonRequested:
 		return "replace_by_request"
 	case r.Action == planner.Replace:
 		return "replace_because_cannot_update"
+	case r.Action == planner.Delete && r.Reason == planner.ReasonUnconfigured && r.Target.Type == state.TypeNode && slices.ContainsFunc(plan.Resources, others):
+		return "delete_because_each_key"
 	case r.Action == planner.Delete && r.Reason == planner.ReasonUnconfigured:
 		return "delete_because_no_resource_config"
 	}
 	return ""
+}
+
+// orEmpty is a map that JSON shows as an object, whatever is in it.
+func orEmpty(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
 }
 
 // newChange is a change with the trees that its action has.
@@ -369,8 +426,19 @@ func itemToJSON(c planner.Change) itemJSON {
 	for _, a := range c.Attributes {
 		out.Attributes = append(out.Attributes, attributeJSON{
 			Path: a.Path, Before: known(a.Before), After: known(a.After), AfterUnknown: a.After.IsPending(),
-			Sensitive: a.Before.HasSensitive() || a.After.HasSensitive(), Origin: a.Origin.String(),
+			Sensitive: a.Before.HasSensitive() || a.After.HasSensitive(), Origin: a.Origin.String(), Origins: originsJSON(a.Origins),
 		})
+	}
+	return out
+}
+
+func originsJSON(origins map[string]state.Source) map[string]string {
+	var out map[string]string
+	for path, s := range origins {
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[path] = s.String()
 	}
 	return out
 }

@@ -107,8 +107,10 @@ type runningStep struct {
 	began time.Time
 	// doing is the operation that runs, with its place among all of them.
 	doing string
-	// last is what it has said last.
+	// last is what it has said last; said is all of it, of which each stays on the
+	// screen once: a pod that is blocked is tried again for ten minutes.
 	last string
+	said map[string]bool
 }
 
 // take updates the tally and returns the lines that the event is worth, which
@@ -122,7 +124,7 @@ func (t *tally) take(s style, e executor.Event) []string {
 	case executor.KindRun:
 		t.began = e.Time
 	case executor.KindStarted:
-		t.running = append(t.running, &runningStep{id: e.Step, began: e.Time})
+		t.running = append(t.running, &runningStep{id: e.Step, began: e.Time, said: map[string]bool{}})
 	case executor.KindOp:
 		if r := t.find(e.Step); r != nil {
 			r.doing = Clean(e.Summary)
@@ -131,10 +133,15 @@ func (t *tally) take(s style, e executor.Event) []string {
 			}
 		}
 	case executor.KindLog:
+		text := Clean(e.Summary)
 		if r := t.find(e.Step); r != nil {
-			r.last = Clean(e.Summary)
+			r.last = text
+			if r.said[text] {
+				return nil
+			}
+			r.said[text] = true
 		}
-		return []string{s.dim("  "+stepName(e.Step)+": ") + Clean(e.Summary)}
+		return []string{s.dim("  "+stepName(e.Step)+": ") + text}
 	case executor.KindStopping:
 		t.stopping = true
 		return append([]string{s.bold(s.yellow("Stopping: ")) + Clean(e.Summary) + ". What runs is finished, nothing new is started."}, t.awaited()...)

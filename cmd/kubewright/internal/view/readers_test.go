@@ -2,6 +2,7 @@ package view_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -31,7 +32,7 @@ func planAs(t *testing.T, plan *planner.Plan, format string) string {
 }
 
 func TestReaders(t *testing.T) {
-	for _, name := range []string{"create", "update", "drift", "upgrade", "destroy", "replace", "empty"} {
+	for _, name := range []string{"create", "update", "drift", "upgrade", "destroy", "replace", "import", "empty"} {
 		for format, ending := range endings {
 			if format == "html" && name != "update" {
 				continue // one shows the form; the others are checked by what they name
@@ -66,7 +67,7 @@ func planned(p *planner.Plan) named {
 		}
 	}
 	for _, r := range p.Resources {
-		if r.Action != planner.NoOp || stepped[r.Target] {
+		if r.Action != planner.NoOp || stepped[r.Target] || r.ImportedFrom != "" || !r.MovedFrom.IsZero() {
 			out.add(string(r.Action), r.Target.String())
 		}
 	}
@@ -137,9 +138,13 @@ func difference(got, want named) string {
 func fromJSON(t *testing.T, _ *planner.Plan, text string) named {
 	var doc struct {
 		ResourceChanges []struct {
-			Address string
-			Change  struct{ Actions []string }
-			Items   []struct {
+			Address         string
+			PreviousAddress string `json:"previous_address"`
+			Change          struct {
+				Actions   []string
+				Importing struct{ ID string }
+			}
+			Items []struct {
 				Address string
 				Actions []string
 			}
@@ -177,7 +182,7 @@ func fromJSON(t *testing.T, _ *planner.Plan, text string) named {
 		}
 	}
 	for _, r := range doc.ResourceChanges {
-		if w := word(r.Change.Actions); w != "no-op" || stepped[r.Address] {
+		if w := word(r.Change.Actions); w != "no-op" || stepped[r.Address] || r.Change.Importing.ID != "" || r.PreviousAddress != "" {
 			out.add(w, r.Address)
 		}
 	}
@@ -257,12 +262,19 @@ func fromAnnotations(plan *planner.Plan, text string) named {
 // show each changed item of the first of those that change alike.
 func checkMarkdown(t *testing.T, name string, plan *planner.Plan, text string) {
 	words := map[string]string{"delete": "destroy"}
+	for _, r := range plan.Resources {
+		if r.ImportedFrom != "" && r.Action == planner.NoOp {
+			words["no-op "+r.Target.String()] = "import"
+		} else if !r.MovedFrom.IsZero() && r.Action == planner.NoOp {
+			words["no-op "+r.Target.String()] = "move"
+		}
+	}
 	for line := range planned(plan) {
 		action, address, _ := strings.Cut(line, " ")
 		if strings.Contains(address, "/") {
 			continue
 		}
-		if w := words[action]; w != "" {
+		if w := cmp.Or(words[action], words[line]); w != "" {
 			action = w
 		}
 		if !strings.Contains(text, fmt.Sprintf("| %s | `%s` ", action, address)) {

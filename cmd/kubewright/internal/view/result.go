@@ -37,7 +37,7 @@ func (p *page) stillToDo(plan *planner.Plan) {
 		names = append(names, Clean(u.Target.String()))
 	}
 	p.line()
-	p.prose("Not everything is done: " + list(names) + " could not be looked at, and nothing was done there. " +
+	p.prose("Not everything is done: " + list(names) + " could not be looked at, so that what differs there is still to be done. " +
 		"Run kubewright " + verb(plan) + " again when what is missing answers.")
 }
 

@@ -134,7 +134,7 @@ func newReview(plan *planner.Plan, o Options) *review {
 	return r
 }
 
-// reviewable are the resources that change, are renamed, or have a step.
+// reviewable are the resources that change, are renamed or imported, or have a step.
 func reviewable(plan *planner.Plan) []planner.ResourceChange {
 	steps := map[state.Target]bool{}
 	for _, s := range plan.Steps {
@@ -143,7 +143,7 @@ func reviewable(plan *planner.Plan) []planner.ResourceChange {
 	known := map[state.Target]bool{}
 	var out []planner.ResourceChange
 	for _, c := range plan.Resources {
-		if c.Action != planner.NoOp || !c.MovedFrom.IsZero() || steps[c.Target] {
+		if c.Action != planner.NoOp || !c.MovedFrom.IsZero() || c.ImportedFrom != "" || steps[c.Target] {
 			known[c.Target] = true
 			out = append(out, c)
 		}
@@ -153,7 +153,7 @@ func reviewable(plan *planner.Plan) []planner.ResourceChange {
 
 func (r *review) resource(c planner.ResourceChange, spans map[state.Address]executor.Span) reviewed {
 	phases := r.all.phasesOf(c.Target)
-	out := reviewed{ResourceChange: c, verdict: verdict(c), reason: reasonOf(c, phases)}
+	out := reviewed{ResourceChange: c, verdict: verdict(c), reason: strings.Join(notEmpty(reasonOf(c, phases), cameFrom(c)), "; ")}
 	for _, ph := range phases {
 		p := reviewedPhase{phase: ph, action: phaseAction(ph), span: spans[ph.id]}
 		if ph.step != nil {
@@ -199,10 +199,29 @@ func verdict(c planner.ResourceChange) string {
 		return "must be replaced"
 	case c.Action == planner.Forget:
 		return "will be removed from the state but will not be destroyed"
+	case c.ImportedFrom != "":
+		return "will be imported"
 	case !c.MovedFrom.IsZero():
 		return "has moved from " + Clean(c.MovedFrom.String())
 	}
 	return "will not change"
+}
+
+// cameFrom says what the verdict does not: by which name a resource was known before, or
+// where what is imported is found.
+func cameFrom(c planner.ResourceChange) string {
+	switch {
+	case c.ImportedFrom != "":
+		return "imported from " + Clean(c.ImportedFrom)
+	case !c.MovedFrom.IsZero() && c.Action != planner.NoOp:
+		return "moved from " + Clean(c.MovedFrom.String())
+	}
+	return ""
+}
+
+// notEmpty leaves out texts that say nothing.
+func notEmpty(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
 // rank orders resources by how much a reviewer has to care: what is lost, what
@@ -306,27 +325,31 @@ func (r *review) mended() string {
 	return plural(n, "item") + " changed by somebody else since the last apply: the plan puts that right"
 }
 
-// actionWord is an action in the word of the plan's summary.
-func actionWord(a planner.Action) string {
-	switch a {
-	case planner.Delete:
+// word is what happens to a resource in the word of the plan's summary.
+func (r reviewed) word() string {
+	switch {
+	case r.Action == planner.Delete:
 		return "destroy"
-	case "":
-		return string(planner.NoOp)
+	case r.Action != planner.NoOp && r.Action != "":
+		return string(r.Action)
+	case r.ImportedFrom != "":
+		return "import"
+	case !r.MovedFrom.IsZero():
+		return "move"
 	}
-	return string(a)
+	return string(planner.NoOp)
 }
 
 // counts says how many resources are created, changed and so on: 2 create, 1 destroy.
 func counts(rs []reviewed) string {
-	n := map[planner.Action]int{}
+	n := map[string]int{}
 	for _, r := range rs {
-		n[r.Action]++
+		n[r.word()]++
 	}
 	var parts []string
-	for _, a := range []planner.Action{planner.Delete, planner.Replace, planner.Update, planner.Create, planner.Forget, planner.NoOp} {
-		if n[a] > 0 {
-			parts = append(parts, itoa(n[a])+" "+actionWord(a))
+	for _, w := range []string{"destroy", "replace", "update", "create", "forget", "import", "move", "no-op"} {
+		if n[w] > 0 {
+			parts = append(parts, itoa(n[w])+" "+w)
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -36,8 +36,12 @@ func Saved(w io.Writer, path string, plan *planner.Plan, o Options) error {
 		p.prose("kubewright apply refuses it as long as the policies above have something against it.")
 		return p.flush(w)
 	}
+	word := shellWord(path)
+	if word == path { // in the quotes that Terraform prints, where they change nothing
+		word = `"` + path + `"`
+	}
 	p.line("To perform exactly these actions, run the following command to apply:")
-	p.line("    ", strings.Join(append(append([]string{"kubewright apply"}, givenAgain(o)...), quote(path)), " "))
+	p.line("    ", strings.Join(append(append([]string{"kubewright apply"}, givenAgain(o)...), word), " "))
 	return p.flush(w)
 }
 

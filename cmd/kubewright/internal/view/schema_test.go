@@ -2,13 +2,18 @@ package view_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	tfjson "github.com/hashicorp/terraform-json"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
 )
 
 // planSchema is the documented schema. Readers have to live with fields that
@@ -122,5 +127,67 @@ func TestTerraformReaders(t *testing.T) {
 		if old := p.OutputChanges["old"]; old == nil || !old.Actions.Delete() {
 			t.Errorf("%s: the output that goes is %+v", name, old)
 		}
+	}
+}
+
+// TestTerraformShape: what readers of Terraform's plans ask for beside actions is there,
+// and says what it says there.
+func TestTerraformShape(t *testing.T) {
+	var m maker
+	other := state.NodeKeyTarget("cp", "cp4")
+	traits := func(role string) map[string]string { return map[string]string{"cluster": "prod", "role": role} }
+	m.Resources = []planner.ResourceChange{
+		{Target: prod, Action: planner.NoOp, After: map[string]string{"kubernetes_version": "1.36.3"}, ImportedFrom: "ssh://10.77.0.11"},
+		{Target: cp1, Action: planner.NoOp, After: traits("control-plane")},
+		{Target: cp2, Action: planner.Replace, Reason: planner.ReasonRequested, Before: traits("control-plane"), After: traits("control-plane")},
+		{Target: cp3, Action: planner.Replace, Reason: "role control-plane -> worker", Before: traits("control-plane"), After: traits("worker")},
+		{Target: other, Action: planner.Delete, Reason: planner.ReasonUnconfigured, Before: traits("control-plane")},
+		{Target: w21, Action: planner.Delete, Reason: planner.ReasonUnconfigured, Before: traits("worker")},
+		{Target: w22, Action: planner.Forget},
+	}
+	text := planAs(t, &m.Plan, "json")
+	var p tfjson.Plan
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		t.Fatal(err)
+	}
+	resources := map[string]*tfjson.ResourceChange{}
+	for _, r := range p.ResourceChanges {
+		resources[r.Address] = r
+		if r.ProviderName != "github.com/kubewright/kubewright" || r.ModuleAddress != "" || r.Mode != tfjson.ManagedResourceMode {
+			t.Errorf("%s is of provider %q, module %q, mode %q", r.Address, r.ProviderName, r.ModuleAddress, r.Mode)
+		}
+	}
+	if i := resources[prod.String()].Change.Importing; i == nil || i.ID != "ssh://10.77.0.11" {
+		t.Errorf("the cluster is imported from %v", i)
+	}
+	for target, want := range map[state.Target]string{cp1: "null", cp2: "null", cp3: `[["role"]]`, other: "null"} {
+		if got, _ := json.Marshal(resources[target.String()].Change.ReplacePaths); string(got) != want {
+			t.Errorf("what cannot change of %s is %s, want %s", target, got, want)
+		}
+	}
+	var reasons struct {
+		Resources []struct {
+			Address string `json:"address"`
+			Reason  string `json:"action_reason"`
+		} `json:"resource_changes"`
+	}
+	if err := json.Unmarshal([]byte(text), &reasons); err != nil {
+		t.Fatal(err)
+	}
+	why := map[string]string{}
+	for _, r := range reasons.Resources {
+		why[r.Address] = r.Reason
+	}
+	for target, want := range map[state.Target]string{cp2: "replace_by_request", cp3: "replace_because_cannot_update", other: "delete_because_each_key", w21: "delete_because_no_resource_config"} {
+		if got := why[target.String()]; got != want {
+			t.Errorf("the reason of %s is %q, want %q", target, got, want)
+		}
+	}
+	var left []string
+	for _, r := range p.PlannedValues.RootModule.Resources {
+		left = append(left, r.Address+" "+fmt.Sprint(r.AttributeValues["role"]))
+	}
+	if want := []string{"cluster.prod <nil>", cp1.String() + " control-plane", cp2.String() + " control-plane", cp3.String() + " worker"}; !slices.Equal(left, want) {
+		t.Errorf("after an apply there is %q, want %q", left, want)
 	}
 }

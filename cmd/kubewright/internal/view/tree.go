@@ -200,29 +200,55 @@ func (p *page) attribute(name string, c planner.AttributeChange) entry {
 	switch {
 	case before.IsNull():
 		e.sym = added
-		return p.oneSided(e, after)
+		return p.oneSided(e, after, partNotes(c.Origins), "")
 	case after.IsNull():
 		e.sym = removed
-		return p.oneSided(e, before)
+		return p.oneSided(e, before, nil, "")
 	case before.Kind() == state.KindSensitive || after.Kind() == state.KindSensitive:
 		e.text = secretChange(before, after)
 	case multiline(before) || multiline(after):
 		p.textDiff(&e, before, after)
 	case isList(before) && isList(after):
-		p.listDiff(&e, before, after)
+		p.listDiff(&e, before, after, partNotes(c.Origins))
+	case before.Kind() == state.KindMap && after.Kind() == state.KindMap:
+		p.mapDiff(&e, before, after)
 	default:
 		e.text = inline(before) + p.yellow(" -> ") + inline(after)
 	}
 	return e
 }
 
-// oneSided is an attribute that comes or goes as a whole.
-func (p *page) oneSided(e entry, v state.Value) entry {
+// partNotes are the lines that want the parts of a value, where they are not the same.
+func partNotes(origins map[string]state.Source) map[string]string {
+	var out map[string]string
+	for path, s := range origins {
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[path] = sourceNote(s)
+	}
+	return out
+}
+
+// oneSided is an attribute that comes or goes as a whole, or what is at a path in one.
+// Where several lines want it, each part has its own.
+func (p *page) oneSided(e entry, v state.Value, notes map[string]string, path string) entry {
+	if notes != nil {
+		e.note = notes[path]
+	}
 	if members, ok := nested(v); ok {
 		e.block = true
 		for _, m := range members {
-			e.kids = append(e.kids, p.oneSided(entry{sym: e.sym, key: key(m.key)}, m.value))
+			e.kids = append(e.kids, p.oneSided(entry{sym: e.sym, key: key(m.key)}, m.value, notes, state.JoinPath(path, m.key)))
 		}
+		return e
+	}
+	if notes != nil && path == "" && isList(v) {
+		e.text, e.tail = "[", "]"
+		for _, line := range elements(v) {
+			e.body = append(e.body, bodyLine{e.sym, line})
+		}
+		p.noteElements(&e, v, notes)
 		return e
 	}
 	if multiline(v) {

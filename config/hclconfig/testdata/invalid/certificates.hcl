@@ -57,3 +57,31 @@ node "e" {
   role    = "control-plane"
   address = "10.0.0.3"
 }
+
+cluster "f" {
+  kubernetes_version = "1.36.3"
+
+  certificates {
+    renew_before = "0s" # ERROR: Duration is not positive
+  }
+}
+
+node "f" {
+  cluster = cluster.f
+  role    = "control-plane"
+  address = "10.0.0.4"
+}
+
+cluster "g" {
+  kubernetes_version = "1.36.3"
+
+  certificates {
+    ca_validity = "175200h" # WARNING: Long validity
+  }
+}
+
+node "g" {
+  cluster = cluster.g
+  role    = "control-plane"
+  address = "10.0.0.5"
+}

@@ -73,3 +73,32 @@ node "cp" {
   role    = "control-plane"
   address = "10.0.0.1"
 }
+
+cluster "d" {
+  kubernetes_version = "1.36.3"
+  image_repository   = "registry.example.com/Kubernetes:v1" # ERROR: Invalid image repository
+
+  api_server {
+    cert_sans = ["[fd00::1]"] # ERROR: Invalid certificate name
+  }
+
+  upgrade {
+    pool "all" {
+      selector = " " # ERROR: Invalid label selector
+    }
+  }
+
+  addon "twice" {
+    manifest = "{apiVersion: v1, kind: Namespace, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: a}}" # ERROR: Object given twice
+  }
+
+  addon "again" {
+    manifest = "{apiVersion: v1, kind: Namespace, metadata: {name: a}}" # ERROR: Object given twice
+  }
+}
+
+node "d" {
+  cluster = cluster.d
+  role    = "control-plane"
+  address = "10.0.0.2"
+}

@@ -34,3 +34,14 @@ node "b" {
     type = "local"
   }
 }
+
+node "c" {
+  cluster = cluster.c
+  role    = "worker"
+  address = "10.0.0.4"
+
+  connection {
+    type     = "ssh"
+    host_key = "AAAAC3NzaC1lZDI1NTE5AAAAIK" # ERROR: Invalid host key
+  }
+}

@@ -54,3 +54,38 @@ node "cp" {
   role    = "control-plane"
   address = "10.0.0.1"
 }
+
+cluster "d" {
+  kubernetes_version = "1.36.3"
+
+  api_server {
+    dynamic "arg" {
+      for_each = toset([node.cp.name]) # ERROR: Invalid for_each argument
+      labels   = [arg.key]
+      content {
+        value = "x"
+      }
+    }
+    dynamic "arg" {
+      for_each = { v = "4" }
+      labels   = [null] # ERROR: Invalid labels
+      content {
+        value = arg.value
+      }
+    }
+  }
+
+  dynamic "network" { # ERROR: Wrong number of labels
+    for_each = ["10.244.0.0/16"]
+    labels   = ["pods"]
+    content {
+      pod_subnet = network.value
+    }
+  }
+}
+
+node "d" {
+  cluster = cluster.d
+  role    = "control-plane"
+  address = "10.0.0.2"
+}

@@ -65,3 +65,25 @@ node "f" {
   role    = "worker"
   address = "192.0.2.20"
 }
+
+cluster "g" {
+  kubernetes_version     = "1.36.3"
+  control_plane_endpoint = "api.example.com:6443:6443" # ERROR: Invalid control plane endpoint
+}
+
+cluster "h" {
+  kubernetes_version     = "1.36.3"
+  control_plane_endpoint = "API.example.com" # ERROR: Invalid control plane endpoint
+}
+
+node "g" {
+  cluster = cluster.g
+  role    = "control-plane"
+  address = "192.0.2.30"
+}
+
+node "h" {
+  cluster = cluster.h
+  role    = "control-plane"
+  address = "192.0.2.31"
+}

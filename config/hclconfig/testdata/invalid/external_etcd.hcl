@@ -57,3 +57,25 @@ node "c" {
   role    = "control-plane"
   address = "10.0.0.3"
 }
+
+cluster "d" {
+  kubernetes_version = "1.36.3"
+
+  etcd {
+    external {
+      endpoints = ["http://10.0.0.9:2379"]
+    }
+  }
+
+  certificates {
+    etcd_ca { # ERROR: Setting of a stacked etcd
+      certificate = "ca.crt"
+    }
+  }
+}
+
+node "d" {
+  cluster = cluster.d
+  role    = "control-plane"
+  address = "10.0.0.4"
+}

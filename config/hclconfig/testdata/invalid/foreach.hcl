@@ -47,3 +47,10 @@ node "cp" {
   role    = "control-plane"
   address = "10.0.0.1"
 }
+
+node "nameless" {
+  for_each = { " " = "10.0.0.3" } # ERROR: Invalid for_each argument
+  cluster  = cluster.c
+  role     = "worker"
+  address  = each.value
+}

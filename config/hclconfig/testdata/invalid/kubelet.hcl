@@ -31,7 +31,7 @@ cluster "c" {
       imageGCHighThresholdPercent     = 50               # ERROR: Values contradict each other
       shutdownGracePeriod             = "10s"
       shutdownGracePeriodCriticalPods = "20s" # ERROR: Values contradict each other
-      maxParallelImagePulls           = 5     # ERROR: Values contradict each other
+      maxParallelImagePulls           = 5
       enforceNodeAllocatable          = ["pod"] # ERROR: Invalid value
     }
   }
@@ -142,5 +142,40 @@ node "h" {
   kubelet {
     arg "node-labels" { value = "pool,node.kubernetes.io/a=b,a b=c,d=e f" } # ERROR: Invalid node label # ERROR: Invalid node label # ERROR: Invalid node label
     arg "register-with-taints" { value = "a:b:NoSchedule,a b:NoExecute,k=v w:NoExecute" } # ERROR: Invalid taint # ERROR: Invalid taint # ERROR: Invalid taint
+  }
+}
+
+# What depends on each other, and values that are none of their type.
+cluster "i" {
+  kubernetes_version = "1.36.3"
+
+  kubelet {
+    config = {
+      shutdownGracePeriod              = "10s"
+      shutdownGracePeriodByPodPriority = [{ priority = 0, shutdownGracePeriodSeconds = 5 }] # ERROR: Values contradict each other
+      maxParallelImagePulls            = 5                                                  # ERROR: Values contradict each other
+      serializeImagePulls              = true
+      evictionHard                     = { "nodefs.available" = "120%" }                               # ERROR: Invalid eviction threshold
+      maxPods                          = 1.5                                                           # ERROR: Value of the wrong type
+      podsPerCore                      = 5000000000                                                    # ERROR: Value of the wrong type
+      authentication                   = { anonymous = { enabled = "no" } } # ERROR: Value of the wrong type
+      reservedMemory                   = [{ numaNode = 0, limits = { memory = "lots" } }] # ERROR: Value of the wrong type
+    }
+  }
+}
+
+node "i" {
+  cluster = cluster.i
+  role    = "control-plane"
+  address = "10.0.0.9"
+}
+
+node "j" {
+  cluster = cluster.e
+  role    = "worker"
+  address = "10.0.0.10"
+
+  kubelet {
+    config = { imageGCLowThresholdPercent = 90 } # ERROR: Values contradict each other
   }
 }

@@ -128,3 +128,9 @@ node "i" {
   role    = "control-plane"
   address = "192.0.2.9"
 }
+
+node "j" {
+  cluster = cluster.h
+  role    = "worker"
+  address = "10.96.0.7" # ERROR: Node address inside a subnet of the cluster
+}

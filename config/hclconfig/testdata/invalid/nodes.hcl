@@ -79,3 +79,10 @@ node "h" {
   role    = "worker"
   address = "224.0.0.1" # ERROR: Invalid node address
 }
+
+node "i" {
+  cluster    = cluster.c
+  role       = "worker"
+  address    = "10.0.0.9"
+  cri_socket = "tcp://127.0.0.1:2375" # ERROR: Invalid CRI socket
+}

@@ -21,3 +21,23 @@ node "n" {
   role    = "control-plane"
   address = "10.0.0.1"
 }
+
+node "m" {
+  depends_on = [node.n] # ERROR: Not available in this version
+  cluster    = cluster.c
+  role       = "worker"
+  address    = "10.0.0.2"
+
+  lifecycle {
+    replace_triggered_by = [cluster.c] # ERROR: Not available in this version
+
+    postcondition { # ERROR: Not available in this version
+    }
+  }
+}
+
+provider "p" { # ERROR: Not available in this version
+}
+
+data "d" "e" { # ERROR: Not available in this version
+}

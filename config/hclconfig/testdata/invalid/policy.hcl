@@ -93,3 +93,18 @@ policy "path" {
     file = "../approvals"
   }
 }
+
+policy "moments" {
+  freeze "never" { # ERROR: Invalid freeze
+    from = "2026-01-01"
+    to   = "2026-01-01"
+  }
+
+  approval { # ERROR: Invalid approval
+    names = ["ann"]
+  }
+}
+
+policy "negative" { # ERROR: Invalid policy
+  max_destroys = -1
+}

@@ -33,3 +33,17 @@ node "cp" {
   role    = "control-plane"
   address = "10.0.0.1"
 }
+
+cluster "d" {
+  kubernetes_version = "1.36.3"
+
+  bootstrap_token { # ERROR: Invalid bootstrap token
+    ttl = "-1h"
+  }
+}
+
+node "d" {
+  cluster = cluster.d
+  role    = "control-plane"
+  address = "10.0.0.2"
+}

@@ -45,3 +45,30 @@ node "n" {
   labels  = { a = ["b"] }                              # ERROR: Incorrect attribute value type
   taints  = [{ key = "a", efect = "NoSchedule" }]      # ERROR: Incorrect attribute value type
 }
+
+cluster "d" {
+  kubernetes_version = "1.36.3"
+  bind_port          = 5000000000 # ERROR: Incorrect attribute value type
+
+  addon "none" {
+    manifest = "# nothing\n" # ERROR: Invalid manifest
+  }
+
+  addon "text" {
+    manifest = "- a" # ERROR: Invalid manifest
+  }
+
+  addon "generated" {
+    manifest = "{apiVersion: v1, kind: Pod, metadata: {generateName: a-}}" # ERROR: Invalid manifest
+  }
+
+  addon "field" {
+    manifest = "{apiVersion: v1, kind: Namespace, metadata: {name: a}, spek: {}}" # ERROR: Invalid manifest
+  }
+}
+
+node "d" {
+  cluster = cluster.d
+  role    = "control-plane"
+  address = "10.0.0.2"
+}

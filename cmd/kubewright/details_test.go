@@ -1,0 +1,256 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// detailed are the packages of which each sentence has to stand in a test, and how
+// many sentences are found in each at least. It is those that a user reads in a
+// finding, an error, a note of a plan or the description of an operation.
+var detailed = map[string]int{
+	"config": 450, "config/artifacts": 30, "config/hclconfig": 180, "config/manifest": 4,
+	"planner": 50, "planner/adopt": 12, "planner/dag": 3, "planner/executor": 3, "planner/phases": 850, "planner/phases/kubeadm": 12, "planner/planfile": 6, "planner/policy": 4,
+	"providers": 60, "providers/bundle": 5, "providers/etcd": 18, "providers/kube": 18, "providers/local": 1, "providers/pki": 18, "providers/snapshots": 8,
+	"state": 8, "state/backend": 10, "state/statefile": 60,
+}
+
+// unshown are sentences that no test shows, by words of theirs, and why none can. One
+// that a test shows by now, and one that nobody says any more, have to leave the table.
+var unshown = map[string]string{
+	"path escapes from parent":          "os.Root's own words, which are looked for and not said",
+	"extraneous json object property":   "hcl's own words, which are looked for and not said",
+	"function calls not allowed":        "hcl's own words, which are looked for and not said",
+	"configmap endpoints event":         "kinds of the API",
+	"controllerrevision daemonset":      "kinds of the API",
+	"csidriver csinode storageclass":    "kinds of the API",
+	"mutatingwebhookconfiguration":      "kinds of the API",
+	"exclude=kubelet kubeadm kubectl":   "the repository's file of dnf, which a host's test reads",
+	"settings of your own go into":      "a remark in containerd's configuration",
+	"kubernetes forwards packets":       "a remark in a file of sysctls",
+	"no controller manager has renewed": "half a minute without a controller manager, which no test waits for",
+}
+
+// unsaidFields are fields whose texts are no finding, and who shows them.
+var unsaidFields = map[string]string{
+	"Doc": "docs/reference.md, which a test compares",
+}
+
+// pages are files without findings: what they say stands in pages that tests compare,
+// docs/reference.md, the JSON schema and docs/preflight.md.
+var pages = []string{
+	"config/hclconfig/jsonschema.go", "config/hclconfig/reference.go", "config/hclconfig/schema.go", "config/hclconfig/schema_backend.go",
+	"config/hclconfig/schema_change.go", "config/hclconfig/schema_cluster.go", "config/hclconfig/schema_cluster_more.go",
+	"config/hclconfig/schema_node.go", "config/hclconfig/schema_root.go",
+	"planner/phases/preflight_table.go",
+}
+
+// TestEverySentenceIsShownByATest holds that not only the summary of what a user is
+// told stands in a test, which TestEveryFindingIsShownByATest sees to, but each
+// sentence of it: where, why, and what to do. Four words in a row have to be there, of
+// the longest part of the sentence that is always the same. A way out that nobody ever
+// saw is one that may lead nowhere.
+func TestEverySentenceIsShownByATest(t *testing.T) {
+	t.Parallel()
+	sources, tests := tree(t)
+	tests = asRead(tests)
+	used := map[string]bool{}
+	for folder, least := range detailed {
+		said := sentencesOf(t, sources[filepath.Join("..", "..", filepath.FromSlash(folder))])
+		if len(said) < least {
+			t.Errorf("only %d sentences were found in %s, and there were %d", len(said), folder, least)
+		}
+		for _, s := range said {
+			excepted := ""
+			for words := range unshown {
+				if strings.Contains(s.text, words) {
+					excepted, used[words] = words, true
+				}
+			}
+			switch shown := standsIn(tests, s.text); {
+			case !shown && excepted == "":
+				t.Errorf("%s: no test shows %q. Reach it in a script below testdata/script, or in a test of its package, with all that is said there", s.place, s.text)
+			case shown && excepted != "":
+				t.Errorf("%s: a test shows %q: take %q out of the table of exceptions", s.place, s.text, excepted)
+			}
+		}
+	}
+	for words := range unshown {
+		if !used[words] {
+			t.Errorf("nothing says %q any more: take it out of the table of exceptions", words)
+		}
+	}
+}
+
+// sentence is the longest part of a sentence that is always the same, as asRead has it.
+type sentence struct{ place, text string }
+
+// sentences are those of one package.
+type sentences struct {
+	set *token.FileSet
+	all []sentence
+}
+
+// sentencesOf are the sentences in the constants of some files, by place. Words that
+// are fewer than four stand for nothing by themselves: their neighbours do.
+func sentencesOf(t *testing.T, files []string) []sentence {
+	t.Helper()
+	s := &sentences{set: token.NewFileSet()}
+	for _, path := range files {
+		if slices.Contains(pages, strings.TrimPrefix(filepath.ToSlash(path), "../../")) {
+			continue
+		}
+		file, err := parser.ParseFile(s.set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, s.collect)
+	}
+	return s.all
+}
+
+// collect keeps each text that is put together of constants. It goes on with what
+// stands between them, which may be texts as well.
+func (s *sentences) collect(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.ImportSpec:
+		return false
+	case *ast.Field:
+		ast.Inspect(n.Type, s.collect)
+		return false // and not the tag
+	case *ast.KeyValueExpr:
+		key, ok := n.Key.(*ast.Ident)
+		return !ok || unsaidFields[key.Name] == ""
+	case *ast.CallExpr:
+		return !isForNobody(n.Fun)
+	case *ast.BasicLit:
+		s.add(n, s.together(n))
+	case *ast.BinaryExpr:
+		if n.Op == token.ADD {
+			s.add(n, s.together(n))
+			return false
+		}
+	}
+	return true
+}
+
+// isForNobody tells what takes texts that no user reads: defects, patterns, and how
+// moments are written.
+func isForNobody(fn ast.Expr) bool {
+	if name, ok := fn.(*ast.Ident); ok {
+		return name.Name == "panic"
+	}
+	sel, ok := fn.(*ast.SelectorExpr)
+	return ok && (sel.Sel.Name == "MustCompile" || sel.Sel.Name == "Format")
+}
+
+// together is a text that is put together of constants and others, which are %v in it.
+func (s *sentences) together(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.BasicLit:
+		text, ok := literal(x)
+		if !ok || strings.HasPrefix(x.Value, "`") && strings.Contains(text, "\n") {
+			return "" // a script
+		}
+		return text
+	case *ast.BinaryExpr:
+		if x.Op == token.ADD {
+			return s.together(x.X) + s.together(x.Y)
+		}
+	}
+	ast.Inspect(x, s.collect)
+	return "%v"
+}
+
+var (
+	// anyVerb is what differs in a text from one time to the other.
+	anyVerb = regexp.MustCompile(`%[+#0-9.]*(\[\d\])?[a-zA-Z]`)
+	// sentenceEnd is what stands between two sentences, or their halves.
+	sentenceEnd = regexp.MustCompile(`[.:;]\s+|\n+`)
+	// goesOn is what stands between two parts of a text that is written in Go.
+	goesOn = regexp.MustCompile(`["` + "`" + `]\s*\+\s*["` + "`" + `]`)
+)
+
+func (s *sentences) add(n ast.Node, text string) {
+	if strings.HasPrefix(text, "internal error") {
+		return
+	}
+	p := s.set.Position(n.Pos())
+	place := filepath.ToSlash(p.Filename) + ":" + strconv.Itoa(p.Line)
+	for _, part := range sentenceEnd.Split(text, -1) {
+		longest := ""
+		for _, constant := range anyVerb.Split(strings.ReplaceAll(part, "%%", "% "), -1) {
+			if constant = asRead(strings.Trim(constant, " .:,;")); len(constant) > len(longest) {
+				longest = constant
+			}
+		}
+		said := sentence{place, longest}
+		if strings.Count(longest, " ") >= 3 && !slices.Contains(s.all, said) {
+			s.all = append(s.all, said)
+		}
+	}
+}
+
+// asRead is a text without what scripts, patterns, Go and the frames of findings add
+// to it, its words apart by one space.
+func asRead(text string) string {
+	text = goesOn.ReplaceAllString(text, "")
+	text = strings.NewReplacer(`''`, `'`, `\s+`, " ", `\n`, " ", `\t`, " ", `\"`, `"`, `\`, "", "│", " ").Replace(text)
+	return strings.ToLower(strings.Join(strings.Fields(text), " "))
+}
+
+// standsIn tells that four words in a row of a sentence are in the tests.
+func standsIn(tests, text string) bool {
+	words := strings.Fields(text)
+	n := min(4, len(words))
+	for i := range len(words) - n + 1 {
+		if strings.Contains(tests, strings.Join(words[i:i+n], " ")) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestSentences tells how sentences are found in a source.
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	const source = "package p\n" + `
+import "a package with many words"
+type s struct { F string ` + "`a tag with many words`" + ` }
+var pattern = regexp.MustCompile("a pattern of many words")
+func f(x string) error {
+	if x == "" {
+		panic("a defect with many words")
+	}
+	d.Detail += "It is " + g("The name that it has is %q.") + " and nothing else helps. Two words.\nDo this, or that: " + x
+	return fmt.Errorf("%s: cannot read the file of %s: %w", x, x, fmt.Errorf("internal error: no such file here"))
+}
+`
+	path := filepath.Join(t.TempDir(), "p.go")
+	write(t, path, source)
+	var got []string
+	for _, s := range sentencesOf(t, []string{path}) {
+		got = append(got, s.text)
+	}
+	want := []string{"the name that it has is", "and nothing else helps", "do this, or that", "cannot read the file of"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	const script = "stderr 'who''s there, \\(if anybody\\)'\n\"a text that \" +\n\t\"goes on\\nin the next line\""
+	for _, text := range []string{"who's there, (if anybody)", "that goes on in the next line"} {
+		if !standsIn(asRead(script), text) {
+			t.Errorf("%q does not stand in %q", text, asRead(script))
+		}
+	}
+	if standsIn(asRead(script), "a text that comes") {
+		t.Error("four words stand in a text that has three of them")
+	}
+}

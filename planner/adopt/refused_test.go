@@ -1,0 +1,86 @@
+package adopt_test
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner/adopt"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestEntry: a host through which no cluster can be read says what it is, and which
+// one would do.
+func TestEntry(t *testing.T) {
+	t.Parallel()
+	const manifest, admin, joined = "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf"
+	there := state.FileReport{Exists: true}
+	for _, c := range []struct {
+		files map[string]state.FileReport
+		want  string
+	}{
+		{map[string]state.FileReport{manifest: there, admin: there}, ""},
+		{map[string]state.FileReport{manifest: there}, "error: Host has no administrator's kubeconfig: h1 is a control plane without /etc/kubernetes/admin.conf, by which the cluster is read. " +
+			"Nothing was written. Give another control plane, or write it there: kubeadm init phase kubeconfig admin."},
+		{map[string]state.FileReport{joined: there}, "error: Host is a worker: h1 is a node of a cluster and no control plane of it. " +
+			"A cluster is read through a control plane, which leads to its workers. Nothing was written. Give a control plane."},
+		{map[string]state.FileReport{joined: {Exists: true, Kubeconfig: &state.KubeconfigInfo{Server: "https://api:6443"}}}, "error: Host is a worker: h1 is a node of a cluster and no control plane of it. " +
+			"Its kubelet speaks to https://api:6443. A cluster is read through a control plane, which leads to its workers. Nothing was written. Give a control plane."},
+		{nil, "error: Host holds no cluster: h1 has neither /etc/kubernetes/manifests/kube-apiserver.yaml nor /etc/kubernetes/kubelet.conf: no cluster that kubeadm made runs there. " +
+			"Nothing was written. For a new cluster write a configuration, and run kubewright apply."},
+	} {
+		got := ""
+		if d := adopt.Entry("h1", &state.Report{Files: c.files}); d != nil {
+			got = d.String()
+		}
+		if got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// TestUnreadable: a cluster that cannot be described says what of it.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	run := kubeadmtest.Runs()[slices.IndexFunc(kubeadmtest.Runs(), func(r kubeadmtest.Run) bool { return r.Version == "1.36.3" && r.Case.Name == "default" })]
+	system := func(name string) state.ObjectRef {
+		return state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: name}
+	}
+	configured := func(text string) func(*adopt.Seen) {
+		return func(s *adopt.Seen) {
+			s.Objects[system("kubeadm-config")] = state.FromGo(map[string]any{"data": map[string]any{"ClusterConfiguration": text}})
+		}
+	}
+	const was = "the cluster has no ConfigMap kubeadm-config in kube-system with a ClusterConfiguration: it was not made by kubeadm"
+	for _, c := range []struct {
+		spoil func(*adopt.Seen)
+		want  string
+	}{
+		{func(s *adopt.Seen) { delete(s.Objects, system("kubeadm-config")) }, was},
+		{configured(""), was},
+		{configured("kind: ["), "cannot read ClusterConfiguration: error converting YAML to JSON: "},
+		{configured("apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\n"), "cannot read ClusterConfiguration of kubeadm.k8s.io/v1beta3: " +
+			"only ClusterConfiguration of kubeadm.k8s.io/v1beta4 is understood, as which kubeadm 1.31 and later write it when they upgrade a cluster"},
+		{configured("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.29.9\n"), "version 1.29.9 of Kubernetes is not supported: versions 1.34 to 1.37 are. An older cluster is upgraded by what made it first"},
+		{func(s *adopt.Seen) { delete(s.Hosts[0].Files, "/etc/kubernetes/manifests/kube-apiserver.yaml") }, "none of the 1 hosts has a manifest of kube-apiserver"},
+		{func(s *adopt.Seen) {
+			s.Objects[system("kubelet-config")] = state.FromGo(map[string]any{"data": map[string]any{"kubelet": "kind: ["}})
+		}, "the ConfigMap kubelet-config in kube-system has no kubelet that can be read. Put it right there, and run the same command again"},
+	} {
+		golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle")).Read("1.36.3", "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := returning{t: t, c: run.Case, golden: golden}
+		seen := adopt.Seen{Label: "prod", Objects: x.objects(), Hosts: []adopt.Host{x.host(run.Case.Founder, golden.Init)}}
+		seen.Hosts[0].Files = maps.Clone(seen.Hosts[0].Files)
+		c.spoil(&seen)
+		if _, err := adopt.Read(seen); !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package providers_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
+)
+
+// A pod that may not be evicted ends a drain. The node lets pods in again where it
+// stays in the cluster.
+func TestBlockedDrain(t *testing.T) {
+	t.Parallel()
+	blocked := providers.Blocked(planner.Drain{Node: "n", Timeout: time.Minute}, []providers.StillThere{{Pod: "shop/a", Why: "it was not evicted"}})
+	const has = "cannot drain node n: after 1m0s it has pods still: shop/a (it was not evicted). "
+	for want, c := range map[string]struct {
+		op   planner.Drain
+		errs []error
+	}{
+		has + "The node stays cordoned, so that no further pod comes; no pod was deleted that may not be evicted": {planner.Drain{Node: "n"}, []error{blocked}},
+		has + "The node lets pods in again; no pod was deleted that may not be evicted":                           {planner.Drain{Node: "n", Uncordon: true}, []error{blocked}},
+		has + "The node stays cordoned, because that could not be undone: refused; no pod was deleted that may not be evicted": {
+			planner.Drain{Node: "n", Uncordon: true}, []error{blocked, errRefused},
+		},
+	} {
+		s := newScene()
+		s.apiErrs = c.errs
+		if _, err := s.perform(t, providers.Run{}, c.op); !errors.Is(err, providers.ErrBlocked) || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+// What cannot be resolved is not sent, and the step says what it lacks.
+func TestUnresolved(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	object := state.Map(map[string]state.Value{"data": state.PendingValue("cluster.prod/upload-certs", "certificate_key")})
+	_, err := s.perform(t, providers.Run{}, planner.ApplyObject{Object: object})
+	if want := "cannot find output certificate_key of cluster.prod/upload-certs: that step was not part of this run; plan again"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	s.hostErr = errRefused
+	if _, err := s.perform(t, providers.Run{}, planner.UploadCerts{}); err == nil || err.Error() != "cannot read the certificates: refused" {
+		t.Errorf("got %v", err)
+	}
+}
