@@ -47,7 +47,7 @@ func (v *View) checkPairs(p *planner.Plan) diag.Diagnostics {
 		if len(steps) == 0 || c.report == nil {
 			continue
 		}
-		diags = append(diags, diag.Errorf("Etcd would lose quorum",
+		diags = append(diags, diag.Errorf(pairStops,
 			"Of the two control planes of cluster %q, etcd needs both: while one restarts nothing is stored, and the API does not answer. These steps restart one:\n\n  %s\n\n"+
 				"Nothing is changed on any host. %s that the API does not answer for some seconds each time, "+
 				"while pods go on running:\n\n  upgrade { allow_downtime = true }", c.Label, strings.Join(steps, "\n  "), c.toBeThree()).At(c.place("upgrade")).For(c.target))

@@ -214,10 +214,11 @@ func (b *builder) after(id, need state.Address) {
 // Findings that a gate would refuse a step of the plan.
 const (
 	wouldLoseQuorum = "Plan would lose quorum of etcd"
+	pairStops       = "Etcd would lose quorum"
 	otherLearner    = "Etcd has another learner"
 )
 
 // Refused tells a finding that a gate would refuse a step of the plan.
 func Refused(d *diag.Diagnostic) bool {
-	return d.Summary == wouldLoseQuorum || d.Summary == otherLearner
+	return d.Summary == wouldLoseQuorum || d.Summary == pairStops || d.Summary == otherLearner
 }
