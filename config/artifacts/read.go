@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -122,16 +121,13 @@ func (r *reader) readSums(names []string) bool {
 	return true
 }
 
-// plainPath is a path that a shell takes as it is written.
-var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./~@%+=:,-]+$`)
-
 // sumAll is the command that writes the sums anew, those of linked files as well.
 func (r *reader) sumAll() string {
-	dir := r.name
-	if !plainPath.MatchString(dir) {
-		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	home, dir := "", r.name
+	if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+		home, dir = "~/", rest // which a shell does not expand in quotes
 	}
-	return "(cd " + dir + ` && find . \( -type f -o -type l \) ! -name ` + SumsFile + " -exec sha256sum {} + > " + SumsFile + ")"
+	return "(cd " + home + state.ShellWord(dir) + ` && find . \( -type f -o -type l \) ! -name ` + SumsFile + " -exec sha256sum {} + > " + SumsFile + ")"
 }
 
 // examine reads all files, as many at once as there are processors.

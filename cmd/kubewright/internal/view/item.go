@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -109,16 +110,11 @@ func readable(changes []planner.AttributeChange) []planner.AttributeChange {
 }
 
 func wholeHours(v state.Value) state.Value {
-	if v.Kind() != state.KindString {
+	d, err := time.ParseDuration(v.AsString())
+	if err != nil {
 		return v
 	}
-	s := v.AsString()
-	for _, unit := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(s, unit) {
-			s = s[:len(s)-2]
-		}
-	}
-	return state.String(s)
+	return state.String(config.Duration(d))
 }
 
 // head is the item's kind and name, as the address has them or in a word that
