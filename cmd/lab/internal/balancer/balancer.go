@@ -14,20 +14,30 @@ import (
 )
 
 // How the balancer finds out about its backends, as a balancer in front of API
-// servers is usually set up: a request for /readyz now and then, and some time
-// for what one that stops has begun to answer.
+// servers is usually set up: a request for /readyz now and then.
 const (
-	probeEvery  = 500 * time.Millisecond
-	dialTimeout = time.Second
-	drainFor    = 5 * time.Second
+	probeEvery   = 500 * time.Millisecond
+	probeTimeout = 5 * time.Second
+	dialTimeout  = time.Second
 )
+
+// patience is how long a backend may be lost before its connections are closed.
+type patience struct {
+	unready time.Duration // it answers that it is not ready: what it has begun goes on
+	silent  time.Duration // it does not answer at all: its host is gone, or stands still
+}
+
+// A member of etcd that is restarted makes its API server unready, for many seconds
+// on a machine that is busy, and the writes that it has taken wait for the member:
+// who cuts them loses them.
+var usual = patience{unready: 30 * time.Second, silent: 10 * time.Second}
 
 // A Balancer forwards TCP connections to whichever backend takes them. It asks
 // every backend's /readyz and prefers those that answer well; where none does
 // (a cluster being founded), it tries them all in turn. A backend that stops
-// being ready gets no more connections; those it has are closed some seconds
-// later, so that clients come back and reach another one instead of waiting for
-// a dead host.
+// being ready gets no more connections; those it has are closed when patience
+// with it has ended, so that clients come back and reach another one instead of
+// waiting for a dead host.
 type Balancer struct {
 	listener net.Listener
 	backends []*backend
@@ -49,6 +59,10 @@ type backend struct {
 
 // New listens on an address and serves until Close.
 func New(listen string, backends []string) (*Balancer, error) {
+	return start(listen, backends, usual)
+}
+
+func start(listen string, backends []string, p patience) (*Balancer, error) {
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the balancer: %w", err)
@@ -59,7 +73,7 @@ func New(listen string, backends []string) (*Balancer, error) {
 		b.backends = append(b.backends, &backend{address: address, conns: map[net.Conn]struct{}{}})
 	}
 	for _, be := range b.backends {
-		b.group.Go(func() { be.probe(ctx) })
+		b.group.Go(func() { be.probe(ctx, p) })
 	}
 	b.group.Go(func() { b.accept(ctx) })
 	return b, nil
@@ -182,28 +196,30 @@ func (be *backend) closeConns() {
 }
 
 // probe asks the backend for its readiness until the end.
-func (be *backend) probe(ctx context.Context) {
+func (be *backend) probe(ctx context.Context, p patience) {
 	// The certificate is not ours to check: clients check it through us.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 2 * dialTimeout}
+	client := &http.Client{Transport: transport, Timeout: probeTimeout}
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
-	var lost time.Time // when it stopped being ready; zero when it is, or is drained
+	var wasReady, answered time.Time // when it last was, and did; wasReady is zero when nothing is to be closed
 	for {
-		ready := be.answers(ctx, client)
+		now := time.Now()
+		ready, err := be.isReadyNow(ctx, client)
 		be.mu.Lock()
-		switch {
-		case ready:
-			lost = time.Time{}
-		case be.ready:
-			lost = time.Now()
-		}
 		be.ready = ready
 		be.mu.Unlock()
-		if !lost.IsZero() && time.Since(lost) >= drainFor {
+		if err == nil {
+			answered = now
+		}
+		switch {
+		case ready:
+			wasReady = now
+		case wasReady.IsZero():
+		case time.Since(wasReady) >= p.unready || err != nil && time.Since(answered) >= p.silent:
 			be.closeConns()
-			lost = time.Time{}
+			wasReady = time.Time{}
 		}
 		select {
 		case <-ctx.Done():
@@ -213,16 +229,17 @@ func (be *backend) probe(ctx context.Context) {
 	}
 }
 
-func (be *backend) answers(ctx context.Context, client *http.Client) bool {
+// isReadyNow asks once. The error means that the backend did not answer.
+func (be *backend) isReadyNow(ctx context.Context, client *http.Client) (bool, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+be.address+"/readyz", nil)
 	if err != nil {
-		return false
+		return false, err
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer resp.Body.Close()
 	_, err = io.Copy(io.Discard, resp.Body)
-	return err == nil && resp.StatusCode == http.StatusOK
+	return resp.StatusCode == http.StatusOK && err == nil, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -20,6 +21,8 @@ import (
 type apiServer struct {
 	*httptest.Server
 	unready atomic.Bool
+	silent  atomic.Bool
+	probes  atomic.Int32
 	held    atomic.Int32
 	release chan struct{} // closed when requests for /held may be answered
 }
@@ -30,12 +33,16 @@ func newAPIServer(t *testing.T, name string) *apiServer {
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/wait":
+			s.held.Add(1)
 			<-r.Context().Done()
 		case r.URL.Path == "/held":
 			s.held.Add(1)
 			<-s.release
 			io.WriteString(w, name)
+		case r.URL.Path == "/readyz" && s.silent.Load():
+			<-r.Context().Done()
 		case r.URL.Path == "/readyz" && s.unready.Load():
+			s.probes.Add(1)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		default:
 			io.WriteString(w, name)
@@ -60,7 +67,12 @@ func refusing(t *testing.T) string {
 
 func newBalancer(t *testing.T, backends ...string) *Balancer {
 	t.Helper()
-	b, err := New("127.0.0.1:0", backends)
+	return newPatientBalancer(t, usual, backends...)
+}
+
+func newPatientBalancer(t *testing.T, p patience, backends ...string) *Balancer {
+	t.Helper()
+	b, err := start("127.0.0.1:0", backends, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,53 +139,71 @@ func TestReadyBackendsArePreferredInTurn(t *testing.T) {
 	}
 }
 
-// A backend that stops answers what it has begun with.
+// A backend that stops, or whose etcd does, answers what it has begun with.
 func TestWhatIsBegunIsAnswered(t *testing.T) {
 	t.Parallel()
 	server := newAPIServer(t, "one")
-	b := newBalancer(t, server.address())
+	b := newPatientBalancer(t, patience{unready: time.Hour, silent: time.Millisecond}, server.address())
 	waitReady(t, b, server.address())
 	answered := make(chan error, 1)
 	go func() {
 		_, err := get(t, b, "/held")
 		answered <- err
 	}()
-	err := process.Until(t.Context(), 20*time.Second, time.Millisecond, "the request", func(context.Context) error {
-		if server.held.Load() == 0 {
-			return errors.New("it has not arrived")
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	waitFor(t, &server.held, 1)
 	server.unready.Store(true)
-	waitReady(t, b)
+	waitFor(t, &server.probes, 3)
 	close(server.release)
 	if err := <-answered; err != nil {
 		t.Errorf("the answer was cut off: %v", err)
 	}
 }
 
-// A client of a backend that stopped being ready is sent away after a while.
+// waitFor waits until something has come so many times.
+func waitFor(t *testing.T, count *atomic.Int32, want int32) {
+	t.Helper()
+	err := process.Until(t.Context(), 20*time.Second, time.Millisecond, "requests", func(context.Context) error {
+		if got := count.Load(); got < want {
+			return fmt.Errorf("%d have come", got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A client of a backend that is lost is sent away after a while.
 func TestLostBackendLosesItsConnections(t *testing.T) {
 	t.Parallel()
-	server := newAPIServer(t, "one")
-	b := newBalancer(t, server.address())
-	waitReady(t, b, server.address())
-	ended := make(chan error)
-	go func() {
-		_, err := get(t, b, "/wait")
-		ended <- err
-	}()
-	server.unready.Store(true)
-	select {
-	case err := <-ended:
-		if err == nil {
-			t.Error("the connection ended well")
-		}
-	case <-time.After(15 * time.Second):
-		t.Error("the connection to a lost backend stays")
+	for name, c := range map[string]struct {
+		patience patience
+		lose     func(*apiServer)
+	}{
+		"unready": {patience{unready: time.Millisecond, silent: time.Hour}, func(s *apiServer) { s.unready.Store(true) }},
+		"silent":  {patience{unready: time.Hour, silent: time.Millisecond}, func(s *apiServer) { s.silent.Store(true) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newAPIServer(t, "one")
+			b := newPatientBalancer(t, c.patience, server.address())
+			waitReady(t, b, server.address())
+			ended := make(chan error)
+			go func() {
+				_, err := get(t, b, "/wait")
+				ended <- err
+			}()
+			waitFor(t, &server.held, 1)
+			c.lose(server)
+			select {
+			case err := <-ended:
+				if err == nil {
+					t.Error("the connection ended well")
+				}
+			case <-time.After(15 * time.Second):
+				t.Error("the connection to a lost backend stays")
+			}
+		})
 	}
 }
 
