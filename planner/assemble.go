@@ -18,6 +18,9 @@ type Draft struct {
 	// Turns are edges that bring steps into an order and no more: where a step is
 	// left out, who waited for its turn behind it goes on without it.
 	Turns map[state.Address][]state.Address
+	// Closes says which step makes what another one takes away again, by the latter:
+	// that one is in a part of a plan where the former is, whoever it waits for.
+	Closes map[state.Address]state.Address
 	// Limits bounds steps by name.
 	Limits map[string]int
 	// Resources lists clusters, nodes and addons in the order to show them.
@@ -119,10 +122,10 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 	steps := slices.DeleteFunc(slices.Clone(d.Steps), func(s Step) bool { return slices.Contains(o.SkipPhases, s.Phase) })
 	resolveNeeds(steps, d.Edges)
 	if len(o.Targets) > 0 {
-		steps = selectSteps(steps, o.Targets)
+		steps = selectSteps(steps, o.Targets, d.Closes)
 	}
 	all := slices.Clone(steps)
-	steps = excludeSteps(steps, o.Excludes)
+	steps = excludeSteps(steps, o.Excludes, d.Closes)
 	p.LeftOut = leftOut(all, steps, o.Excludes)
 	resolveNeeds(steps, d.Edges, d.Turns)
 	ordered, err := order(steps)
@@ -175,8 +178,9 @@ func resolveNeeds(steps []Step, edges ...map[state.Address][]state.Address) {
 	}
 }
 
-// selectSteps keeps the steps that a selector matches and everything they need.
-func selectSteps(steps []Step, selectors []Selector) []Step {
+// selectSteps keeps the steps that a selector matches, everything they need, and what
+// closes any of that.
+func selectSteps(steps []Step, selectors []Selector, closes map[state.Address]state.Address) []Step {
 	byID := map[state.Address]*Step{}
 	for i := range steps {
 		byID[steps[i].ID] = &steps[i]
@@ -197,17 +201,25 @@ func selectSteps(steps []Step, selectors []Selector) []Step {
 			mark(&steps[i])
 		}
 	}
-	return slices.DeleteFunc(steps, func(s Step) bool { return !keep[s.ID] })
+	return slices.DeleteFunc(steps, func(s Step) bool {
+		opens, closer := closes[s.ID]
+		return !keep[s.ID] && (!closer || !keep[opens])
+	})
 }
 
 // excludeSteps drops the steps that a selector matches, and everything that needs them.
-func excludeSteps(steps []Step, selectors []Selector) []Step {
+// What closes a step goes with that one, and not with others that it waits for.
+func excludeSteps(steps []Step, selectors []Selector, closes map[state.Address]state.Address) []Step {
 	gone := map[state.Address]bool{}
 	for more := true; more; {
 		more = false
 		for _, s := range steps {
+			needs := s.Needs
+			if opens, closer := closes[s.ID]; closer {
+				needs = []state.Address{opens}
+			}
 			out := slices.ContainsFunc(selectors, func(sel Selector) bool { return sel.Matches(s.ID) }) ||
-				slices.ContainsFunc(s.Needs, func(n state.Address) bool { return gone[n] })
+				slices.ContainsFunc(needs, func(n state.Address) bool { return gone[n] })
 			if out && !gone[s.ID] {
 				gone[s.ID], more = true, true
 			}

@@ -78,6 +78,47 @@ func TestAssembleInTurn(t *testing.T) {
 	}
 }
 
+// What a step makes for others is taken away in every part of a plan that makes it.
+func TestAssembleCloses(t *testing.T) {
+	t.Parallel()
+	at := func(node, phase string) state.Address {
+		return state.Address{Target: state.NodeTarget(node), Phase: phase}
+	}
+	made, gone := at("c", "token"), at("c", "gone")
+	d := planner.Draft{
+		Edges:  map[state.Address][]state.Address{at("a", "join"): {made}, at("b", "join"): {made}, gone: {at("a", "join"), at("b", "join")}},
+		Closes: map[state.Address]state.Address{gone: made},
+	}
+	for _, id := range []state.Address{made, at("a", "join"), at("b", "join"), gone, at("c", "other")} {
+		d.Steps = append(d.Steps, planner.Step{ID: id, Phase: id.Phase, Target: id.Target, Operations: planner.Operations{planner.RemovePods{}}})
+	}
+	a, b := planner.Selector{Target: state.NodeTarget("a")}, planner.Selector{Target: state.NodeTarget("b")}
+	for _, test := range []struct {
+		name, want string
+		options    planner.Options
+	}{
+		{"everything", "c/token[] a/join[c/token] b/join[c/token] c/gone[a/join b/join] c/other[]; []", planner.Options{}},
+		{"one that joins", "c/token[] a/join[c/token] c/gone[a/join c/token]; []", planner.Options{Targets: []planner.Selector{a}}},
+		{"another phase", "c/other[]; []", planner.Options{Targets: []planner.Selector{{Phase: "other"}}}},
+		{"without one that joins", "c/token[] a/join[c/token] c/gone[a/join c/token] c/other[]; []", planner.Options{Excludes: []planner.Selector{b}}},
+		{"without what it is made for", "c/token[] c/gone[c/token] c/other[]; []", planner.Options{Excludes: []planner.Selector{a, b}}},
+		{"without it", "c/other[]; [node.a node.b node.c/gone]", planner.Options{Excludes: []planner.Selector{{Phase: "token"}}}},
+		{"without its end", "c/token[] a/join[c/token] b/join[c/token] c/other[]; []", planner.Options{Excludes: []planner.Selector{{Phase: "gone"}}}},
+	} {
+		p, err := planner.Assemble(planner.Plan{}, nil, nil, d, test.options)
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		var steps []string
+		for _, s := range p.Steps {
+			steps = append(steps, fmt.Sprintf("%s%v", s.ID, s.Needs))
+		}
+		if got := strings.ReplaceAll(strings.Join(steps, " "), "node.", "") + "; " + fmt.Sprint(p.LeftOut); got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
+		}
+	}
+}
+
 func TestAssembleOfAPart(t *testing.T) {
 	t.Parallel()
 	at := func(node, phase, item string) state.Address {

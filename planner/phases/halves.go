@@ -32,7 +32,8 @@ var bearing = []string{
 // join, an upgrade, a move of the endpoint or a rotation rests on; what ends
 // something that another step begins; and a static pod that another step writes.
 // What is left out together, as -exclude does with all that waits, is no half: the
-// next plan goes on there.
+// next plan goes on there. A step that takes away what another one has made rests on
+// none of those between.
 func (v *View) refuseHalves(d planner.Draft, p *planner.Plan, o planner.Options) diag.Diagnostics {
 	if v.Destroy || !p.Restricted() {
 		return nil
@@ -44,7 +45,7 @@ func (v *View) refuseHalves(d planner.Draft, p *planner.Plan, o planner.Options)
 	var found []half
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if v.rests(s.ID) {
+		if _, closes := d.Closes[s.ID]; !closes && v.rests(s.ID) {
 			found = append(found, left.missed(s.ID)...)
 		}
 		found = append(found, left.unended(s.ID, v.endsOf(s))...)

@@ -128,7 +128,7 @@ func (v *View) withoutLeavers(changes []planner.Change) []planner.Change {
 
 // draft lets each phase choose its operations.
 func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.Draft {
-	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Limits: map[string]int{}}
+	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Closes: map[state.Address]state.Address{}, Limits: map[string]int{}}
 	b := builder{draft: &d, desired: desired, changes: map[state.Address][]planner.Change{}, access: map[state.Address][]planner.Operation{}}
 	for _, c := range changes {
 		id := c.Address.Step()
@@ -239,7 +239,7 @@ func (b *builder) cluster(c *cluster) {
 	if len(joiners) > 0 {
 		s, needs := tokenCleanupStep(c, joiners)
 		d.Steps = append(d.Steps, s)
-		d.Edges[s.ID] = needs
+		d.Edges[s.ID], d.Closes[s.ID] = needs, step(c.target, tokenPhase)
 	}
 	b.imagesFirst(c)
 	b.upgrade(c)
