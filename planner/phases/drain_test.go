@@ -361,3 +361,22 @@ func TestThoughtBetterOfLeaving(t *testing.T) {
 	}
 	o.wantNothing()
 }
+
+// Who leaves the drains out of an upgrade is not told that pods are let in again:
+// nothing has kept them out.
+func TestUpgradeWithoutDrains(t *testing.T) {
+	t.Parallel()
+	for _, skipped := range [][]string{nil, {"drain"}} {
+		o := founded(t, 1, 2)
+		o.config.Clusters[0].KubernetesVersion = "1.37.1"
+		o.kubelets("1.37.1")
+		r, diags := o.planOf(o.observe(), planner.Options{SkipPhases: skipped})
+		if diags.HasErrors() {
+			t.Fatal(describe(r.Plan), diags)
+		}
+		s := stepOf(r.Plan, "w1/kubelet-start")
+		if s == nil || strings.Contains(s.Impact, "lets pods in again") != (skipped == nil) {
+			t.Errorf("without %v:\n%s", skipped, describe(r.Plan))
+		}
+	}
+}

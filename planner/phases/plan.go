@@ -29,7 +29,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	diags := v.setAside(options.Targets)
 	diags = slices.Concat(diags, v.replace(), v.notGone())
 	v.resolve()
-	v.targeted, v.skipsTokens = len(options.Targets) > 0, slices.Contains(options.SkipPhases, tokenPausePhase)
+	v.targeted, v.skipped = len(options.Targets) > 0, options.SkipPhases
 	if diags.HasErrors() {
 		return Result{}, append(diags, v.stillOut()...)
 	}

@@ -192,7 +192,7 @@ func (r *keyRotation) dueIn(c *cluster) {
 	case !r.signed:
 	case c.report == nil:
 		r.held = "the API answers"
-	case c.view.skipsTokens:
+	case slices.Contains(c.view.skipped, tokenPausePhase):
 		r.due = true
 	case c.view.ObservedAt.Before(r.since.Add(tokenAge)):
 		r.held = date(r.since.Add(tokenAge)) + ", when kubelets have renewed the tokens of all pods"

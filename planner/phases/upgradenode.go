@@ -185,7 +185,8 @@ func (n *node) turnImpact(restarted []string) string {
 // marked tells that the node is cordoned for this when its kubelet is replaced.
 func (n *node) marked() bool {
 	seen := n.cluster.report.Nodes[n.name]
-	return n.cordoned() || n.turns() && !seen.Unschedulable && len(n.cluster.report.Nodes) > 1
+	drained := n.turns() && len(n.cluster.report.Nodes) > 1 && !slices.Contains(n.cluster.view.skipped, drainPhase)
+	return n.cordoned() || drained && !seen.Unschedulable
 }
 
 // letIn uncordons a node that was cordoned for this.

@@ -62,8 +62,9 @@ type View struct {
 	// targeted tells that the plan is restricted to targets: what would only go
 	// before them does not have to come along.
 	targeted bool
-	// skipsTokens drops a service account key without waiting for new tokens.
-	skipsTokens bool
+	// skipped are the phases that the plan leaves out: what speaks of one, or waits
+	// for it, is another step then.
+	skipped []string
 	// restores tells that an etcd is to be made anew of a snapshot, which makes it
 	// another one.
 	restores bool
