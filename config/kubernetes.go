@@ -39,16 +39,18 @@ func (c checker) version(v string) {
 		return
 	}
 	const path, summary = "kubernetes_version", "Unsupported Kubernetes version"
-	if w, ok := parseVersion(v); ok && (v[0] == 'v' || w.parts < 3) {
-		c.errorf(path, summary, "%s is not MAJOR.MINOR.PATCH. Write %q.", c.show(path, v), fmt.Sprintf("%d.%d.%d", w.n[0], w.n[1], w.n[2]))
+	w, ok := parseVersion(v)
+	ok = ok && w.prerelease == ""
+	if whole := fmt.Sprintf("%d.%d.%d", w.n[0], w.n[1], w.n[2]); ok && whole != v && MinorOf(whole) != 0 {
+		c.errorf(path, summary, "%s is not MAJOR.MINOR.PATCH. Write %q.", c.show(path, v), whole)
 		return
 	}
-	if !anyRelease.MatchString(v) {
+	if !ok && !anyRelease.MatchString(v) {
 		c.errorf(path, summary, "%s is not MAJOR.MINOR.PATCH of a release, as in \"1.%d.1\". Labels such as stable are not resolved, so that the same configuration gives the same cluster.", c.show(path, v), MaxMinor)
 		return
 	}
 	way := "A newer kubewright may know it."
-	if w, ok := parseVersion(v); ok && w.n[0] == 1 && w.n[1] < MinMinor {
+	if ok && w.n[0] == 1 && w.n[1] < MinMinor {
 		way = fmt.Sprintf("A cluster that runs it is brought to 1.%d by kubeadm upgrade first.", MinMinor)
 	}
 	c.errorf(path, summary, "This version of kubewright makes clusters of Kubernetes 1.%d to 1.%d, any patch release; %s is none of them. %s", MinMinor, MaxMinor, c.show(path, v), way)

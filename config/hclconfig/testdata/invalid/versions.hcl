@@ -22,6 +22,10 @@ cluster "old" {
   kubernetes_version = "1.33.4" # ERROR: Unsupported Kubernetes version
 }
 
+cluster "older" {
+  kubernetes_version = "v1.33" # ERROR: Unsupported Kubernetes version
+}
+
 cluster "new" {
   kubernetes_version = "1.38.0" # ERROR: Unsupported Kubernetes version
 }
@@ -32,6 +36,12 @@ cluster "rc" {
 
 locals {
   clusters = 6
+}
+
+node "older" {
+  cluster = cluster.older
+  role    = "control-plane"
+  address = "10.0.0.18"
 }
 
 node "v" {
