@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
-	sayFailures(os.Stdout)
+	sayFailures(os.Stdout, "")
 	os.Exit(code)
 }
 
@@ -49,6 +49,7 @@ func besideOne(t *testing.T, usual time.Duration) {
 
 func takePart(t *testing.T, usual time.Duration, slots int) {
 	t.Helper()
+	t.Cleanup(func() { sayFailures(os.Stdout, t.Name()) })
 	others.join(usual)
 	t.Parallel() // returns when all that run alone have, and all others have joined
 	others.enter(usual, slots)

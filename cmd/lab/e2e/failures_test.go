@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A reporter is a test whose failures are said once more when all tests are over:
-// where they are said first they stand among thousands of lines.
+// A reporter is a test whose failures are said once more at its end, and when all
+// tests are over: where they are said first they stand among thousands of lines.
 type reporter struct{ *testing.T }
 
 // failures are those of all tests.
@@ -50,14 +50,15 @@ func (r reporter) keep(text string) {
 	failures.said = append(failures.said, r.Name()+": "+text)
 }
 
-// sayFailures prints what the tests of sites have failed for.
-func sayFailures(to io.Writer) {
+// sayFailures prints what the tests of sites have failed for whose names begin so.
+func sayFailures(to io.Writer, name string) {
 	failures.Lock()
 	defer failures.Unlock()
-	if len(failures.said) > 0 {
-		fmt.Fprintln(to, "\nWhat failed, once more:")
-	}
+	head := "\nWhat failed, once more:\n"
 	for _, f := range failures.said {
-		fmt.Fprintf(to, "\n%s\n", strings.TrimSpace(f))
+		if strings.HasPrefix(f, name) {
+			fmt.Fprintf(to, "%s\n%s\n", head, strings.TrimSpace(f))
+			head = ""
+		}
 	}
 }

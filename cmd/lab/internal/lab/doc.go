@@ -7,9 +7,10 @@
 //
 // A Debian 12 root file system, built once with debootstrap, is the read-only
 // lower layer of one overlay per host. What Kubernetes hosts need on top (a
-// "prepared" host) is a second read-only layer. /var/lib/containerd,
-// /var/lib/kubelet and /var/lib/etcd are bind mounts from disk, because the
-// container runtime cannot stack its own overlays on an overlay. A veth pair
+// "prepared" host) is a second read-only layer. /var/lib/containerd and
+// /var/lib/kubelet are bind mounts from disk, because the container runtime cannot
+// stack its own overlays on an overlay, and /var/lib/etcd is memory that outlives
+// a reboot, because the hosts' etcds would wait for one disk. A veth pair
 // joins the host's network namespace to the lab's bridge. Everything the host
 // runs lives in one cgroup folder per hierarchy, so it can be found, frozen and
 // killed by name, also by a later process that knows nothing but the name.

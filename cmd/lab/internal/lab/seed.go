@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/build"
 	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
@@ -128,12 +129,17 @@ func writeKey(file string, private any, comment string) error {
 }
 
 // seed fills a new host's folder: what distinguishes it from the others, in the
-// upper layer of its overlay, and the folders that are mounted from disk.
+// upper layer of its overlay, and the folders that are mounted from outside.
 func (l *Lab) seed(h Host) error {
 	for _, name := range []string{"upper", "work", "root", "kubelet", "etcd", "containerd"} {
 		if err := os.MkdirAll(l.hostDir(h.Name, name), 0o755); err != nil {
 			return err
 		}
+	}
+	// All hosts share one disk, and etcd waits for it at each write: a host that reads
+	// images would hold up the etcd of another one, as no other host does.
+	if err := unix.Mount("tmpfs", l.hostDir(h.Name, "etcd"), "tmpfs", 0, "mode=700,size=4g"); err != nil {
+		return fmt.Errorf("cannot mount memory for etcd's data: %w", err)
 	}
 	if err := os.WriteFile(l.hostDir(h.Name, "product_uuid"), []byte(randomUUID()+"\n"), 0o444); err != nil {
 		return err

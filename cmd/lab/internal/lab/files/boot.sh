@@ -39,8 +39,9 @@ mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 mount -t tmpfs -o mode=755 tmpfs "$root/run"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 
-# Disk folders: the container runtime's overlays do not work on an overlay, and
-# mounts below the kubelet's folder must be seen in containers and back.
+# Folders of their own: the container runtime's overlays do not work on an overlay,
+# mounts below the kubelet's folder must be seen in containers and back, and etcd's
+# data are in memory.
 for folder in containerd kubelet etcd; do
     mkdir -p "$root/var/lib/$folder"
     mount --bind "$HOST_DIR/$folder" "$root/var/lib/$folder"
