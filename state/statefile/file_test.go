@@ -148,11 +148,18 @@ func TestEditedStateNamesTheWayBack(t *testing.T) {
 	}
 }
 
-func TestStateThatIsAFolder(t *testing.T) {
+func TestStateThatIsNoFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if st, err := statefile.Read(statefile.NewPaths(dir)); st != nil || err == nil || !strings.Contains(err.Error(), "cannot read state "+dir+": read: is a directory") {
-		t.Errorf("Read = %v, %v", st, err)
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(os.DevNull, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{dir, os.DevNull, link} {
+		want := "cannot read state " + name + ": it is a folder, a pipe or a device, and no file; name a file with -state, or one that is not there yet"
+		if st, err := statefile.Read(statefile.NewPaths(name)); st != nil || err == nil || err.Error() != want {
+			t.Errorf("Read = %v, %v, want %s", st, err, want)
+		}
 	}
 }
 

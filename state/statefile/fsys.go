@@ -42,7 +42,17 @@ type disk struct{}
 
 type diskFile struct{ *os.File }
 
-func (disk) ReadFile(name string) ([]byte, error) { return os.ReadFile(name) }
+// errNoFile is what is there under a file's name and is none.
+var errNoFile = errors.New("it is a folder, a pipe or a device, and no file")
+
+// ReadFile refuses what is no file: a pipe would be waited for, and what is written
+// later would take the place of a device that others use.
+func (disk) ReadFile(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, errNoFile
+	}
+	return os.ReadFile(name)
+}
 
 func (disk) ReadDir(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)

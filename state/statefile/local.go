@@ -39,6 +39,9 @@ func (l *Local) read(path string) (*backend.Object, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if errors.Is(err, errNoFile) {
+		return nil, &Error{Op: "read state", Path: path, Err: err, Remedy: "name a file with -state, or one that is not there yet"}
+	}
 	if err != nil {
 		return nil, &Error{Op: "read state", Path: path, Err: bare(err)}
 	}
