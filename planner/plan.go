@@ -20,16 +20,20 @@ const (
 	Forget Action = "forget"
 )
 
-// Cost is what a change costs the cluster.
+// Cost is what a change costs of what runs.
 type Cost string
 
-// The costs, cheapest first.
+// The costs, cheapest first. The schema of the configuration has a further one:
+// what cannot change while a cluster lives is in no plan.
 const (
-	CostNone    Cost = "none"
-	CostObject  Cost = "object"
+	// CostNone: nothing that runs notices, or it takes the change up by itself.
+	CostNone Cost = "none"
+	// CostObject: an object of the API or a member of etcd is changed, or a Node.
+	CostObject Cost = "object"
+	// CostRestart: a component that runs on the node is restarted.
 	CostRestart Cost = "restart"
+	// CostReplace: the node leaves, and joins anew.
 	CostReplace Cost = "node-replace"
-	Immutable   Cost = "immutable"
 )
 
 // AttributeChange is one changed leaf of an item.
@@ -56,7 +60,8 @@ type Change struct {
 	// Reason says why: "configuration changed", "changed outside of kubewright",
 	// "not there yet", "no longer in the configuration".
 	Reason string `json:"reason"`
-	Cost   Cost   `json:"cost,omitempty"`
+	// Cost is empty of drift, which is put right by the changes.
+	Cost Cost `json:"cost,omitempty"`
 	// Shown are attributes of an item that is there which are only shown, by name:
 	// of a certificate when it ends and the days that are left.
 	Shown map[string]state.Value `json:"shown,omitempty"`

@@ -135,7 +135,7 @@ func (o *operator) plan() (*planner.Plan, error) {
 		return nil, fmt.Errorf("%s: %s", diags[i].Summary, diags[i].Detail)
 	}
 	o.result = r
-	return r.Plan, together(r.Plan)
+	return r.Plan, errors.Join(together(r.Plan), priced(o.view, r.Plan))
 }
 
 // planShown is plan, whose findings are held as they are said.

@@ -185,11 +185,15 @@ func (i *installation) choosePackages(w work) {
 			continue
 		}
 		i.list = append(i.list, p)
-		comes := slices.ContainsFunc(w.changes[k].Attributes, func(a planner.AttributeChange) bool { return a.Path != "held" })
-		if comes || w.changes[k].Action == planner.Create {
+		if comes(w.changes[k]) {
 			i.touched[partOfPackage(p.Name)] = true
 		}
 	}
+}
+
+// comes tells that a package is installed, and not only held or let go.
+func comes(c planner.Change) bool {
+	return c.Action == planner.Create || slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Path != "held" })
 }
 
 // heldNote says, where dnf installs the runtime, what upgrades of the host leave alone.

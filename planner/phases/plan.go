@@ -85,6 +85,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if diags = append(diags, v.protected(p)...); diags.HasErrors() {
 		return Result{}, diags
 	}
+	v.price(p.Changes)
 	v.expect(p)
 	if !v.Destroy {
 		p.Certificates = v.certificateEnds(p)

@@ -125,6 +125,17 @@ func (r reader) files(n *node) []string {
 	return out
 }
 
+// heldFiles are files, and with trust those with CAs that it would read by itself.
+func (r reader) heldFiles(n *node, trust bool) []string {
+	files := r.files(n)
+	if trust && r.trusts != nil {
+		for _, u := range r.configured(n, r.trusts(n)) {
+			files = appendNew(files, u.path)
+		}
+	}
+	return files
+}
+
 // process is the component's among others of its name: by the first file that it holds.
 func (r reader) process(n *node) state.Process {
 	first := r.held(n)[0]
@@ -175,14 +186,18 @@ func (w work) renewed() map[string]bool {
 	out := map[string]bool{}
 	for _, phase := range []string{certsPhase, kubeconfigPhase} {
 		for _, c := range w.peer(phase) {
-			path := c.Address.ID()
-			if c.Address.Class() == "certificate" {
-				path += ".crt"
-			}
-			out[path] = true
+			out[fileOf(c)] = true
 		}
 	}
 	return out
+}
+
+// fileOf is the file of an item with a certificate, a key or a kubeconfig.
+func fileOf(c planner.Change) string {
+	if c.Address.Class() == "certificate" {
+		return c.Address.ID() + ".crt"
+	}
+	return c.Address.ID()
 }
 
 // takeUp lets the components of a phase take up what the plan renews, and what
@@ -245,13 +260,7 @@ func (n *node) takers(phase string, t taking) []reader {
 
 // unread are the files for which a component has to be restarted.
 func (n *node) unread(r reader, t taking) []string {
-	files := r.files(n)
-	if t.trust && r.trusts != nil {
-		for _, u := range r.configured(n, r.trusts(n)) {
-			files = appendNew(files, u.path)
-		}
-	}
-	return slices.DeleteFunc(files, func(p string) bool { return !t.files[p] && (t.beyond(p) || !n.report.Outdated(r.component, p)) })
+	return slices.DeleteFunc(r.heldFiles(n, t.trust), func(p string) bool { return !t.files[p] && (t.beyond(p) || !n.report.Outdated(r.component, p)) })
 }
 
 // showWaits wait until a component shows the certificates that are renewed.

@@ -83,7 +83,14 @@ func (m *maker) change(t state.Target, phase, item string, kind state.Kind, a pl
 	reason := map[planner.Action]string{
 		planner.Create: planner.ReasonNew, planner.Update: planner.ReasonConfigured, planner.Delete: planner.ReasonUnconfigured,
 	}[a]
-	m.Changes = append(m.Changes, planner.Change{Address: addr(t, phase, item), Kind: kind, Action: a, Attributes: list, Reason: reason})
+	cost := planner.CostNone
+	switch {
+	case kind == state.KindObject || kind == state.KindNodeObject:
+		cost = planner.CostObject
+	case kind == state.KindStaticPod && a == planner.Update:
+		cost = planner.CostRestart
+	}
+	m.Changes = append(m.Changes, planner.Change{Address: addr(t, phase, item), Kind: kind, Action: a, Attributes: list, Reason: reason, Cost: cost})
 }
 
 func (m *maker) step(t state.Target, phase string, a planner.Action, impact string, needs []state.Address, ops ...planner.Operation) state.Address {

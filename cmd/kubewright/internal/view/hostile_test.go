@@ -54,6 +54,7 @@ func hostilePlan(s string) *planner.Plan {
 	}
 	change := planner.Change{Address: addr(t, "certs", "file:/x/"+s), Kind: state.KindFile, Action: planner.Update, Reason: s, Attributes: attributes}
 	drift := change
+	change.Cost = planner.CostNone
 	drift.Address.Item = "file:/drift/" + s
 	m.Resources = []planner.ResourceChange{
 		{Target: t, Action: planner.Update, Note: s, Reason: s},
