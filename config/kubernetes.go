@@ -62,12 +62,12 @@ type gate struct {
 	deprecated bool
 }
 
-// rootless is a gate of kubeadm's that every version has and kubewright does not carry out.
-const rootless = "RootlessControlPlane"
+// RootlessControlPlane is a gate of kubeadm's that every version has and kubewright does not carry out.
+const RootlessControlPlane = "RootlessControlPlane"
 
 // featureGates are kubeadm's own by minor version.
 func featureGates(minor int) map[string]gate {
-	gates := map[string]gate{rootless: {}}
+	gates := map[string]gate{RootlessControlPlane: {}}
 	if minor <= 36 {
 		gates["PublicKeysECDSA"] = gate{deprecated: true}
 		gates["NodeLocalCRISocket"] = gate{locked: minor == 36}
@@ -106,7 +106,7 @@ func (c checker) featureGates(gates map[string]bool) {
 			c.errorf(path, "Unknown feature gate", "kubeadm 1.%d has no feature gate %q; it has %s.%s Gates of components are arguments: arg \"feature-gates\" { value = \"%s=%t\" }.", c.minor, name, list(keys(known)), didYouMean(name, keys(known)), name, gates[name])
 		case g.locked && !gates[name]:
 			c.errorf(path, "Feature gate is locked", "%s is always on in kubeadm 1.%d and cannot be turned off. Remove the line.", name, c.minor)
-		case gates[name] && name == rootless:
+		case gates[name] && name == RootlessControlPlane:
 			c.errorf(path, "Feature gate is not supported", "With %s the pods of the control plane run as users of their own, and kubewright runs them as root. Remove the line.", name)
 		case g.deprecated:
 			algorithm := "RSA-2048"

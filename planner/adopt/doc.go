@@ -130,6 +130,9 @@ func Read(s Seen) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.FeatureGates[config.RootlessControlPlane] {
+		return nil, fmt.Errorf("the cluster has kubeadm's feature gate %s: the pods of its control plane run as users of their own, and kubewright would run them as root. It stays with kubeadm", config.RootlessControlPlane)
+	}
 	r := &reader{seen: s, cluster: c}
 	slices.SortFunc(r.seen.Hosts, func(a, b Host) int { return strings.Compare(a.Target.String(), b.Target.String()) })
 	for i := range r.seen.Hosts {

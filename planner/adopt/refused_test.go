@@ -66,6 +66,7 @@ func TestUnreadable(t *testing.T) {
 		{configured("apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\n"), "cannot read ClusterConfiguration of kubeadm.k8s.io/v1beta3: " +
 			"only ClusterConfiguration of kubeadm.k8s.io/v1beta4 is understood, as which kubeadm 1.31 and later write it when they upgrade a cluster"},
 		{configured("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.29.9\n"), "version 1.29.9 of Kubernetes is not supported: versions 1.34 to 1.37 are. An older cluster is upgraded by what made it first"},
+		{configured("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3\nfeatureGates: {RootlessControlPlane: true}\n"), "the cluster has kubeadm's feature gate RootlessControlPlane: the pods of its control plane run as users of their own, and kubewright would run them as root. It stays with kubeadm"},
 		{func(s *adopt.Seen) { delete(s.Hosts[0].Files, "/etc/kubernetes/manifests/kube-apiserver.yaml") }, "none of the 1 hosts has a manifest of kube-apiserver"},
 		{func(s *adopt.Seen) {
 			s.Objects[system("kubelet-config")] = state.FromGo(map[string]any{"data": map[string]any{"kubelet": "kind: ["}})
