@@ -48,7 +48,7 @@ func fromHCL(d *hcl.Diagnostic, text func(file string) []byte) *diag.Diagnostic 
 	if d.Context != nil && (d.Subject == nil || d.Context.Start.Line != d.Subject.Start.Line) {
 		out.Context = within(source(*d.Context), text)
 	}
-	explainNotYet(out, text)
+	explainUnsupported(out, text)
 	nameFunction(out, d)
 	if d.Expression != nil && d.EvalContext != nil {
 		out.Values = describeVariables(d.Expression, d.EvalContext)
@@ -69,8 +69,9 @@ func within(s state.Source, text func(file string) []byte) state.Source {
 	return s
 }
 
-// explainNotYet says more than "unsupported" of what Terraform has.
-func explainNotYet(d *diag.Diagnostic, text func(file string) []byte) {
+// explainUnsupported says more than "unsupported" of what Terraform has, and of what
+// belongs elsewhere.
+func explainUnsupported(d *diag.Diagnostic, text func(file string) []byte) {
 	switch d.Summary {
 	case "Unsupported block type", "Unsupported argument", "Extraneous JSON object property":
 	default:
@@ -83,6 +84,7 @@ func explainNotYet(d *diag.Diagnostic, text func(file string) []byte) {
 	name := strings.Trim(string(b[d.Subject.StartByte:d.Subject.EndByte]), `"`)
 	hint, ok := notYet[name]
 	if !ok {
+		explainElsewhere(d, name)
 		return
 	}
 	d.Summary = "Not available in this version"

@@ -1,0 +1,50 @@
+package hclconfig
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+)
+
+// hump is where a word of a name begins in kubeadm's way of writing names.
+var hump = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+
+// ourName is a name as kubeadm's configuration has it, in the way of this language.
+func ourName(name string) string {
+	return strings.ToLower(hump.ReplaceAllString(name, "${1}_${2}"))
+}
+
+// argumentBlocks are names under which people write the arguments of a component:
+// kubeadm's, and those of other tools.
+var argumentBlocks = map[string]bool{"args": true, "extra_args": true, "arguments": true, "flags": true}
+
+// explainElsewhere says of a name that is not expected where it stands which block it
+// belongs to: one of a few that have it.
+func explainElsewhere(d *diag.Diagnostic, name string) {
+	if strings.Contains(d.Detail, "Did you mean") {
+		return
+	}
+	own := ourName(name)
+	if argumentBlocks[own] {
+		d.Detail += ` Arguments of a component are blocks: arg "NAME" { value = "VALUE" }.`
+		return
+	}
+	homes := homesOf(root, "", own)
+	if len(homes) == 0 || len(homes) > 3 {
+		return
+	}
+	d.Detail += ` Did you mean "` + own + `" of ` + strings.Join(homes, " or ") + `?`
+}
+
+// homesOf are the paths of blocks that have an argument or a block of a name.
+func homesOf(b *Block, path, name string) []string {
+	var out []string
+	if path != "" && (b.attribute(name) != nil || b.block(name) != nil) {
+		out = append(out, path)
+	}
+	for _, kid := range b.Blocks {
+		out = append(out, homesOf(kid, strings.TrimPrefix(path+"."+kid.Name, "."), name)...)
+	}
+	return out
+}
