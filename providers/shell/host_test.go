@@ -22,6 +22,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -645,5 +646,30 @@ func TestAnswerCutOff(t *testing.T) {
 	}
 	if len(left) != 0 {
 		t.Errorf("of no answer it is said that %q", left)
+	}
+}
+
+// TestFilesThatCannotBeSeen: of what cannot be looked at nobody says that it is absent.
+func TestFilesThatCannotBeSeen(t *testing.T) {
+	t.Parallel()
+	h, root, _ := newHost(t)
+	if err := os.Symlink("loop", root+"/etc/loop"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, root+"/etc/file", "x")
+	ask := func(paths ...string) error {
+		var q state.Query
+		for _, path := range paths {
+			q.Files = append(q.Files, state.FileQuery{Path: path})
+		}
+		_, err := h.Observe(t.Context(), q)
+		return err
+	}
+	if err := ask("/etc/nothing", "/etc/file/below", "/etc/loop", "/nowhere/at/all"); err != nil {
+		t.Error(err)
+	}
+	const want = `cannot tell whether files are there: cannot stat(x?) '\S*/etc/loop/ca.key': Too many levels of symbolic links, and 1 more. See what the kernel's log says of the disk \(dmesg\)`
+	if err := ask("/etc/nothing", "/etc/loop/ca.key", "/etc/loop/ca.crt"); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -44,7 +44,7 @@ func parseReport(q *query, a answer, began time.Time) (*reading, error) {
 	for _, s := range a.sections {
 		r.sections[s.words[0]] = append(r.sections[s.words[0]], s)
 	}
-	steps := []func() error{r.stats, r.links, r.targets, r.entries, r.readDigests, r.readContents, r.attach}
+	steps := []func() error{r.unseen, r.stats, r.links, r.targets, r.entries, r.readDigests, r.readContents, r.attach}
 	if q.facts {
 		steps = append(steps, func() error { return r.facts(began) }, r.addresses, r.sockets, r.files, r.units, r.simple, r.ports, r.processes, r.packages, r.slow, r.preflight, r.marks)
 	}
@@ -87,6 +87,23 @@ const (
 	typeFile      = 0o100000
 	typeDirectory = 0o040000
 )
+
+// unseen is an error where the host cannot tell whether files exist: to take them
+// for absent would be to make them anew.
+func (r *reading) unseen() error {
+	if len(r.sections["unseen"]) == 0 {
+		return nil
+	}
+	lines, err := r.lines("unseen")
+	if err != nil {
+		return err
+	}
+	why := strings.TrimPrefix(providers.Sanitize(lines[0], 300), "stat: ")
+	if len(lines) > 1 {
+		why += fmt.Sprintf(", and %d more", len(lines)-1)
+	}
+	return fmt.Errorf("cannot tell whether files are there: %s. See what the kernel's log says of the disk (dmesg)", why)
+}
 
 func (r *reading) stats() error {
 	lines, err := r.lines("stats")

@@ -61,6 +61,7 @@ kw_line() {
 # kw_stats PATH...: type, size, mode, owner, time of those that exist; where links
 # lead and what is there, how many entries a folder has.
 kw_stats() {
+	kw_unseen "$@"
 	for kw_f do
 		shift
 		if [ -e "$kw_f" ] || [ -L "$kw_f" ]; then set -- "$@" "$kw_f"; fi
@@ -76,6 +77,21 @@ kw_stats() {
 		if [ -d "$kw_f" ] && ! [ -L "$kw_f" ]; then kw_count "$kw_f"; printf '%s %s\n' "$kw_i" "$kw_f"; fi
 	done
 	kw_targets "$@"
+}
+
+# kw_unseen PATH...: why it cannot be told of paths whether they exist, as where a
+# disk fails: what is not seen is not absent.
+kw_unseen() {
+	for kw_f do
+		shift
+		if ! [ -e "$kw_f" ] && ! [ -L "$kw_f" ]; then set -- "$@" "$kw_f"; fi
+	done
+	[ $# != 0 ] || return 0
+	kw_o=$(stat -c %n -- "$@" 2>&1 >/dev/null | grep -v -e ': No such file or directory$' -e ': Not a directory$')
+	if [ -n "$kw_o" ]; then
+		kw_say unseen
+		printf '%s\n' "$kw_o"
+	fi
 }
 
 # kw_targets PATH...: mode and owner of the regular files that links among them lead to,
