@@ -76,8 +76,8 @@ func TestOperationsRoundTrip(t *testing.T) {
 				t.Errorf("%s %s: %v", name, zero.Op(), err)
 				continue
 			}
-			if !strings.HasPrefix(string(b), `[{"op":"`+zero.Op()+`"`) {
-				t.Errorf("%s %s: the op is not the first key of %s", name, zero.Op(), b)
+			if !strings.HasPrefix(string(b), `[{"op":"`+zero.Op()+`","done_when":"`+op.DoneWhen()+`"`) {
+				t.Errorf("%s %s: op and done_when are not the first keys of %s", name, zero.Op(), b)
 			}
 			var back Operations
 			if err := json.Unmarshal(b, &back); err != nil || len(back) != 1 || !reflect.DeepEqual(normal(back[0]), normal(op)) {
@@ -112,6 +112,22 @@ func TestUnknownOperationIsRefused(t *testing.T) {
 		var ops Operations
 		if err := json.Unmarshal([]byte(text), &ops); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error = %v, want one with %q", text, err, want)
+		}
+	}
+}
+
+// TestDoneWhenIsNotRead: it follows from the rest. A plan that an earlier version has
+// saved has none, and one of another version may have other words.
+func TestDoneWhenIsNotRead(t *testing.T) {
+	t.Parallel()
+	const want = `[{"op":"restore","done_when":"nothing is kept of the path","path":"/x"}]`
+	for _, text := range []string{want, `[{"op":"restore","path":"/x"}]`, `[{"op":"restore","done_when":"the moon is full","path":"/x"}]`} {
+		var ops Operations
+		if err := json.Unmarshal([]byte(text), &ops); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(ops); err != nil || string(got) != want {
+			t.Errorf("%s is written again as %s, %v", text, got, err)
 		}
 	}
 }
