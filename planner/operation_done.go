@@ -16,7 +16,7 @@ func (o RemovePath) DoneWhen() string {
 	if o.ContentsOnly {
 		return "the folder is empty or absent"
 	}
-	return "nothing is at the path, or an empty mount point"
+	return "the path does not exist, or is an empty mount point"
 }
 
 // DoneWhen is how it is told to be already done.

@@ -304,7 +304,7 @@ var doneWhen = map[string][]Operation{
 		ApplyObject{}, Cordon{Undo: true}, CreateToken{ID: "abcdef"}, CreateToken{ID: "abcdef", Expires: "2027-01-01T00:00:00Z"},
 	},
 	"the file has this content, mode and owner":                                           {WriteFile{}, WriteFile{Content: Content{Ref: "config:x"}}},
-	"nothing is at the path, or an empty mount point":                                     {RemovePath{}},
+	"the path does not exist, or is an empty mount point":                                 {RemovePath{}},
 	"the folder is empty or absent":                                                       {RemovePath{ContentsOnly: true}},
 	"the folder is there with this mode and owner":                                        {EnsureDirectory{}},
 	"the file has this mode and owner":                                                    {SetAccess{}},

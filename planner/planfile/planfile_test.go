@@ -94,7 +94,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, two := must(t)(os.ReadFile(path)), must(t)(os.ReadFile(again))
-	if !bytes.Equal(one, two) || !bytes.Contains(one, []byte(`{"op":"remove_path","done_when":"nothing is at the path, or an empty mount point","path":"/o"}`)) {
+	if !bytes.Equal(one, two) || !bytes.Contains(one, []byte(`{"op":"remove_path","done_when":"the path does not exist, or is an empty mount point","path":"/o"}`)) {
 		t.Errorf("the plan that was read is written again as\n%s, was\n%s", two, one)
 	}
 }
