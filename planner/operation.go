@@ -1,9 +1,6 @@
 package planner
 
 import (
-	"encoding/json"
-	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/kubewright/kubewright/state"
@@ -11,13 +8,16 @@ import (
 
 // Operation is one effect. The set is closed: phases choose among these types,
 // providers perform them, the simulator performs the same ones, and a plan
-// holds them as data. Each is idempotent or says how to tell that it is
-// already done; none holds a secret.
+// holds them as data. Each says how it is told to be already done, or is done
+// anew each time; none holds a secret.
 type Operation interface {
 	// Op is the name in JSON: write_file, apply_object …
 	Op() string
 	// Summary is one line for the progress display, without the target.
 	Summary() string
+	// DoneWhen is how its performer tells that there is nothing to do, as a clause
+	// about its fields; DoneNever where it does not ask.
+	DoneWhen() string
 }
 
 // Content is the bytes of a file: inline when they hold no secret, otherwise a
@@ -49,7 +49,8 @@ type (
 	}
 
 	// RemovePath removes a file or tree, never following a symbolic link. With
-	// ContentsOnly the folder itself stays. Done when it is absent or empty.
+	// ContentsOnly the folder itself stays, and so does a mount point. Done when it
+	// is absent, or what stays is empty.
 	RemovePath struct {
 		Path         string `json:"path"`
 		ContentsOnly bool   `json:"contents_only,omitempty"`
@@ -64,7 +65,7 @@ type (
 
 	// UploadArtifact brings a file of the operator's artifacts folder to the
 	// host and puts it, or members of the archive that it is, in place: each
-	// atomically, as root's. Done when every one of Files is there.
+	// atomically, as root's. Done when every one of Files is so.
 	UploadArtifact struct {
 		// Artifact is the path below the folder, SHA256 what is sent.
 		Artifact string         `json:"artifact"`
@@ -167,7 +168,9 @@ type (
 )
 
 // Operations with keys: the performer makes or fetches key material in memory
-// and sends it to the step's node on stdin. Files that exist are kept unless Renew.
+// and sends it to the step's node on stdin. What was issued and exists is kept unless
+// Renew, but for a kubeconfig with a token; what is copied, imported or bundled is
+// written over where it differs.
 type (
 	// IssueCA makes a self-signed CA: To.crt and To.key. Done when To.crt exists;
 	// with Renew it takes the place of one that has ended.
@@ -355,7 +358,7 @@ const InitialClusterPlaceholder = "kubewright:initial-cluster"
 // Operations on the API.
 type (
 	// ApplyObject makes the leaves of Object so, and no others, by server-side
-	// apply. Remove lists leaves that were ours and are no longer wanted.
+	// apply: leaves that were ours and are not in it any more go.
 	ApplyObject struct {
 		Object state.Value `json:"object"`
 		// CreateOnly leaves an object that exists alone.
@@ -537,61 +540,4 @@ func IsAPIOperation(op Operation) bool {
 		return true
 	}
 	return false
-}
-
-// Operations is a list that keeps each operation's type in JSON.
-type Operations []Operation
-
-// MarshalJSON writes each operation as an object whose first key is op.
-func (ops Operations) MarshalJSON() ([]byte, error) {
-	out := make([]json.RawMessage, len(ops))
-	for i, op := range ops {
-		body, err := json.Marshal(op)
-		if err != nil {
-			return nil, err
-		}
-		head := fmt.Sprintf(`{"op":%q`, op.Op())
-		if string(body) != "{}" {
-			head += ","
-		}
-		out[i] = append([]byte(head), body[1:]...)
-	}
-	return json.Marshal(out)
-}
-
-// UnmarshalJSON reads what MarshalJSON writes and refuses an unknown operation.
-func (ops *Operations) UnmarshalJSON(b []byte) error {
-	var raw []json.RawMessage
-	if err := json.Unmarshal(b, &raw); err != nil {
-		return err
-	}
-	*ops = make(Operations, 0, len(raw))
-	for _, r := range raw {
-		var head struct {
-			Op string `json:"op"`
-		}
-		if err := json.Unmarshal(r, &head); err != nil {
-			return err
-		}
-		op, err := decodeOperation(head.Op, r)
-		if err != nil {
-			return err
-		}
-		*ops = append(*ops, op)
-	}
-	return nil
-}
-
-func decodeOperation(name string, body json.RawMessage) (Operation, error) {
-	for _, zero := range operations {
-		if zero.Op() != name {
-			continue
-		}
-		p := reflect.New(reflect.TypeOf(zero))
-		if err := json.Unmarshal(body, p.Interface()); err != nil {
-			return nil, fmt.Errorf("cannot read operation %s: %w", name, err)
-		}
-		return p.Elem().Interface().(Operation), nil
-	}
-	return nil, fmt.Errorf("cannot read operation %q: this version of kubewright does not know it", name)
 }

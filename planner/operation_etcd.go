@@ -3,9 +3,9 @@ package planner
 import "time"
 
 // SnapshotEtcd brings a snapshot of what etcd holds to the operator's disk, and
-// changes nothing on a host. Its hash is verified there. Done when the folder of
-// the operator's holds a whole one of the same etcd that is younger than
-// MaxAge. Its output snapshot is the path of the file.
+// changes nothing on a host. Its hash is verified there. With a MaxAge it is done
+// when the folder of the operator's holds a whole one of the same etcd that is
+// younger. Its output snapshot is the path of the file.
 type SnapshotEtcd struct {
 	// Cluster is the label that the file is named by.
 	Cluster string        `json:"cluster"`
@@ -73,7 +73,8 @@ type (
 	// RestoreEtcd makes the data of the only member of a new cluster of a snapshot
 	// of the operator's, with a revision beyond any that a client has seen (etcd:
 	// disaster recovery, "Restoring with revision bump"). Data that is there is set
-	// aside. Done when the host remembers that it was made of this snapshot.
+	// aside. Done when there is data and the host remembers that it was made of this
+	// snapshot.
 	RestoreEtcd struct {
 		// Artifact is the file in the operator's folder, SHA256 its digest.
 		Artifact string `json:"artifact"`

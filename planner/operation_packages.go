@@ -8,7 +8,7 @@ type (
 	// is moved to the wanted one. No other package is removed for it. With Remove
 	// they go, and with them what the installation brought along and nothing else
 	// needs. It is an operation of the host alone. Done when each package is as
-	// listed, or gone.
+	// listed, or gone; with apt, also what came along.
 	Packages struct {
 		// Manager is apt or dnf.
 		Manager string `json:"manager"`

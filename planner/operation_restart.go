@@ -3,8 +3,8 @@ package planner
 import "time"
 
 // RestartPods has a DaemonSet or Deployment start its pods anew, as kubectl
-// rollout restart does, and waits until all of them run. It is done when its
-// pods carry the mark, and when there is no such object.
+// rollout restart does, and waits until all of them run. It is done when all of its
+// pods carry the mark and run, and when there is no such object.
 type RestartPods struct {
 	// Kind is DaemonSet or Deployment.
 	Kind      string `json:"kind"`

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -75,12 +76,15 @@ func TestOperationsRoundTrip(t *testing.T) {
 				t.Errorf("%s %s: %v", name, zero.Op(), err)
 				continue
 			}
-			if !strings.HasPrefix(string(b), `[{"op":"`+zero.Op()+`"`) {
-				t.Errorf("%s %s: the op is not the first key of %s", name, zero.Op(), b)
+			if !strings.HasPrefix(string(b), `[{"op":"`+zero.Op()+`","done_when":"`+op.DoneWhen()+`"`) {
+				t.Errorf("%s %s: op and done_when are not the first keys of %s", name, zero.Op(), b)
 			}
 			var back Operations
 			if err := json.Unmarshal(b, &back); err != nil || len(back) != 1 || !reflect.DeepEqual(normal(back[0]), normal(op)) {
 				t.Errorf("%s %s: %s gives %+v, %v, want %+v", name, zero.Op(), b, back, err, op)
+			}
+			if again, err := json.Marshal(back); err != nil || string(again) != string(b) {
+				t.Errorf("%s %s: %s is written again as %s, %v", name, zero.Op(), b, again, err)
 			}
 		}
 	}
@@ -108,6 +112,22 @@ func TestUnknownOperationIsRefused(t *testing.T) {
 		var ops Operations
 		if err := json.Unmarshal([]byte(text), &ops); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error = %v, want one with %q", text, err, want)
+		}
+	}
+}
+
+// TestDoneWhenIsNotRead: it follows from the rest. A plan that an earlier version has
+// saved has none, and one of another version may have other words.
+func TestDoneWhenIsNotRead(t *testing.T) {
+	t.Parallel()
+	const want = `[{"op":"restore","done_when":"nothing is kept of the path","path":"/x"}]`
+	for _, text := range []string{want, `[{"op":"restore","path":"/x"}]`, `[{"op":"restore","done_when":"the moon is full","path":"/x"}]`} {
+		var ops Operations
+		if err := json.Unmarshal([]byte(text), &ops); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(ops); err != nil || string(got) != want {
+			t.Errorf("%s is written again as %s, %v", text, got, err)
 		}
 	}
 }
@@ -206,6 +226,202 @@ func TestSummariesOfVariants(t *testing.T) {
 	} {
 		if got := op.Summary(); got != want {
 			t.Errorf("summary = %q, want %q", got, want)
+		}
+	}
+}
+
+// donePhrase is a clause of one line that needs no quoting in JSON.
+var donePhrase = regexp.MustCompile(`^[a-z][a-zA-Z0-9 ,;:._'-]*[a-zA-Z0-9]$`)
+
+// TestDoneWhenIsSaid: by each operation, whichever of its fields are set.
+func TestDoneWhenIsSaid(t *testing.T) {
+	t.Parallel()
+	said := func(what string, op Operation) {
+		if s := op.DoneWhen(); !donePhrase.MatchString(s) {
+			t.Errorf("%s %s: done when %q", op.Op(), what, s)
+		}
+	}
+	for _, zero := range operations {
+		said("zero", zero)
+		said("filled", filled(t, zero))
+		for i := range reflect.TypeOf(zero).NumField() {
+			one := reflect.New(reflect.TypeOf(zero)).Elem()
+			fill(t, one.Field(i))
+			said("with "+one.Type().Field(i).Name, one.Interface().(Operation))
+		}
+	}
+	unknown := Wait{}.DoneWhen()
+	for _, condition := range waitConditions(t) {
+		if s := (Wait{For: condition}).DoneWhen(); s == unknown {
+			t.Errorf("a wait for %s is done when %q", condition, s)
+		}
+	}
+}
+
+// waitConditions are the constants of type WaitFor.
+func waitConditions(t *testing.T) []WaitFor {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), "operation_wait.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []WaitFor
+	ast.Inspect(f, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok {
+			if id, ok := v.Type.(*ast.Ident); ok && id.Name == "WaitFor" {
+				out = append(out, WaitFor(strings.Trim(v.Values[0].(*ast.BasicLit).Value, `"`)))
+			}
+		}
+		return true
+	})
+	if len(out) == 0 {
+		t.Fatal("there are no conditions")
+	}
+	return out
+}
+
+// doneWhen are all phrases, and which operations are meant to share one.
+var doneWhen = map[string][]Operation{
+	"never: it is done anew each time": {
+		LoadImage{Policy: "Always"},
+		Unit{Action: "restart"},
+		Unit{Action: "restart", Reload: true},
+		Mark{Remove: true},
+		Mark{Remove: true, CA: "/ca.crt"},
+		IssueCA{Renew: true},
+		IssueCertificate{Renew: true},
+		WriteKubeconfig{Renew: true},
+		SnapshotEtcd{},
+		CompactEtcd{},
+		DefragmentEtcd{},
+		Cordon{Undo: true, Remember: "1.36.3"},
+		CreateToken{},
+		CreateToken{TTL: time.Hour},
+		CreateToken{ID: "abcdef", TTL: time.Hour},
+		UploadCerts{},
+	},
+	"never: it is done anew each time, and changes nothing where all is so already": {
+		ApplyObject{}, Cordon{Undo: true}, CreateToken{ID: "abcdef"}, CreateToken{ID: "abcdef", Expires: "2027-01-01T00:00:00Z"},
+	},
+	"the file has this content, mode and owner":                                           {WriteFile{}, WriteFile{Content: Content{Ref: "config:x"}}},
+	"the path does not exist, or is an empty mount point":                                 {RemovePath{}},
+	"the folder is empty or absent":                                                       {RemovePath{ContentsOnly: true}},
+	"the folder is there with this mode and owner":                                        {EnsureDirectory{}},
+	"the file has this mode and owner":                                                    {SetAccess{}},
+	"each of the files has this content and mode, and is root's":                          {UploadArtifact{}},
+	"something is kept of the path already, or nothing is there":                          {Preserve{}},
+	"nothing is kept of the path":                                                         {Restore{}},
+	"each package is installed, in the version listed if any, and held as listed":         {Packages{Manager: "apt"}},
+	"each package is installed, in the version listed if any":                             {Packages{Manager: "dnf"}},
+	"none of the packages is there, nor what came along with them and nothing else needs": {Packages{Manager: "apt", Remove: true}},
+	"none of the packages is installed":                                                   {Packages{Manager: "dnf", Remove: true}},
+	"the runtime has the image": {
+		LoadImage{}, LoadImage{Policy: "IfNotPresent"}, LoadImage{Policy: "Never"}, LoadImage{Artifact: "x.tar"}, LoadImage{Artifact: "x.tar", Policy: "Always"},
+	},
+	"the runtime has all of the images":          {LoadImage{Artifact: "x.tar", Others: []string{"y"}}},
+	"the unit is as the action leaves it":        {Unit{}},
+	"the unit is active":                         {Unit{Action: "start"}},
+	"the unit is inactive or failed":             {Unit{Action: "stop"}},
+	"systemctl is-enabled succeeds for the unit": {Unit{Action: "enable"}},
+	"the unit is not enabled":                    {Unit{Action: "disable"}},
+	"the unit is inactive or failed; the daemon-reload before is done anew each time":    {Unit{Action: "stop", Reload: true}},
+	"the process does not run, or was started after the last of these files was written": {RestartProcess{}},
+	"the kernel parameter has this value":                                                {SetSysctl{}},
+	"the kernel has the module":                                                          {LoadModule{}},
+	"the kernel does not have the module, or something uses it":                          {LoadModule{Unload: true}},
+	"no swap is in use":                                         {Swap{}},
+	"no swap is in use, and swap.target is masked":              {Swap{Boot: SwapStaysOff}},
+	"no swap is in use, and swap.target is not masked":          {Swap{Boot: SwapReturns}},
+	"swap is in use":                                            {Swap{On: true}},
+	"swap is in use, and swap.target is masked":                 {Swap{On: true, Boot: SwapStaysOff}},
+	"swap is in use, and swap.target is not masked":             {Swap{On: true, Boot: SwapReturns}},
+	"the runtime has no pods, and kubepods.slice is not active": {RemovePods{}},
+	"nothing is mounted below the folder":                       {Unmount{}, Unmount{Flags: []string{"MNT_FORCE"}}},
+	"no network namespace or firewall rule of Kubernetes or CNI is left, and no empty table of iptables": {RemoveNetwork{}},
+	"none of these links is there, and no network namespace or firewall rule of Kubernetes or CNI is left, and no empty table of iptables": {
+		RemoveNetwork{Links: []string{"cni0"}},
+	},
+	"the host's mark says this, and the lineage and token of this run":                             {Mark{}},
+	"the host's mark says this, the CA that is in the file, and the lineage and token of this run": {Mark{CA: "/ca.crt"}},
+	"the certificate exists": {IssueCA{}, IssueCertificate{}},
+	"the private key exists, and beside it its public key, root's with mode 0600":            {IssueKeyPair{}},
+	"each file has the content that it has on the other node, and this mode and owner":       {CopySecrets{}},
+	"the file holds the first certificate of each of the files, each once, and nothing else": {BundleTrust{To: "/ca.crt"}},
+	"the file holds the first public key of each of the files, each once, and nothing else":  {BundleTrust{To: "/sa.pub"}},
+	"each file has the content that the operator gives, and this mode and owner":             {ImportSecrets{}},
+	"the file exists": {WriteKubeconfig{}, Wait{For: WaitFile}},
+	"the file is this kubeconfig with this token, root's with mode 0600": {WriteKubeconfig{Token: &state.Pending{}}, WriteKubeconfig{Token: &state.Pending{}, Renew: true}},
+	"the kubeconfig exists":                                                                            {SetKubeconfig{}},
+	"the kubeconfig has this server":                                                                   {SetKubeconfig{Server: "https://a"}},
+	"the kubeconfig trusts what is in the trust file":                                                  {SetKubeconfig{Trust: "/ca.crt"}},
+	"the kubeconfig takes certificate and key from the client certificate's path":                      {SetKubeconfig{ClientCertificate: "/c.pem"}},
+	"the kubeconfig has this server, and trusts what is in the trust file":                             {SetKubeconfig{Server: "https://a", Trust: "/ca.crt"}},
+	"the kubeconfig has this server, and takes certificate and key from the client certificate's path": {SetKubeconfig{Server: "https://a", ClientCertificate: "/c.pem"}},
+	"a member has the peer URL":                                                                        {AddEtcdMember{}},
+	"the file has this content with the members that etcd has now, and this mode and owner":            {RenderEtcdManifest{}},
+	"the member with the peer URL is a voter":                                                          {PromoteEtcdMember{}},
+	"no member has the peer URL":                                                                       {RemoveEtcdMember{}},
+	"the operator's folder holds a whole snapshot of this etcd that is younger than max_age":           {SnapshotEtcd{MaxAge: time.Hour}},
+	"no member has the alarm":                                                                          {DisarmEtcd{}},
+	"the folder holds no data of a member":                                                             {SetAsideEtcd{}},
+	"the folder holds data of a member, and the host remembers that it was made of this snapshot":      {RestoreEtcd{}},
+	"the object exists":         {ApplyObject{CreateOnly: true}},
+	"the object does not exist": {DeleteObject{}},
+	"the node exists":           {PatchNode{}, Wait{For: WaitNodeRegistered}},
+	"the node has these labels, annotations and taints": {
+		PatchNode{Labels: map[string]string{"a": "b"}},
+		PatchNode{Annotations: map[string]string{"a": "b"}},
+		PatchNode{Taints: []state.Taint{{Key: "a"}}},
+		PatchNode{Sealed: map[string]state.Sensitive{"labels.a": {Ref: "config:x"}}},
+	},
+	"the node has none of the labels, annotations and taints to be removed": {
+		PatchNode{RemoveLabels: []string{"a"}}, PatchNode{RemoveAnnotations: []string{"a"}}, PatchNode{RemoveTaints: []state.Taint{{Key: "a"}}},
+	},
+	"the node has these labels, annotations and taints, and none of those to be removed": {
+		PatchNode{Labels: map[string]string{"a": "b"}, RemoveTaints: []state.Taint{{Key: "a"}}},
+	},
+	"all of its pods carry the mark and run, or there is no such object": {RestartPods{}},
+	"the node is unschedulable":                                                                                        {Cordon{}},
+	"the node is unschedulable, whoever made it so":                                                                    {Cordon{For: "upgrade"}},
+	"the node does not remember that it was made unschedulable for this":                                               {Cordon{Undo: true, For: "upgrade"}, Cordon{Undo: true, For: "upgrade", Remember: "1.36.3"}},
+	"no pod is left on the node but those of DaemonSets and mirror pods":                                               {Drain{}, Drain{Force: true, DisableEviction: true}},
+	"no pod that the selector matches is left on the node but those of DaemonSets and mirror pods":                     {Drain{PodSelector: "a=b"}},
+	"no pod is left on the node but those of DaemonSets, mirror pods, and those terminating for longer than skip_wait": {Drain{SkipWait: time.Second}},
+	"the token does not exist, or this run has not made it":                                                            {DeleteToken{}},
+	"the condition holds":                                 {Wait{}, Wait{For: "moon"}},
+	"the URL answers 200":                                 {Wait{For: WaitHTTP}, Wait{For: WaitHTTP, CA: "/ca.crt"}},
+	"nobody answers at the URL":                           {Wait{For: WaitClosed}},
+	"the API says through this node that it is ready":     {Wait{For: WaitAPI}},
+	"the pod runs and is ready":                           {Wait{For: WaitStaticPod}},
+	"the pod runs this manifest and is ready":             {Wait{For: WaitStaticPod, Hash: "x"}, Wait{For: WaitStaticPod, HashRef: "config:x"}},
+	"the node exists, and its kubelet has this version":   {Wait{For: WaitNodeRegistered, Version: "1.36.3"}},
+	"the node is ready":                                   {Wait{For: WaitNodeReady}},
+	"the node is ready, and its kubelet has this version": {Wait{For: WaitNodeReady, Version: "1.36.3"}},
+	"the node was let in with this version as long ago as the pause lasts, or nobody knows when": {Wait{For: WaitPause}},
+	"the file exists, and was not written before the others":                                     {Wait{For: WaitFile, Files: []string{"/x"}}},
+	"the process runs": {Wait{For: WaitRestarted}},
+	"the process runs, and was started after the files were written":         {Wait{For: WaitRestarted, Files: []string{"/x"}}},
+	"the certificate in the file is the one that is shown at the URL":        {Wait{For: WaitServed}},
+	"kube-root-ca.crt of every namespace holds the certificates in the file": {Wait{For: WaitRootCA}},
+	"a member of etcd that has started has this name":                        {Wait{For: WaitEtcdStarted}},
+}
+
+// TestDoneWhen: what differs in how it is told to be done says so, and every
+// operation is in the table.
+func TestDoneWhen(t *testing.T) {
+	t.Parallel()
+	told := map[string]bool{}
+	for want, ops := range doneWhen {
+		for _, op := range ops {
+			told[op.Op()] = true
+			if got := op.DoneWhen(); got != want {
+				t.Errorf("%s %+v is done when %q, want %q", op.Op(), op, got, want)
+			}
+		}
+	}
+	for _, zero := range operations {
+		if !told[zero.Op()] {
+			t.Errorf("%s is in no row", zero.Op())
 		}
 	}
 }

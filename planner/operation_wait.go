@@ -45,14 +45,14 @@ const (
 	WaitAPI WaitFor = "api"
 	// WaitStaticPod: pod Name runs manifest Hash and is ready.
 	WaitStaticPod WaitFor = "static_pod"
-	// WaitNodeRegistered: Node Name exists.
+	// WaitNodeRegistered: Node Name exists, and its kubelet has Version.
 	WaitNodeRegistered WaitFor = "node_registered"
 	// WaitNodeReady: Node Name is Ready, and its kubelet has Version.
 	WaitNodeReady WaitFor = "node_ready"
 	// WaitPause: Node Name was let in with Version at least Pause ago, or nobody
 	// knows when (LetInAnnotation).
 	WaitPause WaitFor = "pause"
-	// WaitFile: file Name exists on the step's node.
+	// WaitFile: file Name exists on the step's node, and was not written before Files.
 	WaitFile WaitFor = "file"
 	// WaitRestarted: Process runs and was started after Files were written.
 	WaitRestarted WaitFor = "restarted"

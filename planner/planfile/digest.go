@@ -18,8 +18,8 @@ const ShortDigest = 16
 // and by which version of the tool the plan was made, on the state's serial, on
 // where in which file the configuration says something, on how a file that is to
 // be changed was written (values are compared, never bytes), on which control plane
-// the API is reached through, or on what is only shown, such as days left and how large
-// etcd's databases are. Two plans with the same digest do the same for the same reasons.
+// the API is reached through, or on what is only shown, such as days left, how large
+// etcd's databases are and how an operation is told to be done. Two plans with the same digest do the same for the same reasons.
 func Digest(p *planner.Plan) string {
 	same := *p
 	same.ToolVersion, same.Serial, same.ConfigDigest = "", 0, ""
@@ -39,6 +39,7 @@ func Digest(p *planner.Plan) string {
 		if slices.ContainsFunc(same.Steps[i].Operations, measures) {
 			same.Steps[i].Impact = ""
 		}
+		same.Steps[i].Operations = bare(p.Steps[i].Operations)
 	}
 	b, err := json.Marshal(same)
 	if err != nil {
@@ -52,6 +53,23 @@ func Digest(p *planner.Plan) string {
 func measures(op planner.Operation) bool {
 	_, is := op.(planner.DefragmentEtcd)
 	return is
+}
+
+// bareOperation is an operation that does not say when it is done.
+type bareOperation struct{ planner.Operation }
+
+func (bareOperation) DoneWhen() string { return "" }
+
+// MarshalJSON writes the operation alone.
+func (o bareOperation) MarshalJSON() ([]byte, error) { return json.Marshal(o.Operation) }
+
+// bare leaves out words for the reader, which may be others in the next version.
+func bare(ops planner.Operations) planner.Operations {
+	out := slices.Clone(ops)
+	for i, op := range out {
+		out[i] = bareOperation{op}
+	}
+	return out
 }
 
 func withoutOrigins(changes []planner.Change) []planner.Change {

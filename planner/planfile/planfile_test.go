@@ -2,7 +2,10 @@ package planfile_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,6 +89,25 @@ func TestRoundTrip(t *testing.T) {
 	if planfile.Digest(read.Plan) != planfile.Digest(saved.Plan) || !read.AllowUnreachable || !read.PriorOutputs["o"].Equal(state.String("x")) {
 		t.Errorf("got %+v", read)
 	}
+	again := path + ".again"
+	if err := planfile.Write(again, read, nil); err != nil {
+		t.Fatal(err)
+	}
+	one, two := must(t)(os.ReadFile(path)), must(t)(os.ReadFile(again))
+	if !bytes.Equal(one, two) || !bytes.Contains(one, []byte(`{"op":"remove_path","done_when":"the path does not exist, or is an empty mount point","path":"/o"}`)) {
+		t.Errorf("the plan that was read is written again as\n%s, was\n%s", two, one)
+	}
+}
+
+// must ends the test where a file cannot be read.
+func must(t *testing.T) func([]byte, error) []byte {
+	return func(b []byte, err error) []byte {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
 }
 
 // TestDamage: whatever is cut off or changed in a file is found.
@@ -136,6 +158,41 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// worded is an operation that says in other words when it is done.
+type worded struct{ planner.RemovePath }
+
+func (worded) DoneWhen() string { return "it is gone" }
+
+// TestPlanWithoutDoneWhen: a plan that was saved when operations did not say when they
+// are done is the same plan.
+func TestPlanWithoutDoneWhen(t *testing.T) {
+	t.Parallel()
+	const earlier = `{"plan":{"format_version":1,"tool_version":"1.0.0","serial":4,"steps":[` +
+		`{"id":"node.w[\"w1\"]/kubelet-start","phase":"kubelet-start","target":"node.w[\"w1\"]","action":"update",` +
+		`"operations":[{"op":"remove_path","path":"/o"}]}]}}`
+	sum := sha256.Sum256([]byte(earlier))
+	path := filepath.Join(t.TempDir(), "a.kwplan")
+	text := fmt.Sprintf(`{"format_version":1,"kubewright_version":"1.0.0","sha256":%q,"saved":%s}`, hex.EncodeToString(sum[:]), earlier)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := planfile.Read(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As the version before it printed it, and reviewers have approved it.
+	if got, want := planfile.Digest(saved.Plan), "c68c05e335e0f102ab23ead3af8bae7ed912c6562f8620801823d6b21bedb73e"; got != want {
+		t.Errorf("its digest is %s, was %s", got, want)
+	}
+	id := address(t, `node.w["w1"]/kubelet-start`)
+	now := &planner.Plan{FormatVersion: 1, ToolVersion: "2.0.0", Serial: 4, Steps: []planner.Step{{
+		ID: id, Phase: id.Phase, Target: id.Target, Action: planner.Update, Operations: planner.Operations{planner.RemovePath{Path: "/o"}},
+	}}}
+	if d := planfile.Compare(saved.Plan, now, nil); len(d) > 0 {
+		t.Errorf("it differs from the plan of now: %v", d)
+	}
+}
+
 // TestDigest depends on what is done, and on nothing else.
 func TestDigest(t *testing.T) {
 	t.Parallel()
@@ -155,6 +212,9 @@ func TestDigest(t *testing.T) {
 		},
 		"bytes": func(p *planner.Plan) { p.Steps[0].Expectation("file:/x", "1") },
 		"pods":  func(p *planner.Plan) { p.Steps[0].Pods = []planner.DrainedPod{{Name: "shop/web", Note: "Job"}} },
+		"words": func(p *planner.Plan) {
+			p.Steps[0].Operations[0] = worded{p.Steps[0].Operations[0].(planner.RemovePath)}
+		},
 	} {
 		p := plan(t)
 		same(p)

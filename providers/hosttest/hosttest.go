@@ -41,6 +41,7 @@ func Run(t *testing.T, blank func(t *testing.T) Subject) {
 		"StrangeNames":          testStrangeNames,
 		"Directory":             testDirectory,
 		"Access":                testAccess,
+		"Again":                 testAgain,
 		"Remove":                testRemove,
 		"RemoveContents":        testRemoveContents,
 		"RemoveRefusesFolders":  testRemoveRefusesFolders,

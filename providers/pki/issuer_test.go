@@ -223,6 +223,13 @@ func TestKeep(t *testing.T) {
 	if string(before) == string(host.files[dir+"/apiserver.crt"]) {
 		t.Error("the certificate was not renewed")
 	}
+	both := append(all, requests(renew)...)
+	for n, o := range issue(t, later, host, both) {
+		op := both[n].Operation
+		if o.Changed != strings.HasPrefix(op.DoneWhen(), planner.DoneNever) {
+			t.Errorf("operation %d changed something: %v; it is done when %s", n, o.Changed, op.DoneWhen())
+		}
+	}
 }
 
 // Another control plane gets the CA's signature in one read of the seat; the

@@ -58,6 +58,9 @@ func TestHostOperations(t *testing.T) {
 		planner.Swap{On: true, Boot: planner.SwapReturns},
 	} {
 		r.wantChanged(both, cp1, op, op)
+		if strings.HasPrefix(op.DoneWhen(), planner.DoneNever) {
+			t.Errorf("%s was found done, and says: %s", op.Summary(), op.DoneWhen())
+		}
 	}
 	restart := planner.Unit{Unit: "kubelet.service", Action: "restart"}
 	r.wantChanged([]bool{true, true}, cp1, restart, restart)

@@ -232,6 +232,7 @@ func (a act) block(p Place, planJSON []byte) (string, error) {
 			}
 			name := op["op"]
 			delete(op, "op")
+			delete(op, "done_when") // follows from the rest
 			fmt.Fprintf(&b, "  %s %s\n", name, compact(general(op)))
 		}
 	}

@@ -1,0 +1,400 @@
+package planner
+
+import "strings"
+
+// DoneNever is how DoneWhen begins for what nobody asks about before it is done.
+const DoneNever = "never: it is done anew each time"
+
+// whereSo goes behind DoneNever where what is done again has no effect.
+const whereSo = ", and changes nothing where all is so already"
+
+// DoneWhen is how it is told to be already done.
+func (WriteFile) DoneWhen() string { return "the file has this content, mode and owner" }
+
+// DoneWhen is how it is told to be already done.
+func (o RemovePath) DoneWhen() string {
+	if o.ContentsOnly {
+		return "the folder is empty or absent"
+	}
+	return "the path does not exist, or is an empty mount point"
+}
+
+// DoneWhen is how it is told to be already done.
+func (EnsureDirectory) DoneWhen() string { return "the folder is there with this mode and owner" }
+
+// DoneWhen is how it is told to be already done.
+func (SetAccess) DoneWhen() string { return "the file has this mode and owner" }
+
+// DoneWhen is how it is told to be already done.
+func (UploadArtifact) DoneWhen() string {
+	return "each of the files has this content and mode, and is root's"
+}
+
+// DoneWhen is how it is told to be already done.
+func (Preserve) DoneWhen() string {
+	return "something is kept of the path already, or nothing is there"
+}
+
+// DoneWhen is how it is told to be already done.
+func (Restore) DoneWhen() string { return "nothing is kept of the path" }
+
+// DoneWhen is how it is told to be already done.
+func (o Packages) DoneWhen() string { return packagesDone(o) }
+
+// DoneWhen is how it is told to be already done.
+func (o LoadImage) DoneWhen() string { return loadImageDone(o) }
+
+// DoneWhen is how it is told to be already done.
+func (o Unit) DoneWhen() string { return unitDone(o) }
+
+// DoneWhen is how it is told to be already done.
+func (RestartProcess) DoneWhen() string {
+	return "the process does not run, or was started after the last of these files was written"
+}
+
+// DoneWhen is how it is told to be already done.
+func (SetSysctl) DoneWhen() string { return "the kernel parameter has this value" }
+
+// DoneWhen is how it is told to be already done.
+func (o LoadModule) DoneWhen() string {
+	if o.Unload {
+		return "the kernel does not have the module, or something uses it"
+	}
+	return "the kernel has the module"
+}
+
+// DoneWhen is how it is told to be already done.
+func (o Swap) DoneWhen() string { return swapDone(o) }
+
+// DoneWhen is how it is told to be already done.
+func (RemovePods) DoneWhen() string {
+	return "the runtime has no pods, and kubepods.slice is not active"
+}
+
+// DoneWhen is how it is told to be already done.
+func (Unmount) DoneWhen() string { return "nothing is mounted below the folder" }
+
+// DoneWhen is how it is told to be already done.
+func (o RemoveNetwork) DoneWhen() string {
+	rest := "no network namespace or firewall rule of Kubernetes or CNI is left, and no empty table of iptables"
+	if len(o.Links) > 0 {
+		return "none of these links is there, and " + rest
+	}
+	return rest
+}
+
+// DoneWhen is how it is told to be already done.
+func (o Mark) DoneWhen() string { return markDone(o) }
+
+// DoneWhen is how it is told to be already done.
+func (o IssueCA) DoneWhen() string {
+	if o.Renew {
+		return DoneNever
+	}
+	return "the certificate exists"
+}
+
+// DoneWhen is how it is told to be already done.
+func (IssueKeyPair) DoneWhen() string {
+	return "the private key exists, and beside it its public key, root's with mode 0600"
+}
+
+// DoneWhen is how it is told to be already done.
+func (CopySecrets) DoneWhen() string {
+	return "each file has the content that it has on the other node, and this mode and owner"
+}
+
+// DoneWhen is how it is told to be already done.
+func (o BundleTrust) DoneWhen() string {
+	if strings.HasSuffix(o.To, ".pub") {
+		return "the file holds the first public key of each of the files, each once, and nothing else"
+	}
+	return "the file holds the first certificate of each of the files, each once, and nothing else"
+}
+
+// DoneWhen is how it is told to be already done.
+func (ImportSecrets) DoneWhen() string {
+	return "each file has the content that the operator gives, and this mode and owner"
+}
+
+// DoneWhen is how it is told to be already done.
+func (o IssueCertificate) DoneWhen() string {
+	if o.Renew {
+		return DoneNever
+	}
+	return "the certificate exists"
+}
+
+// DoneWhen is how it is told to be already done.
+func (o WriteKubeconfig) DoneWhen() string { return writeKubeconfigDone(o) }
+
+// DoneWhen is how it is told to be already done.
+func (o SetKubeconfig) DoneWhen() string { return setKubeconfigDone(o) }
+
+// DoneWhen is how it is told to be already done.
+func (AddEtcdMember) DoneWhen() string { return "a member has the peer URL" }
+
+// DoneWhen is how it is told to be already done.
+func (RenderEtcdManifest) DoneWhen() string {
+	return "the file has this content with the members that etcd has now, and this mode and owner"
+}
+
+// DoneWhen is how it is told to be already done.
+func (PromoteEtcdMember) DoneWhen() string { return "the member with the peer URL is a voter" }
+
+// DoneWhen is how it is told to be already done.
+func (RemoveEtcdMember) DoneWhen() string { return "no member has the peer URL" }
+
+// DoneWhen is how it is told to be already done.
+func (o SnapshotEtcd) DoneWhen() string {
+	if o.MaxAge > 0 {
+		return "the operator's folder holds a whole snapshot of this etcd that is younger than max_age"
+	}
+	return DoneNever
+}
+
+// DoneWhen is how it is told to be already done.
+func (CompactEtcd) DoneWhen() string { return DoneNever }
+
+// DoneWhen is how it is told to be already done.
+func (DefragmentEtcd) DoneWhen() string { return DoneNever }
+
+// DoneWhen is how it is told to be already done.
+func (DisarmEtcd) DoneWhen() string { return "no member has the alarm" }
+
+// DoneWhen is how it is told to be already done.
+func (SetAsideEtcd) DoneWhen() string { return "the folder holds no data of a member" }
+
+// DoneWhen is how it is told to be already done.
+func (RestoreEtcd) DoneWhen() string {
+	return "the folder holds data of a member, and the host remembers that it was made of this snapshot"
+}
+
+// DoneWhen is how it is told to be already done.
+func (o ApplyObject) DoneWhen() string {
+	if o.CreateOnly {
+		return "the object exists"
+	}
+	return DoneNever + whereSo
+}
+
+// DoneWhen is how it is told to be already done.
+func (DeleteObject) DoneWhen() string { return "the object does not exist" }
+
+// DoneWhen is how it is told to be already done.
+func (o PatchNode) DoneWhen() string { return patchNodeDone(o) }
+
+// DoneWhen is how it is told to be already done.
+func (RestartPods) DoneWhen() string {
+	return "all of its pods carry the mark and run, or there is no such object"
+}
+
+// DoneWhen is how it is told to be already done.
+func (o Cordon) DoneWhen() string { return cordonDone(o) }
+
+// DoneWhen is how it is told to be already done.
+func (o Drain) DoneWhen() string { return drainDone(o) }
+
+// DoneWhen is how it is told to be already done.
+func (o CreateToken) DoneWhen() string {
+	if o.ID != "" && o.TTL == 0 {
+		return DoneNever + whereSo
+	}
+	return DoneNever
+}
+
+// DoneWhen is how it is told to be already done.
+func (UploadCerts) DoneWhen() string { return DoneNever }
+
+// DoneWhen is how it is told to be already done.
+func (DeleteToken) DoneWhen() string {
+	return "the token does not exist, or this run has not made it"
+}
+
+// DoneWhen is how it is told to be already done.
+func (o Wait) DoneWhen() string { return waitDone(o) }
+
+// packagesDone: dnf has no holds, and takes off by itself what came along.
+func packagesDone(o Packages) string {
+	apt := o.Manager != "dnf"
+	switch {
+	case o.Remove && apt:
+		return "none of the packages is there, nor what came along with them and nothing else needs"
+	case o.Remove:
+		return "none of the packages is installed"
+	case apt:
+		return "each package is installed, in the version listed if any, and held as listed"
+	}
+	return "each package is installed, in the version listed if any"
+}
+
+func loadImageDone(o LoadImage) string {
+	switch {
+	case o.Artifact == "" && o.Policy == "Always":
+		return DoneNever
+	case o.Artifact != "" && len(o.Others) > 0:
+		return "the runtime has all of the images"
+	}
+	return "the runtime has the image"
+}
+
+func unitDone(o Unit) string {
+	done := "the unit is as the action leaves it"
+	switch o.Action {
+	case "start":
+		done = "the unit is active"
+	case "stop":
+		done = "the unit is inactive or failed"
+	case "enable":
+		done = "systemctl is-enabled succeeds for the unit"
+	case "disable":
+		done = "the unit is not enabled"
+	case "restart":
+		return DoneNever
+	}
+	if o.Reload {
+		done += "; the daemon-reload before is done anew each time"
+	}
+	return done
+}
+
+func swapDone(o Swap) string {
+	done := "no swap is in use"
+	if o.On {
+		done = "swap is in use"
+	}
+	switch o.Boot {
+	case SwapStaysOff:
+		done += ", and " + SwapTarget + " is masked"
+	case SwapReturns:
+		done += ", and " + SwapTarget + " is not masked"
+	}
+	return done
+}
+
+// markDone: a run writes down its own token, so that the next one writes anew.
+func markDone(o Mark) string {
+	switch {
+	case o.Remove:
+		return DoneNever
+	case o.CA != "":
+		return "the host's mark says this, the CA that is in the file, and the lineage and token of this run"
+	}
+	return "the host's mark says this, and the lineage and token of this run"
+}
+
+// writeKubeconfigDone: nobody knows of a file that is there whether the token in it
+// is still good, so that one with a token is always compared.
+func writeKubeconfigDone(o WriteKubeconfig) string {
+	switch {
+	case o.Token != nil:
+		return "the file is this kubeconfig with this token, root's with mode 0600"
+	case o.Renew:
+		return DoneNever
+	}
+	return "the file exists"
+}
+
+func setKubeconfigDone(o SetKubeconfig) string {
+	var parts []string
+	if o.Server != "" {
+		parts = append(parts, "has this server")
+	}
+	if o.Trust != "" {
+		parts = append(parts, "trusts what is in the trust file")
+	}
+	if o.ClientCertificate != "" {
+		parts = append(parts, "takes certificate and key from the client certificate's path")
+	}
+	if len(parts) == 0 {
+		return "the kubeconfig exists"
+	}
+	return "the kubeconfig " + strings.Join(parts, ", and ")
+}
+
+func patchNodeDone(o PatchNode) string {
+	sets := len(o.Labels)+len(o.Annotations)+len(o.Taints)+len(o.Sealed) > 0
+	removes := len(o.RemoveLabels)+len(o.RemoveAnnotations)+len(o.RemoveTaints) > 0
+	switch {
+	case sets && removes:
+		return "the node has these labels, annotations and taints, and none of those to be removed"
+	case sets:
+		return "the node has these labels, annotations and taints"
+	case removes:
+		return "the node has none of the labels, annotations and taints to be removed"
+	}
+	return "the node exists"
+}
+
+func cordonDone(o Cordon) string {
+	switch {
+	case !o.Undo && o.For == "":
+		return "the node is unschedulable"
+	case !o.Undo:
+		return "the node is unschedulable, whoever made it so"
+	case o.For != "":
+		return "the node does not remember that it was made unschedulable for this"
+	case o.Remember != "":
+		return DoneNever
+	}
+	return DoneNever + whereSo
+}
+
+func drainDone(o Drain) string {
+	pods, left := "no pod", "those of DaemonSets and mirror pods"
+	if o.PodSelector != "" {
+		pods = "no pod that the selector matches"
+	}
+	if o.SkipWait > 0 {
+		left = "those of DaemonSets, mirror pods, and those terminating for longer than skip_wait"
+	}
+	return pods + " is left on the node but " + left
+}
+
+func waitDone(o Wait) string {
+	switch o.For {
+	case WaitHTTP:
+		return "the URL answers 200"
+	case WaitClosed:
+		return "nobody answers at the URL"
+	case WaitAPI:
+		return "the API says through this node that it is ready"
+	case WaitPause:
+		return "the node was let in with this version as long ago as the pause lasts, or nobody knows when"
+	case WaitServed:
+		return "the certificate in the file is the one that is shown at the URL"
+	case WaitRootCA:
+		return "kube-root-ca.crt of every namespace holds the certificates in the file"
+	case WaitEtcdStarted:
+		return "a member of etcd that has started has this name"
+	}
+	return waitVariantDone(o)
+}
+
+// waitVariantDone is of conditions that further fields make stricter.
+func waitVariantDone(o Wait) string {
+	done, more := "the condition holds", ""
+	switch {
+	case o.For == WaitStaticPod:
+		done = "the pod runs and is ready"
+		if o.Hash+o.HashRef != "" {
+			done = "the pod runs this manifest and is ready"
+		}
+	case o.For == WaitNodeRegistered:
+		done, more = "the node exists", o.Version
+	case o.For == WaitNodeReady:
+		done, more = "the node is ready", o.Version
+	case o.For == WaitFile && len(o.Files) > 0:
+		done = "the file exists, and was not written before the others"
+	case o.For == WaitFile:
+		done = "the file exists"
+	case o.For == WaitRestarted && len(o.Files) > 0:
+		done = "the process runs, and was started after the files were written"
+	case o.For == WaitRestarted:
+		done = "the process runs"
+	}
+	if more != "" {
+		done += ", and its kubelet has this version"
+	}
+	return done
+}

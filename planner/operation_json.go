@@ -1,0 +1,69 @@
+package planner
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+)
+
+// Operations is a list that keeps each operation's type in JSON.
+type Operations []Operation
+
+// MarshalJSON writes each operation as an object whose first keys are op and
+// done_when. One that does not say when it is done has no such key.
+func (ops Operations) MarshalJSON() ([]byte, error) {
+	out := make([]json.RawMessage, len(ops))
+	for i, op := range ops {
+		body, err := json.Marshal(op)
+		if err != nil {
+			return nil, err
+		}
+		head := fmt.Sprintf(`{"op":%q`, op.Op())
+		if done := op.DoneWhen(); done != "" {
+			head += fmt.Sprintf(`,"done_when":%q`, done)
+		}
+		if string(body) != "{}" {
+			head += ","
+		}
+		out[i] = append([]byte(head), body[1:]...)
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes and refuses an unknown operation. What
+// done_when says follows from the rest, and is not read.
+func (ops *Operations) UnmarshalJSON(b []byte) error {
+	var raw []json.RawMessage
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	*ops = make(Operations, 0, len(raw))
+	for _, r := range raw {
+		var head struct {
+			Op string `json:"op"`
+		}
+		if err := json.Unmarshal(r, &head); err != nil {
+			return err
+		}
+		op, err := decodeOperation(head.Op, r)
+		if err != nil {
+			return err
+		}
+		*ops = append(*ops, op)
+	}
+	return nil
+}
+
+func decodeOperation(name string, body json.RawMessage) (Operation, error) {
+	for _, zero := range operations {
+		if zero.Op() != name {
+			continue
+		}
+		p := reflect.New(reflect.TypeOf(zero))
+		if err := json.Unmarshal(body, p.Interface()); err != nil {
+			return nil, fmt.Errorf("cannot read operation %s: %w", name, err)
+		}
+		return p.Elem().Interface().(Operation), nil
+	}
+	return nil, fmt.Errorf("cannot read operation %q: this version of kubewright does not know it", name)
+}

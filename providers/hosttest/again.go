@@ -1,0 +1,36 @@
+package hosttest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// testAgain: what was just done is found done, unless its operation says that it is
+// done anew each time.
+func testAgain(t *testing.T, s *subject) {
+	file, tree := folder+"/file", folder+"/tree"
+	s.do(t, s.write(tree+"/a/b", "x"))
+	for _, op := range []planner.Operation{
+		s.write(file, "x"),
+		planner.EnsureDirectory{Path: folder + "/folder", Mode: "0700", Owner: s.Owner},
+		planner.SetAccess{Path: file, Mode: "0640", Owner: s.Owner},
+		planner.Preserve{Path: file},
+		planner.Restore{Path: file},
+		planner.RemovePath{Path: tree, ContentsOnly: true},
+		planner.RemovePath{Path: tree},
+		planner.SetAsideEtcd{DataDir: tree, As: "member.before"},
+		planner.Mark{Marks: state.Marks{Format: 1, Lineage: s.lineage, Cluster: "prod"}},
+		planner.Mark{Remove: true},
+	} {
+		if _, is := op.(planner.SetAsideEtcd); is {
+			s.do(t, planner.EnsureDirectory{Path: tree + "/member", Mode: "0700", Owner: s.Owner})
+		}
+		first, second := s.do(t, op), s.do(t, op)
+		if anew := strings.HasPrefix(op.DoneWhen(), planner.DoneNever); !first[0] || second[0] != anew {
+			t.Errorf("%s changes something at first: %v, and then: %v; it is done when %s", op.Summary(), first[0], second[0], op.DoneWhen())
+		}
+	}
+}
