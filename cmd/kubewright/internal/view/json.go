@@ -7,8 +7,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// jsonFormat is the version of the JSON forms: the second number grows with
-// every new field, the first with a change that breaks readers.
+// jsonFormat is the version of the JSON forms: that of Terraform's, whose readers
+// read these. Fields are added without another number; the first one grows with a
+// change that breaks readers.
 const jsonFormat = "1.2"
 
 // OutputsJSON prints outputs for programs.
