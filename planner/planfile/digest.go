@@ -19,11 +19,12 @@ const ShortDigest = 16
 // where in which file the configuration says something, on how a file that is to
 // be changed was written (values are compared, never bytes), on which control plane
 // the API is reached through, or on what is only shown, such as days left, how large
-// etcd's databases are and how an operation is told to be done. Two plans with the same digest do the same for the same reasons.
+// etcd's databases are, what a change costs and how an operation is told to be done. Two
+// plans with the same digest do the same for the same reasons.
 func Digest(p *planner.Plan) string {
 	same := *p
 	same.ToolVersion, same.Serial, same.ConfigDigest = "", 0, ""
-	same.Changes, same.Drift = withoutOrigins(p.Changes), withoutOrigins(p.Drift)
+	same.Changes, same.Drift = alone(p.Changes), alone(p.Drift)
 	same.Steps, same.Withheld = slices.Clone(p.Steps), slices.Clone(p.Withheld)
 	same.Resources = slices.Clone(p.Resources)
 	for i := range same.Resources {
@@ -72,10 +73,12 @@ func bare(ops planner.Operations) planner.Operations {
 	return out
 }
 
-func withoutOrigins(changes []planner.Change) []planner.Change {
+// alone leaves of changes what they change: where the configuration says so, and what
+// follows from the rest, is left out.
+func alone(changes []planner.Change) []planner.Change {
 	out := slices.Clone(changes)
 	for i, c := range out {
-		out[i].Attributes, out[i].Shown = slices.Clone(c.Attributes), nil
+		out[i].Attributes, out[i].Shown, out[i].Cost = slices.Clone(c.Attributes), nil, ""
 		for j := range out[i].Attributes {
 			out[i].Attributes[j].Origin, out[i].Attributes[j].Origins = state.Source{}, nil
 		}
