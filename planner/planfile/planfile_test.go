@@ -205,6 +205,7 @@ func TestDigest(t *testing.T) {
 			p.Changes[0].Attributes[0].Origins = map[string]state.Source{"x": {File: "a.hcl", Line: 9}}
 		},
 		"shown":  func(p *planner.Plan) { p.Changes[0].Shown = map[string]state.Value{"days_left": state.Int(3)} },
+		"cost":   func(p *planner.Plan) { p.Changes[0].Cost = planner.CostRestart },
 		"way":    func(p *planner.Plan) { p.Steps[0].Via = p.Steps[1].Target },
 		"policy": func(p *planner.Plan) { p.Policies = []planner.PolicyFinding{{Policy: "calm", Rule: "freeze"}} },
 		"days": func(p *planner.Plan) {

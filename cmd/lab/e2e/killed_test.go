@@ -94,10 +94,11 @@ func (s *site) killedRotation() {
 	old := s.onPlanes(casOf)
 	s.sh(s.planes[0].Name, "cp /etc/kubernetes/admin.conf /root/old.conf")
 	written := s.watchWrites()
+	// Which control plane comes first is another one in each plan that goes on.
 	s.killedInEach([]string{
-		`node.cp["cp1"]/certs@trust-both`, `node.cp["cp2"]/control-plane@trust-both`, `node.worker["w1"]/kubelet-start@trust-both`,
-		"cluster.prod/addon@trust-both", `node.cp["cp1"]/certs@reissue`, `node.cp["cp3"]/control-plane@reissue`,
-		`node.worker["w1"]/kubelet-start@reissue`, `node.cp["cp2"]/certs@drop-old`, "cluster.prod/bootstrap-token@drop-old",
+		"node.cp/certs@trust-both", "node.cp/control-plane@trust-both", `node.worker["w1"]/kubelet-start@trust-both`,
+		"cluster.prod/addon@trust-both", "node.cp/certs@reissue", "node.cp/control-plane@reissue",
+		`node.worker["w1"]/kubelet-start@reissue`, "node.cp/certs@drop-old", "cluster.prod/bootstrap-token@drop-old",
 	}, "apply", "-replace=cluster.prod/ca")
 	// It is known to have begun, and asking for it once more when it is done would
 	// be another one.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -67,11 +68,15 @@ func (s *site) killedIn(command, step string, more ...string) {
 	}
 }
 
-// begun reports whether an operation of the step has begun in these lines.
+// key is that of a node in an address.
+var key = regexp.MustCompile(`\["[^"]*"\]`)
+
+// begun reports whether an operation of the step has begun in these lines. A step of a
+// node without a key is that of any node of the block.
 func begun(lines []byte, step string) bool {
 	for line := range bytes.Lines(lines) {
 		var entry struct{ Step, Event string }
-		if json.Unmarshal(line, &entry) == nil && entry.Event == "begin" && entry.Step == step {
+		if json.Unmarshal(line, &entry) == nil && entry.Event == "begin" && (entry.Step == step || key.ReplaceAllString(entry.Step, "") == step) {
 			return true
 		}
 	}
