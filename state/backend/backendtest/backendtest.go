@@ -263,6 +263,8 @@ func countOn(ctx context.Context, b backend.Backend) error {
 func testRace(t *testing.T, o Options) {
 	open := o.New(t)
 	const many = 6
+	// Nobody who has a lock lets it be collected as garbage, and its connection with it.
+	held := make([]backend.Lock, many)
 	locks, writes := make([]error, many), make([]error, many)
 	var wg sync.WaitGroup
 	for i := range many {
@@ -271,7 +273,7 @@ func testRace(t *testing.T, o Options) {
 			if !o.Unconditional {
 				writes[i] = b.Write(t.Context(), nil, object(strconv.Itoa(i), 1))
 			}
-			_, locks[i] = b.Lock(t.Context(), Info("r"+strconv.Itoa(i)))
+			held[i], locks[i] = b.Lock(t.Context(), Info("r"+strconv.Itoa(i)))
 		})
 	}
 	wg.Wait()
@@ -290,6 +292,13 @@ func testRace(t *testing.T, o Options) {
 		}
 	}
 	one("locks", locks, backend.ErrLocked)
+	for i, err := range locks {
+		if err == nil {
+			if err := held[i].Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 	if o.Unconditional {
 		return
 	}
