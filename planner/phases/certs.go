@@ -94,6 +94,10 @@ func (n *node) authorityItem(phase string, a authority) state.Item {
 
 // certificateItem is a desired certificate. Who signs it is known once the CA exists.
 func (n *node) certificateItem(c kubeadm.Certificate) state.Item {
+	it := state.Item{Address: item(n.target, certsPhase, "certificate", c.Base), Kind: state.KindCertificate}
+	if n.cluster.view.pathsOnly {
+		return it
+	}
 	m := map[string]any{
 		"common_name": c.CommonName, "algorithm": c.Algorithm, "usages": sorted(c.Usages),
 		planner.RenewalDue: false, "renew_before": n.cluster.Certificates.RenewBefore.String(),
@@ -105,11 +109,8 @@ func (n *node) certificateItem(c kubeadm.Certificate) state.Item {
 	addList(m, "organizations", c.Organizations)
 	addList(m, "dns_names", c.DNSNames)
 	addList(m, "ip_addresses", c.IPAddresses)
-	return withKeyAccess(state.Item{
-		Address: item(n.target, certsPhase, "certificate", c.Base), Kind: state.KindCertificate, Attributes: state.FromGo(m),
-		Classes: shownOfCertificates,
-		Origin:  n.certificateOrigins(c),
-	})
+	it.Attributes, it.Classes, it.Origin = state.FromGo(m), shownOfCertificates, n.certificateOrigins(c)
+	return withKeyAccess(it)
 }
 
 // certificateOrigins tells where the values of a certificate come from, of its names

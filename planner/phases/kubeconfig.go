@@ -122,6 +122,10 @@ func (n *node) readyWait() []planner.Operation {
 }
 
 func (n *node) kubeconfigItem(phase string, k kubeadm.Kubeconfig) state.Item {
+	it := state.Item{Address: item(n.target, phase, "file", k.Path), Kind: state.KindKubeconfig}
+	if n.cluster.view.pathsOnly {
+		return it
+	}
 	m := map[string]any{
 		"server": k.Server, "cluster": k.Cluster, "user": k.User, "common_name": k.CommonName,
 		"mode": keyMode, "owner": root, planner.RenewalDue: false, "renew_before": n.cluster.Certificates.RenewBefore.String(),
@@ -129,13 +133,11 @@ func (n *node) kubeconfigItem(phase string, k kubeadm.Kubeconfig) state.Item {
 		"validity": n.cluster.Certificates.Validity.String(),
 	}
 	addList(m, "organizations", k.Organizations)
-	return state.Item{
-		Address: item(n.target, phase, "file", k.Path), Kind: state.KindKubeconfig, Attributes: state.FromGo(m),
-		Classes: shownOfCertificates,
-		Origin: map[string]state.Source{
-			"": n.cluster.usual(), "server": n.serverOrigin(k.Server), "cluster": n.cluster.origin("cluster_name"),
-			"algorithm": n.cluster.origin("certificates.algorithm"), "validity": n.cluster.origin("certificates.validity"),
-			planner.RenewalDue: n.cluster.origin("certificates.renew_before", "certificates.validity"),
-		},
+	it.Attributes, it.Classes = state.FromGo(m), shownOfCertificates
+	it.Origin = map[string]state.Source{
+		"": n.cluster.usual(), "server": n.serverOrigin(k.Server), "cluster": n.cluster.origin("cluster_name"),
+		"algorithm": n.cluster.origin("certificates.algorithm"), "validity": n.cluster.origin("certificates.validity"),
+		planner.RenewalDue: n.cluster.origin("certificates.renew_before", "certificates.validity"),
 	}
+	return it
 }

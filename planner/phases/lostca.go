@@ -133,12 +133,15 @@ func (n *node) whereElse(path string) string {
 // that of the cluster), and of what we can issue both are issued anew, since whoever
 // uses it would not start again. Keys that are to lie elsewhere are the operator's to give.
 func (v *View) withLostKey(it *state.Item, attrs state.Value, r *state.Report) state.Value {
-	n, base := v.find(it.Address.Target), it.Address.ID()
-	if n == nil || it.Address.Class() != "certificate" || !n.keepsKey(base) {
+	if it.Address.Class() != "certificate" {
 		return attrs
 	}
+	base := it.Address.ID()
 	fault := keyFault(r, base+".key")
 	if fault == "" {
+		return attrs
+	}
+	if n := v.find(it.Address.Target); n == nil || !n.keepsKey(base) {
 		return attrs
 	}
 	m := maps.Clone(attrs.AsMap())

@@ -57,11 +57,15 @@ func (n *node) query() state.Query {
 	for _, v := range n.demandedVolumes() {
 		q.Files = append(q.Files, state.FileQuery{Path: v.HostPath})
 	}
-	// Which paths are wanted does not depend on facts; their content does.
-	for _, founder := range []bool{true, false} {
-		c.founding, c.seat = founder && n.isControlPlane(), n.target
+	// Which paths are wanted does not depend on facts; their content does. A control
+	// plane may be the one that founds the cluster.
+	c.seat = n.target
+	if n.isControlPlane() {
+		c.founding = true
 		addItems(&q, n.desired())
 	}
+	c.founding = false
+	addItems(&q, n.desired())
 	n.packagesQuery(&q)
 	recorded := c.view.Recorded
 	if q.Preflight = !c.view.recordedNode(n.target); q.Preflight {

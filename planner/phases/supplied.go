@@ -279,14 +279,21 @@ func (n *node) identity(s Supply) map[string]any {
 
 // suppliedItem is the desired certificate of a supply.
 func (n *node) suppliedItem(s Supply) state.Item {
-	return withKeyAccess(state.Item{
-		Address: item(n.target, certsPhase, "certificate", s.Certificate.Base), Kind: state.KindCertificate, Partial: true,
-		Attributes: state.FromGo(n.identity(s)), Origin: map[string]state.Source{"": n.cluster.origin("certificates.supplied")},
-	})
+	it := state.Item{Address: item(n.target, certsPhase, "certificate", s.Certificate.Base), Kind: state.KindCertificate}
+	if n.cluster.view.pathsOnly {
+		return it
+	}
+	it.Partial, it.Attributes = true, state.FromGo(n.identity(s))
+	it.Origin = map[string]state.Source{"": n.cluster.origin("certificates.supplied")}
+	return withKeyAccess(it)
 }
 
 // suppliedConfItem is the desired kubeconfig of a supply.
 func (n *node) suppliedConfItem(s Supply) state.Item {
+	it := state.Item{Address: item(n.target, kubeconfigPhase, "file", s.Kubeconfig.Path), Kind: state.KindKubeconfig}
+	if n.cluster.view.pathsOnly {
+		return it
+	}
 	m := n.identity(s)
 	m["mode"], m["owner"], m["ca"] = keyMode, root, n.cluster.caDigest(s.Certificate.CA)
 	m["server"] = s.Kubeconfig.Server
@@ -295,10 +302,8 @@ func (n *node) suppliedConfItem(s Supply) state.Item {
 	} else if f, err := n.cluster.read(s); err == nil {
 		m["server"], m["ca"] = f.conf.server, state.KeyDigest(f.conf.cas[0])
 	}
-	return state.Item{
-		Address: item(n.target, kubeconfigPhase, "file", s.Kubeconfig.Path), Kind: state.KindKubeconfig,
-		Attributes: state.FromGo(m), Origin: map[string]state.Source{"": n.cluster.origin("certificates.supplied")},
-	}
+	it.Attributes, it.Origin = state.FromGo(m), map[string]state.Source{"": n.cluster.origin("certificates.supplied")}
+	return it
 }
 
 // rfc3339 is a moment as items have it.

@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"reflect"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,7 +14,7 @@ import (
 )
 
 // addonObjects are CoreDNS and kube-proxy, as far as they are wanted.
-func (v view) addonObjects() ([]Object, error) {
+func (v *view) addonObjects() ([]Object, error) {
 	var out []Object
 	if !v.DNS.Disabled {
 		objects, err := v.dnsObjects()
@@ -35,7 +36,7 @@ func (v view) addonObjects() ([]Object, error) {
 // patched applies the patches of a target to an object. As in kubeadm, which
 // reads the result into the object's Go type, what the type does not have falls
 // away and what does not fit is an error.
-func patched[T any](v view, o Object, target string) (Object, error) {
+func patched[T any](v *view, o Object, target string) (Object, error) {
 	patches := v.patches(target)
 	if len(patches) == 0 {
 		return o, nil
@@ -44,11 +45,11 @@ func patched[T any](v view, o Object, target string) (Object, error) {
 	if err != nil {
 		return o, err
 	}
-	var typed T
-	content, err = applyPatches(content, patches, typed)
+	content, err = applyPatches(content, patches, reflect.TypeFor[T]())
 	if err != nil {
 		return o, err
 	}
+	var typed T
 	if err := utiljson.Unmarshal(content, &typed); err != nil {
 		return o, fmt.Errorf("cannot read the patched %s %s: %w", o.Ref.Kind, o.Ref.Name, err)
 	}
@@ -80,7 +81,7 @@ func known(v, typed state.Value) state.Value {
 	return v
 }
 
-func (v view) dnsObjects() ([]Object, error) {
+func (v *view) dnsObjects() ([]Object, error) {
 	deployment, err := patched[appsv1.Deployment](v, v.dnsDeployment(), dnsTarget)
 	if err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (v view) dnsObjects() ([]Object, error) {
 
 var dnsLabels = map[string]string{"k8s-app": "kube-dns"}
 
-func (v view) dnsService() Object {
+func (v *view) dnsService() Object {
 	port := func(name, protocol string, number int) object {
 		return object{"name": name, "port": number, "protocol": protocol, "targetPort": number}
 	}
@@ -120,7 +121,7 @@ func (v view) dnsService() Object {
 	})
 }
 
-func (v view) dnsDeployment() Object {
+func (v *view) dnsDeployment() Object {
 	return newObject(addon, "apps/v1", "Deployment", systemNamespace, "coredns", object{
 		"metadata": object{"labels": dnsLabels},
 		"spec": object{
@@ -162,7 +163,7 @@ func spreadOverNodes() object {
 	}}}
 }
 
-func (v view) dnsContainer() object {
+func (v *view) dnsContainer() object {
 	port := func(name, protocol string, number int) object {
 		return object{"name": name, "containerPort": number, "protocol": protocol}
 	}
@@ -193,7 +194,7 @@ func (v view) dnsContainer() object {
 	}
 }
 
-func (v view) proxyObjects() ([]Object, error) {
+func (v *view) proxyObjects() ([]Object, error) {
 	config, err := v.proxyConfigMap()
 	if err != nil {
 		return nil, err
@@ -216,7 +217,7 @@ func (v view) proxyObjects() ([]Object, error) {
 
 // proxyConfigMap holds kube-proxy's configuration and its kubeconfig. Both end
 // without a newline, as kubeadm has them, since the hash covers every byte.
-func (v view) proxyConfigMap() (Object, error) {
+func (v *view) proxyConfigMap() (Object, error) {
 	c := &kubeproxyconfig.KubeProxyConfiguration{}
 	if err := decodeStrict(v.KubeProxy.Config, c); err != nil {
 		return Object{}, fmt.Errorf("cannot read the KubeProxyConfiguration: %w", err)
@@ -239,7 +240,7 @@ func (v view) proxyConfigMap() (Object, error) {
 }
 
 // defaultProxy sets what kubeadm sets where the user says nothing.
-func (v view) defaultProxy(c *kubeproxyconfig.KubeProxyConfiguration) {
+func (v *view) defaultProxy(c *kubeproxyconfig.KubeProxyConfiguration) {
 	c.APIVersion, c.Kind = kubeproxyconfig.SchemeGroupVersion.String(), "KubeProxyConfiguration"
 	if c.FeatureGates == nil {
 		c.FeatureGates = map[string]bool{}
@@ -281,7 +282,7 @@ func proxyKubeconfig(server string) string {
 	return strings.Join(lines, "\n")
 }
 
-func (v view) proxyDaemonSet() Object {
+func (v *view) proxyDaemonSet() Object {
 	labels := map[string]string{"k8s-app": "kube-proxy"}
 	return newObject(addon, "apps/v1", "DaemonSet", systemNamespace, "kube-proxy", object{
 		"metadata": object{"labels": labels},
@@ -306,7 +307,7 @@ func (v view) proxyDaemonSet() Object {
 	})
 }
 
-func (v view) proxyContainer() object {
+func (v *view) proxyContainer() object {
 	return object{
 		"name": "kube-proxy", "image": v.coreImage("kube-proxy"), "imagePullPolicy": "IfNotPresent",
 		"command": []string{
@@ -324,7 +325,7 @@ func (v view) proxyContainer() object {
 
 // withProxyEnv appends the proxies' environment to the first container, after
 // any patch, as kubeadm does.
-func (v view) withProxyEnv(o Object) (Object, error) {
+func (v *view) withProxyEnv(o Object) (Object, error) {
 	vars := v.proxyEnv()
 	if len(vars) == 0 {
 		return o, nil

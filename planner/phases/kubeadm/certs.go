@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubewright/kubewright/state/cache"
 )
 
 // Certificate is what a certificate is to be.
@@ -105,7 +107,7 @@ func Leaves(in Input) []Certificate {
 		v.leaf("apiserver-etcd-client", "apiserver-etcd-client", "etcd/ca", "kube-apiserver-etcd-client", clientAuth))
 }
 
-func (v view) leaf(name, base, ca, commonName string, usages ...string) Certificate {
+func (v *view) leaf(name, base, ca, commonName string, usages ...string) Certificate {
 	return Certificate{
 		Name: name, Base: v.pki(base), CA: v.pki(ca), CAName: caNames[ca], CommonName: commonName,
 		Usages:    append(slices.Clone(leafUsages), usages...),
@@ -114,7 +116,7 @@ func (v view) leaf(name, base, ca, commonName string, usages ...string) Certific
 }
 
 // apiServerSANs are the names under which an API server is called.
-func (v view) apiServerSANs() (dns, ips []string) {
+func (v *view) apiServerSANs() (dns, ips []string) {
 	names := []string{v.name, "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + v.Network.DNSDomain}
 	names = append(names, indexedIP(v.Network.ServiceSubnet, 1), v.advertise)
 	if v.ControlPlaneEndpoint != "" {
@@ -124,7 +126,7 @@ func (v view) apiServerSANs() (dns, ips []string) {
 }
 
 // etcdSANs are the names under which an etcd member is called.
-func (v view) etcdSANs(extra []string) (dns, ips []string) {
+func (v *view) etcdSANs(extra []string) (dns, ips []string) {
 	return splitSANs(append([]string{v.name, "localhost", v.advertise, "127.0.0.1", "::1"}, extra...))
 }
 
@@ -138,10 +140,15 @@ func splitSANs(sans []string) (dns, ips []string) {
 			if ip := canonicalIP(s); !slices.Contains(ips, ip) {
 				ips = append(ips, ip)
 			}
-		case len(validation.IsDNS1123Subdomain(s)) == 0 || len(validation.IsWildcardDNS1123Subdomain(s)) == 0:
+		case dnsName.Of(s):
 			dns = append(dns, s)
 		}
 	}
 	slices.Sort(dns)
 	return slices.Compact(dns), ips
 }
+
+// dnsName tells whether a certificate may hold a name as one of DNS.
+var dnsName = cache.New(func(s string) bool {
+	return len(validation.IsDNS1123Subdomain(s)) == 0 || len(validation.IsWildcardDNS1123Subdomain(s)) == 0
+})

@@ -100,7 +100,7 @@ type externalEtcd struct {
 }
 
 // clusterConfiguration is what kubeadm of this version would store.
-func (v view) clusterConfiguration() clusterConfiguration {
+func (v *view) clusterConfiguration() clusterConfiguration {
 	return clusterConfiguration{
 		APIVersion: "kubeadm.k8s.io/v1beta4", Kind: "ClusterConfiguration",
 		Etcd:                 v.etcdConfig(),
@@ -122,7 +122,7 @@ func (v view) clusterConfiguration() clusterConfiguration {
 	}
 }
 
-func (v view) etcdConfig() etcdConfig {
+func (v *view) etcdConfig() etcdConfig {
 	if e := v.Etcd.External; e != nil {
 		out := &externalEtcd{Endpoints: e.Endpoints, CAFile: e.CAFile, CertFile: e.CertFile, KeyFile: e.KeyFile}
 		if v.release.httpEndpoints {

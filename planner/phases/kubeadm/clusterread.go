@@ -146,7 +146,7 @@ func SharedConfigs(in Input) (kubelet, proxy state.Value, err error) {
 func AsYAML(v state.Value) (string, error) {
 	content, err := json.Marshal(v)
 	if err == nil {
-		content, err = yaml.JSONToYAML(content)
+		content, err = asYAML(content)
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot write YAML: %w", err)

@@ -8,7 +8,7 @@ import (
 
 // configObjects are those of upload-config, and the administrators' binding
 // that init makes before any of them.
-func (v view) configObjects() ([]Object, error) {
+func (v *view) configObjects() ([]Object, error) {
 	kubelet, err := v.kubeletConfigMap()
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func (v view) configObjects() ([]Object, error) {
 
 // kubeletConfigMap holds what all kubelets share. Until 1.36 kubeadm lets the
 // resolver of the host on which it runs get into it.
-func (v view) kubeletConfigMap() (Object, error) {
+func (v *view) kubeletConfigMap() (Object, error) {
 	c, err := v.kubeletConfig()
 	if err != nil {
 		return Object{}, err
@@ -53,7 +53,7 @@ const CAPlaceholder = "a3ViZXdyaWdodDpjbHVzdGVyLWNh" // "kubewright:cluster-ca"
 
 // tokenObjects let nodes join: rights of their tokens, and cluster-info, which
 // everybody may read.
-func (v view) tokenObjects() []Object {
+func (v *view) tokenObjects() []Object {
 	tokens := group(DefaultTokenGroup)
 	out := []Object{
 		newObject(bootstrapToken, rbacVersion, "ClusterRole", "", "kubeadm:get-nodes", object{
@@ -77,7 +77,7 @@ func (v view) tokenObjects() []Object {
 
 // clusterInfo is a kubeconfig with nothing but the cluster, whose name is
 // empty, as client-go writes it.
-func (v view) clusterInfo() string {
+func (v *view) clusterInfo() string {
 	return mustYAML(object{
 		"apiVersion": "v1", "kind": "Config", "contexts": nil, "users": nil, "current-context": "",
 		"clusters": []object{{"name": "", "cluster": object{
@@ -87,7 +87,7 @@ func (v view) clusterInfo() string {
 }
 
 // secretReaders let joining control planes read the Secret kubeadm-certs.
-func (v view) secretReaders() []Object {
+func (v *view) secretReaders() []Object {
 	return reader(uploadCerts, systemNamespace, "kubeadm:kubeadm-certs", "secrets", "kubeadm-certs", group(DefaultTokenGroup))
 }
 

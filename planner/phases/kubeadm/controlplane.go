@@ -9,7 +9,7 @@ import (
 )
 
 // apiServer is kube-apiserver's pod.
-func (v view) apiServer() corev1.Pod {
+func (v *view) apiServer() corev1.Pod {
 	m := v.certificateMounts()
 	if v.Etcd.External != nil {
 		v.etcdClientFolders(&m)
@@ -30,7 +30,7 @@ func (v view) apiServer() corev1.Pod {
 	})
 }
 
-func (v view) apiServerArgs() []state.Arg {
+func (v *view) apiServerArgs() []state.Arg {
 	args := []state.Arg{
 		{Name: "advertise-address", Value: v.advertise},
 		{Name: "allow-privileged", Value: "true"},
@@ -63,7 +63,7 @@ func (v view) apiServerArgs() []state.Arg {
 }
 
 // etcdClientArgs say how the API server reaches etcd.
-func (v view) etcdClientArgs() []state.Arg {
+func (v *view) etcdClientArgs() []state.Arg {
 	if e := v.Etcd.External; e != nil {
 		args := []state.Arg{{Name: "etcd-servers", Value: strings.Join(e.Endpoints, ",")}}
 		if e.CAFile != "" {
@@ -87,7 +87,7 @@ func (v view) etcdClientArgs() []state.Arg {
 }
 
 // loopback is of the family of the advertised address.
-func (v view) loopback() string {
+func (v *view) loopback() string {
 	if isIPv6(v.advertise) {
 		return "::1"
 	}
@@ -95,7 +95,7 @@ func (v view) loopback() string {
 }
 
 // controllerManager is kube-controller-manager's pod.
-func (v view) controllerManager() corev1.Pod {
+func (v *view) controllerManager() corev1.Pod {
 	m := v.certificateMounts()
 	m.file("kubeconfig", kubernetesDir+"/controller-manager.conf")
 	if v.release.flexVolume {
@@ -118,7 +118,7 @@ func (v view) controllerManager() corev1.Pod {
 	})
 }
 
-func (v view) controllerManagerArgs() []state.Arg {
+func (v *view) controllerManagerArgs() []state.Arg {
 	// It signs with a file of one certificate only.
 	signingCert, signingKey := firstOf(v.signingCert, v.pki("ca.crt")), firstOf(v.signingKey, v.pki("ca.key"))
 	if v.externalCA {
@@ -146,7 +146,7 @@ func (v view) controllerManagerArgs() []state.Arg {
 }
 
 // scheduler is kube-scheduler's pod.
-func (v view) scheduler() corev1.Pod {
+func (v *view) scheduler() corev1.Pod {
 	var m mounts
 	m.file("kubeconfig", kubernetesDir+"/scheduler.conf")
 	m.extra(v.Scheduler.Volumes)

@@ -7,7 +7,7 @@ import (
 
 // dnsConfig is the ConfigMap with CoreDNS's configuration. People write their stub
 // domains and hosts into it, and kubeadm keeps a Corefile that is not one of its own.
-func (v view) dnsConfig() Object {
+func (v *view) dnsConfig() Object {
 	domain := v.Network.DNSDomain
 	o := configMap(addon, systemNamespace, "coredns", map[string]string{"Corefile": corefile(domain)}, nil)
 	o.Initial = []string{"data.Corefile"}

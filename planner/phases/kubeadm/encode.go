@@ -17,6 +17,11 @@ func marshalYAML(object any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return asYAML(content)
+}
+
+// asYAML writes JSON as YAML.
+func asYAML(content []byte) ([]byte, error) {
 	out := yamlOfJSON.Of(string(content))
 	return []byte(out.text), out.err
 }

@@ -29,7 +29,7 @@ func EtcdPod(in Input, initialCluster string, existing bool) ([]byte, error) {
 	return v.renderPod(v.etcd(initialCluster, existing))
 }
 
-func (v view) etcd(initialCluster string, existing bool) corev1.Pod {
+func (v *view) etcd(initialCluster string, existing bool) corev1.Pod {
 	var m mounts
 	// The mounts keep this order and are writable, the certificates too: so kubeadm has it.
 	m.add("etcd-data", v.Etcd.DataDir, v.Etcd.DataDir, false, corev1.HostPathDirectoryOrCreate)
@@ -45,7 +45,7 @@ func (v view) etcd(initialCluster string, existing bool) corev1.Pod {
 		name: "etcd", image: v.etcdImage(), mounts: m,
 		args: v.arguments(v.etcdArgs(initialCluster, existing), v.Etcd.Args), requests: requests, probe: p,
 		// The proxies' environment is not etcd's.
-		env: view{}.env(v.Etcd.Envs),
+		env: (&view{}).env(v.Etcd.Envs),
 		// By this annotation kubeadm finds the members.
 		annotations: map[string]string{
 			"kubeadm.kubernetes.io/etcd.advertise-client-urls": httpsURL(v.advertise, etcdClientPort),
@@ -53,7 +53,7 @@ func (v view) etcd(initialCluster string, existing bool) corev1.Pod {
 	})
 }
 
-func (v view) etcdArgs(initialCluster string, existing bool) []state.Arg {
+func (v *view) etcdArgs(initialCluster string, existing bool) []state.Arg {
 	client, peer := httpsURL(v.advertise, etcdClientPort), httpsURL(v.advertise, etcdPeerPort)
 	args := []state.Arg{
 		{Name: "advertise-client-urls", Value: client},
@@ -82,7 +82,7 @@ func (v view) etcdArgs(initialCluster string, existing bool) []state.Arg {
 
 // etcdWatchArgs have had these names since etcd 3.6. Until 1.35 kubeadm gives
 // an older image the older names; from 1.36 on it does not look.
-func (v view) etcdWatchArgs() []state.Arg {
+func (v *view) etcdWatchArgs() []state.Arg {
 	if v.release.etcdFlagsByTag && !atLeast(v.etcdTag(), "3.6.0") {
 		return []state.Arg{
 			{Name: "experimental-initial-corrupt-check", Value: "true"},
@@ -102,7 +102,7 @@ func atLeast(tag, than string) bool {
 }
 
 // etcdProbe asks the first of the addresses at which etcd serves its metrics.
-func (v view) etcdProbe() probe {
+func (v *view) etcdProbe() probe {
 	p := probe{host: v.loopback(), port: metricsPort, scheme: corev1.URISchemeHTTP}
 	urls, ok := lastArg(v.Etcd.Args, "listen-metrics-urls")
 	if !ok {

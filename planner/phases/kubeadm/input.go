@@ -74,8 +74,8 @@ type view struct {
 
 // view resolves an input. It tolerates what a configuration that is being
 // checked may lack.
-func (in Input) view() view {
-	v := view{Cluster: *in.Cluster, node: in.Node, externalCA: in.ExternalCA, signingCert: in.SigningCert, signingKey: in.SigningKey}
+func (in Input) view() *view {
+	v := &view{Cluster: *in.Cluster, node: in.Node, externalCA: in.ExternalCA, signingCert: in.SigningCert, signingKey: in.SigningKey}
 	if v.node == nil {
 		v.node = &config.Node{Role: config.ControlPlane}
 	}
@@ -120,10 +120,10 @@ func fillDefaults(c *config.Cluster) {
 }
 
 // controlPlane tells that the node is a control plane.
-func (v view) controlPlane() bool { return v.node.Role == config.ControlPlane }
+func (v *view) controlPlane() bool { return v.node.Role == config.ControlPlane }
 
 // gate tells whether a feature gate of kubeadm is on.
-func (v view) gate(name string, byDefault bool) bool {
+func (v *view) gate(name string, byDefault bool) bool {
 	if on, ok := v.FeatureGates[name]; ok {
 		return on
 	}
@@ -132,7 +132,7 @@ func (v view) gate(name string, byDefault bool) bool {
 
 // algorithm is the keys' algorithm. The deprecated gate, where it is written at
 // all, decides instead (until 1.36).
-func (v view) algorithm() string {
+func (v *view) algorithm() string {
 	on, written := v.FeatureGates["PublicKeysECDSA"]
 	switch {
 	case !v.release.ecdsaGate || !written:
@@ -144,13 +144,13 @@ func (v view) algorithm() string {
 }
 
 // pki joins a path below the certificates folder.
-func (v view) pki(name string) string { return v.Certificates.Dir + "/" + name }
+func (v *view) pki(name string) string { return v.Certificates.Dir + "/" + name }
 
 // localURL is where this node's own API server answers.
-func (v view) localURL() string { return httpsURL(v.advertise, v.BindPort) }
+func (v *view) localURL() string { return httpsURL(v.advertise, v.BindPort) }
 
 // sharedURL is where any API server of the cluster answers.
-func (v view) sharedURL() string {
+func (v *view) sharedURL() string {
 	if v.ControlPlaneEndpoint == "" {
 		return httpsURL(v.shared, v.BindPort)
 	}
@@ -158,7 +158,7 @@ func (v view) sharedURL() string {
 }
 
 // criSocket is the runtime's endpoint; the scheme is completed as kubeadm does.
-func (v view) criSocket() string {
+func (v *view) criSocket() string {
 	s := firstOf(v.node.CRISocket, v.facts.CRISocket, "unix:///var/run/containerd/containerd.sock")
 	if !strings.Contains(s, "://") {
 		s = "unix://" + s

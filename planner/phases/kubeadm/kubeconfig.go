@@ -61,11 +61,11 @@ func SuperAdminKubeconfig(in Input) Kubeconfig {
 // founder's, and with an external CA every node's.
 func KubeletKubeconfig(in Input) Kubeconfig { return in.view().kubeletKubeconfig() }
 
-func (v view) kubeletKubeconfig() Kubeconfig {
+func (v *view) kubeletKubeconfig() Kubeconfig {
 	return v.kubeconfig("kubelet", v.kubeletServer(), "system:node:"+v.name, "system:nodes")
 }
 
-func (v view) kubeconfig(file, server, user string, organizations ...string) Kubeconfig {
+func (v *view) kubeconfig(file, server, user string, organizations ...string) Kubeconfig {
 	return Kubeconfig{
 		Path: kubernetesDir + "/" + file + ".conf", Server: server, Cluster: v.Name,
 		User: user, Context: user + "@" + v.Name, CommonName: user, Organizations: organizations,
@@ -77,7 +77,7 @@ func (v view) kubeconfig(file, server, user string, organizations ...string) Kub
 // one during an upgrade.
 func KubeletServer(in Input) string { return in.view().kubeletServer() }
 
-func (v view) kubeletServer() string {
+func (v *view) kubeletServer() string {
 	if v.controlPlane() && !(v.release.localModeGate && !v.gate("ControlPlaneKubeletLocalMode", true)) {
 		return v.localURL()
 	}

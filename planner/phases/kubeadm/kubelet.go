@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"reflect"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	strictjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/state"
@@ -40,7 +40,7 @@ func InstanceConfig(in Input) []byte {
 	return fmt.Appendf(nil, "containerRuntimeEndpoint: %q\n", v.criSocket())
 }
 
-func (v view) localSocket() bool {
+func (v *view) localSocket() bool {
 	return !v.release.localSocketGate || v.gate("NodeLocalCRISocket", true)
 }
 
@@ -54,7 +54,7 @@ func KubeletConfig(in Input) ([]byte, error) {
 		return nil, err
 	}
 	v.setResolver(c)
-	content, err := marshalYAML(c)
+	content, err := json.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("internal error: cannot write the kubelet's configuration: %w", err)
 	}
@@ -69,18 +69,15 @@ func KubeletConfig(in Input) ([]byte, error) {
 	if instance := InstanceConfig(in); instance != nil {
 		patches = append(patches, config.Patch{Target: kubeletTarget, Content: string(instance)})
 	}
-	if len(patches) == 0 {
-		return content, nil
-	}
-	patched, err := applyPatches(content, patches, kubeletconfig.KubeletConfiguration{})
+	patched, err := applyPatches(content, patches, reflect.TypeFor[kubeletconfig.KubeletConfiguration]())
 	if err != nil {
 		return nil, err
 	}
-	return yaml.JSONToYAML(patched)
+	return asYAML(patched)
 }
 
 // kubeletConfig is the configuration that all kubelets of the cluster share.
-func (v view) kubeletConfig() (*kubeletconfig.KubeletConfiguration, error) {
+func (v *view) kubeletConfig() (*kubeletconfig.KubeletConfiguration, error) {
 	c := &kubeletconfig.KubeletConfiguration{}
 	if err := decodeStrict(v.Kubelet.Config, c); err != nil {
 		return nil, fmt.Errorf("cannot read the KubeletConfiguration: %w", err)
@@ -96,7 +93,7 @@ func (v view) kubeletConfig() (*kubeletconfig.KubeletConfiguration, error) {
 
 // defaultKubelet sets what kubeadm sets where the user says nothing;
 // rotateCertificates it always sets, since false and unset look the same.
-func (v view) defaultKubelet(c *kubeletconfig.KubeletConfiguration) {
+func (v *view) defaultKubelet(c *kubeletconfig.KubeletConfiguration) {
 	c.APIVersion, c.Kind = kubeletconfig.SchemeGroupVersion.String(), "KubeletConfiguration"
 	if c.FeatureGates == nil {
 		c.FeatureGates = map[string]bool{}
@@ -129,20 +126,20 @@ func setDefault[T ~string](field *T, value T) {
 }
 
 // setResolver points the kubelet past systemd-resolved's stub.
-func (v view) setResolver(c *kubeletconfig.KubeletConfiguration) {
+func (v *view) setResolver(c *kubeletconfig.KubeletConfiguration) {
 	if v.facts.SystemdResolved && c.ResolverConfig == nil {
 		c.ResolverConfig = new(resolvedConf)
 	}
 }
 
 // dnsIP is the cluster's DNS service: the tenth address of the services.
-func (v view) dnsIP() string { return indexedIP(v.Network.ServiceSubnet, 10) }
+func (v *view) dnsIP() string { return indexedIP(v.Network.ServiceSubnet, 10) }
 
 // kubeletArgs are the arguments of the configuration, the cluster's before the
 // node's; one that the node names too is the node's alone. A node of both
 // families is told both its addresses, as kubeadm's guide to dual stack does by
 // hand: a kubelet that is told nothing finds one.
-func (v view) kubeletArgs() []config.Arg {
+func (v *view) kubeletArgs() []config.Arg {
 	extra := slices.DeleteFunc(slices.Clone(v.Kubelet.Args), func(a config.Arg) bool {
 		_, named := lastArg(v.node.Kubelet.Args, a.Name)
 		return named
@@ -180,7 +177,7 @@ func KubeletFlags(in Input) []byte {
 }
 
 // nodeNameFlag is the node's name where it is not the host's.
-func (v view) nodeNameFlag(extra []config.Arg) string {
+func (v *view) nodeNameFlag(extra []config.Arg) string {
 	name := v.name
 	if override, ok := lastArg(extra, "hostname-override"); ok {
 		name = override

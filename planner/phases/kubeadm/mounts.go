@@ -61,7 +61,7 @@ func (m *mounts) sort() {
 }
 
 // certificateMounts are what the API server and the controller manager share.
-func (v view) certificateMounts() mounts {
+func (v *view) certificateMounts() mounts {
 	var m mounts
 	m.folder("k8s-certs", v.Certificates.Dir)
 	m.folder("ca-certs", sslCerts)
@@ -76,7 +76,7 @@ func (v view) certificateMounts() mounts {
 // etcdClientFolders mounts the folders of an external etcd's CA, certificate
 // and key that no other mount covers. As in kubeadm, prefixes of strings stand
 // for parents, and CA folders count as mounted whether they exist or not.
-func (v view) etcdClientFolders(m *mounts) {
+func (v *view) etcdClientFolders(m *mounts) {
 	var dirs []string
 	for _, file := range []string{v.Etcd.External.CAFile, v.Etcd.External.CertFile, v.Etcd.External.KeyFile} {
 		dir := path.Dir(file)
@@ -97,7 +97,7 @@ func (v view) etcdClientFolders(m *mounts) {
 	}
 }
 
-func (v view) coversCertificates(dir string) bool {
+func (v *view) coversCertificates(dir string) bool {
 	return slices.ContainsFunc(append([]string{sslCerts, v.Certificates.Dir}, extraCADirs...), func(mounted string) bool {
 		return strings.HasPrefix(dir, mounted)
 	})

@@ -55,7 +55,7 @@ func Objects(in Input) []Object {
 	return objects
 }
 
-func (v view) objects() ([]Object, error) {
+func (v *view) objects() ([]Object, error) {
 	upload, err := v.configObjects()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"reflect"
 	"bufio"
 	"bytes"
 	"errors"
@@ -15,11 +16,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state/cache"
 )
 
 // patches are the cluster's patches of a target, then the node's, each in the
 // order of the configuration. (kubeadm orders a folder's files by name.)
-func (v view) patches(target string) []config.Patch {
+func (v *view) patches(target string) []config.Patch {
 	return patchesOf(target, v.Patches, v.node.Patches)
 }
 
@@ -38,27 +40,46 @@ func patchesOf(target string, lists ...[]config.Patch) []config.Patch {
 	return out
 }
 
-// applyPatches patches a YAML document and returns JSON. Each patch may hold
-// several documents; an empty type is strategic. dataStruct is the object's Go
-// type, whose tags say how lists merge.
-func applyPatches(document []byte, patches []config.Patch, dataStruct any) ([]byte, error) {
-	data, err := yaml.YAMLToJSON(document)
-	if err != nil {
-		return nil, fmt.Errorf("internal error: cannot convert to JSON: %w", err)
-	}
+// applyPatches patches an object in JSON. Each patch may hold several documents; an
+// empty type is strategic. kind is the object's Go type, whose tags say how lists merge.
+func applyPatches(object []byte, patches []config.Patch, kind reflect.Type) ([]byte, error) {
+	data := string(object)
 	for _, p := range patches {
-		docs, err := patchDocuments(p.Content)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the patch of %s%s: %w", p.Target, where(p), err)
+		out := patchedObjects.Of(patching{data, p, kind})
+		if out.err != nil {
+			return nil, out.err
 		}
-		for _, doc := range docs {
-			if data, err = applyPatch(data, doc, p.Type, dataStruct); err != nil {
-				return nil, fmt.Errorf("cannot apply the %s patch of %s%s: %w", firstOf(p.Type, "strategic"), p.Target, where(p), err)
-			}
+		data = out.data
+	}
+	return []byte(data), nil
+}
+
+// patching is an object in JSON and a patch for it.
+type patching struct {
+	data  string
+	patch config.Patch
+	kind  reflect.Type
+}
+
+// patchedObject is what a patch made of an object, or why it cannot be applied.
+type patchedObject struct {
+	data string
+	err  error
+}
+
+var patchedObjects = cache.New(func(in patching) patchedObject {
+	p, data := in.patch, []byte(in.data)
+	docs, err := patchDocuments(p.Content)
+	if err != nil {
+		return patchedObject{err: fmt.Errorf("cannot read the patch of %s%s: %w", p.Target, where(p), err)}
+	}
+	for _, doc := range docs {
+		if data, err = applyPatch(data, doc, p.Type, reflect.Zero(in.kind).Interface()); err != nil {
+			return patchedObject{err: fmt.Errorf("cannot apply the %s patch of %s%s: %w", firstOf(p.Type, "strategic"), p.Target, where(p), err)}
 		}
 	}
-	return data, nil
-}
+	return patchedObject{data: string(data)}
+})
 
 func where(p config.Patch) string {
 	if s := p.Source.String(); s != "" {

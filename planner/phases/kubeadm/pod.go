@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"reflect"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ type component struct {
 }
 
 // pod is the shape that all static pods share.
-func (v view) pod(c component) corev1.Pod {
+func (v *view) pod(c component) corev1.Pod {
 	priority := int32(2000001000) // of the class system-node-critical
 	container := corev1.Container{
 		Name: c.name, Image: c.image, ImagePullPolicy: corev1.PullIfNotPresent,
@@ -135,7 +136,7 @@ func cpu(amount string) corev1.ResourceList {
 
 // env is the proxies' environment overlaid by the user's, sorted by name.
 // kubeadm takes the former from its own process; here the configuration says it.
-func (v view) env(extra []config.EnvVar) []corev1.EnvVar {
+func (v *view) env(extra []config.EnvVar) []corev1.EnvVar {
 	byName := map[string]corev1.EnvVar{}
 	for _, e := range v.proxyEnv() {
 		byName[e.Name] = e
@@ -151,7 +152,7 @@ func (v view) env(extra []config.EnvVar) []corev1.EnvVar {
 }
 
 // proxyEnv are the variables that count as a proxy's, sorted by name.
-func (v view) proxyEnv() []corev1.EnvVar {
+func (v *view) proxyEnv() []corev1.EnvVar {
 	var out []corev1.EnvVar
 	for _, name := range slices.Sorted(maps.Keys(v.ProxyEnv)) {
 		if value := v.ProxyEnv[name]; value != "" && strings.HasSuffix(strings.ToLower(name), "_proxy") {
@@ -181,19 +182,19 @@ func envVars(vars []config.EnvVar) []corev1.EnvVar {
 }
 
 // renderPod patches a pod and writes it down as kubeadm's encoder does: keys sorted.
-func (v view) renderPod(pod corev1.Pod) ([]byte, error) {
+func (v *view) renderPod(pod corev1.Pod) ([]byte, error) {
 	if v.gate("RootlessControlPlane", false) {
 		return nil, errRootless
 	}
-	content, err := marshalYAML(pod)
+	content, err := json.Marshal(pod)
 	if err != nil {
 		return nil, fmt.Errorf("internal error: cannot write the manifest of %s: %w", pod.Name, err)
 	}
 	patches := v.patches(pod.Name)
 	if len(patches) == 0 {
-		return content, nil
+		return asYAML(content)
 	}
-	patched, err := applyPatches(content, patches, corev1.Pod{})
+	patched, err := applyPatches(content, patches, reflect.TypeFor[corev1.Pod]())
 	if err != nil {
 		return nil, err
 	}

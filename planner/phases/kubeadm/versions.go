@@ -159,12 +159,12 @@ func tag(version string) string {
 }
 
 // coreImage is the image of a component that is released with Kubernetes.
-func (v view) coreImage(component string) string {
+func (v *view) coreImage(component string) string {
 	return v.ImageRepository + "/" + component + ":" + tag(v.KubernetesVersion)
 }
 
 // dnsImage is CoreDNS. Kubernetes' own registry has it one folder deeper.
-func (v view) dnsImage() string {
+func (v *view) dnsImage() string {
 	repo := firstOf(v.DNS.ImageRepository, v.ImageRepository)
 	if repo == "registry.k8s.io" {
 		repo += "/coredns"
@@ -172,20 +172,20 @@ func (v view) dnsImage() string {
 	return repo + "/coredns:" + firstOf(v.DNS.ImageTag, v.release.coreDNS)
 }
 
-func (v view) etcdImage() string {
+func (v *view) etcdImage() string {
 	return firstOf(v.Etcd.ImageRepository, v.ImageRepository) + "/etcd:" + v.etcdTag()
 }
 
 // EtcdImage is the image of stacked members.
 func EtcdImage(in Input) string { return in.view().etcdImage() }
 
-func (v view) etcdTag() string { return firstOf(v.Etcd.ImageTag, v.release.etcd) }
+func (v *view) etcdTag() string { return firstOf(v.Etcd.ImageTag, v.release.etcd) }
 
 // PauseImage is the image of pod sandboxes that kubeadm of the cluster's
 // release checks the runtime for.
 func PauseImage(in Input) string { return in.view().pauseImage() }
 
-func (v view) pauseImage() string { return v.ImageRepository + "/pause:" + v.release.pause }
+func (v *view) pauseImage() string { return v.ImageRepository + "/pause:" + v.release.pause }
 
 // Images lists what a node runs of kubeadm's images, in the order in which
 // kubeadm pulls them on a control plane. A worker needs kube-proxy, CoreDNS
