@@ -340,7 +340,7 @@ func (s *site) drift() {
 	s.sh(cp, "sed -i 's/- --secure-port=6443/&\\n    - --request-timeout=59s/' /etc/kubernetes/manifests/kube-apiserver.yaml")
 	s.eventually("the API server of "+cp+" serves with the flag", 2*time.Minute, func() (string, bool) {
 		out, err := s.Exec(context.Background(), cp, "sh", "-c",
-			"pgrep -f kube-apiserver.*request-timeout=59s >/dev/null && kubectl --kubeconfig /etc/kubernetes/admin.conf --server https://"+netip.AddrPortFrom(s.planes[len(s.planes)-1].Address(), 6443).String()+" get --raw /readyz")
+			"pgrep -f '[k]ube-apiserver .*--request-timeout=59s' >/dev/null && kubectl --kubeconfig /etc/kubernetes/admin.conf --server https://"+netip.AddrPortFrom(s.planes[len(s.planes)-1].Address(), 6443).String()+" get --raw /readyz")
 		return fmt.Sprint(string(out), err), err == nil
 	})
 
