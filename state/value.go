@@ -308,8 +308,9 @@ func SplitPath(path string) []string {
 	return keys
 }
 
-// FromGo converts what encoding/json or a YAML decoder yields (nil, bool,
-// numbers, string, []any, map[string]any) into a Value.
+// FromGo converts what encoding/json or a YAML decoder yields, and what is written
+// down likewise in Go (nil, bool,
+// numbers, strings, slices, maps of strings and of anything) into a Value.
 func FromGo(x any) Value {
 	switch x := x.(type) {
 	case nil:
@@ -335,6 +336,12 @@ func FromGo(x any) Value {
 	case []string:
 		return Strings(x...)
 	case []any:
+		vs := make([]Value, len(x))
+		for i, e := range x {
+			vs[i] = FromGo(e)
+		}
+		return List(vs...)
+	case []map[string]any:
 		vs := make([]Value, len(x))
 		for i, e := range x {
 			vs[i] = FromGo(e)

@@ -293,9 +293,22 @@ func (w *World) tree(m *machine, dir string) []string {
 	return out
 }
 
-// children lists what stands directly in a folder.
+// children lists what stands directly in a folder, in order.
 func (w *World) children(m *machine, dir string) []string {
-	return slices.DeleteFunc(w.tree(m, dir), func(p string) bool { return parent(p) != dir })
+	var out []string
+	base := w.base(m)
+	for _, p := range base.entries[dir] {
+		if w.get(m, p) != nil {
+			out = append(out, p)
+		}
+	}
+	for p, f := range m.Files {
+		if strings.HasPrefix(p, dir) && parent(p) == dir && !f.Gone && base.files[p] == nil {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // unit returns a systemd unit and whether it exists: it has a unit file, or the

@@ -47,6 +47,7 @@ func BareProfile() Profile {
 // keep only what differs from it.
 type baseline struct {
 	files   map[string]*file
+	entries map[string][]string // the paths that stand directly in a folder
 	units   map[string]unit
 	images  map[string]bool
 	sysctls map[string]string
@@ -65,7 +66,7 @@ func (w *World) baseline(p Profile) *baseline {
 		return b
 	}
 	b := &baseline{
-		files: map[string]*file{}, units: map[string]unit{}, images: map[string]bool{},
+		files: map[string]*file{}, entries: map[string][]string{}, units: map[string]unit{}, images: map[string]bool{},
 		sysctls: map[string]string{
 			"net.ipv4.ip_forward": "0", "net.ipv6.conf.all.forwarding": "0", "net.ipv6.conf.default.forwarding": "0",
 			"vm.overcommit_memory": "0", "vm.panic_on_oom": "0", "vm.swappiness": "60", "kernel.panic": "0", "kernel.panic_on_oops": "0", "kernel.ostype": "Linux",
@@ -86,10 +87,11 @@ func (w *World) baseline(p Profile) *baseline {
 
 // put adds a file of the baseline with the folders above it.
 func (b *baseline) put(name string, f *file) {
-	b.files[name] = f
-	for dir := parent(name); dir != "/" && b.files[dir] == nil; dir = parent(dir) {
-		b.files[dir] = &file{Type: typeDirectory}
+	for p := name; p != "/" && b.files[p] == nil; p = parent(p) {
+		b.files[p] = &file{Type: typeDirectory}
+		b.entries[parent(p)] = append(b.entries[parent(p)], p)
 	}
+	b.files[name] = f
 }
 
 func parent(p string) string {

@@ -120,7 +120,7 @@ func newObject(phase, apiVersion, kind, namespace, name string, rest object) Obj
 	}
 	all["apiVersion"], all["kind"], all["metadata"] = apiVersion, kind, metadata
 	return Object{
-		Phase: phase, Object: tree(all),
+		Phase: phase, Object: state.FromGo(all),
 		Ref: state.ObjectRef{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name},
 	}
 }
