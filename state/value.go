@@ -309,8 +309,8 @@ func SplitPath(path string) []string {
 }
 
 // FromGo converts what encoding/json or a YAML decoder yields, and what is written
-// down likewise in Go (nil, bool,
-// numbers, strings, slices, maps of strings and of anything) into a Value.
+// down likewise in Go, into a Value: nil, bool, numbers, strings, slices, and maps
+// of strings and of anything.
 func FromGo(x any) Value {
 	switch x := x.(type) {
 	case nil:
