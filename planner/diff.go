@@ -192,6 +192,9 @@ func reason(changes []AttributeChange, was *state.Item) string {
 
 // compareItem lists the bound attributes of an item that differ from what is there.
 func compareItem(want *state.Item, have state.Value) []AttributeChange {
+	if want.Attributes.Equal(have) {
+		return nil // nearly all items are as they are wanted
+	}
 	var out []AttributeChange
 	for _, key := range want.Attributes.Keys() {
 		if want.Class(key) == state.Bound {
@@ -341,6 +344,9 @@ func argValue(args []state.Arg) state.Value {
 // unwanted lists leaves of a partial item that we set before, that are still
 // there, and that the configuration no longer asks for.
 func unwanted(want, have, was *state.Item) []AttributeChange {
+	if was.Attributes.Equal(want.Attributes) {
+		return nil
+	}
 	var out []AttributeChange
 	for _, path := range was.Attributes.Leaves() {
 		if want.Class(path) != state.Bound || !was.Attributes.Get(path).Equal(have.Attributes.Get(path)) {

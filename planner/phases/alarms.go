@@ -1,7 +1,9 @@
 package phases
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
@@ -28,6 +30,37 @@ func (v *View) alarms(p *planner.Plan) diag.Diagnostics {
 		diags = append(diags, d.At(c.Source))
 	}
 	return diags
+}
+
+// lostStrangers tells of voters of etcd that do not answer and are on no node that
+// anybody here knows: they count for quorum, and no plan ever takes them out.
+func (v *View) lostStrangers() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.clusters {
+		voters := c.votersAt(anyMoment)
+		for _, m := range voters {
+			if v.Destroy || m.Healthy || c.known(m) || v.records(m) {
+				continue
+			}
+			diags.Append(diag.Warningf("Etcd counts on a member that nobody knows", "Member %s (%s, %s) of the etcd of cluster %q does not answer, and is on no control plane of the configuration or the state. "+
+				"It counts for quorum all the same: of %d voters %d have to answer. See to its host; if that is gone for good, take the member out (etcdctl member remove %s).",
+				cmp.Or(m.Name, "without a name"), m.ID, strings.Join(m.PeerURLs, ", "), c.Label, len(voters), len(voters)/2+1, m.ID).At(c.Source).For(c.target))
+		}
+	}
+	return diags
+}
+
+// records tells that a member of etcd is on a node that the state knows.
+func (v *View) records(m state.EtcdMember) bool {
+	if v.Recorded == nil {
+		return false
+	}
+	for _, n := range v.Recorded.Nodes {
+		if slices.Contains(m.PeerURLs, peerURLOf(n.Address)) {
+			return true
+		}
+	}
+	return false
 }
 
 // concerns tells that a target is of the cluster, or leaves it.

@@ -57,6 +57,65 @@ func TestAlarmFindings(t *testing.T) {
 	}
 }
 
+// TestLostStrangers: a voter of etcd that does not answer and is nobody's is told of,
+// and no other.
+func TestLostStrangers(t *testing.T) {
+	t.Parallel()
+	const title = "Etcd counts on a member that nobody knows"
+	base := founded(t, 3, 0)
+	for name, c := range map[string]struct {
+		member state.EtcdMember
+		told   bool
+	}{
+		"lost":           {state.EtcdMember{ID: "8e9e05c52164694d", Name: "cp9", PeerURLs: []string{"https://10.0.0.19:2380"}}, true},
+		"answers":        {state.EtcdMember{ID: "8e9e05c52164694d", Name: "cp9", PeerURLs: []string{"https://10.0.0.19:2380"}, Healthy: true}, false},
+		"does not count": {state.EtcdMember{ID: "8e9e05c52164694d", Name: "cp9", PeerURLs: []string{"https://10.0.0.19:2380"}, Learner: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			v := o.observe()
+			v.Clusters["prod"].Members = append(v.Clusters["prod"].Members, c.member)
+			_, diags := o.planOf(v, planner.Options{})
+			if !c.told {
+				wantNotSaid(t, diags, title)
+				return
+			}
+			wantSaid(t, diags, finding{diag.Warning, title, "main.hcl:1", "cluster.prod", []string{
+				`Member cp9 (8e9e05c52164694d, https://10.0.0.19:2380) of the etcd of cluster "prod" does not answer`, "of 4 voters 3 have to answer", "etcdctl member remove 8e9e05c52164694d",
+			}})
+		})
+	}
+	for name, change := range map[string]func(o *operator, v *phases.View){
+		"a control plane's": func(*operator, *phases.View) {},
+		"of a node that leaves and is not heard": func(o *operator, v *phases.View) {
+			t := o.config.Nodes[2].Target
+			o.leave("cp3")
+			delete(v.Reports, t)
+			v.Unobserved[t] = state.Unobserved{Target: t, Reason: "connection refused"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			v := o.observe()
+			v.Clusters["prod"].Members[2].Healthy = false
+			change(o, v)
+			_, diags := o.planOf(v, planner.Options{})
+			wantNotSaid(t, diags, title)
+		})
+	}
+}
+
+// wantNotSaid wants no finding of this title.
+func wantNotSaid(t *testing.T, diags diag.Diagnostics, title string) {
+	t.Helper()
+	if slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == title }) {
+		t.Errorf("said: %s", printedFindings(diags))
+	}
+}
+
 // TestEtcdOfItsOwn: what is said of a member that founded an etcd of its own where
 // no quorum answers, where another etcd answers, and to who only looks.
 func TestEtcdOfItsOwn(t *testing.T) {

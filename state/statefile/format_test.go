@@ -120,6 +120,28 @@ func TestAsWritten(t *testing.T) {
 	}
 }
 
+// TestCompact: what was indented is as it was before, whatever keys and texts hold.
+func TestCompact(t *testing.T) {
+	t.Parallel()
+	var list []any
+	doc := map[string]any{"empty": map[string]any{}, "none": []any{}, "number": 1.5, "null": nil, "list": &list}
+	for _, text := range []string{``, `": `, `a": "b`, `\`, `\": `, `\\"`, `"`, `""`, `: `, ` x `, "\n", "  \"x\": 1,\n", "\u2028", `{`, `],`} {
+		doc["t"+text], doc[text] = text, map[string]any{text: []any{text, map[string]any{text: true}}}
+		list = append(list, text, []any{text})
+	}
+	indented, err := canonical(doc, "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	if err := json.Compact(&want, indented); err != nil {
+		t.Fatal(err)
+	}
+	if got := compact(indented); !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("%s\nwant\n%s", got, want.Bytes())
+	}
+}
+
 func TestReindentedIsNotEdited(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
