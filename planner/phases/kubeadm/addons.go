@@ -1,9 +1,9 @@
 package kubeadm
 
 import (
-	"reflect"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"

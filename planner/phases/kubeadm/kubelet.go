@@ -1,10 +1,10 @@
 package kubeadm
 
 import (
-	"reflect"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"

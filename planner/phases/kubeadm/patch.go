@@ -1,12 +1,12 @@
 package kubeadm
 
 import (
-	"reflect"
 	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 

@@ -1,12 +1,12 @@
 package kubeadm
 
 import (
-	"reflect"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
