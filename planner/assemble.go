@@ -173,7 +173,7 @@ func resolveNeeds(steps []Step, edges ...map[state.Address][]state.Address) {
 			}
 		}
 		visit(steps[i].ID)
-		slices.SortFunc(needs, state.Address.Compare)
+		state.SortByAddress(needs, func(a *state.Address) state.Address { return *a })
 		steps[i].Needs = needs
 	}
 }

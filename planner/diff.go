@@ -57,7 +57,7 @@ func Diff(desired, observed, recorded *state.Snapshot) []Change {
 		}
 		changes = append(changes, diffGone(was, observed.Find(was.Address)))
 	}
-	slices.SortFunc(changes, func(a, b Change) int { return a.Address.Compare(b.Address) })
+	state.SortByAddress(changes, func(c *Change) state.Address { return c.Address })
 	return changes
 }
 

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -171,21 +172,21 @@ var (
 
 // String prints the address in the form that ParseAddress reads.
 func (a Address) String() string {
-	var b strings.Builder
-	b.WriteString(a.Target.String())
+	out := make([]byte, 0, 128)
+	out = append(out, a.Target.String()...)
 	if a.Phase != "" {
-		b.WriteString("/" + a.Phase)
+		out = append(append(out, '/'), a.Phase...)
 	}
 	if a.Waypoint != "" {
-		b.WriteString("@" + a.Waypoint)
+		out = append(append(out, '@'), a.Waypoint...)
 	}
 	if a.Item != "" {
-		b.WriteString("/" + escapeItem.Replace(a.Item))
+		out = append(append(out, '/'), escapeItem.Replace(a.Item)...)
 	}
 	if a.Field != "" {
-		b.WriteString("#" + a.Field)
+		out = append(append(out, '#'), a.Field...)
 	}
-	return b.String()
+	return string(out)
 }
 
 // WithField returns the address of a field of the item.
@@ -201,6 +202,29 @@ func (a Address) Class() string { c, _, _ := strings.Cut(a.Item, ":"); return c 
 
 // ID is the part of the item behind its class: the path of a file, the reference of an object.
 func (a Address) ID() string { _, id, _ := strings.Cut(a.Item, ":"); return id }
+
+// SortByAddress sorts a list by the printed form of its elements' addresses, of which
+// each is printed once, and not once for every comparison. Those of one address keep
+// their order.
+func SortByAddress[T any](list []T, of func(*T) Address) {
+	type place struct {
+		printed string
+		index   int
+	}
+	order := make([]place, len(list))
+	for i := range list {
+		order[i] = place{of(&list[i]).String(), i}
+	}
+	compare := func(a, b place) int { return strings.Compare(a.printed, b.printed) }
+	if slices.IsSortedFunc(order, compare) {
+		return
+	}
+	slices.SortStableFunc(order, compare)
+	unsorted := slices.Clone(list)
+	for i, p := range order {
+		list[i] = unsorted[p.index]
+	}
+}
 
 // Compare orders addresses by their printed form.
 func (a Address) Compare(b Address) int { return strings.Compare(a.String(), b.String()) }

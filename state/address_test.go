@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,4 +192,31 @@ func FuzzParseAddress(f *testing.F) {
 			t.Fatalf("%q is read, and printed as %q", text, a.String())
 		}
 	})
+}
+
+// TestSortByAddress: the order is that of Compare, and what has one address keeps its own.
+func TestSortByAddress(t *testing.T) {
+	t.Parallel()
+	type numbered struct {
+		address state.Address
+		n       int
+	}
+	var list []numbered
+	for n, text := range []string{
+		`node.cp["b"]/certs`, `node.cp["a"]/certs/file:/x`, `cluster.prod`, `node.cp["b"]/certs`, `node.cp["a"]/certs@1.35.8`, `cluster.prod.addon["cni"]`, `node.cp["b"]/certs`,
+	} {
+		a, err := state.ParseAddress(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, numbered{a, n})
+	}
+	want := slices.Clone(list)
+	slices.SortStableFunc(want, func(a, b numbered) int { return a.address.Compare(b.address) })
+	for range 2 { // what is sorted stays as it is
+		state.SortByAddress(list, func(n *numbered) state.Address { return n.address })
+		if !slices.Equal(list, want) {
+			t.Fatalf("%v, want %v", list, want)
+		}
+	}
 }

@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -89,11 +88,8 @@ type Item struct {
 
 // Class returns the class of the attribute at the path.
 func (i Item) Class(path string) Class {
-	keys := SplitPath(path)
-	if len(keys) == 0 {
-		return Bound
-	}
-	if c, ok := i.Classes[keys[0]]; ok {
+	key, _, _ := nextKey(path)
+	if c, ok := i.Classes[key]; ok {
 		return c
 	}
 	return Bound
@@ -126,29 +122,11 @@ type Snapshot struct {
 // Sort orders the items by address; Find is quick from then on, for as long as
 // the items are not moved.
 func (s *Snapshot) Sort() {
-	// An address is printed once, and not once for every comparison.
-	order := make([]string, len(s.Items))
-	for i := range s.Items {
-		order[i] = s.Items[i].Address.String()
-	}
-	sort.Stable(byPrinted{s.Items, order})
+	SortByAddress(s.Items, func(i *Item) Address { return i.Address })
 	s.places = make(map[Address]int, len(s.Items))
 	for i := range s.Items {
 		s.places[s.Items[i].Address] = i
 	}
-}
-
-// byPrinted sorts items by their printed addresses.
-type byPrinted struct {
-	items   []Item
-	printed []string
-}
-
-func (b byPrinted) Len() int           { return len(b.items) }
-func (b byPrinted) Less(i, j int) bool { return b.printed[i] < b.printed[j] }
-func (b byPrinted) Swap(i, j int) {
-	b.items[i], b.items[j] = b.items[j], b.items[i]
-	b.printed[i], b.printed[j] = b.printed[j], b.printed[i]
 }
 
 // Check reports a broken invariant: unsorted or repeated addresses, or

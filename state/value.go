@@ -247,8 +247,8 @@ func sameNumber(a, b string) bool {
 // In an argument list a name finds the last value given for it; in a list a
 // number finds an element. What is not there is null.
 func (v Value) Get(path string) Value {
-	for _, part := range SplitPath(path) {
-		v = v.child(part)
+	for key, rest, ok := nextKey(path); ok; key, rest, ok = nextKey(rest) {
+		v = v.child(key)
 	}
 	return v
 }
@@ -286,26 +286,31 @@ func JoinPath(path, key string) string {
 // SplitPath takes a path apart into its keys.
 func SplitPath(path string) []string {
 	var keys []string
-	for path != "" {
-		switch {
-		case path[0] == '.':
-			path = path[1:]
-		case path[0] == '[':
-			quoted, err := strconv.QuotedPrefix(path[1:])
-			if err != nil || !strings.HasPrefix(path[1+len(quoted):], "]") {
-				return append(keys, path)
-			}
-			key, _ := strconv.Unquote(quoted)
-			keys, path = append(keys, key), path[len(quoted)+2:]
-		default:
-			end := strings.IndexAny(path, ".[")
-			if end < 0 {
-				end = len(path)
-			}
-			keys, path = append(keys, path[:end]), path[end:]
-		}
+	for key, rest, ok := nextKey(path); ok; key, rest, ok = nextKey(rest) {
+		keys = append(keys, key)
 	}
 	return keys
+}
+
+// nextKey takes the first key off a path; ok tells that there is one.
+func nextKey(path string) (key, rest string, ok bool) {
+	path = strings.TrimLeft(path, ".")
+	if path == "" {
+		return "", "", false
+	}
+	if path[0] == '[' {
+		quoted, err := strconv.QuotedPrefix(path[1:])
+		if err != nil || !strings.HasPrefix(path[1+len(quoted):], "]") {
+			return path, "", true
+		}
+		key, _ = strconv.Unquote(quoted)
+		return key, path[len(quoted)+2:], true
+	}
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		end = len(path)
+	}
+	return path[:end], path[end:], true
 }
 
 // FromGo converts what encoding/json or a YAML decoder yields, and what is written

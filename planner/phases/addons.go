@@ -141,7 +141,7 @@ func (b *builder) addonSteps(c *cluster) {
 		if slices.Contains(gone, t) {
 			s.Action = planner.Delete
 		}
-		b.add(id, s, append(c.needs(addons), rests[t]...))
+		b.add(id, s, append(c.needs(&addons), rests[t]...))
 	}
 }
 

@@ -19,10 +19,11 @@ var images = phase{
 	letsGo: anyItem,
 	nodeItems: func(n *node) []state.Item {
 		var items []state.Item
+		kubernetes := kubeadm.Images(n.input())
 		for _, image := range n.images() {
 			items = append(items, state.Item{
 				Address: item(n.target, imagesPhase, "image", image), Kind: state.KindImage, Attributes: attributes("present", true),
-				Origin: map[string]state.Source{"": n.imageOrigin(image)},
+				Origin: map[string]state.Source{"": n.imageOrigin(image, slices.Contains(kubernetes, image))},
 			})
 		}
 		return items
@@ -129,10 +130,11 @@ func (n *node) images() []string {
 }
 
 // imageOrigin is who wants an image on the node: the setting of its registry where the
-// same is there of another one, otherwise that of its tag.
-func (n *node) imageOrigin(image string) state.Source {
+// same is there of another one, otherwise that of its tag. What Kubernetes itself does
+// not need the site brings.
+func (n *node) imageOrigin(image string, needed bool) state.Source {
 	c := n.cluster
-	if !slices.Contains(kubeadm.Images(n.input()), image) {
+	if !needed {
 		return c.origin("install.artifacts")
 	}
 	name := image[strings.LastIndex(image, "/")+1:]

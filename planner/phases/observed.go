@@ -15,29 +15,29 @@ import (
 // Observed turns reports into items: for every address that is desired or
 // recorded, what the host, the API or etcd shows of it.
 func (v *View) Observed(desired, recorded *state.Snapshot) *state.Snapshot {
-	out := &state.Snapshot{Facts: map[state.Target]*state.Facts{}}
+	out := &state.Snapshot{Facts: map[state.Target]*state.Facts{}, Items: make([]state.Item, 0, len(desired.Items))}
 	for t, r := range v.Reports {
 		out.Facts[t] = &r.Facts
 	}
 	for _, u := range v.Unobserved {
 		out.Unobserved = append(out.Unobserved, u)
 	}
-	seen := map[state.Address]bool{}
+	seen := make(map[state.Address]bool, len(desired.Items))
 	for _, s := range []*state.Snapshot{desired, recorded} {
-		for _, it := range s.Items {
+		for i := range s.Items {
+			it := &s.Items[i]
 			// What is let go of is not looked for: it is forgotten, not taken away.
 			if seen[it.Address] || s == recorded && letGo(it.Address) {
 				continue
 			}
 			seen[it.Address] = true
-			if attrs, ok := v.observe(&it); ok {
+			if attrs, ok := v.observe(it); ok {
 				like := []state.Value{it.Attributes}
 				if was := recorded.Find(it.Address); was != nil {
 					like = append(like, was.Attributes)
 				}
-				seen := recordable(it)
-				seen.Attributes = v.cover(&it, attrs, like...)
-				out.Items = append(out.Items, seen)
+				out.Items = append(out.Items, recordable(*it))
+				out.Items[len(out.Items)-1].Attributes = v.cover(it, attrs, like...)
 			}
 		}
 	}

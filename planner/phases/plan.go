@@ -246,7 +246,7 @@ func (b *builder) cluster(c *cluster) {
 	b.upgrade(c)
 }
 
-func (c *cluster) needs(p phase) []state.Address {
+func (c *cluster) needs(p *phase) []state.Address {
 	if p.clusterNeeds == nil {
 		return nil
 	}

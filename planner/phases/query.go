@@ -156,11 +156,12 @@ func certificateFile(it *state.Item) string {
 }
 
 func addItems(q *state.Query, items []state.Item) {
-	for _, it := range items {
+	for i := range items {
+		it := &items[i]
 		id := it.Address.ID()
 		switch it.Kind {
 		case state.KindCertificate:
-			q.Files = append(q.Files, state.FileQuery{Path: certificateFile(&it), Read: state.ReadCertificate})
+			q.Files = append(q.Files, state.FileQuery{Path: certificateFile(it), Read: state.ReadCertificate})
 			if it.Address.Class() == "certificate" {
 				q.Files = append(q.Files, state.FileQuery{Path: id + ".key", Read: state.ReadKey})
 			}

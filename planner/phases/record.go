@@ -94,20 +94,22 @@ func Record(v *View, r Result) state.Learned {
 	l.Gone = slices.Clone(r.Plan.Forgotten)
 	l.Nodes, l.Left = v.remembered(), v.deserted()
 	settled := func(it *state.Item) bool { return !r.Open[it.Address] && r.Observed.Find(it.Address) != nil }
-	for _, it := range r.Desired.Items {
-		if it.Kind == state.KindMark && settled(&it) && !v.recordedNode(it.Address.Target) {
+	for i := range r.Desired.Items {
+		it := &r.Desired.Items[i]
+		if it.Kind == state.KindMark && settled(it) && !v.recordedNode(it.Address.Target) {
 			l.Nodes = v.knownAgain(it.Address.Target, l.Nodes)
 		}
 	}
-	for _, it := range r.Desired.Items {
+	for i := range r.Desired.Items {
+		it := &r.Desired.Items[i]
 		t := it.Address.Target
-		if !settled(&it) || t.Type == state.TypeNode && !v.recordedNode(t) && l.Nodes[t] == nil {
+		if !settled(it) || t.Type == state.TypeNode && !v.recordedNode(t) && l.Nodes[t] == nil {
 			continue
 		}
 		was := v.recorded.Find(it.Address)
-		it = v.onceSet(recordable(it), was, r.Observed.Find(it.Address))
-		if was == nil || !was.Attributes.Equal(it.Attributes) {
-			l.Items = append(l.Items, it)
+		now := v.onceSet(recordable(*it), was, r.Observed.Find(it.Address))
+		if was == nil || !was.Attributes.Equal(now.Attributes) {
+			l.Items = append(l.Items, now)
 		}
 	}
 	for _, c := range v.clusters {

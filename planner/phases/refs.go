@@ -56,7 +56,8 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string, repla
 	}
 	q.PodsOn = leaving(cfg, recorded, label, replace)
 	if recorded != nil {
-		for _, it := range recorded.Items {
+		for i := range recorded.Items {
+			it := &recorded.Items[i]
 			if it.Kind == state.KindObject && it.Address.Target.Name == label {
 				add(parseRef(it.Address.ID()))
 			}

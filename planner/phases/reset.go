@@ -111,7 +111,8 @@ func (n *node) pkiPaths() []string {
 // pkiFiles are the paths of certificates and keys among items, in order.
 func pkiFiles(items []state.Item) []string {
 	set := map[string]bool{}
-	for _, it := range items {
+	for i := range items {
+		it := &items[i]
 		id := it.Address.ID()
 		switch {
 		case it.Kind == state.KindCertificate && it.Address.Class() == "certificate":

@@ -64,10 +64,10 @@ const (
 const tokenCleanup = "joined"
 
 // table lists the phases in kubeadm's order, with ours where they belong.
-func table() []phase {
-	return []phase{
-		prepare, install, images, certs, kubeconfigs, etcd, controlPlane, kubeletStart, waitBootstrap,
-		waitControlPlane, uploadConfig, uploadCerts, markControlPlane, markWorker, bootstrapToken, kubeletFinalize, addons,
+func table() []*phase {
+	return []*phase{
+		&prepare, &install, &images, &certs, &kubeconfigs, &etcd, &controlPlane, &kubeletStart, &waitBootstrap,
+		&waitControlPlane, &uploadConfig, &uploadCerts, &markControlPlane, &markWorker, &bootstrapToken, &kubeletFinalize, &addons,
 	}
 }
 
@@ -140,7 +140,7 @@ func (w work) find(c planner.Change) *state.Item { return w.desired.Find(c.Addre
 
 // desired lists the items of all phases for the node.
 func (n *node) desired() []state.Item {
-	var out []state.Item
+	out := make([]state.Item, 0, 64) // about as many as a control plane has
 	for _, p := range table() {
 		if p.nodeItems != nil {
 			out = append(out, p.nodeItems(n)...)

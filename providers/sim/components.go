@@ -37,12 +37,16 @@ func (w *World) podOf(m *machine, component string) (*pod, *manifest) {
 	if m.Off {
 		return nil, nil
 	}
-	for _, name := range sortedKeys(m.Pods) {
-		if p := w.manifest(m.Pods[name].Manifest); p.component() == component {
-			return m.Pods[name], p
+	found := "" // the first by name
+	for name, p := range m.Pods {
+		if (found == "" || name < found) && w.manifest(p.Manifest).component() == component {
+			found = name
 		}
 	}
-	return nil, nil
+	if found == "" {
+		return nil, nil
+	}
+	return m.Pods[found], w.manifest(m.Pods[found].Manifest)
 }
 
 // fault says why a component of a host does not answer as healthy, or nil.
