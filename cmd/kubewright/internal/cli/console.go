@@ -75,7 +75,7 @@ func (a *app) console(ctx context.Context, o planOptions) error {
 			wrong = true
 			continue
 		}
-		if err := view.Output(a.Stdout, v, false, false, a.options()); err != nil {
+		if err := view.Expression(a.Stdout, v, a.options()); err != nil {
 			return err
 		}
 	}

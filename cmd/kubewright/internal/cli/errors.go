@@ -132,12 +132,14 @@ func explain(err error) *diag.Diagnostic {
 // sentence begins with a capital and ends with a full stop, unless the text
 // ends with something to copy.
 func sentence(s string) string {
-	s = strings.TrimSpace(s)
+	if s = strings.TrimSpace(s); s == "" {
+		return ""
+	}
 	first, size := utf8.DecodeRuneInString(s)
 	s = string(unicode.ToUpper(first)) + s[size:]
 	lines := strings.Split(s, "\n")
 	last := lines[len(lines)-1]
-	if s == "" || strings.HasPrefix(last, " ") || strings.HasPrefix(last, "\t") || strings.ContainsAny(last[len(last)-1:], ".!?:") {
+	if strings.HasPrefix(last, " ") || strings.HasPrefix(last, "\t") || strings.ContainsAny(last[len(last)-1:], ".!?:") {
 		return s
 	}
 	return s + "."

@@ -107,7 +107,7 @@ func (a *app) etcdSnapshotCommand() *cobra.Command {
 		},
 	}
 	o.careFlags(cmd)
-	cmd.Flags().StringVar(&out, "out", "", "write to this `file` (default one in kubewright.snapshots beside the state)")
+	cmd.Flags().Var((*fileName)(&out), "out", "write to this `file` (default one in kubewright.snapshots beside the state)")
 	return cmd
 }
 

@@ -111,6 +111,9 @@ func onlyDrift(p *planner.Plan) bool {
 	if p.RefreshOnly {
 		return len(p.Moved) == 0
 	}
+	if _, _, destroy := p.Counts(); destroy > 0 {
+		return false // who leaves has steps and no changes
+	}
 	return len(p.Changes) > 0 && len(p.Moved) == 0 &&
 		!slices.ContainsFunc(p.Changes, func(c planner.Change) bool { return c.Reason != planner.ReasonDrift })
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ func (a *app) fmtCommand() *cobra.Command {
 		Example: "  kubewright fmt\n  kubewright fmt -check -diff\n  kubewright fmt -recursive clusters\n  kubewright fmt - < main.hcl",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == "-" {
-				return a.fmtStdin(cmd.Context())
+				return a.fmtStdin(cmd.Context(), o)
 			}
 			path := a.folder()
 			switch {
@@ -54,7 +55,9 @@ func (a *app) fmtCommand() *cobra.Command {
 
 const exitUnreadable = 2
 
-func (a *app) fmtStdin(ctx context.Context) error {
+// fmtStdin prints what comes from stdin as it is usual; with -check nothing, and with
+// -diff what changes.
+func (a *app) fmtStdin(ctx context.Context, o fmtOptions) error {
 	src, err := a.everything(ctx)
 	if err != nil {
 		return err
@@ -64,7 +67,16 @@ func (a *app) fmtStdin(ctx context.Context) error {
 		a.print(diags)
 		return exit(exitUnreadable)
 	}
-	_, err = a.Stdout.Write(out)
+	changed := !bytes.Equal(src, out)
+	switch {
+	case o.diff:
+		_, err = io.WriteString(a.Stdout, udiff.Unified("old/<stdin>", "new/<stdin>", string(src), string(out)))
+	case !o.check:
+		_, err = a.Stdout.Write(out)
+	}
+	if err == nil && changed && o.check {
+		return exit(exitUnformatted)
+	}
 	return err
 }
 

@@ -156,6 +156,21 @@ func (n *atLeastOne) Set(s string) error {
 	return nil
 }
 
+// fileName is a flag that says where to write: an empty one, as an unset variable of a
+// shell makes it, would write nothing and say nothing.
+type fileName string
+
+func (n *fileName) String() string { return string(*n) }
+func (n *fileName) Type() string   { return "string" }
+
+func (n *fileName) Set(s string) error {
+	if s == "" {
+		return errors.New("an empty name names no file: give one, or leave the flag out")
+	}
+	*n = fileName(s)
+	return nil
+}
+
 // didYouMean is the sentence behind a name that does not exist; empty when no
 // other is near. prefix goes before the name.
 func didYouMean(prefix, given string, names []string) string {

@@ -64,7 +64,7 @@ func (a *app) kubeconfigCommand() *cobra.Command {
 	f.DurationVar(&o.validity, "validity", defaultUserValidity, "how long the user's certificate is believed")
 	f.StringVar(&o.server, "server", "", "the `URL` of the API (default: the cluster's endpoint)")
 	f.StringVar(&o.context, "context", "", "what to call the context (default USER@CLUSTER)")
-	f.StringVar(&o.out, "out", "", "write to this `file`")
+	f.Var((*fileName)(&o.out), "out", "write to this `file`")
 	f.BoolVar(&o.merge, "merge", false, "merge into the file that kubectl uses, or that of -out")
 	return cmd
 }

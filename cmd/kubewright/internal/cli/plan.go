@@ -30,7 +30,7 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")
 	a.fullFlag(cmd)
 	f.BoolVar(&a.compactWarnings, "compact-warnings", false, "print only the summaries of warnings, when there are no errors")
-	f.StringVar(&o.jsonInto, "json-into", "", "write JSON, one object per line, into this `file` beside what is printed")
+	f.Var((*fileName)(&o.jsonInto), "json-into", "write JSON, one object per line, into this `file` beside what is printed")
 	f.BoolVar(&a.finer, "detailed-exitcode", false, "tell by the exit code: 2 changes, 3 only drift, 4 refused, 5 locked, 6 a host does not answer")
 }
 
@@ -126,7 +126,7 @@ func (a *app) planCommand() *cobra.Command {
 	form.flag(cmd)
 	why.flag(cmd)
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "plan the removal of everything")
-	cmd.Flags().StringVar(&out, "out", "", "save the plan to this `file`, for kubewright apply FILE")
+	cmd.Flags().Var((*fileName)(&out), "out", "save the plan to this `file`, for kubewright apply FILE")
 	cmd.Flags().StringVar(&o.generateOut, generateFlag, "", "write clusters of import blocks that have no block into this new `file` of the configuration")
 	return cmd
 }

@@ -11,6 +11,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
+// Expression prints what an expression came to, as HCL; of what is sensitive, that it is.
+func Expression(w io.Writer, v state.Value, o Options) error {
+	p := newPage(o)
+	p.line(hcl(v, ""))
+	return p.flush(w)
+}
+
 // Output prints one output: as HCL, as JSON, or bare for a script. A bare
 // value is printed as it is and without a line break.
 func Output(w io.Writer, v state.Value, raw, asJSON bool, o Options) error {
@@ -22,9 +29,7 @@ func Output(w io.Writer, v state.Value, raw, asJSON bool, o Options) error {
 	case asJSON:
 		return WriteJSON(w, known(v))
 	case !raw:
-		p := newPage(o)
-		p.line(hcl(v, ""))
-		return p.flush(w)
+		return Expression(w, v, o)
 	}
 	switch v.Kind() {
 	case state.KindString, state.KindNumber:
