@@ -119,8 +119,10 @@ func diffItem(want, have, was *state.Item) (Change, bool) {
 	if want.CreateOnly {
 		c.Attributes = onceThere(want.Kind, c.Attributes)
 	}
+	var left []AttributeChange
 	if want.Partial && was != nil && !want.CreateOnly {
-		c.Attributes = append(c.Attributes, unwanted(want, have, was)...)
+		left = unwanted(want, have, was)
+		c.Attributes = append(c.Attributes, left...)
 	}
 	for i := range c.Attributes {
 		if a := &c.Attributes[i]; a.Origin.IsZero() {
@@ -129,6 +131,9 @@ func diffItem(want, have, was *state.Item) (Change, bool) {
 		}
 	}
 	c.Reason = reason(c.Attributes, was)
+	if len(left) > 0 {
+		c.Reason = ReasonConfigured
+	}
 	c.Shown = shown(want, have)
 	return c, len(c.Attributes) > 0
 }
@@ -339,34 +344,4 @@ func argValue(args []state.Arg) state.Value {
 		return values[0]
 	}
 	return state.List(values...)
-}
-
-// unwanted lists leaves of a partial item that we set before, that are still
-// there, and that the configuration no longer asks for.
-func unwanted(want, have, was *state.Item) []AttributeChange {
-	if was.Attributes.Equal(want.Attributes) {
-		return nil
-	}
-	var out []AttributeChange
-	for _, path := range was.Attributes.Leaves() {
-		if want.Class(path) != state.Bound || !was.Attributes.Get(path).Equal(have.Attributes.Get(path)) {
-			continue
-		}
-		if want.Attributes.Get(path).IsNull() && !have.Attributes.Get(path).IsNull() && !coveredByList(want.Attributes, path) {
-			out = append(out, AttributeChange{Path: path, Before: have.Attributes.Get(path)})
-		}
-	}
-	return out
-}
-
-// coveredByList tells that the path leads into a list of the value, whose
-// elements are compared there.
-func coveredByList(v state.Value, path string) bool {
-	for _, key := range state.SplitPath(path) {
-		v = v.Get(state.JoinPath("", key))
-		if v.Kind() == state.KindList {
-			return true
-		}
-	}
-	return false
 }

@@ -91,6 +91,61 @@ func TestDiff(t *testing.T) {
 			"update object:v1/ConfigMap/ns/x: configuration changed\n  labels.a \"1\" -> null",
 		},
 		{"unless somebody else has changed it", object, tree{"labels": tree{}}, tree{"labels": tree{"a": "9"}}, tree{"labels": tree{"a": "1"}}, ""},
+		{
+			"elements that we set in a list and want no more", object,
+			tree{"c": []any{tree{"name": "x", "image": "1"}}},
+			tree{"c": []any{
+				tree{"name": "x", "image": "1", "env": []any{tree{"name": "D", "value": "1"}, tree{"name": "Z", "value": "9"}}, "sec": tree{"priv": true}, "pull": "Always"},
+				tree{"name": "side", "image": "2", "pull": "Always"}, tree{"name": "injected"},
+			}},
+			tree{"c": []any{tree{"name": "x", "image": "1", "env": []any{tree{"name": "D", "value": "1"}}, "sec": tree{"priv": true}}, tree{"name": "side", "image": "2"}}},
+			"update object:v1/ConfigMap/ns/x: configuration changed\n" +
+				"  c.x.env.D {\"name\":\"D\",\"value\":\"1\"} -> null\n" +
+				"  c.x.sec.priv true -> null\n" +
+				"  c.side {\"image\":\"2\",\"name\":\"side\"} -> null",
+		},
+		{
+			"a list that we set and want no more, with defaults in it", object,
+			tree{"spec": tree{}},
+			tree{"spec": tree{"ports": []any{tree{"port": 80, "protocol": "TCP"}}}},
+			tree{"spec": tree{"ports": []any{tree{"port": 80}}}},
+			"update object:v1/ConfigMap/ns/x: configuration changed\n  spec.ports [{\"port\":80}] -> null",
+		},
+		{
+			"and to which somebody has added an element", object,
+			tree{"spec": tree{}},
+			tree{"spec": tree{"ports": []any{tree{"port": 70}, tree{"port": 80, "protocol": "TCP"}}}},
+			tree{"spec": tree{"ports": []any{tree{"port": 80}}}},
+			"update object:v1/ConfigMap/ns/x: configuration changed\n  spec.ports.1 {\"port\":80} -> null",
+		},
+		{
+			"a field in a list without names", object,
+			tree{"rules": []any{tree{"verbs": []any{"get"}}}},
+			tree{"rules": []any{tree{"verbs": []any{"get"}, "resourceNames": []any{"a"}}}},
+			tree{"rules": []any{tree{"verbs": []any{"get"}, "resourceNames": []any{"a"}}}},
+			"update object:v1/ConfigMap/ns/x: configuration changed\n  rules.0.resourceNames [\"a\"] -> null",
+		},
+		{
+			"an element in which somebody has changed something", object,
+			tree{"c": []any{}},
+			tree{"c": []any{tree{"name": "x", "image": "9", "tty": true}}},
+			tree{"c": []any{tree{"name": "x", "image": "1", "tty": true}}},
+			"update object:v1/ConfigMap/ns/x: configuration changed\n  c.x.tty true -> null",
+		},
+		{
+			"an element of ours that is gone, and one of others that was never ours", object,
+			tree{"c": []any{tree{"name": "x"}}},
+			tree{"c": []any{tree{"name": "x", "env": []any{tree{"name": "D", "value": "1"}}}, tree{"name": "injected"}}},
+			tree{"c": []any{tree{"name": "x"}, tree{"name": "side"}}},
+			"",
+		},
+		{
+			"a map of a document that is ours whole, once", object,
+			tree{"data": tree{"doc": tree{"a": 1, "l": []any{}}}},
+			tree{"data": tree{"doc": tree{"a": 1, "hard": tree{"memory": "1"}, "l": []any{tree{"name": "x"}}}}},
+			tree{"data": tree{"doc": tree{"a": 1, "hard": tree{"memory": "1"}, "l": []any{tree{"name": "x"}}}}},
+			"update object:v1/ConfigMap/ns/x: configuration changed\n  data.doc.l [{\"name\":\"x\"}] -> []\n  data.doc.hard {\"memory\":\"1\"} -> null",
+		},
 		{"no longer configured", item, nil, tree{"a": 1}, tree{"a": 1}, "delete file:/x: no longer in the configuration"},
 		{"an image that is no longer configured stays", image, nil, tree{"present": true}, tree{"present": true}, "forget image:i: no longer in the configuration"},
 		{"no longer configured and gone", item, nil, nil, tree{"a": 1}, "forget file:/x: no longer in the configuration"},
@@ -191,6 +246,46 @@ func TestDiffFindsEveryEdit(t *testing.T) {
 		got := planner.Diff(snapshot(a), snapshot(b), snapshot())
 		if (len(got) == 0) != a.Attributes.Equal(b.Attributes) {
 			t.Fatalf("equal is %v, changes:\n%s", a.Attributes.Equal(b.Attributes), text(got))
+		}
+	})
+}
+
+// anyList draws elements of a list, most of them with names.
+func anyList(t *rapid.T, label string) []any {
+	var out []any
+	for _, name := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"", "x", "y", "z"}), rapid.ID).Draw(t, label) {
+		e := tree{"v": rapid.SampledFrom([]string{"1", "2"}).Draw(t, label+name+" v")}
+		if name != "" {
+			e["name"] = name
+		}
+		if rapid.Bool().Draw(t, label+name+" more") {
+			e["env"] = []any{tree{"name": "D", "value": "1"}}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// TestDiffOfListsTakesOnlyWhatWasSet: of a list that is as wanted, and to which others
+// have added, nothing is taken that was not recorded, and each path is told once.
+func TestDiffOfListsTakesOnlyWhatWasSet(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		it := func(list []any) state.Item {
+			return state.Item{Address: address("object:v1/Pod/ns/x"), Kind: state.KindObject, Partial: true, Attributes: value(tree{"c": list})}
+		}
+		want, have, was := it(anyList(t, "want")), it(anyList(t, "have")), it(anyList(t, "was"))
+		if got, fresh := planner.Diff(snapshot(want), snapshot(have), snapshot(want)), planner.Diff(snapshot(want), snapshot(have), snapshot()); len(got) != len(fresh) {
+			t.Fatalf("taken and never set before:\n%s", text(got))
+		}
+		paths := map[string]bool{}
+		for _, c := range planner.Diff(snapshot(want), snapshot(have), snapshot(was)) {
+			for _, a := range c.Attributes {
+				if paths[a.Path] {
+					t.Fatalf("%s is told twice", a.Path)
+				}
+				paths[a.Path] = true
+			}
 		}
 	})
 }

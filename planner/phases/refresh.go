@@ -114,7 +114,7 @@ func Refreshed(v *View, r Result) state.Learned {
 			ours := *was
 			for _, a := range c.Attributes {
 				path := enclosingMap(was.Attributes, state.SplitPath(a.Path))
-				ours.Attributes = replaced(ours.Attributes, path, at(it.Attributes, path))
+				ours.Attributes = replaced(ours.Attributes, path, ofOurs(was, path, at(it.Attributes, path)))
 			}
 			learn(ours)
 		default:
@@ -122,6 +122,19 @@ func Refreshed(v *View, r Result) state.Learned {
 		}
 	}
 	return l
+}
+
+// ofOurs is what is at a path of an item that is ours in part, without what others have
+// put into its lists: that is not remembered, and so never taken away. A document inside
+// it is ours whole.
+func ofOurs(was *state.Item, path []string, there state.Value) state.Value {
+	to := ""
+	for _, key := range path {
+		if to = state.JoinPath(to, key); slices.Contains(was.Exact, to) {
+			return there
+		}
+	}
+	return planner.Ours(there, at(was.Attributes, path))
 }
 
 // enclosingMap is as much of a path as leads through maps: a list is taken whole.

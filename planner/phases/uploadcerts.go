@@ -110,7 +110,8 @@ func (c *cluster) refsOfBlocks() []state.ObjectRef {
 
 // Learned is what the state remembers of a step that was done, before anything
 // is observed again: nobody can see by which key certificates were encrypted,
-// nor for how long a token was meant to live.
+// nor for how long a token was meant to live, nor who wants a field of an object: what
+// is applied no more may stay there, as a default or since somebody else wants it too.
 func Learned(step *planner.Step, desired *state.Snapshot) state.Learned {
 	l := Left(step)
 	for _, op := range step.Operations {
@@ -120,6 +121,10 @@ func Learned(step *planner.Step, desired *state.Snapshot) state.Learned {
 			ref = certsSecret
 		case planner.CreateToken:
 			ref = tokenRef(op.ID)
+		case planner.ApplyObject:
+			if !op.CreateOnly && step.ID.Waypoint == "" {
+				ref = refOf(op.Object)
+			}
 		}
 		if it := desired.Find(item(step.Target, step.Phase, "object", ref.String())); it != nil {
 			l.Items = append(l.Items, recordable(*it))

@@ -71,8 +71,16 @@ func mergeMap(live, before, wanted state.Value) state.Value {
 	return state.Map(out)
 }
 
-// without takes the leaves of gone out of live; null when nothing is left.
+// without takes the leaves of gone out of live, and of a list that the API merges its
+// elements; null when nothing is left.
 func without(live, gone state.Value) state.Value {
+	if live.Kind() == state.KindList && gone.Kind() == state.KindList && mergeKey(gone, live) != "" {
+		rest := mergeList(mergeKey(gone, live), live, gone, state.Value{})
+		if len(rest.AsList()) == 0 {
+			return state.Value{}
+		}
+		return rest
+	}
 	if live.Kind() != state.KindMap || gone.Kind() != state.KindMap {
 		return state.Value{}
 	}
