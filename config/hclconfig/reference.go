@@ -38,7 +38,7 @@ The last column is what changing a value does to a cluster that runs:
 | object | API objects, labels or taints change |
 | restart | a component restarts on each node concerned, one control plane at a time |
 | node-replace | the node is drained, reset and joined anew |
-| immutable | refused while the cluster lives |
+| immutable | refused while the cluster lives, also by an argument or a patch that says it |
 
 Every block can also be written as ` + "`dynamic \"BLOCK\" { for_each = …, labels = [BLOCK.key], content { … } }`" + ` inside of another.
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
@@ -78,12 +79,21 @@ const apiPort = "bind_port"
 
 // wantedPort is the port that API servers are given.
 func wantedPort(c *config.Cluster) int {
-	for _, a := range slices.Backward(c.APIServer.Args) {
-		if port, err := strconv.Atoi(a.Value); a.Name == "secure-port" && err == nil {
-			return port
-		}
+	if a := portArg(c); a != nil {
+		port, _ := strconv.Atoi(a.Value)
+		return port
 	}
 	return c.BindPort
+}
+
+// portArg is the argument that gives API servers their port, nil where bind_port does.
+func portArg(c *config.Cluster) *config.Arg {
+	for i, a := range slices.Backward(c.APIServer.Args) {
+		if _, err := strconv.Atoi(a.Value); strings.ReplaceAll(a.Name, "_", "-") == "secure-port" && err == nil {
+			return &c.APIServer.Args[i]
+		}
+	}
+	return nil
 }
 
 // withPort adds the port of an API server that was seen, where nothing is
@@ -158,19 +168,28 @@ func (c *cluster) checkFixed() diag.Diagnostics {
 			continue
 		}
 		text := c.view.Config.Secrets.Text(fmt.Sprintf("%s = %q, and the configuration says %q", name, lives[name], value))
-		place := c.origin(name)
-		if name == "etcd" {
+		place, why := c.place(name), dependsOnIt
+		switch name {
+		case "etcd":
 			text = fmt.Sprintf("%s etcd, and the configuration says %s", lives[name], value)
 			place = c.Source
-		}
-		why := "certificates, addresses and data in the cluster depend on it, and there is no safe way from one to the other"
-		if name == apiPort {
+		case apiPort:
 			why = "every API server tells pods its own port as that of all of them, so that calls fail while some listen on another one, and kubeadm has no way either"
+			if a := portArg(c.Cluster); a != nil {
+				place = a.Source
+			}
 		}
-		diags = append(diags, diag.Errorf("Living cluster keeps this setting",
-			"Cluster %q was made with %s. Nothing is changed on any host: %s. "+
-				"Write the old value again; or make a new cluster with the new one, and move what runs there.",
-			c.Label, text, why).At(place).For(c.target))
+		diags = append(diags, c.refuseFixed(text, why, place))
 	}
-	return diags
+	return append(diags, c.checkKeptArgs(wanted, lives)...)
+}
+
+// dependsOnIt is why a living cluster keeps most of what it keeps.
+const dependsOnIt = "certificates, addresses and data in the cluster depend on it, and there is no safe way from one to the other"
+
+func (c *cluster) refuseFixed(text, why string, place state.Source) *diag.Diagnostic {
+	return diag.Errorf("Living cluster keeps this setting",
+		"Cluster %q was made with %s. Nothing is changed on any host: %s. "+
+			"Write the old value again; or make a new cluster with the new one, and move what runs there.",
+		c.Label, text, why).At(place).For(c.target)
 }
