@@ -50,7 +50,7 @@ var certs = phase{
 		if n.target != n.cluster.seat {
 			needs = append(needs, step(n.cluster.seat, certsPhase))
 		}
-		if n.upgrades() {
+		if n.upgrades() && n.cluster.up.raises {
 			// What a newer version's certificates no longer say is said by a role
 			// binding there.
 			needs = append(needs, step(n.cluster.target, tokenPhase))

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"net/url"
@@ -66,6 +67,19 @@ func (c *cluster) formerHosts() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// refuseMove refuses a move of the endpoint in a plan that raises the version: an
+// upgrade changes what the API has of it before the first control plane is touched,
+// and a move when the last one is done.
+func (c *cluster) refuseMove() *diag.Diagnostic {
+	names := strings.Join(c.formerHosts(), ", ")
+	first := fmt.Sprintf("the move first, with kubernetes_version = %q; or the upgrade first, with control_plane_endpoint as it was", c.up.newest)
+	if c.up.begun {
+		first = "the upgrade first, which has begun, with control_plane_endpoint as it was"
+	}
+	return diag.Errorf("Endpoint moves alone", "Cluster %q: API servers are called by %s still, and are to be by %s, while the version changes in the same plan (%s). Nothing is changed on any host. "+
+		"Do one after the other: %s.", c.Label, names, c.ControlPlaneEndpoint, c.versionNote(), first).At(c.place("control_plane_endpoint")).For(c.target)
 }
 
 // absentCallers are the names by which workers call API servers that could not be

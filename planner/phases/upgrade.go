@@ -253,6 +253,8 @@ func (c *cluster) versionChange() diag.Diagnostics {
 	case c.report == nil && !c.up.begun:
 		return refuse("Cluster cannot be upgraded now", "%s, so that it is not known which versions its kubelets run. "+
 			"Bring it to answer first, with kubernetes_version = %q.", c.darkTargets()[0].Reason, c.up.newest)
+	case len(c.formerHosts()) > 0:
+		return diag.Diagnostics{c.refuseMove()}
 	case c.exchanges():
 		return refuse("Cluster cannot be upgraded now", "control planes are to come and to go in the same plan (%s). Those that go leave before an upgrade, and those that come join after it: "+
 			"etcd would have fewer members while each restarts. Do one after the other: the nodes first, with kubernetes_version = %q, or the upgrade first.", c.story(c.acts()), c.up.newest)

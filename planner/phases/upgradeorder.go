@@ -58,9 +58,14 @@ func (c *cluster) afterFirstPlane() []state.Address {
 	return []state.Address{step(c.inTurn()[0].target, waitPlanePhase)}
 }
 
-// afterPlanes is when every control plane has the new version.
+// afterPlanes is when every control plane has the new version. Where the endpoint
+// moves while only kubelets take another version, the configuration in the cluster
+// is written when the kubelets have turned.
 func (c *cluster) afterPlanes() []state.Address {
-	needs := []state.Address{step(c.target, uploadConfigPhase)}
+	var needs []state.Address
+	if len(c.formerHosts()) == 0 {
+		needs = append(needs, step(c.target, uploadConfigPhase))
+	}
 	for _, n := range c.controlPlanes() {
 		if n.upgrades() {
 			needs = append(needs, step(n.target, waitPlanePhase))
