@@ -35,15 +35,22 @@ type ClusterQuery struct {
 	// Kubelet is the version that kubelets are to have, without v: the same is
 	// asked of nodes with another one, which may have to be emptied. Empty for any.
 	Kubelet string
+	// Evicting are taints with the effect NoExecute that nodes are to have, by the
+	// nodes' names: the same is asked of those that lack one, since it empties them.
+	Evicting map[string][]Taint
 	// TokenSecrets asks for the Secrets that hold tokens of service accounts.
 	TokenSecrets bool
 }
 
-// Drained are the nodes of which the query asks what a drain would evict, in order.
+// Drained are the nodes of which the query asks what a drain, or a taint, would evict,
+// in order.
 func (q ClusterQuery) Drained(nodes map[string]NodeReport) []string {
 	out := slices.Clone(q.PodsOn)
 	for name, n := range nodes {
 		if q.Kubelet != "" && strings.TrimPrefix(n.KubeletVersion, "v") != q.Kubelet {
+			out = append(out, name)
+		}
+		if slices.ContainsFunc(q.Evicting[name], func(t Taint) bool { return !slices.Contains(n.Taints, t) }) {
 			out = append(out, name)
 		}
 	}

@@ -149,12 +149,8 @@ func keepsOut(t state.Taint) bool { return t.Effect == "NoSchedule" || t.Effect 
 // taintsAfter are a node's taints when the plan is done: those of the configuration, and
 // those that others have set. What Kubernetes sets itself passes.
 func (n *node) taintsAfter() []state.Taint {
-	phase, out := markWorkerPhase, slices.Clone(n.wantedTaints())
-	if n.isControlPlane() {
-		phase = markPlanePhase
-	}
-	ours := map[string]state.Value{}
-	if was := n.cluster.view.recorded.Find(item(n.target, phase, "node", n.name)); was != nil {
+	out, ours := slices.Clone(n.wantedTaints()), map[string]state.Value{}
+	if was := n.cluster.view.recorded.Find(item(n.target, n.markPhase(), "node", n.name)); was != nil {
 		ours = was.Attributes.Get("taints").AsMap()
 	}
 	for _, t := range n.cluster.report.Nodes[n.name].Taints {

@@ -126,6 +126,9 @@ func kubeletStep(n *node, w work) planner.Step {
 	s.Operations = append(s.Operations, n.readyWait()...)
 	s.Operations = append(s.Operations, n.stay()...)
 	s.Impact = "restarts the kubelet here; pods keep running"
+	if n.taintImpact(w.of(n.markPhase())) != "" {
+		s.Impact += " until the taint is set"
+	}
 	if n.unregistered() {
 		s.Impact = "restarts the kubelet here, which makes its Node anew"
 	}

@@ -108,7 +108,7 @@ func markStep(n *node, w work) planner.Step {
 			addToPatch(&op, a)
 		}
 	}
-	return planner.Step{Via: n.cluster.seat, Operations: []planner.Operation{op}}
+	return planner.Step{Via: n.cluster.seat, Impact: n.taintImpact(w), Operations: []planner.Operation{op}}
 }
 
 // addToPatch turns one changed attribute of a node into a part of the patch.

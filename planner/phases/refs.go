@@ -54,7 +54,7 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string, repla
 			}
 		}
 	}
-	q.PodsOn = leaving(cfg, recorded, label, replace)
+	q.PodsOn, q.Evicting = leaving(cfg, recorded, label, replace), evicting(cfg, recorded, label)
 	if recorded != nil {
 		for i := range recorded.Items {
 			it := &recorded.Items[i]

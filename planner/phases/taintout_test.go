@@ -1,0 +1,64 @@
+package phases_test
+
+import (
+	"testing"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestTaintThatEvicts wants a plan that sets a taint with the effect NoExecute to name
+// the pods that go, and nobody to promise that they stay.
+func TestTaintThatEvicts(t *testing.T) {
+	t.Parallel()
+	const keeps = "restarts the kubelet here; pods keep running"
+	noExecute := []state.Taint{{Key: "maintenance", Effect: "NoExecute"}}
+	evicts := func(what string) [2]string { return [2]string{what, keeps + " until the taint is set"} }
+	for name, c := range map[string]struct {
+		change func(o *operator)
+		want   [2]string
+	}{
+		"one pod": {func(o *operator) { o.config.Nodes[1].Taints = noExecute },
+			evicts("evicts 1 pod that does not tolerate the taint: shop/cart-1 (ReplicaSet); no PodDisruptionBudget is asked")},
+		"two pods, two taints": {func(o *operator) {
+			o.cart("host-10-0-0-21", "host-10-0-0-21")
+			o.config.Nodes[1].Taints = append([]state.Taint{{Key: "broken", Effect: "NoExecute"}}, noExecute...)
+		}, evicts("evicts 2 pods that do not tolerate the taints: shop/cart-1 (ReplicaSet), shop/cart-2 (ReplicaSet); no PodDisruptionBudget is asked")},
+		"a pod that tolerates it": {func(o *operator) {
+			o.cart("host-10-0-0-21 tolerant", "host-10-0-0-22")
+			o.config.Nodes[1].Taints = noExecute
+		}, [2]string{"", keeps}},
+		"a taint that only keeps pods out": {func(o *operator) {
+			o.config.Nodes[1].Taints = []state.Taint{{Key: "maintenance", Effect: "NoSchedule"}}
+		}, [2]string{"", keeps}},
+		"a taint that is there": {func(o *operator) {
+			o.cart("host-10-0-0-21 tolerant", "host-10-0-0-22")
+			o.config.Nodes[1].Taints = noExecute
+			o.must(o.apply())
+			o.cart("host-10-0-0-21", "host-10-0-0-22")
+			o.config.Nodes[1].Labels = map[string]string{"example.com/a": "b"}
+		}, [2]string{"", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := stranded(t)
+			c.change(o)
+			p, err := o.plan()
+			o.must(err)
+			got, marked := [2]string{}, false
+			for _, s := range p.Steps {
+				if s.Target != o.config.Nodes[1].Target {
+					continue
+				}
+				switch s.Phase {
+				case "mark-worker":
+					got[0], marked = s.Impact, true
+				case "kubelet-start":
+					got[1] = s.Impact
+				}
+			}
+			if got != c.want || !marked {
+				t.Errorf("mark-worker and kubelet-start say %q, want %q", got, c.want)
+			}
+		})
+	}
+}
