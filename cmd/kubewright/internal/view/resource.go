@@ -73,7 +73,7 @@ func (p *page) resource(plan *planIndex, c planner.ResourceChange) resource {
 	}
 	r.entry.block = len(r.entry.kids) > 0
 	r.comments = p.resourceComments(c, phases)
-	r.mirrors = mirrored(plan.Plan, c, phases)
+	r.mirrors = mirrored(plan, c, phases)
 	return r
 }
 
@@ -230,33 +230,4 @@ func (x *planIndex) phasesOf(t state.Target) []phase {
 		out[i].changes = append(out[i].changes, c)
 	}
 	return out
-}
-
-// mirrored tells that a cluster changes only in the objects that repeat what
-// is on its nodes, and names them.
-func mirrored(plan *planner.Plan, c planner.ResourceChange, phases []phase) []string {
-	if c.Target.Type != state.TypeCluster || c.Action != planner.Update || !nodesChange(plan) {
-		return nil
-	}
-	var out []string
-	for _, ph := range phases {
-		if ph.id.Phase != "upload-config" || ph.id.Waypoint != "" {
-			return nil
-		}
-		for _, ch := range ph.changes {
-			id := ch.Address.ID()
-			name := id[strings.LastIndex(id, "/")+1:]
-			if ch.Action != planner.Update || name != "kubeadm-config" && name != "kubelet-config" || !ordinary(ch.Action, ch.Reason) {
-				return nil
-			}
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-func nodesChange(plan *planner.Plan) bool {
-	return slices.ContainsFunc(plan.Resources, func(r planner.ResourceChange) bool {
-		return r.Target.Type == state.TypeNode && r.Action == planner.Update
-	})
 }

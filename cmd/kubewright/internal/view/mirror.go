@@ -1,0 +1,159 @@
+package view
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// mirrored tells that a cluster changes only in the objects that repeat what its
+// nodes are shown to get, and names them.
+func mirrored(plan *planIndex, c planner.ResourceChange, phases []phase) []string {
+	if c.Target.Type != state.TypeCluster || c.Action != planner.Update {
+		return nil
+	}
+	var out []string
+	var changes []planner.Change
+	for _, ph := range phases {
+		if ph.id.Phase != "upload-config" || ph.id.Waypoint != "" {
+			return nil
+		}
+		for _, ch := range ph.changes {
+			id := ch.Address.ID()
+			name := id[strings.LastIndex(id, "/")+1:]
+			if ch.Action != planner.Update || name != "kubeadm-config" && name != "kubelet-config" || !ordinary(ch.Action, ch.Reason) {
+				return nil
+			}
+			out = append(out, name)
+		}
+		changes = append(changes, ph.changes...)
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	shown := plan.shownOnNodes(c.Target)
+	for _, ch := range changes {
+		if slices.ContainsFunc(ch.Attributes, func(a planner.AttributeChange) bool { return !shown.repeats(a) }) {
+			return nil
+		}
+	}
+	return out
+}
+
+// valueSet are values that come or go, as a plan shows them.
+type valueSet map[namedValue]bool
+
+// namedValue is a value with the name of the setting or argument that has it. The name
+// is empty for any.
+type namedValue struct {
+	gone       bool
+	name, text string
+}
+
+// shownOnNodes are the values that change on the nodes of a cluster.
+func (x *planIndex) shownOnNodes(cluster state.Target) valueSet {
+	set := valueSet{}
+	for _, r := range x.Resources {
+		of := r.After["cluster"]
+		if r.Target.Type != state.TypeNode || r.Action != planner.Update || of != "" && of != cluster.Name {
+			continue
+		}
+		for _, i := range x.changesOf[r.Target] {
+			for _, a := range x.Changes[i].Attributes {
+				values, _ := differing(a)
+				for _, v := range values {
+					set[v] = true
+					set[namedValue{gone: v.gone, text: v.text}] = true
+				}
+			}
+		}
+	}
+	return set
+}
+
+// configHash is where kubeadm notes whether somebody has edited a configuration: it
+// follows from the rest of the object.
+const configHash = `metadata.annotations["kubeadm.kubernetes.io/component-config.hash"]`
+
+// repeats tells that all of what changes in an attribute is among the values: of the
+// same name, or one that says by itself what it is, as an address or a path does.
+func (s valueSet) repeats(a planner.AttributeChange) bool {
+	if a.Path == configHash {
+		return true
+	}
+	values, all := differing(a)
+	replaced := !compound(a.Before) && !compound(a.After) && !a.After.IsNull()
+	for _, v := range values {
+		if v.gone && replaced {
+			continue // the new value says it
+		}
+		telling := strings.ContainsAny(v.text, "./:")
+		if !s[v] && (!telling || !s[namedValue{gone: v.gone, text: v.text}]) {
+			return false
+		}
+	}
+	return all && len(values) > 0
+}
+
+// differing are the leaves of a changed attribute that are not on both of its sides.
+// All is false when there are more: what is not known yet.
+func differing(a planner.AttributeChange) (values []namedValue, all bool) {
+	path := state.SplitPath(a.Path)
+	name := path[len(path)-1]
+	if name == "value" && len(path) > 1 {
+		name = path[len(path)-2]
+	}
+	before, after := map[namedValue]bool{}, map[namedValue]bool{}
+	known := leavesOf(name, a.Before, before)
+	all = leavesOf(name, a.After, after) && known
+	for v := range after {
+		if !before[v] {
+			values = append(values, v)
+		}
+	}
+	for v := range before {
+		if !after[v] {
+			v.gone = true
+			values = append(values, v)
+		}
+	}
+	return values, all
+}
+
+func compound(v state.Value) bool { return v.Kind() == state.KindMap || isList(v) }
+
+// leavesOf collects the leaves of a value by the names of what they belong to, and tells
+// whether all of them are known. An argument of kubeadm is a name and a value.
+func leavesOf(name string, v state.Value, out map[namedValue]bool) bool {
+	all := true
+	switch v.Kind() {
+	case state.KindNull:
+	case state.KindPending:
+		return false
+	case state.KindMap:
+		m := v.AsMap()
+		if arg, ok := m["name"]; ok && len(m) == 2 && !m["value"].IsNull() {
+			return leavesOf(arg.AsString(), m["value"], out)
+		}
+		for k, e := range m {
+			all = leavesOf(k, e, out) && all
+		}
+	case state.KindList:
+		for _, e := range v.AsList() {
+			all = leavesOf(name, e, out) && all
+		}
+	case state.KindArgs:
+		for _, arg := range v.AsArgs() {
+			all = leavesOf(arg.Name, arg.Of(), out) && all
+		}
+	case state.KindString, state.KindNumber:
+		out[namedValue{name: name, text: v.AsString()}] = true
+	case state.KindSensitive:
+		out[namedValue{name: name, text: v.AsSensitive().Ref + " " + v.AsSensitive().Fingerprint}] = true
+	default:
+		out[namedValue{name: name, text: inline(v)}] = true
+	}
+	return all
+}
