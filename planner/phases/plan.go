@@ -53,6 +53,9 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	}
 	desired, recorded := v.desired(), v.recorded
 	observed := v.Observed(desired, recorded)
+	if refused := v.refuseDamaged(desired, observed); len(refused) > 0 {
+		return Result{}, slices.Concat(diags, refused, v.stillOut())
+	}
 	rotations, stages := v.rotationStages(observed)
 	if v.RefreshOnly {
 		return v.refresh(header, desired, observed, options), diags

@@ -1,0 +1,96 @@
+package phases
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// rotatedPhases have what the stages of a rotation change, or have restart: who has
+// lost something of it would not come up in the midst of them.
+var rotatedPhases = []string{certsPhase, kubeconfigPhase, etcdPhase, controlPlanePhase, kubeletStartPhase, waitBootstrapPhase, finalizePhase}
+
+// refuseDamaged refuses to begin a rotation while something that it changes is not as
+// an apply has left it: its stages go before every other step, so that what they stop
+// at would never be put right.
+func (v *View) refuseDamaged(desired, observed *state.Snapshot) diag.Diagnostics {
+	if v.RefreshOnly || !slices.ContainsFunc(v.clusters, (*cluster).beginsRotation) {
+		return nil
+	}
+	changes := v.unignored(planner.Diff(desired, observed, v.recorded))
+	var diags diag.Diagnostics
+	for _, c := range v.clusters {
+		if !c.beginsRotation() {
+			continue
+		}
+		if damage := c.damage(changes); len(damage) > 0 {
+			diags.Append(diag.Errorf("Damage comes before a rotation", "%s: not all that this changes is as an apply has left it:\n\n  %s\n\nNothing is changed. Once begun, a rotation comes before every other repair, "+
+				"and would stop at this. Apply without -%s first, which puts it right, then rotate:\n\n  kubewright apply",
+				strings.Join(c.rotatingNames(), ", "), strings.Join(damage, "\n  "), ReplaceFlag).At(c.Source).For(c.target))
+		}
+	}
+	return diags
+}
+
+// beginsRotation tells that this plan takes the first step of a rotation.
+func (c *cluster) beginsRotation() bool { return c.rotates() && !c.rotationBegun() }
+
+// damage says what of the changes puts right something that a rotation touches, a line each.
+func (c *cluster) damage(changes []planner.Change) []string {
+	var out []string
+	for _, ch := range changes {
+		n := c.node(ch.Address.Target)
+		if n == nil || ch.Address.Waypoint != "" || !slices.Contains(rotatedPhases, ch.Address.Phase) || !n.isControlPlane() && c.clusterCA() == nil {
+			continue
+		}
+		if what := n.damaged(ch); what != "" {
+			out = append(out, fmt.Sprintf("%s (%s): %s", n.target, n.Address, what))
+		}
+	}
+	return out
+}
+
+// damaged says what has become of the item of a change; empty when the change is for
+// another reason, such as a renewal that is due or another configuration.
+func (n *node) damaged(ch planner.Change) string {
+	class := ch.Address.Class()
+	if ch.Kind == state.KindKubeconfig {
+		class = string(ch.Kind)
+	}
+	was, id := n.cluster.view.recorded.Find(ch.Address), fmt.Sprintf("%s %q", class, ch.Address.ID())
+	switch since := n.bereft(); {
+	case ch.Action == planner.Delete || ch.Action == planner.Forget || ch.OnlyRereads() || ch.Address.ID() == kubeletConf && since != "":
+		return ""
+	case ch.Address.ID() == kubeletClientCert && since != "":
+		return fmt.Sprintf("the kubelet cannot start again, since %s (%s)", since, kubeletConf)
+	case ch.Address.ID() == kubeletClientCert:
+		return id + " is of no use to the kubelet any more"
+	case ch.Action == planner.Create && (was != nil || slices.Contains(neverNew, ch.Kind)):
+		return id + " is missing"
+	case ch.Action == planner.Create || was == nil:
+		return ""
+	}
+	var changed []string
+	for _, a := range ch.Attributes {
+		if why := a.Before.AsString(); why != "" && (a.Path == "invalid" || a.Path == "key") {
+			return id + ": " + why
+		}
+		if a.Path != planner.RenewalDue && a.Path != planner.StaleFiles && was.Attributes.Get(a.Path).Equal(a.After) {
+			changed = append(changed, a.Path)
+		}
+	}
+	switch {
+	case len(changed) == 0:
+		return ""
+	case ch.Kind == state.KindUnit && slices.Contains(changed, "active"):
+		return id + " does not run"
+	}
+	return fmt.Sprintf("%s was changed (%s)", id, strings.Join(changed, ", "))
+}
+
+// neverNew are the kinds of which every node that is in the cluster has all, recorded or not.
+var neverNew = []state.Kind{state.KindStaticPod, state.KindKubeconfig, state.KindCertificate, state.KindKey}

@@ -1,0 +1,61 @@
+package phases_test
+
+import (
+	"testing"
+
+	"github.com/kubewright/kubewright/planner/phases"
+)
+
+// TestDamageBeforeRotating: no rotation begins while something that it changes is
+// missing, was changed or does not run, as its stages would stop at that; an apply
+// without it puts that right.
+func TestDamageBeforeRotating(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	const cp2, w1 = "10.0.0.12", "10.0.0.21"
+	for name, c := range map[string]struct{ ca, host, edit, says string }{
+		"a worker's kubeconfig": {"ca", w1, "file /etc/kubernetes/kubelet.conf delete", `node.worker["w1"] (10.0.0.21): the kubelet cannot start again, since its kubeconfig is gone (/etc/kubernetes/kubelet.conf)`},
+		"a plane's kubeconfig":  {"ca", cp2, "file /etc/kubernetes/kubelet.conf delete", `node.cp["cp2"] (10.0.0.12): the kubelet cannot start again, since its kubeconfig is gone`},
+		"no kubeconfig":         {"ca", cp2, "file /etc/kubernetes/controller-manager.conf content x", `node.cp["cp2"] (10.0.0.12): kubeconfig "/etc/kubernetes/controller-manager.conf": not a kubeconfig`},
+		"no CA on a worker":     {"ca", w1, "file /etc/kubernetes/pki/ca.crt delete", `node.worker["w1"] (10.0.0.21): certificate "/etc/kubernetes/pki/ca" is missing`},
+		"no key":                {"front-proxy-ca", cp2, "file /etc/kubernetes/pki/apiserver.key delete", `certificate "/etc/kubernetes/pki/apiserver": /etc/kubernetes/pki/apiserver.key is missing`},
+		"no manifest":           {"etcd-ca", cp2, "file /etc/kubernetes/manifests/etcd.yaml delete", `file "/etc/kubernetes/manifests/etcd.yaml" is missing`},
+		"another manifest":      {"service-account", cp2, "file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg profiling=false", `file "/etc/kubernetes/manifests/kube-apiserver.yaml" was changed (`},
+		"a kubelet that stands": {"etcd-ca", cp2, "unit kubelet.service stop", `node.cp["cp2"] (10.0.0.12): unit "kubelet.service" does not run`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			o.edit(c.host, c.edit)
+			o.rotate = []phases.Rotation{rotation(t, c.ca)}
+			wantRefused(t, o, "Damage comes before a rotation", "cluster.prod/"+c.ca+": not all that this changes", c.says, "Nothing is changed", "Apply without -replace first", "then rotate:\n\n  kubewright apply\n")
+			o.rotate = nil
+			o.must(o.apply())
+			o.rotate = []phases.Rotation{rotation(t, c.ca)}
+			o.must(o.apply())
+			o.rotate = nil
+			if c.ca != "service-account" { // which waits for tokens
+				o.wantNothing()
+			}
+		})
+	}
+}
+
+// TestDamageBesideRotation: what a rotation does not touch keeps none from beginning.
+func TestDamageBesideRotation(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ ca, edit string }{
+		"a worker, which does not hear of etcd's CA": {"etcd-ca", "file /etc/kubernetes/kubelet.conf delete"},
+		"a label": {"ca", "label host-10-0-0-21 " + "node.example.com/pool-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 1, 1)
+			o.edit("10.0.0.21", c.edit)
+			o.rotate = []phases.Rotation{rotation(t, c.ca)}
+			o.must(o.apply())
+			o.rotate = nil
+			o.wantNothing()
+		})
+	}
+}
