@@ -124,9 +124,12 @@ func casIn(r *state.Report, path string) []string {
 }
 
 // requested tells that the rotation of a CA, or of the service account keys, is asked
-// for, and not by the command whose rotation is over but for its files.
-func (c *cluster) requested(name string) bool {
-	return slices.Contains(c.view.Rotate, Rotation{c.target, name}) && !c.tidying()
+// for, and not by the command whose rotation is over but for its files, or whose
+// replacement of a CA that had ended goes on.
+func (c *cluster) requested(name string) bool { return c.asked(name) && !c.tidying() && !c.replacing() }
+
+func (c *cluster) asked(name string) bool {
+	return slices.Contains(c.view.Rotate, Rotation{c.target, name})
 }
 
 // tidying tells that a rotation is over, and that the apply which took its files away
@@ -289,6 +292,10 @@ func (v *View) checkRequest(r Rotation) *diag.Diagnostic {
 		return diag.Warningf("Rotation is over", "-%s=%s: a rotation is complete, and was cut short as it took its files away. This plan does that. To rotate once more, run the same command again when it is done.", ReplaceFlag, r).At(c.Source).For(c.target)
 	}
 	j := slices.IndexFunc(c.authorities, func(a authority) bool { return a.Name == r.CA })
+	if c.replacing() && (j < 0 || c.atOnce[c.authorities[j].Base] == "") {
+		return diag.Warningf("Replacement goes on", "-%s=%s: a CA that had ended was replaced by a new one, and that was cut short. This plan goes on with it, and rotates nothing. To rotate once more, run the same command again when it is done.",
+			ReplaceFlag, r).At(c.Source).For(c.target)
+	}
 	switch {
 	case j < 0 && r.CA == serviceAccount && !c.founding:
 		return nil

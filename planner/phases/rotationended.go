@@ -42,7 +42,7 @@ func (c *cluster) endedCAs() map[string]string {
 	}
 	out, carries := map[string]string{}, false
 	for _, a := range c.authorities {
-		if a.custody == made && c.requested(a.Name) && c.ended(a) {
+		if a.custody == made && c.asked(a.Name) && !c.tidying() && c.ended(a) {
 			out[a.Base] = c.cas[a.Base]
 			carries = carries || a.carries()
 		}
@@ -172,6 +172,15 @@ func (c *cluster) untoldCA() string {
 	if old, ok := c.atOnce[c.caBase()]; ok {
 		return old
 	}
+	return c.leftUntold()
+}
+
+// replacing tells that an earlier apply has replaced the cluster's CA at once and was
+// cut short: the command that asked for it goes on, and asks for no other one.
+func (c *cluster) replacing() bool { return c.leftUntold() != "" }
+
+// leftUntold is that of an earlier apply's.
+func (c *cluster) leftUntold() string {
 	seat := c.seatNode()
 	if c.founding || c.view.Destroy || seat == nil {
 		return ""
