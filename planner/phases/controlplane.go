@@ -26,7 +26,7 @@ var controlPlane = phase{
 		return items
 	},
 	nodeStep: func(n *node, w work) planner.Step {
-		if w.create() {
+		if w.create() || !w.empty() && n.enters() {
 			return planner.Step{Operations: append([]planner.Operation{folder("/etc/kubernetes/manifests", "0700")}, fileOperations(w)...)}
 		}
 		return podStep(n, w, controlPlanePhase)

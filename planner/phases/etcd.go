@@ -55,7 +55,7 @@ func etcdStep(n *node, w work) planner.Step {
 	switch {
 	case !w.empty() && !w.concerns(state.KindStaticPod):
 		return n.promoteStep()
-	case !w.create():
+	case !w.create() && (w.empty() || !n.uncounted()):
 		return podStep(n, w, etcdPhase)
 	}
 	if n.isFounder() {
@@ -66,6 +66,21 @@ func etcdStep(n *node, w work) planner.Step {
 		Impact:     "adds an etcd member as a learner, which does not count for quorum until it is promoted",
 		Operations: n.joinEtcd(w.etcdManifest(n)),
 	}
+}
+
+// uncounted tells that etcd answers and counts no member of the node that has run, and
+// that its host holds no data of one: whatever the state remembers, it has to be added.
+func (n *node) uncounted() bool {
+	c := n.cluster
+	return c.Etcd.External == nil && !n.isFounder() && n.report != nil && c.tellsMembers() &&
+		!n.report.Files[n.etcdData()].Exists && n.counted() == ""
+}
+
+// enters tells that nothing of a control plane runs here yet that could be restarted,
+// whatever the state remembers: it joins.
+func (n *node) enters() bool {
+	return n.joining() && n.report.Units[kubeletUnit].Active != "active" ||
+		n.uncounted() && !n.report.Files[manifest("kube-apiserver")].Exists
 }
 
 // joinEtcd adds the node's member as a learner, starts it, and promotes it.

@@ -339,7 +339,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 		}
 		return []planner.ResourceChange{{Target: c.target, Action: planner.Delete, Reason: ""}}
 	}
-	unchanged, before := unchangedPhases(d, desired), v.movedFrom()
+	unchanged, before, back := unchangedPhases(d, desired), v.movedFrom(), v.returning()
 	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote(), MovedFrom: before[c.target], ImportedFrom: v.importedFrom(c.target, c.Label)}}
 	configured, gone := c.addonTargets()
 	for _, t := range configured {
@@ -349,7 +349,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 		out = append(out, planner.ResourceChange{Target: t, Action: planner.Delete, Reason: planner.ReasonUnconfigured})
 	}
 	for _, n := range c.nodes {
-		r := planner.ResourceChange{Target: n.target, Action: action(v.recordedNode(n.target)), Note: n.Address + ", " + string(n.Role)}
+		r := planner.ResourceChange{Target: n.target, Action: action(v.recordedNode(n.target) && !slices.Contains(back, n.target)), Note: n.Address + ", " + string(n.Role)}
 		if x := v.replacements[n.target]; x != nil {
 			r.Action, r.Reason = planner.Replace, x.reason
 		}

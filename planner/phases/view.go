@@ -56,7 +56,8 @@ type View struct {
 	original     map[string]*state.ClusterReport
 	// originalReports has the hosts of replaced nodes as they were seen.
 	originalReports map[state.Target]*state.Report
-	// recorded are the items of Recorded, but for those of replaced nodes.
+	// recorded are the items of Recorded, but for those of nodes that are replaced or
+	// come back.
 	recorded *state.Snapshot
 	memo     *memo
 	// targeted tells that the plan is restricted to targets: what would only go
@@ -113,7 +114,10 @@ type node struct {
 func (v *View) resolve() {
 	v.clusters, v.recorded, v.memo = nil, &state.Snapshot{}, newMemo()
 	if v.Recorded != nil {
-		v.recorded.Items = slices.DeleteFunc(slices.Clone(v.Recorded.Items), func(i state.Item) bool { return v.replaces(i.Address.Target) })
+		back := v.returning()
+		v.recorded.Items = slices.DeleteFunc(slices.Clone(v.Recorded.Items), func(i state.Item) bool {
+			return v.replaces(i.Address.Target) || slices.Contains(back, i.Address.Target)
+		})
 		v.recorded.Sort()
 	}
 	for _, c := range v.Config.Clusters {

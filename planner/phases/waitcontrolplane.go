@@ -16,7 +16,7 @@ var waitControlPlane = phase{
 		if n.upgrades() {
 			return n.proofStep(w)
 		}
-		if !n.isControlPlane() || !w.creates(controlPlanePhase) && !w.creates(kubeletStartPhase) && !n.apiMissing() {
+		if !n.isControlPlane() || !w.creates(controlPlanePhase) && !w.creates(kubeletStartPhase) && !n.enters() && !n.apiMissing() {
 			return n.proofStep(w)
 		}
 		t := n.cluster.Timeouts
