@@ -180,6 +180,7 @@ func (e *evaluator) setFile(b *config.Backend, name string) {
 		return
 	}
 	e.text = func(string) []byte { return text }
+	e.cover = func(name string) []byte { return Cover(Options{}, strings.TrimSuffix(name, ".hcl"), text) }
 	file, diags := parseText(text, name)
 	e.report(diags)
 	if file == nil || diags.HasErrors() {

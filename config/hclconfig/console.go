@@ -39,6 +39,7 @@ func NewConsole(o Options, recorded map[state.Target]string) (*Console, diag.Dia
 	}
 	l.eval.functions["type"] = typeFunc
 	l.eval.text = c.Source
+	l.eval.cover = func(name string) []byte { return Cover(o, name, c.Source(name)) }
 	return c, l.eval.diags
 }
 

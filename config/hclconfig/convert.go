@@ -44,7 +44,11 @@ func (e *evaluator) conform(t *thunk, v cty.Value) cty.Value {
 		}
 	}
 	if err != nil {
-		e.errorAt(t.expr.Range(), "Incorrect attribute value type", "Inappropriate value for attribute %q: %s", row.Name, sentence(err.Error()))
+		why := err.Error()
+		if marks.Has(sensitive) && !row.Type.cty.IsPrimitiveType() { // keys of maps are quoted
+			why = row.Type.Name + " required; what does not fit is not shown, for the value is sensitive"
+		}
+		e.errorAt(t.expr.Range(), "Incorrect attribute value type", "Inappropriate value for attribute %q: %s", row.Name, sentence(why))
 		return failedValue(row.Type.cty)
 	}
 	return out

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/kubewright/kubewright/config/diag"
 )
@@ -17,26 +16,44 @@ import (
 // in it covered (diag.Covered), for excerpts: what an error is about may stand on
 // one line with a password. Covered are the values of what the schema calls
 // sensitive, of sensitive variables, and of sensitive(…), private keys, and
-// passwords in addresses; not what refers to a value somewhere else. The file may
-// be as wrong as it likes: it is looked at token by token.
+// passwords in addresses; not what refers to a value somewhere else. Of a file of
+// values nothing is left but names and what variables have that are not sensitive.
+// The file may be as wrong as it likes: it is looked at token by token.
 func Cover(o Options, name string, text []byte) []byte {
 	c := &cover{out: bytes.ReplaceAll(text, []byte{diag.Covered}, []byte("?"))} // what is not covered does not look so
-	values := strings.HasSuffix(name, ".kwvars") || strings.HasSuffix(name, ".kwvars.json")
-	var secret func(string) bool
-	if values {
-		secret = secretVariables(o)
-	}
-	if strings.HasSuffix(name, ".json") {
-		if secret == nil {
-			secret = sensitiveName
-		}
-		c.json(secret)
-	} else {
+	values, json := holdsValues(name), strings.HasSuffix(name, ".json")
+	if !json {
 		c.tokens, _ = hclsyntax.LexConfig(text, name, hcl.InitialPos)
-		c.walk(secret)
+	}
+	switch {
+	case values && json:
+		c.jsonValues(plainVariables(o))
+	case values:
+		c.values(plainVariables(o))
+	case json:
+		c.json()
+	default:
+		c.walk()
 	}
 	c.patterns()
 	return c.out
+}
+
+// coverer is text with its secrets covered, each once.
+func (f *files) coverer(o Options) func(name string) []byte {
+	covers := map[string][]byte{}
+	return func(name string) []byte {
+		if covers[name] == nil {
+			covers[name] = Cover(o, name, f.text(name))
+		}
+		return covers[name]
+	}
+}
+
+// holdsValues tells a file of values of variables, which may be called anything where
+// -var-file names it, from a configuration and from what is no file.
+func holdsValues(name string) bool {
+	return !strings.HasSuffix(name, ".hcl") && !strings.HasSuffix(name, ".hcl.json") && !strings.HasPrefix(name, "<")
 }
 
 // cover covers parts of one text.
@@ -54,9 +71,8 @@ func (c *cover) hide(from, to int) {
 	}
 }
 
-// walk goes through attributes and blocks. secret tells of the names of variables,
-// in a file of their values; nil in a configuration.
-func (c *cover) walk(secret func(string) bool) {
+// walk goes through attributes and blocks.
+func (c *cover) walk() {
 	rows := []*Block{root}
 	for i := 0; i < len(c.tokens); {
 		row := rows[len(rows)-1]
@@ -64,7 +80,7 @@ func (c *cover) walk(secret func(string) bool) {
 		switch {
 		case t.Type == hclsyntax.TokenIdent && c.is(i+1, hclsyntax.TokenEqual):
 			end := c.expressionEnd(i + 2)
-			if c.sensitive(row, string(t.Bytes), secret) && !c.refers(i+2, end) {
+			if c.sensitive(row, string(t.Bytes)) && !c.refers(i+2, end) {
 				c.hideTokens(i+2, end)
 			}
 			c.calls(i+2, end)
@@ -89,11 +105,8 @@ func (c *cover) is(i int, of hclsyntax.TokenType) bool {
 
 // sensitive tells of an attribute below a row; nobody knows of one below a row
 // that there is not, such as a misspelt one, whose name is all there is to go by.
-func (c *cover) sensitive(row *Block, name string, secret func(string) bool) bool {
-	switch {
-	case secret != nil:
-		return secret(name)
-	case row == nil:
+func (c *cover) sensitive(row *Block, name string) bool {
+	if row == nil {
 		return sensitiveName(name)
 	}
 	a := row.attribute(name)
@@ -213,43 +226,13 @@ var sensitiveNames = func() map[string]bool {
 
 func sensitiveName(name string) bool { return sensitiveNames[name] }
 
-// secretVariables tells of the variables of a configuration. One that is not
-// declared, or whose declaration cannot be read, may well be sensitive.
-func secretVariables(o Options) func(name string) bool {
-	plain := map[string]bool{}
-	fsys, closeRoot, err := o.open()
-	if err != nil {
-		return func(string) bool { return true }
-	}
-	defer closeRoot()
-	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
-	parsed, _, _ := f.parse()
-	for _, file := range parsed {
-		for _, b := range blocksOf(file.Body, variableBlock.Name, variableBlock.Label) {
-			plain[b.Labels[0]] = declaredPlain(b)
-		}
-	}
-	return func(name string) bool { return !plain[name] }
-}
-
-// declaredPlain tells that a variable is for everybody to see.
-func declaredPlain(b *hcl.Block) bool {
-	content, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "sensitive"}}})
-	a := content.Attributes["sensitive"]
-	if a == nil {
-		return true
-	}
-	v, diags := a.Expr.Value(nil)
-	return !diags.HasErrors() && v.RawEquals(cty.False)
-}
-
 var jsonMember = regexp.MustCompile(`"([A-Za-z_][A-Za-z0-9_-]*)"\s*:\s*`)
 
 // json covers the values of members by their name.
-func (c *cover) json(secret func(string) bool) {
+func (c *cover) json() {
 	text := slices.Clone(c.out)
 	for _, m := range jsonMember.FindAllSubmatchIndex(text, -1) {
-		if secret(string(text[m[2]:m[3]])) {
+		if sensitiveName(string(text[m[2]:m[3]])) {
 			c.hide(m[1], jsonEnd(text, m[1]))
 		}
 	}

@@ -28,20 +28,6 @@ func describeVariables(x hcl.Expression, ctx *hcl.EvalContext) []string {
 	return sorted(out)
 }
 
-// redact takes sensitive values out of a message: functions quote their arguments.
-func redact(text string, x hcl.Expression, ctx *hcl.EvalContext) string {
-	for _, ref := range x.Variables() {
-		v, diags := ref.TraverseAbs(ctx)
-		if diags.HasErrors() {
-			continue
-		}
-		for _, secret := range secretsOf(v, false) {
-			text = strings.ReplaceAll(text, secret, "(sensitive value)")
-		}
-	}
-	return text
-}
-
 // secretsOf lists the texts inside of a value that must not be shown.
 func secretsOf(v cty.Value, inside bool) []string {
 	v, marks := v.Unmark()

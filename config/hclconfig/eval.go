@@ -16,8 +16,10 @@ type evaluator struct {
 	diags diag.Diagnostics
 	seen  map[[2]any]bool
 	// failures are where the attributes are whose values could not be had.
-	failures  map[state.Source]bool
-	text      func(file string) []byte
+	failures map[state.Source]bool
+	text     func(file string) []byte
+	// cover is text with the secrets in it covered.
+	cover     func(file string) []byte
 	functions map[string]function.Function
 	variables map[string]*thunk
 	locals    map[string]*thunk
@@ -184,11 +186,11 @@ func (e *evaluator) eval(x hcl.Expression, sc *scope) cty.Value {
 		v, diags := x.Value(ctx)
 		if diags.HasErrors() {
 			if _, marks := v.UnmarkDeep(); !failed(marks) && !failedIn(refs, ctx) {
-				e.report(diags)
+				e.reportOf(x, diags)
 			}
 			return failedValue(cty.DynamicPseudoType)
 		}
-		e.report(diags)
+		e.reportOf(x, diags)
 		if !e.settle(v, lazies) {
 			return v
 		}

@@ -42,20 +42,27 @@ func ReadFile(name string) ([]byte, error) {
 // spaces, and no template around a single expression. A text that cannot be
 // parsed is left alone and reported; name is what the report calls it.
 func Format(name string, src []byte) ([]byte, diag.Diagnostics) {
-	text := func(string) []byte { return src }
 	if d := tooDeep(src, name); d != nil {
-		return src, diag.Diagnostics{fromHCL(d, text)}
+		return src, diag.Diagnostics{fromHCL(d, nil, func(string) []byte { return src })}
 	}
 	file, diags := hclwrite.ParseConfig(src, name, hcl.InitialPos)
 	if diags.HasErrors() {
-		var out diag.Diagnostics
-		for _, d := range diags {
-			out.Append(fromHCL(d, text))
-		}
-		return src, out
+		return src, unparsed(name, src, diags)
 	}
 	unwrapBody(file.Body())
 	return hclwrite.Format(file.Bytes()), nil
+}
+
+// unparsed is why a text cannot be parsed. Which variables are sensitive is not known here.
+func unparsed(name string, src []byte, diags hcl.Diagnostics) diag.Diagnostics {
+	var out diag.Diagnostics
+	covered := Cover(Options{}, name, src)
+	for _, d := range diags {
+		f := fromHCL(d, nil, func(string) []byte { return src })
+		withoutCovered(f, src, covered)
+		out.Append(f)
+	}
+	return out
 }
 
 // unwrapBody takes templates away that only wrap an expression.

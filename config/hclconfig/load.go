@@ -93,7 +93,7 @@ func newLoader(o Options) (*loader, func() error, diag.Diagnostics) {
 	f := &files{fsys: fsys, texts: map[string][]byte{}, named: map[string][]byte{}, answers: map[string]string{}}
 	l := &loader{
 		options: o, files: f, declared: map[string]*variable{},
-		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text, unconditional: o.Destroy},
+		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text, cover: f.coverer(o), unconditional: o.Destroy},
 	}
 	l.eval.functions = l.functions()
 	return l, closeRoot, nil

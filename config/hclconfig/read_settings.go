@@ -41,8 +41,8 @@ func ReadSettings(o Options) *Settings {
 	names, err := f.listed(".hcl", ".hcl.json")
 	parsed, syntax, unread := f.parse()
 	s := &Settings{Whole: err == nil && (len(names) == 0 || !syntax.HasErrors() && !unread.HasErrors())}
-	s.readBackend(parsed, newSettingsEvaluator(f))
-	e := newSettingsEvaluator(f)
+	s.readBackend(parsed, newSettingsEvaluator(f, o))
+	e := newSettingsEvaluator(f, o)
 	e.report(syntax)
 	e.add(unread...)
 	if len(parsed) > 0 && !e.diags.HasErrors() {
@@ -53,9 +53,9 @@ func ReadSettings(o Options) *Settings {
 }
 
 // newSettingsEvaluator evaluates what refers to nothing: the settings come before all else.
-func newSettingsEvaluator(f *files) *evaluator {
+func newSettingsEvaluator(f *files, o Options) *evaluator {
 	return &evaluator{
-		seen: map[[2]any]bool{}, text: f.text, functions: map[string]function.Function{},
+		seen: map[[2]any]bool{}, text: f.text, cover: f.coverer(o), functions: map[string]function.Function{},
 		variables: map[string]*thunk{}, locals: map[string]*thunk{}, clusters: map[string]*block{}, nodes: map[string]*nodeSet{},
 	}
 }

@@ -36,8 +36,8 @@ var notYet = map[string]string{
 	"depends_on":            "The order follows from what nodes and clusters are.",
 }
 
-// fromHCL converts a finding of hcl's.
-func fromHCL(d *hcl.Diagnostic, text func(file string) []byte) *diag.Diagnostic {
+// fromHCL converts a finding of hcl's. Whole is the expression that was evaluated, or nil.
+func fromHCL(d *hcl.Diagnostic, whole hcl.Expression, text func(file string) []byte) *diag.Diagnostic {
 	out := &diag.Diagnostic{Severity: diag.Error, Summary: strings.TrimSuffix(d.Summary, "."), Detail: d.Detail}
 	if d.Severity == hcl.DiagWarning {
 		out.Severity = diag.Warning
@@ -52,7 +52,9 @@ func fromHCL(d *hcl.Diagnostic, text func(file string) []byte) *diag.Diagnostic 
 	nameFunction(out, d)
 	if d.Expression != nil && d.EvalContext != nil {
 		out.Values = describeVariables(d.Expression, d.EvalContext)
-		out.Detail = redact(out.Detail, d.Expression, d.EvalContext)
+	}
+	if secrets := secretsBehind(d, whole); len(secrets) > 0 {
+		withhold(out, d, secrets)
 	}
 	return out
 }
@@ -108,9 +110,16 @@ func nameFunction(out *diag.Diagnostic, d *hcl.Diagnostic) {
 }
 
 // report adds findings of hcl's, each once.
-func (e *evaluator) report(diags hcl.Diagnostics) {
+func (e *evaluator) report(diags hcl.Diagnostics) { e.reportOf(nil, diags) }
+
+// reportOf is report for what the evaluation of an expression found.
+func (e *evaluator) reportOf(x hcl.Expression, diags hcl.Diagnostics) {
 	for _, d := range diags {
-		e.add(fromHCL(d, e.text))
+		out := fromHCL(d, x, e.text)
+		if text := e.text(out.Subject.File); text != nil && e.cover != nil {
+			withoutCovered(out, text, e.cover(out.Subject.File))
+		}
+		e.add(out)
 	}
 }
 

@@ -1,7 +1,6 @@
 package hclconfig
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -85,7 +84,7 @@ func (e *evaluator) declaredDefault(v *variable, a *hcl.Attribute) cty.Value {
 	}
 	value, err := v.convert(value)
 	if err != nil {
-		e.errorAt(a.Expr.Range(), "Invalid default value for variable", "The default is not of the variable's type %s: %s.", typeName(v.typ), conversionError(err))
+		e.errorAt(a.Expr.Range(), "Invalid default value for variable", "The default is not of the variable's type %s: %s.", typeName(v.typ), v.unfit(err))
 		return failedValue(v.typ)
 	}
 	if value.IsNull() && !v.nullable {
@@ -101,6 +100,14 @@ func (v *variable) convert(value cty.Value) (cty.Value, error) {
 		value = v.defaults.Apply(value)
 	}
 	return convert.Convert(value, v.typ)
+}
+
+// unfit is why a value does not convert. Of what is sensitive not even keys are told.
+func (v *variable) unfit(err error) string {
+	if v.sensitive && !v.typ.IsPrimitiveType() {
+		return "it is not of the type " + typeName(v.typ)
+	}
+	return conversionError(err)
 }
 
 // collect finds the given values in the order of their precedence; the last
@@ -273,14 +280,15 @@ func (l *loader) valueOf(v *variable, values map[string]given) cty.Value {
 		return v.fallback
 	}
 	value, err := v.convert(raw)
-	if err == nil && value.IsNull() && !v.nullable {
-		err = fmt.Errorf("it is null, and nullable is false")
+	switch {
+	case err != nil:
+		l.badValue(v, g, v.unfit(err))
+	case value.IsNull() && !v.nullable:
+		l.badValue(v, g, "it is null, and nullable is false")
+	default:
+		return value
 	}
-	if err != nil {
-		l.badValue(v, g, conversionError(err))
-		return failedValue(v.typ)
-	}
-	return value
+	return failedValue(v.typ)
 }
 
 // raw evaluates what was given. Text is a string where the variable is of a
@@ -301,7 +309,9 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 	if diags.HasErrors() {
 		diags = constantOnly(diags)
 		if g.text != "" {
-			l.badValue(v, g, diags[0].Detail)
+			d := diag.Errorf(diags[0].Summary, "%s", diags[0].Detail)
+			withoutQuotes(d, "", g.text) // all of it may be secret
+			l.badValue(v, g, d.Detail)
 		} else {
 			l.eval.report(diags)
 		}
@@ -312,8 +322,10 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 
 // constantOnly says of a name in a value from outside what may have been meant: there
 // are no other values here, and a text without its quotes looks like the name of one.
+// What a for goes through is part of the value, and not told.
 func constantOnly(diags hcl.Diagnostics) hcl.Diagnostics {
 	for _, d := range diags {
+		d.Expression, d.EvalContext = nil, nil
 		if d.Summary == "Variables not allowed" {
 			d.Detail = "A value from outside is a constant, and this is the name of another value. If it is a text, write it in quotes."
 		}

@@ -1,0 +1,111 @@
+package hclconfig
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// plainVariables are the variables of a configuration: those that are declared, and
+// whether each is for everybody to see. One that is not declared, or whose declaration
+// cannot be read, may well be sensitive.
+func plainVariables(o Options) map[string]bool {
+	plain := map[string]bool{}
+	fsys, closeRoot, err := o.open()
+	if err != nil {
+		return plain
+	}
+	defer closeRoot()
+	f := &files{fsys: fsys, texts: map[string][]byte{}, answers: map[string]string{}}
+	parsed, _, _ := f.parse()
+	for _, file := range parsed {
+		for _, b := range blocksOf(file.Body, variableBlock.Name, variableBlock.Label) {
+			plain[b.Labels[0]] = declaredPlain(b)
+		}
+	}
+	return plain
+}
+
+// declaredPlain tells that a variable is for everybody to see.
+func declaredPlain(b *hcl.Block) bool {
+	content, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "sensitive"}}})
+	a := content.Attributes["sensitive"]
+	if a == nil {
+		return true
+	}
+	v, diags := a.Expr.Value(nil)
+	return !diags.HasErrors() && v.RawEquals(cty.False)
+}
+
+// values covers a file of values. What a line holds behind a name is covered however it
+// is written, unless it is the value of a plain variable: what is wrong there is often
+// a secret without its quotes.
+func (c *cover) values(plain map[string]bool) {
+	fresh := true // at the beginning of a line
+	for i := 0; i < len(c.tokens); {
+		switch c.tokens[i].Type {
+		case hclsyntax.TokenNewline, hclsyntax.TokenQuotedNewline:
+			fresh = true
+			i++
+			continue
+		case hclsyntax.TokenComment:
+			fresh = fresh || strings.HasSuffix(string(c.tokens[i].Bytes), "\n")
+			i++
+			continue
+		}
+		from, shown := i, false
+		if fresh && c.named(i, plain) {
+			from++
+			if c.is(from, hclsyntax.TokenEqual) {
+				from, shown = from+1, plain[string(c.tokens[i].Bytes)]
+			}
+		}
+		end := max(c.expressionEnd(from), i+1)
+		if !shown {
+			if c.is(end, hclsyntax.TokenComment) {
+				end++
+			}
+			c.hideTokens(from, end)
+		}
+		fresh = c.tokens[end-1].Type == hclsyntax.TokenComment
+		i = end
+	}
+}
+
+// named tells that a line begins with the name of a variable: a declared one, or what
+// can be nothing else. The end of a key that is broken into lines looks like NAME=.
+func (c *cover) named(i int, plain map[string]bool) bool {
+	if !c.is(i, hclsyntax.TokenIdent) {
+		return false
+	}
+	_, declared := plain[string(c.tokens[i].Bytes)]
+	assigned := c.is(i+1, hclsyntax.TokenEqual) && !c.is(i+2, hclsyntax.TokenNewline) && !c.is(i+2, hclsyntax.TokenEOF)
+	return declared || assigned || c.is(i+1, hclsyntax.TokenOBrace)
+}
+
+// jsonValues is values for a file in JSON.
+func (c *cover) jsonValues(plain map[string]bool) {
+	text := slices.Clone(c.out)
+	at := 0
+	between := func(to int) {
+		for i := at; i < to; i++ {
+			if strings.IndexByte(" \t\r\n{},", text[i]) < 0 {
+				c.hide(i, i+1)
+			}
+		}
+	}
+	for _, m := range jsonMember.FindAllSubmatchIndex(text, -1) {
+		if m[0] < at {
+			continue // inside of a value
+		}
+		between(m[0])
+		at = jsonEnd(text, m[1])
+		if !plain[string(text[m[2]:m[3]])] {
+			c.hide(m[1], at)
+		}
+	}
+	between(len(text))
+}

@@ -1,0 +1,171 @@
+package hclconfig
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/kubewright/kubewright/config/diag"
+)
+
+// secretsBehind names what is sensitive in a failed expression. What functions say
+// quotes their arguments, cut, decoded and escaped as they are by then, so that no
+// search for the secret's own text finds them. Whole is the expression around, or nil:
+// inside of a for or a splat the elements of something sensitive do not look so.
+func secretsBehind(d *hcl.Diagnostic, whole hcl.Expression) []string {
+	var out []string
+	for _, part := range partsOf(d, whole) {
+		for _, ref := range part.Variables() {
+			if isSecret(ref, d.EvalContext) {
+				out = append(out, traversalString(ref))
+			}
+		}
+		if n, ok := part.(hclsyntax.Node); ok {
+			_ = hclsyntax.VisitAll(n, func(n hclsyntax.Node) hcl.Diagnostics {
+				if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && call.Name == "sensitive" {
+					out = append(out, "sensitive(…)")
+				}
+				return nil
+			})
+		}
+	}
+	return slices.Compact(sorted(out))
+}
+
+// partsOf are the expressions whose values what is said of a failure may quote: that
+// which failed, the call around it, and what each for and splat around it goes through.
+func partsOf(d *hcl.Diagnostic, whole hcl.Expression) []hcl.Expression {
+	var parts []hcl.Expression
+	if d.Expression != nil {
+		parts = append(parts, d.Expression)
+	}
+	node, native := whole.(hclsyntax.Node)
+	if !native || d.Subject == nil {
+		if whole != nil { // JSON, whose templates cannot be walked
+			parts = append(parts, whole)
+		}
+		return parts
+	}
+	var call hcl.Expression
+	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
+		if !encloses(n.Range(), *d.Subject) {
+			return nil
+		}
+		switch n := n.(type) {
+		case *hclsyntax.ForExpr:
+			parts = append(parts, n.CollExpr)
+		case *hclsyntax.SplatExpr:
+			parts = append(parts, n.Source)
+		case *hclsyntax.FunctionCallExpr:
+			call = n // the innermost comes last
+		}
+		return nil
+	})
+	if call != nil {
+		parts = append(parts, call)
+	}
+	return parts
+}
+
+func encloses(outer, inner hcl.Range) bool {
+	return outer.Filename == inner.Filename && outer.Start.Byte <= inner.Start.Byte && inner.End.Byte <= outer.End.Byte
+}
+
+// isSecret tells of a reference to something sensitive. Where it leads nowhere, what it
+// begins with counts.
+func isSecret(ref hcl.Traversal, ctx *hcl.EvalContext) bool {
+	v, diags := ref.TraverseAbs(ctx)
+	for c := ctx; diags.HasErrors() && c != nil; c = c.Parent() {
+		if root, ok := c.Variables[ref.RootName()]; ok {
+			v, diags = root, nil
+		}
+	}
+	if diags.HasErrors() || v == cty.NilVal {
+		return false
+	}
+	_, marks := v.UnmarkDeep()
+	return marks.Has(sensitive)
+}
+
+// saysNoValue are the findings of hcl's whose text is made of types and of what is
+// written, and of no value.
+var saysNoValue = map[string]bool{
+	"Call to unknown function": true, "Not enough function arguments": true, "Too many function arguments": true,
+	"Unknown variable": true, "Unsupported attribute": true, "Missing map element": true, "Unsupported operator": true,
+	"Attempt to index null value": true, "Attempt to get attribute from null value": true, "Splat of null value": true,
+	"Iteration over null value": true, "Iteration over non-iterable value": true, "Condition is null": true, "Null condition": true,
+	"Invalid operand": true, "Invalid template interpolation value": true, "Incorrect condition type": true,
+}
+
+// withhold has a finding not say what it says of sensitive values.
+func withhold(out *diag.Diagnostic, d *hcl.Diagnostic, secrets []string) {
+	out.Values = nil
+	for _, name := range secrets {
+		out.Values = append(out.Values, name+" has a sensitive value")
+	}
+	if saysNoValue[d.Summary] {
+		return
+	}
+	what := "This expression"
+	if called, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d); ok && called.CalledFunctionName() != "" {
+		what = "The function " + called.CalledFunctionName()
+	}
+	out.Detail = what + " failed. The reason is not shown, for it can quote what is sensitive here: " + strings.Join(secrets, ", ") +
+		". See whether that has the value you mean; to read the reason, evaluate the same expression in kubewright console with a value that is no secret."
+}
+
+var quotedWord = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
+
+// withoutCovered has a finding of a parser's not quote what an excerpt does not show:
+// in a file of values each may be a secret.
+func withoutCovered(d *diag.Diagnostic, text, covered []byte) {
+	shown, hidden := parted(d, text, covered)
+	withoutQuotes(d, shown, hidden)
+}
+
+// withoutQuotes has a finding not quote what is hidden, unless it is shown, too.
+func withoutQuotes(d *diag.Diagnostic, shown, hidden string) {
+	secret := func(said string) bool {
+		for _, m := range quotedWord.FindAllStringSubmatch(said, -1) {
+			words := []string{m[1]}
+			if plain, err := strconv.Unquote(m[0]); err == nil {
+				words = append(words, plain)
+			}
+			if slices.ContainsFunc(words, func(w string) bool { return w != "" && strings.Contains(hidden, w) && !strings.Contains(shown, w) }) {
+				return true
+			}
+		}
+		return false
+	}
+	if secret(d.Summary) {
+		d.Summary = "Invalid text"
+	}
+	if secret(d.Detail) {
+		d.Detail = "What is wrong stands in a value that may be a secret, so it is not quoted. A text is written in quotes; in it, " +
+			`${ is written $${, %{ is written %%{, and a backslash \\.`
+	}
+}
+
+// parted are the lines that a finding is about: what is shown of them, and what is not.
+func parted(d *diag.Diagnostic, text, covered []byte) (shown, hidden string) {
+	var s, h strings.Builder
+	line := 1
+	for i, b := range text {
+		if line >= d.Subject.Line && line <= max(d.Subject.Line, d.Subject.EndLine) {
+			if covered[i] == diag.Covered {
+				h.WriteByte(b)
+			} else {
+				s.WriteByte(b)
+			}
+		}
+		if b == '\n' {
+			line++
+		}
+	}
+	return s.String(), h.String()
+}
