@@ -142,12 +142,8 @@ func withoutQuotes(d *diag.Diagnostic, shown, hidden string) {
 		}
 		return false
 	}
-	if secret(d.Summary) {
-		d.Summary = "Invalid text"
-	}
 	if secret(d.Detail) {
-		d.Detail = "What is wrong stands in a value that may be a secret, so it is not quoted. A text is written in quotes; in it, " +
-			`${ is written $${, %{ is written %%{, and a backslash \\.`
+		d.Detail = "What is wrong stands in a value that may be a secret, so it is not quoted. A text is written in quotes, and in it a $ or a % before { twice."
 	}
 }
 

@@ -79,6 +79,40 @@ func TestWithheld(t *testing.T) {
 	}
 }
 
+// TestWithheldWording: what failed, of what it is made and how to find out why are told.
+func TestWithheldWording(t *testing.T) {
+	t.Parallel()
+	for x, want := range map[string]string{
+		`tonumber(lower(var.s))`: "The function tonumber failed. The reason is not shown, for it can quote what is sensitive here: var.s. See whether that has the value you mean; " +
+			"to read the reason, evaluate the same expression in kubewright console with a value that is no secret.",
+		`{ for x in [var.s, var.s] : x => 1 }`: "This expression failed. The reason is not shown, for it can quote what is sensitive here: var.s, x. See whether that has the value you mean; " +
+			"to read the reason, evaluate the same expression in kubewright console with a value that is no secret.",
+	} {
+		if diags := withSecret(t, canary, x); len(diags) != 1 || diags[0].Detail != want {
+			t.Errorf("%s: %q, want %q", x, lines(diags), want)
+		}
+	}
+	_, diags := hclconfig.Load(hclconfig.Options{FS: folder("main.hcl", base+"variable \"d\" {\n  sensitive = true\n}\n", "kubewright.kwvars", `d = "pw%{C4nary}"`)})
+	if want := "What is wrong stands in a value that may be a secret, so it is not quoted. A text is written in quotes, and in it a $ or a % before { twice."; len(diags) != 1 || diags[0].Detail != want {
+		t.Errorf("%q, want %q", lines(diags), want)
+	}
+}
+
+// TestSaysNoValue: findings whose text has no value in it keep it.
+func TestSaysNoValue(t *testing.T) {
+	t.Parallel()
+	for x, want := range map[string]string{
+		`[var.s, lower()]`: "Not enough function arguments", `lower(var.s, 1)`: "Too many function arguments",
+		`[var.s, (null)[0]]`: "Attempt to index null value", `[var.s, (null).a]`: "Attempt to get attribute from null value",
+		`[var.s, tolist(null)[*]]`: "Splat of null value", `[for x in null : var.s]`: "Iteration over null value",
+		`[for x in 1 : var.s]`: "Iteration over non-iterable value", `"${var.s}${[]}"`: "Invalid template interpolation value",
+	} {
+		if diags := withSecret(t, canary, x); len(diags) != 1 || diags[0].Summary != want || strings.Contains(diags[0].Detail, "not shown") {
+			t.Errorf("%s: %q, want %q", x, lines(diags), want)
+		}
+	}
+}
+
 // withSecret loads a configuration with an output, and looks for its secret in what is found.
 func withSecret(t *testing.T, secret, x string) diag.Diagnostics {
 	t.Helper()
