@@ -87,6 +87,9 @@ func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok b
 		return "", false
 	}
 	fitted, err := convert.Convert(v, row.Type.cty)
+	if err == nil && !numbersInRange(fitted) {
+		err = errOutOfRange
+	}
 	if err != nil {
 		e.errorAt(x.Range(), "Incorrect attribute value type", "Inappropriate value for attribute %q: %s", row.Name, sentence(conversionError(err)))
 		return "", false
@@ -162,6 +165,9 @@ func (e *evaluator) set(b *config.Backend, name, text, from string) {
 		return
 	}
 	v, err := convert.Convert(cty.StringVal(text), a.Type.cty)
+	if err == nil && !numbersInRange(v) {
+		err = errOutOfRange
+	}
 	if err == nil {
 		v, err = convert.Convert(v, cty.String)
 	}

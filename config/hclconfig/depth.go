@@ -20,10 +20,12 @@ const (
 // What is said of a text that is nested too deeply: of expressions, of JSON.
 var (
 	deepExpression = fmt.Sprintf("Brackets, templates and operators can be nested %d deep, and an expression can have %d operators.", maxDepth, maxOperators)
+	hugeNumber     = "This number cannot be used: " + numberRange + "."
 	deepObjects    = fmt.Sprintf("Objects and arrays can be nested %d deep.", maxDepth)
 )
 
-// tooDeep reports a text that is nested too deeply, from its tokens.
+// tooDeep reports a text that is nested too deeply, from its tokens, or a number in it
+// that takes too long to write out.
 func tooDeep(b []byte, name string) *hcl.Diagnostic {
 	if strings.HasSuffix(name, ".json") {
 		return tooDeepJSON(b, name)
@@ -55,6 +57,10 @@ type depthCounter struct {
 func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 	c := depthCounter{frames: []frame{{newlines: true}}}
 	for _, t := range tokens {
+		if t.Type == hclsyntax.TokenNumberLit && !literalInRange(string(t.Bytes)) {
+			r := t.Range
+			return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: outOfRange, Subject: &r, Detail: hugeNumber}
+		}
 		if c.count(t) {
 			r := t.Range
 			return &hcl.Diagnostic{
@@ -138,9 +144,20 @@ func tooDeepJSON(b []byte, name string) *hcl.Diagnostic {
 			if depth > maxDepth {
 				return deepAt(b, name, int(dec.InputOffset()), deepObjects)
 			}
+		case stdjson.Number:
+			if !literalInRange(t.String()) {
+				d := deepAt(b, name, int(dec.InputOffset()), hugeNumber)
+				d.Summary = outOfRange
+				return d
+			}
 		case string:
-			if (strings.Contains(t, "${") || strings.Contains(t, "%{")) && tooDeepTemplate([]byte(t), name) != nil {
-				return deepAt(b, name, int(dec.InputOffset()), deepExpression)
+			if !strings.Contains(t, "${") && !strings.Contains(t, "%{") {
+				continue
+			}
+			if d := tooDeepTemplate([]byte(t), name); d != nil {
+				at := deepAt(b, name, int(dec.InputOffset()), d.Detail)
+				at.Summary = d.Summary
+				return at
 			}
 		}
 	}

@@ -192,7 +192,7 @@ func (e *evaluator) eval(x hcl.Expression, sc *scope) cty.Value {
 		}
 		e.reportOf(x, diags)
 		if !e.settle(v, lazies) {
-			return v
+			return e.ranged(x, v)
 		}
 	}
 }

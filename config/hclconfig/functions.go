@@ -54,6 +54,9 @@ func (l *loader) functions() map[string]function.Function {
 		"tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)), "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
 		"tomap": stdlib.MakeToFunc(cty.Map(cty.DynamicPseudoType)),
 	}
+	for _, name := range []string{"abs", "ceil", "floor", "log", "max", "min", "parseint", "pow", "sum", "jsondecode", "yamldecode", "tonumber"} {
+		f[name] = ofRange(f[name])
+	}
 	l.addFileFunctions(f)
 	for name, why := range unavailable {
 		f[name] = refusal(name, why)

@@ -14,10 +14,13 @@ import (
 
 var (
 	jsonDecodeFunc = guarded(stdlib.JSONDecodeFunc, func(text string) error {
-		if tooDeepJSON([]byte(text), "") != nil {
-			return errTooDeep
+		switch d := tooDeepJSON([]byte(text), ""); {
+		case d == nil:
+			return nil
+		case d.Summary == outOfRange:
+			return errOutOfRange
 		}
-		return nil
+		return errTooDeep
 	})
 	yamlDecodeFunc = guarded(ctyyaml.YAMLDecodeFunc, checkYAML)
 )

@@ -199,7 +199,11 @@ func templateString(functions map[string]function.Function) function.Function {
 }
 
 func parseTemplate(b []byte, name string) (hcl.Expression, error) {
-	if d := tooDeepTemplate(b, name); d != nil {
+	switch d := tooDeepTemplate(b, name); {
+	case d == nil:
+	case d.Summary == outOfRange:
+		return nil, errOutOfRange
+	default:
 		return nil, errors.New("the template is nested too deeply. " + strings.TrimSuffix(d.Detail, "."))
 	}
 	x, diags := hclsyntax.ParseTemplate(b, name, hcl.InitialPos)

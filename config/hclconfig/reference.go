@@ -62,7 +62,7 @@ Each attribute is evaluated by itself, when it is needed: clusters may refer to 
 
 ### Functions
 
-They mean what they mean in Terraform. Files are read below the folder of the configuration only.
+They mean what they mean in Terraform. Files are read below the folder of the configuration only. A number is finite, its size at most 1e4932 and, unless it is 0, at least 1e-4932: what is not is an error where it is made.
 
 `
 

@@ -1,6 +1,7 @@
 package hclconfig
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -99,12 +100,16 @@ func (v *variable) convert(value cty.Value) (cty.Value, error) {
 	if v.defaults != nil && !value.IsNull() {
 		value = v.defaults.Apply(value)
 	}
-	return convert.Convert(value, v.typ)
+	value, err := convert.Convert(value, v.typ)
+	if err == nil && !numbersInRange(value) {
+		return cty.NilVal, errOutOfRange
+	}
+	return value, err
 }
 
 // unfit is why a value does not convert. Of what is sensitive not even keys are told.
 func (v *variable) unfit(err error) string {
-	if v.sensitive && !v.typ.IsPrimitiveType() {
+	if v.sensitive && !v.typ.IsPrimitiveType() && !errors.Is(err, errOutOfRange) {
 		return "it is not of the type " + typeName(v.typ)
 	}
 	return conversionError(err)
