@@ -237,15 +237,11 @@ func pruneImpact(changes []planner.Change) string {
 // handedOver has objects that are wanted at another address forgotten instead of
 // deleted: an addon got another name, an object another addon, or its API another version.
 func handedOver(changes []planner.Change, desired *state.Snapshot) []planner.Change {
-	type object struct{ cluster, group, kind, namespace, name string }
-	of := func(a state.Address) object {
-		ref := parseRef(a.ID())
-		group, _, grouped := strings.Cut(ref.APIVersion, "/")
-		if !grouped {
-			group = ""
-		}
-		return object{a.Target.Name, group, ref.Kind, ref.Namespace, ref.Name}
+	type object struct {
+		cluster string
+		objectName
 	}
+	of := func(a state.Address) object { return object{a.Target.Name, nameOf(parseRef(a.ID()))} }
 	wanted := map[object]bool{}
 	for _, it := range desired.Items {
 		if it.Kind == state.KindObject {

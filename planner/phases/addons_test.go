@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -144,4 +146,64 @@ func documents(values ...state.Value) []config.AddonObject {
 		out = append(out, config.AddonObject{Value: v})
 	}
 	return out
+}
+
+// TestAddonGivesWhatIsKept: an addon cannot have an object that kubewright itself keeps,
+// whichever of its phases does, unless the configuration leaves that one to others.
+func TestAddonGivesWhatIsKept(t *testing.T) {
+	t.Parallel()
+	cfg := cluster(1, 1)
+	cfg.Clusters[0].UploadCerts = true
+	cfg.Clusters[0].BootstrapTokens = []config.BootstrapToken{{TTL: time.Hour}}
+	o := newOperator(t, cfg)
+	p, err := o.plan()
+	o.must(err)
+	addon := &config.Addon{Name: "mine"}
+	cfg.Clusters[0].Addons = []*config.Addon{addon}
+	read := []string{"Deployment coredns", "DaemonSet kube-proxy", "ConfigMap kubelet-config", "ConfigMap kubeadm-config", "ConfigMap cluster-info", "Role kubeadm:kubeadm-certs"}
+	kept := 0
+	for _, s := range p.Steps {
+		for _, op := range s.Operations {
+			apply, ok := op.(planner.ApplyObject)
+			if !ok || s.Target != state.ClusterTarget("prod") {
+				continue
+			}
+			kept++
+			addon.Objects = documents(apply.Object)
+			name := apply.Object.Get("kind").AsString() + " " + apply.Object.Get("metadata.name").AsString()
+			diags := phases.Check(cfg)
+			if refused := diags.HasErrors(); refused == (name == "ConfigMap coredns") {
+				t.Errorf("%s: refused is %v", name, refused)
+			}
+			if slices.Contains(read, name) {
+				show(t, diags...)
+			}
+		}
+	}
+	if kept < 20 {
+		t.Errorf("%d objects are kept", kept)
+	}
+
+	addon.Objects = documents(object("v1", "Secret", "kube-system", "kubeadm-certs"))
+	show(t, phases.Check(cfg)...)
+	if !phases.Check(cfg).HasErrors() {
+		t.Error("kubeadm-certs is not refused")
+	}
+	addon.Objects = documents(object("apps/v1beta1", "Deployment", "kube-system", "coredns"), object("v1", "Service", "kube-system", "kube-dns"))
+	if got := phases.Check(cfg); len(got) != 2 {
+		t.Errorf("another version of the API: %v", got)
+	}
+	cfg.Clusters[0].SkipPhases = []string{"addon/coredns"}
+	if got := phases.Check(cfg); len(got) != 0 {
+		t.Errorf("CoreDNS is left out: %v", got)
+	}
+	cfg.Clusters[0].SkipPhases, cfg.Clusters[0].DNS.Disabled = nil, true
+	if got := phases.Check(cfg); len(got) != 0 {
+		t.Errorf("CoreDNS is not wanted: %v", got)
+	}
+	addon.Objects = documents(object("v1", "Service", "default", "kube-dns"), object("v1", "ConfigMap", "kube-system", "mine"))
+	cfg.Clusters[0].DNS.Disabled = false
+	if got := phases.Check(cfg); len(got) != 0 {
+		t.Errorf("others of these names: %v", got)
+	}
 }

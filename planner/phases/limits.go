@@ -11,15 +11,16 @@ import (
 )
 
 // Check reports what no file can be made of: patches that do not fit,
-// component configurations that the component would not read. It looks at the
-// configuration alone and comes before anything else. What is known to be wrong already is left
-// aside.
+// component configurations that the component would not read; and addons that give what
+// kubewright keeps. It looks at the configuration alone and comes before anything else.
+// What is known to be wrong already is left aside.
 func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 	v := &View{Config: withoutWrong(cfg, wrong)}
 	v.resolve()
 	var diags diag.Diagnostics
 	said := map[string]bool{}
 	for _, c := range v.clusters {
+		diags = append(diags, c.givenTwice()...)
 		checked := map[config.Role]bool{}
 		for _, n := range c.nodes {
 			// Nodes that have nothing of their own fit, or do not, as one.
