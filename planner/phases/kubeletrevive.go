@@ -12,23 +12,29 @@ import (
 // long as it runs and the API answers. Ours to renew it is only once it has
 // ended, the CA that has signed it is gone, or the kubelet has lost it.
 func (n *node) kubeletCertificateItem(phase string) state.Item {
-	return state.Item{
+	it := state.Item{
 		Address: item(n.target, phase, "file", kubeletClientCert), Kind: state.KindCertificate, Partial: true,
 		Attributes: attributes(planner.RenewalDue, false), Classes: shownOfCertificates,
 	}
+	if n.bereft() != "" {
+		it.Attributes = with(it.Attributes, usableAttr, true)
+	}
+	return it
 }
 
 // observeKubeletCertificate looks whether a kubelet's certificate has ended, or is
 // of no use to it.
 func (v *View) observeKubeletCertificate(it *state.Item, f state.FileReport) state.Value {
-	n := v.find(it.Address.Target)
-	lost := n != nil && n.bereft() != ""
-	if len(f.Certificates) == 0 {
-		return attributes(planner.RenewalDue, lost)
+	n, out := v.find(it.Address.Target), attributes(planner.RenewalDue, false)
+	if len(f.Certificates) > 0 {
+		c := f.Certificates[0]
+		due := hasEnded(c, v.ObservedAt) || n != nil && n.report != nil && n.stranger()
+		out = attributes(planner.RenewalDue, due, "not_after", rfc3339(c.NotAfter), daysLeft, leftOf(c, v.ObservedAt))
 	}
-	c := f.Certificates[0]
-	due := lost || hasEnded(c, v.ObservedAt) || n != nil && n.report != nil && n.stranger()
-	return attributes(planner.RenewalDue, due, "not_after", rfc3339(c.NotAfter), daysLeft, leftOf(c, v.ObservedAt))
+	if n != nil {
+		out = n.observeUsable(it.Address, out)
+	}
+	return out
 }
 
 func hasEnded(c state.CertificateInfo, now time.Time) bool {

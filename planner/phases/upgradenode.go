@@ -49,7 +49,7 @@ func (n *node) kubeletUnit() state.Item {
 		it.Origin = map[string]state.Source{"version": n.cluster.origin("kubernetes_version")}
 	}
 	if n.unregistered() {
-		it.Attributes = with(it.Attributes, "registered", true)
+		it.Attributes = with(it.Attributes, registeredAttr, true)
 	}
 	return it
 }
@@ -84,8 +84,8 @@ func (v *View) observeUnit(it *state.Item, u state.UnitReport) state.Value {
 	if n != nil && n.lastKubelet() != "" {
 		out = with(out, "version", n.lastKubelet())
 	}
-	if n != nil && n.unregistered() {
-		out = with(out, "registered", false)
+	if n != nil {
+		out = n.observeRegistered(it.Address, out)
 	}
 	return out
 }
