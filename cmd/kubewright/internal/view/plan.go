@@ -282,8 +282,10 @@ func splitDrift(plan *planner.Plan, o Options) (left []planner.Change, mended in
 			leaving[r.Target] = true
 		}
 	}
+	mends := mending(plan)
 	for _, d := range plan.Drift {
 		c, planned := changes[d.Address]
+		shown, written := mends[state.Address{Target: d.Address.Target, Item: d.Address.Item}]
 		switch {
 		case o.RefreshOnly:
 			left = append(left, d)
@@ -291,11 +293,41 @@ func splitDrift(plan *planner.Plan, o Options) (left []planner.Change, mended in
 		case planned && c.Reason == planner.ReasonDrift:
 			mended++
 		case planned && covers(c, d):
+		case !planned && written && shown:
+			mended++
+		case !planned && written:
 		default:
 			left = append(left, d)
 		}
 	}
 	return left, mended
+}
+
+// mending are the files of hosts that steps write, also those of another phase than the
+// step's own, and whether the step is shown to put something right.
+func mending(plan *planner.Plan) map[state.Address]bool {
+	rights := map[state.Address]bool{}
+	for _, c := range plan.Changes {
+		if c.Reason == planner.ReasonDrift {
+			rights[c.Address.Step()] = true
+		}
+	}
+	out := map[state.Address]bool{}
+	for _, s := range plan.Steps {
+		if s.Target.Type != state.TypeNode || s.Action == planner.Delete {
+			continue
+		}
+		for _, op := range s.Operations {
+			if _, removes := op.(planner.RemovePath); removes {
+				continue
+			}
+			for _, path := range planner.Overwrites(op) {
+				a := state.Address{Target: s.Target, Item: "file:" + path}
+				out[a] = out[a] || rights[s.ID]
+			}
+		}
+	}
+	return out
 }
 
 // covers tells that a change speaks of every attribute that drifted.
