@@ -71,7 +71,7 @@ func (j *JSONLines) Plan(plan *planner.Plan, o Options) error {
 	}
 	for _, d := range plan.Drift {
 		j.emit(j.now(), "info", "resource_drift", d.Address.String()+": Drift detected ("+string(d.Action)+")",
-			record{"change": record{"resource": resourceRecord(d.Address.Target), "action": d.Action, "item": itemToJSON(d)}})
+			record{"change": record{"resource": resourceRecord(d.Address.Target), "action": d.Action, "item": itemToJSON(fromOutside(d))}})
 	}
 	for _, r := range plan.Resources {
 		if r.ImportedFrom != "" {

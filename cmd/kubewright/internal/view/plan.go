@@ -353,8 +353,18 @@ func (p *page) driftItem(c planner.Change) {
 		what = p.red(" has been deleted")
 	}
 	p.line("  # ", p.bold(Clean(c.Address.Target.String())), "/", Clean(c.Address.Phase), what)
-	p.print([]entry{p.item(item{Change: c}, true)}, 0)
+	p.print([]entry{p.item(item{Change: fromOutside(c)}, true)}, 0)
 	p.line()
+}
+
+// fromOutside is drift without lines of the configuration: it was somebody else who set
+// what is there now.
+func fromOutside(c planner.Change) planner.Change {
+	c.Attributes = slices.Clone(c.Attributes)
+	for i := range c.Attributes {
+		c.Attributes[i].Origin, c.Attributes[i].Origins = state.Source{}, nil
+	}
+	return c
 }
 
 // outputChanges compares the outputs of the state with those of the plan.

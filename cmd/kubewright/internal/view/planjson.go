@@ -285,7 +285,7 @@ func resourceToJSON(plan *planner.Plan, r planner.ResourceChange, changes []plan
 
 func driftToJSON(d planner.Change) driftJSON {
 	t := d.Address.Target
-	out := driftJSON{itemJSON: itemToJSON(d), Mode: "managed", Type: t.Type, Name: t.Name, Index: index(t), Provider: providerName, Change: newChange(d.Action)}
+	out := driftJSON{itemJSON: itemToJSON(fromOutside(d)), Mode: "managed", Type: t.Type, Name: t.Name, Index: index(t), Provider: providerName, Change: newChange(d.Action)}
 	out.Change.put(nil, d)
 	return out
 }

@@ -85,12 +85,17 @@ type reviewedItem struct {
 	planner.Change
 	step *planner.Step
 	page *page
+	// outside tells that somebody else made the change.
+	outside bool
 }
 
 // lines show how it changes. They are laid out for who asks: not every form
 // shows them, and a plan may have a hundred thousand.
 func (it reviewedItem) lines() []laidLine {
 	shown := items([]planner.Change{it.Change}, it.step)[0]
+	if it.outside {
+		shown.Change = fromOutside(shown.Change)
+	}
 	return it.page.layout([]entry{it.page.item(shown, true)}, 0)
 }
 
@@ -129,7 +134,7 @@ func newReview(plan *planner.Plan, o Options) *review {
 	slices.SortStableFunc(r.resources, func(a, b reviewed) int { return cmp.Compare(a.rank(), b.rank()) })
 	left, _ := splitDrift(plan, Options{RefreshOnly: plan.RefreshOnly})
 	for _, c := range left {
-		r.drift = append(r.drift, r.item(c, nil))
+		r.drift = append(r.drift, reviewedItem{Change: c, page: r.page, outside: true})
 	}
 	return r
 }
