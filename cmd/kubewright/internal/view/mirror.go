@@ -73,28 +73,26 @@ func (x *planIndex) shownOnNodes(cluster state.Target) valueSet {
 	return set
 }
 
-// configHash is where kubeadm notes whether somebody has edited a configuration: it
-// follows from the rest of the object.
-const configHash = `metadata.annotations["kubeadm.kubernetes.io/component-config.hash"]`
+// configHash is the annotation in which kubeadm notes whether somebody has edited a
+// configuration: it follows from the rest of the object.
+const configHash = "kubeadm.kubernetes.io/component-config.hash"
 
 // repeats tells that all of what changes in an attribute is among the values: of the
 // same name, or one that says by itself what it is, as an address or a path does.
 func (s valueSet) repeats(a planner.AttributeChange) bool {
-	if a.Path == configHash {
-		return true
-	}
 	values, all := differing(a)
+	changes := len(values) > 0
 	replaced := !compound(a.Before) && !compound(a.After) && !a.After.IsNull()
 	for _, v := range values {
-		if v.gone && replaced {
-			continue // the new value says it
+		if v.name == configHash || v.gone && replaced {
+			continue // what is hashed says it, and so does the new value
 		}
 		telling := strings.ContainsAny(v.text, "./:")
 		if !s[v] && (!telling || !s[namedValue{gone: v.gone, text: v.text}]) {
 			return false
 		}
 	}
-	return all && len(values) > 0
+	return all && changes
 }
 
 // differing are the leaves of a changed attribute that are not on both of its sides.
