@@ -85,6 +85,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	diags = append(diags, v.refusePartial(d, p)...)
 	diags = append(diags, v.refuseUnasked(p)...)
 	diags = append(diags, v.stoppedKubelets(p)...)
+	diags = append(diags, v.darkJoins(p)...)
 	diags = append(diags, v.refuseHalves(d, p, options)...)
 	if diags = append(diags, v.protected(p)...); diags.HasErrors() {
 		return Result{}, diags

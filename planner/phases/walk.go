@@ -84,7 +84,7 @@ func (v *View) walk() diag.Diagnostics {
 	for _, c := range v.clusters {
 		acts := c.acts()
 		if c.seen == nil {
-			continue // unseenLeavers refuses that anybody leaves, and the gate looks before anybody is added
+			continue // unseenLeavers refuses that anybody leaves, and darkJoins that anybody is added
 		}
 		if len(c.seen.Members) == 0 {
 			// Where nothing is taken away, the gate looks before anything is added.
@@ -216,9 +216,10 @@ const (
 	wouldLoseQuorum = "Plan would lose quorum of etcd"
 	pairStops       = "Etcd would lose quorum"
 	otherLearner    = "Etcd has another learner"
+	joinsInTheDark  = "Control plane cannot join now"
 )
 
 // Refused tells a finding that a gate would refuse a step of the plan.
 func Refused(d *diag.Diagnostic) bool {
-	return d.Summary == wouldLoseQuorum || d.Summary == pairStops || d.Summary == otherLearner
+	return slices.Contains([]string{wouldLoseQuorum, pairStops, otherLearner, joinsInTheDark}, d.Summary)
 }
