@@ -23,12 +23,7 @@ func (c checker) kubelet(k Kubelet, base state.Value) {
 	if k.Config.IsNull() {
 		return
 	}
-	const block = "kubelet.config"
-	c.header(block, k.Config, kubeletconfig.SchemeGroupVersion.String(), "KubeletConfiguration")
-	c.tree(block, "KubeletConfiguration", k.Config, reflect.TypeFor[kubeletconfig.KubeletConfiguration]())
-	c.rules(block, k.Config, kubeletRules)
-	c.since(k.Config)
-	c.kubeletLists(k.Config)
+	c.kubeletFields(k.Config)
 	var before diag.Diagnostics
 	scratch := c
 	scratch.out = &before
@@ -36,11 +31,22 @@ func (c checker) kubelet(k Kubelet, base state.Value) {
 		c.kubeletCombinations(MergeTrees(base, k.Config))
 	}
 	c.managed(k.Config)
+}
+
+// kubeletFields checks what can be said of each field of a KubeletConfiguration by
+// itself, whoever writes it.
+func (c checker) kubeletFields(v state.Value) {
+	const block = "kubelet.config"
+	c.header(block, v, kubeletconfig.SchemeGroupVersion.String(), "KubeletConfiguration")
+	c.tree(block, "KubeletConfiguration", v, reflect.TypeFor[kubeletconfig.KubeletConfiguration]())
+	c.rules(block, v, kubeletRules)
+	c.since(v)
+	c.kubeletLists(v)
 	for _, path := range []string{"evictionHard", "evictionSoft", "evictionMinimumReclaim"} {
-		c.thresholds(block, path, k.Config)
+		c.thresholds(block, path, v)
 	}
-	c.suiteList(block+".tlsCipherSuites", k.Config.Get("tlsCipherSuites"))
-	c.gateMap(block+".featureGates", "kubelet", k.Config.Get("featureGates"))
+	c.suiteList(block+".tlsCipherSuites", v.Get("tlsCipherSuites"))
+	c.gateMap(block+".featureGates", "kubelet", v.Get("featureGates"))
 }
 
 // header checks apiVersion and kind, which may be left out.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ var patchTargets = []string{"kube-apiserver", "kube-controller-manager", "kube-s
 
 // patches checks the patches of a cluster or a node.
 func (c checker) patches(patches []Patch, ofNode bool) {
-	for _, p := range patches {
+	for i, p := range patches {
 		const summary = "Invalid patch"
 		if p.Target != "" && !slices.Contains(patchTargets, p.Target) {
 			c.errorAt(p.Source, summary, "%s is nothing that can be patched: %s.%s", Quote(p.Target), list(patchTargets), didYouMean(p.Target, patchTargets))
@@ -29,12 +30,13 @@ func (c checker) patches(patches []Patch, ofNode bool) {
 		if p.Type != "" && !slices.Contains(types, p.Type) {
 			c.errorAt(p.Source, summary, "%s is no type of patch: %s.%s", Quote(p.Type), list(types), didYouMean(p.Type, types))
 		}
-		c.patchContent(p)
+		c.patchContent(i, p)
 	}
 }
 
-// patchContent parses a patch and checks its form.
-func (c checker) patchContent(p Patch) {
+// patchContent parses a patch, which is the one of that number of its block, and checks
+// its form.
+func (c checker) patchContent(number int, p Patch) {
 	const summary = "Invalid patch"
 	if p.Content == "" {
 		return
@@ -54,8 +56,42 @@ func (c checker) patchContent(p Patch) {
 			c.jsonPatch(p, v)
 		case v.Kind() != state.KindMap:
 			c.errorAt(p.Source, summary, "A patch of type %s is an object with the fields to change.", p.Type)
+		case p.Target == "kubeletconfiguration":
+			c.kubeletPatch(number, p, v)
 		}
 	}
+}
+
+// kubeletPatch checks the fields that a patch sets in the kubelet's configuration, as if
+// they were written in kubelet { config }: a kubelet does not start with one that it
+// does not know, nor with a value of another type.
+func (c checker) kubeletPatch(number int, p Patch, v state.Value) {
+	const block = "kubelet.config"
+	c.hidden = map[string]bool{block: c.hidden[fmt.Sprintf("patch[%d].content", number)]}
+	c.origins = Origins{block: p.Source}
+	c.kubeletFields(setBy(v))
+}
+
+// setBy is a merge patch, or a strategic one, without what takes a field away or says how
+// lists merge.
+func setBy(v state.Value) state.Value {
+	switch v.Kind() {
+	case state.KindMap:
+		m := map[string]state.Value{}
+		for k, e := range v.AsMap() {
+			if !strings.HasPrefix(k, "$") && !e.IsNull() {
+				m[k] = setBy(e)
+			}
+		}
+		return state.Map(m)
+	case state.KindList:
+		list := make([]state.Value, len(v.AsList()))
+		for i, e := range v.AsList() {
+			list[i] = setBy(e)
+		}
+		return state.List(list...)
+	}
+	return v
 }
 
 // jsonPatch wants a list of operations of RFC 6902.

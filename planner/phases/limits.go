@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -35,15 +36,18 @@ func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 			}
 			said[err.Error()] = true
 			text := cfg.Secrets.Text(err.Error())
-			diags = append(diags, diag.Errorf("Configuration does not fit the component", "For %s: %s.", n.target, text).At(n.misfitPlace()).For(n.target))
+			diags = append(diags, diag.Errorf("Configuration does not fit the component", "For %s: %s.", n.target, text).At(n.misfitPlace(err)).For(n.target))
 		}
 	}
 	return diags
 }
 
-// misfitPlace is the block of a node that does not fit: its own when it does
-// without what is written there, otherwise the cluster's.
-func (n *node) misfitPlace() state.Source {
+// misfitPlace is the patch that does not fit, or the block of a node: its own when it
+// does without what is written there, otherwise the cluster's.
+func (n *node) misfitPlace(err error) state.Source {
+	if p, ok := errors.AsType[*kubeadm.PatchError](err); ok && p.Source.File != "" {
+		return p.Source
+	}
 	in, bare := n.input(), *n.Node
 	bare.Patches, bare.Kubelet.Config = nil, state.Value{}
 	in.Node = &bare

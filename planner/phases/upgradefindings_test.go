@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/config"
@@ -135,6 +136,42 @@ func TestConfigurationFits(t *testing.T) {
 	wantFindings(t, phases.Check(cfg))
 	cfg.Nodes[1].Patches = []config.Patch{patch}
 	wantFindings(t, phases.Check(cfg), finding{diag.Error, "Configuration does not fit the component", "main.hcl:12", `node.cp["cp2"]`, []string{"cannot apply the json patch of kube-apiserver"}})
+}
+
+// TestPatchThatDoesNotFit wants the error of a patch to be at the patch.
+func TestPatchThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	at := func(line int) state.Source { return state.Source{File: "main.hcl", Line: line} }
+	for _, c := range []struct{ target, content, says string }{
+		{"kubeletconfiguration", `[{"op": "add", "path": "/maxPods", "value": "many"}]`, "cannot read the patched KubeletConfiguration: "},
+		{"kubeletconfiguration", `[{"op": "add", "path": "/maxPodz", "value": 5}]`, `cannot read the patched KubeletConfiguration: unknown field "maxPodz"`},
+		{"kube-apiserver", `[{"op": "add", "path": "/spec/priority", "value": "high"}]`, "cannot read the patched manifest of kube-apiserver: "},
+		{"etcd", `[{"op": "remove", "path": "/spec/nothing"}]`, "cannot apply the json patch of etcd (main.hcl:42): "},
+		{"corednsdeployment", `[{"op": "add", "path": "/spec/replicas", "value": "many"}]`, "cannot read the patched Deployment coredns: "},
+	} {
+		cfg := places(cluster(1, 1))
+		cfg.Clusters[0].Patches = []config.Patch{
+			{Target: c.target, Type: "merge", Content: "{}", Source: at(41)},
+			{Target: c.target, Type: "json", Content: c.content, Source: at(42)},
+			{Target: c.target, Type: "merge", Content: "{}", Source: at(43)},
+		}
+		diags := phases.Check(cfg)
+		if len(diags) != 1 || diags[0].Subject != at(42) || !strings.Contains(diags[0].Detail, c.says) {
+			t.Errorf("wanted %q at line 42, got\n%s", c.says, printedFindings(diags))
+		}
+	}
+}
+
+// TestKubeletPatchOnTheWay wants a patch of what kubelets know since a version to be
+// no matter of the versions that only control planes go through.
+func TestKubeletPatchOnTheWay(t *testing.T) {
+	t.Parallel()
+	o := running(t, 1, 0, "1.34.9")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.kubelets("1.36.3")
+	o.config.Clusters[0].Patches = []config.Patch{{Target: "kubeletconfiguration", Type: "merge", Content: "memoryReservationPolicy: TieredReservation"}}
+	o.must(o.apply())
+	o.wantNothing()
 }
 
 // A kubelet that somebody has put back to an older version is no upgrade.

@@ -79,13 +79,19 @@ func (c *cluster) findings(version planner.Release) diag.Diagnostics {
 	there := *c.Cluster
 	there.KubernetesVersion, there.FeatureGates = version.String(), nil
 	there.Kubelet, there.KubeProxy = config.Kubelet{}, config.KubeProxy{Disabled: c.KubeProxy.Disabled}
+	there.Patches = notOfKubelets(there.Patches)
 	cfg := &config.Config{Clusters: []*config.Cluster{&there}}
 	for _, n := range c.view.Config.NodesOf(c.Label, "") {
 		plain := *n
-		plain.Kubelet = config.Kubelet{}
+		plain.Kubelet, plain.Patches = config.Kubelet{}, notOfKubelets(plain.Patches)
 		cfg.Nodes = append(cfg.Nodes, &plain)
 	}
 	return cfg.Validate()
+}
+
+// notOfKubelets are patches but those of kubelets' configurations.
+func notOfKubelets(patches []config.Patch) []config.Patch {
+	return slices.DeleteFunc(slices.Clone(patches), func(p config.Patch) bool { return p.Target == "kubeletconfiguration" })
 }
 
 // waypoints has the changes of all clusters on the way to their versions, and

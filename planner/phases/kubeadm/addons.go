@@ -3,7 +3,6 @@ package kubeadm
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -45,13 +44,9 @@ func patched[T any](v *view, o Object, target string) (Object, error) {
 	if err != nil {
 		return o, err
 	}
-	content, err = applyPatches(content, patches, reflect.TypeFor[T]())
+	content, typed, err := readPatched(content, patches, o.Ref.Kind+" "+o.Ref.Name, func(b []byte, o *T) error { return utiljson.Unmarshal(b, o) })
 	if err != nil {
 		return o, err
-	}
-	var typed T
-	if err := utiljson.Unmarshal(content, &typed); err != nil {
-		return o, fmt.Errorf("cannot read the patched %s %s: %w", o.Ref.Kind, o.Ref.Name, err)
 	}
 	if err := o.Object.UnmarshalJSON(content); err != nil {
 		return o, err

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +68,12 @@ func KubeletConfig(in Input) ([]byte, error) {
 	if instance := InstanceConfig(in); instance != nil {
 		patches = append(patches, config.Patch{Target: kubeletTarget, Content: string(instance)})
 	}
-	patched, err := applyPatches(content, patches, reflect.TypeFor[kubeletconfig.KubeletConfiguration]())
+	// kubeadm does not look at what comes out, and the kubelet does not start with what
+	// it cannot read.
+	patched, _, err := readPatched(content, patches, "KubeletConfiguration", func(b []byte, c *kubeletconfig.KubeletConfiguration) error {
+		unknown, err := strictjson.UnmarshalStrict(b, c)
+		return errors.Join(append(unknown, err)...)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/cache"
 )
 
@@ -40,6 +41,17 @@ func patchesOf(target string, lists ...[]config.Patch) []config.Patch {
 	return out
 }
 
+// PatchError is what is wrong with a patch. It says where that is.
+type PatchError struct {
+	Source state.Source
+	Err    error
+}
+
+func (e *PatchError) Error() string { return e.Err.Error() }
+
+// Unwrap is the error without its place.
+func (e *PatchError) Unwrap() error { return e.Err }
+
 // applyPatches patches an object in JSON. Each patch may hold several documents; an
 // empty type is strategic. kind is the object's Go type, whose tags say how lists merge.
 func applyPatches(object []byte, patches []config.Patch, kind reflect.Type) ([]byte, error) {
@@ -47,11 +59,30 @@ func applyPatches(object []byte, patches []config.Patch, kind reflect.Type) ([]b
 	for _, p := range patches {
 		out := patchedObjects.Of(patching{data, p, kind})
 		if out.err != nil {
-			return nil, out.err
+			return nil, &PatchError{p.Source, out.err}
 		}
 		data = out.data
 	}
 	return []byte(data), nil
+}
+
+// readPatched applies patches and reads what comes out. An error of reading it is that
+// of the first patch behind which it cannot be read.
+func readPatched[T any](object []byte, patches []config.Patch, name string, read func([]byte, *T) error) (patched []byte, result T, err error) {
+	kind := reflect.TypeFor[T]()
+	if patched, err = applyPatches(object, patches, kind); err != nil {
+		return nil, result, err
+	}
+	if err = read(patched, &result); err == nil || len(patches) == 0 {
+		return patched, result, err
+	}
+	for i, p := range patches {
+		var scratch T
+		if part, failed := applyPatches(object, patches[:i+1], kind); failed == nil && read(part, &scratch) != nil {
+			return nil, result, &PatchError{p.Source, fmt.Errorf("cannot read the patched %s: %w", name, err)}
+		}
+	}
+	return nil, result, err
 }
 
 // patching is an object in JSON and a patch for it.

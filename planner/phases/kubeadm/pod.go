@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,14 +193,10 @@ func (v *view) renderPod(pod corev1.Pod) ([]byte, error) {
 	if len(patches) == 0 {
 		return asYAML(content)
 	}
-	patched, err := applyPatches(content, patches, reflect.TypeFor[corev1.Pod]())
+	// kubeadm reads the result back into a Pod: what a Pod does not have falls away.
+	_, result, err := readPatched(content, patches, "manifest of "+pod.Name, func(b []byte, p *corev1.Pod) error { return utiljson.Unmarshal(b, p) })
 	if err != nil {
 		return nil, err
-	}
-	// kubeadm reads the result back into a Pod: what a Pod does not have falls away.
-	var result corev1.Pod
-	if err := utiljson.Unmarshal(patched, &result); err != nil {
-		return nil, fmt.Errorf("cannot read the patched manifest of %s: %w", pod.Name, err)
 	}
 	return marshalYAML(result)
 }

@@ -179,3 +179,35 @@ node "j" {
     config = { imageGCLowThresholdPercent = 90 } # ERROR: Values contradict each other
   }
 }
+
+# Patches of a kubelet's configuration are looked at like what is written in config.
+cluster "k" {
+  kubernetes_version = "1.35.8"
+
+  patch { # ERROR: Value of the wrong type # ERROR: Unknown field
+    target  = "kubeletconfiguration"
+    content = "maxPods: many\nserializeImagePulz: true\n"
+  }
+
+  patch { # ERROR: Value of the wrong type # ERROR: Value out of range # ERROR: Unknown field
+    target  = "kubeletconfiguration"
+    type    = "merge"
+    content = jsonencode({ authentication = { anonymous = { enabled = "no" } }, healthzPort = 70000, tlsCurvePreferences = [], registryPullQPS = null })
+  }
+
+  patch {
+    target  = "kubeletconfiguration"
+    content = "evictionHard: {$patch: replace, memory.available: 200Mi}\nclusterDNS: null\n"
+  }
+}
+
+node "k" {
+  cluster = cluster.k
+  role    = "control-plane"
+  address = "10.0.0.11"
+
+  patch { # ERROR: Value of the wrong type
+    target  = "kubeletconfiguration"
+    content = "maxPods: [1]"
+  }
+}
