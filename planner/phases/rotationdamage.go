@@ -94,3 +94,34 @@ func (n *node) damaged(ch planner.Change) string {
 
 // neverNew are the kinds of which every node that is in the cluster has all, recorded or not.
 var neverNew = []state.Kind{state.KindStaticPod, state.KindKubeconfig, state.KindCertificate, state.KindKey}
+
+// mends tells that a stage writes a kubeconfig anew that was lost since the rotation has
+// begun, and that no stage before it in this plan does: there is nothing in it to change.
+func (s *rotationStage) mends(r *rotation, n *node, path string) bool {
+	return r.begun && n.report.Files[path].Kubeconfig == nil && (s.name == trustBoth || s.name == dropOld && r.dropping)
+}
+
+// issuer signs what is issued in a stage: as long as not all trust the new CA, the old one.
+func (s *rotationStage) issuer(r *rotation) planner.Signer {
+	if s.name == trustBoth {
+		return s.cluster().signer(r.Base)
+	}
+	return r.signer()
+}
+
+// revive gives a kubelet that has lost its kubeconfig another one in a stage, behind
+// the operations that bring it what it is to trust.
+func (s *rotationStage) revive(n *node, ops []planner.Operation) planner.Step {
+	c := s.cluster()
+	ops = append(ops, n.replaceKubeletCertificate(s.issuer(c.clusterCA()), c.caFile(), n.report.Files[kubeletClientCert].Exists)...)
+	return planner.Step{
+		Via: c.seat, Impact: "gives the kubelet a kubeconfig and a certificate, since it has lost its own, and restarts it; pods keep running",
+		Operations: append(ops, n.readyWait()...),
+	}
+}
+
+// lostConf tells that a control plane has lost a kubeconfig of its controllers, so that
+// who reads it does not run before a stage writes it anew.
+func (n *node) lostConf() bool {
+	return n.report.Files[controllerConf].Kubeconfig == nil || n.report.Files[schedulerConf].Kubeconfig == nil
+}

@@ -59,3 +59,36 @@ func TestDamageBesideRotation(t *testing.T) {
 		})
 	}
 }
+
+// TestDamageWhileRotating: what is lost in the midst of a rotation is written anew by
+// its stages, and nobody distrusts anybody on the way.
+func TestDamageWhileRotating(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	const cp2, w1 = "10.0.0.12", "10.0.0.21"
+	for name, c := range map[string]struct{ host, edit string }{
+		"a worker's kubeconfig":    {w1, "file /etc/kubernetes/kubelet.conf delete"},
+		"a plane's kubeconfig":     {cp2, "file /etc/kubernetes/kubelet.conf delete"},
+		"no kubeconfig in it":      {cp2, "file /etc/kubernetes/kubelet.conf content x"},
+		"a controller's":           {cp2, "file /etc/kubernetes/controller-manager.conf delete"},
+		"nothing in a scheduler's": {cp2, "file /etc/kubernetes/scheduler.conf content x"},
+		"an administrator's":       {cp2, "file /etc/kubernetes/admin.conf delete"},
+		"a plane's CA":             {cp2, "file /etc/kubernetes/pki/ca.crt delete"},
+		"a worker's CA":            {w1, "file /etc/kubernetes/pki/ca.crt delete"},
+		"the new CA":               {cp2, "file /etc/kubernetes/pki/ca-next.crt delete"},
+		"the new CA's key":         {cp2, "file /etc/kubernetes/pki/ca-next.key delete"},
+	} {
+		for _, at := range []struct{ stage, phase string }{{"trust-both", "kubelet-start"}, {"reissue", "certs"}, {"reissue", "kubelet-start"}, {"drop-old", "certs"}, {"drop-old", "kubelet-start"}} {
+			t.Run(name+"/"+at.stage+"/"+at.phase, func(t *testing.T) {
+				t.Parallel()
+				o := rotating(t, base, "ca", at.stage, at.phase)
+				o.edit(c.host, c.edit)
+				o.must(o.apply())
+				for _, d := range o.world.Distrust() {
+					t.Error(d)
+				}
+				o.wantNothing()
+			})
+		}
+	}
+}

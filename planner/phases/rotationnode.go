@@ -49,18 +49,21 @@ func (r *rotation) trust(n *node) []planner.Operation {
 	case n.target == r.source:
 		ops = append(ops, planner.IssueCA{CommonName: r.CommonName, Algorithm: r.Algorithm, Validity: r.Validity, To: r.nextBase()})
 	default:
-		ops = append(ops, planner.CopySecrets{From: r.source, Files: []planner.SecretFile{
-			{Path: r.nextBase() + ".key", Mode: keyMode, Owner: root}, {Path: next, Mode: "0644", Owner: root},
-		}})
+		ops = append(ops, r.bringNext())
+	}
+	if !r.begun || len(bundle) > 0 || !slices.Equal(n.casIn(r.oldFile()), []string{r.old}) { // else only ca.crt was lost
+		ops = append(ops, planner.BundleTrust{To: r.oldFile(), Of: []string{crt}})
 	}
 	return append(ops,
-		planner.BundleTrust{To: r.oldFile(), Of: []string{crt}},
 		planner.BundleTrust{To: crt, Of: []string{r.oldFile(), next}})
 }
 
 // reissue has the new CA sign what the old one has signed.
 func (r *rotation) reissue(n *node) []planner.Operation {
 	var ops []planner.Operation
+	if r.begun && len(n.casIn(r.Base+".crt")) == 0 { // lost since all trust both
+		ops = append(ops, r.trust(n)...)
+	}
 	for _, leaf := range r.leavesOf(n) {
 		if certs := n.report.Files[leaf.Base+".crt"].Certificates; r.begun && len(certs) > 0 && certs[0].IssuerKeyDigest == r.new {
 			continue
@@ -77,10 +80,21 @@ func (r *rotation) drop(n *node) []planner.Operation {
 	if r.begun && slices.Equal(n.casIn(r.Base+".crt"), []string{r.new}) {
 		return nil
 	}
-	return []planner.Operation{
-		planner.CopySecrets{From: n.target, Files: []planner.SecretFile{{Path: r.Base + ".key", Mode: keyMode, Owner: root, Source: r.nextBase() + ".key"}}},
-		planner.BundleTrust{To: r.Base + ".crt", Of: []string{r.nextBase() + ".crt"}},
+	var ops []planner.Operation
+	if next := r.nextBase(); r.begun && n.target != r.source && (len(n.casIn(next+".crt")) == 0 || !n.report.Files[next+".key"].Exists) {
+		ops = append(ops, r.bringNext())
 	}
+	return append(ops,
+		planner.CopySecrets{From: n.target, Files: []planner.SecretFile{{Path: r.Base + ".key", Mode: keyMode, Owner: root, Source: r.nextBase() + ".key"}}},
+		planner.BundleTrust{To: r.Base + ".crt", Of: []string{r.nextBase() + ".crt"}})
+}
+
+// bringNext brings the new CA from the control plane that has it.
+func (r *rotation) bringNext() planner.Operation {
+	next := r.nextBase()
+	return planner.CopySecrets{From: r.source, Files: []planner.SecretFile{
+		{Path: next + ".key", Mode: keyMode, Owner: root}, {Path: next + ".crt", Mode: "0644", Owner: root},
+	}}
 }
 
 // describe says what becomes of a control plane's CAs and keys.
@@ -143,16 +157,21 @@ func (s *rotationStage) kubeconfigs(n *node) []planner.Operation {
 	var ops []planner.Operation
 	for _, k := range kubeadm.Kubeconfigs(n.input(), true) {
 		f := n.report.Files[k.Path]
-		if k.Path == kubeletConf || !f.Exists {
+		lost := !f.Exists && !slices.Contains([]string{adminConf, controllerConf, schedulerConf}, k.Path)
+		if k.Path == kubeletConf || lost {
 			continue
 		}
 		switch {
+		case s.mends(r, n, k.Path):
+			op := n.writeKubeconfig(k, planner.Change{Action: planner.Update}).(planner.WriteKubeconfig)
+			op.CA, op.Trust = s.issuer(r), ca
+			ops = append(ops, op)
 		case s.name != reissue && s.satisfied(r, n.casIn(k.Path)):
 		case s.name != reissue:
 			ops = append(ops, planner.SetKubeconfig{Path: k.Path, Trust: ca})
 		case !r.begun || f.Kubeconfig == nil || f.Kubeconfig.Client == nil || f.Kubeconfig.Client.IssuerKeyDigest != r.new:
 			op := n.writeKubeconfig(k, planner.Change{Action: planner.Update}).(planner.WriteKubeconfig)
-			op.CA, op.Trust = r.signer(), ca
+			op.CA, op.Trust = s.issuer(r), ca
 			ops = append(ops, op)
 		}
 	}
@@ -202,6 +221,9 @@ func (s *rotationStage) kubelet(n *node) planner.Step {
 			ops = append(ops, n.markCA(r.old))
 		}
 	}
+	if s.mends(r, n, kubeletConf) {
+		return s.revive(n, ops)
+	}
 	if len(ops) == 0 && s.satisfied(r, n.casIn(kubeletConf)) && !n.report.Outdated(kubeletProcess.Name, kubeletConf) {
 		return planner.Step{}
 	}
@@ -221,7 +243,12 @@ func (s *rotationStage) kubeletCertificate(n *node, r *rotation) planner.Step {
 	if r.begun && len(own) > 0 && own[0].IssuerKeyDigest == r.new && !n.inlined() {
 		return planner.Step{}
 	}
-	ops := n.replaceKubeletCertificate(r.signer(), s.cluster().caFile(), true)
+	ca := s.cluster().caFile()
+	var ops []planner.Operation
+	if !n.isControlPlane() && r.begun && len(n.casIn(ca)) == 0 {
+		ops = append(ops, planner.CopySecrets{From: r.source, Files: []planner.SecretFile{{Path: ca, Mode: "0644", Owner: root}}})
+	}
+	ops = append(ops, n.replaceKubeletCertificate(r.signer(), ca, true)...)
 	return planner.Step{
 		Via: n.cluster.seat, Impact: "gives the kubelet a certificate of the new CA and restarts it; pods keep running",
 		Operations: append(ops, n.readyWait()...),

@@ -147,7 +147,7 @@ func (b *builder) provenBefore(c *cluster, others map[state.Address]bool) []stat
 	var out []state.Address
 	for _, n := range c.failing() {
 		id := step(n.target, waitPlanePhase)
-		if len(b.changes[step(n.target, etcdPhase)])+len(b.changes[step(n.target, controlPlanePhase)])+len(b.changes[step(n.target, kubeletStartPhase)]) > 0 {
+		if n.lostConf() || len(b.changes[step(n.target, etcdPhase)])+len(b.changes[step(n.target, controlPlanePhase)])+len(b.changes[step(n.target, kubeletStartPhase)]) > 0 {
 			continue
 		}
 		b.draft.Edges[id] = nil
