@@ -96,7 +96,8 @@ func TestDiff(t *testing.T) {
 			tree{"c": []any{tree{"name": "x", "image": "1"}}},
 			tree{"c": []any{
 				tree{"name": "x", "image": "1", "env": []any{tree{"name": "D", "value": "1"}, tree{"name": "Z", "value": "9"}}, "sec": tree{"priv": true}, "pull": "Always"},
-				tree{"name": "side", "image": "2", "pull": "Always"}, tree{"name": "injected"},
+				tree{"name": "side", "image": "2", "pull": "Always"},
+				tree{"name": "injected"},
 			}},
 			tree{"c": []any{tree{"name": "x", "image": "1", "env": []any{tree{"name": "D", "value": "1"}}, "sec": tree{"priv": true}}, tree{"name": "side", "image": "2"}}},
 			"update object:v1/ConfigMap/ns/x: configuration changed\n" +

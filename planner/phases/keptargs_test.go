@@ -41,8 +41,10 @@ func TestArgumentsGoRoundNoFixedSetting(t *testing.T) {
 			c.Origins[`controller_manager.arg["cluster-cidr"]`] = a.Source
 		},
 		`controller_manager.arg["service-cluster-ip-range"] = "10.96.0.0/12", and the configuration says "/new"`: func(c *config.Cluster, a config.Arg) {
-			c.Patches = append(c.Patches, config.Patch{Target: "kube-controller-manager", Type: "json", Source: a.Source,
-				Content: `[{"op": "add", "path": "/spec/containers/0/command/-", "value": "--service-cluster-ip-range=/new"}]`})
+			c.Patches = append(c.Patches, config.Patch{
+				Target: "kube-controller-manager", Type: "json", Source: a.Source,
+				Content: `[{"op": "add", "path": "/spec/containers/0/command/-", "value": "--service-cluster-ip-range=/new"}]`,
+			})
 		},
 	} {
 		o := founded(t, 1, 0)

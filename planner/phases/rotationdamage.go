@@ -67,8 +67,6 @@ func (n *node) damaged(ch planner.Change) string {
 		return ""
 	case ch.Address.ID() == kubeletClientCert && since != "":
 		return fmt.Sprintf("the kubelet cannot start again, since %s (%s)", since, kubeletConf)
-	case ch.Address.ID() == kubeletClientCert:
-		return id + " is of no use to the kubelet any more"
 	case ch.Action == planner.Create && (was != nil || slices.Contains(neverNew, ch.Kind)):
 		return id + " is missing"
 	case ch.Action == planner.Create || was == nil:

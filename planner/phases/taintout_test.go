@@ -17,8 +17,10 @@ func TestTaintThatEvicts(t *testing.T) {
 		change func(o *operator)
 		want   [2]string
 	}{
-		"one pod": {func(o *operator) { o.config.Nodes[1].Taints = noExecute },
-			evicts("evicts 1 pod that does not tolerate the taint: shop/cart-1 (ReplicaSet); no PodDisruptionBudget is asked")},
+		"one pod": {
+			func(o *operator) { o.config.Nodes[1].Taints = noExecute },
+			evicts("evicts 1 pod that does not tolerate the taint: shop/cart-1 (ReplicaSet); no PodDisruptionBudget is asked"),
+		},
 		"two pods, two taints": {func(o *operator) {
 			o.cart("host-10-0-0-21", "host-10-0-0-21")
 			o.config.Nodes[1].Taints = append([]state.Taint{{Key: "broken", Effect: "NoExecute"}}, noExecute...)

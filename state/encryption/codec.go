@@ -135,8 +135,10 @@ func (c *Codec) known() ([]age.Identity, error) {
 	}
 	c.identities, c.failed = readIdentities(c.options.Identities, c.options.Passphrase)
 	if c.failed != nil {
-		c.failed = &state.CodecError{Kind: state.ErrSealed, Problem: "it is encrypted, and " + c.failed.Error(),
-			Remedy: "give a private key that can be read and used, with -age-identity=FILE or in KUBEWRIGHT_AGE_IDENTITY"}
+		c.failed = &state.CodecError{
+			Kind: state.ErrSealed, Problem: "it is encrypted, and " + c.failed.Error(),
+			Remedy: "give a private key that can be read and used, with -age-identity=FILE or in KUBEWRIGHT_AGE_IDENTITY",
+		}
 	}
 	return c.identities, c.failed
 }

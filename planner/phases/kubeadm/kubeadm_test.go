@@ -248,7 +248,7 @@ func TestCheck(t *testing.T) {
 		"patched Deployment coredns":    patch("corednsdeployment", "merge", "spec: {replicas: many}"),
 		"patch of kubeletconfiguration": patch("kubeletconfiguration", "json", "{}"),
 		"cannot read the patched KubeletConfiguration: json: cannot unmarshal string into Go struct field KubeletConfiguration.maxPods": patch("kubeletconfiguration", "json", `[{"op":"add","path":"/maxPods","value":"many"}]`),
-		`cannot read the patched KubeletConfiguration: unknown field "maxPodz"`:                                                          patch("kubeletconfiguration", "json", `[{"op":"add","path":"/maxPodz","value":5}]`),
+		`cannot read the patched KubeletConfiguration: unknown field "maxPodz"`:                                                         patch("kubeletconfiguration", "json", `[{"op":"add","path":"/maxPodz","value":5}]`),
 	} {
 		in := plane("1.36.3")
 		change(in.Cluster)
