@@ -82,12 +82,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	}
 	v.countWhole(p)
 	v.speak(d, p)
-	diags = append(diags, v.refusePartial(d, p)...)
-	diags = append(diags, v.refuseUnasked(p)...)
-	diags = append(diags, v.stoppedKubelets(p)...)
-	diags = append(diags, v.darkJoins(p)...)
-	diags = append(diags, v.refuseHalves(d, p, options)...)
-	if diags = append(diags, v.protected(p)...); diags.HasErrors() {
+	if diags = append(diags, v.refusals(d, p, options)...); diags.HasErrors() {
 		return Result{}, diags
 	}
 	v.price(p.Changes)
@@ -96,6 +91,11 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		p.Certificates = v.certificateEnds(p)
 	}
 	return Result{Plan: p, Desired: desired, Observed: observed, Open: open}, slices.Concat(diags, v.alarms(p), v.lostStrangers(), v.warnForgotten(), v.unreplaced(p, options), v.checkDrains(p), v.noRoom(p), v.checkPairs(p))
+}
+
+// refusals are why a plan that is whole must not be carried out.
+func (v *View) refusals(d planner.Draft, p *planner.Plan, options planner.Options) diag.Diagnostics {
+	return slices.Concat(v.refusePartial(d, p), v.refuseUnasked(p), v.stoppedKubelets(p), v.darkJoins(p), v.refuseHalves(d, p, options), v.protected(p))
 }
 
 // addressesOf are the items that change.
