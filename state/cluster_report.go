@@ -184,6 +184,9 @@ type EtcdMember struct {
 	// Version is that of the member's etcd. DBSize is the size of its database on
 	// the disk in bytes, of which DBInUse are in use. Empty when it does not answer.
 	Version string `json:"version,omitempty"`
-	DBSize  int64  `json:"db_size,omitempty"`
-	DBInUse int64  `json:"db_in_use,omitempty"`
+	// DowngradeTo is the version to which the cluster was told to step down
+	// (etcdctl downgrade enable, from etcd 3.6 on); empty else.
+	DowngradeTo string `json:"downgrade_to,omitempty"`
+	DBSize      int64  `json:"db_size,omitempty"`
+	DBInUse     int64  `json:"db_in_use,omitempty"`
 }

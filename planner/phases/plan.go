@@ -40,6 +40,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 			return Result{}, slices.Concat(diags, refused, v.stillOut()) // the rest would speak of another cluster
 		}
 		diags = append(diags, v.unchangeable()...)
+		diags = append(diags, v.olderEtcd()...)
 		diags = append(diags, v.checkAuthorities()...)
 		diags = append(diags, v.checkRotations()...)
 		diags = append(diags, v.preflight(options.SkipPhases)...)

@@ -245,7 +245,7 @@ func (c *Client) look(ctx context.Context, clusterID uint64, m *pb.Member) state
 		return out
 	}
 	out.Leader = st.leader == m.ID
-	out.Version, out.DBSize, out.DBInUse = st.version, st.size, st.inUse
+	out.Version, out.DowngradeTo, out.DBSize, out.DBInUse = st.version, st.downgradeTo, st.size, st.inUse
 	if m.IsLearner {
 		// A learner serves no linearizable reads.
 		out.Healthy = len(st.problems) == 0

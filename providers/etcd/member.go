@@ -34,6 +34,8 @@ type status struct {
 	// version, size and inUse are of etcd and its database, in bytes; of status only.
 	version     string
 	size, inUse int64
+	// downgradeTo is the version that the cluster steps down to, if any; of status only.
+	downgradeTo string
 	// revision is that of the key space; of read only.
 	revision int64
 	// problems are what the member complains about, such as having no leader.
@@ -171,10 +173,14 @@ func (r *remote) status(ctx context.Context) (status, error) {
 	if err != nil {
 		return status{}, r.explain(err)
 	}
-	return status{
+	out := status{
 		clusterID: resp.Header.ClusterId, id: resp.Header.MemberId, leader: resp.Leader, problems: resp.Errors,
 		version: resp.Version, size: resp.DbSize, inUse: resp.DbSizeInUse,
-	}, nil
+	}
+	if d := resp.DowngradeInfo; d.GetEnabled() {
+		out.downgradeTo = d.GetTargetVersion()
+	}
+	return out, nil
 }
 
 func (r *remote) alarms(ctx context.Context) (map[uint64][]string, error) {

@@ -66,6 +66,8 @@ type server struct {
 	pb.UnimplementedKVServer
 	pb.UnimplementedClusterServer
 	send func(pb.Maintenance_SnapshotServer) error
+	// stepsDown makes it tell that the cluster was told to.
+	stepsDown bool
 }
 
 func (s *server) Snapshot(_ *pb.SnapshotRequest, to pb.Maintenance_SnapshotServer) error {
@@ -77,7 +79,10 @@ func (s *server) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, er
 }
 
 func (s *server) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
-	return &pb.StatusResponse{Header: &pb.ResponseHeader{ClusterId: clusterID, MemberId: 1}, Leader: 1}, nil
+	return &pb.StatusResponse{
+		Header: &pb.ResponseHeader{ClusterId: clusterID, MemberId: 1}, Leader: 1, Version: "3.7.0",
+		DowngradeInfo: &pb.DowngradeInfo{Enabled: s.stepsDown, TargetVersion: "3.6.0"},
+	}, nil
 }
 
 func (s *server) Alarm(context.Context, *pb.AlarmRequest) (*pb.AlarmResponse, error) {
@@ -104,11 +109,16 @@ func (d dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error) 
 // serve starts the server and returns a client of it, and what kills it.
 func serve(t *testing.T, send func(pb.Maintenance_SnapshotServer) error) (c *Client, kill func()) {
 	t.Helper()
+	return (&server{send: send}).serve(t)
+}
+
+func (s *server) serve(t *testing.T) (c *Client, kill func()) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, g := &server{send: send}, grpc.NewServer()
+	g := grpc.NewServer()
 	pb.RegisterMaintenanceServer(g, s)
 	pb.RegisterKVServer(g, s)
 	pb.RegisterClusterServer(g, s)
@@ -118,6 +128,18 @@ func serve(t *testing.T, send func(pb.Maintenance_SnapshotServer) error) (c *Cli
 	c = newClient([]string{"http://etcd.test:2379"}, func(endpoint string) (member, error) { return dial(d, endpoint, nil) })
 	t.Cleanup(func() { _ = c.Close() })
 	return c, g.Stop
+}
+
+// To which version etcd steps down stands in its status, also when it does not.
+func TestDowngrade(t *testing.T) {
+	t.Parallel()
+	for stepsDown, want := range map[bool]string{true: "3.6.0", false: ""} {
+		c, _ := (&server{stepsDown: stepsDown}).serve(t)
+		members, _, err := c.Members(t.Context())
+		if err != nil || len(members) != 1 || members[0].Version != "3.7.0" || members[0].DowngradeTo != want {
+			t.Errorf("got %+v, %v, want one that steps down to %q", members, err, want)
+		}
+	}
 }
 
 // A message that is larger than any of etcd's is not taken in.

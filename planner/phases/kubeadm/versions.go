@@ -179,6 +179,9 @@ func (v *view) etcdImage() string {
 // EtcdImage is the image of stacked members.
 func EtcdImage(in Input) string { return in.view().etcdImage() }
 
+// EtcdTag is the tag of it, which is etcd's version where nobody gives another one.
+func EtcdTag(in Input) string { return in.view().etcdTag() }
+
 func (v *view) etcdTag() string { return firstOf(v.Etcd.ImageTag, v.release.etcd) }
 
 // PauseImage is the image of pod sandboxes that kubeadm of the cluster's
