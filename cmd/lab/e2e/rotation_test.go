@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -92,7 +93,8 @@ func (s *site) wantRotated(old map[string]string, clusters bool, files int) {
 	if out := s.sh(s.planes[0].Name, "kubeadm certs check-expiration 2>&1"); strings.Contains(out, "MISSING") || strings.Contains(out, "<invalid>") {
 		s.t.Errorf("kubeadm certs check-expiration:\n%s", out)
 	}
-	// The API server reaches kubelets, and the controller manager signs.
-	s.kubectl("logs", "-n", "kube-system", "-l", "k8s-app=kube-proxy", "--tail=1")
-	s.kubectl("get", "--raw", "/api/v1/nodes/"+s.nodeName(s.workers[0])+"/proxy/healthz")
+	// Each API server reaches each kubelet.
+	for _, h := range s.planes {
+		s.logs("--server=https://"+net.JoinHostPort(h.Address().String(), "6443"), "-n", "kube-system", "-l", "k8s-app=kube-proxy", "--tail=1")
+	}
 }

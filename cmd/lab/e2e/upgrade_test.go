@@ -120,14 +120,14 @@ func (s *site) deploy() string {
 	return "http://" + s.kubectl("get", "service", "shop", "-o", "jsonpath={.spec.clusterIP}") + "/"
 }
 
-// logs are those of a pod. An API server whose client certificate has changed
-// closes its connections to kubelets when it notices (client-go,
-// transport/cert_rotation.go), and with them a log that is read just then.
-func (s *site) logs(pod string) string {
+// logs are what kubectl logs prints with some arguments. An API server whose client
+// certificate has changed closes its connections to kubelets when it notices
+// (client-go, transport/cert_rotation.go), and with them a log that is read just then.
+func (s *site) logs(args ...string) string {
 	s.t.Helper()
 	var text string
-	s.eventually("kubectl logs "+pod, 30*time.Second, func() (string, bool) {
-		out, err := s.Kubectl(context.Background(), s.planes[0].Name, "logs", pod)
+	s.eventually("kubectl logs "+strings.Join(args, " "), 30*time.Second, func() (string, bool) {
+		out, err := s.Kubectl(context.Background(), s.planes[0].Name, append([]string{"logs"}, args...)...)
 		text = strings.TrimSpace(string(out))
 		return fmt.Sprint(err), err == nil
 	})
