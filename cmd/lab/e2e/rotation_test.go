@@ -95,6 +95,8 @@ func (s *site) wantRotated(old map[string]string, clusters bool, files int) {
 	}
 	// Each API server reaches each kubelet.
 	for _, h := range s.planes {
-		s.logs("--server=https://"+net.JoinHostPort(h.Address().String(), "6443"), "-n", "kube-system", "-l", "k8s-app=kube-proxy", "--tail=1")
+		server := "--server=https://" + net.JoinHostPort(h.Address().String(), "6443")
+		s.viaKubelet(server, "logs", "-n", "kube-system", "-l", "k8s-app=kube-proxy", "--tail=1")
+		s.viaKubelet(server, "get", "--raw", "/api/v1/nodes/"+s.nodeName(s.workers[0])+"/proxy/healthz")
 	}
 }

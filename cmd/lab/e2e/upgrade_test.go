@@ -120,14 +120,14 @@ func (s *site) deploy() string {
 	return "http://" + s.kubectl("get", "service", "shop", "-o", "jsonpath={.spec.clusterIP}") + "/"
 }
 
-// logs are what kubectl logs prints with some arguments. An API server whose client
-// certificate has changed closes its connections to kubelets when it notices
-// (client-go, transport/cert_rotation.go), and with them a log that is read just then.
-func (s *site) logs(args ...string) string {
+// viaKubelet is what kubectl prints of something that an API server asks a kubelet for.
+// One whose client certificate has changed closes its connections to kubelets when it
+// notices (client-go, transport/cert_rotation.go), and with them what is read just then.
+func (s *site) viaKubelet(args ...string) string {
 	s.t.Helper()
 	var text string
-	s.eventually("kubectl logs "+strings.Join(args, " "), 30*time.Second, func() (string, bool) {
-		out, err := s.Kubectl(context.Background(), s.planes[0].Name, append([]string{"logs"}, args...)...)
+	s.eventually("kubectl "+strings.Join(args, " "), 30*time.Second, func() (string, bool) {
+		out, err := s.Kubectl(context.Background(), s.planes[0].Name, args...)
 		text = strings.TrimSpace(string(out))
 		return fmt.Sprint(err), err == nil
 	})
@@ -158,7 +158,7 @@ func (s *site) pollService(url string) func() (total, failed int, last string) {
 	}
 	s.kubectl("rollout", "status", "daemonset/pollers", "--timeout=2m")
 	names := strings.Fields(s.kubectl("get", "pods", "-l", "app=pollers", "-o", "jsonpath={.items[*].metadata.name}"))
-	lines := func(pod string) []string { return strings.Split(s.logs(pod), "\n") }
+	lines := func(pod string) []string { return strings.Split(s.viaKubelet("logs", pod), "\n") }
 	before := map[string]int{}
 	for _, pod := range names {
 		s.eventually("the Service answers "+pod, time.Minute, func() (string, bool) {
