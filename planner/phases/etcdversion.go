@@ -20,7 +20,7 @@ func (v *View) olderEtcd() diag.Diagnostics {
 		tag := kubeadm.EtcdTag(c.controlPlanes()[0].input())
 		want, isVersion := planner.ParseRelease(tag)
 		runs, seen := c.etcdRuns()
-		if !isVersion || !seen || !olderMinor(want, runs) || c.stepsDownTo(want) {
+		if !isVersion || !seen || ofMinor(want).Compare(ofMinor(runs)) >= 0 || c.stepsDownTo(want) {
 			continue
 		}
 		diags = append(diags, diag.Errorf("Etcd would be older than its data",
@@ -48,14 +48,14 @@ func (c *cluster) etcdRuns() (oldest planner.Release, seen bool) {
 // stepsDownTo tells that etcd was told to step down to the minor of a release.
 func (c *cluster) stepsDownTo(want planner.Release) bool {
 	for _, m := range c.seen.Members {
-		if to, ok := planner.ParseRelease(m.DowngradeTo); ok && !olderMinor(want, to) && !olderMinor(to, want) {
+		if to, ok := planner.ParseRelease(m.DowngradeTo); ok && ofMinor(to) == ofMinor(want) {
 			return true
 		}
 	}
 	return false
 }
 
-// olderMinor tells that a release is of an older minor than another one.
-func olderMinor(a, b planner.Release) bool {
-	return a.Major < b.Major || a.Major == b.Major && a.Minor < b.Minor
+// ofMinor is a release by its minor alone, which is what etcd compares.
+func ofMinor(r planner.Release) planner.Release {
+	return planner.Release{Major: r.Major, Minor: r.Minor}
 }
