@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
@@ -143,5 +144,58 @@ func fills(t *testing.T, what, text string, width int) {
 	}
 	if longest > width || longest < width-longestWord {
 		t.Errorf("the longest line of %s has %d columns of %d:\n%s", what, longest, width, text)
+	}
+}
+
+// fullDisk takes so many bytes and no more.
+type fullDisk struct{ room int }
+
+func (d *fullDisk) Write(b []byte) (int, error) {
+	n := min(len(b), d.room)
+	d.room -= n
+	if n < len(b) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+// TestOutputIsLost: no command succeeds whose output could not be written, and it is
+// said once, on stderr.
+func TestOutputIsLost(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, twoPlanes)
+	for _, tt := range []struct {
+		room    int
+		command string
+	}{
+		{0, "-help"},
+		{0, "plan -help"},
+		{100, "plan -help"},
+		{0, "-version"},
+		{0, "version"},
+		{0, "completion bash"},
+		{100, "schema -json"},
+		{0, "validate"},
+		{0, "validate -json"},
+		{0, "plan"},
+		{100, "plan"},
+		{0, "plan -json"},
+		{100, "plan -json -detailed-exitcode"},
+		{0, "plan -detailed-exitcode"},
+		{1000, "apply -auto-approve"}, // a plan that nobody could read is not carried out
+		{len(f.must(t, "plan")) + 500, "apply -auto-approve"},
+		{0, "show"},
+		{0, "state list"},
+	} {
+		env, _ := f.env(strings.Fields(tt.command)...)
+		var stderr bytes.Buffer
+		env.Stdout, env.Stderr = &fullDisk{tt.room}, &stderr
+		code := cli.Main(env)
+		if said := stderr.String(); code != 1 || strings.Count(said, "Output cannot be written") != 1 || strings.Count(said, "no space left on device") != 1 {
+			t.Errorf("%s after %d bytes: exit code %d\n%s", tt.command, tt.room, code, stderr.String())
+		}
+	}
+	if out := f.must(t, "plan"); !strings.Contains(out, "No changes.") {
+		t.Errorf("the apply, whose plan was told and of which not all was told, was not carried out to its end:\n%s", out)
 	}
 }

@@ -81,15 +81,18 @@ type app struct {
 // Main runs the command and returns its exit code.
 func Main(env *Env) int {
 	quiet()
+	stdout := &output{Writer: env.Stdout}
+	remembering := *env
+	env, remembering.Stdout = &remembering, stdout
 	a := &app{Env: env}
 	cmd := a.root()
 	cmd.SetArgs(oneDash(env.Args))
 	cmd.SetIn(env.Stdin)
-	cmd.SetOut(env.Stdout)
+	cmd.SetOut(heedless{stdout})
 	cmd.SetErr(env.Stderr)
 	if args, dashes, ok := completion(env.Args); ok {
 		cmd.SetArgs(args)
-		cmd.SetOut(completionWriter{env.Stdout, dashes})
+		cmd.SetOut(completionWriter{stdout, dashes})
 	} else { // a shell that asks what could be typed gets nothing else
 		closing, err := a.openLog()
 		if err != nil {
@@ -113,7 +116,7 @@ func Main(env *Env) int {
 	defer a.interrupts.close()
 	defer a.closeInto()
 	began := env.Now()
-	code := a.ended(ctx, cmd.ExecuteContext(ctx))
+	code := a.ended(ctx, stdout.orLost(cmd.ExecuteContext(ctx)))
 	a.log.Info("command ended", "exit_code", code, "duration", env.Now().Sub(began))
 	return code
 }
@@ -122,6 +125,9 @@ func Main(env *Env) int {
 func (a *app) ended(ctx context.Context, err error) int {
 	var code exit
 	var diags *diagError
+	if errors.As(err, new(*outputError)) {
+		a.lines = nil // stderr can be written, perhaps
+	}
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		if a.terminal() && a.lines == nil {

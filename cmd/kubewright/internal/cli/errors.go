@@ -121,6 +121,8 @@ func explain(err error) *diag.Diagnostic {
 	switch {
 	case errors.As(err, new(*statefile.Error)), errors.As(err, new(*backend.Error)):
 		return diag.Errorf("State cannot be read or written", "%s", detail)
+	case errors.As(err, new(*outputError)):
+		return diag.Errorf("Output cannot be written", "%s", detail)
 	case errors.Is(err, errNobody):
 		return diag.Errorf("Approval is missing", "%s", detail)
 	case errors.As(err, new(*executor.PanicError)):

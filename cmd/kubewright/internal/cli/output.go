@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+)
+
+// output is stdout. It remembers that something could not be written, for those who
+// print help, findings or progress and heed no error: a command whose output was lost,
+// on a full disk say, has not succeeded.
+type output struct {
+	io.Writer
+	lost atomic.Pointer[outputError]
+}
+
+// outputError is what could not be written to stdout.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string {
+	return "standard output ends too early: " + e.err.Error() + ". What the command has done is done, and is not all told above"
+}
+
+func (e *outputError) Unwrap() error { return e.err }
+
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	if err == nil {
+		return n, nil
+	}
+	lost := &outputError{err}
+	o.lost.CompareAndSwap(nil, lost)
+	return n, lost
+}
+
+// orLost is how a command has ended: with err, or, if it believes to have said
+// everything, with what was lost of that.
+func (o *output) orLost(err error) error {
+	lost := o.lost.Load()
+	var code exit
+	if lost != nil && (err == nil || errors.As(err, &code) && code == exitChanges) {
+		return lost
+	}
+	return err
+}
+
+// heedless is output for a printer that would say on stderr itself what it could not
+// write, in words of its own.
+type heedless struct{ *output }
+
+func (h heedless) Write(b []byte) (int, error) {
+	_, _ = h.output.Write(b)
+	return len(b), nil
+}
