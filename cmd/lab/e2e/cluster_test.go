@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
@@ -123,6 +125,11 @@ func (s *site) wantCluster() {
 			}
 		}
 		return out, ready == len(s.hosts()) && len(lines) == ready
+	})
+	s.eventually("no node is tainted as one that is not ready", time.Minute, func() (string, bool) {
+		// The controller takes the taints away some seconds after a node is Ready.
+		out := s.kubectl("get", "nodes", "-o", "jsonpath={.items[*].spec.taints[*].key}")
+		return out, !strings.Contains(out, corev1.TaintNodeNotReady) && !strings.Contains(out, corev1.TaintNodeUnreachable)
 	})
 	s.eventually("all pods of kube-system run", 2*time.Minute, func() (string, bool) {
 		out := s.kubectl("get", "pods", "-n", "kube-system", "--no-headers", "-o", "wide")
