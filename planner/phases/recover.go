@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -34,6 +35,19 @@ func Recover(v *View) (*state.State, diag.Diagnostics) {
 	return st, r.diags
 }
 
+// Relearn compares what Recover has found with the configuration, for Record to add
+// the items. What would keep a change from being made is no matter here: the next plan
+// says it, and may need the state to say what to do. But another value of what stays
+// for a cluster's life would be remembered as its own.
+func Relearn(v *View, header planner.Plan) (Result, diag.Diagnostics) {
+	v.RefreshOnly = true
+	r, diags := Plan(v, header, planner.Options{})
+	if !diags.HasErrors() {
+		diags = append(diags, v.checkFixed()...)
+	}
+	return r, diags
+}
+
 // recovery collects what the marks say.
 type recovery struct {
 	state *state.State
@@ -55,7 +69,11 @@ func (r *recovery) node(n *node) {
 	}
 	m := n.report.Marks
 	switch {
-	case m == nil && blank(n.report): // a node to come
+	case m == nil && blank(n.report):
+		if n.cluster.tellsMembers() && n.counted() != "" {
+			// Its host was reinstalled: a node that can be replaced, as etcd has to be told.
+			r.state.Nodes[n.target] = n.record()
+		} // else a node to come
 	case m == nil:
 		r.diags.Append(n.refuseForeign())
 	case m.Cluster != n.Cluster || m.Node != n.target:

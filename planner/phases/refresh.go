@@ -21,7 +21,7 @@ func (v *View) refresh(header planner.Plan, desired, observed *state.Snapshot, o
 	}
 	slices.SortFunc(header.Withheld, func(a, b state.Unobserved) int { return compareTargets(a.Target, b.Target) })
 	header.Certificates = v.certificateEnds(&header)
-	return Result{Plan: &header, Desired: desired, Observed: observed}
+	return Result{Plan: &header, Desired: desired, Observed: observed, Open: addressesOf(planner.Diff(desired, observed, v.asLeft(desired)))}
 }
 
 // say adds to what was changed outside where the configuration speaks of it, and of a

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubewright/kubewright/config/diag"
-	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -20,7 +19,9 @@ func (a *app) stateRecoverCommand() *cobra.Command {
 		Long: "recover is for when the state file is lost and there is no copy. Every host remembers whose it is;\n" +
 			"from that, from the configuration and from what is observed it writes a new state file with the\n" +
 			"same lineage. Nothing is changed on any host. It refuses when a state file is there, when a host\n" +
-			"cannot be looked at, and when hosts belong to different states or to another configuration.",
+			"cannot be looked at, and when hosts belong to different states or to another configuration.\n" +
+			"A control plane whose host was reinstalled, and which etcd still counts, is recovered as well:\n" +
+			"the next plan says how it is replaced.",
 		Example: "  kubewright state recover\n  kubewright plan",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.recover(cmd.Context(), o) },
 	}
@@ -61,7 +62,7 @@ func (s *session) recovered(ctx context.Context) (*state.State, error) {
 	st.ToolVersion, st.FingerprintKey = Version, newFingerprintKey()
 	v.Recorded, s.recorded = st, st
 	v.Key = s.key()
-	result, diags := phases.Plan(v, s.header(), planner.Options{})
+	result, diags := phases.Relearn(v, s.header())
 	if errs := diags.Errors(); len(errs) > 0 {
 		return nil, &diagError{errs}
 	}
