@@ -3,10 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +13,7 @@ import (
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 	"github.com/kubewright/kubewright/planner/planfile"
+	"github.com/kubewright/kubewright/providers/ssh/sshtest"
 )
 
 // TestPlanOfAnotherVersion: a plan that another version has made is refused with
@@ -53,10 +50,8 @@ func TestPlanOfAnotherVersion(t *testing.T) {
 func TestSealedWithoutQuestions(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, "")
-	private, recipient := sealedKey(t)
-	if err := os.WriteFile(filepath.Join(string(f), "id_ed25519"), private, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	private, public := sshtest.ProtectedKeyFile(t)
+	recipient := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
 	text := fmt.Sprintf("kubewright {\n  encryption {\n    recipients = [%q]\n  }\n}\n", recipient) + crashConfig
 	if err := os.WriteFile(filepath.Join(string(f), "main.hcl"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -64,8 +59,8 @@ func TestSealedWithoutQuestions(t *testing.T) {
 	asked := 0
 	run := func(args ...string) (int, string) {
 		env, printed := f.env(args...)
-		env.Getenv = func(name string) string { return map[string]string{"KUBEWRIGHT_AGE_IDENTITY": "id_ed25519"}[name] }
-		env.Secret = func(context.Context, string) ([]byte, error) { asked++; return []byte("open sesame"), nil }
+		env.Getenv = func(name string) string { return map[string]string{"KUBEWRIGHT_AGE_IDENTITY": private}[name] }
+		env.Secret = func(context.Context, string) ([]byte, error) { asked++; return []byte(sshtest.Passphrase), nil }
 		return cli.Main(env), printed()
 	}
 	if code, out := run("apply", "-auto-approve"); code != 0 || !bytes.HasPrefix([]byte(stateOf(t, f)), []byte("-----BEGIN AGE")) {
@@ -95,16 +90,4 @@ func TestSealedWithoutQuestions(t *testing.T) {
 	if code, out := run("state", "list"); asked != 1 || code != 0 {
 		t.Errorf("exit code %d, asked %d times\n%s", code, asked, out)
 	}
-}
-
-// sealedKey is a private key of SSH with a passphrase, and its public one.
-func sealedKey(t *testing.T) (private []byte, public string) {
-	t.Helper()
-	_, key, keyErr := ed25519.GenerateKey(rand.Reader)
-	block, err := ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte("open sesame"))
-	signer, signErr := ssh.NewSignerFromKey(key)
-	if err := errors.Join(err, signErr, keyErr); err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(block), strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 }

@@ -350,17 +350,17 @@ func TestBombs(t *testing.T) {
 		"deep JSON":      `jsondecode(file("deep.json"))`,
 		"deep YAML":      `yamldecode(file("deep.json"))`,
 		"deep template":  `templatefile("deep.tpl", {})`,
-		"brackets":       deep("[", "]", 20_000),
-		"parentheses":    deep("(", ")", 20_000),
-		"templates":      deep("\"${", "}\"", 20_000),
-		"negations":      strings.Repeat("!", 20_000) + "true",
-		"minuses":        strings.Repeat("-", 20_000) + "1",
-		"conditionals":   strings.Repeat("true ? 1 : ", 20_000) + "1",
+		"brackets":       deep("[", "]", 5_000),
+		"parentheses":    deep("(", ")", 5_000),
+		"templates":      deep("\"${", "}\"", 5_000),
+		"negations":      strings.Repeat("!", 5_000) + "true",
+		"minuses":        strings.Repeat("-", 5_000) + "1",
+		"conditionals":   strings.Repeat("true ? 1 : ", 5_000) + "1",
 		"sums":           strings.Repeat("1+", 20_000) + "1",
-		"indexes":        "local.x" + strings.Repeat("[local.y]", 20_000),
-		"splats":         "local.x" + strings.Repeat("[*]", 20_000),
-		"calls":          strings.Repeat("f(", 20_000),
-		"template loops": "\"" + strings.Repeat("%{if true}", 20_000) + "\"",
+		"indexes":        "local.x" + strings.Repeat("[local.y]", 5_000),
+		"splats":         "local.x" + strings.Repeat("[*]", 5_000),
+		"calls":          strings.Repeat("f(", 5_000),
+		"template loops": "\"" + strings.Repeat("%{if true}", 5_000) + "\"",
 	} {
 		_, diags := load("main.hcl", base+"output \"o\" {\n  value = "+text+"\n}\n",
 			"bomb.yaml", bomb.String(), "deep.json", deep("[", "]", 9000), "deep.tpl", deep("${[", "]}", 5000))
@@ -369,7 +369,7 @@ func TestBombs(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"arrays": deep("[", "]", 20_000), "objects": strings.Repeat(`{"a":`, 20_000), "broken": strings.Repeat(`[x`, 20_000),
+		"arrays": deep("[", "]", 5_000), "objects": strings.Repeat(`{"a":`, 5_000), "broken": strings.Repeat(`[x`, 5_000),
 		"template": `{"output": {"o": {"value": "${` + deep("(", ")", 5000) + `}"}}}`,
 	} {
 		want := "main.hcl.json:1: error: Nested too deeply: Objects and arrays can be nested 200 deep."

@@ -195,7 +195,7 @@ func TestUnreadValues(t *testing.T) {
 func TestFilesOfTheCommandLine(t *testing.T) {
 	t.Parallel()
 	large, deep := filepath.Join(t.TempDir(), "large.kwvars"), filepath.Join(t.TempDir(), "deep.kwvars")
-	if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 17<<20), os.WriteFile(deep, []byte("username = "+strings.Repeat("[", 1_000_000)), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 17<<20), os.WriteFile(deep, []byte("username = "+strings.Repeat("[", 20_000)), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{large: "it is larger than 16 MiB", deep: "Nested too deeply"} {

@@ -45,8 +45,10 @@ func startSSHD(t testing.TB, authorized xssh.PublicKey, lines ...string) *sshd {
 	s := &sshd{config: filepath.Join(dir, "sshd_config")}
 	s.Pin = writeHostKey(t, filepath.Join(dir, "host_key"))
 	mustWrite(t, filepath.Join(dir, "authorized_keys"), xssh.MarshalAuthorizedKey(authorized))
+	// A bash that sshd starts reads ~/.bashrc (bash(1)), unless it is below another
+	// shell: what this machine's user keeps there is no part of the test.
 	config := fmt.Sprintf("HostKey %s/host_key\nAuthorizedKeysFile %s/authorized_keys\nStrictModes no\nUsePAM no\n"+
-		"PasswordAuthentication no\nPermitRootLogin yes\nPidFile none\n%s\n", dir, dir, strings.Join(lines, "\n"))
+		"PasswordAuthentication no\nPermitRootLogin yes\nPidFile none\nSetEnv SHLVL=1\n%s\n", dir, dir, strings.Join(lines, "\n"))
 	mustWrite(t, s.config, []byte(config))
 	var err error
 	if s.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
