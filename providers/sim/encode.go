@@ -10,6 +10,7 @@ import (
 func (w *World) encode() ([]byte, error) {
 	w.sweep()
 	var b bytes.Buffer
+	b.Grow(int(w.kept.size)*5/4 + 1<<12) // as large as last time, and some more
 	head := w.d
 	head.Hosts, head.Clusters, head.Blobs = nil, nil, nil
 	if err := line(&b, "", &head); err != nil {

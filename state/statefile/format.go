@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/kubewright/kubewright/state"
 )
@@ -40,32 +39,35 @@ func encode(st *state.State) ([]byte, error) {
 		return nil, err
 	}
 	doc[digestKey] = sum
-	return canonical(doc, "  ")
+	var b bytes.Buffer
+	b.Grow(len(raw) * 3 / 2) // with what indents it
+	err = canonical(&b, doc, "  ")
+	return b.Bytes(), err
 }
 
 // digest is over the content, not the bytes: reindenting or other line ends do
 // no harm, any other change is found.
 func digest(doc document) (string, error) {
-	b, err := canonical(doc, "")
-	if err != nil {
+	h := sha256.New()
+	if err := canonical(h, doc, ""); err != nil {
 		return "", err
 	}
-	return digestOf(b), nil
+	return digestName(h.Sum(nil)), nil
 }
 
 func digestOf(content []byte) string {
 	sum := sha256.Sum256(content)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return digestName(sum[:])
 }
 
+func digestName(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
+
 // canonical sorts keys (as encoding/json does with maps) and keeps text readable.
-func canonical(doc document, indent string) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+func canonical(w io.Writer, doc document, indent string) error {
+	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)
-	err := enc.Encode(doc)
-	return b.Bytes(), err
+	return enc.Encode(doc)
 }
 
 func parse(b []byte) (document, error) {
@@ -113,11 +115,11 @@ func decodeFormat(b []byte, current int64, upgrades []func(document) error) (*st
 		}
 	}
 	doc["format_version"] = current
-	content, err := canonical(doc, "")
-	if err != nil {
+	var content bytes.Buffer
+	if err := canonical(&content, doc, ""); err != nil {
 		return nil, err
 	}
-	return typed(content)
+	return typed(content.Bytes())
 }
 
 // asWritten is the canonical content of a file of this format that nobody but
@@ -130,18 +132,18 @@ func asWritten(b []byte, format int64) []byte {
 	if !found || !ended || !bytes.Contains(after, fmt.Appendf(nil, "\n  \"format_version\": %d,\n", format)) {
 		return nil
 	}
-	content := append(compact(append(slices.Clip(before), after...)), '\n')
+	content := make([]byte, 0, len(b))
+	content = append(compact(compact(content, before), after), '\n')
 	if digestOf(content) != string(recorded) {
 		return nil
 	}
 	return content
 }
 
-// compact is json.Compact of what encode has indented, which has a key and what its
-// value begins with on each line, in a third of the time. Of other text it makes
-// something of another digest.
-func compact(indented []byte) []byte {
-	out := make([]byte, 0, len(indented)+1)
+// compact appends what json.Compact makes of lines that encode has indented, which have
+// a key and what its value begins with on each line, in a third of the time. Of other
+// text it makes something of another digest.
+func compact(out, indented []byte) []byte {
 	for line := range bytes.Lines(indented) {
 		line = bytes.TrimLeft(bytes.TrimSuffix(line, []byte("\n")), " ")
 		if key := keyOf(line); key != nil {
