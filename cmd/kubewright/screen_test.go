@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -164,6 +165,7 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 func TestOutputIsLost(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, twoPlanes)
+	write(t, filepath.Join(string(f), "more.hcl"), "locals {a=1}\n")
 	for _, tt := range []struct {
 		room    int
 		command string
@@ -186,6 +188,7 @@ func TestOutputIsLost(t *testing.T) {
 		{len(f.must(t, "plan")) + 500, "apply -auto-approve"},
 		{0, "show"},
 		{0, "state list"},
+		{0, "fmt -check"},
 	} {
 		env, _ := f.env(strings.Fields(tt.command)...)
 		var stderr bytes.Buffer

@@ -36,9 +36,9 @@ func (o *output) Write(b []byte) (int, error) {
 // orLost is how a command has ended: with err, or, if it believes to have said
 // everything, with what was lost of that.
 func (o *output) orLost(err error) error {
-	lost := o.lost.Load()
 	var code exit
-	if lost != nil && (err == nil || errors.As(err, &code) && code == exitChanges) {
+	told := err == nil || errors.As(err, &code) && (code == exitChanges || code == exitDrift)
+	if lost := o.lost.Load(); lost != nil && told {
 		return lost
 	}
 	return err
