@@ -21,6 +21,9 @@ type Draft struct {
 	// Closes says which step makes what another one takes away again, by the latter:
 	// that one is in a part of a plan where the former is, whoever it waits for.
 	Closes map[state.Address]state.Address
+	// Serves has the steps that are there for what needs them alone, as the snapshot
+	// before a member leaves is: nobody wants them in a part of a plan without that.
+	Serves map[state.Address]bool
 	// Limits bounds steps by name.
 	Limits map[string]int
 	// Resources lists clusters, nodes and addons in the order to show them.
@@ -127,6 +130,7 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 	all := slices.Clone(steps)
 	steps = excludeSteps(steps, o.Excludes, d.Closes)
 	p.LeftOut = leftOut(all, steps, o.Excludes)
+	steps = dropServants(steps, d.Serves, o.Targets)
 	resolveNeeds(steps, d.Edges, d.Turns)
 	ordered, err := order(steps)
 	if err != nil {
@@ -226,6 +230,21 @@ func excludeSteps(steps []Step, selectors []Selector, closes map[state.Address]s
 		}
 	}
 	return slices.DeleteFunc(steps, func(s Step) bool { return gone[s.ID] })
+}
+
+// dropServants drops the steps that serve others of which none is left, unless somebody
+// asks for their phase by name.
+func dropServants(steps []Step, serves map[state.Address]bool, asked []Selector) []Step {
+	needed := map[state.Address]bool{}
+	for _, s := range steps {
+		for _, n := range s.Needs {
+			needed[n] = true
+		}
+	}
+	return slices.DeleteFunc(steps, func(s Step) bool {
+		byName := slices.ContainsFunc(asked, func(sel Selector) bool { return sel.Phase != "" && sel.Matches(s.ID) })
+		return serves[s.ID] && !needed[s.ID] && !byName
+	})
 }
 
 // leftOut names what was left out although no selector means it, since it needs

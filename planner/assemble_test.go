@@ -119,6 +119,46 @@ func TestAssembleCloses(t *testing.T) {
 	}
 }
 
+// What serves others is in no part of a plan without them, unless it is asked for.
+func TestAssembleServes(t *testing.T) {
+	t.Parallel()
+	at := func(node, phase string) state.Address {
+		return state.Address{Target: state.NodeTarget(node), Phase: phase}
+	}
+	copied := at("c", "copy")
+	d := planner.Draft{
+		Edges:  map[state.Address][]state.Address{at("a", "leave"): {copied}, at("b", "leave"): {copied}},
+		Serves: map[state.Address]bool{copied: true},
+	}
+	for _, id := range []state.Address{copied, at("a", "leave"), at("b", "leave"), at("c", "other")} {
+		d.Steps = append(d.Steps, planner.Step{ID: id, Phase: id.Phase, Target: id.Target, Operations: planner.Operations{planner.RemovePods{}}})
+	}
+	a, b, c := planner.Selector{Target: state.NodeTarget("a")}, planner.Selector{Target: state.NodeTarget("b")}, planner.Selector{Target: state.NodeTarget("c")}
+	for _, test := range []struct {
+		name, want string
+		options    planner.Options
+	}{
+		{"everything", "c/copy a/leave b/leave c/other; []", planner.Options{}},
+		{"without one", "c/copy a/leave c/other; []", planner.Options{Excludes: []planner.Selector{b}}},
+		{"without both", "c/other; []", planner.Options{Excludes: []planner.Selector{a, b}}},
+		{"without their phase", "c/other; []", planner.Options{SkipPhases: []string{"leave"}}},
+		{"where it is", "c/other; []", planner.Options{Targets: []planner.Selector{c}}},
+		{"by its name", "c/copy; []", planner.Options{Targets: []planner.Selector{{Phase: "copy"}}}},
+	} {
+		p, err := planner.Assemble(planner.Plan{}, nil, nil, d, test.options)
+		if err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		var steps []string
+		for _, s := range p.Steps {
+			steps = append(steps, s.ID.String())
+		}
+		if got := strings.ReplaceAll(strings.Join(steps, " "), "node.", "") + "; " + fmt.Sprint(p.LeftOut); got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
+		}
+	}
+}
+
 func TestAssembleOfAPart(t *testing.T) {
 	t.Parallel()
 	at := func(node, phase, item string) state.Address {

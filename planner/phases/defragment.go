@@ -23,7 +23,7 @@ func Defragment(v *View, header planner.Plan, options planner.Options, label str
 	if diags = append(diags, more...); diags.HasErrors() {
 		return Result{}, diags
 	}
-	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Limits: map[string]int{c.limit("etcd-membership"): 1}}
+	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Serves: map[state.Address]bool{}, Limits: map[string]int{c.limit("etcd-membership"): 1}}
 	d.Resources = []planner.ResourceChange{{Target: c.target, Action: planner.Update, Note: "Kubernetes " + c.KubernetesVersion}}
 	members := slices.Clone(c.report.Members)
 	slices.SortStableFunc(members, func(a, b state.EtcdMember) int {

@@ -135,7 +135,7 @@ func (v *View) withoutLeavers(changes []planner.Change) []planner.Change {
 
 // draft lets each phase choose its operations.
 func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.Draft {
-	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Closes: map[state.Address]state.Address{}, Limits: map[string]int{}}
+	d := planner.Draft{Edges: map[state.Address][]state.Address{}, Turns: map[state.Address][]state.Address{}, Closes: map[state.Address]state.Address{}, Serves: map[state.Address]bool{}, Limits: map[string]int{}}
 	b := builder{draft: &d, desired: desired, changes: map[state.Address][]planner.Change{}, access: map[state.Address][]planner.Operation{}}
 	for _, c := range changes {
 		id := c.Address.Step()

@@ -35,6 +35,7 @@ func (b *builder) snapshotBefore(c *cluster, waypoint, what string, risky ...sta
 	id.Waypoint = waypoint
 	if !slices.ContainsFunc(b.draft.Steps, func(s planner.Step) bool { return s.ID == id }) {
 		b.draft.Remarks = append(b.draft.Remarks, planner.Remark{Step: id, Text: "a snapshot is fetched to this machine and verified before " + what + "."})
+		b.draft.Serves[id] = true
 		b.draft.Steps = append(b.draft.Steps, planner.Step{
 			ID: id, Phase: snapshotPhase, Target: c.target, Action: planner.NoOp, Via: c.seat, Impact: snapshotImpact,
 			Operations: planner.Operations{planner.SnapshotEtcd{Cluster: c.Label, MaxAge: snapshotAge, Keep: SnapshotsKept}},

@@ -161,6 +161,10 @@ func planned(plan *planner.Plan) string {
 
 // nothing prints that a plan is empty, and why that is good or not.
 func (p *page) nothing(plan *planner.Plan, outputs bool) {
+	end := "."
+	if outputs {
+		end = ", except for outputs."
+	}
 	switch {
 	case plan.Destroy && plan.Restricted():
 		p.line(p.boldGreen("No changes."), " ", p.bold("Nothing of what was selected would be destroyed."))
@@ -172,18 +176,19 @@ func (p *page) nothing(plan *planner.Plan, outputs bool) {
 		p.line(p.boldGreen("No changes."), " ", p.bold("No objects need to be destroyed."))
 		p.line()
 		p.prose("Either you have not created anything yet or everything was already destroyed.")
-	case outputs:
-		p.line(p.boldGreen("No changes."), " ", p.bold("Your clusters match the configuration, except for outputs."))
 	case plan.Restricted():
-		p.line(p.boldGreen("No changes."), " ", p.bold("What was selected matches the configuration."))
+		p.line(p.boldGreen("No changes."), " ", p.bold("What was selected matches the configuration"+end))
 		p.line()
 		p.restricted(plan)
 	case len(plan.Withheld) > 0:
-		p.line(p.boldGreen("No changes."), " ", p.bold("What could be looked at matches the configuration."))
+		p.line(p.boldGreen("No changes."), " ", p.bold("What could be looked at matches the configuration"+end))
 		p.line()
 		p.prose("Of what could not be looked at, nothing is known and nothing is planned.")
 	default:
-		p.line(p.boldGreen("No changes."), " ", p.bold("Your clusters match the configuration."))
+		p.line(p.boldGreen("No changes."), " ", p.bold("Your clusters match the configuration"+end))
+		if outputs {
+			return
+		}
 		p.line()
 		p.prose("kubewright has compared every host, etcd and the API with your configuration and found no differences, so no changes are needed.")
 	}
