@@ -2,6 +2,7 @@ package phases
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/planner"
@@ -18,6 +19,34 @@ func (v *View) describe(resources []planner.ResourceChange) {
 			r.After = v.traitsAfter(r.Target)
 		}
 	}
+}
+
+// standing are the clusters, their addons and the nodes that the state has, as a plan
+// shows them that changes none of them.
+func (v *View) standing() []planner.ResourceChange {
+	var out []planner.ResourceChange
+	seen := map[state.Target]bool{}
+	add := func(t state.Target, note string) {
+		if !seen[t] {
+			seen[t] = true
+			traits := v.traitsBefore(t)
+			out = append(out, planner.ResourceChange{Target: t, Action: planner.NoOp, Note: note, Before: traits, After: traits})
+		}
+	}
+	if v.Recorded == nil {
+		return nil
+	}
+	for label, c := range v.Recorded.Clusters {
+		add(state.ClusterTarget(label), "Kubernetes "+strings.TrimPrefix(c.Version, "v"))
+	}
+	for t, n := range v.Recorded.Nodes {
+		add(t, n.Address+", "+n.Role)
+	}
+	for _, it := range v.Recorded.Items {
+		add(it.Address.Target, "")
+	}
+	slices.SortFunc(out, func(a, b planner.ResourceChange) int { return compareTargets(a.Target, b.Target) })
+	return out
 }
 
 func (v *View) traitsBefore(t state.Target) map[string]string {

@@ -20,6 +20,7 @@ func (v *View) refresh(header planner.Plan, desired, observed *state.Snapshot, o
 		header.Withheld = append(header.Withheld, u)
 	}
 	slices.SortFunc(header.Withheld, func(a, b state.Unobserved) int { return compareTargets(a.Target, b.Target) })
+	header.Resources = v.standing()
 	header.Certificates = v.certificateEnds(&header)
 	return Result{Plan: &header, Desired: desired, Observed: observed, Open: addressesOf(planner.Diff(desired, observed, v.asLeft(desired)))}
 }

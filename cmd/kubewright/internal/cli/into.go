@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,12 +24,15 @@ func (a *app) openInto(path string) error {
 	if path == "" || a.into != nil {
 		return nil
 	}
-	if !stream(a.named(path)) {
-		if err := a.spares("json-into", path); err != nil {
+	to := a.named(path)
+	if !stream(to) {
+		asks := "-json-into=" + path
+		// A link, as /dev/fd/3 is one to a file, leads the lines there.
+		if err := cmp.Or(regular(asks, resolved(to)), spared(asks, to, a.folder(), a.paths()), placed(asks, path, to)); err != nil {
 			return err
 		}
 	}
-	f, err := openPrivate(a.named(path), os.O_TRUNC)
+	f, err := openPrivate(to, os.O_TRUNC)
 	if err != nil {
 		return fmt.Errorf("-json-into=%s: %w", path, bare(err))
 	}
