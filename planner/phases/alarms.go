@@ -16,16 +16,16 @@ import (
 func (v *View) alarms(p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, c := range v.clusters {
-		if c.report == nil || v.Destroy {
+		if c.seen == nil || v.Destroy {
 			continue
 		}
-		text := planner.Alarmed(c.report.Members)
+		text := planner.Alarmed(c.seen.Members)
 		if text == "" {
 			continue
 		}
-		d := diag.Warningf("Etcd has an alarm", "Cluster %q: %s", c.Label, text)
+		d := diag.Warningf(alarmed, "Cluster %q: %s", c.Label, text)
 		if slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return v.concerns(c, s.Target) }) {
-			d = diag.Errorf("Etcd has an alarm", "Cluster %q: %s\n\nUntil then nothing is changed: what this plan would do needs an etcd that takes writes.", c.Label, text)
+			d = diag.Errorf(alarmed, "Cluster %q: %s\n\nUntil then nothing is changed: what this plan would do needs an etcd that takes writes.", c.Label, text)
 		}
 		diags = append(diags, d.At(c.Source))
 	}

@@ -38,19 +38,28 @@ func silence(v *phases.View) {
 func TestAlarmFindings(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
-	for name, severity := range map[string]diag.Severity{"nothing to do": diag.Warning, "w1 leaves": diag.Error} {
+	for name, c := range map[string]struct {
+		severity diag.Severity
+		change   func(o *operator)
+	}{
+		"nothing to do":          {diag.Warning, func(*operator) {}},
+		"a worker leaves":        {diag.Error, func(o *operator) { o.leave("w1") }},
+		"a control plane leaves": {diag.Error, func(o *operator) { o.leave("cp1") }},
+		"one that has it leaves": {diag.Error, func(o *operator) { o.leave("cp3") }},
+		"one that has it is new": {diag.Error, func(o *operator) { o.replace = []state.Target{o.config.Nodes[2].Target} }},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := base.copy(t)
 			places(o.config)
-			if severity == diag.Error {
-				o.leave("w1")
-			}
+			c.change(o)
 			v := o.observe()
 			v.Clusters["prod"].Members[0].Alarms = []string{planner.AlarmNoSpace}
 			v.Clusters["prod"].Members[2].Alarms = []string{planner.AlarmCorrupt}
 			_, diags := o.planOf(v, planner.Options{})
-			wantSaid(t, diags, finding{severity, "Etcd has an alarm", "main.hcl:1", "", []string{
+			wantNotSaid(t, diags, "Plan would lose quorum of etcd")
+			wantNotSaid(t, diags, "Etcd would lose quorum")
+			wantSaid(t, diags, finding{c.severity, "Etcd has an alarm", "main.hcl:1", "", []string{
 				"etcd has raised alarms: host-10-0-0-11 NOSPACE, host-10-0-0-13 CORRUPT.", "kubewright apply -replace=NODE", "kubewright etcd defragment",
 			}})
 		})

@@ -86,6 +86,9 @@ func (v *View) walk() diag.Diagnostics {
 		if c.seen == nil {
 			continue // unseenLeavers refuses that anybody leaves, and darkJoins that anybody is added
 		}
+		if planner.Alarmed(c.seen.Members) != "" {
+			continue // alarms refuses whatever is done
+		}
 		if len(c.seen.Members) == 0 {
 			// Where nothing is taken away, the gate looks before anything is added.
 			if c.membersLeave() {
@@ -217,9 +220,10 @@ const (
 	pairStops       = "Etcd would lose quorum"
 	otherLearner    = "Etcd has another learner"
 	joinsInTheDark  = "Control plane cannot join now"
+	alarmed         = "Etcd has an alarm" // a warning where nothing is to be done
 )
 
 // Refused tells a finding that a gate would refuse a step of the plan.
 func Refused(d *diag.Diagnostic) bool {
-	return slices.Contains([]string{wouldLoseQuorum, pairStops, otherLearner, joinsInTheDark}, d.Summary)
+	return slices.Contains([]string{wouldLoseQuorum, pairStops, otherLearner, joinsInTheDark, alarmed}, d.Summary)
 }
