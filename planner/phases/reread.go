@@ -209,17 +209,18 @@ func (n *node) takeUp(s *planner.Step, w work, phase string, rewritten []string)
 
 // taking is what components are to take up: files that are written, also those
 // to trust which they would read by themselves, and files that they have not read
-// since, but for some.
+// since, but for some. started tells that those without a manifest have been started by then.
 type taking struct {
-	files  map[string]bool
-	trust  bool
-	beyond func(path string) bool
+	files   map[string]bool
+	trust   bool
+	beyond  func(path string) bool
+	started bool
 }
 
 func (n *node) takeUpFiles(s *planner.Step, phase string, rewritten []string, t taking) (restarted []string) {
 	var waits []planner.Operation
 	for _, r := range n.takers(phase, t) {
-		if !n.report.Files[manifest(r.component)].Exists {
+		if !t.started && !n.report.Files[manifest(r.component)].Exists {
 			continue // it will read them when it starts
 		}
 		if files := n.unread(r, t); len(files) > 0 && !slices.Contains(rewritten, r.component) {

@@ -123,3 +123,57 @@ func (s *rotationStage) revive(n *node, ops []planner.Operation) planner.Step {
 func (n *node) lostConf() bool {
 	return n.report.Files[controllerConf].Kubeconfig == nil || n.report.Files[schedulerConf].Kubeconfig == nil
 }
+
+// restored is the waypoint at which static pods that were lost since a rotation has begun
+// start again: its stages would wait for them.
+const restored = "restored"
+
+// restoring brings back lost static pods of a cluster, as waypoints do. A controller
+// manager comes back in the first stage that tells it with what to sign.
+func (v *View) restoring(place int) *waypoint {
+	w := &waypoint{version: restored, view: v, place: place}
+	twin := v.twinView()
+	for j, n := range w.cluster().nodes {
+		items := n.lostPods()
+		if twin != nil {
+			v.seal(items, twin.clusters[place].nodes[j].lostPods())
+		}
+		w.items = append(w.items, items...)
+	}
+	return w
+}
+
+// lostPods are the static pods of a control plane whose manifests are gone. Without its
+// kubeconfig a component does not run, so that they come back behind the stages then.
+func (n *node) lostPods() []state.Item {
+	if !n.isControlPlane() || n.lostConf() {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Concat(etcd.nodeItems(n), controlPlane.nodeItems(n)), func(it state.Item) bool {
+		byStage := n.cluster.clusterCA() != nil && it.Address.ID() == manifest("kube-controller-manager")
+		return it.Kind != state.KindStaticPod || n.report.Files[it.Address.ID()].Exists || byStage
+	})
+}
+
+// restore adds the steps by which lost static pods start, one control plane after the other.
+func (b *builder) restore(c *cluster) []state.Address {
+	var done []state.Address
+	for _, n := range c.inOrder() {
+		member, plane := step(n.target, etcdPhase), step(n.target, controlPlanePhase)
+		member.Waypoint, plane.Waypoint = restored, restored
+		for _, id := range []state.Address{member, plane} {
+			w := work{changes: b.changes[id], desired: b.desired}
+			if w.empty() {
+				continue
+			}
+			s := n.takesUp(w, id.Phase, taking{beyond: func(string) bool { return true }})
+			if id == member && !n.report.Files[manifest("kube-apiserver")].Exists {
+				// Its pod is shown when the API server, which starts behind it, is.
+				s.Operations = append(fileOperations(w), n.healthWaits("etcd")...)
+			}
+			b.addUpdate(id, s, done)
+			done = []state.Address{id}
+		}
+	}
+	return done
+}

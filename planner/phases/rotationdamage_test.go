@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/planner/phases"
@@ -77,6 +78,10 @@ func TestDamageWhileRotating(t *testing.T) {
 		"a worker's CA":            {w1, "file /etc/kubernetes/pki/ca.crt delete"},
 		"the new CA":               {cp2, "file /etc/kubernetes/pki/ca-next.crt delete"},
 		"the new CA's key":         {cp2, "file /etc/kubernetes/pki/ca-next.key delete"},
+		"an etcd":                  {cp2, "file /etc/kubernetes/manifests/etcd.yaml delete"},
+		"an API server":            {cp2, "file /etc/kubernetes/manifests/kube-apiserver.yaml delete"},
+		"a controller manager":     {cp2, "file /etc/kubernetes/manifests/kube-controller-manager.yaml delete"},
+		"a scheduler":              {cp2, "file /etc/kubernetes/manifests/kube-scheduler.yaml delete"},
 	} {
 		for _, at := range []struct{ stage, phase string }{{"trust-both", "kubelet-start"}, {"reissue", "certs"}, {"reissue", "kubelet-start"}, {"drop-old", "certs"}, {"drop-old", "kubelet-start"}} {
 			t.Run(name+"/"+at.stage+"/"+at.phase, func(t *testing.T) {
@@ -89,6 +94,38 @@ func TestDamageWhileRotating(t *testing.T) {
 				}
 				o.wantNothing()
 			})
+		}
+	}
+}
+
+// TestLostPodsWhileRotating: static pods that are lost in the midst of any rotation start
+// before it goes on, and take up what it brings like all others.
+func TestLostPodsWhileRotating(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	for _, pods := range [][]string{{"etcd"}, {"kube-apiserver"}, {"kube-controller-manager"}, {"kube-scheduler"}, {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}} {
+		for _, at := range []struct{ ca, stage, phase string }{
+			{"ca", "trust-both", "control-plane"}, {"ca", "reissue", "control-plane"}, {"ca", "drop-old", "control-plane"},
+			{"etcd-ca", "trust-both", "etcd"}, {"etcd-ca", "reissue", "certs"}, {"etcd-ca", "reissue", "etcd"}, {"etcd-ca", "drop-old", "certs"}, {"etcd-ca", "drop-old", "etcd"},
+			{"front-proxy-ca", "trust-both", "control-plane"}, {"front-proxy-ca", "reissue", "certs"}, {"front-proxy-ca", "drop-old", "certs"},
+			{"service-account", "trust-both", "control-plane"}, {"service-account", "reissue", "certs"}, {"service-account", "reissue", "control-plane"},
+		} {
+			for _, host := range []string{"10.0.0.11", "10.0.0.12"} {
+				t.Run(strings.Join(pods, "+")+"/"+at.ca+"/"+at.stage+"/"+at.phase+"/"+host, func(t *testing.T) {
+					t.Parallel()
+					o := rotating(t, base, at.ca, at.stage, at.phase)
+					for _, pod := range pods {
+						o.edit(host, "file /etc/kubernetes/manifests/"+pod+".yaml delete")
+					}
+					o.must(o.apply())
+					for _, d := range o.world.Distrust() {
+						t.Error(d)
+					}
+					if at.ca != "service-account" { // which waits for tokens
+						o.wantNothing()
+					}
+				})
+			}
 		}
 	}
 }

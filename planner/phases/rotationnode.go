@@ -178,12 +178,12 @@ func (s *rotationStage) kubeconfigs(n *node) []planner.Operation {
 	return ops
 }
 
-// pods has the static pods of a phase take up what was written, and waits until
+// takesUp has the static pods of a phase take up what was written, and waits until
 // they have.
-func (s *rotationStage) pods(n *node, w work, phase string, wrote map[string]bool) planner.Step {
+func (n *node) takesUp(w work, phase string, t taking) planner.Step {
 	step := planner.Step{Via: n.target, Operations: fileOperations(w)}
 	rewritten := n.awaitPods(&step, w)
-	reread := n.takeUpFiles(&step, phase, rewritten, taking{files: wrote, trust: s.name == trustBoth, beyond: s.untouched})
+	reread := n.takeUpFiles(&step, phase, rewritten, t)
 	return n.disrupts(step, phase, rewritten, reread)
 }
 

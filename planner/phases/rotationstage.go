@@ -44,17 +44,25 @@ func (v *View) rotationStages(observed *state.Snapshot) (changes []planner.Chang
 			continue
 		}
 		seen := &state.Snapshot{}
-		for _, name := range []string{trustBoth, reissue, dropOld} {
-			s := &rotationStage{name: name, place: place, view: v.signingWith(place, signingAt(c, name))}
-			c.stages = append(c.stages, s)
-			if !s.takesPart(c.clusterCA()) {
-				continue
-			}
-			w := &waypoint{version: name, view: s.view, place: place, items: s.controllerManagers()}
+		pass := func(w *waypoint) {
 			changed, desired := w.changes(seen)
 			changes, items = append(changes, changed...), append(items, w.items...)
 			seen = desired
 			overlay(observed, desired)
+			for _, it := range desired.Items {
+				if observed.Find(it.Address) == nil { // it was lost, and is there again from here on
+					observed.Items = append(observed.Items, it)
+					observed.Sort()
+				}
+			}
+		}
+		pass(v.restoring(place))
+		for _, name := range []string{trustBoth, reissue, dropOld} {
+			s := &rotationStage{name: name, place: place, view: v.signingWith(place, signingAt(c, name))}
+			c.stages = append(c.stages, s)
+			if s.takesPart(c.clusterCA()) {
+				pass(&waypoint{version: name, view: s.view, place: place, items: s.controllerManagers()})
+			}
 		}
 	}
 	return changes, items
@@ -128,8 +136,9 @@ func (b *builder) rotate(c *cluster) {
 	if c.keys.acts() {
 		b.draft.Rotations = append(b.draft.Rotations, c.keys.sentence(c))
 	}
-	proofs := b.provenBefore(c, others)
-	before := append(slices.Clone(proofs), c.departures()...)
+	back := b.restore(c)
+	proofs := b.provenBefore(c, others, back)
+	before := slices.Concat(proofs, back, c.departures())
 	for _, s := range c.stages {
 		before = b.stage(s, before)
 	}
@@ -143,14 +152,14 @@ func (b *builder) rotate(c *cluster) {
 // provenBefore are the proofs of control planes that fail, before the first stage:
 // an earlier apply may have been cut short when it had broken one. Those that get
 // something else than the stages bring get it behind them, and their proof with it.
-func (b *builder) provenBefore(c *cluster, others map[state.Address]bool) []state.Address {
+func (b *builder) provenBefore(c *cluster, others map[state.Address]bool, back []state.Address) []state.Address {
 	var out []state.Address
 	for _, n := range c.failing() {
 		id := step(n.target, waitPlanePhase)
 		if n.lostConf() || len(b.changes[step(n.target, etcdPhase)])+len(b.changes[step(n.target, controlPlanePhase)])+len(b.changes[step(n.target, kubeletStartPhase)]) > 0 {
 			continue
 		}
-		b.draft.Edges[id] = nil
+		b.draft.Edges[id] = back
 		delete(others, id)
 		out = append(out, id)
 	}
@@ -203,10 +212,11 @@ func (b *builder) planeStage(s *rotationStage, n *node, before []state.Address) 
 	kubeconfigs.Impact = s.describeKubeconfigs()
 	b.addUpdate(confs, kubeconfigs, []state.Address{first})
 	member := s.step(n.target, etcdPhase)
-	b.addUpdate(member, s.pods(n, work{desired: b.desired}, etcdPhase, wrote), []state.Address{confs})
+	taken := taking{files: wrote, trust: s.name == trustBoth, beyond: s.untouched, started: !n.lostConf()}
+	b.addUpdate(member, n.takesUp(work{desired: b.desired}, etcdPhase, taken), []state.Address{confs})
 	last := s.step(n.target, controlPlanePhase)
 	w := work{changes: b.changes[last], desired: b.desired}
-	b.addUpdate(last, s.pods(n, w, controlPlanePhase, wrote), []state.Address{member})
+	b.addUpdate(last, n.takesUp(w, controlPlanePhase, taken), []state.Address{member})
 	return []state.Address{last}
 }
 

@@ -176,8 +176,12 @@ func (w *waypoint) changes(seen *state.Snapshot) ([]planner.Change, *state.Snaps
 		it := *desired.Find(changes[i].Address)
 		it.Address.Waypoint, changes[i].Address.Waypoint = w.version, w.version
 		if it.Kind == state.KindStaticPod && changes[i].Action == planner.Create {
-			// The node is no newcomer: an apply was cut short when the pod was stopped.
+			// The node is no newcomer: an apply was cut short when the pod was stopped, or
+			// somebody took it away.
 			changes[i].Reason = planner.ReasonIncomplete
+			if w.version == restored {
+				changes[i].Reason = planner.ReasonDrift
+			}
 		}
 		if !it.Sealed.IsZero() {
 			it.Sealed.Ref = reference(it.Address, contentField)
