@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
 )
@@ -62,6 +63,31 @@ func TestCustomCorefile(t *testing.T) {
 	if got := o.corefile(); !strings.HasPrefix(stub, got) || got == stub {
 		t.Errorf("what was deleted came back as %q", got)
 	}
+}
+
+// TestPatchedReplicas wants as many pods of CoreDNS as a patch says, whoever scales it,
+// and leaves those that are there once no patch says it any more.
+func TestPatchedReplicas(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 1, 1)
+	want := func(n string) {
+		t.Helper()
+		if got := o.observe().Clusters["prod"].Objects[dnsDeployment].Get("spec.replicas"); got.AsString() != n {
+			t.Errorf("%s replicas of CoreDNS, want %s", got.AsString(), n)
+		}
+		o.wantNoDrift()
+	}
+	o.config.Clusters[0].Patches = []config.Patch{{Target: "corednsdeployment", Type: "merge", Content: "spec: {replicas: 3}"}}
+	o.must(o.apply())
+	want("3")
+	o.must(sim.Edit(o.world, o.config.Nodes[0].Address, "object Deployment kube-system/coredns set spec.replicas=5"))
+	o.must(o.apply())
+	want("3")
+	o.config.Clusters[0].Patches = nil
+	o.must(o.apply())
+	want("3")
+	o.must(sim.Edit(o.world, o.config.Nodes[0].Address, "object Deployment kube-system/coredns set spec.replicas=5"))
+	want("5")
 }
 
 // TestFormerCorefile wants an upgrade to replace a Corefile that kubeadm wrote in an

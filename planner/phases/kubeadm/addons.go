@@ -81,7 +81,9 @@ func (v *view) dnsObjects() ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	deployment.Initial = []string{"spec.replicas"}
+	if deployment.Object.Get("spec.replicas").Equal(state.FromGo(dnsReplicas)) { // a patch that gives another number means it
+		deployment.Initial = []string{"spec.replicas"}
+	}
 	account := subject("ServiceAccount", "coredns")
 	read := []string{"list", "watch"}
 	return []Object{
@@ -96,6 +98,9 @@ func (v *view) dnsObjects() ([]Object, error) {
 		v.dnsService(),
 	}, nil
 }
+
+// dnsReplicas is how many pods of CoreDNS a new cluster has. Whoever scales it, scales it.
+const dnsReplicas = 2
 
 var dnsLabels = map[string]string{"k8s-app": "kube-dns"}
 
@@ -120,7 +125,7 @@ func (v *view) dnsDeployment() Object {
 	return newObject(addon, "apps/v1", "Deployment", systemNamespace, "coredns", object{
 		"metadata": object{"labels": dnsLabels},
 		"spec": object{
-			"replicas": 2,
+			"replicas": dnsReplicas,
 			"strategy": object{"type": "RollingUpdate", "rollingUpdate": object{"maxUnavailable": 1}},
 			"selector": object{"matchLabels": dnsLabels},
 			"template": object{
