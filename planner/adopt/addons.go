@@ -22,6 +22,13 @@ var (
 	proxyDaemons  = workload("DaemonSet", "kube-proxy")
 )
 
+// absent takes an addon that is not there for one that nobody wants, whatever kubeadm-config
+// says: somebody has taken it away since, as who brings another proxy does.
+func (r *reader) absent() {
+	r.cluster.KubeProxy.Disabled = r.cluster.KubeProxy.Disabled || r.seen.Objects[proxyDaemons].IsNull()
+	r.cluster.DNS.Disabled = r.cluster.DNS.Disabled || r.seen.Objects[dnsDeployment].IsNull()
+}
+
 // sinceProxyPatch is the minor from which kubeadm patches kube-proxy's DaemonSet.
 const sinceProxyPatch = "1.37."
 

@@ -147,6 +147,7 @@ func Read(s Seen) (*Found, error) {
 		return nil, err
 	}
 	r.shared()
+	r.absent()
 	for _, step := range []func() error{r.componentConfigs, r.addons, r.staticPods, r.kubelets} {
 		if err := step(); err != nil {
 			return nil, err
