@@ -9,9 +9,11 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -372,10 +374,30 @@ func adopted(t *testing.T, a adoption) *site {
 	}
 	wantContains(t, r.out, "The next plan has no changes.")
 	s.wantNoChanges()
+	s.wantImportedByBlock(string(written))
 	if after := s.configured(); !same(before, after) {
 		t.Error("import or plan wrote to a host")
 	}
 	return s
+}
+
+// wantImportedByBlock plans what was written once more without the state, with a block
+// that imports the cluster: everything is imported, and nothing else is to be done.
+func (s *site) wantImportedByBlock(written string) {
+	s.t.Helper()
+	label := regexp.MustCompile(`(?m)^cluster "([^"]+)"`).FindStringSubmatch(written)
+	if label == nil {
+		s.t.Fatal("no cluster was written")
+	}
+	block := fmt.Sprintf("\nimport {\n  to = cluster.%s\n  id = \"ssh://root@%s\"\n}\n", label[1], s.planes[0].Address())
+	at := func(name string) string { return filepath.Join(s.dir, name) }
+	if err := errors.Join(os.Rename(at("kubewright.state.json"), at("state.aside")), os.WriteFile(at("import.hcl"), []byte(block), 0o600)); err != nil {
+		s.t.Fatal(err)
+	}
+	wantContains(s.t, words(s.must("plan").out), fmt.Sprintf("Plan: %d to import, 0 to add, 0 to change, 0 to destroy.", 1+len(s.hosts())))
+	if err := errors.Join(os.Remove(at("import.hcl")), os.Rename(at("state.aside"), at("kubewright.state.json"))); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // configured are the listings of all hosts without what a running cluster
