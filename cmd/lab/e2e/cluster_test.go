@@ -158,7 +158,7 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec:
-      tolerations: [{key: dedicated, operator: Exists}, {key: nvidia.com/gpu, operator: Exists}]
+      tolerations: [%[2]s]
       containers: [{name: web, image: %[1]q, imagePullPolicy: Never, args: [serve], ports: [{containerPort: 8080}]}]
 ---
 apiVersion: v1
@@ -170,20 +170,23 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `
 
-// runners are the hosts that run pods of anybody: workers, or where there are
-// none a control plane without taints.
-func (s *site) runners() []lab.Host {
+// runners are the hosts that run the workload's pods, and the taints that those
+// tolerate: workers, or where there are none control planes.
+func (s *site) runners() (hosts []lab.Host, taints []string) {
+	taints = []string{"dedicated", "nvidia.com/gpu"}
 	if len(s.workers) == 0 {
-		return s.planes
+		return s.planes, append(taints, "node-role.kubernetes.io/control-plane")
 	}
-	return s.workers
+	return s.workers, taints
 }
 
 // wantWorkload wants a pod on each worker to answer another through a Service
 // found by its name, and at its address of each family.
 func (s *site) wantWorkload() {
 	s.t.Helper()
-	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(workload, lab.WorkloadImage), "apply", "-f", "-"); err != nil {
+	hosts, taints := s.runners()
+	tolerated := "{operator: Exists, key: " + strings.Join(taints, "}, {operator: Exists, key: ") + "}"
+	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(workload, lab.WorkloadImage, tolerated), "apply", "-f", "-"); err != nil {
 		s.t.Fatal(err)
 	}
 	var pods []string
@@ -195,7 +198,7 @@ func (s *site) wantWorkload() {
 				pods = append(pods, f[0])
 			}
 		}
-		return out, len(pods) == len(s.runners())
+		return out, len(pods) == len(hosts)
 	})
 	urls := []string{"http://web.default.svc." + cmp.Or(s.domain, "cluster.local") + "/"}
 	addresses := strings.Fields(s.kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIPs[*]}"))
@@ -430,6 +433,8 @@ func (s *site) removeWorker() {
 		s.t.Errorf("pod %s of %s is now %s of %s", before, gone.Name, after, node)
 	}
 	s.wantNoChanges()
+	s.wantCluster()
+	s.wantWorkload()
 }
 
 // listings are what is on each host.

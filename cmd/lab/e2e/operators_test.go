@@ -48,6 +48,8 @@ func TestTwoOperators(t *testing.T) {
 	ada, grace := s.operator(desks[0]), s.operator(desks[1])
 	s.race(ada, grace)
 	s.standStill(ada, grace)
+	s.wantCluster()
+	s.wantWorkload()
 }
 
 // access is the kubeconfig of the operators, in their folders, and team the

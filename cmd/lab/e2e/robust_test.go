@@ -141,4 +141,6 @@ func TestSeatIsDown(t *testing.T) {
 	if out := s.sh(s.planes[1].Name, "kubectl --kubeconfig /etc/kubernetes/admin.conf get leases -n kube-system -o name"); strings.Contains(out, "kubewright") {
 		t.Errorf("the lease was not given back:\n%s", out)
 	}
+	s.wantCluster()
+	s.wantWorkload()
 }

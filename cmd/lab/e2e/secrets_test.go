@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,11 +60,8 @@ func TestKubeadmJoinsAControlPlane(t *testing.T) {
 		" --control-plane --certificate-key "+found[1]+" --apiserver-advertise-address "+guest.Address().String()+
 		" --ignore-preflight-errors=SystemVerification 2>&1")
 	t.Logf("kubeadm join:\n%s", out)
-	s.eventually("the control plane that kubeadm joined is Ready", 2*time.Minute, func() (string, bool) {
-		out := s.kubectl("get", "nodes", "--no-headers")
-		return out, slices.ContainsFunc(strings.Split(out, "\n"), func(l string) bool {
-			f := strings.Fields(l)
-			return len(f) > 2 && f[0] == guest.Name && f[1] == "Ready" && strings.Contains(f[2], "control-plane")
-		})
-	})
+	s.planes = append(s.planes, guest)
+	s.wantCluster()
+	s.wantMembers(2)
+	s.wantWorkload()
 }
