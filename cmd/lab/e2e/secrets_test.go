@@ -41,7 +41,7 @@ func TestKubeadmJoinsAControlPlane(t *testing.T) {
 	s.wantNoChanges()
 	cp := s.planes[0].Name
 	wantContains(t, s.sh(cp, "kubeadm token list 2>&1"), token, "for the second control plane", "Proxy for managing TTL for the kubeadm-certs secret")
-	wantContains(t, s.sh(cp, "cat /etc/kubernetes/manifests/kube-apiserver.yaml"), secret)
+	wantContains(t, s.sh(cp, "cat "+apiServerFile), secret)
 	for _, name := range []string{"kubewright.state.json", "kubewright.journal"} {
 		b, err := os.ReadFile(filepath.Join(s.dir, name))
 		if err != nil && !os.IsNotExist(err) {
