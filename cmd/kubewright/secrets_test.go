@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubewright/kubewright/cmd/internal/leaktest"
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/providers/hosttest"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -149,7 +149,7 @@ type vault struct {
 	dir    string
 	values map[string]string
 	// secrets are all that there have ever been.
-	secrets leaktest.Secrets
+	secrets hosttest.Secrets
 	ids     int
 	// env is the environment besides the variables, typed what is asked for on the
 	// terminal, inputs are files of the user's that are not searched.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubewright/kubewright/cmd/internal/leaktest"
+	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
 // A witness looks on while kubewright works with its log and its events at their
@@ -207,7 +207,7 @@ func (w *witness) wantNoLeak(more ...hidden) {
 	w.t.Helper()
 	w.wantSeen()
 	places := w.places()
-	var always leaktest.Secrets
+	var always hosttest.Secrets
 	keys := w.privateKeys()
 	for what, key := range keys {
 		if err := always.HideKey(what, []byte(key)); err != nil {
@@ -220,7 +220,7 @@ func (w *witness) wantNoLeak(more ...hidden) {
 	}
 	w.wantNone(places, &always, "")
 	for _, h := range more {
-		var one leaktest.Secrets
+		var one hosttest.Secrets
 		one.Hide(h.what, h.value)
 		w.wantNone(places, &one, h.but)
 	}
@@ -232,7 +232,7 @@ func (w *witness) wantNoLeak(more ...hidden) {
 }
 
 // wantNone wants no text to hold a secret, but those of a place whose name says so.
-func (w *witness) wantNone(places map[string]string, secrets *leaktest.Secrets, but string) {
+func (w *witness) wantNone(places map[string]string, secrets *hosttest.Secrets, but string) {
 	w.t.Helper()
 	for where, text := range places {
 		if but != "" && strings.Contains(where, but) {

@@ -1,6 +1,4 @@
-// Package leaktest finds secrets in texts, in the forms in which they get out. It is
-// for tests.
-package leaktest
+package hosttest
 
 import (
 	"bytes"
@@ -20,7 +18,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Secrets are what no text is to hold.
+// Secrets are what no text is to hold. They are found in the forms in which they get out.
 type Secrets struct {
 	// forms are all forms of all secrets, and of which each is one.
 	forms map[string]string
