@@ -34,7 +34,6 @@ import (
 // not when they begin together, and not when one stands still while the other
 // takes over.
 func TestTwoOperators(t *testing.T) {
-	long(t)
 	beside(t, 3*time.Minute)
 	s := newSite(t, "e2eto", 1, 3)
 	desks := s.workers[1:]
