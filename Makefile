@@ -59,17 +59,18 @@ e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 	@out=$$($(TEST) -count=1 -v -run '^TestOracle$$' ./planner/phases/kubeadm 2>&1) || { echo "$$out"; exit 1; }; \
 	echo "$$out" | sed -n 's/^ *oracle_test.go:[0-9]*: //p'
 	$(TEST) -tags e2e -count=1 -v ./state/backend/pg
-	$(TEST) -tags e2e -count=1 -v -run '^(TestStateInPostgreSQL|TestConftest)$$' ./cmd/kubewright
+	$(TEST) -tags e2e -count=1 -v -run '^TestStateInPostgreSQL$$' ./cmd/kubewright
 	$(TEST) -tags e2e -count=1 -v -parallel 3 -timeout $(E2E_TIMEOUT) ./cmd/lab/e2e
 
 fetch: ## download what e2e builds, ahead of it
 	$(GO) run $(LINK) ./cmd/lab fetch v1.36.3 v1.35.8
 
-e2e-all: ## e2e, the long matrices, and the lab's own tests
+e2e-all: ## e2e, the long matrices, conftest, and the lab's own tests
 	@failed=; \
 	KUBEWRIGHT_E2E_ALL=1 $(MAKE) e2e E2E_TIMEOUT=180m || failed=yes; \
+	KUBEWRIGHT_E2E_ALL=1 $(TEST) -tags e2e -count=1 -v -run '^TestConftest$$' ./cmd/kubewright || failed=yes; \
 	KUBEWRIGHT_LAB_TEST=1 $(TEST) -count=1 -v ./cmd/lab/internal/lab || failed=yes; \
-	test -z "$$failed" # the lab's own are told of too when e2e has failed
+	test -z "$$failed" # the others are told of too when e2e has failed
 
 bench: ## time, memory and growth of plans and observations
 	$(GO) test -run '^$$' -bench . -benchmem ./...

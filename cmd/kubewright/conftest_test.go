@@ -17,7 +17,7 @@ const conftest = "github.com/open-policy-agent/conftest@v0.71.1"
 // TestConftest asks conftest about plans by the policy of docs/review.md.
 func TestConftest(t *testing.T) {
 	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
-		t.Skip("builds conftest, which takes minutes: make e2e-all runs it")
+		t.Skip("builds conftest, which takes a minute or two: make e2e-all runs it")
 	}
 	page, err := os.ReadFile(filepath.Join(examples, "..", "docs", "review.md"))
 	if err != nil {

@@ -6,23 +6,19 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"html"
 	"io/fs"
 	mathrand "math/rand/v2"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 	"github.com/kubewright/kubewright/planner/phases/phasestest"
+	"github.com/kubewright/kubewright/providers/hosttest"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -152,9 +148,9 @@ type vault struct {
 	*testing.T
 	dir    string
 	values map[string]string
-	// known are all secrets that there have ever been.
-	known []string
-	ids   int
+	// secrets are all that there have ever been.
+	secrets hosttest.Secrets
+	ids     int
 	// env is the environment besides the variables, typed what is asked for on the
 	// terminal, inputs are files of the user's that are not searched.
 	env    map[string]string
@@ -176,10 +172,8 @@ func newVault(t *testing.T) *vault {
 	ca := phasestest.NewCA(t, "canary", "ECDSA", time.Date(2026, time.March, 2, 8, 0, 0, 0, time.UTC))
 	v.write("ca.crt", string(ca.Certificate))
 	v.set("cakey", string(ca.Key))
-	for line := range strings.SplitSeq(string(ca.Key), "\n") {
-		if line != "" && !strings.HasPrefix(line, "-") {
-			v.known = append(v.known, line)
-		}
+	if err := v.secrets.HideKey("the key of the CA", ca.Key); err != nil {
+		t.Fatal(err)
 	}
 	return v
 }
@@ -203,28 +197,11 @@ func (v *vault) renew() {
 // set gives a variable its value.
 func (v *vault) set(name, value string) {
 	v.values[name] = value
-	v.hide(value)
+	v.secrets.Hide("variable "+name, value)
 }
 
 // hide has a text searched for, in the forms in which it may get out.
-func (v *vault) hide(value string) {
-	quoted, err := json.Marshal(value)
-	if err != nil {
-		v.Fatal(err)
-	}
-	plain := strconv.Quote(value)
-	v.known = append(v.known, value, string(quoted[1:len(quoted)-1]), plain[1:len(plain)-1], url.QueryEscape(value), html.EscapeString(value), hex.EncodeToString([]byte(value)))
-	// In base64 a text looks in three ways, by where in a longer one it begins.
-	for before := range 3 {
-		text := append(make([]byte, before), value...)
-		from, to := (before*8+5)/6, len(text)*8/6
-		for _, coding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-			v.known = append(v.known, coding.EncodeToString(text)[from:to])
-		}
-	}
-	slices.Sort(v.known)
-	v.known = slices.Compact(v.known)
-}
+func (v *vault) hide(value string) { v.secrets.Hide("a secret", value) }
 
 // run runs the command, and looks for secrets in all that it prints and leaves.
 func (v *vault) run(code int, args ...string) string {
@@ -314,10 +291,8 @@ func (v *vault) searchLog() {
 
 func (v *vault) search(where, text string) {
 	v.Helper()
-	for _, secret := range v.known {
-		if i := strings.Index(text, secret); i >= 0 {
-			v.Errorf("%s: secret %q shows: …%s", where, secret, text[max(0, i-200):min(len(text), i+len(secret)+60)])
-		}
+	for _, leak := range v.secrets.Find(text) {
+		v.Errorf("%s: %s", where, leak)
 	}
 }
 

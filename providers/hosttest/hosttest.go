@@ -2,6 +2,8 @@
 // them can be put through: over SSH, on this machine, simulated. It touches
 // paths below /etc/kubernetes, /var/lib/kubelet and /var/lib/kubewright only,
 // so a host under test has to have a root of its own for them.
+//
+// Secrets finds in texts what is secret on hosts.
 package hosttest
 
 import (

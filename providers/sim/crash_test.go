@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"testing"
 
 	"github.com/kubewright/kubewright/providers/sim"
@@ -34,19 +33,11 @@ func effects(t *testing.T, planes, workers int) (int, []string) {
 	return n, kinds
 }
 
-// stride is every how many effects a run is stopped: all with
-// KUBEWRIGHT_SIM_STRIDE=1, which takes minutes.
-func stride(t *testing.T) int {
-	t.Helper()
-	if s := os.Getenv("KUBEWRIGHT_SIM_STRIDE"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			t.Fatalf("KUBEWRIGHT_SIM_STRIDE=%s is no positive number", s)
-		}
-		return n
-	}
-	if testing.Short() {
-		return 120
+// stride is every how many effects a run is stopped: at all of them with
+// KUBEWRIGHT_LONG set.
+func stride() int {
+	if os.Getenv("KUBEWRIGHT_LONG") != "" {
+		return 1
 	}
 	return 40
 }
@@ -69,7 +60,7 @@ func (l *life) converge() {
 func TestStoppedAnywhere(t *testing.T) {
 	t.Parallel()
 	n, _ := effects(t, 2, 1)
-	for i := 1; i <= n; i += stride(t) {
+	for i := 1; i <= n; i += stride() {
 		for _, done := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d-%v", i, done), func(t *testing.T) {
 				t.Parallel()
@@ -109,7 +100,7 @@ func TestFaultsAnywhere(t *testing.T) {
 	faults := []sim.FaultKind{sim.FaultUnreachable, sim.FaultDropBefore, sim.FaultDropAfter, sim.FaultFail, sim.FaultHang, sim.FaultPartial}
 	for i, op := range append(kinds, "observe", "http", "api.observe", "api.ready", "etcd.members", "read_secrets") {
 		for j, kind := range faults {
-			if (i*len(faults)+j)%max(1, stride(t)/4) != 0 {
+			if (i*len(faults)+j)%max(1, stride()/4) != 0 {
 				continue
 			}
 			t.Run(op+"-"+string(kind), func(t *testing.T) {

@@ -37,7 +37,7 @@ type adoption struct {
 	gates []string
 }
 
-// TestAdopt adopts a small cluster, changes it, and gives the hosts back.
+// TestAdopt adopts a small cluster and changes it.
 func TestAdopt(t *testing.T) {
 	beside(t, 2*time.Minute)
 	s := adopted(t, adoption{
@@ -51,6 +51,8 @@ func TestAdopt(t *testing.T) {
 	s.edit("audit-log-maxage\" { value = \"30\" }", "audit-log-maxage\" { value = \"31\" }")
 	r := s.must("apply", "-auto-approve", "-no-color")
 	wantContains(t, r.out, "mark of \"kubewright\"", "Resources: 0 added, 2 changed, 0 destroyed.")
+	s.wantCluster()
+	s.wantWorkload()
 	s.wantNoChanges()
 }
 

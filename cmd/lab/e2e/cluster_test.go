@@ -158,7 +158,7 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec:
-      tolerations: [{key: dedicated, operator: Exists}, {key: nvidia.com/gpu, operator: Exists}]
+      tolerations: [%[2]s]
       containers: [{name: web, image: %[1]q, imagePullPolicy: Never, args: [serve], ports: [{containerPort: 8080}]}]
 ---
 apiVersion: v1
@@ -170,20 +170,23 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `
 
-// runners are the hosts that run pods of anybody: workers, or where there are
-// none a control plane without taints.
-func (s *site) runners() []lab.Host {
+// runners are the hosts that run the workload's pods, and the taints that those
+// tolerate: workers, or where there are none control planes.
+func (s *site) runners() (hosts []lab.Host, taints []string) {
+	taints = []string{"dedicated", "nvidia.com/gpu"}
 	if len(s.workers) == 0 {
-		return s.planes
+		return s.planes, append(taints, "node-role.kubernetes.io/control-plane")
 	}
-	return s.workers
+	return s.workers, taints
 }
 
 // wantWorkload wants a pod on each worker to answer another through a Service
 // found by its name, and at its address of each family.
 func (s *site) wantWorkload() {
 	s.t.Helper()
-	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(workload, lab.WorkloadImage), "apply", "-f", "-"); err != nil {
+	hosts, taints := s.runners()
+	tolerated := "{operator: Exists, key: " + strings.Join(taints, "}, {operator: Exists, key: ") + "}"
+	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(workload, lab.WorkloadImage, tolerated), "apply", "-f", "-"); err != nil {
 		s.t.Fatal(err)
 	}
 	var pods []string
@@ -195,7 +198,7 @@ func (s *site) wantWorkload() {
 				pods = append(pods, f[0])
 			}
 		}
-		return out, len(pods) == len(s.runners())
+		return out, len(pods) == len(hosts)
 	})
 	urls := []string{"http://web.default.svc." + cmp.Or(s.domain, "cluster.local") + "/"}
 	addresses := strings.Fields(s.kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIPs[*]}"))
@@ -342,9 +345,11 @@ func (s *site) processesOf(names string) string {
 // drift changes things by hand and wants them shown to the field and put right.
 func (s *site) drift() {
 	cp, w := s.planes[len(s.planes)-1].Name, s.workers[0].Name
-	s.kubectl("label", "node", s.nodeName(s.planes[0]), "node.kubernetes.io/exclude-from-external-load-balancers-")
-	s.sh(w, "sed -i 's/^rotateCertificates: true/&\\nmaxPods: 50/' /var/lib/kubelet/config.yaml")
-	s.sh(cp, "sed -i 's/- --secure-port=6443/&\\n    - --request-timeout=59s/' /etc/kubernetes/manifests/kube-apiserver.yaml")
+	first, marked := s.nodeName(s.planes[0]), "node.kubernetes.io/exclude-from-external-load-balancers"
+	s.kubectl("label", "node", first, marked+"-")
+	pods := cmp.Or(s.sh(w, "sed -n 's/^maxPods: //p' "+kubeletFile), "null")
+	s.sh(w, "sed -i -e '/^maxPods:/d' -e 's/^rotateCertificates: true/&\\nmaxPods: 50/' "+kubeletFile)
+	s.sh(cp, "sed -i 's/- --secure-port=6443/&\\n    - --request-timeout=59s/' "+apiServerFile)
 	s.eventually("the API server of "+cp+" serves with the flag", 2*time.Minute, func() (string, bool) {
 		out, err := s.Exec(context.Background(), cp, "sh", "-c",
 			"pgrep -f '[k]ube-apiserver .*--request-timeout=59s' >/dev/null && kubectl --kubeconfig /etc/kubernetes/admin.conf --server https://"+netip.AddrPortFrom(s.planes[len(s.planes)-1].Address(), 6443).String()+" get --raw /readyz")
@@ -359,10 +364,15 @@ func (s *site) drift() {
 	if len(s.planes) == 1 { // the manifest and the label are of one node
 		changed = 2
 	}
-	wantContains(s.t, r.out, "request-timeout", "maxPods", "exclude-from-external-load-balancers", fmt.Sprintf("Plan: 0 to add, %d to change, 0 to destroy.", changed))
+	wantContains(s.t, r.out, fmt.Sprintf("Plan: 0 to add, %d to change, 0 to destroy.", changed))
+	s.wantItems(map[string]string{
+		s.nodeName(s.planes[len(s.planes)-1]) + "/control-plane/file:" + apiServerFile: `args.request-timeout: "59s" -> null`,
+		s.nodeName(s.workers[0]) + "/kubelet-start/file:" + kubeletFile:                "maxPods: 50 -> " + pods,
+		first + "/mark-control-plane/node:" + first:                                    fmt.Sprintf("labels[%q]: null -> %q", marked, ""),
+	})
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
-	if s.sh(cp, "grep -c request-timeout /etc/kubernetes/manifests/kube-apiserver.yaml || true") != "0" {
+	if s.sh(cp, "grep -c request-timeout "+apiServerFile+" || true") != "0" {
 		s.t.Error("the flag is still in the manifest")
 	}
 	s.wantCluster()
@@ -403,6 +413,31 @@ func (s *site) movablePod() (name, node string) {
 	return name, node
 }
 
+// watchLeaving watches a node that leaves, and a pod that runs there, until the answer
+// is called: it wants the node to have been cordoned before the pod was evicted.
+func (s *site) watchLeaving(node, pod string) func() {
+	s.t.Helper()
+	cordoned, endNode := s.watch(".spec.unschedulable", "node", node)
+	evicted, endPod := s.watch(".metadata.deletionTimestamp", "pod", pod)
+	s.eventually("both are watched", time.Minute, func() (string, bool) {
+		return fmt.Sprint(cordoned(), evicted()), len(cordoned()) > 0 && len(evicted()) > 0
+	})
+	return func() {
+		s.t.Helper()
+		set := func(r revision) bool { return r.value != "" }
+		var at, then int
+		s.eventually("node "+node+" was cordoned, and pod "+pod+" evicted", time.Minute, func() (string, bool) {
+			at, then = slices.IndexFunc(cordoned(), set), slices.IndexFunc(evicted(), set)
+			return fmt.Sprint(cordoned(), evicted()), at >= 0 && then >= 0
+		})
+		endNode()
+		endPod()
+		if a, b := cordoned()[at], evicted()[then]; a.number > b.number {
+			s.t.Errorf("node %s was cordoned at revision %d, after pod %s was evicted at %d", node, a.number, pod, b.number)
+		}
+	}
+}
+
 // removeWorker takes a worker's line out of the configuration. The pod that runs
 // there is named before it is evicted, and runs elsewhere afterwards.
 func (s *site) removeWorker() {
@@ -414,9 +449,11 @@ func (s *site) removeWorker() {
 	if node != gone.Name {
 		s.t.Fatalf("pod %s runs on %s, not on %s, which leaves", before, node, gone.Name)
 	}
+	cordoned := s.watchLeaving(gone.Name, before)
 	s.workers = s.workers[:len(s.workers)-1]
 	s.configure()
 	r := s.must("apply", "-auto-approve", "-no-color")
+	cordoned()
 	wantContains(s.t, r.out, "Plan: 0 to add, 0 to change, 1 to destroy.")
 	wantContains(s.t, strings.Join(strings.Fields(r.out), " "), " to evict: ", "default/"+before+" (ReplicaSet)")
 	if out := s.kubectl("get", "nodes", "--no-headers"); strings.Contains(out, gone.Name+" ") {
@@ -430,6 +467,8 @@ func (s *site) removeWorker() {
 		s.t.Errorf("pod %s of %s is now %s of %s", before, gone.Name, after, node)
 	}
 	s.wantNoChanges()
+	s.wantCluster()
+	s.wantWorkload()
 }
 
 // listings are what is on each host.

@@ -30,7 +30,7 @@ func TestKilledUpgrade(t *testing.T) {
 	s.killedInEach([]string{"cluster.prod/etcd-snapshot"}, "apply")
 	t.Run("while the API server is stopped", func(t *testing.T) {
 		s.within(t, func() {
-			s.killedOnce("apply", s.planes[0].Name, "! test -e /etc/kubernetes/manifests/kube-apiserver.yaml")
+			s.killedOnce("apply", s.planes[0].Name, "! test -e "+apiServerFile)
 			// The only control plane comes back first; the rest is for the next apply.
 			r := s.must("apply", "-auto-approve", "-no-color")
 			wantContains(t, r.out, "Not everything is done", "Run kubewright apply again")

@@ -12,14 +12,16 @@ import (
 
 // TestMembership takes a cluster of three control planes through changes of
 // membership: the first is replaced, then it goes down to the first alone, and
-// up again. After each the plan finds nothing to do and pods answer.
+// up again. After each the plan finds nothing to do and pods answer. While it is made,
+// and whatever is printed of it, none of its keys shows.
 func TestMembership(t *testing.T) {
 	beside(t, 4*time.Minute)
 	s := newSite(t, "members", 3, 1)
 	s.logIn()
 	before := s.listings()
-	s.must("apply", "-auto-approve", "-no-color")
-	s.wantCluster()
+	w := s.witness()
+	w.founds()
+	w.wantNoLeak()
 	all := s.planes
 	first := `node.cp["` + all[0].Name + `"]`
 

@@ -34,7 +34,6 @@ import (
 // not when they begin together, and not when one stands still while the other
 // takes over.
 func TestTwoOperators(t *testing.T) {
-	long(t)
 	beside(t, 3*time.Minute)
 	s := newSite(t, "e2eto", 1, 3)
 	desks := s.workers[1:]
@@ -48,6 +47,8 @@ func TestTwoOperators(t *testing.T) {
 	ada, grace := s.operator(desks[0]), s.operator(desks[1])
 	s.race(ada, grace)
 	s.standStill(ada, grace)
+	s.wantCluster()
+	s.wantWorkload()
 }
 
 // access is the kubeconfig of the operators, in their folders, and team the
@@ -128,6 +129,31 @@ type revision struct {
 // history watches a value of an object until its answer is called.
 func (s *site) history(jsonpath string, object ...string) func() []revision {
 	s.t.Helper()
+	so, end := s.watch(jsonpath, object...)
+	knows := func() {
+		number := s.kubectl(append([]string{"get", "-o", "jsonpath={.metadata.resourceVersion}"}, object...)...)
+		s.eventually("the watch of "+strings.Join(object, " ")+" sees "+number, time.Minute, func() (string, bool) {
+			return fmt.Sprint(so()), slices.ContainsFunc(so(), func(r revision) bool { return strconv.FormatInt(r.number, 10) == number })
+		})
+	}
+	knows()
+	return func() (all []revision) {
+		s.t.Helper()
+		knows()
+		end()
+		for _, r := range so() {
+			if len(all) == 0 || all[len(all)-1].value != r.value {
+				all = append(all, r)
+			}
+		}
+		return all
+	}
+}
+
+// watch watches a value of an object, which may go: the first answer is its revisions so
+// far, the second ends it.
+func (s *site) watch(jsonpath string, object ...string) (so func() []revision, end func()) {
+	s.t.Helper()
 	file, err := os.Create(filepath.Join(s.t.TempDir(), "history"))
 	if err != nil {
 		s.t.Fatal(err)
@@ -142,32 +168,24 @@ func (s *site) history(jsonpath string, object ...string) func() []revision {
 	if err := watch.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	ended := sync.OnceFunc(func() { cancel(); _ = watch.Wait(); _ = file.Close() })
-	s.t.Cleanup(ended)
-	knows := func(number string) {
-		s.eventually("the watch of "+strings.Join(object, " ")+" sees "+number, time.Minute, func() (string, bool) {
-			text := contents(s.t, file.Name())
-			return text, strings.Contains("\n"+text, "\n"+number+" ")
-		})
-	}
-	now := append([]string{"get", "-o", "jsonpath={.metadata.resourceVersion}"}, object...)
-	knows(s.kubectl(now...))
+	end = sync.OnceFunc(func() { cancel(); _ = watch.Wait(); _ = file.Close() })
+	s.t.Cleanup(end)
 	return func() (all []revision) {
 		s.t.Helper()
-		knows(s.kubectl(now...))
-		ended()
 		for line := range strings.Lines(contents(s.t, file.Name())) {
-			number, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+			line, whole := strings.CutSuffix(line, "\n")
+			if !whole {
+				break // it is just being written
+			}
+			number, value, _ := strings.Cut(line, " ")
 			n, err := strconv.ParseInt(number, 10, 64)
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			if len(all) == 0 || all[len(all)-1].value != value {
-				all = append(all, revision{n, value})
-			}
+			all = append(all, revision{n, value})
 		}
 		return all
-	}
+	}, end
 }
 
 // race has both operators apply at once, each a label with their name. Who does

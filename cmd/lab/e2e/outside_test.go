@@ -53,7 +53,7 @@ func (s *site) setByHand(v byHand) {
 	cp, w := s.planes[0].Name, s.workers[0].Name
 	s.kubectl("label", "node", w, "node.example.com/pool="+v.pool, "--overwrite")
 	s.sh(w, fmt.Sprintf("sed -i -e '/^maxPods:/d' -e 's/^rotateCertificates: true/&\\nmaxPods: %d/' %s && systemctl restart kubelet", v.maxPods, kubeletFile))
-	s.sh(cp, fmt.Sprintf("sed -i -e '/--profiling=/d' -e 's/- --secure-port=6443/&\\n    - --profiling=%s/' /etc/kubernetes/manifests/kube-apiserver.yaml", v.profiling))
+	s.sh(cp, fmt.Sprintf("sed -i -e '/--profiling=/d' -e 's/- --secure-port=6443/&\\n    - --profiling=%s/' %s", v.profiling, apiServerFile))
 	s.eventually("the API server serves as somebody wants", 2*time.Minute, func() (string, bool) {
 		out, err := s.Exec(context.Background(), cp, "sh", "-c",
 			"pgrep -f '[k]ube-apiserver .*--profiling="+v.profiling+"' && kubectl --kubeconfig /etc/kubernetes/admin.conf get --raw /readyz")
@@ -66,8 +66,12 @@ func (s *site) setByHand(v byHand) {
 	s.wantCluster()
 }
 
-// kubeletFile is the kubelet's configuration on a host.
-const kubeletFile = "/var/lib/kubelet/config.yaml"
+// kubeletFile is the kubelet's configuration on a host, apiServerFile the manifest of
+// its API server.
+const (
+	kubeletFile   = "/var/lib/kubelet/config.yaml"
+	apiServerFile = "/etc/kubernetes/manifests/kube-apiserver.yaml"
+)
 
 // podsOf is how many pods a node takes.
 func (s *site) podsOf(node string) string {

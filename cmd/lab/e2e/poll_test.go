@@ -52,37 +52,76 @@ func each(interval time.Duration, do func(ctx context.Context)) (end func()) {
 	}
 }
 
-// pollAPI asks the API through the balancer every 200 ms, each time on a new
-// connection, until the answer is called: requests, failures, requests that were repeated, the last failure.
-func (s *site) pollAPI() func() (total, failed, retried int, last string) {
+// requests are those to the API in a time: how many there were, how many failed, and
+// of those that did not, how many etcd's leaders lost between them and how many
+// stalled; how often one was repeated, how long the longest took, and what became of
+// each that failed, was repeated or took over a second.
+type requests struct {
+	total, failed, lost, stalled, repeated int
+
+	longest time.Duration
+	unusual []string
+}
+
+// stall is for how long nobody is to wait for an answer: kube-controller-manager and
+// kube-scheduler give a request up after half of the ten seconds within which they have
+// to renew their leases (client-go, resourcelock.NewFromKubeconfig). On a busy machine
+// half of that has been seen.
+const stall = 5 * time.Second
+
+// add counts a request: when it began, how long it took, repeats with it, why it was
+// repeated each time, how it ended, and whether etcd's leaders lost it.
+func (r *requests) add(began time.Time, took time.Duration, repeats []string, err error, lost bool) {
+	took = took.Round(time.Millisecond)
+	r.total++
+	r.repeated += len(repeats)
+	r.longest = max(r.longest, took)
+	if err != nil || len(repeats) > 0 || took > time.Second {
+		r.unusual = append(r.unusual, fmt.Sprintf("%s, %s: %v, repeated after %q", began.UTC().Format(time.TimeOnly), took, err, repeats))
+	}
+	switch {
+	case lost:
+		r.lost++
+	case err != nil:
+		r.failed++
+	case took > stall:
+		r.stalled++
+	}
+}
+
+// wantServed prints how requests went, and wants that none of them failed or stalled.
+func (s *site) wantServed(what string, r requests) {
+	s.t.Helper()
+	s.t.Logf("%s through the balancer, every 200 ms meanwhile: %d, %d failed, %d lost between two leaders of etcd, %d repeated as client-go does, the longest took %s\n%s",
+		what, r.total, r.failed, r.lost, r.repeated, r.longest, strings.Join(r.unusual, "\n"))
+	if r.failed > 0 || r.total == 0 {
+		s.t.Errorf("%d of %d %s failed", r.failed, r.total, what)
+	}
+	if r.stalled > 0 {
+		s.t.Errorf("%d of %d %s took longer than %s", r.stalled, r.total, what, stall)
+	}
+}
+
+// watchReads asks the API through the balancer every 200 ms, each time on a new
+// connection, until the answer is called, and wants it to be served.
+func (s *site) watchReads() func() {
 	_, address := s.Endpoint()
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		// Whose certificate it is has been proved elsewhere; here only the answer counts.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
-	var total, failed, retried int
-	var last string
+	var r requests
 	end := meanwhile(func(context.Context) {
-		total++
-		if err := ask(client, fmt.Sprintf("https://%s/version", address), &retried); err != nil {
-			failed++
-			last = err.Error()
-		}
+		began := time.Now()
+		repeats, err := ask(client, fmt.Sprintf("https://%s/version", address))
+		r.add(began, time.Since(began), repeats, err, false)
 	})
-	return func() (int, int, int, string) {
+	return func() {
+		s.t.Helper()
 		end()
-		return total, failed, retried, last
+		s.wantServed("reads", r)
 	}
-}
-
-// writes are those to the API in a time: how many there were, how many failed,
-// and of those that did not, how many etcd's leaders lost between them; how long
-// the longest took, and what became of each that failed or took over a second.
-type writes struct {
-	total, failed, lost int
-	longest             time.Duration
-	slow                []string
 }
 
 // lostByLeaders are etcd's answers to a write that was under way to the leader
@@ -154,7 +193,7 @@ func distrusts(err error) bool {
 // controller does with client-go, until the answer is called. Unlike what is read
 // of an API server alone, each has to get through etcd. Who is not trusted any
 // more reads its kubeconfig again, once.
-func (s *site) pollWrites() func() writes {
+func (s *site) pollWrites() func() requests {
 	s.t.Helper()
 	ctx := context.Background() // what was begun is ended: an answer that is not waited for is no failure
 	maps, err := s.writer(ctx)
@@ -168,7 +207,7 @@ func (s *site) pollWrites() func() writes {
 		_, err := maps.Patch(ctx, "written", types.MergePatchType, fmt.Appendf(nil, `{"data": {"n": "%d"}}`, n), metav1.PatchOptions{})
 		return err
 	}
-	var w writes
+	var w requests
 	end := meanwhile(func(context.Context) {
 		began := time.Now()
 		err := write(w.total)
@@ -178,22 +217,10 @@ func (s *site) pollWrites() func() writes {
 				err = write(w.total)
 			}
 		}
-		took := time.Since(began).Round(time.Millisecond)
-		w.total++
-		w.longest = max(w.longest, took)
-		if err != nil || took > time.Second {
-			w.slow = append(w.slow, fmt.Sprintf("%s, %s: %v", began.UTC().Format(time.TimeOnly), took, err))
-		}
-		switch {
-		case err == nil:
-			return
-		case s.lostByLeaders(err, began):
-			w.lost++
-		default:
-			w.failed++
-		}
+		took := time.Since(began)
+		w.add(began, took, nil, err, err != nil && s.lostByLeaders(err, began))
 	})
-	return func() writes {
+	return func() requests {
 		s.t.Helper()
 		end()
 		s.kubectl("delete", "configmap", "written")
@@ -201,19 +228,14 @@ func (s *site) pollWrites() func() writes {
 	}
 }
 
-// watchWrites writes to the API until the answer is called: it prints how often,
-// and wants that none of it failed.
+// watchWrites writes to the API until the answer is called, and wants it to be served.
 func (s *site) watchWrites() func() {
 	s.t.Helper()
 	written := s.pollWrites()
 	return func() {
 		s.t.Helper()
 		w := written()
-		s.t.Logf("writes through the balancer, every 200 ms meanwhile: %d, %d failed, %d lost between two leaders of etcd, the longest took %s\n%s",
-			w.total, w.failed, w.lost, w.longest, strings.Join(w.slow, "\n"))
-		if w.failed > 0 || w.total == 0 {
-			s.t.Errorf("%d of %d writes failed", w.failed, w.total)
-		}
+		s.wantServed("writes", w)
 		if most := 2 * len(s.planes); w.lost > most { // one is under way at a time, and few come at that moment
 			s.t.Errorf("%d writes were lost between two leaders of etcd, want %d at most", w.lost, most)
 		}
@@ -225,19 +247,15 @@ func (s *site) watchWrites() func() {
 // prints how often, and wants that nobody was disturbed.
 func (s *site) watchUsers(service string) func() {
 	s.t.Helper()
-	pods, api, quorum, written := s.pollService(service), s.pollAPI(), s.watchQuorum(), s.watchWrites()
+	pods, read, quorum, written := s.pollService(service), s.watchReads(), s.watchQuorum(), s.watchWrites()
 	return func() {
 		s.t.Helper()
 		written()
-		total, failed, retried, last := api()
-		s.t.Logf("API through the balancer, every 200 ms meanwhile: %d requests, %d failed, %d repeated as client-go does", total, failed, retried)
-		if failed > 0 || total == 0 {
-			s.t.Errorf("%d of %d requests to the API failed, the last: %s", failed, total, last)
-		}
+		read()
 		if lost := quorum(); lost != "" {
 			s.t.Errorf("etcd: %s", lost)
 		}
-		total, failed, last = pods()
+		total, failed, last := pods()
 		s.t.Logf("Service of two replicas, every 200 ms from a pod on every node meanwhile: %d requests, %d failed", total, failed)
 		if failed > 0 || total == 0 {
 			s.t.Errorf("%d of %d requests to the Service failed, the last: %s", failed, total, last)
@@ -248,28 +266,29 @@ func (s *site) watchUsers(service string) func() {
 // ask gets the URL as every Kubernetes client does (client-go, rest/with_retry.go):
 // an API server that starts or stops may answer that one should come back, and
 // says so with Retry-After; one that stops may also close a connection that it
-// has accepted, without an answer.
-func ask(client *http.Client, url string, retried *int) error {
+// has accepted, without an answer. It tells why it asked again each time, without
+// waiting for a second before it as they do.
+func ask(client *http.Client, url string) (repeats []string, err error) {
 	for range 10 {
 		resp, err := client.Get(url)
 		if utilnet.IsProbableEOF(err) || utilnet.IsConnectionReset(err) {
-			*retried++
+			repeats = append(repeats, err.Error())
 			continue
 		}
 		if err != nil {
-			return err
+			return repeats, err
 		}
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
 		_ = resp.Body.Close()
 		if resp.StatusCode == http.StatusOK {
-			return nil
+			return repeats, nil
 		}
 		if resp.Header.Get("Retry-After") == "" {
-			return fmt.Errorf("status %s: %s", resp.Status, body)
+			return repeats, fmt.Errorf("status %s: %s", resp.Status, body)
 		}
-		*retried++
+		repeats = append(repeats, resp.Status)
 	}
-	return fmt.Errorf("%s gave no answer ten times", url)
+	return repeats, fmt.Errorf("%s gave no answer ten times", url)
 }
 
 const poller = `

@@ -121,9 +121,8 @@ func TestSeatIsDown(t *testing.T) {
 	s.logIn()
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
-	const manifest = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 	seat := s.planes[0].Name
-	s.sh(seat, "mv "+manifest+" /root/")
+	s.sh(seat, "mv "+apiServerFile+" /root/")
 	s.eventually("the API server of "+seat+" is gone", 2*time.Minute, func() (string, bool) {
 		out, err := s.Exec(context.Background(), seat, "sh", "-c", "! pgrep -x kube-apiserver")
 		return fmt.Sprint(string(out), err), err == nil
@@ -132,7 +131,7 @@ func TestSeatIsDown(t *testing.T) {
 	if r.code != 3 { // only drift
 		t.Fatalf("plan: exit code %d, want 3", r.code)
 	}
-	wantContains(t, r.out, manifest, "Plan: 0 to add, 1 to change, 0 to destroy.")
+	wantContains(t, r.out, apiServerFile, "Plan: 0 to add, 1 to change, 0 to destroy.")
 	if n := strings.Count(r.out, "  + file") + strings.Count(r.out, "  ~ file"); n != 1 {
 		t.Errorf("the plan has %d files, want the manifest alone", n)
 	}
@@ -141,4 +140,6 @@ func TestSeatIsDown(t *testing.T) {
 	if out := s.sh(s.planes[1].Name, "kubectl --kubeconfig /etc/kubernetes/admin.conf get leases -n kube-system -o name"); strings.Contains(out, "kubewright") {
 		t.Errorf("the lease was not given back:\n%s", out)
 	}
+	s.wantCluster()
+	s.wantWorkload()
 }

@@ -46,6 +46,7 @@ func TestUpgrade(t *testing.T) {
 
 	undisturbed()
 	s.wantVersion(upgradeTo)
+	s.wantWorkload()
 	s.wantNoChanges()
 }
 

@@ -1,0 +1,140 @@
+package hosttest
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"html"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"k8s.io/client-go/util/keyutil"
+)
+
+// Secrets are what no text is to hold. They are found in the forms in which they get out.
+type Secrets struct {
+	// forms are all forms of all secrets, and of which each is one.
+	forms map[string]string
+	// begin are the forms by their first bytes: as many as the shortest has.
+	begin map[string][]string
+	short int
+}
+
+// Hide has a value searched for. What says whose it is.
+func (s *Secrets) Hide(what, value string) {
+	if s.forms == nil {
+		s.forms = map[string]string{}
+	}
+	for _, form := range forms(value) {
+		s.forms[form] = what
+	}
+	s.short = len(value)
+	for form := range s.forms {
+		s.short = min(s.short, len(form))
+	}
+	s.begin = map[string][]string{}
+	for form := range s.forms {
+		s.begin[form[:s.short]] = append(s.begin[form[:s.short]], form)
+	}
+}
+
+// HideKey has a private key in PEM searched for: a part of what is secret of it, as
+// bytes and as the text that the file has of them.
+func (s *Secrets) HideKey(what string, key []byte) error {
+	der, text, err := middle(key)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	s.Hide(what, string(der))
+	s.Hide(what, text)
+	return nil
+}
+
+// Find tells which secrets a text holds, each form once, and what stands around it.
+func (s *Secrets) Find(text string) []string {
+	var found []string
+	known := map[string]bool{}
+	for i := 0; len(s.forms) > 0 && i+s.short <= len(text); i++ {
+		for _, form := range s.begin[text[i:i+s.short]] {
+			if known[form] || !strings.HasPrefix(text[i:], form) {
+				continue
+			}
+			known[form] = true
+			found = append(found, fmt.Sprintf("%s shows as %q: …%s…", s.forms[form], form, text[max(0, i-200):min(len(text), i+len(form)+60)]))
+		}
+	}
+	return found
+}
+
+// forms are those in which a value may get out: as it is, escaped as in JSON, Go, URLs
+// and HTML, in hexadecimal and in base64.
+func forms(value string) []string {
+	quoted, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // no string is unknown to JSON
+	}
+	plain := strconv.Quote(value)
+	out := []string{
+		value, string(quoted[1 : len(quoted)-1]), plain[1 : len(plain)-1], url.QueryEscape(value), html.EscapeString(value),
+		hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))),
+	}
+	// In base64 a text looks in three ways, by where in a longer one it begins.
+	for before := range 3 {
+		text := append(make([]byte, before), value...)
+		from, to := within(before, len(text))
+		for _, coding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			out = append(out, coding.EncodeToString(text)[from:to])
+		}
+	}
+	return out
+}
+
+// within is where in base64 the letters are that say nothing but these bytes.
+func within(from, to int) (int, int) { return (from*8 + 5) / 6, to * 8 / 6 }
+
+const (
+	// line is how many bytes a line of PEM has, and part how many are searched for.
+	line = 48
+	part = 16
+)
+
+// middle is a part of what is secret of a key, which stands in one line of its PEM: the
+// bytes, and the text that they are there. What is public of a key stands elsewhere too.
+func middle(key []byte) (der []byte, text string, err error) {
+	block, _ := pem.Decode(key)
+	if block == nil {
+		return nil, "", errors.New("there is no PEM in it")
+	}
+	parsed, err := keyutil.ParsePrivateKeyPEM(key)
+	if err != nil {
+		return nil, "", err
+	}
+	var secret []byte
+	switch k := parsed.(type) {
+	case *rsa.PrivateKey:
+		secret = k.Primes[0].Bytes()
+	case *ecdsa.PrivateKey:
+		secret, err = k.Bytes()
+	default:
+		err = fmt.Errorf("it is of the unknown type %T", parsed)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	at := bytes.Index(block.Bytes, secret)
+	if at < 0 {
+		return nil, "", errors.New("its secret does not stand in it")
+	}
+	if at%line+part > line {
+		at += line - at%line
+	}
+	from, to := within(at, at+part)
+	return block.Bytes[at : at+part], base64.StdEncoding.EncodeToString(block.Bytes)[from:to], nil
+}
