@@ -204,7 +204,7 @@ func (c checker) thresholds(block, name string, v state.Value) {
 	for _, signal := range m.Keys() {
 		path := state.JoinPath(block+"."+name, signal)
 		if !slices.Contains(evictionSignals, signal) {
-			c.errorf(path, "Unknown eviction signal", "The kubelet has no signal %q.%s", signal, didYouMean(signal, evictionSignals))
+			c.errorf(path, "Unknown eviction signal", "The kubelet has no signal %q.%s", signal, didYouMeanOr(signal, evictionSignals, "It has "+list(evictionSignals)+"."))
 			continue
 		}
 		text := m.AsMap()[signal].AsString()
