@@ -10,49 +10,69 @@ import (
 //go:embed component_flags.txt
 var componentFlagList string
 
-// componentFlags are the minor versions that know a flag, by component and flag.
+// componentFlag is what is known of a flag: its type, and the minor versions that have it.
+type componentFlag struct {
+	valueType string
+	minors    []string
+}
+
+// componentFlags are the flags by component and name.
 var componentFlags = parseFlags(componentFlagList)
 
-func parseFlags(text string) map[string]map[string][]string {
-	out := map[string]map[string][]string{}
+func parseFlags(text string) map[string]map[string]componentFlag {
+	out := map[string]map[string]componentFlag{}
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		if words[0] == "#" {
 			continue
 		}
 		if out[words[0]] == nil {
-			out[words[0]] = map[string][]string{}
+			out[words[0]] = map[string]componentFlag{}
 		}
-		out[words[0]][words[1]] = words[2:]
+		out[words[0]][words[1]] = componentFlag{words[2], words[3:]}
 	}
 	return out
 }
 
-// flag checks that a component knows a flag: it exits on any other. Of an image of
-// etcd that somebody chose, nobody here knows which flags it has.
+// flagName is the name of an argument as the component reads it.
+func flagName(component, name string) string {
+	if component == "etcd" {
+		return name
+	}
+	return strings.ReplaceAll(name, "_", "-") // as those of Kubernetes do
+}
+
+// ownEtcd tells of an image of etcd that somebody chose: nobody here knows which flags
+// and gates it has.
+func (c checker) ownEtcd(component string) bool {
+	return component == "etcd" && c.written("etcd.image_tag")
+}
+
+// flag checks that a component knows a flag: it exits on any other.
 func (c checker) flag(component string, a Arg) {
 	known := componentFlags[component]
-	if c.minor == 0 || component == "etcd" && c.written("etcd.image_tag") {
+	if c.minor == 0 || c.ownEtcd(component) {
 		return
 	}
-	name, minor := a.Name, strconv.Itoa(c.minor)
-	if component != "etcd" {
-		name = strings.ReplaceAll(name, "_", "-") // as those of Kubernetes read it
-	}
-	if slices.Contains(known[name], minor) {
+	name, minor := flagName(component, a.Name), strconv.Itoa(c.minor)
+	if slices.Contains(known[name].minors, minor) {
 		return
 	}
 	var now []string
 	for _, flag := range keys(known) {
-		if slices.Contains(known[flag], minor) {
+		if slices.Contains(known[flag].minors, minor) {
 			now = append(now, flag)
 		}
 	}
-	of := component + " 1." + minor
+	c.errorAt(a.Source, "Unknown argument", "%s has no flag --%s, and would not start.%s%s", release(component, c.minor), a.Name, knownIn(known[name].minors), didYouMeanOr(name, now, "Take it out."))
+}
+
+// release names a component of a minor version for a message.
+func release(component string, minor int) string {
 	if component == "etcd" {
-		of = "etcd of Kubernetes 1." + minor
+		return "etcd of Kubernetes 1." + strconv.Itoa(minor)
 	}
-	c.errorAt(a.Source, "Unknown argument", "%s has no flag --%s, and would not start.%s%s", of, a.Name, didYouMean(name, now), knownIn(known[name]))
+	return component + " 1." + strconv.Itoa(minor)
 }
 
 // knownIn says which minor versions know something, where some do.

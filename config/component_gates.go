@@ -55,7 +55,7 @@ func (c checker) componentGate(path, component, name, value string) {
 	g, ok := known[name]
 	switch {
 	case !ok:
-		c.errorf(path, "Unknown feature gate", "%s 1.%d has no feature gate %q, and would not start.%s%s", component, c.minor, name, didYouMean(name, keys(known)), gateVersions(name))
+		c.errorf(path, "Unknown feature gate", "%s has no feature gate %q, and would not start.%s%s", release(component, c.minor), name, gateVersions(name), didYouMeanOr(name, keys(known), "Take it out."))
 	case g.locked != "" && g.locked != value:
 		c.errorf(path, "Feature gate is locked", "%s is always %s in %s 1.%d, which would not start. Remove it.", name, g.locked, component, c.minor)
 	}
@@ -75,17 +75,32 @@ func gateVersions(name string) string {
 // gateList checks the form NAME=true,NAME=false of an argument.
 func (c checker) gateList(path, component, value string) {
 	for part := range strings.SplitSeq(value, ",") {
-		name, on, ok := strings.Cut(strings.TrimSpace(part), "=")
+		name, on, ok := strings.Cut(part, "=")
+		name = strings.TrimSpace(name)
 		if part == "" {
 			continue
 		}
-		if !ok || name == "" || !slices.Contains([]string{"true", "false"}, strings.ToLower(on)) {
+		value, err := strconv.ParseBool(strings.TrimSpace(on))
+		if !ok || name == "" || err != nil {
 			c.errorf(path, "Invalid feature gates", "%s is not NAME=true or NAME=false; several are separated by commas.", c.show(path, part))
 			continue
 		}
+		if component == "etcd" {
+			c.etcdGate(path, name)
+			continue
+		}
 		// The API server lets a gate say whose it is; those of Kubernetes itself are kube's.
-		c.componentGate(path, component, strings.TrimPrefix(name, "kube:"), strings.ToLower(on))
+		c.componentGate(path, component, strings.TrimPrefix(name, "kube:"), strconv.FormatBool(value))
 	}
+}
+
+// etcdGate checks a gate of etcd, which has its own.
+func (c checker) etcdGate(path, name string) {
+	known := valuesOf("etcd-gates", c.minor)
+	if len(known) == 0 || c.ownEtcd("etcd") || slices.Contains(known, name) {
+		return
+	}
+	c.errorf(path, "Unknown feature gate", "%s has no feature gate %q, and would not start.%s", release("etcd", c.minor), name, otherValue("etcd-gates", name, known))
 }
 
 // gateMap checks the field featureGates of a component's configuration.

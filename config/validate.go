@@ -46,12 +46,18 @@ type checker struct {
 	hidden  map[string]bool
 	block   state.Source
 	about   fmt.Stringer
+	// here is where that is written what is looked at, when its path does not tell: of
+	// arguments with the same name, the path leads to the last.
+	here state.Source
 	// minor is the minor version of Kubernetes, 0 when it is unknown.
 	minor int
 }
 
 // at is where a value is written, or the block when it is a default.
 func (c checker) at(path string) state.Source {
+	if !c.here.IsZero() {
+		return c.here
+	}
 	if s := c.origins.Of(path); !s.IsZero() {
 		return s
 	}
@@ -117,6 +123,14 @@ func didYouMean(given string, names []string) string {
 		return fmt.Sprintf(" Did you mean %q?", s)
 	}
 	return ""
+}
+
+// didYouMeanOr is a sentence: what was probably meant, or what else to do.
+func didYouMeanOr(given string, names []string, otherwise string) string {
+	if s := didYouMean(given, names); s != "" {
+		return s
+	}
+	return " " + otherwise
 }
 
 // reasons joins what the API machinery's checks found, without the regular

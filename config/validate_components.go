@@ -84,42 +84,32 @@ func (c checker) args(block, component string, args []Arg) {
 		}
 		if strings.ContainsAny(a.Value, "\n\x00") {
 			c.errorAt(a.Source, "Invalid argument value", "The value of %s holds a line break or a zero byte.", a.Name)
+			continue
 		}
 		c.argValue(path, component, a)
 	}
 }
 
-// argValue checks values that stop a component when they are wrong.
+// argValue checks a value, which stops the component when it is wrong. What the
+// kubelet puts in for $(NAME) when it starts a static pod is not known here.
 func (c checker) argValue(path, component string, a Arg) {
-	switch a.Name {
-	case "tls-min-version":
-		if component == "etcd" {
-			c.oneOf(path, "Invalid TLS version", a.Value, "TLS1.2", "TLS1.3")
-			return
-		}
-		c.oneOf(path, "Invalid TLS version", a.Value, tlsVersions...)
-	case "tls-max-version":
-		c.oneOf(path, "Invalid TLS version", a.Value, "TLS1.2", "TLS1.3")
-	case "tls-cipher-suites", "cipher-suites":
-		c.cipherSuites(path, strings.Split(a.Value, ","))
-	case "feature-gates":
-		c.gateList(path, component, a.Value)
-	case "node-labels":
-		if component == "kubelet" {
-			c.kubeletLabels(path, a.Value)
-		}
-	case "register-with-taints":
-		if component == "kubelet" {
-			c.kubeletTaints(path, a.Value)
-		}
+	if component != "kubelet" && strings.Contains(a.Value, "$(") {
+		return
+	}
+	c.here = a.Source
+	if component == "kubelet" {
+		c.ofNode(flagName(component, a.Name))
+	}
+	c.value(path, component, a)
+}
+
+// ofNode refuses arguments of the kubelet that are made from the node's attributes.
+func (c checker) ofNode(flag string) {
+	switch flag {
 	case "hostname-override":
-		if component == "kubelet" {
-			c.errorAt(a.Source, "Node name as an argument", "The name of a node is its attribute name; from that the argument is made.")
-		}
+		c.errorf("", "Node name as an argument", "The name of a node is its attribute name; from that the argument is made.")
 	case "container-runtime-endpoint":
-		if component == "kubelet" {
-			c.errorAt(a.Source, "Socket as an argument", "The socket of the container runtime is the node's attribute cri_socket.")
-		}
+		c.errorf("", "Socket as an argument", "The socket of the container runtime is the node's attribute cri_socket.")
 	}
 }
 
@@ -133,7 +123,7 @@ func (c checker) cipherSuites(path string, names []string) {
 	}
 	for _, name := range names {
 		if name = strings.TrimSpace(name); name != "" && !slices.Contains(known, name) {
-			c.errorf(path, "Unknown cipher suite", "%s is no cipher suite that the components know.%s", c.show(path, name), didYouMean(name, known))
+			c.errorf(path, "Unknown cipher suite", "%s is no cipher suite that the components know.%s", c.show(path, name), didYouMeanOr(name, known, "They know "+list(known[:len(tls.CipherSuites())])+"."))
 		}
 	}
 	for _, s := range tls.InsecureCipherSuites() {

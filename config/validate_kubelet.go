@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	proxyconfig "k8s.io/kube-proxy/config/v1alpha1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubewright/kubewright/config/diag"
@@ -42,7 +42,7 @@ func (c checker) kubeletFields(v state.Value) {
 	c.rules(block, v, kubeletRules)
 	c.since(v)
 	c.kubeletLists(v)
-	for _, path := range []string{"evictionHard", "evictionSoft", "evictionMinimumReclaim"} {
+	for _, path := range []string{"evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"} {
 		c.thresholds(block, path, v)
 	}
 	c.suiteList(block+".tlsCipherSuites", v.Get("tlsCipherSuites"))
@@ -55,16 +55,21 @@ func (c checker) header(block string, v state.Value, apiVersion, kind string) {
 	c.oneOf(block+".kind", "Wrong kind of configuration", v.Get("kind").AsString(), kind)
 }
 
-// rule is what a component checks of a value when it starts.
+// rule is what a component checks of a value when it starts: one of some words, a
+// number within bounds, or a duration within bounds.
 type rule struct {
-	path     string
-	allowed  []string
-	min, max int64
+	path           string
+	allowed        []string
+	min, max       int64
+	least, longest time.Duration
 }
 
 func enum(path string, allowed ...string) rule { return rule{path: path, allowed: allowed} }
 func between(path string, min, max int64) rule { return rule{path: path, min: min, max: max} }
-func (r rule) outside(n int64) bool            { return n < r.min || n > r.max }
+func lasting(path string, least, longest time.Duration) rule {
+	return rule{path: path, least: least, longest: longest}
+}
+func (r rule) outside(n int64) bool { return n < r.min || n > r.max }
 func (c checker) number(v state.Value) (n int64, ok bool) {
 	if v.Kind() != state.KindNumber {
 		return 0, false
@@ -73,7 +78,10 @@ func (c checker) number(v state.Value) (n int64, ok bool) {
 	return n, err == nil
 }
 
-const many = 1<<31 - 1
+const (
+	many    = 1<<31 - 1
+	forever = time.Duration(1<<63 - 1)
+)
 
 // kubeletRules are those of single values.
 var kubeletRules = []rule{
@@ -98,15 +106,10 @@ var kubeletRules = []rule{
 	between("iptablesMasqueradeBit", 0, 31), between("iptablesDropBit", 0, 31), between("nodeStatusMaxImages", -1, many),
 	between("containerLogMaxFiles", 2, many), between("containerLogMaxWorkers", 1, many), between("maxParallelImagePulls", 1, many),
 	between("nodeLeaseDurationSeconds", 1, many), between("podPidsLimit", -1, 1<<62),
-}
-
-// proxyRules are those of kube-proxy.
-var proxyRules = []rule{
-	enum("mode", "iptables", "ipvs", "nftables"),
-	enum("detectLocalMode", "ClusterCIDR", "NodeCIDR", "BridgeInterface", "InterfaceNamePrefix"),
-	enum("logging.format", "text", "json"),
-	between("oomScoreAdj", -1000, 1000), between("iptables.masqueradeBit", 0, 31), between("nftables.masqueradeBit", 0, 31),
-	between("conntrack.maxPerCore", 0, many), between("conntrack.min", 0, many),
+	between("kubeAPIQPS", 0, many), between("tracing.samplingRatePerMillion", 0, 1000000),
+	lasting("cpuCFSQuotaPeriod", time.Millisecond, time.Second), lasting("imageMaximumGCAge", 0, forever),
+	lasting("containerLogMonitorInterval", 3*time.Second, forever),
+	lasting("crashLoopBackOff.maxContainerRestartPeriod", time.Second, 300*time.Second),
 }
 
 // rules checks single values of a tree.
@@ -120,6 +123,10 @@ func (c checker) rules(block string, v state.Value, rules []rule) {
 			}
 			continue
 		}
+		if r.longest > 0 {
+			c.duration(path, r, value.AsString())
+			continue
+		}
 		if n, ok := c.number(value); ok && r.outside(n) {
 			switch {
 			case r.max >= many && n < r.min:
@@ -129,6 +136,18 @@ func (c checker) rules(block string, v state.Value, rules []rule) {
 				c.errorf(path, "Value out of range", "%s is %d; it must be from %d to %d.", r.path, n, r.min, r.max)
 			}
 		}
+	}
+}
+
+// duration checks the bounds of a duration; what is none was said.
+func (c checker) duration(path string, r rule, text string) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil || r.least <= d && d <= r.longest:
+	case r.longest == forever:
+		c.errorf(path, "Value out of range", "%s is %s; it must be %s or more.", r.path, text, Duration(r.least))
+	default:
+		c.errorf(path, "Value out of range", "%s is %s; it must be from %s to %s.", r.path, text, Duration(r.least), Duration(r.longest))
 	}
 }
 
@@ -147,6 +166,9 @@ func (c checker) since(v state.Value) {
 // kubeletCombinations checks values that depend on each other.
 func (c checker) kubeletCombinations(v state.Value) {
 	const block = "kubelet.config."
+	contradict := func(path, format string, args ...any) {
+		c.errorf(block+path, "Values contradict each other", format, args...)
+	}
 	low, okLow := c.number(v.Get("imageGCLowThresholdPercent"))
 	high, okHigh := c.number(v.Get("imageGCHighThresholdPercent"))
 	if !okLow {
@@ -156,19 +178,89 @@ func (c checker) kubeletCombinations(v state.Value) {
 		high = 85
 	}
 	if (okLow || okHigh) && low >= high {
-		c.errorf(block+"imageGCHighThresholdPercent", "Values contradict each other", "imageGCLowThresholdPercent (%s) must be less than imageGCHighThresholdPercent (%s).", orDefault(low, okLow), orDefault(high, okHigh))
+		contradict("imageGCHighThresholdPercent", "imageGCLowThresholdPercent (%s) must be less than imageGCHighThresholdPercent (%s).", orDefault(low, okLow), orDefault(high, okHigh))
 	}
-	all, _ := time.ParseDuration(v.Get("shutdownGracePeriod").AsString())
-	critical, _ := time.ParseDuration(v.Get("shutdownGracePeriodCriticalPods").AsString())
+	if youngest, oldest := lasts(v, "imageMinimumGCAge", 2*time.Minute), lasts(v, "imageMaximumGCAge", 0); oldest > 0 && oldest <= youngest {
+		contradict("imageMaximumGCAge", "imageMaximumGCAge (%s) must be more than imageMinimumGCAge (%s).", Duration(oldest), Duration(youngest))
+	}
+	all, critical := lasts(v, "shutdownGracePeriod", 0), lasts(v, "shutdownGracePeriodCriticalPods", 0)
 	if critical > all {
-		c.errorf(block+"shutdownGracePeriodCriticalPods", "Values contradict each other", "shutdownGracePeriodCriticalPods is a part of shutdownGracePeriod and cannot be longer than that.")
+		contradict("shutdownGracePeriodCriticalPods", "shutdownGracePeriodCriticalPods is a part of shutdownGracePeriod and cannot be longer than that.")
 	}
 	if all > 0 && len(v.Get("shutdownGracePeriodByPodPriority").AsList()) > 0 {
-		c.errorf(block+"shutdownGracePeriodByPodPriority", "Values contradict each other", "shutdownGracePeriodByPodPriority and shutdownGracePeriod exclude each other. Write one of them.")
+		contradict("shutdownGracePeriodByPodPriority", "shutdownGracePeriodByPodPriority and shutdownGracePeriod exclude each other. Write one of them.")
 	}
 	// Where serializeImagePulls is not written, the kubelet makes it false for more than one.
 	if n, ok := c.number(v.Get("maxParallelImagePulls")); ok && n > 1 && v.Get("serializeImagePulls").AsBool() {
-		c.errorf(block+"maxParallelImagePulls", "Values contradict each other", "maxParallelImagePulls is %d while serializeImagePulls is true, and the kubelet would not start. Remove serializeImagePulls, or write 1.", n)
+		contradict("maxParallelImagePulls", "maxParallelImagePulls is %d while serializeImagePulls is true, and the kubelet would not start. Remove serializeImagePulls, or write 1.", n)
+	}
+	if v.Get("systemCgroups").AsString() != "" && v.Get("cgroupRoot").AsString() == "" {
+		contradict("systemCgroups", "systemCgroups needs cgroupRoot, which is not written, and the kubelet would not start. Add cgroupRoot = \"/\", or remove systemCgroups.")
+	}
+	if v.Get("enableSystemLogQuery").AsBool() && isFalse(v.Get("enableSystemLogHandler")) {
+		contradict("enableSystemLogQuery", "enableSystemLogQuery needs enableSystemLogHandler, which is false, and the kubelet would not start. Remove one of them.")
+	}
+	if v.Get("reservedSystemCPUs").AsString() != "" && (v.Get("systemReservedCgroup").AsString() != "" || v.Get("kubeReservedCgroup").AsString() != "") {
+		contradict("reservedSystemCPUs", "reservedSystemCPUs excludes systemReservedCgroup and kubeReservedCgroup, and the kubelet would not start. Remove it, or those.")
+	}
+	if len(v.Get("preloadedImagesVerificationAllowlist").AsList()) > 0 && v.Get("imagePullCredentialsVerificationPolicy").AsString() != "NeverVerifyAllowlistedImages" {
+		contradict("preloadedImagesVerificationAllowlist", "preloadedImagesVerificationAllowlist is for the imagePullCredentialsVerificationPolicy \"NeverVerifyAllowlistedImages\" alone, and the kubelet would not start. Write that, or remove the list.")
+	}
+	c.gracePeriods(v)
+	c.enforcement(v)
+}
+
+// lasts is a duration of a configuration, or what it is where none is written.
+func lasts(v state.Value, path string, otherwise time.Duration) time.Duration {
+	if d, err := time.ParseDuration(v.Get(path).AsString()); err == nil && d != 0 {
+		return d
+	}
+	return otherwise
+}
+
+// isFalse tells a value that is written and false.
+func isFalse(v state.Value) bool { return v.Kind() == state.KindBool && !v.AsBool() }
+
+// gracePeriods checks that each soft threshold has its grace period
+// (pkg/kubelet/eviction: ParseThresholdConfig). Those of 0% and 100% are ignored.
+func (c checker) gracePeriods(v state.Value) {
+	soft, periods := v.Get("evictionSoft").AsMap(), v.Get("evictionSoftGracePeriod").AsMap()
+	for _, signal := range keys(soft) {
+		_, given := periods[signal]
+		text := soft[signal].AsString()
+		if !given && text != "0%" && text != "100%" && slices.Contains(evictionSignals, signal) {
+			c.errorf(state.JoinPath("kubelet.config.evictionSoft", signal), "Grace period is missing", "Each threshold of evictionSoft needs how long it may be crossed, and the kubelet would not start. Write evictionSoftGracePeriod = { %q = \"1m30s\" } beside it, or take it into evictionHard.", signal)
+		}
+	}
+}
+
+// enforcement checks what enforceNodeAllocatable needs beside it.
+func (c checker) enforcement(v state.Value) {
+	const path, summary = "kubelet.config.enforceNodeAllocatable", "Values contradict each other"
+	var names []string
+	for _, e := range v.Get("enforceNodeAllocatable").AsList() {
+		if slices.Contains(names, e.AsString()) {
+			c.errorf(path, summary, "%q is listed twice, and the kubelet would not start. Take one of the two out.", e.AsString())
+		}
+		names = append(names, e.AsString())
+	}
+	if slices.Contains(names, "none") {
+		if slices.ContainsFunc(names, func(n string) bool { return n != "none" }) {
+			c.errorf(path, summary, "\"none\" cannot stand beside others, and the kubelet would not start. Write it alone, or take it out.")
+		}
+		return
+	}
+	if isFalse(v.Get("cgroupsPerQOS")) && (len(names) > 0 || v.Get("enforceNodeAllocatable").IsNull()) { // which is pods then
+		c.errorf("kubelet.config.cgroupsPerQOS", summary, "What enforceNodeAllocatable says needs cgroupsPerQOS, and the kubelet would not start. Write enforceNodeAllocatable = [\"none\"], or remove cgroupsPerQOS.")
+	}
+	for _, x := range []struct{ name, cgroup string }{{"system-reserved", "systemReservedCgroup"}, {"kube-reserved", "kubeReservedCgroup"}} {
+		whole, part := slices.Contains(names, x.name), slices.Contains(names, x.name+"-compressible")
+		if whole && part {
+			c.errorf(path, summary, "%q and %q exclude each other, and the kubelet would not start. Take one of them out.", x.name, x.name+"-compressible")
+		}
+		if (whole || part) && v.Get(x.cgroup).AsString() == "" {
+			c.errorf(path, summary, "%q is enforced on the cgroup that %s names, which is not written, and the kubelet would not start. Add %s.", x.name, x.cgroup, x.cgroup)
+		}
 	}
 }
 
@@ -187,10 +279,38 @@ func (c checker) kubeletLists(v state.Value) {
 		c.oneOf(block+"enforceNodeAllocatable", "Invalid value", e.AsString(), "none", "pods", "system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible")
 	}
 	for _, name := range []string{"systemReserved", "kubeReserved"} {
-		for _, k := range v.Get(name).Keys() {
-			if _, err := resource.ParseQuantity(v.Get(name).AsMap()[k].AsString()); err != nil {
-				c.errorf(state.JoinPath(block+name, k), "Invalid quantity", "%s is no quantity, as in \"500m\" or \"1Gi\".", Quote(v.Get(name).AsMap()[k].AsString()))
-			}
+		c.reserved(block+name, v.Get(name))
+	}
+	for _, taint := range v.Get("registerWithTaints").AsList() {
+		effect := taint.Get("effect").AsString()
+		if effect == "" {
+			effect = "NoSchedule" // the kubelet takes none as well
+		}
+		c.kubeletTaints(block+"registerWithTaints", taint.Get("key").AsString()+"="+taint.Get("value").AsString()+":"+effect)
+	}
+	if v.Get("runOnce").AsBool() {
+		c.errorf(block+"runOnce", "Invalid value", "The kubelet does not run once any more, and would not start. Remove runOnce.")
+	}
+	if dir := v.Get("podLogsDir").AsString(); dir != "" && (!path.IsAbs(dir) || path.Clean(dir) != dir) {
+		c.errorf(block+"podLogsDir", "Path is not plain", "%s is a path on the hosts: it must begin with a slash, and hold no empty or relative parts.", Quote(dir))
+	}
+}
+
+// reservable are the resources that can be kept back (cmd/kubelet: parseResourceList).
+var reservable = []string{"cpu", "memory", "ephemeral-storage", "pid"}
+
+// reserved checks what is kept back for the system or for Kubernetes.
+func (c checker) reserved(block string, v state.Value) {
+	for _, k := range v.Keys() {
+		path, text := state.JoinPath(block, k), v.AsMap()[k].AsString()
+		q, err := resource.ParseQuantity(text)
+		switch {
+		case !slices.Contains(reservable, k):
+			c.errorf(path, "Unknown resource", "The kubelet cannot reserve %q, and would not start.%s", k, didYouMeanOr(k, reservable, "It reserves "+list(reservable)+"."))
+		case err != nil:
+			c.errorf(path, "Invalid quantity", "%s is no quantity, as in \"500m\" or \"1Gi\".", Quote(text))
+		case q.Sign() < 0:
+			c.errorf(path, "Invalid quantity", "%s is negative, and the kubelet would not start. Write what is to be kept back.", Quote(text))
 		}
 	}
 }
@@ -198,22 +318,30 @@ func (c checker) kubeletLists(v state.Value) {
 // evictionSignals are the names of thresholds on Linux.
 var evictionSignals = []string{"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree", "containerfs.available", "containerfs.inodesFree", "allocatableMemory.available", "pid.available"}
 
-// thresholds checks signals and their quantities or percentages.
+// thresholds checks signals and their quantities or percentages, or grace periods.
 func (c checker) thresholds(block, name string, v state.Value) {
 	m := v.Get(name)
 	for _, signal := range m.Keys() {
 		path := state.JoinPath(block+"."+name, signal)
 		if !slices.Contains(evictionSignals, signal) {
-			c.errorf(path, "Unknown eviction signal", "The kubelet has no signal %q.%s", signal, didYouMean(signal, evictionSignals))
+			c.errorf(path, "Unknown eviction signal", "The kubelet has no signal %q.%s", signal, didYouMeanOr(signal, evictionSignals, "It has "+list(evictionSignals)+"."))
 			continue
 		}
 		text := m.AsMap()[signal].AsString()
-		if p, ok := strings.CutSuffix(text, "%"); ok {
+		if p, ok := strings.CutSuffix(text, "%"); ok && name != "evictionSoftGracePeriod" {
 			if n, err := strconv.ParseFloat(p, 64); err != nil || n < 0 || n > 100 {
 				c.errorf(path, "Invalid eviction threshold", "%s is no percentage from 0%% to 100%%.", Quote(text))
 			}
-		} else if _, err := resource.ParseQuantity(text); err != nil && text != "" {
-			c.errorf(path, "Invalid eviction threshold", "%s is neither a quantity, as in \"200Mi\", nor a percentage.", Quote(text))
+			continue
+		}
+		if name == "evictionSoftGracePeriod" {
+			if d, err := time.ParseDuration(text); text != "" && (err != nil || d < 0) {
+				c.errorf(path, "Invalid grace period", "%s is no duration, as in \"1m30s\".", Quote(text))
+			}
+			continue
+		}
+		if q, err := resource.ParseQuantity(text); text != "" && (err != nil || q.Sign() < 0 || q.IsZero() && name != "evictionMinimumReclaim") {
+			c.errorf(path, "Invalid eviction threshold", "%s is neither a quantity above zero, as in \"200Mi\", nor a percentage.", Quote(text))
 		}
 	}
 }
@@ -245,36 +373,5 @@ func (c checker) managed(v state.Value) {
 		if _, err := netip.ParseAddr(e.AsString()); err != nil {
 			c.errorf(block+"clusterDNS", "Invalid address", "%s is no IP address.", Quote(e.AsString()))
 		}
-	}
-}
-
-// kubeProxy checks kube-proxy's settings.
-func (c checker) kubeProxy(cl *Cluster) {
-	v := cl.KubeProxy.Config
-	if v.IsNull() {
-		return
-	}
-	const block = "kube_proxy.config"
-	c.header(block, v, proxyconfig.SchemeGroupVersion.String(), "KubeProxyConfiguration")
-	c.tree(block, "KubeProxyConfiguration", v, reflect.TypeFor[proxyconfig.KubeProxyConfiguration]())
-	c.rules(block, v, proxyRules)
-	c.gateMap(block+".featureGates", "kube-proxy", v.Get("featureGates"))
-	if v.Get("mode").AsString() == "ipvs" && c.minor >= 35 {
-		c.warnf(block+".mode", "Deprecated proxy mode", "ipvs is deprecated since Kubernetes 1.35. Use nftables.")
-	}
-	if v.Get("hostnameOverride").AsString() != "" {
-		c.errorf(block+".hostnameOverride", "Field belongs elsewhere", "One configuration serves all nodes, and each is told its own name. Remove hostnameOverride.")
-	}
-	for _, name := range []string{"healthzBindAddress", "metricsBindAddress"} {
-		if s := v.Get(name).AsString(); s != "" {
-			_, errPort := netip.ParseAddrPort(s)
-			_, errAddr := netip.ParseAddr(s)
-			if errPort != nil && errAddr != nil {
-				c.errorf(block+"."+name, "Invalid address", "%s is no IP address with a port, as in \"0.0.0.0:10256\".", Quote(s))
-			}
-		}
-	}
-	if cl.KubeProxy.Disabled {
-		c.warnf(block, "Setting has no effect", "kube-proxy is not enabled, so that its configuration is not used.")
 	}
 }

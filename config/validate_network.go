@@ -150,12 +150,15 @@ func (c checker) podSubnet(p netip.Prefix, args []Arg, nodes int) {
 	}
 	for _, a := range []string{"node-cidr-mask-size", name} {
 		if v := lastArg(args, a); v != "" {
-			n, err := strconv.Atoi(v)
-			if err != nil || n < 1 || n > p.Addr().BitLen() {
+			n, err := strconv.ParseInt(v, 0, 32)
+			if err != nil {
+				return // which its flag says
+			}
+			if n < 1 || int(n) > p.Addr().BitLen() {
 				c.errorf(`controller_manager.arg["`+a+`"]`, "Invalid argument", "%s is not a mask of %d bits or less.", Quote(v), p.Addr().BitLen())
 				return
 			}
-			mask = n
+			mask = int(n)
 		}
 	}
 	switch {
@@ -184,7 +187,7 @@ func (c checker) families(pods, services []netip.Prefix) {
 	for _, p := range pods {
 		for _, s := range services {
 			if p.Overlaps(s) {
-				c.errorf(path, "Subnets overlap", "The pod subnet %s and the service subnet %s overlap, so that traffic to one would end in the other.", p, s)
+				c.errorf(path, "Subnets overlap", "The pod subnet %s and the service subnet %s overlap, so that traffic to one would end in the other. Write other addresses in pod_subnet, or in service_subnet.", p, s)
 			}
 		}
 	}

@@ -147,15 +147,14 @@ func (e *evaluator) component(b *block) config.Component {
 	return c
 }
 
-// args are the arguments in their order. The place of one is its value's.
+// args are the arguments in their order. The place of one is its value's; of one
+// without, that was said.
 func (e *evaluator) args(b *block) []config.Arg {
 	var out []config.Arg
 	for _, a := range e.all(b, "arg") {
-		at := a.at
-		if a.attrs["value"].set() {
-			at = a.attrs["value"].at
+		if v := a.attrs["value"]; v.set() {
+			out = append(out, config.Arg{Name: a.label, Value: e.str(a, "value"), Source: source(v.at)})
 		}
-		out = append(out, config.Arg{Name: a.label, Value: e.str(a, "value"), Source: source(at)})
 	}
 	return out
 }

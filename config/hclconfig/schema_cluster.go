@@ -51,7 +51,7 @@ func componentBlock(name, doc string) *Block {
 
 var argBlock = &Block{
 	Name: "arg", Label: "NAME", Repeat: true,
-	Doc: "A command line argument, by its name without dashes. Order and repetition are kept; an argument that kubeadm sets itself is replaced.",
+	Doc: "A command line argument, by its name without dashes. Order and repetition are kept; an argument that kubeadm sets itself is replaced. Name and value are checked as the component of that version reads them.",
 	Attributes: []Attribute{
 		{Name: "value", Type: typeString, Required: true, Cost: CostRestart, Doc: "The value."},
 	},

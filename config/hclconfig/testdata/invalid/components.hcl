@@ -13,7 +13,7 @@ cluster "c" {
     arg "audit-log-maxagee" { value = "30" }                # ERROR: Unknown argument
     arg "v" { value = "1\n2" }                              # ERROR: Invalid argument value
     arg "" { value = "" }                                   # ERROR: Empty label
-    arg "tls-min-version" { value = "TLS1.3" }              # ERROR: Invalid TLS version
+    arg "tls-min-version" { value = "TLS1.3" }              # ERROR: Invalid argument value
     arg "tls-cipher-suites" { value = "TLS_AES_128_GCM" }   # ERROR: Unknown cipher suite
     arg "feature-gates" { value = "AllAlpha=false,B" }              # ERROR: Invalid feature gates
 
@@ -48,7 +48,7 @@ cluster "c" {
   etcd {
     data_dir = "var/lib/etcd" # ERROR: Path is not absolute
     image_tag = "a b"         # ERROR: Invalid image tag
-    arg "tls-min-version" { value = "VersionTLS12" } # ERROR: Invalid TLS version
+    arg "tls-min-version" { value = "VersionTLS12" } # ERROR: Invalid argument value
   }
 
   controller_manager {
@@ -101,4 +101,70 @@ node "d" {
   cluster = cluster.d
   role    = "control-plane"
   address = "10.0.0.2"
+}
+
+# Values are read as the component reads them.
+cluster "e" {
+  kubernetes_version = "1.36.3"
+
+  api_server {
+    arg "audit-log-maxage" { value = "thirty" }                            # ERROR: Invalid argument value
+    arg "audit_log_maxsize" { value = "1.5" }                              # ERROR: Invalid argument value
+    arg "audit-log-maxbackup" { value = "" }                               # ERROR: Invalid argument value
+    arg "authorization-mode" { value = "Foo" }                             # ERROR: Invalid argument value
+    arg "authorization-mode" { value = "Node,RBAC" }
+    arg "enable-admission-plugins" { value = "NodeRestriction,Nope" }      # ERROR: Invalid argument value
+    arg "disable-admission-plugins" { value = "Nope" }                     # ERROR: Invalid argument value
+    arg "service-node-port-range" { value = "abc" }                        # ERROR: Invalid argument value
+    arg "service-node-port-range" { value = "1-65536" }                    # ERROR: Invalid argument value
+    arg "audit-log-format" { value = "jsonn" }                             # ERROR: Invalid argument value
+    arg "bind-address" { value = "here" }                                  # ERROR: Invalid argument value
+    arg "goaway-chance" { value = "few" }                                  # ERROR: Invalid argument value
+    arg "event-ttl" { value = "1d" }                                       # ERROR: Invalid argument value
+    arg "log-text-info-buffer-size" { value = "x" }                        # ERROR: Invalid argument value
+    arg "tls-curve-preferences" { value = "23,P256" }                      # ERROR: Invalid argument value
+    arg "tls-sni-cert-key" { value = "a.crt" }                             # ERROR: Invalid argument value
+    arg "etcd-servers-overrides" { value = "a\"b" }                        # ERROR: Invalid argument value
+    arg "oidc-signing-algs" { value = "a\"b" }                             # ERROR: Invalid argument value
+    arg "oidc-required-claim" { value = "claim" }                          # ERROR: Invalid argument value
+    arg "max-requests-inflight" { value = "$(INFLIGHT)" }
+    arg "advertise-address" { value = "$(POD_IP)" }
+    arg "service-cluster-ip-range" { value = sensitive("S-range") }
+    arg "storage-media-type" { value = sensitive("S-type") }               # ERROR: Invalid argument value
+    arg "shutdown-delay-duration" { value = sensitive("S-delay") }         # ERROR: Invalid argument value
+  }
+
+  controller_manager {
+    arg "leader-elect" { value = "perhaps" }                               # ERROR: Invalid argument value
+    arg "concurrent-deployment-syncs" { value = "3000000000" }             # ERROR: Invalid argument value
+    arg "controllers" { value = "*,-ttl,-bootstrapsigner,ttl-contrller" }  # ERROR: Invalid argument value
+    arg "tls-cipher-suites" { value = "TLS_X" }                            # ERROR: Unknown cipher suite
+  }
+
+  scheduler {
+    arg "v" { value = "loud" } # ERROR: Invalid argument value
+  }
+
+  etcd {
+    arg "heartbeat-interval" { value = "ten" }                             # ERROR: Invalid argument value
+    arg "election-timeout" { value = "-1" }                                # ERROR: Invalid argument value
+    arg "quota-backend-bytes" { value = "8G" }                             # ERROR: Invalid argument value
+    arg "listen-metrics-urls" { value = "0.0.0.0:2381" }                   # ERROR: Invalid argument value
+    arg "feature-gates" { value = "InitialCorruptCheck=true,NoSuchGate=1" } # ERROR: Unknown feature gate
+    arg "feature-gates" { value = "FastLeaseKeepAlive=true" }              # ERROR: Unknown feature gate
+  }
+
+  kubelet {
+    arg "max-pods" { value = "many" }                                      # ERROR: Invalid argument value
+    arg "max-pods" { value = "$(MANY)" }                                   # ERROR: Invalid argument value
+    arg "kube-reserved" { value = "cpu=1,memory" }                         # ERROR: Invalid argument value
+    arg "eviction-hard" { value = "memory.available=200Mi" }               # ERROR: Invalid argument value
+    arg "manifest-url-header" { value = "x=y" }                            # ERROR: Invalid argument value
+  }
+}
+
+node "e" {
+  cluster = cluster.e
+  role    = "control-plane"
+  address = "10.0.0.3"
 }

@@ -211,3 +211,114 @@ node "k" {
     content = "maxPods: [1]"
   }
 }
+
+# What the kubelet checks of values beside others, and kube-proxy of its own.
+cluster "l" {
+  kubernetes_version = "1.36.3"
+
+  kubelet {
+    config = {
+      evictionSoft = {
+        "memory.available"  = "10%"
+        "nodefs.available"  = "15%" # ERROR: Grace period is missing
+        "pid.available"     = "0%"
+        "nodefs.inodesFree" = "0" # ERROR: Invalid eviction threshold # ERROR: Grace period is missing
+        "disk.full"         = "5%" # ERROR: Unknown eviction signal
+      }
+      evictionSoftGracePeriod = {
+        "memory.available" = "1m30s"
+        "pid.available"    = "90" # ERROR: Invalid grace period
+      }
+      evictionMinimumReclaim = { "memory.available" = "0" }
+      kubeReserved           = { bar = "1", cpu = "-1", pid = "1000" } # ERROR: Unknown resource # ERROR: Invalid quantity
+      systemReserved         = { ephemeral-storag = "1Gi" }            # ERROR: Unknown resource
+
+      kubeAPIQPS                  = -1                                         # ERROR: Value out of range
+      cpuCFSQuotaPeriod           = "2s"                                       # ERROR: Value out of range
+      containerLogMonitorInterval = "1s"                                       # ERROR: Value out of range
+      imageMaximumGCAge           = "1m"                                       # ERROR: Values contradict each other
+      registerWithTaints          = [{ key = "a b", effect = "NoRun" }]        # ERROR: Invalid taint
+      runOnce                     = true                                       # ERROR: Invalid value
+      podLogsDir                  = "/var/log/../pods"                         # ERROR: Path is not plain
+      systemCgroups               = "/system"                                  # ERROR: Values contradict each other
+      enableSystemLogHandler      = false
+      enableSystemLogQuery        = true                                       # ERROR: Values contradict each other
+      reservedSystemCPUs          = "0-1"                                      # ERROR: Values contradict each other
+      kubeReservedCgroup          = "/kube"
+      preloadedImagesVerificationAllowlist = ["registry.example.com/*"]        # ERROR: Values contradict each other
+      enforceNodeAllocatable = ["pods", "pods", "system-reserved", "system-reserved-compressible"] # ERROR: Values contradict each other # ERROR: Values contradict each other # ERROR: Values contradict each other
+      cgroupsPerQOS          = false                                           # ERROR: Values contradict each other
+    }
+  }
+
+  kube_proxy {
+    config = {
+      bindAddress       = "x"                                # ERROR: Invalid address
+      clusterCIDR       = "foo"                              # ERROR: Invalid subnet
+      nodePortAddresses = ["primary", "10.0.0.0/8", "local"] # ERROR: Invalid subnet
+      configSyncPeriod  = "-1s"                              # ERROR: Value out of range
+      iptables          = { minSyncPeriod = "1m" }           # ERROR: Values contradict each other
+    }
+  }
+}
+
+node "l" {
+  cluster = cluster.l
+  role    = "control-plane"
+  address = "10.0.0.12"
+}
+
+cluster "m" {
+  kubernetes_version = "1.36.3"
+
+  kubelet {
+    config = {
+      enforceNodeAllocatable = ["none", "pods"] # ERROR: Values contradict each other
+      evictionSoft           = { "memory.available" = "10%" }
+      evictionSoftGracePeriod = { "memory.available" = "1m30s" }
+    }
+  }
+
+  kube_proxy {
+    config = {
+      mode            = "ipvs"                                                    # WARNING: Deprecated proxy mode
+      clusterCIDR     = "foo"
+      detectLocalMode = "BridgeInterface"                                         # ERROR: Values contradict each other
+      ipvs            = { minSyncPeriod = "30s", excludeCIDRs = ["10.0.0.1"] } # ERROR: Invalid subnet
+    }
+  }
+}
+
+node "m" {
+  cluster = cluster.m
+  role    = "control-plane"
+  address = "10.0.0.13"
+}
+
+# The grace period that a node adds is enough for it.
+node "n" {
+  cluster = cluster.m
+  role    = "worker"
+  address = "10.0.0.14"
+
+  kubelet {
+    config = { evictionSoft = { "nodefs.available" = "15%" }, evictionSoftGracePeriod = { "nodefs.available" = "1m" } }
+  }
+}
+
+cluster "o" {
+  kubernetes_version = "1.37.1"
+
+  kube_proxy {
+    config = {
+      nodePortAddresses = ["localhost", "all"]
+      nftables          = { minSyncPeriod = "5m" } # of a mode that is not in use
+    }
+  }
+}
+
+node "o" {
+  cluster = cluster.o
+  role    = "control-plane"
+  address = "10.0.0.15"
+}

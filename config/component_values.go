@@ -1,0 +1,230 @@
+package config
+
+import (
+	_ "embed" // the list of values
+	"encoding/csv"
+	"errors"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	netutils "k8s.io/utils/net"
+)
+
+//go:embed component_values.txt
+var componentValueList string
+
+// componentValues are the minor versions that know a value, by set and value.
+var componentValues = parseValues(componentValueList)
+
+func parseValues(text string) map[string]map[string][]string {
+	out := map[string]map[string][]string{}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if words[0] == "#" {
+			continue
+		}
+		if out[words[0]] == nil {
+			out[words[0]] = map[string][]string{}
+		}
+		out[words[0]][words[1]] = words[2:]
+	}
+	return out
+}
+
+// valuesOf are the values that a set has in a minor version.
+func valuesOf(set string, minor int) []string {
+	return slices.DeleteFunc(keys(componentValues[set]), func(v string) bool {
+		return !slices.Contains(componentValues[set][v], strconv.Itoa(minor))
+	})
+}
+
+// valueType is how flags of a type read what they are given.
+type valueType struct {
+	// takes is what is to be written, for a message.
+	takes string
+	reads func(string) error
+}
+
+// by makes of a parser what only tells whether it takes a text.
+func by[T any](parse func(string) (T, error)) func(string) error {
+	return func(s string) error {
+		_, err := parse(s)
+		return err
+	}
+}
+
+// whole reads a whole number as flags of that many bits do: 0x1f and 1_000 are ones, too.
+func whole(bits int) func(string) error {
+	return by(func(s string) (int64, error) { return strconv.ParseInt(s, 0, bits) })
+}
+
+// natural reads a whole number that is not negative.
+func natural(bits int) func(string) error {
+	return by(func(s string) (uint64, error) { return strconv.ParseUint(s, 0, bits) })
+}
+
+// valueTypes are the types in component_flags.txt whose values are checked one by one.
+// What they take is what pflag takes, etcd's flag package, and the flags of
+// k8s.io/component-base and of etcd that are made by hand.
+var valueTypes = map[string]valueType{
+	"bool":        {"true or false", by(strconv.ParseBool)},
+	"int":         {"a whole number", whole(64)},
+	"int32":       {"a whole number up to 2147483647", whole(32)},
+	"int32s":      {"whole numbers, separated by commas", each(whole(32))},
+	"uint":        {"a whole number that is not negative", natural(64)},
+	"uint32":      {"a whole number from 0 to 4294967295", natural(32)},
+	"float":       {"a number", by(func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })},
+	"duration":    {"a duration with its unit, as in 30s or 5m", by(time.ParseDuration)},
+	"quantity":    {"a quantity, as in 500 or 1Mi", by(resource.ParseQuantity)},
+	"ip":          {"an IP address", readIP},
+	"ports":       {"a range of ports, as in 30000-32767", by(utilnet.ParsePortRange)},
+	"urls":        {"URLs with scheme, host and port and no path, as in http://127.0.0.1:2381, separated by commas", readURLs},
+	"list":        {"words, separated by commas; one with a quote in it stands in quotes", by(splitList)},
+	"pair":        {"KEY=VALUE", divided("=")},
+	"pairs":       {"KEY=VALUE, several separated by commas", some(divided("="))},
+	"thresholds":  {"SIGNAL<VALUE, as in memory.available<200Mi, several separated by commas", some(divided("<"))},
+	"multimap":    {"KEY:VALUE, several separated by commas", some(divided(":"))},
+	"certificate": {"the files of a certificate and its key, CERTIFICATE,KEY, and behind them :NAME,NAME where they are for certain names", readCertificate},
+}
+
+// errUnread tells that a text is not what a flag takes, which its type says better.
+var errUnread = errors.New("not what the flag takes")
+
+func each(reads func(string) error) func(string) error {
+	return func(s string) error {
+		for part := range strings.SplitSeq(s, ",") {
+			if err := reads(part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// some is each, where parts may be empty.
+func some(reads func(string) error) func(string) error {
+	return each(func(s string) error {
+		if s == "" {
+			return nil
+		}
+		return reads(s)
+	})
+}
+
+func divided(by string) func(string) error {
+	return func(s string) error {
+		if !strings.Contains(s, by) {
+			return errUnread
+		}
+		return nil
+	}
+}
+
+func readIP(s string) error {
+	// Leading zeros are no error to the kubelet.
+	if s != "" && netutils.ParseIPSloppy(strings.TrimSpace(s)) == nil {
+		return errUnread
+	}
+	return nil
+}
+
+// splitList takes a list apart as pflag does.
+func splitList(s string) ([]string, error) {
+	if s == "" {
+		return nil, nil
+	}
+	return csv.NewReader(strings.NewReader(s)).Read()
+}
+
+// readURLs reads URLs as etcd does (client/pkg/types).
+func readURLs(s string) error {
+	if s == "" {
+		return nil
+	}
+	return each(func(s string) error {
+		u, err := url.Parse(strings.TrimSpace(s))
+		if err != nil {
+			return err
+		}
+		switch u.Scheme {
+		case "unix", "unixs":
+			return nil
+		case "http", "https":
+			if _, _, err := net.SplitHostPort(u.Host); err != nil || u.Path != "" {
+				return errUnread
+			}
+			return nil
+		}
+		return errUnread
+	})(s)
+}
+
+func readCertificate(s string) error {
+	files, names, some := strings.Cut(s, ":")
+	if strings.Count(files, ",") != 1 || some && strings.TrimSpace(names) == "" {
+		return errUnread
+	}
+	return nil
+}
+
+// value checks a value by the type of its flag.
+func (c checker) value(path, component string, a Arg) {
+	flag := flagName(component, a.Name)
+	kind, set, _ := strings.Cut(componentFlags[component][flag].valueType, ":")
+	switch kind {
+	case "", "text": // of an unknown flag, which was said, or anything
+	case "one":
+		c.ofSet(path, component, flag, set, a.Value)
+	case "some":
+		parts, err := splitList(a.Value)
+		if err != nil {
+			c.mistyped(path, component, flag, "list", a.Value)
+		}
+		for _, part := range parts {
+			c.ofSet(path, component, flag, set, part)
+		}
+	case "suites":
+		c.cipherSuites(path, strings.Split(a.Value, ","))
+	case "gates":
+		c.gateList(path, component, a.Value)
+	case "labels":
+		c.kubeletLabels(path, a.Value)
+	case "taints":
+		c.kubeletTaints(path, a.Value)
+	default:
+		if valueTypes[kind].reads(a.Value) != nil {
+			c.mistyped(path, component, flag, kind, a.Value)
+		}
+	}
+}
+
+func (c checker) mistyped(path, component, flag, kind, value string) {
+	c.errorf(path, "Invalid argument value", "%s is not what --%s takes: %s. %s would not start.", c.show(path, value), flag, valueTypes[kind].takes, component)
+}
+
+// ofSet checks that a value is of a closed set; empty is not written.
+func (c checker) ofSet(path, component, flag, set, value string) {
+	known := valuesOf(set, c.minor)
+	name := value
+	if set == "controllers" {
+		name = strings.TrimPrefix(value, "-") // one that is not to run
+	}
+	if value == "" || len(known) == 0 || slices.Contains(known, name) {
+		return
+	}
+	c.errorf(path, "Invalid argument value", "%s is no value of --%s that %s knows.%s", c.show(path, value), flag, release(component, c.minor), otherValue(set, name, known))
+}
+
+// otherValue is what to write instead of a value that a set does not have.
+func otherValue(set, value string, known []string) string {
+	if elsewhere := knownIn(componentValues[set][value]); elsewhere != "" {
+		return elsewhere + " Take it out."
+	}
+	return didYouMeanOr(value, known, "It knows "+list(known)+".")
+}
