@@ -180,7 +180,12 @@ func (n *node) planned(component string) (planner.Release, bool) {
 	if err != nil {
 		return planner.Release{}, false
 	}
-	image, _, _ := strings.Cut(pod.Get("image").AsString(), "@")
+	return releaseOf(pod.Get("image").AsString())
+}
+
+// releaseOf is the version that an image's tag names; false when it is none.
+func releaseOf(image string) (planner.Release, bool) {
+	image, _, _ = strings.Cut(image, "@")
 	tag := image[strings.LastIndexByte(image, ':')+1:]
 	return planner.ParseRelease(strings.ReplaceAll(tag, "_", "+"))
 }
@@ -249,7 +254,7 @@ func (c *cluster) versionChange() diag.Diagnostics {
 	case c.up.err != nil:
 		return refuse("Version cannot be reached", "%v.", c.up.err)
 	case !c.up.raises:
-		return append(c.emptyPools(), c.behind()...)
+		return slices.Concat(c.strangersBehind(), c.emptyPools(), c.behind())
 	case c.report == nil && !c.up.begun:
 		return refuse("Cluster cannot be upgraded now", "%s, so that it is not known which versions its kubelets run. "+
 			"Bring it to answer first, with kubernetes_version = %q.", c.darkTargets()[0].Reason, c.up.newest)
@@ -259,7 +264,7 @@ func (c *cluster) versionChange() diag.Diagnostics {
 		return refuse("Cluster cannot be upgraded now", "control planes are to come and to go in the same plan (%s). Those that go leave before an upgrade, and those that come join after it: "+
 			"etcd would have fewer members while each restarts. Do one after the other: the nodes first, with kubernetes_version = %q, or the upgrade first.", c.story(c.acts()), c.up.newest)
 	}
-	return slices.Concat(c.unfit(), c.unfitOnTheWay(), c.unready(), c.deprecated(), c.emptyPools(), c.tooManyDown(), c.behind())
+	return slices.Concat(c.strangersBehind(), c.unfit(), c.unfitOnTheWay(), c.unready(), c.deprecated(), c.emptyPools(), c.tooManyDown(), c.behind())
 }
 
 // exchanges tells that members of etcd are to come and to go.
