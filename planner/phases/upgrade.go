@@ -180,7 +180,12 @@ func (n *node) planned(component string) (planner.Release, bool) {
 	if err != nil {
 		return planner.Release{}, false
 	}
-	image, _, _ := strings.Cut(pod.Get("image").AsString(), "@")
+	return releaseOf(pod.Get("image").AsString())
+}
+
+// releaseOf is the version that an image's tag names; false when it is none.
+func releaseOf(image string) (planner.Release, bool) {
+	image, _, _ = strings.Cut(image, "@")
 	tag := image[strings.LastIndexByte(image, ':')+1:]
 	return planner.ParseRelease(strings.ReplaceAll(tag, "_", "+"))
 }
@@ -249,7 +254,7 @@ func (c *cluster) versionChange() diag.Diagnostics {
 	case c.up.err != nil:
 		return refuse("Version cannot be reached", "%v.", c.up.err)
 	case !c.up.raises:
-		return append(c.emptyPools(), c.behind()...)
+		return slices.Concat(c.strangersBehind(), c.emptyPools(), c.behind())
 	case c.report == nil && !c.up.begun:
 		return refuse("Cluster cannot be upgraded now", "%s, so that it is not known which versions its kubelets run. "+
 			"Bring it to answer first, with kubernetes_version = %q.", c.darkTargets()[0].Reason, c.up.newest)
@@ -259,7 +264,7 @@ func (c *cluster) versionChange() diag.Diagnostics {
 		return refuse("Cluster cannot be upgraded now", "control planes are to come and to go in the same plan (%s). Those that go leave before an upgrade, and those that come join after it: "+
 			"etcd would have fewer members while each restarts. Do one after the other: the nodes first, with kubernetes_version = %q, or the upgrade first.", c.story(c.acts()), c.up.newest)
 	}
-	return slices.Concat(c.unfit(), c.unfitOnTheWay(), c.unready(), c.deprecated(), c.emptyPools(), c.tooManyDown(), c.behind())
+	return slices.Concat(c.strangersBehind(), c.unfit(), c.unfitOnTheWay(), c.unready(), c.deprecated(), c.emptyPools(), c.tooManyDown(), c.behind())
 }
 
 // exchanges tells that members of etcd are to come and to go.
@@ -276,22 +281,43 @@ func (c *cluster) exchanges() bool {
 // may have been restarted a moment ago.
 func (c *cluster) unready() diag.Diagnostics {
 	var names []string
+	var diags diag.Diagnostics
 	for _, n := range c.controlPlanes() {
 		if n.awaitsReady() {
 			names = append(names, n.target.String())
 		}
+		if n.upgrades() && c.report != nil && n.ahead() {
+			diags = append(diags, n.warnAhead())
+		}
 	}
 	if len(names) == 0 {
-		return nil
+		return diags
 	}
-	return diag.Diagnostics{diag.Warningf("Control plane is not ready", "%s: the Node is not Ready. The upgrade waits %s for it before it touches the node, and goes no further without it. "+
-		"kubectl describe node shows what is wrong.", strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck).At(c.place("kubernetes_version"))}
+	return append(diags, diag.Warningf("Control plane is not ready", "%s: the Node is not Ready. The upgrade waits %s for it before it touches the node, and goes no further without it. "+
+		"kubectl describe node shows what is wrong.", strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck).At(c.place("kubernetes_version")))
 }
 
 // awaitsReady tells that the node's version is to change and its Node was seen
-// to be not Ready.
+// to be not Ready, which is not for its upgrade to mend.
 func (n *node) awaitsReady() bool {
-	return n.upgrades() && n.cluster.up.raises && n.isControlPlane() && n.cluster.report != nil && !n.cluster.report.Nodes[n.name].Ready
+	return n.upgrades() && n.cluster.up.raises && n.isControlPlane() && n.cluster.report != nil && !n.cluster.report.Nodes[n.name].Ready && !n.ahead()
+}
+
+// ahead tells that the kubelet which is installed is newer than the API server beside
+// it, was started, and is not heard of, as when the host has booted: some cannot work
+// with an older API server. The upgrade of the control plane is what brings it back.
+func (n *node) ahead() bool {
+	kubelet, installed := planner.ParseRelease(n.facts().KubeletVersion)
+	api, known := n.planned("kube-apiserver")
+	return installed && known && ofMinor(kubelet).Compare(ofMinor(api)) > 0 &&
+		n.report.Units[kubeletUnit].Active == "active" && n.cluster.report.Nodes[n.name].Silent
+}
+
+func (n *node) warnAhead() *diag.Diagnostic {
+	api, _ := n.planned("kube-apiserver")
+	return diag.Warningf("Kubelet is ahead of its turn", "%s: the kubelet %s is installed and nothing is heard of the one that runs, as when the host has booted since: it may not work with the API server %s beside it. "+
+		"The upgrade does not wait for it: it comes back when that has its version. If the apply fails there, install the kubelet %s, restart it, and apply again.",
+		n.target, n.facts().KubeletVersion, api, api).At(n.cluster.place("kubernetes_version")).For(n.target)
 }
 
 // unfit refuses kubelets that are too old for the wanted version, or newer.

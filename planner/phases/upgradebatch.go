@@ -134,10 +134,10 @@ func (n *node) isDown() bool {
 }
 
 // down are workers that are down and whose turn does not come: they count as
-// unavailable throughout.
+// unavailable throughout. One that joins anew is none: its Node is of before.
 func (c *cluster) down(members []*node) []*node {
 	turning := c.turning(config.Worker)
-	return slices.DeleteFunc(slices.Clone(members), func(n *node) bool { return !n.isDown() || slices.Contains(turning, n) })
+	return slices.DeleteFunc(slices.Clone(members), func(n *node) bool { return !n.isDown() || n.joins() || slices.Contains(turning, n) })
 }
 
 // tooManyDown refuses to take workers down where as many as may be down are so already.

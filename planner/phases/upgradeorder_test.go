@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
@@ -242,4 +243,18 @@ func (w *upgradeWalk) count() {
 		}
 	}
 	w.most = max(w.most, down)
+}
+
+// TestJoiningIsNotDown: a worker that joins anew in the same plan is none that is down,
+// although its Node of before is still there.
+func TestJoiningIsNotDown(t *testing.T) {
+	t.Parallel()
+	o := running(t, 1, 2, "1.35.8")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.edit("10.0.0.22", "reinstall")
+	o.forgetNode(o.config.Nodes[2].Target)
+	o.kubelets("1.36.3")
+	o.world.Advance(time.Minute)
+	o.must(o.apply())
+	o.wantNothing()
 }

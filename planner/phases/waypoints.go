@@ -73,17 +73,26 @@ func (c *cluster) unfitOnTheWay() diag.Diagnostics {
 	return diags
 }
 
-// findings are what validation finds in a version of the cluster. Kubelets,
-// kube-proxy and the configuration in the cluster do not stop on the way.
-func (c *cluster) findings(version planner.Release) diag.Diagnostics {
+// findings are what validation finds in a version of the cluster, and in that of these
+// kubelets, if any. Other kubelets, kube-proxy and the configuration in the cluster do
+// not go through it.
+func (c *cluster) findings(version planner.Release, kubelets ...*node) diag.Diagnostics {
 	there := *c.Cluster
 	there.KubernetesVersion, there.FeatureGates = version.String(), nil
-	there.Kubelet, there.KubeProxy = config.Kubelet{}, config.KubeProxy{Disabled: c.KubeProxy.Disabled}
-	there.Patches = notOfKubelets(there.Patches)
+	there.KubeProxy = config.KubeProxy{Disabled: c.KubeProxy.Disabled}
+	if len(kubelets) == 0 {
+		there.Kubelet, there.Patches = config.Kubelet{}, notOfKubelets(there.Patches)
+	}
+	of := map[state.Target]bool{}
+	for _, n := range kubelets {
+		of[n.target] = true
+	}
 	cfg := &config.Config{Clusters: []*config.Cluster{&there}}
 	for _, n := range c.view.Config.NodesOf(c.Label, "") {
 		plain := *n
-		plain.Kubelet, plain.Patches = config.Kubelet{}, notOfKubelets(plain.Patches)
+		if !of[n.Target] {
+			plain.Kubelet, plain.Patches = config.Kubelet{}, notOfKubelets(plain.Patches)
+		}
 		cfg.Nodes = append(cfg.Nodes, &plain)
 	}
 	return cfg.Validate()

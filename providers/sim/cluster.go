@@ -176,7 +176,7 @@ func (w *World) nodeReport(c *cluster, name string) state.NodeReport {
 	}
 	r.Labels["kubernetes.io/hostname"] = name
 	maps.Copy(r.Labels, n.Labels)
-	if m := w.d.Hosts[n.Host]; m == nil || !w.kubeletRuns(m) {
+	if m := w.d.Hosts[n.Host]; m == nil || !w.kubeletRuns(m) || m.Kubelet.Node == "" {
 		r.Silent = true
 	}
 	if !r.Ready {

@@ -17,7 +17,8 @@ func (w *World) versionOfPod(m *machine, component string) (planner.Release, boo
 }
 
 // skewed refuses a component that is newer than the API server that it speaks
-// with, by the minor version. A real one may seem to work for a while.
+// with, by the minor version. Most real ones work, and some do not: the kubelet 1.31
+// started no pods with an API server 1.30 (kubernetes/kubernetes#127316).
 func (w *World) skewed(name string, component planner.Release, server *machine) error {
 	api, known := w.versionOfPod(server, compAPI)
 	if known && component.Minor > api.Minor {
