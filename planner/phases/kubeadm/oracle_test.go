@@ -75,8 +75,8 @@ func (s *tally) wantInDocs(t *testing.T) {
 var notCompared = []struct{ what, why string }{
 	{"keys, serial numbers and moments of certificates", "random, or of the time of the run; lifetimes are compared"},
 	{"sa.key, sa.pub", "random; that they are made is compared"},
-	{"signature algorithm, version, key identifiers, path length and basic constraints of certificates", "made by whoever issues them: TestIssuedCertificates in planner/phases compares whole ones"},
-	{"modes of files", "set by the phases; the goldens hold them"},
+	{"signature algorithm, version, key identifiers, path length and basic constraints of certificates", "made by whoever issues them: TestFilesOfHosts in planner/phases compares whole ones"},
+	{"CAs in kubeconfigs, modes of files and folders", "given by whoever writes them: the same test compares them"},
 	{"Secrets bootstrap-token-*, kubeadm-certs", "random; made by operations of their own"},
 	{"resourceVersion of the Service kube-dns", "kubeadm's way to overwrite an object without reading it; here objects are applied"},
 	{"etcd.yaml of a joining control plane", "kubeadm writes it only against a running etcd; its two arguments that differ have a test"},
