@@ -52,16 +52,6 @@ func TestReadsWhatKubeadmWrote(t *testing.T) {
 	}
 }
 
-// unsayable are configurations that kubeadm takes and the language refuses, with
-// the reason: such a cluster is read, and what differs is shown as a plan.
-var unsayable = map[string]string{
-	"args-order":                      "the scheduler does not start with feature gates that it does not know",
-	"environment":                     "a variable given twice is given once",
-	"kubelet-config-against-defaults": "the runtime's socket is the node's attribute cri_socket",
-	"kubelet-args-override":           "a node's name and socket are attributes",
-	"proxy-config-against-defaults":   "one configuration of kube-proxy serves all nodes, so that it names none",
-}
-
 // returning is one configuration on its way back.
 type returning struct {
 	t      *testing.T
@@ -84,7 +74,7 @@ func (x *returning) run() {
 	if found.ExternalCA != x.c.ExternalCA {
 		x.t.Errorf("external CA: %v, want %v", found.ExternalCA, x.c.ExternalCA)
 	}
-	if unsayable[x.c.Name] != "" {
+	if kubeadmtest.Refused[x.c.Name] != "" {
 		return
 	}
 	loaded := x.reload(found.Config)

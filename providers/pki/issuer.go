@@ -2,6 +2,7 @@ package pki
 
 import (
 	"context"
+	"crypto"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,9 @@ type Options struct {
 	// Now is the time from which every certificate of the run counts; the time
 	// at which the issuer is made when zero. kubeadm too has one for a run.
 	Now time.Time
+	// NewKey makes the private keys; nil makes each anew. A test that asks for many
+	// may hand out the same again.
+	NewKey func(algorithm string) (crypto.Signer, error)
 }
 
 // Issuer makes real keys and certificates. It keeps the CAs that it has read
@@ -44,7 +48,10 @@ func New(opts Options) *Issuer {
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
 	}
-	return &Issuer{now: opts.Now.UTC().Truncate(time.Second), cas: map[place]*authority{}}
+	if opts.NewKey == nil {
+		opts.NewKey = NewKey
+	}
+	return &Issuer{now: opts.Now.UTC().Truncate(time.Second), pool: pool{make: opts.NewKey}, cas: map[place]*authority{}}
 }
 
 // IssueCA implements providers.Issuer.

@@ -18,8 +18,8 @@ import (
 // DefaultAlgorithm is what kubeadm takes when encryptionAlgorithm is unset.
 const DefaultAlgorithm = "RSA-2048"
 
-// newKey makes a private key of one of kubeadm's algorithms.
-func newKey(algorithm string) (crypto.Signer, error) {
+// NewKey makes a private key of one of kubeadm's algorithms.
+func NewKey(algorithm string) (crypto.Signer, error) {
 	switch algorithm {
 	case "", "RSA-2048":
 		return rsa.GenerateKey(rand.Reader, 2048)

@@ -12,6 +12,7 @@ import (
 // pool holds keys that were made ahead of their use. RSA keys take long, and
 // while a plan is confirmed or packages are installed there is time.
 type pool struct {
+	make func(algorithm string) (crypto.Signer, error)
 	mu   sync.Mutex
 	keys map[string][]crypto.Signer
 }
@@ -41,7 +42,7 @@ func (i *Issuer) Prepare(ctx context.Context, plan *planner.Plan) {
 				if ctx.Err() != nil {
 					return
 				}
-				if key, err := newKey(algorithm); err == nil {
+				if key, err := i.pool.make(algorithm); err == nil {
 					i.pool.put(algorithm, key)
 				}
 			}
@@ -82,5 +83,5 @@ func (p *pool) take(algorithm string) (crypto.Signer, error) {
 		return ready[len(ready)-1], nil
 	}
 	p.mu.Unlock()
-	return newKey(algorithm)
+	return p.make(algorithm)
 }

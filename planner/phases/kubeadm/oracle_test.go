@@ -75,9 +75,9 @@ func (s *tally) wantInDocs(t *testing.T) {
 var notCompared = []struct{ what, why string }{
 	{"keys, serial numbers and moments of certificates", "random, or of the time of the run; lifetimes are compared"},
 	{"sa.key, sa.pub", "random; that they are made is compared"},
-	{"signature algorithm, version, key identifiers, path length and basic constraints of certificates", "made by whoever issues them: TestIssuedCertificates in planner/phases compares whole ones"},
-	{"modes of files", "set by the phases; the goldens hold them"},
-	{"Secrets bootstrap-token-*, kubeadm-certs", "random; made by operations of their own"},
+	{"signature algorithm, version, key identifiers, path length and basic constraints of certificates", "made by whoever issues them: TestFilesOfHosts in planner/phases compares whole ones"},
+	{"CAs in kubeconfigs, modes of files and folders", "given by whoever writes them: the same test compares them"},
+	{"Secrets bootstrap-token-*, kubeadm-certs", "random, or of the time of the run, but for a token that is given; made by operations of their own"},
 	{"resourceVersion of the Service kube-dns", "kubeadm's way to overwrite an object without reading it; here objects are applied"},
 	{"etcd.yaml of a joining control plane", "kubeadm writes it only against a running etcd; its two arguments that differ have a test"},
 	{"the resolver of a joining host that has none while the founder has one (until 1.36)", "kubeadm hands the founder's on by accident (fixed in 1.37)"},

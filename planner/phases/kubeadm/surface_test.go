@@ -1,17 +1,23 @@
 package kubeadm_test
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
 )
 
 // surface lists everything that kubeadm's v1beta4 configuration of clusters and
-// hosts can say, with its default ("" is absent). Lists are walked through.
+// hosts can say, with its default ("" is absent). Lists of structures are walked through;
+// one of words is one value, sorted.
 var surface = map[string][][2]string{
 	"ClusterConfiguration": {
 		{"kubernetesVersion", "stable-1"},
@@ -42,7 +48,9 @@ var surface = map[string][][2]string{
 		{"etcd.external.certFile", ""},
 		{"etcd.external.keyFile", ""},
 		{"apiServer.certSANs", ""},
+		{"apiServer.extraArgs.name", ""},
 		{"apiServer.extraArgs.value", ""},
+		{"apiServer.extraEnvs.name", ""},
 		{"apiServer.extraEnvs.value", ""},
 		{"apiServer.extraEnvs.valueFrom.*", ""},
 		{"apiServer.extraVolumes.name", ""},
@@ -50,12 +58,25 @@ var surface = map[string][][2]string{
 		{"apiServer.extraVolumes.mountPath", ""},
 		{"apiServer.extraVolumes.readOnly", "false"},
 		{"apiServer.extraVolumes.pathType", ""},
+		{"controllerManager.extraArgs.name", ""},
 		{"controllerManager.extraArgs.value", ""},
 		{"controllerManager.extraEnvs.name", ""},
+		{"controllerManager.extraEnvs.value", ""},
 		{"controllerManager.extraEnvs.valueFrom.*", ""},
+		{"controllerManager.extraVolumes.name", ""},
+		{"controllerManager.extraVolumes.hostPath", ""},
+		{"controllerManager.extraVolumes.mountPath", ""},
+		{"controllerManager.extraVolumes.readOnly", "false"},
 		{"controllerManager.extraVolumes.pathType", ""},
+		{"scheduler.extraArgs.name", ""},
 		{"scheduler.extraArgs.value", ""},
+		{"scheduler.extraEnvs.name", ""},
 		{"scheduler.extraEnvs.value", ""},
+		{"scheduler.extraEnvs.valueFrom.*", ""},
+		{"scheduler.extraVolumes.name", ""},
+		{"scheduler.extraVolumes.hostPath", ""},
+		{"scheduler.extraVolumes.mountPath", ""},
+		{"scheduler.extraVolumes.readOnly", "false"},
 		{"scheduler.extraVolumes.pathType", ""},
 		{"dns.imageRepository", ""},
 		{"dns.imageTag", ""},
@@ -66,8 +87,8 @@ var surface = map[string][][2]string{
 		{"bootstrapTokens.token", ""},
 		{"bootstrapTokens.description", ""},
 		{"bootstrapTokens.ttl", "24h0m0s"},
-		{"bootstrapTokens.usages", ""},
-		{"bootstrapTokens.groups", "system:bootstrappers:kubeadm:default-node-token"},
+		{"bootstrapTokens.usages", "[authentication signing]"},
+		{"bootstrapTokens.groups", "[system:bootstrappers:kubeadm:default-node-token]"},
 		{"certificateKey", ""},
 		{"localAPIEndpoint.advertiseAddress", ""},
 		{"localAPIEndpoint.bindPort", "6443"},
@@ -76,6 +97,7 @@ var surface = map[string][][2]string{
 		{"nodeRegistration.taints.key", "node-role.kubernetes.io/control-plane"},
 		{"nodeRegistration.taints.value", ""},
 		{"nodeRegistration.taints.effect", "NoSchedule"},
+		{"nodeRegistration.kubeletExtraArgs.name", ""},
 		{"nodeRegistration.kubeletExtraArgs.value", ""},
 		{"nodeRegistration.ignorePreflightErrors", ""},
 		{"nodeRegistration.imagePullPolicy", "IfNotPresent"},
@@ -100,12 +122,15 @@ var surface = map[string][][2]string{
 		{"nodeRegistration.name", ""},
 		{"nodeRegistration.criSocket", "unix:///var/run/containerd/containerd.sock"},
 		{"nodeRegistration.taints.key", ""},
+		{"nodeRegistration.taints.value", ""},
+		{"nodeRegistration.taints.effect", ""},
+		{"nodeRegistration.kubeletExtraArgs.name", ""},
 		{"nodeRegistration.kubeletExtraArgs.value", ""},
 		{"nodeRegistration.imagePullPolicy", "IfNotPresent"},
 		{"nodeRegistration.imagePullSerial", "true"},
 		{"patches.directory", ""},
 	},
-	"KubeletConfiguration":   {{"maxPods", ""}, {"staticPodPath", "/etc/kubernetes/manifests"}},
+	"KubeletConfiguration":   {{"maxPods", ""}},
 	"KubeProxyConfiguration": {{"mode", ""}, {"clusterCIDR", ""}},
 }
 
@@ -126,10 +151,16 @@ var notOnSurface = []struct{ what, why string }{
 	{"Arg.mergeMethod", "kubeadm.k8s.io/v1, experimental in 1.37 and never stored"},
 }
 
-// TestSurface counts that every field differs from its default in some configuration.
+// TestSurface counts that every field differs from its default in some configuration
+// that the language takes, and that every field which is set has a row.
 func TestSurface(t *testing.T) {
 	set := map[string]map[string]bool{} // KIND.PATH → values
+	refused := map[string]string{}
 	for _, r := range kubeadmtest.Runs() {
+		if why := refusal(r.Case); why != "" {
+			refused[r.Case.Name] = cmp.Or(refused[r.Case.Name], why)
+			continue
+		}
 		collect(t, set, r.Case.InitYAML())
 		if r.Case.Joiner != nil {
 			collect(t, set, r.Case.JoinYAML("10.77.0.11:6443"))
@@ -144,13 +175,44 @@ func TestSurface(t *testing.T) {
 			}
 		}
 	}
+	for _, path := range slices.Sorted(maps.Keys(set)) {
+		if kind, field, _ := strings.Cut(path, "."); !hasRow(kind, field) {
+			t.Errorf("some configuration sets %s of %s, which has no row", field, kind)
+		}
+	}
 	if cases < 40 {
 		t.Errorf("only %d configurations", cases)
 	}
-	t.Logf("%d fields differ from their defaults in some of %d configurations", fields, cases)
+	t.Logf("%d fields differ from their defaults in some of %d configurations that the language takes", fields, cases-len(refused))
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
+		t.Logf("refused by the language, and not counted: %s: %s", name, refused[name])
+	}
 	for _, row := range notOnSurface {
 		t.Logf("not set: %s: %s", row.what, row.why)
 	}
+}
+
+// refusal is why the language does not take a configuration; "" for one that it takes.
+func refusal(c kubeadmtest.Case) string {
+	cfg := &config.Config{Clusters: []*config.Cluster{c.Cluster}, Nodes: []*config.Node{c.Founder.Node}}
+	if c.Joiner != nil {
+		cfg.Nodes = append(cfg.Nodes, c.Joiner.Node)
+	}
+	for _, d := range cfg.Validate() {
+		if d.Severity == diag.Error {
+			return d.Detail
+		}
+	}
+	return kubeadmtest.Refused[c.Name]
+}
+
+// hasRow tells whether a field is in one of the tables. What kubelet and kube-proxy can
+// be told is not kubeadm's to list.
+func hasRow(kind, field string) bool {
+	if field == "apiVersion" || field == "kind" || strings.HasPrefix(kind, "Kube") || kind == "JoinConfiguration" && strings.HasPrefix(field, "timeouts.") {
+		return true
+	}
+	return slices.ContainsFunc(surface[kind], func(row [2]string) bool { return row[0] == field })
 }
 
 func departs(values map[string]bool, byDefault string) bool {
@@ -185,13 +247,26 @@ func collectLeaves(set map[string]map[string]bool, path string, v any) {
 			collectLeaves(set, path+"."+k, e)
 		}
 	case []any:
+		words := []string{}
 		for _, e := range v {
+			if word, ok := e.(string); ok {
+				words = append(words, word)
+				continue
+			}
 			collectLeaves(set, path, e)
 		}
-	default:
-		if set[path] == nil {
-			set[path] = map[string]bool{}
+		if len(words) > 0 {
+			slices.Sort(words)
+			note(set, path, words)
 		}
-		set[path][fmt.Sprint(v)] = true
+	default:
+		note(set, path, v)
 	}
+}
+
+func note(set map[string]map[string]bool, path string, value any) {
+	if set[path] == nil {
+		set[path] = map[string]bool{}
+	}
+	set[path][fmt.Sprint(value)] = true
 }

@@ -44,7 +44,8 @@ func Runs() []Run {
 // at most one other.
 type Case struct {
 	Name string
-	// From and To bound the minors of Kubernetes that know what the case uses; 0 is no bound.
+	// From and To bound the minors of Kubernetes that are asked, as only those that know
+	// what the case uses; 0 is no bound.
 	From, To int
 	Cluster  *config.Cluster
 	Founder  Host
@@ -74,7 +75,7 @@ func (h Host) Name() string {
 	return h.Facts.Hostname
 }
 
-// At returns the case for a version of Kubernetes; false when the version does not know it.
+// At returns the case for a version of Kubernetes; false when that is not asked.
 func (c Case) At(version string) (Case, bool) {
 	minor := Minor(version)
 	if c.From > minor || c.To != 0 && c.To < minor {
@@ -148,9 +149,11 @@ func newHost(name string, role config.Role, addresses ...string) Host {
 	}
 }
 
-// joinedBy adds a joining host.
+// joinedBy adds a joining host: a copy, so that what is edited is this case's alone.
 func joinedBy(h Host, edits ...func(*Host)) edit {
 	return func(c *Case) {
+		own := *h.Node
+		h.Node = &own
 		for _, e := range edits {
 			e(&h)
 		}

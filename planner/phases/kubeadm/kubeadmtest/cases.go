@@ -14,6 +14,20 @@ func Cases() []Case {
 	return slices.Concat(basics(), networks(), components(), etcds(), kubelets(), addons(), patches(), gates(), combinations())
 }
 
+// oneMinor is asked where other configurations tell already how versions differ.
+const oneMinor = 36
+
+// Refused are configurations that kubeadm takes and the language refuses, with the
+// reason: such a cluster is read, and what differs is shown as a plan.
+var Refused = map[string]string{
+	"args-order":                      "the scheduler does not start with feature gates that it does not know",
+	"environment":                     "a variable given twice is given once",
+	"kubelet-config-against-defaults": "the runtime's socket is the node's attribute cri_socket",
+	"kubelet-args":                    "the kubelet does not start with flags that it does not know",
+	"kubelet-args-override":           "a node's name and socket are attributes",
+	"proxy-config-against-defaults":   "one configuration of kube-proxy serves all nodes, so that it names none",
+}
+
 func basics() []Case {
 	worker := joinedBy(newHost("w1", config.Worker, "10.77.0.21"))
 	plane := joinedBy(newHost("cp2", config.ControlPlane, "10.77.0.12"))
@@ -47,7 +61,7 @@ func basics() []Case {
 		newCase("tokens", func(c *Case) {
 			c.Cluster.BootstrapTokens = []config.BootstrapToken{{
 				Token: state.NewSecret([]byte("zyxwvu.0123456789zyxwvu")), Description: "second", TTL: time.Hour,
-				Usages: []string{"signing", "authentication"}, Groups: []string{"system:bootstrappers:kubeadm:others"},
+				Usages: []string{"authentication"}, Groups: []string{"system:bootstrappers:kubeadm:others"},
 			}}
 		}),
 	}
@@ -119,6 +133,18 @@ func components() []Case {
 			}
 			c.Cluster.ControllerManager.Volumes = []config.Volume{{Name: "socket", HostPath: "/run/x.sock", MountPath: "/x.sock", PathType: "Socket"}}
 			c.Cluster.Scheduler.Volumes = []config.Volume{{Name: "a-file", HostPath: "/etc/s.yaml", MountPath: "/etc/s.yaml", ReadOnly: true, PathType: "FileOrCreate"}}
+		}),
+		newCase("environment-and-volumes", func(c *Case) {
+			c.From, c.To = oneMinor, oneMinor
+			envs := []config.EnvVar{
+				{Name: "GOMEMLIMIT", Value: "1GiB"},
+				{Name: "POD_IP", ValueFrom: state.FromGo(map[string]any{"fieldRef": map[string]any{"fieldPath": "status.podIP"}})},
+			}
+			c.Cluster.Etcd.Envs = envs
+			for _, m := range []*config.Component{&c.Cluster.APIServer.Component, &c.Cluster.ControllerManager, &c.Cluster.Scheduler} {
+				m.Envs = envs
+				m.Volumes = []config.Volume{{Name: "extra", HostPath: "/srv/extra", MountPath: "/extra", ReadOnly: true, PathType: "Directory"}}
+			}
 		}),
 		newCase("flexvolume", func(c *Case) {
 			c.Cluster.ControllerManager.Args = args("flex-volume-plugin-dir", "/opt/flex")

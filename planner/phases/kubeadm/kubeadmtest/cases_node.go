@@ -9,6 +9,11 @@ import (
 
 func kubelets() []Case {
 	worker := newHost("w1", config.Worker, "10.77.0.21")
+	// The worker that joins departs in all respects at once, whatever the case is about.
+	worker.Node.Kubelet.Args = args("v", "4", "node-ip", "10.77.0.21")
+	worker.Node.Kubelet.Config = state.FromGo(map[string]any{"maxPods": 50, "evictionHard": map[string]any{"nodefs.available": "5%"}})
+	worker.Node.CRISocket, worker.Node.ImagePullPolicy = "unix:///run/cri-dockerd.sock", "Always"
+	worker.Node.Taints = []state.Taint{{Key: "dedicated", Value: "batch", Effect: "NoSchedule"}, {Key: "example.test/gone", Effect: "NoExecute"}}
 	return []Case{
 		newCase("kubelet-config", joinedBy(worker), func(c *Case) {
 			c.Cluster.Kubelet.Config = state.FromGo(map[string]any{
@@ -27,25 +32,20 @@ func kubelets() []Case {
 			})
 			c.Founder.Facts.SystemdResolved = true
 		}),
-		newCase("kubelet-args", joinedBy(worker, func(h *Host) { h.Node.Kubelet.Args = args("v", "4", "node-ip", "10.77.0.21") }), func(c *Case) {
+		newCase("kubelet-args", joinedBy(worker), func(c *Case) {
 			c.Cluster.Kubelet.Args = args("z", "1", "root-dir", "/srv/kubelet", "a", "spaces are kept", "quoted", `a"b`)
 		}),
 		newCase("kubelet-args-override", func(c *Case) {
 			c.Cluster.Kubelet.Args = args("pod-infra-container-image", "example.test/pause:1", "hostname-override", "other.example.test", "container-runtime-endpoint", "unix:///run/x.sock")
 		}),
-		newCase("kubelet-per-node", joinedBy(worker, func(h *Host) {
-			h.Node.Kubelet.Config = state.FromGo(map[string]any{"maxPods": 50, "evictionHard": map[string]any{"nodefs.available": "5%"}})
-		}), func(c *Case) {
+		newCase("kubelet-per-node", joinedBy(worker), func(c *Case) {
 			c.Cluster.Kubelet.Config = state.FromGo(map[string]any{"maxPods": 200, "evictionHard": map[string]any{"memory.available": "200Mi"}})
 			c.Founder.Node.Kubelet.Config = state.FromGo(map[string]any{"maxPods": 30, "resolvConf": "/etc/resolv.own"})
 		}),
 		newCase("systemd-resolved", joinedBy(worker, func(h *Host) { h.Facts.SystemdResolved = true }), func(c *Case) { c.Founder.Facts.SystemdResolved = true }),
 		newCase("systemd-resolved-worker", joinedBy(worker, func(h *Host) { h.Facts.SystemdResolved = true })),
-		newCase("cri-socket", joinedBy(worker, func(h *Host) { h.Node.CRISocket = "unix:///run/cri-dockerd.sock" }),
-			func(c *Case) { c.Founder.Node.CRISocket = "unix:///var/run/crio/crio.sock" }),
-		newCase("taints", joinedBy(worker, func(h *Host) {
-			h.Node.Taints = []state.Taint{{Key: "dedicated", Value: "batch", Effect: "NoSchedule"}, {Key: "example.test/gone", Effect: "NoExecute"}}
-		}), func(c *Case) {
+		newCase("cri-socket", joinedBy(worker), func(c *Case) { c.Founder.Node.CRISocket = "unix:///var/run/crio/crio.sock" }),
+		newCase("taints", joinedBy(worker), func(c *Case) {
 			c.Founder.Node.Taints = []state.Taint{{Key: "dedicated", Value: "plane", Effect: "PreferNoSchedule"}}
 		}),
 		newCase("no-taints", joinedBy(newHost("cp2", config.ControlPlane, "10.77.0.12"), func(h *Host) {
@@ -55,7 +55,6 @@ func kubelets() []Case {
 			c.Cluster.ImagePullSerial = false
 			c.Founder.Node.ImagePullPolicy = "Never"
 			c.Founder.Node.IgnorePreflightErrors = []string{"Swap", "NumCPU"}
-			c.Joiner.Node.ImagePullPolicy = "Always"
 		}),
 	}
 }
@@ -84,6 +83,10 @@ func addons() []Case {
 				"bindAddress": "10.77.0.11", "clusterCIDR": "10.0.0.0/8", "mode": "ipvs",
 				"clientConnection": map[string]any{"kubeconfig": "/srv/proxy.conf", "qps": 5}, "hostnameOverride": "x",
 			})
+		}),
+		newCase("proxy-cluster-cidr", func(c *Case) {
+			c.From, c.To = oneMinor, oneMinor
+			c.Cluster.KubeProxy.Config = state.FromGo(map[string]any{"clusterCIDR": "10.0.0.0/8"})
 		}),
 	}
 }
