@@ -533,6 +533,23 @@ func IsHostOperation(op Operation) bool {
 	return false
 }
 
+// IsKeyOperation reports whether the operation makes keys, certificates or
+// kubeconfigs, or brings them from host to host, and writes them to its host.
+func IsKeyOperation(op Operation) bool {
+	switch op.(type) {
+	case IssueCA, IssueKeyPair, IssueCertificate, WriteKubeconfig, SetKubeconfig, CopySecrets, BundleTrust, ImportSecrets:
+		return true
+	}
+	return false
+}
+
+// WritesHost reports whether the operation writes to the host of its step: then,
+// before the first, also the run's token.
+func WritesHost(op Operation) bool {
+	_, manifest := op.(RenderEtcdManifest)
+	return manifest || IsHostOperation(op) || IsKeyOperation(op)
+}
+
 // IsAPIOperation reports whether the operation writes to the API.
 func IsAPIOperation(op Operation) bool {
 	switch op.(type) {

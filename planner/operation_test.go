@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +186,22 @@ func TestIsHostOperation(t *testing.T) {
 	}
 	if host != 20 || IsHostOperation(Drain{}) || !IsHostOperation(WriteFile{}) {
 		t.Errorf("%d operations are done by a host alone", host)
+	}
+}
+
+// TestWritesHost: what neither the API nor etcd does, nor waits, writes to the host.
+func TestWritesHost(t *testing.T) {
+	t.Parallel()
+	var elsewhere []string
+	for _, zero := range operations {
+		if !WritesHost(zero) && !IsAPIOperation(zero) {
+			elsewhere = append(elsewhere, zero.Op())
+		}
+	}
+	slices.Sort(elsewhere)
+	want := []string{"add_etcd_member", "compact_etcd", "defragment_etcd", "disarm_etcd", "promote_etcd_member", "remove_etcd_member", "snapshot_etcd", "upload_certs", "wait"}
+	if !slices.Equal(elsewhere, want) {
+		t.Errorf("got %v", elsewhere)
 	}
 }
 

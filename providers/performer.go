@@ -224,12 +224,10 @@ func groups(ops []planner.Operation) []group {
 }
 
 func classOf(op planner.Operation) class {
-	switch op.(type) {
-	case planner.IssueCA, planner.IssueKeyPair, planner.IssueCertificate, planner.WriteKubeconfig,
-		planner.SetKubeconfig, planner.CopySecrets, planner.BundleTrust, planner.ImportSecrets:
+	switch {
+	case planner.IsKeyOperation(op):
 		return keyClass
-	}
-	if planner.IsHostOperation(op) {
+	case planner.IsHostOperation(op):
 		return hostClass
 	}
 	return alone

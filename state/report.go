@@ -33,8 +33,8 @@ type Query struct {
 	// Secrets are files whose bytes are wanted in memory only, such as the
 	// administrator's kubeconfig: Report.Secrets.
 	Secrets []string
-	// Preflight asks for everything that the preflight checks need besides:
-	// kernel configuration, cgroup controllers, space, resolvable name …
+	// Preflight asks for everything that the preflight checks of a host that joins
+	// need besides: kernel configuration, cgroup controllers, resolvable name …
 	Preflight bool
 	// Programs are those that the host had when it was last looked at: the same
 	// ones need not be started again to say their versions.
@@ -104,7 +104,8 @@ type Report struct {
 	Secrets  map[string]Secret
 	// Marks is what kubewright left on the host, nil when it left nothing.
 	Marks *Marks
-	// Preflight answers Query.Preflight; keys are named by the preflight phase.
+	// Preflight tells how much room there is for a change, and answers
+	// Query.Preflight; keys are named by the preflight phase.
 	Preflight map[string]string
 	// Programs are what the versions among the facts were learnt from.
 	Programs Programs

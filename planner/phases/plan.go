@@ -31,13 +31,13 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	v.resolve()
 	v.targeted, v.skipped = len(options.Targets) > 0, options.SkipPhases
 	if diags.HasErrors() {
-		return Result{}, append(diags, v.stillOut()...)
+		return Result{}, append(diags, v.besides()...)
 	}
 	diags = append(diags, v.situate()...)
 	diags = append(diags, v.unreachable()...)
 	if !v.Destroy && !v.RefreshOnly {
 		if refused := v.checkFixed(); len(refused) > 0 {
-			return Result{}, slices.Concat(diags, refused, v.stillOut()) // the rest would speak of another cluster
+			return Result{}, slices.Concat(diags, refused, v.besides()) // the rest would speak of another cluster
 		}
 		diags = append(diags, v.unchangeable()...)
 		diags = append(diags, v.olderEtcd()...)
@@ -50,12 +50,12 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		diags = append(diags, v.walk()...)
 	}
 	if diags.HasErrors() {
-		return Result{}, append(diags, v.stillOut()...)
+		return Result{}, append(diags, v.besides()...)
 	}
 	desired, recorded := v.desired(), v.recorded
 	observed := v.Observed(desired, recorded)
 	if refused := v.refuseDamaged(desired, observed); len(refused) > 0 {
-		return Result{}, slices.Concat(diags, refused, v.stillOut())
+		return Result{}, slices.Concat(diags, refused, v.besides())
 	}
 	rotations, stages := v.rotationStages(observed)
 	if v.RefreshOnly {
@@ -96,7 +96,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 
 // refusals are why a plan that is whole must not be carried out.
 func (v *View) refusals(d planner.Draft, p *planner.Plan, options planner.Options) diag.Diagnostics {
-	return slices.Concat(v.refusePartial(d, p), v.refuseUnasked(p), v.stoppedKubelets(p), v.darkJoins(p), v.refuseHalves(d, p, options), v.protected(p))
+	return slices.Concat(v.refusePartial(d, p), v.refuseUnasked(p), v.stoppedKubelets(p), v.darkJoins(p), v.refuseHalves(d, p, options), v.protected(p), v.unwritable(p))
 }
 
 // addressesOf are the items that change.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
 )
 
 // finding is one result of a preflight check.
@@ -32,7 +34,7 @@ func (v *View) preflight(skipped []string) diag.Diagnostics {
 			if n.report == nil || n.skipsPreflight(skipped) {
 				continue
 			}
-			for _, f := range n.findings() {
+			for _, f := range n.findings(func(c preflightCheck) bool { return c.always || n.isNew() }) {
 				r.add(n, f)
 			}
 		}
@@ -45,13 +47,64 @@ func (n *node) skipsPreflight(skipped []string) bool {
 	return slices.Contains(skipped, preflightPhase) || n.leavesOut(preflightPhase)
 }
 
-// findings runs the checks that are due on the node: all of them before its
-// first change, later those that hold at any time.
-func (n *node) findings() []finding {
-	joining := n.report.Marks == nil && blank(n.report)
+// isNew tells that nothing was done to the node's host yet: every check is due then.
+func (n *node) isNew() bool { return n.report.Marks == nil && blank(n.report) }
+
+// unwritable are the findings of what a host needs that is written to, of nodes that
+// run: errors where the plan writes to the host, so that it does not stop at it halfway.
+// Elsewhere, and everywhere without a plan, they are warnings, for the next change;
+// what is to be ignored is not spoken of then.
+func (v *View) unwritable(p *planner.Plan) diag.Diagnostics {
+	if v.Destroy || v.RefreshOnly {
+		return nil
+	}
+	var diags diag.Diagnostics
+	v.writes = hostWrites(p)
+	for _, c := range v.clusters {
+		r := report{groups: map[findingKey]*group{}}
+		for _, n := range c.nodes {
+			if n.report == nil || n.isNew() || n.skipsPreflight(v.skipped) {
+				continue
+			}
+			_, written := v.writes[n.target]
+			for _, f := range n.findings(func(c preflightCheck) bool { return c.written }) {
+				f.warning = !written
+				if written || !n.ignores(f.check) {
+					r.add(n, f)
+				}
+			}
+		}
+		diags = append(diags, r.diagnostics()...)
+	}
+	return diags
+}
+
+// hostWrites are the operations of a plan that write to hosts, but for those that give
+// a host back: they make room.
+func hostWrites(p *planner.Plan) map[state.Target]planner.Operations {
+	out := map[state.Target]planner.Operations{}
+	if p == nil {
+		return out
+	}
+	for _, s := range p.Steps {
+		host := s.Target
+		if host.Type != state.TypeNode {
+			host = s.Via
+		}
+		for _, op := range s.Operations {
+			if s.Phase != resetPhase && planner.WritesHost(op) {
+				out[host] = append(out[host], op)
+			}
+		}
+	}
+	return out
+}
+
+// findings runs the checks that are due on the node.
+func (n *node) findings(due func(preflightCheck) bool) []finding {
 	var out []finding
 	for _, c := range preflightChecks {
-		if c.find == nil || !joining && !c.always {
+		if c.find == nil || !due(c) {
 			continue
 		}
 		for _, f := range c.find(n) {

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -21,6 +23,7 @@ const (
 	answerOptions     = "kernel_config"
 	answerMissing     = "kernel_missing"
 	answerFree        = "var_lib_free_kib"
+	answerEtcFree     = "etc_free_kib"
 	answerKernelLog   = "kmsg"
 	answerResolves    = "hostname_resolves"
 )
@@ -98,26 +101,60 @@ func memory(n *node) []finding {
 	return nil
 }
 
-// minFree is the space below which not even the images fit: etcd would stop
-// with NOSPACE, the kubelet would evict what it starts.
-const minFree = 256 << 20
+const (
+	// minFree is the space below which not even the images fit: etcd would stop
+	// with NOSPACE, the kubelet would evict what it starts.
+	minFree = 256 << 20
+	// minFreeEtc is room for what is written below /etc, where that is a disk of its own.
+	minFreeEtc = 1 << 20
+)
 
 // diskSpace asks for room for what is sent as well: artifacts lie below /var/lib
 // until they are unpacked or loaded, which takes at least as much again.
 func diskSpace(n *node) []finding {
 	need, what := int64(minFree), ""
-	for _, a := range n.artifacts() {
+	for _, a := range n.sent() {
 		need += 2 * a.Size
 		what = fmt.Sprintf(", %d of them for the artifacts", (need-minFree)>>20)
 	}
-	kib, err := strconv.ParseInt(n.report.Preflight[answerFree], 10, 64)
-	if err != nil || kib<<10 >= need {
-		return nil
+	const larger = ", or give the host a larger disk"
+	if free, told := n.freeBytes(answerFree); told && free < need {
+		return []finding{{
+			text:   fmt.Sprintf("the disk is full: %d MiB are free below /var/lib, at least %d are needed%s", free>>20, need>>20, what),
+			remedy: "make room (du -xsh /var/lib/* shows what takes it)" + larger,
+		}}
 	}
-	return []finding{{
-		text:   fmt.Sprintf("the disk is full: %d MiB are free below /var/lib, at least %d are needed%s", kib>>10, need>>20, what),
-		remedy: "make room (du -xsh /var/lib/* shows what takes it), or give the host a larger disk",
-	}}
+	if free, told := n.freeBytes(answerEtcFree); told && free < minFreeEtc {
+		return []finding{{
+			text:   fmt.Sprintf("the disk is full: %d KiB are free below /etc, at least %d are needed", free>>10, minFreeEtc>>10),
+			remedy: "make room (df -h /etc shows which disk it is)" + larger,
+		}}
+	}
+	return nil
+}
+
+// freeBytes is the space that the host has told of.
+func (n *node) freeBytes(answer string) (free int64, told bool) {
+	kib, err := strconv.ParseInt(n.report.Preflight[answer], 10, 64)
+	return kib << 10, err == nil
+}
+
+// sent are the artifacts that are sent to the node: to a new one all, later those of
+// the plan.
+func (n *node) sent() []config.Artifact {
+	if n.isNew() {
+		return n.artifacts()
+	}
+	names := map[string]bool{}
+	for _, op := range n.cluster.view.writes[n.target] {
+		switch op := op.(type) {
+		case planner.UploadArtifact:
+			names[op.Artifact] = true
+		case planner.LoadImage:
+			names[op.Artifact] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(n.artifacts()), func(a config.Artifact) bool { return !names[a.Name] })
 }
 
 func etcWritable(n *node) []finding {

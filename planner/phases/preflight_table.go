@@ -29,9 +29,10 @@ type preflightCheck struct {
 	// treatment and what is to be said about it.
 	treatment treatment
 	note      string
-	// always tells that it holds on a running node as well.
-	always bool
-	find   func(*node) []finding
+	// always tells that it holds on a running node as well, written that it does where
+	// the plan writes to its host.
+	always, written bool
+	find            func(*node) []finding
 }
 
 // Where the facts are from, in the source of Kubernetes 1.34 to 1.37.
@@ -56,8 +57,8 @@ var preflightChecks = []preflightCheck{
 	{name: "Clock", on: onAll, by: ours, treatment: checked, always: true, note: "differs from the operator's by a minute at most; a warning from two seconds on", find: clockOffset},
 	{name: "NumCPU", on: onPlanes, by: byKubeadm, treatment: checked, note: "2", find: cpus},
 	{name: "Mem", on: onPlanes, by: byKubeadm, treatment: checked, note: "1700 MB", find: memory},
-	{name: "DiskSpace", on: onAll, by: ours, treatment: checked, note: "256 MiB below /var/lib, and twice what artifacts take", find: diskSpace},
-	{name: "DirWritable--etc", on: onAll, by: ours, treatment: checked, note: "a file system that is mounted read-only", find: etcWritable},
+	{name: "DiskSpace", on: onAll, by: ours, treatment: checked, written: true, note: "256 MiB below /var/lib, and twice what the artifacts take that are sent; 1 MiB below /etc", find: diskSpace},
+	{name: "DirWritable--etc", on: onAll, by: ours, treatment: checked, written: true, note: "a file system that is mounted read-only", find: etcWritable},
 	{
 		name: "SystemVerification", on: onAll, by: bySystem, treatment: checked, find: systemVerification,
 		note: "kernel version (a warning), kernel options, cgroup controllers, cgroup v1. A kernel that does not show its options is a warning here and an error of kubeadm's, which also tries to load a module for it",
@@ -102,13 +103,28 @@ var preflightChecks = []preflightCheck{
 }
 
 // PreflightCheck is a row of the table for documentation.
-type PreflightCheck struct{ Name, On, By, Treatment, Note string }
+type PreflightCheck struct {
+	Name, On, By, Treatment, Note string
+	// Running says when nodes that run are told of it: always, where their hosts are
+	// written to, or not.
+	Running string
+}
 
 // PreflightChecks lists all checks in order.
 func PreflightChecks() []PreflightCheck {
 	var out []PreflightCheck
 	for _, c := range preflightChecks {
-		out = append(out, PreflightCheck{c.name, c.on, c.by, string(c.treatment), c.note})
+		out = append(out, PreflightCheck{c.name, c.on, c.by, string(c.treatment), c.note, c.running()})
 	}
 	return out
+}
+
+func (c preflightCheck) running() string {
+	switch {
+	case c.always:
+		return "always"
+	case c.written:
+		return "where written to"
+	}
+	return ""
 }

@@ -68,8 +68,9 @@ type spoilt struct {
 	check   string
 	text    string
 	warning bool
-	// ever tells that a node that runs is told of it as well.
-	ever bool
+	// ever tells that a node that runs is told of it as well, written that it is where
+	// its host is written to, and warned elsewhere.
+	ever, written bool
 	// etcd is what was seen of an external etcd.
 	etcd *phases.ExternalEtcd
 }
@@ -82,11 +83,12 @@ var spoiltHosts = []spoilt{
 	{edits: "condition clock-skew -5s", check: "Clock", text: "5s behind", warning: true, ever: true},
 	{edits: "hardware cpus=1", check: "NumCPU", text: "there is 1 CPU"},
 	{edits: "hardware memory=1699", check: "Mem", text: "1699 MB"},
-	{edits: "preflight var_lib_free_kib=262143", check: "DiskSpace", text: "255 MiB are free"},
+	{edits: "preflight var_lib_free_kib=262143", check: "DiskSpace", text: "255 MiB are free", written: true},
 	{edits: "preflight var_lib_free_kib=307200", check: "DiskSpace", text: "300 MiB are free below /var/lib, at least 1256 are needed, 1000 of them for the artifacts", config: func(c *config.Config) {
 		c.Clusters[0].Install = config.Install{Artifacts: "artifacts", Catalog: &config.Catalog{Files: []config.Artifact{{Name: "amd64/kubelet", Arch: "amd64", Size: 500 << 20}}}}
 	}},
-	{edits: "preflight etc_writable=false", check: "DirWritable--etc", text: "/etc cannot be written"},
+	{edits: "preflight etc_free_kib=1023", check: "DiskSpace", text: "1023 KiB are free below /etc, at least 1024 are needed", written: true},
+	{edits: "preflight etc_writable=false", check: "DirWritable--etc", text: "/etc cannot be written", written: true},
 	{edits: "preflight kmsg=false", check: "KernelLog", text: "/dev/kmsg"},
 	{edits: "hardware kernel=5.11.0-generic", check: "SystemVerification", text: "the kernel is 5.11.0-generic", warning: true},
 	{edits: "hardware kernel=5.100.0", check: "SystemVerification", text: "the kernel is 5.100.0", warning: true},
@@ -314,7 +316,7 @@ func TestEveryCheckIsTried(t *testing.T) {
 }
 
 // TestPreflightOfRunningNodes: a node that runs is told only of what holds at
-// any time.
+// any time, and of what its host needs to be written to.
 func TestPreflightOfRunningNodes(t *testing.T) {
 	t.Parallel()
 	for _, s := range spoiltHosts {
@@ -325,8 +327,28 @@ func TestPreflightOfRunningNodes(t *testing.T) {
 			t.Parallel()
 			o := founded(t, 1, 1)
 			s.edit(o)
-			if d := s.find(o.findings(nil)); (d != nil) != s.ever {
+			d := s.find(o.findings(nil))
+			if (d != nil) != (s.ever || s.written) || s.written && d.Severity != diag.Warning {
 				t.Errorf("got %v", d)
+			}
+			if !s.written {
+				return
+			}
+			o.config.Nodes[1].Labels = map[string]string{"a": "b"}
+			if diags := o.findings(nil); diags.HasErrors() {
+				t.Errorf("another host is written to: %v", diags)
+			}
+			o.config.Clusters[0].APIServer.Args = []config.Arg{{Name: "audit-log-maxage", Value: "30"}}
+			if d := s.find(o.findings(nil)); d == nil || d.Severity != diag.Error {
+				t.Errorf("the host is written to: got %v", d)
+			}
+			o.config.Nodes[0].IgnorePreflightErrors = []string{s.check}
+			if d := s.find(o.findings(nil)); d == nil || d.Severity != diag.Warning || !strings.Contains(d.Detail, "says to ignore this") {
+				t.Errorf("it is to be ignored: got %v", d)
+			}
+			o.config.Clusters[0].APIServer.Args = nil
+			if d := s.find(o.findings(nil)); d != nil {
+				t.Errorf("it is to be ignored, and nothing is written: got %v", d)
 			}
 		})
 	}
@@ -388,11 +410,13 @@ func TestPreflightDocs(t *testing.T) {
 		"An error stops the plan; a warning does not. `ignore_preflight_errors` of a node or a cluster makes errors of the\n" +
 		"checks that it names into warnings; the names are kubeadm's where kubeadm has the check. A name that ends with a\n" +
 		"hyphen goes on with a port or a path, as in `Port-6443` and `DirAvailable--var-lib-etcd`. `all` names every check that\n" +
-		"is done here; what is refused elsewhere stays refused, and `FileAvailable-` is no name that can be given. Nodes that run\n" +
-		"are told only of what holds at any time: init system, architecture, clock, runtime and the kubelet's version.\n\n" +
-		"| check | hosts | whose | what becomes of it | |\n|---|---|---|---|---|\n")
+		"is done here; what is refused elsewhere stays refused, and `FileAvailable-` is no name that can be given.\n\n" +
+		"Nodes that run are told of what the table says that they are: *always*, or only *where written to*, which is where the\n" +
+		"plan has steps that write to the host. On a host that is left alone, or given back, a full disk stops nothing: it is a\n" +
+		"warning as long as the node stays, for the next change, and not even that where it is to be ignored.\n\n" +
+		"| check | hosts | nodes that run | whose | what becomes of it | |\n|---|---|---|---|---|---|\n")
 	for _, c := range phases.PreflightChecks() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.Name, c.On, c.By, c.Treatment, c.Note)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", c.Name, c.On, c.Running, c.By, c.Treatment, c.Note)
 	}
 	path := filepath.Join("..", "..", "docs", "preflight.md")
 	if os.Getenv("UPDATE") != "" {

@@ -54,8 +54,12 @@ func (v *View) hasToBeSeen(t state.Target) bool {
 	})
 }
 
-// stillOut are the hosts that the flag leaves out, for a report that has other
-// errors: the plan, which would list them, is not printed then.
+// besides is what a report that has other errors says of hosts that a plan would speak
+// of: those that are left out, and those that cannot be written to.
+func (v *View) besides() diag.Diagnostics { return append(v.stillOut(), v.unwritable(nil)...) }
+
+// stillOut are the hosts that the flag leaves out: the plan, which would list them, is
+// not printed.
 func (v *View) stillOut() diag.Diagnostics {
 	var diags diag.Diagnostics
 	if v.AllowUnreachable {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
@@ -66,6 +67,8 @@ type View struct {
 	// skipped are the phases that the plan leaves out: what speaks of one, or waits
 	// for it, is another step then.
 	skipped []string
+	// writes are the operations of the plan that write to the host of each node.
+	writes map[state.Target]planner.Operations
 	// restores tells that an etcd is to be made anew of a snapshot, which makes it
 	// another one.
 	restores bool

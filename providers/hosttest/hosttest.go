@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +63,7 @@ func Run(t *testing.T, blank func(t *testing.T) Subject) {
 		"SideBySide":            testSideBySide,
 		"Foreign":               testForeign,
 		"ObserveChangesNothing": testObserveChangesNothing,
+		"Room":                  testRoom,
 		"Parallel":              testParallel,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -489,6 +491,20 @@ func testObserveChangesNothing(t *testing.T, s *subject) {
 		if f.Exists {
 			t.Errorf("%s is there: %+v", path, f)
 		}
+	}
+}
+
+// testRoom: a host tells in every observation whether there is room for a change,
+// and nothing else that is only asked for with Preflight.
+func testRoom(t *testing.T, s *subject) {
+	r := s.observe(t, state.Query{})
+	for _, name := range []string{"etc_free_kib", "var_lib_free_kib"} {
+		if kib, err := strconv.ParseInt(r.Preflight[name], 10, 64); err != nil || kib <= 0 {
+			t.Errorf("%s is %q", name, r.Preflight[name])
+		}
+	}
+	if writable := r.Preflight["etc_writable"]; writable != "true" && writable != "false" || len(r.Preflight) != 3 {
+		t.Errorf("got %v", r.Preflight)
 	}
 }
 

@@ -384,32 +384,40 @@ func (r *reading) addImage(name string) {
 	}
 }
 
-// preflightKeys are what the host may say under kw_preflight.
-var preflightKeys = []string{
-	"root", "etc_writable", "kmsg", "cgroup_controllers", "kernel_config", "kernel_missing", "var_lib_free_kib",
-}
+// What a host may say of itself to the preflight checks: every one under kw_room,
+// one that is to join under kw_preflight as well.
+var (
+	roomKeys      = []string{"etc_writable", "etc_free_kib", "var_lib_free_kib"}
+	preflightKeys = []string{"root", "kmsg", "cgroup_controllers", "kernel_config", "kernel_missing"}
+)
 
 // preflight reads what only the preflight checks want: root, etc_writable, kmsg
 // and hostname_resolves are true or false; cgroup_controllers and
 // kernel_missing are names with blanks between, the latter only where
-// kernel_config is known; var_lib_free_kib is a number.
+// kernel_config is known; etc_free_kib and var_lib_free_kib are numbers.
 func (r *reading) preflight() error {
-	if !r.query.Preflight {
-		return nil
-	}
-	lines, err := r.lines("preflight")
-	if err != nil {
+	r.report.Preflight = map[string]string{}
+	if err := r.answers("room", roomKeys); err != nil || !r.query.Preflight {
 		return err
 	}
 	resolves, err := r.lines("resolves")
 	if err != nil {
 		return err
 	}
-	r.report.Preflight = map[string]string{"hostname_resolves": strings.Join(resolves, " ")}
+	r.report.Preflight["hostname_resolves"] = strings.Join(resolves, " ")
+	return r.answers("preflight", preflightKeys)
+}
+
+// answers reads a section of names with a value each.
+func (r *reading) answers(section string, known []string) error {
+	lines, err := r.lines(section)
+	if err != nil {
+		return err
+	}
 	for _, line := range lines {
 		key, value, _ := strings.Cut(line, " ")
-		if !slices.Contains(preflightKeys, key) {
-			return unexpected("preflight", line)
+		if !slices.Contains(known, key) {
+			return unexpected(section, line)
 		}
 		r.report.Preflight[key] = providers.Sanitize(value, 1024)
 	}

@@ -96,6 +96,11 @@ kubewright NONCE sockets
 0000000000000000: 00000003 00000000 00000000 0001 03 124 /run/crio/crio.sock
 0000000000000000: 00000002 00000000 00010000 0001 01 125 /run/containerd/containerd.sock.ttrpc
 
+kubewright NONCE room
+etc_writable true
+etc_free_kib 1000
+var_lib_free_kib 2000
+
 kubewright NONCE stats
 81a4|6|600|root:root|1700000000.250000000|/a
 a1ff|7|777|root:root|1700000000.000000000|/b
@@ -200,7 +205,7 @@ func TestParseReport(t *testing.T) {
 	if r.Sysctls["net.ipv4.ip_forward"] != "1" || !r.Modules["overlay"] || r.NoModules["overlay"] || !r.NoModules["ip_vs"] || !r.Ports[22] || !r.Commands["cp"] || string(r.Secrets["/s"].Reveal()) != "hello\n" {
 		t.Errorf("got %+v", r)
 	}
-	if len(r.Images) != 1 || r.Preflight["hostname_resolves"] != "true" || r.Preflight["root"] != "true" {
+	if len(r.Images) != 1 || r.Preflight["hostname_resolves"] != "true" || r.Preflight["root"] != "true" || r.Preflight["var_lib_free_kib"] != "2000" {
 		t.Errorf("images %v, preflight %v", r.Images, r.Preflight)
 	}
 }

@@ -215,7 +215,7 @@ func (q *query) script() string {
 		return b.String()
 	}
 	b.WriteString("{\n" + call("kw_slow", yesNo(q.Images), yesNo(q.Preflight), q.Programs.Files) + "} </dev/null 2>/dev/null | {\n")
-	b.WriteString("{\nkw_facts\n" + q.fileCalls())
+	b.WriteString("{\nkw_facts\nkw_room\n" + q.fileCalls())
 	b.WriteString(call("kw_units", q.units()...))
 	sysctls := make([]string, len(q.Sysctls))
 	for i, name := range q.Sysctls {

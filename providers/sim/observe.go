@@ -69,8 +69,9 @@ func (w *World) observe(m *machine, q state.Query) *state.Report {
 	if len(q.Secrets) > 0 {
 		r.Secrets = w.secrets(m, q.Secrets)
 	}
-	if q.Preflight {
-		r.Preflight = w.preflight(m)
+	r.Preflight = w.preflight(m)
+	if !q.Preflight {
+		maps.DeleteFunc(r.Preflight, func(name, _ string) bool { return !slices.Contains(roomAnswers, name) })
 	}
 	r.Marks = w.marks(m)
 	nameIssuers(r)
@@ -273,6 +274,9 @@ func (w *World) unitReport(m *machine, name string) state.UnitReport {
 	return r
 }
 
+// roomAnswers are those that every host gives.
+var roomAnswers = []string{"etc_writable", "etc_free_kib", "var_lib_free_kib"}
+
 // preflight answers what the preflight checks ask besides.
 func (w *World) preflight(m *machine) map[string]string {
 	free := "41943040"
@@ -282,7 +286,7 @@ func (w *World) preflight(m *machine) map[string]string {
 	out := map[string]string{
 		"root": "true", "etc_writable": "true", "hostname_resolves": "true", "kmsg": "true",
 		"cgroup_controllers": "cpuset cpu io memory hugetlb pids rdma misc",
-		"kernel_config":      "known", "kernel_missing": "CGROUP_CPUACCT CGROUP_DEVICE", "var_lib_free_kib": free,
+		"kernel_config":      "known", "kernel_missing": "CGROUP_CPUACCT CGROUP_DEVICE", "etc_free_kib": free, "var_lib_free_kib": free,
 	}
 	if m.Conditions.CgroupV1 {
 		out["cgroup_controllers"] = "cpuset cpu cpuacct blkio memory devices freezer hugetlb pids"

@@ -25,6 +25,18 @@ kw_facts() {
 	grep -e containerd.sock -e crio.sock -e cri-dockerd.sock /proc/net/unix
 }
 
+# kw_room: whether there is room for a change, and how much.
+kw_room() {
+	kw_say room
+	if [ -w "$kw_r/etc" ]; then echo 'etc_writable true'; else echo 'etc_writable false'; fi
+	df -Pk /etc /var/lib | {
+		read -r kw_v
+		for kw_k in etc var_lib; do
+			if read -r kw_v kw_v kw_v kw_v kw_x; then printf '%s_free_kib %s\n' "$kw_k" "$kw_v"; fi
+		done
+	}
+}
+
 # kw_swap_boots: whether a boot turns swap on, which swap.target pulls in unless it
 # is masked. Of fstab the file counts, not what was made of it at the last boot.
 kw_swap_boots() {

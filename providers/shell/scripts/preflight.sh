@@ -7,7 +7,6 @@ kw_options='NAMESPACES NET_NS PID_NS IPC_NS UTS_NS CPUSETS MEMCG INET EXT4_FS PR
 kw_preflight() {
 	kw_say preflight
 	if [ "$(id -u)" = 0 ]; then echo 'root true'; else echo 'root false'; fi
-	if [ -w "$kw_r/etc" ]; then echo 'etc_writable true'; else echo 'etc_writable false'; fi
 	if [ -c /dev/kmsg ]; then echo 'kmsg true'; else echo 'kmsg false'; fi
 	if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
 		kw_line cgroup_controllers /sys/fs/cgroup/cgroup.controllers
@@ -15,7 +14,6 @@ kw_preflight() {
 		awk '!/^#/ && $4 != 0 { c = c " " $1 } END { print "cgroup_controllers" c }' /proc/cgroups
 	fi
 	kw_kernel
-	df -Pk /var/lib | awk 'NR == 2 { print "var_lib_free_kib " $4 }'
 }
 
 # kw_kernel: which options are off, or that nobody can tell. Only the lines of
