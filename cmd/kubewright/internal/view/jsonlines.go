@@ -73,6 +73,7 @@ func (j *JSONLines) Plan(plan *planner.Plan, o Options) error {
 		j.emit(j.now(), "info", "resource_drift", d.Address.String()+": Drift detected ("+string(d.Action)+")",
 			record{"change": record{"resource": resourceRecord(d.Address.Target), "action": d.Action, "item": itemToJSON(fromOutside(d))}})
 	}
+	all := indexed(plan)
 	for _, r := range plan.Resources {
 		if r.ImportedFrom != "" {
 			j.emit(j.now(), "info", "planned_change", r.Target.String()+": Plan to import",
@@ -82,7 +83,7 @@ func (j *JSONLines) Plan(plan *planner.Plan, o Options) error {
 			continue
 		}
 		j.emit(j.now(), "info", "planned_change", r.Target.String()+": Plan to "+string(r.Action),
-			record{"change": record{"resource": resourceRecord(r.Target), "action": r.Action, "reason": r.Reason}})
+			record{"change": record{"resource": resourceRecord(r.Target), "action": r.Action, "reason": all.reasonOf(r)}})
 	}
 	j.summary("plan", plan, "Plan: "+planned(plan))
 	if n := len(changedOutputs(o.Recorded.Outputs, plan.Outputs)); n > 0 {
