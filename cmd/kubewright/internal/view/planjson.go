@@ -202,7 +202,7 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 	out := planJSON{
 		FormatVersion: jsonFormat, ToolVersion: plan.ToolVersion, Digest: planfile.Digest(plan), Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
 		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases, Excluded: plan.Excluded, LeftOut: plan.LeftOut,
-		Complete: len(plan.Withheld) == 0 && !plan.Restricted(), Applyable: !plan.Empty() || len(changedOutputs(o.Recorded.Outputs, plan.Outputs)) > 0,
+		Complete: len(plan.Withheld) == 0 && !plan.Restricted(), Applyable: applyable(plan, o),
 		Summary:         summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),
 		Steps: stepsToJSON(plan, timeline), Estimate: estimateToJSON(timeline),
@@ -227,6 +227,12 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 		out.ResourceDrift = append(out.ResourceDrift, driftToJSON(d))
 	}
 	return out
+}
+
+// applyable tells that there is something to do, and no policy that refuses the plan
+// whoever approves it.
+func applyable(plan *planner.Plan, o Options) bool {
+	return !refusedAsItIs(plan) && (!plan.Empty() || len(changedOutputs(o.Recorded.Outputs, plan.Outputs)) > 0)
 }
 
 func stepsToJSON(plan *planner.Plan, t executor.Timeline) []stepJSON {
