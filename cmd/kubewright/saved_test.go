@@ -12,8 +12,10 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/providers/ssh/sshtest"
+	"github.com/kubewright/kubewright/state"
 )
 
 // TestPlanOfAnotherVersion: a plan that another version has made is refused with
@@ -42,6 +44,60 @@ func TestPlanOfAnotherVersion(t *testing.T) {
 	}
 	if _, out := f.run("show", "plan.kwplan"); !strings.Contains(out, "Plan: ") {
 		t.Errorf("it cannot be read any more:\n%s", out)
+	}
+}
+
+// TestSavedPlanThatSomebodyChanged: a saved plan whose content is not what was planned,
+// and whose checksum was made to fit, is no plan that anybody would make now. It is
+// refused, whether it says otherwise what becomes of something, or only what is done.
+func TestSavedPlanThatSomebodyChanged(t *testing.T) {
+	t.Parallel()
+	from := changedFolder(t)
+	from.must(t, "plan", "-out=plan.kwplan")
+	for name, tt := range map[string]struct {
+		change func(*planner.Plan)
+		want   string
+	}{
+		"a value": {func(p *planner.Plan) {
+			for i, c := range p.Changes {
+				if strings.HasSuffix(c.Address.Item, "kube-apiserver.yaml") {
+					p.Changes[i].Attributes[0].After = state.String("3650")
+					return
+				}
+			}
+			t.Fatal("the plan does not change the API server")
+		}, "args.audit-log-maxage"},
+		"an operation": {func(p *planner.Plan) {
+			s := &p.Steps[0]
+			s.Operations = append(s.Operations, planner.RemovePath{Path: "/var/lib/etcd"})
+		}, "would be changed in another way"},
+		"a step less": {func(p *planner.Plan) {
+			p.Steps = p.Steps[:len(p.Steps)-1]
+		}, "would be changed now as well"},
+		"a gate": {func(p *planner.Plan) {
+			for i := range p.Steps {
+				p.Steps[i].Gates = nil
+			}
+		}, "the plan as a whole is another one"},
+	} {
+		f := from.copy(t)
+		path := filepath.Join(string(f), "plan.kwplan")
+		saved, err := planfile.Read(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt.change(saved.Plan)
+		if err := planfile.Write(path, saved, nil); err != nil {
+			t.Fatal(err)
+		}
+		before, world := stateOf(t, f), listing(t, f)
+		code, out := f.run("apply", "-detailed-exitcode", "plan.kwplan")
+		if words := strings.Join(strings.Fields(out), " "); code != 4 || !strings.Contains(words, "Error: Saved plan is stale") || !strings.Contains(words, tt.want) {
+			t.Errorf("%s: exit code %d, want 4 and %q\n%s", name, code, tt.want, out)
+		}
+		if stateOf(t, f) != before || listing(t, f) != world {
+			t.Errorf("%s: something was changed all the same", name)
+		}
 	}
 }
 

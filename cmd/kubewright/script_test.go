@@ -74,6 +74,7 @@ const (
 //	planschema            the last stdout is a plan as docs/plan.schema.json says
 //	feed FILE             the next kubewright reads this file on stdin
 //	clock TEXT TIME       the operator's clock shows TIME once the next kubewright has printed TEXT
+//	replace TEXT FILE NEW FILE becomes what NEW is once the next kubewright has printed TEXT
 //	agekey NAME           make a key of age: the private one in NAME.key, the public one in $NAME
 //	interrupt TEXT        the next kubewright is interrupted once it has printed TEXT
 //	meanwhile TEXT HOST EDIT…
@@ -117,6 +118,7 @@ func TestScripts(t *testing.T) {
 			"interrupt": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).interruptAt = args[0] },
 			"meanwhile": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).meanwhile = args },
 			"clock":     func(ts *testscript.TestScript, _ bool, args []string) { of(ts).clockAt = args },
+			"replace":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).replaced = args },
 			"agekey":    makeAgeKey,
 			"lock":      holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
 		},
@@ -131,6 +133,7 @@ type operator struct {
 	interruptAt string
 	clockAt     []string
 	meanwhile   []string
+	replaced    []string
 	code        int
 	ids         int
 	held        *statefile.Lock
@@ -181,7 +184,10 @@ func runCommand(ts *testscript.TestScript, neg bool, args []string) {
 		env.OpenWorld = func(path string) (w *sim.World, err error) { world, err = sim.Open(path); return world, err }
 		stdout.at, stdout.then = edit[0], func() { ts.Check(sim.Edit(world, edit[1], strings.Join(edit[2:], " "))) }
 	}
-	o.answers, o.secret, o.stdin, o.interruptAt, o.clockAt, o.meanwhile = nil, nil, "", "", nil, nil
+	if file := o.replaced; file != nil {
+		stdout.at, stdout.then = file[0], func() { ts.Check(os.WriteFile(ts.MkAbs(file[1]), []byte(ts.ReadFile(file[2])), 0o600)) }
+	}
+	o.answers, o.secret, o.stdin, o.interruptAt, o.clockAt, o.meanwhile, o.replaced = nil, nil, "", "", nil, nil, nil
 	o.code = cli.Main(env)
 	if (o.code != 0) != neg {
 		ts.Fatalf("exit code %d", o.code)

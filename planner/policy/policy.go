@@ -2,8 +2,8 @@
 // is pure: time, digest and approvals come from outside.
 //
 // A plan is made and shown whatever its policies say, so that it can be read and
-// approved; they are asked again before anything is done, and those that depend on
-// the time before each step.
+// approved; they are asked again before anything is done, and before each step: by
+// then a freeze may have begun, or somebody have taken back an approval.
 package policy
 
 import (
@@ -61,9 +61,10 @@ func Evaluate(in Input) []planner.PolicyFinding {
 	return out
 }
 
-// Frozen are the freezes alone: what may have changed since a run began.
-func Frozen(in Input) []planner.PolicyFinding {
-	return slices.DeleteFunc(Evaluate(in), func(f planner.PolicyFinding) bool { return f.Rule != Freeze || f.Overridden })
+// MayChange tells that what a policy says of a plan may be another thing while the plan
+// is carried out: by the clock, or by a file of approvals.
+func MayChange(p config.Policy) bool {
+	return len(p.Freezes) > 0 || p.Approval != nil && p.Approval.File != ""
 }
 
 // Refusals are the findings that stop an apply.

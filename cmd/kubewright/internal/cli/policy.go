@@ -87,34 +87,29 @@ func (s *session) policyInput(p *planner.Plan) (policy.Input, error) {
 			continue
 		}
 		var err error
-		if in.Approvals[p.Approval.File], err = s.approvals(p); err != nil {
-			return in, err
+		if in.Approvals[p.Approval.File], err = s.approvals(p.Approval.File); err != nil {
+			return in, s.failed(diag.Diagnostics{diag.Errorf("Approvals cannot be read", "%s, which policy %q names, cannot be read: %v. Nothing was changed.", p.Approval.File, p.Name, bare(err)).At(p.Approval.Source)})
 		}
 	}
 	return in, nil
 }
 
-// approvals reads a policy's file of approvals. One that is not there has none. It
-// is no part of the configuration's digest: to approve a plan does not make it
-// another one.
-func (s *session) approvals(p config.Policy) ([]policy.Approval, error) {
+// approvals reads a file of approvals. One that is not there has none. It is no part of
+// the configuration's digest: to approve a plan does not make it another one.
+func (s *session) approvals(file string) ([]policy.Approval, error) {
 	root, err := os.OpenRoot(s.folder())
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	b, err := fs.ReadFile(root.FS(), filepath.ToSlash(filepath.Clean(p.Approval.File)))
+	b, err := fs.ReadFile(root.FS(), filepath.ToSlash(filepath.Clean(file)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var list []policy.Approval
-	if err == nil {
-		list, err = policy.ParseApprovals(string(b))
-	}
 	if err != nil {
-		return nil, s.failed(diag.Diagnostics{diag.Errorf("Approvals cannot be read", "%s, which policy %q names, cannot be read: %v. Nothing was changed.", p.Approval.File, p.Name, bare(err)).At(p.Approval.Source)})
+		return nil, err
 	}
-	return list, nil
+	return policy.ParseApprovals(string(b))
 }
 
 // permitted refuses to carry out a plan that a policy has something against.
@@ -132,19 +127,47 @@ func refusals(findings []planner.PolicyFinding, so string) diag.Diagnostics {
 	return out
 }
 
-// holdBack says, right before a step, why no more may be begun; nil while it may.
-func (s *session) holdBack(p *planner.Plan) func() string {
-	if !slices.ContainsFunc(s.config.Policies, func(p config.Policy) bool { return len(p.Freezes) > 0 }) {
+// holdBack says, right before a step, why no more of the plan may be begun; empty where
+// it may. It is nil where no policy can say another thing than at the beginning.
+func (s *session) holdBack() func() string {
+	changing := slices.DeleteFunc(slices.Clone(s.config.Policies), func(p config.Policy) bool { return !policy.MayChange(p) })
+	if len(changing) == 0 {
 		return nil
 	}
+	in := policy.Input{
+		Policies: changing, Config: s.config, Recorded: s.recorded, Plan: s.result.Plan,
+		Digest: planfile.Digest(s.result.Plan), Approved: s.approved,
+	}
 	return func() string {
-		in := policy.Input{Policies: s.config.Policies, Config: s.config, Recorded: s.recorded, Plan: p, Now: s.Now()}
-		s.held = policy.Frozen(in)
+		in.Now = s.Now()
+		s.held = policy.Refusals(append(s.reread(&in), policy.Evaluate(in)...))
 		if len(s.held) == 0 {
 			return ""
 		}
 		return fmt.Sprintf("policy %q: %s", s.held[0].Policy, s.held[0].Message)
 	}
+}
+
+// reread gives policies what their files of approvals hold by now. One that cannot be
+// read any more holds nobody's approval, which is said with why.
+func (s *session) reread(in *policy.Input) []planner.PolicyFinding {
+	var unread []planner.PolicyFinding
+	in.Approvals = map[string][]policy.Approval{}
+	for _, p := range in.Policies {
+		if p.Approval == nil || p.Approval.File == "" {
+			continue
+		}
+		list, err := s.approvals(p.Approval.File)
+		if err != nil {
+			unread = append(unread, planner.PolicyFinding{
+				Policy: p.Name, Rule: policy.ApprovalOf, Source: p.Approval.Source,
+				Message:    fmt.Sprintf("%s cannot be read any more: %v", p.Approval.File, bare(err)),
+				Overridden: slices.Contains(in.Plan.OverriddenPolicies, p.Name),
+			})
+		}
+		in.Approvals[p.Approval.File] = list
+	}
+	return unread
 }
 
 // heldBack are the errors of a run that a policy has stopped.

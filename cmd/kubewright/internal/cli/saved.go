@@ -3,11 +3,13 @@ package cli
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -43,13 +45,17 @@ func (by *approval) flags(cmd *cobra.Command) {
 
 // approvedDigest is the value of -approve. An empty one is refused, and does
 // not count as none: it comes of a script in which nobody has set what is to stand
-// there, and beside -auto-approve any plan would be carried out.
+// there, and beside -auto-approve any plan would be carried out. One that is too short
+// is not taken for another plan's: it may well be the beginning of this one's.
 type approvedDigest string
 
 // Set implements pflag.Value.
 func (d *approvedDigest) Set(s string) error {
 	if strings.TrimSpace(s) == "" {
 		return errors.New("an empty digest approves no plan: give the one that the plan ends with")
+	}
+	if n := utf8.RuneCountInString(s); n < planfile.ShortDigest {
+		return fmt.Errorf("a digest of %d characters is too short to tell one plan from another: give the %d that the plan ends with", n, planfile.ShortDigest)
 	}
 	*d = approvedDigest(s)
 	return nil
@@ -289,7 +295,7 @@ func (by approval) approves(s *session, p *planner.Plan) error {
 	if by.saved != nil {
 		read = "Read it (kubewright show " + state.ShellWord(s.savedPlan) + ")"
 	}
-	if len(by.digest) >= planfile.ShortDigest && strings.HasPrefix(digest, strings.ToLower(by.digest)) {
+	if strings.HasPrefix(digest, strings.ToLower(by.digest)) {
 		return nil
 	}
 	return s.failed(diag.Diagnostics{diag.Errorf(anotherPlan, "-approve=%s is the digest of another plan; this one's is %s. Nothing was changed. "+

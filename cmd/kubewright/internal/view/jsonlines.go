@@ -17,20 +17,36 @@ import (
 // @message, @module, @timestamp and type; a reader that does not know a type
 // shows its message. It implements Progress.
 type JSONLines struct {
-	mu      sync.Mutex
-	w       io.Writer
-	now     func() time.Time
-	actions map[state.Address]planner.Action
+	mu  sync.Mutex
+	w   io.Writer
+	now func() time.Time
+	// steps and reasons are what the plan says of each step, and of each resource why.
+	steps   map[state.Address]stepJSON
+	reasons map[string]string
 	err     error
 }
 
 // NewJSONLines makes a stream; now dates what carries no time of its own.
 func NewJSONLines(w io.Writer, now func() time.Time) *JSONLines {
-	return &JSONLines{w: w, now: now, actions: map[state.Address]planner.Action{}}
+	return &JSONLines{w: w, now: now, steps: map[state.Address]stepJSON{}, reasons: map[string]string{}}
 }
 
 // record is one line.
 type record map[string]any
+
+// tell adds a text, unless there is none.
+func (r record) tell(name, text string) {
+	if text != "" {
+		r[name] = text
+	}
+}
+
+// expect adds how long a step takes, where earlier applies tell.
+func (r record) expect(s stepJSON) {
+	if s.Estimate != nil {
+		r["expected_seconds"] = *s.Estimate
+	}
+}
 
 func (j *JSONLines) emit(at time.Time, level, kind, message string, more record) {
 	r := record{
@@ -66,8 +82,12 @@ func (j *JSONLines) Diagnostics(list diag.Diagnostics, source func(file string) 
 // Plan prints a plan: what drifted, what changes, the summary, and the whole of
 // it as one document.
 func (j *JSONLines) Plan(plan *planner.Plan, o Options) error {
-	for _, s := range plan.Steps {
-		j.actions[s.ID] = s.Action
+	document := planToJSON(plan, o)
+	for _, s := range document.Steps {
+		j.steps[s.ID] = s
+	}
+	for _, r := range document.ResourceChanges {
+		j.reasons[r.Address] = r.Reason
 	}
 	for _, d := range plan.Drift {
 		j.emit(j.now(), "info", "resource_drift", d.Address.String()+": Drift detected ("+string(d.Action)+")",
@@ -81,15 +101,16 @@ func (j *JSONLines) Plan(plan *planner.Plan, o Options) error {
 		if r.Action == planner.NoOp {
 			continue
 		}
-		j.emit(j.now(), "info", "planned_change", r.Target.String()+": Plan to "+string(r.Action),
-			record{"change": record{"resource": resourceRecord(r.Target), "action": r.Action, "reason": r.Reason}})
+		change := record{"resource": resourceRecord(r.Target), "action": r.Action}
+		change.tell("reason", j.reasons[r.Target.String()])
+		j.emit(j.now(), "info", "planned_change", r.Target.String()+": Plan to "+string(r.Action), record{"change": change})
 	}
 	j.summary("plan", plan, "Plan: "+planned(plan))
 	if n := len(changedOutputs(o.Recorded.Outputs, plan.Outputs)); n > 0 {
 		outputs := outputsJSON(plan.Outputs)
 		j.emit(j.now(), "info", "outputs", "Changes to Outputs: "+itoa(n), record{"outputs": outputs})
 	}
-	j.emit(j.now(), "info", "plan", "The plan as one document", record{"plan": planToJSON(plan, o)})
+	j.emit(j.now(), "info", "plan", "The plan as one document", record{"plan": document})
 	return j.Close()
 }
 
@@ -161,7 +182,8 @@ func resourceRecord(t state.Target) record {
 
 // Event implements Progress.
 func (j *JSONLines) Event(e executor.Event) {
-	hook := record{"resource": resourceRecord(e.Step.Target), "step": e.Step.String(), "action": j.actions[e.Step]}
+	step := j.steps[e.Step]
+	hook := record{"resource": resourceRecord(e.Step.Target), "step": e.Step.String(), "action": step.Action}
 	more := record{"seq": e.Seq, "done": e.Done, "total": e.Total}
 	if !e.Step.Target.IsZero() {
 		more["hook"] = hook
@@ -173,11 +195,15 @@ func (j *JSONLines) Event(e executor.Event) {
 	after := duration(time.Duration(e.Seconds * float64(time.Second)))
 	switch e.Kind {
 	case executor.KindStarted:
+		hook.expect(step)
+		hook.tell("impact", Clean(step.Impact))
+		hook.tell("reason", j.reasons[e.Step.Target.String()])
 		j.emit(e.Time, "info", "apply_start", name+": started", more)
 	case executor.KindOp:
 		hook["op"], hook["ops"], hook["operation"] = e.Op, e.Ops, e.Summary
 		j.emit(e.Time, "info", "apply_operation", name+": "+e.Summary, more)
 	case executor.KindHeartbeat:
+		hook.expect(step)
 		j.emit(e.Time, "info", "apply_progress", name+": still applying ["+after+" elapsed]", more)
 	case executor.KindDone:
 		j.emit(e.Time, "info", "apply_complete", name+": done after "+after, more)

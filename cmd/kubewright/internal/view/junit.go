@@ -128,7 +128,7 @@ func suiteOf(x reviewed) junitSuite {
 	if x.reason != "" {
 		s.Properties = append(s.Properties, junitProperty{"reason", x.reason})
 	}
-	for _, text := range x.impacts() {
+	for _, text := range x.impacts {
 		s.Properties = append(s.Properties, junitProperty{"impact", text})
 	}
 	for _, p := range x.phases {

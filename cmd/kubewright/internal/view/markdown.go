@@ -119,7 +119,7 @@ func (m *markdownPage) table(r *review) {
 	m.WriteString("| action | what | why and what it means |\n|---|---|---|\n")
 	for i, x := range r.resources {
 		var why []string
-		for _, s := range append([]string{x.reason}, x.impacts()...) {
+		for _, s := range append([]string{x.reason}, x.impacts...) {
 			if s != "" {
 				why = append(why, mdText(bounded(s)))
 			}

@@ -10,21 +10,20 @@ import (
 
 // phases turns a resource's phases into entries: a block where items change, a
 // line where only operations run.
-func (p *page) phases(phases []phase, c planner.ResourceChange) []entry {
+func (p *page) phases(phases []phase, c planner.ResourceChange, reason string) []entry {
 	width := 0
 	for _, ph := range phases {
 		if inOneLine(ph, c) {
 			width = max(width, ansi.StringWidth(phaseName(ph)))
 		}
 	}
-	shared := reasonOf(c, phases)
 	var out []entry
 	for _, ph := range phases {
 		if inOneLine(ph, c) {
 			out = append(out, p.phaseLine(ph, c, width)...)
 			continue
 		}
-		out = append(out, p.phaseBlock(ph, shared))
+		out = append(out, p.phaseBlock(ph, reason))
 	}
 	return out
 }

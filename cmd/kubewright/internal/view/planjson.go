@@ -202,25 +202,22 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 	out := planJSON{
 		FormatVersion: jsonFormat, ToolVersion: plan.ToolVersion, Digest: planfile.Digest(plan), Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
 		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases, Excluded: plan.Excluded, LeftOut: plan.LeftOut,
-		Complete: len(plan.Withheld) == 0 && !plan.Restricted(), Applyable: !plan.Empty() || len(changedOutputs(o.Recorded.Outputs, plan.Outputs)) > 0,
+		Complete: len(plan.Withheld) == 0 && !plan.Restricted(), Applyable: applyable(plan, o),
 		Summary:         summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),
 		Steps: stepsToJSON(plan, timeline), Estimate: estimateToJSON(timeline),
 		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, PlannedValues: plannedJSON{outputsJSON(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
 	}
-	byTarget := map[state.Target][]planner.Change{}
-	for _, c := range plan.Changes {
-		byTarget[c.Address.Target] = append(byTarget[c.Address.Target], c)
-	}
+	all := indexed(plan)
 	known := map[state.Target]bool{}
 	for _, r := range plan.Resources {
 		known[r.Target] = true
 	}
 	for _, r := range append(slices.Clone(plan.Resources), strangers(plan, known)...) {
-		out.ResourceChanges = append(out.ResourceChanges, resourceToJSON(plan, r, byTarget[r.Target]))
+		out.ResourceChanges = append(out.ResourceChanges, resourceToJSON(all, r))
 		if r.Action != planner.Delete && r.Action != planner.Forget {
-			all := &out.PlannedValues.RootModule.Resources
-			*all = append(*all, plannedResourceJSON{identityJSON: identityOf(r.Target), Values: orEmpty(r.After)})
+			there := &out.PlannedValues.RootModule.Resources
+			*there = append(*there, plannedResourceJSON{identityJSON: identityOf(r.Target), Values: orEmpty(r.After)})
 		}
 	}
 	for _, f := range plan.Policies {
@@ -230,6 +227,12 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 		out.ResourceDrift = append(out.ResourceDrift, driftToJSON(d))
 	}
 	return out
+}
+
+// applyable tells that there is something to do, and no policy that refuses the plan
+// whoever approves it.
+func applyable(plan *planner.Plan, o Options) bool {
+	return !refusedAsItIs(plan) && (!plan.Empty() || len(changedOutputs(o.Recorded.Outputs, plan.Outputs)) > 0)
 }
 
 func stepsToJSON(plan *planner.Plan, t executor.Timeline) []stepJSON {
@@ -254,8 +257,11 @@ func estimateToJSON(t executor.Timeline) *estimateJSON {
 	return e
 }
 
-func resourceToJSON(plan *planner.Plan, r planner.ResourceChange, changes []planner.Change) resourceJSON {
-	out := resourceJSON{identityJSON: identityOf(r.Target), Note: r.Note, Reason: r.Reason, ActionReason: actionReason(plan, r), Change: newChange(r.Action)}
+func resourceToJSON(plan *planIndex, r planner.ResourceChange) resourceJSON {
+	out := resourceJSON{
+		identityJSON: identityOf(r.Target), Note: r.Note, Reason: plan.reasonOf(r), ActionReason: actionReason(plan.Plan, r),
+		Impact: plan.impactsOf(r.Target), Change: newChange(r.Action),
+	}
 	if r.ImportedFrom != "" {
 		out.Change.Importing = &importingJSON{r.ImportedFrom}
 	}
@@ -265,18 +271,14 @@ func resourceToJSON(plan *planner.Plan, r planner.ResourceChange, changes []plan
 	if !r.MovedFrom.IsZero() {
 		out.PreviousAddress = r.MovedFrom.String()
 	}
-	for _, s := range plan.Steps {
-		if s.Target == r.Target && s.Impact != "" && !slices.Contains(out.Impact, s.Impact) {
-			out.Impact = append(out.Impact, s.Impact)
-		}
-	}
 	for name, value := range r.Before {
 		out.Change.Before.put([]string{name}, value, true)
 	}
 	for name, value := range r.After {
 		out.Change.After.put([]string{name}, value, true)
 	}
-	for _, c := range changes {
+	for _, i := range plan.changesOf[r.Target] {
+		c := plan.Changes[i]
 		out.Items = append(out.Items, itemToJSON(c))
 		out.Change.put([]string{phaseName(phase{id: c.Address}), c.Address.Item}, c)
 	}
@@ -303,6 +305,8 @@ func actionReason(plan *planner.Plan, r planner.ResourceChange) string {
 		return o.Target.Type == r.Target.Type && o.Target.Name == r.Target.Name && o.Action != planner.Delete && o.Action != planner.Forget
 	}
 	switch {
+	case plan.Destroy:
+		return ""
 	case r.Action == planner.Replace && r.Reason == planner.ReasonRequested:
 		return "replace_by_request"
 	case r.Action == planner.Replace:

@@ -322,19 +322,32 @@ func TestCommandIsTheSame(t *testing.T) {
 			t.Errorf("%s does not say %s", form, command)
 		}
 	}
+	applyable := func(want bool) {
+		t.Helper()
+		if text := as("json"); !strings.Contains(text, fmt.Sprintf(`"applyable":%t`, want)) {
+			t.Errorf("JSON does not say that to apply the plan is possible: %t", want)
+		}
+	}
+	applyable(true)
 	plan.Policies = []planner.PolicyFinding{{Policy: "four-eyes", Rule: "approval", Message: "not approved"}}
+	applyable(true)
 	for _, form := range forms {
 		if !strings.Contains(as(form), says) {
 			t.Errorf("%s of a plan that only lacks an approval does not say how it is applied", form)
 		}
 	}
 	plan.Policies[0].Rule = "freeze"
+	applyable(false)
+	plan.Policies[0].Overridden = true
+	applyable(true)
+	plan.Policies[0].Overridden = false
 	for _, form := range forms {
 		if text := as(form); strings.Contains(text, says) || strings.Contains(text, "-approve=") {
 			t.Errorf("%s of a plan that a policy refuses says how it is applied", form)
 		}
 	}
 	plan = planner.Plan{}
+	applyable(false)
 	for _, form := range forms {
 		if strings.Contains(as(form), says) {
 			t.Errorf("%s of a plan with nothing to do says how it is applied", form)

@@ -60,19 +60,16 @@ func strangers(plan *planner.Plan, known map[state.Target]bool) []planner.Resour
 }
 
 func (p *page) resource(plan *planIndex, c planner.ResourceChange) resource {
-	if plan.Destroy {
-		c.Reason = ""
-	}
 	r := resource{ResourceChange: c, names: namesOf(plan, c)}
-	phases := plan.phasesOf(c.Target)
-	r.entry = entry{sym: symbolOf(c.Action), head: blockHead(c.Target), kids: p.phases(phases, c)}
+	phases, reason := plan.phasesOf(c.Target), besideVerdict(c, plan.reasonOf(c))
+	r.entry = entry{sym: symbolOf(c.Action), head: blockHead(c.Target), kids: p.phases(phases, c, reason)}
 	if c.Unchanged > 0 && (c.Action == planner.Update && len(r.entry.kids) > 0 || c.Action == planner.NoOp) {
 		r.entry.kids = append(r.entry.kids, entry{
 			comment: true, indented: true, text: "# (" + plural(c.Unchanged, "unchanged phase") + " hidden)",
 		})
 	}
 	r.entry.block = len(r.entry.kids) > 0
-	r.comments = p.resourceComments(c, phases)
+	r.comments = p.resourceComments(c, reason)
 	r.mirrors = mirrored(plan, c, phases)
 	return r
 }
@@ -86,7 +83,7 @@ func blockHead(t state.Target) string {
 }
 
 // resourceComments say what becomes of the resource, and why.
-func (p *page) resourceComments(c planner.ResourceChange, phases []phase) []string {
+func (p *page) resourceComments(c planner.ResourceChange, reason string) []string {
 	verb := map[planner.Action]string{
 		planner.Create:  "will be created",
 		planner.Update:  "will be updated in-place",
@@ -108,7 +105,7 @@ func (p *page) resourceComments(c planner.ResourceChange, phases []phase) []stri
 		return []string{p.bold(Clean(c.MovedFrom.String())) + " has moved to " + p.bold(Clean(c.Target.String()))}
 	}
 	first := p.bold(Clean(c.Target.String())) + " " + verb
-	note, reason := noteOf(c), reasonOf(c, phases)
+	note := noteOf(c)
 	together := brackets([]string{note, reason})
 	if !c.MovedFrom.IsZero() {
 		return append([]string{first + brackets([]string{note, reason})}, "(moved from "+Clean(c.MovedFrom.String())+")")
@@ -134,28 +131,36 @@ func noteOf(c planner.ResourceChange) string {
 	return note
 }
 
-// reasonOf is why: the resource's own reason, or that of all its changes where
-// they agree and it is not what the action says anyway.
-func reasonOf(c planner.ResourceChange, phases []phase) string {
-	if c.Action == planner.Replace && c.Reason == planner.ReasonRequested {
+// reasonOf is why, in every form of a plan: the resource's own reason, or that of all
+// its changes where they agree and it is not what the action says anyway. A destroy
+// has none: what it takes away is no less in the configuration.
+func (x *planIndex) reasonOf(c planner.ResourceChange) string {
+	if x.Destroy {
 		return ""
 	}
 	if c.Reason != "" {
 		return Clean(c.Reason)
 	}
-	common, ok := commonReason(phases)
+	common, ok := x.commonReason(c.Target)
 	if !ok || ordinary(c.Action, common) {
 		return ""
 	}
 	return Clean(common)
 }
 
-func commonReason(phases []phase) (string, bool) {
+// besideVerdict is a reason where the sentence on what becomes of the resource stands
+// beside it, which says itself what was requested.
+func besideVerdict(c planner.ResourceChange, reason string) string {
+	if c.Action == planner.Replace && reason == planner.ReasonRequested {
+		return ""
+	}
+	return reason
+}
+
+func (x *planIndex) commonReason(t state.Target) (string, bool) {
 	var reasons []string
-	for _, ph := range phases {
-		for _, c := range ph.changes {
-			reasons = append(reasons, c.Reason)
-		}
+	for _, i := range x.changesOf[t] {
+		reasons = append(reasons, x.Changes[i].Reason)
 	}
 	slices.Sort(reasons)
 	reasons = slices.Compact(reasons)
@@ -163,6 +168,17 @@ func commonReason(phases []phase) (string, bool) {
 		return "", false
 	}
 	return reasons[0], true
+}
+
+// impactsOf are what the steps of a target mean, each sentence once.
+func (x *planIndex) impactsOf(t state.Target) []string {
+	var out []string
+	for _, i := range x.stepsOf[t] {
+		if text := Clean(x.Steps[i].Impact); text != "" && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // ordinary tells that a reason says no more than its action.

@@ -67,6 +67,7 @@ type reviewed struct {
 	// verdict is what becomes of it, in words.
 	verdict string
 	reason  string
+	impacts []string
 	phases  []reviewedPhase
 }
 
@@ -158,7 +159,7 @@ func reviewable(plan *planner.Plan) []planner.ResourceChange {
 
 func (r *review) resource(c planner.ResourceChange, spans map[state.Address]executor.Span) reviewed {
 	phases := r.all.phasesOf(c.Target)
-	out := reviewed{ResourceChange: c, verdict: verdict(c), reason: strings.Join(notEmpty(reasonOf(c, phases), cameFrom(c)), "; ")}
+	out := reviewed{ResourceChange: c, verdict: verdict(c), impacts: r.all.impactsOf(c.Target), reason: strings.Join(notEmpty(besideVerdict(c, r.all.reasonOf(c)), cameFrom(c)), "; ")}
 	for _, ph := range phases {
 		p := reviewedPhase{phase: ph, action: phaseAction(ph), span: spans[ph.id]}
 		if ph.step != nil {
@@ -235,7 +236,7 @@ func (r reviewed) rank() int {
 	switch {
 	case r.Action == planner.Delete || r.Action == planner.Replace:
 		return 0
-	case r.Action == planner.Update && slices.ContainsFunc(r.phases, func(p reviewedPhase) bool { return p.step != nil && p.step.Impact != "" }):
+	case r.Action == planner.Update && len(r.impacts) > 0:
 		return 1
 	case r.Action == planner.Update:
 		return 2
@@ -243,17 +244,6 @@ func (r reviewed) rank() int {
 		return 3
 	}
 	return 4
-}
-
-// impacts are what the steps of a resource mean, each sentence once.
-func (r reviewed) impacts() []string {
-	var out []string
-	for _, p := range r.phases {
-		if p.step != nil && p.step.Impact != "" && !slices.Contains(out, Clean(p.step.Impact)) {
-			out = append(out, Clean(p.step.Impact))
-		}
-	}
-	return out
 }
 
 // headline is the first sentence of every form.
