@@ -533,6 +533,16 @@ func IsHostOperation(op Operation) bool {
 	return false
 }
 
+// Tells reports whether what the commands of an operation print may be shown while
+// they run. Those of most take no time, or have to do with what nobody may read.
+func Tells(op Operation) bool {
+	switch op.(type) {
+	case Packages, LoadImage, RemovePods:
+		return true
+	}
+	return false
+}
+
 // IsAPIOperation reports whether the operation writes to the API.
 func IsAPIOperation(op Operation) bool {
 	switch op.(type) {

@@ -179,13 +179,14 @@ func (p *LiveProgress) time(r *runningStep, room int) (text string, columns int)
 }
 
 // tails are the steps whose last words stand below them: of those that run for
-// long the slowest, which somebody may wonder about, as many as there is room for.
+// long, or whose command is heard since it takes long, the slowest, which somebody
+// may wonder about, as many as there is room for.
 func (p *LiveProgress) tails(shown []*runningStep, room int) map[*runningStep]bool {
 	out := map[*runningStep]bool{}
 	slowest := slices.Clone(shown)
 	slices.SortStableFunc(slowest, func(a, b *runningStep) int { return a.began.Compare(b.began) })
 	for _, r := range slowest {
-		if r.last != "" && p.now.Sub(r.began) >= slow && len(out) < min(room, maxTails) {
+		if r.last != "" && (r.output || p.now.Sub(r.began) >= slow) && len(out) < min(room, maxTails) {
 			out[r] = true
 		}
 	}
