@@ -192,7 +192,7 @@ func (t *tally) settle(s style, e executor.Event) []string {
 			break
 		}
 	}
-	head := s.dim("["+pad(t.settled, t.total)+"/"+itoa(t.total)+"] ") + stepName(e.Step)
+	head := t.count(s) + stepName(e.Step)
 	after := duration(time.Duration(e.Seconds * float64(time.Second)))
 	if e.Kind == executor.KindDone {
 		t.done++
@@ -206,6 +206,11 @@ func (t *tally) settle(s style, e executor.Event) []string {
 		why = ": " + Clean(first)
 	}
 	return []string{head + ": " + s.boldRed("failed") + " after " + after + why}
+}
+
+// count counts what has ended: [ 7/41].
+func (t *tally) count(s style) string {
+	return s.dim("[" + pad(t.settled, t.total) + "/" + itoa(t.total) + "] ")
 }
 
 func (t *tally) find(id state.Address) *runningStep {
