@@ -543,6 +543,16 @@ func IsKeyOperation(op Operation) bool {
 	return false
 }
 
+// Tells reports whether what the commands of an operation print may be shown while
+// they run. Those of most take no time, or have to do with what nobody may read.
+func Tells(op Operation) bool {
+	switch op.(type) {
+	case Packages, LoadImage, RemovePods:
+		return true
+	}
+	return false
+}
+
 // WritesHost reports whether the operation writes to the host of its step: then,
 // before the first, also the run's token.
 func WritesHost(op Operation) bool {

@@ -59,6 +59,11 @@ type Batch struct {
 	Contents map[string]state.Secret
 	// Artifacts are what a LoadImage or UploadArtifact sends, by its Artifact.
 	Artifacts map[string]Artifact
+	// Hear, unless nil, gets what a command of an operation printed last while it
+	// runs, of those that planner.Tells: short, with control characters escaped, but
+	// with secrets still. op is the operation's index. It has to return at once, and
+	// is not called any more when Perform has returned.
+	Hear func(op int, line string)
 }
 
 // Artifact is a file of the operator's. It is read while it is sent, since it

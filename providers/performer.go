@@ -90,6 +90,9 @@ type Progress struct {
 	Done func(op, count int) error
 	// Log is a line for the reader; it holds no secret and no control characters.
 	Log func(op int, text string)
+	// Output is what an operation under way has printed last, or how far it has got,
+	// once a second at most; it holds neither, too. It is called beside the others.
+	Output func(op int, text string)
 }
 
 // Perform does the operations of a step in order and returns its outputs. It

@@ -24,15 +24,21 @@ type shipment struct {
 	other error
 }
 
-// artifacts opens the folder for what the operations send.
-func (w *work) artifacts(ops []planner.Operation) (*shipment, error) {
+// artifacts opens the folder for what the operations send. hear, unless nil, is told
+// how much of it has been.
+func (w *work) artifacts(ops []planner.Operation, hear func(op int, line string)) (*shipment, error) {
 	s := &shipment{artifacts: map[string]Artifact{}}
-	for _, op := range ops {
+	for i, op := range ops {
 		name, digest := artifactOf(op)
 		if _, known := s.artifacts[name]; known || name == "" {
 			continue
 		}
-		if err := s.add(w, name, digest); err != nil {
+		tell := func(sent, size int64) {
+			if hear != nil {
+				hear(i, "sent "+amount(sent, size))
+			}
+		}
+		if err := s.add(w, name, digest, tell); err != nil {
 			s.close()
 			return nil, fmt.Errorf("cannot read artifact %s: %w", name, err)
 		}
@@ -53,7 +59,7 @@ func artifactOf(op planner.Operation) (name, digest string) {
 	return "", ""
 }
 
-func (s *shipment) add(w *work, name, digest string) error {
+func (s *shipment) add(w *work, name, digest string, tell func(sent, size int64)) error {
 	if s.root == nil {
 		if w.Artifacts == nil {
 			return errors.New("internal error: no folder of artifacts is known")
@@ -78,7 +84,11 @@ func (s *shipment) add(w *work, name, digest string) error {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read artifact %s: %w", name, err)
 		}
-		return &checked{File: f, sum: sha256.New(), end: func(got string) error { return s.compare(name, got, digest) }}, nil
+		return &checked{
+			File: f, sum: sha256.New(),
+			tell: func(sent int64) { tell(sent, info.Size()) },
+			end:  func(got string) error { return s.compare(name, got, digest) },
+		}, nil
 	}}
 	return nil
 }
@@ -107,16 +117,21 @@ func (s *shipment) close() {
 	}
 }
 
-// checked computes a file's digest while it is read and has it judged at the end.
+// checked computes a file's digest while it is read, tells how far that is, and has
+// it judged at the end.
 type checked struct {
 	*os.File
-	sum hash.Hash
-	end func(digest string) error
+	sum  hash.Hash
+	sent int64
+	tell func(sent int64)
+	end  func(digest string) error
 }
 
 func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.File.Read(p)
 	c.sum.Write(p[:n])
+	c.sent += int64(n)
+	c.tell(c.sent)
 	if errors.Is(err, io.EOF) {
 		if other := c.end(hex.EncodeToString(c.sum.Sum(nil))); other != nil {
 			return n, other

@@ -47,6 +47,8 @@ type scene struct {
 	snapshots string
 	// applying, when set, stands for what an attempt to apply an object does.
 	applying func() error
+	// printing, when set, is what commands of a host print.
+	printing func(providers.Batch)
 	// deleting, when set, happens at each attempt to delete an object.
 	deleting func()
 }
@@ -117,6 +119,9 @@ func (h *fakeHost) Perform(_ context.Context, b providers.Batch) ([]providers.Ou
 			h.sent = map[string]string{}
 		}
 		h.sent[name] = string(content)
+	}
+	if h.printing != nil {
+		h.printing(b)
 	}
 	return make([]providers.Outcome, len(ops)), h.hostErr
 }

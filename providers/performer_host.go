@@ -53,12 +53,14 @@ func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
 	if b.Contents, err = w.contents(ctx, ops); err != nil {
 		return err
 	}
-	sent, err := w.artifacts(ops)
+	hear, end := w.listen()
+	defer end()
+	sent, err := w.artifacts(ops, hear)
 	if err != nil {
 		return err
 	}
 	defer sent.close()
-	b.Artifacts = sent.artifacts
+	b.Artifacts, b.Hear = sent.artifacts, hear
 	_, err = host.Perform(ctx, b)
 	if changed := sent.changed(); changed != nil {
 		return changed // and not how the host put it, which got something else than was planned

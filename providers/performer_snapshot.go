@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/kubewright/kubewright/planner"
@@ -27,9 +28,11 @@ type Snapshot struct {
 // tried again.
 func (w *work) snapshotEtcd(ctx context.Context, op planner.SnapshotEtcd) error {
 	var s Snapshot
+	hear, end := w.listen()
+	defer end()
 	again := func(err error) bool { return passing(err) && !errors.Is(err, snapshots.ErrDisk) }
 	err := w.retryEtcd(ctx, memberTime, again, func(ctx context.Context, e Etcd) (err error) {
-		s, err = w.fetchSnapshot(ctx, e, op)
+		s, err = w.fetchSnapshot(ctx, e, op, hear)
 		return err
 	})
 	if err != nil {
@@ -50,14 +53,14 @@ func (w *work) snapshotEtcd(ctx context.Context, op planner.SnapshotEtcd) error 
 func (p *Performer) FetchSnapshot(ctx context.Context, via state.Target, op planner.SnapshotEtcd, path string) (Snapshot, error) {
 	var s Snapshot
 	err := p.ThroughEtcd(ctx, via, func(ctx context.Context, e Etcd) (err error) {
-		s, err = p.writeSnapshot(ctx, e, op, path)
+		s, err = p.writeSnapshot(ctx, e, op, path, nil)
 		return err
 	})
 	return s, err
 }
 
 // fetchSnapshot looks whether a snapshot is there before it fetches one.
-func (p *Performer) fetchSnapshot(ctx context.Context, e Etcd, op planner.SnapshotEtcd) (Snapshot, error) {
+func (p *Performer) fetchSnapshot(ctx context.Context, e Etcd, op planner.SnapshotEtcd, hear func(op int, line string)) (Snapshot, error) {
 	_, id, err := e.Members(ctx)
 	if err != nil {
 		return Snapshot{}, err
@@ -65,10 +68,10 @@ func (p *Performer) fetchSnapshot(ctx context.Context, e Etcd, op planner.Snapsh
 	if f, ok := snapshots.Recent(p.Snapshots, op.Cluster, id, p.Clock.Now().Add(-op.MaxAge)); ok && op.MaxAge > 0 {
 		return Snapshot{File: f}, nil
 	}
-	return p.writeSnapshot(ctx, e, op, "")
+	return p.writeSnapshot(ctx, e, op, "", hear)
 }
 
-func (p *Performer) writeSnapshot(ctx context.Context, e Etcd, op planner.SnapshotEtcd, path string) (Snapshot, error) {
+func (p *Performer) writeSnapshot(ctx context.Context, e Etcd, op planner.SnapshotEtcd, path string, hear func(op int, line string)) (Snapshot, error) {
 	if path == "" && p.Snapshots == "" {
 		return Snapshot{}, errors.New("internal error: no folder for snapshots is known")
 	}
@@ -81,7 +84,7 @@ func (p *Performer) writeSnapshot(ctx context.Context, e Etcd, op planner.Snapsh
 	if path == "" {
 		path = filepath.Join(p.Snapshots, name.String())
 	}
-	digest, err := snapshots.Write(path, stream)
+	digest, err := snapshots.Write(path, &counted{Reader: stream, hear: hear})
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("cannot keep a snapshot of etcd as %s: %w", path, err)
 	}
@@ -89,4 +92,19 @@ func (p *Performer) writeSnapshot(ctx context.Context, e Etcd, op planner.Snapsh
 		return Snapshot{}, fmt.Errorf("a snapshot of etcd was kept as %s, but older ones beside it cannot be removed: %w", path, err)
 	}
 	return Snapshot{File: snapshots.File{Name: name, Path: path}, Digest: digest, Member: stream.Member}, nil
+}
+
+// counted tells how much of a stream has been read; nobody where hear is nil.
+type counted struct {
+	io.Reader
+	received int64
+	hear     func(op int, line string)
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	if c.received += int64(n); c.hear != nil {
+		c.hear(0, fmt.Sprintf("received %.1f MiB", mebibytes(c.received)))
+	}
+	return n, err
 }

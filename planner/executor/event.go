@@ -21,6 +21,9 @@ const (
 	KindOpDone Kind = "op_done"
 	// KindLog: Summary is a line for the reader.
 	KindLog Kind = "log"
+	// KindOutput: Summary is what operation Op of a step has printed last. It is for
+	// who looks now, and nothing that has happened.
+	KindOutput Kind = "output"
 	// KindHeartbeat: a step is still running, for Seconds so far.
 	KindHeartbeat Kind = "heartbeat"
 	// KindDone: a step succeeded, after Seconds.

@@ -265,8 +265,12 @@ func (x *execution) report(id state.Address, e OpEvent) error {
 		return errEnded
 	}
 	ops := x.steps[id].step.Operations
-	if e.Kind == OpLog {
+	switch e.Kind {
+	case OpLog:
 		x.emit(Event{Kind: KindLog, Step: id, Op: e.Op, Ops: len(ops), Summary: e.Text})
+		return nil
+	case OpOutput:
+		x.emit(Event{Kind: KindOutput, Step: id, Op: e.Op, Ops: len(ops), Summary: e.Text})
 		return nil
 	}
 	count := max(e.Count, 1)

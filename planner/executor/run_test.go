@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -55,16 +56,26 @@ func TestJournalOfARun(t *testing.T) {
 			err := errors.Join(
 				report(executor.OpEvent{Kind: executor.OpBegin, Op: 0, Count: 2}),
 				report(executor.OpEvent{Kind: executor.OpLog, Text: "still there"}),
+				report(executor.OpEvent{Kind: executor.OpOutput, Op: 1, Text: "half"}),
 				report(executor.OpEvent{Kind: executor.OpDone, Op: 0, Count: 2, Observed: "sha256:41d0"}),
 				report(executor.OpEvent{Kind: executor.OpBegin, Op: 2}))
 			return executor.Result{Learned: state.Learned{Items: []state.Item{seen}}, Refused: true}, errors.Join(err, errors.New("timed out"))
 		},
 	}}
 	j := &memoryJournal{}
+	var said []string
 	if _, err := executor.Execute(t.Context(), planOf(step("a", 3)), runner, j, executor.Options{
 		ID: "r1", Token: 8, Who: "me@here", PlanDigest: "sha256:77ab", Resumes: "r0", Partial: true,
+		Sink: func(e executor.Event) {
+			if e.Kind == executor.KindLog || e.Kind == executor.KindOutput {
+				said = append(said, fmt.Sprintf("%s %d/%d %s", e.Kind, e.Op, e.Ops, e.Summary))
+			}
+		},
 	}); err != nil {
 		t.Fatal(err)
+	}
+	if !slices.Equal(said, []string{"log 0/3 still there", "output 1/3 half"}) {
+		t.Errorf("said %q", said)
 	}
 	e := j.entries
 	if len(e) != 5 {

@@ -75,6 +75,9 @@ const (
 	OpDone OpKind = "done"
 	// OpLog is a line for the reader: what is being waited for. It is not journalled.
 	OpLog OpKind = "log"
+	// OpOutput is what an operation has printed last while it goes on. It is not
+	// journalled.
+	OpOutput OpKind = "output"
 )
 
 // OpEvent is what a Runner reports of the step it runs.
@@ -83,7 +86,7 @@ type OpEvent struct {
 	// Op is the index of the first operation spoken of; Count is how many
 	// travel together, 0 for one.
 	Op, Count int
-	// Text is the line of OpLog. It holds no secret and no control characters.
+	// Text is the line of OpLog or OpOutput. It holds no secret and no control characters.
 	Text string
 	// Observed is a digest of what was seen after the operation.
 	Observed string

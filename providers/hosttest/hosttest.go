@@ -1,7 +1,7 @@
 // Package hosttest is what every providers.Host must do, as tests that any of
 // them can be put through: over SSH, on this machine, simulated. It touches
-// paths below /etc/kubernetes, /var/lib/kubelet and /var/lib/kubewright only,
-// so a host under test has to have a root of its own for them.
+// paths below /etc/kubernetes, /var/lib/kubelet and /var/lib/kubewright only, and
+// programs in /usr/local/bin, so a host under test has to have a root of its own for them.
 //
 // Secrets finds in texts what is secret on hosts.
 package hosttest
@@ -27,6 +27,9 @@ type Subject struct {
 	Host providers.Host
 	// Owner is who files can be given to there, USER:GROUP.
 	Owner string
+	// Root is where the host's files are on this machine; empty for one that is
+	// simulated, and with that its programs.
+	Root string
 	// Again opens another connection to the same host, as another run would.
 	Again func(t *testing.T) providers.Host
 }
@@ -56,6 +59,7 @@ func Run(t *testing.T, blank func(t *testing.T) Subject) {
 		"WrongArtifact":         testWrongArtifact,
 		"Preserve":              testPreserve,
 		"SetAsideEtcd":          testSetAsideEtcd,
+		"Hears":                 testHears,
 		"StopsAtFailure":        testStopsAtFailure,
 		"Marks":                 testMarks,
 		"Moved":                 testMoved,

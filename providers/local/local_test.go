@@ -50,6 +50,7 @@ func TestHost(t *testing.T) {
 		return hosttest.Subject{
 			Host:  local.New(o),
 			Owner: owner(t),
+			Root:  o.Root,
 			Again: func(*testing.T) providers.Host { return local.New(o) },
 		}
 	})

@@ -56,12 +56,15 @@ func (e *limitError) Error() string {
 type collector struct {
 	mark  string
 	limit int64
+	hear  func(string)
 	stop  context.CancelCauseFunc
 
 	mu    sync.Mutex
 	buf   []byte
 	began time.Time // when the begin marker arrived; zero before
-	off   bool
+	// searched is how much of buf has no beginning of what is heard.
+	searched int
+	off      bool
 }
 
 func (c *collector) Write(p []byte) (int, error) {
@@ -75,11 +78,35 @@ func (c *collector) Write(p []byte) (int, error) {
 	if c.began.IsZero() && bytes.Contains(c.buf[from:], []byte(c.mark+"begin")) {
 		c.began = time.Now()
 	}
+	c.heard()
 	if limit, what := c.bound(); int64(len(c.buf)) > limit {
 		c.off = true
 		c.stop(&limitError{what, limit})
 	}
 	return len(p), nil
+}
+
+// heard passes on what a command has printed while it runs, and takes it out of the
+// answer, which is the same whether anybody hears or not.
+func (c *collector) heard() {
+	mark := []byte(c.mark + "heard ")
+	for {
+		i := bytes.Index(c.buf[c.searched:], mark)
+		if i < 0 {
+			c.searched = max(c.searched, len(c.buf)-len(mark)+1)
+			return
+		}
+		c.searched += i
+		line, rest, whole := bytes.Cut(c.buf[c.searched+len(mark):], []byte("\n"))
+		if !whole {
+			return
+		}
+		said := string(line)
+		c.buf = append(c.buf[:c.searched], rest...)
+		if c.hear != nil {
+			c.hear(said)
+		}
+	}
 }
 
 // bound is what may have arrived so far.
@@ -90,10 +117,11 @@ func (c *collector) bound() (int64, string) {
 	return c.limit + noiseCap, "of answer"
 }
 
-// bytes returns what has arrived; nothing may be written any more.
+// bytes returns what has arrived; what is written afterwards does not count.
 func (c *collector) bytes() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.off = true
 	return c.buf
 }
 

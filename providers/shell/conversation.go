@@ -55,6 +55,8 @@ type script struct {
 	body   string  // shell text, made of fixed text and call
 	frames []frame // data for it, in the order in which it takes them
 	limit  int64   // bytes of answer accepted
+	// hear gets the rest of each line that says heard, when it arrives; nil for nobody.
+	hear func(string)
 }
 
 // frame is a block of data on standard input.
@@ -106,7 +108,7 @@ func (s *speaker) attempt(ctx context.Context, sc script, password state.Secret)
 	nonce := rand.Text()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := &collector{mark: marker(nonce), limit: sc.limit, stop: cancel}
+	out := &collector{mark: marker(nonce), limit: sc.limit, hear: sc.hear, stop: cancel}
 	errOut := &tail{limit: stderrCap, stop: cancel}
 	in := s.input(sc, nonce, password)
 	exit, err := s.transport.Exec(ctx, CommandLine, in, out, errOut)

@@ -41,6 +41,12 @@
 // The login shell may be any that understands sh -c '…': sh, bash (restricted,
 // too), dash, zsh, fish, ksh, csh.
 //
+// While a command runs that takes long, lines come in between that say what it has
+// printed last, once a second at most: of those operations that [planner.Tells], and
+// where somebody hears them. They are no part of the answer.
+//
+//	kubewright NONCE heard 2 Unpacking kubelet (1.36.3-1.1) ...
+//
 // # Becoming root
 //
 // Within the same round trip the entry script goes on as root: it already is,
@@ -68,6 +74,6 @@
 // # What a host needs
 //
 // A POSIX shell as /bin/sh, /usr/bin/env, GNU coreutils (dd, stat, sha256sum,
-// base64, sync, mv, rm, chmod, chown, mkdir, head, tail), grep, awk and find;
+// base64, sync, mv, rm, chmod, chown, mkdir, head, tail, tr, timeout), grep, awk and find;
 // where it is used, flock, mountpoint, ip, systemctl, tar and gzip, ctr or crictl.
 package shell

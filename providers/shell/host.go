@@ -26,8 +26,8 @@ type Options struct {
 	// wants one and Password is not set; nil when nobody can be asked. It is
 	// called once at most, and costs another round trip then.
 	SudoPassword func(ctx context.Context) (state.Secret, error)
-	// Root is put before every path of a file, for tests. /proc, /sys and
-	// commands stay the machine's own.
+	// Root is put before every path of a file, for tests. /proc and /sys stay the
+	// machine's own, and commands as well that are not in its /usr/local/bin.
 	Root string
 	// Unprivileged does everything as the login user, for tests.
 	Unprivileged bool

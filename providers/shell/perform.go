@@ -45,9 +45,31 @@ func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outc
 	if err != nil {
 		return nil, fmt.Errorf("cannot change %s: %w", h.name, err)
 	}
-	a, err := h.speaker.run(ctx, script{do: "change", body: body, frames: c.frames, limit: performCap})
+	a, err := h.speaker.run(ctx, script{do: "change", body: body, frames: c.frames, limit: performCap, hear: hearing(b)})
 	h.distrust(b.Operations)
 	return h.outcomes(b, a, err)
+}
+
+// heardCap is how much of a line that a command printed is passed on, in bytes.
+const heardCap = 512
+
+// control is what moves a terminal's cursor or colours.
+var control = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]`)
+
+// hearing takes what is said of an operation under way: its number and a line that
+// its command has printed. What would only make a line move or colour goes.
+func hearing(b providers.Batch) func(string) {
+	if b.Hear == nil {
+		return nil
+	}
+	return func(said string) {
+		number, line, _ := strings.Cut(said, " ")
+		op, err := strconv.Atoi(number)
+		line = strings.TrimSpace(providers.Sanitize(control.ReplaceAllString(line, ""), heardCap))
+		if err == nil && op >= 0 && op < len(b.Operations) && line != "" {
+			b.Hear(op, line)
+		}
+	}
 }
 
 // outcomes reads how far a batch got. err is how the conversation went.
@@ -173,7 +195,11 @@ func (c *compiler) script() (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("cannot %s: %w", op.Summary(), err)
 		}
-		b.WriteString(call("kw_op", strconv.Itoa(i)) + line)
+		tells := ""
+		if c.batch.Hear != nil && planner.Tells(op) {
+			tells = "yes"
+		}
+		b.WriteString(call("kw_op", strconv.Itoa(i), tells) + line)
 	}
 	b.WriteString("kw_flush || kw_fail\n")
 	return b.String(), nil

@@ -32,9 +32,14 @@ func (h *Host) Perform(ctx context.Context, batch providers.Batch) ([]providers.
 		return nil, err
 	}
 	var outcomes []providers.Outcome
-	for _, op := range batch.Operations {
+	for i, op := range batch.Operations {
 		outcome, err := h.w.perform(ctx, m, op, batch)
 		outcomes = append(outcomes, outcome)
+		if outcome.Changed && batch.Hear != nil {
+			for _, line := range printed(op) {
+				batch.Hear(i, line)
+			}
+		}
 		if err != nil {
 			return outcomes, err
 		}

@@ -61,7 +61,7 @@ func subjects(target ssh.Target) func(t *testing.T) hosttest.Subject {
 			}
 			return ssh.NewHost(c, o)
 		}
-		return hosttest.Subject{Host: open(t), Owner: owner, Again: open}
+		return hosttest.Subject{Host: open(t), Owner: owner, Root: o.Root, Again: open}
 	}
 }
 

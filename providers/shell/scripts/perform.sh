@@ -11,9 +11,13 @@ kw_d=$kw_r/var/lib/kubewright
 kw_me=$(id -u)
 kw_safe=
 kw_dirty=
+if [ -n "$kw_r" ]; then PATH=$kw_r/usr/local/bin:$PATH; fi
 
-# kw_op NUMBER: an operation begins, on both outputs.
+# kw_op NUMBER TELLS: an operation begins, on both outputs. TELLS is yes where what
+# its commands print is to be told while they run.
 kw_op() {
+	kw_at=$1
+	kw_tells=$2
 	kw_say op "$1"
 	kw_say op "$1" >&2
 	cd /
@@ -72,10 +76,32 @@ kw_flush() {
 # and is shown if it fails: were it written to us, the command would die of a
 # lost connection. (The script itself does, at its next word.)
 kw_long() {
-	"$@" </dev/null >"$kw_d/part-out" 2>&1 && return
+	if [ "$kw_tells" = yes ]; then
+		{ "$@" </dev/null >"$kw_d/part-out" 2>&1; echo $?; } | (kw_tell) && return
+	else
+		"$@" </dev/null >"$kw_d/part-out" 2>&1 && return
+	fi
 	kw_x=$?
 	tail -n 20 "$kw_d/part-out" >&2
 	return "$kw_x"
+}
+
+# kw_tell: returns the exit code that comes in when a command has ended. Once a second
+# until then it tells the last line that the command has printed, if that is another
+# one. It goes on when nobody listens any more, so that the command does as well.
+kw_tell() {
+	trap '' PIPE
+	kw_x=
+	kw_told=
+	while kw_x=$kw_x$(timeout 1 cat); [ $? = 124 ]; do
+		kw_o=$(tail -c 4096 "$kw_d/part-out" | tr '\r' '\n' | tr -d '\000' | awk 'NF { last = $0 } END { print substr(last, 1, 1024) }')
+		if [ "$kw_o" != "$kw_told" ]; then
+			kw_told=$kw_o
+			kw_say heard "$kw_at" "$kw_o"
+		fi
+	done 2>/dev/null
+	kw_x=$kw_x$(cat)
+	return "${kw_x:-1}"
 }
 
 # kw_head: reads the header of the next frame; sets kw_len.

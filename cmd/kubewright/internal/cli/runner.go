@@ -93,6 +93,9 @@ func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 			Log: func(op int, text string) {
 				_ = report(executor.OpEvent{Kind: executor.OpLog, Op: op, Text: text})
 			},
+			Output: func(op int, text string) {
+				_ = report(executor.OpEvent{Kind: executor.OpOutput, Op: op, Text: text})
+			},
 		})
 	result := executor.Result{Outputs: map[string]executor.Output{}}
 	for name, o := range outputs {

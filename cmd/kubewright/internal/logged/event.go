@@ -24,6 +24,8 @@ func (l *Log) Event(e executor.Event) {
 		l.Debug("operation ended", "step", step, "number", e.Op+1, "of", e.Ops)
 	case executor.KindLog:
 		l.Info("step says", "step", step, "text", e.Summary)
+	case executor.KindOutput:
+		l.Debug("command says", "step", step, "number", e.Op+1, "of", e.Ops, "text", e.Summary)
 	case executor.KindHeartbeat:
 		l.Debug("step goes on", "step", step, "duration", after)
 	case executor.KindDone:

@@ -200,7 +200,7 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range []executor.Kind{
-		executor.KindRun, executor.KindStarted, executor.KindOp, executor.KindOpDone, executor.KindLog, executor.KindHeartbeat, executor.KindDone,
+		executor.KindRun, executor.KindStarted, executor.KindOp, executor.KindOpDone, executor.KindLog, executor.KindOutput, executor.KindHeartbeat, executor.KindDone,
 		executor.KindFailed, executor.KindSkipped, executor.KindCancelled, executor.KindStopping, executor.KindFinished,
 	} {
 		l.Event(executor.Event{Kind: kind, Step: step, Seconds: 1.5, Summary: "said", Err: errors.New("no luck"), Cause: step})

@@ -14,8 +14,9 @@ import (
 )
 
 // LiveProgress redraws a block at the end of the terminal: what runs where, since
-// when, and how long that took before. Steps that end become lines above it and scroll with everything
-// else. A redraw is one write: the cursor goes up, each line is overwritten, and
+// when, and how long that took before, below what is done on nodes that have more to
+// do. Of a node that is done one line stays above it and scrolls with everything
+// else, as does what has failed. A redraw is one write: the cursor goes up, each line is overwritten, and
 // what is below is cleared, so nothing flickers. Of a row that had more its whole
 // line is cleared first: behind its end a terminal (tmux) would keep blanks, and
 // fold them into rows of their own when it becomes narrower.
@@ -23,6 +24,7 @@ type LiveProgress struct {
 	mu sync.Mutex
 	tally
 	style
+	folds         settled
 	w             io.Writer
 	width, height int
 	size          func() (width, height int)
@@ -46,6 +48,7 @@ const redraw = 100 * time.Millisecond
 // height. With Options.Size it follows changes, and Resize tells of them.
 func NewLiveProgress(w io.Writer, o Options) *LiveProgress {
 	p := &LiveProgress{w: w, style: style{o.Color}, width: o.Width, height: o.Height, estimate: o.Estimate, expected: o.Expected, size: o.Size}
+	p.folds.steps = o.Steps
 	if p.width <= 0 {
 		p.width = defaultWidth
 	}
@@ -84,7 +87,7 @@ func (p *LiveProgress) Note(text string) {
 func (p *LiveProgress) Event(e executor.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.pending = append(p.pending, p.take(p.style, e)...)
+	p.pending = append(p.pending, p.folds.take(&p.tally, p.style, e, p.take(p.style, e))...)
 	if e.Kind == executor.KindFailed || e.Kind == executor.KindStopping || e.Time.Sub(p.lastDraw) >= redraw {
 		p.draw()
 	}
@@ -100,10 +103,12 @@ func (p *LiveProgress) Tick(now time.Time) {
 	p.draw()
 }
 
-// Close implements Progress: the block disappears, the lines above it stay.
+// Close implements Progress: the block disappears, the lines above it stay, and one
+// for each node on which something is done and not all.
 func (p *LiveProgress) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.pending = append(p.pending, p.folds.leaveAll(&p.tally, p.style)...)
 	p.write(nil)
 	return p.err
 }
@@ -118,7 +123,7 @@ func (p *LiveProgress) draw() {
 
 // block is what stands at the end of the terminal, each line shorter than it is wide.
 func (p *LiveProgress) block() []string {
-	if len(p.running) == 0 {
+	if len(p.running) == 0 && len(p.folds.open) == 0 {
 		return nil
 	}
 	room := max(1, p.height-3)
@@ -153,11 +158,27 @@ func (p *LiveProgress) block() []string {
 	if more := len(p.running) - len(shown); more > 0 {
 		lines = append(lines, p.dim("  … and "+itoa(more)+" more"))
 	}
+	lines = append(p.latest(min(room-len(lines)+2, p.height/3, maxLatest)), lines...)
 	for i := range lines {
 		lines[i] = ansi.Truncate(lines[i], p.width-1, "…")
 	}
 	return lines
 }
+
+// latest are the lines of what was done last where there is more to do, as many as
+// there is room for.
+func (p *LiveProgress) latest(room int) []string {
+	open := p.folds.open
+	var out []string
+	for _, l := range open[max(0, len(open)-max(0, room)):] {
+		out = append(out, l.text)
+	}
+	return out
+}
+
+// maxLatest keeps the block low: of one that is higher than a terminal has become
+// lines are left in what has scrolled away.
+const maxLatest = 8
 
 // timeRoom is how many columns of a row the name of a step leaves for the rest.
 const timeRoom = 12
@@ -179,13 +200,14 @@ func (p *LiveProgress) time(r *runningStep, room int) (text string, columns int)
 }
 
 // tails are the steps whose last words stand below them: of those that run for
-// long the slowest, which somebody may wonder about, as many as there is room for.
+// long, or whose command is heard since it takes long, the slowest, which somebody
+// may wonder about, as many as there is room for.
 func (p *LiveProgress) tails(shown []*runningStep, room int) map[*runningStep]bool {
 	out := map[*runningStep]bool{}
 	slowest := slices.Clone(shown)
 	slices.SortStableFunc(slowest, func(a, b *runningStep) int { return a.began.Compare(b.began) })
 	for _, r := range slowest {
-		if r.last != "" && p.now.Sub(r.began) >= slow && len(out) < min(room, maxTails) {
+		if r.last != "" && (r.output || p.now.Sub(r.began) >= slow) && len(out) < min(room, maxTails) {
 			out[r] = true
 		}
 	}

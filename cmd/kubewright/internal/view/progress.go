@@ -1,11 +1,14 @@
 package view
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/state"
@@ -105,12 +108,17 @@ type tally struct {
 type runningStep struct {
 	id    state.Address
 	began time.Time
-	// doing is the operation that runs, with its place among all of them.
+	// doing is the operation that runs, with its place among all of them; of several
+	// that travel together the last, unless one of them is heard. begun are all so far.
 	doing string
+	begun map[int]string
 	// last is what it has said last; said is all of it, of which each stays on the
 	// screen once: a pod that is blocked is tried again for ten minutes.
 	last string
 	said map[string]bool
+	// output tells that it has said so while its command ran, and that nobody has to
+	// know later.
+	output bool
 }
 
 // take updates the tally and returns the lines that the event is worth, which
@@ -124,18 +132,25 @@ func (t *tally) take(s style, e executor.Event) []string {
 	case executor.KindRun:
 		t.began = e.Time
 	case executor.KindStarted:
-		t.running = append(t.running, &runningStep{id: e.Step, began: e.Time, said: map[string]bool{}})
+		t.running = append(t.running, &runningStep{id: e.Step, began: e.Time, begun: map[int]string{}, said: map[string]bool{}})
 	case executor.KindOp:
 		if r := t.find(e.Step); r != nil {
 			r.doing = Clean(e.Summary)
 			if e.Ops > 1 {
 				r.doing += " (" + itoa(e.Op+1) + "/" + itoa(e.Ops) + ")"
 			}
+			r.begun[e.Op] = r.doing
+			r.last, r.output = "", false
+		}
+	case executor.KindOutput:
+		if r := t.find(e.Step); r != nil {
+			r.doing = cmp.Or(r.begun[e.Op], r.doing)
+			r.last, r.output = Clean(e.Summary), true
 		}
 	case executor.KindLog:
 		text := Clean(e.Summary)
 		if r := t.find(e.Step); r != nil {
-			r.last = text
+			r.last, r.output = text, false
 			if r.said[text] {
 				return nil
 			}
@@ -177,7 +192,7 @@ func (t *tally) settle(s style, e executor.Event) []string {
 			break
 		}
 	}
-	head := s.dim("["+pad(t.settled, t.total)+"/"+itoa(t.total)+"] ") + stepName(e.Step)
+	head := t.count(s) + stepName(e.Step)
 	after := duration(time.Duration(e.Seconds * float64(time.Second)))
 	if e.Kind == executor.KindDone {
 		t.done++
@@ -191,6 +206,11 @@ func (t *tally) settle(s style, e executor.Event) []string {
 		why = ": " + Clean(first)
 	}
 	return []string{head + ": " + s.boldRed("failed") + " after " + after + why}
+}
+
+// count counts what has ended: [ 7/41].
+func (t *tally) count(s style) string {
+	return s.dim("[" + pad(t.settled, t.total) + "/" + itoa(t.total) + "] ")
 }
 
 func (t *tally) find(id state.Address) *runningStep {
@@ -285,13 +305,24 @@ func (p *PlainProgress) beat(now time.Time) {
 		}
 		s := stepName(r.id)
 		if r.doing != "" {
-			s += " (" + r.doing + ")"
+			s += " (" + r.doing + r.tail() + ")"
 		}
 		what = append(what, s)
 	}
 	p.print(now, "Still applying… ["+duration(now.Sub(p.began).Round(time.Second))+" elapsed, "+
 		itoa(p.settled)+" of "+itoa(p.total)+" steps] "+strings.Join(what, ", "))
 }
+
+// tail is the last line of a command's output, for the end of a sentence.
+func (r *runningStep) tail() string {
+	if !r.output {
+		return ""
+	}
+	return ": " + ansi.Truncate(r.last, maxTail, "…")
+}
+
+// maxTail is how many columns of a command's output a heartbeat has.
+const maxTail = 60
 
 // maxBeat is how many running steps a heartbeat names.
 const maxBeat = 3

@@ -40,15 +40,18 @@ func story() []moment {
 		e(0, executor.KindStarted, images, none),
 		e(0.1, executor.KindOp, certs, executor.Event{Op: 0, Ops: 3, Summary: "issue CA kubernetes"}),
 		e(0.1, executor.KindOp, images, executor.Event{Op: 0, Ops: 2, Summary: "pull image registry.k8s.io/kube-proxy:v1.36.3"}),
+		e(0.1, executor.KindOp, images, executor.Event{Op: 1, Ops: 2, Summary: "pull image registry.k8s.io/pause:3.10.1"}),
 		{0.2, none},
 		e(1.2, executor.KindDone, certs, executor.Event{Seconds: 1.2, Done: 1}),
 		e(1.2, executor.KindStarted, etcd, none),
 		e(1.3, executor.KindOp, etcd, executor.Event{Op: 4, Ops: 5, Summary: "wait for etcd member cp1"}),
-		e(2, executor.KindLog, images, executor.Event{Summary: "pulled \x1b[31mlayer\x1b[0m 3"}),
+		e(2, executor.KindOutput, images, executor.Event{Op: 0, Ops: 2, Summary: "layer 3: \x1b[31mhalf"}),
+		e(2.2, executor.KindLog, etcd, executor.Event{Op: 4, Ops: 5, Summary: "waiting; last seen \x1b[31mnothing"}),
 		{4, none},
 		{8, none},
 		{12, none},
 		{12.4, none},
+		e(13, executor.KindOutput, images, executor.Event{Op: 0, Ops: 2, Summary: "layer 3: done"}),
 		{16, none},
 		{23, none},
 		e(31.2, executor.KindFailed, etcd, executor.Event{Seconds: 30, Err: errors.New("member cp1 did not start within 30s:\nlast seen: connection refused")}),
@@ -59,6 +62,9 @@ func story() []moment {
 		e(40, executor.KindFinished, state.Address{}, executor.Event{Seconds: 40}),
 	}
 }
+
+// storySteps are how many steps the targets of the story have.
+var storySteps = map[state.Target]int{cp1: 4, w21: 1}
 
 func play(p view.Progress, moments []moment) {
 	for _, m := range moments {
@@ -138,6 +144,87 @@ func TestLiveProgressExpected(t *testing.T) {
 	golden(t, "progress.expected.txt", pictures.String())
 }
 
+// TestLiveProgressFolds: what is done stands until its node is done, and then as one
+// line; what failed stays with its words, and of a run that ends early what was done.
+func TestLiveProgressFolds(t *testing.T) {
+	t.Parallel()
+	screen := &terminal{width: 80, height: 24}
+	cluster := state.Target{Type: state.TypeCluster, Name: "prod"}
+	p := view.NewLiveProgress(screen, view.Options{
+		Width: 80, Height: 24, Steps: map[state.Target]int{cp1: 3, cp2: 4, w21: 3, w22: 1, cluster: 2},
+	})
+	var frames strings.Builder
+	settled := 0
+	event := func(at float64, kind executor.Kind, step state.Address, more executor.Event) {
+		if kind == executor.KindDone || kind == executor.KindFailed {
+			settled++
+		}
+		more.Kind, more.Step, more.Total, more.Done, more.Time = kind, step, 13, settled, start.Add(time.Duration(at*1000)*time.Millisecond)
+		p.Event(more)
+		p.Tick(more.Time)
+		fmt.Fprintf(&frames, "--- %.1fs %s %s\n%s", at, kind, step, screen)
+	}
+	done := func(from, to float64, steps ...state.Address) {
+		for _, step := range steps {
+			event(from, executor.KindStarted, step, executor.Event{})
+		}
+		for _, step := range steps {
+			event(to, executor.KindDone, step, executor.Event{Seconds: to - from})
+		}
+	}
+	event(0, executor.KindRun, state.Address{}, executor.Event{})
+	done(0, 1, id(cp1, "certs"), id(cp2, "certs"))
+	done(1, 2, id(w22, "certs"))
+	done(2, 3, id(cluster, "upload-config"), id(cp2, "kubeconfig"))
+	// Of steps that run side by side the time counts once.
+	done(5, 7, id(cp1, "etcd"), id(cp1, "images"))
+	event(8, executor.KindStarted, id(cp2, "etcd"), executor.Event{})
+	event(8, executor.KindStarted, id(cp2, "images"), executor.Event{})
+	event(9, executor.KindFailed, id(cp2, "etcd"), executor.Event{Seconds: 1, Err: errors.New("no such member")})
+	event(10, executor.KindDone, id(cp2, "images"), executor.Event{Seconds: 2})
+	done(10, 11, id(w21, "certs"), id(w21, "images"))
+	event(11, executor.KindStarted, id(w21, "etcd"), executor.Event{})
+	event(11.5, executor.KindStopping, state.Address{}, executor.Event{Summary: "interrupted"})
+	event(12, executor.KindDone, id(w21, "etcd"), executor.Event{Seconds: 1})
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&frames, "--- closed\n%s", screen)
+	golden(t, "progress.folds.txt", frames.String())
+}
+
+// TestLiveProgressFoldsMany: of what is done and not folded the latest lines stand
+// there, as many as there is room for, and not one of them is lost at the end.
+func TestLiveProgressFoldsMany(t *testing.T) {
+	t.Parallel()
+	screen := &terminal{width: 40, height: 10}
+	steps := map[state.Target]int{}
+	for i := range 30 {
+		steps[state.NodeKeyTarget("worker", strconv.Itoa(i))] = 3
+	}
+	p := view.NewLiveProgress(screen, view.Options{Width: 40, Height: 10, Steps: steps})
+	p.Event(executor.Event{Kind: executor.KindRun, Time: start, Total: 90})
+	for i := range 30 {
+		for _, phase := range []string{"prepare", "images", "reset"} {
+			step := id(state.NodeKeyTarget("worker", strconv.Itoa(i)), phase)
+			p.Event(executor.Event{Kind: executor.KindStarted, Time: start, Total: 90, Step: step})
+			if phase != "reset" {
+				p.Event(executor.Event{Kind: executor.KindDone, Time: start.Add(time.Second), Total: 90, Step: step, Seconds: 1})
+			}
+			p.Tick(start.Add(2 * time.Second))
+			if n := len(screen.lines); n > 9 || strings.Count(screen.String(), "Applying: ") != 1 {
+				t.Fatalf("%d lines:\n%s", n, screen)
+			}
+		}
+	}
+	during := screen.String()
+	screen.height = 100
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "progress.folds.many.txt", "--- during\n"+during+"--- closed\n"+screen.String())
+}
+
 // erasing are the sequences that clear something, and early those that clear a row
 // anywhere else than right before it is written anew.
 var (
@@ -161,8 +248,13 @@ func (w *writes) Write(b []byte) (int, error) {
 // written anew, and what is left below.
 func TestLiveProgressNeverFlickers(t *testing.T) {
 	t.Parallel()
+	t.Run("each step", func(t *testing.T) { neverFlickers(t, nil) })
+	t.Run("folded", func(t *testing.T) { neverFlickers(t, storySteps) })
+}
+
+func neverFlickers(t *testing.T, steps map[state.Target]int) {
 	screen := &writes{terminal: terminal{width: 80, height: 24}}
-	p := view.NewLiveProgress(screen, view.Options{Width: 80, Color: true})
+	p := view.NewLiveProgress(screen, view.Options{Width: 80, Color: true, Steps: steps})
 	drawn := 0
 	for i, m := range story() {
 		before := len(screen.all)
@@ -193,8 +285,13 @@ func TestLiveProgressNeverFlickers(t *testing.T) {
 // TestLiveProgressResize makes the terminal narrower and wider between draws;
 // no remains of an earlier block may stay.
 func TestLiveProgressResize(t *testing.T) {
+	t.Run("each step", func(t *testing.T) { resizes(t, nil) })
+	t.Run("folded", func(t *testing.T) { resizes(t, storySteps) })
+}
+
+func resizes(t *testing.T, steps map[state.Target]int) {
 	screen := &terminal{width: 100, height: 24}
-	p := view.NewLiveProgress(screen, view.Options{Width: 100})
+	p := view.NewLiveProgress(screen, view.Options{Width: 100, Steps: steps})
 	moments := story()
 	for i, m := range moments[:16] {
 		if i > 8 {
@@ -203,7 +300,7 @@ func TestLiveProgressResize(t *testing.T) {
 			p.Resize(width, 24)
 		}
 		play(p, []moment{m})
-		if n := strings.Count(screen.String(), "Applying:"); n > 1 {
+		if n := strings.Count(screen.String(), "Applying:"); n > 1 || strings.Count(screen.String(), "certs: done") > 1 {
 			t.Fatalf("after %.1fs the block is there %d times:\n%s", m.at, n, screen)
 		}
 	}

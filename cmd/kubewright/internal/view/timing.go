@@ -13,9 +13,13 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// Expect fills in how long the plan and each of its steps would take, going by
-// earlier applies: nothing where they say nothing.
+// Expect fills in what steps a node has, and how long the plan and each of them would
+// take, going by earlier applies: nothing where they say nothing.
 func Expect(plan *planner.Plan, o Options) Options {
+	o.Steps = map[state.Target]int{}
+	for _, s := range plan.Steps {
+		o.Steps[s.ID.Target]++
+	}
 	t := executor.Forecast(plan, o.Recorded.Durations, o.Parallelism)
 	if !tells(t) {
 		return o

@@ -65,8 +65,9 @@ type Options struct {
 	// Estimate is how long an apply takes, going by earlier ones; 0 is unknown.
 	Estimate time.Duration
 	// Expected is how long each of its steps takes; of one that nobody knows of it
-	// has nothing. Expect fills in both.
+	// has nothing. Steps is how many of them each target has. Expect fills in all three.
 	Expected map[state.Address]time.Duration
+	Steps    map[state.Target]int
 }
 
 // Recorded is what the state knows that a plan is read beside.
