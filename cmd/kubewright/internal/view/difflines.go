@@ -1,6 +1,7 @@
 package view
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,12 +35,16 @@ func textLines(v state.Value) []string {
 	return strings.Split(strings.TrimSuffix(CleanText(v.AsString()), "\n"), "\n")
 }
 
-// listDiff shows two lists: on one line when both are short and one line of the
-// configuration wants what is new, else by element. Where only what is sensitive differs
+// listDiff shows two lists: by the names of their elements where all have one, on one
+// line when both are short and one line of the configuration wants what is new, else by
+// element. Where only what is sensitive differs
 // there is nothing else to say.
 func (p *page) listDiff(e *entry, before, after state.Value, notes map[string]string) {
 	if inline(before) == inline(after) && after.HasSensitive() {
 		e.text = sensitiveValue
+		return
+	}
+	if p.namedDiff(e, before, after, notes) {
 		return
 	}
 	short := inline(before) + p.yellow(" -> ") + inline(after)
@@ -88,20 +93,103 @@ func (p *page) mapDiff(e *entry, before, after state.Value) {
 		e.text = short
 		return
 	}
-	e.block = true
 	was, is := before.AsMap(), after.AsMap()
 	keys := slices.Compact(slices.Sorted(slices.Values(append(before.Keys(), after.Keys()...))))
+	p.keyedDiff(e, keys, was, is, nil)
+}
+
+// keyedDiff makes a block of what differs of two values that have these keys.
+func (p *page) keyedDiff(e *entry, keys []string, was, is map[string]state.Value, notes map[string]string) {
+	e.block = true
 	same := 0
 	for _, k := range keys {
 		if was[k].Equal(is[k]) {
 			same++
 			continue
 		}
-		e.kids = append(e.kids, p.attribute(key(k), planner.AttributeChange{Before: was[k], After: is[k]}))
+		kid := p.attribute(key(k), planner.AttributeChange{Before: was[k], After: is[k]})
+		kid.note = notes[state.JoinPath("", k)]
+		e.kids = append(e.kids, kid)
 	}
 	if same > 0 {
 		e.kids = append(e.kids, entry{comment: true, indented: true, text: "# (" + plural(same, "unchanged element") + " hidden)"})
 	}
+}
+
+// namedDiff shows two lists whose elements go by their names, as clusters of a
+// kubeconfig and arguments do, as a block of those that differ. In which order they
+// stand means something: lists in which it changes are not shown so.
+func (p *page) namedDiff(e *entry, before, after state.Value, notes map[string]string) bool {
+	had, was := named(before)
+	names, is := named(after)
+	if was == nil || is == nil {
+		return false
+	}
+	names, ok := merged(had, names)
+	if !ok {
+		return false
+	}
+	if arguments(before) && arguments(after) {
+		was, is = valuesOf(was), valuesOf(is)
+	}
+	if notes != nil {
+		e.note = ""
+	}
+	p.keyedDiff(e, names, was, is, notes)
+	return true
+}
+
+// named are the names of a list's elements, in their order, and what the elements are
+// beside; nothing where one has no name or two have the same.
+func named(list state.Value) ([]string, map[string]state.Value) {
+	if list.Kind() != state.KindList {
+		return nil, nil
+	}
+	var names []string
+	out := map[string]state.Value{}
+	for _, x := range list.AsList() {
+		name := state.ElementKey(x)
+		if _, twice := out[name]; twice || name == "" || x.Kind() != state.KindMap {
+			return nil, nil
+		}
+		rest := maps.Clone(x.AsMap())
+		delete(rest, "name")
+		names, out[name] = append(names, name), state.Map(rest)
+	}
+	return names, out
+}
+
+// merged are the names of two lists, in their order; not where that is another one.
+func merged(had, has []string) ([]string, bool) {
+	var names []string
+	for _, name := range had {
+		i := slices.Index(has, name)
+		switch {
+		case i >= 0:
+			names, has = append(names, has[:i+1]...), has[i+1:]
+		case slices.Contains(names, name):
+			return nil, false
+		default:
+			names = append(names, name)
+		}
+	}
+	return append(names, has...), true
+}
+
+// arguments tells that all that the elements of a list have is a name and a value, as
+// those of kubeadm's extraArgs.
+func arguments(list state.Value) bool {
+	return list.Kind() == state.KindList && !slices.ContainsFunc(list.AsList(), func(x state.Value) bool {
+		return x.Kind() != state.KindMap || len(x.AsMap()) != 2 || x.Get("name").AsString() == "" || x.Get("value").IsNull()
+	})
+}
+
+func valuesOf(named map[string]state.Value) map[string]state.Value {
+	out := map[string]state.Value{}
+	for name, x := range named {
+		out[name] = x.Get("value")
+	}
+	return out
 }
 
 // shortList is how wide two lists or maps may be to share a line.

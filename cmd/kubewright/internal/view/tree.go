@@ -236,7 +236,11 @@ func (p *page) oneSided(e entry, v state.Value, notes map[string]string, path st
 	if notes != nil {
 		e.note = notes[path]
 	}
-	if members, ok := nested(v); ok {
+	members, ok := nested(v)
+	if !ok && len(v.AsList()) > 0 && arguments(v) {
+		members, ok = argumentsOf(v), true
+	}
+	if ok {
 		e.block = true
 		for _, m := range members {
 			e.kids = append(e.kids, p.oneSided(entry{sym: e.sym, key: key(m.key)}, m.value, notes, state.JoinPath(path, m.key)))
@@ -263,6 +267,15 @@ func (p *page) oneSided(e entry, v state.Value, notes map[string]string, path st
 		e.text += p.dim(" -> null")
 	}
 	return e
+}
+
+// argumentsOf are the elements of a list of arguments, each by its name.
+func argumentsOf(list state.Value) []member {
+	var out []member
+	for _, x := range list.AsList() {
+		out = append(out, member{x.Get("name").AsString(), x.Get("value")})
+	}
+	return out
 }
 
 // sourceNote names the line of the configuration; defaults are not worth a comment.
