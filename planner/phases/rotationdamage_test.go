@@ -105,10 +105,20 @@ func TestLostPodsWhileRotating(t *testing.T) {
 	base := founded(t, 3, 1)
 	for _, pods := range [][]string{{"etcd"}, {"kube-apiserver"}, {"kube-controller-manager"}, {"kube-scheduler"}, {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}} {
 		for _, at := range []struct{ ca, stage, phase string }{
-			{"ca", "trust-both", "control-plane"}, {"ca", "reissue", "control-plane"}, {"ca", "drop-old", "control-plane"},
-			{"etcd-ca", "trust-both", "etcd"}, {"etcd-ca", "reissue", "certs"}, {"etcd-ca", "reissue", "etcd"}, {"etcd-ca", "drop-old", "certs"}, {"etcd-ca", "drop-old", "etcd"},
-			{"front-proxy-ca", "trust-both", "control-plane"}, {"front-proxy-ca", "reissue", "certs"}, {"front-proxy-ca", "drop-old", "certs"},
-			{"service-account", "trust-both", "control-plane"}, {"service-account", "reissue", "certs"}, {"service-account", "reissue", "control-plane"},
+			{"ca", "trust-both", "control-plane"},
+			{"ca", "reissue", "control-plane"},
+			{"ca", "drop-old", "control-plane"},
+			{"etcd-ca", "trust-both", "etcd"},
+			{"etcd-ca", "reissue", "certs"},
+			{"etcd-ca", "reissue", "etcd"},
+			{"etcd-ca", "drop-old", "certs"},
+			{"etcd-ca", "drop-old", "etcd"},
+			{"front-proxy-ca", "trust-both", "control-plane"},
+			{"front-proxy-ca", "reissue", "certs"},
+			{"front-proxy-ca", "drop-old", "certs"},
+			{"service-account", "trust-both", "control-plane"},
+			{"service-account", "reissue", "certs"},
+			{"service-account", "reissue", "control-plane"},
 		} {
 			for _, host := range []string{"10.0.0.11", "10.0.0.12"} {
 				t.Run(strings.Join(pods, "+")+"/"+at.ca+"/"+at.stage+"/"+at.phase+"/"+host, func(t *testing.T) {
