@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubewright/kubewright/providers"
@@ -114,10 +115,14 @@ func (e *edit) budget() error {
 	if !ok {
 		return fmt.Errorf("%q is not written NAMESPACE/NAME", words[0])
 	}
+	stay, err := strconv.Atoi(words[1])
+	if err != nil && words[1] != "delete" {
+		return fmt.Errorf("%q is no number", words[1])
+	}
 	c.PDBs = slices.DeleteFunc(c.PDBs, func(b *PDB) bool { return b.key() == words[0] })
 	if words[1] == "delete" {
 		return nil
 	}
-	c.PDBs = append(c.PDBs, &PDB{Namespace: namespace, Name: name, Selector: map[string]string{"app": name}, MinAvailable: number(words[1])})
+	c.PDBs = append(c.PDBs, &PDB{Namespace: namespace, Name: name, Selector: map[string]string{"app": name}, MinAvailable: stay})
 	return nil
 }

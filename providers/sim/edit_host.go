@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 func (e *edit) unit() error {
@@ -157,7 +156,7 @@ func (e *edit) condition() error {
 	case w[0] == "arch":
 		c.Arch = w[1]
 	case w[0] == "clock-skew":
-		c.ClockSkew, err = time.ParseDuration(w[1])
+		c.ClockSkew, err = duration(w[1])
 	case w[0] == "package-lock":
 		if c.PackageLock = w[1]; w[1] == "off" {
 			c.PackageLock = ""

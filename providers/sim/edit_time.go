@@ -22,15 +22,27 @@ func (e *edit) time() error {
 	if err != nil {
 		return err
 	}
-	d, err := time.ParseDuration(word)
-	if err != nil || d <= 0 {
-		return fmt.Errorf("%q is no duration; write one as in 8000h", word)
+	d, err := duration(word)
+	if err == nil && d <= 0 {
+		err = fmt.Errorf("%q lies behind: time passes forwards alone", word)
+	}
+	if err != nil {
+		return err
 	}
 	stride := max(day, d/maxStrides)
 	for ; d > 0; d -= stride {
 		e.w.advance(min(d, stride))
 	}
 	return nil
+}
+
+// duration reads a span of time.
+func duration(word string) (time.Duration, error) {
+	d, err := time.ParseDuration(word)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no duration; write one as in 8000h", word)
+	}
+	return d, nil
 }
 
 // renew issues what is in a file anew for as long as it held before, by the same

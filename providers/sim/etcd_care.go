@@ -113,10 +113,10 @@ func (e *edit) etcd() error {
 		e.w.put(e.m, dataFolder(p), &other)
 		return nil
 	case w[0] == "garbage":
-		mb.Garbage, err = strconv.ParseInt(w[1], 10, 64)
+		mb.Garbage, err = size(w[1])
 		return err
 	case w[0] == "history":
-		c.History, err = strconv.ParseInt(w[1], 10, 64)
+		c.History, err = size(w[1])
 		c.Since = e.w.d.Now
 		return err
 	case w[0] == "alarm" && (w[1] == alarmNoSpace || w[1] == alarmCorrupt):
@@ -124,4 +124,13 @@ func (e *edit) etcd() error {
 		return nil
 	}
 	return fmt.Errorf("%q is none of garbage BYTES, history BYTES, alarm NOSPACE|CORRUPT and member ID", strings.Join(w, " "))
+}
+
+// size reads a number of bytes.
+func size(word string) (int64, error) {
+	n, err := strconv.ParseInt(word, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%q is no size in bytes", word)
+	}
+	return n, nil
 }

@@ -110,7 +110,7 @@ func Open(path string) (*World, error) {
 		return nil, fmt.Errorf("cannot open simulated world %s: %w", path, err)
 	}
 	if w.d.Format > formatVersion {
-		return nil, fmt.Errorf("cannot open simulated world %s: its format %d is newer than this program's %d", path, w.d.Format, formatVersion)
+		return nil, fmt.Errorf("cannot open simulated world %s: its format %d is newer than this program's %d; use that version", path, w.d.Format, formatVersion)
 	}
 	w.index()
 	for _, c := range w.d.Clusters {
