@@ -31,21 +31,22 @@ const (
 // upgrade they cannot, since no kubelet may be newer than an API server. They do
 // not either where the endpoint moves, since they join by the new one, and where
 // one member of etcd would become two: it had quorum by itself when it restarts,
-// and would not have it then.
+// and would not have it then. Nor does the host leave first from which the endpoint
+// moves away.
 func (n *node) moment(phase string) moment {
 	c := n.cluster
-	raises := c.up != nil && c.up.raises
-	switch {
-	case c.report == nil || c.founding || c.view.targeted || n.sick():
+	if c.report == nil || c.founding || c.view.targeted || n.sick() {
 		return anyMoment
-	case raises && phase != kubeletStartPhase:
-		return beforeJoins
-	case len(c.newcomers()) == 0 || len(c.formerHosts()) == 0 && !c.becomesPair():
-		return afterAll
-	case raises:
-		return beforeJoins
 	}
-	return beforeAll
+	raises := c.up != nil && c.up.raises
+	joinsLater := len(c.newcomers()) > 0 && (len(c.formerHosts()) > 0 || c.becomesPair())
+	switch {
+	case raises && (phase != kubeletStartPhase || joinsLater):
+		return beforeJoins
+	case joinsLater || len(c.calledLeavers()) > 0:
+		return beforeAll
+	}
+	return afterAll
 }
 
 // newcomers are the control planes that join in this plan.

@@ -324,8 +324,7 @@ func (v *View) endpointLeaves() diag.Diagnostics {
 		if l.cluster == nil || l.whole || l.Role != string(config.ControlPlane) {
 			continue
 		}
-		host, _, err := net.SplitHostPort(l.cluster.ControlPlaneEndpoint)
-		if err != nil || host != l.Address && host != l.Name {
+		if host, _, err := net.SplitHostPort(l.cluster.ControlPlaneEndpoint); err != nil || !l.isHost(host) {
 			continue
 		}
 		diags.Append(diag.Errorf("Endpoint would leave", "%s is the host of control_plane_endpoint = %q: without it nobody reaches the other control planes. Nothing is changed. "+

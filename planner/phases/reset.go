@@ -82,6 +82,9 @@ func (l leaver) given() bool {
 // host itself.
 func (l leaver) acts() bool { return l.report != nil || l.gone }
 
+// isHost tells that a name or an address is the leaver's own.
+func (l leaver) isHost(host string) bool { return host == l.Address || host == l.Name }
+
 func (l leaver) peerURL() string { return peerURLOf(l.Address) }
 
 // pki lists the certificates and keys that are the cluster's or were brought for it:
