@@ -18,7 +18,7 @@ const (
 	// planned, which what only goes before them does not belong to, and with what
 	// mends a control plane.
 	anyMoment moment = iota
-	// beforeAll: before anybody joins or leaves.
+	// beforeAll: before anybody joins or leaves, but for members that are dead.
 	beforeAll
 	// beforeJoins: when those that leave are gone, and nobody has joined yet.
 	beforeJoins
@@ -77,8 +77,8 @@ func (c *cluster) votersAt(at moment) []state.EtcdMember {
 	without := func(peerURL string) {
 		out = slices.DeleteFunc(out, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peerURL) })
 	}
-	if at == beforeJoins || at == afterAll {
-		for _, l := range c.parting() {
+	for _, l := range c.parting() {
+		if at == beforeJoins || at == afterAll || at == beforeAll && planner.Dead(c.seen.Members, l.peerURL()) {
 			without(l.peerURL())
 		}
 	}
@@ -142,10 +142,11 @@ func (b *builder) disruptions(c *cluster) {
 		}
 		for _, l := range parting {
 			switch {
-			case at == afterAll || at == beforeJoins:
-				b.after(s.ID, step(l.target, resetPhase))
+			case at == anyMoment:
 			case at == beforeAll && !planner.Dead(c.seen.Members, l.peerURL()):
 				b.after(step(l.target, resetPhase), s.ID)
+			default:
+				b.after(s.ID, step(l.target, resetPhase))
 			}
 		}
 	}

@@ -75,16 +75,16 @@ func TestEndpointMovesBeforeItsHostLeaves(t *testing.T) {
 	}
 	again := []state.Target{state.NodeKeyTarget("cp", "cp2")}
 	for name, change := range map[string]func(*operator){
-		"it leaves":             func(o *operator) { o.leave("cp2") },
+		"it leaves": func(o *operator) { o.leave("cp2") },
 		"it leaves, called by its name": func(o *operator) {
 			o.config.Clusters[0].ControlPlaneEndpoint = o.recorded.Nodes[again[0]].Name + ":6443"
 			o.must(o.apply())
 			o.leave("cp2")
 		},
-		"it is replaced":        func(o *operator) { o.replace = again },
-		"with another one":      func(o *operator) { o.leave("cp2", "cp3") },
-		"another one comes":     func(o *operator) { o.leave("cp2"); add(o, 4) },
-		"all but one change":    func(o *operator) { o.leave("cp2", "cp3"); add(o, 4, 5) },
+		"it is replaced":     func(o *operator) { o.replace = again },
+		"with another one":   func(o *operator) { o.leave("cp2", "cp3") },
+		"another one comes":  func(o *operator) { o.leave("cp2"); add(o, 4) },
+		"all but one change": func(o *operator) { o.leave("cp2", "cp3"); add(o, 4, 5) },
 		"etcd changes as well": func(o *operator) {
 			o.leave("cp2")
 			o.config.Clusters[0].Upgrade.AllowDowntime = true
