@@ -60,8 +60,8 @@ func (n *node) votersBefore(p *planner.Plan, s *planner.Step) []state.EtcdMember
 	return voters
 }
 
-// broughtBack tells that a plan takes a member out, or does something on its host
-// that etcd may need to run there, and does not wait for a step before.
+// broughtBack tells that a plan takes a member out, or does anything on its host, which
+// may be what etcd needs to run there, and does not wait for a step before.
 func (c *cluster) broughtBack(m state.EtcdMember, p *planner.Plan, s *planner.Step) bool {
 	behind := map[state.Address]bool{s.ID: true}
 	for _, o := range p.Steps { // in an order in which what is needed comes first
@@ -70,7 +70,7 @@ func (c *cluster) broughtBack(m state.EtcdMember, p *planner.Plan, s *planner.St
 			continue
 		}
 		at := c.node(o.Target)
-		mends := at != nil && slices.Contains(m.PeerURLs, at.peerURL()) && slices.Contains(mending, o.Phase)
+		mends := at != nil && slices.Contains(m.PeerURLs, at.peerURL())
 		leaves := o.Phase == resetPhase && slices.ContainsFunc(c.parting(), func(l leaver) bool {
 			return l.target == o.Target && slices.Contains(m.PeerURLs, l.peerURL())
 		})
@@ -80,6 +80,3 @@ func (c *cluster) broughtBack(m state.EtcdMember, p *planner.Plan, s *planner.St
 	}
 	return false
 }
-
-// mending are the phases that may bring up a member of etcd that is down.
-var mending = []string{preparePhase, installPhase, certsPhase, kubeconfigPhase, etcdPhase, kubeletStartPhase}
