@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -464,10 +465,19 @@ func (c *Config) NodesOf(label string, role Role) []*Node {
 	return out
 }
 
-// AdvertiseAddress is the first address that the node's components advertise.
+// AdvertiseAddress is the first address that the node's components advertise, in the
+// one way of writing it by which it is known.
 func (n *Node) AdvertiseAddress() string {
 	if len(n.AdvertiseAddresses) > 0 {
-		return n.AdvertiseAddresses[0]
+		return CanonicalIP(n.AdvertiseAddresses[0])
 	}
-	return n.Address
+	return CanonicalIP(n.Address)
+}
+
+// CanonicalIP prints an address as Go does; what is no address stays as it is.
+func CanonicalIP(s string) string {
+	if a, err := netip.ParseAddr(s); err == nil {
+		return a.Unmap().String()
+	}
+	return s
 }

@@ -46,7 +46,8 @@ func (c checker) endpointOfNode(cl *Cluster, planes []*Node) {
 		return
 	}
 	for _, n := range planes {
-		if host == n.Address || slices.Contains(n.AdvertiseAddresses, host) || host == n.Name {
+		own := func(a string) bool { return CanonicalIP(a) == CanonicalIP(host) }
+		if own(n.Address) || slices.ContainsFunc(n.AdvertiseAddresses, own) || host == n.Name {
 			c.warnf("control_plane_endpoint", "Endpoint is one node's own address", "%s is the address of %s. When that node is down, nobody reaches the other control planes, and it cannot be removed until the endpoint has moved. Use a balancer, or a name that you can move.", host, n.Target)
 			return
 		}

@@ -60,7 +60,7 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 	}
 	voters, healthy := 0, 0
 	lost, well := 1, false // the member on the step's own node restarts or goes; it is well
-	var sick []string
+	var sick []state.EtcdMember
 	for _, m := range members {
 		if m.Learner {
 			continue
@@ -72,7 +72,7 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 			well = well || its
 			continue
 		}
-		sick = append(sick, cmp.Or(m.Name, "the one at "+strings.Join(m.PeerURLs, ", ")))
+		sick = append(sick, m)
 		if its {
 			lost = 0
 		}
@@ -119,20 +119,20 @@ func QuorumAllows(step *Step, own string, members []state.EtcdMember) error {
 }
 
 // quorumLost refuses a step that would leave fewer members than are needed.
-func quorumLost(voters, healthy, left, need int, sick []string) error {
+func quorumLost(voters, healthy, left, need int, sick []state.EtcdMember) error {
 	down, are := "", "are"
 	if healthy == 1 {
 		are = "is"
 	}
 	if len(sick) > 0 {
-		down = fmt.Sprintf(" (not %s)", strings.Join(sick, ", "))
+		down = fmt.Sprintf(" (not %s)", namesOf(sick))
 	}
 	return fmt.Errorf("refused: etcd has %d voters of which %d %s healthy%s; this step would leave %d, quorum is %d. %s",
 		voters, healthy, are, down, left, need, backToQuorum(sick, voters))
 }
 
 // allWell refuses what takes a member out for a while where others do not answer.
-func allWell(sick []string, what string, voters int) error {
+func allWell(sick []state.EtcdMember, what string, voters int) error {
 	if len(sick) == 0 {
 		return nil
 	}
@@ -140,20 +140,34 @@ func allWell(sick []string, what string, voters int) error {
 	if len(sick) > 1 {
 		verb = "do"
 	}
-	return fmt.Errorf("refused: a member is %s only while all others answer, and %s %s not. %s", what, strings.Join(sick, ", "), verb, backToQuorum(sick, voters))
+	return fmt.Errorf("refused: a member is %s only while all others answer, and %s %s not. %s", what, namesOf(sick), verb, backToQuorum(sick, voters))
+}
+
+// namesOf lists members by name, or by address where they have never started.
+func namesOf(members []state.EtcdMember) string {
+	var out []string
+	for _, m := range members {
+		out = append(out, cmp.Or(m.Name, "the one at "+strings.Join(m.PeerURLs, ", ")))
+	}
+	return strings.Join(out, ", ")
 }
 
 // backToQuorum says what comes before a step that was refused. Beside a member that
 // is down none can be added, but one that is lost can be taken out as long as there
-// is a majority without it.
-func backToQuorum(sick []string, voters int) string {
-	switch names := strings.Join(sick, ", "); {
+// is a majority without it: with its node, or by hand where it is on none.
+func backToQuorum(sick []state.EtcdMember, voters int) string {
+	var ids []string
+	for _, m := range sick {
+		ids = append(ids, m.ID)
+	}
+	switch names := namesOf(sick); {
 	case len(sick) == 0:
 		return "Add another control plane first, or accept that nothing is served meanwhile: upgrade { allow_downtime = true }"
 	case voters-len(sick) < voters/2+1:
 		return "Bring " + names + " back first; where so many are lost for good, kubewright etcd restore makes etcd anew of a snapshot"
 	default:
-		return "Bring " + names + " back first; a control plane whose host is gone for good is taken out with -forget-unreachable"
+		return "Bring " + names + " back first; a control plane whose host is gone for good is taken out with -forget-unreachable, " +
+			"and a member that is on no node with etcdctl member remove " + strings.Join(ids, " or ")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -56,7 +57,7 @@ func (v *View) records(m state.EtcdMember) bool {
 		return false
 	}
 	for _, n := range v.Recorded.Nodes {
-		if slices.Contains(m.PeerURLs, peerURLOf(n.Address)) {
+		if slices.Contains(m.PeerURLs, kubeadm.PeerURL(n.Address)) {
 			return true
 		}
 	}

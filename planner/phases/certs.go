@@ -155,7 +155,7 @@ func (n *node) nameOrigin(name string) state.Source {
 	switch {
 	case strings.EqualFold(endpoint, name):
 		return c.origin("control_plane_endpoint")
-	case name == n.AdvertiseAddress() || slices.Contains(n.AdvertiseAddresses, name):
+	case sameAddress(name, n.AdvertiseAddress()) || slices.ContainsFunc(n.AdvertiseAddresses, func(a string) bool { return sameAddress(name, a) }):
 		return n.origin("advertise_addresses", "address")
 	case name == n.name && named:
 		return own

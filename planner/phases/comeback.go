@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -34,7 +35,7 @@ func (v *View) hasLeft(was *state.RecordedNode, r *state.Report) bool {
 	if _, registered := c.Nodes[was.Name]; registered {
 		return false
 	}
-	url := peerURLOf(was.Address)
+	url := kubeadm.PeerURL(was.Address)
 	return cfg.Etcd.External != nil || len(c.Members) > 0 &&
 		!slices.ContainsFunc(c.Members, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, url) })
 }

@@ -67,6 +67,13 @@ func Defragment(v *View, header planner.Plan, options planner.Options, label str
 	if err != nil {
 		return Result{}, append(diags, unsound(err))
 	}
+	for i := range p.Steps {
+		if n := c.node(p.Steps[i].Target); n != nil {
+			if d := n.refuseDown(&p.Steps[i], c.votersAt(anyMoment)); d != nil {
+				return Result{}, append(diags, d)
+			}
+		}
+	}
 	return Result{Plan: p, Desired: &state.Snapshot{}, Observed: &state.Snapshot{}}, diags
 }
 

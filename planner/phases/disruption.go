@@ -18,7 +18,7 @@ const (
 	// planned, which what only goes before them does not belong to, and with what
 	// mends a control plane.
 	anyMoment moment = iota
-	// beforeAll: before anybody joins or leaves.
+	// beforeAll: before anybody joins or leaves, but for members that are dead.
 	beforeAll
 	// beforeJoins: when those that leave are gone, and nobody has joined yet.
 	beforeJoins
@@ -31,21 +31,22 @@ const (
 // upgrade they cannot, since no kubelet may be newer than an API server. They do
 // not either where the endpoint moves, since they join by the new one, and where
 // one member of etcd would become two: it had quorum by itself when it restarts,
-// and would not have it then.
+// and would not have it then. Nor does the host leave first from which the endpoint
+// moves away.
 func (n *node) moment(phase string) moment {
 	c := n.cluster
-	raises := c.up != nil && c.up.raises
-	switch {
-	case c.report == nil || c.founding || c.view.targeted || n.sick():
+	if c.report == nil || c.founding || c.view.targeted || n.sick() {
 		return anyMoment
-	case raises && phase != kubeletStartPhase:
-		return beforeJoins
-	case len(c.newcomers()) == 0 || len(c.formerHosts()) == 0 && !c.becomesPair():
-		return afterAll
-	case raises:
-		return beforeJoins
 	}
-	return beforeAll
+	raises := c.up != nil && c.up.raises
+	joinsLater := len(c.newcomers()) > 0 && (len(c.formerHosts()) > 0 || c.becomesPair())
+	switch {
+	case raises && (phase != kubeletStartPhase || joinsLater):
+		return beforeJoins
+	case joinsLater || len(c.calledLeavers()) > 0:
+		return beforeAll
+	}
+	return afterAll
 }
 
 // newcomers are the control planes that join in this plan.
@@ -76,8 +77,8 @@ func (c *cluster) votersAt(at moment) []state.EtcdMember {
 	without := func(peerURL string) {
 		out = slices.DeleteFunc(out, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peerURL) })
 	}
-	if at == beforeJoins || at == afterAll {
-		for _, l := range c.parting() {
+	for _, l := range c.parting() {
+		if at == beforeJoins || at == afterAll || at == beforeAll && planner.Dead(c.seen.Members, l.peerURL()) {
 			without(l.peerURL())
 		}
 	}
@@ -141,10 +142,11 @@ func (b *builder) disruptions(c *cluster) {
 		}
 		for _, l := range parting {
 			switch {
-			case at == afterAll || at == beforeJoins:
-				b.after(s.ID, step(l.target, resetPhase))
+			case at == anyMoment:
 			case at == beforeAll && !planner.Dead(c.seen.Members, l.peerURL()):
 				b.after(step(l.target, resetPhase), s.ID)
+			default:
+				b.after(s.ID, step(l.target, resetPhase))
 			}
 		}
 	}

@@ -19,7 +19,8 @@ import (
 // A control_plane_endpoint that moves: first every API server is known by both
 // names, then one after another those who call the endpoint turn to the new one,
 // each once it has reached an API server there, and at last the old name goes.
-// Where an apply was cut short, what is seen shows how far it came.
+// A host that leaves, and whose name or address the old one is, leaves when all have
+// turned. Where an apply was cut short, what is seen shows how far it came.
 
 // endpointMoved is the waypoint at which the old name goes.
 const endpointMoved = "endpoint-moved"
@@ -67,6 +68,20 @@ func (c *cluster) formerHosts() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// calledLeavers are those that leave in this plan, also to come back, and by whose name
+// or address somebody still calls API servers. Of one that is gone, or whose member of
+// etcd is dead, nobody is served who calls it.
+func (c *cluster) calledLeavers() []leaver {
+	if c.seen == nil {
+		return nil
+	}
+	former := c.formerHosts()
+	return slices.DeleteFunc(c.parting(), func(l leaver) bool {
+		called := slices.ContainsFunc(former, l.isHost)
+		return !called || l.gone || planner.Dead(c.seen.Members, l.peerURL())
+	})
 }
 
 // refuseMove refuses a move of the endpoint in a plan that raises the version: an
@@ -207,6 +222,11 @@ func (b *builder) moveEndpoint(c *cluster) {
 			continue
 		}
 		b.dropName(n, append(slices.Clone(turned), issued...))
+	}
+	for _, l := range c.calledLeavers() {
+		// Behind cluster-info everybody has turned. The configuration in the cluster
+		// is nobody's to call by, and is written when all have joined who come.
+		b.after(step(l.target, drainPhase), step(c.target, tokenPhase))
 	}
 }
 

@@ -1,9 +1,15 @@
 package phases_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
 )
 
 // TestEndpointMovesWithoutUpgrade wants an upgrade and a move of the endpoint in one
@@ -49,4 +55,70 @@ func TestEndpointMovesWithoutUpgrade(t *testing.T) {
 		o.must(o.apply())
 		o.wantNothing()
 	})
+}
+
+// TestEndpointMovesBeforeItsHostLeaves wants whoever calls the host that leaves to
+// call the new endpoint before that one is drained, also where it joins again, or
+// others come in the same plan.
+func TestEndpointMovesBeforeItsHostLeaves(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 2)
+	base.config.Clusters[0].ControlPlaneEndpoint = "10.0.0.12:6443"
+	base.must(base.apply())
+	add := func(o *operator, numbers ...int) {
+		for _, i := range numbers {
+			o.config.Nodes = append(o.config.Nodes, &config.Node{
+				Target: state.NodeKeyTarget("cp", fmt.Sprintf("cp%d", i)), Cluster: "prod", Role: config.ControlPlane,
+				Address: fmt.Sprintf("10.0.0.%d", 10+i), Connection: config.Connection{Type: "ssh"},
+			})
+		}
+	}
+	again := []state.Target{state.NodeKeyTarget("cp", "cp2")}
+	for name, change := range map[string]func(*operator){
+		"it leaves": func(o *operator) { o.leave("cp2") },
+		"it leaves, called by its name": func(o *operator) {
+			o.config.Clusters[0].ControlPlaneEndpoint = o.recorded.Nodes[again[0]].Name + ":6443"
+			o.must(o.apply())
+			o.leave("cp2")
+		},
+		"it is replaced":     func(o *operator) { o.replace = again },
+		"with another one":   func(o *operator) { o.leave("cp2", "cp3") },
+		"another one comes":  func(o *operator) { o.leave("cp2"); add(o, 4) },
+		"all but one change": func(o *operator) { o.leave("cp2", "cp3"); add(o, 4, 5) },
+		"etcd changes as well": func(o *operator) {
+			o.leave("cp2")
+			o.config.Clusters[0].Upgrade.AllowDowntime = true
+			o.config.Clusters[0].Etcd.Args = append(o.config.Clusters[0].Etcd.Args, config.Arg{Name: "snapshot-count", Value: "20000"})
+		},
+		"a worker goes with it": func(o *operator) { o.leave("cp2", "w1") },
+		"another one is sick": func(o *operator) {
+			o.leave("cp2")
+			o.edit("10.0.0.13", "file /etc/kubernetes/manifests/kube-apiserver.yaml delete")
+			o.world.Advance(time.Minute)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			change(o)
+			o.config.Clusters[0].ControlPlaneEndpoint = "moved.example.com:6443"
+			p, err := o.plan()
+			o.must(err)
+			drain := stepOf(p, "cp2/drain")
+			if drain == nil {
+				t.Fatalf("nobody leaves:\n%s", describe(p))
+			}
+			for _, before := range []string{
+				`node.cp["cp1"]/control-plane`, `node.worker["w2"]/kubelet-wait-bootstrap`, "cluster.prod/addon", "cluster.prod/addon@endpoint-moved", "cluster.prod/bootstrap-token",
+			} {
+				if !slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.ID.String() == before && waitsFor(p, drain, s.ID) }) {
+					t.Errorf("%s does not wait for %s:\n%s", drain.ID, before, describe(p))
+				}
+			}
+			o.world.Watch = true
+			o.must(o.carryOut())
+			o.wantNothing()
+			o.wantHeld()
+		})
+	}
 }

@@ -119,7 +119,7 @@ func (n *node) promoteStep() planner.Step {
 	}
 }
 
-func (n *node) peerURL() string { return kubeadm.PeerURL(n.Node) }
+func (n *node) peerURL() string { return kubeadm.PeerURL(n.AdvertiseAddress()) }
 
 // memberLimits are those of a step that changes etcd's membership. A gate looks
 // before its step only, so that no other member may restart during the step:

@@ -170,6 +170,101 @@ func TestMembershipFindings(t *testing.T) {
 	}
 }
 
+// TestMembersDown: nothing is planned that restarts a member while another one is down
+// which no step brings back; a plan that brings it back, or takes it out, is made.
+func TestMembersDown(t *testing.T) {
+	t.Parallel()
+	const title = "Etcd has members that are down"
+	base := running(t, 3, 0, "1.35.8")
+	stranger := func(v *phases.View) {
+		v.Clusters["prod"].Members = append(slices.Clone(v.Clusters["prod"].Members), state.EtcdMember{ID: "8e9e05c52164694d", Name: "old", PeerURLs: []string{"https://10.0.0.19:2380"}})
+	}
+	argument := func(o *operator) {
+		o.config.Clusters[0].Etcd.Args = append(o.config.Clusters[0].Etcd.Args, config.Arg{Name: "snapshot-count", Value: "20000"})
+	}
+	down := func(host string) func(*operator) {
+		return func(o *operator) {
+			argument(o)
+			o.edit(host, "file /etc/kubernetes/manifests/etcd.yaml delete")
+			o.world.Advance(time.Minute)
+		}
+	}
+	refused := func(step string) *finding {
+		return &finding{diag.Error, title, "main.hcl:1", "cluster.prod", []string{
+			`Members of the etcd of cluster "prod" are down, and nothing in this plan brings them back before this step:`, step + ": refused: ",
+			". Bring old back first", "a member that is on no node with etcdctl member remove 8e9e05c52164694d.", "Nothing is changed on any host.",
+		}}
+	}
+	for name, c := range map[string]struct {
+		change  func(*operator)
+		see     func(*phases.View)
+		options planner.Options
+		want    *finding
+	}{
+		"an argument of etcd, beside a stranger": {argument, stranger, planner.Options{}, refused(`node.cp["cp1"]/etcd`)},
+		"an upgrade, beside a stranger": {func(o *operator) {
+			o.config.Clusters[0].KubernetesVersion = "1.36.3"
+			o.kubelets("1.36.3")
+		}, stranger, planner.Options{}, refused(`node.cp["cp1"]/etcd`)},
+		"a rotation, beside a stranger": {func(o *operator) { o.rotate = []phases.Rotation{rotation(t, "etcd-ca")} }, stranger, planner.Options{}, refused(`node.cp["cp1"]/etcd@trust-both`)},
+		"an argument of the API server, beside a stranger": {func(o *operator) {
+			o.config.Clusters[0].APIServer.Component.Args = append(o.config.Clusters[0].APIServer.Component.Args, config.Arg{Name: "audit-log-maxage", Value: "30"})
+		}, stranger, planner.Options{}, nil},
+		"one is brought back":              {down("10.0.0.12"), nil, planner.Options{}, nil},
+		"one is brought back for a target": {down("10.0.0.12"), nil, planner.Options{Targets: []planner.Selector{{Target: state.NodeKeyTarget("cp", "cp1")}}}, nil},
+		"the target is what is down":       {down("10.0.0.12"), nil, planner.Options{Targets: []planner.Selector{{Target: state.NodeKeyTarget("cp", "cp2")}}}, nil},
+		"one is taken out": {func(o *operator) {
+			down("10.0.0.12")(o)
+			o.config.Clusters[0].Upgrade.AllowDowntime = true
+			o.leave("cp2")
+		}, nil, planner.Options{}, nil},
+		"one is taken out while the endpoint moves and another one comes": {func(o *operator) {
+			down("10.0.0.12")(o)
+			o.leave("cp2")
+			o.config.Clusters[0].Upgrade.AllowDowntime, o.config.Clusters[0].ControlPlaneEndpoint = true, "moved.example.com:6443"
+			o.config.Nodes = append(o.config.Nodes, &config.Node{
+				Target: state.NodeKeyTarget("cp", "cp4"), Cluster: "prod", Role: config.ControlPlane, Address: "10.0.0.14", Connection: config.Connection{Type: "ssh"},
+			})
+			o.kubelets("1.35.8")
+		}, nil, planner.Options{}, nil},
+		"one is replaced": {func(o *operator) {
+			down("10.0.0.12")(o)
+			o.replace = []state.Target{state.NodeKeyTarget("cp", "cp2")}
+		}, nil, planner.Options{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			c.change(o)
+			if c.see == nil && c.want == nil && len(c.options.Targets) == 0 { // what is planned can be done
+				o.must(o.apply())
+				o.wantNothing()
+				return
+			}
+			v := o.observe()
+			if c.see != nil {
+				c.see(v)
+			}
+			_, diags := o.planOf(v, c.options)
+			if c.want != nil {
+				wantSaid(t, diags, *c.want)
+			} else {
+				wantNotSaid(t, diags, title)
+			}
+		})
+	}
+	t.Run("defragmentation", func(t *testing.T) {
+		t.Parallel()
+		o := base.copy(t)
+		places(o.config)
+		v := o.observe()
+		stranger(v)
+		_, diags := phases.Defragment(v, planner.Plan{}, planner.Options{}, "prod")
+		wantSaid(t, diags, *refused(`node.cp["cp2"]/etcd-defragment`))
+	})
+}
+
 // TestDefragmentFindings: etcd is looked after where it is ours and answers; what
 // of it is elsewhere is left alone, and named.
 func TestDefragmentFindings(t *testing.T) {

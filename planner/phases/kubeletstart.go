@@ -239,7 +239,7 @@ func (n *node) serverOrigin(server string) state.Source {
 	}
 	host, _, _ := net.SplitHostPort(strings.TrimPrefix(server, "https://"))
 	for _, o := range append([]*node{n}, c.controlPlanes()...) {
-		if o.AdvertiseAddress() == host {
+		if sameAddress(o.AdvertiseAddress(), host) {
 			return o.origin("advertise_addresses", "address")
 		}
 	}

@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,8 @@ func (o *operator) host(_ context.Context, t state.Target) (providers.Host, erro
 			return o.world.Host(n.Address), nil
 		}
 	}
-	return o.world.Host(o.recorded.Nodes[t].Address), nil
+	was := o.recorded.Nodes[t]
+	return o.world.Host(cmp.Or(was.Connection.Get("host").AsString(), was.Address)), nil
 }
 
 // observe looks at every host, and at the API through the first that has it.

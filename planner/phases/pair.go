@@ -31,6 +31,12 @@ func (c *cluster) toBeThree() string {
 	return "Add a third control plane, by a plan of its own. Or accept"
 }
 
+// stopsPair tells that a step restarts one of two members of etcd, and that nobody has
+// accepted what that means.
+func (n *node) stopsPair(s *planner.Step) bool {
+	return n.pair(s.Phase) && slices.Contains(s.Gates, planner.QuorumGate) && planner.RestartsMember(s)
+}
+
 // checkPairs refuses plans that restart one of two members of etcd, unless
 // somebody has accepted that nothing is served meanwhile.
 func (v *View) checkPairs(p *planner.Plan) diag.Diagnostics {
@@ -40,7 +46,7 @@ func (v *View) checkPairs(p *planner.Plan) diag.Diagnostics {
 		for i := range p.Steps {
 			s := &p.Steps[i]
 			n := c.node(s.Target)
-			if n != nil && n.pair(s.Phase) && slices.Contains(s.Gates, planner.QuorumGate) && planner.RestartsMember(s) {
+			if n != nil && n.stopsPair(s) {
 				steps = append(steps, s.ID.String())
 			}
 		}

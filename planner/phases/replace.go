@@ -11,6 +11,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -157,8 +158,11 @@ func (v *View) oldHostRuns(n *config.Node, was *state.RecordedNode, r *state.Rep
 
 // readdressed tells that the node is at another address than when it was recorded.
 func readdressed(n *config.Node, was *state.RecordedNode) bool {
-	return was.Address != "" && was.Address != n.AdvertiseAddress()
+	return was.Address != "" && !sameAddress(was.Address, n.AdvertiseAddress())
 }
+
+// sameAddress tells that two addresses are one, however each is written.
+func sameAddress(a, b string) bool { return config.CanonicalIP(a) == config.CanonicalIP(b) }
 
 // planeStays tells that a control plane stays at its address besides the node: a
 // cluster without one goes as a whole, so its block is nothing to take out.
@@ -185,7 +189,7 @@ func anotherNodeReason(n *config.Node, was *state.RecordedNode) string {
 		return fmt.Sprintf("role %s -> %s", was.Role, n.Role)
 	case n.Name != "" && was.Name != n.Name:
 		return fmt.Sprintf("name %s -> %s", was.Name, n.Name)
-	case n.Role == config.ControlPlane && was.Address != n.AdvertiseAddress() && was.Address != "":
+	case n.Role == config.ControlPlane && readdressed(n, was):
 		return fmt.Sprintf("address %s -> %s", was.Address, n.AdvertiseAddress())
 	}
 	return ""
@@ -240,14 +244,12 @@ func withoutNode(c *state.ClusterReport, n *state.RecordedNode) *state.ClusterRe
 	out.Nodes, out.StaticPods = maps.Clone(c.Nodes), maps.Clone(c.StaticPods)
 	delete(out.Nodes, n.Name)
 	maps.DeleteFunc(out.StaticPods, func(name string, _ state.StaticPodReport) bool { return strings.HasSuffix(name, "-"+n.Name) })
-	peer := peerURLOf(n.Address)
+	peer := kubeadm.PeerURL(n.Address)
 	if out.Members != nil {
 		out.Members = slices.DeleteFunc(slices.Clone(c.Members), func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peer) })
 	}
 	return &out
 }
-
-func peerURLOf(address string) string { return "https://" + bracket(address) + ":2380" }
 
 // left is a host of which a replaced node has left: what reset takes away is
 // gone, what it leaves is as it was.
@@ -324,8 +326,7 @@ func (v *View) endpointLeaves() diag.Diagnostics {
 		if l.cluster == nil || l.whole || l.Role != string(config.ControlPlane) {
 			continue
 		}
-		host, _, err := net.SplitHostPort(l.cluster.ControlPlaneEndpoint)
-		if err != nil || host != l.Address && host != l.Name {
+		if host, _, err := net.SplitHostPort(l.cluster.ControlPlaneEndpoint); err != nil || !l.isHost(host) {
 			continue
 		}
 		diags.Append(diag.Errorf("Endpoint would leave", "%s is the host of control_plane_endpoint = %q: without it nobody reaches the other control planes. Nothing is changed. "+

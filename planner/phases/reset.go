@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -82,7 +83,10 @@ func (l leaver) given() bool {
 // host itself.
 func (l leaver) acts() bool { return l.report != nil || l.gone }
 
-func (l leaver) peerURL() string { return peerURLOf(l.Address) }
+// isHost tells that a name or an address is the leaver's own.
+func (l leaver) isHost(host string) bool { return sameAddress(host, l.Address) || host == l.Name }
+
+func (l leaver) peerURL() string { return kubeadm.PeerURL(l.Address) }
 
 // pki lists the certificates and keys that are the cluster's or were brought for it:
 // recorded ones, and those of the configuration in case that an apply was cut

@@ -41,7 +41,7 @@ func (n *node) formerHolder() state.Target {
 	}
 	var holders []state.Target
 	for t, was := range v.Recorded.Nodes {
-		if t != n.target && was.Cluster == n.Cluster && was.Name == n.name && was.Address != n.AdvertiseAddress() && !v.forgets(t) {
+		if t != n.target && was.Cluster == n.Cluster && was.Name == n.name && !sameAddress(was.Address, n.AdvertiseAddress()) && !v.forgets(t) {
 			holders = append(holders, t)
 		}
 	}

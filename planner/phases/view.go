@@ -161,7 +161,7 @@ func (v *View) PeerURL(t state.Target) string {
 		return c.node(t).peerURL()
 	}
 	if v.recordedNode(t) {
-		return peerURLOf(v.Recorded.Nodes[t].Address)
+		return kubeadm.PeerURL(v.Recorded.Nodes[t].Address)
 	}
 	return ""
 }

@@ -220,10 +220,11 @@ const (
 	pairStops       = "Etcd would lose quorum"
 	otherLearner    = "Etcd has another learner"
 	joinsInTheDark  = "Control plane cannot join now"
+	membersDown     = "Etcd has members that are down"
 	alarmed         = "Etcd has an alarm" // a warning where nothing is to be done
 )
 
 // Refused tells a finding that a gate would refuse a step of the plan.
 func Refused(d *diag.Diagnostic) bool {
-	return slices.Contains([]string{wouldLoseQuorum, pairStops, otherLearner, joinsInTheDark, alarmed}, d.Summary)
+	return slices.Contains([]string{wouldLoseQuorum, pairStops, otherLearner, joinsInTheDark, membersDown, alarmed}, d.Summary)
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/state/cache"
 )
 
@@ -137,7 +138,7 @@ func splitSANs(sans []string) (dns, ips []string) {
 		_, err := netip.ParseAddr(s)
 		switch {
 		case err == nil:
-			if ip := canonicalIP(s); !slices.Contains(ips, ip) {
+			if ip := config.CanonicalIP(s); !slices.Contains(ips, ip) {
 				ips = append(ips, ip)
 			}
 		case dnsName.Of(s):

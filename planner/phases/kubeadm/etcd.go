@@ -125,10 +125,11 @@ func (v *view) etcdProbe() probe {
 
 // ClientURL is where a member serves clients of other hosts.
 func ClientURL(n *config.Node) string {
-	return httpsURL(canonicalIP(n.AdvertiseAddress()), etcdClientPort)
+	return httpsURL(n.AdvertiseAddress(), etcdClientPort)
 }
 
-// PeerURL is where a member serves its peers.
-func PeerURL(n *config.Node) string {
-	return httpsURL(canonicalIP(n.AdvertiseAddress()), etcdPeerPort)
+// PeerURL is where a member serves its peers that has this address, however that is
+// written.
+func PeerURL(address string) string {
+	return httpsURL(config.CanonicalIP(address), etcdPeerPort)
 }

@@ -85,8 +85,8 @@ func (in Input) view() *view {
 	fillDefaults(&v.Cluster)
 	v.release = releaseOf(v.KubernetesVersion)
 	v.name = firstOf(in.NodeName, v.node.Name, v.facts.Hostname)
-	v.advertise = canonicalIP(v.node.AdvertiseAddress())
-	v.shared = canonicalIP(firstOf(in.SharedAddress, v.advertise))
+	v.advertise = v.node.AdvertiseAddress()
+	v.shared = config.CanonicalIP(firstOf(in.SharedAddress, v.advertise))
 	return v
 }
 
@@ -183,14 +183,6 @@ func withPort(endpoint string, port int) string {
 		p = strconv.Itoa(port)
 	}
 	return net.JoinHostPort(host, p)
-}
-
-// canonicalIP prints an address as Go does; what is no address stays as it is.
-func canonicalIP(s string) string {
-	if a, err := netip.ParseAddr(s); err == nil {
-		return a.Unmap().String()
-	}
-	return s
 }
 
 func isIPv6(s string) bool {
