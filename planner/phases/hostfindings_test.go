@@ -107,7 +107,7 @@ func TestFlagFindings(t *testing.T) {
 			diag.Error, "Nothing to replace", "", "", []string{`-replace=node.worker["w9"]: that is no node of the configuration.`},
 		}},
 		"accept alone": {func(o *operator) { o.accept = []state.Target{worker} }, finding{
-			diag.Error, "Incomplete acceptance", "", "", []string{`-accept-new-host=node.worker["w1"] goes with -replace=node.worker["w1"]`},
+			diag.Error, "Incomplete acceptance", "", `node.worker["w1"]`, []string{`-accept-new-host=node.worker["w1"] goes with -replace=node.worker["w1"]`},
 		}},
 		"forget what is not there": {func(o *operator) { o.forget = []state.Target{other} }, finding{
 			diag.Error, "Nothing to forget", "", "", []string{`-forget-unreachable=node.worker["w9"]: the state has no such node`},

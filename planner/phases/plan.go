@@ -27,14 +27,14 @@ type Result struct {
 // among the diagnostics mean that there is no plan; nothing is to be done then.
 func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.Diagnostics) {
 	diags := v.setAside(options.Targets)
-	diags = slices.Concat(diags, v.replace(), v.notGone())
+	others := slices.Concat(v.replace(), v.notGone())
+	v.refuse(others)
 	v.resolve()
 	v.targeted, v.skipped = len(options.Targets) > 0, options.SkipPhases
-	if diags.HasErrors() {
-		return Result{}, append(diags, v.besides()...)
+	diags = slices.Concat(diags, others, v.situate(), v.unreachable())
+	if others.HasErrors() { // of the other hosts nothing more can be told
+		return Result{}, slices.Concat(diags, v.preflight(), v.besides())
 	}
-	diags = append(diags, v.situate()...)
-	diags = append(diags, v.unreachable()...)
 	if !v.Destroy && !v.RefreshOnly {
 		if refused := v.checkFixed(); len(refused) > 0 {
 			return Result{}, slices.Concat(diags, refused, v.besides()) // the rest would speak of another cluster
@@ -43,7 +43,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		diags = append(diags, v.olderEtcd()...)
 		diags = append(diags, v.checkAuthorities()...)
 		diags = append(diags, v.checkRotations()...)
-		diags = append(diags, v.preflight(options.SkipPhases)...)
+		diags = append(diags, v.preflight()...)
 		diags = append(diags, v.endpointLeaves()...)
 		diags = append(diags, v.takenNames()...)
 		diags = append(diags, v.absentNames()...)

@@ -26,12 +26,15 @@ type finding struct {
 // check is left out by name with ignore_preflight_errors; its findings are then
 // warnings. The phase as a whole is skipped as others are; that two nodes are
 // not one host is checked all the same.
-func (v *View) preflight(skipped []string) diag.Diagnostics {
+func (v *View) preflight() diag.Diagnostics {
+	if v.Destroy || v.RefreshOnly {
+		return nil
+	}
 	var diags diag.Diagnostics
 	for _, c := range v.clusters {
 		r := report{groups: map[findingKey]*group{}}
 		for _, n := range c.nodes {
-			if n.report == nil || n.skipsPreflight(skipped) {
+			if n.report == nil || n.skipsPreflight() {
 				continue
 			}
 			for _, f := range n.findings(func(c preflightCheck) bool { return c.always || n.isNew() }) {
@@ -43,8 +46,8 @@ func (v *View) preflight(skipped []string) diag.Diagnostics {
 	return append(diags, v.duplicates()...)
 }
 
-func (n *node) skipsPreflight(skipped []string) bool {
-	return slices.Contains(skipped, preflightPhase) || n.leavesOut(preflightPhase)
+func (n *node) skipsPreflight() bool {
+	return slices.Contains(n.cluster.view.skipped, preflightPhase) || n.leavesOut(preflightPhase)
 }
 
 // isNew tells that nothing was done to the node's host yet: every check is due then.
@@ -63,7 +66,7 @@ func (v *View) unwritable(p *planner.Plan) diag.Diagnostics {
 	for _, c := range v.clusters {
 		r := report{groups: map[findingKey]*group{}}
 		for _, n := range c.nodes {
-			if n.report == nil || n.isNew() || n.skipsPreflight(v.skipped) {
+			if n.report == nil || n.isNew() || n.skipsPreflight() {
 				continue
 			}
 			_, written := v.writes[n.target]

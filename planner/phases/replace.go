@@ -73,9 +73,7 @@ func (v *View) replace() diag.Diagnostics {
 		}
 	}
 	diags = append(diags, v.replaceAll()...)
-	if !diags.HasErrors() {
-		v.project()
-	}
+	v.project()
 	return diags
 }
 
@@ -94,7 +92,7 @@ func (v *View) replaceUnknown() diag.Diagnostics {
 	}
 	for _, t := range v.AcceptNewHost {
 		if !slices.Contains(v.Replace, t) {
-			diags.Append(diag.Errorf("Incomplete acceptance", "-%s=%s goes with -%s=%s: a new machine is no member of the cluster, so the node joins anew.", AcceptNewHostFlag, t, ReplaceFlag, t))
+			diags.Append(diag.Errorf("Incomplete acceptance", "-%s=%s goes with -%s=%s: a new machine is no member of the cluster, so the node joins anew.", AcceptNewHostFlag, t, ReplaceFlag, t).For(t))
 		}
 	}
 	return diags

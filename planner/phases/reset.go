@@ -53,7 +53,7 @@ func (v *View) leavers() []leaver {
 // leaverOf is a recorded node as one that leaves.
 func (v *View) leaverOf(t state.Target) leaver {
 	n := v.Recorded.Nodes[t]
-	l := leaver{target: t, RecordedNode: n, report: v.Reports[t], recorded: v.Recorded, whole: v.Destroy}
+	l := leaver{target: t, RecordedNode: n, report: v.report(t), recorded: v.Recorded, whole: v.Destroy}
 	for _, c := range v.clusters {
 		if c.Label == n.Cluster {
 			l.cluster = c

@@ -95,6 +95,9 @@ func (c *cluster) situate() diag.Diagnostics {
 	var silent, marked []string
 	var founder, member *node
 	for _, n := range planes {
+		if n.refused() {
+			continue
+		}
 		if n.report == nil {
 			silent = append(silent, n.target.String())
 			continue
@@ -112,6 +115,9 @@ func (c *cluster) situate() diag.Diagnostics {
 	known := c.recordedCA() != "" || len(marked) > 0
 	if len(silent) > 0 && !c.view.Destroy {
 		return c.refuseSilent(silent, known)
+	}
+	if c.refused() {
+		return nil
 	}
 	switch {
 	case c.report != nil && member != nil:
@@ -133,6 +139,14 @@ func (c *cluster) situate() diag.Diagnostics {
 	c.cas = c.caDigests()
 	return nil
 }
+
+// refused tells that it was refused already, or a control plane of it, without which
+// nobody can tell where it stands.
+func (c *cluster) refused() bool {
+	return c.view.refused[c.target.String()] || slices.ContainsFunc(c.controlPlanes(), (*node).refused)
+}
+
+func (n *node) refused() bool { return n.cluster.view.refused[n.target.String()] }
 
 // reachable prefers a control plane with an administrator's kubeconfig whose API
 // server runs, and which has what the others are given: its CA and the key of service
@@ -189,7 +203,7 @@ func (c *cluster) refuseSilent(silent []string, known bool) diag.Diagnostics {
 	detail := fmt.Sprintf("Of cluster %q, %s could not be looked at", c.Label, strings.Join(silent, ", "))
 	var reasons []string
 	for t, u := range c.view.Unobserved {
-		if n := c.node(t); n != nil && n.isControlPlane() {
+		if n := c.node(t); n != nil && n.isControlPlane() && !n.refused() {
 			reasons = append(reasons, reason(u))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
@@ -57,6 +58,10 @@ type View struct {
 	original     map[string]*state.ClusterReport
 	// originalReports has the hosts of replaced nodes as they were seen.
 	originalReports map[state.Target]*state.Report
+	// refused are nodes and clusters, by address, that cannot be what the state has of
+	// them, or are asked for what cannot be: their hosts count as not looked at, so that
+	// what is wrong with others can still be told.
+	refused map[string]bool
 	// recorded are the items of Recorded, but for those of nodes that are replaced or
 	// come back.
 	recorded *state.Snapshot
@@ -143,7 +148,7 @@ func (v *View) resolve() {
 }
 
 func (v *View) node(c *cluster, n *config.Node) *node {
-	out := &node{Node: n, cluster: c, target: n.Target, settings: c.Cluster, report: v.Reports[n.Target], name: n.Name}
+	out := &node{Node: n, cluster: c, target: n.Target, settings: c.Cluster, report: v.report(n.Target), name: n.Name}
 	if v.Recorded != nil && v.Recorded.Nodes[n.Target] != nil && out.name == "" {
 		out.name = v.Recorded.Nodes[n.Target].Name
 	}
@@ -152,6 +157,22 @@ func (v *View) node(c *cluster, n *config.Node) *node {
 	}
 	out.ignore()
 	return out
+}
+
+// refuse notes of which nodes and clusters errors speak.
+func (v *View) refuse(diags diag.Diagnostics) {
+	v.refused = map[string]bool{}
+	for _, d := range diags.Errors() {
+		v.refused[d.Address] = true
+	}
+}
+
+// report is what was seen of a node's host; nil when it did not answer, or was refused.
+func (v *View) report(t state.Target) *state.Report {
+	if v.refused[t.String()] {
+		return nil
+	}
+	return v.Reports[t]
 }
 
 // PeerURL is that of the etcd member on a node's host, as it is before the node is
