@@ -26,6 +26,7 @@ const (
 	answerEtcFree     = "etc_free_kib"
 	answerKernelLog   = "kmsg"
 	answerResolves    = "hostname_resolves"
+	answerCRI         = "cri"
 )
 
 // denied tells that the host answered false to a question.

@@ -69,7 +69,7 @@ func runtimeSocket(n *node) []finding {
 		return nil
 	case n.CRISocket != "":
 		if n.listens(n.CRISocket) {
-			return nil
+			return n.withoutCRI()
 		}
 		return []finding{{
 			text:   fmt.Sprintf("no container runtime listens on cri_socket %s", n.CRISocket),
@@ -87,7 +87,27 @@ func runtimeSocket(n *node) []finding {
 				n.orPut("containerd-VERSION-linux-"+n.facts().Arch+".tar.gz"),
 		}}
 	}
-	return nil
+	return n.withoutCRI()
+}
+
+// withoutCRI finds a containerd that listens and has nobody who answers the kubelet, as
+// Docker's package configures it: it is asked on hosts that join.
+func (n *node) withoutCRI() []finding {
+	const why = "containerd runs and does not serve the CRI, without which the kubelet does not start: "
+	answer := n.report.Preflight[answerCRI]
+	switch {
+	case answer == "" || answer == "ok" || path.Base(socketPath(n.criSocket())) != "containerd.sock":
+		return nil
+	case answer == "disabled":
+		return []finding{{
+			text:   why + "its plugin for it is turned off, as in Docker's package",
+			remedy: `take "cri" out of disabled_plugins in ` + runtimeConfig + ", and restart containerd (systemctl restart containerd)",
+		}}
+	}
+	return []finding{{
+		text:   fmt.Sprintf("%sits plugin for it did not start (%s)", why, answer),
+		remedy: "see why (journalctl -u containerd), put it right in " + runtimeConfig + ", and restart containerd (systemctl restart containerd)",
+	}}
 }
 
 func foundSockets(found []string) string {

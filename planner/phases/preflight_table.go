@@ -70,7 +70,7 @@ var preflightChecks = []preflightCheck{
 		name: "Packages", on: onAll, by: ours, treatment: checked, always: true, find: packagesFit,
 		note: "those of install { packages } can be installed: apt or dnf is there, no package is there in part, the repository answers and has the version, where it is not installed yet and the host has curl or wget; a warning while another program works with the package manager",
 	},
-	{name: "CRI", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "a socket on which a runtime listens, and not two without cri_socket; or containerd and runc among the artifacts, or containerd among the packages", find: runtimeSocket},
+	{name: "CRI", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "a socket on which a runtime listens, and not two without cri_socket; on hosts that join, containerd serves the CRI, as ctr or crictl tells where the host has one of them; or containerd and runc among the artifacts, or containerd among the packages", find: runtimeSocket},
 	{name: "ContainerRuntimeVersion", on: onAll, by: byKubeadm, treatment: checked, note: "a warning from 1.35 on: containerd before 2.0 and CRI-O before 1.28 do not tell the kubelet their cgroup driver", find: runtimeVersion},
 	{name: "KubeletVersion", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "not newer than the control plane, and at most three minors older; nothing where artifacts or packages bring it", find: kubeletVersion},
 	{name: "Service-kubelet", on: onAll, by: byKubeadm, treatment: checked, note: "the unit exists; an error here and a warning of kubeadm's, as nothing else starts the kubelet. kubelet-start enables it", find: kubeletServiceUnit},

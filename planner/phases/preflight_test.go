@@ -109,6 +109,9 @@ var spoiltHosts = []spoilt{
 		n.Kubelet.Config = state.FromGo(map[string]any{"protectKernelDefaults": true})
 	})},
 	{edits: "unit containerd stop", check: "CRI", text: "no container runtime answers", ever: true},
+	{edits: "condition cri-disabled on", check: "CRI", text: "turned off, as in Docker's package"},
+	{edits: "condition cri-disabled on", check: "CRI", text: "turned off, as in Docker's package", config: firstNode(func(n *config.Node) { n.CRISocket = "unix:///run/containerd/containerd.sock" })},
+	{edits: "preflight cri=error", check: "CRI", text: "its plugin for it did not start (error)"},
 	{edits: "", check: "CRI", text: "no container runtime listens on cri_socket unix:///run/crio/crio.sock", ever: true, config: firstNode(func(n *config.Node) { n.CRISocket = "unix:///run/crio/crio.sock" })},
 	{edits: "", check: "CRI", text: "listens on cri_socket unix:///run/mine.sock", config: firstNode(func(n *config.Node) { n.CRISocket = "unix:///run/mine.sock" })},
 	{edits: "hardware os=alpine", check: "Packages", text: "neither apt nor dnf", ever: true, config: fromPackages},

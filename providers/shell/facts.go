@@ -394,7 +394,8 @@ var (
 // preflight reads what only the preflight checks want: root, etc_writable, kmsg
 // and hostname_resolves are true or false; cgroup_controllers and
 // kernel_missing are names with blanks between, the latter only where
-// kernel_config is known; etc_free_kib and var_lib_free_kib are numbers.
+// kernel_config is known; cri is the state of containerd's plugin for it, or
+// disabled, or empty where nobody can tell; etc_free_kib and var_lib_free_kib are numbers.
 func (r *reading) preflight() error {
 	r.report.Preflight = map[string]string{}
 	if err := r.answers("room", roomKeys); err != nil || !r.query.Preflight {
@@ -405,6 +406,14 @@ func (r *reading) preflight() error {
 		return err
 	}
 	r.report.Preflight["hostname_resolves"] = strings.Join(resolves, " ")
+	cri, err := r.lines("cri")
+	if err != nil {
+		return err
+	}
+	r.report.Preflight["cri"] = strings.Join(cri, " ")
+	if !wordForm.MatchString(r.report.Preflight["cri"]) {
+		return unexpected("cri", r.report.Preflight["cri"])
+	}
 	return r.answers("preflight", preflightKeys)
 }
 

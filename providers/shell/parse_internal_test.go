@@ -166,6 +166,9 @@ Kubernetes v1.36.3
 kubewright NONCE resolves
 true
 
+kubewright NONCE cri
+ok
+
 kubewright NONCE images
 registry.k8s.io/pause:3.10
 sha256:1234
@@ -205,7 +208,7 @@ func TestParseReport(t *testing.T) {
 	if r.Sysctls["net.ipv4.ip_forward"] != "1" || !r.Modules["overlay"] || r.NoModules["overlay"] || !r.NoModules["ip_vs"] || !r.Ports[22] || !r.Commands["cp"] || string(r.Secrets["/s"].Reveal()) != "hello\n" {
 		t.Errorf("got %+v", r)
 	}
-	if len(r.Images) != 1 || r.Preflight["hostname_resolves"] != "true" || r.Preflight["root"] != "true" || r.Preflight["var_lib_free_kib"] != "2000" {
+	if len(r.Images) != 1 || r.Preflight["hostname_resolves"] != "true" || r.Preflight["root"] != "true" || r.Preflight["var_lib_free_kib"] != "2000" || r.Preflight["cri"] != "ok" {
 		t.Errorf("images %v, preflight %v", r.Images, r.Preflight)
 	}
 }
@@ -234,6 +237,7 @@ func TestParseReportRefuses(t *testing.T) {
 		{"\noverlay", "\nother"},
 		{":0016 ", ":zzzz "},
 		{"root true", "shell true"},
+		{"cri\nok", "cri\nok|reboot"},
 		{"kubewright NONCE facts\n", ""},
 		{"kubewright NONCE units", "kubewright NONCE stats"},
 		// What does not answer has not said that nothing is there.

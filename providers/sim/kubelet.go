@@ -83,6 +83,8 @@ func (w *World) kubeletFault(m *machine) string {
 		return "failed to load kubelet config file: no kind KubeletConfiguration"
 	case !w.active(m, "containerd"):
 		return "validate CRI v1 runtime API: no such file or directory"
+	case !w.servesCRI(m):
+		return "validate CRI v1 runtime API: rpc error: code = Unimplemented desc = unknown service runtime.v1.RuntimeService"
 	case w.resolve(m, kubeletConf) == nil && w.resolve(m, bootstrapConf) == nil:
 		return "unable to load bootstrap kubeconfig: " + bootstrapConf + ": no such file or directory"
 	case w.resolve(m, kubeletConf) != nil && w.resolve(m, bootstrapConf) == nil && w.kubeletEnded(m):
@@ -94,6 +96,11 @@ func (w *World) kubeletFault(m *machine) string {
 		return "unable to load client CA file " + ca
 	}
 	return ""
+}
+
+// servesCRI tells that the kubelet is answered by the containerd that runs.
+func (w *World) servesCRI(m *machine) bool {
+	return !m.Conditions.CRIDisabled || m.Files["/etc/containerd/config.toml"] != nil
 }
 
 // stepHost lets one host go on. It reports whether anything changed, and

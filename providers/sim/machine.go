@@ -88,6 +88,9 @@ type Conditions struct {
 	NoSystemd bool `json:"no_systemd,omitempty"`
 	// CgroupV1: no unified hierarchy.
 	CgroupV1 bool `json:"cgroup_v1,omitempty"`
+	// CRIDisabled: containerd as Docker's package brings it, with its CRI plugin turned
+	// off, as long as no other config.toml is put there.
+	CRIDisabled bool `json:"cri_disabled,omitempty"`
 	// Ports are those that somebody else listens on.
 	Ports []int `json:"ports,omitempty"`
 	// Answers replace what the host says to questions of preflight.

@@ -288,6 +288,14 @@ func (w *World) preflight(m *machine) map[string]string {
 		"cgroup_controllers": "cpuset cpu io memory hugetlb pids rdma misc",
 		"kernel_config":      "known", "kernel_missing": "CGROUP_CPUACCT CGROUP_DEVICE", "etc_free_kib": free, "var_lib_free_kib": free,
 	}
+	switch {
+	case !w.active(m, "containerd"):
+		out["cri"] = ""
+	case !w.servesCRI(m):
+		out["cri"] = "disabled"
+	default:
+		out["cri"] = "ok"
+	}
 	if m.Conditions.CgroupV1 {
 		out["cgroup_controllers"] = "cpuset cpu cpuacct blkio memory devices freezer hugetlb pids"
 		out["kernel_missing"] = ""

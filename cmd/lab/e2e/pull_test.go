@@ -36,6 +36,7 @@ func TestPull(t *testing.T) {
 	s.configure()
 	s.logIn()
 	before := s.listings()
+	s.wantServedCRI(s.workers[0])
 
 	// All images are there but one.
 	scheduler := "kube-scheduler:" + s.Release().Kubernetes
@@ -75,6 +76,18 @@ func TestPull(t *testing.T) {
 	})
 	if !t.Failed() {
 		s.wantGone(before)
+	}
+}
+
+// wantServedCRI wants a host refused before anything is done whose containerd is
+// configured as Docker's package does it.
+func (s *site) wantServedCRI(h lab.Host) {
+	s.t.Helper()
+	s.sh(h.Name, `cd /etc/containerd && mv config.toml /root && printf 'disabled_plugins = ["cri"]\n' >config.toml && systemctl restart containerd`)
+	r := s.run("plan", "-no-color")
+	s.sh(h.Name, "mv /root/config.toml /etc/containerd && systemctl restart containerd")
+	if r.code != 1 || !strings.Contains(strings.Join(strings.Fields(r.out), " "), "containerd runs and does not serve the CRI") {
+		s.t.Errorf("a host whose containerd does not serve the CRI: %d\n%s", r.code, r.out)
 	}
 }
 

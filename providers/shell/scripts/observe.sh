@@ -291,7 +291,7 @@ kw_commands() {
 kw_slow() {
 	export GOGC=off GOMAXPROCS=1 # a third less work for the kubelet to say its version
 	kw_versions "$3"
-	if [ "$2" = yes ]; then kw_resolves; fi
+	if [ "$2" = yes ]; then kw_resolves; kw_cri; fi
 	if [ "$1" = yes ]; then kw_images; fi
 }
 

@@ -51,6 +51,23 @@ kw_kernel() {
 	echo
 }
 
+# kw_cri: whether containerd serves the CRI: the state of its plugin that does, or
+# disabled where it has none. Nothing is said where nobody can tell, and of other
+# runtimes, which serve nothing else.
+kw_cri() {
+	kw_say cri
+	kw_f=$kw_r/run/containerd/containerd.sock
+	[ -S "$kw_f" ] || return 0
+	if command -v ctr >/dev/null; then
+		kw_o=$(ctr --address "$kw_f" --timeout 10s plugins list) || return 0
+		printf '%s\n' "$kw_o" | awk '$1 == "io.containerd.grpc.v1" && $2 == "cri" { s = $4 } END { print s == "" ? "disabled" : s }'
+	elif command -v crictl >/dev/null; then
+		case $(crictl --runtime-endpoint "unix://$kw_f" --timeout 10s version 2>&1) in
+		*'unknown service runtime.'*) echo disabled ;;
+		esac
+	fi
+}
+
 # kw_resolves: whether the host's own name is known; a dead name server may not
 # hold everything up.
 kw_resolves() {

@@ -1,0 +1,90 @@
+package shell
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// plugins is what ctr of containerd 1.7 and 2 lists, with the state of one plugin.
+func plugins(cri string) string {
+	return `[ "$*" = "--address $ROOT/run/containerd/containerd.sock --timeout 10s plugins list" ] || exit 1
+echo 'TYPE                      ID         PLATFORMS      STATUS    '
+echo 'io.containerd.content.v1  content    -              ok        '
+echo 'io.containerd.grpc.v1     version    -              ok        '
+` + cri
+}
+
+// TestCRI: whether containerd serves the CRI is told by ctr, without it by crictl, and
+// otherwise not at all.
+func TestCRI(t *testing.T) {
+	t.Parallel()
+	const crictl = `[ "$*" = "--runtime-endpoint unix://$ROOT/run/containerd/containerd.sock --timeout 10s version" ] || exit 1
+`
+	for name, c := range map[string]struct {
+		programs map[string]string
+		silent   bool
+		want     string
+	}{
+		"serves":              {programs: map[string]string{"ctr": plugins("echo 'io.containerd.grpc.v1     cri        linux/amd64    ok        '")}, want: "ok\n"},
+		"turned off":          {programs: map[string]string{"ctr": plugins("")}, want: "disabled\n"},
+		"did not start":       {programs: map[string]string{"ctr": plugins("echo 'io.containerd.grpc.v1     cri        linux/amd64    error     '")}, want: "error\n"},
+		"ctr cannot ask":      {programs: map[string]string{"ctr": "exit 1"}},
+		"crictl is answered":  {programs: map[string]string{"crictl": crictl + "echo RuntimeName: containerd"}},
+		"crictl is not":       {programs: map[string]string{"crictl": crictl + "echo 'code = Unimplemented desc = unknown service runtime.v1.RuntimeService' >&2; exit 1"}, want: "disabled\n"},
+		"crictl finds nobody": {programs: map[string]string{"crictl": "echo 'connection refused' >&2; exit 1"}},
+		"neither is there":    {},
+		"nobody listens":      {programs: map[string]string{"ctr": plugins("")}, silent: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := criRoot(t, c.programs, !c.silent)
+			sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\nkw_r="+Quote(root)+"\n"+preludeScript+observeScript+preflightScript+"kw_cri\n")
+			sh.Env = []string{"PATH=" + root + "/bin", "ROOT=" + root}
+			out, err := sh.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "\nkubewright " + testNonce + " cri\n" + c.want; string(out) != want {
+				t.Errorf("got %q, want %q", out, want)
+			}
+		})
+	}
+}
+
+// criRoot is a host with these programs besides the shell's and awk.
+func criRoot(t *testing.T, programs map[string]string, listens bool) string {
+	t.Helper()
+	root, err := os.MkdirTemp("", "cri") // a socket's path may not be long
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	for _, dir := range []string{"bin", "run/containerd"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awk, err := exec.LookPath("awk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(awk, filepath.Join(root, "bin", "awk")); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range programs {
+		if err := os.WriteFile(filepath.Join(root, "bin", name), []byte("#!/bin/sh\n"+content+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if listens {
+		l, err := net.Listen("unix", filepath.Join(root, "run/containerd/containerd.sock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+	}
+	return root
+}
