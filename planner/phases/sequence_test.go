@@ -3,6 +3,7 @@ package phases_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -20,8 +21,9 @@ import (
 
 // TestSequences takes clusters through random sequences of configurations: up
 // to seven control planes and three workers that come, go, change roles, are
-// replaced and installed anew in any mix, with versions that rise, endpoints that
-// move, and hosts that die where the cluster can do without. In the midst of an
+// replaced and installed anew in any mix, with versions that rise, kubelets that stay
+// behind, endpoints that move, and hosts that die where the cluster can do without. An
+// upgrade that is refused beside comings and goings goes alone. In the midst of an
 // apply something goes wrong on a host, and later it is well again. Before no step and
 // after none may etcd be without a majority of healthy voters, nor at any effect
 // may versions be too far apart, or three members be without quorum or an API
@@ -30,25 +32,26 @@ import (
 // With KUBEWRIGHT_LONG set there are many more of them.
 func TestSequences(t *testing.T) {
 	t.Parallel()
-	sequences, length := 4, 3
+	sequences, length := 10, 3
 	if os.Getenv("KUBEWRIGHT_LONG") != "" {
 		sequences, length = 200, 8
 	}
-	var sevens, cut atomic.Int64
+	var all tally
 	t.Cleanup(func() {
-		t.Logf("%d applies came to seven control planes, %d were cut short by what went wrong", sevens.Load(), cut.Load())
-		if sevens.Load() == 0 || cut.Load() == 0 {
-			t.Error("no sequence came to seven control planes, or no apply was cut short")
+		t.Logf("%d applies came to seven control planes, %d were cut short by what went wrong, %d raised the version, %d of them by a minor one, %d ended with kubelets that stay behind",
+			all.sevens.Load(), all.cut.Load(), all.raised.Load(), all.minors.Load(), all.behind.Load())
+		if all.sevens.Load() == 0 || all.cut.Load() == 0 || all.raised.Load() == 0 || all.minors.Load() == 0 || all.behind.Load() == 0 {
+			t.Error("there is one of these of which none was")
 		}
 	})
 	for seed := range sequences {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			w := &wanderer{operator: newOperator(t, cluster(1, 0)), rand: rand.New(rand.NewPCG(uint64(seed), 7)), luck: rand.New(rand.NewPCG(uint64(seed), 8)), sevens: &sevens, cut: &cut}
+			w := &wanderer{operator: newOperator(t, cluster(1, 0)), rand: rand.New(rand.NewPCG(uint64(seed), 7)), luck: rand.New(rand.NewPCG(uint64(seed), 8)), tally: &all, kubelets: map[int]string{}}
 			w.config.Nodes = nil
 			cl := w.config.Clusters[0]
-			cl.KubernetesVersion, cl.Upgrade.AllowDowntime = sequenceVersions[w.rand.IntN(2)], true
-			w.kubeletsEverywhere(cl.KubernetesVersion)
+			cl.KubernetesVersion, cl.Upgrade.AllowDowntime = sequenceVersions[w.rand.IntN(4)], true
+			w.follow(cl.KubernetesVersion)
 			w.choose(1 + 2*w.rand.IntN(2))
 			w.must(w.apply())
 			w.world.Watch, w.around = true, w.wantQuorum
@@ -76,13 +79,37 @@ type wanderer struct {
 	rand *rand.Rand
 	// luck says what goes wrong in the midst of an apply.
 	luck *rand.Rand
-	// sevens counts the applies of all wanderers that came to seven control planes, and
-	// cut those that were cut short.
-	sevens, cut *atomic.Int64
+	*tally
+	// kubelets are the versions that are installed, by host.
+	kubelets map[int]string
 	// keeper is the address of a control plane that stays.
 	keeper string
 	// story is what was done, for a failure.
 	story []string
+}
+
+// tally counts applies of all wanderers: those that came to seven control planes, that
+// were cut short, that raised the version, those of them by a minor version, and that
+// ended with kubelets older than the cluster.
+type tally struct{ sevens, cut, raised, minors, behind atomic.Int64 }
+
+// count counts an apply that has come to its end.
+func (w *wanderer) count(was string) {
+	now := w.config.Clusters[0].KubernetesVersion
+	if len(w.config.NodesOf("prod", config.ControlPlane)) == 7 {
+		w.sevens.Add(1)
+	}
+	if now != was {
+		w.raised.Add(1)
+	}
+	if config.MinorOf(now) != config.MinorOf(was) {
+		w.minors.Add(1)
+	}
+	if slices.ContainsFunc(w.config.Nodes, func(n *config.Node) bool {
+		return w.view.Clusters["prod"].Nodes["host-"+strings.ReplaceAll(n.Address, ".", "-")].KubeletVersion != "v"+now
+	}) {
+		w.behind.Add(1)
+	}
 }
 
 // choose makes nodes of the configuration: so many control planes of seven
@@ -138,19 +165,29 @@ func (w *wanderer) step() bool {
 	w.choose(1 + w.rand.IntN(7))
 	w.faults(before)
 	cl := w.config.Clusters[0]
-	was := *cl
+	was, kubelets := *cl, maps.Clone(w.kubelets)
 	w.upgrades(cl)
 	w.say(fmt.Sprintf("%s at %s; %s; replace %v, accept %v, forget %v", cl.KubernetesVersion, cl.ControlPlaneEndpoint, roles(w.config.Nodes), w.replace, w.accept, w.forget))
 	if _, err := w.plan(); err != nil {
-		refusals := []string{"No control plane would stay", "Plan would lose quorum", "control planes are to come and to go in the same plan"}
+		const exchanges = "control planes are to come and to go in the same plan"
+		refusals := []string{"No control plane would stay", "Plan would lose quorum", exchanges}
 		if !slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(err.Error(), r) }) {
 			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
 		}
 		w.say("refused: " + err.Error())
-		*cl = was
-		w.kubeletsEverywhere(cl.KubernetesVersion)
+		raised, ahead := *cl, w.kubelets
+		*cl, w.kubelets = was, kubelets
+		w.install()
 		w.heal(before)
-		return false
+		if !strings.Contains(err.Error(), exchanges) {
+			return false
+		}
+		w.say("the upgrade alone, to " + raised.KubernetesVersion)
+		*cl, w.kubelets = raised, ahead
+		w.install()
+		if _, err := w.plan(); err != nil {
+			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
+		}
 	}
 	w.through()
 	for range 3 {
@@ -159,10 +196,8 @@ func (w *wanderer) step() bool {
 			w.t.Fatalf("%v\n%s", err, strings.Join(w.story, "\n"))
 		} else if p.Empty() {
 			w.wantHeld()
+			w.count(was.KubernetesVersion)
 			w.revive()
-			if len(w.config.NodesOf("prod", config.ControlPlane)) == 7 {
-				w.sevens.Add(1)
-			}
 			return true
 		}
 		if err := w.carryOut(); err != nil {
@@ -188,11 +223,11 @@ func (w *wanderer) through() {
 	}
 	if end != nil {
 		end()
+		w.world.Advance(time.Minute) // until what has booted is well again
 	}
 	if err != nil {
 		w.say("cut short: " + err.Error())
 		w.cut.Add(1)
-		w.world.Advance(time.Minute)
 		// Who was forgotten by then is not named again.
 		w.forget = slices.DeleteFunc(w.forget, func(t state.Target) bool { return w.recorded.Nodes[t] == nil })
 	}
@@ -289,7 +324,7 @@ func (w *wanderer) canDoWithout(host string) bool {
 }
 
 // upgrades moves the endpoint now and then, has API servers and etcd restart with
-// other arguments, or raises the version, of the kubelets too.
+// other arguments, or raises the version, and has kubelets follow.
 func (w *wanderer) upgrades(cl *config.Cluster) {
 	switch w.rand.IntN(4) {
 	case 3:
@@ -302,18 +337,31 @@ func (w *wanderer) upgrades(cl *config.Cluster) {
 		i := slices.Index(sequenceVersions, cl.KubernetesVersion)
 		cl.KubernetesVersion = sequenceVersions[i+w.rand.IntN(len(sequenceVersions)-i)]
 	}
-	w.kubeletsEverywhere(cl.KubernetesVersion) // also on what was installed anew
+	w.follow(cl.KubernetesVersion)
 }
 
-// kubeletsEverywhere installs a kubelet on every host that may become a node.
-func (w *wanderer) kubeletsEverywhere(version string) {
+// follow installs the kubelet of a version on every host that may become a node; one
+// in four stays behind, as versions may be three minor ones apart.
+func (w *wanderer) follow(version string) {
+	w.kubelets = maps.Clone(w.kubelets)
 	for host := range 8 {
+		if w.kubelets[host] == "" || w.rand.IntN(4) > 0 {
+			w.kubelets[host] = version
+		}
+	}
+	w.install()
+}
+
+// install installs the kubelets, also on what was installed anew.
+func (w *wanderer) install() {
+	for host, version := range w.kubelets {
 		w.must(sim.Edit(w.world, address(host), "install kubelet="+version))
 	}
 }
 
-// sequenceVersions are those that a cluster goes through, never back.
-var sequenceVersions = []string{"1.34.9", "1.35.8", "1.36.3", "1.37.1"}
+// sequenceVersions are those that a cluster goes through, never back: of each minor
+// version two.
+var sequenceVersions = []string{"1.34.4", "1.34.9", "1.35.3", "1.35.8", "1.36.0", "1.36.3", "1.37.0", "1.37.1"}
 
 // faults replaces some nodes, and has one host die or be installed anew.
 func (w *wanderer) faults(before []*config.Node) {
