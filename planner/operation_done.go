@@ -148,7 +148,7 @@ func (RemoveEtcdMember) DoneWhen() string { return "no member has the peer URL" 
 // DoneWhen is how it is told to be already done.
 func (o SnapshotEtcd) DoneWhen() string {
 	if o.MaxAge > 0 {
-		return "the operator's folder holds a whole snapshot of this etcd that is younger than max_age"
+		return "the interrupted plan has left a whole snapshot of this etcd that is younger than max_age"
 	}
 	return DoneNever
 }

@@ -4,8 +4,8 @@ import "time"
 
 // SnapshotEtcd brings a snapshot of what etcd holds to the operator's disk, and
 // changes nothing on a host. Its hash is verified there. With a MaxAge it is done
-// when the folder of the operator's holds a whole one of the same etcd that is
-// younger. Its output snapshot is the path of the file.
+// when the interrupted plan that this one goes on with has put a whole one of the same
+// etcd into the operator's folder that is younger. Its output snapshot is the path of the file.
 type SnapshotEtcd struct {
 	// Cluster is the label that the file is named by.
 	Cluster string        `json:"cluster"`

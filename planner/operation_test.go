@@ -378,7 +378,7 @@ var doneWhen = map[string][]Operation{
 	"the file has this content with the members that etcd has now, and this mode and owner":            {RenderEtcdManifest{}},
 	"the member with the peer URL is a voter":                                                          {PromoteEtcdMember{}},
 	"no member has the peer URL":                                                                       {RemoveEtcdMember{}},
-	"the operator's folder holds a whole snapshot of this etcd that is younger than max_age":           {SnapshotEtcd{MaxAge: time.Hour}},
+	"the interrupted plan has left a whole snapshot of this etcd that is younger than max_age":         {SnapshotEtcd{MaxAge: time.Hour}},
 	"no member has the alarm":                                                                          {DisarmEtcd{}},
 	"the folder holds no data of a member":                                                             {SetAsideEtcd{}},
 	"the folder holds data of a member, and the host remembers that it was made of this snapshot":      {RestoreEtcd{}},

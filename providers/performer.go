@@ -45,6 +45,9 @@ type Performer struct {
 	Artifacts func(t state.Target) (string, error)
 	// Snapshots is the operator's folder for snapshots of etcd.
 	Snapshots string
+	// Interrupted is since when a plan is under way that this run goes on with, and
+	// that has begun the step before; zero where there is none, or when nil.
+	Interrupted func(step state.Address) time.Time
 	// Content fetches what any other reference stands for: config:ADDRESS#FIELD.
 	// Of a leaf of an object it is JSON, otherwise the bytes themselves. It fails
 	// when the fingerprint is that of another secret.

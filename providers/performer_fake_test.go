@@ -45,6 +45,8 @@ type scene struct {
 	full    bool              // alarms come back
 	// snapshots is the operator's folder.
 	snapshots string
+	// interrupted is since when a plan is under way.
+	interrupted time.Time
 	// applying, when set, stands for what an attempt to apply an object does.
 	applying func() error
 	// printing, when set, is what commands of a host print.
@@ -74,6 +76,7 @@ func (s *scene) performer() *providers.Performer {
 		},
 		Seat:   func(t state.Target) (providers.Seat, error) { return providers.Seat{API: t.Key + ":6443"}, nil },
 		Access: access{s}, Issuer: issuer{scene: s}, Clock: clock{s}, Snapshots: s.snapshots,
+		Interrupted: func(state.Address) time.Time { return s.interrupted },
 		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) {
 			if x.Fingerprint == "leaf" {
 				return state.NewSecret([]byte(`"leaf of ` + x.Ref + `"`)), nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/snapshots"
@@ -23,8 +24,8 @@ type Snapshot struct {
 	Member string
 }
 
-// snapshotEtcd fetches a snapshot unless one that is recent enough is there. A
-// stream that was cut off is begun again; a disk that takes no more is not
+// snapshotEtcd fetches a snapshot unless the interrupted plan that this run goes on
+// with has taken one, and that is recent enough. A stream that was cut off is begun again; a disk that takes no more is not
 // tried again.
 func (w *work) snapshotEtcd(ctx context.Context, op planner.SnapshotEtcd) error {
 	var s Snapshot
@@ -32,7 +33,7 @@ func (w *work) snapshotEtcd(ctx context.Context, op planner.SnapshotEtcd) error 
 	defer end()
 	again := func(err error) bool { return passing(err) && !errors.Is(err, snapshots.ErrDisk) }
 	err := w.retryEtcd(ctx, memberTime, again, func(ctx context.Context, e Etcd) (err error) {
-		s, err = w.fetchSnapshot(ctx, e, op, hear)
+		s, err = w.snapshotOnce(ctx, e, op, hear)
 		return err
 	})
 	if err != nil {
@@ -40,7 +41,7 @@ func (w *work) snapshotEtcd(ctx context.Context, op planner.SnapshotEtcd) error 
 	}
 	w.outputs[SnapshotPath] = Output{Value: state.String(s.Path)}
 	if s.Member == "" {
-		w.log("a snapshot that is recent enough is there: " + s.Path)
+		w.log("the interrupted plan has taken a snapshot that is recent enough: " + s.Path)
 		return nil
 	}
 	w.log(fmt.Sprintf("snapshot of %d bytes from member %s: %s", s.Size, s.Member, s.Path))
@@ -59,16 +60,32 @@ func (p *Performer) FetchSnapshot(ctx context.Context, via state.Target, op plan
 	return s, err
 }
 
-// fetchSnapshot looks whether a snapshot is there before it fetches one.
-func (p *Performer) fetchSnapshot(ctx context.Context, e Etcd, op planner.SnapshotEtcd, hear func(op int, line string)) (Snapshot, error) {
+// snapshotOnce looks whether the interrupted plan has taken a snapshot before it
+// fetches one. An older one is of before other risks.
+func (w *work) snapshotOnce(ctx context.Context, e Etcd, op planner.SnapshotEtcd, hear func(op int, line string)) (Snapshot, error) {
+	var since time.Time
+	if w.Interrupted != nil && op.MaxAge > 0 {
+		since = w.Interrupted(w.step.ID)
+	}
+	if since.IsZero() {
+		return w.writeSnapshot(ctx, e, op, "", hear)
+	}
 	_, id, err := e.Members(ctx)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if f, ok := snapshots.Recent(p.Snapshots, op.Cluster, id, p.Clock.Now().Add(-op.MaxAge)); ok && op.MaxAge > 0 {
+	now := w.Clock.Now()
+	if f, ok := snapshots.Between(w.Snapshots, op.Cluster, id, later(since, now.Add(-op.MaxAge)), now); ok {
 		return Snapshot{File: f}, nil
 	}
-	return p.writeSnapshot(ctx, e, op, "", hear)
+	return w.writeSnapshot(ctx, e, op, "", hear)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (p *Performer) writeSnapshot(ctx context.Context, e Etcd, op planner.SnapshotEtcd, path string, hear func(op int, line string)) (Snapshot, error) {

@@ -54,17 +54,41 @@ func TestSnapshotEtcd(t *testing.T) {
 	if _, err := snapshots.Verify(path); err != nil {
 		t.Error(err)
 	}
-	// While it is recent enough no other is fetched, not even one that would come.
-	s.now = s.now.Add(10 * time.Minute)
+	// Where that plan goes on no other is fetched while it is recent enough, not even
+	// one that would come.
+	s.interrupted, s.now = time.Date(2026, 3, 2, 9, 0, 0, 1, time.UTC), s.now.Add(10*time.Minute)
 	if out, err = s.perform(t, providers.Run{}, op); err != nil || out[providers.SnapshotPath].Value.AsString() != path {
 		t.Errorf("the second time: %v, %v", out, err)
 	}
-	if got := strings.Join(s.did("log"), "\n"); !strings.Contains(got, "a snapshot that is recent enough is there: "+path) {
+	if got := strings.Join(s.did("log"), "\n"); !strings.Contains(got, "the interrupted plan has taken a snapshot that is recent enough: "+path) {
 		t.Errorf("got %s", got)
 	}
 	s.now = s.now.Add(10 * time.Minute)
 	if _, err = s.perform(t, providers.Run{}, op); !errors.Is(err, errNoStream) {
 		t.Errorf("after 20 minutes: %v", err)
+	}
+}
+
+// A plan that goes on with no other one fetches a snapshot of its own, however young
+// the last one is; so does one that goes on with a plan which was begun later.
+func TestSnapshotOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, since := range map[string]time.Duration{"goes on with none": -1, "goes on with a later one": time.Minute} {
+		s := newScene()
+		s.snapshots, s.now = t.TempDir(), time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+		s.streams = []io.Reader{bytes.NewReader(database()), bytes.NewReader(database())}
+		op := planner.SnapshotEtcd{Cluster: "prod", MaxAge: 15 * time.Minute, Keep: 3}
+		_, err := s.perform(t, providers.Run{}, op)
+		if since >= 0 {
+			s.interrupted = s.now.Add(since)
+		}
+		s.now = s.now.Add(2 * time.Minute)
+		if _, again := s.perform(t, providers.Run{}, op); errors.Join(err, again) != nil {
+			t.Errorf("%s: %v, %v", name, err, again)
+		}
+		if files, err := snapshots.List(s.snapshots, "prod"); err != nil || len(files) != 2 {
+			t.Errorf("%s: the folder holds %v, %v", name, files, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package state
 
 import (
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -96,6 +97,19 @@ type Apply struct {
 	// Begun are the steps of an unfinished plan that were begun, in this run or in those
 	// that it goes on from, as sorted addresses. What they change may be changed already.
 	Begun []string `json:"begun,omitempty"`
+}
+
+// Interrupted is since when no apply has come to its end, where the last one has begun
+// a step; zero otherwise.
+func (s *State) Interrupted(step Address) time.Time {
+	var since time.Time
+	for i := len(s.Applies) - 1; i >= 0 && s.Applies[i].Unfinished; i-- {
+		if since.IsZero() && !slices.Contains(s.Applies[i].Begun, step.String()) {
+			break
+		}
+		since = s.Applies[i].Time
+	}
+	return since
 }
 
 // Finish notes that the plan has come to its end.

@@ -335,6 +335,31 @@ func TestNothingToRestoreInto(t *testing.T) {
 	}
 }
 
+// TestRestoreBeginsWhereDataIs: the first member of a restored etcd is on a control plane
+// that was one, and not on a host that was only prepared to join.
+func TestRestoreBeginsWhereDataIs(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 0)
+	for _, n := range o.config.Nodes {
+		o.edit(n.Address, "file /etc/kubernetes/manifests/etcd.yaml delete")
+	}
+	o.edit("10.0.0.11", "file /var/lib/etcd/member delete")
+	o.world.Advance(time.Minute)
+	r, diags := phases.Restore(o.observe(), planner.Plan{}, phases.EtcdRestore{Cluster: "prod", Artifact: "good.db", SHA256: "0123456789abcdef"})
+	if diags.HasErrors() {
+		t.Fatal(printedFindings(diags))
+	}
+	var order []string
+	for _, s := range r.Plan.Steps {
+		if s.ID.Waypoint != "stop" {
+			order = append(order, s.Target.Key+"@"+s.ID.Waypoint)
+		}
+	}
+	if want := []string{"cp2@data", "cp2@start", "cp3@join", "cp1@join", "cp2@done"}; !slices.Equal(order, want) {
+		t.Errorf("the steps are %v, want %v", order, want)
+	}
+}
+
 // TestUnsoundPlan: what must not be carried out is no plan, and called a defect of
 // ours. Etcd has no two members at one address, and no configuration one node twice.
 func TestUnsoundPlan(t *testing.T) {

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,8 +120,9 @@ func membersNamed(members []state.EtcdMember) string {
 	return strings.Join(out, ", ")
 }
 
-// restorable are the control planes that hold the CA. The one on which a
-// restore has begun comes first.
+// restorable are the control planes that hold the CA. The one on which a restore has
+// begun comes first, then those that hold data of a member: another one may be a host
+// that never came to join.
 func (c *cluster) restorable() []*node {
 	var out []*node
 	for _, n := range c.controlPlanes() {
@@ -128,7 +130,12 @@ func (c *cluster) restorable() []*node {
 			out = append(out, n)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *node) int { return rankOf(a.restoredFrom() == "") - rankOf(b.restoredFrom() == "") })
+	slices.SortStableFunc(out, func(a, b *node) int {
+		return cmp.Or(
+			rankOf(a.restoredFrom() == "")-rankOf(b.restoredFrom() == ""),
+			rankOf(!a.report.Files[a.etcdData()].Exists)-rankOf(!b.report.Files[b.etcdData()].Exists),
+		)
+	})
 	return out
 }
 

@@ -36,15 +36,15 @@ func List(folder, cluster string) ([]File, error) {
 	return out, nil
 }
 
-// Recent returns a snapshot of the etcd with the ID that was taken after a
-// moment and is whole still; false when there is none.
-func Recent(folder, cluster, etcdID string, after time.Time) (File, bool) {
+// Between returns a snapshot of the etcd with the ID that was taken between two
+// moments and is whole still; false when there is none. Names tell seconds.
+func Between(folder, cluster, etcdID string, from, to time.Time) (File, bool) {
 	files, err := List(folder, cluster)
 	if err != nil {
 		return File{}, false
 	}
 	for _, f := range files {
-		if f.EtcdID != etcdID || !f.Taken.After(after) {
+		if f.EtcdID != etcdID || f.Taken.Before(from.Truncate(time.Second)) || f.Taken.After(to) {
 			continue
 		}
 		if _, err := Verify(f.Path); err == nil {

@@ -161,23 +161,29 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func TestRecent(t *testing.T) {
+func TestBetween(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "prod", 10, 20)
-	if f, ok := snapshots.Recent(dir, "prod", "ab", at(5)); !ok || f.Taken != at(20) {
+	if f, ok := snapshots.Between(dir, "prod", "ab", at(5), at(30)); !ok || f.Taken != at(20) {
 		t.Errorf("got %+v, %v", f, ok)
 	}
-	if _, ok := snapshots.Recent(dir, "prod", "ab", at(20)); ok {
-		t.Error("one that is as old as the limit counts")
+	if f, ok := snapshots.Between(dir, "prod", "ab", at(20).Add(time.Second/2), at(30)); !ok || f.Taken != at(20) {
+		t.Errorf("one of the very second: %+v, %v", f, ok)
 	}
-	if _, ok := snapshots.Recent(dir, "prod", "cd", at(5)); ok {
+	if _, ok := snapshots.Between(dir, "prod", "ab", at(20).Add(time.Second), at(30)); ok {
+		t.Error("an older one counts")
+	}
+	if f, ok := snapshots.Between(dir, "prod", "ab", at(5), at(15)); !ok || f.Taken != at(10) {
+		t.Errorf("one of a time to come counts: %+v, %v", f, ok)
+	}
+	if _, ok := snapshots.Between(dir, "prod", "cd", at(5), at(30)); ok {
 		t.Error("one of another etcd counts")
 	}
 	// One that was damaged since does not count; an older one may.
 	if err := os.Truncate(filepath.Join(dir, nameAt("prod", 20)), 100); err != nil {
 		t.Fatal(err)
 	}
-	if f, ok := snapshots.Recent(dir, "prod", "ab", at(5)); !ok || f.Taken != at(10) {
+	if f, ok := snapshots.Between(dir, "prod", "ab", at(5), at(30)); !ok || f.Taken != at(10) {
 		t.Errorf("got %+v, %v", f, ok)
 	}
 }

@@ -36,10 +36,13 @@ func (s *session) newRunner() *runner {
 func (s *session) newPerformer() *providers.Performer {
 	w := s.fleet.world
 	// What is looked up is what this run planned with: record plans once more.
-	v, desired := s.view, s.result.Desired
+	v, desired, before := s.view, s.result.Desired, s.recorded
+	if before == nil {
+		before = &state.State{}
+	}
 	return &providers.Performer{
 		Host: s.fleet.Host, Seat: s.seat, Others: s.others, Access: w.access(), Issuer: w.issuer(), Clock: w.clock(),
-		Artifacts: s.artifactsOf, Snapshots: s.store.Snapshots, Secrets: s.config.Secrets, Made: s.log.Hide,
+		Artifacts: s.artifactsOf, Snapshots: s.store.Snapshots, Interrupted: before.Interrupted, Secrets: s.config.Secrets, Made: s.log.Hide,
 		Content: func(_ context.Context, x state.Sensitive) (state.Secret, error) { return v.Reveal(desired, x) },
 	}
 }

@@ -1,0 +1,34 @@
+package state_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestInterrupted: a plan goes on where the last apply did not come to its end and has
+// begun the step, and has done so since the first of those that did not.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	step := state.Address{Target: state.ClusterTarget("prod"), Phase: "etcd-snapshot"}
+	at := func(minute int) time.Time { return time.Date(2026, 3, 2, 9, minute, 0, 0, time.UTC) }
+	ended := func(minute int) state.Apply { return state.Apply{Time: at(minute)} }
+	cut := func(minute int, begun ...string) state.Apply {
+		return state.Apply{Time: at(minute), Unfinished: true, Begun: begun}
+	}
+	for name, c := range map[string]struct {
+		applies []state.Apply
+		want    time.Time
+	}{
+		"nothing was applied":      {nil, time.Time{}},
+		"the last one ended":       {[]state.Apply{cut(1, step.String()), ended(2)}, time.Time{}},
+		"it was cut short":         {[]state.Apply{ended(1), cut(2, "cluster.prod/certs", step.String())}, at(2)},
+		"it was cut short again":   {[]state.Apply{ended(1), cut(2), cut(3, step.String())}, at(2)},
+		"the step was not reached": {[]state.Apply{cut(1), cut(2, "cluster.prod/certs")}, time.Time{}},
+	} {
+		if got := (&state.State{Applies: c.applies}).Interrupted(step); !got.Equal(c.want) {
+			t.Errorf("%s: since %v, want %v", name, got, c.want)
+		}
+	}
+}
