@@ -260,6 +260,34 @@ func TestParseReportRefuses(t *testing.T) {
 // FuzzParseReport: whatever a host answers, there is a report or an error.
 func FuzzParseReport(f *testing.F) {
 	f.Add([]byte(goodAnswer))
+	// This machine's own answer, and what stands around one on others: a message of the
+	// day, sudo's words, line ends of a terminal. Then answers that were cut off, and those
+	// of hosts without a runtime, without systemd and without swap.
+	own, err := exec.Command("sh", "-c", "kw_n="+testNonce+"\n"+preludeScript+"kw_say entered 0\nkw_say begin\n"+testQuery(f).script()+"kw_say end\n").Output()
+	if err != nil || !bytes.Contains(own, []byte("kubewright NONCE facts\n")) {
+		f.Fatalf("this machine answers %v:\n%s", err, own)
+	}
+	f.Add(own)
+	f.Add([]byte("Welcome to Debian GNU/Linux 13!\r\n\r\nLast login: Mon Mar  2 09:00:00 2026\n" + goodAnswer + "logout\n"))
+	f.Add([]byte("[sudo] password for ubuntu: \nSorry, try again.\n" + goodAnswer))
+	f.Add([]byte(strings.ReplaceAll(goodAnswer, "\n", "\r\n")))
+	for _, part := range []int{3, 2} {
+		f.Add([]byte(goodAnswer[:len(goodAnswer)/part]))
+		f.Add(own[:len(own)/part])
+	}
+	for _, change := range [][2]string{
+		{"0000000000000000: 00000002 00000000 00010000 0001 01 123 /run/containerd/containerd.sock\n", ""},
+		{"registry.k8s.io/pause:3.10\nsha256:1234\n", "\nkubewright NONCE no_images\n"},
+		{"systemd yes\n", ""},
+		{"LoadState=not-found\nActiveState=inactive\nUnitFileState=\n\nLoadState=loaded\nActiveState=activating\nUnitFileState=enabled\n", ""},
+		{"swap yes\nswap_at_boot yes\ncgroup 2\n", "cgroup 1\n"},
+		{"kubewright NONCE end\n", ""},
+	} {
+		if !strings.Contains(goodAnswer, change[0]) {
+			f.Fatalf("%q does not occur", change[0])
+		}
+		f.Add([]byte(strings.Replace(goodAnswer, change[0], change[1], 1)))
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r, err := parseReport(testQuery(t), parseAnswer(raw, testNonce), time.Now())
 		if (r == nil) == (err == nil) {
