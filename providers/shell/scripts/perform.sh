@@ -11,6 +11,7 @@ kw_d=$kw_r/var/lib/kubewright
 kw_me=$(id -u)
 kw_safe=
 kw_dirty=
+kw_job=
 
 # kw_op NUMBER: an operation begins, on both outputs.
 kw_op() {
@@ -60,7 +61,7 @@ kw_flush() {
 	unset IFS
 	kw_dirty=
 	cd /
-	rm -f -- "$kw_d/part-out"
+	rm -f -- "$kw_d"/part-out*
 	for kw_a do
 		shift
 		if [ -d "$kw_a" ]; then set -- "$@" "$kw_a"; fi
@@ -70,11 +71,12 @@ kw_flush() {
 
 # kw_long COMMAND...: a command that may take long. What it prints goes to a file
 # and is shown if it fails: were it written to us, the command would die of a
-# lost connection. (The script itself does, at its next word.)
+# lost connection. (The script itself does, at its next word.) Of several at once
+# each has a kw_job of its own.
 kw_long() {
-	"$@" </dev/null >"$kw_d/part-out" 2>&1 && return
+	"$@" </dev/null >"$kw_d/part-out$kw_job" 2>&1 && return
 	kw_x=$?
-	tail -n 20 "$kw_d/part-out" >&2
+	tail -n 20 "$kw_d/part-out$kw_job" >&2
 	return "$kw_x"
 }
 
