@@ -20,7 +20,6 @@ func (c checker) cluster(cl *Cluster) {
 	c.repository("image_repository", cl.ImageRepository)
 	c.clusterName(cl.Name)
 	c.pullPolicy(cl.ImagePullPolicy)
-	c.pullSerial(cl.ImagePullSerial)
 	c.sans("api_server.cert_sans", cl.APIServer.CertSANs)
 	c.component("api_server", "kube-apiserver", cl.APIServer.Component)
 	c.component("controller_manager", "kube-controller-manager", cl.ControllerManager)
@@ -90,14 +89,6 @@ func (c checker) repository(path, value string) {
 func (c checker) tag(path, value string) {
 	if value != "" && !tagPattern.MatchString(value) {
 		c.errorf(path, "Invalid image tag", "%s is no tag of an image: letters, digits, underscores, dots and hyphens, as in \"v1.14.2\".", c.show(path, value))
-	}
-}
-
-// pullSerial refuses to pull the images of one node all at once.
-func (c checker) pullSerial(serial bool) {
-	if !serial && c.written("image_pull_serial") {
-		c.errorf("image_pull_serial", "Images are pulled one by one", "The images of a node are pulled one after the other, those of all nodes at the same time, which uses what the registry's line gives. "+
-			"Leave image_pull_serial out, or bring the images as archives in install { artifacts }.")
 	}
 }
 

@@ -34,7 +34,6 @@ func (c checker) node(n *Node, cl *Cluster) {
 	c.preflight(n.IgnorePreflightErrors)
 	c.phases(n.SkipPhases, n)
 	c.pullPolicy(n.ImagePullPolicy)
-	c.pullSerial(n.ImagePullSerial == nil || *n.ImagePullSerial)
 	c.connection("connection", n.Connection)
 }
 

@@ -95,11 +95,12 @@ type (
 		Path string `json:"path"`
 	}
 
-	// LoadImage makes an image present in the runtime: from an artifact, or pulled.
+	// LoadImage makes images present in the runtime: from an artifact, or pulled.
 	LoadImage struct {
 		Image string `json:"image"`
 		// Artifact is an archive in the operator's folder that holds the image,
-		// SHA256 its digest. Others are further images that are wanted of it.
+		// SHA256 its digest. Others are further images that are wanted of it, or pulled
+		// at the same time.
 		Artifact string   `json:"artifact,omitempty"`
 		SHA256   string   `json:"sha256,omitempty"`
 		Others   []string `json:"others,omitempty"`

@@ -232,7 +232,7 @@ func loadImageDone(o LoadImage) string {
 	switch {
 	case o.Artifact == "" && o.Policy == "Always":
 		return DoneNever
-	case o.Artifact != "" && len(o.Others) > 0:
+	case len(o.Others) > 0:
 		return "the runtime has all of the images"
 	}
 	return "the runtime has the image"

@@ -46,13 +46,14 @@ func (LoadImage) Op() string { return "load_image" }
 
 // Summary is one line for the progress display.
 func (o LoadImage) Summary() string {
-	if len(o.Others) > 0 {
-		return fmt.Sprintf("load image %s and %d more", o.Image, len(o.Others))
-	}
+	summary := "load image " + o.Image
 	if o.Artifact == "" {
-		return "pull image " + o.Image
+		summary = "pull image " + o.Image
 	}
-	return "load image " + o.Image
+	if len(o.Others) > 0 {
+		summary += fmt.Sprintf(" and %d more", len(o.Others))
+	}
+	return summary
 }
 
 // Op is the name in JSON.

@@ -335,7 +335,7 @@ var doneWhen = map[string][]Operation{
 	"the runtime has the image": {
 		LoadImage{}, LoadImage{Policy: "IfNotPresent"}, LoadImage{Policy: "Never"}, LoadImage{Artifact: "x.tar"}, LoadImage{Artifact: "x.tar", Policy: "Always"},
 	},
-	"the runtime has all of the images":          {LoadImage{Artifact: "x.tar", Others: []string{"y"}}},
+	"the runtime has all of the images":          {LoadImage{Artifact: "x.tar", Others: []string{"y"}}, LoadImage{Others: []string{"y"}}},
 	"the unit is as the action leaves it":        {Unit{}},
 	"the unit is active":                         {Unit{Action: "start"}},
 	"the unit is inactive or failed":             {Unit{Action: "stop"}},

@@ -18,7 +18,7 @@ var clusterBlock = &Block{
 		{Name: "skip_phases", Type: typeStrings, Cost: CostNone, Doc: "Phases that plans leave out: `preflight`, `images`, `mark-control-plane`, `mark-worker`, and `addon` (CoreDNS and kube-proxy) or `addon/coredns`, `addon/kube-proxy`. What they made before stays. Others are needed, and refused with what to write instead."},
 		{Name: "kernel_modules", Type: typeStrings, Cost: CostObject, Doc: "Kernel modules that every node is to have, loaded now and at each boot, such as `br_netfilter` for flannel and other networks of bridges. kubeadm asks for none. One that is not listed any more stays loaded until the next boot; a host that is given back has those loaded that were before."},
 		{Name: "image_pull_policy", Type: typeString, Default: config.DefaultImagePullPolicy, Cost: CostNone, Doc: "When images are pulled: `Always`, `IfNotPresent` or `Never`. `Always` pulls what is there too, before a node joins or is upgraded."},
-		{Name: "image_pull_serial", Type: typeBool, Default: true, Cost: CostNone, Doc: "Pull the images of a node one after the other; nothing else is made."},
+		{Name: "image_pull_serial", Type: typeBool, Default: true, Cost: CostNone, Doc: "Pull the images of a node one after the other, instead of all at once."},
 	},
 	Blocks: []*Block{
 		networkBlock, apiServerBlock,

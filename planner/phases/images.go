@@ -30,19 +30,20 @@ var images = phase{
 	},
 	nodeStep: func(n *node, w work) planner.Step {
 		var s planner.Step
+		var pulled []string
 		var loads loads
 		for _, c := range w.changes {
 			if w.find(c) == nil {
 				continue
 			}
-			op := planner.LoadImage{Image: c.Address.ID(), Socket: n.criSocket(), Policy: n.pullPolicy()}
-			if a := n.archiveOf(c.Address.ID()); a != nil {
-				loads.add(op, a)
+			image := c.Address.ID()
+			if a := n.archiveOf(image); a != nil {
+				loads.add(n.image(image), a)
 			} else {
-				s.Operations = append(s.Operations, op)
+				pulled = append(pulled, image)
 			}
 		}
-		s.Operations = append(s.Operations, n.pullsAgain(w)...)
+		s.Operations = n.pulls(append(pulled, n.pulledAgain(w)...))
 		if len(loads) > 0 {
 			s.Limits = []string{n.cluster.limit(uploadsLimit)}
 		}
@@ -75,21 +76,40 @@ func (b *builder) imagesFirst(c *cluster) {
 	b.draft.Turns[step(c.target, addonPhase)] = all
 }
 
-// pullsAgain pulls what is there already, as image_pull_policy Always asks: once,
-// when kubeadm would in its preflight, before the node joins or is upgraded. What
-// comes from an archive is told by its digest.
-func (n *node) pullsAgain(w work) []planner.Operation {
+// image has an image of the node's made present.
+func (n *node) image(name string) planner.LoadImage {
+	return planner.LoadImage{Image: name, Socket: n.criSocket(), Policy: n.pullPolicy()}
+}
+
+// pulls has images pulled one after the other, or all at once, as image_pull_serial says.
+func (n *node) pulls(images []string) []planner.Operation {
+	var ops []planner.Operation
+	if len(images) > 0 && !n.pullSerial() {
+		all := n.image(images[0])
+		all.Others = images[1:]
+		return append(ops, all)
+	}
+	for _, image := range images {
+		ops = append(ops, n.image(image))
+	}
+	return ops
+}
+
+// pulledAgain are images that are there already and are pulled all the same, as
+// image_pull_policy Always asks: once, when kubeadm would in its preflight, before the
+// node joins or is upgraded. What comes from an archive is told by its digest.
+func (n *node) pulledAgain(w work) []string {
 	if n.pullPolicy() != "Always" || n.leavesOut(imagesPhase) || !n.joins() && !n.upgrades() {
 		return nil
 	}
-	var ops []planner.Operation
+	var again []string
 	for _, image := range n.images() {
 		missing := slices.ContainsFunc(w.changes, func(c planner.Change) bool { return c.Address.ID() == image })
 		if !missing && n.archiveOf(image) == nil {
-			ops = append(ops, planner.LoadImage{Image: image, Socket: n.criSocket(), Policy: n.pullPolicy()})
+			again = append(again, image)
 		}
 	}
-	return ops
+	return again
 }
 
 // loads are images by the archives that they come from: each travels once.
@@ -170,4 +190,11 @@ func (n *node) pullPolicy() string {
 		return n.ImagePullPolicy
 	}
 	return n.cluster.ImagePullPolicy
+}
+
+func (n *node) pullSerial() bool {
+	if n.ImagePullSerial != nil {
+		return *n.ImagePullSerial
+	}
+	return n.cluster.ImagePullSerial
 }

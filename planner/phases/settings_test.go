@@ -115,7 +115,7 @@ var otherwise = map[string]string{
 	"cluster.Certificates.Supplied": "see supplied_test.go", "cluster.Certificates.SuppliedFiles": "see supplied_test.go",
 	"cluster.CertificateKey":        "the key of what upload_certs makes, a secret; see tokens_test.go",
 	"cluster.IgnorePreflightErrors": "makes errors warnings; see preflight_test.go", "node.IgnorePreflightErrors": "makes errors warnings; see preflight_test.go",
-	"cluster.ImagePullSerial": "false is refused by validation", "node.ImagePullSerial": "false is refused by validation",
+	"cluster.ImagePullSerial": "see pull_test.go", "node.ImagePullSerial": "see pull_test.go",
 }
 
 // fields lists the fields of a struct of the configuration, those of structs in it by

@@ -447,19 +447,17 @@ func (c *compiler) image(op planner.LoadImage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !imageForm.MatchString(op.Image) {
-		return "", fmt.Errorf("%q is no image", op.Image)
-	}
-	if op.Artifact == "" {
-		return call("kw_image_pull", op.Image, socket, op.Policy, providers.NotPulled), checkText("policy", op.Policy)
-	}
-	for _, other := range op.Others {
-		if !imageForm.MatchString(other) {
-			return "", fmt.Errorf("%q is no image", other)
+	images := append([]string{op.Image}, op.Others...)
+	for _, image := range images {
+		if !imageForm.MatchString(image) {
+			return "", fmt.Errorf("%q is no image", image)
 		}
 	}
+	if op.Artifact == "" {
+		return call("kw_image_pull", append([]string{socket, op.Policy, providers.NotPulled}, images...)...), checkText("policy", op.Policy)
+	}
 	err = c.artifact(op.Artifact, op.SHA256)
-	return call("kw_image_load", append([]string{socket, op.SHA256, op.Image}, op.Others...)...), err
+	return call("kw_image_load", append([]string{socket, op.SHA256}, images...)...), err
 }
 
 // mark writes what the host is to remember. The run token has a file of its

@@ -27,6 +27,62 @@ esac
 	pullSocket  = "/run/containerd/containerd.sock"
 )
 
+// TestPullAtOnce: several images are pulled at the same time, but for those that are there;
+// the last word on each that did not come is told when all have ended.
+func TestPullAtOnce(t *testing.T) {
+	t.Parallel()
+	// Each pull waits until three have begun. Were they made one after the other, the
+	// first would never see the others.
+	const client = `case "$*" in
+*inspecti*here*) exit 0 ;;
+*inspecti*) exit 1 ;;
+*pull*)
+	for image do :; done
+	mkdir -p "$ROOT/begun/${image##*/}"
+	for tries in $(seq 500); do
+		if [ "$(ls "$ROOT/begun" | wc -l)" = 3 ]; then
+			case $image in *bad*) echo "nobody has ${image##*/}" >&2; exit 3 ;; esac
+			: >"$ROOT/got-${image##*/}"
+			exit 0
+		fi
+		sleep 0.02
+	done
+	exit 7 ;;
+esac
+`
+	for name, tt := range map[string]struct {
+		images []string
+		want   []string
+	}{
+		"all come":      {[]string{"x/a", "x/b", "x/here", "x/c"}, []string{"done changed"}},
+		"some do not":   {[]string{"x/a", "x/bad1", "x/bad2"}, []string{"nobody has bad1", "nobody has bad2", "did not get it, in 5 tries. To do: ", "failed 3\n"}},
+		"all are there": {[]string{"x/here", "y/here"}, []string{"done same"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := swapRoot(t, map[string]string{"bin/crictl": client})
+			op := planner.LoadImage{Image: tt.images[0], Others: tt.images[1:], Socket: "unix:///run/crio/crio.sock", Policy: "IfNotPresent"}
+			c := &compiler{root: root, batch: providers.Batch{Token: 1, Lineage: "l", Operations: []planner.Operation{op}}}
+			body, err := c.script()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := runSwap(t, root, body)
+			for _, want := range tt.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("it does not say %q:\n%s", want, out)
+				}
+			}
+			for _, image := range tt.images {
+				_, err := os.Stat(filepath.Join(root, "got-"+filepath.Base(image)))
+				if comes := !strings.Contains(image, "bad") && !strings.Contains(image, "here"); comes != (err == nil) {
+					t.Errorf("%s was pulled: %v, want %v", image, err == nil, comes)
+				}
+			}
+		})
+	}
+}
+
 // TestPull: an image is pulled by crictl, or by containerd's own client where there is
 // no crictl, and tried as often as by kubeadm; the words of the last try are kept.
 func TestPull(t *testing.T) {

@@ -403,7 +403,7 @@ func (w *World) loadImage(m *machine, op planner.LoadImage, batch providers.Batc
 	}
 	switch {
 	case op.Artifact == "" && op.Policy == "Never":
-		return false, m.commandError("find image "+op.Image, 1, op.Image+": not present, and the policy is Never")
+		return false, m.commandError("find image "+missing[0], 1, missing[0]+": not present, and the policy is Never")
 	case op.Artifact == "" && m.Conditions.NoRegistry:
 		return false, m.commandError("pull image "+op.Image, 1, "failed to pull and unpack image "+op.Image+": dial tcp: i/o timeout\n"+providers.NotPulled)
 	case m.Conditions.DiskFull:

@@ -96,19 +96,46 @@ kw_image_load() {
 	kw_done changed
 }
 
-# kw_image_pull IMAGE SOCKET POLICY WHY: WHY is what to say where the runtime fails.
+# kw_image_pull SOCKET POLICY WHY IMAGE...: several are pulled at the same time, and all
+# are waited for. WHY is what to say where the runtime fails.
 kw_image_pull() {
-	if [ "$3" != Always ] && kw_has_image "$1" "$2"; then kw_done same; return; fi
-	[ "$3" != Never ] || kw_fail "$1 is not present, and the pull policy is Never"
-	command -v crictl >/dev/null || kw_uses_ctr "$2" || kw_fail 'there is neither crictl nor ctr to pull with'
-	for kw_i in 1 2 3 4 5; do # as often as kubeadm
-		kw_pull "$1" "$2" 2>"$kw_d/part-why"
-		kw_x=$?
-		if [ "$kw_x" = 0 ]; then kw_done changed; return; fi
+	kw_s=$1
+	kw_v=$2
+	kw_w=$3
+	shift 3
+	for kw_i do
+		shift
+		if [ "$kw_v" = Always ] || ! kw_has_image "$kw_i" "$kw_s"; then set -- "$@" "$kw_i"; fi
 	done
-	cat "$kw_d/part-why" >&2
-	(exit "$kw_x")
-	kw_fail "$4"
+	if [ $# = 0 ]; then kw_done same; return; fi
+	[ "$kw_v" != Never ] || kw_fail "$1 is not present, and the pull policy is Never"
+	command -v crictl >/dev/null || kw_uses_ctr "$kw_s" || kw_fail 'there is neither crictl nor ctr to pull with'
+	kw_o=
+	kw_job=0
+	for kw_i do
+		kw_job=$((kw_job + 1))
+		kw_pulls "$kw_i" "$kw_s" &
+		kw_o="$kw_o $kw_job:$!"
+	done
+	kw_job=
+	kw_a=0
+	for kw_i in $kw_o; do
+		wait "${kw_i#*:}" && continue
+		kw_a=$?
+		cat "$kw_d/part-why${kw_i%:*}" >&2
+	done
+	if [ "$kw_a" = 0 ]; then kw_done changed; return; fi
+	(exit "$kw_a")
+	kw_fail "$kw_w"
+}
+
+# kw_pulls IMAGE SOCKET: tries as often as kubeadm, and keeps the words of the last try.
+kw_pulls() {
+	for kw_i in 1 2 3 4 5; do
+		kw_pull "$1" "$2" 2>"$kw_d/part-why$kw_job" && return
+		kw_x=$?
+	done
+	return "$kw_x"
 }
 
 # kw_pull IMAGE SOCKET

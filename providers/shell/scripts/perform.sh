@@ -11,6 +11,7 @@ kw_d=$kw_r/var/lib/kubewright
 kw_me=$(id -u)
 kw_safe=
 kw_dirty=
+kw_job=
 if [ -n "$kw_r" ]; then PATH=$kw_r/usr/local/bin:$PATH; fi
 
 # kw_op NUMBER TELLS: an operation begins, on both outputs. TELLS is yes where what
@@ -64,7 +65,7 @@ kw_flush() {
 	unset IFS
 	kw_dirty=
 	cd /
-	rm -f -- "$kw_d/part-out"
+	rm -f -- "$kw_d"/part-out*
 	for kw_a do
 		shift
 		if [ -d "$kw_a" ]; then set -- "$@" "$kw_a"; fi
@@ -74,15 +75,16 @@ kw_flush() {
 
 # kw_long COMMAND...: a command that may take long. What it prints goes to a file
 # and is shown if it fails: were it written to us, the command would die of a
-# lost connection. (The script itself does, at its next word.)
+# lost connection. (The script itself does, at its next word.) Of several at once
+# each has a kw_job of its own.
 kw_long() {
 	if [ "$kw_tells" = yes ]; then
-		{ "$@" </dev/null >"$kw_d/part-out" 2>&1; echo $?; } | (kw_tell) && return
+		{ "$@" </dev/null >"$kw_d/part-out$kw_job" 2>&1; echo $?; } | (kw_tell) && return
 	else
-		"$@" </dev/null >"$kw_d/part-out" 2>&1 && return
+		"$@" </dev/null >"$kw_d/part-out$kw_job" 2>&1 && return
 	fi
 	kw_x=$?
-	tail -n 20 "$kw_d/part-out" >&2
+	tail -n 20 "$kw_d/part-out$kw_job" >&2
 	return "$kw_x"
 }
 
@@ -94,7 +96,7 @@ kw_tell() {
 	kw_x=
 	kw_told=
 	while kw_x=$kw_x$(timeout 1 cat); [ $? = 124 ]; do
-		kw_o=$(tail -c 4096 "$kw_d/part-out" | tr '\r' '\n' | tr -d '\000' | awk 'NF { last = $0 } END { print substr(last, 1, 1024) }')
+		kw_o=$(tail -c 4096 "$kw_d/part-out$kw_job" | tr '\r' '\n' | tr -d '\000' | awk 'NF { last = $0 } END { print substr(last, 1, 1024) }')
 		if [ "$kw_o" != "$kw_told" ]; then
 			kw_told=$kw_o
 			kw_say heard "$kw_at" "$kw_o"

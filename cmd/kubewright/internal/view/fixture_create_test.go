@@ -48,12 +48,15 @@ func prepare(m *maker, t state.Target) state.Address {
 	if machines[t].role == "control-plane" {
 		images = append(images, "coredns/coredns:v1.14.3", "etcd:3.7.0-0", "kube-apiserver:v1.36.3", "kube-controller-manager:v1.36.3", "kube-scheduler:v1.36.3")
 	}
-	var ops []planner.Operation
-	for _, i := range images {
-		m.change(t, "images", "image:registry.k8s.io/"+i, state.KindImage, planner.Create, created("present", true))
-		ops = append(ops, planner.LoadImage{Image: "registry.k8s.io/" + i})
+	for i := range images {
+		images[i] = "registry.k8s.io/" + images[i]
+		m.change(t, "images", "image:"+images[i], state.KindImage, planner.Create, created("present", true))
 	}
-	return m.step(t, "images", planner.Create, "", []state.Address{p}, ops...)
+	pull := []planner.Operation{planner.LoadImage{Image: images[0], Others: images[1:]}}
+	if t == w21 {
+		pull = []planner.Operation{planner.LoadImage{Image: images[0]}, planner.LoadImage{Image: images[1]}}
+	}
+	return m.step(t, "images", planner.Create, "", []state.Address{p}, pull...)
 }
 
 // found makes everything of the first control plane and returns its last step.

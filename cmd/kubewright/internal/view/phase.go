@@ -140,6 +140,9 @@ func describe(ph phase) string {
 		}
 		if word := countable(op); word != "" {
 			count[word]++
+			if o, ok := op.(planner.LoadImage); ok {
+				count[word] += len(o.Others)
+			}
 			continue
 		}
 		if text := telling(op); text != "" && !seen[text] {

@@ -5,8 +5,6 @@ cluster "c" {
 
   kernel_modules = ["br-netfilter", "overlay; reboot", "overlay", "overlay"] # ERROR: Invalid kernel module # ERROR: Invalid kernel module # ERROR: Duplicate kernel module
 
-  image_pull_serial = false # ERROR: Images are pulled one by one
-
   upgrade {
     max_unavailable = "0" # ERROR: Invalid max_unavailable
 

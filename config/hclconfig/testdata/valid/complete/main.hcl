@@ -338,7 +338,7 @@ node "worker" {
   ignore_preflight_errors = ["all"]
   skip_phases             = ["preflight"]
   image_pull_policy       = "Never"
-  image_pull_serial       = true
+  image_pull_serial       = false
 
   taint "dedicated" {
     value  = "batch"
