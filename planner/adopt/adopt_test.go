@@ -56,6 +56,7 @@ func TestReadsWhatKubeadmWrote(t *testing.T) {
 // the reason: such a cluster is read, and what differs is shown as a plan.
 var unsayable = map[string]string{
 	"args-order":                      "the scheduler does not start with feature gates that it does not know",
+	"etcd-metrics-no-port":            "etcd does not start with a URL without a port",
 	"environment":                     "a variable given twice is given once",
 	"kubelet-config-against-defaults": "the runtime's socket is the node's attribute cri_socket",
 	"kubelet-args-override":           "a node's name and socket are attributes",
