@@ -64,7 +64,7 @@ func (c checker) flag(component string, a Arg) {
 			now = append(now, flag)
 		}
 	}
-	c.errorAt(a.Source, "Unknown argument", "%s has no flag --%s, and would not start.%s%s", release(component, c.minor), a.Name, knownIn(known[name].minors), didYouMeanOr(name, now, "Take it out."))
+	c.errorAt(a.Source, "Unknown argument", "%s has no flag --%s, and would not start.%s", release(component, c.minor), a.Name, instead(known[name].minors, name, now, "Take it out."))
 }
 
 // release names a component of a minor version for a message.
@@ -75,14 +75,15 @@ func release(component string, minor int) string {
 	return component + " 1." + strconv.Itoa(minor)
 }
 
-// knownIn says which minor versions know something, where some do.
-func knownIn(minors []string) string {
+// instead says what to write in place of a name that a version does not know: the
+// minor versions that do, or else what was probably meant, or else the rest.
+func instead(minors []string, given string, names []string, rest string) string {
 	var versions []string
 	for _, minor := range minors {
 		versions = append(versions, "1."+minor)
 	}
 	if len(versions) == 0 {
-		return ""
+		return didYouMeanOr(given, names, rest)
 	}
-	return " It is known in " + list(versions) + "."
+	return " It is known in " + list(versions) + ": choose such a version, or take it out."
 }

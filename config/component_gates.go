@@ -55,21 +55,21 @@ func (c checker) componentGate(path, component, name, value string) {
 	g, ok := known[name]
 	switch {
 	case !ok:
-		c.errorf(path, "Unknown feature gate", "%s has no feature gate %q, and would not start.%s%s", release(component, c.minor), name, gateVersions(name), didYouMeanOr(name, keys(known), "Take it out."))
+		c.errorf(path, "Unknown feature gate", "%s has no feature gate %q, and would not start.%s", release(component, c.minor), name, instead(gateVersions(name), name, keys(known), "Take it out."))
 	case g.locked != "" && g.locked != value:
 		c.errorf(path, "Feature gate is locked", "%s is always %s in %s 1.%d, which would not start. Remove it.", name, g.locked, component, c.minor)
 	}
 }
 
-// gateVersions says which versions know a gate, where some do.
-func gateVersions(name string) string {
+// gateVersions are the minor versions that know a gate.
+func gateVersions(name string) []string {
 	var known []string
 	for minor := MinMinor; minor <= MaxMinor; minor++ {
 		if _, ok := componentGates[minor][name]; ok {
 			known = append(known, strconv.Itoa(minor))
 		}
 	}
-	return knownIn(known)
+	return known
 }
 
 // gateList checks the form NAME=true,NAME=false of an argument.
@@ -100,7 +100,7 @@ func (c checker) etcdGate(path, name string) {
 	if len(known) == 0 || c.ownEtcd("etcd") || slices.Contains(known, name) {
 		return
 	}
-	c.errorf(path, "Unknown feature gate", "%s has no feature gate %q, and would not start.%s", release("etcd", c.minor), name, otherValue("etcd-gates", name, known))
+	c.errorf(path, "Unknown feature gate", "%s has no feature gate %q, and would not start.%s", release("etcd", c.minor), name, instead(componentValues["etcd-gates"][name], name, known, "It has "+list(known)+"."))
 }
 
 // gateMap checks the field featureGates of a component's configuration.

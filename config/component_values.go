@@ -3,7 +3,6 @@ package config
 import (
 	_ "embed" // the list of values
 	"encoding/csv"
-	"errors"
 	"net"
 	"net/url"
 	"slices"
@@ -48,24 +47,24 @@ func valuesOf(set string, minor int) []string {
 type valueType struct {
 	// takes is what is to be written, for a message.
 	takes string
-	reads func(string) error
+	reads func(string) bool
 }
 
 // by makes of a parser what only tells whether it takes a text.
-func by[T any](parse func(string) (T, error)) func(string) error {
-	return func(s string) error {
+func by[T any](parse func(string) (T, error)) func(string) bool {
+	return func(s string) bool {
 		_, err := parse(s)
-		return err
+		return err == nil
 	}
 }
 
 // whole reads a whole number as flags of that many bits do: 0x1f and 1_000 are ones, too.
-func whole(bits int) func(string) error {
+func whole(bits int) func(string) bool {
 	return by(func(s string) (int64, error) { return strconv.ParseInt(s, 0, bits) })
 }
 
 // natural reads a whole number that is not negative.
-func natural(bits int) func(string) error {
+func natural(bits int) func(string) bool {
 	return by(func(s string) (uint64, error) { return strconv.ParseUint(s, 0, bits) })
 }
 
@@ -84,7 +83,7 @@ var valueTypes = map[string]valueType{
 	"quantity":    {"a quantity, as in 500 or 1Mi", by(resource.ParseQuantity)},
 	"ip":          {"an IP address", readIP},
 	"ports":       {"a range of ports, as in 30000-32767", by(utilnet.ParsePortRange)},
-	"urls":        {"URLs with scheme, host and port and no path, as in http://127.0.0.1:2381, separated by commas", readURLs},
+	"urls":        {"URLs with scheme, host and port and no path, as in http://127.0.0.1:2381, separated by commas", func(s string) bool { return s == "" || each(readURL)(s) }},
 	"list":        {"words, separated by commas; one with a quote in it stands in quotes", by(splitList)},
 	"pair":        {"KEY=VALUE", divided("=")},
 	"pairs":       {"KEY=VALUE, several separated by commas", some(divided("="))},
@@ -93,45 +92,24 @@ var valueTypes = map[string]valueType{
 	"certificate": {"the files of a certificate and its key, CERTIFICATE,KEY, and behind them :NAME,NAME where they are for certain names", readCertificate},
 }
 
-// errUnread tells that a text is not what a flag takes, which its type says better.
-var errUnread = errors.New("not what the flag takes")
-
-func each(reads func(string) error) func(string) error {
-	return func(s string) error {
-		for part := range strings.SplitSeq(s, ",") {
-			if err := reads(part); err != nil {
-				return err
-			}
-		}
-		return nil
+func each(reads func(string) bool) func(string) bool {
+	return func(s string) bool {
+		return !slices.ContainsFunc(strings.Split(s, ","), func(part string) bool { return !reads(part) })
 	}
 }
 
 // some is each, where parts may be empty.
-func some(reads func(string) error) func(string) error {
-	return each(func(s string) error {
-		if s == "" {
-			return nil
-		}
-		return reads(s)
-	})
+func some(reads func(string) bool) func(string) bool {
+	return each(func(s string) bool { return s == "" || reads(s) })
 }
 
-func divided(by string) func(string) error {
-	return func(s string) error {
-		if !strings.Contains(s, by) {
-			return errUnread
-		}
-		return nil
-	}
+func divided(by string) func(string) bool {
+	return func(s string) bool { return strings.Contains(s, by) }
 }
 
-func readIP(s string) error {
-	// Leading zeros are no error to the kubelet.
-	if s != "" && netutils.ParseIPSloppy(strings.TrimSpace(s)) == nil {
-		return errUnread
-	}
-	return nil
+// readIP reads an address. Leading zeros are no error to the kubelet.
+func readIP(s string) bool {
+	return s == "" || netutils.ParseIPSloppy(strings.TrimSpace(s)) != nil
 }
 
 // splitList takes a list apart as pflag does.
@@ -142,35 +120,25 @@ func splitList(s string) ([]string, error) {
 	return csv.NewReader(strings.NewReader(s)).Read()
 }
 
-// readURLs reads URLs as etcd does (client/pkg/types).
-func readURLs(s string) error {
-	if s == "" {
-		return nil
+// readURL reads a URL as etcd does (client/pkg/types).
+func readURL(s string) bool {
+	u, err := url.Parse(strings.TrimSpace(s))
+	if err != nil {
+		return false
 	}
-	return each(func(s string) error {
-		u, err := url.Parse(strings.TrimSpace(s))
-		if err != nil {
-			return err
-		}
-		switch u.Scheme {
-		case "unix", "unixs":
-			return nil
-		case "http", "https":
-			if _, _, err := net.SplitHostPort(u.Host); err != nil || u.Path != "" {
-				return errUnread
-			}
-			return nil
-		}
-		return errUnread
-	})(s)
+	switch u.Scheme {
+	case "unix", "unixs":
+		return true
+	case "http", "https":
+		_, _, err := net.SplitHostPort(u.Host)
+		return err == nil && u.Path == ""
+	}
+	return false
 }
 
-func readCertificate(s string) error {
+func readCertificate(s string) bool {
 	files, names, some := strings.Cut(s, ":")
-	if strings.Count(files, ",") != 1 || some && strings.TrimSpace(names) == "" {
-		return errUnread
-	}
-	return nil
+	return strings.Count(files, ",") == 1 && (!some || strings.TrimSpace(names) != "")
 }
 
 // value checks a value by the type of its flag.
@@ -198,7 +166,7 @@ func (c checker) value(path, component string, a Arg) {
 	case "taints":
 		c.kubeletTaints(path, a.Value)
 	default:
-		if valueTypes[kind].reads(a.Value) != nil {
+		if !valueTypes[kind].reads(a.Value) {
 			c.mistyped(path, component, flag, kind, a.Value)
 		}
 	}
@@ -218,13 +186,5 @@ func (c checker) ofSet(path, component, flag, set, value string) {
 	if value == "" || len(known) == 0 || slices.Contains(known, name) {
 		return
 	}
-	c.errorf(path, "Invalid argument value", "%s is no value of --%s that %s knows.%s", c.show(path, value), flag, release(component, c.minor), otherValue(set, name, known))
-}
-
-// otherValue is what to write instead of a value that a set does not have.
-func otherValue(set, value string, known []string) string {
-	if elsewhere := knownIn(componentValues[set][value]); elsewhere != "" {
-		return elsewhere + " Take it out."
-	}
-	return didYouMeanOr(value, known, "It knows "+list(known)+".")
+	c.errorf(path, "Invalid argument value", "%s is no value of --%s that %s knows.%s", c.show(path, value), flag, release(component, c.minor), instead(componentValues[set][name], name, known, "It knows "+list(known)+"."))
 }

@@ -21,6 +21,7 @@ const oneMinor = 36
 // reason: such a cluster is read, and what differs is shown as a plan.
 var Refused = map[string]string{
 	"args-order":                      "the scheduler does not start with feature gates that it does not know",
+	"etcd-metrics-no-port":            "etcd does not start with a URL without a port",
 	"environment":                     "a variable given twice is given once",
 	"kubelet-config-against-defaults": "the runtime's socket is the node's attribute cri_socket",
 	"kubelet-args":                    "the kubelet does not start with flags that it does not know",
