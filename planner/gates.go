@@ -156,10 +156,6 @@ func namesOf(members []state.EtcdMember) string {
 // is down none can be added, but one that is lost can be taken out as long as there
 // is a majority without it: with its node, or by hand where it is on none.
 func backToQuorum(sick []state.EtcdMember, voters int) string {
-	var ids []string
-	for _, m := range sick {
-		ids = append(ids, m.ID)
-	}
 	switch names := namesOf(sick); {
 	case len(sick) == 0:
 		return "Add another control plane first, or accept that nothing is served meanwhile: upgrade { allow_downtime = true }"
@@ -167,7 +163,7 @@ func backToQuorum(sick []state.EtcdMember, voters int) string {
 		return "Bring " + names + " back first; where so many are lost for good, kubewright etcd restore makes etcd anew of a snapshot"
 	default:
 		return "Bring " + names + " back first; a control plane whose host is gone for good is taken out with -forget-unreachable, " +
-			"and a member that is on no node with etcdctl member remove " + strings.Join(ids, " or ")
+			"and a member that is on no node with etcdctl member remove ID (kubewright etcd status shows it)"
 	}
 }
 

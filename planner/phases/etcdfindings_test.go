@@ -192,7 +192,7 @@ func TestMembersDown(t *testing.T) {
 	refused := func(step string) *finding {
 		return &finding{diag.Error, title, "main.hcl:1", "cluster.prod", []string{
 			`Members of the etcd of cluster "prod" are down, and nothing in this plan brings them back before this step:`, step + ": refused: ",
-			". Bring old back first", "a member that is on no node with etcdctl member remove 8e9e05c52164694d.", "Nothing is changed on any host.",
+			". Bring old back first", "a member that is on no node with etcdctl member remove ID (kubewright etcd status shows it).", "Nothing is changed on any host.",
 		}}
 	}
 	for name, c := range map[string]struct {
