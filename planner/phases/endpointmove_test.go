@@ -47,6 +47,19 @@ func TestEndpointMovesWithoutUpgrade(t *testing.T) {
 		o.must(o.apply())
 		o.wantNothing()
 	})
+	t.Run("kubelets and others meanwhile", func(t *testing.T) {
+		t.Parallel()
+		o := running(t, 3, 1, "1.35.8")
+		all := o.config.Nodes
+		other := *all[2]
+		other.Target.Key, other.Address = "cp9", "10.0.0.19"
+		o.config.Clusters[0].ControlPlaneEndpoint, o.config.Nodes = moved, []*config.Node{all[0], all[1], &other, all[3]}
+		o.kubelets("1.35.9")
+		o.world.Watch = true
+		o.must(o.apply())
+		o.wantNothing()
+		o.wantHeld()
+	})
 	t.Run("kubelets meanwhile", func(t *testing.T) {
 		t.Parallel()
 		o := running(t, 3, 1, "1.35.8")

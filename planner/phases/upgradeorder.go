@@ -41,8 +41,12 @@ func (c *cluster) inTurn() []*node {
 }
 
 // beforeRisk are the steps that come before the first touch of etcd or of a
-// control plane in an upgrade: control planes that leave are gone by then.
+// control plane in an upgrade: control planes that leave are gone by then. Where only
+// kubelets take another version the order is that of any change: (*node).moment.
 func (c *cluster) beforeRisk() []state.Address {
+	if !c.up.raises {
+		return nil
+	}
 	var needs []state.Address
 	for _, l := range c.view.leavers() {
 		if l.cluster == c && l.Role == string(config.ControlPlane) {
