@@ -376,8 +376,8 @@ func (w *wanderer) follow(version string) {
 
 // install installs the kubelets, also on what was installed anew.
 func (w *wanderer) install() {
-	for host, version := range w.kubelets {
-		w.must(sim.Edit(w.world, address(host), "install kubelet="+version))
+	for host := range 8 {
+		w.must(sim.Edit(w.world, address(host), "install kubelet="+w.kubelets[host]))
 	}
 }
 
