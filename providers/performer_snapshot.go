@@ -25,8 +25,8 @@ type Snapshot struct {
 }
 
 // snapshotEtcd fetches a snapshot unless the interrupted plan that this run goes on
-// with has taken one, and that is recent enough. A stream that was cut off is begun again; a disk that takes no more is not
-// tried again.
+// with has taken one, and that is recent enough. A stream that was cut off is begun
+// again; a disk that takes no more is not tried again.
 func (w *work) snapshotEtcd(ctx context.Context, op planner.SnapshotEtcd) error {
 	var s Snapshot
 	hear, end := w.listen()

@@ -124,14 +124,14 @@ func (n *node) lostConf() bool {
 	return n.report.Files[controllerConf].Kubeconfig == nil || n.report.Files[schedulerConf].Kubeconfig == nil
 }
 
-// restored is the waypoint at which static pods that were lost since a rotation has begun
+// restarted is the waypoint at which static pods that were lost since a rotation has begun
 // start again: its stages would wait for them.
-const restored = "restored"
+const restarted = "restarted"
 
-// restoring brings back lost static pods of a cluster, as waypoints do. A controller
+// restarting brings back lost static pods of a cluster, as waypoints do. A controller
 // manager comes back in the first stage that tells it with what to sign.
-func (v *View) restoring(place int) *waypoint {
-	w := &waypoint{version: restored, view: v, place: place}
+func (v *View) restarting(place int) *waypoint {
+	w := &waypoint{version: restarted, view: v, place: place, missing: planner.ReasonDrift}
 	twin := v.twinView()
 	for j, n := range w.cluster().nodes {
 		items := n.lostPods()
@@ -155,12 +155,12 @@ func (n *node) lostPods() []state.Item {
 	})
 }
 
-// restore adds the steps by which lost static pods start, one control plane after the other.
-func (b *builder) restore(c *cluster) []state.Address {
+// restart adds the steps by which lost static pods start, one control plane after the other.
+func (b *builder) restart(c *cluster) []state.Address {
 	var done []state.Address
 	for _, n := range c.inOrder() {
 		member, plane := step(n.target, etcdPhase), step(n.target, controlPlanePhase)
-		member.Waypoint, plane.Waypoint = restored, restored
+		member.Waypoint, plane.Waypoint = restarted, restarted
 		for _, id := range []state.Address{member, plane} {
 			w := work{changes: b.changes[id], desired: b.desired}
 			if w.empty() {

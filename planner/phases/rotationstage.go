@@ -56,7 +56,7 @@ func (v *View) rotationStages(observed *state.Snapshot) (changes []planner.Chang
 				}
 			}
 		}
-		pass(v.restoring(place))
+		pass(v.restarting(place))
 		for _, name := range []string{trustBoth, reissue, dropOld} {
 			s := &rotationStage{name: name, place: place, view: v.signingWith(place, signingAt(c, name))}
 			c.stages = append(c.stages, s)
@@ -136,7 +136,7 @@ func (b *builder) rotate(c *cluster) {
 	if c.keys.acts() {
 		b.draft.Rotations = append(b.draft.Rotations, c.keys.sentence(c))
 	}
-	back := b.restore(c)
+	back := b.restart(c)
 	proofs := b.provenBefore(c, others, back)
 	before := slices.Concat(proofs, back, c.departures())
 	for _, s := range c.stages {

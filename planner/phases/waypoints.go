@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -22,6 +23,9 @@ type waypoint struct {
 	place int
 	// items are wanted there, addressed with the waypoint.
 	items []state.Item
+	// missing is why a static pod is not there, of nodes that are no newcomers; empty
+	// where an apply was cut short when the pod was stopped.
+	missing string
 }
 
 // through are the patch releases to take of minor versions on the way: those
@@ -185,12 +189,7 @@ func (w *waypoint) changes(seen *state.Snapshot) ([]planner.Change, *state.Snaps
 		it := *desired.Find(changes[i].Address)
 		it.Address.Waypoint, changes[i].Address.Waypoint = w.version, w.version
 		if it.Kind == state.KindStaticPod && changes[i].Action == planner.Create {
-			// The node is no newcomer: an apply was cut short when the pod was stopped, or
-			// somebody took it away.
-			changes[i].Reason = planner.ReasonIncomplete
-			if w.version == restored {
-				changes[i].Reason = planner.ReasonDrift
-			}
+			changes[i].Reason = cmp.Or(w.missing, planner.ReasonIncomplete)
 		}
 		if !it.Sealed.IsZero() {
 			it.Sealed.Ref = reference(it.Address, contentField)
