@@ -21,15 +21,27 @@ var componentFlags = parseFlags(componentFlagList)
 
 func parseFlags(text string) map[string]map[string]componentFlag {
 	out := map[string]map[string]componentFlag{}
+	for component, flags := range parseTable(text) {
+		out[component] = map[string]componentFlag{}
+		for name, words := range flags {
+			out[component][name] = componentFlag{words[0], words[1:]}
+		}
+	}
+	return out
+}
+
+// parseTable reads lines of words: the rest of each by its first and its second.
+func parseTable(text string) map[string]map[string][]string {
+	out := map[string]map[string][]string{}
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		if words[0] == "#" {
 			continue
 		}
 		if out[words[0]] == nil {
-			out[words[0]] = map[string]componentFlag{}
+			out[words[0]] = map[string][]string{}
 		}
-		out[words[0]][words[1]] = componentFlag{words[2], words[3:]}
+		out[words[0]][words[1]] = words[2:]
 	}
 	return out
 }

@@ -19,22 +19,7 @@ import (
 var componentValueList string
 
 // componentValues are the minor versions that know a value, by set and value.
-var componentValues = parseValues(componentValueList)
-
-func parseValues(text string) map[string]map[string][]string {
-	out := map[string]map[string][]string{}
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if words[0] == "#" {
-			continue
-		}
-		if out[words[0]] == nil {
-			out[words[0]] = map[string][]string{}
-		}
-		out[words[0]][words[1]] = words[2:]
-	}
-	return out
-}
+var componentValues = parseTable(componentValueList)
 
 // valuesOf are the values that a set has in a minor version.
 func valuesOf(set string, minor int) []string {

@@ -3,7 +3,6 @@ package view_test
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"html"
 	"maps"
@@ -312,26 +311,7 @@ func withoutOrigin(why string) string {
 }
 
 func (p toldPlan) asJUnit(t *testing.T, text string) {
-	var doc struct {
-		Suites []struct {
-			Name       string `xml:"name,attr"`
-			Properties []struct {
-				Name  string `xml:"name,attr"`
-				Value string `xml:"value,attr"`
-			} `xml:"properties>property"`
-			Cases []struct {
-				Name    string `xml:"name,attr"`
-				Output  string `xml:"system-out"`
-				Failure struct {
-					Message string `xml:"message,attr"`
-					Text    string `xml:",chardata"`
-				} `xml:"failure"`
-			} `xml:"testcase"`
-		} `xml:"testsuite"`
-	}
-	if err := xml.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatal(err)
-	}
+	doc := readJUnit(t, text)
 	reasons, impacts, lines, policies := map[string]string{}, map[string][]string{}, map[string][]string{}, []string{}
 	for _, s := range doc.Suites {
 		for _, x := range s.Properties {

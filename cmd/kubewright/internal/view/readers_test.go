@@ -206,22 +206,36 @@ func fromHTML(_ *testing.T, _ *planner.Plan, text string) named {
 	return out
 }
 
-func fromJUnit(t *testing.T, _ *planner.Plan, text string) named {
-	var doc struct {
-		Suites []struct {
-			Name       string `xml:"name,attr"`
-			Properties []struct {
-				Name  string `xml:"name,attr"`
-				Value string `xml:"value,attr"`
-			} `xml:"properties>property"`
-			Cases []struct {
-				Name string `xml:"name,attr"`
-			} `xml:"testcase"`
-		} `xml:"testsuite"`
-	}
+// junitDoc is a JUnit report as its readers take it apart.
+type junitDoc struct {
+	Suites []struct {
+		Name       string `xml:"name,attr"`
+		Properties []struct {
+			Name  string `xml:"name,attr"`
+			Value string `xml:"value,attr"`
+		} `xml:"properties>property"`
+		Cases []struct {
+			Name    string `xml:"name,attr"`
+			Output  string `xml:"system-out"`
+			Failure struct {
+				Message string `xml:"message,attr"`
+				Text    string `xml:",chardata"`
+			} `xml:"failure"`
+		} `xml:"testcase"`
+	} `xml:"testsuite"`
+}
+
+func readJUnit(t *testing.T, text string) junitDoc {
+	t.Helper()
+	var doc junitDoc
 	if err := xml.Unmarshal([]byte(text), &doc); err != nil {
 		t.Fatal(err)
 	}
+	return doc
+}
+
+func fromJUnit(t *testing.T, _ *planner.Plan, text string) named {
+	doc := readJUnit(t, text)
 	out := named{}
 	for _, s := range doc.Suites {
 		if len(s.Properties) == 0 {
