@@ -2,8 +2,8 @@ package sim
 
 import "github.com/kubewright/kubewright/planner"
 
-// printed is what the commands of an operation print while they run, as far as it
-// planner.Tells.
+// printed is what the commands of an operation print while they run, in the words of
+// the real ones: of those operations of which planner.Tells.
 func printed(op planner.Operation) []string {
 	switch op := op.(type) {
 	case planner.LoadImage:
