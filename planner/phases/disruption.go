@@ -99,13 +99,15 @@ func (n *node) sick() bool {
 	}))
 }
 
-// sick are the control planes that run on their hosts and are sick, the seat first.
-// Where nobody answers for the cluster it is not known who is.
+// sick are the control planes that run on their hosts, or are counted by etcd, and are
+// sick. Where nobody answers for the cluster it is not known who is.
 func (c *cluster) sick() []*node {
 	if c.report == nil {
 		return nil
 	}
-	return slices.DeleteFunc(c.running(), func(n *node) bool { return !n.sick() })
+	return slices.DeleteFunc(c.controlPlanes(), func(n *node) bool {
+		return !n.sick() || !n.runs() && !c.votes(n.peerURL())
+	})
 }
 
 // serves tells that the API showed the node's own API server to be ready.

@@ -103,6 +103,27 @@ func TestGrowWithRestart(t *testing.T) {
 	}
 }
 
+// TestGrowAfterMending wants whoever joins to wait for a control plane of which all
+// static pods are gone, as an apply leaves it that is cut short in the midst of them:
+// etcd takes nobody in while a member is down.
+func TestGrowAfterMending(t *testing.T) {
+	t.Parallel()
+	o := grown(t, []int{1, 2, 3, 4})
+	for _, pod := range []string{"etcd", "kube-apiserver"} {
+		o.must(sim.Edit(o.world, "10.0.0.12", "file /etc/kubernetes/manifests/"+pod+".yaml delete"))
+	}
+	o.planes(1, 2, 3, 4, 5)
+	p, err := o.plan()
+	o.must(err)
+	for _, mends := range []string{"2/etcd", "2/control-plane"} {
+		if s, needed := stepOf(p, "5/kubelet-start"), stepOf(p, mends); s == nil || needed == nil || !waitsFor(p, s, needed.ID) {
+			t.Errorf("5/kubelet-start does not wait for %s:\n%s", mends, describe(p))
+		}
+	}
+	o.must(o.carryOut())
+	o.wantNothing()
+}
+
 // TestGrowSaysDown wants a plan that restarts the only API server before others
 // join to say so.
 func TestGrowSaysDown(t *testing.T) {
