@@ -112,5 +112,16 @@ func (s *State) Interrupted(step Address) time.Time {
 	return since
 }
 
+// Begun are the steps, as sorted addresses, that were begun since the last apply that
+// has come to its end.
+func (s *State) Begun() []string {
+	var out []string
+	for i := len(s.Applies) - 1; i >= 0 && s.Applies[i].Unfinished; i-- {
+		out = append(out, s.Applies[i].Begun...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Finish notes that the plan has come to its end.
 func (a *Apply) Finish() { a.Unfinished, a.Begun = false, nil }

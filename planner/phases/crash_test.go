@@ -4,8 +4,10 @@ import (
 	"errors"
 	"iter"
 	"os"
+	"slices"
 	"testing"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
@@ -92,6 +94,12 @@ func crashAt(t *testing.T, o *operator, n int, done bool) {
 		t.Fatalf("there was no crash at effect %d (done %v)", n, done)
 	}
 	p, err := o.plan()
+	o.must(err)
+	for _, c := range slices.Concat(p.Changes, p.Drift) {
+		if c.Reason == planner.ReasonDrift {
+			t.Errorf("after a crash at effect %d (done %v) its own doing counts as somebody else's: %s %s", n, done, c.Action, c.Address)
+		}
+	}
 	for range 3 {
 		o.must(err)
 		if err := o.carryOut(); err != nil {

@@ -61,6 +61,40 @@ func TestLearnerLeft(t *testing.T) {
 	}
 }
 
+// TestLearnerTakesItsTurn: of two control planes that have not joined to the end, the
+// learner goes on first also in a plan that gives kubelets another version.
+func TestLearnerTakesItsTurn(t *testing.T) {
+	t.Parallel()
+	o := running(t, 3, 1, "1.36.0")
+	o.config = size{5, 1, "1.36.0"}.config()
+	o.kubelets("1.36.0")
+	o.leave("cp4")
+	o.cutAfterAdding()
+	o.config = size{5, 1, "1.36.0"}.config()
+	o.around = func(s *planner.Step) error {
+		if touchesMember(s) {
+			return errCrash
+		}
+		return nil
+	}
+	_, err := o.plan()
+	o.must(err)
+	if err := o.carryOut(); err == nil {
+		t.Fatal("both have joined")
+	}
+	o.around = nil
+	o.config = size{5, 1, "1.36.3"}.config()
+	o.kubelets("1.36.3")
+	p, err := o.plan()
+	o.must(err)
+	first, join := stepOf(p, "cp5/etcd"), stepOf(p, "cp4/etcd")
+	if first == nil || join == nil || !waitsFor(p, join, first.ID) {
+		t.Errorf("cp4 does not wait for cp5:\n%s", describe(p))
+	}
+	o.must(o.carryOut())
+	o.wantNothing()
+}
+
 // TestStrayLearner: beside a learner that is nobody's here no control plane joins, which
 // is said at plan; another may leave.
 func TestStrayLearner(t *testing.T) {

@@ -64,7 +64,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	drift := v.drift(desired, observed)
 	changes, waypoints := v.waypoints(observed)
 	changes, waypoints = append(changes, rotations...), append(waypoints, stages...)
-	changes = v.unignored(append(changes, handedOver(planner.Diff(desired, observed, v.asLeft(desired)), desired)...))
+	changes = v.unignored(append(changes, handedOver(v.ofOwn(planner.Diff(desired, observed, v.asLeft(desired))), desired)...))
 	marks, marked := v.markAdopted(changes)
 	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
 	open := addressesOf(changes)

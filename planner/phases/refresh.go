@@ -91,7 +91,7 @@ func (v *View) drift(desired, observed *state.Snapshot) []planner.Change {
 	for _, l := range v.leavers() {
 		leaves[l.target] = !l.replaced
 	}
-	drift := v.ownRotation(v.ignoredDrift(planner.Drift(observed, v.asLeft(desired)), desired, observed))
+	drift := v.ownRotation(v.ignoredDrift(v.withoutOwn(planner.Drift(observed, v.asLeft(desired)), desired, observed), desired, observed))
 	return slices.DeleteFunc(drift, func(c planner.Change) bool { return leaves[c.Address.Target] || v.forgets(c.Address.Target) })
 }
 
