@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -88,12 +91,33 @@ func (p *placed) works(block string, sealed bool) {
 	p.want(grace, "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
 	p.want(grace, "grace@desk", 0, "cluster.", "state", "list")
 	p.locked(grace)
+	p.moves(grace, block, sealed)
 	grace.replace(t, "maxPods = 110", "maxPods = 120")
 	p.want(grace, "grace@desk", 2, "Plan: 0 to add", "plan", "-detailed-exitcode")
 	p.want(grace, "grace@desk", 0, "Apply complete!", "apply", "-auto-approve")
 	p.want(ada, "ada@laptop", 2, "Plan: 0 to add", "plan", "-detailed-exitcode") // back to what is written here
 	p.want(ada, "ada@laptop", 0, "Destroy complete!", "destroy", "-auto-approve")
 	p.want(grace, "grace@desk", 0, "is not locked", "lock", "status")
+}
+
+// backendOf is the block in a configuration that says where the state is.
+var backendOf = regexp.MustCompile(`(?s)\n  backend "[a-z0-9]+" \{.*?\}\n`)
+
+// moves takes the state from its place into a file, and back.
+func (p *placed) moves(f folder, block string, sealed bool) {
+	t := p.t
+	t.Helper()
+	local, kept := backendOf.ReplaceAllString(block, "\n"), p.kept()
+	f.replace(t, block, local)
+	p.want(f, "grace@desk", 1, "Error: Backend has changed", "plan")
+	p.want(f, "grace@desk", 0, "Copied the state to", "init", "-migrate-state", "-force-copy")
+	p.want(f, "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
+	if text, err := os.ReadFile(filepath.Join(string(f), "kubewright.state.json")); err != nil || !sealed && string(text) != kept {
+		t.Errorf("%v: the file is not what the place kept:\n%.80s", err, text)
+	}
+	f.replace(t, local, block)
+	p.want(f, "grace@desk", 0, p.place.String(), "init", "-migrate-state", "-force-copy")
+	p.want(f, "grace@desk", 0, "No changes.", "plan", "-detailed-exitcode")
 }
 
 // locked has another run hold the lock.
