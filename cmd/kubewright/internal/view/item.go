@@ -89,12 +89,25 @@ func (p *page) item(it item, attributes bool) entry {
 	if attributes && len(it.Attributes) > 0 {
 		e.block = true
 		e.kids = p.entries(grow(readable(it.Attributes)), e.sym)
+		if text := it.lifetime(); text != "" {
+			e.kids = append(e.kids, entry{comment: true, indented: true, text: text})
+		}
 		return e
 	}
 	if it.Action == planner.Create {
 		e.text = it.gist()
 	}
 	return e
+}
+
+// lifetime says of a certificate that is issued anew when the one that is there ends,
+// and how long the new one holds.
+func (it item) lifetime() string {
+	text := ending(it.Shown)
+	if it.Kind != state.KindCertificate || it.validity == 0 || text == "" {
+		return ""
+	}
+	return "# " + text + "; issued anew for " + config.Duration(it.validity)
 }
 
 // readable are the changes of an item with how long a certificate is to hold as the
