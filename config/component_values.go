@@ -65,6 +65,7 @@ var valueTypes = map[string]valueType{
 	"uint32":      {"a whole number from 0 to 4294967295", natural(32)},
 	"float":       {"a number", by(func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })},
 	"duration":    {"a duration with its unit, as in 30s or 5m", by(time.ParseDuration)},
+	"retention":   {"a number that is not negative, or a duration with its unit, as in 10h", readRetention},
 	"quantity":    {"a quantity, as in 500 or 1Mi", by(resource.ParseQuantity)},
 	"ip":          {"an IP address", readIP},
 	"ports":       {"a range of ports, as in 30000-32767", by(utilnet.ParsePortRange)},
@@ -95,6 +96,15 @@ func divided(by string) func(string) bool {
 // readIP reads an address. Leading zeros are no error to the kubelet.
 func readIP(s string) bool {
 	return s == "" || netutils.ParseIPSloppy(strings.TrimSpace(s)) != nil
+}
+
+// readRetention reads what etcd keeps of its past (embed/etcd.go: parseCompactionRetention).
+func readRetention(s string) bool {
+	if n, err := strconv.Atoi(s); err == nil && n >= 0 {
+		return true
+	}
+	_, err := time.ParseDuration(s)
+	return err == nil
 }
 
 // splitList takes a list apart as pflag does.

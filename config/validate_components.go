@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -141,6 +142,7 @@ func (c checker) etcd(cl *Cluster) {
 	c.absolute("etcd.data_dir", e.DataDir)
 	c.args("etcd", "etcd", e.Args)
 	c.etcdTLS(e.Args)
+	c.etcdTimes(e.Args)
 	c.envs("etcd", e.Envs)
 	c.sans("etcd.server_cert_sans", e.ServerCertSANs)
 	c.sans("etcd.peer_cert_sans", e.PeerCertSANs)
@@ -167,6 +169,36 @@ func (c checker) etcdTLS(args []Arg) {
 	if least == "TLS1.3" && suites != "" {
 		c.errorf(`etcd.arg["cipher-suites"]`, "Values contradict each other", "With TLS 1.3 alone the cipher suites cannot be chosen, and etcd would not start. Remove cipher-suites, or set tls-min-version to TLS1.2.")
 	}
+}
+
+// etcdTimes checks what etcd asks of its times, which are in milliseconds, when it
+// starts (embed/config.go of 3.6 and 3.7).
+func (c checker) etcdTimes(args []Arg) {
+	const longest = 50000
+	beat, beats := milliseconds(args, "heartbeat-interval", 100)
+	election, elects := milliseconds(args, "election-timeout", 1000)
+	switch path := `etcd.arg["election-timeout"]`; {
+	case !beats || !elects: // each by itself was said, or is known on the host only
+	case beat == 0:
+		c.errorf(`etcd.arg["heartbeat-interval"]`, "Invalid argument value", "heartbeat-interval is above 0; etcd would not start.")
+	case election > longest:
+		c.errorf(path, "Invalid argument value", "election-timeout is %d at most; etcd would not start.", longest)
+	case election < 5*beat:
+		if !slices.ContainsFunc(args, func(a Arg) bool { return a.Name == "election-timeout" }) {
+			path = `etcd.arg["heartbeat-interval"]`
+		}
+		c.errorf(path, "Values contradict each other", "election-timeout (%d) has to be 5 times heartbeat-interval (%d) at least, which is %d; etcd would not start.", election, beat, 5*beat)
+	}
+}
+
+// milliseconds is what etcd takes for one of its times. known is false where it cannot be read.
+func milliseconds(args []Arg, name string, unset uint64) (ms uint64, known bool) {
+	value := lastArg(args, name)
+	if value == "" {
+		return unset, true
+	}
+	ms, err := strconv.ParseUint(value, 0, 32)
+	return ms, err == nil
 }
 
 func (c checker) externalEtcd(e *ExternalEtcd) {
