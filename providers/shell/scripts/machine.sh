@@ -203,7 +203,8 @@ kw_swap_used() {
 }
 
 # kw_pods SOCKET: stops and removes every pod, Kubernetes' or not, as kubeadm
-# does, and then their control groups. Without a runtime there are none.
+# does, and then what is left of them: shims and control groups. Without a runtime
+# there are none.
 kw_pods() {
 	kw_made=same
 	if [ -S "$1" ]; then
@@ -214,6 +215,7 @@ kw_pods() {
 		else
 			kw_fail 'there is neither crictl nor ctr to remove containers with'
 		fi
+		kw_shims "$1"
 	fi
 	kw_slices
 	kw_done "$kw_made"

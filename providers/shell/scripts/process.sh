@@ -32,20 +32,21 @@ kw_processes() {
 	date +%s.%N
 }
 
-# kw_ends CMDLINE: waits until a process of kw_k and kw_b, which was told to end,
-# has. After 30 s it is killed, as the kubelet does with a container: an API server
-# would go on to serve its watches.
+# kw_ends CMDLINE TRIES: waits until a process of kw_k and kw_b, which was told to end,
+# has. After so many tries, five a second, it is killed.
 kw_ends() {
 	kw_t=0 kw_pid=${1#/proc/} kw_pid=${kw_pid%/cmdline}
-	while [ $kw_t -lt 200 ] && kw_running "$kw_k" "$kw_b" | grep -qxF -e "$1"; do
-		[ $kw_t != 150 ] || kill -KILL "$kw_pid"
+	while [ $kw_t -lt $(($2 + 50)) ] && kw_running "$kw_k" "$kw_b" | grep -qxF -e "$1"; do
+		[ $kw_t != "$2" ] || kill -KILL "$kw_pid"
 		kw_t=$((kw_t + 1))
 		sleep 0.2
 	done
 }
 
 # kw_restart NAME ARGUMENT FILE...: ends processes that were started before one of
-# the files was written, by a tick at least: so exact is what the kernel tells.
+# the files was written, by a tick at least: so exact is what the kernel tells. They
+# get 30 s, as the kubelet gives a container: an API server would go on to serve its
+# watches.
 kw_restart() {
 	kw_k=$1
 	kw_b=$2
@@ -56,8 +57,22 @@ kw_restart() {
 		kw_p=${kw_f%/cmdline}
 		kw_o=$(awk 'NR == 1 { now = $22; next } { print (now - $22 - 1) / 100 }' /proc/self/stat "$kw_p/stat")
 		if printf '%s\n' "$kw_v" | awk -v now="$(date +%s.%N)" -v age="$kw_o" '$1 > now - age { old = 1 } END { exit !old }'; then
-			kill -TERM "${kw_p#/proc/}" && kw_made=changed && kw_ends "$kw_f"
+			kill -TERM "${kw_p#/proc/}" && kw_made=changed && kw_ends "$kw_f" 150
 		fi
 	done
 	kw_done "$kw_made"
+}
+
+# kw_shims SOCKET: waits until containerd's shims have ended that kept the containers
+# which are removed. One that containerd has lost sight of never does by itself; it is
+# killed after 10 s. That it keeps nothing is told by containerd's own client alone.
+kw_shims() {
+	kw_uses_ctr "$1" || return 0
+	kw_o=$(kw_ctr "$1" containers list --quiet) || return 0
+	[ -z "$kw_o" ] || return 0
+	kw_k=containerd-shim # so far the kernel tells a name
+	kw_b=$1
+	for kw_f in $(kw_running "$kw_k" "$kw_b"); do
+		if grep -aqsF k8s.io -- "$kw_f"; then kw_ends "$kw_f" 50 && kw_made=changed; fi
+	done
 }
