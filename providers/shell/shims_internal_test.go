@@ -34,6 +34,14 @@ func TestShims(t *testing.T) {
 				files["bin/ctr"] = c.ctr + "\n"
 			}
 			root := swapRoot(t, files)
+			put := func(err error) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			put(os.MkdirAll(filepath.Join(root, "run/containerd"), 0o755))
+			put(os.MkdirAll(filepath.Join(root, "var"), 0o755))
+			put(os.Symlink(filepath.Join(root, "run"), filepath.Join(root, "var/run")))
 			shim := lostShim(t, "-namespace", c.namespace, "-id", "c0ffee", "-address", filepath.Join(root, c.socket))
 			ended := make(chan error, 1)
 			if c.ends {
@@ -42,7 +50,7 @@ func TestShims(t *testing.T) {
 				}
 			}
 			go func() { ended <- shim.Wait() }()
-			sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\nkw_r=\n"+preludeScript+performScript+machineScript+processScript+"kw_shims "+Quote(filepath.Join(root, "run/containerd/containerd.sock"))+"\n")
+			sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\nkw_r=\n"+preludeScript+performScript+machineScript+processScript+"kw_shims "+Quote(filepath.Join(root, "var/run/containerd/containerd.sock"))+"\n")
 			sh.Env = []string{"PATH=" + root + "/bin:/usr/bin:/bin"}
 			if out, err := sh.CombinedOutput(); err != nil || len(out) != 0 {
 				t.Fatalf("%v: %s", err, out)

@@ -71,7 +71,7 @@ kw_shims() {
 	kw_o=$(kw_ctr "$1" containers list --quiet) || return 0
 	[ -z "$kw_o" ] || return 0
 	kw_k=containerd-shim # so far the kernel tells a name
-	kw_b=$1
+	kw_b=$(readlink -f -- "$1") # ours may begin with /var/run
 	for kw_f in $(kw_running "$kw_k" "$kw_b"); do
 		if grep -aqsF k8s.io -- "$kw_f"; then kw_ends "$kw_f" 50 && kw_made=changed; fi
 	done
