@@ -29,6 +29,10 @@ type State struct {
 	// Durations holds seconds per phase and action of the last successful step, for estimates.
 	Durations map[string]float64 `json:"durations,omitempty"`
 	Applies   []Apply            `json:"applies,omitempty"`
+	// Unseen are steps, as sorted addresses, that were begun and that nobody has seen to
+	// be done: the operator's machine stopped, or a host went off before the look at all
+	// hosts that ends an apply. What they change may be changed, and is no change from outside.
+	Unseen []string `json:"unseen,omitempty"`
 }
 
 // RecordedCluster is the identity of a cluster.
@@ -110,17 +114,6 @@ func (s *State) Interrupted(step Address) time.Time {
 		since = s.Applies[i].Time
 	}
 	return since
-}
-
-// Begun are the steps, as sorted addresses, that were begun since the last apply that
-// has come to its end.
-func (s *State) Begun() []string {
-	var out []string
-	for i := len(s.Applies) - 1; i >= 0 && s.Applies[i].Unfinished; i-- {
-		out = append(out, s.Applies[i].Begun...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // Finish notes that the plan has come to its end.

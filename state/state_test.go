@@ -1,7 +1,6 @@
 package state_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -31,21 +30,5 @@ func TestInterrupted(t *testing.T) {
 		if got := (&state.State{Applies: c.applies}).Interrupted(step); !got.Equal(c.want) {
 			t.Errorf("%s: since %v, want %v", name, got, c.want)
 		}
-	}
-}
-
-// TestBegun: steps count that were begun by any of the last applies that did not come to
-// their end.
-func TestBegun(t *testing.T) {
-	t.Parallel()
-	st := &state.State{Applies: []state.Apply{
-		{Unfinished: true, Begun: []string{"cluster.prod/certs"}},
-		{Begun: nil},
-		{Unfinished: true, Begun: []string{"node.w1/images", "node.w1/kubelet-start"}},
-		{Unfinished: true, Begun: []string{"node.cp1/etcd", "node.w1/images"}},
-	}}
-	want := []string{"node.cp1/etcd", "node.w1/images", "node.w1/kubelet-start"}
-	if got := st.Begun(); !slices.Equal(got, want) {
-		t.Errorf("begun are %v, want %v", got, want)
 	}
 }

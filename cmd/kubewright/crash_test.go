@@ -444,6 +444,9 @@ func (f folder) killedAt(t *testing.T, command string, at moment) {
 	if _, err := statefile.Load(statefile.DirPaths(string(f))); err != nil {
 		t.Errorf("moment %s: the state cannot be read: %v", at, err)
 	}
+	if _, out := f.run("plan"); strings.Contains(out, "outside of kubewright") {
+		t.Errorf("moment %s: what the command itself has done counts as somebody else's:\n%s", at, out)
+	}
 	for range 2 {
 		code, out := f.run(arguments(command)...)
 		if code != 0 {

@@ -7,16 +7,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// What an apply has begun that did not come to its end is its own doing, also where the
-// state does not say what came of it: the operator's machine stopped, or a host went off
-// before the look at all hosts that ends an apply.
+// What an apply has begun, and nobody has seen to be done, is its own doing: the state
+// does not say what came of it.
 
-// ownDoing tells of an item whether applies that did not come to their end may have
+// ownDoing tells of an item whether steps that nobody has seen to be done may have
 // changed it. A step that changes etcd stops the API server by taking its manifest away.
 func (v *View) ownDoing() func(state.Address) bool {
 	var begun []state.Address
 	if v.Recorded != nil {
-		for _, text := range v.Recorded.Begun() {
+		for _, text := range v.Recorded.Unseen {
 			if a, err := state.ParseAddress(text); err == nil {
 				begun = append(begun, a)
 			}
@@ -28,8 +27,8 @@ func (v *View) ownDoing() func(state.Address) bool {
 	}
 }
 
-// withoutOwn drops of what has changed since the last apply that came to its end what
-// one may have done that did not. Of what is not as it is wanted the changes of the plan
+// withoutOwn drops of what has changed since the last look that ended an apply what such
+// steps may have done. Of what is not as it is wanted the changes of the plan
 // speak; a refresh-only plan has none, and names that still.
 func (v *View) withoutOwn(drift []planner.Change, desired, observed *state.Snapshot) []planner.Change {
 	own := v.ownDoing()
@@ -43,7 +42,7 @@ func (v *View) withoutOwn(drift []planner.Change, desired, observed *state.Snaps
 	return slices.DeleteFunc(drift, func(c planner.Change) bool { return own(c.Address) && !open[c.Address] })
 }
 
-// ofOwn gives changes of what such an apply has left in its midst their reason.
+// ofOwn gives changes of what such steps have left in their midst their reason.
 func (v *View) ofOwn(changes []planner.Change) []planner.Change {
 	own := v.ownDoing()
 	for i := range changes {

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kubewright/kubewright/planner"
@@ -93,6 +94,7 @@ func Record(v *View, r Result) state.Learned {
 	var l state.Learned
 	l.Gone = slices.Clone(r.Plan.Forgotten)
 	l.Nodes, l.Left = v.remembered(), v.deserted()
+	l.Looked, l.Open = true, targetsOf(r.Open)
 	settled := func(it *state.Item) bool { return !r.Open[it.Address] && r.Observed.Find(it.Address) != nil }
 	for i := range r.Desired.Items {
 		it := &r.Desired.Items[i]
@@ -121,6 +123,15 @@ func Record(v *View, r Result) state.Learned {
 		}
 	}
 	return l
+}
+
+// targetsOf are the targets of items, each once.
+func targetsOf(items map[state.Address]bool) []state.Target {
+	targets := map[state.Target]bool{}
+	for a := range items {
+		targets[a.Target] = true
+	}
+	return slices.SortedFunc(maps.Keys(targets), compareTargets)
 }
 
 // deserted are recorded clusters whose block is gone and whose last node has left.

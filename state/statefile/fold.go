@@ -43,7 +43,7 @@ func newFolder(st *state.State) *folder {
 	f.state.Clusters = orEmpty(maps.Clone(f.state.Clusters))
 	f.state.Nodes = orEmpty(maps.Clone(f.state.Nodes))
 	f.state.Durations = orEmpty(maps.Clone(f.state.Durations))
-	f.state.Applies = slices.Clone(f.state.Applies)
+	f.state.Applies, f.state.Unseen = slices.Clone(f.state.Applies), slices.Clone(f.state.Unseen)
 	for i := range f.state.Applies {
 		f.state.Applies[i].Begun = slices.Clone(f.state.Applies[i].Begun)
 	}
@@ -72,11 +72,11 @@ func (f *folder) apply(e state.Entry) error {
 		f.learn(e.Learned)
 		f.begun(e.Step)
 	case state.EntryDone:
-		f.learn(e.Learned)
 		if e.Op == nil && e.Phase != "" {
 			f.state.Durations[state.DurationKey(e.Phase, e.Action)] = e.Seconds
 			f.closed(e.Step)
 		}
+		f.learn(e.Learned)
 	case state.EntryFailed:
 		f.learn(e.Learned)
 		f.failed(e)
@@ -94,6 +94,9 @@ func (f *folder) last() *state.Apply {
 
 // begun notes a step of which something may have been done.
 func (f *folder) begun(step string) {
+	if i, found := slices.BinarySearch(f.state.Unseen, step); !found && step != "" {
+		f.state.Unseen = slices.Insert(f.state.Unseen, i, step)
+	}
 	a := f.last()
 	if a == nil || !a.Unfinished || step == "" {
 		return
@@ -119,6 +122,9 @@ func (f *folder) closed(step string) {
 // changed counts as not begun, whatever it has done before that: going on with the
 // plan has to find that change, and not to take it for the step's own.
 func (f *folder) failed(e state.Entry) {
+	if i, found := slices.BinarySearch(f.state.Unseen, e.Step); found && e.Refused {
+		f.state.Unseen = slices.Delete(f.state.Unseen, i, i+1)
+	}
 	a := f.last()
 	if a == nil {
 		return
@@ -179,6 +185,17 @@ func (f *folder) learn(l state.Learned) {
 	}
 	maps.Copy(f.state.Clusters, l.Clusters)
 	maps.Copy(f.state.Nodes, l.Nodes)
+	if l.Looked {
+		f.see(func(t state.Target) bool { return !slices.Contains(l.Open, t) })
+	}
+}
+
+// see drops the steps on targets from those that nobody has seen to be done.
+func (f *folder) see(seen func(state.Target) bool) {
+	f.state.Unseen = slices.DeleteFunc(f.state.Unseen, func(step string) bool {
+		a, err := state.ParseAddress(step)
+		return err != nil || seen(a.Target)
+	})
 }
 
 // move gives what is recorded of a target another name. Where nothing is, it
@@ -214,6 +231,7 @@ func (f *folder) leave(t state.Target) {
 		of := item.Address.Target
 		return of == t || t.Type == state.TypeCluster && of.Type == state.TypeAddon && of.Name == t.Name
 	})
+	f.see(func(of state.Target) bool { return of == t })
 	switch t.Type {
 	case state.TypeCluster:
 		delete(f.state.Clusters, t.Name)

@@ -64,9 +64,52 @@ func TestFold(t *testing.T) {
 			Run: "r1", Plan: "sha256:77ab", Who: "me", Steps: 3, Failed: 1,
 			Unfinished: true, Begun: []string{`node.cp["cp1"]/certs`, "node.w/reset"},
 		}},
+		Unseen: []string{`node.cp["cp1"]/certs`},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// TestFoldTellsWhatNobodyHasSeen: what was begun is unseen until everything was looked at,
+// in whichever run that is, and afterwards where something was not as wanted.
+func TestFoldTellsWhatNobodyHasSeen(t *testing.T) {
+	t.Parallel()
+	step := func(kind state.EntryKind, step string, refused bool) state.Entry {
+		return state.Entry{Kind: kind, Step: step, Op: new(0), Refused: refused}
+	}
+	run := func(id string) state.Entry {
+		return state.Entry{Kind: state.EntryRun, Run: id, Lineage: "l1", Steps: 3}
+	}
+	looked := func(open ...state.Target) state.Entry {
+		return state.Entry{Kind: state.EntryDone, Learned: state.Learned{Looked: true, Open: open}}
+	}
+	entries := []state.Entry{
+		run("r1"), step(state.EntryBegin, "node.w/images", false), step(state.EntryBegin, "node.v/certs", false), step(state.EntryFailed, "node.v/certs", true),
+		run("r2"), step(state.EntryBegin, "node.w/certs", false), step(state.EntryBegin, "cluster.prod/addon", false), step(state.EntryBegin, "node.u/certs", false),
+		{Kind: state.EntryDone, Step: "node.u/reset", Phase: "reset", Learned: state.Learned{Left: []state.Target{state.NodeTarget("u")}}},
+	}
+	for name, c := range map[string]struct {
+		entries []state.Entry
+		want    []string
+	}{
+		"nobody looked":       {entries, []string{"cluster.prod/addon", "node.w/certs", "node.w/images"}},
+		"something is open":   {append(slices.Clip(entries), looked(state.NodeTarget("w"))), []string{"node.w/certs", "node.w/images"}},
+		"everything is done":  {append(slices.Clip(entries), looked()), nil},
+		"begun after a look":  {append(slices.Clip(entries), looked(), run("r3"), step(state.EntryBegin, "node.w/drain", false)), []string{"node.w/drain"}},
+		"something is learnt": {append(slices.Clip(entries), state.Entry{Kind: state.EntryDone}), []string{"cluster.prod/addon", "node.w/certs", "node.w/images"}},
+	} {
+		st, err := Fold(nil, c.entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(st.Unseen, c.want) {
+			t.Errorf("%s: unseen are %v, want %v", name, st.Unseen, c.want)
+		}
+		again, err := Fold(st, c.entries)
+		if err != nil || !slices.Equal(again.Unseen, c.want) {
+			t.Errorf("%s: folded once more, unseen are %v, want %v (%v)", name, again.Unseen, c.want, err)
+		}
 	}
 }
 

@@ -186,7 +186,7 @@ func (s *session) lesson() lesson {
 	settled := phases.Settled(s.view)
 	learned.Moved, learned.Left = settled.Moved, append(learned.Left, settled.Left...)
 	learned.Nodes, learned.Clusters = overlaid(settled.Nodes, learned.Nodes), overlaid(settled.Clusters, learned.Clusters)
-	return lesson{learned, learned.IsZero() && s.recorded != nil && !s.leftover && !s.outputsChange()}
+	return lesson{learned, learned.IsZero() && s.recorded != nil && len(s.recorded.Unseen) == 0 && !s.leftover && !s.outputsChange()}
 }
 
 // settle ends an apply that has nothing to do on any host: the state learns
