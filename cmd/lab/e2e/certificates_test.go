@@ -175,9 +175,9 @@ func (s *site) wantOtherKeys() {
 
 // ended lets everything end on all control planes and renews it over SSH.
 func (s *site) ended() {
-	s.certificates("2m", "1m")
+	s.certificates("5m", "1m") // all of them count from the beginning of the apply
 	s.must("apply", "-auto-approve", "-no-color")
-	s.eventually("nothing answers any more", 5*time.Minute, func() (string, bool) {
+	s.eventually("nothing answers any more", 8*time.Minute, func() (string, bool) {
 		out := s.sh(s.planes[0].Name, "kubectl --kubeconfig /etc/kubernetes/admin.conf get --raw /readyz 2>&1 || true")
 		return out, strings.Contains(out, "expired") || strings.Contains(out, "refused")
 	})
@@ -217,7 +217,10 @@ func (s *site) userKubeconfig() {
 		return s.sh(s.planes[0].Name, "umask 077; f=$(mktemp); echo "+base64.StdEncoding.EncodeToString(conf)+" | base64 -d >$f; kubectl --kubeconfig $f "+command+" 2>&1; rm $f")
 	}
 	wantContains(s.t, kubectl("auth whoami"), "jane", "viewers")
-	wantContains(s.t, kubectl("auth can-i list pods -A"), "yes")
+	s.eventually("the API server knows of the binding", time.Minute, func() (string, bool) {
+		out := kubectl("auth can-i list pods -A")
+		return out, strings.Contains(out, "yes")
+	})
 	wantContains(s.t, kubectl("auth can-i delete pods -A || true"), "no")
 	wantContains(s.t, string(s.kubeconfig()), "current-context: kubernetes-admin@prod")
 	for _, file := range []string{"kubewright.state.json", "kubewright.journal"} {

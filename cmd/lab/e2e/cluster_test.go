@@ -515,8 +515,8 @@ func (s *site) wantNothingRuns() {
 	s.t.Helper()
 	for _, h := range s.Hosts() {
 		for _, look := range []struct{ what, command string }{
-			{"pod sandboxes", "crictl pods --quiet"},
-			{"containers of pods", "crictl ps --all --quiet"},
+			{"pod sandboxes", "crictl --timeout 30s pods --quiet"},
+			{"containers of pods", "crictl --timeout 30s ps --all --quiet"},
 			{"containers", "ctr --namespace k8s.io containers list --quiet"},
 			{"tasks", "ctr --namespace k8s.io tasks list --quiet"},
 			{"snapshots of containers", "ctr --namespace k8s.io snapshots list | awk 'NR > 1 && $NF == \"Active\"'"},

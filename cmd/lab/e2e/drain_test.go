@@ -66,7 +66,7 @@ const everyOption = `  upgrade {
       delete_emptydir_data         = true
       disable_eviction             = true
       pod_selector                 = "stays!=true"
-      skip_wait_for_delete_timeout = "1s"
+      skip_wait_for_delete_timeout = "20s" # kubectl goes on without whoever has been going for longer
     }
   }
 `
@@ -80,6 +80,10 @@ func (s *site) drainOptions() {
 	s.kubectl("rollout", "status", "deployment/scratch", "--timeout=2m")
 	s.kubectl("wait", "pod", "lone", "passed", "stuck", "--for=condition=Ready", "--timeout=2m")
 	s.kubectl("delete", "pod", "stuck", "--wait=false")
+	s.eventually("the pod that is stuck runs no more", time.Minute, func() (string, bool) {
+		phase := s.kubectl("get", "pod", "stuck", "-o", "jsonpath={.status.phase}")
+		return phase, phase == "Succeeded" || phase == "Failed"
+	})
 	scratch := s.kubectl("get", "pods", "-l", "app=scratch", "-o", "jsonpath={.items[0].metadata.name}")
 
 	all, extra := s.workers, s.extra

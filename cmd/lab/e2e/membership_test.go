@@ -120,7 +120,7 @@ func (s *site) become(planes, workers []lab.Host) {
 }
 
 // memberList asks etcd for its members on a control plane.
-const memberList = `crictl exec "$(crictl ps -q --name '^etcd$')" etcdctl --endpoints=https://127.0.0.1:2379 ` +
+const memberList = `crictl --timeout 30s exec "$(crictl --timeout 30s ps -q --name '^etcd$')" etcdctl --dial-timeout=30s --command-timeout=30s --endpoints=https://127.0.0.1:2379 ` +
 	`--cacert=/etc/kubernetes/pki/etcd/ca.crt --cert=/etc/kubernetes/pki/etcd/server.crt --key=/etc/kubernetes/pki/etcd/server.key member list`
 
 // wantMembers wants etcd to have so many members, all voters.

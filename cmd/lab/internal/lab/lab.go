@@ -232,13 +232,14 @@ func (l *Lab) build(ctx context.Context, o Options) error {
 
 // up makes the folder, the bridge, the hosts (at the same time) and the balancer.
 func (l *Lab) up(ctx context.Context, o Options) error {
-	if err := l.saveSysctls(ctx); err != nil {
-		return err
-	}
 	if err := l.bridgeUp(ctx, o); err != nil {
 		return err
 	}
 	if err := l.writeFolder(); err != nil {
+		return err
+	}
+	// Now that this lab is known, nobody puts them back who goes down.
+	if err := l.saveSysctls(ctx); err != nil {
 		return err
 	}
 	if err := l.eachHost(func(h Host) error { return l.hostUp(ctx, h) }); err != nil {
