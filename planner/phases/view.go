@@ -199,21 +199,21 @@ func (v *View) CA(t state.Target) string {
 // CAs are the key digests of the CAs in the file of a node's CA: several while it
 // is rotated. Hosts of one cluster have one in common.
 func (v *View) CAs(t state.Target) []string {
-	r := v.Reports[t]
-	if r == nil {
-		return nil
-	}
-	dir := "/etc/kubernetes/pki"
+	return casIn(v.Reports[t], v.caBase(t)+".crt")
+}
+
+// GoesBy are the identities by which a node's cluster goes, as its host shows them:
+// also those of CAs whose place the one that it holds takes, or has taken.
+func (v *View) GoesBy(t state.Target) []string { return goesBy(v.Reports[t], v.caBase(t)) }
+
+// caBase is the path of a node's CA without .crt and .key.
+func (v *View) caBase(t state.Target) string {
 	for _, n := range v.Config.Nodes {
 		if c := v.Config.Cluster(n.Cluster); n.Target == t && c != nil {
-			dir = c.Certificates.Dir
+			return c.Certificates.Dir + "/ca"
 		}
 	}
-	var out []string
-	for _, c := range r.Files[dir+"/ca.crt"].Certificates {
-		out = append(out, c.KeyDigest)
-	}
-	return out
+	return kubeadmPKI + "/ca"
 }
 
 // SameCluster tells that two nodes were seen to hold a CA that is the same, and are

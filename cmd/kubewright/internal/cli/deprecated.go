@@ -25,7 +25,7 @@ func (o *observer) deprecated(ctx context.Context, m *member, cas []string, repo
 		}
 		all.Go(func() {
 			r, err := o.look(ctx, other)
-			if err != nil || r.Secrets["/etc/kubernetes/admin.conf"].IsZero() || other != m && !overlap(cas, o.cas(other, r)) {
+			if err != nil || r.Secrets["/etc/kubernetes/admin.conf"].IsZero() || other != m && !o.isOf(cas, other, r) {
 				return // the plan says what is wrong with that host, or that it joins
 			}
 			found, err := o.askDeprecated(ctx, other, r)

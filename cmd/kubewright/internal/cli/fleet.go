@@ -252,13 +252,13 @@ func (m *member) observe(ctx context.Context, h providers.Host) (*state.Report, 
 }
 
 // cluster asks API and etcd through one control plane, and where one of them
-// does not answer there, through the next that holds the same CA. One that holds
-// another CA than the recorded one speaks for the cluster only where all do.
+// does not answer there, through the next that is of the same cluster. One that is
+// not of the recorded cluster speaks for it only where none is.
 func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 	cas := o.identity(m, r)
 	var report *state.ClusterReport
 	err := fmt.Errorf("none of the control planes that were reached holds the CA that the state has recorded of cluster %q", m.cluster)
-	speaks := overlap(cas, o.cas(m, r))
+	speaks := o.isOf(cas, m, r)
 	if speaks {
 		report, err = o.askThrough(ctx, m, r)
 	}
@@ -275,16 +275,18 @@ func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 			nobody = false // for all that is known
 			continue
 		}
-		if seen.Secrets["/etc/kubernetes/admin.conf"].IsZero() || !overlap(cas, o.cas(other, seen)) {
+		if seen.Secrets["/etc/kubernetes/admin.conf"].IsZero() || !o.isOf(cas, other, seen) {
 			continue
 		}
 		nobody = false
+		cas = append(cas, o.cas(other, seen)...)
 		// What one shows is taken as a whole, unless the other shows more.
 		if again, askErr := o.askThrough(ctx, other, seen); err != nil || askErr == nil && again.EtcdUnobserved == "" {
 			report, err = again, askErr
 		}
 	}
-	if nobody {
+	// What the first one holds may be known to be the cluster's from another one alone.
+	if nobody || err != nil && !speaks && o.isOf(cas, m, r) {
 		report, err = o.askThrough(ctx, m, r)
 	}
 	if err == nil {
@@ -299,24 +301,38 @@ func (o *observer) cluster(ctx context.Context, m *member, r *state.Report) {
 	o.view.Clusters[m.cluster] = report
 }
 
-// identity are the CAs of which a control plane of the member's cluster has to
-// hold one: the recorded one, and of a cluster that nothing is recorded of the
-// member's. What the member holds beside the recorded one is the cluster's too:
-// the one is being replaced by the other.
+// identity are the CAs by which the member's cluster is known: the recorded one, and
+// of a cluster that nothing is recorded of the member's. What the member holds is the
+// cluster's too when it goes by the recorded one: the one is being replaced by the
+// other, and the state is told of that only at the end.
 func (o *observer) identity(m *member, r *state.Report) []string {
-	held := o.cas(m, r)
-	if rec := o.view.Recorded; rec != nil && rec.Clusters[m.cluster] != nil && rec.Clusters[m.cluster].CA != "" {
-		if ca := rec.Clusters[m.cluster].CA; !slices.Contains(held, ca) {
-			return []string{ca}
-		}
+	rec := o.view.Recorded
+	if rec == nil || rec.Clusters[m.cluster] == nil || rec.Clusters[m.cluster].CA == "" {
+		return o.cas(m, r)
 	}
-	return held
+	known := []string{rec.Clusters[m.cluster].CA}
+	if o.isOf(known, m, r) {
+		known = append(known, o.cas(m, r)...)
+	}
+	return known
+}
+
+// isOf tells that a host is of the cluster that is known by these CAs. It holds one of
+// them, or shows that the CA which it holds has taken the place of one: of a CA that
+// was replaced nobody holds the old one any more, and hosts of other clusters do not
+// show that.
+func (o *observer) isOf(known []string, m *member, r *state.Report) bool {
+	return overlap(known, o.seen(m, r).GoesBy(m.target))
 }
 
 // cas are the identities of the cluster whose CA a host holds.
 func (o *observer) cas(m *member, r *state.Report) []string {
-	v := phases.View{Config: o.view.Config, Reports: map[state.Target]*state.Report{m.target: r}}
-	return v.CAs(m.target)
+	return o.seen(m, r).CAs(m.target)
+}
+
+// seen is a view of one host alone.
+func (o *observer) seen(m *member, r *state.Report) *phases.View {
+	return &phases.View{Config: o.view.Config, Reports: map[state.Target]*state.Report{m.target: r}}
 }
 
 func overlap(a, b []string) bool {
