@@ -249,7 +249,13 @@ func (p *Plan) Empty() bool {
 		return len(p.Drift)+len(p.Moved) == 0
 	}
 	return len(p.Steps) == 0 && len(p.Changes) == 0 && len(p.Moved) == 0 && p.Imports() == 0 &&
-		!slices.ContainsFunc(p.Resources, func(r ResourceChange) bool { return r.Action == Forget })
+		!slices.ContainsFunc(p.Resources, func(r ResourceChange) bool { return r.Action == Forget || r.endsCluster() })
+}
+
+// endsCluster tells of a cluster that is taken apart that all of it goes. Where its nodes
+// have left before, and the write of the state was lost, it goes from the state alone.
+func (r ResourceChange) endsCluster() bool {
+	return r.Target.Type == state.TypeCluster && r.Action == Delete && !r.Partly
 }
 
 // Restricted reports that the plan speaks of a part of the configuration only.

@@ -225,7 +225,7 @@ func killings() []killing {
 		{"rotate", foundedFolder, "apply " + strings.Join(rotateAll, " "), []moment{{100, "after effect"}}, []moment{{150, "after effect"}}},
 		{"upgrade one", raisedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {4, "after effect: remove_path"}, {6, "after effect"}}, nil},
 		{"change etcd of one", tunedOneFolder, "apply", []moment{{1, "after effect: remove_path"}, {2, "after effect: remove_path"}}, nil},
-		{"destroy", foundedFolder, "destroy", []moment{{98, "after effect"}, {1, "before open kubewright.journal"}}, nil},
+		{"destroy", foundedFolder, "destroy", []moment{{98, "after effect"}, {1, "before open kubewright.journal"}, {1, "before rename to kubewright.state.json"}}, []moment{{1, "before rename to kubewright.state.json"}}},
 	}
 }
 
@@ -305,6 +305,7 @@ func (f folder) savedKilledAt(t *testing.T, at moment, destroys bool) {
 	}
 	if destroys {
 		f.wantBlank(t, at)
+		f.wantForgotten(t, at)
 	} else if code, out := f.run("plan", "-detailed-exitcode"); code != 0 || !strings.Contains(out, "No changes.") {
 		t.Errorf("moment %s: it does not converge: exit code %d\n%s", at, code, out)
 	}
@@ -459,6 +460,7 @@ func (f folder) killedAt(t *testing.T, command string, at moment) {
 	}
 	if command == "destroy" {
 		f.wantBlank(t, at)
+		f.wantForgotten(t, at)
 		return
 	}
 	if code, out := f.run("plan", "-detailed-exitcode"); code != 0 || !strings.Contains(out, "No changes.") {
@@ -478,5 +480,56 @@ func (f folder) wantBlank(t *testing.T, at moment) {
 		if got, want := w.Listing(host), fresh.Listing(host); got != want {
 			t.Errorf("moment %s: %s is not as it was:\n%s\nwant:\n%s", at, host, got, want)
 		}
+	}
+}
+
+// TestDestroyedUnwritten: an apply that founds a cluster and the destroy behind it both
+// lose their last write. The next destroy says what goes, and a further one that nothing
+// is left; so does one of this cluster alone.
+func TestDestroyedUnwritten(t *testing.T) {
+	t.Parallel()
+	lost := moment{1, "before rename to kubewright.state.json"}
+	f := newFolder(t, crashConfig)
+	f.kill(t, "apply", lost)
+	f.kill(t, "destroy", lost)
+	alone := f.copy(t)
+	if code, out := f.run("plan", "-destroy", "-detailed-exitcode"); code != 2 || !strings.Contains(out, "Plan: 0 to add, 0 to change, 1 to destroy.") {
+		t.Errorf("the plan of the rest: exit code %d\n%s", code, out)
+	}
+	for _, tt := range []struct {
+		f    folder
+		args []string
+	}{{f, nil}, {alone, []string{"-target=cluster.prod"}}} {
+		for _, want := range []string{"1 destroyed.", "0 destroyed."} {
+			out := tt.f.must(t, append([]string{"destroy", "-auto-approve"}, tt.args...)...)
+			if !strings.Contains(out, "Destroy complete! Resources: "+want) || strings.Contains(out, "No changes.") != (want == "0 destroyed.") {
+				t.Errorf("destroy %v is to say %s\n%s", tt.args, want, out)
+			}
+		}
+		tt.f.wantForgotten(t, lost)
+	}
+}
+
+// TestDestroyLeavesForgottenHosts: what the state remembers of a cluster stays there while
+// hosts that it was told to forget hold that cluster.
+func TestDestroyLeavesForgottenHosts(t *testing.T) {
+	t.Parallel()
+	f := foundedFolder(t).copy(t)
+	f.must(t, "state", "rm", "-auto-approve", `node.cp["cp1"]`, `node.cp["cp2"]`, `node.cp["cp3"]`, "node.worker")
+	out := f.must(t, "destroy", "-auto-approve")
+	if !strings.Contains(out, "No changes.") || !strings.Contains(out, "0 destroyed.") || !strings.Contains(f.must(t, "state", "list"), "cluster.prod") {
+		t.Errorf("the cluster runs, and is forgotten:\n%s", out)
+	}
+}
+
+// wantForgotten wants a state that remembers nothing of what was destroyed.
+func (f folder) wantForgotten(t *testing.T, at moment) {
+	t.Helper()
+	loaded, err := statefile.Load(statefile.DirPaths(string(f)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := loaded.State; len(st.Clusters)+len(st.Nodes)+len(st.Items) > 0 {
+		t.Errorf("moment %s: the state remembers %d clusters, %d nodes and %d items", at, len(st.Clusters), len(st.Nodes), len(st.Items))
 	}
 }

@@ -88,7 +88,7 @@ func (v *View) countWhole(p *planner.Plan) {
 				left = append(left, t.String())
 			}
 		}
-		if goes {
+		if goes || len(left) == 0 && v.namesAlone(p, r.Target) {
 			r.Action = planner.Delete // whatever chose the nodes
 		}
 		if r.Action == planner.Delete && len(left) > 0 {
@@ -96,6 +96,12 @@ func (v *View) countWhole(p *planner.Plan) {
 			r.Partly, r.Note = true, "all but "+strings.Join(left, ", ")
 		}
 	}
+}
+
+// namesAlone tells that a destroy is restricted to this cluster and others, and leaves out
+// nothing: of one whose nodes have all left there is no step that would tell.
+func (v *View) namesAlone(p *planner.Plan, cluster state.Target) bool {
+	return v.Destroy && len(p.Excluded)+len(p.SkippedPhases) == 0 && slices.Contains(p.Targets, cluster.String())
 }
 
 // insteadOfPart says how single nodes are taken out of a cluster, and how all of it goes.

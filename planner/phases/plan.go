@@ -337,7 +337,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 		return planner.Create
 	}
 	if v.Destroy {
-		if !v.remembers(c.Label) {
+		if !v.destroys(c) {
 			return nil
 		}
 		return []planner.ResourceChange{{Target: c.target, Action: planner.Delete, Reason: ""}}
@@ -391,6 +391,17 @@ func (v *View) recordedNode(t state.Target) bool {
 // remembers tells that the state has a cluster, or a node of it.
 func (v *View) remembers(label string) bool {
 	return v.Recorded != nil && (v.Recorded.Clusters[label] != nil || inhabited(v.Recorded, label))
+}
+
+// destroys tells that a destroy has a cluster to take away. Where all of its nodes have
+// left and the last write was lost, the state has only what was kept in the cluster, of
+// a first apply without what the cluster is. Where somebody has had the state forget the
+// nodes, their hosts hold the cluster still.
+func (v *View) destroys(c *cluster) bool {
+	if v.Recorded != nil && inhabited(v.Recorded, c.Label) {
+		return true
+	}
+	return (v.remembers(c.Label) || v.owns(c.target)) && !slices.ContainsFunc(c.nodes, (*node).forgotten)
 }
 
 // goneClusters are recorded clusters whose block is gone.

@@ -83,6 +83,7 @@ func (n *node) taintsLeft(want, have *state.Item) (left state.Value, whole bool)
 
 // drift is what somebody else has changed. Of a node that leaves, now or in a later
 // plan, it says nothing: not all of it was looked at, and its reset takes everything away.
+// Nor does it of what nobody wants any more and is let go of: that was not looked for.
 func (v *View) drift(desired, observed *state.Snapshot) []planner.Change {
 	if v.Destroy {
 		return nil
@@ -92,7 +93,9 @@ func (v *View) drift(desired, observed *state.Snapshot) []planner.Change {
 		leaves[l.target] = !l.replaced
 	}
 	drift := v.ownRotation(v.ignoredDrift(v.withoutOwn(planner.Drift(observed, v.asLeft(desired)), desired, observed), desired, observed))
-	return slices.DeleteFunc(drift, func(c planner.Change) bool { return leaves[c.Address.Target] || v.forgets(c.Address.Target) })
+	return slices.DeleteFunc(drift, func(c planner.Change) bool {
+		return leaves[c.Address.Target] || v.forgets(c.Address.Target) || letGo(c.Address) && desired.Find(c.Address) == nil
+	})
 }
 
 // Refreshed is what the state learns of a refresh-only plan: what drifted, as it

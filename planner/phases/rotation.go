@@ -402,6 +402,12 @@ func (c *cluster) rotatingNames() []string {
 	return out
 }
 
+// OfRotation tells that a step belongs to a rotation, or takes away what one has left.
+// Somebody has asked for it: it answers nothing that was changed outside.
+func OfRotation(s planner.Step) bool {
+	return slices.Contains([]string{restarted, trustBoth, reissue, dropOld, rotated, replacedCA}, s.ID.Waypoint)
+}
+
 // ownRotation takes out of the drift what a rotation that was cut short has changed.
 func (v *View) ownRotation(drift []planner.Change) []planner.Change {
 	return slices.DeleteFunc(drift, func(ch planner.Change) bool {

@@ -183,6 +183,9 @@ func (s *session) lesson() lesson {
 	if s.opts.refreshOnly {
 		learned = phases.Refreshed(s.view, s.result)
 	}
+	if s.opts.destroy && s.recorded != nil {
+		learned.Left = append(learned.Left, phases.TakenApart(s.result.Plan, s.recorded).Left...)
+	}
 	settled := phases.Settled(s.view)
 	learned.Moved, learned.Left = settled.Moved, append(learned.Left, settled.Left...)
 	learned.Nodes, learned.Clusters = overlaid(settled.Nodes, learned.Nodes), overlaid(settled.Clusters, learned.Clusters)

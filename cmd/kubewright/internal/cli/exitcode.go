@@ -114,6 +114,9 @@ func onlyDrift(p *planner.Plan) bool {
 	if _, _, destroy := p.Counts(); destroy > 0 {
 		return false // who leaves has steps and no changes
 	}
+	if slices.ContainsFunc(p.Steps, phases.OfRotation) {
+		return false // what brings files that are no items has steps and no changes either
+	}
 	return len(p.Changes) > 0 && len(p.Moved) == 0 &&
 		!slices.ContainsFunc(p.Changes, func(c planner.Change) bool { return c.Reason != planner.ReasonDrift })
 }
