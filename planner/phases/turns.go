@@ -138,10 +138,10 @@ func (n *node) turn() []state.Address {
 
 // afterAll lets control planes of a cluster that does not answer wait for one
 // another's certificates: an API server needs a quorum of etcd members that
-// trust each other.
+// trust each other. In an upgrade they take their turns there as well.
 func (n *node) afterAll() []state.Address {
 	c := n.cluster
-	if c.report != nil || !n.runs() {
+	if c.report != nil || !n.runs() || n.upgrades() {
 		return nil
 	}
 	var out []state.Address
