@@ -92,21 +92,17 @@ func (c *cluster) votersAt(at moment) []state.EtcdMember {
 }
 
 // sick tells that a control plane of the cluster was seen not to serve, a component
-// of it not to run as its file says, or its member of etcd not to be healthy.
+// of it to be stopped or not to run as its file says, or its member of etcd not to be
+// healthy. Where nobody answers for the cluster it is not known who is.
 func (n *node) sick() bool {
-	return n.cluster.report != nil && !n.joins() && (!n.serves() || n.fails() || slices.ContainsFunc(n.cluster.votersAt(anyMoment), func(m state.EtcdMember) bool {
-		return !m.Healthy && slices.Contains(m.PeerURLs, n.peerURL())
-	}))
+	return n.cluster.report != nil && !n.joins() && (!n.serves() || n.stopped() || n.fails() || n.memberDown())
 }
 
-// sick are the control planes that run on their hosts, or are counted by etcd, and are
-// sick. Where nobody answers for the cluster it is not known who is.
-func (c *cluster) sick() []*node {
-	if c.report == nil {
-		return nil
-	}
-	return slices.DeleteFunc(c.controlPlanes(), func(n *node) bool {
-		return !n.sick() || !n.runs() && !c.votes(n.peerURL())
+// memberDown tells that etcd counts a member on the control plane, and that it was not
+// seen to be healthy.
+func (n *node) memberDown() bool {
+	return slices.ContainsFunc(n.cluster.votersAt(anyMoment), func(m state.EtcdMember) bool {
+		return !m.Healthy && slices.Contains(m.PeerURLs, n.peerURL())
 	})
 }
 
@@ -154,13 +150,11 @@ func (b *builder) disruptions(c *cluster) {
 	}
 }
 
-// afterSick has a step on a control plane that is well, or joins, wait for what is
-// done on those that are sick: it may mend them, and nobody can go down before.
+// afterSick has a step on a control plane, be it one that joins, wait for what is done
+// on those that are sick and whose turn comes before: it may mend them, and nobody can
+// go down before.
 func (b *builder) afterSick(c *cluster, n *node, id state.Address) {
-	if n.sick() {
-		return
-	}
-	for _, o := range c.sick() {
+	for _, o := range c.mendedBefore(n) {
 		b.after(id, step(o.target, etcdPhase))
 		b.after(id, step(o.target, controlPlanePhase))
 	}

@@ -210,31 +210,32 @@ func (n *node) livesOnAPI(component string) bool {
 // fails tells that some component of a control plane is known to fail.
 func (n *node) fails() bool { return len(n.cluster.failed[n.target]) > 0 }
 
-// failing are the control planes that fail, the seat first.
+// failing are the control planes that fail, in their order.
 func (c *cluster) failing() []*node {
-	return slices.DeleteFunc(c.running(), func(n *node) bool { return !n.fails() })
+	return slices.DeleteFunc(c.inTurn(), func(n *node) bool { return !n.fails() })
 }
 
-// mendFirst has whatever disturbs a control plane wait until those that fail are
-// proved to run: what has broken one, by an argument that it does not take or a
-// certificate that it does not like, would break the next as well. Those that
-// fail are changed one after another. Where nobody answers for the cluster none
+// mendFirst has whatever disturbs a control plane wait until those that fail, and whose
+// turn comes before, are proved to run: what has broken one, by an argument that it does
+// not take or a certificate that it does not like, would break the next as well. Those
+// that fail are changed one after another. Where nobody answers for the cluster none
 // gets well without the others, and there is nothing to keep.
 func (b *builder) mendFirst(c *cluster) {
-	failing := c.failing()
-	if c.report == nil || len(failing) == 0 {
+	if c.report == nil {
 		return
 	}
 	for _, s := range b.draft.Steps {
 		if s.ID.Waypoint != "" || !b.disturbs(c, s) {
 			continue
 		}
-		own := slices.IndexFunc(failing, func(n *node) bool { return n.target == s.Target })
-		for i, n := range failing {
-			if own < 0 {
-				b.after(s.ID, step(n.target, waitPlanePhase))
-			} else if i < own {
-				b.after(s.ID, step(n.target, controlPlanePhase))
+		n := c.node(s.Target)
+		for _, o := range c.preceding(n) {
+			switch {
+			case !o.fails():
+			case n != nil && n.fails():
+				b.after(s.ID, step(o.target, controlPlanePhase))
+			default:
+				b.after(s.ID, step(o.target, waitPlanePhase))
 			}
 		}
 	}

@@ -22,38 +22,6 @@ func (n *node) beforeDisruption() []state.Address {
 	return needs
 }
 
-// inTurn are the control planes in the order in which they take their turns:
-// first those whose API server an earlier apply has stopped, among which who has begun to
-// join goes on before another one is added, since etcd has one learner at a time; those
-// that fail, for whose proof all others wait, and those that are sick otherwise, since no
-// other may go down before they are back, then in that of their certificates.
-func (c *cluster) inTurn() []*node {
-	running := c.running()
-	var out []*node
-	for _, n := range c.controlPlanes() {
-		if n.upgrades() && !slices.Contains(running, n) {
-			out = append(out, n)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *node) int { return c.standing(a) - c.standing(b) })
-	without := func(drop func(n *node) bool) []*node { return slices.DeleteFunc(slices.Clone(running), drop) }
-	sick := without(func(n *node) bool { return n.fails() || !n.sick() })
-	well := without(func(n *node) bool { return n.fails() || n.sick() })
-	return slices.Concat(out, c.failing(), sick, well)
-}
-
-// standing is how far a control plane has come that does not run, as etcd has it: a
-// voter comes before a learner, and who is none of its members last.
-func (c *cluster) standing(n *node) int {
-	switch {
-	case c.seen == nil || c.votes(n.peerURL()):
-		return 0
-	case c.lists(n.peerURL()):
-		return 1
-	}
-	return 2
-}
-
 // beforeRisk are the steps that come before the first touch of etcd or of a
 // control plane in an upgrade: control planes that leave are gone by then. Where only
 // kubelets take another version the order is that of any change: (*node).moment.

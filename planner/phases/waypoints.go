@@ -222,7 +222,7 @@ func (w *waypoint) step(t state.Target, phase string) state.Address {
 // a time, behind all of the waypoint before.
 func (b *builder) waypoint(c *cluster, w *waypoint, before []state.Address) {
 	previous := before
-	for _, n := range w.inTurn() {
+	for _, n := range w.cluster().inTurn() {
 		for _, p := range waypointPhases {
 			id := w.step(n.target, p.name)
 			needs := []state.Address{step(n.target, preparePhase)}
@@ -244,21 +244,6 @@ func (b *builder) waypoint(c *cluster, w *waypoint, before []state.Address) {
 		}
 		previous = w.done(n)
 	}
-}
-
-// inTurn are the control planes, those first that fail.
-func (w *waypoint) inTurn() []*node {
-	var first, then []*node
-	for _, n := range w.cluster().controlPlanes() {
-		switch {
-		case !n.upgrades():
-		case n.fails():
-			first = append(first, n)
-		default:
-			then = append(then, n)
-		}
-	}
-	return append(first, then...)
 }
 
 // workAt is what a phase has to do on a node at a waypoint.
