@@ -94,7 +94,7 @@ func Record(v *View, r Result) state.Learned {
 	var l state.Learned
 	l.Gone = slices.Clone(r.Plan.Forgotten)
 	l.Nodes, l.Left = v.remembered(), v.deserted()
-	l.Looked, l.Open = true, targetsOf(r.Open)
+	l.Looked, l.Open = true, openTargets(r)
 	settled := func(it *state.Item) bool { return !r.Open[it.Address] && r.Observed.Find(it.Address) != nil }
 	for i := range r.Desired.Items {
 		it := &r.Desired.Items[i]
@@ -125,11 +125,17 @@ func Record(v *View, r Result) state.Learned {
 	return l
 }
 
-// targetsOf are the targets of items, each once.
-func targetsOf(items map[state.Address]bool) []state.Target {
-	targets := map[state.Target]bool{}
-	for a := range items {
-		targets[a.Target] = true
+// openTargets are those where something is not as it is wanted. What is only forgotten is
+// no such thing.
+func openTargets(r Result) []state.Target {
+	forgotten, targets := map[state.Address]bool{}, map[state.Target]bool{}
+	for _, a := range r.Plan.Forgotten {
+		forgotten[a] = true
+	}
+	for a := range r.Open {
+		if !forgotten[a] {
+			targets[a.Target] = true
+		}
 	}
 	return slices.SortedFunc(maps.Keys(targets), compareTargets)
 }
