@@ -42,6 +42,8 @@ type Progress struct {
 	Begun []state.Address
 	// Touched tells of an item or a step whether those steps may have changed it.
 	Touched func(state.Address) bool
+	// Recorded is what the state has of an item; nil where it has nothing.
+	Recorded func(state.Address) *state.Item
 }
 
 // touched tells that a difference of an item or step may be the work of what was begun.
@@ -59,6 +61,43 @@ func (p *Progress) wrote(saved *planner.Plan, a state.Address) bool {
 			return slices.Contains(planner.Overwrites(op), a.ID())
 		})
 	})
+}
+
+// undone lists what somebody has changed of a file that was brought to its goal: the
+// state has it so, and it is neither so any more nor as it was when the plan was saved.
+// The state has it only from a look at the hosts, after the steps before it were done:
+// of a step that was cut short it knows no goal, and whatever that left is its own. What
+// had drifted was recorded as its goal before anything was done, and tells nothing.
+func (p *Progress) undone(was, now planner.Change) []Difference {
+	recorded := p.recorded(now.Address)
+	if recorded == nil || !slices.Contains(writtenKinds, now.Kind) || now.Action != planner.Update || was.Reason == planner.ReasonDrift {
+		return nil
+	}
+	var out []Difference
+	before := byPath(was)
+	for _, a := range now.Attributes {
+		b, planned := before[a.Path]
+		then := a.After
+		if planned {
+			then = b.Before
+		}
+		if a.Path == planner.StaleFiles || same(then, a.Before) || !recorded.Attributes.Get(a.Path).Equal(a.After) {
+			continue
+		}
+		out = append(out, Difference{Address: now.Address, What: Moved, Path: a.Path, Saved: then, Now: a.Before})
+	}
+	return out
+}
+
+// writtenKinds are those of which all is as a step writes it. Of other kinds a part
+// changes by itself, as whether a unit runs, or a certificate that a kubelet renews.
+var writtenKinds = []state.Kind{state.KindFile, state.KindYAMLFile, state.KindEnvFile, state.KindStaticPod}
+
+func (p *Progress) recorded(a state.Address) *state.Item {
+	if p.Recorded == nil {
+		return nil
+	}
+	return p.Recorded(a)
 }
 
 // owes tells that a change of which the saved plan says nothing is the saved plan's
@@ -97,6 +136,7 @@ func Compare(saved, now *planner.Plan, progress *Progress) []Difference {
 			out = append(out, appeared(saved, c)...)
 		case progress.touched(saved, c.Address):
 			out = append(out, otherGoal(was, c)...)
+			out = append(out, progress.undone(was, c)...)
 		default:
 			out = append(out, moved(was, c, progress != nil)...)
 		}

@@ -253,6 +253,26 @@ func TestCompare(t *testing.T) {
 	otherStep := planner.Step{ID: other.Address.Step(), Target: other.Address.Target, Operations: planner.Operations{planner.WriteFile{Path: "/o"}}}
 	kubeletBegun := &planfile.Progress{Begun: []state.Address{address(t, kubeletFile).Step()}, Touched: func(state.Address) bool { return false }}
 	kubeletBegunHere := &planfile.Progress{Touched: func(a state.Address) bool { return a.Target == address(t, kubeletFile).Target }}
+	recorded := func(maxPods int64, kind state.Kind) *planfile.Progress {
+		it := &state.Item{Address: address(t, kubeletFile), Kind: kind, Attributes: state.Map(map[string]state.Value{"maxPods": state.Int(maxPods), "x": state.Int(2)})}
+		return &planfile.Progress{Touched: everything.Touched, Recorded: func(a state.Address) *state.Item {
+			if a != it.Address {
+				return nil
+			}
+			return it
+		}}
+	}
+	found := func(kind state.Kind, attributes ...planner.AttributeChange) func(p *planner.Plan) {
+		return func(p *planner.Plan) { p.Changes[1].Kind, p.Changes[1].Attributes = kind, attributes }
+	}
+	pods := func(n int64) planner.AttributeChange {
+		return planner.AttributeChange{Path: "maxPods", Before: state.Int(n), After: state.Int(200)}
+	}
+	x := func(n int64) planner.AttributeChange {
+		return planner.AttributeChange{Path: "x", Before: state.Int(n), After: state.Int(2)}
+	}
+	reread := planner.AttributeChange{Path: planner.StaleFiles, Before: state.Strings("/x")}
+	done := recorded(200, state.KindYAMLFile)
 	for _, tt := range []struct {
 		name     string
 		progress *planfile.Progress
@@ -289,6 +309,13 @@ func TestCompare(t *testing.T) {
 		{"begun, with a proof of what it wrote", everything, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], append([]planner.Step{proof}, p.Steps[0]) }, nil},
 		{"a part is done", everything, func(p *planner.Plan) { p.Changes, p.Steps = p.Changes[:1], p.Steps[:1] }, nil},
 		{"half of it is done", everything, func(p *planner.Plan) { p.Changes[1].Attributes[0].Before = state.Int(50) }, nil},
+		{"done, and another value since", done, found(state.KindYAMLFile, pods(9)), []string{kubeletFile + "#maxPods has changed"}},
+		{"done, and another field since", done, found(state.KindYAMLFile, x(1)), []string{kubeletFile + "#x has changed"}},
+		{"done, and as it was before", done, found(state.KindYAMLFile, pods(110)), nil},
+		{"done, and to be read anew", done, found(state.KindStaticPod, reread), nil},
+		{"done, and not as a unit was left", recorded(200, state.KindUnit), found(state.KindUnit, pods(9)), nil},
+		{"done, and gone since", done, func(p *planner.Plan) { found(state.KindYAMLFile, pods(9))(p); p.Changes[1].Action = planner.Create }, nil},
+		{"begun, and another value than recorded", recorded(110, state.KindYAMLFile), found(state.KindYAMLFile, pods(9)), nil},
 		{"begun, with another goal", everything, func(p *planner.Plan) { p.Changes[1].Attributes[0].After = state.Int(250) }, []string{kubeletFile + "#maxPods would be changed in another way"}},
 		{"begun, and to be deleted", everything, func(p *planner.Plan) { p.Changes[1].Action = planner.Delete }, []string{kubeletFile + " would be changed in another way"}},
 		{"begun, with a component to be restarted", everything, func(p *planner.Plan) {
@@ -339,6 +366,20 @@ func TestCompare(t *testing.T) {
 		if strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
 		}
+	}
+}
+
+// TestCompareDrifted: what was to be put right was recorded as its goal before anything
+// was done. That it is not so tells nothing of what was done since.
+func TestCompareDrifted(t *testing.T) {
+	t.Parallel()
+	saved, now := plan(t), plan(t)
+	saved.Changes[1].Reason = planner.ReasonDrift
+	now.Changes[1].Kind, now.Changes[1].Attributes[0].Before = state.KindYAMLFile, state.Int(9)
+	it := &state.Item{Attributes: state.Map(map[string]state.Value{"maxPods": state.Int(200)})}
+	progress := &planfile.Progress{Touched: everything.Touched, Recorded: func(state.Address) *state.Item { return it }}
+	if got := planfile.Compare(saved, now, progress); len(got) > 0 {
+		t.Errorf("got %+v", got)
 	}
 }
 

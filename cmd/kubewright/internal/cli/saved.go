@@ -253,7 +253,7 @@ func (s *session) unmoved(f *planfile.File) error {
 	var progress *planfile.Progress
 	if s.resumed != nil {
 		begun := s.begun(f.Plan)
-		progress = &planfile.Progress{Begun: begun, Touched: phases.Touched(begun)}
+		progress = &planfile.Progress{Begun: begun, Touched: phases.Touched(begun), Recorded: (&state.Snapshot{Items: s.recorded.Items}).Find}
 	}
 	if s.resumed != nil && !s.resumed.Unfinished && len(s.result.Plan.Steps) > 0 && !s.result.Plan.OnlyProves() {
 		return s.appliedAlready(s.resumed)
