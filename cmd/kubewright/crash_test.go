@@ -510,6 +510,26 @@ func TestDestroyedUnwritten(t *testing.T) {
 	}
 }
 
+// TestFoundedUnwritten: of an apply whose last write was lost the state does not know what
+// it left on the nodes, so that a refresh-only plan cannot say that this is still there.
+func TestFoundedUnwritten(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, crashConfig)
+	f.kill(t, "apply", moment{1, "before rename to kubewright.state.json"})
+	f.must(t, "sim", "edit", "10.0.0.21", "yaml", "/var/lib/kubelet/config.yaml", "set", "maxPods=50")
+	out := strings.Join(strings.Fields(f.must(t, "plan", "-refresh-only")), " ")
+	if strings.Contains(out, "found what the last apply left") || !strings.Contains(out, `left on node.cp["cp1"], node.cp["cp2"], node.cp["cp3"], node.worker, because`) {
+		t.Errorf("what the last apply left is not known:\n%s", out)
+	}
+	if out := f.must(t, "plan"); !strings.Contains(out, "maxPods") {
+		t.Errorf("the plan hides what differs:\n%s", out)
+	}
+	f.must(t, "apply", "-auto-approve")
+	if out := f.must(t, "plan", "-refresh-only"); !strings.Contains(out, "Your clusters still match the state.") {
+		t.Errorf("the state knows all of it:\n%s", out)
+	}
+}
+
 // TestDestroyLeavesForgottenHosts: what the state remembers of a cluster stays there while
 // hosts that it was told to forget hold that cluster.
 func TestDestroyLeavesForgottenHosts(t *testing.T) {

@@ -23,7 +23,7 @@ func Plan(w io.Writer, plan *planner.Plan, o Options) error {
 	switch {
 	case o.RefreshOnly:
 		p.withheld(plan)
-		p.refreshOnly(plan)
+		p.refreshOnly(plan, o.Recorded.Unwritten)
 	case plan.Empty():
 		p.withheld(plan)
 		p.nothing(plan, len(outputs) > 0)
@@ -194,11 +194,18 @@ func (p *page) nothing(plan *planner.Plan, outputs bool) {
 	}
 }
 
-func (p *page) refreshOnly(plan *planner.Plan) {
+func (p *page) refreshOnly(plan *planner.Plan, unwritten []string) {
 	if len(plan.Drift) == 0 && plan.Restricted() {
 		p.line(p.boldGreen("No changes."), " ", p.bold("What was selected still matches the state."))
 		p.line()
 		p.restricted(plan)
+		return
+	}
+	if len(plan.Drift) == 0 && len(unwritten) > 0 {
+		p.line(p.boldGreen("No changes."), " ", p.bold("What the state knows is still so."))
+		p.line()
+		p.prose("It does not know yet what the last apply left on " + Clean(list(unwritten)) + ", because that was cut short before it was written. " +
+			"What was changed there since is shown by kubewright plan, as far as it differs from the configuration. The next apply writes what it finds.")
 		return
 	}
 	if len(plan.Drift) == 0 {
