@@ -518,6 +518,11 @@ func TestFoundedUnwritten(t *testing.T) {
 	f.kill(t, "apply", moment{1, "before rename to kubewright.state.json"})
 	f.must(t, "sim", "edit", "10.0.0.21", "yaml", "/var/lib/kubelet/config.yaml", "set", "maxPods=50")
 	out := strings.Join(strings.Fields(f.must(t, "plan", "-refresh-only")), " ")
+	for _, want := range []string{"No changes. What the state knows is still so.", "The next apply writes what it finds."} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
 	if strings.Contains(out, "found what the last apply left") || !strings.Contains(out, `left on node.cp["cp1"], node.cp["cp2"], node.cp["cp3"], node.worker, because`) {
 		t.Errorf("what the last apply left is not known:\n%s", out)
 	}
