@@ -78,8 +78,10 @@ func asked(recorded string, first int, planes []askedPlane) []string {
 		t := state.NodeKeyTarget("cp", name)
 		cfg.Nodes = append(cfg.Nodes, &config.Node{Target: t, Cluster: "prod", Role: config.ControlPlane, Address: name})
 		host := seenHost{report: p.report()}
-		f.members = append(f.members, &member{target: t, cluster: "prod", plane: true, address: name, host: host,
-			open: func(context.Context) (providers.Host, error) { return host, nil }})
+		f.members = append(f.members, &member{
+			target: t, cluster: "prod", plane: true, address: name, host: host,
+			open: func(context.Context) (providers.Host, error) { return host, nil },
+		})
 	}
 	v := &phases.View{Config: cfg, Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}}
 	if recorded != "" {
