@@ -209,6 +209,10 @@ type Plan struct {
 	// Drift is what changed outside since the last apply; reported, and put
 	// right by Changes where configuration speaks of it.
 	Drift []Change `json:"drift,omitempty"`
+	// CutShort are the addresses of nodes, and of steps on them, of which a refresh-only
+	// plan does not tell what changed outside: an apply that was cut short has left them
+	// otherwise than the state says.
+	CutShort []string `json:"cut_short,omitempty"`
 	// Steps are in an order in which they could run one by one.
 	Steps []Step `json:"steps,omitempty"`
 	// Limits bounds how many steps that carry a name may run at once.

@@ -517,14 +517,17 @@ func TestFoundedUnwritten(t *testing.T) {
 	f := newFolder(t, crashConfig)
 	f.kill(t, "apply", moment{1, "before rename to kubewright.state.json"})
 	f.must(t, "sim", "edit", "10.0.0.21", "yaml", "/var/lib/kubelet/config.yaml", "set", "maxPods=50")
-	out := strings.Join(strings.Fields(f.must(t, "plan", "-refresh-only")), " ")
+	out := strings.Join(strings.Fields(f.must(t, "plan", "-refresh-only", "-out=found.kwplan")), " ")
 	for _, want := range []string{"No changes. What the state knows is still so.", "The next apply writes what it finds."} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
 	}
-	if strings.Contains(out, "found what the last apply left") || !strings.Contains(out, `left on node.cp["cp1"], node.cp["cp2"], node.cp["cp3"], node.worker, because`) {
+	if strings.Contains(out, "found what the last apply left") || !strings.Contains(out, `left on node.cp["cp1"], node.cp["cp2"], node.cp["cp3"], node.worker. What`) {
 		t.Errorf("what the last apply left is not known:\n%s", out)
+	}
+	if shown := strings.Join(strings.Fields(f.must(t, "show", "found.kwplan")), " "); !strings.Contains(shown, "What the state knows is still so. The state does not know") {
+		t.Errorf("the saved plan does not say it:\n%s", shown)
 	}
 	if out := f.must(t, "plan"); !strings.Contains(out, "maxPods") {
 		t.Errorf("the plan hides what differs:\n%s", out)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
@@ -100,6 +101,9 @@ func crashAt(t *testing.T, o *operator, n int, done bool) {
 			t.Errorf("after a crash at effect %d (done %v) its own doing counts as somebody else's: %s %s", n, done, c.Action, c.Address)
 		}
 	}
+	for _, c := range o.refreshed().Drift {
+		t.Errorf("after a crash at effect %d (done %v) its own doing is shown as somebody else's by a refresh-only plan: %s %s", n, done, c.Action, c.Address)
+	}
 	for range 3 {
 		o.must(err)
 		if err := o.carryOut(); err != nil {
@@ -134,4 +138,16 @@ func crashing(o *operator, n int, done bool, now func()) bool {
 	_ = o.carryOut()
 	o.world.OnEffect = nil
 	return crashed
+}
+
+// refreshed is what a refresh-only plan says.
+func (o *operator) refreshed() *planner.Plan {
+	o.t.Helper()
+	v := o.observe()
+	v.Key, v.RefreshOnly = o.view.Key, true
+	r, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+	if diags.HasErrors() {
+		o.t.Fatal(diags)
+	}
+	return r.Plan
 }

@@ -27,19 +27,31 @@ func (v *View) ownDoing() func(state.Address) bool {
 	}
 }
 
-// withoutOwn drops of what has changed since the last look that ended an apply what such
-// steps may have done. Of what is not as it is wanted the changes of the plan
-// speak; a refresh-only plan has none, and names that still.
-func (v *View) withoutOwn(drift []planner.Change, desired, observed *state.Snapshot) []planner.Change {
+// cutShort is of what the state does not know what an apply has left there: the steps in
+// whose midst it was, of which something is open, and the nodes that it knows by name
+// alone, since the last write was lost.
+func (v *View) cutShort(desired, observed *state.Snapshot, open map[state.Address]bool) []state.Address {
+	if v.Recorded == nil {
+		return nil
+	}
+	var out []state.Address
 	own := v.ownDoing()
-	if !slices.ContainsFunc(drift, func(c planner.Change) bool { return own(c.Address) }) {
-		return drift
+	for _, c := range v.changed(desired, observed) {
+		if own(c.Address) && open[c.Address] {
+			out = append(out, c.Address.Step())
+		}
 	}
-	var open map[state.Address]bool
-	if v.RefreshOnly {
-		open = addressesOf(planner.Diff(desired, observed, v.asLeft(desired)))
+	written := map[state.Target]bool{}
+	for i := range v.recorded.Items {
+		written[v.recorded.Items[i].Address.Target] = true
 	}
-	return slices.DeleteFunc(drift, func(c planner.Change) bool { return own(c.Address) && !open[c.Address] })
+	for t := range v.Recorded.Nodes {
+		if !written[t] {
+			out = append(out, state.Address{Target: t})
+		}
+	}
+	slices.SortFunc(out, state.Address.Compare)
+	return slices.Compact(out)
 }
 
 // ofOwn gives changes of what such steps have left in their midst their reason.

@@ -16,13 +16,19 @@ func (v *View) refresh(header planner.Plan, desired, observed *state.Snapshot, o
 		v.say(&header.Drift[i], desired, observed)
 	}
 	v.scrub(header.Drift)
+	open := addressesOf(planner.Diff(desired, observed, v.asLeft(desired)))
+	for _, a := range v.cutShort(desired, observed, open) {
+		if options.Selects(a) {
+			header.CutShort = append(header.CutShort, a.String())
+		}
+	}
 	for _, u := range v.Unobserved {
 		header.Withheld = append(header.Withheld, u)
 	}
 	slices.SortFunc(header.Withheld, func(a, b state.Unobserved) int { return compareTargets(a.Target, b.Target) })
 	header.Resources = v.standing()
 	header.Certificates = v.certificateEnds(&header)
-	return Result{Plan: &header, Desired: desired, Observed: observed, Open: addressesOf(planner.Diff(desired, observed, v.asLeft(desired)))}
+	return Result{Plan: &header, Desired: desired, Observed: observed, Open: open}
 }
 
 // say adds to what was changed outside where the configuration speaks of it, and of a
@@ -81,10 +87,19 @@ func (n *node) taintsLeft(want, have *state.Item) (left state.Value, whole bool)
 	return state.Map(m), listed || n.isControlPlane() && len(m) == 0
 }
 
-// drift is what somebody else has changed. Of a node that leaves, now or in a later
-// plan, it says nothing: not all of it was looked at, and its reset takes everything away.
-// Nor does it of what nobody wants any more and is let go of: that was not looked for.
+// drift is what somebody else has changed. What an apply has begun, and nobody has seen to
+// be done, is its own doing: of what is not as it is wanted there the changes of the plan
+// speak, and a refresh-only plan names it as cut short.
 func (v *View) drift(desired, observed *state.Snapshot) []planner.Change {
+	own := v.ownDoing()
+	return slices.DeleteFunc(v.changed(desired, observed), func(c planner.Change) bool { return own(c.Address) })
+}
+
+// changed is what has changed since the last look that ended an apply. Of a node that
+// leaves, now or in a later plan, it says nothing: not all of it was looked at, and its
+// reset takes everything away. Nor does it of what nobody wants any more and is let go
+// of: that was not looked for.
+func (v *View) changed(desired, observed *state.Snapshot) []planner.Change {
 	if v.Destroy {
 		return nil
 	}
@@ -92,8 +107,8 @@ func (v *View) drift(desired, observed *state.Snapshot) []planner.Change {
 	for _, l := range v.leavers() {
 		leaves[l.target] = !l.replaced
 	}
-	drift := v.ownRotation(v.ignoredDrift(v.withoutOwn(planner.Drift(observed, v.asLeft(desired)), desired, observed), desired, observed))
-	return slices.DeleteFunc(drift, func(c planner.Change) bool {
+	changed := v.ownRotation(v.ignoredDrift(planner.Drift(observed, v.asLeft(desired)), desired, observed))
+	return slices.DeleteFunc(changed, func(c planner.Change) bool {
 		return leaves[c.Address.Target] || v.forgets(c.Address.Target) || letGo(c.Address) && desired.Find(c.Address) == nil
 	})
 }

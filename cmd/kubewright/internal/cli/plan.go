@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
@@ -184,7 +183,7 @@ func (s *session) showAs(form planForm, why explanation) error {
 // planView is how a plan is shown: beside what the state knows.
 func (s *session) planView() view.Options {
 	o := s.options()
-	o.Recorded, o.Parallelism = view.Recorded{Outputs: s.priorOutputs(), Durations: s.durations(), Unwritten: s.unwritten()}, s.opts.parallelism
+	o.Recorded, o.Parallelism = view.Recorded{Outputs: s.priorOutputs(), Durations: s.durations()}, s.opts.parallelism
 	return o
 }
 
@@ -194,26 +193,6 @@ func (s *session) durations() map[string]float64 {
 		return nil
 	}
 	return s.recorded.Durations
-}
-
-// unwritten are the nodes that the state knows, in order, and of which it has no items:
-// there is nothing that what was seen of them was compared with.
-func (s *session) unwritten() []string {
-	if s.recorded == nil {
-		return nil
-	}
-	written := map[state.Target]bool{}
-	for i := range s.recorded.Items {
-		written[s.recorded.Items[i].Address.Target] = true
-	}
-	var out []string
-	for t := range s.recorded.Nodes {
-		if !written[t] {
-			out = append(out, t.String())
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // priorOutputs are those that the state holds.

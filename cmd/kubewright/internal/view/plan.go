@@ -23,7 +23,7 @@ func Plan(w io.Writer, plan *planner.Plan, o Options) error {
 	switch {
 	case o.RefreshOnly:
 		p.withheld(plan)
-		p.refreshOnly(plan, o.Recorded.Unwritten)
+		p.refreshOnly(plan)
 	case plan.Empty():
 		p.withheld(plan)
 		p.nothing(plan, len(outputs) > 0)
@@ -194,34 +194,39 @@ func (p *page) nothing(plan *planner.Plan, outputs bool) {
 	}
 }
 
-func (p *page) refreshOnly(plan *planner.Plan, unwritten []string) {
-	if len(plan.Drift) == 0 && plan.Restricted() {
+func (p *page) refreshOnly(plan *planner.Plan) {
+	switch {
+	case len(plan.Drift) > 0:
+		p.prose("This is a refresh-only plan, so kubewright will not change any host. " +
+			"Apply it to write what was found to the state.")
+		p.line()
+		p.prose("The configuration wins: the next apply that is not refresh-only puts back what it says. What is to stay is written into it, or left to others with ignore_changes.")
+	case plan.Restricted():
 		p.line(p.boldGreen("No changes."), " ", p.bold("What was selected still matches the state."))
-		p.line()
-		p.restricted(plan)
-		return
-	}
-	if len(plan.Drift) == 0 && len(unwritten) > 0 {
+	case len(plan.CutShort) > 0:
 		p.line(p.boldGreen("No changes."), " ", p.bold("What the state knows is still so."))
-		p.line()
-		p.prose("It does not know yet what the last apply left on " + Clean(list(unwritten)) + ", because that was cut short before it was written. " +
-			"What was changed there since is shown by kubewright plan, as far as it differs from the configuration. The next apply writes what it finds.")
-		return
-	}
-	if len(plan.Drift) == 0 {
+	default:
 		p.line(p.boldGreen("No changes."), " ", p.bold("Your clusters still match the state."))
 		p.line()
 		p.prose("kubewright has looked at every host, etcd and the API and found what the last apply left there.")
-		return
 	}
-	p.prose("This is a refresh-only plan, so kubewright will not change any host. " +
-		"Apply it to write what was found to the state.")
-	p.line()
-	p.prose("The configuration wins: the next apply that is not refresh-only puts back what it says. What is to stay is written into it, or left to others with ignore_changes.")
+	if text := cutShort(plan); text != "" {
+		p.line()
+		p.prose(text)
+	}
 	if plan.Restricted() {
 		p.line()
 		p.restricted(plan)
 	}
+}
+
+// cutShort says of what a refresh-only plan does not tell what changed, and who does.
+func cutShort(plan *planner.Plan) string {
+	if len(plan.CutShort) == 0 {
+		return ""
+	}
+	return "The state does not know what an apply that was cut short has left on " + Clean(list(plan.CutShort)) + ". " +
+		"What was changed there since is shown by kubewright plan, as far as it differs from the configuration. The next apply writes what it finds."
 }
 
 // withheld lists what could not be looked at and is therefore left alone.

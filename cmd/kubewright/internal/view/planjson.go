@@ -42,6 +42,7 @@ type planJSON struct {
 	Rotations       []string                    `json:"rotations,omitempty"`
 	Certificates    []planner.CertificateEnd    `json:"certificates,omitempty"`
 	Withheld        []state.Unobserved          `json:"withheld,omitempty"`
+	CutShort        []string                    `json:"cut_short,omitempty"`
 	Policies        []policyJSON                `json:"policies,omitempty"`
 }
 
@@ -202,11 +203,11 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 	out := planJSON{
 		FormatVersion: jsonFormat, ToolVersion: plan.ToolVersion, Digest: planfile.Digest(plan), Lineage: plan.Lineage, Serial: plan.Serial, Destroy: plan.Destroy,
 		Forgotten: plan.Forgotten, Targets: plan.Targets, SkippedPhases: plan.SkippedPhases, Excluded: plan.Excluded, LeftOut: plan.LeftOut,
-		Complete: len(plan.Withheld) == 0 && !plan.Restricted(), Applyable: applyable(plan, o),
+		Complete: len(plan.Withheld)+len(plan.CutShort) == 0 && !plan.Restricted(), Applyable: applyable(plan, o),
 		Summary:         summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),
 		Steps: stepsToJSON(plan, timeline), Estimate: estimateToJSON(timeline),
-		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, PlannedValues: plannedJSON{outputsJSON(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
+		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, CutShort: plan.CutShort, PlannedValues: plannedJSON{outputsJSON(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
 	}
 	all := indexed(plan)
 	known := map[state.Target]bool{}

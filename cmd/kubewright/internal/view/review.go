@@ -283,6 +283,9 @@ func (r *review) notes() [][2]string {
 	if r.Restricted() {
 		out = append(out, [2]string{"Part", "The plan speaks of a part only: " + list(restrictions(r.Plan)) + leavesOut(r.Plan) + "."})
 	}
+	if text := cutShort(r.Plan); text != "" {
+		out = append(out, [2]string{"Cut short", text})
+	}
 	if len(r.outputs) > 0 {
 		out = append(out, [2]string{"Outputs", "These change: " + list(cleaned(r.outputs)) + "."})
 	}

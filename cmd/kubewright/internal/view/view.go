@@ -76,9 +76,6 @@ type Recorded struct {
 	Outputs map[string]state.Value
 	// Durations are seconds per state.DurationKey.
 	Durations map[string]float64
-	// Unwritten are nodes of which it has nothing yet: the apply that has made them was
-	// cut short before its last write.
-	Unwritten []string
 }
 
 // page collects what is printed and writes it at once.
