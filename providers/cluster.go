@@ -166,6 +166,10 @@ func (s Seat) EtcdURL() string {
 // Clock is time as a performer sees it, so that the simulator has its own.
 type Clock interface {
 	Now() time.Time
+	// Busy says that somebody works with the context that it returns, until done is
+	// called. A clock whose time passes by itself ignores that; one that lets it pass
+	// waits for all who work to sleep.
+	Busy(ctx context.Context) (working context.Context, done func())
 	// Sleep waits until the duration has passed or the context is done.
 	Sleep(ctx context.Context, d time.Duration) error
 }

@@ -103,6 +103,8 @@ type Progress struct {
 // error's text holds no secret. What the step expects is checked right before what
 // is to be overwritten is; its gates are the caller's.
 func (p *Performer) Perform(ctx context.Context, step *planner.Step, run Run, progress Progress) (map[string]Output, error) {
+	ctx, done := p.Clock.Busy(ctx)
+	defer done()
 	w := &work{Performer: p, step: step, run: run, progress: progress, outputs: map[string]Output{}, checked: map[string]bool{}}
 	for _, g := range groups(step.Operations) {
 		if err := ctx.Err(); err != nil {

@@ -89,7 +89,8 @@ func (s *scene) performer() *providers.Performer {
 
 type clock struct{ *scene }
 
-func (c clock) Now() time.Time { return c.now }
+func (c clock) Now() time.Time                                     { return c.now }
+func (c clock) Busy(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 func (c clock) Sleep(ctx context.Context, d time.Duration) error {
 	c.now = c.now.Add(d)
 	return ctx.Err()

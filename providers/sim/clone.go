@@ -20,7 +20,8 @@ func (w *World) Clone() *World {
 		d: deep(reflect.ValueOf(w.d)).Interface().(saved), effects: w.effects, violations: slices.Clone(w.violations),
 		// What these hold is made once and never changed.
 		baselines: maps.Clone(w.baselines), manifests: maps.Clone(w.manifests), trees: maps.Clone(w.trees), hashes: maps.Clone(w.hashes),
-		names: maps.Clone(w.names), planes: maps.Clone(w.planes), pending: maps.Clone(w.pending),
+		workers: map[*worker]bool{},
+		names:   maps.Clone(w.names), planes: maps.Clone(w.planes), pending: maps.Clone(w.pending),
 	}
 }
 

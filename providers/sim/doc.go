@@ -40,7 +40,7 @@
 // # Time and order
 //
 // Nothing here runs by itself and no wall clock is read. Time passes when an
-// operation takes some, and when somebody sleeps on the Clock; then the model
+// operation takes some, and when all who are busy sleep on the Clock; then the model
 // settles. The same seed and the same calls in the same order give the same
 // world, byte for byte.
 package sim

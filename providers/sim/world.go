@@ -65,6 +65,8 @@ type World struct {
 	planes    map[string]bool   // addresses of hosts that run static pods
 	pending   map[string]bool   // addresses of hosts on which something is under way
 	effects   int
+	workers   map[*worker]bool
+	sleepers  []*sleeper
 	// kept is what this world has read or written last.
 	kept version
 	// violations are what Watch has found.
@@ -125,6 +127,7 @@ func Open(path string) (*World, error) {
 func (w *World) index() {
 	w.baselines = map[Profile]*baseline{}
 	w.manifests, w.trees, w.hashes = map[string]*manifest{}, map[string]state.Value{}, map[[4]string]string{}
+	w.workers = map[*worker]bool{}
 	w.names, w.planes, w.pending = map[string]string{}, map[string]bool{}, map[string]bool{}
 	if w.d.Hosts == nil {
 		w.d.Hosts = map[string]*machine{}

@@ -146,6 +146,8 @@ type wallClock struct{}
 
 func (wallClock) Now() time.Time { return time.Now() }
 
+func (wallClock) Busy(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
+
 func (wallClock) Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

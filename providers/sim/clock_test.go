@@ -1,0 +1,77 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/providers/sim"
+)
+
+// TestTimeWaitsForWork: while somebody works no time passes for those who wait, however
+// long that takes outside of the world. A wait of minutes would be over otherwise before
+// a busy machine has done what it is for.
+func TestTimeWaitsForWork(t *testing.T) {
+	t.Parallel()
+	clock := sim.New(1, sim.DefaultProfile()).Clock()
+	began := clock.Now()
+	working, done := clock.Busy(t.Context())
+	woken := make(chan time.Duration, 2)
+	for _, d := range []time.Duration{4 * time.Minute, time.Second} {
+		ctx, end := clock.Busy(t.Context())
+		go func() {
+			defer end()
+			if err := clock.Sleep(ctx, d); err != nil {
+				t.Error(err)
+			}
+			woken <- clock.Now().Sub(began)
+		}()
+	}
+	for range 1000 {
+		runtime.Gosched()
+		if passed := clock.Now().Sub(began); passed != 0 {
+			t.Fatalf("%s passed while somebody worked", passed)
+		}
+	}
+	if err := clock.Sleep(working, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if passed := clock.Now().Sub(began); passed != time.Minute {
+		t.Errorf("%s passed until the worker woke, want 1m", passed)
+	}
+	if passed := <-woken; passed < time.Second || passed > time.Minute {
+		t.Errorf("who sleeps for a second woke after %s", passed)
+	}
+	done()
+	if passed := <-woken; passed != 4*time.Minute {
+		t.Errorf("the last one woke after %s, want 4m", passed)
+	}
+}
+
+// TestSleepersGiveUp: somebody who sleeps is gone with its context, and keeps nobody from
+// sleeping on.
+func TestSleepersGiveUp(t *testing.T) {
+	t.Parallel()
+	clock := sim.New(1, sim.DefaultProfile()).Clock()
+	_, done := clock.Busy(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	sleeping, end := clock.Busy(ctx)
+	gaveUp := make(chan error)
+	go func() {
+		defer end()
+		gaveUp <- clock.Sleep(sleeping, time.Hour)
+	}()
+	cancel()
+	if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+		t.Errorf("it slept on: %v", err)
+	}
+	done()
+	began := clock.Now()
+	working, done := clock.Busy(t.Context())
+	defer done()
+	if err := clock.Sleep(working, time.Minute); err != nil || clock.Now().Sub(began) != time.Minute {
+		t.Errorf("slept for %s, want 1m: %v", clock.Now().Sub(began), err)
+	}
+}
