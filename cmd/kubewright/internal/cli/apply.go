@@ -113,7 +113,7 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 		}
 	}
 	if s.result.Plan.Empty() {
-		return s.settle(ctx, by)
+		return s.whole(s.settle(ctx, by))
 	}
 	if err := s.permitted(); err != nil {
 		return err
@@ -124,9 +124,9 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 		}
 	}
 	if len(s.result.Plan.Steps) == 0 {
-		return s.settle(ctx, by)
+		return s.whole(s.settle(ctx, by))
 	}
-	return s.execute(ctx, by)
+	return s.whole(s.execute(ctx, by))
 }
 
 // planFor plans, and refuses when that is not the saved plan which is to be

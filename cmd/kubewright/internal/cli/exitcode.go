@@ -92,12 +92,24 @@ func (a *app) outcomeCode(outcome *executor.Outcome) int {
 	return exitError
 }
 
-// changesCode is what -detailed-exitcode says of a plan.
+// whole is the end of an apply that went well. With -detailed-exitcode it tells where
+// something was left alone because nobody could look at it.
+func (s *session) whole(err error) error {
+	if err == nil && s.finer && len(s.result.Plan.Withheld) > 0 {
+		return exit(exitUnreachable)
+	}
+	return err
+}
+
+// changesCode is what -detailed-exitcode says of a plan. That there is nothing to do
+// nobody knows who could not look at all of it.
 func (s *session) changesCode() int {
 	p := s.result.Plan
 	switch {
 	case s.outputsChange(), !p.RefreshOnly && len(phases.Unremembered(s.view)) > 0:
 		return exitChanges
+	case p.Empty() && len(p.Withheld) > 0:
+		return exitUnreachable
 	case p.Empty():
 		return exitOK
 	case onlyDrift(p):

@@ -105,6 +105,10 @@ func (j *JSONLines) Plan(plan *planner.Plan, o Options) error {
 		change.tell("reason", j.reasons[r.Target.String()])
 		j.emit(j.now(), "info", "planned_change", r.Target.String()+": Plan to "+string(r.Action), record{"change": change})
 	}
+	for _, u := range plan.Withheld {
+		text := strings.TrimSpace("It could not be looked at: " + CleanText(u.Reason) + "\n" + CleanText(u.Remedy))
+		j.Diagnostics(diag.Diagnostics{diag.Warningf("Target is left alone", "%s", text).For(u.Target)}, nil)
+	}
 	j.summary("plan", plan, "Plan: "+planned(plan))
 	if n := len(changedOutputs(o.Recorded.Outputs, plan.Outputs)); n > 0 {
 		outputs := outputsJSON(plan.Outputs)
@@ -122,6 +126,9 @@ func (j *JSONLines) Complete(plan *planner.Plan, outcome *executor.Outcome) erro
 		operation = "destroy"
 	}
 	j.summary(operation, plan, completed(plan))
+	if text := stillToDo(plan); text != "" {
+		j.Diagnostics(diag.Diagnostics{diag.Warningf("Not everything is done", "%s", text)}, nil)
+	}
 	if outcome != nil {
 		j.timing(plan, outcome)
 	}

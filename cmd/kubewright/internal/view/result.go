@@ -29,16 +29,22 @@ func Complete(w io.Writer, plan *planner.Plan, outcome *executor.Outcome, o Opti
 
 // stillToDo names what a plan that was carried out had left alone.
 func (p *page) stillToDo(plan *planner.Plan) {
+	if text := stillToDo(plan); text != "" {
+		p.line()
+		p.prose("Not everything is done: " + text)
+	}
+}
+
+func stillToDo(plan *planner.Plan) string {
 	if len(plan.Withheld) == 0 {
-		return
+		return ""
 	}
 	var names []string
 	for _, u := range plan.Withheld {
 		names = append(names, Clean(u.Target.String()))
 	}
-	p.line()
-	p.prose("Not everything is done: " + list(names) + " could not be looked at, so that what differs there is still to be done. " +
-		"Run kubewright " + verb(plan) + " again when what is missing answers.")
+	return list(names) + " could not be looked at, so that what differs there is still to be done. " +
+		"Run kubewright " + verb(plan) + " again when what is missing answers."
 }
 
 // completed is the sentence for a plan that was carried out.
