@@ -452,3 +452,15 @@ func TestMarkdownFits(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchesInOneLine: what a terminal lists below a sentence stands behind it where a
+// note is a line.
+func TestBatchesInOneLine(t *testing.T) {
+	t.Parallel()
+	plan := &planner.Plan{Upgrades: []string{"cluster.demo: 1.35.8 to 1.36.3, workers in batches:\n  1. w1 (canary), then a pause of 2s\n  2. w2, w3"}}
+	for _, form := range []string{"markdown", "html"} {
+		if text := planAs(t, plan, form); !strings.Contains(text, "workers in batches: 1. w1 (canary), then a pause of 2s; 2. w2, w3") {
+			t.Errorf("%s:\n%s", form, text)
+		}
+	}
+}

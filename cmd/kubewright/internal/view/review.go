@@ -266,7 +266,7 @@ func (r *review) notes() [][2]string {
 		out = append(out, [2]string{"Policy", policyText(f)})
 	}
 	for _, s := range r.Upgrades {
-		out = append(out, [2]string{"Upgrade", Clean(s)})
+		out = append(out, [2]string{"Upgrade", oneLine(s)})
 	}
 	for _, s := range r.Rotations {
 		out = append(out, [2]string{"Rotation", Clean(s)})
@@ -290,6 +290,19 @@ func (r *review) notes() [][2]string {
 		out = append(out, [2]string{"Outputs", "These change: " + list(cleaned(r.outputs)) + "."})
 	}
 	return out
+}
+
+// oneLine is a sentence and the list behind it, which has a line for each entry.
+func oneLine(s string) string {
+	head, entries, listed := strings.Cut(s, "\n")
+	if !listed {
+		return Clean(s)
+	}
+	var out []string
+	for entry := range strings.Lines(entries) {
+		out = append(out, Clean(strings.TrimSpace(entry)))
+	}
+	return Clean(head) + " " + strings.Join(out, "; ")
 }
 
 // leavesOut names what -exclude leaves out besides what it means.
