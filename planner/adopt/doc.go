@@ -64,6 +64,9 @@ type Found struct {
 	ExternalCA bool
 	// Keyless are the common names of all CAs whose key no control plane has.
 	Keyless []string
+	// Taints are those of workers that no flag of their kubelets sets, as NODE
+	// (KEY=VALUE:EFFECT). The configuration does not have them: it would change the flags.
+	Taints []string
 }
 
 // Files that are read on every host.
@@ -154,7 +157,7 @@ func Read(s Seen) (*Found, error) {
 		}
 	}
 	r.hoist()
-	return &Found{Config: &config.Config{Clusters: []*config.Cluster{c}, Nodes: r.nodes}, ExternalCA: r.externalCA, Keyless: keyless}, nil
+	return &Found{Config: &config.Config{Clusters: []*config.Cluster{c}, Nodes: r.nodes}, ExternalCA: r.externalCA, Keyless: keyless, Taints: r.unsaidTaints()}, nil
 }
 
 // node is a node of which nothing but its host is known.

@@ -110,6 +110,23 @@ func flaggedTaints(h *Host) []state.Taint {
 	return out
 }
 
+// unsaidTaints are the taints of workers that their blocks do not have.
+func (r *reader) unsaidTaints() []string {
+	var out []string
+	for i, n := range r.nodes {
+		var taints []string
+		for _, t := range r.seen.Hosts[i].Node.Taints {
+			if n.Role == config.Worker && !ofControllers(t.Key) && !slices.Contains(n.Taints, t) {
+				taints = append(taints, strings.TrimSuffix(t.Key+"="+t.Value, "=")+":"+t.Effect)
+			}
+		}
+		if len(taints) > 0 {
+			out = append(out, n.Name+" ("+strings.Join(taints, ", ")+")")
+		}
+	}
+	return out
+}
+
 // settings reads what one kubelet's configuration says otherwise than its
 // cluster's: values as the node's own, what is missing as a patch.
 func (r *reader) settings(n *config.Node, h *Host) error {

@@ -13,7 +13,6 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
-	"github.com/kubewright/kubewright/planner/adopt"
 	"github.com/kubewright/kubewright/planner/phases"
 )
 
@@ -23,8 +22,9 @@ const generateFlag = "generate-config-out"
 // generation is what -generate-config-out has written.
 type generation struct {
 	// file is its name; empty when nothing was written.
-	file    string
-	keyless []string
+	file string
+	// unsaid is what it does not have.
+	unsaid view.Unsaid
 }
 
 // generate writes the clusters that import blocks speak of, and that have no block,
@@ -81,7 +81,7 @@ func (s *session) found(ctx context.Context, i config.Import) (*config.Config, e
 	}
 	d := discovery{session: s, options: importOptions{planOptions: s.opts, label: i.To.Name}, first: first}
 	c, err := d.cluster(ctx)
-	s.generated.keyless = append(s.generated.keyless, d.keyless...)
+	s.generated.unsaid.Add(d.unsaid)
 	return c, err
 }
 
@@ -137,5 +137,5 @@ func (s *session) tellGenerated() error {
 	if s.generated.file == "" || s.quietStdout || s.lines != nil {
 		return nil
 	}
-	return view.Generated(s.Stdout, s.generated.file, s.generated.keyless, adopt.Supplied, s.options())
+	return view.Generated(s.Stdout, s.generated.file, s.generated.unsaid, s.options())
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/planner/adopt"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
@@ -153,7 +152,7 @@ func (a *app) importCluster(ctx context.Context, id string, o importOptions) err
 	if err := s.imported(id, filepath.Base(file), st); err != nil {
 		return err
 	}
-	return view.Keyless(a.Stdout, d.keyless, adopt.Supplied, s.options())
+	return view.Imported(a.Stdout, d.unsaid, s.options())
 }
 
 // vacant refuses a folder in which there is a configuration or a state already.

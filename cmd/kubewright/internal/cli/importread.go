@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/adopt"
@@ -22,8 +23,8 @@ type discovery struct {
 	options importOptions
 	first   config.Connection
 	world   world
-	// keyless are the CAs whose key is not in the cluster.
-	keyless []string
+	// unsaid is what the configuration does not have.
+	unsaid view.Unsaid
 }
 
 // cluster is the cluster's configuration, as far as it can be said.
@@ -45,7 +46,7 @@ func (d *discovery) cluster(ctx context.Context) (*config.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the cluster: %w", err)
 	}
-	d.keyless = found.Keyless
+	d.unsaid = view.Unsaid{Keyless: found.Keyless, Supplied: adopt.Supplied, Taints: found.Taints}
 	for _, n := range found.Config.Nodes {
 		given := n.Connection
 		n.Connection = d.first

@@ -5,32 +5,53 @@ import (
 	"strings"
 )
 
-// Generated says which file a plan has written for the clusters that it imports,
-// of which keyless are the CAs whose key is not in them.
-func Generated(w io.Writer, file string, keyless []string, supplied string, o Options) error {
+// Unsaid is of clusters that are imported what their configuration does not have.
+type Unsaid struct {
+	// Keyless are the CAs whose key is not in the cluster, and Supplied is the folder
+	// for what they have signed.
+	Keyless  []string
+	Supplied string
+	// Taints are those of workers, as NODE (KEY=VALUE:EFFECT).
+	Taints []string
+}
+
+// Add adds what the configuration of another cluster does not have.
+func (u *Unsaid) Add(other Unsaid) {
+	u.Keyless, u.Taints = append(u.Keyless, other.Keyless...), append(u.Taints, other.Taints...)
+	u.Supplied = other.Supplied
+}
+
+// Generated says which file a plan has written for the clusters that it imports.
+func Generated(w io.Writer, file string, not Unsaid, o Options) error {
 	p := newPage(o)
 	p.line()
 	p.line(p.dim(strings.Repeat("─", p.width-1)))
 	p.line()
 	p.prose("Written " + Clean(file) + ", the configuration of what is imported. Read it, and change what you want otherwise, before you apply: the next plan uses it.")
-	if err := p.flush(w); err != nil {
-		return err
-	}
-	return Keyless(w, keyless, supplied, o)
+	p.unsaid(not)
+	return p.flush(w)
 }
 
-// Keyless says what becomes of a cluster that is imported without the keys of CAs.
-func Keyless(w io.Writer, cas []string, supplied string, o Options) error {
-	if len(cas) == 0 {
-		return nil
-	}
-	var names []string
-	for _, ca := range cas {
-		names = append(names, quote(Clean(ca)))
-	}
+// Imported says what is not in the configuration that was written.
+func Imported(w io.Writer, not Unsaid, o Options) error {
 	p := newPage(o)
-	p.line()
-	p.prose("The key of the CA " + strings.Join(names, ", ") + " is not in the cluster, so that nothing can be signed. What the hosts have holds until you put something new " +
-		"into the folder " + supplied + ": before it ends, and for nodes that join. If you have the key, give it in the CA's block instead.")
+	p.unsaid(not)
 	return p.flush(w)
+}
+
+func (p *page) unsaid(not Unsaid) {
+	if len(not.Keyless) > 0 {
+		var names []string
+		for _, ca := range not.Keyless {
+			names = append(names, quote(Clean(ca)))
+		}
+		p.line()
+		p.prose("The key of the CA " + strings.Join(names, ", ") + " is not in the cluster, so that nothing can be signed. What the hosts have holds until you put something new " +
+			"into the folder " + not.Supplied + ": before it ends, and for nodes that join. If you have the key, give it in the CA's block instead.")
+	}
+	if len(not.Taints) > 0 {
+		p.line()
+		p.prose("Workers have taints that no flag of their kubelets sets: " + Clean(list(not.Taints)) + ". They stay, and are not in the configuration, since that would restart the kubelets. " +
+			"Write them into the nodes' blocks to have them on hosts that replace these as well.")
+	}
 }
