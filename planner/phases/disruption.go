@@ -106,8 +106,11 @@ func (n *node) memberDown() bool {
 	})
 }
 
-// serves tells that the API showed the node's own API server to be ready.
-func (n *node) serves() bool { return n.runs() && n.cluster.showsReady(n.name) }
+// serves tells that the API showed the node's own API server to be ready. An
+// administrator's kubeconfig that is lost takes nothing from it.
+func (n *node) serves() bool {
+	return n.isControlPlane() && n.report != nil && n.report.Files[manifest("kube-apiserver")].Exists && n.cluster.showsReady(n.name)
+}
 
 func (c *cluster) showsReady(name string) bool {
 	return c.seen != nil && c.seen.StaticPods["kube-apiserver-"+name].Ready
@@ -184,5 +187,5 @@ func (n *node) counts(o *node, phase string) bool {
 	if o.joining() {
 		return n.moment(phase) == afterAll
 	}
-	return o.runs()
+	return o.runs() || o.serves()
 }
