@@ -470,3 +470,29 @@ func TestUpgradeAwaitsReady(t *testing.T) {
 		}
 	}
 }
+
+// TestUpgradeInTheDarkBesideJoin: an upgrade that was cut short when it had stopped the
+// API goes on, although nodes are to join: their token is made when the API is back.
+func TestUpgradeInTheDarkBesideJoin(t *testing.T) {
+	t.Parallel()
+	for planes, all := range map[int]size{1: {1, 1, "1.36.3"}, 2: {3, 1, "1.36.3"}} {
+		t.Run(fmt.Sprint(planes), func(t *testing.T) {
+			t.Parallel()
+			o := running(t, planes, 0, "1.35.8")
+			o.config = all.config()
+			o.config.Clusters[0].Upgrade.AllowDowntime = true
+			o.kubelets("1.36.3")
+			o.cutIn(fmt.Sprintf("cp%d/etcd", planes), removesEtcd)
+			p, err := o.plan()
+			o.must(err)
+			if o.view.Clusters["prod"] != nil {
+				t.Error("the API answers")
+			}
+			if token, back := stepOf(p, "/bootstrap-token"), stepOf(p, fmt.Sprintf("cp%d/control-plane", planes)); token == nil || back == nil || !waitsFor(p, token, back.ID) {
+				t.Errorf("the token does not wait for the API:\n%s", describe(p))
+			}
+			o.must(o.carryOut())
+			o.wantDone()
+		})
+	}
+}
