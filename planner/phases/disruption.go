@@ -35,10 +35,18 @@ const (
 // moves away.
 func (n *node) moment(phase string) moment {
 	c := n.cluster
-	if c.report == nil || c.founding || c.view.targeted || n.sick() {
+	raises := c.up != nil && c.up.raises
+	switch {
+	case c.report == nil || c.founding || c.view.targeted:
+		return anyMoment
+	case !n.sick():
+	case raises && phase != kubeletStartPhase:
+		return beforeJoins // all that leave do so before the first risk
+	case !raises && phase != controlPlanePhase && !n.memberDown() && slices.ContainsFunc(c.parting(), leaver.dead):
+		return beforeAll // beside a member that is dead no other one restarts
+	default:
 		return anyMoment
 	}
-	raises := c.up != nil && c.up.raises
 	joinsLater := len(c.newcomers()) > 0 && (len(c.formerHosts()) > 0 || c.becomesPair())
 	switch {
 	case raises && (phase != kubeletStartPhase || joinsLater):
@@ -78,7 +86,7 @@ func (c *cluster) votersAt(at moment) []state.EtcdMember {
 		out = slices.DeleteFunc(out, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peerURL) })
 	}
 	for _, l := range c.parting() {
-		if at == beforeJoins || at == afterAll || at == beforeAll && planner.Dead(c.seen.Members, l.peerURL()) {
+		if at == beforeJoins || at == afterAll || at == beforeAll && l.dead() {
 			without(l.peerURL())
 		}
 	}
@@ -144,13 +152,18 @@ func (b *builder) disruptions(c *cluster) {
 		for _, l := range parting {
 			switch {
 			case at == anyMoment:
-			case at == beforeAll && !planner.Dead(c.seen.Members, l.peerURL()):
+			case at == beforeAll && !l.dead():
 				b.after(step(l.target, resetPhase), s.ID)
 			default:
 				b.after(s.ID, step(l.target, resetPhase))
 			}
 		}
 	}
+}
+
+// dead tells that etcd counts a voter on the leaver, which does not answer.
+func (l leaver) dead() bool {
+	return l.cluster.seen != nil && planner.Dead(l.cluster.seen.Members, l.peerURL())
 }
 
 // afterSick has a step on a control plane, be it one that joins, wait for what is done
