@@ -3,6 +3,7 @@ package phases_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/planner/phases"
 )
@@ -127,6 +128,42 @@ func TestLostPodsWhileRotating(t *testing.T) {
 					for _, pod := range pods {
 						o.edit(host, "file /etc/kubernetes/manifests/"+pod+".yaml delete")
 					}
+					o.must(o.apply())
+					for _, d := range o.world.Distrust() {
+						t.Error(d)
+					}
+					if at.ca != "service-account" { // which waits for tokens
+						o.wantNothing()
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestLostCertificatesWhileRotating: certificates that are lost in the midst of any
+// rotation are issued before it goes on, since what reads them would not come up.
+func TestLostCertificatesWhileRotating(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	for _, leaf := range []string{"apiserver", "etcd/server", "apiserver-etcd-client", "front-proxy-client"} {
+		for _, at := range []struct{ ca, stage, phase string }{
+			{"ca", "trust-both", "control-plane"},
+			{"ca", "reissue", "control-plane"},
+			{"ca", "drop-old", "certs"},
+			{"ca", "drop-old", "kubelet-start"},
+			{"etcd-ca", "trust-both", "etcd"},
+			{"etcd-ca", "reissue", "etcd"},
+			{"etcd-ca", "drop-old", "etcd"},
+			{"service-account", "trust-both", "control-plane"},
+			{"service-account", "reissue", "control-plane"},
+		} {
+			for _, host := range []string{"10.0.0.11", "10.0.0.12"} {
+				t.Run(leaf+"/"+at.ca+"/"+at.stage+"/"+at.phase+"/"+host, func(t *testing.T) {
+					t.Parallel()
+					o := rotating(t, base, at.ca, at.stage, at.phase)
+					o.edit(host, "file "+pki+leaf+".crt delete", "power reboot")
+					o.world.Advance(time.Minute)
 					o.must(o.apply())
 					for _, d := range o.world.Distrust() {
 						t.Error(d)
