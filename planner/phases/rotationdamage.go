@@ -185,6 +185,22 @@ func (b *builder) restart(c *cluster) []state.Address {
 	return done
 }
 
+// toldToSign drops controller managers from what fails that a stage tells with what to
+// sign, and waits for: beside a file of both CAs they do not start before, so that a proof
+// ahead of the stages would never come.
+func (c *cluster) toldToSign(changes []planner.Change) {
+	const component = "kube-controller-manager"
+	for _, s := range c.stages {
+		for _, n := range c.controlPlanes() {
+			a := item(n.target, controlPlanePhase, "file", manifest(component))
+			a.Waypoint = s.name
+			if slices.ContainsFunc(changes, func(ch planner.Change) bool { return ch.Address == a }) {
+				c.failed[n.target] = slices.DeleteFunc(c.failed[n.target], func(failed string) bool { return failed == component })
+			}
+		}
+	}
+}
+
 // issueLost issues the certificates of a control plane that are not there, or without
 // their keys, by those CAs that all trust at this point of a rotation.
 func (n *node) issueLost() []planner.Operation {

@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -171,6 +172,30 @@ func TestLostCertificatesWhileRotating(t *testing.T) {
 					if at.ca != "service-account" { // which waits for tokens
 						o.wantNothing()
 					}
+				})
+			}
+		}
+	}
+}
+
+// TestBootsWhileRotating: a control plane that boots in the midst of a rotation does not
+// keep it from going on. A controller manager that is not told yet with what to sign does
+// not start beside a file of both CAs, until a stage tells it.
+func TestBootsWhileRotating(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	for _, at := range []struct{ stage, phase string }{
+		{"trust-both", "kubeconfig"}, {"trust-both", "control-plane"}, {"reissue", "control-plane"}, {"drop-old", "control-plane"},
+	} {
+		for _, host := range []string{"10.0.0.11", "10.0.0.12"} {
+			for _, wait := range []time.Duration{0, time.Minute} {
+				t.Run(fmt.Sprintf("%s/%s/%s/%s", at.stage, at.phase, host, wait), func(t *testing.T) {
+					t.Parallel()
+					o := rotating(t, base, "ca", at.stage, at.phase)
+					o.edit(host, "power reboot")
+					o.world.Advance(wait)
+					o.must(o.apply())
+					o.wantNothing()
 				})
 			}
 		}
