@@ -35,10 +35,18 @@ const (
 // moves away.
 func (n *node) moment(phase string) moment {
 	c := n.cluster
-	if c.report == nil || c.founding || c.view.targeted || n.sick() {
+	raises := c.up != nil && c.up.raises
+	switch {
+	case c.report == nil || c.founding || c.view.targeted:
+		return anyMoment
+	case !n.sick():
+	case raises && phase != kubeletStartPhase:
+		return beforeJoins // all that leave do so before the first risk
+	case !raises && phase != controlPlanePhase && !n.memberDown() && slices.ContainsFunc(c.parting(), leaver.dead):
+		return beforeAll // beside a member that is dead no other one restarts
+	default:
 		return anyMoment
 	}
-	raises := c.up != nil && c.up.raises
 	joinsLater := len(c.newcomers()) > 0 && (len(c.formerHosts()) > 0 || c.becomesPair())
 	switch {
 	case raises && (phase != kubeletStartPhase || joinsLater):
@@ -78,7 +86,7 @@ func (c *cluster) votersAt(at moment) []state.EtcdMember {
 		out = slices.DeleteFunc(out, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peerURL) })
 	}
 	for _, l := range c.parting() {
-		if at == beforeJoins || at == afterAll || at == beforeAll && planner.Dead(c.seen.Members, l.peerURL()) {
+		if at == beforeJoins || at == afterAll || at == beforeAll && l.dead() {
 			without(l.peerURL())
 		}
 	}
@@ -106,8 +114,11 @@ func (n *node) memberDown() bool {
 	})
 }
 
-// serves tells that the API showed the node's own API server to be ready.
-func (n *node) serves() bool { return n.runs() && n.cluster.showsReady(n.name) }
+// serves tells that the API showed the node's own API server to be ready. An
+// administrator's kubeconfig that is lost takes nothing from it.
+func (n *node) serves() bool {
+	return n.isControlPlane() && n.report != nil && n.report.Files[manifest("kube-apiserver")].Exists && n.cluster.showsReady(n.name)
+}
 
 func (c *cluster) showsReady(name string) bool {
 	return c.seen != nil && c.seen.StaticPods["kube-apiserver-"+name].Ready
@@ -141,13 +152,18 @@ func (b *builder) disruptions(c *cluster) {
 		for _, l := range parting {
 			switch {
 			case at == anyMoment:
-			case at == beforeAll && !planner.Dead(c.seen.Members, l.peerURL()):
+			case at == beforeAll && !l.dead():
 				b.after(step(l.target, resetPhase), s.ID)
 			default:
 				b.after(s.ID, step(l.target, resetPhase))
 			}
 		}
 	}
+}
+
+// dead tells that etcd counts a voter on the leaver, which does not answer.
+func (l leaver) dead() bool {
+	return l.cluster.seen != nil && planner.Dead(l.cluster.seen.Members, l.peerURL())
 }
 
 // afterSick has a step on a control plane, be it one that joins, wait for what is done
@@ -184,5 +200,5 @@ func (n *node) counts(o *node, phase string) bool {
 	if o.joining() {
 		return n.moment(phase) == afterAll
 	}
-	return o.runs()
+	return o.runs() || o.serves()
 }

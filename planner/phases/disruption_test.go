@@ -226,3 +226,50 @@ func TestSaysWhoIsWell(t *testing.T) {
 		})
 	}
 }
+
+// TestLeavesBesideSick: where others leave, a control plane on which something fails is
+// restarted in the same order as one that is well: behind those that leave dead, and in
+// an upgrade behind all. What that means for quorum is said before anything is changed.
+func TestLeavesBesideSick(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		planes int
+		leaves func(o *operator, i int)
+		to     string
+	}{
+		"forgotten": {3, func(o *operator, i int) {
+			o.edit(address(i), "power off")
+			o.forget = append(o.forget, o.config.Nodes[i-1].Target)
+		}, "1.36.0"},
+		"its member is dead":         {3, func(o *operator, i int) { o.edit(address(i), breaksEtcd) }, "1.36.0"},
+		"two members of five are":    {5, func(o *operator, i int) { o.edit(address(i), breaksEtcd) }, "1.36.0"},
+		"in an upgrade, it was well": {3, func(*operator, int) {}, "1.36.3"},
+	} {
+		for _, allowed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, downtime allowed %v", name, allowed), func(t *testing.T) {
+				t.Parallel()
+				o := running(t, tt.planes, 0, "1.36.0")
+				c := o.config.Clusters[0]
+				c.KubernetesVersion, c.Upgrade.AllowDowntime = tt.to, allowed
+				o.kubelets(tt.to)
+				c.Etcd.Args = []config.Arg{{Name: "snapshot-count", Value: "20000"}}
+				for i := range tt.planes {
+					o.edit(address(i+1), editsScheduler)
+				}
+				leave := tt.planes / 2
+				for i := range leave {
+					tt.leaves(o, i+1)
+				}
+				o.config.Nodes = o.config.Nodes[leave:]
+				_, err := o.plan()
+				if refused := err != nil && strings.HasPrefix(err.Error(), "Etcd would lose quorum"); refused != (tt.planes == 3 && !allowed) {
+					t.Errorf("it is refused: %v", err)
+				}
+				if err == nil {
+					o.must(o.carryOut())
+					o.wantDone()
+				}
+			})
+		}
+	}
+}

@@ -258,7 +258,8 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 // has just been started gets a moment to answer.
 func (o *operator) quorum(ctx context.Context, s *planner.Step) error {
 	last := errors.New("no control plane answers for etcd")
-	for range 240 {
+	const tries = 240
+	for try := range tries {
 		var members []state.EtcdMember
 		for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
 			etcd, err := sim.Access{}.Etcd(ctx, o.world.Host(n.Address), []string{providers.Seat{}.EtcdURL()}, "")
@@ -274,8 +275,12 @@ func (o *operator) quorum(ctx context.Context, s *planner.Step) error {
 			}
 		}
 		if phases.StartsMember(s, members) {
+			down := o.view.MemberDown
+			if try == tries-1 {
+				down = o.view.MemberExits
+			}
 			h, _ := o.host(ctx, s.Target)
-			if r, err := h.Observe(ctx, phases.MemberQuery(o.config.Clusters[0])); err == nil && o.view.MemberDown(s.Target, r) {
+			if r, err := h.Observe(ctx, phases.MemberQuery(o.config.Clusters[0])); err == nil && down(s.Target, r) {
 				return nil
 			}
 		}

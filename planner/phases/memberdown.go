@@ -29,11 +29,21 @@ func MemberQuery(c *config.Cluster) state.Query {
 // that exits again and again.
 func (v *View) MemberDown(t state.Target, r *state.Report) bool {
 	c := v.clusterOf(t)
+	return v.MemberExits(t, r) && (!r.Files[manifest("etcd")].Exists || c.onlyPlane(t))
+}
+
+// MemberExits tells that a host has the data of an etcd member that does not run, be it
+// that its manifest is one by which it exits again and again. Who has waited in vain
+// until it comes up by itself may write another one: without it there is no quorum that
+// could be lost, and of two members, or of three of which two are so, none comes back
+// otherwise.
+func (v *View) MemberExits(t state.Target, r *state.Report) bool {
+	c := v.clusterOf(t)
 	if c == nil || r == nil || r.Started == nil || !r.Files[c.Etcd.DataDir+"/member"].Exists {
 		return false
 	}
 	_, runs := r.Started["etcd"]
-	return !runs && (!r.Files[manifest("etcd")].Exists || c.onlyPlane(t))
+	return !runs
 }
 
 // onlyPlane tells that a cluster has no other control plane than this one, nor had

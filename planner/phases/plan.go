@@ -149,6 +149,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 	}
 	for _, c := range v.clusters {
 		c.weighDoubts(changes)
+		c.toldToSign(changes)
 		if !v.Destroy {
 			b.cluster(c)
 		}

@@ -242,12 +242,13 @@ func (b *builder) mendFirst(c *cluster) {
 }
 
 // disturbs tells that a step stops or restarts something of a control plane, or
-// takes one out that is still there. In an upgrade those that leave are gone before.
+// takes one out that is still there. In an upgrade those that leave are gone before. So
+// are those whose member of etcd is dead: they serve nobody, and keep others from restarting.
 func (b *builder) disturbs(c *cluster, s planner.Step) bool {
 	if s.Phase != resetPhase && (s.Phase != drainPhase || c.up != nil) {
 		return slices.Contains(s.Limits, c.limit("control-plane-disruption"))
 	}
 	return c.up == nil && slices.ContainsFunc(c.view.leavers(), func(l leaver) bool {
-		return l.cluster == c && !l.gone && l.Role == string(config.ControlPlane) && l.target == s.Target
+		return l.cluster == c && !l.gone && !l.dead() && l.Role == string(config.ControlPlane) && l.target == s.Target
 	})
 }

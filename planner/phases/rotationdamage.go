@@ -125,7 +125,7 @@ func (n *node) lostConf() bool {
 }
 
 // restarted is the waypoint at which static pods that were lost since a rotation has begun
-// start again: its stages would wait for them.
+// start again, and what reads certificates that were: its stages would wait for them.
 const restarted = "restarted"
 
 // restarting brings back lost static pods of a cluster, as waypoints do. A controller
@@ -155,9 +155,16 @@ func (n *node) lostPods() []state.Item {
 	})
 }
 
-// restart adds the steps by which lost static pods start, one control plane after the other.
+// restart adds the steps by which lost certificates are issued and lost static pods start,
+// one control plane after the other.
 func (b *builder) restart(c *cluster) []state.Address {
 	var done []state.Address
+	for _, n := range c.inOrder() {
+		id := step(n.target, certsPhase)
+		id.Waypoint = restarted
+		b.addUpdate(id, planner.Step{Operations: n.issueLost(), Impact: "issues certificates that were lost, before the rotation goes on"}, nil)
+		done = append(done, id)
+	}
 	for _, n := range c.inOrder() {
 		member, plane := step(n.target, etcdPhase), step(n.target, controlPlanePhase)
 		member.Waypoint, plane.Waypoint = restarted, restarted
@@ -176,4 +183,39 @@ func (b *builder) restart(c *cluster) []state.Address {
 		}
 	}
 	return done
+}
+
+// toldToSign drops controller managers from what fails that a stage tells with what to
+// sign, and waits for: beside a file of both CAs they do not start before, so that a proof
+// ahead of the stages would never come.
+func (c *cluster) toldToSign(changes []planner.Change) {
+	const component = "kube-controller-manager"
+	for _, s := range c.stages {
+		for _, n := range c.controlPlanes() {
+			a := item(n.target, controlPlanePhase, "file", manifest(component))
+			a.Waypoint = s.name
+			if slices.ContainsFunc(changes, func(ch planner.Change) bool { return ch.Address == a }) {
+				c.failed[n.target] = slices.DeleteFunc(c.failed[n.target], func(failed string) bool { return failed == component })
+			}
+		}
+	}
+}
+
+// issueLost issues the certificates of a control plane that are not there, or without
+// their keys, by those CAs that all trust at this point of a rotation.
+func (n *node) issueLost() []planner.Operation {
+	var ops []planner.Operation
+	for _, leaf := range n.leaves() {
+		whole := len(n.report.Files[leaf.Base+".crt"].Certificates) > 0 && keyFault(n.report, leaf.Base+".key") == ""
+		if _, supplied := n.suppliedLeaf(leaf); whole || supplied {
+			continue
+		}
+		op := n.issue(leaf)
+		op.Renew = n.report.Files[leaf.Base+".crt"].Exists
+		if r := n.cluster.rotation(leaf.CA); r != nil && r.reissuing {
+			op.CA = r.signer()
+		}
+		ops = append(ops, op)
+	}
+	return ops
 }

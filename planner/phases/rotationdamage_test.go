@@ -1,8 +1,10 @@
 package phases_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/planner/phases"
 )
@@ -134,6 +136,66 @@ func TestLostPodsWhileRotating(t *testing.T) {
 					if at.ca != "service-account" { // which waits for tokens
 						o.wantNothing()
 					}
+				})
+			}
+		}
+	}
+}
+
+// TestLostCertificatesWhileRotating: certificates that are lost in the midst of any
+// rotation are issued before it goes on, since what reads them would not come up.
+func TestLostCertificatesWhileRotating(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	for _, leaf := range []string{"apiserver", "etcd/server", "apiserver-etcd-client", "front-proxy-client"} {
+		for _, at := range []struct{ ca, stage, phase string }{
+			{"ca", "trust-both", "control-plane"},
+			{"ca", "reissue", "control-plane"},
+			{"ca", "drop-old", "certs"},
+			{"ca", "drop-old", "kubelet-start"},
+			{"etcd-ca", "trust-both", "etcd"},
+			{"etcd-ca", "reissue", "etcd"},
+			{"etcd-ca", "drop-old", "etcd"},
+			{"service-account", "trust-both", "control-plane"},
+			{"service-account", "reissue", "control-plane"},
+		} {
+			for _, host := range []string{"10.0.0.11", "10.0.0.12"} {
+				t.Run(leaf+"/"+at.ca+"/"+at.stage+"/"+at.phase+"/"+host, func(t *testing.T) {
+					t.Parallel()
+					o := rotating(t, base, at.ca, at.stage, at.phase)
+					o.edit(host, "file "+pki+leaf+".crt delete", "power reboot")
+					o.world.Advance(time.Minute)
+					o.must(o.apply())
+					for _, d := range o.world.Distrust() {
+						t.Error(d)
+					}
+					if at.ca != "service-account" { // which waits for tokens
+						o.wantNothing()
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestBootsWhileRotating: a control plane that boots in the midst of a rotation does not
+// keep it from going on. A controller manager that is not told yet with what to sign does
+// not start beside a file of both CAs, until a stage tells it.
+func TestBootsWhileRotating(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	for _, at := range []struct{ stage, phase string }{
+		{"trust-both", "kubeconfig"}, {"trust-both", "control-plane"}, {"reissue", "control-plane"}, {"drop-old", "control-plane"},
+	} {
+		for _, host := range []string{"10.0.0.11", "10.0.0.12"} {
+			for _, wait := range []time.Duration{0, time.Minute} {
+				t.Run(fmt.Sprintf("%s/%s/%s/%s", at.stage, at.phase, host, wait), func(t *testing.T) {
+					t.Parallel()
+					o := rotating(t, base, "ca", at.stage, at.phase)
+					o.edit(host, "power reboot")
+					o.world.Advance(wait)
+					o.must(o.apply())
+					o.wantNothing()
 				})
 			}
 		}

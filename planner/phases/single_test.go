@@ -192,3 +192,36 @@ func TestMemberDown(t *testing.T) {
 		}
 	}
 }
+
+// TestMemberExits: members of etcd that do not start by their manifests, and without
+// which there is no quorum, get other ones, whether an apply has written those or
+// somebody else.
+func TestMemberExits(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(o *operator){
+		"one of two, by an apply": func(o *operator) {
+			o.config.Clusters[0].Etcd.Args = []config.Arg{{Name: "cert-file", Value: "/nowhere"}}
+			if o.apply() == nil {
+				o.t.Error("etcd starts")
+			}
+			o.config.Clusters[0].Etcd.Args = nil
+		},
+		"one of two, by somebody else":   func(o *operator) { o.edit("10.0.0.12", breaksEtcd) },
+		"two of three, by somebody else": func(o *operator) { o.edit("10.0.0.11", breaksEtcd); o.edit("10.0.0.13", breaksEtcd) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			planes := 2
+			if strings.HasPrefix(name, "two of three") {
+				planes = 3
+			}
+			o := founded(t, planes, 0)
+			o.config.Clusters[0].Upgrade.AllowDowntime = true
+			stop(o)
+			o.world.Advance(time.Minute)
+			o.must(o.apply())
+			o.wantNothing()
+			o.wantVoters(planes)
+		})
+	}
+}

@@ -24,7 +24,11 @@ var bootstrapToken = phase{
 		return s
 	},
 	clusterNeeds: func(c *cluster) []state.Address {
-		if c.up != nil || c.joinsFirst() {
+		switch {
+		case c.up != nil && c.report == nil:
+			// An API that an upgrade has stopped answers when that is done.
+			return c.planesProved()
+		case c.up != nil || c.joinsFirst():
 			return nil
 		}
 		return []state.Address{step(c.seat, waitPlanePhase)}

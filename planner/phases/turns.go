@@ -57,6 +57,9 @@ const (
 	failing
 	// ailing: it does not serve, for another reason.
 	ailing
+	// limping: something of it is stopped or fails, and it serves. It goes down when
+	// those are back that do not, as it may be the last one that does.
+	limping
 	// learning: it has begun to join, which ends before another one is added, since
 	// etcd has one learner at a time.
 	learning
@@ -75,7 +78,9 @@ func (n *node) plight() plight {
 		return downAndStopped
 	case here && n.memberDown():
 		return down
-	case here && (n.stopped() || !n.runs()):
+	case here && n.serves() && n.sick():
+		return limping
+	case here && n.stopped():
 		return stopped
 	case n.fails():
 		return failing

@@ -8,19 +8,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
 // Edits from outside, on a control plane.
 const (
-	editsScheduler = "file /etc/kubernetes/manifests/kube-scheduler.yaml set-arg profiling=true"
-	deletesAPI     = "file /etc/kubernetes/manifests/kube-apiserver.yaml delete"
-	breaksAPI      = "file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg etcd-servers=https://127.0.0.1:9999"
-	breaksEtcd     = "file /etc/kubernetes/manifests/etcd.yaml set-arg cert-file=/nowhere"
-	deletesEtcd    = "file /etc/kubernetes/manifests/etcd.yaml delete"
-	writesEtcd     = "write_file /etc/kubernetes/manifests/etcd.yaml"
-	removesEtcd    = "remove_path /etc/kubernetes/manifests/etcd.yaml"
+	editsScheduler   = "file /etc/kubernetes/manifests/kube-scheduler.yaml set-arg profiling=true"
+	deletesScheduler = "file /etc/kubernetes/manifests/kube-scheduler.yaml delete"
+	deletesAPI       = "file /etc/kubernetes/manifests/kube-apiserver.yaml delete"
+	breaksAPI        = "file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg etcd-servers=https://127.0.0.1:9999"
+	breaksEtcd       = "file /etc/kubernetes/manifests/etcd.yaml set-arg cert-file=/nowhere"
+	deletesEtcd      = "file /etc/kubernetes/manifests/etcd.yaml delete"
+	writesEtcd       = "write_file /etc/kubernetes/manifests/etcd.yaml"
+	removesEtcd      = "remove_path /etc/kubernetes/manifests/etcd.yaml"
 )
 
 // raising is a cluster of three control planes in a version, which is about to get 1.36.3.
@@ -108,6 +110,42 @@ func TestHalfDoneGoesFirst(t *testing.T) {
 				t.Errorf("the turns are %s, want %s", got, tt.turns)
 			}
 			o.must(o.carryOut())
+			o.wantDone()
+		})
+	}
+}
+
+// TestLastServingGoesLast wants the only API server that serves to restart when the others
+// are back, whatever else is wrong beside it.
+func TestLastServingGoesLast(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		edits [3]string
+		turns string
+	}{
+		"its scheduler is gone, the others are gone":   {[3]string{deletesScheduler, deletesAPI, deletesAPI}, "cp2 cp3 cp1"},
+		"its scheduler is gone, the others fail":       {[3]string{breaksAPI, deletesScheduler, breaksAPI}, "cp1 cp3 cp2"},
+		"its scheduler was edited, the others fail":    {[3]string{editsScheduler, breaksAPI, breaksAPI}, "cp2 cp3 cp1"},
+		"its kubeconfig is gone, one of them is gone":  {[3]string{"file /etc/kubernetes/admin.conf delete", deletesAPI, ""}, "cp2 cp3 cp1"},
+		"its scheduler is gone, one of them goes down": {[3]string{deletesScheduler, "", deletesEtcd}, "cp3 cp1 cp2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 0)
+			o.config.Clusters[0].APIServer.Component.Args = []config.Arg{{Name: "max-requests-inflight", Value: "500"}}
+			for i, edit := range tt.edits {
+				if edit != "" {
+					o.edit(address(i+1), edit)
+				}
+			}
+			p, err := o.plan()
+			o.must(err)
+			if got := turnsOf(p); got != tt.turns {
+				t.Errorf("the turns are %s, want %s", got, tt.turns)
+			}
+			o.world.Watch = true
+			o.must(o.carryOut())
+			o.wantHeld()
 			o.wantDone()
 		})
 	}

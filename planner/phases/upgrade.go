@@ -300,7 +300,19 @@ func (c *cluster) unready() diag.Diagnostics {
 // awaitsReady tells that the node's version is to change and its Node was seen
 // to be not Ready, which is not for its upgrade to mend.
 func (n *node) awaitsReady() bool {
-	return n.upgrades() && n.cluster.up.raises && n.isControlPlane() && n.cluster.report != nil && !n.cluster.report.Nodes[n.name].Ready && !n.ahead()
+	return n.upgrades() && n.cluster.up.raises && n.isControlPlane() && n.cluster.report != nil && !n.cluster.report.Nodes[n.name].Ready && !n.ahead() && !n.muted()
+}
+
+// muted tells that the API server beside a kubelet, or the etcd behind that, is stopped,
+// or does not run as its file says. It is the one that the kubelet reports to, and that
+// is asked whether the Node is Ready, so that this comes back with its static pods.
+func (n *node) muted() bool {
+	return slices.ContainsFunc(n.staticPods(), func(component string) bool {
+		if component != "etcd" && component != "kube-apiserver" {
+			return false
+		}
+		return !n.report.Files[manifest(component)].Exists || n.showsAnother(component)
+	})
 }
 
 // ahead tells that the kubelet which is installed is newer than the API server beside

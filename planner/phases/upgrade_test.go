@@ -13,6 +13,7 @@ import (
 	"github.com/kubewright/kubewright/config/artifacts/artifactstest"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
 )
@@ -413,6 +414,85 @@ func TestUpgradeRenews(t *testing.T) {
 			if !maps.Equal(started[0], started[1]) {
 				t.Errorf("started with certificates that are due:\n%v\nand without:\n%v", started[1], started[0])
 			}
+		})
+	}
+}
+
+// TestUpgradeOfMuted: a control plane whose API server or etcd does not run is not heard
+// of any more. Its upgrade brings it back, and does not wait for it to be Ready before.
+func TestUpgradeOfMuted(t *testing.T) {
+	t.Parallel()
+	for name, disturb := range map[string]func(o *operator){
+		"cut short when etcd was stopped": func(o *operator) {
+			o.config.Clusters[0].Etcd.Args = []config.Arg{{Name: "snapshot-count", Value: "20000"}}
+			o.cutIn("cp3/etcd", removesEtcd)
+		},
+		"cut short when the API server was stopped": func(o *operator) { o.cutIn("cp3/control-plane", "remove_path") },
+		"the API server is taken away":              func(o *operator) { o.edit(address(3), deletesAPI) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := raising(t, "1.36.0")
+			disturb(o)
+			o.edit(address(3), "power reboot")
+			o.world.Advance(time.Minute)
+			_, err := o.plan()
+			o.must(err)
+			if o.view.Clusters["prod"].Nodes["host-10-0-0-13"].Ready {
+				t.Error("its Node is Ready")
+			}
+			o.must(o.carryOut())
+			o.wantDone()
+		})
+	}
+}
+
+// TestUpgradeAwaitsReady: a Node that is not Ready is waited for, unless the API server
+// beside its kubelet, or the etcd behind that, was last shown with another manifest: it
+// does not come up by the one that is there.
+func TestUpgradeAwaitsReady(t *testing.T) {
+	t.Parallel()
+	o := raising(t, "1.36.0")
+	for component, want := range map[string]bool{"kube-scheduler": true, "kube-apiserver": false, "etcd": false} {
+		p := o.planSeeing(func(v *phases.View) {
+			c := v.Clusters["prod"]
+			n, pod := c.Nodes["host-10-0-0-13"], c.StaticPods[component+"-host-10-0-0-13"]
+			n.Ready, n.Silent = false, true
+			pod.Ready, pod.Hash = false, "another"
+			c.Nodes["host-10-0-0-13"], c.StaticPods[component+"-host-10-0-0-13"] = n, pod
+		})
+		s := stepOf(p, "cp3/control-plane")
+		if s == nil {
+			t.Fatalf("there is no such step:\n%s", describe(p))
+		}
+		if w, ok := s.Operations[0].(planner.Wait); (ok && w.For == planner.WaitNodeReady) != want {
+			t.Errorf("with another %s it begins with %+v, want that the Node is waited for: %v", component, s.Operations[0], want)
+		}
+	}
+}
+
+// TestUpgradeInTheDarkBesideJoin: an upgrade that was cut short when it had stopped the
+// API goes on, although nodes are to join: their token is made when the API is back.
+func TestUpgradeInTheDarkBesideJoin(t *testing.T) {
+	t.Parallel()
+	for planes, all := range map[int]size{1: {1, 1, "1.36.3"}, 2: {3, 1, "1.36.3"}} {
+		t.Run(fmt.Sprint(planes), func(t *testing.T) {
+			t.Parallel()
+			o := running(t, planes, 0, "1.35.8")
+			o.config = all.config()
+			o.config.Clusters[0].Upgrade.AllowDowntime = true
+			o.kubelets("1.36.3")
+			o.cutIn(fmt.Sprintf("cp%d/etcd", planes), removesEtcd)
+			p, err := o.plan()
+			o.must(err)
+			if o.view.Clusters["prod"] != nil {
+				t.Error("the API answers")
+			}
+			if token, back := stepOf(p, "/bootstrap-token"), stepOf(p, fmt.Sprintf("cp%d/control-plane", planes)); token == nil || back == nil || !waitsFor(p, token, back.ID) {
+				t.Errorf("the token does not wait for the API:\n%s", describe(p))
+			}
+			o.must(o.carryOut())
+			o.wantDone()
 		})
 	}
 }

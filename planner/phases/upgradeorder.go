@@ -52,6 +52,12 @@ func (c *cluster) afterPlanes() []state.Address {
 	if len(c.formerHosts()) == 0 {
 		needs = append(needs, step(c.target, uploadConfigPhase))
 	}
+	return append(needs, c.planesProved()...)
+}
+
+// planesProved are the proofs that control planes run with the new version.
+func (c *cluster) planesProved() []state.Address {
+	var needs []state.Address
 	for _, n := range c.controlPlanes() {
 		if n.upgrades() {
 			needs = append(needs, step(n.target, waitPlanePhase))

@@ -176,24 +176,32 @@ func (r *runner) quorumGate(ctx context.Context, c *config.Cluster, step *planne
 		} else if err = planner.QuorumAllows(step, r.session.view.PeerURL(step.Target), members); err == nil {
 			return nil
 		}
-		if phases.StartsMember(step, members) && r.memberDown(ctx, c, step.Target) {
+		waited := clock.Now().After(deadline)
+		if phases.StartsMember(step, members) && r.memberDown(ctx, c, step.Target, waited) {
 			return nil // what does not run cannot be lost, and it comes back by this step
 		}
 		// A member that has just been promoted or restarted needs a moment to answer.
-		if clock.Now().After(deadline) || clock.Sleep(ctx, gateInterval) != nil {
+		if waited || clock.Sleep(ctx, gateInterval) != nil {
 			return err
 		}
 	}
 }
 
-// memberDown looks whether the member on a step's own host is down.
-func (r *runner) memberDown(ctx context.Context, c *config.Cluster, t state.Target) bool {
+// memberDown looks whether the member on a step's own host is down: so that it does not
+// start by itself, or, where somebody has waited for that, at all.
+func (r *runner) memberDown(ctx context.Context, c *config.Cluster, t state.Target, waited bool) bool {
 	h, err := r.session.fleet.Host(ctx, t)
 	if err != nil {
 		return false
 	}
 	seen, err := h.Observe(ctx, phases.MemberQuery(c))
-	return err == nil && r.session.view.MemberDown(t, seen)
+	if err != nil {
+		return false
+	}
+	if waited {
+		return r.session.view.MemberExits(t, seen)
+	}
+	return r.session.view.MemberDown(t, seen)
 }
 
 // gateInterval is the time between two looks at a condition that is not met yet.
