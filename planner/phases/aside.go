@@ -75,7 +75,7 @@ func (v *View) reaches(targets []planner.Selector, label string) bool {
 // without forgets in the view what belongs to clusters.
 func (v *View) without(labels map[string]bool) {
 	gone := func(t state.Target) bool {
-		return t.Type == state.TypeCluster && labels[t.Name] || labels[v.labelOf(t)]
+		return t.Type != state.TypeNode && labels[t.Name] || labels[v.labelOf(t)]
 	}
 	cfg := *v.Config
 	cfg.Clusters = slices.DeleteFunc(slices.Clone(cfg.Clusters), func(c *config.Cluster) bool { return labels[c.Label] })
