@@ -122,8 +122,8 @@ func (f *folder) closed(step string) {
 // changed counts as not begun, whatever it has done before that: going on with the
 // plan has to find that change, and not to take it for the step's own.
 func (f *folder) failed(e state.Entry) {
-	if i, found := slices.BinarySearch(f.state.Unseen, e.Step); found && e.Refused {
-		f.state.Unseen = slices.Delete(f.state.Unseen, i, i+1)
+	if e.Refused {
+		f.see(e.Step)
 	}
 	a := f.last()
 	if a == nil {
@@ -185,17 +185,16 @@ func (f *folder) learn(l state.Learned) {
 	}
 	maps.Copy(f.state.Clusters, l.Clusters)
 	maps.Copy(f.state.Nodes, l.Nodes)
-	if l.Looked {
-		f.see(func(t state.Target) bool { return !slices.Contains(l.Open, t) })
+	for _, step := range l.Seen {
+		f.see(step)
 	}
 }
 
-// see drops the steps on targets from those that nobody has seen to be done.
-func (f *folder) see(seen func(state.Target) bool) {
-	f.state.Unseen = slices.DeleteFunc(f.state.Unseen, func(step string) bool {
-		a, err := state.ParseAddress(step)
-		return err != nil || seen(a.Target)
-	})
+// see drops a step from those that nobody has seen to be done.
+func (f *folder) see(step string) {
+	if i, found := slices.BinarySearch(f.state.Unseen, step); found {
+		f.state.Unseen = slices.Delete(f.state.Unseen, i, i+1)
+	}
 }
 
 // move gives what is recorded of a target another name. Where nothing is, it
@@ -227,11 +226,14 @@ func (f *folder) move(m state.Moved) {
 
 // leave forgets a target; with a cluster go its addons.
 func (f *folder) leave(t state.Target) {
-	maps.DeleteFunc(f.items, func(_ string, item state.Item) bool {
-		of := item.Address.Target
-		return of == t || t.Type == state.TypeCluster && of.Type == state.TypeAddon && of.Name == t.Name
+	of := func(a state.Address) bool {
+		return a.Target == t || t.Type == state.TypeCluster && a.Target.Type == state.TypeAddon && a.Target.Name == t.Name
+	}
+	maps.DeleteFunc(f.items, func(_ string, item state.Item) bool { return of(item.Address) })
+	f.state.Unseen = slices.DeleteFunc(f.state.Unseen, func(step string) bool {
+		a, err := state.ParseAddress(step)
+		return err == nil && of(a)
 	})
-	f.see(func(of state.Target) bool { return of == t })
 	switch t.Type {
 	case state.TypeCluster:
 		delete(f.state.Clusters, t.Name)

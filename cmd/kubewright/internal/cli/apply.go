@@ -189,7 +189,7 @@ func (s *session) lesson() lesson {
 	settled := phases.Settled(s.view)
 	learned.Moved, learned.Left = settled.Moved, append(learned.Left, settled.Left...)
 	learned.Nodes, learned.Clusters = overlaid(settled.Nodes, learned.Nodes), overlaid(settled.Clusters, learned.Clusters)
-	return lesson{learned, learned.IsZero() && s.recorded != nil && len(s.recorded.Unseen) == 0 && !s.leftover && !s.outputsChange()}
+	return lesson{learned, learned.IsZero() && s.recorded != nil && !s.leftover && !s.outputsChange()}
 }
 
 // settle ends an apply that has nothing to do on any host: the state learns
@@ -352,7 +352,7 @@ func (s *session) showCertificateKeys(outcome *executor.Outcome) {
 // takenApart is the state without the clusters of which a destroy left no node.
 func (s *session) takenApart(st *state.State) (*state.State, error) {
 	if len(st.Nodes) == 0 {
-		st.Clusters, st.Items = nil, nil
+		st.Clusters, st.Items, st.Unseen = nil, nil, nil
 		return st, nil
 	}
 	learned := phases.TakenApart(s.result.Plan, st)
