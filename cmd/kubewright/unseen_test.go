@@ -74,3 +74,23 @@ func TestUnseenOfWhatIsDestroyed(t *testing.T) {
 	f.must(t, "destroy", "-auto-approve")
 	f.wantForgotten(t, lastWrite)
 }
+
+// TestUnseenOfWhatHasAnotherName: what was begun on a node is its own doing by each of the
+// names that the node gets, by a moved block or by hand.
+func TestUnseenOfWhatHasAnotherName(t *testing.T) {
+	t.Parallel()
+	f := foundedFolder(t).copy(t)
+	f.raisePods(t)
+	f.kill(t, "apply", lastWrite)
+	f.replace(t, `node "worker"`, `node "pool"`)
+	moved := f.copy(t)
+	moved.replace(t, `connection {`, "moved {\n  from = node.worker\n  to   = node.pool\n}\n\nconnection {")
+	if out := moved.must(t, "plan", "-refresh-only"); strings.Contains(out, "outside of kubewright") {
+		t.Errorf("its own doing counts as somebody else's:\n%s", out)
+	}
+	f.must(t, "state", "mv", "node.worker", "node.pool")
+	f.wantDrift(t, false)
+	f.must(t, "apply", "-auto-approve")
+	f.must(t, "sim", "edit", "10.0.0.21", "yaml", "/var/lib/kubelet/config.yaml", "set", "maxPods=50")
+	f.wantDrift(t, true)
+}

@@ -207,6 +207,10 @@ func (f *folder) move(m state.Moved) {
 			f.items[item.Address.String()] = item
 		}
 	}
+	renamed(f.state.Unseen, m)
+	for i := range f.state.Applies {
+		renamed(f.state.Applies[i].Begun, m)
+	}
 	if n, ok := f.state.Nodes[m.From]; ok {
 		delete(f.state.Nodes, m.From)
 		f.state.Nodes[m.To] = n
@@ -222,6 +226,17 @@ func (f *folder) move(m state.Moved) {
 			}
 		}
 	}
+}
+
+// renamed gives sorted steps on a target its other name.
+func renamed(steps []string, m state.Moved) {
+	for i, text := range steps {
+		if a, err := state.ParseAddress(text); err == nil {
+			a.Target = m.Of(a.Target)
+			steps[i] = a.String()
+		}
+	}
+	slices.Sort(steps)
 }
 
 // leave forgets a target; with a cluster go its addons.
