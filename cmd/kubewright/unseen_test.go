@@ -94,3 +94,16 @@ func TestUnseenOfWhatHasAnotherName(t *testing.T) {
 	f.must(t, "sim", "edit", "10.0.0.21", "yaml", "/var/lib/kubelet/config.yaml", "set", "maxPods=50")
 	f.wantDrift(t, true)
 }
+
+// TestSeenWhereTheJournalIsLeft: an apply that was killed between writing the state and
+// emptying the journal has seen what it did, and what somebody changes then is theirs.
+func TestSeenWhereTheJournalIsLeft(t *testing.T) {
+	t.Parallel()
+	f := foundedFolder(t).copy(t)
+	f.raisePods(t)
+	f.kill(t, "apply", moment{2, "before truncate kubewright.journal"})
+	f.must(t, "sim", "edit", "10.0.0.21", "yaml", "/var/lib/kubelet/config.yaml", "set", "maxPods=50")
+	f.wantDrift(t, true)
+	f.must(t, "apply", "-auto-approve")
+	f.wantDrift(t, false)
+}

@@ -17,12 +17,28 @@ const maxApplies = 50
 // the entries are of another lineage.
 func Fold(st *state.State, entries []state.Entry) (*state.State, error) {
 	f := newFolder(st)
-	for _, e := range entries {
+	for _, e := range entries[contained(st, entries):] {
 		if err := f.apply(e); err != nil {
 			return nil, err
 		}
 	}
 	return f.finish(), nil
+}
+
+// contained is how many of the entries a state contains. It is written with all that a
+// journal has, and that is emptied next: a state that knows a run knows all of it, and by
+// a look at the hosts more than that.
+func contained(st *state.State, entries []state.Entry) int {
+	n, known := 0, false
+	for i, e := range entries {
+		if e.Kind == state.EntryRun {
+			known = st != nil && slices.ContainsFunc(st.Applies, func(a state.Apply) bool { return a.Run == e.Run })
+		}
+		if known {
+			n = i + 1
+		}
+	}
+	return n
 }
 
 // folder is a state under change, with its items by address.

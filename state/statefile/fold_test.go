@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -263,6 +264,25 @@ func TestFoldMoves(t *testing.T) {
 		}
 		if st.Nodes[a].Cluster != "one" {
 			t.Error("the state before was changed")
+		}
+	}
+}
+
+// TestFoldLeavesWhatTheStateContains: a state that knows a run was written at its end, and
+// has learned more by then than the journal has; of the runs behind it it has nothing.
+func TestFoldLeavesWhatTheStateContains(t *testing.T) {
+	t.Parallel()
+	begin := func(run, step string) []state.Entry {
+		return []state.Entry{{Kind: state.EntryRun, Run: run, Lineage: "l1", Steps: 2}, {Kind: state.EntryBegin, Step: step, Op: new(0)}}
+	}
+	first := begin("r1", "node.w/certs")
+	st, err := Fold(nil, append(slices.Clip(first), state.Entry{Kind: state.EntryDone, Learned: state.Learned{Seen: []string{"node.w/certs"}}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, entries := range map[string][]state.Entry{"": first, "node.v/certs": append(slices.Clip(first), begin("r2", "node.v/certs")...)} {
+		if got, err := Fold(st, entries); err != nil || strings.Join(got.Unseen, " ") != want {
+			t.Errorf("unseen are %v, want %q (%v)", got.Unseen, want, err)
 		}
 	}
 }
