@@ -207,6 +207,10 @@ func (s *session) settle(ctx context.Context, by approval) error {
 	if ends {
 		st.Applies[len(st.Applies)-1].Finish() // that of this plan: it was the last
 	}
+	if p := s.result.Plan; s.opts.refreshOnly && len(p.Drift) > 0 {
+		// What it takes over is no longer as a saved plan that was cut short has left it.
+		st.Applies = append(st.Applies, state.Apply{Time: s.Now(), Run: s.runID, Plan: by.digestOf(p), Serial: p.Serial, Who: s.Who})
+	}
 	journal, err := s.store.OpenJournal()
 	if err != nil {
 		return err
