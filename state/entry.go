@@ -75,15 +75,14 @@ type Learned struct {
 	Moved []Moved `json:"moved,omitempty"`
 	// Left are targets that are no more: everything recorded of them goes.
 	Left []Target `json:"left,omitempty"`
-	// Looked tells that everything was looked at, and Open are the targets where something
-	// was not as it is wanted. What was begun elsewhere is seen to be done.
-	Looked bool     `json:"looked,omitempty"`
-	Open   []Target `json:"open,omitempty"`
+	// Seen are steps, as addresses, that were seen to be done: whatever they change is as
+	// it is wanted.
+	Seen []string `json:"seen,omitempty"`
 }
 
 // IsZero reports whether nothing was learnt that is to be remembered by itself.
 func (l Learned) IsZero() bool {
-	return len(l.Items)+len(l.Gone)+len(l.Clusters)+len(l.Nodes)+len(l.Left)+len(l.Moved) == 0
+	return len(l.Items)+len(l.Gone)+len(l.Clusters)+len(l.Nodes)+len(l.Left)+len(l.Moved)+len(l.Seen) == 0
 }
 
 // DurationKey is the key of State.Durations for a phase and an action: control-plane/update.

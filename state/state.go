@@ -92,8 +92,9 @@ type Apply struct {
 	Plan   string `json:"plan"`
 	Serial int64  `json:"serial,omitempty"`
 	Who    string `json:"who,omitempty"`
-	Steps  int    `json:"steps"`
-	Failed int    `json:"failed,omitempty"`
+	// Steps are none of one that was refresh-only.
+	Steps  int `json:"steps"`
+	Failed int `json:"failed,omitempty"`
 	// Unfinished tells that the plan has not come to its end: only then does it go on
 	// when it is applied again. Entries of versions that did not know this lack it, so
 	// that nothing is done twice on the strength of them.
@@ -104,10 +105,16 @@ type Apply struct {
 }
 
 // Interrupted is since when no apply has come to its end, where the last one has begun
-// a step; zero otherwise.
+// a step; zero otherwise. One that was refresh-only has done nothing, and does not count.
 func (s *State) Interrupted(step Address) time.Time {
 	var since time.Time
-	for i := len(s.Applies) - 1; i >= 0 && s.Applies[i].Unfinished; i-- {
+	for i := len(s.Applies) - 1; i >= 0; i-- {
+		if s.Applies[i].Steps == 0 {
+			continue
+		}
+		if !s.Applies[i].Unfinished {
+			break
+		}
 		if since.IsZero() && !slices.Contains(s.Applies[i].Begun, step.String()) {
 			break
 		}

@@ -557,7 +557,7 @@ func (f folder) wantForgotten(t *testing.T, at moment) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st := loaded.State; len(st.Clusters)+len(st.Nodes)+len(st.Items) > 0 {
-		t.Errorf("moment %s: the state remembers %d clusters, %d nodes and %d items", at, len(st.Clusters), len(st.Nodes), len(st.Items))
+	if st := loaded.State; len(st.Clusters)+len(st.Nodes)+len(st.Items)+len(st.Unseen) > 0 {
+		t.Errorf("moment %s: the state remembers %d clusters, %d nodes, %d items and %d steps", at, len(st.Clusters), len(st.Nodes), len(st.Items), len(st.Unseen))
 	}
 }

@@ -75,7 +75,7 @@ func (v *View) reaches(targets []planner.Selector, label string) bool {
 // without forgets in the view what belongs to clusters.
 func (v *View) without(labels map[string]bool) {
 	gone := func(t state.Target) bool {
-		return t.Type == state.TypeCluster && labels[t.Name] || labels[v.labelOf(t)]
+		return t.Type != state.TypeNode && labels[t.Name] || labels[v.labelOf(t)]
 	}
 	cfg := *v.Config
 	cfg.Clusters = slices.DeleteFunc(slices.Clone(cfg.Clusters), func(c *config.Cluster) bool { return labels[c.Label] })
@@ -90,6 +90,10 @@ func (v *View) without(labels map[string]bool) {
 		maps.DeleteFunc(st.Nodes, func(t state.Target, _ *state.RecordedNode) bool { return gone(t) })
 		maps.DeleteFunc(st.Clusters, func(label string, _ *state.RecordedCluster) bool { return labels[label] })
 		st.Items = slices.DeleteFunc(slices.Clone(st.Items), func(i state.Item) bool { return gone(i.Address.Target) })
+		st.Unseen = slices.DeleteFunc(slices.Clone(st.Unseen), func(step string) bool {
+			a, err := state.ParseAddress(step)
+			return err == nil && gone(a.Target)
+		})
 		recorded = &st
 	}
 	v.Config, v.Reports, v.Unobserved, v.Recorded = &cfg, reports, unobserved, recorded

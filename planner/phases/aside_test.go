@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/kubewright/kubewright/config"
@@ -21,6 +22,10 @@ func TestClusterAside(t *testing.T) {
 		n := config.NewNode(state.NodeKeyTarget("tcp", "t1"), "test", config.ControlPlane, "10.0.1.11")
 		o.config.Clusters, o.config.Nodes = append(o.config.Clusters, second), append(o.config.Nodes, n)
 		o.edit("10.0.1.11", "power off")
+		o.recorded.Items = append(slices.Clone(o.recorded.Items), state.Item{
+			Address: state.Address{Target: state.AddonTarget("test", "cni"), Phase: "addon", Item: "object:v1/Namespace/cni"},
+			Kind:    state.KindObject, Attributes: state.Map(map[string]state.Value{"metadata": state.Map(nil)}),
+		})
 		o.config.Nodes[1].Labels = map[string]string{"example.com/pool": "a"}
 		places(o.config)
 		return o
@@ -51,6 +56,9 @@ func TestClusterAside(t *testing.T) {
 			wantFindings(t, diags, aside)
 			if r.Plan == nil || name == "another's node" && stepOf(r.Plan, "w1/mark-node") == nil && r.Plan.Empty() {
 				t.Errorf("nothing is planned for the cluster that is well")
+			}
+			if gone := r.Plan.Forgotten; len(gone) > 0 {
+				t.Errorf("the state is to forget %v", gone)
 			}
 			if len(o.recorded.Nodes) != whole {
 				t.Errorf("the state has %d nodes, want %d", len(o.recorded.Nodes), whole)

@@ -21,10 +21,43 @@ func (v *View) ownDoing() func(state.Address) bool {
 			}
 		}
 	}
+	return doing(begun)
+}
+
+// doing tells of an item whether steps may have changed it.
+func doing(begun []state.Address) func(state.Address) bool {
 	touched := Touched(begun)
 	return func(a state.Address) bool {
 		return touched(a) || a.Phase == controlPlanePhase && touched(step(a.Target, etcdPhase))
 	}
+}
+
+// seenDone are the steps that nobody had seen to be done and of which by now everything is
+// as it is wanted. Of what could not be looked at nobody knows. What skip_phases leaves out
+// differs for as long as it does, and what is only forgotten does not: neither has to do
+// with what was begun.
+func (v *View) seenDone(r Result) []string {
+	if v.Recorded == nil || len(v.Recorded.Unseen) == 0 {
+		return nil
+	}
+	dark := map[state.Target]bool{}
+	for _, u := range r.Observed.Unobserved {
+		dark[u.Target] = true
+	}
+	due := map[state.Target][]state.Address{}
+	for a := range r.Due {
+		if !slices.Contains(r.Plan.Forgotten, a) {
+			due[a.Target] = append(due[a.Target], a)
+		}
+	}
+	var out []string
+	for _, text := range v.Recorded.Unseen {
+		a, err := state.ParseAddress(text)
+		if err != nil || !dark[a.Target] && !slices.ContainsFunc(due[a.Target], doing([]state.Address{a})) {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // cutShort is of what the state does not know what an apply has left there: the steps in

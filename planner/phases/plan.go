@@ -21,6 +21,9 @@ type Result struct {
 	// Open has the items that are not as they are wanted, also those that a
 	// restricted plan leaves as they are.
 	Open map[state.Address]bool
+	// Due has those of them that the configuration does not leave out by skip_phases. It
+	// is not set of a refresh-only plan.
+	Due map[state.Address]bool
 }
 
 // Plan compares the configuration with what was observed and recorded. Errors
@@ -69,6 +72,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
 	open := addressesOf(changes)
 	changes, drift = v.unskipped(changes), v.unskipped(drift)
+	due := addressesOf(changes)
 	slices.SortFunc(changes, func(a, b planner.Change) int { return a.Address.Compare(b.Address) })
 	desired.Items = append(desired.Items, waypoints...)
 	desired.Sort()
@@ -91,7 +95,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if !v.Destroy {
 		p.Certificates = v.certificateEnds(p)
 	}
-	return Result{Plan: p, Desired: desired, Observed: observed, Open: open}, slices.Concat(diags, v.alarms(p), v.lostStrangers(), v.warnForgotten(), v.unreplaced(p, options), v.checkDrains(p), v.noRoom(p), v.checkPairs(p), v.quorumHeld(p))
+	return Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, slices.Concat(diags, v.alarms(p), v.lostStrangers(), v.warnForgotten(), v.unreplaced(p, options), v.checkDrains(p), v.noRoom(p), v.checkPairs(p), v.quorumHeld(p))
 }
 
 // refusals are why a plan that is whole must not be carried out.

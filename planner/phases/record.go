@@ -1,7 +1,6 @@
 package phases
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/kubewright/kubewright/planner"
@@ -94,7 +93,7 @@ func Record(v *View, r Result) state.Learned {
 	var l state.Learned
 	l.Gone = slices.Clone(r.Plan.Forgotten)
 	l.Nodes, l.Left = v.remembered(), v.deserted()
-	l.Looked, l.Open = true, openTargets(r)
+	l.Seen = v.seenDone(r)
 	settled := func(it *state.Item) bool { return !r.Open[it.Address] && r.Observed.Find(it.Address) != nil }
 	for i := range r.Desired.Items {
 		it := &r.Desired.Items[i]
@@ -123,21 +122,6 @@ func Record(v *View, r Result) state.Learned {
 		}
 	}
 	return l
-}
-
-// openTargets are those where something is not as it is wanted. What is only forgotten is
-// no such thing.
-func openTargets(r Result) []state.Target {
-	forgotten, targets := map[state.Address]bool{}, map[state.Target]bool{}
-	for _, a := range r.Plan.Forgotten {
-		forgotten[a] = true
-	}
-	for a := range r.Open {
-		if !forgotten[a] {
-			targets[a.Target] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(targets), compareTargets)
 }
 
 // deserted are recorded clusters whose block is gone and whose last node has left.

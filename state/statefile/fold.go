@@ -17,12 +17,28 @@ const maxApplies = 50
 // the entries are of another lineage.
 func Fold(st *state.State, entries []state.Entry) (*state.State, error) {
 	f := newFolder(st)
-	for _, e := range entries {
+	for _, e := range entries[contained(st, entries):] {
 		if err := f.apply(e); err != nil {
 			return nil, err
 		}
 	}
 	return f.finish(), nil
+}
+
+// contained is how many of the entries a state contains. It is written with all that a
+// journal has, and that is emptied next: a state that knows a run knows all of it, and by
+// a look at the hosts more than that.
+func contained(st *state.State, entries []state.Entry) int {
+	n, known := 0, false
+	for i, e := range entries {
+		if e.Kind == state.EntryRun {
+			known = st != nil && slices.ContainsFunc(st.Applies, func(a state.Apply) bool { return a.Run == e.Run })
+		}
+		if known {
+			n = i + 1
+		}
+	}
+	return n
 }
 
 // folder is a state under change, with its items by address.
@@ -122,8 +138,8 @@ func (f *folder) closed(step string) {
 // changed counts as not begun, whatever it has done before that: going on with the
 // plan has to find that change, and not to take it for the step's own.
 func (f *folder) failed(e state.Entry) {
-	if i, found := slices.BinarySearch(f.state.Unseen, e.Step); found && e.Refused {
-		f.state.Unseen = slices.Delete(f.state.Unseen, i, i+1)
+	if e.Refused {
+		f.see(e.Step)
 	}
 	a := f.last()
 	if a == nil {
@@ -185,17 +201,16 @@ func (f *folder) learn(l state.Learned) {
 	}
 	maps.Copy(f.state.Clusters, l.Clusters)
 	maps.Copy(f.state.Nodes, l.Nodes)
-	if l.Looked {
-		f.see(func(t state.Target) bool { return !slices.Contains(l.Open, t) })
+	for _, step := range l.Seen {
+		f.see(step)
 	}
 }
 
-// see drops the steps on targets from those that nobody has seen to be done.
-func (f *folder) see(seen func(state.Target) bool) {
-	f.state.Unseen = slices.DeleteFunc(f.state.Unseen, func(step string) bool {
-		a, err := state.ParseAddress(step)
-		return err != nil || seen(a.Target)
-	})
+// see drops a step from those that nobody has seen to be done.
+func (f *folder) see(step string) {
+	if i, found := slices.BinarySearch(f.state.Unseen, step); found {
+		f.state.Unseen = slices.Delete(f.state.Unseen, i, i+1)
+	}
 }
 
 // move gives what is recorded of a target another name. Where nothing is, it
@@ -207,6 +222,10 @@ func (f *folder) move(m state.Moved) {
 			item.Address.Target = to
 			f.items[item.Address.String()] = item
 		}
+	}
+	renamed(f.state.Unseen, m)
+	for i := range f.state.Applies {
+		renamed(f.state.Applies[i].Begun, m)
 	}
 	if n, ok := f.state.Nodes[m.From]; ok {
 		delete(f.state.Nodes, m.From)
@@ -225,13 +244,27 @@ func (f *folder) move(m state.Moved) {
 	}
 }
 
+// renamed gives sorted steps on a target its other name.
+func renamed(steps []string, m state.Moved) {
+	for i, text := range steps {
+		if a, err := state.ParseAddress(text); err == nil {
+			a.Target = m.Of(a.Target)
+			steps[i] = a.String()
+		}
+	}
+	slices.Sort(steps)
+}
+
 // leave forgets a target; with a cluster go its addons.
 func (f *folder) leave(t state.Target) {
-	maps.DeleteFunc(f.items, func(_ string, item state.Item) bool {
-		of := item.Address.Target
-		return of == t || t.Type == state.TypeCluster && of.Type == state.TypeAddon && of.Name == t.Name
+	of := func(a state.Address) bool {
+		return a.Target == t || t.Type == state.TypeCluster && a.Target.Type == state.TypeAddon && a.Target.Name == t.Name
+	}
+	maps.DeleteFunc(f.items, func(_ string, item state.Item) bool { return of(item.Address) })
+	f.state.Unseen = slices.DeleteFunc(f.state.Unseen, func(step string) bool {
+		a, err := state.ParseAddress(step)
+		return err == nil && of(a)
 	})
-	f.see(func(of state.Target) bool { return of == t })
 	switch t.Type {
 	case state.TypeCluster:
 		delete(f.state.Clusters, t.Name)

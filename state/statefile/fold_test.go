@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -71,8 +72,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestFoldTellsWhatNobodyHasSeen: what was begun is unseen until everything was looked at,
-// in whichever run that is, and afterwards where something was not as wanted.
+// TestFoldTellsWhatNobodyHasSeen: what was begun is unseen until it was seen to be done, in
+// whichever run that is, or until its target is no more, with a cluster its addons.
 func TestFoldTellsWhatNobodyHasSeen(t *testing.T) {
 	t.Parallel()
 	step := func(kind state.EntryKind, step string, refused bool) state.Entry {
@@ -81,22 +82,22 @@ func TestFoldTellsWhatNobodyHasSeen(t *testing.T) {
 	run := func(id string) state.Entry {
 		return state.Entry{Kind: state.EntryRun, Run: id, Lineage: "l1", Steps: 3}
 	}
-	looked := func(open ...state.Target) state.Entry {
-		return state.Entry{Kind: state.EntryDone, Learned: state.Learned{Looked: true, Open: open}}
+	saw := func(steps ...string) state.Entry {
+		return state.Entry{Kind: state.EntryDone, Learned: state.Learned{Seen: steps}}
 	}
 	entries := []state.Entry{
 		run("r1"), step(state.EntryBegin, "node.w/images", false), step(state.EntryBegin, "node.v/certs", false), step(state.EntryFailed, "node.v/certs", true),
-		run("r2"), step(state.EntryBegin, "node.w/certs", false), step(state.EntryBegin, "cluster.prod/addon", false), step(state.EntryBegin, "node.u/certs", false),
-		{Kind: state.EntryDone, Step: "node.u/reset", Phase: "reset", Learned: state.Learned{Left: []state.Target{state.NodeTarget("u")}}},
+		run("r2"), step(state.EntryBegin, "node.w/certs", false), step(state.EntryBegin, "cluster.prod/addon", false), step(state.EntryBegin, "node.u/certs", false), step(state.EntryBegin, `cluster.old.addon["cni"]/addon`, false),
+		{Kind: state.EntryDone, Step: "node.u/reset", Phase: "reset", Learned: state.Learned{Left: []state.Target{state.NodeTarget("u"), state.ClusterTarget("old")}}},
 	}
 	for name, c := range map[string]struct {
 		entries []state.Entry
 		want    []string
 	}{
 		"nobody looked":       {entries, []string{"cluster.prod/addon", "node.w/certs", "node.w/images"}},
-		"something is open":   {append(slices.Clip(entries), looked(state.NodeTarget("w"))), []string{"node.w/certs", "node.w/images"}},
-		"everything is done":  {append(slices.Clip(entries), looked()), nil},
-		"begun after a look":  {append(slices.Clip(entries), looked(), run("r3"), step(state.EntryBegin, "node.w/drain", false)), []string{"node.w/drain"}},
+		"something is open":   {append(slices.Clip(entries), saw("cluster.prod/addon", "node.w/images")), []string{"node.w/certs"}},
+		"everything is done":  {append(slices.Clip(entries), saw("cluster.prod/addon", "node.w/certs", "node.w/images")), nil},
+		"begun after a look":  {append(slices.Clip(entries), saw("cluster.prod/addon", "node.w/certs", "node.w/images"), run("r3"), step(state.EntryBegin, "node.w/drain", false)), []string{"node.w/drain"}},
 		"something is learnt": {append(slices.Clip(entries), state.Entry{Kind: state.EntryDone}), []string{"cluster.prod/addon", "node.w/certs", "node.w/images"}},
 	} {
 		st, err := Fold(nil, c.entries)
@@ -263,6 +264,25 @@ func TestFoldMoves(t *testing.T) {
 		}
 		if st.Nodes[a].Cluster != "one" {
 			t.Error("the state before was changed")
+		}
+	}
+}
+
+// TestFoldLeavesWhatTheStateContains: a state that knows a run was written at its end, and
+// has learned more by then than the journal has; of the runs behind it it has nothing.
+func TestFoldLeavesWhatTheStateContains(t *testing.T) {
+	t.Parallel()
+	begin := func(run, step string) []state.Entry {
+		return []state.Entry{{Kind: state.EntryRun, Run: run, Lineage: "l1", Steps: 2}, {Kind: state.EntryBegin, Step: step, Op: new(0)}}
+	}
+	first := begin("r1", "node.w/certs")
+	st, err := Fold(nil, append(slices.Clip(first), state.Entry{Kind: state.EntryDone, Learned: state.Learned{Seen: []string{"node.w/certs"}}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, entries := range map[string][]state.Entry{"": first, "node.v/certs": append(slices.Clip(first), begin("r2", "node.v/certs")...)} {
+		if got, err := Fold(st, entries); err != nil || strings.Join(got.Unseen, " ") != want {
+			t.Errorf("unseen are %v, want %q (%v)", got.Unseen, want, err)
 		}
 	}
 }

@@ -91,17 +91,13 @@ func overtaken(st *state.State, entries []state.Entry) bool {
 	if st == nil {
 		return false
 	}
-	last := ""
-	if n := len(st.Applies); n > 0 {
-		last = st.Applies[n-1].Run
-	}
 	behind := false
-	for _, e := range entries {
+	for _, e := range entries[contained(st, entries):] {
 		if e.Kind != state.EntryRun {
 			continue
 		}
-		if e.Run == last && last != "" || e.Lineage != st.Lineage {
-			return false // written by that run itself; or of a lineage that Fold refuses
+		if e.Lineage != st.Lineage {
+			return false // which Fold refuses
 		}
 		behind = e.Serial > 0 && e.Serial < st.Serial
 	}

@@ -189,7 +189,7 @@ func (s *session) lesson() lesson {
 	settled := phases.Settled(s.view)
 	learned.Moved, learned.Left = settled.Moved, append(learned.Left, settled.Left...)
 	learned.Nodes, learned.Clusters = overlaid(settled.Nodes, learned.Nodes), overlaid(settled.Clusters, learned.Clusters)
-	return lesson{learned, learned.IsZero() && s.recorded != nil && len(s.recorded.Unseen) == 0 && !s.leftover && !s.outputsChange()}
+	return lesson{learned, learned.IsZero() && s.recorded != nil && !s.leftover && !s.outputsChange()}
 }
 
 // settle ends an apply that has nothing to do on any host: the state learns
@@ -206,6 +206,10 @@ func (s *session) settle(ctx context.Context, by approval) error {
 	}
 	if ends {
 		st.Applies[len(st.Applies)-1].Finish() // that of this plan: it was the last
+	}
+	if p := s.result.Plan; s.opts.refreshOnly && len(p.Drift) > 0 {
+		// What it takes over is no longer as a saved plan that was cut short has left it.
+		st.Applies = append(st.Applies, state.Apply{Time: s.Now(), Run: s.runID, Plan: by.digestOf(p), Serial: p.Serial, Who: s.Who})
 	}
 	journal, err := s.store.OpenJournal()
 	if err != nil {
@@ -352,7 +356,7 @@ func (s *session) showCertificateKeys(outcome *executor.Outcome) {
 // takenApart is the state without the clusters of which a destroy left no node.
 func (s *session) takenApart(st *state.State) (*state.State, error) {
 	if len(st.Nodes) == 0 {
-		st.Clusters, st.Items = nil, nil
+		st.Clusters, st.Items, st.Unseen = nil, nil, nil
 		return st, nil
 	}
 	learned := phases.TakenApart(s.result.Plan, st)
