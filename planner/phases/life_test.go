@@ -189,7 +189,7 @@ func (o *operator) carryOut() error {
 		Content:   func(_ context.Context, s state.Sensitive) (state.Secret, error) { return v.Reveal(desired, s) },
 	}
 	defer perf.Close()
-	out, err := executor.Execute(context.Background(), o.result.Plan, runner{o, perf, desired}, o, executor.Options{ID: "run", Token: o.token, Parallelism: max(o.parallelism, 1), Heartbeat: -1})
+	out, err := executor.Execute(context.Background(), o.result.Plan, runner{o, perf, desired}, o, executor.Options{ID: fmt.Sprint("run ", o.token), Token: o.token, Parallelism: max(o.parallelism, 1), Heartbeat: -1})
 	if err := errors.Join(err, o.fold()); err != nil {
 		return err
 	}
