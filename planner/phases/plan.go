@@ -83,7 +83,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	}
 	v.countWhole(p)
 	v.speak(d, p)
-	if diags = append(diags, v.refusals(d, p, options)...); diags.HasErrors() {
+	if diags = slices.Concat(diags, v.refusals(d, p, options), v.wantedInside(p, desired)); diags.HasErrors() {
 		return Result{}, diags
 	}
 	v.price(p.Changes)
