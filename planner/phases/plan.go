@@ -62,9 +62,14 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		return v.refresh(header, desired, observed, options), diags
 	}
 	drift := v.drift(desired, observed)
+	own := v.unwantedOwn(desired)
+	if back := v.takenBack(own, observed); len(back) > 0 {
+		desired.Items = append(desired.Items, back...)
+		desired.Sort()
+	}
 	changes, waypoints := v.waypoints(observed)
 	changes, waypoints = append(changes, rotations...), append(waypoints, stages...)
-	changes = v.unignored(append(changes, handedOver(v.ofOwn(planner.Diff(desired, observed, v.asLeft(desired))), desired)...))
+	changes = v.unignored(append(changes, leftThere(handedOver(v.ofOwn(planner.Diff(desired, observed, v.asLeft(desired))), desired), own)...))
 	marks, marked := v.markAdopted(changes)
 	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
 	open := addressesOf(changes)
@@ -91,7 +96,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if !v.Destroy {
 		p.Certificates = v.certificateEnds(p)
 	}
-	return Result{Plan: p, Desired: desired, Observed: observed, Open: open}, slices.Concat(diags, v.alarms(p), v.lostStrangers(), v.warnForgotten(), v.unreplaced(p, options), v.checkDrains(p), v.noRoom(p), v.checkPairs(p), v.quorumHeld(p))
+	return Result{Plan: p, Desired: desired, Observed: observed, Open: open}, slices.Concat(diags, v.alarms(p), v.lostStrangers(), v.warnForgotten(), v.warnLeft(p, own, observed), v.unreplaced(p, options), v.checkDrains(p), v.noRoom(p), v.checkPairs(p), v.quorumHeld(p))
 }
 
 // refusals are why a plan that is whole must not be carried out.
