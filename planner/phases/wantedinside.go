@@ -52,14 +52,19 @@ func isIn(ref state.ObjectRef, outer *state.Item) bool {
 }
 
 func (c *cluster) refuseInside(outer state.ObjectRef, inside []state.Address) *diag.Diagnostic {
-	var objects []string
-	for _, a := range inside {
-		objects = append(objects, fmt.Sprintf("  %s of addon %q%s", parseRef(a.ID()), a.Target.Key, inFile(c.addonPlace(c.addon(a.Target)))))
-	}
 	return diag.Errorf("Objects would be deleted with another one",
 		"The %s %q is in no manifest of cluster %q any more. With it would be deleted what the configuration still wants:\n\n%s\n\n"+
 			"Nothing was changed. Put the %s back into a manifest, or take these objects out as well.",
-		outer.Kind, outer.Name, c.Label, strings.Join(objects, "\n"), outer.Kind).At(c.addonPlace(c.addon(inside[0].Target))).For(c.target)
+		outer.Kind, outer.Name, c.Label, c.listed(inside), outer.Kind).At(c.addonPlace(c.addon(inside[0].Target))).For(c.target)
+}
+
+// listed are objects of addons with where they are written, one a line.
+func (c *cluster) listed(objects []state.Address) string {
+	var out []string
+	for _, a := range objects {
+		out = append(out, fmt.Sprintf("  %s of addon %q%s", parseRef(a.ID()), a.Target.Key, inFile(c.addonPlace(c.addon(a.Target)))))
+	}
+	return strings.Join(out, "\n")
 }
 
 // inFile is a place in brackets, behind what is written there; "" when it is not known.
