@@ -137,7 +137,7 @@ func (b *builder) addonSteps(c *cluster) {
 	for _, t := range slices.Concat(configured, gone) {
 		id := step(t, addonPhase)
 		w := b.work(id, nil)
-		s := planner.Step{Via: c.seat, Operations: c.addonOperations(w), Impact: pruneImpact(w.changes)}
+		s := planner.Step{Via: c.seat, Operations: c.addonOperations(w), Impact: strings.Join(append(pruneImpact(w.changes), c.staysImpact(w.changes)...), "; ")}
 		if slices.Contains(gone, t) {
 			s.Action = planner.Delete
 		}
@@ -218,7 +218,7 @@ func kindOrder(ref state.ObjectRef) int {
 }
 
 // pruneImpact says what goes with objects that are pruned, and is in no manifest.
-func pruneImpact(changes []planner.Change) string {
+func pruneImpact(changes []planner.Change) []string {
 	var out []string
 	for _, ch := range changes {
 		if ch.Action != planner.Delete {
@@ -231,27 +231,34 @@ func pruneImpact(changes []planner.Change) string {
 			out = append(out, "deletes "+ref.Name+" with every object of that kind")
 		}
 	}
-	return strings.Join(out, "; ")
+	return out
 }
 
 // handedOver has objects that are wanted at another address forgotten instead of
 // deleted: an addon got another name, an object another addon, or its API another version.
 func handedOver(changes []planner.Change, desired *state.Snapshot) []planner.Change {
-	type object struct {
-		cluster string
-		objectName
-	}
-	of := func(a state.Address) object { return object{a.Target.Name, nameOf(parseRef(a.ID()))} }
-	wanted := map[object]bool{}
-	for _, it := range desired.Items {
-		if it.Kind == state.KindObject {
-			wanted[of(it.Address)] = true
-		}
-	}
+	wanted := objectsOf(desired)
 	for i, ch := range changes {
-		if ch.Action == planner.Delete && ch.Kind == state.KindObject && wanted[of(ch.Address)] {
+		if ch.Action == planner.Delete && ch.Kind == state.KindObject && wanted[clusterObject{ch.Address.Target.Name, nameOf(parseRef(ch.Address.ID()))}] {
 			changes[i].Action = planner.Forget
 		}
 	}
 	return changes
+}
+
+// clusterObject is an object of one of the clusters.
+type clusterObject struct {
+	cluster string
+	objectName
+}
+
+// objectsOf are the objects of a snapshot, at whichever address.
+func objectsOf(s *state.Snapshot) map[clusterObject]bool {
+	out := map[clusterObject]bool{}
+	for i := range s.Items {
+		if it := &s.Items[i]; it.Kind == state.KindObject {
+			out[clusterObject{it.Address.Target.Name, nameOf(parseRef(it.Address.ID()))}] = true
+		}
+	}
+	return out
 }

@@ -43,7 +43,7 @@ func TestAddonOrder(t *testing.T) {
 	addon := &config.Addon{Name: "tools", Objects: documents(
 		object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "asks"),
 		object("v1", "ServiceAccount", "tools", "second"),
-		object("example.org/v1", "Agent", "tools", "first"),
+		object("example.org/v1", "Agent", "default", "first"),
 		object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "agents.example.org"),
 		object("v1", "Namespace", "", "tools"),
 	)}
@@ -56,7 +56,7 @@ func TestAddonOrder(t *testing.T) {
 	o.wantNothing()
 
 	addon.Objects = addon.Objects[1:4]
-	addon.Objects[0].Value = object("v1", "ServiceAccount", "tools", "third")
+	addon.Objects[0].Value = object("v1", "ServiceAccount", "default", "third")
 	p, err = o.plan()
 	o.must(err)
 	inOrder(t, acts(p, "tools"), "apply ServiceAccount third", "delete admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration", "delete v1/ServiceAccount/tools/second", "delete v1/Namespace/tools")

@@ -65,9 +65,14 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		return v.refresh(header, desired, observed, options), diags
 	}
 	drift := v.drift(desired, observed)
+	own := v.unwantedOwn(desired)
+	if back := v.takenBack(own, observed); len(back) > 0 {
+		desired.Items = append(desired.Items, back...)
+		desired.Sort()
+	}
 	changes, waypoints := v.waypoints(observed)
 	changes, waypoints = append(changes, rotations...), append(waypoints, stages...)
-	changes = v.unignored(append(changes, handedOver(v.ofOwn(planner.Diff(desired, observed, v.asLeft(desired))), desired)...))
+	changes = v.unignored(append(changes, leftThere(handedOver(v.ofOwn(planner.Diff(desired, observed, v.asLeft(desired))), desired), own)...))
 	marks, marked := v.markAdopted(changes)
 	desired.Items, changes = append(desired.Items, marks...), append(changes, marked...)
 	open := addressesOf(changes)
@@ -87,7 +92,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	}
 	v.countWhole(p)
 	v.speak(d, p)
-	if diags = append(diags, v.refusals(d, p, options)...); diags.HasErrors() {
+	if diags = slices.Concat(diags, v.refusals(d, p, options), v.wantedInside(p, desired)); diags.HasErrors() {
 		return Result{}, diags
 	}
 	v.price(p.Changes)
@@ -95,7 +100,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if !v.Destroy {
 		p.Certificates = v.certificateEnds(p)
 	}
-	return Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, slices.Concat(diags, v.alarms(p), v.lostStrangers(), v.warnForgotten(), v.unreplaced(p, options), v.checkDrains(p), v.noRoom(p), v.checkPairs(p), v.quorumHeld(p))
+	return Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, slices.Concat(diags, v.alarms(p), v.lostStrangers(), v.warnForgotten(), v.warnLeft(p, own, observed), v.noNamespace(p), v.unreplaced(p, options), v.checkDrains(p), v.noRoom(p), v.checkPairs(p), v.quorumHeld(p))
 }
 
 // refusals are why a plan that is whole must not be carried out.

@@ -1,6 +1,8 @@
 package phases
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
@@ -52,6 +54,9 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string, repla
 			for _, o := range a.Objects {
 				add(refOf(o.Value))
 			}
+		}
+		for _, name := range slices.Sorted(maps.Keys((&cluster{Cluster: c}).foreignNamespaces())) {
+			add(namespaceRef(name))
 		}
 	}
 	q.PodsOn, q.Evicting = leaving(cfg, recorded, label, replace), evicting(cfg, recorded, label)

@@ -209,6 +209,8 @@ func (a *api) Delete(ctx context.Context, ref state.ObjectRef) error {
 		case ref.APIVersion == "v1" && ref.Kind == "Node":
 			c.deleteNode(ref.Name)
 			return nil
+		case ref.APIVersion == "v1" && ref.Kind == "Namespace" && slices.Contains(keptNamespaces, ref.Name):
+			return fmt.Errorf("namespaces %q is forbidden: this namespace may not be deleted", ref.Name)
 		case ref.APIVersion == "v1" && ref.Kind == "Namespace":
 			for key, o := range c.Objects {
 				if o.Live.Get("metadata.namespace").AsString() == ref.Name {

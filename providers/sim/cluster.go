@@ -306,6 +306,9 @@ func (w *World) object(c *cluster, ref state.ObjectRef) state.Value {
 
 var systemNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
 
+// keptNamespaces are those that an API server does not delete.
+var keptNamespaces = []string{"default", "kube-public", "kube-system"}
+
 const clusterInfo = "v1/ConfigMap/kube-public/cluster-info"
 
 // signed adds the signatures that the bootstrap signer keeps in cluster-info.
