@@ -130,7 +130,7 @@ func (c *cluster) drainedPods(node string) []planner.DrainedPod {
 }
 
 // drainImpact names the pods to evict, what is lost with them, and the budgets
-// that they have to wait for.
+// that they have to wait for or go past.
 func (c *cluster) drainImpact(node string) string {
 	pods, todo := c.evicted(node), "evict"
 	if c.Upgrade.Drain.DisableEviction {
@@ -143,22 +143,32 @@ func (c *cluster) drainImpact(node string) string {
 	if len(pods) > 0 {
 		text += ": " + c.named(pods, func(p state.PodReport) string { return p.String() + " (" + podNote(p, c.view.ObservedAt) + ")" })
 	}
-	budgets := map[string]bool{}
+	return text + c.budgetsOf(pods) + c.leftBehind(node)
+}
+
+// budgetsOf names the budgets that a drain of the pods has to wait for, or that it
+// passes over where it is to delete.
+func (c *cluster) budgetsOf(pods []state.PodReport) string {
+	past := c.Upgrade.Drain.DisableEviction
+	names := map[string]bool{}
 	for _, p := range pods {
 		for _, b := range p.Budgets {
-			budgets[b] = budgets[b] || c.seen.Budgets[b].Allowed == 0
+			if past || c.seen.Budgets[b].Allowed == 0 {
+				names[b] = true
+			}
 		}
 	}
-	var waits []string
-	for _, b := range slices.Sorted(maps.Keys(budgets)) {
-		if budgets[b] && !c.Upgrade.Drain.DisableEviction {
-			waits = append(waits, "PodDisruptionBudget "+b+" (allows 0)")
-		}
+	if len(names) == 0 {
+		return ""
 	}
-	if len(waits) > 0 {
-		text += "; blocked at the moment by " + strings.Join(waits, ", ")
+	var budgets []string
+	for _, b := range slices.Sorted(maps.Keys(names)) {
+		budgets = append(budgets, fmt.Sprintf("PodDisruptionBudget %s (allows %d)", b, c.seen.Budgets[b].Allowed))
 	}
-	return text + c.leftBehind(node)
+	if past {
+		return "; past " + strings.Join(budgets, ", ")
+	}
+	return "; blocked at the moment by " + strings.Join(budgets, ", ")
 }
 
 // podNote says what brings a pod back, what does not come back with it, and
