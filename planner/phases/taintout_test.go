@@ -3,6 +3,7 @@ package phases_test
 import (
 	"testing"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -60,6 +61,38 @@ func TestTaintThatEvicts(t *testing.T) {
 			}
 			if got != c.want || !marked {
 				t.Errorf("mark-worker and kubelet-start say %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestTaintBehindDrain wants a plan that drains a node and sets such a taint on it to name
+// what the drain leaves there.
+func TestTaintBehindDrain(t *testing.T) {
+	t.Parallel()
+	const evicts = "evicts 1 pod that does not tolerate the taint: shop/cart-1 (ReplicaSet); no PodDisruptionBudget is asked"
+	for name, c := range map[string]struct {
+		selector string
+		skipped  []string
+		want     string
+	}{
+		"all are drained":      {},
+		"one is passed over":   {selector: "app=none", want: evicts},
+		"the drain is skipped": {skipped: []string{"drain"}, want: evicts},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := stranded(t)
+			o.config.Clusters[0].KubernetesVersion = "1.37.1"
+			o.kubelets("1.37.1")
+			o.config.Clusters[0].Upgrade.Drain.PodSelector = c.selector
+			o.config.Nodes[1].Taints = []state.Taint{{Key: "maintenance", Effect: "NoExecute"}}
+			r, diags := o.planOf(o.observe(), planner.Options{SkipPhases: c.skipped})
+			if diags.HasErrors() {
+				t.Fatal(printedFindings(diags))
+			}
+			if s := stepOf(r.Plan, "w1/mark-worker"); s == nil || s.Impact != c.want {
+				t.Errorf("got %+v, want %q", s, c.want)
 			}
 		})
 	}
