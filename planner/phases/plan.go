@@ -33,7 +33,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	others := slices.Concat(v.replace(), v.notGone())
 	v.refuse(others)
 	v.resolve()
-	v.targeted, v.skipped = len(options.Targets) > 0, options.SkipPhases
+	v.targeted, v.excluded, v.skipped = len(options.Targets) > 0, options.Excludes, options.SkipPhases
 	diags = slices.Concat(diags, others, v.situate(), v.unreachable())
 	if others.HasErrors() { // of the other hosts nothing more can be told
 		return Result{}, slices.Concat(diags, v.preflight(), v.besides())
@@ -177,6 +177,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 			b.disruptions(c)
 			b.mendFirst(c)
 			b.rotate(c)
+			b.taintsFirst(c)
 		}
 	}
 	for _, t := range v.forgotten() {

@@ -1,6 +1,8 @@
 package phases_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/planner"
@@ -96,4 +98,78 @@ func TestTaintBehindDrain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTaintBeforePodsAreLetIn wants a node that was emptied to have its new taint before
+// pods are let in again, whatever part of the plan is carried out.
+func TestTaintBeforePodsAreLetIn(t *testing.T) {
+	t.Parallel()
+	before := []string{"drain", "mark", "kubelet-start"}
+	only := func(phase string) []planner.Selector { return []planner.Selector{{Phase: phase}} }
+	for name, c := range map[string]struct {
+		options planner.Options
+		want    []string
+	}{
+		"all of it":                {planner.Options{}, before},
+		"the kubelets":             {planner.Options{Targets: only("kubelet-start")}, before},
+		"the node":                 {planner.Options{Targets: []planner.Selector{{Target: state.NodeKeyTarget("worker", "w1")}}}, before},
+		"the marks of workers":     {planner.Options{Targets: only("mark-worker")}, before},
+		"without marks of workers": {planner.Options{SkipPhases: []string{"mark-worker"}}, []string{"drain", "kubelet-start"}},
+		"but marks of workers":     {planner.Options{Excludes: only("mark-worker")}, []string{"drain", "kubelet-start"}},
+		"without drains":           {planner.Options{SkipPhases: []string{"drain"}}, []string{"kubelet-start", "mark"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := tainted(t)
+			r, diags := o.planOf(o.observe(), c.options)
+			if diags.HasErrors() {
+				t.Fatal(printedFindings(diags))
+			}
+			if got := turnOf(r.Plan, "cp1"); name == "all of it" && !slices.Equal(got, before) {
+				t.Errorf("cp1: %v, want %v", got, before)
+			}
+			if got := turnOf(r.Plan, "w1"); !slices.Equal(got, c.want) {
+				t.Errorf("w1: %v, want %v", got, c.want)
+			}
+		})
+	}
+	o := tainted(t)
+	o.around = func(s *planner.Step) error {
+		if s.Target.Key == "w1" && s.Phase == "kubelet-start" {
+			if seen := o.observe().Clusters["prod"].Nodes["host-10-0-0-21"]; !seen.Unschedulable || len(seen.Taints) == 0 {
+				t.Errorf("before its kubelet is replaced w1 is %+v", seen)
+			}
+		}
+		return nil
+	}
+	o.must(o.apply())
+	o.wantNothing()
+}
+
+// tainted is a cluster that is to be upgraded, and whose nodes are to get taints.
+func tainted(t *testing.T) *operator {
+	t.Helper()
+	o := founded(t, 1, 2)
+	o.config.Clusters[0].KubernetesVersion = "1.37.1"
+	o.kubelets("1.37.1")
+	for _, n := range o.config.Nodes {
+		n.Taints = []state.Taint{{Key: "dedicated", Value: "x", Effect: "NoExecute"}}
+	}
+	return o
+}
+
+// turnOf are the phases of a plan in which a node is emptied, marked and opened again.
+func turnOf(p *planner.Plan, key string) []string {
+	var out []string
+	for _, s := range p.Steps {
+		phase, _, _ := strings.Cut(s.Phase, "-")
+		switch {
+		case s.Target.Key != key:
+		case phase == "mark":
+			out = append(out, phase)
+		case s.Phase == "drain" || s.Phase == "kubelet-start":
+			out = append(out, s.Phase)
+		}
+	}
+	return out
 }
