@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/providers/sim"
@@ -253,6 +254,34 @@ func TestDrainPassesNoDataOver(t *testing.T) {
 	o.leave("w2")
 	if _, err := o.planShown(); err == nil || !strings.Contains(err.Error(), "on the disk of this host alone: shop/db (db-data)") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A node that leaves without a drain is reset with its pods, which are named, and not
+// with the only copy of some data.
+func TestLeavingWithoutDrain(t *testing.T) {
+	t.Parallel()
+	o := crowded(t)
+	o.edit("10.0.0.11", "pod shop/db host-10-0-0-22 local", "claim shop/old host-10-0-0-22", "pod shop/stuck delete")
+	plan := func(phase string) (phases.Result, diag.Diagnostics) {
+		return o.planOf(o.observe(), planner.Options{SkipPhases: []string{phase}})
+	}
+	_, diags := plan("drain")
+	wantFindings(t, diags, finding{
+		diag.Error, "Data would be lost", "", `node.worker["w2"]`,
+		[]string{"PersistentVolumeClaims whose data is on this host alone", "shop/old (PersistentVolume pv-old).", "Pods whose data is on the disk of this host alone: shop/db (db-data)."},
+	})
+	if _, diags := plan("reset"); slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == "Data would be lost" }) {
+		t.Errorf("without a reset nothing is lost: %s", printedFindings(diags))
+	}
+	o.edit("10.0.0.11", "pod shop/db delete", "claim shop/old delete")
+	r, diags := plan("drain")
+	wantFindings(t, diags, finding{
+		diag.Warning, "Node leaves with its pods", "", `node.worker["w2"]`,
+		[]string{"With the reset 3 pods end", "shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/lone (no controller brings it back), shop/cart (ReplicaSet). Plan without"},
+	})
+	if stepOf(r.Plan, "w2/reset") == nil {
+		t.Errorf("the node does not leave:\n%s", describe(r.Plan))
 	}
 }
 

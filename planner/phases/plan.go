@@ -95,7 +95,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if !v.Destroy {
 		p.Certificates = v.certificateEnds(p)
 	}
-	return Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, slices.Concat(diags, v.alarms(p), v.lostStrangers(), v.warnForgotten(), v.unreplaced(p, options), v.checkDrains(p), v.noRoom(p), v.checkPairs(p), v.quorumHeld(p))
+	return Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, slices.Concat(diags, v.alarms(p), v.lostStrangers(), v.warnForgotten(), v.unreplaced(p, options), v.checkDrains(p), v.undrained(p), v.noRoom(p), v.checkPairs(p), v.quorumHeld(p))
 }
 
 // refusals are why a plan that is whole must not be carried out.
