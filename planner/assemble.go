@@ -18,8 +18,9 @@ type Draft struct {
 	// Turns are edges that bring steps into an order and no more: where a step is
 	// left out, who waited for its turn behind it goes on without it.
 	Turns map[state.Address][]state.Address
-	// Closes says which step makes what another one takes away again, by the latter:
-	// that one is in a part of a plan where the former is, whoever it waits for.
+	// Closes says which step makes what another one takes away again, or makes a node
+	// ready that another one lets pods in to, by the latter: that one is in a part of a
+	// plan where the former is, whoever it waits for.
 	Closes map[state.Address]state.Address
 	// Serves has the steps that are there for what needs them alone, as the snapshot
 	// before a member leaves is: nobody wants them in a part of a plan without that.

@@ -130,7 +130,7 @@ func (c *cluster) drainedPods(node string) []planner.DrainedPod {
 }
 
 // drainImpact names the pods to evict, what is lost with them, and the budgets
-// that they have to wait for.
+// that they have to wait for or go past.
 func (c *cluster) drainImpact(node string) string {
 	pods, todo := c.evicted(node), "evict"
 	if c.Upgrade.Drain.DisableEviction {
@@ -143,22 +143,32 @@ func (c *cluster) drainImpact(node string) string {
 	if len(pods) > 0 {
 		text += ": " + c.named(pods, func(p state.PodReport) string { return p.String() + " (" + podNote(p, c.view.ObservedAt) + ")" })
 	}
-	budgets := map[string]bool{}
+	return text + c.budgetsOf(pods) + c.leftBehind(node)
+}
+
+// budgetsOf names the budgets that a drain of the pods has to wait for, or that it
+// passes over where it is to delete.
+func (c *cluster) budgetsOf(pods []state.PodReport) string {
+	past := c.Upgrade.Drain.DisableEviction
+	names := map[string]bool{}
 	for _, p := range pods {
 		for _, b := range p.Budgets {
-			budgets[b] = budgets[b] || c.seen.Budgets[b].Allowed == 0
+			if past || c.seen.Budgets[b].Allowed == 0 {
+				names[b] = true
+			}
 		}
 	}
-	var waits []string
-	for _, b := range slices.Sorted(maps.Keys(budgets)) {
-		if budgets[b] && !c.Upgrade.Drain.DisableEviction {
-			waits = append(waits, "PodDisruptionBudget "+b+" (allows 0)")
-		}
+	if len(names) == 0 {
+		return ""
 	}
-	if len(waits) > 0 {
-		text += "; blocked at the moment by " + strings.Join(waits, ", ")
+	var budgets []string
+	for _, b := range slices.Sorted(maps.Keys(names)) {
+		budgets = append(budgets, fmt.Sprintf("PodDisruptionBudget %s (allows %d)", b, c.seen.Budgets[b].Allowed))
 	}
-	return text + c.leftBehind(node)
+	if past {
+		return "; past " + strings.Join(budgets, ", ")
+	}
+	return "; blocked at the moment by " + strings.Join(budgets, ", ")
 }
 
 // podNote says what brings a pod back, what does not come back with it, and
@@ -203,23 +213,57 @@ func (v *View) checkDrains(p *planner.Plan) diag.Diagnostics {
 	return diags
 }
 
-// obstacle is one reason why a node cannot be drained, with the pods or claims that
-// it speaks of and what to do.
+// obstacle is what to do about one reason why a node cannot be drained, and the pods
+// or claims that it speaks of.
 type obstacle struct {
-	why, todo string
-	of        []string
+	todo string
+	of   []string
 }
 
-func (c *cluster) refuseDrain(d planner.Drain, s planner.Step) *diag.Diagnostic {
-	var lines []string
-	for _, o := range c.obstacles(d, s.Action == planner.Delete) {
-		lines = append(lines, "  "+o.why+": "+strings.Join(o.of, ", ")+".\n    To do: "+o.todo+".")
+// obstacles are by the reason.
+type obstacles map[string]*obstacle
+
+// note adds what one of them speaks of.
+func (o obstacles) note(why, todo string, of fmt.Stringer, what string) {
+	if o[why] == nil {
+		o[why] = &obstacle{todo: todo}
 	}
-	if len(lines) == 0 {
+	o[why].of = append(o[why].of, of.String()+what)
+}
+
+// noteLost notes the data that goes with a node's host, whatever becomes of its pods.
+func (o obstacles) noteLost(c *cluster, node string) {
+	for _, k := range c.seen.Claims {
+		if k.Node == node {
+			o.note("PersistentVolumeClaims whose data is on this host alone, and that no pod to evict uses now",
+				"copy the data elsewhere, then delete the PersistentVolumeClaims", k, " (PersistentVolume "+k.Volume+")")
+		}
+	}
+	for _, p := range c.podsOf(node) {
+		if len(p.LocalClaims) > 0 {
+			o.note("Pods whose data is on the disk of this host alone",
+				"copy the data elsewhere, then delete the PersistentVolumeClaims, so that the pods are made anew without them", p, " ("+strings.Join(p.LocalClaims, ", ")+")")
+		}
+	}
+}
+
+// String has a line for each, and below it what to do.
+func (o obstacles) String() string {
+	var lines []string
+	for _, why := range slices.Sorted(maps.Keys(o)) {
+		lines = append(lines, "  "+why+": "+strings.Join(o[why].of, ", ")+".\n    To do: "+o[why].todo+".")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// refuseDrain says what stands against a drain.
+func (c *cluster) refuseDrain(d planner.Drain, s planner.Step) *diag.Diagnostic {
+	found := c.obstacles(d, s.Action == planner.Delete)
+	if len(found) == 0 {
 		return nil
 	}
 	return diag.Errorf("Node cannot be drained", "%s (node %s) is to be emptied, and this plan would not get through it. Nothing is changed on any host:\n\n%s",
-		s.Target, d.Node, strings.Join(lines, "\n")).For(s.Target).At(c.place("upgrade.drain"))
+		s.Target, d.Node, found).For(s.Target).At(c.place("upgrade.drain"))
 }
 
 // neverAllows says why a budget never allows an eviction, and what to do about it.
@@ -234,50 +278,32 @@ func neverAllows(name string, b state.BudgetReport) (why, todo string) {
 
 // obstacles are what stands against a drain of a node, which leaves for good or
 // comes back.
-func (c *cluster) obstacles(d planner.Drain, leaves bool) []obstacle {
-	found := map[string]*obstacle{}
-	note := func(why, todo string, of fmt.Stringer, what string) {
-		if found[why] == nil {
-			found[why] = &obstacle{why: why, todo: todo}
-		}
-		found[why].of = append(found[why].of, of.String()+what)
-	}
-	for _, k := range c.seen.Claims {
-		if leaves && k.Node == d.Node {
-			note("PersistentVolumeClaims whose data is on this host alone, and that no pod to evict uses now",
-				"copy the data elsewhere, then delete the PersistentVolumeClaims", k, " (PersistentVolume "+k.Volume+")")
-		}
+func (c *cluster) obstacles(d planner.Drain, leaves bool) obstacles {
+	found := obstacles{}
+	if leaves {
+		found.noteLost(c, d.Node)
 	}
 	for _, p := range c.podsOf(d.Node) {
-		// The disk goes with the host, whatever becomes of the pod.
-		if leaves && len(p.LocalClaims) > 0 {
-			note("Pods whose data is on the disk of this host alone",
-				"copy the data elsewhere, then delete the PersistentVolumeClaims, so that the pods are made anew without them", p, " ("+strings.Join(p.LocalClaims, ", ")+")")
-		}
 		if c.passedOver(p) != "" {
 			continue
 		}
 		if len(p.Budgets) > 1 && !d.DisableEviction {
-			note("Pods that several PodDisruptionBudgets select, of which the API evicts none",
+			found.note("Pods that several PodDisruptionBudgets select, of which the API evicts none",
 				"leave each pod to one budget; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, " ("+strings.Join(p.Budgets, ", ")+")")
 		}
 		for _, b := range p.Budgets {
 			if c.seen.Budgets[b].Never() && len(p.Budgets) == 1 && !d.DisableEviction {
 				why, todo := neverAllows(b, c.seen.Budgets[b])
-				note(why, todo+"; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, "")
+				found.note(why, todo+"; or set upgrade { drain { disable_eviction = true } } to delete the pods past every budget", p, "")
 			}
 		}
 		switch {
 		case p.Finished:
 		case p.EmptyDir && !d.DeleteEmptyDirData:
-			note("Pods with emptyDir volumes, whose data would be lost", "set upgrade { drain { delete_emptydir_data = true } } when it may be", p, "")
+			found.note("Pods with emptyDir volumes, whose data would be lost", "set upgrade { drain { delete_emptydir_data = true } } when it may be", p, "")
 		case p.Controller == "" && !d.Force:
-			note("Pods that no controller brings back", "delete them, or set upgrade { drain { force = true } } to have them deleted", p, "")
+			found.note("Pods that no controller brings back", "delete them, or set upgrade { drain { force = true } } to have them deleted", p, "")
 		}
 	}
-	var out []obstacle
-	for _, why := range slices.Sorted(maps.Keys(found)) {
-		out = append(out, *found[why])
-	}
-	return out
+	return found
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/providers/sim"
@@ -256,6 +257,34 @@ func TestDrainPassesNoDataOver(t *testing.T) {
 	}
 }
 
+// A node that leaves without a drain is reset with its pods, which are named, and not
+// with the only copy of some data.
+func TestLeavingWithoutDrain(t *testing.T) {
+	t.Parallel()
+	o := crowded(t)
+	o.edit("10.0.0.11", "pod shop/db host-10-0-0-22 local", "claim shop/old host-10-0-0-22", "pod shop/stuck delete")
+	plan := func(phase string) (phases.Result, diag.Diagnostics) {
+		return o.planOf(o.observe(), planner.Options{SkipPhases: []string{phase}})
+	}
+	_, diags := plan("drain")
+	wantFindings(t, diags, finding{
+		diag.Error, "Data would be lost", "", `node.worker["w2"]`,
+		[]string{"PersistentVolumeClaims whose data is on this host alone", "shop/old (PersistentVolume pv-old).", "Pods whose data is on the disk of this host alone: shop/db (db-data)."},
+	})
+	if _, diags := plan("reset"); slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == "Data would be lost" }) {
+		t.Errorf("without a reset nothing is lost: %s", printedFindings(diags))
+	}
+	o.edit("10.0.0.11", "pod shop/db delete", "claim shop/old delete")
+	r, diags := plan("drain")
+	wantFindings(t, diags, finding{
+		diag.Warning, "Node leaves with its pods", "", `node.worker["w2"]`,
+		[]string{"With the reset 3 pods end", "shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/lone (no controller brings it back), shop/cart (ReplicaSet). Plan without"},
+	})
+	if stepOf(r.Plan, "w2/reset") == nil {
+		t.Errorf("the node does not leave:\n%s", describe(r.Plan))
+	}
+}
+
 // A claim that no pod uses keeps its node from leaving, and not from being upgraded.
 func TestUnusedLocalClaim(t *testing.T) {
 	t.Parallel()
@@ -294,7 +323,8 @@ func TestDrainOfTwoBudgets(t *testing.T) {
 	o.config.Clusters[0].Upgrade.Drain.DisableEviction = true
 	p, err := o.plan()
 	o.must(err)
-	if _, said := drainOf(t, p, "w2/drain"); !strings.Contains(said, "shop/cart-1 (ReplicaSet)") {
+	const past = "shop/cart-1 (ReplicaSet); past PodDisruptionBudget shop/a (allows 1), PodDisruptionBudget shop/b (allows 1)"
+	if _, said := drainOf(t, p, "w2/drain"); !strings.Contains(said, past) {
 		t.Errorf("got %s", said)
 	}
 }

@@ -33,7 +33,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	others := slices.Concat(v.replace(), v.notGone())
 	v.refuse(others)
 	v.resolve()
-	v.targeted, v.skipped = len(options.Targets) > 0, options.SkipPhases
+	v.targeted, v.excluded, v.skipped = len(options.Targets) > 0, options.Excludes, options.SkipPhases
 	diags = slices.Concat(diags, others, v.situate(), v.unreachable())
 	if others.HasErrors() { // of the other hosts nothing more can be told
 		return Result{}, slices.Concat(diags, v.preflight(), v.besides())
@@ -100,7 +100,13 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	if !v.Destroy {
 		p.Certificates = v.certificateEnds(p)
 	}
-	return Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, slices.Concat(diags, v.alarms(p), v.lostStrangers(), v.warnForgotten(), v.warnLeft(p, own, observed), v.noNamespace(p), v.unreplaced(p, options), v.checkDrains(p), v.noRoom(p), v.checkPairs(p), v.quorumHeld(p))
+	return Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, append(diags, v.warnings(p, own, observed, options)...)
+}
+
+// warnings are what somebody should know before a plan is carried out.
+func (v *View) warnings(p *planner.Plan, own map[state.Address]ownObject, observed *state.Snapshot, options planner.Options) diag.Diagnostics {
+	return slices.Concat(v.alarms(p), v.lostStrangers(), v.warnForgotten(), v.warnLeft(p, own, observed), v.noNamespace(p),
+		v.unreplaced(p, options), v.checkDrains(p), v.undrained(p), v.noRoom(p), v.checkPairs(p), v.quorumHeld(p))
 }
 
 // refusals are why a plan that is whole must not be carried out.
@@ -182,6 +188,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 			b.disruptions(c)
 			b.mendFirst(c)
 			b.rotate(c)
+			b.taintsFirst(c)
 		}
 	}
 	for _, t := range v.forgotten() {

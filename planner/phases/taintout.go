@@ -39,11 +39,26 @@ func (n *node) markPhase() string {
 	return markWorkerPhase
 }
 
+// drains tells that this plan takes the pods off the node before its kubelet is replaced.
+func (n *node) drains() bool {
+	return len(n.drainStep().Operations) > 0 && !slices.Contains(n.cluster.view.skipped, drainPhase)
+}
+
+// exposed are the pods that a taint finds on the node: what a drain before it takes off
+// is the drain's to say.
+func (n *node) exposed() []state.PodReport {
+	pods := n.cluster.podsOf(n.name)
+	if !n.drains() {
+		return pods
+	}
+	return slices.DeleteFunc(pods, func(p state.PodReport) bool { return n.cluster.passedOver(p) == "" })
+}
+
 // taintImpact names the pods that go when the taints of a node are set as some
-// changes have it; empty where none do. What a drain takes off before is its to say.
+// changes have it; empty where none do.
 func (n *node) taintImpact(w work) string {
 	c := n.cluster
-	if c.report == nil || n.report == nil || n.joins() || len(n.drainStep().Operations) > 0 {
+	if c.report == nil || n.report == nil || n.joins() {
 		return ""
 	}
 	var set []state.Taint
@@ -52,7 +67,7 @@ func (n *node) taintImpact(w work) string {
 			set = append(set, t)
 		}
 	}
-	pods := slices.DeleteFunc(c.podsOf(n.name), func(p state.PodReport) bool {
+	pods := slices.DeleteFunc(n.exposed(), func(p state.PodReport) bool {
 		return !slices.ContainsFunc(set, func(t state.Taint) bool {
 			return !slices.ContainsFunc(p.Tolerations, func(o state.Toleration) bool { return o.Tolerates(t) })
 		})

@@ -1,8 +1,11 @@
 package phases_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -63,4 +66,110 @@ func TestTaintThatEvicts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTaintBehindDrain wants a plan that drains a node and sets such a taint on it to name
+// what the drain leaves there.
+func TestTaintBehindDrain(t *testing.T) {
+	t.Parallel()
+	const evicts = "evicts 1 pod that does not tolerate the taint: shop/cart-1 (ReplicaSet); no PodDisruptionBudget is asked"
+	for name, c := range map[string]struct {
+		selector string
+		skipped  []string
+		want     string
+	}{
+		"all are drained":      {},
+		"one is passed over":   {selector: "app=none", want: evicts},
+		"the drain is skipped": {skipped: []string{"drain"}, want: evicts},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := stranded(t)
+			o.config.Clusters[0].KubernetesVersion = "1.37.1"
+			o.kubelets("1.37.1")
+			o.config.Clusters[0].Upgrade.Drain.PodSelector = c.selector
+			o.config.Nodes[1].Taints = []state.Taint{{Key: "maintenance", Effect: "NoExecute"}}
+			r, diags := o.planOf(o.observe(), planner.Options{SkipPhases: c.skipped})
+			if diags.HasErrors() {
+				t.Fatal(printedFindings(diags))
+			}
+			if s := stepOf(r.Plan, "w1/mark-worker"); s == nil || s.Impact != c.want {
+				t.Errorf("got %+v, want %q", s, c.want)
+			}
+		})
+	}
+}
+
+// TestTaintBeforePodsAreLetIn wants a node that was emptied to have its new taint before
+// pods are let in again, whatever part of the plan is carried out.
+func TestTaintBeforePodsAreLetIn(t *testing.T) {
+	t.Parallel()
+	before := []string{"drain", "mark", "kubelet-start"}
+	only := func(phase string) []planner.Selector { return []planner.Selector{{Phase: phase}} }
+	for name, c := range map[string]struct {
+		options planner.Options
+		want    []string
+	}{
+		"all of it":                {planner.Options{}, before},
+		"the kubelets":             {planner.Options{Targets: only("kubelet-start")}, before},
+		"the node":                 {planner.Options{Targets: []planner.Selector{{Target: state.NodeKeyTarget("worker", "w1")}}}, before},
+		"the marks of workers":     {planner.Options{Targets: only("mark-worker")}, before},
+		"without marks of workers": {planner.Options{SkipPhases: []string{"mark-worker"}}, []string{"drain", "kubelet-start"}},
+		"but marks of workers":     {planner.Options{Excludes: only("mark-worker")}, []string{"drain", "kubelet-start"}},
+		"without drains":           {planner.Options{SkipPhases: []string{"drain"}}, []string{"kubelet-start", "mark"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := tainted(t)
+			r, diags := o.planOf(o.observe(), c.options)
+			if diags.HasErrors() {
+				t.Fatal(printedFindings(diags))
+			}
+			if got := turnOf(r.Plan, "cp1"); name == "all of it" && !slices.Equal(got, before) {
+				t.Errorf("cp1: %v, want %v", got, before)
+			}
+			if got := turnOf(r.Plan, "w1"); !slices.Equal(got, c.want) {
+				t.Errorf("w1: %v, want %v", got, c.want)
+			}
+		})
+	}
+	o := tainted(t)
+	o.around = func(s *planner.Step) error {
+		if s.Target.Key == "w1" && s.Phase == "kubelet-start" {
+			if seen := o.observe().Clusters["prod"].Nodes["host-10-0-0-21"]; !seen.Unschedulable || len(seen.Taints) == 0 {
+				t.Errorf("before its kubelet is replaced w1 is %+v", seen)
+			}
+		}
+		return nil
+	}
+	o.must(o.apply())
+	o.wantNothing()
+}
+
+// tainted is a cluster that is to be upgraded, and whose nodes are to get taints.
+func tainted(t *testing.T) *operator {
+	t.Helper()
+	o := founded(t, 1, 2)
+	o.config.Clusters[0].KubernetesVersion = "1.37.1"
+	o.kubelets("1.37.1")
+	for _, n := range o.config.Nodes {
+		n.Taints = []state.Taint{{Key: "dedicated", Value: "x", Effect: "NoExecute"}}
+	}
+	return o
+}
+
+// turnOf are the phases of a plan in which a node is emptied, marked and opened again.
+func turnOf(p *planner.Plan, key string) []string {
+	var out []string
+	for _, s := range p.Steps {
+		phase, _, _ := strings.Cut(s.Phase, "-")
+		switch {
+		case s.Target.Key != key:
+		case phase == "mark":
+			out = append(out, phase)
+		case s.Phase == "drain" || s.Phase == "kubelet-start":
+			out = append(out, s.Phase)
+		}
+	}
+	return out
 }

@@ -228,6 +228,19 @@ func TestUpgradeBatches(t *testing.T) {
 	}
 }
 
+// TestUpgradePausesLeftOut wants a plan without the pauses to promise none.
+func TestUpgradePausesLeftOut(t *testing.T) {
+	t.Parallel()
+	o := paced(t)
+	r, diags := o.planOf(o.observe(), planner.Options{SkipPhases: []string{"upgrade-pause"}})
+	if diags.HasErrors() {
+		t.Fatal(printedFindings(diags))
+	}
+	if got, want := strings.Join(r.Plan.Upgrades, "\n"), "  1. w3 (canary, pool batch)\n  2. w4, w5 (pool batch)\n"; !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestUpgradePauseGoesOn cuts an upgrade short in a pause: the next one waits
 // for what is left of it, and does not ask for the canary again.
 func TestUpgradePauseGoesOn(t *testing.T) {

@@ -308,12 +308,13 @@ func (c *cluster) workersLine() string {
 		if i == mostListed && len(batches) > mostListed+1 {
 			return text + fmt.Sprintf("\n  %d more batches", len(batches)-mostListed)
 		}
-		text += fmt.Sprintf("\n  %d. %s", i+1, b.describe(i+1 == len(batches)))
+		text += fmt.Sprintf("\n  %d. %s", i+1, b.describe(i+1 < len(batches) && !slices.Contains(c.view.skipped, pausePhase)))
 	}
 	return text
 }
 
-func (b *batch) describe(last bool) string {
+// describe names the batch's workers, and the pause behind them where there is one.
+func (b *batch) describe(paused bool) string {
 	var notes []string
 	if b.canary {
 		notes = append(notes, "canary")
@@ -328,7 +329,7 @@ func (b *batch) describe(last bool) string {
 	if len(notes) > 0 {
 		text += " (" + strings.Join(notes, ", ") + ")"
 	}
-	if !last && b.pool.Pause > 0 {
+	if paused && b.pool.Pause > 0 {
 		text += ", then a pause of " + brief(b.pool.Pause)
 	}
 	return text

@@ -181,6 +181,41 @@ func (b *builder) upgrade(c *cluster) {
 	b.snapshotBefore(c, "", "a version changes", b.risky(c)...)
 }
 
+// taintsFirst has the step that marks a node come between the drain and the kubelet,
+// which lets pods in again, where it sets a taint: a pod that the taint is to keep away
+// would be scheduled in between, and killed where the effect is NoExecute. A part of a
+// plan has both or none, but where somebody has left out the mark by its name.
+func (b *builder) taintsFirst(c *cluster) {
+	restricted := planner.Options{Excludes: c.view.excluded, SkipPhases: c.view.skipped}
+	for _, n := range c.nodes {
+		mark, start := step(n.target, n.markPhase()), step(n.target, kubeletStartPhase)
+		if !n.opens() || !restricted.Selects(mark) || !(work{changes: b.changes[mark]}).setsTaint() {
+			continue
+		}
+		b.draft.Edges[mark] = slices.Clone(b.draft.Edges[start])
+		b.after(start, mark)
+		b.draft.Closes[start] = mark
+	}
+}
+
+// opens tells that the node's step for its kubelet lets pods in again.
+func (n *node) opens() bool {
+	if n.cluster.report == nil || n.report == nil || n.joins() || n.unregistered() {
+		return false
+	}
+	return n.marked() || n.wasLeaving()
+}
+
+// setsTaint tells that a change gives a node a taint.
+func (w work) setsTaint() bool {
+	return slices.ContainsFunc(w.changes, func(c planner.Change) bool {
+		return slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool {
+			keys := state.SplitPath(a.Path)
+			return len(keys) == 2 && keys[0] == "taints" && !a.After.IsNull()
+		})
+	})
+}
+
 // risky are the steps that replace etcd, or move the cluster to another minor
 // version, in which the API may store things in another form.
 func (b *builder) risky(c *cluster) []state.Address {

@@ -72,6 +72,8 @@ type View struct {
 	// skipped are the phases that the plan leaves out: what speaks of one, or waits
 	// for it, is another step then.
 	skipped []string
+	// excluded are the steps that the plan leaves out, with what needs them.
+	excluded []planner.Selector
 	// writes are the operations of the plan that write to the host of each node.
 	writes map[state.Target]planner.Operations
 	// restores tells that an etcd is to be made anew of a snapshot, which makes it
