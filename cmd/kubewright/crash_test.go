@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -362,15 +363,17 @@ func (f folder) kubelets(t *testing.T, version string) {
 	}
 }
 
+// ids are those of this process, of which no two runs have one.
+var ids atomic.Int64
+
 // env is an operator's machine in this process, and all that the command printed there.
 func (f folder) env(args ...string) (*cli.Env, func() string) {
 	var out bytes.Buffer
 	printed := &watched{Writer: &out}
-	ids := 0
 	return &cli.Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: printed, Stderr: printed, Getenv: func(string) string { return "" },
 		Dir: string(f), Size: func() (int, int) { return 0, 0 }, Now: time.Now, Who: operatorName,
-		NewID: func() string { ids++; return fmt.Sprintf("%032x", ids) },
+		NewID: func() string { return fmt.Sprintf("%016x%016x", os.Getpid(), ids.Add(1)) },
 	}, out.String
 }
 

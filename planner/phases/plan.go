@@ -42,15 +42,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		if refused := v.checkFixed(); len(refused) > 0 {
 			return Result{}, slices.Concat(diags, refused, v.besides()) // the rest would speak of another cluster
 		}
-		diags = append(diags, v.unchangeable()...)
-		diags = append(diags, v.olderEtcd()...)
-		diags = append(diags, v.checkAuthorities()...)
-		diags = append(diags, v.checkRotations()...)
-		diags = append(diags, v.preflight()...)
-		diags = append(diags, v.endpointLeaves()...)
-		diags = append(diags, v.takenNames()...)
-		diags = append(diags, v.absentNames()...)
-		diags = append(diags, v.walk()...)
+		diags = append(diags, v.findings()...)
 	}
 	if diags.HasErrors() {
 		return Result{}, append(diags, v.besides()...)
@@ -66,10 +58,8 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 	}
 	drift := v.drift(desired, observed)
 	own := v.unwantedOwn(desired)
-	if back := v.takenBack(own, observed); len(back) > 0 {
-		desired.Items = append(desired.Items, back...)
-		desired.Sort()
-	}
+	desired.Items = append(desired.Items, v.takenBack(own, observed)...)
+	desired.Sort()
 	changes, waypoints := v.waypoints(observed)
 	changes, waypoints = append(changes, rotations...), append(waypoints, stages...)
 	changes = v.unignored(append(changes, leftThere(handedOver(v.ofOwn(planner.Diff(desired, observed, v.asLeft(desired))), desired), own)...))
@@ -101,6 +91,14 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		p.Certificates = v.certificateEnds(p)
 	}
 	return Result{Plan: p, Desired: desired, Observed: observed, Open: open, Due: due}, append(diags, v.warnings(p, own, observed, options)...)
+}
+
+// findings are what hosts and clusters have against what is wanted of them.
+func (v *View) findings() diag.Diagnostics {
+	return slices.Concat(
+		v.unchangeable(), v.olderEtcd(), v.checkAuthorities(), v.checkRotations(), v.preflight(),
+		v.endpointLeaves(), v.takenNames(), v.absentNames(), v.walk(),
+	)
 }
 
 // warnings are what somebody should know before a plan is carried out.
