@@ -134,6 +134,18 @@ type Taint struct {
 	Effect string `json:"effect"`
 }
 
+// String is KEY=VALUE:EFFECT as kubectl writes it, without what is empty.
+func (t Taint) String() string {
+	text := t.Key
+	if t.Value != "" {
+		text += "=" + t.Value
+	}
+	if t.Effect != "" {
+		text += ":" + t.Effect
+	}
+	return text
+}
+
 // StaticPodReport is what the API shows of a mirror pod.
 type StaticPodReport struct {
 	// Hash is the annotation kubernetes.io/config.hash: which manifest runs.

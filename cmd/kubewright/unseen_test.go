@@ -29,6 +29,13 @@ func (f folder) wantDrift(t *testing.T, drift bool) {
 
 const exitDrifted = 3
 
+// wantEditSeen wants what somebody changes on a host to count as theirs.
+func (f folder) wantEditSeen(t *testing.T, host string) {
+	t.Helper()
+	f.must(t, "sim", "edit", host, "yaml", "/var/lib/kubelet/config.yaml", "set", "maxPods=50")
+	f.wantDrift(t, true)
+}
+
 // TestUnseenOfHostThatIsOff: what an apply that was cut short has done on a host is its own
 // doing until somebody has looked at that host.
 func TestUnseenOfHostThatIsOff(t *testing.T) {
@@ -41,8 +48,7 @@ func TestUnseenOfHostThatIsOff(t *testing.T) {
 	f.must(t, "sim", "edit", "10.0.0.21", "power", "on")
 	f.wantDrift(t, false)
 	f.must(t, "apply", "-auto-approve")
-	f.must(t, "sim", "edit", "10.0.0.21", "yaml", "/var/lib/kubelet/config.yaml", "set", "maxPods=50")
-	f.wantDrift(t, true)
+	f.wantEditSeen(t, "10.0.0.21")
 }
 
 // TestUnseenBesideWhatIsLeftOut: what skip_phases leaves out, and what -skip-phase has left
@@ -56,8 +62,7 @@ func TestUnseenBesideWhatIsLeftOut(t *testing.T) {
 	later.replace(t, `cert_sans = [`, `arg "profiling" { value = "false" }`+"\n    cert_sans = [")
 	later.must(t, "apply", "-auto-approve", "-skip-phase=control-plane")
 	for host, f := range map[string]folder{"10.0.0.21": skipped, "10.0.0.11": later} {
-		f.must(t, "sim", "edit", host, "yaml", "/var/lib/kubelet/config.yaml", "set", "maxPods=50")
-		f.wantDrift(t, true)
+		f.wantEditSeen(t, host)
 		if out := f.must(t, "plan"); !strings.Contains(out, "changed outside of kubewright") || strings.Contains(out, "did not finish") {
 			t.Errorf("on %s it is not called a change from outside:\n%s", host, out)
 		}
@@ -91,8 +96,7 @@ func TestUnseenOfWhatHasAnotherName(t *testing.T) {
 	f.must(t, "state", "mv", "node.worker", "node.pool")
 	f.wantDrift(t, false)
 	f.must(t, "apply", "-auto-approve")
-	f.must(t, "sim", "edit", "10.0.0.21", "yaml", "/var/lib/kubelet/config.yaml", "set", "maxPods=50")
-	f.wantDrift(t, true)
+	f.wantEditSeen(t, "10.0.0.21")
 }
 
 // TestSeenWhereTheJournalIsLeft: an apply that was killed between writing the state and
@@ -102,8 +106,7 @@ func TestSeenWhereTheJournalIsLeft(t *testing.T) {
 	f := foundedFolder(t).copy(t)
 	f.raisePods(t)
 	f.kill(t, "apply", moment{2, "before truncate kubewright.journal"})
-	f.must(t, "sim", "edit", "10.0.0.21", "yaml", "/var/lib/kubelet/config.yaml", "set", "maxPods=50")
-	f.wantDrift(t, true)
+	f.wantEditSeen(t, "10.0.0.21")
 	f.must(t, "apply", "-auto-approve")
 	f.wantDrift(t, false)
 }

@@ -117,7 +117,7 @@ func (r *reader) unsaidTaints() []string {
 		var taints []string
 		for _, t := range r.seen.Hosts[i].Node.Taints {
 			if n.Role == config.Worker && !ofControllers(t.Key) && !slices.Contains(n.Taints, t) {
-				taints = append(taints, strings.TrimSuffix(t.Key+"="+t.Value, "=")+":"+t.Effect)
+				taints = append(taints, t.String())
 			}
 		}
 		if len(taints) > 0 {

@@ -141,7 +141,7 @@ func (c *cluster) drainImpact(node string) string {
 		text = "1 pod to " + todo
 	}
 	if len(pods) > 0 {
-		text += ": " + c.named(pods, func(p state.PodReport) string { return p.String() + " (" + podNote(p, c.view.ObservedAt) + ")" })
+		text += ": " + c.withNotes(pods)
 	}
 	return text + c.budgetsOf(pods) + c.leftBehind(node)
 }
@@ -169,6 +169,11 @@ func (c *cluster) budgetsOf(pods []state.PodReport) string {
 		return "; past " + strings.Join(budgets, ", ")
 	}
 	return "; blocked at the moment by " + strings.Join(budgets, ", ")
+}
+
+// withNotes names pods with what is to be known of each.
+func (c *cluster) withNotes(pods []state.PodReport) string {
+	return c.named(pods, func(p state.PodReport) string { return p.String() + " (" + podNote(p, c.view.ObservedAt) + ")" })
 }
 
 // podNote says what brings a pod back, what does not come back with it, and

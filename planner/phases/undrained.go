@@ -6,7 +6,6 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
-	"github.com/kubewright/kubewright/state"
 )
 
 // undrained tells of nodes that leave without the drain, since somebody has left that
@@ -54,5 +53,5 @@ func (l leaver) warnUndrained() *diag.Diagnostic {
 	}
 	return diag.Warningf("Node leaves with its pods", "%s (node %s) leaves, and this plan leaves out the drain before that. With the reset %s, and no PodDisruptionBudget is asked: %s. "+
 		"Plan without -skip-phase=drain to have them evicted first.",
-		l.target, l.Name, end, c.named(pods, func(p state.PodReport) string { return p.String() + " (" + podNote(p, c.view.ObservedAt) + ")" })).For(l.target).At(c.place("upgrade.drain"))
+		l.target, l.Name, end, c.withNotes(pods)).For(l.target).At(c.place("upgrade.drain"))
 }

@@ -195,13 +195,7 @@ func (v *view) nodeNameFlag(extra []config.Arg) string {
 func joinTaints(taints []state.Taint) string {
 	words := make([]string, len(taints))
 	for i, t := range taints {
-		words[i] = t.Key
-		if t.Value != "" {
-			words[i] += "=" + t.Value
-		}
-		if t.Effect != "" {
-			words[i] += ":" + t.Effect
-		}
+		words[i] = t.String()
 	}
 	return strings.Join(words, ",")
 }
