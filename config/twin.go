@@ -110,14 +110,16 @@ var twinned = regexp.MustCompile(`^(` + strings.Join([]string{
 	`certificates\..*\.key`,
 	`etcd\.external\.key`,
 	`connection\.sudo_password`,
+	`lifecycle\.precondition\[\d+\]\.(condition|error_message)`,
 }, "|") + `)$`)
 
-// secrets refuses sensitive values where they name or address something: those
-// stand in every plan, and what is reached by them is remembered.
+// secrets refuses sensitive values where they could not be kept from being seen,
+// such as in addresses and names: those stand in every plan, and what is reached by
+// them is remembered.
 func (c checker) secrets() {
 	for _, path := range keys(c.hidden) {
 		if !twinned.MatchString(path) {
-			c.errorf(path, "Value cannot be sensitive", "%s names or addresses something, is shown in plans and kept in the state. "+
+			c.errorf(path, "Value cannot be sensitive", "%s is shown in plans and kept in the state. "+
 				"Give a value that is no secret, or wrap it in nonsensitive() if it is none.", path)
 		}
 	}

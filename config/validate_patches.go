@@ -1,10 +1,12 @@
 package config
 
 import (
-	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubewright/kubewright/state"
@@ -58,8 +60,26 @@ func (c checker) patchContent(number int, p Patch) {
 			c.errorAt(p.Source, summary, "A patch of type %s is an object with the fields to change.", p.Type)
 		case p.Target == "kubeletconfiguration":
 			c.kubeletPatch(number, p, v)
+		case patchedObjects[p.Target] != nil:
+			c.objectPatch(number, p, v)
 		}
 	}
+}
+
+// patchedObjects are the types of what else can be patched.
+var patchedObjects = map[string]reflect.Type{
+	"kube-apiserver": reflect.TypeFor[corev1.Pod](), "kube-controller-manager": reflect.TypeFor[corev1.Pod](),
+	"kube-scheduler": reflect.TypeFor[corev1.Pod](), "etcd": reflect.TypeFor[corev1.Pod](),
+	"corednsdeployment": reflect.TypeFor[appsv1.Deployment](), "kubeproxydaemonset": reflect.TypeFor[appsv1.DaemonSet](),
+}
+
+// objectPatch checks the fields that a patch sets in an object: one that its type does
+// not have would vanish without a word.
+func (c checker) objectPatch(number int, p Patch, v state.Value) {
+	block := patchPath(number)
+	c.origins = Origins{block: p.Source}
+	t := patchedObjects[p.Target]
+	c.tree(block, t.Name(), setBy(v), t)
 }
 
 // kubeletPatch checks the fields that a patch sets in the kubelet's configuration, as if
@@ -67,7 +87,7 @@ func (c checker) patchContent(number int, p Patch) {
 // does not know, nor with a value of another type.
 func (c checker) kubeletPatch(number int, p Patch, v state.Value) {
 	const block = "kubelet.config"
-	c.hidden = map[string]bool{block: c.hidden[fmt.Sprintf("patch[%d].content", number)]}
+	c.hidden = map[string]bool{block: c.hidden[patchPath(number)]}
 	c.origins = Origins{block: p.Source}
 	c.kubeletFields(setBy(v))
 }

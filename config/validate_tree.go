@@ -76,10 +76,20 @@ func kindWord(v state.Value) string {
 	return "nothing"
 }
 
-// fieldName is a field for a message: where it lies in a component's configuration, or
-// the last key of its path.
-func fieldName(path string) string {
+// inside is where a field lies in a component's configuration, or in a patch.
+func inside(path string) (string, bool) {
 	if _, inner, ok := strings.Cut(path, ".config."); ok {
+		return inner, true
+	}
+	if _, inner, ok := strings.Cut(path, "].content."); ok {
+		return inner, true
+	}
+	return "", false
+}
+
+// fieldName is a field for a message: where it lies, or the last key of its path.
+func fieldName(path string) string {
+	if inner, ok := inside(path); ok {
 		return inner
 	}
 	keys := state.SplitPath(path)
@@ -148,7 +158,7 @@ func (c checker) structTree(path, kind string, v state.Value, t reflect.Type) {
 
 // within names the object inside of the tree.
 func within(path string) string {
-	_, inner, ok := strings.Cut(path, ".config.")
+	inner, ok := inside(path)
 	if !ok {
 		return ""
 	}

@@ -156,8 +156,15 @@ func (f folder) wantStopped(t *testing.T, finishes bool, out string) {
 	if done := strings.Count(behind, ": done after"); done > 1 || (done == 1) != finishes {
 		t.Errorf("%d steps were done behind the first signal\n%s", done, out)
 	}
-	if failed := strings.Contains(behind, ": failed after"); failed == finishes {
-		t.Errorf("failed %v\n%s", failed, out)
+	for _, said := range []string{": cut short after", "Error: Step cut short", " done, 1 cut short, "} {
+		if strings.Contains(behind, said) == finishes {
+			t.Errorf("%q is said, or is not\n%s", said, out)
+		}
+	}
+	for _, untrue := range []string{"failed", "context canceled"} {
+		if strings.Contains(behind, untrue) {
+			t.Errorf("%q, and nothing has failed\n%s", untrue, out)
+		}
 	}
 	if !strings.Contains(out, "kubewright apply") {
 		t.Errorf("it is not said how to go on:\n%s", out)

@@ -78,7 +78,7 @@ func (e *evaluator) expand(d *dynamic, b *block, add func(*template, *scope)) {
 	if failed(marks) {
 		return
 	}
-	if !e.iterable(d.forEach.Range(), v, marks) {
+	if !e.iterable(d.forEach.Range(), v, marks, "A map, a set or a list is needed") {
 		return
 	}
 	for it := v.ElementIterator(); it.Next(); {
@@ -99,15 +99,15 @@ func (e *evaluator) expand(d *dynamic, b *block, add func(*template, *scope)) {
 	}
 }
 
-// iterable reports a collection that cannot be walked.
-func (e *evaluator) iterable(r hcl.Range, v cty.Value, marks cty.ValueMarks) bool {
+// iterable reports a collection that cannot be walked; needed says what can.
+func (e *evaluator) iterable(r hcl.Range, v cty.Value, marks cty.ValueMarks, needed string) bool {
 	switch {
 	case hasPending(marks) || !v.IsKnown():
 		e.errorAt(r, "Invalid for_each argument", "The value is known only after an apply. Blocks cannot depend on it.")
 	case v.IsNull():
 		e.errorAt(r, "Invalid for_each argument", "The value is null. Write an empty collection for no blocks.")
 	case !v.CanIterateElements():
-		e.errorAt(r, "Invalid for_each argument", "A map, a set or a list is needed, not %s.", v.Type().FriendlyName())
+		e.errorAt(r, "Invalid for_each argument", "%s, not %s.", needed, v.Type().FriendlyName())
 	case marks.Has(sensitive):
 		e.errorAt(r, "Invalid for_each argument", "The value is sensitive, and the number of blocks would show in every plan.")
 	default:

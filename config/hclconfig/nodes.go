@@ -123,7 +123,7 @@ func (e *evaluator) deriveAdvertise(b *block) {
 // checkForEach reports what cannot be the keys of nodes.
 func (e *evaluator) checkForEach(t *thunk, v cty.Value, marks cty.ValueMarks) bool {
 	r := t.expr.Range()
-	if !e.iterable(r, v, marks) {
+	if !e.iterable(r, v, marks, "A map or a set of strings is needed, because the keys name the nodes") {
 		return false
 	}
 	typ := v.Type()

@@ -295,6 +295,49 @@ connection {
 	}
 }
 
+// TestSensitiveConditions: a condition may look at a secret, and may be made of one,
+// wherever it stands; its message then is not shown.
+func TestSensitiveConditions(t *testing.T) {
+	t.Parallel()
+	const condition = " {\n condition = length(var.s) == %d\n error_message = \"not ${var.s}\"\n}\n"
+	text := `
+variable "s" {
+  default   = "hunter22"
+  sensitive = true
+  validation ` + condition + `
+}
+check "s" {
+  assert ` + condition + `
+}
+cluster "c" {
+  kubernetes_version     = "1.36.3"
+  control_plane_endpoint = "c.example.com:6443"
+  lifecycle {
+    precondition ` + condition + `
+  }
+}
+node "n" {
+  cluster = cluster.c
+  role    = "control-plane"
+  address = "192.0.2.1"
+  lifecycle {
+    precondition ` + condition + `
+  }
+}`
+	if _, diags := load("main.hcl", fmt.Sprintf(text, 8, 8, 8, 8)); len(diags) > 0 {
+		t.Errorf("conditions that hold: %v", diags)
+	}
+	_, diags := load("main.hcl", fmt.Sprintf(text, 8, 9, 9, 9))
+	if len(diags) != 3 {
+		t.Errorf("got %v", diags)
+	}
+	for _, d := range diags {
+		if !strings.HasSuffix(d.Detail, "The condition is false. Its message is made of a sensitive value and not shown.") {
+			t.Errorf("got %v", d)
+		}
+	}
+}
+
 // TestSensitiveNames: what names or addresses something cannot be sensitive,
 // and a key or a name cannot be made of a secret.
 func TestSensitiveNames(t *testing.T) {

@@ -30,6 +30,25 @@ func (e *StopError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *StopError) Unwrap() error { return e.Err }
 
+// CutShortError says that a step was under way when the run was stopped at once. How
+// far it came is not known: the next plan looks.
+type CutShortError struct{ Err error }
+
+// Error says so, and how the step took it unless that was all it had to say.
+func (e *CutShortError) Error() string {
+	const text = "the run was stopped while this was under way, and how far it came is not known"
+	if errors.Is(e.Err, context.Canceled) {
+		return text
+	}
+	return text + ": " + e.Err.Error()
+}
+
+// Unwrap returns what the step said.
+func (e *CutShortError) Unwrap() error { return e.Err }
+
+// IsCutShort tells of the error of a step that it is a *CutShortError.
+func IsCutShort(err error) bool { return errors.As(err, new(*CutShortError)) }
+
 // endsRun tells a failure after which nothing new is started.
 func endsRun(err error) bool {
 	return errors.As(err, new(*PanicError)) || errors.As(err, new(*StopError))
@@ -63,4 +82,7 @@ func (x *execution) work(ctx context.Context, step *planner.Step, run Run) {
 		}
 	}
 	c.result, c.err = x.runner.RunStep(ctx, step, run, report)
+	if c.err != nil && ctx.Err() != nil && !endsRun(c.err) {
+		c.err = &CutShortError{c.err}
+	}
 }

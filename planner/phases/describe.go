@@ -22,15 +22,15 @@ func (v *View) describe(resources []planner.ResourceChange) {
 }
 
 // standing are the clusters, their addons and the nodes that the state has, as a plan
-// shows them that changes none of them.
+// shows them that changes none of them but may be for their names in the state.
 func (v *View) standing() []planner.ResourceChange {
 	var out []planner.ResourceChange
-	seen := map[state.Target]bool{}
+	seen, before := map[state.Target]bool{}, v.movedFrom()
 	add := func(t state.Target, note string) {
 		if !seen[t] {
 			seen[t] = true
 			traits := v.traitsBefore(t)
-			out = append(out, planner.ResourceChange{Target: t, Action: planner.NoOp, Note: note, Before: traits, After: traits})
+			out = append(out, planner.ResourceChange{Target: t, Action: planner.NoOp, Note: note, MovedFrom: before[t], Before: traits, After: traits})
 		}
 	}
 	if v.Recorded == nil {

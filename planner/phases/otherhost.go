@@ -20,6 +20,9 @@ func (v *View) otherHost(l leaver) *diag.Diagnostic {
 		if m.Node == l.target || m.Lineage != v.Recorded.Lineage || v.find(m.Node) == nil && !v.recordedNode(m.Node) {
 			return nil
 		}
+		if n := v.find(m.Node); n != nil && n.cluster.disowned && v.leavingAt()[n.Address] == l.target {
+			return nil // refuseLeaver has said it of the node that the host is
+		}
 		return diag.Errorf("Host is another node", "%s (%s) is to leave cluster %q, and the host at its address is marked as %s, which is a node as well. Nothing is changed on any host: "+
 			"the reset would take that one away. Find out where the host of %s is. If it is gone for good, have the state forget the node, which changes no host, and delete its Node object.\n\n  kubewright state rm '%s'",
 			l.target, l.Address, l.Cluster, m.Node, l.target, l.target).For(l.target)

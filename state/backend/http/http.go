@@ -13,6 +13,7 @@
 package http
 
 import (
+	"bytes"
 	"context"
 	"crypto/md5" //nolint:gosec // the protocol's check against damage on the way
 	"crypto/sha256"
@@ -211,6 +212,12 @@ func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
 	sum := md5.Sum(a.body) //nolint:gosec // as above
 	if want := a.header.Get("Content-MD5"); want != "" && want != base64.StdEncoding.EncodeToString(sum[:]) {
 		return nil, &backend.Error{Op: op, Place: b.String(), Problem: "the state does not fit its Content-MD5, so it was damaged on the way", Remedy: "run the same command again"}
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("<")) {
+		return nil, &backend.Error{
+			Op: op, Place: b.String(), Problem: "the server answers with a page for people (it begins with <), and not with a state",
+			Remedy: "see whether the address is right, and whether a login or a proxy answers in place of the server",
+		}
 	}
 	return &backend.Object{Data: a.body, Version: mark(a.body)}, nil
 }

@@ -3,6 +3,7 @@ package http_test
 import (
 	"context"
 	"errors"
+	nethttp "net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -108,6 +109,22 @@ func TestRefusals(t *testing.T) {
 		if _, err := http.New(settings(s, backend.Settings{c.name: c.value})); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s %q: error = %v, want one with %q", c.name, c.value, err, c.want)
 		}
+	}
+}
+
+// TestPage: a login page that is answered as if all were well is no state that
+// somebody has cut.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+		_, _ = w.Write([]byte("\n<!DOCTYPE html><title>Sign in</title>"))
+	}))
+	t.Cleanup(s.Close)
+	b := open(t, backend.Settings{"address": s.URL, "retry_max": "0", "retry_wait_min": "0", "retry_wait_max": "0"})
+	want := "cannot read state at " + s.URL + ": the server answers with a page for people (it begins with <), and not with a state; " +
+		"see whether the address is right, and whether a login or a proxy answers in place of the server"
+	if _, err := b.Read(t.Context()); err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
 	}
 }
 

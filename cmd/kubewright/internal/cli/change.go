@@ -62,6 +62,9 @@ func (s *session) targetsOf(flag string, addresses []string, diags *diag.Diagnos
 		switch {
 		case err != nil:
 			diags.Append(diag.Errorf("Unknown node", "-%s=%s: %v.%s", flag, a, err, didYouMean("", a, nodes)))
+		case t.Type == state.TypeNode && !slices.Contains(nodes, t.String()) && s.exists(t):
+			of := slices.DeleteFunc(nodes, func(n string) bool { return !strings.HasPrefix(n, t.String()+"[") })
+			diags.Append(diag.Errorf("Address of several nodes", "-%s=%s: a single node is needed, and these are %s.", flag, a, strings.Join(of, ", ")))
 		case t.Type != state.TypeNode || !s.exists(t):
 			diags.Append(diag.Errorf("Unknown node", "-%s=%s: neither configuration nor state have such a node.%s There are %s.", flag, a, didYouMean("", a, nodes), strings.Join(nodes, ", ")))
 		default:

@@ -126,6 +126,7 @@ func (a *app) planCommand() *cobra.Command {
 	a.planning(&o, cmd)
 	form.flag(cmd)
 	why.flag(cmd)
+	cmd.Flags().Lookup("lock-timeout").Usage = "a plan takes no lock and waits for none: this `duration` is taken for the sake of scripts"
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "plan the removal of everything")
 	cmd.Flags().Var((*fileName)(&out), "out", "save the plan to this `file`, for kubewright apply FILE")
 	cmd.Flags().StringVar(&o.generateOut, generateFlag, "", "write clusters of import blocks that have no block into this new `file` of the configuration")

@@ -57,7 +57,7 @@ func (s *session) idlePatterns() diag.Diagnostics {
 	for _, p := range s.config.Policies {
 		for _, pattern := range p.Protected {
 			if !slices.ContainsFunc(known, func(t state.Target) bool { return config.Matches(pattern, t) }) {
-				diags.Append(diag.Warningf("Nothing is protected", "policy %q protects %s, and nothing in configuration or state has such an address.%s",
+				diags.Append(diag.Warningf("Pattern protects nothing", "policy %q protects %s, and nothing in configuration or state has such an address.%s",
 					p.Name, pattern, didYouMean("", pattern, selectable(known))).At(p.Source))
 			}
 		}

@@ -40,23 +40,14 @@ var fixtures = map[string]func() *planner.Plan{
 	"empty": emptyPlan, "destroy": destroyPlan, "replace": replacePlan, "upgrade": upgradePlan, "import": importPlan,
 }
 
-// load writes the fixture as a plan file when golden files are rewritten, and reads it.
+// load is the fixture as a saved plan holds it.
 func load(t *testing.T, name string) *planner.Plan {
 	t.Helper()
-	path := filepath.Join("testdata", name+".plan.json")
-	if os.Getenv("UPDATE") != "" {
-		b, err := json.MarshalIndent(fixtures[name](), "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, append(b, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b, err := os.ReadFile(path)
+	b, err := json.MarshalIndent(fixtures[name](), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
+	golden(t, name+".plan.json", string(b)+"\n")
 	var p planner.Plan
 	if err := json.Unmarshal(b, &p); err != nil {
 		t.Fatal(err)

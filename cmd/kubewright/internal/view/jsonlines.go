@@ -158,7 +158,7 @@ func (j *JSONLines) Incomplete(plan *planner.Plan, outcome *executor.Outcome, o 
 	for _, s := range outcome.Steps {
 		if s.Status == executor.StatusFailed {
 			text := strings.Join(append([]string{CleanText(reason(s))}, lastWords(s.Err)...), "\n")
-			j.Diagnostics(diag.Diagnostics{diag.Errorf("Step failed", "%s", text).For(s.Step)}, nil)
+			j.Diagnostics(diag.Diagnostics{diag.Errorf("Step "+undone(s.Err), "%s", text).For(s.Step)}, nil)
 		}
 	}
 	head, far := farness(plan, outcome)
@@ -215,10 +215,10 @@ func (j *JSONLines) Event(e executor.Event) {
 	case executor.KindDone:
 		j.emit(e.Time, "info", "apply_complete", name+": done after "+after, more)
 	case executor.KindFailed:
-		j.emit(e.Time, "error", "apply_errored", name+": failed after "+after+": "+errorText(e.Err), more)
+		j.emit(e.Time, "error", "apply_errored", name+": "+undone(e.Err)+" after "+after+": "+errorText(e.Err), more)
 	case executor.KindSkipped:
 		hook["cause"] = e.Cause.String()
-		j.emit(e.Time, "warn", "apply_skipped", name+": skipped, because "+e.Cause.String()+" failed", more)
+		j.emit(e.Time, "warn", "apply_skipped", name+": skipped, because "+e.Cause.String()+" was not done", more)
 	case executor.KindCancelled:
 		j.emit(e.Time, "warn", "apply_skipped", name+": not started, because the run was stopped", more)
 	case executor.KindLog, executor.KindStopping:

@@ -201,6 +201,9 @@ func (p *page) refreshOnly(plan *planner.Plan) {
 			"Apply it to write what was found to the state.")
 		p.line()
 		p.prose("The configuration wins: the next apply that is not refresh-only puts back what it says. What is to stay is written into it, or left to others with ignore_changes.")
+	case len(plan.Moved) > 0:
+		p.prose("This is a refresh-only plan, so kubewright will not change any host, and nothing was found to be changed outside. " +
+			"Apply it to write to the state how these are called now:")
 	case plan.Restricted():
 		p.line(p.boldGreen("No changes."), " ", p.bold("What was selected still matches the state."))
 	case len(plan.CutShort) > 0:
@@ -209,6 +212,12 @@ func (p *page) refreshOnly(plan *planner.Plan) {
 		p.line(p.boldGreen("No changes."), " ", p.bold("Your clusters still match the state."))
 		p.line()
 		p.prose("kubewright has looked at every host, etcd and the API and found what the last apply left there.")
+	}
+	if len(plan.Moved) > 0 {
+		p.line()
+	}
+	for _, m := range plan.Moved {
+		p.line("  # ", p.moved(m))
 	}
 	if text := cutShort(plan); text != "" {
 		p.line()

@@ -198,14 +198,16 @@ func (t *tally) settle(s style, e executor.Event) []string {
 		t.done++
 		return []string{head + ": " + s.green("done") + " after " + after}
 	}
-	t.failed++
+	if !executor.IsCutShort(e.Err) {
+		t.failed++
+	}
 	why := ""
 	if e.Err != nil {
 		// The report at the end has the rest.
 		first, _, _ := strings.Cut(e.Err.Error(), "\n")
 		why = ": " + Clean(first)
 	}
-	return []string{head + ": " + s.boldRed("failed") + " after " + after + why}
+	return []string{head + ": " + s.boldRed(undone(e.Err)) + " after " + after + why}
 }
 
 // count counts what has ended: [ 7/41].

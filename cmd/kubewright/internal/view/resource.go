@@ -82,6 +82,11 @@ func blockHead(t state.Target) string {
 	return Clean(t.Type) + " " + quote(t.Name)
 }
 
+// moved says how a target is called in the state by now.
+func (p *page) moved(m state.Moved) string {
+	return p.bold(Clean(m.From.String())) + " has moved to " + p.bold(Clean(m.To.String()))
+}
+
 // resourceComments say what becomes of the resource, and why.
 func (p *page) resourceComments(c planner.ResourceChange, reason string) []string {
 	verb := map[planner.Action]string{
@@ -102,7 +107,7 @@ func (p *page) resourceComments(c planner.ResourceChange, reason string) []strin
 		return []string{p.bold(Clean(c.Target.String())) + " will be imported" + brackets([]string{noteOf(c), from})}
 	}
 	if c.Action == planner.NoOp {
-		return []string{p.bold(Clean(c.MovedFrom.String())) + " has moved to " + p.bold(Clean(c.Target.String()))}
+		return []string{p.moved(state.Moved{From: c.MovedFrom, To: c.Target})}
 	}
 	first := p.bold(Clean(c.Target.String())) + " " + verb
 	note := noteOf(c)

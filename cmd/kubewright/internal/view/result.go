@@ -87,7 +87,7 @@ func CertificateKey(w io.Writer, cluster state.Target, key state.Secret, o Optio
 
 // failure reports one failed step in the form of a finding.
 func (p *page) failure(plan *planner.Plan, outcome *executor.Outcome, s executor.StepOutcome) {
-	body := []string{p.boldRed("Error: ") + p.bold("Step failed"), "", "  with " + Clean(s.Step.String()) + where(plan, s.Step) + ","}
+	body := []string{p.boldRed("Error: ") + p.bold("Step "+undone(s.Err)), "", "  with " + Clean(s.Step.String()) + where(plan, s.Step) + ","}
 	body = append(body, "  after "+duration(time.Duration(s.Seconds*float64(time.Second)))+".", "")
 	width := p.width
 	left := ""
@@ -112,6 +112,14 @@ func (p *page) failure(plan *planner.Plan, outcome *executor.Outcome, s executor
 		p.line(p.red("╵"))
 	}
 	p.line()
+}
+
+// undone is how a step ended that was begun and not done.
+func undone(err error) string {
+	if executor.IsCutShort(err) {
+		return "cut short"
+	}
+	return "failed"
 }
 
 // reason is why a step failed.
@@ -192,11 +200,17 @@ func (p *page) remains(plan *planner.Plan, outcome *executor.Outcome, o Options)
 
 // farness is how far a run came.
 func farness(plan *planner.Plan, outcome *executor.Outcome) (head, far string) {
+	cut := 0
+	for _, s := range outcome.Steps {
+		if executor.IsCutShort(s.Err) {
+			cut++
+		}
+	}
 	parts := []string{itoa(outcome.Done) + " of " + plural(len(outcome.Steps), "step") + " done"}
 	for _, c := range []struct {
 		n    int
 		word string
-	}{{outcome.Failed, " failed"}, {outcome.Skipped, " skipped"}, {outcome.Cancelled, " not started"}} {
+	}{{outcome.Failed - cut, " failed"}, {cut, " cut short"}, {outcome.Skipped, " skipped"}, {outcome.Cancelled, " not started"}} {
 		if c.n > 0 {
 			parts = append(parts, itoa(c.n)+c.word)
 		}

@@ -251,6 +251,8 @@ func (r *review) headline() string {
 	switch {
 	case r.RefreshOnly && len(r.Drift) > 0:
 		return "Refresh only: " + plural(len(r.Drift), "item") + " changed outside of kubewright. No host is changed."
+	case r.RefreshOnly && len(r.Moved) > 0:
+		return "Refresh only: " + plural(len(r.Moved), "new name") + " in the state. No host is changed."
 	case !r.Empty():
 		return "Plan: " + planned(r.Plan)
 	case len(r.outputs) > 0:

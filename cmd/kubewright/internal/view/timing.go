@@ -53,7 +53,7 @@ func takes(t executor.Timeline) string {
 // estimate prints how long the plan would take, and what makes it as long as it is.
 func (p *page) estimate(t executor.Timeline, l labels) {
 	if text := takes(t); text != "" {
-		p.line(text)
+		p.prose(text)
 		p.chain("Longest chain: ", t, l)
 	}
 }
@@ -95,7 +95,7 @@ func (p *page) timing(plan *planner.Plan, outcome *executor.Outcome) {
 		work += s.Seconds
 	}
 	p.line()
-	p.line("Took ", duration(ofSeconds(t.Seconds)), " for ", plural(len(t.Steps), "step"), "; one after another they would take ", duration(ofSeconds(work)), ". The slowest:")
+	p.prose("Took " + duration(ofSeconds(t.Seconds)) + " for " + plural(len(t.Steps), "step") + "; one after another they would take " + duration(ofSeconds(work)) + ". The slowest:")
 	names, width := []string{}, 0
 	for _, s := range slowest[:min(len(slowest), maxSlowest)] {
 		names = append(names, stepName(s.Step))

@@ -14,6 +14,13 @@ node "list" {
   address  = each.value
 }
 
+node "number" {
+  for_each = 3 # ERROR: Invalid for_each argument
+  cluster  = cluster.c
+  role     = "worker"
+  address  = each.value
+}
+
 node "null" {
   for_each = null # ERROR: Invalid for_each argument
   cluster  = cluster.c
