@@ -146,11 +146,7 @@ func newBareSite(t *testing.T, name string, planes, workers int) *site {
 	if err != nil {
 		t.Fatalf("cannot bring up the lab: %v", err)
 	}
-	t.Cleanup(func() {
-		if os.Getenv("KEEP_LAB") == "" {
-			_ = l.Down(context.Background())
-		}
-	})
+	downWith(t, l)
 	s := &site{Lab: l, t: reporter{t}, dir: t.TempDir()}
 	for _, h := range l.Hosts() {
 		if h.Role == lab.ControlPlane {

@@ -71,11 +71,7 @@ func newSiteOf(t *testing.T, o lab.Options) *site {
 	if err != nil {
 		t.Fatalf("cannot bring up the lab: %v", err)
 	}
-	t.Cleanup(func() {
-		if os.Getenv("KEEP_LAB") == "" {
-			_ = l.Down(context.Background())
-		}
-	})
+	downWith(t, l)
 	s := &site{Lab: l, t: reporter{t}, dir: t.TempDir()}
 	for _, h := range l.Hosts() {
 		if strings.HasPrefix(h.Name, "cp") {
@@ -86,6 +82,19 @@ func newSiteOf(t *testing.T, o lab.Options) *site {
 	}
 	s.configure()
 	return s
+}
+
+// downWith takes a lab down with the test: the next one of its name would not come up.
+func downWith(t *testing.T, l *lab.Lab) {
+	t.Helper()
+	t.Cleanup(func() {
+		if os.Getenv("KEEP_LAB") != "" {
+			return
+		}
+		if err := l.Down(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // long skips a test of the long matrices unless those were asked for.

@@ -182,7 +182,8 @@ func readPIDs(file string) ([]int, error) {
 
 // Kill kills everything in the tree and waits until nothing is left.
 func (g Group) Kill(ctx context.Context) error {
-	if err := g.Freeze(false); err != nil {
+	trees, err := Hierarchies()
+	if err != nil {
 		return err
 	}
 	return process.Until(ctx, 20*time.Second, 10*time.Millisecond, "the processes of "+string(g)+" to end", func(context.Context) error {
@@ -193,8 +194,38 @@ func (g Group) Kill(ctx context.Context) error {
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone by now
 		}
+		for _, h := range trees {
+			g.thaw(h)
+		}
 		return fmt.Errorf("%d still run", len(pids))
 	})
+}
+
+// thaw lets the processes of every folder of the tree go on: what is frozen in cgroup v1
+// does not die, and a runc that is killed while it changes a container leaves it so.
+func (g Group) thaw(h Hierarchy) {
+	file, value := h.freezer(false)
+	if file == "" {
+		return
+	}
+	_ = filepath.WalkDir(g.Path(h), func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			_ = os.WriteFile(filepath.Join(name, file), []byte(value), 0) // it may be gone by now
+		}
+		return nil
+	})
+}
+
+// freezer is the file that stops the processes of a folder or lets them go on, and what
+// is written there; empty in a tree that stops none.
+func (h Hierarchy) freezer(frozen bool) (file, value string) {
+	switch h.Dir {
+	case "":
+		return "cgroup.freeze", map[bool]string{true: "1", false: "0"}[frozen]
+	case "freezer":
+		return "freezer.state", map[bool]string{true: "FROZEN", false: "THAWED"}[frozen]
+	}
+	return "", ""
 }
 
 // Freeze stops all processes of the tree where they are, or lets them go on.
@@ -204,12 +235,8 @@ func (g Group) Freeze(frozen bool) error {
 		return err
 	}
 	for _, h := range trees {
-		file, value := "cgroup.freeze", map[bool]string{true: "1", false: "0"}[frozen]
-		switch h.Dir {
-		case "":
-		case "freezer":
-			file, value = "freezer.state", map[bool]string{true: "FROZEN", false: "THAWED"}[frozen]
-		default:
+		file, value := h.freezer(frozen)
+		if file == "" {
 			continue
 		}
 		err := os.WriteFile(g.Path(h, file), []byte(value), 0)

@@ -1,10 +1,16 @@
 package cgroup
 
 import (
+	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
 )
 
 func TestParse(t *testing.T) {
@@ -50,5 +56,53 @@ func TestRemoveTree(t *testing.T) {
 		if err := removeTree(dir); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestKillFrozen: what is frozen somewhere below, as by a runc that was killed, ends too.
+func TestKillFrozen(t *testing.T) {
+	t.Parallel()
+	g := Group(fmt.Sprintf("kubewright-test-%d", os.Getpid()))
+	trees, err := g.Create()
+	if err != nil {
+		t.Skip("no cgroup can be made here: ", err)
+	}
+	t.Cleanup(func() {
+		if err := g.Remove(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	sleep := exec.Command("sleep", "1000")
+	if err := sleep.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	t.Cleanup(func() { <-ended })
+	for _, h := range trees {
+		inner := g.Path(h, "inner")
+		if err := os.Mkdir(inner, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+			if value, err := os.ReadFile(g.Path(h, name)); err == nil && h.Dir != "" {
+				_ = os.WriteFile(filepath.Join(inner, name), value, 0)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(inner, "cgroup.procs"), []byte(strconv.Itoa(sleep.Process.Pid)), 0); err != nil {
+			t.Fatal(err)
+		}
+		if file, value := h.freezer(true); file != "" && disk.Exists(filepath.Join(inner, file)) {
+			if err := os.WriteFile(filepath.Join(inner, file), []byte(value), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	go func() { ended <- sleep.Wait() }()
+	if err := g.Kill(t.Context()); err != nil {
+		t.Error(err)
+		for _, h := range trees {
+			g.thaw(h)
+		}
+		_ = sleep.Process.Kill()
 	}
 }
