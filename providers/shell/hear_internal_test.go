@@ -128,3 +128,31 @@ exec "$0.real" "$@"
 	}
 	d.wantDB("containerd 1.0-1 not-installed install", "tool 1.0-1 installed install")
 }
+
+// TestEndIsHeard: what a command that tells has ended with is known also when who waits
+// for its end is ended at the very moment.
+func TestEndIsHeard(t *testing.T) {
+	t.Parallel()
+	// A timeout whose time is over, every other time, just when its cat has read what it
+	// waited for.
+	const late = "if [ -e \"$ROOT/late\" ]; then rm \"$ROOT/late\"; exec /usr/bin/timeout \"$@\"; fi\n/bin/cat >/dev/null\n: >\"$ROOT/late\"\nexit 124\n"
+	for name, tt := range map[string]struct{ client, want string }{
+		"it did it":   {`case $* in *inspecti*) [ -e "$ROOT/has" ] ;; *) : >"$ROOT/has" ;; esac`, "done changed"},
+		"it did not":  {`case $* in *inspecti*) exit 1 ;; *) echo nobody has it >&2; exit 3 ;; esac`, "failed 3\n"},
+		"it did, and": {`case $* in *inspecti*) exit 1 ;; *) exit 0 ;; esac`, "done changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := swapRoot(t, map[string]string{"bin/crictl": tt.client + "\n", "bin/timeout": late})
+			op := planner.LoadImage{Image: pulledImage, Socket: "unix:///run/crio/crio.sock", Policy: "IfNotPresent"}
+			c := &compiler{root: root, batch: providers.Batch{Token: 1, Lineage: "l", Operations: []planner.Operation{op}, Hear: func(int, string) {}}}
+			body, err := c.script()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out := runSwap(t, root, body); !strings.Contains(out, tt.want) {
+				t.Errorf("it does not say %q:\n%s", tt.want, out)
+			}
+		})
+	}
+}

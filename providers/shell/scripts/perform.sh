@@ -79,31 +79,34 @@ kw_flush() {
 # each has a kw_job of its own.
 kw_long() {
 	if [ "$kw_tells" = yes ]; then
-		{ "$@" </dev/null >"$kw_d/part-out$kw_job" 2>&1; echo $?; } | (kw_tell) && return
+		# The exit code goes by a file: who waits at the pipe is ended once a second, and
+		# might have taken it by then.
+		rm -f -- "$kw_d/part-out$kw_job.code"
+		{ "$@" </dev/null >"$kw_d/part-out$kw_job" 2>&1; echo $? >"$kw_d/part-out$kw_job.code"; } | (kw_tell) || :
+		{ read -r kw_x <"$kw_d/part-out$kw_job.code"; } 2>/dev/null || kw_x=1
+		[ "$kw_x" != 0 ] || return 0
 	else
 		"$@" </dev/null >"$kw_d/part-out$kw_job" 2>&1 && return
+		kw_x=$?
 	fi
-	kw_x=$?
 	tail -n 20 "$kw_d/part-out$kw_job" >&2
 	return "$kw_x"
 }
 
-# kw_tell: returns the exit code that comes in when a command has ended. Once a second
+# kw_tell: waits for the end of its input, which a command holds open. Once a second
 # until then it tells the last line that the command has printed, if that is another
 # one. It goes on when nobody listens any more, so that the command does as well.
 kw_tell() {
 	trap '' PIPE
-	kw_x=
 	kw_told=
-	while kw_x=$kw_x$(timeout 1 cat); [ $? = 124 ]; do
+	while timeout 1 cat; [ $? = 124 ]; do
 		kw_o=$(tail -c 4096 "$kw_d/part-out$kw_job" | tr '\r' '\n' | tr -d '\000' | awk 'NF { last = $0 } END { print substr(last, 1, 1024) }')
 		if [ "$kw_o" != "$kw_told" ]; then
 			kw_told=$kw_o
 			kw_say heard "$kw_at" "$kw_o"
 		fi
 	done 2>/dev/null
-	kw_x=$kw_x$(cat)
-	return "${kw_x:-1}"
+	cat
 }
 
 # kw_head: reads the header of the next frame; sets kw_len.
