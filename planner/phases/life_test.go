@@ -97,7 +97,7 @@ func (o *operator) observeCluster(ctx context.Context, v *phases.View) {
 			continue
 		}
 		h := o.world.Host(n.Address)
-		if etcd, err := (sim.Access{}).Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, ""); err == nil {
+		if etcd, err := (sim.Access{}).Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, o.config.Clusters[0].Certificates.Dir); err == nil {
 			if id, err := etcd.Identity(ctx); err == nil {
 				v.Etcds[n.Target] = id
 			}
@@ -117,7 +117,7 @@ func (o *operator) observeCluster(ctx context.Context, v *phases.View) {
 			v.ClusterErrors["prod"] = err.Error()
 			continue
 		}
-		if etcd, err := (sim.Access{}).Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, ""); err == nil {
+		if etcd, err := (sim.Access{}).Etcd(ctx, h, []string{providers.Seat{}.EtcdURL()}, o.config.Clusters[0].Certificates.Dir); err == nil {
 			report.Members, report.EtcdClusterID, _ = etcd.Members(ctx)
 		}
 		v.Clusters["prod"] = report
@@ -182,7 +182,7 @@ func (o *operator) carryOut() error {
 		Host: o.host, Access: sim.Access{}, Issuer: sim.Issuer{}, Clock: o.world.Clock(),
 		Seat: func(t state.Target) (providers.Seat, error) {
 			h, _ := o.host(context.Background(), t)
-			return providers.Seat{API: config.JoinHostPort(h.(*sim.Host).Address(), 6443)}, nil
+			return providers.Seat{API: config.JoinHostPort(h.(*sim.Host).Address(), 6443), Folder: o.config.Clusters[0].Certificates.Dir}, nil
 		},
 		Artifacts: func(state.Target) (string, error) { return o.artifacts, nil },
 		Snapshots: o.t.TempDir(),
@@ -208,7 +208,24 @@ func (o *operator) carryOut() error {
 		return err
 	}
 	o.journal = []state.Entry{{Kind: state.EntryDone, Lineage: "l1", Learned: phases.Record(o.view, o.result)}}
-	return o.fold()
+	if err := o.fold(); err != nil {
+		return err
+	}
+	return o.allSeen()
+}
+
+// allSeen wants every step seen to be done where nothing is left to do, and everybody
+// has answered.
+func (o *operator) allSeen() error {
+	dark := len(o.view.Unobserved)+len(o.view.ClusterErrors) > 0
+	for _, c := range o.config.Clusters {
+		r := o.view.Clusters[c.Label]
+		dark = dark || c.Etcd.External == nil && (r == nil || r.Members == nil)
+	}
+	if len(o.result.Open) == 0 && !dark && len(o.recorded.Unseen) > 0 {
+		return fmt.Errorf("nothing is left to do, and nobody has seen %v", o.recorded.Unseen)
+	}
+	return nil
 }
 
 // runner joins executor and performer as the command does.
@@ -262,7 +279,7 @@ func (o *operator) quorum(ctx context.Context, s *planner.Step) error {
 	for try := range tries {
 		var members []state.EtcdMember
 		for _, n := range o.config.NodesOf("prod", config.ControlPlane) {
-			etcd, err := sim.Access{}.Etcd(ctx, o.world.Host(n.Address), []string{providers.Seat{}.EtcdURL()}, "")
+			etcd, err := sim.Access{}.Etcd(ctx, o.world.Host(n.Address), []string{providers.Seat{}.EtcdURL()}, o.config.Clusters[0].Certificates.Dir)
 			if err != nil {
 				continue
 			}

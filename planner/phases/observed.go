@@ -47,7 +47,7 @@ func (v *View) Observed(desired, recorded *state.Snapshot) *state.Snapshot {
 		}
 		if c.report == nil {
 			out.Unobserved = append(out.Unobserved, c.darkTargets()...)
-		} else if c.report.Members == nil {
+		} else if c.report.Members == nil && c.Etcd.External == nil {
 			for _, n := range c.controlPlanes() {
 				out.Unobserved = append(out.Unobserved, state.Unobserved{Target: n.target, Class: "member", Reason: c.report.EtcdUnobserved})
 			}

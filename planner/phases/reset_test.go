@@ -62,7 +62,7 @@ func TestDestroyLeavesTheUsersFiles(t *testing.T) {
 // TestDestroyTakesTheCertificatesFolder: one of the cluster's own goes as well.
 func TestDestroyTakesTheCertificatesFolder(t *testing.T) {
 	t.Parallel()
-	o := newOperator(t, cluster(1, 0))
+	o := newOperator(t, cluster(3, 1))
 	o.config.Clusters[0].Certificates.Dir = "/var/lib/prod/pki"
 	before := o.listings()
 	o.must(o.apply())

@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -33,7 +35,7 @@ func (Access) API(ctx context.Context, via providers.Host, endpoint string) (pro
 }
 
 // Etcd is reached with the healthcheck client certificate of via.
-func (Access) Etcd(ctx context.Context, via providers.Host, endpoints []string, _ string) (providers.Etcd, error) {
+func (Access) Etcd(ctx context.Context, via providers.Host, endpoints []string, folder string) (providers.Etcd, error) {
 	h, err := hostOf(via)
 	if err != nil {
 		return nil, err
@@ -43,7 +45,7 @@ func (Access) Etcd(ctx context.Context, via providers.Host, endpoints []string, 
 	if err := h.w.connected(ctx, h.machine()); err != nil {
 		return nil, err
 	}
-	return &etcdClient{h, endpoints}, nil
+	return &etcdClient{h, endpoints, path.Join(cmp.Or(folder, certificatesFolder), "etcd", healthcheckClient)}, nil
 }
 
 // externalEtcdVersion is that of every etcd outside the world.

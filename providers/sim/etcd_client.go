@@ -15,6 +15,8 @@ import (
 type etcdClient struct {
 	h         *Host
 	endpoints []string
+	// client is the path of the certificate, without its suffix.
+	client string
 }
 
 var _ providers.Etcd = (*etcdClient)(nil)
@@ -28,13 +30,18 @@ var (
 	errNoMember        = errors.New("etcdserver: member not found")
 )
 
-const healthcheckClient = "/etc/kubernetes/pki/etcd/healthcheck-client"
+// certificatesFolder is kubeadm's, and healthcheckClient the name of the client's
+// certificate and key in the folder of etcd's.
+const (
+	certificatesFolder = "/etc/kubernetes/pki"
+	healthcheckClient  = "healthcheck-client"
+)
 
 // cluster is the etcd cluster that answers at one of the endpoints.
 func (e *etcdClient) cluster() (*cluster, error) {
 	w, m := e.h.w, e.h.machine()
 	do := "reach etcd through " + m.address
-	client, err := w.certificateAt(m, healthcheckClient+".crt", healthcheckClient+".key")
+	client, err := w.certificateAt(m, e.client+".crt", e.client+".key")
 	var last error = errors.New("no endpoints")
 	for _, endpoint := range e.endpoints {
 		c, at := w.etcdAt(m, endpoint, e.endpoints)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -168,7 +169,7 @@ func (w *World) etcdDistrust(m *machine, running *pod, p *manifest, say func(str
 			say("the health check of %s does not trust etcd on %s", peer.address, m.address)
 		}
 	})
-	if !w.issuedBy(m, healthcheckClient+".crt", running.Trusts["trusted-ca-file"]) {
+	if !w.issuedBy(m, path.Join(path.Dir(p.flag("trusted-ca-file", "")), healthcheckClient+".crt"), running.Trusts["trusted-ca-file"]) {
 		say("etcd on %s does not trust its health check", m.address)
 	}
 }
