@@ -66,7 +66,8 @@ func TestWrongConfigurationContactsNobody(t *testing.T) {
   install { artifacts = "./gone" }
   patch {
     target  = "etcd"
-    content = "spec: []"
+    type    = "json"
+    content = "[{op: replace, path: /spec, value: []}]"
   }
   network {`, []string{"main.hcl line 3", "main.hcl line 4", "cannot read the patched manifest of etcd", "3 errors."}, false},
 		{"undefined variable", `"1.36.3"`, "var.version", []string{"main.hcl line 2", "version"}, false},
