@@ -47,10 +47,11 @@ func TestGoneWhileRotating(t *testing.T) {
 		{"etcd-ca", "reissue", "etcd"},
 		{"service-account", "reissue", "certs"},
 	} {
+		cut := rotating(t, base, at.ca, at.stage, at.phase)
 		for _, key := range []string{"w2", "cp1", "cp3"} {
 			t.Run(at.ca+"/"+at.stage+"/"+at.phase+"/"+key, func(t *testing.T) {
 				t.Parallel()
-				o := rotating(t, base, at.ca, at.stage, at.phase)
+				o := cut.copy(t)
 				i := slices.IndexFunc(o.config.Nodes, func(n *config.Node) bool { return n.Target.Key == key })
 				gone := o.config.Nodes[i]
 				o.edit(gone.Address, "power off")

@@ -70,7 +70,7 @@ func TestDamageWhileRotating(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
 	const cp2, w1 = "10.0.0.12", "10.0.0.21"
-	for name, c := range map[string]struct{ host, edit string }{
+	damages := map[string]struct{ host, edit string }{
 		"a worker's kubeconfig":    {w1, "file /etc/kubernetes/kubelet.conf delete"},
 		"a plane's kubeconfig":     {cp2, "file /etc/kubernetes/kubelet.conf delete"},
 		"no kubeconfig in it":      {cp2, "file /etc/kubernetes/kubelet.conf content x"},
@@ -85,11 +85,13 @@ func TestDamageWhileRotating(t *testing.T) {
 		"an API server":            {cp2, "file /etc/kubernetes/manifests/kube-apiserver.yaml delete"},
 		"a controller manager":     {cp2, "file /etc/kubernetes/manifests/kube-controller-manager.yaml delete"},
 		"a scheduler":              {cp2, "file /etc/kubernetes/manifests/kube-scheduler.yaml delete"},
-	} {
-		for _, at := range []struct{ stage, phase string }{{"trust-both", "kubelet-start"}, {"reissue", "certs"}, {"reissue", "kubelet-start"}, {"drop-old", "certs"}, {"drop-old", "kubelet-start"}} {
+	}
+	for _, at := range []struct{ stage, phase string }{{"trust-both", "kubelet-start"}, {"reissue", "certs"}, {"reissue", "kubelet-start"}, {"drop-old", "certs"}, {"drop-old", "kubelet-start"}} {
+		cut := rotating(t, base, "ca", at.stage, at.phase)
+		for name, c := range damages {
 			t.Run(name+"/"+at.stage+"/"+at.phase, func(t *testing.T) {
 				t.Parallel()
-				o := rotating(t, base, "ca", at.stage, at.phase)
+				o := cut.copy(t)
 				o.edit(c.host, c.edit)
 				o.must(o.apply())
 				for _, d := range o.world.Distrust() {
@@ -106,27 +108,28 @@ func TestDamageWhileRotating(t *testing.T) {
 func TestLostPodsWhileRotating(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
-	for _, pods := range [][]string{{"etcd"}, {"kube-apiserver"}, {"kube-controller-manager"}, {"kube-scheduler"}, {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}} {
-		for _, at := range []struct{ ca, stage, phase string }{
-			{"ca", "trust-both", "control-plane"},
-			{"ca", "reissue", "control-plane"},
-			{"ca", "drop-old", "control-plane"},
-			{"etcd-ca", "trust-both", "etcd"},
-			{"etcd-ca", "reissue", "certs"},
-			{"etcd-ca", "reissue", "etcd"},
-			{"etcd-ca", "drop-old", "certs"},
-			{"etcd-ca", "drop-old", "etcd"},
-			{"front-proxy-ca", "trust-both", "control-plane"},
-			{"front-proxy-ca", "reissue", "certs"},
-			{"front-proxy-ca", "drop-old", "certs"},
-			{"service-account", "trust-both", "control-plane"},
-			{"service-account", "reissue", "certs"},
-			{"service-account", "reissue", "control-plane"},
-		} {
+	for _, at := range []struct{ ca, stage, phase string }{
+		{"ca", "trust-both", "control-plane"},
+		{"ca", "reissue", "control-plane"},
+		{"ca", "drop-old", "control-plane"},
+		{"etcd-ca", "trust-both", "etcd"},
+		{"etcd-ca", "reissue", "certs"},
+		{"etcd-ca", "reissue", "etcd"},
+		{"etcd-ca", "drop-old", "certs"},
+		{"etcd-ca", "drop-old", "etcd"},
+		{"front-proxy-ca", "trust-both", "control-plane"},
+		{"front-proxy-ca", "reissue", "certs"},
+		{"front-proxy-ca", "drop-old", "certs"},
+		{"service-account", "trust-both", "control-plane"},
+		{"service-account", "reissue", "certs"},
+		{"service-account", "reissue", "control-plane"},
+	} {
+		cut := rotating(t, base, at.ca, at.stage, at.phase)
+		for _, pods := range [][]string{{"etcd"}, {"kube-apiserver"}, {"kube-controller-manager"}, {"kube-scheduler"}, {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}} {
 			for _, host := range []string{"10.0.0.11", "10.0.0.12"} {
 				t.Run(strings.Join(pods, "+")+"/"+at.ca+"/"+at.stage+"/"+at.phase+"/"+host, func(t *testing.T) {
 					t.Parallel()
-					o := rotating(t, base, at.ca, at.stage, at.phase)
+					o := cut.copy(t)
 					for _, pod := range pods {
 						o.edit(host, "file /etc/kubernetes/manifests/"+pod+".yaml delete")
 					}
@@ -194,11 +197,12 @@ func TestBootsWhileRotating(t *testing.T) {
 	for _, at := range []struct{ stage, phase string }{
 		{"trust-both", "kubeconfig"}, {"trust-both", "control-plane"}, {"reissue", "control-plane"}, {"drop-old", "control-plane"},
 	} {
+		cut := rotating(t, base, "ca", at.stage, at.phase)
 		for _, host := range []string{"10.0.0.11", "10.0.0.12"} {
 			for _, wait := range []time.Duration{0, time.Minute} {
 				t.Run(fmt.Sprintf("%s/%s/%s/%s", at.stage, at.phase, host, wait), func(t *testing.T) {
 					t.Parallel()
-					o := rotating(t, base, "ca", at.stage, at.phase)
+					o := cut.copy(t)
 					o.edit(host, "power reboot")
 					o.world.Advance(wait)
 					o.must(o.apply())
