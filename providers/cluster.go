@@ -150,9 +150,12 @@ type EtcdCredentials struct{ CA, Certificate, Key state.Secret }
 type Seat struct {
 	// API is the address, host:port, of its API server.
 	API string
-	// Folder is the cluster's certificates folder; empty is kubeadm's default.
+	// Folder is the cluster's certificates folder; empty is CertificatesFolder.
 	Folder string
 }
+
+// CertificatesFolder is where kubeadm keeps certificates unless it is told another folder.
+const CertificatesFolder = "/etc/kubernetes/pki"
 
 // EtcdURL is the client URL at which a stacked member listens for its own host,
 // as kubeadm has it: the loopback address of the advertised address's family.

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -48,10 +49,7 @@ func (p *Performer) forget(t state.Target, ops []planner.Operation) {
 	if err != nil {
 		return // nothing goes through it
 	}
-	folder := seat.Folder
-	if folder == "" {
-		folder = defaultFolder
-	}
+	folder := cmp.Or(seat.Folder, CertificatesFolder)
 	for _, op := range ops {
 		for _, path := range planner.Overwrites(op) {
 			switch path {
@@ -68,7 +66,6 @@ func (p *Performer) forget(t state.Target, ops []planner.Operation) {
 const (
 	adminConf      = "/etc/kubernetes/admin.conf"
 	superAdminConf = "/etc/kubernetes/super-admin.conf"
-	defaultFolder  = "/etc/kubernetes/pki"
 )
 
 // discard takes a node's connection out of those that are used.

@@ -160,25 +160,26 @@ func TestLostCertificatesWhileRotating(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 3, 1)
 	leaves, hosts := []string{"apiserver", "etcd/server", "apiserver-etcd-client", "front-proxy-client"}, []string{"10.0.0.11", "10.0.0.12"}
-	for i, leaf := range leaves {
-		for moment, at := range []struct{ ca, stage, phase string }{
-			{"ca", "trust-both", "control-plane"},
-			{"ca", "reissue", "control-plane"},
-			{"ca", "drop-old", "certs"},
-			{"ca", "drop-old", "kubelet-start"},
-			{"etcd-ca", "trust-both", "etcd"},
-			{"etcd-ca", "reissue", "etcd"},
-			{"etcd-ca", "drop-old", "etcd"},
-			{"service-account", "trust-both", "control-plane"},
-			{"service-account", "reissue", "control-plane"},
-		} {
+	for moment, at := range []struct{ ca, stage, phase string }{
+		{"ca", "trust-both", "control-plane"},
+		{"ca", "reissue", "control-plane"},
+		{"ca", "drop-old", "certs"},
+		{"ca", "drop-old", "kubelet-start"},
+		{"etcd-ca", "trust-both", "etcd"},
+		{"etcd-ca", "reissue", "etcd"},
+		{"etcd-ca", "drop-old", "etcd"},
+		{"service-account", "trust-both", "control-plane"},
+		{"service-account", "reissue", "control-plane"},
+	} {
+		cut := rotating(t, base, at.ca, at.stage, at.phase)
+		for i, leaf := range leaves {
 			for j, host := range hosts {
 				if os.Getenv("KUBEWRIGHT_LONG") == "" && (i != moment%len(leaves) || j != moment/2%len(hosts)) {
 					continue
 				}
 				t.Run(leaf+"/"+at.ca+"/"+at.stage+"/"+at.phase+"/"+host, func(t *testing.T) {
 					t.Parallel()
-					o := rotating(t, base, at.ca, at.stage, at.phase)
+					o := cut.copy(t)
 					o.edit(host, "file "+pki+leaf+".crt delete", "power reboot")
 					o.world.Advance(time.Minute)
 					o.goesOn(at.ca)

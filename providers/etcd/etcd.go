@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,12 +24,9 @@ const (
 	changeTimeout = 10 * time.Second
 )
 
-// DefaultFolder is where kubeadm keeps certificates.
-const DefaultFolder = "/etc/kubernetes/pki"
-
 // Options of Open. The zero value is usable.
 type Options struct {
-	// Folder is the cluster's certificates folder; DefaultFolder when empty.
+	// Folder is the cluster's certificates folder; providers.CertificatesFolder when empty.
 	Folder string
 }
 
@@ -58,10 +56,7 @@ func Open(ctx context.Context, via providers.Host, endpoints []string, opts Opti
 	if len(endpoints) == 0 {
 		return nil, errors.New("internal error: no endpoint of etcd")
 	}
-	folder := opts.Folder
-	if folder == "" {
-		folder = DefaultFolder
-	}
+	folder := cmp.Or(opts.Folder, providers.CertificatesFolder)
 	paths := []string{folder + "/etcd/ca.crt", folder + "/etcd/healthcheck-client.crt", folder + "/etcd/healthcheck-client.key"}
 	files, err := via.ReadSecrets(ctx, paths)
 	if err != nil {

@@ -45,7 +45,7 @@ func (Access) Etcd(ctx context.Context, via providers.Host, endpoints []string, 
 	if err := h.w.connected(ctx, h.machine()); err != nil {
 		return nil, err
 	}
-	return &etcdClient{h, endpoints, path.Join(cmp.Or(folder, certificatesFolder), "etcd", healthcheckClient)}, nil
+	return &etcdClient{h, endpoints, path.Join(cmp.Or(folder, providers.CertificatesFolder), "etcd", healthcheckClient)}, nil
 }
 
 // externalEtcdVersion is that of every etcd outside the world.

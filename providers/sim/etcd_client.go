@@ -30,12 +30,8 @@ var (
 	errNoMember        = errors.New("etcdserver: member not found")
 )
 
-// certificatesFolder is kubeadm's, and healthcheckClient the name of the client's
-// certificate and key in the folder of etcd's.
-const (
-	certificatesFolder = "/etc/kubernetes/pki"
-	healthcheckClient  = "healthcheck-client"
-)
+// healthcheckClient is the name of the client's certificate and key in the folder of etcd's.
+const healthcheckClient = "healthcheck-client"
 
 // cluster is the etcd cluster that answers at one of the endpoints.
 func (e *etcdClient) cluster() (*cluster, error) {
