@@ -24,6 +24,16 @@ const (
 	changeTimeout = 10 * time.Second
 )
 
+// How often a member is asked how it is before it counts as not healthy, and what is
+// between. A busy member, or one that is choosing its leader, may be late once. Where
+// fewer answer than the quorum by which the list was read a moment before, all of etcd is
+// late: it gives a request 5 s and two elections itself (etcd 3.6, ReqTimeout).
+const (
+	looks     = 2
+	patient   = 4
+	lookAgain = 500 * time.Millisecond
+)
+
 // Options of Open. The zero value is usable.
 type Options struct {
 	// Folder is the cluster's certificates folder; providers.CertificatesFolder when empty.
@@ -111,18 +121,15 @@ func (c *Client) Members(ctx context.Context) ([]state.EtcdMember, string, error
 	if err != nil {
 		return nil, "", err
 	}
-	out := make([]state.EtcdMember, len(l.members))
 	var alarms map[uint64][]string
 	var alarmErr error
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, readTimeout)
+		ctx, cancel := context.WithTimeout(ctx, changeTimeout) // a list of alarms is agreed on as a change is
 		defer cancel()
 		alarms, alarmErr = teller.alarms(ctx)
 	})
-	for i, m := range l.members {
-		wg.Go(func() { out[i] = c.look(ctx, l.clusterID, m) })
-	}
+	out := c.lookAtAll(ctx, l)
 	wg.Wait()
 	if alarmErr != nil {
 		return nil, "", failure("list alarms of etcd", providers.ErrUnreachable, alarmErr)
@@ -131,6 +138,46 @@ func (c *Client) Members(ctx context.Context) ([]state.EtcdMember, string, error
 		out[i].Alarms = alarms[m.ID]
 	}
 	return out, hex(l.clusterID), nil
+}
+
+// lookAtAll asks all members at the same time how they are, and those again that are not
+// healthy.
+func (c *Client) lookAtAll(ctx context.Context, l list) []state.EtcdMember {
+	out := make([]state.EtcdMember, len(l.members))
+	for n := 1; ; n++ {
+		var wg sync.WaitGroup
+		for i, m := range l.members {
+			if !out[i].Healthy {
+				wg.Go(func() { out[i] = c.look(ctx, l.clusterID, m) })
+			}
+		}
+		wg.Wait()
+		if n == patient || n >= looks && quorate(out) || !slices.ContainsFunc(out, late) {
+			return out
+		}
+		select {
+		case <-ctx.Done():
+			return out
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// late tells that a member has started and is not seen to be healthy.
+func late(m state.EtcdMember) bool { return !m.Healthy && m.Name != "" }
+
+// quorate tells that enough voters are healthy.
+func quorate(members []state.EtcdMember) bool {
+	voters, healthy := 0, 0
+	for _, m := range members {
+		if !m.Learner {
+			voters++
+			if m.Healthy {
+				healthy++
+			}
+		}
+	}
+	return healthy > voters/2
 }
 
 // Identity implements providers.Etcd. Nothing of it needs a quorum; a learner

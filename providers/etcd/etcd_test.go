@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -22,7 +24,9 @@ type cluster struct {
 	members []*pb.Member
 	leader  uint64
 	down    map[string]bool
-	alarm   map[uint64][]string
+	// busy is how many reads a member is yet to be too late with.
+	busy  map[string]int
+	alarm map[uint64][]string
 	// alarmErr keeps alarms from being told; foreign are members of another etcd.
 	alarmErr error
 	foreign  map[string]bool
@@ -113,6 +117,10 @@ func (f *fake) read(context.Context) (s status, err error) {
 		if f.self().IsLearner {
 			return errors.New("not supported for learner")
 		}
+		if f.busy[f.endpoint] > 0 {
+			f.busy[f.endpoint]--
+			return context.DeadlineExceeded
+		}
 		s = status{clusterID: clusterID, id: f.self().ID, revision: f.revision}
 		return nil
 	})
@@ -195,6 +203,41 @@ func TestMembers(t *testing.T) {
 	}
 	if members[3].ID != "1f" || !slices.Equal(members[2].Alarms, []string{"NOSPACE"}) || members[0].Alarms != nil {
 		t.Errorf("got %+v", members)
+	}
+}
+
+// A member that is late is asked once more, and all of them until they have chosen a
+// leader when too many are for the quorum by which they were listed.
+func TestLateMembers(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		busy    map[string]int
+		healthy [3]bool
+	}{
+		"one, once":           {map[string]int{url("b"): 1}, [3]bool{true, true, true}},
+		"one, always":         {map[string]int{url("b"): 100}, [3]bool{true, false, true}},
+		"all, for a while":    {map[string]int{url("a"): 3, url("b"): 3, url("c"): 2}, [3]bool{true, true, true}},
+		"two, until a quorum": {map[string]int{url("b"): 100, url("c"): 2}, [3]bool{true, false, true}},
+		"two, always":         {map[string]int{url("b"): 100, url("c"): 100}, [3]bool{true, false, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := three()
+				c.busy = tt.busy
+				began := time.Now()
+				members, _, err := c.client().Members(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := [3]bool{members[0].Healthy, members[1].Healthy, members[2].Healthy}; got != tt.healthy {
+					t.Errorf("healthy are %v, want %v", got, tt.healthy)
+				}
+				if took := time.Since(began); took > 2*time.Second {
+					t.Errorf("members that answer at once were asked for %s", took)
+				}
+			})
+		})
 	}
 }
 

@@ -71,7 +71,7 @@ func TestMembership(t *testing.T) {
 // takes another one out.
 func TestFiveControlPlanes(t *testing.T) {
 	long(t)
-	beside(t, 8*time.Minute)
+	besideOne(t, 8*time.Minute)
 	s := newSite(t, "e2efive", 5, 2)
 	s.logIn()
 	before := s.listings()
