@@ -50,43 +50,60 @@ func besideOne(t *testing.T, usual time.Duration) {
 func takePart(t *testing.T, usual time.Duration, slots int) {
 	t.Helper()
 	t.Cleanup(func() { sayFailures(os.Stdout, t.Name()) })
-	others.join(usual)
+	turn := part{usual, slots}
+	others.join(turn)
 	t.Parallel() // returns when all that run alone have, and all others have joined
-	others.enter(usual, slots)
-	t.Cleanup(func() { others.leave(slots) })
+	others.enter(turn)
+	t.Cleanup(func() { others.leave(turn) })
 }
 
-// A queue lets in as many as there is room for, the longest first.
+// part is how long a test takes, and how many slots.
+type part struct {
+	usual time.Duration
+	slots int
+}
+
+// A queue lets in as many as there is room for, the longest first. Of those that take
+// several slots only one is let in at a time, and shorter ones beside it.
 type queue struct {
 	*sync.Cond
 	slots, free int
-	waiting     []time.Duration
+	waiting     []part
+	// wide is how many are in that take several slots.
+	wide int
 }
 
 func newQueue() *queue { return &queue{Cond: sync.NewCond(&sync.Mutex{})} }
 
-func (q *queue) join(usual time.Duration) {
+func (q *queue) join(p part) {
 	q.L.Lock()
 	defer q.L.Unlock()
-	q.waiting = append(q.waiting, usual)
+	q.waiting = append(q.waiting, p)
 }
 
-// enter returns when it is the turn of one that takes that long and so many slots.
-func (q *queue) enter(usual time.Duration, slots int) {
+// enter returns when it is the turn of one.
+func (q *queue) enter(p part) {
 	q.L.Lock()
 	defer q.L.Unlock()
-	for q.free < slots || usual < slices.Max(q.waiting) {
+	before := func(other part) bool { return other.usual > p.usual && (other.slots == 1 || q.wide == 0) }
+	for q.free < p.slots || slices.ContainsFunc(q.waiting, before) {
 		q.Wait()
 	}
-	q.free -= slots
-	i := slices.Index(q.waiting, usual)
+	q.free -= p.slots
+	if p.slots > 1 {
+		q.wide++
+	}
+	i := slices.Index(q.waiting, p)
 	q.waiting = slices.Delete(q.waiting, i, i+1)
 	q.Broadcast()
 }
 
-func (q *queue) leave(slots int) {
+func (q *queue) leave(p part) {
 	q.L.Lock()
 	defer q.L.Unlock()
-	q.free += slots
+	q.free += p.slots
+	if p.slots > 1 {
+		q.wide--
+	}
 	q.Broadcast()
 }
