@@ -17,10 +17,19 @@ import (
 const (
 	anyName   = "*"
 	rbacGroup = "rbac.authorization.k8s.io"
-	// bootstrapLabel is what the API server puts on its own roles and their bindings,
-	// which it makes anew when it starts.
-	bootstrapLabel = "kubernetes.io/bootstrapping"
 )
+
+// ownMark is a label or annotation of objects of a group.
+type ownMark struct{ group, in, key, why string }
+
+// ownMarks are what the API server knows objects of a group by that it makes itself, and
+// makes anew when they are gone: at its start, or at once. (kubernetes.io's reference of
+// labels and annotations; kube-aggregator's autoregister controller, v1.36.)
+var ownMarks = []ownMark{
+	{rbacGroup, "labels", "kubernetes.io/bootstrapping", "rights rest on it"},
+	{"flowcontrol.apiserver.k8s.io", "annotations", "apf.kubernetes.io/autoupdate-spec", "requests get their turns by it"},
+	{"apiregistration.k8s.io", "labels", "kube-aggregator.kubernetes.io/automanaged", "the API server serves a group by it"},
+}
 
 // clustersOwn are the objects of Kubernetes' own, and what each is for.
 var clustersOwn = []struct {
@@ -57,9 +66,10 @@ func whyOwn(ref state.ObjectRef, live state.Value) string {
 			return own.why
 		}
 	}
-	_, bootstrap := live.Get("metadata.labels").AsMap()[bootstrapLabel]
-	if name.group == rbacGroup && bootstrap {
-		return "rights rest on it"
+	for _, m := range ownMarks {
+		if _, marked := live.Get("metadata").Get(m.in).AsMap()[m.key]; marked && m.group == name.group {
+			return m.why
+		}
 	}
 	return ""
 }
@@ -170,11 +180,15 @@ func keysOfKubernetes(live, was state.Value) map[string]state.Value {
 	out := map[string]state.Value{}
 	for key, v := range live.AsMap() {
 		_, ours := was.AsMap()[key]
-		if ours && (key == bootstrapLabel || key == "kubernetes.io/metadata.name" || strings.HasPrefix(key, "rbac.authorization.")) {
+		if ours && (isOwnMark(key) || key == "kubernetes.io/metadata.name" || strings.HasPrefix(key, "rbac.authorization.")) {
 			out[key] = v
 		}
 	}
 	return out
+}
+
+func isOwnMark(key string) bool {
+	return slices.ContainsFunc(ownMarks, func(m ownMark) bool { return m.key == key })
 }
 
 // only is a snapshot of one item.

@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -55,6 +56,41 @@ func TestKubernetesOwnIsKept(t *testing.T) {
 			o.must(err)
 			inOrder(t, acts(p, "marks"), "apply "+own.kind+" "+own.name)
 			if got, want := p.Steps[0].Impact, "takes back what was written to "+own.kind+" "+own.name+", which stays ("+own.why+")"; !strings.Contains(got, want) {
+				t.Errorf("the plan says %q, want %q", got, want)
+			}
+			o.must(o.apply())
+			o.wantNothing()
+		})
+	}
+}
+
+// TestMarkedIsKept: so it is with what the API server marks as made by itself, whatever its
+// name; the mark stays where a manifest had it too.
+func TestMarkedIsKept(t *testing.T) {
+	t.Parallel()
+	for _, own := range []struct{ apiVersion, kind, name, in, mark, why string }{
+		{"rbac.authorization.k8s.io/v1", "ClusterRole", "system:basic-user", "labels", "kubernetes.io/bootstrapping", "rights rest on it"},
+		{"flowcontrol.apiserver.k8s.io/v1", "FlowSchema", "probes", "annotations", "apf.kubernetes.io/autoupdate-spec", "requests get their turns by it"},
+		{"flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration", "system", "annotations", "apf.kubernetes.io/autoupdate-spec", "requests get their turns by it"},
+		{"apiregistration.k8s.io/v1", "APIService", "v1.apps", "labels", "kube-aggregator.kubernetes.io/automanaged", "the API server serves a group by it"},
+	} {
+		t.Run(own.kind, func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t, cluster(1, 0))
+			given := labelled(own.apiVersion, own.kind, "", own.name).AsMap()
+			meta := given["metadata"].AsMap()
+			marked := map[string]state.Value{own.mark: state.String("true")}
+			maps.Copy(marked, meta[own.in].AsMap())
+			meta[own.in] = state.Map(marked)
+			given["metadata"] = state.Map(meta)
+			o.config.Clusters[0].Addons = []*config.Addon{{Name: "marks", Objects: documents(state.Map(given))}}
+			o.must(o.apply())
+
+			o.config.Clusters[0].Addons = nil
+			p, err := o.plan()
+			o.must(err)
+			inOrder(t, acts(p, "marks"), "apply "+own.kind+" "+own.name)
+			if got, want := p.Steps[0].Impact, "which stays ("+own.why+")"; !strings.Contains(got, want) {
 				t.Errorf("the plan says %q, want %q", got, want)
 			}
 			o.must(o.apply())
