@@ -3,7 +3,6 @@ package phases_test
 import (
 	"errors"
 	"iter"
-	"os"
 	"slices"
 	"testing"
 
@@ -69,15 +68,14 @@ func (o *operator) effects() (first, last int, ended map[int]bool) {
 // behind the effect: before every so many and behind those between them, or with
 // KUBEWRIGHT_LONG before and behind all.
 func crashes(t *testing.T, first, last, stride int) iter.Seq2[int, bool] {
-	long := os.Getenv("KUBEWRIGHT_LONG") != ""
-	if long {
+	if long() {
 		stride = 1
 	}
 	t.Logf("%d effects; a crash at every %d", last-first+1, stride)
 	return func(yield func(int, bool) bool) {
 		behind := true
 		for n := last; n >= first; n -= stride {
-			if long && !yield(n, !behind) || !yield(n, behind) {
+			if long() && !yield(n, !behind) || !yield(n, behind) {
 				return
 			}
 			behind = !behind

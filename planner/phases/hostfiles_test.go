@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"os"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -32,7 +31,7 @@ func TestFilesOfHosts(t *testing.T) {
 	t.Parallel()
 	goldens := kubeadmtest.NewGoldens(filepath.Join("kubeadm", "testdata", "oracle"))
 	for _, run := range kubeadmtest.Runs() {
-		if os.Getenv("KUBEWRIGHT_LONG") == "" && run.Version != "1.36.3" && !slices.Contains(ofEveryVersion, run.Case.Name) {
+		if !long() && run.Version != "1.36.3" && !slices.Contains(ofEveryVersion, run.Case.Name) {
 			continue
 		}
 		golden, err := goldens.Read(run.Version, run.Case.Name)

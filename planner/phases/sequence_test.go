@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -33,7 +32,7 @@ import (
 func TestSequences(t *testing.T) {
 	t.Parallel()
 	sequences, length := 10, 3
-	if os.Getenv("KUBEWRIGHT_LONG") != "" {
+	if long() {
 		sequences, length = 200, 8
 	}
 	var all tally

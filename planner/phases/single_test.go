@@ -2,7 +2,6 @@ package phases_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -91,7 +90,7 @@ func TestCutShortWhileStopped(t *testing.T) {
 			}
 			// Each is removed, and then each is written.
 			for changed := 1; changed <= 2*pods; changed++ {
-				if planes > 1 && changed%3 != 0 && os.Getenv("KUBEWRIGHT_LONG") == "" {
+				if planes > 1 && changed%3 != 0 && !long() {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%d/%d", name, planes, changed), func(t *testing.T) {

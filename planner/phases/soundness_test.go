@@ -2,7 +2,6 @@ package phases_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -77,7 +76,7 @@ func TestPlansAreSound(t *testing.T) {
 				first.kubelets("1.36.3")
 			}
 			for i := range 64 {
-				if i%3 != 0 && os.Getenv("KUBEWRIGHT_LONG") == "" {
+				if i%3 != 0 && !long() {
 					continue
 				}
 				has := []string{names[i%4], names[i/4%4], names[i/16]}

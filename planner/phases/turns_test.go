@@ -2,7 +2,6 @@ package phases_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -178,10 +177,9 @@ func TestStoppedMemberGoesFirst(t *testing.T) {
 
 // TestDisturbedUpgrade stops the operator at effects of an upgrade, and has somebody
 // disturb a control plane then: there is a plan, or a refusal that says what is wrong.
-// Every effect is tried with KUBEWRIGHT_LONG set.
+// Every effect and disturbance is tried with KUBEWRIGHT_LONG set.
 func TestDisturbedUpgrade(t *testing.T) {
 	t.Parallel()
-	long := os.Getenv("KUBEWRIGHT_LONG") != ""
 	edits := []string{editsScheduler, deletesAPI, breaksAPI, deletesEtcd, "power reboot"}
 	for from, stride := range map[string]int{"1.35.8": 5, "1.34.9": 11} {
 		t.Run(from, func(t *testing.T) {
@@ -190,15 +188,14 @@ func TestDisturbedUpgrade(t *testing.T) {
 			_, err := begin.planShown()
 			begin.must(err)
 			first, last, ended := begin.copy(t).effects()
-			at := 0
+			tried := every(13)
 			for n, done := range crashes(t, first, last, stride) {
 				cut := begin.copy(t)
 				if done && !ended[n] || !crashOnce(cut, n, done) {
 					continue
 				}
 				for i := range 3 * len(edits) {
-					// All edits of all control planes at each effect, or a few of them by turns.
-					if at++; long || at%4 == 0 {
+					if tried() {
 						wantSound(t, cut, 1+i%3, edits[i/3], fmt.Sprintf("after a crash at effect %d (done %v)", n, done))
 					}
 				}
