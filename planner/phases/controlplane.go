@@ -18,9 +18,8 @@ var controlPlane = phase{
 		}
 		var items []state.Item
 		for _, component := range planeComponents {
-			render := func(in kubeadm.Input) ([]byte, error) { return kubeadm.StaticPod(in, component) }
-			it := n.fileItem(controlPlanePhase, state.KindStaticPod, manifest(component), "0600", func(n *node) []byte { return must(render(n.input())) })
-			n.podOrigins(&it, component, render)
+			it := n.fileItem(controlPlanePhase, state.KindStaticPod, manifest(component), "0600", func(n *node) []byte { return must(n.staticPod(component)) })
+			n.podOrigins(&it, component, func(in kubeadm.Input) ([]byte, error) { return kubeadm.StaticPod(in, component) })
 			items = append(items, it)
 		}
 		return items

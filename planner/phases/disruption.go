@@ -85,9 +85,11 @@ func (c *cluster) votersAt(at moment) []state.EtcdMember {
 	without := func(peerURL string) {
 		out = slices.DeleteFunc(out, func(m state.EtcdMember) bool { return slices.Contains(m.PeerURLs, peerURL) })
 	}
-	for _, l := range c.parting() {
-		if at == beforeJoins || at == afterAll || at == beforeAll && l.dead() {
-			without(l.peerURL())
+	if at != anyMoment {
+		for _, l := range c.parting() {
+			if at != beforeAll || l.dead() {
+				without(l.peerURL())
+			}
 		}
 	}
 	if at == afterAll {

@@ -14,6 +14,7 @@ type memo struct {
 	kubelets map[kubeletKey][]byte
 	// objects are by the node that stands for the cluster.
 	objects map[*node][]kubeadm.Object
+	pods    map[podKey]rendered
 	health  map[healthKey]health
 	// settings are those that stand in the block of a cluster or node.
 	settings map[state.Target]map[string][]written
@@ -25,7 +26,7 @@ type memo struct {
 func newMemo() *memo {
 	return &memo{
 		trees: map[treeKey]parsed{}, kubelets: map[kubeletKey][]byte{}, objects: map[*node][]kubeadm.Object{},
-		health: map[healthKey]health{}, settings: map[state.Target]map[string][]written{}, shared: map[sharedKey]map[string]state.Source{},
+		pods: map[podKey]rendered{}, health: map[healthKey]health{}, settings: map[state.Target]map[string][]written{}, shared: map[sharedKey]map[string]state.Source{},
 		patched: map[kubeletKey][]patchedPath{},
 	}
 }
@@ -96,8 +97,8 @@ type health struct {
 	insecure bool
 }
 
-// health is kubeadm.Healthz of a component, whose manifest is rendered once for
-// all steps that wait for it; nothing where it cannot be rendered.
+// health is kubeadm.Healthz of a component, for all steps that wait for it; nothing
+// where its manifest cannot be rendered.
 func (n *node) health(component string) health {
 	m, key := n.cluster.view.memo, healthKey{n, component}
 	h, ok := m.health[key]
@@ -110,13 +111,37 @@ func (n *node) health(component string) health {
 	return h
 }
 
+// podKey is everything that a static pod's manifest is made of.
+type podKey struct {
+	in        kubeadm.Input
+	component string
+}
+
+// rendered is what became of rendering it.
+type rendered struct {
+	content []byte
+	err     error
+}
+
+// staticPod renders the manifest of a component: etcd's is that of a member which is
+// there already.
+func (n *node) staticPod(component string) ([]byte, error) {
+	m, key := n.cluster.view.memo, podKey{n.input(), component}
+	p, ok := m.pods[key]
+	if !ok {
+		if component == "etcd" {
+			p.content, p.err = kubeadm.EtcdPod(key.in, "", true)
+		} else {
+			p.content, p.err = kubeadm.StaticPod(key.in, component)
+		}
+		m.pods[key] = p
+	}
+	return p.content, p.err
+}
+
 // manifestTree is what the manifest of a component says.
 func (n *node) manifestTree(component string) (state.Value, error) {
-	render := kubeadm.StaticPod
-	if component == "etcd" {
-		render = func(in kubeadm.Input, _ string) ([]byte, error) { return kubeadm.EtcdPod(in, "", true) }
-	}
-	content, err := render(n.input(), component)
+	content, err := n.staticPod(component)
 	if err != nil {
 		return state.Value{}, err
 	}

@@ -41,24 +41,37 @@ func (v *View) leavers() []leaver {
 	}
 	var out []leaver
 	for t := range v.Recorded.Nodes {
-		l := v.leaverOf(t)
-		if (v.Destroy || l.replaced || l.cluster == nil || l.cluster.node(t) == nil) && !v.forgets(t) {
-			out = append(out, l)
+		if !v.stays(t) && !v.forgets(t) {
+			out = append(out, v.leaverOf(t))
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].target.String() < out[j].target.String() })
 	return out
 }
 
+// stays tells that a recorded node goes on as a node of its cluster, on the same host.
+func (v *View) stays(t state.Target) bool {
+	if v.Destroy || v.replacements[t] != nil {
+		return false
+	}
+	c := v.recordedClusterOf(t)
+	return c != nil && c.node(t) != nil
+}
+
+// recordedClusterOf is the cluster that a recorded node was in, or nil where no block
+// speaks of it any more.
+func (v *View) recordedClusterOf(t state.Target) *cluster {
+	label := v.Recorded.Nodes[t].Cluster
+	if i := slices.IndexFunc(v.clusters, func(c *cluster) bool { return c.Label == label }); i >= 0 {
+		return v.clusters[i]
+	}
+	return nil
+}
+
 // leaverOf is a recorded node as one that leaves.
 func (v *View) leaverOf(t state.Target) leaver {
 	n := v.Recorded.Nodes[t]
-	l := leaver{target: t, RecordedNode: n, report: v.report(t), recorded: v.Recorded, whole: v.Destroy}
-	for _, c := range v.clusters {
-		if c.Label == n.Cluster {
-			l.cluster = c
-		}
-	}
+	l := leaver{target: t, RecordedNode: n, report: v.report(t), recorded: v.Recorded, cluster: v.recordedClusterOf(t), whole: v.Destroy}
 	l.whole = l.whole || l.cluster == nil || len(l.cluster.controlPlanes()) == 0
 	if r := v.replacements[t]; r != nil {
 		l.replaced, l.report, l.gone = true, r.report, r.report == nil
