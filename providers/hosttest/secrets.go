@@ -22,9 +22,11 @@ import (
 type Secrets struct {
 	// forms are all forms of all secrets, and of which each is one.
 	forms map[string]string
-	// begin are the forms by their first bytes: as many as the shortest has.
-	begin map[string][]string
-	short int
+	// begin are the forms by their first bytes, which are as many as fit into a number or
+	// as the shortest has, and mayBegin tells of most numbers that no form has them.
+	begin    map[uint32][]string
+	mayBegin [1 << 16]bool
+	short    int
 }
 
 // Hide has a value searched for. What says whose it is.
@@ -35,15 +37,28 @@ func (s *Secrets) Hide(what, value string) {
 	for _, form := range forms(value) {
 		s.forms[form] = what
 	}
-	s.short = len(value)
+	s.short = 4
 	for form := range s.forms {
 		s.short = min(s.short, len(form))
 	}
-	s.begin = map[string][]string{}
+	s.begin, s.mayBegin = map[uint32][]string{}, [1 << 16]bool{}
 	for form := range s.forms {
-		s.begin[form[:s.short]] = append(s.begin[form[:s.short]], form)
+		first := uint32(0)
+		for i := range s.short {
+			first = s.next(first, form[i])
+		}
+		s.begin[first] = append(s.begin[first], form)
+		s.mayBegin[spread(first)] = true
 	}
 }
+
+// next is the number of the last bytes, one further in the text.
+func (s *Secrets) next(last uint32, b byte) uint32 {
+	return (last<<8 | uint32(b)) & uint32(1<<(8*s.short)-1)
+}
+
+// spread is a hash of a number (Knuth's, by the golden ratio).
+func spread(n uint32) uint16 { return uint16(n * 2654435769 >> 16) }
 
 // HideKey has a private key in PEM searched for: a part of what is secret of it, as
 // bytes and as the text that the file has of them.
@@ -61,8 +76,14 @@ func (s *Secrets) HideKey(what string, key []byte) error {
 func (s *Secrets) Find(text string) []string {
 	var found []string
 	known := map[string]bool{}
-	for i := 0; len(s.forms) > 0 && i+s.short <= len(text); i++ {
-		for _, form := range s.begin[text[i:i+s.short]] {
+	last := uint32(0)
+	for end := range len(text) {
+		// What tests search is long: no map is asked at each byte of it.
+		if last = s.next(last, text[end]); !s.mayBegin[spread(last)] || end+1 < s.short {
+			continue
+		}
+		i := end + 1 - s.short
+		for _, form := range s.begin[last] {
 			if known[form] || !strings.HasPrefix(text[i:], form) {
 				continue
 			}
