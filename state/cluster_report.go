@@ -202,3 +202,17 @@ type EtcdMember struct {
 	DBSize      int64  `json:"db_size,omitempty"`
 	DBInUse     int64  `json:"db_in_use,omitempty"`
 }
+
+// Voters are how many members of etcd have a vote, and how many of these are healthy.
+func Voters(members []EtcdMember) (voters, healthy int) {
+	for _, m := range members {
+		if m.Learner {
+			continue
+		}
+		voters++
+		if m.Healthy {
+			healthy++
+		}
+	}
+	return voters, healthy
+}

@@ -19,6 +19,26 @@ func labelled(apiVersion, kind, namespace, name string) state.Value {
 	return state.Map(m)
 }
 
+// wantKept wants an object of an addon to stay when the addon goes, without what the addon
+// wrote to it, and the plan to say why.
+func wantKept(t *testing.T, given state.Value, why string) {
+	t.Helper()
+	o := newOperator(t, cluster(1, 0))
+	o.config.Clusters[0].Addons = []*config.Addon{{Name: "marks", Objects: documents(given)}}
+	o.must(o.apply())
+
+	o.config.Clusters[0].Addons = nil
+	p, err := o.plan()
+	o.must(err)
+	what := given.Get("kind").AsString() + " " + given.Get("metadata").Get("name").AsString()
+	inOrder(t, acts(p, "marks"), "apply "+what)
+	if got, want := p.Steps[0].Impact, "takes back what was written to "+what+", which stays ("+why+")"; !strings.Contains(got, want) {
+		t.Errorf("the plan says %q, want %q", got, want)
+	}
+	o.must(o.apply())
+	o.wantNothing()
+}
+
 // TestKubernetesOwnIsKept: what is there in every cluster is not deleted with the addon
 // that wrote to it; the plan takes back what was written, and says why the object stays.
 func TestKubernetesOwnIsKept(t *testing.T) {
@@ -46,20 +66,7 @@ func TestKubernetesOwnIsKept(t *testing.T) {
 	} {
 		t.Run(own.kind+" "+own.name, func(t *testing.T) {
 			t.Parallel()
-			o := newOperator(t, cluster(1, 0))
-			given := labelled(own.apiVersion, own.kind, own.namespace, own.name)
-			o.config.Clusters[0].Addons = []*config.Addon{{Name: "marks", Objects: documents(given)}}
-			o.must(o.apply())
-
-			o.config.Clusters[0].Addons = nil
-			p, err := o.plan()
-			o.must(err)
-			inOrder(t, acts(p, "marks"), "apply "+own.kind+" "+own.name)
-			if got, want := p.Steps[0].Impact, "takes back what was written to "+own.kind+" "+own.name+", which stays ("+own.why+")"; !strings.Contains(got, want) {
-				t.Errorf("the plan says %q, want %q", got, want)
-			}
-			o.must(o.apply())
-			o.wantNothing()
+			wantKept(t, labelled(own.apiVersion, own.kind, own.namespace, own.name), own.why)
 		})
 	}
 }
@@ -76,25 +83,13 @@ func TestMarkedIsKept(t *testing.T) {
 	} {
 		t.Run(own.kind, func(t *testing.T) {
 			t.Parallel()
-			o := newOperator(t, cluster(1, 0))
 			given := labelled(own.apiVersion, own.kind, "", own.name).AsMap()
 			meta := given["metadata"].AsMap()
 			marked := map[string]state.Value{own.mark: state.String("true")}
 			maps.Copy(marked, meta[own.in].AsMap())
 			meta[own.in] = state.Map(marked)
 			given["metadata"] = state.Map(meta)
-			o.config.Clusters[0].Addons = []*config.Addon{{Name: "marks", Objects: documents(state.Map(given))}}
-			o.must(o.apply())
-
-			o.config.Clusters[0].Addons = nil
-			p, err := o.plan()
-			o.must(err)
-			inOrder(t, acts(p, "marks"), "apply "+own.kind+" "+own.name)
-			if got, want := p.Steps[0].Impact, "which stays ("+own.why+")"; !strings.Contains(got, want) {
-				t.Errorf("the plan says %q, want %q", got, want)
-			}
-			o.must(o.apply())
-			o.wantNothing()
+			wantKept(t, state.Map(given), own.why)
 		})
 	}
 }

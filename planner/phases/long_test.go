@@ -6,10 +6,10 @@ import "os"
 // try some of it, the same each time.
 func long() bool { return os.Getenv("KUBEWRIGHT_LONG") != "" }
 
-// every tells of combinations, asked of one after another, which are tried: each n-th, or
-// all in the long form. Where n has no divisor in common with the length of any list that
-// is combined, all of each list come up.
+// every tells of combinations, asked of one after another, which are tried: each n-th
+// from the first on, or all in the long form. All of each list that is combined come up
+// where n has no divisor in common with the length of any.
 func every(n int) func() bool {
-	at := 0
+	at := -1
 	return func() bool { at++; return long() || at%n == 0 }
 }

@@ -61,11 +61,7 @@ func (v *View) stays(t state.Target) bool {
 // recordedClusterOf is the cluster that a recorded node was in, or nil where no block
 // speaks of it any more.
 func (v *View) recordedClusterOf(t state.Target) *cluster {
-	label := v.Recorded.Nodes[t].Cluster
-	if i := slices.IndexFunc(v.clusters, func(c *cluster) bool { return c.Label == label }); i >= 0 {
-		return v.clusters[i]
-	}
-	return nil
+	return v.clusterOf(state.ClusterTarget(v.Recorded.Nodes[t].Cluster))
 }
 
 // leaverOf is a recorded node as one that leaves.

@@ -188,7 +188,7 @@ func TestDisturbedUpgrade(t *testing.T) {
 			_, err := begin.planShown()
 			begin.must(err)
 			first, last, ended := begin.copy(t).effects()
-			tried := every(13)
+			tried := every(7)
 			for n, done := range crashes(t, first, last, stride) {
 				cut := begin.copy(t)
 				if done && !ended[n] || !crashOnce(cut, n, done) {

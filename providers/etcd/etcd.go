@@ -168,15 +168,7 @@ func late(m state.EtcdMember) bool { return !m.Healthy && m.Name != "" }
 
 // quorate tells that enough voters are healthy.
 func quorate(members []state.EtcdMember) bool {
-	voters, healthy := 0, 0
-	for _, m := range members {
-		if !m.Learner {
-			voters++
-			if m.Healthy {
-				healthy++
-			}
-		}
-	}
+	voters, healthy := state.Voters(members)
 	return healthy > voters/2
 }
 

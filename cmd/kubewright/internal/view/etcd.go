@@ -91,15 +91,7 @@ func (p *page) table(rows [][]string) {
 }
 
 func quorumOf(members []state.EtcdMember) string {
-	voters, healthy := 0, 0
-	for _, m := range members {
-		if !m.Learner {
-			voters++
-			if m.Healthy {
-				healthy++
-			}
-		}
-	}
+	voters, healthy := state.Voters(members)
 	return fmt.Sprintf("%d of %s healthy, quorum is %d", healthy, plural(voters, "voter"), voters/2+1)
 }
 
