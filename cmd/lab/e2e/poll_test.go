@@ -52,7 +52,7 @@ func each(interval time.Duration, do func(ctx context.Context)) (end func()) {
 	}
 }
 
-// requests are those to the API in a time: how many there were, how many failed, and
+// requests are those of a client in a time: how many there were, how many failed, and
 // of those that did not, how many etcd's leaders lost between them and how many
 // stalled; how often one was repeated, how long the longest took, and what became of
 // each that failed, was repeated or took over a second.
@@ -92,7 +92,7 @@ func (r *requests) add(began time.Time, took time.Duration, repeats []string, er
 // wantServed prints how requests went, and wants that none of them failed or stalled.
 func (s *site) wantServed(what string, r requests) {
 	s.t.Helper()
-	s.t.Logf("%s through the balancer, every 200 ms meanwhile: %d, %d failed, %d lost between two leaders of etcd, %d repeated as client-go does, the longest took %s\n%s",
+	s.t.Logf("%s, every 200 ms meanwhile: %d, %d failed, %d lost between two leaders of etcd, %d repeated as client-go does, the longest took %s\n%s",
 		what, r.total, r.failed, r.lost, r.repeated, r.longest, strings.Join(r.unusual, "\n"))
 	if r.failed > 0 || r.total == 0 {
 		s.t.Errorf("%d of %d %s failed", r.failed, r.total, what)
@@ -120,7 +120,7 @@ func (s *site) watchReads() func() {
 	return func() {
 		s.t.Helper()
 		end()
-		s.wantServed("reads", r)
+		s.wantServed("reads through the balancer", r)
 	}
 }
 
@@ -235,7 +235,7 @@ func (s *site) watchWrites() func() {
 	return func() {
 		s.t.Helper()
 		w := written()
-		s.wantServed("writes", w)
+		s.wantServed("writes through the balancer", w)
 		if most := 2 * len(s.planes); w.lost > most { // one is under way at a time, and few come at that moment
 			s.t.Errorf("%d writes were lost between two leaders of etcd, want %d at most", w.lost, most)
 		}
@@ -255,11 +255,7 @@ func (s *site) watchUsers(service string) func() {
 		if lost := quorum(); lost != "" {
 			s.t.Errorf("etcd: %s", lost)
 		}
-		total, failed, last := pods()
-		s.t.Logf("Service of two replicas, every 200 ms from a pod on every node meanwhile: %d requests, %d failed", total, failed)
-		if failed > 0 || total == 0 {
-			s.t.Errorf("%d of %d requests to the Service failed, the last: %s", failed, total, last)
-		}
+		s.wantServed("requests to a Service of two replicas from a pod on every node", pods())
 	}
 }
 
