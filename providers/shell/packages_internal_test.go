@@ -145,6 +145,12 @@ func TestPackages(t *testing.T) {
 	if got := d.do(install); got != "same" {
 		t.Errorf("again: %s", got)
 	}
+	// What was held is held in its next version as well, for apt-get lets it go.
+	d.db("kubelet 1.35.8-1.1 installed hold", "kubectl 1.35.8-1.1 installed hold", "containerd 1.0-1 installed hold", "runc 1.0-1 installed install")
+	if got := d.do(planner.Packages{List: []planner.Package{{Name: "kubelet", Version: "1.36.3", Hold: "hold"}, {Name: "kubectl", Version: "1.36.3"}, {Name: "containerd", Hold: "hold"}}}); got != "changed" {
+		t.Errorf("the next version: %s", got)
+	}
+	d.wantDB("containerd 1.0-1 installed hold", "runc 1.0-1 installed install", "kubelet 1.36.3-1.1 installed hold", "kubectl 1.36.3-1.1 installed hold")
 	// Cut short in the middle, the same command completes it.
 	d.db("kubelet 1.35.8-1.1 half-configured install", "containerd 1.0-1 installed hold", "runc 1.0-1 installed install")
 	if got := d.do(install); got != "changed" {

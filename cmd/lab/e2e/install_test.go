@@ -22,7 +22,7 @@ import (
 func TestInstall(t *testing.T) {
 	long(t)
 	beside(t, 8*time.Minute)
-	s := newBareSite(t, "e2ei", 1, 1)
+	s := newBareSite(t, lab.Options{Name: "e2ei", ControlPlanes: 1, Workers: 1})
 	s.extra = "  image_pull_policy = \"Never\"\n  install { artifacts = \"./artifacts\" }\n"
 	s.configure()
 	s.bundled()
@@ -140,9 +140,10 @@ func (s *site) wantNothingLeft(before map[string]string, also ...leftover) {
 }
 
 // newBareSite brings up a lab of hosts with nothing on them.
-func newBareSite(t *testing.T, name string, planes, workers int) *site {
+func newBareSite(t *testing.T, o lab.Options) *site {
 	t.Helper()
-	l, err := lab.Up(context.Background(), lab.Options{Name: name, ControlPlanes: planes, Workers: workers, Bare: true, Log: os.Stderr})
+	o.Bare, o.Log = true, os.Stderr
+	l, err := lab.Up(context.Background(), o)
 	if err != nil {
 		t.Fatalf("cannot bring up the lab: %v", err)
 	}

@@ -13,20 +13,26 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubewright/kubewright/cmd/lab/internal/build"
+	"github.com/kubewright/kubewright/cmd/lab/internal/disk"
+	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
 )
 
 // TestPackages makes a cluster of bare Debian hosts from a package repository,
-// with apt itself and packages that the lab makes of real programs, and wants
-// the hosts back as they were.
+// with apt itself and packages that the lab makes of real programs, brings it to
+// the next minor version from the repository of that one, and wants the hosts back
+// as they were.
 func TestPackages(t *testing.T) {
 	long(t)
-	beside(t, 2*time.Minute)
-	s := newBareSite(t, "e2ep", 1, 1)
-	repository := s.servePackages()
+	beside(t, 4*time.Minute)
+	s := newBareSite(t, lab.Options{Name: "e2ep", Kubernetes: upgradeFrom, ControlPlanes: 1, Workers: 1})
+	next := artifactsOf(t, upgradeTo)
+	repository := s.servePackages(next)
 	for _, h := range s.hosts() {
 		s.sh(h.Name, "mkdir -p /etc/cni/net.d && cat >/etc/cni/net.d/10-lab.conflist <<'E'\n"+network(h)+"E\n")
 	}
-	s.imagesOnly()
+	s.imagesOnly(next)
 	s.extra = fmt.Sprintf("  image_pull_policy = \"Never\"\n  install {\n    artifacts = \"./artifacts\"\n    packages {\n      key = file(\"key.asc\")\n      repository = %q\n    }\n  }\n", repository)
 	s.configure()
 	s.logIn()
@@ -50,14 +56,20 @@ func TestPackages(t *testing.T) {
 	s.wantNoChanges()
 
 	// A version that the repository does not have is known before anything starts.
-	version := s.Release().Kubernetes
-	s.version = version[:strings.LastIndexByte(version, '.')] + ".99"
+	s.version = upgradeFrom[:strings.LastIndexByte(upgradeFrom, '.')] + ".99"
 	s.configure()
 	if r := s.run("plan", "-no-color"); r.code != 1 || !strings.Contains(strings.Join(strings.Fields(r.out), " "), "does not have version "+strings.TrimPrefix(s.version, "v")) {
 		t.Errorf("a version that the repository does not have: %d\n%s", r.code, r.out)
 	}
-	s.version = ""
+
+	s.version = upgradeTo
 	s.configure()
+	r = s.must("apply", "-auto-approve", "-no-color")
+	t.Logf("upgrade of a control plane and a worker from packages, %s to %s: %s", upgradeFrom, upgradeTo, r.took.Round(100*time.Millisecond))
+	s.wantVersion(upgradeTo)
+	wantContains(t, s.sh(w, "apt-mark showhold"), "containerd", "kubeadm", "kubectl", "kubelet")
+	wantContains(t, s.sh(w, "dpkg-query -W kubelet"), strings.TrimPrefix(upgradeTo, "v"))
+	s.wantNoChanges()
 
 	r = s.must("destroy", "-auto-approve", "-no-color")
 	wantContains(t, r.out, "Destroy complete!")
@@ -74,12 +86,12 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// servePackages serves a repository of the lab's packages to its hosts, and puts
-// its key into the operator's folder.
-func (s *site) servePackages() string {
+// servePackages serves repositories of the lab's packages, and of those of another
+// release, to its hosts, and puts their key into the operator's folder.
+func (s *site) servePackages(next build.Artifacts) string {
 	s.t.Helper()
 	dir := s.t.TempDir()
-	if err := s.Artifacts().WriteRepository(context.Background(), dir); err != nil {
+	if err := build.WriteRepository(context.Background(), dir, s.Artifacts(), next); err != nil {
 		s.t.Fatal(err)
 	}
 	key, err := os.ReadFile(filepath.Join(dir, "key.asc"))
@@ -100,8 +112,9 @@ func (s *site) servePackages() string {
 	return "http://" + l.Addr().String()
 }
 
-// imagesOnly makes a folder of artifacts with images and containerd's settings.
-func (s *site) imagesOnly() {
+// imagesOnly makes a folder of artifacts with images, those of another release as
+// well, and containerd's settings.
+func (s *site) imagesOnly(next build.Artifacts) {
 	s.t.Helper()
 	folder := filepath.Join(s.dir, "artifacts")
 	if err := s.Artifacts().WriteFolder(folder); err != nil {
@@ -117,6 +130,10 @@ func (s *site) imagesOnly() {
 				s.t.Fatal(err)
 			}
 		}
+	}
+	copied := func(string) bool { return true }
+	if err := disk.LinkTree(filepath.Join(next.Dir, "images"), filepath.Join(folder, "images"), copied); err != nil {
+		s.t.Fatal(err)
 	}
 	s.sumArtifacts()
 }

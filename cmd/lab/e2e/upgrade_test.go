@@ -50,23 +50,29 @@ func TestUpgrade(t *testing.T) {
 	s.wantNoChanges()
 }
 
+// artifactsOf are what the lab makes hosts of a release of.
+func artifactsOf(t testing.TB, version string) build.Artifacts {
+	t.Helper()
+	release, err := build.FindRelease(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := build.DefaultCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := cache.Artifacts(context.Background(), release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
 // bringKubelet puts the kubelet of a release into the folder of artifacts. The
 // images are on the hosts.
 func (s *site) bringKubelet(version string) {
 	s.t.Helper()
-	release, err := build.FindRelease(version)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	cache, err := build.DefaultCache()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	a, err := cache.Artifacts(context.Background(), release)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	program, err := os.ReadFile(a.Program("kubelet"))
+	program, err := os.ReadFile(artifactsOf(s.t, version).Program("kubelet"))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -34,11 +34,12 @@ kw_apt_install() {
 	kw_specs= kw_hold= kw_unhold= kw_made=same
 	while [ $# != 0 ]; do
 		kw_deb "$1"
-		if [ "$kw_status" != installed ] || [ "$kw_ver" != "${2:-$kw_ver}" ]; then kw_specs="$kw_specs $1${2:+=$2-*}"; fi
-		case $3:$kw_want in
-		hold:hold) ;;
-		hold:*) kw_hold="$kw_hold $1" ;;
-		unhold:hold) kw_unhold="$kw_unhold $1" ;;
+		kw_moves=no
+		if [ "$kw_status" != installed ] || [ "$kw_ver" != "${2:-$kw_ver}" ]; then kw_specs="$kw_specs $1${2:+=$2-*}" kw_moves=yes; fi
+		case $3:$kw_want:$kw_moves in
+		hold:hold:no | :hold:no) ;;
+		hold:* | :hold:yes) kw_hold="$kw_hold $1" ;; # apt-get lets go of what it installs
+		unhold:hold:*) kw_unhold="$kw_unhold $1" ;;
 		esac
 		shift 3
 	done
@@ -108,11 +109,13 @@ kw_apt_orphans() {
 	rm -f -- "$kw_d/packages"
 }
 
-# kw_apt_lists: takes away what was read of the repository.
+# kw_apt_lists: takes away what was read of the repository, and of those of the
+# minor versions that the host has had before.
 kw_apt_lists() {
 	apt-get indextargets -o Dir::Etc::SourceList="$kw_s" -o Dir::Etc::SourceParts=- --format '$(FILENAME)' </dev/null 2>/dev/null |
 		while read -r kw_f; do
 			case $kw_f in
+			/var/lib/apt/lists/*_v[0-9]*.[0-9]*_deb_Packages) rm -f -- "${kw_f%_v*_deb_Packages}"_v[0-9]*.[0-9]*_deb_* ;;
 			/var/lib/apt/lists/*_Packages) rm -f -- "${kw_f%Packages}"* ;;
 			esac
 		done

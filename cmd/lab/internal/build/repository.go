@@ -67,29 +67,41 @@ func (a Artifacts) debs() map[string]deb {
 }
 
 // WriteRepository makes a package repository for apt as pkgs.k8s.io has one for
-// each minor version: DIR/vMINOR/deb/, signed. The public key is DIR/key.asc.
-func (a Artifacts) WriteRepository(ctx context.Context, dir string) error {
+// each minor version: DIR/vMINOR/deb/ of each of the releases, all signed by one
+// key. The public key is DIR/key.asc.
+func WriteRepository(ctx context.Context, dir string, releases ...Artifacts) error {
+	var files []string
+	for _, a := range releases {
+		file, err := a.writeRelease(ctx, dir)
+		if err != nil {
+			return err
+		}
+		files = append(files, file)
+	}
+	return sign(ctx, filepath.Join(dir, "key.asc"), files...)
+}
+
+// writeRelease makes the repository of one release, and returns the file in it
+// that is to be signed.
+func (a Artifacts) writeRelease(ctx context.Context, dir string) (string, error) {
 	minor := strings.Join(strings.SplitN(a.Release.Kubernetes, ".", 3)[:2], ".")
 	repository := filepath.Join(dir, minor, "deb")
 	var index bytes.Buffer
 	debs := a.debs()
 	for _, name := range slices.Sorted(maps.Keys(debs)) {
 		if err := debs[name].write(ctx, name, repository, &index); err != nil {
-			return fmt.Errorf("cannot make package %s: %w", name, err)
+			return "", fmt.Errorf("cannot make package %s: %w", name, err)
 		}
 	}
 	if err := writeFiles(repository, map[string]string{"Packages": index.String()}); err != nil {
-		return err
+		return "", err
 	}
 	sum, err := disk.Digest(filepath.Join(repository, "Packages"))
 	if err != nil {
-		return err
+		return "", err
 	}
 	release := fmt.Sprintf("Origin: lab\nDate: Thu, 01 Jan 2026 00:00:00 UTC\nSHA256:\n %s %d Packages\n", sum, index.Len())
-	if err := writeFiles(repository, map[string]string{"Release": release}); err != nil {
-		return err
-	}
-	return sign(ctx, filepath.Join(repository, "Release"), filepath.Join(repository, "InRelease"), filepath.Join(dir, "key.asc"))
+	return filepath.Join(repository, "Release"), writeFiles(repository, map[string]string{"Release": release})
 }
 
 // write builds the package into a folder and adds it to the index.
@@ -169,8 +181,9 @@ func (d deb) scripts() map[string]string {
 	return out
 }
 
-// sign signs a file with a key made for it, and exports the public half.
-func sign(ctx context.Context, file, signed, public string) error {
+// sign signs files with a key made for them, each into InRelease beside it, and
+// exports the public half.
+func sign(ctx context.Context, public string, files ...string) error {
 	home, err := os.MkdirTemp("", "gnupg-")
 	if err != nil {
 		return err
@@ -186,8 +199,10 @@ func sign(ctx context.Context, file, signed, public string) error {
 	if err := gpg("--quick-generate-key", "Lab <lab@example.com>", "rsa2048", "sign", "never"); err != nil {
 		return err
 	}
-	if err := gpg("--output", signed, "--clearsign", file); err != nil {
-		return err
+	for _, file := range files {
+		if err := gpg("--output", filepath.Join(filepath.Dir(file), "InRelease"), "--clearsign", file); err != nil {
+			return err
+		}
 	}
 	return gpg("--output", public, "--armor", "--export")
 }
