@@ -1,10 +1,16 @@
 package phases
 
 import (
+	"slices"
+
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/state"
 )
+
+// etcdVersion refuses an etcd that does not start with the data of the one that runs.
+func (v *View) etcdVersion() diag.Diagnostics { return slices.Concat(v.olderEtcd(), v.newerEtcd()) }
 
 // olderEtcd refuses an image of etcd whose minor is below that of the cluster's etcd.
 // Such a server ends with "invalid downgrade; server version is lower than determined
@@ -29,6 +35,81 @@ func (v *View) olderEtcd() diag.Diagnostics {
 			c.Label, runs, tag, runs.Major, runs.Minor, want.Major, want.Minor).At(c.place("etcd.image_tag")).For(c.target))
 	}
 	return diags
+}
+
+// newerEtcd refuses to leave out a minor of etcd, whose upgrades go from one to the next:
+// members work together with those of the minor before, and of its data nothing older is
+// supported. Where Kubernetes goes through versions, etcd goes through theirs.
+func (v *View) newerEtcd() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.clusters {
+		runs, seen := c.etcdRuns()
+		if !seen || c.Etcd.External != nil || len(c.controlPlanes()) == 0 {
+			continue
+		}
+		at, means := c.place("etcd.image_tag"), "the configuration gives it the image tag"
+		if c.Etcd.ImageTag == "" {
+			at, means = c.place("kubernetes_version"), "that of Kubernetes "+c.KubernetesVersion+" has the image tag"
+		}
+		for from, tags := runs, c.etcdTags(); len(tags) > 0; tags = tags[1:] {
+			to, isVersion := planner.ParseRelease(tags[0])
+			if !isVersion || ofMinor(to).Compare(ofMinor(from)) <= 0 {
+				continue
+			}
+			if next := (planner.Release{Major: from.Major, Minor: from.Minor + 1}); ofMinor(to) != next {
+				diags = append(diags, diag.Errorf("Etcd would leave out a minor version",
+					"Cluster %q: its etcd runs %s, and %s %q. Etcd is upgraded by one minor version at a time: one that is further ahead does not work with the members and the data that are there. Nothing is changed on any host. "+
+						"Give etcd an image_tag of %d.%d first, apply, and go on from there, one minor version in each apply.",
+					c.Label, runs, means, tags[0], next.Major, next.Minor).At(at).For(c.target))
+				break
+			}
+			from = to
+		}
+	}
+	return diags
+}
+
+// etcdTags are the tags of etcd's image in the versions that the cluster goes through.
+func (c *cluster) etcdTags() []string {
+	in := c.controlPlanes()[0].input()
+	tag := kubeadm.EtcdTag(in)
+	if c.up == nil {
+		return []string{tag}
+	}
+	var tags []string
+	for _, hop := range c.up.hops {
+		there := *in.Cluster
+		there.KubernetesVersion = hop.String()
+		in.Cluster = &there
+		tags = append(tags, kubeadm.EtcdTag(in))
+	}
+	return append(tags, tag)
+}
+
+// replacesEtcd tells that a node gets another version of etcd than its manifest has or,
+// where an apply was cut short when that was taken away, than the state remembers. The
+// same tag is the same version, wherever its image comes from; one that is no version
+// may be any.
+func (b *builder) replacesEtcd(n *node) bool {
+	return !n.joins() && slices.ContainsFunc(b.changes[step(n.target, etcdPhase)], func(ch planner.Change) bool {
+		it := b.desired.Find(ch.Address)
+		if it == nil || it.Kind != state.KindStaticPod {
+			return false
+		}
+		is := it.Attributes.Get("image")
+		was := is
+		for _, a := range ch.Attributes {
+			if a.Path == "image" {
+				was = a.Before
+			}
+		}
+		if old := n.cluster.view.recorded.Find(ch.Address); was.IsNull() && old != nil {
+			was = old.Attributes.Get("image")
+		}
+		before, known := releaseOf(was.AsString())
+		after, _ := releaseOf(is.AsString())
+		return !was.Equal(is) && (!known || before != after)
+	})
 }
 
 // etcdRuns is the oldest version among the members that answer: by it etcd decides

@@ -1,11 +1,15 @@
 package phases_test
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state"
 )
 
 // TestOlderEtcd: an image of etcd of an older minor than the cluster's is refused, since
@@ -44,5 +48,141 @@ func TestOlderEtcd(t *testing.T) {
 			_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
 			wantFindings(t, diags, c.want...)
 		})
+	}
+}
+
+// TestEtcdLeavesOutNoMinor: etcd goes up by one minor at a time, whether its tag is
+// written or comes with a version of Kubernetes. Over versions on the way it may go further.
+func TestEtcdLeavesOutNoMinor(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 0)
+	refused := func(runs, means, next string) []finding {
+		return []finding{{diag.Error, "Etcd would leave out a minor version", "main.hcl:1", "cluster.prod", []string{
+			`Cluster "prod": its etcd runs ` + runs + ", and " + means, "Etcd is upgraded by one minor version at a time", "Nothing is changed on any host.",
+			"Give etcd an image_tag of " + next + " first, apply, and go on from there, one minor version in each apply.",
+		}}}
+	}
+	for name, c := range map[string]struct {
+		tag, runs, oldest string
+		want              []finding
+	}{
+		"the next":             {tag: "3.7.0-0", runs: "3.6.8"},
+		"one is left out":      {tag: "3.8.0-0", runs: "3.6.8", want: refused("3.6.8", `the configuration gives it the image tag "3.8.0-0"`, "3.7")},
+		"two are left out":     {tag: "3.9.1-0", runs: "3.6.8", want: refused("3.6.8", `the configuration gives it the image tag "3.9.1-0"`, "3.7")},
+		"another major":        {tag: "4.0.0", runs: "3.6.8", want: refused("3.6.8", `the configuration gives it the image tag "4.0.0"`, "3.7")},
+		"one member is behind": {tag: "3.8.0-0", runs: "3.7.0", oldest: "3.6.8", want: refused("3.6.8", `the configuration gives it the image tag "3.8.0-0"`, "3.7")},
+		"with Kubernetes":      {runs: "3.4.9", want: refused("3.4.9", `that of Kubernetes 1.36.3 has the image tag "3.6.8-0"`, "3.5")},
+		"no version":           {tag: "mine", runs: "3.4.9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			o.config.Clusters[0].Etcd.ImageTag = c.tag
+			v := o.observe()
+			members := v.Clusters["prod"].Members
+			for i := range members {
+				members[i].Version = c.runs
+			}
+			if c.oldest != "" {
+				members[1].Version = c.oldest
+			}
+			o.view = v
+			_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+			wantFindings(t, diags, c.want...)
+		})
+	}
+}
+
+// TestEtcdGoesAlongTheWay: an etcd two minors behind that of the wanted version goes
+// through the one of the version between.
+func TestEtcdGoesAlongTheWay(t *testing.T) {
+	t.Parallel()
+	o := running(t, 3, 0, "1.35.8")
+	for _, version := range []string{"1.37.1", "1.36.3"} {
+		o.config.Clusters[0].KubernetesVersion = version
+		o.kubelets(version)
+		v := o.observe()
+		for i := range v.Clusters["prod"].Members {
+			v.Clusters["prod"].Members[i].Version = "3.5.21"
+		}
+		if _, diags := phases.Plan(v, planner.Plan{}, planner.Options{}); diags.HasErrors() {
+			t.Errorf("%s: %s", version, printedFindings(diags))
+		}
+	}
+}
+
+// TestSnapshotBeforeAnotherEtcd: another version of etcd comes behind a snapshot, also
+// without one of Kubernetes, and as long as some member has it to come. The same one from
+// another registry, and an argument, come without.
+func TestSnapshotBeforeAnotherEtcd(t *testing.T) {
+	t.Parallel()
+	snapshot := state.Address{Target: state.ClusterTarget("prod"), Phase: "etcd-snapshot"}
+	for name, c := range map[string]struct {
+		change func(*config.Etcd)
+		want   bool
+	}{
+		"a minor":                        {func(e *config.Etcd) { e.ImageTag = "3.7.0-0" }, true},
+		"a patch":                        {func(e *config.Etcd) { e.ImageTag = "3.6.9-0" }, true},
+		"an older patch":                 {func(e *config.Etcd) { e.ImageTag = "3.6.1-0" }, true},
+		"no version":                     {func(e *config.Etcd) { e.ImageTag = "mine" }, true},
+		"another registry":               {func(e *config.Etcd) { e.ImageRepository = "registry.example.com" }, false},
+		"another registry and a version": {func(e *config.Etcd) { e.ImageRepository, e.ImageTag = "registry.example.com", "3.7.0-0" }, true},
+		"an argument":                    {func(e *config.Etcd) { e.Args = append(e.Args, config.Arg{Name: "snapshot-count", Value: "9000"}) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 0)
+			c.change(&o.config.Clusters[0].Etcd)
+			p, err := o.plan()
+			o.must(err)
+			wantSnapshot(t, p, c.want)
+		})
+	}
+	t.Run("the last one was stopped for it", func(t *testing.T) {
+		t.Parallel()
+		o := founded(t, 3, 0)
+		o.config.Clusters[0].Etcd.ImageTag = "3.7.0-0"
+		last := o.config.Nodes[2].Target
+		cut := errors.New("the operator's machine is off")
+		o.around = func(s *planner.Step) error {
+			if s.Target == last && s.Phase == "etcd" {
+				return cut
+			}
+			return nil
+		}
+		if err := o.apply(); !errors.Is(err, cut) {
+			t.Fatal(err)
+		}
+		o.around = nil
+		o.edit(o.config.Nodes[2].Address, "file /etc/kubernetes/manifests/etcd.yaml delete")
+		p, err := o.plan()
+		o.must(err)
+		wantSnapshot(t, p, true)
+		o.must(o.carryOut())
+		p, err = o.plan()
+		o.must(err)
+		if p.Step(snapshot) != nil {
+			t.Error("a snapshot is fetched when all have the version")
+		}
+	})
+}
+
+// wantSnapshot wants that every step that puts an etcd somewhere waits for a snapshot, or none.
+func wantSnapshot(t *testing.T, p *planner.Plan, want bool) {
+	t.Helper()
+	snapshot := state.Address{Target: state.ClusterTarget("prod"), Phase: "etcd-snapshot"}
+	etcds := 0
+	for _, s := range p.Steps {
+		if s.Phase != "etcd" {
+			continue
+		}
+		etcds++
+		if slices.Contains(s.Needs, snapshot) != want {
+			t.Errorf("%s needs %v, want the snapshot: %v", s.ID, s.Needs, want)
+		}
+	}
+	if found := p.Step(snapshot) != nil; found != want || etcds == 0 {
+		t.Errorf("a snapshot: %v, want %v, of %d etcds\n%s", found, want, etcds, describe(p))
 	}
 }

@@ -96,7 +96,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 // findings are what hosts and clusters have against what is wanted of them.
 func (v *View) findings() diag.Diagnostics {
 	return slices.Concat(
-		v.unchangeable(), v.olderEtcd(), v.checkAuthorities(), v.checkRotations(), v.preflight(),
+		v.unchangeable(), v.etcdVersion(), v.checkAuthorities(), v.checkRotations(), v.preflight(),
 		v.endpointLeaves(), v.takenNames(), v.absentNames(), v.walk(),
 	)
 }
@@ -265,6 +265,7 @@ func (b *builder) cluster(c *cluster) {
 	}
 	b.imagesFirst(c)
 	b.upgrade(c)
+	b.snapshotBefore(c, "", "a version changes", b.risky(c)...)
 }
 
 func (c *cluster) needs(p *phase) []state.Address {

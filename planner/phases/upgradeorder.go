@@ -150,7 +150,7 @@ func (c *cluster) turning(role config.Role) []*node {
 }
 
 // upgrade adds to the draft what only an upgrade has: the drains of nodes whose
-// kubelets get another version, and a snapshot of etcd before the first risk.
+// kubelets get another version, pauses, and versions on the way.
 func (b *builder) upgrade(c *cluster) {
 	if c.up == nil {
 		return
@@ -178,7 +178,6 @@ func (b *builder) upgrade(c *cluster) {
 		b.waypoint(c, w, before)
 		before = w.doneAll()
 	}
-	b.snapshotBefore(c, "", "a version changes", b.risky(c)...)
 }
 
 // taintsFirst has the step that marks a node come between the drain and the kubelet,
@@ -217,18 +216,22 @@ func (w work) setsTaint() bool {
 }
 
 // risky are the steps that replace etcd, or move the cluster to another minor
-// version, in which the API may store things in another form.
+// version, in which the API may store things in another form. Where one etcd is
+// replaced, whatever else changes there comes behind the snapshot, too.
 func (b *builder) risky(c *cluster) []state.Address {
 	var out []state.Address
-	for _, w := range c.up.way {
-		out = append(out, w.doneAll()...)
+	replaced := c.up != nil || slices.ContainsFunc(c.controlPlanes(), b.replacesEtcd)
+	if c.up != nil {
+		for _, w := range c.up.way {
+			out = append(out, w.doneAll()...)
+		}
 	}
 	for _, n := range c.controlPlanes() {
 		etcd, plane := step(n.target, etcdPhase), step(n.target, controlPlanePhase)
-		if len(b.changes[etcd]) > 0 {
+		if len(b.changes[etcd]) > 0 && replaced {
 			out = append(out, etcd)
 		}
-		if len(b.changes[plane]) > 0 && c.up.raises && c.up.oldest.Minor != c.up.want.Minor {
+		if len(b.changes[plane]) > 0 && c.up != nil && c.up.raises && c.up.oldest.Minor != c.up.want.Minor {
 			out = append(out, plane)
 		}
 	}
