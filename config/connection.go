@@ -3,12 +3,14 @@ package config
 import (
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/kubewright/kubewright/state"
 )
 
 // ToValue is the connection as the state remembers it: enough to reach the
-// host again, the paths of keys and never their content.
+// host again, the paths of keys and never their content, and no password. What is
+// a default is left out.
 func (c Connection) ToValue() state.Value {
 	m := map[string]any{"type": c.Type}
 	for k, s := range map[string]string{
@@ -26,8 +28,13 @@ func (c Connection) ToValue() state.Value {
 	if c.Port != 0 {
 		m["port"] = c.Port
 	}
-	if c.Agent {
-		m["agent"] = true
+	for k, is := range map[string]bool{"agent": c.Agent, "accept_new_host_keys": c.AcceptNewHostKey} {
+		if is {
+			m[k] = true
+		}
+	}
+	if c.Timeout != 0 && c.Timeout != DefaultConnectTimeout {
+		m["timeout"] = c.Timeout.String()
 	}
 	if len(c.Bastions) > 0 {
 		var bastions []any
@@ -41,14 +48,26 @@ func (c Connection) ToValue() state.Value {
 
 // ConnectionFromValue reads what ToValue wrote.
 func ConnectionFromValue(v state.Value) Connection {
+	c := hopFromValue(v)
+	if c.Timeout == 0 {
+		c.Timeout = DefaultConnectTimeout
+	}
+	return c
+}
+
+// hopFromValue reads what targets and bastions have in common. A bastion says nothing
+// of how long connecting may take.
+func hopFromValue(v state.Value) Connection {
+	timeout, _ := time.ParseDuration(v.Get("timeout").AsString())
 	port, _ := strconv.Atoi(v.Get("port").AsString())
 	c := Connection{
 		Type: v.Get("type").AsString(), Host: v.Get("host").AsString(), Port: port, User: v.Get("user").AsString(),
 		Certificate: v.Get("certificate").AsString(), SSHConfig: v.Get("ssh_config").AsString(), Agent: v.Get("agent").AsBool(),
 		PrivateKeys: stringList(v.Get("private_keys")), HostKeys: stringList(v.Get("host_keys")), KnownHosts: stringList(v.Get("known_hosts")),
+		AcceptNewHostKey: v.Get("accept_new_host_keys").AsBool(), Timeout: timeout,
 	}
 	for _, b := range v.Get("bastions").AsList() {
-		c.Bastions = append(c.Bastions, ConnectionFromValue(b))
+		c.Bastions = append(c.Bastions, hopFromValue(b))
 	}
 	return c
 }

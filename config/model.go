@@ -14,7 +14,10 @@ type Config struct {
 	Dir      string
 	Clusters []*Cluster
 	Nodes    []*Node
-	Outputs  []*Output
+	// Connection is the block at the top, from which nodes take what they do not say
+	// themselves; zero without one.
+	Connection Connection `json:"-"`
+	Outputs    []*Output
 	// Moves and Removals say what became of addresses that the state still has.
 	Moves    []Move    `json:",omitempty"`
 	Removals []Removal `json:",omitempty"`

@@ -76,11 +76,22 @@ type RecordedNode struct {
 	PreventDestroy bool `json:"prevent_destroy,omitempty"`
 }
 
+// Equal tells that both remember the same.
+func (n RecordedNode) Equal(o RecordedNode) bool {
+	return n.Cluster == o.Cluster && n.Role == o.Role && n.Name == o.Name && n.Address == o.Address && n.MachineID == o.MachineID &&
+		n.HostKey == o.HostKey && n.Connection.Equal(o.Connection) && n.Programs.Equal(o.Programs) &&
+		n.Adopted.equal(o.Adopted) && n.PreventDestroy == o.PreventDestroy
+}
+
 // Adoption is what is remembered of a node that was there before kubewright.
 type Adoption struct {
 	// Without are the items, as PHASE/CLASS:ID, that kubewright would have given the
 	// node and that it did without when it was adopted: nothing is missing for it.
 	Without []string `json:"without,omitempty"`
+}
+
+func (a *Adoption) equal(o *Adoption) bool {
+	return a == o || a != nil && o != nil && slices.Equal(a.Without, o.Without)
 }
 
 // Apply is one entry of the history.

@@ -20,6 +20,9 @@ func (l *loader) build() *config.Config {
 	}
 	slices.SortFunc(c.Clusters, func(a, b *config.Cluster) int { return cmp.Compare(a.Label, b.Label) })
 	c.Nodes = l.buildNodes()
+	if l.defaults != nil {
+		c.Connection = l.connection(l.defaults)
+	}
 	c.Incomplete = l.incomplete
 	c.Outputs = l.buildOutputs()
 	if slices.ContainsFunc(c.Outputs, func(o *config.Output) bool { return o.Value.IsPending() }) {

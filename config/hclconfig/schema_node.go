@@ -37,7 +37,7 @@ var connectionBlock = &Block{
 	Name: "connection", Doc: "How to reach hosts: at the top for all nodes, in a node for that one. Each attribute is looked for in the node first.",
 	Attributes: append(connectionAttributes,
 		Attribute{Name: "type", Type: typeString, Default: config.DefaultConnectionType, Cost: CostNone, Doc: "`ssh`; `local` for this machine; `sim` for a simulated host, which lives in a file beside the state."},
-		Attribute{Name: "sudo_password", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Password for sudo. Without it sudo must not ask."},
+		Attribute{Name: "sudo_password", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Password for sudo. Without it sudo must not ask. On the host of a node whose block is gone it is the one at the top."},
 		Attribute{Name: "timeout", Type: typeDuration, Default: "30s", Cost: CostNone, Doc: "How long connecting may take."},
 	),
 	Blocks: []*Block{{

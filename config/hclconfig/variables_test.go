@@ -293,6 +293,9 @@ connection {
 	if cl.Sensitive["kubelet.config.maxPods"] || n.Sensitive["labels.a"] || !n.Sensitive["labels.b"] || !n.Sensitive["connection.sudo_password"] || !cl.Addons[0].Objects[0].Sensitive {
 		t.Errorf("got %v %v", cl.Sensitive, n.Sensitive)
 	}
+	if got := string(c.Connection.SudoPassword.Reveal()); got == "" || got != string(n.Connection.SudoPassword.Reveal()) {
+		t.Error("the password of the connection block at the top is not known")
+	}
 }
 
 // TestSensitiveConditions: a condition may look at a secret, and may be made of one,

@@ -151,7 +151,8 @@ func (v *View) knownAgain(t state.Target, nodes map[state.Target]*state.Recorded
 }
 
 // remembered are the recorded nodes of which something else is to be remembered:
-// their hosts have other programs, or they are protected or no longer so.
+// their hosts have other programs or are reached in another way, or they are protected
+// or no longer so.
 func (v *View) remembered() map[state.Target]*state.RecordedNode {
 	if v.Recorded == nil {
 		return nil
@@ -162,12 +163,23 @@ func (v *View) remembered() map[state.Target]*state.RecordedNode {
 		if r := v.Reports[t]; r != nil {
 			changed.Programs = r.Programs
 		}
+		if host := v.find(t); host != nil && host.joined(n) {
+			changed.Address, changed.Connection, changed.HostKey = host.AdvertiseAddress(), host.connection(), host.report.HostKey
+		}
 		changed.PreventDestroy = v.prevents(t)
-		if !changed.Programs.Equal(n.Programs) || changed.PreventDestroy != n.PreventDestroy {
+		if !changed.Equal(*n) {
 			out[t] = &changed
 		}
 	}
 	return out
+}
+
+// joined tells that what was seen at the other end of the node's connection is the host
+// that joined as this node: by that way it is reached when its block is gone. One that
+// is replaced, or joins anew, is recorded with its first step.
+func (n *node) joined(was *state.RecordedNode) bool {
+	return n.report != nil && !blank(n.report) && !otherMachine(was, n.report) &&
+		was.Cluster == n.Cluster && !n.cluster.view.replaces(n.target) && anotherNodeReason(n.Node, was) == ""
 }
 
 // recordable is a desired item as the state remembers it.

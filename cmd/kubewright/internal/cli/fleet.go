@@ -115,13 +115,22 @@ func (a *app) openFleet(cfg *config.Config, recorded *state.State, passphrase fu
 			target: t, cluster: n.Cluster, plane: n.Role == string(config.ControlPlane), query: queries[t], address: n.Address, leaves: true,
 			keyRecorded: n.HostKey != "",
 			open: func(ctx context.Context) (providers.Host, error) {
-				c := config.ConnectionFromValue(n.Connection)
-				c.HostKeys = append(c.HostKeys, hostKeys(n)...)
-				return w.open(ctx, c, n.Address)
+				return w.open(ctx, formerly(cfg, n), n.Address)
 			},
 		})
 	}
 	return f, nil
+}
+
+// formerly is how a node is reached whose block is gone: as the state remembers it, by
+// the key that it knows. Passwords are kept nowhere: sudo's is the one for all nodes.
+func formerly(cfg *config.Config, n *state.RecordedNode) config.Connection {
+	c := config.ConnectionFromValue(n.Connection)
+	c.HostKeys = append(c.HostKeys, hostKeys(n)...)
+	if c.Type == cfg.Connection.Type {
+		c.SudoPassword = cfg.Connection.SudoPassword
+	}
+	return c
 }
 
 // pinned is a connection that trusts no other key than the one recorded, where
@@ -447,6 +456,8 @@ const otherKey = "find out why the host shows another key than before: it is ano
 func (m *member) remedy(err error) string {
 	own, ok := err.(*providers.Error) // that of a bastion comes wrapped
 	switch {
+	case m.leaves && errors.Is(err, providers.ErrSudo):
+		return "let the connection's user run sudo without a password (NOPASSWD), or give sudo_password in the connection block at the top: the state keeps no password"
 	case !ok || own.Kind != providers.ErrHostKeyChanged || !m.keyRecorded:
 		return remedy(err)
 	case m.leaves:

@@ -87,6 +87,26 @@ func TestPinned(t *testing.T) {
 	}
 }
 
+// TestFormerly: a node whose block is gone is reached as the state remembers it, by the
+// key that it knows, and with the password for sudo that all nodes have.
+func TestFormerly(t *testing.T) {
+	t.Parallel()
+	top := config.Connection{Type: "ssh", User: "grace", SudoPassword: state.NewSecret([]byte("hunter2"))}
+	was := config.Connection{Type: "ssh", Host: "192.0.2.1", User: "ada", HostKeys: []string{"ssh-ed25519 AAAA"}, Timeout: time.Minute}
+	n := &state.RecordedNode{Connection: was.ToValue(), HostKey: "ssh-ed25519 BBBB"}
+	got := formerly(&config.Config{Connection: top}, n)
+	if got.User != "ada" || got.Timeout != time.Minute || !slices.Equal(got.HostKeys, []string{"ssh-ed25519 AAAA", "ssh-ed25519 BBBB"}) {
+		t.Errorf("it is reached by %+v", got)
+	}
+	if string(got.SudoPassword.Reveal()) != "hunter2" {
+		t.Error("sudo is not told the password")
+	}
+	top.Type = "local"
+	if !formerly(&config.Config{Connection: top}, n).SudoPassword.IsZero() {
+		t.Error("the password of this machine is told another host")
+	}
+}
+
 // changedKey is a host that shows another key than before, and how it is known.
 type changedKey struct {
 	// recorded is the key in the state, written the one in host_key, and known that in known_hosts.

@@ -1,0 +1,58 @@
+package phases_test
+
+import (
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestReachedAnew: a host that was seen is remembered by the way on which it was seen, and
+// by the key that it showed there, so that it is found when its block is gone. What was
+// not seen there, or is not the host that joined, is remembered as it was.
+func TestReachedAnew(t *testing.T) {
+	t.Parallel()
+	const old, shown = "ssh-ed25519 OLD", "ssh-ed25519 NEW"
+	worker := founded(t, 1, 1).config.Nodes[1].Target
+	for name, c := range map[string]struct {
+		seen    func(v *phases.View)
+		learned bool
+	}{
+		"seen": {func(*phases.View) {}, true},
+		"not seen": {func(v *phases.View) {
+			v.Unobserved[worker] = state.Unobserved{Target: worker}
+			delete(v.Reports, worker)
+		}, false},
+		"emptied":     {func(v *phases.View) { blankHost(v, v.Config.Nodes[1]) }, false},
+		"is to leave": {func(v *phases.View) { v.Replace = []state.Target{worker} }, false},
+		"another machine": {func(v *phases.View) {
+			v.Replace, v.AcceptNewHost = []state.Target{worker}, []state.Target{worker}
+			r := *v.Reports[worker]
+			r.Facts.MachineID = "another"
+			v.Reports[worker] = &r
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 1, 1)
+			o.config.Nodes[1].Connection.User = "grace"
+			o.recorded.Nodes[worker].HostKey = old
+			v := o.observe()
+			v.AllowUnreachable = true
+			v.Reports[worker].HostKey = shown
+			c.seen(v)
+			r, diags := o.planOf(v, planner.Options{})
+			if diags.HasErrors() {
+				t.Fatal(diags)
+			}
+			was, learned := o.recorded.Nodes[worker], phases.Record(v, r).Nodes[worker]
+			switch {
+			case !c.learned && learned != nil && (learned.HostKey != old || !learned.Connection.Equal(was.Connection)):
+				t.Errorf("it learns %+v", learned)
+			case c.learned && (learned == nil || learned.HostKey != shown || learned.Connection.Get("user").AsString() != "grace" || learned.Name != was.Name):
+				t.Errorf("it learns %+v", learned)
+			}
+		})
+	}
+}
