@@ -39,7 +39,7 @@ type WaitFor string
 const (
 	// WaitHTTP: URL answers 200.
 	WaitHTTP WaitFor = "http"
-	// WaitClosed: nobody answers at URL any more.
+	// WaitClosed: nobody listens at URL any more.
 	WaitClosed WaitFor = "closed"
 	// WaitAPI: the API answers /readyz through the step's node with the administrator's rights.
 	WaitAPI WaitFor = "api"

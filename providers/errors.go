@@ -20,6 +20,10 @@ var (
 	// repaired, an sshd that drops connections because too many came at once.
 	ErrUnreachable = errors.New("host unreachable")
 
+	// ErrRefused: the host was reached, and nobody there listens at the address that it
+	// was to connect to. It comes together with ErrUnreachable.
+	ErrRefused = errors.New("connection refused")
+
 	// ErrDisconnected: the connection was lost while something was under way.
 	// What was under way may or may not have happened: observe, never repeat blind.
 	ErrDisconnected = errors.New("connection lost")

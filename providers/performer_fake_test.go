@@ -22,6 +22,7 @@ type scene struct {
 
 	files    map[string]string
 	status   []int
+	probeErr []error // what comes before any status
 	apiErrs  []error
 	rootCAs  map[string][]string
 	applied  state.Value
@@ -162,6 +163,9 @@ func (h *fakeHost) ReadSecrets(_ context.Context, paths []string) (map[string]st
 
 func (h *fakeHost) HTTPStatus(_ context.Context, url, _ string) (int, error) {
 	h.say("%s asks %s", h.name, url)
+	if err := pop(&h.probeErr); err != nil {
+		return 0, err
+	}
 	if len(h.status) == 0 {
 		return 0, providers.ErrUnreachable
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -338,6 +339,38 @@ func TestJoinEtcd(t *testing.T) {
 	}
 	s.expect(t, "begin 0+1", "etcd through "+cp1Name+" at [https://127.0.0.1:2379]", "add learner https://2:2380",
 		"log 0: trying again: refused", "add learner https://2:2380", "done 0+1", "begin 1+1", cp2Name+" performs write_file", "done 1+1")
+}
+
+// TestWaitClosed: nothing counts as closed but a port that is refused. Who does not
+// answer, or cannot be asked, is waited for, and what was seen of him is told.
+func TestWaitClosed(t *testing.T) {
+	t.Parallel()
+	closed := planner.Wait{For: planner.WaitClosed, URL: "https://a/livez", CA: "/ca.crt", Timeout: time.Minute}
+	timeout := &providers.Error{Kind: providers.ErrTimeout, Do: "probe https://a/livez"}
+	open := []error{
+		timeout, providers.ErrDisconnected, errors.New("x509: certificate signed by unknown authority"),
+		&providers.Error{Kind: providers.ErrUnreachable, Do: "connect to 10.0.0.1:22", Cause: errors.New("connection refused")},
+	}
+	s := newScene()
+	s.probeErr = append(slices.Clone(open), &providers.Error{Kind: providers.ErrUnreachable, Do: "connect to a:6443", Cause: providers.ErrRefused})
+	if _, err := s.perform(t, providers.Run{}, closed); err != nil {
+		t.Error(err)
+	}
+	if asked := strings.Count(strings.Join(s.log, "|"), "asks https://a/livez"); asked != 5 {
+		t.Errorf("it was asked %d times: %s", asked, s.log)
+	}
+	for range 30 {
+		s.probeErr = append(s.probeErr, open...)
+	}
+	s.probeErr = append(s.probeErr, slices.Repeat([]error{timeout}, 60)...)
+	_, err := s.perform(t, providers.Run{}, closed)
+	if !errors.Is(err, providers.ErrTimeout) || !strings.Contains(err.Error(), "cannot wait until nobody answers at https://a/livez: not so after 1m0s; last seen: ") {
+		t.Errorf("got %v", err)
+	}
+	s.probeErr, s.status = nil, slices.Repeat([]int{401}, 100)
+	if _, err = s.perform(t, providers.Run{}, closed); err == nil || !strings.Contains(err.Error(), "last seen: https://a/livez still answers 401") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestPromoteMember(t *testing.T) {

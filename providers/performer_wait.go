@@ -132,16 +132,20 @@ func (w *work) lookHTTP(ctx context.Context, op planner.Wait) error {
 	return nil
 }
 
-// lookClosed takes any failure to get an answer for silence: who waits for it
-// has stopped the server.
+// lookClosed takes for closed only what proves it: that the host says of its own port
+// that nobody listens there. Who cannot be asked, or does not answer, may serve still;
+// and whoever answers does, whatever certificate he shows.
 func (w *work) lookClosed(ctx context.Context, op planner.Wait) error {
 	host, err := w.host(ctx)
 	if err != nil {
 		return err
 	}
-	status, err := host.HTTPStatus(ctx, op.URL, op.CA)
-	if err != nil {
-		return nil //nolint:nilerr // that is what is waited for
+	status, err := host.HTTPStatus(ctx, op.URL, "")
+	switch {
+	case errors.Is(err, ErrRefused):
+		return nil
+	case err != nil:
+		return err
 	}
 	return fmt.Errorf("%s still answers %d", op.URL, status)
 }

@@ -71,6 +71,9 @@ func exitCode(exit *exec.ExitError) int {
 // DialContext connects directly.
 func (Machine) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		err = providers.ErrRefused
+	}
 	if err != nil && ctx.Err() == nil {
 		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: "connect to " + address, Cause: err}
 	}

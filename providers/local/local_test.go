@@ -3,7 +3,9 @@ package local_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"net"
 	"os"
 	"os/user"
 	"strings"
@@ -65,6 +67,25 @@ func TestExec(t *testing.T) {
 	}
 	if exit, err := (local.Machine{}).Exec(t.Context(), "kill -TERM $$", nil, nil, nil); exit != 128+15 || err != nil {
 		t.Errorf("exit %d, %v", exit, err)
+	}
+}
+
+// TestNobodyListens: that nobody listens is told apart from what else goes wrong.
+func TestNobodyListens(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	_, err = local.Machine{}.DialContext(t.Context(), "tcp", address)
+	if !errors.Is(err, providers.ErrUnreachable) || !errors.Is(err, providers.ErrRefused) || err.Error() != "cannot connect to "+address+": connection refused" {
+		t.Errorf("got %v", err)
+	}
+	_, err = local.Machine{}.DialContext(t.Context(), "tcp", "no-such-name.invalid:1")
+	if !errors.Is(err, providers.ErrUnreachable) || errors.Is(err, providers.ErrRefused) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -130,8 +130,12 @@ func TestAPINeedsItsFiles(t *testing.T) {
 	if _, err := status("https://127.0.0.1:10257/healthz", ca); err == nil {
 		t.Error("a self-signed certificate was accepted")
 	}
-	if _, err := status("https://"+cp2+":6443/readyz", ""); !errors.Is(err, providers.ErrUnreachable) {
+	if _, err := status("https://"+cp2+":6443/readyz", ""); !errors.Is(err, providers.ErrUnreachable) || !errors.Is(err, providers.ErrRefused) {
 		t.Errorf("got %v from a host without an API", err)
+	}
+	r.w.Fault(sim.Fault{Host: cp2, Op: "http", Kind: sim.FaultUnreachable})
+	if _, err := r.w.Host(cp2).HTTPStatus(ctx, "https://"+cp2+":6443/readyz", ""); !errors.Is(err, providers.ErrUnreachable) || errors.Is(err, providers.ErrRefused) {
+		t.Errorf("got %v of a host that does not answer", err)
 	}
 	r.must(sim.Edit(r.w, cp1, "file "+pki+"/apiserver.key delete"))
 	if code, err := status("https://"+cp1+":6443/readyz", ca); err != nil || code != 200 {

@@ -35,7 +35,7 @@ func (w *World) get200(m *machine, address, ca string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	refused := fmt.Errorf("dial tcp %s: connect: connection refused", u.Host)
+	refused := fmt.Errorf("dial tcp %s: connect: %w", u.Host, providers.ErrRefused)
 	last := refused
 	for _, target := range w.behind(m, u.Hostname()) {
 		component := w.componentOn(target, number(u.Port()), w.find(u.Hostname()) == nil && !loopback(u.Hostname()))

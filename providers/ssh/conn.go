@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -141,7 +142,8 @@ func (c *Conn) keepAlive(every time.Duration, misses int) {
 // DialContext connects to an address as the host itself would (direct-tcpip).
 // ErrNoForwarding means that sshd forbids it, ErrUnreachable that the host
 // could not connect there, or that the connection to the host itself was lost:
-// whatever should have been sent through it was not.
+// whatever should have been sent through it was not. ErrRefused as well means that
+// nobody listens there; sshd passes on no more of that than the system's words.
 func (c *Conn) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	do := fmt.Sprintf("connect to %s from %s", address, c.target.Address)
 	conn, err := c.client.DialContext(ctx, network, address)
@@ -154,6 +156,8 @@ func (c *Conn) DialContext(ctx context.Context, network, address string) (net.Co
 		return nil, contextError(ctx, do)
 	case errors.As(err, &refused) && refused.Reason == ssh.Prohibited:
 		return nil, &providers.Error{Kind: providers.ErrNoForwarding, Do: do}
+	case errors.As(err, &refused) && refused.Reason == ssh.ConnectionFailed && strings.Contains(strings.ToLower(refused.Message), "refused"):
+		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: providers.ErrRefused}
 	case errors.As(err, &refused):
 		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: do, Cause: errors.New(providers.Sanitize(refused.Message, 200))}
 	case c.Err() != nil:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"syscall"
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/shell"
@@ -37,6 +38,9 @@ func (t transport) DialContext(ctx context.Context, network, address string) (ne
 		return conn, err
 	}
 	direct, directErr := (&net.Dialer{}).DialContext(ctx, network, address)
+	if errors.Is(directErr, syscall.ECONNREFUSED) {
+		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: "connect to " + address, Cause: providers.ErrRefused}
+	}
 	if directErr != nil {
 		return nil, errors.Join(err, directErr)
 	}

@@ -136,6 +136,7 @@ func TestOpenSSHForwarding(t *testing.T) {
 	_ = l.Close()
 	_, err = h.HTTPStatus(t.Context(), "http://"+l.Addr().String(), "")
 	wantKind(t, err, providers.ErrUnreachable)
+	wantKind(t, err, providers.ErrRefused)
 }
 
 func TestOpenSSHRefusesKey(t *testing.T) {

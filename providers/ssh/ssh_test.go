@@ -203,6 +203,12 @@ func TestForwarding(t *testing.T) {
 	_ = closed.Close()
 	_, err = c.DialContext(t.Context(), "tcp", closed.Addr().String())
 	wantKind(t, err, providers.ErrUnreachable)
+	wantKind(t, err, providers.ErrRefused)
+	_ = c.Close()
+	_, err = c.DialContext(t.Context(), "tcp", closed.Addr().String())
+	if !errors.Is(err, providers.ErrUnreachable) || errors.Is(err, providers.ErrRefused) {
+		t.Errorf("without a connection to the host it says %v", err)
+	}
 
 	_, target = newServer(t, func(s *server) { s.NoForwarding = true })
 	_, err = dial(t, target).DialContext(t.Context(), "tcp", echo.Addr().String())
