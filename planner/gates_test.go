@@ -3,6 +3,7 @@ package planner_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -270,5 +271,47 @@ func TestAlarmsAllow(t *testing.T) {
 				t.Errorf("%s with %s: %v", name, alarm, err)
 			}
 		}
+	}
+}
+
+// TestGoneAllows takes a node out without its host only while neither its kubelet nor its
+// member of etcd is heard of. What others do is no sign of it.
+func TestGoneAllows(t *testing.T) {
+	t.Parallel()
+	node := planner.DeleteObject{Ref: planner.NodeRef("cp3")}
+	worker := &planner.Step{Target: state.NodeKeyTarget("cp", "cp3"), Operations: planner.Operations{node}}
+	plane := &planner.Step{Target: worker.Target, Operations: planner.Operations{planner.RemoveEtcdMember{Name: "cp3", PeerURL: "https://10.0.0.13:2380"}, node}}
+	member := func(healthy bool) []state.EtcdMember {
+		return []state.EtcdMember{
+			{Name: "cp1", PeerURLs: []string{"https://10.0.0.11:2380"}, Healthy: true},
+			{PeerURLs: []string{"https://10.0.0.13:2380"}, Healthy: healthy},
+		}
+	}
+	others := map[string]state.NodeReport{"cp1": {Ready: true}}
+	for _, tt := range []struct {
+		name    string
+		step    *planner.Step
+		node    *state.NodeReport
+		members []state.EtcdMember
+		want    string
+	}{
+		{"silent", plane, &state.NodeReport{Silent: true}, member(false), ""},
+		{"no node any more", plane, nil, nil, ""},
+		{"not ready, and heard of", worker, &state.NodeReport{}, nil, `the kubelet of node "cp3" speaks to the API. Switch`},
+		{"ready", worker, &state.NodeReport{Ready: true}, nil, `the kubelet of node "cp3" speaks to the API. Switch`},
+		{"member answers", plane, &state.NodeReport{Silent: true}, member(true), "good, and the member https://10.0.0.13:2380 of etcd answers. Switch"},
+		{"member of another", worker, &state.NodeReport{Silent: true}, member(true), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			nodes := maps.Clone(others)
+			if tt.node != nil {
+				nodes["cp3"] = *tt.node
+			}
+			err := planner.GoneAllows(tt.step, nodes, tt.members)
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
 	}
 }

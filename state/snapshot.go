@@ -104,6 +104,10 @@ type Unobserved struct {
 	Reason string `json:"reason"`
 	// Remedy says what the operator can do about it.
 	Remedy string `json:"remedy,omitempty"`
+	// Answered tells that there is a machine all the same: it refused a login, say.
+	Answered bool `json:"-"`
+	// Estranged tells that one is at the host's address which does not prove to be it.
+	Estranged bool `json:"-"`
 }
 
 // Snapshot is what is wanted, seen or remembered at one moment.

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 	"github.com/kubewright/kubewright/providers/sim"
@@ -147,6 +148,35 @@ func TestGatesLookAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGoneComesBack: a host that was said to be gone for good, and was silent when the
+// plan was made, comes back while the operator reads the plan. It is not taken out.
+func TestGoneComesBack(t *testing.T) {
+	t.Parallel()
+	f := foundedFolder(t)
+	f.edit(t, func(w *sim.World) error { return sim.Edit(w, "10.0.0.13", "power off") })
+	f.replace(t, `, cp3 = "10.0.0.13"`, "")
+	flag := `-forget-unreachable=node.cp["cp3"]`
+	code, out := f.runAndMeanwhile(t, func(w *sim.World) error {
+		w.PowerOn("10.0.0.13")
+		w.Advance(time.Minute)
+		return nil
+	}, "apply", "-detailed-exitcode", flag)
+	words := strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{
+		`node.cp["cp3"]/reset: failed`, `refused: node.cp["cp3"] is taken out as a node whose host is gone for good, and the kubelet of node "host-10-0-0-13" speaks to the API, ` +
+			`and the member host-10-0-0-13 of etcd answers. Switch the host off; or plan again without saying that it is gone`,
+	} {
+		if code != 4 || !strings.Contains(words, want) {
+			t.Errorf("exit code %d, and it does not say %q:\n%s", code, want, out)
+		}
+	}
+	if out := f.must(t, "plan"); !strings.Contains(out, "stops the kubelet, removes all containers") {
+		t.Errorf("the plan without the flag does not reset the host:\n%s", out)
+	}
+	f.edit(t, func(w *sim.World) error { return sim.Edit(w, "10.0.0.13", "power off") })
+	f.must(t, "apply", "-auto-approve", flag)
 }
 
 // runAndMeanwhile runs a command that asks, and says yes after something has

@@ -39,7 +39,7 @@ var removedBlock = &Block{
 	Name: "removed", Repeat: true, Doc: "What becomes of something whose block is gone. Without it a node is destroyed: drained, taken out of its cluster, and the host given back. A cluster is not, but with this block or by `kubewright destroy`.",
 	Attributes: []Attribute{
 		{Name: "from", Type: typeAddress, Required: true, Cost: CostNone, Doc: "The address that it had: `node.NAME`, `node.NAME[\"KEY\"]` or `cluster.NAME`, which is meant with its nodes. A node block's name alone is all of its nodes."},
-		{Name: "unreachable", Type: typeBool, Default: false, Cost: CostNone, Doc: "The host is gone for good. Its etcd member and its Node object are removed through the other control planes, while they hold quorum, and nothing is done on the host. Refused while the host answers."},
+		{Name: "unreachable", Type: typeBool, Default: false, Cost: CostNone, Doc: "The host is gone for good. Its etcd member and its Node object are removed through the other control planes, while they hold quorum, and nothing is done on the host. Refused while the host answers, be it that it refuses a login, or its kubelet speaks to the API, or its etcd member answers."},
 	},
 	Blocks: []*Block{{
 		Name: "lifecycle", Doc: "What happens to it.",

@@ -3,16 +3,20 @@ package phases
 import (
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
 // abandons tells that a node without a block is taken out of its cluster without
-// its host: somebody has said that the host is gone for good, and it does not
-// answer as the machine that it was. That it does not answer alone never counts.
+// its host: somebody has said that the host is gone for good, and nothing shows
+// that it is not. That it does not answer alone never counts.
 func (v *View) abandons(t state.Target) bool {
-	return v.saidGone(t) && !v.Destroy && !v.answers(t)
+	return v.saidGone(t) && !v.Destroy && !v.answers(t) && len(v.signsOfLife(t)) == 0
 }
 
 // saidGone tells that a removed block or the flag says of a recorded node
@@ -51,8 +55,42 @@ func (v *View) answers(t state.Target) bool {
 	return !otherMachine(was, r) || !blank(r)
 }
 
-// notGone refuses to forget hosts that answer, and flags that name what they
-// cannot be said of.
+// signsOfLife are what shows that the host of a recorded node is not gone, although it
+// could not be looked at: it refused us, as a machine that runs does, or its cluster
+// hears of it. A machine at its address that does not prove to be it may be another
+// one: of that the cluster tells, where it shows a Node that is silent.
+func (v *View) signsOfLife(t state.Target) []string {
+	var out []string
+	was, u := v.Recorded.Nodes[t], v.Unobserved[t]
+	c := v.Clusters[was.Cluster]
+	if c == nil {
+		c = &state.ClusterReport{}
+	}
+	if u.Answered || u.Estranged && !c.Nodes[was.Name].Silent {
+		out = append(out, "its host is not silent ("+u.Reason+")")
+	}
+	peer := ""
+	if was.Role == string(config.ControlPlane) {
+		peer = kubeadm.PeerURL(was.Address)
+	}
+	return append(out, planner.SignsOfLife(was.Name, c.Nodes, peer, c.Members)...)
+}
+
+// refuseLiving refuses to forget a node of which something shows that it lives. Who
+// knows better can end that: a machine that is to go is switched off.
+func (v *View) refuseLiving(t state.Target, life []string) *diag.Diagnostic {
+	todo := ""
+	if u := v.Unobserved[t]; u.Remedy != "" {
+		todo = " (" + u.Remedy + ")"
+	}
+	return diag.Errorf("Host is not gone", "%s (%s) is said to be gone for good, and %s. Nothing is changed: what is taken out of the cluster while it runs goes on by itself, with its pods and with the keys of the cluster.\n\n"+
+		"If it is to go, and nobody can log in to it any more, switch it off. The API shows its Node with the status Unknown within a minute or so after that, and the same command takes it out. "+
+		"If it is to leave as usual, drained and reset, have it reached again%s, and plan without unreachable = true, or without -%s.",
+		t, v.Recorded.Nodes[t].Address, strings.Join(life, ", and "), todo, ForgetUnreachableFlag).For(t)
+}
+
+// notGone refuses to forget hosts that answer or are known to live, and flags that
+// name what they cannot be said of.
 func (v *View) notGone() diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, t := range v.ForgetUnreachable {
@@ -68,9 +106,14 @@ func (v *View) notGone() diag.Diagnostics {
 		return diags
 	}
 	for _, t := range slices.SortedFunc(maps.Keys(v.Recorded.Nodes), compareTargets) {
-		if was := v.Recorded.Nodes[t]; v.saidGone(t) && v.answers(t) {
+		if !v.saidGone(t) || v.Destroy && !v.answers(t) {
+			continue
+		}
+		if was := v.Recorded.Nodes[t]; v.answers(t) {
 			diags.Append(diag.Errorf("Host is not gone", "%s (%s) is said to be gone for good, and it answers. Nothing is changed: what is taken out of the cluster while it runs goes on by itself. "+
 				"Without unreachable = true, or without -%s, it is drained and reset as usual.", t, was.Address, ForgetUnreachableFlag).For(t))
+		} else if life := v.signsOfLife(t); len(life) > 0 {
+			diags.Append(v.refuseLiving(t, life))
 		}
 	}
 	return diags

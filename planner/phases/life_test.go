@@ -81,7 +81,7 @@ func (o *operator) observe() *phases.View {
 		h, _ := o.host(ctx, t)
 		r, err := h.Observe(ctx, q)
 		if err != nil {
-			v.Unobserved[t] = state.Unobserved{Target: t, Reason: err.Error()}
+			v.Unobserved[t] = state.Unobserved{Target: t, Reason: err.Error(), Answered: errors.Is(err, providers.ErrAuth)}
 			continue
 		}
 		v.Reports[t] = r

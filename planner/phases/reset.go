@@ -29,6 +29,8 @@ type leaver struct {
 	// gone tells that there is nothing on the host to take away, or no host any
 	// more: only the cluster is rid of the node.
 	gone bool
+	// abandoned tells that it is gone because somebody has said so of its host.
+	abandoned bool
 	// whole tells that the whole cluster goes: nothing is drained and no
 	// membership is changed.
 	whole bool
@@ -72,7 +74,7 @@ func (v *View) leaverOf(t state.Target) leaver {
 	if r := v.replacements[t]; r != nil {
 		l.replaced, l.report, l.gone = true, r.report, r.report == nil
 	}
-	if v.abandons(t) || l.given() {
+	if l.abandoned = v.abandons(t); l.abandoned || l.given() {
 		l.report, l.gone = nil, true
 	}
 	return l
@@ -159,6 +161,9 @@ func (l leaver) resetStep() planner.Step {
 	s := planner.Step{ID: step(l.target, resetPhase), Phase: resetPhase, Target: l.target, Action: planner.Delete, RestsOn: l.resetRestsOn()}
 	if !l.whole {
 		s.Via = l.cluster.seat
+		if l.abandoned {
+			s.Gates = append(s.Gates, planner.GoneGate)
+		}
 		if l.Role == string(config.ControlPlane) {
 			s.Limits = append(s.Limits, l.cluster.limit("control-plane-disruption"))
 			s.Gates = append(s.Gates, planner.APIGate)

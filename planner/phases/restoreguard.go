@@ -33,6 +33,8 @@ func (c *cluster) notStopped() (targets []state.Target, lines []string) {
 		case n != nil && n.isControlPlane(), r != nil && traceless(r):
 		case n != nil:
 			why = "a " + string(n.Role) + " by the configuration"
+		case v.saidGone(t) && !v.answers(t):
+			why = "said to be gone for good, and " + strings.Join(v.signsOfLife(t), ", and ") + "; if it is to go, switch it off"
 		case r != nil:
 			why = "no longer in the configuration, and its host answers"
 		default:
@@ -55,7 +57,7 @@ func (c *cluster) refuseNotStopped() *diag.Diagnostic {
 	}
 	var flags []string
 	for _, t := range targets {
-		if c.node(t) == nil && c.view.Reports[t] == nil {
+		if c.node(t) == nil && c.view.Reports[t] == nil && !c.view.saidGone(t) {
 			flags = append(flags, AsFlags(t, ForgetUnreachableFlag))
 		}
 	}

@@ -44,6 +44,16 @@ func TestRestoreLeavesNobodyOut(t *testing.T) {
 			o.leave("cp1", "cp2")
 			o.forget, o.config.Removals = []state.Target{cp1}, []config.Removal{{From: cp2, Destroy: true, Unreachable: true}}
 		}, []finding{lost}, "1 member of the snapshot, quorum 1."},
+		"said to be gone, and refuses the key": {
+			func(o *operator) {
+				off(o)
+				o.edit("10.0.0.11", "power on")
+				o.edit("10.0.0.11", "condition refuses-key on")
+				o.leave("cp1", "cp2")
+				o.forget = []state.Target{cp1, cp2}
+			},
+			refused(`  node.cp["cp1"] (10.0.0.11): said to be gone for good, and its host is not silent (cannot log in to 10.0.0.11: no key is accepted); if it is to go, switch it off`), "",
+		},
 		"reinstalled and taken out": {
 			func(o *operator) { o.edit("10.0.0.11", "reinstall"); o.leave("cp1") },
 			[]finding{lost},

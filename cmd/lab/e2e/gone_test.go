@@ -55,6 +55,7 @@ func (s *site) workerGone() {
 	s.become(s.planes, s.workers[:1])
 	s.wantSilent("Host could not be looked at", address, "-forget-unreachable='"+address+"'")
 	s.wantLeftAlone(gone)
+	s.wantUnheard(gone)
 	r := s.applied("-forget-unreachable=" + address)
 	wantContains(s.t, words(r.out), "removes the node from the cluster through the others; nothing is done on its old host", "Resources: 0 added, 0 changed, 1 destroyed.")
 	s.wantNode(gone, false)
@@ -68,6 +69,7 @@ func (s *site) planeGone() {
 	s.powerOff(gone)
 	s.wantSilent("Control plane could not be looked at", address, "nothing is planned for this cluster")
 	s.wantNode(gone, true)
+	s.wantUnheard(gone)
 
 	s.top = fmt.Sprintf("removed {\n  from        = %s\n  unreachable = true\n}\n", address)
 	s.become(s.planes[:len(s.planes)-1], s.workers)
@@ -85,6 +87,16 @@ func (s *site) powerOff(h lab.Host) {
 	if err := s.Kill(context.Background(), h.Name); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// wantUnheard waits until the API shows that the kubelet of a host is not heard of any
+// more: before that the host is not taken for gone, whoever says so.
+func (s *site) wantUnheard(h lab.Host) {
+	s.t.Helper()
+	s.eventually("the kubelet of "+h.Name+" is not heard of", 2*time.Minute, func() (string, bool) {
+		out := s.kubectl("get", "node", s.nodeName(h), "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
+		return out, strings.TrimSpace(out) == "Unknown"
+	})
 }
 
 // wantSilent wants a plan to end because a host does not answer.

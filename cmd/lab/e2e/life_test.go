@@ -189,6 +189,7 @@ func (s *site) goneForGood() {
 	if r := s.run("plan", "-no-color"); r.code != 1 || !strings.Contains(r.out, "-forget-unreachable") {
 		s.t.Errorf("plan without the host: exit code %d, want 1 and how to go on without it", r.code)
 	}
+	s.wantUnheard(gone)
 	r := s.applied(fmt.Sprintf("-forget-unreachable=node.cp[%q]", gone.Name))
 	wantContains(s.t, r.out, gone.Name+" leaves: 2, quorum 2", "1 destroyed")
 	if out := s.kubectl("get", "nodes", "-o", "name"); strings.Contains(out, gone.Name) {

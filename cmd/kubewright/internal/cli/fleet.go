@@ -210,7 +210,9 @@ func (o *observer) host(ctx context.Context, m *member) {
 	r, err := o.look(ctx, m)
 	o.mu.Lock()
 	if err != nil {
-		o.view.Unobserved[m.target] = state.Unobserved{Target: m.target, Reason: err.Error(), Remedy: m.remedy(err)}
+		u := state.Unobserved{Target: m.target, Reason: err.Error(), Remedy: m.remedy(err)}
+		u.Answered, u.Estranged = answered(err)
+		o.view.Unobserved[m.target] = u
 		o.mu.Unlock()
 		return
 	}
@@ -227,6 +229,25 @@ func (o *observer) host(ctx context.Context, m *member) {
 	if ask {
 		o.cluster(ctx, m, r)
 	}
+}
+
+// answered tells that an error is no silence: a machine that runs gives it, or what is
+// wrong is here and nobody was asked. One that shows another key does not prove to be the
+// host that it was. A bastion's error, which comes wrapped, says nothing of the host
+// behind it.
+func answered(err error) (answers, estranged bool) {
+	var e *providers.Error
+	if !errors.As(err, &e) {
+		return true, false
+	}
+	own, ok := err.(*providers.Error)
+	switch {
+	case !ok:
+		return e.Kind == providers.ErrProtocol || e.Kind == providers.ErrUnsupported, false
+	case own.Kind == providers.ErrHostKeyChanged:
+		return false, true
+	}
+	return own.Kind != providers.ErrUnreachable && own.Kind != providers.ErrTimeout, false
 }
 
 // look observes one host; the clock's offset is measured around the round trip.

@@ -56,6 +56,35 @@ func TestRemember(t *testing.T) {
 	}
 }
 
+// TestAnswered: a host is silent when no connection comes about or nothing comes back.
+// What a bastion says is not said by the host behind it, and one that shows another key
+// may be another machine.
+func TestAnswered(t *testing.T) {
+	t.Parallel()
+	of := func(kind error) error { return &providers.Error{Kind: kind, Do: "connect to 10.0.0.1:22"} }
+	for _, c := range []struct {
+		err                error
+		answers, estranged bool
+	}{
+		{of(providers.ErrUnreachable), false, false},
+		{of(providers.ErrTimeout), false, false},
+		{of(providers.ErrAuth), true, false},
+		{of(providers.ErrSudo), true, false},
+		{of(providers.ErrHostKeyUnknown), true, false},
+		{of(providers.ErrUnsupported), true, false},
+		{of(providers.ErrDisconnected), true, false},
+		{of(providers.ErrHostKeyChanged), false, true},
+		{fmt.Errorf("cannot reach 10.0.0.1 through bastion b: %w", of(providers.ErrAuth)), false, false},
+		{fmt.Errorf("cannot reach 10.0.0.1 through bastion b: %w", of(providers.ErrHostKeyChanged)), false, false},
+		{fmt.Errorf("cannot observe 10.0.0.1: %w", of(providers.ErrProtocol)), true, false},
+		{&providers.CommandError{Command: "observe", ExitCode: 1}, true, false},
+	} {
+		if answers, estranged := answered(c.err); answers != c.answers || estranged != c.estranged {
+			t.Errorf("%v: %t, %t, want %t, %t", c.err, answers, estranged, c.answers, c.estranged)
+		}
+	}
+}
+
 // TestPinned: the key that was accepted unseen is the only one from then on. What
 // somebody wrote down, in host_key or known_hosts, goes before it.
 func TestPinned(t *testing.T) {

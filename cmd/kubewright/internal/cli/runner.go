@@ -153,6 +153,8 @@ func (r *runner) gates(ctx context.Context, step *planner.Step) error {
 			err = r.quorumGate(ctx, c, step)
 		case planner.APIGate:
 			err = r.apiGate(ctx, c, step)
+		case planner.GoneGate:
+			err = r.goneGate(ctx, c, step)
 		default:
 			err = fmt.Errorf("internal error: step %s names gate %q, which nobody evaluates", step.ID, g)
 		}
@@ -202,6 +204,34 @@ func (r *runner) memberDown(ctx context.Context, c *config.Cluster, t state.Targ
 		return r.session.view.MemberExits(t, seen)
 	}
 	return r.session.view.MemberDown(t, seen)
+}
+
+// goneGate looks once more whether a node lives that is said to be gone for good.
+func (r *runner) goneGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
+	nodes, err := r.nodes(ctx, step.Via)
+	if err != nil {
+		return fmt.Errorf("cannot tell whether the node is gone: %w", err)
+	}
+	var members []state.EtcdMember
+	if c.Etcd.External == nil && planner.ChangesMembers(step) {
+		if members, err = r.members(ctx, step.Via); err != nil {
+			return fmt.Errorf("cannot tell whether the node is gone: %w", err)
+		}
+	}
+	return planner.GoneAllows(step, nodes, members)
+}
+
+// nodes are those that the API shows now.
+func (r *runner) nodes(ctx context.Context, via state.Target) (map[string]state.NodeReport, error) {
+	var nodes map[string]state.NodeReport
+	err := r.performer.Through(ctx, via, func(ctx context.Context, a providers.API) error {
+		report, err := a.Observe(ctx, state.ClusterQuery{})
+		if err == nil {
+			nodes = report.Nodes
+		}
+		return err
+	})
+	return nodes, err
 }
 
 // gateInterval is the time between two looks at a condition that is not met yet.
