@@ -254,7 +254,7 @@ func (c *cluster) versionChange() diag.Diagnostics {
 	case c.up.err != nil:
 		return refuse("Version cannot be reached", "%v.", c.up.err)
 	case !c.up.raises:
-		return slices.Concat(c.strangersBehind(), c.emptyPools(), c.behind())
+		return slices.Concat(c.strangersBehind(), c.emptyPools(), c.tooManyDown(), c.behind())
 	case c.report == nil && !c.up.begun:
 		return refuse("Cluster cannot be upgraded now", "%s, so that it is not known which versions its kubelets run. "+
 			"Bring it to answer first, with kubernetes_version = %q.", c.darkTargets()[0].Reason, c.up.newest)
