@@ -101,16 +101,54 @@ func (c checker) oneOf(path, summary, value string, allowed ...string) bool {
 	return false
 }
 
-// absolute wants a clean absolute path; empty is not written.
-func (c checker) absolute(path, value string) {
+// absolute wants a clean absolute path; empty is not written. A slash at its end is
+// nothing to a path that is only passed on. It tells whether there is nothing to say.
+func (c checker) absolute(path, value string) bool {
+	bare := value
+	if len(value) > 1 {
+		bare = strings.TrimSuffix(value, "/")
+	}
 	switch {
 	case value == "":
 	case !strings.HasPrefix(value, "/"):
 		c.errorf(path, "Path is not absolute", "%s is a path on the hosts and must begin with a slash.", c.show(path, value))
-	case strings.Contains(value+"/", "/../") || strings.Contains(value+"/", "/./") || strings.Contains(value, "//") || strings.ContainsAny(value, "\x00\n"):
-		c.errorf(path, "Path is not plain", "%s holds empty or relative parts. Write the path as it is.", c.show(path, value))
+	case state.CheckPath(bare) != nil:
+		c.errorf(path, "Path is not plain", "%s holds empty or relative parts, control characters or backslashes. Write the path as it is.", c.show(path, value))
 	case strings.Contains(value, ":"):
 		c.errorf(path, "Path holds a colon", "%s holds a colon, which separates paths in arguments of components. Use a path without one.", c.show(path, value))
+	default:
+		return true
+	}
+	return false
+}
+
+// ownPath wants the path of a file or folder that kubewright looks at on hosts by itself:
+// hosts are asked for it as it stands here.
+func (c checker) ownPath(path, value string) bool {
+	switch {
+	case !c.absolute(path, value):
+	case len(value) > 1 && strings.HasSuffix(value, "/"):
+		c.errorf(path, "Path ends with a slash", "%s has a slash at its end. Write the path without it.", c.show(path, value))
+	default:
+		return true
+	}
+	return false
+}
+
+// ownFolder wants a folder that can be a cluster's alone: a reset empties it or takes it
+// away, which hosts refuse of folders that are the whole machine's. One directly at the
+// root may be one, such as /etcd, as that is where people mount a disk for etcd, and
+// clusters that are imported have it so.
+func (c checker) ownFolder(path, value string) {
+	if c.ownPath(path, value) && state.WholeMachine(value) {
+		c.errorf(path, "Folder of the whole machine", "%s belongs to the whole machine, and what is the cluster's goes when its hosts are given back. Give another one, that is the cluster's alone.", c.show(path, value))
+	}
+}
+
+// ownFile wants a file that is written to hosts, and taken away when they are given back.
+func (c checker) ownFile(path, value string) {
+	if c.ownPath(path, value) && (state.WholeMachine(value) || state.AtRoot(value)) {
+		c.errorf(path, "File at the root", "%s is written to the hosts, and taken away when they are given back; that is done in a folder, and not at the root or in place of a folder of the whole machine. Give a path such as \"/etc/kubernetes/etcd/ca.crt\".", c.show(path, value))
 	}
 }
 

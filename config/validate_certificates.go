@@ -17,7 +17,7 @@ func Algorithms() []string {
 // certificates checks how certificates are made, and the CAs that are given.
 func (c checker) certificates(cl *Cluster) {
 	p := cl.Certificates
-	c.absolute("certificates.dir", p.Dir)
+	c.ownFolder("certificates.dir", p.Dir)
 	c.oneOf("certificates.algorithm", "Unknown key algorithm", p.Algorithm, Algorithms()...)
 	c.periods(p)
 	external := false

@@ -139,7 +139,7 @@ func (c checker) etcd(cl *Cluster) {
 	e := cl.Etcd
 	c.repository("etcd.image_repository", e.ImageRepository)
 	c.tag("etcd.image_tag", e.ImageTag)
-	c.absolute("etcd.data_dir", e.DataDir)
+	c.ownFolder("etcd.data_dir", e.DataDir)
 	c.args("etcd", "etcd", e.Args)
 	c.etcdTLS(e.Args)
 	c.etcdTimes(e.Args)
@@ -214,8 +214,15 @@ func (c checker) externalEtcd(e *ExternalEtcd) {
 			c.errorf(block+".http_endpoints", summary, "http_endpoints exists since Kubernetes 1.35. Leave it out, or take a newer kubernetes_version.")
 		}
 	}
-	for name, value := range map[string]string{"ca_file": e.CAFile, "cert_file": e.CertFile, "key_file": e.KeyFile} {
-		c.absolute(block+"."+name, value)
+	for _, f := range []struct {
+		name, path string
+		brought    bool
+	}{{"ca_file", e.CAFile, e.CAContent != ""}, {"cert_file", e.CertFile, e.CertContent != ""}, {"key_file", e.KeyFile, !e.KeyContent.IsZero()}} {
+		if f.brought {
+			c.ownFile(block+"."+f.name, f.path)
+		} else {
+			c.ownPath(block+"."+f.name, f.path)
+		}
 	}
 	switch {
 	case (e.CertFile == "") != (e.KeyFile == ""):

@@ -203,7 +203,7 @@ func (r *reader) input(n *config.Node, h *Host) kubeadm.Input {
 func HostQuery(objects map[state.ObjectRef]state.Value) state.Query {
 	q := Query()
 	q.Secrets = nil
-	dir := kubeadm.ReadDocument(objects[clusterConfig], "ClusterConfiguration").Get("certificatesDir").AsString()
+	dir := kubeadm.ShortestPath(kubeadm.ReadDocument(objects[clusterConfig], "ClusterConfiguration").Get("certificatesDir").AsString())
 	if dir == "" {
 		dir = config.DefaultCertificatesDir
 	}

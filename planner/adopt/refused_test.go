@@ -85,3 +85,21 @@ func TestUnreadable(t *testing.T) {
 		}
 	}
 }
+
+// TestHostQuery: hosts are asked for plain paths, however the cluster writes its folder.
+func TestHostQuery(t *testing.T) {
+	t.Parallel()
+	text := "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\ncertificatesDir: /srv/pki/\n"
+	config := state.FromGo(map[string]any{"data": map[string]any{"ClusterConfiguration": text}})
+	q := adopt.HostQuery(map[state.ObjectRef]state.Value{{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "kubeadm-config"}: config})
+	found := false
+	for _, f := range q.Files {
+		if err := state.CheckPath(f.Path); err != nil {
+			t.Error(err)
+		}
+		found = found || f.Path == "/srv/pki/ca.crt"
+	}
+	if !found {
+		t.Error("nobody asks for /srv/pki/ca.crt")
+	}
+}

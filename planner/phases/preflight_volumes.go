@@ -2,6 +2,7 @@ package phases
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -23,6 +24,9 @@ func (n *node) demandedVolumes() []config.Volume {
 	}
 	c := n.cluster
 	all := slices.Concat(c.APIServer.Volumes, c.ControllerManager.Volumes, c.Scheduler.Volumes)
+	for i, v := range all {
+		all[i].HostPath = path.Clean(v.HostPath) // a slash at its end is the kubelet's affair
+	}
 	return slices.DeleteFunc(all, func(v config.Volume) bool { return seenAs[v.PathType] == "" })
 }
 

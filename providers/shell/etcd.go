@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
 )
 
 // restoreEtcd has etcdutl make the data of a member.
 func (c *compiler) restoreEtcd(op planner.RestoreEtcd) (string, error) {
 	socket, err := socketPath(op.Socket)
-	err = errors.Join(err, checkPath(op.DataDir), checkWord("name", op.As), checkWord("name", op.Name), checkText("URL", op.PeerURL), checkDigest(op.SHA256))
+	err = errors.Join(err, state.CheckPath(op.DataDir), checkWord("name", op.As), checkWord("name", op.Name), state.CheckText("URL", op.PeerURL), checkDigest(op.SHA256))
 	if !imageForm.MatchString(op.Image) {
 		err = errors.Join(err, fmt.Errorf("%q is no image", op.Image))
 	}

@@ -443,6 +443,8 @@ func TestRefusedOperations(t *testing.T) {
 		{planner.RemoveNetwork{Links: []string{"*"}}, `"*" is no pattern of link names`},
 		{planner.Unmount{Below: "/"}, "/ belongs to the whole machine"},
 		{planner.Unmount{Below: "/var/lib"}, "/var/lib belongs to the whole machine"},
+		{planner.RemovePath{Path: "/etcd"}, "/etcd belongs to the whole machine"},
+		{planner.RemovePath{Path: "/etc", ContentsOnly: true}, "/etc belongs to the whole machine"},
 		{planner.Unmount{Below: "/var/lib/kubelet", Flags: []string{"MNT_EXPIRE"}}, `umount has no option for "MNT_EXPIRE"`},
 		{planner.Cordon{Node: "x"}, "internal error"},
 		{planner.RemovePods{Socket: "x"}, `path "x" is not absolute`},

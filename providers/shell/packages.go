@@ -34,7 +34,7 @@ func checkPackages(q state.PackageQuery) error {
 	if len(q.Names) == 0 {
 		return nil
 	}
-	errs := []error{checkText("address", q.Apt), checkText("address", q.Dnf)}
+	errs := []error{state.CheckText("address", q.Apt), state.CheckText("address", q.Dnf)}
 	words := append(append([]string{}, q.Names...), q.Versioned...)
 	if q.Version != "" {
 		words = append(words, q.Version)
@@ -101,7 +101,7 @@ func (c *compiler) packages(op planner.Packages) (string, error) {
 		return "", fmt.Errorf("internal error: no package manager %q", op.Manager)
 	}
 	args := []string{c.root + op.Repository}
-	errs := []error{checkPath(op.Repository)}
+	errs := []error{state.CheckPath(op.Repository)}
 	for _, p := range op.List {
 		if !packageWord.MatchString(p.Name) || p.Version != "" && !packageWord.MatchString(p.Version) {
 			errs = append(errs, fmt.Errorf("%q in version %q is no package", p.Name, p.Version))

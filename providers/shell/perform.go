@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
 )
 
 var (
@@ -185,7 +186,7 @@ func (c *compiler) script() (string, error) {
 	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\nkw_run=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage), Quote(c.batch.Run))
 	b.WriteString(performScript + machineScript + processScript + etcdScript + packagesPart(c.batch.Operations) + "kw_guard\n")
 	for i, p := range expectedPaths(c.batch) {
-		if err := checkPath(p); err != nil {
+		if err := state.CheckPath(p); err != nil {
 			return "", err
 		}
 		b.WriteString(call("kw_expect", strconv.Itoa(i), c.root+p, c.batch.Expect[p]))
@@ -221,9 +222,9 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 	case planner.UploadArtifact:
 		return c.upload(op)
 	case planner.Preserve:
-		return call("kw_preserve", c.root+op.Path, op.Path), checkPath(op.Path)
+		return call("kw_preserve", c.root+op.Path, op.Path), state.CheckPath(op.Path)
 	case planner.Restore:
-		return call("kw_restore", c.root+op.Path, op.Path), checkPath(op.Path)
+		return call("kw_restore", c.root+op.Path, op.Path), state.CheckPath(op.Path)
 	case planner.Packages:
 		return c.packages(op)
 	case planner.LoadImage:
@@ -233,7 +234,7 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 	case planner.RestartProcess:
 		return c.restart(op)
 	case planner.SetSysctl:
-		err := errors.Join(checkWord("sysctl", op.Name), checkText("value", op.Value))
+		err := errors.Join(checkWord("sysctl", op.Name), state.CheckText("value", op.Value))
 		return call("kw_sysctl", op.Name, sysctlPath(op.Name), op.Value), err
 	case planner.LoadModule:
 		function := "kw_module"
@@ -248,7 +249,7 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 		return call("kw_pods", socket), err
 	case planner.Unmount:
 		options, err := unmountOptions(op.Flags)
-		return call("kw_unmount", append([]string{c.root + op.Below}, options...)...), errors.Join(err, checkPath(op.Below), checkDepth(op.Below))
+		return call("kw_unmount", append([]string{c.root + op.Below}, options...)...), errors.Join(err, state.CheckPath(op.Below), state.CheckRemoval(op.Below, false))
 	case planner.RemoveNetwork:
 		for _, l := range op.Links {
 			if !linkPattern.MatchString(l) {
@@ -259,7 +260,7 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 	case planner.Mark:
 		return c.mark(op)
 	case planner.SetAsideEtcd:
-		return call("kw_etcd_aside", c.root+op.DataDir, op.As), errors.Join(checkPath(op.DataDir), checkWord("name", op.As))
+		return call("kw_etcd_aside", c.root+op.DataDir, op.As), errors.Join(state.CheckPath(op.DataDir), checkWord("name", op.As))
 	case planner.RestoreEtcd:
 		return c.restoreEtcd(op)
 	}
@@ -281,7 +282,7 @@ var ownerForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*:[A-Za-z0-9_][A-
 // access checks what is to be said of a path and returns mode and owner as the
 // script wants them.
 func (c *compiler) access(p, mode, owner string) (string, string, error) {
-	if err := checkPath(p); err != nil {
+	if err := state.CheckPath(p); err != nil {
 		return "", "", err
 	}
 	m := modeForm.FindStringSubmatch(mode)
@@ -383,34 +384,18 @@ func checkMember(name string) error {
 	if name == "" || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "-") || slices.Contains(strings.Split(name, "/"), "..") {
 		return fmt.Errorf("%q is no plain name in an archive", name)
 	}
-	return checkText("name", name)
-}
-
-// protected are folders that belong to the whole machine. Nothing of ours is
-// one of them, so an operation that would remove one is a mistake.
-var protected = []string{
-	"/etc/cni", "/etc/ssh", "/etc/ssl", "/etc/systemd", "/etc/sysctl.d", "/etc/modules-load.d", "/etc/pki",
-	"/opt/bin", "/run/systemd", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local", "/usr/sbin", "/usr/share",
-	"/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/etc/systemd/system",
-	"/var/cache", "/var/lib", "/var/log", "/var/run", "/var/tmp",
-}
-
-func checkDepth(p string) error {
-	if strings.Count(p, "/") < 2 || slices.Contains(protected, p) || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/") || strings.HasPrefix(p, "/dev/") {
-		return fmt.Errorf("%s belongs to the whole machine", p)
-	}
-	return nil
+	return state.CheckText("name", name)
 }
 
 func (c *compiler) removePath(op planner.RemovePath) (string, error) {
-	if err := checkPath(op.Path); err != nil {
+	if err := state.CheckPath(op.Path); err != nil {
 		return "", err
 	}
 	function := "kw_remove"
 	if op.ContentsOnly {
 		function = "kw_empty"
 	}
-	return call(function, c.root+op.Path), checkDepth(op.Path)
+	return call(function, c.root+op.Path), state.CheckRemoval(op.Path, op.ContentsOnly)
 }
 
 func unit(op planner.Unit) (string, error) {
@@ -436,7 +421,7 @@ func unmountOptions(flags []string) ([]string, error) {
 // socketPath takes unix:// off an endpoint.
 func socketPath(endpoint string) (string, error) {
 	p := strings.TrimPrefix(endpoint, "unix://")
-	return p, checkPath(p)
+	return p, state.CheckPath(p)
 }
 
 // imageForm is an image reference, as far as commands could misread it.
@@ -454,7 +439,7 @@ func (c *compiler) image(op planner.LoadImage) (string, error) {
 		}
 	}
 	if op.Artifact == "" {
-		return call("kw_image_pull", append([]string{socket, op.Policy, providers.NotPulled}, images...)...), checkText("policy", op.Policy)
+		return call("kw_image_pull", append([]string{socket, op.Policy, providers.NotPulled}, images...)...), state.CheckText("policy", op.Policy)
 	}
 	err = c.artifact(op.Artifact, op.SHA256)
 	return call("kw_image_load", append([]string{socket, op.SHA256}, images...)...), err

@@ -39,7 +39,7 @@ func checkProcess(p state.Process) error {
 	if p.Argument == "" {
 		err = errors.New("internal error: any argument would do")
 	}
-	return errors.Join(err, checkWord("process", p.Name), checkText("argument", p.Argument))
+	return errors.Join(err, checkWord("process", p.Name), state.CheckText("argument", p.Argument))
 }
 
 // processes reads when processes were started: the ticks of one that was started
@@ -93,7 +93,7 @@ func (c *compiler) restart(op planner.RestartProcess) (string, error) {
 	err := checkProcess(op.Process)
 	args := []string{comm(op.Process.Name), op.Process.Argument}
 	for _, f := range op.Files {
-		err = errors.Join(err, checkPath(f))
+		err = errors.Join(err, state.CheckPath(f))
 		args = append(args, c.root+f)
 	}
 	if len(op.Files) == 0 {

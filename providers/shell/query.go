@@ -3,10 +3,8 @@ package shell
 import (
 	_ "embed" // the script
 	"fmt"
-	"path"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/kubewright/kubewright/state"
 )
@@ -50,29 +48,6 @@ var caDirs = []string{
 // resolvConf where it is active.
 const resolvedUnit = "systemd-resolved.service"
 
-// checkPath refuses paths that a host's answer could not be told apart by, or
-// that mean another file than they say.
-func checkPath(p string) error {
-	switch {
-	case !strings.HasPrefix(p, "/"):
-		return fmt.Errorf("path %q is not absolute", p)
-	case path.Clean(p) != p:
-		return fmt.Errorf("path %q is not in its shortest form", p)
-	}
-	return checkText("path", p)
-}
-
-// checkText refuses control characters and backslashes, which commands print
-// escaped or not, as they like.
-func checkText(what, s string) error {
-	for _, r := range s {
-		if unicode.IsControl(r) || r == '\\' || r == unicode.ReplacementChar {
-			return fmt.Errorf("%s %q contains %q", what, s, r)
-		}
-	}
-	return nil
-}
-
 // checkWord refuses what is not a plain word: names of units, modules, sysctls.
 func checkWord(what, s string) error {
 	ok := s != "" && s[0] != '-'
@@ -101,7 +76,7 @@ type query struct {
 func newQuery(q state.Query, root string, facts bool) (*query, error) {
 	out := &query{Query: q, root: root, facts: facts}
 	for _, f := range q.Files {
-		if err := checkPath(f.Path); err != nil {
+		if err := state.CheckPath(f.Path); err != nil {
 			return nil, err
 		}
 		if err := out.add(f); err != nil {
@@ -109,7 +84,7 @@ func newQuery(q state.Query, root string, facts bool) (*query, error) {
 		}
 	}
 	for _, p := range q.Secrets {
-		if err := checkPath(p); err != nil {
+		if err := state.CheckPath(p); err != nil {
 			return nil, err
 		}
 		out.contents = append(out.contents, root+p)
@@ -155,7 +130,7 @@ func (q *query) checkNames() error {
 		if !strings.HasPrefix(g, "/") {
 			return fmt.Errorf("pattern %q is not absolute", g)
 		}
-		if err := checkText("pattern", g); err != nil {
+		if err := state.CheckText("pattern", g); err != nil {
 			return err
 		}
 	}

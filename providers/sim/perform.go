@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
 )
 
 // How long operations take in the world's time.
@@ -276,21 +276,21 @@ func (w *World) notDirectory(m *machine, p string) string {
 func checkOperation(op planner.Operation) error {
 	switch op := op.(type) {
 	case planner.WriteFile:
-		return errors.Join(checkPath(op.Path), checkAccess(op.Mode, op.Owner))
+		return errors.Join(state.CheckPath(op.Path), checkAccess(op.Mode, op.Owner))
 	case planner.EnsureDirectory:
-		return errors.Join(checkPath(op.Path), checkAccess(op.Mode, op.Owner))
+		return errors.Join(state.CheckPath(op.Path), checkAccess(op.Mode, op.Owner))
 	case planner.SetAccess:
-		return errors.Join(checkPath(op.Path), checkAccess(op.Mode, op.Owner))
+		return errors.Join(state.CheckPath(op.Path), checkAccess(op.Mode, op.Owner))
 	case planner.UploadArtifact:
 		return checkFiles(op.Files)
 	case planner.Preserve:
-		return checkPath(op.Path)
+		return state.CheckPath(op.Path)
 	case planner.Restore:
-		return checkPath(op.Path)
+		return state.CheckPath(op.Path)
 	case planner.RemovePath:
-		return errors.Join(checkPath(op.Path), checkDepth(op.Path))
+		return errors.Join(state.CheckPath(op.Path), state.CheckRemoval(op.Path, op.ContentsOnly))
 	case planner.Unmount:
-		return errors.Join(checkPath(op.Below), checkDepth(op.Below))
+		return errors.Join(state.CheckPath(op.Below), state.CheckRemoval(op.Below, false))
 	}
 	if !planner.IsHostOperation(op) {
 		return fmt.Errorf("internal error: %T is no operation of a host", op)
@@ -301,16 +301,9 @@ func checkOperation(op planner.Operation) error {
 func checkFiles(files []planner.ArtifactFile) error {
 	var all []error
 	for _, f := range files {
-		all = append(all, checkPath(f.Path), checkAccess(f.Mode, ""))
+		all = append(all, state.CheckPath(f.Path), checkAccess(f.Mode, ""))
 	}
 	return errors.Join(all...)
-}
-
-func checkPath(p string) error {
-	if !strings.HasPrefix(p, "/") || path.Clean(p) != p {
-		return fmt.Errorf("path %q is not absolute and in its shortest form", p)
-	}
-	return nil
 }
 
 var (
@@ -324,21 +317,6 @@ func checkAccess(mode, owner string) error {
 		return fmt.Errorf("mode %q is not octal", mode)
 	case !ownerForm.MatchString(owner):
 		return fmt.Errorf("owner %q is not USER:GROUP", owner)
-	}
-	return nil
-}
-
-// shared are folders that belong to the whole machine and are never removed.
-var shared = []string{
-	"/etc/cni", "/etc/ssh", "/etc/ssl", "/etc/systemd", "/etc/systemd/system", "/etc/sysctl.d", "/etc/modules-load.d", "/etc/pki",
-	"/opt/bin", "/run/systemd", "/usr/bin", "/usr/lib", "/usr/libexec", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/sbin",
-	"/usr/share", "/var/cache", "/var/lib", "/var/log", "/var/run", "/var/tmp",
-}
-
-func checkDepth(p string) error {
-	kernel := strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/") || strings.HasPrefix(p, "/dev/")
-	if strings.Count(p, "/") < 2 || kernel || slices.Contains(shared, p) {
-		return fmt.Errorf("%s belongs to the whole machine", p)
 	}
 	return nil
 }

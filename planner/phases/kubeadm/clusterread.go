@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -36,7 +37,7 @@ func ReadClusterConfiguration(label, text string) (*config.Cluster, error) {
 	}{
 		{&c.Name, k.ClusterName},
 		{&c.ImageRepository, k.ImageRepository},
-		{&c.Certificates.Dir, k.CertificatesDir},
+		{&c.Certificates.Dir, ShortestPath(k.CertificatesDir)},
 		{&c.Certificates.Algorithm, k.EncryptionAlgorithm},
 		{&c.Network.ServiceSubnet, k.Networking.ServiceSubnet},
 		{&c.Network.PodSubnet, k.Networking.PodSubnet},
@@ -61,6 +62,15 @@ func ReadClusterConfiguration(label, text string) (*config.Cluster, error) {
 	return c, nil
 }
 
+// ShortestPath is a path on hosts as a configuration has it: kubeadm takes one with a
+// slash at its end as well, and whoever writes files below it means the same.
+func ShortestPath(p string) string {
+	if !strings.HasPrefix(p, "/") {
+		return p
+	}
+	return path.Clean(p)
+}
+
 func (k componentConfig) read() config.Component {
 	c := config.Component{Args: readArgs(k.ExtraArgs), Envs: readEnvs(k.ExtraEnvs)}
 	for _, v := range k.ExtraVolumes {
@@ -82,7 +92,7 @@ func (k etcdConfig) read(into *config.Etcd) {
 	}
 	if l := k.Local; l != nil {
 		into.ImageRepository, into.ImageTag = l.ImageRepository, l.ImageTag
-		into.DataDir = firstOf(l.DataDir, into.DataDir)
+		into.DataDir = firstOf(ShortestPath(l.DataDir), into.DataDir)
 		into.Args, into.Envs = readArgs(l.ExtraArgs), readEnvs(l.ExtraEnvs)
 		into.ServerCertSANs, into.PeerCertSANs = l.ServerCertSANs, l.PeerCertSANs
 	}

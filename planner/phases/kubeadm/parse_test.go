@@ -223,6 +223,23 @@ func FuzzStaticPodAttributes(f *testing.F) {
 	})
 }
 
+// TestReadsShortestPaths: kubeadm takes folders with a slash at their end, a
+// configuration does not.
+func TestReadsShortestPaths(t *testing.T) {
+	t.Parallel()
+	c, err := kubeadm.ReadClusterConfiguration("prod", "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3\n"+
+		"certificatesDir: /srv/pki/\netcd: {local: {dataDir: /srv//etcd/}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Certificates.Dir + " " + c.Etcd.DataDir; got != "/srv/pki /srv/etcd" {
+		t.Errorf("the folders are %s", got)
+	}
+	if got := kubeadm.ShortestPath("") + kubeadm.ShortestPath("a/"); got != "a/" {
+		t.Errorf("what is no absolute path is %q", got)
+	}
+}
+
 // FuzzReadClusterConfiguration: what a cluster holds of its own configuration never
 // panics, and what is read can be rendered.
 func FuzzReadClusterConfiguration(f *testing.F) {
