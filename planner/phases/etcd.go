@@ -31,6 +31,14 @@ var etcd = phase{
 	},
 }
 
+// etcdFolder is where etcd keeps its data on the node, empty where no etcd of ours runs.
+func (n *node) etcdFolder() string {
+	if !n.isControlPlane() || n.cluster.Etcd.External != nil {
+		return ""
+	}
+	return n.cluster.Etcd.DataDir
+}
+
 // etcdData is there once an etcd member has started on the host.
 func (n *node) etcdData() string { return n.cluster.Etcd.DataDir + "/member" }
 

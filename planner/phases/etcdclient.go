@@ -62,12 +62,14 @@ func foldersOf(paths []string) []string {
 	return slices.Compact(out)
 }
 
-// foldersAround are the folders that a path lies in, without those at the root,
-// which belong to the whole machine.
+// foldersAround are the folders that a path lies in, without those at the root and
+// others that belong to the whole machine.
 func foldersAround(p string) []string {
 	var out []string
 	for dir := path.Dir(p); len(path.Dir(dir)) > 1; dir = path.Dir(dir) {
-		out = append(out, dir)
+		if !state.WholeMachine(dir) {
+			out = append(out, dir)
+		}
 	}
 	return out
 }

@@ -185,6 +185,15 @@ var foldersBefore = []string{
 	"/usr/libexec/kubernetes", "/var/lib/kube-proxy", "/opt/cni/bin", logindFolder, flannelState,
 }
 
+// foldersBefore are those of one node: with a folder of etcd's that has another place, and
+// that may well be the mount point of a disk of its own.
+func (n *node) foldersBefore() []string {
+	if dir := n.etcdFolder(); dir != "" && !slices.Contains(foldersBefore, dir) {
+		return append(slices.Clone(foldersBefore), dir)
+	}
+	return foldersBefore
+}
+
 // foldersOfKubernetes are those of them that nothing else uses.
 var foldersOfKubernetes = []string{
 	"/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp",
@@ -252,8 +261,8 @@ func (n *node) marks() state.Marks {
 		return m
 	}
 	m.Before = map[string]string{}
-	for _, p := range foldersBefore {
-		if n.adoption() != nil && slices.Contains(foldersOfKubernetes, p) {
+	for _, p := range n.foldersBefore() {
+		if n.adoption() != nil && (slices.Contains(foldersOfKubernetes, p) || p == n.etcdFolder()) {
 			continue // its own, whoever made it
 		}
 		if f := n.report.Files[p]; f.Exists {

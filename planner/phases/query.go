@@ -51,7 +51,7 @@ func (n *node) query() state.Query {
 	n.readersQuery(&q)
 	q.Files = append(q.Files, state.FileQuery{Path: bootstrapConf})
 	c.rotationQuery(&q, n.isControlPlane())
-	for _, p := range slices.Concat(foldersBefore, n.pkiFoldersAround()) {
+	for _, p := range slices.Concat(n.foldersBefore(), n.pkiFoldersAround()) {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}
 	for _, v := range n.demandedVolumes() {
@@ -89,9 +89,6 @@ func (n *node) preflightQuery(q *state.Query) {
 		// Through the first control plane an external etcd is looked at before anything
 		// is founded on it.
 		q.Secrets = append(q.Secrets, paths...)
-	}
-	if n.isControlPlane() && n.cluster.Etcd.External == nil {
-		paths = append(paths, n.cluster.Etcd.DataDir)
 	}
 	if n.CRISocket != "" {
 		paths = append(paths, socketPath(n.CRISocket))

@@ -234,11 +234,13 @@ func (l leaver) cleanOperations() []planner.Operation {
 		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "kube-ipvs0", "nodelocaldns"}},
 	}
 	for _, p := range l.paths() {
+		emptied := contentsGo[p] || p == l.etcdFolder()
 		if mode, owner, was := strings.Cut(before["folder:"+p], " "); was {
-			ops = append(ops, planner.RemovePath{Path: p, ContentsOnly: contentsGo[p]}, planner.EnsureDirectory{Path: p, Mode: mode, Owner: owner})
+			ops = append(ops, planner.RemovePath{Path: p, ContentsOnly: emptied}, planner.EnsureDirectory{Path: p, Mode: mode, Owner: owner})
 			continue
 		}
-		ops = append(ops, planner.RemovePath{Path: p})
+		// No host lets a folder at its root be removed.
+		ops = append(ops, planner.RemovePath{Path: p, ContentsOnly: emptied && state.AtRoot(p)})
 	}
 	ops = append(ops, l.networkOperations(before)...)
 	if !l.replaced {
@@ -276,6 +278,23 @@ func (l leaver) socket() string {
 	return "unix:///var/run/containerd/containerd.sock"
 }
 
+// etcdFolder is where the leaver's etcd has its data, or empty. Once the block of the
+// cluster is gone the state tells.
+func (l leaver) etcdFolder() string {
+	switch {
+	case l.Role != string(config.ControlPlane):
+		return ""
+	case l.cluster != nil && l.cluster.Etcd.External != nil:
+		return ""
+	case l.cluster != nil:
+		return l.cluster.Etcd.DataDir
+	}
+	if c := l.recorded.Clusters[l.Cluster]; c != nil {
+		return c.Fixed["etcd.data_dir"]
+	}
+	return ""
+}
+
 // contentsGo are folders that stay when they were there before, but empty.
 var contentsGo = map[string]bool{
 	"/etc/kubernetes/manifests": true, kubeadmTemporary: true,
@@ -296,9 +315,9 @@ func (l leaver) paths() []string {
 	set[sysctlFile], set[modulesFile] = !l.replaced, !l.replaced && l.listsModules()
 	// What was in it before us stays, unless it is to go as well.
 	set[kubeadmTemporary] = l.reset().CleanupTmpDir || !l.keeps("folder:"+kubeadmTemporary)
-	if l.cluster != nil && l.Role == string(config.ControlPlane) && l.cluster.Etcd.External == nil {
+	if dir := l.etcdFolder(); dir != "" {
 		// Data of a member that was removed keeps its host from joining again.
-		set[l.cluster.Etcd.DataDir] = true
+		set[dir] = true
 	}
 	for _, p := range l.pki() {
 		set[p] = true
