@@ -83,6 +83,8 @@ type Report struct {
 	// HostKey is the key that the host proved to have, in authorized_keys form;
 	// empty where there is none (local, sim).
 	HostKey string
+	// HopKeys are those of the hosts that were passed on the way to it, by the ways to them.
+	HopKeys map[string]string
 	Files   map[string]FileReport
 	Units   map[string]UnitReport
 	Images  []string

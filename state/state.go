@@ -65,6 +65,8 @@ type RecordedNode struct {
 	Address   string `json:"address"`
 	MachineID string `json:"machine_id,omitempty"`
 	HostKey   string `json:"host_key,omitempty"`
+	// HopKeys are the keys of the hosts that are passed on the way, by the ways to them.
+	HopKeys map[string]string `json:"hop_keys,omitempty"`
 	// Connection is how the node was reached: type, host, port, user and the
 	// paths of keys, never their content.
 	Connection Value `json:"connection"`
@@ -79,7 +81,7 @@ type RecordedNode struct {
 // Equal tells that both remember the same.
 func (n RecordedNode) Equal(o RecordedNode) bool {
 	return n.Cluster == o.Cluster && n.Role == o.Role && n.Name == o.Name && n.Address == o.Address && n.MachineID == o.MachineID &&
-		n.HostKey == o.HostKey && n.Connection.Equal(o.Connection) && n.Programs.Equal(o.Programs) &&
+		n.HostKey == o.HostKey && maps.Equal(n.HopKeys, o.HopKeys) && n.Connection.Equal(o.Connection) && n.Programs.Equal(o.Programs) &&
 		n.Adopted.equal(o.Adopted) && n.PreventDestroy == o.PreventDestroy
 }
 

@@ -39,7 +39,7 @@ func (c *cluster) withoutEtcdID() map[string]*state.RecordedCluster {
 func (n *node) record() *state.RecordedNode {
 	return &state.RecordedNode{
 		Adopted: n.adoption(),
-		HostKey: n.report.HostKey, Cluster: n.Cluster, Role: string(n.Role), Name: n.name, Address: n.AdvertiseAddress(),
+		HostKey: n.report.HostKey, HopKeys: n.report.HopKeys, Cluster: n.Cluster, Role: string(n.Role), Name: n.name, Address: n.AdvertiseAddress(),
 		MachineID: n.facts().MachineID, Connection: n.connection(), Programs: n.report.Programs,
 		PreventDestroy: n.cluster.view.prevents(n.target),
 	}
@@ -164,7 +164,8 @@ func (v *View) remembered() map[state.Target]*state.RecordedNode {
 			changed.Programs = r.Programs
 		}
 		if host := v.find(t); host != nil && host.joined(n) {
-			changed.Address, changed.Connection, changed.HostKey = host.AdvertiseAddress(), host.connection(), host.report.HostKey
+			changed.Address, changed.Connection = host.AdvertiseAddress(), host.connection()
+			changed.HostKey, changed.HopKeys = host.report.HostKey, host.report.HopKeys
 		}
 		changed.PreventDestroy = v.prevents(t)
 		if !changed.Equal(*n) {

@@ -37,10 +37,10 @@ func TestReachedAnew(t *testing.T) {
 			t.Parallel()
 			o := founded(t, 1, 1)
 			o.config.Nodes[1].Connection.User = "grace"
-			o.recorded.Nodes[worker].HostKey = old
+			o.recorded.Nodes[worker].HostKey, o.recorded.Nodes[worker].HopKeys = old, map[string]string{"gate:22": old}
 			v := o.observe()
 			v.AllowUnreachable = true
-			v.Reports[worker].HostKey = shown
+			v.Reports[worker].HostKey, v.Reports[worker].HopKeys = shown, map[string]string{"gate:22": shown}
 			c.seen(v)
 			r, diags := o.planOf(v, planner.Options{})
 			if diags.HasErrors() {
@@ -48,9 +48,9 @@ func TestReachedAnew(t *testing.T) {
 			}
 			was, learned := o.recorded.Nodes[worker], phases.Record(v, r).Nodes[worker]
 			switch {
-			case !c.learned && learned != nil && (learned.HostKey != old || !learned.Connection.Equal(was.Connection)):
+			case !c.learned && learned != nil && (learned.HostKey != old || learned.HopKeys["gate:22"] != old || !learned.Connection.Equal(was.Connection)):
 				t.Errorf("it learns %+v", learned)
-			case c.learned && (learned == nil || learned.HostKey != shown || learned.Connection.Get("user").AsString() != "grace" || learned.Name != was.Name):
+			case c.learned && (learned == nil || learned.HostKey != shown || learned.HopKeys["gate:22"] != shown || learned.Connection.Get("user").AsString() != "grace" || learned.Name != was.Name):
 				t.Errorf("it learns %+v", learned)
 			}
 		})

@@ -21,6 +21,7 @@ const maxSessions = 8
 // Conn is a connection to one host. Its methods may be called from several goroutines.
 type Conn struct {
 	target   Target
+	via      *Conn // the bastion, nil without one
 	client   *ssh.Client
 	raw      *countingConn
 	hostKey  ssh.PublicKey
@@ -37,6 +38,7 @@ type Conn struct {
 func newConn(client *ssh.Client, raw *countingConn, a *attempt) *Conn {
 	c := &Conn{
 		target:   a.target,
+		via:      a.via,
 		client:   client,
 		raw:      raw,
 		hostKey:  a.check.accepted,
@@ -52,6 +54,24 @@ func newConn(client *ssh.Client, raw *countingConn, a *attempt) *Conn {
 // HostKey is the key that the host proved to have, in authorized_keys form:
 // "ssh-ed25519 AAAA…". It is what to pin.
 func (c *Conn) HostKey() string { return marshalKey(c.hostKey) }
+
+// HopKeys are the keys of the hosts that were passed, by the ways to them: the names under
+// which known_hosts has them, with a comma between one and the next.
+func (c *Conn) HopKeys() map[string]string {
+	out := map[string]string{}
+	for hop := c.via; hop != nil; hop = hop.via {
+		out[hop.via.wayOn(hop.target)] = hop.HostKey()
+	}
+	return out
+}
+
+// wayOn is the way to what is reached through the connection, or without one.
+func (c *Conn) wayOn(t Target) string {
+	if c == nil {
+		return t.knownAs()
+	}
+	return c.via.wayOn(c.target) + "," + t.knownAs()
+}
 
 // HostKeyIsNew reports that nothing vouched for the host's key and that it was
 // accepted because the target said so. The caller pins it, and tells the operator.

@@ -22,8 +22,9 @@ const clientVersion = "SSH-2.0-kubewright"
 // behind them, as are decrypted keys and parsed known_hosts files. The zero
 // Dialer is ready; Close it when the last connection is no longer needed.
 type Dialer struct {
-	keys  keyring
-	known knownHostsCache
+	keys     keyring
+	known    knownHostsCache
+	accepted acceptedKeys
 
 	mu       sync.Mutex
 	bastions map[string]*sharedConn
@@ -59,6 +60,19 @@ func (d *Dialer) Dial(ctx context.Context, t Target) (*Conn, error) {
 	return d.dialThrough(ctx, t, t.Bastions)
 }
 
+// Trust has hosts on the way known by the keys that they have shown before, as
+// Conn.HopKeys has them: where a target says that new keys are accepted, no other one is.
+// What is no key is left out.
+func (d *Dialer) Trust(hopKeys map[string]string) {
+	d.accepted.mu.Lock()
+	defer d.accepted.mu.Unlock()
+	for way, text := range hopKeys {
+		if key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text)); err == nil {
+			d.accepted.add(way, key)
+		}
+	}
+}
+
 // Close ends the connections to bastions, and with them everything behind.
 func (d *Dialer) Close() error {
 	d.mu.Lock()
@@ -81,27 +95,26 @@ func (d *Dialer) dialThrough(ctx context.Context, t Target, hops []Target) (*Con
 		if err != nil {
 			return nil, err
 		}
-		return d.handshake(ctx, raw, t)
+		return d.handshake(ctx, raw, t, nil)
 	}
-	raw, lost, err := d.connectThrough(ctx, t, hops)
-	if lost { // it is shared and may be old; there is a new one to be had
-		raw, _, err = d.connectThrough(ctx, t, hops)
+	raw, bastion, err := d.connectThrough(ctx, t, hops)
+	if err != nil && bastion != nil && bastion.Err() != nil { // it is shared and may be old; there is a new one to be had
+		raw, bastion, err = d.connectThrough(ctx, t, hops)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach %s through bastion %s: %w", t.Address, hops[len(hops)-1].Address, err)
 	}
-	return d.handshake(ctx, raw, t)
+	return d.handshake(ctx, raw, t, bastion)
 }
 
-// connectThrough makes the transport connection from the last of the hops. lost
-// says that there was none because the connection to that hop has ended.
-func (d *Dialer) connectThrough(ctx context.Context, t Target, hops []Target) (conn net.Conn, lost bool, err error) {
-	bastion, err := d.bastion(ctx, hops)
-	if err != nil {
-		return nil, false, err
+// connectThrough makes the transport connection from the last of the hops. The
+// connection to that one is nil where it could not be made.
+func (d *Dialer) connectThrough(ctx context.Context, t Target, hops []Target) (conn net.Conn, bastion *Conn, err error) {
+	if bastion, err = d.bastion(ctx, hops); err != nil {
+		return nil, nil, err
 	}
 	conn, err = connect(ctx, t, t.Timeouts.withDefaults().Connect, bastion.DialContext)
-	return conn, err != nil && bastion.Err() != nil, err
+	return conn, bastion, err
 }
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
@@ -193,6 +206,7 @@ func (s *sharedConn) over() bool {
 // attempt is one handshake: what its callbacks share.
 type attempt struct {
 	target Target
+	via    *Conn // the bastion, nil without one
 	times  Timeouts
 	check  *hostKeyCheck
 	watch  *watchdog
@@ -202,9 +216,9 @@ type attempt struct {
 	signErr error // why a key could not sign
 }
 
-func (d *Dialer) handshake(ctx context.Context, raw net.Conn, t Target) (*Conn, error) {
+func (d *Dialer) handshake(ctx context.Context, raw net.Conn, t Target, via *Conn) (*Conn, error) {
 	conn := &countingConn{Conn: raw}
-	a := &attempt{target: t, times: t.Timeouts.withDefaults()}
+	a := &attempt{target: t, via: via, times: t.Timeouts.withDefaults()}
 	c, err := d.login(ctx, conn, a)
 	if err != nil {
 		_ = conn.Close()
@@ -216,7 +230,7 @@ func (d *Dialer) handshake(ctx context.Context, raw net.Conn, t Target) (*Conn, 
 func (d *Dialer) login(ctx context.Context, conn *countingConn, a *attempt) (*Conn, error) {
 	do := "log in to " + a.target.String()
 	var err error
-	if a.check, err = newHostKeyCheck(a.target, &d.known); err != nil {
+	if a.check, err = newHostKeyCheck(a.target, a.via.wayOn(a.target), &d.known, &d.accepted); err != nil {
 		return nil, &providers.Error{Kind: providers.ErrHostKeyUnknown, Do: do, Cause: err}
 	}
 	a.watch = newWatchdog(conn)

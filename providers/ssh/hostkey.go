@@ -19,14 +19,16 @@ import (
 )
 
 // hostKeyCheck decides about the key that one host shows. The first of these
-// that says anything decides: the target's pins, known_hosts, and
-// accept_new_host_keys for a host of which nothing is known.
+// that says anything decides: the target's pins, known_hosts, the keys that were
+// accepted there before, and accept_new_host_keys for a host of which nothing is known.
 type hostKeyCheck struct {
 	name   string // as in errors: the host's address
 	known  string // name:port in known_hosts
+	way    string // the host's way, by which accepted keys are remembered
 	pins   []ssh.PublicKey
 	db     *knownhosts.HostKeyDB // nil with pins, or without any file
 	accept bool
+	before *acceptedKeys
 
 	accepted ssh.PublicKey // nil until the host has shown a key that will do
 	isNew    bool          // accepted although nothing was known
@@ -37,8 +39,8 @@ type hostKeyCheck struct {
 var anyAddress = &net.TCPAddr{IP: net.IPv4zero}
 
 // newHostKeyCheck reads the target's pins and known_hosts files.
-func newHostKeyCheck(t Target, files *knownHostsCache) (*hostKeyCheck, error) {
-	c := &hostKeyCheck{name: t.Address, known: t.knownAs(), accept: t.AcceptNewHostKeys}
+func newHostKeyCheck(t Target, way string, files *knownHostsCache, before *acceptedKeys) (*hostKeyCheck, error) {
+	c := &hostKeyCheck{name: t.Address, known: t.knownAs(), way: way, accept: t.AcceptNewHostKeys, before: before}
 	for _, pin := range t.HostKeys {
 		key, _, _, rest, err := ssh.ParseAuthorizedKey([]byte(pin))
 		if err != nil || len(bytes.TrimSpace(rest)) > 0 {
@@ -70,6 +72,11 @@ func (c *hostKeyCheck) algorithms() []string {
 			wanted = append(wanted, algorithmsOf(key)...)
 		}
 	}
+	if len(wanted) == 0 {
+		for _, key := range c.acceptedBefore() {
+			wanted = append(wanted, algorithmsOf(key)...)
+		}
+	}
 	var algos []string
 	for _, algo := range slices.Concat(hostCertAlgorithms, hostKeyAlgorithms) {
 		if slices.Contains(wanted, algo) {
@@ -88,6 +95,14 @@ func (c *hostKeyCheck) knownKeys() []knownhosts.PublicKey {
 		return nil
 	}
 	return c.db.HostKeys(c.known)
+}
+
+// acceptedBefore are the keys that a new one has to be one of.
+func (c *hostKeyCheck) acceptedBefore() []ssh.PublicKey {
+	if !c.accept || len(c.pins) > 0 {
+		return nil
+	}
+	return c.before.of(c.way)
 }
 
 func algorithmsOf(key ssh.PublicKey) []string {
@@ -113,10 +128,8 @@ func (c *hostKeyCheck) verify(_ string, _ net.Addr, key ssh.PublicKey) error {
 
 func (c *hostKeyCheck) judge(key ssh.PublicKey) error {
 	if len(c.pins) > 0 {
-		for _, pin := range c.pins {
-			if bytes.Equal(pin.Marshal(), key.Marshal()) {
-				return nil
-			}
+		if contains(c.pins, key) {
+			return nil
 		}
 		return c.changed(fmt.Errorf("its key is %s, pinned is %s", describe(key), describe(c.pins[0])))
 	}
@@ -141,9 +154,17 @@ func (c *hostKeyCheck) judge(key ssh.PublicKey) error {
 	return c.changed(err) // a certificate that does not hold
 }
 
+func contains(keys []ssh.PublicKey, key ssh.PublicKey) bool {
+	return slices.ContainsFunc(keys, func(k ssh.PublicKey) bool { return bytes.Equal(k.Marshal(), key.Marshal()) })
+}
+
 func (c *hostKeyCheck) unknown(key ssh.PublicKey) error {
 	if _, isCert := key.(*ssh.Certificate); !isCert && c.accept {
-		c.isNew = true
+		before := c.before.accept(c.way, key)
+		if len(before) > 0 && !contains(before, key) {
+			return c.changed(fmt.Errorf("its key is %s, accepted before was %s", describe(key), describe(before[0])))
+		}
+		c.isNew = len(before) == 0
 		return nil
 	}
 	return &providers.Error{
@@ -162,7 +183,7 @@ func (c *hostKeyCheck) changed(cause error) error {
 // means: the host no longer has any key that it is known by.
 func (c *hostKeyCheck) explain(err error) error {
 	var neg *ssh.AlgorithmNegotiationError
-	known := len(c.pins) > 0 || len(c.knownKeys()) > 0
+	known := len(c.pins)+len(c.knownKeys())+len(c.acceptedBefore()) > 0
 	if !errors.As(err, &neg) || neg.What != "host key" || !known {
 		return err
 	}
@@ -179,6 +200,40 @@ func describe(key ssh.PublicKey) string {
 // marshalKey is the authorized_keys form without comment: "ssh-ed25519 AAAA…".
 func marshalKey(key ssh.PublicKey) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+}
+
+// acceptedKeys are the keys that were accepted of hosts of which nothing was known, by
+// the ways to them.
+type acceptedKeys struct {
+	mu   sync.Mutex
+	keys map[string][]ssh.PublicKey
+}
+
+func (a *acceptedKeys) of(way string) []ssh.PublicKey {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.keys[way]
+}
+
+// accept returns the keys that were accepted before. Where there are none, this is the
+// first one.
+func (a *acceptedKeys) accept(way string, key ssh.PublicKey) []ssh.PublicKey {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := a.keys[way]
+	if len(before) == 0 {
+		a.add(way, key)
+	}
+	return before
+}
+
+func (a *acceptedKeys) add(way string, key ssh.PublicKey) {
+	if a.keys == nil {
+		a.keys = map[string][]ssh.PublicKey{}
+	}
+	if !contains(a.keys[way], key) {
+		a.keys[way] = append(a.keys[way], key)
+	}
 }
 
 // knownHostsCache keeps parsed known_hosts files for the many hosts of a Dialer.

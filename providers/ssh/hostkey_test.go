@@ -3,7 +3,10 @@ package ssh_test
 import (
 	"crypto/rand"
 	"crypto/rsa"
+	"errors"
 	"fmt"
+	"maps"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +118,99 @@ func TestHostKeys(t *testing.T) {
 				t.Errorf("host key %s, new %v", c.HostKey(), c.HostKeyIsNew())
 			}
 		})
+	}
+}
+
+// TestAcceptedOnce: the key of a bastion that was accepted unseen is the only one from then
+// on, for who is told of it later and for who has accepted it. What known_hosts says of
+// it goes before, and of another one on another way nothing is known.
+func TestAcceptedOnce(t *testing.T) {
+	t.Parallel()
+	outer, first := newServer(t)
+	inner, second := newServer(t)
+	_, target := newServer(t)
+	first.HostKeys, second.HostKeys = nil, nil
+	first.AcceptNewHostKeys, second.AcceptNewHostKeys = true, true
+	target.Bastions = []ssh.Target{first, second}
+	way := outer.Addr() + "," + inner.Addr()
+	want := map[string]string{outer.Addr(): outer.Pin(), way: inner.Pin()}
+	if got := dial(t, target).HopKeys(); !maps.Equal(got, want) {
+		t.Fatalf("the keys on the way are %v, want %v", got, want)
+	}
+	other, another := keyLine(newSigner(t)), keyLine(rsaSigner(t))
+	for name, c := range map[string]struct {
+		trust map[string]string
+		known string
+		says  string
+	}{
+		"as before":            {want, "", ""},
+		"outer changed":        {map[string]string{outer.Addr(): other, way: inner.Pin()}, "", ", accepted before was ssh-ed25519 SHA256:"},
+		"inner changed":        {map[string]string{outer.Addr(): outer.Pin(), way: other}, "", ", accepted before was ssh-ed25519 SHA256:"},
+		"had another type":     {map[string]string{way: another}, "", "it has none of the key types known for it ("},
+		"on another way":       {map[string]string{inner.Addr(): other}, "", ""},
+		"known by known_hosts": {map[string]string{way: other}, fmt.Sprintf("[127.0.0.1]:%d %s\n", inner.Port(), inner.Pin()), ""},
+		"no key":               {map[string]string{way: "nonsense"}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &ssh.Dialer{}
+			defer func() { _ = d.Close() }()
+			d.Trust(c.trust)
+			target := target
+			target.Bastions = []ssh.Target{first, second}
+			if c.known != "" {
+				target.Bastions[1].KnownHosts = []string{writeFile(t, "known_hosts", c.known)}
+			}
+			conn, err := d.Dial(t.Context(), target)
+			if err == nil {
+				_ = conn.Close()
+			}
+			if c.says == "" && err != nil {
+				t.Error(err)
+			}
+			if c.says != "" {
+				wantKind(t, err, providers.ErrHostKeyChanged)
+				wantText(t, err, c.says)
+			}
+		})
+	}
+}
+
+// TestAnotherBehindTheName: who accepts new keys accepts no other one when it connects
+// again, in the same run.
+func TestAnotherBehindTheName(t *testing.T) {
+	t.Parallel()
+	bastion, first := newServer(t)
+	impostor, _ := newServer(t, func(s *server) { s.Authorized = bastion.Authorized })
+	_, target := newServer(t)
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = front.Close() })
+	go func() {
+		for _, s := range []*server{bastion, impostor} {
+			if conn, err := front.Accept(); err == nil {
+				go s.Serve(conn)
+			}
+		}
+	}()
+	first.Port, first.HostKeys, first.AcceptNewHostKeys = front.Addr().(*net.TCPAddr).Port, nil, true
+	target.Bastions = []ssh.Target{first}
+	d := &ssh.Dialer{}
+	defer func() { _ = d.Close() }()
+	c, err := d.Dial(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bastion.Cut()
+	<-c.Done()
+	for errors.Is(err, providers.ErrUnreachable) || err == nil { // until the bastion's own connection has noticed
+		_, err = d.Dial(t.Context(), target)
+	}
+	wantKind(t, err, providers.ErrHostKeyChanged)
+	if n := impostor.Attempts.Load() + impostor.Offers.Load(); n != 0 {
+		t.Errorf("%d attempts to log in", n)
 	}
 }
 

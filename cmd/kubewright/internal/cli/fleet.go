@@ -261,7 +261,7 @@ func (o *observer) look(ctx context.Context, m *member) (*state.Report, error) {
 		h = inner.Unwrap()
 	}
 	if s, ok := h.(*ssh.Host); ok && err == nil {
-		r.HostKey = s.Conn().HostKey()
+		r.HostKey, r.HopKeys = s.Conn().HostKey(), s.Conn().HopKeys()
 	}
 	return r, err
 }

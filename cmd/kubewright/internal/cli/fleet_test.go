@@ -15,6 +15,8 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/shell"
+	"github.com/kubewright/kubewright/providers/ssh"
 	"github.com/kubewright/kubewright/providers/ssh/sshtest"
 	"github.com/kubewright/kubewright/state"
 )
@@ -133,6 +135,63 @@ func TestFormerly(t *testing.T) {
 	top.Type = "local"
 	if !formerly(&config.Config{Connection: top}, n).SudoPassword.IsZero() {
 		t.Error("the password of this machine is told another host")
+	}
+}
+
+// TestHopsArePinned: the key of a bastion that was accepted unseen is reported with the
+// host behind it, and is the only one once the state has it.
+func TestHopsArePinned(t *testing.T) {
+	t.Parallel()
+	file, public := sshtest.NewKeyFile(t)
+	gate, host := sshtest.Start(t, sshtest.Authorize(public)), sshtest.Start(t, sshtest.Authorize(public))
+	node := state.NodeKeyTarget("worker", "w1")
+	hop := config.Connection{Type: "ssh", Host: "127.0.0.1", Port: gate.Port(), User: "jump", PrivateKeys: []string{file}, KnownHosts: []string{"none"}, SSHConfig: noSSHConfig, AcceptNewHostKey: true}
+	connection := hop
+	connection.Port, connection.HostKeys, connection.Bastions, connection.Timeout = host.Port(), []string{host.Pin()}, []config.Connection{hop}, config.DefaultConnectTimeout
+	cfg := &config.Config{
+		Clusters: []*config.Cluster{config.NewCluster("prod", "1.36.3")},
+		Nodes:    []*config.Node{{Target: node, Cluster: "prod", Role: config.Worker, Address: "127.0.0.1", Connection: connection}},
+	}
+	a := &app{Env: &Env{Dir: t.TempDir(), Now: time.Now}}
+	look := func(recorded *state.State) (*state.Report, error) {
+		f, err := a.openFleet(cfg, recorded, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.close()
+		m := f.member(node)
+		open := m.open
+		m.open = func(ctx context.Context) (providers.Host, error) { // without root, and in a folder of its own
+			h, err := open(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return ssh.NewHost(h.(*ssh.Host).Conn(), shell.Options{Root: t.TempDir(), Unprivileged: true}), nil
+		}
+		m.query = state.Query{}
+		return (&observer{fleet: f}).look(t.Context(), m)
+	}
+	seen, err := look(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]string{gate.Addr(): gate.Pin()}; !maps.Equal(seen.HopKeys, want) || seen.HostKey != host.Pin() {
+		t.Fatalf("the keys are %q and %v, want %v", seen.HostKey, seen.HopKeys, want)
+	}
+	knows := func(key string) *state.State {
+		return &state.State{Nodes: map[state.Target]*state.RecordedNode{state.NodeKeyTarget("worker", "w2"): {
+			Cluster: "prod", Role: "worker", Address: "127.0.0.2", Connection: connection.ToValue(), HopKeys: map[string]string{gate.Addr(): key},
+		}}}
+	}
+	if _, err := look(knows(gate.Pin())); err != nil {
+		t.Errorf("the key is the same: %v", err)
+	}
+	_, err = look(knows(host.Pin()))
+	if err == nil || !strings.Contains(err.Error(), "through bastion 127.0.0.1") || !strings.Contains(err.Error(), "accepted before was ssh-ed25519") {
+		t.Fatalf("the key is another one: %v", err)
+	}
+	if got := (&member{target: node}).remedy(err); !strings.Contains(got, "take its new key into known_hosts or host_key") {
+		t.Errorf("it says %q", got)
 	}
 }
 

@@ -42,7 +42,13 @@ func (a *app) openWorld(cfg *config.Config, recorded *state.State, passphrase fu
 		}
 		return a.logged(w), nil
 	}
-	return a.logged(&realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase}), nil
+	w := &realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase}
+	if recorded != nil {
+		for _, n := range recorded.Nodes {
+			w.dialer.Trust(n.HopKeys)
+		}
+	}
+	return a.logged(w), nil
 }
 
 // realWorld reaches hosts over SSH, or is this machine.

@@ -139,6 +139,7 @@ func recordedState() *state.State {
 	for t, m := range machines {
 		st.Nodes[t] = &state.RecordedNode{Cluster: "prod", Role: m.role, Name: m.name, Address: m.address}
 	}
+	st.Nodes[cp1].HostKey, st.Nodes[cp1].HopKeys = "ssh-ed25519 AAAA", map[string]string{"gate.example.com:22": "ssh-ed25519 BBBB"}
 	st.Items = []state.Item{
 		{Address: addr(state.AddonTarget("prod", "cni"), "addon", "object:v1/Namespace/kube-flannel"), Kind: state.KindObject, Attributes: state.Map(nil)},
 		{Address: addr(prod, "upload-config", "object:v1/ConfigMap/kube-system/kubeadm-config"), Kind: state.KindObject, Attributes: state.FromGo(map[string]any{"data": map[string]any{"x": "y\nz\n"}})},

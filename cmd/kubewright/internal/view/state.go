@@ -182,6 +182,9 @@ func (p *page) recorded(st *state.State, t state.Target) {
 		add("address", n.Address)
 		add("machine_id", n.MachineID)
 		add("host_key", n.HostKey)
+		if len(n.HopKeys) > 0 {
+			facts["hop_keys"] = state.FromGo(n.HopKeys)
+		}
 		if n.PreventDestroy {
 			facts["prevent_destroy"] = state.Bool(true)
 		}
