@@ -88,7 +88,8 @@ var (
 	ErrUntrusted = errors.New("not trusted")
 
 	// ErrForeign: the host belongs to another state: the lineage that it
-	// remembers is not the run's. Nothing was done. A retry does not help.
+	// remembers is not the run's. Nothing was done. A retry does not help. This
+	// run has to stop: another one has begun with the hosts that both have planned.
 	ErrForeign = errors.New("host belongs to another state")
 )
 

@@ -131,6 +131,45 @@ func TestFoundedSideBySide(t *testing.T) {
 	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
 }
 
+// TestFoundedAtOnce: who is about to found, and meets a host that another one has begun
+// with, takes none of those that the other has not reached yet.
+func TestFoundedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := &shared{t, mustOpen(t), newFolder(t, crashConfig)}
+	ada, grace := s.from, s.from.copy(t)
+	begun, over, ended := make(chan struct{}), make(chan struct{}), make(chan int, 1)
+	first, said := s.operator(ada, "ada@laptop", "apply", "-auto-approve", "-parallelism=1")
+	once(first, "[ 1/", func() { close(begun); <-over })
+	second, printed := s.operator(grace, "grace@desk", "apply", "-parallelism=1")
+	effects := 0
+	answersYes(second, func() {
+		go func() { ended <- cli.Main(first) }()
+		select {
+		case <-begun:
+		case code := <-ended:
+			t.Errorf("the first ended with %d\n%s", code, said())
+			ended <- code
+		}
+		s.world.OnEffect = func(sim.Effect) error { effects++; return nil }
+	})
+	code := cli.Main(second)
+	s.world.OnEffect = nil
+	close(over)
+	out := strings.Join(strings.Fields(printed()), " ")
+	for _, want := range []string{"it belongs to the state with lineage", "Apply stopped: ", "Another run has begun, or somebody has let one in."} {
+		if code != 1 || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, and it does not say %q\n%s", code, want, printed())
+		}
+	}
+	if effects != 0 {
+		t.Errorf("the second had %d effects", effects)
+	}
+	if code := <-ended; code != 0 {
+		t.Errorf("the first ended with %d\n%s", code, said())
+	}
+	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
+}
+
 // mustOpen is an empty world with a file, which is saved behind every command.
 func mustOpen(t *testing.T) *sim.World {
 	t.Helper()

@@ -111,10 +111,10 @@ func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 	return result, ending(err)
 }
 
-// ending marks a failure after which this run may do nothing more anywhere:
-// another one has begun.
+// ending marks a failure after which this run may do nothing more anywhere: another
+// one has begun, with this state or with another one that has a host by now.
 func ending(err error) error {
-	if errors.Is(err, providers.ErrSuperseded) || errors.Is(err, providers.ErrHeld) {
+	if errors.Is(err, providers.ErrSuperseded) || errors.Is(err, providers.ErrHeld) || errors.Is(err, providers.ErrForeign) {
 		return &executor.StopError{Err: err}
 	}
 	return err
