@@ -197,21 +197,25 @@ func (s *site) goneForGood() {
 	}
 }
 
-// TestHops brings a control plane and a worker over two minor versions in one plan.
+// TestHops brings three control planes and two workers over two minor versions in one
+// plan, and disturbs nobody.
 func TestHops(t *testing.T) {
 	long(t)
-	beside(t, 15*time.Minute)
+	besideOne(t, 15*time.Minute)
 	const from, through, to = "v1.34.9", "v1.35.8", "v1.36.3"
-	s := newSiteOf(t, lab.Options{Name: "e2eho", Kubernetes: from, MoreImages: []string{through, to}, ControlPlanes: 1, Workers: 1})
+	s := newSiteOf(t, lab.Options{Name: "e2eho", Kubernetes: from, MoreImages: []string{through, to}, ControlPlanes: 3, Workers: 2})
 	s.logIn()
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantCluster()
+	service := s.deploy()
 	s.version = to
 	s.extra = "  install { artifacts = \"./artifacts\" }\n"
 	s.bringKubelet(to)
 	s.configure()
+	undisturbed := s.watchUsers(service)
 	r := s.must("apply", "-auto-approve", "-no-color")
-	t.Logf("upgrade of a control plane and a worker from %s to %s: %s", from, to, r.took.Round(100*time.Millisecond))
+	undisturbed()
+	t.Logf("upgrade of 3 control planes and 2 workers from %s to %s: %s", from, to, r.took.Round(100*time.Millisecond))
 	wantContains(t, r.out, "kubernetes_version: 1.34.9 → 1.35.8 → 1.36.3", "control-plane@1.35.8")
 	s.wantVersion(to)
 	s.wantWorkload()
