@@ -231,10 +231,35 @@ func RestartsMember(step *Step) bool {
 				return true
 			}
 		case WriteFile:
-			if strings.HasSuffix(op.Path, "/manifests/etcd.yaml") {
+			if isEtcds(op.Path) {
 				return true
 			}
 		}
 	}
 	return restartsProcess(step, "etcd")
 }
+
+// StopsServing tells that an operation of a step, by its place, stops etcd or the API
+// server on the step's node: it removes their manifest or ends their process, or writes
+// another one over that of etcd. What the step has removed before is stopped already.
+func StopsServing(step *Step, place int) bool {
+	switch op := step.Operations[place].(type) {
+	case RestartProcess:
+		return op.Process.Name == "etcd" || op.Process.Name == "kube-apiserver"
+	case RemovePath:
+		return Serves(op.Path)
+	case WriteFile:
+		return isEtcds(op.Path) && !slices.ContainsFunc(step.Operations[:place], func(before Operation) bool {
+			r, ok := before.(RemovePath)
+			return ok && r.Path == op.Path
+		})
+	}
+	return false
+}
+
+// Serves tells the manifest of etcd or of the API server.
+func Serves(path string) bool {
+	return isEtcds(path) || strings.HasSuffix(path, "/manifests/kube-apiserver.yaml")
+}
+
+func isEtcds(path string) bool { return strings.HasSuffix(path, "/manifests/etcd.yaml") }

@@ -52,6 +52,10 @@ type Performer struct {
 	// Of a leaf of an object it is JSON, otherwise the bytes themselves. It fails
 	// when the fingerprint is that of another secret.
 	Content func(ctx context.Context, s state.Sensitive) (state.Secret, error)
+	// Gates evaluates the gates of a step on a fresh observation. It is asked within the
+	// step, right before etcd or an API server is stopped behind something else. Never
+	// when nil.
+	Gates func(ctx context.Context, step *planner.Step) error
 	// Secrets takes the operator's secrets out of errors and log lines of others.
 	Secrets *state.Redactor
 	// Made hears of secrets that a step has made, as soon as there are any and maybe
@@ -101,7 +105,8 @@ type Progress struct {
 // Perform does the operations of a step in order and returns its outputs. It
 // stops at the first that fails; after an error the caller observes again. The
 // error's text holds no secret. What the step expects is checked right before what
-// is to be overwritten is; its gates are the caller's.
+// is to be overwritten is. Its gates are the caller's before it begins, and are looked
+// at again before it stops what serves: lookAgain.
 func (p *Performer) Perform(ctx context.Context, step *planner.Step, run Run, progress Progress) (map[string]Output, error) {
 	ctx, done := p.Clock.Busy(ctx)
 	defer done()
@@ -109,6 +114,9 @@ func (p *Performer) Perform(ctx context.Context, step *planner.Step, run Run, pr
 	for _, g := range groups(step.Operations) {
 		if err := ctx.Err(); err != nil {
 			return w.outputs, err
+		}
+		if err := w.lookAgain(ctx, g); err != nil {
+			return w.outputs, w.masked(err)
 		}
 		if err := progress.begin(g); err != nil {
 			return w.outputs, err
@@ -196,6 +204,8 @@ type work struct {
 	// checked has the files that were found to be as expected; from then on the
 	// step's own changes are in them.
 	checked map[string]bool
+	// kept are manifests that the step has removed and not written yet.
+	kept []keptFile
 	// op is the index of the operation that is under way.
 	op int
 }

@@ -25,16 +25,23 @@ const initialCluster = "initial_cluster"
 // attempt reads the membership first.
 func always(err error) bool { return !hopeless(err) }
 
-// addMember adds a learner. Its output is what the new member starts with, as
+// addMember adds a learner, while etcd holds quorum with one more that is not there:
+// each attempt looks, since it may come minutes after the step's gate. Its output is what the new member starts with, as
 // kubeadm builds it: NAME=PEERURL of every member, and in place of the name of
 // one that has not started its ID.
 func (w *work) addMember(ctx context.Context, op planner.AddEtcdMember) error {
 	return w.retryEtcd(ctx, memberTime, always, func(ctx context.Context, e Etcd) error {
+		members, _, err := e.Members(ctx)
+		if err != nil {
+			return err
+		}
+		if err := planner.QuorumAllows(w.step, op.PeerURL, members); err != nil {
+			return fmt.Errorf("cannot add etcd member %s: %w", op.Name, err)
+		}
 		if err := e.AddLearner(ctx, op.PeerURL); err != nil {
 			return err
 		}
-		members, _, err := e.Members(ctx)
-		if err != nil {
+		if members, _, err = e.Members(ctx); err != nil {
 			return err
 		}
 		if memberAt(members, op.PeerURL) == nil {
@@ -93,6 +100,8 @@ func (w *work) renderManifest(ctx context.Context, op planner.RenderEtcdManifest
 	return err
 }
 
+// promoteMember makes a learner a voter, which raises what a quorum is: like addMember
+// only while etcd holds one without it.
 func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) error {
 	return w.retryEtcd(ctx, timeoutOf(op.Timeout, memberTime), always, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)
@@ -107,6 +116,9 @@ func (w *work) promoteMember(ctx context.Context, op planner.PromoteEtcdMember) 
 			return nil
 		case m.Name == "":
 			return fmt.Errorf("cannot promote etcd member %s: it has not started", op.PeerURL)
+		}
+		if err := planner.QuorumAllows(w.step, op.PeerURL, members); err != nil {
+			return fmt.Errorf("cannot promote etcd member %s: %w", m.Name, err)
 		}
 		return e.Promote(ctx, m.ID)
 	})

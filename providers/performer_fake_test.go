@@ -30,9 +30,11 @@ type scene struct {
 	uploaded map[string]state.Secret
 	members  []state.EtcdMember
 	etcdErr  []error
-	batches  []providers.Batch
-	issued   []providers.KeyRequest
-	hostErr  error
+	// attempted, when set, happens behind an attempt to add or promote a member.
+	attempted func()
+	batches   []providers.Batch
+	issued    []providers.KeyRequest
+	hostErr   error
 	// moveErr keeps leadership of etcd where it is.
 	moveErr error
 	// started are processes, served is the serial of a certificate on the wire.
@@ -293,6 +295,7 @@ func (e *fakeEtcd) Identity(context.Context) (state.EtcdIdentity, error) {
 
 func (e *fakeEtcd) AddLearner(_ context.Context, peerURL string) error {
 	e.say("add learner %s", peerURL)
+	defer e.attempt()
 	if err := pop(&e.etcdErr); err != nil {
 		return err
 	}
@@ -302,7 +305,14 @@ func (e *fakeEtcd) AddLearner(_ context.Context, peerURL string) error {
 
 func (e *fakeEtcd) Promote(_ context.Context, id string) error {
 	e.say("promote %s", id)
+	defer e.attempt()
 	return pop(&e.etcdErr)
+}
+
+func (e *fakeEtcd) attempt() {
+	if e.attempted != nil {
+		e.attempted()
+	}
 }
 
 func (e *fakeEtcd) Remove(_ context.Context, id string) error {

@@ -49,6 +49,9 @@ func (w *work) performHost(ctx context.Context, ops []planner.Operation) error {
 	if ops, err = marked(ctx, host, ops); err != nil {
 		return err
 	}
+	if err := w.keep(ctx, host, ops); err != nil {
+		return err
+	}
 	b := w.batch(ops)
 	if b.Contents, err = w.contents(ctx, ops); err != nil {
 		return err

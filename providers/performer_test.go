@@ -323,8 +323,8 @@ func TestJoinEtcd(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	s.members = []state.EtcdMember{
-		{ID: "1", Name: "cp1", PeerURLs: []string{"https://1:2380", "https://one:2380"}},
-		{ID: "1f", PeerURLs: []string{"https://3:2380"}},
+		{ID: "1", Name: "cp1", PeerURLs: []string{"https://1:2380", "https://one:2380"}, Healthy: true},
+		{ID: "1f", PeerURLs: []string{"https://3:2380"}, Healthy: true},
 	}
 	s.etcdErr = []error{errRefused}
 	_, err := s.perform(t, providers.Run{},
@@ -376,7 +376,7 @@ func TestWaitClosed(t *testing.T) {
 func TestPromoteMember(t *testing.T) {
 	t.Parallel()
 	s := newScene()
-	s.members = []state.EtcdMember{{ID: "2", Name: "cp2", PeerURLs: []string{"p"}, Learner: true}}
+	s.members = []state.EtcdMember{{ID: "2", Name: "cp2", PeerURLs: []string{"p"}, Learner: true}, {ID: "1", Name: "cp1", Healthy: true}}
 	s.etcdErr = []error{errRefused, errRefused}
 	if _, err := s.perform(t, providers.Run{}, planner.PromoteEtcdMember{PeerURL: "p"}); err != nil {
 		t.Error(err)
@@ -392,6 +392,35 @@ func TestPromoteMember(t *testing.T) {
 	_, err = s.perform(t, providers.Run{}, planner.PromoteEtcdMember{PeerURL: "p", Timeout: time.Second})
 	if err == nil || !strings.Contains(err.Error(), "cannot promote etcd member p: it has not started") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestQuorumLostWhileTried: each attempt to add or promote a member looks at etcd anew,
+// since a member may have gone down meanwhile.
+func TestQuorumLostWhileTried(t *testing.T) {
+	t.Parallel()
+	add := planner.AddEtcdMember{Name: "cp4", PeerURL: "p4"}
+	for name, op := range map[string]planner.Operation{"add": add, "promote": planner.PromoteEtcdMember{PeerURL: "p4"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene()
+			s.members = []state.EtcdMember{
+				{ID: "1", Name: "cp1", PeerURLs: []string{"p1"}, Healthy: true}, {ID: "2", Name: "cp2", PeerURLs: []string{"p2"}, Healthy: true}, {ID: "3", Name: "cp3", PeerURLs: []string{"p3"}, Healthy: true},
+			}
+			if name == "promote" {
+				s.members = append(s.members, state.EtcdMember{ID: "4", Name: "cp4", PeerURLs: []string{"p4"}, Learner: true})
+			}
+			s.etcdErr = []error{errRefused}
+			s.attempted = func() { s.members[1].Healthy, s.members[2].Healthy = false, false }
+			_, err := s.perform(t, providers.Run{}, op)
+			want := "cannot " + name + " etcd member cp4: refused: etcd has 3 voters of which 1 is healthy (not cp2, cp3)"
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			if log := strings.Join(s.log, "|"); strings.Count(log, "add learner")+strings.Count(log, "promote 4") != 1 {
+				t.Errorf("it was asked for again: %s", log)
+			}
+		})
 	}
 }
 

@@ -41,8 +41,10 @@ type operator struct {
 	rotate []phases.Rotation
 	// around is called before each step.
 	around func(*planner.Step) error
-	view   *phases.View
-	result phases.Result
+	// meanwhile is called when a step looks at its gates again.
+	meanwhile func(*planner.Step)
+	view      *phases.View
+	result    phases.Result
 	// said is what the last plan said.
 	said diag.Diagnostics
 	// artifacts is the folder of artifacts.
@@ -186,7 +188,13 @@ func (o *operator) carryOut() error {
 		},
 		Artifacts: func(state.Target) (string, error) { return o.artifacts, nil },
 		Snapshots: o.t.TempDir(),
-		Content:   func(_ context.Context, s state.Sensitive) (state.Secret, error) { return v.Reveal(desired, s) },
+		Gates: func(ctx context.Context, s *planner.Step) error {
+			if o.meanwhile != nil {
+				o.meanwhile(s)
+			}
+			return o.gates(ctx, s)
+		},
+		Content: func(_ context.Context, s state.Sensitive) (state.Secret, error) { return v.Reveal(desired, s) },
 	}
 	defer perf.Close()
 	out, err := executor.Execute(context.Background(), o.result.Plan, runner{o, perf, desired}, o, executor.Options{ID: fmt.Sprint("run ", o.token), Token: o.token, Parallelism: max(o.parallelism, 1), Heartbeat: -1})
@@ -242,10 +250,8 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 			return executor.Result{}, err
 		}
 	}
-	if (slices.Contains(s.Gates, planner.QuorumGate) || slices.Contains(s.Gates, planner.DowntimeGate)) && r.o.config.Clusters[0].Etcd.External == nil {
-		if err := r.o.quorum(ctx, s); err != nil {
-			return executor.Result{}, err
-		}
+	if err := r.o.gates(ctx, s); err != nil {
+		return executor.Result{}, err
 	}
 	learned := phases.Identify(r.o.view, s)
 	outputs, err := r.p.Perform(ctx, s, providers.Run{Token: run.Token, Lineage: "l1", Output: func(p state.Pending) (providers.Output, bool) {
@@ -269,6 +275,14 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 		res.Learned = phases.Learned(s, r.desired)
 	}
 	return res, err
+}
+
+// gates are those of a step about etcd.
+func (o *operator) gates(ctx context.Context, s *planner.Step) error {
+	if o.config.Clusters[0].Etcd.External != nil || !slices.Contains(s.Gates, planner.QuorumGate) && !slices.Contains(s.Gates, planner.DowntimeGate) {
+		return nil
+	}
+	return o.quorum(ctx, s)
 }
 
 // quorum is the gate of that name, evaluated as the command does: a member that

@@ -32,7 +32,8 @@ const (
 	exitInterrupted = 130
 )
 
-// gateError is a step that a gate has refused. Nothing of it was done.
+// gateError is a step that a gate has refused: before anything of it was done or, where
+// it was looked at again within the step, before what it guards was.
 type gateError struct{ err error }
 
 func (e *gateError) Error() string { return e.err.Error() }

@@ -29,7 +29,9 @@ type runner struct {
 
 func (s *session) newRunner() *runner {
 	p := s.newPerformer()
-	return &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: s.result.Desired}
+	r := &runner{session: s, performer: p, fences: s.newFences(p, s.ensureState().Lineage), desired: s.result.Desired}
+	p.Gates = r.gates
+	return r
 }
 
 // newPerformer reaches the hosts and clusters of this run.
