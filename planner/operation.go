@@ -121,6 +121,9 @@ type (
 	SetSysctl struct {
 		Name  string `json:"name"`
 		Value string `json:"value"`
+		// Restore tells that it is put back to what it was: a kernel that does not have
+		// it any more, as a module is gone since a boot, has nothing to put back.
+		Restore bool `json:"restore,omitempty"`
 	}
 
 	// LoadModule loads a kernel module, or unloads it when nothing uses it.

@@ -53,7 +53,12 @@ func (RestartProcess) DoneWhen() string {
 }
 
 // DoneWhen is how it is told to be already done.
-func (SetSysctl) DoneWhen() string { return "the kernel parameter has this value" }
+func (o SetSysctl) DoneWhen() string {
+	if o.Restore {
+		return "the kernel parameter has this value, or the kernel does not have it"
+	}
+	return "the kernel parameter has this value"
+}
 
 // DoneWhen is how it is told to be already done.
 func (o LoadModule) DoneWhen() string {

@@ -344,6 +344,7 @@ var doneWhen = map[string][]Operation{
 	"the unit is inactive or failed; the daemon-reload before is done anew each time":    {Unit{Action: "stop", Reload: true}},
 	"the process does not run, or was started after the last of these files was written": {RestartProcess{}},
 	"the kernel parameter has this value":                                                {SetSysctl{}},
+	"the kernel parameter has this value, or the kernel does not have it":                {SetSysctl{Restore: true}},
 	"the kernel has the module":                                                          {LoadModule{}},
 	"the kernel does not have the module, or something uses it":                          {LoadModule{Unload: true}},
 	"no swap is in use":                                         {Swap{}},

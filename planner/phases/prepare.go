@@ -211,11 +211,17 @@ const (
 const kubeadmPKI = config.DefaultCertificatesDir
 
 // sysctlsOfOthers are set by the kubelet (pkg/kubelet/cm, unless
-// protectKernelDefaults) and by kube-proxy; a reset puts them back as well.
+// protectKernelDefaults) and by kube-proxy (pkg/proxy/conntrack, iptables and ipvs, of
+// which each sets some and by its configuration only); a reset puts them back as well.
+// A kernel need not have all of them.
 var sysctlsOfOthers = []string{
 	"kernel.panic", "kernel.panic_on_oops", "vm.overcommit_memory", "vm.panic_on_oom",
+	"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes",
 	"net.ipv4.conf.all.route_localnet", "net.netfilter.nf_conntrack_max",
 	"net.netfilter.nf_conntrack_tcp_timeout_established", "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
+	"net.netfilter.nf_conntrack_tcp_be_liberal", "net.netfilter.nf_conntrack_udp_timeout", "net.netfilter.nf_conntrack_udp_timeout_stream",
+	"net.ipv4.ip_forward", "net.ipv4.conf.all.arp_ignore", "net.ipv4.conf.all.arp_announce",
+	"net.ipv4.vs.conntrack", "net.ipv4.vs.conn_reuse_mode", "net.ipv4.vs.expire_nodest_conn", "net.ipv4.vs.expire_quiescent_template",
 }
 
 // mark writes the mark. On a host that is part of the cluster already it is to say

@@ -384,7 +384,7 @@ func (l leaver) restoreOperations(before map[string]string) []planner.Operation 
 	sort.Strings(names)
 	for _, k := range names {
 		if name, ok := strings.CutPrefix(k, "sysctl:"); ok {
-			ops = append(ops, planner.SetSysctl{Name: name, Value: before[k]})
+			ops = append(ops, planner.SetSysctl{Name: name, Value: before[k], Restore: true})
 		}
 		if name, ok := strings.CutPrefix(k, beforeModule); ok && before[k] == "" {
 			ops = append(ops, planner.LoadModule{Module: name, Unload: true})

@@ -45,6 +45,7 @@ func Run(t *testing.T, blank func(t *testing.T) Subject) {
 		"WriteSecret":           testWriteSecret,
 		"WrongDigest":           testWrongDigest,
 		"StrangeNames":          testStrangeNames,
+		"MissingSysctl":         testMissingSysctl,
 		"Directory":             testDirectory,
 		"Access":                testAccess,
 		"Again":                 testAgain,
@@ -236,6 +237,16 @@ func testWrongDigest(t *testing.T, s *subject) {
 	}
 	if s.look(t, op.Path).Exists {
 		t.Error("the file is there")
+	}
+}
+
+// testMissingSysctl: what the kernel does not have is nothing to put back, and cannot be set.
+func testMissingSysctl(t *testing.T, s *subject) {
+	op := planner.SetSysctl{Name: "no.such.sysctl", Value: "1", Restore: true}
+	wantChanged(t, s.do(t, op), false)
+	op.Restore = false
+	if _, err := s.Host.Perform(t.Context(), s.batch(op)); err == nil {
+		t.Error("a sysctl that does not exist was set")
 	}
 }
 

@@ -235,7 +235,7 @@ func (c *compiler) operation(op planner.Operation) (string, error) {
 		return c.restart(op)
 	case planner.SetSysctl:
 		err := errors.Join(checkWord("sysctl", op.Name), state.CheckText("value", op.Value))
-		return call("kw_sysctl", op.Name, sysctlPath(op.Name), op.Value), err
+		return call("kw_sysctl", op.Name, sysctlPath(op.Name), op.Value, yesNo(op.Restore)), err
 	case planner.LoadModule:
 		function := "kw_module"
 		if op.Unload {

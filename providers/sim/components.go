@@ -339,6 +339,7 @@ func (w *World) runDaemons(m *machine, c *cluster) bool {
 		if strings.Contains(name, "kube-proxy") {
 			insert(&m.Rules, "kube-proxy KUBE-SERVICES")
 			insert(&m.Rules, "kube-proxy KUBE-POSTROUTING")
+			w.tune(m, map[string]string{"net.netfilter.nf_conntrack_max": "131072", "net.netfilter.nf_conntrack_udp_timeout": "250"})
 		}
 		w.runNetwork(m, name, c.Objects[key].hostPaths())
 	}

@@ -24,6 +24,11 @@ func (e *edit) sysctl() error {
 	if err != nil {
 		return err
 	}
+	if strings.HasPrefix(name, "net.netfilter.") || strings.HasPrefix(name, "net.ipv4.vs.") {
+		// It comes with a module, and goes with the next boot.
+		setText(&e.m.Sysctls, name, value, "")
+		return nil
+	}
 	_, err = e.w.setSysctl(e.m, name, value)
 	return err
 }

@@ -135,9 +135,10 @@ func (w *World) startKubelet(m *machine) {
 		k.Trusts = conf.Record.Kubeconfig.CAKeyDigests
 	}
 	// What the kubelet sets unless protectKernelDefaults forbids it (pkg/kubelet/cm).
-	for name, value := range map[string]string{"kernel.panic": "10", "kernel.panic_on_oops": "1", "vm.overcommit_memory": "1", "vm.panic_on_oom": "0"} {
-		setText(&m.Sysctls, name, value, w.base(m).sysctls[name])
-	}
+	w.tune(m, map[string]string{
+		"kernel.panic": "10", "kernel.panic_on_oops": "1", "vm.overcommit_memory": "1", "vm.panic_on_oom": "0",
+		"kernel.keys.root_maxkeys": "1000000", "kernel.keys.root_maxbytes": "25000000",
+	})
 	for _, dir := range []string{kubeletPKI, "/var/lib/kubelet/pods", "/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry", "/var/lib/kubelet/device-plugins"} {
 		if w.get(m, dir) == nil {
 			w.put(m, dir, &file{Type: typeDirectory, Mode: "0750"})
@@ -160,6 +161,15 @@ func (w *World) startKubelet(m *machine) {
 	}
 	insert(&m.Rules, "kubelet KUBE-FIREWALL")
 	insert(&m.Rules, "kubelet KUBE-KUBELET-CANARY")
+}
+
+// tune sets the kernel parameters that the kernel has.
+func (w *World) tune(m *machine, sysctls map[string]string) {
+	for name, value := range sysctls {
+		if _, has := w.sysctl(m, name); has {
+			setText(&m.Sysctls, name, value, w.base(m).sysctls[name])
+		}
+	}
 }
 
 // kubeletTree is the configuration that a running kubelet has read.

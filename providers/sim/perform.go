@@ -184,6 +184,9 @@ func (w *World) do(m *machine, op planner.Operation, batch providers.Batch) (boo
 	case planner.RestartProcess:
 		return w.restart(m, op), nil
 	case planner.SetSysctl:
+		if _, has := w.sysctl(m, op.Name); !has && op.Restore {
+			return false, nil
+		}
 		return w.setSysctl(m, op.Name, op.Value)
 	case planner.LoadModule:
 		return w.loadModule(m, op.Module, !op.Unload)

@@ -147,9 +147,14 @@ kw_pull() {
 	fi
 }
 
-# kw_sysctl NAME FILE VALUE
+# kw_sysctl NAME FILE VALUE RESTORE: with RESTORE yes, one that the kernel does not have
+# any more is none that has to be put back.
 kw_sysctl() {
-	[ -f "$2" ] || kw_fail "the kernel has no $1"
+	if ! [ -f "$2" ]; then
+		[ "$4" = yes ] || kw_fail "the kernel has no $1"
+		kw_done same
+		return
+	fi
 	kw_v=$(cat "$2") # read would get a number's first digit only
 	if [ "$kw_v" = "$3" ]; then kw_done same; return; fi
 	printf '%s\n' "$3" >"$2" || kw_fail
