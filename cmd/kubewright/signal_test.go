@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -250,4 +252,116 @@ func TestTerminated(t *testing.T) {
 		}
 	}
 	f.must(t, "apply", "-auto-approve")
+}
+
+// interrupted is an apply that gets signals in the middle of its first step, one after the
+// other as the command has heard them, and whose hosts are told of each look that comes
+// after the last one; without any, of those behind the last step.
+type interrupted struct {
+	env     *cli.Env
+	printed func() string
+	signals chan os.Signal
+	heard   *spoken
+}
+
+func newInterrupted(f folder, args []string, sent []os.Signal, look func(ctx context.Context) error) *interrupted {
+	i := &interrupted{signals: make(chan os.Signal)}
+	i.env, i.printed = f.env(args...)
+	var after atomic.Bool
+	if len(sent) == 0 {
+		once(i.env, "[37/37]", func() { after.Store(true) })
+	}
+	i.heard = &spoken{Writer: i.env.Stdout}
+	i.heard.changed = sync.NewCond(&i.heard.mu)
+	i.env.Stdout, i.env.Interrupts = i.heard, i.signals
+	var met sync.Once
+	i.env.OpenWorld = func(path string) (*sim.World, error) {
+		w, err := sim.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		w.OnEffect = func(e sim.Effect) error {
+			if len(sent) > 0 && strings.Contains(e.Detail, "apiserver-kubelet-client") {
+				met.Do(func() {
+					for n, s := range sent {
+						i.signals <- s
+						i.heard.wait([]string{"Interrupted. ", "Interrupted again. "}[n])
+					}
+					after.Store(true)
+				})
+			}
+			return nil
+		}
+		w.OnObserve = func(ctx context.Context, _ string) error {
+			if !after.Load() {
+				return nil
+			}
+			return look(ctx)
+		}
+		return w, nil
+	}
+	return i
+}
+
+// TestHurry: a run that is stopped at once, or by a SIGTERM behind which a SIGKILL comes,
+// writes its state and asks no host anything before, as one may not answer any more.
+func TestHurry(t *testing.T) {
+	t.Parallel()
+	for name, sent := range map[string][]os.Signal{
+		"two interrupts": {os.Interrupt, os.Interrupt}, "a termination": {syscall.SIGTERM}, "a termination, then an interrupt": {syscall.SIGTERM, os.Interrupt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFolder(t, crashConfig)
+			var looks atomic.Int64
+			i := newInterrupted(f, []string{"apply", "-auto-approve", "-parallelism=1"}, sent, func(context.Context) error {
+				looks.Add(1)
+				return errors.New("no answer")
+			})
+			if code := cli.Main(i.env); code != 130 || looks.Load() > 0 {
+				t.Errorf("exit code %d, and %d looks at hosts\n%s", code, looks.Load(), i.printed())
+			}
+			f.wantStopped(t, len(sent) == 1, i.printed())
+			f.must(t, "apply", "-auto-approve")
+			f.must(t, "plan", "-detailed-exitcode")
+		})
+	}
+}
+
+// TestInterruptedLook: the look at all hosts that ends an apply is ended by an interrupt,
+// behind an interrupted run as behind one that has done everything, also while it waits
+// for what runs again.
+func TestInterruptedLook(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		sent []os.Signal
+		code int
+		says string
+	}{
+		"of a stopped run":  {[]os.Signal{os.Interrupt}, 130, "it looks at the hosts first and plans what is left"},
+		"of a complete run": {nil, 0, "Looking again was interrupted Every step was done and the state was written, but nobody has seen what has become of it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFolder(t, crashConfig)
+			var i *interrupted
+			var once sync.Once
+			ended := make(chan error, 10)
+			i = newInterrupted(f, []string{"apply", "-auto-approve", "-parallelism=1"}, tt.sent, func(ctx context.Context) error {
+				once.Do(func() { i.signals <- os.Interrupt; i.signals <- os.Interrupt })
+				<-ctx.Done()
+				ended <- ctx.Err()
+				return ctx.Err()
+			})
+			code := cli.Main(i.env)
+			if out := strings.Join(strings.Fields(i.printed()), " "); code != tt.code || !strings.Contains(out, tt.says) {
+				t.Errorf("exit code %d, and it does not say %q\n%s", code, tt.says, i.printed())
+			}
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("the look ended by itself: %v", err)
+			}
+			f.must(t, "apply", "-auto-approve")
+			f.must(t, "plan", "-detailed-exitcode")
+		})
+	}
 }

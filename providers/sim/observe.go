@@ -14,6 +14,11 @@ import (
 
 // Observe answers the query and changes nothing. It refuses what a real host refuses.
 func (h *Host) Observe(ctx context.Context, q state.Query) (*state.Report, error) {
+	if h.w.OnObserve != nil {
+		if err := h.w.OnObserve(ctx, h.address); err != nil {
+			return nil, err
+		}
+	}
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	m := h.machine()

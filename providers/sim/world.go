@@ -34,6 +34,11 @@ type World struct {
 	// a panic passes through. It must not call the world.
 	OnEffect func(Effect) error
 
+	// OnObserve, when set, is called before a host is looked at, and the host does not
+	// answer until it has returned. An error is the answer. It is to be set before the
+	// world is used.
+	OnObserve func(ctx context.Context, host string) error
+
 	// PodHash, when set, is the kubelet's hash of a static pod: of its manifest,
 	// where that lies, the node's name and the kubelet's version. Without it, or
 	// where it is empty, a hash of the parsed manifest stands for it. It is to be

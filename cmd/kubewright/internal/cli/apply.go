@@ -312,16 +312,15 @@ func (s *session) execute(ctx context.Context, by approval) error {
 		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now,
 	})
 	still()
-	done()
+	hurry := done()
 	ticking()
-	run.fences.release(ctx)
-	if err := s.fleet.world.save(); err != nil {
+	recordErr, err := s.wrapUp(ctx, run, journal, outcome, hurry)
+	if err != nil {
 		return err
 	}
 	if outcome == nil {
 		return runErr
 	}
-	recordErr := s.record(context.WithoutCancel(ctx), journal, outcome)
 	if !outcome.OK() {
 		if err := s.screen().incomplete(s.result.Plan, outcome); err != nil {
 			return err
@@ -341,6 +340,30 @@ func (s *session) execute(ctx context.Context, by approval) error {
 		return exit(s.outcomeCode(outcome))
 	}
 	return s.screen().complete(s.result.Plan, outcome)
+}
+
+// wrapUp gives the clusters back and records what became of the steps. Where whoever
+// has interrupted them may not wait for long, the state is written first: a host that
+// does not answer any more, as may be why, keeps nobody from that.
+func (s *session) wrapUp(ctx context.Context, run *runner, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) (recordErr, err error) {
+	letGo := func() error {
+		run.fences.release(ctx)
+		return s.fleet.world.save()
+	}
+	record := func() error {
+		if outcome == nil {
+			return nil
+		}
+		return s.record(context.WithoutCancel(ctx), journal, outcome, hurry)
+	}
+	if hurry {
+		recordErr = record()
+		return recordErr, letGo()
+	}
+	if err := letGo(); err != nil {
+		return nil, err
+	}
+	return record(), nil
 }
 
 // showCertificateKeys shows, this once, the keys that were generated for
@@ -363,9 +386,10 @@ func (s *session) takenApart(st *state.State) (*state.State, error) {
 	return statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
 }
 
-// record observes once more and writes down what is seen to be as wanted. The
-// journal has been the record until here; with the state written it is emptied.
-func (s *session) record(ctx context.Context, journal *statefile.Journal, outcome *executor.Outcome) error {
+// record observes once more, unless there is a hurry, and writes down what is seen to be
+// as wanted. The journal has been the record until here; with the state written it is
+// emptied.
+func (s *session) record(ctx context.Context, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) error {
 	loaded, err := s.store.Reload(ctx)
 	if err != nil {
 		return err
@@ -380,14 +404,17 @@ func (s *session) record(ctx context.Context, journal *statefile.Journal, outcom
 	s.opts.replace, s.opts.accept = nil, nil
 	s.forgetKnown()
 	var unseen diag.Diagnostics
-	if !s.opts.destroy {
-		if st, unseen, err = s.lookAgain(ctx, st, outcome); err != nil {
-			return err
-		}
-	} else if outcome.OK() {
-		if st, err = s.takenApart(st); err != nil {
-			return err
-		}
+	switch {
+	case s.opts.destroy && outcome.OK():
+		st, err = s.takenApart(st)
+	case s.opts.destroy:
+	case hurry:
+		unseen = s.unseen(outcome, nil, context.Canceled)
+	default:
+		st, unseen, err = s.lookAgain(ctx, st, outcome)
+	}
+	if err != nil {
+		return err
 	}
 	s.conclude(st)
 	if err := s.store.Save(ctx, st, journal); err != nil {
@@ -406,10 +433,12 @@ func (s *session) conclude(st *state.State) {
 }
 
 // lookAgain is the state with what is seen to be as wanted, and what is to be told
-// when nothing could be seen: it spoils nothing that was done.
+// when nothing could be seen: it spoils nothing that was done. An interrupt ends it.
 func (s *session) lookAgain(ctx context.Context, st *state.State, outcome *executor.Outcome) (*state.State, diag.Diagnostics, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute+startsWithin)
 	defer cancel()
+	ctx, over := s.interrupts.patience(ctx, false)
+	defer over()
 	done := s.result
 	defer func() { s.result = done }()
 	look := s.replan
@@ -446,7 +475,7 @@ const startsWithin = time.Minute
 func (s *session) replanStarted(ctx context.Context) (diag.Diagnostics, error) {
 	clock := s.fleet.world.clock()
 	until := clock.Now().Add(startsWithin)
-	patient, over := s.interrupts.patience(ctx)
+	patient, over := s.interrupts.patience(ctx, true)
 	defer over()
 	for told := false; ; told = true {
 		diags, err := s.replan(ctx)
@@ -477,6 +506,11 @@ func (s *session) unseen(outcome *executor.Outcome, diags diag.Diagnostics, err 
 	if !outcome.OK() {
 		s.log.Warn("looking again was refused", "why", why)
 		return nil
+	}
+	if errors.Is(err, context.Canceled) {
+		return diag.Diagnostics{diag.Warningf("Looking again was interrupted",
+			"Every step was done and the state was written, but nobody has seen what has become of it: the look at all hosts "+
+				"that ends an apply was interrupted.\n\nRun kubewright plan to see whether anything is left to do.")}
 	}
 	return diag.Diagnostics{diag.Warningf("Looking again was refused",
 		"Every step was done and the state was written, but nobody has seen what has become of it: the look at all hosts "+

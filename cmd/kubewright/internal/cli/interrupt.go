@@ -11,7 +11,7 @@ import (
 
 // TermGrace is how long what runs may go on after a SIGTERM: whoever sends one
 // sends SIGKILL later, a container runtime after ten seconds, and a run that stops
-// by itself before that has written its state.
+// by itself before that has written its state. It looks at no host for that.
 const TermGrace = 8 * time.Second
 
 // interruptions hands each interrupt to whoever deals with them at the moment:
@@ -48,13 +48,14 @@ func (i *interruptions) deliver(s os.Signal) {
 	i.handle(s)
 }
 
-// take hands interrupts to another handler until the function that it returns
-// is called; that handler is not at work any more when it has returned.
-func (i *interruptions) take(handle func(os.Signal)) (giveBack func()) {
+// take hands interrupts to another handler, which may pass them on to the one before,
+// until the function that it returns is called; that handler is not at work any more
+// when it has returned.
+func (i *interruptions) take(handle func(s os.Signal, before func(os.Signal))) (giveBack func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	before := i.handle
-	i.handle = handle
+	i.handle = func(s os.Signal) { handle(s, before) }
 	return func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
@@ -70,26 +71,27 @@ func (i *interruptions) close() {
 
 // stopper turns the first interrupt into a closed channel (finish what runs,
 // start nothing) and the second into a cancelled context, and so does a SIGTERM
-// when its grace is over. The function that it returns ends this; nothing is said
-// any more when it has returned.
-func (i *interruptions) stopper(ctx context.Context, grace time.Duration, say func(string)) (context.Context, <-chan struct{}, func()) {
+// when its grace is over. The function that it returns ends this, and tells whether
+// there is a hurry, by a second one or a SIGTERM; nothing is said any more when it has
+// returned.
+func (i *interruptions) stopper(ctx context.Context, grace time.Duration, say func(string)) (context.Context, <-chan struct{}, func() (hurry bool)) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := make(chan struct{})
-	n, ended := 0, false
+	n, ended, hurry := 0, false, false
 	var deadline *time.Timer
 	atOnce := func(why string) {
 		if n < 2 && !ended {
-			n = 2
+			n, hurry = 2, true
 			say(why + " Stopping at once; the next run looks at what was under way.")
 			cancel()
 		}
 	}
-	giveBack := i.take(func(s os.Signal) {
+	giveBack := i.take(func(s os.Signal, _ func(os.Signal)) {
 		switch {
 		case n > 0:
 			atOnce("Interrupted again.")
 		case s == syscall.SIGTERM:
-			n = 1
+			n, hurry = 1, true
 			close(stop)
 			i.heeded()
 			say("Interrupted. What runs has " + grace.String() + " to end, and is stopped then. To stop at once, interrupt again.")
@@ -105,25 +107,31 @@ func (i *interruptions) stopper(ctx context.Context, grace time.Duration, say fu
 			say("Interrupted. To stop at once, interrupt again.")
 		}
 	})
-	return ctx, stop, func() {
+	return ctx, stop, func() bool {
 		giveBack()
 		i.mu.Lock()
+		defer i.mu.Unlock()
 		ended = true
 		if deadline != nil {
 			deadline.Stop()
 		}
-		i.mu.Unlock()
 		cancel()
+		return hurry
 	}
 }
 
 // patience is a context for what need not be waited for: the first interrupt ends
-// it and nothing else, until the function that it returns is called.
-func (i *interruptions) patience(ctx context.Context) (context.Context, func()) {
+// it and nothing else, until the function that it returns is called. Within what is
+// waited for in the same way, one more interrupt, or a SIGTERM, ends that as well.
+func (i *interruptions) patience(ctx context.Context, within bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	giveBack := i.take(func(os.Signal) {
+	n := 0
+	giveBack := i.take(func(s os.Signal, before func(os.Signal)) {
 		cancel()
 		i.heeded()
+		if n++; within && (n > 1 || s == syscall.SIGTERM) {
+			before(s)
+		}
 	})
 	return ctx, func() {
 		giveBack()
