@@ -22,6 +22,10 @@ const (
 // serves that is to serve then.
 const APIGate = "api-served-elsewhere"
 
+// WorkersGate is the gate that refuses to empty a worker for a new kubelet while as many
+// of its pool are down as may be.
+const WorkersGate = "workers-available"
+
 // QuorumAllows is both gates about etcd: it refuses a step that would leave
 // fewer healthy voters than a majority, as a fresh observation shows them.
 // Unknown counts as unhealthy. own is the peer URL of the member on the step's own

@@ -179,6 +179,31 @@ func TestGoneComesBack(t *testing.T) {
 	f.must(t, "apply", "-auto-approve", flag)
 }
 
+// TestWorkerDiesMeanwhile: another worker dies while the operator reads the plan by which
+// one gets another kubelet. It is not emptied beside that.
+func TestWorkerDiesMeanwhile(t *testing.T) {
+	t.Parallel()
+	f := foundedWith(t, strings.Replace(crashConfig, "  address = \"10.0.0.21\"\n", "  for_each = { w1 = \"10.0.0.21\", w2 = \"10.0.0.22\" }\n  address = each.value\n", 1))
+	f.edit(t, func(w *sim.World) error { return sim.Edit(w, "10.0.0.21", "install kubelet=1.36.2") })
+	code, out := f.runAndMeanwhile(t, func(w *sim.World) error { return sim.Edit(w, "10.0.0.22", "power off") }, "apply", "-detailed-exitcode")
+	words := strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{
+		`node.worker["w1"]/drain: failed`, `refused: max_unavailable = "1" lets 1 of the workers be down at once, and there are already, not Ready or emptied for the upgrade: w2. ` +
+			`Bring back what is not Ready (kubectl describe node), take it out of the configuration, or raise max_unavailable`,
+	} {
+		if code != 4 || !strings.Contains(words, want) {
+			t.Errorf("exit code %d, and it does not say %q:\n%s", code, want, out)
+		}
+	}
+	f.edit(t, func(w *sim.World) error {
+		w.PowerOn("10.0.0.22")
+		w.Advance(time.Minute)
+		return nil
+	})
+	f.must(t, "apply", "-auto-approve")
+	f.must(t, "plan", "-detailed-exitcode")
+}
+
 // runAndMeanwhile runs a command that asks, and says yes after something has
 // happened to the hosts.
 func (f folder) runAndMeanwhile(t *testing.T, meanwhile func(*sim.World) error, args ...string) (int, string) {

@@ -253,6 +253,15 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 	if err := r.o.gates(ctx, s); err != nil {
 		return executor.Result{}, err
 	}
+	if slices.Contains(s.Gates, planner.WorkersGate) {
+		now := phases.View{Reports: r.o.view.Reports, Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{}}
+		if r.o.observeCluster(ctx, &now); now.Clusters["prod"] == nil {
+			return executor.Result{}, fmt.Errorf("the API does not tell its nodes: %v", now.ClusterErrors)
+		}
+		if err := r.o.view.RoomToTurn(s, now.Clusters["prod"].Nodes); err != nil {
+			return executor.Result{}, err
+		}
+	}
 	learned := phases.Identify(r.o.view, s)
 	outputs, err := r.p.Perform(ctx, s, providers.Run{Token: run.Token, Lineage: "l1", Output: func(p state.Pending) (providers.Output, bool) {
 		out, ok := run.Outputs.Lookup(p)

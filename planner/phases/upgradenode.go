@@ -117,7 +117,7 @@ func (n *node) drainStep() planner.Step {
 		impact += "; the node is cordoned already and stays so"
 	}
 	return planner.Step{
-		Via: n.cluster.seat, Limits: []string{n.cluster.limit("drain")},
+		Via: n.cluster.seat, Limits: []string{n.cluster.limit("drain")}, Gates: n.turnGates(),
 		Impact: impact, Pods: n.cluster.drainedPods(n.name), Operations: n.cluster.drain(n.name, forUpgrade),
 	}
 }

@@ -155,6 +155,8 @@ func (r *runner) gates(ctx context.Context, step *planner.Step) error {
 			err = r.quorumGate(ctx, c, step)
 		case planner.APIGate:
 			err = r.apiGate(ctx, c, step)
+		case planner.WorkersGate:
+			err = r.workersGate(ctx, c, step)
 		case planner.GoneGate:
 			err = r.goneGate(ctx, c, step)
 		default:
@@ -222,6 +224,27 @@ func (r *runner) goneGate(ctx context.Context, c *config.Cluster, step *planner.
 	}
 	return planner.GoneAllows(step, nodes, members)
 }
+
+// workersGate looks whether a worker may be emptied beside those that are down by now.
+// One that was restarted a moment ago is waited for.
+func (r *runner) workersGate(ctx context.Context, c *config.Cluster, step *planner.Step) error {
+	clock := r.session.fleet.world.clock()
+	deadline := clock.Now().Add(c.Timeouts.KubeletHealthCheck)
+	for {
+		nodes, err := r.nodes(ctx, step.Via)
+		if err != nil {
+			err = fmt.Errorf("cannot tell which workers are down: %w", err)
+		} else if err = r.session.view.RoomToTurn(step, nodes); err == nil {
+			return nil
+		}
+		if clock.Now().After(deadline) || clock.Sleep(ctx, nodesInterval) != nil {
+			return err
+		}
+	}
+}
+
+// nodesInterval is gateInterval for what asks for all nodes.
+const nodesInterval = 5 * time.Second
 
 // nodes are those that the API shows now.
 func (r *runner) nodes(ctx context.Context, via state.Target) (map[string]state.NodeReport, error) {

@@ -223,6 +223,8 @@ func gateText(gate string) string {
 		return "both members of etcd are there, so that it only pauses"
 	case planner.APIGate:
 		return "another API server serves"
+	case planner.WorkersGate:
+		return "no more workers are down than may be"
 	case planner.GoneGate:
 		return "neither its kubelet nor its etcd is heard of"
 	}

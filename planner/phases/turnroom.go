@@ -1,0 +1,56 @@
+package phases
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// turnGates are the conditions of a step that empties a node for a new kubelet. Control
+// planes turn one at a time, and prove themselves by gates of their own.
+func (n *node) turnGates() []string {
+	if n.isControlPlane() {
+		return nil
+	}
+	return []string{planner.WorkersGate}
+}
+
+// RoomToTurn is that gate: it refuses to empty a worker while so many others of its pool
+// are unavailable, as a fresh look at the nodes shows them, that one more would be too
+// many. Hours may lie between the plan and the last worker's turn. Those that others of
+// our steps have emptied count as well; a worker that is down, or emptied, itself loses
+// nothing by its turn, which may be what brings it back.
+func (v *View) RoomToTurn(s *planner.Step, nodes map[string]state.NodeReport) error {
+	c := v.clusterOf(s.Target)
+	if c == nil || c.node(s.Target) == nil {
+		return errors.New("internal error: nobody knows the worker any more")
+	}
+	own, pools := c.node(s.Target), c.pools()
+	if unavailable(own, nodes) {
+		return nil
+	}
+	members := c.members(pools)
+	for _, p := range pools {
+		var without []*node
+		mine := false
+		for _, n := range members[p] {
+			mine = mine || n == own
+			if n != own && !n.joins() && unavailable(n, nodes) {
+				without = append(without, n)
+			}
+		}
+		if most := atOnce(p.MaxUnavailable, len(members[p])); mine && len(without)+1 > most {
+			return fmt.Errorf("refused: max_unavailable = %q lets %d of the workers be down at once, and there are already, not Ready or emptied for the upgrade: %s. "+
+				"Bring back what is not Ready (kubectl describe node), take it out of the configuration, or raise max_unavailable", p.MaxUnavailable, most, names(without))
+		}
+	}
+	return nil
+}
+
+// unavailable tells that a node is there and not Ready, or is cordoned for an upgrade.
+func unavailable(n *node, nodes map[string]state.NodeReport) bool {
+	seen, there := nodes[n.name]
+	return there && (!seen.Ready || seen.Unschedulable && seen.Annotations[planner.CordonAnnotation] == forUpgrade)
+}
