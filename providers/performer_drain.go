@@ -12,14 +12,16 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// drain evicts the pods of a node. A drain that reached its deadline is not
-// begun again; the node is left as the operation says.
+// drain evicts the pods of a node. A drain that reached its deadline is not begun
+// again, nor is one that was refused for what a pod is; whatever it ended by, the node
+// is left as the operation says.
 func (w *work) drain(ctx context.Context, op planner.Drain) error {
 	err := w.retry(ctx, max(retryTime, op.Timeout), passing, func(ctx context.Context) error {
 		return w.Through(ctx, w.via(), func(ctx context.Context, a API) error { return a.Drain(ctx, op, w.log) })
 	})
-	if !errors.Is(err, ErrBlocked) {
-		return err
+	switch {
+	case err == nil, ctx.Err() != nil, errors.Is(err, ErrSuperseded), errors.Is(err, ErrHeld):
+		return err // a run that was stopped, or has lost its place, does nothing more
 	}
 	left := "The node stays cordoned, so that no further pod comes"
 	if op.Uncordon {

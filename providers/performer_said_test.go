@@ -2,6 +2,7 @@ package providers_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -33,6 +34,36 @@ func TestBlockedDrain(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedDrain: a drain that ends before its deadline, as by a pod that came since the
+// plan or by a webhook, leaves the node as one that was blocked does. A run that was
+// superseded does nothing more.
+func TestRefusedDrain(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct {
+		op   planner.Drain
+		errs []error
+	}{
+		"refused. The node stays cordoned, so that no further pod comes; no pod was deleted that may not be evicted": {planner.Drain{Node: "n"}, []error{errRefused}},
+		"refused. The node lets pods in again; no pod was deleted that may not be evicted":                           {planner.Drain{Node: "n", Uncordon: true}, []error{errRefused}},
+		"refused. The node stays cordoned, because that could not be undone: refused; no pod was deleted that may not be evicted": {
+			planner.Drain{Node: "n", Uncordon: true}, []error{errRefused, errRefused},
+		},
+		"another run": {planner.Drain{Node: "n", Uncordon: true}, []error{fmt.Errorf("another run%w", errSilent{})}},
+	} {
+		s := newScene()
+		s.apiErrs = c.errs
+		if _, err := s.perform(t, providers.Run{}, c.op); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+// errSilent is ErrSuperseded without words of its own.
+type errSilent struct{}
+
+func (errSilent) Error() string        { return "" }
+func (errSilent) Is(target error) bool { return target == providers.ErrSuperseded }
 
 // What cannot be resolved is not sent, and the step says what it lacks.
 func TestUnresolved(t *testing.T) {
