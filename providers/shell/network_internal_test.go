@@ -20,6 +20,87 @@ var fakeNetwork = map[string]string{
 	"nft": "#!/bin/sh\nexit 1\n", "iptables-save": "#!/bin/sh\n", "ip6tables-save": "#!/bin/sh\n",
 }
 
+// fakeProxy are programs that work on files in place of what kube-proxy and flannel made:
+// rules, nftables' tables, sets and virtual servers, one a line.
+var fakeProxy = map[string]string{
+	"ip": "#!/bin/sh\n" + `case "$*" in
+"-o address show dev kube-ipvs0") echo '3: kube-ipvs0    inet 10.96.0.1/32 scope global kube-ipvs0'; echo '3: kube-ipvs0    inet6 fd00::1/128 scope global' ;;
+"link delete dev kube-ipvs0") rm -r "$ROOT/sys/class/net/kube-ipvs0" ;;
+*) exit 1 ;;
+esac` + "\n",
+	"iptables-save": "#!/bin/sh\ncat \"$ROOT/rules\"\n", "ip6tables-save": "#!/bin/sh\n",
+	"iptables-restore": "#!/bin/sh\ncat >\"$ROOT/rules.new\" && mv \"$ROOT/rules.new\" \"$ROOT/rules\"\n",
+	"nft": "#!/bin/sh\n" + `case $1 in
+list) grep -q -x -e "$3 $4" "$ROOT/tables" ;;
+delete) sed -i "/^$3 $4\$/d" "$ROOT/tables" ;;
+esac` + "\n",
+	"ipset": "#!/bin/sh\n" + `case $1 in
+list) cat "$ROOT/sets" ;;
+destroy) [ "$2" != KUBE-USED ] && sed -i "/^$2\$/d" "$ROOT/sets" ;;
+esac` + "\n",
+	"ipvsadm": "#!/bin/sh\n" + `case $1 in
+--save) cat "$ROOT/servers" ;;
+--delete-service) grep -v -F -e "-A $2 $3 " "$ROOT/servers" >"$ROOT/servers.new"; mv "$ROOT/servers.new" "$ROOT/servers" ;;
+esac` + "\n",
+	"sleep": "#!/bin/sh\n",
+}
+
+// TestRemoveProxy: what kube-proxy in its mode ipvs and flannel have made goes, and what is
+// like it and somebody else's stays.
+func TestRemoveProxy(t *testing.T) {
+	t.Parallel()
+	root, bin := t.TempDir(), t.TempDir()
+	for name, text := range fakeProxy {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(root, "sys/class/net/kube-ipvs0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]struct{ before, after string }{
+		"rules": {
+			"*nat\n:KUBE-SERVICES - [0:0]\n:FLANNEL-POSTRTG - [0:0]\n-A POSTROUTING -j FLANNEL-POSTRTG\n-A POSTROUTING -j MASQUERADE\n-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst -j ACCEPT\nCOMMIT\n",
+			"*nat\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n",
+		},
+		"tables":  {"ip flannel-ipv4\nip6 flannel-ipv6\nip kube-proxy\ninet theirs\n", "inet theirs\n"},
+		"sets":    {"KUBE-CLUSTER-IP\ntheirs\nKUBE-6-CLUSTER-IP\nKUBE-USED\n", "theirs\nKUBE-USED\n"},
+		"servers": {"-A -t 10.96.0.1:443 -s rr\n-a -t 10.96.0.1:443 -r 10.0.0.1:6443 -m -w 1\n-A -u [fd00::1]:53 -s rr\n-A -t 192.0.2.1:80 -s wlc\n-A -f 7 -s rr\n", "-a -t 10.96.0.1:443 -r 10.0.0.1:6443 -m -w 1\n-A -t 192.0.2.1:80 -s wlc\n-A -f 7 -s rr\n"},
+	}
+	for name, f := range files {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(f.before), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"done changed\n", "done same\n"} {
+		if out := removeNetwork(t, root, bin, "kube-ipvs0"); !strings.Contains(out, want) {
+			t.Errorf("want %s, got %s", want, out)
+		}
+		for name, f := range files {
+			if got, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(got) != f.after {
+				t.Errorf("%s are %q (%v), want %q", name, got, err, f.after)
+			}
+		}
+	}
+}
+
+// removeNetwork runs the operation on a root with programs of ours, and returns what it says.
+func removeNetwork(t *testing.T, root, bin string, links ...string) string {
+	t.Helper()
+	op := planner.RemoveNetwork{Links: links}
+	body, err := (&compiler{root: root, batch: providers.Batch{Token: 1, Lineage: "l", Operations: []planner.Operation{op}}}).script()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\n"+preludeScript+body)
+	sh.Env = []string{"PATH=" + bin + ":/usr/bin:/bin", "ROOT=" + root}
+	out, err := sh.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
 // TestRemoveNetwork: the bridge of pods goes with what hangs on it, and the links of
 // another container engine stay.
 func TestRemoveNetwork(t *testing.T) {
@@ -36,21 +117,7 @@ func TestRemoveNetwork(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run := func() string {
-		t.Helper()
-		op := planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "kube-ipvs0"}}
-		body, err := (&compiler{root: root, batch: providers.Batch{Token: 1, Lineage: "l", Operations: []planner.Operation{op}}}).script()
-		if err != nil {
-			t.Fatal(err)
-		}
-		sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\n"+preludeScript+body)
-		sh.Env = []string{"PATH=" + bin + ":/usr/bin:/bin", "ROOT=" + root}
-		out, err := sh.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return string(out)
-	}
+	run := func() string { return removeNetwork(t, root, bin, "cni0", "flannel.1", "kube-ipvs0") }
 	if out := run(); !strings.Contains(out, "done changed\n") {
 		t.Errorf("got %s", out)
 	}

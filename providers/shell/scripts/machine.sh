@@ -283,10 +283,11 @@ kw_unmount() {
 }
 
 # kw_network PATTERN...: links with these names and the ends of pods' links that hang
-# on them, the namespaces of pods, and the firewall rules of kube-proxy, kubelet and
-# CNI plugins.
+# on them, the namespaces of pods, and the firewall rules, sets of addresses and virtual
+# servers of kube-proxy, kubelet and CNI plugins.
 kw_network() {
 	kw_made=same
+	kw_servers
 	for kw_f in "$kw_r"/sys/class/net/*; do
 		for kw_p do
 			# shellcheck disable=SC2254 # it is a pattern
@@ -302,14 +303,52 @@ kw_network() {
 	done
 	kw_rules iptables
 	kw_rules ip6tables
+	kw_sets
 	if command -v nft >/dev/null; then
-		for kw_f in 'ip kube-proxy' 'ip6 kube-proxy' 'inet cni_plugins_masquerade' 'ip cni_hostport' 'ip6 cni_hostport'; do
+		for kw_f in 'ip kube-proxy' 'ip6 kube-proxy' 'inet cni_plugins_masquerade' 'ip cni_hostport' 'ip6 cni_hostport' 'ip flannel-ipv4' 'ip6 flannel-ipv6'; do
 			# shellcheck disable=SC2086 # family and name
 			if nft list table $kw_f </dev/null >/dev/null 2>&1; then nft delete table $kw_f </dev/null || kw_fail; kw_made=changed; fi
 		done
 		kw_tables
 	fi
 	kw_done "$kw_made"
+}
+
+# kw_servers: takes out the virtual servers of IPVS on addresses that kube-proxy has put
+# on its link; those of others stay. Without ipvsadm nobody can do it.
+kw_servers() {
+	if ! [ -e "$kw_r/sys/class/net/kube-ipvs0" ] || ! command -v ipvsadm >/dev/null; then return; fi
+	kw_v=" $(ip -o address show dev kube-ipvs0 </dev/null | awk '{ sub("/.*", "", $4); printf "%s ", $4 }')"
+	kw_o=$(ipvsadm --save --numeric </dev/null 2>/dev/null | awk '$1 == "-A" { print $2, $3 }')
+	set -f # IPv6 addresses stand in brackets
+	# shellcheck disable=SC2086 # pairs of words
+	set -- $kw_o
+	set +f
+	while [ $# -gt 1 ]; do
+		kw_a=${2%:*}
+		kw_a=${kw_a#\[}
+		case $kw_v in
+		*" ${kw_a%\]} "*) ipvsadm --delete-service "$1" "$2" </dev/null || kw_fail; kw_made=changed ;;
+		esac
+		shift 2
+	done
+}
+
+# kw_sets: takes out the sets of addresses KUBE-*, to which no rule leads any more. The
+# kernel lets go of a rule a little later than iptables says. One that a rule of
+# somebody else still uses stays with it.
+kw_sets() {
+	if ! command -v ipset >/dev/null; then return; fi
+	for kw_f in $(ipset list -name </dev/null 2>/dev/null); do
+		case $kw_f in
+		KUBE-*) ;;
+		*) continue ;;
+		esac
+		for kw_i in 1 2 3; do
+			if ipset destroy "$kw_f" </dev/null 2>/dev/null; then kw_made=changed; break; fi
+			[ "$kw_i" = 3 ] || sleep 1
+		done
+	done
 }
 
 # kw_unlink LINK: the other end of a pair may have taken it along.
@@ -333,15 +372,15 @@ kw_tables() {
 	done
 }
 
-# kw_rules iptables|ip6tables: takes out the chains KUBE-* and CNI-*, and what
-# leads to them; other rules stay.
+# kw_rules iptables|ip6tables: takes out the chains KUBE-*, CNI-* and FLANNEL-*, and
+# what leads to them; other rules stay.
 kw_rules() {
 	if ! command -v "$1-save" >/dev/null; then return; fi
 	kw_o=$("$1-save" </dev/null 2>/dev/null)
 	case $kw_o in
-	*KUBE-* | *CNI-*) ;;
+	*KUBE-* | *CNI-* | *FLANNEL-*) ;;
 	*) return ;;
 	esac
-	printf '%s\n' "$kw_o" | grep -v -e KUBE- -e CNI- | "$1-restore" || kw_fail
+	printf '%s\n' "$kw_o" | grep -v -e KUBE- -e CNI- -e FLANNEL- | "$1-restore" || kw_fail
 	kw_made=changed
 }
