@@ -26,6 +26,10 @@ const APIGate = "api-served-elsewhere"
 // of its pool are down as may be.
 const WorkersGate = "workers-available"
 
+// SilenceGate is the gate that refuses to stop etcd for a restore while a quorum of it
+// answers: nothing is restored over a cluster that works.
+const SilenceGate = "etcd-silent"
+
 // QuorumAllows is both gates about etcd: it refuses a step that would leave
 // fewer healthy voters than a majority, as a fresh observation shows them.
 // Unknown counts as unhealthy. own is the peer URL of the member on the step's own

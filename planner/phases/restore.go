@@ -103,7 +103,7 @@ func (v *View) clusterToRestore(r EtcdRestore) (*cluster, diag.Diagnostics) {
 	case r.Answers != nil && planes[0].restoredFrom() != r.SHA256:
 		return nil, diag.Diagnostics{diag.Errorf("Etcd works", "The etcd of cluster %q answers: a quorum of its members is there (%s). Nothing is restored over a cluster that works, "+
 			"and nothing was changed. %sIf the cluster is to be put back to what it was, delete or change its objects; if it is to be made anew, destroy and apply it first.",
-			c.Label, membersNamed(r.Answers), c.astrayText()).At(c.Source).For(c.target)}
+			c.Label, MembersNamed(r.Answers), c.astrayText()).At(c.Source).For(c.target)}
 	}
 	if d := c.refuseNotStopped(); d != nil {
 		return nil, diag.Diagnostics{d}
@@ -111,7 +111,8 @@ func (v *View) clusterToRestore(r EtcdRestore) (*cluster, diag.Diagnostics) {
 	return c, nil
 }
 
-func membersNamed(members []state.EtcdMember) string {
+// MembersNamed lists members of etcd by their names.
+func MembersNamed(members []state.EtcdMember) string {
 	var out []string
 	for _, m := range members {
 		out = append(out, m.Name)
@@ -201,7 +202,9 @@ func (b *restore) at(n *node, waypoint string) state.Address {
 	return id
 }
 
-// stop ends every API server and member, and makes the data on the first.
+// stop ends every API server and member, and makes the data on the first. Somebody may
+// have been asked for long since the plan was made, and members may have come back: each
+// host is stopped only while etcd is silent still.
 func (b *restore) stop() {
 	c, first := b.cluster, b.planes[0]
 	var stopped []state.Address
@@ -210,7 +213,9 @@ func (b *restore) stop() {
 		if n != first {
 			ops = append(ops, planner.SetAsideEtcd{DataDir: c.Etcd.DataDir, As: b.from.aside()})
 		}
-		stopped = append(stopped, b.add(n, restoreStop, planner.Step{Impact: "stops the API server and etcd here; the data of etcd is set aside", Operations: ops}))
+		stopped = append(stopped, b.add(n, restoreStop, planner.Step{
+			Gates: []string{planner.SilenceGate}, Impact: "stops the API server and etcd here; the data of etcd is set aside", Operations: ops,
+		}))
 	}
 	b.add(first, restoreData, planner.Step{
 		Impact: "makes etcd's data of " + b.from.Artifact,

@@ -68,6 +68,7 @@ func (s *session) restoring(ctx context.Context, r phases.EtcdRestore, args []st
 			return phases.Result{}, diag.Diagnostics{diag.Errorf("Cannot tell whether etcd answers",
 				"Nothing is restored over a cluster that may work: %v. Nothing was changed. Put right what keeps etcd from being asked there, and run the same command again.", err)}
 		}
+		s.restores = r
 		result, diags := phases.Restore(v, header, r)
 		return result, append(other, diags...)
 	}
@@ -139,6 +140,19 @@ func (s *session) etcdAnswers(ctx context.Context, r phases.EtcdRestore) ([]stat
 		}
 	}
 	return nil, nil
+}
+
+// silenceGate asks every control plane once more, right before one is stopped.
+func (s *session) silenceGate(ctx context.Context) error {
+	members, err := s.etcdAnswers(ctx, s.restores)
+	if err != nil {
+		return fmt.Errorf("refused: it cannot be told whether etcd answers by now, and nothing is restored over a cluster that may work: %w", err)
+	}
+	if members == nil {
+		return nil
+	}
+	return fmt.Errorf("refused: since the plan was made the etcd of cluster %q has come back: a quorum of its members answers (%s). Nothing is restored over a cluster that works. "+
+		"What this restore has stopped already, if anything, kubewright apply starts again", s.restores.Cluster, phases.MembersNamed(members))
 }
 
 func membersThrough(ctx context.Context, p *providers.Performer, t state.Target) (members []state.EtcdMember, id string, err error) {

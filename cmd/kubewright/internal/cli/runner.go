@@ -159,6 +159,8 @@ func (r *runner) gates(ctx context.Context, step *planner.Step) error {
 			err = r.workersGate(ctx, c, step)
 		case planner.GoneGate:
 			err = r.goneGate(ctx, c, step)
+		case planner.SilenceGate:
+			err = r.session.silenceGate(ctx)
 		default:
 			err = fmt.Errorf("internal error: step %s names gate %q, which nobody evaluates", step.ID, g)
 		}

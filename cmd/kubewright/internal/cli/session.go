@@ -68,6 +68,8 @@ type session struct {
 	sending string
 	// command is how this command is run again, where that is neither apply nor destroy.
 	command string
+	// restores is the snapshot that etcd is made anew of, in a restore.
+	restores phases.EtcdRestore
 	// leaseless leaves the clusters' leases alone: they are in the etcd that is made
 	// anew. Hosts accept one run all the same.
 	leaseless bool

@@ -227,6 +227,8 @@ func gateText(gate string) string {
 		return "no more workers are down than may be"
 	case planner.GoneGate:
 		return "neither its kubelet nor its etcd is heard of"
+	case planner.SilenceGate:
+		return "no quorum of etcd answers"
 	}
 	return Clean(gate) + " holds"
 }

@@ -15,7 +15,7 @@ import (
 func TestExplain(t *testing.T) {
 	gated := func() *planner.Plan {
 		p := examplePlan()
-		p.Steps[0].Gates = []string{planner.APIGate, planner.QuorumGate, planner.DowntimeGate, planner.GoneGate, planner.WorkersGate, "another"}
+		p.Steps[0].Gates = []string{planner.APIGate, planner.QuorumGate, planner.DowntimeGate, planner.GoneGate, planner.WorkersGate, planner.SilenceGate, "another"}
 		return p
 	}
 	const server = `node.cp["cp1"]/control-plane/file:/etc/kubernetes/manifests/kube-apiserver.yaml`
@@ -38,7 +38,7 @@ func TestExplain(t *testing.T) {
 		{driftPlan, `node.cp["cp2"]/control-plane`, []string{`args.v: "10" -> null`, `args.v: null -> "10"`, "was changed outside of kubewright since the last apply"}, nil, false},
 		{importPlan, "cluster.prod", []string{"cluster.prod will be imported (Kubernetes 1.36.3).", "imported from ssh://root@10.77.0.11"}, nil, false},
 		{importPlan, `node.worker["10.77.0.22"]`, []string{`has moved from node.batch["w2"]`}, nil, false},
-		{gated, `node.cp["cp1"]/control-plane`, []string{"only if, right before it, another API server serves\n", "only if, right before it, etcd keeps its quorum\n", "only if, right before it, both members", "only if, right before it, neither its kubelet nor its etcd is heard of\n", "only if, right before it, no more workers are down than may be\n", "another holds\n"}, []string{planner.APIGate}, false},
+		{gated, `node.cp["cp1"]/control-plane`, []string{"only if, right before it, another API server serves\n", "only if, right before it, etcd keeps its quorum\n", "only if, right before it, both members", "only if, right before it, neither its kubelet nor its etcd is heard of\n", "only if, right before it, no more workers are down than may be\n", "only if, right before it, no quorum of etcd answers\n", "another holds\n"}, []string{planner.APIGate}, false},
 		// What is not there leads to what is nearest.
 		{updatePlan, server + "#args.audit", []string{"the plan does nothing at " + server + "#args.audit", "\n  " + server + "#args.audit-log-maxage"}, []string{"kubelet-start"}, true},
 		{updatePlan, `node.cp["cp1"]/control-plane/file:/etc/kubernetes/manifests/etcd.yaml`, []string{"\n  " + server}, []string{"kubelet-start", "#"}, true},
