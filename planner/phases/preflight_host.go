@@ -38,7 +38,7 @@ func privileged(n *node) []finding {
 	}
 	return []finding{{
 		text:   "commands do not run as root, which everything that is to be done here needs",
-		remedy: "give the connection a user that is root or may use sudo, and do not set sudo = false",
+		remedy: "give the connection a user that is root or may use sudo: without being asked for a password, or with sudo_password",
 	}}
 }
 
