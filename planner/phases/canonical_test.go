@@ -44,7 +44,7 @@ func TestAddressesWrittenOtherwise(t *testing.T) {
 	o.wantVoters(3)
 
 	gone := state.NodeKeyTarget("cp", "cp4")
-	o.edit("FD00:77::0:14", "condition unreachable on")
+	o.edit("FD00:77::0:14", "power off")
 	o.world.Advance(time.Minute)
 	o.leave("cp4")
 	o.forget = []state.Target{gone}

@@ -288,7 +288,7 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 
 // gates are those of a step about etcd.
 func (o *operator) gates(ctx context.Context, s *planner.Step) error {
-	if o.config.Clusters[0].Etcd.External != nil || !slices.Contains(s.Gates, planner.QuorumGate) && !slices.Contains(s.Gates, planner.DowntimeGate) {
+	if len(o.config.Clusters) == 0 || o.config.Clusters[0].Etcd.External != nil || !slices.Contains(s.Gates, planner.QuorumGate) && !slices.Contains(s.Gates, planner.DowntimeGate) {
 		return nil
 	}
 	return o.quorum(ctx, s)

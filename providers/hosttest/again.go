@@ -34,3 +34,13 @@ func testAgain(t *testing.T, s *subject) {
 		}
 	}
 }
+
+// testMissingSysctl: what the kernel does not have is nothing to put back, and cannot be set.
+func testMissingSysctl(t *testing.T, s *subject) {
+	op := planner.SetSysctl{Name: "no.such.sysctl", Value: "1", Restore: true}
+	wantChanged(t, s.do(t, op), false)
+	op.Restore = false
+	if _, err := s.Host.Perform(t.Context(), s.batch(op)); err == nil {
+		t.Error("a sysctl that does not exist was set")
+	}
+}

@@ -113,7 +113,8 @@ func (w *World) machine(address string) *machine {
 // know makes a host findable by its name and addresses.
 func (w *World) know(m *machine) {
 	for _, name := range append(w.addressesOf(m), w.hostname(m), m.address) {
-		if other, taken := w.names[name]; !taken || other == m.address || name == m.address {
+		name = plain(name)
+		if other, taken := w.names[name]; !taken || other == m.address || name == plain(m.address) {
 			w.names[name] = m.address
 		}
 	}
@@ -121,11 +122,19 @@ func (w *World) know(m *machine) {
 
 // find returns the host that a name or IP address belongs to, or nil.
 func (w *World) find(name string) *machine {
-	address, ok := w.names[strings.Trim(name, "[]")]
+	address, ok := w.names[plain(strings.Trim(name, "[]"))]
 	if !ok {
 		return nil
 	}
 	return w.d.Hosts[address]
+}
+
+// plain is a name, or an address however it was written.
+func plain(name string) string {
+	if a, err := netip.ParseAddr(name); err == nil {
+		return a.String()
+	}
+	return name
 }
 
 func (w *World) profile(m *machine) Profile {

@@ -24,6 +24,8 @@ var unsaid = map[string]string{
 	"the host holds another cluster than the state":       "another cluster is made on a host between an apply and this command",
 	"cannot ask the external etcd":                        "the connection to a control plane is lost while the external etcd is asked",
 	"logged in too late":                                  "the deadline has passed, and it is that which is said",
+	"cannot tell whether the node is gone":                "no control plane answers any more between the beginning of a run and its step",
+	"cannot tell which workers are down":                  "likewise",
 	"the answer is larger than":                           "a state of 256 MiB, which no test keeps in memory",
 	"it is larger than":                                   "the same, in a bucket",
 	"it unpacks to more than":                             "the same, of a Secret",
@@ -58,7 +60,7 @@ func TestEveryErrorIsShownByATest(t *testing.T) {
 			tests[by] = plain(scripts + testTexts(t, inRepository(by)))
 		}
 		errors := errorTexts(t, folder)
-		if least := map[string]int{".": 50, "providers/ssh": 30, "providers/shell": 30}[folder]; len(errors) < max(least, 3) {
+		if least := map[string]int{".": 50, "providers/ssh": 30, "providers/shell": 28}[folder]; len(errors) < max(least, 3) {
 			t.Fatalf("only %d errors were found in %s", len(errors), folder)
 		}
 		for place, text := range errors {
