@@ -1,7 +1,6 @@
 package config
 
 import (
-	"net/netip"
 	"strconv"
 	"time"
 
@@ -472,15 +471,7 @@ func (c *Config) NodesOf(label string, role Role) []*Node {
 // one way of writing it by which it is known.
 func (n *Node) AdvertiseAddress() string {
 	if len(n.AdvertiseAddresses) > 0 {
-		return CanonicalIP(n.AdvertiseAddresses[0])
+		return state.CanonicalIP(n.AdvertiseAddresses[0])
 	}
-	return CanonicalIP(n.Address)
-}
-
-// CanonicalIP prints an address as Go does; what is no address stays as it is.
-func CanonicalIP(s string) string {
-	if a, err := netip.ParseAddr(s); err == nil {
-		return a.Unmap().String()
-	}
-	return s
+	return state.CanonicalIP(n.Address)
 }

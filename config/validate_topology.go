@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
 )
 
 // topology checks a cluster together with its nodes.
@@ -46,7 +47,7 @@ func (c checker) endpointOfNode(cl *Cluster, planes []*Node) {
 		return
 	}
 	for _, n := range planes {
-		own := func(a string) bool { return CanonicalIP(a) == CanonicalIP(host) }
+		own := func(a string) bool { return state.CanonicalIP(a) == state.CanonicalIP(host) }
 		if own(n.Address) || slices.ContainsFunc(n.AdvertiseAddresses, own) || host == n.Name {
 			c.warnf("control_plane_endpoint", "Endpoint is one node's own address", "%s is the address of %s. When that node is down, nobody reaches the other control planes, and it cannot be removed until the endpoint has moved. Use a balancer, or a name that you can move.", host, n.Target)
 			return

@@ -26,9 +26,9 @@ const initialCluster = "initial_cluster"
 func always(err error) bool { return !hopeless(err) }
 
 // addMember adds a learner, while etcd holds quorum with one more that is not there:
-// each attempt looks, since it may come minutes after the step's gate. Its output is what the new member starts with, as
-// kubeadm builds it: NAME=PEERURL of every member, and in place of the name of
-// one that has not started its ID.
+// each attempt looks, since it may come minutes after the step's gate. Its output is what
+// the new member starts with, as kubeadm builds it: NAME=PEERURL of every member, and in
+// place of the name of one that has not started its ID.
 func (w *work) addMember(ctx context.Context, op planner.AddEtcdMember) error {
 	return w.retryEtcd(ctx, memberTime, always, func(ctx context.Context, e Etcd) error {
 		members, _, err := e.Members(ctx)

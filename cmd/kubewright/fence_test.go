@@ -137,24 +137,16 @@ func TestFoundedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := &shared{t, mustOpen(t), newFolder(t, crashConfig)}
 	ada, grace := s.from, s.from.copy(t)
-	begun, over, ended := make(chan struct{}), make(chan struct{}), make(chan int, 1)
-	first, said := s.operator(ada, "ada@laptop", "apply", "-auto-approve", "-parallelism=1")
-	once(first, "[ 1/", func() { close(begun); <-over })
+	first := s.pausing("[ 1/", ada, "ada@laptop", "apply", "-auto-approve", "-parallelism=1")
 	second, printed := s.operator(grace, "grace@desk", "apply", "-parallelism=1")
 	effects := 0
 	answersYes(second, func() {
-		go func() { ended <- cli.Main(first) }()
-		select {
-		case <-begun:
-		case code := <-ended:
-			t.Errorf("the first ended with %d\n%s", code, said())
-			ended <- code
-		}
+		first.begin(t)
 		s.world.OnEffect = func(sim.Effect) error { effects++; return nil }
 	})
 	code := cli.Main(second)
 	s.world.OnEffect = nil
-	close(over)
+	first.end(t)
 	out := strings.Join(strings.Fields(printed()), " ")
 	for _, want := range []string{"it belongs to the state with lineage", "Apply stopped: ", "Another run has begun, or somebody has let one in."} {
 		if code != 1 || !strings.Contains(out, want) {
@@ -164,10 +156,43 @@ func TestFoundedAtOnce(t *testing.T) {
 	if effects != 0 {
 		t.Errorf("the second had %d effects", effects)
 	}
-	if code := <-ended; code != 0 {
-		t.Errorf("the first ended with %d\n%s", code, said())
-	}
 	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")
+}
+
+// pausing is a command that holds still once it has printed a text, until it is ended.
+type pausing struct {
+	env         *cli.Env
+	said        func() string
+	begun, over chan struct{}
+	ended       chan int
+}
+
+func (s *shared) pausing(at string, f folder, who string, args ...string) *pausing {
+	p := &pausing{begun: make(chan struct{}), over: make(chan struct{}), ended: make(chan int, 1)}
+	p.env, p.said = s.operator(f, who, args...)
+	once(p.env, at, func() { close(p.begun); <-p.over })
+	return p
+}
+
+// begin returns when the command has printed the text.
+func (p *pausing) begin(t *testing.T) {
+	t.Helper()
+	go func() { p.ended <- cli.Main(p.env) }()
+	select {
+	case <-p.begun:
+	case code := <-p.ended:
+		t.Errorf("the first ended with %d\n%s", code, p.said())
+		p.ended <- code
+	}
+}
+
+// end lets the command go on, and wants it to succeed.
+func (p *pausing) end(t *testing.T) {
+	t.Helper()
+	close(p.over)
+	if code := <-p.ended; code != 0 {
+		t.Errorf("the first ended with %d\n%s", code, p.said())
+	}
 }
 
 // mustOpen is an empty world with a file, which is saved behind every command.
@@ -198,26 +223,13 @@ func TestTwoAdopters(t *testing.T) {
 		t.Fatal(err)
 	}
 	grace := ada.copy(t)
-	begun, over, ended := make(chan struct{}), make(chan struct{}), make(chan int, 1)
-	first, said := s.operator(ada, "ada@laptop", "apply", "-auto-approve", "-parallelism=1")
-	once(first, "[1/", func() { close(begun); <-over })
+	first := s.pausing("[1/", ada, "ada@laptop", "apply", "-auto-approve", "-parallelism=1")
 	second, printed := s.operator(grace, "grace@desk", "apply")
-	answersYes(second, func() {
-		go func() { ended <- cli.Main(first) }()
-		select {
-		case <-begun:
-		case code := <-ended:
-			t.Errorf("the first ended with %d\n%s", code, said())
-			ended <- code
-		}
-	})
+	answersYes(second, func() { first.begin(t) })
 	code := cli.Main(second)
-	close(over)
+	first.end(t)
 	if out := strings.Join(strings.Fields(printed()), " "); code != 1 || !strings.Contains(out, "Cluster is being changed by another run") || !strings.Contains(out, "ada@laptop has been changing it since") {
 		t.Errorf("exit code %d\n%s", code, printed())
-	}
-	if code := <-ended; code != 0 {
-		t.Errorf("the first ended with %d\n%s", code, said())
 	}
 	s.want(grace, "grace@desk", 1, "belong to a state of kubewright already", "apply", "-auto-approve")
 	s.want(ada, "ada@laptop", 0, "No changes.", "plan", "-detailed-exitcode")

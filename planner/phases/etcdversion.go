@@ -51,8 +51,9 @@ func (v *View) newerEtcd() diag.Diagnostics {
 		if c.Etcd.ImageTag == "" {
 			at, means = c.place("kubernetes_version"), "that of Kubernetes "+c.KubernetesVersion+" has the image tag"
 		}
-		for from, tags := runs, c.etcdTags(); len(tags) > 0; tags = tags[1:] {
-			to, isVersion := planner.ParseRelease(tags[0])
+		from := runs
+		for _, tag := range c.etcdTags() {
+			to, isVersion := planner.ParseRelease(tag)
 			if !isVersion || ofMinor(to).Compare(ofMinor(from)) <= 0 {
 				continue
 			}
@@ -60,7 +61,7 @@ func (v *View) newerEtcd() diag.Diagnostics {
 				diags = append(diags, diag.Errorf("Etcd would leave out a minor version",
 					"Cluster %q: its etcd runs %s, and %s %q. Etcd is upgraded by one minor version at a time: one that is further ahead does not work with the members and the data that are there. Nothing is changed on any host. "+
 						"Give etcd an image_tag of %d.%d first, apply, and go on from there, one minor version in each apply.",
-					c.Label, runs, means, tags[0], next.Major, next.Minor).At(at).For(c.target))
+					c.Label, runs, means, tag, next.Major, next.Minor).At(at).For(c.target))
 				break
 			}
 			from = to

@@ -36,19 +36,26 @@ func TestOlderEtcd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := base.copy(t)
-			places(o.config)
-			o.config.Clusters[0].Etcd.ImageTag = c.tag
-			v := o.observe()
-			members := v.Clusters["prod"].Members
-			for i := range members {
-				members[i].DowngradeTo = c.downgrade
-			}
-			o.view = v
-			_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
-			wantFindings(t, diags, c.want...)
+			wantFindings(t, ofEtcd(t, base, c.tag, func(members []state.EtcdMember) {
+				for i := range members {
+					members[i].DowngradeTo = c.downgrade
+				}
+			}), c.want...)
 		})
 	}
+}
+
+// ofEtcd are the findings of a plan with a tag of etcd's image, where etcd shows its
+// members as they are changed here.
+func ofEtcd(t *testing.T, base *operator, tag string, change func([]state.EtcdMember)) diag.Diagnostics {
+	t.Helper()
+	o := base.copy(t)
+	places(o.config)
+	o.config.Clusters[0].Etcd.ImageTag = tag
+	v := o.observe()
+	change(v.Clusters["prod"].Members)
+	_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+	return diags
 }
 
 // TestEtcdLeavesOutNoMinor: etcd goes up by one minor at a time, whether its tag is
@@ -76,20 +83,14 @@ func TestEtcdLeavesOutNoMinor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := base.copy(t)
-			places(o.config)
-			o.config.Clusters[0].Etcd.ImageTag = c.tag
-			v := o.observe()
-			members := v.Clusters["prod"].Members
-			for i := range members {
-				members[i].Version = c.runs
-			}
-			if c.oldest != "" {
-				members[1].Version = c.oldest
-			}
-			o.view = v
-			_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
-			wantFindings(t, diags, c.want...)
+			wantFindings(t, ofEtcd(t, base, c.tag, func(members []state.EtcdMember) {
+				for i := range members {
+					members[i].Version = c.runs
+				}
+				if c.oldest != "" {
+					members[1].Version = c.oldest
+				}
+			}), c.want...)
 		})
 	}
 }

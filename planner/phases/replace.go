@@ -160,7 +160,7 @@ func readdressed(n *config.Node, was *state.RecordedNode) bool {
 }
 
 // sameAddress tells that two addresses are one, however each is written.
-func sameAddress(a, b string) bool { return config.CanonicalIP(a) == config.CanonicalIP(b) }
+func sameAddress(a, b string) bool { return state.CanonicalIP(a) == state.CanonicalIP(b) }
 
 // planeStays tells that a control plane stays at its address besides the node: a
 // cluster without one goes as a whole, so its block is nothing to take out.

@@ -3,6 +3,7 @@ package phases
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
@@ -31,22 +32,15 @@ func (v *View) RoomToTurn(s *planner.Step, nodes map[string]state.NodeReport) er
 	if unavailable(own, nodes) {
 		return nil
 	}
-	members := c.members(pools)
-	for _, p := range pools {
-		var without []*node
-		mine := false
-		for _, n := range members[p] {
-			mine = mine || n == own
-			if n != own && !n.joins() && unavailable(n, nodes) {
-				without = append(without, n)
-			}
-		}
-		if most := atOnce(p.MaxUnavailable, len(members[p])); mine && len(without)+1 > most {
-			return fmt.Errorf("refused: max_unavailable = %q lets %d of the workers be down at once, and there are already, not Ready or emptied for the upgrade: %s. "+
-				"Bring back what is not Ready (kubectl describe node), take it out of the configuration, or raise max_unavailable", p.MaxUnavailable, most, names(without))
-		}
+	p := poolOf(pools, own)
+	members := c.members(pools)[p]
+	without := slices.DeleteFunc(slices.Clone(members), func(n *node) bool { return n == own || n.joins() || !unavailable(n, nodes) })
+	most := atOnce(p.MaxUnavailable, len(members))
+	if len(without) < most {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("refused: max_unavailable = %q lets %d of the workers be down at once, and there are already, not Ready or emptied for the upgrade: %s. "+
+		"Bring back what is not Ready (kubectl describe node), take it out of the configuration, or raise max_unavailable", p.MaxUnavailable, most, names(without))
 }
 
 // unavailable tells that a node is there and not Ready, or is cordoned for an upgrade.

@@ -43,10 +43,15 @@ func (c *cluster) members(pools []*config.Pool) map[*config.Pool][]*node {
 		if n.isControlPlane() {
 			continue
 		}
-		i := slices.IndexFunc(pools, func(p *config.Pool) bool { return selects(p.Selector, n.labels()) })
-		out[pools[i]] = append(out[pools[i]], n)
+		p := poolOf(pools, n)
+		out[p] = append(out[p], n)
 	}
 	return out
+}
+
+// poolOf is the first that selects a worker; the last one selects all.
+func poolOf(pools []*config.Pool, n *node) *config.Pool {
+	return pools[slices.IndexFunc(pools, func(p *config.Pool) bool { return selects(p.Selector, n.labels()) })]
 }
 
 func selects(selector string, of labels.Set) bool {

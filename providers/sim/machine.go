@@ -113,8 +113,8 @@ func (w *World) machine(address string) *machine {
 // know makes a host findable by its name and addresses.
 func (w *World) know(m *machine) {
 	for _, name := range append(w.addressesOf(m), w.hostname(m), m.address) {
-		name = plain(name)
-		if other, taken := w.names[name]; !taken || other == m.address || name == plain(m.address) {
+		name = state.CanonicalIP(name)
+		if other, taken := w.names[name]; !taken || other == m.address || name == state.CanonicalIP(m.address) {
 			w.names[name] = m.address
 		}
 	}
@@ -122,19 +122,11 @@ func (w *World) know(m *machine) {
 
 // find returns the host that a name or IP address belongs to, or nil.
 func (w *World) find(name string) *machine {
-	address, ok := w.names[plain(strings.Trim(name, "[]"))]
+	address, ok := w.names[state.CanonicalIP(strings.Trim(name, "[]"))]
 	if !ok {
 		return nil
 	}
 	return w.d.Hosts[address]
-}
-
-// plain is a name, or an address however it was written.
-func plain(name string) string {
-	if a, err := netip.ParseAddr(name); err == nil {
-		return a.String()
-	}
-	return name
 }
 
 func (w *World) profile(m *machine) Profile {

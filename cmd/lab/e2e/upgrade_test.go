@@ -161,8 +161,7 @@ spec:
 // pollService asks a Service every 200 ms from a pod on every node, which no
 // drain evicts, and which asks for CPU: on a busy control plane one that does not
 // gets too little to be answered in time. The answer to the call is how that went
-// since all were answered once. How long a request took is not printed, but by
-// when the next one was answered.
+// since all were answered once; what a request took is counted from the one before.
 func (s *site) pollService(url string) func() requests {
 	s.t.Helper()
 	if _, err := s.KubectlInput(context.Background(), s.planes[0].Name, fmt.Sprintf(pollers, lab.WorkloadImage, url), "apply", "-f", "-"); err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/cache"
 )
 
@@ -138,7 +138,7 @@ func splitSANs(sans []string) (dns, ips []string) {
 		_, err := netip.ParseAddr(s)
 		switch {
 		case err == nil:
-			if ip := config.CanonicalIP(s); !slices.Contains(ips, ip) {
+			if ip := state.CanonicalIP(s); !slices.Contains(ips, ip) {
 				ips = append(ips, ip)
 			}
 		case dnsName.Of(s):

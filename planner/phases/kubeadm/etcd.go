@@ -131,5 +131,5 @@ func ClientURL(n *config.Node) string {
 // PeerURL is where a member serves its peers that has this address, however that is
 // written.
 func PeerURL(address string) string {
-	return httpsURL(config.CanonicalIP(address), etcdPeerPort)
+	return httpsURL(state.CanonicalIP(address), etcdPeerPort)
 }

@@ -86,7 +86,7 @@ func (in Input) view() *view {
 	v.release = releaseOf(v.KubernetesVersion)
 	v.name = firstOf(in.NodeName, v.node.Name, v.facts.Hostname)
 	v.advertise = v.node.AdvertiseAddress()
-	v.shared = config.CanonicalIP(firstOf(in.SharedAddress, v.advertise))
+	v.shared = state.CanonicalIP(firstOf(in.SharedAddress, v.advertise))
 	return v
 }
 

@@ -154,7 +154,7 @@ func (v *view) kubeletArgs() []config.Arg {
 	}
 	var addresses []string
 	for _, a := range v.node.AdvertiseAddresses {
-		addresses = append(addresses, config.CanonicalIP(a))
+		addresses = append(addresses, state.CanonicalIP(a))
 	}
 	return append([]config.Arg{{Name: "node-ip", Value: strings.Join(addresses, ",")}}, extra...)
 }
