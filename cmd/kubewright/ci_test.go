@@ -19,6 +19,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubewright/kubewright/providers/hosttest"
 	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
 
@@ -108,9 +109,7 @@ func newCI(t *testing.T, backend string) *ci {
 		t.Fatalf("of %d documents in YAML %d name their file in the first line", n, len(c.files))
 	}
 	for name, text := range ciStubs {
-		if err := os.WriteFile(filepath.Join(c.shared, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		hosttest.WriteProgram(t, filepath.Join(c.shared, name), text)
 	}
 	c.edit("", ciConfig)
 	for _, m := range ciState.FindAllStringSubmatch(string(page), -1) {

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
 // completed are command lines, and what Tab offers at their end.
@@ -168,9 +170,7 @@ type typist struct {
 func newTypist(t *testing.T, home, shell string, args ...string) *typist {
 	t.Helper()
 	command := filepath.Join(home, "kubewright")
-	if err := os.WriteFile(command, []byte("#!/bin/sh\nexec kubewright-process \"$@\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	hosttest.WriteProgram(t, command, "#!/bin/sh\nexec kubewright-process \"$@\"\n")
 	said, saying, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

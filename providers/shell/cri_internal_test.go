@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
 // plugins is what ctr of containerd 1.7 and 2 lists, with the state of one plugin.
@@ -75,9 +77,7 @@ func criRoot(t *testing.T, programs map[string]string, listens bool) string {
 		t.Fatal(err)
 	}
 	for name, content := range programs {
-		if err := os.WriteFile(filepath.Join(root, "bin", name), []byte("#!/bin/sh\n"+content+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		hosttest.WriteProgram(t, filepath.Join(root, "bin", name), "#!/bin/sh\n"+content+"\n")
 	}
 	if listens {
 		l, err := net.Listen("unix", filepath.Join(root, "run/containerd/containerd.sock"))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
 // fakeEtcdutl makes the data that etcdutl would make, and writes down how it
@@ -109,9 +110,7 @@ func TestRestoreEtcd(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.want(r.run("a snapshot"), "failed: there is neither etcdutl nor containerd with its ctr, to take it from the image of etcd", "", "old")
-	if err := os.WriteFile(filepath.Join(r.bin, "etcdutl"), []byte(fakeEtcdutl), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	hosttest.WriteProgram(t, filepath.Join(r.bin, "etcdutl"), fakeEtcdutl)
 	r.want(r.run("bad snapshot"), "failed: Error: expected sha256", "", "old")
 	r.want(r.run("good snapshot"), "changed", "good snapshot", "old")
 	r.want(r.run("good snapshot"), "same", "good snapshot", "old")

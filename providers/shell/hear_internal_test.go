@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
 // TestHeard: lines that say what a command prints are passed on and taken out, in
@@ -96,9 +97,7 @@ exec "$0.real" "$@"
 `
 	tail := "#!/bin/sh\necho look >>\"${0%/*}/looks\"\nexec /usr/bin/tail \"$@\"\n"
 	for name, text := range map[string]string{"apt-get.real": fakeDebian["apt-get"], "apt-get": slow, "tail": tail} {
-		if err := os.WriteFile(d.bin+"/"+name, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		hosttest.WriteProgram(t, d.bin+"/"+name, text)
 	}
 	op := planner.Packages{Manager: "apt", Repository: "/etc/apt/sources.list.d/kubernetes.list", List: []planner.Package{{Name: "tool"}}}
 	c := &compiler{root: d.root, batch: providers.Batch{Token: 1, Lineage: "l", Operations: []planner.Operation{op}, Hear: func(int, string) {}}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
 // fakeNetwork are programs that work on folders in place of links.
@@ -51,9 +52,7 @@ func TestRemoveProxy(t *testing.T) {
 	t.Parallel()
 	root, bin := t.TempDir(), t.TempDir()
 	for name, text := range fakeProxy {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		hosttest.WriteProgram(t, filepath.Join(bin, name), text)
 	}
 	if err := os.MkdirAll(filepath.Join(root, "sys/class/net/kube-ipvs0"), 0o755); err != nil {
 		t.Fatal(err)
@@ -107,9 +106,7 @@ func TestRemoveNetwork(t *testing.T) {
 	t.Parallel()
 	root, bin := t.TempDir(), t.TempDir()
 	for name, text := range fakeNetwork {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		hosttest.WriteProgram(t, filepath.Join(bin, name), text)
 	}
 	links := filepath.Join(root, "sys/class/net")
 	for _, dir := range []string{"cni0/brif/veth1", "cni0/brif/eth1", "veth1", "eth0", "eth1", "docker0/brif/veth2", "veth2", "veth3", "flannel.1"} {

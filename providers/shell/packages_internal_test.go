@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/hosttest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -123,9 +124,7 @@ func newDebian(t *testing.T) debian {
 		t.Fatal(err)
 	}
 	for name, text := range fakeDebian {
-		if err := os.WriteFile(filepath.Join(d.bin, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		hosttest.WriteProgram(t, filepath.Join(d.bin, name), text)
 	}
 	return d
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/kubewright/kubewright/providers/hosttest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -372,7 +373,8 @@ func TestProgramsAreStartedOnce(t *testing.T) {
 		old := time.Unix(1_700_000_000, 0)
 		program := "#!/bin/sh\necho 'Kubernetes v" + version + "'\n"
 		// By rename, as a package does it.
-		if err := errors.Join(os.WriteFile(bin+"/new", []byte(program), 0o700), os.Chtimes(bin+"/new", old, old), os.Rename(bin+"/new", bin+"/kubelet")); err != nil {
+		hosttest.WriteProgram(t, bin+"/new", program)
+		if err := errors.Join(os.Chtimes(bin+"/new", old, old), os.Rename(bin+"/new", bin+"/kubelet")); err != nil {
 			t.Fatal(err)
 		}
 	}

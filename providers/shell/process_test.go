@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/hosttest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -18,9 +19,7 @@ import (
 func start(t *testing.T, name, argument string) *exec.Cmd {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nread line\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	hosttest.WriteProgram(t, program, "#!/bin/sh\nread line\n")
 	cmd := exec.Command(program, argument)
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
 // TestShims: a shim of the pods' that containerd has lost sight of is killed, and no other
@@ -77,9 +79,7 @@ func TestShims(t *testing.T) {
 func lostShim(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "containerd-shim-runc-v2")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nread line\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	hosttest.WriteProgram(t, program, "#!/bin/sh\nread line\n")
 	cmd := exec.Command(program, args...)
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)

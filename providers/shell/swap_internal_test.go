@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
 // swapRoot is a host's files as far as swap is concerned, with programs that
@@ -41,9 +42,7 @@ esac
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		hosttest.WriteProgram(t, path, content)
 	}
 	return root
 }

@@ -288,9 +288,7 @@ func sudoHost(t *testing.T, sudo string, o shell.Options) (h *ssh.Host, s *serve
 		"sudo": "LOG=" + log + "\n" + sudo, "id": "echo 1000",
 		"login": "PATH=" + dir + ":$PATH\nexport PATH\nexec /bin/sh \"$@\"",
 	} {
-		if err := os.WriteFile(dir+"/"+name, []byte("#!/bin/sh\n"+body+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		hosttest.WriteProgram(t, dir+"/"+name, "#!/bin/sh\n"+body+"\n")
 	}
 	s, target := newServer(t, func(s *server) { s.Shell = []string{dir + "/login"} })
 	o.Root = ownRoot(t).Root
