@@ -258,7 +258,7 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 		if r.o.observeCluster(ctx, &now); now.Clusters["prod"] == nil {
 			return executor.Result{}, fmt.Errorf("the API does not tell its nodes: %v", now.ClusterErrors)
 		}
-		if err := r.o.view.RoomToTurn(s, now.Clusters["prod"].Nodes); err != nil {
+		if err := r.o.view.RoomToTurn(s, now.Clusters["prod"].Nodes, nil); err != nil {
 			return executor.Result{}, err
 		}
 	}

@@ -36,18 +36,21 @@ func TestRoomToTurn(t *testing.T) {
 	for _, tt := range []struct {
 		name, turns string
 		now         change
+		turn        string
 		want        string
 	}{
-		{"nothing happened", "21", nil, ""},
-		{"one of the pool is down", "21", change{"22": down}, `max_unavailable = "1" lets 1 of the workers be down at once, and there are already, not Ready or emptied for the upgrade: w2. Bring`},
-		{"one of the pool is emptied", "21", change{"22": emptied}, "for the upgrade: w2. Bring"},
-		{"somebody has cordoned one", "21", change{"22": closed}, ""},
-		{"one of another pool is down", "21", change{"23": down}, ""},
-		{"a control plane is down", "21", change{"11": down}, ""},
-		{"it is down itself", "21", change{"21": down, "22": down}, ""},
-		{"it is emptied itself", "21", change{"21": emptied, "22": down}, ""},
-		{"one of two", "23", change{"24": down}, ""},
-		{"two of two", "23", change{"24": down, "25": emptied}, `max_unavailable = "50%" lets 2 of the workers be down at once, and there are already, not Ready or emptied for the upgrade: w4, w5. Bring`},
+		{"nothing happened", "21", nil, "", ""},
+		{"one of the pool is down", "21", change{"22": down}, "", `max_unavailable = "1" lets 1 of the workers be down at once, and there are already, not Ready or emptied for the upgrade: w2. Bring`},
+		{"one of the pool is emptied", "21", change{"22": emptied}, "", "for the upgrade: w2. Bring"},
+		{"somebody has cordoned one", "21", change{"22": closed}, "", ""},
+		{"one of another pool is down", "21", change{"23": down}, "", ""},
+		{"a control plane is down", "21", change{"11": down}, "", ""},
+		{"it is down itself", "21", change{"21": down, "22": down}, "", ""},
+		{"it is emptied itself", "21", change{"21": emptied, "22": down}, "", ""},
+		{"one of two", "23", change{"24": down}, "", ""},
+		{"one is down, and one about to be emptied", "23", change{"24": down}, "25", "emptied for the upgrade: w4, w5. Bring"},
+		{"it itself is about to be emptied", "23", change{"24": down}, "23", ""},
+		{"two of two", "23", change{"24": down, "25": emptied}, "", `max_unavailable = "50%" lets 2 of the workers be down at once, and there are already, not Ready or emptied for the upgrade: w4, w5. Bring`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +60,11 @@ func TestRoomToTurn(t *testing.T) {
 				change(&n)
 				nodes["host-10-0-0-"+name] = n
 			}
-			err := o.view.RoomToTurn(turnDrain(t, o, p, "host-10-0-0-"+tt.turns), nodes)
+			turn := map[state.Target]bool{}
+			if tt.turn != "" {
+				turn[turnDrain(t, o, p, "host-10-0-0-"+tt.turn).Target] = true
+			}
+			err := o.view.RoomToTurn(turnDrain(t, o, p, "host-10-0-0-"+tt.turns), nodes, turn)
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/kubewright/kubewright/config"
@@ -25,6 +27,39 @@ type runner struct {
 	fences    *fences
 	// desired are the items that the plan rests on.
 	desired *state.Snapshot
+	turns   turns
+}
+
+// turns are the workers that steps of this run are about to empty, or empty: from their
+// gate to the end of the step, behind which the nodes themselves show it. The zero value
+// is ready.
+type turns struct {
+	mu    sync.Mutex
+	nodes map[state.Target]bool
+}
+
+// take is a turn's begin, where allowed agrees: nobody else's turn begins in between.
+func (t *turns) take(target state.Target, allowed func(turn map[state.Target]bool) error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := allowed(t.nodes)
+	if err == nil {
+		if t.nodes == nil {
+			t.nodes = map[state.Target]bool{}
+		}
+		t.nodes[target] = true
+	}
+	return err
+}
+
+// end is the end of a turn, if the step is one and has begun.
+func (t *turns) end(step *planner.Step) {
+	if !slices.Contains(step.Gates, planner.WorkersGate) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.nodes, step.Target)
 }
 
 func (s *session) newRunner() *runner {
@@ -79,6 +114,7 @@ func (r *runner) RunStep(ctx context.Context, step *planner.Step, run executor.R
 	if err := r.fences.before(ctx, step); err != nil {
 		return executor.Result{}, ending(err)
 	}
+	defer r.turns.end(step)
 	if err := r.gates(ctx, step); err != nil {
 		return executor.Result{}, err
 	}
@@ -233,10 +269,14 @@ func (r *runner) workersGate(ctx context.Context, c *config.Cluster, step *plann
 	clock := r.session.fleet.world.clock()
 	deadline := clock.Now().Add(c.Timeouts.KubeletHealthCheck)
 	for {
-		nodes, err := r.nodes(ctx, step.Via)
-		if err != nil {
-			err = fmt.Errorf("cannot tell which workers are down: %w", err)
-		} else if err = r.session.view.RoomToTurn(step, nodes); err == nil {
+		err := r.turns.take(step.Target, func(turn map[state.Target]bool) error {
+			nodes, err := r.nodes(ctx, step.Via)
+			if err != nil {
+				return fmt.Errorf("cannot tell which workers are down: %w", err)
+			}
+			return r.session.view.RoomToTurn(step, nodes, turn)
+		})
+		if err == nil {
 			return nil
 		}
 		if clock.Now().After(deadline) || clock.Sleep(ctx, nodesInterval) != nil {
