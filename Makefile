@@ -65,9 +65,10 @@ e2e: build ## real Kubernetes on real hosts of this machine (Linux, root)
 fetch: ## download what e2e builds, ahead of it
 	$(GO) run $(LINK) ./cmd/lab fetch v1.36.3 v1.35.8
 
+# Hours: RESUME=1 leaves out what has passed on this machine with this very code.
 e2e-all: ## e2e, the long matrices, conftest, the lab's own tests, and the long form of random sequences and disturbed rotations
 	@failed=; \
-	KUBEWRIGHT_E2E_ALL=1 $(MAKE) e2e E2E_TIMEOUT=180m || failed=yes; \
+	KUBEWRIGHT_E2E_ALL=1 KUBEWRIGHT_E2E_RESUME=$(RESUME) $(MAKE) e2e E2E_TIMEOUT=240m || failed=yes; \
 	KUBEWRIGHT_E2E_ALL=1 $(TEST) -tags e2e -count=1 -v -run '^TestConftest$$' ./cmd/kubewright || failed=yes; \
 	KUBEWRIGHT_LAB_TEST=1 $(TEST) -count=1 -v ./cmd/lab/internal/lab || failed=yes; \
 	KUBEWRIGHT_LONG=1 $(GARBAGE) $(TEST) -count=1 -timeout 60m -run '^TestSequences$$|WhileRotating$$' ./planner/phases || failed=yes; \

@@ -103,6 +103,7 @@ func long(t *testing.T) {
 	if os.Getenv("KUBEWRIGHT_E2E_ALL") == "" {
 		t.Skip("one of the long matrices: runs with make e2e-all")
 	}
+	resumes(t)
 }
 
 // configure writes the configuration for the hosts of the site.
@@ -249,10 +250,12 @@ func (s *site) wantNoChanges() result {
 	return r
 }
 
+const toolPath = "../../../bin/kubewright"
+
 // binary is the built tool.
 func binary(t testing.TB) string {
 	t.Helper()
-	path, err := filepath.Abs("../../../bin/kubewright")
+	path, err := filepath.Abs(toolPath)
 	if err != nil {
 		t.Fatal(err)
 	}
