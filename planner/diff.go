@@ -23,10 +23,10 @@ const (
 const RenewalDue = "renewal_due"
 
 // StaleFiles is the attribute of a static pod that runs as it was before these
-// files were written. It is never wanted.
+// files were written, and of the kubeconfig of a kubelet that does. It is never wanted.
 const StaleFiles = "stale_files"
 
-// OnlyRereads tells that nothing of a static pod changes but that it reads
+// OnlyRereads tells that nothing of an item changes but that who uses it reads
 // anew what is there.
 func (c Change) OnlyRereads() bool {
 	return len(c.Attributes) > 0 && !slices.ContainsFunc(c.Attributes, func(a AttributeChange) bool { return a.Path != StaleFiles })

@@ -186,8 +186,47 @@ func TestExternalCARenews(t *testing.T) {
 	}
 	o.must(o.carryOut())
 	o.wantNothing()
+	o.wantOwnFromKubeconfig()
+	for _, e := range o.result.Plan.Certificates {
+		if e.RenewedBy == planner.ByKubelet && e.Path == "/var/lib/kubelet/pki/kubelet-client-current.pem" {
+			t.Errorf("%s on %s is renewed by the kubelet, whom nobody signs anything", e.Path, e.Host)
+		}
+	}
 	o.world.Advance(300 * 24 * time.Hour)
 	o.wantNothing()
+}
+
+// TestOldCopyOfKubelet: a kubelet whose kubeconfig was renewed, and that goes on with its
+// copy of the former one, takes the new one over.
+func TestOldCopyOfKubelet(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, withCAs(t, 1, 1, false, "ECDSA"))
+	o.must(o.apply())
+	o.wantOwnFromKubeconfig()
+	o.world.Advance(340 * 24 * time.Hour)
+	o.cutIn("w1/kubeconfig", "write_kubeconfig")
+	p, err := o.plan()
+	o.must(err)
+	if got := describe(p); !strings.Contains(got, "stale_files") {
+		t.Errorf("the old copy is not seen:\n%s", got)
+	}
+	o.must(o.carryOut())
+	o.wantNothing()
+	o.wantOwnFromKubeconfig()
+}
+
+// wantOwnFromKubeconfig wants every kubelet to have the certificate of its kubeconfig.
+func (o *operator) wantOwnFromKubeconfig() {
+	o.t.Helper()
+	_, err := o.plan()
+	o.must(err)
+	for _, n := range o.config.Nodes {
+		files := o.view.Reports[n.Target].Files
+		conf, own := files["/etc/kubernetes/kubelet.conf"].Kubeconfig, files["/var/lib/kubelet/pki/kubelet-client-current.pem"].Certificates
+		if conf == nil || conf.Client == nil || len(own) == 0 || own[0].Serial != conf.Client.Serial {
+			o.t.Errorf("%s: kubelet.conf has %+v, its kubelet %+v", n.Address, conf, own)
+		}
+	}
 }
 
 // TestExternalCAGrows: nodes join and leave a cluster that runs.

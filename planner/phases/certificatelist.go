@@ -98,9 +98,20 @@ func (n *node) certificateFiles() []listed {
 		kubelet = ca.renewer()
 	}
 	return append(out, listed{kubeletConf, kubeconfig, kubelet},
-		listed{kubeletClientCert, state.ReadCertificate, planner.ByKubelet},
+		listed{kubeletClientCert, state.ReadCertificate, kubelet},
+		// With serverTLSBootstrap it asks for one; without, it signs one for itself.
+		listed{path.Dir(kubeletClientCert) + "/kubelet-server-current.pem", state.ReadCertificate, planner.ByKubelet},
 		// What a kubelet has signed for itself it never signs anew, and nobody verifies it.
 		listed{path.Dir(kubeletClientCert) + "/kubelet.crt", state.ReadCertificate, planner.ByNobody})
+}
+
+// copiedFrom is the file by which a certificate is renewed: its own, but for the copy that
+// a kubelet keeps of what is in its kubeconfig below an external CA.
+func (n *node) copiedFrom(file string) string {
+	if file == kubeletClientCert && n.cluster.externalCA() {
+		return kubeletConf
+	}
+	return file
 }
 
 // certificatesQuery adds the files of which the plan tells when what they hold ends.
@@ -137,10 +148,10 @@ func (v *View) certificateEnds(p *planner.Plan) []planner.CertificateEnd {
 				if h.Invalid != "" || h.NotAfter.IsZero() {
 					continue // the plan tells of it elsewhere, where it is to be mended
 				}
-				ids := changed[n.target]
+				ids, source := changed[n.target], n.copiedFrom(h.Path)
 				out = append(out, planner.CertificateEnd{
 					Cluster: c.target, Node: n.target, Host: h.Host, Path: h.Path, Kind: h.Kind(), NotAfter: h.NotAfter.UTC(), DaysLeft: h.DaysLeft,
-					RenewedBy: h.RenewedBy, Due: h.Due, Changed: v.replacements[n.target] != nil || ids[h.Path] || ids[strings.TrimSuffix(h.Path, ".crt")],
+					RenewedBy: h.RenewedBy, Due: h.Due, Changed: v.replacements[n.target] != nil || ids[source] || ids[strings.TrimSuffix(source, ".crt")],
 				})
 			}
 		}

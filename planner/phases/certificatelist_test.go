@@ -66,13 +66,18 @@ func TestKubeletsOughtToRenew(t *testing.T) {
 	t.Parallel()
 	o := founded(t, 1, 1)
 	w1 := o.config.Nodes[1]
+	const server = "/var/lib/kubelet/pki/kubelet-server-current.pem"
 	o.edit(w1.Address, "unit kubelet stop")
+	o.edit(w1.Address, "file /var/lib/kubelet/pki/kubelet.crt move "+server)
 	o.world.Advance(8040 * time.Hour)
 	p, err := o.plan()
 	o.must(err)
 	i := slices.IndexFunc(p.Certificates, func(e planner.CertificateEnd) bool { return e.Node == w1.Target && e.RenewedBy == planner.ByKubelet })
 	if i < 0 || !p.Certificates[i].Due {
 		t.Fatalf("nothing is due on %s: %+v", w1.Target, p.Certificates)
+	}
+	if !slices.ContainsFunc(p.Certificates, func(e planner.CertificateEnd) bool { return e.Path == server && e.Due }) {
+		t.Errorf("the plan does not tell of %s", server)
 	}
 	if first := p.FirstEnds(); len(first) != 1 || first[0].Node != w1.Target {
 		t.Errorf("the first to end is %+v", first)

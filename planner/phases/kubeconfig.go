@@ -75,7 +75,9 @@ func kubeconfigStep(n *node, w work) planner.Step {
 			if c.Address.ID() != k.Path {
 				continue
 			}
-			ops = append(ops, n.writeKubeconfig(k, c))
+			if !c.OnlyRereads() {
+				ops = append(ops, n.writeKubeconfig(k, c))
+			}
 			restart = restart || k.Path == kubeletConf && !n.joins()
 		}
 	}
@@ -84,9 +86,35 @@ func kubeconfigStep(n *node, w work) planner.Step {
 		s.Operations, s.Impact = append(s.Operations, n.reviveKubelet()...), n.revivesImpact()
 	}
 	if restart {
-		n.restartKubelet(&s)
+		n.takeOver(&s)
 	}
 	return s
+}
+
+// takeOver has a kubelet that runs use the certificate that is in its kubeconfig for good.
+// When it first starts it copies that into a file of its own, and from then on stays with
+// the copy until it ends (client-go, util/certificate), so that this has to go. It is
+// stopped first: one that was cut short in between is started by the next apply.
+func (n *node) takeOver(s *planner.Step) {
+	if !n.report.Files[kubeletClientCert].Exists {
+		n.restartKubelet(s)
+		return
+	}
+	s.Operations = append(s.Operations, planner.Unit{Unit: kubeletUnit, Action: "stop"}, planner.RemovePath{Path: kubeletClientCert})
+	n.restartKubelet(s, planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Files: []string{kubeletConf}, Timeout: n.cluster.Timeouts.KubeletHealthCheck})
+}
+
+// withOldCopy adds that a kubelet stays with an older certificate than the one that it has
+// from here. Where somebody outside the cluster signs what it asks for, its own is the newer.
+func (n *node) withOldCopy(path string, attrs state.Value) state.Value {
+	if path != kubeletConf || !n.cluster.externalCA() {
+		return attrs
+	}
+	conf, own := n.report.Files[path].Kubeconfig, n.report.Files[kubeletClientCert].Certificates
+	if conf == nil || conf.Client == nil || len(own) == 0 || own[0].Serial == conf.Client.Serial || !own[0].NotBefore.Before(conf.Client.NotBefore) {
+		return attrs
+	}
+	return with(attrs, planner.StaleFiles, []any{path})
 }
 
 // writeKubeconfig issues a kubeconfig, or brings the one that was supplied.
@@ -102,13 +130,13 @@ func (n *node) writeKubeconfig(k kubeadm.Kubeconfig, c planner.Change) planner.O
 	}
 }
 
-// restartKubelet lets a kubelet that runs take up what it reads only when it starts.
-func (n *node) restartKubelet(s *planner.Step) {
-	t := n.cluster.Timeouts
+// restartKubelet lets a kubelet that runs take up what it reads only when it starts, and
+// waits for what shows that it has.
+func (n *node) restartKubelet(s *planner.Step, shown ...planner.Operation) {
 	s.Via, s.Impact = n.cluster.seat, "restarts the kubelet here; pods keep running"
-	s.Operations = append(s.Operations,
-		planner.Unit{Unit: kubeletUnit, Action: "restart"},
-		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck})
+	s.Operations = append(s.Operations, planner.Unit{Unit: kubeletUnit, Action: "restart"})
+	s.Operations = append(s.Operations, shown...)
+	s.Operations = append(s.Operations, planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: n.cluster.Timeouts.KubeletHealthCheck})
 	s.Operations = append(s.Operations, n.readyWait()...)
 }
 

@@ -131,6 +131,9 @@ func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool
 		return attrs, ok
 	case state.KindKubeconfig:
 		attrs, ok := observeKubeconfig(it, r.Files[id], now)
+		if n := v.find(it.Address.Target); n != nil && ok {
+			attrs = n.withOldCopy(id, attrs)
+		}
 		return v.withLost(it, attrs, r.Files[id]), ok
 	case state.KindBinary:
 		f := r.Files[id]

@@ -144,6 +144,18 @@ func (w *World) kubeletEnded(m *machine) bool {
 	return c != nil && w.clock(m).After(c.NotAfter)
 }
 
+// hasKey tells that the key of one of the CAs lies on some host.
+func (w *World) hasKey(cas []string) bool {
+	for _, m := range w.d.Hosts {
+		for _, f := range m.Files {
+			if f.Record != nil && slices.Contains(cas, f.Record.Key) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // takeOver puts the certificate of a kubelet's kubeconfig into the place of its
 // own where that has ended, or was taken away (client-go, util/certificate).
 func (w *World) takeOver(m *machine) {
@@ -152,8 +164,10 @@ func (w *World) takeOver(m *machine) {
 		return
 	}
 	if own == nil {
-		// The founder's asks for one at once; who had one before waits until it has lived.
-		if !slices.ContainsFunc(w.children(m, kubeletPKI), func(p string) bool { return strings.Contains(p, "kubelet-client-") }) {
+		// The founder's asks for one at once, if anybody signs it; who had one before waits
+		// until it has lived.
+		before := slices.ContainsFunc(w.children(m, kubeletPKI), func(p string) bool { return strings.Contains(p, "kubelet-client-") })
+		if !before && w.hasKey(conf.Record.Kubeconfig.CAKeyDigests) {
 			return
 		}
 	} else if own.Record == nil || len(own.Record.Certificates) == 0 || !w.clock(m).After(own.Record.Certificates[0].NotAfter) {

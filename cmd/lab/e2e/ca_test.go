@@ -71,6 +71,11 @@ func TestExternalCA(t *testing.T) {
 			r := s.must("apply", "-auto-approve", "-no-color")
 			wantContains(t, r.out, "Plan: 0 to add, 2 to change, 0 to destroy.", "not_after")
 			s.wantNoChanges()
+			serials := strings.Fields(s.sh(s.workers[0].Name, "openssl x509 -noout -serial -in /var/lib/kubelet/pki/kubelet-client-current.pem; "+
+				"sed -n 's/.*client-certificate-data: //p' /etc/kubernetes/kubelet.conf | base64 -d | openssl x509 -noout -serial"))
+			if len(serials) != 2 || serials[0] != serials[1] {
+				t.Errorf("the kubelet and its kubeconfig have %q", serials)
+			}
 			s.wantCluster()
 		})
 	})
