@@ -52,10 +52,15 @@ func (k keptArg) in(manifest state.Value, byDefault string) (string, bool) {
 
 // names tells that an argument's name is this one, as the component reads it.
 func (k keptArg) names(name string) bool {
-	if k.component != "etcd" {
-		name = strings.ReplaceAll(name, "_", "-")
+	return flagOf(k.component, name) == k.name
+}
+
+// flagOf is a flag's name as its component reads it: all but etcd take _ for -.
+func flagOf(component, name string) string {
+	if component == "etcd" {
+		return name
 	}
-	return name == k.name
+	return strings.ReplaceAll(name, "_", "-")
 }
 
 // checkKeptArgs refuses other values of them than the control planes have. One that

@@ -110,7 +110,7 @@ func (r reader) held(n *node) []use { return r.configured(n, r.once(n)) }
 func (r reader) configured(n *node, uses []use) []use {
 	args := r.args(n.cluster.Cluster)
 	return slices.DeleteFunc(uses, func(u use) bool {
-		return u.path == "" || slices.ContainsFunc(args, func(a config.Arg) bool { return a.Name == u.flag })
+		return u.path == "" || slices.ContainsFunc(args, func(a config.Arg) bool { return a.Name == u.flag && a.Value != u.path })
 	})
 }
 

@@ -333,6 +333,9 @@ func (c *cluster) checkRotation() diag.Diagnostics {
 	if d := c.impure(); d != nil {
 		return diag.Diagnostics{d}
 	}
+	if diags := c.checkFlags(); len(diags) > 0 {
+		return diags
+	}
 	if d := cmp.Or(c.disturbed(), c.unheard()); d != nil {
 		return diag.Diagnostics{diag.Errorf("CA is rotated alone", "%s: %s. Nothing is changed. While a CA of a cluster is rotated its nodes, versions and endpoint stay as they are, "+
 			"and every node has to be seen: one that has not heard of the new CA would be cut off. %s", strings.Join(c.rotatingNames(), ", "), d.why, d.way).At(c.Source).For(c.target)}

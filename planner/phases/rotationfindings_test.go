@@ -23,6 +23,18 @@ func rotation(t testing.TB, name string) phases.Rotation {
 	return r
 }
 
+// argued has a component given an argument, on line 42.
+func argued(of func(*config.Cluster) *config.Component, block, name, value string) func(*operator, *phases.View) {
+	return func(o *operator, _ *phases.View) {
+		c, at := o.config.Clusters[0], state.Source{File: "main.hcl", Line: 42}
+		of(c).Args = []config.Arg{{Name: name, Value: value, Source: at}}
+		c.Origins = config.Origins{block + ".arg." + name: at}
+	}
+}
+
+func apiServer(c *config.Cluster) *config.Component         { return &c.APIServer.Component }
+func controllerManager(c *config.Cluster) *config.Component { return &c.ControllerManager }
+
 // TestRotationFindings: what keeps a CA or the service account keys from being
 // rotated, or goes with it.
 func TestRotationFindings(t *testing.T) {
@@ -60,6 +72,37 @@ func TestRotationFindings(t *testing.T) {
 		}, finding{diag.Error, "Service account keys are yours", "main.hcl:1", "cluster.prod", []string{
 			"cluster.prod/service-account: the configuration gives kube-apiserver's --service-account-signing-key-file a value of its own, so the keys are not those of /etc/kubernetes/pki/sa",
 			"give the new public key beside the old one",
+		}}},
+		"another client CA": {"ca", argued(apiServer, "api_server", "client_ca_file", pki+"clients.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
+			`cluster.prod/ca: the configuration gives kube-apiserver's --client-ca-file the value "/etc/kubernetes/pki/clients.crt" on node.cp["cp1"] (10.0.0.11), and while the CA is rotated it has to be "/etc/kubernetes/pki/ca.crt": `,
+			"else the component would be left behind with the old CA, or would not start, since a controller manager signs with no file of two CAs. Nothing is changed. ",
+			"Take the flag, or the patch that sets it, out of the configuration, apply that, and run the same command again. ",
+			"What its file trusts besides is not trusted meanwhile: put the flag back when the rotation is complete, with the new CA in that file.",
+		}}},
+		// It is the default, which would be a bundle by then.
+		"a fixed CA to sign with": {"ca", argued(controllerManager, "controller_manager", "cluster-signing-cert-file", pki+"ca.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
+			`kube-controller-manager's --cluster-signing-cert-file the value "/etc/kubernetes/pki/ca.crt"`, `it has to be "/etc/kubernetes/pki/ca-old.crt"`,
+		}}},
+		"a CA to sign kubelets' with": {"ca", argued(controllerManager, "controller_manager", "cluster-signing-kubelet-client-cert-file", pki+"ca.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
+			`kube-controller-manager's --cluster-signing-kubelet-client-cert-file the value "/etc/kubernetes/pki/ca.crt"`, "while the CA is rotated it has to be left out: ",
+		}}},
+		"another CA of one kubelet": {"ca", func(o *operator, _ *phases.View) {
+			n := o.config.Nodes[1]
+			n.Kubelet.Config = state.FromGo(map[string]any{"authentication": map[string]any{"x509": map[string]any{"clientCAFile": "/etc/mine.crt"}}})
+			n.Origins = config.Origins{"kubelet.config.authentication.x509.clientCAFile": state.Source{File: "main.hcl", Line: 43}}
+		}, finding{diag.Error, "Flag names another file", "main.hcl:43", "cluster.prod", []string{
+			`gives the kubelet's authentication.x509.clientCAFile the value "/etc/mine.crt" on node.cp["cp2"] (10.0.0.12)`,
+		}}},
+		"another CA of the front proxy": {"front-proxy-ca", argued(apiServer, "api_server", "requestheader-client-ca-file", "/etc/mine.crt"), finding{diag.Error, "Flag names another file", "main.hcl:42", "cluster.prod", []string{
+			"cluster.prod/front-proxy-ca: the configuration gives kube-apiserver's --requestheader-client-ca-file",
+		}}},
+		"another CA of etcd, by a patch": {"etcd-ca", func(o *operator, _ *phases.View) {
+			o.config.Clusters[0].Patches = []config.Patch{{
+				Target: "etcd", Type: "json", Source: state.Source{File: "main.hcl", Line: 44},
+				Content: `[{"op": "add", "path": "/spec/containers/0/command/-", "value": "--trusted-ca-file=/etc/mine.crt"}]`,
+			}}
+		}, finding{diag.Error, "Flag names another file", "main.hcl:44", "cluster.prod", []string{
+			`cluster.prod/etcd-ca: the configuration gives etcd's --trusted-ca-file the value "/etc/mine.crt"`, `it has to be "/etc/kubernetes/pki/etcd/ca.crt"`,
 		}}},
 		"tokens that stay": {"service-account", func(_ *operator, v *phases.View) {
 			v.Clusters["prod"].TokenSecrets = []state.TokenSecret{{Namespace: "ci", Name: "robot"}}

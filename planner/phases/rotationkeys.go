@@ -324,9 +324,10 @@ func (c *cluster) checkKeys() diag.Diagnostics {
 				"Leave only the key with which tokens are signed in that file, on every control plane, and have the API servers read it.", name, r.base, n.target, n.Address, len(f.PublicKeys)).At(n.Source).For(n.target)}
 		}
 	}
-	if flag := c.foreignKeyFlag(); flag != "" {
-		return at(diag.Errorf("Service account keys are yours", "%s: the configuration gives %s a value of its own, so the keys are not those of %s. Nothing is changed. "+
-			"Rotate them by your own files: give the new public key beside the old one, then the new private key, and when kubelets have renewed all tokens take the old public key out.", name, flag, r.base))
+	if stray := c.strayFlags(serviceAccount); len(stray) > 0 {
+		s := stray[0]
+		return diag.Diagnostics{diag.Errorf("Service account keys are yours", "%s: the configuration gives %s a value of its own, so the keys are not those of %s. Nothing is changed. "+
+			"Rotate them by your own files: give the new public key beside the old one, then the new private key, and when kubelets have renewed all tokens take the old public key out.", name, s.fileFlag, r.base).At(s.at).For(c.target)}
 	}
 	if r.held == "" {
 		return c.lateSecrets()
@@ -354,20 +355,6 @@ func (c *cluster) lateSecrets() diag.Diagnostics {
 		"When all sign with the new key, delete them, make those anew that are needed, and give their tokens to whoever uses them.",
 		Rotation{c.target, serviceAccount}, strings.Join(r.secrets, ", "), ends).At(c.Source).For(c.target)}
 }
-
-// foreignKeyFlag is a flag by which the configuration has other keys used.
-func (c *cluster) foreignKeyFlag() string {
-	for _, r := range readers() {
-		for _, a := range r.args(c.Cluster) {
-			if slices.Contains(keyReaders, r.component) && slices.Contains(keyFlags, a.Name) {
-				return r.component + "'s --" + a.Name
-			}
-		}
-	}
-	return ""
-}
-
-var keyFlags = []string{"service-account-key-file", "service-account-signing-key-file", "service-account-private-key-file", "service-account-signing-endpoint"}
 
 // endKeyRotation takes the files of the rotation away.
 func (n *node) endKeyRotation() []planner.Operation {
