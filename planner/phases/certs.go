@@ -179,6 +179,9 @@ func certsStep(n *node, w work) planner.Step {
 		ops = append(ops, n.foundCAs(w)...)
 	} else if files := n.sharedFiles(w); len(files) > 0 {
 		ops = append(ops, planner.CopySecrets{From: n.cluster.seat, Files: files})
+		if keys := n.cluster.keys; keys.lasts() && keys.source != n.target && w.touches(n.serviceAccountKey()) {
+			ops = append(ops, keys.bringNext())
+		}
 	}
 	if files := n.broughtFiles(w); len(files) > 0 {
 		ops = append(ops, planner.ImportSecrets{Files: files})

@@ -21,7 +21,8 @@ import (
 //
 // Between the last two pods have to get new tokens. Their kubelets see to that
 // within a day, so that no apply waits for it: the first one after that drops the
-// old key. Until then the cluster may change as it likes; who joins gets both keys.
+// old key. Until then the cluster may change as it likes; who joins gets both keys, and
+// the new pair beside them: those who have begun may all have left by the end.
 const serviceAccount = "service-account"
 
 // tokenAge is how long after the last API server has begun to sign with another
@@ -72,7 +73,7 @@ func (n *node) keyRotationQuery(q *state.Query) {
 
 // AsksForTokens tells that the API is to be asked for Secrets with tokens: the
 // rotation of the service account keys is asked for, or was seen on the control
-// plane that is asked. One that joined meanwhile has nothing of it but both keys in
+// plane that is asked. One that has lost the new pair still has both keys in
 // the file of those that are believed. Nobody else wants to know, and what is read
 // are secrets.
 func AsksForTokens(cfg *config.Config, label string, rotate []Rotation, seen *state.Report) bool {
@@ -220,6 +221,10 @@ func (r *keyRotation) takesPart(stage string) bool {
 	return r.due
 }
 
+// lasts tells that the rotation is not over when this plan is done: who is brought the
+// keys is brought the new pair as well.
+func (r *keyRotation) lasts() bool { return r != nil && r.begun && !r.due }
+
 // acts tells that this plan goes on with the rotation.
 func (r *keyRotation) acts() bool {
 	return r.takesPart(trustBoth) || r.takesPart(reissue) || r.takesPart(dropOld)
@@ -259,6 +264,11 @@ func (r *keyRotation) bring(files ...planner.SecretFile) planner.Operation {
 	return planner.CopySecrets{From: r.source, Files: files}
 }
 
+// bringNext brings the new pair itself.
+func (r *keyRotation) bringNext() planner.Operation {
+	return r.bring(planner.SecretFile{Path: r.next() + ".key"}, planner.SecretFile{Path: r.next() + ".pub"})
+}
+
 // trust makes the new pair, or brings it, and puts its public key behind the old one.
 func (r *keyRotation) trust(n *node) []planner.Operation {
 	believed := n.publicKeys(r.base + ".pub")
@@ -272,7 +282,7 @@ func (r *keyRotation) trust(n *node) []planner.Operation {
 	case n.target == r.source:
 		ops = append(ops, planner.IssueKeyPair{Algorithm: n.algorithm(), To: r.next()})
 	default:
-		ops = append(ops, r.bring(planner.SecretFile{Path: r.next() + ".key"}, planner.SecretFile{Path: r.next() + ".pub"}))
+		ops = append(ops, r.bringNext())
 	}
 	return append(ops,
 		planner.BundleTrust{To: r.oldFile(), Of: []string{r.base + ".pub"}},

@@ -9,7 +9,7 @@ import (
 
 // TestAsksForTokens: whichever control plane the API is asked through, while service
 // account keys are rotated it is asked for Secrets with tokens; also through one
-// that joined meanwhile, and has the next key nowhere but where both are believed.
+// that has lost the next key, but where both are believed.
 func TestAsksForTokens(t *testing.T) {
 	t.Parallel()
 	keys := func(n int) *state.Report {
@@ -26,10 +26,10 @@ func TestAsksForTokens(t *testing.T) {
 		rotate []phases.Rotation
 		want   bool
 	}{
-		"nothing is rotated":     {keys(1), nil, false},
-		"asked for":              {keys(1), []phases.Rotation{asked}, true},
-		"the next key is there":  {begun, nil, true},
-		"joined while it waited": {keys(2), nil, true},
+		"nothing is rotated":    {keys(1), nil, false},
+		"asked for":             {keys(1), []phases.Rotation{asked}, true},
+		"the next key is there": {begun, nil, true},
+		"the next key was lost": {keys(2), nil, true},
 	} {
 		if got := phases.AsksForTokens(cluster(1, 0), "prod", tt.rotate, tt.seen); got != tt.want {
 			t.Errorf("%s: %v", name, got)
