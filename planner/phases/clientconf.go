@@ -41,3 +41,6 @@ func ClientKubeconfig(cfg *config.Config, label, user string, groups []string, v
 
 // CAFile is the certificate of a cluster's CA on its hosts.
 func CAFile(c *config.Cluster) string { return c.Certificates.Dir + "/ca.crt" }
+
+// NextCAFile is the certificate of the CA that takes its place, while it is rotated.
+func NextCAFile(c *config.Cluster) string { return nextBase(c.Certificates.Dir+"/ca") + ".crt" }

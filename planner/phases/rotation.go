@@ -70,7 +70,9 @@ type rotation struct {
 }
 
 // nextBase is where the new CA lies, without .crt and .key, until it takes the old one's place.
-func (a authority) nextBase() string { return a.Base + "-next" }
+func (a authority) nextBase() string { return nextBase(a.Base) }
+
+func nextBase(base string) string { return base + "-next" }
 
 // oldFile is the old CA's certificate alone.
 func (a authority) oldFile() string { return oldFile(a.Base) }

@@ -99,7 +99,7 @@ func (a *app) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
 	if which != nil {
 		return &diagError{diag.Diagnostics{which}}
 	}
-	user, content := o.user, state.Secret{}
+	user, got := o.user, fetched{}
 	if user == "" {
 		user = "kubernetes-admin"
 	}
@@ -107,13 +107,24 @@ func (a *app) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
 	if names.Context == "" {
 		names.Context = names.User
 	}
-	if content, err = s.fetchKubeconfig(ctx, c, o); err == nil {
-		content, err = pki.Name(content, names)
+	if got, err = s.fetchKubeconfig(ctx, c, o); err == nil {
+		got.content, err = pki.Name(got.content, names)
 	}
 	if err != nil {
 		return err
 	}
-	return a.deliver(content, names, o)
+	if got.passing {
+		a.print(diag.Diagnostics{diag.Warningf("CA is being rotated", "The CA of cluster %q is on its way to a new one, and this certificate is still of the old one: "+
+			"it is believed only until the rotation drops that, whatever end it names. When the rotation is complete, run the same command again.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label))})
+	}
+	return a.deliver(got, names, o)
+}
+
+// fetched is a kubeconfig. That it is passing tells that its certificate is of a CA
+// that a rotation is about to drop.
+type fetched struct {
+	content state.Secret
+	passing bool
 }
 
 // chosenCluster is the cluster of that label, or the only one; how tells how a command
@@ -137,32 +148,32 @@ func chosenCluster(cfg *config.Config, label, how string) (*config.Cluster, *dia
 }
 
 // fetchKubeconfig gets a kubeconfig through the first control plane that can be reached.
-func (s *session) fetchKubeconfig(ctx context.Context, c *config.Cluster, o kubeconfigOptions) (state.Secret, error) {
+func (s *session) fetchKubeconfig(ctx context.Context, c *config.Cluster, o kubeconfigOptions) (fetched, error) {
 	op := planner.WriteKubeconfig{}
 	contents := map[string]state.Secret{}
 	if o.user != "" {
 		var err error
 		if op, err = phases.ClientKubeconfig(s.config, c.Label, o.user, o.groups, o.validity); err != nil {
-			return state.Secret{}, err
+			return fetched{}, err
 		}
 		for _, r := range planner.References(op) {
 			if contents[r.Ref], err = s.config.Resolve(r.Ref); err != nil {
-				return state.Secret{}, err
+				return fetched{}, err
 			}
 		}
 	}
 	var failed []string
 	for _, n := range s.config.NodesOf(c.Label, config.ControlPlane) {
-		content, err := s.kubeconfigThrough(ctx, c, n.Target, op, contents)
+		got, err := s.kubeconfigThrough(ctx, c, n.Target, op, contents)
 		if err == nil || errors.As(err, new(*diagError)) {
-			return content, err
+			return got, err
 		}
 		failed = append(failed, fmt.Sprintf("  %s: %s", n.Target, err))
 		if ctx.Err() != nil || errors.Is(err, errOtherCluster) {
 			break
 		}
 	}
-	return state.Secret{}, &diagError{diag.Diagnostics{diag.Errorf("No kubeconfig", "No control plane of cluster %q could be used to get one:\n\n%s",
+	return fetched{}, &diagError{diag.Diagnostics{diag.Errorf("No kubeconfig", "No control plane of cluster %q could be used to get one:\n\n%s",
 		c.Label, strings.Join(failed, "\n"))}}
 }
 
@@ -170,30 +181,41 @@ var errOtherCluster = errors.New("the host holds another cluster than the state 
 
 // kubeconfigThrough gets a kubeconfig through a control plane, after a look at
 // whose CA that has.
-func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t state.Target, op planner.WriteKubeconfig, contents map[string]state.Secret) (state.Secret, error) {
+func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t state.Target, op planner.WriteKubeconfig, contents map[string]state.Secret) (fetched, error) {
 	h, err := s.fleet.Host(ctx, t)
 	if err != nil {
-		return state.Secret{}, err
+		return fetched{}, err
 	}
-	ca := phases.CAFile(c)
-	r, err := h.Observe(ctx, state.Query{Files: []state.FileQuery{{Path: ca, Read: state.ReadCertificate}}})
+	ca, next := phases.CAFile(c), phases.NextCAFile(c)
+	r, err := h.Observe(ctx, state.Query{Files: []state.FileQuery{
+		{Path: ca, Read: state.ReadCertificate}, {Path: next, Read: state.ReadCertificate}, {Path: phases.AdminKubeconfig, Read: state.ReadKubeconfig},
+	}})
 	if err != nil {
-		return state.Secret{}, err
+		return fetched{}, err
 	}
 	certs := r.Files[ca].Certificates
 	switch {
 	case len(certs) == 0:
-		return state.Secret{}, fmt.Errorf("there is no %s: the cluster is not there yet", ca)
+		return fetched{}, fmt.Errorf("there is no %s: the cluster is not there yet", ca)
 	case s.recorded != nil && s.recorded.Clusters[c.Label] != nil && !holds(certs, s.recorded.Clusters[c.Label].CA):
-		return state.Secret{}, errOtherCluster
+		return fetched{}, errOtherCluster
+	}
+	signer, got := certs[0].KeyDigest, fetched{}
+	if k := r.Files[phases.AdminKubeconfig].Kubeconfig; op.CommonName == "" && k != nil && k.Client != nil {
+		signer = k.Client.IssuerKeyDigest
+	}
+	if successor := r.Files[next].Certificates; len(successor) > 0 {
+		got.passing = signer != successor[0].KeyDigest && holds(certs, successor[0].KeyDigest)
 	}
 	if op.CommonName == "" {
-		return s.fleet.world.issuer().ReadKubeconfig(ctx, h, phases.AdminKubeconfig)
+		got.content, err = s.fleet.world.issuer().ReadKubeconfig(ctx, h, phases.AdminKubeconfig)
+		return got, err
 	}
 	if d := outlives(certs[0], ca, op.Validity, s.fleet.world.clock().Now()); d != nil {
-		return state.Secret{}, &diagError{diag.Diagnostics{d}}
+		return fetched{}, &diagError{diag.Diagnostics{d}}
 	}
-	return s.fleet.world.issuer().Kubeconfig(ctx, h, op, contents)
+	got.content, err = s.fleet.world.issuer().Kubeconfig(ctx, h, op, contents)
+	return got, err
 }
 
 // outlives refuses a certificate that would end after the CA that signs it, as the
@@ -219,8 +241,8 @@ func holds(certs []state.CertificateInfo, ca string) bool {
 }
 
 // deliver prints a kubeconfig, or puts it into a file.
-func (a *app) deliver(content state.Secret, names pki.Naming, o kubeconfigOptions) error {
-	file := a.kubeconfigFile(o)
+func (a *app) deliver(got fetched, names pki.Naming, o kubeconfigOptions) error {
+	file, content := a.kubeconfigFile(o), got.content
 	if file == "" {
 		_, err := a.Stdout.Write(content.Reveal())
 		return err
@@ -245,6 +267,9 @@ func (a *app) deliver(content state.Secret, names pki.Naming, o kubeconfigOption
 	text := fmt.Sprintf("Context %s is in %s.\n", names.Context, file)
 	if o.user != "" {
 		until := a.Now().Add(o.validity).UTC().Format("2006-01-02 15:04 MST")
+		if got.passing {
+			until = "the rotation of the CA drops the old one, " + until + " at the latest"
+		}
 		text = fmt.Sprintf("Context %s is in %s, and is believed until %s.\n", names.Context, file, until)
 	}
 	return a.say("%s", text)
