@@ -6,6 +6,8 @@
 # The script stands in a folder that nobody but root can change, and on the way
 # to which nobody but root can change anything, before it writes there; names
 # are relative to that folder from then on, and symbolic links are not followed.
+# What is only taken away may stand where a group can write as well, as in Ubuntu's
+# /var/log: who may give names there can have nothing removed but what has one there.
 umask 022
 kw_d=$kw_r/var/lib/kubewright
 kw_me=$(id -u)
@@ -183,11 +185,13 @@ kw_expect() {
 	exit 0
 }
 
-# kw_way FOLDER STOP: fails unless every folder from STOP down to FOLDER is
-# root's (or ours) and only root's to change.
+# kw_way FOLDER STOP [GROUP]: fails unless every folder from STOP down to FOLDER is
+# root's (or ours) and only root's to change; with GROUP the group of FOLDER itself
+# may write to it.
 kw_way() {
 	kw_a=$1
 	kw_stop=$2
+	kw_b=$3
 	set --
 	while :; do
 		set -- "$@" "${kw_a:-/}"
@@ -195,10 +199,11 @@ kw_way() {
 		kw_a=${kw_a%/*}
 	done
 	kw_o=$(stat -L -c '%F|%u|%g|%a|%n' -- "$@") || kw_fail
+	set -- "$kw_b"
 	IFS='
 '
 	set -f
-	for kw_a in $kw_o; do
+	for kw_a in $kw_o; do # FOLDER comes first
 		kw_b=${kw_a#*|}
 		case $kw_b in
 		0\|* | "$kw_me"\|*) ;;
@@ -211,37 +216,41 @@ kw_way() {
 		case $kw_b in
 		*\|*\|*[2367]\|*) kw_fail "others than root can write to ${kw_a##*|}" ;;
 		*\|0\|*) ;;
-		*\|*\|*[2367]?\|*) kw_fail "others than root can write to ${kw_a##*|}" ;;
+		*\|*\|*[2367]?\|*) [ -n "$1" ] || kw_fail "others than root can write to ${kw_a##*|}" ;;
 		esac
+		set -- ''
 	done
 	set +f
 	unset IFS
 }
 
-# kw_enter PATH: goes into the folder that PATH is in, made if need be; sets
+# kw_enter PATH [GROUP]: goes into the folder that PATH is in, made if need be; sets
 # kw_name to PATH's last part. The way is checked as written, and as it is
-# without symbolic links (/var/lib/etcd may be one, made by root).
+# without symbolic links (/var/lib/etcd may be one, made by root). With GROUP, for
+# who writes nothing there, the folder's group may write to it.
 kw_enter() {
 	kw_dir=${1%/*}
 	kw_name=${1##*/}
+	kw_group=${2:+group}
 	case $kw_safe in
-	*":$kw_dir:"*) cd -P -- "${kw_dir:-/}" || kw_fail; return ;;
+	*":$kw_dir:"* | *":$kw_group$kw_dir:"*) cd -P -- "${kw_dir:-/}" || kw_fail; return ;;
 	esac
 	kw_up=$kw_dir
 	while [ -n "$kw_up" ] && ! [ -e "$kw_up" ] && ! [ -L "$kw_up" ]; do kw_up=${kw_up%/*}; done
-	kw_way "$kw_up" "$kw_r"
+	[ "$kw_up" = "$kw_dir" ] || kw_group= # a folder is made there
+	kw_way "$kw_up" "$kw_r" "$kw_group"
 	cd -P -- "$kw_r/" || kw_fail
 	kw_rp=$(pwd -P)
 	cd -P -- "${kw_up:-/}" || kw_fail
 	kw_pp=$(pwd -P)
 	case $kw_pp/ in
-	"${kw_rp%/}"/*) kw_way "${kw_pp%/}" "${kw_rp%/}" ;;
-	*) kw_way "${kw_pp%/}" '' ;;
+	"${kw_rp%/}"/*) kw_way "${kw_pp%/}" "${kw_rp%/}" "$kw_group" ;;
+	*) kw_way "${kw_pp%/}" '' "$kw_group" ;;
 	esac
 	if [ "$kw_up" != "$kw_dir" ]; then
 		mkdir -p -- "$kw_dir" && cd -P -- "$kw_dir" || kw_fail
 	fi
-	kw_safe="$kw_safe:$kw_dir:"
+	kw_safe="$kw_safe:$kw_group$kw_dir:"
 }
 
 # kw_is FILE TYPE MODE OWNER: whether a path has these, not following links.
@@ -328,6 +337,8 @@ kw_folder() {
 
 # kw_directory PATH MODE OWNER
 kw_directory() {
+	kw_enter "$1" group
+	if kw_is "./$kw_name" directory "$2" "$3"; then kw_done same; return; fi
 	kw_folder "$@"
 	kw_done "$kw_made"
 }
@@ -346,7 +357,7 @@ kw_access() {
 # it. A folder that is a mount point itself is emptied, since it cannot go.
 kw_remove() {
 	if ! kw_there "$1"; then kw_done same; return; fi
-	kw_enter "$1"
+	kw_enter "$1" group
 	if [ -d "./$kw_name" ] && ! [ -L "./$kw_name" ] && mountpoint -q "./$kw_name" </dev/null; then
 		kw_clear
 		return
@@ -361,13 +372,16 @@ kw_remove() {
 kw_empty() {
 	if ! kw_there "$1"; then kw_done same; return; fi
 	if [ -L "$1" ] || ! [ -d "$1" ]; then kw_fail "$1 is no folder"; fi
-	kw_enter "$1"
+	kw_enter "$1" group
 	kw_clear
 }
 
-# kw_clear: empties the folder kw_name.
+# kw_clear: empties the folder kw_name: the one that has this name, and not where a
+# link leads that somebody has put in its place meanwhile.
 kw_clear() {
+	kw_o=$(stat -c '%F %d:%i' -- "./$kw_name") || kw_fail
 	cd -P -- "./$kw_name" || kw_fail
+	[ "$(stat -c '%F %d:%i' .)" = "$kw_o" ] || kw_fail "$kw_dir/$kw_name is not what it was a moment ago"
 	if [ -z "$(find . -mindepth 1 -maxdepth 1 -print | head -n 1)" ]; then kw_done same; return; fi
 	find . -mindepth 1 -maxdepth 1 -exec rm -rf --one-file-system -- {} + || kw_fail
 	kw_touched

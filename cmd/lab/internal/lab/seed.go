@@ -180,6 +180,8 @@ func (l *Lab) seedFiles(h Host) map[string]seedFile {
 		"etc/hosts":       {l.hostsFile(), 0o644},
 		"etc/resolv.conf": {fmt.Sprintf("nameserver %s\n", l.addresses(nameServerOctet)[0]), 0o644},
 		"etc/machine-id":  {strings.ReplaceAll(randomUUID(), "-", "") + "\n", 0o444},
+		// As Ubuntu's rsyslog has it: a group can write to the folder that pods' logs are in.
+		"etc/tmpfiles.d/00rsyslog.conf": {"d /var/log 0775 root adm -\n", 0o644},
 	}
 	if !l.record.Bare {
 		files["etc/cni/net.d/10-lab.conflist"] = seedFile{networkConfig(h), 0o644}

@@ -1,0 +1,53 @@
+package shell_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers/hosttest"
+)
+
+// TestFoldersOfAGroup: where a group can write, as in Ubuntu's /var/log, what stands there
+// can be taken away, and a folder that is as it is to be is. Nothing is changed there, and
+// nothing is taken away to which a link leads that has come meanwhile.
+func TestFoldersOfAGroup(t *testing.T) {
+	t.Parallel()
+	h, root, _ := newHost(t)
+	logs := root + "/var/log"
+	for _, path := range []string{logs + "/pods/a/0.log", logs + "/containers/b", root + "/etc/precious"} {
+		put(t, path, "x")
+	}
+	if err := errors.Join(os.Chown(logs, 0, 12345), os.Chmod(logs, 0o775)); errors.Is(err, os.ErrPermission) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := perform(t, h, planner.RemovePath{Path: "/var/log/containers"}, planner.RemovePath{Path: "/var/log/pods", ContentsOnly: true},
+		planner.EnsureDirectory{Path: "/var/log/pods", Mode: "0755"}); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(logs + "/*/*"); len(left) != 0 {
+		t.Errorf("%v is left", left)
+	}
+	for _, op := range []planner.Operation{planner.EnsureDirectory{Path: "/var/log/pods", Mode: "0700"}, write("/var/log/pods/file", "x")} {
+		_, err := perform(t, h, op)
+		says(t, op, err, "others than root can write to "+logs)
+	}
+
+	put(t, logs+"/pods/a/0.log", "x")
+	if err := os.MkdirAll(root+"/usr/local/bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	hosttest.WriteProgram(t, root+"/usr/local/bin/stat", "#!/bin/sh\n/usr/bin/stat \"$@\"\nx=$?\n"+
+		"case $* in *%d:%i*' ./pods') mv "+logs+"/pods "+logs+"/old && ln -s "+root+"/etc "+logs+"/pods ;; esac\nexit $x\n")
+	_, err := perform(t, h, planner.RemovePath{Path: "/var/log/pods", ContentsOnly: true})
+	says(t, "a link that came meanwhile", err, logs+"/pods is not what it was a moment ago")
+	for _, path := range []string{root + "/etc/precious", logs + "/old/a/0.log"} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
