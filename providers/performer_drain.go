@@ -33,7 +33,11 @@ func (w *work) drain(ctx context.Context, op planner.Drain) error {
 			left = "The node stays cordoned, because that could not be undone: " + undoErr.Error()
 		}
 	}
-	return fmt.Errorf("%w. %s; no pod was deleted that may not be evicted", err, left)
+	pods := "no pod was deleted that may not be evicted"
+	if op.DisableEviction {
+		pods = "the pods that it deleted went past any PodDisruptionBudget, as disable_eviction says"
+	}
+	return fmt.Errorf("%w. %s; %s", err, left, pods)
 }
 
 // StillThere is a pod that a drain could not evict, and why.

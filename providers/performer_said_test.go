@@ -26,6 +26,9 @@ func TestBlockedDrain(t *testing.T) {
 		has + "The node stays cordoned, because that could not be undone: refused; no pod was deleted that may not be evicted": {
 			planner.Drain{Node: "n", Uncordon: true}, []error{blocked, errRefused},
 		},
+		has + "The node stays cordoned, so that no further pod comes; the pods that it deleted went past any PodDisruptionBudget, as disable_eviction says": {
+			planner.Drain{Node: "n", DisableEviction: true}, []error{blocked},
+		},
 	} {
 		s := newScene()
 		s.apiErrs = c.errs
