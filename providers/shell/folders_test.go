@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/hosttest"
 )
 
@@ -50,4 +52,37 @@ func TestFoldersOfAGroup(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestWritesThatFail: what cannot be written has not failed to arrive, and why it cannot is
+// told. A file that cannot be opened is a failure as any other, and not the script's end.
+func TestWritesThatFail(t *testing.T) {
+	t.Parallel()
+	h, root, _ := newHost(t)
+	if err := os.MkdirAll(root+"/usr/local/bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	hosttest.WriteProgram(t, root+"/usr/local/bin/dd", "#!/bin/sh\necho \"dd: error writing 'x': No space left on device\" >&2\nexit 1\n")
+	_, err := perform(t, h, write("/etc/file", "x"))
+	says(t, "a full disk", err, "dd: error writing 'x': No space left on device")
+	if strings.Contains(err.Error(), "did not arrive whole") {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(root + "/etc"); len(left) != 0 {
+		t.Errorf("%v is left", left)
+	}
+	hosttest.WriteProgram(t, root+"/usr/local/bin/dd", "#!/bin/sh\n/usr/bin/dd \"$@\"\ncase $* in *of=*) echo more >>\"${*##*of=}\" ;; esac\n")
+	_, err = perform(t, h, write("/etc/file", "x"))
+	says(t, "other data", err, "the data for "+root+"/etc/file did not arrive whole")
+
+	h, root, _ = newHost(t)
+	if err := os.MkdirAll(root+"/var/lib/kubewright/lock", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err = perform(t, h, write("/etc/file", "x"))
+	var command *providers.CommandError
+	if !errors.As(err, &command) {
+		t.Errorf("got %v, want a CommandError", err)
+	}
+	says(t, "no lock", err, root+"/var/lib/kubewright/lock")
 }

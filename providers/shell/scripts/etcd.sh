@@ -59,7 +59,7 @@ kw_etcd_restore() {
 	kw_name=$2
 	kw_marker=$3
 	kw_sum=$4
-	kw_keep "$kw_d/part-$kw_n" "$kw_sum" || kw_fail 'the snapshot did not arrive whole'
+	kw_keep "$kw_d/part-$kw_n" "$kw_sum" 'the snapshot'
 	if kw_there "$1/member"; then kw_etcd_off "$1" "$2"; fi
 	rm -rf -- "$1/kubewright-restore" || kw_fail
 	kw_image=$5

@@ -89,7 +89,7 @@ kw_image_load() {
 		return
 	fi
 	kw_uses_ctr "$kw_v" || kw_fail 'only containerd with its ctr can load an image from an archive'
-	kw_keep "$kw_d/part-$kw_n" "$kw_sum" || kw_fail "the archive of $1 did not arrive whole"
+	kw_keep "$kw_d/part-$kw_n" "$kw_sum" "the archive of $1"
 	kw_long kw_ctr "$kw_v" images import "$kw_d/part-$kw_n" || kw_drop "$kw_d/part-$kw_n"
 	rm -f -- "$kw_d/part-$kw_n"
 	kw_has_images "$kw_v" "$@" || kw_fail "the archive does not hold $kw_i"

@@ -118,26 +118,29 @@ kw_head() {
 	fi
 }
 
-# kw_take: the frame's bytes, to standard output and to the disk. dd reads
-# exactly what it is told; a frame that is cut off shows in the digest.
+# kw_take OPERAND...: the frame's bytes, to standard output or where dd is told. It reads
+# exactly as many as it is told, and says what it cannot write; a frame that is cut
+# off shows in the digest.
 kw_take() {
 	kw_q=$((kw_len / 1048576))
 	kw_m=$((kw_len % 1048576))
-	if [ "$kw_q" != 0 ]; then dd bs=1048576 count="$kw_q" iflag=fullblock "$@" 2>/dev/null || return; fi
-	if [ "$kw_m" != 0 ]; then dd bs="$kw_m" count=1 iflag=fullblock "$@" 2>/dev/null; fi
+	if [ "$kw_q" != 0 ]; then dd bs=1048576 count="$kw_q" iflag=fullblock status=none "$@" || return; fi
+	if [ "$kw_m" != 0 ]; then dd bs="$kw_m" count=1 iflag=fullblock status=none "$@"; fi
 }
 
-# kw_keep FILE SHA256: puts the frame into a new file, readable by nobody else.
-# The file must not be there: set -C opens with O_EXCL.
+# kw_keep FILE SHA256 WHAT: puts the frame, which is WHAT, into a new file, readable by
+# nobody else. The file must not be there: set -C opens with O_EXCL. (A shell ends where
+# it cannot open a file for ":" or exec; not where command runs them.)
 kw_keep() {
 	umask 077
 	set -C
-	: >"$1" || kw_fail
+	command : >"$1" || kw_fail
 	set +C
 	umask 022
-	kw_take conv=fsync >>"$1" && kw_has "$1" "$2" && return
+	kw_take conv=fsync,notrunc oflag=append of="$1" || kw_drop "$1"
+	kw_has "$1" "$2" && return
 	rm -f -- "$1"
-	return 1
+	kw_fail "$3 did not arrive whole"
 }
 
 # kw_has FILE SHA256
@@ -152,7 +155,7 @@ kw_guard() {
 	kw_folder "$kw_d" 700 ''
 	cd /
 	if command -v flock >/dev/null; then
-		exec 9>"$kw_d/lock" || kw_fail
+		command exec 9>"$kw_d/lock" || kw_fail
 		if ! flock -w 120 9; then kw_say busy; kw_say end; exit 0; fi
 	fi
 	kw_seen=0
@@ -292,7 +295,7 @@ kw_write() {
 		if [ -d "./$kw_name" ] && ! [ -L "./$kw_name" ]; then kw_fail "$1 is a folder"; fi
 	fi
 	kw_beside
-	kw_keep "$kw_t" "$4" || kw_fail "the data for $1 did not arrive whole"
+	kw_keep "$kw_t" "$4" "the data for $1"
 	kw_new "$kw_t" "$2" "$3" && mv -fT -- "$kw_t" "./$kw_name" || kw_drop "$kw_t"
 	kw_touched
 	kw_done changed
@@ -404,7 +407,7 @@ kw_unpack() {
 	if [ -z "$kw_need" ]; then kw_take >/dev/null; return; fi
 	kw_sum=$1
 	shift
-	kw_keep "$kw_d/part-$kw_n" "$kw_sum" || kw_fail 'the archive did not arrive whole'
+	kw_keep "$kw_d/part-$kw_n" "$kw_sum" 'the archive'
 	rm -rf -- "$kw_d/part-files" && mkdir -m 700 -- "$kw_d/part-files" && cd -P -- "$kw_d/part-files" || kw_fail
 	kw_long tar -x --no-same-owner -f "$kw_d/part-$kw_n" -- "$@" || kw_drop "$kw_d/part-$kw_n" "$kw_d/part-files"
 	rm -f -- "$kw_d/part-$kw_n"
