@@ -121,6 +121,7 @@ var spoiltHosts = []spoilt{
 		c.Clusters[0].KubernetesVersion = "1.36.2"
 	}},
 	{edits: "file /etc/systemd/system/kubelet.service content x", check: "Packages", text: "would be used instead of the units that the packages bring", ever: true, config: fromPackages},
+	{edits: "package libc6 half-configured\ncondition package-lock apt", check: "Packages", text: "apt works with the package manager now", warning: true, config: fromPackages},
 	{edits: "condition package-lock apt", check: "Packages", text: "apt works with the package manager now", ever: true, warning: true, config: fromPackages},
 	{edits: "condition arch arm64", check: "Artifacts", text: "has artifacts for amd64 only", ever: true, config: func(c *config.Config) {
 		c.Clusters[0].Install = config.Install{Artifacts: "artifacts", Catalog: &config.Catalog{Files: []config.Artifact{{Name: "amd64/kubelet", Arch: "amd64"}}}}

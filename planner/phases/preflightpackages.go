@@ -20,16 +20,16 @@ func packagesFit(n *node) []finding {
 		}}
 	}
 	var out []finding
-	if len(r.Broken) > 0 && !n.packagesBegun() {
-		out = append(out, finding{
-			text:   "packages are there in part, and the package manager installs no others: " + strings.Join(r.Broken, ", "),
-			remedy: "complete them, with dpkg --configure -a and apt-get --fix-broken install",
-		})
-	}
-	if r.Locked != "" {
+	switch {
+	case r.Locked != "": // and what is there in part may be so for the moment
 		out = append(out, finding{
 			text:   fmt.Sprintf("%s works with the package manager now, which then does nothing else", r.Locked),
 			remedy: "nothing, if it ends by itself: an apply waits five minutes for it", warning: true,
+		})
+	case len(r.Broken) > 0 && !n.packagesBegun():
+		out = append(out, finding{
+			text:   "packages are there in part, and the package manager installs no others: " + strings.Join(r.Broken, ", "),
+			remedy: "complete them, with dpkg --configure -a and apt-get --fix-broken install",
 		})
 	}
 	return append(append(out, n.repositoryFits()...), n.shadowed()...)

@@ -122,7 +122,7 @@ func (c *compiler) packages(op planner.Packages) (string, error) {
 func packagesPart(ops []planner.Operation) string {
 	for _, op := range ops {
 		if _, ok := op.(planner.Packages); ok {
-			return packagesScript
+			return packagesSeenScript + packagesScript
 		}
 	}
 	return ""

@@ -1,12 +1,15 @@
 package shell
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
@@ -106,7 +109,7 @@ func (d debian) sh(body string) (stdout, stderr string) {
 
 func (d debian) see(q state.PackageQuery) state.PackageReport {
 	d.t.Helper()
-	out, _ := d.sh(packagesSeenScript + packagesCall(q) + "kw_say end\n")
+	out, _ := d.sh("kw_r=" + Quote(d.root) + "\n" + packagesSeenScript + packagesCall(q) + "kw_say end\n")
 	r := reading{query: &query{Query: state.Query{Packages: q}}, sections: map[string][]section{}, report: &state.Report{}}
 	for _, s := range parseAnswer([]byte(out), testNonce).sections {
 		r.sections[s.words[0]] = append(r.sections[s.words[0]], s)
@@ -174,6 +177,62 @@ func TestPackages(t *testing.T) {
 	d.wantDB("tool 1-1 installed install", "kubectl 1.35.8-1.1 installed hold", "orphan 1-1 installed install")
 	if got := d.do(remove); got != "same" {
 		t.Errorf("remove again: %s", got)
+	}
+}
+
+// TestPackagesAtWork: while somebody works with the package manager, whom an observation
+// names, an installation waits, also before it completes what is there in part.
+func TestPackagesAtWork(t *testing.T) {
+	t.Parallel()
+	install := planner.Packages{List: []planner.Package{{Name: "kubelet", Version: "1.36.3", Hold: "hold"}}}
+	for _, path := range []string{"/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/lib/apt/lists/lock"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			d := newDebian(t)
+			release := d.lock(path)
+			hosttest.WriteProgram(t, d.bin+"/dpkg", `#!/bin/sh
+if [ "$1" = --audit ]; then echo half; exit; fi
+if [ -e "${0%/*}/locked" ]; then echo "dpkg: error: dpkg frontend lock was locked by another process" >&2; exit 2; fi
+`)
+			d.db("kubelet 1.35.8-1.1 half-configured install")
+			if seen := d.see(state.PackageQuery{Names: []string{"kubelet"}}); seen.Locked == "" {
+				t.Errorf("nobody is seen at work: %+v", seen)
+			}
+			time.AfterFunc(time.Second, release)
+			if got := d.do(install); got != "changed" {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+	d := newDebian(t)
+	release := d.lock("/var/lib/dpkg/lock-frontend")
+	defer release()
+	d.db("kubelet 1.35.8-1.1 installed install")
+	if err := os.Symlink("/bin/true", d.bin+"/sleep"); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.do(install); !strings.Contains(got, " has worked with the package manager for five minutes; see what holds it up, and apply again when it has ended") {
+		t.Errorf("somebody who does not end: %s", got)
+	}
+}
+
+// lock holds a file of the package manager as another program does, until the function
+// that it returns is called.
+func (d debian) lock(path string) (release func()) {
+	d.t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(d.root+path), 0o755), os.WriteFile(d.bin+"/locked", nil, 0o600)); err != nil {
+		d.t.Fatal(err)
+	}
+	f, err := os.Create(d.root + path)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK}); err != nil {
+		d.t.Fatal(err)
+	}
+	return func() {
+		_ = os.Remove(d.bin + "/locked")
+		_ = f.Close()
 	}
 }
 

@@ -1,10 +1,23 @@
-# Operations on packages. They need perform.sh and follow its rules. What was
+# Operations on packages. They need perform.sh and follow its rules, and they need
+# packages_seen.sh, which knows who else works with the package manager. What was
 # brought along is written to kw_d/packages before it is installed, so that a run
 # that was killed has not lost it.
+
+# kw_turn: waits for others at work, five minutes at most. apt-get does so itself, but
+# for its lists, and dpkg does not.
+kw_turn() {
+	kw_i=100
+	while kw_by=$(kw_deb_works) && [ -n "$kw_by" ]; do
+		[ "$kw_i" != 0 ] || kw_fail "$kw_by has worked with the package manager for five minutes; see what holds it up, and apply again when it has ended"
+		kw_i=$((kw_i - 1))
+		sleep 3
+	done
+}
 
 # kw_apt ARGUMENT...: apt-get that asks nothing, waits for others at work, and
 # leaves settings that are there alone.
 kw_apt() {
+	kw_turn
 	kw_long env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 LC_ALL=C apt-get -q -y \
 		-o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 -o APT::Keep-Downloaded-Packages=false \
 		-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
@@ -57,6 +70,7 @@ kw_apt_install() {
 # only where something is not found.
 # shellcheck disable=SC2086
 kw_apt_bring() {
+	kw_turn # what is there in part may be in somebody's work
 	if [ -n "$(dpkg --audit </dev/null)" ]; then # an installation was cut short
 		kw_long env DEBIAN_FRONTEND=noninteractive dpkg --force-confdef --force-confold --configure -a || kw_fail
 	fi

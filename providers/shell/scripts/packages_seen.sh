@@ -14,13 +14,15 @@ kw_packages() {
 		echo 'manager apt'
 		dpkg-query -W -f 'package ${Package} ${Version} ${db:Status-Status} ${db:Status-Want}\n' -- "$@"
 		dpkg-query -W -f 'broken ${db:Status-Status} ${Package}\n' | grep -v -e ' installed ' -e ' config-files ' -e ' not-installed '
-		kw_locked /var/lib/dpkg/lock-frontend
+		kw_o=$(kw_deb_works)
+		[ -z "$kw_o" ] || printf 'locked %s\n' "$kw_o"
 		kw_lacks "$(dpkg-query -W -f '${db:Status-Status} ${Package} ${Version}\n' -- $kw_w | kw_exactly)"
 		[ -z "$kw_m" ] || kw_deb_index
 	elif command -v dnf >/dev/null && command -v rpm >/dev/null; then
 		echo 'manager dnf'
 		rpm -q --queryformat 'package %{NAME} %{VERSION}-%{RELEASE} installed install\n' -- "$@" | grep ' installed install$'
-		kw_locked /var/lib/rpm/.rpm.lock
+		kw_o=$(kw_works /var/lib/rpm/.rpm.lock)
+		[ -z "$kw_o" ] || printf 'locked %s\n' "$kw_o"
 		kw_lacks "$(rpm -q --queryformat 'installed %{NAME} %{VERSION}-%{RELEASE}\n' -- $kw_w | kw_exactly)"
 		[ -z "$kw_m" ] || kw_rpm_index
 	fi
@@ -46,11 +48,16 @@ $kw_f
 	done
 }
 
-# kw_locked FILE: the program that holds a lock on a file.
-kw_locked() {
-	[ -e "$1" ] || return 0
-	kw_o=$(awk -v inode=":$(stat -c %i -- "$1")" '$2 == "POSIX" && substr($6, length($6) - length(inode) + 1) == inode { print $5; exit }' /proc/locks)
-	if [ -n "$kw_o" ] && [ -r "/proc/$kw_o/comm" ]; then printf 'locked '; cat "/proc/$kw_o/comm"; fi
+# kw_deb_works: the program that works with dpkg, its data base or apt's lists.
+kw_deb_works() { kw_works /var/lib/dpkg/lock-frontend /var/lib/dpkg/lock /var/lib/apt/lists/lock; }
+
+# kw_works FILE...: the program that holds a lock on one of the files.
+kw_works() {
+	for kw_f do
+		[ -e "$kw_r$kw_f" ] || continue
+		kw_o=$(awk -v inode=":$(stat -c %i -- "$kw_r$kw_f")" '$2 == "POSIX" && substr($6, length($6) - length(inode) + 1) == inode { print $5; exit }' /proc/locks)
+		if [ -n "$kw_o" ] && [ -r "/proc/$kw_o/comm" ]; then cat "/proc/$kw_o/comm"; return; fi
+	done
 }
 
 # kw_fetch URL: what is there, or a line from curl on why not.
