@@ -210,6 +210,25 @@ func etcdFolder(n *node) []finding {
 	}}
 }
 
+// linkedFolders finds links in the place of folders that a reset empties. Links are
+// followed where something is written, and never where something is taken away.
+func linkedFolders(n *node) []finding {
+	emptied := slices.DeleteFunc(slices.Clone(n.foldersBefore()), func(p string) bool { return !contentsGo[p] && p != n.etcdFolder() })
+	if len(n.software()) > 0 {
+		emptied = append(emptied, installFolders...)
+	}
+	var out []finding
+	for _, p := range emptied {
+		if f := n.report.Files[p]; f.Type == "link" {
+			out = append(out, finding{
+				text:   fmt.Sprintf("%s is a link to %s, and a host is given back by emptying this folder, which is not done through a link", p, f.Link),
+				remedy: "mount the other folder there instead (mount --bind, and a line in /etc/fstab), in the place of the link",
+			})
+		}
+	}
+	return out
+}
+
 // advertiseAddress wants the address that a stacked etcd listens on to be one
 // of the host's.
 func advertiseAddress(n *node) []finding {

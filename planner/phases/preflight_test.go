@@ -144,6 +144,8 @@ var spoiltHosts = []spoilt{
 	{edits: "port 2380 listen", check: "Port-2380", text: "port 2380"},
 	{edits: "file /var/lib/etcd/lost+found content x", check: "DirAvailable--var-lib-etcd", text: "/var/lib/etcd is not empty"},
 	{edits: "file /data/etcd/x content x", check: "DirAvailable--data-etcd", text: "/data/etcd is not empty", config: func(c *config.Config) { c.Clusters[0].Etcd.DataDir = "/data/etcd" }},
+	{edits: "file /var/lib/cni/x content x\nfile /var/lib/cni move /data/cni", check: "DirLinks", text: "/var/lib/cni is a link to /data/cni, and a host is given back by emptying this folder, which is not done through a link"},
+	{edits: "file /opt/cni move /data/cni", check: "DirLinks", text: "/opt/cni is a link to /data/cni", config: fromPackages},
 	{check: "AdvertiseAddress", text: "192.0.2.9 is not an address of the host", config: firstNode(func(n *config.Node) { n.AdvertiseAddresses = []string{"192.0.2.9"} })},
 	{check: "ExternalEtcdClientCertificates", text: "there is no /e/ca.crt, /e/c.crt, /e/c.key,", config: func(c *config.Config) {
 		c.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}, CAFile: "/e/ca.crt", CertFile: "/e/c.crt", KeyFile: "/e/c.key"}

@@ -234,13 +234,9 @@ func (l leaver) cleanOperations() []planner.Operation {
 		planner.RemoveNetwork{Links: []string{"cni0", "flannel.1", "kube-ipvs0", "nodelocaldns"}},
 	}
 	for _, p := range l.paths() {
-		emptied := contentsGo[p] || p == l.etcdFolder()
-		if mode, owner, was := strings.Cut(before["folder:"+p], " "); was {
-			ops = append(ops, planner.RemovePath{Path: p, ContentsOnly: emptied}, planner.EnsureDirectory{Path: p, Mode: mode, Owner: owner})
-			continue
-		}
 		// No host lets a folder at its root be removed.
-		ops = append(ops, planner.RemovePath{Path: p, ContentsOnly: emptied && state.AtRoot(p)})
+		emptied := (contentsGo[p] || p == l.etcdFolder()) && (before[beforeFolder+p] != "" || state.AtRoot(p))
+		ops = append(append(ops, planner.RemovePath{Path: p, ContentsOnly: emptied}), putBack(before, p)...)
 	}
 	ops = append(ops, l.networkOperations(before)...)
 	if !l.replaced {
@@ -248,9 +244,7 @@ func (l leaver) cleanOperations() []planner.Operation {
 	}
 	// The modes of folders that were there before were ours meanwhile.
 	for _, dir := range foldersOf(l.pki()) {
-		if mode, owner, was := strings.Cut(before["folder:"+dir], " "); was {
-			ops = append(ops, planner.EnsureDirectory{Path: dir, Mode: mode, Owner: owner})
-		}
+		ops = append(ops, putBack(before, dir)...)
 	}
 	if l.replaced {
 		return append(ops, planner.Mark{Marks: *l.keptMarks()})
@@ -258,6 +252,19 @@ func (l leaver) cleanOperations() []planner.Operation {
 	ops = append(ops, l.restoreOperations(before)...)
 	return append(ops, planner.Mark{Remove: true})
 }
+
+// putBack gives a folder that was there before us the mode and owner of then. Where a link
+// stood the mark has those of the link, and nobody knows the folder's.
+func putBack(before map[string]string, p string) []planner.Operation {
+	mode, owner, was := strings.Cut(before[beforeFolder+p], " ")
+	if !was || mode == modeOfLinks {
+		return nil
+	}
+	return []planner.Operation{planner.EnsureDirectory{Path: p, Mode: mode, Owner: owner}}
+}
+
+// modeOfLinks is the mode that every symbolic link has, and no folder of Kubernetes.
+const modeOfLinks = "0777"
 
 // kubeadmTemporary is where kubeadm puts what it sets aside.
 const kubeadmTemporary = "/etc/kubernetes/tmp"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/sim"
@@ -56,6 +57,36 @@ func TestDestroyLeavesTheUsersFiles(t *testing.T) {
 				t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
 			}
 		})
+	}
+}
+
+// TestDestroyLeavesTheModeOfLinks: of a folder in whose place the mark found a link nobody
+// knows the mode, and that of links would open it to everybody.
+func TestDestroyLeavesTheModeOfLinks(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 0))
+	o.put("10.0.0.11", "/var/lib/kubelet/notes", "mine")
+	o.must(o.apply())
+	o.destroy = true
+	for mode, want := range map[string]bool{"0750": true, "0777": false} {
+		v := o.observe()
+		for _, r := range v.Reports {
+			r.Marks.Before["folder:/var/lib/kubelet"] = mode + " root:root"
+		}
+		p, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		emptied, putBack := false, false
+		for _, s := range p.Plan.Steps {
+			for _, op := range s.Operations {
+				emptied = emptied || op == planner.Operation(planner.RemovePath{Path: "/var/lib/kubelet", ContentsOnly: true})
+				putBack = putBack || op == planner.Operation(planner.EnsureDirectory{Path: "/var/lib/kubelet", Mode: mode, Owner: "root:root"})
+			}
+		}
+		if !emptied || putBack != want {
+			t.Errorf("%s: the folder is emptied: %v, and put back: %v", mode, emptied, putBack)
+		}
 	}
 }
 

@@ -169,8 +169,8 @@ func (u *uninstallation) folder(p string) {
 	case u.before[beforeFolder+p] == "":
 		u.ops = append(u.ops, planner.RemovePath{Path: p})
 	case u.before[beforeEmpty+p] != "":
-		mode, owner, _ := strings.Cut(u.before[beforeFolder+p], " ") // containerd closes its folder to others
-		u.ops = append(u.ops, planner.RemovePath{Path: p, ContentsOnly: true}, planner.EnsureDirectory{Path: p, Mode: mode, Owner: owner})
+		// containerd closes its folder to others.
+		u.ops = append(append(u.ops, planner.RemovePath{Path: p, ContentsOnly: true}), putBack(u.before, p)...)
 	}
 }
 

@@ -323,6 +323,10 @@ func testRemoveContents(t *testing.T, s *subject) {
 	if f := s.look(t, op.Path); f.Type != "directory" || f.Entries != 0 {
 		t.Errorf("got %+v", f)
 	}
+	s.do(t, s.write(folder+"/file", "x"))
+	if _, err := s.Host.Perform(t.Context(), s.batch(planner.RemovePath{Path: folder + "/file", ContentsOnly: true})); err == nil {
+		t.Error("emptied a file")
+	}
 }
 
 func testRemoveRefusesFolders(t *testing.T, s *subject) {

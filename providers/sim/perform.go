@@ -335,6 +335,9 @@ func (w *World) removePath(m *machine, op planner.RemovePath) (bool, error) {
 			return false, m.commandError("remove "+op.Path, 1, mount+": Device or resource busy")
 		}
 	}
+	if op.ContentsOnly && !f.isDir() {
+		return false, m.commandError("empty "+op.Path, 1, op.Path+" is no folder")
+	}
 	tree := w.tree(m, p)
 	if p == runtimeStore {
 		for _, image := range w.images(m) {

@@ -374,7 +374,8 @@ kw_remove() {
 # kw_empty PATH: what is in a folder, but not the folder.
 kw_empty() {
 	if ! kw_there "$1"; then kw_done same; return; fi
-	if [ -L "$1" ] || ! [ -d "$1" ]; then kw_fail "$1 is no folder"; fi
+	if [ -L "$1" ]; then kw_fail "$1 is a link, and through a link nothing is emptied: mount the folder there instead (mount --bind), and try again"; fi
+	[ -d "$1" ] || kw_fail "$1 is no folder"
 	kw_enter "$1" group
 	kw_clear
 }
