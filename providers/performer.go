@@ -30,7 +30,8 @@ var ErrNotFound = errors.New("not found")
 // sent once; what the API and etcd are asked is repeated while they are not
 // available, because each of those looks before it acts.
 type Performer struct {
-	// Host is the connected host of a node.
+	// Host is the connected host of a node: the same one as long as its connection
+	// lives. What goes through another one is opened anew.
 	Host func(ctx context.Context, t state.Target) (Host, error)
 	// Seat is how a control plane is reached.
 	Seat func(t state.Target) (Seat, error)
@@ -378,26 +379,34 @@ func (w *work) masked(err error) error {
 	return err
 }
 
-// opened is a connection that is made once, when it is first needed.
+// opened is a connection that is made once, when it is first needed, and anew when the
+// host that it goes through has been connected anew.
 type opened[T interface{ Close() error }] struct {
 	mu    sync.Mutex
 	ready bool
+	via   Host
 	conn  T
+	// former go through hosts that were lost. Who uses one still hears that from it.
+	former []T
 }
 
-// get returns the connection, making it if there is none. One that could not
-// be made is tried again the next time.
-func (o *opened[T]) get(open func() (T, error)) (T, error) {
+// get returns the connection that goes through a host, making it if there is none. One
+// that could not be made is tried again the next time.
+func (o *opened[T]) get(via Host, open func() (T, error)) (T, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.ready {
+	if o.ready && o.via == via {
 		return o.conn, nil
 	}
 	conn, err := open()
-	if err == nil {
-		o.conn, o.ready = conn, true
+	if err != nil {
+		return conn, err
 	}
-	return conn, err
+	if o.ready {
+		o.former = append(o.former, o.conn)
+	}
+	o.conn, o.via, o.ready = conn, via, true
+	return conn, nil
 }
 
 func (o *opened[T]) close() error {
@@ -406,8 +415,12 @@ func (o *opened[T]) close() error {
 	if !o.ready {
 		return nil
 	}
-	o.ready = false
-	return o.conn.Close()
+	var all *multierror.Error
+	for _, c := range append(o.former, o.conn) {
+		all = multierror.Append(all, c.Close())
+	}
+	o.ready, o.former = false, nil
+	return all.ErrorOrNil()
 }
 
 // api is the API as it is reached through a node.
@@ -425,7 +438,7 @@ func (p *Performer) etcd(ctx context.Context, t state.Target) (Etcd, error) {
 }
 
 // through is the connection that goes through a node, opened when it is first
-// needed; the seat is that node's.
+// needed and when the node's host is another one by now; the seat is that node's.
 func through[T interface{ Close() error }](
 	ctx context.Context, p *Performer, all *map[state.Target]*opened[T], t state.Target, open func(host Host, seat Seat) (T, error),
 ) (T, error) {
@@ -439,11 +452,12 @@ func through[T interface{ Close() error }](
 		(*all)[t] = o
 	}
 	p.mu.Unlock()
-	return o.get(func() (none T, err error) {
-		host, err := p.Host(ctx, t)
-		if err != nil {
-			return none, err
-		}
+	host, err := p.Host(ctx, t)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return o.get(host, func() (none T, err error) {
 		seat, err := p.Seat(t)
 		if err != nil {
 			return none, err

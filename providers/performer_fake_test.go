@@ -73,9 +73,13 @@ func pop(errs *[]error) error {
 }
 
 func (s *scene) performer() *providers.Performer {
+	hosts := map[state.Target]providers.Host{}
 	return &providers.Performer{
 		Host: func(_ context.Context, t state.Target) (providers.Host, error) {
-			return &fakeHost{scene: s, name: t.String()}, nil
+			if hosts[t] == nil {
+				hosts[t] = &fakeHost{scene: s, name: t.String()}
+			}
+			return hosts[t], nil
 		},
 		Seat:   func(t state.Target) (providers.Seat, error) { return providers.Seat{API: t.Key + ":6443"}, nil },
 		Access: access{s}, Issuer: issuer{scene: s}, Clock: clock{s}, Snapshots: s.snapshots,

@@ -27,6 +27,9 @@ func NewHost(c *Conn, o shell.Options) *Host {
 // Conn is the host's connection: its host key, and whether it still lives.
 func (h *Host) Conn() *Conn { return h.conn }
 
+// Ended is why the host's connection has ended; nil while it lives.
+func (h *Host) Ended() error { return h.conn.Err() }
+
 // transport is a Conn that knows a way out where sshd forbids forwarding.
 type transport struct{ *Conn }
 

@@ -44,7 +44,11 @@ func (o *observer) deprecated(ctx context.Context, m *member, cas []string, repo
 func (o *observer) askDeprecated(ctx context.Context, m *member, r *state.Report) ([]state.DeprecatedAPI, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	api, err := o.world.access().API(ctx, o.world.remember(m.host, m.query.Secrets, r), o.seat(m, r).API)
+	h, err := o.remembering(ctx, m, r)
+	if err != nil {
+		return nil, err
+	}
+	api, err := o.world.access().API(ctx, h, o.seat(m, r).API)
 	if err != nil {
 		return nil, err
 	}

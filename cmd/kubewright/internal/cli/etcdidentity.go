@@ -17,8 +17,12 @@ func (o *observer) ownEtcd(ctx context.Context, m *member, r *state.Report) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
+	h, err := o.remembering(ctx, m, r)
+	if err != nil {
+		return
+	}
 	var id state.EtcdIdentity
-	err := o.withEtcd(ctx, o.world.remember(m.host, m.query.Secrets, r), o.seat(m, r), func(e providers.Etcd) (err error) {
+	err = o.withEtcd(ctx, h, o.seat(m, r), func(e providers.Etcd) (err error) {
 		id, err = e.Identity(ctx)
 		return err
 	})

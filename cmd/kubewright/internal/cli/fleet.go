@@ -31,9 +31,13 @@ type member struct {
 
 	mu   sync.Mutex
 	host providers.Host
+	// again is the last attempt to connect anew.
+	again  *reopening
+	closed bool
 }
 
-// fleet is all hosts of a run. Each is connected once, when it is first needed.
+// fleet is all hosts of a run. Each is connected when it is first needed, and again when
+// it is needed after its connection has ended.
 type fleet struct {
 	members []*member
 	world   world
@@ -64,21 +68,6 @@ type world interface {
 // configuration nor state know it any more, so that nobody asks how it is.
 func (m *member) left(recorded *state.State) bool {
 	return m.leaves && (recorded == nil || recorded.Nodes[m.target] == nil)
-}
-
-// connect returns the member's host, connected.
-func (m *member) connect(ctx context.Context) (providers.Host, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.host != nil {
-		return m.host, nil
-	}
-	h, err := m.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	m.host = h
-	return h, nil
 }
 
 // openFleet lists the hosts of configuration and state. Nothing is contacted yet.
@@ -372,7 +361,10 @@ func overlap(a, b []string) bool {
 func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (*state.ClusterReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	h := o.world.remember(m.host, m.query.Secrets, r)
+	h, err := o.remembering(ctx, m, r)
+	if err != nil {
+		return nil, err
+	}
 	seat := o.seat(m, r)
 	q := phases.ClusterQuery(o.view.Config, o.view.Recorded, m.cluster, o.replace...)
 	q.TokenSecrets = phases.AsksForTokens(o.view.Config, m.cluster, o.rotate, r)
@@ -395,6 +387,15 @@ func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (
 		report.EtcdUnobserved = etcdErr.Error()
 	}
 	return report, nil
+}
+
+// remembering is the member's host, which answers for the secrets that it has shown.
+func (o *observer) remembering(ctx context.Context, m *member, r *state.Report) (providers.Host, error) {
+	h, err := m.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return o.world.remember(h, m.query.Secrets, r), nil
 }
 
 func (o *observer) askAPI(ctx context.Context, h providers.Host, address string, q state.ClusterQuery) (*state.ClusterReport, error) {
@@ -462,6 +463,7 @@ func (h withSecrets) ReadSecrets(ctx context.Context, paths []string) (map[strin
 func (f *fleet) close() {
 	for _, m := range f.members {
 		m.mu.Lock()
+		m.closed = true
 		if m.host != nil {
 			_ = m.host.Close()
 		}
