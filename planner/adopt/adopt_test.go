@@ -52,6 +52,12 @@ func TestReadsWhatKubeadmWrote(t *testing.T) {
 	}
 }
 
+// Manifests of a host.
+const (
+	api  = "/etc/kubernetes/manifests/kube-apiserver.yaml"
+	etcd = "/etc/kubernetes/manifests/etcd.yaml"
+)
+
 // returning is one configuration on its way back.
 type returning struct {
 	t      *testing.T
@@ -287,7 +293,7 @@ func difference(got, want string) string {
 // patches and settings of that node, and rendered as it is.
 func TestReadsWhatWasEdited(t *testing.T) {
 	goldens := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle"))
-	const api, kubelet, flags = "/etc/kubernetes/manifests/kube-apiserver.yaml", "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env"
+	const kubelet, flags = "/var/lib/kubelet/config.yaml", "/var/lib/kubelet/kubeadm-flags.env"
 	for _, tt := range []struct {
 		name, file, from, to string
 		// written is what the configuration says of it.
@@ -296,7 +302,7 @@ func TestReadsWhatWasEdited(t *testing.T) {
 		{"argument changed", api, "--authorization-mode=Node,RBAC", "--authorization-mode=Node,RBAC,Webhook", "op: replace"},
 		{"argument gone", api, "    - --enable-bootstrap-token-auth=true\n", "", "op: remove"},
 		{"argument added in between", api, "    - --allow-privileged=true\n", "    - --allow-privileged=true\n    - --profiling=false\n", "--profiling=false"},
-		{"argument added at the end", "/etc/kubernetes/manifests/etcd.yaml", "    - --watch-progress-notify-interval=5s\n", "    - --watch-progress-notify-interval=5s\n    - --auto-compaction-retention=8\n", "op: add"},
+		{"argument added at the end", etcd, "    - --watch-progress-notify-interval=5s\n", "    - --watch-progress-notify-interval=5s\n    - --auto-compaction-retention=8\n", "op: add"},
 		{"resources", api, "cpu: 250m", "cpu: 500m", "cpu: 500m"},
 		{"a probe", api, "timeoutSeconds: 15", "timeoutSeconds: 30", "timeoutSeconds: 30"},
 		{"an annotation with a template", api, "annotations:\n", "annotations:\n    example.test/x: ${y} %{z}\n", "$${y}"},

@@ -151,6 +151,7 @@ func Read(s Seen) (*Found, error) {
 	}
 	r.shared()
 	r.absent()
+	r.images()
 	for _, step := range []func() error{r.componentConfigs, r.addons, r.staticPods, r.kubelets} {
 		if err := step(); err != nil {
 			return nil, err

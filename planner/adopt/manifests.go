@@ -61,6 +61,7 @@ func (r *reader) patches(p plane, component string) ([]config.Patch, error) {
 	if len(base.Spec.Containers) == 0 || len(seen.Spec.Containers) == 0 {
 		return nil, nil
 	}
+	seen.Spec.Containers[0].Image = base.Spec.Containers[0].Image // see images
 	was, is := base.Spec.Containers[0].Command, seen.Spec.Containers[0].Command
 	operations, fits := commandPatch(withoutFounding(was), withoutFounding(is), was)
 	var out []config.Patch

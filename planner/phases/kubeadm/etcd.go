@@ -101,6 +101,14 @@ func atLeast(tag, than string) bool {
 	return err == nil && v.AtLeast(version.MustParseSemantic(than))
 }
 
+// NewerTag tells that a tag is that of a newer version than another. What is no version
+// is neither newer nor older.
+func NewerTag(tag, than string) bool {
+	v, err := version.ParseSemantic(tag)
+	other, errOther := version.ParseSemantic(than)
+	return err == nil && errOther == nil && other.LessThan(v)
+}
+
 // etcdProbe asks the first of the addresses at which etcd serves its metrics.
 func (v *view) etcdProbe() probe {
 	p := probe{host: v.loopback(), port: metricsPort, scheme: corev1.URISchemeHTTP}

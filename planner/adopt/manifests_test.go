@@ -1,0 +1,111 @@
+package adopt_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/planner/adopt"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+)
+
+// made is what kubeadm 1.36.3 wrote for a case of the oracle.
+func made(t *testing.T, name string) *returning {
+	t.Helper()
+	golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle")).Read("1.36.3", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(kubeadmtest.Runs(), func(r kubeadmtest.Run) bool { return r.Version == "1.36.3" && r.Case.Name == name })
+	return &returning{t: t, c: kubeadmtest.Runs()[i].Case, golden: golden}
+}
+
+// edit changes a host's file.
+func (x *returning) edit(files *kubeadmtest.HostFiles, file, from, to string) {
+	x.t.Helper()
+	if !strings.Contains(files.Texts[file], from) {
+		x.t.Fatalf("%s has no %q:\n%s", file, from, files.Texts[file])
+	}
+	files.Texts[file] = strings.ReplaceAll(files.Texts[file], from, to)
+}
+
+// read is what a cluster of these hosts amounts to, as it was written, and loaded again.
+func (x *returning) read(hosts ...adopt.Host) (string, *config.Config) {
+	x.t.Helper()
+	found, err := adopt.Read(adopt.Seen{Label: "prod", Objects: x.objects(), Hosts: hosts})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return string(hclconfig.Write(found.Config)), x.reload(found.Config)
+}
+
+// TestReadsImages: which images static pods have is never a patch, which would keep them
+// through every upgrade: the plan shows those that are others. Only where all have the
+// wanted ones from elsewhere, or etcd is newer, the configuration says so.
+func TestReadsImages(t *testing.T) {
+	mirror := func(x *returning) {
+		for _, files := range []*kubeadmtest.HostFiles{x.golden.Init, x.golden.Join} {
+			for path := range files.Texts {
+				if strings.Contains(path, "/manifests/") {
+					x.edit(files, path, "image: registry.k8s.io/", "image: mirror.example.test:5000/k8s/")
+				}
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		edit func(x *returning)
+		// written is what the configuration says of images: nothing, if it is empty.
+		written string
+		// api and etcd are the images that the second host and the first are to have.
+		api, etcd string
+	}{
+		{
+			"one is not upgraded yet", func(x *returning) { x.edit(x.golden.Join, api, "kube-apiserver:v1.36.3", "kube-apiserver:v1.35.8") }, "",
+			"registry.k8s.io/kube-apiserver:v1.36.3", "registry.k8s.io/etcd:3.6.8-0",
+		},
+		{
+			"etcd is not upgraded yet", func(x *returning) { x.edit(x.golden.Init, etcd, "etcd:3.6.8-0", "etcd:3.6.6-0") }, "",
+			"registry.k8s.io/kube-apiserver:v1.36.3", "registry.k8s.io/etcd:3.6.8-0",
+		},
+		{
+			"etcd is newer than is known", func(x *returning) { x.edit(x.golden.Init, etcd, "etcd:3.6.8-0", "etcd:3.7.0-0") }, `image_tag = "3.7.0-0"`,
+			"registry.k8s.io/kube-apiserver:v1.36.3", "registry.k8s.io/etcd:3.7.0-0",
+		},
+		{
+			"etcd is something else", func(x *returning) { x.edit(x.golden.Init, etcd, "etcd:3.6.8-0", "etcd:mine") }, "",
+			"registry.k8s.io/kube-apiserver:v1.36.3", "registry.k8s.io/etcd:3.6.8-0",
+		},
+		{
+			"a mirror", mirror, `"mirror.example.test:5000/k8s"`,
+			"mirror.example.test:5000/k8s/kube-apiserver:v1.36.3", "mirror.example.test:5000/k8s/etcd:3.6.8-0",
+		},
+		{
+			"a mirror, and one is not upgraded yet", func(x *returning) { mirror(x); x.edit(x.golden.Join, api, ":v1.36.3", ":v1.35.8") }, "",
+			"registry.k8s.io/kube-apiserver:v1.36.3", "registry.k8s.io/etcd:3.6.8-0",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			x := made(t, "second-control-plane")
+			tt.edit(x)
+			first, second := x.host(x.c.Founder, x.golden.Init), x.host(*x.c.Joiner, x.golden.Join)
+			text, loaded := x.read(first, second)
+			if !strings.Contains(text, tt.written) || strings.Contains(text, "image") != (tt.written != "") || strings.Contains(text, "patch") {
+				t.Errorf("the configuration does not say %q, or more than that:\n%s", tt.written, text)
+			}
+			rendered := func(h adopt.Host) kubeadm.Input {
+				return kubeadm.Input{Cluster: loaded.Clusters[0], Node: x.node(loaded, h.Name), NodeName: h.Name, Facts: &h.Facts}
+			}
+			if got := x.must(kubeadm.StaticPod(rendered(second), "kube-apiserver")); !strings.Contains(string(got), "image: "+tt.api+"\n") {
+				t.Errorf("want %s:\n%s", tt.api, got)
+			}
+			if got := x.must(kubeadm.EtcdPod(rendered(first), "", true)); !strings.Contains(string(got), "image: "+tt.etcd+"\n") {
+				t.Errorf("want %s:\n%s", tt.etcd, got)
+			}
+		})
+	}
+}
