@@ -302,6 +302,7 @@ func TestReadsWhatWasEdited(t *testing.T) {
 		{"argument changed", api, "--authorization-mode=Node,RBAC", "--authorization-mode=Node,RBAC,Webhook", "op: replace"},
 		{"argument gone", api, "    - --enable-bootstrap-token-auth=true\n", "", "op: remove"},
 		{"argument added in between", api, "    - --allow-privileged=true\n", "    - --allow-privileged=true\n    - --profiling=false\n", "--profiling=false"},
+		{"etcd's argument changed", etcd, "--snapshot-count=10000", "--snapshot-count=5000", "op: replace"},
 		{"argument added at the end", etcd, "    - --watch-progress-notify-interval=5s\n", "    - --watch-progress-notify-interval=5s\n    - --auto-compaction-retention=8\n", "op: add"},
 		{"resources", api, "cpu: 250m", "cpu: 500m", "cpu: 500m"},
 		{"a probe", api, "timeoutSeconds: 15", "timeoutSeconds: 30", "timeoutSeconds: 30"},
@@ -331,7 +332,9 @@ func TestReadsWhatWasEdited(t *testing.T) {
 				t.Errorf("the configuration does not say %q:\n%s", tt.written, text)
 			}
 			loaded := x.reload(found.Config)
-			x.files(kubeadm.Input{Cluster: loaded.Clusters[0], Node: loaded.Nodes[0], NodeName: host.Name, Facts: &host.Facts}, golden.Init)
+			in := kubeadm.Input{Cluster: loaded.Clusters[0], Node: loaded.Nodes[0], NodeName: host.Name, Facts: &host.Facts}
+			x.files(in, golden.Init)
+			x.must(kubeadm.EtcdPod(in, "", true)) // as a plan has it
 		})
 	}
 }

@@ -26,10 +26,32 @@ func EtcdPod(in Input, initialCluster string, existing bool) ([]byte, error) {
 	if initialCluster == "" {
 		initialCluster = v.name + "=" + httpsURL(v.advertise, etcdPeerPort)
 	}
-	return v.renderPod(v.etcd(initialCluster, existing))
+	pod, err := v.patchPod(v.etcd(initialCluster))
+	if err != nil {
+		return nil, err
+	}
+	if existing {
+		joining(&pod)
+	}
+	return marshalYAML(pod)
 }
 
-func (v *view) etcd(initialCluster string, existing bool) corev1.Pod {
+// joining says in a pod's command line that its member joins. It does so behind the
+// patches, unlike kubeadm: those that name places of arguments would otherwise fit the
+// founder or the others, and fit no member any more once it has data.
+func joining(pod *corev1.Pod) {
+	const members, joins = "--initial-cluster=", "--initial-cluster-state="
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		given := slices.ContainsFunc(c.Command, func(word string) bool { return strings.HasPrefix(word, joins) })
+		at := slices.IndexFunc(c.Command, func(word string) bool { return strings.HasPrefix(word, members) })
+		if at >= 0 && !given {
+			c.Command = slices.Insert(c.Command, at+1, joins+"existing")
+		}
+	}
+}
+
+func (v *view) etcd(initialCluster string) corev1.Pod {
 	var m mounts
 	// The mounts keep this order and are writable, the certificates too: so kubeadm has it.
 	m.add("etcd-data", v.Etcd.DataDir, v.Etcd.DataDir, false, corev1.HostPathDirectoryOrCreate)
@@ -43,7 +65,7 @@ func (v *view) etcd(initialCluster string, existing bool) corev1.Pod {
 	p.liveness, p.readiness, p.startup = "/livez", "/readyz", "/readyz"
 	return v.pod(component{
 		name: "etcd", image: v.etcdImage(), mounts: m,
-		args: v.arguments(v.etcdArgs(initialCluster, existing), v.Etcd.Args), requests: requests, probe: p,
+		args: v.arguments(v.etcdArgs(initialCluster), v.Etcd.Args), requests: requests, probe: p,
 		// The proxies' environment is not etcd's.
 		env: (&view{}).env(v.Etcd.Envs),
 		// By this annotation kubeadm finds the members.
@@ -53,9 +75,9 @@ func (v *view) etcd(initialCluster string, existing bool) corev1.Pod {
 	})
 }
 
-func (v *view) etcdArgs(initialCluster string, existing bool) []state.Arg {
+func (v *view) etcdArgs(initialCluster string) []state.Arg {
 	client, peer := httpsURL(v.advertise, etcdClientPort), httpsURL(v.advertise, etcdPeerPort)
-	args := []state.Arg{
+	return append([]state.Arg{
 		{Name: "advertise-client-urls", Value: client},
 		{Name: "cert-file", Value: v.pki("etcd/server.crt")},
 		{Name: "client-cert-auth", Value: "true"},
@@ -73,11 +95,7 @@ func (v *view) etcdArgs(initialCluster string, existing bool) []state.Arg {
 		{Name: "peer-trusted-ca-file", Value: v.pki("etcd/ca.crt")},
 		{Name: "snapshot-count", Value: "10000"},
 		{Name: "trusted-ca-file", Value: v.pki("etcd/ca.crt")},
-	}
-	if existing {
-		args = append(args, state.Arg{Name: "initial-cluster-state", Value: "existing"})
-	}
-	return append(args, v.etcdWatchArgs()...)
+	}, v.etcdWatchArgs()...)
 }
 
 // etcdWatchArgs have had these names since etcd 3.6. Until 1.35 kubeadm gives

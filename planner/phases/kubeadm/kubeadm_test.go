@@ -131,7 +131,28 @@ func TestJoiningMember(t *testing.T) {
 	if got := len(is.AsArgs()) - len(was.AsArgs()); got != 1 {
 		t.Errorf("%d arguments more", got)
 	}
-	in.Cluster.Etcd.External = &config.ExternalEtcd{Endpoints: []string{"http://x:2379"}}
+	// Patches that name a place do so for all members, whether they found or join.
+	in.Cluster.Patches = []config.Patch{{Target: "etcd", Type: "json", Content: `[
+		{"op": "test", "path": "/spec/containers/0/command/8", "value": "--key-file=/etc/kubernetes/pki/etcd/server.key"},
+		{"op": "add", "path": "/spec/containers/0/command/8", "value": "--quota-backend-bytes=8589934592"}
+	]`}}
+	for _, existing := range []bool{false, true} {
+		pod, err := kubeadm.EtcdPod(in, "", existing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := attributes(t, pod).Get("args")
+		if args.Get("quota-backend-bytes").IsNull() || args.Get("initial-cluster-state").IsNull() == existing {
+			t.Errorf("existing %v:\n%s", existing, pod)
+		}
+	}
+	// A word of the user's own stays alone.
+	in.Cluster.Patches, in.Cluster.Etcd.Args = nil, []config.Arg{{Name: "initial-cluster-state", Value: "new"}}
+	own, err := kubeadm.EtcdPod(in, "", true)
+	if got := attributes(t, own).Get("args").Get("initial-cluster-state").AsString(); err != nil || got != "new" {
+		t.Errorf("initial-cluster-state is %q (%v)", got, err)
+	}
+	in.Cluster.Etcd = config.Etcd{External: &config.ExternalEtcd{Endpoints: []string{"http://x:2379"}}}
 	if _, err := kubeadm.EtcdPod(in, "", false); err == nil {
 		t.Error("external etcd has a pod")
 	}

@@ -182,23 +182,28 @@ func envVars(vars []config.EnvVar) []corev1.EnvVar {
 
 // renderPod patches a pod and writes it down as kubeadm's encoder does: keys sorted.
 func (v *view) renderPod(pod corev1.Pod) ([]byte, error) {
-	if v.gate("RootlessControlPlane", false) {
-		return nil, errRootless
-	}
-	content, err := json.Marshal(pod)
-	if err != nil {
-		return nil, fmt.Errorf("internal error: cannot write the manifest of %s: %w", pod.Name, err)
-	}
-	patches := v.patches(pod.Name)
-	if len(patches) == 0 {
-		return asYAML(content)
-	}
-	// kubeadm reads the result back into a Pod: what a Pod does not have falls away.
-	_, result, err := readPatched(content, patches, "manifest of "+pod.Name, func(b []byte, p *corev1.Pod) error { return utiljson.Unmarshal(b, p) })
+	patched, err := v.patchPod(pod)
 	if err != nil {
 		return nil, err
 	}
-	return marshalYAML(result)
+	return marshalYAML(patched)
+}
+
+func (v *view) patchPod(pod corev1.Pod) (corev1.Pod, error) {
+	if v.gate("RootlessControlPlane", false) {
+		return pod, errRootless
+	}
+	patches := v.patches(pod.Name)
+	if len(patches) == 0 {
+		return pod, nil
+	}
+	content, err := json.Marshal(pod)
+	if err != nil {
+		return pod, fmt.Errorf("internal error: cannot write the manifest of %s: %w", pod.Name, err)
+	}
+	// kubeadm reads the result back into a Pod: what a Pod does not have falls away.
+	_, patched, err := readPatched(content, patches, "manifest of "+pod.Name, func(b []byte, p *corev1.Pod) error { return utiljson.Unmarshal(b, p) })
+	return patched, err
 }
 
 func portString(port int) string { return strconv.Itoa(port) }
