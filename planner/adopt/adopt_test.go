@@ -301,8 +301,11 @@ func TestReadsWhatWasEdited(t *testing.T) {
 	}{
 		{"argument changed", api, "--authorization-mode=Node,RBAC", "--authorization-mode=Node,RBAC,Webhook", "op: replace"},
 		{"argument gone", api, "    - --enable-bootstrap-token-auth=true\n", "", "op: remove"},
-		{"argument added in between", api, "    - --allow-privileged=true\n", "    - --allow-privileged=true\n    - --profiling=false\n", "--profiling=false"},
+		{"argument added in between", api, "    - --allow-privileged=true\n", "    - --allow-privileged=true\n    - --profiling=false\n    - --v=2\n", "op: add"},
+		{"arguments in another order", api, "    - --allow-privileged=true\n    - --authorization-mode=Node,RBAC\n", "    - --authorization-mode=Node,RBAC\n    - --allow-privileged=true\n", "op: add"},
 		{"etcd's argument changed", etcd, "--snapshot-count=10000", "--snapshot-count=5000", "op: replace"},
+		{"etcd's argument added in between", etcd, "    - --key-file=", "    - --quota-backend-bytes=8589934592\n    - --key-file=", "op: add"},
+		{"etcd's argument added before what founds", etcd, "    - --initial-cluster=", "    - --quota-backend-bytes=8589934592\n    - --initial-cluster=", "op: add"},
 		{"argument added at the end", etcd, "    - --watch-progress-notify-interval=5s\n", "    - --watch-progress-notify-interval=5s\n    - --auto-compaction-retention=8\n", "op: add"},
 		{"resources", api, "cpu: 250m", "cpu: 500m", "cpu: 500m"},
 		{"a probe", api, "timeoutSeconds: 15", "timeoutSeconds: 30", "timeoutSeconds: 30"},
@@ -328,8 +331,8 @@ func TestReadsWhatWasEdited(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text := string(hclconfig.Write(found.Config)); !strings.Contains(text, tt.written) {
-				t.Errorf("the configuration does not say %q:\n%s", tt.written, text)
+			if text := string(hclconfig.Write(found.Config)); !strings.Contains(text, tt.written) || strings.Contains(text, "command:") {
+				t.Errorf("the configuration does not say %q, or says a whole command line:\n%s", tt.written, text)
 			}
 			loaded := x.reload(found.Config)
 			in := kubeadm.Input{Cluster: loaded.Clusters[0], Node: loaded.Nodes[0], NodeName: host.Name, Facts: &host.Facts}

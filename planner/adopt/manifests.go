@@ -3,8 +3,6 @@ package adopt
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,9 +40,6 @@ func (r *reader) render(p plane, component string) ([]byte, error) {
 	return kubeadm.StaticPod(in, component)
 }
 
-// founding are arguments of a member that mean nothing once it has data.
-var founding = []string{"--initial-cluster=", "--initial-cluster-state="}
-
 // patches are those that make of the rendered manifest the one that is there.
 func (r *reader) patches(p plane, component string) ([]config.Patch, error) {
 	text, err := r.render(p, component)
@@ -63,7 +58,7 @@ func (r *reader) patches(p plane, component string) ([]config.Patch, error) {
 	}
 	seen.Spec.Containers[0].Image = base.Spec.Containers[0].Image // see images
 	was, is := base.Spec.Containers[0].Command, seen.Spec.Containers[0].Command
-	operations, fits := commandPatch(withoutFounding(was), withoutFounding(is), was)
+	operations, fits := commandPatch(was, is, p.owns)
 	var out []config.Patch
 	if fits {
 		seen.Spec.Containers[0].Command = was
@@ -80,59 +75,6 @@ func (r *reader) patches(p plane, component string) ([]config.Patch, error) {
 		return out, err
 	}
 	return append(out, config.Patch{Target: component, Type: config.DefaultPatchType, Content: rest}), nil
-}
-
-func withoutFounding(words []string) []string {
-	return slices.DeleteFunc(slices.Clone(words), func(w string) bool {
-		return slices.ContainsFunc(founding, func(prefix string) bool { return strings.HasPrefix(w, prefix) })
-	})
-}
-
-// operation is one of a JSON patch (RFC 6902).
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value string `json:"value,omitempty"`
-}
-
-// commandPatch are the operations that turn one command line into another. In
-// front of each that names a place stands a test of what is there, so that a
-// version which orders its arguments otherwise is an error, not a surprise. false
-// when operations on single arguments do not suffice.
-func commandPatch(from, to, all []string) ([]operation, bool) {
-	at := func(word string) string { return "/spec/containers/0/command/" + strconv.Itoa(slices.Index(all, word)) }
-	var changed, gone, added []operation
-	result := []string{}
-	rest := slices.Clone(to)
-	for _, word := range from {
-		i := slices.Index(rest, word)
-		if i < 0 {
-			i = slices.IndexFunc(rest, func(w string) bool { return argName(w) == argName(word) && !slices.Contains(from, w) })
-		}
-		test := operation{Op: "test", Path: at(word), Value: word}
-		switch {
-		case i < 0:
-			gone = slices.Insert(gone, 0, test, operation{Op: "remove", Path: at(word)})
-			continue
-		case rest[i] != word:
-			changed = append(changed, test, operation{Op: "replace", Path: at(word), Value: rest[i]})
-		}
-		result = append(result, rest[i])
-		rest = slices.Delete(rest, i, i+1)
-	}
-	for _, word := range rest {
-		added = append(added, operation{Op: "add", Path: "/spec/containers/0/command/-", Value: word})
-		result = append(result, word)
-	}
-	if !slices.Equal(result, to) {
-		return nil, false
-	}
-	return slices.Concat(changed, gone, added), true
-}
-
-func argName(word string) string {
-	name, _, _ := strings.Cut(word, "=")
-	return name
 }
 
 // strategic is the strategic merge patch between two pods as YAML; empty when

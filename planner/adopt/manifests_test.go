@@ -11,6 +11,7 @@ import (
 	"github.com/kubewright/kubewright/planner/adopt"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm/kubeadmtest"
+	"github.com/kubewright/kubewright/state"
 )
 
 // made is what kubeadm 1.36.3 wrote for a case of the oracle.
@@ -107,5 +108,33 @@ func TestReadsImages(t *testing.T) {
 				t.Errorf("want %s:\n%s", tt.etcd, got)
 			}
 		})
+	}
+}
+
+// TestOwnPatchesStay: what one control plane has that speaks of itself is its own, also
+// while it is the only one: others that come have their own names and addresses. What
+// does not is the cluster's.
+func TestOwnPatchesStay(t *testing.T) {
+	x := made(t, "default")
+	x.edit(x.golden.Init, api, "    - --advertise-address=10.77.0.11\n", "    - --advertise-address=10.77.0.11\n    - --profiling=false\n")
+	x.edit(x.golden.Init, etcd, "--listen-metrics-urls=http://127.0.0.1:2381", "--listen-metrics-urls=http://127.0.0.1:2381,http://10.77.0.11:2381")
+	x.edit(x.golden.Init, etcd, "cpu: 100m", "cpu: 200m")
+	host := x.host(x.c.Founder, x.golden.Init)
+	_, loaded := x.read(host)
+	x.files(kubeadm.Input{Cluster: loaded.Clusters[0], Node: loaded.Nodes[0], NodeName: host.Name, Facts: &host.Facts}, x.golden.Init)
+	other := config.NewNode(state.NodeKeyTarget("cp", "cp2"), "prod", config.ControlPlane, "10.77.0.12")
+	in := kubeadm.Input{Cluster: loaded.Clusters[0], Node: other, NodeName: "cp2", Facts: &state.Facts{Hostname: "cp2"}}
+	for pod, want := range map[string][]string{
+		string(x.must(kubeadm.StaticPod(in, "kube-apiserver"))): {"--advertise-address=10.77.0.12", "--profiling=false"},
+		string(x.must(kubeadm.EtcdPod(in, "", true))):           {"--name=cp2", "--listen-peer-urls=https://10.77.0.12:2380", "--listen-metrics-urls=http://127.0.0.1:2381\n", "cpu: 200m"},
+	} {
+		for _, text := range want {
+			if !strings.Contains(pod, text) {
+				t.Errorf("no %q in\n%s", text, pod)
+			}
+		}
+		if strings.Contains(pod, "10.77.0.11") || strings.Contains(pod, "cp1") {
+			t.Errorf("another node's address or name is in\n%s", pod)
+		}
 	}
 }

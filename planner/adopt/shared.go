@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,22 +144,27 @@ func (r *reader) hoist() {
 			n.Kubelet.Args = nil
 		}
 	}
-	var planes []*config.Node
-	for _, p := range r.planes() {
-		planes = append(planes, p.node)
-	}
-	for _, component := range components {
-		of := func(n *config.Node) []config.Patch {
-			return slices.DeleteFunc(slices.Clone(n.Patches), func(p config.Patch) bool { return p.Target != component })
-		}
-		if !same(planes, func(n *config.Node) string { return fmt.Sprint(of(n)) }) {
+	planes := r.planes()
+	for _, p := range slices.Clone(planes[0].node.Patches) {
+		everywhere := !slices.ContainsFunc(planes, func(other plane) bool {
+			return !slices.Contains(other.node.Patches, p) || other.owns(p.Content)
+		})
+		if !everywhere || !slices.Contains(components, p.Target) {
 			continue
 		}
-		r.cluster.Patches = append(r.cluster.Patches, of(planes[0])...)
-		for _, n := range planes {
-			n.Patches = slices.DeleteFunc(n.Patches, func(p config.Patch) bool { return p.Target == component })
+		r.cluster.Patches = append(r.cluster.Patches, p)
+		for _, other := range planes {
+			other.node.Patches = slices.DeleteFunc(other.node.Patches, func(q config.Patch) bool { return p == q })
 		}
 	}
+}
+
+// owns tells that a text speaks of one control plane by its name, or by an address of
+// its own: what it says is nothing for others, and none for those that come.
+func (p plane) owns(text string) bool {
+	return slices.ContainsFunc(slices.Concat([]string{p.host.Name}, p.host.Addresses, p.host.Node.InternalIPs), func(word string) bool {
+		return regexp.MustCompile(`(^|[^[:alnum:]-])` + regexp.QuoteMeta(word) + `($|[^[:alnum:]-])`).MatchString(text)
+	})
 }
 
 // planeTaints are a control plane's; nil for those that kubeadm sets.
