@@ -1,6 +1,7 @@
 package adopt_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -71,6 +72,14 @@ func TestUnreadable(t *testing.T) {
 		{func(s *adopt.Seen) {
 			s.Objects[system("kubelet-config")] = state.FromGo(map[string]any{"data": map[string]any{"kubelet": "kind: ["}})
 		}, "the ConfigMap kubelet-config in kube-system has no kubelet that can be read. Put it right there, and run the same command again"},
+		{func(s *adopt.Seen) {
+			other := s.Hosts[0]
+			other.Name, other.Target, other.Addresses = "cp2", state.NodeKeyTarget("cp", "cp2"), []string{"10.77.0.12"}
+			other.Files = maps.Clone(other.Files)
+			other.Files[etcd] = state.FileReport{Exists: true, Content: bytes.ReplaceAll(other.Files[etcd].Content, []byte("      path: /var/lib/etcd\n"), []byte("      path: /data/etcd\n"))}
+			s.Hosts = append(s.Hosts, other)
+		}, "etcd does not keep its data in the same folder on all hosts: cp1 (/var/lib/etcd), cp2 (/data/etcd). A cluster has one, in which members are looked for, restored and reset. " +
+			"Choose one of them. On each host that has another one, one at a time: move /etc/kubernetes/manifests/etcd.yaml out of its folder, move the data, give its path to the volume etcd-data, and put the manifest back. Then run the same command again"},
 	} {
 		golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle")).Read("1.36.3", "default")
 		if err != nil {

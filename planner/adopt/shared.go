@@ -32,6 +32,32 @@ func (r *reader) shared() {
 	r.cluster.ProxyEnv = r.proxyEnv(api)
 }
 
+// dataDir reads where etcd has its data: what its pods mount is what is there, whatever
+// kubeadm-config says, which those who move the data do not change with it.
+func (r *reader) dataDir() error {
+	if r.cluster.Etcd.External != nil {
+		return nil
+	}
+	var folders, hosts []string
+	for _, p := range r.planes() {
+		pod, _ := p.host.pod("etcd")
+		folder := kubeadm.ShortestPath(pod.Get("volumes").AsMap()["etcd-data"].Get("hostPath.path").AsString())
+		if folder != "" {
+			folders, hosts = append(folders, folder), append(hosts, p.host.Name+" ("+folder+")")
+		}
+	}
+	if len(folders) == 0 {
+		return nil
+	}
+	if !same(folders, func(folder string) string { return folder }) {
+		return fmt.Errorf("etcd does not keep its data in the same folder on all hosts: %s. A cluster has one, in which members are looked for, restored and reset. "+
+			"Choose one of them. On each host that has another one, one at a time: move %s out of its folder, move the data, give its path to the volume etcd-data, and put the manifest back. Then run the same command again",
+			strings.Join(hosts, ", "), manifest("etcd"))
+	}
+	r.cluster.Etcd.DataDir = folders[0]
+	return nil
+}
+
 // advertiseAnnotation is kubeadm's own record of an API server's address.
 const advertiseAnnotation = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
 
