@@ -204,8 +204,18 @@ func kernelDefaults(n *node) []finding {
 	}}
 }
 
-// kubeletFlag is a boolean of the kubelet's configuration, the node's before the cluster's.
+// kubeletFlag is a boolean of the kubelet's configuration, the node's before the
+// cluster's. An argument counts before what its file says, as with the kubelet, and the
+// last one of several.
 func (n *node) kubeletFlag(name string) (on, set bool) {
+	for _, args := range [][]config.Arg{n.Kubelet.Args, n.cluster.Kubelet.Args} {
+		for _, a := range slices.Backward(args) {
+			if strings.EqualFold(strings.ReplaceAll(a.Name, "-", ""), name) { // fail-swap-on, fail-cgroupv1
+				on, err := strconv.ParseBool(a.Value)
+				return on, err == nil
+			}
+		}
+	}
 	for _, cfg := range []state.Value{n.Kubelet.Config, n.cluster.Kubelet.Config} {
 		if v := cfg.Get(name); v.Kind() == state.KindBool {
 			return v.AsBool(), true

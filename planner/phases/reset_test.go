@@ -393,3 +393,31 @@ func TestSwapIsLetAlone(t *testing.T) {
 		t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
 	}
 }
+
+// TestSwapByArgument: an argument of the kubelet counts before its file, the node's before
+// the cluster's, and the last one of several.
+func TestSwapByArgument(t *testing.T) {
+	t.Parallel()
+	o := swapping(t)
+	cl, cp := o.config.Clusters[0], o.config.Nodes[0]
+	args := func(values ...string) (out []config.Arg) {
+		for _, v := range values {
+			out = append(out, config.Arg{Name: "fail-swap-on", Value: v})
+		}
+		return out
+	}
+	cl.Kubelet.Config = state.FromGo(map[string]any{"failSwapOn": true})
+	cl.Kubelet.Args, cp.Kubelet.Args = args("true"), args("true", "false")
+	o.must(o.apply())
+	o.wantNothing()
+	if on, boots := o.swap(); !on || !boots {
+		t.Errorf("swap is on: %t, and will be after a boot: %t; want both", on, boots)
+	}
+	cl.Kubelet.Config = state.FromGo(map[string]any{"failSwapOn": false})
+	cl.Kubelet.Args, cp.Kubelet.Args = args("false"), args("true")
+	o.must(o.apply())
+	o.wantNothing()
+	if on, boots := o.swap(); on || boots {
+		t.Errorf("swap is on: %t, and will be after a boot: %t; want neither", on, boots)
+	}
+}

@@ -89,13 +89,21 @@ func (w *World) kubeletFault(m *machine) string {
 		return "unable to load bootstrap kubeconfig: " + bootstrapConf + ": no such file or directory"
 	case w.resolve(m, kubeletConf) != nil && w.resolve(m, bootstrapConf) == nil && w.kubeletEnded(m):
 		return "part of the existing bootstrap client certificate in " + kubeletConf + " is expired"
-	case w.swap(m) && state.FromGo(tree["failSwapOn"]).Kind() != state.KindBool, w.swap(m) && tree["failSwapOn"] == true:
+	case w.swap(m) && w.failsOnSwap(m, tree):
 		return "running with swap on is not supported"
 	}
 	if ca := state.FromGo(tree).Get("authentication.x509.clientCAFile").AsString(); ca != "" && w.resolve(m, clean(ca)) == nil {
 		return "unable to load client CA file " + ca
 	}
 	return ""
+}
+
+// failsOnSwap tells that a kubelet which starts refuses swap. Its flag counts before its file.
+func (w *World) failsOnSwap(m *machine, tree map[string]any) bool {
+	if on, err := strconv.ParseBool(flagIn(w.content(w.resolve(m, kubeletFlags)), "fail-swap-on")); err == nil {
+		return on
+	}
+	return tree["failSwapOn"] != false
 }
 
 // servesCRI tells that the kubelet is answered by the containerd that runs.
@@ -186,7 +194,12 @@ func (w *World) kubeletTree(m *machine) state.Value {
 
 // kubeletFlag is the value of one of the flags that a running kubelet was given.
 func (w *World) kubeletFlag(m *machine, name string) string {
-	_, quoted, _ := strings.Cut(strings.TrimSpace(string(w.d.Blobs[m.Kubelet.Flags])), "=")
+	return flagIn([]byte(w.d.Blobs[m.Kubelet.Flags]), name)
+}
+
+// flagIn is the value of a flag in a file of flags; the last one counts.
+func flagIn(file []byte, name string) string {
+	_, quoted, _ := strings.Cut(strings.TrimSpace(string(file)), "=")
 	line, err := strconv.Unquote(quoted)
 	if err != nil {
 		line = quoted
