@@ -35,11 +35,16 @@ func Check(cfg *config.Config, wrong ...*diag.Diagnostic) diag.Diagnostics {
 				continue
 			}
 			said[err.Error()] = true
-			text := cfg.Secrets.Text(err.Error())
-			diags = append(diags, diag.Errorf("Configuration does not fit the component", "For %s: %s.", n.target, text).At(n.misfitPlace(err)).For(n.target))
+			diags = append(diags, n.misfit(err))
 		}
 	}
 	return diags
+}
+
+// misfit speaks of what keeps a node's files from being rendered.
+func (n *node) misfit(err error) *diag.Diagnostic {
+	text := n.cluster.view.Config.Secrets.Text(err.Error())
+	return diag.Errorf("Configuration does not fit the component", "For %s: %s.", n.target, text).At(n.misfitPlace(err)).For(n.target)
 }
 
 // misfitPlace is the patch that does not fit, or the block of a node: its own when it

@@ -325,6 +325,53 @@ func TestUpgradeOverGates(t *testing.T) {
 	if err := gate("1.35.8", "APIServerTracing=true"); err != nil {
 		t.Error(err)
 	}
+	cl.KubernetesVersion, cl.APIServer.Args = "1.36.3", nil
+	cl.Patches = []config.Patch{{Target: "etcd", Type: "json", Source: state.Source{File: "main.hcl", Line: 7}, Content: `[
+		{"op": "test", "path": "/spec/containers/0/image", "value": "registry.k8s.io/etcd:3.6.8-0"}, {"op": "add", "path": "/metadata/labels/a", "value": "b"}]`}}
+	wantFindings(t, o.diagnose(), finding{diag.Error, "Configuration does not fit a version on the way", "main.hcl:7", "cluster.prod", []string{
+		`For node.cp["cp1"]: cannot apply the json patch of etcd (main.hcl:7)`, "1.34.9 → 1.35.8 → 1.36.3 goes through 1.35.8",
+	}}, finding{diag.Warning, "Kubelet stays behind", "main.hcl:1", "", []string{`node.cp["cp1"]: the installed kubelet is 1.34.9`}})
+}
+
+// TestUpgradeOverKubeletFields: what only kubelets of the wanted version know, and only
+// objects that are written behind it, is no matter of a version that control planes go
+// through: each goes through it all the same.
+func TestUpgradeOverKubeletFields(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(c *config.Config){
+		"of the cluster": func(c *config.Config) {
+			c.Clusters[0].Kubelet.Config = state.FromGo(map[string]any{"memoryReservationPolicy": "TieredReservation"})
+		},
+		"of a node": func(c *config.Config) {
+			c.Nodes[0].Kubelet.Config = state.FromGo(map[string]any{"tlsCurvePreferences": []any{29}})
+		},
+		"a patch of an addon": func(c *config.Config) {
+			c.Clusters[0].Patches = []config.Patch{{Target: "corednsdeployment", Type: "json", Content: `[
+				{"op": "test", "path": "/spec/template/spec/containers/0/image", "value": "registry.k8s.io/coredns/coredns:v1.14.2"}, {"op": "add", "path": "/metadata/labels/a", "value": "b"}]`}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := running(t, 3, 0, "1.34.9")
+			o.config.Clusters[0].KubernetesVersion = "1.36.3"
+			change(o.config)
+			o.kubelets("1.36.3")
+			o.world.Watch = true
+			p, err := o.plan()
+			o.must(err)
+			for _, n := range o.config.Nodes {
+				for _, phase := range []string{"etcd", "control-plane"} {
+					id := n.Target.String() + "/" + phase + "@1.35.8"
+					if !slices.ContainsFunc(p.Steps, func(s planner.Step) bool { return s.ID.String() == id }) {
+						t.Errorf("there is no step %s:\n%s", id, describe(p))
+					}
+				}
+			}
+			o.must(o.carryOut())
+			o.wantNothing()
+			o.wantHeld()
+		})
+	}
 }
 
 // TestUpgradeCleansWhatIsStored wants gates that are gone from the configuration,

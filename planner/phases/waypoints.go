@@ -51,7 +51,8 @@ func (c *cluster) through() map[int]planner.Release {
 }
 
 // unfitOnTheWay refuses what the wanted version knows and one on the way does not,
-// such as a feature gate: the components would not start there.
+// such as a feature gate: the components would not start there. So it does what no
+// static pod can be made of there, such as a patch for the wanted version's.
 func (c *cluster) unfitOnTheWay() diag.Diagnostics {
 	if len(c.up.hops) < 2 {
 		return nil
@@ -62,7 +63,7 @@ func (c *cluster) unfitOnTheWay() diag.Diagnostics {
 	}
 	var diags diag.Diagnostics
 	for _, hop := range c.up.hops[:len(c.up.hops)-1] {
-		for _, d := range c.findings(hop) {
+		for _, d := range append(c.findings(hop), c.unrendered(hop)...) {
 			if d.Severity == diag.Error && !known[d.Detail] {
 				at := d.Subject
 				if at.File == "" {
@@ -72,6 +73,20 @@ func (c *cluster) unfitOnTheWay() diag.Diagnostics {
 					"Nothing is changed on any host. Take it out, upgrade, and put it in again.",
 					d.Detail, c.versionNote(), hop).At(at).For(c.target))
 			}
+		}
+	}
+	return diags
+}
+
+// unrendered is what keeps static pods from being rendered in a version of the cluster.
+func (c *cluster) unrendered(version planner.Release) diag.Diagnostics {
+	place := slices.Index(c.view.clusters, c)
+	var diags diag.Diagnostics
+	said := map[string]bool{}
+	for _, n := range c.view.at(place, version).clusters[place].controlPlanes() {
+		if err := kubeadm.CheckPods(n.input()); err != nil && !said[err.Error()] {
+			said[err.Error()] = true
+			diags = append(diags, n.misfit(err))
 		}
 	}
 	return diags
@@ -161,9 +176,10 @@ func (w *waypoint) choose() {
 	}
 }
 
-// waypointItems are the static pods of a control plane and their images.
+// waypointItems are the static pods of a control plane and their images; none where a
+// twin's cannot be rendered.
 func (n *node) waypointItems() []state.Item {
-	if kubeadm.Check(n.input()) != nil {
+	if kubeadm.CheckPods(n.input()) != nil {
 		return nil
 	}
 	pods := slices.Concat(etcd.nodeItems(n), controlPlane.nodeItems(n))

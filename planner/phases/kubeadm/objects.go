@@ -76,19 +76,30 @@ func Check(in Input) error {
 	v := in.view()
 	errs := []error{CheckVersion(v.KubernetesVersion)}
 	if v.controlPlane() {
-		for _, c := range planeComponents {
-			_, err := StaticPod(in, c)
-			errs = append(errs, err)
-		}
-		if v.Etcd.External == nil {
-			_, err := EtcdPod(in, "", false)
-			errs = append(errs, err)
-		}
+		errs = append(errs, podErrors(in)...)
 		_, err := v.objects()
 		errs = append(errs, err)
 	}
 	_, err := KubeletConfig(in)
 	return once(append(errs, err))
+}
+
+// CheckPods is Check for the static pods of a control plane alone, which is all that is
+// rendered of a version on the way to another one.
+func CheckPods(in Input) error { return once(podErrors(in)) }
+
+// podErrors are those of rendering static pods.
+func podErrors(in Input) []error {
+	var errs []error
+	for _, c := range planeComponents {
+		_, err := StaticPod(in, c)
+		errs = append(errs, err)
+	}
+	if in.Cluster.Etcd.External == nil {
+		_, err := EtcdPod(in, "", false)
+		errs = append(errs, err)
+	}
+	return errs
 }
 
 // once joins errors, each text once: what several files are made of is wrong in all of them.
