@@ -61,6 +61,27 @@ func within(mode, other string) bool {
 	return err == nil && otherErr == nil && have&^want == 0
 }
 
+// fileMode is the mode of a file as it compares with what is wanted. Of what only root
+// reads one that allows less is as good: hosts are hardened so.
+func fileMode(it *state.Item, f state.FileReport) string {
+	want := it.Attributes.Get("mode").AsString()
+	if it.Kind != state.KindFile && within(f.Mode, want) {
+		return want
+	}
+	return f.Mode
+}
+
+// keptModes has files that are there keep a stricter mode when they are written.
+func (n *node) keptModes(ops []planner.Operation) []planner.Operation {
+	for i, op := range ops {
+		if w, ok := op.(planner.WriteFile); ok && within(n.report.Files[w.Path].Mode, w.Mode) {
+			w.Mode = n.report.Files[w.Path].Mode
+			ops[i] = w
+		}
+	}
+	return ops
+}
+
 // setAccess is a change without what it says of who may read a key, and the operation
 // that puts that right; nil when it says nothing of it.
 func (v *View) setAccess(c planner.Change) (planner.Change, planner.Operation) {

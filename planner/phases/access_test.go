@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -131,6 +132,47 @@ func TestStricterAccessStays(t *testing.T) {
 	o.wantNothing()
 	if !strings.Contains(o.keyFiles("10.0.0.11"), "/etc/kubernetes/pki/ca.key 0400 root:root") {
 		t.Errorf("got %s", o.keyFiles("10.0.0.11"))
+	}
+}
+
+// TestStricterFilesStay: a stricter mode of manifests and of the kubelet's files, as hosts
+// are hardened, is as good as kubeadm's. The kubelet's keep it when they are written.
+func TestStricterFilesStay(t *testing.T) {
+	t.Parallel()
+	kubelets := []string{"/var/lib/kubelet/config.yaml", "/var/lib/kubelet/instance-config.yaml", "/var/lib/kubelet/kubeadm-flags.env"}
+	o := founded(t, 1, 1)
+	for _, path := range kubelets {
+		o.edit("10.0.0.11", "file "+path+" mode 0600")
+		o.edit("10.0.0.21", "file "+path+" mode 0400")
+	}
+	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		o.edit("10.0.0.11", "file /etc/kubernetes/manifests/"+component+".yaml mode 0400")
+	}
+	o.wantNothing()
+	if p := o.result.Plan; len(p.Drift) > 0 {
+		t.Errorf("drift: %v", p.Drift)
+	}
+	cl := o.config.Clusters[0]
+	cl.Kubelet.Config, cl.Kubelet.Args = state.FromGo(map[string]any{"maxPods": 50}), []config.Arg{{Name: "v", Value: "3"}}
+	cl.APIServer.Args = []config.Arg{{Name: "audit-log-maxage", Value: "30"}}
+	o.must(o.apply())
+	o.wantNothing()
+	for address, want := range map[string]string{"10.0.0.11": "0600", "10.0.0.21": "0400"} {
+		for _, path := range kubelets {
+			r, err := o.world.Host(address).Observe(t.Context(), state.Query{Files: []state.FileQuery{{Path: path}}})
+			o.must(err)
+			if got := r.Files[path].Mode; got != want {
+				t.Errorf("%s of %s has the mode %s, want %s", path, address, got, want)
+			}
+		}
+	}
+	// What allows more, or something else, is drift.
+	o.edit("10.0.0.11", "file "+kubelets[0]+" mode 0620")
+	o.edit("10.0.0.21", "file "+kubelets[0]+" mode 0666")
+	p, err := o.plan()
+	o.must(err)
+	if len(p.Drift) != 2 || len(p.Changes) != 2 {
+		t.Errorf("%d items drifted and %d change, want 2:\n%s", len(p.Drift), len(p.Changes), describe(p))
 	}
 }
 

@@ -107,7 +107,8 @@ func kubeletStep(n *node, w work) planner.Step {
 	if n.marksCA() {
 		s.Operations = append(s.Operations, n.markCA(n.cluster.atOnce[n.cluster.caBase()]))
 	}
-	s.Operations = append(s.Operations, fileOperations(w)...)
+	// kubeadm writes into the kubelet's files, which keep their modes; manifests it replaces.
+	s.Operations = append(s.Operations, n.keptModes(fileOperations(w))...)
 	units := []planner.Operation{
 		planner.Unit{Unit: kubeletUnit, Action: "enable"},
 		planner.Unit{Unit: kubeletUnit, Action: "restart", Reload: true},

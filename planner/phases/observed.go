@@ -195,10 +195,11 @@ func (v *View) observeFile(it *state.Item, f state.FileReport) (state.Value, boo
 	if !f.Exists {
 		return state.Value{}, false
 	}
-	attrs, err := v.fileAttributes(it.Kind, f.Content, f.Mode, f.Owner)
+	mode := fileMode(it, f)
+	attrs, err := v.fileAttributes(it.Kind, f.Content, mode, f.Owner)
 	if err != nil {
 		// A file that cannot be parsed differs in everything and is shown as text.
-		return attributes("content", string(f.Content), "mode", f.Mode, "owner", f.Owner), true
+		return attributes("content", string(f.Content), "mode", mode, "owner", f.Owner), true
 	}
 	return attrs, true
 }
