@@ -26,9 +26,45 @@ func (n *node) ignore() {
 		flags, n.Taints = append(flags, []string{"register-with-taints"}), nil
 	}
 	n.Kubelet.Args = ignoreArgs(n.Kubelet.Args, n.seen(state.KindEnvFile, kubeletFlags), flags)
-	for _, c := range componentArgs(&settings) {
-		*c.args = ignoreArgs(*c.args, n.seen(state.KindStaticPod, manifest(c.component)), shared.Below(c.block, "arg"))
+	n.ignored = n.ignoredArgs(componentArgs(&settings))
+}
+
+// ignoredArgs are the arguments of static pods that are ignored. They are not put into the
+// settings: a patch may speak of where an argument stands, and of the value that it has.
+func (n *node) ignoredArgs(components []component) *kubeadm.Kept {
+	out := kubeadm.Kept{}
+	for _, c := range components {
+		names := n.cluster.Lifecycle.Below(c.block, "arg")
+		if len(names) == 0 {
+			continue
+		}
+		seen, err := kubeadm.StaticPodAttributes(n.report.Files[manifest(c.component)].Content)
+		if err != nil {
+			continue
+		}
+		there, values := groupArgs(seen.Get("args").AsArgs()), map[string][]string{}
+		for _, name := range names {
+			configured := slices.ContainsFunc(*c.args, func(a config.Arg) bool { return a.Name == name[0] })
+			// One of kubeadm's own that is not there is rendered all the same.
+			if there[name[0]] != nil || configured {
+				values[name[0]] = there[name[0]]
+			}
+		}
+		out[c.component] = values
 	}
+	if len(out) == 0 {
+		return nil
+	}
+	return &out
+}
+
+// groupArgs are the values of arguments by name.
+func groupArgs(args []state.Arg) map[string][]string {
+	out := map[string][]string{}
+	for _, a := range args {
+		out[a.Name] = append(out[a.Name], a.Value)
+	}
+	return out
 }
 
 // seen is a file of the host as it is compared; null when it cannot be read.
@@ -69,21 +105,29 @@ func componentArgs(c *config.Cluster) []component {
 }
 
 // ignoreArgs takes the named arguments from what is there: as often, and with
-// the values, that it has.
+// the values, that it has. Those that are wanted keep their places.
 func ignoreArgs(wanted []config.Arg, seen state.Value, names [][]string) []config.Arg {
 	if seen.IsNull() {
 		return wanted
 	}
-	out := slices.Clone(wanted)
+	there := groupArgs(seen.Get("args").AsArgs())
 	for _, name := range names {
-		out = slices.DeleteFunc(out, func(a config.Arg) bool { return a.Name == name[0] })
-		for _, a := range seen.Get("args").AsArgs() {
-			if a.Name == name[0] {
-				out = append(out, config.Arg{Name: a.Name, Value: a.Value})
+		values := there[name[0]]
+		var out []config.Arg
+		for _, a := range wanted {
+			switch {
+			case a.Name != name[0]:
+				out = append(out, a)
+			case len(values) > 0:
+				out, values = append(out, config.Arg{Name: a.Name, Value: values[0]}), values[1:]
 			}
 		}
+		for _, value := range values {
+			out = append(out, config.Arg{Name: name[0], Value: value})
+		}
+		wanted = out
 	}
-	return out
+	return wanted
 }
 
 // ignoreTree takes what lies at the paths from what is there.

@@ -114,6 +114,8 @@ type node struct {
 	// settings are the cluster's as this node has them: what is ignored is as it
 	// is on its host.
 	settings *config.Cluster
+	// ignored are arguments of its static pods that are left to others; nil where none is.
+	ignored *kubeadm.Kept
 	// report is nil when the host did not answer.
 	report *state.Report
 	// name is the Kubernetes node name.
@@ -281,6 +283,7 @@ func (n *node) input() kubeadm.Input {
 	in := kubeadm.Input{
 		Cluster: n.settings, Node: n.Node, NodeName: n.name, Facts: n.facts(), RunningKubelet: n.runningKubelet(),
 		ExternalCA: n.cluster.externalCA(), SigningCert: n.signing().certificate, SigningKey: n.signing().key,
+		Kept: n.ignored,
 	}
 	// Without an endpoint the first control plane stands for the cluster.
 	if seat := n.cluster.seatNode(); seat != nil {

@@ -2,7 +2,9 @@ package kubeadm
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/state"
@@ -40,6 +42,27 @@ func lastArg(args []config.Arg, name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// keep is a command with other values of some arguments, where it has these.
+func keep(command []string, args map[string][]string) []string {
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		values, prefix := slices.Clone(args[name]), "--"+name+"="
+		var out []string
+		for _, word := range command {
+			switch {
+			case !strings.HasPrefix(word, prefix):
+				out = append(out, word)
+			case len(values) > 0:
+				out, values = append(out, prefix+values[0]), values[1:]
+			}
+		}
+		for _, value := range values {
+			out = append(out, prefix+value)
+		}
+		command = out
+	}
+	return command
 }
 
 // flags prints arguments as words.

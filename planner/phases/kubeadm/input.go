@@ -33,7 +33,13 @@ type Input struct {
 	// cluster where no control_plane_endpoint is configured: a worker joins
 	// through it. Empty is this node's own.
 	SharedAddress string
+	// Kept are arguments of static pods that are as they are on the host; nil where none is.
+	Kept *Kept
 }
+
+// Kept are arguments of static pods that are as they are on a host, whatever the
+// configuration and its patches say of them: their values there, by component and name.
+type Kept map[string]map[string][]string
 
 // Paths and ports that kubeadm fixes.
 const (
@@ -64,6 +70,7 @@ type view struct {
 	externalCA bool
 	// signingCert and signingKey are those of the controller manager.
 	signingCert, signingKey string
+	kept                    Kept
 	// name is the Kubernetes node name.
 	name string
 	// advertise is the canonical form of the address that this node advertises.
@@ -78,6 +85,9 @@ func (in Input) view() *view {
 	v := &view{Cluster: *in.Cluster, node: in.Node, externalCA: in.ExternalCA, signingCert: in.SigningCert, signingKey: in.SigningKey}
 	if v.node == nil {
 		v.node = &config.Node{Role: config.ControlPlane}
+	}
+	if in.Kept != nil {
+		v.kept = *in.Kept
 	}
 	if in.Facts != nil {
 		v.facts = *in.Facts

@@ -193,17 +193,23 @@ func (v *view) patchPod(pod corev1.Pod) (corev1.Pod, error) {
 	if v.gate("RootlessControlPlane", false) {
 		return pod, errRootless
 	}
-	patches := v.patches(pod.Name)
-	if len(patches) == 0 {
-		return pod, nil
+	name := pod.Name
+	if patches := v.patches(name); len(patches) > 0 {
+		content, err := json.Marshal(pod)
+		if err != nil {
+			return pod, fmt.Errorf("internal error: cannot write the manifest of %s: %w", name, err)
+		}
+		// kubeadm reads the result back into a Pod: what a Pod does not have falls away.
+		if _, pod, err = readPatched(content, patches, "manifest of "+name, func(b []byte, p *corev1.Pod) error { return utiljson.Unmarshal(b, p) }); err != nil {
+			return pod, err
+		}
 	}
-	content, err := json.Marshal(pod)
-	if err != nil {
-		return pod, fmt.Errorf("internal error: cannot write the manifest of %s: %w", pod.Name, err)
+	if len(pod.Spec.Containers) > 0 {
+		// Behind the patches, which may speak of places in the command, and of values.
+		command := &pod.Spec.Containers[0].Command
+		*command = keep(*command, v.kept[name])
 	}
-	// kubeadm reads the result back into a Pod: what a Pod does not have falls away.
-	_, patched, err := readPatched(content, patches, "manifest of "+pod.Name, func(b []byte, p *corev1.Pod) error { return utiljson.Unmarshal(b, p) })
-	return patched, err
+	return pod, nil
 }
 
 func portString(port int) string { return strconv.Itoa(port) }
