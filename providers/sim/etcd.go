@@ -48,7 +48,7 @@ func (w *World) stepEtcd(m *machine) (changed, done bool) {
 }
 
 func dataFolder(p *manifest) string {
-	return clean(p.flag("data-dir", "/var/lib/etcd")) + "/member"
+	return p.onHost(clean(p.flag("data-dir", "/var/lib/etcd"))) + "/member"
 }
 
 // memberOf is the member that a host's data is of, or nil.

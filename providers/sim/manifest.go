@@ -23,6 +23,8 @@ type manifest struct {
 	labels map[string]any
 	image  string
 	args   []string // without the binary
+	// mounted are the host's paths, by where the first container has them.
+	mounted map[string]string
 	// hash stands for the kubelet's config.hash: equal for equal pods, however written.
 	hash string
 	err  error
@@ -63,7 +65,34 @@ func parseManifest(content string) *manifest {
 	if len(command) > 0 {
 		p.args = command[1:]
 	}
+	p.mounted = mounted(state.FromGo(spec["volumes"]), state.FromGo(c["volumeMounts"]))
 	return p
+}
+
+func mounted(volumes, mounts state.Value) map[string]string {
+	out := map[string]string{}
+	for _, mount := range mounts.AsList() {
+		for _, v := range volumes.AsList() {
+			if host := v.Get("hostPath.path").AsString(); host != "" && v.Get("name").Equal(mount.Get("name")) {
+				out[clean(mount.Get("mountPath").AsString())] = clean(host)
+			}
+		}
+	}
+	return out
+}
+
+// onHost is where the host has what the container has at a path.
+func (p *manifest) onHost(path string) string {
+	mount := ""
+	for at := range p.mounted {
+		if len(at) > len(mount) && strings.HasPrefix(path+"/", at+"/") {
+			mount = at
+		}
+	}
+	if mount == "" {
+		return path
+	}
+	return clean(p.mounted[mount] + path[len(mount):])
 }
 
 func texts(x any) []string {
