@@ -73,6 +73,11 @@ func TestGivenCA(t *testing.T) {
 		onHosts          bool
 		want             string
 	}{
+		"chain stays": {own + selfSigned(t, large, nil), pkcs8(t, key), false, ""},
+		"chain on hosts": {
+			own + selfSigned(t, large, func(c *x509.Certificate) { c.Subject.CommonName = "root" }), pkcs8(t, key), true,
+			"Invalid CA certificate: There are 2 certificates: \"given\", \"root\". With on_hosts the controller manager signs with this file, and it exits where there is more than one in it. Give the first alone: who trusts that needs no other.",
+		},
 		"PKCS #8":          {own, pkcs8(t, key), true, ""},
 		"OpenSSL's SEC 1":  {own, block("EC PARAMETERS", []byte{6, 8}) + block("EC PRIVATE KEY", sec1), true, ""},
 		"PKCS #1":          {selfSigned(t, large, nil), block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(large)), true, ""},
@@ -111,6 +116,24 @@ func TestGivenCA(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSigningElsewhere: a controller manager that signs with another file does not mind
+// what stands behind the CA.
+func TestSigningElsewhere(t *testing.T) {
+	t.Parallel()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cl := config.NewCluster("prod", "1.36.3")
+	cl.Certificates.CA = config.GivenCA{Certificate: selfSigned(t, key, nil) + selfSigned(t, key, nil), Key: state.NewSecret([]byte(pkcs8(t, key))), OnHosts: true}
+	cl.ControllerManager.Args = []config.Arg{{Name: "cluster-signing-cert-file", Value: "/etc/kubernetes/pki/signing.crt"}}
+	for _, d := range (&config.Config{Clusters: []*config.Cluster{cl}}).Validate() {
+		if strings.Contains(d.Summary, "CA") {
+			t.Error(d)
+		}
 	}
 }
 

@@ -38,7 +38,23 @@ func (c checker) certificates(cl *Cluster) {
 	case cl.UploadCerts && !p.CA.IsZero() && !p.CA.OnHosts:
 		c.errorf("upload_certs", "Certificates cannot be uploaded", "upload_certs puts the CA's key into the cluster, and that key stays with you. Write on_hosts = true in the block ca, or leave upload_certs out.")
 	}
+	c.signingCA(cl)
 	c.certificateKey(cl)
+}
+
+// signingCA wants the CA with which the controller manager signs to be one certificate
+// alone: it exits where there are more in the file (pkg/controller/certificates/signer).
+func (c checker) signingCA(cl *Cluster) {
+	ca := cl.Certificates.CA
+	certs, err := ParseCertificates([]byte(ca.Certificate))
+	if err != nil || len(certs) == 1 || !ca.OnHosts || lastArg(cl.ControllerManager.Args, "cluster-signing-cert-file") != "" {
+		return
+	}
+	names := make([]string, len(certs))
+	for i, cert := range certs {
+		names[i] = Quote(cert.Subject.CommonName)
+	}
+	c.errorf("certificates.ca.certificate", "Invalid CA certificate", "There are %d certificates: %s. With on_hosts the controller manager signs with this file, and it exits where there is more than one in it. Give the first alone: who trusts that needs no other.", len(certs), strings.Join(names, ", "))
 }
 
 // certificateKey checks the key that encrypts uploaded certificates: AES-256.

@@ -34,6 +34,8 @@ type authority struct {
 	block string
 	// certificate is the operator's; nil for a CA that kubewright makes.
 	certificate *x509.Certificate
+	// chain are the serials of what is given behind it.
+	chain []string
 }
 
 // caBlocks are the blocks of the CAs by kubeadm's names of them.
@@ -55,7 +57,10 @@ func authoritiesOf(c *config.Cluster) []authority {
 
 // take makes the authority the operator's. Its certificate was validated before.
 func (a *authority) take(g config.GivenCA) {
-	a.certificate, _ = config.ParseCertificate([]byte(g.Certificate))
+	certs, _ := config.ParseCertificates([]byte(g.Certificate))
+	if len(certs) > 0 {
+		a.certificate, a.chain = certs[0], chainOf(certs)
+	}
 	switch {
 	case g.OnHosts:
 		a.custody = onHosts
@@ -70,6 +75,15 @@ func (a *authority) take(g config.GivenCA) {
 	info := state.CertificateInfoOf(a.certificate)
 	a.CommonName, a.Organizations, a.DNSNames, a.IPAddresses = info.CommonName, info.Organizations, info.DNSNames, info.IPAddresses
 	a.Usages, a.Algorithm = info.Usages, info.Algorithm
+}
+
+// chainOf are the serials of the certificates behind the first.
+func chainOf(certs []*x509.Certificate) []string {
+	var out []string
+	for _, c := range certs[1:] {
+		out = append(out, state.CertificateInfoOf(c).Serial)
+	}
+	return out
 }
 
 // authority is the CA with the base path.

@@ -229,6 +229,32 @@ func (o *operator) wantOwnFromKubeconfig() {
 	}
 }
 
+// TestChainOfCA: what stands behind a given CA in its file is brought as well, and goes
+// with it.
+func TestChainOfCA(t *testing.T) {
+	t.Parallel()
+	cfg := withCAs(t, 1, 1, false, "ECDSA")
+	o := newOperator(t, cfg)
+	o.must(o.apply())
+	ca := &cfg.Clusters[0].Certificates.CA
+	alone := ca.Certificate
+	for _, text := range []string{alone + givenCA(t, "Root", "ECDSA").Certificate, alone + givenCA(t, "Other", "ECDSA").Certificate, alone} {
+		ca.Certificate = text
+		p, err := o.plan()
+		o.must(err)
+		if got := describe(p); strings.Count(got, "/etc/kubernetes/pki/ca (configuration changed)\n    chain") != 2 || len(p.Changes) != 2 {
+			t.Errorf("the plan is not to bring the file to two hosts:\n%s", got)
+		}
+		o.must(o.carryOut())
+		o.wantNothing()
+		for _, n := range cfg.Nodes {
+			if got := len(o.view.Reports[n.Target].Files["/etc/kubernetes/pki/ca.crt"].Certificates); got != strings.Count(text, "BEGIN") {
+				t.Errorf("%s has %d certificates", n.Address, got)
+			}
+		}
+	}
+}
+
 // TestExternalCAGrows: nodes join and leave a cluster that runs.
 func TestExternalCAGrows(t *testing.T) {
 	t.Parallel()

@@ -81,7 +81,7 @@ func (n *node) authorityItem(phase string, a authority) state.Item {
 	info := state.CertificateInfoOf(a.certificate)
 	it := state.Item{
 		Address: item(n.target, phase, "certificate", a.Base), Kind: state.KindCertificate, Partial: true,
-		Attributes: attributes("common_name", info.CommonName, "signed_by", info.KeyDigest, "serial", info.Serial, "not_after", rfc3339(info.NotAfter), "usages", sorted(info.Usages)),
+		Attributes: attributes("common_name", info.CommonName, "signed_by", info.KeyDigest, "serial", info.Serial, "chain", a.chain, "not_after", rfc3339(info.NotAfter), "usages", sorted(info.Usages)),
 		Origin:     map[string]state.Source{"": n.cluster.origin(a.block + ".certificate")},
 		// While it is rotated the stages bring it.
 		CreateOnly: n.cluster.rotation(a.Base) != nil,

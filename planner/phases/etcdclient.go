@@ -86,7 +86,7 @@ func (n *node) clientItems() []state.Item {
 		if certs, err := config.ParseCertificates([]byte(f.certificate)); err == nil {
 			info := state.CertificateInfoOf(certs[0])
 			it.Kind, it.Partial = state.KindCertificate, true
-			it.Attributes = attributes("common_name", info.CommonName, "serial", info.Serial, "not_after", rfc3339(info.NotAfter))
+			it.Attributes = attributes("common_name", info.CommonName, "serial", info.Serial, "chain", chainOf(certs), "not_after", rfc3339(info.NotAfter))
 		}
 		items = append(items, it)
 	}

@@ -66,6 +66,15 @@ func TestExternalEtcdFiles(t *testing.T) {
 			o.must(o.carryOut())
 			o.wantNothing()
 
+			cfg.Clusters[0].Etcd.External.CAContent += givenCA(t, "next", "ECDSA").Certificate
+			p, err = o.plan()
+			o.must(err)
+			if text := describe(p); strings.Count(text, "/ca.pem (configuration changed)\n    chain: ") != 2 {
+				t.Errorf("the plan does not bring the CA behind the first:\n%s", text)
+			}
+			o.must(o.carryOut())
+			o.wantNothing()
+
 			o.must(sim.Edit(o.world, "10.0.0.12", "file "+dir+"/client-key.pem delete"))
 			o.must(o.apply())
 			o.wantNothing()

@@ -215,9 +215,13 @@ func observeCertificate(it *state.Item, f state.FileReport, now time.Time) (stat
 	if it.Attributes.Get("serial").IsNull() {
 		return attrs, true
 	}
-	// Which one it is matters only of what somebody else issued.
+	// Which one it is, and what stands behind it, matters only of what somebody else issued.
 	m := maps.Clone(attrs.AsMap())
-	m["serial"] = state.String(f.Certificates[0].Serial)
+	chain := []string{}
+	for _, c := range f.Certificates[1:] {
+		chain = append(chain, c.Serial)
+	}
+	m["serial"], m["chain"] = state.String(f.Certificates[0].Serial), state.FromGo(chain)
 	return state.Map(m), true
 }
 
