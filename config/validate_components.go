@@ -99,18 +99,27 @@ func (c checker) argValue(path, component string, a Arg) {
 	}
 	c.here = a.Source
 	if component == "kubelet" {
-		c.ofNode(flagName(component, a.Name))
+		c.ofNode(flagName(component, a.Name), a.Value)
 	}
 	c.value(path, component, a)
 }
 
-// ofNode refuses arguments of the kubelet that are made from the node's attributes.
-func (c checker) ofNode(flag string) {
+// kubeletCertificates is the folder in which a kubelet keeps its certificates.
+const kubeletCertificates = "/var/lib/kubelet/pki"
+
+// ofNode refuses arguments of the kubelet that are made from the node's attributes, or
+// are the same on every node.
+func (c checker) ofNode(flag, value string) {
 	switch flag {
 	case "hostname-override":
 		c.errorf("", "Node name as an argument", "The name of a node is its attribute name; from that the argument is made.")
 	case "container-runtime-endpoint":
 		c.errorf("", "Socket as an argument", "The socket of the container runtime is the node's attribute cri_socket.")
+	case "cert-dir":
+		if strings.TrimSuffix(value, "/") != kubeletCertificates {
+			c.errorf("", "Folder of certificates as an argument", "A kubelet's certificates are looked for in %s, and a kubelet that keeps them elsewhere would be waited for in vain. Leave cert-dir out; for another disk, mount it there. "+
+				"Of a kubelet that runs with it, move the files there first, make the link kubelet-client-current.pem anew, and name that in /etc/kubernetes/kubelet.conf.", kubeletCertificates)
+		}
 	}
 }
 

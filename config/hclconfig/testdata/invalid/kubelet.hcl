@@ -321,4 +321,9 @@ node "o" {
   cluster = cluster.o
   role    = "control-plane"
   address = "10.0.0.15"
+
+  kubelet {
+    arg "cert-dir" { value = "/srv/kubelet" } # ERROR: Folder of certificates as an argument
+    arg "cert-dir" { value = "/var/lib/kubelet/pki/" }
+  }
 }
