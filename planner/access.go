@@ -59,10 +59,15 @@ func (c Change) OnlyAccess() bool {
 	return len(access) > 0 && len(others) == 0
 }
 
+// lasts tells an attribute that counts also of a file that matters only while it is made,
+// as far as it was remembered and can be seen: who may read a key, and which certificate
+// of the CA is trusted.
+func lasts(kind state.Kind, path string) bool { return isAccess(kind, path) || path == CASerial }
+
 // onceThere leaves of the differences of an item that matters only while it is made
-// what counts afterwards as well: a renewal that is due, and who may read a key.
+// what counts afterwards as well: a renewal that is due, and what lasts.
 func onceThere(kind state.Kind, changes []AttributeChange) []AttributeChange {
 	return slices.DeleteFunc(changes, func(a AttributeChange) bool {
-		return a.Path != RenewalDue && (!isAccess(kind, a.Path) || a.Before.IsNull() || a.After.IsNull())
+		return a.Path != RenewalDue && (!lasts(kind, a.Path) || a.Before.IsNull() || a.After.IsNull())
 	})
 }

@@ -22,6 +22,10 @@ const (
 // ends soon. Time alone changes it: that is no drift, nobody did it.
 const RenewalDue = "renewal_due"
 
+// CASerial is the attribute of a kubeconfig, and of cluster-info, that tells which
+// certificate of the operator's CA they trust: it may be issued anew for the same key.
+const CASerial = "ca_serial"
+
 // StaleFiles is the attribute of a static pod that runs as it was before these
 // files were written, and of the kubeconfig of a kubelet that does. It is never wanted.
 const StaleFiles = "stale_files"
@@ -84,9 +88,10 @@ func Drift(observed, recorded *state.Snapshot) []Change {
 			differences = onceThere(was.Kind, differences)
 		}
 		// The arrow points from what we remember to what is there now. Who may read a
-		// key an older version did not remember.
+		// key, or which certificate is trusted, an older version did not remember; the
+		// latter is not looked for while the CA is rotated.
 		for _, a := range differences {
-			if a.Path == RenewalDue || isAccess(was.Kind, a.Path) && a.After.IsNull() {
+			if a.Path == RenewalDue || lasts(was.Kind, a.Path) && a.After.IsNull() || a.Path == CASerial && a.Before.IsNull() {
 				continue
 			}
 			c.Attributes = append(c.Attributes, AttributeChange{Path: a.Path, Before: a.After, After: a.Before})

@@ -210,14 +210,23 @@ type KubeconfigInfo struct {
 	Cluster string `json:"cluster"`
 	User    string `json:"user"`
 	Context string `json:"context"`
-	// CAKeyDigests are the identities of the trusted CAs.
-	CAKeyDigests []string         `json:"ca_key_digests,omitempty"`
-	Client       *CertificateInfo `json:"client,omitempty"`
+	// CAs are the certificates of the trusted CAs.
+	CAs    []CertificateInfo `json:"cas,omitempty"`
+	Client *CertificateInfo  `json:"client,omitempty"`
 	// ClientCertificate and ClientKey are paths, where the file names them instead of inlining.
 	ClientCertificate string `json:"client_certificate,omitempty"`
 	ClientKey         string `json:"client_key,omitempty"`
 	// Token tells that it authenticates by a bearer token.
 	Token bool `json:"token,omitempty"`
+}
+
+// CAKeyDigests are the identities of the trusted CAs.
+func (k *KubeconfigInfo) CAKeyDigests() []string {
+	var out []string
+	for _, c := range k.CAs {
+		out = append(out, c.KeyDigest)
+	}
+	return out
 }
 
 // MarksFormat is the format of the marks that this version writes. It reads that

@@ -108,6 +108,24 @@ func (c *cluster) caDigest(base string) string {
 	return c.cas[base]
 }
 
+// givenSerial tells the operator's certificate of the cluster's CA from others for the same
+// key; empty for a CA of ours, and while it is rotated.
+func (c *cluster) givenSerial() string {
+	a := c.authority(c.caBase())
+	if a.certificate == nil || c.rotation(a.Base) != nil {
+		return ""
+	}
+	return state.CertificateInfoOf(a.certificate).Serial
+}
+
+// trusting adds to the attributes of what trusts the cluster's CA by which certificate.
+func (c *cluster) trusting(attrs state.Value) state.Value {
+	if serial := c.givenSerial(); serial != "" {
+		return with(attrs, planner.CASerial, serial)
+	}
+	return attrs
+}
+
 // signedBy is the identity of the CA for an attribute: pending while the CA is to be made.
 func (c *cluster) signedBy(base string) state.Value {
 	if digest := c.caDigest(base); digest != "" {

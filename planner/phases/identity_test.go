@@ -350,7 +350,7 @@ func TestStrayLeavers(t *testing.T) {
 			"its file of the CA is gone": func(v *phases.View, n *config.Node) {
 				see(v, n, pki+"ca.crt", func(f *state.FileReport) { *f = state.FileReport{} })
 				see(v, n, "/etc/kubernetes/kubelet.conf", func(f *state.FileReport) {
-					f.Kubeconfig = &state.KubeconfigInfo{CAKeyDigests: []string{strings.Repeat("f", 64)}}
+					f.Kubeconfig = &state.KubeconfigInfo{CAs: []state.CertificateInfo{{KeyDigest: strings.Repeat("f", 64)}}}
 				})
 			},
 		} {

@@ -21,7 +21,7 @@ var kubeconfigs = phase{
 			}
 			it.CreateOnly = k.Path == superAdminConf || k.Path == kubeletConf && !n.cluster.externalCA()
 			if it.CreateOnly && k.Path == kubeletConf {
-				it.Initial = []string{"mode", "owner"} // later on they are those of kubelet-finalize
+				it.Initial = []string{"mode", "owner", planner.CASerial} // later on they are those of kubelet-finalize
 			}
 			items = append(items, it)
 		}
@@ -43,6 +43,9 @@ const (
 	schedulerConf     = "/etc/kubernetes/scheduler.conf"
 	kubeletClientCert = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 )
+
+// givenCertificate is where the configuration gives the cluster's CA.
+const givenCertificate = "certificates.ca.certificate"
 
 func (n *node) kubeconfigSpecs() []kubeadm.Kubeconfig {
 	switch {
@@ -69,13 +72,17 @@ func kubeconfigStep(n *node, w work) planner.Step {
 		return planner.Step{}
 	}
 	ops := []planner.Operation{folder("/etc/kubernetes", "0755")}
-	restart := false
+	restart, kept := false, false
 	for _, k := range n.kubeconfigSpecs() {
 		for _, c := range w.changes {
 			if c.Address.ID() != k.Path {
 				continue
 			}
-			if !c.OnlyRereads() {
+			switch s, ok := n.suppliedConf(k); {
+			case c.OnlyRereads():
+			case ok && n.keeps(s):
+				ops, kept = append(ops, n.trustGiven(k)...), k.Path == kubeletConf
+			default:
 				ops = append(ops, n.writeKubeconfig(k, c))
 			}
 			restart = restart || k.Path == kubeletConf && !n.joins()
@@ -85,7 +92,10 @@ func kubeconfigStep(n *node, w work) planner.Step {
 	if w.hasEnded() {
 		s.Operations, s.Impact = append(s.Operations, n.reviveKubelet()...), n.revivesImpact()
 	}
-	if restart {
+	switch {
+	case restart && kept: // it goes on with the certificate that it has
+		n.restartKubelet(&s)
+	case restart:
 		n.takeOver(&s)
 	}
 	return s
@@ -130,6 +140,16 @@ func (n *node) writeKubeconfig(k kubeadm.Kubeconfig, c planner.Change) planner.O
 	}
 }
 
+// trustGiven has a kubeconfig for which there is nothing to write it anew with trust the CA
+// as it is given, which comes to a worker later otherwise.
+func (n *node) trustGiven(k kubeadm.Kubeconfig) []planner.Operation {
+	var ops []planner.Operation
+	if !n.isControlPlane() {
+		ops = n.bringCA()
+	}
+	return append(ops, planner.SetKubeconfig{Path: k.Path, Trust: n.cluster.caFile()})
+}
+
 // restartKubelet lets a kubelet that runs take up what it reads only when it starts, and
 // waits for what shows that it has.
 func (n *node) restartKubelet(s *planner.Step, shown ...planner.Operation) {
@@ -161,11 +181,12 @@ func (n *node) kubeconfigItem(phase string, k kubeadm.Kubeconfig) state.Item {
 		"validity": n.cluster.Certificates.Validity.String(),
 	}
 	addList(m, "organizations", k.Organizations)
-	it.Attributes, it.Classes = state.FromGo(m), shownOfCertificates
+	it.Attributes, it.Classes = n.cluster.trusting(state.FromGo(m)), shownOfCertificates
 	it.Origin = map[string]state.Source{
 		"": n.cluster.usual(), "server": n.serverOrigin(k.Server), "cluster": n.cluster.origin("cluster_name"),
 		"algorithm": n.cluster.origin("certificates.algorithm"), "validity": n.cluster.origin("certificates.validity"),
 		planner.RenewalDue: n.cluster.origin("certificates.renew_before", "certificates.validity"),
+		planner.CASerial:   n.cluster.origin(givenCertificate),
 	}
 	return it
 }

@@ -252,8 +252,8 @@ func (n *node) kubeletConfItem(phase string) state.Item {
 	server := kubeadm.KubeletServer(n.input())
 	return state.Item{
 		Address: item(n.target, phase, "file", kubeletConf), Kind: state.KindKubeconfig,
-		Attributes: attributes("server", server, "client_certificate", kubeletClientCert, "mode", keyMode, "owner", root),
-		Origin:     map[string]state.Source{"server": n.serverOrigin(server)},
+		Attributes: n.cluster.trusting(attributes("server", server, "client_certificate", kubeletClientCert, "mode", keyMode, "owner", root)),
+		Origin:     map[string]state.Source{"server": n.serverOrigin(server), planner.CASerial: n.cluster.origin(givenCertificate)},
 		// A kubelet that is getting a certificate of another CA is turned by the stages.
 		CreateOnly: n.cluster.rotates() && n.cluster.clusterCA() != nil && n.inlined(),
 	}
@@ -268,16 +268,21 @@ func (n *node) inlined() bool {
 	return conf == nil || conf.Client != nil
 }
 
-// turnKubelet points a kubelet at its server and its rotated certificate.
+// turnKubelet points a kubelet at its server and its rotated certificate, and has it trust
+// the CA as it is given.
 func (n *node) turnKubelet() planner.Step {
 	t := n.cluster.Timeouts
+	turn := planner.SetKubeconfig{Path: kubeletConf, Server: kubeadm.KubeletServer(n.input()), ClientCertificate: kubeletClientCert}
+	if n.cluster.givenSerial() != "" {
+		turn.Trust = n.cluster.caFile()
+	}
 	var reached []planner.Operation
 	if !n.isControlPlane() {
 		reached = n.reached()
 	}
 	return planner.Step{Via: n.cluster.seat, Impact: "restarts the kubelet here; pods keep running", Operations: append(reached,
 		planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Timeout: t.TLSBootstrap},
-		planner.SetKubeconfig{Path: kubeletConf, Server: kubeadm.KubeletServer(n.input()), ClientCertificate: kubeletClientCert},
+		turn,
 		planner.Unit{Unit: kubeletUnit, Action: "restart"},
 		planner.Wait{For: planner.WaitHTTP, URL: n.kubeletHealth(), Timeout: t.KubeletHealthCheck},
 	)}

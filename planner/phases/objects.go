@@ -1,8 +1,10 @@
 package phases
 
 import (
+	"encoding/base64"
 	"slices"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
@@ -57,7 +59,7 @@ func (c *cluster) objectItems(phase string) []state.Item {
 		}
 		c.objectOrigins(&it, o.Ref)
 		if o.Ref == clusterInfo {
-			it.Attributes = c.clusterInfoAttributes(o.Object)
+			it.Attributes = c.trusting(c.clusterInfoAttributes(o.Object))
 		}
 		items = append(items, it)
 	}
@@ -160,6 +162,24 @@ func (c *cluster) clusterInfoAttributes(object state.Value) state.Value {
 	return attributes("data", map[string]any{"kubeconfig": map[string]any{
 		"server": documents(object.Get("data")).Get("kubeconfig.clusters.0.cluster.server").AsString(),
 	}})
+}
+
+// observeClusterInfo adds which certificate of the CA is in it, where that matters.
+func (c *cluster) observeClusterInfo(it *state.Item, object state.Value) state.Value {
+	attrs := c.clusterInfoAttributes(object)
+	if it.Attributes.Get(planner.CASerial).IsNull() {
+		return attrs
+	}
+	text, _ := base64.StdEncoding.DecodeString(documents(object.Get("data")).Get("kubeconfig.clusters.0.cluster.certificate-authority-data").AsString())
+	certs, err := config.ParseCertificates(text)
+	if err != nil {
+		return attrs
+	}
+	var cas []state.CertificateInfo
+	for _, cert := range certs {
+		cas = append(cas, state.CertificateInfoOf(cert))
+	}
+	return with(attrs, planner.CASerial, trustedSerial(cas, it))
 }
 
 func refOf(o state.Value) state.ObjectRef {

@@ -259,8 +259,8 @@ func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state
 	}
 	mode, owner := access(f, it.Attributes.Get("mode"), it.Attributes.Get("owner"))
 	m := map[string]any{"server": k.Server, "mode": mode, "owner": owner}
-	if len(k.CAKeyDigests) > 0 {
-		m["ca"] = k.CAKeyDigests[0]
+	if len(k.CAs) > 0 {
+		m["ca"], m[planner.CASerial] = k.CAs[0].KeyDigest, trustedSerial(k.CAs, it)
 	}
 	for _, key := range []struct{ name, value string }{
 		{"cluster", k.Cluster}, {"user", k.User}, {"client_certificate", k.ClientCertificate},
@@ -277,6 +277,16 @@ func observeKubeconfig(it *state.Item, f state.FileReport, now time.Time) (state
 		m["not_after"], m[daysLeft] = rfc3339(c.NotAfter), leftOf(*c, now)
 	}
 	return keepDesired(it, state.FromGo(m)), true
+}
+
+// trustedSerial is the CA's certificate that is trusted: the one that the item speaks of
+// where it is among several.
+func trustedSerial(cas []state.CertificateInfo, it *state.Item) string {
+	wanted := it.Attributes.Get(planner.CASerial).AsString()
+	if slices.ContainsFunc(cas, func(c state.CertificateInfo) bool { return c.Serial == wanted }) {
+		return wanted
+	}
+	return cas[0].Serial
 }
 
 // daysLeft is the attribute with the whole days until a certificate ends; negative

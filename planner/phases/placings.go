@@ -1,6 +1,10 @@
 package phases
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kubewright/kubewright/planner"
+)
 
 // componentRows are those of a static pod whose block of the cluster is that one.
 func componentRows(block string) []placing {
@@ -196,7 +200,7 @@ var objectPlacings = map[string]*placings{
 		behind: advertised(`data["kubeconfig.conf"].clusters`),
 	},
 	"ConfigMap/cluster-info": {
-		cluster: []placing{place("control_plane_endpoint", "data.kubeconfig.server")},
+		cluster: []placing{place("control_plane_endpoint", "data.kubeconfig.server"), place(givenCertificate, planner.CASerial)},
 		behind:  advertised("data.kubeconfig.server"),
 	},
 	"ConfigMap/coredns": {cluster: []placing{place("network.dns_domain", "data.Corefile")}},

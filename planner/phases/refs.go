@@ -86,7 +86,7 @@ func (v *View) observeInCluster(it *state.Item) (state.Value, bool) {
 		}
 		switch {
 		case ref == clusterInfo:
-			return c.clusterInfoAttributes(o), true
+			return c.observeClusterInfo(it, o), true
 		case tokenID(it.Address) != "":
 			return v.tokenAttributes(it, o), true
 		case ref == certsSecret && it.Address.Phase == uploadCertsPhase:

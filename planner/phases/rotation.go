@@ -116,7 +116,7 @@ func casIn(r *state.Report, path string) []string {
 	}
 	f := r.Files[path]
 	if f.Kubeconfig != nil {
-		return f.Kubeconfig.CAKeyDigests
+		return f.Kubeconfig.CAKeyDigests()
 	}
 	var out []string
 	for _, c := range f.Certificates {

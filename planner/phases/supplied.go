@@ -297,6 +297,9 @@ func (n *node) suppliedConfItem(s Supply) state.Item {
 	m := n.identity(s)
 	m["mode"], m["owner"], m["ca"] = keyMode, root, n.cluster.caDigest(s.Certificate.CA)
 	m["server"] = s.Kubeconfig.Server
+	if serial := n.cluster.givenSerial(); serial != "" {
+		m[planner.CASerial] = serial
+	}
 	if k, ok := n.kept(s); ok {
 		k.asItIs(m)
 	} else if f, err := n.cluster.read(s); err == nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
@@ -40,6 +41,12 @@ func (n *node) kept(s Supply) (kept, bool) {
 	return kept{CertificateInfo: f.Certificates[0]}, true
 }
 
+// keeps tells that a supply is kept.
+func (n *node) keeps(s Supply) bool {
+	_, ok := n.kept(s)
+	return ok
+}
+
 // keptConf is a kubeconfig with its certificate inside, or with the one that the
 // kubelet asked for while the CA's key was in the cluster still.
 func (n *node) keptConf(spec *kubeadm.Kubeconfig) (kept, bool) {
@@ -69,7 +76,7 @@ func (c *cluster) checkKept(s Supply, k kept) []string {
 	if k.IssuerKeyDigest != digest && (k.IssuerKeyDigest != "" || k.Issuer == ca.CommonName) {
 		out = append(out, fmt.Sprintf("it is not signed by the CA %q that the configuration gives", ca.CommonName))
 	}
-	if k.conf != nil && !slices.Contains(k.conf.CAKeyDigests, digest) {
+	if k.conf != nil && !slices.Contains(k.conf.CAKeyDigests(), digest) {
 		out = append(out, fmt.Sprintf("it does not trust the CA %q that the configuration gives", ca.CommonName))
 	}
 	out = append(out, c.outdated(k.CertificateInfo)...)
@@ -129,12 +136,16 @@ func administers(leaf state.CertificateInfo, group string) bool {
 	return group == "kubeadm:cluster-admins" && slices.Contains(leaf.Organizations, "system:masters")
 }
 
-// asItIs makes the attributes of a kubeconfig those of the one that is kept, but for
-// who may read it: there is nothing to write it anew with.
+// asItIs makes the attributes of a kubeconfig those of the one that is kept, but for who
+// may read it and by which certificate it trusts the CA: there is nothing to write it anew
+// with.
 func (k kept) asItIs(m map[string]any) {
 	m["server"] = k.conf.Server
-	if len(k.conf.CAKeyDigests) > 0 {
-		m["ca"] = k.conf.CAKeyDigests[0]
+	if len(k.conf.CAs) == 0 || k.conf.CAs[0].KeyDigest != m["ca"] {
+		delete(m, planner.CASerial) // it trusts others, who are not to be lost
+	}
+	if len(k.conf.CAs) > 0 {
+		m["ca"] = k.conf.CAs[0].KeyDigest
 	}
 	if k.conf.Client == nil {
 		delete(m, "common_name")

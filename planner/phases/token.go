@@ -28,8 +28,11 @@ var bootstrapToken = phase{
 		case c.up != nil && c.report == nil:
 			// An API that an upgrade has stopped answers when that is done.
 			return c.planesProved()
-		case c.up != nil || c.joinsFirst():
+		case c.up != nil:
 			return nil
+		case c.joinsFirst():
+			// What is told to those who join is the CA as it lies there.
+			return []state.Address{step(c.seat, certsPhase)}
 		}
 		return []state.Address{step(c.seat, waitPlanePhase)}
 	},

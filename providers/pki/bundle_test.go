@@ -66,8 +66,8 @@ func wantTrust(t *testing.T, host *memory, cas []string, signer string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(k.CAKeyDigests, cas) || k.Client.IssuerKeyDigest != signer {
-		t.Errorf("the kubeconfig trusts %v and is signed by %s, want %v and %s", k.CAKeyDigests, k.Client.IssuerKeyDigest, cas, signer)
+	if !slices.Equal(k.CAKeyDigests(), cas) || k.Client.IssuerKeyDigest != signer {
+		t.Errorf("the kubeconfig trusts %v and is signed by %s, want %v and %s", k.CAKeyDigests(), k.Client.IssuerKeyDigest, cas, signer)
 	}
 }
 

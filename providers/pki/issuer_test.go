@@ -196,7 +196,7 @@ func checkAdmin(t *testing.T, host *memory, algorithm string) {
 	if c == nil || c.CommonName != "kubernetes-admin" || c.Algorithm != algorithm || c.IssuerKeyDigest != cas[0].KeyDigest || !c.NotBefore.Equal(cas[0].NotBefore) {
 		t.Errorf("got client %+v", c)
 	}
-	if info.Server != "https://10.77.0.11:6443" || info.Context != "kubernetes-admin@kubernetes" || !slices.Equal(info.CAKeyDigests, []string{cas[0].KeyDigest}) {
+	if info.Server != "https://10.77.0.11:6443" || info.Context != "kubernetes-admin@kubernetes" || !slices.Equal(info.CAKeyDigests(), []string{cas[0].KeyDigest}) {
 		t.Errorf("got %+v", info)
 	}
 }
@@ -277,7 +277,7 @@ func TestTokenKubeconfig(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	info, err := pki.ParseKubeconfig(worker.files[op.Path])
-	if err != nil || !info.Token || info.Client != nil || info.User != "tls-bootstrap-token-user" || len(info.CAKeyDigests) != 1 {
+	if err != nil || !info.Token || info.Client != nil || info.User != "tls-bootstrap-token-user" || len(info.CAs) != 1 {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	if !strings.Contains(string(worker.files[op.Path]), "token: abcdef.0123456789abcdef") {

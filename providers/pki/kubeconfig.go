@@ -209,9 +209,7 @@ func readIdentities(info *state.KubeconfigInfo, ca, client []byte) error {
 		if err != nil {
 			return fmt.Errorf("cannot parse kubeconfig: its CA: %w", err)
 		}
-		for _, c := range cas {
-			info.CAKeyDigests = append(info.CAKeyDigests, c.KeyDigest)
-		}
+		info.CAs = cas
 	}
 	if len(client) > 0 {
 		// Together with the CA, so that the signer is found among its certificates.

@@ -250,7 +250,7 @@ users:
 		t.Errorf("certificate: %+v", f)
 	}
 	k := r.Files["/etc/admin.conf"].Kubeconfig
-	if k == nil || k.Server != "https://10.0.0.1:6443" || k.Client == nil || !k.Token || len(k.CAKeyDigests) != 1 {
+	if k == nil || k.Server != "https://10.0.0.1:6443" || k.Client == nil || !k.Token || len(k.CAs) != 1 {
 		t.Errorf("kubeconfig: %+v, %s", k, r.Files["/etc/admin.conf"].Invalid)
 	}
 	said := strings.ReplaceAll(s.stdout.String(), "\n", "")

@@ -209,11 +209,8 @@ func (w *World) handshake(m, server *machine, name string, r *record) (*session,
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(r.Kubeconfig.CAKeyDigests, cert.IssuerKeyDigest) {
-		return nil, errors.New("x509: certificate signed by unknown authority")
-	}
-	if w.caEnded(server, p.flag("client-ca-file", ""), cert.IssuerKeyDigest) {
-		return nil, errors.New("x509: certificate has expired or is not yet valid: that of its CA")
+	if err := w.vouch(m, r.Kubeconfig.CAs, cert); err != nil {
+		return nil, err
 	}
 	if !covers(cert, name) {
 		return nil, notFor(cert, name)

@@ -188,6 +188,14 @@ func (w *World) content(f *file) []byte {
 	return []byte(w.d.Blobs[f.SHA256])
 }
 
+// text is a file's content as whoever reads it sees it.
+func (w *World) text(f *file) []byte {
+	if f.Record != nil && f.Record.PEM != "" {
+		return []byte(f.Record.PEM)
+	}
+	return w.content(f)
+}
+
 // blob is content in the world's file: text as it is, anything else in base64.
 type blob string
 

@@ -81,7 +81,7 @@ func (w *World) secrets(m *machine, paths []string) map[string]state.Secret {
 	out := map[string]state.Secret{}
 	for _, p := range paths {
 		if f := w.resolve(m, clean(p)); f.isRegular() {
-			out[p] = state.NewSecret(w.content(f))
+			out[p] = state.NewSecret(w.text(f))
 		}
 	}
 	return out

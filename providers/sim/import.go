@@ -123,9 +123,7 @@ func importKubeconfig(content []byte) (*record, error) {
 		use  func(*record)
 	}{
 		{cluster.Get("certificate-authority-data").AsString(), func(ca *record) {
-			for _, c := range ca.Certificates {
-				k.CAKeyDigests = append(k.CAKeyDigests, c.KeyDigest)
-			}
+			k.CAs = ca.Certificates
 		}},
 		{user.Get("client-certificate-data").AsString(), func(c *record) {
 			if len(c.Certificates) > 0 {

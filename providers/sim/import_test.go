@@ -77,7 +77,7 @@ func TestImportSecrets(t *testing.T) {
 	if len(ca) != 1 || ca[0].Algorithm != "ECDSA-P256" || !ca[0].IsCA || ca[0].IssuerKeyDigest != ca[0].KeyDigest {
 		t.Fatalf("CA is %+v", ca)
 	}
-	if conf == nil || conf.Server != "https://api.example.com:6443" || conf.CAKeyDigests[0] != ca[0].KeyDigest || conf.Client.CommonName != "kubernetes" {
+	if conf == nil || conf.Server != "https://api.example.com:6443" || conf.CAs[0].KeyDigest != ca[0].KeyDigest || conf.Client.CommonName != "kubernetes" {
 		t.Errorf("kubeconfig is %+v", conf)
 	}
 	for _, signer := range []planner.Signer{{Base: pki + "/ca"}, {Base: pki + "/ca", Operator: "config:ca"}} {

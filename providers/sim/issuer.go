@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
@@ -181,10 +182,10 @@ func (i Issuer) WriteKubeconfig(ctx context.Context, on, signer providers.Host, 
 			return false, err
 		}
 		k := &state.KubeconfigInfo{
-			Server: op.Server, Cluster: op.Cluster, User: op.User, Context: op.User + "@" + op.Cluster, CAKeyDigests: []string{ca.KeyDigest},
+			Server: op.Server, Cluster: op.Cluster, User: op.User, Context: op.User + "@" + op.Cluster, CAs: []state.CertificateInfo{*ca},
 		}
 		if path := trustedBy(op); path != "" {
-			if k.CAKeyDigests, err = w.trustedAt(signer, m, path); err != nil {
+			if k.CAs, err = w.trustedAt(signer, m, path); err != nil {
 				return false, err
 			}
 		}
@@ -211,7 +212,7 @@ func (Issuer) SetKubeconfig(ctx context.Context, on providers.Host, op planner.S
 			k.Server = op.Server
 		}
 		if op.Trust != "" {
-			k.CAKeyDigests = w.digests(m, op.Trust)
+			k.CAs = w.certificatesAt(m, op.Trust)
 		}
 		if op.ClientCertificate != "" {
 			k.Client, r.ClientKey = nil, ""
@@ -259,7 +260,7 @@ func (Issuer) BundleTrust(ctx context.Context, on providers.Host, op planner.Bun
 		if strings.HasSuffix(op.To, ".pub") {
 			return w.bundlePublicKeys(m, op)
 		}
-		r := &record{}
+		r, known := &record{}, true
 		for _, path := range op.Of {
 			f := w.resolve(m, clean(path))
 			if f == nil || f.Record == nil || len(f.Record.Certificates) == 0 {
@@ -268,10 +269,24 @@ func (Issuer) BundleTrust(ctx context.Context, on providers.Host, op planner.Bun
 			first := f.Record.Certificates[0]
 			if !slices.ContainsFunc(r.Certificates, func(c state.CertificateInfo) bool { return c.KeyDigest == first.KeyDigest }) {
 				r.Certificates = append(r.Certificates, first)
+				text := firstBlock(f.Record.PEM)
+				r.PEM, known = r.PEM+text, known && text != ""
 			}
+		}
+		if !known { // one of them is a record alone
+			r.PEM = ""
 		}
 		return w.write(m, op.To, recordFile(r, "", ""))
 	})
+}
+
+// firstBlock is the first block of PEM; empty where there is none.
+func firstBlock(text string) string {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return ""
+	}
+	return string(pem.EncodeToMemory(block))
 }
 
 func (w *World) bundlePublicKeys(m *machine, op planner.BundleTrust) (bool, error) {

@@ -22,7 +22,7 @@ type kubelet struct {
 	// Up tells that it runs and did not exit for want of something.
 	Up bool `json:"up,omitempty"`
 	// Trusts are the CAs of the kubeconfig that it read when it started.
-	Trusts []string `json:"trusts,omitempty"`
+	Trusts []state.CertificateInfo `json:"trusted,omitempty"`
 	// Node and Cluster say as what it has registered since it started.
 	Node    string `json:"node,omitempty"`
 	Cluster string `json:"cluster,omitempty"`
@@ -140,7 +140,7 @@ func (w *World) startKubelet(m *machine) {
 	m.Kubelet = k
 	w.takeOver(m)
 	if conf := w.resolve(m, kubeletConf); conf.isRegular() && conf.Record != nil && conf.Record.Kubeconfig != nil {
-		k.Trusts = conf.Record.Kubeconfig.CAKeyDigests
+		k.Trusts = conf.Record.Kubeconfig.CAs
 	}
 	// What the kubelet sets unless protectKernelDefaults forbids it (pkg/kubelet/cm).
 	w.tune(m, map[string]string{
@@ -361,8 +361,9 @@ func (w *World) bootstrap(m *machine, name string) error {
 	k := conf.Record.Kubeconfig
 	w.put(m, kubeletConf, recordFile(&record{Kubeconfig: &state.KubeconfigInfo{
 		Server: k.Server, Cluster: "default-cluster", User: "default-auth", Context: "default-context",
-		CAKeyDigests: k.CAKeyDigests, ClientCertificate: kubeletClient, ClientKey: kubeletClient,
+		CAs: k.CAs, ClientCertificate: kubeletClient, ClientKey: kubeletClient,
 	}}, "0600", ""))
+	m.Kubelet.Trusts = k.CAs
 	return nil
 }
 

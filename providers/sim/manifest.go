@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -205,17 +204,6 @@ func (w *World) valid(m *machine, c *state.CertificateInfo) error {
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// caEnded reports whether a CA in a file of a host has ended.
-func (w *World) caEnded(m *machine, caFile, key string) bool {
-	f := w.resolve(m, clean(caFile))
-	if f == nil || f.Record == nil {
-		return false
-	}
-	return slices.ContainsFunc(f.Record.Certificates, func(ca state.CertificateInfo) bool {
-		return ca.KeyDigest == key && w.valid(m, &ca) != nil
-	})
-}
 
 // unlessGone is the path of a key, or empty where that has vanished: who runs has
 // read it.

@@ -162,9 +162,7 @@ func (w *World) report(m *machine, p string, read state.Read) state.FileReport {
 func (w *World) readInto(f *file, read state.Read, r *state.FileReport) {
 	switch read {
 	case state.ReadContent:
-		if r.Content = w.content(f); f.Record != nil && f.Record.PEM != "" {
-			r.Content = []byte(f.Record.PEM)
-		}
+		r.Content = w.text(f)
 	case state.ReadCertificate:
 		if f.Record == nil || len(f.Record.Certificates) == 0 {
 			r.Invalid = "no certificate in the file"

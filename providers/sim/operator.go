@@ -31,7 +31,7 @@ func (i Issuer) Kubeconfig(ctx context.Context, signer providers.Host, op planne
 	}
 	client := h.w.leaf(m, ca, op.CommonName, op.Organizations, []string{"client auth"}, op.Algorithm, op.Validity)
 	return readable(&record{ClientKey: client.Key, Kubeconfig: &state.KubeconfigInfo{
-		Server: op.Server, Cluster: op.Cluster, User: op.User, CAKeyDigests: []string{ca.KeyDigest}, Client: &client.Certificates[0],
+		Server: op.Server, Cluster: op.Cluster, User: op.User, CAs: []state.CertificateInfo{*ca}, Client: &client.Certificates[0],
 	}})
 }
 
@@ -61,7 +61,7 @@ func readable(r *record) (state.Secret, error) {
 	b, err := yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": context,
 		"clusters": []any{map[string]any{"name": k.Cluster, "cluster": map[string]any{
-			"server": k.Server, "certificate-authority-data": data(&record{Public: k.CAKeyDigests[0]}),
+			"server": k.Server, "certificate-authority-data": data(&record{Public: k.CAs[0].KeyDigest}),
 		}}},
 		"contexts": []any{map[string]any{"name": context, "context": map[string]any{"cluster": k.Cluster, "user": k.User}}},
 		"users":    []any{map[string]any{"name": k.User, "user": user}},

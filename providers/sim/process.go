@@ -167,7 +167,7 @@ func (w *World) takeOver(m *machine) {
 		// The founder's asks for one at once, if anybody signs it; who had one before waits
 		// until it has lived.
 		before := slices.ContainsFunc(w.children(m, kubeletPKI), func(p string) bool { return strings.Contains(p, "kubelet-client-") })
-		if !before && w.hasKey(conf.Record.Kubeconfig.CAKeyDigests) {
+		if !before && w.hasKey(conf.Record.Kubeconfig.CAKeyDigests()) {
 			return
 		}
 	} else if own.Record == nil || len(own.Record.Certificates) == 0 || !w.clock(m).After(own.Record.Certificates[0].NotAfter) {

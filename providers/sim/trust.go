@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -8,22 +9,44 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state"
 )
 
-// digests are the CAs in a file, or in its kubeconfig.
-func (w *World) digests(m *machine, path string) []string {
+// certificatesAt are the certificates in a file, or of the CAs in its kubeconfig.
+func (w *World) certificatesAt(m *machine, path string) []state.CertificateInfo {
 	f := w.resolve(m, clean(path))
 	if f == nil || f.Record == nil {
 		return nil
 	}
 	if k := f.Record.Kubeconfig; k != nil {
-		return k.CAKeyDigests
+		return k.CAs
 	}
+	return f.Record.Certificates
+}
+
+// digests are the identities of the CAs in a file, or in its kubeconfig.
+func (w *World) digests(m *machine, path string) []string {
 	var out []string
-	for _, c := range f.Record.Certificates {
+	for _, c := range w.certificatesAt(m, path) {
 		out = append(out, c.KeyDigest)
 	}
 	return out
+}
+
+// vouch says why a client on a host that trusts these CAs refuses a certificate; nil when
+// it does not. A CA that has ended vouches for nothing (crypto/x509).
+func (w *World) vouch(m *machine, cas []state.CertificateInfo, c *state.CertificateInfo) error {
+	err := errors.New("x509: certificate signed by unknown authority")
+	for i := range cas {
+		switch {
+		case cas[i].KeyDigest != c.IssuerKeyDigest:
+		case w.valid(m, &cas[i]) == nil:
+			return nil
+		default:
+			err = errors.New("x509: certificate has expired or is not yet valid: that of its CA")
+		}
+	}
+	return err
 }
 
 // keys are the identities of the public keys in a file, or of its private one.
@@ -50,7 +73,7 @@ func trustedBy(op planner.WriteKubeconfig) string {
 	return op.CA.Base + ".crt"
 }
 
-func (w *World) trustedAt(signer providers.Host, own *machine, path string) ([]string, error) {
+func (w *World) trustedAt(signer providers.Host, own *machine, path string) ([]state.CertificateInfo, error) {
 	m := own
 	if signer != nil {
 		h, err := hostOf(signer)
@@ -59,7 +82,7 @@ func (w *World) trustedAt(signer providers.Host, own *machine, path string) ([]s
 		}
 		m = w.machine(h.address)
 	}
-	out := w.digests(m, path)
+	out := w.certificatesAt(m, path)
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%s is not there", path)
 	}
@@ -206,23 +229,23 @@ func (w *World) clientDistrust(m *machine, say func(string, ...any)) {
 	type caller struct {
 		name  string
 		conf  *record
-		trust []string
+		trust []state.CertificateInfo
 	}
 	var callers []caller
 	for _, component := range []string{compController, compScheduler} {
 		if running, _ := w.podOf(m, component); running != nil && running.Conf != nil && running.Conf.Kubeconfig != nil {
-			callers = append(callers, caller{component, running.Conf, running.Conf.Kubeconfig.CAKeyDigests})
+			callers = append(callers, caller{component, running.Conf, running.Conf.Kubeconfig.CAs})
 		}
 	}
 	if f := w.resolve(m, adminConf); f.isRegular() && f.Record != nil && f.Record.Kubeconfig != nil {
-		callers = append(callers, caller{"admin.conf", f.Record, f.Record.Kubeconfig.CAKeyDigests})
+		callers = append(callers, caller{"admin.conf", f.Record, f.Record.Kubeconfig.CAs})
 	}
 	if f := w.resolve(m, kubeletConf); f.isRegular() && f.Record != nil && f.Record.Kubeconfig != nil && w.kubeletRuns(m) && m.Kubelet.Node != "" {
 		callers = append(callers, caller{"kubelet", f.Record, m.Kubelet.Trusts})
 	}
 	for _, c := range callers {
 		w.each(compAPI, func(server *machine, _ *pod, p *manifest) {
-			if !w.issuedBy(server, p.flag("tls-cert-file", ""), c.trust) {
+			if shown := w.certificatesAt(server, p.flag("tls-cert-file", "")); len(shown) > 0 && len(c.trust) > 0 && w.vouch(m, c.trust, &shown[0]) != nil {
 				say("%s on %s does not trust kube-apiserver on %s", c.name, m.address, server.address)
 			}
 			client, clients := w.clientCertificate(m, c.conf.Kubeconfig), w.digests(server, p.flag("client-ca-file", ""))

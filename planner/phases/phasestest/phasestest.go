@@ -34,15 +34,22 @@ type CA struct {
 // is RSA or ECDSA.
 func NewCA(t testing.TB, name, algorithm string, from time.Time) *CA {
 	t.Helper()
-	ca := &CA{key: newKey(t, algorithm)}
+	ca := &CA{key: newKey(t, algorithm), certificate: &x509.Certificate{Subject: pkix.Name{CommonName: name, Organization: []string{"Example"}}}}
+	ca.Reissue(t, from)
+	ca.Key = EncodeKey(t, ca.key)
+	return ca
+}
+
+// Reissue issues the CA's certificate anew for the same key, valid for ten years from a
+// moment on.
+func (ca *CA) Reissue(t testing.TB, from time.Time) {
+	t.Helper()
 	template := &x509.Certificate{
-		SerialNumber: serial(t), Subject: pkix.Name{CommonName: name, Organization: []string{"Example"}},
+		SerialNumber: serial(t), Subject: ca.certificate.Subject,
 		NotBefore: from, NotAfter: from.AddDate(10, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
 	ca.certificate, ca.Certificate = ca.sign(t, template, template, ca.key.Public())
-	ca.Key = EncodeKey(t, ca.key)
-	return ca
 }
 
 func newKey(t testing.TB, algorithm string) crypto.Signer {
