@@ -28,16 +28,14 @@ func Adopt(v *View, labels []string) (state.Learned, diag.Diagnostics) {
 		}
 		diags = append(diags, c.situate()...)
 		if names := c.strangers(); len(names) > 0 {
-			diags.Append(diag.Warningf(unconfigured, "Cluster %q is adopted without nodes that no block speaks of: %s. kubewright does not know their hosts, and leaves them alone; "+
-				"a block that is added later is refused, as the cluster is adopted once. Add their blocks first.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.target))
+			diags.Append(diag.Warningf(unconfigured, "Cluster %q is adopted without nodes that no block speaks of: %s. kubewright does not know their hosts, and leaves them alone. "+
+				"Add their blocks first, or later and beside an import block of the cluster.", c.Label, strings.Join(names, ", ")).At(c.Source).For(c.target))
 		}
 		for _, n := range c.nodes {
 			if blank(n.report) {
 				continue
 			}
-			r := n.record()
-			r.Adopted = &state.Adoption{Without: n.without()}
-			l.Nodes[n.target] = r
+			l.Nodes[n.target] = n.adopted()
 		}
 		if rec := c.record(); rec != nil {
 			l.Clusters[c.Label] = rec
@@ -47,18 +45,49 @@ func Adopt(v *View, labels []string) (state.Learned, diag.Diagnostics) {
 }
 
 // Imports is what the state has to learn of the clusters that import blocks speak
-// of and that it does not know yet.
+// of and that it does not know yet, in all or in part.
 func Imports(v *View) (state.Learned, diag.Diagnostics) {
-	var labels []string
+	var labels, known []string
 	for _, i := range v.Config.Imports {
 		if v.Recorded == nil || v.Recorded.Clusters[i.To.Name] == nil {
 			labels = append(labels, i.To.Name)
+		} else {
+			known = append(known, i.To.Name)
 		}
 	}
-	if len(labels) == 0 || v.Destroy {
+	if len(labels)+len(known) == 0 || v.Destroy {
 		return state.Learned{}, nil
 	}
-	return Adopt(v, labels)
+	l, diags := Adopt(v, labels)
+	for _, c := range v.clusters {
+		others := c.others()
+		if len(others) == 0 || !slices.Contains(known, c.Label) || c.situate().HasErrors() { // the plan says them
+			continue
+		}
+		for _, n := range others {
+			l.Nodes[n.target] = n.adopted()
+		}
+	}
+	return l, diags
+}
+
+// others are nodes of a cluster that the state knows without them, and whose hosts have
+// no mark: their blocks came later, or the state was made to forget them.
+func (c *cluster) others() []*node {
+	if c.report == nil || c.recordedCA() == "" {
+		return nil
+	}
+	known := vouched([]string{c.recordedCA()}, c.planeReports(), c.caBase())
+	return slices.DeleteFunc(slices.Clone(c.nodes), func(n *node) bool {
+		return n.report == nil || c.view.recordedNode(n.target) || !unchanged(n.report) || !c.knows(n) || !slices.Contains(known, n.caDigest())
+	})
+}
+
+// adopted is what is remembered of a node that was there before kubewright.
+func (n *node) adopted() *state.RecordedNode {
+	r := n.record()
+	r.Adopted = &state.Adoption{Without: n.without()}
+	return r
 }
 
 // importedFrom is the host that a target is imported from; empty when it is not.

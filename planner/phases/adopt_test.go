@@ -1,9 +1,11 @@
 package phases_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
@@ -82,6 +84,47 @@ func TestAdoptedWithoutSome(t *testing.T) {
 	o.leave("w1")
 	_, diags := phases.Adopt(o.observe(), []string{"prod"})
 	wantFindings(t, diags, finding{diag.Warning, "Nodes are not in the configuration", "main.hcl:1", "cluster.prod", []string{
-		`Cluster "prod" is adopted without nodes that no block speaks of: host-10-0-0-21.`, "Add their blocks first",
+		`Cluster "prod" is adopted without nodes that no block speaks of: host-10-0-0-21.`, "Add their blocks first, or later and beside an import block of the cluster.",
 	}})
+}
+
+// TestRecoverAdopted: of an adopted cluster only the hosts that were changed have a mark.
+// The others are recovered by them, and of none is missed what it did without before.
+func TestRecoverAdopted(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(o *operator){
+		"a worker was changed": func(o *operator) { o.config.Nodes[2].Labels = map[string]string{"a": "b"} },
+		"the control planes were changed": func(o *operator) {
+			o.config.Clusters[0].APIServer.Args = []config.Arg{{Name: "audit-log-maxage", Value: "30"}}
+		},
+		"all were changed, but for one that a run has only begun with": func(o *operator) {
+			o.config.Clusters[0].Kubelet.Config = state.FromGo(map[string]any{"maxPods": 50})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := adopted(t, 2, 2)
+			change(o)
+			o.must(o.apply())
+			o.wantNothing()
+			o.recorded = nil
+			v := o.observe()
+			if strings.HasPrefix(name, "all") {
+				v.Reports[o.config.Nodes[3].Target].Marks = &state.Marks{Lineage: "l1", Token: 3}
+			}
+			st, diags := phases.Recover(v)
+			wantFindings(t, diags)
+			if st == nil {
+				return
+			}
+			for _, n := range o.config.Nodes {
+				switch rec := st.Nodes[n.Target]; {
+				case rec == nil || rec.Adopted == nil:
+					t.Errorf("%s is recovered as %+v", n.Target, rec)
+				case !slices.Contains(rec.Adopted.Without, "prepare/file:/etc/sysctl.d/99-kubewright.conf"):
+					t.Errorf("%s does without %q", n.Target, rec.Adopted.Without)
+				}
+			}
+		})
+	}
 }

@@ -166,6 +166,9 @@ func TestRecoverFindings(t *testing.T) {
 	t.Parallel()
 	base := founded(t, 2, 1)
 	refused := finding{diag.Error, "State cannot be recovered", "main.hcl:1", "cluster.prod", nil}
+	foreign := finding{diag.Error, "Host belongs to another cluster", "main.hcl:13", `node.worker["w1"]`, []string{
+		`node.worker["w1"] (10.0.0.21) holds files of a Kubernetes cluster that kubewright did not make`, "kubewright import says how",
+	}}
 	for name, c := range map[string]struct {
 		before func(*operator)
 		seen   func(*operator, *phases.View)
@@ -185,6 +188,18 @@ func TestRecoverFindings(t *testing.T) {
 		}, finding{diag.Error, "State cannot be recovered", "main.hcl:13", `node.worker["w1"]`, []string{
 			`node.worker["w1"] (10.0.0.21) is node.x of cluster "test" to the state that made it, and node.worker["w1"] of cluster "prod" to this configuration. Use the configuration that made it, or correct the addresses here.`,
 		}}},
+		"without a mark, silent": {nil, func(o *operator, v *phases.View) {
+			v.Reports[o.config.Nodes[1].Target].Marks = nil
+			delete(v.Clusters, "prod")
+		}, refused.saying(`The API of cluster "prod" did not answer`)},
+		"without a mark, of another cluster": {nil, func(o *operator, v *phases.View) {
+			v.Reports[o.config.Nodes[2].Target].Marks = nil
+			otherCA(v, o.config.Nodes[2])
+		}, foreign},
+		"without a mark, no node": {nil, func(o *operator, v *phases.View) {
+			v.Reports[o.config.Nodes[2].Target].Marks = nil
+			delete(v.Clusters["prod"].Nodes, "host-10-0-0-21")
+		}, foreign},
 		"two states": {nil, func(o *operator, v *phases.View) { v.Reports[o.config.Nodes[2].Target].Marks.Lineage = "l2" }, finding{
 			diag.Error, "State cannot be recovered", "", "", []string{"The hosts belong to different states", `  l2: node.worker["w1"] (10.0.0.21)`, "Take the hosts of other states out of this configuration"},
 		}},

@@ -32,6 +32,9 @@ func Recover(v *View) (*state.State, diag.Diagnostics) {
 	if r.diags.HasErrors() {
 		return nil, r.diags
 	}
+	for _, c := range v.clusters {
+		r.adopted(c)
+	}
 	return st, r.diags
 }
 
@@ -74,17 +77,29 @@ func (r *recovery) node(n *node) {
 			// Its host was reinstalled: a node that can be replaced, as etcd has to be told.
 			r.state.Nodes[n.target] = n.record()
 		} // else a node to come
+	case unchanged(n.report) && n.sharesCA() && (n.cluster.report == nil || n.cluster.knows(n)):
+		// Adopted, and nothing was done there since: a node of the cluster by its CA. That
+		// nobody can ask for nodes now is said of the cluster.
+		r.state.Nodes[n.target] = n.record()
+		if m != nil {
+			r.lineage(n, m)
+		}
 	case m == nil:
 		r.diags.Append(n.refuseForeign())
 	case m.Cluster != n.Cluster || m.Node != n.target:
 		r.refuse(n, "%s (%s) is %s of cluster %q to the state that made it, and %s of cluster %q to this configuration. "+
 			"Use the configuration that made it, or correct the addresses here.", n.target, n.Address, m.Node, m.Cluster, n.target, n.Cluster)
 	default:
-		r.lineages[m.Lineage] = append(r.lineages[m.Lineage], fmt.Sprintf("  %s: %s (%s)", m.Lineage, n.target, n.Address))
-		r.state.Lineage = m.Lineage
-		r.state.RunToken = max(r.state.RunToken, m.Token)
+		r.lineage(n, m)
 		r.state.Nodes[n.target] = n.record()
 	}
+}
+
+// lineage takes up of which state's runs a host has seen the last.
+func (r *recovery) lineage(n *node, m *state.Marks) {
+	r.lineages[m.Lineage] = append(r.lineages[m.Lineage], fmt.Sprintf("  %s: %s (%s)", m.Lineage, n.target, n.Address))
+	r.state.Lineage = m.Lineage
+	r.state.RunToken = max(r.state.RunToken, m.Token)
 }
 
 // cluster checks that a cluster's identity can be told: one CA on all control
@@ -93,7 +108,7 @@ func (r *recovery) cluster(c *cluster) {
 	cas := map[string][]string{}
 	data := false
 	for _, n := range c.controlPlanes() {
-		if n.report == nil || n.report.Marks == nil {
+		if n.report == nil || n.report.Marks == nil && !n.sharesCA() {
 			continue
 		}
 		data = data || n.report.Files["/var/lib/etcd/member"].Exists || c.Etcd.External != nil && n.report.Files[adminConf].Exists
@@ -113,6 +128,44 @@ func (r *recovery) cluster(c *cluster) {
 		return
 	}
 	r.strangers(c)
+}
+
+// unchanged tells that a host of some cluster carries no node of ours: at most the token
+// of a run that was cut short before it marked the host.
+func unchanged(r *state.Report) bool {
+	return !traceless(r) && (r.Marks == nil || r.Marks.Cluster == "")
+}
+
+// sharesCA tells that the host is of the cluster of which others carry our marks.
+func (n *node) sharesCA() bool {
+	return slices.ContainsFunc(n.cluster.nodes, func(o *node) bool {
+		m := marksOf(o.report)
+		return m != nil && m.Cluster == n.Cluster && m.Node == o.target && slices.Contains(goesBy(o.report, n.cluster.caBase()), n.caDigest())
+	})
+}
+
+// adopted notes what nodes do without that were there before kubewright. Their hosts have
+// no mark yet, or one from when a kubelet ran there already.
+func (r *recovery) adopted(c *cluster) {
+	nodes := slices.DeleteFunc(slices.Clone(c.nodes), func(n *node) bool {
+		return r.state.Nodes[n.target] == nil || !unchanged(n.report) && !ranBefore(n.report.Marks)
+	})
+	if len(nodes) == 0 {
+		return
+	}
+	r.diags = append(r.diags, c.situate()...)
+	for _, n := range nodes {
+		r.state.Nodes[n.target] = n.adopted()
+	}
+}
+
+// ranBefore tells that a kubelet ran on a host when it was marked.
+func ranBefore(m *state.Marks) bool {
+	if m == nil {
+		return false
+	}
+	_, active, _ := strings.Cut(m.Before["unit:"+kubeletUnit], " ")
+	return active == "active"
 }
 
 // strangers warns of nodes that the cluster has and the configuration has not:

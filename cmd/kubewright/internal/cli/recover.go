@@ -20,8 +20,9 @@ func (a *app) stateRecoverCommand() *cobra.Command {
 			"from that, from the configuration and from what is observed it writes a new state file with the\n" +
 			"same lineage. Nothing is changed on any host. It refuses when a state file is there, when a host\n" +
 			"cannot be looked at, and when hosts belong to different states or to another configuration.\n" +
-			"A control plane whose host was reinstalled, and which etcd still counts, is recovered as well:\n" +
-			"the next plan says how it is replaced.",
+			"A node that was imported and never changed has no mark: it is recovered where the cluster knows it\n" +
+			"and another host of the cluster has one. A control plane whose host was reinstalled, and which etcd\n" +
+			"still counts, is recovered as well: the next plan says how it is replaced.",
 		Example: "  kubewright state recover\n  kubewright plan",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.recover(cmd.Context(), o) },
 	}
