@@ -72,7 +72,7 @@ func kubeconfigStep(n *node, w work) planner.Step {
 		return planner.Step{}
 	}
 	ops := []planner.Operation{folder("/etc/kubernetes", "0755")}
-	restart, kept := false, false
+	written, kept := false, false // of the kubelet, which runs
 	for _, k := range n.kubeconfigSpecs() {
 		for _, c := range w.changes {
 			if c.Address.ID() != k.Path {
@@ -85,7 +85,7 @@ func kubeconfigStep(n *node, w work) planner.Step {
 			default:
 				ops = append(ops, n.writeKubeconfig(k, c))
 			}
-			restart = restart || k.Path == kubeletConf && !n.joins()
+			written = written || k.Path == kubeletConf && !n.joins()
 		}
 	}
 	s := planner.Step{Operations: ops}
@@ -93,9 +93,10 @@ func kubeconfigStep(n *node, w work) planner.Step {
 		s.Operations, s.Impact = append(s.Operations, n.reviveKubelet()...), n.revivesImpact()
 	}
 	switch {
-	case restart && kept: // it goes on with the certificate that it has
-		n.restartKubelet(&s)
-	case restart:
+	case kept && n.turns(), !written: // in its turn it is restarted
+	case kept:
+		n.restartKubelet(&s) // it goes on with the certificate that it has
+	default:
 		n.takeOver(&s)
 	}
 	return s
@@ -106,12 +107,16 @@ func kubeconfigStep(n *node, w work) planner.Step {
 // the copy until it ends (client-go, util/certificate), so that this has to go. It is
 // stopped first: one that was cut short in between is started by the next apply.
 func (n *node) takeOver(s *planner.Step) {
-	if !n.report.Files[kubeletClientCert].Exists {
+	copied, stop, remove := n.report.Files[kubeletClientCert].Exists, planner.Unit{Unit: kubeletUnit, Action: "stop"}, planner.RemovePath{Path: kubeletClientCert}
+	switch {
+	case !copied && !n.turns():
 		n.restartKubelet(s)
-		return
+	case copied && n.turns(): // and is restarted then
+		s.Operations = append(s.Operations, remove)
+	case copied:
+		s.Operations = append(s.Operations, stop, remove)
+		n.restartKubelet(s, planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Files: []string{kubeletConf}, Timeout: n.cluster.Timeouts.KubeletHealthCheck})
 	}
-	s.Operations = append(s.Operations, planner.Unit{Unit: kubeletUnit, Action: "stop"}, planner.RemovePath{Path: kubeletClientCert})
-	n.restartKubelet(s, planner.Wait{For: planner.WaitFile, Name: kubeletClientCert, Files: []string{kubeletConf}, Timeout: n.cluster.Timeouts.KubeletHealthCheck})
 }
 
 // withOldCopy adds that a kubelet stays with an older certificate than the one that it has

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"bytes"
 	"encoding/base64"
 	"slices"
 
@@ -59,7 +60,7 @@ func (c *cluster) objectItems(phase string) []state.Item {
 		}
 		c.objectOrigins(&it, o.Ref)
 		if o.Ref == clusterInfo {
-			it.Attributes = c.trusting(c.clusterInfoAttributes(o.Object))
+			it.Attributes, it.Content = c.trusting(c.clusterInfoAttributes(o.Object)), c.withGivenCA(it.Content)
 		}
 		items = append(items, it)
 	}
@@ -164,6 +165,16 @@ func (c *cluster) clusterInfoAttributes(object state.Value) state.Value {
 	}})
 }
 
+// withGivenCA puts the CA into cluster-info where it is given: an upgrade writes that before
+// it brings anything to a host.
+func (c *cluster) withGivenCA(content []byte) []byte {
+	if c.givenSerial() == "" {
+		return content
+	}
+	text := base64.StdEncoding.EncodeToString([]byte(c.Certificates.CA.Certificate))
+	return bytes.ReplaceAll(content, []byte(kubeadm.CAPlaceholder), []byte(text))
+}
+
 // observeClusterInfo adds which certificate of the CA is in it, where that matters.
 func (c *cluster) observeClusterInfo(it *state.Item, object state.Value) state.Value {
 	attrs := c.clusterInfoAttributes(object)
@@ -215,7 +226,7 @@ func (c *cluster) objectOperations(w work) []planner.Operation {
 			object = it.Outline
 		}
 		op := planner.ApplyObject{Object: object, CreateOnly: it.CreateOnly}
-		if refOf(object) == clusterInfo {
+		if refOf(object) == clusterInfo && c.givenSerial() == "" {
 			op.CAFrom, op.CAKey = c.Certificates.Dir+"/ca.crt", "kubeconfig"
 		}
 		ops = append(ops, op)

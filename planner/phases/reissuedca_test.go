@@ -109,6 +109,31 @@ func (r *reissuing) wantTrusted() {
 	}
 }
 
+// TestReissuedCAUpgraded: an upgrade by the same apply brings it as well.
+func TestReissuedCAUpgraded(t *testing.T) {
+	t.Parallel()
+	for _, custody := range []string{"on hosts", "with the operator"} {
+		t.Run(custody, func(t *testing.T) {
+			t.Parallel()
+			r := newReissuing(t, custody)
+			cl := r.config.Clusters[0]
+			cl.KubernetesVersion, cl.Upgrade.AllowDowntime = "1.35.8", true
+			r.kubelets("1.35.8")
+			r.must(r.apply())
+			r.wantNothing()
+			cl.KubernetesVersion = "1.36.3"
+			r.kubelets("1.36.3")
+			r.reissue(simulated.Add(-time.Hour))
+			r.must(r.apply())
+			r.wantNoDrift()
+			r.wantTrusted()
+			if custody == "with the operator" {
+				r.wantOwnFromKubeconfig()
+			}
+		})
+	}
+}
+
 // TestReissuedCARestarts: who reads a kubeconfig only when it starts is restarted.
 func TestReissuedCARestarts(t *testing.T) {
 	t.Parallel()
@@ -200,4 +225,20 @@ func TestFormerStateOfGivenCA(t *testing.T) {
 			t.Errorf("%s: the state had only %d attributes of that kind", custody, forgotten)
 		}
 	}
+}
+
+// TestGivenCAIsRotated: by another one that is given, and what trusts it is compared by the
+// certificate again when that is over.
+func TestGivenCAIsRotated(t *testing.T) {
+	t.Parallel()
+	r := newReissuing(t, "on hosts")
+	r.must(r.apply())
+	other := givenCA(t, "Another", "ECDSA")
+	other.OnHosts = true
+	r.config.Clusters[0].Certificates.CA = other
+	r.rotate = append(r.rotate, rotation(t, "ca"))
+	r.must(r.apply())
+	r.rotate = nil
+	r.must(r.apply())
+	r.wantNoDrift()
 }

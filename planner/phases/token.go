@@ -31,7 +31,7 @@ var bootstrapToken = phase{
 		case c.up != nil:
 			return nil
 		case c.joinsFirst():
-			// What is told to those who join is the CA as it lies there.
+			// Those who join have the CA from there.
 			return []state.Address{step(c.seat, certsPhase)}
 		}
 		return []state.Address{step(c.seat, waitPlanePhase)}
