@@ -18,6 +18,9 @@ type Query struct {
 	Units []string
 	// Images asks which images the runtime holds, by crictl or ctr.
 	Images bool
+	// CRISocket is the endpoint of the runtime that is meant; empty for the one that
+	// is found.
+	CRISocket string
 	// Sysctls are names with dots, such as net.ipv4.ip_forward.
 	Sysctls []string
 	// Modules are kernel modules.

@@ -38,6 +38,7 @@ func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Q
 
 func (n *node) query() state.Query {
 	q := baseQuery(n.isControlPlane())
+	q.CRISocket = n.CRISocket
 	c := n.cluster
 	if n.isControlPlane() && c.Etcd.External == nil {
 		for _, name := range []string{"ca.crt", "healthcheck-client.crt", "healthcheck-client.key"} {

@@ -278,11 +278,26 @@ func (l leaver) reset() config.Reset {
 	return l.cluster.Reset
 }
 
+// socket is the endpoint of the runtime that has the leaver's pods: the one that its
+// kubelet was given. Which one a host has beside it says nothing; one whose joining was
+// cut short is the block's.
 func (l leaver) socket() string {
-	if l.report != nil && l.report.Facts.CRISocket != "" {
-		return l.report.Facts.CRISocket
+	var flag, instance, block, found string
+	for _, it := range recordedItems(l.recorded, l.target) {
+		switch it.Address.ID() {
+		case kubeletFlags:
+			flag = it.Attributes.Get("args").Get("container-runtime-endpoint").AsString()
+		case instanceConfig:
+			instance = it.Attributes.Get("containerRuntimeEndpoint").AsString()
+		}
 	}
-	return "unix:///var/run/containerd/containerd.sock"
+	if l.cluster != nil && l.cluster.node(l.target) != nil {
+		block = l.cluster.node(l.target).CRISocket
+	}
+	if l.report != nil {
+		found = l.report.Facts.CRISocket
+	}
+	return cmp.Or(flag, instance, block, found, "unix:///var/run/containerd/containerd.sock")
 }
 
 // etcdFolder is where the leaver's etcd has its data, or empty. Once the block of the

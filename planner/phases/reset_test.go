@@ -191,6 +191,95 @@ func TestDestroySparesContainerEngines(t *testing.T) {
 	}
 }
 
+// TestImagesOfTheRuntime: images are looked for where they are pulled to.
+func TestImagesOfTheRuntime(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, cluster(1, 1))
+	for _, want := range []string{"", "unix:///run/cri-dockerd.sock"} {
+		n := o.config.Nodes[1]
+		n.CRISocket = want
+		if q := phases.Queries(o.config, o.recorded)[n.Target]; !q.Images || q.CRISocket != want {
+			t.Errorf("images are asked for, %t, at %q, want %q", q.Images, q.CRISocket, want)
+		}
+	}
+}
+
+// TestDestroyFindsTheRuntime: pods are taken away from the runtime that the kubelet was
+// given, also where another one is on the host and kubeadm would find that first.
+func TestDestroyFindsTheRuntime(t *testing.T) {
+	t.Parallel()
+	const crio, containerd = "unix:///run/crio/crio.sock", "unix:///var/run/containerd/containerd.sock"
+	base := founded(t, 1, 1)
+	inFile := func(file, text string) func(o *operator, t state.Target) {
+		return func(o *operator, t state.Target) {
+			o.recorded.Items = slices.Clone(o.recorded.Items)
+			for i := range o.recorded.Items {
+				it := &o.recorded.Items[i]
+				if it.Address.Target != t {
+					continue
+				}
+				switch it.Address.ID() {
+				case file:
+					attributes, err := map[string]func([]byte) (state.Value, error){
+						"/var/lib/kubelet/instance-config.yaml": kubeadm.YAMLAttributes, "/var/lib/kubelet/kubeadm-flags.env": kubeadm.KubeletFlagsAttributes,
+					}[file]([]byte(text))
+					o.must(err)
+					it.Attributes = attributes
+				case "/var/lib/kubelet/instance-config.yaml":
+					it.Attributes = state.Map(nil)
+				}
+			}
+		}
+	}
+	configured := func(o *operator, t state.Target) {
+		for _, n := range o.config.Nodes {
+			if n.Target == t {
+				n.CRISocket = crio
+			}
+		}
+	}
+	unrecorded := inFile("", "")
+	instance := inFile("/var/lib/kubelet/instance-config.yaml", "containerRuntimeEndpoint: "+crio+"\n")
+	for name, c := range map[string]struct {
+		changes []func(*operator, state.Target)
+		leaves  bool
+		want    string
+	}{
+		"its instance config":             {[]func(*operator, state.Target){instance}, false, crio},
+		"its instance config, block gone": {[]func(*operator, state.Target){instance}, true, crio},
+		"its flags":                       {[]func(*operator, state.Target){inFile("/var/lib/kubelet/kubeadm-flags.env", "KUBELET_KUBEADM_ARGS=\"--container-runtime-endpoint="+crio+"\"\n")}, true, crio},
+		"its block":                       {[]func(*operator, state.Target){configured, unrecorded}, false, crio},
+		"a block that was not applied":    {[]func(*operator, state.Target){configured}, false, containerd},
+		"what is found":                   {[]func(*operator, state.Target){unrecorded}, true, containerd},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			node := o.config.Nodes[1].Target
+			for _, change := range c.changes {
+				change(o, node)
+			}
+			if o.destroy = !c.leaves; c.leaves {
+				o.leave(node.Key)
+			}
+			plan := o.planSeeing(func(v *phases.View) {
+				v.Reports[node].Facts.CRISockets, v.Reports[node].Facts.CRISocket = []string{containerd, crio}, containerd
+			})
+			socket := ""
+			for _, s := range plan.Steps {
+				for _, op := range s.Operations {
+					if pods, ok := op.(planner.RemovePods); ok && s.Target == node {
+						socket = pods.Socket
+					}
+				}
+			}
+			if socket != c.want {
+				t.Errorf("pods are removed at %q, want %q", socket, c.want)
+			}
+		})
+	}
+}
+
 // TestAPIServerLeavesFirst: a control plane that leaves takes no more requests when
 // the etcd beside it is no member any more. Where nobody is there to stop its API
 // server, nothing waits for that.

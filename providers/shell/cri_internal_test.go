@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/providers/hosttest"
@@ -43,13 +44,60 @@ func TestCRI(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			root := criRoot(t, c.programs, !c.silent)
-			sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\nkw_r="+Quote(root)+"\n"+preludeScript+observeScript+preflightScript+"kw_cri\n")
+			sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\nkw_r="+Quote(root)+"\n"+preludeScript+observeScript+preflightScript+"kw_cri_served\n")
 			sh.Env = []string{"PATH=" + root + "/bin", "ROOT=" + root}
 			out, err := sh.Output()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if want := "\nkubewright " + testNonce + " cri\n" + c.want; string(out) != want {
+				t.Errorf("got %q, want %q", out, want)
+			}
+		})
+	}
+}
+
+// TestImages: the runtime that is meant is asked for its images, and where none is meant
+// the first that is found, by its own client where that is there.
+func TestImages(t *testing.T) {
+	t.Parallel()
+	const said = `echo "${0##*/}"; echo "$*"`
+	both := map[string]string{"ctr": said, "crictl": said}
+	silent := map[string]string{"ctr": "exit 1", "crictl": "exit 1"}
+	for name, c := range map[string]struct {
+		programs map[string]string
+		meant    string
+		want     string
+	}{
+		"none is meant":       {both, "", "ctr\n--address ROOT/run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet\n"},
+		"containerd is meant": {both, "/run/containerd/containerd.sock", "ctr\n--address ROOT/run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet\n"},
+		"another is meant":    {both, "/run/crio/crio.sock", "crictl\n--timeout 30s --runtime-endpoint unix://ROOT/run/crio/crio.sock --image-endpoint unix://ROOT/run/crio/crio.sock images --output json\n"},
+		"nobody is there":     {both, "/run/cri-dockerd.sock", ""},
+		"it does not answer":  {silent, "/run/crio/crio.sock", "\nkubewright " + testNonce + " no_images\n"},
+		"containerd does not": {silent, "", "\nkubewright " + testNonce + " no_images\n"},
+		"there is no ctr":     {map[string]string{"crictl": said}, "", "crictl\n--timeout 30s --runtime-endpoint unix://ROOT/run/containerd/containerd.sock --image-endpoint unix://ROOT/run/containerd/containerd.sock images --output json\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := criRoot(t, c.programs, true)
+			if err := os.Mkdir(filepath.Join(root, "run/crio"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			l, err := net.Listen("unix", filepath.Join(root, "run/crio/crio.sock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { l.Close() })
+			if c.meant != "" {
+				c.meant = root + c.meant
+			}
+			sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\nkw_r="+Quote(root)+"\n"+preludeScript+observeScript+runtimeScript+call("kw_images", c.meant))
+			sh.Env = []string{"PATH=" + root + "/bin", "ROOT=" + root}
+			out, err := sh.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := "\nkubewright " + testNonce + " images\n" + strings.ReplaceAll(c.want, "ROOT", root); string(out) != want {
 				t.Errorf("got %q, want %q", out, want)
 			}
 		})

@@ -146,20 +146,16 @@ func (r *reading) sockets() error {
 	if err != nil {
 		return err
 	}
-	listening := map[string]bool{}
+	r.listening = map[string]bool{}
 	for _, line := range lines {
 		words := strings.Fields(line)
 		if len(words) == 8 && words[3] == "00010000" {
-			name := words[7]
-			if strings.HasPrefix(name, "/run/") {
-				name = "/var" + name
-			}
-			listening[name] = true
+			r.listening[inVar(words[7])] = true
 		}
 	}
 	f := &r.report.Facts
 	for _, s := range criSockets {
-		if listening[s] {
+		if r.listening[s] {
 			f.CRISockets = append(f.CRISockets, "unix://"+s)
 		}
 	}
@@ -167,6 +163,26 @@ func (r *reading) sockets() error {
 		f.CRISocket = f.CRISockets[0]
 	}
 	return nil
+}
+
+// inVar is a path in /run, as kubeadm writes it.
+func inVar(file string) string {
+	if strings.HasPrefix(file, "/run/") {
+		return "/var" + file
+	}
+	return file
+}
+
+// runtime is the endpoint of the runtime that was asked for its images; empty where
+// none listens.
+func (r *reading) runtime() string {
+	switch {
+	case r.query.CRISocket == "":
+		return r.report.Facts.CRISocket
+	case r.listening[inVar(r.query.socket)]:
+		return r.query.CRISocket
+	}
+	return ""
 }
 
 // units reads systemctl show: a block of properties for each unit, in order,
@@ -330,10 +346,11 @@ func (r *reading) slow() error {
 		return nil
 	}
 	if len(r.sections["no_images"]) > 0 {
-		if f.CRISocket == "" {
+		socket := r.runtime()
+		if socket == "" {
 			return nil // there is no runtime, only what one has left
 		}
-		return unexpected("images", "a runtime listens at "+f.CRISocket+" and does not list them")
+		return unexpected("images", "a runtime listens at "+socket+" and does not list them")
 	}
 	body := r.sections["images"][0].body
 	if strings.HasPrefix(strings.TrimSpace(string(body)), "{") {

@@ -322,6 +322,36 @@ func TestNoRuntime(t *testing.T) {
 	}
 }
 
+// TestMeantRuntime: of the runtime that is meant it counts whether it listens, and not of
+// another one: one that does and lists no images leaves open which there are.
+func TestMeantRuntime(t *testing.T) {
+	t.Parallel()
+	raw := strings.Replace(goodAnswer, "registry.k8s.io/pause:3.10\nsha256:1234\n", "\nkubewright NONCE no_images\n", 1)
+	for socket, want := range map[string]string{
+		"":                                       "a runtime listens at unix:///var/run/containerd/containerd.sock and does not list them",
+		"unix:///run/containerd/containerd.sock": "a runtime listens at unix:///run/containerd/containerd.sock and does not list them",
+		"unix:///run/crio/crio.sock":             "",
+		"/run/mine.sock":                         "",
+	} {
+		q := testQuery(t).Query
+		q.CRISocket = socket
+		compiled, err := newQuery(q, "", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file := strings.TrimPrefix(socket, "unix://"); !strings.Contains(compiled.script(), call("kw_slow", "yes", "yes", "", file)) {
+			t.Errorf("%q is not asked", socket)
+		}
+		_, err = parseReport(compiled, parseAnswer([]byte(raw), testNonce), time.Now())
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", socket, err, want)
+		}
+	}
+	if _, err := newQuery(state.Query{CRISocket: "unix://run/../x"}, "", true); err == nil {
+		t.Error("a path that is none was taken")
+	}
+}
+
 func TestMarksFromTokenAlone(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]*state.Marks{

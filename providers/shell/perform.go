@@ -184,7 +184,7 @@ func (c *compiler) script() (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\nkw_run=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage), Quote(c.batch.Run))
-	b.WriteString(performScript + machineScript + processScript + etcdScript + packagesPart(c.batch.Operations) + "kw_guard\n")
+	b.WriteString(performScript + runtimeScript + machineScript + processScript + etcdScript + packagesPart(c.batch.Operations) + "kw_guard\n")
 	for i, p := range expectedPaths(c.batch) {
 		if err := state.CheckPath(p); err != nil {
 			return "", err

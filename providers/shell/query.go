@@ -12,6 +12,8 @@ import (
 var (
 	//go:embed scripts/observe.sh
 	observeScript string
+	//go:embed scripts/runtime.sh
+	runtimeScript string
 	//go:embed scripts/preflight.sh
 	preflightScript string
 )
@@ -69,6 +71,8 @@ type query struct {
 	stats, digests                     []string
 	contents, certificates, kubeconfig []string
 	keys                               []string
+	// socket is the file of the runtime that is meant; empty for the one that is found.
+	socket string
 	// facts tells that all of a report is wanted, and not only secrets.
 	facts bool
 }
@@ -96,6 +100,13 @@ func newQuery(q state.Query, root string, facts bool) (*query, error) {
 		for _, p := range factFiles {
 			out.contents = append(out.contents, root+p)
 		}
+	}
+	if q.CRISocket != "" {
+		file, err := socketPath(q.CRISocket)
+		if err != nil {
+			return nil, err
+		}
+		out.socket = root + file
 	}
 	out.contents = unique(out.contents)
 	out.digests = unique(append(out.digests, out.contents...))
@@ -176,6 +187,9 @@ func (q *query) script() string {
 	var b strings.Builder
 	b.WriteString("kw_cap=" + strconv.Itoa(contentCap) + "\nkw_r=" + Quote(q.root) + "\n")
 	b.WriteString(observeScript)
+	if q.Images {
+		b.WriteString(runtimeScript)
+	}
 	if len(q.Processes) > 0 {
 		b.WriteString(processScript)
 	}
@@ -189,7 +203,7 @@ func (q *query) script() string {
 		b.WriteString("{\n" + q.fileCalls() + "} </dev/null\n")
 		return b.String()
 	}
-	b.WriteString("{\n" + call("kw_slow", yesNo(q.Images), yesNo(q.Preflight), q.Programs.Files) + "} </dev/null 2>/dev/null | {\n")
+	b.WriteString("{\n" + call("kw_slow", yesNo(q.Images), yesNo(q.Preflight), q.Programs.Files, q.socket) + "} </dev/null 2>/dev/null | {\n")
 	b.WriteString("{\nkw_facts\nkw_room\n" + q.fileCalls())
 	b.WriteString(call("kw_units", q.units()...))
 	sysctls := make([]string, len(q.Sysctls))

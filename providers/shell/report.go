@@ -33,6 +33,8 @@ type reading struct {
 	contents map[string][]byte
 	digests  map[string]string
 	tooLarge map[string]bool
+	// listening are sockets on which somebody listens, those in /run as in /var/run.
+	listening map[string]bool
 }
 
 // parseReport reads the answer to a query. began is when the answer began to arrive.

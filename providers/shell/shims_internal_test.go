@@ -52,7 +52,7 @@ func TestShims(t *testing.T) {
 				}
 			}
 			go func() { ended <- shim.Wait() }()
-			sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\nkw_r=\n"+preludeScript+performScript+machineScript+processScript+"kw_shims "+Quote(filepath.Join(root, "var/run/containerd/containerd.sock"))+"\n")
+			sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\nkw_r=\n"+preludeScript+performScript+runtimeScript+machineScript+processScript+"kw_shims "+Quote(filepath.Join(root, "var/run/containerd/containerd.sock"))+"\n")
 			sh.Env = []string{"PATH=" + root + "/bin:/usr/bin:/bin"}
 			if out, err := sh.CombinedOutput(); err != nil || len(out) != 0 {
 				t.Fatalf("%v: %s", err, out)

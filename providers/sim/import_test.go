@@ -126,6 +126,10 @@ func TestHostsOfTheirOwn(t *testing.T) {
 	if err != nil || r.Facts.Hostname != "cp1" || r.Facts.Arch != "arm64" || len(r.Facts.Addresses) != 2 || r.Facts.KubeletVersion != "1.37.1" {
 		t.Errorf("got %+v, %v", r, err)
 	}
+	other, err := w.Host("cp1.example.com").Observe(context.Background(), state.Query{Images: true, CRISocket: "unix:///run/crio/crio.sock"})
+	if err != nil || len(r.Images) == 0 || len(other.Images) != 0 {
+		t.Errorf("of the runtime that is there it shows %v, and of another one %v, %v", r.Images, other.Images, err)
+	}
 	one, two := w.Host("a.example.com"), w.Host("b.example.com")
 	if one.HostKey() == two.HostKey() {
 		t.Error("two hosts have one key")

@@ -48,7 +48,7 @@ func (w *World) observe(m *machine, q state.Query) *state.Report {
 	for _, name := range q.Units {
 		r.Units[name] = w.unitReport(m, unitName(name))
 	}
-	if q.Images && w.active(m, "containerd") {
+	if q.Images && !isMissing(q.CRISocket) && w.active(m, "containerd") {
 		r.Images = w.images(m)
 	}
 	for _, name := range q.Sysctls {
@@ -125,6 +125,12 @@ func (w *World) arch(m *machine) string {
 }
 
 const containerdSocket = "unix:///var/run/containerd/containerd.sock"
+
+// isMissing tells that an endpoint is that of a runtime which simulated hosts do not have:
+// of those that are known by their sockets they have containerd alone.
+func isMissing(socket string) bool {
+	return slices.Contains([]string{"crio.sock", "cri-dockerd.sock"}, path.Base(socket))
+}
 
 func (w *World) report(m *machine, p string, read state.Read) state.FileReport {
 	f := w.get(m, p)

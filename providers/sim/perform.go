@@ -193,6 +193,9 @@ func (w *World) do(m *machine, op planner.Operation, batch providers.Batch) (boo
 	case planner.Swap:
 		return w.setSwap(m, op), nil
 	case planner.RemovePods:
+		if isMissing(op.Socket) {
+			return false, nil // where there is no runtime there are no pods of it
+		}
 		return w.removePods(m)
 	case planner.Unmount:
 		return w.unmount(m, clean(op.Below)), nil
@@ -378,7 +381,7 @@ func (w *World) setAccess(m *machine, op planner.SetAccess) (bool, error) {
 }
 
 func (w *World) loadImage(m *machine, op planner.LoadImage, batch providers.Batch) (bool, error) {
-	if !w.active(m, "containerd") {
+	if isMissing(op.Socket) || !w.active(m, "containerd") {
 		return false, m.commandError("load image "+op.Image, 1, "connect: no such file or directory: "+op.Socket)
 	}
 	missing := slices.DeleteFunc(append([]string{op.Image}, op.Others...), func(i string) bool { return w.hasImage(m, i) })

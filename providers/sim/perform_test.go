@@ -86,6 +86,7 @@ func TestHostOperationsThatFail(t *testing.T) {
 		{planner.Unit{Unit: "kubelet", Action: "jump"}, "unknown unit action"},
 		{planner.SetSysctl{Name: "net.bridge.bridge-nf-call-iptables", Value: "1"}, "No such file or directory"},
 		{planner.LoadImage{Image: "example.com/a:1", Policy: "Never"}, "the policy is Never"},
+		{planner.LoadImage{Image: "example.com/a:1", Socket: "unix:///run/crio/crio.sock"}, "no such file or directory: unix:///run/crio/crio.sock"},
 		{planner.Cordon{Node: "x"}, "no operation of a host"},
 		{planner.WriteFile{Path: "/etc/x", Mode: "0600", Content: planner.Content{Ref: "config:x"}}, "nothing given for config:x"},
 	} {

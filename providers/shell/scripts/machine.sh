@@ -1,6 +1,6 @@
 # Operations on what runs: units, images, kernel, containers, network. They need
-# perform.sh and follow its rules; every command has /dev/null as its input, and
-# one that may take long goes through kw_long.
+# runtime.sh and perform.sh and follow the latter's rules; every command has /dev/null as
+# its input, and one that may take long goes through kw_long.
 
 # kw_unit UNIT ACTION RELOAD
 kw_unit() {
@@ -34,29 +34,6 @@ kw_why() {
 	systemctl status --no-pager --full --lines 10 -- "$kw_u" </dev/null >&2
 	(exit "$kw_x")
 	kw_fail
-}
-
-# kw_ctr SOCKET ARGUMENT...: containerd's own client.
-kw_ctr() {
-	kw_k=$1
-	shift
-	ctr --address "$kw_k" --namespace k8s.io "$@" </dev/null
-}
-
-# kw_cri SOCKET ARGUMENT...: the client of every runtime. Its own two seconds are too few
-# where a host is busy.
-kw_cri() {
-	kw_k=$1
-	shift
-	crictl --timeout 30s --runtime-endpoint "unix://$kw_k" --image-endpoint "unix://$kw_k" "$@" </dev/null
-}
-
-# kw_uses_ctr SOCKET
-kw_uses_ctr() {
-	case $1 in
-	*containerd*) command -v ctr >/dev/null ;;
-	*) false ;;
-	esac
 }
 
 # kw_has_image IMAGE SOCKET

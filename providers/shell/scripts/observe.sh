@@ -286,13 +286,13 @@ kw_commands() {
 	done
 }
 
-# kw_slow IMAGES PREFLIGHT PROGRAMS: what takes long, because large programs have
+# kw_slow IMAGES PREFLIGHT PROGRAMS SOCKET: what takes long, because large programs have
 # to start. It runs beside everything else, into a pipe that is read last.
 kw_slow() {
 	export GOGC=off GOMAXPROCS=1 # a third less work for the kubelet to say its version
 	kw_versions "$3"
-	if [ "$2" = yes ]; then kw_resolves; kw_cri; fi
-	if [ "$1" = yes ]; then kw_images; fi
+	if [ "$2" = yes ]; then kw_resolves; kw_cri_served; fi
+	if [ "$1" = yes ]; then kw_images "$4"; fi
 }
 
 # kw_versions PROGRAMS: versions of the kubelet and the runtime, unless their
@@ -313,15 +313,22 @@ kw_versions() {
 	wait
 }
 
-# kw_images: the images of the runtime, unless it does not list them: then nobody
-# knows which there are.
+# kw_images SOCKET: the images of the runtime that listens there, or of the first that is
+# found where none is meant, unless it does not list them: then nobody knows which there
+# are. This needs runtime.sh.
 kw_images() {
 	kw_say images
-	if [ -S /run/containerd/containerd.sock ] && command -v ctr >/dev/null; then
-		ctr --address /run/containerd/containerd.sock --namespace k8s.io --timeout 10s images list --quiet || kw_say no_images
-	else
+	kw_f=$1
+	if [ -z "$1" ]; then
 		for kw_f in containerd/containerd.sock crio/crio.sock cri-dockerd.sock; do
-			if [ -S "/run/$kw_f" ]; then crictl --runtime-endpoint "unix:///run/$kw_f" images --output json || kw_say no_images; break; fi
+			kw_f=$kw_r/run/$kw_f
+			[ ! -S "$kw_f" ] || break
 		done
+	fi
+	[ -S "$kw_f" ] || return 0
+	if kw_uses_ctr "$kw_f"; then
+		kw_ctr "$kw_f" --timeout 10s images list --quiet || kw_say no_images
+	else
+		kw_cri "$kw_f" images --output json || kw_say no_images
 	fi
 }

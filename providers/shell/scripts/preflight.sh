@@ -51,10 +51,10 @@ kw_kernel() {
 	echo
 }
 
-# kw_cri: whether containerd serves the CRI: the state of its plugin that does, or
+# kw_cri_served: whether containerd serves the CRI: the state of its plugin that does, or
 # disabled where it has none. Nothing is said where nobody can tell, and of other
 # runtimes, which serve nothing else.
-kw_cri() {
+kw_cri_served() {
 	kw_say cri
 	kw_f=$kw_r/run/containerd/containerd.sock
 	[ -S "$kw_f" ] || return 0

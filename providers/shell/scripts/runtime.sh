@@ -1,0 +1,24 @@
+# How a container runtime is spoken with, by those who look and those who change.
+
+# kw_ctr SOCKET ARGUMENT...: containerd's own client.
+kw_ctr() {
+	kw_k=$1
+	shift
+	ctr --address "$kw_k" --namespace k8s.io "$@" </dev/null
+}
+
+# kw_cri SOCKET ARGUMENT...: the client of every runtime. Its own two seconds are too few
+# where a host is busy.
+kw_cri() {
+	kw_k=$1
+	shift
+	crictl --timeout 30s --runtime-endpoint "unix://$kw_k" --image-endpoint "unix://$kw_k" "$@" </dev/null
+}
+
+# kw_uses_ctr SOCKET
+kw_uses_ctr() {
+	case $1 in
+	*containerd*) command -v ctr >/dev/null ;;
+	*) false ;;
+	esac
+}
