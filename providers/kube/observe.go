@@ -27,10 +27,11 @@ const (
 const concurrentReads = 48
 
 // Observe implements providers.API. The version is asked for first, alone, so
-// that the connection is there before everything else is asked side by side.
+// that the connection is there before everything else is asked side by side. How long it
+// takes is not limited, as long as something comes.
 func (a *API) Observe(ctx context.Context, q state.ClusterQuery) (*state.ClusterReport, error) {
 	var report *state.ClusterReport
-	err := a.as("observe the API", func(s *session) error {
+	err := a.attentive(ctx, "observe the API", func(ctx context.Context, s *session) error {
 		var err error
 		report, err = a.observe(ctx, s, q)
 		return err
@@ -54,7 +55,7 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 	eg, ctx := errgroup.WithContext(ctx)
 	eg.SetLimit(concurrentReads)
 	eg.Go(func() (err error) { nodes, err = s.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); return err })
-	eg.Go(func() (err error) { pods, err = s.typed.CoreV1().Pods("").List(ctx, metav1.ListOptions{}); return err })
+	eg.Go(func() (err error) { pods, err = allPods(ctx, s); return err })
 	if q.TokenSecrets {
 		report.TokensSeen = true
 		eg.Go(func() (err error) { report.TokenSecrets, err = tokenSecrets(ctx, s); return err })

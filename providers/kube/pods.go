@@ -9,11 +9,31 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubewright/kubewright/state"
 )
+
+// allPods are those of the cluster, read piece by piece. Where the rest has expired on
+// the way, all are read at once.
+func allPods(ctx context.Context, s *session) (*corev1.PodList, error) {
+	all := &corev1.PodList{}
+	for options := (metav1.ListOptions{Limit: podsPerRequest}); ; {
+		piece, err := s.typed.CoreV1().Pods("").List(ctx, options)
+		if options.Continue != "" && apierrors.IsResourceExpired(err) {
+			return s.typed.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+		}
+		if err != nil {
+			return nil, err
+		}
+		all.Items = append(all.Items, piece.Items...)
+		if options.Continue = piece.Continue; options.Continue == "" {
+			return all, nil
+		}
+	}
+}
 
 // observePods fills in what a drain of the nodes would evict, and what speaks of it.
 func observePods(ctx context.Context, s *session, report *state.ClusterReport, pods *corev1.PodList, nodes []string) error {

@@ -83,6 +83,9 @@ type answer struct {
 // raw is a body that is no JSON.
 type raw string
 
+// sending is a body that is sent bit by bit.
+type sending func(http.ResponseWriter)
+
 func status(code int, reason string) answer {
 	return answer{code, map[string]any{
 		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": "it is " + reason,
@@ -112,6 +115,12 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if text, ok := got.body.(string); ok {
 		w.WriteHeader(got.code)
 		fmt.Fprint(w, text)
+		return
+	}
+	if send, ok := got.body.(sending); ok {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(got.code)
+		send(w)
 		return
 	}
 	if text, ok := got.body.(raw); ok {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,10 @@ const (
 type API struct {
 	// sessions are the administrator's and, on the founder, the super administrator's.
 	sessions []*session
+
+	// silence is how long the API may bring nothing while it is observed; 0 for as long
+	// as is usual.
+	silence time.Duration
 
 	mu sync.Mutex
 	// found are the kinds learnt by discovery.

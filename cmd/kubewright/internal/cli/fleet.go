@@ -359,8 +359,6 @@ func overlap(a, b []string) bool {
 }
 
 func (o *observer) askThrough(ctx context.Context, m *member, r *state.Report) (*state.ClusterReport, error) {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
 	h, err := o.remembering(ctx, m, r)
 	if err != nil {
 		return nil, err
@@ -408,6 +406,8 @@ func (o *observer) askAPI(ctx context.Context, h providers.Host, address string,
 }
 
 func (o *observer) askEtcd(ctx context.Context, h providers.Host, seat providers.Seat) (members []state.EtcdMember, id string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
 	err = o.withEtcd(ctx, h, seat, func(e providers.Etcd) error {
 		members, id, err = e.Members(ctx)
 		return err
