@@ -80,6 +80,9 @@ func (c *Conn) HostKeyIsNew() bool { return c.newKey }
 // Done is closed when the connection has ended.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
+// Via is the connection to the bastion that this one goes through; nil without one.
+func (c *Conn) Via() *Conn { return c.via }
+
 // Err is nil while the connection lives, and afterwards why it ended.
 func (c *Conn) Err() error {
 	c.mu.Lock()

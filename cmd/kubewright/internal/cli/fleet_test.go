@@ -138,20 +138,43 @@ func TestFormerly(t *testing.T) {
 	}
 }
 
+// behindGate is a host that is reached through another one, and a configuration in which it
+// is the only node. Neither has been seen before.
+func behindGate(t *testing.T) (gate, host *sshtest.Server, cfg *config.Config) {
+	t.Helper()
+	file, public := sshtest.NewKeyFile(t)
+	gate, host = sshtest.Start(t, sshtest.Authorize(public)), sshtest.Start(t, sshtest.Authorize(public))
+	hop := config.Connection{Type: "ssh", Host: "127.0.0.1", Port: gate.Port(), User: "jump", PrivateKeys: []string{file}, KnownHosts: []string{"none"}, SSHConfig: noSSHConfig, AcceptNewHostKey: true}
+	connection := hop
+	connection.Port, connection.Bastions, connection.Timeout = host.Port(), []config.Connection{hop}, config.DefaultConnectTimeout
+	return gate, host, &config.Config{
+		Clusters: []*config.Cluster{config.NewCluster("prod", "1.36.3")},
+		Nodes:    []*config.Node{{Target: state.NodeKeyTarget("worker", "w1"), Cluster: "prod", Role: config.Worker, Address: "127.0.0.1", Connection: connection}},
+	}
+}
+
+// unprivileged has a member of SSH be looked at without root, in a folder of its own, and
+// asked for nothing.
+func unprivileged(t *testing.T, m *member) *member {
+	open := m.open
+	m.open = func(ctx context.Context) (providers.Host, error) {
+		h, err := open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return ssh.NewHost(h.(*ssh.Host).Conn(), shell.Options{Root: t.TempDir(), Unprivileged: true}), nil
+	}
+	m.query = state.Query{}
+	return m
+}
+
 // TestHopsArePinned: the key of a bastion that was accepted unseen is reported with the
 // host behind it, and is the only one once the state has it.
 func TestHopsArePinned(t *testing.T) {
 	t.Parallel()
-	file, public := sshtest.NewKeyFile(t)
-	gate, host := sshtest.Start(t, sshtest.Authorize(public)), sshtest.Start(t, sshtest.Authorize(public))
-	node := state.NodeKeyTarget("worker", "w1")
-	hop := config.Connection{Type: "ssh", Host: "127.0.0.1", Port: gate.Port(), User: "jump", PrivateKeys: []string{file}, KnownHosts: []string{"none"}, SSHConfig: noSSHConfig, AcceptNewHostKey: true}
-	connection := hop
-	connection.Port, connection.HostKeys, connection.Bastions, connection.Timeout = host.Port(), []string{host.Pin()}, []config.Connection{hop}, config.DefaultConnectTimeout
-	cfg := &config.Config{
-		Clusters: []*config.Cluster{config.NewCluster("prod", "1.36.3")},
-		Nodes:    []*config.Node{{Target: node, Cluster: "prod", Role: config.Worker, Address: "127.0.0.1", Connection: connection}},
-	}
+	gate, host, cfg := behindGate(t)
+	node, connection := cfg.Nodes[0].Target, &cfg.Nodes[0].Connection
+	connection.HostKeys = []string{host.Pin()}
 	a := &app{Env: &Env{Dir: t.TempDir(), Now: time.Now}}
 	look := func(recorded *state.State) (*state.Report, error) {
 		f, err := a.openFleet(cfg, recorded, nil)
@@ -159,17 +182,7 @@ func TestHopsArePinned(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.close()
-		m := f.member(node)
-		open := m.open
-		m.open = func(ctx context.Context) (providers.Host, error) { // without root, and in a folder of its own
-			h, err := open(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return ssh.NewHost(h.(*ssh.Host).Conn(), shell.Options{Root: t.TempDir(), Unprivileged: true}), nil
-		}
-		m.query = state.Query{}
-		return (&observer{fleet: f}).look(t.Context(), m)
+		return (&observer{fleet: f}).look(t.Context(), unprivileged(t, f.member(node)))
 	}
 	seen, err := look(nil)
 	if err != nil {

@@ -9,11 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/providers"
-	"github.com/kubewright/kubewright/providers/shell"
 	"github.com/kubewright/kubewright/providers/ssh"
-	"github.com/kubewright/kubewright/providers/ssh/sshtest"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -22,31 +19,13 @@ import (
 // it at the same time.
 func TestCutConnection(t *testing.T) {
 	t.Parallel()
-	file, public := sshtest.NewKeyFile(t)
-	gate, host := sshtest.Start(t, sshtest.Authorize(public)), sshtest.Start(t, sshtest.Authorize(public))
-	node := state.NodeKeyTarget("worker", "w1")
-	hop := config.Connection{Type: "ssh", Host: "127.0.0.1", Port: gate.Port(), User: "jump", PrivateKeys: []string{file}, KnownHosts: []string{"none"}, SSHConfig: noSSHConfig, AcceptNewHostKey: true}
-	connection := hop
-	connection.Port, connection.Bastions, connection.Timeout = host.Port(), []config.Connection{hop}, config.DefaultConnectTimeout
-	cfg := &config.Config{
-		Clusters: []*config.Cluster{config.NewCluster("prod", "1.36.3")},
-		Nodes:    []*config.Node{{Target: node, Cluster: "prod", Role: config.Worker, Address: "127.0.0.1", Connection: connection}},
-	}
+	gate, host, cfg := behindGate(t)
 	f, err := (&app{Env: &Env{Dir: t.TempDir(), Now: time.Now}}).openFleet(cfg, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.close()
-	m := f.member(node)
-	open := m.open
-	m.open = func(ctx context.Context) (providers.Host, error) { // without root, and in a folder of its own
-		h, err := open(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return ssh.NewHost(h.(*ssh.Host).Conn(), shell.Options{Root: t.TempDir(), Unprivileged: true}), nil
-	}
-	m.query = state.Query{}
+	m := unprivileged(t, f.members[0])
 	look := func() *state.Report {
 		r, err := (&observer{fleet: f}).look(t.Context(), m)
 		if err != nil {
@@ -64,7 +43,7 @@ func TestCutConnection(t *testing.T) {
 	}
 	gate.Cut()
 	<-before.(*ssh.Host).Conn().Done()
-	time.Sleep(100 * time.Millisecond) // beside it the end of the one to the bastion is noticed
+	<-before.(*ssh.Host).Conn().Via().Done()
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
