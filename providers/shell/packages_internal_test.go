@@ -56,19 +56,21 @@ if [ "$do" = autoremove ]; then printf 'Remv runc [1]\nRemv orphan [1]\n'; fi
 `,
 }
 
-type debian struct {
-	t         *testing.T
-	root, bin string
+// distribution is a host with a package manager of a few lines.
+type distribution struct {
+	t             *testing.T
+	root, bin     string
+	manager, path string
 }
 
-func (d debian) db(lines ...string) {
+func (d distribution) db(lines ...string) {
 	d.t.Helper()
 	if err := os.WriteFile(filepath.Join(d.bin, "db"), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d debian) wantDB(lines ...string) {
+func (d distribution) wantDB(lines ...string) {
 	d.t.Helper()
 	b, err := os.ReadFile(filepath.Join(d.bin, "db"))
 	if got := strings.Split(strings.TrimSpace(string(b)), "\n"); err != nil || !reflect.DeepEqual(got, lines) {
@@ -77,9 +79,9 @@ func (d debian) wantDB(lines ...string) {
 }
 
 // do returns what the host said: changed, same, or why it failed.
-func (d debian) do(op planner.Packages) string {
+func (d distribution) do(op planner.Packages) string {
 	d.t.Helper()
-	op.Manager, op.Repository = "apt", "/etc/apt/sources.list.d/kubernetes.list"
+	op.Manager, op.Repository = d.manager, "/etc/kubernetes.list"
 	c := &compiler{root: d.root, batch: providers.Batch{Token: 1, Lineage: "l", Operations: []planner.Operation{op}}}
 	body, err := c.script()
 	if err != nil {
@@ -94,10 +96,10 @@ func (d debian) do(op planner.Packages) string {
 	return lastWords(stderr)
 }
 
-func (d debian) sh(body string) (stdout, stderr string) {
+func (d distribution) sh(body string) (stdout, stderr string) {
 	d.t.Helper()
 	sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\n"+preludeScript+body)
-	sh.Env = []string{"PATH=" + d.bin + ":/usr/bin:/bin"}
+	sh.Env = []string{"PATH=" + d.path}
 	var text strings.Builder
 	sh.Stderr = &text
 	out, err := sh.Output()
@@ -107,7 +109,7 @@ func (d debian) sh(body string) (stdout, stderr string) {
 	return string(out), text.String()
 }
 
-func (d debian) see(q state.PackageQuery) state.PackageReport {
+func (d distribution) see(q state.PackageQuery) state.PackageReport {
 	d.t.Helper()
 	out, _ := d.sh("kw_r=" + Quote(d.root) + "\n" + packagesSeenScript + packagesCall(q) + "kw_say end\n")
 	r := reading{query: &query{Query: state.Query{Packages: q}}, sections: map[string][]section{}, report: &state.Report{}}
@@ -120,13 +122,21 @@ func (d debian) see(q state.PackageQuery) state.PackageReport {
 	return r.report.Packages
 }
 
-func newDebian(t *testing.T) debian {
+func newDebian(t *testing.T) distribution {
 	t.Helper()
-	d := debian{t, t.TempDir(), t.TempDir()}
+	d := newDistribution(t, "apt", fakeDebian)
+	d.path += ":/usr/bin:/bin"
+	return d
+}
+
+func newDistribution(t *testing.T, manager string, programs map[string]string) distribution {
+	t.Helper()
+	bin := t.TempDir()
+	d := distribution{t, t.TempDir(), bin, manager, bin}
 	if err := os.MkdirAll(d.root+"/var/lib", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range fakeDebian {
+	for name, text := range programs {
 		hosttest.WriteProgram(t, filepath.Join(d.bin, name), text)
 	}
 	return d
@@ -218,7 +228,7 @@ if [ -e "${0%/*}/locked" ]; then echo "dpkg: error: dpkg frontend lock was locke
 
 // lock holds a file of the package manager as another program does, until the function
 // that it returns is called.
-func (d debian) lock(path string) (release func()) {
+func (d distribution) lock(path string) (release func()) {
 	d.t.Helper()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(d.root+path), 0o755), os.WriteFile(d.bin+"/locked", nil, 0o600)); err != nil {
 		d.t.Fatal(err)
