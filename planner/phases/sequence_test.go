@@ -64,6 +64,7 @@ func TestSequences(t *testing.T) {
 					applied++
 				}
 			}
+			w.wantSkew() // also behind an apply that something had cut short at the end
 			t.Logf("%d of %d configurations applied:\n%s", applied, length, strings.Join(w.story, "\n"))
 			if applied == 0 {
 				t.Error("every configuration was refused")
