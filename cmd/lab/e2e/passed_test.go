@@ -37,7 +37,7 @@ func resumes(t *testing.T) {
 			_ = os.Remove(file)
 			return
 		}
-		if err := os.MkdirAll(folder, 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Error(err)
 		}
 		if err := os.WriteFile(file, []byte(time.Now().UTC().Format(time.RFC3339)), 0o644); err != nil {
