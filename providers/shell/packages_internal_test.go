@@ -56,18 +56,25 @@ if [ "$do" = autoremove ]; then printf 'Remv runc [1]\nRemv orphan [1]\n'; fi
 `,
 }
 
-// distribution is a host with a package manager of a few lines.
+// distribution is a host with a package manager of a few lines, which lie in bin, and
+// with the programs that path leads to.
 type distribution struct {
 	t             *testing.T
 	root, bin     string
 	manager, path string
 }
 
-func (d distribution) db(lines ...string) {
+// put writes a file that the package manager reads.
+func (d distribution) put(name, content string) {
 	d.t.Helper()
-	if err := os.WriteFile(filepath.Join(d.bin, "db"), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(d.bin, name), []byte(content), 0o600); err != nil {
 		d.t.Fatal(err)
 	}
+}
+
+func (d distribution) db(lines ...string) {
+	d.t.Helper()
+	d.put("db", strings.Join(lines, "\n")+"\n")
 }
 
 func (d distribution) wantDB(lines ...string) {
@@ -277,9 +284,7 @@ func TestPackagesSeen(t *testing.T) {
 		d.db(test.db...)
 		_ = os.Remove(index)
 		if test.index != nil {
-			if err := os.WriteFile(index, []byte(strings.Join(test.index, "\n")+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			d.put("index", strings.Join(test.index, "\n")+"\n")
 		}
 		test.want.Manager = "apt"
 		if got := d.see(q); !reflect.DeepEqual(got, test.want) {
