@@ -171,7 +171,7 @@ type Clock interface {
 	Now() time.Time
 	// Busy says that somebody works with the context that it returns, until done is
 	// called. A clock whose time passes by itself ignores that; one that lets it pass
-	// waits for all who work to sleep.
+	// waits for all who work to sleep. With such a context already it changes nothing.
 	Busy(ctx context.Context) (working context.Context, done func())
 	// Sleep waits until the duration has passed or the context is done.
 	Sleep(ctx context.Context, d time.Duration) error

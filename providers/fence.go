@@ -192,7 +192,7 @@ func (f *Fence) mayTake(ctx context.Context, a API, there *Lease) error {
 	// Its clock and ours may differ: only that nothing moves counts.
 	began := f.Clock.Now()
 	for f.Clock.Now().Sub(began) < there.Duration {
-		if err := f.Clock.Sleep(ctx, leasePoll); err != nil {
+		if err := f.Clock.Sleep(idle{ctx}, leasePoll); err != nil {
 			return err
 		}
 		now, err := f.read(ctx, a)
@@ -207,6 +207,12 @@ func (f *Fence) mayTake(ctx context.Context, a API, there *Lease) error {
 	}
 	return nil
 }
+
+// idle is the context of nobody who is busy: who sleeps and holds the fence has others
+// wait for it, and they are busy.
+type idle struct{ context.Context }
+
+func (idle) Value(any) any { return nil }
 
 func (f *Fence) heldBy(there *Lease) error {
 	return &Error{Kind: ErrHeld, Do: "change the cluster", Cause: fmt.Errorf("%s has been changing it since %s (run %s, last sign of life %s). "+

@@ -241,6 +241,7 @@ func TestLockEnded(t *testing.T) {
 			}
 			var between []byte
 			once(env, "[1/5]", func() {
+				defer m.world.Clock().Suspend()()
 				m.want(grace, "grace@desk", 0, "is locked by apply of ada@laptop", "lock", "status")
 				m.want(grace, "grace@desk", 0, "Ended the lock", "force-unlock", "-force", run)
 				m.world.Advance(leaseOver)

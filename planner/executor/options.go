@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"time"
 
 	"github.com/kubewright/kubewright/state"
@@ -55,6 +56,10 @@ type Options struct {
 	Sink func(Event)
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
+	// Busy, when it is not nil, is told of each step that is started, and the function that
+	// it returns once the step has ended and what follows it was started: in between, a
+	// clock that waits for all who work sees somebody at work. See providers.Clock.
+	Busy func(ctx context.Context) (working context.Context, done func())
 	// Heartbeat is the time between two reports of a running step;
 	// DefaultHeartbeat when 0, none when negative.
 	Heartbeat time.Duration

@@ -37,6 +37,8 @@ type execution struct {
 	steps    map[state.Address]*tracked
 	// running are the steps under way, in the order of the plan.
 	running []*tracked
+	// ended are the steps that have ended since something was started last.
+	ended []*tracked
 	// stopping: nothing new is started.
 	stopping bool
 	// begun are the targets of steps that were started; with finishing, no
@@ -64,6 +66,8 @@ type tracked struct {
 	outcome  StepOutcome
 	began    time.Time
 	nextBeat time.Time
+	// rest says that nobody is busy with it any more.
+	rest func()
 }
 
 // compare orders steps as the plan has them.
@@ -114,6 +118,9 @@ func (o Options) withDefaults() Options {
 	if o.Sink == nil {
 		o.Sink = func(Event) {}
 	}
+	if o.Busy == nil {
+		o.Busy = func(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
+	}
 	return o
 }
 
@@ -139,6 +146,10 @@ func (x *execution) loop(ctx context.Context) {
 	x.interrupt, x.cancelled = x.opts.Stop, ctx.Done()
 	for {
 		x.startReady(ctx)
+		for _, t := range x.ended {
+			t.rest()
+		}
+		x.ended = nil
 		if len(x.running) == 0 {
 			return
 		}
@@ -202,7 +213,9 @@ func (x *execution) startReady(ctx context.Context) {
 		at, _ := slices.BinarySearchFunc(x.running, t, (*tracked).compare)
 		x.running = slices.Insert(x.running, at, t)
 		x.emit(Event{Kind: KindStarted, Step: id})
-		go x.work(ctx, t.step, Run{
+		working, rest := x.opts.Busy(ctx)
+		t.rest = rest
+		go x.work(working, t.step, Run{
 			ID: x.opts.ID, Token: x.opts.Token, Lineage: x.plan.Lineage,
 			Outputs: maps.Clone(x.outputs), // the owner goes on adding to its own
 		})
@@ -214,6 +227,7 @@ func (x *execution) startReady(ctx context.Context) {
 func (x *execution) complete(c completion) {
 	t := x.steps[c.step]
 	x.running = slices.DeleteFunc(x.running, func(r *tracked) bool { return r == t })
+	x.ended = append(x.ended, t)
 	t.outcome.Seconds = x.since(t.began)
 	entry := state.Entry{
 		Kind: state.EntryDone, Step: c.step.String(), Learned: c.result.Learned,

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kubewright/kubewright/planner"
@@ -187,3 +188,35 @@ func TestJournalFailure(t *testing.T) {
 		}
 	}
 }
+
+// TestSomebodyIsBusyBetweenSteps: from the first step to the last one there is no moment at
+// which nobody is busy, though what became of a step is written down before the next starts.
+func TestSomebodyIsBusyBetweenSteps(t *testing.T) {
+	t.Parallel()
+	var busy, started atomic.Int64
+	journal := journalFunc(func(e state.Entry) error {
+		if e.Kind != state.EntryRun && busy.Load() == 0 {
+			t.Errorf("nobody is busy while %s of %s is journalled", e.Kind, e.Step)
+		}
+		return nil
+	})
+	plan := planOf(step("a", 1), step("b", 1, "a"), step("c", 1, "b"), step("d", 1, "c"))
+	_, err := executor.Execute(t.Context(), plan, &fakeRunner{fail: map[string]error{"c": errors.New("it failed")}}, journal, executor.Options{
+		Busy: func(ctx context.Context) (context.Context, func()) {
+			if busy.Add(1) == 1 && started.Add(1) > 1 {
+				t.Error("nobody was busy when a step was started")
+			}
+			return ctx, func() { busy.Add(-1) }
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := busy.Load(); n != 0 || started.Load() != 1 {
+		t.Errorf("%d are busy behind the end, and it began %d times", n, started.Load())
+	}
+}
+
+type journalFunc func(state.Entry) error
+
+func (f journalFunc) Append(e state.Entry) error { return f(e) }

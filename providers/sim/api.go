@@ -346,6 +346,13 @@ func (a *api) Drain(ctx context.Context, op planner.Drain, log func(string)) err
 	if log == nil {
 		log = func(string) {}
 	}
+	// Told when the world is not held any more: who hears of it may look at it.
+	var said []string
+	defer func() {
+		for _, text := range said {
+			log(text)
+		}
+	}()
 	return a.act(ctx, "drain", op.Node, func(w *World, c *cluster) error {
 		if c.Nodes[op.Node] == nil {
 			return notFound(op.Node)
@@ -354,6 +361,6 @@ func (a *api) Drain(ctx context.Context, op planner.Drain, log func(string)) err
 		if err != nil {
 			return err
 		}
-		return w.evict(ctx, c, op, pods, log)
+		return w.evict(ctx, c, op, pods, func(text string) { said = append(said, text) })
 	})
 }

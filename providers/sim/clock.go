@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 )
@@ -30,17 +31,40 @@ type workerKey struct{}
 
 // Busy implements providers.Clock. However long the machine takes for what somebody does,
 // no time passes in the world for those who wait for it; who is busy must not wait for
-// one who sleeps but by sleeping.
+// one who sleeps but by sleeping. Who is busy already goes on with that.
 func (c *Clock) Busy(ctx context.Context) (context.Context, func()) {
 	w, me := c.w, &worker{}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if already, _ := ctx.Value(workerKey{}).(*worker); w.workers[already] {
+		return ctx, func() {}
+	}
 	w.workers[me] = true
 	return context.WithValue(ctx, workerKey{}, me), func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.workers, me)
 		w.pass()
+	}
+}
+
+// Suspend has all who are busy now stand still, like a machine that is suspended, until
+// resume is called: time passes for others meanwhile.
+func (c *Clock) Suspend() (resume func()) {
+	w := c.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	suspended := slices.Collect(maps.Keys(w.workers))
+	for _, them := range suspended {
+		them.asleep++
+	}
+	w.pass()
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, them := range suspended {
+			them.asleep--
+		}
 	}
 }
 

@@ -75,3 +75,61 @@ func TestSleepersGiveUp(t *testing.T) {
 		t.Errorf("slept for %s, want 1m: %v", clock.Now().Sub(began), err)
 	}
 }
+
+// TestBusyOnce: who is busy and says so again is one who works, not two, until it ends.
+func TestBusyOnce(t *testing.T) {
+	t.Parallel()
+	clock := sim.New(1, sim.DefaultProfile()).Clock()
+	working, done := clock.Busy(t.Context())
+	defer done()
+	again, end := clock.Busy(working)
+	if passed := slept(again, t, clock, time.Minute); passed != time.Minute {
+		t.Errorf("slept for %s, want 1m", passed)
+	}
+	end()
+	timeStands(t, clock)
+}
+
+// TestSuspended: time passes for others while those who are busy stand still.
+func TestSuspended(t *testing.T) {
+	t.Parallel()
+	clock := sim.New(1, sim.DefaultProfile()).Clock()
+	_, done := clock.Busy(t.Context())
+	defer done()
+	resume := clock.Suspend()
+	other, end := clock.Busy(t.Context())
+	if passed := slept(other, t, clock, time.Minute); passed != time.Minute {
+		t.Errorf("slept for %s, want 1m", passed)
+	}
+	end()
+	resume()
+	timeStands(t, clock)
+}
+
+// slept sleeps, and returns how much time has passed.
+func slept(ctx context.Context, t *testing.T, clock *sim.Clock, d time.Duration) time.Duration {
+	t.Helper()
+	began := clock.Now()
+	if err := clock.Sleep(ctx, d); err != nil {
+		t.Error(err)
+	}
+	return clock.Now().Sub(began)
+}
+
+// timeStands wants no time to pass for another one who sleeps.
+func timeStands(t *testing.T, clock *sim.Clock) {
+	t.Helper()
+	began := clock.Now()
+	working, end := clock.Busy(t.Context())
+	defer end()
+	ctx, cancel := context.WithCancel(working)
+	woke := make(chan error)
+	go func() { woke <- clock.Sleep(ctx, time.Minute) }()
+	for range 1000 {
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-woke; !errors.Is(err, context.Canceled) || clock.Now() != began {
+		t.Errorf("%s passed while somebody worked: %v", clock.Now().Sub(began), err)
+	}
+}

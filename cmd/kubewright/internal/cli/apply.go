@@ -309,7 +309,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	outcome, runErr := executor.Execute(ctx, &plan, run, guarded{journal}, executor.Options{
 		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: phases.Settled(s.view),
 		Parallelism: s.opts.parallelism, OnError: s.opts.onError.meaning(),
-		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now,
+		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now, Busy: s.fleet.world.clock().Busy,
 	})
 	still()
 	hurry := done()
