@@ -160,6 +160,9 @@ type ResourceChange struct {
 	Partly bool `json:"partly,omitempty"`
 	// Unchanged counts phases of the target without a change.
 	Unchanged int `json:"unchanged,omitempty"`
+	// There are the items of install and images that the host of a node to come has
+	// already, as they are wanted.
+	There []state.Address `json:"there,omitempty"`
 }
 
 // PolicyFinding is one thing that a policy has against a plan.

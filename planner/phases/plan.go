@@ -166,7 +166,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 		if !v.Destroy {
 			b.cluster(c)
 		}
-		d.Resources = append(d.Resources, v.clusterResources(c, &d, desired)...)
+		d.Resources = append(d.Resources, v.clusterResources(c, &d, desired, changes)...)
 	}
 	for _, l := range v.leavers() {
 		if !l.acts() {
@@ -345,7 +345,7 @@ func (c *cluster) silentLeavers() int {
 }
 
 // clusterResources are the cluster, its addons and its nodes as the plan counts them.
-func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Snapshot) []planner.ResourceChange {
+func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Snapshot, changes []planner.Change) []planner.ResourceChange {
 	action := func(existed bool) planner.Action {
 		if existed {
 			return planner.Update
@@ -373,6 +373,9 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 			r.Action, r.Reason = planner.Replace, x.reason
 		}
 		r.Unchanged, r.MovedFrom = unchanged[n.target], before[n.target]
+		if r.Action != planner.Update && n.report != nil {
+			r.There = there(n.target, desired, changes)
+		}
 		r.ImportedFrom = v.importedFrom(n.target, c.Label)
 		out = append(out, r)
 	}
@@ -390,6 +393,26 @@ func unchangedPhases(d *planner.Draft, desired *state.Snapshot) map[state.Target
 		if id := it.Address.Step(); !busy[id] {
 			busy[id] = true
 			out[id.Target]++
+		}
+	}
+	return out
+}
+
+// there are the items of a node to come that its host has already: of the phases that
+// bring what a host may have been prepared with.
+func there(t state.Target, desired *state.Snapshot, changes []planner.Change) []state.Address {
+	changed := map[state.Address]bool{}
+	for _, c := range changes {
+		if c.Address.Target == t {
+			changed[c.Address] = true
+		}
+	}
+	var out []state.Address
+	for _, phase := range []string{installPhase, imagesPhase} {
+		for _, it := range desired.Items {
+			if a := it.Address; a.Target == t && a.Phase == phase && !changed[a] {
+				out = append(out, a)
+			}
 		}
 	}
 	return out

@@ -129,6 +129,8 @@ type resourceJSON struct {
 	Impact []string   `json:"impact,omitempty"`
 	Change changeJSON `json:"change"`
 	Items  []itemJSON `json:"items,omitempty"`
+	// There are the items that a new node's host has already.
+	There []string `json:"there,omitempty"`
 }
 
 // driftJSON is an item that somebody else has changed, in the shape of a
@@ -277,6 +279,9 @@ func resourceToJSON(plan *planIndex, r planner.ResourceChange) resourceJSON {
 	}
 	for name, value := range r.After {
 		out.Change.After.put([]string{name}, value, true)
+	}
+	for _, a := range r.There {
+		out.There = append(out.There, a.String())
 	}
 	for _, i := range plan.changesOf[r.Target] {
 		c := plan.Changes[i]

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -68,10 +69,46 @@ func (p *page) resource(plan *planIndex, c planner.ResourceChange) resource {
 			comment: true, indented: true, text: "# (" + plural(c.Unchanged, "unchanged phase") + " hidden)",
 		})
 	}
+	for _, text := range there(phases, c.There, p.full) {
+		r.entry.kids = append(r.entry.kids, entry{comment: true, indented: true, text: "# " + text})
+	}
 	r.entry.block = len(r.entry.kids) > 0
 	r.comments = p.resourceComments(c, reason)
 	r.mirrors = mirrored(plan, c, phases)
 	return r
+}
+
+// there says how much of what a phase is to bring its host has already, and which of it
+// where everything is shown.
+func there(phases []phase, there []state.Address, full bool) []string {
+	var out []string
+	for len(there) > 0 {
+		id := there[0].Step()
+		n := slices.IndexFunc(there, func(a state.Address) bool { return a.Step() != id })
+		if n < 0 {
+			n = len(there)
+		}
+		missing := 0
+		if i := slices.IndexFunc(phases, func(ph phase) bool { return ph.id == id }); i >= 0 {
+			missing = len(phases[i].changes)
+		}
+		text := fmt.Sprintf("%s: %d of %s there already", Clean(id.Phase), n, plural(n+missing, "item"))
+		if full {
+			text += ": " + strings.Join(itemNames(there[:n]), ", ")
+		}
+		out = append(out, text)
+		there = there[n:]
+	}
+	return out
+}
+
+// itemNames are the items of one step.
+func itemNames(of []state.Address) []string {
+	var out []string
+	for _, a := range of {
+		out = append(out, Clean(a.Item))
+	}
+	return out
 }
 
 // blockHead is the block as the user wrote it.

@@ -159,7 +159,8 @@ func reviewable(plan *planner.Plan) []planner.ResourceChange {
 
 func (r *review) resource(c planner.ResourceChange, spans map[state.Address]executor.Span) reviewed {
 	phases := r.all.phasesOf(c.Target)
-	out := reviewed{ResourceChange: c, verdict: verdict(c), impacts: r.all.impactsOf(c.Target), reason: strings.Join(notEmpty(besideVerdict(c, r.all.reasonOf(c)), cameFrom(c)), "; ")}
+	reasons := append(notEmpty(besideVerdict(c, r.all.reasonOf(c)), cameFrom(c)), there(phases, c.There, false)...)
+	out := reviewed{ResourceChange: c, verdict: verdict(c), impacts: r.all.impactsOf(c.Target), reason: strings.Join(reasons, "; ")}
 	for _, ph := range phases {
 		p := reviewedPhase{phase: ph, action: phaseAction(ph), span: spans[ph.id]}
 		if ph.step != nil {
