@@ -56,7 +56,9 @@ func (w *work) moveLeadership(ctx context.Context, e Etcd, members []state.EtcdM
 	}
 	if err := e.MoveLeader(ctx, others[i].ID); err != nil {
 		w.log("leadership stays for now: " + err.Error())
+		return
 	}
+	w.log("etcd's leader is " + others[i].Name + " now")
 }
 
 // disarm takes an alarm back of all members and looks whether it stays away.

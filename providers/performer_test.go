@@ -430,13 +430,13 @@ func TestRemoveMember(t *testing.T) {
 	s.members = []state.EtcdMember{
 		{ID: "1", PeerURLs: []string{"p1"}, Healthy: false},
 		{ID: "2", PeerURLs: []string{"p2"}, Healthy: true, Leader: true},
-		{ID: "3", PeerURLs: []string{"p3"}, Healthy: true},
+		{ID: "3", Name: "c", PeerURLs: []string{"p3"}, Healthy: true},
 		{ID: "4", PeerURLs: []string{"p4"}, Healthy: true},
 	}
 	if _, err := s.perform(t, providers.Run{}, planner.RemoveEtcdMember{Name: "b", PeerURL: "p2"}, planner.RemoveEtcdMember{Name: "gone", PeerURL: "p9"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(s.log, "|"); !strings.Contains(got, "move leader to 3|remove 2|done") || strings.Count(got, "remove") != 1 {
+	if got := strings.Join(s.log, "|"); !strings.Contains(got, "move leader to 3|log 0: etcd's leader is c now|remove 2|done") || strings.Count(got, "remove") != 1 {
 		t.Errorf("got %s", got)
 	}
 	// Another one has gone down since the gate was looked at.

@@ -383,7 +383,7 @@ func adopted(t *testing.T, a adoption) *site {
 	return s
 }
 
-// wantImportedByBlock plans what was written once more without the state, with a block
+// wantImportedByBlock applies what was written once more without the state, with a block
 // that imports the cluster: everything is imported, and nothing else is to be done.
 func (s *site) wantImportedByBlock(written string) {
 	s.t.Helper()
@@ -396,10 +396,13 @@ func (s *site) wantImportedByBlock(written string) {
 	if err := errors.Join(os.Rename(at("kubewright.state.json"), at("state.aside")), os.WriteFile(at("import.hcl"), []byte(block), 0o600)); err != nil {
 		s.t.Fatal(err)
 	}
-	wantContains(s.t, words(s.must("plan").out), fmt.Sprintf("Plan: %d to import, 0 to add, 0 to change, 0 to destroy.", 1+len(s.hosts())))
-	if err := errors.Join(os.Remove(at("import.hcl")), os.Rename(at("state.aside"), at("kubewright.state.json"))); err != nil {
+	all := 1 + len(s.hosts())
+	wantContains(s.t, words(s.must("plan").out), fmt.Sprintf("Plan: %d to import, 0 to add, 0 to change, 0 to destroy.", all))
+	wantContains(s.t, words(s.must("apply", "-auto-approve").out), fmt.Sprintf("Resources: %d imported, 0 added, 0 changed, 0 destroyed.", all))
+	if err := errors.Join(os.Remove(at("import.hcl")), os.Remove(at("state.aside"))); err != nil {
 		s.t.Fatal(err)
 	}
+	s.wantNoChanges()
 }
 
 // configured are the listings of all hosts without what a running cluster

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -99,19 +98,9 @@ func (s *site) wantPutRight() {
 	if strings.Contains(r.out, "NOSPACE") {
 		s.t.Error("the alarm is back")
 	}
-	var told struct {
-		Members []struct {
-			Name string
-			Size int64 `json:"db_size"`
-		}
-	}
-	r = s.must("etcd", "status", "-json")
-	if err := json.Unmarshal([]byte(r.out[strings.Index(r.out, "{"):]), &told); err != nil || len(told.Members) != len(s.planes) {
-		s.t.Fatalf("%v in %s", err, r.out)
-	}
-	for _, m := range told.Members {
-		if m.Size > quota/4 { // what is deleted is there still as long as nobody compacts
-			s.t.Errorf("the database of %s has %d bytes still, of %d that it may have", m.Name, m.Size, quota)
+	for _, m := range s.members() {
+		if m.DBSize > quota/4 { // what is deleted is there still as long as nobody compacts
+			s.t.Errorf("the database of %s has %d bytes still, of %d that it may have", m.Name, m.DBSize, quota)
 		}
 	}
 }

@@ -147,6 +147,7 @@ func (s *site) wantCluster() {
 		}
 		return fmt.Sprintf("%s\n(%d pods, want %d)", out, len(lines), want), len(lines) == want
 	})
+	s.wantDNS()
 }
 
 const workload = `

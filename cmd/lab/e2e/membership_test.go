@@ -3,11 +3,13 @@
 package e2e
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+	"github.com/kubewright/kubewright/state"
 )
 
 // TestMembership takes a cluster of three control planes through changes of
@@ -26,9 +28,10 @@ func TestMembership(t *testing.T) {
 	first := `node.cp["` + all[0].Name + `"]`
 
 	was := s.sh(all[1].Name, memberList)
+	s.lead(all[0].Name)
 	r := s.must("apply", "-auto-approve", "-no-color", "-replace="+first)
 	t.Logf("the first control plane was replaced within %s", r.took.Round(100*time.Millisecond))
-	wantContains(t, r.out, first+" will be replaced, as requested", "1 added", "1 destroyed", "held at")
+	wantContains(t, r.out, first+" will be replaced, as requested", "1 added", "1 destroyed", "held at", "etcd's leader is "+all[1].Name+" now")
 	s.wantCluster()
 	s.wantMembers(3)
 	if is := s.sh(all[1].Name, memberList); was == is {
@@ -122,6 +125,34 @@ func (s *site) become(planes, workers []lab.Host) {
 // memberList asks etcd for its members on a control plane.
 const memberList = `crictl --timeout 30s exec "$(crictl --timeout 30s ps -q --name '^etcd$')" etcdctl --dial-timeout=30s --command-timeout=30s --endpoints=https://127.0.0.1:2379 ` +
 	`--cacert=/etc/kubernetes/pki/etcd/ca.crt --cert=/etc/kubernetes/pki/etcd/server.crt --key=/etc/kubernetes/pki/etcd/server.key member list`
+
+// lead has etcd led by the member of a control plane.
+func (s *site) lead(name string) {
+	s.t.Helper()
+	var id, leader string
+	for _, m := range s.members() {
+		if m.Name == name {
+			id = m.ID
+		}
+		if m.Leader {
+			leader = m.Name
+		}
+	}
+	if leader != name {
+		s.sh(leader, strings.TrimSuffix(memberList, "member list")+"move-leader "+id)
+	}
+}
+
+// members are etcd's, as kubewright tells of them: one of each control plane.
+func (s *site) members() []state.EtcdMember {
+	s.t.Helper()
+	var told struct{ Members []state.EtcdMember }
+	r := s.must("etcd", "status", "-json")
+	if err := json.Unmarshal([]byte(r.out[strings.Index(r.out, "{"):]), &told); err != nil || len(told.Members) != len(s.planes) {
+		s.t.Fatalf("%v in %s", err, r.out)
+	}
+	return told.Members
+}
 
 // wantMembers wants etcd to have so many members, all voters.
 func (s *site) wantMembers(count int) {

@@ -75,6 +75,7 @@ func TestPull(t *testing.T) {
 		})
 	})
 	if !t.Failed() {
+		s.wantCluster()
 		s.wantGone(before)
 	}
 }

@@ -25,6 +25,7 @@ func TestSaved(t *testing.T) {
 	if !t.Failed() {
 		t.Run("digest", func(t *testing.T) { s.within(t, s.approvedPlan) })
 	}
+	s.wantCluster()
 }
 
 // podsAndPool configures how many pods a kubelet takes, and the worker's label.
