@@ -28,7 +28,7 @@ func Digest(p *planner.Plan) string {
 	same.Steps, same.Withheld = slices.Clone(p.Steps), slices.Clone(p.Withheld)
 	same.Resources = slices.Clone(p.Resources)
 	for i := range same.Resources {
-		same.Resources[i].Before, same.Resources[i].After = nil, nil
+		same.Resources[i].Before, same.Resources[i].After, same.Resources[i].There = nil, nil, nil
 	}
 	same.Policies = nil // when it is, and who has approved
 	same.Certificates = nil
