@@ -55,7 +55,8 @@ func (s *site) ask(host, server string, name dnsmessage.Name, v6 bool) ([]netip.
 	for _, b := range packed {
 		fmt.Fprintf(&query, `\x%02x`, b)
 	}
-	out := s.sh(host, fmt.Sprintf(`bash -c 'exec 3<>/dev/udp/%s/53; printf "%s" >&3; timeout 5 dd bs=4096 count=1 <&3 2>/dev/null | od -An -v -tx1' || true`, server, query.String()))
+	// dd sends one datagram: printf would send one for each newline, which is a length too.
+	out := s.sh(host, fmt.Sprintf(`bash -c 'exec 3<>/dev/udp/%s/53; printf "%s" | dd bs=4096 iflag=fullblock >&3 2>/dev/null; timeout 5 dd bs=4096 count=1 <&3 2>/dev/null | od -An -v -tx1' || true`, server, query.String()))
 	packed, err = hex.DecodeString(strings.Join(strings.Fields(out), ""))
 	if err != nil {
 		return nil, err
