@@ -358,7 +358,8 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 		}
 		return []planner.ResourceChange{{Target: c.target, Action: planner.Delete, Reason: ""}}
 	}
-	unchanged, before, back := unchangedPhases(d, desired), v.movedFrom(), v.returning()
+	unchanged, there := unchangedPhases(d, desired), itemsThere(desired, changes)
+	before, back := v.movedFrom(), v.returning()
 	out := []planner.ResourceChange{{Target: c.target, Action: action(!c.founding), Note: "Kubernetes " + c.versionNote(), MovedFrom: before[c.target], ImportedFrom: v.importedFrom(c.target, c.Label)}}
 	configured, gone := c.addonTargets()
 	for _, t := range configured {
@@ -374,7 +375,7 @@ func (v *View) clusterResources(c *cluster, d *planner.Draft, desired *state.Sna
 		}
 		r.Unchanged, r.MovedFrom = unchanged[n.target], before[n.target]
 		if r.Action != planner.Update && n.report != nil {
-			r.There = there(n.target, desired, changes)
+			r.There = there[n.target]
 		}
 		r.ImportedFrom = v.importedFrom(n.target, c.Label)
 		out = append(out, r)
@@ -398,20 +399,18 @@ func unchangedPhases(d *planner.Draft, desired *state.Snapshot) map[state.Target
 	return out
 }
 
-// there are the items of a node to come that its host has already: of the phases that
-// bring what a host may have been prepared with.
-func there(t state.Target, desired *state.Snapshot, changes []planner.Change) []state.Address {
+// itemsThere are, per target, the items of the phases that bring what a host may have been
+// prepared with, one phase after the other, as far as they do not change.
+func itemsThere(desired *state.Snapshot, changes []planner.Change) map[state.Target][]state.Address {
 	changed := map[state.Address]bool{}
 	for _, c := range changes {
-		if c.Address.Target == t {
-			changed[c.Address] = true
-		}
+		changed[c.Address] = true
 	}
-	var out []state.Address
+	out := map[state.Target][]state.Address{}
 	for _, phase := range []string{installPhase, imagesPhase} {
 		for _, it := range desired.Items {
-			if a := it.Address; a.Target == t && a.Phase == phase && !changed[a] {
-				out = append(out, a)
+			if a := it.Address; a.Phase == phase && !changed[a] {
+				out[a.Target] = append(out[a.Target], a)
 			}
 		}
 	}
