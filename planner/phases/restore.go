@@ -105,8 +105,8 @@ func (v *View) clusterToRestore(r EtcdRestore) (*cluster, diag.Diagnostics) {
 			"and nothing was changed. %sIf the cluster is to be put back to what it was, delete or change its objects; if it is to be made anew, destroy and apply it first.",
 			c.Label, MembersNamed(r.Answers), c.astrayText()).At(c.Source).For(c.target)}
 	}
-	if d := c.refuseNotStopped(); d != nil {
-		return nil, diag.Diagnostics{d}
+	if diags := c.refuseNotStopped(); diags.HasErrors() {
+		return nil, diags
 	}
 	return c, nil
 }
@@ -121,13 +121,13 @@ func MembersNamed(members []state.EtcdMember) string {
 	return strings.Join(out, ", ")
 }
 
-// restorable are the control planes that hold the CA. The one on which a restore has
-// begun comes first, then those that hold data of a member: another one may be a host
-// that never came to join.
+// restorable are the control planes that a restore stops, and that join what it makes. The
+// one on which a restore has begun comes first, then those that hold data of a member:
+// another one may be a host that never came to join.
 func (c *cluster) restorable() []*node {
 	var out []*node
 	for _, n := range c.controlPlanes() {
-		if n.report != nil && n.report.Files[adminConf].Exists && c.view.CA(n.target) != "" {
+		if n.report != nil && len(n.lackedToRestore()) == 0 {
 			out = append(out, n)
 		}
 	}
@@ -137,6 +137,19 @@ func (c *cluster) restorable() []*node {
 			rankOf(!a.report.Files[a.etcdData()].Exists)-rankOf(!b.report.Files[b.etcdData()].Exists),
 		)
 	})
+	return out
+}
+
+// lackedToRestore are the files that a snapshot does not bring back, and without which
+// a control plane is no part of a restore.
+func (n *node) lackedToRestore() []string {
+	var out []string
+	if n.cluster.view.CA(n.target) == "" {
+		out = append(out, n.cluster.caFile())
+	}
+	if !n.report.Files[adminConf].Exists {
+		out = append(out, adminConf)
+	}
 	return out
 }
 

@@ -23,6 +23,10 @@ func TestRestoreLeavesNobodyOut(t *testing.T) {
 	refused := func(says ...string) []finding {
 		return []finding{{diag.Error, "Control plane would go on", "main.hcl:1", "cluster.prod", says}}
 	}
+	heldBack := func(says ...string) []finding {
+		return []finding{{diag.Error, "Control plane would go on", "main.hcl:11", `node.cp["cp1"]`, append(says,
+			`node.cp["cp1"] (10.0.0.11) could not join it`, "would be a second cluster beside the restored one", "kubewright apply puts back what is missing, also while the API does not answer; where it is refused, copy it", "clean it (kubeadm reset)")}}
+	}
 	lost := finding{diag.Warning, "What came after the snapshot is lost", "main.hcl:1", "cluster.prod", nil}
 	for name, c := range map[string]struct {
 		change func(*operator)
@@ -76,6 +80,27 @@ func TestRestoreLeavesNobodyOut(t *testing.T) {
 			n.Role = config.Worker
 			o.config.Nodes = append([]*config.Node{&n}, o.config.Nodes[1:]...)
 		}, refused(`node.cp["cp1"] (10.0.0.11): a worker by the configuration`), ""},
+		"without admin.conf": {
+			func(o *operator) { o.edit("10.0.0.11", "file /etc/kubernetes/admin.conf delete") },
+			heldBack("it holds a member of etcd, and no /etc/kubernetes/admin.conf that can be read"), "",
+		},
+		"without admin.conf, and unknown to the state": {func(o *operator) {
+			o.edit("10.0.0.11", "file /etc/kubernetes/admin.conf delete")
+			delete(o.recorded.Nodes, cp1)
+		}, heldBack("it holds a member of etcd, and no /etc/kubernetes/admin.conf that can be read"), ""},
+		"without its CA and admin.conf, and only data": {func(o *operator) {
+			o.edit("10.0.0.11", "file /etc/kubernetes/admin.conf delete", "file /etc/kubernetes/pki/ca.crt content garbage", "file /etc/kubernetes/manifests/etcd.yaml delete")
+		}, heldBack("and no /etc/kubernetes/pki/ca.crt and no /etc/kubernetes/admin.conf that can be read"), ""},
+		"without admin.conf, and no data": {func(o *operator) {
+			o.edit("10.0.0.11", "file /etc/kubernetes/admin.conf delete", "file /var/lib/etcd/member delete")
+		}, heldBack("and no /etc/kubernetes/admin.conf that can be read"), ""},
+		"without admin.conf and a member": {
+			func(o *operator) {
+				o.edit("10.0.0.11", "file /etc/kubernetes/admin.conf delete", "file /etc/kubernetes/manifests/etcd.yaml delete", "file /var/lib/etcd/member delete")
+			},
+			[]finding{lost},
+			"1 member of the snapshot, then 1 added one at a time as learners; 2 members, quorum 2.",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
