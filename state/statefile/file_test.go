@@ -249,3 +249,36 @@ func TestLoadRefusesAForeignJournal(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 }
+
+// TestLoadLeavesAFragmentOut: a run that began with a state which is gone by now says too
+// little to make one of; a first run has all there is.
+func TestLoadLeavesAFragmentOut(t *testing.T) {
+	t.Parallel()
+	run := func(serial int64) state.Entry {
+		return state.Entry{Kind: state.EntryRun, Run: fmt.Sprintf("r%d", serial), Lineage: "l1", Serial: serial}
+	}
+	for name, c := range map[string]struct {
+		runs     []state.Entry
+		fragment bool
+	}{
+		"a first run":                           {[]state.Entry{run(0)}, false},
+		"one after it":                          {[]state.Entry{run(1)}, true},
+		"both, the journal not emptied between": {[]state.Entry{run(0), run(1)}, true},
+	} {
+		p := statefile.DirPaths(t.TempDir())
+		j, err := statefile.OpenJournal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range c.runs {
+			err = errors.Join(err, j.Append(e))
+		}
+		if err := errors.Join(err, j.Close()); err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := statefile.Load(p)
+		if err != nil || (loaded.State == nil) != c.fragment || (len(loaded.Overtaken) == len(c.runs)) != c.fragment || (len(loaded.Recovered) == 0) != c.fragment {
+			t.Errorf("%s: loaded %+v, %v", name, loaded, err)
+		}
+	}
+}

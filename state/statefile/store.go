@@ -48,7 +48,8 @@ func (s *Store) Place() string { return s.backend.String() }
 //
 // A journal is of the state that its run began with. When somebody else has
 // written the state since, what the journal learnt may have been undone, and it
-// is left out: who wrote since had to look at the hosts, which know more.
+// is left out: who wrote since had to look at the hosts, which know more. So it is
+// when that state is gone: what is left of it would be taken for all there is.
 func (s *Store) Load(ctx context.Context) (Loaded, error) {
 	st, _, err := s.read(ctx)
 	if err != nil {
@@ -86,20 +87,20 @@ func (s *Store) fold(st *state.State) (Loaded, error) {
 }
 
 // overtaken tells that the state was written, by a run that is not among the
-// entries, after the runs that are had begun with it.
+// entries, after the runs that are had begun with it; or that there is none, and
+// they had begun with one: without it they are a fragment.
 func overtaken(st *state.State, entries []state.Entry) bool {
-	if st == nil {
-		return false
-	}
 	behind := false
 	for _, e := range entries[contained(st, entries):] {
-		if e.Kind != state.EntryRun {
-			continue
-		}
-		if e.Lineage != st.Lineage {
+		switch {
+		case e.Kind != state.EntryRun:
+		case st == nil:
+			behind = e.Serial > 0
+		case e.Lineage != st.Lineage:
 			return false // which Fold refuses
+		default:
+			behind = e.Serial > 0 && e.Serial < st.Serial
 		}
-		behind = e.Serial > 0 && e.Serial < st.Serial
 	}
 	return behind
 }

@@ -386,15 +386,24 @@ func (s *session) takenApart(st *state.State) (*state.State, error) {
 	return statefile.Fold(st, []state.Entry{{Kind: state.EntryDone, Lineage: st.Lineage, Learned: learned}})
 }
 
+// reached is the state with what the journal has. Where it is gone under the run, that is
+// the one which the run began with: Save keeps it aside, and says so.
+func (s *session) reached(ctx context.Context) (*state.State, error) {
+	loaded, err := s.store.Reload(ctx)
+	if err != nil || len(loaded.Overtaken) == 0 || loaded.State != nil {
+		return loaded.State, err
+	}
+	return statefile.Fold(s.recorded, loaded.Overtaken)
+}
+
 // record observes once more, unless there is a hurry, and writes down what is seen to be
 // as wanted. The journal has been the record until here; with the state written it is
 // emptied.
 func (s *session) record(ctx context.Context, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) error {
-	loaded, err := s.store.Reload(ctx)
+	st, err := s.reached(ctx)
 	if err != nil {
 		return err
 	}
-	st := loaded.State
 	if st.FingerprintKey == "" {
 		st.FingerprintKey = s.recorded.FingerprintKey
 	}

@@ -165,9 +165,9 @@ func (s *session) vacant(ctx context.Context, file, out string) error {
 	if err != nil {
 		return err
 	}
-	if loaded.State != nil {
-		return &diagError{diag.Diagnostics{diag.Errorf(summary, "%s holds a state (lineage %s, serial %d), and nothing is imported over it. "+
-			"Import in a folder of its own.", s.store.Place(), loaded.State.Lineage, loaded.State.Serial)}}
+	if there := s.present(loaded); there != "" {
+		return &diagError{diag.Diagnostics{diag.Errorf(summary, "%s, and nothing is imported over it. "+
+			"Import in a folder of its own.", there)}}
 	}
 	for _, pattern := range []string{"*.hcl", "*.hcl.json"} {
 		names, _ := filepath.Glob(filepath.Join(s.folder(), pattern))

@@ -37,9 +37,9 @@ func (a *app) recover(ctx context.Context, o planOptions) error {
 		return err
 	}
 	defer s.close()
-	if s.recorded != nil {
-		return &diagError{diag.Diagnostics{diag.Errorf("State is there", "%s holds a state (lineage %s, serial %d), and nothing is recovered over it. "+
-			"If it is the wrong one, move it and %s away first.", s.store.Place(), s.recorded.Lineage, s.recorded.Serial, s.store.Journal)}}
+	if there := s.present(statefile.Loaded{State: s.recorded}); there != "" {
+		return &diagError{diag.Diagnostics{diag.Errorf("State is there", "%s, and nothing is recovered over it. "+
+			"If it is the wrong one, move what there is of %s and %s away first.", there, s.store.Place(), s.store.Journal)}}
 	}
 	st, err := s.recovered(ctx)
 	if err != nil {

@@ -133,7 +133,7 @@ func (a *app) open(ctx context.Context, opts planOptions, operation string) (*se
 func (s *session) recall(ctx context.Context) error {
 	loaded, err := s.store.Load(ctx)
 	if err == nil {
-		err = s.overtaken(loaded.Overtaken)
+		err = s.overtaken(loaded)
 	}
 	if err != nil {
 		return err

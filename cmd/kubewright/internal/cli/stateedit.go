@@ -35,7 +35,7 @@ func (a *app) held(ctx context.Context, o planOptions, operation string) (*sessi
 	}
 	loaded, err := s.store.Load(ctx)
 	if err == nil {
-		err = s.overtaken(loaded.Overtaken)
+		err = s.overtaken(loaded)
 	}
 	if err != nil {
 		s.close()

@@ -58,8 +58,10 @@ func (s *session) writable(operation string) error {
 }
 
 // overtaken tells of a run that was cut short here and after which somebody else
-// has written the state. A command that writes moves its journal out of the way.
-func (s *session) overtaken(entries []state.Entry) error {
+// has written the state, or the state is gone. A command that writes moves its journal
+// out of the way.
+func (s *session) overtaken(loaded statefile.Loaded) error {
+	entries := loaded.Overtaken
 	if len(entries) == 0 {
 		return nil
 	}
@@ -77,10 +79,27 @@ func (s *session) overtaken(entries []state.Entry) error {
 			run = e
 		}
 	}
+	why := "was written by somebody else since then"
+	if loaded.State == nil {
+		why = "is gone, and the journal alone is a part of it. Whoever puts that state back puts the journal back as well"
+	}
 	s.print(diag.Diagnostics{diag.Warningf("Journal was overtaken", "The journal of run %s, which was cut short here at %s, is not used: "+
-		"the state at %s was written by somebody else since then. What that run did is found on the hosts. %s",
-		run.Run, run.Time.Format(time.RFC3339), s.store.Place(), what)})
+		"the state at %s %s. What that run did is found on the hosts. %s",
+		run.Run, run.Time.Format(time.RFC3339), s.store.Place(), why, what)})
 	return nil
+}
+
+// present says what this folder has of a state; empty when it has nothing.
+func (s *session) present(loaded statefile.Loaded) string {
+	switch st := loaded.State; {
+	case st != nil && st.Serial > 0:
+		return fmt.Sprintf("%s holds a state (lineage %s, serial %d)", s.store.Place(), st.Lineage, st.Serial)
+	case st != nil:
+		return fmt.Sprintf("%s holds the beginning of a state (lineage %s), of a first run that was cut short and that kubewright apply goes on with", s.store.Journal, st.Lineage)
+	case len(loaded.Overtaken) > 0:
+		return fmt.Sprintf("%s holds what a run did that was cut short, and the state that it began with is gone", s.store.Journal)
+	}
+	return ""
 }
 
 // unlockTime bounds giving a lock back.
