@@ -352,10 +352,4 @@ func (a *app) resealing(name, short, long string, refuse func(*config.Encryption
 	return cmd
 }
 
-// sealedHere tells that what is written here is encrypted.
-func (a *app) sealedHere() bool {
-	_ = a.codec()
-	return a.sealer.Encrypts()
-}
-
 var _ state.Codec = (*encryption.Codec)(nil)

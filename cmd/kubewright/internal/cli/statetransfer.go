@@ -38,8 +38,8 @@ func (a *app) statePullCommand() *cobra.Command {
 				return err
 			}
 			b, err := statefile.Encode(s.recorded)
-			if err == nil && !decrypt && a.sealedHere() {
-				b, err = a.codec().Seal(b)
+			if err == nil && !decrypt {
+				b, err = s.printable(b)
 			}
 			if err != nil {
 				return err
@@ -51,6 +51,19 @@ func (a *app) statePullCommand() *cobra.Command {
 	o.lockFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&decrypt, "decrypt", false, "print it as it is, and not encrypted")
 	return cmd
+}
+
+// printable is a state as it is kept: one that was encrypted is not printed plain because
+// nobody says any more to whom.
+func (s *session) printable(b []byte) ([]byte, error) {
+	kept, err := s.codec().Seal(b)
+	if refused := (*state.CodecError)(nil); errors.As(err, &refused) {
+		return nil, &statefile.Error{
+			Op: "print state", Path: s.store.Place(), Kind: refused.Kind, Problem: refused.Problem,
+			Remedy: "give -decrypt to have it printed for everybody to read, " + refused.Remedy,
+		}
+	}
+	return kept, err
 }
 
 func (a *app) statePushCommand() *cobra.Command {
