@@ -4,9 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/state/statefile"
 )
 
 // TestStateGoneMeanwhile: a state file that somebody removes while an apply runs is not
@@ -44,4 +46,65 @@ func TestStateGoneMeanwhile(t *testing.T) {
 	if code, out := f.run("plan", "-detailed-exitcode"); code != 0 || !strings.Contains(out, "No changes.") {
 		t.Errorf("with what was kept aside: exit code %d\n%s", code, out)
 	}
+}
+
+// TestFirstLineUnwritten: a first apply whose journal takes no line has begun nothing, and
+// says that the journal cannot be written; the same command again founds the cluster.
+func TestFirstLineUnwritten(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]fullFile{
+		"the write": {unwritten: 1},
+		"the sync":  {unsynced: 2}, // the first is that of the journal that is opened
+	} {
+		f := newFolder(t, crashConfig)
+		env, printed := f.env(arguments("apply")...)
+		env.Files = fullFS{statefile.OS(), &broken}
+		code := cli.Main(env)
+		out := strings.Join(strings.Fields(printed()), " ")
+		if code != 1 || !strings.Contains(out, "Cannot write the journal: cannot append to journal") || !strings.Contains(out, "no space left on device; make room, mend the disk or the folder's permissions, and run the same command again") {
+			t.Errorf("%s: exit code %d\n%s", name, code, printed())
+		}
+		if name == "the write" && f.has("kubewright.state.json") {
+			t.Errorf("%s: a state was made of nothing", name)
+		}
+		if code, out := f.run(arguments("apply")...); code != 0 || !strings.Contains(out, "Apply complete!") {
+			t.Errorf("%s: the same command again: exit code %d\n%s", name, code, out)
+		}
+	}
+}
+
+// fullFS is a disk on which the journal finds no room.
+type fullFS struct {
+	statefile.FS
+	journal *fullFile
+}
+
+func (f fullFS) Open(name string) (statefile.File, error) {
+	file, err := f.FS.Open(name)
+	if err != nil || filepath.Base(name) != "kubewright.journal" {
+		return file, err
+	}
+	f.journal.File = file
+	return f.journal, nil
+}
+
+// fullFile fails a write and a sync, those that come when so many have been counted; 0
+// fails none.
+type fullFile struct {
+	statefile.File
+	unwritten, unsynced int
+}
+
+func (f *fullFile) WriteAt(b []byte, off int64) (int, error) {
+	if f.unwritten--; f.unwritten == 0 {
+		return 0, syscall.ENOSPC
+	}
+	return f.File.WriteAt(b, off)
+}
+
+func (f *fullFile) Sync() error {
+	if f.unsynced--; f.unsynced == 0 {
+		return syscall.ENOSPC
+	}
+	return f.File.Sync()
 }

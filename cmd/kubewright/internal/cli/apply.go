@@ -401,7 +401,7 @@ func (s *session) reached(ctx context.Context) (*state.State, error) {
 // emptied.
 func (s *session) record(ctx context.Context, journal *statefile.Journal, outcome *executor.Outcome, hurry bool) error {
 	st, err := s.reached(ctx)
-	if err != nil {
+	if err != nil || st == nil { // a first run that could journal nothing has done nothing, and says why
 		return err
 	}
 	if st.FingerprintKey == "" {
