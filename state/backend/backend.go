@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Failures that mean the same in every backend, to be tested with errors.Is.
@@ -53,6 +54,12 @@ type Backend interface {
 	// ForceUnlock ends the lock of the run with this ID. It fails with a
 	// *LockedError when another one holds it, and does nothing when nobody does.
 	ForceUnlock(ctx context.Context, id string) error
+}
+
+// Ending is a context for ending what a call has taken that was given up, or got no
+// answer: it does not end with that call, and waits for a few seconds.
+func Ending(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 }
 
 // Lock is a lock that is held.

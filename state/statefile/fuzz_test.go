@@ -93,8 +93,9 @@ func FuzzScanSealed(f *testing.F) {
 // says is read of what is written of it.
 func FuzzReadLockInfo(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "lock")
-	for _, i := range []LockInfo{{}, {ID: "b71e", Who: "ada@laptop", PID: 4711, Operation: "apply", Time: time.Date(2026, time.March, 2, 9, 0, 0, 1, time.UTC), File: "8:1:42"}} {
-		if err := writeInfo(path, i); err != nil {
+	info := LockInfo{ID: "b71e", Who: "ada@laptop", PID: 4711, Operation: "apply", Time: time.Date(2026, time.March, 2, 9, 0, 0, 1, time.UTC), File: "8:1:42"}
+	for _, r := range []record{{}, {LockInfo: info}, {LockInfo: info, Before: []string{"3f1c", "9e1c"}}} {
+		if err := writeRecord(path, r); err != nil {
 			f.Fatal(err)
 		}
 		b, err := os.ReadFile(path)
@@ -111,11 +112,11 @@ func FuzzReadLockInfo(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		read := ReadLockInfo(path)
-		if err := writeInfo(path, read); err != nil {
+		read := readRecord(path)
+		if err := writeRecord(path, read); err != nil {
 			t.Fatalf("what is read of %q cannot be written: %v", b, err)
 		}
-		if again := ReadLockInfo(path); again.String() != read.String() || again.File != read.File || !again.Renewed.Equal(read.Renewed) {
+		if again := readRecord(path); again.String() != read.String() || again.File != read.File || !again.Renewed.Equal(read.Renewed) || !slices.Equal(again.Before, read.Before) {
 			t.Errorf("%+v is read of %q, and of what that says %+v", read, b, again)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,10 +35,10 @@ const fresh = 10 * time.Second
 // Lock takes the lock and holds it until Unlock. It waits for up to timeout, 0
 // trying once, and then fails with a *LockedError.
 //
-// A lock in the backend that a run of this folder left behind, which was killed,
-// is taken over: that the folder's own lock was free, in the very file which that
-// run had locked, proves that it is gone. A copy of the folder proves nothing, and
-// any other lock is left alone.
+// A lock in the backend that a run of this folder left behind, which was killed or
+// got no answer, is taken over: that the folder's own lock was free, in the very file
+// which that run had locked, proves that it is gone. A copy of the folder proves
+// nothing, and any other lock is left alone.
 func (s *Store) Lock(ctx context.Context, info LockInfo, timeout time.Duration) error {
 	began := time.Now()
 	local, err := Acquire(ctx, s.Paths.Lock, info, timeout)
@@ -46,7 +47,7 @@ func (s *Store) Lock(ctx context.Context, info LockInfo, timeout time.Duration) 
 	}
 	h := &Held{local: local, end: func() {}}
 	if !s.local {
-		if h.remote, err = s.lockBackend(ctx, info, local.Left().ID, timeout-time.Since(began)); err != nil {
+		if h.remote, err = s.lockBackend(ctx, info, local, timeout-time.Since(began)); err != nil {
 			_ = local.Return()
 			return withWaited(err, timeout)
 		}
@@ -60,8 +61,11 @@ func (s *Store) Lock(ctx context.Context, info LockInfo, timeout time.Duration) 
 // LockBackend takes the backend's lock alone, for who holds that of the folder for
 // another place of the same state. It waits as Lock does; nil is the lock of a
 // backend that has none.
-func (s *Store) LockBackend(ctx context.Context, info LockInfo, timeout time.Duration) (backend.Lock, error) {
-	lock, err := s.lockBackend(ctx, info, "", timeout)
+func (s *Store) LockBackend(ctx context.Context, folder *Held, info LockInfo, timeout time.Duration) (backend.Lock, error) {
+	lock, err := s.lockBackend(ctx, info, folder.local, timeout)
+	if err != nil {
+		folder.PassOn()
+	}
 	return lock, withWaited(err, timeout)
 }
 
@@ -72,7 +76,24 @@ func withWaited(err error, timeout time.Duration) error {
 	return err
 }
 
-func (s *Store) lockBackend(ctx context.Context, info LockInfo, dead string, timeout time.Duration) (backend.Lock, error) {
+// lockBackend takes the backend's lock for who has that of the folder. Of a failure
+// that is no refusal nobody knows whether the lock was taken, or will be: the backend
+// is asked to end it, and, for it may be silent, the next run here is told.
+func (s *Store) lockBackend(ctx context.Context, info LockInfo, folder *Lock, timeout time.Duration) (backend.Lock, error) {
+	lock, err := s.tryBackend(ctx, info, folder.left.runs(), timeout)
+	if err == nil || errors.Is(err, backend.ErrLocked) {
+		return lock, err
+	}
+	folder.Doubt()
+	end, cancel := backend.Ending(ctx)
+	defer cancel()
+	if holder, failed := s.backend.Holder(end); failed == nil && holder != nil && holder.ID == info.ID {
+		_ = s.backend.ForceUnlock(end, info.ID)
+	}
+	return nil, err
+}
+
+func (s *Store) tryBackend(ctx context.Context, info LockInfo, dead []string, timeout time.Duration) (backend.Lock, error) {
 	deadline := time.NewTimer(max(timeout, 0))
 	defer deadline.Stop()
 	for wait := retryInterval; ; wait = min(2*wait, 5*time.Second) {
@@ -81,8 +102,9 @@ func (s *Store) lockBackend(ctx context.Context, info LockInfo, dead string, tim
 		if !errors.As(err, &locked) {
 			return lock, err
 		}
-		if id := locked.Info.ID; id != "" && id == dead {
-			dead = "" // once
+		id := locked.Info.ID
+		if i := slices.Index(dead, id); id != "" && i >= 0 {
+			dead = slices.Delete(slices.Clone(dead), i, i+1) // once
 			if err := s.backend.ForceUnlock(ctx, id); err != nil {
 				return nil, err
 			}

@@ -1,8 +1,10 @@
 package statefile_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -177,6 +179,164 @@ func TestSignOfLifeFindsTheLockLost(t *testing.T) {
 		}
 		if got := p.seen(); !slices.Equal(got, beats(1)) {
 			t.Errorf("the backend was asked after %v", got)
+		}
+	})
+}
+
+// late is a backend that does what it is asked, and does not answer for a while.
+type late struct {
+	backend.Backend
+
+	holder     string
+	unanswered int
+}
+
+// answers waits for the answer to what was done.
+func (l *late) answers(ctx context.Context) error {
+	if l.unanswered == 0 {
+		return nil
+	}
+	l.unanswered--
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (l *late) taken() error {
+	return &backend.LockedError{Path: "the place", Info: backend.LockInfo{ID: l.holder}, Remote: true}
+}
+
+func (l *late) Lock(ctx context.Context, i backend.LockInfo) (backend.Lock, error) {
+	l.holder = cmp.Or(l.holder, i.ID)
+	if err := l.answers(ctx); err != nil {
+		return nil, err
+	}
+	if l.holder != i.ID {
+		return nil, l.taken()
+	}
+	return l, nil
+}
+
+func (l *late) Holder(ctx context.Context) (*backend.LockInfo, error) {
+	if err := l.answers(ctx); err != nil || l.holder == "" {
+		return nil, err
+	}
+	return &backend.LockInfo{ID: l.holder}, nil
+}
+
+func (l *late) ForceUnlock(ctx context.Context, id string) error {
+	if l.holder != id {
+		return l.taken()
+	}
+	l.holder = ""
+	return l.answers(ctx)
+}
+
+func (l *late) Confirm(context.Context) error { return nil }
+
+func (l *late) Release(context.Context) error {
+	l.holder = ""
+	return nil
+}
+
+// run is one of this folder's, by name.
+func run(id string) backend.LockInfo {
+	i := info
+	i.ID = id
+	return i
+}
+
+// TestLockWithoutAnswer: a lock that was asked for, and whose answer did not come, is
+// ended at once if the backend answers by then, and otherwise by the next run of this
+// folder. That run also learns of one that was killed before.
+func TestLockWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		unanswered     int
+		killed, holder string
+		left           string
+	}{
+		"one answer is lost":                         {1, "", "", ""},
+		"the backend is silent":                      {9, "", "", "first"},
+		"the backend is silent, behind a killed run": {9, "killed", "", "first"},
+		"a killed run has the lock":                  {9, "killed", "killed", "killed"},
+		"somebody has the lock":                      {9, "", "somebody", "somebody"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			paths := statefile.DirPaths(t.TempDir())
+			synctest.Test(t, func(t *testing.T) {
+				l := &late{holder: c.holder}
+				s := statefile.NewStore(paths, l)
+				if c.killed != "" {
+					died, err := statefile.Acquire(t.Context(), paths.Lock, run(c.killed), 0)
+					if err != nil {
+						t.Fatal(err)
+					}
+					_ = died.Leave()
+				}
+				for _, id := range []string{"first", "second"} { // and the next one is as silent
+					l.unanswered = c.unanswered
+					began := time.Now()
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					if err := s.Lock(ctx, run(id), 0); !errors.Is(err, context.DeadlineExceeded) {
+						t.Fatalf("%s: error = %v", id, err)
+					}
+					cancel()
+					if waited := time.Since(began); waited > 10*time.Second {
+						t.Errorf("who has given up waits for %v", waited)
+					}
+				}
+				if l.holder != c.left {
+					t.Errorf("%q has the lock, want %q", l.holder, c.left)
+				}
+				l.unanswered = 0
+				if c.holder == "somebody" {
+					if err := s.Lock(t.Context(), run("next"), 0); !errors.Is(err, backend.ErrLocked) {
+						t.Errorf("another's lock was taken: %v", err)
+					}
+					return
+				}
+				if err := s.Lock(t.Context(), run("next"), 0); err != nil {
+					t.Fatal(err)
+				}
+				if got := s.Held().Left().ID; got != c.killed {
+					t.Errorf("%q was killed, want %q", got, c.killed)
+				}
+				if err := s.Unlock(t.Context()); err != nil || l.holder != "" {
+					t.Errorf("%v, held by %q", err, l.holder)
+				}
+				if b, err := os.ReadFile(paths.Lock); err != nil || len(b) != 0 {
+					t.Errorf("the folder's lock still says %s, %v", b, err)
+				}
+			})
+		})
+	}
+}
+
+// TestLockBackendWithoutAnswer: the same of a lock that is taken at a second place.
+func TestLockBackendWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	paths := statefile.DirPaths(t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		l := &late{unanswered: 9}
+		from, to := statefile.NewStore(paths, nil), statefile.NewStore(paths, l)
+		for _, id := range []string{"first", "second"} {
+			if err := from.Lock(t.Context(), run(id), 0); err != nil {
+				t.Fatal(err)
+			}
+			lock, err := to.LockBackend(t.Context(), from.Held(), run(id), 0)
+			if silent := l.unanswered > 0; silent != (err != nil) || l.holder != id {
+				t.Errorf("%s: %v, held by %q", id, err, l.holder)
+			}
+			if lock != nil {
+				err = lock.Release(t.Context())
+			}
+			if again := from.Unlock(t.Context()); lock != nil && err != nil || again != nil {
+				t.Errorf("%s: %v, %v", id, err, again)
+			}
+			l.unanswered = 0
 		}
 	})
 }

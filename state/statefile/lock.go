@@ -23,13 +23,29 @@ type (
 
 // Lock is a lock that is held. The kernel takes it back when the process ends.
 type Lock struct {
-	flock *flock.Flock
-	left  LockInfo
+	flock     *flock.Flock
+	own, left record
+}
+
+// record is what a lock's file says.
+type record struct {
+	LockInfo
+	// Before are runs of this folder before that one, of which nobody knows whether
+	// they have left a lock in the backend. None of them runs any more.
+	Before []string `json:"before,omitempty"`
+}
+
+// runs are all that may have left a lock in the backend.
+func (r record) runs() []string {
+	if r.ID == "" {
+		return r.Before
+	}
+	return append([]string{r.ID}, r.Before...)
 }
 
 // Left says who held the lock before and ended without releasing it; it is zero
 // when nobody did, or nobody knows. That process does not run any more.
-func (l *Lock) Left() LockInfo { return l.left }
+func (l *Lock) Left() LockInfo { return l.left.LockInfo }
 
 // Acquire takes the lock at path (Paths.Lock) and writes there who holds it.
 // It waits for up to timeout, 0 trying once, and then fails with a
@@ -58,11 +74,12 @@ func Acquire(ctx context.Context, path string, info LockInfo, timeout time.Durat
 		_ = l.flock.Close()
 		return nil, &LockedError{Path: path, Info: ReadLockInfo(path), Waited: timeout}
 	}
-	info.File = identity(path)
-	if left := ReadLockInfo(path); left.File != "" && left.File == info.File {
-		l.left = left
+	l.own.LockInfo = info
+	l.own.File = identity(path)
+	if left := readRecord(path); left.File != "" && left.File == l.own.File {
+		l.left, l.own.Before = left, left.runs()
 	}
-	if err := writeInfo(path, info); err != nil {
+	if err := writeRecord(path, l.own); err != nil {
 		_ = l.flock.Close()
 		return nil, &Error{
 			Op: "lock state with", Path: path, Err: bare(err),
@@ -72,8 +89,8 @@ func Acquire(ctx context.Context, path string, info LockInfo, timeout time.Durat
 	return l, nil
 }
 
-func writeInfo(path string, info LockInfo) error {
-	b, err := json.Marshal(info)
+func writeRecord(path string, r record) error {
+	b, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
@@ -83,12 +100,14 @@ func writeInfo(path string, info LockInfo) error {
 // ReadLockInfo reads who holds, or last held and lost, the lock at path. It is
 // zero when nobody does, or when it cannot be read: it is for people to read,
 // and the kernel alone knows whether the lock is held.
-func ReadLockInfo(path string) LockInfo {
-	var info LockInfo
-	if b, err := os.ReadFile(path); err != nil || json.Unmarshal(b, &info) != nil {
-		return LockInfo{}
+func ReadLockInfo(path string) LockInfo { return readRecord(path).LockInfo }
+
+func readRecord(path string) record {
+	var r record
+	if b, err := os.ReadFile(path); err != nil || json.Unmarshal(b, &r) != nil {
+		return record{}
 	}
-	return info
+	return r
 }
 
 // Release empties the lock file and gives the lock back. A file that is not the
@@ -104,11 +123,17 @@ func (l *Lock) Release() error {
 // written there.
 func (l *Lock) Leave() error { return l.flock.Close() }
 
+// Doubt has Return tell the next that this run, too, may have left a lock in the
+// backend.
+func (l *Lock) Doubt() {
+	l.left.File, l.left.Before = l.own.File, append(l.left.Before, l.own.ID)
+}
+
 // Return gives the lock back as it was found: who ended before without
 // releasing it is still told to the next.
 func (l *Lock) Return() error {
-	if l.left.ID == "" || l.Confirm() != nil {
+	if len(l.left.runs()) == 0 || l.Confirm() != nil {
 		return l.Release()
 	}
-	return errors.Join(writeInfo(l.flock.Path(), l.left), l.flock.Close())
+	return errors.Join(writeRecord(l.flock.Path(), l.left), l.flock.Close())
 }

@@ -63,13 +63,50 @@ func TestRetries(t *testing.T) {
 	if err := b.Write(t.Context(), nil, backend.Object{Data: []byte("one")}); err != nil {
 		t.Errorf("two failures: %v", err)
 	}
-	s.Lose(1)
+	s.Lose("LOCK", 1)
 	if _, err := b.Lock(t.Context(), backendtest.Info("r1")); err != nil {
 		t.Errorf("an answer that was lost: %v", err)
 	}
 	s.Fail(503, 503, 503)
 	if _, err := b.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the server answers 503 Service Unavailable; look into the server's log") {
 		t.Errorf("three failures: %v", err)
+	}
+}
+
+// TestHolderLeavesNoLock: to ask who holds the lock leaves none, whatever becomes of
+// an answer, or of who asks.
+func TestHolderLeavesNoLock(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lose, cancel string
+		retries      string
+		wantErr      bool
+	}{
+		"the lock's answer is lost":             {"LOCK", "", "0", true},
+		"the lock is repeated":                  {"LOCK", "", "2", false},
+		"the unlocking's answer is lost":        {"UNLOCK", "", "0", true},
+		"interrupted before it is given back":   {"", "UNLOCK", "0", true},
+		"interrupted before it is taken at all": {"", "LOCK", "0", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := httptestserver.New(t)
+			s.Lose(c.lose, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ctx = backend.OnTry(ctx, func(try backend.Try) {
+				if try.Method == c.cancel {
+					cancel()
+				}
+			})
+			holder, err := open(t, settings(s, backend.Settings{"retry_max": c.retries})).Holder(ctx)
+			if holder != nil || (err != nil) != c.wantErr {
+				t.Errorf("%+v, %v", holder, err)
+			}
+			if id := s.Holder(); id != "" {
+				t.Errorf("%s is left", id)
+			}
+		})
 	}
 }
 

@@ -63,16 +63,22 @@ func (b *Backend) Lock(ctx context.Context, info backend.LockInfo) (backend.Lock
 	if b.settings["lock_address"] == "" {
 		return nil, nil
 	}
-	holder, free, err := b.try(ctx, info)
+	holder, mine, err := b.take(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	// A request that was repeated because its answer was lost meets its own lock.
-	if !free && (holder == nil || holder.ID != info.ID) {
+	if !mine {
 		return nil, b.locked(holder)
 	}
 	b.own.Set(info.ID)
 	return &lock{b, info}, nil
+}
+
+// take locks, or says who has the lock. A request that was repeated because its
+// answer was lost meets its own lock.
+func (b *Backend) take(ctx context.Context, info backend.LockInfo) (holder *backend.LockInfo, mine bool, err error) {
+	holder, free, err := b.try(ctx, info)
+	return holder, free || holder != nil && holder.ID == info.ID, err
 }
 
 // try locks, or says who has the lock.
@@ -108,23 +114,34 @@ func (b *Backend) unlock(ctx context.Context, info backend.LockInfo) error {
 }
 
 // Holder implements backend.Backend. The protocol cannot be asked: it locks, for
-// a moment, and gives the lock back.
+// a moment, and gives the lock back, also when nobody waits for the answer any more.
 func (b *Backend) Holder(ctx context.Context) (*backend.LockInfo, error) {
 	if b.settings["lock_address"] == "" {
 		return nil, nil
 	}
 	probe := backend.LockInfo{ID: "probe-" + rand.Text(), Operation: "lock status", Time: time.Now()}
-	holder, free, err := b.try(ctx, probe)
+	holder, mine, err := b.take(ctx, probe)
+	if err == nil && mine {
+		holder, err = nil, b.unlock(ctx, probe)
+	}
 	if err != nil {
+		b.end(ctx, probe)
 		return nil, err
 	}
-	if free {
-		return nil, b.unlock(ctx, probe)
-	}
-	if holder == nil {
+	if holder == nil && !mine {
 		holder = &backend.LockInfo{}
 	}
 	return holder, nil
+}
+
+// end ends a lock of which nobody knows whether it is there: it is taken once more,
+// for it may be another's by now.
+func (b *Backend) end(ctx context.Context, info backend.LockInfo) {
+	ctx, cancel := backend.Ending(ctx)
+	defer cancel()
+	if _, mine, err := b.take(ctx, info); err == nil && mine {
+		_ = b.unlock(ctx, info)
+	}
 }
 
 // ForceUnlock implements backend.Backend.

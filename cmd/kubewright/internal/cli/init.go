@@ -160,7 +160,7 @@ func (a *app) lockBoth(ctx context.Context, o initOptions, from, to *statefile.S
 	if to.Local() { // the folder's lock is its lock
 		return func() error { return from.Unlock(end) }, nil
 	}
-	other, err := to.LockBackend(ctx, info, o.lockTimeout)
+	other, err := to.LockBackend(ctx, from.Held(), info, o.lockTimeout)
 	if err != nil {
 		return nil, errors.Join(err, from.Unlock(end))
 	}

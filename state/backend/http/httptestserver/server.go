@@ -27,7 +27,7 @@ type Server struct {
 	lock   []byte
 	lockID string
 	fail   []int
-	lose   int
+	lose   map[string]int
 	damage bool
 	// seen are the requests, as METHOD ID.
 	seen []string
@@ -57,11 +57,11 @@ func (s *Server) Fail(statuses ...int) {
 	s.fail = statuses
 }
 
-// Lose does what the next requests ask for, and does not answer.
-func (s *Server) Lose(n int) {
+// Lose does what the next requests with a method ask for, and does not answer.
+func (s *Server) Lose(method string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lose = n
+	s.lose = map[string]int{method: n}
 }
 
 // Damage changes what is sent from here on.
@@ -119,8 +119,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	answer := httptest.NewRecorder()
 	s.serve(answer, r, body)
-	if s.lose > 0 {
-		s.lose--
+	if s.lose[r.Method] > 0 {
+		s.lose[r.Method]--
 		panic(http.ErrAbortHandler) // done, and the connection is cut
 	}
 	for name, values := range answer.Header() {
