@@ -244,7 +244,7 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 	}
 	a, err := b.do(ctx, op, b.settings["update_method"], address, next.Data)
 	if err != nil {
-		return err
+		return b.unlessKept(ctx, next, err)
 	}
 	switch a.status {
 	case nethttp.StatusOK, nethttp.StatusCreated, nethttp.StatusAccepted, nethttp.StatusNoContent:
@@ -256,7 +256,17 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 		}
 		return backend.Lost(b.String(), holder)
 	}
-	return b.refuse(op, a)
+	return b.unlessKept(ctx, next, b.refuse(op, a))
+}
+
+// unlessKept is the failure of a write, unless what was written is there: an answer
+// may have been lost, and the request that was repeated then be refused, as GitLab
+// does, which takes each serial once.
+func (b *Backend) unlessKept(ctx context.Context, next backend.Object, failure error) error {
+	if now, err := b.Read(ctx); err == nil && now != nil && bytes.Equal(now.Data, next.Data) {
+		return nil
+	}
+	return failure
 }
 
 // withID names the lock under which a write is made.

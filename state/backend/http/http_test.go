@@ -3,6 +3,7 @@ package http_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	nethttp "net/http"
 	"net/http/httptest"
 	"strings"
@@ -70,6 +71,43 @@ func TestRetries(t *testing.T) {
 	s.Fail(503, 503, 503)
 	if _, err := b.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the server answers 503 Service Unavailable; look into the server's log") {
 		t.Errorf("three failures: %v", err)
+	}
+}
+
+// TestWriteWithoutAnswer: a write whose answer was lost is there. The server may
+// refuse the one that is repeated, as GitLab does, which has a serial once.
+func TestWriteWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	for name, gitlab := range map[string]bool{"any server": false, "GitLab": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := httptestserver.New(t)
+			s.GitLab = gitlab
+			b := open(t, settings(s, backend.Settings{"lock_address": ""}))
+			for i, lost := range []int{1, 3} { // the first answer, and all of them
+				old, err := b.Read(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				serial := int64(i + 1)
+				next := backend.Object{Data: fmt.Appendf(nil, `{"serial":%d}`, serial), Serial: serial}
+				s.Lose("POST", lost)
+				if err := b.Write(t.Context(), old, next); err != nil || string(s.State()) != string(next.Data) {
+					t.Errorf("%d answers were lost: %v, kept is %q", lost, err, s.State())
+				}
+			}
+			if !gitlab {
+				return
+			}
+			old, err := b.Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := backend.Object{Data: []byte(`{"serial":2,"other":true}`), Serial: 2}
+			if err := b.Write(t.Context(), old, other); err == nil || !strings.Contains(err.Error(), "the server answers 422 Unprocessable Entity (Validation failed: Version has already been taken); look into the server's log") {
+				t.Errorf("another state of the same serial: error = %v", err)
+			}
+		})
 	}
 }
 

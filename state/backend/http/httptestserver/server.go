@@ -28,6 +28,8 @@ type Server struct {
 	lockID string
 	fail   []int
 	lose   map[string]int
+	// serials are those of the versions that GitLab has kept.
+	serials map[int64]bool
 	damage bool
 	// seen are the requests, as METHOD ID.
 	seen []string
@@ -78,11 +80,11 @@ func (s *Server) State() []byte {
 	return s.state
 }
 
-// Put replaces what is kept.
+// Put replaces what is kept, by another way than the protocol's: versions begin anew.
 func (s *Server) Put(state []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state = state
+	s.state, s.serials = state, nil
 }
 
 // Holder is the ID of the lock; empty when nobody has it.
@@ -177,8 +179,24 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, body []byte) {
 	case r.URL.Query().Get("ID") != s.lockID:
 		s.conflict(w)
 	default:
-		s.state = body
+		s.keep(w, body)
 	}
+}
+
+// keep has one version of each serial where GitLab has.
+func (s *Server) keep(w http.ResponseWriter, body []byte) {
+	var version struct{ Serial int64 }
+	if s.GitLab && json.Unmarshal(body, &version) == nil {
+		if s.serials[version.Serial] {
+			http.Error(w, "Validation failed: Version has already been taken", http.StatusUnprocessableEntity)
+			return
+		}
+		if s.serials == nil {
+			s.serials = map[int64]bool{}
+		}
+		s.serials[version.Serial] = true
+	}
+	s.state = body
 }
 
 // conflict says who has the lock.
