@@ -127,7 +127,7 @@ func (b *Backend) fail(ctx context.Context, op string, err error) error {
 		e.Remedy = "make the bucket, with versions if the server has them"
 	case r.StatusCode == http.StatusForbidden, r.StatusCode == http.StatusUnauthorized, r.StatusCode == http.StatusBadRequest && strings.Contains(r.Code, "Credential"):
 		e.Kind = backend.ErrRefused
-		e.Remedy = "give credentials that may get and put this object and KEY.lock: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws/credentials"
+		e.Remedy = "give credentials that may get and put this object and KEY.lock, and list the bucket (s3:ListBucket), without which AWS refuses to say that an object is not there yet: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws/credentials"
 	case r.StatusCode == http.StatusNotImplemented:
 		e.Remedy = "this server has no conditional writes, without which two runs could overwrite each other: use one that has, or another backend"
 	case r.Code == "PermanentRedirect", r.Code == "AuthorizationHeaderMalformed":

@@ -2,6 +2,7 @@ package s3_test
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -102,6 +103,38 @@ func TestNoConditions(t *testing.T) {
 	}
 }
 
+// unlisted answers as AWS does to who may get an object and not list the bucket: that
+// one is not there is not told.
+func unlisted(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, r)
+		if answer.Code == http.StatusNotFound {
+			w.Header().Set("Content-Type", "application/xml")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`<?xml version="1.0"?><Error><Code>AccessDenied</Code><Message>no s3:ListBucket</Message></Error>`))
+			return
+		}
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes())
+	})
+}
+
+// TestMayNotList: an object of which the server does not say whether it is there is
+// not taken for one that is not, and it is said which permission is missing.
+func TestMayNotList(t *testing.T) {
+	t.Parallel()
+	b := open(t, newServer(t, unlisted), nil)
+	_, err := b.Read(t.Context())
+	_, again := b.Lock(t.Context(), backendtest.Info("r1"))
+	for _, err := range []error{err, again} {
+		if !errors.Is(err, backend.ErrRefused) || !strings.Contains(err.Error(), "and list the bucket (s3:ListBucket), without which AWS refuses to say that an object is not there yet") {
+			t.Errorf("error = %v", err)
+		}
+	}
+}
+
 // TestRefusals: each says what to do, and none has the secret key in it.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
@@ -111,7 +144,7 @@ func TestRefusals(t *testing.T) {
 		kind error
 		want string
 	}{
-		"an unknown key": {backend.Settings{"access_key": "AKOTHER"}, backend.ErrRefused, "give credentials that may get and put this object and KEY.lock: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws/credentials"},
+		"an unknown key": {backend.Settings{"access_key": "AKOTHER"}, backend.ErrRefused, "give credentials that may get and put this object and KEY.lock, and list the bucket (s3:ListBucket), without which AWS refuses to say that an object is not there yet: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws/credentials"},
 		"no bucket":      {backend.Settings{"bucket": "nowhere"}, nil, "make the bucket, with versions if the server has them"},
 	} {
 		err := open(t, server, c.more).Write(t.Context(), nil, backend.Object{Data: []byte("x")})
