@@ -20,16 +20,21 @@ import (
 	"github.com/kubewright/kubewright/state/backend/http/httptestserver"
 )
 
-// serveState serves a state until the test ends.
+// serveState serves a state until the test ends, as GitLab does where its name is given.
 func serveState(t *testing.T) func(*testscript.TestScript, bool, []string) {
-	return func(ts *testscript.TestScript, _ bool, _ []string) {
+	return func(ts *testscript.TestScript, _ bool, args []string) {
 		s := httptestserver.New(t)
+		s.GitLab = len(args) > 0 && args[0] == "gitlab"
 		ts.Setenv("STATE_URL", s.URL)
-		b, err := http.New(backend.Settings{
+		settings := backend.Settings{
 			"address": s.URL, "lock_address": s.URL, "username": s.User, "password": s.Password,
 			"update_method": "POST", "lock_method": "LOCK", "unlock_method": "UNLOCK",
 			"retry_max": "0", "retry_wait_min": "0", "retry_wait_max": "0",
-		})
+		}
+		if s.GitLab {
+			settings["lock_address"], settings["lock_method"], settings["unlock_method"] = s.URL+"/lock", "POST", "DELETE"
+		}
+		b, err := http.New(settings)
 		ts.Check(err)
 		of(ts).states, of(ts).server = b, s
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -69,7 +70,13 @@ func TestSecretsOfBackends(t *testing.T) {
 			s := &httptestserver.Server{User: "ann", Password: password, Path: "/states/prod"}
 			s.Start(v.T)
 			v.env["KUBEWRIGHT_HTTP_PASSWORD"] = password
-			return backendBlock(s), func() string { return string(s.State()) }
+			return backendBlock(s), func() string {
+				var kept struct{ Sealed []byte }
+				if err := json.Unmarshal(s.State(), &kept); err != nil {
+					v.Fatal(err)
+				}
+				return string(kept.Sealed)
+			}
 		},
 		"s3": s3Keeper,
 	} {

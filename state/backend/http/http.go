@@ -6,7 +6,8 @@
 //
 // The protocol has no conditional write and no way to ask who holds the lock.
 // So a write reads first and compares, while the lock keeps others away; and who
-// wants to know the holder tries to lock.
+// wants to know the holder tries to lock. A state that is no JSON, for it is
+// encrypted, is sent within a document that is.
 //
 // Source: https://developer.hashicorp.com/terraform/language/backend/http and
 // https://docs.gitlab.com/api/terraform_state (as of 2025).
@@ -219,7 +220,7 @@ func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
 			Remedy: "see whether the address is right, and whether a login or a proxy answers in place of the server",
 		}
 	}
-	return &backend.Object{Data: a.body, Version: mark(a.body)}, nil
+	return &backend.Object{Data: unwrap(a.body), Version: mark(a.body)}, nil
 }
 
 func mark(body []byte) string {
@@ -242,7 +243,11 @@ func (b *Backend) Write(ctx context.Context, old *backend.Object, next backend.O
 	if err != nil {
 		return err
 	}
-	a, err := b.do(ctx, op, b.settings["update_method"], address, next.Data)
+	body, err := wrap(next.Data, next.Serial)
+	if err != nil {
+		return err
+	}
+	a, err := b.do(ctx, op, b.settings["update_method"], address, body)
 	if err != nil {
 		return b.unlessKept(ctx, next, err)
 	}

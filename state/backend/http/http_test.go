@@ -111,6 +111,39 @@ func TestWriteWithoutAnswer(t *testing.T) {
 	}
 }
 
+// TestSealed: what a server could not read is sent so that it can, and comes back as
+// it was; what it can read is sent as it is. One from before it was sent so is read.
+func TestSealed(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		`{"serial":7,"nodes":[]}`:           `{"serial":7,"nodes":[]}`,
+		"-----BEGIN AGE ENCRYPTED FILE----": `{"serial":7,"sealed":"LS0tLS1CRUdJTiBBR0UgRU5DUllQVEVEIEZJTEUtLS0t"}`,
+		"\xff\x00":                          `{"serial":7,"sealed":"/wA="}`,
+		`{"nodes":[]}`:                      `{"serial":7,"sealed":"eyJub2RlcyI6W119"}`,
+		`{"serial":7.5}`:                    `{"serial":7,"sealed":"eyJzZXJpYWwiOjcuNX0="}`,
+		`{"serial":7,"sealed":"eA=="}`:      `{"serial":7,"sealed":"eyJzZXJpYWwiOjcsInNlYWxlZCI6ImVBPT0ifQ=="}`,
+	} {
+		s := httptestserver.New(t)
+		s.GitLab = true
+		b := open(t, settings(s, backend.Settings{"lock_address": ""}))
+		if err := b.Write(t.Context(), nil, backend.Object{Data: []byte(data), Lineage: "l1", Serial: 7}); err != nil {
+			t.Errorf("%q: %v", data, err)
+		}
+		if got := string(s.State()); got != want {
+			t.Errorf("%q is sent as %s, want %s", data, got, want)
+		}
+		if o, err := b.Read(t.Context()); err != nil || string(o.Data) != data {
+			t.Errorf("%q comes back as %+v, %v", data, o, err)
+		}
+	}
+	const old = "-----BEGIN AGE ENCRYPTED FILE----"
+	s := httptestserver.New(t)
+	s.Put([]byte(old))
+	if o, err := open(t, settings(s, nil)).Read(t.Context()); err != nil || string(o.Data) != old {
+		t.Errorf("an old one is %+v, %v", o, err)
+	}
+}
+
 // TestHolderLeavesNoLock: to ask who holds the lock leaves none, whatever becomes of
 // an answer, or of who asks.
 func TestHolderLeavesNoLock(t *testing.T) {

@@ -19,7 +19,8 @@ type Server struct {
 	URL, User, Password string
 	// Path is that of URL.
 	Path string
-	// GitLab makes POST and DELETE at URL/lock what LOCK and UNLOCK are at URL.
+	// GitLab makes POST and DELETE at URL/lock what LOCK and UNLOCK are at URL, and
+	// takes no state but JSON with a serial that it has not seen.
 	GitLab bool
 
 	mu     sync.Mutex
@@ -30,7 +31,7 @@ type Server struct {
 	lose   map[string]int
 	// serials are those of the versions that GitLab has kept.
 	serials map[int64]bool
-	damage bool
+	damage  bool
 	// seen are the requests, as METHOD ID.
 	seen []string
 }
@@ -183,18 +184,22 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 }
 
-// keep has one version of each serial where GitLab has.
+// keep numbers versions where GitLab does: by the serial in them, each once.
 func (s *Server) keep(w http.ResponseWriter, body []byte) {
-	var version struct{ Serial int64 }
-	if s.GitLab && json.Unmarshal(body, &version) == nil {
-		if s.serials[version.Serial] {
+	if s.GitLab {
+		var version struct{ Serial *int64 }
+		if json.Unmarshal(body, &version) != nil || version.Serial == nil {
+			http.Error(w, "serial is missing", http.StatusBadRequest)
+			return
+		}
+		if s.serials[*version.Serial] {
 			http.Error(w, "Validation failed: Version has already been taken", http.StatusUnprocessableEntity)
 			return
 		}
 		if s.serials == nil {
 			s.serials = map[int64]bool{}
 		}
-		s.serials[version.Serial] = true
+		s.serials[*version.Serial] = true
 	}
 	s.state = body
 }
