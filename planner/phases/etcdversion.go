@@ -9,8 +9,15 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// etcdVersion refuses an etcd that does not start with the data of the one that runs.
-func (v *View) etcdVersion() diag.Diagnostics { return slices.Concat(v.olderEtcd(), v.newerEtcd()) }
+// etcdVersion refuses an etcd that does not start: with the data of the one that runs, or
+// with its arguments.
+func (v *View) etcdVersion() diag.Diagnostics {
+	diags := slices.Concat(v.olderEtcd(), v.newerEtcd())
+	if len(diags) > 0 { // one reason for the same tag
+		return diags
+	}
+	return v.etcdArgs()
+}
 
 // olderEtcd refuses an image of etcd whose minor is below that of the cluster's etcd.
 // Such a server ends with "invalid downgrade; server version is lower than determined
@@ -70,21 +77,51 @@ func (v *View) newerEtcd() diag.Diagnostics {
 	return diags
 }
 
+// etcdArgs refuses an etcd that does not know what the manifest tells it. kubeadm gives
+// an etcd before 3.6 its own names until Kubernetes 1.35; from 1.36 on it writes manifests
+// with which such an etcd ends at once.
+func (v *View) etcdArgs() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, c := range v.clusters {
+		if c.Etcd.External != nil || len(c.controlPlanes()) == 0 {
+			continue
+		}
+		for _, in := range c.etcdInputs() {
+			if !kubeadm.EtcdTakesArgs(in) {
+				diags = append(diags, diag.Errorf("Etcd would not know its arguments",
+					"Cluster %q: the configuration gives etcd the image tag %q, and Kubernetes %s gives it arguments that etcd knows since 3.6: it would not start. Nothing is changed on any host. "+
+						"Give etcd an image_tag of 3.6 first, with the version of Kubernetes that is there, and apply that; or leave image_tag out.",
+					c.Label, kubeadm.EtcdTag(in), in.Cluster.KubernetesVersion).At(c.place("etcd.image_tag")).For(c.target))
+				break
+			}
+		}
+	}
+	return diags
+}
+
 // etcdTags are the tags of etcd's image in the versions that the cluster goes through.
 func (c *cluster) etcdTags() []string {
-	in := c.controlPlanes()[0].input()
-	tag := kubeadm.EtcdTag(in)
-	if c.up == nil {
-		return []string{tag}
-	}
 	var tags []string
-	for _, hop := range c.up.hops {
-		there := *in.Cluster
-		there.KubernetesVersion = hop.String()
-		in.Cluster = &there
+	for _, in := range c.etcdInputs() {
 		tags = append(tags, kubeadm.EtcdTag(in))
 	}
-	return append(tags, tag)
+	return tags
+}
+
+// etcdInputs are what etcd is made of in these versions, the wanted one last.
+func (c *cluster) etcdInputs() []kubeadm.Input {
+	wanted := c.controlPlanes()[0].input()
+	if c.up == nil {
+		return []kubeadm.Input{wanted}
+	}
+	var out []kubeadm.Input
+	for _, hop := range c.up.hops {
+		in, there := wanted, *wanted.Cluster
+		there.KubernetesVersion = hop.String()
+		in.Cluster = &there
+		out = append(out, in)
+	}
+	return append(out, wanted)
 }
 
 // replacesEtcd tells that a node gets another version of etcd than its manifest has or,

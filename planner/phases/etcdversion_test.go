@@ -3,6 +3,7 @@ package phases_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubewright/kubewright/config"
@@ -23,13 +24,17 @@ func TestOlderEtcd(t *testing.T) {
 		`Cluster "prod": its etcd runs 3.6.8, and the configuration gives it the image tag "3.5.21-0"`, "An etcd does not start in a cluster of a newer minor. Nothing is changed on any host.",
 		"Give etcd an image_tag of 3.6 or newer", `or have the cluster step down by one minor first, with "etcdctl downgrade enable 3.5.0" on a control plane, and plan again`,
 	}}}
+	noArgs := []finding{{diag.Error, "Etcd would not know its arguments", "main.hcl:1", "cluster.prod", []string{
+		`Cluster "prod": the configuration gives etcd the image tag "3.5.21-0", and Kubernetes 1.36.3 gives it arguments that etcd knows since 3.6`, "Nothing is changed on any host.",
+		"Give etcd an image_tag of 3.6 first, with the version of Kubernetes that is there, and apply that; or leave image_tag out.",
+	}}}
 	for name, c := range map[string]struct {
 		tag, downgrade string
 		want           []finding
 	}{
 		"older":              {tag: "3.5.21-0", want: refused},
 		"stepping elsewhere": {tag: "3.5.21-0", downgrade: "3.4.0", want: refused},
-		"stepping down":      {tag: "3.5.21-0", downgrade: "3.5.0"},
+		"stepping down":      {tag: "3.5.21-0", downgrade: "3.5.0", want: noArgs},
 		"an older patch":     {tag: "3.6.1-0"},
 		"newer":              {tag: "3.7.0-0"},
 		"no version":         {tag: "mine"},
@@ -42,6 +47,23 @@ func TestOlderEtcd(t *testing.T) {
 				}
 			}), c.want...)
 		})
+	}
+}
+
+// TestEtcdKnowsItsArguments: the version of Kubernetes that is too new for a pinned etcd
+// is refused, also where it is on the way, and the one before it is not.
+func TestEtcdKnowsItsArguments(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]bool{"1.35.8": false, "1.36.3": true, "1.37.1": true} {
+		o := running(t, 1, 0, "1.34.9")
+		o.config.Clusters[0].Etcd.ImageTag, o.config.Clusters[0].KubernetesVersion = "3.5.24-0", version
+		o.kubelets(version)
+		v := o.observe()
+		v.Clusters["prod"].Members[0].Version = "3.5.24"
+		_, diags := phases.Plan(v, planner.Plan{}, planner.Options{})
+		if got := strings.Contains(printedFindings(diags), "and Kubernetes 1.36"); got != want {
+			t.Errorf("%s is refused: %v, want %v: %s", version, got, want, printedFindings(diags))
+		}
 	}
 }
 

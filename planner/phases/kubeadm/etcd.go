@@ -101,7 +101,7 @@ func (v *view) etcdArgs(initialCluster string) []state.Arg {
 // etcdWatchArgs have had these names since etcd 3.6. Until 1.35 kubeadm gives
 // an older image the older names; from 1.36 on it does not look.
 func (v *view) etcdWatchArgs() []state.Arg {
-	if v.release.etcdFlagsByTag && !atLeast(v.etcdTag(), "3.6.0") {
+	if v.release.etcdFlagsByTag && !atLeast(v.etcdTag(), renamedEtcdArgs) {
 		return []state.Arg{
 			{Name: "experimental-initial-corrupt-check", Value: "true"},
 			{Name: "experimental-watch-progress-notify-interval", Value: "5s"},
@@ -111,6 +111,16 @@ func (v *view) etcdWatchArgs() []state.Arg {
 		{Name: "feature-gates", Value: "InitialCorruptCheck=true"},
 		{Name: "watch-progress-notify-interval", Value: "5s"},
 	}
+}
+
+// renamedEtcdArgs is the first etcd that knows these names.
+const renamedEtcdArgs = "3.6.0"
+
+// EtcdTakesArgs tells whether the etcd of the image knows the arguments that it is given.
+// What a tag that is no version knows is its owner's to say.
+func EtcdTakesArgs(in Input) bool {
+	v := in.view()
+	return v.release.etcdFlagsByTag || !NewerTag(renamedEtcdArgs, v.etcdTag())
 }
 
 // atLeast compares a tag as a semantic version; what is none is older.
