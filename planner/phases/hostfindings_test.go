@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -269,4 +270,25 @@ func TestAdoptFindings(t *testing.T) {
 			wantFindings(t, diags, finding{diag.Error, "Cluster cannot be adopted", "main.hcl:1", "cluster.prod", c.says})
 		})
 	}
+}
+
+// TestNobodyHasAKubeconfig: a cluster whose founder was replaced, and on which nobody has
+// an administrator's kubeconfig any more, is there: it gets them, and is not founded anew.
+func TestNobodyHasAKubeconfig(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 1)
+	o.replace = []state.Target{o.config.Nodes[0].Target}
+	o.must(o.apply())
+	for i := range 3 {
+		o.edit(address(i+1), "file /etc/kubernetes/admin.conf delete")
+	}
+	p, err := o.plan()
+	o.must(err)
+	for _, c := range p.Changes {
+		if !strings.HasSuffix(c.Address.Item, "/admin.conf") {
+			t.Errorf("more than a kubeconfig changes: %s %s", c.Action, c.Address)
+		}
+	}
+	o.must(o.carryOut())
+	o.wantNothing()
 }

@@ -93,7 +93,7 @@ func (v *View) situate() diag.Diagnostics {
 func (c *cluster) situate() diag.Diagnostics {
 	planes := c.controlPlanes()
 	var silent, marked []string
-	var founder, member *node
+	var founder, member, holder *node
 	for _, n := range planes {
 		if n.refused() {
 			continue
@@ -106,6 +106,9 @@ func (c *cluster) situate() diag.Diagnostics {
 			marked = append(marked, n.target.String())
 			if member == nil && n.report.Files["/etc/kubernetes/admin.conf"].Exists {
 				member = n
+			}
+			if holder == nil && n.report.Files[c.caBase()+".crt"].Exists {
+				holder = n
 			}
 		}
 		if m := n.report.Marks; m != nil && m.Founder {
@@ -129,6 +132,8 @@ func (c *cluster) situate() diag.Diagnostics {
 		c.founding, c.seat = !c.recordedRunning(), founder.target
 	case member != nil:
 		c.seat = member.target
+	case holder != nil && c.recordedRunning(): // nobody has a kubeconfig, which is an item like others
+		c.seat = holder.target
 	case len(planes) > 0:
 		if known && c.recordedCA() != "" && !c.view.Destroy {
 			return c.refuseLost()
