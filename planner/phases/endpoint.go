@@ -36,11 +36,15 @@ func (c *cluster) sharedURL() string {
 	return kubeadm.KubeletServer(in)
 }
 
+// sharedAddress is that as HOST:PORT: control_plane_endpoint, or the address of the only
+// control plane.
+func (c *cluster) sharedAddress() string { return strings.TrimPrefix(c.sharedURL(), "https://") }
+
 // formerHosts are the names by which somebody of the cluster still calls API
 // servers, and which are not the configuration's any more. Whom kubeconfigs of
 // the operator's call is the operator's to say.
 func (c *cluster) formerHosts() []string {
-	if c.founding || c.view.pathsOnly || c.ControlPlaneEndpoint == "" {
+	if c.founding || c.view.pathsOnly {
 		return nil
 	}
 	wanted := c.sharedURL()
@@ -94,7 +98,7 @@ func (c *cluster) refuseMove() *diag.Diagnostic {
 		first = "the upgrade first, which has begun, with control_plane_endpoint as it was"
 	}
 	return diag.Errorf("Endpoint moves alone", "Cluster %q: API servers are called by %s still, and are to be by %s, while the version changes in the same plan (%s). Nothing is changed on any host. "+
-		"Do one after the other: %s.", c.Label, names, c.ControlPlaneEndpoint, c.versionNote(), first).At(c.place("control_plane_endpoint")).For(c.target)
+		"Do one after the other: %s.", c.Label, names, c.sharedAddress(), c.versionNote(), first).At(c.place("control_plane_endpoint")).For(c.target)
 }
 
 // absentCallers are the names by which workers call API servers that could not be
@@ -102,7 +106,7 @@ func (c *cluster) refuseMove() *diag.Diagnostic {
 // more: with those workers. They turn to the new name when they are seen again.
 func (c *cluster) absentCallers() map[string][]string {
 	v := c.view
-	if c.founding || v.pathsOnly || v.Recorded == nil || c.ControlPlaneEndpoint == "" {
+	if c.founding || v.pathsOnly || v.Recorded == nil {
 		return nil
 	}
 	out, wanted := map[string][]string{}, c.sharedURL()
@@ -128,7 +132,7 @@ func (v *View) absentNames() diag.Diagnostics {
 		for _, host := range slices.Sorted(maps.Keys(absent)) {
 			slices.Sort(absent[host])
 			diags.Append(diag.Warningf("Old endpoint stays known", "%s could not be looked at, and by the state still calls API servers by the name %s. Their certificates keep that name, and it has to lead to them, "+
-				"until the first plan that reaches the node turns it to %s.", strings.Join(absent[host], ", "), host, c.ControlPlaneEndpoint).At(c.place("control_plane_endpoint")).For(c.target))
+				"until the first plan that reaches the node turns it to %s.", strings.Join(absent[host], ", "), host, c.sharedAddress()).At(c.place("control_plane_endpoint")).For(c.target))
 		}
 	}
 	return diags

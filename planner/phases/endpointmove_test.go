@@ -135,3 +135,46 @@ func TestEndpointMovesBeforeItsHostLeaves(t *testing.T) {
 		})
 	}
 }
+
+// TestEndpointGoes: to take the endpoint away is a move to the address of the only control
+// plane that is left: the old name goes from the certificate last, and a host that leaves
+// meanwhile is called by nobody any more.
+func TestEndpointGoes(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		planes int
+		from   string
+		leave  []string
+	}{
+		"of one":                          {1, "api.example.com:6443", nil},
+		"of three, and the others":        {3, "api.example.com:6443", []string{"cp2", "cp3"}},
+		"one's own, which leaves as well": {3, "10.0.0.12:6443", []string{"cp2", "cp3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, tt.planes, 2)
+			o.config.Clusters[0].ControlPlaneEndpoint = tt.from
+			o.must(o.apply())
+			o.wantNothing()
+			o.leave(tt.leave...)
+			o.config.Clusters[0].ControlPlaneEndpoint = ""
+			p, err := o.plan()
+			o.must(err)
+			at := func(target state.Target, phase, waypoint string) state.Address {
+				return state.Address{Target: target, Phase: phase, Waypoint: waypoint}
+			}
+			goes := at(o.config.Nodes[0].Target, "certs", "endpoint-moved")
+			i := slices.IndexFunc(p.Steps, func(s planner.Step) bool { return s.ID == goes })
+			if i < 0 || !waitsFor(p, &p.Steps[i], at(state.ClusterTarget("prod"), "addon", "endpoint-moved")) {
+				t.Fatalf("the old name does not go last:\n%s", describe(p))
+			}
+			if drain := stepOf(p, "cp2/drain"); tt.from != "api.example.com:6443" && !waitsFor(p, drain, at(state.ClusterTarget("prod"), "bootstrap-token", "")) {
+				t.Errorf("%s leaves while it is called:\n%s", drain.ID, describe(p))
+			}
+			o.world.Watch = true
+			o.must(o.carryOut())
+			o.wantNothing()
+			o.wantHeld()
+		})
+	}
+}
