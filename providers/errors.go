@@ -28,8 +28,9 @@ var (
 	// What was under way may or may not have happened: observe, never repeat blind.
 	ErrDisconnected = errors.New("connection lost")
 
-	// ErrTimeout: the host did not answer within a deadline. Before a command
-	// was sent it is like ErrUnreachable, afterwards like ErrDisconnected.
+	// ErrTimeout: the host did not answer within a deadline, or the API answered that
+	// what it was to write has not come to an end there. Before a command was sent it is
+	// like ErrUnreachable, afterwards like ErrDisconnected.
 	ErrTimeout = errors.New("timed out")
 
 	// ErrAuth: the host accepted none of the keys, or a key could not be used.

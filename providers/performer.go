@@ -15,7 +15,8 @@ import (
 )
 
 // ErrUnavailable: the API or etcd answered that it cannot serve at the moment:
-// it starts, loses its leader, or sheds load. A retry helps.
+// it starts, loses its leader, or sheds load. What was to be written was not; where an
+// answer leaves that open it is ErrTimeout. A retry helps.
 var ErrUnavailable = errors.New("not available at the moment")
 
 // ErrNotFound: the API answered that the object which is to be changed does

@@ -63,6 +63,7 @@ func TestExpectedObjects(t *testing.T) {
 		{"something else changed", configMap("2", "old", "y"), nil, state.Value{}, false, 1, "2"},
 		{"changed", configMap("2", "other", "x"), nil, state.Value{}, true, 0, ""},
 		{"gone", state.Value{}, nil, state.Value{}, true, 0, ""},
+		{"answered late, ours is there", configMap("1", "old", "x"), providers.ErrTimeout, configMap("2", "new", "x"), false, 2, ""},
 		{"answer lost", configMap("1", "old", "x"), providers.ErrDisconnected, configMap("2", "new", "x"), false, 2, ""},
 		{"refused, something else changed", configMap("1", "old", "x"), providers.ErrUnavailable, configMap("2", "old", "y"), false, 2, "2"},
 		{"refused, changed", configMap("1", "old", "x"), providers.ErrUnavailable, configMap("2", "other", "x"), true, 1, "1"},
@@ -101,18 +102,27 @@ func TestExpectedNode(t *testing.T) {
 	was := state.NodeReport{Labels: map[string]string{"a": "old"}, Taints: []state.Taint{{Key: "k", Effect: "NoSchedule"}}}
 	expect := map[string]string{planner.ObjectExpectation(planner.NodeRef("n")): planner.PatchDigest(op, was)}
 	for _, tt := range []struct {
-		name  string
-		now   state.NodeReport
+		name string
+		now  state.NodeReport
+		// first is what the first attempt ends with, after which the node is as left.
+		first error
+		left  state.NodeReport
 		moved bool
 	}{
-		{"another label", state.NodeReport{Labels: map[string]string{"a": "old", "b": "x"}, Taints: was.Taints}, false},
-		{"the label", state.NodeReport{Labels: map[string]string{"a": "other"}, Taints: was.Taints}, true},
-		{"the label is gone", state.NodeReport{Taints: was.Taints}, true},
-		{"the label is empty", state.NodeReport{Labels: map[string]string{"a": ""}, Taints: was.Taints}, true},
-		{"the taint is gone", state.NodeReport{Labels: was.Labels}, true},
+		{"another label", state.NodeReport{Labels: map[string]string{"a": "old", "b": "x"}, Taints: was.Taints}, nil, state.NodeReport{}, false},
+		{"the label", state.NodeReport{Labels: map[string]string{"a": "other"}, Taints: was.Taints}, nil, state.NodeReport{}, true},
+		{"the label is gone", state.NodeReport{Taints: was.Taints}, nil, state.NodeReport{}, true},
+		{"the label is empty", state.NodeReport{Labels: map[string]string{"a": ""}, Taints: was.Taints}, nil, state.NodeReport{}, true},
+		{"the taint is gone", state.NodeReport{Labels: was.Labels}, nil, state.NodeReport{}, true},
+		{"answered late, ours is there", was, providers.ErrTimeout, state.NodeReport{Labels: op.Labels}, false},
+		{"refused, changed", was, providers.ErrUnavailable, state.NodeReport{Labels: map[string]string{"a": "other"}}, true},
 	} {
 		s := newScene()
 		s.nodes = map[string]state.NodeReport{"n": tt.now}
+		if tt.first != nil {
+			s.apiErrs = []error{tt.first}
+			s.patching = func() { s.nodes["n"] = tt.left }
+		}
 		_, err := s.performStep(t, providers.Run{}, expect, op)
 		if errors.Is(err, providers.ErrMoved) != tt.moved || !tt.moved && err != nil {
 			t.Errorf("%s: got %v", tt.name, err)

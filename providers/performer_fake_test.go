@@ -52,6 +52,8 @@ type scene struct {
 	interrupted time.Time
 	// applying, when set, stands for what an attempt to apply an object does.
 	applying func() error
+	// patching, when set, is what an attempt to patch a node does besides.
+	patching func()
 	// printing, when set, is what commands of a host print.
 	printing func(providers.Batch)
 	// deleting, when set, happens at each attempt to delete an object.
@@ -247,6 +249,9 @@ func (a *fakeAPI) PatchNode(_ context.Context, op planner.PatchNode, expect func
 		}
 	}
 	a.patched = op
+	if a.patching != nil {
+		a.patching()
+	}
 	return pop(&a.apiErrs)
 }
 

@@ -69,8 +69,10 @@ func storeCerts(ctx context.Context, s *session, token state.Secret, data map[st
 	case err == nil:
 		secret.ResourceVersion = old.ResourceVersion
 		_, err = client.Update(ctx, secret, metav1.UpdateOptions{FieldManager: fieldManager})
+	default:
+		return err
 	}
-	return err
+	return written(err)
 }
 
 // encrypt is AES-256 in Galois counter mode with the nonce in front and nothing

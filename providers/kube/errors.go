@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"syscall"
 
@@ -62,7 +63,27 @@ func kindOf(err error) error {
 	return nil
 }
 
-// answerKind is the kind of what the API answered, if it answered.
+// written is the error of a request that was to write. A server that sheds it has not
+// carried it out. Any other failure of its own leaves that open: what took too long there,
+// or in etcd behind it, may be written still.
+func written(err error) error {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return err
+	}
+	if code := answer.Status().Code; code < http.StatusInternalServerError || code == http.StatusServiceUnavailable {
+		return err
+	}
+	return openError{err}
+}
+
+// openError is an answer that leaves open whether something was written.
+type openError struct{ error }
+
+func (e openError) Unwrap() []error { return []error{providers.ErrTimeout, e.error} }
+
+// answerKind is the kind of what the API answered, if it answered. A request that was to
+// write is told apart before, by written.
 func answerKind(err error) (kind error, answered bool) {
 	switch {
 	case meta.IsNoMatchError(err):

@@ -41,20 +41,20 @@ func (a *API) PutLease(ctx context.Context, l providers.Lease) (string, error) {
 	version := ""
 	err := a.as("take lease "+l.Name, func(s *session) error {
 		leases := s.typed.CoordinationV1().Leases(leaseNamespace)
-		var written *coordinationv1.Lease
+		var put *coordinationv1.Lease
 		var err error
 		if l.Version == "" {
-			written, err = leases.Create(ctx, leaseObject(l), metav1.CreateOptions{FieldManager: fieldManager})
+			put, err = leases.Create(ctx, leaseObject(l), metav1.CreateOptions{FieldManager: fieldManager})
 		} else {
-			written, err = leases.Update(ctx, leaseObject(l), metav1.UpdateOptions{FieldManager: fieldManager})
+			put, err = leases.Update(ctx, leaseObject(l), metav1.UpdateOptions{FieldManager: fieldManager})
 		}
 		switch {
 		case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			return &providers.Error{Kind: providers.ErrMoved, Do: "take lease " + l.Name, Cause: err}
 		case err != nil:
-			return err
+			return written(err)
 		}
-		version = written.ResourceVersion
+		version = put.ResourceVersion
 		return nil
 	})
 	return version, err
@@ -69,7 +69,7 @@ func (a *API) DeleteLease(ctx context.Context, l providers.Lease) error {
 		if apierrors.IsConflict(err) {
 			return nil // it is somebody else's by now
 		}
-		return ignoreAbsent(err)
+		return ignoreAbsent(written(err))
 	})
 }
 

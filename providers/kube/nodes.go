@@ -37,7 +37,7 @@ func (a *API) PatchNode(ctx context.Context, op planner.PatchNode, expect func(s
 			return err
 		}
 		_, err = nodes.Patch(ctx, op.Node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
-		return err
+		return written(err)
 	})
 	if unfit != nil {
 		return unfit
@@ -115,14 +115,14 @@ func (a *API) Cordon(ctx context.Context, op planner.Cordon) error {
 			return err
 		}
 		if op.For == "" && !op.Undo {
-			return drain.RunCordonOrUncordon(&drain.Helper{Ctx: ctx, Client: s.typed}, n, true)
+			return written(drain.RunCordonOrUncordon(&drain.Helper{Ctx: ctx, Client: s.typed}, n, true))
 		}
 		patch, err := cordonPatch(n, op, time.Now())
 		if err != nil || patch == nil {
 			return err
 		}
 		_, err = nodes.Patch(ctx, op.Node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
-		return err
+		return written(err)
 	})
 }
 

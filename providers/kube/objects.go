@@ -36,11 +36,11 @@ func (a *API) Apply(ctx context.Context, object state.Value, createOnly bool) er
 			if apierrors.IsAlreadyExists(err) {
 				return nil
 			}
-			return addressTaken(ctx, s, u, err)
+			return addressTaken(ctx, s, u, written(err))
 		}
 		force := true
 		_, err = client.Patch(ctx, ref.Name, types.ApplyPatchType, b, metav1.PatchOptions{FieldManager: fieldManager, Force: &force})
-		return addressTaken(ctx, s, u, err)
+		return addressTaken(ctx, s, u, written(err))
 	})
 }
 
@@ -52,7 +52,7 @@ func (a *API) Delete(ctx context.Context, ref state.ObjectRef) error {
 			return ignoreAbsent(err)
 		}
 		background := metav1.DeletePropagationBackground
-		return ignoreAbsent(client.Delete(ctx, ref.Name, metav1.DeleteOptions{PropagationPolicy: &background}))
+		return ignoreAbsent(written(client.Delete(ctx, ref.Name, metav1.DeleteOptions{PropagationPolicy: &background})))
 	})
 }
 

@@ -30,6 +30,7 @@ func (a *API) Restart(ctx context.Context, op planner.RestartPods) error {
 			var patch []byte
 			if patch, err = markPatch(op.Mark); err == nil {
 				now, err = r.patch(ctx, patch)
+				err = written(err)
 			}
 		}
 		if err != nil {

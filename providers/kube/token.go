@@ -32,7 +32,7 @@ func (a *API) CreateToken(ctx context.Context, op planner.CreateToken, half stat
 		if apierrors.IsAlreadyExists(err) {
 			return errors.New("its ID is taken; try again")
 		}
-		return err
+		return written(err)
 	})
 	if err != nil {
 		return state.Secret{}, err
@@ -62,11 +62,11 @@ func (a *API) keepToken(ctx context.Context, op planner.CreateToken, generated s
 		secret := tokenSecret(token, op, time.Now())
 		if !there {
 			_, err = client.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
-			return err
+			return written(err)
 		}
 		secret.ResourceVersion = old.ResourceVersion
 		_, err = client.Update(ctx, secret, metav1.UpdateOptions{FieldManager: fieldManager})
-		return err
+		return written(err)
 	})
 	return state.NewSecret([]byte(token)), err
 }
@@ -106,6 +106,6 @@ func (a *API) DeleteToken(ctx context.Context, token state.Secret) error {
 		return errors.New("internal error: that is no bootstrap token")
 	}
 	return a.as("delete bootstrap token "+id, func(s *session) error {
-		return ignoreAbsent(s.typed.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, util.BootstrapTokenSecretName(id), metav1.DeleteOptions{}))
+		return ignoreAbsent(written(s.typed.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, util.BootstrapTokenSecretName(id), metav1.DeleteOptions{})))
 	})
 }
