@@ -14,7 +14,8 @@ import (
 )
 
 // Restart implements providers.API. The mark is an annotation of the pod
-// template that is set by a patch, so that applying the object leaves it.
+// template that is set by a patch, so that applying the object leaves it. What its owner
+// has reserved to himself, he is asked for: nobody waits for it.
 func (a *API) Restart(ctx context.Context, op planner.RestartPods) error {
 	what := "restart " + op.Namespace + "/" + op.Name
 	return a.as(what, func(s *session) error {
@@ -36,6 +37,9 @@ func (a *API) Restart(ctx context.Context, op planner.RestartPods) error {
 		if err != nil {
 			return err
 		}
+		if now.held != "" {
+			return fmt.Errorf("%d of %d pods have started anew, and the others do not by themselves: %s", now.running, now.wanted, now.held)
+		}
 		if now.running < now.wanted {
 			return &providers.Error{Kind: providers.ErrUnavailable, Do: what, Cause: fmt.Errorf("%d of %d pods have started anew", now.running, now.wanted)}
 		}
@@ -54,6 +58,9 @@ type rollout struct {
 	mark string
 	// running are the pods that run as the object is now, of those wanted.
 	running, wanted int32
+	// held says why none of the others starts anew unless somebody does something, and
+	// what; empty where that is not so.
+	held string
 }
 
 // restarter gets an object with pods, and patches it.
@@ -99,8 +106,12 @@ func ofDaemonSet(d *appsv1.DaemonSet) rollout {
 	}
 	s := d.Status
 	out := rollout{mark: d.Spec.Template.Annotations[planner.RestartAnnotation], running: min(s.UpdatedNumberScheduled, s.NumberAvailable), wanted: s.DesiredNumberScheduled}
-	if s.ObservedGeneration < d.Generation {
+	switch {
+	case s.ObservedGeneration < d.Generation:
 		out.running, out.wanted = 0, max(1, out.wanted)
+	case d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType && s.UpdatedNumberScheduled < s.DesiredNumberScheduled:
+		out.held = fmt.Sprintf("the updateStrategy of DaemonSet %[1]s/%[2]s is OnDelete. Delete its pods, one after another, and apply again: "+
+			"kubectl -n %[1]s get pods -l '%[3]s' shows them, kubectl -n %[1]s delete pod NAME deletes one", d.Namespace, d.Name, metav1.FormatLabelSelector(d.Spec.Selector))
 	}
 	return out
 }
@@ -115,9 +126,12 @@ func ofDeployment(d *appsv1.Deployment) rollout {
 		wanted = *d.Spec.Replicas
 	}
 	out := rollout{mark: d.Spec.Template.Annotations[planner.RestartAnnotation], running: min(s.UpdatedReplicas, s.AvailableReplicas) - (s.Replicas - s.UpdatedReplicas), wanted: wanted}
-	if s.ObservedGeneration < d.Generation {
-		out.running, out.wanted = 0, max(1, out.wanted)
-	}
 	out.running = max(0, out.running)
+	switch {
+	case s.ObservedGeneration < d.Generation:
+		out.running, out.wanted = 0, max(1, out.wanted)
+	case d.Spec.Paused && (s.UpdatedReplicas < wanted || s.UpdatedReplicas < s.Replicas):
+		out.held = fmt.Sprintf("Deployment %[1]s/%[2]s is paused. Resume it, and apply again: kubectl -n %[1]s rollout resume deployment/%[2]s", d.Namespace, d.Name)
+	}
 	return out
 }

@@ -2,6 +2,7 @@ package kube_test
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -70,6 +71,54 @@ func TestRestartDeployment(t *testing.T) {
 	op.Name = "other"
 	if err := api.Restart(t.Context(), op); err != nil {
 		t.Errorf("it does not exist: %v", err)
+	}
+}
+
+// TestRestartHeld: who has reserved the start of pods to himself is asked for it at once,
+// when the controller has seen the mark; what only takes its time is waited for.
+func TestRestartHeld(t *testing.T) {
+	t.Parallel()
+	const onDelete = "cannot restart shop/agent: 1 of 3 pods have started anew, and the others do not by themselves: the updateStrategy of DaemonSet shop/agent is OnDelete. " +
+		"Delete its pods, one after another, and apply again: kubectl -n shop get pods -l 'app=agent' shows them, kubectl -n shop delete pod NAME deletes one"
+	const paused = "cannot restart shop/agent: 0 of 3 pods have started anew, and the others do not by themselves: Deployment shop/agent is paused. " +
+		"Resume it, and apply again: kubectl -n shop rollout resume deployment/agent"
+	daemons := func(observed, updated, available int) object {
+		return object{"observedGeneration": observed, "desiredNumberScheduled": 3, "updatedNumberScheduled": updated, "numberAvailable": available}
+	}
+	replicas := func(observed, all, updated, available int) object {
+		return object{"observedGeneration": observed, "replicas": all, "updatedReplicas": updated, "availableReplicas": available}
+	}
+	for name, c := range map[string]struct {
+		kind   string
+		spec   object
+		status object
+		want   string
+		waits  bool
+	}{
+		"not seen yet":           {"DaemonSet", object{"updateStrategy": object{"type": "OnDelete"}}, daemons(2, 3, 3), "", true},
+		"old pods stay":          {"DaemonSet", object{"updateStrategy": object{"type": "OnDelete"}}, daemons(3, 1, 3), onDelete, false},
+		"the last one starts":    {"DaemonSet", object{"updateStrategy": object{"type": "OnDelete"}}, daemons(3, 3, 2), "", true},
+		"all were deleted":       {"DaemonSet", object{"updateStrategy": object{"type": "OnDelete"}}, daemons(3, 3, 3), "", false},
+		"by itself":              {"DaemonSet", object{"updateStrategy": object{"type": "RollingUpdate"}}, daemons(3, 1, 3), "", true},
+		"pause not seen yet":     {"Deployment", object{"paused": true}, replicas(2, 3, 3, 3), "", true},
+		"paused":                 {"Deployment", object{"paused": true}, replicas(3, 3, 0, 3), paused, false},
+		"paused, and comes up":   {"Deployment", object{"paused": true}, replicas(3, 3, 3, 2), "", true},
+		"paused when it was new": {"Deployment", object{"paused": true}, replicas(3, 3, 3, 3), "", false},
+	} {
+		_, h := start(t, func(_, _, _ string, _ []byte) answer {
+			spec := object{
+				"replicas": 3, "selector": object{"matchLabels": object{"app": "agent"}},
+				"template": object{"metadata": object{"annotations": object{planner.RestartAnnotation: "new"}}, "spec": object{"containers": []any{}}},
+			}
+			maps.Copy(spec, c.spec)
+			return answer{200, object{
+				"kind": c.kind, "apiVersion": "apps/v1", "metadata": object{"name": "agent", "namespace": "shop", "generation": 3}, "spec": spec, "status": c.status,
+			}}
+		})
+		err := open(t, h).Restart(t.Context(), planner.RestartPods{Kind: c.kind, Namespace: "shop", Name: "agent", Mark: "new"})
+		if errors.Is(err, providers.ErrUnavailable) != c.waits || !c.waits && (err == nil) != (c.want == "") || c.want != "" && err.Error() != c.want {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
 	}
 }
 
