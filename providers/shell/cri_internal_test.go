@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"cmp"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -135,4 +137,60 @@ func criRoot(t *testing.T, programs map[string]string, listens bool) string {
 		t.Cleanup(func() { l.Close() })
 	}
 	return root
+}
+
+// TestPodsWithoutRuntime: the socket's file of a runtime that was killed is no runtime. Where
+// containers run on without it nobody says that they are gone.
+func TestPodsWithoutRuntime(t *testing.T) {
+	t.Parallel()
+	const cannot = "echo 'connection refused' >&2; exit 1"
+	for name, c := range map[string]struct {
+		listens, gone bool
+		folder        string
+		shim          []string
+		want          string
+	}{
+		"killed":             {},
+		"never there":        {gone: true},
+		"nor its folder":     {gone: true, folder: "run/crio", shim: []string{"-namespace", "k8s.io"}},
+		"another's shim":     {shim: []string{"-namespace", "k8s.io", "-address", "/elsewhere/containerd.sock"}},
+		"its shim":           {shim: []string{"-namespace", "k8s.io", "-address", "ROOT/run/containerd/containerd.sock"}, want: "ends"},
+		"its shim, and gone": {gone: true, shim: []string{"-namespace", "k8s.io", "-address", "ROOT/run/containerd/containerd.sock"}, want: "ends"},
+		"it does not answer": {listens: true, want: "connection refused\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := criRoot(t, map[string]string{"ctr": cannot, "crictl": cannot, "systemctl": "exit 0", "find": "exit 0"}, c.listens)
+			socket := filepath.Join(root, cmp.Or(c.folder, "run/containerd"), "containerd.sock")
+			if !c.listens && !c.gone {
+				l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.SetUnlinkOnClose(false)
+				l.Close()
+			}
+			if c.shim != nil {
+				for i := range c.shim {
+					c.shim[i] = strings.ReplaceAll(c.shim[i], "ROOT", root)
+				}
+				pid := lostShim(t, c.shim...).Process.Pid
+				if c.want != "" {
+					c.want = fmt.Sprintf("nobody listens on %s, and containers run on without their runtime, below the processes %d. "+
+						"Start it again, so that it removes them, or end them, and apply again\n", socket, pid)
+				}
+			}
+			sh := exec.Command("sh", "-c", "kw_n="+testNonce+"\nkw_r=\n"+preludeScript+performScript+runtimeScript+machineScript+processScript+call("kw_pods", socket))
+			sh.Env = []string{"PATH=" + root + "/bin:/usr/bin:/bin"}
+			var said strings.Builder
+			sh.Stderr = &said
+			out, err := sh.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if done := strings.Contains(string(out), " done same\n"); done != (c.want == "") || said.String() != c.want {
+				t.Errorf("got %q and %q, want %q", out, said.String(), c.want)
+			}
+		})
+	}
 }

@@ -284,4 +284,6 @@ func TestDaemonSetsReachHosts(t *testing.T) {
 	}
 	_, err := r.w.Host(cp1).Perform(context.Background(), r.batch(planner.RemovePath{Path: "/var/lib/kubelet"}))
 	wantError(t, err, "Device or resource busy")
+	_, err = r.w.Host(cp1).Perform(context.Background(), r.batch(planner.Unit{Unit: "containerd.service", Action: "stop"}, planner.RemovePods{}))
+	wantError(t, err, "containers run on without their runtime")
 }

@@ -41,9 +41,13 @@ func (w *World) restore(m *machine, p string) bool {
 	return true
 }
 
+// removePods ends the pods by their runtime. They run on where that was stopped.
 func (w *World) removePods(m *machine) (bool, error) {
-	if !w.active(m, "containerd") || len(m.Pods) == 0 && len(m.Daemons) == 0 {
-		return false, nil // without a runtime there is no socket, and so there are none
+	switch {
+	case len(m.Pods) == 0 && len(m.Daemons) == 0:
+		return false, nil
+	case !w.active(m, "containerd"):
+		return false, m.commandError("remove all containers", 1, "nobody listens on /run/containerd/containerd.sock, and containers run on without their runtime")
 	}
 	m.Pods, m.Daemons = nil, nil
 	delete(w.planes, m.address)

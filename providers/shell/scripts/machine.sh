@@ -186,10 +186,10 @@ kw_swap_used() {
 
 # kw_pods SOCKET: stops and removes every pod, Kubernetes' or not, as kubeadm
 # does, and then what is left of them: shims and control groups. Without a runtime
-# there are none.
+# there are none, unless one that was ended has left them running.
 kw_pods() {
 	kw_made=same
-	if [ -S "$1" ]; then
+	if kw_listens "$1"; then
 		if command -v crictl >/dev/null; then
 			kw_pods_cri "$1"
 		elif kw_uses_ctr "$1"; then
@@ -198,9 +198,23 @@ kw_pods() {
 			kw_fail 'there is neither crictl nor ctr to remove containers with'
 		fi
 		kw_shims "$1"
+	else
+		kw_left "$1"
 	fi
 	kw_slices
 	kw_done "$kw_made"
+}
+
+# kw_left SOCKET: fails where containers of pods run on without the runtime that listened
+# there: their shims, which are conmon for CRI-O, speak of its folder.
+kw_left() {
+	kw_b=$(readlink -f -- "$1") || kw_b=$1
+	kw_o=
+	for kw_f in $(kw_running "containerd-shim
+conmon" "${kw_b%/*}/"); do
+		if grep -aqsF -e k8s.io -e k8s_ -e moby -- "$kw_f"; then kw_f=${kw_f%/cmdline} kw_o="$kw_o ${kw_f#/proc/}"; fi
+	done
+	[ -z "$kw_o" ] || kw_fail "nobody listens on $1, and containers run on without their runtime, below the processes$kw_o. Start it again, so that it removes them, or end them, and apply again"
 }
 
 # kw_slices: the control groups that the kubelet made for pods. Those of cgroup

@@ -15,6 +15,14 @@ kw_cri() {
 	crictl --timeout 30s --runtime-endpoint "unix://$kw_k" --image-endpoint "unix://$kw_k" "$@" </dev/null
 }
 
+# kw_listens SOCKET: whether a runtime listens there. The file alone stays behind one that
+# was killed.
+kw_listens() {
+	# The kernel tells it as the runtime wrote it: /run or /var/run.
+	kw_b=$(readlink -f -- "$1") || kw_b=$1
+	awk -v a="$1" -v b="$kw_b" '$4 == "00010000" && ($8 == a || $8 == b || $8 == "/var" b) { found = 1 } END { exit !found }' /proc/net/unix
+}
+
 # kw_uses_ctr SOCKET
 kw_uses_ctr() {
 	case $1 in
