@@ -78,6 +78,7 @@ var preflightChecks = []preflightCheck{
 	{name: "Port-", on: onAll, by: byKubeadm, treatment: checked, note: "10250, and 10248 as the kubelet's start does; on control planes the API server's, 10257, 10259, and 2379, 2380 of a stacked etcd. Whoever listens on any address counts", find: busyPorts},
 	{name: "DirAvailable-", on: onPlanes, by: byKubeadm, treatment: checked, note: "the data directory of a stacked etcd is missing or empty", find: etcdFolder},
 	{name: "DirLinks", on: onAll, by: ours, treatment: checked, note: "no link stands in the place of a folder that is emptied when the host is given back", find: linkedFolders},
+	{name: "DirOwners", on: onAll, by: ours, treatment: checked, note: "the folders into which install writes, and those that they are in, are root's, and nobody else writes there; where others could exchange what root runs nothing is written", find: foreignFolders},
 	{name: "AdvertiseAddress", on: onPlanes, by: byKubeadm, treatment: checked, note: "a stacked etcd listens on it; kubeadm 1.37 finds it as Port-2379 and Port-2380, which it opens on that address", find: advertiseAddress},
 	{name: "ExternalEtcdClientCertificates", on: onExternal, by: byKubeadm, treatment: checked, note: "the files exist, unless the configuration brings them", find: etcdClientFiles},
 	{name: "HostPath-", on: onPlanes, by: ours, treatment: checked, always: true, note: "what an extra volume of path_type File, Directory, Socket, CharDevice or BlockDevice demands is there: otherwise the kubelet leaves the component down", find: volumesExist},

@@ -146,6 +146,9 @@ var spoiltHosts = []spoilt{
 	{edits: "file /data/etcd/x content x", check: "DirAvailable--data-etcd", text: "/data/etcd is not empty", config: func(c *config.Config) { c.Clusters[0].Etcd.DataDir = "/data/etcd" }},
 	{edits: "file /var/lib/cni/x content x\nfile /var/lib/cni move /data/cni", check: "DirLinks", text: "/var/lib/cni is a link to /data/cni, and a host is given back by emptying this folder, which is not done through a link"},
 	{edits: "file /opt/cni move /data/cni", check: "DirLinks", text: "/opt/cni is a link to /data/cni", config: fromPackages},
+	{edits: "file /opt/cni/bin owner UNKNOWN:UNKNOWN", check: "DirOwners", text: "/opt/cni/bin belongs to UNKNOWN:UNKNOWN, and nothing is written where others than root could exchange it", config: fromArtifacts},
+	{edits: "file /usr/local/bin owner root:staff\nfile /usr/local/bin mode 2775", check: "DirOwners", text: "/usr/local/bin can be written to by group staff (mode 2775)", config: fromArtifacts},
+	{edits: "file /opt/cni mode 0777", check: "DirOwners", text: "/opt/cni can be written to by everybody (mode 0777)", config: fromArtifacts},
 	{check: "AdvertiseAddress", text: "192.0.2.9 is not an address of the host", config: firstNode(func(n *config.Node) { n.AdvertiseAddresses = []string{"192.0.2.9"} })},
 	{check: "ExternalEtcdClientCertificates", text: "there is no /e/ca.crt, /e/c.crt, /e/c.key,", config: func(c *config.Config) {
 		c.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://192.0.2.7:2379"}, CAFile: "/e/ca.crt", CertFile: "/e/c.crt", KeyFile: "/e/c.key"}
@@ -304,6 +307,15 @@ func (s spoilt) ignored(t *testing.T, o *operator) {
 
 func fromPackages(c *config.Config) {
 	c.Clusters[0].Install.Packages = &config.Packages{Repository: config.DefaultRepository, Key: "key", Runtime: config.DefaultRuntimePackage}
+}
+
+// fromArtifacts brings programs into two folders.
+func fromArtifacts(c *config.Config) {
+	digest := strings.Repeat("a", 64)
+	c.Clusters[0].Install = config.Install{Artifacts: "artifacts", Catalog: &config.Catalog{Files: []config.Artifact{
+		{Kind: config.ArtifactCNI, Name: "cni-plugins-linux-amd64-v1.7.1.tgz", Arch: "amd64", SHA256: digest, Programs: []config.Program{{Name: "bridge", SHA256: digest}}},
+		{Kind: config.ArtifactCrictl, Name: "crictl-v1.36.0-linux-amd64.tar.gz", Arch: "amd64", SHA256: digest, Programs: []config.Program{{Name: "crictl", SHA256: digest}}},
+	}}}
 }
 
 // TestEveryCheckIsTried: a row that says that it is checked has a host above on

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
@@ -31,6 +32,49 @@ func artifactsFit(n *node) []finding {
 		text:   fmt.Sprintf("the machine is %s, and %s has artifacts for %s only", arch, install.Artifacts, strings.Join(install.Catalog.Architectures(), ", ")),
 		remedy: fmt.Sprintf("put those for %[1]s there as well, such as %[1]s/kubelet, containerd-VERSION-linux-%[1]s.tar.gz, runc.%[1]s and %[1]s/images/*.tar", arch),
 	}}
+}
+
+// softwareFolders are those into which install writes, and those that they are in.
+func (n *node) softwareFolders() []string {
+	var out []string
+	for _, f := range n.software() {
+		for dir := path.Dir(f.path); dir != "/" && !slices.Contains(out, dir); dir = path.Dir(dir) {
+			out = append(out, dir)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// foreignFolders finds those in which others than root could exchange what root runs: of
+// archives that were unpacked with the owners of then, or of a group that may install. A
+// host refuses to write there.
+func foreignFolders(n *node) []finding {
+	var out []finding
+	for _, p := range n.softwareFolders() {
+		f := n.report.Files[p]
+		mode, err := strconv.ParseUint(f.Mode, 8, 32)
+		if f.Type != "directory" || err != nil {
+			continue
+		}
+		user, group, _ := strings.Cut(f.Owner, ":")
+		add := func(what, command string) {
+			out = append(out, finding{
+				text:   fmt.Sprintf("%s %s, and nothing is written where others than root could exchange it", p, what),
+				remedy: fmt.Sprintf("if nobody else needs that: %s %s", command, p),
+			})
+		}
+		switch {
+		case user != "root":
+			add("belongs to "+f.Owner, "chown root:root")
+		case mode&0o020 != 0 && group != "root":
+			add(fmt.Sprintf("can be written to by group %s (mode %s)", group, f.Mode), "chmod g-w")
+		}
+		if mode&0o002 != 0 {
+			add(fmt.Sprintf("can be written to by everybody (mode %s)", f.Mode), "chmod o-w")
+		}
+	}
+	return out
 }
 
 // otherRuntime tells that the host has a runtime which is not containerd.

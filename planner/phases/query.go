@@ -94,7 +94,7 @@ func (n *node) preflightQuery(q *state.Query) {
 	if n.CRISocket != "" {
 		paths = append(paths, socketPath(n.CRISocket))
 	}
-	for _, p := range paths {
+	for _, p := range append(paths, n.softwareFolders()...) {
 		q.Files = append(q.Files, state.FileQuery{Path: p})
 	}
 	if on, _ := n.kubeletFlag("protectKernelDefaults"); on {

@@ -36,7 +36,15 @@ func TestFoldersOfAGroup(t *testing.T) {
 	}
 	for _, op := range []planner.Operation{planner.EnsureDirectory{Path: "/var/log/pods", Mode: "0700"}, write("/var/log/pods/file", "x")} {
 		_, err := perform(t, h, op)
-		says(t, op, err, "others than root can write to "+logs)
+		says(t, op, err, "others than root can write to "+logs+". If nobody else has to: chmod go-w "+logs)
+	}
+	if err := os.Chown(logs, 1001, 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err := perform(t, h, write("/var/log/file", "x"))
+	says(t, "somebody's folder", err, logs+" belongs to somebody else than root. If nobody else needs it: chown root:root "+logs)
+	if err := os.Chown(logs, 0, 12345); err != nil {
+		t.Fatal(err)
 	}
 
 	put(t, logs+"/pods/a/0.log", "x")
@@ -45,7 +53,7 @@ func TestFoldersOfAGroup(t *testing.T) {
 	}
 	hosttest.WriteProgram(t, root+"/usr/local/bin/stat", "#!/bin/sh\n/usr/bin/stat \"$@\"\nx=$?\n"+
 		"case $* in *%d:%i*' ./pods') mv "+logs+"/pods "+logs+"/old && ln -s "+root+"/etc "+logs+"/pods ;; esac\nexit $x\n")
-	_, err := perform(t, h, planner.RemovePath{Path: "/var/log/pods", ContentsOnly: true})
+	_, err = perform(t, h, planner.RemovePath{Path: "/var/log/pods", ContentsOnly: true})
 	says(t, "a link that came meanwhile", err, logs+"/pods is not what it was a moment ago")
 	for _, path := range []string{root + "/etc/precious", logs + "/old/a/0.log"} {
 		if _, err := os.Stat(path); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -263,6 +264,9 @@ func (w *World) write(m *machine, name string, f *file) (bool, error) {
 	if at := w.notDirectory(m, p); at != "" {
 		return false, m.commandError("write "+name, 1, at+": Not a directory")
 	}
+	if at := w.foreignFolder(m, p); at != "" {
+		return false, m.commandError("write "+name, 1, "others than root can write to "+at)
+	}
 	w.put(m, p, f)
 	w.advance(timeFile)
 	return true, nil
@@ -272,6 +276,23 @@ func (w *World) write(m *machine, name string, f *file) (bool, error) {
 func (w *World) notDirectory(m *machine, p string) string {
 	for dir := parent(p); dir != "/"; dir = parent(dir) {
 		if f := w.get(m, dir); f != nil && !f.isDir() {
+			return dir
+		}
+	}
+	return ""
+}
+
+// foreignFolder is the first folder on the way to p that belongs to others than root, or
+// that others can write to, or "".
+func (w *World) foreignFolder(m *machine, p string) string {
+	for dir := parent(p); dir != "/"; dir = parent(dir) {
+		f := w.get(m, dir)
+		if f == nil || !f.isDir() {
+			continue
+		}
+		mode, _ := strconv.ParseUint(f.mode(), 8, 32)
+		user, group, _ := strings.Cut(f.owner(), ":")
+		if user != "root" || mode&0o002 != 0 || mode&0o020 != 0 && group != "root" {
 			return dir
 		}
 	}

@@ -210,16 +210,16 @@ kw_way() {
 		kw_b=${kw_a#*|}
 		case $kw_b in
 		0\|* | "$kw_me"\|*) ;;
-		*) kw_fail "${kw_a##*|} belongs to somebody else than root" ;;
+		*) kw_fail "${kw_a##*|} belongs to somebody else than root. If nobody else needs it: chown root:root ${kw_a##*|}" ;;
 		esac
 		case $kw_a in
 		directory\|*) ;;
 		*) kw_fail "${kw_a##*|} is no folder" ;;
 		esac
 		case $kw_b in
-		*\|*\|*[2367]\|*) kw_fail "others than root can write to ${kw_a##*|}" ;;
+		*\|*\|*[2367]\|*) kw_fail "others than root can write to ${kw_a##*|}. If nobody else has to: chmod go-w ${kw_a##*|}" ;;
 		*\|0\|*) ;;
-		*\|*\|*[2367]?\|*) [ -n "$1" ] || kw_fail "others than root can write to ${kw_a##*|}" ;;
+		*\|*\|*[2367]?\|*) [ -n "$1" ] || kw_fail "others than root can write to ${kw_a##*|}. If nobody else has to: chmod go-w ${kw_a##*|}" ;;
 		esac
 		set -- ''
 	done
