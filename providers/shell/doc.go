@@ -63,9 +63,10 @@
 // Observing runs read-only commands and leaves nothing behind, not even a
 // temporary file. Changing is one batch: the host refuses it unless the run's
 // token is the highest it has seen (/var/lib/kubewright/token, with the lineage
-// it belongs to), and does one batch after the other (a lock beside it). Each
-// operation is answered by itself, so that after a failure it is known how far
-// the batch got. Private keys of certificates and kubeconfigs are left out on
+// it belongs to), and does one batch after the other (a lock beside it). A Host
+// sends one batch at a time: those of a run wait here for as long as it takes, and
+// on the host, for those of somebody else, two minutes. Each operation is answered
+// by itself, so that after a failure it is known how far the batch got. Private keys of certificates and kubeconfigs are left out on
 // the host already; of those in files their public part is told.
 //
 // When the connection is lost, the operation under way goes on to its end and

@@ -40,6 +40,11 @@ type Host struct {
 	root      string
 	speaker   *speaker
 
+	// turn is had by one batch at a time: those of a run wait for each other here, as long
+	// as it takes, and on the host only for what somebody else does there.
+	turn     chan struct{}
+	lockWait time.Duration
+
 	mu  sync.Mutex
 	cas map[string]*x509.CertPool // by path, once the host has them
 }
@@ -50,7 +55,7 @@ var _ providers.Host = (*Host)(nil)
 // what errors call the host.
 func New(name string, t Transport, o Options) *Host {
 	return &Host{
-		transport: t, name: name, root: o.Root,
+		transport: t, name: name, root: o.Root, turn: make(chan struct{}, 1), lockWait: lockWait,
 		speaker: &speaker{transport: t, name: name, plain: o.Unprivileged, sudo: &sudoPassword{prompt: o.SudoPassword, secret: o.Password}},
 	}
 }

@@ -32,6 +32,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/hosttest"
 	"github.com/kubewright/kubewright/providers/local"
 	"github.com/kubewright/kubewright/providers/shell"
 	"github.com/kubewright/kubewright/state"
@@ -619,6 +620,73 @@ func TestBatchAtWork(t *testing.T) {
 		t.Errorf("got %v, %v", out, err)
 	}
 	says(t, "busy", err, "cannot change cp1: an earlier batch of operations is still at work there")
+}
+
+// TestBatchesOfOneRun: however long a batch takes, the next one of the same run waits for
+// it, unless it is called off; one of somebody else gives up in time, for he does not know
+// what goes on there.
+func TestBatchesOfOneRun(t *testing.T) {
+	t.Parallel()
+	h, root, s := newHost(t)
+	other := shell.New("cp1", &spy{}, shell.Options{Root: root, Unprivileged: true})
+	for _, host := range []*shell.Host{h, other} {
+		host.WaitForLock(500 * time.Millisecond)
+	}
+	if err := os.MkdirAll(root+"/usr/local/bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	hosttest.WriteProgram(t, root+"/usr/local/bin/systemctl", "#!/bin/sh\n: >"+root+"/started\nwhile ! [ -e "+root+"/go-on ]; do sleep 0.02; done\n")
+	ended := make(chan error, 2)
+	go func() {
+		_, err := perform(t, h, planner.Unit{Unit: "kubelet.service", Action: "stop"})
+		ended <- err
+	}()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(root + "/started"); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	go func() {
+		_, err := perform(t, h, write("/etc/a", "a"))
+		ended <- err
+	}()
+	out, err := perform(t, other, write("/etc/b", "b"))
+	if !errors.Is(err, providers.ErrTimeout) || len(out) != 0 {
+		t.Errorf("somebody else's: %v, %v", out, err)
+	}
+	says(t, "somebody else's", err, "cannot change cp1: an earlier batch of operations is still at work there")
+
+	const waiting = "cannot change cp1: an earlier batch of this run is still at work there"
+	late, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err = h.Perform(late, providers.Batch{Token: 1, Operations: []planner.Operation{write("/etc/c", "c")}})
+	if !errors.Is(err, providers.ErrTimeout) {
+		t.Errorf("one without time: %v", err)
+	}
+	says(t, "one without time", err, waiting)
+	off, callOff := context.WithCancel(t.Context())
+	callOff()
+	_, err = h.Perform(off, providers.Batch{Token: 1, Operations: []planner.Operation{write("/etc/c", "c")}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("one that was called off: %v", err)
+	}
+	says(t, "one that was called off", err, waiting)
+	if s.mu.Lock(); len(s.commands) != 1 {
+		t.Errorf("%d commands while the first is at work", len(s.commands))
+	}
+	s.mu.Unlock()
+	time.Sleep(500 * time.Millisecond)
+	if len(ended) > 0 {
+		t.Error("it has not waited")
+	}
+	put(t, root+"/go-on", "")
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestAnswerCutOff: at whatever byte an answer to a batch ends, the outcomes

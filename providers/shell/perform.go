@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
@@ -35,10 +36,14 @@ const performCap = 16 << 20
 // outputCap is how much of one operation's output is kept, in bytes.
 const outputCap = 1 << 20
 
-// Perform implements providers.Host: all operations in one command. The host
-// checks the run's token before the first of them.
+// lockWait is how long a batch waits on the host for one of another run, or of one whose
+// operator has lost the connection.
+const lockWait = 2 * time.Minute
+
+// Perform implements providers.Host: all operations in one command, when those of earlier
+// batches have ended. The host checks the run's token before the first of them.
 func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outcome, error) {
-	c := &compiler{batch: b, root: h.root, owner: "root:root"}
+	c := &compiler{batch: b, root: h.root, owner: "root:root", lockWait: h.lockWait}
 	if h.speaker.plain {
 		c.owner = "" // ours, whoever we are
 	}
@@ -46,9 +51,27 @@ func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outc
 	if err != nil {
 		return nil, fmt.Errorf("cannot change %s: %w", h.name, err)
 	}
+	if err := h.await(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-h.turn }()
 	a, err := h.speaker.run(ctx, script{do: "change", body: body, frames: c.frames, limit: performCap, hear: hearing(b)})
 	h.distrust(b.Operations)
 	return h.outcomes(b, a, err)
+}
+
+// await waits for the batch's turn. Nothing is sent to the host before.
+func (h *Host) await(ctx context.Context) error {
+	select {
+	case h.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+	}
+	const why = "an earlier batch of this run is still at work there"
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &providers.Error{Kind: providers.ErrTimeout, Do: "change " + h.name, Cause: errors.New(why)}
+	}
+	return fmt.Errorf("cannot change %s: %s: %w", h.name, why, ctx.Err())
 }
 
 // heardCap is how much of a line that a command printed is passed on, in bytes.
@@ -168,6 +191,8 @@ type compiler struct {
 	root   string
 	owner  string // for what is not the batch's to say; "" means ours
 	frames []frame
+	// lockWait is how long the host waits for a batch of somebody else.
+	lockWait time.Duration
 }
 
 func (c *compiler) script() (string, error) {
@@ -184,6 +209,7 @@ func (c *compiler) script() (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\nkw_run=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage), Quote(c.batch.Run))
+	fmt.Fprintf(&b, "kw_wait=%s\n", seconds(c.lockWait))
 	b.WriteString(performScript + runtimeScript + machineScript + processScript + etcdScript + packagesPart(c.batch.Operations) + "kw_guard\n")
 	for i, p := range expectedPaths(c.batch) {
 		if err := state.CheckPath(p); err != nil {
@@ -205,6 +231,9 @@ func (c *compiler) script() (string, error) {
 	b.WriteString("kw_flush || kw_fail\n")
 	return b.String(), nil
 }
+
+// seconds is a time as commands take it.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
 // operation is the line of the script that does one operation.
 func (c *compiler) operation(op planner.Operation) (string, error) {

@@ -1,6 +1,6 @@
 # Changes a host: one function for each operation, and what they share.
 # Set before: kw_r (what stands before every path; empty but in tests), kw_token,
-# kw_lineage and kw_run (the run's).
+# kw_lineage and kw_run (the run's), kw_wait (seconds that a batch waits for another).
 #
 # Files are replaced by rename, so that each is always the old or the new one.
 # The script stands in a folder that nobody but root can change, and on the way
@@ -150,13 +150,13 @@ kw_has() {
 
 # kw_guard: nothing is done unless this run is the newest that the host knows,
 # and of the state that the host belongs to. Batches wait for each other, also
-# for one whose operator has lost the connection.
+# for one whose operator has lost the connection. (Those of one run come one by one.)
 kw_guard() {
 	kw_folder "$kw_d" 700 ''
 	cd /
 	if command -v flock >/dev/null; then
 		command exec 9>"$kw_d/lock" || kw_fail
-		if ! flock -w 120 9; then kw_say busy; kw_say end; exit 0; fi
+		if ! flock -w "$kw_wait" 9; then kw_say busy; kw_say end; exit 0; fi
 	fi
 	kw_seen=0
 	kw_owner=
