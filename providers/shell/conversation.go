@@ -57,6 +57,8 @@ type script struct {
 	limit  int64   // bytes of answer accepted
 	// hear gets the rest of each line that says heard, when it arrives; nil for nobody.
 	hear func(string)
+	// silence is how long nothing may come before it is given up; 0 for as long as it takes.
+	silence time.Duration
 }
 
 // frame is a block of data on standard input.
@@ -111,7 +113,10 @@ func (s *speaker) attempt(ctx context.Context, sc script, password state.Secret)
 	out := &collector{mark: marker(nonce), limit: sc.limit, hear: sc.hear, stop: cancel}
 	errOut := &tail{limit: stderrCap, stop: cancel}
 	in := s.input(sc, nonce, password)
-	exit, err := s.transport.Exec(ctx, CommandLine, in, out, errOut)
+	silent := &providers.Error{Kind: providers.ErrTimeout, Do: sc.do + " " + s.name, Cause: silentError(sc.silence)}
+	tell, stop := attend(sc.silence, func() { cancel(silent) })
+	exit, err := s.transport.Exec(ctx, CommandLine, tellingReader{in, tell}, tellingWriter{out, tell}, tellingWriter{errOut, tell})
+	stop()
 	in.close()
 	a := parseAnswer(out.bytes(), nonce)
 	a.began, a.stderr = out.began, errOut.bytes()
@@ -120,6 +125,9 @@ func (s *speaker) attempt(ctx context.Context, sc script, password state.Secret)
 		return a, &providers.Error{Kind: providers.ErrProtocol, Do: sc.do + " " + s.name, Cause: tooMuch}
 	}
 	if err != nil && !a.complete {
+		if context.Cause(ctx) == error(silent) {
+			return a, silent
+		}
 		return a, fmt.Errorf("cannot %s %s: %w", sc.do, s.name, err)
 	}
 	return a, s.judge(sc, a, exit, out.bytes())

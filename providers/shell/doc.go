@@ -61,7 +61,8 @@
 // # Observing and changing
 //
 // Observing runs read-only commands and leaves nothing behind, not even a
-// temporary file. Changing is one batch: the host refuses it unless the run's
+// temporary file. A host from which nothing comes for a minute meanwhile is given
+// up. Changing is one batch: the host refuses it unless the run's
 // token is the highest it has seen (/var/lib/kubewright/token, with the lineage
 // it belongs to), and does one batch after the other (a lock beside it). A Host
 // sends one batch at a time: those of a run wait here for as long as it takes, and

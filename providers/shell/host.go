@@ -44,6 +44,8 @@ type Host struct {
 	// as it takes, and on the host only for what somebody else does there.
 	turn     chan struct{}
 	lockWait time.Duration
+	// silence is how long it may bring nothing while it is observed.
+	silence time.Duration
 
 	mu  sync.Mutex
 	cas map[string]*x509.CertPool // by path, once the host has them
@@ -55,7 +57,7 @@ var _ providers.Host = (*Host)(nil)
 // what errors call the host.
 func New(name string, t Transport, o Options) *Host {
 	return &Host{
-		transport: t, name: name, root: o.Root, turn: make(chan struct{}, 1), lockWait: lockWait,
+		transport: t, name: name, root: o.Root, turn: make(chan struct{}, 1), lockWait: lockWait, silence: silence,
 		speaker: &speaker{transport: t, name: name, plain: o.Unprivileged, sudo: &sudoPassword{prompt: o.SudoPassword, secret: o.Password}},
 	}
 }
@@ -94,7 +96,7 @@ func (h *Host) look(ctx context.Context, q state.Query, facts bool) (*state.Repo
 		return nil, fmt.Errorf("cannot observe %s: %w", h.name, err)
 	}
 	for try := 1; ; try++ {
-		a, err := h.speaker.run(ctx, script{do: "observe", body: compiled.script(), limit: observeCap})
+		a, err := h.speaker.run(ctx, script{do: "observe", body: compiled.script(), limit: observeCap, silence: h.silence})
 		if err != nil {
 			return nil, err
 		}

@@ -60,12 +60,13 @@ kw_works() {
 	done
 }
 
-# kw_fetch URL: what is there, or a line from curl on why not.
+# kw_fetch URL: what is there, or a line from curl on why not. It has to end before the
+# asker takes the silence for a host that hangs.
 kw_fetch() {
 	if command -v curl >/dev/null; then
 		curl -fsSL --max-time 20 -- "$1" 2>&1
 	else
-		wget -q -t 1 -T 20 -O - -- "$1" || echo 'curl: (22) wget cannot read it'
+		timeout 40 wget -q -t 1 -T 20 -O - -- "$1" || echo 'curl: (22) wget cannot read it'
 	fi
 }
 

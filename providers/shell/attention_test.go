@@ -1,0 +1,84 @@
+package shell_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/hosttest"
+	"github.com/kubewright/kubewright/providers/local"
+	"github.com/kubewright/kubewright/providers/shell"
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestHostThatHangs: a host that lets us in and whose commands hang is given up while it is
+// observed, whoever waits for it; not while it is changed, for a change may take its time.
+func TestHostThatHangs(t *testing.T) {
+	t.Parallel()
+	h := shell.New("cp1", hung{}, shell.Options{Unprivileged: true})
+	h.GiveUpAfter(time.Second)
+	const want = "cannot observe cp1: it lets us in, and then nothing has come from it for 1s: a command hangs there, as where a disk or a network file system does not answer. " +
+		"See what the kernel's log says (dmesg) and which processes are in state D (ps), mend that or restart the machine, and try again"
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := h.Observe(ctx, state.Query{})
+	if own, ok := err.(*providers.Error); !ok || own.Kind != providers.ErrTimeout || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	_, err = h.ReadSecrets(ctx, []string{"/etc/a"})
+	says(t, "a secret", err, want)
+
+	h, root, _ := newHost(t)
+	h.GiveUpAfter(100 * time.Millisecond)
+	if err := os.MkdirAll(root+"/usr/local/bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	hosttest.WriteProgram(t, root+"/usr/local/bin/systemctl", "#!/bin/sh\nsleep 0.5\n")
+	if _, err := perform(t, h, planner.Unit{Unit: "kubelet.service", Action: "stop"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// hung is this machine as a transport whose commands say something and hang then.
+type hung struct{ local.Machine }
+
+func (h hung) Exec(ctx context.Context, _ string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	return h.Machine.Exec(ctx, "echo hello; sleep 600", stdin, stdout, stderr)
+}
+
+// TestHostThatIsSlow: a host that goes on telling is heard to the end, and so is one whose
+// command begins late, as behind others where sshd grants few sessions.
+func TestHostThatIsSlow(t *testing.T) {
+	t.Parallel()
+	const patience = 3 * time.Second // a busy machine may keep us waiting as well
+	root := t.TempDir()
+	h := shell.New("cp1", late{after: patience + time.Second, step: patience / 12}, shell.Options{Root: root, Unprivileged: true})
+	h.GiveUpAfter(patience)
+	began := time.Now()
+	if _, err := h.Observe(t.Context(), state.Query{}); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took < 2*patience {
+		t.Errorf("it took only %s", took)
+	}
+}
+
+// late is this machine as a transport whose commands begin and end late.
+type late struct {
+	local.Machine
+	after, step time.Duration
+}
+
+func (l late) Exec(ctx context.Context, command string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	time.Sleep(l.after)
+	const noise = "a greeting without end\n"
+	for i := range noise {
+		time.Sleep(l.step)
+		_, _ = io.WriteString(stderr, noise[i:i+1])
+	}
+	return l.Machine.Exec(ctx, command, stdin, stdout, stderr)
+}
