@@ -71,7 +71,9 @@
 // the host already; of those in files their public part is told.
 //
 // When the connection is lost, the operation under way goes on to its end and
-// the batch ends behind it; the next batch waits for that, and finds it done.
+// the batch ends behind it; the next batch waits for that, and finds it done. A
+// batch that waits for data ends when none has come for a minute or so, for sshd
+// may not learn for hours that a connection is dead.
 //
 // # What a host needs
 //

@@ -7,3 +7,6 @@ func (h *Host) WaitForLock(d time.Duration) { h.lockWait = d }
 
 // GiveUpAfter has the host given up that has brought nothing for as long while it is observed.
 func (h *Host) GiveUpAfter(d time.Duration) { h.silence = d }
+
+// WaitForData has batches wait as long on the host for the next of their data.
+func (h *Host) WaitForData(d time.Duration) { h.idle = d }

@@ -44,6 +44,8 @@ type Host struct {
 	// as it takes, and on the host only for what somebody else does there.
 	turn     chan struct{}
 	lockWait time.Duration
+	// idle is how long a batch waits there for data.
+	idle time.Duration
 	// silence is how long it may bring nothing while it is observed.
 	silence time.Duration
 
@@ -57,7 +59,7 @@ var _ providers.Host = (*Host)(nil)
 // what errors call the host.
 func New(name string, t Transport, o Options) *Host {
 	return &Host{
-		transport: t, name: name, root: o.Root, turn: make(chan struct{}, 1), lockWait: lockWait, silence: silence,
+		transport: t, name: name, root: o.Root, turn: make(chan struct{}, 1), lockWait: lockWait, idle: idle, silence: silence,
 		speaker: &speaker{transport: t, name: name, plain: o.Unprivileged, sudo: &sudoPassword{prompt: o.SudoPassword, secret: o.Password}},
 	}
 }

@@ -40,10 +40,15 @@ const outputCap = 1 << 20
 // operator has lost the connection.
 const lockWait = 2 * time.Minute
 
+// idle is how long a batch waits on the host for the next of its data. That none has come
+// may show at the second look only, which is within lockWait: who tries again after the
+// network has failed finds the lock free.
+const idle = 45 * time.Second
+
 // Perform implements providers.Host: all operations in one command, when those of earlier
 // batches have ended. The host checks the run's token before the first of them.
 func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outcome, error) {
-	c := &compiler{batch: b, root: h.root, owner: "root:root", lockWait: h.lockWait}
+	c := &compiler{batch: b, root: h.root, owner: "root:root", lockWait: h.lockWait, idle: h.idle}
 	if h.speaker.plain {
 		c.owner = "" // ours, whoever we are
 	}
@@ -193,6 +198,8 @@ type compiler struct {
 	frames []frame
 	// lockWait is how long the host waits for a batch of somebody else.
 	lockWait time.Duration
+	// idle is how long it waits for data.
+	idle time.Duration
 }
 
 func (c *compiler) script() (string, error) {
@@ -209,7 +216,7 @@ func (c *compiler) script() (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\nkw_run=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage), Quote(c.batch.Run))
-	fmt.Fprintf(&b, "kw_wait=%s\n", seconds(c.lockWait))
+	fmt.Fprintf(&b, "kw_wait=%s\nkw_idle=%s\n", seconds(c.lockWait), seconds(c.idle))
 	b.WriteString(performScript + runtimeScript + machineScript + processScript + etcdScript + packagesPart(c.batch.Operations) + "kw_guard\n")
 	for i, p := range expectedPaths(c.batch) {
 		if err := state.CheckPath(p); err != nil {

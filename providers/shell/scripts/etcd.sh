@@ -51,7 +51,7 @@ kw_etcdutl() {
 kw_etcd_restore() {
 	kw_head
 	if kw_there "$1/member" && [ "$(cat -- "$3" 2>/dev/null)" = "$4" ]; then
-		kw_take >/dev/null
+		kw_take || kw_fail
 		kw_done same
 		return
 	fi

@@ -61,7 +61,7 @@ kw_image_load() {
 	kw_sum=$2
 	shift 2
 	if kw_has_images "$kw_v" "$@"; then
-		kw_take >/dev/null
+		kw_take || kw_fail
 		kw_done same
 		return
 	fi

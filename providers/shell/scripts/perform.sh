@@ -1,6 +1,7 @@
 # Changes a host: one function for each operation, and what they share.
 # Set before: kw_r (what stands before every path; empty but in tests), kw_token,
-# kw_lineage and kw_run (the run's), kw_wait (seconds that a batch waits for another).
+# kw_lineage and kw_run (the run's), kw_wait (seconds that a batch waits for another),
+# kw_idle (seconds that it waits for data).
 #
 # Files are replaced by rename, so that each is always the old or the new one.
 # The script stands in a folder that nobody but root can change, and on the way
@@ -111,21 +112,55 @@ kw_tell() {
 	cat
 }
 
+# Where the way to the operator is dead sshd learns of it after hours, and until then
+# nothing comes and nothing ends. So nobody waits for data for much longer than kw_idle:
+# the lock would be held as long.
+
 # kw_head: reads the header of the next frame; sets kw_len.
 kw_head() {
-	if ! read -r kw_w kw_len || [ "$kw_w" != kubewright-frame ]; then
-		kw_fail 'the data ended early'
+	kw_o=$(timeout "$kw_idle" sh -c 'read -r w n && echo "$w $n"') || kw_fail 'the data ended early'
+	kw_len=${kw_o#kubewright-frame }
+	[ "$kw_len" != "$kw_o" ] || kw_fail 'the data ended early'
+}
+
+# kw_take [OPERAND...]: the frame's bytes, to nowhere unless dd is told. It reads exactly
+# as many as it is told, and says what it cannot write; a frame that is cut off shows in
+# the digest.
+kw_take() {
+	kw_q=$((kw_len / 65536))
+	kw_m=$((kw_len % 65536))
+	if [ "$kw_q" != 0 ]; then kw_fed dd bs=65536 count="$kw_q" iflag=fullblock status=none "$@" || return; fi
+	if [ "$kw_m" != 0 ]; then
+		timeout "$kw_idle" dd bs="$kw_m" count=1 iflag=fullblock status=none "$@" >/dev/null || kw_late "$?" 124
 	fi
 }
 
-# kw_take OPERAND...: the frame's bytes, to standard output or where dd is told. It reads
-# exactly as many as it is told, and says what it cannot write; a frame that is cut
-# off shows in the digest.
-kw_take() {
-	kw_q=$((kw_len / 1048576))
-	kw_m=$((kw_len % 1048576))
-	if [ "$kw_q" != 0 ]; then dd bs=1048576 count="$kw_q" iflag=fullblock status=none "$@" || return; fi
-	if [ "$kw_m" != 0 ]; then dd bs="$kw_m" count=1 iflag=fullblock status=none "$@"; fi
+# kw_late CODE SILENT: fails with the code, and says why where it is the one that tells of silence.
+kw_late() {
+	[ "$1" != "$2" ] || echo 'the data ended early' >&2
+	return "$1"
+}
+
+# kw_fed COMMAND...: a command that reads data to its end, however long that takes; it is
+# ended when none comes any more.
+kw_fed() {
+	rm -f -- "$kw_d/part-out.fed"
+	{ sh -c 'echo $$ && exec "$@" >/dev/null' sh "$@"; echo $? >"$kw_d/part-out.fed"; } | (kw_attend)
+	{ read -r kw_x <"$kw_d/part-out.fed"; } 2>/dev/null || kw_x=1
+	[ "$kw_x" = 0 ] || kw_late "$kw_x" 143
+}
+
+# kw_attend: waits for the end of its input, which tells the id of a process and is held
+# open while that runs. When the process has read nothing for kw_idle it is ended. Where
+# the kernel does not count what is read nobody can tell.
+kw_attend() {
+	read -r kw_k
+	kw_told=
+	while timeout "$kw_idle" cat; [ $? = 124 ]; do
+		kw_o=$(grep rchar "/proc/$kw_k/io")
+		if [ -n "$kw_o" ] && [ "$kw_o" = "$kw_told" ]; then kill "$kw_k"; fi
+		kw_told=$kw_o
+	done >/dev/null 2>&1
 }
 
 # kw_keep FILE SHA256 WHAT: puts the frame, which is WHAT, into a new file, readable by
@@ -137,7 +172,7 @@ kw_keep() {
 	command : >"$1" || kw_fail
 	set +C
 	umask 022
-	kw_take conv=fsync,notrunc oflag=append of="$1" || kw_drop "$1"
+	kw_take conv=notrunc oflag=append of="$1" && sync -- "$1" || kw_drop "$1"
 	kw_has "$1" "$2" && return
 	rm -f -- "$1"
 	kw_fail "$3 did not arrive whole"
@@ -288,7 +323,7 @@ kw_write() {
 	kw_enter "$1"
 	if kw_there "./$kw_name"; then
 		if kw_is "./$kw_name" 'regular file' "$2" "$3" && kw_has "./$kw_name" "$4"; then
-			kw_take >/dev/null
+			kw_take || kw_fail
 			kw_done same
 			return
 		fi
@@ -405,7 +440,7 @@ kw_wants() {
 # ours, where nothing of them can do harm. Without need the frame is passed over.
 kw_unpack() {
 	kw_head
-	if [ -z "$kw_need" ]; then kw_take >/dev/null; return; fi
+	if [ -z "$kw_need" ]; then kw_take || kw_fail; return; fi
 	kw_sum=$1
 	shift
 	kw_keep "$kw_d/part-$kw_n" "$kw_sum" 'the archive'
