@@ -350,7 +350,8 @@ func keepDrift(drift []Change, p *Plan, o Options) []Change {
 
 // count gives each resource the action that its steps amount to and drops
 // those of which nothing is left. What is to be deleted is changed alone where the
-// last step of that is left out.
+// last step of that is left out. What is to be forgotten has no step: it is where the
+// options speak of it.
 func count(d Draft, p *Plan, o Options) []ResourceChange {
 	touched, stays := map[state.Target]bool{}, map[state.Target]bool{}
 	for _, s := range d.Steps {
@@ -373,7 +374,7 @@ func count(d Draft, p *Plan, o Options) []ResourceChange {
 	}
 	out := slices.Clone(d.Resources)
 	for i := range out {
-		goes := out[i].Action == Delete && !p.Restricted() || out[i].Action == Forget
+		goes := out[i].Action == Delete && !p.Restricted() || out[i].Action == Forget && o.Selects(state.Address{Target: out[i].Target})
 		switch {
 		case !touched[out[i].Target] && !goes:
 			out[i].Action = NoOp

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -205,7 +206,16 @@ func (v *View) forgets(t state.Target) bool {
 }
 
 // Settled is what the state learns of a plan before its first step: new names,
-// what is forgotten, and what is imported.
-func Settled(v *View) state.Learned {
-	return state.Learned{Moved: v.Moved, Left: v.forgotten(), Nodes: v.Imported.Nodes, Clusters: v.Imported.Clusters}
+// what is forgotten, and what is imported. A refresh-only plan tells new names alone;
+// what one that is restricted does not speak of is forgotten by another.
+func Settled(v *View, p *planner.Plan) state.Learned {
+	if p.RefreshOnly {
+		return state.Learned{Moved: v.Moved}
+	}
+	stays := map[state.Target]bool{}
+	for _, r := range p.Resources {
+		stays[r.Target] = r.Action == planner.NoOp
+	}
+	left := slices.DeleteFunc(v.forgotten(), func(t state.Target) bool { return stays[t] })
+	return state.Learned{Moved: v.Moved, Left: left, Nodes: v.Imported.Nodes, Clusters: v.Imported.Clusters}
 }

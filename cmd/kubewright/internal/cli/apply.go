@@ -186,7 +186,7 @@ func (s *session) lesson() lesson {
 	if s.opts.destroy && s.recorded != nil {
 		learned.Left = append(learned.Left, phases.TakenApart(s.result.Plan, s.recorded).Left...)
 	}
-	settled := phases.Settled(s.view)
+	settled := phases.Settled(s.view, s.result.Plan)
 	learned.Moved, learned.Left = settled.Moved, append(learned.Left, settled.Left...)
 	learned.Nodes, learned.Clusters = overlaid(settled.Nodes, learned.Nodes), overlaid(settled.Clusters, learned.Clusters)
 	return lesson{learned, learned.IsZero() && s.recorded != nil && !s.leftover && !s.outputsChange()}
@@ -307,7 +307,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	plan.Lineage = st.Lineage
 	still := run.fences.beat(ctx)
 	outcome, runErr := executor.Execute(ctx, &plan, run, guarded{journal}, executor.Options{
-		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: phases.Settled(s.view),
+		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: phases.Settled(s.view, s.result.Plan),
 		Parallelism: s.opts.parallelism, OnError: s.opts.onError.meaning(),
 		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now, Busy: s.fleet.world.clock().Busy,
 	})
