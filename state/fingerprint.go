@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 )
 
 // Key keys the fingerprints of secrets. It is made once, at random, with a
@@ -52,4 +53,41 @@ func (k Key) Cover(v Value) Value {
 		return SensitiveValue("", unknownFingerprint)
 	}
 	return SensitiveValue("", k.Fingerprint(v))
+}
+
+// Unkeyed is a value without the fingerprints in it.
+func Unkeyed(v Value) Value {
+	if !v.HasSensitive() {
+		return v
+	}
+	switch v.Kind() {
+	case KindList:
+		list := make([]Value, len(v.AsList()))
+		for i, e := range v.AsList() {
+			list[i] = Unkeyed(e)
+		}
+		return List(list...)
+	case KindMap:
+		m := make(map[string]Value, len(v.AsMap()))
+		for k, e := range v.AsMap() {
+			m[k] = Unkeyed(e)
+		}
+		return Map(m)
+	case KindArgs:
+		args := slices.Clone(v.AsArgs())
+		for i := range args {
+			args[i].Hidden = args[i].Hidden.Unkeyed()
+		}
+		return Args(args)
+	}
+	s := v.AsSensitive().Unkeyed()
+	return SensitiveValue(s.Ref, s.Fingerprint)
+}
+
+// Unkeyed is what stands for the secret where there is no key.
+func (s Sensitive) Unkeyed() Sensitive {
+	if s.Ref == "" && !s.IsZero() {
+		return Sensitive{Fingerprint: unknownFingerprint}
+	}
+	return Sensitive{Ref: s.Ref}
 }

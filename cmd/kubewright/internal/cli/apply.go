@@ -130,11 +130,9 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 }
 
 // planFor plans, and refuses when that is not the saved plan which is to be
-// carried out. The fingerprints of an apply that begins a state have a key; a
-// plan saved before there was one has none, so that the two are compared first.
+// carried out.
 func (s *session) planFor(ctx context.Context, by approval) error {
 	if by.saved == nil {
-		s.begin()
 		return s.plan(ctx)
 	}
 	// What goes on with a plan is only the rest of it, and has another digest.
@@ -150,18 +148,7 @@ func (s *session) planFor(ctx context.Context, by approval) error {
 	if err := s.plan(ctx); err != nil {
 		return err
 	}
-	if err := s.unmoved(by.saved); err != nil || s.recorded != nil {
-		return err
-	}
-	s.begin()
-	return s.planAgain()
-}
-
-// begin chooses the key of a state that this run begins.
-func (s *session) begin() {
-	if s.recorded == nil {
-		s.firstKey = newFingerprintKey()
-	}
+	return s.unmoved(by.saved)
 }
 
 func operation(o planOptions) string {

@@ -54,7 +54,9 @@ type session struct {
 	recorded *state.State
 	// moved are the renamings that recorded has behind it and the file not.
 	moved []state.Moved
-	// firstKey keys the fingerprints of an apply that begins a state.
+	// firstKey is the key of a state that has none yet; an apply writes it, and any other
+	// run makes another one. That what is there equals a secret is seen by it, and no
+	// plan has its fingerprints: a plan is the same in each run.
 	firstKey string
 	// leftover tells that the journal holds what the state file has not got yet.
 	leftover bool
@@ -139,10 +141,13 @@ func (s *session) recall(ctx context.Context) error {
 		return err
 	}
 	s.recorded, s.leftover = loaded.State, len(loaded.Recovered) > 0
-	if s.recorded != nil && s.recorded.FingerprintKey == "" {
+	if s.recorded == nil || s.recorded.FingerprintKey == "" {
+		s.firstKey = newFingerprintKey()
+	}
+	if s.recorded != nil && s.firstKey != "" {
 		// An apply that was killed in the first run leaves a journal alone, and
 		// nothing in it has a fingerprint.
-		s.recorded.FingerprintKey = newFingerprintKey()
+		s.recorded.FingerprintKey = s.firstKey
 	}
 	if err := s.rename(); err != nil {
 		return err
@@ -312,6 +317,9 @@ func (s *session) planBy(ctx context.Context, make planFunc) (diag.Diagnostics, 
 	if diags.HasErrors() {
 		return diags, nil
 	}
+	if s.firstKey != "" {
+		result.Plan = result.Plan.Unkeyed()
+	}
 	s.view, s.result = v, result
 	s.logPlan()
 	return diags, s.judge(result.Plan)
@@ -330,21 +338,6 @@ func (s *session) takeOver(v *phases.View) (diag.Diagnostics, error) {
 	}
 	v.Recorded, v.Imported = recorded, learned
 	return nil, nil
-}
-
-// planAgain plans with the key that a new state gets, from what was seen already.
-func (s *session) planAgain() error {
-	options, err := s.plannerOptions()
-	if err != nil {
-		return err
-	}
-	s.view.Key = s.key()
-	result, diags := phases.Plan(s.view, s.header(), options)
-	if diags.HasErrors() {
-		return s.failed(diags)
-	}
-	s.result = result
-	return s.judge(result.Plan)
 }
 
 // look observes everything, and tells on the way who has not answered yet.
@@ -392,7 +385,7 @@ func (s *session) outputs() map[string]state.Value {
 	return out
 }
 
-// key keys the fingerprints of secrets; there is none before the first apply.
+// key keys the fingerprints of secrets.
 func (s *session) key() state.Key {
 	if s.recorded == nil {
 		return state.NewKey(s.firstKey)
@@ -407,11 +400,11 @@ func newFingerprintKey() string {
 	return hex.EncodeToString(b[:])
 }
 
-// configDigest binds a plan to the configuration. A digest without a key would
+// configDigest binds a plan to the configuration. A digest without a key that lasts would
 // tell whether a short secret was guessed: then there is none.
 func (s *session) configDigest() string {
 	switch {
-	case !s.key().IsZero():
+	case s.firstKey == "":
 		return s.key().Sum([]byte(s.config.Digest))
 	case s.config.Secrets.IsZero():
 		return s.config.Digest
