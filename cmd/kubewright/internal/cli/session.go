@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -43,6 +44,9 @@ type planOptions struct {
 	// generateOut is the file for clusters that import blocks speak of.
 	generateOut string
 }
+
+// restricted tells that what is planned is a part of everything.
+func (o *planOptions) restricted() bool { return len(o.targets)+len(o.excludes)+len(o.skipPhases) > 0 }
 
 // session is one run over one configuration folder and its state.
 type session struct {
@@ -364,10 +368,14 @@ func (s *session) header() planner.Plan {
 }
 
 // outputs are the configuration's outputs as plan and state hold them: of a
-// sensitive one only a keyed fingerprint.
+// sensitive one only a keyed fingerprint. A destroy of a part leaves those that there
+// are, as long as the state has anything.
 func (s *session) outputs() map[string]state.Value {
 	out := map[string]state.Value{}
 	if s.opts.destroy {
+		if s.opts.restricted() && s.recorded != nil && len(s.recorded.Clusters)+len(s.recorded.Nodes) > 0 {
+			maps.Copy(out, s.recorded.Outputs)
+		}
 		return out
 	}
 	outputs := s.config.Outputs
