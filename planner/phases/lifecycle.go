@@ -251,12 +251,13 @@ func differing(rendered, seen state.Value, paths [][]string) [][]string {
 }
 
 // unignored drops what a lifecycle ignores and no file is rendered of: labels,
-// annotations and taints of nodes, and whole addons.
+// annotations and taints of nodes, and whole addons. An addon whose block is gone is
+// pruned: that is no change of a value.
 func (v *View) unignored(changes []planner.Change) []planner.Change {
 	var out []planner.Change
 	for _, c := range changes {
 		t := c.Address.Target
-		if cl := v.Config.Cluster(t.Name); t.Type == state.TypeAddon && cl != nil && v.owns(t) && cl.Lifecycle.Ignores("addon", t.Key) {
+		if cl := v.Config.Cluster(t.Name); t.Type == state.TypeAddon && cl != nil && v.owns(t) && hasAddon(cl, t.Key) && cl.Lifecycle.Ignores("addon", t.Key) {
 			continue
 		}
 		n := v.find(t)
@@ -271,6 +272,10 @@ func (v *View) unignored(changes []planner.Change) []planner.Change {
 		out = append(out, c)
 	}
 	return out
+}
+
+func hasAddon(c *config.Cluster, name string) bool {
+	return slices.ContainsFunc(c.Addons, func(a *config.Addon) bool { return a.Name == name })
 }
 
 // onceSet is an item as the state remembers it where a lifecycle leaves some of it to
