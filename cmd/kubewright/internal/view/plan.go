@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"slices"
@@ -93,16 +94,37 @@ func (p *page) restricted(plan *planner.Plan) {
 	p.prose(p.yellow("Note:") + " This plan " + strings.Join(parts, ", and ") + ". Plan without -target, -exclude and -skip-phase to see everything else.")
 }
 
-// consequence names what is left out because it needs what was to be left out.
+// consequence names what is left out because it needs what was to be left out, and what
+// one might take for left out and is not.
 func consequence(plan *planner.Plan) string {
-	names := cleaned(plan.LeftOut)
-	if len(names) == 0 {
-		return ""
+	text := ""
+	if names := cleaned(plan.LeftOut); len(names) > 0 {
+		if n := len(names); n > maxLeftOut+1 {
+			names = append(names[:maxLeftOut:maxLeftOut], itoa(n-maxLeftOut)+" more")
+		}
+		text = " and what needs that: " + list(names)
 	}
-	if n := len(names); n > maxLeftOut+1 {
-		names = append(names[:maxLeftOut:maxLeftOut], itoa(n-maxLeftOut)+" more")
+	if clusters := withoutNodes(plan); len(clusters) > 0 {
+		text += "; none of the nodes of " + list(clusters) + " is meant: exclude them by name"
 	}
-	return " and what needs that: " + list(names)
+	return text
+}
+
+// withoutNodes are clusters that are excluded while nodes of theirs change.
+func withoutNodes(plan *planner.Plan) []string {
+	changing := map[string]bool{}
+	for _, r := range plan.Resources {
+		if r.Target.Type == state.TypeNode && r.Action != planner.NoOp {
+			changing[state.ClusterTarget(cmp.Or(r.After["cluster"], r.Before["cluster"])).String()] = true
+		}
+	}
+	var out []string
+	for _, excluded := range plan.Excluded {
+		if changing[excluded] {
+			out = append(out, Clean(excluded))
+		}
+	}
+	return out
 }
 
 // maxLeftOut bounds how much is named that is left out as a consequence.
