@@ -311,6 +311,20 @@ func ownerships() map[string]ownership {
 				"If it is another node, apply without it first, so that the old one leaves.",
 			},
 		}},
+		"a node with another name in another cluster": {func(o *operator) {
+			second := config.NewCluster("test", "1.36.3")
+			second.ControlPlaneEndpoint, second.Source = "test.example.com:6443", state.Source{File: "main.hcl", Line: 2, Column: 1}
+			o.config.Clusters = append(o.config.Clusters, second)
+			o.config.Nodes[2].Cluster, o.config.Nodes[2].Role, o.config.Nodes[2].Target.Key = "test", config.ControlPlane, "w9"
+		}, nil, finding{diag.Error, "Host is another node", "main.hcl:13", `node.worker["w9"]`, []string{
+			`10.0.0.21 is node.worker["w1"] in the state`, `node.worker["w1"] is a node of cluster "prod", and node.worker["w9"] is one of "test". A host changes its cluster by leaving the one and joining the other:`,
+			"apply without this node first, so that the old one leaves, and put it back.",
+		}}},
+		"a node with another name in a cluster with another name": {func(o *operator) { renamed(o); o.config.Nodes[2].Target.Key = "w9" }, nil, finding{
+			diag.Error, "Host is another node", "main.hcl:13", `node.worker["w9"]`, []string{
+				`node.worker["w1"] is a node of cluster "prod", and node.worker["w9"] is one of "other". If that cluster has another name now, say so:`, "    from = cluster.prod", "destroy the one that is there first",
+			},
+		}},
 		"forgotten": {func(o *operator) { o.forgetNode(o.config.Nodes[2].Target) }, nil, finding{diag.Warning, "Node is not in the state", "", "", []string{
 			"The state has forgotten " + worker + ", which the hosts carry. An apply has it know them again, and changes there only what this plan shows. Until then a block that goes away leaves its node running.",
 		}}},

@@ -450,16 +450,22 @@ func (c *cluster) refuseElsewhere(label string, nodes []*node) *diag.Diagnostic 
 	for _, n := range nodes {
 		lines = append(lines, fmt.Sprintf("  %s (%s)", n.target, n.Address))
 	}
-	remedy := "A host changes its cluster by leaving the one and joining the other: take these nodes out of the configuration, apply, and put them back."
-	if c.view.Config.Cluster(label) == nil && c.view.Recorded.Clusters[c.Label] == nil {
-		remedy = fmt.Sprintf("If that cluster has another name now, say so:\n\n  moved {\n    from = cluster.%s\n    to   = cluster.%s\n  }\n\n"+
-			"If they are to be another cluster, destroy the one that is there first, while its block is still written.", label, c.Label)
-	}
+	remedy := c.fromElsewhere(label, "take these nodes out of the configuration, apply, and put them back.")
 	return &diag.Diagnostic{
 		Severity: diag.Error, Summary: "Host belongs to another cluster", Address: c.target.String(), Subject: c.Source,
 		Detail: fmt.Sprintf("The state has these nodes in cluster %q, and the configuration in %q. Nothing is changed on any host:\n\n%s\n\n%s",
 			label, c.Label, strings.Join(lines, "\n"), remedy),
 	}
+}
+
+// fromElsewhere says how hosts of another cluster come into this one; leaving is how
+// they leave that.
+func (c *cluster) fromElsewhere(label, leaving string) string {
+	if c.view.Config.Cluster(label) == nil && c.view.Recorded.Clusters[c.Label] == nil {
+		return fmt.Sprintf("If that cluster has another name now, say so:\n\n  moved {\n    from = cluster.%s\n    to   = cluster.%s\n  }\n\n"+
+			"If they are to be another cluster, destroy the one that is there first, while its block is still written.", label, c.Label)
+	}
+	return "A host changes its cluster by leaving the one and joining the other: " + leaving
 }
 
 // leavingAt are the recorded nodes that would be taken off a host, by its address.
@@ -479,9 +485,14 @@ func (v *View) leavingAt() map[string]state.Target {
 // refuseLeaver speaks of a host that the state has as another node, which is to
 // leave: its reset would take away what this node is.
 func (n *node) refuseLeaver(leaver state.Target) *diag.Diagnostic {
+	remedy := fmt.Sprintf("If %s is its name now, say so:\n\n  moved {\n    from = %s\n    to   = %s\n  }\n\n"+
+		"If it is another node, apply without it first, so that the old one leaves.", n.target, leaver, n.target)
+	if label := n.cluster.view.Recorded.Nodes[leaver].Cluster; label != n.Cluster {
+		remedy = fmt.Sprintf("%s is a node of cluster %q, and %s is one of %q. ", leaver, label, n.target, n.Cluster) +
+			n.cluster.fromElsewhere(label, "apply without this node first, so that the old one leaves, and put it back.")
+	}
 	return diag.Errorf("Host is another node", "%s is %s in the state, which is no longer in the configuration and would be taken off this host. "+
-		"Nothing is changed on any host. If %s is its name now, say so:\n\n  moved {\n    from = %s\n    to   = %s\n  }\n\n"+
-		"If it is another node, apply without it first, so that the old one leaves.", n.Address, leaver, n.target, leaver, n.target).At(n.Source).For(n.target)
+		"Nothing is changed on any host. %s", n.Address, leaver, remedy).At(n.Source).For(n.target)
 }
 
 func (n *node) refuseCluster(m *state.Marks) *diag.Diagnostic {
