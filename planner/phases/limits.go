@@ -72,6 +72,7 @@ func (v *View) unchangeable() diag.Diagnostics {
 		}
 		diags = append(diags, c.versionChange()...)
 		diags = append(diags, c.unfitForKubelets()...)
+		diags = append(diags, c.unfitIgnored()...)
 		diags = append(diags, c.lostMembers()...)
 		diags = append(diags, c.removedMembers()...)
 		diags = append(diags, c.unseenLeavers()...)

@@ -93,9 +93,15 @@ func (c *cluster) unrendered(version planner.Release) diag.Diagnostics {
 }
 
 // findings are what validation finds in a version of the cluster, and in that of these
-// kubelets, if any. Other kubelets, kube-proxy and the configuration in the cluster do
-// not go through it.
+// kubelets, if any.
 func (c *cluster) findings(version planner.Release, kubelets ...*node) diag.Diagnostics {
+	return c.goingThrough(version, kubelets...).Validate()
+}
+
+// goingThrough is the configuration of what goes through a version: the control planes,
+// and these kubelets, if any. Other kubelets, kube-proxy and the configuration in the
+// cluster do not.
+func (c *cluster) goingThrough(version planner.Release, kubelets ...*node) *config.Config {
 	there := *c.Cluster
 	there.KubernetesVersion, there.FeatureGates = version.String(), nil
 	there.KubeProxy = config.KubeProxy{Disabled: c.KubeProxy.Disabled}
@@ -114,7 +120,7 @@ func (c *cluster) findings(version planner.Release, kubelets ...*node) diag.Diag
 		}
 		cfg.Nodes = append(cfg.Nodes, &plain)
 	}
-	return cfg.Validate()
+	return cfg
 }
 
 // notOfKubelets are patches but those of kubelets' configurations.

@@ -1,0 +1,221 @@
+package phases
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state"
+)
+
+// What ignore_changes leaves to others is rendered as it is there, also in another
+// version. Validation has seen only what the configuration says instead.
+
+// ignoredUse is what runs with values that ignore_changes keeps, on its way from one
+// version to others.
+type ignoredUse struct {
+	// where is the target that has the values; of kubelets each finding says it.
+	where string
+	from  planner.Release
+	to    []planner.Release
+	// nodes are those whose kubelets it is about, if it is about kubelets.
+	nodes []*node
+	// entries are those of ignore_changes that may keep something there.
+	entries []config.Ignored
+	// keep puts what is kept into a configuration, with the entries as its sources.
+	keep func(*config.Config)
+}
+
+// unfitIgnored refuses what ignore_changes keeps and a version that comes would not start
+// with, such as a feature gate that is no more. What a component runs with by now is no
+// matter, also when the configuration may not say it.
+func (c *cluster) unfitIgnored() diag.Diagnostics {
+	if c.up == nil || c.view.Destroy {
+		return nil
+	}
+	type misfit struct{ detail, file, entry, from, to string }
+	var order []misfit
+	at, where := map[misfit]state.Source{}, map[misfit][]string{}
+	for _, u := range slices.Concat(c.ignoredOfPlanes(), c.ignoredOfKubelets(), c.ignoredOfProxies()) {
+		said := map[string]bool{}
+		for _, to := range u.to {
+			newly := c.newly(u, to)
+			for _, d := range newly {
+				i := slices.IndexFunc(u.entries, func(i config.Ignored) bool { return i.String() == d.Subject.Default })
+				if i < 0 || said[d.Subject.Default] {
+					continue // not of what is kept, or the version before has refused it
+				}
+				m := misfit{d.Detail, keptIn(u.entries[i]), d.Subject.Default, u.from.String(), to.String()}
+				if where[m] == nil {
+					order, at[m] = append(order, m), cmp.Or(u.entries[i].Source, c.Source)
+				}
+				where[m] = append(where[m], cmp.Or(u.where, d.Address))
+			}
+			for _, d := range newly {
+				said[d.Subject.Default] = true
+			}
+		}
+	}
+	var diags diag.Diagnostics
+	for _, m := range order {
+		diags = append(diags, diag.Errorf("Ignored value does not fit the version", "%s That is in %s of %s, where ignore_changes keeps it (%s), and the version goes from %s to %s. Nothing is changed on any host. "+
+			"Take it out there by hand, or take that entry out of ignore_changes: then what the configuration says is put there.",
+			m.detail, m.file, strings.Join(where[m], ", "), m.entry, m.from, m.to).At(at[m]).For(c.target))
+	}
+	return diags
+}
+
+// keptIn is where that stands of which an entry of ignore_changes speaks.
+func keptIn(i config.Ignored) string {
+	switch {
+	case i.Path[0] == "kube_proxy":
+		return "the ConfigMap kube-proxy"
+	case i.Path[0] == "kubelet" && i.Path[1] == "config":
+		return kubeletConfig
+	case i.Path[0] == "kubelet":
+		return kubeletFlags
+	}
+	components := componentArgs(&config.Cluster{})
+	return manifest(components[slices.IndexFunc(components, func(p component) bool { return p.block == i.Path[0] })].component)
+}
+
+// newly are the errors of a version in what is kept that are none in the version it runs
+// in, and that the configuration alone does not have.
+func (c *cluster) newly(u ignoredUse, to planner.Release) diag.Diagnostics {
+	kept := func(version planner.Release) diag.Diagnostics {
+		cfg := c.goingThrough(version, u.nodes...)
+		u.keep(cfg)
+		return cfg.Validate().Errors()
+	}
+	known := map[string]bool{}
+	for _, d := range slices.Concat(c.findings(to, u.nodes...), kept(u.from)) {
+		known[d.Detail] = true
+	}
+	return slices.DeleteFunc(kept(to), func(d *diag.Diagnostic) bool { return known[d.Detail] })
+}
+
+// ignoredOfPlanes are control planes that keep arguments of their static pods, which go
+// through all versions.
+func (c *cluster) ignoredOfPlanes() []ignoredUse {
+	var out []ignoredUse
+	for _, n := range c.controlPlanes() {
+		if !c.up.raises || n.ignored == nil || !n.upgrades() {
+			continue
+		}
+		out = append(out, ignoredUse{
+			where: n.target.String(), from: c.up.oldest, to: c.up.hops, entries: c.Lifecycle.IgnoreChanges,
+			keep: func(cfg *config.Config) { n.keepArgs(cfg.Clusters[0]) },
+		})
+	}
+	return out
+}
+
+// keepArgs puts the arguments that are kept on the node into a copy of its cluster.
+func (n *node) keepArgs(c *config.Cluster) {
+	c.Origins = maps.Clone(c.Origins)
+	if c.Origins == nil {
+		c.Origins = config.Origins{}
+	}
+	for _, p := range componentArgs(c) {
+		kept := (*n.ignored)[p.component]
+		args := slices.DeleteFunc(slices.Clone(*p.args), func(a config.Arg) bool { _, ok := kept[a.Name]; return ok })
+		for _, name := range slices.Sorted(maps.Keys(kept)) {
+			at := state.DefaultSource(config.Ignored{Path: []string{p.block, "arg", name}}.String())
+			c.Origins[fmt.Sprintf("%s.arg[%q]", p.block, name)] = at
+			for _, value := range kept[name] {
+				args = append(args, config.Arg{Name: name, Value: value, Source: at})
+			}
+		}
+		*p.args = args
+	}
+}
+
+// ignoredOfKubelets are the kubelets of another version that keep something: all that go
+// from one version to the same other one at once.
+func (c *cluster) ignoredOfKubelets() []ignoredUse {
+	type way struct{ from, to planner.Release }
+	going := map[way][]*node{}
+	for _, n := range c.nodes {
+		from, known := planner.ParseRelease(n.runningKubelet())
+		to, turns := planner.ParseRelease(n.turnsTo())
+		if known && turns && n.settings != c.Cluster && len(n.keptOfKubelet()) > 0 {
+			going[way{from, to}] = append(going[way{from, to}], n)
+		}
+	}
+	var out []ignoredUse
+	for _, w := range slices.SortedFunc(maps.Keys(going), func(a, b way) int { return cmp.Or(a.from.Compare(b.from), a.to.Compare(b.to)) }) {
+		nodes := going[w]
+		u := ignoredUse{from: w.from, to: []planner.Release{w.to}, nodes: nodes}
+		for _, n := range nodes {
+			u.entries = append(u.entries, n.keptOfKubelet()...)
+		}
+		u.keep = func(cfg *config.Config) {
+			cfg.Clusters[0].Kubelet = config.Kubelet{}
+			for _, n := range nodes {
+				i := slices.IndexFunc(cfg.Nodes, func(o *config.Node) bool { return o.Target == n.target })
+				n.keepKubelet(cfg.Nodes[i])
+			}
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// keptOfKubelet are the entries of ignore_changes that speak of the node's kubelet, its
+// own first.
+func (n *node) keptOfKubelet() []config.Ignored {
+	return slices.DeleteFunc(slices.Concat(n.Lifecycle.IgnoreChanges, n.cluster.Lifecycle.IgnoreChanges), func(i config.Ignored) bool { return i.Path[0] != "kubelet" })
+}
+
+// keepKubelet puts what the node's kubelet is rendered of into a copy of the node.
+func (n *node) keepKubelet(copied *config.Node) {
+	copied.Kubelet = config.Kubelet{Config: config.MergeTrees(n.settings.Kubelet.Config, n.Kubelet.Config), Args: slices.Clone(n.Kubelet.Args)}
+	for _, i := range n.keptOfKubelet() {
+		if i.Path[1] == "config" {
+			copied.Origins = keptAt(copied.Origins, i)
+			continue
+		}
+		for j, a := range copied.Kubelet.Args {
+			if a.Name == i.Path[2] {
+				copied.Kubelet.Args[j].Source = state.DefaultSource(i.String())
+			}
+		}
+	}
+}
+
+// ignoredOfProxies is kube-proxy, which comes to the last version at once.
+func (c *cluster) ignoredOfProxies() []ignoredUse {
+	entries := slices.DeleteFunc(slices.Clone(c.Lifecycle.IgnoreChanges), func(i config.Ignored) bool { return i.Path[0] != "kube_proxy" })
+	if !c.up.raises || len(entries) == 0 || c.shared == c.Cluster || c.KubeProxy.Disabled || c.Skips(kubeProxyPart) {
+		return nil
+	}
+	return []ignoredUse{{
+		where: c.target.String(), from: c.up.oldest, to: []planner.Release{c.up.want}, entries: entries,
+		keep: func(cfg *config.Config) {
+			cfg.Clusters[0].KubeProxy.Config = c.shared.KubeProxy.Config
+			for _, i := range entries {
+				cfg.Clusters[0].Origins = keptAt(cfg.Clusters[0].Origins, i)
+			}
+		},
+	}}
+}
+
+// keptAt has an entry of ignore_changes as the source of all below its path.
+func keptAt(origins config.Origins, i config.Ignored) config.Origins {
+	path := ""
+	for _, key := range i.Path {
+		path = state.JoinPath(path, key)
+	}
+	out := config.Origins{path: state.DefaultSource(i.String())}
+	for p, s := range origins {
+		if !strings.HasPrefix(p, path+".") && !strings.HasPrefix(p, path+"[") && p != path {
+			out[p] = s
+		}
+	}
+	return out
+}
