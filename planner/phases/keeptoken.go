@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,20 +22,70 @@ import (
 // keptTokens are the tokens of the configuration's blocks with their IDs.
 func (c *cluster) keptTokens() map[string]config.BootstrapToken {
 	out := map[string]config.BootstrapToken{}
-	generated := 0
+	var generated []config.BootstrapToken
 	for _, t := range c.BootstrapTokens {
-		id, _, given := strings.Cut(string(t.Token.Reveal()), ".")
-		if !given {
-			generated++
-			id = generatedID(c.Label, generated)
+		if id, _, given := strings.Cut(string(t.Token.Reveal()), "."); given {
+			out[id] = t
+		} else {
+			generated = append(generated, t)
 		}
-		out[id] = t
+	}
+	if len(generated) == 0 {
+		return out
+	}
+	ids := c.stayingIDs(generated, out)
+	for n := 1; slices.Contains(ids, ""); n++ {
+		id := generatedID(c.Label, n)
+		if _, named := out[id]; !named && !slices.Contains(ids, id) {
+			ids[slices.Index(ids, "")] = id
+		}
+	}
+	for i, id := range ids {
+		out[id] = generated[i]
 	}
 	return out
 }
 
-// generatedID names the n-th token without a value. A token's ID is no secret,
-// and a plan has to name what it makes: so the ID comes from the block's place,
+// stayingIDs are the IDs of generated tokens that the state has, for the blocks without
+// a value; empty for a block more. Blocks have no names: one goes on with the token that
+// was made as it asks, or else with that of its place, or else with any. So tokens in use
+// stay where another block goes, or their cluster gets another name.
+func (c *cluster) stayingIDs(blocks []config.BootstrapToken, given map[string]config.BootstrapToken) []string {
+	free := map[string]state.Value{}
+	for _, it := range c.view.recordedItems() {
+		id := tokenID(it.Address)
+		if _, named := given[id]; id != "" && !named && it.Address.Target == c.target && it.Attributes.Get("secret").IsNull() {
+			free[id] = it.Attributes
+		}
+	}
+	out := make([]string, len(blocks))
+	for _, fits := range []func(i int, id string) bool{
+		func(i int, id string) bool { return state.FromGo(wantedToken(blocks[i])).Equal(free[id]) },
+		func(i int, id string) bool { return id == generatedID(c.Label, i+1) },
+		func(int, string) bool { return true },
+	} {
+		for i := range blocks {
+			for _, id := range slices.Sorted(maps.Keys(free)) {
+				if out[i] == "" && fits(i, id) {
+					out[i] = id
+					delete(free, id)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// recordedItems are those of the state, if there is one.
+func (v *View) recordedItems() []state.Item {
+	if v.Recorded == nil {
+		return nil
+	}
+	return v.Recorded.Items
+}
+
+// generatedID names the n-th token without a value when it is made. A token's ID is no
+// secret, and a plan has to name what it makes: so the ID comes from the block's place,
 // and only the second half is random.
 func generatedID(cluster string, n int) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -69,11 +120,7 @@ func tokenID(a state.Address) string {
 func (c *cluster) tokenItems() []state.Item {
 	var out []state.Item
 	for id, t := range c.keptTokens() {
-		m := map[string]any{"usages": sorted(t.Usages), "lifetime": lifetime(t)}
-		addList(m, "groups", t.Groups)
-		if t.Description != "" {
-			m["description"] = t.Description
-		}
+		m := wantedToken(t)
 		it := state.Item{
 			Address: item(c.target, tokenPhase, "object", tokenRef(id).String()), Kind: state.KindObject,
 			Expires: lifetime(t) != forever, Origin: map[string]state.Source{"": t.Source},
@@ -88,6 +135,16 @@ func (c *cluster) tokenItems() []state.Item {
 	}
 	slices.SortFunc(out, func(a, b state.Item) int { return a.Address.Compare(b.Address) })
 	return out
+}
+
+// wantedToken is what a block asks for but its value.
+func wantedToken(t config.BootstrapToken) map[string]any {
+	m := map[string]any{"usages": sorted(t.Usages), "lifetime": lifetime(t)}
+	addList(m, "groups", t.Groups)
+	if t.Description != "" {
+		m["description"] = t.Description
+	}
+	return m
 }
 
 const forever = "for ever"

@@ -47,7 +47,8 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string, repla
 				add(o.Ref)
 			}
 		}
-		for _, r := range (&cluster{Cluster: c}).refsOfBlocks() {
+		known := &cluster{Cluster: c, view: &View{Recorded: recorded}, target: state.ClusterTarget(label)}
+		for _, r := range known.refsOfBlocks() {
 			add(r)
 		}
 		for _, a := range c.Addons {
@@ -55,7 +56,7 @@ func ClusterQuery(cfg *config.Config, recorded *state.State, label string, repla
 				add(refOf(o.Value))
 			}
 		}
-		for _, name := range slices.Sorted(maps.Keys((&cluster{Cluster: c}).foreignNamespaces())) {
+		for _, name := range slices.Sorted(maps.Keys(known.foreignNamespaces())) {
 			add(namespaceRef(name))
 		}
 	}

@@ -129,6 +129,56 @@ func TestBootstrapTokens(t *testing.T) {
 	}
 }
 
+// TestTokensKeepTheirIDs: blocks without a value have no names, and their tokens stay in
+// use when another block goes, comes before them, or changes.
+func TestTokensKeepTheirIDs(t *testing.T) {
+	t.Parallel()
+	cfg := cluster(1, 0)
+	c := cfg.Clusters[0]
+	day, week, lasting := token("", 24*time.Hour), token("", 7*24*time.Hour), token("", 0)
+	c.BootstrapTokens = []config.BootstrapToken{day, week}
+	o := newOperator(t, cfg)
+	o.must(o.apply())
+	o.wantNothing()
+	// ids are those of the tokens that are there, by the second half.
+	ids := func() map[string]string {
+		t.Helper()
+		out := map[string]string{}
+		for ref, object := range o.observe().Clusters["prod"].Objects {
+			if id, ok := strings.CutPrefix(ref.Name, "bootstrap-token-"); ok {
+				out[decoded(object, "token-secret")] = id
+			}
+		}
+		return out
+	}
+	made := ids()
+	stay := func(blocks []config.BootstrapToken, staying, all int) {
+		t.Helper()
+		before := ids()
+		c.BootstrapTokens = blocks
+		o.must(o.apply())
+		o.wantNothing()
+		after, same := ids(), 0
+		for half, id := range after {
+			if before[half] == id {
+				same++
+			}
+		}
+		if same != staying || len(after) != all {
+			t.Errorf("of %v %d stay, want %d of %d: %v", before, same, staying, all, after)
+		}
+	}
+	if len(made) != 2 {
+		t.Fatalf("tokens %v, want two", made)
+	}
+	stay([]config.BootstrapToken{week}, 1, 1)
+	stay([]config.BootstrapToken{lasting, week}, 1, 2)
+	stay([]config.BootstrapToken{week, day, lasting}, 2, 3)
+	week.Description = "for the lab"
+	stay([]config.BootstrapToken{week, day, lasting}, 3, 3)
+	stay([]config.BootstrapToken{token("abcdef."+tokenHalf, 0), lasting}, 1, 2)
+}
+
 // TestTokenDrift: a token that somebody changed is shown, without its secret,
 // and put right.
 func TestTokenDrift(t *testing.T) {
