@@ -300,27 +300,38 @@ func (l leaver) socket() string {
 	return cmp.Or(flag, instance, block, found, "unix:///var/run/containerd/containerd.sock")
 }
 
-// etcdFolder is where the leaver's etcd has its data, or empty. Once the block of the
-// cluster is gone the state tells.
+// etcdFolder is where the leaver's etcd has its data, or empty where no etcd of ours runs.
+// What the state knows counts before the block, which a destroy does not compare with it:
+// data of an etcd that is not ours is nothing to take away. Before an API has answered the
+// state knows it of the pod alone.
 func (l leaver) etcdFolder() string {
-	switch {
-	case l.Role != string(config.ControlPlane):
+	if l.Role != string(config.ControlPlane) {
 		return ""
-	case l.cluster != nil && l.cluster.Etcd.External != nil:
+	}
+	var known map[string]string
+	if c := l.recorded.Clusters[l.Cluster]; c != nil {
+		known = c.Fixed
+	}
+	switch {
+	case known["etcd.data_dir"] != "":
+		return known["etcd.data_dir"]
+	case known["etcd"] == "external" || l.cluster != nil && l.cluster.Etcd.External != nil:
 		return ""
 	case l.cluster != nil:
 		return l.cluster.Etcd.DataDir
 	}
-	if c := l.recorded.Clusters[l.Cluster]; c != nil {
-		return c.Fixed["etcd.data_dir"]
+	for _, it := range recordedItems(l.recorded, l.target) {
+		if it.Address.ID() == manifest("etcd") {
+			return it.Attributes.Get("args").Get("data-dir").AsString()
+		}
 	}
 	return ""
 }
 
-// contentsGo are folders that stay when they were there before, but empty.
+// contentsGo are folders of every node that stay when they were there before, but empty.
 var contentsGo = map[string]bool{
 	"/etc/kubernetes/manifests": true, kubeadmTemporary: true,
-	"/var/lib/kubelet": true, "/var/lib/etcd": true, "/var/lib/cni": true,
+	"/var/lib/kubelet": true, "/var/lib/cni": true,
 	"/var/log/pods": true, "/var/log/containers": true, "/var/lib/kube-proxy": true,
 }
 

@@ -28,20 +28,30 @@ func (o *operator) put(address, file, text string) {
 	o.must(err)
 }
 
-// TestDestroyLeavesTheUsersFiles: what stood beside the certificates before
-// stands there afterwards.
+// TestDestroyLeavesTheUsersFiles: what stood beside the certificates before stands there
+// afterwards, and so does an etcd's data that is not ours: everywhere beside an external
+// etcd, on workers, and where ours has another folder.
 func TestDestroyLeavesTheUsersFiles(t *testing.T) {
 	t.Parallel()
-	for name, external := range map[string]*config.ExternalEtcd{
-		"stacked etcd": nil, "external etcd": {Endpoints: []string{"https://etcd.example.com:2379"}},
+	hosts := []string{"10.0.0.11", "10.0.0.21"}
+	for name, c := range map[string]struct {
+		etcd   config.Etcd
+		theirs []string
+	}{
+		"stacked etcd":           {config.Etcd{DataDir: "/var/lib/etcd"}, hosts[1:]},
+		"stacked etcd elsewhere": {config.Etcd{DataDir: "/var/lib/members"}, hosts},
+		"external etcd":          {config.Etcd{External: &config.ExternalEtcd{Endpoints: []string{"https://etcd.example.com:2379"}}}, hosts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newOperator(t, cluster(1, 1))
-			o.config.Clusters[0].Etcd.External = external
+			o.config.Clusters[0].Etcd = c.etcd
 			fresh := o.listings()
-			for _, address := range []string{"10.0.0.11", "10.0.0.21"} {
+			for _, address := range hosts {
 				o.put(address, "/etc/kubernetes/pki/etcd/notes", "mine")
+			}
+			for _, address := range c.theirs {
+				o.put(address, "/var/lib/etcd/default/db", "of another etcd")
 			}
 			before := o.listings()
 			if before == fresh {
@@ -55,6 +65,48 @@ func TestDestroyLeavesTheUsersFiles(t *testing.T) {
 			before = strings.ReplaceAll(before, "file /var/lib/kubewright directory 0700 root:root\n", "")
 			if after := o.listings(); after != before {
 				t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
+			}
+		})
+	}
+}
+
+// TestLeavesDataOfAnotherEtcd: of nodes that leave or join anew, also when the block of the
+// cluster is another one by now, or gone, the data of an etcd goes that was ours, and no other.
+func TestLeavesDataOfAnotherEtcd(t *testing.T) {
+	t.Parallel()
+	external := func(o *operator) {
+		o.config.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://etcd.example.com:2379"}}
+	}
+	worker := func(o *operator) {
+		n := *o.config.Nodes[1]
+		n.Role = config.Worker
+		o.config.Nodes[1] = &n
+	}
+	for name, c := range map[string]struct {
+		founded, then func(*operator)
+		host          string
+		stays         bool
+	}{
+		"a worker leaves":               {func(*operator) {}, func(o *operator) { o.leave("w1") }, "10.0.0.21", true},
+		"a worker is replaced":          {func(*operator) {}, func(o *operator) { o.replace = []state.Target{o.config.Nodes[3].Target} }, "10.0.0.21", true},
+		"beside an external etcd":       {external, func(o *operator) { o.replace = []state.Target{o.config.Nodes[1].Target} }, "10.0.0.12", true},
+		"a member becomes a worker":     {func(*operator) {}, worker, "10.0.0.12", false},
+		"the block says external now":   {func(*operator) {}, func(o *operator) { external(o); o.destroy = true }, "10.0.0.12", false},
+		"the block says stacked now":    {external, func(o *operator) { o.config.Clusters[0].Etcd.External, o.destroy = nil, true }, "10.0.0.12", true},
+		"the block is gone":             {func(*operator) {}, func(o *operator) { o.config = nothing() }, "10.0.0.12", false},
+		"the block is gone, external":   {external, func(o *operator) { o.config = nothing() }, "10.0.0.12", true},
+		"the block is gone, no API yet": {func(*operator) {}, func(o *operator) { o.know(func(c *state.RecordedCluster) { c.Fixed = nil }); o.config = nothing() }, "10.0.0.12", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t, cluster(3, 1))
+			c.founded(o)
+			o.must(o.apply())
+			o.edit(c.host, "file /var/lib/etcd/default/db content data")
+			c.then(o)
+			o.must(o.apply())
+			if stays := strings.Contains(o.world.Listing(c.host), "/var/lib/etcd/default/db"); stays != c.stays {
+				t.Errorf("the data is there: %t, want %t", stays, c.stays)
 			}
 		})
 	}
