@@ -45,16 +45,20 @@ func volumesExist(n *node) []finding {
 			continue
 		}
 		text := fmt.Sprintf("there is no %s", v.HostPath)
-		if f.Exists {
+		remedy := "put it there on every control plane, or take path_type out if it may be missing"
+		switch {
+		case f.Exists && f.Type == "other":
+			text = v.HostPath + " is neither a file nor a directory"
+		case f.Exists:
 			text = fmt.Sprintf("%s is a %s", v.HostPath, f.Type)
-			if f.Type == "other" {
-				text = v.HostPath + " is neither a file nor a directory"
-			}
+		case n.cluster.view.replaces(n.target) && n.cluster.view.originalReports[n.target].Files[v.HostPath].Exists:
+			text = v.HostPath + " is taken away when the node is replaced, as all in folders that are Kubernetes' own"
+			remedy = "keep it in another folder on every control plane, such as /etc/kubernetes/extra, and give that as host_path; or take path_type out if it may be missing"
 		}
 		out = append(out, finding{
 			check:  "HostPath-" + strings.ReplaceAll(v.HostPath, "/", "-"),
 			text:   fmt.Sprintf("%s, and the volume %s demands one of type %s: the kubelet would not start the component", text, v.Name, v.PathType),
-			remedy: "put it there on every control plane, or take path_type out if it may be missing",
+			remedy: remedy,
 		})
 	}
 	return out

@@ -259,11 +259,12 @@ func (l leaver) left() *state.Report {
 	}
 	r.Files = map[string]state.FileReport{}
 	for p, f := range l.report.Files {
-		if !slices.ContainsFunc(gone, func(g string) bool {
+		if slices.ContainsFunc(gone, func(g string) bool {
 			return strings.HasPrefix(p, g+"/") || p == g && before["folder:"+p] == ""
 		}) {
-			r.Files[p] = f
+			f = state.FileReport{} // looked for, and not there
 		}
+		r.Files[p] = f
 	}
 	r.Marks = l.keptMarks()
 	r.Units = maps.Clone(r.Units)

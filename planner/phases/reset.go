@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"net"
+	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -354,16 +355,17 @@ func (l leaver) paths() []string {
 	}
 	for _, p := range l.pki() {
 		set[p] = true
-		for _, dir := range foldersAround(p) {
-			if l.madeFolder(dir) {
-				set[dir] = true
-			}
+	}
+	for _, dir := range l.madeFolders() {
+		if !l.replaced || strings.HasPrefix(dir+"/", path.Dir(l.caBase())+"/") {
+			set[dir] = true
 		}
 	}
-	set[kubeadmPKI] = !l.keeps("folder:" + kubeadmPKI)
-	// Folders that were not there before go whole; the others keep what is not ours.
-	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes", logindFolder, flannelState} {
-		set[p] = !l.keeps("folder:" + p)
+	set[kubeadmPKI], set[flannelState] = !l.keeps("folder:"+kubeadmPKI), !l.keeps("folder:"+flannelState)
+	// Folders that were not there before go whole; the others keep what is not ours. So do
+	// all of a node that joins again: what its block speaks of may lie there.
+	for _, p := range []string{"/etc/kubernetes", "/usr/libexec/kubernetes", logindFolder} {
+		set[p] = !l.replaced && !l.keeps("folder:"+p)
 	}
 	var out []string
 	for p, goes := range set {
@@ -398,13 +400,19 @@ func (l leaver) keeps(what string) bool {
 	return l.report != nil && l.report.Marks != nil && l.report.Marks.Before[what] != ""
 }
 
-// madeFolder tells that the mark remembers the folder as not there before us.
-func (l leaver) madeFolder(dir string) bool {
+// madeFolders are the folders around certificates that the mark remembers as not there
+// before us.
+func (l leaver) madeFolders() []string {
 	if l.report == nil || l.report.Marks == nil {
-		return false
+		return nil
 	}
-	was, known := l.report.Marks.Before["folder:"+dir]
-	return known && was == ""
+	var out []string
+	for k, was := range l.report.Marks.Before {
+		if dir, ok := strings.CutPrefix(k, beforeFolder); ok && was == "" {
+			out = append(out, dir)
+		}
+	}
+	return out
 }
 
 // restoreOperations put sysctls, modules, swap and the kubelet's unit back.

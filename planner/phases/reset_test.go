@@ -77,11 +77,6 @@ func TestLeavesDataOfAnotherEtcd(t *testing.T) {
 	external := func(o *operator) {
 		o.config.Clusters[0].Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://etcd.example.com:2379"}}
 	}
-	worker := func(o *operator) {
-		n := *o.config.Nodes[1]
-		n.Role = config.Worker
-		o.config.Nodes[1] = &n
-	}
 	for name, c := range map[string]struct {
 		founded, then func(*operator)
 		host          string
@@ -90,7 +85,7 @@ func TestLeavesDataOfAnotherEtcd(t *testing.T) {
 		"a worker leaves":               {func(*operator) {}, func(o *operator) { o.leave("w1") }, "10.0.0.21", true},
 		"a worker is replaced":          {func(*operator) {}, func(o *operator) { o.replace = []state.Target{o.config.Nodes[3].Target} }, "10.0.0.21", true},
 		"beside an external etcd":       {external, func(o *operator) { o.replace = []state.Target{o.config.Nodes[1].Target} }, "10.0.0.12", true},
-		"a member becomes a worker":     {func(*operator) {}, worker, "10.0.0.12", false},
+		"a member becomes a worker":     {func(*operator) {}, func(o *operator) { o.become(1, config.Worker) }, "10.0.0.12", false},
 		"the block says external now":   {func(*operator) {}, func(o *operator) { external(o); o.destroy = true }, "10.0.0.12", false},
 		"the block says stacked now":    {external, func(o *operator) { o.config.Clusters[0].Etcd.External, o.destroy = nil, true }, "10.0.0.12", true},
 		"the block is gone":             {func(*operator) {}, func(o *operator) { o.config = nothing() }, "10.0.0.12", false},
@@ -339,13 +334,9 @@ func TestAPIServerLeavesFirst(t *testing.T) {
 	t.Parallel()
 	stopped := "its kubelet has stopped"
 	for name, change := range map[string]func(*operator){
-		"it goes":        func(o *operator) { o.leave("cp2") },
-		"it is replaced": func(o *operator) { o.replace = []state.Target{o.config.Nodes[1].Target} },
-		"it becomes a worker": func(o *operator) {
-			n := *o.config.Nodes[1]
-			n.Role = config.Worker
-			o.config.Nodes[1] = &n
-		},
+		"it goes":             func(o *operator) { o.leave("cp2") },
+		"it is replaced":      func(o *operator) { o.replace = []state.Target{o.config.Nodes[1].Target} },
+		"it becomes a worker": func(o *operator) { o.become(1, config.Worker) },
 		"it has another port": func(o *operator) {
 			o.edit("10.0.0.12", "file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg secure-port=7443")
 			o.leave("cp2")

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ type manifest struct {
 	args   []string // without the binary
 	// mounted are the host's paths, by where the first container has them.
 	mounted map[string]string
+	// demanded are the host's paths without which the kubelet does not start it.
+	demanded []string
 	// hash stands for the kubelet's config.hash: equal for equal pods, however written.
 	hash string
 	err  error
@@ -65,6 +68,11 @@ func parseManifest(content string) *manifest {
 		p.args = command[1:]
 	}
 	p.mounted = mounted(state.FromGo(spec["volumes"]), state.FromGo(c["volumeMounts"]))
+	for _, v := range state.FromGo(spec["volumes"]).AsList() {
+		if kind := v.Get("hostPath.type").AsString(); kind != "" && !strings.HasSuffix(kind, "OrCreate") {
+			p.demanded = append(p.demanded, clean(v.Get("hostPath.path").AsString()))
+		}
+	}
 	return p
 }
 
@@ -155,9 +163,9 @@ func (p *manifest) component() string {
 	return c
 }
 
-// filesNeeded lists the paths that the arguments name and that have to exist.
+// filesNeeded lists the paths that volumes or arguments name and that have to exist.
 func (p *manifest) filesNeeded() []string {
-	var out []string
+	out := slices.Clone(p.demanded)
 	for _, a := range p.args {
 		name, value, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
 		if strings.HasPrefix(value, "/") && namesFile(name) {
@@ -168,7 +176,7 @@ func (p *manifest) filesNeeded() []string {
 }
 
 func namesFile(flag string) bool {
-	for _, suffix := range []string{"-file", "cafile", "certfile", "keyfile", "-certificate", "-key", "kubeconfig"} {
+	for _, suffix := range []string{"-file", "cafile", "certfile", "keyfile", "-certificate", "-key", "kubeconfig", "-config"} {
 		if strings.HasSuffix(flag, suffix) {
 			return true
 		}
