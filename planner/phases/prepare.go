@@ -148,6 +148,36 @@ func (n *node) markModules(m *state.Marks) {
 	}
 }
 
+// markFoldersOfRole has the mark of a host remember folders that only the node's role
+// brings: the first mark may be of a worker, and did not look at those of a control plane.
+// Where etcd has data already it is ours, of a join that was cut short.
+func (n *node) markFoldersOfRole(m *state.Marks) {
+	if m.Before == nil || !n.joins() {
+		return
+	}
+	missing := func(p string) bool {
+		_, known := m.Before[beforeFolder+p]
+		return !known && !slices.Contains(foldersBefore, p)
+	}
+	if dir := n.etcdFolder(); dir != "" && missing(dir) && n.report.Files[dir].Exists && !n.report.Files[n.etcdData()].Exists {
+		m.Before[beforeFolder+dir] = n.folderBefore(dir)
+	}
+	for _, p := range n.pkiFoldersAround() {
+		if missing(p) {
+			m.Before[beforeFolder+p] = n.folderBefore(p)
+		}
+	}
+}
+
+// folderBefore is what the mark remembers of a folder around certificates: its mode and
+// owner, and nothing of one that was not there, which is ours to take away.
+func (n *node) folderBefore(p string) string {
+	if f := n.report.Files[p]; f.Exists {
+		return f.Mode + " " + f.Owner
+	}
+	return ""
+}
+
 // swapAllowed tells that the kubelet is configured to run with swap.
 func swapAllowed(n *node) bool {
 	fails, set := n.kubeletFlag("failSwapOn")
@@ -263,6 +293,7 @@ func (n *node) marks() state.Marks {
 		m.ClusterCA, m.FormerCAs = old.ClusterCA, slices.Clone(old.FormerCAs)
 		n.markSwapAtBoot(&m)
 		n.markModules(&m)
+		n.markFoldersOfRole(&m)
 		n.markSoftware(&m)
 		return m
 	}
@@ -276,11 +307,7 @@ func (n *node) marks() state.Marks {
 		}
 	}
 	for _, p := range n.pkiFoldersAround() {
-		if f := n.report.Files[p]; f.Exists {
-			m.Before["folder:"+p] = f.Mode + " " + f.Owner
-		} else {
-			m.Before["folder:"+p] = "" // ours to take away
-		}
+		m.Before[beforeFolder+p] = n.folderBefore(p)
 	}
 	m.Before[beforeEntries+cniConfigs] = strings.Join(cniEntries(n.report), "/")
 	for name, value := range n.report.Sysctls {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	udiff "github.com/aymanbagabas/go-udiff"
+
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
@@ -67,6 +69,39 @@ func TestReplacingLeavesTheUsersFiles(t *testing.T) {
 			o.must(o.apply())
 			if strings.Contains(o.listings(), "/etc/kubernetes") {
 				t.Errorf("not all goes with the cluster:\n%s", o.world.Listing(host))
+			}
+		})
+	}
+}
+
+// TestPromotedHostIsGivenBack: a worker's host has the folders of a control plane, such as
+// the mount point of etcd's disk, before it becomes one, and keeps them as they were.
+func TestPromotedHostIsGivenBack(t *testing.T) {
+	t.Parallel()
+	for name, back := range map[string]bool{"it stays a control plane": false, "it becomes a worker again": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t, cluster(2, 1))
+			cl := o.config.Clusters[0]
+			cl.Etcd.DataDir, cl.Certificates.Dir = "/data/disk/etcd", "/data/disk/pki"
+			for _, n := range o.config.Nodes {
+				for _, dir := range []string{"/data/disk/etcd", "/data/disk/pki/etcd"} {
+					o.edit(n.Address, "file "+dir+"/x content x", "file "+dir+"/x delete", "file "+dir+" mode 0750", "file "+dir+" owner daemon:disk")
+				}
+			}
+			before := o.listings()
+			o.must(o.apply())
+			o.become(2, config.ControlPlane)
+			o.must(o.apply())
+			o.wantNothing()
+			if back {
+				o.become(2, config.Worker)
+				o.must(o.apply())
+			}
+			o.destroy = true
+			o.must(o.apply())
+			if after := o.listings(); after != before {
+				t.Errorf("hosts are not as they were:\n%s", udiff.Unified("before", "after", before, after))
 			}
 		})
 	}
