@@ -37,7 +37,7 @@ func (v *View) preflight() diag.Diagnostics {
 			if n.report == nil || n.skipsPreflight() {
 				continue
 			}
-			for _, f := range n.findings(func(c preflightCheck) bool { return c.always || n.isNew() }) {
+			for _, f := range n.findings(func(c preflightCheck) bool { return c.always || n.isNew() || c.ofPlanes() && n.turnsPlane() }) {
 				r.add(n, f)
 			}
 		}
@@ -52,6 +52,14 @@ func (n *node) skipsPreflight() bool {
 
 // isNew tells that nothing was done to the node's host yet: every check is due then.
 func (n *node) isNew() bool { return n.report.Marks == nil && blank(n.report) }
+
+// turnsPlane tells that the node is recorded as a worker and is to be a control plane:
+// nobody has asked yet whether its host can be one. Once it has left, or joins as one, it
+// is not recorded as a worker any more.
+func (n *node) turnsPlane() bool {
+	v := n.cluster.view
+	return n.isControlPlane() && v.recordedNode(n.target) && v.Recorded.Nodes[n.target].Role != string(n.Role)
+}
 
 // unwritable are the findings of what a host needs that is written to, of nodes that
 // run: errors where the plan writes to the host, so that it does not stop at it halfway.

@@ -158,21 +158,33 @@ func runtimeVersion(n *node) []finding {
 	}}
 }
 
-// The ports that must be free on a host that joins, beside the API server's.
+// The kubelet's ports.
+const (
+	kubeletHealthPort = 10248
+	kubeletPort       = 10250
+)
+
+// The ports that must be free on a control plane that joins, beside the API server's.
 var (
-	workerPorts       = []int{10248, 10250}
 	controlPlanePorts = []int{10257, 10259}
 	etcdPorts         = []int{2379, 2380}
 )
 
 // ports are those that the node's components listen on.
 func (n *node) ports() []int {
-	ports := slices.Clone(workerPorts)
-	if n.isControlPlane() {
-		ports = append(append(ports, controlPlanePorts...), n.cluster.BindPort)
-		if n.cluster.Etcd.External == nil {
-			ports = append(ports, etcdPorts...)
-		}
+	ports := append(n.planePorts(), kubeletHealthPort, kubeletPort)
+	sort.Ints(ports)
+	return ports
+}
+
+// planePorts are those of the components of a control plane; none on workers.
+func (n *node) planePorts() []int {
+	if !n.isControlPlane() {
+		return nil
+	}
+	ports := append(slices.Clone(controlPlanePorts), n.cluster.BindPort)
+	if n.cluster.Etcd.External == nil {
+		ports = append(ports, etcdPorts...)
 	}
 	sort.Ints(ports)
 	return ports
@@ -186,18 +198,23 @@ func joinPorts(ports []int) string {
 	return strings.Join(words, ", ")
 }
 
-func busyPorts(n *node) []finding {
-	var out []finding
-	for _, p := range n.ports() {
-		if n.report.Ports[p] {
-			out = append(out, finding{
-				check: fmt.Sprintf("Port-%d", p), text: fmt.Sprintf("port %d is in use, and a component of Kubernetes has to listen there", p),
-				remedy: fmt.Sprintf("see with ss -ltnp 'sport = :%d' who listens there, and stop it", p),
-			})
+// busyPorts finds those of the ports that somebody has.
+func busyPorts(ports ...int) func(*node) []finding {
+	return func(n *node) []finding {
+		var out []finding
+		for _, p := range ports {
+			if n.report.Ports[p] {
+				out = append(out, finding{
+					check: fmt.Sprintf("Port-%d", p), text: fmt.Sprintf("port %d is in use, and a component of Kubernetes has to listen there", p),
+					remedy: fmt.Sprintf("see with ss -ltnp 'sport = :%d' who listens there, and stop it", p),
+				})
+			}
 		}
+		return out
 	}
-	return out
 }
+
+func busyPlanePorts(n *node) []finding { return busyPorts(n.planePorts()...)(n) }
 
 func etcdFolder(n *node) []finding {
 	dir := n.cluster.Etcd.DataDir

@@ -75,7 +75,9 @@ var preflightChecks = []preflightCheck{
 	{name: "KubeletVersion", on: onAll, by: byKubeadm, treatment: checked, always: true, note: "not newer than the control plane, and at most three minors older; nothing where artifacts or packages bring it", find: kubeletVersion},
 	{name: "Service-kubelet", on: onAll, by: byKubeadm, treatment: checked, note: "the unit exists; an error here and a warning of kubeadm's, as nothing else starts the kubelet. kubelet-start enables it", find: kubeletServiceUnit},
 	{name: "FileExisting-", on: onAll, by: byKubeadm, treatment: checked, note: "losetup, mount, cp; tar and gzip where archives are to be unpacked. conntrack is asked for before 1.32 only", find: commandsExist},
-	{name: "Port-", on: onAll, by: byKubeadm, treatment: checked, note: "10250, and 10248 as the kubelet's start does; on control planes the API server's, 10257, 10259, and 2379, 2380 of a stacked etcd. Whoever listens on any address counts", find: busyPorts},
+	{name: "Port-10248", on: onAll, by: byKubelet, treatment: checked, note: "the kubelet answers there for its health. Whoever listens on any address counts", find: busyPorts(kubeletHealthPort)},
+	{name: "Port-10250", on: onAll, by: byKubeadm, treatment: checked, note: "the kubelet's. Whoever listens on any address counts", find: busyPorts(kubeletPort)},
+	{name: "Port-", on: onPlanes, by: byKubeadm, treatment: checked, note: "the API server's, 10257, 10259, and 2379, 2380 of a stacked etcd. Whoever listens on any address counts", find: busyPlanePorts},
 	{name: "DirAvailable-", on: onPlanes, by: byKubeadm, treatment: checked, note: "the data directory of a stacked etcd is missing or empty", find: etcdFolder},
 	{name: "DirLinks", on: onAll, by: ours, treatment: checked, note: "no link stands in the place of a folder that is emptied when the host is given back", find: linkedFolders},
 	{name: "DirOwners", on: onAll, by: ours, treatment: checked, note: "the folders into which install writes, and those that they are in, are root's, and nobody else writes there; where others could exchange what root runs nothing is written", find: foreignFolders},
@@ -120,6 +122,9 @@ func PreflightChecks() []PreflightCheck {
 	}
 	return out
 }
+
+// ofPlanes tells that the check is one of control planes alone.
+func (c preflightCheck) ofPlanes() bool { return c.on == onPlanes || c.on == onExternal }
 
 func (c preflightCheck) running() string {
 	switch {

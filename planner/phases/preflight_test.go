@@ -372,17 +372,25 @@ func TestPreflightOfRunningNodes(t *testing.T) {
 	}
 }
 
+// noPlane makes a host one that can be a worker and no control plane.
+var noPlane = []string{"hardware cpus=1", "hardware memory=900", "port 6443 listen", "port 2379 listen", "file /var/lib/etcd/x content x"}
+
 // TestPreflightKnowsTheRole: a worker needs neither the ports nor the size of a
-// control plane, and hosts with the same finding are told of together.
+// control plane, until it is to be one, and hosts with the same finding are told of together.
 func TestPreflightKnowsTheRole(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, cluster(2, 1))
-	for _, edit := range []string{"hardware cpus=1", "hardware memory=900", "port 6443 listen", "port 2379 listen", "file /var/lib/etcd/x content x"} {
+	for _, edit := range noPlane {
 		o.must(sim.Edit(o.world, "10.0.0.21", edit))
 	}
 	if diags := o.findings(nil); diags.HasErrors() {
 		t.Errorf("a worker is refused: %v", diags)
 	}
+	joined := o.copy(t)
+	joined.must(joined.apply())
+	joined.wantNothing()
+	joined.config.Nodes[2].Role = config.ControlPlane
+	joined.wantChecks("node.worker[\"w1\"] (10.0.0.21): ", "NumCPU", "Mem", "Port-2379", "Port-6443", "DirAvailable--var-lib-etcd")
 	for _, address := range []string{"10.0.0.11", "10.0.0.12", "10.0.0.21"} {
 		o.must(sim.Edit(o.world, address, "port 10250 listen"))
 	}
@@ -390,6 +398,43 @@ func TestPreflightKnowsTheRole(t *testing.T) {
 	if len(diags.Errors()) != 1 || !strings.Contains(diags.Errors()[0].Detail, `node.cp["cp1"] (10.0.0.11), node.cp["cp2"] (10.0.0.12), node.worker["w1"] (10.0.0.21): port 10250`) {
 		t.Errorf("got %v", diags)
 	}
+}
+
+// wantChecks wants errors of these checks about the host, in this order, and no others.
+func (o *operator) wantChecks(host string, checks ...string) {
+	o.t.Helper()
+	errs := o.findings(nil).Errors()
+	if len(errs) != len(checks) {
+		o.t.Errorf("%d errors, want %v: %v", len(errs), checks, errs)
+		return
+	}
+	for i, check := range checks {
+		if d := errs[i].Detail; !strings.HasPrefix(d, host) || !strings.Contains(d, fmt.Sprintf("ignore_preflight_errors = [%q]", check)) {
+			o.t.Errorf("want %s of %s, got %s", check, host, d)
+		}
+	}
+}
+
+// TestPreflightOfChangedRole: a node that changes its role is told nothing of the ports
+// that it has itself, neither before nor where the change was cut short, and one that is
+// only replaced nothing of what it joined with.
+func TestPreflightOfChangedRole(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 2)
+	for _, edit := range noPlane {
+		o.must(sim.Edit(o.world, "10.0.0.21", edit))
+	}
+	o.replace = []state.Target{o.config.Nodes[3].Target}
+	o.wantChecks("")
+	o.replace, o.config.Nodes[4].Role = nil, config.ControlPlane
+	crashAnywhere(t, o, 23, func(o *operator) {
+		if rec := o.recorded.Nodes[o.config.Nodes[4].Target]; rec == nil || rec.Role != string(config.ControlPlane) {
+			t.Errorf("it is recorded as %v", rec)
+		}
+	})
+	o.config.Nodes[4].Role = config.Worker
+	o.config.Nodes[2].Role = config.Worker
+	crashAnywhere(t, o, 43)
 }
 
 // TestPreflightIsSkipped: by the command line, for a cluster, for a node.
@@ -431,7 +476,8 @@ func TestPreflightDocs(t *testing.T) {
 		"is done here; what is refused elsewhere stays refused, and `FileAvailable-` is no name that can be given.\n\n" +
 		"Nodes that run are told of what the table says that they are: *always*, or only *where written to*, which is where the\n" +
 		"plan has steps that write to the host. On a host that is left alone, or given back, a full disk stops nothing: it is a\n" +
-		"warning as long as the node stays, for the next change, and not even that where it is to be ignored.\n\n" +
+		"warning as long as the node stays, for the next change, and not even that where it is to be ignored. A worker that is to\n" +
+		"become a control plane is checked as one before it is drained.\n\n" +
 		"| check | hosts | nodes that run | whose | what becomes of it | |\n|---|---|---|---|---|---|\n")
 	for _, c := range phases.PreflightChecks() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", c.Name, c.On, c.Running, c.By, c.Treatment, c.Note)

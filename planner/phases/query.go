@@ -11,7 +11,8 @@ import (
 
 // Queries says what to look at on each host of the configuration and of the
 // state: everything that desired or recorded speaks of, the traces of other
-// clusters, and, for a host that is not known to be ours yet, what preflight needs.
+// clusters, and, for a host that is not known to be ours yet or that becomes a control
+// plane, what preflight needs.
 func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Query {
 	v := &View{Config: cfg, Recorded: recorded, pathsOnly: true}
 	v.resolve()
@@ -69,10 +70,11 @@ func (n *node) query() state.Query {
 	addItems(&q, n.desired())
 	n.packagesQuery(&q)
 	recorded := c.view.Recorded
-	if q.Preflight = !c.view.recordedNode(n.target); q.Preflight {
-		n.preflightQuery(&q)
-	} else {
+	if q.Preflight = !c.view.recordedNode(n.target); !q.Preflight {
 		q.Programs = recorded.Nodes[n.target].Programs
+	}
+	if q.Preflight || n.turnsPlane() {
+		n.preflightQuery(&q)
 	}
 	if recorded != nil {
 		addItems(&q, recordedItems(recorded, n.target))
@@ -81,7 +83,8 @@ func (n *node) query() state.Query {
 	return normal(q)
 }
 
-// preflightQuery adds what only the checks of a host that joins want to know.
+// preflightQuery adds what only the checks of a host that joins, or joins as a control
+// plane that was none, want to know.
 func (n *node) preflightQuery(q *state.Query) {
 	q.Units = append(q.Units, firewalldUnit)
 	q.Ports = append(q.Ports, n.ports()...)
