@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 
@@ -72,6 +73,16 @@ func (w *listened) Read(b []byte) (int, error) {
 		w.tell(nil)
 	case err != nil && untrusted(err):
 		w.tell(err)
+	}
+	return n, err
+}
+
+// Write implements net.Conn. The other side may have closed the connection by now, and
+// who cannot write to it would not read why.
+func (w *listened) Write(b []byte) (int, error) {
+	n, err := w.Conn.Write(b)
+	if err != nil && w.SetReadDeadline(time.Now().Add(time.Second)) == nil {
+		_, _ = w.Read(make([]byte, 1))
 	}
 	return n, err
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"math/big"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 
@@ -61,6 +62,30 @@ type holder struct {
 	dialer
 	ca     []byte
 	client authority
+	// cut: nothing can be written any more behind a handshake.
+	cut bool
+}
+
+func (h holder) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := h.dialer.DialContext(ctx, network, address)
+	if err == nil && h.cut {
+		conn = &cutOff{Conn: conn}
+	}
+	return conn, err
+}
+
+// cutOff is a connection whose other side has closed it behind the two writes of a client's
+// handshake (RFC 8446 §2).
+type cutOff struct {
+	net.Conn
+	written int
+}
+
+func (c *cutOff) Write(b []byte) (int, error) {
+	if c.written++; c.written > 2 {
+		return 0, syscall.EPIPE
+	}
+	return c.Conn.Write(b)
 }
 
 func (h holder) ReadSecrets(context.Context, []string) (map[string]state.Secret, error) {
@@ -77,11 +102,14 @@ func TestUntrusted(t *testing.T) {
 	for name, c := range map[string]struct {
 		trusts []byte // our CA of etcd
 		client authority
+		cut    bool
 		want   bool
 	}{
-		"it does not trust us":      {theirs.ca, ours, true},
-		"we do not trust it":        {ours.ca, theirs, true},
-		"nobody is there to answer": {theirs.ca, theirs, false},
+		"it does not trust us":         {trusts: theirs.ca, client: ours, want: true},
+		"it does not, and has closed":  {trusts: theirs.ca, client: ours, cut: true, want: true},
+		"we do not trust it":           {trusts: ours.ca, client: theirs, want: true},
+		"nobody is there to answer":    {trusts: theirs.ca, client: theirs},
+		"it trusts us, and has closed": {trusts: theirs.ca, client: theirs, cut: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,14 +117,14 @@ func TestUntrusted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !c.want {
+			if !c.want && !c.cut {
 				l.Close()
 			} else {
 				s := grpc.NewServer(grpc.Creds(credentials.NewTLS(serverConfig(t, theirs))))
 				go s.Serve(l) //nolint:errcheck // ends with the test
 				t.Cleanup(s.Stop)
 			}
-			host := holder{dialer{to: l.Addr().String()}, c.trusts, c.client}
+			host := holder{dialer{to: l.Addr().String()}, c.trusts, c.client, c.cut}
 			client, err := etcd.Open(t.Context(), host, []string{"https://127.0.0.1:2379"}, etcd.Options{Folder: "/pki"})
 			if err != nil {
 				t.Fatal(err)
