@@ -51,14 +51,17 @@ func (c *cluster) keptTokens() map[string]config.BootstrapToken {
 // was made as it asks, or else with that of its place, or else with any. So tokens in use
 // stay where another block goes, or their cluster gets another name.
 func (c *cluster) stayingIDs(blocks []config.BootstrapToken, given map[string]config.BootstrapToken) []string {
+	out := make([]string, len(blocks))
+	if c.view.Recorded == nil {
+		return out
+	}
 	free := map[string]state.Value{}
-	for _, it := range c.view.recordedItems() {
+	for _, it := range recordedItems(c.view.Recorded, c.target) {
 		id := tokenID(it.Address)
-		if _, named := given[id]; id != "" && !named && it.Address.Target == c.target && it.Attributes.Get("secret").IsNull() {
+		if _, named := given[id]; id != "" && !named && it.Attributes.Get("secret").IsNull() {
 			free[id] = it.Attributes
 		}
 	}
-	out := make([]string, len(blocks))
 	for _, fits := range []func(i int, id string) bool{
 		func(i int, id string) bool { return state.FromGo(wantedToken(blocks[i])).Equal(free[id]) },
 		func(i int, id string) bool { return id == generatedID(c.Label, i+1) },
@@ -74,14 +77,6 @@ func (c *cluster) stayingIDs(blocks []config.BootstrapToken, given map[string]co
 		}
 	}
 	return out
-}
-
-// recordedItems are those of the state, if there is one.
-func (v *View) recordedItems() []state.Item {
-	if v.Recorded == nil {
-		return nil
-	}
-	return v.Recorded.Items
 }
 
 // generatedID names the n-th token without a value when it is made. A token's ID is no

@@ -37,8 +37,8 @@ const (
 // Errors wrap a kind where one is known: providers.ErrUnreachable when no
 // connection was made, ErrDisconnected and ErrTimeout when it is open whether
 // something happened, as it is when the API answered a request to write that it has
-// failed, ErrUnavailable when it answered that it does not serve now, ErrNotFound when a node to be changed does not exist, ErrProtocol when an
-// answer had no end.
+// failed, ErrUnavailable when it answered that it does not serve now, ErrNotFound when a
+// node to be changed does not exist, ErrProtocol when an answer had no end.
 type API struct {
 	// sessions are the administrator's and, on the founder, the super administrator's.
 	sessions []*session
