@@ -81,6 +81,15 @@ func (o *operator) copy(t testing.TB) *operator {
 	if o.recorded != nil {
 		recorded, err := statefile.Fold(o.recorded, nil)
 		out.must(err)
+		// A fold shares what it does not change, and tests write into it.
+		for target, n := range recorded.Nodes {
+			another := *n
+			recorded.Nodes[target] = &another
+		}
+		for name, c := range recorded.Clusters {
+			another := *c
+			recorded.Clusters[name] = &another
+		}
 		out.recorded = recorded
 	}
 	return &out
@@ -94,4 +103,30 @@ func copies[T any](list []*T) []*T {
 		out = append(out, &another)
 	}
 	return out
+}
+
+// TestFoundedApart: what a test writes into its founded cluster no other test sees.
+func TestFoundedApart(t *testing.T) {
+	t.Parallel()
+	mine, theirs := founded(t, 1, 1), founded(t, 1, 1)
+	mine.config.Nodes[0].Name = "mine"
+	for _, n := range mine.recorded.Nodes {
+		n.Name = "mine"
+	}
+	for _, c := range mine.recorded.Clusters {
+		c.Version = "mine"
+	}
+	if theirs.config.Nodes[0].Name == "mine" {
+		t.Error("the configuration is shared")
+	}
+	for target, n := range theirs.recorded.Nodes {
+		if n.Name == "mine" {
+			t.Errorf("the record of %s is shared", target)
+		}
+	}
+	for name, c := range theirs.recorded.Clusters {
+		if c.Version == "mine" {
+			t.Errorf("the record of cluster %s is shared", name)
+		}
+	}
 }
