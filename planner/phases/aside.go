@@ -51,6 +51,11 @@ func (v *View) labelOf(t state.Target) string {
 // reaches tells that a selector means something of a cluster, or that a flag does.
 func (v *View) reaches(targets []planner.Selector, label string) bool {
 	all := []state.Target{state.ClusterTarget(label)}
+	if c := v.Config.Cluster(label); c != nil {
+		for _, a := range c.Addons {
+			all = append(all, state.AddonTarget(label, a.Name))
+		}
+	}
 	for _, n := range v.Config.Nodes {
 		if n.Cluster == label {
 			all = append(all, n.Target)
@@ -59,6 +64,11 @@ func (v *View) reaches(targets []planner.Selector, label string) bool {
 	if v.Recorded != nil {
 		for t, n := range v.Recorded.Nodes {
 			if n.Cluster == label {
+				all = append(all, t)
+			}
+		}
+		for _, it := range v.Recorded.Items {
+			if t := it.Address.Target; t.Type == state.TypeAddon && t.Name == label {
 				all = append(all, t)
 			}
 		}

@@ -19,6 +19,7 @@ func TestClusterAside(t *testing.T) {
 		o := founded(t, 1, 1)
 		second := config.NewCluster("test", "1.36.3")
 		second.ControlPlaneEndpoint, second.Network.PodSubnet, second.Network.ServiceSubnet = "test.example.com:6443", "10.245.0.0/16", "10.97.0.0/16"
+		second.Addons = []*config.Addon{{Name: "tools", Objects: documents(object("v1", "ConfigMap", "default", "tools"))}}
 		n := config.NewNode(state.NodeKeyTarget("tcp", "t1"), "test", config.ControlPlane, "10.0.1.11")
 		o.config.Clusters, o.config.Nodes = append(o.config.Clusters, second), append(o.config.Nodes, n)
 		o.edit("10.0.1.11", "power off")
@@ -39,6 +40,8 @@ func TestClusterAside(t *testing.T) {
 		"no target":         {nil, true},
 		"its phase":         {[]planner.Selector{{Phase: "addon"}}, true},
 		"its node":          {[]planner.Selector{{Target: state.NodeKeyTarget("tcp", "t1")}}, true},
+		"its addon":         {[]planner.Selector{{Target: state.AddonTarget("test", "tools")}}, true},
+		"its former addon":  {[]planner.Selector{{Target: state.AddonTarget("test", "cni")}}, true},
 		"another's node":    {[]planner.Selector{{Target: state.NodeKeyTarget("worker", "w1")}}, false},
 		"the other cluster": {[]planner.Selector{{Target: state.ClusterTarget("prod")}}, false},
 	} {
