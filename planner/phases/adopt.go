@@ -22,7 +22,7 @@ func Adopt(v *View, labels []string) (state.Learned, diag.Diagnostics) {
 		if !slices.Contains(labels, c.Label) {
 			continue
 		}
-		found := c.adoptable()
+		found := append(c.adoptable(), c.checkFixed()...)
 		if diags = append(diags, found...); found.HasErrors() {
 			continue
 		}
@@ -64,9 +64,13 @@ func Imports(v *View) (state.Learned, diag.Diagnostics) {
 		if len(others) == 0 || !slices.Contains(known, c.Label) || c.situate().HasErrors() { // the plan says them
 			continue
 		}
+		var refused refusals
 		for _, n := range others {
-			l.Nodes[n.target] = n.adopted()
+			if refused.role(n); n.otherRole() == "" {
+				l.Nodes[n.target] = n.adopted()
+			}
 		}
+		diags = append(diags, refused.findings(c)...)
 	}
 	return l, diags
 }
@@ -131,6 +135,7 @@ func (c *cluster) adoptable() diag.Diagnostics {
 		if c.report != nil && !c.knows(n) {
 			refused.unknown = append(refused.unknown, fmt.Sprintf("  %s: %q", who, n.name))
 		}
+		refused.role(n)
 	}
 	diags = append(diags, refused.findings(c)...)
 	if len(cas) > 1 {
@@ -141,7 +146,15 @@ func (c *cluster) adoptable() diag.Diagnostics {
 }
 
 // refusals are the hosts that keep a cluster from being adopted, by why.
-type refusals struct{ dark, owned, unknown []string }
+type refusals struct{ dark, owned, unknown, roles []string }
+
+// role refuses a host that is something else in its cluster than the node's block says:
+// its member of etcd would be nobody's business, or one be missed that it never had.
+func (r *refusals) role(n *node) {
+	if there := n.otherRole(); there != "" {
+		r.roles = append(r.roles, fmt.Sprintf("  %s (%s): a %s", n.target, n.Address, there))
+	}
+}
 
 // findings are one for each reason, with its hosts.
 func (r refusals) findings(c *cluster) diag.Diagnostics {
@@ -158,6 +171,7 @@ func (r refusals) findings(c *cluster) diag.Diagnostics {
 		say(r.unknown, "Hosts hold files of a Kubernetes cluster, but cluster %q has no nodes of their names: it has %s. "+
 			"Take them out of the configuration, or give the nodes' attribute name.", c.Label, strings.Join(c.nodeNames(), ", "))
 	}
+	say(r.roles, "Hosts are something else in cluster %q than their blocks say. Nothing was changed. Give each the role that it has; what it is to become is a change of the next plan.", c.Label)
 	return diags
 }
 

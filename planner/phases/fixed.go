@@ -69,7 +69,10 @@ func (c *cluster) lives() map[string]string {
 		return nil // drift, which the plan shows
 	}
 	out := fixed(read)
-	delete(out, apiPort) // the cluster's own configuration does not have it
+	// The cluster's own configuration does not have the port, and pods may mount another
+	// folder for etcd's data than it says.
+	delete(out, apiPort)
+	delete(out, "etcd.data_dir")
 	return c.withPort(out)
 }
 

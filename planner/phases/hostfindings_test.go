@@ -247,6 +247,16 @@ func TestAdoptFindings(t *testing.T) {
 			func(v *phases.View, worker *config.Node) { v.Reports[worker.Target].Facts.Hostname = "other" },
 			[]string{`cluster "prod" has no nodes of their names: it has host-10-0-0-11, host-10-0-0-12, host-10-0-0-21.`, `  node.worker["w1"] (10.0.0.21): "other"`, "give the nodes' attribute name"},
 		},
+		"a control plane as a worker": {
+			func(v *phases.View, worker *config.Node) {
+				see(v, worker, "/etc/kubernetes/manifests/kube-apiserver.yaml", func(f *state.FileReport) { f.Exists = true })
+			},
+			[]string{`Hosts are something else in cluster "prod" than their blocks say. Nothing was changed.`, `  node.worker["w1"] (10.0.0.21): a control-plane`},
+		},
+		"a worker as a control plane": {
+			func(_ *phases.View, worker *config.Node) { worker.Role = config.ControlPlane },
+			[]string{`Hosts are something else in cluster "prod" than their blocks say.`, `  node.worker["w1"] (10.0.0.21): a worker`, "Give each the role that it has"},
+		},
 		"another CA": {otherCA, []string{`The hosts of cluster "prod" have different CAs`, `  othercaother: node.worker["w1"] (10.0.0.21)`, "Nothing was changed"}},
 		"silent API": {
 			func(v *phases.View, _ *config.Node) {
@@ -269,6 +279,56 @@ func TestAdoptFindings(t *testing.T) {
 			_, diags := phases.Adopt(v, []string{"prod"})
 			wantFindings(t, diags, finding{diag.Error, "Cluster cannot be adopted", "main.hcl:1", "cluster.prod", c.says})
 		})
+	}
+}
+
+// TestAdoptedKeeps: what a cluster keeps while it lives is what its own configuration and
+// its hosts say, and no block makes it another when the cluster is adopted.
+func TestAdoptedKeeps(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 2, 1)
+	for name, c := range map[string]struct {
+		says func(*config.Cluster)
+		want string
+	}{
+		"etcd": {func(c *config.Cluster) {
+			c.Etcd.External = &config.ExternalEtcd{Endpoints: []string{"https://10.0.0.5:2379"}}
+		}, "was made with stacked etcd, and the configuration says external"},
+		"dns_domain": {func(c *config.Cluster) { c.Network.DNSDomain = "corp.example" }, `network.dns_domain = "cluster.local", and the configuration says "corp.example"`},
+		"bind_port":  {func(c *config.Cluster) { c.BindPort = 7443 }, `bind_port = "6443", and the configuration says "7443"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			places(o.config)
+			c.says(o.config.Clusters[0])
+			o.recorded = nil
+			v := o.observe()
+			for _, r := range v.Reports {
+				r.Marks = nil
+			}
+			learned, diags := phases.Adopt(v, []string{"prod"})
+			if d := (finding{diag.Error, "Living cluster keeps this setting", "main.hcl:1", "cluster.prod", []string{c.want}}).in(diags); d == nil {
+				t.Errorf("it is adopted:\n%s", printedFindings(diags))
+			}
+			if len(learned.Nodes)+len(learned.Clusters) > 0 {
+				t.Errorf("the state learns of %d nodes", len(learned.Nodes))
+			}
+		})
+	}
+}
+
+// TestRecoveredRole: a node is recovered as what its host is, so that another role in its
+// block is the change that it is.
+func TestRecoveredRole(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 1)
+	o.config.Nodes[2].Role = config.Worker
+	o.recorded = nil
+	st, diags := phases.Recover(o.observe())
+	wantFindings(t, diags)
+	if role := st.Nodes[o.config.Nodes[2].Target].Role; role != string(config.ControlPlane) {
+		t.Errorf("the control plane is recovered as a %s", role)
 	}
 }
 

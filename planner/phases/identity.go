@@ -192,6 +192,10 @@ func (v *View) strayLeavers() diag.Diagnostics {
 		if traceless(l.report) {
 			continue
 		}
+		if l.Role == string(config.Worker) && roleThere(l.report) == config.ControlPlane {
+			diags.Append(l.refuseMember())
+			continue
+		}
 		own, known := ownCAs(l.report, l.caBase()), l.knownCAs(leavers)
 		if len(own) > 0 && len(known) > 0 && !shareOne(own, known) {
 			diags.Append(l.refuseStray(own[0]))
@@ -246,6 +250,14 @@ func (l leaver) refuseStray(own string) *diag.Diagnostic {
 		"the reset would tear the host out of the cluster that it is part of now. If that cluster is needed, %s"+
 		"If nobody needs what is on the host, clean it (kubeadm reset), and plan again.",
 		l.target, l.Address, l.Cluster, wish, short(own), way).For(l.target)
+}
+
+// refuseMember refuses to reset a control plane as the worker that the state takes it for:
+// its member would stay in etcd, dead, and quorum be less than the plan says.
+func (l leaver) refuseMember() *diag.Diagnostic {
+	return diag.Errorf("Host is a control plane", "%s (%s) is to leave cluster %q, and is a worker to the state, but its host runs an API server (%s). Nothing is changed on any host: "+
+		"as a worker it would be reset without etcd being told. Have the state forget it, which changes no host either, clean the host with kubeadm reset, which takes its member out of etcd, and plan again:\n\n  kubewright state rm %s",
+		l.target, l.Address, l.Cluster, manifest("kube-apiserver"), state.ShellWord(l.target.String())).For(l.target)
 }
 
 // identityQuery asks for what tells of which cluster the leaver's host is part.

@@ -417,6 +417,12 @@ func TestLeaversOnOtherHosts(t *testing.T) {
 		"another one, joined by hand": {func(v *phases.View) { other(v); v.Reports[w1.Target].Marks = nil }, []finding{
 			machine("kubeadm reset", `kubewright state rm 'node.worker["w1"]'`),
 		}},
+		"a control plane by now": {func(v *phases.View) {
+			v.Reports[w1.Target].Files["/etc/kubernetes/manifests/kube-apiserver.yaml"] = state.FileReport{Exists: true}
+		}, []finding{{
+			diag.Error, "Host is a control plane", "", w1.Target.String(),
+			[]string{`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and is a worker to the state, but its host runs an API server`, "Nothing is changed on any host", `kubewright state rm 'node.worker["w1"]'`},
+		}}},
 		"that of another node": {func(v *phases.View) { v.Reports[w1.Target] = v.Reports[w2.Target] }, []finding{{
 			diag.Error, "Host is another node", "", w1.Target.String(),
 			[]string{`node.worker["w1"] (10.0.0.21) is to leave cluster "prod", and the host at its address is marked as node.worker["w2"]`, "Nothing is changed on any host", "kubewright state rm"},

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -75,12 +76,12 @@ func (r *recovery) node(n *node) {
 	case m == nil && blank(n.report):
 		if n.cluster.tellsMembers() && n.counted() != "" {
 			// Its host was reinstalled: a node that can be replaced, as etcd has to be told.
-			r.state.Nodes[n.target] = n.record()
+			r.state.Nodes[n.target] = n.recovered()
 		} // else a node to come
 	case unchanged(n.report) && n.sharesCA() && (n.cluster.report == nil || n.cluster.knows(n)):
 		// Adopted, and nothing was done there since: a node of the cluster by its CA. That
 		// nobody can ask for nodes now is said of the cluster.
-		r.state.Nodes[n.target] = n.record()
+		r.state.Nodes[n.target] = n.recovered()
 		if m != nil {
 			r.lineage(n, m)
 		}
@@ -91,8 +92,16 @@ func (r *recovery) node(n *node) {
 			"Use the configuration that made it, or correct the addresses here.", n.target, n.Address, m.Node, m.Cluster, n.target, n.Cluster)
 	default:
 		r.lineage(n, m)
-		r.state.Nodes[n.target] = n.record()
+		r.state.Nodes[n.target] = n.recovered()
 	}
+}
+
+// recovered is what is remembered of a node by its host: another role than that of its
+// block is a change, which the next plan shows.
+func (n *node) recovered() *state.RecordedNode {
+	r := n.record()
+	r.Role = string(cmp.Or(n.otherRole(), n.Role))
+	return r
 }
 
 // lineage takes up of which state's runs a host has seen the last.

@@ -31,7 +31,7 @@ func (l leaver) resetRestsOn() map[string]state.Value {
 		return out
 	}
 	if l.report != nil {
-		out["role"] = state.String(roleSeen(l.report))
+		out["role"] = state.String(string(roleThere(l.report)))
 	}
 	if l.report != nil && l.Role == string(config.ControlPlane) {
 		// It stops the API server before the member goes.
@@ -52,14 +52,6 @@ func (c *cluster) membersSeen() []state.EtcdMember {
 		return nil
 	}
 	return c.seen.Members
-}
-
-// roleSeen is what a host is, by what its kubelet is to run.
-func roleSeen(r *state.Report) string {
-	if r.Files[manifest("kube-apiserver")].Exists {
-		return string(config.ControlPlane)
-	}
-	return string(config.Worker)
 }
 
 // drainRestsOn is what the drain of the leaver rests on beside its pods: a node that

@@ -50,13 +50,17 @@ func traceless(r *state.Report) bool {
 	return !slices.ContainsFunc(tracesOfCluster, func(p string) bool { return r.Files[p].Exists })
 }
 
-// tracesOfCluster are files that show that a host belongs to some cluster.
-var tracesOfCluster = []string{
+// tracesOfPlane are files that workers do not have.
+var tracesOfPlane = []string{
 	"/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/manifests/etcd.yaml",
 	"/etc/kubernetes/manifests/kube-controller-manager.yaml", "/etc/kubernetes/manifests/kube-scheduler.yaml",
-	"/etc/kubernetes/admin.conf", "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/bootstrap-kubelet.conf",
-	"/etc/kubernetes/pki/ca.crt", "/etc/kubernetes/pki/ca.key", "/var/lib/etcd/member",
+	"/etc/kubernetes/admin.conf", "/etc/kubernetes/pki/ca.key", "/var/lib/etcd/member",
 }
+
+// tracesOfCluster are files that show that a host belongs to some cluster.
+var tracesOfCluster = append([]string{
+	"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/bootstrap-kubelet.conf", "/etc/kubernetes/pki/ca.crt",
+}, tracesOfPlane...)
 
 // situate finds out where each cluster stands, and refuses what must not be
 // guessed: a cluster is founded only if every control plane was seen to be
