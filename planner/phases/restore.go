@@ -95,9 +95,7 @@ func (v *View) clusterToRestore(r EtcdRestore) (*cluster, diag.Diagnostics) {
 	case c.Etcd.External != nil:
 		return nil, RefuseExternalEtcd(c.Cluster)
 	case len(planes) == 0:
-		return nil, diag.Diagnostics{diag.Errorf("Nothing to restore into", "No control plane of cluster %q holds both its CA (%s/ca.crt) and %s any more, and a snapshot holds neither: "+
-			"the nodes would trust no new API server. Nothing was changed. Put the files back, from a backup of a control plane's /etc/kubernetes; "+
-			"without them the cluster has to be destroyed and made anew.", c.Label, c.Certificates.Dir, adminConf).At(c.Source).For(c.target)}
+		return nil, c.refuseNowhere()
 	case planes[0].restoredFrom() == r.SHA256 && !planes[0].holdsRestored(r.SHA256):
 		return nil, diag.Diagnostics{planes[0].refuseLostAgain(r)}
 	case r.Answers != nil && planes[0].restoredFrom() != r.SHA256:
@@ -109,6 +107,21 @@ func (v *View) clusterToRestore(r EtcdRestore) (*cluster, diag.Diagnostics) {
 		return nil, diags
 	}
 	return c, nil
+}
+
+// refuseNowhere speaks of a cluster whose control planes have all lost what a snapshot
+// does not bring back. What one holds that was not looked at nobody knows: situate
+// refuses those of the configuration, and refuseUnconfigured those of the state.
+func (c *cluster) refuseNowhere() diag.Diagnostics {
+	if slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.report == nil }) {
+		return nil
+	}
+	if d := c.refuseUnconfigured(); d != nil {
+		return diag.Diagnostics{d}
+	}
+	return diag.Diagnostics{diag.Errorf("Nothing to restore into", "No control plane of cluster %q holds both its CA (%s/ca.crt) and %s any more, and a snapshot holds neither: "+
+		"the nodes would trust no new API server. Nothing was changed. Put the files back, from a backup of a control plane's /etc/kubernetes; "+
+		"without them the cluster has to be destroyed and made anew.", c.Label, c.Certificates.Dir, adminConf).At(c.Source).For(c.target)}
 }
 
 // MembersNamed lists members of etcd by their names.

@@ -36,6 +36,19 @@ func TestRestoreLeavesNobodyOut(t *testing.T) {
 		"off": {off, []finding{{diag.Error, "Control plane could not be looked at", "main.hcl:1", "", []string{
 			`kubewright etcd restore FILE -forget-unreachable='node.cp["cp1"]' -forget-unreachable='node.cp["cp2"]'`,
 		}}}, ""},
+		"all off": {func(o *operator) { off(o); o.edit("10.0.0.13", "power off") }, []finding{{
+			diag.Error, "Control plane could not be looked at", "main.hcl:1", "", nil,
+		}}, ""},
+		"one off, and the others without admin.conf": {func(o *operator) {
+			o.edit("10.0.0.11", "power off")
+			o.edit("10.0.0.12", "file /etc/kubernetes/admin.conf delete")
+			o.edit("10.0.0.13", "file /etc/kubernetes/admin.conf delete")
+		}, []finding{{diag.Error, "Control plane could not be looked at", "main.hcl:1", "", nil}}, ""},
+		"off and taken out, and the other one without admin.conf": {func(o *operator) {
+			off(o)
+			o.leave("cp1", "cp2")
+			o.edit("10.0.0.13", "file /etc/kubernetes/admin.conf delete")
+		}, refused(`  node.cp["cp1"] (10.0.0.11): no longer in the configuration, and `), ""},
 		"off and taken out": {func(o *operator) { off(o); o.leave("cp1", "cp2") }, refused(
 			`  node.cp["cp1"] (10.0.0.11): no longer in the configuration, and `, `  node.cp["cp2"] (10.0.0.12): `, "Put them back",
 			`kubewright etcd restore FILE -forget-unreachable='node.cp["cp1"]' -forget-unreachable='node.cp["cp2"]'`), ""},

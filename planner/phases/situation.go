@@ -232,9 +232,10 @@ func (c *cluster) refuseSilent(silent []string, known bool) diag.Diagnostics {
 }
 
 // toForget says what to do about control planes that are gone for good, where one
-// of the cluster answers through which they can be taken out.
+// of the cluster answers through which they can be taken out, or into which etcd can be
+// restored.
 func (c *cluster) toForget(silent []string) string {
-	if c.report == nil && !c.view.restores {
+	if c.report == nil && !c.view.restores || len(silent) == len(c.controlPlanes()) {
 		return ""
 	}
 	var flags []string
