@@ -189,7 +189,7 @@ func (w *World) dial(m *machine, conf *file) (*session, error) {
 // behind lists the hosts that a name leads to: one, or all API servers when it
 // is nobody's and so a balancer's.
 func (w *World) behind(m *machine, name string) []*machine {
-	if name == "127.0.0.1" || name == "::1" || name == "localhost" {
+	if loopback(name) {
 		return []*machine{m}
 	}
 	if one := w.find(name); one != nil {

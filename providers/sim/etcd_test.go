@@ -118,6 +118,7 @@ func TestAPINeedsItsFiles(t *testing.T) {
 	for _, url := range []string{
 		"https://" + cp1 + ":6443/readyz", "https://127.0.0.1:10257/healthz", "https://127.0.0.1:10259/livez",
 		"http://127.0.0.1:2381/readyz", "http://127.0.0.1:10248/healthz", "https://api.example.com:6443/livez",
+		"https://0.0.0.0:10257/healthz", "https://[::]:10259/livez",
 	} {
 		trusted := ca
 		if strings.Contains(url, "1025") {
@@ -125,6 +126,11 @@ func TestAPINeedsItsFiles(t *testing.T) {
 		}
 		if code, err := status(url, trusted); err != nil || code != 200 {
 			t.Errorf("%s: %d, %v", url, code, err)
+		}
+	}
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::]"} {
+		if code, err := status("https://"+host+":10270/healthz", ""); !errors.Is(err, providers.ErrRefused) {
+			t.Errorf("got %d, %v at a port of %s where nobody listens", code, err, host)
 		}
 	}
 	if _, err := status("https://127.0.0.1:10257/healthz", ca); err == nil {
