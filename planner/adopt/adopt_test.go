@@ -314,6 +314,7 @@ func TestReadsWhatWasEdited(t *testing.T) {
 		{"a kubelet setting", kubelet, "cgroupDriver: systemd\n", "cgroupDriver: cgroupfs\nmaxPods: 20\n", "maxPods"},
 		{"a kubelet setting gone", kubelet, "healthzBindAddress: 127.0.0.1\n", "", "kubeletconfiguration"},
 		{"etcd's data elsewhere", etcd, "      path: /var/lib/etcd\n", "      path: /data/etcd\n", `data_dir = "/data/etcd"`},
+		{"the API server's port", api, "--secure-port=6443", "--secure-port=7443", "= 7443"},
 		{"a kubelet flag", flags, `KUBELET_KUBEADM_ARGS="`, `KUBELET_KUBEADM_ARGS="--v=4 `, `arg "v" { value = "4" }`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

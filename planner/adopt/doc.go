@@ -152,7 +152,7 @@ func Read(s Seen) (*Found, error) {
 	r.shared()
 	r.absent()
 	r.images()
-	for _, step := range []func() error{r.dataDir, r.componentConfigs, r.addons, r.staticPods, r.kubelets} {
+	for _, step := range []func() error{r.bindPort, r.dataDir, r.componentConfigs, r.addons, r.staticPods, r.kubelets} {
 		if err := step(); err != nil {
 			return nil, err
 		}

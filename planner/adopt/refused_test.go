@@ -1,7 +1,6 @@
 package adopt_test
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -72,14 +71,17 @@ func TestUnreadable(t *testing.T) {
 		{func(s *adopt.Seen) {
 			s.Objects[system("kubelet-config")] = state.FromGo(map[string]any{"data": map[string]any{"kubelet": "kind: ["}})
 		}, "the ConfigMap kubelet-config in kube-system has no kubelet that can be read. Put it right there, and run the same command again"},
-		{func(s *adopt.Seen) {
-			other := s.Hosts[0]
-			other.Name, other.Target, other.Addresses = "cp2", state.NodeKeyTarget("cp", "cp2"), []string{"10.77.0.12"}
-			other.Files = maps.Clone(other.Files)
-			other.Files[etcd] = state.FileReport{Exists: true, Content: bytes.ReplaceAll(other.Files[etcd].Content, []byte("      path: /var/lib/etcd\n"), []byte("      path: /data/etcd\n"))}
-			s.Hosts = append(s.Hosts, other)
-		}, "etcd does not keep its data in the same folder on all hosts: cp1 (/var/lib/etcd), cp2 (/data/etcd). A cluster has one, in which members are looked for, restored and reset. " +
-			"Choose one of them. On each host that has another one, one at a time: move /etc/kubernetes/manifests/etcd.yaml out of its folder, move the data, give its path to the volume etcd-data, and put the manifest back. Then run the same command again"},
+		{
+			second(etcd, "      path: /var/lib/etcd\n", "      path: /data/etcd\n"),
+			"etcd does not keep its data in the same folder on all hosts: cp1 (/var/lib/etcd), cp2 (/data/etcd). A cluster has one, in which members are looked for, restored and reset. " +
+				"Choose one of them. On each host that has another one, one at a time: move /etc/kubernetes/manifests/etcd.yaml out of its folder, move the data, give its path to the volume etcd-data, and put the manifest back. Then run the same command again",
+		},
+		{
+			second(api, ":6443\n", ":7443\n", "--secure-port=6443", "--secure-port=7443"),
+			"API servers do not listen on the same port on all hosts: cp1 (6443), cp2 (7443). A cluster has one, by which what runs on a control plane reaches its own API server. " +
+				"Choose one of them. Each control plane that has another one, one at a time: drain it, run kubeadm reset on it, delete its node, and have it join again with kubeadm join --control-plane --apiserver-bind-port=PORT; " +
+				"a balancer has to know the new port. Then run the same command again",
+		},
 	} {
 		golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle")).Read("1.36.3", "default")
 		if err != nil {
@@ -92,6 +94,17 @@ func TestUnreadable(t *testing.T) {
 		if _, err := adopt.Read(seen); !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
+	}
+}
+
+// second adds a control plane whose manifest of that path has other words.
+func second(manifest string, words ...string) func(*adopt.Seen) {
+	return func(s *adopt.Seen) {
+		other := s.Hosts[0]
+		other.Name, other.Target, other.Addresses = "cp2", state.NodeKeyTarget("cp", "cp2"), []string{"10.77.0.12"}
+		other.Files = maps.Clone(other.Files)
+		other.Files[manifest] = state.FileReport{Exists: true, Content: []byte(strings.NewReplacer(words...).Replace(string(other.Files[manifest].Content)))}
+		s.Hosts = append(s.Hosts, other)
 	}
 }
 

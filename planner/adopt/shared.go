@@ -23,11 +23,6 @@ func (r *reader) shared() {
 	if !ok {
 		return
 	}
-	if _, port, err := net.SplitHostPort(api.Get("annotations").AsMap()[advertiseAnnotation].AsString()); err == nil {
-		if n, err := strconv.Atoi(port); err == nil {
-			r.cluster.BindPort = n
-		}
-	}
 	r.cluster.Timeouts.ControlPlaneComponentHealthCheck = startupTime(api, r.cluster.Timeouts.ControlPlaneComponentHealthCheck)
 	r.cluster.ProxyEnv = r.proxyEnv(api)
 }
@@ -38,24 +33,59 @@ func (r *reader) dataDir() error {
 	if r.cluster.Etcd.External != nil {
 		return nil
 	}
-	var folders, hosts []string
-	for _, p := range r.planes() {
-		pod, _ := p.host.pod("etcd")
-		folder := kubeadm.ShortestPath(pod.Get("volumes").AsMap()["etcd-data"].Get("hostPath.path").AsString())
-		if folder != "" {
-			folders, hosts = append(folders, folder), append(hosts, p.host.Name+" ("+folder+")")
-		}
-	}
-	if len(folders) == 0 {
-		return nil
-	}
-	if !same(folders, func(folder string) string { return folder }) {
+	folder, each := r.inCommon(func(h *Host) string {
+		pod, _ := h.pod("etcd")
+		return kubeadm.ShortestPath(pod.Get("volumes").AsMap()["etcd-data"].Get("hostPath.path").AsString())
+	})
+	if len(each) > 0 {
 		return fmt.Errorf("etcd does not keep its data in the same folder on all hosts: %s. A cluster has one, in which members are looked for, restored and reset. "+
 			"Choose one of them. On each host that has another one, one at a time: move %s out of its folder, move the data, give its path to the volume etcd-data, and put the manifest back. Then run the same command again",
-			strings.Join(hosts, ", "), manifest("etcd"))
+			strings.Join(each, ", "), manifest("etcd"))
 	}
-	r.cluster.Etcd.DataDir = folders[0]
+	if folder != "" {
+		r.cluster.Etcd.DataDir = folder
+	}
 	return nil
+}
+
+// bindPort reads where API servers listen: what their arguments say is what is there. Of
+// one that has its port from the configuration's arguments, that is no news, and kubeadm
+// has noted the other one.
+func (r *reader) bindPort() error {
+	listens, each := r.inCommon(func(h *Host) string {
+		api, _ := h.pod("kube-apiserver")
+		return api.Get("args.secure-port").AsString()
+	})
+	if len(each) > 0 {
+		return fmt.Errorf("API servers do not listen on the same port on all hosts: %s. A cluster has one, by which what runs on a control plane reaches its own API server. "+
+			"Choose one of them. Each control plane that has another one, one at a time: drain it, run kubeadm reset on it, delete its node, and have it join again with kubeadm join --control-plane --apiserver-bind-port=PORT; "+
+			"a balancer has to know the new port. Then run the same command again", strings.Join(each, ", "))
+	}
+	if slices.ContainsFunc(r.cluster.APIServer.Args, func(a config.Arg) bool { return a.Name == "secure-port" }) {
+		_, listens, _ = net.SplitHostPort(Endpoint(r.planes()[0].host.Files))
+	}
+	if port, err := strconv.Atoi(listens); err == nil {
+		r.cluster.BindPort = port
+	}
+	return nil
+}
+
+// inCommon is what all control planes have that have it. Where they differ, each is
+// named with its own.
+func (r *reader) inCommon(own func(*Host) string) (value string, each []string) {
+	differ := false
+	for _, p := range r.planes() {
+		has := own(p.host)
+		if has == "" {
+			continue
+		}
+		differ = differ || value != "" && has != value
+		value, each = has, append(each, p.host.Name+" ("+has+")")
+	}
+	if !differ {
+		return value, nil
+	}
+	return "", each
 }
 
 // advertiseAnnotation is kubeadm's own record of an API server's address.
