@@ -310,6 +310,7 @@ func TestReadsWhatWasEdited(t *testing.T) {
 		{"resources", api, "cpu: 250m", "cpu: 500m", "cpu: 500m"},
 		{"a probe", api, "timeoutSeconds: 15", "timeoutSeconds: 30", "timeoutSeconds: 30"},
 		{"an annotation with a template", api, "annotations:\n", "annotations:\n    example.test/x: ${y} %{z}\n", "$${y}"},
+		{"a proxy of the API server's alone", api, "    image: ", "    env:\n    - name: HTTPS_PROXY\n      value: http://proxy.example.test:3128\n    image: ", "value: http://proxy.example.test:3128"},
 		{"a mount", api, "    volumeMounts:\n", "    volumeMounts:\n    - mountPath: /x\n      name: x\n", "mountPath: /x"},
 		{"a kubelet setting", kubelet, "cgroupDriver: systemd\n", "cgroupDriver: cgroupfs\nmaxPods: 20\n", "maxPods"},
 		{"a kubelet setting gone", kubelet, "healthzBindAddress: 127.0.0.1\n", "", "kubeletconfiguration"},

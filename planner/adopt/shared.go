@@ -24,7 +24,7 @@ func (r *reader) shared() {
 		return
 	}
 	r.cluster.Timeouts.ControlPlaneComponentHealthCheck = startupTime(api, r.cluster.Timeouts.ControlPlaneComponentHealthCheck)
-	r.cluster.ProxyEnv = r.proxyEnv(api)
+	r.cluster.ProxyEnv = r.proxyEnv()
 }
 
 // dataDir reads where etcd has its data: what its pods mount is what is there, whatever
@@ -123,29 +123,35 @@ func startupTime(pod state.Value, byDefault time.Duration) time.Duration {
 	return asked
 }
 
-// proxyEnv are the variables for proxies that the API server has and the
-// configuration does not give it: kubeadm took them from its own environment.
-func (r *reader) proxyEnv(api state.Value) map[string]string {
-	out := map[string]string{}
-	for name, value := range api.Get("env").AsMap() {
-		named := slices.ContainsFunc(r.cluster.APIServer.Envs, func(e config.EnvVar) bool { return e.Name == name })
-		if value.Kind() == state.KindString && strings.HasSuffix(strings.ToLower(name), "_proxy") && !named {
-			out[name] = value.AsString()
-		}
+// proxyEnv are the variables for proxies that the API server, the controller manager and
+// the scheduler have, and the configuration does not give them: kubeadm took them from its
+// own environment, and gives them to kube-proxy as well. An extra_env covers one of them.
+// What some of them lack somebody has written into manifests, for those alone.
+func (r *reader) proxyEnv() map[string]string {
+	given := [][]config.EnvVar{r.cluster.APIServer.Envs, r.cluster.ControllerManager.Envs, r.cluster.Scheduler.Envs}
+	envs := make([]map[string]state.Value, len(given))
+	for i := range given {
+		pod, _ := r.planes()[0].host.pod(components[i])
+		envs[i] = pod.Get("env").AsMap()
 	}
-	// One that an extra_env of the API server covers shows on the others.
-	for _, component := range components[1:3] {
-		pod, _ := r.planes()[0].host.pod(component)
-		envs := map[string][]config.EnvVar{"kube-controller-manager": r.cluster.ControllerManager.Envs, "kube-scheduler": r.cluster.Scheduler.Envs}[component]
-		for name, value := range pod.Get("env").AsMap() {
-			named := slices.ContainsFunc(envs, func(e config.EnvVar) bool { return e.Name == name })
-			if value.Kind() == state.KindString && strings.HasSuffix(strings.ToLower(name), "_proxy") && !named {
+	covered := func(i int, name string) bool {
+		return slices.ContainsFunc(given[i], func(e config.EnvVar) bool { return e.Name == name })
+	}
+	everywhere := func(name string, value state.Value) bool {
+		for i := range envs {
+			if !covered(i, name) && !envs[i][name].Equal(value) {
+				return false
+			}
+		}
+		return true
+	}
+	out := map[string]string{}
+	for i, env := range envs {
+		for name, value := range env {
+			if value.Kind() == state.KindString && strings.HasSuffix(strings.ToLower(name), "_proxy") && !covered(i, name) && everywhere(name, value) {
 				out[name] = value.AsString()
 			}
 		}
-	}
-	if len(out) == 0 {
-		return nil
 	}
 	return out
 }
