@@ -77,7 +77,8 @@
 //
 // # What a host needs
 //
-// A POSIX shell as /bin/sh, /usr/bin/env, GNU coreutils (dd, stat, sha256sum,
-// base64, sync, mv, rm, chmod, chown, mkdir, head, tail, tr, timeout), grep, awk and find;
-// where it is used, flock, mountpoint, ip, systemctl, tar and gzip, ctr or crictl.
+// A POSIX shell as /bin/sh, /usr/bin/env, coreutils of GNU or, as in Ubuntu from 25.10 on,
+// uutils (dd, stat, sha256sum, base64, sync, mv, rm, chmod, chown, mkdir, head, tail, tr,
+// timeout), grep, awk and find; where it is used, flock, mountpoint, ip, systemctl, tar and
+// gzip, ctr or crictl.
 package shell

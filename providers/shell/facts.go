@@ -80,12 +80,14 @@ func clockOffset(text string, began time.Time) (time.Duration, bool) {
 	return now.Sub(began), err == nil
 }
 
-// moment reads seconds since 1970 with nine decimals.
+// moment reads seconds since 1970 with the decimals that the host tells. GNU's tools tell
+// nine. uutils' stat tells them to some hundred nanoseconds, or none in its older releases,
+// so that of two changes within one second nobody knows there which was first.
 func moment(text string) (time.Time, error) {
-	seconds, nanos, _ := strings.Cut(text, ".")
+	seconds, decimals, _ := strings.Cut(text, ".")
 	s, err1 := strconv.ParseInt(seconds, 10, 64)
-	n, err2 := strconv.ParseInt(nanos, 10, 64)
-	return time.Unix(s, n), errors.Join(err1, err2)
+	n, err2 := strconv.ParseUint((decimals + "000000000")[:9], 10, 32)
+	return time.Unix(s, int64(n)), errors.Join(err1, err2)
 }
 
 // oneWord is a file's only word, if it has the form of one.

@@ -2,6 +2,7 @@
 # has /dev/null as its input; a batch of paths costs one process, not one each.
 # Set before: kw_cap (bytes of a file that are read at most), kw_r (what stands
 # before every path; empty but in tests).
+if [ -n "$kw_r" ]; then PATH=$kw_r/usr/local/bin:$PATH; fi
 
 # kw_facts: what the host is.
 kw_facts() {
@@ -92,14 +93,15 @@ kw_stats() {
 }
 
 # kw_unseen PATH...: why it cannot be told of paths whether they exist, as where a
-# disk fails: what is not seen is not absent.
+# disk fails: what is not seen is not absent. uutils' stat, which is Ubuntu's, tells the
+# error's number as well.
 kw_unseen() {
 	for kw_f do
 		shift
 		if ! [ -e "$kw_f" ] && ! [ -L "$kw_f" ]; then set -- "$@" "$kw_f"; fi
 	done
 	[ $# != 0 ] || return 0
-	kw_o=$(stat -c %n -- "$@" 2>&1 >/dev/null | grep -v -e ': No such file or directory$' -e ': Not a directory$')
+	kw_o=$(stat -c %n -- "$@" 2>&1 >/dev/null | grep -v -E ': (No such file or directory|Not a directory)( \(os error [0-9]+\))?$')
 	if [ -n "$kw_o" ]; then
 		kw_say unseen
 		printf '%s\n' "$kw_o"
@@ -144,7 +146,9 @@ kw_digests() {
 
 # kw_noted PATH...: kw_digests where digests of large files were noted when they
 # were put in place (kw_note). A note holds while inode, size and both times are
-# the same; nobody can change a file and keep the second time.
+# the same; nobody can change a file and keep the second time. uutils' stat tells that one
+# in whole seconds: a change is not seen there that was made in the second of the note,
+# and has put the first time back.
 kw_noted() {
 	kw_o=$(stat -L -c '%i:%s:%.9Y:%.9Z %n' -- "$@" | awk -v notes="$kw_r/var/lib/kubewright/digests" '
 		BEGIN { while ((getline line < notes) > 0) known[substr(line, 66)] = substr(line, 1, 64) }
@@ -296,7 +300,8 @@ kw_slow() {
 }
 
 # kw_versions PROGRAMS: versions of the kubelet and the runtime, unless their
-# files are still those that the asker has seen before.
+# files are still those that the asker has seen before. By whole seconds (uutils), a file
+# that was written over twice within one passes for the first, if it has kept its size.
 kw_versions() {
 	kw_say programs
 	# shellcheck disable=SC2046 # paths on the search path, which has no blanks

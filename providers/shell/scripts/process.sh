@@ -46,7 +46,8 @@ kw_ends() {
 # kw_restart NAME ARGUMENT FILE...: ends processes that were started before one of
 # the files was written, by a tick at least: so exact is what the kernel tells. They
 # get 30 s, as the kubelet gives a container: an API server would go on to serve its
-# watches.
+# watches. A time in whole seconds, as a stat may tell it that is not GNU's, is up to one
+# second later: rather a process is ended too often than that it keeps what is outdated.
 kw_restart() {
 	kw_k=$1
 	kw_b=$2
@@ -56,7 +57,7 @@ kw_restart() {
 	for kw_f in $(kw_running "$kw_k" "$kw_b"); do
 		kw_p=${kw_f%/cmdline}
 		kw_o=$(awk 'NR == 1 { now = $22; next } { print (now - $22 - 1) / 100 }' /proc/self/stat "$kw_p/stat")
-		if printf '%s\n' "$kw_v" | awk -v now="$(date +%s.%N)" -v age="$kw_o" '$1 > now - age { old = 1 } END { exit !old }'; then
+		if printf '%s\n' "$kw_v" | awk -v now="$(date +%s.%N)" -v age="$kw_o" '$1 + (index($1, ".") == 0) > now - age { old = 1 } END { exit !old }'; then
 			kill -TERM "${kw_p#/proc/}" && kw_made=changed && kw_ends "$kw_f" 150
 		fi
 	done
