@@ -67,7 +67,11 @@ func (r *reading) facts(began time.Time) error {
 		default:
 			ok = false
 		}
-		if !ok || err != nil {
+		switch {
+		case ok && err == nil:
+		case name == "time", name == "arch", name == "cpus": // of date, uname, nproc
+			return foreign("facts", line)
+		default:
 			return unexpected("facts", line)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/hosttest"
 	"github.com/kubewright/kubewright/state"
 )
@@ -254,6 +255,33 @@ func TestParseReportRefuses(t *testing.T) {
 			t.Errorf("%q for %q was accepted", change[1], change[0])
 		} else if !utf8.ValidString(err.Error()) || strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("error %q is not clean", err)
+		}
+	}
+}
+
+// TestForeignTools: what tools say that are not GNU's, or are missing, is not mended by
+// looking again; what else is not understood may be.
+func TestForeignTools(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		good, bad string
+		kind      error
+	}{
+		{"time 1700000000.500000000", "time 1700000000.%N", providers.ErrUnsupported}, // busybox
+		{"time 1700000000.500000000\n", "time ", providers.ErrUnsupported},
+		{"arch x86_64\n", "arch ", providers.ErrUnsupported},
+		{"cpus 2\n", "cpus ", providers.ErrUnsupported},
+		{"|1700000000.250000000|/a", "|?|/a", providers.ErrUnsupported},
+		{"hostname CP1.example.com", "hostname -x", providers.ErrProtocol},
+		{"LoadState=not-found\nActiveState=inactive\nUnitFileState=\n\n", "", providers.ErrProtocol}, // while systemd reloads
+		{"registry.k8s.io/pause:3.10\nsha256:1234\n", "\nkubewright NONCE no_images\n", providers.ErrProtocol},
+	} {
+		if !strings.Contains(goodAnswer, c.good) {
+			t.Fatalf("%q does not occur", c.good)
+		}
+		raw := strings.Replace(goodAnswer, c.good, c.bad, 1)
+		if _, err := parseReport(testQuery(t), parseAnswer([]byte(raw), testNonce), time.Now()); !errors.Is(err, c.kind) {
+			t.Errorf("%q for %q: got %v, want %v", c.bad, c.good, err, c.kind)
 		}
 	}
 }

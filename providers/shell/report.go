@@ -73,10 +73,17 @@ func (r *reading) lines(name string) ([]string, error) {
 
 // unexpected is an answer that makes no sense.
 func unexpected(section, text string) error {
-	return &providers.Error{
-		Kind: providers.ErrProtocol, Do: "understand the host's " + section,
-		Cause: errors.New(providers.Sanitize(text, 200)),
-	}
+	return notUnderstood(providers.ErrProtocol, section, text)
+}
+
+// foreign is one that a tool has given which does not know GNU's ways, or does not exist:
+// it is the same at the next time.
+func foreign(section, text string) error {
+	return notUnderstood(providers.ErrUnsupported, section, text)
+}
+
+func notUnderstood(kind error, section, text string) error {
+	return &providers.Error{Kind: kind, Do: "understand the host's " + section, Cause: errors.New(providers.Sanitize(text, 200))}
 }
 
 // path takes the root off a path of the host's.
@@ -115,14 +122,14 @@ func (r *reading) stats() error {
 	for _, line := range lines {
 		f := strings.SplitN(line, "|", 6)
 		if len(f) != 6 || !strings.HasPrefix(f[5], "/") {
-			return unexpected("files", line)
+			return foreign("files", line)
 		}
 		raw, err1 := strconv.ParseUint(f[0], 16, 32)
 		size, err2 := strconv.ParseInt(f[1], 10, 64)
 		mode, err3 := strconv.ParseUint(f[2], 8, 32)
 		modified, err4 := moment(f[4])
 		if err := errors.Join(err1, err2, err3, err4); err != nil {
-			return unexpected("files", line)
+			return foreign("files", line)
 		}
 		file := state.FileReport{
 			Exists: true, Type: "other", Size: size,
