@@ -14,6 +14,8 @@ import (
 	gmhtml "github.com/yuin/goldmark/renderer/html"
 	"golang.org/x/net/html"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -114,10 +116,34 @@ func TestHostileText(t *testing.T) {
 		if strings.Contains(planAs(t, plan, "json"), "##[") {
 			t.Errorf("%q in JSON is a command to an older runner", s)
 		}
-		for line := range strings.Lines(planAs(t, plan, "text")) {
-			if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
-				t.Errorf("%q in text is a command to GitHub's runner: %s", s, line)
-			}
+		checkNoCommands(t, s, planAs(t, plan, "text"))
+	}
+}
+
+// TestHostileLines: wherever a text is broken into lines, none of them is a command.
+func TestHostileLines(t *testing.T) {
+	texts := slices.Clone(hostile)
+	for n := range 90 {
+		texts = append(texts, strings.Repeat("q", n+1)+" ::error::pwned")
+	}
+	for _, s := range texts {
+		for _, format := range []string{"text", "markdown", "junit"} {
+			checkNoCommands(t, s, planAs(t, hostilePlan(s), format))
+		}
+		var b bytes.Buffer
+		finding := diag.Errorf(s, "%s", s).At(state.Source{File: s, Line: 1})
+		if err := view.Diagnostics(&b, diag.Diagnostics{finding}, view.Options{}, func(string) []byte { return []byte(s) }); err != nil {
+			t.Fatal(err)
+		}
+		checkNoCommands(t, s, b.String())
+	}
+}
+
+func checkNoCommands(t *testing.T, s, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
+			t.Errorf("%q is a command to GitHub's runner: %s", s, line)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func wrapArrows(s string, width int, indent string) string {
 		current += word
 	}
 	lines = append(lines, current)
-	return strings.Join(lines, "\n")
+	return disarm(strings.Join(lines, "\n"))
 }
 
 // labels name targets shortly.

@@ -26,7 +26,8 @@ func (s style) dim(text string) string       { return s.paint("90", text) }
 
 // wrap breaks text into lines of at most width cells at spaces. Lines that
 // begin with a space are preformatted and stay. Each line but the first gets
-// the indent in front, which counts towards the width.
+// the indent in front, which counts towards the width. What a line begins with only
+// now is no command either (Clean).
 func wrap(text string, width int, indent string) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -36,7 +37,7 @@ func wrap(text string, width int, indent string) string {
 		}
 		out = append(out, wrapLine(line, width-ansi.StringWidth(indent))...)
 	}
-	return strings.Join(out, "\n"+indent)
+	return disarm(strings.Join(out, "\n"+indent))
 }
 
 func wrapLine(line string, width int) []string {
