@@ -11,8 +11,9 @@ import (
 )
 
 // Diagnostics prints findings, each with the source text that it is about, and
-// when there are several, how many. Warnings with one summary share one
-// paragraph. Source gives the text of a file, or nil.
+// when there are several, how many. Warnings that say the same of several places share
+// one paragraph, unless all is to be shown: two with one summary alone may be about
+// different things. Source gives the text of a file, or nil.
 func Diagnostics(w io.Writer, list diag.Diagnostics, o Options, source func(file string) []byte) error {
 	p := newPage(o)
 	list = append(diag.Diagnostics{}, list...)
@@ -21,27 +22,33 @@ func Diagnostics(w io.Writer, list diag.Diagnostics, o Options, source func(file
 		p.compactWarnings(list)
 		return p.flush(w)
 	}
-	similar := map[string]int{}
-	for _, d := range list {
-		if d.Severity == diag.Warning {
-			similar[d.Summary]++
-		}
-	}
-	for _, d := range list {
-		more := 0
-		if d.Severity == diag.Warning {
-			if similar[d.Summary] == 0 {
-				continue
-			}
-			more = similar[d.Summary] - 1
-			similar[d.Summary] = 0
-		}
-		p.diagnostic(d, source, more)
+	for _, places := range collapsed(list, o.Full) {
+		p.diagnostic(places[0], source, len(places)-1)
 	}
 	if len(list) > 1 {
 		p.line(count(list))
 	}
 	return p.flush(w)
+}
+
+// collapsed has the findings one by one, but for warnings that say the same, unless each
+// is to be by itself.
+func collapsed(list diag.Diagnostics, each bool) []diag.Diagnostics {
+	type said struct{ summary, detail string }
+	var out []diag.Diagnostics
+	first := map[said]int{}
+	for _, d := range list {
+		if d.Severity == diag.Warning && !each {
+			what := said{d.Summary, d.Detail}
+			if i, again := first[what]; again {
+				out[i] = append(out[i], d)
+				continue
+			}
+			first[what] = len(out)
+		}
+		out = append(out, diag.Diagnostics{d})
+	}
+	return out
 }
 
 // count says how many findings there are: 2 errors and 1 warning.

@@ -53,6 +53,7 @@ func findings() diag.Diagnostics {
 		diag.Errorf("Overlapping networks", "The pods' network contains the services' network.").At(place("var.pods")).With(`var.pods is "10.96.0.0/8"`),
 		diag.Warningf("Label is reserved", "Kubelets may not set it.").At(place("{\n    \"a\" = \"b\"\n    \"c\" = \"d\"\n  }")).In(place(`node "w3"`)),
 		diag.Warningf("Label is reserved", "Kubelets may not set it.").At(place(`"c"`)),
+		diag.Warningf("Label is reserved", "Kubernetes sets it itself.").At(place(`"d"`)),
 		diag.Errorf("Cannot reach host", "cannot connect to 10.77.0.22:22: \x1b[31mno route\x1b[0m to host. Is the host up?").For(state.NodeKeyTarget("worker", "10.77.0.22")),
 	}
 }
@@ -67,6 +68,7 @@ func TestDiagnostics(t *testing.T) {
 		{"diagnostics.color", findings(), view.Options{Width: 80, Color: true}},
 		{"diagnostics.120", findings(), view.Options{Width: 120}},
 		{"diagnostics.one", findings()[:1], view.Options{Width: 60}},
+		{"diagnostics.full", findings().Warnings(), view.Options{Full: true}},
 		{"diagnostics.compact", findings().Warnings(), view.Options{CompactWarnings: true}},
 		{"diagnostics.nosource", diag.Diagnostics{diag.Errorf("Bad", "Worse.").At(state.Source{File: "gone.hcl", Line: 3})}, view.Options{}},
 	}
