@@ -28,6 +28,9 @@ func Diagnostics(w io.Writer, list diag.Diagnostics, o Options, source func(file
 	if len(list) > 1 {
 		p.line(count(list))
 	}
+	if !list.HasErrors() && (len(list) > 1 || p.color && len(list) > 0) {
+		p.line() // the command goes on, and what it prints next stands apart
+	}
 	return p.flush(w)
 }
 

@@ -68,6 +68,7 @@ func TestDiagnostics(t *testing.T) {
 		{"diagnostics.color", findings(), view.Options{Width: 80, Color: true}},
 		{"diagnostics.120", findings(), view.Options{Width: 120}},
 		{"diagnostics.one", findings()[:1], view.Options{Width: 60}},
+		{"diagnostics.warnings.color", findings().Warnings(), view.Options{Width: 80, Color: true}},
 		{"diagnostics.full", findings().Warnings(), view.Options{Full: true}},
 		{"diagnostics.compact", findings().Warnings(), view.Options{CompactWarnings: true}},
 		{"diagnostics.nosource", diag.Diagnostics{diag.Errorf("Bad", "Worse.").At(state.Source{File: "gone.hcl", Line: 3})}, view.Options{}},
