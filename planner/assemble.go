@@ -148,6 +148,7 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 	}
 	p.Changes, p.Forgotten = keepChanges(changes, ordered)
 	p.Drift = keepDrift(drift, &p, o)
+	markOutside(p.Changes, p.Drift)
 	o.Restrict(&p)
 	p.Resources = count(d, &p, o)
 	return &p, p.Check()
@@ -348,6 +349,31 @@ func keepDrift(drift []Change, p *Plan, o Options) []Change {
 		}
 	}
 	return out
+}
+
+// markOutside marks the attributes of changes of which drift says that what is there was
+// set by somebody else. At the later waypoints of an item that is no longer there.
+func markOutside(changes, drift []Change) {
+	drifted := map[state.Address][]AttributeChange{}
+	for _, d := range drift {
+		drifted[d.Address] = d.Attributes
+	}
+	for i := range changes {
+		c := &changes[i]
+		at := c.Address
+		at.Waypoint = ""
+		of := drifted[at]
+		if len(of) == 0 {
+			continue
+		}
+		c.Attributes = slices.Clone(c.Attributes)
+		for j := range c.Attributes {
+			a := &c.Attributes[j]
+			a.Outside = slices.ContainsFunc(of, func(d AttributeChange) bool {
+				return a.Touches(d.Path) && (a.Path != d.Path || a.Before.Equal(d.After))
+			})
+		}
+	}
 }
 
 // count gives each resource the action that its steps amount to and drops

@@ -216,3 +216,46 @@ func TestAssembleOfAPart(t *testing.T) {
 		}
 	}
 }
+
+// TestAssembleMarksOutside: an attribute is marked that drift says somebody else has set,
+// at the waypoint that finds it so.
+func TestAssembleMarksOutside(t *testing.T) {
+	t.Parallel()
+	at := func(waypoint string) state.Address {
+		return state.Address{Target: state.NodeTarget("a"), Phase: "p", Waypoint: waypoint, Item: "file:/x"}
+	}
+	change := func(path, before, after string) planner.AttributeChange {
+		return planner.AttributeChange{Path: path, Before: state.String(before), After: state.String(after)}
+	}
+	var d planner.Draft
+	for _, w := range []string{"", "1.36"} {
+		d.Steps = append(d.Steps, planner.Step{ID: at(w).Step(), Phase: "p", Target: state.NodeTarget("a"), Operations: planner.Operations{planner.RemovePods{}}})
+	}
+	changes := []planner.Change{
+		{Address: at(""), Action: planner.Update, Reason: planner.ReasonConfigured, Attributes: []planner.AttributeChange{
+			change("image", "1.37", "1.38"), change("args.v", "9", "2"), change("args.vv", "1", "2"), change("list", "[a b]", "[a b c]"),
+		}},
+		{Address: at("1.36"), Action: planner.Update, Reason: planner.ReasonConfigured, Attributes: []planner.AttributeChange{change("image", "latest", "1.37")}},
+	}
+	drift := []planner.Change{{Address: at(""), Action: planner.Update, Attributes: []planner.AttributeChange{
+		change("args.v", "2", "9"), change("image", "1.36", "latest"), change("list.1", "d", "b"), change("other", "1", "2"),
+	}}}
+	p, err := planner.Assemble(planner.Plan{}, changes, drift, d, planner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range p.Changes {
+		for _, a := range c.Attributes {
+			if a.Outside {
+				got = append(got, c.Address.Waypoint+" "+a.Path)
+			}
+		}
+	}
+	if want := " args.v; list;1.36 image"; strings.Join(got, ";") != want {
+		t.Errorf("marked are %q, want %q", strings.Join(got, ";"), want)
+	}
+	if changes[1].Attributes[0].Outside {
+		t.Error("the changes that were given are changed")
+	}
+}

@@ -45,6 +45,16 @@ type AttributeChange struct {
 	// Origins are those of the parts of a map or list that several lines want together:
 	// of its leaves by their paths, or of its elements by their names or texts.
 	Origins map[string]state.Source `json:"origins,omitempty"`
+	// Outside tells that what is there before was set by somebody else since the last
+	// apply, whatever the item changes for: see Change.Mends.
+	Outside bool `json:"outside,omitempty"`
+}
+
+// Touches tells that the change is of what is at a path, in it or around it.
+func (a AttributeChange) Touches(path string) bool {
+	own, other := state.SplitPath(a.Path), state.SplitPath(path)
+	n := min(len(own), len(other))
+	return slices.Equal(own[:n], other[:n])
 }
 
 // SharedSetting is the name in Change.Shown that tells of what was changed on a node, and
@@ -65,6 +75,12 @@ type Change struct {
 	// Shown are attributes of an item that is there which are only shown, by name:
 	// of a certificate when it ends and the days that are left.
 	Shown map[string]state.Value `json:"shown,omitempty"`
+}
+
+// Mends tells that a change takes back something that somebody else has changed, alone
+// or beside what the configuration wants to be otherwise.
+func (c Change) Mends() bool {
+	return c.Reason == ReasonDrift || slices.ContainsFunc(c.Attributes, func(a AttributeChange) bool { return a.Outside })
 }
 
 // Step is one phase on one target: the unit that the executor schedules.

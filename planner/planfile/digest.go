@@ -80,7 +80,8 @@ func alone(changes []planner.Change) []planner.Change {
 	for i, c := range out {
 		out[i].Attributes, out[i].Shown, out[i].Cost = slices.Clone(c.Attributes), nil, ""
 		for j := range out[i].Attributes {
-			out[i].Attributes[j].Origin, out[i].Attributes[j].Origins = state.Source{}, nil
+			a := &out[i].Attributes[j]
+			a.Origin, a.Origins, a.Outside = state.Source{}, nil, false
 		}
 	}
 	return out

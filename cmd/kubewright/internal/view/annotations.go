@@ -130,10 +130,13 @@ func (a *annotated) resource(x reviewed) {
 			whole = append(whole, string(p.action)+" "+p.id.String()+": "+p.says)
 		}
 		for _, it := range p.items {
+			theirs, it := apart(it)
+			if theirs.Mends() {
+				a.add("warning", planner.ReasonDrift+", and put right", originOf(theirs.Change), of, itemLines(theirs)...)
+			}
 			origin := originOf(it.Change)
 			switch {
-			case it.Reason == planner.ReasonDrift:
-				a.add("warning", planner.ReasonDrift+", and put right", origin, of, itemLines(it)...)
+			case theirs.Mends() && len(it.Attributes) == 0:
 			case x.Action == planner.Update && origin.File != "":
 				a.add(level, "changes", origin, of, itemLines(it)...)
 			default:
@@ -142,6 +145,21 @@ func (a *annotated) resource(x reviewed) {
 		}
 	}
 	a.add(level, x.verdict, state.Source{}, of, whole...)
+}
+
+// apart splits an item into what somebody else has changed and what the configuration
+// wants to be otherwise.
+func apart(it reviewedItem) (theirs, ours reviewedItem) {
+	theirs, ours = it, it
+	if it.Reason == planner.ReasonDrift {
+		ours.Attributes = nil
+		return theirs, ours
+	}
+	outside := func(a planner.AttributeChange) bool { return a.Outside }
+	inside := func(a planner.AttributeChange) bool { return !a.Outside }
+	theirs.Attributes = slices.DeleteFunc(slices.Clone(it.Attributes), inside)
+	ours.Attributes = slices.DeleteFunc(slices.Clone(it.Attributes), outside)
+	return theirs, ours
 }
 
 // itemLines name an item, what happens to it, and its values.

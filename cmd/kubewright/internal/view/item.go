@@ -88,7 +88,7 @@ func (p *page) item(it item, attributes bool) entry {
 	}
 	if attributes && len(it.Attributes) > 0 {
 		e.block = true
-		e.kids = p.entries(grow(readable(it.Attributes)), e.sym)
+		e.kids = p.entries(grow(it.readable()), e.sym)
 		if text := it.lifetime(); text != "" {
 			e.kids = append(e.kids, entry{comment: true, indented: true, text: text})
 		}
@@ -111,13 +111,15 @@ func (it item) lifetime() string {
 }
 
 // readable are the changes of an item with how long a certificate is to hold as the
-// configuration has it: 2160h, and not 2160h0m0s.
-func readable(changes []planner.AttributeChange) []planner.AttributeChange {
-	out := slices.Clone(changes)
+// configuration has it: 2160h, and not 2160h0m0s. That somebody else has changed one
+// of them is said where not all of the item changes for that.
+func (it item) readable() []planner.AttributeChange {
+	out := slices.Clone(it.Attributes)
 	for i, c := range out {
 		if c.Path == "validity" {
 			out[i].Before, out[i].After = wholeHours(c.Before), wholeHours(c.After)
 		}
+		out[i].Outside = c.Outside && it.Reason != planner.ReasonDrift
 	}
 	return out
 }

@@ -134,7 +134,7 @@ func suiteOf(x reviewed) junitSuite {
 	for _, p := range x.phases {
 		for _, it := range p.items {
 			c := itemCase(it)
-			if it.Reason == planner.ReasonDrift {
+			if it.Mends() {
 				c.Failure = &junitProblem{Type: "drift", Message: planner.ReasonDrift + "; the plan puts it right", Text: c.Output}
 				c.Output = ""
 			}

@@ -295,7 +295,7 @@ func (p *page) drift(plan *planner.Plan, o Options) {
 		if mended > 1 {
 			what = plural(mended, "item") + " were changed by somebody else and are"
 		}
-		p.prose("Of what the last apply left, " + what + " put right by this plan; look for \"" + planner.ReasonDrift + "\" below.")
+		p.prose("Of what the last apply left, " + what + " put right by this plan; look for \"" + outsideNote + "\" below.")
 		p.line()
 	}
 	if len(left) > 0 {
@@ -319,10 +319,10 @@ func (p *page) drift(plan *planner.Plan, o Options) {
 // splitDrift separates drift that the plan puts right, or shows anyway, from
 // drift that stays.
 func splitDrift(plan *planner.Plan, o Options) (left []planner.Change, mended int) {
-	changes := map[state.Address]planner.Change{}
+	changes := map[state.Address][]planner.Change{}
 	for _, c := range plan.Changes {
 		c.Address.Waypoint = ""
-		changes[c.Address] = c
+		changes[c.Address] = append(changes[c.Address], c)
 	}
 	leaving := map[state.Target]bool{}
 	for _, r := range plan.Resources {
@@ -332,18 +332,22 @@ func splitDrift(plan *planner.Plan, o Options) (left []planner.Change, mended in
 	}
 	mends := mending(plan)
 	for _, d := range plan.Drift {
-		c, planned := changes[d.Address]
+		planned := changes[d.Address]
 		shown, written := mends[state.Address{Target: d.Address.Target, Item: d.Address.Item}]
 		switch {
 		case o.RefreshOnly:
 			left = append(left, d)
 		case leaving[d.Address.Target]:
-		case planned && c.Reason == planner.ReasonDrift:
+		case len(planned) > 0:
+			if slices.ContainsFunc(planned, planner.Change.Mends) {
+				mended++
+			}
+			if rest, some := untouched(planned, d); some {
+				left = append(left, rest)
+			}
+		case written && shown:
 			mended++
-		case planned && covers(c, d):
-		case !planned && written && shown:
-			mended++
-		case !planned && written:
+		case written:
 		default:
 			left = append(left, d)
 		}
@@ -356,7 +360,7 @@ func splitDrift(plan *planner.Plan, o Options) (left []planner.Change, mended in
 func mending(plan *planner.Plan) map[state.Address]bool {
 	rights := map[state.Address]bool{}
 	for _, c := range plan.Changes {
-		if c.Reason == planner.ReasonDrift {
+		if c.Mends() {
 			rights[c.Address.Step()] = true
 		}
 	}
@@ -378,21 +382,17 @@ func mending(plan *planner.Plan) map[state.Address]bool {
 	return out
 }
 
-// covers tells that a change speaks of every attribute that drifted.
-func covers(c, drift planner.Change) bool {
-	if c.Action != planner.Update {
-		return true
+// untouched is as much of the drift of an item as its changes leave so.
+func untouched(planned []planner.Change, drift planner.Change) (rest planner.Change, some bool) {
+	if slices.ContainsFunc(planned, func(c planner.Change) bool { return c.Action != planner.Update }) {
+		return drift, false
 	}
-	paths := map[string]bool{}
-	for _, a := range c.Attributes {
-		paths[a.Path] = true
-	}
-	for _, a := range drift.Attributes {
-		if !paths[a.Path] {
-			return false
-		}
-	}
-	return true
+	drift.Attributes = slices.DeleteFunc(slices.Clone(drift.Attributes), func(d planner.AttributeChange) bool {
+		return slices.ContainsFunc(planned, func(c planner.Change) bool {
+			return slices.ContainsFunc(c.Attributes, func(a planner.AttributeChange) bool { return a.Touches(d.Path) })
+		})
+	})
+	return drift, len(drift.Attributes) > 0
 }
 
 func (p *page) driftItem(c planner.Change) {

@@ -192,6 +192,8 @@ type attributeJSON struct {
 	Origin       string `json:"origin,omitempty"`
 	// Origins are those of its parts, where several lines want them.
 	Origins map[string]string `json:"origins,omitempty"`
+	// Outside tells that somebody else has set what is there before.
+	Outside bool `json:"outside,omitempty"`
 }
 
 // PlanJSON prints a plan for programs, on one line.
@@ -436,7 +438,7 @@ func itemToJSON(c planner.Change) itemJSON {
 	for _, a := range c.Attributes {
 		out.Attributes = append(out.Attributes, attributeJSON{
 			Path: a.Path, Before: known(a.Before), After: known(a.After), AfterUnknown: a.After.IsPending(),
-			Sensitive: a.Before.HasSensitive() || a.After.HasSensitive(), Origin: a.Origin.String(), Origins: originsJSON(a.Origins),
+			Sensitive: a.Before.HasSensitive() || a.After.HasSensitive(), Origin: a.Origin.String(), Origins: originsJSON(a.Origins), Outside: a.Outside,
 		})
 	}
 	return out

@@ -190,8 +190,20 @@ func (p *page) entries(b *branch, sym symbol) []entry {
 	return out
 }
 
+// outsideNote is behind an attribute that somebody else has changed, and begins the
+// reason of an item of which nothing else changes.
+const outsideNote = "changed outside"
+
 // attribute is one changed attribute.
 func (p *page) attribute(name string, c planner.AttributeChange) entry {
+	e := p.difference(name, c)
+	if c.Outside {
+		e.note = strings.Join(notEmpty(e.note, outsideNote), ", ")
+	}
+	return e
+}
+
+func (p *page) difference(name string, c planner.AttributeChange) entry {
 	e := entry{key: name, sym: changed, note: sourceNote(c.Origin)}
 	before, after := c.Before, c.After
 	if !p.full {
