@@ -81,6 +81,12 @@ func featureGates(minor int) map[string]gate {
 	return gates
 }
 
+// HasFeatureGate tells that kubeadm of a version has a feature gate that can have that value.
+func HasFeatureGate(version, name string, on bool) bool {
+	g, ok := featureGates(MinorOf(version))[name]
+	return ok && (on || !g.locked)
+}
+
 // removedGates are kubeadm's of earlier versions, with what became of them.
 var removedGates = map[string]string{
 	"EtcdLearnerMode":                  "members always join as learners",

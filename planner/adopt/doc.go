@@ -16,6 +16,7 @@ package adopt
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -136,6 +137,8 @@ func Read(s Seen) (*Found, error) {
 	if c.FeatureGates[config.RootlessControlPlane] {
 		return nil, fmt.Errorf("the cluster has kubeadm's feature gate %s: the pods of its control plane run as users of their own, and kubewright would run them as root. It stays with kubeadm", config.RootlessControlPlane)
 	}
+	// Gates of earlier versions stay in kubeadm-config, where kubeadm does not look at them.
+	maps.DeleteFunc(c.FeatureGates, func(name string, on bool) bool { return !config.HasFeatureGate(c.KubernetesVersion, name, on) })
 	r := &reader{seen: s, cluster: c}
 	slices.SortFunc(r.seen.Hosts, func(a, b Host) int { return strings.Compare(a.Target.String(), b.Target.String()) })
 	for i := range r.seen.Hosts {

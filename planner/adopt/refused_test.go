@@ -62,7 +62,9 @@ func TestUnreadable(t *testing.T) {
 	}{
 		{func(s *adopt.Seen) { delete(s.Objects, system("kubeadm-config")) }, was},
 		{configured(""), was},
-		{configured("kind: ["), "cannot read ClusterConfiguration: error converting YAML to JSON: "},
+		{configured("kind: ["), "the ClusterConfiguration in the ConfigMap kubeadm-config cannot be read: yaml: "},
+		{configured("apiServer: {extraArgs: {a: b}}"), "extraArgs of type []kubeadm.argConfig. " +
+			"Put it right there (kubectl -n kube-system edit configmap kubeadm-config), and run the same command again"},
 		{configured("apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\n"), "cannot read ClusterConfiguration of kubeadm.k8s.io/v1beta3: " +
 			"only ClusterConfiguration of kubeadm.k8s.io/v1beta4 is understood, as which kubeadm 1.31 and later write it when they upgrade a cluster"},
 		{configured("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.29.9\n"), "version 1.29.9 of Kubernetes is not supported: versions 1.34 to 1.37 are. An older cluster is upgraded by what made it first"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubewright/kubewright/config"
@@ -17,11 +18,17 @@ import (
 // ReadClusterConfiguration is the way back from what the kubeadm-config
 // ConfigMap holds to a cluster with that label: everything that kubeadm stores
 // there, and for the rest the defaults. What the hosts alone know (ports,
-// patches, timeouts, the proxies' environment) is not in it.
+// patches, timeouts, the proxies' environment) is not in it. A field that there is not
+// is passed over, as kubeadm does: nothing runs by it.
 func ReadClusterConfiguration(label, text string) (*config.Cluster, error) {
 	var k clusterConfiguration
-	if err := yaml.UnmarshalStrict([]byte(text), &k); err != nil {
-		return nil, fmt.Errorf("cannot read ClusterConfiguration: %w", err)
+	content, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = strictjson.UnmarshalCaseSensitivePreserveInts(content, &k)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the ClusterConfiguration in the ConfigMap kubeadm-config cannot be read: %w. "+
+			"Put it right there (kubectl -n kube-system edit configmap kubeadm-config), and run the same command again", err)
 	}
 	if k.APIVersion != "kubeadm.k8s.io/v1beta4" || k.Kind != "ClusterConfiguration" {
 		return nil, fmt.Errorf("cannot read %s of %s: only ClusterConfiguration of kubeadm.k8s.io/v1beta4 is understood, as which kubeadm 1.31 and later write it when they upgrade a cluster", k.Kind, k.APIVersion)

@@ -240,6 +240,20 @@ func TestReadsShortestPaths(t *testing.T) {
 	}
 }
 
+// TestReadsPastUnknownFields: kubeadm passes over fields that there are not, also where
+// only a capital is another one.
+func TestReadsPastUnknownFields(t *testing.T) {
+	t.Parallel()
+	c, err := kubeadm.ReadClusterConfiguration("prod", "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3\n"+
+		"apiServer: {timeoutForControlPlane: 4m0s, certSANs: [a]}\ncontrolplaneendpoint: b\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.ControlPlaneEndpoint + strings.Join(c.APIServer.CertSANs, ","); got != "a" {
+		t.Errorf("got %q, want a", got)
+	}
+}
+
 // FuzzReadClusterConfiguration: what a cluster holds of its own configuration never
 // panics, and what is read can be rendered.
 func FuzzReadClusterConfiguration(f *testing.F) {
