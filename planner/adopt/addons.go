@@ -37,7 +37,11 @@ const sinceProxyPatch = "1.37."
 // are of CoreDNS, are no patch: a patch would keep them through every upgrade.
 func (r *reader) addons() error {
 	first := r.planes()[0]
-	for _, o := range kubeadm.Objects(r.input(first.node, first.host)) {
+	objects, err := kubeadm.Addons(r.input(first.node, first.host))
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
 		target, typed := "", any(nil)
 		switch {
 		case o.Ref == dnsDeployment:

@@ -55,6 +55,12 @@ func TestUnreadable(t *testing.T) {
 			s.Objects[system("kubeadm-config")] = state.FromGo(map[string]any{"data": map[string]any{"ClusterConfiguration": text}})
 		}
 	}
+	further := func(name, key, line string) func(*adopt.Seen) {
+		return func(s *adopt.Seen) {
+			text := s.Objects[system(name)].Get("data").AsMap()[key].AsString()
+			s.Objects[system(name)] = state.FromGo(map[string]any{"data": map[string]any{key: text + "\n" + line}})
+		}
+	}
 	const was = "the cluster has no ConfigMap kubeadm-config in kube-system with a ClusterConfiguration: it was not made by kubeadm"
 	for _, c := range []struct {
 		spoil func(*adopt.Seen)
@@ -73,6 +79,16 @@ func TestUnreadable(t *testing.T) {
 		{func(s *adopt.Seen) {
 			s.Objects[system("kubelet-config")] = state.FromGo(map[string]any{"data": map[string]any{"kubelet": "kind: ["}})
 		}, "the ConfigMap kubelet-config in kube-system has no kubelet that can be read. Put it right there, and run the same command again"},
+		{
+			further("kubelet-config", "kubelet", "maxPod: 1\n"),
+			`the ConfigMap kubelet-config in kube-system: cannot read the KubeletConfiguration: unknown field "maxPod". ` +
+				"Put it right there (kubectl -n kube-system edit configmap kubelet-config), and run the same command again",
+		},
+		{
+			further("kube-proxy", "config.conf", "modes: nftables\n"),
+			`the ConfigMap kube-proxy in kube-system: cannot read the KubeProxyConfiguration: unknown field "modes". ` +
+				"Put it right there (kubectl -n kube-system edit configmap kube-proxy), and run the same command again",
+		},
 		{
 			second(etcd, "      path: /var/lib/etcd\n", "      path: /data/etcd\n"),
 			"etcd does not keep its data in the same folder on all hosts: cp1 (/var/lib/etcd), cp2 (/data/etcd). A cluster has one, in which members are looked for, restored and reset. " +

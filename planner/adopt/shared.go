@@ -160,7 +160,8 @@ func (r *reader) proxyEnv() map[string]string {
 // cluster keeps, without what kubeadm fills in.
 func (r *reader) componentConfigs() error {
 	first := r.planes()[0]
-	kubelet, proxy, err := kubeadm.SharedConfigs(r.input(first.node, first.host))
+	in := r.input(first.node, first.host)
+	kubelet, proxy, err := kubeadm.SharedConfigs(in)
 	if err != nil {
 		return err
 	}
@@ -168,13 +169,29 @@ func (r *reader) componentConfigs() error {
 	r.cluster.Kubelet.Config, err = r.componentConfig(sharedKubelet, "kubelet", kubelet, map[string]any{"cgroupDriver": "systemd"})
 	// What is one host's alone has another place in the language.
 	r.cluster.Kubelet.Config = without(r.cluster.Kubelet.Config, "containerRuntimeEndpoint")
+	if err == nil {
+		_, _, err = kubeadm.SharedConfigs(in)
+		err = misfit(sharedKubelet, err)
+	}
 	if err != nil || r.cluster.KubeProxy.Disabled {
 		return err
 	}
 	r.cluster.KubeProxy.Config, err = r.componentConfig(proxyConfig, "config.conf", proxy,
 		map[string]any{"clientConnection": map[string]any{"kubeconfig": "/var/lib/kube-proxy/kubeconfig.conf"}})
 	r.cluster.KubeProxy.Config = without(r.cluster.KubeProxy.Config, "hostnameOverride")
+	if err == nil {
+		_, _, err = kubeadm.SharedConfigs(in)
+		err = misfit(proxyConfig, err)
+	}
 	return err
+}
+
+// misfit says of what a component could not be configured with where that is kept.
+func misfit(kept state.ObjectRef, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the ConfigMap %s in kube-system: %w. Put it right there (kubectl -n kube-system edit configmap %s), and run the same command again", kept.Name, err, kept.Name)
 }
 
 // hashAnnotation is on a component's configuration that kubeadm generated.

@@ -12,6 +12,9 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
+// Addons are CoreDNS and kube-proxy alone, of a configuration that was not checked yet.
+func Addons(in Input) ([]Object, error) { return in.view().addonObjects() }
+
 // addonObjects are CoreDNS and kube-proxy, as far as they are wanted.
 func (v *view) addonObjects() ([]Object, error) {
 	var out []Object
