@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kubewright/kubewright/state/cache"
 )
@@ -109,8 +110,9 @@ func Int(i int64) Value { return Value{kind: KindNumber, text: strconv.FormatInt
 // Number makes a number value from its decimal form, which is kept as written.
 func Number(decimal string) Value { return Value{kind: KindNumber, text: decimal} }
 
-// String makes a string value.
-func String(s string) Value { return Value{kind: KindString, text: s} }
+// String makes a string value. Of bytes that are no UTF-8, which JSON cannot hold, it has
+// the visible form: what a value is does not change when it is saved.
+func String(s string) Value { return Value{kind: KindString, text: legible(s)} }
 
 // List makes a list value.
 func List(vs ...Value) Value { return Value{kind: KindList, more: &more{list: vs}} }
@@ -132,8 +134,17 @@ func Map(m map[string]Value) Value {
 	return Value{kind: KindMap, m: m}
 }
 
-// Args makes an ordered list of arguments.
-func Args(args []Arg) Value { return Value{kind: KindArgs, more: &more{args: args}} }
+// Args makes an ordered list of arguments, whose text is as String has it.
+func Args(args []Arg) Value {
+	if !slices.ContainsFunc(args, func(a Arg) bool { return !utf8.ValidString(a.Name) || !utf8.ValidString(a.Value) }) {
+		return Value{kind: KindArgs, more: &more{args: args}}
+	}
+	text := slices.Clone(args)
+	for i, a := range args {
+		text[i].Name, text[i].Value = legible(a.Name), legible(a.Value)
+	}
+	return Value{kind: KindArgs, more: &more{args: text}}
+}
 
 // PendingValue makes a value that only apply will know.
 func PendingValue(step, output string) Value {

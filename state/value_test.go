@@ -26,10 +26,10 @@ func drawValue(t *rapid.T, depth int) state.Value {
 	case 2:
 		return state.Int(rapid.Int64().Draw(t, "int"))
 	case 3:
-		return state.String(rapid.String().Draw(t, "string"))
+		return state.String(drawText(t, "string"))
 	case 4:
 		return state.Args(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) state.Arg {
-			return state.Arg{Name: rapid.String().Draw(t, "name"), Value: rapid.String().Draw(t, "value")}
+			return state.Arg{Name: drawText(t, "name"), Value: drawText(t, "value")}
 		}), 0, 3).Draw(t, "args"))
 	case 5:
 		return state.PendingValue(rapid.String().Draw(t, "step"), rapid.String().Draw(t, "output"))
@@ -48,6 +48,11 @@ func drawValue(t *rapid.T, depth int) state.Value {
 		}
 		return state.Map(m)
 	}
+}
+
+// drawText draws any bytes, as a host's file may hold them.
+func drawText(t *rapid.T, name string) string {
+	return rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, name)
 }
 
 func drawKey(t *rapid.T) string {
@@ -106,7 +111,9 @@ func TestValueJSON(t *testing.T) {
 		`{"$args":[["v","2"],["v",""]]}`: state.Args([]state.Arg{{Name: "v", Value: "2"}, {Name: "v"}}),
 		`{"$pending":{"output":"token","step":"cluster.prod/bootstrap-token"}}`: state.PendingValue("cluster.prod/bootstrap-token", "token"),
 		`{"$sensitive":{"fingerprint":"f","ref":"config:x"}}`:                   state.SensitiveValue("config:x", "f"),
-		`{"$map":{"$args":[]}}`: state.Map(map[string]state.Value{"$args": state.List()}),
+		`"gr\\xfc\\xdfe, Grüße"`:                                                state.String("gr\xfc\xdfe, Grüße"),
+		`{"$args":[["v","\\xff"]]}`:                                             state.Args([]state.Arg{{Name: "v", Value: "\xff"}}),
+		`{"$map":{"$args":[]}}`:                                                 state.Map(map[string]state.Value{"$args": state.List()}),
 	} {
 		if b, err := json.Marshal(v); err != nil || string(b) != want {
 			t.Errorf("json = %s, %v, want %s", b, err, want)

@@ -101,6 +101,45 @@ func TestSavedPlanThatSomebodyChanged(t *testing.T) {
 	}
 }
 
+// TestSavedPlanOfOtherBytes: what a host's file holds that is no UTF-8 is in the saved plan
+// as it was planned: the digest stays what it was, and the plan can be applied.
+func TestSavedPlanOfOtherBytes(t *testing.T) {
+	t.Parallel()
+	from := foundedFolder(t)
+	for file, shown := range map[string]string{
+		"10.0.0.21:/etc/sysctl.d/99-kubewright.conf":              `"not UTF-8"`,
+		"10.0.0.21:/var/lib/kubelet/config.yaml":                  `gr\xfc\xdfe`,
+		"10.0.0.21:/var/lib/kubelet/kubeadm-flags.env":            `gr\\xfc\\xdfe`,
+		"10.0.0.11:/etc/kubernetes/manifests/kube-apiserver.yaml": `gr\xfc\xdfe`,
+	} {
+		f := from.copy(t)
+		host, path, _ := strings.Cut(file, ":")
+		text := "# gr\xfc\xdfe\n"
+		if strings.HasSuffix(path, ".env") {
+			text = "KUBELET_KUBEADM_ARGS=--node-ip=gr\xfc\xdfe\n"
+		}
+		f.must(t, "sim", "edit", host, "file", path, "append", text)
+		made := f.must(t, "plan", "-json")
+		f.must(t, "plan", "-out=plan.kwplan")
+		saved, err := planfile.Read(filepath.Join(string(f), "plan.kwplan"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if digest := planfile.Digest(saved.Plan); !strings.Contains(made, digest) {
+			t.Errorf("%s: the digest of the saved plan is %s; planned was\n%s", path, digest, made)
+		}
+		if out := f.must(t, "show", "plan.kwplan"); !strings.Contains(out, shown) {
+			t.Errorf("%s: the plan does not show %s:\n%s", path, shown, out)
+		}
+		if code, out := f.run("apply", "plan.kwplan"); code != 0 {
+			t.Errorf("%s: exit code %d\n%s", path, code, out)
+		}
+		if out := f.must(t, "plan"); !strings.Contains(out, "No changes.") {
+			t.Errorf("%s: still to be changed\n%s", path, out)
+		}
+	}
+}
+
 // TestSealedWithoutQuestions: who says -input=false is not asked for the passphrase
 // of the key that decrypts the state, by no command that reads it.
 func TestSealedWithoutQuestions(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
@@ -187,6 +188,10 @@ func parseFile(kind state.Kind, content []byte) (state.Value, error) {
 		return kubeadm.YAMLAttributes(content)
 	case state.KindEnvFile:
 		return kubeadm.KubeletFlagsAttributes(content)
+	}
+	if !utf8.Valid(content) {
+		// Another file might hold the very text that shows this one's bytes.
+		return attributes("content", string(content), "encoding", "not UTF-8"), nil
 	}
 	return attributes("content", string(content)), nil
 }
