@@ -110,16 +110,16 @@ type Step struct {
 	Gates []string `json:"gates,omitempty"`
 	// Impact is what the step means to those who use the cluster.
 	Impact string `json:"impact,omitempty"`
-	// Pods are all pods that a drain looks at, in order of their names. They are shown,
-	// and are no part of the digest.
+	// Pods are all pods that a drain looks at, or that end with a reset without one, in
+	// order of their names. They are shown, and are no part of the digest.
 	Pods       []DrainedPod `json:"pods,omitempty"`
 	Operations Operations   `json:"operations"`
 }
 
-// PodsNamed is how many pods the impact of a drain names, beside those that matter.
+// PodsNamed is how many pods the impact of such a step names, beside those that matter.
 const PodsNamed = 8
 
-// DrainedPod is a pod of a node that is to be drained.
+// DrainedPod is a pod of a node that is to be drained, or to be reset with its pods.
 type DrainedPod struct {
 	// Name is NAMESPACE/NAME.
 	Name string `json:"name"`

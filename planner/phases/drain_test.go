@@ -13,6 +13,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/providers/sim"
 )
 
@@ -280,8 +281,34 @@ func TestLeavingWithoutDrain(t *testing.T) {
 		diag.Warning, "Node leaves with its pods", "", `node.worker["w2"]`,
 		[]string{"With the reset 3 pods end", "shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/lone (no controller brings it back), shop/cart (ReplicaSet). Plan without"},
 	})
-	if stepOf(r.Plan, "w2/reset") == nil {
-		t.Errorf("the node does not leave:\n%s", describe(r.Plan))
+	reset := func(p *planner.Plan) string {
+		s := stepOf(p, "w2/reset")
+		if s == nil {
+			t.Fatalf("the node does not leave:\n%s", describe(p))
+		}
+		return s.Impact
+	}
+	const ends = "ends 3 pods: shop/cache (ReplicaSet, the data of its emptyDir is lost), shop/lone (no controller brings it back), shop/cart (ReplicaSet); stops the kubelet, "
+	if got := reset(r.Plan); !strings.HasPrefix(got, ends) {
+		t.Errorf("the reset means %q, want %q", got, ends)
+	}
+	if pods := stepOf(r.Plan, "w2/reset").Pods; len(pods) != 3 || pods[0].Name != "shop/cache" {
+		t.Errorf("programs are told of %v", pods)
+	}
+	// What ends is approved with the plan.
+	o.edit("10.0.0.11", "pod shop/late host-10-0-0-22 bare")
+	later, _ := plan("drain")
+	if planfile.Digest(later.Plan) == planfile.Digest(r.Plan) || len(planfile.Compare(r.Plan, later.Plan, nil)) != 1 {
+		t.Errorf("another pod ends than was approved, and that is no difference: %v", planfile.Compare(r.Plan, later.Plan, nil))
+	}
+	o.edit("10.0.0.11", "pod shop/late delete", "pod shop/cache delete", "pod shop/cart delete")
+	one, _ := plan("drain")
+	if got := reset(one.Plan); !strings.HasPrefix(got, "ends 1 pod: shop/lone (no controller brings it back); stops the kubelet, ") {
+		t.Errorf("the reset means %q", got)
+	}
+	// With the drain they are evicted before.
+	if drained, _ := plan("certs"); strings.Contains(reset(drained.Plan), "pod") {
+		t.Errorf("of a node that is drained the reset means %q", reset(drained.Plan))
 	}
 }
 

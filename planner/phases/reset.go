@@ -194,6 +194,7 @@ func (l leaver) resetStep() planner.Step {
 	if l.replaced {
 		s.Impact = "stops the kubelet, removes all containers and every file of Kubernetes; software and settings of the host stay"
 	}
+	l.endPods(&s)
 	return s
 }
 

@@ -13,11 +13,8 @@ import (
 // about data: that is refused which no drain would have saved either.
 func (v *View) undrained(p *planner.Plan) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if !slices.Contains(v.skipped, drainPhase) {
-		return nil
-	}
 	for _, l := range v.leavers() {
-		if len(l.drainStep().Operations) == 0 || p.Step(step(l.target, resetPhase)) == nil {
+		if !l.undrained() || p.Step(step(l.target, resetPhase)) == nil {
 			continue
 		}
 		if found := l.refuseLoss(); found != nil {
@@ -27,6 +24,30 @@ func (v *View) undrained(p *planner.Plan) diag.Diagnostics {
 		}
 	}
 	return diags
+}
+
+// undrained tells that the node would be drained, and that somebody has left that out.
+func (l leaver) undrained() bool {
+	return l.cluster != nil && slices.Contains(l.cluster.view.skipped, drainPhase) && len(l.drainStep().Operations) > 0
+}
+
+// endPods says, in front of what else the reset means, which pods end with it. It is what
+// the drain would say, so that who approves the plan approves these pods and no others.
+func (l leaver) endPods(s *planner.Step) {
+	if !l.undrained() {
+		return
+	}
+	pods := l.cluster.podsOf(l.Name)
+	for _, p := range pods {
+		s.Pods = append(s.Pods, planner.DrainedPod{Name: p.String(), Note: podNote(p, l.cluster.view.ObservedAt)})
+	}
+	switch len(pods) {
+	case 0:
+	case 1:
+		s.Impact = "ends 1 pod: " + l.cluster.withNotes(pods) + "; " + s.Impact
+	default:
+		s.Impact = fmt.Sprintf("ends %d pods: %s; %s", len(pods), l.cluster.withNotes(pods), s.Impact)
+	}
 }
 
 // refuseLoss refuses to reset a host with the only copy of some data.
