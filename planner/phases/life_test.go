@@ -253,15 +253,6 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 	if err := r.o.gates(ctx, s); err != nil {
 		return executor.Result{}, err
 	}
-	if slices.Contains(s.Gates, planner.WorkersGate) {
-		now := phases.View{Reports: r.o.view.Reports, Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{}}
-		if r.o.observeCluster(ctx, &now); now.Clusters["prod"] == nil {
-			return executor.Result{}, fmt.Errorf("the API does not tell its nodes: %v", now.ClusterErrors)
-		}
-		if err := r.o.view.RoomToTurn(s, now.Clusters["prod"].Nodes, nil); err != nil {
-			return executor.Result{}, err
-		}
-	}
 	learned := phases.Identify(r.o.view, s)
 	outputs, err := r.p.Perform(ctx, s, providers.Run{Token: run.Token, Lineage: "l1", Output: func(p state.Pending) (providers.Output, bool) {
 		out, ok := run.Outputs.Lookup(p)
@@ -286,12 +277,32 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 	return res, err
 }
 
-// gates are those of a step about etcd.
+// gates are those of a step about etcd, or about workers that are down.
 func (o *operator) gates(ctx context.Context, s *planner.Step) error {
+	if slices.Contains(s.Gates, planner.WorkersGate) {
+		return o.roomToTurn(ctx, s)
+	}
 	if len(o.config.Clusters) == 0 || o.config.Clusters[0].Etcd.External != nil || !slices.Contains(s.Gates, planner.QuorumGate) && !slices.Contains(s.Gates, planner.DowntimeGate) {
 		return nil
 	}
 	return o.quorum(ctx, s)
+}
+
+// roomToTurn is the gate about workers, evaluated as the command does: one that has just
+// joined gets a moment to become Ready.
+func (o *operator) roomToTurn(ctx context.Context, s *planner.Step) error {
+	var last error
+	for range 5 {
+		now := phases.View{Reports: o.view.Reports, Clusters: map[string]*state.ClusterReport{}, ClusterErrors: map[string]string{}, Etcds: map[state.Target]state.EtcdIdentity{}}
+		if o.observeCluster(ctx, &now); now.Clusters["prod"] == nil {
+			return fmt.Errorf("the API does not tell its nodes: %v", now.ClusterErrors)
+		}
+		if last = o.view.RoomToTurn(s, now.Clusters["prod"].Nodes, nil); last == nil {
+			return nil
+		}
+		o.world.Advance(10 * time.Second)
+	}
+	return last
 }
 
 // quorum is the gate of that name, evaluated as the command does: a member that

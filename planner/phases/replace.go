@@ -290,9 +290,10 @@ func (l leaver) keptMarks() *state.Marks {
 }
 
 // chainReplaced has replaced nodes join after they have left, and those that were
-// workers leave one at a time; control planes leave as walked through.
+// workers leave one at a time, in an upgrade when the control planes have the version
+// that they join with; control planes leave as walked through.
 func (b *builder) chainReplaced(c *cluster) {
-	var last state.Address
+	before := c.beforeJoins()
 	for _, n := range c.nodes {
 		if !c.view.replaces(n.target) {
 			continue
@@ -303,18 +304,33 @@ func (b *builder) chainReplaced(c *cluster) {
 				b.after(step(n.target, p.name), reset)
 			}
 		}
-		if c.view.Recorded.Nodes[n.target].Role != string(config.Worker) {
+		if !n.replacesWorker() {
 			continue
 		}
-		if !last.Target.IsZero() {
-			b.after(reset, last)
-			b.after(step(n.target, drainPhase), last)
+		for _, id := range before {
+			b.after(reset, id)
+			b.after(step(n.target, drainPhase), id)
 		}
-		last = step(n.target, waitBootstrapPhase)
+		back := step(n.target, waitBootstrapPhase)
 		if n.isControlPlane() {
-			last = step(n.target, waitPlanePhase)
+			back = step(n.target, waitPlanePhase)
 		}
+		before = []state.Address{back}
 	}
+}
+
+// replacesWorker tells that the node leaves as a worker and joins again in this plan.
+func (n *node) replacesWorker() bool {
+	return n.cluster.view.replaces(n.target) && n.cluster.view.Recorded.Nodes[n.target].Role == string(config.Worker)
+}
+
+// comesBack tells of a worker that it is away until it has joined: this plan takes it out
+// before, or an earlier apply did, as its host is ours already.
+func (n *node) comesBack() bool {
+	if n.isControlPlane() || !n.joins() {
+		return false
+	}
+	return n.replacesWorker() || !n.cluster.view.replaces(n.target) && n.report.Marks != nil
 }
 
 // endpointLeaves refuses to take away a control plane whose own address is the

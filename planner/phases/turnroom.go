@@ -22,8 +22,9 @@ func (n *node) turnGates() []string {
 // are unavailable, as a fresh look at the nodes shows them, that one more would be too
 // many. Hours may lie between the plan and the last worker's turn. Those that others of
 // our steps have emptied count as well, and those whose turn it is: they have passed this
-// gate, and may not be cordoned yet. A worker that is down, or emptied, itself loses nothing
-// by its turn, which may be what brings it back.
+// gate, and may not be cordoned yet. Of those that join in this plan only those count that
+// come back: on others nobody has relied so far. A worker that is down, or emptied, itself
+// loses nothing by its turn, which may be what brings it back.
 func (v *View) RoomToTurn(s *planner.Step, nodes map[string]state.NodeReport, turn map[state.Target]bool) error {
 	c := v.clusterOf(s.Target)
 	if c == nil || c.node(s.Target) == nil {
@@ -36,7 +37,7 @@ func (v *View) RoomToTurn(s *planner.Step, nodes map[string]state.NodeReport, tu
 	p := poolOf(pools, own)
 	members := c.members(pools)[p]
 	without := slices.DeleteFunc(slices.Clone(members), func(n *node) bool {
-		return n == own || n.joins() || !unavailable(n, nodes) && !turn[n.target]
+		return n == own || n.joins() && !n.comesBack() || !unavailable(n, nodes) && !turn[n.target]
 	})
 	most := atOnce(p.MaxUnavailable, len(members))
 	if len(without) < most {

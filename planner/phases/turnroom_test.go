@@ -72,6 +72,35 @@ func TestRoomToTurn(t *testing.T) {
 	}
 }
 
+// TestRoomBesideThoseThatJoin: a worker that has come back counts until it is Ready, and
+// one that has joined for the first time does not.
+func TestRoomBesideThoseThatJoin(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		join func(*operator)
+		want string
+	}{
+		"it is replaced": {func(o *operator) { o.replace = []state.Target{o.config.Nodes[2].Target} }, "emptied for the upgrade: w2. Bring"},
+		"it is new":      {func(o *operator) { o.edit("10.0.0.22", "reinstall", "install kubelet=1.36.3"); o.forgetNode(o.config.Nodes[2].Target) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := running(t, 1, 2, "1.35.8")
+			o.config.Clusters[0].KubernetesVersion = "1.36.3"
+			o.kubelets("1.36.3")
+			tt.join(o)
+			p, err := o.plan()
+			o.must(err)
+			nodes := maps.Clone(o.view.Clusters["prod"].Nodes)
+			nodes["host-10-0-0-22"] = state.NodeReport{}
+			err = o.view.RoomToTurn(turnDrain(t, o, p, "host-10-0-0-21"), nodes, nil)
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
 // turnDrain is the step that empties a node.
 func turnDrain(t *testing.T, o *operator, p *planner.Plan, name string) *planner.Step {
 	t.Helper()

@@ -105,7 +105,7 @@ func (n *node) beforeDrain() []state.Address {
 
 // beforeTurn are the kubelets whose turn comes before a node is drained for its own:
 // those of the control planes one after another, then those of the workers, of which
-// in a batch the one so many places before is back.
+// in a batch the one so many places before is back. Workers that are away come back first.
 func (n *node) beforeTurn() []state.Address {
 	c := n.cluster
 	planes := c.turning(config.ControlPlane)
@@ -122,7 +122,21 @@ func (n *node) beforeTurn() []state.Address {
 			needs = append(needs, step(o.target, kubeletStartPhase))
 		}
 	}
+	if !n.isControlPlane() {
+		needs = append(needs, c.workersBack()...)
+	}
 	return needs
+}
+
+// workersBack is when no worker is away any more.
+func (c *cluster) workersBack() []state.Address {
+	var out []state.Address
+	for _, n := range c.nodes {
+		if n.comesBack() {
+			out = append(out, step(n.target, waitBootstrapPhase))
+		}
+	}
+	return out
 }
 
 // before is the node so many places before another one, or nil.

@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -16,25 +17,35 @@ import (
 
 // TestUpgradeOrders runs the steps of upgrades in random orders that their needs
 // allow. At no moment do versions run together that may not, are more workers
-// down than allowed, or is a node touched before it was drained.
+// down than allowed, or one while a control plane has the old version still, or is a
+// node touched before it was drained. Workers that are replaced are down as well, from
+// the drain until they have joined.
 func TestUpgradeOrders(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		planes, workers int
 		from, to        string
+		kubelet         string
 		unavailable     string
 		down            int
+		replaced        []int
 	}{
-		{3, 4, "1.35.8", "1.36.3", "2", 2},
-		{3, 5, "1.34.9", "1.37.1", "40%", 2},
-		{1, 3, "1.36.1", "1.36.3", "10%", 1},
+		{3, 4, "1.35.8", "1.36.3", "1.36.3", "2", 2, nil},
+		{3, 5, "1.34.9", "1.37.1", "1.37.1", "40%", 2, nil},
+		{1, 3, "1.36.1", "1.36.3", "1.36.3", "10%", 1, nil},
+		{3, 3, "1.35.8", "1.36.3", "1.36.3", "1", 1, []int{0, 1}},
+		{1, 4, "1.36.1", "1.36.3", "1.36.3", "2", 2, []int{3}},
+		{1, 2, "1.36.3", "1.36.3", "1.36.1", "1", 1, []int{0}},
 	} {
-		t.Run(fmt.Sprintf("%d+%d %s to %s", c.planes, c.workers, c.from, c.to), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d+%d %s to %s, kubelets to %s, replaced %v", c.planes, c.workers, c.from, c.to, c.kubelet, c.replaced), func(t *testing.T) {
 			t.Parallel()
 			o := running(t, c.planes, c.workers, c.from)
 			o.config.Clusters[0].KubernetesVersion = c.to
 			o.config.Clusters[0].Upgrade.MaxUnavailable = c.unavailable
-			o.kubelets(c.to)
+			o.kubelets(c.kubelet)
+			for _, i := range c.replaced {
+				o.replace = append(o.replace, o.config.Nodes[c.planes+i].Target)
+			}
 			p, err := o.plan()
 			o.must(err)
 			most := 0
@@ -115,6 +126,10 @@ type upgradeWalk struct {
 	workers map[state.Target]bool
 	down    map[state.Target]bool
 	most    int
+	// to is the version that the control planes get, joins has the kubelets of nodes that
+	// join again.
+	to    planner.Release
+	joins map[state.Target]planner.Release
 	// running are the steps under way, of which any may end next.
 	running []*planner.Step
 	done    map[state.Address]bool
@@ -124,15 +139,19 @@ func newUpgradeWalk(t *testing.T, o *operator, from string) *upgradeWalk {
 	t.Helper()
 	w := &upgradeWalk{
 		t: t, workers: map[state.Target]bool{}, down: map[state.Target]bool{}, done: map[state.Address]bool{},
+		joins: map[state.Target]planner.Release{},
 		v: planner.Versions{
 			APIServers: map[string]planner.Release{}, ControllerManagers: map[string]planner.Release{},
 			Schedulers: map[string]planner.Release{}, Kubelets: map[string]planner.Release{},
 		},
 	}
 	r, _ := planner.ParseRelease(from)
+	w.to, _ = planner.ParseRelease(o.config.Clusters[0].KubernetesVersion)
 	for _, n := range o.config.Nodes {
 		name := n.Target.String()
-		w.v.Kubelets[name] = r
+		if w.v.Kubelets[name] = r; slices.Contains(o.replace, n.Target) {
+			w.joins[n.Target], _ = planner.ParseRelease(o.view.Reports[n.Target].Facts.KubeletVersion)
+		}
 		if w.workers[n.Target] = n.Role == config.Worker; !w.workers[n.Target] {
 			w.v.APIServers[name], w.v.ControllerManagers[name], w.v.Schedulers[name] = r, r, r
 		}
@@ -218,19 +237,30 @@ func (w *upgradeWalk) start(s *planner.Step) {
 		}
 		w.count()
 	}
-	if s.Phase == "drain" {
+	joins, again := w.joins[s.Target]
+	switch s.Phase {
+	case "drain":
 		w.down[s.Target] = true
-	}
-	if s.Phase == "kubelet-start" {
-		// Until the step has ended.
+	case "reset":
+		delete(w.v.Kubelets, name)
 		w.down[s.Target] = true
 		w.count()
+	case "kubelet-start":
+		// Until the step has ended.
+		if w.down[s.Target] = true; again {
+			w.v.Kubelets[name] = joins
+		}
+		w.count()
+	}
+	if broken := w.v.Skew(); len(broken) > 0 {
+		w.t.Fatalf("in %s: %v", s.ID, broken)
 	}
 }
 
 func (w *upgradeWalk) end(s *planner.Step) {
 	w.done[s.ID] = true
-	if s.Phase == "kubelet-start" {
+	_, again := w.joins[s.Target]
+	if s.Phase == "kubelet-start" && !again || s.Phase == "kubelet-wait-bootstrap" {
 		w.down[s.Target] = false
 	}
 }
@@ -242,7 +272,45 @@ func (w *upgradeWalk) count() {
 			down++
 		}
 	}
+	for name, r := range w.v.APIServers {
+		if down > 0 && r != w.to {
+			w.t.Fatalf("a worker is down and %s has %s still", name, r)
+		}
+	}
 	w.most = max(w.most, down)
+}
+
+// TestWorkerIsAwayUntilItIsBack: where an apply was cut short that had taken a worker out,
+// the others take their turns when it has joined again.
+func TestWorkerIsAwayUntilItIsBack(t *testing.T) {
+	t.Parallel()
+	o := running(t, 1, 2, "1.35.8")
+	o.config.Clusters[0].KubernetesVersion = "1.36.3"
+	o.kubelets("1.36.3")
+	w1 := o.config.Nodes[1].Target
+	o.replace = []state.Target{w1}
+	power := errors.New("the operator's machine is off")
+	o.around = func(s *planner.Step) error {
+		if s.Target == w1 && s.Phase == "kubelet-start" {
+			return power
+		}
+		return nil
+	}
+	if err := o.apply(); !errors.Is(err, power) {
+		t.Fatalf("apply: %v", err)
+	}
+	o.replace, o.around = nil, nil
+	p, err := o.plan()
+	o.must(err)
+	for seed := range uint64(20) {
+		w := newUpgradeWalk(t, o, "1.36.3")
+		w.joins[w1], w.down[w1] = w.to, true
+		if w.run(p, rand.New(rand.NewPCG(seed, 1))); w.most != 1 {
+			t.Fatalf("%d workers are down at once", w.most)
+		}
+	}
+	o.must(o.carryOut())
+	o.wantNothing()
 }
 
 // TestJoiningIsNotDown: a worker that joins anew in the same plan is none that is down,
