@@ -113,19 +113,51 @@ func (a *app) kubeconfig(ctx context.Context, o kubeconfigOptions) error {
 	if err != nil {
 		return err
 	}
-	if got.passing {
-		a.print(diag.Diagnostics{diag.Warningf("CA is being rotated", "The CA of cluster %q is on its way to a new one, and this certificate is still of the old one: "+
-			"it is believed only until the rotation drops that, whatever end it names. When the rotation is complete, run the same command again.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label))})
-	}
+	a.print(got.warnings(c))
 	return a.deliver(got, names, o)
 }
 
-// fetched is a kubeconfig. That it is passing tells that its certificate is of a CA
-// that a rotation is about to drop.
+// fetched is a kubeconfig.
 type fetched struct {
 	content state.Secret
+	// from is the control plane through which it was got.
+	from state.Target
+	// until is when its certificate ends, zero where it names none, and ended that it is over.
+	until time.Time
+	ended bool
+	// passing tells that its certificate is of a CA that a rotation is about to drop.
 	passing bool
 }
+
+// warnings are why nobody will believe it, or not for long.
+func (f fetched) warnings(c *config.Cluster) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if f.passing {
+		diags.Append(diag.Warningf("CA is being rotated", "The CA of cluster %q is on its way to a new one, and this certificate is still of the old one: "+
+			"it is believed only until the rotation drops that, whatever end it names. When the rotation is complete, run the same command again.", c.Label).At(c.Source).For(state.ClusterTarget(c.Label)))
+	}
+	if f.ended {
+		diags.Append(diag.Warningf("Certificate has ended", "The administrator's certificate, in %s on %s, ended on %s: no API server believes it any more. "+
+			"kubewright plan shows how it is renewed; apply that, and run the same command again.", phases.AdminKubeconfig, f.from, printedTime(f.until)).At(c.Source).For(state.ClusterTarget(c.Label)))
+	}
+	return diags
+}
+
+// belief says until when it is believed, where that is known.
+func (f fetched) belief() string {
+	switch end := printedTime(f.until); {
+	case f.until.IsZero():
+		return ""
+	case f.ended:
+		return ", and was believed until " + end
+	case f.passing:
+		return ", and is believed until the rotation of the CA drops the old one, " + end + " at the latest"
+	default:
+		return ", and is believed until " + end
+	}
+}
+
+func printedTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
 // chosenCluster is the cluster of that label, or the only one; how tells how a command
 // takes a label.
@@ -200,9 +232,13 @@ func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t st
 	case s.recorded != nil && s.recorded.Clusters[c.Label] != nil && !holds(certs, s.recorded.Clusters[c.Label].CA):
 		return fetched{}, errOtherCluster
 	}
-	signer, got := certs[0].KeyDigest, fetched{}
-	if k := r.Files[phases.AdminKubeconfig].Kubeconfig; op.CommonName == "" && k != nil && k.Client != nil {
-		signer = k.Client.IssuerKeyDigest
+	now := s.fleet.world.clock().Now()
+	signer, got := certs[0].KeyDigest, fetched{from: t}
+	switch k := r.Files[phases.AdminKubeconfig].Kubeconfig; {
+	case op.CommonName != "":
+		got.until = now.Add(op.Validity)
+	case k != nil && k.Client != nil:
+		signer, got.until, got.ended = k.Client.IssuerKeyDigest, k.Client.NotAfter, !now.Before(k.Client.NotAfter)
 	}
 	if successor := r.Files[next].Certificates; len(successor) > 0 {
 		got.passing = signer != successor[0].KeyDigest && holds(certs, successor[0].KeyDigest)
@@ -211,7 +247,7 @@ func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t st
 		got.content, err = s.fleet.world.issuer().ReadKubeconfig(ctx, h, phases.AdminKubeconfig)
 		return got, err
 	}
-	if d := outlives(certs[0], ca, op.Validity, s.fleet.world.clock().Now()); d != nil {
+	if d := outlives(certs[0], ca, op.Validity, now); d != nil {
 		return fetched{}, &diagError{diag.Diagnostics{d}}
 	}
 	got.content, err = s.fleet.world.issuer().Kubeconfig(ctx, h, op, contents)
@@ -221,14 +257,14 @@ func (s *session) kubeconfigThrough(ctx context.Context, c *config.Cluster, t st
 // outlives refuses a certificate that would end after the CA that signs it, as the
 // configuration's own may not: nobody would believe it to the end that it names.
 func outlives(ca state.CertificateInfo, file string, validity time.Duration, now time.Time) *diag.Diagnostic {
-	const summary, layout = "Certificate outlives its CA", "2006-01-02 15:04 MST"
-	until := ca.NotAfter.UTC().Format(layout)
+	const summary = "Certificate outlives its CA"
+	until := printedTime(ca.NotAfter)
 	switch left := ca.NotAfter.Sub(now).Truncate(time.Minute); {
 	case left >= validity:
 		return nil
 	case left < time.Minute:
 		return diag.Errorf(summary, "The CA %q (%s) is valid until %s, and it is %s: what it signs is worth nothing. Replace the CA first; kubewright plan says how.",
-			ca.CommonName, file, until, now.UTC().Format(layout))
+			ca.CommonName, file, until, printedTime(now))
 	default:
 		return diag.Errorf(summary, "The CA %q (%s) is valid until %s, which is sooner than -validity=%s from now, and a certificate is worth nothing after its CA. "+
 			"Give -validity=%s at most, or replace the CA first.", ca.CommonName, file, until, validity, left)
@@ -264,15 +300,7 @@ func (a *app) deliver(got fetched, names pki.Naming, o kubeconfigOptions) error 
 	if err := writeSecret(file, content); err != nil {
 		return fmt.Errorf("cannot write %s: %w", file, err)
 	}
-	text := fmt.Sprintf("Context %s is in %s.\n", names.Context, file)
-	if o.user != "" {
-		until := a.Now().Add(o.validity).UTC().Format("2006-01-02 15:04 MST")
-		if got.passing {
-			until = "the rotation of the CA drops the old one, " + until + " at the latest"
-		}
-		text = fmt.Sprintf("Context %s is in %s, and is believed until %s.\n", names.Context, file, until)
-	}
-	return a.say("%s", text)
+	return a.say("Context %s is in %s%s.\n", names.Context, file, got.belief())
 }
 
 // replaceable refuses a file that holds more than what is to be written anew: another
