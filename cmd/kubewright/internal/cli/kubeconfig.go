@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,8 +81,17 @@ func (o kubeconfigOptions) check(cmd *cobra.Command) error {
 		return errors.New("-user is empty")
 	case o.validity < time.Minute:
 		return fmt.Errorf("-validity=%s is too short to be of use", o.validity)
+	case o.server != "" && !isAPI(o.server):
+		return fmt.Errorf("-server=%s is not the URL of an API server: give it as https://HOST:PORT", state.ShellWord(o.server))
 	}
 	return nil
+}
+
+// isAPI tells that a text is a URL by which clients of Kubernetes call an API server and
+// send it what they prove themselves with.
+func isAPI(server string) bool {
+	u, err := url.Parse(server)
+	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 func (a *app) kubeconfig(ctx context.Context, o kubeconfigOptions) error {

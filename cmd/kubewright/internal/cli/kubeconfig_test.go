@@ -57,3 +57,29 @@ func TestOutlives(t *testing.T) {
 		}
 	}
 }
+
+// TestIsAPI: what clients cannot call, or would call without TLS, is no address of an API.
+func TestIsAPI(t *testing.T) {
+	t.Parallel()
+	for server, want := range map[string]bool{
+		"https://api.example.com:6443":  true,
+		"https://api.example.com":       true,
+		"https://[fd00::1]:6443":        true,
+		"https://gateway.example/k8s/1": true,
+		"http://api.example.com:6443":   false,
+		"HTTPS://":                      false,
+		"https://:6443":                 false,
+		"https://api.example.com:api":   false,
+		"https://api example.com":       false,
+		"https://ada:pw@api.example":    false,
+		"https://api.example/?a=b":      false,
+		"https://api.example/#a":        false,
+		"192.0.2.1:6443":                false,
+		"api.example.com":               false,
+		"foo bar":                       false,
+	} {
+		if got := isAPI(server); got != want {
+			t.Errorf("%s: %v, want %v", server, got, want)
+		}
+	}
+}
