@@ -37,7 +37,7 @@ const sinceProxyPatch = "1.37."
 // are of CoreDNS, are no patch: a patch would keep them through every upgrade.
 func (r *reader) addons() error {
 	first := r.planes()[0]
-	objects, err := kubeadm.Addons(r.input(first.node, first.host))
+	objects, err := kubeadm.Addons(written(r.input(first.node, first.host), r.addonsVersion()))
 	if err != nil {
 		return err
 	}
@@ -62,6 +62,17 @@ func (r *reader) addons() error {
 		}
 	}
 	return nil
+}
+
+// addonsVersion is the one of Kubernetes whose kubeadm wrote the addons, as kube-proxy's
+// image tells.
+func (r *reader) addonsVersion() string {
+	for _, c := range r.seen.Objects[proxyDaemons].Get("spec.template.spec.containers").AsList() {
+		if version := release(c.Get("image").AsString()); version != "" {
+			return version
+		}
+	}
+	return r.stored
 }
 
 // objectPatch is the strategic merge patch that gives an object's leaves the

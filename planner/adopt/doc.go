@@ -121,6 +121,8 @@ type reader struct {
 	cluster    *config.Cluster
 	nodes      []*config.Node
 	externalCA bool
+	// stored is the version in kubeadm-config.
+	stored string
 }
 
 // Read makes a configuration of what was seen. An error means that this is no
@@ -137,8 +139,6 @@ func Read(s Seen) (*Found, error) {
 	if c.FeatureGates[config.RootlessControlPlane] {
 		return nil, fmt.Errorf("the cluster has kubeadm's feature gate %s: the pods of its control plane run as users of their own, and kubewright would run them as root. It stays with kubeadm", config.RootlessControlPlane)
 	}
-	// Gates of earlier versions stay in kubeadm-config, where kubeadm does not look at them.
-	maps.DeleteFunc(c.FeatureGates, func(name string, on bool) bool { return !config.HasFeatureGate(c.KubernetesVersion, name, on) })
 	r := &reader{seen: s, cluster: c}
 	slices.SortFunc(r.seen.Hosts, func(a, b Host) int { return strings.Compare(a.Target.String(), b.Target.String()) })
 	for i := range r.seen.Hosts {
@@ -148,6 +148,9 @@ func Read(s Seen) (*Found, error) {
 	if len(r.planes()) == 0 {
 		return nil, fmt.Errorf("none of the %d hosts has a manifest of kube-apiserver", len(s.Hosts))
 	}
+	r.version()
+	// Gates of earlier versions stay in kubeadm-config, where kubeadm does not look at them.
+	maps.DeleteFunc(c.FeatureGates, func(name string, on bool) bool { return !config.HasFeatureGate(c.KubernetesVersion, name, on) })
 	keyless, err := r.authorities()
 	if err != nil {
 		return nil, err

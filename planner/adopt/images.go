@@ -9,11 +9,44 @@ import (
 
 // images reads where static pods have their images from. Which image one of them has is
 // no patch, as it is none of the addons': a patch would keep it through every upgrade.
-// One that is not as the cluster's configuration says is a change to come, as where an
-// upgrade was cut short.
+// One that is not of the cluster's version is a change to come, as where an upgrade was
+// cut short.
 func (r *reader) images() {
 	r.etcdTag()
 	r.repository()
+}
+
+// version is that of the newest API server where kubeadm-config says an older one: an
+// upgrade was cut short before it was written down. Nothing goes back to an older
+// version, so that the next plan finishes it.
+func (r *reader) version() {
+	r.stored = r.cluster.KubernetesVersion
+	for _, p := range r.planes() {
+		if newer := release(p.host.image("kube-apiserver")); kubeadm.NewerTag(newer, r.cluster.KubernetesVersion) {
+			r.cluster.KubernetesVersion = newer
+		}
+	}
+}
+
+// release is the version of Kubernetes that an image is of; empty where its tag says none.
+func release(image string) string {
+	version := strings.TrimPrefix(image[strings.LastIndexByte(image, ':')+1:], "v")
+	if config.MinorOf(version) == 0 {
+		return ""
+	}
+	return version
+}
+
+// written is an input as kubeadm of a version had it that wrote what is there. While an
+// upgrade is under way not all is of the cluster's version, and what another version
+// writes otherwise is nobody's wish.
+func written(in kubeadm.Input, version string) kubeadm.Input {
+	if version == "" {
+		return in
+	}
+	c := *in.Cluster
+	c.KubernetesVersion, in.Cluster = version, &c
+	return in
 }
 
 // etcdTag keeps an etcd that is newer than the one which is known to come with this

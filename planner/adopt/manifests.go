@@ -31,13 +31,13 @@ func (r *reader) staticPods() error {
 	return nil
 }
 
-// render is a manifest as kubeadm would write it.
+// render is a manifest as kubeadm of its component's version would write it.
 func (r *reader) render(p plane, component string) ([]byte, error) {
 	in := r.input(p.node, p.host)
 	if component == "etcd" {
 		return kubeadm.EtcdPod(in, "", false)
 	}
-	return kubeadm.StaticPod(in, component)
+	return kubeadm.StaticPod(written(in, release(p.host.image(component))), component)
 }
 
 // patches are those that make of the rendered manifest the one that is there.

@@ -111,6 +111,25 @@ func TestReadsImages(t *testing.T) {
 	}
 }
 
+// TestReadsHalfUpgrades: an upgrade that was cut short before kubeadm-config was written
+// is one to the version of the API servers that it has reached. What the version before
+// wrote otherwise is nobody's wish.
+func TestReadsHalfUpgrades(t *testing.T) {
+	for from, to := range map[string]string{"1.35.8": "1.36.3", "1.36.3": "1.37.1"} {
+		golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle")).Read(from, "second-control-plane")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := made(t, "second-control-plane")
+		x.golden = golden
+		x.edit(golden.Join, api, "kube-apiserver:v"+from, "kube-apiserver:v"+to)
+		text, _ := x.read(x.host(x.c.Founder, golden.Init), x.host(*x.c.Joiner, golden.Join))
+		if !strings.Contains(text, `"`+to+`"`) || strings.Contains(text, "patch") || strings.Contains(text, "config") {
+			t.Errorf("the configuration does not say %s, or more than that:\n%s", to, text)
+		}
+	}
+}
+
 // TestOwnPatchesStay: what one control plane has that speaks of itself is its own, also
 // while it is the only one: others that come have their own names and addresses. What
 // does not is the cluster's.

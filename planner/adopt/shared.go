@@ -159,59 +159,58 @@ func (r *reader) proxyEnv() map[string]string {
 // componentConfigs reads the configurations of kubelets and kube-proxy that the
 // cluster keeps, without what kubeadm fills in.
 func (r *reader) componentConfigs() error {
-	first := r.planes()[0]
-	in := r.input(first.node, first.host)
-	kubelet, proxy, err := kubeadm.SharedConfigs(in)
-	if err != nil {
-		return err
-	}
-	// A default that is written out says that the user gave a configuration.
-	r.cluster.Kubelet.Config, err = r.componentConfig(sharedKubelet, "kubelet", kubelet, map[string]any{"cgroupDriver": "systemd"})
-	// What is one host's alone has another place in the language.
-	r.cluster.Kubelet.Config = without(r.cluster.Kubelet.Config, "containerRuntimeEndpoint")
-	if err == nil {
-		_, _, err = kubeadm.SharedConfigs(in)
-		err = misfit(sharedKubelet, err)
-	}
+	err := r.componentConfig(keptConfig{
+		kept: sharedKubelet, key: "kubelet", version: r.stored, render: kubeadm.SharedKubeletConfig,
+		given: map[string]any{"cgroupDriver": "systemd"}, host: "containerRuntimeEndpoint",
+	}, &r.cluster.Kubelet.Config)
 	if err != nil || r.cluster.KubeProxy.Disabled {
 		return err
 	}
-	r.cluster.KubeProxy.Config, err = r.componentConfig(proxyConfig, "config.conf", proxy,
-		map[string]any{"clientConnection": map[string]any{"kubeconfig": "/var/lib/kube-proxy/kubeconfig.conf"}})
-	r.cluster.KubeProxy.Config = without(r.cluster.KubeProxy.Config, "hostnameOverride")
-	if err == nil {
-		_, _, err = kubeadm.SharedConfigs(in)
-		err = misfit(proxyConfig, err)
-	}
-	return err
+	return r.componentConfig(keptConfig{
+		kept: proxyConfig, key: "config.conf", version: r.addonsVersion(), render: kubeadm.SharedProxyConfig,
+		given: map[string]any{"clientConnection": map[string]any{"kubeconfig": "/var/lib/kube-proxy/kubeconfig.conf"}}, host: "hostnameOverride",
+	}, &r.cluster.KubeProxy.Config)
 }
 
-// misfit says of what a component could not be configured with where that is kept.
-func misfit(kept state.ObjectRef, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("the ConfigMap %s in kube-system: %w. Put it right there (kubectl -n kube-system edit configmap %s), and run the same command again", kept.Name, err, kept.Name)
+// keptConfig is a configuration of components that the cluster keeps for all nodes.
+type keptConfig struct {
+	kept state.ObjectRef
+	// key is the one in the ConfigMap, version that of the kubeadm which wrote it.
+	key, version string
+	render       func(kubeadm.Input) (state.Value, error)
+	// given is a default. One that is written out says that the user gave a configuration.
+	given map[string]any
+	// host is a field that is one host's alone, and has another place in the language.
+	host string
 }
 
 // hashAnnotation is on a component's configuration that kubeadm generated.
 const hashAnnotation = "kubeadm.kubernetes.io/component-config.hash"
 
-// componentConfig is what a ConfigMap says beyond the base.
-func (r *reader) componentConfig(ref state.ObjectRef, key string, base state.Value, given any) (state.Value, error) {
-	object := r.seen.Objects[ref]
+// componentConfig puts where a component's configuration belongs what the cluster's says
+// beyond kubeadm's.
+func (r *reader) componentConfig(c keptConfig, into *state.Value) error {
+	object, first := r.seen.Objects[c.kept], r.planes()[0]
 	if object.IsNull() {
-		return state.Null(), nil // the plan makes it
+		return nil // the plan makes it
 	}
-	seen := kubeadm.ReadDocument(object, key)
+	seen := kubeadm.ReadDocument(object, c.key)
 	if seen.IsNull() {
-		return seen, fmt.Errorf("the ConfigMap %s in kube-system has no %s that can be read. Put it right there, and run the same command again", ref.Name, key)
+		return fmt.Errorf("the ConfigMap %s in kube-system has no %s that can be read. Put it right there, and run the same command again", c.kept.Name, c.key)
+	}
+	base, err := c.render(written(r.input(first.node, first.host), c.version))
+	if err != nil {
+		return err
 	}
 	add, _ := over(base, seen)
 	if add.IsNull() && object.Get("metadata.annotations").AsMap()[hashAnnotation].AsString() == "" {
-		return state.FromGo(given), nil
+		add = state.FromGo(c.given)
 	}
-	return add, nil
+	*into = without(add, c.host)
+	if _, err := c.render(written(r.input(first.node, first.host), c.version)); err != nil {
+		return fmt.Errorf("the ConfigMap %s in kube-system: %w. Put it right there (kubectl -n kube-system edit configmap %s), and run the same command again", c.kept.Name, err, c.kept.Name)
+	}
+	return nil
 }
 
 // hoist says once for the cluster what all its nodes have.

@@ -147,16 +147,17 @@ func ReadDocument(object state.Value, key string) state.Value {
 	return v
 }
 
-// SharedConfigs are the configurations of kubelets and kube-proxy that kubeadm
-// would keep in the cluster, as documents.
-func SharedConfigs(in Input) (kubelet, proxy state.Value, err error) {
-	v := in.view()
-	k, err := v.kubeletConfigMap()
-	if err != nil {
-		return kubelet, proxy, err
-	}
-	p, err := v.proxyConfigMap()
-	return ReadDocument(k.Object, "kubelet"), ReadDocument(p.Object, "config.conf"), err
+// SharedKubeletConfig is the configuration of kubelets that kubeadm would keep in the
+// cluster, as a document.
+func SharedKubeletConfig(in Input) (state.Value, error) {
+	o, err := in.view().kubeletConfigMap()
+	return ReadDocument(o.Object, "kubelet"), err
+}
+
+// SharedProxyConfig is that of kube-proxy.
+func SharedProxyConfig(in Input) (state.Value, error) {
+	o, err := in.view().proxyConfigMap()
+	return ReadDocument(o.Object, "config.conf"), err
 }
 
 // AsYAML writes a tree down as YAML with sorted keys.
