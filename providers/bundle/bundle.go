@@ -42,7 +42,8 @@ func DefaultReleases() Releases {
 
 // Wish is what the folder is to hold.
 type Wish struct {
-	// Kubernetes is the version of kubelet, kubeadm and kubectl, without v.
+	// Kubernetes is the version of kubelet, kubeadm and kubectl, without v; empty leaves
+	// them out.
 	Kubernetes string
 	Releases
 	// Architectures are amd64, arm64, ppc64le, s390x.

@@ -31,7 +31,7 @@ type release struct {
 func (w Wish) releases() []release {
 	var out []release
 	for _, arch := range w.Architectures {
-		for _, program := range []string{"kubelet", "kubeadm", "kubectl"} {
+		for _, program := range w.programs() {
 			out = append(out, release{file: arch + "/" + program, url: func(s Sources) string {
 				return s.Kubernetes + "/release/v" + w.Kubernetes + "/bin/linux/" + arch + "/" + program
 			}})
@@ -53,6 +53,14 @@ func (w Wish) releases() []release {
 		kept = append(kept, r)
 	}
 	return kept
+}
+
+// programs are those of Kubernetes that are wanted.
+func (w Wish) programs() []string {
+	if w.Kubernetes == "" {
+		return nil
+	}
+	return []string{"kubelet", "kubeadm", "kubectl"}
 }
 
 // onGitHub is a file of a release there; without a suffix its sum stands among

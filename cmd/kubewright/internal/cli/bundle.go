@@ -35,9 +35,10 @@ func (a *app) bundleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "bundle" + clusterArg, Short: "Make the folder of artifacts for hosts that reach nothing", Args: takes(0, 1),
 		Long: "bundle fetches what install { artifacts } brings to hosts: Kubernetes' programs, containerd, runc, CNI\n" +
-			"plugins, crictl, and all images as archives, with SHA256SUMS. Everything is held against what its project\n" +
-			"publishes, and what is there already is not fetched again. It runs on a machine that reaches the projects'\n" +
-			"places or mirrors of them; the folder is then carried to where kubewright runs. No host is contacted.",
+			"plugins, crictl, and all images as archives, with SHA256SUMS; beside install { packages } the images alone.\n" +
+			"Everything is held against what its project publishes, and what is there already is not fetched again. It\n" +
+			"runs on a machine that reaches the projects' places or mirrors of them; the folder is then carried to where\n" +
+			"kubewright runs. No host is contacted.",
 		Example: "  kubewright bundle\n  kubewright bundle prod -arch=amd64,arm64\n" +
 			"  kubewright bundle -kubernetes-version=1.36.3 -dir=artifacts -from-images=mirror.example.com/k8s",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.bundle(cmd.Context(), o, args) },
@@ -75,6 +76,10 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 	}
 	w := bundle.Wish{Kubernetes: c.KubernetesVersion, Releases: o.releases, Architectures: o.arches, Images: imagesOf(c, o)}
 	progress := view.NewBundle(a.Stdout)
+	if c.Install.Packages != nil {
+		w.Kubernetes, w.Releases = "", bundle.Releases{}
+		progress.Note("Hosts install the programs from packages (install.packages): the folder gets images alone.")
+	}
 	o.sources.Kubernetes, o.sources.GitHub = strings.TrimSuffix(o.sources.Kubernetes, "/"), strings.TrimSuffix(o.sources.GitHub, "/")
 	if err := bundle.Make(ctx, dir, w, o.sources, progress.File); err != nil {
 		if ctx.Err() != nil {
@@ -83,7 +88,7 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 		return &diagError{diag.Diagnostics{diag.Errorf("Bundle is not complete", "%s What is there already is right, and the same command goes on.", sentence(err.Error()))}}
 	}
 	catalog, diags := artifacts.Read(dir, called, state.Source{}, &artifacts.Memory{})
-	if !diags.HasErrors() && len(catalog.OtherVersions(w.Kubernetes)) > 0 {
+	if w.Kubernetes != "" && !diags.HasErrors() && len(catalog.OtherVersions(w.Kubernetes)) > 0 {
 		diags.Append(diag.Errorf("Artifacts of another version", "Asked for Kubernetes %s, and got: %s. Look at what -from-kubernetes has.", w.Kubernetes, strings.Join(catalog.OtherVersions(w.Kubernetes), ", ")))
 	}
 	if err := a.failed(diags); err != nil {

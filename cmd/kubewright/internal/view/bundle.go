@@ -15,6 +15,13 @@ type Bundle struct {
 // NewBundle prints to w.
 func NewBundle(w io.Writer) *Bundle { return &Bundle{w: w, count: map[string]int{}} }
 
+// Note prints a sentence of the whole.
+func (b *Bundle) Note(sentence string) {
+	if _, err := fmt.Fprintln(b.w, sentence); b.err == nil {
+		b.err = err
+	}
+}
+
 // File prints what became of a file: fetched, present, replaced, removed.
 func (b *Bundle) File(name, what string) {
 	b.count[what]++
