@@ -51,6 +51,18 @@ func (b *bundle) image(ctx context.Context, i Image, arch string) error {
 	return b.place(part, file, sum, Fetched)
 }
 
+// IsName tells whether an image can be bundled under a name, which says, or means, a tag.
+func IsName(image string) bool {
+	_, err := name.NewTag(image)
+	return err == nil && !strings.Contains(image, "//") // the client takes https: for a host
+}
+
+// IsDigest tells whether a name says its image's digest, and so none that hosts could ask for.
+func IsDigest(image string) bool {
+	_, err := name.NewDigest(image)
+	return err == nil
+}
+
 // pull writes an image into an archive. What the registry asks for it finds where
 // docker login keeps it.
 func pull(ctx context.Context, i Image, arch, file string) error {

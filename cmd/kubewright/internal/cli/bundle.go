@@ -59,12 +59,40 @@ func (a *app) bundleCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error {
+// check refuses flags that would otherwise be found wrong when most is fetched.
+func (o *bundleOptions) check() error {
 	for flag, address := range map[string]string{"from-kubernetes": o.sources.Kubernetes, "from-github": o.sources.GitHub} {
 		if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			// Not quoted: it may have a password in it.
-			return &usageError{"kubewright bundle", fmt.Errorf("what -%s names is no address as in https://mirror.example.com", flag)}
+			return fmt.Errorf("what -%s names is no address as in https://mirror.example.com", flag)
 		}
+	}
+	if o.registry != "" && !bundle.IsName(strings.TrimSuffix(o.registry, "/")+"/pause:1") {
+		return misnamed("from-images", o.registry, "repository as in mirror.example.com/k8s")
+	}
+	for _, image := range o.extra {
+		if bundle.IsDigest(image) {
+			return fmt.Errorf("-image=%s names a digest, and hosts ask for an image by name and tag, as in registry.example.com/network:1.0", image)
+		}
+		if !bundle.IsName(image) {
+			return misnamed("image", image, "image as in registry.example.com/network:1.0")
+		}
+	}
+	return nil
+}
+
+// misnamed is a flag that names something else than it should. What has an @ may have a
+// password before it.
+func misnamed(flag, value, what string) error {
+	if strings.Contains(value, "@") {
+		return fmt.Errorf("what -%s names is no %s. User and password are those that docker login keeps", flag, what)
+	}
+	return fmt.Errorf("-%s=%s is no %s", flag, value, what)
+}
+
+func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error {
+	if err := o.check(); err != nil {
+		return &usageError{"kubewright bundle", err}
 	}
 	c, err := a.bundled(ctx, o, args)
 	if err != nil {
