@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -67,6 +68,14 @@ func (o *bundleOptions) check() error {
 			return fmt.Errorf("what -%s names is no address as in https://mirror.example.com", flag)
 		}
 	}
+	if len(o.arches) == 0 {
+		return errors.New("-arch= names no architecture: amd64, arm64, ppc64le, s390x")
+	}
+	for _, arch := range o.arches {
+		if !artifacts.KnownArchitecture(arch) {
+			return fmt.Errorf("there is no Kubernetes for architecture %q: amd64, arm64, ppc64le, s390x", arch)
+		}
+	}
 	if o.registry != "" && !bundle.IsName(strings.TrimSuffix(o.registry, "/")+"/pause:1") {
 		return misnamed("from-images", o.registry, "repository as in mirror.example.com/k8s")
 	}
@@ -128,11 +137,6 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, args []string) error 
 // bundled is the cluster that the folder is for: of the configuration, or one of
 // defaults.
 func (a *app) bundled(ctx context.Context, o bundleOptions, args []string) (*config.Cluster, error) {
-	for _, arch := range o.arches {
-		if !artifacts.KnownArchitecture(arch) {
-			return nil, fmt.Errorf("there is no Kubernetes for architecture %q: amd64, arm64, ppc64le, s390x", arch)
-		}
-	}
 	if o.version != "" {
 		c := config.NewCluster("bundle", strings.TrimPrefix(o.version, "v"))
 		c.Install.Artifacts = "artifacts"
