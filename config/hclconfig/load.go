@@ -119,6 +119,9 @@ func (l *loader) load() *config.Config {
 		return nil
 	}
 	l.secretsInText(parsed)
+	for _, file := range parsed {
+		l.eval.report(duplicateKeys(file.Body))
+	}
 	merged := hcl.MergeFiles(parsed)
 	body := l.eval.read(merged, root, merged.MissingItemRange())
 	l.declareAll(body)

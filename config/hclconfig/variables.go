@@ -220,6 +220,7 @@ func (l *loader) variableFile(out map[string]given, name string, b []byte) {
 		l.unread = true
 		return
 	}
+	l.eval.report(duplicateKeys(file.Body))
 	attrs, diags := file.Body.JustAttributes()
 	l.eval.report(diags)
 	l.unread = l.unread || diags.HasErrors()
@@ -306,6 +307,10 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 		x, diags := parseExpression(g.text, "<value>")
 		if diags.HasErrors() {
 			l.badValue(v, g, "it is no expression of the type "+typeName(v.typ)+"; text in it must be quoted, as in [\"a\", \"b\"]")
+			return cty.NilVal, false
+		}
+		if duplicateKeys(x).HasErrors() {
+			l.badValue(v, g, "an object in it has a key twice, and only one of its values would count")
 			return cty.NilVal, false
 		}
 		g.expr = x

@@ -449,6 +449,35 @@ func TestUnsuitable(t *testing.T) {
 	}
 }
 
+// TestDuplicateKeys: an object that has a key twice is refused wherever a value comes from.
+func TestDuplicateKeys(t *testing.T) {
+	t.Parallel()
+	const declared = base + "variable \"hosts\" {\n  type = map(string)\n}\n"
+	const says = " and only one of its values would count. In a for_each each key is a node, and one would be missing. Give one of them another key, or take it out."
+	for name, tt := range map[string]struct {
+		files []string
+		arg   string
+		want  string
+	}{
+		"the folder's file": {[]string{"main.hcl", declared, "kubewright.kwvars", "hosts = {\n  a = 1\n  a = 2\n}"}, "", "kubewright.kwvars:3: error: Duplicate key: The object has this key already at kubewright.kwvars:2," + says},
+		"the command line":  {[]string{"main.hcl", declared}, "hosts={ a = 1, a = 2 }", `main.hcl:10: error: Invalid value for variable: The value of var.hosts from the option -var="hosts=…" is not suitable: an object in it has a key twice, and only one of its values would count.`},
+		"JSON":              {[]string{"main.hcl", declared, "kubewright.kwvars.json", `{"hosts": {"a": "1", "a": "2"}}`}, "", `kubewright.kwvars.json:1: error: Duplicate object attribute: An attribute named "a" was already defined at kubewright.kwvars.json:1,12-15.`},
+		"a for_each":        {[]string{"main.hcl", base + "node \"w\" {\n  for_each = { a = \"10.0.0.8\", a = \"10.0.0.9\" }\n  cluster = cluster.c\n  role = \"worker\"\n  address = each.value\n}\n"}, "", "main.hcl:11: error: Duplicate key: The object has this key already at main.hcl:11," + says},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := hclconfig.Options{FS: folder(tt.files...)}
+			if tt.arg != "" {
+				o.Vars = []hclconfig.VarArg{{Assignment: tt.arg}}
+			}
+			_, diags := hclconfig.Load(o)
+			if got := strings.Join(lines(diags), "\n"); got != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
 // TestTerraformFiles: files that Terraform would read are not read without a word.
 func TestTerraformFiles(t *testing.T) {
 	t.Parallel()

@@ -46,6 +46,40 @@ func TestOldHostGoesOn(t *testing.T) {
 	}
 }
 
+// A node that is given the host of another one is told whose it is, whatever becomes of
+// that one and whatever the flags say: neither of the two is to be taken off its host.
+func TestHostOfAnotherNode(t *testing.T) {
+	t.Parallel()
+	const cp1, cp2, w1, w2 = `node.cp["cp1"]`, `node.cp["cp2"]`, `node.worker["w1"]`, `node.worker["w2"]`
+	says := func(t *testing.T, node, address, was, other, at string) finding {
+		t.Helper()
+		return finding{diag.Error, "Host is another node", "main.hcl:" + map[string]string{cp1: "11", w1: "14", w2: "15"}[node], node, []string{
+			node + " has the address " + address + " now, and the machine there is the host of " + other + ". Nothing is changed on any host.",
+			"The state has " + node + " at " + was + ", and " + other + " at " + at + ".",
+			"apply without " + other + ", and with " + node + " at the address that it has in the state",
+		}}
+	}
+	t.Run("a key written for another", func(t *testing.T) {
+		t.Parallel()
+		o := founded(t, 3, 2)
+		places(o.config)
+		n := o.readdress(0, "10.0.0.12")
+		o.leave("cp2")
+		want := says(t, cp1, "10.0.0.12", "10.0.0.11", cp2, "10.0.0.12")
+		wantFindings(t, o.diagnose(), want)
+		o.replace, o.accept = []state.Target{n}, []state.Target{n}
+		wantFindings(t, o.diagnose(), want)
+	})
+	t.Run("addresses are exchanged", func(t *testing.T) {
+		t.Parallel()
+		o := founded(t, 3, 2)
+		places(o.config)
+		o.readdress(3, "10.0.0.22")
+		o.readdress(4, "10.0.0.21")
+		wantFindings(t, o.diagnose(), says(t, w1, "10.0.0.22", "10.0.0.21", w2, "10.0.0.22"), says(t, w2, "10.0.0.21", "10.0.0.22", w1, "10.0.0.21"))
+	})
+}
+
 // TestOnlyPlaneElsewhere: the only control plane is no block to take out, as the
 // cluster would go with it.
 func TestOnlyPlaneElsewhere(t *testing.T) {

@@ -61,7 +61,7 @@ func (v *View) replace() diag.Diagnostics {
 		if was == nil || r == nil || was.Cluster != n.Cluster {
 			continue
 		}
-		if d := cmp.Or(v.oldHostRuns(n, was, r), v.anotherMachine(n, was, r)); d != nil {
+		if d := cmp.Or(v.hostOfAnother(n, was, r), v.oldHostRuns(n, was, r), v.anotherMachine(n, was, r)); d != nil {
 			diags.Append(d)
 			continue
 		}
@@ -132,6 +132,26 @@ func (v *View) anotherMachine(n *config.Node, was *state.RecordedNode, r *state.
 		"Nothing is changed. If that is as it should be, have the node replaced, and say that the new machine is meant:\n\n"+
 		"  %s\n\n%s If it is not, correct the address.",
 		n.Target, n.Address, short(id), short(was.MachineID), AsFlags(n.Target, ReplaceFlag, AcceptNewHostFlag), first).At(n.Source).For(n.Target)
+}
+
+// hostOfAnother refuses the machine of another node, also where flags ask for it: that one
+// would leave the very host that this one is to be on. Most often a key or an address was
+// written for another, and neither is to leave.
+func (v *View) hostOfAnother(n *config.Node, was *state.RecordedNode, r *state.Report) *diag.Diagnostic {
+	if !otherMachine(was, r) {
+		return nil
+	}
+	for _, t := range slices.SortedFunc(maps.Keys(v.Recorded.Nodes), compareTargets) {
+		other := v.Recorded.Nodes[t]
+		if other.MachineID != r.Facts.MachineID || v.saidGone(t) {
+			continue
+		}
+		return diag.Errorf("Host is another node", "%s has the address %s now, and the machine there is the host of %s. Nothing is changed on any host. The state has %s at %s, and %s at %s. "+
+			"If a key or an address was written for another, as where two blocks have exchanged theirs, write both as they are in the state. If only the names have changed, say so with moved blocks.\n\n"+
+			"If %s is to be on this host, let %s leave it first: apply without %s, and with %s at the address that it has in the state.",
+			n.Target, n.AdvertiseAddress(), t, n.Target, was.Address, t, other.Address, n.Target, t, t, n.Target).At(n.Source).For(n.Target)
+	}
+	return nil
 }
 
 // oldHostRuns refuses another host for a node while the one that joined, at another

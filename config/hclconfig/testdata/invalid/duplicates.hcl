@@ -20,6 +20,14 @@ cluster "c" { # ERROR: Duplicate cluster block
 
 locals {
   a = 1
+  hosts = {
+    cp1   = "10.0.0.11"
+    "cp1" = "10.0.0.12" # ERROR: Duplicate key
+    cp2   = { a = 1, (upper("a")) = 2, b = { "${"x"}" = 1, x = 2 } } # ERROR: Duplicate key
+    1     = "10.0.0.14"
+    "1"   = "10.0.0.15" # ERROR: Duplicate key
+    (local.a) = "10.0.0.16"
+  }
 }
 
 locals {

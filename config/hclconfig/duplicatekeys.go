@@ -1,0 +1,58 @@
+package hclconfig
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// duplicateKeys finds keys that an object has twice: of HCL's native syntax the last value
+// would count without a word, and in a for_each that is a node less. The form in JSON, and
+// a for in braces, refuse them by themselves. Keys that are computed are not looked at.
+func duplicateKeys(x any) hcl.Diagnostics {
+	node, native := x.(hclsyntax.Node)
+	if !native {
+		return nil
+	}
+	return hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
+		object, ok := n.(*hclsyntax.ObjectConsExpr)
+		if !ok {
+			return nil
+		}
+		var diags hcl.Diagnostics
+		first := map[string]hcl.Range{}
+		for _, item := range object.Items {
+			key, at := literalKey(item.KeyExpr), item.KeyExpr.Range()
+			before, twice := first[key]
+			switch {
+			case key == "":
+			case !twice:
+				first[key] = at
+			default:
+				diags = append(diags, &hcl.Diagnostic{
+					Severity: hcl.DiagError, Summary: "Duplicate key", Subject: &at,
+					Detail: fmt.Sprintf("The object has this key already at %s, and only one of its values would count. In a for_each each key is a node, and one would be missing. Give one of them another key, or take it out.", place(before)),
+				})
+			}
+		}
+		return diags
+	})
+}
+
+// literalKey is a key that is written out; empty for one that is computed.
+func literalKey(x hclsyntax.Expression) string {
+	if len(x.Variables()) > 0 {
+		return ""
+	}
+	v, diags := x.Value(nil)
+	if diags.HasErrors() {
+		return ""
+	}
+	s, err := convertTo(v, cty.String)
+	if err != nil || s.IsNull() || !s.IsKnown() {
+		return ""
+	}
+	return s.AsString()
+}
