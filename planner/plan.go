@@ -3,6 +3,7 @@ package planner
 import (
 	"slices"
 
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -261,6 +262,10 @@ type Plan struct {
 	// Policies is what the policies said when the plan was made; an apply asks them
 	// again. It depends on the time and on who approves, and is no part of the digest.
 	Policies []PolicyFinding `json:"policies,omitempty"`
+	// Diagnostics are the warnings about the configuration and the plan that it was shown
+	// with, for whoever reads it elsewhere; they hold no secret, and are no part of the
+	// digest.
+	Diagnostics []diag.JSON `json:"diagnostics,omitempty"`
 	// Withheld lists targets whose steps were left out, and why.
 	Withheld []state.Unobserved `json:"withheld,omitempty"`
 }

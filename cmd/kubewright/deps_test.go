@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	// Folders for tests.
 	"config/artifacts/artifactstest": {},
 	"config/hclconfig":               {"state", "config", "config/diag", "config/manifest"},
-	"planner":                        {"state"},
+	"planner":                        {"state", "config/diag"},
 	"planner/dag":                    {},
 	"planner/policy":                 {"state", "config", "planner"},
 	"planner/phases/kubeadm":         {"state", "state/cache", "config"},

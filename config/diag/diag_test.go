@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -64,6 +65,26 @@ func TestJSON(t *testing.T) {
 		`"highlight_start_offset":2,"highlight_end_offset":8,"values":["each.key is \"a\""]}}`
 	if string(b) != want {
 		t.Errorf("got\n%s\nwant\n%s", b, want)
+	}
+}
+
+// TestJSONBack: a finding that was kept as JSON is printed as it was, without its file.
+func TestJSONBack(t *testing.T) {
+	d := diag.Warningf("Unsupported argument", "An argument named %q is not expected here.", "adress").
+		At(subject()).In(state.Source{File: "cluster.hcl", Line: 1}).For(state.NodeTarget("w3")).With("each.key is \"a\"")
+	d.Context.File, d.Subject.File = "cluster.hcl", "cluster.hcl"
+	kept := diag.Diagnostics{d}.JSON(source)
+	if again := (diag.Diagnostics{kept[0].Diagnostic()}).JSON(nil); !reflect.DeepEqual(again, kept) || kept[0].Snippet == nil {
+		t.Errorf("got  %+v\nwant %+v", again, kept)
+	}
+	// Whoever wrote the file that it is read from may have written anything.
+	for _, s := range []diag.Snippet{
+		{Code: "a", StartLine: 0}, {Code: "a", StartLine: -9}, {Code: "a", StartLine: 1, HighlightStart: -1}, {Code: "a", StartLine: 1, HighlightEnd: 2},
+		{Code: "abc", StartLine: 1, HighlightStart: 2, HighlightEnd: 1},
+	} {
+		if got := (diag.JSON{Snippet: &s}).Diagnostic(); got.Snippet != nil {
+			t.Errorf("%+v is quoted", s)
+		}
 	}
 }
 

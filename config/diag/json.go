@@ -2,6 +2,7 @@ package diag
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -59,6 +60,39 @@ func (d *Diagnostic) JSON(source func(file string) []byte) JSON {
 		}
 	}
 	return j
+}
+
+// Diagnostic is the finding again. What it quotes is what was quoted, and of its values
+// those that were quoted with it.
+func (j JSON) Diagnostic() *Diagnostic {
+	d := &Diagnostic{Severity: j.Severity, Summary: j.Summary, Detail: j.Detail, Address: j.Address}
+	if r := j.Range; r != nil {
+		d.Subject = state.Source{
+			File: r.Filename, Line: r.Start.Line, Column: r.Start.Column, StartByte: r.Start.Byte,
+			EndLine: r.End.Line, EndColumn: r.End.Column, EndByte: r.End.Byte,
+		}
+	}
+	if s := j.Snippet; s != nil && s.fits() {
+		d.Snippet = s
+	}
+	return d
+}
+
+// fits tells that the highlighted part is a part of the code. Anybody may have written
+// the file that a finding is read from.
+func (s *Snippet) fits() bool {
+	return s.StartLine > 0 && 0 <= s.HighlightStart && s.HighlightStart <= s.HighlightEnd && s.HighlightEnd <= len(s.Code)
+}
+
+// JSON converts the findings, in order; it is never nil, which JSON has no list for.
+func (ds Diagnostics) JSON(source func(file string) []byte) []JSON {
+	sorted := slices.Clone(ds)
+	sorted.Sort()
+	out := make([]JSON, 0, len(sorted))
+	for _, d := range sorted {
+		out = append(out, d.JSON(source))
+	}
+	return out
 }
 
 // Excerpt cuts the subject's lines out of its file; nil when there is no text.

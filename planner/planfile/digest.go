@@ -32,6 +32,11 @@ func Digest(p *planner.Plan) string {
 	}
 	same.Policies = nil // when it is, and who has approved
 	same.Certificates = nil
+	// A warning is about the plan. It tells where in which file, how often an API was asked
+	// and for how many days something lasts, none of which makes it another plan. What
+	// somebody has to have approved is in the plan itself: which pods end, and which budgets
+	// say no, in the impact of the step.
+	same.Diagnostics = nil
 	for i := range same.Withheld {
 		same.Withheld[i].Reason, same.Withheld[i].Remedy = "", "" // what was heard, and from whom
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/state"
@@ -210,6 +211,9 @@ func TestDigest(t *testing.T) {
 		"policy": func(p *planner.Plan) { p.Policies = []planner.PolicyFinding{{Policy: "calm", Rule: "freeze"}} },
 		"days": func(p *planner.Plan) {
 			p.Certificates = []planner.CertificateEnd{{Path: "/x", DaysLeft: 3, Due: true}}
+		},
+		"warnings": func(p *planner.Plan) {
+			p.Diagnostics = []diag.JSON{{Severity: diag.Warning, Summary: "Removed APIs are in use", Detail: "By 3."}}
 		},
 		"bytes": func(p *planner.Plan) { p.Steps[0].Expectation("file:/x", "1") },
 		"pods":  func(p *planner.Plan) { p.Steps[0].Pods = []planner.DrainedPod{{Name: "shop/web", Note: "Job"}} },

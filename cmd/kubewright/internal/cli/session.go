@@ -67,6 +67,9 @@ type session struct {
 	fleet    *fleet
 	view     *phases.View
 	result   phases.Result
+	// warnings are those that were shown of the configuration and of the plan, which keeps
+	// them. What was said of this run alone, such as of its lock, is not among them.
+	warnings diag.Diagnostics
 	// typed is what has to be typed to approve; empty stands for yes.
 	typed string
 	// sending is the folder that this command sends files from; empty stands for
@@ -169,7 +172,7 @@ func (s *session) recall(ctx context.Context) error {
 // The state file learns them with the apply.
 func (s *session) rename() error {
 	moves, diags := phases.Moves(s.config, s.recorded)
-	if err := s.failed(diags); err != nil || len(moves) == 0 {
+	if err := s.heeded(diags); err != nil || len(moves) == 0 {
 		return err
 	}
 	renamed, err := statefile.Fold(s.recorded, []state.Entry{{Kind: state.EntryDone, Learned: state.Learned{Moved: moves}}})
@@ -233,7 +236,7 @@ func (s *session) load(ctx context.Context) error {
 		return err // asked for a variable, and interrupted
 	}
 	diags = append(diags, s.unfit(cfg, diags, !s.opts.destroy)...) // what goes needs no artifacts, which may be gone themselves
-	if err := s.failed(diags); err != nil {
+	if err := s.heeded(diags); err != nil {
 		return err
 	}
 	s.config = cfg
@@ -279,7 +282,7 @@ func (s *session) hold(ctx context.Context, operation string) error {
 }
 
 // plan observes everything and plans: nothing is written anywhere. Warnings are
-// printed.
+// printed, and kept with the plan.
 func (s *session) plan(ctx context.Context) error {
 	make := s.planner
 	if make == nil {
@@ -289,7 +292,21 @@ func (s *session) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.failed(append(s.idlePatterns(), diags...))
+	if err := s.heeded(append(s.idlePatterns(), diags...)); err != nil {
+		return err
+	}
+	s.result.Plan.Diagnostics = s.warnings.JSON(s.sources)
+	return nil
+}
+
+// heeded is failed for findings about the configuration or the plan, whose warnings the
+// plan keeps as they were shown: without secrets.
+func (s *session) heeded(diags diag.Diagnostics) error {
+	if err := s.failed(diags); err != nil {
+		return err
+	}
+	s.warnings.Append(diags...)
+	return nil
 }
 
 // replan plans what the configuration asks for, once more.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -24,6 +25,7 @@ type toldPlan struct {
 	Drift     []toldItem     `json:"resource_drift"`
 	Quorum    []string       `json:"quorum"`
 	Policies  []toldPolicy   `json:"policies"`
+	Warnings  []diag.JSON    `json:"diagnostics"`
 }
 
 type toldResource struct {
@@ -63,7 +65,7 @@ type toldPolicy struct {
 func (r toldResource) requested() bool { return r.Reason == planner.ReasonRequested }
 
 // TestReadersSayTheSame reads out of every form what it says of each change: path, before
-// and after, the reason, what a step means, quorum and policies. JSON says what the plan
+// and after, the reason, what a step means, quorum, policies and warnings. JSON says what the plan
 // has; every other form says of that what it shows, and gives no reason of its own.
 func TestReadersSayTheSame(t *testing.T) {
 	for name, fixture := range fixtures {
@@ -79,6 +81,7 @@ func TestReadersSayTheSame(t *testing.T) {
 			told.asJUnit(t, planAs(t, plan, "junit"))
 			told.asMarkdown(t, planAs(t, plan, "markdown"))
 			told.asText(t, render(t, plan, view.Options{Width: 1000, Full: true}))
+			told.warned(t, plan)
 		})
 	}
 }
@@ -462,6 +465,30 @@ func (p toldPlan) asText(t *testing.T, text string) {
 		}
 		if !strings.Contains(part, fmt.Sprintf("policy %q", f.Policy)) || !regexp.MustCompile(`(?m)^  `+f.Rule+`  \S+\n    `+regexp.QuoteMeta(f.Message)+`$`).MatchString(part) {
 			t.Errorf("the text does not say %s", f.text())
+		}
+	}
+}
+
+// warned: every form has each warning, to its last word.
+func (p toldPlan) warned(t *testing.T, plan *planner.Plan) {
+	if !reflect.DeepEqual(p.Warnings, plan.Diagnostics) {
+		t.Errorf("JSON has the warnings %v, the plan %v", p.Warnings, plan.Diagnostics)
+	}
+	words := func(text string) string {
+		text = strings.NewReplacer("%0A", " ", "%25", "%", "&#39;", "'", "&#34;", `"`, "\n>", " ", "&#xA;", " ").Replace(text)
+		return strings.Join(strings.Fields(text), " ")
+	}
+	for _, format := range view.PlanFormats() {
+		text := planAs(t, plan, format)
+		if format == "json" {
+			continue
+		}
+		for _, w := range p.Warnings {
+			for _, said := range []string{w.Summary, w.Detail} {
+				if !strings.Contains(words(text), words(said)) {
+					t.Errorf("%s does not say %q", format, said)
+				}
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -29,9 +30,9 @@ type annotation struct {
 }
 
 // annotations prints a plan as annotations of a workflow. Each changed item is
-// in one, at the line that changes it: what is destroyed or replaced, what
-// changed outside and what could not be looked at as warnings, what policies refuse as errors, the rest as
-// notices. Those that GitHub would not show are counted in the last of a level.
+// in one, at the line that changes it: what the plan warns of, what is destroyed or
+// replaced, what changed outside and what could not be looked at as warnings, what
+// policies refuse as errors, the rest as notices. Those that GitHub would not show are counted in the last of a level.
 func annotations(w io.Writer, plan *planner.Plan, o Options) error {
 	r := newReview(plan, o)
 	all := collectAnnotations(r)
@@ -95,6 +96,9 @@ func (a *annotated) add(level, title string, origin state.Source, of string, lin
 // collectAnnotations says everything, the worst first.
 func collectAnnotations(r *review) *annotated {
 	a := &annotated{place: map[annotatedKey]*annotation{}}
+	for _, d := range warningsOf(r.Plan) {
+		a.add("warning", d.Summary, d.Subject, "", warningLines(d)...)
+	}
 	for _, u := range r.Withheld {
 		a.add("warning", "could not be looked at", state.Source{}, u.Target.String(), u.Reason, u.Remedy)
 	}
@@ -112,6 +116,19 @@ func collectAnnotations(r *review) *annotated {
 		a.add("warning", planner.ReasonDrift+", and left so", originOf(d.Change), d.Address.Target.String(), itemLines(d)...)
 	}
 	return a
+}
+
+// warningLines are those of a warning, which stands at what it would quote. None is so
+// long that nothing of it would be shown.
+func warningLines(d *diag.Diagnostic) []string {
+	var out []string
+	if d.Address != "" {
+		out = append(out, "with "+d.Address)
+	}
+	for line := range strings.SplitSeq(CleanText(d.Detail), "\n") {
+		out = append(out, cut(line, maxAnnotationLength/2))
+	}
+	return out
 }
 
 // resource says what changes an existing resource at the lines that change it,

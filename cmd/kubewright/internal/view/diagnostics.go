@@ -105,7 +105,10 @@ func (p *page) diagnostic(d *diag.Diagnostic, source func(string) []byte, more i
 	if p.color {
 		left, width = rule("│")+" ", p.width-2
 	}
-	body := p.finding(d, source, title, width, rule)
+	body := strings.Split(title+p.bold(wrap(Clean(d.Summary), width, "")), "\n")
+	if more := p.finding(d, source, width, rule); len(more) > 0 {
+		body = append(append(body, ""), more...)
+	}
 	if more > 0 {
 		body = append(body, "", "(and "+plural(more, "more similar warning")+" elsewhere)")
 	}
@@ -122,11 +125,9 @@ func (p *page) diagnostic(d *diag.Diagnostic, source func(string) []byte, more i
 	}
 }
 
-// finding is the text within the frame, line by line.
-func (p *page) finding(d *diag.Diagnostic, source func(string) []byte, title string, width int, rule func(string) string) []string {
-	lines := strings.Split(title+p.bold(wrap(Clean(d.Summary), width, "")), "\n")
-	lines = append(lines, "")
-	before := len(lines)
+// finding is the text below the summary, line by line: where it is, and what is wrong.
+func (p *page) finding(d *diag.Diagnostic, source func(string) []byte, width int, rule func(string) string) []string {
+	var lines []string
 	excerpt := p.excerpt(d, source, rule)
 	if d.Address != "" {
 		comma := ","
@@ -136,7 +137,7 @@ func (p *page) finding(d *diag.Diagnostic, source func(string) []byte, title str
 		lines = append(lines, "  with "+Clean(d.Address)+comma)
 	}
 	lines = append(lines, excerpt...)
-	if len(lines) > before && d.Detail != "" {
+	if len(lines) > 0 && d.Detail != "" {
 		lines = append(lines, "")
 	}
 	if d.Detail != "" {

@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
 )
@@ -24,6 +25,12 @@ func upgradePlan() *planner.Plan {
 		planner.Unit{Unit: "kubelet.service", Action: "restart", Reload: true}, planner.Cordon{Node: "w1", Undo: true})
 	m.Upgrades = []string{"kubernetes_version: 1.35.8 → 1.36.3; control planes one at a time; workers 1 at a time."}
 	m.Quorum = []string{"a snapshot is fetched to this machine and verified before a version changes."}
+	version := &diag.Snippet{Context: `cluster "prod"`, Code: `  kubernetes_version = "1.36.3"`, StartLine: 3, HighlightStart: 2, HighlightEnd: 31}
+	removed := diag.Warningf("Removed APIs are in use", "Since the API servers of cluster %q were started, they were asked for APIs that Kubernetes 1.36 does not serve. Such requests fail from then on:\n\n"+
+		"  resourceclaims.v1beta1.resource.k8s.io, removed in 1.36; written by gpu-operator\n\nBring those who ask to a version of the API that stays.", "prod").At(line(3)).For(prod)
+	room := diag.Warningf("Pods have nowhere to go", "Cluster %q: this plan empties w1, and no other node is left for pods there. The drain ends at its timeout (10m) and the plan stops there.", "prod").At(line(3)).For(prod)
+	removed.Snippet, room.Snippet = version, version
+	m.Diagnostics = diag.Diagnostics{removed, room}.JSON(nil)
 	return &m.Plan
 }
 

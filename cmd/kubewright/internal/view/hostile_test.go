@@ -70,6 +70,9 @@ func hostilePlan(s string) *planner.Plan {
 	m.Certificates = []planner.CertificateEnd{{Cluster: cluster, Node: t, Host: s, Path: s}, {Cluster: state.ClusterTarget(s), Node: t, Host: s, Path: s}}
 	m.Withheld = []state.Unobserved{{Target: state.NodeKeyTarget("gone", s), Reason: s, Remedy: s}}
 	m.Policies = []planner.PolicyFinding{{Policy: s, Rule: s, Message: s, Source: origin}, {Policy: s, Rule: s, Message: s, Overridden: true}}
+	m.Diagnostics = diag.Diagnostics{
+		(&diag.Diagnostic{Severity: diag.Warning, Summary: s, Detail: s, Address: s, Snippet: &diag.Snippet{Context: s, Code: s, StartLine: 3}}).At(origin).With(s),
+	}.JSON(nil)
 	m.Targets, m.Excluded, m.SkippedPhases, m.ToolVersion = []string{s}, []string{s}, []string{s}, s
 	m.Outputs = map[string]state.Value{s: state.String(s)}
 	return &m.Plan

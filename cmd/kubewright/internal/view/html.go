@@ -67,6 +67,7 @@ type pageData struct {
 	ToolVersion string
 	Command     string
 	Severe      []string
+	Warnings    []pageWarning
 	Withheld    []pageWithheld
 	Notes       [][2]string
 	Mended      string
@@ -80,6 +81,8 @@ type pageData struct {
 	// Left counts items that are not on the page, shown those that are.
 	Left, shown int
 }
+
+type pageWarning struct{ Summary, Text string }
 
 type pageWithheld struct{ Target, Reason, Remedy string }
 
@@ -123,6 +126,9 @@ func newPageHead(r *review) *pageData {
 
 func newPageData(r *review) *pageData {
 	d := newPageHead(r)
+	for _, w := range warningsOf(r.Plan) {
+		d.Warnings = append(d.Warnings, pageWarning{Clean(w.Summary), strings.Join(said(w, endless), "\n")})
+	}
 	for _, u := range r.Withheld {
 		d.Withheld = append(d.Withheld, pageWithheld{Clean(u.Target.String()), Clean(u.Reason), Clean(u.Remedy)})
 	}

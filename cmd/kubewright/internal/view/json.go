@@ -53,17 +53,11 @@ func StateJSON(w io.Writer, st *state.State) error {
 
 // ValidateJSON prints findings for programs, as one document.
 func ValidateJSON(w io.Writer, list diag.Diagnostics, source func(file string) []byte) error {
-	list = append(diag.Diagnostics{}, list...)
-	list.Sort()
-	found := []diag.JSON{}
-	for _, d := range list {
-		found = append(found, d.JSON(source))
-	}
 	return WriteJSON(w, struct {
 		FormatVersion string      `json:"format_version"`
 		Valid         bool        `json:"valid"`
 		Errors        int         `json:"error_count"`
 		Warnings      int         `json:"warning_count"`
 		Diagnostics   []diag.JSON `json:"diagnostics"`
-	}{jsonFormat, !list.HasErrors(), len(list.Errors()), len(list.Warnings()), found})
+	}{jsonFormat, !list.HasErrors(), len(list.Errors()), len(list.Warnings()), list.JSON(source)})
 }

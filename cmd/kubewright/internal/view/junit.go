@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/xml"
 	"io"
 	"strings"
@@ -12,8 +13,9 @@ import (
 // junitReport is the JUnit XML that test tabs of CI read: a suite per resource,
 // a case per changed item, or per step that changes none. What the plan changes
 // passes, with the difference as its output: a reviewer asked for it. What
-// somebody else has changed fails, and what could not be looked at is an error,
-// so that a nightly plan shows drift as a red test.
+// somebody else has changed fails, and what could not be looked at is an error, so
+// that a nightly plan shows drift as a red test. A warning passes with its text, as
+// whoever is to judge it has nothing to mend.
 type junitReport struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Name     string       `xml:"name,attr"`
@@ -77,6 +79,16 @@ func junit(w io.Writer, plan *planner.Plan, o Options) error {
 				c.Failure, c.Output = &junitProblem{Type: "policy", Message: policyText(f)}, ""
 			}
 			s.add(c)
+		}
+		report.add(s)
+	}
+	if list := warningsOf(r.Plan); len(list) > 0 {
+		s := junitSuite{Name: "warnings"}
+		for _, d := range list {
+			s.add(junitCase{
+				Name: Clean(d.Summary), ClassName: cmp.Or(Clean(d.Address), "kubewright"),
+				File: Clean(d.Subject.File), Line: d.Subject.Line, Output: strings.Join(said(d, endless), "\n"),
+			})
 		}
 		report.add(s)
 	}

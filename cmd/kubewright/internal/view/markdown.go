@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 )
 
@@ -53,8 +54,9 @@ func (m *markdownPage) head(r *review) {
 	m.WriteString("### kubewright: " + mdText(strings.TrimSuffix(r.headline(), ".")) + "\n\n")
 	var lines []string
 	if n := r.severe(); n != "" {
-		lines = append(lines, "> [!CAUTION]\n> "+n+"\n\n")
+		m.fits("> [!CAUTION]\n> " + n + "\n\n")
 	}
+	m.warnings(warningsOf(r.Plan))
 	for i, u := range r.Withheld {
 		if i == maxWithheld {
 			lines = append(lines, "- and "+itoa(len(r.Withheld)-i)+" more that could not be looked at\n")
@@ -80,6 +82,35 @@ func (m *markdownPage) head(r *review) {
 	}
 }
 
+// warnings quotes each as on the terminal, as long as they take no more than a part of the
+// room; of the others it says what they are called.
+func (m *markdownPage) warnings(list diag.Diagnostics) {
+	for i, d := range list {
+		text := quoted("[!WARNING]", "**"+mdText(d.Summary)+"**", fenced("", said(d, proseWidth)))
+		if m.Len()+len(text) > m.room/3 {
+			left := list[i:]
+			m.fits("- **" + plural(len(left), "more warning") + "**: " + mdText(bounded(summaries(left))) + ". `kubewright show` prints all of them.\n\n")
+			return
+		}
+		m.WriteString(text)
+	}
+}
+
+// quoted is a quotation of paragraphs, or of blocks that have lines of their own.
+func quoted(parts ...string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.Join(parts, "\n"), "\n") {
+		b.WriteString(strings.TrimRight("> "+line, " ") + "\n")
+	}
+	return b.String() + "\n"
+}
+
+// fenced is a block of code, whatever is in it.
+func fenced(language string, lines []string) string {
+	fence := strings.Repeat("`", max(3, longestRun(lines)+1))
+	return fence + language + "\n" + strings.Join(lines, "\n") + "\n" + fence
+}
+
 // maxWithheld is how many hosts are named that could not be looked at.
 const maxWithheld = 20
 
@@ -102,12 +133,15 @@ func (r *review) severe() string {
 }
 
 // bounded is a sentence from elsewhere, cut where it becomes too long for its place.
-func bounded(s string) string {
+func bounded(s string) string { return cut(s, maxSentence) }
+
+// cut is text of at most so many characters.
+func cut(s string, most int) string {
 	r := []rune(Clean(s))
-	if len(r) <= maxSentence {
+	if len(r) <= most {
 		return string(r)
 	}
-	return string(r[:maxSentence]) + "…"
+	return string(r[:most]) + "…"
 }
 
 const maxSentence = 400

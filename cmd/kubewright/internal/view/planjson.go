@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
 	"github.com/kubewright/kubewright/planner/planfile"
@@ -44,6 +45,7 @@ type planJSON struct {
 	Withheld        []state.Unobserved          `json:"withheld,omitempty"`
 	CutShort        []string                    `json:"cut_short,omitempty"`
 	Policies        []policyJSON                `json:"policies,omitempty"`
+	Diagnostics     []diag.JSON                 `json:"diagnostics,omitempty"`
 }
 
 // policyJSON is what a policy has against the plan. What is not overridden refuses an apply.
@@ -211,7 +213,7 @@ func planToJSON(plan *planner.Plan, o Options) planJSON {
 		Summary:         summaryJSON{add, change, remove},
 		ResourceChanges: []resourceJSON{}, ResourceDrift: []driftJSON{}, OutputChanges: outputChangesJSON(o.Recorded.Outputs, plan.Outputs),
 		Steps: stepsToJSON(plan, timeline), Estimate: estimateToJSON(timeline),
-		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, CutShort: plan.CutShort, PlannedValues: plannedJSON{outputsJSON(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
+		Limits: plan.Limits, Quorum: plan.Quorum, Upgrades: plan.Upgrades, Rotations: plan.Rotations, Certificates: plan.Certificates, Withheld: plan.Withheld, CutShort: plan.CutShort, Diagnostics: plan.Diagnostics, PlannedValues: plannedJSON{outputsJSON(plan.Outputs), moduleJSON{[]plannedResourceJSON{}}},
 	}
 	all := indexed(plan)
 	known := map[state.Target]bool{}

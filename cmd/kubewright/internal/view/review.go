@@ -17,7 +17,15 @@ import (
 // planFormats are the forms of a plan for readers outside of the terminal, by
 // name. All of them are made of the same value, so that they cannot disagree.
 var planFormats = map[string]func(io.Writer, *planner.Plan, Options) error{
-	"text": Plan, "json": PlanJSON, "markdown": markdown, "html": htmlPage, "junit": junit, "github": annotations,
+	"text": textPage, "json": PlanJSON, "markdown": markdown, "html": htmlPage, "junit": junit, "github": annotations,
+}
+
+// textPage is the plan as on the terminal, below its warnings.
+func textPage(w io.Writer, plan *planner.Plan, o Options) error {
+	if err := Diagnostics(w, warningsOf(plan), o, nil); err != nil {
+		return err
+	}
+	return Plan(w, plan, o)
 }
 
 // PlanFormats are the names of the forms of a plan.
