@@ -45,8 +45,14 @@ func Alarmed(members []state.EtcdMember) string {
 	return text
 }
 
+// HasAlarm tells that some member has raised the alarm.
+func HasAlarm(members []state.EtcdMember, alarm string) bool {
+	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return slices.Contains(m.Alarms, alarm) })
+}
+
 // AlarmsAllow is part of the gate etcd-quorum: nothing is done to members of an
-// etcd with an alarm but what helps against it.
+// etcd with an alarm but what helps against it. Against the one for corrupt data nothing
+// of ours does: which of the members are right has to be settled first.
 func AlarmsAllow(step *Step, members []state.EtcdMember) error {
 	text := Alarmed(members)
 	helps := slices.ContainsFunc(step.Operations, func(op Operation) bool {
@@ -56,7 +62,7 @@ func AlarmsAllow(step *Step, members []state.EtcdMember) error {
 		}
 		return false
 	})
-	if text == "" || helps {
+	if text == "" || helps && !HasAlarm(members, AlarmCorrupt) {
 		return nil
 	}
 	return fmt.Errorf("refused: %s", text)

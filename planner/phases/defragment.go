@@ -95,11 +95,9 @@ func rankOf(so bool) int {
 	return 0
 }
 
-func full(members []state.EtcdMember) bool {
-	return slices.ContainsFunc(members, func(m state.EtcdMember) bool { return slices.Contains(m.Alarms, planner.AlarmNoSpace) })
-}
+func full(members []state.EtcdMember) bool { return planner.HasAlarm(members, planner.AlarmNoSpace) }
 
-// careFor is a cluster whose etcd is ours and answers.
+// careFor is a cluster whose etcd is ours and answers, and whose members agree.
 func (v *View) careFor(label string) (*cluster, diag.Diagnostics) {
 	i := slices.IndexFunc(v.clusters, func(c *cluster) bool { return c.Label == label })
 	if i < 0 {
@@ -115,6 +113,9 @@ func (v *View) careFor(label string) (*cluster, diag.Diagnostics) {
 			why = c.etcdUnobserved()
 		}
 		return nil, diag.Diagnostics{diag.Errorf("Etcd does not answer", "Of cluster %q the members of etcd are not known: %s. Nothing was changed. Bring it to answer (systemctl status kubelet and crictl ps on a control plane show what is missing), and run the same command again.", label, why).At(c.Source).For(c.target)}
+	case planner.HasAlarm(c.report.Members, planner.AlarmCorrupt):
+		return nil, diag.Diagnostics{diag.Errorf(alarmed, "Cluster %q: %s\n\nUntil it is settled which data is right no member is defragmented: each does not answer meanwhile. Nothing was changed.",
+			c.Label, planner.Alarmed(c.report.Members)).At(c.Source).For(c.target)}
 	}
 	return c, nil
 }

@@ -293,6 +293,13 @@ func TestDefragmentFindings(t *testing.T) {
 		"etcd is down": {"prod", func(v *phases.View) {
 			v.Clusters["prod"].Members, v.Clusters["prod"].EtcdUnobserved = nil, "context deadline exceeded"
 		}, silent.saying("context deadline exceeded")},
+		"a member is corrupt": {"prod", func(v *phases.View) {
+			m := v.Clusters["prod"].Members[0]
+			m.Alarms = []string{planner.AlarmNoSpace, planner.AlarmCorrupt}
+			v.Clusters["prod"].Members = []state.EtcdMember{m}
+		}, finding{diag.Error, "Etcd has an alarm", "main.hcl:1", "cluster.prod", []string{
+			"host-10-0-0-11 NOSPACE, host-10-0-0-11 CORRUPT.", "etcdctl endpoint hashkv", "Until it is settled which data is right no member is defragmented",
+		}}},
 		"a member elsewhere": {"prod", func(v *phases.View) {
 			v.Clusters["prod"].Members = append(v.Clusters["prod"].Members, state.EtcdMember{ID: "8e9e05c52164694d", PeerURLs: []string{"https://192.0.2.8:2380"}, Healthy: true})
 		}, finding{diag.Warning, "Etcd member is left alone", "main.hcl:1", "cluster.prod", []string{
