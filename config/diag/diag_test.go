@@ -79,7 +79,10 @@ func TestJSONBack(t *testing.T) {
 	}
 	// Whoever wrote the file that it is read from may have written anything.
 	for _, s := range []diag.Snippet{
-		{Code: "a", StartLine: 0}, {Code: "a", StartLine: -9}, {Code: "a", StartLine: 1, HighlightStart: -1}, {Code: "a", StartLine: 1, HighlightEnd: 2},
+		{Code: "a", StartLine: 0},
+		{Code: "a", StartLine: -9},
+		{Code: "a", StartLine: 1, HighlightStart: -1},
+		{Code: "a", StartLine: 1, HighlightEnd: 2},
 		{Code: "abc", StartLine: 1, HighlightStart: 2, HighlightEnd: 1},
 	} {
 		if got := (diag.JSON{Snippet: &s}).Diagnostic(); got.Snippet != nil {

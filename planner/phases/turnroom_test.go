@@ -81,7 +81,10 @@ func TestRoomBesideThoseThatJoin(t *testing.T) {
 		want string
 	}{
 		"it is replaced": {func(o *operator) { o.replace = []state.Target{o.config.Nodes[2].Target} }, "emptied for the upgrade: w2. Bring"},
-		"it is new":      {func(o *operator) { o.edit("10.0.0.22", "reinstall", "install kubelet=1.36.3"); o.forgetNode(o.config.Nodes[2].Target) }, ""},
+		"it is new": {func(o *operator) {
+			o.edit("10.0.0.22", "reinstall", "install kubelet=1.36.3")
+			o.forgetNode(o.config.Nodes[2].Target)
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
