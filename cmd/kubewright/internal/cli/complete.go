@@ -12,7 +12,7 @@ import (
 )
 
 // completeParts lets the shell complete what restricts a plan. The flags are
-// those of partFlags.
+// those of planFlags.
 func (a *app) completeParts(cmd *cobra.Command) {
 	fixed := func(words func() []string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -19,14 +19,10 @@ import (
 func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	cmd.Args = takes(0, 0)
 	f := cmd.Flags()
-	o.partFlags(f)
-	o.changeFlags(f)
-	a.completeParts(cmd)
+	a.planFlags(o, cmd)
 	o.lockFlag(f)
-	o.overrideFlag(f)
 	o.parallelism = 10
 	f.Var((*atLeastOne)(&o.parallelism), "parallelism", "run this `number` of steps at once")
-	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer")
 	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")
 	a.fullFlag(cmd)
 	f.BoolVar(&a.compactWarnings, "compact-warnings", false, "print only the summaries of warnings, when there are no errors")
@@ -34,11 +30,17 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	f.BoolVar(&a.finer, "detailed-exitcode", false, "tell by the exit code: 2 changes, 3 only drift, 4 refused, 5 locked, 6 a host does not answer")
 }
 
-// partFlags adds the flags of variables, and those that restrict a plan.
-func (o *planOptions) partFlags(f *pflag.FlagSet) {
+// planFlags adds the flags by which one plan differs from another: those of variables,
+// those that restrict it, and those that say what is to be done with single targets.
+func (a *app) planFlags(o *planOptions, cmd *cobra.Command) {
+	f := cmd.Flags()
 	o.variableFlags(f)
 	f.StringArrayVar(&o.targets, "target", nil, "plan only this `address`: a node, a phase, or a phase of a node (node.a/certs), with what it needs (repeatable)")
 	f.StringArrayVar(&o.skipPhases, "skip-phase", nil, "leave out this `phase` (repeatable)")
+	o.changeFlags(f)
+	o.overrideFlag(f)
+	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer")
+	a.completeParts(cmd)
 }
 
 // variableFlags adds the flags of variables.

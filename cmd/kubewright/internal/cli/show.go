@@ -202,12 +202,13 @@ func (a *app) graphCommand() *cobra.Command {
 	var html bool
 	cmd := &cobra.Command{
 		Use: "graph", Short: "Print the plan's steps and their order as a graph", Args: takes(0, 0),
-		Long: "graph plans, and prints the steps of the plan with what each waits for. An edge is a need, or that two\n" +
-			"steps take turns: of etcd's members and of control planes one changes at a time.\n\n" +
+		Long: "graph plans, as plan does with the same flags, and prints the steps with what each waits for. An edge\n" +
+			"is a need, or that two steps take turns: of etcd's members and of control planes one changes at a time.\n\n" +
 			"The form dot is for Graphviz, mermaid for Markdown, json for programs, and html is a page that draws\n" +
 			"it and needs nothing else.",
 		Example: "  kubewright graph | dot -Tsvg > plan.svg\n  kubewright graph -html > graph.html\n" +
-			"  kubewright graph -format=mermaid -target='node.cp[\"cp1\"]'\n  kubewright graph -destroy -format=json",
+			"  kubewright graph -format=mermaid -target='node.cp[\"cp1\"]'\n" +
+			"  kubewright graph -replace='node.worker[\"w1\"]' | dot -Tsvg > replaced.svg\n  kubewright graph -destroy -format=json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if html {
 				if cmd.Flags().Changed("format") {
@@ -227,11 +228,10 @@ func (a *app) graphCommand() *cobra.Command {
 			return view.Graph(a.Stdout, s.result.Plan, format, s.planView())
 		},
 	}
-	o.partFlags(cmd.Flags())
+	a.planFlags(&o, cmd)
 	cmd.Flags().StringVar(&format, "format", "dot", "the `form`: dot, html, mermaid or json")
 	cmd.Flags().BoolVar(&html, "html", false, "the same as -format=html")
 	cmd.Flags().BoolVar(&o.destroy, "destroy", false, "the graph of destroy")
-	a.completeParts(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(view.GraphFormats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
