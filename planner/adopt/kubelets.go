@@ -77,6 +77,9 @@ func (r *reader) flags(n *config.Node, h *Host) {
 		if a.Name == "hostname-override" || a.Name == "container-runtime-endpoint" {
 			continue // the node's name and socket say it
 		}
+		if r.pauseImage(a) {
+			continue
+		}
 		if i := slices.IndexFunc(base, a.Equal); i >= 0 {
 			base = slices.Delete(slices.Clone(base), i, i+1)
 			continue
@@ -88,6 +91,14 @@ func (r *reader) flags(n *config.Node, h *Host) {
 		}
 		n.Kubelet.Args = append(n.Kubelet.Args, config.Arg{Name: a.Name, Value: a.Value})
 	}
+}
+
+// pauseImage tells that an argument is kubeadm's own: until 1.34 it told kubelets the image
+// of sandboxes that was the one when they joined, and later versions of it left that as it
+// was. Kubelets of 1.35 do not know the argument.
+func (r *reader) pauseImage(a state.Arg) bool {
+	repository, _, _ := strings.Cut(a.Value, "/pause:")
+	return a.Name == "pod-infra-container-image" && slices.Contains([]string{r.cluster.ImageRepository, config.DefaultImageRepository, "k8s.gcr.io"}, repository)
 }
 
 // flaggedTaints are those that a worker registered with and still has. nil when

@@ -17,11 +17,17 @@ import (
 // made is what kubeadm 1.36.3 wrote for a case of the oracle.
 func made(t *testing.T, name string) *returning {
 	t.Helper()
-	golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle")).Read("1.36.3", name)
+	return madeBy(t, "1.36.3", name)
+}
+
+// madeBy is what kubeadm of a version did.
+func madeBy(t *testing.T, version, name string) *returning {
+	t.Helper()
+	golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle")).Read(version, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(kubeadmtest.Runs(), func(r kubeadmtest.Run) bool { return r.Version == "1.36.3" && r.Case.Name == name })
+	i := slices.IndexFunc(kubeadmtest.Runs(), func(r kubeadmtest.Run) bool { return r.Version == version && r.Case.Name == name })
 	return &returning{t: t, c: kubeadmtest.Runs()[i].Case, golden: golden}
 }
 
@@ -116,16 +122,26 @@ func TestReadsImages(t *testing.T) {
 // wrote otherwise is nobody's wish.
 func TestReadsHalfUpgrades(t *testing.T) {
 	for from, to := range map[string]string{"1.35.8": "1.36.3", "1.36.3": "1.37.1"} {
-		golden, err := kubeadmtest.NewGoldens(filepath.Join("..", "phases", "kubeadm", "testdata", "oracle")).Read(from, "second-control-plane")
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := made(t, "second-control-plane")
-		x.golden = golden
-		x.edit(golden.Join, api, "kube-apiserver:v"+from, "kube-apiserver:v"+to)
-		text, _ := x.read(x.host(x.c.Founder, golden.Init), x.host(*x.c.Joiner, golden.Join))
+		x := madeBy(t, from, "second-control-plane")
+		x.edit(x.golden.Join, api, "kube-apiserver:v"+from, "kube-apiserver:v"+to)
+		text, _ := x.read(x.host(x.c.Founder, x.golden.Init), x.host(*x.c.Joiner, x.golden.Join))
 		if !strings.Contains(text, `"`+to+`"`) || strings.Contains(text, "patch") || strings.Contains(text, "config") {
 			t.Errorf("the configuration does not say %s, or more than that:\n%s", to, text)
+		}
+	}
+}
+
+// TestReadsPauseImages: the image of sandboxes that kubeadm has told a kubelet once is
+// nobody's wish, and that of somebody else is.
+func TestReadsPauseImages(t *testing.T) {
+	for image, stays := range map[string]bool{
+		"registry.k8s.io/pause:3.9": false, "k8s.gcr.io/pause:3.5": false, "registry.k8s.io/pause:3.10.2": false,
+		"mirror.example.test/pause:3.9": true, "registry.k8s.io/other": true,
+	} {
+		x := madeBy(t, "1.34.9", "default")
+		x.edit(x.golden.Init, "/var/lib/kubelet/kubeadm-flags.env", "registry.k8s.io/pause:3.10.1", image)
+		if text, _ := x.read(x.host(x.c.Founder, x.golden.Init)); strings.Contains(text, image) != stays || strings.Contains(text, "kubelet {") != stays {
+			t.Errorf("%s is to be an argument: %v. The configuration:\n%s", image, stays, text)
 		}
 	}
 }
