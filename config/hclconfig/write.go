@@ -167,7 +167,22 @@ func fromState(v state.Value) cty.Value {
 
 // expression writes an attribute that is no constant: each.value.
 func (t *text) expression(name, source string) {
-	t.attrs = append(t.attrs, written{name: name, tokens: hclwrite.Tokens{{Type: hclsyntax.TokenIdent, Bytes: []byte(source)}}})
+	t.attrs = append(t.attrs, written{name: name, tokens: reference(source)})
+}
+
+func reference(source string) hclwrite.Tokens {
+	return hclwrite.Tokens{{Type: hclsyntax.TokenIdent, Bytes: []byte(source)}}
+}
+
+// refer has the arguments in the block that are a text refer to where that is written.
+func (t *text) refer(value, source string) {
+	for _, arg := range t.blocks {
+		for i, a := range arg.attrs {
+			if a.tokens == nil && a.value.RawEquals(cty.StringVal(value)) {
+				arg.attrs[i] = written{name: a.name, tokens: reference(source)}
+			}
+		}
+	}
 }
 
 // document writes a text of several lines as they are. Where one of them would
@@ -244,7 +259,11 @@ func (t *text) emit(body *hclwrite.Body) {
 
 // short tells that a block is a name with one plain value, which fits into a line.
 func (t *text) short() bool {
-	return t.label != "" && len(t.blocks) == 0 && len(t.attrs) == 1 && t.attrs[0].tokens == nil && t.attrs[0].value.Type().IsPrimitiveType()
+	if t.label == "" || len(t.blocks) > 0 || len(t.attrs) != 1 {
+		return false
+	}
+	a := t.attrs[0]
+	return len(a.tokens) == 1 || a.tokens == nil && a.value.Type().IsPrimitiveType()
 }
 
 // oneLine is a block without the lines around its attribute.

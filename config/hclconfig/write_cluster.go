@@ -105,10 +105,11 @@ func (t *text) etcd(e config.Etcd) {
 	}
 }
 
-func (t *text) kubelet(k config.Kubelet) {
+func (t *text) kubelet(k config.Kubelet) *text {
 	b := t.block("kubelet", "")
 	b.tree("config", k.Config)
 	b.args(k.Args)
+	return b
 }
 
 func (t *text) patches(patches []config.Patch) {

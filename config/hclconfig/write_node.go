@@ -89,6 +89,12 @@ func likeness(n *config.Node) string {
 	if n.Name == n.Target.Key {
 		like.Name = "the key"
 	}
+	like.Kubelet.Args = slices.Clone(n.Kubelet.Args)
+	for i, a := range like.Kubelet.Args {
+		if a.Value == n.Address {
+			like.Kubelet.Args[i].Value = "the address"
+		}
+	}
 	like.AdvertiseAddresses = make([]string, len(n.AdvertiseAddresses))
 	content, err := json.Marshal(like)
 	if err != nil {
@@ -144,7 +150,9 @@ func (t *text) nodes(set nodeText, shared config.Connection) {
 		o.str("value", taint.Value)
 		o.str("effect", taint.Effect)
 	}
-	b.kubelet(n.Kubelet)
+	if k := b.kubelet(n.Kubelet); set.each {
+		k.refer(n.Address, address)
+	}
 	b.block("connection", "").ownConnection(n, shared)
 	b.patches(n.Patches)
 }

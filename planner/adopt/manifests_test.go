@@ -146,6 +146,27 @@ func TestReadsPauseImages(t *testing.T) {
 	}
 }
 
+// TestReadsOwnAddresses: nodes whose kubelets have their own addresses as an argument are
+// alike, and one that comes has its own, also where there was only one.
+func TestReadsOwnAddresses(t *testing.T) {
+	const flags = "/var/lib/kubelet/kubeadm-flags.env"
+	x := made(t, "second-control-plane")
+	x.edit(x.golden.Init, flags, `KUBELET_KUBEADM_ARGS="`, `KUBELET_KUBEADM_ARGS="--node-ip=10.77.0.11 --v=2 `)
+	x.edit(x.golden.Join, flags, `KUBELET_KUBEADM_ARGS="`, `KUBELET_KUBEADM_ARGS="--node-ip=10.77.0.12 --v=2 `)
+	first, second := x.host(x.c.Founder, x.golden.Init), x.host(*x.c.Joiner, x.golden.Join)
+	for _, hosts := range [][]adopt.Host{{first}, {first, second}} {
+		text, loaded := x.read(hosts...)
+		if strings.Count(text, "  kubelet {\n    arg \"node-ip\" { value = each.value }\n") != 1 || strings.Count(text, "kubelet {") != 1 || strings.Count(text, "node \"") != 1 {
+			t.Errorf("the configuration does not say the argument once, for all nodes:\n%s", text)
+		}
+		for _, h := range hosts {
+			if got := x.node(loaded, h.Name).Kubelet.Args[0].Value; got != h.Addresses[0] {
+				t.Errorf("%s has %s", h.Name, got)
+			}
+		}
+	}
+}
+
 // TestOwnPatchesStay: what one control plane has that speaks of itself is its own, also
 // while it is the only one: others that come have their own names and addresses. What
 // does not is the cluster's.

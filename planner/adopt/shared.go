@@ -213,10 +213,14 @@ func (r *reader) componentConfig(c keptConfig, into *state.Value) error {
 	return nil
 }
 
-// hoist says once for the cluster what all its nodes have.
+// hoist says once for the cluster what all its nodes have, and what others that come
+// are to have.
 func (r *reader) hoist() {
 	args := func(n *config.Node) string { return fmt.Sprint(n.Kubelet.Args) }
-	if same(r.nodes, args) {
+	own := func(n *config.Node) bool {
+		return slices.ContainsFunc(n.Kubelet.Args, func(a config.Arg) bool { return a.Value == n.Address })
+	}
+	if same(r.nodes, args) && !slices.ContainsFunc(r.nodes, own) {
 		r.cluster.Kubelet.Args = r.nodes[0].Kubelet.Args
 		for _, n := range r.nodes {
 			n.Kubelet.Args = nil
