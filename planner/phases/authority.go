@@ -255,14 +255,11 @@ func (c *cluster) checkPeriod(a authority) diag.Diagnostics {
 // checkMadePeriod is checkPeriod of a CA that kubewright has made. It is rotated
 // when somebody asks for it: all else would be a surprise.
 func (c *cluster) checkMadePeriod(a authority, now time.Time) diag.Diagnostics {
-	seat := c.seatNode()
-	if seat == nil || seat.report == nil || len(seat.report.Files[a.Base+".crt"].Certificates) == 0 {
-		return nil // it is still to be made
-	}
-	ca, at := seat.report.Files[a.Base+".crt"].Certificates[0], c.place("certificates.ca_validity")
+	ca, at := c.present(a), c.place("certificates.ca_validity")
 	switch {
+	case ca == nil: // it is still to be made
 	case now.After(ca.NotAfter):
-		if d := c.checkEnded(a, ca); d != nil {
+		if d := c.checkEnded(a, *ca); d != nil {
 			return diag.Diagnostics{d}
 		}
 	case now.Add(c.Certificates.Validity).After(ca.NotAfter):

@@ -151,12 +151,23 @@ func (v *View) certificateEnds(p *planner.Plan) []planner.CertificateEnd {
 				ids, source := changed[n.target], n.copiedFrom(h.Path)
 				out = append(out, planner.CertificateEnd{
 					Cluster: c.target, Node: n.target, Host: h.Host, Path: h.Path, Kind: h.Kind(), NotAfter: h.NotAfter.UTC(), DaysLeft: h.DaysLeft,
-					RenewedBy: h.RenewedBy, Due: h.Due, Changed: v.replacements[n.target] != nil || ids[source] || ids[strings.TrimSuffix(source, ".crt")],
+					RenewedBy: h.RenewedBy, Due: h.Due, Changed: v.replacements[n.target] != nil || ids[source] || ids[strings.TrimSuffix(source, ".crt")] || n.dropsOld(p, source),
 				})
 			}
 		}
 	}
 	return out
+}
+
+// dropsOld tells that the plan puts a new CA in the place of the one in a file, as the last
+// stage of its rotation does.
+func (n *node) dropsOld(p *planner.Plan, path string) bool {
+	last := step(n.target, certsPhase)
+	if !n.isControlPlane() {
+		last.Phase = kubeletStartPhase
+	}
+	last.Waypoint = dropOld
+	return n.cluster.rotation(strings.TrimSuffix(path, ".crt")) != nil && p.Step(last) != nil
 }
 
 // CertificateQueries says what to look at to list the certificates of all nodes
@@ -219,7 +230,7 @@ func (n *node) held(f listed) (HeldCertificate, bool) {
 	case report.Kubeconfig != nil:
 		info = report.Kubeconfig.Client
 	case len(report.Certificates) > 0:
-		info = &report.Certificates[0]
+		info = c.inForce(f.path, report.Certificates)
 	default:
 		h.Invalid = report.Invalid
 		return h, true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -21,14 +22,54 @@ import (
 // replacedCA is the waypoint at which the cluster is told of a CA that was replaced at once.
 const replacedCA = "replaced"
 
-// ended tells that the CA's certificate, as it is on the seat, is not valid any more.
+// ended tells that the CA is not valid any more, as it is on the seat.
 func (c *cluster) ended(a authority) bool {
-	seat, now := c.seatNode(), c.view.ObservedAt
-	if seat == nil || seat.report == nil || now.IsZero() {
-		return false
+	ca, now := c.present(a), c.view.ObservedAt
+	return ca != nil && !now.IsZero() && now.After(ca.NotAfter)
+}
+
+// present is the CA as it is on the seat; nil when it is not there.
+func (c *cluster) present(a authority) *state.CertificateInfo {
+	seat := c.seatNode()
+	if seat == nil || seat.report == nil {
+		return nil
 	}
-	certs := seat.report.Files[a.Base+".crt"].Certificates
-	return len(certs) > 0 && now.After(certs[0].NotAfter)
+	return c.inForce(a.Base+".crt", seat.report.Files[a.Base+".crt"].Certificates)
+}
+
+// inForce is the certificate that counts of those in a file: the first, and while a CA
+// is rotated the new one behind it, as soon as what most control planes show is of that.
+// Then the API answers and etcd has its quorum, also when the old one has ended.
+func (c *cluster) inForce(path string, certs []state.CertificateInfo) *state.CertificateInfo {
+	if len(certs) == 0 {
+		return nil
+	}
+	for i := range certs[1:] {
+		if next := &certs[i+1]; c.mostlyBelow(path, next.KeyDigest) {
+			return next
+		}
+	}
+	return &certs[0]
+}
+
+// mostlyBelow tells that most control planes have all that the CA of a file signs from
+// the one with this identity.
+func (c *cluster) mostlyBelow(path, ca string) bool {
+	planes, below := c.controlPlanes(), 0
+	for _, n := range planes {
+		if n.report == nil {
+			continue
+		}
+		leaves := slices.DeleteFunc(kubeadm.Leaves(n.input()), func(l kubeadm.Certificate) bool { return l.CA+".crt" != path })
+		other := slices.ContainsFunc(leaves, func(l kubeadm.Certificate) bool {
+			certs := n.report.Files[l.Base+".crt"].Certificates
+			return len(certs) == 0 || certs[0].IssuerKeyDigest != ca
+		})
+		if len(leaves) > 0 && !other {
+			below++
+		}
+	}
+	return 2*below > len(planes)
 }
 
 // carries tells that the API does not answer without the CA.

@@ -1,0 +1,111 @@
+package phases_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases"
+)
+
+// ageing is a cluster whose CAs end within 300 hours, and what they have signed later.
+func ageing(t *testing.T) *operator {
+	t.Helper()
+	o := newOperator(t, cluster(3, 1))
+	places(o.config)
+	c := &o.config.Clusters[0].Certificates
+	c.CAValidity, c.Validity, c.RenewBefore = 2000*time.Hour, 900*time.Hour, 100*time.Hour
+	o.must(o.apply())
+	for range 2 {
+		o.world.Advance(850 * time.Hour)
+		o.must(o.apply()) // what it can reach
+		o.must(o.apply())
+	}
+	return o
+}
+
+// whileEnding has a rotation cut short where a step is about to begin, and the old CAs end.
+func (o *operator) whileEnding(t *testing.T, cas, step string) (*operator, []phases.Rotation) {
+	t.Helper()
+	out := o.copy(t)
+	for name := range strings.FieldsSeq(cas) {
+		out.rotate = append(out.rotate, rotation(t, name))
+	}
+	asked := out.rotate
+	out.around = func(s *planner.Step) error {
+		if s.ID.String() == step {
+			return errCrash
+		}
+		return nil
+	}
+	if out.apply() == nil {
+		t.Fatalf("there is no %s", step)
+	}
+	out.around, out.rotate = nil, nil
+	out.world.Advance(400 * time.Hour)
+	return out, asked
+}
+
+// saidOfEnded is what the last plan said of CAs that have ended, and whether it refused for that.
+func (o *operator) saidOfEnded() []string {
+	var out []string
+	for _, d := range o.said {
+		if d.Summary == "CA is replaced at once" || d.Summary == "CA certificate has expired" {
+			out = append(out, map[diag.Severity]string{diag.Error: "error", diag.Warning: "warning"}[d.Severity]+": "+d.Detail)
+		}
+	}
+	return out
+}
+
+// TestOldCAEndsWhileRotating: when most control planes have what they show of the new CA
+// the old one may end. The rotation goes on with an ordinary apply, and by the command
+// that asked for it, which replaces nothing at once. A CA that is not rotated is another matter.
+func TestOldCAEndsWhileRotating(t *testing.T) {
+	t.Parallel()
+	base := ageing(t)
+	const all = "ca etcd-ca front-proxy-ca"
+	for name, c := range map[string]struct {
+		cas, step string
+		again     bool
+		says      []string
+	}{
+		"kubelets are left":             {all, `node.cp["cp1"]/kubelet-start@reissue`, false, nil},
+		"kubelets are left, asked":      {all, `node.cp["cp1"]/kubelet-start@reissue`, true, nil},
+		"all is of the new ones":        {all, `node.cp["cp1"]/certs@drop-old`, false, nil},
+		"all is of the new ones, asked": {all, `node.cp["cp1"]/certs@drop-old`, true, nil},
+		"the front proxy's has ended": {"ca etcd-ca", `node.cp["cp1"]/certs@drop-old`, true, []string{
+			`warning: The CA "front-proxy-ca" (/etc/kubernetes/pki/front-proxy-ca.crt) was valid until`,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, asked := base.whileEnding(t, c.cas, c.step)
+			if c.again {
+				o.rotate = asked
+			}
+			p, err := o.planShown()
+			o.must(err)
+			said := o.saidOfEnded()
+			if len(said) != len(c.says) {
+				t.Errorf("said %q, want %q", said, c.says)
+			}
+			for i := range c.says {
+				if !strings.HasPrefix(said[i], c.says[i]) {
+					t.Errorf("said %q, want %q", said[i], c.says[i])
+				}
+			}
+			for _, e := range p.FirstEnds() {
+				if strings.HasSuffix(e.Path, "/ca.crt") {
+					t.Errorf("%s of %s is said to end first, on %s", e.Path, e.Host, e.NotAfter)
+				}
+			}
+			o.must(o.carryOut())
+			for _, d := range o.world.Distrust() {
+				t.Error(d)
+			}
+			o.wantNothing()
+		})
+	}
+}
