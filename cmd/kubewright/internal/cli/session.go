@@ -69,7 +69,7 @@ type session struct {
 	result   phases.Result
 	// warnings are those that were shown of the configuration and of the plan, which keeps
 	// them. What was said of this run alone, such as of its lock, is not among them.
-	warnings diag.Diagnostics
+	warnings []diag.JSON
 	// typed is what has to be typed to approve; empty stands for yes.
 	typed string
 	// sending is the folder that this command sends files from; empty stands for
@@ -295,7 +295,7 @@ func (s *session) plan(ctx context.Context) error {
 	if err := s.heeded(append(s.idlePatterns(), diags...)); err != nil {
 		return err
 	}
-	s.result.Plan.Diagnostics = s.warnings.JSON(s.sources)
+	s.result.Plan.Diagnostics = s.warnings
 	return nil
 }
 
@@ -305,7 +305,7 @@ func (s *session) heeded(diags diag.Diagnostics) error {
 	if err := s.failed(diags); err != nil {
 		return err
 	}
-	s.warnings.Append(diags...)
+	s.warnings = append(s.warnings, diags.JSON(s.sources)...)
 	return nil
 }
 

@@ -1,0 +1,38 @@
+package view_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/planner"
+)
+
+// warned gives a plan warnings that say of nodes which pods end with them.
+func warned(plan *planner.Plan, nodes int, pods string) *planner.Plan {
+	var list diag.Diagnostics
+	for i := range nodes {
+		list.Append(diag.Warningf("Node leaves with its pods", "w%d leaves: %s.", i, pods).At(line(3)))
+	}
+	plan.Diagnostics = append(plan.Diagnostics, list.JSON(nil)...)
+	return plan
+}
+
+// TestManyWarnings: they leave room in a comment for what changes, and where not all of
+// them fit it says what the others are called. An annotation is cut, and not left out.
+func TestManyWarnings(t *testing.T) {
+	plan := warned(updatePlan(), 300, strings.Repeat("shop/web-0 (ReplicaSet), ", 40)+"shop/db")
+	comment := planAs(t, plan, "markdown")
+	full := strings.Count(comment, "> [!WARNING]")
+	if left := fmt.Sprintf("- **%d more warnings**: Node leaves with its pods (%d). `kubewright show` prints all of them.", 301-full, 301-full); full < 5 || !strings.Contains(comment, left) {
+		t.Errorf("the comment has %d warnings, and not %q", full, left)
+	}
+	if len(comment) > 65000 || !strings.Contains(comment, "| update | `node.cp[\"cp1\"]`") || !strings.Contains(comment, "maxPods") {
+		t.Errorf("of %d bytes the comment has no room for what changes", len(comment))
+	}
+	long := planAs(t, warned(updatePlan(), 1, strings.Repeat("shop/web-0 (ReplicaSet), ", 400)), "github")
+	if !strings.Contains(long, "::w0 leaves: shop/web-0") || !strings.Contains(long, "…\n") {
+		t.Errorf("of a long warning there is nothing:\n%s", long)
+	}
+}
