@@ -24,6 +24,9 @@ func Plan(w io.Writer, plan *planner.Plan, o Options) error {
 	switch {
 	case o.RefreshOnly:
 		p.withheld(plan)
+		if !plan.Empty() {
+			p.warned(plan)
+		}
 		p.refreshOnly(plan)
 	case plan.Empty():
 		p.withheld(plan)
@@ -76,6 +79,7 @@ func (p *page) actions(plan *planner.Plan, o Options) {
 		p.line()
 	}
 	p.policies(plan)
+	p.warned(plan)
 	p.summary(plan)
 }
 

@@ -35,6 +35,14 @@ func summaries(list diag.Diagnostics) string {
 	return strings.Join(names, "; ")
 }
 
+// warned names the warnings above the plan, which may have gone off the screen by its end.
+func (p *page) warned(plan *planner.Plan) {
+	if list := warningsOf(plan); len(list) > 0 {
+		p.prose(p.bold(p.yellow(plural(len(list), "warning")+" above:")) + " " + summaries(list) + ".")
+		p.line()
+	}
+}
+
 // proseWidth is where prose is wrapped in a form whose reader wraps no code.
 const proseWidth = 90
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 )
@@ -17,6 +18,33 @@ func warned(plan *planner.Plan, nodes int, pods string) *planner.Plan {
 	}
 	plan.Diagnostics = append(plan.Diagnostics, list.JSON(nil)...)
 	return plan
+}
+
+// TestWarningsBelow: who has read to the question is told what stood above the plan,
+// where something is asked.
+func TestWarningsBelow(t *testing.T) {
+	refresh := driftPlan()
+	refresh.RefreshOnly = true
+	settled := emptyPlan()
+	settled.RefreshOnly = true
+	for _, tt := range []struct {
+		what  string
+		plan  *planner.Plan
+		width int
+		want  string
+	}{
+		{"none", destroyPlan(), 80, ""},
+		{"two alike", warned(destroyPlan(), 2, "shop/db"), 80, "\n\n2 warnings above: Node leaves with its pods (2).\n\nPlan: "},
+		{"a small terminal", warned(upgradePlan(), 2, "shop/db"), 60, "\n\n4 warnings above: Removed APIs are in use; Pods have nowhere\nto go; Node leaves with its pods (2).\n\nPlan: "},
+		{"only for the state", warned(refresh, 1, "shop/db"), 80, "\n\n1 warning above: Node leaves with its pods.\n\nThis is a refresh-only plan"},
+		{"nothing for the state", warned(settled, 1, "shop/db"), 80, ""},
+		{"nothing to do", warned(emptyPlan(), 1, "shop/db"), 80, ""},
+	} {
+		got := render(t, tt.plan, view.Options{Width: tt.width})
+		if !strings.Contains(got, tt.want) || tt.want == "" && strings.Contains(got, "above:") {
+			t.Errorf("%s: the text does not have %q:\n%s", tt.what, tt.want, got)
+		}
+	}
 }
 
 // TestManyWarnings: they leave room in a comment for what changes, and where not all of
