@@ -174,7 +174,7 @@ func certsStep(n *node, w work) planner.Step {
 	if w.empty() {
 		return planner.Step{}
 	}
-	ops := n.pkiFolders()
+	ops := append(n.pkiFolders(), n.overtaken(w)...)
 	if n.target == n.cluster.seat {
 		ops = append(ops, n.foundCAs(w)...)
 	} else if files := n.sharedFiles(w); len(files) > 0 {

@@ -205,7 +205,7 @@ func (r *rotation) find(c *cluster) {
 	for _, n := range order {
 		// A CA that nobody trusts may be anybody's.
 		next := n.casIn(r.nextBase() + ".crt")
-		if len(next) > 0 && n.report.Files[r.nextBase()+".key"].Exists && trusted(next[0]) {
+		if len(next) > 0 && n.report.Files[r.nextBase()+".key"].Exists && trusted(next[0]) && r.standsAt(order[0], n) {
 			r.source, r.new, r.begun = n.target, next[0], true
 			break
 		}
@@ -221,6 +221,13 @@ func (r *rotation) find(c *cluster) {
 		}
 	}
 	r.reissuing = r.dropping || r.begun && slices.ContainsFunc(c.nodes, r.signedFor)
+}
+
+// standsAt tells that the seat's CA is of the rotation whose files a control plane has: it
+// is not when a CA that has ended was replaced at once meanwhile, which begins on the seat.
+func (r *rotation) standsAt(seat, n *node) bool {
+	at, of := seat.casIn(r.Base+".crt"), slices.Concat(n.casIn(r.oldFile()), n.casIn(r.Base+".crt"), n.casIn(r.nextBase()+".crt"))
+	return len(at) == 0 || slices.ContainsFunc(at, func(ca string) bool { return slices.Contains(of, ca) })
 }
 
 func boolOrder(b bool) int {

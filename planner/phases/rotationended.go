@@ -97,14 +97,31 @@ func (c *cluster) endedCAs() map[string]string {
 // replacesAtOnce tells that CAs which have ended are replaced in this plan.
 func (c *cluster) replacesAtOnce() bool { return len(c.atOnce) > 0 }
 
-// lost tells that who has signed something is a CA that is being replaced.
+// lost tells that who has signed something is a CA that is being replaced, or was about to
+// take its place in a rotation that was cut short: neither is trusted when that is done.
 func (c *cluster) lost(issuer string) bool {
-	for _, ca := range c.atOnce {
-		if issuer != "" && issuer == ca {
+	for base := range c.atOnce {
+		if issuer != "" && slices.Contains(c.seatNode().casIn(base+".crt"), issuer) {
 			return true
 		}
 	}
 	return false
+}
+
+// overtaken are the operations that take away the files of a rotation which had begun
+// when its CA was replaced at once: the next rotation would go on with them.
+func (n *node) overtaken(w work) []planner.Operation {
+	var ops []planner.Operation
+	for _, a := range n.cluster.authorities {
+		next := n.casIn(a.nextBase() + ".crt")
+		if a.custody != made || !w.touches(a.Base) || n.cluster.rotation(a.Base) != nil || len(next) == 0 || !slices.Contains(n.casIn(a.Base+".crt"), next[0]) {
+			continue // what nobody has trusted may be anybody's
+		}
+		for _, path := range a.rotationPaths() {
+			ops = append(ops, planner.RemovePath{Path: path})
+		}
+	}
+	return ops
 }
 
 // withLost makes what a CA has signed that is replaced at once due, with the CA.

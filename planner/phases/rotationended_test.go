@@ -109,3 +109,56 @@ func TestOldCAEndsWhileRotating(t *testing.T) {
 		})
 	}
 }
+
+// TestReplacedWhileRotating: when most of what control planes show is of an old CA that has
+// ended nothing answers, and CAs are replaced at once as if no rotation had begun. Of that
+// nothing is left, and cut short it goes on.
+func TestReplacedWhileRotating(t *testing.T) {
+	t.Parallel()
+	base := ageing(t)
+	for _, at := range []string{`node.cp["cp2"]/certs@trust-both`, `node.cp["cp1"]/certs@reissue`, `node.cp["cp2"]/certs@reissue`} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			begin, asked := base.whileEnding(t, "ca etcd-ca front-proxy-ca", at)
+			wantRefused(t, begin, "CA certificate has expired", "kubewright apply -replace=cluster.prod/ca -replace=cluster.prod/front-proxy-ca -replace=cluster.prod/etcd-ca")
+			begin.rotate = asked
+			_, err := begin.plan()
+			begin.must(err)
+			first, last, _ := begin.copy(t).effects()
+			for n := range crashes(t, first, last, 41) {
+				o := begin.copy(t)
+				crashOnce(o, n, false)
+				o.rotate = asked
+				o.world.Advance(time.Minute)
+				o.comesToRest()
+			}
+			begin.must(begin.carryOut())
+			begin.comesToRest()
+			for _, d := range begin.world.Distrust() {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// comesToRest applies until nothing is left to do, a few times at most. Of a rotation no
+// file is left then.
+func (o *operator) comesToRest() {
+	o.t.Helper()
+	for range 4 {
+		p, err := o.plan()
+		o.must(err)
+		if p.Empty() {
+			break
+		}
+		_ = o.carryOut() // a kubelet that is still a stranger may have to wait for its turn
+	}
+	o.wantNothing()
+	for _, n := range o.config.Nodes {
+		for _, left := range []string{"-next.crt", "-next.key", "-old.crt", "-ended.crt"} {
+			for _, f := range o.files(n.Address, left) {
+				o.t.Errorf("%s has %s", n.Address, f)
+			}
+		}
+	}
+}
