@@ -14,6 +14,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner/adopt"
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -94,14 +95,29 @@ func (d *discovery) entry(ctx context.Context) (*state.Report, *state.ClusterRep
 	}
 	defer api.Close()
 	cluster, err := api.Observe(ctx, state.ClusterQuery{Objects: adopt.Objects()})
+	if stopped := ctx.Err(); stopped != nil {
+		return nil, nil, stopped
+	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("the API server on %s did not answer, and a cluster is imported while it runs: %w", d.first.Host, err)
+		return nil, nil, d.silent(err)
 	}
 	return report, cluster, nil
 }
 
+// silent is the finding of an API server that could not be asked.
+func (d *discovery) silent(err error) error {
+	remedy := "Start it (systemctl status kubelet and crictl ps there show what is missing), or give another control plane, and run the same command again."
+	// In the words of crypto/x509 and of API servers.
+	if text := err.Error(); strings.Contains(text, "expired") || strings.Contains(text, "Unauthorized") {
+		remedy = "Renew the certificates on all control planes (kubeadm certs renew all), and have kube-apiserver, kube-controller-manager, kube-scheduler and etcd there read them: " +
+			"move their manifests out of /etc/kubernetes/manifests, and back a minute later. Then run the same command again."
+	}
+	return &diagError{diag.Diagnostics{diag.Errorf("API server does not answer", "The API server on %s did not answer, and a cluster is imported while it runs: %s. Nothing was written. %s",
+		d.first.Host, err, remedy)}}
+}
+
 // unreachable is one finding for all hosts that could not be looked at.
-func (d *discovery) unreachable(hosts []state.Unobserved) error {
+func (d *discovery) unreachable(hosts []state.Unobserved, more ...string) error {
 	var lines []string
 	for _, u := range hosts {
 		lines = append(lines, "  "+u.Target.Name+": "+u.Reason)
@@ -110,8 +126,12 @@ func (d *discovery) unreachable(hosts []state.Unobserved) error {
 		}
 	}
 	return &diagError{diag.Diagnostics{diag.Errorf("Host could not be looked at", "A cluster is imported as a whole, and not all of its hosts could be looked at. Nothing was written.\n\n%s",
-		strings.Join(lines, "\n"))}}
+		strings.Join(append([]string{strings.Join(lines, "\n")}, more...), "\n\n"))}}
 }
+
+// withoutHost is what to do where a node's host does not come back, or not soon.
+const withoutHost = "A host that is gone for good holds up the others only while its node is there: delete that (kubectl delete node NAME), and run the same command again. " +
+	"While it is away for some time, write the configuration of the others by hand, with an import block: that adopts the nodes which it describes, and leaves others as they are."
 
 // hosts looks at the hosts of all nodes at once.
 func (d *discovery) hosts(ctx context.Context, entry *state.Report, cluster *state.ClusterReport) ([]adopt.Host, error) {
@@ -126,13 +146,17 @@ func (d *discovery) hosts(ctx context.Context, entry *state.Report, cluster *sta
 		return nil, err
 	}
 	var dark []state.Unobserved
+	var more []string
 	for i, err := range errs {
+		if errors.Is(err, providers.ErrUnreachable) || errors.Is(err, providers.ErrTimeout) {
+			more = []string{withoutHost}
+		}
 		if err != nil {
 			dark = append(dark, state.Unobserved{Target: state.NodeTarget(names[i]), Reason: err.Error(), Remedy: remedy(err)})
 		}
 	}
 	if len(dark) > 0 {
-		return nil, d.unreachable(dark)
+		return nil, d.unreachable(dark, more...)
 	}
 	return hosts, nil
 }

@@ -19,7 +19,6 @@ var unsaid = map[string]string{
 	"the question was interrupted":                        "the command ends as interrupted, and it is that which is said",
 	"it is neither in the configuration nor in the state": "a step of a node that nobody knows, which no plan has",
 	"the node has no address of the type internalip":      "a Node without addresses, which no kubelet of the simulation makes",
-	"a cluster is imported while it runs":                 "the API server ends between two looks at its host",
 	"cannot read the cluster":                             "a cluster whose objects cannot be read, of which the package adopt has tests",
 	"the host holds another cluster than the state":       "another cluster is made on a host between an apply and this command",
 	"cannot ask the external etcd":                        "the connection to a control plane is lost while the external etcd is asked",
