@@ -230,9 +230,24 @@ func (t *twins) patches(patches []Patch) []Patch {
 	for i, p := range out {
 		if t.hides(patchPath(i)) {
 			out[i].Content = t.document(p.Content)
+		} else {
+			out[i].Content = loginInText.ReplaceAllStringFunc(p.Content, t.login)
 		}
 	}
 	return out
+}
+
+// loginInText is an address with a user and a password in it, up to the host. It is a
+// secret also where nobody calls it sensitive.
+var loginInText = regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^/\\s\"'`@:]*:[^/\\s\"'`]+@")
+
+// login replaces the password of such an address.
+func (t *twins) login(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	user, password, _ := strings.Cut(rest, ":")
+	other := t.other(state.String(password)).AsString()
+	t.found[len(t.found)-1] = address // the password alone may be a word of other texts
+	return scheme + "://" + user + ":" + other
 }
 
 func patchPath(i int) string { return fmt.Sprintf("patch[%d].content", i) }

@@ -22,6 +22,7 @@ func secretCluster() *config.Config {
 			{Content: "open: 1"},
 			{Content: "a: S-patch\n---\nb: {name: kept, v: S-more}"},
 			{Type: "json", Content: `[{"op":"add","path":"/spec","value":"S-value"}]`},
+			{Content: "name: http://proxy:3128\nvalue: --x=http://ann:S-login@proxy:3128,http://p\n"},
 		},
 		Addons: []*config.Addon{{Objects: []config.AddonObject{
 			{Value: object("ConfigMap", map[string]any{"data": map[string]any{"k": "open"}})},
@@ -50,7 +51,7 @@ func TestTwin(t *testing.T) {
 		t.Errorf("kubelet: %s, want %s", got, want)
 	}
 	if got := cl.Patches; got[0].Content != "open: 1" || got[1].Content != "{\"a\":\"T-qbudi\"}\n---\n{\"b\":{\"name\":\"kept\",\"v\":\"T-npsf\"}}" ||
-		got[2].Content != `[{"op":"add","path":"/spec","value":"T-wbmvf"}]` {
+		got[2].Content != `[{"op":"add","path":"/spec","value":"T-wbmvf"}]` || got[3].Content != "name: http://proxy:3128\nvalue: --x=http://ann:T-mphjo@proxy:3128,http://p\n" {
 		t.Errorf("patches: %v", got)
 	}
 	var o []state.Value
@@ -65,7 +66,7 @@ func TestTwin(t *testing.T) {
 		t.Errorf("labels: %v", got)
 	}
 	texts := strings.Join(c.SecretTexts(), " ")
-	for _, want := range []string{"S-arg9", "S-list", "S-patch", "S-value", "S-object", "S-secret", "S-label", "19"} {
+	for _, want := range []string{"S-arg9", "S-list", "S-patch", "S-value", "S-object", "S-secret", "S-label", "http://ann:S-login@", "19"} {
 		if want == "S-patch" || want == "S-value" {
 			continue // shorter than a secret in a document has to be
 		}
@@ -76,7 +77,7 @@ func TestTwin(t *testing.T) {
 	if slices.Contains(c.SecretTexts(), "open") {
 		t.Error("what is open is among the secrets")
 	}
-	c.Clusters[0].Sensitive, c.Clusters[0].Addons, c.Nodes = nil, nil, nil
+	c.Clusters[0].Sensitive, c.Clusters[0].Addons, c.Nodes, c.Clusters[0].Patches = nil, nil, nil, c.Clusters[0].Patches[:1]
 	if c.Twin() != nil {
 		t.Error("a configuration without secrets has a twin")
 	}
