@@ -58,9 +58,9 @@ var tracesOfPlane = []string{
 }
 
 // tracesOfCluster are files that show that a host belongs to some cluster.
-var tracesOfCluster = append([]string{
+var tracesOfCluster = slices.Concat(tracesOfPlane, []string{
 	"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/bootstrap-kubelet.conf", "/etc/kubernetes/pki/ca.crt",
-}, tracesOfPlane...)
+})
 
 // situate finds out where each cluster stands, and refuses what must not be
 // guessed: a cluster is founded only if every control plane was seen to be
