@@ -27,13 +27,12 @@ func (o *changeOptions) given() bool {
 	return o.refreshOnly || len(o.excludes)+len(o.replace)+len(o.accept)+len(o.forget) > 0
 }
 
-// changeFlags adds the flags of changeOptions.
+// changeFlags adds the flags of changeOptions that speak of targets.
 func (o *changeOptions) changeFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.excludes, "exclude", nil, "leave out this `address`, a node, a phase, or a phase of a node, and what needs it (repeatable)")
 	f.StringArrayVar(&o.replace, phases.ReplaceFlag, nil, "take out and join again the node with this `address`, or rotate cluster.NAME/CA, where CA is ca, front-proxy-ca, etcd-ca or service-account (repeatable)")
 	f.StringArrayVar(&o.accept, phases.AcceptNewHostFlag, nil, "with -replace: the host of the node with this `address` is meant to be another machine, or a reinstalled one (repeatable)")
 	f.StringArrayVar(&o.forget, phases.ForgetUnreachableFlag, nil, "take the node with this `address`, whose block is gone and whose host is gone for good, out of its cluster through the others (repeatable)")
-	f.BoolVar(&o.refreshOnly, "refresh-only", false, "only find out what was changed outside, and write that to the state")
 }
 
 // replaced sorts out what is to be replaced: addresses of nodes, and CAs.

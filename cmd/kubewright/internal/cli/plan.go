@@ -20,7 +20,9 @@ func (a *app) planning(o *planOptions, cmd *cobra.Command) {
 	cmd.Args = takes(0, 0)
 	f := cmd.Flags()
 	a.planFlags(o, cmd)
+	f.BoolVar(&o.refreshOnly, "refresh-only", false, "only find out what was changed outside, and write that to the state")
 	o.lockFlag(f)
+	o.overrideFlag(f)
 	o.parallelism = 10
 	f.Var((*atLeastOne)(&o.parallelism), "parallelism", "run this `number` of steps at once")
 	f.BoolVar(&o.json, "json", false, "print JSON, one object per line")
@@ -38,7 +40,6 @@ func (a *app) planFlags(o *planOptions, cmd *cobra.Command) {
 	f.StringArrayVar(&o.targets, "target", nil, "plan only this `address`: a node, a phase, or a phase of a node (node.a/certs), with what it needs (repeatable)")
 	f.StringArrayVar(&o.skipPhases, "skip-phase", nil, "leave out this `phase` (repeatable)")
 	o.changeFlags(f)
-	o.overrideFlag(f)
 	f.BoolVar(&o.allowUnreachable, phases.AllowUnreachableFlag, false, "leave out workers and leaving nodes (when destroying: any node) whose hosts do not answer")
 	a.completeParts(cmd)
 }
