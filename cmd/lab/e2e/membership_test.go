@@ -31,7 +31,10 @@ func TestMembership(t *testing.T) {
 	s.lead(all[0].Name)
 	r := s.must("apply", "-auto-approve", "-no-color", "-replace="+first)
 	t.Logf("the first control plane was replaced within %s", r.took.Round(100*time.Millisecond))
-	wantContains(t, r.out, first+" will be replaced, as requested", "1 added", "1 destroyed", "held at", "etcd's leader is "+all[1].Name+" now")
+	wantContains(t, r.out, first+" will be replaced, as requested", "1 added", "1 destroyed", "held at", "/reset: etcd's leader is ")
+	if strings.Contains(r.out, "etcd's leader is "+all[0].Name+" now") {
+		t.Error("who leaves leads again")
+	}
 	s.wantCluster()
 	s.wantMembers(3)
 	if is := s.sh(all[1].Name, memberList); was == is {
