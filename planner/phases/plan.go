@@ -162,7 +162,7 @@ func (v *View) draft(desired *state.Snapshot, changes []planner.Change) planner.
 	}
 	for _, c := range v.clusters {
 		c.weighDoubts(changes)
-		c.toldToSign(changes)
+		c.dropsMended(changes)
 		if !v.Destroy {
 			b.cluster(c)
 		}

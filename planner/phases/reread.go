@@ -244,7 +244,10 @@ func (n *node) takeUpFiles(s *planner.Step, phase string, rewritten []string, t 
 func (n *node) takers(phase string, t taking) []reader {
 	takers := n.readersOf(phase)
 	if n.cluster.report == nil { // nobody is connected
-		return slices.DeleteFunc(takers, n.cluster.leavesToStages)
+		return slices.DeleteFunc(takers, func(r reader) bool {
+			written := slices.ContainsFunc(r.files(n), func(path string) bool { return t.files[path] })
+			return n.cluster.leavesToStages(r) && !written // nobody would know it before, by what it has read
+		})
 	}
 	all := n.readersOf("")
 	member := slices.IndexFunc(all, func(r reader) bool { return r.component == "etcd" && len(n.unread(r, t)) > 0 })

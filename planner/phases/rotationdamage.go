@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -185,20 +186,58 @@ func (b *builder) restart(c *cluster) []state.Address {
 	return done
 }
 
-// toldToSign drops controller managers from what fails that a stage tells with what to
-// sign, and waits for: beside a file of both CAs they do not start before, so that a proof
-// ahead of the stages would never come.
-func (c *cluster) toldToSign(changes []planner.Change) {
-	const component = "kube-controller-manager"
-	for _, s := range c.stages {
-		for _, n := range c.controlPlanes() {
-			a := item(n.target, controlPlanePhase, "file", manifest(component))
-			a.Waypoint = s.name
-			if slices.ContainsFunc(changes, func(ch planner.Change) bool { return ch.Address == a }) {
-				c.failed[n.target] = slices.DeleteFunc(c.failed[n.target], func(failed string) bool { return failed == component })
-			}
+// dropsMended drops from what fails the components that do not run before a rotation goes
+// on, so that a proof ahead of its stages would never come. A controller manager does not
+// start beside a file of both CAs before a stage tells it with what to sign. In one that has
+// begun, what has not read its files is restarted by a stage, or behind the last; and who
+// shows or holds what is not valid any more is trusted when a stage has issued another.
+func (c *cluster) dropsMended(changes []planner.Change) {
+	if len(c.stages) == 0 {
+		return
+	}
+	begun := c.rotationBegun()
+	for _, n := range c.controlPlanes() {
+		c.failed[n.target] = slices.DeleteFunc(c.failed[n.target], func(component string) bool {
+			return component == "kube-controller-manager" && c.toldToSign(n, changes) || begun && (n.unreadBy(component) || n.expired())
+		})
+	}
+}
+
+// toldToSign tells that a stage tells a control plane's controller manager with what to sign.
+func (c *cluster) toldToSign(n *node, changes []planner.Change) bool {
+	a := item(n.target, controlPlanePhase, "file", manifest("kube-controller-manager"))
+	return slices.ContainsFunc(c.stages, func(s *rotationStage) bool {
+		a.Waypoint = s.name
+		return slices.ContainsFunc(changes, func(ch planner.Change) bool { return ch.Address == a })
+	})
+}
+
+// unreadBy tells that a component has not read a file as it is now.
+func (n *node) unreadBy(component string) bool {
+	return slices.ContainsFunc(n.readersOf(""), func(r reader) bool {
+		return r.component == component && slices.ContainsFunc(r.files(n), func(path string) bool { return n.report.Outdated(component, path) })
+	})
+}
+
+// expired tells that something by which the components of a control plane are known, or
+// know each other, is not valid any more: it has ended, or the CA that has signed it.
+func (n *node) expired() bool {
+	now, cas := n.cluster.view.ObservedAt, map[string]bool{}
+	for _, a := range n.cluster.authorities {
+		for _, ca := range n.report.Files[a.Base+".crt"].Certificates {
+			cas[ca.KeyDigest] = hasEnded(ca, now)
 		}
 	}
+	var shown []state.CertificateInfo
+	for _, leaf := range kubeadm.Leaves(n.input()) {
+		shown = append(shown, n.report.Files[leaf.Base+".crt"].Certificates...)
+	}
+	for _, path := range []string{controllerConf, schedulerConf} {
+		if k := n.report.Files[path].Kubeconfig; k != nil && k.Client != nil {
+			shown = append(shown, *k.Client)
+		}
+	}
+	return slices.ContainsFunc(shown, func(c state.CertificateInfo) bool { return hasEnded(c, now) || cas[c.IssuerKeyDigest] })
 }
 
 // issueLost issues the certificates of a control plane that are not there, or without

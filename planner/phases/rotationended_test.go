@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +27,8 @@ func ageing(t *testing.T) *operator {
 	return o
 }
 
-// whileEnding has a rotation cut short where a step is about to begin, and the old CAs end.
-func (o *operator) whileEnding(t *testing.T, cas, step string) (*operator, []phases.Rotation) {
+// whileEnding has a rotation cut short where a step is about to begin, and time go by.
+func (o *operator) whileEnding(t *testing.T, cas, step string, hours time.Duration) (*operator, []phases.Rotation) {
 	t.Helper()
 	out := o.copy(t)
 	for name := range strings.FieldsSeq(cas) {
@@ -44,7 +45,7 @@ func (o *operator) whileEnding(t *testing.T, cas, step string) (*operator, []pha
 		t.Fatalf("there is no %s", step)
 	}
 	out.around, out.rotate = nil, nil
-	out.world.Advance(400 * time.Hour)
+	out.world.Advance(hours * time.Hour)
 	return out, asked
 }
 
@@ -71,17 +72,19 @@ func TestOldCAEndsWhileRotating(t *testing.T) {
 		again     bool
 		says      []string
 	}{
-		"kubelets are left":             {all, `node.cp["cp1"]/kubelet-start@reissue`, false, nil},
-		"kubelets are left, asked":      {all, `node.cp["cp1"]/kubelet-start@reissue`, true, nil},
-		"all is of the new ones":        {all, `node.cp["cp1"]/certs@drop-old`, false, nil},
-		"all is of the new ones, asked": {all, `node.cp["cp1"]/certs@drop-old`, true, nil},
+		"a control plane is left":        {all, `node.cp["cp3"]/certs@reissue`, false, nil},
+		"a control plane is left, asked": {all, `node.cp["cp3"]/certs@reissue`, true, nil},
+		"kubelets are left":              {all, `node.cp["cp1"]/kubelet-start@reissue`, false, nil},
+		"kubelets are left, asked":       {all, `node.cp["cp1"]/kubelet-start@reissue`, true, nil},
+		"all is of the new ones":         {all, `node.cp["cp1"]/certs@drop-old`, false, nil},
+		"all is of the new ones, asked":  {all, `node.cp["cp1"]/certs@drop-old`, true, nil},
 		"the front proxy's has ended": {"ca etcd-ca", `node.cp["cp1"]/certs@drop-old`, true, []string{
 			`warning: The CA "front-proxy-ca" (/etc/kubernetes/pki/front-proxy-ca.crt) was valid until`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, asked := base.whileEnding(t, c.cas, c.step)
+			o, asked := base.whileEnding(t, c.cas, c.step, 400)
 			if c.again {
 				o.rotate = asked
 			}
@@ -119,7 +122,7 @@ func TestReplacedWhileRotating(t *testing.T) {
 	for _, at := range []string{`node.cp["cp2"]/certs@trust-both`, `node.cp["cp1"]/certs@reissue`, `node.cp["cp2"]/certs@reissue`} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
-			begin, asked := base.whileEnding(t, "ca etcd-ca front-proxy-ca", at)
+			begin, asked := base.whileEnding(t, "ca etcd-ca front-proxy-ca", at, 400)
 			wantRefused(t, begin, "CA certificate has expired", "kubewright apply -replace=cluster.prod/ca -replace=cluster.prod/front-proxy-ca -replace=cluster.prod/etcd-ca")
 			begin.rotate = asked
 			_, err := begin.plan()
@@ -158,6 +161,49 @@ func (o *operator) comesToRest() {
 		for _, left := range []string{"-next.crt", "-next.key", "-old.crt", "-ended.crt"} {
 			for _, f := range o.files(n.Address, left) {
 				o.t.Errorf("%s has %s", n.Address, f)
+			}
+		}
+	}
+}
+
+// TestAllEndsWhileRotating: certificates that end while a rotation lies idle are issued over
+// SSH first, and everything runs when that is done, or as soon as the rotation goes on where
+// that was cut short as well.
+func TestAllEndsWhileRotating(t *testing.T) {
+	t.Parallel()
+	base := founded(t, 3, 1)
+	for cas, moments := range map[string][]string{
+		"ca etcd-ca": {"cp2/certs@trust-both", "cp2/control-plane@trust-both", "cp1/certs@reissue", "cp2/control-plane@reissue", "cp1/certs@drop-old", "cp2/etcd@drop-old"},
+		"ca":         {"cp2/kubeconfig@trust-both", "cp1/certs@drop-old"},
+		"etcd-ca":    {"cp2/etcd@trust-both", "cp2/certs@drop-old"},
+	} {
+		for _, at := range moments {
+			for _, cut := range []bool{false, true} {
+				t.Run(fmt.Sprint(cas, "/", at, "/", cut), func(t *testing.T) {
+					t.Parallel()
+					key, step, _ := strings.Cut(at, "/")
+					o, _ := base.whileEnding(t, cas, `node.cp["`+key+`"]/`+step, 9000)
+					if cut {
+						o.around = func(s *planner.Step) error {
+							if s.Phase == "control-plane" {
+								return errCrash
+							}
+							return nil
+						}
+						if o.apply() == nil {
+							t.Fatal("no control plane is touched")
+						}
+						o.around = nil
+					}
+					o.must(o.apply())
+					for pod, r := range o.observe().Clusters["prod"].StaticPods {
+						if !cut && !r.Ready {
+							t.Errorf("%s does not run before the rotation goes on", pod)
+						}
+					}
+					o.must(o.apply())
+					o.wantNothing()
+				})
 			}
 		}
 	}
