@@ -90,6 +90,13 @@ type Etcd interface {
 	// Snapshot begins to stream what etcd holds, from one healthy voter, which is
 	// not the leader where there is another. The caller closes it.
 	Snapshot(ctx context.Context) (*EtcdSnapshot, error)
+	// LocalMembers lists the members as the one at the first endpoint has them, with what
+	// each that answers holds, by serializable reads: for an etcd that has lost its quorum.
+	// None is healthy. It fails with ErrHasLeader where one that answers knows of a leader.
+	LocalMembers(ctx context.Context) (members []state.EtcdMember, clusterID string, err error)
+	// LocalSnapshot is Snapshot without a quorum, of the newest data that a voter holds
+	// among those of LocalMembers: it may lack what etcd has acknowledged last.
+	LocalSnapshot(ctx context.Context) (*EtcdSnapshot, error)
 	Close() error
 }
 

@@ -19,6 +19,9 @@ import (
 // answer leaves that open it is ErrTimeout. A retry helps.
 var ErrUnavailable = errors.New("not available at the moment")
 
+// ErrHasLeader is why a member of etcd is not asked alone: it is one of a quorum.
+var ErrHasLeader = errors.New("etcd has a leader")
+
 // ErrNotFound: the API answered that the object which is to be changed does
 // not exist. A retry helps where something else is about to make it.
 var ErrNotFound = errors.New("not found")

@@ -46,6 +46,8 @@ type scene struct {
 	sent    map[string]string // contents of artifacts, by name
 	streams []io.Reader       // what etcd sends as snapshots, one after the other
 	full    bool              // alarms come back
+	// quorumErr is what etcd says without a quorum, aloneErr what a member says alone.
+	quorumErr, aloneErr error
 	// snapshots is the operator's folder.
 	snapshots string
 	// interrupted is since when a plan is under way.
@@ -356,13 +358,28 @@ func (e *fakeEtcd) Disarm(_ context.Context, id, alarm string) error {
 	return pop(&e.etcdErr)
 }
 
+func (e *fakeEtcd) LocalMembers(context.Context) ([]state.EtcdMember, string, error) {
+	return slices.Clone(e.members), "1", e.aloneErr
+}
+
 func (e *fakeEtcd) Snapshot(context.Context) (*providers.EtcdSnapshot, error) {
+	return e.stream("cp1", e.quorumErr)
+}
+
+func (e *fakeEtcd) LocalSnapshot(context.Context) (*providers.EtcdSnapshot, error) {
+	return e.stream("cp3", e.aloneErr)
+}
+
+func (e *fakeEtcd) stream(member string, err error) (*providers.EtcdSnapshot, error) {
+	if err != nil {
+		return nil, err
+	}
 	if len(e.streams) == 0 {
 		return nil, errNoStream
 	}
 	r := e.streams[0]
 	e.streams = e.streams[1:]
-	return &providers.EtcdSnapshot{EtcdID: "1", Member: "cp1", Revision: 7, ReadCloser: io.NopCloser(r)}, nil
+	return &providers.EtcdSnapshot{EtcdID: "1", Member: member, Revision: 7, ReadCloser: io.NopCloser(r)}, nil
 }
 
 func (e *fakeEtcd) Close() error { e.say("etcd closed"); return nil }

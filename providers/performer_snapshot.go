@@ -22,6 +22,8 @@ type Snapshot struct {
 	snapshots.Digest
 	// Member is the name of who sent it; empty for one that was there before.
 	Member string
+	// Local tells that the member was asked alone, without a quorum.
+	Local bool
 }
 
 // snapshotEtcd fetches a snapshot unless the interrupted plan that this run goes on
@@ -50,15 +52,35 @@ func (w *work) snapshotEtcd(ctx context.Context, op planner.SnapshotEtcd) error 
 
 // FetchSnapshot brings a snapshot of a cluster's etcd to a file, and its name is
 // chosen when the path is empty. It goes through a node, or another control
-// plane of its cluster.
+// plane of its cluster. Where etcd has lost its quorum it is that of a member alone, and
+// no older one gives way to it.
 func (p *Performer) FetchSnapshot(ctx context.Context, via state.Target, op planner.SnapshotEtcd, path string) (Snapshot, error) {
 	var s Snapshot
-	err := p.ThroughEtcd(ctx, via, func(ctx context.Context, e Etcd) (err error) {
-		s, err = p.writeSnapshot(ctx, e, op, path, nil)
-		return err
-	})
-	return s, err
+	fetch := func(op planner.SnapshotEtcd, take func(Etcd) snapshotSource) error {
+		return p.ThroughEtcd(ctx, via, func(ctx context.Context, e Etcd) (err error) {
+			s, err = p.writeSnapshot(ctx, take(e), op, path, nil)
+			return err
+		})
+	}
+	err := fetch(op, func(e Etcd) snapshotSource { return e.Snapshot })
+	if !Silent(err) || errors.Is(err, snapshots.ErrDisk) {
+		return s, err
+	}
+	op.Keep = 0
+	alone := fetch(op, func(e Etcd) snapshotSource { return e.LocalSnapshot })
+	if errors.Is(alone, ErrHasLeader) || Silent(alone) {
+		return Snapshot{}, err
+	}
+	s.Local = alone == nil
+	return s, alone
 }
+
+// snapshotSource begins to stream a snapshot.
+type snapshotSource func(context.Context) (*EtcdSnapshot, error)
+
+// Silent tells an etcd that does not answer, as without a quorum, from one that could not
+// be asked, as one that refuses our certificate.
+func Silent(err error) bool { return passing(err) && !errors.Is(err, ErrUntrusted) }
 
 // snapshotOnce looks whether the interrupted plan has taken a snapshot before it
 // fetches one. An older one is of before other risks.
@@ -68,7 +90,7 @@ func (w *work) snapshotOnce(ctx context.Context, e Etcd, op planner.SnapshotEtcd
 		since = w.Interrupted(w.step.ID)
 	}
 	if since.IsZero() {
-		return w.writeSnapshot(ctx, e, op, "", hear)
+		return w.writeSnapshot(ctx, e.Snapshot, op, "", hear)
 	}
 	_, id, err := e.Members(ctx)
 	if err != nil {
@@ -78,7 +100,7 @@ func (w *work) snapshotOnce(ctx context.Context, e Etcd, op planner.SnapshotEtcd
 	if f, ok := snapshots.Between(w.Snapshots, op.Cluster, id, later(since, now.Add(-op.MaxAge)), now); ok {
 		return Snapshot{File: f}, nil
 	}
-	return w.writeSnapshot(ctx, e, op, "", hear)
+	return w.writeSnapshot(ctx, e.Snapshot, op, "", hear)
 }
 
 func later(a, b time.Time) time.Time {
@@ -88,11 +110,11 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-func (p *Performer) writeSnapshot(ctx context.Context, e Etcd, op planner.SnapshotEtcd, path string, hear func(op int, line string)) (Snapshot, error) {
+func (p *Performer) writeSnapshot(ctx context.Context, take snapshotSource, op planner.SnapshotEtcd, path string, hear func(op int, line string)) (Snapshot, error) {
 	if path == "" && p.Snapshots == "" {
 		return Snapshot{}, errors.New("internal error: no folder for snapshots is known")
 	}
-	stream, err := e.Snapshot(ctx)
+	stream, err := take(ctx)
 	if err != nil {
 		return Snapshot{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/snapshots"
+	"github.com/kubewright/kubewright/state"
 )
 
 // database is a snapshot as etcd streams it.
@@ -135,5 +137,49 @@ func TestSnapshotEtcdFails(t *testing.T) {
 	s.streams = []io.Reader{bytes.NewReader(database()), bytes.NewReader(database())}
 	if _, err := s.perform(t, providers.Run{}, op); !errors.Is(err, snapshots.ErrDisk) || len(s.streams) != 1 {
 		t.Errorf("no folder: %v, and %d streams were not begun", err, len(s.streams))
+	}
+}
+
+// Asked for a snapshot where etcd has no quorum, a member is asked alone: no older snapshot
+// gives way to what it holds. A step of a plan takes none of that kind.
+func TestSnapshotWithoutQuorum(t *testing.T) {
+	t.Parallel()
+	silent := &providers.Error{Kind: providers.ErrTimeout, Do: "list members of etcd"}
+	corrupt := errors.New("no voter answers that is not alarmed as corrupt")
+	untrusted := fmt.Errorf("%w: %w", providers.ErrUntrusted, silent)
+	for name, c := range map[string]struct {
+		quorum, alone, want error
+		member              string
+		files               int
+	}{
+		"a quorum":           {nil, nil, nil, "cp1", 1},
+		"none":               {silent, nil, nil, "cp3", 2},
+		"a leader":           {silent, providers.ErrHasLeader, silent, "", 1},
+		"nobody":             {silent, &providers.Error{Kind: providers.ErrUnreachable, Do: "ask"}, silent, "", 1},
+		"no member is whole": {silent, corrupt, corrupt, "", 1},
+		"not trusted":        {untrusted, nil, untrusted, "", 1},
+	} {
+		s := newScene()
+		s.snapshots, s.now = t.TempDir(), time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+		s.streams = []io.Reader{bytes.NewReader(database()), bytes.NewReader(database())}
+		op := planner.SnapshotEtcd{Cluster: "prod", Keep: 1}
+		if _, err := s.performer().FetchSnapshot(t.Context(), state.NodeTarget("cp1"), op, ""); err != nil {
+			t.Fatal(err)
+		}
+		s.now = s.now.Add(time.Minute)
+		s.quorumErr, s.aloneErr = c.quorum, c.alone
+		got, err := s.performer().FetchSnapshot(t.Context(), state.NodeTarget("cp1"), op, "")
+		if !errors.Is(err, c.want) || got.Member != c.member || got.Local != (c.member == "cp3") {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+		if files, err := snapshots.List(s.snapshots, "prod"); err != nil || len(files) != c.files {
+			t.Errorf("%s: the folder holds %v, %v", name, files, err)
+		}
+	}
+	s := newScene()
+	s.snapshots, s.quorumErr = t.TempDir(), silent
+	s.streams = []io.Reader{bytes.NewReader(database())}
+	if _, err := s.perform(t, providers.Run{}, planner.SnapshotEtcd{Cluster: "prod"}); !errors.Is(err, providers.ErrTimeout) || len(s.streams) != 1 {
+		t.Errorf("a step: %v", err)
 	}
 }

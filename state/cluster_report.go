@@ -201,6 +201,9 @@ type EtcdMember struct {
 	DowngradeTo string `json:"downgrade_to,omitempty"`
 	DBSize      int64  `json:"db_size,omitempty"`
 	DBInUse     int64  `json:"db_in_use,omitempty"`
+	// Revision is that of the data which the member itself holds. It is asked for where
+	// etcd has no quorum, and tells then who answers, and whose data is newest.
+	Revision int64 `json:"revision,omitempty"`
 }
 
 // Voters are how many members of etcd have a vote, and how many of these are healthy.

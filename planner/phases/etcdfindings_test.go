@@ -102,7 +102,7 @@ func TestMembersWithoutDataInTheDark(t *testing.T) {
 	o.edit("10.0.0.12", "file /var/lib/etcd/member delete")
 	o.edit("10.0.0.13", "file /var/lib/etcd/member delete")
 	o.world.Advance(time.Minute)
-	lost := finding{diag.Error, "Etcd member has lost its data", "main.hcl:12", `node.cp["cp2"]`, []string{"too many are lost for a quorum", "kubewright etcd restore FILE"}}
+	lost := finding{diag.Error, "Etcd member has lost its data", "main.hcl:12", `node.cp["cp2"]`, []string{"too many are lost for a quorum", "taken without a quorum", "  kubewright etcd snapshot\n  kubewright etcd restore FILE"}}
 	other := lost
 	other.at, other.of = "main.hcl:13", `node.cp["cp3"]`
 	wantFindings(t, o.diagnose(), lost, other)

@@ -59,7 +59,7 @@ func (c *cluster) tellsMembers() bool { return c.report != nil && len(c.report.M
 // backFromLoss says how a member comes back that has lost its data, as one of several.
 func (n *node) backFromLoss(lost int) string {
 	c := n.cluster
-	restore := "make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE"
+	restore := "make etcd anew of a snapshot. One of a member that has its data still is taken without a quorum, unless the member was started again since:\n\n  kubewright etcd snapshot\n  kubewright etcd restore FILE"
 	again := "have the node taken out and joined anew:\n\n  kubewright apply " + AsFlags(n.target, ReplaceFlag)
 	switch all := len(c.controlPlanes()); {
 	case c.tellsMembers():

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,10 @@ type cluster struct {
 	foreign  map[string]bool
 	// revision is the present one, compacted up to which the past is dropped.
 	revision, compacted int64
+	// split is etcd without a quorum: who answers tells what it holds alone. behind is how
+	// much less some hold than others.
+	split  bool
+	behind map[string]int64
 	// fail makes the next change fail, after it took effect when late.
 	fail error
 	late bool
@@ -91,7 +96,14 @@ func (f *fake) answer(do func() error) error {
 	return do()
 }
 
-func (f *fake) list(context.Context) (l list, err error) {
+func (f *fake) list(ctx context.Context) (l list, err error) {
+	if f.split {
+		return l, context.DeadlineExceeded
+	}
+	return f.listed(ctx)
+}
+
+func (f *fake) listed(context.Context) (l list, err error) {
 	err = f.answer(func() error {
 		l = list{clusterID, slices.Clone(f.members)}
 		if f.foreign[f.endpoint] {
@@ -102,11 +114,16 @@ func (f *fake) list(context.Context) (l list, err error) {
 	return l, err
 }
 
-func (f *fake) listed(ctx context.Context) (list, error) { return f.list(ctx) }
-
 func (f *fake) status(context.Context) (s status, err error) {
 	err = f.answer(func() error {
 		s = status{clusterID: clusterID, id: f.self().ID, leader: f.leader}
+		if !f.split {
+			return nil
+		}
+		s.leader = 0
+		for _, id := range slices.Sorted(maps.Keys(f.alarm)) {
+			s.problems = append(s.problems, fmt.Sprintf("memberID:%d alarm:%s ", id, f.alarm[id][0]))
+		}
 		return nil
 	})
 	return s, err
@@ -117,11 +134,22 @@ func (f *fake) read(context.Context) (s status, err error) {
 		if f.self().IsLearner {
 			return errors.New("not supported for learner")
 		}
+		if f.split {
+			return context.DeadlineExceeded
+		}
 		if f.busy[f.endpoint] > 0 {
 			f.busy[f.endpoint]--
 			return context.DeadlineExceeded
 		}
 		s = status{clusterID: clusterID, id: f.self().ID, revision: f.revision}
+		return nil
+	})
+	return s, err
+}
+
+func (f *fake) holds(context.Context) (s status, err error) {
+	err = f.answer(func() error {
+		s = status{clusterID: clusterID, id: f.self().ID, revision: f.revision - f.behind[f.endpoint]}
 		return nil
 	})
 	return s, err

@@ -50,6 +50,8 @@ type member interface {
 	listed(ctx context.Context) (list, error)
 	// read does a linearizable read and returns who answered.
 	read(ctx context.Context) (status, error)
+	// holds does a serializable read: of what this member has, quorum or not.
+	holds(ctx context.Context) (status, error)
 	status(ctx context.Context) (status, error)
 	alarms(ctx context.Context) (map[uint64][]string, error)
 	addLearner(ctx context.Context, peerURL string) error
@@ -160,8 +162,14 @@ func (r *remote) membership(ctx context.Context, options ...clientv3.OpOption) (
 	return list{resp.Header.ClusterId, resp.Members}, nil
 }
 
-func (r *remote) read(ctx context.Context) (status, error) {
-	resp, err := r.Get(ctx, "health")
+func (r *remote) read(ctx context.Context) (status, error) { return r.get(ctx) }
+
+func (r *remote) holds(ctx context.Context) (status, error) {
+	return r.get(ctx, clientv3.WithSerializable())
+}
+
+func (r *remote) get(ctx context.Context, options ...clientv3.OpOption) (status, error) {
+	resp, err := r.Get(ctx, "health", options...)
 	if err != nil {
 		return status{}, r.explain(err)
 	}

@@ -81,15 +81,20 @@ func (c *Client) snapshotOf(ctx context.Context, l list, m *pb.Member) (*provide
 	if st.clusterID != l.clusterID || st.id != m.ID {
 		return nil, fmt.Errorf("%s is not member %s of this cluster", m.ClientURLs[0], m.Name)
 	}
+	return stream(ctx, own, l.clusterID, m.Name, st.revision)
+}
+
+// stream begins to take a member's snapshot.
+func stream(ctx context.Context, from member, clusterID uint64, name string, revision int64) (*providers.EtcdSnapshot, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stream, err := own.snapshot(ctx)
+	blobs, err := from.snapshot(ctx)
 	if err != nil {
 		cancel(nil)
 		return nil, err
 	}
 	return &providers.EtcdSnapshot{
-		EtcdID: hex(l.clusterID), Member: m.Name, Revision: st.revision,
-		ReadCloser: watch(ctx, stream, stallTimeout, cancel),
+		EtcdID: hex(clusterID), Member: name, Revision: revision,
+		ReadCloser: watch(ctx, blobs, stallTimeout, cancel),
 	}, nil
 }
 

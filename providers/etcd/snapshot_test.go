@@ -15,6 +15,8 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/snapshots"
@@ -68,19 +70,31 @@ type server struct {
 	send func(pb.Maintenance_SnapshotServer) error
 	// stepsDown makes it tell that the cluster was told to.
 	stepsDown bool
+	// split has it answer nothing that needs a quorum.
+	split bool
 }
+
+// errNoAnswer is that of an etcd whose request waits for a quorum.
+var errNoAnswer = grpcstatus.Error(codes.DeadlineExceeded, "context deadline exceeded")
 
 func (s *server) Snapshot(_ *pb.SnapshotRequest, to pb.Maintenance_SnapshotServer) error {
 	return s.send(to)
 }
 
-func (s *server) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (s *server) Range(_ context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	if s.split && !r.Serializable {
+		return nil, errNoAnswer
+	}
 	return &pb.RangeResponse{Header: &pb.ResponseHeader{ClusterId: clusterID, MemberId: 1, Revision: 42}}, nil
 }
 
 func (s *server) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	leader := uint64(1)
+	if s.split {
+		leader = 0
+	}
 	return &pb.StatusResponse{
-		Header: &pb.ResponseHeader{ClusterId: clusterID, MemberId: 1}, Leader: 1, Version: "3.7.0",
+		Header: &pb.ResponseHeader{ClusterId: clusterID, MemberId: 1}, Leader: leader, Version: "3.7.0",
 		DowngradeInfo: &pb.DowngradeInfo{Enabled: s.stepsDown, TargetVersion: "3.6.0"},
 	}, nil
 }
@@ -89,7 +103,10 @@ func (s *server) Alarm(context.Context, *pb.AlarmRequest) (*pb.AlarmResponse, er
 	return &pb.AlarmResponse{}, nil
 }
 
-func (s *server) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+func (s *server) MemberList(_ context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	if s.split && r.Linearizable {
+		return nil, errNoAnswer
+	}
 	return &pb.MemberListResponse{
 		Header:  &pb.ResponseHeader{ClusterId: clusterID},
 		Members: []*pb.Member{{ID: 1, Name: "a", ClientURLs: []string{"http://etcd.test:2379"}}},
@@ -139,6 +156,29 @@ func TestDowngrade(t *testing.T) {
 		if err != nil || len(members) != 1 || members[0].Version != "3.7.0" || members[0].DowngradeTo != want {
 			t.Errorf("got %+v, %v, want one that steps down to %q", members, err, want)
 		}
+	}
+}
+
+// Without a quorum only what is asked of the member alone is answered.
+func TestSerializable(t *testing.T) {
+	t.Parallel()
+	c, _ := (&server{split: true, send: func(to pb.Maintenance_SnapshotServer) error {
+		return to.Send(&pb.SnapshotResponse{Blob: []byte("data")})
+	}}).serve(t)
+	if _, _, err := c.Members(t.Context()); !errors.Is(err, providers.ErrTimeout) {
+		t.Errorf("a linearizable list: %v", err)
+	}
+	members, id, err := c.LocalMembers(t.Context())
+	if err != nil || id != "abc" || len(members) != 1 || members[0].Revision != 42 || members[0].Version != "3.7.0" {
+		t.Errorf("got %+v of %s, %v", members, id, err)
+	}
+	s, err := c.LocalSnapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if b, err := io.ReadAll(s); err != nil || string(b) != "data" || s.Member != "a" || s.Revision != 42 {
+		t.Errorf("got %q from %+v, %v", b, s, err)
 	}
 }
 

@@ -151,6 +151,7 @@ func (w *World) advance(d time.Duration) {
 	for _, id := range sortedKeys(w.d.Clusters) {
 		w.expireTokens(w.d.Clusters[id])
 		w.compactDue(w.d.Clusters[id])
+		w.count(w.d.Clusters[id])
 	}
 	w.settle()
 	if d >= time.Hour {

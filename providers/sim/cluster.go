@@ -17,6 +17,8 @@ type cluster struct {
 	ID      string    `json:"id"` // etcd's cluster ID
 	Members []*member `json:"members,omitempty"`
 	Leader  string    `json:"leader,omitempty"`
+	// Revision is what etcd's was when it last had a quorum.
+	Revision int64 `json:"revision,omitempty"`
 	// History is what was deleted or written over, in bytes, and since when. Every
 	// member holds it until etcd is compacted.
 	History int64     `json:"history,omitempty"`

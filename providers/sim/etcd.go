@@ -32,8 +32,8 @@ func (w *World) stepEtcd(m *machine) (changed, done bool) {
 	if running == nil {
 		return false, true
 	}
-	if w.memberOf(m, p) != nil {
-		return false, true
+	if mb := w.memberOf(m, p); mb != nil {
+		return false, w.publish(running, w.d.Clusters[w.get(m, dataFolder(p)).Member.Cluster], mb)
 	}
 	if w.d.Now.Before(running.Started.Add(startup(compEtcd))) || w.etcdFiles(m, p) != nil {
 		return false, false

@@ -35,6 +35,15 @@ const healthcheckClient = "healthcheck-client"
 
 // cluster is the etcd cluster that answers at one of the endpoints.
 func (e *etcdClient) cluster() (*cluster, error) {
+	c, err := e.answering()
+	if err == nil && !e.h.w.hasQuorum(c) {
+		return nil, &providers.Error{Kind: providers.ErrUnavailable, Do: "reach etcd through " + e.h.machine().address, Cause: errText("etcdserver: request timed out: no leader")}
+	}
+	return c, err
+}
+
+// answering is the etcd cluster of a member at one of the endpoints, quorum or not.
+func (e *etcdClient) answering() (*cluster, error) {
 	w, m := e.h.w, e.h.machine()
 	do := "reach etcd through " + m.address
 	client, err := w.certificateAt(m, e.client+".crt", e.client+".key")
@@ -50,8 +59,6 @@ func (e *etcdClient) cluster() (*cluster, error) {
 			last = fmt.Errorf("%w: %w", providers.ErrUntrusted, err)
 		case !c.external() && !w.admits(c, client):
 			last = fmt.Errorf("%w: remote error: tls: unknown certificate authority", providers.ErrUntrusted)
-		case !w.hasQuorum(c):
-			return nil, &providers.Error{Kind: providers.ErrUnavailable, Do: do, Cause: errText("etcdserver: request timed out: no leader")}
 		default:
 			return c, nil
 		}
@@ -140,6 +147,9 @@ func (e *etcdClient) Identity(ctx context.Context) (state.EtcdIdentity, error) {
 	var out state.EtcdIdentity
 	err := w.read(ctx, m, "etcd.identity", "", func() error {
 		c, err := w.etcdAt(m, e.endpoints[0], e.endpoints)
+		if err == nil && c.on(m) != nil {
+			err = w.mute(c, c.on(m))
+		}
 		if err != nil {
 			return &providers.Error{Kind: providers.ErrUnavailable, Do: "ask etcd who it is through " + m.address, Cause: err}
 		}

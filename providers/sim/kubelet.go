@@ -40,6 +40,8 @@ type pod struct {
 	Trusts map[string][]string `json:"trusts,omitempty"`
 	// Exited says why it has exited.
 	Exited string `json:"exited,omitempty"`
+	// Published tells of an etcd that it has had a quorum since it was started.
+	Published bool `json:"published,omitempty"`
 }
 
 const (

@@ -17,7 +17,8 @@ import (
 // keeps: the kubeconfig of a controller manager or scheduler (client-go loads
 // inlined credentials once).
 func (w *World) startPod(m *machine, p *pod) {
-	p.Started, p.Conf = w.d.Now, nil
+	p.Started, p.Conf, p.Published = w.d.Now, nil, false
+	w.wake(m)
 	w.readTrust(m, p)
 	if conf := w.resolve(m, clean(w.manifest(p.Manifest).flag("kubeconfig", ""))); conf.isRegular() {
 		p.Conf = conf.Record

@@ -27,7 +27,7 @@ func (w *World) revision() int64 { return 1 + int64(w.d.Now.Sub(epoch)/time.Seco
 // it: whoever restores it says who the members are.
 func (c *cluster) snapshot() ([]byte, error) {
 	data := *c
-	data.Members, data.Leader = nil, ""
+	data.Members, data.Leader, data.Revision = nil, "", 0
 	text, err := json.Marshal(data)
 	if err != nil {
 		return nil, err
@@ -41,6 +41,16 @@ func (c *cluster) snapshot() ([]byte, error) {
 // Snapshot streams what etcd holds, of a voter that does not lead where there is
 // one. A partial fault cuts the stream off in the middle.
 func (e *etcdClient) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, error) {
+	return e.stream(ctx, e.cluster, func(c *cluster) (string, int64) {
+		if from := e.h.w.snapshotSource(c); from != nil {
+			return from.Name, e.h.w.revision()
+		}
+		return "", 0
+	})
+}
+
+// stream begins to stream what a cluster holds, of the member that source names.
+func (e *etcdClient) stream(ctx context.Context, of func() (*cluster, error), source func(*cluster) (string, int64)) (*providers.EtcdSnapshot, error) {
 	const op = "etcd.snapshot"
 	w, m := e.h.w, e.h.machine()
 	w.mu.Lock()
@@ -53,7 +63,7 @@ func (e *etcdClient) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, err
 	if cut != nil && kind != FaultPartial {
 		return nil, cut
 	}
-	c, err := e.cluster()
+	c, err := of()
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +75,11 @@ func (e *etcdClient) Snapshot(ctx context.Context) (*providers.EtcdSnapshot, err
 	if kind == FaultPartial {
 		stream = io.MultiReader(bytes.NewReader(b[:len(b)/2]), broken{cut})
 	}
-	from := w.snapshotSource(c)
-	if from == nil {
+	from, revision := source(c)
+	if from == "" {
 		return nil, errors.New("cannot take a snapshot of etcd: no voter is there that is not alarmed as corrupt")
 	}
-	return &providers.EtcdSnapshot{EtcdID: c.ID, Member: from.Name, Revision: w.revision(), ReadCloser: io.NopCloser(stream)}, nil
+	return &providers.EtcdSnapshot{EtcdID: c.ID, Member: from, Revision: revision, ReadCloser: io.NopCloser(stream)}, nil
 }
 
 // snapshotSource is the first voter that runs, is not corrupt and does not lead,

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,23 +49,20 @@ func (a *app) etcdStatusCommand() *cobra.Command {
 		Use: "status" + clusterArg, Short: "Show the members of etcd, their health, size and alarms", Args: takes(0, 1),
 		Long: "status asks etcd itself, through a control plane, and works without an API server: which members there\n" +
 			"are, who leads, whether each is healthy, how large its database is and how much of that is in use, and\n" +
-			"alarms. Nothing is changed.",
+			"alarms. Without a quorum it shows what each member that answers holds, and ends with an error. Nothing\n" +
+			"is changed.",
 		Example: "  kubewright etcd status\n  kubewright etcd status prod -json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withEtcd(cmd.Context(), o, args, func(ctx context.Context, e etcdOf) error {
-				var members []state.EtcdMember
-				var id string
-				err := e.performer.ThroughEtcd(ctx, e.via, func(ctx context.Context, e providers.Etcd) (err error) {
-					members, id, err = e.Members(ctx)
-					return err
-				})
-				if err != nil {
+				members, id, err := e.members(ctx)
+				if err != nil && members == nil {
 					return err
 				}
+				show := func() error { return view.EtcdStatus(a.Stdout, e.cluster, id, members, a.options()) }
 				if o.json {
-					return view.EtcdStatusJSON(a.Stdout, e.cluster, id, members)
+					show = func() error { return view.EtcdStatusJSON(a.Stdout, e.cluster, id, members) }
 				}
-				return view.EtcdStatus(a.Stdout, e.cluster, id, members, a.options())
+				return cmp.Or(show(), err)
 			})
 		},
 	}
@@ -79,7 +77,9 @@ func (a *app) etcdSnapshotCommand() *cobra.Command {
 		Use: "snapshot" + clusterArg, Short: "Fetch a snapshot of etcd to this machine, and verify it", Args: takes(0, 1),
 		Long: "snapshot streams what etcd holds from a member that does not lead, through a control plane, into a\n" +
 			"file of this machine, and verifies it by the hash that etcd sends behind it. It works without an API\n" +
-			"server. Nothing is changed in the cluster. The file holds every Secret of the cluster: keep it safe.",
+			"server. Without a quorum the snapshot is of the member whose data is newest among those that answer, and\n" +
+			"may lack the last writes. Nothing is changed in the cluster. The file holds every Secret of the cluster:\n" +
+			"keep it safe.",
 		Example: "  kubewright etcd snapshot\n  kubewright etcd snapshot prod -out=/backup/prod.db -json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.spares("out", out); err != nil {
@@ -97,7 +97,10 @@ func (a *app) etcdSnapshotCommand() *cobra.Command {
 				}
 				file := view.EtcdSnapshotFile{
 					Cluster: e.cluster, Path: s.Path, Member: s.Member, EtcdID: s.EtcdID,
-					Revision: s.Revision, Taken: s.Taken.UTC(), Size: s.Size, SHA256: s.SHA256,
+					Revision: s.Revision, Taken: s.Taken.UTC(), Size: s.Size, SHA256: s.SHA256, WithoutQuorum: s.Local,
+				}
+				if s.Local {
+					a.print(diag.Diagnostics{e.localSnapshot(s)})
 				}
 				if o.json {
 					return view.EtcdSnapshotJSON(a.Stdout, file)
@@ -157,6 +160,49 @@ type etcdOf struct {
 	performer *providers.Performer
 }
 
+// members are those of etcd. Where it has lost its quorum they are as those that answer
+// have them, with an error that says so.
+func (e etcdOf) members(ctx context.Context) ([]state.EtcdMember, string, error) {
+	members, id, err := membersThrough(ctx, e.performer, e.via)
+	if !providers.Silent(err) {
+		return members, id, err
+	}
+	alone := e.performer.ThroughEtcd(ctx, e.via, func(ctx context.Context, e providers.Etcd) (err error) {
+		members, id, err = e.LocalMembers(ctx)
+		return err
+	})
+	if alone != nil {
+		return nil, "", err
+	}
+	return members, id, &diagError{diag.Diagnostics{e.withoutQuorum(members)}}
+}
+
+// withoutQuorum says what an etcd without a quorum does not do, and the ways out.
+func (e etcdOf) withoutQuorum(members []state.EtcdMember) *diag.Diagnostic {
+	voters, answer := 0, 0
+	for _, m := range members {
+		if !m.Learner {
+			voters++
+			answer += min(1, int(m.Revision))
+		}
+	}
+	return diag.Errorf("Etcd has no quorum", "Of the etcd of cluster %q %d of %d voters can be asked, %d have to agree, and there is no leader: nothing is written, and no API server works. "+
+		"Bring the others back with the data that they had, and it goes on by itself.\n\n"+
+		"If that cannot be, take a snapshot, which is of the newest data above, and make etcd anew of it:\n\n  kubewright etcd snapshot %s\n  kubewright etcd restore FILE %[5]s",
+		e.cluster, answer, voters, voters/2+1, state.ShellWord(e.cluster))
+}
+
+// localSnapshot warns of what a snapshot of one member may lack.
+func (e etcdOf) localSnapshot(s providers.Snapshot) *diag.Diagnostic {
+	return diag.Warningf("Snapshot was taken without a quorum", "The etcd of cluster %q has no leader. What member %s holds is the newest data among the members that answer; "+
+		"it may lack the last writes, which the others have agreed on. Where members come back with their data, theirs is to be preferred. No older snapshot was removed.", e.cluster, s.Member)
+}
+
+// etcdError is why etcd was asked in vain.
+type etcdError struct{ error }
+
+func (e *etcdError) Unwrap() error { return e.error }
+
 // withEtcd looks at the control planes of a cluster, and does something with its
 // etcd through one that answers. The API is not needed.
 func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do func(context.Context, etcdOf) error) error {
@@ -196,6 +242,9 @@ func (a *app) withEtcd(ctx context.Context, o planOptions, args []string, do fun
 			}
 			defer p.Close()
 			err := do(ctx, etcdOf{label, m.target, p})
+			if providers.Silent(err) {
+				err = &etcdError{err}
+			}
 			a.print(phases.AstrayEtcds(s.view, label))
 			return errors.Join(err, s.fleet.world.save())
 		}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -134,7 +133,7 @@ func (s *session) etcdAnswers(ctx context.Context, r phases.EtcdRestore) ([]stat
 			if err == nil {
 				return members, nil
 			}
-			if !silent(err) {
+			if !providers.Silent(err) {
 				return nil, fmt.Errorf("%s: %w", n.Target, err)
 			}
 		}
@@ -171,18 +170,4 @@ func (s *session) isItsEtcd(r phases.EtcdRestore, t state.Target, id string) boo
 		return true
 	}
 	return id == s.recorded.Clusters[r.Cluster].EtcdClusterID || phases.RestoredFrom(s.view.Reports[t]) == r.SHA256
-}
-
-// silent tells an etcd that does not answer from one that could not be asked, as
-// one that refuses our certificate.
-func silent(err error) bool {
-	if errors.Is(err, providers.ErrUntrusted) {
-		return false
-	}
-	for _, kind := range []error{providers.ErrUnreachable, providers.ErrTimeout, providers.ErrUnavailable, providers.ErrDisconnected} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
 }

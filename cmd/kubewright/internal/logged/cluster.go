@@ -223,6 +223,18 @@ func (e *etcd) Snapshot(ctx context.Context) (s *providers.EtcdSnapshot, err err
 	return s, err
 }
 
+// LocalMembers implements providers.Etcd.
+func (e *etcd) LocalMembers(ctx context.Context) (members []state.EtcdMember, id string, err error) {
+	err = e.ask("what each member holds", func() error { members, id, err = e.Etcd.LocalMembers(ctx); return err })
+	return members, id, err
+}
+
+// LocalSnapshot implements providers.Etcd.
+func (e *etcd) LocalSnapshot(ctx context.Context) (s *providers.EtcdSnapshot, err error) {
+	err = e.ask("snapshot of a member", func() error { s, err = e.Etcd.LocalSnapshot(ctx); return err })
+	return s, err
+}
+
 // Clock is one of which the log tells for how long is waited before something is
 // looked at or tried again.
 func (l *Log) Clock(c providers.Clock) providers.Clock {

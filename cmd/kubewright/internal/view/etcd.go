@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ type EtcdSnapshotFile struct {
 	// Size is in bytes, SHA256 that of the whole file in hex.
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
+	// WithoutQuorum tells that it is of what one member holds, and may lack the last writes.
+	WithoutQuorum bool `json:"without_quorum,omitempty"`
 }
 
 // EtcdSnapshot tells of a snapshot that was fetched.
@@ -48,12 +51,21 @@ func EtcdStatus(w io.Writer, cluster, id string, members []state.EtcdMember, o O
 	p := newPage(o)
 	p.line(p.bold(Clean(state.ClusterTarget(cluster).String())), ": etcd ", Clean(id), ", ", quorumOf(members))
 	p.line()
-	rows := [][]string{{"MEMBER", "ID", "ROLE", "STATE", "VERSION", "DATABASE", "IN USE", "ALARMS"}}
+	held := slices.ContainsFunc(members, func(m state.EtcdMember) bool { return m.Revision > 0 })
+	last := "IN USE"
+	if held { // without a quorum whose data is newest matters more
+		last = "REVISION"
+	}
+	rows := [][]string{{"MEMBER", "ID", "ROLE", "STATE", "VERSION", "DATABASE", last, "ALARMS"}}
 	members = slices.SortedStableFunc(slices.Values(members), func(a, b state.EtcdMember) int { return strings.Compare(a.Name, b.Name) })
 	for _, m := range members {
+		figure := sizeOrDash(m.DBInUse)
+		if held {
+			figure = numberOrDash(m.Revision)
+		}
 		rows = append(rows, []string{
 			memberName(m), Clean(m.ID), memberRole(m), memberState(m), orDash(Clean(m.Version)),
-			sizeOrDash(m.DBSize), sizeOrDash(m.DBInUse), orDash(Clean(strings.Join(m.Alarms, ", "))),
+			sizeOrDash(m.DBSize), figure, orDash(Clean(strings.Join(m.Alarms, ", "))),
 		})
 	}
 	p.table(rows)
@@ -113,8 +125,11 @@ func memberRole(m state.EtcdMember) string {
 }
 
 func memberState(m state.EtcdMember) string {
-	if m.Healthy {
+	switch {
+	case m.Healthy:
 		return "healthy"
+	case m.Revision > 0:
+		return "no leader"
 	}
 	return "does not answer"
 }
@@ -131,6 +146,13 @@ func sizeOrDash(bytes int64) string {
 		return "-"
 	}
 	return mebibytes(bytes)
+}
+
+func numberOrDash(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 func mebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
