@@ -133,7 +133,7 @@ func Assemble(p Plan, changes, drift []Change, d Draft, o Options) (*Plan, error
 	all := slices.Clone(steps)
 	steps = excludeSteps(steps, o.Excludes, d.Closes)
 	p.LeftOut = leftOut(all, steps, o.Excludes)
-	steps = dropServants(steps, d.Serves, o.Targets)
+	steps = d.dropServants(steps, o.Targets)
 	resolveNeeds(steps, d.Edges, d.Turns)
 	ordered, err := order(steps)
 	if err != nil {
@@ -237,17 +237,25 @@ func excludeSteps(steps []Step, selectors []Selector, closes map[state.Address]s
 }
 
 // dropServants drops the steps that serve others of which none is left, unless somebody
-// asks for their phase by name.
-func dropServants(steps []Step, serves map[state.Address]bool, asked []Selector) []Step {
+// asks for their phase by name. What closes such a step is no use of it, and goes along.
+func (d Draft) dropServants(steps []Step, asked []Selector) []Step {
 	needed := map[state.Address]bool{}
 	for _, s := range steps {
 		for _, n := range s.Needs {
-			needed[n] = true
+			needed[n] = needed[n] || d.Closes[s.ID] != n
 		}
 	}
-	return slices.DeleteFunc(steps, func(s Step) bool {
+	idle := func(s Step) bool {
 		byName := slices.ContainsFunc(asked, func(sel Selector) bool { return sel.Phase != "" && sel.Matches(s.ID) })
-		return serves[s.ID] && !needed[s.ID] && !byName
+		return d.Serves[s.ID] && !needed[s.ID] && !byName
+	}
+	gone := map[state.Address]bool{}
+	for _, s := range steps {
+		gone[s.ID] = idle(s)
+	}
+	return slices.DeleteFunc(steps, func(s Step) bool {
+		opens, closer := d.Closes[s.ID]
+		return gone[s.ID] || closer && gone[opens]
 	})
 }
 

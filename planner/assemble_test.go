@@ -85,6 +85,7 @@ func TestAssembleCloses(t *testing.T) {
 		return state.Address{Target: state.NodeTarget(node), Phase: phase}
 	}
 	made, gone := at("c", "token"), at("c", "gone")
+	serves := map[state.Address]bool{made: true}
 	d := planner.Draft{
 		Edges:  map[state.Address][]state.Address{at("a", "join"): {made}, at("b", "join"): {made}, gone: {at("a", "join"), at("b", "join")}},
 		Closes: map[state.Address]state.Address{gone: made},
@@ -95,16 +96,21 @@ func TestAssembleCloses(t *testing.T) {
 	a, b := planner.Selector{Target: state.NodeTarget("a")}, planner.Selector{Target: state.NodeTarget("b")}
 	for _, test := range []struct {
 		name, want string
+		serves     map[state.Address]bool
 		options    planner.Options
 	}{
-		{"everything", "c/token[] a/join[c/token] b/join[c/token] c/gone[a/join b/join] c/other[]; []", planner.Options{}},
-		{"one that joins", "c/token[] a/join[c/token] c/gone[a/join c/token]; []", planner.Options{Targets: []planner.Selector{a}}},
-		{"another phase", "c/other[]; []", planner.Options{Targets: []planner.Selector{{Phase: "other"}}}},
-		{"without one that joins", "c/token[] a/join[c/token] c/gone[a/join c/token] c/other[]; []", planner.Options{Excludes: []planner.Selector{b}}},
-		{"without what it is made for", "c/token[] c/gone[c/token] c/other[]; []", planner.Options{Excludes: []planner.Selector{a, b}}},
-		{"without it", "c/other[]; [node.a node.b node.c/gone]", planner.Options{Excludes: []planner.Selector{{Phase: "token"}}}},
-		{"without its end", "c/token[] a/join[c/token] b/join[c/token] c/other[]; []", planner.Options{Excludes: []planner.Selector{{Phase: "gone"}}}},
+		{"everything", "c/token[] a/join[c/token] b/join[c/token] c/gone[a/join b/join] c/other[]; []", nil, planner.Options{}},
+		{"one that joins", "c/token[] a/join[c/token] c/gone[a/join c/token]; []", nil, planner.Options{Targets: []planner.Selector{a}}},
+		{"another phase", "c/other[]; []", nil, planner.Options{Targets: []planner.Selector{{Phase: "other"}}}},
+		{"without one that joins", "c/token[] a/join[c/token] c/gone[a/join c/token] c/other[]; []", nil, planner.Options{Excludes: []planner.Selector{b}}},
+		{"without what it is made for", "c/token[] c/gone[c/token] c/other[]; []", nil, planner.Options{Excludes: []planner.Selector{a, b}}},
+		{"without what it alone is made for", "c/other[]; []", serves, planner.Options{Excludes: []planner.Selector{a, b}}},
+		{"without one that it alone is made for", "c/token[] a/join[c/token] c/gone[a/join c/token] c/other[]; []", serves, planner.Options{Excludes: []planner.Selector{b}}},
+		{"by its name", "c/token[] c/gone[c/token]; []", serves, planner.Options{Targets: []planner.Selector{{Phase: "token"}}}},
+		{"without it", "c/other[]; [node.a node.b node.c/gone]", nil, planner.Options{Excludes: []planner.Selector{{Phase: "token"}}}},
+		{"without its end", "c/token[] a/join[c/token] b/join[c/token] c/other[]; []", nil, planner.Options{Excludes: []planner.Selector{{Phase: "gone"}}}},
 	} {
+		d.Serves = test.serves
 		p, err := planner.Assemble(planner.Plan{}, nil, nil, d, test.options)
 		if err != nil {
 			t.Fatalf("%s: %v", test.name, err)

@@ -261,7 +261,9 @@ func (b *builder) cluster(c *cluster) {
 	if len(joiners) > 0 {
 		s, needs := tokenCleanupStep(c, joiners)
 		d.Steps = append(d.Steps, s)
-		d.Edges[s.ID], d.Closes[s.ID] = needs, step(c.target, tokenPhase)
+		token := step(c.target, tokenPhase)
+		d.Edges[s.ID], d.Closes[s.ID] = needs, token
+		d.Serves[token] = len(b.changes[token])+len(b.access[token]) == 0 // else it makes more than a token
 	}
 	b.imagesFirst(c)
 	b.upgrade(c)
