@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/providers/sim"
 )
 
 // TestRedoesNothing stops the operator at moments of a founding, of an upgrade and
@@ -25,7 +26,7 @@ func TestRedoesNothing(t *testing.T) {
 			return o
 		},
 		"rotation": func(t *testing.T) *operator {
-			o := founded(t, 2, 1)
+			o := running(t, 2, 1, sim.DefaultProfile().KubeletVersion) // a rotation waits for Nodes that are not Ready yet
 			o.config.Clusters[0].Upgrade.AllowDowntime = true
 			for _, ca := range []string{"ca", "etcd-ca", "service-account"} {
 				o.rotate = append(o.rotate, rotation(t, ca))

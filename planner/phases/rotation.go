@@ -360,10 +360,13 @@ func (c *cluster) checkRotation() diag.Diagnostics {
 		return diag.Diagnostics{diag.Errorf("API does not answer", "%s: a CA is rotated while the API answers, since only that tells whether all have taken up the new one. "+
 			"Nothing is changed. Repair the cluster first (%s).", strings.Join(c.rotatingNames(), ", "), c.darkTargets()[0].Reason).At(c.Source).For(c.target)}
 	}
-	if d := c.otherCallers(); d != nil {
-		return diag.Diagnostics{d}
+	var diags diag.Diagnostics
+	for _, d := range []*diag.Diagnostic{c.warnUnready(), c.otherCallers()} {
+		if d != nil {
+			diags = append(diags, d)
+		}
 	}
-	return nil
+	return diags
 }
 
 // impure refuses to begin where more is trusted than the CA: it would be dropped.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
@@ -118,6 +119,38 @@ func (c *cluster) unheard() *disturbance {
 		"Give what an earlier apply has made its block back: it is known again then. What was joined by hand, or is gone, leaves first: " +
 			"drain it, clean its host (kubeadm reset), and delete its Node (kubectl delete node). It can join again when the rotation is complete.",
 	}
+}
+
+// unreadyKubelets are the nodes for which a rotation of the cluster's CA waits before it
+// begins: their Node is not Ready. Each stage restarts kubelets and waits for that, so that
+// it would stop there, and until it is complete no node could even leave. It is no reason to
+// refuse the plan, for a Node may be Ready a moment later, as when its host has booted. Of
+// what keeps one from it a stage would mend a certificate that has ended, say, and so does an
+// apply before. A Node that was deleted comes back as the first stage restarts its kubelet.
+func (c *cluster) unreadyKubelets() []*node {
+	r := c.clusterCA()
+	if r == nil || r.begun || c.report == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c.nodes), func(n *node) bool {
+		seen, known := c.report.Nodes[n.name]
+		return !known || seen.Ready
+	})
+}
+
+// warnUnready tells of them.
+func (c *cluster) warnUnready() *diag.Diagnostic {
+	var names []string
+	for _, n := range c.unreadyKubelets() {
+		names = append(names, n.target.String())
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return diag.Warningf("Node is not ready", "%s: the Node is not Ready of %s. While the CA is rotated each kubelet is restarted, and waited for until its Node is Ready. "+
+		"The rotation waits %s for that before it changes anything, and does not begin without it: half done it would keep nodes from coming and going, and the version from changing. "+
+		"kubectl describe node shows what is wrong. An apply without -%s puts right what it can, and has a node leave whose block is taken out.",
+		Rotation{c.target, c.clusterCA().Name}, strings.Join(names, ", "), c.Timeouts.KubeletHealthCheck, ReplaceFlag).At(c.Source).For(c.target)
 }
 
 // leavesFirst tells a node that may leave although a rotation has begun: its host is

@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/providers/sim"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -238,5 +240,54 @@ func wantRefused(t *testing.T, o *operator, summary string, says ...string) {
 		if !strings.Contains(diags[i].Detail+"\n", part) {
 			t.Errorf("%q is not in\n%s", part, diags[i].Detail)
 		}
+	}
+}
+
+// TestUnreadyBeforeRotation: before the cluster's CA is rotated every Node has to be Ready, and
+// is waited for as the first. What restarts no kubelet waits for none.
+func TestUnreadyBeforeRotation(t *testing.T) {
+	t.Parallel()
+	base := running(t, 3, 1, sim.DefaultProfile().KubeletVersion)
+	places(base.config)
+	const cni = "/etc/cni/net.d/90-bridge.conflist"
+	for name, c := range map[string]struct {
+		ca, host, edit string
+		waits          bool
+		want           []finding
+	}{
+		"a worker": {"ca", "10.0.0.21", "file " + cni + " delete", true, []finding{{diag.Warning, "Node is not ready", "main.hcl:1", "cluster.prod", []string{
+			`cluster.prod/ca: the Node is not Ready of node.worker["w1"]. `, "The rotation waits 4m0s for that before it changes anything, and does not begin without it", "kubectl describe node",
+		}}}},
+		"a control plane": {"ca", "10.0.0.12", "file " + cni + " delete", true, []finding{{diag.Warning, "Node is not ready", "main.hcl:1", "cluster.prod", []string{
+			`the Node is not Ready of node.cp["cp2"]`,
+		}}}},
+		"a Node that was deleted": {"ca", "10.0.0.11", "node host-10-0-0-21 delete", false, nil},
+		"etcd's CA":               {"etcd-ca", "10.0.0.21", "file " + cni + " delete", false, nil},
+		"no kubelet is restarted": {"service-account", "10.0.0.12", "file " + cni + " delete", false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := base.copy(t)
+			o.edit(c.host, c.edit)
+			o.world.Advance(time.Minute)
+			asked := []phases.Rotation{rotation(t, c.ca)}
+			o.rotate = asked
+			diags := o.diagnose()
+			wantFindings(t, slices.DeleteFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == "Pods may have to be restarted" }), c.want...)
+			err := o.apply()
+			if !c.waits {
+				o.must(err)
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), "certs@trust-both: cannot wait for node") {
+				t.Errorf("it does not wait for the Node first: %v", err)
+			}
+			o.rotate = nil
+			o.wantNothing() // it has not begun
+			o.edit(c.host, "file "+cni+" content {}")
+			o.rotate = asked
+			o.must(o.apply())
+			o.wantNothing()
+		})
 	}
 }

@@ -204,8 +204,12 @@ func (b *builder) planeStage(s *rotationStage, n *node, before []state.Address) 
 		return planner.Step{Operations: ops}
 	}
 	first := s.step(n.target, certsPhase)
-	certificates := note(append(s.certificates(n), s.keys(n)...))
+	ready := s.readyBefore(n)
+	certificates := note(slices.Concat(ready, s.certificates(n), s.keys(n)))
 	certificates.Impact = s.describe(n)
+	if len(ready) > 0 {
+		certificates.Via = n.target
+	}
 	b.addUpdate(first, certificates, before)
 	confs := s.step(n.target, kubeconfigPhase)
 	kubeconfigs := note(s.kubeconfigs(n))
@@ -218,6 +222,19 @@ func (b *builder) planeStage(s *rotationStage, n *node, before []state.Address) 
 	w := work{changes: b.changes[last], desired: b.desired}
 	b.addUpdate(last, n.takesUp(w, controlPlanePhase, taken), []state.Address{member})
 	return []state.Address{last}
+}
+
+// readyBefore are waits for what has to be Ready before the first CA is made.
+func (s *rotationStage) readyBefore(n *node) []planner.Operation {
+	c := s.cluster()
+	if s.name != trustBoth || n.target != c.seat {
+		return nil
+	}
+	var ops []planner.Operation
+	for _, unready := range c.unreadyKubelets() {
+		ops = append(ops, unready.readyWait()...)
+	}
+	return ops
 }
 
 // addUpdate adds a step that changes what is there.
