@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -136,14 +137,18 @@ func (c *cluster) drainImpact(node string) string {
 	if c.Upgrade.Drain.DisableEviction {
 		todo = "delete"
 	}
-	text := fmt.Sprintf("%d pods to %s", len(pods), todo)
-	if len(pods) == 1 {
-		text = "1 pod to " + todo
-	}
+	text := podCount(pods) + " to " + todo
 	if len(pods) > 0 {
 		text += ": " + c.withNotes(pods)
 	}
 	return text + c.budgetsOf(pods) + c.leftBehind(node)
+}
+
+func podCount(pods []state.PodReport) string {
+	if len(pods) == 1 {
+		return "1 pod"
+	}
+	return strconv.Itoa(len(pods)) + " pods"
 }
 
 // budgetsOf names the budgets that a drain of the pods has to wait for, or that it

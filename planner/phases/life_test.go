@@ -280,7 +280,9 @@ func (r runner) RunStep(ctx context.Context, s *planner.Step, run executor.Run, 
 // gates are those of a step about etcd, or about workers that are down.
 func (o *operator) gates(ctx context.Context, s *planner.Step) error {
 	if slices.Contains(s.Gates, planner.WorkersGate) {
-		return o.roomToTurn(ctx, s)
+		if err := o.roomToTurn(ctx, s); err != nil {
+			return err
+		}
 	}
 	if len(o.config.Clusters) == 0 || o.config.Clusters[0].Etcd.External != nil || !slices.Contains(s.Gates, planner.QuorumGate) && !slices.Contains(s.Gates, planner.DowntimeGate) {
 		return nil

@@ -24,8 +24,8 @@ const replacedCA = "replaced"
 
 // ended tells that the CA is not valid any more, as it is on the seat.
 func (c *cluster) ended(a authority) bool {
-	ca, now := c.present(a), c.view.ObservedAt
-	return ca != nil && !now.IsZero() && now.After(ca.NotAfter)
+	ca := c.present(a)
+	return ca != nil && hasEnded(*ca, c.view.ObservedAt)
 }
 
 // present is the CA as it is on the seat; nil when it is not there.

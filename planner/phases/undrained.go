@@ -1,7 +1,6 @@
 package phases
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/kubewright/kubewright/config/diag"
@@ -41,12 +40,8 @@ func (l leaver) endPods(s *planner.Step) {
 	for _, p := range pods {
 		s.Pods = append(s.Pods, planner.DrainedPod{Name: p.String(), Note: podNote(p, l.cluster.view.ObservedAt)})
 	}
-	switch len(pods) {
-	case 0:
-	case 1:
-		s.Impact = "ends 1 pod: " + l.cluster.withNotes(pods) + "; " + s.Impact
-	default:
-		s.Impact = fmt.Sprintf("ends %d pods: %s; %s", len(pods), l.cluster.withNotes(pods), s.Impact)
+	if len(pods) > 0 {
+		s.Impact = "ends " + podCount(pods) + ": " + l.cluster.withNotes(pods) + "; " + s.Impact
 	}
 }
 
@@ -68,9 +63,9 @@ func (l leaver) warnUndrained() *diag.Diagnostic {
 	if len(pods) == 0 {
 		return nil
 	}
-	end := "1 pod ends"
-	if len(pods) > 1 {
-		end = fmt.Sprintf("%d pods end", len(pods))
+	end := podCount(pods) + " end"
+	if len(pods) == 1 {
+		end += "s"
 	}
 	return diag.Warningf("Node leaves with its pods", "%s (node %s) leaves, and this plan leaves out the drain before that. With the reset %s, and no PodDisruptionBudget is asked: %s. "+
 		"Plan without -skip-phase=drain to have them evicted first.",

@@ -32,7 +32,8 @@ type annotation struct {
 // annotations prints a plan as annotations of a workflow. Each changed item is
 // in one, at the line that changes it: what the plan warns of, what is destroyed or
 // replaced, what changed outside and what could not be looked at as warnings, what
-// policies refuse as errors, the rest as notices. Those that GitHub would not show are counted in the last of a level.
+// policies refuse as errors, the rest as notices. Those that GitHub would not show are
+// counted in the last of a level.
 func annotations(w io.Writer, plan *planner.Plan, o Options) error {
 	r := newReview(plan, o)
 	all := collectAnnotations(r)
