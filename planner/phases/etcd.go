@@ -61,7 +61,7 @@ func (n *node) etcdManifest(in kubeadm.Input) ([]byte, error) {
 func etcdStep(n *node, w work) planner.Step {
 	c := n.cluster
 	switch {
-	case !w.empty() && !w.concerns(state.KindStaticPod):
+	case !w.empty() && !w.concerns(state.KindStaticPod) && !n.uncounted():
 		return n.promoteStep()
 	case !w.create() && (w.empty() || !n.uncounted()):
 		return podStep(n, w, etcdPhase)
@@ -82,6 +82,13 @@ func (n *node) uncounted() bool {
 	c := n.cluster
 	return c.Etcd.External == nil && !n.isFounder() && n.report != nil && c.tellsMembers() &&
 		!n.report.Files[n.etcdData()].Exists && n.counted() == ""
+}
+
+// outlived tells that the host has the pod of a member that etcd does not count any more,
+// as where its leaving was cut short. The kubelet must not find it: who was the first
+// member would found an etcd by it, and any other wait for members of then.
+func (n *node) outlived() bool {
+	return n.joins() && n.uncounted() && n.report.Files[manifest("etcd")].Exists
 }
 
 // enters tells that nothing of a control plane runs here yet that could be restarted,

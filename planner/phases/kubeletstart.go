@@ -95,6 +95,9 @@ func kubeletStep(n *node, w work) planner.Step {
 		s.Operations = append(s.Operations, planner.Unit{Unit: kubeletUnit, Action: "stop"})
 	}
 	s.Operations = append(s.Operations, folder("/var/lib/kubelet", "0700"), folder("/etc/kubernetes", "0755"), folder("/etc/kubernetes/manifests", "0700"))
+	if n.outlived() {
+		s.Operations = append(s.Operations, planner.RemovePath{Path: manifest("etcd")})
+	}
 	if w.touches(n.cluster.Certificates.Dir + "/ca") {
 		s.Operations = append(s.Operations, n.bringCA()...)
 	}

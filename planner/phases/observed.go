@@ -133,6 +133,9 @@ func (v *View) observeOnHost(it *state.Item, r *state.Report) (state.Value, bool
 	case state.KindKubeconfig:
 		attrs, ok := observeKubeconfig(it, r.Files[id], now)
 		if n := v.find(it.Address.Target); n != nil && ok {
+			if id == kubeletConf && n.isControlPlane() && n.bootstraps() {
+				return state.Value{}, false // its kubelet writes it anew, for another server
+			}
 			attrs = n.withOldCopy(id, attrs)
 		}
 		return v.withLost(it, attrs, r.Files[id]), ok

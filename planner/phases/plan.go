@@ -320,6 +320,10 @@ func (b *builder) leaver(l leaver) {
 	}
 	b.draft.Steps = append(b.draft.Steps, reset)
 	b.draft.Edges[reset.ID] = []state.Address{step(l.target, drainPhase)}
+	if !l.whole && l.cluster.founding {
+		// Nobody can be told of its leaving before.
+		b.after(reset.ID, step(l.cluster.seat, waitPlanePhase))
+	}
 	b.snapshotBeforeLeaving(l, reset)
 }
 

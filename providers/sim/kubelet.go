@@ -317,11 +317,11 @@ func (w *World) nodeName(m *machine) string {
 	return w.hostname(m)
 }
 
-// register bootstraps where there is no kubeconfig yet, and makes the Node.
+// register bootstraps where it has to, and makes the Node.
 func (w *World) register(m *machine) error {
 	name := w.nodeName(m)
 	conf := w.resolve(m, kubeletConf)
-	if conf == nil {
+	if w.bootstraps(m, conf) {
 		if err := w.bootstrap(m, name); err != nil {
 			return err
 		}
@@ -342,6 +342,17 @@ func (w *World) register(m *machine) error {
 	server.cluster.registerNode(w, m, name)
 	m.Kubelet.Node, m.Kubelet.Cluster = name, server.cluster.ID
 	return nil
+}
+
+// bootstraps tells that the kubelet asks for a client certificate: its kubeconfig is not
+// there or, where there is something to ask with, has none that counts (the kubelet's
+// isClientConfigStillValid, v1.36.3).
+func (w *World) bootstraps(m *machine, conf *file) bool {
+	if conf == nil || conf.Record == nil || conf.Record.Kubeconfig == nil || w.resolve(m, bootstrapConf) == nil {
+		return conf == nil
+	}
+	c := w.clientCertificate(m, conf.Record.Kubeconfig)
+	return c == nil || w.clock(m).After(c.NotAfter)
 }
 
 // bootstrap obtains a client certificate with a token and writes the kubeconfig.
