@@ -127,9 +127,9 @@ func (c *cluster) etcdInputs() []kubeadm.Input {
 // replacesEtcd tells that a node gets another version of etcd than its manifest has or,
 // where an apply was cut short when that was taken away, than the state remembers. The
 // same tag is the same version, wherever its image comes from; one that is no version
-// may be any.
+// may be any. A member that etcd does not count yet replaces none.
 func (b *builder) replacesEtcd(n *node) bool {
-	return !n.joins() && slices.ContainsFunc(b.changes[step(n.target, etcdPhase)], func(ch planner.Change) bool {
+	return !n.joins() && !n.uncounted() && slices.ContainsFunc(b.changes[step(n.target, etcdPhase)], func(ch planner.Change) bool {
 		it := b.desired.Find(ch.Address)
 		if it == nil || it.Kind != state.KindStaticPod {
 			return false
