@@ -72,8 +72,8 @@ func (o *operator) wantDone() {
 
 // TestCutShortWhileStopped stops the operator while some static pods of a control
 // plane are stopped, so that of a single one neither API nor etcd answers: the same
-// command again goes on, through the same versions. With KUBEWRIGHT_LONG set each of
-// three control planes is stopped at every change, otherwise at every third.
+// command again goes on, through the same versions. With KUBEWRIGHT_LONG set that is at
+// every change, otherwise at every third of three control planes and of longer ways.
 func TestCutShortWhileStopped(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(t *testing.T, planes int) *operator{
@@ -90,7 +90,7 @@ func TestCutShortWhileStopped(t *testing.T) {
 			}
 			// Each is removed, and then each is written.
 			for changed := 1; changed <= 2*pods; changed++ {
-				if planes > 1 && changed%3 != 0 && !long() {
+				if whole := planes == 1 && (name == "upgrade" || name == "argument"); !whole && changed%3 != 0 && !long() {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%d/%d", name, planes, changed), func(t *testing.T) {
