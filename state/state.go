@@ -115,6 +115,10 @@ type Apply struct {
 	// Begun are the steps of an unfinished plan that were begun, in this run or in those
 	// that it goes on from, as sorted addresses. What they change may be changed already.
 	Begun []string `json:"begun,omitempty"`
+	// Left are the targets that have left the state, with this apply or with those before it,
+	// since one came to its end and the state was written: the command that goes on may name
+	// them still.
+	Left []Target `json:"left,omitempty"`
 }
 
 // Interrupted is since when no apply has come to its end, where the last one has begun
@@ -136,5 +140,22 @@ func (s *State) Interrupted(step Address) time.Time {
 	return since
 }
 
+// HaveLeft are the targets that have left with applies that did not come to their end, or
+// whose state was not written.
+func (s *State) HaveLeft() []Target {
+	if s == nil || len(s.Applies) == 0 {
+		return nil
+	}
+	return s.Applies[len(s.Applies)-1].Left
+}
+
 // Finish notes that the plan has come to its end.
 func (a *Apply) Finish() { a.Unfinished, a.Begun = false, nil }
+
+// Written notes that the state is about to be written: who has left with an apply that came
+// to its end needs no remembering then.
+func (s *State) Written() {
+	if n := len(s.Applies); n > 0 && !s.Applies[n-1].Unfinished {
+		s.Applies[n-1].Left = nil
+	}
+}

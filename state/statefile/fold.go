@@ -171,7 +171,10 @@ func (f *folder) run(e state.Entry) error {
 		}
 	}
 	f.state.RunToken = max(f.state.RunToken, e.Token)
-	a := state.Apply{Time: e.Time, Run: e.Run, Plan: e.Plan, Serial: e.Serial, Who: e.Who, Steps: e.Steps, Unfinished: true}
+	a := state.Apply{Time: e.Time, Run: e.Run, Plan: e.Plan, Serial: e.Serial, Who: e.Who, Steps: e.Steps, Unfinished: true, Left: f.state.HaveLeft()}
+	if last := f.last(); last != nil {
+		last.Left = nil
+	}
 	before := slices.IndexFunc(f.state.Applies, func(a state.Apply) bool { return a.Run == e.Resumes })
 	if e.Resumes != "" && before >= 0 {
 		a.Serial, a.Begun = f.state.Applies[before].Serial, slices.Clone(f.state.Applies[before].Begun)
@@ -265,6 +268,9 @@ func (f *folder) leave(t state.Target) {
 		a, err := state.ParseAddress(step)
 		return err == nil && of(a)
 	})
+	if a := f.last(); a != nil && !slices.Contains(a.Left, t) {
+		a.Left = append(slices.Clip(a.Left), t)
+	}
 	switch t.Type {
 	case state.TypeCluster:
 		delete(f.state.Clusters, t.Name)

@@ -63,7 +63,7 @@ func TestFold(t *testing.T) {
 		Durations: map[string]float64{"certs/create": 2, "reset/delete": 1},
 		Applies: []state.Apply{{
 			Run: "r1", Plan: "sha256:77ab", Who: "me", Steps: 3, Failed: 1,
-			Unfinished: true, Begun: []string{`node.cp["cp1"]/certs`, "node.w/reset"},
+			Unfinished: true, Begun: []string{`node.cp["cp1"]/certs`, "node.w/reset"}, Left: []state.Target{worker, state.ClusterTarget("old")},
 		}},
 		Unseen: []string{`node.cp["cp1"]/certs`},
 	}
@@ -162,6 +162,47 @@ func TestFoldTellsHowFarAPlanCame(t *testing.T) {
 			if len(before.Begun) > 0 && (!a.Unfinished || a.Plan != before.Plan) {
 				t.Errorf("%s: what was begun before is still known: %+v", tt.name, before)
 			}
+		}
+	}
+}
+
+// TestFoldTellsWhoHasLeft: until an apply has come to its end and the state is written it is
+// known who has left in it and in those before it, whatever their plans were.
+func TestFoldTellsWhoHasLeft(t *testing.T) {
+	t.Parallel()
+	run := func(id string, steps int) state.Entry {
+		return state.Entry{Kind: state.EntryRun, Run: id, Plan: id, Steps: steps}
+	}
+	leaves := func(name string) state.Entry {
+		return state.Entry{Kind: state.EntryDone, Step: "node." + name + "/reset", Phase: "reset", Learned: state.Learned{Left: []state.Target{state.NodeTarget(name)}}}
+	}
+	first := []state.Entry{run("r1", 3), leaves("u"), leaves("v")}
+	for _, tt := range []struct {
+		name    string
+		entries []state.Entry
+		want    []state.Target
+	}{
+		{"nobody", []state.Entry{run("r1", 3)}, nil},
+		{"two", first, []state.Target{state.NodeTarget("u"), state.NodeTarget("v")}},
+		{"another run", append(slices.Clip(first), run("r2", 2)), []state.Target{state.NodeTarget("u"), state.NodeTarget("v")}},
+		{"another leaves", append(slices.Clip(first), run("r2", 2), leaves("w")), []state.Target{state.NodeTarget("u"), state.NodeTarget("v"), state.NodeTarget("w")}},
+		{"to the end", append(slices.Clip(first), run("r2", 1), leaves("w")), []state.Target{state.NodeTarget("u"), state.NodeTarget("v"), state.NodeTarget("w")}},
+	} {
+		st, err := Fold(nil, tt.entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := st.HaveLeft(); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v have left, want %v", tt.name, got, tt.want)
+		}
+		for _, before := range st.Applies[:len(st.Applies)-1] {
+			if len(before.Left) > 0 {
+				t.Errorf("%s: an apply that does not go on keeps them: %+v", tt.name, before)
+			}
+		}
+		unfinished := st.Applies[len(st.Applies)-1].Unfinished
+		if st.Written(); len(st.HaveLeft()) > 0 && !unfinished {
+			t.Errorf("%s: after the end, with the state written, they are known still: %v", tt.name, st.HaveLeft())
 		}
 	}
 }

@@ -240,6 +240,7 @@ func (s *Store) Replace(ctx context.Context, st *state.State) error {
 // error loses nothing. A state that its place did not take is written to the
 // file Errored, and the error says so.
 func (s *Store) Save(ctx context.Context, st *state.State, j *Journal) error {
+	st.Written()
 	b, err := s.write(ctx, st)
 	if err != nil {
 		return s.aside(err, b)

@@ -65,12 +65,20 @@ func (s *session) targetsOf(flag string, addresses []string, diags *diag.Diagnos
 			of := slices.DeleteFunc(nodes, func(n string) bool { return !strings.HasPrefix(n, t.String()+"[") })
 			diags.Append(diag.Errorf("Address of several nodes", "-%s=%s: a single node is needed, and these are %s.", flag, a, strings.Join(of, ", ")))
 		case t.Type != state.TypeNode || !s.exists(t):
-			diags.Append(diag.Errorf("Unknown node", "-%s=%s: neither configuration nor state have such a node.%s There are %s.", flag, a, didYouMean("", a, nodes), strings.Join(nodes, ", ")))
+			diags.Append(diag.Errorf("Unknown node", "-%s=%s: neither configuration nor state have such a node.%s There are %s.%s", flag, a, didYouMean("", a, nodes), strings.Join(nodes, ", "), departed(flag)))
 		default:
 			out = append(out, t)
 		}
 	}
 	return out
+}
+
+// departed says of a flag that takes nodes out why a node may be unknown.
+func departed(flag string) string {
+	if flag != phases.ForgetUnreachableFlag {
+		return ""
+	}
+	return " One that has left already needs the flag no more."
 }
 
 // forgetKnown leaves of the nodes to forget those that the state still has.
@@ -79,6 +87,34 @@ func (s *session) forgetKnown() {
 		t, err := state.ParseTarget(a)
 		return err == nil && s.recorded.Nodes[t] == nil
 	})
+}
+
+// passOver warns of addresses whose targets have left in an apply that did not come to
+// its end: the command that goes on is the same, and there is nothing to do for them.
+func (s *session) passOver() diag.Diagnostics {
+	var gone []string
+	left := func(flag, address string, t state.Target) bool {
+		passed := !s.exists(t) && speaksOf(t, s.had)
+		if passed {
+			gone = append(gone, fmt.Sprintf("  -%s=%s", flag, state.ShellWord(address)))
+		}
+		return passed
+	}
+	s.opts.forget = slices.DeleteFunc(slices.Clone(s.opts.forget), func(a string) bool {
+		t, err := state.ParseTarget(a)
+		return err == nil && left(phases.ForgetUnreachableFlag, a, t)
+	})
+	for flag, addresses := range map[string][]string{"target": s.opts.targets, "exclude": s.opts.excludes} { // of which only one is given
+		for _, a := range addresses {
+			if sel, err := planner.ParseSelector(a, phases.Names()); err == nil {
+				left(flag, a, sel.Target)
+			}
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.Warningf("Has left already", "The last apply did not come to its end, and what this speaks of has left with it or with one before it. It is passed over:\n\n%s", strings.Join(gone, "\n"))}
 }
 
 // change tells a view what the flags say of single nodes.
@@ -101,7 +137,7 @@ func (s *session) selectors(flag string, addresses []string, diags *diag.Diagnos
 			diags.Append(diag.Errorf("Unknown target", "-%s=%s: %v.%s", flag, a, err, didYouMean("", a, selectable(s.known()))))
 			continue
 		}
-		if !s.exists(sel.Target) {
+		if !s.exists(sel.Target) && !speaksOf(sel.Target, s.had) {
 			diags.Append(diag.Errorf("Unknown target", "-%s=%s: neither configuration nor state have %s.%s There are %s.",
 				flag, a, sel.Target, didYouMean("", sel.Target.String(), selectable(s.known())), strings.Join(s.targets(), ", ")))
 			continue

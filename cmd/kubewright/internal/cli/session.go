@@ -62,6 +62,10 @@ type session struct {
 	// run makes another one. That what is there equals a secret is seen by it, and no
 	// plan has its fingerprints: a plan is the same in each run.
 	firstKey string
+	// had are the targets that an address of the command line may speak of although neither
+	// configuration nor state have them any more: this run may take them out, or those that
+	// it goes on from have.
+	had []state.Target
 	// leftover tells that the journal holds what the state file has not got yet.
 	leftover bool
 	fleet    *fleet
@@ -157,6 +161,10 @@ func (s *session) recall(ctx context.Context) error {
 		s.recorded.FingerprintKey = s.firstKey
 	}
 	if err := s.rename(); err != nil {
+		return err
+	}
+	s.had = append(s.known(), s.recorded.HaveLeft()...)
+	if err := s.heeded(s.passOver()); err != nil {
 		return err
 	}
 	if s.fleet, err = s.openFleet(s.config, s.recorded, s.passphrase(ctx, s.opts), s.opts.accept...); err != nil {
@@ -454,9 +462,12 @@ func (s *session) plannerOptions() (planner.Options, error) {
 
 // exists tells that a selector's target is one of this run's. Every target
 // exists for a selector without one.
-func (s *session) exists(t state.Target) bool {
-	return t.IsZero() || slices.ContainsFunc(s.known(), func(known state.Target) bool {
-		return planner.Selector{Target: t}.Matches(state.Address{Target: known})
+func (s *session) exists(t state.Target) bool { return t.IsZero() || speaksOf(t, s.known()) }
+
+// speaksOf tells that an address means one of the targets.
+func speaksOf(t state.Target, targets []state.Target) bool {
+	return slices.ContainsFunc(targets, func(one state.Target) bool {
+		return planner.Selector{Target: t}.Matches(state.Address{Target: one})
 	})
 }
 
