@@ -57,7 +57,7 @@ func TestFullDiskSays(t *testing.T) {
 
 	m, _ = written(t, 3)
 	m.failAt, m.failWith = m.calls+1, syscall.ENOSPC
-	_, err = NewStore(on(m), nil).Reseal()
+	_, _, err = NewStore(on(m), nil).Reseal()
 	says(t, err, "cannot write older state "+memPath+".backup.1: create: no space left on device; make room or mend the disk, and run the same command again")
 }
 

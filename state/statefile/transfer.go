@@ -45,30 +45,32 @@ func (s *Store) Any(ctx context.Context, such func(kept []byte) bool) (bool, err
 	return false, nil
 }
 
-// Reseal writes the older states anew as the codec has it by now, and tells how many
-// there are. The caller holds the lock.
+// Reseal writes the older states anew as the codec has it by now, and tells how many it
+// wrote. One that cannot be read, as with another key than those that are here, stays as it
+// is, keeps no other from it, and is among the refused. The caller holds the lock.
 // Of a state that is no file here there are none: its place keeps them, if anybody.
-func (s *Store) Reseal() (int, error) {
+func (s *Store) Reseal() (written int, refused []*Error, err error) {
 	if !s.local {
-		return 0, nil
+		return 0, nil, nil
 	}
 	m := s.medium()
-	all := generations(m, s.State)
-	for _, g := range all {
+	for _, g := range generations(m, s.State) {
 		b, err := m.ReadFile(g.path)
 		if err == nil {
 			b, err = m.reseal(b)
 		}
+		if e := (*Error)(nil); errors.As(err, &e) {
+			e.Op, e.Path = "read older state", g.path
+			refused = append(refused, e)
+			continue
+		}
 		if err == nil {
 			err = replace(m, g.path, b)
 		}
-		if e := (*Error)(nil); errors.As(err, &e) {
-			e.Op, e.Path = "write older state", g.path
-			return 0, e
-		}
 		if err != nil {
-			return 0, &Error{Op: "write older state", Path: g.path, Err: bare(err), Remedy: "make room or mend the disk, and run the same command again"}
+			return written, refused, &Error{Op: "write older state", Path: g.path, Err: bare(err), Remedy: "make room or mend the disk, and run the same command again"}
 		}
+		written++
 	}
-	return len(all), nil
+	return written, refused, nil
 }

@@ -340,16 +340,28 @@ func (a *app) resealing(name, short, long string, refuse func(*config.Encryption
 			if err := s.save(cmd.Context(), s.recorded); err != nil {
 				return err
 			}
-			older, err := s.store.Reseal()
+			older, refused, err := s.store.Reseal()
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(s.Stdout, "The state and %d older states beside it are written anew, %sed.\n", older, name)
-			return err
+			if _, err := fmt.Fprintf(s.Stdout, "The state and %d older states beside it are written anew, %sed.\n", older, name); err != nil || len(refused) == 0 {
+				return err
+			}
+			return unreadable(refused)
 		},
 	}
 	o.lockFlag(cmd.Flags())
 	return cmd
+}
+
+// unreadable says which older states are as they were.
+func unreadable(refused []*statefile.Error) error {
+	var files []string
+	for _, e := range refused {
+		files = append(files, fmt.Sprintf("  %s: %s", e.Path, e.Problem))
+	}
+	return &diagError{diag.Diagnostics{diag.Errorf("Older states are as they were", "All else is written. These could not be read here:\n\n%s\n\n"+
+		"Run the same command again with the private keys that can read them beside the present one (-age-identity=FILE for each), or delete them if nobody needs them.", strings.Join(files, "\n"))}}
 }
 
 var _ state.Codec = (*encryption.Codec)(nil)
