@@ -35,7 +35,11 @@ func (p *page) accept(c planner.Change) {
 		offer("To keep it, write into "+where+":", a.write)
 	}
 	if len(a.out) > 0 {
-		offer("To keep it, take out what the configuration says of it: "+strings.Join(a.out, ", ")+".", nil)
+		others := ""
+		if of := c.Address.Target; of.Type == state.TypeNode && c.Kind != state.KindStaticPod && !c.Shown[planner.SharedSetting].AsBool() {
+			others = ofOthers(of)
+		}
+		offer("To keep it, take out what the configuration says of it"+others+": "+strings.Join(a.out, ", ")+".", nil)
 	}
 	if then := a.then; then != "" && len(a.write)+len(a.out) > 0 {
 		offer(then, nil)
@@ -53,10 +57,16 @@ func blockOf(c planner.Change) string {
 		return "the block of its cluster, for all control planes"
 	case t.Type == state.TypeAddon:
 		return "the block of " + Clean(state.ClusterTarget(t.Name).String())
-	case t.Keyed:
-		return "the block of " + Clean(t.String()) + ", which is that of its other keys as well (by each.key it can be for this one alone)"
 	}
-	return "the block of " + Clean(t.String())
+	return "the block of " + Clean(t.String()) + ofOthers(t)
+}
+
+// ofOthers tells who else is meant by what the block of a node says that is one of several.
+func ofOthers(t state.Target) string {
+	if !t.Keyed {
+		return ""
+	}
+	return ", which is that of its other keys as well (by each.key it can be for this one alone)"
 }
 
 // accepting finds what can be done for each attribute: to write it, to take it out, or
