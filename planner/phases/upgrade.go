@@ -261,8 +261,12 @@ func (c *cluster) versionChange() diag.Diagnostics {
 	case len(c.formerHosts()) > 0:
 		return diag.Diagnostics{c.refuseMove()}
 	case c.exchanges():
+		first := fmt.Sprintf("the nodes first, with kubernetes_version = %q, or the upgrade first", c.up.newest)
+		if c.up.begun {
+			first = "the upgrade first, which has begun, with the control planes as they were"
+		}
 		return refuse("Cluster cannot be upgraded now", "control planes are to come and to go in the same plan (%s). Those that go leave before an upgrade, and those that come join after it: "+
-			"etcd would have fewer members while each restarts. Do one after the other: the nodes first, with kubernetes_version = %q, or the upgrade first.", c.story(c.acts()), c.up.newest)
+			"etcd would have fewer members while each restarts. Do one after the other: %s.", c.story(c.acts()), first)
 	}
 	return slices.Concat(c.strangersBehind(), c.unfit(), c.unfitOnTheWay(), c.unready(), c.deprecated(), c.emptyPools(), c.tooManyDown(), c.behind())
 }

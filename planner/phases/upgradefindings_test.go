@@ -38,6 +38,13 @@ func kubeletRuns(version string) func(*operator, *phases.View) {
 func upgradings() map[string]upgrading {
 	line := kubernetesVersion.String()
 	misfit := finding{diag.Error, "Kubelet does not fit", line, "cluster.prod", []string{`Cluster "prod", node host-10-0-0-21: kubelet `, "Nothing is changed on any host"}}
+	exchanged := func(o *operator) {
+		other := *o.config.Nodes[0]
+		other.Target.Key, other.Address = "cp9", "10.0.0.19"
+		o.leave("cp3")
+		o.config.Nodes = slices.Insert(o.config.Nodes, 2, &other)
+		o.kubelets("1.36.3")
+	}
 	return map[string]upgrading{
 		"back": {"1.34.9", nil, nil, []finding{{diag.Error, "Version cannot be reached", line, "cluster.prod", []string{
 			`Cluster "prod": an API server runs 1.35.8 already, and Kubernetes cannot go back`, `Set kubernetes_version = "1.35.8"`, "Nothing is changed on any host",
@@ -61,14 +68,17 @@ func upgradings() map[string]upgrading {
 				`Cluster "prod": the API did not answer: connection refused, so that it is not known which versions its kubelets run.`, `with kubernetes_version = "1.35.8". Nothing is changed on any host.`,
 			}},
 		}},
-		"while members come and go": {"1.36.3", func(o *operator) {
-			other := *o.config.Nodes[0]
-			other.Target.Key, other.Address = "cp9", "10.0.0.19"
-			o.leave("cp3")
-			o.config.Nodes = slices.Insert(o.config.Nodes, 2, &other)
-			o.kubelets("1.36.3")
-		}, nil, []finding{{diag.Error, "Cluster cannot be upgraded now", line, "cluster.prod", []string{
+		"while members come and go": {"1.36.3", exchanged, nil, []finding{{diag.Error, "Cluster cannot be upgraded now", line, "cluster.prod", []string{
 			"control planes are to come and to go in the same plan (cp9 joins, cp3 leaves)", `the nodes first, with kubernetes_version = "1.35.8", or the upgrade first`,
+		}}}},
+		"while members come and go and it has begun": {"1.36.3", exchanged, func(o *operator, v *phases.View) {
+			for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+				see(v, o.config.Nodes[0], "/etc/kubernetes/manifests/"+component+".yaml", func(f *state.FileReport) {
+					f.Content = bytes.ReplaceAll(f.Content, []byte(":v1.35.8"), []byte(":v1.36.3"))
+				})
+			}
+		}, []finding{{diag.Error, "Cluster cannot be upgraded now", line, "cluster.prod", []string{
+			"Do one after the other: the upgrade first, which has begun, with the control planes as they were. Nothing is changed on any host.",
 		}}}},
 		"an old kubelet runs": {"1.36.3", nil, kubeletRuns("1.32.9"), []finding{misfit.saying("kubelet 1.32.9 does not go with", "Stop at 1.35.8 first: with that as kubernetes_version", "Then go on to 1.36.3.")}},
 		"too far at once":     {"1.37.1", nil, kubeletRuns("1.33.9"), []finding{misfit.saying("kubelet 1.33.9 does not go with", "Stop at a release of 1.36 first")}},
