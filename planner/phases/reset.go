@@ -182,6 +182,9 @@ func (l leaver) resetStep() planner.Step {
 		s.Operations = append(s.Operations, planner.DeleteObject{Ref: state.ObjectRef{APIVersion: "v1", Kind: "Node", Name: l.Name}})
 	}
 	switch {
+	case l.abandoned && l.whole:
+		s.Impact = "nothing is done on its old host: keep it from coming back, for it has keys and data of the cluster still"
+		return s
 	case l.gone && l.whole:
 		s.Impact = "nothing is done on its host, which holds nothing of the cluster any more"
 		return s

@@ -553,3 +553,27 @@ func TestSwapByArgument(t *testing.T) {
 		t.Errorf("swap is on: %t, and will be after a boot: %t; want neither", on, boots)
 	}
 }
+
+// TestNothingIsDoneOnHost says of a cluster that goes whole what is left on a host: nothing
+// on one that was seen to be clean, and all of it on one that somebody has said is gone.
+func TestNothingIsDoneOnHost(t *testing.T) {
+	t.Parallel()
+	o := running(t, 3, 1, "1.36.3")
+	o.edit("10.0.0.12", "reinstall")
+	o.edit("10.0.0.13", "power off")
+	o.config = &config.Config{Removals: []config.Removal{
+		{From: state.ClusterTarget("prod"), Destroy: true}, {From: state.NodeKeyTarget("cp", "cp3"), Destroy: true, Unreachable: true},
+	}}
+	p, err := o.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"cp2/reset": "nothing is done on its host, which holds nothing of the cluster any more",
+		"cp3/reset": "nothing is done on its old host: keep it from coming back, for it has keys and data of the cluster still",
+	} {
+		if s := stepOf(p, name); s == nil || s.Impact != want {
+			t.Errorf("%s: got %+v, want %q", name, s, want)
+		}
+	}
+}
