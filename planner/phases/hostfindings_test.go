@@ -1,6 +1,7 @@
 package phases_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,38 @@ func TestMoveFindings(t *testing.T) {
 			t.Parallel()
 			_, diags := phases.Moves(cfg, recorded)
 			wantFindings(t, diags, c.want)
+		})
+	}
+}
+
+// TestMovedBlockThatStays: of a whole block that is moved no key is declared still that the
+// state has, unless another one takes its name.
+func TestMovedBlockThatStays(t *testing.T) {
+	t.Parallel()
+	block := func(name string) state.Target { return state.NodeTarget(name) }
+	key := func(name, key string) *config.Node {
+		return &config.Node{Target: state.NodeKeyTarget(name, key), Cluster: "prod"}
+	}
+	recorded := &state.State{
+		Clusters: map[string]*state.RecordedCluster{"prod": {}},
+		Nodes:    map[state.Target]*state.RecordedNode{key("worker", "w1").Target: {Cluster: "prod"}, key("old", "w1").Target: {Cluster: "prod"}},
+	}
+	moves := []config.Move{{From: block("worker"), To: block("pool"), Source: state.Source{File: "main.hcl", Line: 40, Column: 1}}}
+	for name, c := range map[string]struct {
+		cfg  *config.Config
+		want []finding
+	}{
+		"it does":       {&config.Config{Nodes: []*config.Node{key("worker", "w1"), key("pool", "w1")}, Moves: moves}, []finding{{diag.Error, "Moved object still exists", "main.hcl:40", `node.worker["w1"]`, []string{`This says that node.worker["w1"] is node.pool["w1"] by now, but node.worker["w1"] is still declared. Remove its block or its key, or this moved block.`}}}},
+		"of other keys": {&config.Config{Nodes: []*config.Node{key("worker", "w2"), key("pool", "w1")}, Moves: moves}, nil},
+		"of another":    {&config.Config{Nodes: []*config.Node{key("worker", "w1"), key("pool", "w1")}, Moves: append(slices.Clip(moves), config.Move{From: block("old"), To: block("worker")})}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, diags := phases.Moves(c.cfg, recorded)
+			if len(diags) != len(c.want) {
+				t.Errorf("got %v", diags)
+			}
+			wantFindings(t, diags, c.want...)
 		})
 	}
 }
