@@ -3,9 +3,12 @@ package ssh_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/ssh"
@@ -40,6 +43,55 @@ func TestBastionsAreShared(t *testing.T) {
 	}
 	if n := len(outer.Commands()) + len(inner.Commands()); n != 0 {
 		t.Errorf("%d commands on bastions", n)
+	}
+}
+
+// TestBastionIsSharedByEquals: what one target trusts or logs in with at a bastion holds
+// for no other, whoever dials first, and neither does what the bastion said to it.
+func TestBastionIsSharedByEquals(t *testing.T) {
+	t.Parallel()
+	wrongKey, _ := newKeyFile(t)
+	otherPin := keyLine(newSigner(t))
+	for name, test := range map[string]struct {
+		change func(*ssh.Target)
+		kind   error // nil: accepted
+		shared bool
+	}{
+		"another pin":      {func(b *ssh.Target) { b.HostKeys = []string{otherPin} }, providers.ErrHostKeyChanged, false},
+		"nothing known":    {func(b *ssh.Target) { b.HostKeys = nil }, providers.ErrHostKeyUnknown, false},
+		"accepts new keys": {func(b *ssh.Target) { b.HostKeys, b.AcceptNewHostKeys = nil, true }, nil, false},
+		"known as another": {func(b *ssh.Target) {
+			b.HostKeys, b.KnownHosts = nil, []string{writeFile(t, "known_hosts", fmt.Sprintf("[127.0.0.1]:%d %s\n", b.Port, otherPin))}
+		}, providers.ErrHostKeyChanged, false},
+		"another key":     {func(b *ssh.Target) { b.Keys = []string{wrongKey} }, providers.ErrAuth, false},
+		"another timeout": {func(b *ssh.Target) { b.Timeouts.Connect = time.Minute }, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, otherFirst := range []bool{false, true} {
+				bastion, same := newServer(t)
+				_, one := newServer(t)
+				_, two := newServer(t)
+				other := same
+				test.change(&other)
+				one.Bastions, two.Bastions = []ssh.Target{same}, []ssh.Target{other}
+				d := &ssh.Dialer{}
+				defer func() { _ = d.Close() }()
+				attempts := []func(){
+					func() { _, err := d.Dial(t.Context(), one); wantKind(t, err, nil) },
+					func() { _, err := d.Dial(t.Context(), two); wantKind(t, err, test.kind) },
+				}
+				if otherFirst {
+					slices.Reverse(attempts)
+				}
+				for _, attempt := range attempts {
+					attempt()
+				}
+				if n := bastion.Connections.Load(); (n == 1) != test.shared {
+					t.Errorf("%d connections to the bastion", n)
+				}
+			}
+		})
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 const clientVersion = "SSH-2.0-kubewright"
 
 // Dialer makes connections. Those to bastions are shared between all targets
-// behind them, as are decrypted keys and parsed known_hosts files. The zero
+// behind them that log in there with the same and trust the same, as are decrypted keys and parsed known_hosts files. The zero
 // Dialer is ready; Close it when the last connection is no longer needed.
 type Dialer struct {
 	keys     keyring
@@ -27,7 +27,7 @@ type Dialer struct {
 	accepted acceptedKeys
 
 	mu       sync.Mutex
-	bastions map[string]*sharedConn
+	bastions map[string]*sharedConn // by their ways, as wayOf has them
 	closed   bool
 }
 
@@ -155,22 +155,19 @@ func contextError(ctx context.Context, do string) error {
 // there is none that lives. Whoever comes while it is being made waits for the
 // same attempt. A refusal that a retry cannot mend is remembered.
 func (d *Dialer) bastion(ctx context.Context, hops []Target) (*Conn, error) {
-	var name strings.Builder
-	for _, hop := range hops {
-		name.WriteString(hop.String() + " ")
-	}
+	way := wayOf(hops)
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
 		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: "connect", Cause: net.ErrClosed}
 	}
-	s := d.bastions[name.String()]
+	s := d.bastions[way]
 	if s == nil || s.over() {
 		s = &sharedConn{ready: make(chan struct{})}
 		if d.bastions == nil {
 			d.bastions = map[string]*sharedConn{}
 		}
-		d.bastions[name.String()] = s
+		d.bastions[way] = s
 		// The first to ask may give up; the others still want the connection.
 		go s.dial(context.WithoutCancel(ctx), d, hops)
 	}
@@ -181,6 +178,17 @@ func (d *Dialer) bastion(ctx context.Context, hops []Target) (*Conn, error) {
 	case <-ctx.Done():
 		return nil, contextError(ctx, "connect to "+hops[len(hops)-1].hostPort())
 	}
+}
+
+// wayOf names a way over bastions by all that decides who logs in to each of them and
+// by which key it is known: what one target trusts is not to hold for another.
+func wayOf(hops []Target) string {
+	var way strings.Builder
+	for _, hop := range hops {
+		hop.Bastions, hop.Passphrase, hop.Timeouts = nil, nil, Timeouts{} // they decide neither
+		fmt.Fprintf(&way, "%#v\n", hop)
+	}
+	return way.String()
 }
 
 func (s *sharedConn) dial(ctx context.Context, d *Dialer, hops []Target) {
