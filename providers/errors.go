@@ -117,6 +117,26 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
+// WithRemedy is an error with what to do about it, where its kind alone does not tell.
+// It is the cause of an Error, or stands alone.
+func WithRemedy(err error, remedy string) error { return &remediedError{err, remedy} }
+
+// RemedyOf is what an error says itself is to be done about it, or "".
+func RemedyOf(err error) string {
+	var e *remediedError
+	if errors.As(err, &e) {
+		return e.remedy
+	}
+	return ""
+}
+
+type remediedError struct {
+	error
+	remedy string
+}
+
+func (e *remediedError) Unwrap() error { return e.error }
+
 // NotPulled is what is said of an image that a host's runtime could not pull, below
 // the runtime's own words.
 const NotPulled = "the host's runtime did not get it, in 5 tries. To do: see that the registry has this image, and that the runtime reaches it and is let in; " +

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -26,7 +24,7 @@ type hostKeyCheck struct {
 	known  string // name:port in known_hosts
 	way    string // the host's way, by which accepted keys are remembered
 	pins   []ssh.PublicKey
-	db     *knownhosts.HostKeyDB // nil with pins, or without any file
+	db     *knownHosts // nil with pins, or without any file
 	accept bool
 	before *acceptedKeys
 
@@ -144,12 +142,12 @@ func (c *hostKeyCheck) judge(key ssh.PublicKey) error {
 	var revoked *xknownhosts.RevokedError
 	switch {
 	case errors.As(err, &revoked):
-		return c.changed(fmt.Errorf("its key %s is revoked in %s:%d", describe(key), revoked.Revoked.Filename, revoked.Revoked.Line))
+		return c.changed(fmt.Errorf("its key %s is revoked in %s", describe(key), c.db.place(revoked.Revoked)))
 	case errors.As(err, &keyErr) && len(keyErr.Want) == 0:
 		return c.unknown(key)
 	case errors.As(err, &keyErr):
 		want := keyErr.Want[0]
-		return c.changed(fmt.Errorf("its key is %s, known in %s:%d is %s", describe(key), want.Filename, want.Line, describe(want.Key)))
+		return c.changed(fmt.Errorf("its key is %s, known in %s is %s", describe(key), c.db.place(want), describe(want.Key)))
 	}
 	return c.changed(err) // a certificate that does not hold
 }
@@ -234,41 +232,4 @@ func (a *acceptedKeys) add(way string, key ssh.PublicKey) {
 	if !contains(a.keys[way], key) {
 		a.keys[way] = append(a.keys[way], key)
 	}
-}
-
-// knownHostsCache keeps parsed known_hosts files for the many hosts of a Dialer.
-type knownHostsCache struct {
-	mu  sync.Mutex
-	dbs map[string]*knownhosts.HostKeyDB
-}
-
-// load parses the files that exist; without any it returns nil.
-func (c *knownHostsCache) load(files []string) (*knownhosts.HostKeyDB, error) {
-	var present []string
-	for _, f := range files {
-		switch _, err := os.Stat(f); {
-		case err == nil:
-			present = append(present, f)
-		case !errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("cannot read known hosts: %w", err)
-		}
-	}
-	if len(present) == 0 {
-		return nil, nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := strings.Join(present, "\x00")
-	if db, ok := c.dbs[key]; ok {
-		return db, nil
-	}
-	db, err := knownhosts.NewDB(present...)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read known hosts: %w", err)
-	}
-	if c.dbs == nil {
-		c.dbs = map[string]*knownhosts.HostKeyDB{}
-	}
-	c.dbs[key] = db
-	return db, nil
 }

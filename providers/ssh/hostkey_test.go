@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -292,17 +293,65 @@ func TestHostCertificate(t *testing.T) {
 	}
 }
 
+// TestUnparsableKnownHosts: a line that cannot be parsed keeps no host from being known,
+// unless it says whom not to trust, or whom to trust with more than one host.
+func TestUnparsableKnownHosts(t *testing.T) {
+	t.Parallel()
+	ed448 := "ssh-ed448 AAAACXNzaC1lZDQ0OAAAADkAAAAA"
+	lines := []string{
+		"example.com " + ed448, "example.com 1024 35 1234567890", "example.com ssh-ed25519 AAAAC3Nz", "this is no known_hosts file",
+		"[example.com] " + keyLine(newSigner(t)), "@later example.com " + keyLine(newSigner(t)), strings.Repeat("long ", 20000),
+	}
+	s, target := newServer(t)
+	target.HostKeys = nil
+	known := fmt.Sprintf("[127.0.0.1]:%d %s", s.Port(), s.Pin())
+	fine := writeFile(t, "more", "# nothing\n")
+	for name, test := range map[string]struct {
+		lines  []string
+		kind   error
+		says   string
+		remedy string // FILE stands for the file
+	}{
+		"known beside them":    {append(slices.Clone(lines), known), nil, "", ""},
+		"nothing else":         {lines, providers.ErrHostKeyUnknown, " is not known; ", ""},
+		"changed beside them":  {append(slices.Clone(lines), fmt.Sprintf("[127.0.0.1]:%d %s", s.Port(), keyLine(newSigner(t)))), providers.ErrHostKeyChanged, ", known in FILE:8 is ssh-ed25519 ", ""},
+		"revoked beside them":  {append(slices.Clone(lines), known, "@revoked * "+s.Pin()), providers.ErrHostKeyChanged, " is revoked in FILE:9", ""},
+		"revoked is one":       {[]string{known, "\t@revoked * " + ed448}, providers.ErrHostKeyUnknown, "FILE:2, which is marked @revoked: ssh: unknown key algorithm: ssh-ed448", "correct or remove line 2 of FILE"},
+		"an authority is one":  {[]string{known, "", "@cert-authority\t* " + ed448}, providers.ErrHostKeyUnknown, "FILE:3, which is marked @cert-authority: ", "correct or remove line 3 of FILE"},
+		"an authority no more": {[]string{known, "#@cert-authority * " + ed448}, nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			target := target
+			file := writeFile(t, "known_hosts", strings.Join(test.lines, "\n"))
+			target.KnownHosts = []string{fine, file}
+			c, err := ssh.Dial(t.Context(), target)
+			if err == nil {
+				_ = c.Close()
+			}
+			wantKind(t, err, test.kind)
+			if test.kind != nil {
+				wantText(t, err, strings.ReplaceAll(test.says, "FILE", file))
+			}
+			if got, want := providers.RemedyOf(err), strings.ReplaceAll(test.remedy, "FILE", file); got != want {
+				t.Errorf("to do: %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 func TestUnreadableKnownHosts(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)
 	target.HostKeys = nil
-	target.KnownHosts = []string{writeFile(t, "known_hosts", "this is no known_hosts file\n")}
-	_, err := ssh.Dial(t.Context(), target)
-	wantText(t, err, "cannot read known hosts: ")
-	wantText(t, err, "known_hosts:1")
-	target.KnownHosts[0] += "/within"
-	_, err = ssh.Dial(t.Context(), target)
-	wantText(t, err, "cannot read known hosts: stat ")
+	for _, file := range []string{writeFile(t, "known_hosts", "") + "/within", t.TempDir()} {
+		target.KnownHosts = []string{file}
+		_, err := ssh.Dial(t.Context(), target)
+		wantText(t, err, "cannot read known hosts: ")
+		if got, want := providers.RemedyOf(err), "make "+file+" a file that can be read, or name another one in known_hosts"; got != want {
+			t.Errorf("to do: %q, want %q", got, want)
+		}
+	}
 	if s.Attempts.Load() != 0 {
 		t.Errorf("%d attempts to log in", s.Attempts.Load())
 	}

@@ -1,0 +1,131 @@
+package ssh
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/skeema/knownhosts"
+	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/kubewright/kubewright/providers"
+)
+
+// knownHosts is what known_hosts files say.
+type knownHosts struct {
+	*knownhosts.HostKeyDB
+	// files are those that were meant, by the copies of them that were parsed.
+	files map[string]string
+}
+
+// place is FILE:LINE.
+func (k *knownHosts) place(key xknownhosts.KnownKey) string {
+	return firstOf(k.files[key.Filename], key.Filename) + ":" + strconv.Itoa(key.Line)
+}
+
+// knownHostsCache keeps parsed known_hosts files for the many hosts of a Dialer.
+type knownHostsCache struct {
+	mu  sync.Mutex
+	dbs map[string]*knownHosts
+}
+
+// load parses the files that exist; without any it returns nil.
+func (c *knownHostsCache) load(files []string) (*knownHosts, error) {
+	var present []string
+	for _, f := range files {
+		switch _, err := os.Stat(f); {
+		case err == nil:
+			present = append(present, f)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, unreadable(f, err)
+		}
+	}
+	if len(present) == 0 {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := strings.Join(present, "\x00")
+	if db, ok := c.dbs[key]; ok {
+		return db, nil
+	}
+	db, err := parseKnownHosts(present)
+	if err != nil {
+		return nil, err
+	}
+	if c.dbs == nil {
+		c.dbs = map[string]*knownHosts{}
+	}
+	c.dbs[key] = db
+	return db, nil
+}
+
+func unreadable(file string, err error) error {
+	return providers.WithRemedy(fmt.Errorf("cannot read known hosts: %w", err), "make "+file+" a file that can be read, or name another one in known_hosts")
+}
+
+// parseKnownHosts leaves out the lines that cannot be parsed, as ssh does: mostly they
+// hold keys of types that nobody here can verify. x/crypto reads files as a whole or not
+// at all, so that it gets copies without those lines.
+func parseKnownHosts(files []string) (*knownHosts, error) {
+	if db, err := knownhosts.NewDB(files...); err == nil {
+		return &knownHosts{HostKeyDB: db}, nil
+	}
+	dir, err := os.MkdirTemp("", "kubewright-known-hosts-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot read known hosts: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	known := &knownHosts{files: map[string]string{}}
+	copies := make([]string, len(files))
+	for i, file := range files {
+		copies[i] = filepath.Join(dir, strconv.Itoa(i))
+		known.files[copies[i]] = file
+		if err := copyParsable(file, copies[i]); err != nil {
+			return nil, err
+		}
+	}
+	if known.HostKeyDB, err = knownhosts.NewDB(copies...); err != nil {
+		return nil, fmt.Errorf("cannot read known hosts: %w", err)
+	}
+	return known, nil
+}
+
+// copyParsable has empty lines in place of those that cannot be parsed. One that takes
+// trust away, or gives it to an authority, is not passed over.
+func copyParsable(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return unreadable(from, err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
+		err := parsable(line, to)
+		if err == nil {
+			continue
+		}
+		marker, _, _ := strings.Cut(strings.Join(strings.Fields(line), " "), " ")
+		if marker == "@revoked" || marker == "@cert-authority" {
+			return providers.WithRemedy(fmt.Errorf("cannot read known hosts: %s:%d, which is marked %s: %w", from, i+1, marker, err),
+				fmt.Sprintf("correct or remove line %d of %s", i+1, from))
+		}
+		lines[i] = ""
+	}
+	return os.WriteFile(to, []byte(strings.Join(lines, "\n")), 0o600)
+}
+
+// parsable has one line parsed, as the file that x/crypto wants.
+func parsable(line, file string) error {
+	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+		return err
+	}
+	if _, err := xknownhosts.New(file); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "knownhosts: "+file+":1: "))
+	}
+	return nil
+}
