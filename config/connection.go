@@ -33,7 +33,7 @@ func (c Connection) ToValue() state.Value {
 			m[k] = true
 		}
 	}
-	if c.Timeout != 0 && c.Timeout != DefaultConnectTimeout {
+	if c.Timeout != 0 {
 		m["timeout"] = c.Timeout.String()
 	}
 	if len(c.Bastions) > 0 {
@@ -48,16 +48,6 @@ func (c Connection) ToValue() state.Value {
 
 // ConnectionFromValue reads what ToValue wrote.
 func ConnectionFromValue(v state.Value) Connection {
-	c := hopFromValue(v)
-	if c.Timeout == 0 {
-		c.Timeout = DefaultConnectTimeout
-	}
-	return c
-}
-
-// hopFromValue reads what targets and bastions have in common. A bastion says nothing
-// of how long connecting may take.
-func hopFromValue(v state.Value) Connection {
 	timeout, _ := time.ParseDuration(v.Get("timeout").AsString())
 	port, _ := strconv.Atoi(v.Get("port").AsString())
 	c := Connection{
@@ -67,7 +57,7 @@ func hopFromValue(v state.Value) Connection {
 		AcceptNewHostKey: v.Get("accept_new_host_keys").AsBool(), Timeout: timeout,
 	}
 	for _, b := range v.Get("bastions").AsList() {
-		c.Bastions = append(c.Bastions, hopFromValue(b))
+		c.Bastions = append(c.Bastions, ConnectionFromValue(b))
 	}
 	return c
 }

@@ -24,8 +24,11 @@ func TestConnectionIsRemembered(t *testing.T) {
 			t.Errorf("nothing is said here of %s", field.Name)
 		}
 	}
+	other := full
+	other.Timeout = 30 * time.Second // as long as without a word, but not for an OpenSSH configuration to say
 	for name, c := range map[string]config.Connection{
 		"all that can be said": full,
+		"said all the same":    other,
 		"defaults":             config.NewNode(state.NodeTarget("n"), "c", config.Worker, "192.0.2.1").Connection,
 	} {
 		if got := config.ConnectionFromValue(c.ToValue()); !reflect.DeepEqual(got, c) {

@@ -25,7 +25,6 @@ const (
 	DefaultTokenTTL        = 24 * time.Hour
 	DefaultPatchType       = "strategic"
 	DefaultConnectionType  = "ssh"
-	DefaultConnectTimeout  = 30 * time.Second
 )
 
 // DefaultTokenUsages are those of a bootstrap token.
@@ -67,7 +66,7 @@ func NewCluster(label, version string) *Cluster {
 func NewNode(target state.Target, cluster string, role Role, address string) *Node {
 	return &Node{
 		Target: target, Cluster: cluster, Role: role, Address: address, AdvertiseAddresses: []string{address},
-		Connection: Connection{Type: DefaultConnectionType, Host: address, Agent: true, Timeout: DefaultConnectTimeout},
+		Connection: Connection{Type: DefaultConnectionType, Host: address, Agent: true},
 		Origins:    Origins{},
 	}
 }

@@ -443,7 +443,8 @@ type Connection struct {
 	Bastions         []Connection
 	// SudoPassword is secret; zero uses sudo -n.
 	SudoPassword state.Secret
-	Timeout      time.Duration
+	// Timeout is 0 for what the OpenSSH configuration says, else the default.
+	Timeout time.Duration
 }
 
 // Cluster returns the cluster with the label, or nil.

@@ -38,7 +38,7 @@ var connectionBlock = &Block{
 	Attributes: append(connectionAttributes,
 		Attribute{Name: "type", Type: typeString, Default: config.DefaultConnectionType, Cost: CostNone, Doc: "`ssh`; `local` for this machine; `sim` for a simulated host, which lives in a file beside the state."},
 		Attribute{Name: "sudo_password", Type: typeString, Sensitive: true, Cost: CostNone, Doc: "Password for sudo. Without it sudo must not ask. On the host of a node whose block is gone it is the one at the top."},
-		Attribute{Name: "timeout", Type: typeDuration, Default: "30s", Cost: CostNone, Doc: "How long connecting may take."},
+		Attribute{Name: "timeout", Type: typeDuration, Derived: "OpenSSH's, else `30s`", Cost: CostNone, Doc: "How long the host may take to be connected to, and from then on to show its key."},
 	),
 	Blocks: []*Block{{
 		Name: "bastion", Repeat: true, Doc: "A host to pass on the way; several are passed in their order. What is not set here is OpenSSH's configuration, not the node's.",

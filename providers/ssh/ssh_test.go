@@ -268,6 +268,21 @@ func TestStall(t *testing.T) {
 	}
 }
 
+// TestSilentServer: a server that takes connections and never says a word is waited for as
+// long as connecting may take.
+func TestSilentServer(t *testing.T) {
+	t.Parallel()
+	s, target := newServer(t)
+	target.Port, target.Timeouts.Connect = newProxy(t, s.Addr(), 0, -1, stall).Port(), time.Second
+	began := time.Now()
+	_, err := ssh.Dial(t.Context(), target)
+	wantKind(t, err, providers.ErrTimeout)
+	wantText(t, err, "no answer during the handshake")
+	if took := time.Since(began); took < time.Second || took > 10*time.Second {
+		t.Errorf("it was waited for for %v", took)
+	}
+}
+
 func TestCutDuringHandshake(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)

@@ -56,8 +56,8 @@ type Target struct {
 
 // Timeouts bounds what a host can make us wait for. Zero values mean the defaults.
 type Timeouts struct {
-	Connect   time.Duration // TCP connect, or the bastion's: 10 s
-	Handshake time.Duration // until the host key is verified: 15 s
+	Connect   time.Duration // TCP connect, or the bastion's: 30 s
+	Handshake time.Duration // from there until the host key is verified: as Connect
 	Auth      time.Duration // from there until logged in, asking the operator excepted: 30 s
 	// Keepalive is sent this often: 10 s. After KeepaliveMisses (3) of them
 	// without any byte from the host the connection is dead.
@@ -67,8 +67,7 @@ type Timeouts struct {
 
 // Defaults for Timeouts.
 const (
-	defaultConnect   = 10 * time.Second
-	defaultHandshake = 15 * time.Second
+	defaultConnect   = 30 * time.Second
 	defaultAuth      = 30 * time.Second
 	defaultKeepalive = 10 * time.Second
 	defaultMisses    = 3
@@ -83,7 +82,7 @@ func (t Timeouts) withDefaults() Timeouts {
 		}
 	}
 	set(&t.Connect, defaultConnect)
-	set(&t.Handshake, defaultHandshake)
+	set(&t.Handshake, t.Connect) // ConnectTimeout of ssh_config(5) bounds it too
 	set(&t.Auth, defaultAuth)
 	set(&t.Keepalive, defaultKeepalive)
 	if t.KeepaliveMisses <= 0 {

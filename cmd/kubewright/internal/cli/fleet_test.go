@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -138,6 +140,34 @@ func TestFormerly(t *testing.T) {
 	}
 }
 
+// TestConnectTimeout: how long connecting may take is for the OpenSSH configuration to say
+// where the configuration and what the state remembers of it do not.
+func TestConnectTimeout(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	file, _ := sshtest.NewKeyFile(t)
+	sshConfig := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(sshConfig, []byte("Host *\n  ConnectTimeout 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := config.NewNode(state.NodeTarget("n"), "prod", config.Worker, "127.0.0.1").Connection
+	c.Port, c.User, c.PrivateKeys, c.SSHConfig = silent.Addr().(*net.TCPAddr).Port, "root", []string{file}, sshConfig
+	began := time.Now()
+	for _, c := range []config.Connection{c, config.ConnectionFromValue(c.ToValue())} {
+		_, err = (&realWorld{}).open(t.Context(), c, "127.0.0.1")
+		if !errors.Is(err, providers.ErrTimeout) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the two were waited for for %v", took)
+	}
+}
+
 // behindGate is a host that is reached through another one, and a configuration in which it
 // is the only node. Neither has been seen before.
 func behindGate(t *testing.T) (gate, host *sshtest.Server, cfg *config.Config) {
@@ -146,7 +176,7 @@ func behindGate(t *testing.T) (gate, host *sshtest.Server, cfg *config.Config) {
 	gate, host = sshtest.Start(t, sshtest.Authorize(public)), sshtest.Start(t, sshtest.Authorize(public))
 	hop := config.Connection{Type: "ssh", Host: "127.0.0.1", Port: gate.Port(), User: "jump", PrivateKeys: []string{file}, KnownHosts: []string{"none"}, SSHConfig: noSSHConfig, AcceptNewHostKey: true}
 	connection := hop
-	connection.Port, connection.Bastions, connection.Timeout = host.Port(), []config.Connection{hop}, config.DefaultConnectTimeout
+	connection.Port, connection.Bastions = host.Port(), []config.Connection{hop}
 	return gate, host, &config.Config{
 		Clusters: []*config.Cluster{config.NewCluster("prod", "1.36.3")},
 		Nodes:    []*config.Node{{Target: state.NodeKeyTarget("worker", "w1"), Cluster: "prod", Role: config.Worker, Address: "127.0.0.1", Connection: connection}},
@@ -231,7 +261,7 @@ func (c changedKey) look(t *testing.T) state.Unobserved {
 	node := state.NodeKeyTarget("worker", "w1")
 	connection := config.Connection{
 		Type: "ssh", Host: "127.0.0.1", Port: server.Port(), User: "root", PrivateKeys: []string{file},
-		KnownHosts: []string{known}, SSHConfig: noSSHConfig, AcceptNewHostKey: true, Timeout: config.DefaultConnectTimeout,
+		KnownHosts: []string{known}, SSHConfig: noSSHConfig, AcceptNewHostKey: true,
 	}
 	if c.written != "" {
 		connection.HostKeys = []string{c.written}

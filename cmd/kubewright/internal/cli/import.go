@@ -64,7 +64,7 @@ func (o importOptions) connection(id string) (config.Connection, error) {
 	if err != nil {
 		return c, err
 	}
-	c.Timeout, c.PrivateKeys, c.KnownHosts, c.SSHConfig, c.AcceptNewHostKey = config.DefaultConnectTimeout, o.keys, o.knownHosts, o.sshConfig, o.acceptNew
+	c.PrivateKeys, c.KnownHosts, c.SSHConfig, c.AcceptNewHostKey = o.keys, o.knownHosts, o.sshConfig, o.acceptNew
 	for _, b := range o.bastions {
 		via, err := hop("ssh://" + b)
 		if err != nil {
