@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/kevinburke/ssh_config"
+
+	"github.com/kubewright/kubewright/providers"
 )
 
 // Operator is what the operator's account contributes to reaching hosts.
@@ -62,6 +65,9 @@ func Resolve(t Target, o Operator) (Target, error) {
 	return r.resolve(t, 0)
 }
 
+// otherConfig is what to do about a configuration that cannot be used as it is.
+const otherConfig = "take that out of the OpenSSH configuration, or name another file in ssh_config, or none with ssh_config = \"none\""
+
 func readConfig(path string) (*ssh_config.Config, error) {
 	if path == "" {
 		return &ssh_config.Config{}, nil
@@ -76,7 +82,7 @@ func readConfig(path string) (*ssh_config.Config, error) {
 	defer func() { _ = f.Close() }()
 	config, err := ssh_config.Decode(f)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read ssh configuration %s: %w", path, err)
+		return nil, providers.WithRemedy(fmt.Errorf("cannot read ssh configuration %s: %w", path, err), otherConfig)
 	}
 	return config, nil
 }
@@ -120,7 +126,7 @@ func (r *resolver) resolve(t Target, depth int) (Target, error) {
 		t.HostKeyAlias = get("HostKeyAlias")
 	}
 	if err := r.numbers(&t, get); err != nil {
-		return Target{}, fmt.Errorf("cannot use ssh configuration for %s: %w", alias, err)
+		return Target{}, providers.WithRemedy(fmt.Errorf("cannot use ssh configuration for %s: %w", alias, err), otherConfig)
 	}
 	r.identities(&t, alias)
 	r.knownHosts(&t, get("UserKnownHostsFile"))
@@ -137,11 +143,12 @@ func (r *resolver) refuseUnsupported(t Target, alias string) error {
 	if command == "" || strings.EqualFold(command, "none") || len(t.Bastions) > 0 {
 		return nil
 	}
-	return fmt.Errorf("cannot use ssh configuration for %s: ProxyCommand is not supported; use ProxyJump there, or a bastion block", alias)
+	return providers.WithRemedy(fmt.Errorf("cannot use ssh configuration for %s: ProxyCommand is not supported", alias),
+		"use ProxyJump there, or a bastion block")
 }
 
 func (r *resolver) numbers(t *Target, get func(string) string) error {
-	number := func(key string, set func(int)) error {
+	number := func(key string, to *int) error {
 		text := get(key)
 		if text == "" || strings.EqualFold(text, "none") {
 			return nil
@@ -150,30 +157,56 @@ func (r *resolver) numbers(t *Target, get func(string) string) error {
 		if err != nil || n < 0 {
 			return fmt.Errorf("%s %q is not a number", key, text)
 		}
-		set(n)
+		if *to == 0 {
+			*to = n
+		}
 		return nil
 	}
-	seconds := func(d *time.Duration) func(int) {
-		return func(n int) {
-			if *d == 0 {
-				*d = time.Duration(n) * time.Second
-			}
+	duration := func(key string, to *time.Duration) error {
+		text := get(key)
+		if text == "" || strings.EqualFold(text, "none") {
+			return nil
 		}
+		d, ok := parseTime(text)
+		if !ok {
+			return fmt.Errorf("%s %q is not a time such as 90 or 1m30s", key, text)
+		}
+		if *to == 0 {
+			*to = d
+		}
+		return nil
 	}
 	return errors.Join(
-		number("Port", func(n int) {
-			if t.Port == 0 {
-				t.Port = n
-			}
-		}),
-		number("ConnectTimeout", seconds(&t.Timeouts.Connect)),
-		number("ServerAliveInterval", seconds(&t.Timeouts.Keepalive)),
-		number("ServerAliveCountMax", func(n int) {
-			if t.Timeouts.KeepaliveMisses == 0 {
-				t.Timeouts.KeepaliveMisses = n
-			}
-		}),
+		number("Port", &t.Port),
+		duration("ConnectTimeout", &t.Timeouts.Connect),
+		duration("ServerAliveInterval", &t.Timeouts.Keepalive),
+		number("ServerAliveCountMax", &t.Timeouts.KeepaliveMisses),
 	)
+}
+
+// parseTime reads a time as sshd_config(5) has it under TIME FORMATS: numbers that
+// each have a unit behind them, seconds without one.
+func parseTime(text string) (time.Duration, bool) {
+	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+	var sum time.Duration
+	for rest := strings.ToLower(text); rest != ""; {
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		n, err := strconv.ParseInt(rest[:digits], 10, 32)
+		if err != nil {
+			return 0, false
+		}
+		unit := time.Second
+		if rest = rest[digits:]; rest != "" {
+			if unit = units[rest[0]]; unit == 0 {
+				return 0, false
+			}
+			rest = rest[1:]
+		}
+		if sum += time.Duration(n) * unit; sum < 0 || time.Duration(n) > math.MaxInt32*time.Second/unit {
+			return 0, false
+		}
+	}
+	return sum, true
 }
 
 // defaultKeys are tried in this order without any other word (ssh(1), -i), as
@@ -251,14 +284,14 @@ func (r *resolver) jumps(t *Target, proxyJump string, depth int) error {
 			}
 			hop, err := parseJump(part)
 			if err != nil {
-				return fmt.Errorf("cannot use ssh configuration for %s: %w", t.Address, err)
+				return providers.WithRemedy(fmt.Errorf("cannot use ssh configuration for %s: %w", t.Address, err), otherConfig)
 			}
 			hop.AcceptNewHostKeys, hop.Passphrase, hop.NoAgent = t.AcceptNewHostKeys, t.Passphrase, t.NoAgent
 			hops = append(hops, hop)
 		}
 	}
 	if len(hops) > 0 && depth == maxJumps {
-		return fmt.Errorf("cannot use ssh configuration for %s: ProxyJump leads on more than %d times", t.Address, maxJumps)
+		return providers.WithRemedy(fmt.Errorf("cannot use ssh configuration for %s: ProxyJump leads on more than %d times", t.Address, maxJumps), otherConfig)
 	}
 	t.Bastions = nil
 	for i, hop := range hops {

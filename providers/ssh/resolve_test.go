@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/ssh"
 )
 
@@ -46,7 +47,7 @@ Host cp1
   UserKnownHostsFile ~/.ssh/kh1 ~/.ssh/kh2
   HostKeyAlias cp1.internal
   ConnectTimeout 7
-  ServerAliveInterval 20
+  ServerAliveInterval 1m10s
   ServerAliveCountMax 5
   ProxyJump ops@jump:2200,inner
 Host inner
@@ -72,7 +73,7 @@ Host *
 			Address: "10.0.0.1", User: "core", Port: 2222, Agent: "/agent", IdentitiesOnly: true,
 			Keys: []string{ssh1 + "/cluster"}, Certificates: []string{ssh1 + "/cluster-cert.pub"},
 			KnownHosts: []string{ssh1 + "/kh1", ssh1 + "/kh2", "/global"}, HostKeyAlias: "cp1.internal",
-			Timeouts: ssh.Timeouts{Connect: 7 * time.Second, Keepalive: 20 * time.Second, KeepaliveMisses: 5},
+			Timeouts: ssh.Timeouts{Connect: 7 * time.Second, Keepalive: 70 * time.Second, KeepaliveMisses: 5},
 			Bastions: []ssh.Target{hop1, hop2},
 		}},
 		{"the target's own words win", ssh.Target{
@@ -82,7 +83,7 @@ Host *
 			Address: "10.0.0.1", User: "root", Port: 22, Agent: "/other", IdentitiesOnly: true,
 			Keys: []string{o.Home + "/k-root"}, Certificates: []string{ssh1 + "/cluster-cert.pub"},
 			KnownHosts: []string{o.Home + "/kh"}, HostKeyAlias: "x",
-			Timeouts: ssh.Timeouts{Connect: 7 * time.Second, Keepalive: 20 * time.Second, KeepaliveMisses: 5},
+			Timeouts: ssh.Timeouts{Connect: 7 * time.Second, Keepalive: 70 * time.Second, KeepaliveMisses: 5},
 			Bastions: []ssh.Target{hop1},
 		}},
 		{"bastions go before ProxyCommand", ssh.Target{Address: "odd", Bastions: []ssh.Target{{Address: "inner", User: "ops"}}}, ssh.Target{
@@ -111,6 +112,20 @@ Host *
 	}
 }
 
+// TestTimes has times as ssh_config(5) has them.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"10": 10 * time.Second, "10s": 10 * time.Second, "1M": time.Minute, "1h30m": 90 * time.Minute, "1m30": 90 * time.Second,
+		"1d": 24 * time.Hour, "1w2d": 9 * 24 * time.Hour, "none": 0, "0": 0,
+	} {
+		got, err := ssh.Resolve(ssh.Target{Address: "a"}, operator(t, "Host *\n ConnectTimeout "+text+"\n"))
+		if err != nil || got.Timeouts.Connect != want {
+			t.Errorf("%s: got %v, %v, want %v", text, got.Timeouts.Connect, err, want)
+		}
+	}
+}
+
 func TestResolveLeavesTheTargetAlone(t *testing.T) {
 	t.Parallel()
 	o := operator(t, "")
@@ -127,17 +142,30 @@ func TestResolveLeavesTheTargetAlone(t *testing.T) {
 func TestResolveRefuses(t *testing.T) {
 	t.Parallel()
 	for config, text := range map[string]string{
-		"Host a\n ProxyCommand nc %h %p\n":   "cannot use ssh configuration for a: ProxyCommand is not supported; use ProxyJump there, or a bastion block",
-		"Host *\n Port many\n":               `cannot use ssh configuration for a: Port "many" is not a number`,
-		"Host *\n ProxyJump a\n":             "cannot use ssh configuration for a: ProxyJump leads on more than 8 times",
-		"Match exec \"true\"\n User root\n":  "cannot read ssh configuration /",
-		"Host *\n ProxyJump x:y\n":           `cannot use ssh configuration for a: ProxyJump "x:y" is not [user@]host[:port]`,
-		"Host *\n ProxyJump [::1\n":          `ProxyJump "[::1" is not [user@]host[:port]`,
-		"Host *\n ServerAliveInterval -1 \n": `ServerAliveInterval "-1" is not a number`,
+		"Host a\n ProxyCommand nc %h %p\n":       "cannot use ssh configuration for a: ProxyCommand is not supported",
+		"Host *\n Port many\n":                   `cannot use ssh configuration for a: Port "many" is not a number`,
+		"Host *\n ProxyJump a\n":                 "cannot use ssh configuration for a: ProxyJump leads on more than 8 times",
+		"Match exec \"true\"\n User root\n":      "cannot read ssh configuration /",
+		"Match originalhost a\n User root\n":     "cannot read ssh configuration /",
+		"Host *\n ProxyJump x:y\n":               `cannot use ssh configuration for a: ProxyJump "x:y" is not [user@]host[:port]`,
+		"Host *\n ProxyJump [::1\n":              `ProxyJump "[::1" is not [user@]host[:port]`,
+		"Host *\n ServerAliveInterval -1 \n":     `ServerAliveInterval "-1" is not a time such as 90 or 1m30s`,
+		"Host *\n ConnectTimeout 1.5s\n":         `ConnectTimeout "1.5s" is not a time such as 90 or 1m30s`,
+		"Host *\n ConnectTimeout 3y\n":           `ConnectTimeout "3y" is not a time`,
+		"Host *\n ConnectTimeout 2147483647w\n":  `ConnectTimeout "2147483647w" is not a time`,
+		"Host *\n ConnectTimeout 99999999999s\n": `ConnectTimeout "99999999999s" is not a time`,
+		"Host *\n ServerAliveCountMax 1m30s\n":   `ServerAliveCountMax "1m30s" is not a number`,
 	} {
 		_, err := ssh.Resolve(ssh.Target{Address: "a"}, operator(t, config))
 		if err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%q: got %v, want it to say %q", config, err, text)
+		}
+		remedy := `name another file in ssh_config, or none with ssh_config = "none"`
+		if strings.Contains(config, "ProxyCommand") {
+			remedy = "use ProxyJump there, or a bastion block"
+		}
+		if got := providers.RemedyOf(err); !strings.HasSuffix(got, remedy) {
+			t.Errorf("%q: to do: %q, want %q", config, got, remedy)
 		}
 	}
 	within := operator(t, "")
