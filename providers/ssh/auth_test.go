@@ -260,6 +260,10 @@ func TestDeclaredKeyGoesBeforeManyAgentKeys(t *testing.T) {
 	if n := s.Offers.Load(); n != 5 {
 		t.Errorf("%d keys offered, want 5", n)
 	}
+	wantText(t, err, "; 15 more were not offered, as hosts close the connection after so many (")
+	if got := providers.RemedyOf(err); got != "name the key that the host knows in private_key: it is offered before those of the agent" {
+		t.Errorf("to do: %q", got)
+	}
 }
 
 func TestEncryptedKeyHeldByAgent(t *testing.T) {

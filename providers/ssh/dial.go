@@ -219,6 +219,7 @@ type attempt struct {
 	check  *hostKeyCheck
 	watch  *watchdog
 	offers []offer
+	left   int // how many more keys there are than are offered
 
 	mu      sync.Mutex
 	signErr error // why a key could not sign
@@ -249,7 +250,7 @@ func (d *Dialer) login(ctx context.Context, conn *countingConn, a *attempt) (*Co
 		return nil, &providers.Error{Kind: providers.ErrAuth, Do: do, Cause: err}
 	}
 	defer func() { _ = closer.Close() }()
-	if a.offers = ids.offers; len(a.offers) == 0 {
+	if a.offers, a.left = ids.offers, ids.left; len(a.offers) == 0 {
 		return nil, &providers.Error{Kind: providers.ErrAuth, Do: do, Cause: ids.none()}
 	}
 	cancelled := context.AfterFunc(ctx, func() { _ = conn.Close() })
@@ -334,7 +335,12 @@ func (a *attempt) refused(err error) error {
 	for i, o := range a.offers {
 		names[i] = fmt.Sprintf("%s (%s)", o.name, describe(o.signer.PublicKey()))
 	}
-	return fmt.Errorf("the host accepted none of these keys: %s (%w)", strings.Join(names, ", "), sanitized(err))
+	text := "the host accepted none of these keys: " + strings.Join(names, ", ")
+	if a.left == 0 {
+		return fmt.Errorf("%s (%w)", text, sanitized(err))
+	}
+	return providers.WithRemedy(fmt.Errorf("%s; %d more were not offered, as hosts close the connection after so many (%w)", text, a.left, sanitized(err)),
+		"name the key that the host knows in private_key: it is offered before those of the agent")
 }
 
 // isNetworkError reports that the connection broke, rather than that the host said no.

@@ -218,6 +218,7 @@ type identities struct {
 	failed  func(error)
 
 	offers  []offer
+	left    int             // how many more keys there are than may be offered
 	seen    map[string]bool // public keys that are offered
 	skipped []error         // why optional keys are not
 }
@@ -253,7 +254,8 @@ func (i *identities) collect() (io.Closer, error) {
 		}
 	}
 	i.offers = append(i.offers, optional...)
-	i.offers = i.offers[:min(len(i.offers), maxOffered)]
+	i.left = max(0, len(i.offers)-maxOffered)
+	i.offers = i.offers[:len(i.offers)-i.left]
 	return closer, nil
 }
 
