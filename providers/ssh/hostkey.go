@@ -22,6 +22,7 @@ import (
 type hostKeyCheck struct {
 	name   string // as in errors: the host's address
 	known  string // name:port in known_hosts
+	plain  string // the name without its port, which holds for another port too; or ""
 	way    string // the host's way, by which accepted keys are remembered
 	pins   []ssh.PublicKey
 	db     *knownHosts // nil with pins, or without any file
@@ -38,7 +39,7 @@ var anyAddress = &net.TCPAddr{IP: net.IPv4zero}
 
 // newHostKeyCheck reads the target's pins and known_hosts files.
 func newHostKeyCheck(t Target, way string, files *knownHostsCache, before *acceptedKeys) (*hostKeyCheck, error) {
-	c := &hostKeyCheck{name: t.Address, known: t.knownAs(), way: way, accept: t.AcceptNewHostKeys, before: before}
+	c := &hostKeyCheck{name: t.Address, known: t.knownAs(), plain: t.knownOnAnyPort(), way: way, accept: t.AcceptNewHostKeys, before: before}
 	for _, pin := range t.HostKeys {
 		key, _, _, rest, err := ssh.ParseAuthorizedKey([]byte(pin))
 		if err != nil || len(bytes.TrimSpace(rest)) > 0 {
@@ -63,7 +64,7 @@ func (c *hostKeyCheck) algorithms() []string {
 	for _, key := range c.pins {
 		wanted = append(wanted, algorithmsOf(key)...)
 	}
-	for _, key := range c.knownKeys() {
+	for _, key := range c.knownKeys(c.known) {
 		if key.Cert {
 			wanted = append(wanted, hostCertAlgorithms...)
 		} else {
@@ -75,24 +76,43 @@ func (c *hostKeyCheck) algorithms() []string {
 			wanted = append(wanted, algorithmsOf(key)...)
 		}
 	}
+	if algos := inOrder(wanted); len(algos) > 0 {
+		return algos
+	}
+	// Nothing is known, or only ssh-dss and the like. What is known without the port is
+	// asked for first, and not alone: it need not be this host.
+	var maybe []string
+	for _, key := range c.knownKeys(c.plain) {
+		if !key.Cert {
+			maybe = append(maybe, algorithmsOf(key)...)
+		}
+	}
+	algos := inOrder(maybe)
+	for _, algo := range hostKeyAlgorithms {
+		if !slices.Contains(algos, algo) {
+			algos = append(algos, algo)
+		}
+	}
+	return algos
+}
+
+// inOrder are the algorithms of those that may be asked for, best first.
+func inOrder(wanted []string) []string {
 	var algos []string
 	for _, algo := range slices.Concat(hostCertAlgorithms, hostKeyAlgorithms) {
 		if slices.Contains(wanted, algo) {
 			algos = append(algos, algo)
 		}
 	}
-	if len(algos) == 0 { // nothing known, or only ssh-dss and the like
-		return hostKeyAlgorithms
-	}
 	return algos
 }
 
-// knownKeys are the keys that known_hosts has for the host.
-func (c *hostKeyCheck) knownKeys() []knownhosts.PublicKey {
-	if c.db == nil {
+// knownKeys are the keys that known_hosts has for a name.
+func (c *hostKeyCheck) knownKeys(name string) []knownhosts.PublicKey {
+	if c.db == nil || name == "" {
 		return nil
 	}
-	return c.db.HostKeys(c.known)
+	return c.db.HostKeys(name)
 }
 
 // acceptedBefore are the keys that a new one has to be one of.
@@ -135,7 +155,7 @@ func (c *hostKeyCheck) judge(key ssh.PublicKey) error {
 		return c.unknown(key)
 	}
 	err := c.db.HostKeyCallback()(c.known, anyAddress, key)
-	if err == nil {
+	if err == nil || c.plain != "" && len(c.knownKeys(c.known)) == 0 && c.db.HostKeyCallback()(c.plain, anyAddress, key) == nil {
 		return nil
 	}
 	var keyErr *xknownhosts.KeyError
@@ -181,7 +201,7 @@ func (c *hostKeyCheck) changed(cause error) error {
 // means: the host no longer has any key that it is known by.
 func (c *hostKeyCheck) explain(err error) error {
 	var neg *ssh.AlgorithmNegotiationError
-	known := len(c.pins)+len(c.knownKeys())+len(c.acceptedBefore()) > 0
+	known := len(c.pins)+len(c.knownKeys(c.known))+len(c.acceptedBefore()) > 0
 	if !errors.As(err, &neg) || neg.What != "host key" || !known {
 		return err
 	}

@@ -67,9 +67,28 @@ func TestHostKeys(t *testing.T) {
 		},
 		{name: "known", file: func(s *server) string { return fmt.Sprintf("[127.0.0.1]:%d %s\n", s.Port(), s.Pin()) }},
 		{name: "known by wildcard", file: func(s *server) string { return "127.* " + s.Pin() }},
+		{name: "known without the port", file: func(s *server) string { return "127.0.0.1 " + s.Pin() }},
 		{
 			name: "known by another port only", kind: providers.ErrHostKeyUnknown, says: ", or add this line to known_hosts: [127.0.0.1]:",
-			file: func(s *server) string { return "127.0.0.1 " + s.Pin() },
+			file: func(s *server) string { return "[127.0.0.1]:1 " + s.Pin() },
+		},
+		{
+			name: "another without the port", kind: providers.ErrHostKeyUnknown, says: " is not known; ",
+			file: func(*server) string { return "127.0.0.1 " + keyLine(other) },
+		},
+		{
+			name: "another type without the port", tofu: true, new: true,
+			file: func(*server) string { return "127.0.0.1 " + keyLine(another) },
+		},
+		{
+			name: "known without the port, another with it", tofu: true, kind: providers.ErrHostKeyChanged, says: "its key is ssh-ed25519 SHA256:",
+			file: func(s *server) string {
+				return fmt.Sprintf("127.0.0.1 %s\n[127.0.0.1]:%d %s\n", s.Pin(), s.Port(), keyLine(other))
+			},
+		},
+		{
+			name: "revoked, known without the port", tofu: true, kind: providers.ErrHostKeyChanged, says: " is revoked in ",
+			file: func(s *server) string { return "127.0.0.1 " + s.Pin() + "\n@revoked * " + s.Pin() },
 		},
 		{
 			name: "known is another", tofu: true, kind: providers.ErrHostKeyChanged, says: "its key is ssh-ed25519 SHA256:",
@@ -229,6 +248,10 @@ func TestKnownTypeIsAskedFor(t *testing.T) {
 	target.KnownHosts = []string{writeFile(t, "known_hosts", fmt.Sprintf("[127.0.0.1]:%d %s\n", s.Port(), keyLine(second)))}
 	if got := dial(t, target).HostKey(); got != keyLine(second) {
 		t.Errorf("known: got %s", got)
+	}
+	target.KnownHosts = []string{writeFile(t, "known_hosts", "127.0.0.1 "+keyLine(second))}
+	if got := dial(t, target).HostKey(); got != keyLine(second) {
+		t.Errorf("known without the port: got %s", got)
 	}
 }
 

@@ -109,6 +109,16 @@ func (t Target) knownAs() string {
 	return t.hostPort()
 }
 
+// knownOnAnyPort is the name by which known_hosts may know the host although it stands
+// without the port there, as ssh looks for it next; "" where that is no other one.
+func (t Target) knownOnAnyPort() string {
+	plain := net.JoinHostPort(t.Address, strconv.Itoa(defaultPort))
+	if t.HostKeyAlias != "" || plain == t.hostPort() {
+		return ""
+	}
+	return plain
+}
+
 // String is user@address:port, for errors.
 func (t Target) String() string { return t.User + "@" + t.hostPort() }
 
