@@ -82,11 +82,11 @@ func TestUnusableKeys(t *testing.T) {
 	plain, public := newKeyFile(t)
 	bare := writeFile(t, "bare-cert.pub", string(xssh.MarshalAuthorizedKey(public)))
 	for _, test := range []struct{ key, certificate, text string }{
-		{open, "", "cannot use private key " + open + ": its mode 0640 lets others read it; run: chmod 600 " + open},
+		{open, "", "cannot use private key " + open + ": its mode 0640 lets others read it"},
 		{nonsense, "", "cannot parse private key " + nonsense},
 		{bare, "", "cannot use private key " + bare + ": it is a public key; name the private one"},
 		{"/does/not/exist", "", "cannot read private key: open /does/not/exist: no such file"},
-		{t.TempDir(), "", "lets others read it"},
+		{t.TempDir(), "", "it is no file"},
 		{old, "", "cannot use private key " + old + ": it is encrypted in the old PEM form, which needs its public key beside it: "},
 		{plain, "/does/not/exist", "cannot read certificate: "},
 		{plain, nonsense, "cannot read certificate: cannot parse " + nonsense},
@@ -103,6 +103,14 @@ func TestUnusableKeys(t *testing.T) {
 	}
 	if s.Attempts.Load() != 0 {
 		t.Errorf("%d attempts", s.Attempts.Load())
+	}
+	for key, remedy := range map[string]string{
+		open: "run: chmod 600 " + open, "/does/not/exist": "name a file in private_key that is there and that you may read", t.TempDir(): "name the file of the key in private_key",
+	} {
+		_, target := newServer(t)
+		target.Keys = []string{key}
+		_, err := ssh.Dial(t.Context(), target)
+		wantRemedy(t, err, remedy)
 	}
 }
 
@@ -160,7 +168,8 @@ func TestPassphraseIsAskedOnce(t *testing.T) {
 	first.Keys = []string{path}
 	_, err := ssh.Dial(t.Context(), first)
 	wantKind(t, err, providers.ErrAuth)
-	wantText(t, err, "cannot use private key "+path+": it is encrypted, and there is nobody to ask for the passphrase; load it into the agent")
+	wantText(t, err, "cannot use private key "+path+": it is encrypted, and there is nobody to ask for the passphrase")
+	wantRemedy(t, err, "load it into the SSH agent: ssh-add "+path)
 	first.Passphrase = func(string) ([]byte, error) { return nil, errors.New("nobody is there") }
 	_, err = ssh.Dial(t.Context(), first)
 	wantKind(t, err, providers.ErrAuth)
@@ -182,6 +191,7 @@ func TestPassphraseIsNotAskedForAgain(t *testing.T) {
 		_, err := d.Dial(t.Context(), target)
 		wantKind(t, err, providers.ErrAuth)
 		wantText(t, err, "cannot decrypt private key "+path)
+		wantRemedy(t, err, "try again with the right passphrase, or load the key into the SSH agent")
 	}
 	if asked.Load() != 3 {
 		t.Errorf("asked %d times, want 3 for both hosts together", asked.Load())
@@ -325,5 +335,6 @@ func TestOptionalKeys(t *testing.T) {
 	target.OptionalKeys, target.Agent = []string{open}, ""
 	_, err := ssh.Dial(t.Context(), target)
 	wantKind(t, err, providers.ErrAuth)
-	wantText(t, err, "lets others read it; run: chmod 600 "+open)
+	wantText(t, err, "lets others read it")
+	wantRemedy(t, err, "run: chmod 600 "+open)
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -70,19 +71,22 @@ func (r *keyring) load(path string, ask func(string) ([]byte, error)) (*keyFile,
 func readPrivate(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read private key: %w", err)
+		return nil, providers.WithRemedy(fmt.Errorf("cannot read private key: %w", err), "name a file in private_key that is there and that you may read")
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("cannot read private key: %w", err)
 	}
+	if !info.Mode().IsRegular() {
+		return nil, providers.WithRemedy(fmt.Errorf("cannot use private key %s: it is no file", path), "name the file of the key in private_key")
+	}
 	b, err := io.ReadAll(io.LimitReader(f, 1<<20))
 	if _, _, _, _, other := ssh.ParseAuthorizedKey(b); other == nil {
 		return nil, fmt.Errorf("cannot use private key %s: it is a public key; name the private one, which mostly has the name without .pub", path)
 	}
 	if perm := info.Mode().Perm(); perm&0o077 != 0 {
-		return nil, fmt.Errorf("cannot use private key %s: its mode %04o lets others read it; run: chmod 600 %s", path, perm, state.ShellWord(path))
+		return nil, providers.WithRemedy(fmt.Errorf("cannot use private key %s: its mode %04o lets others read it", path, perm), "run: chmod 600 "+state.ShellWord(path))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read private key: %w", err)
@@ -140,7 +144,7 @@ func (k *keyFile) unlock() (ssh.Signer, error) {
 
 func (k *keyFile) decrypt() (ssh.Signer, error) {
 	if k.ask == nil {
-		return nil, fmt.Errorf("cannot use private key %s: it is encrypted, and there is nobody to ask for the passphrase; load it into the agent", k.path)
+		return nil, providers.WithRemedy(fmt.Errorf("cannot use private key %s: it is encrypted, and there is nobody to ask for the passphrase", k.path), "load it into the SSH agent: ssh-add "+state.ShellWord(k.path))
 	}
 	var err error
 	for range passphraseTries {
@@ -156,7 +160,7 @@ func (k *keyFile) decrypt() (ssh.Signer, error) {
 			return signer, nil
 		}
 	}
-	return nil, fmt.Errorf("cannot decrypt private key %s: %w", k.path, err)
+	return nil, providers.WithRemedy(fmt.Errorf("cannot decrypt private key %s: %w", k.path, err), "try again with the right passphrase, or load the key into the SSH agent")
 }
 
 // offer is one key as it is offered to a host.

@@ -54,6 +54,13 @@ func wantText(t *testing.T, err error, text string) {
 	}
 }
 
+func wantRemedy(t *testing.T, err error, remedy string) {
+	t.Helper()
+	if got := providers.RemedyOf(err); got != remedy {
+		t.Errorf("to do about %v: %q, want %q", err, got, remedy)
+	}
+}
+
 func TestExec(t *testing.T) {
 	t.Parallel()
 	s, target := newServer(t)

@@ -32,6 +32,9 @@ func remedy(err error) string {
 	if text := providers.RemedyOf(err); text != "" {
 		return text
 	}
+	if _, own := err.(*providers.Error); !own && errors.Is(err, providers.ErrAuth) { // a bastion's comes wrapped
+		return "check user and private_key of the bastion, and that it has the public key in authorized_keys"
+	}
 	for _, r := range []struct {
 		kind error
 		text string
@@ -40,6 +43,7 @@ func remedy(err error) string {
 		{providers.ErrHostKeyChanged, otherKey + "Only then take its new key into known_hosts or host_key"},
 		{providers.ErrAuth, "check user and private_key of the connection, and that the host has the public key in authorized_keys"},
 		{providers.ErrSudo, "let the connection's user run sudo without a password (NOPASSWD), or give sudo_password in the connection block"},
+		{providers.ErrNoForwarding, "have the bastion's sshd forward connections to the host: AllowTcpForwarding yes, and PermitOpen if it is set"},
 		{providers.ErrUnreachable, "check address, port and that the host is up"},
 		{providers.ErrUnsupported, "take a host with a POSIX shell and GNU tools"},
 		{providers.ErrTimeout, "check that the host is up and not overloaded"},
