@@ -96,14 +96,15 @@ func (v *View) situate() diag.Diagnostics {
 
 func (c *cluster) situate() diag.Diagnostics {
 	planes := c.controlPlanes()
-	var silent, marked []string
+	var marked []string
+	var silent []*node
 	var founder, member, holder *node
 	for _, n := range planes {
 		if n.refused() {
 			continue
 		}
 		if n.report == nil {
-			silent = append(silent, n.target.String())
+			silent = append(silent, n)
 			continue
 		}
 		if n.report.Marks != nil || !blank(n.report) {
@@ -208,8 +209,12 @@ func (c *cluster) caDigests() map[string]string {
 	return out
 }
 
-func (c *cluster) refuseSilent(silent []string, known bool) diag.Diagnostics {
-	detail := fmt.Sprintf("Of cluster %q, %s could not be looked at", c.Label, strings.Join(silent, ", "))
+func (c *cluster) refuseSilent(silent []*node, known bool) diag.Diagnostics {
+	var names []string
+	for _, n := range silent {
+		names = append(names, n.target.String())
+	}
+	detail := fmt.Sprintf("Of cluster %q, %s could not be looked at", c.Label, strings.Join(names, ", "))
 	var reasons []string
 	for t, u := range c.view.Unobserved {
 		if n := c.node(t); n != nil && n.isControlPlane() && !n.refused() {
@@ -234,13 +239,15 @@ func (c *cluster) refuseSilent(silent []string, known bool) diag.Diagnostics {
 // toForget says what to do about control planes that are gone for good, where one
 // of the cluster answers through which they can be taken out, or into which etcd can be
 // restored.
-func (c *cluster) toForget(silent []string) string {
-	if c.report == nil && !c.view.restores || len(silent) == len(c.controlPlanes()) {
-		return ""
-	}
+func (c *cluster) toForget(silent []*node) string {
 	var flags []string
-	for _, t := range silent {
-		flags = append(flags, "-"+ForgetUnreachableFlag+"="+state.ShellWord(t))
+	for _, n := range silent {
+		if !c.view.Unobserved[n.target].Answered { // nobody forgets a host that answers
+			flags = append(flags, AsFlags(n.target, ForgetUnreachableFlag))
+		}
+	}
+	if c.report == nil && !c.view.restores || len(silent) == len(c.controlPlanes()) || len(flags) == 0 {
+		return ""
 	}
 	if c.view.restores {
 		return fmt.Sprintf("\n\nIf such a host is gone for good, take its block, or its key, out of the configuration; etcd is then restored without it:\n\n"+

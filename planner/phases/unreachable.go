@@ -38,7 +38,7 @@ func (v *View) unreachable() diag.Diagnostics {
 		if !v.hasToBeSeen(u.Target) {
 			d.Detail += fmt.Sprintf("\n\nTo go on without it: -%s. Then nothing is done to the host, and its node counts as neither healthy nor gone.", AllowUnreachableFlag)
 		}
-		if v.find(u.Target) == nil && !v.Destroy {
+		if v.find(u.Target) == nil && !v.Destroy && !u.Answered {
 			d.Detail += fmt.Sprintf("\n\nIf the host is gone for good, its node is taken out of the cluster without it: %s, or a removed block with unreachable = true.", AsFlags(u.Target, ForgetUnreachableFlag))
 		}
 		diags = append(diags, d)

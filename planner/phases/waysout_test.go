@@ -82,3 +82,32 @@ func TestClaimedHostIsNoAuthority(t *testing.T) {
 		t.Errorf("the host is not refused:\n%s", printedFindings(diags))
 	}
 }
+
+// TestWhoAnswersIsNotForgotten: that a host is forgotten is offered of one that may be gone,
+// not of one that refuses a login.
+func TestWhoAnswersIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]string{"a control plane that stays": "", "a worker that leaves": "w1", "one that leaves": "cp2"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := founded(t, 3, 1)
+			target := state.NodeKeyTarget("cp", "cp2")
+			if leave == "w1" {
+				target = state.NodeKeyTarget("worker", "w1")
+			}
+			if leave != "" {
+				o.leave(leave)
+			}
+			for _, answers := range []bool{false, true} {
+				v := o.observe()
+				delete(v.Reports, target)
+				v.Unobserved[target] = state.Unobserved{Target: target, Reason: "it refuses the login", Answered: answers}
+				_, diags := o.planOf(v, planner.Options{})
+				said := printedFindings(diags)
+				if offered := strings.Contains(said, "-forget-unreachable="); offered == answers || !strings.Contains(said, "could not be looked at") {
+					t.Errorf("answers %v:\n%s", answers, said)
+				}
+			}
+		})
+	}
+}
