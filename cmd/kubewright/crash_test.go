@@ -462,7 +462,7 @@ func (f folder) killedAt(t *testing.T, command string, at moment) {
 	if _, out := f.run("plan"); strings.Contains(out, "outside of kubewright") {
 		t.Errorf("moment %s: what the command itself has done counts as somebody else's:\n%s", at, out)
 	}
-	for range 2 {
+	for range 3 {
 		code, out := f.run(arguments(command)...)
 		if code != 0 {
 			t.Errorf("moment %s: the same command again: exit code %d\n%s", at, code, out)
