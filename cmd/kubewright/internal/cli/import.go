@@ -64,20 +64,14 @@ func (o importOptions) connection(id string) (config.Connection, error) {
 	if err != nil {
 		return c, err
 	}
-	c.SSHConfig = o.sshConfig
+	c.PrivateKeys, c.KnownHosts, c.SSHConfig, c.AcceptNewHostKey = o.keys, o.knownHosts, o.sshConfig, o.acceptNew
 	for _, b := range o.bastions {
 		via, err := hop("ssh://" + b)
 		if err != nil {
 			return c, err
 		}
+		via.AcceptNewHostKey = o.acceptNew
 		c.Bastions = append(c.Bastions, via)
-	}
-	hops := []*config.Connection{&c}
-	for i := range c.Bastions {
-		hops = append(hops, &c.Bastions[i])
-	}
-	for _, h := range hops {
-		h.PrivateKeys, h.KnownHosts, h.AcceptNewHostKey = o.keys, o.knownHosts, o.acceptNew
 	}
 	return c, nil
 }
