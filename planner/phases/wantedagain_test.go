@@ -23,7 +23,7 @@ func TestWantedAgain(t *testing.T) {
 		_, err := begin.plan()
 		begin.must(err)
 		first, last, ended := begin.copy(t).effects()
-		for n, done := range crashes(t, first, last, 5) {
+		for n, done := range crashes(t, first, last, 13) {
 			if done && !ended[n] {
 				continue
 			}
