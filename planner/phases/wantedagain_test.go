@@ -33,12 +33,20 @@ func TestWantedAgain(t *testing.T) {
 				etcd := o.observe().Clusters["prod"].EtcdClusterID
 				crashOnce(o, n, done)
 				o.config.Nodes = all
-				_, err := o.plan()
+				p, err := o.plan()
 				if err != nil && strings.Contains(err.Error(), "Etcd does not count this member") {
 					o.replace = []state.Target{all[gone].Target}
-					_, err = o.plan()
+					p, err = o.plan()
 				}
 				o.must(err)
+				files := o.view.Reports[all[gone].Target].Files
+				if files[etcdManifest].Exists && !files["/var/lib/etcd/member"].Exists && len(o.replace) == 0 {
+					// Whether the kubelet or the next step is faster is a matter of luck.
+					start := stepOf(p, all[gone].Target.Key+"/kubelet-start")
+					if !slices.ContainsFunc(start.Operations, func(op planner.Operation) bool { return op == planner.RemovePath{Path: etcdManifest} }) {
+						t.Errorf("its kubelet is started with the manifest of before: %+v", start.Operations)
+					}
+				}
 				o.must(o.carryOut())
 				o.wantNothing()
 				o.wantVoters(3)
@@ -49,6 +57,8 @@ func TestWantedAgain(t *testing.T) {
 		}
 	}
 }
+
+const etcdManifest = "/etc/kubernetes/manifests/etcd.yaml"
 
 // TestUnwantedAmidFounding: nodes that are taken out of the configuration while their
 // cluster is half founded are given back as soon as there is an API that can be told so.
