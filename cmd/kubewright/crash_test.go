@@ -300,6 +300,7 @@ func (f folder) savedKilledAt(t *testing.T, at moment, destroys bool) {
 			t.Errorf("moment %s: the same file again: exit code %d\n%s", at, code, out)
 			return
 		}
+		f.must(t, "sim", "edit", crashHosts[0], "time", "1m") // what it has started last gets ready
 	}
 	if !ended {
 		t.Errorf("moment %s: it can be applied for ever", at)
