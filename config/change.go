@@ -288,9 +288,15 @@ func (c *Config) move(out *diag.Diagnostics, m Move) {
 	case m.From.Type != m.To.Type:
 		out.Append(diag.Errorf("Move between kinds", "%s is a %s and %s a %s. What is moved keeps its kind.", m.From, m.From.Type, m.To, m.To.Type).At(m.Source))
 	case c.declared(m.From):
-		out.Append(diag.Errorf("Moved object still exists", "This says that %s is %s by now, but %s is still declared. "+
-			"Remove its block or its key, or this moved block.", m.From, m.To, m.From).At(m.Source))
+		out.Append(StillDeclared(m.From, m.To).At(m.Source))
 	}
+}
+
+// StillDeclared refuses the move of what a block speaks of. Of single names the
+// configuration tells that; of a whole block, the keys that the state has.
+func StillDeclared(from, to state.Target) *diag.Diagnostic {
+	return diag.Errorf("Moved object still exists", "This says that %s is %s by now, but %s is still declared. "+
+		"Remove its block or its key, or this moved block.", from, to, from)
 }
 
 // destinations warns of moves to what is declared nowhere: what was moved there goes

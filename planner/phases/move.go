@@ -82,7 +82,7 @@ func (m *mover) next(t state.Target) (state.Target, bool) {
 	return state.Target{}, false
 }
 
-// check refuses a move onto something that stays, and one into another cluster.
+// check refuses a move onto something that stays or away from it, and one into another cluster.
 func (m *mover) check(move state.Moved) {
 	at := state.Source{}
 	for _, b := range m.cfg.Moves {
@@ -97,12 +97,9 @@ func (m *mover) check(move state.Moved) {
 	if move.From.Type != state.TypeNode {
 		return
 	}
-	// Of single names the configuration is refused; of a block it is the state that tells
-	// which of its keys are meant.
 	taken := slices.ContainsFunc(m.moves, func(o state.Moved) bool { return o.To == move.From })
 	if !taken && slices.ContainsFunc(m.cfg.Nodes, func(n *config.Node) bool { return n.Target == move.From }) {
-		m.diags.Append(diag.Errorf("Moved object still exists", "This says that %s is %s by now, but %s is still declared. "+
-			"Remove its block or its key, or this moved block.", move.From, move.To, move.From).At(at).For(move.From))
+		m.diags.Append(config.StillDeclared(move.From, move.To).At(at).For(move.From))
 		return
 	}
 	cluster := state.ClusterTarget(m.recorded.Nodes[move.From].Cluster)

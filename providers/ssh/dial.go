@@ -18,9 +18,10 @@ import (
 // clientVersion is what the host sees of us before anything else (RFC 4253 section 4.2).
 const clientVersion = "SSH-2.0-kubewright"
 
-// Dialer makes connections. Those to bastions are shared between all targets
-// behind them that log in there with the same and trust the same, as are decrypted keys and parsed known_hosts files. The zero
-// Dialer is ready; Close it when the last connection is no longer needed.
+// Dialer makes connections. Those to bastions are shared between all targets behind
+// them that log in there with the same keys and trust the same; decrypted keys and parsed
+// known_hosts files are shared by all. The zero Dialer is ready; Close it when the last
+// connection is no longer needed.
 type Dialer struct {
 	keys     keyring
 	known    knownHostsCache
