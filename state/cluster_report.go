@@ -64,6 +64,9 @@ type ClusterReport struct {
 	Version string
 	// Objects holds those asked for that exist; managedFields are left out.
 	Objects map[ObjectRef]Value
+	// InfoCAs are those that nodes which join find in cluster-info, in order, where that
+	// was asked for; nil when it holds none that can be read.
+	InfoCAs []CertificateInfo
 	// Nodes are all Node objects by name, reduced to what kubewright looks at.
 	Nodes map[string]NodeReport
 	// StaticPods maps the name of a mirror pod of kube-system, such as
@@ -219,3 +222,10 @@ func Voters(members []EtcdMember) (voters, healthy int) {
 	}
 	return voters, healthy
 }
+
+// ClusterInfo is the ConfigMap from which a node that joins by a token learns where the API
+// is and which CA to trust (kubeadm). Under ClusterInfoKey it has a kubeconfig without a user.
+var ClusterInfo = ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-public", Name: "cluster-info"}
+
+// ClusterInfoKey is where in ClusterInfo's data the kubeconfig is.
+const ClusterInfoKey = "kubeconfig"

@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	"providers/ssh":                      {"state", "planner", "providers", "providers/shell"},
 	"providers/local":                    {"state", "planner", "providers", "providers/shell"},
 	"providers/sim":                      {"state", "state/cache", "planner", "providers"},
-	"providers/kube":                     {"state", "planner", "providers"},
+	"providers/kube":                     {"state", "planner", "providers", "providers/pki"},
 	"providers/etcd":                     {"state", "planner", "providers"},
 	"providers/pki":                      {"state", "planner", "providers"},
 	"providers/bundle":                   {"config/artifacts"},

@@ -89,7 +89,7 @@ func insteadOf(o kubeadm.Object) string {
 		return "It is made of kubelet { config = { … } }."
 	case o.Ref == systemConfig("kubeadm-config"):
 		return "It is made of the settings of the cluster block."
-	case o.Ref == clusterInfo:
+	case o.Ref == state.ClusterInfo:
 		return "Nodes join by it; where they find the API is control_plane_endpoint."
 	}
 	return "kubeadm and nodes that join need it as it is. One of your own has another name."

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"slices"
 
-	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
@@ -59,8 +58,8 @@ func (c *cluster) objectItems(phase string) []state.Item {
 			it.Content = c.settled(it, o)
 		}
 		c.objectOrigins(&it, o.Ref)
-		if o.Ref == clusterInfo {
-			it.Attributes, it.Content = c.trusting(c.clusterInfoAttributes(o.Object)), c.withGivenCA(it.Content)
+		if o.Ref == state.ClusterInfo {
+			it.Attributes, it.Content = c.trusting(with(clusterInfoAttributes(o.Object), "ca", c.toldCA())), c.withGivenCA(it.Content)
 		}
 		items = append(items, it)
 	}
@@ -155,14 +154,21 @@ func documents(data state.Value) state.Value {
 	return state.Map(m)
 }
 
-var clusterInfo = state.ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-public", Name: "cluster-info"}
-
-// clusterInfoAttributes compares what matters of the kubeconfig in
-// cluster-info; the signatures beside it are the controller manager's.
-func (c *cluster) clusterInfoAttributes(object state.Value) state.Value {
+// clusterInfoAttributes compares what matters of the kubeconfig in cluster-info, besides
+// the CA; the signatures beside it are the controller manager's.
+func clusterInfoAttributes(object state.Value) state.Value {
 	return attributes("data", map[string]any{"kubeconfig": map[string]any{
 		"server": documents(object.Get("data")).Get("kubeconfig.clusters.0.cluster.server").AsString(),
 	}})
+}
+
+// toldCA is the CA that nodes which join are told of. While another one takes its place
+// that is for the steps which tell them of it.
+func (c *cluster) toldCA() state.Value {
+	if c.leftUntold() != "" {
+		return state.PendingValue(step(c.target, tokenPhase).String(), "ca")
+	}
+	return c.signedBy(c.caBase())
 }
 
 // withGivenCA puts the CA into cluster-info where it is given: an upgrade writes that before
@@ -175,22 +181,13 @@ func (c *cluster) withGivenCA(content []byte) []byte {
 	return bytes.ReplaceAll(content, []byte(kubeadm.CAPlaceholder), []byte(text))
 }
 
-// observeClusterInfo adds which certificate of the CA is in it, where that matters.
+// observeClusterInfo is cluster-info with the CA that is in it.
 func (c *cluster) observeClusterInfo(it *state.Item, object state.Value) state.Value {
-	attrs := c.clusterInfoAttributes(object)
-	if it.Attributes.Get(planner.CASerial).IsNull() {
-		return attrs
+	attrs := clusterInfoAttributes(object)
+	if cas := c.report.InfoCAs; len(cas) > 0 {
+		attrs = with(with(attrs, "ca", cas[0].KeyDigest), planner.CASerial, trustedSerial(cas, it))
 	}
-	text, _ := base64.StdEncoding.DecodeString(documents(object.Get("data")).Get("kubeconfig.clusters.0.cluster.certificate-authority-data").AsString())
-	certs, err := config.ParseCertificates(text)
-	if err != nil {
-		return attrs
-	}
-	var cas []state.CertificateInfo
-	for _, cert := range certs {
-		cas = append(cas, state.CertificateInfoOf(cert))
-	}
-	return with(attrs, planner.CASerial, trustedSerial(cas, it))
+	return attrs
 }
 
 func refOf(o state.Value) state.ObjectRef {
@@ -226,7 +223,7 @@ func (c *cluster) objectOperations(w work) []planner.Operation {
 			object = it.Outline
 		}
 		op := planner.ApplyObject{Object: object, CreateOnly: it.CreateOnly}
-		if refOf(object) == clusterInfo && c.givenSerial() == "" {
+		if refOf(object) == state.ClusterInfo && c.givenSerial() == "" {
 			op.CAFrom, op.CAKey = c.Certificates.Dir+"/ca.crt", "kubeconfig"
 		}
 		ops = append(ops, op)

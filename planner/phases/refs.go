@@ -86,7 +86,7 @@ func (v *View) observeInCluster(it *state.Item) (state.Value, bool) {
 			return state.Value{}, false
 		}
 		switch {
-		case ref == clusterInfo:
+		case ref == state.ClusterInfo:
 			return c.observeClusterInfo(it, o), true
 		case tokenID(it.Address) != "":
 			return v.tokenAttributes(it, o), true

@@ -267,7 +267,7 @@ func (s *rotationStage) clusterInfo() planner.Step {
 func (s *rotationStage) told() planner.Step {
 	c := s.cluster()
 	for _, it := range c.objectItems(tokenPhase) {
-		if it.Address.ID() != clusterInfo.String() {
+		if it.Address.ID() != state.ClusterInfo.String() {
 			continue
 		}
 		return planner.Step{Via: c.seat, Impact: "tells nodes that join which CA to trust", Operations: []planner.Operation{

@@ -15,6 +15,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/kube"
+	"github.com/kubewright/kubewright/providers/pki"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -110,6 +111,39 @@ func TestObserve(t *testing.T) {
 	}
 	if a.saw("kubernetes-super-admin") != 0 {
 		t.Error("the super administrator was needed")
+	}
+}
+
+// TestInfoCAs: of cluster-info the CAs are read by which nodes that join would know the API.
+func TestInfoCAs(t *testing.T) {
+	t.Parallel()
+	info := ""
+	_, h := start(t, func(user, method, path string, body []byte) answer {
+		if path == "/api/v1/namespaces/kube-public/configmaps/cluster-info" {
+			return answer{200, object{
+				"kind": "ConfigMap", "apiVersion": "v1", "data": object{state.ClusterInfoKey: info},
+				"metadata": object{"name": "cluster-info", "namespace": "kube-public"},
+			}}
+		}
+		return cluster(user, method, path, body)
+	})
+	conf, err := pki.ParseKubeconfig(h.files[adminConf])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string][]string{
+		string(h.files[adminConf]): conf.CAKeyDigests(),
+		"no kubeconfig":            nil,
+		"clusters: [{name: '', cluster: {server: 'https://a:6443'}}]": nil,
+	} {
+		info = text
+		report, err := open(t, h).Observe(t.Context(), state.ClusterQuery{Objects: []state.ObjectRef{state.ClusterInfo}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (&state.KubeconfigInfo{CAs: report.InfoCAs}).CAKeyDigests(); !slices.Equal(got, want) {
+			t.Errorf("got %q of %q, want %q", got, text, want)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubewright/kubewright/providers/pki"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -75,11 +76,22 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 	if err := eg.Wait(); err != nil {
 		return nil, err
 	}
+	report.InfoCAs = infoCAs(report.Objects[state.ClusterInfo])
 	for i := range nodes.Items {
 		report.Nodes[nodes.Items[i].Name] = nodeReport(&nodes.Items[i])
 	}
 	countPods(report, pods)
 	return report, observePods(whole, s, report, pods, q.Drained(report.Nodes))
+}
+
+// infoCAs are the CAs in cluster-info. What cannot be read is as if it were not there: it is
+// to be replaced.
+func infoCAs(object state.Value) []state.CertificateInfo {
+	conf, err := pki.ParseKubeconfig([]byte(object.Get("data").AsMap()[state.ClusterInfoKey].AsString()))
+	if err != nil {
+		return nil
+	}
+	return conf.CAs
 }
 
 // serverVersion is the API server's gitVersion. (The discovery client would

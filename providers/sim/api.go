@@ -82,6 +82,7 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 				r.Objects[ref] = v
 			}
 		}
+		r.InfoCAs = infoCAs(r.Objects[state.ClusterInfo])
 		for name := range c.Nodes {
 			r.Nodes[name] = w.nodeReport(c, name)
 		}

@@ -300,7 +300,7 @@ func (w *World) object(c *cluster, ref state.ObjectRef) state.Value {
 		}
 		return state.Value{}
 	}
-	if ref.String() == clusterInfo {
+	if ref == state.ClusterInfo {
 		return w.signed(c, o.Live)
 	}
 	return o.Live
@@ -310,8 +310,6 @@ var systemNamespaces = []string{"default", "kube-node-lease", "kube-public", "ku
 
 // keptNamespaces are those that an API server does not delete.
 var keptNamespaces = []string{"default", "kube-public", "kube-system"}
-
-const clusterInfo = "v1/ConfigMap/kube-public/cluster-info"
 
 // signed adds the signatures that the bootstrap signer keeps in cluster-info.
 func (w *World) signed(c *cluster, live state.Value) state.Value {

@@ -148,6 +148,15 @@ func importKubeconfig(content []byte) (*record, error) {
 	return r, nil
 }
 
+// infoCAs are the CAs in cluster-info.
+func infoCAs(object state.Value) []state.CertificateInfo {
+	conf, err := importKubeconfig([]byte(object.Get("data").AsMap()[state.ClusterInfoKey].AsString()))
+	if err != nil || conf == nil {
+		return nil
+	}
+	return conf.Kubeconfig.CAs
+}
+
 func named(list state.Value, name string) state.Value {
 	for _, e := range list.AsList() {
 		if e.Get("name").AsString() == name {

@@ -5,6 +5,8 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/netip"
@@ -21,6 +23,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubewright/kubewright/cmd/lab/internal/lab"
+	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state"
 )
 
 // TestFirstLight makes a cluster of three control planes and two workers, finds
@@ -357,19 +361,22 @@ func (s *site) drift() {
 		return fmt.Sprint(string(out), err), err == nil
 	})
 
+	told, found := s.tellOtherCA(cp)
+
 	r := s.run("plan", "-detailed-exitcode", "-no-color")
 	if r.code != 3 { // only drift
 		s.t.Fatalf("plan after drift: exit code %d, want 3", r.code)
 	}
-	changed := 3
+	changed := 4
 	if len(s.planes) == 1 { // the manifest and the label are of one node
-		changed = 2
+		changed = 3
 	}
 	wantContains(s.t, r.out, fmt.Sprintf("Plan: 0 to add, %d to change, 0 to destroy.", changed))
 	s.wantItems(map[string]string{
 		s.nodeName(s.planes[len(s.planes)-1]) + "/control-plane/file:" + apiServerFile: `args.request-timeout: "59s" -> null`,
 		s.nodeName(s.workers[0]) + "/kubelet-start/file:" + kubeletFile:                "maxPods: 50 -> " + pods,
 		first + "/mark-control-plane/node:" + first:                                    fmt.Sprintf("labels[%q]: null -> %q", marked, ""),
+		"/bootstrap-token/object:" + state.ClusterInfo.String():                        fmt.Sprintf("ca: %q -> %q", told, found),
 	})
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
@@ -377,6 +384,32 @@ func (s *site) drift() {
 		s.t.Error("the flag is still in the manifest")
 	}
 	s.wantCluster()
+}
+
+// tellOtherCA has cluster-info tell those who join of another CA than the cluster's: of the
+// front proxy's. It returns the identities of both.
+func (s *site) tellOtherCA(plane string) (other, ca string) {
+	s.t.Helper()
+	read := func(path string) (encoded, identity string) {
+		text := s.sh(plane, "cat "+path)
+		certs, err := config.ParseCertificates([]byte(text))
+		if err != nil {
+			s.t.Fatalf("%s: %v", path, err)
+		}
+		return base64.StdEncoding.EncodeToString([]byte(text + "\n")), state.KeyDigest(certs[0])
+	}
+	encoded, ca := read("/etc/kubernetes/pki/ca.crt")
+	instead, other := read("/etc/kubernetes/pki/front-proxy-ca.crt")
+	is := s.kubectl("get", "configmap", "-n", "kube-public", "cluster-info", "-o", "jsonpath={.data.kubeconfig}")
+	if !strings.Contains(is, encoded) {
+		s.t.Fatalf("cluster-info has not the cluster's CA:\n%s", is)
+	}
+	patch, err := json.Marshal(map[string]any{"data": map[string]string{"kubeconfig": strings.ReplaceAll(is, encoded, instead)}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.kubectl("patch", "configmap", "-n", "kube-public", "cluster-info", "-p", string(patch))
+	return other, ca
 }
 
 // movable is a pod that a Deployment brings back elsewhere, on a node that it
