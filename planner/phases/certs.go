@@ -214,8 +214,8 @@ func (n *node) foundCAs(w work) []planner.Operation {
 	for _, ca := range n.cluster.authorities {
 		if ca.custody == made && w.touches(ca.Base) {
 			_, ended := n.cluster.atOnce[ca.Base]
-			if ended && ca.Base == n.cluster.caBase() {
-				ops = append(ops, planner.BundleTrust{To: n.cluster.endedFile(), Of: []string{ca.Base + ".crt"}})
+			if ended {
+				ops = append(ops, planner.BundleTrust{To: ca.endedFile(), Of: []string{ca.Base + ".crt"}})
 			}
 			ops = append(ops, planner.IssueCA{CommonName: ca.CommonName, Algorithm: ca.Algorithm, Validity: ca.Validity, To: ca.Base, Renew: ended})
 		}

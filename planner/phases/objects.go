@@ -165,7 +165,7 @@ func clusterInfoAttributes(object state.Value) state.Value {
 // toldCA is the CA that nodes which join are told of. While another one takes its place
 // that is for the steps which tell them of it.
 func (c *cluster) toldCA() state.Value {
-	if c.leftUntold() != "" {
+	if c.leftEnded()[c.caBase()] != "" {
 		return state.PendingValue(step(c.target, tokenPhase).String(), "ca")
 	}
 	return c.signedBy(c.caBase())

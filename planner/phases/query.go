@@ -29,7 +29,11 @@ func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Q
 		if _, configured := out[t]; !configured {
 			q := baseQuery(n.Role == string(config.ControlPlane))
 			addItems(&q, recordedItems(recorded, t))
-			v.leaverOf(t).identityQuery(&q)
+			l := v.leaverOf(t)
+			l.identityQuery(&q)
+			if l.cluster != nil {
+				l.cluster.rotationQuery(&q, n.Role == string(config.ControlPlane))
+			}
 			q.Programs = n.Programs
 			out[t] = normal(q)
 		}

@@ -110,11 +110,11 @@ func (l leaver) pki() []string {
 	}
 	if l.cluster != nil && l.report != nil {
 		// What a rotation left that was cut short.
+		left := keyRotationPaths(l.cluster.Certificates.Dir + "/sa")
 		for _, a := range l.cluster.authorities {
-			out = append(out, slices.DeleteFunc(a.rotationPaths(), func(p string) bool { return !l.report.Files[p].Exists })...)
+			left = append(append(left, a.rotationPaths()...), a.endedFile())
 		}
-		keys := append(keyRotationPaths(l.cluster.Certificates.Dir+"/sa"), l.cluster.endedFile())
-		out = append(out, slices.DeleteFunc(keys, func(p string) bool { return !l.report.Files[p].Exists })...)
+		out = append(out, slices.DeleteFunc(left, func(p string) bool { return !l.report.Files[p].Exists })...)
 	}
 	return slices.Compact(sorted(out))
 }

@@ -92,8 +92,8 @@ func (c *cluster) rotationQuery(q *state.Query, controlPlane bool) {
 	if !controlPlane {
 		return
 	}
-	q.Files = append(q.Files, state.FileQuery{Path: c.endedFile(), Read: state.ReadCertificate})
 	for _, a := range c.authorities {
+		q.Files = append(q.Files, state.FileQuery{Path: a.endedFile(), Read: state.ReadCertificate})
 		for _, p := range a.rotationPaths() {
 			read := state.ReadCertificate
 			if strings.HasSuffix(p, ".key") {

@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -15,9 +16,9 @@ import (
 // Everything goes over SSH, as when all certificates have ended: the new CA takes
 // the old one's place on the first control plane, and what the old one has signed
 // counts as due, on every host. Cut short, it goes on by itself, since nothing
-// then fits to the CA that is there; that the cluster has not been told of it shows
-// by the old CA's certificate, which is kept until then. The front proxy's CA is another matter:
-// without it the API answers, so it is rotated as if it had not ended.
+// then fits to the CA that is there; that it goes on, and that the cluster has not been told,
+// shows by the old CA's certificate, which is kept until then. The front proxy's CA is
+// another matter: without it the API answers, so it is rotated as if it had not ended.
 
 // replacedCA is the waypoint at which the cluster is told of a CA that was replaced at once.
 const replacedCA = "replaced"
@@ -155,9 +156,9 @@ func (v *View) withLost(it *state.Item, attrs state.Value, f state.FileReport) s
 	return attrs
 }
 
-// stranger tells that a kubelet's certificate is signed by nobody whom the seat
-// trusts, and that the API does not know the node to be well: a CA was replaced,
-// and that was cut short before this kubelet.
+// stranger tells that a CA was replaced, and that this was cut short before the node's kubelet:
+// its certificate is signed by the CA that has ended, or by nobody whom the seat trusts and
+// the API does not know the node to be well.
 func (n *node) stranger() bool {
 	c := n.cluster
 	seat := c.seatNode()
@@ -169,7 +170,7 @@ func (n *node) stranger() bool {
 	if len(trusted) == 0 || slices.Contains(trusted, certs[0].IssuerKeyDigest) {
 		return false
 	}
-	return c.report == nil || !c.report.Nodes[n.name].Ready
+	return c.report == nil || !c.report.Nodes[n.name].Ready || certs[0].IssuerKeyDigest == c.leftEnded()[c.caBase()]
 }
 
 // blind tells that members of etcd restart to trust another CA while nobody
@@ -219,52 +220,72 @@ func (c *cluster) warnEndedProxy(a authority, ca state.CertificateInfo) *diag.Di
 		ca.CommonName, a.Base, date(ca.NotAfter), ReplaceFlag, Rotation{c.target, a.Name}).At(c.place("certificates.ca_validity")).For(c.target)
 }
 
-// endedFile is where the certificate of a CA that was replaced at once is kept.
-func (c *cluster) endedFile() string { return endedFile(c.caBase()) }
+// endedFile is where the certificate of a CA that was replaced at once is kept until
+// that is done.
+func (a authority) endedFile() string { return endedFile(a.Base) }
 
 func endedFile(base string) string { return base + "-ended.crt" }
 
-// untoldCA is the identity of the CA that has ended and of whose successor the
-// cluster is still to be told; empty when there is none.
-func (c *cluster) untoldCA() string {
-	if old, ok := c.atOnce[c.caBase()]; ok {
-		return old
-	}
-	return c.leftUntold()
-}
-
-// replacing tells that an earlier apply has replaced the cluster's CA at once and was
-// cut short: the command that asked for it goes on, and asks for no other one.
-func (c *cluster) replacing() bool { return c.leftUntold() != "" }
-
-// leftUntold is that of an earlier apply's.
-func (c *cluster) leftUntold() string {
+// leftEnded are the identities of the CAs that an earlier apply has replaced at once, by
+// base path, when that was cut short.
+func (c *cluster) leftEnded() map[string]string {
 	seat := c.seatNode()
 	if c.founding || c.view.Destroy || seat == nil {
-		return ""
+		return nil
 	}
-	if old := seat.casIn(c.endedFile()); len(old) > 0 && old[0] != c.cas[c.caBase()] {
-		return old[0]
+	out := map[string]string{}
+	for _, a := range c.authorities {
+		ended, now := seat.casIn(a.endedFile()), seat.casIn(a.Base+".crt")
+		if len(ended) > 0 && (len(now) == 0 || now[0] != ended[0]) {
+			out[a.Base] = ended[0]
+		}
 	}
-	return ""
+	return out
 }
 
-// replaceAtOnce tells the cluster, once it answers, of the CA that was replaced.
+// replacing tells that there are such: the command that asked for it goes on, and asks
+// for no other one.
+func (c *cluster) replacing() bool { return len(c.leftEnded()) > 0 }
+
+// untoldCA is the identity of the CA that has ended and of whose successor the
+// cluster is still to be told; empty when there is none.
+func (c *cluster) untoldCA() string { return cmp.Or(c.atOnce[c.caBase()], c.leftEnded()[c.caBase()]) }
+
+// replaceAtOnce tells the cluster, once it answers, of its CA that was replaced, and takes
+// away those that have ended.
 func (b *builder) replaceAtOnce(c *cluster) {
-	old := c.untoldCA()
-	if old == "" {
+	if !c.replacesAtOnce() && !c.replacing() {
 		return
 	}
 	var before []state.Address
 	for _, n := range c.nodes {
 		before = append(before, step(n.target, controlPlanePhase), step(n.target, kubeletStartPhase), step(n.target, kubeconfigPhase))
 	}
+	var ops []planner.Operation
+	if old := c.untoldCA(); old != "" {
+		before = b.tellReplaced(c, old, before)
+		ops = append(ops, c.seatNode().markCA(old))
+	}
+	left := c.leftEnded()
+	for _, a := range c.authorities {
+		if c.atOnce[a.Base] != "" || left[a.Base] != "" {
+			ops = append(ops, planner.RemovePath{Path: a.endedFile()})
+		}
+	}
+	end := step(c.seat, certsPhase)
+	end.Waypoint = replacedCA
+	b.addUpdate(end, planner.Step{Operations: ops, Impact: "takes away the CA that has ended"}, before)
+}
+
+// tellReplaced tells nodes that join, and pods, of the CA that has taken an old one's place,
+// and returns what that takes.
+func (b *builder) tellReplaced(c *cluster, old string, before []state.Address) []state.Address {
 	s := &rotationStage{name: trustBoth, view: c.view, place: slices.Index(c.view.clusters, c)}
 	r := &rotation{authority: c.authority(c.caBase()), old: old}
-	info, pods, end := step(c.target, tokenPhase), step(c.target, addonPhase), step(c.seat, certsPhase)
-	info.Waypoint, pods.Waypoint, end.Waypoint = replacedCA, replacedCA, replacedCA
+	info, pods := step(c.target, tokenPhase), step(c.target, addonPhase)
+	info.Waypoint, pods.Waypoint = replacedCA, replacedCA
 	b.addUpdate(info, s.told(), before)
 	b.addUpdate(pods, s.publishedTo(r), append(before, info))
-	b.addUpdate(end, planner.Step{Operations: []planner.Operation{c.seatNode().markCA(old), planner.RemovePath{Path: c.endedFile()}}, Impact: "takes away the CA that has ended"}, []state.Address{pods})
 	b.draft.Rotations = append(b.draft.Rotations, Rotation{c.target, "ca"}.String()+": the CA has ended; when everything below the new one is issued and the API answers, the cluster is told of it.")
+	return []state.Address{pods}
 }

@@ -2,6 +2,7 @@ package phases_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,7 +155,7 @@ func (o *operator) comesToRest() {
 		if p.Empty() {
 			break
 		}
-		_ = o.carryOut() // a kubelet that is still a stranger may have to wait for its turn
+		o.must(o.carryOut())
 	}
 	o.wantNothing()
 	for _, n := range o.config.Nodes {
@@ -210,5 +211,54 @@ func TestAllEndsWhileRotating(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestReplacementGoesOn: cut short at any moment, a replacement at once goes on by the command
+// that asked for it, with what it had asked for and no other rotation, and without its flags.
+func TestReplacementGoesOn(t *testing.T) {
+	t.Parallel()
+	base := ageing(t)
+	for _, fresh := range [][]string{{"ca", "front-proxy-ca"}, {"etcd-ca", "front-proxy-ca"}, nil} {
+		begin := base.copy(t)
+		for _, name := range fresh { // it ends later than the others
+			begin.rotate = append(begin.rotate, rotation(t, name))
+		}
+		begin.must(begin.apply())
+		begin.rotate = nil
+		begin.world.Advance(400 * time.Hour)
+		var names []string
+		for _, name := range []string{"ca", "etcd-ca", "front-proxy-ca"} {
+			if !slices.Contains(fresh, name) {
+				begin.rotate, names = append(begin.rotate, rotation(t, name)), append(names, name)
+			}
+		}
+		asked := begin.rotate
+		t.Run(strings.Join(names, " "), func(t *testing.T) {
+			t.Parallel()
+			_, err := begin.plan()
+			begin.must(err)
+			first, last, _ := begin.copy(t).effects()
+			for n, done := range crashes(t, first, last, 41) {
+				for _, again := range [][]phases.Rotation{asked, nil} {
+					if done && n == last && again != nil {
+						continue // it is over, and another one would be asked for
+					}
+					o := begin.copy(t)
+					crashOnce(o, n, done)
+					o.rotate = again
+					o.world.Advance(time.Minute)
+					if _, err := o.plan(); again == nil && err != nil && strings.Contains(err.Error(), "kubewright apply -replace=cluster.prod/") {
+						o.rotate = asked // of what was not reached it gives the flags
+					}
+					_, err := o.plan()
+					o.must(err)
+					if err := o.carryOut(); err != nil {
+						t.Fatalf("after a crash at effect %d (done %v), asked %v: %v", n, done, o.rotate, err)
+					}
+					o.comesToRest()
+				}
+			}
+		})
 	}
 }
