@@ -376,7 +376,7 @@ func (s *site) drift() {
 		s.nodeName(s.planes[len(s.planes)-1]) + "/control-plane/file:" + apiServerFile: `args.request-timeout: "59s" -> null`,
 		s.nodeName(s.workers[0]) + "/kubelet-start/file:" + kubeletFile:                "maxPods: 50 -> " + pods,
 		first + "/mark-control-plane/node:" + first:                                    fmt.Sprintf("labels[%q]: null -> %q", marked, ""),
-		"/bootstrap-token/object:" + state.ClusterInfo.String():                        fmt.Sprintf("ca: %q -> %q", told, found),
+		s.cluster() + "/bootstrap-token/object:" + state.ClusterInfo.String():          fmt.Sprintf("ca: %q -> %q", told, found),
 	})
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
@@ -384,6 +384,18 @@ func (s *site) drift() {
 		s.t.Error("the flag is still in the manifest")
 	}
 	s.wantCluster()
+}
+
+// cluster is the address of the site's cluster, as the state has it.
+func (s *site) cluster() string {
+	s.t.Helper()
+	for address := range strings.Lines(s.must("state", "list").out) {
+		if strings.HasPrefix(address, "cluster.") {
+			return strings.TrimSpace(address)
+		}
+	}
+	s.t.Fatal("the state has no cluster")
+	return ""
 }
 
 // tellOtherCA has cluster-info tell those who join of another CA than the cluster's: of the
