@@ -361,7 +361,7 @@ func (s *site) drift() {
 		return fmt.Sprint(string(out), err), err == nil
 	})
 
-	told, found := s.tellOtherCA(cp)
+	otherCA := s.tellOtherCA(cp)
 
 	r := s.run("plan", "-detailed-exitcode", "-no-color")
 	if r.code != 3 { // only drift
@@ -376,7 +376,7 @@ func (s *site) drift() {
 		s.nodeName(s.planes[len(s.planes)-1]) + "/control-plane/file:" + apiServerFile: `args.request-timeout: "59s" -> null`,
 		s.nodeName(s.workers[0]) + "/kubelet-start/file:" + kubeletFile:                "maxPods: 50 -> " + pods,
 		first + "/mark-control-plane/node:" + first:                                    fmt.Sprintf("labels[%q]: null -> %q", marked, ""),
-		s.cluster() + "/bootstrap-token/object:" + state.ClusterInfo.String():          fmt.Sprintf("ca: %q -> %q", told, found),
+		s.cluster() + "/bootstrap-token/object:" + state.ClusterInfo.String():          otherCA,
 	})
 	s.must("apply", "-auto-approve", "-no-color")
 	s.wantNoChanges()
@@ -399,16 +399,16 @@ func (s *site) cluster() string {
 }
 
 // tellOtherCA has cluster-info tell those who join of another CA than the cluster's: of the
-// front proxy's. It returns the identities of both.
-func (s *site) tellOtherCA(plane string) (other, ca string) {
+// front proxy's. It returns how a plan puts that right.
+func (s *site) tellOtherCA(plane string) string {
 	s.t.Helper()
-	read := func(path string) (encoded, identity string) {
+	read := func(path string) (encoded string, ca state.CertificateInfo) {
 		text := s.sh(plane, "cat "+path)
 		certs, err := config.ParseCertificates([]byte(text))
 		if err != nil {
 			s.t.Fatalf("%s: %v", path, err)
 		}
-		return base64.StdEncoding.EncodeToString([]byte(text + "\n")), state.KeyDigest(certs[0])
+		return base64.StdEncoding.EncodeToString([]byte(text + "\n")), state.CertificateInfoOf(certs[0])
 	}
 	encoded, ca := read("/etc/kubernetes/pki/ca.crt")
 	instead, other := read("/etc/kubernetes/pki/front-proxy-ca.crt")
@@ -421,7 +421,11 @@ func (s *site) tellOtherCA(plane string) (other, ca string) {
 		s.t.Fatal(err)
 	}
 	s.kubectl("patch", "configmap", "-n", "kube-public", "cluster-info", "-p", string(patch))
-	return other, ca
+	change := fmt.Sprintf("ca: %q -> %q", other.KeyDigest, ca.KeyDigest)
+	if s.givenCA {
+		change += fmt.Sprintf(", ca_serial: %q -> %q", other.Serial, ca.Serial)
+	}
+	return change
 }
 
 // movable is a pod that a Deployment brings back elsewhere, on a node that it

@@ -34,6 +34,7 @@ func (s *site) wantNoCAKey() {
 // exampleExternalCA signs with a key that is in the operator's environment only.
 func exampleExternalCA(t *testing.T) {
 	s := newExample(t, "external-ca", lab.Options{Name: "e2exca", ControlPlanes: 3, Workers: 1})
+	s.givenCA = true
 	s.alias("api.prod.example.com")
 	s.env = append(s.env, "KUBEWRIGHT_VAR_ca_key="+string(s.exampleCA().Key))
 	s.life(s.drift, s.wantNoCAKey)
@@ -42,6 +43,7 @@ func exampleExternalCA(t *testing.T) {
 // exampleKeyless gets from somebody else all that its CA signs.
 func exampleKeyless(t *testing.T) {
 	s := newExample(t, "external-ca-keyless", lab.Options{Name: "e2exck", ControlPlanes: 3, Workers: 1})
+	s.givenCA = true
 	s.alias("api.prod.example.com")
 	ca := s.exampleCA()
 	for _, want := range s.supplies() {

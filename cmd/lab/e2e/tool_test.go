@@ -42,6 +42,9 @@ type site struct {
 	env []string
 	// names are the node names of hosts that are named otherwise.
 	names map[string]string
+	// givenCA tells that the cluster's CA is the operator's, whose certificate may be issued
+	// anew for the same key.
+	givenCA bool
 	// externalEtcd tells that no control plane has a member.
 	externalEtcd bool
 	// unsigned tells that nothing in the cluster can sign what kubelets ask for.
