@@ -58,6 +58,13 @@ func (q ClusterQuery) Drained(nodes map[string]NodeReport) []string {
 	return slices.Compact(out)
 }
 
+// ClusterInfo is the ConfigMap from which a node that joins by a token learns where the API
+// is and which CA to trust (kubeadm). Under ClusterInfoKey it has a kubeconfig without a user.
+var ClusterInfo = ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-public", Name: "cluster-info"}
+
+// ClusterInfoKey is where in ClusterInfo's data the kubeconfig is.
+const ClusterInfoKey = "kubeconfig"
+
 // ClusterReport is what API and etcd of one cluster show.
 type ClusterReport struct {
 	// Version is the API server's gitVersion.
@@ -222,10 +229,3 @@ func Voters(members []EtcdMember) (voters, healthy int) {
 	}
 	return voters, healthy
 }
-
-// ClusterInfo is the ConfigMap from which a node that joins by a token learns where the API
-// is and which CA to trust (kubeadm). Under ClusterInfoKey it has a kubeconfig without a user.
-var ClusterInfo = ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-public", Name: "cluster-info"}
-
-// ClusterInfoKey is where in ClusterInfo's data the kubeconfig is.
-const ClusterInfoKey = "kubeconfig"

@@ -68,7 +68,7 @@ func (c *cluster) formerHosts() []string {
 	}
 	if c.report != nil {
 		note(documentOf(c.report.Objects[systemConfig("kube-proxy")], "kubeconfig.conf").Get("clusters.0.cluster.server").AsString())
-		note(documentOf(c.report.Objects[state.ClusterInfo], "kubeconfig").Get("clusters.0.cluster.server").AsString())
+		note(documentOf(c.report.Objects[state.ClusterInfo], state.ClusterInfoKey).Get("clusters.0.cluster.server").AsString())
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -224,7 +224,7 @@ func (c *cluster) objectOperations(w work) []planner.Operation {
 		}
 		op := planner.ApplyObject{Object: object, CreateOnly: it.CreateOnly}
 		if refOf(object) == state.ClusterInfo && c.givenSerial() == "" {
-			op.CAFrom, op.CAKey = c.Certificates.Dir+"/ca.crt", "kubeconfig"
+			op.CAFrom, op.CAKey = c.Certificates.Dir+"/ca.crt", state.ClusterInfoKey
 		}
 		ops = append(ops, op)
 	}

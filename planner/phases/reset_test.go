@@ -577,3 +577,20 @@ func TestNothingIsDoneOnHost(t *testing.T) {
 		}
 	}
 }
+
+// TestLeavesFilesOfRotations: what a rotation, or a replacement at once, has left on a control
+// plane when it was cut short goes with it.
+func TestLeavesFilesOfRotations(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 1)
+	for _, name := range []string{"ca-next.crt", "ca-next.key", "etcd/ca-old.crt", "etcd/ca-ended.crt", "front-proxy-ca-ended.crt"} {
+		o.edit("10.0.0.13", "file "+pki+name+" content x")
+	}
+	o.leave("cp3")
+	o.must(o.apply())
+	for _, suffix := range []string{".crt", ".key"} {
+		if left := o.files("10.0.0.13", suffix); len(left) > 0 {
+			t.Errorf("left are %v", left)
+		}
+	}
+}

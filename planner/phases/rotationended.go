@@ -1,7 +1,7 @@
 package phases
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -247,14 +247,12 @@ func (c *cluster) leftEnded() map[string]string {
 // for no other one.
 func (c *cluster) replacing() bool { return len(c.leftEnded()) > 0 }
 
-// untoldCA is the identity of the CA that has ended and of whose successor the
-// cluster is still to be told; empty when there is none.
-func (c *cluster) untoldCA() string { return cmp.Or(c.atOnce[c.caBase()], c.leftEnded()[c.caBase()]) }
-
 // replaceAtOnce tells the cluster, once it answers, of its CA that was replaced, and takes
 // away those that have ended.
 func (b *builder) replaceAtOnce(c *cluster) {
-	if !c.replacesAtOnce() && !c.replacing() {
+	ended := c.leftEnded()
+	maps.Copy(ended, c.atOnce)
+	if len(ended) == 0 {
 		return
 	}
 	var before []state.Address
@@ -262,13 +260,12 @@ func (b *builder) replaceAtOnce(c *cluster) {
 		before = append(before, step(n.target, controlPlanePhase), step(n.target, kubeletStartPhase), step(n.target, kubeconfigPhase))
 	}
 	var ops []planner.Operation
-	if old := c.untoldCA(); old != "" {
+	if old, untold := ended[c.caBase()]; untold {
 		before = b.tellReplaced(c, old, before)
 		ops = append(ops, c.seatNode().markCA(old))
 	}
-	left := c.leftEnded()
 	for _, a := range c.authorities {
-		if c.atOnce[a.Base] != "" || left[a.Base] != "" {
+		if _, kept := ended[a.Base]; kept {
 			ops = append(ops, planner.RemovePath{Path: a.endedFile()})
 		}
 	}

@@ -271,7 +271,7 @@ func (s *rotationStage) told() planner.Step {
 			continue
 		}
 		return planner.Step{Via: c.seat, Impact: "tells nodes that join which CA to trust", Operations: []planner.Operation{
-			planner.ApplyObject{Object: parsedObject(it.Content), CAFrom: c.caFile(), CAKey: "kubeconfig"},
+			planner.ApplyObject{Object: parsedObject(it.Content), CAFrom: c.caFile(), CAKey: state.ClusterInfoKey},
 		}}
 	}
 	return planner.Step{}
