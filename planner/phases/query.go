@@ -29,11 +29,7 @@ func Queries(cfg *config.Config, recorded *state.State) map[state.Target]state.Q
 		if _, configured := out[t]; !configured {
 			q := baseQuery(n.Role == string(config.ControlPlane))
 			addItems(&q, recordedItems(recorded, t))
-			l := v.leaverOf(t)
-			l.identityQuery(&q)
-			if l.cluster != nil {
-				l.cluster.rotationQuery(&q, n.Role == string(config.ControlPlane))
-			}
+			v.leaverOf(t).identityQuery(&q)
 			q.Programs = n.Programs
 			out[t] = normal(q)
 		}
