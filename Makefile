@@ -12,17 +12,24 @@ export GOFLAGS := $(strip $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false)
 LINK = -ldflags='-s -w'
 # -race checks pointer arithmetic too, for a tenth of the time; nothing here does any.
 # And each program of tests would sleep for a second at its end (GORACE below).
-# In parsers and what else goes through texts byte by byte, races are not looked for: that
-# took a sixth of all the time. What they read and write of our values goes through reflect,
-# where it is seen as long as it is not inlined into them (TestRacesAreSeenThroughParsers).
+# In parsers, ciphers and what else goes through texts byte by byte, races are not looked
+# for: that took a sixth of all the time. What they read and write of our values goes through
+# reflect, where it is seen as long as it is not inlined into them (TestRacesAreSeenThroughParsers).
 UNWATCHED = encoding/json sigs.k8s.io/json/... go.yaml.in/yaml/... github.com/hashicorp/hcl/v2/hclsyntax \
 	github.com/apparentlymart/go-textseg/... github.com/clipperhouse/uax29/... github.com/charmbracelet/x/ansi \
-	regexp strconv strings path net/netip net/url encoding/base64 unicode/utf8
+	golang.org/x/crypto/blowfish crypto/ecdh crypto/internal/fips140/... compress/flate go/scanner go/parser \
+	regexp/... strconv strings path net/netip net/url encoding/base64 unicode/utf8
 WATCHED = -dwarf=false -d=checkptr=0
 RACE = -race -gcflags=all='$(WATCHED)' $(foreach p,$(UNWATCHED),-gcflags=$(p)='$(WATCHED) -race=false -l')
 # Tests, compilers and checkers leave garbage and keep little: to collect it less often
 # takes less time, and the limit keeps what is not collected from filling the machine.
 GARBAGE = GOGC=400 GOMEMLIMIT=2GiB
+# On two cores each program of tests keeps to one: what its threads would wait for each
+# other takes a tenth of the time. The race detector sees the same, since it goes by what
+# has to happen before what, and by goroutines that are shuffled. A third one runs while
+# others wait for time to pass.
+FEW_CORES := $(filter 1 2,$(shell getconf _NPROCESSORS_ONLN))
+SHARE = $(if $(FEW_CORES),GOMAXPROCS=1)
 # Tests are vetted by make check, with everything else.
 TEST = $(GO) test -vet=off $(LINK)
 
@@ -35,7 +42,7 @@ demo: build ## plan, apply, drift, apply, destroy on simulated hosts
 	@KUBEWRIGHT=$(CURDIR)/bin/kubewright sh examples/quickstart/demo.sh
 
 test: ## everything that needs no root
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GARBAGE) $(TEST) $(RACE) -timeout 20m ./...
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GARBAGE) $(SHARE) $(TEST) $(RACE) $(if $(FEW_CORES),-p 3 -parallel 4) -timeout 20m ./...
 
 LONG_TIMEOUT ?= 180m
 
