@@ -65,12 +65,7 @@ func subjects(target ssh.Target) func(t *testing.T) hosttest.Subject {
 	}
 }
 
-func TestHostOverGoServer(t *testing.T) {
-	t.Parallel()
-	_, target := newServer(t)
-	hosttest.Run(t, subjects(target))
-}
-
+// TestHostThroughBastion: also where there is a bastion, and one session at a time.
 func TestHostThroughBastion(t *testing.T) {
 	t.Parallel()
 	_, bastion := newServer(t)
