@@ -12,22 +12,20 @@ export GOFLAGS := $(strip $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false)
 LINK = -ldflags='-s -w'
 # -race checks pointer arithmetic too, for a tenth of the time; nothing here does any.
 # And each program of tests would sleep for a second at its end (GORACE below).
-# In parsers, ciphers and what else goes through texts byte by byte, races are not looked
-# for: that took a sixth of all the time. What they read and write of our values goes through
-# reflect, where it is seen as long as it is not inlined into them (TestRacesAreSeenThroughParsers).
+# In parsers and what else goes through texts byte by byte, races are not looked for: that
+# took a sixth of all the time. What they read and write of our values goes through reflect,
+# where it is seen as long as it is not inlined into them (TestRacesAreSeenThroughParsers).
 UNWATCHED = encoding/json sigs.k8s.io/json/... go.yaml.in/yaml/... github.com/hashicorp/hcl/v2/hclsyntax \
 	github.com/apparentlymart/go-textseg/... github.com/clipperhouse/uax29/... github.com/charmbracelet/x/ansi \
-	golang.org/x/crypto/blowfish crypto/ecdh crypto/internal/fips140/... compress/flate go/scanner go/parser \
-	regexp/... strconv strings path net/netip net/url encoding/base64 unicode/utf8
+	regexp strconv strings path net/netip net/url encoding/base64 unicode/utf8
 WATCHED = -dwarf=false -d=checkptr=0
 RACE = -race -gcflags=all='$(WATCHED)' $(foreach p,$(UNWATCHED),-gcflags=$(p)='$(WATCHED) -race=false -l')
 # Tests, compilers and checkers leave garbage and keep little: to collect it less often
 # takes less time, and the limit keeps what is not collected from filling the machine.
 GARBAGE = GOGC=400 GOMEMLIMIT=2GiB
 # On two cores each program of tests keeps to one: what its threads would wait for each
-# other takes a tenth of the time. The race detector sees the same, since it goes by what
-# has to happen before what, and by goroutines that are shuffled. A third one runs while
-# others wait for time to pass.
+# other takes a tenth of the time. The race detector goes by what has to happen before what,
+# and goroutines are shuffled for it. A third one runs while others wait for time to pass.
 FEW_CORES := $(filter 1 2,$(shell getconf _NPROCESSORS_ONLN))
 SHARE = $(if $(FEW_CORES),GOMAXPROCS=1)
 # Tests are vetted by make check, with everything else.

@@ -165,9 +165,7 @@ func TestOffersAreEnough(t *testing.T) {
 				}
 			}
 			f.must(t, "apply", "-auto-approve")
-			if len(c.then) > 0 {
-				f.must(t, "plan", "-detailed-exitcode")
-			}
+			f.must(t, "plan", "-detailed-exitcode")
 			f.must(t, "plan", "-refresh-only", "-detailed-exitcode")
 		})
 	}

@@ -65,7 +65,12 @@ func subjects(target ssh.Target) func(t *testing.T) hosttest.Subject {
 	}
 }
 
-// TestHostThroughBastion: also where there is a bastion, and one session at a time.
+func TestHostOverGoServer(t *testing.T) {
+	t.Parallel()
+	_, target := newServer(t)
+	hosttest.Run(t, subjects(target))
+}
+
 func TestHostThroughBastion(t *testing.T) {
 	t.Parallel()
 	_, bastion := newServer(t)
