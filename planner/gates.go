@@ -265,6 +265,20 @@ func StopsServing(step *Step, place int) bool {
 	return false
 }
 
+// StopsMember tells that an operation of a step that restarts etcd's member is the one to
+// stop it: of several the first.
+func StopsMember(op Operation) bool {
+	switch op := op.(type) {
+	case RestartProcess:
+		return op.Process.Name == "etcd"
+	case RemovePath:
+		return isEtcds(op.Path)
+	case WriteFile:
+		return isEtcds(op.Path)
+	}
+	return false
+}
+
 // Serves tells the manifest of etcd or of the API server.
 func Serves(path string) bool {
 	return isEtcds(path) || strings.HasSuffix(path, "/manifests/kube-apiserver.yaml")

@@ -511,6 +511,7 @@ var operations = []Operation{
 	SnapshotEtcd{},
 	CompactEtcd{},
 	DefragmentEtcd{},
+	MoveEtcdLeader{},
 	DisarmEtcd{},
 	SetAsideEtcd{},
 	RestoreEtcd{},

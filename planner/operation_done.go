@@ -165,6 +165,9 @@ func (CompactEtcd) DoneWhen() string { return DoneNever }
 func (DefragmentEtcd) DoneWhen() string { return DoneNever }
 
 // DoneWhen is how it is told to be already done.
+func (MoveEtcdLeader) DoneWhen() string { return "the member does not lead" }
+
+// DoneWhen is how it is told to be already done.
 func (DisarmEtcd) DoneWhen() string { return "no member has the alarm" }
 
 // DoneWhen is how it is told to be already done.

@@ -47,6 +47,25 @@ func (DefragmentEtcd) Op() string { return "defragment_etcd" }
 // Summary is one line for the progress display.
 func (o DefragmentEtcd) Summary() string { return "defragment etcd member " + o.Name }
 
+// MoveEtcdLeader hands leadership over before the member on the step's node stops, when it
+// leads. A leader that stops hands over too, but to the member that it has been connected
+// to for the longest time: in a plan which restarts one after the other, to the one that
+// restarts next (etcd 3.6, server/etcdserver: longestConnected). Each time etcd may drop a
+// write. Where nobody can take it over, or etcd does not answer, nothing is done.
+type MoveEtcdLeader struct {
+	Name    string `json:"name"`
+	PeerURL string `json:"peer_url"`
+	// To are the peer URLs of those that are to lead, the best first; where none of them is
+	// healthy, any other voter is.
+	To []string `json:"to"`
+}
+
+// Op is the name in JSON.
+func (MoveEtcdLeader) Op() string { return "move_etcd_leader" }
+
+// Summary is one line for the progress display.
+func (o MoveEtcdLeader) Summary() string { return "hand etcd's leadership over from " + o.Name }
+
 // DisarmEtcd takes back an alarm of all members. Done when no member has it. It
 // fails when etcd raises it again.
 type DisarmEtcd struct {

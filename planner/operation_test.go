@@ -199,7 +199,7 @@ func TestWritesHost(t *testing.T) {
 		}
 	}
 	slices.Sort(elsewhere)
-	want := []string{"add_etcd_member", "compact_etcd", "defragment_etcd", "disarm_etcd", "promote_etcd_member", "remove_etcd_member", "snapshot_etcd", "upload_certs", "wait"}
+	want := []string{"add_etcd_member", "compact_etcd", "defragment_etcd", "disarm_etcd", "move_etcd_leader", "promote_etcd_member", "remove_etcd_member", "snapshot_etcd", "upload_certs", "wait"}
 	if !slices.Equal(elsewhere, want) {
 		t.Errorf("got %v", elsewhere)
 	}
@@ -211,6 +211,7 @@ func TestSummariesOfVariants(t *testing.T) {
 		"load module br_netfilter":                                  LoadModule{Module: "br_netfilter"},
 		"unload module br_netfilter":                                LoadModule{Module: "br_netfilter", Unload: true},
 		"turn swap off":                                             Swap{},
+		"hand etcd's leadership over from cp1":                      MoveEtcdLeader{Name: "cp1"},
 		"turn swap on again":                                        Swap{On: true, Boot: SwapReturns},
 		"turn swap off, and mask swap.target":                       Swap{Boot: SwapStaysOff},
 		"unmask swap.target":                                        Swap{Boot: SwapReturns},
@@ -380,12 +381,13 @@ var doneWhen = map[string][]Operation{
 	"the member with the peer URL is a voter":                                                          {PromoteEtcdMember{}},
 	"no member has the peer URL":                                                                       {RemoveEtcdMember{}},
 	"the interrupted plan has left a whole snapshot of this etcd that is younger than max_age":         {SnapshotEtcd{MaxAge: time.Hour}},
+	"the member does not lead":                                                                         {MoveEtcdLeader{}},
 	"no member has the alarm":                                                                          {DisarmEtcd{}},
 	"the folder holds no data of a member":                                                             {SetAsideEtcd{}},
 	"the folder holds data of a member, and the host remembers that it was made of this snapshot":      {RestoreEtcd{}},
-	"the object exists":         {ApplyObject{CreateOnly: true}},
-	"the object does not exist": {DeleteObject{}},
-	"the node exists":           {PatchNode{}, Wait{For: WaitNodeRegistered}},
+	"the object exists":                                                                                {ApplyObject{CreateOnly: true}},
+	"the object does not exist":                                                                        {DeleteObject{}},
+	"the node exists":                                                                                  {PatchNode{}, Wait{For: WaitNodeRegistered}},
 	"the node has these labels, annotations and taints": {
 		PatchNode{Labels: map[string]string{"a": "b"}},
 		PatchNode{Annotations: map[string]string{"a": "b"}},

@@ -300,6 +300,8 @@ func (w *work) perform(ctx context.Context, g group) error {
 		return w.retryEtcd(ctx, memberTime, passing, func(ctx context.Context, e Etcd) error { return e.Compact(ctx) })
 	case planner.DefragmentEtcd:
 		return w.defragment(ctx, op)
+	case planner.MoveEtcdLeader:
+		return w.moveLeader(ctx, op)
 	case planner.DisarmEtcd:
 		return w.disarm(ctx, op)
 	case planner.Wait:

@@ -46,19 +46,47 @@ func (w *work) defragment(ctx context.Context, op planner.DefragmentEtcd) error 
 	})
 }
 
-// moveLeadership hands leadership of a member to a healthy voter, where there is
-// one. Where that fails etcd elects a new leader.
-func (w *work) moveLeadership(ctx context.Context, e Etcd, members []state.EtcdMember, m state.EtcdMember) {
-	others := votersWithout(members, m.ID)
-	i := slices.IndexFunc(others, func(o state.EtcdMember) bool { return o.Healthy })
-	if !m.Leader || i < 0 {
+// moveLeader hands leadership over from a member that is about to stop. Where that fails,
+// it hands over itself as it stops.
+func (w *work) moveLeader(ctx context.Context, op planner.MoveEtcdLeader) error {
+	err := w.ThroughEtcd(ctx, w.via(), func(ctx context.Context, e Etcd) error {
+		members, _, err := e.Members(ctx)
+		if err != nil {
+			return err
+		}
+		if m := memberAt(members, op.PeerURL); m != nil {
+			w.moveLeadership(ctx, e, members, *m, op.To...)
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		w.log(stays + err.Error())
+	}
+	return ctx.Err()
+}
+
+// stays is what is said before why leadership was not handed over.
+const stays = "leadership stays for now: "
+
+// moveLeadership hands leadership of a member to a healthy voter, where there is one, to
+// the first by these peer URLs if it can. Where that fails etcd elects a new leader.
+func (w *work) moveLeadership(ctx context.Context, e Etcd, members []state.EtcdMember, m state.EtcdMember, preferred ...string) {
+	heirs := slices.DeleteFunc(votersWithout(members, m.ID), func(o state.EtcdMember) bool { return !o.Healthy })
+	if !m.Leader || len(heirs) == 0 {
 		return
 	}
-	if err := e.MoveLeader(ctx, others[i].ID); err != nil {
-		w.log("leadership stays for now: " + err.Error())
+	heir := heirs[0]
+	for _, url := range preferred {
+		if o := memberAt(heirs, url); o != nil {
+			heir = *o
+			break
+		}
+	}
+	if err := e.MoveLeader(ctx, heir.ID); err != nil {
+		w.log(stays + err.Error())
 		return
 	}
-	w.log("etcd's leader is " + others[i].Name + " now")
+	w.log("etcd's leader is " + heir.Name + " now")
 }
 
 // disarm takes an alarm back of all members and looks whether it stays away.

@@ -67,6 +67,41 @@ func TestDefragment(t *testing.T) {
 	}
 }
 
+// TestMoveLeader: who is about to stop hands over to the first of those that are to lead
+// which can, and a step does not fail when nobody takes it.
+func TestMoveLeader(t *testing.T) {
+	t.Parallel()
+	op := func(name string, to ...string) planner.MoveEtcdLeader {
+		return planner.MoveEtcdLeader{Name: name, PeerURL: "https://" + name + ":2380", To: to}
+	}
+	for name, c := range map[string]struct {
+		op   planner.MoveEtcdLeader
+		with func(*scene)
+		want string
+	}{
+		"the first":                {op("cp2", "https://cp3:2380", "https://cp1:2380"), nil, "move leader to 3, log 0: etcd's leader is cp3 now"},
+		"the first is not healthy": {op("cp2", "https://cp3:2380", "https://cp1:2380"), func(s *scene) { s.members[2].Healthy = false }, "move leader to 1, log 0: etcd's leader is cp1 now"},
+		"the first has no vote":    {op("cp2", "https://cp3:2380"), func(s *scene) { s.members[2].Learner = true }, "move leader to 1, log 0: etcd's leader is cp1 now"},
+		"nobody is healthy":        {op("cp2"), func(s *scene) { s.members[0].Healthy, s.members[2].Healthy = false, false }, ""},
+		"it does not lead":         {op("cp1", "https://cp3:2380"), nil, ""},
+		"it is no member":          {op("cp9", "https://cp3:2380"), nil, ""},
+		"refused":                  {op("cp2", "https://cp3:2380"), func(s *scene) { s.moveErr = errRefused }, "move leader to 3, log 0: leadership stays for now: refused"},
+		"etcd does not answer":     {op("cp2"), func(s *scene) { s.membersErr = errRefused }, "log 0: leadership stays for now: refused"},
+	} {
+		s := newScene()
+		s.members = three()
+		if c.with != nil {
+			c.with(s)
+		}
+		if _, err := s.perform(t, providers.Run{}, c.op); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := strings.Join(s.did("move", "log"), ", "); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // did are the lines of the log that begin with one of the words.
 func (s *scene) did(words ...string) []string {
 	var out []string

@@ -35,6 +35,8 @@ type scene struct {
 	batches   []providers.Batch
 	issued    []providers.KeyRequest
 	hostErr   error
+	// membersErr is what etcd answers who asks for its members.
+	membersErr error
 	// moveErr keeps leadership of etcd where it is.
 	moveErr error
 	// started are processes, served is the serial of a certificate on the wire.
@@ -297,7 +299,7 @@ func (a *fakeAPI) Close() error { a.say("API closed"); return nil }
 type fakeEtcd struct{ *scene }
 
 func (e *fakeEtcd) Members(context.Context) ([]state.EtcdMember, string, error) {
-	return slices.Clone(e.members), "1", nil
+	return slices.Clone(e.members), "1", e.membersErr
 }
 
 func (e *fakeEtcd) Identity(context.Context) (state.EtcdIdentity, error) {

@@ -122,7 +122,10 @@ func (c *cluster) lastServing() diag.Diagnostics {
 	}
 	var silent []string
 	for _, n := range c.controlPlanes() {
-		if !c.view.replaces(n.target) && (n.bootstraps() || c.showsReady(n.name)) {
+		if c.view.replaces(n.target) {
+			continue
+		}
+		if n.bootstraps() || c.showsReady(n.name) {
 			return nil
 		}
 		silent = append(silent, n.target.String())
@@ -130,8 +133,8 @@ func (c *cluster) lastServing() diag.Diagnostics {
 	if len(leaving) == 0 {
 		return nil
 	}
-	return diag.Diagnostics{diag.Errorf("No API server would be left", "%s would leave cluster %q, and of those that stay no API server is shown as ready: %s. "+
-		"Nothing is changed. One that has just started, or whose kubelet has, is shown as ready within a minute: plan again then. "+
+	return diag.Diagnostics{diag.Errorf("No API server would be left", "%s would leave cluster %q, and of those that stay no API server is ready: %s. "+
+		"Nothing is changed. One that has just started is within a minute: plan again then. "+
 		"What stays as it is has to be put right first, in an apply without the removal.",
 		strings.Join(leaving, ", "), c.Label, strings.Join(silent, ", ")).At(c.Source).For(c.target)}
 }

@@ -86,6 +86,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 		return Result{}, diags
 	}
 	v.price(p.Changes)
+	v.moveLeaders(p)
 	v.expect(p)
 	if !v.Destroy {
 		p.Certificates = v.certificateEnds(p)

@@ -152,15 +152,22 @@ func (v *View) resolve() {
 }
 
 func (v *View) node(c *cluster, n *config.Node) *node {
-	out := &node{Node: n, cluster: c, target: n.Target, settings: c.Cluster, report: v.report(n.Target), name: n.Name}
-	if v.Recorded != nil && v.Recorded.Nodes[n.Target] != nil && out.name == "" {
-		out.name = v.Recorded.Nodes[n.Target].Name
-	}
-	if out.name == "" && out.report != nil {
-		out.name = out.report.Facts.Hostname
-	}
+	out := &node{Node: n, cluster: c, target: n.Target, settings: c.Cluster, report: v.report(n.Target), name: v.nameOf(n.Target, n.Name)}
 	out.ignore()
 	return out
+}
+
+// nameOf is the name of a node's Node object: the configured, the recorded, or the host's.
+func (v *View) nameOf(t state.Target, configured string) string {
+	switch r := v.report(t); {
+	case configured != "":
+		return configured
+	case v.Recorded != nil && v.Recorded.Nodes[t] != nil && v.Recorded.Nodes[t].Name != "":
+		return v.Recorded.Nodes[t].Name
+	case r != nil:
+		return r.Facts.Hostname
+	}
+	return ""
 }
 
 // refuse notes of which nodes and clusters errors speak.

@@ -182,6 +182,7 @@ func (f *fleet) observe(ctx context.Context, cfg *config.Config, recorded *state
 	}
 	o.wait.Wait()
 	o.correct(ctx)
+	o.proveServing(ctx)
 	o.externalEtcds(ctx)
 	return v
 }
@@ -423,6 +424,30 @@ func (o *observer) withEtcd(ctx context.Context, h providers.Host, seat provider
 	}
 	defer etcd.Close()
 	return do(etcd)
+}
+
+// proveServing asks the API servers themselves that the API does not show as ready.
+func (o *observer) proveServing(ctx context.Context) {
+	for label, report := range o.view.Clusters {
+		for t, name := range o.view.Unproved(label) {
+			m, r := o.member(t), o.view.Reports[t]
+			if m == nil || r == nil {
+				continue
+			}
+			o.wait.Go(func() {
+				h, err := m.connect(ctx)
+				if err != nil || serves(ctx, h, o.seat(m, r)) != nil {
+					return
+				}
+				o.mu.Lock()
+				defer o.mu.Unlock()
+				pod := report.StaticPods[name]
+				pod.Ready = true
+				report.StaticPods[name] = pod
+			})
+		}
+	}
+	o.wait.Wait()
 }
 
 // seat is how the member's own API server and etcd are reached.

@@ -364,7 +364,7 @@ func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.S
 			own = m
 			continue
 		}
-		err := r.servesAPI(ctx, c, m)
+		err := r.servesAPI(ctx, m)
 		if err == nil {
 			return nil
 		}
@@ -372,20 +372,25 @@ func (r *runner) apiGate(ctx context.Context, c *config.Cluster, step *planner.S
 			last = err
 		}
 	}
-	if last == nil || own != nil && r.servesAPI(ctx, c, own) != nil {
+	if last == nil || own != nil && r.servesAPI(ctx, own) != nil {
 		return nil
 	}
 	return fmt.Errorf("refused: no other control plane serves the API, and this step stops it on %s: %w", step.Target, last)
 }
 
 // servesAPI asks a control plane's own API server whether it is ready.
-func (r *runner) servesAPI(ctx context.Context, c *config.Cluster, m *member) error {
+func (r *runner) servesAPI(ctx context.Context, m *member) error {
 	h, err := r.session.fleet.Host(ctx, m.target)
 	if err != nil {
 		return err
 	}
-	url := "https://" + r.session.seatOf(m).API + "/readyz"
-	status, err := h.HTTPStatus(ctx, url, c.Certificates.Dir+"/ca.crt")
+	return serves(ctx, h, r.session.seatOf(m))
+}
+
+// serves asks the API server on a control plane's own host whether it is ready.
+func serves(ctx context.Context, h providers.Host, seat providers.Seat) error {
+	url := "https://" + seat.API + "/readyz"
+	status, err := h.HTTPStatus(ctx, url, seat.Folder+"/ca.crt")
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("%s answers %d", url, status)
 	}
