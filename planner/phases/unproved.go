@@ -6,9 +6,9 @@ import (
 )
 
 // Unproved are the control planes of a cluster whose API servers run and are not shown as
-// ready by its API, with the names of their mirror pods. They may serve all the same: a kubelet
-// that was restarted shows pods as not ready until it has probed them anew
-// (https://github.com/kubernetes/kubernetes/issues/100277).
+// ready by its API, with the names of their mirror pods. They may serve all the same: kubelets
+// show what they have probed, the first time ten seconds after a start, and up to 1.34 one
+// that was restarted knows nothing of before (KEP-4781, kubernetes/kubernetes#100277).
 func (v *View) Unproved(label string) map[state.Target]string {
 	out := map[state.Target]string{}
 	for _, t := range v.planesOf(label) {

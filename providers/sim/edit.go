@@ -49,8 +49,8 @@ preflight NAME=VALUE               what the host answers, as in kernel_missing=M
 condition NAME on|off              unreachable, changed-host-key, refuses-key, no-sudo, no-systemd, cgroup-v1,
                                    disk-full, no-registry, no-mirror, no-forwarding, foreign-cluster,
                                    cri-disabled (of containerd, as Docker packages it),
-                                   unprobed (the kubelet shows its static pods as not ready, as it does after
-                                   its own restart until it has probed them)
+                                   unprobed (the kubelet shows its static pods as not ready, as it does until
+                                   it has probed them)
 condition no-module NAME|none          which the kernel does not have
 condition no-package NAME=VERSION|none  which the package repository does not have
 condition package-lock PROGRAM|off that works with the package manager

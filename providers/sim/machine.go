@@ -91,8 +91,7 @@ type Conditions struct {
 	// CRIDisabled: containerd as Docker's package brings it, with its CRI plugin turned
 	// off, as long as no other config.toml is put there.
 	CRIDisabled bool `json:"cri_disabled,omitempty"`
-	// Unprobed: the kubelet has not probed its static pods since it was restarted, and
-	// shows them as not ready.
+	// Unprobed: the kubelet has not probed its static pods yet, and shows them as not ready.
 	Unprobed bool `json:"unprobed,omitempty"`
 	// Ports are those that somebody else listens on.
 	Ports []int `json:"ports,omitempty"`
