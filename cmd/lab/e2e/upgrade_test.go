@@ -43,6 +43,11 @@ func TestUpgrade(t *testing.T) {
 	t.Logf("upgrade of 3 control planes and 2 workers from %s to %s: %s (kubeadm by the book: %s on 2 cores, once measured)",
 		upgradeFrom, upgradeTo, r.took.Round(100*time.Millisecond), byTheBook)
 	wantContains(t, r.out, "kubernetes_version: 1.35.8 → 1.36.3", "etcd-snapshot", "Apply complete! Resources: 0 added, 6 changed, 0 destroyed.")
+	handed := strings.Count(r.out, ": etcd's leader is ")
+	t.Logf("etcd's leadership was handed over %d times", handed)
+	if handed == 0 { // three times are enough, unless a member that has too much to do loses it in between
+		t.Error("nobody handed it over before its member stopped")
+	}
 
 	undisturbed()
 	s.wantVersion(upgradeTo)
