@@ -215,12 +215,20 @@ func refuseLogin(c net.Conn) {
 	}
 }
 
-// nobody is an address where nobody listens.
+// nobody is an address where nobody listens, and nobody else can until the test ends: it is
+// that of a client.
 func nobody(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(nil)
-	s.Close()
-	return s.URL
+	c, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Close()
+		s.Close()
+	})
+	return "http://" + c.LocalAddr().String()
 }
 
 // kubeconfigOf writes a kubeconfig outside of the configuration.
