@@ -7,6 +7,7 @@ require (
 	github.com/charmbracelet/x/ansi v0.11.8 // the next one computes a table of all runes at every start, which takes 20 ms
 	github.com/gofrs/flock v0.13.1
 	github.com/google/go-containerregistry v0.22.1
+	github.com/google/jsonschema-go v0.4.3
 	github.com/google/renameio/v2 v2.0.2
 	github.com/hashicorp/go-cty-funcs v0.1.0
 	github.com/hashicorp/go-multierror v1.1.1
@@ -14,7 +15,6 @@ require (
 	github.com/hashicorp/terraform-json v0.29.0
 	github.com/kevinburke/ssh_config v1.6.0
 	github.com/rogpeppe/go-internal v1.16.0
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/skeema/knownhosts v1.3.3
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10

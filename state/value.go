@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/kubewright/kubewright/state/cache"
 )
 
 // ValueKind says what a Value holds.
@@ -381,10 +379,7 @@ func FromGo(x any) Value {
 
 // Go converts the value into what encoding/json yields. Pending and sensitive
 // values become their tagged form, as in JSON.
-func (v Value) Go() any { return v.tree(func(m map[string]any) any { return m }) }
-
-// tree is Go with a last word on every map.
-func (v Value) tree(seal func(map[string]any) any) any {
+func (v Value) Go() any {
 	switch v.kind {
 	case KindBool:
 		return v.bool
@@ -395,19 +390,19 @@ func (v Value) tree(seal func(map[string]any) any) any {
 	case KindList:
 		out := make([]any, len(v.AsList()))
 		for i, e := range v.AsList() {
-			out[i] = e.tree(seal)
+			out[i] = e.Go()
 		}
 		return out
 	case KindMap:
 		out := make(map[string]any, len(v.m))
 		for k, e := range v.m {
-			out[k] = e.tree(seal)
+			out[k] = e.Go()
 		}
-		return seal(out)
+		return out
 	case KindArgs:
 		out := make([]any, len(v.AsArgs()))
 		for i, a := range v.AsArgs() {
-			out[i] = []any{a.Name, a.Of().tree(seal)}
+			out[i] = []any{a.Name, a.Of().Go()}
 		}
 		return map[string]any{tagArgs: out}
 	case KindPending:
@@ -416,125 +411,6 @@ func (v Value) tree(seal func(map[string]any) any) any {
 		return map[string]any{tagSensitive: map[string]any{"ref": v.AsSensitive().Ref, "fingerprint": v.AsSensitive().Fingerprint}}
 	}
 	return nil
-}
-
-// The tags of values that plain JSON does not know: the only key of an object.
-const (
-	tagArgs      = "$args"
-	tagPending   = "$pending"
-	tagSensitive = "$sensitive"
-	// tagMap holds a map that would be taken for a tagged value.
-	tagMap = "$map"
-)
-
-// MarshalJSON writes plain JSON, with arguments, pending and sensitive values
-// as an object of one key: $args, $pending or $sensitive. A map that looks
-// like one of these is wrapped in $map.
-func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v.tree(wrapTagged)) }
-
-func wrapTagged(m map[string]any) any {
-	if len(m) == 1 {
-		for _, tag := range []string{tagArgs, tagPending, tagSensitive, tagMap} {
-			if _, ok := m[tag]; ok {
-				return map[string]any{tagMap: m}
-			}
-		}
-	}
-	return m
-}
-
-// UnmarshalJSON reads what MarshalJSON writes. Of what is alike, as a file is on
-// every node and an object in every plan, one value stands for all.
-func (v *Value) UnmarshalJSON(b []byte) error {
-	read := decode
-	if 0 < len(b) && len(b) <= alike && b[0] == '{' {
-		read = decoded.Of
-	}
-	d := read(string(b))
-	if d.err == nil {
-		*v = d.value
-	}
-	return d.err
-}
-
-// alike is how long, in bytes, the JSON of a value may be that is remembered: longer
-// than a manifest, and short enough for thousands of them.
-const alike = 16 << 10
-
-// decoding is what became of reading JSON.
-type decoding struct {
-	value Value
-	err   error
-}
-
-var decoded = cache.New(decode)
-
-func decode(text string) decoding {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	var x any
-	if err := dec.Decode(&x); err != nil {
-		return decoding{err: err}
-	}
-	return decoding{value: untag(x)}
-}
-
-// untag converts decoded JSON and recognises the tagged forms on the way.
-func untag(x any) Value {
-	switch x := x.(type) {
-	case []any:
-		vs := make([]Value, len(x))
-		for i, e := range x {
-			vs[i] = untag(e)
-		}
-		return List(vs...)
-	case map[string]any:
-		if len(x) == 1 {
-			if v, ok := untagged(x); ok {
-				return v
-			}
-		}
-		return untagMap(x)
-	}
-	return FromGo(x)
-}
-
-func untagMap(x map[string]any) Value {
-	m := make(map[string]Value, len(x))
-	for k, e := range x {
-		m[k] = untag(e)
-	}
-	return Map(m)
-}
-
-func untagged(x map[string]any) (Value, bool) {
-	if m, ok := x[tagMap].(map[string]any); ok {
-		return untagMap(m), true
-	}
-	if list, ok := x[tagArgs].([]any); ok {
-		args := make([]Arg, 0, len(list))
-		for _, e := range list {
-			pair, _ := e.([]any)
-			if len(pair) != 2 {
-				return Value{}, false
-			}
-			name, _ := pair[0].(string)
-			value := untag(pair[1])
-			args = append(args, Arg{Name: name, Value: value.AsString(), Hidden: value.AsSensitive()})
-		}
-		return Args(args), true
-	}
-	if p, ok := x[tagPending].(map[string]any); ok {
-		step, _ := p["step"].(string)
-		output, _ := p["output"].(string)
-		return PendingValue(step, output), true
-	}
-	if s, ok := x[tagSensitive].(map[string]any); ok {
-		ref, _ := s["ref"].(string)
-		fp, _ := s["fingerprint"].(string)
-		return SensitiveValue(ref, fp), true
-	}
-	return Value{}, false
 }
 
 // Leaves lists the paths of all leaves below the value, in order. An empty

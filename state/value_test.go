@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -74,6 +75,22 @@ func TestValueRoundTrip(t *testing.T) {
 		again, err := json.Marshal(back)
 		if err != nil || string(again) != string(b) {
 			t.Fatalf("%s → %s, %v", b, again, err)
+		}
+	})
+}
+
+// TestValueJSONIsGos: what has no tag is written as encoding/json writes it, each
+// character and number.
+func TestValueJSONIsGos(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		v := drawValue(t, 3)
+		got, err := json.Marshal(v)
+		if err != nil || bytes.Contains(got, []byte(`{"$`)) {
+			return
+		}
+		if want, err := json.Marshal(v.Go()); err != nil || string(got) != string(want) {
+			t.Fatalf("%s, %v, want %s", got, err, want)
 		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,9 +35,6 @@ import (
 // TestMain lets tests run the command as a process of its own, for shells and
 // where it is killed; in scripts it runs in this process.
 func TestMain(m *testing.M) {
-	// These take longer than those of any other package, and would have one core to
-	// themselves at the end where the Makefile gives each a single one.
-	runtime.GOMAXPROCS(runtime.NumCPU())
 	// A process that is built with the race detector waits a second when it ends,
 	// for races in what still runs then: in those that tests start nothing does.
 	if err := os.Setenv(raceOptions, noWaiting); err != nil {

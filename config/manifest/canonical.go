@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,13 +18,14 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// types are the kinds of Kubernetes' own and CustomResourceDefinitions.
-var types = func() *runtime.Scheme {
+// types are the kinds of Kubernetes' own and CustomResourceDefinitions. There are
+// hundreds, which a command that reads no manifest does not wait for.
+var types = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(scheme.AddToScheme(s))
 	utilruntime.Must(apiextensions.AddToScheme(s))
 	return s
-}()
+})
 
 // Object is one of a manifest.
 type Object struct {
@@ -45,7 +47,7 @@ type Object struct {
 // type; the API would refuse the object.
 func Canonical(o state.Value) (Object, error) {
 	gvk := schema.FromAPIVersionAndKind(o.Get("apiVersion").AsString(), o.Get("kind").AsString())
-	typed, err := types.New(gvk)
+	typed, err := types().New(gvk)
 	if err != nil {
 		return Object{Value: o}, nil //nolint:nilerr // a kind of somebody else's
 	}

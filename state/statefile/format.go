@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/kubewright/kubewright/state"
 )
@@ -24,6 +25,10 @@ var upgrades = []func(document) error{}
 
 const digestKey = "digest"
 
+// digestLine is what stands before a digest in a file that encode wrote: a line of its
+// own, which no text can look like.
+const digestLine = "\n  \"" + digestKey + `": "`
+
 // encode writes a state as a file: sorted, indented, with its digest.
 func encode(st *state.State) ([]byte, error) {
 	raw, err := json.Marshal(st)
@@ -34,15 +39,14 @@ func encode(st *state.State) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum, err := digest(doc)
-	if err != nil {
-		return nil, err
-	}
-	doc[digestKey] = sum
+	doc[digestKey] = "" // whose place is filled when the rest is known
 	var b bytes.Buffer
 	b.Grow(len(raw) * 3 / 2) // with what indents it
-	err = canonical(&b, doc, "  ")
-	return b.Bytes(), err
+	if err := canonical(&b, doc, "  "); err != nil {
+		return nil, err
+	}
+	before, after, _ := bytes.Cut(b.Bytes(), []byte(digestLine+`",`))
+	return slices.Concat(before, []byte(digestLine+digestOf(contentOf(before, after))+`",`), after), nil
 }
 
 // digest is over the content, not the bytes: reindenting or other line ends do
@@ -123,21 +127,26 @@ func decodeFormat(b []byte, current int64, upgrades []func(document) error) (*st
 }
 
 // asWritten is the canonical content of a file of this format that nobody but
-// encode has written: each field on lines of its own, which no text can look like.
-// It is nil of any other, which has to be taken apart before its digest can be
-// compared. With a big state this saves most of the time.
+// encode has written. It is nil of any other, which has to be taken apart before its
+// digest can be compared. With a big state this saves most of the time.
 func asWritten(b []byte, format int64) []byte {
-	before, rest, found := bytes.Cut(b, []byte("\n  \""+digestKey+"\": \""))
-	recorded, after, ended := bytes.Cut(rest, []byte("\","))
+	before, rest, found := bytes.Cut(b, []byte(digestLine))
+	recorded, after, ended := bytes.Cut(rest, []byte(`",`))
 	if !found || !ended || !bytes.Contains(after, fmt.Appendf(nil, "\n  \"format_version\": %d,\n", format)) {
 		return nil
 	}
-	content := make([]byte, 0, len(b))
-	content = append(compact(compact(content, before), after), '\n')
+	content := contentOf(before, after)
 	if digestOf(content) != string(recorded) {
 		return nil
 	}
 	return content
+}
+
+// contentOf is the canonical content of a file that encode wrote: of what stands before
+// its digest, and after it.
+func contentOf(before, after []byte) []byte {
+	content := make([]byte, 0, len(before)+len(after))
+	return append(compact(compact(content, before), after), '\n')
 }
 
 // compact appends what json.Compact makes of lines that encode has indented, which have
