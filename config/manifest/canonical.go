@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,14 +17,21 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// types are the kinds of Kubernetes' own and CustomResourceDefinitions. There are
-// hundreds, which a command that reads no manifest does not wait for.
-var types = sync.OnceValue(func() *runtime.Scheme {
+// extensions are the kinds that client-go's own scheme does not have:
+// CustomResourceDefinitions.
+var extensions = func() *runtime.Scheme {
 	s := runtime.NewScheme()
-	utilruntime.Must(scheme.AddToScheme(s))
 	utilruntime.Must(apiextensions.AddToScheme(s))
 	return s
-})
+}()
+
+// typed is an empty object of one of Kubernetes' own kinds.
+func typed(kind schema.GroupVersionKind) (runtime.Object, error) {
+	if o, err := scheme.Scheme.New(kind); err == nil {
+		return o, nil
+	}
+	return extensions.New(kind)
+}
 
 // Object is one of a manifest.
 type Object struct {
@@ -47,7 +53,7 @@ type Object struct {
 // type; the API would refuse the object.
 func Canonical(o state.Value) (Object, error) {
 	gvk := schema.FromAPIVersionAndKind(o.Get("apiVersion").AsString(), o.Get("kind").AsString())
-	typed, err := types().New(gvk)
+	shape, err := typed(gvk)
 	if err != nil {
 		return Object{Value: o}, nil //nolint:nilerr // a kind of somebody else's
 	}
@@ -55,7 +61,7 @@ func Canonical(o state.Value) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
-	strict, err := sigsjson.UnmarshalStrict(text, typed)
+	strict, err := sigsjson.UnmarshalStrict(text, shape)
 	if err != nil {
 		return Object{}, fmt.Errorf("%s %q: %s", gvk.Kind, o.Get("metadata.name").AsString(), strings.TrimPrefix(err.Error(), "json: "))
 	}
@@ -67,7 +73,7 @@ func Canonical(o state.Value) (Object, error) {
 		slices.Sort(fields)
 		return Object{}, fmt.Errorf("%s %q: %s", gvk.Kind, o.Get("metadata.name").AsString(), strings.Join(fields, ", "))
 	}
-	if text, err = json.Marshal(typed); err != nil {
+	if text, err = json.Marshal(shape); err != nil {
 		return Object{}, err
 	}
 	var shown state.Value

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/planner"
 )
