@@ -136,13 +136,17 @@ func (s *Snapshot) Sort() {
 // Check reports a broken invariant: unsorted or repeated addresses, or
 // attributes that are no map.
 func (s *Snapshot) Check() error {
-	for i, item := range s.Items {
+	before := ""
+	for i := range s.Items {
+		item := &s.Items[i]
+		address := item.Address.String()
 		if k := item.Attributes.Kind(); k != KindMap {
-			return fmt.Errorf("internal error: attributes of %s are no map", item.Address)
+			return fmt.Errorf("internal error: attributes of %s are no map", address)
 		}
-		if i > 0 && strings.Compare(s.Items[i-1].Address.String(), item.Address.String()) >= 0 {
-			return fmt.Errorf("internal error: %s is out of order or present twice", item.Address)
+		if i > 0 && before >= address {
+			return fmt.Errorf("internal error: %s is out of order or present twice", address)
 		}
+		before = address
 	}
 	return nil
 }
