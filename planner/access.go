@@ -43,8 +43,11 @@ func isAccess(kind state.Kind, path string) bool {
 // Access splits the attributes of a change to a file with a private key that is there:
 // those that say who may read it, which SetAccess puts right, and all others.
 func (c Change) Access() (access, others []AttributeChange) {
+	if c.Action != Update {
+		return nil, c.Attributes
+	}
 	for _, a := range c.Attributes {
-		if c.Action == Update && isAccess(c.Kind, a.Path) && !a.Before.IsNull() && !a.After.IsNull() {
+		if isAccess(c.Kind, a.Path) && !a.Before.IsNull() && !a.After.IsNull() {
 			access = append(access, a)
 		} else {
 			others = append(others, a)

@@ -13,7 +13,7 @@ import (
 )
 
 // ValueKind says what a Value holds.
-type ValueKind int
+type ValueKind uint8
 
 // The kinds of a Value.
 const (

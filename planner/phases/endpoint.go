@@ -81,8 +81,12 @@ func (c *cluster) calledLeavers() []leaver {
 	if c.seen == nil {
 		return nil
 	}
+	leavers := c.parting()
+	if len(leavers) == 0 {
+		return nil
+	}
 	former := c.formerHosts()
-	return slices.DeleteFunc(c.parting(), func(l leaver) bool {
+	return slices.DeleteFunc(leavers, func(l leaver) bool {
 		called := slices.ContainsFunc(former, l.isHost)
 		return !called || l.gone || planner.Dead(c.seen.Members, l.peerURL())
 	})
@@ -109,14 +113,14 @@ func (c *cluster) absentCallers() map[string][]string {
 	if c.founding || v.pathsOnly || v.Recorded == nil {
 		return nil
 	}
-	out, wanted := map[string][]string{}, c.sharedURL()
+	out := map[string][]string{}
 	for t, n := range v.Recorded.Nodes {
 		if n.Cluster != c.Label || n.Role != string(config.Worker) || v.Reports[t] != nil || v.forgets(t) || v.abandons(t) {
 			continue
 		}
 		for _, it := range recordedItems(v.Recorded, t) {
 			server := it.Attributes.Get("server").AsString()
-			if u, err := url.Parse(server); it.Address.ID() == kubeletConf && err == nil && server != wanted && u.Hostname() != "" {
+			if u, err := url.Parse(server); it.Address.ID() == kubeletConf && err == nil && u.Hostname() != "" && server != c.sharedURL() {
 				out[u.Hostname()] = append(out[u.Hostname()], t.String())
 			}
 		}
@@ -141,9 +145,9 @@ func (v *View) absentNames() diag.Diagnostics {
 // leaves are the certificates of a control plane: that of the API server with the
 // names by which nodes call it that nobody could look at.
 func (n *node) leaves() []kubeadm.Certificate {
-	out := kubeadm.Leaves(n.input())
+	out, absent := kubeadm.Leaves(n.input()), slices.Sorted(maps.Keys(n.cluster.absentCallers()))
 	for i := range out {
-		out[i] = alsoNamed(out[i], slices.Sorted(maps.Keys(n.cluster.absentCallers())))
+		out[i] = alsoNamed(out[i], absent)
 	}
 	return out
 }

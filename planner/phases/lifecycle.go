@@ -231,7 +231,7 @@ func systemConfig(name string) state.ObjectRef {
 
 // documentOf is a document inside a ConfigMap; null when it is not there.
 func documentOf(object state.Value, key string) state.Value {
-	return at(documents(object.Get("data")), []string{key})
+	return document(object.Get("data").AsMap()[key])
 }
 
 // differing are the paths where what is there is not what is rendered without a

@@ -144,21 +144,26 @@ func objectAttributes(ref state.ObjectRef, object state.Value) state.Value {
 
 // documents parses the values of a ConfigMap that are YAML maps.
 func documents(data state.Value) state.Value {
-	m := map[string]state.Value{}
+	m := make(map[string]state.Value, len(data.AsMap()))
 	for k, v := range data.AsMap() {
-		m[k] = v
-		if tree, err := kubeadm.YAMLDocument([]byte(v.AsString())); err == nil && len(tree.AsMap()) > 0 {
-			m[k] = tree
-		}
+		m[k] = document(v)
 	}
 	return state.Map(m)
+}
+
+// document parses a value of a ConfigMap that is a YAML map.
+func document(v state.Value) state.Value {
+	if tree, err := kubeadm.YAMLDocument([]byte(v.AsString())); err == nil && len(tree.AsMap()) > 0 {
+		return tree
+	}
+	return v
 }
 
 // clusterInfoAttributes compares what matters of the kubeconfig in cluster-info, besides
 // the CA; the signatures beside it are the controller manager's.
 func clusterInfoAttributes(object state.Value) state.Value {
 	return attributes("data", map[string]any{"kubeconfig": map[string]any{
-		"server": documents(object.Get("data")).Get("kubeconfig.clusters.0.cluster.server").AsString(),
+		"server": documentOf(object, state.ClusterInfoKey).Get("clusters.0.cluster.server").AsString(),
 	}})
 }
 

@@ -106,8 +106,7 @@ var podHashes = cache.New(func(k hashKey) begunHash {
 // ComponentHash is StaticPodHash of a component's manifest where kubeadm puts
 // it, for the kubelet that runs on the node now.
 func ComponentHash(in Input, component string, manifest []byte) string {
-	v := in.view()
-	return StaticPodHash(manifest, manifestsDir+"/"+component+".yaml", v.name, firstOf(in.RunningKubelet, v.facts.KubeletVersion, v.KubernetesVersion))
+	return StaticPodHash(manifest, manifestsDir+"/"+component+".yaml", in.nodeName(), firstOf(in.RunningKubelet, in.hostFacts().KubeletVersion, in.Cluster.KubernetesVersion))
 }
 
 // podTypesText lists the structures of a pod inside the kubelet: a line each

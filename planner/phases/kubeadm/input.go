@@ -83,21 +83,35 @@ type view struct {
 // checked may lack.
 func (in Input) view() *view {
 	v := &view{Cluster: *in.Cluster, node: in.Node, externalCA: in.ExternalCA, signingCert: in.SigningCert, signingKey: in.SigningKey}
+	v.name, v.facts = in.nodeName(), in.hostFacts()
 	if v.node == nil {
 		v.node = &config.Node{Role: config.ControlPlane}
 	}
 	if in.Kept != nil {
 		v.kept = *in.Kept
 	}
-	if in.Facts != nil {
-		v.facts = *in.Facts
-	}
 	fillDefaults(&v.Cluster)
 	v.release = releaseOf(v.KubernetesVersion)
-	v.name = firstOf(in.NodeName, v.node.Name, v.facts.Hostname)
 	v.advertise = v.node.AdvertiseAddress()
 	v.shared = state.CanonicalIP(firstOf(in.SharedAddress, v.advertise))
 	return v
+}
+
+// nodeName is the Kubernetes node name.
+func (in Input) nodeName() string {
+	node := ""
+	if in.Node != nil {
+		node = in.Node.Name
+	}
+	return firstOf(in.NodeName, node, in.hostFacts().Hostname)
+}
+
+// hostFacts are what is known of the host: nothing before somebody has looked.
+func (in Input) hostFacts() state.Facts {
+	if in.Facts == nil {
+		return state.Facts{}
+	}
+	return *in.Facts
 }
 
 // fillDefaults sets kubeadm's defaults (v1beta4 SetDefaults and the dynamic
