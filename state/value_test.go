@@ -86,7 +86,10 @@ func TestValueJSONIsGos(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawValue(t, 3)
 		got, err := json.Marshal(v)
-		if err != nil || bytes.Contains(got, []byte(`{"$`)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(got, []byte(`{"$`)) {
 			return
 		}
 		if want, err := json.Marshal(v.Go()); err != nil || string(got) != string(want) {

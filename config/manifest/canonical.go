@@ -25,8 +25,8 @@ var extensions = func() *runtime.Scheme {
 	return s
 }()
 
-// typed is an empty object of one of Kubernetes' own kinds.
-func typed(kind schema.GroupVersionKind) (runtime.Object, error) {
+// shapeOf is an empty object of one of Kubernetes' own kinds.
+func shapeOf(kind schema.GroupVersionKind) (runtime.Object, error) {
 	if o, err := scheme.Scheme.New(kind); err == nil {
 		return o, nil
 	}
@@ -53,7 +53,7 @@ type Object struct {
 // type; the API would refuse the object.
 func Canonical(o state.Value) (Object, error) {
 	gvk := schema.FromAPIVersionAndKind(o.Get("apiVersion").AsString(), o.Get("kind").AsString())
-	shape, err := typed(gvk)
+	shape, err := shapeOf(gvk)
 	if err != nil {
 		return Object{Value: o}, nil //nolint:nilerr // a kind of somebody else's
 	}

@@ -8,7 +8,9 @@ import (
 // Unproved are the control planes of a cluster whose API servers run and are not shown as
 // ready by its API, with the names of their mirror pods. They may serve all the same: kubelets
 // show what they have probed, the first time ten seconds after a start, and up to 1.34 one
-// that was restarted knows nothing of before (KEP-4781, kubernetes/kubernetes#100277).
+// that was restarted knows nothing of before (KEP-4781, kubernetes/kubernetes#100277). And
+// the node controller takes the condition from pods that change while their node is not
+// Ready, until the kubelet gives it back (MarkPodsNotReady of Kubernetes 1.36).
 func (v *View) Unproved(label string) map[state.Target]string {
 	out := map[state.Target]string{}
 	for _, t := range v.planesOf(label) {
