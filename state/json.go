@@ -8,6 +8,9 @@ import (
 	"github.com/kubewright/kubewright/state/cache"
 )
 
+// How values are written as JSON, and read. The text of a value is part of digests of plans
+// and states: it may not change, whichever way it is made.
+
 // The tags of values that plain JSON does not know: the only key of an object.
 const (
 	tagArgs      = "$args"

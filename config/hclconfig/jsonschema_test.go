@@ -12,37 +12,41 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/kubewright/kubewright/config/hclconfig"
 )
 
 // configSchema is docs/config.schema.json, which is what JSONSchema writes.
-func configSchema(t *testing.T) *jsonschema.Resolved {
+func configSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	b, err := hclconfig.JSONSchema()
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, filepath.Join("..", "..", "docs", "config.schema.json"), append(b, '\n'))
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(b, &schema); err != nil {
-		t.Fatal(err)
-	}
-	resolved, err := schema.Resolve(nil)
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resolved
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("config.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("config.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
 }
 
 func decoded(t *testing.T, b []byte) any {
 	t.Helper()
-	var doc any
-	if err := json.Unmarshal(b, &doc); err != nil {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return doc
