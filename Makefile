@@ -12,10 +12,9 @@ export GOFLAGS := $(strip $(GOFLAGS) -trimpath -gcflags=all=-dwarf=false)
 LINK = -ldflags='-s -w'
 # -race checks pointer arithmetic too, for a tenth of the time; nothing here does any.
 # And each program of tests would sleep for a second at its end (GORACE below).
-# In parsers and what else goes through texts byte by byte, races are not
-# looked for: that took a sixth of all the time. What they read and write of our values goes
-# through reflect, where it is seen as long as it is not inlined into them
-# (TestRacesAreSeenThroughParsers).
+# In parsers and what else goes through texts byte by byte, races are not looked for: that
+# took a sixth of all the time. What they read and write of our values goes through reflect,
+# where it is seen as long as it is not inlined into them (TestRacesAreSeenThroughParsers).
 UNWATCHED = encoding/json sigs.k8s.io/json/... go.yaml.in/yaml/... github.com/hashicorp/hcl/v2/hclsyntax \
 	github.com/apparentlymart/go-textseg/... github.com/clipperhouse/uax29/... github.com/charmbracelet/x/ansi \
 	regexp regexp/syntax strconv strings path net/netip net/url encoding/base64 unicode/utf8
