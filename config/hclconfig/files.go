@@ -238,10 +238,10 @@ func parseExpression(text, name string) (hcl.Expression, hcl.Diagnostics) {
 	return x, withoutEchoes(diags)
 }
 
-// below reads all files of a folder whose names end so, by their path in it.
-// A folder that does not exist has none.
+// below reads all files of a folder whose names end so, by their path in it; none where
+// there are too many. A folder that does not exist has none.
 func (f *files) below(dir string, suffixes ...string) (map[string][]byte, error) {
-	out := map[string][]byte{}
+	var names []string
 	err := fs.WalkDir(f.fsys, dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case name == dir && errors.Is(err, fs.ErrNotExist):
@@ -250,17 +250,22 @@ func (f *files) below(dir string, suffixes ...string) (map[string][]byte, error)
 			return withoutPath(err)
 		case d.IsDir() || !slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(name, s) }):
 			return nil
-		case len(out) == maxSupplied:
+		case len(names) == maxSupplied:
 			return fmt.Errorf("it holds more than %d files", maxSupplied)
 		}
-		b, err := f.read(name)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		out[strings.TrimPrefix(name, dir+"/")] = b
+		names = append(names, name)
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string][]byte, len(names))
+	for _, name := range names {
+		if out[strings.TrimPrefix(name, dir+"/")], err = f.read(name); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return out, nil
 }
 
 // maxSupplied bounds the files of one folder; a control plane has seventeen.

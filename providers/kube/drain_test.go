@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
@@ -164,37 +165,41 @@ func quietly(string) {}
 // restarted is there, and nobody renews it.
 func TestDrainAwaitsLeader(t *testing.T) {
 	t.Parallel()
-	s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}, renewals: []string{"7", "7", "8"}}
-	a, h := start(t, s.answer)
-	if err := open(t, h).Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: -1}, quietly); err != nil {
-		t.Fatal(err)
-	}
-	if n := a.saw("kubernetes-admin GET /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"); n != 3 || !slices.Equal(s.evicted, []string{"cart"}) {
-		t.Errorf("the lease was looked at %d times, want 3; evicted %v", n, s.evicted)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}, renewals: []string{"7", "7", "8"}}
+		a, h := start(t, s.answer)
+		if err := open(t, h).Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Minute, GracePeriod: -1}, quietly); err != nil {
+			t.Fatal(err)
+		}
+		if n := a.saw("kubernetes-admin GET /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"); n != 3 || !slices.Equal(s.evicted, []string{"cart"}) {
+			t.Errorf("the lease was looked at %d times, want 3; evicted %v", n, s.evicted)
+		}
+	})
 }
 
 // A drain that a budget blocks ends at its deadline and names pods and budgets.
 // What may be evicted is; nothing is deleted.
 func TestBlockedDrain(t *testing.T) {
 	t.Parallel()
-	s := &shop{
-		pods:    []any{pod("cart", "ReplicaSet", nil), pod("web", "ReplicaSet", nil)},
-		budgets: []any{budget("cart", 0, 2, 2, 2), budget("web", 1, 2, 1, 2)}, refuses: map[string]bool{"cart": true},
-	}
-	_, h := start(t, s.answer)
-	err := open(t, h).Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1}, quietly)
-	if !errors.Is(err, providers.ErrBlocked) {
-		t.Fatalf("got %v", err)
-	}
-	const want = "cannot drain node w1: after 1s it has pods still: shop/cart (PodDisruptionBudget shop/cart allows 0 disruptions: " +
-		"2 of 2 pods are healthy, 2 have to stay, so it never allows one; scale up or change it)"
-	if err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-	if !slices.Equal(s.evicted, []string{"web"}) || len(s.deleted) > 0 {
-		t.Errorf("evicted %v, deleted %v", s.evicted, s.deleted)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &shop{
+			pods:    []any{pod("cart", "ReplicaSet", nil), pod("web", "ReplicaSet", nil)},
+			budgets: []any{budget("cart", 0, 2, 2, 2), budget("web", 1, 2, 1, 2)}, refuses: map[string]bool{"cart": true},
+		}
+		_, h := start(t, s.answer)
+		err := open(t, h).Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1}, quietly)
+		if !errors.Is(err, providers.ErrBlocked) {
+			t.Fatalf("got %v", err)
+		}
+		const want = "cannot drain node w1: after 1s it has pods still: shop/cart (PodDisruptionBudget shop/cart allows 0 disruptions: " +
+			"2 of 2 pods are healthy, 2 have to stay, so it never allows one; scale up or change it)"
+		if err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		if !slices.Equal(s.evicted, []string{"web"}) || len(s.deleted) > 0 {
+			t.Errorf("evicted %v, deleted %v", s.evicted, s.deleted)
+		}
+	})
 }
 
 // Without evictions nothing is deleted, unless that is told.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -96,18 +97,20 @@ func TestDrainSkipsWait(t *testing.T) {
 	} {
 		t.Run(c.skip.String(), func(t *testing.T) {
 			t.Parallel()
-			stuck := terminating(pod("stuck", "ReplicaSet", nil), c.since)
-			s := &shop{pods: []any{stuck, pod("cart", "ReplicaSet", nil)}, stays: map[string]bool{"stuck": true}}
-			_, h := start(t, s.answer)
-			op := planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1, SkipWait: c.skip}
-			err := open(t, h).Drain(t.Context(), op, quietly)
-			if !slices.Contains(s.evicted, "cart") || errors.Is(err, providers.ErrBlocked) != c.waits || !c.waits && (err != nil || len(s.evicted) != 1) {
-				t.Errorf("terminating since %s: evicted %v, %v", c.since, s.evicted, err)
-			}
-			by := stuck["metadata"].(object)["deletionTimestamp"].(string)
-			if c.waits && !strings.Contains(fmt.Sprint(err), "shop/stuck (it terminates still, and was to be gone by "+by+")") {
-				t.Errorf("got %v", err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				stuck := terminating(pod("stuck", "ReplicaSet", nil), c.since)
+				s := &shop{pods: []any{stuck, pod("cart", "ReplicaSet", nil)}, stays: map[string]bool{"stuck": true}}
+				_, h := start(t, s.answer)
+				op := planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1, SkipWait: c.skip}
+				err := open(t, h).Drain(t.Context(), op, quietly)
+				if !slices.Contains(s.evicted, "cart") || errors.Is(err, providers.ErrBlocked) != c.waits || !c.waits && (err != nil || len(s.evicted) != 1) {
+					t.Errorf("terminating since %s: evicted %v, %v", c.since, s.evicted, err)
+				}
+				by := stuck["metadata"].(object)["deletionTimestamp"].(string)
+				if c.waits && !strings.Contains(fmt.Sprint(err), "shop/stuck (it terminates still, and was to be gone by "+by+")") {
+					t.Errorf("got %v", err)
+				}
+			})
 		})
 	}
 }
@@ -170,20 +173,22 @@ func TestDrainDisableEviction(t *testing.T) {
 // A drain without a deadline goes on until whoever runs it stops it.
 func TestDrainWithoutDeadline(t *testing.T) {
 	t.Parallel()
-	s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}, stays: map[string]bool{"cart": true}}
-	_, h := start(t, s.answer)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	asked := 0
-	s.looked = func() {
-		if asked++; asked == 2 {
-			stop()
+	synctest.Test(t, func(t *testing.T) {
+		s := &shop{pods: []any{pod("cart", "ReplicaSet", nil)}, stays: map[string]bool{"cart": true}}
+		_, h := start(t, s.answer)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		asked := 0
+		s.looked = func() {
+			if asked++; asked == 2 {
+				stop()
+			}
 		}
-	}
-	err := open(t, h).Drain(ctx, planner.Drain{Node: "w1", GracePeriod: -1}, quietly)
-	if err == nil || errors.Is(err, providers.ErrBlocked) || asked < 2 {
-		t.Errorf("looked %d times, then %v", asked, err)
-	}
+		err := open(t, h).Drain(ctx, planner.Drain{Node: "w1", GracePeriod: -1}, quietly)
+		if err == nil || errors.Is(err, providers.ErrBlocked) || asked < 2 {
+			t.Errorf("looked %d times, then %v", asked, err)
+		}
+	})
 }
 
 // The plan is told which budgets an eviction asks: all that select the pod, but
@@ -235,30 +240,32 @@ func TestObservePodsThatGo(t *testing.T) {
 // them: the plan is told so, and so is the error of a drain.
 func TestBudgetThatFails(t *testing.T) {
 	t.Parallel()
-	const reason = "found no controllers for pod \"cart\""
-	failed := budget("cart", 0, 0, 0, 0)
-	failed["status"].(object)["conditions"] = []any{object{"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed", "message": reason}}
-	blocked := budget("web", 0, 1, 1, 2)
-	blocked["status"].(object)["conditions"] = []any{object{"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "x"}}
-	s := &shop{
-		pods: []any{pod("cart", "ReplicaSet", nil), pod("web", "ReplicaSet", nil)}, budgets: []any{failed, blocked},
-		refuses: map[string]bool{"cart": true, "web": true},
-	}
-	_, h := start(t, s.answer)
-	report, err := open(t, h).Observe(t.Context(), state.ClusterQuery{PodsOn: []string{"w1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b := report.Budgets["shop/cart"]; b.Failed != reason || !b.Never() {
-		t.Errorf("got %+v", b)
-	}
-	if b := report.Budgets["shop/web"]; b.Failed != "" || b.Never() {
-		t.Errorf("got %+v", b)
-	}
-	err = open(t, h).Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1}, quietly)
-	if err == nil || !strings.Contains(err.Error(), "shop/cart (PodDisruptionBudget shop/cart never allows a disruption, because its pods cannot be counted: "+reason+"; give it minAvailable") {
-		t.Errorf("got %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const reason = "found no controllers for pod \"cart\""
+		failed := budget("cart", 0, 0, 0, 0)
+		failed["status"].(object)["conditions"] = []any{object{"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed", "message": reason}}
+		blocked := budget("web", 0, 1, 1, 2)
+		blocked["status"].(object)["conditions"] = []any{object{"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "x"}}
+		s := &shop{
+			pods: []any{pod("cart", "ReplicaSet", nil), pod("web", "ReplicaSet", nil)}, budgets: []any{failed, blocked},
+			refuses: map[string]bool{"cart": true, "web": true},
+		}
+		_, h := start(t, s.answer)
+		report, err := open(t, h).Observe(t.Context(), state.ClusterQuery{PodsOn: []string{"w1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b := report.Budgets["shop/cart"]; b.Failed != reason || !b.Never() {
+			t.Errorf("got %+v", b)
+		}
+		if b := report.Budgets["shop/web"]; b.Failed != "" || b.Never() {
+			t.Errorf("got %+v", b)
+		}
+		err = open(t, h).Drain(t.Context(), planner.Drain{Node: "w1", Timeout: time.Second, GracePeriod: -1}, quietly)
+		if err == nil || !strings.Contains(err.Error(), "shop/cart (PodDisruptionBudget shop/cart never allows a disruption, because its pods cannot be counted: "+reason+"; give it minAvailable") {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 // A drain that the API was not there for has the kind of that, so that it is begun

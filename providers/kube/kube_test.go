@@ -333,7 +333,7 @@ func TestReadyAndKinds(t *testing.T) {
 		t.Error("got no error for a kind that is not served")
 	}
 	h.mu.Lock()
-	h.server = ""
+	h.server = nil
 	h.mu.Unlock()
 	if err := open(t, h).Ready(t.Context()); !errors.Is(err, providers.ErrUnreachable) {
 		t.Errorf("got %v", err)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/test/bufconn"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -35,7 +36,7 @@ const (
 // host holds files and leads every connection to one server.
 type host struct {
 	providers.Host
-	server string
+	server *bufconn.Listener // nil where nothing listens
 
 	mu    sync.Mutex
 	files map[string][]byte
@@ -60,7 +61,7 @@ func (h *host) ReadSecrets(_ context.Context, paths []string) (map[string]state.
 	return out, nil
 }
 
-func (h *host) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+func (h *host) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	h.mu.Lock()
 	h.dials++
 	server := h.server
@@ -68,10 +69,10 @@ func (h *host) DialContext(ctx context.Context, network, address string) (net.Co
 	if address != endpoint {
 		return nil, errors.New("unexpected address " + address)
 	}
-	if server == "" {
+	if server == nil {
 		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: "connect to " + address}
 	}
-	return (&net.Dialer{}).DialContext(ctx, network, server)
+	return server.DialContext(ctx)
 }
 
 // answer is what the server says to one request; without a code the connection is lost.
@@ -176,7 +177,10 @@ func start(t *testing.T, handle func(user, method, path string, body []byte) ans
 		t.Fatal(err)
 	}
 	a := &api{bodies: map[string][]byte{}, handle: handle}
+	h.server = bufconn.Listen(64 << 10) // no socket, so that a test may be in a bubble of testing/synctest
 	server := httptest.NewUnstartedServer(a)
+	server.Listener.Close()
+	server.Listener = h.server
 	pair, err := tls.X509KeyPair(h.files["/pki/apiserver.crt"], h.files["/pki/apiserver.key"])
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +192,6 @@ func start(t *testing.T, handle func(user, method, path string, body []byte) ans
 	server.Config.ErrorLog = nil
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	h.server = server.Listener.Addr().String()
 	return a, h
 }
 

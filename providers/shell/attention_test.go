@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kubewright/kubewright/planner"
@@ -54,17 +55,18 @@ func (h hung) Exec(ctx context.Context, _ string, stdin io.Reader, stdout, stder
 // command begins late, as behind others where sshd grants few sessions.
 func TestHostThatIsSlow(t *testing.T) {
 	t.Parallel()
-	const patience = 3 * time.Second // a busy machine may keep us waiting as well
-	root := t.TempDir()
-	h := shell.New("cp1", late{after: patience + time.Second, step: patience / 12}, shell.Options{Root: root, Unprivileged: true})
-	h.GiveUpAfter(patience)
-	began := time.Now()
-	if _, err := h.Observe(t.Context(), state.Query{}); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(began); took < 2*patience {
-		t.Errorf("it took only %s", took)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const patience = time.Second
+		h := shell.New("cp1", late{after: patience * 3 / 2, step: patience / 10}, shell.Options{Root: t.TempDir(), Unprivileged: true})
+		h.GiveUpAfter(patience)
+		began := time.Now()
+		if _, err := h.Observe(t.Context(), state.Query{}); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took < 3*patience {
+			t.Errorf("it took only %s", took)
+		}
+	})
 }
 
 // late is this machine as a transport whose commands begin and end late.

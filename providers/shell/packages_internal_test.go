@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
@@ -215,7 +214,12 @@ if [ -e "${0%/*}/locked" ]; then echo "dpkg: error: dpkg frontend lock was locke
 			if seen := d.see(state.PackageQuery{Names: []string{"kubelet"}}); seen.Locked == "" {
 				t.Errorf("nobody is seen at work: %+v", seen)
 			}
-			time.AfterFunc(time.Second, release)
+			sleeps := d.sleeps()
+			go func() {
+				if _, err := sleeps.Read(make([]byte, 1)); err == nil { // or nobody has waited when the test ends
+					release()
+				}
+			}()
 			if got := d.do(install); got != "changed" {
 				t.Errorf("got %s", got)
 			}
@@ -231,6 +235,22 @@ if [ -e "${0%/*}/locked" ]; then echo "dpkg: error: dpkg frontend lock was locke
 	if got := d.do(install); !strings.Contains(got, " has worked with the package manager for five minutes; see what holds it up, and apply again when it has ended") {
 		t.Errorf("somebody who does not end: %s", got)
 	}
+}
+
+// sleeps is where it can be read that a script sleeps, which none does for long.
+func (d distribution) sleeps() *os.File {
+	d.t.Helper()
+	fifo := d.bin + "/sleeps"
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+	hosttest.WriteProgram(d.t, d.bin+"/sleep", "#!/bin/sh\necho >\"${0%/*}/sleeps\"\nexec /bin/sleep 0.1\n")
+	f, err := os.OpenFile(fifo, os.O_RDWR, 0) // a script does not wait until it is read
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { f.Close() })
+	return f
 }
 
 // lock holds a file of the package manager as another program does, until the function

@@ -61,7 +61,7 @@ func TestSlowUpload(t *testing.T) {
 	h := shell.New("cp1", paced{step: 4 << 10, pause: patience / 12, behind: math.MaxInt}, shell.Options{Root: root, Unprivileged: true})
 	h.WaitForData(patience)
 	began := time.Now()
-	if _, err := perform(t, h, write("/etc/large", strings.Repeat("x", 128<<10))); err != nil {
+	if _, err := perform(t, h, write("/etc/large", strings.Repeat("x", 104<<10))); err != nil {
 		t.Error(err)
 	}
 	if took := time.Since(began); took < 2*patience {

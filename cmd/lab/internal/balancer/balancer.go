@@ -16,13 +16,13 @@ import (
 // How the balancer finds out about its backends, as a balancer in front of API
 // servers is usually set up: a request for /readyz now and then.
 const (
-	probeEvery   = 500 * time.Millisecond
-	probeTimeout = 5 * time.Second
-	dialTimeout  = time.Second
+	probeEvery  = 500 * time.Millisecond
+	dialTimeout = time.Second
 )
 
 // patience is how long a backend may be lost before its connections are closed.
 type patience struct {
+	probe   time.Duration // and how long it may take to answer once
 	unready time.Duration // it answers that it is not ready: what it has begun goes on
 	silent  time.Duration // it does not answer at all: its host is gone, or stands still
 }
@@ -30,7 +30,7 @@ type patience struct {
 // A member of etcd that is restarted makes its API server unready, for many seconds
 // on a machine that is busy, and the writes that it has taken wait for the member:
 // who cuts them loses them.
-var usual = patience{unready: 30 * time.Second, silent: 10 * time.Second}
+var usual = patience{probe: 5 * time.Second, unready: 30 * time.Second, silent: 10 * time.Second}
 
 // A Balancer forwards TCP connections to whichever backend takes them. It asks
 // every backend's /readyz and prefers those that answer well; where none does
@@ -200,7 +200,7 @@ func (be *backend) probe(ctx context.Context, p patience) {
 	// The certificate is not ours to check: clients check it through us.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: probeTimeout}
+	client := &http.Client{Transport: transport, Timeout: p.probe}
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
 	var wasReady, answered time.Time // when it last was, and did; wasReady is zero when nothing is to be closed

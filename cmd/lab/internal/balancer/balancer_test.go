@@ -143,7 +143,7 @@ func TestReadyBackendsArePreferredInTurn(t *testing.T) {
 func TestWhatIsBegunIsAnswered(t *testing.T) {
 	t.Parallel()
 	server := newAPIServer(t, "one")
-	b := newPatientBalancer(t, patience{unready: time.Hour, silent: time.Millisecond}, server.address())
+	b := newPatientBalancer(t, patience{probe: usual.probe, unready: time.Hour, silent: time.Millisecond}, server.address())
 	waitReady(t, b, server.address())
 	answered := make(chan error, 1)
 	go func() {
@@ -180,8 +180,8 @@ func TestLostBackendLosesItsConnections(t *testing.T) {
 		patience patience
 		lose     func(*apiServer)
 	}{
-		"unready": {patience{unready: time.Millisecond, silent: time.Hour}, func(s *apiServer) { s.unready.Store(true) }},
-		"silent":  {patience{unready: time.Hour, silent: time.Millisecond}, func(s *apiServer) { s.silent.Store(true) }},
+		"unready": {patience{probe: usual.probe, unready: time.Millisecond, silent: time.Hour}, func(s *apiServer) { s.unready.Store(true) }},
+		"silent":  {patience{probe: time.Second, unready: time.Hour, silent: time.Millisecond}, func(s *apiServer) { s.silent.Store(true) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
