@@ -14,10 +14,24 @@ import (
 	"github.com/kubewright/kubewright/state"
 )
 
-// TestPageInBrowser opens the page: its script runs though the page allows no
-// other, finds every item, and opens the way to the step that a link names.
-func TestPageInBrowser(t *testing.T) {
+// TestInBrowser opens pages in a browser: one for all, for to start it takes as long as
+// several pages do.
+func TestInBrowser(t *testing.T) {
 	b := startBrowser(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *chromium)
+	}{{"script", testScript}, {"filter", testFilter}, {"folds", testFolds}, {"pictures", testPictures}} {
+		t.Run(test.name, func(t *testing.T) {
+			b.t = t
+			test.run(t, b)
+		})
+	}
+}
+
+// testScript: the page's script runs though the page allows no other, finds every item,
+// and opens the way to the step that a link names.
+func testScript(t *testing.T, b *chromium) {
 	plan := updatePlan()
 	page := b.open(planAs(t, plan, "html"), "#s1", 1400)
 	var items, script string
@@ -51,9 +65,9 @@ func (t *tab) shown(class string) []string {
 	return out
 }
 
-// TestFilterInBrowser writes into the filter, as somebody who looks for something.
-func TestFilterInBrowser(t *testing.T) {
-	page := startBrowser(t).open(planAs(t, updatePlan(), "html"), "", 1400)
+// testFilter writes into the filter, as somebody who looks for something.
+func testFilter(t *testing.T, b *chromium) {
+	page := b.open(planAs(t, updatePlan(), "html"), "", 1400)
 	nodes := func(keys ...string) []string {
 		var out []string
 		for _, k := range keys {
@@ -101,10 +115,10 @@ func TestFilterInBrowser(t *testing.T) {
 	}
 }
 
-// TestFoldsInBrowser opens a folded difference with the mouse, and everything.
-func TestFoldsInBrowser(t *testing.T) {
+// testFolds opens a folded difference with the mouse, and everything.
+func testFolds(t *testing.T, b *chromium) {
 	plan := updatePlan()
-	page := startBrowser(t).open(planAs(t, plan, "html"), "", 1400)
+	page := b.open(planAs(t, plan, "html"), "", 1400)
 	diff := func() string {
 		var out string
 		page.tell(`(() => { const pre = document.querySelector("#s0 details.item pre"); return pre.checkVisibility() ? pre.innerText : ""; })()`, &out)
@@ -132,21 +146,39 @@ func TestFoldsInBrowser(t *testing.T) {
 	}
 }
 
-// TestPageFits: nothing of the page is wider than the window, on a telephone as well.
-// What is wide by nature scrolls by itself.
-func TestPageFits(t *testing.T) {
-	b := startBrowser(t)
+// testPictures looks at pages with the pictures of a plan, in the window of a computer and
+// of a telephone, and at one of a plan that nobody knows the time of.
+func testPictures(t *testing.T, b *chromium) {
 	for name, plan := range drawnPlans() {
+		estimate := estimateOf(planAs(t, plan, "text"))
 		for _, width := range []int{1400, 400} {
 			page := b.open(planAs(t, plan, "html"), "", width)
-			page.click("#open")
-			var wide int
-			page.tell(`document.documentElement.scrollWidth`, &wide)
-			if wide > width {
-				t.Errorf("%s is %d pixels wide in a window of %d", name, wide, width)
+			if width == 1400 {
+				connected(t, name, plan, page.graph())
 			}
+			timed(t, fmt.Sprintf("%s in %d", name, width), plan, page.timeline(), estimate)
+			fits(t, name, page, width)
 			page.close()
 		}
+		var untimed bytes.Buffer
+		if err := view.PlanAs(&untimed, plan, "html", view.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		page := b.open(untimed.String(), "", 1400)
+		timed(t, name+" without durations", plan, page.timeline(), "")
+		page.close()
+	}
+}
+
+// fits: nothing of the page is wider than the window, with everything open. What is wide
+// by nature scrolls by itself.
+func fits(t *testing.T, name string, page *tab, width int) {
+	t.Helper()
+	page.click("#open")
+	var wide int
+	page.tell(`document.documentElement.scrollWidth`, &wide)
+	if wide > width {
+		t.Errorf("%s is %d pixels wide in a window of %d", name, wide, width)
 	}
 }
 
@@ -249,41 +281,36 @@ func (t *tab) timeline() pictured {
 	return out
 }
 
-// TestGraphInBrowser: the drawn graph is the plan's, a box for each step and lines that
-// mean what the plan's needs and turns mean, and it can be read: no two boxes overlap, no
-// text is cut, no line runs through a box, and nothing is outside of the picture.
-func TestGraphInBrowser(t *testing.T) {
-	b := startBrowser(t)
-	for name, plan := range drawnPlans() {
-		page := b.open(planAs(t, plan, "html"), "", 1400)
-		g := page.graph()
-		page.close()
-		if len(g.Boxes) != len(plan.Steps) {
-			t.Errorf("%s: %d boxes for %d steps", name, len(g.Boxes), len(plan.Steps))
-			continue
-		}
-		drawn := make([][]int, len(plan.Steps))
-		for _, e := range g.Edges {
-			drawn[e.To] = append(drawn[e.To], e.From)
-		}
-		for i, s := range plan.Steps {
-			if g.Boxes[i].Step != s.ID.String() {
-				t.Errorf("%s: the box of %s leads to %q", name, s.ID, g.Boxes[i].Step)
-			}
-		}
-		want := needed(plan)
-		if got := before(drawn); !slices.EqualFunc(got, want, slices.Equal) {
-			t.Errorf("%s: the lines mean another order than the plan's:\n%v\nand not\n%v", name, got, want)
-		}
-		for i, after := range drawn {
-			for _, j := range after {
-				if slices.ContainsFunc(after, func(k int) bool { return want[k][j] }) {
-					t.Errorf("%s: the line from %s to %s says what others say", name, plan.Steps[j].ID, plan.Steps[i].ID)
-				}
-			}
-		}
-		legible(t, name, g)
+// connected: the drawn graph is the plan's, a box for each step and lines that mean what
+// the plan's needs and turns mean, and it can be read: no two boxes overlap, no text is
+// cut, no line runs through a box, and nothing is outside of the picture.
+func connected(t *testing.T, name string, plan *planner.Plan, g pictured) {
+	t.Helper()
+	if len(g.Boxes) != len(plan.Steps) {
+		t.Errorf("%s: %d boxes for %d steps", name, len(g.Boxes), len(plan.Steps))
+		return
 	}
+	drawn := make([][]int, len(plan.Steps))
+	for _, e := range g.Edges {
+		drawn[e.To] = append(drawn[e.To], e.From)
+	}
+	for i, s := range plan.Steps {
+		if g.Boxes[i].Step != s.ID.String() {
+			t.Errorf("%s: the box of %s leads to %q", name, s.ID, g.Boxes[i].Step)
+		}
+	}
+	want := needed(plan)
+	if got := before(drawn); !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%s: the lines mean another order than the plan's:\n%v\nand not\n%v", name, got, want)
+	}
+	for i, after := range drawn {
+		for _, j := range after {
+			if slices.ContainsFunc(after, func(k int) bool { return want[k][j] }) {
+				t.Errorf("%s: the line from %s to %s says what others say", name, plan.Steps[j].ID, plan.Steps[i].ID)
+			}
+		}
+	}
+	legible(t, name, g)
 }
 
 // needed tells for each step which others come before it, as the plan has it: what it
@@ -366,26 +393,6 @@ func legible(t *testing.T, name string, g pictured) {
 	}
 }
 
-// TestTimelineInBrowser: each step has a bar, which begins when those of the steps that
-// it needs have ended; and the last ends when the text says that the plan will.
-func TestTimelineInBrowser(t *testing.T) {
-	b := startBrowser(t)
-	for name, plan := range drawnPlans() {
-		for _, width := range []int{1400, 400} {
-			page := b.open(planAs(t, plan, "html"), "", width)
-			timed(t, fmt.Sprintf("%s in %d", name, width), plan, page.timeline(), estimateOf(planAs(t, plan, "text")))
-			page.close()
-		}
-		var untimed bytes.Buffer
-		if err := view.PlanAs(&untimed, plan, "html", view.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		page := b.open(untimed.String(), "", 1400)
-		timed(t, name+" without durations", plan, page.timeline(), "")
-		page.close()
-	}
-}
-
 // estimateOf is how long a plan takes, as its text says; empty where it says nothing.
 func estimateOf(text string) string {
 	if m := regexp.MustCompile(`Takes about (\S+), going`).FindStringSubmatch(text); m != nil {
@@ -394,6 +401,8 @@ func estimateOf(text string) string {
 	return ""
 }
 
+// timed: each step has a bar, which begins when those of the steps that it needs have
+// ended; and the last ends when the text says that the plan will.
 func timed(t *testing.T, name string, plan *planner.Plan, g pictured, estimate string) {
 	t.Helper()
 	// A bar of no length is drawn two pixels wide.
