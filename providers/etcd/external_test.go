@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
@@ -35,29 +36,25 @@ func (s server) Range(_ context.Context, r *pb.RangeRequest) (*pb.RangeResponse,
 // dialer is a host that every address leads to a listener from.
 type dialer struct {
 	providers.Host
-	to string
+	to *bufconn.Listener
 }
 
-func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+func (d dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	if strings.HasPrefix(address, "192.0.2.9") {
 		return nil, &providers.Error{Kind: providers.ErrUnreachable, Do: "connect to " + address}
 	}
-	var n net.Dialer
-	return n.DialContext(ctx, network, d.to)
+	return d.to.DialContext(ctx)
 }
 
 func TestLookExternal(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := bufconn.Listen(64 << 10)
 	s := grpc.NewServer()
 	pb.RegisterKVServer(s, server{keys: 7})
 	pb.RegisterMaintenanceServer(s, server{})
 	go s.Serve(l) //nolint:errcheck // ends with the test
 	t.Cleanup(s.Stop)
-	host := dialer{to: l.Addr().String()}
+	host := dialer{to: l}
 	report, err := etcd.LookExternal(t.Context(), host, []string{"http://192.0.2.7:2379", "http://192.0.2.8:2379"}, providers.EtcdCredentials{}, "/mine/")
 	if err != nil {
 		t.Fatal(err)

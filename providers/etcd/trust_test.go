@@ -14,10 +14,12 @@ import (
 	"net"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/etcd"
@@ -98,42 +100,46 @@ func (h holder) ReadSecrets(context.Context, []string) (map[string]state.Secret,
 // other is not one that is silent.
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
-	ours, theirs := newAuthority(t), newAuthority(t)
 	for name, c := range map[string]struct {
-		trusts []byte // our CA of etcd
-		client authority
-		cut    bool
-		want   bool
+		trusted, known bool // it by us, and our certificate by it
+		cut            bool
+		want           bool
 	}{
-		"it does not trust us":         {trusts: theirs.ca, client: ours, want: true},
-		"it does not, and has closed":  {trusts: theirs.ca, client: ours, cut: true, want: true},
-		"we do not trust it":           {trusts: ours.ca, client: theirs, want: true},
-		"nobody is there to answer":    {trusts: theirs.ca, client: theirs},
-		"it trusts us, and has closed": {trusts: theirs.ca, client: theirs, cut: true},
+		"it does not trust us":         {trusted: true, want: true},
+		"it does not, and has closed":  {trusted: true, cut: true, want: true},
+		"we do not trust it":           {known: true, want: true},
+		"nobody is there to answer":    {trusted: true, known: true},
+		"it trusts us, and has closed": {trusted: true, known: true, cut: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !c.want && !c.cut {
-				l.Close()
-			} else {
-				s := grpc.NewServer(grpc.Creds(credentials.NewTLS(serverConfig(t, theirs))))
-				go s.Serve(l) //nolint:errcheck // ends with the test
-				t.Cleanup(s.Stop)
-			}
-			host := holder{dialer{to: l.Addr().String()}, c.trusts, c.client, c.cut}
-			client, err := etcd.Open(t.Context(), host, []string{"https://127.0.0.1:2379"}, etcd.Options{Folder: "/pki"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
-			_, _, err = client.Members(t.Context())
-			if err == nil || errors.Is(err, providers.ErrUntrusted) != c.want || c.want && !errors.Is(err, providers.ErrUnreachable) {
-				t.Errorf("got %v", err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				ours, theirs := newAuthority(t), newAuthority(t)
+				l := bufconn.Listen(64 << 10)
+				if !c.want && !c.cut {
+					l.Close()
+				} else {
+					s := grpc.NewServer(grpc.Creds(credentials.NewTLS(serverConfig(t, theirs))))
+					go s.Serve(l) //nolint:errcheck // ends with the test
+					t.Cleanup(s.Stop)
+				}
+				host := holder{dialer{to: l}, ours.ca, ours, c.cut}
+				if c.trusted {
+					host.ca = theirs.ca
+				}
+				if c.known {
+					host.client = theirs
+				}
+				client, err := etcd.Open(t.Context(), host, []string{"https://127.0.0.1:2379"}, etcd.Options{Folder: "/pki"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer client.Close()
+				_, _, err = client.Members(t.Context())
+				if err == nil || errors.Is(err, providers.ErrUntrusted) != c.want || c.want && !errors.Is(err, providers.ErrUnreachable) {
+					t.Errorf("got %v", err)
+				}
+			})
 		})
 	}
 }
