@@ -130,7 +130,7 @@ func (s *speaker) attempt(ctx context.Context, sc script, password state.Secret)
 		}
 		return a, fmt.Errorf("cannot %s %s: %w", sc.do, s.name, err)
 	}
-	return a, s.judge(sc, a, exit, out.bytes())
+	return a, s.judge(sc, a, exit, out.bytes(), !password.IsZero())
 }
 
 // input is everything that goes to standard input.
@@ -214,8 +214,9 @@ func (in *input) close() {
 	}
 }
 
-// judge tells from the markers how far the conversation got.
-func (s *speaker) judge(sc script, a answer, exit int, raw []byte) error {
+// judge tells from the markers how far the conversation got. given tells that sudo had a
+// password.
+func (s *speaker) judge(sc script, a answer, exit int, raw []byte, given bool) error {
 	if a.complete {
 		return nil
 	}
@@ -236,16 +237,23 @@ func (s *speaker) judge(sc script, a answer, exit int, raw []byte) error {
 	case began:
 		return &providers.Error{Kind: providers.ErrProtocol, Do: do, Cause: fmt.Errorf("the script ended early with exit code %d%s", exit, said)}
 	case sudo == "missing":
-		return &providers.Error{Kind: providers.ErrSudo, Do: do, Cause: fmt.Errorf("user id %s is not root, and there is no sudo", providers.Sanitize(entered, 20))}
+		return &providers.Error{Kind: providers.ErrSudo, Do: do, Cause: providers.WithRemedy(
+			fmt.Errorf("user id %s is not root, and there is no sudo", providers.Sanitize(entered, 20)), "install sudo there, or connect as root")}
 	case entered == "0" || entered != "" && s.plain:
 		return &providers.Error{Kind: providers.ErrUnsupported, Do: do, Cause: fmt.Errorf("no POSIX shell could be started, exit code %d%s", exit, said)}
 	case entered != "":
-		return &providers.Error{Kind: providers.ErrSudo, Do: do, Cause: fmt.Errorf("sudo did not let us through%s", said)}
+		cause := fmt.Errorf("sudo did not let us through%s", said)
+		if given {
+			cause = providers.WithRemedy(cause, "see that the password is right, and that sudo lets the connection's user run commands as root (sudo -l tells there)")
+		}
+		return &providers.Error{Kind: providers.ErrSudo, Do: do, Cause: cause}
 	}
 	if said == "" {
 		said = lastLine(raw)
 	}
-	return &providers.Error{Kind: providers.ErrUnsupported, Do: do, Cause: fmt.Errorf("the login shell runs no commands, exit code %d%s", exit, said)}
+	return &providers.Error{Kind: providers.ErrUnsupported, Do: do, Cause: providers.WithRemedy(
+		fmt.Errorf("the login shell runs no commands, exit code %d%s", exit, said),
+		"give the connection's user a shell that runs commands, as with: usermod -s /bin/sh USER")}
 }
 
 // lastLine is the last line of what a host wrote, as the end of a sentence.

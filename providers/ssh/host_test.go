@@ -180,6 +180,9 @@ func TestLoginShells(t *testing.T) {
 	_, err := ssh.NewHost(dial(t, target), ownRoot(t)).Observe(t.Context(), state.Query{})
 	wantKind(t, err, providers.ErrUnsupported)
 	wantText(t, err, "the login shell runs no commands, exit code 1: This account is not available.")
+	if got := providers.RemedyOf(err); got != "give the connection's user a shell that runs commands, as with: usermod -s /bin/sh USER" {
+		t.Errorf("the remedy is %q", got)
+	}
 }
 
 // roundTrip writes a file and reads it back.
@@ -348,8 +351,12 @@ func TestSudo(t *testing.T) {
 				}
 			}
 			h, s, log := sudoHost(t, test.sudo, o)
-			for range 2 {
+			for i := range 2 {
 				_, err := h.Observe(t.Context(), state.Query{})
+				wrong := test.kind != nil && test.answer != "" && i == 0 // no password is sent twice that was refused
+				if said := strings.HasPrefix(providers.RemedyOf(err), "see that the password is right"); said != wrong {
+					t.Errorf("%d: the remedy is %q", i, providers.RemedyOf(err))
+				}
 				if !errors.Is(err, test.kind) {
 					t.Errorf("got %v, want %v", err, test.kind)
 				}
@@ -368,6 +375,30 @@ func TestSudo(t *testing.T) {
 				t.Error("the password is on a command line")
 			}
 		})
+	}
+}
+
+// TestNoSudo: a host that has no way to become root says so, and what to do.
+func TestNoSudo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	hosttest.WriteProgram(t, dir+"/id", "#!/bin/sh\necho 1000\n")
+	hosttest.WriteProgram(t, dir+"/login", "#!/bin/sh\nPATH="+dir+"\nexport PATH\nexec /bin/sh \"$@\"\n")
+	for _, name := range []string{"sh", "dd"} {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(program, dir+"/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, target := newServer(t, func(s *server) { s.Shell = []string{dir + "/login"} })
+	_, err := ssh.NewHost(dial(t, target), shell.Options{Root: ownRoot(t).Root}).Observe(t.Context(), state.Query{})
+	wantKind(t, err, providers.ErrSudo)
+	wantText(t, err, "user id 1000 is not root, and there is no sudo")
+	if got := providers.RemedyOf(err); got != "install sudo there, or connect as root" {
+		t.Errorf("the remedy is %q", got)
 	}
 }
 

@@ -16,7 +16,7 @@ const otherKey = "find out why the host shows another key than before: it is ano
 func (m *member) remedy(err error) string {
 	own, ok := err.(*providers.Error) // that of a bastion comes wrapped
 	switch {
-	case m.leaves && errors.Is(err, providers.ErrSudo):
+	case m.leaves && errors.Is(err, providers.ErrSudo) && providers.RemedyOf(err) == "":
 		return "let the connection's user run sudo without a password (NOPASSWD), or give sudo_password in the connection block at the top: the state keeps no password"
 	case !ok || own.Kind != providers.ErrHostKeyChanged || !m.keyRecorded:
 		return remedy(err)
