@@ -2,6 +2,7 @@ package statefile
 
 import (
 	"errors"
+	"io/fs"
 	"strings"
 
 	"github.com/kubewright/kubewright/state/backend"
@@ -31,7 +32,8 @@ type Error struct {
 	Line int
 	// Kind is one of the Err values, or nil for a failure of the file system.
 	Kind error
-	// Problem says what is wrong and why, Remedy what to do about it.
+	// Problem says what is wrong and why, Remedy what to do about it. Without a remedy the
+	// text has that of the cause, where somebody has no right to the file.
 	Problem string
 	Remedy  string
 	// Err is the cause, or nil.
@@ -48,8 +50,11 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		b.WriteString(": " + e.Err.Error())
 	}
-	if e.Remedy != "" {
+	switch {
+	case e.Remedy != "":
 		b.WriteString("; " + e.Remedy)
+	case errors.Is(e.Err, fs.ErrPermission):
+		b.WriteString("; run kubewright as a user who may do that, or let this one with chown or chmod")
 	}
 	return b.String()
 }

@@ -3,6 +3,7 @@ package statefile
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,4 +169,7 @@ func TestFilesInTheWaySay(t *testing.T) {
 	says(t, err, "cannot look at the lock "+folder.Lock+": open: is a directory")
 	_, err = Acquire(t.Context(), folder.Lock, LockInfo{ID: "r1"}, 0)
 	says(t, err, "cannot lock state with "+folder.Lock+": open: is a directory")
+
+	says(t, &Error{Op: "read state", Path: "x", Err: bare(&fs.PathError{Op: "open", Err: fs.ErrPermission})},
+		"cannot read state x: open: permission denied; run kubewright as a user who may do that, or let this one with chown or chmod")
 }

@@ -46,7 +46,7 @@ func TestErrorsAreExplained(t *testing.T) {
 		{errors.New("run this:\n\n  kubewright plan"), "Command failed", "Run this:\n\n  kubewright plan"},
 		{fmt.Errorf("wrapped: %w", &statefile.LockedError{Path: "x"}), "State is locked", ""},
 		{&statefile.Error{Op: "read state", Path: "x", Kind: statefile.ErrDamaged}, "State cannot be trusted", "Cannot read state x."},
-		{&statefile.Error{Op: "read state", Path: "x", Err: os.ErrPermission}, "State cannot be read or written", "Cannot read state x: permission denied."},
+		{&statefile.Error{Op: "read state", Path: "x", Err: os.ErrPermission}, "State cannot be read or written", "Cannot read state x: permission denied; run kubewright as a user who may do that, or let this one with chown or chmod."},
 		{&statefile.Error{Op: "read state", Path: "x", Kind: statefile.ErrNewer}, "State is of a newer kubewright", "Cannot read state x."},
 		{&statefile.Error{Op: "write state", Path: "x", Kind: statefile.ErrOccupied}, "State would be overwritten", "Cannot write state x."},
 		{&statefile.Error{Op: "write state", Path: "x", Kind: statefile.ErrForeign}, "State is of another lineage", "Cannot write state x."},
