@@ -203,19 +203,20 @@ func (a Address) Class() string { c, _, _ := strings.Cut(a.Item, ":"); return c 
 // ID is the part of the item behind its class: the path of a file, the reference of an object.
 func (a Address) ID() string { _, id, _ := strings.Cut(a.Item, ":"); return id }
 
-// SortByAddress sorts a list by the printed form of its elements' addresses, of which
-// each is printed once, and not once for every comparison. Those of one address keep
-// their order.
+// SortByAddress sorts a list by the printed form of its elements' addresses; those of
+// one address keep their order. What they share is printed once: neighbours are mostly
+// items of one step.
 func SortByAddress[T any](list []T, of func(*T) Address) {
-	type place struct {
-		printed string
-		index   int
-	}
 	order := make([]place, len(list))
 	for i := range list {
-		order[i] = place{of(&list[i]).String(), i}
+		order[i] = place{Address: of(&list[i]), index: i}
+		if a := &order[i]; i > 0 && order[i-1].sameStep(a.Address) {
+			a.step = order[i-1].step
+		} else {
+			a.step = a.Step().String()
+		}
 	}
-	compare := func(a, b place) int { return strings.Compare(a.printed, b.printed) }
+	compare := func(a, b place) int { return a.compare(&b) }
 	if slices.IsSortedFunc(order, compare) {
 		return
 	}
@@ -224,6 +225,29 @@ func SortByAddress[T any](list []T, of func(*T) Address) {
 	for i, p := range order {
 		list[i] = unsorted[p.index]
 	}
+}
+
+// place is an address in a list that is sorted.
+type place struct {
+	Address
+	step  string // as it is printed
+	index int
+}
+
+// compare is Address.Compare, with what is printed already.
+func (a *place) compare(b *place) int {
+	switch {
+	case a.Field != "" || b.Field != "":
+	case a.step == b.step:
+		return strings.Compare(escapeItem.Replace(a.Item), escapeItem.Replace(b.Item))
+	case !strings.HasPrefix(a.step, b.step) && !strings.HasPrefix(b.step, a.step):
+		return strings.Compare(a.step, b.step)
+	}
+	return a.Address.Compare(b.Address)
+}
+
+func (a Address) sameStep(b Address) bool {
+	return a.Target == b.Target && a.Phase == b.Phase && a.Waypoint == b.Waypoint
 }
 
 // Compare orders addresses by their printed form.

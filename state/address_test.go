@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -201,22 +202,32 @@ func TestSortByAddress(t *testing.T) {
 		address state.Address
 		n       int
 	}
-	var list []numbered
-	for n, text := range []string{
-		`node.cp["b"]/certs`, `node.cp["a"]/certs/file:/x`, `cluster.prod`, `node.cp["b"]/certs`, `node.cp["a"]/certs@1.35.8`, `cluster.prod.addon["cni"]`, `node.cp["b"]/certs`,
-	} {
-		a, err := state.ParseAddress(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, numbered{a, n})
+	steps := []string{
+		`node.cp["b"]/certs`, `node.cp["a"]/certs`, `node.cp["a"]/cert`, `cluster.prod`, `node.cp["b"]/certs`, `node.cp["a"]/certs@1.35.8`,
+		`cluster.prod.addon["cni"]`, `node.cp["b"]/certs`, `node.cp`, `node.cp2`, `node.cp-2`, `node.cp/certs`, `node.cp/certs-end`,
 	}
-	want := slices.Clone(list)
-	slices.SortStableFunc(want, func(a, b numbered) int { return a.address.Compare(b.address) })
-	for range 2 { // what is sorted stays as it is
-		state.SortByAddress(list, func(n *numbered) state.Address { return n.address })
-		if !slices.Equal(list, want) {
-			t.Fatalf("%v, want %v", list, want)
+	items := []string{"", "/file:/x", "/file:/x/y", "/file:/x%23", "/file:/x$", "/file:/x%25", "/file:/x!", "/file:/x#mode", "/file:/x", "/file:/x0#mode"}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var list []numbered
+		for n := range 40 {
+			text := steps[random.IntN(len(steps))]
+			if strings.Contains(text, "/") {
+				text += items[random.IntN(len(items))]
+			}
+			a, err := state.ParseAddress(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, numbered{a, n})
+		}
+		want := slices.Clone(list)
+		slices.SortStableFunc(want, func(a, b numbered) int { return a.address.Compare(b.address) })
+		for range 2 { // what is sorted stays as it is
+			state.SortByAddress(list, func(n *numbered) state.Address { return n.address })
+			if !slices.Equal(list, want) {
+				t.Fatalf("%v, want %v", list, want)
+			}
 		}
 	}
 }
