@@ -129,6 +129,9 @@ func diffItem(want, have, was *state.Item) (Change, bool) {
 		left = unwanted(want, have, was)
 		c.Attributes = append(c.Attributes, left...)
 	}
+	if len(c.Attributes) == 0 {
+		return c, false
+	}
 	for i := range c.Attributes {
 		if a := &c.Attributes[i]; a.Origin.IsZero() {
 			a.Origin = want.OriginOfChange(a.Path, a.Before, a.After)
@@ -140,18 +143,18 @@ func diffItem(want, have, was *state.Item) (Change, bool) {
 		c.Reason = ReasonConfigured
 	}
 	c.Shown = shown(want, have)
-	return c, len(c.Attributes) > 0
+	return c, true
 }
 
 // shown are the attributes of what is there that are only shown.
 func shown(want, have *state.Item) map[string]state.Value {
 	var out map[string]state.Value
-	for _, key := range have.Attributes.Keys() {
+	for key, value := range have.Attributes.AsMap() {
 		if want.Class(key) == state.Shown {
 			if out == nil {
 				out = map[string]state.Value{}
 			}
-			out[key] = have.Attributes.AsMap()[key]
+			out[key] = value
 		}
 	}
 	return out
@@ -206,20 +209,47 @@ func compareItem(want *state.Item, have state.Value) []AttributeChange {
 		return nil // nearly all items are as they are wanted
 	}
 	var out []AttributeChange
-	for _, key := range want.Attributes.Keys() {
+	for _, key := range differing(want.Attributes, have) {
 		if want.Class(key) == state.Bound {
 			w := walk{item: want, out: &out}
 			w.compare(state.JoinPath("", key), want.Attributes.AsMap()[key], have.AsMap()[key])
 		}
 	}
 	if !want.Partial {
-		for _, key := range have.Keys() {
-			if _, ok := want.Attributes.AsMap()[key]; !ok && want.Class(key) == state.Bound {
+		for _, key := range missing(want.Attributes, have) {
+			if want.Class(key) == state.Bound {
 				out = append(out, AttributeChange{Path: state.JoinPath("", key), Before: have.AsMap()[key]})
 			}
 		}
 	}
 	return out
+}
+
+// differing lists the keys of a wanted map under which something else is there, in order.
+// Mostly those are few, and nothing more is done about the others.
+func differing(want, have state.Value) []string {
+	var keys []string
+	seen := have.AsMap()
+	for key, value := range want.AsMap() {
+		if !value.Equal(seen[key]) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// missing lists the keys of what is there that a wanted map does not have, in order.
+func missing(want, have state.Value) []string {
+	var keys []string
+	wanted := want.AsMap()
+	for key := range have.AsMap() {
+		if _, ok := wanted[key]; !ok {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // walk compares two trees and collects the differing leaves.
@@ -258,16 +288,14 @@ func (w walk) add(path string, before, after state.Value) {
 }
 
 func (w walk) compareMaps(path string, want, have state.Value) {
-	for _, k := range want.Keys() {
+	for _, k := range differing(want, have) {
 		w.compare(state.JoinPath(path, k), want.AsMap()[k], have.AsMap()[k])
 	}
 	if w.partial() {
 		return
 	}
-	for _, k := range have.Keys() {
-		if _, ok := want.AsMap()[k]; !ok {
-			w.add(state.JoinPath(path, k), have.AsMap()[k], state.Null())
-		}
+	for _, k := range missing(want, have) {
+		w.add(state.JoinPath(path, k), have.AsMap()[k], state.Null())
 	}
 }
 

@@ -191,9 +191,13 @@ func (v Value) AsSensitive() Sensitive { return v.rest().sens }
 
 // HasSensitive reports whether the value is sensitive or holds something that is.
 func (v Value) HasSensitive() bool {
-	if v.kind == KindSensitive || slices.ContainsFunc(v.AsList(), Value.HasSensitive) ||
-		slices.ContainsFunc(v.AsArgs(), func(a Arg) bool { return !a.Hidden.IsZero() }) {
+	switch v.kind {
+	case KindSensitive:
 		return true
+	case KindList:
+		return slices.ContainsFunc(v.AsList(), Value.HasSensitive)
+	case KindArgs:
+		return slices.ContainsFunc(v.AsArgs(), func(a Arg) bool { return !a.Hidden.IsZero() })
 	}
 	for _, e := range v.m {
 		if e.HasSensitive() {
