@@ -19,7 +19,7 @@ func (w *World) Clone() *World {
 		PodHash: w.PodHash, Pace: w.Pace, Watch: w.Watch,
 		d: deep(reflect.ValueOf(w.d)).Interface().(saved), effects: w.effects, violations: slices.Clone(w.violations),
 		// What these hold is made once and never changed.
-		baselines: maps.Clone(w.baselines), manifests: maps.Clone(w.manifests), trees: maps.Clone(w.trees), hashes: maps.Clone(w.hashes),
+		baselines: maps.Clone(w.baselines), bases: maps.Clone(w.bases), manifests: maps.Clone(w.manifests), settings: maps.Clone(w.settings), hashes: maps.Clone(w.hashes),
 		workers: map[*worker]bool{},
 		names:   maps.Clone(w.names), planes: maps.Clone(w.planes), pending: maps.Clone(w.pending),
 	}

@@ -89,5 +89,5 @@ func (w *World) sweep() {
 			delete(w.d.Clusters, id)
 		}
 	}
-	w.baselines = map[Profile]*baseline{} // their content comes back with them
+	w.baselines, w.bases = map[Profile]*baseline{}, map[*Profile]*baseline{} // their content comes back with them
 }

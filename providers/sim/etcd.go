@@ -33,12 +33,12 @@ func (w *World) stepEtcd(m *machine) (changed, done bool) {
 		return false, true
 	}
 	if mb := w.memberOf(m, p); mb != nil {
-		return false, w.publish(running, w.d.Clusters[w.get(m, dataFolder(p)).Member.Cluster], mb)
+		return false, w.publish(running, w.d.Clusters[w.get(m, p.dataFolder).Member.Cluster], mb)
 	}
 	if w.d.Now.Before(running.Started.Add(startup(compEtcd))) || w.etcdFiles(m, p) != nil {
 		return false, false
 	}
-	if w.get(m, dataFolder(p)) != nil && w.get(m, dataFolder(p)).Member != nil {
+	if w.get(m, p.dataFolder) != nil && w.get(m, p.dataFolder).Member != nil {
 		return false, true // removed from its cluster: it exits
 	}
 	if p.flag("initial-cluster-state", "new") == "existing" {
@@ -47,13 +47,9 @@ func (w *World) stepEtcd(m *machine) (changed, done bool) {
 	return w.foundEtcd(m, p), false
 }
 
-func dataFolder(p *manifest) string {
-	return p.onHost(clean(p.flag("data-dir", "/var/lib/etcd"))) + "/member"
-}
-
 // memberOf is the member that a host's data is of, or nil.
 func (w *World) memberOf(m *machine, p *manifest) *member {
-	f := w.get(m, dataFolder(p))
+	f := w.get(m, p.dataFolder)
 	if f == nil || f.Member == nil {
 		return nil
 	}
@@ -197,7 +193,7 @@ func (w *World) startMember(m *machine, p *manifest, c *cluster, mb *member) {
 	mb.Name, mb.Host = p.flag("name", "default"), m.address
 	mb.ClientURLs = strings.Split(p.flag("advertise-client-urls", ""), ",")
 	mb.Synced = w.d.Now.Add(time.Second)
-	w.put(m, dataFolder(p), &file{Type: typeDirectory, Mode: "0700", Member: &memberRef{c.ID, mb.ID}})
+	w.put(m, p.dataFolder, &file{Type: typeDirectory, Mode: "0700", Member: &memberRef{c.ID, mb.ID}})
 }
 
 // withPeer is the member with the peer URL, or nil.
@@ -230,7 +226,7 @@ func (w *World) etcdFault(m *machine) error {
 	if err := w.etcdFiles(m, p); err != nil {
 		return err
 	}
-	f := w.get(m, dataFolder(p))
+	f := w.get(m, p.dataFolder)
 	if f == nil || f.Member == nil {
 		return errors.New("etcd has not started: it has no cluster")
 	}
@@ -250,22 +246,22 @@ func (w *World) alive(mb *member) bool {
 		return false
 	}
 	running, p := w.podOf(m, compEtcd)
-	if running == nil || w.memberOf(m, p) != mb || w.etcdFault(m) != nil {
+	if running == nil || w.d.Now.Before(running.Started.Add(startup(compEtcd))) {
 		return false
 	}
-	return !w.d.Now.Before(running.Started.Add(startup(compEtcd)))
+	return w.memberOf(m, p) == mb && w.etcdFault(m) == nil
 }
 
 // hasQuorum reports whether a majority of the voters runs.
 func (w *World) hasQuorum(c *cluster) bool {
 	voters := c.voters()
-	up := 0
+	missing := len(voters)/2 + 1
 	for _, mb := range voters {
-		if w.alive(mb) {
-			up++
+		if missing > 0 && w.alive(mb) {
+			missing--
 		}
 	}
-	return up > len(voters)/2
+	return missing == 0
 }
 
 // leader is the member that leads; leadership moves when it is gone.
@@ -313,7 +309,7 @@ func (w *World) etcdAt(m *machine, endpoint string, all []string) (*cluster, err
 	if mb.Learner {
 		return nil, errors.New("etcdserver: rpc not supported for learner")
 	}
-	return w.d.Clusters[w.get(target, dataFolder(p)).Member.Cluster], nil
+	return w.d.Clusters[w.get(target, p.dataFolder).Member.Cluster], nil
 }
 
 // externalEtcd is the etcd at endpoints outside the world.

@@ -104,13 +104,13 @@ func (e *edit) etcd() error {
 	if p == nil || e.w.memberOf(e.m, p) == nil {
 		return fmt.Errorf("%s runs no etcd member", e.m.address)
 	}
-	mb, data := e.w.memberOf(e.m, p), e.w.get(e.m, dataFolder(p))
+	mb, data := e.w.memberOf(e.m, p), e.w.get(e.m, p.dataFolder)
 	c := e.w.d.Clusters[data.Member.Cluster]
 	switch {
 	case w[0] == "member": // files are never changed: others may hold the same one
 		other, ref := *data, memberRef{Cluster: data.Member.Cluster, ID: w[1]}
 		other.Member, mb.ID = &ref, w[1]
-		e.w.put(e.m, dataFolder(p), &other)
+		e.w.put(e.m, p.dataFolder, &other)
 		return nil
 	case w[0] == "garbage":
 		mb.Garbage, err = size(w[1])

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/cache"
 )
 
 // kubelet is a kubelet's process. It is kept while the unit is active.
@@ -70,18 +71,18 @@ func (w *World) kubeletFault(m *machine) string {
 	if m.Kubelet != nil && m.Kubelet.Up {
 		return ""
 	}
-	content := w.content(w.resolve(m, kubeletConfig))
+	config := w.resolve(m, kubeletConfig)
 	if !w.hasProgram(m, "kubelet") {
 		return "Failed at step EXEC: No such file or directory"
 	}
-	if content == nil {
+	if config == nil {
 		return "open " + kubeletConfig + ": no such file or directory"
 	}
-	tree, err := parseYAML(content)
+	read := w.settingsIn(config.SHA256)
 	switch {
-	case err != nil:
-		return "failed to load kubelet config file: " + err.Error()
-	case tree["kind"] != "KubeletConfiguration":
+	case read.err != nil:
+		return "failed to load kubelet config file: " + read.err.Error()
+	case read.tree.Get("kind").AsString() != "KubeletConfiguration":
 		return "failed to load kubelet config file: no kind KubeletConfiguration"
 	case !w.active(m, "containerd"):
 		return "validate CRI v1 runtime API: no such file or directory"
@@ -91,21 +92,21 @@ func (w *World) kubeletFault(m *machine) string {
 		return "unable to load bootstrap kubeconfig: " + bootstrapConf + ": no such file or directory"
 	case w.resolve(m, kubeletConf) != nil && w.resolve(m, bootstrapConf) == nil && w.kubeletEnded(m):
 		return "part of the existing bootstrap client certificate in " + kubeletConf + " is expired"
-	case w.swap(m) && w.failsOnSwap(m, tree):
+	case w.swap(m) && w.failsOnSwap(m, read.tree):
 		return "running with swap on is not supported"
 	}
-	if ca := state.FromGo(tree).Get("authentication.x509.clientCAFile").AsString(); ca != "" && w.resolve(m, clean(ca)) == nil {
+	if ca := read.tree.Get("authentication.x509.clientCAFile").AsString(); ca != "" && w.resolve(m, clean(ca)) == nil {
 		return "unable to load client CA file " + ca
 	}
 	return ""
 }
 
 // failsOnSwap tells that a kubelet which starts refuses swap. Its flag counts before its file.
-func (w *World) failsOnSwap(m *machine, tree map[string]any) bool {
+func (w *World) failsOnSwap(m *machine, tree state.Value) bool {
 	if on, err := strconv.ParseBool(flagIn(w.content(w.resolve(m, kubeletFlags)), "fail-swap-on")); err == nil {
 		return on
 	}
-	return tree["failSwapOn"] != false
+	return !tree.Get("failSwapOn").Equal(state.Bool(false))
 }
 
 // servesCRI tells that the kubelet is answered by the containerd that runs.
@@ -183,16 +184,31 @@ func (w *World) tune(m *machine, sysctls map[string]string) {
 }
 
 // kubeletTree is the configuration that a running kubelet has read.
-func (w *World) kubeletTree(m *machine) state.Value {
-	v, known := w.trees[m.Kubelet.Config]
-	if !known {
-		if tree, err := parseYAML([]byte(w.d.Blobs[m.Kubelet.Config])); err == nil {
-			v = state.FromGo(tree)
-		}
-		w.trees[m.Kubelet.Config] = v
-	}
-	return v
+func (w *World) kubeletTree(m *machine) state.Value { return w.settingsIn(m.Kubelet.Config).tree }
+
+// settings are a configuration in YAML, or why it is none.
+type settings struct {
+	tree state.Value
+	err  error
 }
+
+// settingsIn parses the content of a file, once per content.
+func (w *World) settingsIn(digest string) settings {
+	s, known := w.settings[digest]
+	if !known {
+		s = allSettings.Of(string(w.d.Blobs[digest]))
+		w.settings[digest] = s
+	}
+	return s
+}
+
+var allSettings = cache.New(func(content string) settings {
+	tree, err := parseYAML([]byte(content))
+	if err != nil {
+		return settings{err: err}
+	}
+	return settings{tree: state.FromGo(tree)}
+})
 
 // kubeletFlag is the value of one of the flags that a running kubelet was given.
 func (w *World) kubeletFlag(m *machine, name string) string {

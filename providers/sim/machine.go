@@ -138,7 +138,16 @@ func (w *World) profile(m *machine) Profile {
 	return w.d.Profile
 }
 
-func (w *World) base(m *machine) *baseline { return w.baseline(w.profile(m)) }
+// base is the machine's baseline. It is asked for at every file: by where the profile
+// is, which is never written to, it is found without reading all of that.
+func (w *World) base(m *machine) *baseline {
+	b := w.bases[m.Profile]
+	if b == nil {
+		b = w.baseline(w.profile(m))
+		w.bases[m.Profile] = b
+	}
+	return b
+}
 
 // hostname is the host's own name: its address where that is a name,
 // otherwise one made of the address.

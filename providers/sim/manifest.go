@@ -23,10 +23,14 @@ type manifest struct {
 	labels map[string]any
 	image  string
 	args   []string // without the binary
+	// given are the flags' last values.
+	given map[string]string
 	// mounted are the host's paths, by where the first container has them.
 	mounted map[string]string
 	// demanded are the host's paths without which the kubelet does not start it.
 	demanded []string
+	// dataFolder is where on the host an etcd has its member's data.
+	dataFolder string
 	// hash stands for the kubelet's config.hash: equal for equal pods, however written.
 	hash string
 	err  error
@@ -67,12 +71,18 @@ func parseManifest(content string) *manifest {
 	if len(command) > 0 {
 		p.args = command[1:]
 	}
+	p.given = map[string]string{}
+	for _, a := range p.args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
+		p.given[name] = value
+	}
 	p.mounted = mounted(state.FromGo(spec["volumes"]), state.FromGo(c["volumeMounts"]))
 	for _, v := range state.FromGo(spec["volumes"]).AsList() {
 		if kind := v.Get("hostPath.type").AsString(); kind != "" && !strings.HasSuffix(kind, "OrCreate") {
 			p.demanded = append(p.demanded, clean(v.Get("hostPath.path").AsString()))
 		}
 	}
+	p.dataFolder = p.onHost(clean(p.flag("data-dir", "/var/lib/etcd"))) + "/member"
 	return p
 }
 
@@ -129,12 +139,8 @@ func parseYAML(content []byte) (map[string]any, error) {
 
 // arg is the last value of a flag, and whether it is given.
 func (p *manifest) arg(name string) (string, bool) {
-	for i := len(p.args) - 1; i >= 0; i-- {
-		if n, v, _ := strings.Cut(strings.TrimPrefix(p.args[i], "--"), "="); n == name {
-			return v, true
-		}
-	}
-	return "", false
+	value, ok := p.given[name]
+	return value, ok
 }
 
 // flag is arg with a default.

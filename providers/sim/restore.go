@@ -45,7 +45,7 @@ func (w *World) setAside(m *machine, dataDir, as string) (bool, error) {
 		return false, nil
 	}
 	for waited := time.Duration(0); ; waited += time.Second {
-		if running, p := w.podOf(m, compEtcd); running == nil || dataFolder(p) != from {
+		if running, p := w.podOf(m, compEtcd); running == nil || p.dataFolder != from {
 			break
 		}
 		if waited >= etcdStops {

@@ -98,7 +98,7 @@ func (w *World) stranded(m *machine) bool {
 	if m.Off || api == nil || etcd == nil || api.Exited != "" {
 		return false
 	}
-	f := w.get(m, dataFolder(p))
+	f := w.get(m, p.dataFolder)
 	return f != nil && f.Member != nil && w.memberOf(m, p) == nil
 }
 

@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
-
-	"github.com/kubewright/kubewright/state"
 )
 
 // formatVersion is the number of the world file's format.
@@ -63,8 +61,9 @@ type World struct {
 	path      string
 	d         saved
 	baselines map[Profile]*baseline
-	manifests map[string]*manifest // by SHA-256
-	trees     map[string]state.Value
+	bases     map[*Profile]*baseline // baselines, by what machines have
+	manifests map[string]*manifest   // by SHA-256
+	settings  map[string]settings    // by SHA-256
 	hashes    map[[4]string]string
 	names     map[string]string // host names and IP addresses → address
 	planes    map[string]bool   // addresses of hosts that run static pods
@@ -130,8 +129,8 @@ func Open(path string) (*World, error) {
 
 // index fills what is not kept in the file.
 func (w *World) index() {
-	w.baselines = map[Profile]*baseline{}
-	w.manifests, w.trees, w.hashes = map[string]*manifest{}, map[string]state.Value{}, map[[4]string]string{}
+	w.baselines, w.bases = map[Profile]*baseline{}, map[*Profile]*baseline{}
+	w.manifests, w.settings, w.hashes = map[string]*manifest{}, map[string]settings{}, map[[4]string]string{}
 	w.workers = map[*worker]bool{}
 	w.names, w.planes, w.pending = map[string]string{}, map[string]bool{}, map[string]bool{}
 	if w.d.Hosts == nil {
@@ -238,6 +237,7 @@ func (w *World) SetProfile(p Profile) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.d.Profile = p
+	delete(w.bases, nil)
 }
 
 // Hosts lists the addresses of all hosts, in order.
