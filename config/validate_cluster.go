@@ -68,7 +68,7 @@ func (c checker) clusterName(name string) {
 
 var (
 	repositoryPattern = regexp.MustCompile(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(?::\d{1,5})?(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
-	tagPattern        = regexp.MustCompile(`^\w[\w.-]{0,127}$`)
+	tagPattern        = regexp.MustCompile(`^\w[\w.-]*$`)
 )
 
 // repository checks a registry with an optional path.
@@ -87,7 +87,7 @@ func (c checker) repository(path, value string) {
 
 // tag checks the tag of an image.
 func (c checker) tag(path, value string) {
-	if value != "" && !tagPattern.MatchString(value) {
+	if value != "" && (len(value) > 128 || !tagPattern.MatchString(value)) {
 		c.errorf(path, "Invalid image tag", "%s is no tag of an image: letters, digits, underscores, dots and hyphens, as in \"v1.14.2\".", c.show(path, value))
 	}
 }

@@ -18,10 +18,15 @@ import (
 // Facts are validated before anything is made of them: nothing of one host
 // reaches another's commands or files but through these forms.
 var (
-	hostnameForm = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_])?$`)
-	wordForm     = regexp.MustCompile(`^[A-Za-z0-9_.+~:-]{0,128}$`)
+	hostnameForm = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?$`)
+	wordForm     = regexp.MustCompile(`^[A-Za-z0-9_.+~:-]*$`)
 	versionForm  = regexp.MustCompile(`\bv?([0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+~-]*)`)
 )
+
+// isWord tells that a host may have said this of itself where a word is expected.
+func isWord(s string) bool { return len(s) <= 128 && wordForm.MatchString(s) }
+
+func isHostname(s string) bool { return len(s) <= 254 && hostnameForm.MatchString(s) }
 
 // machines maps uname -m to Go's names of architectures.
 var machines = map[string]string{
@@ -41,18 +46,18 @@ func (r *reading) facts(began time.Time) error {
 		case "time":
 			f.ClockOffset, ok = clockOffset(value, began)
 		case "arch":
-			f.Arch, ok = value, wordForm.MatchString(value)
+			f.Arch, ok = value, isWord(value)
 			if goName := machines[value]; goName != "" {
 				f.Arch = goName
 			}
 		case "cpus":
 			f.CPUs, err = strconv.Atoi(value)
 		case "hostname":
-			f.Hostname, ok = strings.ToLower(strings.TrimSpace(value)), hostnameForm.MatchString(strings.TrimSpace(value))
+			f.Hostname, ok = strings.ToLower(strings.TrimSpace(value)), isHostname(strings.TrimSpace(value))
 		case "kernel":
-			f.Kernel, ok = value, wordForm.MatchString(value)
+			f.Kernel, ok = value, isWord(value)
 		case "boot_id":
-			f.BootID, ok = value, wordForm.MatchString(value)
+			f.BootID, ok = value, isWord(value)
 		case "memory":
 			f.MemoryBytes, err = strconv.ParseInt(value, 10, 64)
 			f.MemoryBytes *= 1024
@@ -97,7 +102,7 @@ func moment(text string) (time.Time, error) {
 // oneWord is a file's only word, if it has the form of one.
 func oneWord(content []byte) string {
 	word := strings.TrimSpace(string(content))
-	if !wordForm.MatchString(word) {
+	if !isWord(word) {
 		return ""
 	}
 	return word
@@ -108,7 +113,7 @@ func parseOSRelease(content []byte) (id, version string) {
 	for line := range strings.SplitSeq(string(content), "\n") {
 		key, value, _ := strings.Cut(line, "=")
 		value = strings.Trim(strings.TrimSpace(value), `"'`)
-		if !wordForm.MatchString(value) {
+		if !isWord(value) {
 			continue
 		}
 		switch key {
@@ -211,7 +216,7 @@ func (r *reading) units() error {
 		load, u := "", state.UnitReport{}
 		for _, line := range block {
 			key, value, _ := strings.Cut(line, "=")
-			if !wordForm.MatchString(value) {
+			if !isWord(value) {
 				return unexpected("units", line)
 			}
 			switch key {
@@ -434,7 +439,7 @@ func (r *reading) preflight() error {
 		return err
 	}
 	r.report.Preflight["cri"] = strings.Join(cri, " ")
-	if !wordForm.MatchString(r.report.Preflight["cri"]) {
+	if !isWord(r.report.Preflight["cri"]) {
 		return unexpected("cri", r.report.Preflight["cri"])
 	}
 	return r.answers("preflight", preflightKeys)

@@ -215,7 +215,7 @@ func TestParseReport(t *testing.T) {
 	}
 }
 
-// TestParseReportIsStrict: an answer of which one line is missing, doubled or
+// TestParseReportRefuses: an answer of which one line is missing, doubled or
 // changed is refused, or means the same in all that it still says.
 func TestParseReportRefuses(t *testing.T) {
 	t.Parallel()
@@ -225,6 +225,8 @@ func TestParseReportRefuses(t *testing.T) {
 		{"cpus 2", "gpus 2"},
 		{"hostname CP1.example.com", "hostname x$(reboot)"},
 		{"hostname CP1.example.com", "hostname -x"},
+		{"hostname CP1.example.com", "hostname " + strings.Repeat("x", 255)},
+		{"kernel 6.1.0-13-amd64", "kernel " + strings.Repeat("6", 129)},
 		{"81a4|6", "zzzz|6"},
 		{"|1700000000.000000000|/d", ""},
 		{"/real/b\n", ""},

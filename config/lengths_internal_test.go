@@ -1,0 +1,33 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state"
+)
+
+// TestLengths: a group of bootstrap tokens and an image's tag may be as long as
+// Kubernetes and the distribution specification have them, and no longer.
+func TestLengths(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		refuse func(c checker, length int)
+		most   int
+	}{
+		{"tag", func(c checker, length int) { c.tag("etcd.image_tag", strings.Repeat("v", length)) }, 128},
+		{"group", func(c checker, length int) {
+			c.tokenUse(BootstrapToken{Usages: []string{"authentication"}, Groups: []string{"system:bootstrappers:" + strings.Repeat("g", length)}})
+		}, 256},
+	} {
+		for _, length := range []int{1, tt.most, tt.most + 1} {
+			var out diag.Diagnostics
+			tt.refuse(checker{out: &out, minor: 36, about: state.ClusterTarget("c")}, length)
+			if out.HasErrors() != (length > tt.most) {
+				t.Errorf("a %s of %d: %v", tt.name, length, out)
+			}
+		}
+	}
+}
