@@ -64,6 +64,8 @@ func (s *session) targetsOf(flag string, addresses []string, diags *diag.Diagnos
 		case t.Type == state.TypeNode && !slices.Contains(nodes, t.String()) && s.exists(t):
 			of := slices.DeleteFunc(nodes, func(n string) bool { return !strings.HasPrefix(n, t.String()+"[") })
 			diags.Append(diag.Errorf("Address of several nodes", "-%s=%s: a single node is needed, and these are %s.", flag, a, strings.Join(of, ", ")))
+		case t.Type != state.TypeNode && s.exists(t):
+			diags.Append(diag.Errorf("Not a node", "-%s=%s: a node is needed, and this is the address of a%s %s. There are %s.%s", flag, a, map[bool]string{true: "n"}[t.Type == state.TypeAddon], t.Type, strings.Join(nodes, ", "), rotated(flag, t)))
 		case t.Type != state.TypeNode || !s.exists(t):
 			diags.Append(diag.Errorf("Unknown node", "-%s=%s: neither configuration nor state have such a node.%s There are %s.%s", flag, a, didYouMean("", a, nodes), strings.Join(nodes, ", "), departed(flag)))
 		default:
@@ -71,6 +73,14 @@ func (s *session) targetsOf(flag string, addresses []string, diags *diag.Diagnos
 		}
 	}
 	return out
+}
+
+// rotated says of a cluster that is to be replaced which parts of it can be.
+func rotated(flag string, t state.Target) string {
+	if flag != phases.ReplaceFlag || t.Type != state.TypeCluster {
+		return ""
+	}
+	return fmt.Sprintf(" Of a cluster a CA can be replaced, as in -%s=%s/ca.", flag, t)
 }
 
 // departed says of a flag that takes nodes out why a node may be unknown.

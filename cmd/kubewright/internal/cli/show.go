@@ -160,16 +160,22 @@ func (a *app) stateCommand() *cobra.Command {
 		Example: "  kubewright state list\n  kubewright state show 'node.cp[\"cp1\"]'\n  kubewright state recover",
 	})
 	cmd.AddCommand(&cobra.Command{
-		Use: "list", Short: "List the clusters, nodes and addons in the state", Args: takes(0, 0),
+		Use: "list [ADDRESS…]", Short: "List the clusters, nodes and addons in the state", Args: takes(0, -1),
 		Long: "list prints the address of each cluster, addon and node that is recorded, one per line: what -target\n" +
-			"and state show take. No host is contacted.",
-		Example: "  kubewright state list\n  kubewright -state=/srv/prod.state.json state list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+			"and state show take. With addresses it prints those alone: a cluster's with its addons, and of a block of\n" +
+			"nodes each of them. No host is contacted.",
+		Example:           "  kubewright state list\n  kubewright state list node.worker\n  kubewright -state=/srv/prod.state.json state list",
+		ValidArgsFunction: a.recordedTargets,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			st, err := a.readState(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return view.StateList(a.Stdout, st)
+			targets, err := recordedAt(st, args)
+			if err != nil {
+				return err
+			}
+			return view.StateList(a.Stdout, targets)
 		},
 	}, &cobra.Command{
 		Use: "show ADDRESS", Short: "Show what is recorded of one cluster, node, addon or item", Args: takes(1, 1),
@@ -187,13 +193,50 @@ func (a *app) stateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return view.StateShow(a.Stdout, st, address, a.options())
+			shown, err := view.StateShow(a.Stdout, st, address, a.options())
+			if err == nil && !shown {
+				return notRecorded(st, args[0])
+			}
+			return err
 		},
 	}, a.stateMoveCommand(), a.stateRemoveCommand(), a.statePullCommand(), a.statePushCommand(), a.stateRecoverCommand(), a.stateEncryptCommand(), a.stateDecryptCommand())
 	for _, c := range cmd.Commands() {
 		takesInput(c)
 	}
 	return cmd
+}
+
+// recordedAt lists what a state has at any of the addresses, or all that it has.
+func recordedAt(st *state.State, addresses []string) ([]state.Target, error) {
+	all := view.StateTargets(st)
+	if len(addresses) == 0 {
+		return all, nil
+	}
+	wanted := map[state.Target]bool{}
+	for _, a := range addresses {
+		of, err := state.ParseTarget(a)
+		if err != nil {
+			return nil, err
+		}
+		covered := slices.DeleteFunc(slices.Clone(all), func(t state.Target) bool { return !of.Covers(t) })
+		if len(covered) == 0 {
+			return nil, notRecorded(st, a)
+		}
+		for _, t := range covered {
+			wanted[t] = true
+		}
+	}
+	return slices.DeleteFunc(all, func(t state.Target) bool { return !wanted[t] }), nil
+}
+
+// notRecorded refuses an address at which a state has nothing.
+func notRecorded(st *state.State, address string) error {
+	var names []string
+	for _, t := range view.StateTargets(st) {
+		names = append(names, t.String())
+	}
+	return &diagError{diag.Diagnostics{diag.Errorf("Nothing recorded", "The state has nothing at %s.%s "+
+		"kubewright state list prints what it has.", address, didYouMean("", address, names))}}
 }
 
 func (a *app) graphCommand() *cobra.Command {

@@ -30,7 +30,7 @@ func StateJSON(w io.Writer, st *state.State) error {
 		Values  tree                   `json:"values"`
 	}
 	resources := []resource{}
-	for _, t := range targetsOf(st) {
+	for _, t := range StateTargets(st) {
 		r := resource{Address: t.String(), Mode: "managed", Type: t.Type, Name: t.Name, Node: st.Nodes[t], Values: tree{}}
 		if t.Keyed {
 			r.Index = &t.Key

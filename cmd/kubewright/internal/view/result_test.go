@@ -156,13 +156,20 @@ func TestState(t *testing.T) {
 	st := recordedState()
 	o := view.Options{Width: 80}
 	golden(t, "state.txt", printed(t, func(w io.Writer) error { return view.State(w, st, o) }))
-	golden(t, "state.list.txt", printed(t, func(w io.Writer) error { return view.StateList(w, st) }))
+	golden(t, "state.list.txt", printed(t, func(w io.Writer) error { return view.StateList(w, view.StateTargets(st)) }))
 	golden(t, "state.json", printed(t, func(w io.Writer) error { return view.StateJSON(w, st) }))
-	golden(t, "state.show.txt", printed(t, func(w io.Writer) error { return view.StateShow(w, st, addr(cp1, "control-plane", ""), o) })+
-		printed(t, func(w io.Writer) error {
-			return view.StateShow(w, st, addr(cp1, "control-plane", manifests+"kube-apiserver.yaml").WithField("image"), o)
-		})+printed(t, func(w io.Writer) error { return view.StateShow(w, st, state.Address{Target: cp1}, o) }))
-	if err := view.StateShow(io.Discard, st, addr(cp2, "certs", ""), o); err == nil {
+	shown := func(a state.Address) string {
+		return printed(t, func(w io.Writer) error {
+			there, err := view.StateShow(w, st, a, o)
+			if !there {
+				t.Errorf("%s is said not to be recorded", a)
+			}
+			return err
+		})
+	}
+	golden(t, "state.show.txt", shown(addr(cp1, "control-plane", ""))+
+		shown(addr(cp1, "control-plane", manifests+"kube-apiserver.yaml").WithField("image"))+shown(state.Address{Target: cp1}))
+	if there, err := view.StateShow(io.Discard, st, addr(cp2, "certs", ""), o); there || err != nil {
 		t.Error("nothing is recorded there, and nobody says so")
 	}
 	golden(t, "outputs.list.txt", printed(t, func(w io.Writer) error { return view.OutputList(w, st.Outputs, o) })+

@@ -95,7 +95,7 @@ func hcl(v state.Value, indent string) string {
 // State prints what is recorded, by resource.
 func State(w io.Writer, st *state.State, o Options) error {
 	p := newPage(o)
-	targets := targetsOf(st)
+	targets := StateTargets(st)
 	if len(targets) == 0 {
 		p.line("The state is empty: nothing is there, or nothing was applied yet.")
 	}
@@ -110,21 +110,20 @@ func State(w io.Writer, st *state.State, o Options) error {
 	return p.flush(w)
 }
 
-// StateList prints the addresses of what is recorded, one per line.
-func StateList(w io.Writer, st *state.State) error {
+// StateList prints addresses, one per line.
+func StateList(w io.Writer, targets []state.Target) error {
 	p := newPage(Options{})
-	for _, t := range targetsOf(st) {
+	for _, t := range targets {
 		p.line(Clean(t.String()))
 	}
 	return p.flush(w)
 }
 
 // StateShow prints what is recorded at an address: a resource with all its
-// items, or an item with all its attributes.
-func StateShow(w io.Writer, st *state.State, a state.Address, o Options) error {
+// items, or an item with all its attributes. It reports whether there is anything.
+func StateShow(w io.Writer, st *state.State, a state.Address, o Options) (shown bool, err error) {
 	p := newPage(o)
-	var shown bool
-	if a.Phase == "" && slices.Contains(targetsOf(st), a.Target) {
+	if a.Phase == "" && slices.Contains(StateTargets(st), a.Target) {
 		shown = true
 		p.recorded(st, a.Target)
 	}
@@ -141,14 +140,11 @@ func StateShow(w io.Writer, st *state.State, a state.Address, o Options) error {
 		p.line(hcl(v, ""))
 		p.line()
 	}
-	if !shown {
-		return fmt.Errorf("nothing is recorded at %s; kubewright state list names what is", a)
-	}
-	return p.flush(w)
+	return shown, p.flush(w)
 }
 
-// targetsOf lists clusters, their addons and nodes, in this order.
-func targetsOf(st *state.State) []state.Target {
+// StateTargets lists the clusters, addons and nodes of a state, in this order.
+func StateTargets(st *state.State) []state.Target {
 	seen := map[state.Target]bool{}
 	for label := range st.Clusters {
 		seen[state.ClusterTarget(label)] = true
