@@ -2,10 +2,13 @@ package kubeadm
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -35,5 +38,73 @@ func TestMarshalYAML(t *testing.T) {
 		if err != nil || wantErr != nil || string(got) != string(want) {
 			t.Errorf("%s is written as\n%s(%v), want\n%s(%v)", name, got, err, want, wantErr)
 		}
+	}
+}
+
+// TestPodYAML: nothing of a pod is lost on the detour through protobuf, whichever of its
+// fields is set.
+func TestPodYAML(t *testing.T) {
+	t.Parallel()
+	var pod corev1.Pod
+	compare := func(what string) {
+		got, err := podYAML(&pod)
+		want, wantErr := marshalYAML(pod)
+		if err != nil || wantErr != nil || string(got) != string(want) {
+			t.Errorf("%s is written as\n%s(%v), want\n%s(%v)", what, got, err, want, wantErr)
+		}
+	}
+	fields := reflect.ValueOf(&pod.Spec).Elem()
+	for i := range fields.NumField() {
+		pod = corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}}
+		fill(fields.Field(i))
+		compare(fields.Type().Field(i).Name)
+	}
+	fill(reflect.ValueOf(&pod).Elem())
+	compare("a pod with everything")
+}
+
+// fill sets everything that a value holds.
+func fill(v reflect.Value) {
+	switch x := v.Addr().Interface().(type) {
+	case *resource.Quantity:
+		*x = resource.MustParse("250m")
+		return
+	case *metav1.Time:
+		*x = metav1.Unix(1_700_000_000, 0)
+		return
+	case *metav1.FieldsV1: // JSON of its own
+		x.Raw = []byte("{}")
+		return
+	case *intstr.IntOrString:
+		*x = intstr.FromString("80")
+		return
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint8, reflect.Uint64:
+		v.SetUint(7)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	default:
+		panic("a pod holds a " + v.Type().String())
 	}
 }

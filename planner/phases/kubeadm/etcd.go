@@ -33,7 +33,7 @@ func EtcdPod(in Input, initialCluster string, existing bool) ([]byte, error) {
 	if existing {
 		joining(&pod)
 	}
-	return marshalYAML(pod)
+	return podYAML(&pod)
 }
 
 // joining says in a pod's command line that its member joins. It does so behind the

@@ -186,7 +186,7 @@ func (v *view) renderPod(pod corev1.Pod) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return marshalYAML(patched)
+	return podYAML(&patched)
 }
 
 func (v *view) patchPod(pod corev1.Pod) (corev1.Pod, error) {
