@@ -215,15 +215,15 @@ func TestRefused(t *testing.T) {
 // TestNoImages: archives that hold something else are told apart.
 func TestNoImages(t *testing.T) {
 	t.Parallel()
-	many := map[string][]byte{}
+	many, document := map[string][]byte{}, bytes.Repeat([]byte("["), 4<<20)
 	for i := range 17 {
-		many["blobs/"+strconv.Itoa(i)] = bytes.Repeat([]byte("["), 4<<20)
+		many["blobs/"+strconv.Itoa(i)] = document
 	}
 	dir := write(t, artifactstest.Folder{
 		"images/a.tgz": artifactstest.Archive(map[string][]byte{"manifest.json": []byte("[1")}),
 		"images/b.tgz": artifactstest.Archive(map[string][]byte{"index.json": []byte("{]")}),
 		"images/c.tgz": artifactstest.Archive(map[string][]byte{"layer": []byte("x")}),
-		"images/d.tgz": artifactstest.Archive(many),
+		"images/d.tgz": artifactstest.LargeArchive(many),
 	})
 	_, diags := artifacts.Read(dir, dir, state.Source{}, &artifacts.Memory{})
 	var got []string

@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -61,17 +62,27 @@ func Program(arch, text string) []byte {
 }
 
 // Archive is a tar.gz of files with mode 0755.
-func Archive(files map[string][]byte) []byte {
+func Archive(files map[string][]byte) []byte { return archive(files, gzip.DefaultCompression) }
+
+// LargeArchive is an Archive of tens of megabytes, which is made in a third of the time.
+func LargeArchive(files map[string][]byte) []byte { return archive(files, gzip.BestSpeed) }
+
+func archive(files map[string][]byte, level int) []byte {
 	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	_, _ = z.Write(tarOf(files))
+	z, _ := gzip.NewWriterLevel(&out, level) // which is one
+	writeTar(z, files)
 	_ = z.Close()
 	return out.Bytes()
 }
 
 func tarOf(files map[string][]byte) []byte {
 	var out bytes.Buffer
-	w := tar.NewWriter(&out)
+	writeTar(&out, files)
+	return out.Bytes()
+}
+
+func writeTar(to io.Writer, files map[string][]byte) {
+	w := tar.NewWriter(to)
 	var names []string
 	for name := range files {
 		names = append(names, name)
@@ -82,7 +93,6 @@ func tarOf(files map[string][]byte) []byte {
 		_, _ = w.Write(files[name])
 	}
 	_ = w.Close()
-	return out.Bytes()
 }
 
 // Image is what docker save makes of an image, with these names.
