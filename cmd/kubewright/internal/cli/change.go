@@ -65,7 +65,7 @@ func (s *session) targetsOf(flag string, addresses []string, diags *diag.Diagnos
 			of := slices.DeleteFunc(nodes, func(n string) bool { return !strings.HasPrefix(n, t.String()+"[") })
 			diags.Append(diag.Errorf("Address of several nodes", "-%s=%s: a single node is needed, and these are %s.", flag, a, strings.Join(of, ", ")))
 		case t.Type != state.TypeNode && s.exists(t):
-			diags.Append(diag.Errorf("Not a node", "-%s=%s: a node is needed, and this is the address of a%s %s. There are %s.%s", flag, a, map[bool]string{true: "n"}[t.Type == state.TypeAddon], t.Type, strings.Join(nodes, ", "), rotated(flag, t)))
+			diags.Append(diag.Errorf("Not a node", "-%s=%s: a node is needed, and this %s is none. There are %s.%s", flag, a, t.Type, strings.Join(nodes, ", "), rotated(flag, t)))
 		case t.Type != state.TypeNode || !s.exists(t):
 			diags.Append(diag.Errorf("Unknown node", "-%s=%s: neither configuration nor state have such a node.%s There are %s.%s", flag, a, didYouMean("", a, nodes), strings.Join(nodes, ", "), departed(flag)))
 		default:
