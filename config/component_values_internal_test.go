@@ -71,6 +71,7 @@ func TestComponentValues(t *testing.T) {
 		{36, "kube-apiserver", "bind-address", "", ""},
 		{36, "kube-apiserver", "tls-sni-cert-key", "a.crt,a.key:*.example.com,b", ""},
 		{36, "kube-apiserver", "tls-sni-cert-key", "a.crt,a.key:", "CERTIFICATE,KEY"},
+		{36, "kube-apiserver", "tls-min-version", "VersionTLS14", "It knows VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13."},
 		{36, "kube-apiserver", "feature-gates", "kube: AllAlpha = 0", "has no feature gate"},
 		{36, "kube-apiserver", "feature-gates", "AllAlpha = 0,,kube:AllBeta=F", ""},
 		{36, "kube-apiserver", "feature-gates", "AllAlpha=no", "is not NAME=true or NAME=false"},

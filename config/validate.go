@@ -163,12 +163,15 @@ func didYouMean(given string, names []string) string {
 	return ""
 }
 
-// didYouMeanOr is a sentence: what was probably meant, or what else to do.
+// didYouMeanOr is a sentence: what was probably meant, or what else to do, also where
+// several names are as near: of VersionTLS14 nobody can tell which version was meant.
 func didYouMeanOr(given string, names []string, otherwise string) string {
-	if s := didYouMean(given, names); s != "" {
-		return s
+	near := Nearest(given, names)
+	as := func(name string) int { return editDistance(strings.ToLower(given), strings.ToLower(name)) }
+	if near == "" || slices.ContainsFunc(names, func(n string) bool { return n != near && as(n) <= as(near) }) {
+		return " " + otherwise
 	}
-	return " " + otherwise
+	return didYouMean(given, names)
 }
 
 // reasons joins what the API machinery's checks found, without the regular
