@@ -73,7 +73,7 @@ func fill(v reflect.Value) {
 		*x = metav1.Unix(1_700_000_000, 0)
 		return
 	case *metav1.FieldsV1: // JSON of its own
-		x.Raw = []byte("{}")
+		x.SetRawString("{}")
 		return
 	case *intstr.IntOrString:
 		*x = intstr.FromString("80")
