@@ -53,12 +53,15 @@ type Selector struct {
 	Members []state.Target
 }
 
-// Matches reports whether the step with the address is selected.
+// Matches reports whether the step with the address is selected. A cluster stands for
+// its addons, and a block of nodes for each of them.
 func (s Selector) Matches(step state.Address) bool {
 	if s.Phase != "" && s.Phase != step.Phase || s.Waypoint != "" && s.Waypoint != step.Waypoint {
 		return false
 	}
-	return s.Target.IsZero() || s.Target.Covers(step.Target) || slices.Contains(s.Members, step.Target)
+	return s.Target.IsZero() || s.Target == step.Target || slices.Contains(s.Members, step.Target) ||
+		s.Target.Type == state.TypeCluster && step.Target.Type == state.TypeAddon && step.Target.Name == s.Target.Name ||
+		s.Target.Type == state.TypeNode && !s.Target.Keyed && step.Target.Type == state.TypeNode && step.Target.Name == s.Target.Name
 }
 
 // String is the selector as it is written: an address or the name of a phase.

@@ -62,14 +62,6 @@ func (t Target) String() string {
 // IsZero reports whether the target is unset.
 func (t Target) IsZero() bool { return t == Target{} }
 
-// Covers tells that what is said of t is said of the other too: of itself, of a cluster's
-// addons, and of each node of a block.
-func (t Target) Covers(other Target) bool {
-	return t == other ||
-		t.Type == TypeCluster && other.Type == TypeAddon && other.Name == t.Name ||
-		t.Type == TypeNode && !t.Keyed && other.Type == TypeNode && other.Name == t.Name
-}
-
 // MarshalText implements encoding.TextMarshaler.
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 

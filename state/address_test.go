@@ -195,32 +195,6 @@ func FuzzParseAddress(f *testing.F) {
 	})
 }
 
-// TestCovers: a cluster stands for its addons, a block of nodes for each of them, and
-// what is alone for itself.
-func TestCovers(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		target, other string
-		covers        bool
-	}{
-		{"cluster.prod", "cluster.prod", true},
-		{"cluster.prod", `cluster.prod.addon["cni"]`, true},
-		{"cluster.prod", `cluster.test.addon["cni"]`, false},
-		{"cluster.prod", "node.prod", false},
-		{`cluster.prod.addon["cni"]`, "cluster.prod", false},
-		{"node.cp", `node.cp["a"]`, true},
-		{"node.cp", `node.cp2["a"]`, false},
-		{`node.cp["a"]`, `node.cp["b"]`, false},
-		{`node.cp["a"]`, "node.cp", false},
-	} {
-		a, err := state.ParseTarget(tt.target)
-		b, other := state.ParseTarget(tt.other)
-		if err != nil || other != nil || a.Covers(b) != tt.covers {
-			t.Errorf("%s covers %s: %t, %v, %v", tt.target, tt.other, a.Covers(b), err, other)
-		}
-	}
-}
-
 // TestSortByAddress: the order is that of Compare, and what has one address keeps its own.
 func TestSortByAddress(t *testing.T) {
 	t.Parallel()

@@ -162,8 +162,8 @@ func (a *app) stateCommand() *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use: "list [ADDRESS…]", Short: "List the clusters, nodes and addons in the state", Args: takes(0, -1),
 		Long: "list prints the address of each cluster, addon and node that is recorded, one per line: what -target\n" +
-			"and state show take. With addresses it prints those alone: a cluster's with its addons, and of a block of\n" +
-			"nodes each of them. No host is contacted.",
+			"and state show take. With addresses it prints those alone: a cluster with its nodes and addons, as state\n" +
+			"rm forgets it, and of a block of nodes each of them. No host is contacted.",
 		Example:           "  kubewright state list\n  kubewright state list node.worker\n  kubewright -state=/srv/prod.state.json state list",
 		ValidArgsFunction: a.recordedTargets,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -171,9 +171,13 @@ func (a *app) stateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			targets, err := recordedAt(st, args)
-			if err != nil {
-				return err
+			targets := view.StateTargets(st)
+			if len(args) > 0 {
+				wanted, err := spokenOf(st, args)
+				if err != nil {
+					return err
+				}
+				targets = slices.DeleteFunc(targets, func(t state.Target) bool { return !slices.Contains(wanted, t) })
 			}
 			return view.StateList(a.Stdout, targets)
 		},
@@ -195,7 +199,7 @@ func (a *app) stateCommand() *cobra.Command {
 			}
 			shown, err := view.StateShow(a.Stdout, st, address, a.options())
 			if err == nil && !shown {
-				return notRecorded(st, args[0])
+				return notRecorded(st, address)
 			}
 			return err
 		},
@@ -206,37 +210,12 @@ func (a *app) stateCommand() *cobra.Command {
 	return cmd
 }
 
-// recordedAt lists what a state has at any of the addresses, or all that it has.
-func recordedAt(st *state.State, addresses []string) ([]state.Target, error) {
-	all := view.StateTargets(st)
-	if len(addresses) == 0 {
-		return all, nil
-	}
-	wanted := map[state.Target]bool{}
-	for _, a := range addresses {
-		of, err := state.ParseTarget(a)
-		if err != nil {
-			return nil, err
-		}
-		covered := slices.DeleteFunc(slices.Clone(all), func(t state.Target) bool { return !of.Covers(t) })
-		if len(covered) == 0 {
-			return nil, notRecorded(st, a)
-		}
-		for _, t := range covered {
-			wanted[t] = true
-		}
-	}
-	return slices.DeleteFunc(all, func(t state.Target) bool { return !wanted[t] }), nil
-}
-
 // notRecorded refuses an address at which a state has nothing.
-func notRecorded(st *state.State, address string) error {
-	var names []string
-	for _, t := range view.StateTargets(st) {
-		names = append(names, t.String())
+func notRecorded(st *state.State, a state.Address) error {
+	if _, err := recordedTarget(st, a.Target.String()); err != nil {
+		return err
 	}
-	return &diagError{diag.Diagnostics{diag.Errorf("Nothing recorded", "The state has nothing at %s.%s "+
-		"kubewright state list prints what it has.", address, didYouMean("", address, names))}}
+	return &diagError{diag.Diagnostics{diag.Errorf("Not in the state", "The state has nothing at %s. kubewright state list prints what it has.", a)}}
 }
 
 func (a *app) graphCommand() *cobra.Command {

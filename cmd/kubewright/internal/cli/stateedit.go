@@ -80,12 +80,12 @@ func (s *session) save(ctx context.Context, st *state.State) error {
 
 // recordedTarget is an address of the command line that the state has to have. A
 // node block's name alone is each of its nodes.
-func (s *session) recordedTarget(text string) ([]state.Target, error) {
+func recordedTarget(st *state.State, text string) ([]state.Target, error) {
 	t, err := state.ParseTarget(text)
 	if err != nil {
 		return nil, &diagError{diag.Diagnostics{diag.Errorf("Invalid address", "%s", sentence(err.Error()))}}
 	}
-	all := known(&config.Config{}, s.recorded)
+	all := known(&config.Config{}, st)
 	var out []state.Target
 	var names []string
 	for _, k := range all {
@@ -143,7 +143,7 @@ func (a *app) stateMoveCommand() *cobra.Command {
 // would make.
 func (s *session) moves(source, destination string) ([]state.Moved, error) {
 	const summary = "Cannot be moved"
-	from, err := s.recordedTarget(source)
+	from, err := recordedTarget(s.recorded, source)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (a *app) stateRemoveCommand() *cobra.Command {
 			if err := s.there(); err != nil {
 				return err
 			}
-			left, err := s.leaving(args)
+			left, err := spokenOf(s.recorded, args)
 			if err != nil {
 				return err
 			}
@@ -222,12 +222,12 @@ func (a *app) stateRemoveCommand() *cobra.Command {
 	return cmd
 }
 
-// leaving are the targets that the addresses speak of; a cluster is meant with its
+// spokenOf are the targets that the addresses speak of; a cluster is meant with its
 // nodes and addons.
-func (s *session) leaving(addresses []string) ([]state.Target, error) {
+func spokenOf(st *state.State, addresses []string) ([]state.Target, error) {
 	var out []state.Target
 	for _, text := range addresses {
-		targets, err := s.recordedTarget(text)
+		targets, err := recordedTarget(st, text)
 		if err != nil {
 			return nil, err
 		}
@@ -236,8 +236,8 @@ func (s *session) leaving(addresses []string) ([]state.Target, error) {
 			if t.Type != state.TypeCluster {
 				continue
 			}
-			for _, k := range known(&config.Config{}, s.recorded) {
-				if n := s.recorded.Nodes[k]; n != nil && n.Cluster == t.Name || k.Type == state.TypeAddon && k.Name == t.Name {
+			for _, k := range known(&config.Config{}, st) {
+				if n := st.Nodes[k]; n != nil && n.Cluster == t.Name || k.Type == state.TypeAddon && k.Name == t.Name {
 					out = append(out, k)
 				}
 			}
