@@ -69,7 +69,11 @@ func (v *View) traitsAfter(t state.Target) map[string]string {
 		}
 	}
 	if n := v.find(t); n != nil {
-		return traits{"cluster": n.cluster.Label, "role": string(n.Role), "name": n.name, "address": n.Address}.known()
+		own := traits{"cluster": n.cluster.Label, "role": string(n.Role), "name": n.name, "address": n.Address}
+		if !slices.Equal(n.AdvertiseAddresses, []string{n.Address}) {
+			own["advertise_addresses"] = strings.Join(n.AdvertiseAddresses, ",")
+		}
+		return own.known()
 	}
 	return nil
 }

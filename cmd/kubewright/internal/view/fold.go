@@ -19,7 +19,7 @@ func (p *page) blocks(resources []resource) {
 	nodes, mirrors := split(resources, p.full)
 	groups := p.fold(nodes)
 	last := lastNode(groups)
-	seen := map[string]string{}
+	seen := newMemory()
 	for i, g := range groups {
 		first := p.elide(g[0], seen)
 		for _, c := range first.comments {
@@ -41,19 +41,20 @@ func (p *page) blocks(resources []resource) {
 	}
 }
 
-// elide takes out of a new node what is the same on a new node printed before,
-// up to names and addresses, and says where to look. Seen remembers, by text,
-// where everything was first.
-func (p *page) elide(r resource, seen map[string]string) resource {
-	if r.Action != planner.Create || r.Target.Type != state.TypeNode || p.full {
+// elide takes out of a new node what is the same on a node printed before, up to names
+// and addresses, and says where to look. A new item that is not the same shows what it
+// differs in.
+func (p *page) elide(r resource, seen *memory) resource {
+	if r.Target.Type != state.TypeNode || p.full {
 		return r
 	}
-	m := memory{own: replacer(r.names.all, "<self>"), title: r.names.title, seen: seen}
+	own := replacer(r.names.all, "<self>")
 	var kept []entry
 	var same tallyOf
 	for _, ph := range r.entry.kids {
-		rest, gone := m.split(ph)
+		rest, gone := p.split(r, own, ph, seen)
 		switch {
+		case r.Action != planner.Create:
 		case ph.block && len(rest) == 0 && len(gone.where) == 1:
 			same.add(gone.where[0], ph.head)
 			continue
@@ -62,7 +63,14 @@ func (p *page) elide(r resource, seen map[string]string) resource {
 				rest = append(rest, asOn(plural(len(gone.what[first]), "item"), first))
 			}
 			ph.kids = rest
+			kept = append(kept, ph)
+			continue
 		}
+		kids := make([]entry, len(ph.kids))
+		for i, it := range ph.kids {
+			kids[i] = seen.compared(p, r, own, ph, it)
+		}
+		ph.kids = kids
 		kept = append(kept, ph)
 	}
 	for _, first := range same.where {
@@ -76,27 +84,15 @@ func asOn(what, first string) entry {
 	return entry{comment: true, indented: true, text: "# (" + what + " as on " + first + ")"}
 }
 
-// memory is what was printed of new nodes so far.
-type memory struct {
-	own   func(string) string
-	title string
-	seen  map[string]string
-}
-
-// split separates the items of a phase that are new from those that were seen
-// on another node, and remembers the new ones.
-func (m memory) split(ph entry) (rest []entry, gone tallyOf) {
+// split separates the items of a phase that are new from those that were shown on
+// another node with the same content, and remembers the new ones.
+func (p *page) split(r resource, own func(string) string, ph entry, seen *memory) (rest []entry, gone tallyOf) {
 	for _, it := range ph.kids {
-		text := newPage(Options{Width: 1 << 20})
-		text.print([]entry{plainEntry(it)}, 0)
-		shape := ph.head + "\n" + m.own(text.String())
-		first, ok := m.seen[shape]
-		if ok && first != m.title {
-			gone.add(first, it.head)
+		if where, ok := seen.place(r, own, ph, it); ok {
+			gone.add(where, it.head)
 			continue
 		}
-		m.seen[shape] = m.title
-		rest = append(rest, it)
+		rest = append(rest, seen.compared(p, r, own, ph, it))
 	}
 	return rest, gone
 }
@@ -200,7 +196,7 @@ func (p *page) shape(r resource, other words) string {
 	}
 	text.print([]entry{plainEntry(r.entry)}, 0)
 	own := replacer(r.names.all, "<self>")
-	lines := strings.Split(text.String(), "\n")
+	lines := append(strings.Split(text.String(), "\n"), contents(r.entry)...)
 	for i, line := range lines {
 		line = own(line)
 		if strings.HasPrefix(strings.TrimSpace(line), "#") {
@@ -246,6 +242,7 @@ func namesOf(plan *planIndex, c planner.ResourceChange) names {
 		}
 	}
 	add(n.title)
+	add(strings.ReplaceAll(n.title, `"`, `\"`)) // as JSON has it
 	if c.Target.Keyed {
 		n.title = Clean(c.Target.Key)
 		if strings.Trim(n.title, "0123456789") != "" { // a number may stand for anything: 2 lines, mode 0644
@@ -254,6 +251,9 @@ func namesOf(plan *planIndex, c planner.ResourceChange) names {
 	}
 	address, _, _ := strings.Cut(Clean(c.Note), ",")
 	add(address)
+	for a := range strings.SplitSeq(Clean(c.After["advertise_addresses"]), ",") {
+		add(a)
+	}
 	for _, i := range plan.stepsOf[c.Target] {
 		for _, op := range plan.Steps[i].Operations {
 			add(Clean(nodeName(op)))

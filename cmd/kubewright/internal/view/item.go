@@ -95,7 +95,7 @@ func (p *page) item(it item, attributes bool) entry {
 		return e
 	}
 	if it.Action == planner.Create {
-		e.text = it.gist()
+		e.text, e.of = it.gist(), &it.Change
 	}
 	return e
 }

@@ -200,7 +200,7 @@ func (m *markdownPage) details(r *review) {
 	slices.SortStableFunc(groups, func(a, b []resource) int {
 		return cmp.Compare(rank[a[0].Target.String()], rank[b[0].Target.String()])
 	})
-	seen := map[string]string{}
+	seen := newMemory()
 	for i, g := range groups {
 		first := p.elide(g[0], seen)
 		title := "<code>" + mdEntities(g[0].Target.String()) + "</code> " + mdText(verdict(g[0].ResourceChange))

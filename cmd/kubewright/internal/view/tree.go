@@ -27,6 +27,8 @@ type entry struct {
 	// comment makes the entry a comment line: text, at the column of symbols,
 	// or of text when indented.
 	comment, indented bool
+	// of is the change of a new item that the entry shows in brief.
+	of *planner.Change
 }
 
 type bodyLine struct {
