@@ -27,7 +27,8 @@ const RenewalDue = "renewal_due"
 const CASerial = "ca_serial"
 
 // StaleFiles is the attribute of a static pod that runs as it was before these
-// files were written, and of the kubeconfig of a kubelet that does. It is never wanted.
+// files were written, of the kubeconfig of a kubelet that does, and of the DaemonSet of
+// kube-proxy, whose pods do. It is never wanted.
 const StaleFiles = "stale_files"
 
 // OnlyRereads tells that nothing of an item changes but that who uses it reads
@@ -215,11 +216,9 @@ func compareItem(want *state.Item, have state.Value) []AttributeChange {
 			w.compare(state.JoinPath("", key), want.Attributes.AsMap()[key], have.AsMap()[key])
 		}
 	}
-	if !want.Partial {
-		for _, key := range missing(want.Attributes, have) {
-			if want.Class(key) == state.Bound {
-				out = append(out, AttributeChange{Path: state.JoinPath("", key), Before: have.AsMap()[key]})
-			}
+	for _, key := range missing(want.Attributes, have) {
+		if (!want.Partial || key == StaleFiles) && want.Class(key) == state.Bound {
+			out = append(out, AttributeChange{Path: state.JoinPath("", key), Before: have.AsMap()[key]})
 		}
 	}
 	return out

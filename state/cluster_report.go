@@ -65,6 +65,9 @@ var ClusterInfo = ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kub
 // ClusterInfoKey is where in ClusterInfo's data the kubeconfig is.
 const ClusterInfoKey = "kubeconfig"
 
+// KubeProxyConfig is the ConfigMap that kube-proxy reads when it starts (kubeadm).
+var KubeProxyConfig = ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "kube-proxy"}
+
 // ClusterReport is what API and etcd of one cluster show.
 type ClusterReport struct {
 	// Version is the API server's gitVersion.
@@ -90,6 +93,9 @@ type ClusterReport struct {
 	// they were, and that these are all.
 	TokenSecrets []TokenSecret
 	TokensSeen   bool
+	// StaleProxies are the nodes, in order, whose pod of kube-proxy was made before the
+	// ConfigMap KubeProxyConfig was last written, where that was asked for.
+	StaleProxies []string
 	// Deprecated are APIs that go and that any API server was asked for, where that
 	// was asked; DeprecatedUnread tells of API servers that did not answer.
 	Deprecated       []DeprecatedAPI

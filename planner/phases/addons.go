@@ -16,7 +16,7 @@ import (
 var addons = phase{
 	name:         addonPhase,
 	clusterItems: func(c *cluster) []state.Item { return append(c.objectItems(addonPhase), c.userAddons()...) },
-	clusterStep:  objectStep,
+	clusterStep:  addonStep,
 	clusterNeeds: func(c *cluster) []state.Address {
 		if c.up != nil {
 			return c.afterPlanes()

@@ -248,7 +248,7 @@ func (b *builder) restartProxies(c *cluster) state.Address {
 	}
 	b.draft.Steps = append(b.draft.Steps, planner.Step{
 		ID: id, Phase: addonPhase, Target: c.target, Action: planner.Update, Via: c.seat,
-		Impact: "restarts kube-proxy, one node after another; connections that are set up stay",
+		Impact: restartsProxies,
 		Operations: append(c.seatNode().reached(), planner.RestartPods{
 			Kind: "DaemonSet", Namespace: "kube-system", Name: "kube-proxy", Mark: c.sharedURL(), Timeout: proxyRestart,
 		}),
@@ -256,6 +256,9 @@ func (b *builder) restartProxies(c *cluster) state.Address {
 	b.draft.Edges[id] = []state.Address{step(c.target, addonPhase)}
 	return id
 }
+
+// restartsProxies is what a restart of kube-proxy means to users of the cluster.
+const restartsProxies = "restarts kube-proxy, one node after another; connections that are set up stay"
 
 // proxyRestart bounds the restart of kube-proxy on all nodes.
 const proxyRestart = 10 * time.Minute

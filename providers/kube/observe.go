@@ -52,6 +52,7 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 	var nodes *corev1.NodeList
 	var pods *corev1.PodList
 	var mu sync.Mutex
+	written := map[state.ObjectRef]time.Time{}
 	whole := ctx
 	eg, ctx := errgroup.WithContext(ctx)
 	eg.SetLimit(concurrentReads)
@@ -63,13 +64,13 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 	}
 	for _, ref := range q.Objects {
 		eg.Go(func() error {
-			v, err := a.read(ctx, s, ref)
+			v, at, err := a.readWritten(ctx, s, ref)
 			if err != nil || v.IsNull() {
 				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			report.Objects[ref] = v
+			report.Objects[ref], written[ref] = v, at
 			return nil
 		})
 	}
@@ -81,6 +82,7 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 		report.Nodes[nodes.Items[i].Name] = nodeReport(&nodes.Items[i])
 	}
 	countPods(report, pods)
+	report.StaleProxies = staleProxies(pods, written[state.KubeProxyConfig])
 	return report, observePods(whole, s, report, pods, q.Drained(report.Nodes))
 }
 
@@ -122,16 +124,23 @@ func (a *API) Object(ctx context.Context, ref state.ObjectRef) (state.Value, err
 
 // read fetches one object without its managedFields; null when it does not exist.
 func (a *API) read(ctx context.Context, s *session, ref state.ObjectRef) (state.Value, error) {
+	v, _, err := a.readWritten(ctx, s, ref)
+	return v, err
+}
+
+// readWritten is read, with the time at which the object's data was last written.
+func (a *API) readWritten(ctx context.Context, s *session, ref state.ObjectRef) (state.Value, time.Time, error) {
 	client, err := a.resource(ctx, s, ref)
 	if err != nil {
-		return state.Value{}, ignoreAbsent(err)
+		return state.Value{}, time.Time{}, ignoreAbsent(err)
 	}
 	u, err := client.Get(ctx, ref.Name, metav1.GetOptions{})
 	if err != nil {
-		return state.Value{}, ignoreAbsent(err)
+		return state.Value{}, time.Time{}, ignoreAbsent(err)
 	}
+	at := dataWritten(u.GetManagedFields())
 	u.SetManagedFields(nil)
-	return state.FromGo(u.Object), nil
+	return state.FromGo(u.Object), at, nil
 }
 
 // ignoreAbsent drops the error that says that an object, or its kind, does not exist.

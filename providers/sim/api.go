@@ -87,6 +87,9 @@ func (a *api) Observe(ctx context.Context, q state.ClusterQuery) (*state.Cluster
 			r.Nodes[name] = w.nodeReport(c, name)
 		}
 		r.StaticPods = w.staticPods(c)
+		if slices.Contains(q.Objects, state.KubeProxyConfig) {
+			r.StaleProxies = w.staleProxies(c)
+		}
 		if q.TokenSecrets {
 			r.TokenSecrets, r.TokensSeen = c.tokenSecrets(), true
 		}
@@ -270,6 +273,7 @@ func (a *api) Restart(ctx context.Context, op planner.RestartPods) error {
 			o.Trusts = roots
 		}
 		w.issueTokens(c, o)
+		w.rollProxies(c, ref)
 		return nil
 	})
 }

@@ -31,6 +31,9 @@ func (w *World) apply(c *cluster, ref state.ObjectRef, wanted state.Value) {
 	if !before.Equal(o.Live) {
 		w.touch(c, o)
 	}
+	if !before.Get("spec.template").Equal(o.Live.Get("spec.template")) {
+		w.rollProxies(c, ref)
+	}
 }
 
 // touch gives a changed object a new resourceVersion.

@@ -54,6 +54,8 @@ type machine struct {
 	Kubelet *kubelet        `json:"kubelet,omitempty"`
 	Pods    map[string]*pod `json:"pods,omitempty"`
 	Daemons []string        `json:"daemons,omitempty"`
+	// ProxyRead identifies the configuration that kube-proxy read when it started here.
+	ProxyRead string `json:"proxy_read,omitempty"`
 }
 
 // Conditions are what is wrong with a host.
