@@ -78,7 +78,7 @@ func fill(f pending, stream io.Reader) (Digest, error) {
 func Verify(path string) (Digest, error) {
 	f, err := safefile.Open(path)
 	if kind, isNone := errors.AsType[*safefile.NotRegular](err); isNone {
-		err = fmt.Errorf("%s %w: %w", path, kind, ErrInvalid)
+		err = fmt.Errorf("%s: %w: %w", path, kind, ErrInvalid)
 	}
 	if err != nil {
 		return Digest{}, err

@@ -73,6 +73,9 @@ const maxFile = 1 << 20
 
 func readPrivate(path string) ([]byte, error) {
 	f, err := safefile.OpenLinked(path)
+	if kind, isNone := errors.AsType[*safefile.NotRegular](err); isNone {
+		return nil, providers.WithRemedy(fmt.Errorf("cannot use private key %s: %w", path, kind), "name the file of the key in private_key")
+	}
 	if err != nil {
 		return nil, providers.WithRemedy(fmt.Errorf("cannot read private key: %w", err), "name a file in private_key that is there and that you may read")
 	}

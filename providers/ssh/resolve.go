@@ -78,7 +78,7 @@ func readConfig(path string) (*ssh_config.Config, error) {
 		return &ssh_config.Config{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read ssh configuration: %w", err)
+		return nil, providers.WithRemedy(fmt.Errorf("cannot read ssh configuration: %w", err), "make "+path+" a file that can be read, or name another one in ssh_config, or none with ssh_config = \"none\"")
 	}
 	config, err := ssh_config.DecodeBytes(text)
 	if err != nil {

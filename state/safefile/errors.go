@@ -14,7 +14,7 @@ type NotRegular struct {
 	Mode fs.FileMode
 }
 
-func (e *NotRegular) Error() string { return "is " + Kind(e.Mode) + ", not a regular file" }
+func (e *NotRegular) Error() string { return "it is " + Kind(e.Mode) + ", not a regular file" }
 
 // Kind names a type of file, with its article.
 func Kind(mode fs.FileMode) string {
@@ -52,20 +52,20 @@ type Foreign struct {
 }
 
 func (e *Foreign) Error() string {
-	return fmt.Sprintf("belongs to another user (uid %d), in a folder where every user of this machine can make files: use another file", e.UID)
+	return fmt.Sprintf("it belongs to another user (uid %d), in a folder where every user of this machine can make files: use another file", e.UID)
 }
 
 // errUnread is the error for a named pipe into which nothing can be written.
-var errUnread = errors.New("is a named pipe that no process reads")
+var errUnread = errors.New("it is a named pipe that no process reads")
 
 // errTooLarge is the error for a file with more bytes than are read of it.
 type errTooLarge int64
 
 func (e errTooLarge) Error() string {
 	if e >= 1<<20 {
-		return fmt.Sprintf("is larger than %d MiB", int64(e)>>20)
+		return fmt.Sprintf("it is larger than %d MiB", int64(e)>>20)
 	}
-	return fmt.Sprintf("is larger than %d bytes", int64(e))
+	return fmt.Sprintf("it is larger than %d bytes", int64(e))
 }
 
 // Cause returns the error of this package in err, without operation and path; nil when

@@ -172,7 +172,7 @@ func ReadBelow(folder, name string, limit int64) ([]byte, error) {
 func ReadRoot(root *os.Root, name string, limit int64) ([]byte, error) {
 	info, err := root.Stat(name)
 	if err != nil && strings.HasSuffix(err.Error(), "path escapes from parent") { // package os has no value for it
-		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("is a symbolic link that leads out of its folder")}
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("it is a symbolic link that leads out of its folder")}
 	}
 	if err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func CheckFolder(path string) error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		err = errors.New("is " + Kind(info.Mode()) + ", not a directory")
+		err = errors.New("it is " + Kind(info.Mode()) + ", not a directory")
 	default:
 		_, err = sharedFolder(path)
 	}

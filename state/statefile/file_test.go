@@ -157,7 +157,7 @@ func TestStateThatIsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, is := range map[string]string{dir: "a directory", os.DevNull: "a device", link: "a symbolic link"} {
-		want := "cannot read state " + name + ": is " + is + ", not a regular file; name the file itself with -state, or one that is not there yet"
+		want := "cannot read state " + name + ": it is " + is + ", not a regular file; name the file itself with -state, or one that is not there yet"
 		if st, err := statefile.Read(statefile.NewPaths(name)); st != nil || err == nil || err.Error() != want {
 			t.Errorf("Read = %v, %v, want %s", st, err, want)
 		}

@@ -195,7 +195,7 @@ func TestLockThatIsNoFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := statefile.Acquire(t.Context(), path, info, time.Minute)
-		if want := "cannot lock state with " + path + ": is " + is + ", not a regular file; kubewright makes this file itself: find out where that comes from, and remove it"; err == nil || err.Error() != want {
+		if want := "cannot lock state with " + path + ": it is " + is + ", not a regular file; kubewright makes this file itself: find out where that comes from, and remove it"; err == nil || err.Error() != want {
 			t.Errorf("error = %v, want %s", err, want)
 		}
 		if _, err := statefile.NewLocal(statefile.DirPaths(dir)).Holder(t.Context()); err == nil || !strings.Contains(err.Error(), "is "+is) {
