@@ -1,14 +1,21 @@
 package main
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
+	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
 )
 
 // openers are the functions that open a file by its name, whatever that leads to.
@@ -92,4 +99,110 @@ func opened(t *testing.T, path string) (out []string) {
 		return true
 	})
 	return out
+}
+
+// traps are what can have a file's name without being one, by what is said of it.
+var traps = map[string]func(path, victim string) error{
+	"a symbolic link": func(path, victim string) error { return os.Symlink(victim, path) },
+	"a dangling link": func(path, victim string) error { return os.Symlink(victim+".none", path) },
+	"zeros":           func(path, _ string) error { return os.Symlink("/dev/zero", path) },
+	"a pipe":          func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
+	"a folder":        func(path, _ string) error { return os.Mkdir(path, 0o700) },
+	"a socket": func(path, _ string) error {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		if err == nil {
+			l.SetUnlinkOnClose(false)
+			err = l.Close()
+		}
+		return err
+	},
+	"a device": func(path, _ string) error { return syscall.Mknod(path, syscall.S_IFCHR|0o600, 1<<8|5) },
+}
+
+// touched is a file that commands use. The arguments of each have FILE for its name.
+type touched struct {
+	file     string
+	commands []string
+	// variables of the environment, with FILE as well.
+	variables map[string]string
+	// followed: links to files are followed, as the file is only read. folders: a folder of
+	// that name is another thing.
+	followed, folders bool
+	// config is more of the configuration.
+	config string
+}
+
+var touchedFiles = map[string]touched{
+	"lock": {file: "kubewright.state.lock", commands: []string{
+		"state pull", "apply -auto-approve", "apply -refresh-only -auto-approve", "destroy -auto-approve", "state mv -dry-run node.worker node.other", "state rm -dry-run node.worker", "lock status", "sim edit 10.0.0.21 label host-10-0-0-21 a=b",
+	}},
+	"state":    {file: "kubewright.state.json", commands: []string{"plan", "show", "apply -auto-approve", "state list", "state pull", "output"}},
+	"journal":  {file: "kubewright.journal", commands: []string{"plan", "apply -auto-approve"}},
+	"backend":  {file: ".kubewright/backend.json", commands: []string{"plan", "apply -auto-approve", "init"}},
+	"world":    {file: "kubewright.sim.json", commands: []string{"plan", "apply -auto-approve"}},
+	"plan out": {file: "x.kwplan", commands: []string{"plan -out=FILE"}},
+	"plan":     {file: "x.kwplan", commands: []string{"show FILE", "apply FILE"}},
+	"lines":    {file: "lines", commands: []string{"plan -json-into=FILE", "apply -auto-approve -json-into=FILE"}},
+	"log":      {file: "log", commands: []string{"plan", "version"}, variables: map[string]string{"KUBEWRIGHT_LOG": "info", "KUBEWRIGHT_LOG_PATH": "FILE"}},
+	"format":   {file: "x.hcl", commands: []string{"fmt", "fmt FILE", "fmt -check -diff FILE"}, folders: true},
+	"snapshot": {file: "x.db", commands: []string{"etcd snapshot -out=FILE", "etcd restore FILE"}},
+	"kubeconfig": {file: "x.conf", commands: []string{"kubeconfig -out=FILE", "kubeconfig -merge -out=FILE", "kubeconfig -merge"},
+		variables: map[string]string{"KUBECONFIG": "FILE"}},
+	"generated": {file: "x.hcl", commands: []string{"plan -generate-config-out=FILE"}},
+	"variables": {file: "x.kwvars", commands: []string{"plan -var-file=FILE"}, followed: true},
+	"own vars":  {file: "x.auto.kwvars", commands: []string{"plan", "validate"}, folders: true},
+	"settings": {file: "settings", commands: []string{"init -backend-config=FILE"}, followed: true,
+		config: `kubewright { backend "http" {} }`},
+	"pushed": {file: "pushed", commands: []string{"state push FILE"}, followed: true},
+	"approvals": {file: "approvals", commands: []string{"plan", "apply -auto-approve"},
+		config: `policy "p" { approval { file = "approvals" } }`},
+	"bundle sum": {file: "artifacts/SHA256SUMS", commands: []string{"bundle -dir=artifacts"}},
+}
+
+// TestFilesThatAreNone: whatever has a file's name, a command that uses it ends, names it,
+// and changes nothing that a link leads to.
+func TestFilesThatAreNone(t *testing.T) {
+	t.Parallel()
+	base := foundedFolder(t)
+	for what, touched := range touchedFiles {
+		for is, trap := range traps {
+			t.Run(what+"/"+is, func(t *testing.T) {
+				t.Parallel()
+				base.onCopy(t, func(dir folder) { touched.sprung(t, dir, is, trap) })
+			})
+		}
+	}
+}
+
+// sprung has each command use a trap.
+func (f touched) sprung(t *testing.T, dir folder, is string, trap func(path, victim string) error) {
+	path, victim := filepath.Join(string(dir), f.file), filepath.Join(t.TempDir(), "victim")
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.RemoveAll(path), os.WriteFile(victim, []byte("{}\n"), 0o640))
+	if err == nil {
+		err = trap(path, victim)
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
+	dir.replace(t, "connection {", strings.NewReplacer("{ ", "{\n", " }", "\n}").Replace(f.config)+"\n\nconnection {")
+	for _, command := range f.commands {
+		env, printed := dir.env(strings.Fields(strings.ReplaceAll(command, "FILE", f.file))...)
+		env.Getenv = func(name string) string { return strings.ReplaceAll(f.variables[name], "FILE", path) }
+		code, out := cli.Main(env), ""
+		out = strings.Join(strings.Fields(printed()), " ")
+		other := f.followed && is == "a symbolic link" || f.folders && is == "a folder"
+		if !other && (code == 0 || !strings.Contains(out, filepath.Base(f.file))) {
+			t.Errorf("kubewright %s: exit code %d\n%s", command, code, out)
+		}
+		info, err := os.Stat(victim)
+		if b, readErr := os.ReadFile(victim); err != nil || readErr != nil || string(b) != "{}\n" || info.Mode().Perm() != 0o640 {
+			t.Fatalf("kubewright %s has left %v, %q of the victim", command, info, b)
+		}
+		if left, _ := os.ReadDir(filepath.Dir(victim)); len(left) != 1 {
+			t.Fatalf("kubewright %s has made %v", command, left)
+		}
+	}
 }
