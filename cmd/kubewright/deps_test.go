@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 	"planner/phases":                     {"state", "config", "config/diag", "planner", "planner/phases/kubeadm"},
 	"planner/executor":                   {"state", "planner", "planner/dag"},
 	"planner/planfile":                   {"state", "planner", "state/safefile"},
-	"providers":                          {"state", "planner", "providers/snapshots"},
+	"providers":                          {"state", "planner", "providers/snapshots", "state/safefile"},
 	"providers/snapshots":                {"state/safefile"},
 	"providers/shell":                    {"state", "planner", "providers", "providers/pki"},
 	"providers/ssh":                      {"state", "planner", "providers", "providers/shell", "state/safefile"},

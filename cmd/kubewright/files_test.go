@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"go/ast"
 	"go/parser"
@@ -130,6 +131,8 @@ type touched struct {
 	followed, folders bool
 	// config is more of the configuration.
 	config string
+	// holds is what the file holds that a link leads to; {} by itself.
+	holds string
 }
 
 var touchedFiles = map[string]touched{
@@ -144,7 +147,7 @@ var touchedFiles = map[string]touched{
 	"plan":     {file: "x.kwplan", commands: []string{"show FILE", "apply FILE"}},
 	"lines":    {file: "lines", commands: []string{"plan -json-into=FILE", "apply -auto-approve -json-into=FILE"}},
 	"log":      {file: "log", commands: []string{"plan", "version"}, variables: map[string]string{"KUBEWRIGHT_LOG": "info", "KUBEWRIGHT_LOG_PATH": "FILE"}},
-	"format":   {file: "x.hcl", commands: []string{"fmt", "fmt FILE", "fmt -check -diff FILE"}, folders: true},
+	"format":   {file: "x.hcl", commands: []string{"fmt", "fmt FILE", "fmt -check -diff FILE"}, folders: true, holds: "a={}\n"},
 	"snapshot": {file: "x.db", commands: []string{"etcd snapshot -out=FILE", "etcd restore FILE"}},
 	"kubeconfig": {file: "x.conf", commands: []string{"kubeconfig -out=FILE", "kubeconfig -merge -out=FILE", "kubeconfig -merge"},
 		variables: map[string]string{"KUBECONFIG": "FILE"}},
@@ -177,7 +180,8 @@ func TestFilesThatAreNone(t *testing.T) {
 // sprung has each command use a trap.
 func (f touched) sprung(t *testing.T, dir folder, is string, trap func(path, victim string) error) {
 	path, victim := filepath.Join(string(dir), f.file), filepath.Join(t.TempDir(), "victim")
-	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.RemoveAll(path), os.WriteFile(victim, []byte("{}\n"), 0o640))
+	holds := cmp.Or(f.holds, "{}\n")
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.RemoveAll(path), os.WriteFile(victim, []byte(holds), 0o640))
 	if err == nil {
 		err = trap(path, victim)
 	}
@@ -198,11 +202,62 @@ func (f touched) sprung(t *testing.T, dir folder, is string, trap func(path, vic
 			t.Errorf("kubewright %s: exit code %d\n%s", command, code, out)
 		}
 		info, err := os.Stat(victim)
-		if b, readErr := os.ReadFile(victim); err != nil || readErr != nil || string(b) != "{}\n" || info.Mode().Perm() != 0o640 {
+		if b, readErr := os.ReadFile(victim); err != nil || readErr != nil || string(b) != holds || info.Mode().Perm() != 0o640 {
 			t.Fatalf("kubewright %s has left %v, %q of the victim", command, info, b)
 		}
 		if left, _ := os.ReadDir(filepath.Dir(victim)); len(left) != 1 {
 			t.Fatalf("kubewright %s has made %v", command, left)
 		}
+	}
+}
+
+// TestFoldersThatAreNone: a link in the place of a folder of kubewright's own is not gone
+// through, and nothing is written where every user can replace it.
+func TestFoldersThatAreNone(t *testing.T) {
+	t.Parallel()
+	base := foundedFolder(t)
+	link := func(name string) func(dir folder, elsewhere string) error {
+		return func(dir folder, elsewhere string) error {
+			return os.Symlink(elsewhere, filepath.Join(string(dir), name))
+		}
+	}
+	open := func(name string, mode fs.FileMode) func(dir folder, _ string) error {
+		return func(dir folder, _ string) error {
+			path := filepath.Join(string(dir), name)
+			return errors.Join(os.MkdirAll(path, 0o700), os.Chmod(path, mode))
+		}
+	}
+	const exposed = "every user of this machine can replace files in its folder"
+	for name, tt := range map[string]struct {
+		trap    func(dir folder, elsewhere string) error
+		command string
+		says    string // empty where the command works
+	}{
+		"snapshots elsewhere":        {link("kubewright.snapshots"), "etcd snapshot", "it is a symbolic link, not a directory"},
+		"snapshots for all":          {open("kubewright.snapshots", 0o777), "etcd snapshot", exposed},
+		"snapshots":                  {open("kubewright.snapshots", 0o700), "etcd snapshot", ""},
+		"backend elsewhere":          {link(".kubewright"), "init", "it is a symbolic link, not a directory"},
+		"an apply for all":           {open(".", 0o777), "apply -auto-approve", exposed},
+		"a plan for all":             {open(".", 0o777), "plan -out=x.kwplan", exposed},
+		"a look for all":             {open(".", 0o777), "plan", ""},
+		"an apply for the group":     {open(".", 0o775), "apply -auto-approve", ""},
+		"an apply in a sticky place": {open(".", 0o777|fs.ModeSticky), "apply -auto-approve", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			base.onCopy(t, func(dir folder) {
+				elsewhere := t.TempDir()
+				if err := tt.trap(dir, elsewhere); err != nil {
+					t.Fatal(err)
+				}
+				code, out := dir.run(strings.Fields(tt.command)...)
+				if said := strings.Join(strings.Fields(out), " "); (code == 0) != (tt.says == "") || !strings.Contains(said, tt.says) {
+					t.Errorf("exit code %d\n%s", code, out)
+				}
+				if made, _ := os.ReadDir(elsewhere); len(made) != 0 {
+					t.Errorf("it has made %v", made)
+				}
+			})
+		})
 	}
 }

@@ -165,11 +165,11 @@ func ReadBelow(folder, name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	return ReadRoot(root, name, limit)
+	return whole(limit)(OpenBelow(root, name))
 }
 
-// ReadRoot is ReadBelow of a folder that is open.
-func ReadRoot(root *os.Root, name string, limit int64) ([]byte, error) {
+// OpenBelow opens a regular file in an open folder for reading, as ReadBelow does.
+func OpenBelow(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Stat(name)
 	if err != nil && strings.HasSuffix(err.Error(), "path escapes from parent") { // package os has no value for it
 		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("it is a symbolic link that leads out of its folder")}
@@ -191,7 +191,7 @@ func ReadRoot(root *os.Root, name string, limit int64) ([]byte, error) {
 		_ = f.Close()
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return whole(limit)(f, nil)
+	return f, nil
 }
 
 // whole reads what was opened, and closes it.

@@ -56,6 +56,9 @@ func Replaceable(path string) error {
 // MakeFolder makes a folder for own files unless it is there. A link in its place is
 // refused, and a folder that every user can write.
 func MakeFolder(path string, perm fs.FileMode) error {
+	if _, err := sharedFolder(filepath.Dir(path)); err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
 	if err := CheckFolder(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -236,7 +236,10 @@ func TestFolders(t *testing.T) {
 	if err := safefile.CheckFolder(dir); err == nil || safefile.Cause(err) == nil {
 		t.Errorf("a folder for all: error = %v", err)
 	}
-	made := filepath.Join(dir, "a", "b")
+	if err := safefile.MakeFolder(filepath.Join(dir, "within"), 0o700); err == nil || safefile.Cause(err) == nil {
+		t.Errorf("a folder in one for all: error = %v", err)
+	}
+	made := filepath.Join(t.TempDir(), "a", "b")
 	if err := safefile.MakeFolder(made, 0o700); err != nil {
 		t.Error(err)
 	}

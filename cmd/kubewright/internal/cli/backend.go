@@ -70,7 +70,10 @@ func (a *app) lastUsed() (*used, error) {
 func (a *app) remember(u *used) error {
 	path := a.usedPath()
 	if u.Type == localType {
-		err := os.Remove(path)
+		err := safefile.CheckFolder(filepath.Dir(path))
+		if err == nil {
+			err = os.Remove(path)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
