@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // shipment is the artifacts that a batch sends. They are read from the
@@ -77,10 +78,10 @@ func (s *shipment) add(w *work, name, digest string, tell func(sent, size int64)
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("it is no regular file")
+		return &safefile.NotRegular{Mode: info.Mode().Type()}
 	}
 	s.artifacts[name] = Artifact{Size: info.Size(), Open: func() (io.ReadCloser, error) {
-		f, err := s.root.Open(name)
+		f, err := safefile.OpenBelow(s.root, name)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read artifact %s: %w", name, err)
 		}

@@ -122,8 +122,12 @@ func (p *Performer) writeSnapshot(ctx context.Context, take snapshotSource, op p
 	name := snapshots.Name{Cluster: op.Cluster, Taken: p.Clock.Now(), Revision: stream.Revision, EtcdID: stream.EtcdID}
 	if path == "" {
 		path = filepath.Join(p.Snapshots, name.String())
+		err = snapshots.MakeFolder(p.Snapshots)
 	}
-	digest, err := snapshots.Write(path, &counted{Reader: stream, hear: hear})
+	var digest snapshots.Digest
+	if err == nil {
+		digest, err = snapshots.Write(path, &counted{Reader: stream, hear: hear})
+	}
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("cannot keep a snapshot of etcd as %s: %w", path, err)
 	}

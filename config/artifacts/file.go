@@ -11,12 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // file reads one file: its sum, and what is in it.
@@ -25,7 +25,7 @@ func (r *reader) file(name string) (config.Artifact, error) {
 	if n.contrary {
 		return n.Artifact, fmt.Errorf("its folder says another architecture than its name; move it")
 	}
-	f, err := os.Open(filepath.Join(r.dir, filepath.FromSlash(name)))
+	f, err := safefile.OpenLinked(filepath.Join(r.dir, filepath.FromSlash(name)))
 	if err != nil {
 		return n.Artifact, err
 	}

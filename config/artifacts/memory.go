@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/config"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // Memory remembers what files of artifacts held, by their size and time of
@@ -41,12 +42,15 @@ const memoryFormat = 2
 // a younger one may change again within the clock's grain.
 const settled = 2 * time.Second
 
+// maxMemory bounds in bytes what is read of a memory.
+const maxMemory = 64 << 20
+
 func (m *Memory) load() {
 	if m.read {
 		return
 	}
 	m.read, m.known = true, map[string]remembered{}
-	if content, err := os.ReadFile(m.File); err == nil && json.Unmarshal(content, &m.known) != nil {
+	if content, err := safefile.Read(m.File, maxMemory); err == nil && json.Unmarshal(content, &m.known) != nil {
 		m.known = map[string]remembered{} // somebody else's, or half of it: it is made anew
 	}
 }
@@ -92,13 +96,5 @@ func (m *Memory) save() {
 	if err != nil || os.MkdirAll(filepath.Dir(m.File), 0o700) != nil {
 		return
 	}
-	// Beside and renamed, since another run may read it.
-	f, err := os.CreateTemp(filepath.Dir(m.File), ".artifacts-*")
-	if err != nil {
-		return
-	}
-	_, err = f.Write(content)
-	if closeErr := f.Close(); err != nil || closeErr != nil || os.Rename(f.Name(), m.File) != nil {
-		_ = os.Remove(f.Name())
-	}
+	_ = safefile.WriteFile(m.File, content, 0o600) // as a whole, since another run may read it
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // Read reads a folder of artifacts and says everything that is wrong with it
@@ -96,7 +97,7 @@ func (r *reader) list() ([]string, error) {
 // readSums reads the file with the sums and wants every known file to be in it.
 func (r *reader) readSums(names []string) bool {
 	anew := r.sumAll()
-	content, err := os.ReadFile(filepath.Join(r.dir, SumsFile))
+	content, err := safefile.ReadLinked(filepath.Join(r.dir, SumsFile), MaxSums)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.refuse("There is no %s in %s, so nobody can tell whether the files are whole. Compare them with what their projects publish, and write it:\n\n  %s", SumsFile, r.name, anew)

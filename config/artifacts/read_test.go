@@ -149,7 +149,7 @@ func TestRefused(t *testing.T) {
 		"no file of sums": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.Remove(filepath.Join(dir, "SHA256SUMS")))
 			must(t, os.Mkdir(filepath.Join(dir, "SHA256SUMS"), 0o700))
-		}, []string{"SHA256SUMS in ", "cannot be read: ", "is a directory. Write it anew"}},
+		}, []string{"SHA256SUMS in ", "cannot be read: ", "is a directory, not a regular file. Write it anew"}},
 		"changed": {func(t *testing.T, dir string, _ artifactstest.Folder) {
 			must(t, os.WriteFile(filepath.Join(dir, "runc.amd64"), artifactstest.Program("amd64", "evil"), 0o600))
 			must(t, os.WriteFile(filepath.Join(dir, "amd64/kubelet"), artifactstest.Program("amd64", "evil"), 0o600))

@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// MaxSums bounds in bytes what is read of a file of sums.
+const MaxSums = 16 << 20
+
 // ParseSums reads what sha256sum writes: a sum, a blank, a blank or an asterisk,
 // a name. Lines of its other style (--tag) are read too. Names are made short:
 // ./kubelet is kubelet.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // blocksOf are the blocks of a type; what else stands there is not looked at.
@@ -180,7 +181,7 @@ func (e *evaluator) set(b *config.Backend, name, text, from string) {
 
 // setFile takes the settings of a file: lines NAME = VALUE, as in the block.
 func (e *evaluator) setFile(b *config.Backend, name string) {
-	text, err := readNamed(name)
+	text, err := safefile.ReadGiven(name, MaxFile)
 	if err != nil {
 		e.add(diag.Errorf("Cannot read the backend's settings", "-backend-config=%s: %s. It is NAME=VALUE, or a file with such lines.", name, withoutPath(err)))
 		return

@@ -533,7 +533,7 @@ func TestFunctionsRefuse(t *testing.T) {
 		`length(1)`:                      "a string, list, map, set, tuple or object is required",
 		`index(["a"], "c")`:              "the list has no such element",
 		`file("bin")`:                    `"bin" is no text in UTF-8; use filebase64 for other files`,
-		`file("d")`:                      "it is no regular file",
+		`file("d")`:                      "is a directory, not a regular file",
 		`filesha256("big")`:              "it is larger than 16 MiB",
 		`file("nothing")`:                `there is no file "nothing" below the configuration folder`,
 		`file("../nothing")`:             `"../nothing" lies outside the configuration folder`,

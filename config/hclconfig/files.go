@@ -14,19 +14,20 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// maxFileSize bounds every file that is read.
-const maxFileSize = 16 << 20
+// MaxFile bounds in bytes every file that is read.
+const MaxFile = 16 << 20
 
-// readLimited reads a regular file of at most maxFileSize.
+// readLimited reads a regular file of at most MaxFile.
 func readLimited(fsys fs.FS, name string) ([]byte, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+		return nil, &safefile.NotRegular{Mode: info.Mode().Type()}
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -36,14 +37,14 @@ func readLimited(fsys fs.FS, name string) ([]byte, error) {
 	return readAll(f)
 }
 
-// readAll reads at most maxFileSize.
+// readAll reads at most MaxFile.
 func readAll(r io.Reader) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxFileSize+1))
+	b, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > maxFileSize {
-		return nil, fmt.Errorf("it is larger than %d MiB", maxFileSize>>20)
+	if len(b) > MaxFile {
+		return nil, fmt.Errorf("it is larger than %d MiB", MaxFile>>20)
 	}
 	return b, nil
 }

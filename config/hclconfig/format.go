@@ -2,7 +2,6 @@ package hclconfig
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // FilesToFormat lists the .hcl and .kwvars files of a folder, and with recursive those
@@ -32,10 +32,10 @@ func FilesToFormat(fsys fs.FS, recursive bool) ([]string, error) {
 	return out, err
 }
 
-// ReadFile reads a file to format: a regular one, and not larger than what is read of
-// a configuration.
+// ReadFile reads a file to format: a regular one of at most MaxFile. A link may lead to
+// another file of its folder.
 func ReadFile(name string) ([]byte, error) {
-	return readLimited(os.DirFS(filepath.Dir(name)), filepath.Base(name))
+	return safefile.ReadBelow(filepath.Dir(name), filepath.Base(name), MaxFile)
 }
 
 // Format puts the text of a .hcl file into its canonical form: indentation and

@@ -3,7 +3,6 @@ package hclconfig
 import (
 	"errors"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // envPrefix begins the names of environment variables that set variables.
@@ -374,17 +374,7 @@ func (o Options) readFile(name string) ([]byte, error) {
 	if o.ReadFile != nil {
 		return o.ReadFile(name)
 	}
-	return readNamed(name)
-}
-
-// readNamed reads a file that the command line names: maybe a pipe, as of a shell's <(…).
-func readNamed(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readAll(f)
+	return safefile.ReadGiven(name, MaxFile)
 }
 
 // Missing is a required variable without a value, for which a terminal may be asked.

@@ -8,13 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // FormatVersion is the number of the format that this program writes.
@@ -72,30 +69,19 @@ func Write(path string, f File, codec state.Codec) error {
 			return fmt.Errorf("cannot save the plan: %w", err)
 		}
 	}
-	if err := write(path, b); err != nil {
+	if err := safefile.WriteFile(path, b, 0o600); err != nil {
 		return fmt.Errorf("cannot save the plan: %w", err)
 	}
 	return nil
 }
 
-// write puts a file in place that its owner alone can read, whoever could read the
-// one that was there: renameio.WriteFile would leave that as it was.
-func write(path string, b []byte) error {
-	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Cleanup() }()
-	if _, err := f.Write(b); err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
-}
+// maxFile bounds in bytes what is read of a saved plan.
+const maxFile = 256 << 20
 
 // Read reads a saved plan. Errors are ErrNoPlan, ErrDamaged, ErrNewer, a
 // *state.CodecError, or the file system's.
 func Read(path string, codec state.Codec) (File, error) {
-	b, err := os.ReadFile(path)
+	b, err := safefile.Read(path, maxFile)
 	if err != nil {
 		return File{}, err
 	}

@@ -26,6 +26,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/artifacts"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // Releases are the versions of what goes with Kubernetes, without v; an empty
@@ -79,7 +80,7 @@ const (
 
 // Make makes or completes the folder. done is told of every file.
 func Make(ctx context.Context, dir string, w Wish, s Sources, done func(file, what string)) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := safefile.MakeFolder(dir, 0o755); err != nil {
 		return err
 	}
 	b := &bundle{dir: dir, sources: s, done: done}
@@ -115,7 +116,7 @@ type bundle struct {
 func (b *bundle) path(file string) string { return filepath.Join(b.dir, filepath.FromSlash(file)) }
 
 func (b *bundle) readSums() error {
-	content, err := os.ReadFile(b.path(artifacts.SumsFile))
+	content, err := safefile.Read(b.path(artifacts.SumsFile), artifacts.MaxSums)
 	if errors.Is(err, fs.ErrNotExist) {
 		b.sums = map[string]string{}
 		return nil
@@ -133,7 +134,7 @@ func (b *bundle) readSums() error {
 // without the line the folder is refused, and the file is looked at again.
 func (b *bundle) place(part, file, sum, what string) error {
 	if part != "" {
-		if err := os.Rename(part, b.path(file)); err != nil {
+		if err := safefile.Rename(part, b.path(file)); err != nil {
 			return err
 		}
 	}
@@ -150,11 +151,7 @@ func (b *bundle) writeSums() error {
 	for _, name := range slices.Sorted(maps.Keys(b.sums)) {
 		fmt.Fprintf(&lines, "%s  %s\n", b.sums[name], name)
 	}
-	sums := b.path(artifacts.SumsFile)
-	if err := os.WriteFile(sums+partSuffix, []byte(lines.String()), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(sums+partSuffix, sums)
+	return safefile.WriteFile(b.path(artifacts.SumsFile), []byte(lines.String()), 0o644)
 }
 
 // removeOthers takes away other versions of a file whose name has its version,
@@ -177,6 +174,24 @@ func (b *bundle) removeOthers(r release) error {
 		b.done(name, Removed)
 	}
 	return nil
+}
+
+// begin makes the file that another one is while it is written, in place of one that an
+// earlier run has left. Folders between the bundle's and the file's are no links: what is
+// fetched stays in the bundle.
+func (b *bundle) begin(file string) (*os.File, error) {
+	folder := b.dir
+	for _, name := range strings.Split(path.Dir(file), "/") {
+		folder = filepath.Join(folder, name)
+		if err := safefile.MakeFolder(folder, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	part := b.path(file) + partSuffix
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return safefile.Create(part, 0o644)
 }
 
 // partSuffix is what files are called while they are written.

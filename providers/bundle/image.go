@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -36,11 +36,12 @@ func (b *bundle) image(ctx context.Context, i Image, arch string) error {
 	default:
 		return fmt.Errorf("%s is there and is not what SHA256SUMS says. Remove it, and run the command again", file)
 	}
-	part := b.path(file) + partSuffix
-	if err := os.MkdirAll(filepath.Dir(part), 0o755); err != nil {
+	f, err := b.begin(file)
+	if err != nil {
 		return err
 	}
-	if err := pull(ctx, i, arch, part); err != nil {
+	part := f.Name()
+	if err := errors.Join(pull(ctx, i, arch, f), f.Close()); err != nil {
 		_ = os.Remove(part)
 		return err
 	}
@@ -65,7 +66,7 @@ func IsDigest(image string) bool {
 
 // pull writes an image into an archive. What the registry asks for it finds where
 // docker login keeps it.
-func pull(ctx context.Context, i Image, arch, file string) error {
+func pull(ctx context.Context, i Image, arch string, to io.Writer) error {
 	from, err := name.ParseReference(i.From)
 	if err != nil {
 		return err
@@ -86,5 +87,5 @@ func pull(ctx context.Context, i Image, arch, file string) error {
 	if config.Architecture != arch {
 		return fmt.Errorf("%s is there for %s only", i.From, config.Architecture)
 	}
-	return tarball.WriteToFile(file, tag, image)
+	return tarball.Write(tag, image, to)
 }

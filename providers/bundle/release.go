@@ -11,8 +11,9 @@ import (
 	"net/http"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
+
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // release is one file of a project's release.
@@ -135,14 +136,11 @@ func (b *bundle) fetch(ctx context.Context, r release, want string) (string, err
 		return "", err
 	}
 	defer body.Close()
-	part := b.path(r.file) + partSuffix
-	if err := os.MkdirAll(filepath.Dir(part), 0o755); err != nil {
-		return "", err
-	}
-	f, err := os.Create(part)
+	f, err := b.begin(r.file)
 	if err != nil {
 		return "", err
 	}
+	part := f.Name()
 	sum := sha256.New()
 	_, err = io.Copy(io.MultiWriter(f, sum), body)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
@@ -173,7 +171,7 @@ func (b *bundle) get(ctx context.Context, url string) (io.ReadCloser, error) {
 
 // sumOf is the SHA-256 of a file, in hex.
 func sumOf(name string) (string, error) {
-	f, err := os.Open(name)
+	f, err := safefile.OpenLinked(name)
 	if err != nil {
 		return "", err
 	}

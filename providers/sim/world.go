@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // formatVersion is the number of the world file's format.
@@ -99,12 +99,15 @@ func New(seed int64, p Profile) *World {
 	return w
 }
 
+// maxFile bounds in bytes what is read of a world's file.
+const maxFile = 1 << 30
+
 // Open reads a world's file. A file that does not exist is an empty world with
 // seed 1 and the default profile.
 func Open(path string) (*World, error) {
 	w := New(1, DefaultProfile())
 	w.path, w.kept = path, written(path)
-	b, err := os.ReadFile(path)
+	b, err := safefile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return w, nil
 	}
@@ -168,7 +171,7 @@ func (w *World) Save() error {
 	if err != nil {
 		return fmt.Errorf("cannot save simulated world: %w", err)
 	}
-	if err := renameio.WriteFile(w.path, b, 0o600); err != nil {
+	if err := safefile.WriteFile(w.path, b, 0o600); err != nil {
 		return fmt.Errorf("cannot save simulated world: %w", err)
 	}
 	w.kept = written(w.path)
@@ -203,15 +206,20 @@ func written(path string) version {
 func (w *World) keep() error {
 	b, err := w.toKeep()
 	if err == nil {
-		err = os.WriteFile(w.path+".new", b, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(w.path+".new", w.path)
+		err = w.replace(b)
 	}
 	if err == nil {
 		w.kept = written(w.path)
 	}
 	return err
+}
+
+// replace writes the world's file without waiting for the disk.
+func (w *World) replace(b []byte) error {
+	if err := safefile.Overwrite(w.path+".new", b); err != nil {
+		return err
+	}
+	return safefile.Rename(w.path+".new", w.path)
 }
 
 // JSON is what Save writes.

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/google/renameio/v2"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // pageSize divides the size of every database.
@@ -40,7 +40,7 @@ func Write(path string, stream io.Reader) (Digest, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return Digest{}, diskError(err)
 	}
-	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
+	f, err := safefile.Replace(path, 0o600)
 	if err != nil {
 		return Digest{}, diskError(err)
 	}
@@ -76,16 +76,14 @@ func fill(f pending, stream io.Reader) (Digest, error) {
 // Verify reads a file and tells whether it is a whole snapshot. One that is not
 // is ErrInvalid.
 func Verify(path string) (Digest, error) {
-	f, err := os.Open(path)
+	f, err := safefile.Open(path)
+	if kind, isNone := errors.AsType[*safefile.NotRegular](err); isNone {
+		err = fmt.Errorf("%s: %w: %w", path, kind, ErrInvalid)
+	}
 	if err != nil {
 		return Digest{}, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return Digest{}, err
-	} else if !info.Mode().IsRegular() {
-		return Digest{}, fmt.Errorf("%s is no regular file: %w", path, ErrInvalid)
-	}
 	v := newVerifier()
 	if _, err := io.Copy(v, f); err != nil {
 		return Digest{}, err
@@ -144,6 +142,8 @@ func (w diskWriter) Write(b []byte) (int, error) {
 func diskError(err error) error {
 	todo := "Nothing was kept"
 	switch {
+	case safefile.Cause(err) != nil:
+		todo = "Nothing was kept. Put that right, or name another file with -out"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		todo = "Nothing was kept. Make room there, or name another folder"
 	case errors.Is(err, fs.ErrPermission):

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // File is a snapshot on the disk. That it has its name says that it was whole.
@@ -16,13 +18,27 @@ type File struct {
 	Path string
 }
 
+// MakeFolder makes the folder of snapshots, for its owner alone, unless it is there. What
+// cannot be such a folder, such as a link to another one, is ErrDisk.
+func MakeFolder(path string) error {
+	if err := safefile.MakeFolder(path, 0o700); err != nil {
+		return diskError(err)
+	}
+	return nil
+}
+
 // List returns the snapshots of a cluster in a folder, the newest first. A
-// folder that does not exist has none.
+// folder that does not exist has none; one that is a link, or that every user can write, is
+// refused.
 func List(folder, cluster string) ([]File, error) {
-	entries, err := os.ReadDir(folder)
+	err := safefile.CheckFolder(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}

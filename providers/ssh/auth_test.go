@@ -86,7 +86,7 @@ func TestUnusableKeys(t *testing.T) {
 		{nonsense, "", "cannot parse private key " + nonsense},
 		{bare, "", "cannot use private key " + bare + ": it is a public key; name the private one"},
 		{"/does/not/exist", "", "cannot read private key: open /does/not/exist: no such file"},
-		{t.TempDir(), "", "it is no file"},
+		{t.TempDir(), "", "is a directory, not a regular file"},
 		{old, "", "cannot use private key " + old + ": it is encrypted in the old PEM form, which needs its public key beside it: "},
 		{plain, "/does/not/exist", "cannot read certificate: "},
 		{plain, nonsense, "cannot read certificate: cannot parse " + nonsense},

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // maxOffered is how many keys are offered to a host at most. sshd closes the
@@ -68,8 +68,14 @@ func (r *keyring) load(path string, ask func(string) ([]byte, error)) (*keyFile,
 	return k, nil
 }
 
+// maxFile bounds in bytes what is read of a key, a certificate or an ssh configuration.
+const maxFile = 1 << 20
+
 func readPrivate(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := safefile.OpenLinked(path)
+	if kind, isNone := errors.AsType[*safefile.NotRegular](err); isNone {
+		return nil, providers.WithRemedy(fmt.Errorf("cannot use private key %s: %w", path, kind), "name the file of the key in private_key")
+	}
 	if err != nil {
 		return nil, providers.WithRemedy(fmt.Errorf("cannot read private key: %w", err), "name a file in private_key that is there and that you may read")
 	}
@@ -78,10 +84,7 @@ func readPrivate(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read private key: %w", err)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, providers.WithRemedy(fmt.Errorf("cannot use private key %s: it is no file", path), "name the file of the key in private_key")
-	}
-	b, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	b, err := safefile.ReadAll(f, maxFile)
 	if _, _, _, _, other := ssh.ParseAuthorizedKey(b); other == nil {
 		return nil, fmt.Errorf("cannot use private key %s: it is a public key; name the private one, which mostly has the name without .pub", path)
 	}
@@ -117,7 +120,7 @@ func (k *keyFile) parse(pemBytes []byte) error {
 }
 
 func readPublic(path string) (ssh.PublicKey, error) {
-	b, err := os.ReadFile(path)
+	b, err := safefile.ReadLinked(path, maxFile)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // knownHosts is what known_hosts files say.
@@ -70,23 +71,32 @@ func unreadable(file string, err error) error {
 }
 
 // parseKnownHosts leaves out the lines that cannot be parsed, as ssh does: mostly they
-// hold keys of types that nobody here can verify. x/crypto reads files as a whole or not
-// at all, so that it gets copies without those lines.
+// hold keys of types that nobody here can verify. x/crypto opens files itself, whatever they
+// are, and reads them as a whole or not at all, so that it gets copies.
 func parseKnownHosts(files []string) (*knownHosts, error) {
-	if db, err := knownhosts.NewDB(files...); err == nil {
-		return &knownHosts{HostKeyDB: db}, nil
-	}
 	dir, err := os.MkdirTemp("", "kubewright-known-hosts-")
 	if err != nil {
 		return nil, fmt.Errorf("cannot read known hosts: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	known := &knownHosts{files: map[string]string{}}
-	copies := make([]string, len(files))
+	copies, texts := make([]string, len(files)), make([]string, len(files))
 	for i, file := range files {
-		copies[i] = filepath.Join(dir, strconv.Itoa(i))
+		b, err := safefile.ReadLinked(file, maxKnownHosts)
+		if err != nil {
+			return nil, unreadable(file, err)
+		}
+		copies[i], texts[i] = filepath.Join(dir, strconv.Itoa(i)), string(b)
 		known.files[copies[i]] = file
-		if err := copyParsable(file, copies[i]); err != nil {
+		if err := safefile.Overwrite(copies[i], b); err != nil {
+			return nil, fmt.Errorf("cannot read known hosts: %w", err)
+		}
+	}
+	if known.HostKeyDB, err = knownhosts.NewDB(copies...); err == nil {
+		return known, nil
+	}
+	for i, file := range files {
+		if err := keepParsable(copies[i], texts[i], file); err != nil {
 			return nil, err
 		}
 	}
@@ -96,14 +106,14 @@ func parseKnownHosts(files []string) (*knownHosts, error) {
 	return known, nil
 }
 
-// copyParsable has empty lines in place of those that cannot be parsed. One that takes
-// trust away, or gives it to an authority, is not passed over.
-func copyParsable(from, to string) error {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return unreadable(from, err)
-	}
-	lines := strings.Split(string(text), "\n")
+// maxKnownHosts bounds in bytes what is read of a file of known hosts: 30,000 hosts with
+// three hashed keys each.
+const maxKnownHosts = 32 << 20
+
+// keepParsable writes a text into a copy, with empty lines in place of those that cannot be
+// parsed. One that takes trust away, or gives it to an authority, is not passed over.
+func keepParsable(to, text, from string) error {
+	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		err := parsable(line, to)
 		if err == nil {
@@ -116,12 +126,12 @@ func copyParsable(from, to string) error {
 		}
 		lines[i] = ""
 	}
-	return os.WriteFile(to, []byte(strings.Join(lines, "\n")), 0o600)
+	return safefile.Overwrite(to, []byte(strings.Join(lines, "\n")))
 }
 
 // parsable has one line parsed, as the file that x/crypto wants.
 func parsable(line, file string) error {
-	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+	if err := safefile.Overwrite(file, []byte(line)); err != nil {
 		return err
 	}
 	if _, err := xknownhosts.New(file); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/kevinburke/ssh_config"
 
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // Operator is what the operator's account contributes to reaching hosts.
@@ -72,15 +73,14 @@ func readConfig(path string) (*ssh_config.Config, error) {
 	if path == "" {
 		return &ssh_config.Config{}, nil
 	}
-	f, err := os.Open(path)
+	text, err := safefile.ReadLinked(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &ssh_config.Config{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read ssh configuration: %w", err)
+		return nil, providers.WithRemedy(fmt.Errorf("cannot read ssh configuration: %w", err), "make "+path+" a file that can be read, or name another one in ssh_config, or none with ssh_config = \"none\"")
 	}
-	defer func() { _ = f.Close() }()
-	config, err := ssh_config.Decode(f)
+	config, err := ssh_config.DecodeBytes(text)
 	if err != nil {
 		return nil, providers.WithRemedy(fmt.Errorf("cannot read ssh configuration %s: %w", path, err), otherConfig)
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"filippo.io/age"
@@ -125,6 +126,10 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	public, secret := ageKey(t)
 	_, other := ageKey(t)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	protectedPublic, protectedSecret := protectedKey(t)
 	to := []string{public, protectedPublic}
 	sealed, err := newCodec(t, encryption.Options{Recipients: to}).Seal([]byte("text"))
@@ -139,6 +144,8 @@ func TestRefused(t *testing.T) {
 		"nobody":                 {encryption.Options{}, "it is encrypted, and no identity was given to decrypt it with; name the file of your private key with -age-identity=FILE"},
 		"another":                {encryption.Options{Identities: []string{keyFile(t, other)}}, "it is encrypted, and not to the identity that was given; give one of the recipients' private keys with -age-identity=FILE or KUBEWRIGHT_AGE_IDENTITY; who is a recipient by now and was none when it was written has to wait for the next write"},
 		"no such file":           {encryption.Options{Identities: []string{"/no/such/file"}}, "it is encrypted, and the age identity /no/such/file cannot be read: no such file"},
+		"a pipe":                 {encryption.Options{Identities: []string{pipe}}, "it is encrypted, and the age identity " + pipe + " cannot be read: it is a named pipe, not a regular file"},
+		"zeros":                  {encryption.Options{Identities: []string{"/dev/zero"}}, "the age identity /dev/zero cannot be read: it is a device, not a regular file"},
 		"the secret as a name":   {encryption.Options{Identities: []string{secret}}, "it is the secret itself"},
 		"something else":         {encryption.Options{Identities: []string{keyFile(t, "X"+secret)}}, "is no age identity"},
 		"an encrypted identity":  {encryption.Options{Identities: []string{keyFile(t, string(sealed))}}, "is itself encrypted with a passphrase, which is not supported: decrypt it for the time of the command, as in -age-identity=<(age -d "},

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"filippo.io/age"
 	"filippo.io/age/agessh"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/kubewright/kubewright/state/safefile"
 )
+
+// maxIdentities bounds in bytes what is read of a file of identities.
+const maxIdentities = 1 << 20
 
 // readIdentities reads the private keys in files: identities of age, one a line, or
 // one SSH key a file. passphrase is asked for a key that is protected, when
@@ -19,7 +23,7 @@ import (
 func readIdentities(files []string, passphrase func(file string) ([]byte, error)) ([]age.Identity, error) {
 	var out []age.Identity
 	for _, file := range files {
-		b, err := os.ReadFile(file)
+		b, err := safefile.ReadGiven(file, maxIdentities)
 		var pathErr *fs.PathError
 		if errors.As(err, &pathErr) {
 			err = pathErr.Err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // Kinds of failure, to be tested with errors.Is on an *Error. In each of these
@@ -55,6 +56,8 @@ func (e *Error) Error() string {
 		b.WriteString("; " + e.Remedy)
 	case errors.Is(e.Err, fs.ErrPermission):
 		b.WriteString("; run kubewright as a user who may do that, or let this one with chown or chmod")
+	case errors.As(e.Err, new(*safefile.NotRegular)):
+		b.WriteString("; kubewright makes this file itself: find out where that comes from, and remove it")
 	}
 	return b.String()
 }

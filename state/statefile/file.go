@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // Read reads a state file. One that does not exist is a nil state and no
@@ -113,9 +114,6 @@ type generation struct {
 
 // generations lists the older states beside a state file, oldest first.
 func generations(fsys FS, path string) []generation {
-	if real, err := fsys.Resolve(path); err == nil {
-		path = real
-	}
 	names, err := fsys.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return nil
@@ -142,6 +140,9 @@ func prune(fsys FS, path string) {
 
 // bare takes the path off an error of package os: our errors name it themselves.
 func bare(err error) error {
+	if cause := safefile.Cause(err); cause != nil {
+		return cause
+	}
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		return fmt.Errorf("%s: %w", pe.Op, pe.Err)

@@ -3,7 +3,8 @@ package statefile
 import (
 	"errors"
 	"os"
-	"path/filepath"
+
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // FS is the part of a file system that this package needs, so that tests can
@@ -20,8 +21,6 @@ type FS interface {
 	Remove(name string) error
 	// SyncDir makes what was created, renamed and removed in a folder durable.
 	SyncDir(dir string) error
-	// Resolve follows symbolic links; a name that does not exist is returned as it is.
-	Resolve(name string) (string, error)
 }
 
 // File is a file of an FS, open for writing.
@@ -42,17 +41,10 @@ type disk struct{}
 
 type diskFile struct{ *os.File }
 
-// errNoFile is what is there under a file's name and is none.
-var errNoFile = errors.New("it is a folder, a pipe or a device, and no file")
+// maxFile bounds in bytes what is read of a file: a state, an older one, or a journal.
+const maxFile = 256 << 20
 
-// ReadFile refuses what is no file: a pipe would be waited for, and what is written
-// later would take the place of a device that others use.
-func (disk) ReadFile(name string) ([]byte, error) {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, errNoFile
-	}
-	return os.ReadFile(name)
-}
+func (disk) ReadFile(name string) ([]byte, error) { return safefile.Read(name, maxFile) }
 
 func (disk) ReadDir(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
@@ -64,16 +56,16 @@ func (disk) ReadDir(dir string) ([]string, error) {
 }
 
 func (disk) Create(name string) (File, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := safefile.Create(name, 0o600)
 	return diskFile{f}, err
 }
 
 func (disk) Open(name string) (File, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := safefile.Edit(name)
 	return diskFile{f}, err
 }
 
-func (disk) Rename(from, to string) error { return os.Rename(from, to) }
+func (disk) Rename(from, to string) error { return safefile.Rename(from, to) }
 
 func (disk) Remove(name string) error { return os.Remove(name) }
 
@@ -83,14 +75,6 @@ func (disk) SyncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
-}
-
-func (disk) Resolve(name string) (string, error) {
-	real, err := filepath.EvalSymlinks(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return name, nil
-	}
-	return real, err
 }
 
 // probe finds a full disk where space cannot be reserved: it writes size bytes

@@ -3,6 +3,7 @@ package statefile
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // journals are some as runs leave them: of every kind of line, cut off within one, with a
@@ -95,7 +97,7 @@ func FuzzReadLockInfo(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "lock")
 	info := LockInfo{ID: "b71e", Who: "ada@laptop", PID: 4711, Operation: "apply", Time: time.Date(2026, time.March, 2, 9, 0, 0, 1, time.UTC), File: "8:1:42"}
 	for _, r := range []record{{}, {LockInfo: info}, {LockInfo: info, Before: []string{"3f1c", "9e1c"}}} {
-		if err := writeRecord(path, r); err != nil {
+		if err := writeTo(path, r); err != nil {
 			f.Fatal(err)
 		}
 		b, err := os.ReadFile(path)
@@ -113,11 +115,20 @@ func FuzzReadLockInfo(f *testing.F) {
 			t.Fatal(err)
 		}
 		read := readRecord(path)
-		if err := writeRecord(path, read); err != nil {
+		if err := writeTo(path, read); err != nil {
 			t.Fatalf("what is read of %q cannot be written: %v", b, err)
 		}
 		if again := readRecord(path); again.String() != read.String() || again.File != read.File || !again.Renewed.Equal(read.Renewed) || !slices.Equal(again.Before, read.Before) {
 			t.Errorf("%+v is read of %q, and of what that says %+v", read, b, again)
 		}
 	})
+}
+
+// writeTo has a lock's file say something.
+func writeTo(path string, r record) error {
+	f, err := safefile.Edit(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join((&Lock{file: f}).write(r), f.Close())
 }

@@ -9,8 +9,10 @@ import (
 	"os"
 	"sync"
 
-	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
+
 	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // Local is the backend that keeps a state in a file of this machine, with its
@@ -39,8 +41,8 @@ func (l *Local) read(path string) (*backend.Object, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if errors.Is(err, errNoFile) {
-		return nil, &Error{Op: "read state", Path: path, Err: err, Remedy: "name a file with -state, or one that is not there yet"}
+	if errors.As(err, new(*safefile.NotRegular)) {
+		return nil, &Error{Op: "read state", Path: path, Err: bare(err), Remedy: "name the file itself with -state, or one that is not there yet"}
 	}
 	if err != nil {
 		return nil, &Error{Op: "read state", Path: path, Err: bare(err)}
@@ -70,10 +72,6 @@ func (l *Local) Write(ctx context.Context, old *backend.Object, next backend.Obj
 	}
 	if err := ctx.Err(); err != nil {
 		return fail(err, "nothing was written")
-	}
-	path, err := fsys.Resolve(path)
-	if err != nil {
-		return fail(err, "")
 	}
 	now, err := l.read(path)
 	if err != nil {
@@ -135,12 +133,15 @@ func (l localLock) Release(context.Context) error {
 // Holder implements backend.Backend. It asks the kernel, by trying the lock.
 func (l *Local) Holder(context.Context) (*LockInfo, error) {
 	path := l.paths.Lock
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	f, err := safefile.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	try := flock.New(path, flock.SetFlag(os.O_RDWR))
-	defer try.Close()
-	free, err := try.TryRLock()
+	free := false
+	if err == nil {
+		defer f.Close()
+		free, err = flock(f, unix.LOCK_SH)
+	}
 	if err != nil {
 		return nil, &Error{Op: "look at the lock", Path: path, Err: bare(err)}
 	}
@@ -184,18 +185,17 @@ func (l *Local) ForceUnlock(ctx context.Context, id string) error {
 // Confirm fails with backend.ErrLost when the lock's file is not the one that
 // was locked: somebody has ended the lock.
 func (l *Lock) Confirm() error {
-	path := l.flock.Path()
-	mine, err := l.flock.Stat()
+	mine, err := l.file.Stat()
 	if err != nil {
-		return &Error{Op: "look at the lock", Path: path, Err: bare(err)}
+		return &Error{Op: "look at the lock", Path: l.path, Err: bare(err)}
 	}
-	now, err := os.Stat(path)
+	now, err := os.Lstat(l.path)
 	if err == nil && os.SameFile(mine, now) {
 		return nil
 	}
 	var holder *LockInfo
-	if info := ReadLockInfo(path); info.ID != "" {
+	if info := ReadLockInfo(l.path); info.ID != "" {
 		holder = &info
 	}
-	return backend.Lost(path, holder)
+	return backend.Lost(l.path, holder)
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"syscall"
 	"time"
 
-	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
 
 	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // retryInterval is how often a lock that is held is tried again.
@@ -23,7 +26,10 @@ type (
 
 // Lock is a lock that is held. The kernel takes it back when the process ends.
 type Lock struct {
-	flock     *flock.Flock
+	path string
+	// file is open for as long as the lock is held, and read and written through this
+	// descriptor alone: what has its name by now may be another file.
+	file      *os.File
 	own, left record
 }
 
@@ -52,50 +58,105 @@ func (l *Lock) Left() LockInfo { return l.left.LockInfo }
 // *LockedError. The file itself stays for ever: to remove it would let two
 // runs hold two files of one name.
 func Acquire(ctx context.Context, path string, info LockInfo, timeout time.Duration) (*Lock, error) {
-	l := &Lock{flock: flock.New(path, flock.SetPermissions(0o600))}
-	held, err := l.flock.TryLock()
-	if err == nil && !held && timeout > 0 {
-		waiting, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		held, err = l.flock.TryLockContext(waiting, retryInterval)
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			err = nil
-		}
+	fail := func(err error, remedy string) (*Lock, error) {
+		return nil, &Error{Op: "lock state with", Path: path, Err: bare(err), Remedy: remedy}
 	}
-	switch {
-	case err != nil:
-		_ = l.flock.Close()
-		return nil, &Error{Op: "lock state with", Path: path, Err: bare(err)}
-	case !held:
-		_ = l.flock.Close()
-		return nil, &LockedError{Path: path, Info: ReadLockInfo(path), Waited: timeout}
+	f, err := safefile.Edit(path)
+	if err != nil {
+		return fail(err, "")
 	}
-	if l.Confirm() != nil { // ended between its opening and its locking
-		_ = l.flock.Close()
+	l := &Lock{path: path, file: f}
+	held, err := l.wait(ctx, timeout)
+	if err != nil {
+		_ = f.Close()
+		return fail(err, "")
+	}
+	if !held || l.Confirm() != nil { // or it was ended between its opening and its locking
+		_ = f.Close()
 		return nil, &LockedError{Path: path, Info: ReadLockInfo(path), Waited: timeout}
 	}
 	l.own.LockInfo = info
-	l.own.File = identity(path)
-	if left := readRecord(path); left.File != "" && left.File == l.own.File {
+	l.own.File = identity(f)
+	if left := l.read(); left.File != "" && left.File == l.own.File {
 		l.left, l.own.Before = left, left.runs()
 	}
-	if err := writeRecord(path, l.own); err != nil {
-		_ = l.flock.Close()
-		return nil, &Error{
-			Op: "lock state with", Path: path, Err: bare(err),
-			Remedy: "make room or mend the folder's permissions",
-		}
+	if err := l.write(l.own); err != nil {
+		_ = f.Close()
+		return fail(err, "make room or mend the folder's permissions")
 	}
 	return l, nil
 }
 
-func writeRecord(path string, r record) error {
+// wait tries to lock the file until timeout, once for 0. It reports whether the lock is held.
+func (l *Lock) wait(ctx context.Context, timeout time.Duration) (bool, error) {
+	held, err := flock(l.file, unix.LOCK_EX)
+	if held || err != nil || timeout <= 0 {
+		return held, err
+	}
+	deadline, tries := time.NewTimer(timeout), time.NewTicker(retryInterval)
+	defer deadline.Stop()
+	defer tries.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-deadline.C:
+			return false, nil
+		case <-tries.C:
+		}
+		if held, err := flock(l.file, unix.LOCK_EX); held || err != nil {
+			return held, err
+		}
+	}
+}
+
+// flock locks an open file without waiting, and reports whether that was possible.
+func flock(f *os.File, how int) (bool, error) {
+	for {
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return false, nil
+		case !errors.Is(err, unix.EINTR):
+			return err == nil, err
+		}
+	}
+}
+
+// identity tells a file from a copy of it; empty when that cannot be told.
+func identity(f *os.File) string {
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", s.Dev, s.Ino)
+}
+
+// write puts a record in the place of what the file says.
+func (l *Lock) write(r record) error {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(b, '\n'), 0o600)
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = l.file.WriteAt(append(b, '\n'), 0)
+	return err
 }
+
+// read returns what the file says; zero when that cannot be read.
+func (l *Lock) read() record {
+	b, err := safefile.ReadAll(l.file, maxRecord)
+	return parseRecord(b, err)
+}
+
+// maxRecord bounds in bytes what is read of a lock's file.
+const maxRecord = 1 << 20
 
 // ReadLockInfo reads who holds, or last held and lost, the lock at path. It is
 // zero when nobody does, or when it cannot be read: it is for people to read,
@@ -103,8 +164,13 @@ func writeRecord(path string, r record) error {
 func ReadLockInfo(path string) LockInfo { return readRecord(path).LockInfo }
 
 func readRecord(path string) record {
+	b, err := safefile.Read(path, maxRecord)
+	return parseRecord(b, err)
+}
+
+func parseRecord(b []byte, err error) record {
 	var r record
-	if b, err := os.ReadFile(path); err != nil || json.Unmarshal(b, &r) != nil {
+	if err != nil || json.Unmarshal(b, &r) != nil {
 		return record{}
 	}
 	return r
@@ -114,14 +180,14 @@ func readRecord(path string) record {
 // one which was locked is left alone.
 func (l *Lock) Release() error {
 	if l.Confirm() != nil {
-		return l.flock.Close()
+		return l.file.Close()
 	}
-	return errors.Join(os.Truncate(l.flock.Path(), 0), l.flock.Close())
+	return errors.Join(l.file.Truncate(0), l.file.Close())
 }
 
 // Leave gives the lock back as a process does that is killed: who held it stays
 // written there.
-func (l *Lock) Leave() error { return l.flock.Close() }
+func (l *Lock) Leave() error { return l.file.Close() }
 
 // Doubt has Return tell the next that this run, too, may have left a lock in the
 // backend.
@@ -135,5 +201,5 @@ func (l *Lock) Return() error {
 	if len(l.left.runs()) == 0 || l.Confirm() != nil {
 		return l.Release()
 	}
-	return errors.Join(writeRecord(l.flock.Path(), l.left), l.flock.Close())
+	return errors.Join(l.write(l.left), l.file.Close())
 }

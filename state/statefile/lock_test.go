@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -176,6 +177,33 @@ func TestLockInAFolderThatIsNotThere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gone", "lock")
 	if _, err := statefile.Acquire(t.Context(), path, info, 0); !errors.Is(err, os.ErrNotExist) || errors.Is(err, statefile.ErrLocked) {
 		t.Errorf("error = %v", err)
+	}
+}
+
+// TestLockThatIsNoFile: what a link leads to is not locked, made or emptied, and a pipe is
+// not waited for.
+func TestLockThatIsNoFile(t *testing.T) {
+	t.Parallel()
+	for is, trap := range map[string]func(path string) error{
+		"a symbolic link": func(path string) error { return os.Symlink("victim", path) },
+		"a named pipe":    func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a directory":     func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		dir := t.TempDir()
+		path, victim := filepath.Join(dir, "kubewright.state.lock"), filepath.Join(dir, "victim")
+		if err := errors.Join(trap(path), os.WriteFile(victim, []byte("precious"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := statefile.Acquire(t.Context(), path, info, time.Minute)
+		if want := "cannot lock state with " + path + ": it is " + is + ", not a regular file; kubewright makes this file itself: find out where that comes from, and remove it"; err == nil || err.Error() != want {
+			t.Errorf("error = %v, want %s", err, want)
+		}
+		if _, err := statefile.NewLocal(statefile.DirPaths(dir)).Holder(t.Context()); err == nil || !strings.Contains(err.Error(), "is "+is) {
+			t.Errorf("Holder: error = %v", err)
+		}
+		if b, err := os.ReadFile(victim); err != nil || string(b) != "precious" {
+			t.Errorf("behind %s the file holds %q, %v", is, b, err)
+		}
 	}
 }
 

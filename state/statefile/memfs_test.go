@@ -143,8 +143,6 @@ func (m *memFS) SyncDir(dir string) error {
 	return nil
 }
 
-func (m *memFS) Resolve(name string) (string, error) { return name, nil }
-
 type memFile struct {
 	fs   *memFS
 	name string

@@ -166,9 +166,10 @@ func TestFilesInTheWaySay(t *testing.T) {
 	folder := DirPaths(t.TempDir())
 	full(folder.Lock)
 	_, err = NewLocal(folder).Holder(t.Context())
-	says(t, err, "cannot look at the lock "+folder.Lock+": open: is a directory")
+	const what = ": it is a directory, not a regular file; kubewright makes this file itself: find out where that comes from, and remove it"
+	says(t, err, "cannot look at the lock "+folder.Lock+what)
 	_, err = Acquire(t.Context(), folder.Lock, LockInfo{ID: "r1"}, 0)
-	says(t, err, "cannot lock state with "+folder.Lock+": open: is a directory")
+	says(t, err, "cannot lock state with "+folder.Lock+what)
 
 	says(t, &Error{Op: "read state", Path: "x", Err: bare(&fs.PathError{Op: "open", Err: fs.ErrPermission})},
 		"cannot read state x: open: permission denied; run kubewright as a user who may do that, or let this one with chown or chmod")

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 
@@ -30,6 +29,7 @@ import (
 
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // Backend is a state in a Secret.
@@ -68,7 +68,7 @@ func New(s backend.Settings) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the backend \"kubernetes\" finds no way to its cluster: %w; give config_path and config_context, or set KUBECONFIG", hide(err, secrets))
 	}
-	token, _ := os.ReadFile(config.BearerTokenFile) // a pod's; without one there is nothing to hide
+	token, _ := safefile.ReadLinked(config.BearerTokenFile, 1<<20) // a pod's; without one there is nothing to hide
 	secrets = secrets.And(state.NewRedactor(append(backend.BasicSecrets(config.Username, config.Password), config.BearerToken, strings.TrimSpace(string(token)))))
 	host, ok := plain(config.Host)
 	if !ok {

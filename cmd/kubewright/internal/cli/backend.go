@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
@@ -22,6 +20,7 @@ import (
 	"github.com/kubewright/kubewright/state/backend/kubernetes"
 	"github.com/kubewright/kubewright/state/backend/pg"
 	"github.com/kubewright/kubewright/state/backend/s3"
+	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -46,10 +45,13 @@ func (a *app) usedPath() string { return filepath.Join(filepath.Dir(a.paths().St
 
 const usedName = ".kubewright/backend.json"
 
+// maxUsed bounds in bytes what is read of it.
+const maxUsed = 1 << 20
+
 // lastUsed is what the folder remembers; nil when there was never another place
 // than the file.
 func (a *app) lastUsed() (*used, error) {
-	b, err := os.ReadFile(a.usedPath())
+	b, err := safefile.Read(a.usedPath(), maxUsed)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -68,7 +70,10 @@ func (a *app) lastUsed() (*used, error) {
 func (a *app) remember(u *used) error {
 	path := a.usedPath()
 	if u.Type == localType {
-		err := os.Remove(path)
+		err := safefile.CheckFolder(filepath.Dir(path))
+		if err == nil {
+			err = os.Remove(path)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -77,13 +82,13 @@ func (a *app) remember(u *used) error {
 	b, err := json.MarshalIndent(u, "", "  ")
 	if err == nil {
 		b = append(b, '\n')
-		if old, readErr := os.ReadFile(path); readErr == nil && string(old) == string(b) {
+		if old, readErr := safefile.Read(path, maxUsed); readErr == nil && string(old) == string(b) {
 			return nil
 		}
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
+		err = safefile.MakeFolder(filepath.Dir(path), 0o700)
 	}
 	if err == nil {
-		err = renameio.WriteFile(path, b, 0o600)
+		err = safefile.WriteFile(path, b, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write %s, where this folder remembers the place of its state: %w", path, bare(err))

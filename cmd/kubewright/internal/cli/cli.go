@@ -19,6 +19,7 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/encryption"
+	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/spf13/cobra"
 )
 
@@ -194,7 +195,7 @@ func (a *app) sourceText(name string) []byte {
 	if !filepath.IsLocal(name) {
 		return nil
 	}
-	b, err := os.ReadFile(filepath.Join(a.folder(), name))
+	b, err := safefile.ReadBelow(a.folder(), name, hclconfig.MaxFile)
 	if err != nil {
 		return nil
 	}

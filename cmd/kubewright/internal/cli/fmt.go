@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +10,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	udiff "github.com/aymanbagabas/go-udiff"
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // fmtOptions are the flags of fmt.
@@ -136,14 +138,10 @@ func (a *app) fmtFile(path string, o fmtOptions) (changed bool, err error) {
 }
 
 // replaceFile puts other content into a file that is there, at once: whoever reads it,
-// or finds it after a crash, has the old file or the new one. What a link leads to is
-// replaced, mode and owner stay.
+// or finds it after a crash, has the old file or the new one. Mode and owner stay. A link is
+// refused, since what it leads to may be anything.
 func replaceFile(path string, content []byte, keepOwner func(f *os.File, was fs.FileInfo) error) error {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	old, err := os.OpenFile(path, os.O_WRONLY, 0) // a file that is protected is
+	old, err := safefile.Change(path) // a file that is protected is
 	if err != nil {
 		return err
 	}
@@ -152,7 +150,7 @@ func replaceFile(path string, content []byte, keepOwner func(f *os.File, was fs.
 	if err != nil {
 		return err
 	}
-	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(was.Mode().Perm()))
+	f, err := safefile.Replace(path, was.Mode().Perm())
 	if err != nil {
 		return err
 	}
@@ -179,5 +177,15 @@ func hclFiles(path string, recursive bool) ([]string, error) {
 	for i, name := range files {
 		files[i] = filepath.Join(path, filepath.FromSlash(name))
 	}
+	// Links come last: what they lead to in the folder is formatted by then.
+	slices.SortStableFunc(files, func(x, y string) int { return cmp.Compare(linked(x), linked(y)) })
 	return files, err
+}
+
+// linked is 1 for a link, else 0.
+func linked(path string) int {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return 1
+	}
+	return 0
 }

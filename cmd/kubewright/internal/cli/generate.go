@@ -14,6 +14,7 @@ import (
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // generateFlag has plan write the blocks of clusters that import blocks speak of.
@@ -100,7 +101,7 @@ func (s *session) fresh(name string) error {
 // be read with it.
 func (s *session) writeGenerated(ctx context.Context, name string, text []byte) error {
 	path := filepath.Join(s.folder(), name)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := safefile.Create(path, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s has appeared meanwhile, and is not written over", name)
 	}

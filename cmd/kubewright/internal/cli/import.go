@@ -21,6 +21,7 @@ import (
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -186,7 +187,7 @@ func (s *session) take(name string, text []byte) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+	if err := safefile.Overwrite(filepath.Join(dir, name), text); err != nil {
 		return err
 	}
 	cfg, diags := hclconfig.Load(hclconfig.Options{Dir: dir, ToolVersion: Version})
@@ -283,7 +284,7 @@ func (s *session) adopted(ctx context.Context) (*state.State, error) {
 
 // keep writes the configuration, and then the state that belongs to it.
 func (s *session) keep(ctx context.Context, file string, text []byte, st *state.State) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := safefile.Create(file, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s has appeared meanwhile, and is not written over", filepath.Base(file))
 	}

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/executor"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // linesFile is the file of -json-into.
@@ -19,26 +21,37 @@ type linesFile struct {
 }
 
 // openInto begins to write lines into a file, or a stream. Only its owner may read a
-// file: it has the plan, as a saved plan does.
+// file: it has the plan, as a saved plan does. A stream may lead to a file of the state or
+// the configuration as well.
 func (a *app) openInto(path string) error {
 	if path == "" || a.into != nil {
 		return nil
 	}
 	to := a.named(path)
-	if !stream(to) {
-		asks := "-json-into=" + path
-		// A link, as /dev/fd/3 is one to a file, leads the lines there.
-		if err := cmp.Or(regular(asks, resolved(to)), spared(asks, to, a.folder(), a.paths()), placed(asks, path, to)); err != nil {
+	asks := "-json-into=" + path
+	if err := spared(asks, to, a.folder(), a.paths()); err != nil {
+		return err
+	}
+	if !safefile.IsStream(to) {
+		if err := cmp.Or(lines(asks, to), placed(asks, path, to)); err != nil {
 			return err
 		}
 	}
-	f, err := openPrivate(to, os.O_TRUNC)
+	f, err := safefile.Rewrite(to)
 	if err != nil {
 		return fmt.Errorf("-json-into=%s: %w", path, bare(err))
 	}
 	a.into = &linesFile{f, view.NewJSONLines(f, a.Now)}
 	a.into.lines.Version(Version)
 	return nil
+}
+
+// lines is regular for what lines are written into, and that may be a pipe.
+func lines(asks, path string) error {
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeNamedPipe {
+		return nil
+	}
+	return regular(asks, path)
 }
 
 func (a *app) closeInto() {

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/kubewright/kubewright/config"
@@ -22,6 +21,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/providers/pki"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // kubeconfigOptions are the flags of the command.
@@ -286,6 +286,9 @@ func holds(certs []state.CertificateInfo, ca string) bool {
 	return slices.ContainsFunc(certs, func(c state.CertificateInfo) bool { return c.KeyDigest == ca })
 }
 
+// maxKubeconfig bounds in bytes what is read of a kubeconfig to merge into.
+const maxKubeconfig = 16 << 20
+
 // deliver prints a kubeconfig, or puts it into a file.
 func (a *app) deliver(got fetched, names pki.Naming, o kubeconfigOptions) error {
 	file, content := a.kubeconfigFile(o), got.content
@@ -293,7 +296,7 @@ func (a *app) deliver(got fetched, names pki.Naming, o kubeconfigOptions) error 
 		_, err := a.Stdout.Write(content.Reveal())
 		return err
 	}
-	present, err := os.ReadFile(file)
+	present, err := safefile.Read(file, maxKubeconfig)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -335,18 +338,10 @@ func writeSecret(file string, content state.Secret) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	f, err := renameio.NewPendingFile(file, renameio.WithTempDir(filepath.Dir(file)), renameio.WithStaticPermissions(0o600))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Cleanup() }()
-	if _, err := f.Write(content.Reveal()); err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
+	return safefile.WriteFile(file, content.Reveal(), 0o600)
 }
 
-// kubeconfigFile is the file to write, links followed; empty for none. That of
+// kubeconfigFile is the file to write; empty for none. That of
 // kubectl is the first of KUBECONFIG, or ~/.kube/config.
 func (a *app) kubeconfigFile(o kubeconfigOptions) string {
 	file := o.out
@@ -364,9 +359,5 @@ func (a *app) kubeconfigFile(o kubeconfigOptions) string {
 			file = filepath.Join(a.Getenv("HOME"), ".kube", "config")
 		}
 	}
-	file = a.named(file)
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		return real
-	}
-	return file
+	return a.named(file)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/kubewright/kubewright/planner/phases"
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/state/backend"
+	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -67,7 +68,7 @@ func (a *app) openLogFile(path string) (*os.File, error) {
 	if err := spared("The log "+path, a.named(path), a.folder(), statefile.DirPaths(a.folder())); err != nil {
 		return nil, err
 	}
-	f, err := openPrivate(a.named(path), os.O_APPEND)
+	f, err := safefile.Append(a.named(path))
 	if err != nil {
 		return nil, &diagError{diag.Diagnostics{diag.Errorf("Log cannot be written", "%s: %v. Nothing was done. Name a file that can be written in %s, or leave %s out.", path, bare(err), logPathVariable, logVariable)}}
 	}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/planner/policy"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/safefile"
 )
 
 // policyRefuses is the summary of a plan that policies do not let through.
@@ -94,15 +93,13 @@ func (s *session) policyInput(p *planner.Plan) (policy.Input, error) {
 	return in, nil
 }
 
+// maxApprovals bounds in bytes what is read of a file of approvals.
+const maxApprovals = 1 << 20
+
 // approvals reads a file of approvals. One that is not there has none. It is no part of
 // the configuration's digest: to approve a plan does not make it another one.
 func (s *session) approvals(file string) ([]policy.Approval, error) {
-	root, err := os.OpenRoot(s.folder())
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	b, err := fs.ReadFile(root.FS(), filepath.ToSlash(filepath.Clean(file)))
+	b, err := safefile.ReadBelow(s.folder(), file, maxApprovals)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -75,7 +75,7 @@ func (a *app) simEditCommand() *cobra.Command {
 // there is no lock nobody has begun anything here yet.
 func (a *app) holdSim(ctx context.Context) (end func(), err error) {
 	path := a.paths().Lock
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return func() {}, nil
 	}
 	lock, err := statefile.Acquire(ctx, path, statefile.LockInfo{Who: a.Who, Operation: "sim edit", ID: a.NewID(), Time: a.Now(), PID: os.Getpid()}, 0)

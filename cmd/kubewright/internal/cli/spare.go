@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kubewright/kubewright/config/diag"
+	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -46,15 +48,19 @@ func (a *app) apart(lines, plan string) error {
 // when it is whole: it would take the place of a device or a pipe that others use, or of
 // a link, and not go where that leads.
 func regular(asks, path string) error {
-	info, err := os.Lstat(path)
-	if err != nil || info.Mode().IsRegular() {
+	err := safefile.Replaceable(path)
+	refused, isNone := errors.AsType[*safefile.NotRegular](err)
+	switch {
+	case err == nil:
 		return nil // of what cannot be looked at, writing says why
+	case !isNone:
+		return &diagError{diag.Diagnostics{diag.Errorf("File cannot be written", "%s: %s. Nothing was written.", asks, sentence(safefile.Cause(err).Error()))}}
 	}
-	mode := info.Mode()
+	mode := refused.Mode
 	if to, err := os.Stat(path); err == nil && !to.Mode().IsRegular() {
 		mode = to.Mode()
 	}
-	what, instead := "no regular file", "Name one, or a file that is not there yet."
+	what, instead := "no regular file", "Name one, or a file that is not there yet. What is there is "+safefile.Kind(mode)+"."
 	switch {
 	case mode.IsDir():
 		what, instead = "a folder", "Name a file, in it or elsewhere."
@@ -62,31 +68,6 @@ func regular(asks, path string) error {
 		what, instead = "a symbolic link", "Name the file that it leads to, or another one."
 	}
 	return &diagError{diag.Diagnostics{diag.Errorf("Not a file", "%s is %s. Nothing was written. %s", asks, what, instead)}}
-}
-
-// stream tells a pipe or a terminal, as /dev/fd/3 may be: lines go through it as they
-// are written, and nothing takes its place.
-func stream(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice) != 0
-}
-
-// openPrivate opens a file for writing that its owner alone can read, whoever could read
-// it before; flag says what becomes of what is in it. A stream stays what it is.
-func openPrivate(path string, flag int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|flag, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		err = f.Chmod(0o600)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // spared is spares of what asks for a file; folder is that of the configuration. By links

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/safefile"
 	"github.com/kubewright/kubewright/state/statefile"
 )
 
@@ -120,12 +120,15 @@ func (a *app) push(ctx context.Context, o planOptions, file string, force bool) 
 		pushed.Lineage, len(pushed.Nodes), len(pushed.Items), pushed.Serial)
 }
 
+// maxPushed bounds in bytes what is read of a state to push.
+const maxPushed = 256 << 20
+
 // readPushed reads the file of push, or stdin.
 func (a *app) readPushed(ctx context.Context, file string) ([]byte, error) {
 	if file == "-" {
 		return a.everything(ctx)
 	}
-	b, err := os.ReadFile(a.named(file))
+	b, err := safefile.ReadGiven(a.named(file), maxPushed)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = &diagError{diag.Diagnostics{diag.Errorf("No such file", "%s is not there. A state is written to a file with kubewright state pull > FILE, and older ones are beside the state as *.backup.SERIAL.", file)}}
 	}

@@ -1,0 +1,219 @@
+package safefile
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Open opens an own file for reading.
+func Open(path string) (*os.File, error) { return open(path, os.O_RDONLY, 0, false) }
+
+// OpenLinked opens a linked file for reading.
+func OpenLinked(path string) (*os.File, error) { return open(path, os.O_RDONLY, 0, true) }
+
+// Create makes an own file, and fails with fs.ErrExist when there is anything under its name.
+func Create(path string, perm fs.FileMode) (*os.File, error) {
+	return open(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm, false)
+}
+
+// Edit opens an own file for reading and writing, and makes it, 0600, when it is missing.
+func Edit(path string) (*os.File, error) { return open(path, os.O_RDWR|os.O_CREATE, 0o600, false) }
+
+// Change opens an own file that is there for writing.
+func Change(path string) (*os.File, error) { return open(path, os.O_WRONLY, 0, false) }
+
+// Append opens a file of lines to go on with it, such as a log. Like Rewrite it makes a
+// file private to its owner, and accepts a stream.
+func Append(path string) (*os.File, error) { return private(path, os.O_APPEND) }
+
+// Rewrite opens a file of lines and empties it. It is private to its owner (0600) from
+// then on. Streams are accepted: what IsStream reports, and a named pipe of this user's that
+// is read.
+func Rewrite(path string) (*os.File, error) {
+	f, err := private(path, 0)
+	if err != nil || IsStream(path) {
+		return f, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		err = f.Truncate(0)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Overwrite puts other content into an own file, in place and without waiting for the disk.
+func Overwrite(path string, b []byte) error {
+	f, err := Rewrite(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
+}
+
+func private(path string, flag int) (*os.File, error) {
+	if IsStream(path) {
+		return openStream(path, os.O_WRONLY)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeNamedPipe {
+		return openPipe(path)
+	}
+	f, err := open(path, os.O_WRONLY|os.O_CREATE|flag, 0o600, false)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = f.Chmod(0o600)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// open opens a regular file. Its errors are *fs.PathError.
+func open(path string, flag int, perm fs.FileMode, follow bool) (*os.File, error) {
+	fail := func(err error) (*os.File, error) { return nil, &fs.PathError{Op: "open", Path: path, Err: err} }
+	stat := os.Stat
+	if !follow {
+		stat, flag = os.Lstat, flag|unix.O_NOFOLLOW
+	}
+	if info, err := stat(path); err == nil {
+		if err := usable(info, follow); err != nil && flag&os.O_EXCL == 0 {
+			return fail(err)
+		}
+	}
+	var shared bool
+	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
+		var err error
+		if shared, err = sharedFolder(filepath.Dir(path)); err != nil {
+			return fail(err)
+		}
+	}
+	f, err := os.OpenFile(path, flag|unix.O_NONBLOCK|unix.O_NOCTTY, perm)
+	switch {
+	case errors.Is(err, unix.ELOOP) && !follow:
+		return fail(&NotRegular{fs.ModeSymlink}) // since it was looked at
+	case err != nil:
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = usable(info, follow)
+	}
+	if err == nil && shared {
+		err = ours(info)
+	}
+	if err != nil {
+		_ = f.Close()
+		return fail(err)
+	}
+	return f, nil
+}
+
+// usable refuses what is not a regular file. What is only read may be /dev/null.
+func usable(info fs.FileInfo, follow bool) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	if null, err := os.Stat(os.DevNull); follow && err == nil && os.SameFile(info, null) {
+		return nil
+	}
+	return &NotRegular{info.Mode().Type()}
+}
+
+// ours refuses a file of another user than this one and root.
+func ours(info fs.FileInfo) error {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != 0 && int(s.Uid) != os.Geteuid() {
+		return &Foreign{s.Uid}
+	}
+	return nil
+}
+
+// Read reads an own file of at most limit bytes.
+func Read(path string, limit int64) ([]byte, error) { return whole(limit)(Open(path)) }
+
+// ReadLinked reads a linked file of at most limit bytes.
+func ReadLinked(path string, limit int64) ([]byte, error) { return whole(limit)(OpenLinked(path)) }
+
+// ReadGiven reads a given file of at most limit bytes.
+func ReadGiven(path string, limit int64) ([]byte, error) {
+	if IsStream(path) {
+		return whole(limit)(openStream(path, os.O_RDONLY))
+	}
+	return ReadLinked(path, limit)
+}
+
+// ReadBelow reads a regular file of at most limit bytes in a folder, by its name there. Of
+// links those are followed that stay in the folder.
+func ReadBelow(folder, name string, limit int64) ([]byte, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	return whole(limit)(OpenBelow(root, name))
+}
+
+// OpenBelow opens a regular file in an open folder for reading, as ReadBelow does.
+func OpenBelow(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Stat(name)
+	if err != nil && strings.HasSuffix(err.Error(), "path escapes from parent") { // package os has no value for it
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("it is a symbolic link that leads out of its folder")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := usable(info, false); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = usable(info, false)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return f, nil
+}
+
+// whole reads what was opened, and closes it.
+func whole(limit int64) func(*os.File, error) ([]byte, error) {
+	return func(f *os.File, err error) ([]byte, error) {
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }()
+		return ReadAll(f, limit)
+	}
+}
+
+// ReadAll reads an open file of at most limit bytes.
+func ReadAll(f *os.File, limit int64) ([]byte, error) {
+	tooLarge := &fs.PathError{Op: "read", Path: f.Name(), Err: errTooLarge(limit)}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > limit {
+		return nil, tooLarge
+	}
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		return nil, tooLarge
+	}
+	return b, err
+}
