@@ -1,6 +1,7 @@
 package state
 
 import (
+	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,6 +38,22 @@ func (k Key) Sum(b []byte) string {
 	mac := hmac.New(sha256.New, k.secret.Reveal())
 	mac.Write(b)
 	return hex.EncodeToString(mac.Sum(nil))[:32]
+}
+
+// MAC returns the HMAC-SHA-256 of content under a key that is derived from k for one
+// purpose (HKDF-SHA-256). Neither a fingerprint nor the code of another purpose passes for
+// it. Without a key it is nil.
+func (k Key) MAC(purpose string, content []byte) []byte {
+	if k.IsZero() {
+		return nil
+	}
+	derived, err := hkdf.Key(sha256.New, k.secret.Reveal(), nil, "kubewright "+purpose, sha256.Size)
+	if err != nil {
+		panic("internal error: no key can be derived: " + err.Error()) // only of a key that is too long
+	}
+	mac := hmac.New(sha256.New, derived)
+	mac.Write(content)
+	return mac.Sum(nil)
 }
 
 // unknownFingerprint is equal to no fingerprint of a desired value, not even to

@@ -80,6 +80,8 @@ type ci struct {
 	backend, desk map[string]string
 	secret        string
 	artifacts     map[string][]byte
+	// replaced is the saved plan that somebody has put in the place of the artifact.
+	replaced []byte
 	// values are what the service knows: expressions of GitHub's, variables of GitLab's.
 	values map[string]string
 }
@@ -194,6 +196,20 @@ func (c *ci) shell(dir, script string, env map[string]string) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
+// replacedBy puts the plan of a command, by somebody who can read the state, in the place
+// of the artifact.
+func (c *ci) replacedBy(command string) {
+	c.t.Helper()
+	dir := c.checkout()
+	code, out := c.shell(dir, command, c.desk)
+	c.want(command, code, 0, out)
+	b, err := os.ReadFile(filepath.Join(dir, "plan.kwplan"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.replaced = b
+}
+
 // log is what was told to gh and glab since it was asked last.
 func (c *ci) log() string {
 	path := filepath.Join(c.shared, "log")
@@ -271,6 +287,10 @@ func TestGitHubWorkflows(t *testing.T) {
 	c.edit("maxPods = 110", "maxPods = 120")
 	code, out = c.event("pull_request")
 	c.want("another pull request", code, 0, out, "main.hcl%3A7 changes")
+	c.replacedBy("kubewright plan -destroy -input=false -out=plan.kwplan")
+	code, out = c.event("push")
+	c.want("another plan in the place of the artifact", code, 1, out, "Another plan was approved")
+	c.replaced = nil
 	c.values["inputs.digest"] = "0123456789abcdef"
 	code, out = c.event("workflow_dispatch")
 	c.want("another digest", code, 1, out, "Another plan was approved")
@@ -479,10 +499,14 @@ func (c *ci) upload(name, path string) {
 
 func (c *ci) download(name, path string) {
 	c.t.Helper()
-	if c.artifacts[name] == nil {
+	content := c.artifacts[name]
+	if c.replaced != nil && filepath.Base(path) == "plan.kwplan" {
+		content = c.replaced
+	}
+	if content == nil {
 		c.t.Fatalf("there is no artifact %s", name)
 	}
-	if err := os.WriteFile(path, c.artifacts[name], 0o600); err != nil {
+	if err := os.WriteFile(path, content, 0o600); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -544,6 +568,10 @@ func TestGitLabPipelines(t *testing.T) {
 	c.want("a quiet night", code, 0, out, "No changes.")
 
 	c.edit("maxPods = 110", "maxPods = 120")
+	c.replacedBy("kubewright plan -destroy -input=false -out=plan.kwplan")
+	code, out = c.pipeline("push", "main")
+	c.want("another plan in the place of the artifact", code, 1, out, "Another plan was approved")
+	c.replaced = nil
 	code, out = c.pipeline("schedule", "main")
 	c.want("a night after a merge", code, 2, out, "2 to change")
 	code, out = c.pipeline("merge_request_event", "")
@@ -675,6 +703,11 @@ func (c *gitlab) job(name string, j map[string]any) (int, string) {
 		}
 	}
 	env := maps.Clone(c.values)
+	for line := range strings.Lines(string(c.artifacts["plan.env"])) { // of the job's needs, as the report dotenv has it
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && j["needs"] != nil {
+			env[name] = value
+		}
+	}
 	for k, v := range c.files[gitlabFile]["variables"].(map[string]any) {
 		env[k] = os.Expand(v.(string), func(name string) string {
 			if _, known := c.values[name]; !known {

@@ -294,7 +294,7 @@ func (f folder) savedKilledAt(t *testing.T, at moment, destroys bool) {
 	f.kill(t, savedPlan, at)
 	ended := false
 	for n := 0; n < 4 && !ended; n++ {
-		code, out := f.run(strings.Fields(savedPlan)...)
+		code, out := f.run(arguments(savedPlan)...)
 		ended = strings.Contains(strings.Join(strings.Fields(out), " "), appliedToItsEnd)
 		if code != 0 && !ended {
 			t.Errorf("moment %s: the same file again: exit code %d\n%s", at, code, out)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,9 +48,22 @@ func TestPlanOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestSavedPlanThatSomebodyChanged: a saved plan whose content is not what was planned,
-// and whose checksum was made to fit, is no plan that anybody would make now. It is
+// keyOf is the key of the state in a folder.
+func keyOf(t *testing.T, f folder) state.Key {
+	t.Helper()
+	var st struct {
+		Key string `json:"fingerprint_key"`
+	}
+	if err := json.Unmarshal([]byte(stateOf(t, f)), &st); err != nil || st.Key == "" {
+		t.Fatalf("the state has no key: %v", err)
+	}
+	return state.NewKey(st.Key)
+}
+
+// TestSavedPlanThatSomebodyChanged: a saved plan whose content is not what was planned is
 // refused, whether it says otherwise what becomes of something, or only what is done.
+// Without the state's key it is not authentic; with it, it is no plan that anybody would
+// make now.
 func TestSavedPlanThatSomebodyChanged(t *testing.T) {
 	t.Parallel()
 	from := changedFolder(t)
@@ -87,16 +101,26 @@ func TestSavedPlanThatSomebodyChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		tt.change(saved.Plan)
-		if err := planfile.Write(path, saved, nil); err != nil {
-			t.Fatal(err)
-		}
 		before, world := stateOf(t, f), listing(t, f)
-		code, out := f.run("apply", "-detailed-exitcode", "plan.kwplan")
-		if words := strings.Join(strings.Fields(out), " "); code != 4 || !strings.Contains(words, "Error: Saved plan is stale") || !strings.Contains(words, tt.want) {
-			t.Errorf("%s: exit code %d, want 4 and %q\n%s", name, code, tt.want, out)
-		}
-		if stateOf(t, f) != before || listing(t, f) != world {
-			t.Errorf("%s: something was changed all the same", name)
+		for _, by := range []struct {
+			key           state.Key
+			summary, want string
+		}{
+			{state.Key{}, "Error: Saved plan is not authentic", "It has no authentication code"},
+			{state.NewKey("another"), "Error: Saved plan is not authentic", "or changed since it was saved"},
+			{keyOf(t, f), "Error: Saved plan is stale", tt.want},
+		} {
+			saved.Key = by.key
+			if err := planfile.Write(path, saved, nil); err != nil {
+				t.Fatal(err)
+			}
+			code, out := f.run("apply", "-detailed-exitcode", "plan.kwplan")
+			if words := strings.Join(strings.Fields(out), " "); code != 4 || !strings.Contains(words, by.summary) || !strings.Contains(words, by.want) {
+				t.Errorf("%s: exit code %d, want 4, %q and %q\n%s", name, code, by.summary, by.want, out)
+			}
+			if stateOf(t, f) != before || listing(t, f) != world {
+				t.Errorf("%s: something was changed all the same", name)
+			}
 		}
 	}
 }

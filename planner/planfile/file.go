@@ -14,8 +14,9 @@ import (
 	"github.com/kubewright/kubewright/state/safefile"
 )
 
-// FormatVersion is the number of the format that this program writes.
-const FormatVersion = 1
+// FormatVersion is the number of the format that this program writes. A file of format 1
+// is read and cannot be authenticated.
+const FormatVersion = 2
 
 // File is a saved plan: the plan, and what of the command line it was made with
 // that is no part of it.
@@ -31,14 +32,20 @@ type File struct {
 	// Durations are the state's, and Parallelism the flag, to show how long it takes.
 	Durations   map[string]float64 `json:"durations,omitempty"`
 	Parallelism int                `json:"parallelism,omitempty"`
+	// Key is the state's, which authenticates the file that Write makes; the zero Key
+	// leaves the file without authentication code. Read leaves Key zero.
+	Key state.Key `json:"-"`
+	// read is the file that Read has read.
+	read envelope
 }
 
-// envelope is the file as it is written. Its checksum tells damage; it is no
-// signature, and who can write the file can make another one.
+// envelope is the file as it is written. Its checksum finds damage; who can write the
+// file can compute another one. Its MAC finds everything else: see File.Authenticate.
 type envelope struct {
 	FormatVersion int             `json:"format_version"`
 	ToolVersion   string          `json:"kubewright_version"`
 	SHA256        string          `json:"sha256"`
+	MAC           string          `json:"mac,omitempty"`
 	Saved         json.RawMessage `json:"saved"`
 }
 
@@ -59,7 +66,11 @@ func Write(path string, f File, codec state.Codec) error {
 	if err != nil {
 		return err
 	}
-	b, err := json.Marshal(envelope{FormatVersion, f.Plan.ToolVersion, sum(saved), saved})
+	e := envelope{FormatVersion: FormatVersion, ToolVersion: f.Plan.ToolVersion, SHA256: sum(saved), Saved: saved}
+	if e.MAC, err = e.mac(f.Key); err != nil {
+		return err
+	}
+	b, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
@@ -111,6 +122,7 @@ func Read(path string, codec state.Codec) (File, error) {
 	if err := json.Unmarshal(e.Saved, &f); err != nil || f.Plan == nil {
 		return fail(ErrDamaged)
 	}
+	f.read = e
 	return f, nil
 }
 

@@ -143,9 +143,9 @@ func TestDamage(t *testing.T) {
 		}
 		refused("changed", string(changed), planfile.ErrDamaged)
 	}
-	refused("newer", strings.Replace(body, `"format_version":1`, `"format_version":2`, 1), planfile.ErrNewer)
+	refused("newer", strings.Replace(body, `"format_version":2`, `"format_version":3`, 1), planfile.ErrNewer)
 	_, err = planfile.Read(path, nil)
-	if want := "read plan " + path + ": the saved plan was written by a later version of kubewright (1.0.0, format 2)"; err.Error() != want {
+	if want := "read plan " + path + ": the saved plan was written by a later version of kubewright (1.0.0, format 3)"; err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	refused("a state", `{"format_version":1,"lineage":"x"}`, planfile.ErrNoPlan)

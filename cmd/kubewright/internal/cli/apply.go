@@ -68,12 +68,13 @@ func (a *app) changing(o *planOptions, cmd cobra.Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		opts, err := savedOptions(*o, saved)
+		opts, err := savedOptions(*o, &saved, args[0])
 		if err != nil {
 			return &usageError{cmd.CommandPath(), err}
 		}
 		a.savedPlan = args[0]
-		return a.apply(cmd.Context(), opts, approval{digest: by.digest, saved: &saved})
+		by.saved = &saved
+		return a.apply(cmd.Context(), opts, by)
 	}
 	a.planning(o, &cmd)
 	by.flags(&cmd)
@@ -97,7 +98,8 @@ func (a *app) carryOut(ctx context.Context, o planOptions, by approval, operatio
 		return err
 	}
 	defer s.close()
-	s.approved = by.digest != "" || by.saved != nil
+	by.unauthenticated = s.unauthenticated
+	s.approved = by.digest != "" || by.saved != nil && !by.unauthenticated
 	if prepare != nil {
 		prepare(s)
 	}
@@ -140,6 +142,9 @@ func (s *session) planFor(ctx context.Context, by approval) error {
 		return err
 	}
 	if err := s.fits(by.saved); err != nil {
+		return err
+	}
+	if err := s.approvable(by); err != nil {
 		return err
 	}
 	if s.resumed != nil {

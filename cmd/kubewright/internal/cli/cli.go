@@ -69,8 +69,11 @@ type app struct {
 	// again to plan the same.
 	allowsUnreachable bool
 	// savedPlan is the file of the plan that is carried out.
-	savedPlan  string
-	givenAgain []string
+	savedPlan string
+	// savedDigest approves the saved plan where nothing authenticates its file; empty where
+	// it needs no approval.
+	savedDigest string
+	givenAgain  []string
 	// secrets are taken out of everything that is said of a failure.
 	secrets *state.Redactor
 	// log is what KUBEWRIGHT_LOG asks for, or nil; logsToScreen tells that it is
@@ -206,7 +209,7 @@ func (a *app) options() view.Options {
 	width, height := a.Size()
 	return view.Options{
 		Width: width, Height: height, Size: a.Size, Color: a.color(a.noColor, width > 0), Full: a.full, CompactWarnings: a.compactWarnings,
-		AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain, SavedPlan: a.savedPlan,
+		AllowUnreachable: a.allowsUnreachable, GivenAgain: a.givenAgain, SavedPlan: a.savedPlan, SavedDigest: a.savedDigest,
 	}
 }
 

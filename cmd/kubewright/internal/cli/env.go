@@ -58,8 +58,12 @@ type Env struct {
 	OpenWorld func(path string) (*sim.World, error)
 }
 
-// System is the environment of a real process.
+// System is the environment of a real process, which writes no core dump from here on
+// unless GOTRACEBACK=crash asks for one.
 func System(args []string) *Env {
+	if !wantsCoreDump(os.Getenv) {
+		noCoreDump()
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "."

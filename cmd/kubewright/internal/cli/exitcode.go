@@ -76,7 +76,7 @@ func findingsCode(list diag.Diagnostics) int {
 // refused tells that a gate or a policy refuses a plan, or that it is not the one
 // which was approved or saved, because something has changed since.
 func refused(d *diag.Diagnostic) bool {
-	return phases.Refused(d) || slices.Contains([]string{policyRefuses, planIsStale, anotherPlan}, d.Summary)
+	return phases.Refused(d) || slices.Contains([]string{policyRefuses, planIsStale, anotherPlan, notAuthentic, notApproved}, d.Summary)
 }
 
 // outcomeCode is the exit code of a run of which something is left to do: that

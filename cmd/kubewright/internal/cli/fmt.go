@@ -15,6 +15,7 @@ import (
 	udiff "github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
+	"github.com/kubewright/kubewright/cmd/kubewright/internal/view"
 	"github.com/kubewright/kubewright/config/diag"
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/state/safefile"
@@ -72,7 +73,7 @@ func (a *app) fmtStdin(ctx context.Context, o fmtOptions) error {
 	changed := !bytes.Equal(src, out)
 	switch {
 	case o.diff:
-		_, err = io.WriteString(a.Stdout, udiff.Unified("old/<stdin>", "new/<stdin>", string(src), string(out)))
+		_, err = io.WriteString(a.Stdout, view.CleanDiff(udiff.Unified("old/<stdin>", "new/<stdin>", string(src), string(out))))
 	case !o.check:
 		_, err = a.Stdout.Write(out)
 	}
@@ -126,10 +127,10 @@ func (a *app) fmtFile(path string, o fmtOptions) (changed bool, err error) {
 		return false, nil
 	}
 	if o.list {
-		fmt.Fprintln(a.Stdout, name)
+		fmt.Fprintln(a.Stdout, view.Clean(name))
 	}
 	if o.diff {
-		fmt.Fprint(a.Stdout, udiff.Unified("old/"+name, "new/"+name, string(src), string(out)))
+		fmt.Fprint(a.Stdout, view.CleanDiff(udiff.Unified("old/"+name, "new/"+name, string(src), string(out))))
 	}
 	if o.check || !o.write {
 		return true, nil

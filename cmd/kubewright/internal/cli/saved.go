@@ -33,8 +33,9 @@ type approval struct {
 	auto bool
 	// digest approves the plan with this digest, or one that begins so.
 	digest string
-	// saved approves the plan in a file.
-	saved *planfile.File
+	// saved approves the plan in a file, unless that is unauthenticated.
+	saved           *planfile.File
+	unauthenticated bool
 }
 
 // flags adds those by which a command is told that its plan is approved.
@@ -68,7 +69,9 @@ func (d *approvedDigest) String() string { return string(*d) }
 func (d *approvedDigest) Type() string { return "string" }
 
 // given tells that nobody has to be asked.
-func (by approval) given() bool { return by.auto || by.digest != "" || by.saved != nil }
+func (by approval) given() bool {
+	return by.auto || by.digest != "" || by.saved != nil && !by.unauthenticated
+}
 
 // digestOf is the digest that the journal knows a run by: of a saved plan that
 // goes on, the same as in its first run.
@@ -138,7 +141,11 @@ func (s *session) savePlan(path string) error {
 		}
 		return s.screen().saved("", s.result.Plan)
 	}
-	f := planfile.File{Plan: s.result.Plan, AllowUnreachable: s.opts.allowUnreachable, GivenAgain: s.givenAgain, PriorOutputs: s.priorOutputs(), Durations: s.durations(), Parallelism: s.opts.parallelism}
+	key := s.lastingKey()
+	if key.IsZero() {
+		s.savedDigest = planfile.Digest(s.result.Plan)[:planfile.ShortDigest]
+	}
+	f := planfile.File{Key: key, Plan: s.result.Plan, AllowUnreachable: s.opts.allowUnreachable, GivenAgain: s.givenAgain, PriorOutputs: s.priorOutputs(), Durations: s.durations(), Parallelism: s.opts.parallelism}
 	if err := planfile.Write(s.named(path), f, s.codec()); err != nil {
 		return err
 	}
@@ -148,18 +155,24 @@ func (s *session) savePlan(path string) error {
 	return s.screen().saved(path, s.result.Plan)
 }
 
-// savedOptions are those of the command line which a saved plan was made with.
-func savedOptions(o planOptions, f planfile.File) (planOptions, error) {
-	if len(o.targets)+len(o.skipPhases) > 0 || o.allowUnreachable || o.destroy || o.changeOptions.given() {
-		return o, errors.New("a saved plan has its own -target, -skip-phase, -destroy, -" + phases.AllowUnreachableFlag + " and what else says what to plan: leave them out")
+// savedOptions are those of the command line which a saved plan was made with. What
+// permits something that is refused otherwise is not among them: whoever applies the plan
+// gives -allow-unreachable and -override-policy again.
+func savedOptions(o planOptions, f *planfile.File, path string) (planOptions, error) {
+	switch {
+	case len(o.targets)+len(o.skipPhases) > 0 || o.destroy || o.changeOptions.given():
+		return o, errors.New("a saved plan has its own -target, -skip-phase, -destroy and what else says what to plan: leave them out")
+	case o.allowUnreachable && !f.AllowUnreachable:
+		return o, fmt.Errorf("the saved plan was made without -%s, and is carried out without: leave it out", phases.AllowUnreachableFlag)
+	case !o.allowUnreachable && f.AllowUnreachable:
+		return o, fmt.Errorf("the saved plan was made with -%[1]s, which counts only when it is given here as well: kubewright apply -%[1]s %[2]s", phases.AllowUnreachableFlag, state.ShellWord(path))
 	}
+	o.saved = f
 	o.changeOptions = changeOptions{
 		excludes: f.Plan.Excluded, refreshOnly: f.Plan.RefreshOnly,
 		replace: f.Plan.Replace, accept: f.Plan.AcceptNewHost, forget: f.Plan.ForgetUnreachable,
 	}
-	// Who applies may make an exception of their own; what was reviewed stays one.
-	o.overridden = append(slices.Clone(f.Plan.OverriddenPolicies), o.overridden...)
-	o.targets, o.skipPhases, o.destroy, o.allowUnreachable = f.Plan.Targets, f.Plan.SkippedPhases, f.Plan.Destroy, f.AllowUnreachable
+	o.targets, o.skipPhases, o.destroy = f.Plan.Targets, f.Plan.SkippedPhases, f.Plan.Destroy
 	return o, nil
 }
 
@@ -168,27 +181,45 @@ func (s *session) stale(format string, args ...any) error {
 	return s.failed(diag.Diagnostics{diag.Errorf(planIsStale, format+" Nothing was changed. Plan again, and have that plan reviewed.", args...)})
 }
 
-// fits tells whether a saved plan was made by this program, from this
-// configuration and for this state, and whether it goes on from an apply that was cut
-// short. Nothing was contacted yet.
-func (s *session) fits(f *planfile.File) error {
-	p := f.Plan
-	lineage, serial := "", int64(0)
+// ofAnother refuses a saved plan of another version of this program, or of another state.
+func (s *session) ofAnother(p *planner.Plan) error {
+	lineage := ""
 	if s.recorded != nil {
-		lineage, serial = s.recorded.Lineage, s.recorded.Serial
+		lineage = s.recorded.Lineage
 	}
-	last, since := s.applied(p)
-	switch digest := p.ConfigDigest; {
+	last, _ := s.applied(p)
+	switch {
 	case p.ToolVersion != Version:
 		return s.stale("It was made by kubewright %s, and this is %s.", p.ToolVersion, Version)
+	case p.Lineage != lineage && (last == nil || !s.unauthenticated): // one that was made before there was a state knows no lineage
+		return s.stale("It was made for the state of lineage %s, and this one's is %s.", orNone(p.Lineage), orNone(lineage))
+	}
+	return nil
+}
+
+// fits refuses a saved plan that was not made by this program, from this configuration
+// and for this state, and finds out whether it goes on from an apply that was cut
+// short. No host was contacted yet.
+func (s *session) fits(f *planfile.File) error {
+	p := f.Plan
+	serial, digest := int64(0), s.configDigest()
+	if s.recorded != nil {
+		serial = s.recorded.Serial
+	}
+	if s.unauthenticated {
+		digest = s.firstConfigDigest()
+	}
+	if err := s.ofAnother(p); err != nil {
+		return err
+	}
+	last, since := s.applied(p)
+	switch {
 	case last != nil && !last.Unfinished && (since != nil || !s.leftover): // what is left over is its end
 		return s.appliedAlready(last)
 	case since != nil:
 		return s.stale("It was begun by run %s of %s and cut short, and run %s of %s, which began at %s, has applied another plan since.",
 			last.Run, cmp.Or(last.Who, "somebody"), since.Run, cmp.Or(since.Who, "somebody"), since.Time.Format(time.RFC3339))
-	case p.Lineage != lineage && last == nil: // whose key the configuration's digest has, too
-		return s.stale("It was made for the state of lineage %s, and this one's is %s.", orNone(p.Lineage), orNone(lineage))
-	case digest != "" && digest != s.configDigest() && digest != s.config.Digest:
+	case p.ConfigDigest != digest:
 		return s.stale("The configuration, or a variable, is not as it was when the plan was made. A plan holds no values of variables: give the same ones.")
 	case last != nil:
 		s.resumed = last

@@ -18,6 +18,7 @@ import (
 	"github.com/kubewright/kubewright/config/hclconfig"
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/planner/phases"
+	"github.com/kubewright/kubewright/planner/planfile"
 	"github.com/kubewright/kubewright/state"
 	"github.com/kubewright/kubewright/state/statefile"
 )
@@ -41,6 +42,8 @@ type planOptions struct {
 	overridden []string
 	// onError says what a failed step means for others.
 	onError onError
+	// saved is the plan in a file that is to be carried out; nil without one.
+	saved *planfile.File
 	// generateOut is the file for clusters that import blocks speak of.
 	generateOut string
 }
@@ -89,6 +92,9 @@ type session struct {
 	// resumed is the apply that this one goes on from, of a saved plan that was begun
 	// before; nil otherwise.
 	resumed *state.Apply
+	// unauthenticated tells that nothing authenticates the saved plan: it was made before
+	// there was a state. See authenticate.
+	unauthenticated bool
 	// approved tells that somebody approves this very plan: by its digest, or by
 	// having saved it. held is what policies have against going on with a run.
 	approved bool
@@ -159,6 +165,9 @@ func (s *session) recall(ctx context.Context) error {
 		// An apply that was killed in the first run leaves a journal alone, and
 		// nothing in it has a fingerprint.
 		s.recorded.FingerprintKey = s.firstKey
+	}
+	if err := s.authenticate(); err != nil {
+		return err
 	}
 	if err := s.rename(); err != nil {
 		return err
@@ -433,13 +442,18 @@ func newFingerprintKey() string {
 	return hex.EncodeToString(b[:])
 }
 
-// configDigest binds a plan to the configuration. A digest without a key that lasts would
-// tell whether a short secret was guessed: then there is none.
+// configDigest binds a plan to the configuration.
 func (s *session) configDigest() string {
-	switch {
-	case s.firstKey == "":
+	if s.firstKey == "" {
 		return s.key().Sum([]byte(s.config.Digest))
-	case s.config.Secrets.IsZero():
+	}
+	return s.firstConfigDigest()
+}
+
+// firstConfigDigest is configDigest before there is a state. A digest without a key that
+// lasts would tell whether a short secret was guessed: then there is none.
+func (s *session) firstConfigDigest() string {
+	if s.config.Secrets.IsZero() {
 		return s.config.Digest
 	}
 	return ""

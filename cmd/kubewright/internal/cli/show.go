@@ -39,7 +39,8 @@ func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show [PLAN]", Short: "Show the state, or a saved plan", Args: takes(0, 1),
 		Long: "show prints the state, or a plan that plan -out has saved, for people or in a form for programs.\n" +
-			"Nothing is contacted. The form markdown is for a pull request and html for a browser; junit\n" +
+			"No host is contacted. A plan in a file is checked with the state's key, and a warning says where that is not\n" +
+			"possible, or where the file is not as it was saved. The form markdown is for a pull request and html for a browser; junit\n" +
 			"is for the test tab of CI, github for annotations of a workflow, and json for policies.",
 		Example: "  kubewright show\n  kubewright show -json plan.kwplan\n  kubewright show -format=markdown plan.kwplan > comment.md\n" +
 			"  kubewright show -format=html plan.kwplan > plan.html\n  kubewright show -full plan.kwplan",
@@ -54,7 +55,7 @@ func (a *app) showCommand() *cobra.Command {
 				if asJSON {
 					form = "json"
 				}
-				return a.showPlan(args[0], form, why)
+				return a.showPlan(cmd.Context(), args[0], form, why)
 			}
 			if why.given {
 				return &usageError{cmd.CommandPath(), errors.New("-explain is of a plan, and none was named: kubewright show -explain=ADDRESS FILE")}
@@ -93,12 +94,15 @@ func (a *app) noAddress(name string) error {
 	return fmt.Errorf("%q is an address and no file of a plan: what the state has of it is shown by kubewright state show %s", name, state.ShellWord(name))
 }
 
-// showPlan prints a saved plan. Nothing is contacted.
-func (a *app) showPlan(path string, form planForm, why explanation) error {
+// showPlan prints a saved plan, with a warning on stderr where the state's key does not
+// authenticate it. No host is contacted.
+func (a *app) showPlan(ctx context.Context, path string, form planForm, why explanation) error {
 	f, err := a.readPlan(path)
 	if err != nil {
 		return err
 	}
+	a.quietStdout = true
+	a.verified(ctx, f)
 	o := a.options()
 	o.AllowUnreachable, o.GivenAgain = f.AllowUnreachable, f.GivenAgain
 	o.Recorded, o.Parallelism = view.Recorded{Outputs: f.PriorOutputs, Durations: f.Durations}, f.Parallelism

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +18,15 @@ func Clean(s string) string { return disarm(clean(s, false)) }
 // CleanText is Clean for text of several lines: line breaks stay, and tabs
 // become spaces.
 func CleanText(s string) string { return disarm(clean(s, true)) }
+
+// CleanDiff is CleanText for a comparison of two files: tabs, in which they may differ, stay.
+func CleanDiff(s string) string {
+	parts := strings.Split(s, "\t")
+	for i, part := range parts {
+		parts[i] = clean(part, true)
+	}
+	return disarm(strings.Join(parts, "\t"))
+}
 
 func clean(s string, lines bool) string {
 	if isClean(s) {
@@ -44,16 +54,25 @@ func clean(s string, lines bool) string {
 	return b.String()
 }
 
-// disarm escapes what makes a line a command to GitHub's runner, which reads
-// every log: ::COMMAND …:: behind nothing but spaces, and ##[COMMAND] anywhere.
-// An IPv6 address has no second pair of colons.
+// bracketCommand is a command in brackets, which a CI service obeys anywhere in a line
+// of its log, whatever the case: ##[COMMAND] of GitHub, ##vso[…] of Azure Pipelines,
+// ##teamcity[…], ##octopus[…].
+var bracketCommand = regexp.MustCompile(`##([\w.-]*)\[`)
+
+// disarm escapes what makes a line a command to the service whose runner shows it:
+// bracketCommand, and GitHub's ::COMMAND …:: behind nothing but white space. An IPv6 address
+// has no second pair of colons. Sections of GitLab and groups of Buildkite's OSC commands
+// need control characters, which are escaped already.
 func disarm(s string) string {
-	if !strings.Contains(s, "::") && !strings.Contains(s, "##[") {
+	if strings.Contains(s, "##") {
+		s = bracketCommand.ReplaceAllString(s, `#\x23$1[`)
+	}
+	if !strings.Contains(s, "::") {
 		return s
 	}
-	lines := strings.Split(strings.ReplaceAll(s, "##[", `#\x23[`), "\n")
+	lines := strings.Split(s, "\n")
 	for i, line := range lines {
-		text := strings.TrimLeft(line, " ")
+		text := strings.TrimLeft(line, " \t")
 		if command, ok := strings.CutPrefix(text, "::"); ok && strings.Contains(command, "::") {
 			lines[i] = line[:len(line)-len(text)] + `\x3a:` + command
 		}

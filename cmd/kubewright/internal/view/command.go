@@ -11,12 +11,8 @@ import (
 // commandFor is the command that makes such a plan again and carries it out: it
 // has the flags that make the plan what it is. Without them it would be another.
 func commandFor(plan *planner.Plan, o Options) string {
-	if o.SavedPlan != "" { // has the flags
-		words := []string{"kubewright apply"}
-		for _, name := range plan.OverriddenPolicies { // who applies may have added some
-			words = append(words, "-override-policy="+shellWord(name))
-		}
-		return strings.Join(append(append(words, givenAgain(o)...), shellWord(o.SavedPlan)), " ")
+	if o.SavedPlan != "" {
+		return applySaved(plan, shellWord(o.SavedPlan), o)
 	}
 	words := []string{"kubewright", cmp.Or(Clean(plan.Command), verb(plan))}
 	if plan.RefreshOnly {
@@ -42,6 +38,22 @@ func commandFor(plan *planner.Plan, o Options) string {
 		words = append(words, "-allow-unreachable")
 	}
 	return strings.Join(append(words, givenAgain(o)...), " ")
+}
+
+// applySaved is the command that carries out a plan in a file. The file has the flags that
+// make the plan what it is, and not those that permit something.
+func applySaved(plan *planner.Plan, word string, o Options) string {
+	words := []string{"kubewright apply"}
+	for _, name := range plan.OverriddenPolicies {
+		words = append(words, "-override-policy="+shellWord(name))
+	}
+	if o.AllowUnreachable {
+		words = append(words, "-allow-unreachable")
+	}
+	if o.SavedDigest != "" {
+		words = append(words, "-approve="+o.SavedDigest)
+	}
+	return strings.Join(append(append(words, givenAgain(o)...), word), " ")
 }
 
 // givenAgain are the flags of the command line that no plan holds, as words for a shell.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,7 @@ var hostile = []string{
 	"https://evil.example www.evil.example @octo/pwned octo/repo#1 $`pwned`$ $$x$$",
 	"<!-- pwned", "--> ]]> <![CDATA[ pwned",
 	"\n::error title=pwned::pwned\n::stop-commands::x", "%0A::warning::pwned", "a,file=/etc/passwd,line=1::pwned", "##[error]pwned",
+	"##vso[task.setvariable variable=x]pwned", "x ##VSO[build.updatebuildnumber]pwned", "##teamcity[setParameter name='env.x' value='pwned']", "###octopus[setVariable name='x' value='pwned']",
 	"\x1b[2J\x1b]0;pwned\x07\x9b31m", "\u202epwned\u2066", "pwned\u2028pwned\u0085", "\xff\xfe pwned", "\r\npwned", "\u009b31mpwned\x7f \U000e0001",
 	"{{.Policy}} {{template \"item\" .}} &lt;script&gt;pwned()&lt;/script&gt;",
 	"</script><script>pwned()</script>", "</style><style>*{display:none}", "javascript:pwned()",
@@ -116,10 +118,15 @@ func TestHostileText(t *testing.T) {
 		if !json.Valid([]byte(planAs(t, plan, "json"))) {
 			t.Errorf("%q breaks JSON", s)
 		}
-		if strings.Contains(planAs(t, plan, "json"), "##[") {
-			t.Errorf("%q in JSON is a command to an older runner", s)
+		checkNoCommands(t, s, planAs(t, plan, "json"))
+		for _, format := range []string{"text", "markdown", "junit"} {
+			checkNoCommands(t, s, planAs(t, plan, format))
 		}
-		checkNoCommands(t, s, planAs(t, plan, "text"))
+		for _, format := range []string{"html", "github"} { // whose own lines begin with two colons
+			if command := inBrackets.FindString(planAs(t, plan, format)); command != "" {
+				t.Errorf("%q in %s is the command %s", s, format, command)
+			}
+		}
 	}
 }
 
@@ -127,7 +134,7 @@ func TestHostileText(t *testing.T) {
 func TestHostileLines(t *testing.T) {
 	texts := slices.Clone(hostile)
 	for n := range 90 {
-		texts = append(texts, strings.Repeat("q", n+1)+" ::error::pwned")
+		texts = append(texts, strings.Repeat("q", n+1)+" ::error::pwned", strings.Repeat("q", n+1)+" ##vso[task.complete]pwned")
 	}
 	for _, s := range texts {
 		for _, format := range []string{"text", "markdown", "junit"} {
@@ -142,11 +149,15 @@ func TestHostileLines(t *testing.T) {
 	}
 }
 
+// inBrackets is what Azure Pipelines, TeamCity, Octopus and older runners of GitHub obey
+// anywhere in a line.
+var inBrackets = regexp.MustCompile(`(?i)##(|vso|teamcity|octopus)\[`)
+
 func checkNoCommands(t *testing.T, s, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
-			t.Errorf("%q is a command to GitHub's runner: %s", s, line)
+		if strings.HasPrefix(strings.TrimSpace(line), "::") || inBrackets.MatchString(line) {
+			t.Errorf("%q is a command to the runner of a CI service: %s", s, line)
 		}
 	}
 }

@@ -31,8 +31,8 @@ func encodeJSON(w io.Writer, v any, indent string) error {
 
 // visibleJSON is a document that says the same and moves no cursor: JSON lets
 // DEL, C1 controls and characters that turn the direction of writing stand in a
-// string as they are (RFC 8259 §7), and a CI runner takes ##[ for a command.
-// None of these is JSON's own, so all are in strings.
+// string as they are (RFC 8259 §7), and a CI runner obeys a bracketCommand. None of these
+// is JSON's own, so all are in strings.
 func visibleJSON(s string) string {
 	hidden := func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }
 	if strings.ContainsFunc(s, hidden) {
@@ -48,5 +48,5 @@ func visibleJSON(s string) string {
 		}
 		s = b.String()
 	}
-	return strings.ReplaceAll(s, "##[", `##\u005b`)
+	return bracketCommand.ReplaceAllString(s, `##$1\u005b`)
 }

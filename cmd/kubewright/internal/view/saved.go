@@ -41,7 +41,7 @@ func Saved(w io.Writer, path string, plan *planner.Plan, o Options) error {
 		word = `"` + path + `"`
 	}
 	p.line("To perform exactly these actions, run the following command to apply:")
-	p.line("    ", strings.Join(append(append([]string{"kubewright apply"}, givenAgain(o)...), word), " "))
+	p.line("    ", applySaved(plan, word, o))
 	return p.flush(w)
 }
 

@@ -58,6 +58,9 @@ type Options struct {
 	GivenAgain       []string
 	// SavedPlan is the file whose plan is carried out; empty when there is none.
 	SavedPlan string
+	// SavedDigest approves the plan in that file, or in one that was just saved; empty
+	// where applying the file needs no approval.
+	SavedDigest string
 	// Recorded is what the state knows.
 	Recorded Recorded
 	// Parallelism is how many steps run at once, for estimates; 0 is the default.
