@@ -2,8 +2,11 @@ package statefile
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/kubewright/kubewright/state/backend"
 )
 
 // FS is the part of a file system that this package needs, so that tests can
@@ -45,13 +48,31 @@ type diskFile struct{ *os.File }
 // errNoFile is what is there under a file's name and is none.
 var errNoFile = errors.New("it is a folder, a pipe or a device, and no file")
 
+// errLarge is a file that has more than kubewright writes, or reads into memory.
+var errLarge = fmt.Errorf("it has more than %d MiB, the most that is read of it", backend.MaxState>>20)
+
 // ReadFile refuses what is no file: a pipe would be waited for, and what is written
-// later would take the place of a device that others use.
+// later would take the place of a device that others use. It refuses a file of more
+// than backend.MaxState bytes unread.
 func (disk) ReadFile(name string) ([]byte, error) {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
 		return nil, errNoFile
+	case info.Size() > backend.MaxState:
+		return nil, errLarge
 	}
-	return os.ReadFile(name)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := backend.ReadAll(f, -1) // it may grow meanwhile
+	if backend.IsLarge(err) {
+		err = errLarge
+	}
+	return b, err
 }
 
 func (disk) ReadDir(dir string) ([]string, error) {

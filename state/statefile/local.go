@@ -42,6 +42,9 @@ func (l *Local) read(path string) (*backend.Object, error) {
 	if errors.Is(err, errNoFile) {
 		return nil, &Error{Op: "read state", Path: path, Err: err, Remedy: "name a file with -state, or one that is not there yet"}
 	}
+	if errors.Is(err, errLarge) {
+		return nil, &Error{Op: "read state", Path: path, Kind: backend.ErrTooLarge, Err: err, Remedy: remedy(l.paths.medium(), path, backend.ErrTooLarge)}
+	}
 	if err != nil {
 		return nil, &Error{Op: "read state", Path: path, Err: bare(err)}
 	}
