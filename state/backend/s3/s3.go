@@ -30,7 +30,6 @@ import (
 
 // Backend is a state in a bucket.
 type Backend struct {
-	settings    backend.Settings
 	core        minio.Core
 	bucket, key string
 	endpoint    string
@@ -71,7 +70,7 @@ func New(s backend.Settings) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the settings of the backend \"s3\" cannot be used: %w", err)
 	}
-	return &Backend{settings: s, core: *core, bucket: s["bucket"], key: s["key"], endpoint: given, encrypt: s.Bool("encrypt"), login: login, open: open(u)}, nil
+	return &Backend{core: *core, bucket: s["bucket"], key: s["key"], endpoint: given, encrypt: s.Bool("encrypt"), login: login, open: open(u)}, nil
 }
 
 // regionText are the characters of a region.
@@ -81,9 +80,6 @@ const regionText = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 type shown struct {
 	credentials.Provider
 
-	// strange is the server that the configuration alone names; empty for none.
-	strange string
-
 	mu   sync.Mutex
 	last credentials.Value
 }
@@ -91,9 +87,6 @@ type shown struct {
 // RetrieveWithCredContext implements credentials.Provider.
 func (s *shown) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
 	v, err := s.Provider.RetrieveWithCredContext(cc)
-	if err == nil && v.SessionToken != "" && s.strange != "" {
-		v, err = credentials.Value{}, &strangeError{s.strange}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = v
@@ -135,8 +128,6 @@ func (b *Backend) String() string {
 func (b *Backend) fail(ctx context.Context, op string, err error) error {
 	e := &backend.Error{Op: op, Place: b.String(), Err: backend.Hide(backend.Cause(ctx, err), b.login.secrets()), Remedy: "see that the server can be reached from here, and run the same command again"}
 	switch r := minio.ToErrorResponse(err); {
-	case errors.As(err, new(*strangeError)):
-		e.Kind, e.Remedy = backend.ErrRefused, "if that server is right, name it in the environment as well, as AWS_ENDPOINT_URL_S3"
 	case r.StatusCode >= 300 && r.StatusCode < 400 && r.Code != "PermanentRedirect":
 		e.Remedy = "the server redirects, which is not followed: see whether endpoint, region and use_path_style are right"
 	case r.Code == "NoSuchBucket":
