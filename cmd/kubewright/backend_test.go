@@ -46,7 +46,12 @@ type team struct {
 // newTeam has a cluster that runs, and a change to it that nobody has applied.
 func newTeam(t *testing.T) *team {
 	t.Helper()
-	m := &team{server: httptestserver.New(t)}
+	return newTeamAt(t, httptestserver.New(t))
+}
+
+func newTeamAt(t *testing.T, server *httptestserver.Server) *team {
+	t.Helper()
+	m := &team{server: server}
 	m.server.Password = "correct-horse-battery"
 	f := newFolder(t, backendBlock(m.server)+crashConfig)
 	m.shared = &shared{t, mustReopen(t, f), f}

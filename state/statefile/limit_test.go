@@ -59,7 +59,9 @@ func TestFullJournal(t *testing.T) {
 	}
 	defer j.Close()
 	long := strings.Repeat("x", 5<<20)
-	entry := func(kind state.EntryKind) state.Entry { return state.Entry{Kind: kind, Run: "r1", Lineage: "l1", Step: long} }
+	entry := func(kind state.EntryKind) state.Entry {
+		return state.Entry{Kind: kind, Run: "r1", Lineage: "l1", Step: long}
+	}
 	if err := j.Append(entry(state.EntryRun)); err != nil {
 		t.Fatal(err)
 	}

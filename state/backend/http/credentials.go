@@ -53,7 +53,7 @@ func (b *Backend) known(given backend.Given, secret backend.Source) []string {
 	return out
 }
 
-// open are the notes about a password that others on the way can read.
+// open are the notes about credentials that others on the way can read.
 func open(s backend.Settings) []backend.Note {
 	if s["username"] == "" && s["password"] == "" {
 		return nil
@@ -67,13 +67,13 @@ func open(s backend.Settings) []backend.Note {
 		switch {
 		case strings.EqualFold(u.Scheme, "http"):
 			out = append(out, backend.Note{
-				Title: "Password is sent without encryption",
-				Text:  fmt.Sprintf("%s of the backend is http://%s: whoever is on the way can read the password, and read and change the state. Use an address with https.", name, u.Host),
+				Title: "Credentials are sent without encryption",
+				Text:  fmt.Sprintf("%s of the backend is http://%s: whoever is on the way can read the credentials, and read and change the state. Use an address with https.", name, u.Host),
 			})
 		case s.Bool("skip_cert_verification"):
 			out = append(out, backend.Note{
-				Title: "Password is sent to an unverified server",
-				Text:  fmt.Sprintf("The certificate of https://%s is not checked (skip_cert_verification): whoever is on the way can answer in its place, and gets the password. Give its CA as ca_certificate_pem.", u.Host),
+				Title: "Credentials are sent to an unverified server",
+				Text:  fmt.Sprintf("The certificate of https://%s is not checked (skip_cert_verification): whoever is on the way can answer in its place, and gets the credentials. Give its CA as ca_certificate_pem.", u.Host),
 			})
 		}
 	}

@@ -49,7 +49,7 @@ func TestOpenNotes(t *testing.T) {
 		settings backend.Settings
 		want     string
 	}{
-		"http":                  {backend.Settings{"address": "http://states.invalid/x", "password": "x"}, "address of the backend is http://states.invalid: whoever is on the way can read the password"},
+		"http":                  {backend.Settings{"address": "http://states.invalid/x", "password": "x"}, "address of the backend is http://states.invalid: whoever is on the way can read the credentials"},
 		"no certificate":        {backend.Settings{"address": "https://states.invalid/x", "password": "x", "skip_cert_verification": "true"}, "The certificate of https://states.invalid is not checked"},
 		"https":                 {backend.Settings{"address": "https://states.invalid/x", "password": "x"}, ""},
 		"nothing to read":       {backend.Settings{"address": "http://states.invalid/x"}, ""},

@@ -51,8 +51,8 @@ func (b *Backend) redirected(r request, resp *nethttp.Response) error {
 	to, err := resp.Location()
 	if err != nil {
 		return &backend.Error{
-			Op: r.op, Place: b.String(), Problem: fmt.Sprintf("the server answers %s to %s, and does not say where", status, r.method),
-			Remedy: "see whether " + r.setting + " is right",
+			Op: r.op, Place: b.String(), Problem: fmt.Sprintf("the server answers %s to %s at the backend's %s, and does not say where to go", status, r.method, r.setting),
+			Remedy: "see whether the address is right",
 		}
 	}
 	why := "and only reads are redirected: the same request there could succeed without writing or locking anything"

@@ -189,7 +189,7 @@ func TestRedirectNowhere(t *testing.T) {
 	}
 	s := httptestserver.New(t)
 	s.Fail(nethttp.StatusFound)
-	if _, err := open(t, settings(s, nil)).Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the server answers 302 Found to GET, and does not say where; see whether address is right") {
+	if _, err := open(t, settings(s, nil)).Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the server answers 302 Found to GET at the backend's address, and does not say where to go; see whether the address is right") {
 		t.Errorf("nowhere: %v", err)
 	}
 	s = httptestserver.New(t)

@@ -1,6 +1,11 @@
 package kubernetes_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -61,6 +66,24 @@ func TestEndless(t *testing.T) {
 		_, _ = io.Copy(w, endless{})
 	})
 	if o, err := open(t, settings(t, s, s.Token)).Read(t.Context()); o != nil || err == nil || !strings.Contains(err.Error(), "the API server's answer is larger than 8 MiB, and so is no Secret") {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// TestUnpacked: a Secret that unpacks to more than a state may have is refused.
+func TestUnpacked(t *testing.T) {
+	t.Parallel()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := io.CopyN(w, endless{}, backend.MaxState+1); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := kubernetestest.New(t)
+	s.Put(secretPath, fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kubewright-state-prod", "resourceVersion": "1"}, "data": {"state": %q}}`, base64.StdEncoding.EncodeToString(packed.Bytes())))
+	if o, err := open(t, settings(t, s, s.Token)).Read(t.Context()); o != nil || !errors.Is(err, backend.ErrTooLarge) {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
