@@ -175,7 +175,7 @@ func TestCredentialsInTheOpen(t *testing.T) {
 	if stdout, stderr := run(httpBlock(address), plain, "state", "pull"); stdout != "" || strings.Count(stderr, "Warning: "+title) != 1 {
 		t.Errorf("stdout %q, stderr %q", stdout, stderr)
 	}
-	if stdout, stderr := run(httpBlock(address), plain, "plan", "-json"); strings.Count(stdout, title) != 1 || strings.Contains(stderr, title) {
+	if stdout, stderr := run(httpBlock(address), plain, "plan", "-json"); strings.Count(stdout, `"summary":"`+title) != 1 || strings.Contains(stderr, title) {
 		t.Errorf("stdout %q, stderr %q", stdout, stderr)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -49,7 +49,7 @@ const usedName = ".kubewright/backend.json"
 // lastUsed is what the folder remembers; nil when there was never another place
 // than the file.
 func (a *app) lastUsed() (*used, error) {
-	b, err := os.ReadFile(a.usedPath())
+	b, err := statefile.OS().ReadFile(a.usedPath()) // which somebody else may have put there
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

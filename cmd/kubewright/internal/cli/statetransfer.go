@@ -125,11 +125,15 @@ func (a *app) readPushed(ctx context.Context, file string) ([]byte, error) {
 	if file == "-" {
 		return a.everything(ctx)
 	}
-	b, err := os.ReadFile(a.named(file))
+	f, err := os.Open(a.named(file))
+	if err == nil {
+		defer f.Close()
+		return bounded(f)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = &diagError{diag.Diagnostics{diag.Errorf("No such file", "%s is not there. A state is written to a file with kubewright state pull > FILE, and older ones are beside the state as *.backup.SERIAL.", file)}}
 	}
-	return b, err
+	return nil, err
 }
 
 // pushable refuses a state that the present one should not give way to; same tells
