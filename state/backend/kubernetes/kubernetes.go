@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strconv"
 	"strings"
@@ -80,7 +79,7 @@ func New(s backend.Settings) (*Backend, error) {
 	// tries. A server under load says when to come back, which client-go heeds. A
 	// limit could only make a sign of life, or the end of a lock, late.
 	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
+	client, err := connect(config)
 	if err != nil {
 		return nil, hide(err, secrets)
 	}
@@ -192,6 +191,9 @@ func (b *Backend) Read(ctx context.Context) (*backend.Object, error) {
 		return nil, b.fail(ctx, op, err)
 	}
 	data, err := unpack(secret.Data[dataKey])
+	if backend.IsLarge(err) {
+		return nil, backend.TooLarge(op, b.String())
+	}
 	if err != nil {
 		return nil, &backend.Error{Op: op, Place: b.String(), Err: err, Problem: "the Secret's data is not what kubewright writes", Remedy: "put a copy of it back, or delete the Secret and make a state from the hosts with kubewright state recover"}
 	}
@@ -209,19 +211,12 @@ func pack(data []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// maxState bounds what a Secret unpacks to.
-const maxState = 256 << 20
-
 func unpack(packed []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxState+1))
-	if err == nil && len(data) > maxState {
-		err = fmt.Errorf("it unpacks to more than %d MiB", maxState>>20)
-	}
-	return data, err
+	return backend.ReadAll(r, -1)
 }
 
 // Write implements backend.Backend.
