@@ -59,7 +59,7 @@ var allowed = map[string][]string{
 	"providers/local":                    {"state", "planner", "providers", "providers/shell"},
 	"providers/sim":                      {"state", "state/cache", "planner", "providers"},
 	"providers/kube":                     {"state", "planner", "providers", "providers/budget", "providers/pki"},
-	"providers/etcd":                     {"state", "planner", "providers"},
+	"providers/etcd":                     {"state", "planner", "providers", "providers/budget"},
 	"providers/pki":                      {"state", "planner", "providers"},
 	"providers/bundle":                   {"config/artifacts"},
 	"providers/bundle/bundletest":        {"config/artifacts/artifactstest"},

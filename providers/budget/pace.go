@@ -84,11 +84,7 @@ func (w *Watch) Limit(d time.Duration) {
 	now := time.Now()
 	w.start(now)
 	w.until = now.Add(d - w.credit())
-	if next, _ := w.next(); w.timer == nil {
-		w.timer = time.AfterFunc(next.Sub(now), w.look)
-	} else if !w.done {
-		w.timer.Reset(next.Sub(now))
-	}
+	w.arm()
 }
 
 // Pause stops the clock until Resume: the operator's side does not take more at the moment.
@@ -96,12 +92,18 @@ func (w *Watch) Pause() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.paused = time.Now()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
 }
 
 // Resume is the end of Pause.
 func (w *Watch) Resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.paused.IsZero() {
+		return
+	}
 	waited := time.Since(w.paused)
 	w.paused = time.Time{}
 	if w.began.IsZero() {
@@ -111,6 +113,7 @@ func (w *Watch) Resume() {
 	if !w.until.IsZero() {
 		w.until = w.until.Add(waited)
 	}
+	w.arm()
 }
 
 // Stop ends the watch. It does not wait for a call of end that is under way.
@@ -131,8 +134,18 @@ func (w *Watch) start(now time.Time) {
 	if w.pace.Total > 0 {
 		w.until = now.Add(w.pace.Total)
 	}
-	if next, ok := w.next(); ok {
-		w.timer = time.AfterFunc(next.Sub(now), w.look)
+	w.arm()
+}
+
+// arm has look called when there is something to be decided.
+func (w *Watch) arm() {
+	next, ok := w.next()
+	switch {
+	case w.done, !ok, !w.paused.IsZero():
+	case w.timer == nil:
+		w.timer = time.AfterFunc(time.Until(next), w.look)
+	default:
+		w.timer.Reset(time.Until(next))
 	}
 }
 
@@ -165,16 +178,11 @@ func (w *Watch) look() {
 func (w *Watch) verdict(now time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.done {
+	if w.done || !w.paused.IsZero() {
 		return nil
 	}
-	next, _ := w.next()
-	switch {
-	case !w.paused.IsZero():
-		w.timer.Reset(time.Second)
-		return nil
-	case now.Before(next):
-		w.timer.Reset(next.Sub(now))
+	if next, _ := w.next(); now.Before(next) {
+		w.arm()
 		return nil
 	}
 	w.done = true
