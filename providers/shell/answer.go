@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/budget"
 )
 
@@ -57,7 +58,10 @@ const (
 type collector struct {
 	mark  string
 	limit int64
-	hear  func(string)
+	// caps are what each section may have, by its name; partCap where there is none. Where
+	// caps is nil the limit counts alone.
+	caps map[string]int64
+	hear func(string)
 	// op is told the number of each operation that begins; nil for an answer without any.
 	op   func(int)
 	stop context.CancelCauseFunc
@@ -72,7 +76,12 @@ type collector struct {
 	// sections counts the marker lines, ops the operations that have begun, told the bytes
 	// that hear got.
 	sections, ops, told int
-	off                 bool
+	// section is the name of the one that arrives, which begins at its offset in buf; former
+	// counts the bytes of those before it.
+	section string
+	at      int
+	former  map[string]int64
+	off     bool
 }
 
 func (c *collector) Write(p []byte) (int, error) {
@@ -87,10 +96,35 @@ func (c *collector) Write(p []byte) (int, error) {
 	}
 	c.buf = append(c.buf, p...)
 	c.markers()
-	if limit, what := c.bound(); int64(len(c.buf)) > limit {
+	if limit, what := c.bound(); !c.off && int64(len(c.buf)) > limit {
 		c.end(&budget.TooLargeError{What: what, Most: limit})
 	}
+	c.capSection(len(c.buf))
 	return len(p), nil
+}
+
+// capSection ends the conversation when the section that arrives, and that ends at an offset
+// for now, is larger than it may be.
+func (c *collector) capSection(to int) {
+	if c.off || c.caps == nil || c.began.IsZero() {
+		return
+	}
+	most, named := c.caps[c.section]
+	if !named {
+		most = partCap
+	}
+	if c.former[c.section]+int64(to-c.at) > most {
+		c.end(&budget.TooLargeError{What: fmt.Sprintf("in the part %q of its answer", providers.Sanitize(c.section, 64)), Most: most})
+	}
+}
+
+// next is the beginning of a section; the one before ends at an offset.
+func (c *collector) next(section string, to int) {
+	c.capSection(to)
+	if c.caps != nil && !c.began.IsZero() {
+		c.former[c.section] += int64(to - c.at)
+	}
+	c.section, c.at = section, c.searched
 }
 
 func (c *collector) end(cause error) {
@@ -122,6 +156,7 @@ func (c *collector) markers() {
 			continue
 		}
 		c.searched += len(mark) + len(line) + 1
+		c.next(word, c.searched-len(mark)-len(line)-1)
 		if c.sections++; c.sections > sectionCap {
 			c.end(fmt.Errorf("more than %d sections of answer", sectionCap))
 		}

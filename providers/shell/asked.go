@@ -96,25 +96,6 @@ func (q *query) limit() int64 {
 	return min(all, budget.Largest-noiseCap)
 }
 
-// checkSections refuses an answer of which one section is larger than what was asked for.
-func (r *reading) checkSections() error {
-	caps := r.query.sectionCaps()
-	for name, sections := range r.sections {
-		most, named := caps[name]
-		if !named {
-			most = partCap
-		}
-		all := 0
-		for _, s := range sections {
-			all += len(s.body)
-		}
-		if int64(all) > most {
-			return r.refused(name, fmt.Errorf("more than %d bytes, which is more than was asked for", most))
-		}
-	}
-	return nil
-}
-
 // refused is the error of a section that holds what was not asked for.
 func (r *reading) refused(section string, cause error) error {
 	return &providers.Error{Kind: providers.ErrProtocol, Do: "accept the host's " + providers.Sanitize(section, 64), Cause: suspect(cause)}
@@ -122,8 +103,13 @@ func (r *reading) refused(section string, cause error) error {
 
 // unasked is the error of a section that names something that was not asked for.
 func (r *reading) unasked(section, name string) error {
-	return r.refused(section, fmt.Errorf("it names %s, which was not asked for", providers.Sanitize(name, 200)))
+	return &unaskedError{r.refused(section, fmt.Errorf("it names %s, which was not asked for", providers.Sanitize(name, 200)))}
 }
+
+// unaskedError is the error of an answer that names something that was not asked for.
+type unaskedError struct{ error }
+
+func (e *unaskedError) Unwrap() error { return e.error }
 
 // set returns the members of lists of paths on the host, without its root.
 func (r *reading) set(lists ...[]string) map[string]bool {

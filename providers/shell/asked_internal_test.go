@@ -40,10 +40,6 @@ func TestUnasked(t *testing.T) {
 		"keys":             {"kubewright NONCE units\n", "kubewright NONCE keys\n- /a\n\nkubewright NONCE units\n", "the host's keys: it names /a, which"},
 		"images":           {"registry.k8s.io/pause:3.10\n", many(mostImages, "r.io/a%d"), ""},
 		"too many images":  {"registry.k8s.io/pause:3.10\n", many(mostImages+1, "r.io/a%d"), "r.io/a10000 is one of more than 10000 images"},
-		"facts":            {"cpus 2\n", "cpus 2\n" + strings.Repeat("cpus 2\n", partCap/7), "the host's facts: more than 65536 bytes"},
-		"modules":          {"\noverlay\n", "\n" + strings.Repeat("overlay\n", 20_000), "the host's modules: more than "},
-		"contents":         {"aGVsbG8KaGVsbG8K\n", "aGVsbG8KaGVsbG8K\n" + strings.Repeat("\n", 4<<20), "the host's contents: more than "},
-		"unknown section":  {"kubewright NONCE units\n", "kubewright NONCE more\n" + strings.Repeat("x", partCap+1) + "\nkubewright NONCE units\n", "the host's more: more than 65536 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,8 +91,12 @@ func TestCollectorEnds(t *testing.T) {
 		before, flood, want string
 		hears               bool
 	}{
+		"nothing in particular":    {mark + "begin\n", "A", `more than 65536 bytes in the part "begin" of its answer`, false},
+		"facts":                    {mark + "begin\n" + mark + "facts\n", "cpus 2\n", `more than 65536 bytes in the part "facts" of its answer`, false},
+		"in several parts":         {mark + "begin\n", mark + "sizes\n" + strings.Repeat("6 /a\n", 1000), `more than 300000 bytes in the part "sizes" of its answer`, false},
+		"behind the end":           {mark + "begin\n" + mark + "end\n", "A", `more than 65536 bytes in the part "end" of its answer`, false},
 		"noise":                    {"", "A", "more than 65536 bytes before the answer", false},
-		"answer":                   {mark + "begin\n", "A", fmt.Sprintf("more than %d bytes of answer", 1<<20+noiseCap), false},
+		"answer":                   {mark + "begin\n" + mark + "all\n", "A", fmt.Sprintf("more than %d bytes of answer", 1<<20+noiseCap), false},
 		"unasked":                  {mark + "begin\n", mark + "heard 0 hello\n", "it tells what its commands print, which was not asked for", false},
 		"unasked before the begin": {"", mark + "heard 0 hello\n", "it tells what its commands print, which was not asked for", false},
 		"heard":                    {mark + "begin\n" + mark + "op 0\n", mark + "heard 0 " + strings.Repeat("z", 900) + "\n", fmt.Sprintf("more than %d bytes printed by operations under way", toldCap), true},
@@ -108,7 +108,7 @@ func TestCollectorEnds(t *testing.T) {
 			var ended []error
 			held := 0
 			col := &collector{
-				mark: mark, limit: 1 << 20, stop: func(err error) { ended = append(ended, err) },
+				mark: mark, limit: 1 << 20, caps: map[string]int64{"sizes": 300_000, "all": 64 << 20}, former: map[string]int64{}, stop: func(err error) { ended = append(ended, err) },
 				hold: func(n int) error { held += n; return nil },
 			}
 			if c.hears {

@@ -57,6 +57,8 @@ type script struct {
 	body   string  // shell text, made of fixed text and call
 	frames []frame // data for it, in the order in which it takes them
 	limit  int64   // bytes of answer accepted
+	// caps are what each section of the answer may have, in bytes; nil where the limit counts alone.
+	caps map[string]int64
 	// hear gets the rest of each line that says heard, when it arrives; nil where none may come.
 	hear func(string)
 	// pace is how fast the answer has to come.
@@ -130,7 +132,7 @@ func (s *speaker) attempt(ctx context.Context, sc script, password state.Secret)
 	t := s.timing(sc, cancel)
 	defer t.watch.Stop()
 	room := s.budget.Lease()
-	out := &collector{mark: marker(nonce), limit: sc.limit, hear: sc.hear, op: t.op, stop: t.tooMuch, hold: func(n int) error { return t.hold(ctx, room, n) }}
+	out := &collector{mark: marker(nonce), limit: sc.limit, caps: sc.caps, former: map[string]int64{}, hear: sc.hear, op: t.op, stop: t.tooMuch, hold: func(n int) error { return t.hold(ctx, room, n) }}
 	errOut := &tail{limit: stderrCap, stop: t.tooMuch}
 	in := s.input(sc, nonce, password)
 	exit, err := s.transport.Exec(ctx, CommandLine, watchedReader{in, t}, watchedWriter{out, t.watch}, watchedWriter{errOut, t.watch})

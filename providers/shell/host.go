@@ -116,8 +116,11 @@ func (h *Host) look(ctx context.Context, q state.Query, facts bool) (*state.Repo
 }
 
 func (h *Host) lookOnce(ctx context.Context, q *query) (*state.Report, error) {
-	a, err := h.speaker.run(ctx, script{do: "observe", body: q.script(), limit: q.limit(), pace: h.pace})
+	a, err := h.speaker.run(ctx, script{do: "observe", body: q.script(), limit: q.limit(), caps: q.sectionCaps(), pace: h.pace})
 	defer a.release()
+	if errors.Is(err, providers.ErrProtocol) {
+		return nil, cmp.Or(h.named(q, a), err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +129,16 @@ func (h *Host) lookOnce(ctx context.Context, q *query) (*state.Report, error) {
 		return nil, fmt.Errorf("cannot observe %s: %w", h.name, err)
 	}
 	return r.report, nil
+}
+
+// named returns the error that names what a host tells without being asked, where its answer
+// was cut off for its size; nil where it names nothing.
+func (h *Host) named(q *query, a answer) error {
+	_, err := parseReport(q, a, a.began)
+	if unasked, is := errors.AsType[*unaskedError](err); is {
+		return fmt.Errorf("cannot observe %s: %w", h.name, unasked.error)
+	}
+	return nil
 }
 
 // DialContext implements providers.Host.

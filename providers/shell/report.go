@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -46,7 +45,7 @@ func parseReport(q *query, a answer, began time.Time) (*reading, error) {
 	for _, s := range a.sections {
 		r.sections[s.words[0]] = append(r.sections[s.words[0]], s)
 	}
-	steps := []func() error{r.checkSections, r.unseen, r.stats, r.links, r.targets, r.entries, r.readDigests, r.readContents, r.attach}
+	steps := []func() error{r.unseen, r.stats, r.links, r.targets, r.entries, r.readDigests, r.readContents, r.attach}
 	if q.facts {
 		steps = append(steps, func() error { return r.facts(began) }, r.addresses, r.sockets, r.files, r.units, r.simple, r.ports, r.processes, r.packages, r.slow, r.preflight, r.marks)
 	}
@@ -254,9 +253,8 @@ func (r *reading) readContents() error {
 	if len(s) == 0 { // none of the files exists
 		return nil
 	}
-	encoded := bytes.ReplaceAll(s[0].body, []byte("\n"), nil)
-	all := make([]byte, base64.StdEncoding.DecodedLen(len(encoded)))
-	n, err := base64.StdEncoding.Decode(all, encoded)
+	all := make([]byte, base64.StdEncoding.DecodedLen(len(s[0].body)))
+	n, err := base64.StdEncoding.Decode(all, s[0].body) // it passes over line breaks
 	if err != nil {
 		return unexpected("contents", err.Error())
 	}
