@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
+	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/budget"
 )
 
@@ -47,6 +49,31 @@ type tooLargeError struct {
 
 func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("the API server's answer to %s has %s, which is more than was asked for", e.path, e.has)
+}
+
+// requestPace is how fast each request has to be answered. An API server takes a minute for
+// one at most (--request-timeout).
+var requestPace = budget.Pace{Silence: 75 * time.Second, Total: 5 * time.Minute}
+
+// lateError is why a request was given up.
+type lateError struct {
+	method, path string
+	cause        error
+}
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("%s %s: %v", e.method, e.path, e.cause)
+}
+
+// Unwrap returns the kind: whether something was written is open.
+func (e *lateError) Unwrap() []error { return []error{providers.ErrTimeout, e.cause} }
+
+// late returns why a request was given up, or the error where it was not.
+func late(ctx context.Context, err error) error {
+	if e, is := errors.AsType[*lateError](context.Cause(ctx)); is {
+		return e
+	}
+	return err
 }
 
 // errOtherForm reports an answer in a form that was not asked for.
@@ -95,8 +122,18 @@ type capped struct {
 
 // RoundTrip implements http.RoundTripper.
 func (c capped) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := c.RoundTripper.RoundTrip(r)
+	ctx, cancel := context.WithCancelCause(r.Context())
+	pace := requestPace
+	if allowanceOf(ctx) != nil {
+		pace = budget.Pace{} // an observation is timed as a whole
+	}
+	watch := pace.Watch(func(err error) { cancel(&lateError{r.Method, r.URL.Path, err}) })
+	watch.Heard(0)
+	answer, err := c.RoundTripper.RoundTrip(r.WithContext(ctx))
 	if err != nil {
+		watch.Stop()
+		err = late(ctx, err)
+		cancel(nil)
 		return nil, err
 	}
 	// JSON can be measured as it comes. Without a form client-go takes the request's.
@@ -104,10 +141,12 @@ func (c capped) RoundTrip(r *http.Request) (*http.Response, error) {
 	case form == "":
 		answer.Header.Set("Content-Type", "application/json")
 	case strings.Contains(form, "protobuf"), strings.Contains(form, "cbor"):
+		watch.Stop()
 		_ = answer.Body.Close()
+		cancel(nil)
 		return nil, errOtherForm
 	}
-	answer.Body = &cappedBody{ReadCloser: answer.Body, ctx: r.Context(), measure: measureOf(r.URL), room: c.budget.Lease()}
+	answer.Body = &cappedBody{ReadCloser: answer.Body, ctx: ctx, cancel: cancel, watch: watch, measure: measureOf(r.URL), room: c.budget.Lease()}
 	return answer, nil
 }
 
@@ -119,6 +158,8 @@ func (c capped) WrappedRoundTripper() http.RoundTripper { return c.RoundTripper 
 type cappedBody struct {
 	io.ReadCloser
 	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	watch   *budget.Watch
 	measure measure
 	room    *budget.Lease
 	read    int64
@@ -127,9 +168,13 @@ type cappedBody struct {
 
 func (b *cappedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = late(b.ctx, err)
+	}
 	if n == 0 {
 		return n, err
 	}
+	b.watch.Heard(n)
 	if held := b.hold(n); held != nil {
 		return 0, held
 	}
@@ -153,7 +198,10 @@ func (b *cappedBody) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (b *cappedBody) Close() error {
 	b.room.Release()
-	return b.ReadCloser.Close()
+	b.watch.Stop()
+	err := b.ReadCloser.Close()
+	b.cancel(nil)
+	return err
 }
 
 func (b *cappedBody) tooLarge(has string) error {
@@ -166,6 +214,8 @@ func (b *cappedBody) hold(n int) error {
 	if ok, err := b.room.Try(int64(n)); ok || err != nil {
 		return err
 	}
+	b.watch.Pause()
+	defer b.watch.Resume()
 	if a := allowanceOf(b.ctx); a != nil {
 		a.watch.Pause()
 		defer a.watch.Resume()

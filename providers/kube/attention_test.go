@@ -99,3 +99,38 @@ func TestTrickle(t *testing.T) {
 		}
 	})
 }
+
+// TestRequestsEnd: no request that writes waits for ever for its answer, whether none comes or
+// it has no end.
+func TestRequestsEnd(t *testing.T) {
+	t.Parallel()
+	for name, write := range writes {
+		for what, step := range map[string]string{"silent": "", "trickles": " "} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					ended := make(chan struct{})
+					_, h := start(t, func(string, string, string, []byte) answer {
+						return answer{200, sending(func(w http.ResponseWriter) {
+							for {
+								select {
+								case <-ended:
+									return
+								case <-time.After(10 * time.Second):
+									_, _ = io.WriteString(w, step)
+									w.(http.Flusher).Flush()
+								}
+							}
+						})}
+					})
+					began := time.Now()
+					err := write(t.Context(), open(t, h))
+					close(ended)
+					if took := time.Since(began); !errors.Is(err, providers.ErrTimeout) || took > 6*time.Minute {
+						t.Errorf("after %v: %v", took, err)
+					}
+				})
+			})
+		}
+	}
+}
