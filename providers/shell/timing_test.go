@@ -227,7 +227,7 @@ func TestHostsShareMemory(t *testing.T) {
 			go func() { _, _ = io.Copy(io.Discard, script) }()
 			err := say("@entered 0\n@begin\n@op 0\n")
 			for sent := 0; err == nil && sent < size; sent += 10 << 10 {
-				time.Sleep(time.Second)
+				time.Sleep(10 * time.Second) // ten minutes in all, and one host waits for the others
 				err = say(strings.Repeat("x", 10<<10))
 			}
 			if err == nil {
