@@ -50,7 +50,7 @@ const (
 	// lineCap is how long a marker line may be, in bytes.
 	lineCap = 16 << 10
 	// sectionCap is how many sections an answer may have.
-	sectionCap = 64 << 10
+	sectionCap = 16 << 10
 )
 
 // collector keeps an answer as it arrives, and ends the conversation when

@@ -101,7 +101,7 @@ func TestCollectorEnds(t *testing.T) {
 		"unasked before the begin": {"", mark + "heard 0 hello\n", "it tells what its commands print, which was not asked for", false},
 		"heard":                    {mark + "begin\n" + mark + "op 0\n", mark + "heard 0 " + strings.Repeat("z", 900) + "\n", fmt.Sprintf("more than %d bytes printed by operations under way", toldCap), true},
 		"line":                     {mark + "begin\n" + mark + "heard 0 ", "A", "more than 16384 bytes in one line of markers", true},
-		"sections":                 {mark + "begin\n", mark + "\n", "more than ", false},
+		"sections":                 {mark + "begin\n", mark + "\n", "more than 16384 sections of answer", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
