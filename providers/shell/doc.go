@@ -62,13 +62,23 @@
 //
 // Observing runs read-only commands and leaves nothing behind, not even a
 // temporary file. A host from which nothing comes for a minute meanwhile is given
-// up. Changing is one batch: the host refuses it unless the run's
+// up, and so is one whose answer does not end in time. Changing is one batch: the host refuses it unless the run's
 // token is the highest it has seen (/var/lib/kubewright/token, with the lineage
 // it belongs to), and does one batch after the other (a lock beside it). A Host
 // sends one batch at a time: those of a run wait here for as long as it takes, and
 // on the host, for those of somebody else, two minutes. Each operation is answered
 // by itself, so that after a failure it is known how far the batch got. Private keys of certificates and kubeconfigs are left out on
 // the host already; of those in files their public part is told.
+//
+// # What a host may cost
+//
+// A host may be compromised. What it sends is bounded as it arrives: each section by what
+// was asked for, all unparsed answers of a run by one [budget.Budget]. It may name only
+// files that were asked for, or that match a pattern. Time is bounded as well: of an
+// observation in all, of a change for each operation, of an upload by the rate at which
+// the host takes it. What ends a conversation is an error of that host alone.
+//
+// # Lost connections
 //
 // When the connection is lost, the operation under way goes on to its end and
 // the batch ends behind it; the next batch waits for that, and finds it done. A

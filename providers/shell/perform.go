@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubewright/kubewright/planner"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/budget"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -60,9 +61,24 @@ func (h *Host) Perform(ctx context.Context, b providers.Batch) ([]providers.Outc
 		return nil, err
 	}
 	defer func() { <-h.turn }()
-	a, err := h.speaker.run(ctx, script{do: "change", body: body, frames: c.frames, limit: performCap, hear: hearing(b)})
+	a, err := h.speaker.run(ctx, h.change(b, body, c.frames))
+	defer a.release()
 	h.distrust(b.Operations)
 	return h.outcomes(b, a, err)
+}
+
+// change is the script of a batch, with how long its operations may take.
+func (h *Host) change(b providers.Batch, body string, frames []frame) script {
+	sc := script{
+		do: "change", body: body, frames: frames, limit: performCap, hear: hearing(b),
+		pace:   budget.Pace{Total: startTime + h.lockWait},
+		doing:  func(n int) string { return b.Operations[n].Summary() },
+		limits: []time.Duration{},
+	}
+	for _, op := range b.Operations {
+		sc.limits = append(sc.limits, limitOf(op))
+	}
+	return sc
 }
 
 // await waits for the batch's turn. Nothing is sent to the host before.

@@ -180,6 +180,34 @@ func TestNoSessions(t *testing.T) {
 	wantText(t, err, "the host opens no session: open failed")
 }
 
+// TestUnansweredRequests: a host that lets us in, says that it lives and answers no request
+// is given up each time, however often it is asked.
+func TestUnansweredRequests(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"session", "exec", "direct-tcpip"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			_, target := newServer(t, func(s *server) { s.Ignores = func(asked string) bool { return asked == kind } })
+			target.Timeouts.Open = 50 * time.Millisecond
+			c := dial(t, target)
+			if kind == "direct-tcpip" {
+				_, err := c.DialContext(t.Context(), "tcp", "127.0.0.1:1")
+				wantKind(t, err, providers.ErrUnreachable)
+				wantText(t, err, "the host has not answered the request to connect for 50ms, although the connection lives: see what its sshd does")
+				return
+			}
+			var all sync.WaitGroup
+			for range 12 { // more than there are places for
+				all.Go(func() {
+					_, err := c.Exec(t.Context(), "true", nil, io.Discard, io.Discard)
+					wantText(t, err, "the host has not answered the request to ")
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
 func TestForwarding(t *testing.T) {
 	t.Parallel()
 	echo, err := net.Listen("tcp", "127.0.0.1:0")

@@ -10,6 +10,7 @@ import (
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/providers"
+	"github.com/kubewright/kubewright/providers/budget"
 	"github.com/kubewright/kubewright/providers/etcd"
 	"github.com/kubewright/kubewright/providers/kube"
 	"github.com/kubewright/kubewright/providers/local"
@@ -42,7 +43,7 @@ func (a *app) openWorld(cfg *config.Config, recorded *state.State, passphrase fu
 		}
 		return a.logged(w), nil
 	}
-	w := &realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase}
+	w := &realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase, budget: budget.New()}
 	if recorded != nil {
 		for _, n := range recorded.Nodes {
 			w.dialer.Trust(n.HopKeys)
@@ -58,10 +59,12 @@ type realWorld struct {
 	dialer   ssh.Dialer
 	// passphrase asks for that of a private key; nil when nobody can be asked.
 	passphrase func(keyFile string) ([]byte, error)
+	// budget is the memory for what all hosts and API servers answer.
+	budget *budget.Budget
 }
 
 func (w *realWorld) open(ctx context.Context, c config.Connection, address string) (providers.Host, error) {
-	options := shell.Options{Password: c.SudoPassword}
+	options := shell.Options{Password: c.SudoPassword, Budget: w.budget}
 	if c.Type == "local" {
 		return local.New(options), nil
 	}
@@ -122,7 +125,7 @@ func (w *realWorld) path(p string) string {
 	return filepath.Join(w.folder, p)
 }
 
-func (w *realWorld) access() providers.Access { return realAccess{} }
+func (w *realWorld) access() providers.Access { return realAccess{w.budget} }
 func (w *realWorld) issuer() providers.Issuer { return pki.New(pki.Options{}) }
 func (w *realWorld) clock() providers.Clock   { return wallClock{} }
 func (w *realWorld) save() error              { return nil }
@@ -133,10 +136,10 @@ func (w *realWorld) remember(h providers.Host, asked []string, r *state.Report) 
 }
 
 // realAccess opens real clusters.
-type realAccess struct{}
+type realAccess struct{ budget *budget.Budget }
 
-func (realAccess) API(ctx context.Context, via providers.Host, endpoint string) (providers.API, error) {
-	return kube.Open(ctx, via, endpoint)
+func (r realAccess) API(ctx context.Context, via providers.Host, endpoint string) (providers.API, error) {
+	return kube.OpenWithin(ctx, r.budget, via, endpoint)
 }
 
 func (realAccess) Etcd(ctx context.Context, via providers.Host, endpoints []string, folder string) (providers.Etcd, error) {
