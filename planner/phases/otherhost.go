@@ -23,7 +23,7 @@ func (v *View) otherHost(l leaver) *diag.Diagnostic {
 		if n := v.find(m.Node); n != nil && n.cluster.disowned && v.leavingAt()[n.Address] == l.target {
 			return nil // refuseLeaver has said it of the node that the host is
 		}
-		return diag.Errorf("Host is another node", "%s (%s) is to leave cluster %q, and the host at its address is marked as %s, which is a node as well. Nothing is changed on any host: "+
+		return diag.Errorf(otherNode, "%s (%s) is to leave cluster %q, and the host at its address is marked as %s, which is a node as well. Nothing is changed on any host: "+
 			"the reset would take that one away. Find out where the host of %s is. If it is gone for good, have the state forget the node, which changes no host, and delete its Node object.\n\n  kubewright state rm '%s'",
 			l.target, l.Address, l.Cluster, m.Node, l.target, l.target).For(l.target)
 	case !otherMachine(l.RecordedNode, l.report):
@@ -44,7 +44,7 @@ func (v *View) otherHost(l leaver) *diag.Diagnostic {
 }
 
 func (l leaver) refuseOtherMachine(way string) *diag.Diagnostic {
-	return diag.Errorf("Host is another machine", "%s (%s) is to leave cluster %q, and its host has the machine id %s and no mark of kubewright's; the host that joined had %s: it was reinstalled, or another host has its address. "+
+	return diag.Errorf(otherMachineID, "%s (%s) is to leave cluster %q, and its host has the machine id %s and no mark of kubewright's; the host that joined had %s: it was reinstalled, or another host has its address. "+
 		"Nothing is changed on any host: the reset would take away what somebody else has there. %s",
 		l.target, l.Address, l.Cluster, short(l.report.Facts.MachineID), short(l.MachineID), way).For(l.target)
 }
