@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +67,7 @@ func Run(t *testing.T, blank func(t *testing.T) Subject) {
 		"Moved":                 testMoved,
 		"Superseded":            testSuperseded,
 		"SideBySide":            testSideBySide,
+		"VoidToken":             testVoidToken,
 		"Foreign":               testForeign,
 		"ObserveChangesNothing": testObserveChangesNothing,
 		"Room":                  testRoom,
@@ -448,6 +450,28 @@ func testSideBySide(t *testing.T, s *subject) {
 		if (err == nil) != tt.ok || !tt.ok && (!errors.Is(err, providers.ErrSuperseded) || len(outcomes) != 0) {
 			t.Errorf("run %q with token %d: %v, %v", tt.run, tt.token, outcomes, err)
 		}
+	}
+}
+
+// testVoidToken: a token that is known not to count gives way to a lower one, and no other does.
+func testVoidToken(t *testing.T, s *subject) {
+	for i, tt := range []struct {
+		run         string
+		token, void int64
+		ok          bool
+	}{
+		{"eve", math.MaxInt64, 0, true}, {"ada", 5, 0, false}, {"ada", 5, math.MaxInt64 - 1, false}, {"ada", 5, math.MaxInt64, true}, {"ada", 5, math.MaxInt64, true},
+		{"grace", 5, math.MaxInt64, false}, {"grace", 4, math.MaxInt64, false}, {"eve", 2000, 0, true}, {"ada", 6, 1999, false}, {"ada", 6, 2001, false}, {"ada", 6, 2000, true},
+	} {
+		b := s.batch(s.write(folder+"/file", fmt.Sprint(tt.run, tt.token)))
+		b.Run, b.Token, b.Void = tt.run, tt.token, tt.void
+		outcomes, err := s.Host.Perform(t.Context(), b)
+		if (err == nil) != tt.ok || !tt.ok && (!errors.Is(err, providers.ErrSuperseded) || len(outcomes) != 0) {
+			t.Errorf("%d: run %q with token %d, void %d: %v, %v", i, tt.run, tt.token, tt.void, outcomes, err)
+		}
+	}
+	if got := s.observe(t, state.Query{}).Marks; got == nil || got.Token != 6 {
+		t.Errorf("got %+v, want token 6", got)
 	}
 }
 
