@@ -121,7 +121,7 @@ func TestScripts(t *testing.T) {
 			"clock":     func(ts *testscript.TestScript, _ bool, args []string) { of(ts).clockAt = args },
 			"replace":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).replaced = args },
 			"agekey":    makeAgeKey, "poison": poisonState,
-			"lock":      holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
+			"lock": holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
 		},
 	})
 }

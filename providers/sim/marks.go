@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -125,5 +126,36 @@ func (e *edit) mark() error {
 	if name != "token" && name != "unreadable" {
 		e.m.Marks = &marks
 	}
+	return nil
+}
+
+// keptMarks is all that kubewright left on a host, for tests that look at it or put it back.
+type keptMarks struct {
+	Marks      *state.Marks `json:"marks"`
+	Token      int64        `json:"token"`
+	Lineage    string       `json:"lineage"`
+	Run        string       `json:"run"`
+	Unreadable string       `json:"unreadable"`
+}
+
+// MarksJSON is what kubewright left on a host.
+func (w *World) MarksJSON(host string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.machine(host)
+	b, _ := json.Marshal(keptMarks{m.Marks, m.Token, m.Lineage, m.Run, m.Unreadable}) // plain values
+	return string(b)
+}
+
+// SetMarksJSON puts back on a host what MarksJSON has returned.
+func (w *World) SetMarksJSON(host, kept string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var k keptMarks
+	if err := json.Unmarshal([]byte(kept), &k); err != nil {
+		return err
+	}
+	m := w.machine(host)
+	m.Marks, m.Token, m.Lineage, m.Run, m.Unreadable = k.Marks, k.Token, k.Lineage, k.Run, k.Unreadable
 	return nil
 }
