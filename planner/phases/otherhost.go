@@ -16,6 +16,8 @@ import (
 func (v *View) otherHost(l leaver) *diag.Diagnostic {
 	m := marksOf(l.report)
 	switch {
+	case m != nil && m.Cluster != "" && m.Lineage != "" && m.Lineage != v.Recorded.Lineage:
+		return l.refuseLineage(m)
 	case m != nil && m.Cluster != "":
 		if m.Node == l.target || m.Lineage != v.Recorded.Lineage || v.find(m.Node) == nil && !v.recordedNode(m.Node) {
 			return nil
@@ -41,6 +43,13 @@ func (v *View) otherHost(l leaver) *diag.Diagnostic {
 		way = "take another host for the node."
 	}
 	return l.refuseOtherMachine("If nobody needs what is on it, clean it (kubeadm reset), and plan again. Otherwise " + way)
+}
+
+// refuseLineage refuses to give back a host that another state has by now: the host
+// refuses it as well, in the middle of an apply.
+func (l leaver) refuseLineage(m *state.Marks) *diag.Diagnostic {
+	return diag.Errorf(foreignHost, "%s (%s) is to leave cluster %q, and its host is %s of cluster %q in the state with lineage %s. Nothing is changed on any host: the reset would take that node away. "+
+		"Have the state forget the node, which changes no host, and delete its Node object:\n\n  kubewright state rm %s", l.target, l.Address, l.Cluster, m.Node, m.Cluster, m.Lineage, state.ShellWord(l.target.String())).For(l.target)
 }
 
 func (l leaver) refuseOtherMachine(way string) *diag.Diagnostic {
