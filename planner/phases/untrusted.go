@@ -40,12 +40,45 @@ var untrustworthy = []string{strayHost, foreignHost, otherNode, otherMachineID, 
 // leaveOut takes the workers out of the view whose hosts are not what the state knows, and
 // that the plan does not need, and returns a warning for each.
 func (v *View) leaveOut(o planner.Options) diag.Diagnostics {
-	var diags diag.Diagnostics
 	if !v.AllowUnreachable && len(o.Targets)+len(o.Excludes) == 0 {
 		return nil
 	}
+	find := func() diag.Diagnostics {
+		others := slices.Concat(v.replace(), v.notGone())
+		v.refuse(others)
+		v.resolve()
+		found := slices.Concat(others, v.situate(), v.duplicates())
+		v.Clusters, v.Reports, v.original, v.replacements, v.refused = v.original, v.originalReports, nil, nil, nil
+		return found
+	}
+	return v.leaveOutOf(find, func(t state.Target) string {
+		if flag := v.leavesOutWorker(t, o); flag != "" {
+			return ", by -" + flag
+		}
+		return ""
+	})
+}
+
+// leaveOutWorkers is leaveOut for what changes control planes alone.
+func (v *View) leaveOutWorkers() diag.Diagnostics {
+	find := func() diag.Diagnostics {
+		v.resolve()
+		return v.situate()
+	}
+	return v.leaveOutOf(find, func(t state.Target) string {
+		if v.isWorker(t) {
+			return ", which changes control planes alone"
+		}
+		return ""
+	})
+}
+
+// leaveOutOf takes out the workers of findings for which why returns a reason, until find
+// finds no more of them.
+func (v *View) leaveOutOf(find func() diag.Diagnostics, why func(state.Target) string) diag.Diagnostics {
+	var diags diag.Diagnostics
 	for {
-		found := v.leftOutBy(o)
+		found := v.leftOutBy(find(), why)
 		if len(found) == 0 {
 			return diags
 		}
@@ -76,28 +109,23 @@ type untrustedNode struct {
 	address string
 	problem string
 	source  state.Source
-	flag    string
+	why     string
 }
 
 func (u untrustedNode) warning() *diag.Diagnostic {
-	return diag.Warningf(u.problem, "%s (%s) is left out of this plan by -%s. Nothing is done to its host, and its node counts as neither healthy nor gone. "+
-		"The same command without the flag says what is wrong and what to do.", u.node, u.address, u.flag).At(u.source).For(u.node)
+	return diag.Warningf(u.problem, "%s (%s) is left out of this plan%s. Nothing is done to its host, and its node counts as neither healthy nor gone. "+
+		"kubewright plan without flags says what is wrong and what to do.", u.node, u.address, u.why).At(u.source).For(u.node)
 }
 
-// leftOutBy are the workers with findings that the options leave out.
-func (v *View) leftOutBy(o planner.Options) []untrustedNode {
-	others := slices.Concat(v.replace(), v.notGone())
-	v.refuse(others)
-	v.resolve()
-	findings := slices.Concat(others, v.situate(), v.duplicates())
-	v.Clusters, v.Reports, v.original = v.original, v.originalReports, nil
+// leftOutBy are the workers with findings for which there is a reason to leave them out.
+func (v *View) leftOutBy(findings diag.Diagnostics, reason func(state.Target) string) []untrustedNode {
 	var out []untrustedNode
 	add := func(t state.Target, problem string, source state.Source) {
-		flag := v.leavesOutWorker(t, o)
-		if flag == "" || v.Reports[t] == nil || slices.ContainsFunc(out, func(u untrustedNode) bool { return u.node == t }) {
+		why := reason(t)
+		if why == "" || v.Reports[t] == nil || slices.ContainsFunc(out, func(u untrustedNode) bool { return u.node == t }) {
 			return
 		}
-		out = append(out, untrustedNode{t, v.addressOf(t), problem, source, flag})
+		out = append(out, untrustedNode{t, v.addressOf(t), problem, source, why})
 	}
 	for _, d := range findings.Errors() {
 		if t, err := state.ParseTarget(d.Address); err == nil && slices.Contains(untrustworthy, d.Summary) && !v.takenByLeaver(t) {

@@ -116,3 +116,20 @@ func TestOlderState(t *testing.T) {
 		}
 	})
 }
+
+// TestForeignWorkerAndEtcd: what is done to etcd touches no worker, and none keeps it from
+// being done.
+func TestForeignWorkerAndEtcd(t *testing.T) {
+	t.Parallel()
+	o := founded(t, 3, 1)
+	places(o.config)
+	v := o.observe()
+	mark(v, o.config.Nodes[3], func(m *state.Marks) { m.Lineage = "another" })
+	r, diags := phases.Defragment(v, planner.Plan{}, planner.Options{}, "prod")
+	if diags.HasErrors() || r.Plan == nil || r.Plan.Empty() {
+		t.Errorf("nothing is planned:\n%s", printedFindings(diags))
+	}
+	if (finding{diag.Warning, "Host belongs to another state", "main.hcl:14", o.config.Nodes[3].Target.String(), []string{"which changes control planes alone"}}).in(diags) == nil {
+		t.Errorf("there is no warning:\n%s", printedFindings(diags))
+	}
+}
