@@ -68,10 +68,18 @@ const ClusterInfoKey = "kubeconfig"
 // KubeProxyConfig is the ConfigMap that kube-proxy reads when it starts (kubeadm).
 var KubeProxyConfig = ObjectRef{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "kube-proxy"}
 
+// RunLease says which run has a cluster's lease.
+type RunLease struct {
+	Lineage string
+	Token   int64
+}
+
 // ClusterReport is what API and etcd of one cluster show.
 type ClusterReport struct {
 	// Version is the API server's gitVersion.
 	Version string
+	// Lease is that of a run: one that is at work, or was cut short. Nil when there is none.
+	Lease *RunLease
 	// Objects holds those asked for that exist; managedFields are left out.
 	Objects map[ObjectRef]Value
 	// InfoCAs are those that nodes which join find in cluster-info, in order, where that

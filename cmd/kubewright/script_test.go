@@ -90,6 +90,7 @@ const (
 //	                      hold the lock there as the run with this ID does, which is $HOLDER then
 //	bucket FILE…          serve the bucket "states" at $BUCKET_URL, with these files in it
 //	lock FILE, unlock     hold a state's lock as another run does
+//	poison FILE TOKEN     the state in a file has another run token
 //	ca NAME               make a CA: NAME.crt and NAME.key
 //	supply CA DATE [FILE…] sign what certificates.supplied has to hold, until that day
 //
@@ -119,8 +120,8 @@ func TestScripts(t *testing.T) {
 			"meanwhile": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).meanwhile = args },
 			"clock":     func(ts *testscript.TestScript, _ bool, args []string) { of(ts).clockAt = args },
 			"replace":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).replaced = args },
-			"agekey":    makeAgeKey,
-			"lock":      holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
+			"agekey":    makeAgeKey, "poison": poisonState,
+			"lock": holdLock, "unlock": func(ts *testscript.TestScript, _ bool, _ []string) { of(ts).release() },
 		},
 	})
 }

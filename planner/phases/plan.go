@@ -29,12 +29,12 @@ type Result struct {
 // Plan compares the configuration with what was observed and recorded. Errors
 // among the diagnostics mean that there is no plan; nothing is to be done then.
 func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.Diagnostics) {
-	diags := v.setAside(options.Targets)
+	diags := append(v.setAside(options.Targets), v.leaveOut(options)...)
 	others := slices.Concat(v.replace(), v.notGone())
 	v.refuse(others)
 	v.resolve()
 	v.targeted, v.excluded, v.skipped = len(options.Targets) > 0, options.Excludes, options.SkipPhases
-	diags = slices.Concat(diags, others, v.situate(), v.unreachable())
+	diags = slices.Concat(diags, v.waysAround(slices.Concat(others, v.situate())), v.unreachable(), v.checkRuns())
 	if others.HasErrors() { // of the other hosts nothing more can be told
 		return Result{}, slices.Concat(diags, v.preflight(), v.besides())
 	}

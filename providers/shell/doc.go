@@ -64,7 +64,7 @@
 // temporary file. A host from which nothing comes for a minute meanwhile is given
 // up, and so is one whose answer does not end in time. Changing is one batch: the host refuses it unless the run's
 // token is the highest it has seen (/var/lib/kubewright/token, with the lineage
-// it belongs to), and does one batch after the other (a lock beside it). A Host
+// it belongs to; one that the run knows not to count gives way), and does one batch after the other (a lock beside it). A Host
 // sends one batch at a time: those of a run wait here for as long as it takes, and
 // on the host, for those of somebody else, two minutes. Each operation is answered
 // by itself, so that after a failure it is known how far the batch got. Private keys of certificates and kubeconfigs are left out on

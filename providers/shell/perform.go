@@ -232,6 +232,11 @@ func (c *compiler) script() (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "kw_r=%s\nkw_token=%d\nkw_lineage=%s\nkw_run=%s\n", Quote(c.root), c.batch.Token, Quote(c.batch.Lineage), Quote(c.batch.Run))
+	void := ""
+	if c.batch.Void > 0 {
+		void = strconv.FormatInt(c.batch.Void, 10)
+	}
+	fmt.Fprintf(&b, "kw_void=%s\n", void)
 	fmt.Fprintf(&b, "kw_wait=%s\nkw_idle=%s\n", seconds(c.lockWait), seconds(c.idle))
 	b.WriteString(performScript + runtimeScript + machineScript + processScript + etcdScript + packagesPart(c.batch.Operations) + "kw_guard\n")
 	for i, p := range expectedPaths(c.batch) {

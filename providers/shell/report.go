@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -462,38 +461,5 @@ func (r *reading) files() error {
 	}
 	f.MachineID = oneWord(r.contents[machineIDFile])
 	f.OS, f.OSVersion = parseOSRelease(r.contents[osReleaseFile])
-	return nil
-}
-
-// marks reads what kubewright left on the host.
-func (r *reading) marks() error {
-	var token int64
-	lineage := ""
-	raw, hasToken := r.contents[tokenFile]
-	if hasToken {
-		words := strings.Fields(string(raw))
-		if len(words) == 0 || len(words) > 3 {
-			return unexpected("run token", string(raw))
-		}
-		var err error
-		if token, err = strconv.ParseInt(words[0], 10, 64); err != nil {
-			return unexpected("run token", string(raw))
-		}
-		if len(words) > 1 {
-			lineage = words[1]
-		}
-	}
-	content, hasMarks := r.contents[marksFile]
-	if !hasMarks && !hasToken {
-		return nil
-	}
-	m := &state.Marks{Lineage: lineage}
-	if hasMarks {
-		if err := json.Unmarshal(content, m); err != nil {
-			return unexpected("marks", err.Error())
-		}
-	}
-	m.Token = max(m.Token, token)
-	r.report.Marks = m
 	return nil
 }

@@ -41,6 +41,8 @@ install PROGRAM=VERSION            another kubelet, kubeadm, kubectl or containe
 package NAME hold|unhold|STATUS    in the package manager's data base, as in half-configured
 power on|off|reboot
 foreign                            what kubewright left on the host to know it by is gone: kubeadm made it
+mark NAME=VALUE                    what kubewright left there, as somebody changes it who is root there: lineage, format,
+                                   cluster, node, ca, token, or unreadable=FILE for one that holds garbage
 reinstall                          the machine as it was delivered, with another machine id
 profile bare|prepared              a machine without runtime, kubelet and images, or with them
 hardware NAME=VALUE                cpus, memory (MiB), kernel, os, hostname
@@ -131,7 +133,7 @@ func (e *edit) run() error {
 		"file": e.file, "yaml": e.yaml, "label": e.label, "annotate": e.annotate, "taint": e.taint, "object": e.object,
 		"node": e.deleteNode, "cordon": func() error { return e.cordon(true) }, "uncordon": func() error { return e.cordon(false) },
 		"unit": e.unit, "sysctl": e.sysctl, "module": e.module, "swap": e.swap, "image": e.image,
-		"install": e.install, "package": e.pkg, "foreign": e.foreign, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
+		"install": e.install, "package": e.pkg, "foreign": e.foreign, "mark": e.mark, "power": e.power, "reinstall": e.reinstall, "profile": e.profile, "condition": e.condition, "pod": e.pod,
 		"link": e.link, "hardware": e.hardware, "port": e.port, "preflight": e.preflight, "time": e.time, "etcd": e.etcd, "budget": e.budget, "claim": e.claim, "deprecated": e.deprecated,
 	}
 	verb, err := e.word("a verb")

@@ -276,7 +276,7 @@ func (e *edit) preflight() error {
 
 // foreign takes away what tells a host of ours from one that kubeadm made.
 func (e *edit) foreign() error {
-	e.m.Marks, e.m.Token, e.m.Lineage, e.m.Run, e.m.Before = nil, 0, "", "", nil
+	e.m.forgetMarks()
 	const ours, theirs = "/etc/sysctl.d/99-kubewright.conf", "/etc/sysctl.d/k8s.conf"
 	if f := e.m.Files[ours]; f != nil {
 		e.m.Files[theirs] = f

@@ -301,7 +301,7 @@ func (s *session) execute(ctx context.Context, by approval) error {
 	plan.Lineage = st.Lineage
 	still := run.fences.beat(ctx)
 	outcome, runErr := executor.Execute(ctx, &plan, run, guarded{journal}, executor.Options{
-		ID: s.runID, Token: s.nextToken(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: phases.Settled(s.view, s.result.Plan),
+		ID: s.runID, Token: s.view.NextRun(), Who: s.Who, PlanDigest: by.digestOf(s.result.Plan), Resumes: s.resumes(), Partial: s.leaves(by), Learned: phases.Settled(s.view, s.result.Plan),
 		Parallelism: s.opts.parallelism, OnError: s.opts.onError.meaning(),
 		Stop: stop, Hold: s.holdBack(), Durations: st.Durations, Sink: s.events(progress.Event), Now: s.Now, Busy: s.fleet.world.clock().Busy,
 	})

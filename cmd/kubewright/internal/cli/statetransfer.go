@@ -112,7 +112,7 @@ func (a *app) push(ctx context.Context, o planOptions, file string, force bool) 
 	}
 	if s.recorded != nil && pushed.Lineage == s.recorded.Lineage {
 		// Hosts refuse a run with a lower token than they have seen.
-		pushed.RunToken = max(pushed.RunToken, s.recorded.RunToken)
+		pushed.RunToken = state.LaterRun(pushed.RunToken, s.recorded.RunToken)
 	}
 	if err := s.replace(ctx, pushed); err != nil {
 		return err
