@@ -61,9 +61,8 @@ type realWorld struct {
 }
 
 func (w *realWorld) open(ctx context.Context, c config.Connection, address string) (providers.Host, error) {
-	options := shell.Options{Password: c.SudoPassword}
 	if c.Type == "local" {
-		return local.New(options), nil
+		return local.New(becoming(w.operator.User, c)), nil
 	}
 	target := w.target(c, address)
 	for _, b := range c.Bastions {
@@ -77,7 +76,16 @@ func (w *realWorld) open(ctx context.Context, c config.Connection, address strin
 	if err != nil {
 		return nil, err
 	}
-	return ssh.NewHost(conn, options), nil
+	return ssh.NewHost(conn, becoming(target.User, c)), nil
+}
+
+// becoming is how a login becomes root. A login as root needs no sudo, so that its host
+// gets no password, whatever it says.
+func becoming(user string, c config.Connection) shell.Options {
+	if user == "root" {
+		return shell.Options{}
+	}
+	return shell.Options{Password: c.SudoPassword}
 }
 
 // noSSHConfig stands for no OpenSSH configuration where one is named.
