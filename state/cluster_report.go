@@ -90,6 +90,8 @@ type ClusterReport struct {
 	// they were, and that these are all.
 	TokenSecrets []TokenSecret
 	TokensSeen   bool
+	// JoinTokens are the IDs of the bootstrap tokens that were made for joins, in order.
+	JoinTokens []string
 	// Deprecated are APIs that go and that any API server was asked for, where that
 	// was asked; DeprecatedUnread tells of API servers that did not answer.
 	Deprecated       []DeprecatedAPI

@@ -57,6 +57,10 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 	eg.SetLimit(concurrentReads)
 	eg.Go(func() (err error) { nodes, err = s.typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); return err })
 	eg.Go(func() (err error) { pods, err = allPods(ctx, s); return err })
+	eg.Go(func() error {
+		report.JoinTokens, _ = joinTokens(ctx, s) // unread, they expire by themselves
+		return nil
+	})
 	if q.TokenSecrets {
 		report.TokensSeen = true
 		eg.Go(func() (err error) { report.TokenSecrets, err = tokenSecrets(ctx, s); return err })

@@ -198,6 +198,8 @@ func telling(op planner.Operation) string {
 		return "makes a token for joining"
 	case planner.DeleteToken:
 		return "deletes the token for joining"
+	case planner.DeleteJoinTokens:
+		return "deletes tokens for joining that are left"
 	case planner.Cordon:
 		if o.Undo {
 			return "lets pods in again"
