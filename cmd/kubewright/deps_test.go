@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	"providers/kube":                     {"state", "planner", "providers", "providers/pki"},
 	"providers/etcd":                     {"state", "planner", "providers"},
 	"providers/pki":                      {"state", "planner", "providers"},
-	"providers/bundle":                   {"config/artifacts"},
+	"providers/bundle":                   {"config", "config/artifacts"},
 	"providers/bundle/bundletest":        {"config/artifacts/artifactstest"},
 	"providers/hosttest":                 {"state", "planner", "providers"},
 }

@@ -230,7 +230,7 @@ func (n *node) registrationWaits() []planner.Operation {
 	}
 	ops = append(ops, planner.Wait{For: planner.WaitNodeRegistered, Name: n.name, Timeout: t.TLSBootstrap})
 	if n.bootstraps() {
-		ops = append(ops, planner.DeleteToken{Token: n.madeToken()}, planner.RemovePath{Path: bootstrapConf})
+		ops = append(ops, planner.RemovePath{Path: bootstrapConf}, planner.DeleteToken{Token: n.madeToken()})
 	}
 	return ops
 }

@@ -60,7 +60,7 @@ const (
 	kubeProxyPart = addonPhase + "/kube-proxy"
 )
 
-// tokenCleanup is the waypoint of the step that deletes the join token.
+// tokenCleanup is the waypoint of the step that deletes the join tokens that are left.
 const tokenCleanup = "joined"
 
 // table lists the phases in kubeadm's order, with ours where they belong.

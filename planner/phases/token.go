@@ -59,8 +59,7 @@ func (b *builder) joinTokens(c *cluster) {
 	if len(joiners) == 0 && !left {
 		return
 	}
-	id := step(c.target, tokenPhase)
-	id.Waypoint = tokenCleanup
+	id := c.cleanup()
 	s := planner.Step{
 		ID: id, Phase: tokenPhase, Target: c.target, Action: planner.Delete, Via: c.seat, Finally: len(joiners) > 0,
 		Operations: planner.Operations{planner.DeleteJoinTokens{Keep: slices.Sorted(maps.Keys(c.keptTokens()))}},
@@ -71,6 +70,13 @@ func (b *builder) joinTokens(c *cluster) {
 		b.draft.Edges[id] = append(b.draft.Edges[id], start, step(n.target, waitBootstrapPhase))
 	}
 	b.draft.Steps = append(b.draft.Steps, s)
+}
+
+// cleanup is the address of the step that deletes the tokens for joining that are left.
+func (c *cluster) cleanup() state.Address {
+	id := step(c.target, tokenPhase)
+	id.Waypoint = tokenCleanup
+	return id
 }
 
 // leftTokens are the IDs of tokens for joining that an earlier run has left.
