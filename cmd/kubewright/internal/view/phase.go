@@ -145,6 +145,9 @@ func describe(ph phase) string {
 			}
 			continue
 		}
+		if _, after := op.(planner.DeleteToken); after && len(ph.step.Operations) > 1 {
+			continue // of a join, which ends with it
+		}
 		if text := telling(op); text != "" && !seen[text] {
 			seen[text] = true
 			parts = append(parts, text)
