@@ -43,6 +43,9 @@ type API interface {
 	UploadCerts(ctx context.Context, op planner.UploadCerts, files map[string]state.Secret, key state.Secret) (state.Secret, error)
 	// DeleteToken deletes the token's Secret; a token that does not exist is no error.
 	DeleteToken(ctx context.Context, token state.Secret) error
+	// DeleteJoinTokens deletes the bootstrap tokens that were made for joins
+	// (planner.IsJoinToken) but those with the IDs in keep.
+	DeleteJoinTokens(ctx context.Context, keep []string) error
 	// Lease reads a lease; nil when there is none.
 	Lease(ctx context.Context, name string) (*Lease, error)
 	// PutLease makes a lease whose Version is empty, and replaces that version of

@@ -104,6 +104,8 @@ type ClusterReport struct {
 	// StaleProxies are the nodes, in order, whose pod of kube-proxy was made before the
 	// ConfigMap KubeProxyConfig was last written, where that was asked for.
 	StaleProxies []string
+	// JoinTokens are the IDs of the bootstrap tokens that were made for joins, in order.
+	JoinTokens []string
 	// Deprecated are APIs that go and that any API server was asked for, where that
 	// was asked; DeprecatedUnread tells of API servers that did not answer.
 	Deprecated       []DeprecatedAPI

@@ -62,7 +62,7 @@ var allowed = map[string][]string{
 	"providers/kube":                     {"state", "planner", "providers", "providers/budget", "providers/pki"},
 	"providers/etcd":                     {"state", "planner", "providers", "providers/budget"},
 	"providers/pki":                      {"state", "planner", "providers"},
-	"providers/bundle":                   {"config/artifacts", "state/safefile"},
+	"providers/bundle":                   {"config", "config/artifacts", "state/safefile"},
 	"providers/bundle/bundletest":        {"config/artifacts/artifactstest"},
 	"providers/hosttest":                 {"state", "planner", "providers"},
 }

@@ -75,6 +75,10 @@ func (a *API) observe(ctx context.Context, s *session, q state.ClusterQuery) (*s
 		})
 		return err
 	})
+	eg.Go(func() error {
+		report.JoinTokens, _ = joinTokens(ctx, s) // unread, they expire by themselves
+		return nil
+	})
 	if q.TokenSecrets {
 		report.TokensSeen = true
 		eg.Go(func() (err error) { report.TokenSecrets, err = tokenSecrets(ctx, s); return err })

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -113,12 +112,20 @@ type speaker struct {
 }
 
 // run has the script done and returns the answer. Together with an error the
-// answer holds what had arrived.
+// answer holds what had arrived. The sudo password is sent only to a host whose
+// sudo has refused to go on without one.
 func (s *speaker) run(ctx context.Context, sc script) (answer, error) {
 	for {
-		password := s.sudo.known()
+		password := s.sudo.wanted()
 		a, err := s.attempt(ctx, sc, password)
-		if !errors.Is(err, providers.ErrSudo) || !s.sudo.ask(ctx, password) {
+		if !errors.Is(err, providers.ErrSudo) {
+			return a, err
+		}
+		if !password.IsZero() {
+			s.sudo.refused()
+			return a, err
+		}
+		if !asksPassword(a) || !s.sudo.ask(ctx) {
 			return a, err
 		}
 		a.release()
@@ -156,11 +163,11 @@ func (s *speaker) input(sc script, nonce string, password state.Secret) *input {
 		secret = append(bytes.Clone(password.Reveal()), '\n')
 	}
 	set := "kw_n=" + Quote(nonce) + "\n"
-	entry := set + "kw_c=" + Quote(reader) + "\nkw_root=" + yesNo(!s.plain) + "\nkw_pw=" + strconv.Itoa(len(secret)) + "\n" + preludeScript + entryScript
+	entry := set + "kw_c=" + Quote(reader) + "\nkw_root=" + yesNo(!s.plain) + "\nkw_pw=" + yesNo(len(secret) > 0) + "\n" + preludeScript + entryScript
 	body := set + preludeScript + "kw_say begin\n" + sc.body + "kw_say end\n"
 	in := &input{}
 	in.add(block("script", bytesFrame([]byte(entry)))...)
-	in.add(bytesFrame(secret), bytesFrame(secret))
+	in.add(bytesFrame(secret))
 	in.add(block("script", bytesFrame([]byte(body)))...)
 	for _, f := range sc.frames {
 		in.add(block("frame", f)...)
@@ -259,8 +266,11 @@ func (s *speaker) judge(sc script, a answer, exit int, raw []byte, given bool) e
 		return &providers.Error{Kind: providers.ErrUnsupported, Do: do, Cause: fmt.Errorf("no POSIX shell could be started, exit code %d%s", exit, said)}
 	case entered != "":
 		cause := fmt.Errorf("sudo did not let us through%s", said)
-		if given {
+		switch {
+		case given:
 			cause = providers.WithRemedy(cause, "see that the password is right, and that sudo lets the connection's user run commands as root (sudo -l tells there)")
+		case !asksPassword(a) && s.sudo.has():
+			cause = providers.WithRemedy(cause, "sudo_password was not sent, because sudo has not asked for a password. See what sudo -n true says there as the connection's user")
 		}
 		return &providers.Error{Kind: providers.ErrSudo, Do: do, Cause: cause}
 	}

@@ -13,7 +13,7 @@
 // each with a header line that tells its length in bytes:
 //
 //	kubewright-script N     the entry script: who are we, how to become root
-//	[the sudo password, twice, each on a line]
+//	[the sudo password on a line, if sudo has asked for it on this host]
 //	kubewright-script N     the script proper, evaluated as root
 //	kubewright-frame N      data for it: contents of files, archives …
 //	…
@@ -49,14 +49,17 @@
 //
 // # Becoming root
 //
-// Within the same round trip the entry script goes on as root: it already is,
-// or sudo -n lets it, or sudo takes the password, or doas -n lets it. The
-// password is asked from the operator only once a host has refused to go
-// without. It is checked with an input of its own, so that a wrong one makes
-// sudo ask no second time and read on in our blocks; then sudo gets it again
-// from standard input, or does not read it because it remembers, in which case
-// the shell skips the line. The script runs with an empty environment, a fixed
-// PATH and LC_ALL=C.
+// Within the same round trip the entry script goes on as root: the login already is,
+// or sudo -n lets it, or doas -n lets it. A password is never part of the first attempt. If
+// sudo -n says that it needs one, and the login is not root, the command is repeated
+// with the password, and so are the later commands of this run on this host. The password comes
+// from the configuration, or from the operator, who is then asked for it.
+//
+// The password is sent once in a command. It is checked with an input of its own, so that a
+// wrong one does not make sudo ask again and read our blocks as passwords; then it leads the
+// input of the sudo that runs the script. A sudo that remembers it leaves the line alone, and
+// the shell skips it. A password that sudo has refused is not sent again in this run. The
+// script runs with an empty environment, a fixed PATH and LC_ALL=C.
 //
 // # Observing and changing
 //

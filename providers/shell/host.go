@@ -21,12 +21,13 @@ import (
 
 // Options are what a Host needs to know beside its transport.
 type Options struct {
-	// Password is sudo's, when it is known beforehand: it travels with every
-	// command then, and is used when sudo wants one.
+	// Password is sudo's, when it is known beforehand. It is sent only once the
+	// host's sudo has asked for it, which costs another round trip, and never to
+	// a login as root.
 	Password state.Secret
 	// SudoPassword asks the operator for the password, when the host's sudo
-	// wants one and Password is not set; nil when nobody can be asked. It is
-	// called once at most, and costs another round trip then.
+	// has asked for one and Password is not set; nil without an operator. It is
+	// called once at most.
 	SudoPassword func(ctx context.Context) (state.Secret, error)
 	// Root is put before every path of a file, for tests. /proc and /sys stay the
 	// machine's own, and commands as well that are not in its /usr/local/bin.
@@ -76,7 +77,7 @@ func New(name string, t Transport, o Options) *Host {
 const observeTries = 3
 
 // Observe implements providers.Host. It is one command on the host, unless a
-// file changes right then or the sudo password has to be asked for.
+// file changes right then, or sudo asks for a password for the first time.
 func (h *Host) Observe(ctx context.Context, q state.Query) (*state.Report, error) {
 	start := time.Now()
 	report, err := h.look(ctx, q, true)

@@ -64,9 +64,8 @@ type realWorld struct {
 }
 
 func (w *realWorld) open(ctx context.Context, c config.Connection, address string) (providers.Host, error) {
-	options := shell.Options{Password: c.SudoPassword, Budget: w.budget}
 	if c.Type == "local" {
-		return local.New(options), nil
+		return local.New(w.becoming(w.operator.User, c)), nil
 	}
 	target := w.target(c, address)
 	for _, b := range c.Bastions {
@@ -80,7 +79,17 @@ func (w *realWorld) open(ctx context.Context, c config.Connection, address strin
 	if err != nil {
 		return nil, err
 	}
-	return ssh.NewHost(conn, options), nil
+	return ssh.NewHost(conn, w.becoming(target.User, c)), nil
+}
+
+// becoming is how a login becomes root. A login as root needs no sudo, so that its host
+// gets no password, whatever it says.
+func (w *realWorld) becoming(user string, c config.Connection) shell.Options {
+	options := shell.Options{Budget: w.budget}
+	if user != "root" {
+		options.Password = c.SudoPassword
+	}
+	return options
 }
 
 // noSSHConfig stands for no OpenSSH configuration where one is named.
