@@ -128,20 +128,32 @@ func (a *app) configured(b *config.Backend) (*used, error) {
 	return u, nil
 }
 
-// newBackend makes the backend of complete settings. Nothing is contacted.
-func newBackend(b *config.Backend) (backend.Backend, error) {
+// openBackend makes the backend of complete settings. Nothing is contacted.
+func (a *app) openBackend(b *config.Backend) (backend.Backend, error) {
 	settings := backend.Settings(b.Settings)
 	switch b.Type {
 	case "http":
 		return http.New(settings)
 	case "kubernetes":
-		return kubernetes.New(settings)
+		return kubernetes.New(settings, kubernetes.Operator{Folder: a.folder(), Dir: a.Dir, Getenv: a.Getenv, ConfigPath: giver(b.From["config_path"])})
 	case "pg":
 		return pg.New(settings)
 	case "s3":
 		return s3.New(settings)
 	}
 	panic("internal error: there is no backend " + b.Type)
+}
+
+// giver is who has given config_path. A file of -backend-config may come with the
+// configuration, and what the folder remembers is a file of it as any other.
+func giver(from config.Given) kubernetes.Giver {
+	switch {
+	case from.File, from.By == "":
+		return kubernetes.Configuration
+	case strings.HasPrefix(from.By, "-"):
+		return kubernetes.CommandLine
+	}
+	return kubernetes.Environment
 }
 
 // again is a backend that the folder remembers, with its secrets from the
