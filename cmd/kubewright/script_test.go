@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){
 		"kubewright-process": func() { os.Exit(cli.Main(cli.System(os.Args[1:]))) },
-		"kubewright-killed":  runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal, "kubewright-unread": runUnread, "kubewright-stopped": runStopped, "kubewright-held": runHeld,
+		"kubewright-killed":  runKilled, "kubewright-crash": runCrash, "kubewright-signal": runSignal, "kubewright-unread": runUnread, "kubewright-stopped": runStopped, "kubewright-held": runHeld, "kubewright-hung": runHung,
 		// What the pages pipe through jq is tried wherever Go is.
 		"jq": func() { os.Exit(jq.Run()) },
 	})
