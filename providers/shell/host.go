@@ -26,6 +26,9 @@ type Options struct {
 	// wants one and Password is not set; nil when nobody can be asked. It is
 	// called once at most, and costs another round trip then.
 	SudoPassword func(ctx context.Context) (state.Secret, error)
+	// Direct reports whether the operator's machine may connect to an address, host:port,
+	// itself, where the host does not forward or is that machine; nil for none.
+	Direct func(address string) bool
 	// Root is put before every path of a file, for tests. /proc and /sys stay the
 	// machine's own, and commands as well that are not in its /usr/local/bin.
 	Root string

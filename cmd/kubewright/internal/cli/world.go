@@ -42,7 +42,7 @@ func (a *app) openWorld(cfg *config.Config, recorded *state.State, passphrase fu
 		}
 		return a.logged(w), nil
 	}
-	w := &realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase}
+	w := &realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase, direct: direct(cfg, recorded)}
 	if recorded != nil {
 		for _, n := range recorded.Nodes {
 			w.dialer.Trust(n.HopKeys)
@@ -58,10 +58,12 @@ type realWorld struct {
 	dialer   ssh.Dialer
 	// passphrase asks for that of a private key; nil when nobody can be asked.
 	passphrase func(keyFile string) ([]byte, error)
+	// direct reports which addresses may be connected to from here.
+	direct func(address string) bool
 }
 
 func (w *realWorld) open(ctx context.Context, c config.Connection, address string) (providers.Host, error) {
-	options := shell.Options{Password: c.SudoPassword}
+	options := shell.Options{Password: c.SudoPassword, Direct: w.direct}
 	if c.Type == "local" {
 		return local.New(options), nil
 	}
