@@ -58,7 +58,7 @@ var (
 // fail it: Foreign names them. An error quotes nothing of the file, which holds a key.
 func Parse(b []byte) (*File, error) {
 	if len(b) > MaxSize {
-		return nil, fmt.Errorf("cannot parse kubeconfig: it is larger than %d KiB", MaxSize>>10)
+		return nil, fmt.Errorf("cannot parse kubeconfig: it has more than %d KiB", MaxSize>>10)
 	}
 	var tree map[string]any
 	if err := yaml.UnmarshalStrict(b, &tree); err != nil {

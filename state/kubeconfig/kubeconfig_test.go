@@ -158,7 +158,7 @@ func TestReadFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		pipe: "a pipe or a device", dir: "it is a folder", "/dev/zero": "a device", large: "it is larger than 1024 KiB", filepath.Join(dir, "absent"): "no such file",
+		pipe: "a pipe or a device", dir: "it is a folder", "/dev/zero": "a device", large: "it has more than 1024 KiB", filepath.Join(dir, "absent"): "no such file",
 	} {
 		if _, err := kubeconfig.ReadFile(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)

@@ -25,7 +25,7 @@ func ReadFile(name string) ([]byte, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err == nil && len(b) > MaxSize {
-		err = fmt.Errorf("it is larger than %d KiB", MaxSize>>10)
+		err = fmt.Errorf("it has more than %d KiB", MaxSize>>10)
 	}
 	return b, err
 }

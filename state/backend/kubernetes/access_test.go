@@ -79,7 +79,8 @@ func TestConfigurationRunsNothing(t *testing.T) {
 		if tt.user == "" {
 			want = fmt.Sprintf(`clusters["k"].%s`, tt.cluster)
 		}
-		if foreign := (*kubeconfig.ForeignError)(nil); !errors.As(err, &foreign) || strings.Join(foreign.Fields, " ") != want || !strings.Contains(err.Error(), "-backend-config=config_path=") {
+		if foreign := (*kubeconfig.ForeignError)(nil); !errors.As(err, &foreign) || strings.Join(foreign.Fields, " ") != want ||
+			!strings.Contains(err.Error(), `the backend "kubernetes" does not use its kubeconfig: `) || !strings.Contains(err.Error(), "-backend-config=config_path=") {
 			t.Errorf("%s: %v", want, err)
 		}
 		if _, err := os.Stat(ran); err == nil {

@@ -61,8 +61,8 @@ func New(s backend.Settings, o Operator) (*Backend, error) {
 		return nil, fmt.Errorf("secret_suffix of the backend \"kubernetes\" makes the name %s of a Secret, which cannot be: %s", secret, strings.Join(wrong, "; "))
 	}
 	way, err := o.find(s)
-	if untrusted := (*untrustedError)(nil); errors.As(err, &untrusted) {
-		return nil, fmt.Errorf("the backend \"kubernetes\" does not use its kubeconfig: %w", untrusted)
+	if errors.As(err, new(*untrustedError)) || errors.As(err, new(*ambientError)) {
+		return nil, fmt.Errorf("the backend \"kubernetes\" does not use its kubeconfig: %w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the backend \"kubernetes\" finds no way to its cluster: %w; give config_path and config_context, or set KUBECONFIG", hide(err, way.secrets))

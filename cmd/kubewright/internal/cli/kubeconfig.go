@@ -41,7 +41,8 @@ func (a *app) kubeconfigCommand() *cobra.Command {
 	var o kubeconfigOptions
 	cmd := &cobra.Command{
 		Use: "kubeconfig", Short: "Get a kubeconfig: the administrator's, or one for a user", Args: takes(0, 0),
-		Long: "kubeconfig fetches the administrator's kubeconfig from a control plane, over SSH. With -user it makes one\n" +
+		Long: "kubeconfig writes a kubeconfig with the administrator's certificate, key and CA, which it fetches from a\n" +
+			"control plane over SSH; what else stands in the file there is refused. With -user it makes one\n" +
 			"for a user instead: the key is made on this machine, and the certificate signed with the cluster's CA.\n" +
 			"It goes to stdout, or into a file of its own (-out). With -merge it goes into the file that kubectl uses, or\n" +
 			"into that of -out, which keeps what it holds; files are readable by you alone. Nothing of it is kept in\n" +
