@@ -90,7 +90,7 @@ const (
 //	                      hold the lock there as the run with this ID does, which is $HOLDER then
 //	bucket FILE…          serve the bucket "states" at $BUCKET_URL, with these files in it
 //	lock FILE, unlock     hold a state's lock as another run does
-//	ca NAME               make a CA: NAME.crt and NAME.key
+//	ca NAME               make a CA: NAME.crt and NAME.key, and $NAME in capitals, in base64
 //	supply CA DATE [FILE…] sign what certificates.supplied has to hold, until that day
 //
 // The environment variable NOW is what the operator's clock shows.
