@@ -165,7 +165,7 @@ func TestStateInKubernetes(t *testing.T) {
 	t.Parallel()
 	server := kubernetestest.New(t)
 	kubeconfig := server.Kubeconfig(t, server.Token)
-	place, err := kubernetes.New(backend.Settings{"secret_suffix": "prod", "config_path": kubeconfig})
+	place, err := kubernetes.New(backend.Settings{"secret_suffix": "prod", "config_path": kubeconfig}, kubernetes.Operator{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,15 @@
 package kube_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -392,10 +395,15 @@ func TestOpenErrors(t *testing.T) {
 			"cannot use /etc/kubernetes/admin.conf: its client certificate, key and CA do not fit together",
 		},
 		{"absent", "", "cannot reach the API: /etc/kubernetes/admin.conf is not there"},
-		{"broken", "users: [" + canary, "cannot use /etc/kubernetes/admin.conf: it is no kubeconfig with a current context"},
+		{"broken", "users: [" + canary, "cannot use /etc/kubernetes/admin.conf: cannot parse kubeconfig: it is no YAML of that kind"},
+		{
+			"files of the operator's machine", "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n" +
+				"clusters: [{name: k, cluster: {server: 'https://a', certificate-authority: /x}}]\nusers: [{name: u, user: {client-certificate: /x, tokenFile: /dev/zero, exec: {command: sh}}}]",
+			`it does not hold the CA, the client certificate and its key; it sets clusters["k"].certificate-authority, users["u"].client-certificate, users["u"].exec, users["u"].tokenFile, which is not followed`,
+		},
 		{
 			"token only", "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\nclusters: [{name: k, cluster: {server: 'https://a'}}]\nusers: [{name: u, user: {token: " + canary + "}}]",
-			"it does not hold the client certificate and the CA",
+			"it does not hold the CA, the client certificate and its key",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -409,6 +417,28 @@ func TestOpenErrors(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestHostNamesFiles: what a host's kubeconfig names on the operator's machine is not
+// opened there: a pipe would be waited for without end.
+func TestHostNamesFiles(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{"tokenFile", "client-certificate", "client-key"} {
+		_, h := start(t, cluster)
+		h.files[adminConf] = bytes.Replace(h.files[adminConf], []byte("  user:\n"), []byte("  user:\n    "+field+": "+pipe+"\n"), 1)
+		if _, err := kube.Open(t.Context(), h, endpoint); err != nil {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	_, h := start(t, cluster)
+	h.files[adminConf] = bytes.Replace(h.files[adminConf], []byte("- cluster:\n"), []byte("- cluster:\n    certificate-authority: "+pipe+"\n"), 1)
+	if _, err := kube.Open(t.Context(), h, endpoint); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -16,11 +16,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubewright/kubewright/providers"
 	"github.com/kubewright/kubewright/providers/budget"
 	"github.com/kubewright/kubewright/state"
+	"github.com/kubewright/kubewright/state/kubeconfig"
 )
 
 // fieldManager owns what Apply sets.
@@ -96,19 +96,28 @@ func OpenWithin(ctx context.Context, b *budget.Budget, via providers.Host, endpo
 	return a, nil
 }
 
-func newSession(b *budget.Budget, via providers.Host, endpoint string, kubeconfig state.Secret) (*session, error) {
-	// Causes are left out: they could quote the file, which holds a key.
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig.Reveal())
+// newSession takes CA, certificate and key out of the host's kubeconfig. Whatever else
+// that says is not followed: no file that it names is opened here, and no program run.
+func newSession(b *budget.Budget, via providers.Host, endpoint string, content state.Secret) (*session, error) {
+	file, err := kubeconfig.Parse(content.Reveal())
 	if err != nil {
-		return nil, errors.New("it is no kubeconfig with a current context")
+		return nil, err
 	}
-	if len(config.CertData) == 0 || len(config.CAData) == 0 {
-		return nil, errors.New("it does not hold the client certificate and the CA")
+	access, err := file.Access("")
+	if err != nil {
+		return nil, err
+	}
+	if len(access.User.Certificate) == 0 || len(access.User.Key) == 0 || len(access.Cluster.CA) == 0 {
+		const lacks = "it does not hold the CA, the client certificate and its key"
+		if foreign := file.Refuse(); foreign != nil {
+			return nil, fmt.Errorf("%s; %w, which is not followed", lacks, foreign)
+		}
+		return nil, errors.New(lacks)
 	}
 	return connect(&rest.Config{
 		Host: (&url.URL{Scheme: "https", Host: endpoint}).String(),
 		TLSClientConfig: rest.TLSClientConfig{
-			CAData: config.CAData, CertData: config.CertData, KeyData: config.KeyData,
+			CAData: access.Cluster.CA, CertData: access.User.Certificate, KeyData: access.User.Key,
 		},
 		Dial: via.DialContext,
 	}, b)

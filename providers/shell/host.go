@@ -29,6 +29,9 @@ type Options struct {
 	// has asked for one and Password is not set; nil without an operator. It is
 	// called once at most.
 	SudoPassword func(ctx context.Context) (state.Secret, error)
+	// Direct reports whether the operator's machine may connect to an address, host:port,
+	// itself, where the host does not forward or is that machine; nil for none.
+	Direct func(address string) bool
 	// Root is put before every path of a file, for tests. /proc and /sys stay the
 	// machine's own, and commands as well that are not in its /usr/local/bin.
 	Root string

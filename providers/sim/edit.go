@@ -22,6 +22,7 @@ file PATH owner USER:GROUP
 file PATH move ELSEWHERE           and leave a symbolic link to there
 file PATH delete
 file PATH renew                    a certificate or kubeconfig, as kubeadm certs renew does
+file PATH trust BASE64             a kubeconfig trusts one more CA: its certificate in PEM, in base64
 yaml PATH set FIELD=VALUE          set a field, as in maxPods=50 or a.b=text
 yaml PATH unset FIELD
 label NODE KEY=VALUE               or KEY- to remove
@@ -154,7 +155,7 @@ func (e *edit) run() error {
 }
 
 func (e *edit) file() error {
-	w, err := e.words("a path", "set-arg, unset-arg, content, append, mode, owner, move, delete or renew")
+	w, err := e.words("a path", "set-arg, unset-arg, content, append, mode, owner, move, delete, renew or trust")
 	if err != nil {
 		return err
 	}
@@ -197,8 +198,10 @@ func (e *edit) file() error {
 		e.w.remove(e.m, p)
 	case "renew":
 		return e.renew(p, f)
+	case "trust":
+		return e.trust(p, f)
 	default:
-		return fmt.Errorf("unknown action %q on a file; set-arg, unset-arg, content, append, mode, owner, move, delete or renew", w[1])
+		return fmt.Errorf("unknown action %q on a file; set-arg, unset-arg, content, append, mode, owner, move, delete, renew or trust", w[1])
 	}
 	return nil
 }

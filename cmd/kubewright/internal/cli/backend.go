@@ -136,7 +136,7 @@ func (a *app) configured(b *config.Backend) (*used, error) {
 // confined makes the backend of complete settings. Nothing is contacted. It fails where
 // credentials from elsewhere would go to a server that the settings alone name.
 func (a *app) confined(b *config.Backend) (backend.Backend, error) {
-	place, err := newBackend(b)
+	place, err := a.openBackend(b)
 	if err != nil {
 		return nil, err
 	}
@@ -155,14 +155,14 @@ func (a *app) confined(b *config.Backend) (backend.Backend, error) {
 	return place, nil
 }
 
-// newBackend makes a backend of its type.
-func newBackend(b *config.Backend) (backend.Backend, error) {
+// openBackend makes the backend of complete settings. Nothing is contacted.
+func (a *app) openBackend(b *config.Backend) (backend.Backend, error) {
 	settings := backend.Settings(b.Settings)
 	switch b.Type {
 	case "http":
 		return http.New(settings)
 	case "kubernetes":
-		return kubernetes.New(settings)
+		return kubernetes.New(settings, kubernetes.Operator{Folder: a.folder(), Dir: a.Dir, Getenv: a.Getenv, ConfigPath: giver(b.From["config_path"])})
 	case "pg":
 		return pg.New(settings)
 	case "s3":
@@ -182,6 +182,18 @@ func (a *app) note(n backend.Note) {
 	quiet := *a
 	quiet.quietStdout = true
 	quiet.print(list)
+}
+
+// giver is who has given config_path. A file of -backend-config may come with the
+// configuration, and what the folder remembers is a file of it as any other.
+func giver(from config.Given) kubernetes.Giver {
+	switch {
+	case from.File, from.By == "":
+		return kubernetes.Configuration
+	case strings.HasPrefix(from.By, "-"):
+		return kubernetes.CommandLine
+	}
+	return kubernetes.Environment
 }
 
 // again is a backend that the folder remembers, with its secrets from the

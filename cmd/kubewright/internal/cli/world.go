@@ -43,7 +43,7 @@ func (a *app) openWorld(cfg *config.Config, recorded *state.State, passphrase fu
 		}
 		return a.logged(w), nil
 	}
-	w := &realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase, budget: budget.New()}
+	w := &realWorld{folder: a.folder(), operator: ssh.CurrentOperator(), passphrase: passphrase, budget: budget.New(), direct: direct(cfg, recorded)}
 	if recorded != nil {
 		for _, n := range recorded.Nodes {
 			w.dialer.Trust(n.HopKeys)
@@ -61,6 +61,8 @@ type realWorld struct {
 	passphrase func(keyFile string) ([]byte, error)
 	// budget is the memory for what all hosts and API servers answer.
 	budget *budget.Budget
+	// direct reports which addresses may be connected to from here.
+	direct func(address string) bool
 }
 
 func (w *realWorld) open(ctx context.Context, c config.Connection, address string) (providers.Host, error) {
@@ -85,7 +87,7 @@ func (w *realWorld) open(ctx context.Context, c config.Connection, address strin
 // becoming is how a login becomes root. A login as root needs no sudo, so that its host
 // gets no password, whatever it says.
 func (w *realWorld) becoming(user string, c config.Connection) shell.Options {
-	options := shell.Options{Budget: w.budget}
+	options := shell.Options{Budget: w.budget, Direct: w.direct}
 	if user != "root" {
 		options.Password = c.SudoPassword
 	}
