@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -36,7 +37,10 @@ func TestReplaceFile(t *testing.T) {
 		check(os.Chown(path, 1, 2))
 	}
 	uid, gid := owner(path).Uid, owner(path).Gid
-	check(replaceFile(link, []byte("new"), keepOwner))
+	if err := replaceFile(link, []byte("new"), keepOwner); err == nil || !strings.Contains(err.Error(), "it is a symbolic link, not a regular file") {
+		t.Errorf("through a link: %v", err)
+	}
+	check(replaceFile(path, []byte("new"), keepOwner))
 	for name, want := range map[string]string{path: "new", link: "new", before: "old"} {
 		if got, err := os.ReadFile(name); err != nil || string(got) != want {
 			t.Errorf("%s has %q, %v; want %q", name, got, err, want)

@@ -45,6 +45,8 @@ func (slowAPI) Observe(ctx context.Context, _ state.ClusterQuery) (*state.Cluste
 	}
 }
 
+func (slowAPI) Lease(context.Context, string) (*providers.Lease, error) { return nil, nil }
+
 func (slowAPI) Close() error { return nil }
 
 type silentEtcd struct{ providers.Etcd }
