@@ -68,7 +68,7 @@ They mean what they mean in Terraform. Files are read below the folder of the co
 
 // functionNames are the functions that can be called.
 func functionNames() []string {
-	all := (&loader{}).functions()
+	all := (&loader{}).functions(newMeter())
 	for name := range unavailable {
 		delete(all, name)
 	}
