@@ -48,7 +48,7 @@ var ownedFlags = map[string]ownedFlag{
 	"help":                 {"Kubelet ends", always(false), "With help the kubelet prints its flags and ends. Leave it out."},
 	"healthz-bind-address": {"Health check as an argument", never, "The kubelet's health check is asked where its configuration file says. Write healthzBindAddress in kubelet { config = { … } }."},
 	"healthz-port":         {"Health check as an argument", never, "The kubelet's health check is asked where its configuration file says. Write healthzPort in kubelet { config = { … } }."},
-	"cgroup-driver":        {"Field belongs elsewhere", never, "The driver of the configuration file is compared with that of the container runtime, and the flag comes before it. Write cgroupDriver in kubelet { config = { … } }."},
+	"cgroup-driver":        {"Field belongs elsewhere", never, "The driver has to be that of the container runtime, and the flag comes before the field that says it. Write cgroupDriver in kubelet { config = { … } }."},
 	"cloud-provider":       {"Cloud provider does not exist", func(v string) bool { return v == "" || v == "external" }, "Cloud providers inside of the kubelet were removed in Kubernetes 1.31, and it does not start with any. Write \"external\" and install the provider's cloud controller manager, or leave cloud-provider out."},
 }
 

@@ -47,7 +47,7 @@ func (c *cluster) checkEtcdMoved() diag.Diagnostics {
 		if len(patches) == 0 {
 			continue // the argument or the setting is refused
 		}
-		text := fmt.Sprintf("etcd's data of %s in %s on the host, and with the patch it is in %s", n.target, folderName(had), folderName(wants))
+		text := fmt.Sprintf("the data of etcd on %s in %s, and the patch puts it into %s", n.target, folderName(had), folderName(wants))
 		diags = append(diags, c.refuseFixed(c.view.Config.Secrets.Text(text), dependsOnIt, patches[len(patches)-1].Source))
 	}
 	return diags
@@ -56,7 +56,7 @@ func (c *cluster) checkEtcdMoved() diag.Diagnostics {
 // folderName is a folder in a sentence.
 func folderName(dir string) string {
 	if dir == "" {
-		return "no folder of it"
+		return "no folder of the host"
 	}
 	return fmt.Sprintf("%q", dir)
 }
@@ -154,4 +154,19 @@ func (c *cluster) patchedEtcdTags() []wantedEtcdTag {
 		}
 	}
 	return out
+}
+
+// dataLeftBehind refuses an etcd that has founded one of its own because its pod has
+// another folder than the one with the cluster's data, and names the way back.
+func (c *cluster) dataLeftBehind() *diag.Diagnostic {
+	for _, n := range c.controlPlanes() {
+		if n.report == nil || !n.report.Files[n.etcdData()].Exists || !c.dataElsewhere(n.target, n.report.Files[manifest("etcd")]) {
+			continue
+		}
+		pod, _ := kubeadm.StaticPodAttributes(n.report.Files[manifest("etcd")].Content)
+		return diag.Errorf("Data of etcd left behind", "The etcd that answers for cluster %q on %s has its data in %s, where it has founded a cluster of its own with nothing in it. The data of the cluster is in %q on that host. Nothing is changed on any host. "+
+			"Write the path %s for the volume etcd-data in %s on the host again: the kubelet restarts etcd with the cluster's data. Then plan again.",
+			c.Label, n.target, folderName(dataOnHost(pod, c.Etcd.DataDir)), c.Etcd.DataDir, c.Etcd.DataDir, manifest("etcd")).At(c.Source).For(n.target)
+	}
+	return nil
 }
