@@ -206,6 +206,8 @@ func parseTemplate(b []byte, name string) (hclsyntax.Expression, error) {
 	case d == nil:
 	case d.Summary == outOfRange:
 		return nil, errOutOfRange
+	case d.Summary == tooManyTokens:
+		return nil, errors.New(strings.TrimSuffix(d.Detail, "."))
 	default:
 		return nil, errors.New("the template is nested too deeply. " + strings.TrimSuffix(d.Detail, "."))
 	}

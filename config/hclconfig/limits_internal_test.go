@@ -3,6 +3,7 @@ package hclconfig
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -40,8 +41,8 @@ const (
 )
 
 var bombs = []bomb{
-	{name: "doubled lists", files: doubled(`[local.d%d, local.d%d]`), want: tooLarge},
-	{name: "doubled text", files: doubled(`"${local.d%d}${local.d%d}"`), want: textTooLong},
+	{memory: true, name: "doubled lists", files: doubled(`[local.d%d, local.d%d]`), want: tooLarge},
+	{memory: true, name: "doubled text", files: doubled(`"${local.d%d}${local.d%d}"`), want: textTooLong},
 	{name: "doubled objects", files: doubled(`{ a = local.d%d, b = local.d%d }`), want: textTooLong},
 	{name: "doubled by concat", files: doubled(`concat(flatten([local.d%d]), flatten([local.d%d]))`), want: tooExpensive},
 	{name: "doubled by flatten", files: doubled(`flatten([local.d%d, local.d%d])`), want: textTooLong},
@@ -51,7 +52,7 @@ var bombs = []bomb{
 	{name: "doubled YAML", files: doubled(`yamlencode([local.d%d, local.d%d])`), want: textTooLong},
 	{name: "doubled base64", files: doubled(`base64encode("${local.d%d}${local.d%d}")`), want: textTooLong},
 	{name: "doubled escapes", files: doubled(`urlencode("ä${local.d%d}${local.d%d}")`), want: textTooLong},
-	{name: "for", value: `[for a in range(1000) : [for b in range(1000) : [for c in range(1000) : a]]]`, want: tooMuchMade},
+	{memory: true, name: "for", value: `[for a in range(1000) : [for b in range(1000) : [for c in range(1000) : a]]]`, want: tooMuchMade},
 	{name: "for without values", value: `[for a in range(1000) : 1 if length([for b in range(1000) : 1 if length([for c in range(1000) : 1 if false]) > 0]) > 0]`, want: tooMuchMade},
 	{name: "for of nothing", value: `[for a in local.many : 1 if length([for b in local.many : 1 if length([for c in local.many[0] : 1 if false]) > 0]) > 0]`, want: tooExpensive},
 	{name: "for of keys", value: `{ for a in range(1000) : a => { for b in range(1000) : b => { for c in range(1000) : c => 1 } } }`, want: tooMuchMade},
@@ -66,28 +67,28 @@ var bombs = []bomb{
 	{name: "templatestring", value: `templatestring("%%{for a in l}%%{for b in l}%%{for c in l}x%%{endfor}%%{endfor}%%{endfor}", { l = range(1000) })`, want: tooMuchMade},
 	{name: "splat", value: `[for a in range(1000) : local.thousand[*].x]`, want: tooMuchMade,
 		files: []string{"thousand.hcl", "locals {\n  thousand = [for a in range(1000) : { x = a }]\n}\n"}},
-	{name: "setproduct", value: `setproduct(range(1000), range(1000), range(1000))`, want: tooLarge},
+	{memory: true, name: "setproduct", value: `setproduct(range(1000), range(1000), range(1000))`, want: tooLarge},
 	{name: "setproduct of many", value: `setproduct([for a in range(1000) : ["a", "b"]]...)`, want: tooLarge},
-	{name: "replace", value: `replace(local.mib, "a", local.mib)`, want: textTooLong},
+	{memory: true, name: "replace", value: `replace(local.mib, "a", local.mib)`, want: textTooLong},
 	{name: "replace nothing", value: `replace(local.mib, "", local.mib)`, want: textTooLong},
 	{name: "replace an expression", value: `replace(local.mib, "/a/", local.mib)`, want: textTooLong},
 	{name: "replace by what matched", value: `replace(local.mib, "/a+/", join("", [for i in range(1000) : "$0"]))`, want: textTooLong},
-	{name: "indent", value: `indent(1000000000, "a\nb")`, want: textTooLong},
+	{memory: true, name: "indent", value: `indent(1000000000, "a\nb")`, want: textTooLong},
 	{name: "indent many lines", value: `indent(1000, replace(local.mib, "a", "\n"))`, want: textTooLong},
-	{name: "width", value: `format("%1000000000d", 1)`, want: textTooLong},
+	{memory: true, name: "width", value: `format("%1000000000d", 1)`, want: textTooLong},
 	{name: "precision", value: `format("%.1000000000f", 1)`, want: textTooLong},
 	{name: "format", value: `format(join("", [for i in range(1000) : "%[1]s"]), local.mib)`, want: textTooLong},
 	{name: "formatlist", value: `formatlist("%s%s", range(1000), local.mib)`, want: textTooLong},
-	{name: "formatlist width", value: `formatlist("%1000000d", range(1000))`, want: textTooLong},
+	{memory: true, name: "formatlist width", value: `formatlist("%1000000d", range(1000))`, want: textTooLong},
 	{name: "join", value: `join(local.mib, range(1000))`, want: textTooLong},
-	{name: "split", value: `split("", "${local.mib}${local.mib}")`, want: tooLarge},
-	{name: "regexall", value: `regexall("", "${local.mib}${local.mib}")`, want: tooLarge},
+	{memory: true, name: "split", value: `split("", "${local.mib}${local.mib}")`, want: tooLarge},
+	{memory: true, name: "regexall", value: `regexall("", "${local.mib}${local.mib}")`, want: tooLarge},
 	{name: "regexall groups", value: `regexall("(a)(a)(a)(a)", "${local.mib}${local.mib}")`, want: tooLarge},
 	{name: "regex", value: `regex("(a{0,900}b{0,900}){0,1}x$", "${local.mib}${local.mib}${local.mib}${local.mib}")`, want: tooExpensive},
 	{name: "matchkeys", value: `matchkeys(range(1000), [for a in range(1000) : a], flatten([local.many]))`, want: tooExpensive},
 	{name: "zipmap", value: `[for a in range(1000) : zipmap([for b in range(1000) : "k${b}"], range(1000))]`, want: tooMuchMade},
 	{name: "merge", value: `merge([for a in range(1000) : { for b in range(1000) : "${a}-${b}-x" => [a, b] }]...)`, want: tooMuchMade},
-	{name: "jsondecode", value: `jsondecode("[${replace(local.mib, "a", "1,1,1,")}1]")`, want: tooLarge},
+	{memory: true, name: "jsondecode", value: `jsondecode("[${replace(local.mib, "a", "1,1,1,")}1]")`, want: tooLarge},
 	{name: "csvdecode", value: `csvdecode("a,b,c\n${replace(local.mib, "a", ",,\n")}")`, want: tooLarge},
 	{name: "aliases", value: `yamldecode(file("aliases.yaml"))`, want: tooLarge,
 		files: []string{"aliases.yaml", "a: &a [" + strings.Repeat("x,", 119) + "x]\nb: &b [" + strings.Repeat("*a,", 90) + "*a]\n"}},
@@ -220,5 +221,117 @@ func checkLimit(t *testing.T, diags diag.Diagnostics, summary, file string, line
 	}
 	if d.Subject.File != file || line != 0 && d.Subject.Line != line || d.Subject.EndByte <= d.Subject.StartByte {
 		t.Errorf("it is at %+v, want %s:%d", d.Subject, file, line)
+	}
+}
+
+// TestLimitsEverywhere: whatever is evaluated has the limits, by whatever part of a
+// configuration it is.
+func TestLimitsEverywhere(t *testing.T) {
+	t.Parallel()
+	const (
+		list  = "[0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9]"
+		loops = "[for a in " + list + " : [for b in " + list + " : [for c in " + list + " : [for d in " + list + " : a]]]]"
+		text  = "length(jsonencode(" + loops + "))"
+	)
+	cluster := func(inside string) string {
+		return "cluster \"c\" {\n  kubernetes_version = \"1.36.3\"\n" + inside + "\n}\nnode \"n\" {\n  cluster = cluster.c\n  role = \"control-plane\"\n  address = \"192.0.2.1\"\n}\n"
+	}
+	for name, config := range map[string]string{
+		"attribute":          cluster("control_plane_endpoint = " + text),
+		"nested block":       cluster("kubelet {\n  config = { maxPods = " + text + " }\n}"),
+		"key of an object":   cluster("kubelet {\n  config = { (" + text + ") = 1 }\n}"),
+		"dynamic":            cluster("dynamic \"taint\" {\n  for_each = " + loops + "\n  content {}\n}\ndynamic \"addon\" {\n  for_each = " + loops + "\n  labels = [addon.key]\n  content {\n    manifest = \"\"\n  }\n}"),
+		"precondition":       cluster("lifecycle {\n  precondition {\n    condition = " + text + " > 1\n    error_message = \"x\"\n  }\n}"),
+		"for_each":           cluster("") + "node \"m\" {\n  for_each = " + loops + "\n}",
+		"default":            cluster("") + "variable \"x\" {\n  default = " + loops + "\n}",
+		"sensitive":          cluster("") + "variable \"x\" {\n  default = 1\n  sensitive = " + loops + "\n}",
+		"optional attribute": cluster("") + "variable \"x\" {\n  type = object({ a = optional(any, " + loops + ") })\n  default = {}\n}",
+		"validation":         cluster("") + "variable \"x\" {\n  default = 1\n  validation {\n    condition = var.x + " + text + " > 1\n    error_message = \"x\"\n  }\n}",
+		"output":             cluster("") + "output \"o\" {\n  value = " + loops + "\n}",
+		"check":              cluster("") + "check \"c\" {\n  assert {\n    condition = " + text + " > 1\n    error_message = \"x\"\n  }\n}",
+		"policy":             cluster("") + "policy \"p\" {\n  max_destroys = " + text + "\n}",
+		"backend":            "kubewright {\n  backend \"http\" {\n    address = " + loops + "\n  }\n}\n" + cluster(""),
+	} {
+		ended := func(d *diag.Diagnostic) bool {
+			return (d.Summary == tooMuchMade || d.Summary == tooLarge || d.Summary == tooExpensive) && d.Subject.File == "main.hcl" && d.Subject.EndByte > d.Subject.StartByte
+		}
+		if diags := loadWithin(aHundredth, "main.hcl", config); !slices.ContainsFunc(diags, ended) {
+			t.Errorf("%s: %.1000s", name, fmt.Sprint(diags))
+		}
+	}
+}
+
+// TestLimitsInJSON: templates in the texts of JSON have the limits, too.
+func TestLimitsInJSON(t *testing.T) {
+	t.Parallel()
+	const text = `{
+  "cluster": {"c": {"kubernetes_version": "1.36.3"}},
+  "node": {"n": {"cluster": "cluster.c", "role": "control-plane", "address": "192.0.2.1"}},
+  "locals": {"x": [{"a": 1},
+    {"EXPRESSION": "${local.y}", "b": "EXPRESSION"}], "y": 1}
+}`
+	for _, x := range []string{
+		"${[for a in range(1000) : [for b in range(1000) : [for c in range(1000) : a]]]}",
+		"%{for a in range(1000)}%{for b in range(1000)}%{for c in range(1000)}x%{endfor}%{endfor}%{endfor}",
+	} {
+		for _, in := range []string{strings.Replace(text, "EXPRESSION", "k", 1), strings.Replace(strings.Replace(text, "EXPRESSION", "\x00", 1), "EXPRESSION", "v", 1)} {
+			in = strings.NewReplacer("EXPRESSION", x, "\x00", x).Replace(in)
+			checkLimit(t, loadWithin(aHundredth, "main.hcl.json", in), tooMuchMade, "main.hcl.json", 5)
+		}
+	}
+}
+
+// TestLargeFiles: what is parsed is bounded by its words and signs, and all files by
+// their size.
+func TestLargeFiles(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string][]string{
+		"words":         {"main.hcl", "locals {\n  x = [" + strings.Repeat("1,", maxTokens/2) + "]\n}\n"},
+		"words of JSON": {"main.hcl.json", `{"locals": {"x": [` + strings.Repeat("1,", maxTokens) + "1]}}"},
+	} {
+		if diags := loadWithin(usualLimits, files...); len(diags) != 1 || diags[0].Summary != tooManyTokens {
+			t.Errorf("%s: %.1000s", name, fmt.Sprint(diags))
+		}
+	}
+	comment := "# " + strings.Repeat("x", maxParsed/2) + "\n"
+	if diags := loadWithin(usualLimits, "a.hcl", comment, "b.hcl", comment); len(diags) != 1 || diags[0].Summary != "Configuration too large" {
+		t.Errorf("%.1000s", fmt.Sprint(diags))
+	}
+}
+
+// TestManyNodes: an ordinary large configuration is far from the limits.
+func TestManyNodes(t *testing.T) {
+	t.Parallel()
+	l, _, diags := newLoader(Options{FS: fstest.MapFS{"main.hcl": {Data: []byte(`
+cluster "c" {
+  kubernetes_version = "1.36.3"
+}
+locals {
+  shared = { for i in range(20) : "example.com/l${i}" => "v${i}" }
+  nodes  = merge([for j in range(10) : { for i in range(100) : "n${j}-${i}" => { address = "10.${j}.0.${i + 1}", pool = "p${i % 7}" } }]...)
+  hosts  = join(" ", [for k, n in local.nodes : "${n.address}=${k}"])
+}
+node "n" {
+  for_each = local.nodes
+  cluster  = cluster.c
+  role     = each.key == "n0-0" ? "control-plane" : "worker"
+  address  = each.value.address
+  name     = each.key
+  labels   = merge(local.shared, { "example.com/pool" = lookup(local.nodes, each.key, { address = "", pool = "" }).pool })
+  kubelet {
+    config = { maxPods = 110 + length(each.key), evictionHard = { "memory.available" = "100Mi" } }
+    arg "v" { value = "${length(each.key) > 3 ? 2 : 3}" }
+  }
+}`)}}})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	c := l.load()
+	if l.eval.diags.HasErrors() || len(c.Nodes) != 1000 {
+		t.Fatal(l.eval.diags)
+	}
+	m := l.eval.meter
+	if m.steps > usualLimits.steps/10 || m.kept > usualLimits.kept/20 {
+		t.Errorf("a thousand nodes take %d steps, and their values have %d elements", m.steps, m.kept)
 	}
 }
