@@ -248,15 +248,8 @@ func (m *meter) inside(x hclsyntax.Expression) role {
 		in(&x.Each, pass)
 		return loop
 	case *hclsyntax.FunctionCallExpr:
-		as := operand
-		switch {
-		case unifiers[x.Name]:
-			as = unified
-		case listers[x.Name]:
-			as = listed
-		}
 		for i := range x.Args {
-			in(&x.Args[i], as)
+			in(&x.Args[i], roleOfArguments(x.Name))
 		}
 		if pickers[x.Name] {
 			return picker
@@ -302,6 +295,17 @@ func (m *meter) inside(x hclsyntax.Expression) role {
 		in(&x.Expression, plain)
 	}
 	return plain
+}
+
+// roleOfArguments is what a function does with its arguments.
+func roleOfArguments(function string) role {
+	switch {
+	case unifiers[function]:
+		return unified
+	case listers[function]:
+		return listed
+	}
+	return operand
 }
 
 // insideTemplate is inside for a template. One that is a text without anything to be

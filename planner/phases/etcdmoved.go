@@ -165,8 +165,8 @@ func (c *cluster) dataLeftBehind() *diag.Diagnostic {
 		}
 		pod, _ := kubeadm.StaticPodAttributes(n.report.Files[manifest("etcd")].Content)
 		return diag.Errorf("Data of etcd left behind", "The etcd that answers for cluster %q on %s has its data in %s, where it has founded a cluster of its own with nothing in it. The data of the cluster is in %q on that host. Nothing is changed on any host. "+
-			"Write the path %s for the volume etcd-data in %s on the host again: the kubelet restarts etcd with the cluster's data. Then plan again.",
-			c.Label, n.target, folderName(dataOnHost(pod, c.Etcd.DataDir)), c.Etcd.DataDir, c.Etcd.DataDir, manifest("etcd")).At(c.Source).For(n.target)
+			"In %s on the host let --data-dir and the volume etcd-data lead to %s again: the kubelet restarts etcd with the cluster's data. Then plan again.",
+			c.Label, n.target, folderName(dataOnHost(pod, c.Etcd.DataDir)), c.Etcd.DataDir, manifest("etcd"), c.Etcd.DataDir).At(c.Source).For(n.target)
 	}
 	return nil
 }
