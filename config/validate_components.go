@@ -29,11 +29,19 @@ func (c checker) sans(path string, names []string) {
 	}
 }
 
-// component checks arguments, volumes and environment of a static pod.
-func (c checker) component(block, name string, p Component) {
+// component checks arguments, volumes and environment of a static pod, which has the
+// folder of certificates mounted.
+func (c checker) component(block, name string, p Component, certificates string) {
 	c.args(block, name, p.Args)
 	c.envs(block, p.Envs)
-	mounts := map[string]string{}
+	mounts := usualMounts(name, certificates)
+	for _, v := range p.Volumes {
+		for at, usual := range mounts {
+			if usual == v.Name {
+				delete(mounts, at) // it takes that one's place
+			}
+		}
+	}
 	for _, v := range p.Volumes {
 		path := fmt.Sprintf("%s.extra_volume[%q]", block, v.Name)
 		if bad := validation.IsDNS1123Label(v.Name); len(bad) > 0 {
@@ -42,10 +50,7 @@ func (c checker) component(block, name string, p Component) {
 		c.absolute(path+".host_path", v.HostPath)
 		c.absolute(path+".mount_path", v.MountPath)
 		c.oneOf(path+".path_type", "Invalid path type", v.PathType, "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
-		if before, ok := mounts[v.MountPath]; ok && v.MountPath != "" {
-			c.errorf(path+".mount_path", "Mount path used twice", "The volumes %q and %q are both mounted at %s.", before, v.Name, v.MountPath)
-		}
-		mounts[v.MountPath] = v.Name
+		c.mountPath(path, v, mounts)
 	}
 }
 
@@ -99,28 +104,9 @@ func (c checker) argValue(path, component string, a Arg) {
 	}
 	c.here = a.Source
 	if component == "kubelet" {
-		c.ofNode(flagName(component, a.Name), a.Value)
+		c.ofNode(path, flagName(component, a.Name), a.Value)
 	}
 	c.value(path, component, a)
-}
-
-// kubeletCertificates is the folder in which a kubelet keeps its certificates.
-const kubeletCertificates = "/var/lib/kubelet/pki"
-
-// ofNode refuses arguments of the kubelet that are made from the node's attributes, or
-// are the same on every node.
-func (c checker) ofNode(flag, value string) {
-	switch flag {
-	case "hostname-override":
-		c.errorf("", "Node name as an argument", "The name of a node is its attribute name; from that the argument is made.")
-	case "container-runtime-endpoint":
-		c.errorf("", "Socket as an argument", "The socket of the container runtime is the node's attribute cri_socket.")
-	case "cert-dir":
-		if strings.TrimSuffix(value, "/") != kubeletCertificates {
-			c.errorf("", "Folder of certificates as an argument", "A kubelet's certificates are looked for in %s, and a kubelet that keeps them elsewhere would be waited for in vain. Leave cert-dir out; for another disk, mount it there. "+
-				"Of a kubelet that runs with it, move the files there first, make the link kubelet-client-current.pem anew, and name that in /etc/kubernetes/kubelet.conf.", kubeletCertificates)
-		}
-	}
 }
 
 var tlsVersions = []string{"VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"}

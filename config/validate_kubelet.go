@@ -357,14 +357,14 @@ func (c checker) suiteList(path string, v state.Value) {
 // managed reports fields that kubewright sets, where another value breaks the node.
 func (c checker) managed(v state.Value) {
 	const block = "kubelet.config."
-	if v.Get("containerRuntimeEndpoint").AsString() != "" {
-		c.errorf(block+"containerRuntimeEndpoint", "Field belongs elsewhere", "The socket of the container runtime is a matter of each node. Write cri_socket in the node block.")
+	for _, field := range keys(ownedFields) {
+		owned := ownedFields[field]
+		if given := v.Get(field); field != "rotateCertificates" && !given.IsNull() && !given.Equal(state.String("")) && !owned.keeps(given) {
+			c.errorf(block+field, "Field belongs elsewhere", "%s", owned.why)
+		}
 	}
 	if rotate := v.Get("rotateCertificates"); rotate.Kind() == state.KindBool && !rotate.AsBool() {
 		c.warnf(block+"rotateCertificates", "Setting has no effect", "kubeadm always sets rotateCertificates to true: otherwise kubelets lose the cluster when their certificates end.")
-	}
-	if p := v.Get("staticPodPath").AsString(); p != "" && p != "/etc/kubernetes/manifests" {
-		c.errorf(block+"staticPodPath", "Field belongs elsewhere", "The control plane runs from /etc/kubernetes/manifests; a kubelet that looks elsewhere would not start it. Remove staticPodPath.")
 	}
 	if n, ok := c.number(v.Get("readOnlyPort")); ok && n != 0 {
 		c.warnf(block+"readOnlyPort", "Insecure setting", "The read-only port shows pods and their environment to everybody without authentication. kubeadm sets it to 0.")

@@ -168,5 +168,7 @@ func (c checker) socket(s string) {
 		c.errorf(path, summary, "%s is a path. Write %q.", c.show(path, s), "unix://"+s)
 	case err != nil || u.Scheme != "unix" || u.Host != "" || state.CheckPath(strings.TrimPrefix(s, "unix://")) != nil:
 		c.errorf(path, summary, "%s is no URL of a socket, as in \"unix:///run/containerd/containerd.sock\".", c.show(path, s))
+	default:
+		c.oneWord(path, path, s) // it is an argument of the kubelet where it is not the usual one
 	}
 }

@@ -53,6 +53,9 @@ func (c checker) patchContent(number int, p Patch) {
 		if v.UnmarshalJSON(b) != nil || v.IsNull() {
 			continue
 		}
+		if p.Target == "kubeletconfiguration" {
+			c.ownedPatch(p, v)
+		}
 		switch {
 		case p.Type == "json":
 			c.jsonPatch(p, v)

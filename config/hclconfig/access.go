@@ -182,10 +182,10 @@ func (e *evaluator) valueOrigins(path string, t *thunk, into map[string]state.So
 
 // constantKey is a key of an object constructor, evaluated before with the whole.
 func (e *evaluator) constantKey(x hcl.Expression, sc *scope) (string, bool) {
-	v, diags := x.Value(nil)
+	v, diags := e.meter.value(x, nil)
 	if diags.HasErrors() {
 		ctx, _ := e.context(x.Variables(), sc)
-		if v, diags = x.Value(ctx); diags.HasErrors() {
+		if v, diags = e.meter.value(x, ctx); diags.HasErrors() {
 			return "", false
 		}
 	}

@@ -70,7 +70,11 @@ func sensitiveRows(row *Block) map[string]bool {
 // literal is the text of a value that refers to nothing; ok is false when it is
 // null, or wrong, which is reported.
 func (e *evaluator) literal(row *Attribute, x hcl.Expression) (text string, ok bool) {
-	v, diags := x.Value(nil)
+	v, diags := e.meter.value(x, nil)
+	if stoppedBy(diags) {
+		e.report(diags)
+		return "", false
+	}
 	if diags.HasErrors() {
 		what := "Something is computed"
 		switch refs := x.Variables(); {
@@ -134,7 +138,7 @@ func CompleteBackend(b *config.Backend, given []string, getenv func(string) stri
 	if row == nil {
 		panic("internal error: the schema has no backend " + b.Type)
 	}
-	e := &evaluator{seen: map[[2]any]bool{}, text: func(string) []byte { return nil }}
+	e := &evaluator{seen: map[[2]any]bool{}, text: func(string) []byte { return nil }, meter: newMeter()}
 	out := *b
 	out.Sensitive, out.Settings = sensitiveRows(row), BackendDefaults(b.Type)
 	out.From, out.Sure = map[string]config.Given{}, map[string][]string{}

@@ -132,7 +132,7 @@ func (e *evaluator) ignored(a *hcl.Attribute) []config.Ignored {
 	}
 	var out []config.Ignored
 	for _, x := range entries {
-		path, ok := pathOf(x)
+		path, ok := e.pathOf(x)
 		if !ok {
 			e.errorAt(x.Range(), "Invalid path", "An entry is the path of an attribute of this block, as in labels[\"pool\"] or kubelet.config.maxPods.")
 			continue
@@ -143,10 +143,10 @@ func (e *evaluator) ignored(a *hcl.Attribute) []config.Ignored {
 }
 
 // pathOf is the path that an expression writes: a traversal, or a string that is one.
-func pathOf(x hcl.Expression) ([]string, bool) {
+func (e *evaluator) pathOf(x hcl.Expression) ([]string, bool) {
 	ref, diags := hcl.AbsTraversalForExpr(x)
 	if diags.HasErrors() {
-		v, bad := x.Value(nil)
+		v, bad := e.meter.value(x, nil)
 		if bad.HasErrors() || v.Type() != cty.String || v.IsNull() {
 			return nil, false
 		}

@@ -63,6 +63,7 @@ func (c *Console) Source(file string) []byte {
 func (c *Console) Eval(text string) (state.Value, diag.Diagnostics) {
 	e := c.loader.eval
 	e.diags, e.seen, c.text = nil, map[[2]any]bool{}, []byte(text)
+	e.meter.again()
 	x, diags := parseExpression(text, ConsoleFile)
 	e.report(diags)
 	out := state.Null()

@@ -34,6 +34,7 @@ func (e *evaluator) context(refs []hcl.Traversal, sc *scope) (*hcl.EvalContext, 
 			c.vars[name] = cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal("."), "root": cty.StringVal(".")})
 		}
 	}
+	e.meter.steps += c.attributes / attributesOfStep
 	return &hcl.EvalContext{Variables: c.vars, Functions: e.functions}, c.lazies
 }
 
@@ -42,6 +43,8 @@ type contextBuilder struct {
 	e      *evaluator
 	vars   map[string]cty.Value
 	lazies []*thunk
+	// attributes counts those of all objects.
+	attributes int
 }
 
 // named is the object var or local, with the names that are referred to.
@@ -143,6 +146,7 @@ func (c *contextBuilder) nodeSet(set *nodeSet, keys map[string]bool) cty.Value {
 
 // object is a block as a value: its attributes and single blocks.
 func (c *contextBuilder) object(b *block) cty.Value {
+	c.attributes += len(b.attrs)
 	out := map[string]cty.Value{}
 	for name, t := range b.attrs {
 		if referable(t.row) {

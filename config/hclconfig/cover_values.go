@@ -36,7 +36,7 @@ func declaredPlain(b *hcl.Block) bool {
 	if a == nil {
 		return true
 	}
-	v, diags := a.Expr.Value(nil)
+	v, diags := newMeter().value(a.Expr, nil)
 	return !diags.HasErrors() && v.RawEquals(cty.False)
 }
 

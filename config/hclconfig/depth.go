@@ -15,12 +15,19 @@ import (
 const (
 	maxDepth     = 200
 	maxOperators = 10_000
+	// maxTokens bounds the words and signs of one file: parsed, each takes a hundred times
+	// its bytes.
+	maxTokens = 1_000_000
 )
+
+// tooManyTokens is the summary for a text with more of them than one can have.
+const tooManyTokens = "File too large"
 
 // What is said of a text that is nested too deeply: of expressions, of JSON.
 var (
 	deepExpression = fmt.Sprintf("Brackets, templates and operators can be nested %d deep, and an expression can have %d operators.", maxDepth, maxOperators)
 	hugeNumber     = "This number cannot be used: " + numberRange + "."
+	longFile       = fmt.Sprintf("A text can have %s words and signs, and here it has more. Split it into several files; large values can be in files of their own, for file, jsondecode or yamldecode.", grouped(maxTokens))
 	deepObjects    = fmt.Sprintf("Objects and arrays can be nested %d deep.", maxDepth)
 )
 
@@ -55,6 +62,10 @@ type depthCounter struct {
 }
 
 func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
+	if len(tokens) > maxTokens {
+		r := tokens[maxTokens].Range
+		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: tooManyTokens, Subject: &r, Detail: longFile}
+	}
 	c := depthCounter{frames: []frame{{newlines: true}}}
 	for _, t := range tokens {
 		if t.Type == hclsyntax.TokenNumberLit && !literalInRange(string(t.Bytes)) {
@@ -129,8 +140,13 @@ func tooDeepJSON(b []byte, name string) *hcl.Diagnostic {
 	dec := stdjson.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
 	depth := 0
-	for {
+	for count := 0; ; count++ {
 		t, err := dec.Token()
+		if count > maxTokens && name != "" { // of a value others are counted
+			d := deepAt(b, name, int(dec.InputOffset()), longFile)
+			d.Summary = tooManyTokens
+			return d
+		}
 		if err != nil {
 			return deepBrackets(b, name, int(dec.InputOffset()), depth)
 		}

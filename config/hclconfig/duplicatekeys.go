@@ -43,7 +43,7 @@ func duplicateKeys(x any) hcl.Diagnostics {
 
 // literalKey is a key that is written out; empty for one that is computed.
 func literalKey(x hclsyntax.Expression) string {
-	if len(x.Variables()) > 0 {
+	if len(x.Variables()) > 0 || computed(x) {
 		return ""
 	}
 	v, diags := x.Value(nil)
@@ -55,4 +55,15 @@ func literalKey(x hclsyntax.Expression) string {
 		return ""
 	}
 	return s.AsString()
+}
+
+// computed reports whether an expression evaluates another one more than once.
+func computed(x hclsyntax.Expression) bool {
+	return hclsyntax.VisitAll(x, func(n hclsyntax.Node) hcl.Diagnostics {
+		switch n.(type) {
+		case *hclsyntax.ForExpr, *hclsyntax.SplatExpr:
+			return hcl.Diagnostics{{Severity: hcl.DiagError}}
+		}
+		return nil
+	}).HasErrors()
 }

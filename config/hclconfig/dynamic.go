@@ -81,6 +81,14 @@ func (e *evaluator) expand(d *dynamic, b *block, add func(*template, *scope)) {
 	if !e.iterable(d.forEach.Range(), v, marks, "A map, a set or a list is needed") {
 		return
 	}
+	if n := v.LengthInt(); n > maxBlocks {
+		e.errorAt(d.forEach.Range(), "Too many blocks", "for_each has %d elements. A dynamic block can make %d blocks.", n, maxBlocks)
+		return
+	}
+	if found := e.meter.keepBlocks(v.LengthInt(), len(d.row.Attributes), d.forEach.Range()); found != nil {
+		e.report(hcl.Diagnostics{found})
+		return
+	}
 	for it := v.ElementIterator(); it.Next(); {
 		key, value := it.Element()
 		if v.Type().IsSetType() {

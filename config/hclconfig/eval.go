@@ -21,10 +21,14 @@ type evaluator struct {
 	// cover is text with the secrets in it covered.
 	cover     func(file string) []byte
 	functions map[string]function.Function
+	// meter counts what the evaluation costs.
+	meter     *meter
 	variables map[string]*thunk
 	locals    map[string]*thunk
 	clusters  map[string]*block
 	nodes     map[string]*nodeSet
+	// keyed counts the nodes that for_each has made.
+	keyed int
 	// unconditional leaves out what a cluster or node has to fulfil to be made.
 	unconditional bool
 	// recorded are the names that nodes have, in a console.
@@ -121,6 +125,11 @@ func (e *evaluator) force(t *thunk) cty.Value {
 		e.cycle(t)
 		return failedValue(cty.DynamicPseudoType)
 	}
+	if len(e.stack) == maxChain {
+		e.report(hcl.Diagnostics{e.meter.stopAt(limitChain, t.at).diagnostic()})
+		t.status, t.value = done, failedValue(cty.DynamicPseudoType)
+		return t.value
+	}
 	t.status = busy
 	e.stack = append(e.stack, t)
 	v := e.evaluate(t)
@@ -183,9 +192,9 @@ func (e *evaluator) eval(x hcl.Expression, sc *scope) cty.Value {
 	}
 	for {
 		ctx, lazies := e.context(refs, sc)
-		v, diags := x.Value(ctx)
+		v, diags := e.meter.value(x, ctx)
 		if diags.HasErrors() {
-			if _, marks := v.UnmarkDeep(); !failed(marks) && !failedIn(refs, ctx) {
+			if _, marks := v.UnmarkDeep(); e.meter.ended != nil || !failed(marks) && !failedIn(refs, ctx) {
 				e.reportOf(x, diags)
 			}
 			return failedValue(cty.DynamicPseudoType)

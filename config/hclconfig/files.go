@@ -20,6 +20,13 @@ import (
 // MaxFile bounds in bytes every file that is read.
 const MaxFile = 16 << 20
 
+// maxRead bounds all files of a configuration together, and maxParsed those of them that
+// are written in the language.
+const (
+	maxRead   = 256 << 20
+	maxParsed = 16 << 20
+)
+
 // readLimited reads a regular file of at most MaxFile.
 func readLimited(fsys fs.FS, name string) ([]byte, error) {
 	info, err := fs.Stat(fsys, name)
@@ -58,6 +65,8 @@ type files struct {
 	named map[string][]byte
 	// answers are what functions found out about files without reading them.
 	answers map[string]string
+	// size is that of all texts.
+	size int
 }
 
 // text is the text of a file that was read, or nil.
@@ -76,6 +85,9 @@ func (f *files) read(name string) ([]byte, error) {
 	b, err := readLimited(f.fsys, name)
 	if err != nil {
 		return nil, withoutPath(err)
+	}
+	if f.size += len(b); f.size > maxRead {
+		return nil, fmt.Errorf("with it the files that the configuration reads are larger than %d MiB", maxRead>>20)
 	}
 	f.texts[name] = b
 	return b, nil
@@ -138,6 +150,10 @@ func (f *files) parse() ([]*hcl.File, hcl.Diagnostics, diag.Diagnostics) {
 		if err != nil {
 			diags.Append(diag.Errorf("Cannot read file", "%s: %s. Each file whose name ends in .hcl or .hcl.json is read: put that right, or give it another name.", name, err))
 			continue
+		}
+		if f.size > maxParsed {
+			diags.Append(diag.Errorf("Configuration too large", "%s: with it the files whose names end in .hcl or .hcl.json are larger than %d MiB. Put large values into files of their own, for file, jsondecode or yamldecode; or split the configuration into several folders.", name, maxParsed>>20))
+			break
 		}
 		file, more := parseText(b, name)
 		syntax = append(syntax, more...)

@@ -17,7 +17,7 @@ import (
 
 // functions are those of Terraform's names whose result depends on nothing but
 // their arguments and the files of the folder.
-func (l *loader) functions() map[string]function.Function {
+func (l *loader) functions(m *meter) map[string]function.Function {
 	f := map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc,
 		"max": stdlib.MaxFunc, "min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc,
@@ -57,7 +57,8 @@ func (l *loader) functions() map[string]function.Function {
 	for _, name := range []string{"abs", "ceil", "floor", "log", "max", "min", "parseint", "pow", "sum", "jsondecode", "yamldecode", "tonumber"} {
 		f[name] = ofRange(f[name])
 	}
-	l.addFileFunctions(f)
+	m.limit(f)
+	l.addFileFunctions(f, m)
 	for name, why := range unavailable {
 		f[name] = refusal(name, why)
 	}

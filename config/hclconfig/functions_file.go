@@ -25,7 +25,7 @@ import (
 )
 
 // addFileFunctions adds what reads files below the folder.
-func (l *loader) addFileFunctions(f map[string]function.Function) {
+func (l *loader) addFileFunctions(f map[string]function.Function, m *meter) {
 	plain := maps.Clone(f)
 	f["file"] = l.ofFile(func(name string, b []byte) (string, error) {
 		if !utf8.Valid(b) {
@@ -41,8 +41,8 @@ func (l *loader) addFileFunctions(f map[string]function.Function) {
 	f["fileexists"] = l.fileExists()
 	f["fileset"] = l.fileSet()
 	maps.Copy(plain, f)
-	f["templatefile"] = l.templateFile(plain)
-	f["templatestring"] = templateString(plain)
+	f["templatefile"] = l.templateFile(plain, m)
+	f["templatestring"] = m.templateString(plain)
 }
 
 // localPath makes a path relative to the folder and keeps it there.
@@ -179,30 +179,35 @@ func matchPath(pattern, name []string) bool {
 }
 
 // templateFile renders a file below the folder with the given variables.
-func (l *loader) templateFile(functions map[string]function.Function) function.Function {
-	load := func(name cty.Value) (hcl.Expression, error) {
+func (l *loader) templateFile(functions map[string]function.Function, m *meter) function.Function {
+	load := func(name cty.Value) (hclsyntax.Expression, error) {
 		b, err := l.readLocal(name.AsString())
 		if err != nil {
 			return nil, err
 		}
 		return parseTemplate(b, name.AsString())
 	}
-	return templateFunc("path", load, functions)
+	return m.templateFunc("path", load, functions)
 }
+
+// templateText is what places call the text of templatestring.
+const templateText = "<template>"
 
 // templateString renders a string with the given variables.
-func templateString(functions map[string]function.Function) function.Function {
-	load := func(text cty.Value) (hcl.Expression, error) {
-		return parseTemplate([]byte(text.AsString()), "<template>")
+func (m *meter) templateString(functions map[string]function.Function) function.Function {
+	load := func(text cty.Value) (hclsyntax.Expression, error) {
+		return parseTemplate([]byte(text.AsString()), templateText)
 	}
-	return templateFunc("template", load, functions)
+	return m.templateFunc("template", load, functions)
 }
 
-func parseTemplate(b []byte, name string) (hcl.Expression, error) {
+func parseTemplate(b []byte, name string) (hclsyntax.Expression, error) {
 	switch d := tooDeepTemplate(b, name); {
 	case d == nil:
 	case d.Summary == outOfRange:
 		return nil, errOutOfRange
+	case d.Summary == tooManyTokens:
+		return nil, errors.New(strings.TrimSuffix(d.Detail, "."))
 	default:
 		return nil, errors.New("the template is nested too deeply. " + strings.TrimSuffix(d.Detail, "."))
 	}
@@ -213,13 +218,13 @@ func parseTemplate(b []byte, name string) (hcl.Expression, error) {
 	return x, nil
 }
 
-func templateFunc(first string, load func(cty.Value) (hcl.Expression, error), functions map[string]function.Function) function.Function {
+func (m *meter) templateFunc(first string, load func(cty.Value) (hclsyntax.Expression, error), functions map[string]function.Function) function.Function {
 	render := func(args []cty.Value) (cty.Value, error) {
 		x, err := load(args[0])
 		if err != nil {
 			return cty.NilVal, function.NewArgError(0, err)
 		}
-		return renderTemplate(x, args[1], functions)
+		return m.renderTemplate(x, args[1], functions)
 	}
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: first, Type: cty.String}, {Name: "vars", Type: cty.DynamicPseudoType}},
@@ -238,7 +243,7 @@ func templateFunc(first string, load func(cty.Value) (hcl.Expression, error), fu
 }
 
 // renderTemplate evaluates a template with an object's attributes as variables.
-func renderTemplate(x hcl.Expression, vars cty.Value, functions map[string]function.Function) (cty.Value, error) {
+func (m *meter) renderTemplate(x hclsyntax.Expression, vars cty.Value, functions map[string]function.Function) (cty.Value, error) {
 	if t := vars.Type(); !t.IsObjectType() && !t.IsMapType() {
 		return cty.NilVal, function.NewArgErrorf(1, "an object of variables is required")
 	}
@@ -253,7 +258,7 @@ func renderTemplate(x hcl.Expression, vars cty.Value, functions map[string]funct
 			return cty.NilVal, function.NewArgErrorf(1, "the template needs a variable %q at %s, and is given %s", ref.RootName(), place(ref.SourceRange()), cmp.Or(strings.Join(slices.Sorted(maps.Keys(all)), ", "), "none"))
 		}
 	}
-	v, diags := x.Value(&hcl.EvalContext{Variables: all, Functions: functions})
+	v, diags := m.as(x, plain).Value(&hcl.EvalContext{Variables: all, Functions: functions})
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}

@@ -93,9 +93,9 @@ func newLoader(o Options) (*loader, func() error, diag.Diagnostics) {
 	f := &files{fsys: fsys, texts: map[string][]byte{}, named: map[string][]byte{}, answers: map[string]string{}}
 	l := &loader{
 		options: o, files: f, declared: map[string]*variable{},
-		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text, cover: f.coverer(o), unconditional: o.Destroy},
+		eval: &evaluator{seen: map[[2]any]bool{}, text: f.text, cover: f.coverer(o), unconditional: o.Destroy, meter: newMeter()},
 	}
-	l.eval.functions = l.functions()
+	l.eval.functions = l.functions(l.eval.meter)
 	return l, closeRoot, nil
 }
 

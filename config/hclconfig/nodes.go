@@ -138,6 +138,10 @@ func (e *evaluator) checkForEach(t *thunk, v cty.Value, marks cty.ValueMarks) bo
 		e.errorAt(r, "Too many nodes", "for_each has %d elements. A configuration can have %d nodes.", n, maxNodes)
 		return false
 	}
+	if e.keyed += v.LengthInt(); e.keyed > maxNodes {
+		e.errorAt(r, "Too many nodes", "With the elements of this for_each the configuration has %d nodes. It can have %d.", e.keyed, maxNodes)
+		return false
+	}
 	for it := v.ElementIterator(); it.Next(); {
 		key, value := it.Element()
 		if typ.IsSetType() {

@@ -55,7 +55,7 @@ func ReadSettings(o Options) *Settings {
 // newSettingsEvaluator evaluates what refers to nothing: the settings come before all else.
 func newSettingsEvaluator(f *files, o Options) *evaluator {
 	return &evaluator{
-		seen: map[[2]any]bool{}, text: f.text, cover: f.coverer(o), functions: map[string]function.Function{},
+		seen: map[[2]any]bool{}, text: f.text, cover: f.coverer(o), meter: newMeter(), functions: map[string]function.Function{},
 		variables: map[string]*thunk{}, locals: map[string]*thunk{}, clusters: map[string]*block{}, nodes: map[string]*nodeSet{},
 	}
 }

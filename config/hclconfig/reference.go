@@ -23,6 +23,7 @@ func Reference() string {
 	for _, name := range slices.Sorted(maps.Keys(unavailable)) {
 		b.WriteString("- `" + name + "`: " + unavailable[name] + "\n")
 	}
+	b.WriteString("\n" + referenceLimits())
 	return b.String()
 }
 
@@ -66,9 +67,33 @@ They mean what they mean in Terraform. Files are read below the folder of the co
 
 `
 
+// referenceLimits says how much an evaluation may take.
+func referenceLimits() string {
+	m := usualLimits
+	rows := [][2]string{
+		{"text in one value", fmt.Sprintf("%d MiB", m.text>>20)},
+		{"elements of one value, nested ones included", grouped(m.elements)},
+		{"nesting of lists and objects", fmt.Sprint(maxDepth)},
+		{"made by one expression on the way to its value", fmt.Sprintf("%s elements, %d MiB of text", grouped(m.made), m.textMade>>20)},
+		{"values of the configuration together", fmt.Sprintf("%s elements, %d MiB of text", grouped(m.kept), m.textKept>>20)},
+		{"steps of evaluating the configuration", grouped(m.steps)},
+		{"values that depend on one another in a row", grouped(maxChain)},
+		{"blocks that one dynamic block makes", grouped(maxBlocks)},
+		{"nodes", grouped(maxNodes)},
+		{"one file", fmt.Sprintf("%d MiB, of the language %s words and signs", MaxFile>>20, grouped(maxTokens))},
+		{"all files that are read", fmt.Sprintf("%d MiB, of the language %d MiB", maxRead>>20, maxParsed>>20)},
+	}
+	var b strings.Builder
+	b.WriteString("### Limits\n\nA few lines can describe more than any memory holds. What exceeds a limit is an error that names the expression. A step is an element that a function or a `for` looks at, or 16 bytes of text; each pass of a `for` is 10 more. The limits count no time: the same configuration ends in the same way on every machine.\n\n| what | limit |\n|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s | %s |\n", r[0], r[1])
+	}
+	return b.String()
+}
+
 // functionNames are the functions that can be called.
 func functionNames() []string {
-	all := (&loader{}).functions()
+	all := (&loader{}).functions(newMeter())
 	for name := range unavailable {
 		delete(all, name)
 	}

@@ -72,7 +72,7 @@ func jsonBlocks(rows []*Block) []blockJSON {
 }
 
 func jsonFunctions() []functionJSON {
-	all := (&loader{}).functions()
+	all := (&loader{}).functions(newMeter())
 	var out []functionJSON
 	for _, name := range functionNames() {
 		f := functionJSON{Name: name}

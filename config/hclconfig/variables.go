@@ -56,7 +56,7 @@ func (e *evaluator) declare(t *template) *variable {
 	b := bind(t, "var."+t.label, "", nil)
 	v := &variable{block: b, name: t.label, typ: cty.DynamicPseudoType}
 	if a := t.attrs["type"]; a != nil {
-		typ, defaults, diags := typeexpr.TypeConstraintWithDefaults(a.Expr)
+		typ, defaults, diags := e.meter.typeConstraint(a.Expr)
 		e.report(diags)
 		v.typ, v.defaults = typ, defaults
 		if diags.HasErrors() {
@@ -78,9 +78,13 @@ func (e *evaluator) declaredDefault(v *variable, a *hcl.Attribute) cty.Value {
 		e.errorAt(refs[0].SourceRange(), "Variables not allowed", "The default of a variable is a constant. Use a locals block for what is made of other values.")
 		return failedValue(v.typ)
 	}
-	value, diags := a.Expr.Value(nil)
+	value, diags := e.meter.value(a.Expr, nil)
 	e.report(diags)
 	if diags.HasErrors() {
+		return failedValue(v.typ)
+	}
+	if found := e.meter.unifies(v.typ, value, a.Expr.Range()); found != nil {
+		e.report(hcl.Diagnostics{found})
 		return failedValue(v.typ)
 	}
 	value, err := v.convert(value)
@@ -285,6 +289,12 @@ func (l *loader) valueOf(v *variable, values map[string]given) cty.Value {
 	if raw.IsNull() && !v.nullable && v.fallback != cty.NilVal {
 		return v.fallback
 	}
+	if g.expr != nil {
+		if found := l.eval.meter.unifies(v.typ, raw, g.expr.Range()); found != nil {
+			l.badValue(v, g, found.Detail)
+			return failedValue(v.typ)
+		}
+	}
 	value, err := v.convert(raw)
 	switch {
 	case err != nil:
@@ -315,7 +325,7 @@ func (l *loader) raw(v *variable, g given) (cty.Value, bool) {
 		}
 		g.expr = x
 	}
-	value, diags := g.expr.Value(nil)
+	value, diags := l.eval.meter.value(g.expr, nil)
 	if diags.HasErrors() {
 		diags = constantOnly(diags)
 		if g.text != "" {

@@ -30,18 +30,28 @@ func (v *View) olderEtcd() diag.Diagnostics {
 		if c.Etcd.External != nil || len(c.controlPlanes()) == 0 {
 			continue
 		}
-		tag := kubeadm.EtcdTag(c.controlPlanes()[0].input())
-		want, isVersion := planner.ParseRelease(tag)
-		runs, seen := c.etcdRuns()
-		if !isVersion || !seen || ofMinor(want).Compare(ofMinor(runs)) >= 0 || c.stepsDownTo(want) {
-			continue
+		tag := wantedEtcdTag{kubeadm.EtcdTag(c.controlPlanes()[0].input()), "the configuration gives it the image tag", c.place("etcd.image_tag")}
+		for _, tag := range append(c.patchedEtcdTags(), tag) {
+			if d := c.older(tag); d != nil {
+				diags = append(diags, d)
+				break
+			}
 		}
-		diags = append(diags, diag.Errorf("Etcd would be older than its data",
-			"Cluster %q: its etcd runs %s, and the configuration gives it the image tag %q. An etcd does not start in a cluster of a newer minor. Nothing is changed on any host. "+
-				`Give etcd an image_tag of %d.%d or newer; or have the cluster step down by one minor first, with "etcdctl downgrade enable %d.%d.0" on a control plane, and plan again.`,
-			c.Label, runs, tag, runs.Major, runs.Minor, want.Major, want.Minor).At(c.place("etcd.image_tag")).For(c.target))
 	}
 	return diags
+}
+
+// older is olderEtcd for one tag.
+func (c *cluster) older(tag wantedEtcdTag) *diag.Diagnostic {
+	want, isVersion := planner.ParseRelease(tag.tag)
+	runs, seen := c.etcdRuns()
+	if !isVersion || !seen || ofMinor(want).Compare(ofMinor(runs)) >= 0 || c.stepsDownTo(want) {
+		return nil
+	}
+	return diag.Errorf("Etcd would be older than its data",
+		"Cluster %q: its etcd runs %s, and %s %q. An etcd does not start in a cluster of a newer minor. Nothing is changed on any host. "+
+			`Give etcd an image_tag of %d.%d or newer; or have the cluster step down by one minor first, with "etcdctl downgrade enable %d.%d.0" on a control plane, and plan again.`,
+		c.Label, runs, tag.means, tag.tag, runs.Major, runs.Minor, want.Major, want.Minor).At(tag.at).For(c.target)
 }
 
 // newerEtcd refuses to leave out a minor of etcd, whose upgrades go from one to the next:
@@ -59,7 +69,11 @@ func (v *View) newerEtcd() diag.Diagnostics {
 			at, means = c.place("kubernetes_version"), "that of Kubernetes "+c.KubernetesVersion+" has the image tag"
 		}
 		from := runs
-		for _, tag := range c.etcdTags() {
+		tags := c.etcdTags()
+		if patched := c.patchedEtcdTags(); len(patched) > 0 {
+			at, means, tags = patched[0].at, patched[0].means, []string{patched[0].tag}
+		}
+		for _, tag := range tags {
 			to, isVersion := planner.ParseRelease(tag)
 			if !isVersion || ofMinor(to).Compare(ofMinor(from)) <= 0 {
 				continue

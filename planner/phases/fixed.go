@@ -184,7 +184,11 @@ func (c *cluster) checkFixed() diag.Diagnostics {
 		}
 		diags = append(diags, c.refuseFixed(text, why, place))
 	}
-	return append(diags, c.checkKeptArgs(wanted, lives)...)
+	diags = append(diags, c.checkKeptArgs(wanted, lives)...)
+	if len(diags) > 0 { // of a folder that an argument or the setting moves, too
+		return diags
+	}
+	return c.checkEtcdMoved()
 }
 
 // dependsOnIt is why a living cluster keeps most of what it keeps.

@@ -310,6 +310,9 @@ func (c *cluster) anotherEtcd() *diag.Diagnostic {
 	if was == "" || !c.view.RefreshOnly && slices.ContainsFunc(c.controlPlanes(), (*node).unlisted) {
 		return nil // who holds data of the one before is refused as such
 	}
+	if d := c.dataLeftBehind(); d != nil {
+		return d
+	}
 	return diag.Errorf("Etcd is another one", "The etcd that answers for cluster %q is %s, and that of the state %s: a member that came back without its data has founded one of its own, which has nothing of the cluster in it, "+
 		"or somebody has made etcd anew by hand. Nothing is changed on any host, and the state is left as it is. If data was lost, make etcd anew of a snapshot:\n\n  kubewright etcd restore FILE\n\n"+
 		"If what this etcd holds is what is meant, have the state forget the cluster, which changes no host, and plan again:\n\n  kubewright state rm %s",

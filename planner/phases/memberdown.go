@@ -5,6 +5,7 @@ import (
 
 	"github.com/kubewright/kubewright/config"
 	"github.com/kubewright/kubewright/planner"
+	"github.com/kubewright/kubewright/planner/phases/kubeadm"
 	"github.com/kubewright/kubewright/state"
 )
 
@@ -17,7 +18,7 @@ func MemberQuery(c *config.Cluster) state.Query {
 		}
 	}
 	return state.Query{
-		Files:     []state.FileQuery{{Path: manifest("etcd")}, {Path: c.Etcd.DataDir + "/member"}},
+		Files:     []state.FileQuery{{Path: manifest("etcd"), Read: state.ReadContent}, {Path: c.Etcd.DataDir + "/member"}},
 		Processes: []state.Process{{Name: "etcd", Argument: "--data-dir=" + dir}},
 	}
 }
@@ -43,7 +44,21 @@ func (v *View) MemberExits(t state.Target, r *state.Report) bool {
 		return false
 	}
 	_, runs := r.Started["etcd"]
-	return !runs
+	return !runs || c.dataElsewhere(t, r.Files[manifest("etcd")])
+}
+
+// dataElsewhere reports whether the etcd of a host has its data in another folder than it
+// is to have: what runs there is not the member that this data belongs to.
+func (c *cluster) dataElsewhere(t state.Target, f state.FileReport) bool {
+	for _, n := range c.controlPlanes() {
+		if n.target != t || !f.Exists {
+			continue
+		}
+		tree, err := n.manifestTree("etcd")
+		pod, broken := kubeadm.StaticPodAttributes(f.Content)
+		return err == nil && broken == nil && dataOnHost(pod, c.Etcd.DataDir) != dataOnHost(tree, c.Etcd.DataDir)
+	}
+	return false
 }
 
 // onlyPlane tells that a cluster has no other control plane than this one, nor had

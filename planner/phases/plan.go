@@ -97,7 +97,7 @@ func Plan(v *View, header planner.Plan, options planner.Options) (Result, diag.D
 // findings are what hosts and clusters have against what is wanted of them.
 func (v *View) findings() diag.Diagnostics {
 	return slices.Concat(
-		v.unchangeable(), v.etcdVersion(), v.checkAuthorities(), v.checkRotations(), v.preflight(),
+		v.unchangeable(), v.etcdVersion(), v.checkPods(), v.checkAuthorities(), v.checkRotations(), v.preflight(),
 		v.endpointLeaves(), v.takenNames(), v.absentNames(), v.walk(),
 	)
 }

@@ -255,7 +255,7 @@ func (w *World) staticPod(m *machine, pod, node, kubelet string) *state.StaticPo
 	running := m.Pods[pod]
 	p := w.manifest(running.Manifest)
 	return &state.StaticPodReport{
-		Hash: w.podHash(running, pod, node, strings.TrimPrefix(kubelet, "v")), Running: true, Ready: !m.Conditions.Unprobed && w.fault(m, p.component()) == nil,
+		Hash: w.podHash(running, pod, node, strings.TrimPrefix(kubelet, "v")), Running: true, Ready: !m.Conditions.Unprobed && !w.refusesProbes(m, p.component()) && w.fault(m, p.component()) == nil,
 		Image: p.image, Args: slices.Clone(p.args),
 	}
 }

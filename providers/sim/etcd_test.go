@@ -133,6 +133,13 @@ func TestAPINeedsItsFiles(t *testing.T) {
 			t.Errorf("got %d, %v at a port of %s where nobody listens", code, err, host)
 		}
 	}
+	r.must(sim.Edit(r.w, cp1, "file /etc/kubernetes/manifests/kube-apiserver.yaml set-arg anonymous-auth=false"))
+	r.w.Advance(time.Minute)
+	if code, err := status("https://"+cp1+":6443/livez", ca); err != nil || code != 401 {
+		t.Errorf("a probe without credentials: %d, %v", code, err)
+	}
+	r.must(sim.Edit(r.w, cp1, "file /etc/kubernetes/manifests/kube-apiserver.yaml unset-arg anonymous-auth"))
+	r.w.Advance(time.Minute)
 	if _, err := status("https://127.0.0.1:10257/healthz", ca); err == nil {
 		t.Error("a self-signed certificate was accepted")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kubewright/kubewright/providers"
@@ -94,10 +95,24 @@ func (w *World) up(m *machine, component string) bool {
 
 // health is the status of a component's health endpoint.
 func (w *World) health(m *machine, component string) int {
+	if w.refusesProbes(m, component) {
+		return 401
+	}
 	if w.fault(m, component) != nil {
 		return 500
 	}
 	return 200
+}
+
+// refusesProbes reports whether a component answers no request without credentials, as
+// those of probes are.
+func (w *World) refusesProbes(m *machine, component string) bool {
+	_, p := w.podOf(m, component)
+	if component != compAPI || p == nil {
+		return false
+	}
+	anonymous, err := strconv.ParseBool(p.flag("anonymous-auth", "true"))
+	return err == nil && !anonymous
 }
 
 // verify checks a server's certificate against a CA on a host.

@@ -65,6 +65,10 @@ func parseManifest(content string) *manifest {
 		p.err = errors.New("not a pod")
 		return p
 	}
+	if at := mountedTwice(containers); at != "" {
+		p.err = fmt.Errorf("spec.containers[0].volumeMounts: Invalid value: %q: must be unique", at)
+		return p
+	}
 	c, _ := containers[0].(map[string]any)
 	p.image, _ = c["image"].(string)
 	command := append(texts(c["command"]), texts(c["args"])...)
@@ -84,6 +88,21 @@ func parseManifest(content string) *manifest {
 	}
 	p.dataFolder = p.onHost(clean(p.flag("data-dir", "/var/lib/etcd"))) + "/member"
 	return p
+}
+
+// mountedTwice is a path at which a container has two volumes: the kubelet refuses its pod.
+func mountedTwice(containers []any) string {
+	for _, c := range containers {
+		seen := map[string]bool{}
+		for _, m := range state.FromGo(c).Get("volumeMounts").AsList() {
+			at := m.Get("mountPath").AsString()
+			if seen[at] {
+				return at
+			}
+			seen[at] = true
+		}
+	}
+	return ""
 }
 
 func mounted(volumes, mounts state.Value) map[string]string {

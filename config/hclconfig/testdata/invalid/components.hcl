@@ -168,3 +168,90 @@ node "e" {
   role    = "control-plane"
   address = "10.0.0.3"
 }
+
+cluster "probes" {
+  kubernetes_version = "1.37.1"
+
+  api_server {
+    arg "anonymous-auth" { value = "false" } # ERROR: Probes would be refused
+
+    extra_volume "a" {
+      host_path  = "/etc/ssl/certs"
+      mount_path = "/etc/ssl/certs" # ERROR: Mount path used twice
+    }
+
+    extra_volume "b" {
+      host_path  = "/srv/pki"
+      mount_path = "/etc/kubernetes/pki/" # ERROR: Mount path used twice
+    }
+  }
+
+  controller_manager {
+    extra_volume "c" {
+      host_path  = "/srv/controller-manager.conf"
+      mount_path = "/etc/kubernetes/controller-manager.conf" # ERROR: Mount path used twice
+    }
+
+    extra_volume "k8s-certs" { # in the place of kubeadm's
+      host_path  = "/srv/pki"
+      mount_path = "/etc/kubernetes/pki"
+    }
+  }
+
+  scheduler {
+    extra_volume "certs" {
+      host_path  = "/etc/ssl/certs"
+      mount_path = "/etc/ssl/certs"
+    }
+  }
+}
+
+cluster "anonymous" {
+  kubernetes_version = "1.37.1"
+
+  api_server {
+    arg "anonymous_auth" { value = "F" } # ERROR: Probes would be refused
+  }
+}
+
+cluster "first" {
+  kubernetes_version = "1.37.1"
+
+  api_server {
+    arg "anonymous-auth" { value = "false" }
+    arg "anonymous-auth" { value = "true" }
+  }
+}
+
+cluster "both" {
+  kubernetes_version = "1.37.1"
+
+  api_server {
+    arg "anonymous-auth" { value = "true" } # WARNING: Conflicting arguments
+    arg "authentication-config" { value = "/etc/kubernetes/pki/authn.yaml" }
+  }
+}
+
+node "probes" {
+  cluster = cluster.probes
+  role    = "control-plane"
+  address = "10.9.0.1"
+}
+
+node "anonymous" {
+  cluster = cluster.anonymous
+  role    = "control-plane"
+  address = "10.9.0.2"
+}
+
+node "first" {
+  cluster = cluster.first
+  role    = "control-plane"
+  address = "10.9.0.3"
+}
+
+node "both" {
+  cluster = cluster.both
+  role    = "control-plane"
+  address = "10.9.0.4"
+}

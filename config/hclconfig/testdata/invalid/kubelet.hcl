@@ -140,8 +140,8 @@ node "h" {
   address = "10.0.0.8"
 
   kubelet {
-    arg "node-labels" { value = "pool,node.kubernetes.io/a=b,a b=c,d=e f" } # ERROR: Invalid node label # ERROR: Invalid node label # ERROR: Invalid node label
-    arg "register-with-taints" { value = "a:b:NoSchedule,a b:NoExecute,k=v w:NoExecute" } # ERROR: Invalid taint # ERROR: Invalid taint # ERROR: Invalid taint
+    arg "node-labels" { value = "pool,node.kubernetes.io/a=b,a b=c,d=e f" } # ERROR: Invalid node label # ERROR: Invalid node label # ERROR: Invalid node label # ERROR: Invalid argument value
+    arg "register-with-taints" { value = "a:b:NoSchedule,a b:NoExecute,k=v w:NoExecute" } # ERROR: Invalid taint # ERROR: Invalid taint # ERROR: Invalid taint # ERROR: Invalid argument value
   }
 }
 
@@ -325,5 +325,53 @@ node "o" {
   kubelet {
     arg "cert-dir" { value = "/srv/kubelet" } # ERROR: Folder of certificates as an argument
     arg "cert-dir" { value = "/var/lib/kubelet/pki/" }
+  }
+}
+
+cluster "p" {
+  kubernetes_version = "1.37.1"
+
+  kubelet {
+    config = {
+      registerNode = false # ERROR: Field belongs elsewhere
+    }
+    arg "pod-manifest-path" { value = "/etc/other" }               # ERROR: Folder of static pods as an argument
+    arg "pod_manifest_path" { value = "/etc/other" }               # ERROR: Folder of static pods as an argument
+    arg "pod-manifest-path" { value = "/etc/kubernetes/manifests/" }
+    arg "root-dir" { value = "/srv/kubelet" }                      # ERROR: Folder of the kubelet as an argument
+    arg "config" { value = "/etc/kubelet.yaml" }                   # ERROR: Configuration file as an argument
+    arg "config-dir" { value = "/etc/kubelet.d" }                  # ERROR: Configuration folder as an argument
+    arg "kubeconfig" { value = "/root/.kube/config" }              # ERROR: Kubeconfig as an argument
+    arg "bootstrap-kubeconfig" { value = "/root/.kube/config" }    # ERROR: Kubeconfig as an argument
+    arg "rotate-certificates" { value = "f" }                      # ERROR: Certificates are not renewed
+    arg "rotate-certificates" { value = "true" }
+    arg "register-node" { value = "false" }                        # ERROR: Node is not registered
+    arg "runonce" { value = "true" }                               # ERROR: Kubelet ends
+    arg "version" { value = "true" }                               # ERROR: Kubelet ends
+    arg "help" { value = "true" }                                  # ERROR: Kubelet ends
+    arg "healthz-port" { value = "10249" }                         # ERROR: Health check as an argument
+    arg "healthz-bind-address" { value = "0.0.0.0" }               # ERROR: Health check as an argument
+    arg "cgroup-driver" { value = "cgroupfs" }                     # ERROR: Field belongs elsewhere
+    arg "cloud-provider" { value = "aws" }                         # ERROR: Cloud provider does not exist
+    arg "cloud-provider" { value = "external" }
+    arg "cloud-provider" { value = "" }
+  }
+}
+
+node "p" {
+  cluster = cluster.p
+  role    = "control-plane"
+  address = "10.0.0.16"
+
+  kubelet {
+    arg "pod-manifest-path" { value = "/etc/other" }     # ERROR: Folder of static pods as an argument
+    arg "volume-plugin-dir" { value = "/opt/a --x=1" }   # ERROR: Invalid argument value
+    arg "volume-plugin-dir" { value = "/opt/a\tb" }      # ERROR: Invalid argument value
+    arg "volume-plugin-dir" { value = "/opt/a\u00a0b" }  # ERROR: Invalid argument value
+    arg "volume-plugin-dir" { value = "/opt/\"a\"" }     # ERROR: Invalid argument value
+    arg "volume-plugin-dir" { value = "/opt/it's" }      # ERROR: Invalid argument value
+    arg "volume-plugin-dir" { value = "/opt/a\\b" }      # ERROR: Invalid argument value
+    arg "volume-plugin-dir" { value = "/opt/a\u0007" }   # ERROR: Invalid argument value
+    arg "volume-plugin-dir" { value = "/opt/$HOME/`ä`" } # systemd leaves these as they are
   }
 }

@@ -50,3 +50,66 @@ node "cp" {
   role    = "control-plane"
   address = "10.0.0.1"
 }
+
+# What kubewright sets in the kubelet's configuration.
+cluster "owned" {
+  kubernetes_version = "1.37.1"
+
+  patch { # ERROR: Field belongs elsewhere
+    target  = "kubeletconfiguration"
+    content = "staticPodPath: /etc/other"
+  }
+
+  patch { # ERROR: Field belongs elsewhere
+    target  = "kubeletconfiguration"
+    type    = "merge"
+    content = "staticPodPath: null"
+  }
+
+  patch { # ERROR: Field belongs elsewhere # ERROR: Field belongs elsewhere
+    target  = "kubeletconfiguration"
+    type    = "merge"
+    content = "{rotateCertificates: false, registerNode: false}"
+  }
+
+  patch {
+    target  = "kubeletconfiguration"
+    content = "{staticPodPath: /etc/kubernetes/manifests/, registerNode: null, rotateCertificates: true}"
+  }
+}
+
+node "owned" {
+  cluster = cluster.owned
+  role    = "control-plane"
+  address = "10.0.0.21"
+
+  patch { # ERROR: Field belongs elsewhere
+    target  = "kubeletconfiguration"
+    type    = "json"
+    content = jsonencode([{ op = "replace", path = "/staticPodPath", value = "/etc/other" }])
+  }
+
+  patch { # ERROR: Field belongs elsewhere
+    target  = "kubeletconfiguration"
+    type    = "json"
+    content = jsonencode([{ op = "remove", path = "/staticPodPath" }])
+  }
+
+  patch { # ERROR: Field belongs elsewhere
+    target  = "kubeletconfiguration"
+    type    = "json"
+    content = jsonencode([{ op = "move", from = "/staticPodPath", path = "/staticPodURL" }])
+  }
+
+  patch { # ERROR: Field belongs elsewhere
+    target  = "kubeletconfiguration"
+    type    = "json"
+    content = jsonencode([{ op = "add", path = "/containerRuntimeEndpoint", value = "unix:///run/other.sock" }])
+  }
+
+  patch {
+    target  = "kubeletconfiguration"
+    type    = "json"
+    content = jsonencode([{ op = "replace", path = "/maxPods", value = 50 }])
+  }
+}
