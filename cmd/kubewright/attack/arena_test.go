@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +19,11 @@ import (
 // What a run may take at most, where an attack does not say otherwise: generous, for a
 // machine that is busy with other tests.
 const (
-	usualBound  = 2 * time.Minute
+	usualBound  = time.Minute
 	usualMemory = 400 << 20 // bytes
+	// memoryRoom is how many times its limit a run may ask for before it is refused more: an
+	// attack that succeeds must not take the machine with it.
+	memoryRoom = 4
 )
 
 // arena is an operator's folder and home for one attack.
@@ -150,7 +154,7 @@ func (a *arena) command(ctx context.Context, args []string) (cmd *exec.Cmd, stdo
 	cmd.WaitDelay = 5 * time.Second
 	cmd.Dir = a.dir
 	cmd.Env = append([]string{
-		commandVariable + "=yes", "PATH=" + os.Getenv("PATH"), "HOME=" + a.home, "TMPDIR=" + a.outside,
+		commandVariable + "=" + fmt.Sprint(memoryRoom*a.memory), "PATH=" + os.Getenv("PATH"), "HOME=" + a.home, "TMPDIR=" + a.outside,
 		"GORACE=atexit_sleep_ms=0", "KUBEWRIGHT_INPUT=0",
 	}, a.env...)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
@@ -207,7 +211,7 @@ var founded = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	cmd := exec.Command(self, "apply", "-auto-approve", "-no-color")
-	cmd.Dir, cmd.Env = dir, []string{commandVariable + "=yes", "PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GORACE=atexit_sleep_ms=0"}
+	cmd.Dir, cmd.Env = dir, []string{commandVariable + "=0", "PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GORACE=atexit_sleep_ms=0"}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", errors.New(string(out))
 	}

@@ -14,10 +14,11 @@ import (
 	"testing"
 
 	"github.com/kubewright/kubewright/cmd/kubewright/internal/cli"
+	"github.com/kubewright/kubewright/providers/sim"
 )
 
-// Environment variables. The first asks for the long attacks, the second makes the test
-// binary the command.
+// Environment variables. The first asks for the long attacks. The second makes the test
+// binary the command, and is how many bytes of memory it may ask for; 0 for any number.
 const (
 	longVariable    = "KUBEWRIGHT_ATTACK"
 	commandVariable = "KUBEWRIGHT_ATTACK_COMMAND"
@@ -41,6 +42,14 @@ type area struct {
 // areas are all that is tried, in the order in which it is printed.
 var areas = []area{
 	{"hostile host", hostAttacks},
+	{"commands in configurations", execAttacks},
+	{"links, FIFOs and devices", linkAttacks},
+	{"expressions without end", bombAttacks},
+	{"damaged files", damageAttacks},
+	{"forged plans", savedAttacks},
+	{"text in configurations", injectionAttacks},
+	{"backends over HTTP", backendAttacks},
+	{"killed", killedAttacks},
 }
 
 // score counts the attacks of one area.
@@ -83,14 +92,29 @@ func (y *tally) lines() []string {
 }
 
 func TestMain(m *testing.M) {
-	if os.Getenv(commandVariable) != "" {
-		os.Exit(cli.Main(cli.System(os.Args[1:])))
+	if room := os.Getenv(commandVariable); room != "" {
+		confine(room)
+		os.Exit(cli.Main(system()))
 	}
 	code := m.Run()
 	for _, line := range results.lines() {
 		fmt.Println(line)
 	}
 	os.Exit(code)
+}
+
+// system is what the command works with as a process of its own. What it does to simulated
+// hosts is done when it is killed, as on real ones.
+func system() *cli.Env {
+	env := cli.System(os.Args[1:])
+	env.OpenWorld = func(path string) (*sim.World, error) {
+		w, err := sim.Open(path)
+		if err == nil {
+			w.Durable = true
+		}
+		return w, err
+	}
+	return env
 }
 
 func TestAttacks(t *testing.T) {
